@@ -1,0 +1,22 @@
+# Compiler flags for everything in the tree.
+
+set(CMAKE_C_STANDARD 11)
+set(CMAKE_C_STANDARD_REQUIRED ON)
+set(CMAKE_C_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+# Results are promised to the last bit: no contraction of a*b+c by the compiler (kernels ask for
+# fused operations by name), no value-changing optimisation.
+add_compile_options(-ffp-contract=off)
+add_compile_definitions(_POSIX_C_SOURCE=200809L)
+
+add_compile_options(-Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla)
+if(FINETTI_WERROR)
+  add_compile_options(-Werror)
+endif()
+
+if(FINETTI_SANITIZE)
+  set(sanitize_flags -fsanitize=${FINETTI_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  add_compile_options(${sanitize_flags})
+  add_link_options(${sanitize_flags})
+endif()

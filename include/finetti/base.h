@@ -1,0 +1,143 @@
+/* base: status and messages, memory, settings tables, version, threads, progress.
+ *
+ * Every other room stands on this one. Three rules hold for the whole library:
+ *   - a call that can fail returns fin_status and takes an optional `fin_error *err` (may be NULL);
+ *   - nothing prints, nothing exits; long work reports through a fin_progress that can cancel it;
+ *   - results never depend on the number of threads.
+ */
+#ifndef FINETTI_BASE_H
+#define FINETTI_BASE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(_WIN32)
+#define FIN_API
+#else
+#define FIN_API __attribute__((visibility("default")))
+#endif
+
+/* ---- version ---------------------------------------------------------------------------- */
+
+#define FIN_VERSION_MAJOR 0
+#define FIN_VERSION_MINOR 1
+#define FIN_VERSION_PATCH 0
+
+/* "major.minor.patch" of the library that is running (not of the header compiled against). */
+FIN_API const char *fin_version(void);
+
+/* ---- status and messages ---------------------------------------------------------------- */
+
+/* One list of statuses; fin_status_name() and the documentation come from it. */
+#define FIN_STATUS_LIST(S)                                                                         \
+    S(FIN_OK, "ok")                                                                                \
+    S(FIN_ERR_ARGUMENT, "invalid argument")                                                        \
+    S(FIN_ERR_MEMORY, "out of memory")                                                             \
+    S(FIN_ERR_IO, "input or output failed")                                                        \
+    S(FIN_ERR_FORMAT, "malformed data")                                                            \
+    S(FIN_ERR_UNSUPPORTED, "not available for this combination")                                   \
+    S(FIN_ERR_NUMERIC, "numerical failure")                                                        \
+    S(FIN_ERR_CANCELLED, "cancelled")
+
+typedef enum fin_status {
+#define FIN_STATUS_ENUM(name, text) name,
+    FIN_STATUS_LIST(FIN_STATUS_ENUM)
+#undef FIN_STATUS_ENUM
+} fin_status;
+
+/* A fixed buffer, so that reporting out-of-memory needs no memory. Caller-owned. */
+typedef struct fin_error {
+    fin_status status;
+    char message[512]; /* what was given, what is allowed, what usually works */
+} fin_error;
+
+FIN_API const char *fin_status_name(fin_status status);
+
+/* ---- memory ----------------------------------------------------------------------------- */
+
+/* Replaces malloc/free for everything the library allocates itself (NULL, NULL restores them).
+ * Not to be called while library objects are alive. Used by the tests to fail each allocation. */
+FIN_API void fin_memory_hooks(void *(*allocate)(size_t size), void (*release)(void *block));
+
+/* ---- settings tables -------------------------------------------------------------------- */
+
+/* A settings struct is written once, as a list of rows, and struct, defaults, validation, command
+ * line options and help all come from that list:
+ *
+ *     #define FIN_SLR_FIELDS(F, C)                                                   \
+ *         F(int64_t, d, 400, 2, FIN_D_MAX, "token dimension")                        \
+ *         F(double, mu, FIN_AUTO, 0, 1e9, "mean along k*; auto = sqrt(d/2)")         \
+ *         C(dtype, 0, "float|double", "precision of the tokens")
+ *
+ * F(type, field, default, lowest, highest, meaning) is a number (int64_t or double), C(field,
+ * default index, "names", meaning) a choice. A default of FIN_AUTO (below the lowest value) means
+ * that the value is worked out from the others unless it is given. */
+typedef int fin_choice;
+#define FIN_AUTO (-1e300)
+#define FIN_AUTO_INT (-(INT64_C(1) << 60))
+
+typedef enum fin_type { FIN_TYPE_int64_t, FIN_TYPE_double, FIN_TYPE_choice } fin_type;
+
+typedef struct fin_field {
+    const char *name;
+    fin_type type;
+    size_t offset;
+    double fallback, lowest, highest; /* fallback: the default */
+    const char *names;                /* "a|b|c" for a choice, else NULL */
+    const char *meaning;
+} fin_field;
+
+typedef struct fin_settings {
+    const char *name; /* what a message calls it: "slr", "overlaps" */
+    const fin_field *fields;
+    int count;
+    size_t size; /* of the struct */
+} fin_settings;
+
+#define FIN_MEMBER_F(type, field, fallback, lowest, highest, meaning) type field;
+#define FIN_MEMBER_C(field, fallback, names, meaning) fin_choice field;
+
+FIN_API void fin_settings_defaults(const fin_settings *table, void *values);
+FIN_API fin_status fin_settings_validate(const fin_settings *table, const void *values,
+                                         fin_error *err);
+/* NULL if there is no such field. */
+FIN_API const fin_field *fin_settings_find(const fin_settings *table, const char *name);
+/* Reads `text` into a field: a number, "inf", "auto" where allowed, or the name of a choice. */
+FIN_API fin_status fin_settings_parse(const fin_settings *table, void *values, const char *name,
+                                      const char *text, fin_error *err);
+/* Numbers in and out, for sweeps and tables. An int64_t field takes whole numbers only. */
+FIN_API fin_status fin_settings_set(const fin_settings *table, void *values, const fin_field *field,
+                                    double number, fin_error *err);
+FIN_API double fin_settings_get(const fin_field *field, const void *values);
+/* The field as text ("auto", the choice's name, shortest exact number). Returns buffer. */
+FIN_API char *fin_settings_text(const fin_field *field, const void *values, char *buffer,
+                                size_t size);
+FIN_API int fin_is_auto(double value);
+
+/* The nearest of `count` names to `word` by edit distance, or NULL if none is near. */
+FIN_API const char *fin_nearest_name(const char *word, const char *const *names, int count);
+
+/* ---- threads ---------------------------------------------------------------------------- */
+
+/* Number of threads used by library calls. Default: FINETTI_THREADS if set and valid, else the
+ * number of processors. 0 restores the default. Results do not depend on it. */
+FIN_API void fin_threads_set(int threads);
+FIN_API int fin_threads_get(void);
+
+/* ---- progress and cancelling -------------------------------------------------------------- */
+
+/* Called now and then from the thread that made the call, never from two threads at once. A
+ * non-zero answer cancels: the call returns FIN_ERR_CANCELLED and leaves nothing half-done. */
+typedef struct fin_progress {
+    int (*report)(void *user, const char *what, double done, double total);
+    void *user;
+} fin_progress;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,54 @@
+/* Private face of the base room: what the other rooms use to fail, allocate and report. */
+#ifndef FINI_BASE_H
+#define FINI_BASE_H
+
+#include "finetti/base.h"
+
+#include <stdbool.h>
+
+/* Writes the message if err is not NULL; returns status, so that `return fini_fail(...)` reads well. */
+fin_status fini_fail(fin_error *err, fin_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+fin_status fini_fail_memory(fin_error *err, size_t size, const char *what);
+
+/* 64-byte aligned, through the hooks. fini_free takes NULL. */
+void *fini_alloc(size_t size);
+void fini_free(void *block);
+/* count * size with overflow checked; NULL if it overflows or memory is out. */
+void *fini_alloc_array(int64_t count, size_t size);
+
+/* One block of memory per object, cut by a layout function that is run twice: first with base ==
+ * NULL, when it only measures, then to cut. Every piece is 64-byte aligned and zeroed. */
+typedef struct fini_arena {
+    unsigned char *base;
+    size_t used;
+    bool overflow;
+} fini_arena;
+
+void *fini_take(fini_arena *arena, int64_t count, size_t size);
+/* After measuring: allocates arena->used bytes, zeroes them, rewinds. */
+fin_status fini_arena_open(fini_arena *arena, const char *what, fin_error *err);
+void fini_arena_close(fini_arena *arena);
+
+/* True if the caller wants to stop. `progress` may be NULL. */
+bool fini_report(const fin_progress *progress, const char *what, double done, double total);
+
+/* strtod in the C locale, whatever locale the host program runs in. */
+double fini_strtod(const char *text, char **end);
+
+/* Edit distance of two short words, at most `limit` + 1. */
+int fini_edit_distance(const char *a, const char *b, int limit);
+
+#define FINI_ROW_F(type, field, fallback, lowest, highest, meaning)                                \
+    {#field, FIN_TYPE_##type, offsetof(FINI_SETTINGS, field), (double)(fallback),                  \
+     (double)(lowest), (double)(highest), NULL, meaning},
+#define FINI_ROW_C(field, fallback, names, meaning)                                                \
+    {#field, FIN_TYPE_choice, offsetof(FINI_SETTINGS, field), fallback, 0, 0, names, meaning},
+/* Defines the table `symbol` of struct FINI_SETTINGS (a macro set just before) from its rows. */
+#define FINI_TABLE(symbol, label, FIELDS)                                                          \
+    static const fin_field symbol##_fields[] = {FIELDS(FINI_ROW_F, FINI_ROW_C)};                   \
+    const fin_settings symbol = {label, symbol##_fields,                                           \
+                                 (int)(sizeof symbol##_fields / sizeof *symbol##_fields),          \
+                                 sizeof(FINI_SETTINGS)}
+
+#endif

@@ -1,0 +1,47 @@
+/* Status names and the one function that writes a message. */
+#include "base/base.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#define FINI_STRING_(x) #x
+#define FINI_STRING(x) FINI_STRING_(x)
+
+const char *fin_version(void)
+{
+    return FINI_STRING(FIN_VERSION_MAJOR) "." FINI_STRING(FIN_VERSION_MINOR) "." FINI_STRING(
+        FIN_VERSION_PATCH);
+}
+
+const char *fin_status_name(fin_status status)
+{
+    switch (status) {
+#define FINI_STATUS_CASE(name, text)                                                               \
+    case name:                                                                                     \
+        return text;
+        FIN_STATUS_LIST(FINI_STATUS_CASE)
+    }
+    return "unknown status";
+}
+
+fin_status fini_fail(fin_error *err, fin_status status, const char *format, ...)
+{
+    if (err) {
+        va_list args;
+        va_start(args, format);
+        err->status = status;
+        vsnprintf(err->message, sizeof err->message, format, args);
+        va_end(args);
+    }
+    return status;
+}
+
+fin_status fini_fail_memory(fin_error *err, size_t size, const char *what)
+{
+    return fini_fail(err, FIN_ERR_MEMORY, "out of memory: %.3g MB for %s", (double)size / 1e6, what);
+}
+
+bool fini_report(const fin_progress *progress, const char *what, double done, double total)
+{
+    return progress && progress->report && progress->report(progress->user, what, done, total) != 0;
+}

@@ -1,0 +1,131 @@
+/* A table of doubles to CSV text, row by row, on top of the all-or-nothing file. */
+#include "data/data.h"
+
+#include <locale.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { NUMBER = 32 }; /* room for %.17g: at most 24 characters */
+
+struct fin_csv {
+    fini_output *output;
+    locale_t locale; /* "C": the host program's may write a decimal comma; 0 if there is none */
+    int count;
+};
+
+/* Whole numbers below 10^16 are what %.17g prints without point or exponent; labels and counts are
+ * that, and need no printf. Minus zero does not pass. */
+static size_t format_whole(int64_t number, char *buffer)
+{
+    char digits[NUMBER];
+    size_t used = 0, length = 0;
+    uint64_t rest = number < 0 ? (uint64_t)-number : (uint64_t)number;
+    do
+        digits[used++] = (char)('0' + rest % 10);
+    while (rest /= 10);
+    if (number < 0)
+        buffer[length++] = '-';
+    while (used > 0)
+        buffer[length++] = digits[--used];
+    return length;
+}
+
+static size_t format_number(double number, char buffer[NUMBER])
+{
+    if (fabs(number) < 1e16 && number == (double)(int64_t)number &&
+        !(number == 0 && signbit(number)))
+        return format_whole((int64_t)number, buffer);
+    if (isnan(number)) { /* without the sign that some systems print */
+        memcpy(buffer, "nan", 3);
+        return 3;
+    }
+    return (size_t)snprintf(buffer, NUMBER, "%.17g", number);
+}
+
+static fin_status write_name(fini_output *output, const char *name, fin_error *err)
+{
+    size_t length = strlen(name);
+    bool blank = name[0] == ' ' || name[0] == '\t' || name[length - 1] == ' ' ||
+                 name[length - 1] == '\t';
+    if (!blank && !strpbrk(name, ",\"\r\n"))
+        return fini_output_write(output, name, length, err);
+    fini_output_write(output, "\"", 1, NULL); /* a failure is remembered by the output */
+    for (const char *c = name; *c; c++)
+        fini_output_write(output, *c == '"' ? "\"\"" : c, *c == '"' ? 2 : 1, NULL);
+    return fini_output_write(output, "\"", 1, err);
+}
+
+static fin_status write_header(fini_output *output, const char *const *names, int count,
+                               fin_error *err)
+{
+    for (int j = 0; j < count; j++) {
+        fin_status status = write_name(output, names[j], err);
+        if (!status)
+            status = fini_output_write(output, j + 1 < count ? "," : "\n", 1, err);
+        if (status)
+            return status;
+    }
+    return FIN_OK;
+}
+
+fin_status fin_csv_open(const char *path, const char *const *names, int count, fin_csv **out,
+                        fin_error *err)
+{
+    *out = NULL;
+    if (count < 1 || count > FIN_TABLE_COLUMNS_MAX)
+        return fini_fail(err, FIN_ERR_ARGUMENT, "a CSV file with %d columns; it must have 1 to %d",
+                         count, FIN_TABLE_COLUMNS_MAX);
+    for (int j = 0; j < count; j++)
+        if (!names[j] || !names[j][0])
+            return fini_fail(err, FIN_ERR_ARGUMENT, "column %d of a CSV file has no name", j + 1);
+    fin_csv *csv = fini_alloc(sizeof *csv);
+    if (!csv)
+        return fini_fail_memory(err, sizeof *csv, "a CSV file");
+    *csv = (fin_csv){.count = count, .locale = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0)};
+    fin_status status = fini_output_open(path, false, &csv->output, err);
+    if (!status)
+        status = write_header(csv->output, names, count, err);
+    if (status)
+        fin_csv_abort(csv);
+    else
+        *out = csv;
+    return status;
+}
+
+fin_status fin_csv_row(fin_csv *csv, const double *values, fin_error *err)
+{
+    char text[NUMBER];
+    fin_status status = FIN_OK;
+    locale_t before = csv->locale ? uselocale(csv->locale) : (locale_t)0;
+    for (int j = 0; j < csv->count && !status; j++) {
+        size_t length = format_number(values[j], text);
+        text[length++] = j + 1 < csv->count ? ',' : '\n';
+        status = fini_output_write(csv->output, text, length, err);
+    }
+    if (csv->locale)
+        uselocale(before);
+    return status;
+}
+
+static void end(fin_csv *csv)
+{
+    if (csv->locale)
+        freelocale(csv->locale);
+    fini_free(csv);
+}
+
+fin_status fin_csv_commit(fin_csv *csv, fin_error *err)
+{
+    fin_status status = fini_output_commit(csv->output, err);
+    end(csv);
+    return status;
+}
+
+void fin_csv_abort(fin_csv *csv)
+{
+    if (!csv)
+        return;
+    fini_output_abort(csv->output);
+    end(csv);
+}

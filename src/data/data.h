@@ -1,0 +1,83 @@
+/* Private face of the data room: files, text and numbers as its readers and writers share them. */
+#ifndef FINI_DATA_H
+#define FINI_DATA_H
+
+#include "base/base.h"
+#include "finetti/data.h"
+
+/* ---- files (file.c) ----------------------------------------------------------------------- */
+
+/* "cannot read 'x.csv': No such file or directory"; `number` is an errno. */
+fin_status fini_fail_io(fin_error *err, const char *action, const char *path, int number);
+
+/* A file that is not there until it is committed.
+ *
+ * A new or regular file is written under a temporary name in the same folder and renamed; "-",
+ * devices and pipes are written directly, unless the caller needs to seek: then they are refused.
+ * A failed write is remembered, so that commit cannot succeed after it. */
+typedef struct fini_output fini_output;
+
+fin_status fini_output_open(const char *path, bool seekable, fini_output **out, fin_error *err);
+fin_status fini_output_write(fini_output *output, const void *data, size_t size, fin_error *err);
+/* Absolute position. Only for an output that was opened seekable. */
+fin_status fini_output_seek(fini_output *output, int64_t position, fin_error *err);
+int64_t fini_output_tell(const fini_output *output);
+/* Both end the output. Abort takes NULL. */
+fin_status fini_output_commit(fini_output *output, fin_error *err);
+void fini_output_abort(fini_output *output);
+
+/* Reads a whole file of text ("-": standard input) into one block for fini_free. Stops early at a
+ * NUL byte, because then it is no text and may be endless. */
+fin_status fini_read_text(const char *path, char **text, size_t *size, fin_error *err);
+
+/* ---- text (text.c) -------------------------------------------------------------------------- */
+
+/* Length of the UTF-8 sequence at p, or 0 if it is not valid. */
+int fini_utf8_length(const char *p, const char *end);
+/* A short, printable, terminated copy for messages: at most `room` bytes with the NUL, odd bytes as
+ * '?', "..." where it was cut. Returns buffer. */
+char *fini_printable(const char *text, size_t size, char *buffer, size_t room);
+
+/* ---- numbers (decimal.c) -------------------------------------------------------------------- */
+
+/* Reads the number at p, correctly rounded. Returns the end of what was read, or NULL: *value is
+ * then infinite if it was a number out of range, else NaN. */
+const char *fini_decimal(const char *p, const char *end, double *value);
+
+/* ---- tables (table.c) ------------------------------------------------------------------------ */
+
+struct fin_table {
+    fini_arena arena; /* holds this struct too */
+    int64_t rows, capacity;
+    int columns;
+    char **names;   /* [columns] */
+    char *letters;  /* the names' text */
+    int32_t *order; /* [columns] column numbers by name */
+    int32_t *spare; /* [columns] for the sort */
+    double *values; /* [columns][capacity] */
+};
+
+/* `letters`: bytes for the names with their NULs. Names and values are for the caller to fill. */
+fin_status fini_table_create(int columns, int64_t capacity, int64_t letters, fin_table **out,
+                             fin_error *err);
+/* Once the names are there. Equal names become neighbours in `order`, the first column first. */
+void fini_table_sort(fin_table *table);
+
+/* ---- one array as NPY (npy.c) ---------------------------------------------------------------- */
+
+enum { FINI_NPY_HEADER_MOST = 1024 }; /* 32 numbers of 20 digits and the rest fit */
+
+/* Product of the shape; false if it is negative somewhere or the bytes overflow. */
+bool fini_shape_count(fin_dtype dtype, int ndim, const int64_t *shape, int64_t *count);
+/* Writes magic, lengths and description; returns its size, a multiple of 64. */
+size_t fini_npy_header(fin_dtype dtype, int ndim, const int64_t *shape,
+                       char buffer[FINI_NPY_HEADER_MOST]);
+/* Reads the first 12 bytes: *start and *size say where the description lies. `label` names the
+ * array in messages, as in the next one. */
+fin_status fini_npy_prefix(const unsigned char bytes[12], const char *label, size_t *start,
+                           size_t *size, fin_error *err);
+/* Reads the description text into everything of *out but data. */
+fin_status fini_npy_describe(const char *text, size_t size, const char *label, fin_array *out,
+                             fin_error *err);
+
+#endif

@@ -1,0 +1,339 @@
+/* Whole files in, all-or-nothing files out.
+ *
+ * Output goes to a temporary file beside its target, because rename is atomic only inside one file
+ * system. The temporary file is opened with O_EXCL and mode 0666 rather than by mkstemp: the kernel
+ * then applies the umask, which a library cannot read without a race. A file that is replaced keeps
+ * its permissions, and a symbolic link keeps being one: its target is replaced.
+ *
+ * Input is read into memory, not mapped: a mapped file that another program cuts short would end
+ * this one with SIGBUS. */
+#define _XOPEN_SOURCE 700 /* realpath */
+#include "data/data.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { BUFFER = 1 << 16, TEMPORARY_NAME = 64, ATTEMPTS = 1000, READ_FIRST = 1 << 16 };
+
+struct fini_output {
+    fini_arena arena; /* holds this struct too */
+    int fd;
+    bool standard;       /* standard output, which is not ours to close */
+    bool direct;         /* the target itself is open, there is nothing to rename */
+    char *path;          /* as given, for messages */
+    char *target;        /* with symbolic links followed */
+    char *temporary;     /* "" if direct */
+    unsigned char *buffer;
+    size_t used;         /* of the buffer */
+    int64_t position;    /* of the start of the buffer in the file */
+    fin_error failure;   /* the first one, if its status is not FIN_OK */
+};
+
+fin_status fini_fail_io(fin_error *err, const char *action, const char *path, int number)
+{
+    char reason[128] = "unknown error";
+    strerror_r(number, reason, sizeof reason);
+    return fini_fail(err, FIN_ERR_IO, "cannot %s '%.300s': %s", action, path, reason);
+}
+
+static bool is_dash(const char *path)
+{
+    return strcmp(path, "-") == 0;
+}
+
+/* Calls itself what it is in messages. */
+static const char *shown(const char *path, const char *standard)
+{
+    return is_dash(path) ? standard : path;
+}
+
+/* ---- output ------------------------------------------------------------------------------- */
+
+/* What the name stands for: direct or to be renamed, and where. */
+static fin_status inspect(const char *path, bool seekable, char target[PATH_MAX], bool *direct,
+                          mode_t *mode, fin_error *err)
+{
+    struct stat info;
+    size_t length = strlen(path);
+    *mode = 0;
+    *direct = is_dash(path);
+    if (length == 0)
+        return fini_fail(err, FIN_ERR_ARGUMENT, "the name of the output file is empty");
+    if (length >= PATH_MAX)
+        return fini_fail_io(err, "write", path, ENAMETOOLONG);
+    memcpy(target, path, length + 1);
+    if (!*direct && stat(path, &info) == 0) {
+        if (S_ISDIR(info.st_mode))
+            return fini_fail(err, FIN_ERR_IO, "cannot write '%.300s': it is a folder", path);
+        if (access(path, W_OK) != 0)
+            return fini_fail_io(err, "write", path, errno);
+        *direct = !S_ISREG(info.st_mode);
+        *mode = info.st_mode & 0777;
+        if (!*direct && !realpath(path, target))
+            return fini_fail_io(err, "write", path, errno);
+    } else if (!*direct) {
+        if (errno != ENOENT)
+            return fini_fail_io(err, "write", path, errno);
+        if (lstat(path, &info) == 0)
+            return fini_fail(err, FIN_ERR_IO,
+                             "cannot write '%.300s': it is a symbolic link to nothing", path);
+        if (path[length - 1] == '/')
+            return fini_fail(err, FIN_ERR_IO, "cannot write '%.300s': it names a folder", path);
+    }
+    if (*direct && seekable)
+        return fini_fail(err, FIN_ERR_IO,
+                         "cannot write '%.300s': this format needs a regular file, not %s", path,
+                         is_dash(path) ? "standard output" : "a device or a pipe");
+    return FIN_OK;
+}
+
+static fini_output *layout(fini_arena *arena, size_t path, size_t target)
+{
+    fini_output *output = fini_take(arena, 1, sizeof *output);
+    char *path_copy = fini_take(arena, (int64_t)path + 1, 1);
+    char *target_copy = fini_take(arena, (int64_t)target + 1, 1);
+    char *temporary = fini_take(arena, (int64_t)target + TEMPORARY_NAME, 1);
+    unsigned char *buffer = fini_take(arena, BUFFER, 1);
+    if (!arena->base)
+        return NULL;
+    *output = (fini_output){.fd = -1, .path = path_copy, .target = target_copy,
+                            .temporary = temporary, .buffer = buffer};
+    return output;
+}
+
+/* A name that is free, in the folder of the target. Its length does not depend on that of the
+ * target's name, which may already be as long as the file system allows. */
+static fin_status open_temporary(fini_output *output, mode_t mode, fin_error *err)
+{
+    static atomic_uint counter;
+    const char *slash = strrchr(output->target, '/');
+    int folder = slash ? (int)(slash + 1 - output->target) : 0;
+    for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
+        sprintf(output->temporary, "%.*s.finetti-%ld-%u.tmp", folder, output->target,
+                (long)getpid(), atomic_fetch_add(&counter, 1));
+        output->fd = open(output->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (output->fd >= 0) {
+            if (mode)
+                (void)fchmod(output->fd, mode); /* a file system without modes is no failure */
+            return FIN_OK;
+        }
+        if (errno != EEXIST && errno != EINTR)
+            break;
+    }
+    int number = errno;
+    output->temporary[0] = '\0'; /* not ours, if it exists at all */
+    char reason[128] = "unknown error";
+    strerror_r(number, reason, sizeof reason);
+    return fini_fail(err, FIN_ERR_IO, "cannot write '%.300s': no file can be created in '%.*s': %s",
+                     output->path, folder ? (folder > 80 ? 80 : folder) : 1,
+                     folder ? output->target : ".", reason);
+}
+
+fin_status fini_output_open(const char *path, bool seekable, fini_output **out, fin_error *err)
+{
+    char target[PATH_MAX];
+    bool direct;
+    mode_t mode;
+    *out = NULL;
+    fin_status status = inspect(path, seekable, target, &direct, &mode, err);
+    if (status)
+        return status;
+    const char *name = shown(path, "standard output");
+    fini_arena arena = {0};
+    layout(&arena, strlen(name), strlen(target));
+    status = fini_arena_open(&arena, "an output file", err);
+    if (status)
+        return status;
+    fini_output *output = layout(&arena, strlen(name), strlen(target));
+    output->arena = arena;
+    output->direct = direct;
+    output->standard = is_dash(path);
+    strcpy(output->path, name);
+    strcpy(output->target, target);
+    if (output->standard) {
+        fflush(stdout); /* what the program has printed so far comes first */
+        output->fd = STDOUT_FILENO;
+    } else if (direct) {
+        output->fd = open(target, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+        status = output->fd >= 0 ? FIN_OK : fini_fail_io(err, "write", path, errno);
+    } else {
+        status = open_temporary(output, mode, err);
+    }
+    if (status)
+        fini_output_abort(output);
+    else
+        *out = output;
+    return status;
+}
+
+static fin_status remember(fini_output *output, const char *action, int number)
+{
+    return fini_fail_io(&output->failure, action, output->path, number);
+}
+
+static fin_status report(const fini_output *output, fin_error *err)
+{
+    if (output->failure.status && err)
+        *err = output->failure;
+    return output->failure.status;
+}
+
+/* Writes it all or remembers why not. */
+static void write_through(fini_output *output, const unsigned char *data, size_t size)
+{
+    while (size > 0 && !output->failure.status) {
+        ssize_t written = write(output->fd, data, size);
+        if (written < 0 && errno != EINTR)
+            remember(output, "write", errno);
+        if (written > 0) {
+            data += written;
+            size -= (size_t)written;
+            output->position += written;
+        }
+    }
+}
+
+static void flush(fini_output *output)
+{
+    write_through(output, output->buffer, output->used);
+    output->used = 0;
+}
+
+fin_status fini_output_write(fini_output *output, const void *data, size_t size, fin_error *err)
+{
+    if (size > BUFFER - output->used)
+        flush(output);
+    if (size >= BUFFER) {
+        write_through(output, data, size);
+    } else if (!output->failure.status) {
+        memcpy(output->buffer + output->used, data, size);
+        output->used += size;
+    }
+    return report(output, err);
+}
+
+int64_t fini_output_tell(const fini_output *output)
+{
+    return output->position + (int64_t)output->used;
+}
+
+fin_status fini_output_seek(fini_output *output, int64_t position, fin_error *err)
+{
+    flush(output);
+    if (!output->failure.status && lseek(output->fd, (off_t)position, SEEK_SET) < 0)
+        remember(output, "move in", errno);
+    output->position = position;
+    return report(output, err);
+}
+
+/* Closes, removes what is not committed, frees. */
+static void end(fini_output *output)
+{
+    if (output->fd >= 0 && !output->standard)
+        close(output->fd);
+    if (output->temporary[0])
+        unlink(output->temporary);
+    fini_arena arena = output->arena;
+    fini_arena_close(&arena);
+}
+
+fin_status fini_output_commit(fini_output *output, fin_error *err)
+{
+    flush(output);
+    if (!output->direct && !output->failure.status && fsync(output->fd) != 0)
+        remember(output, "write", errno);
+    /* Network file systems may say only at the close that the disk was full. */
+    if (!output->failure.status && !output->standard) {
+        if (close(output->fd) != 0)
+            remember(output, "write", errno);
+        output->fd = -1;
+    }
+    if (!output->direct && !output->failure.status) {
+        if (rename(output->temporary, output->target) == 0)
+            output->temporary[0] = '\0';
+        else
+            remember(output, "write", errno);
+    }
+    fin_status status = report(output, err);
+    end(output);
+    return status;
+}
+
+void fini_output_abort(fini_output *output)
+{
+    if (output)
+        end(output);
+}
+
+/* ---- input -------------------------------------------------------------------------------- */
+
+static fin_status read_all(int fd, const char *path, size_t room, char **text, size_t *size,
+                           fin_error *err)
+{
+    char *block = fini_alloc(room);
+    size_t used = 0;
+    if (!block)
+        return fini_fail_memory(err, room, "the text of a file");
+    for (;;) {
+        ssize_t got = read(fd, block + used, room - used);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0) {
+            int number = errno;
+            fini_free(block);
+            return fini_fail_io(err, "read", path, number);
+        }
+        bool stop = got == 0 || memchr(block + used, '\0', (size_t)got);
+        used += (size_t)got;
+        if (stop)
+            break;
+        if (used == room) { /* a pipe, or a file that has grown */
+            size_t more = room <= SIZE_MAX / 4 ? room * 2 : 0;
+            char *larger = more ? fini_alloc(more) : NULL;
+            if (larger)
+                memcpy(larger, block, used);
+            fini_free(block);
+            if (!larger)
+                return fini_fail_memory(err, more, "the text of a file");
+            block = larger;
+            room = more;
+        }
+    }
+    *text = block;
+    *size = used;
+    return FIN_OK;
+}
+
+fin_status fini_read_text(const char *path, char **text, size_t *size, fin_error *err)
+{
+    struct stat info;
+    bool standard = is_dash(path);
+    *text = NULL;
+    *size = 0;
+    int fd = standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    const char *name = shown(path, "standard input");
+    if (fd < 0 || fstat(fd, &info) != 0) {
+        int number = errno;
+        if (fd >= 0 && !standard)
+            close(fd);
+        return fini_fail_io(err, "read", name, number);
+    }
+    fin_status status;
+    size_t room = READ_FIRST;
+    if (S_ISREG(info.st_mode) && info.st_size > 0) /* one more: the end is seen without growing */
+        room = (uintmax_t)info.st_size < SIZE_MAX / 4 ? (size_t)info.st_size + 1 : SIZE_MAX;
+    if (S_ISDIR(info.st_mode))
+        status = fini_fail(err, FIN_ERR_IO, "cannot read '%.300s': it is a folder", name);
+    else
+        status = read_all(fd, name, room, text, size, err);
+    if (!standard)
+        close(fd);
+    return status;
+}

@@ -1,0 +1,236 @@
+/* The NPY description that stands before the bytes of an array:
+ *     \x93NUMPY, version (2 bytes), length (2 bytes in version 1, 4 in 2 and 3),
+ *     {'descr': '<f8', 'fortran_order': False, 'shape': (3, 4), }   spaces, newline
+ * https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
+ * The text is a Python literal. What is read here is the part of that language that numpy writes
+ * for arrays of plain numbers; everything else is named in the message and refused. */
+#include "data/data.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "arrays are read and written as they lie in memory, which must be little-endian"
+#endif
+
+enum { WORD = 32, DESCRIPTION_MOST = 1 << 16 };
+
+static const struct {
+    const char *descr;
+    size_t size;
+} dtypes[] = {
+#define DTYPE_ROW(name, descr, size) {descr, size},
+    FIN_DTYPE_LIST(DTYPE_ROW)
+#undef DTYPE_ROW
+};
+enum { DTYPES = sizeof dtypes / sizeof *dtypes };
+
+size_t fin_dtype_size(fin_dtype dtype)
+{
+    return (unsigned)dtype < DTYPES ? dtypes[dtype].size : 0;
+}
+
+bool fini_shape_count(fin_dtype dtype, int ndim, const int64_t *shape, int64_t *count)
+{
+    int64_t product = 1, bytes;
+    bool zero = false;
+    for (int i = 0; i < ndim; i++) {
+        if (shape[i] < 0)
+            return false;
+        zero |= shape[i] == 0;
+    }
+    for (int i = 0; i < ndim && !zero; i++)
+        if (__builtin_mul_overflow(product, shape[i], &product))
+            return false;
+    *count = zero ? 0 : product;
+    /* Room is left for headers, so that sums with this size cannot overflow either. */
+    return !__builtin_mul_overflow(product, (int64_t)dtypes[dtype].size, &bytes) &&
+           bytes < INT64_MAX / 4;
+}
+
+/* ---- writing ------------------------------------------------------------------------------ */
+
+size_t fini_npy_header(fin_dtype dtype, int ndim, const int64_t *shape,
+                       char buffer[FINI_NPY_HEADER_MOST])
+{
+    enum { PREFIX = 10, ALIGN = 64 };
+    char *text = buffer + PREFIX;
+    size_t room = FINI_NPY_HEADER_MOST - PREFIX, used;
+    used = (size_t)snprintf(text, room, "{'descr': '%s', 'fortran_order': False, 'shape': (",
+                            dtypes[dtype].descr);
+    for (int i = 0; i < ndim; i++)
+        used += (size_t)snprintf(text + used, room - used, i + 1 < ndim ? "%lld, " : "%lld",
+                                 (long long)shape[i]);
+    used += (size_t)snprintf(text + used, room - used, ndim == 1 ? ",), }" : "), }");
+    size_t total = (PREFIX + used + 1 + ALIGN - 1) / ALIGN * ALIGN; /* 1: the newline */
+    memset(text + used, ' ', total - PREFIX - used);
+    buffer[total - 1] = '\n';
+    memcpy(buffer, "\x93NUMPY\x01\x00", 8);
+    buffer[8] = (char)((total - PREFIX) & 0xff);
+    buffer[9] = (char)((total - PREFIX) >> 8);
+    return total;
+}
+
+/* ---- reading ------------------------------------------------------------------------------ */
+
+fin_status fini_npy_prefix(const unsigned char bytes[12], const char *label, size_t *start,
+                           size_t *size, fin_error *err)
+{
+    if (memcmp(bytes, "\x93NUMPY", 6) != 0)
+        return fini_fail(err, FIN_ERR_FORMAT, "%s is not in NPY format (wrong magic bytes)", label);
+    if (bytes[6] < 1 || bytes[6] > 3)
+        return fini_fail(err, FIN_ERR_FORMAT, "%s has NPY version %d; 1, 2 and 3 are read", label,
+                         bytes[6]);
+    *start = bytes[6] == 1 ? 10 : 12;
+    *size = bytes[8] | (size_t)bytes[9] << 8;
+    if (bytes[6] > 1)
+        *size |= (size_t)bytes[10] << 16 | (size_t)bytes[11] << 24;
+    if (*size > DESCRIPTION_MOST)
+        return fini_fail(err, FIN_ERR_FORMAT,
+                         "%s has a description of %zu bytes; at most %d are read", label, *size,
+                         DESCRIPTION_MOST);
+    return FIN_OK;
+}
+
+typedef struct reader {
+    const char *p, *end;
+} reader;
+
+static void skip_spaces(reader *r)
+{
+    while (r->p < r->end && (*r->p == ' ' || *r->p == '\t' || *r->p == '\n' || *r->p == '\r'))
+        r->p++;
+}
+
+/* Takes the character if it comes next. */
+static bool take(reader *r, char c)
+{
+    skip_spaces(r);
+    bool found = r->p < r->end && *r->p == c;
+    r->p += found;
+    return found;
+}
+
+static bool take_string(reader *r, char word[WORD])
+{
+    size_t length = 0;
+    skip_spaces(r);
+    char quote = r->p < r->end ? *r->p : '\0';
+    if (quote != '\'' && quote != '"')
+        return false;
+    for (r->p++; r->p < r->end && *r->p != quote; r->p++) {
+        if (length + 1 == WORD)
+            return false;
+        word[length++] = *r->p;
+    }
+    word[length] = '\0';
+    return take(r, quote);
+}
+
+static bool take_bool(reader *r, bool *value)
+{
+    skip_spaces(r);
+    size_t left = (size_t)(r->end - r->p);
+    *value = left >= 4 && memcmp(r->p, "True", 4) == 0;
+    if (!*value && !(left >= 5 && memcmp(r->p, "False", 5) == 0))
+        return false;
+    r->p += *value ? 4 : 5;
+    return true;
+}
+
+static bool take_length(reader *r, int64_t *value)
+{
+    skip_spaces(r);
+    const char *start = r->p;
+    *value = 0;
+    for (; r->p < r->end && *r->p >= '0' && *r->p <= '9'; r->p++)
+        if (__builtin_mul_overflow(*value, (int64_t)10, value) ||
+            __builtin_add_overflow(*value, (int64_t)(*r->p - '0'), value))
+            return false;
+    bool found = r->p > start;
+    if (found && r->p < r->end && *r->p == 'L') /* Python 2 wrote its long integers so */
+        r->p++;
+    return found;
+}
+
+/* "()", "(3,)", "(3, 4)", "(3, 4,)". */
+static bool take_shape(reader *r, fin_array *out)
+{
+    out->ndim = 0;
+    if (!take(r, '('))
+        return false;
+    while (!take(r, ')')) {
+        if (out->ndim == FIN_DIMS_MAX || !take_length(r, &out->shape[out->ndim++]))
+            return false;
+        if (!take(r, ',') && (r->p == r->end || *r->p != ')'))
+            return false;
+    }
+    return true;
+}
+
+static fin_status find_dtype(const char *descr, const char *label, fin_array *out, fin_error *err)
+{
+    char shown[WORD];
+    for (int i = 0; i < DTYPES; i++)
+        if (strcmp(descr, dtypes[i].descr) == 0) {
+            out->dtype = (fin_dtype)i;
+            return FIN_OK;
+        }
+    fini_printable(descr, strlen(descr), shown, sizeof shown);
+    if (strchr(descr, 'O'))
+        return fini_fail(err, FIN_ERR_UNSUPPORTED,
+                         "%s is an array of Python objects; save plain numbers (astype('<f8'))",
+                         label);
+    if (descr[0] == '>')
+        return fini_fail(err, FIN_ERR_UNSUPPORTED,
+                         "%s is big-endian ('%s'); save it as little-endian (astype('<f8'))", label,
+                         shown);
+    return fini_fail(err, FIN_ERR_UNSUPPORTED,
+                     "%s has elements of type '%s'; read are <f4, <f8, <i4, <i8 and |u1", label,
+                     shown);
+}
+
+fin_status fini_npy_describe(const char *text, size_t size, const char *label, fin_array *out,
+                             fin_error *err)
+{
+    reader r = {text, text + size};
+    char key[WORD], descr[WORD] = "";
+    bool fortran = false, good = take(&r, '{'), seen[3] = {false};
+    memset(out, 0, sizeof *out);
+    while (good && !take(&r, '}')) {
+        good = take_string(&r, key) && take(&r, ':');
+        int which = strcmp(key, "descr") == 0           ? 0
+                    : strcmp(key, "fortran_order") == 0 ? 1
+                    : strcmp(key, "shape") == 0         ? 2
+                                                        : -1;
+        if (!good || which < 0 || seen[which]) {
+            good = false;
+            break;
+        }
+        seen[which] = true;
+        if (which == 0 && take(&r, '['))
+            return fini_fail(err, FIN_ERR_UNSUPPORTED,
+                             "%s is a structured array; save each field as an array of its own",
+                             label);
+        good = which == 0   ? take_string(&r, descr)
+               : which == 1 ? take_bool(&r, &fortran)
+                            : take_shape(&r, out);
+        if (good && !take(&r, ',') && (r.p == r.end || *r.p != '}'))
+            good = false;
+    }
+    skip_spaces(&r);
+    if (!good || r.p != r.end || !seen[0] || !seen[1] || !seen[2]) {
+        char shown[80];
+        return fini_fail(err, FIN_ERR_FORMAT, "%s has an NPY description that cannot be read: %s",
+                         label, fini_printable(text, size, shown, sizeof shown));
+    }
+    fin_status status = find_dtype(descr, label, out, err);
+    if (status)
+        return status;
+    if (fortran && out->ndim > 1)
+        return fini_fail(err, FIN_ERR_UNSUPPORTED,
+                         "%s is in Fortran order; save np.ascontiguousarray of it", label);
+    if (!fini_shape_count(out->dtype, out->ndim, out->shape, &out->count))
+        return fini_fail(err, FIN_ERR_FORMAT, "%s has a shape whose size overflows", label);
+    return FIN_OK;
+}

@@ -1,0 +1,341 @@
+/* Arrays to an NPZ archive, through libzip.
+ *
+ * libzip sees two kinds of sources, both ours: one per array, from which it reads the NPY header
+ * and then the elements, and one for the archive, into which it writes. The archive's source stands
+ * on fini_output, so that temporary name, fsync and messages are those of every other file we
+ * write, and a failure inside a source keeps its own words: it is stored in `failure`, and libzip's
+ * code for it is only used if there is none.
+ *
+ * Entries are stored, not deflated (numpy maps them, and draws do not compress), and dated
+ * 1980-01-01, as numpy does: the same arrays give the same bytes. */
+#include "data/data.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <zip.h>
+
+enum { CHUNK = 1 << 20, NAME_MOST = 200, DOS_1980_01_01 = 1 << 5 | 1 };
+
+typedef struct entry {
+    struct entry *next;
+    fin_npz_writer *npz;
+    char name[NAME_MOST + 8]; /* with ".npy" */
+    char header[FINI_NPY_HEADER_MOST];
+    size_t header_size;
+    int64_t bytes;             /* of the elements */
+    const unsigned char *data; /* NULL: fill makes them */
+    fin_npz_fill fill;
+    void *user;
+    int64_t position; /* of the next byte libzip gets, header included */
+} entry;
+
+struct fin_npz_writer {
+    zip_t *zip;
+    fini_output *output;
+    int64_t length; /* of what has been written to it */
+    entry *entries;
+    const fin_progress *progress;
+    double done, total;
+    unsigned char *chunk; /* [CHUNK] what fill made, */
+    size_t used, size;    /* from used to size not yet taken by libzip */
+    zip_error_t code;     /* what our sources answer libzip */
+    fin_error failure;
+    char path[300]; /* for messages */
+};
+
+/* ---- one array as a source ------------------------------------------------------------------ */
+
+static zip_int64_t refuse(fin_npz_writer *npz, int code)
+{
+    zip_error_set(&npz->code, code, 0);
+    return -1;
+}
+
+static zip_int64_t stat_size(uint64_t size, void *data, zip_uint64_t room)
+{
+    zip_stat_t *stat = data;
+    if (room < sizeof *stat)
+        return -1;
+    zip_stat_init(stat);
+    stat->size = size;
+    stat->valid = ZIP_STAT_SIZE;
+    return sizeof *stat;
+}
+
+/* The next chunk; false if fill failed or the caller cancelled. Progress comes once per chunk. */
+static bool next_chunk(entry *e, size_t bytes)
+{
+    fin_npz_writer *npz = e->npz;
+    if (e->fill) {
+        npz->failure.message[0] = '\0';
+        npz->failure.status = e->fill(e->user, npz->chunk, bytes, &npz->failure);
+        if (npz->failure.status && !npz->failure.message[0])
+            fini_fail(&npz->failure, npz->failure.status, "array '%s' was not produced: %s",
+                      e->name, fin_status_name(npz->failure.status));
+        if (npz->failure.status)
+            return false;
+    }
+    if (fini_report(npz->progress, "writing arrays", npz->done, npz->total)) {
+        fini_fail(&npz->failure, FIN_ERR_CANCELLED, "writing '%s' was cancelled", npz->path);
+        return false;
+    }
+    npz->done += (double)bytes;
+    npz->used = 0;
+    npz->size = bytes;
+    return true;
+}
+
+static zip_int64_t read_entry(entry *e, unsigned char *to, uint64_t room)
+{
+    fin_npz_writer *npz = e->npz;
+    uint64_t got = 0;
+    while (got < room && e->position < (int64_t)e->header_size)
+        to[got++] = (unsigned char)e->header[e->position++];
+    while (got < room) {
+        int64_t at = e->position - (int64_t)e->header_size, left = e->bytes - at;
+        if (left == 0)
+            break;
+        if (npz->used == npz->size && !next_chunk(e, left < CHUNK ? (size_t)left : CHUNK))
+            return refuse(npz, ZIP_ER_READ);
+        uint64_t piece = npz->size - npz->used;
+        piece = piece < room - got ? piece : room - got;
+        memcpy(to + got, e->data ? e->data + at : npz->chunk + npz->used, (size_t)piece);
+        npz->used += (size_t)piece;
+        e->position += (int64_t)piece;
+        got += piece;
+    }
+    return (zip_int64_t)got;
+}
+
+static zip_int64_t entry_source(void *user, void *data, zip_uint64_t size, zip_source_cmd_t command)
+{
+    entry *e = user;
+    fin_npz_writer *npz = e->npz;
+    switch (command) {
+    case ZIP_SOURCE_SUPPORTS:
+        return zip_source_make_command_bitmap(ZIP_SOURCE_OPEN, ZIP_SOURCE_READ, ZIP_SOURCE_CLOSE,
+                                              ZIP_SOURCE_STAT, ZIP_SOURCE_ERROR, ZIP_SOURCE_FREE,
+                                              -1);
+    case ZIP_SOURCE_OPEN:
+        if (e->position > 0 && e->fill) /* libzip reads once; a stream cannot begin again */
+            return refuse(npz, ZIP_ER_INTERNAL);
+        e->position = 0;
+        npz->used = npz->size = 0;
+        return 0;
+    case ZIP_SOURCE_READ:
+        return read_entry(e, data, size);
+    case ZIP_SOURCE_STAT:
+        return stat_size((uint64_t)e->bytes + e->header_size, data, size);
+    case ZIP_SOURCE_ERROR:
+        return zip_error_to_data(&npz->code, data, size);
+    case ZIP_SOURCE_CLOSE:
+    case ZIP_SOURCE_FREE: /* entries are freed with the writer */
+        return 0;
+    default:
+        return refuse(npz, ZIP_ER_OPNOTSUPP);
+    }
+}
+
+/* ---- the archive as a source ---------------------------------------------------------------- */
+
+/* Reading from it is declared, since libzip asks for it, but an empty archive is never read. */
+static zip_int64_t archive_source(void *user, void *data, zip_uint64_t size,
+                                  zip_source_cmd_t command)
+{
+    fin_npz_writer *npz = user;
+    zip_int64_t position;
+    switch (command) {
+    case ZIP_SOURCE_SUPPORTS:
+        return zip_source_make_command_bitmap(
+            ZIP_SOURCE_OPEN, ZIP_SOURCE_READ, ZIP_SOURCE_CLOSE, ZIP_SOURCE_STAT, ZIP_SOURCE_ERROR,
+            ZIP_SOURCE_FREE, ZIP_SOURCE_SEEK, ZIP_SOURCE_TELL, ZIP_SOURCE_BEGIN_WRITE,
+            ZIP_SOURCE_COMMIT_WRITE, ZIP_SOURCE_ROLLBACK_WRITE, ZIP_SOURCE_WRITE,
+            ZIP_SOURCE_SEEK_WRITE, ZIP_SOURCE_TELL_WRITE, ZIP_SOURCE_REMOVE, -1);
+    case ZIP_SOURCE_STAT:
+        return stat_size(0, data, size);
+    case ZIP_SOURCE_WRITE:
+        if (fini_output_write(npz->output, data, (size_t)size, &npz->failure))
+            return refuse(npz, ZIP_ER_WRITE);
+        position = fini_output_tell(npz->output);
+        npz->length = position > npz->length ? position : npz->length;
+        return (zip_int64_t)size;
+    case ZIP_SOURCE_SEEK_WRITE:
+        position = zip_source_seek_compute_offset((zip_uint64_t)fini_output_tell(npz->output),
+                                                  (zip_uint64_t)npz->length, data, size,
+                                                  &npz->code);
+        if (position < 0)
+            return -1;
+        return fini_output_seek(npz->output, position, &npz->failure) ? refuse(npz, ZIP_ER_SEEK)
+                                                                      : 0;
+    case ZIP_SOURCE_TELL_WRITE:
+        return fini_output_tell(npz->output);
+    case ZIP_SOURCE_ERROR:
+        return zip_error_to_data(&npz->code, data, size);
+    case ZIP_SOURCE_BEGIN_WRITE:
+    case ZIP_SOURCE_COMMIT_WRITE: /* fin_npz_commit and fin_npz_abort do these two */
+    case ZIP_SOURCE_ROLLBACK_WRITE:
+    case ZIP_SOURCE_OPEN:
+    case ZIP_SOURCE_READ:
+    case ZIP_SOURCE_CLOSE:
+    case ZIP_SOURCE_REMOVE:
+    case ZIP_SOURCE_FREE:
+        return 0;
+    default:
+        return refuse(npz, ZIP_ER_OPNOTSUPP);
+    }
+}
+
+/* ---- the writer ----------------------------------------------------------------------------- */
+
+/* Our own failure if there is one, else libzip's. */
+static fin_status fail_zip(const fin_npz_writer *npz, zip_error_t *code, fin_error *err)
+{
+    if (npz->failure.status) {
+        if (err)
+            *err = npz->failure;
+        return npz->failure.status;
+    }
+    fin_status status = zip_error_code_zip(code) == ZIP_ER_MEMORY ? FIN_ERR_MEMORY : FIN_ERR_IO;
+    return fini_fail(err, status, "cannot write '%s': %s", npz->path, zip_error_strerror(code));
+}
+
+fin_status fin_npz_create(const char *path, fin_npz_writer **out, fin_error *err)
+{
+    *out = NULL;
+    fin_npz_writer *npz = fini_alloc(sizeof *npz);
+    if (!npz)
+        return fini_fail_memory(err, sizeof *npz, "an NPZ file");
+    memset(npz, 0, sizeof *npz);
+    zip_error_init(&npz->code);
+    snprintf(npz->path, sizeof npz->path, "%s", path);
+    fin_status status = fini_output_open(path, true, &npz->output, err);
+    if (!status && !(npz->chunk = fini_alloc(CHUNK)))
+        status = fini_fail_memory(err, CHUNK, "an NPZ file");
+    if (!status) {
+        zip_error_t code;
+        zip_error_init(&code);
+        zip_source_t *source = zip_source_function_create(archive_source, npz, &code);
+        npz->zip =
+            source ? zip_open_from_source(source, ZIP_CREATE | ZIP_TRUNCATE, &code) : NULL;
+        if (!npz->zip) {
+            zip_source_free(source);
+            status = fail_zip(npz, &code, err);
+        }
+        zip_error_fini(&code);
+    }
+    if (status)
+        fin_npz_abort(npz);
+    else
+        *out = npz;
+    return status;
+}
+
+static fin_status check_array(const fin_npz_writer *npz, const char *name, fin_dtype dtype, int ndim,
+                              const int64_t *shape, int64_t *count, fin_error *err)
+{
+    size_t length = strlen(name);
+    if (length < 1 || length > NAME_MOST || strpbrk(name, "/\\"))
+        return fini_fail(err, FIN_ERR_ARGUMENT,
+                         "%s: '%.40s' cannot name an array; a name has 1 to %d bytes and no slash",
+                         npz->path, name, NAME_MOST);
+    if (!fin_dtype_size(dtype))
+        return fini_fail(err, FIN_ERR_ARGUMENT, "%s: array '%s' has an unknown element type %d",
+                         npz->path, name, (int)dtype);
+    if (ndim < 0 || ndim > FIN_DIMS_MAX)
+        return fini_fail(err, FIN_ERR_ARGUMENT, "%s: array '%s' has %d axes; 0 to %d are allowed",
+                         npz->path, name, ndim, FIN_DIMS_MAX);
+    if (!fini_shape_count(dtype, ndim, shape, count))
+        return fini_fail(err, FIN_ERR_ARGUMENT,
+                         "%s: array '%s' has a negative length or its size overflows", npz->path,
+                         name);
+    return FIN_OK;
+}
+
+static fin_status add_to_zip(fin_npz_writer *npz, entry *e, fin_error *err)
+{
+    zip_source_t *source = zip_source_function(npz->zip, entry_source, e);
+    zip_int64_t index =
+        source ? zip_file_add(npz->zip, e->name, source, ZIP_FL_ENC_UTF_8) : -1;
+    if (index < 0) {
+        zip_source_free(source);
+        if (zip_error_code_zip(zip_get_error(npz->zip)) == ZIP_ER_EXISTS)
+            return fini_fail(err, FIN_ERR_ARGUMENT, "%s has two arrays called '%s'", npz->path,
+                             e->name);
+        return fail_zip(npz, zip_get_error(npz->zip), err);
+    }
+    if (zip_set_file_compression(npz->zip, (zip_uint64_t)index, ZIP_CM_STORE, 0) ||
+        zip_file_set_dostime(npz->zip, (zip_uint64_t)index, 0, DOS_1980_01_01, 0)) {
+        fail_zip(npz, zip_get_error(npz->zip), &npz->failure); /* it is in: commit must not be */
+        return fail_zip(npz, NULL, err);
+    }
+    return FIN_OK;
+}
+
+static fin_status add(fin_npz_writer *npz, const char *name, fin_dtype dtype, int ndim,
+                      const int64_t *shape, const void *data, fin_npz_fill fill, void *user,
+                      fin_error *err)
+{
+    int64_t count;
+    fin_status status = check_array(npz, name, dtype, ndim, shape, &count, err);
+    if (status)
+        return status;
+    entry *e = fini_alloc(sizeof *e);
+    if (!e)
+        return fini_fail_memory(err, sizeof *e, "an array of an NPZ file");
+    *e = (entry){.next = npz->entries, .npz = npz, .data = data, .fill = fill, .user = user,
+                 .bytes = count * (int64_t)fin_dtype_size(dtype)};
+    npz->entries = e; /* even if the next step fails, libzip may know it */
+    snprintf(e->name, sizeof e->name, "%s.npy", name);
+    e->header_size = fini_npy_header(dtype, ndim, shape, e->header);
+    npz->total += (double)e->bytes;
+    return add_to_zip(npz, e, err);
+}
+
+fin_status fin_npz_add(fin_npz_writer *npz, const char *name, fin_dtype dtype, int ndim,
+                       const int64_t *shape, const void *data, fin_error *err)
+{
+    return add(npz, name, dtype, ndim, shape, data, NULL, NULL, err);
+}
+
+fin_status fin_npz_add_stream(fin_npz_writer *npz, const char *name, fin_dtype dtype, int ndim,
+                              const int64_t *shape, fin_npz_fill fill, void *user, fin_error *err)
+{
+    return add(npz, name, dtype, ndim, shape, NULL, fill, user, err);
+}
+
+fin_status fin_npz_commit(fin_npz_writer *npz, const fin_progress *progress, fin_error *err)
+{
+    fin_status status = FIN_OK;
+    npz->progress = progress;
+    if (npz->failure.status)
+        status = fail_zip(npz, NULL, err);
+    else if (zip_get_num_entries(npz->zip, 0) < 1)
+        status = fini_fail(err, FIN_ERR_ARGUMENT, "%s: an NPZ file needs at least one array",
+                           npz->path);
+    else if (zip_close(npz->zip) != 0)
+        status = fail_zip(npz, zip_get_error(npz->zip), err);
+    else
+        npz->zip = NULL;
+    if (!status) {
+        status = fini_output_commit(npz->output, err);
+        npz->output = NULL;
+    }
+    fin_npz_abort(npz);
+    return status;
+}
+
+void fin_npz_abort(fin_npz_writer *npz)
+{
+    if (!npz)
+        return;
+    if (npz->zip)
+        zip_discard(npz->zip); /* first: its sources are the entries */
+    fini_output_abort(npz->output);
+    for (entry *e = npz->entries, *next; e; e = next) {
+        next = e->next;
+        fini_free(e);
+    }
+    zip_error_fini(&npz->code);
+    fini_free(npz->chunk);
+    fini_free(npz);
+}

@@ -1,0 +1,57 @@
+/* Text of unknown origin: is it UTF-8, and how is it shown in a message. */
+#include "data/data.h"
+
+#include <string.h>
+
+int fini_utf8_length(const char *p, const char *end)
+{
+    const unsigned char *u = (const unsigned char *)p;
+    ptrdiff_t left = end - p;
+    if (left < 1)
+        return 0;
+    if (u[0] < 0x80)
+        return 1;
+    int length = u[0] >= 0xc2 && u[0] <= 0xdf ? 2 : u[0] >= 0xe0 && u[0] <= 0xef ? 3
+                                                : u[0] >= 0xf0 && u[0] <= 0xf4 ? 4
+                                                                               : 0;
+    if (length == 0 || left < length)
+        return 0;
+    for (int i = 1; i < length; i++)
+        if ((u[i] & 0xc0) != 0x80)
+            return 0;
+    /* Overlong forms, surrogates and numbers past U+10FFFF differ in the second byte only. */
+    if ((u[0] == 0xe0 && u[1] < 0xa0) || (u[0] == 0xed && u[1] > 0x9f) ||
+        (u[0] == 0xf0 && u[1] < 0x90) || (u[0] == 0xf4 && u[1] > 0x8f))
+        return 0;
+    return length;
+}
+
+/* Control characters can rewrite a terminal; those of C1 (U+0080 to U+009F) as well. */
+static bool is_control(const char *p, int length)
+{
+    unsigned char a = (unsigned char)p[0], b = length > 1 ? (unsigned char)p[1] : 0;
+    return length == 1 ? a < 0x20 || a == 0x7f : length == 2 && a == 0xc2 && b < 0xa0;
+}
+
+char *fini_printable(const char *text, size_t size, char *buffer, size_t room)
+{
+    const char *p = text, *end = text + size;
+    size_t used = 0;
+    while (p < end) {
+        int length = fini_utf8_length(p, end), keep = length > 0 && !is_control(p, length);
+        size_t next = keep ? (size_t)length : 1;
+        if (used + next + 4 > room) { /* "..." and the NUL must fit after it */
+            memcpy(buffer + used, "...", 3);
+            used += 3;
+            break;
+        }
+        if (keep)
+            memcpy(buffer + used, p, next);
+        else
+            buffer[used] = '?';
+        used += next;
+        p += length > 0 ? length : 1;
+    }
+    buffer[used] = '\0';
+    return buffer;
+}

@@ -1,0 +1,82 @@
+/* The hot loops behind one table: plain C (the reference), AVX2 and AVX-512, chosen once at run time
+ * by the CPU or by FINETTI_KERNEL=ref|avx2|avx512.
+ *
+ * What the kernels promise each other:
+ *   - draws (normals) are the same bits in every kernel, on every CPU;
+ *   - sums over the dimension are taken in 16 (float) or 8 (double) interleaved partial sums and
+ *     folded in halves, whatever the register width, so projections are the same bits too;
+ *   - exp, erf and the risks go through libm in the reference and through SLEEF in the others:
+ *     they agree to a few units in the last place, and each value depends on its own argument only,
+ *     never on its place in the array. */
+#ifndef FINI_KERNEL_H
+#define FINI_KERNEL_H
+
+#include <stdint.h>
+
+enum {
+    FINI_NORMALS_F32 = 64, /* normals of one group: 16 Philox blocks, four each */
+    FINI_NORMALS_F64 = 16, /* 8 blocks, two each */
+    FINI_LANES_F32 = 16,   /* partial sums of a float dot product */
+    FINI_LANES_F64 = 8,
+    FINI_RISK_IN = 12,
+    FINI_RISK_OUT = 9,
+    FINI_GATHER = 16 /* tokens summed in the tokens' precision before they are added in double */
+};
+
+/* A stream of random numbers for one sample: Philox key = seed, counter = (block, stream, sample). */
+typedef struct fini_key {
+    uint64_t seed, sample;
+    uint32_t stream;
+} fini_key;
+
+typedef struct fini_kernel {
+    const char *name;
+
+    /* out[groups * 64] (or * 16): the normals number 64 * first, ... of this key. */
+    void (*normals_f32)(fini_key key, uint32_t first, int64_t groups, float *out);
+    void (*normals_f64)(fini_key key, uint32_t first, int64_t groups, double *out);
+
+    /* y[i] = f(x[i]); x == y is allowed. */
+    void (*exp)(int64_t n, const double *x, double *y);
+    void (*log1p)(int64_t n, const double *x, double *y);
+    void (*erf)(int64_t n, const double *x, double *y);
+    void (*gauss)(int64_t n, const double *x, double *y); /* exp(-x^2) */
+
+    /* chi[r] = X_r.k, z[r] = X_r.v for `rows` rows of d numbers (X any alignment). k and v are
+     * zero-padded to a multiple of the lanes. */
+    void (*project_f32)(int64_t rows, int64_t d, const float *X, const float *k, const float *v,
+                        double *chi, double *z);
+    void (*project_f64)(int64_t rows, int64_t d, const double *X, const double *k, const double *v,
+                        double *chi, double *z);
+    /* The same with |X_r|^2, everything accumulated in double (for posteriors). */
+    void (*project_norm_f32)(int64_t rows, int64_t d, const float *X, const double *k,
+                             const double *v, double *chi, double *z, double *norm2);
+    void (*project_norm_f64)(int64_t rows, int64_t d, const double *X, const double *k,
+                             const double *v, double *chi, double *z, double *norm2);
+
+    /* gk[c] += sum_r p[r] X[r][c], gv[c] += sum_r q[r] X[r][c] for columns c in [from, to), at most
+     * FINI_GATHER rows: summed in the tokens' precision in row order, then added in double. */
+    void (*gather_f32)(int64_t rows, int64_t d, int64_t from, int64_t to, const float *X,
+                       const double *p, const double *q, double *gk, double *gv);
+    void (*gather_f64)(int64_t rows, int64_t d, int64_t from, int64_t to, const double *X,
+                       const double *p, const double *q, double *gk, double *gv);
+
+    /* Exact risk of the erf predictor and its gradient, a row each: kappa nu theta eta rho lam gamma
+     * mu eps m E[L] Var(L) -> signal noise bias risk and five derivatives (erf_risk_body.h). */
+    void (*erf_risk)(int64_t n, const double points[][FINI_RISK_IN], double values[][FINI_RISK_OUT]);
+} fini_kernel;
+
+extern const fini_kernel fini_kernel_ref;
+#ifdef FINI_KERNEL_AVX2
+extern const fini_kernel fini_kernel_avx2;
+#endif
+#ifdef FINI_KERNEL_AVX512
+extern const fini_kernel fini_kernel_avx512;
+#endif
+
+/* The kernels in use. Chosen at the first call, or forced. */
+const fini_kernel *fini_kernel_get(void);
+/* For tests: NULL restores the automatic choice. Returns 0 if this machine has no such kernels. */
+int fini_kernel_force(const char *name);
+
+#endif

@@ -1,0 +1,9 @@
+/* The kernels in AVX2 and FMA. */
+#include "kernel/coefficients.h"
+#include "kernel/kernel.h"
+
+#include <string.h>
+
+#include "kernel/simd_avx2.h"
+
+#include "kernel/simd_body.h"

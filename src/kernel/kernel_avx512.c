@@ -1,0 +1,9 @@
+/* The kernels in AVX-512. */
+#include "kernel/coefficients.h"
+#include "kernel/kernel.h"
+
+#include <string.h>
+
+#include "kernel/simd_avx512.h"
+
+#include "kernel/simd_body.h"

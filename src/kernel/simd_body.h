@@ -1,0 +1,411 @@
+/* The vector kernels, once for every register width.
+ *
+ * Included by kernel_<set>.c after simd_<set>.h, which names that set's instructions. Widths: WF
+ * floats and WD doubles a register. Groups of 16 (float) and 8 (double) lanes are walked in
+ * registers of any width, which is why the results do not depend on it. */
+
+/* ---- normals ------------------------------------------------------------------------------ */
+
+#define PHILOX_MUL0 0xd2511f53u
+#define PHILOX_MUL1 0xcd9e8d57u
+#define PHILOX_KEY0 0x9e3779b9u
+#define PHILOX_KEY1 0xbb67ae85u
+
+/* The ten round keys, spread over the lanes once per call. */
+typedef struct round_keys {
+    vq k0[10], k1[10];
+} round_keys;
+
+static inline void spread_keys(uint64_t seed, round_keys *keys)
+{
+    uint32_t k0 = (uint32_t)seed, k1 = (uint32_t)(seed >> 32);
+    for (int round = 0; round < 10; round++, k0 += PHILOX_KEY0, k1 += PHILOX_KEY1) {
+        keys->k0[round] = SET_Q(k0);
+        keys->k1[round] = SET_Q(k1);
+    }
+}
+
+/* Philox4x32-10, a block in each 64-bit lane, two registers at a time so that one's multiplications
+ * run while the other's are waited for. The products' upper halves are left where they are: MUL_32
+ * does not see them, and whoever takes the words masks them. */
+static inline void philox(vq a[4], vq b[4], const round_keys *keys)
+{
+    vq m0 = SET_Q(PHILOX_MUL0), m1 = SET_Q(PHILOX_MUL1);
+#pragma GCC unroll 10
+    for (int round = 0; round < 10; round++) {
+        vq a0 = MUL_32(a[0], m0), a1 = MUL_32(a[2], m1);
+        vq b0 = MUL_32(b[0], m0), b1 = MUL_32(b[2], m1);
+        a[0] = (a1 >> 32) ^ (a[1] ^ keys->k0[round]);
+        b[0] = (b1 >> 32) ^ (b[1] ^ keys->k0[round]);
+        a[2] = (a0 >> 32) ^ (a[3] ^ keys->k1[round]);
+        b[2] = (b0 >> 32) ^ (b[3] ^ keys->k1[round]);
+        a[1] = a1;
+        a[3] = a0;
+        b[1] = b1;
+        b[3] = b0;
+    }
+}
+
+/* See pair_f32 in kernel_ref.c: the same operations in the same order. */
+static inline void pair_f(vu w0, vu w1, float *first, float *second)
+{
+    vf u = FMA_F(__builtin_convertvector((vi)(w0 >> 1), vf), SET_F(0x1p-31f), SET_F(0x1p-32f));
+    vi shifted = (vi)((vu)u - 0x3f3504f3u);
+    vf e = __builtin_convertvector(shifted >> 23, vf);
+    vf f = 1.0f - (vf)(((vu)shifted & 0x7fffffu) + 0x3f3504f3u);
+    vf ff = f * f;
+    vf p01 = FMA_F(SET_F(fini_log_f32[1]), f, SET_F(fini_log_f32[0]));
+    vf p23 = FMA_F(SET_F(fini_log_f32[3]), f, SET_F(fini_log_f32[2]));
+    vf p45 = FMA_F(SET_F(fini_log_f32[5]), f, SET_F(fini_log_f32[4]));
+    vf p = FMA_F(FMA_F(SET_F(fini_log_f32[6]), ff, p45), ff * ff, FMA_F(p23, ff, p01));
+    vf log_m = FMA_F(ff, FMA_F(p, f, SET_F(1.0f)), f + f);
+    vf radius = SQRT_F(FMA_F(e, SET_F(-2 * 0.693147182464599609375f), log_m));
+
+    vu turned = w1 + 0x20000000u;
+    vf x = __builtin_convertvector((vi)(turned & 0x3fffffffu) - 0x20000000, vf) * 0x1.921fb6p-30f;
+    vf z = x * x;
+    vf sine = FMA_F(FMA_F(SET_F(fini_sin_f32[2]), z, SET_F(fini_sin_f32[1])), z,
+                    SET_F(fini_sin_f32[0]));
+    sine = FMA_F(x * z, sine, x);
+    vf cosine = SET_F(fini_cos_f32[3]);
+    for (int i = 2; i >= 0; i--)
+        cosine = FMA_F(cosine, z, SET_F(fini_cos_f32[i]));
+    cosine = FMA_F(cosine, z, SET_F(1.0f));
+    vu odd = turned << 1; /* the quadrant's low bit on top */
+    vf along = BLEND_F(cosine, sine, odd), across = BLEND_F(sine, cosine, odd);
+    STORE_F(first, radius * (vf)((vu)along ^ ((turned + 0x40000000u) & 0x80000000u)));
+    STORE_F(second, radius * (vf)((vu)across ^ (turned & 0x80000000u)));
+}
+
+/* The words of WF blocks from `block` on, in order: even blocks go through one register, odd ones
+ * through the other. */
+static inline void words_f(fini_key key, const round_keys *keys, uint32_t block, vu w[4])
+{
+    vq at = 2 * COUNT_UP_Q + (uint64_t)block;
+    vq low = SET_Q(key.sample & 0xffffffffu), high = SET_Q(key.sample >> 32);
+    vq a[4] = {at, SET_Q(key.stream), low, high}, b[4] = {at + 1, SET_Q(key.stream), low, high};
+    philox(a, b, keys);
+    for (int j = 0; j < 4; j++)
+        w[j] = EVEN_ODD(a[j], b[j] << 32);
+}
+
+/* One step ahead: the words of the next blocks are made while the normals of these are, since
+ * either alone is a long chain of dependent operations. */
+static void normals_f32(fini_key key, uint32_t first, int64_t groups, float *out)
+{
+    round_keys keys;
+    spread_keys(key.seed, &keys);
+    vu w[4], next[4] = {{0}};
+    int64_t steps = groups * (16 / WF);
+    if (steps > 0)
+        words_f(key, &keys, 16 * first, w);
+    for (int64_t step = 0; step < steps; step++) {
+        if (step + 1 < steps)
+            words_f(key, &keys, 16 * first + (uint32_t)(step + 1) * WF, next);
+        float *to = out + step / (16 / WF) * FINI_NORMALS_F32 + step % (16 / WF) * WF;
+        pair_f(w[0], w[1], to, to + 16);
+        pair_f(w[2], w[3], to + 32, to + 48);
+        for (int j = 0; j < 4; j++)
+            w[j] = next[j];
+    }
+}
+
+/* See pair_f64 in kernel_ref.c. Small integers become doubles by adding them to the bits of
+ * 1.5 * 2^52, since AVX2 has no conversion from 64-bit integers. */
+static inline void pair_d(vq w0, vq w1, double *first, double *second)
+{
+    vd magic = SET_D(0x1.8p52);
+    vd u = (vd)((w0 >> 12) | 0x3ff0000000000000u) - 0x1.fffffffffffffp-1;
+    vq shifted = (vq)u - 0x3fe6a09e667f3bcdu;
+    /* Arithmetic shift by 52 of a number in (-2^58, 0]: bias it to be positive first. */
+    vq biased = (shifted + (UINT64_C(64) << 52)) >> 52;
+    vd e = (vd)((vq)magic + biased) - (0x1.8p52 + 64.0);
+    vd f = (vd)((shifted & 0xfffffffffffffu) + 0x3fe6a09e667f3bcdu) - 1.0;
+    vd s = f / (2.0 + f), z = s * s, p = SET_D(fini_log_f64[6]);
+    for (int i = 5; i >= 0; i--)
+        p = FMA_D(p, z, SET_D(fini_log_f64[i]));
+    vd log_m = FMA_D(s * z, p, 2.0 * s);
+    vd log_u = FMA_D(e, SET_D(0x1.62e42fefa39efp-1), FMA_D(e, SET_D(0x1.abc9e3b39803fp-56), log_m));
+    vd radius = SQRT_D(-2.0 * log_u);
+
+    vd turns = 4.0 * ((vd)((w1 >> 12) | 0x3ff0000000000000u) - 1.0);
+    vd near = turns + magic;
+    vq bits = (vq)near;
+    vd x = (turns - (near - magic)) * 0x1.921fb54442d18p0;
+    z = x * x;
+    vd sine = SET_D(fini_sin_f64[5]), cosine = SET_D(fini_cos_f64[6]);
+    for (int i = 4; i >= 0; i--)
+        sine = FMA_D(sine, z, SET_D(fini_sin_f64[i]));
+    sine = FMA_D(x * z, sine, x);
+    for (int i = 5; i >= 0; i--)
+        cosine = FMA_D(cosine, z, SET_D(fini_cos_f64[i]));
+    cosine = FMA_D(cosine, z, SET_D(1.0));
+    vq odd = bits << 63;
+    vd along = BLEND_D(cosine, sine, odd), across = BLEND_D(sine, cosine, odd);
+    STORE_D(first, radius * (vd)((vq)along ^ (((bits + 1) & 2) << 62)));
+    STORE_D(second, radius * (vd)((vq)across ^ ((bits & 2) << 62)));
+}
+
+/* The two 64-bit words of 2 * WD blocks from `block` on: w[0], w[1] of the first WD, then the others. */
+static inline void words_d(fini_key key, const round_keys *keys, uint32_t block, vq w[4])
+{
+    vq at = COUNT_UP_Q + (uint64_t)block;
+    vq low = SET_Q(key.sample & 0xffffffffu), high = SET_Q(key.sample >> 32);
+    vq a[4] = {at, SET_Q(key.stream), low, high}, b[4] = {at + WD, SET_Q(key.stream), low, high};
+    philox(a, b, keys);
+    w[0] = (a[0] & 0xffffffffu) | a[1] << 32;
+    w[1] = (a[2] & 0xffffffffu) | a[3] << 32;
+    w[2] = (b[0] & 0xffffffffu) | b[1] << 32;
+    w[3] = (b[2] & 0xffffffffu) | b[3] << 32;
+}
+
+/* A step makes 2 * WD blocks: one group in AVX2, two groups in AVX-512. */
+static void normals_f64(fini_key key, uint32_t first, int64_t groups, double *out)
+{
+    enum { PER_STEP = WD / 4, SECOND = WD == 4 ? WD : FINI_NORMALS_F64 };
+    round_keys keys;
+    spread_keys(key.seed, &keys);
+    vq w[4], next[4] = {{0}};
+    if (groups > 0)
+        words_d(key, &keys, 8 * first, w);
+    for (int64_t g = 0; g < groups; g += PER_STEP) {
+        if (g + PER_STEP < groups)
+            words_d(key, &keys, 8 * (first + (uint32_t)g + PER_STEP), next);
+        double *to = out + g * FINI_NORMALS_F64;
+        pair_d(w[0], w[1], to, to + 8);
+        if (WD == 4 || g + 1 < groups)
+            pair_d(w[2], w[3], to + SECOND, to + SECOND + 8);
+        for (int j = 0; j < 4; j++)
+            w[j] = next[j];
+    }
+}
+
+/* ---- arrays ------------------------------------------------------------------------------- */
+
+#define ARRAY(name, expression)                                                                    \
+    static void name(int64_t n, const double *x, double *y)                                        \
+    {                                                                                              \
+        int64_t i = 0;                                                                             \
+        for (; i + WD <= n; i += WD) {                                                             \
+            vd a = LOAD_D(x + i);                                                                  \
+            STORE_D(y + i, expression);                                                            \
+        }                                                                                          \
+        if (i < n) {                                                                               \
+            double rest[WD];                                                                       \
+            vd a = load_some_d(x + i, (int)(n - i));                                               \
+            STORE_D(rest, expression);                                                             \
+            memcpy(y + i, rest, (size_t)(n - i) * sizeof *y);                                      \
+        }                                                                                          \
+    }
+ARRAY(array_exp, VEXP(a))
+ARRAY(array_log1p, VLOG1P(a))
+ARRAY(array_erf, VERF(a))
+ARRAY(array_gauss, VEXP(-a * a))
+
+/* ---- projections and gradients ------------------------------------------------------------ */
+
+/* chi and z of `ROWS` rows at once: k and v are loaded once for all of them, and 4 * ROWS
+ * (2 * ROWS with registers of 16 floats) independent sums hide the latency of the additions. */
+enum { REGS_F = FINI_LANES_F32 / WF, REGS_D = FINI_LANES_F64 / WD };
+
+#define PROJECT(name, type, vec, lanes, width, regs, LOAD, load_some, FMA_, fold, ROWS)            \
+    static inline void name(int64_t d, const type *X, const type *k, const type *v, double *chi,   \
+                            double *z)                                                             \
+    {                                                                                              \
+        vec a[ROWS][2] = {{{0}}}, b[ROWS][2] = {{{0}}};                                            \
+        int64_t i = 0;                                                                             \
+        for (; i + lanes <= d; i += lanes)                                                         \
+            for (int h = 0; h < regs; h++) {                                                       \
+                vec kk = LOAD(k + i + h * width), vv = LOAD(v + i + h * width);                    \
+                for (int r = 0; r < ROWS; r++) {                                                   \
+                    vec x = LOAD(X + r * d + i + h * width);                                       \
+                    a[r][h] = FMA_(x, kk, a[r][h]);                                                \
+                    b[r][h] = FMA_(x, vv, b[r][h]);                                                \
+                }                                                                                  \
+            }                                                                                      \
+        for (int h = 0; h < regs && i + h * width < d; h++) {                                      \
+            vec kk = LOAD(k + i + h * width), vv = LOAD(v + i + h * width);                        \
+            int rest = (int)(d - i) - h * width;                                                   \
+            for (int r = 0; r < ROWS; r++) {                                                       \
+                vec x = load_some(X + r * d + i + h * width, rest < width ? rest : width);         \
+                a[r][h] = FMA_(x, kk, a[r][h]);                                                    \
+                b[r][h] = FMA_(x, vv, b[r][h]);                                                    \
+            }                                                                                      \
+        }                                                                                          \
+        for (int r = 0; r < ROWS; r++) {                                                           \
+            chi[r] = (double)fold(a[r][0], a[r][1]);                                               \
+            z[r] = (double)fold(b[r][0], b[r][1]);                                                 \
+        }                                                                                          \
+    }
+PROJECT(project_f_1, float, vf, FINI_LANES_F32, WF, REGS_F, LOAD_F, load_some_f, FMA_F, fold_f, 1)
+PROJECT(project_f_2, float, vf, FINI_LANES_F32, WF, REGS_F, LOAD_F, load_some_f, FMA_F, fold_f, 2)
+PROJECT(project_d_1, double, vd, FINI_LANES_F64, WD, REGS_D, LOAD_D, load_some_d, FMA_D, fold_d, 1)
+PROJECT(project_d_2, double, vd, FINI_LANES_F64, WD, REGS_D, LOAD_D, load_some_d, FMA_D, fold_d, 2)
+
+static void project_f32(int64_t rows, int64_t d, const float *X, const float *k, const float *v,
+                        double *chi, double *z)
+{
+    int64_t r = 0;
+    for (; r + 2 <= rows; r += 2)
+        project_f_2(d, X + r * d, k, v, chi + r, z + r);
+    if (r < rows)
+        project_f_1(d, X + r * d, k, v, chi + r, z + r);
+}
+
+static void project_f64(int64_t rows, int64_t d, const double *X, const double *k, const double *v,
+                        double *chi, double *z)
+{
+    int64_t r = 0;
+    for (; r + 2 <= rows; r += 2)
+        project_d_2(d, X + r * d, k, v, chi + r, z + r);
+    if (r < rows)
+        project_d_1(d, X + r * d, k, v, chi + r, z + r);
+}
+
+/* Everything in double; the tail goes through a zero-padded copy. */
+#define PROJECT_NORM(name, type, LOAD)                                                             \
+    static void name(int64_t rows, int64_t d, const type *X, const double *k, const double *v,     \
+                     double *chi, double *z, double *norm2)                                        \
+    {                                                                                              \
+        for (int64_t r = 0; r < rows; r++, X += d) {                                               \
+            vd a[2] = {{0}}, b[2] = {{0}}, c[2] = {{0}};                                           \
+            for (int64_t i = 0; i < d; i += FINI_LANES_F64) {                                      \
+                type copy[FINI_LANES_F64] = {0};                                                   \
+                const type *x = X + i;                                                             \
+                if (d - i < FINI_LANES_F64) {                                                      \
+                    memcpy(copy, x, (size_t)(d - i) * sizeof *x);                                  \
+                    x = copy;                                                                      \
+                }                                                                                  \
+                for (int h = 0; h < REGS_D; h++) {                                                 \
+                    vd value = LOAD(x + h * WD);                                                   \
+                    a[h] = FMA_D(value, LOAD_D(k + i + h * WD), a[h]);                             \
+                    b[h] = FMA_D(value, LOAD_D(v + i + h * WD), b[h]);                             \
+                    c[h] = FMA_D(value, value, c[h]);                                              \
+                }                                                                                  \
+            }                                                                                      \
+            chi[r] = fold_d(a[0], a[1]);                                                           \
+            z[r] = fold_d(b[0], b[1]);                                                             \
+            norm2[r] = fold_d(c[0], c[1]);                                                         \
+        }                                                                                          \
+    }
+PROJECT_NORM(project_norm_f32, float, WIDEN)
+PROJECT_NORM(project_norm_f64, double, LOAD_D)
+
+/* Columns in the outer loop, tokens in the inner one: the sums stay in registers and each is added
+ * to the double accumulator once for up to FINI_GATHER tokens. */
+static void gather_f32(int64_t rows, int64_t d, int64_t from, int64_t to, const float *X,
+                       const double *p, const double *q, double *gk, double *gv)
+{
+    enum { REGS = 4, STEP = REGS * WF };
+    int64_t c = from;
+    for (; c + STEP <= to; c += STEP) {
+        vf a[REGS] = {{0}}, b[REGS] = {{0}};
+        for (int64_t r = 0; r < rows; r++) {
+            vf pr = SET_F((float)p[r]), qr = SET_F((float)q[r]);
+            for (int h = 0; h < REGS; h++) {
+                vf x = LOAD_F(X + r * d + c + h * WF);
+                a[h] = FMA_F(pr, x, a[h]);
+                b[h] = FMA_F(qr, x, b[h]);
+            }
+        }
+        for (int h = 0; h < REGS; h++) {
+            float sums[2][WF];
+            STORE_F(sums[0], a[h]);
+            STORE_F(sums[1], b[h]);
+            for (int half = 0; half < WF; half += WD) {
+                double *to_k = gk + c + h * WF + half, *to_v = gv + c + h * WF + half;
+                STORE_D(to_k, LOAD_D(to_k) + WIDEN(sums[0] + half));
+                STORE_D(to_v, LOAD_D(to_v) + WIDEN(sums[1] + half));
+            }
+        }
+    }
+    for (; c < to; c++) {
+        float a = 0, b = 0;
+        for (int64_t r = 0; r < rows; r++) {
+            a = __builtin_fmaf((float)p[r], X[r * d + c], a);
+            b = __builtin_fmaf((float)q[r], X[r * d + c], b);
+        }
+        gk[c] += (double)a;
+        gv[c] += (double)b;
+    }
+}
+
+static void gather_f64(int64_t rows, int64_t d, int64_t from, int64_t to, const double *X,
+                       const double *p, const double *q, double *gk, double *gv)
+{
+    enum { REGS = 4, STEP = REGS * WD };
+    int64_t c = from;
+    for (; c + STEP <= to; c += STEP) {
+        vd a[REGS] = {{0}}, b[REGS] = {{0}};
+        for (int64_t r = 0; r < rows; r++) {
+            vd pr = SET_D(p[r]), qr = SET_D(q[r]);
+            for (int h = 0; h < REGS; h++) {
+                vd x = LOAD_D(X + r * d + c + h * WD);
+                a[h] = FMA_D(pr, x, a[h]);
+                b[h] = FMA_D(qr, x, b[h]);
+            }
+        }
+        for (int h = 0; h < REGS; h++) {
+            STORE_D(gk + c + h * WD, LOAD_D(gk + c + h * WD) + a[h]);
+            STORE_D(gv + c + h * WD, LOAD_D(gv + c + h * WD) + b[h]);
+        }
+    }
+    for (; c < to; c++) {
+        double a = 0, b = 0;
+        for (int64_t r = 0; r < rows; r++) {
+            a = __builtin_fma(p[r], X[r * d + c], a);
+            b = __builtin_fma(q[r], X[r * d + c], b);
+        }
+        gk[c] += a;
+        gv[c] += b;
+    }
+}
+
+/* ---- exact risk --------------------------------------------------------------------------- */
+
+#define V vd
+#define FMA(a, b, c) FMA_D(a, b, c)
+#define EXP(x) VEXP(x)
+#define ERF(x) VERF(x)
+#define ERFC(x) VERFC(x)
+#define ATAN(x) VATAN(x)
+#define SQRT(x) SQRT_D(x)
+#define MIN(a, b) MIN_D(a, b)
+#define MAX(a, b) MAX_D(a, b)
+#define SIGN_OF(x) ((vd)(((vq)(x)&0x8000000000000000u) | 0x3ff0000000000000u))
+#define ERF_RISK erf_risk_points
+#include "kernel/erf_risk_body.h"
+
+static void erf_risk(int64_t n, const double points[][FINI_RISK_IN], double values[][FINI_RISK_OUT])
+{
+    for (int64_t i = 0; i < n; i += WD) {
+        int lanes = n - i < WD ? (int)(n - i) : WD;
+        vd in[FINI_RISK_IN] = {{0}}, out[FINI_RISK_OUT];
+        for (int j = 0; j < WD; j++) { /* a last, partial group repeats its last point */
+            const double *row = points[i + (j < lanes ? j : lanes - 1)];
+            for (int f = 0; f < FINI_RISK_IN; f++)
+                in[f][j] = row[f];
+        }
+        erf_risk_points(in, out);
+        for (int j = 0; j < lanes; j++)
+            for (int f = 0; f < FINI_RISK_OUT; f++)
+                values[i + j][f] = out[f][j];
+    }
+}
+
+const fini_kernel KERNEL = {
+    .name = KERNEL_NAME,
+    .normals_f32 = normals_f32,
+    .normals_f64 = normals_f64,
+    .exp = array_exp,
+    .log1p = array_log1p,
+    .erf = array_erf,
+    .gauss = array_gauss,
+    .project_f32 = project_f32,
+    .project_f64 = project_f64,
+    .project_norm_f32 = project_norm_f32,
+    .project_norm_f64 = project_norm_f64,
+    .gather_f32 = gather_f32,
+    .gather_f64 = gather_f64,
+    .erf_risk = erf_risk,
+};
