@@ -5,8 +5,8 @@
 # FINI_KERNEL_AVX2 and FINI_KERNEL_AVX512 are defined (to 1, for all sources) when they are in.
 include(CheckCCompilerFlag)
 
-set(kernel_flags_avx2 -mavx2 -mfma)
-set(kernel_flags_avx512 -mavx512f -mavx512dq -mavx512vl -mavx512bw -mfma)
+set(kernel_flags_avx2 -O3 -mavx2 -mfma) # -O3: unroll short loops of known length
+set(kernel_flags_avx512 -O3 -mavx512f -mavx512dq -mavx512vl -mavx512bw -mfma)
 if(CMAKE_C_COMPILER_ID STREQUAL GNU)
   list(APPEND kernel_flags_avx512 -mprefer-vector-width=512)
 endif()

@@ -75,8 +75,7 @@ static inline long fault_every(fin_status (*run)(void *user, fin_error *err), vo
                 fail_msg("allocation %ld%s: status '%s', message '%s'", k,
                          stays ? " and all later ones" : "", fin_status_name(status), err.message);
             if (atomic_load(&fault_live) != 0)
-                fail_msg("allocation %ld: %ld blocks are still alive", k,
-                         atomic_load(&fault_live));
+                fail_msg("allocation %ld: %ld blocks are still alive", k, atomic_load(&fault_live));
         }
         if (failed == 0)
             return atomic_load(&fault_count);

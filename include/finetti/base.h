@@ -57,6 +57,22 @@ typedef struct fin_error {
 
 FIN_API const char *fin_status_name(fin_status status);
 
+/* ---- element types of arrays ------------------------------------------------------------ */
+
+/* One list: enumerators, numpy's descriptions and sizes. */
+#define FIN_DTYPE_LIST(D)                                                                          \
+    D(F32, "<f4", 4)                                                                               \
+    D(F64, "<f8", 8)                                                                               \
+    D(I32, "<i4", 4)                                                                               \
+    D(I64, "<i8", 8)                                                                               \
+    D(U8, "|u1", 1)
+
+typedef enum fin_dtype {
+#define FIN_DTYPE_ENUM(name, descr, size) FIN_##name,
+    FIN_DTYPE_LIST(FIN_DTYPE_ENUM)
+#undef FIN_DTYPE_ENUM
+} fin_dtype;
+
 /* ---- memory ----------------------------------------------------------------------------- */
 
 /* Replaces malloc/free for everything the library allocates itself (NULL, NULL restores them).

@@ -60,20 +60,6 @@ FIN_API void fin_csv_abort(fin_csv *csv);
 
 /* ---- arrays ------------------------------------------------------------------------------ */
 
-/* Element types, as numpy names them. One list: enumerators, numpy's descriptions and sizes. */
-#define FIN_DTYPE_LIST(D)                                                                          \
-    D(F4, "<f4", 4)                                                                                \
-    D(F8, "<f8", 8)                                                                                \
-    D(I4, "<i4", 4)                                                                                \
-    D(I8, "<i8", 8)                                                                                \
-    D(U1, "|u1", 1)
-
-typedef enum fin_dtype {
-#define FIN_DTYPE_ENUM(name, descr, size) FIN_DTYPE_##name,
-    FIN_DTYPE_LIST(FIN_DTYPE_ENUM)
-#undef FIN_DTYPE_ENUM
-} fin_dtype;
-
 #define FIN_DIMS_MAX 32
 
 typedef struct fin_array {
@@ -102,7 +88,8 @@ FIN_API fin_status fin_npz_create(const char *path, fin_npz_writer **out, fin_er
 /* Adds an array called `name` (copied). `data`: row-major, borrowed until commit or abort. */
 FIN_API fin_status fin_npz_add(fin_npz_writer *npz, const char *name, fin_dtype dtype, int ndim,
                                const int64_t *shape, const void *data, fin_error *err);
-/* The same for an array that need not fit in memory: commit calls `fill` for its bytes, in order. */
+/* The same for an array that need not fit in memory: commit calls `fill` for its bytes, in order.
+ */
 FIN_API fin_status fin_npz_add_stream(fin_npz_writer *npz, const char *name, fin_dtype dtype,
                                       int ndim, const int64_t *shape, fin_npz_fill fill, void *user,
                                       fin_error *err);

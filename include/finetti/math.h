@@ -13,7 +13,7 @@ extern "C" {
 FIN_API double fin_owens_t(double h, double a);
 
 /* zeta(t, g) = E[erf(t + g G)^2], G standard normal, and its first three derivatives in t:
- * out[0..3]. g >= 0. Values are relatively accurate also where zeta is tiny. */
+ * out[0..3]. Only |g| matters. Values are relatively accurate also where zeta is tiny. */
 FIN_API void fin_zeta(double t, double g, double out[4]);
 /* W(t, g) = Var[erf(t + g G)] = zeta - E[erf(t + g G)]^2, relatively accurate however small. */
 FIN_API double fin_zeta_variance(double t, double g);
@@ -23,8 +23,9 @@ FIN_API double fin_zeta_variance(double t, double g);
 FIN_API fin_status fin_hermite(int n, double *x, double *w, fin_error *err);
 
 /* Minimum of f on [a, b] by Brent's method (golden section and parabolas), to a relative tolerance
- * of about tol (at least sqrt of the machine epsilon). *x: where; *fx: the value there. A NaN of f
- * counts as +infinity. Ends at an end point if the minimum is there. */
+ * of about tol (0 <= tol < 1; at least sqrt of the machine epsilon). *x: where; *fx: the value there.
+ * Both ends are tried too, and win a tie. A NaN of f counts as +infinity; FIN_ERR_NUMERIC if f is
+ * nowhere below +infinity. */
 FIN_API fin_status fin_brent(double (*f)(double x, void *user), void *user, double a, double b,
                              double tol, double *x, double *fx, fin_error *err);
 

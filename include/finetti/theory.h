@@ -1,6 +1,117 @@
+/* theory: what can be said without training, and mostly without sampling.
+ *
+ * Every number comes with how it was obtained: a closed form, a quadrature (with an error estimate)
+ * or a Monte Carlo mean (with its standard error). Simulations never see R^d: a token enters only
+ * through its projections on span(k, v, k*, v*), and what can be integrated by hand is. */
 #ifndef FINETTI_THEORY_H
 #define FINETTI_THEORY_H
+
+#include "finetti/attention.h"
 #include "finetti/base.h"
-typedef struct fin_risk_point { double kappa, nu, theta, eta, rho, lam, gamma, mu, eps, m, L_mean, L_var; } fin_risk_point;
-typedef struct fin_risk_value { double signal, noise, bias, risk; double gradient[5]; } fin_risk_value;
+#include "finetti/task.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum fin_method {
+    FIN_METHOD_CLOSED,     /* error: 0 */
+    FIN_METHOD_QUADRATURE, /* error: an estimate, from two rules */
+    FIN_METHOD_SIMULATION  /* error: the standard error of the mean */
+} fin_method;
+
+FIN_API const char *fin_method_name(fin_method method); /* "closed form", "quadrature", ... */
+
+typedef struct fin_estimate {
+    double value, error;
+    fin_method method;
+    int64_t samples; /* of a simulation, else 0 */
+} fin_estimate;
+
+/* ---- the erf predictor, exactly ------------------------------------------------------------ */
+
+/* One point of the landscape: twelve doubles, in this order. L may vary (mean and variance) and m
+ * tokens may be relevant; the paper has m = 1, L_mean = L, L_var = 0. */
+typedef struct fin_risk_point {
+    double kappa, nu, theta, eta, rho;
+    double lam, gamma, mu, eps;
+    double m, L_mean, L_var;
+} fin_risk_point;
+
+/* risk = eps^2 + signal + noise + bias, all three not negative: m times the variance of a relevant
+ * token's error, the variance of what irrelevant tokens add, and the squared mean error. */
+typedef struct fin_risk_value {
+    double signal, noise, bias, risk;
+    double gradient[5]; /* in kappa, nu, theta, eta, rho */
+} fin_risk_value;
+
+/* Risk and gradient at n points, in closed form up to one smooth integral that a fixed 24-point rule
+ * gives to rounding. Relative error of the risk below 1e-13 + 4e-16 x^2, x = lam mu kappa /
+ * sqrt(1 + 2 lam^2 gamma^2), also where the risk is nearly zero; docs/accuracy.md has the measurements. Points
+ * outside |overlap| <= 1, lam >= 0, gamma >= 0, 0 <= m <= L_mean (or not finite) are refused, and the message names
+ * the first one. */
+FIN_API fin_status fin_risk_erf(int64_t n, const fin_risk_point *points, fin_risk_value *values,
+                                fin_error *err);
+
+/* ---- any task, any form --------------------------------------------------------------------- */
+
+#define FIN_RISK_FIELDS(F, C)                                                                      \
+    C(method, 0, "auto|closed|quadrature|simulation",                                              \
+      "how to compute; auto takes the most exact one there is")                                    \
+    F(int64_t, samples, 100000, 2, INT64_C(1) << 40, "sequences in a simulation")                  \
+    F(int64_t, nodes, 128, 8, 512, "Gauss-Hermite nodes of a quadrature")                          \
+    F(int64_t, seed, 1, 0, INT64_C(1) << 53, "seed of the simulation")
+
+typedef struct fin_risk_settings {
+    FIN_RISK_FIELDS(FIN_MEMBER_F, FIN_MEMBER_C)
+} fin_risk_settings;
+FIN_API extern const fin_settings fin_risk_settings_table;
+
+typedef struct fin_risk_report {
+    fin_estimate risk;
+    int has_parts, has_gradient;
+    double signal, noise, bias; /* risk - eps^2 in three parts, if has_parts */
+    double gradient[5];         /* kappa, nu, theta, eta, rho, if has_gradient */
+} fin_risk_report;
+
+/* E (Y - f(X))^2 for unit vectors k, v with these overlaps. Closed form or quadrature for
+ * element-wise forms on slr and spiked, with parts and gradient; simulation in the span otherwise. `bayes`
+ * takes its (lam, c) from the task. */
+FIN_API fin_status fin_risk(const fin_task *task, const fin_form *form,
+                            const fin_form_settings *form_settings, const fin_overlaps *overlaps,
+                            const fin_risk_settings *settings, const fin_progress *progress,
+                            fin_risk_report *report, fin_error *err);
+
+/* The same by quadrature for your own element-wise activation w_l = f(chi_l). */
+FIN_API fin_status fin_risk_activation(const fin_task *task, double (*f)(double chi, void *user),
+                                       void *user, const fin_overlaps *overlaps, int64_t nodes,
+                                       fin_risk_report *report, fin_error *err);
+
+/* Best predictor linear in X: c sum_l X_l.v*. Closed form; the coefficient in *coefficient if not NULL. */
+FIN_API fin_estimate fin_risk_linear(const fin_task *task, double *coefficient);
+
+/* Bayes risk E Var(Y | X), m = 1. By quadrature for spiked and max at fixed L, else by simulation with the
+ * output integrated out, in O(L) a sample whatever d. */
+FIN_API fin_status fin_risk_bayes(const fin_task *task, const fin_risk_settings *settings,
+                                  const fin_progress *progress, fin_estimate *risk, fin_error *err);
+
+/* argmin over lam of the risk at k = k*, v = v* (the oracle), and that risk. Searches lam in
+ * [1e-8, 1e4] on a log scale; with simulation, all lam see the same draws. */
+FIN_API fin_status fin_lambda_star(const fin_task *task, const fin_form *form,
+                                   const fin_form_settings *form_settings,
+                                   const fin_risk_settings *settings, const fin_progress *progress,
+                                   double *lam, fin_estimate *risk, fin_error *err);
+
+/* ---- closed forms of the sequel -------------------------------------------------------------- */
+
+/* Spiked task, m = 1, eps = 0, risk over Var(Y): best linear attention 1/(L/(L-1) + snr/L). */
+FIN_API double fin_spiked_linear(double snr, int64_t L);
+/* Softmax = Bayes: 1 - E[w_J], by quadrature, any L. */
+FIN_API fin_status fin_spiked_bayes(double snr, int64_t L, fin_estimate *risk, fin_error *err);
+/* Max task, softmax = Bayes: 1 - E[sum w^2], by quadrature; 0 at snr = inf. */
+FIN_API fin_status fin_max_bayes(double snr, int64_t L, fin_estimate *risk, fin_error *err);
+
+#ifdef __cplusplus
+}
+#endif
 #endif

@@ -44,10 +44,11 @@ int fini_edit_distance(const char *a, const char *b, int limit);
      (double)(lowest), (double)(highest), NULL, meaning},
 #define FINI_ROW_C(field, fallback, names, meaning)                                                \
     {#field, FIN_TYPE_choice, offsetof(FINI_SETTINGS, field), fallback, 0, 0, names, meaning},
-/* Defines the table `symbol` of struct FINI_SETTINGS (a macro set just before) from its rows. */
-#define FINI_TABLE(symbol, label, FIELDS)                                                          \
+/* Defines the table `symbol` of struct FINI_SETTINGS (a macro set just before) from its rows;
+ * `storage` is static or nothing. */
+#define FINI_TABLE(storage, symbol, label, FIELDS)                                                         \
     static const fin_field symbol##_fields[] = {FIELDS(FINI_ROW_F, FINI_ROW_C)};                   \
-    const fin_settings symbol = {label, symbol##_fields,                                           \
+    storage const fin_settings symbol = {label, symbol##_fields,                                           \
                                  (int)(sizeof symbol##_fields / sizeof *symbol##_fields),          \
                                  sizeof(FINI_SETTINGS)}
 

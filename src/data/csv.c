@@ -79,12 +79,16 @@ static bool is_number(const struct cell *cell, double *value)
         while (end > text && is_blank(end[-1]))
             end--;
     }
-    return fini_decimal(text, end, value) == end;
+    const char *stop = fini_decimal(text, end, value);
+    if (stop && stop != end)
+        *value = NAN; /* "infinite" begins with a number but is none */
+    return stop == end;
 }
 
 /* ---- header ------------------------------------------------------------------------------- */
 
-static fin_status check_name(const source *s, const struct cell *cell, int64_t column, fin_error *err)
+static fin_status check_name(const source *s, const struct cell *cell, int64_t column,
+                             fin_error *err)
 {
     char name[SHOWN];
     fini_printable(cell->text, (size_t)(cell->end - cell->text), name, sizeof name);
@@ -131,9 +135,10 @@ static fin_status scan_header(source *s, int *columns, fin_error *err)
             break;
     }
     if (numbers == count)
-        return fini_fail(err, FIN_ERR_FORMAT,
-                         "%.300s, line 1: %s; a header line with the names of the columns is needed",
-                         s->label, count == 1 ? "its cell is a number" : "all cells are numbers");
+        return fini_fail(
+            err, FIN_ERR_FORMAT,
+            "%.300s, line 1: %s; a header line with the names of the columns is needed", s->label,
+            count == 1 ? "its cell is a number" : "all cells are numbers");
     if (p == s->end)
         return fini_fail(err, FIN_ERR_FORMAT, "%.300s has a header but no rows", s->label);
     s->body = p + 1;
@@ -167,12 +172,12 @@ static fin_status check_duplicates(const source *s, const fin_table *table, fin_
     for (int i = 1; i < table->columns; i++) {
         int a = table->order[i - 1], b = table->order[i];
         if (strcmp(table->names[a], table->names[b]) == 0)
-            return fini_fail(err, FIN_ERR_FORMAT,
-                             "%.300s, line 1: columns %d and %d are both called '%s'; names must "
-                             "differ",
-                             s->label, a + 1, b + 1,
-                             fini_printable(table->names[a], strlen(table->names[a]), name,
-                                            sizeof name));
+            return fini_fail(
+                err, FIN_ERR_FORMAT,
+                "%.300s, line 1: columns %d and %d are both called '%s'; names must "
+                "differ",
+                s->label, a + 1, b + 1,
+                fini_printable(table->names[a], strlen(table->names[a]), name, sizeof name));
     }
     return FIN_OK;
 }
@@ -235,13 +240,12 @@ static fin_status diagnose(const source *s, const fin_table *table, const char *
         return fini_fail(err, FIN_ERR_FORMAT, "%.300s, line %lld is blank, but rows follow it",
                          s->label, (long long)line);
     if (cells != table->columns)
-        return fini_fail(err, FIN_ERR_FORMAT,
-                         "%.300s, line %lld has %lld %s, but the header has %d%s", s->label,
-                         (long long)line, (long long)cells, cells == 1 ? "cell" : "cells",
-                         table->columns,
-                         cells < table->columns && p == s->end && !s->ended
-                             ? "; the file ends there and may be cut short"
-                             : "");
+        return fini_fail(
+            err, FIN_ERR_FORMAT, "%.300s, line %lld has %lld %s, but the header has %d%s", s->label,
+            (long long)line, (long long)cells, cells == 1 ? "cell" : "cells", table->columns,
+            cells < table->columns && p == s->end && !s->ended
+                ? "; the file ends there and may be cut short"
+                : "");
     if (bad < 0) /* a row the fast loop refuses is refused here too; this is for safety only */
         return fini_fail(err, FIN_ERR_FORMAT, "%.300s, line %lld cannot be read", s->label,
                          (long long)line);

@@ -2,11 +2,7 @@
 #include "data/data.h"
 
 #include <locale.h>
-#include <math.h>
-#include <stdio.h>
 #include <string.h>
-
-enum { NUMBER = 32 }; /* room for %.17g: at most 24 characters */
 
 struct fin_csv {
     fini_output *output;
@@ -14,40 +10,11 @@ struct fin_csv {
     int count;
 };
 
-/* Whole numbers below 10^16 are what %.17g prints without point or exponent; labels and counts are
- * that, and need no printf. Minus zero does not pass. */
-static size_t format_whole(int64_t number, char *buffer)
-{
-    char digits[NUMBER];
-    size_t used = 0, length = 0;
-    uint64_t rest = number < 0 ? (uint64_t)-number : (uint64_t)number;
-    do
-        digits[used++] = (char)('0' + rest % 10);
-    while (rest /= 10);
-    if (number < 0)
-        buffer[length++] = '-';
-    while (used > 0)
-        buffer[length++] = digits[--used];
-    return length;
-}
-
-static size_t format_number(double number, char buffer[NUMBER])
-{
-    if (fabs(number) < 1e16 && number == (double)(int64_t)number &&
-        !(number == 0 && signbit(number)))
-        return format_whole((int64_t)number, buffer);
-    if (isnan(number)) { /* without the sign that some systems print */
-        memcpy(buffer, "nan", 3);
-        return 3;
-    }
-    return (size_t)snprintf(buffer, NUMBER, "%.17g", number);
-}
-
 static fin_status write_name(fini_output *output, const char *name, fin_error *err)
 {
     size_t length = strlen(name);
-    bool blank = name[0] == ' ' || name[0] == '\t' || name[length - 1] == ' ' ||
-                 name[length - 1] == '\t';
+    bool blank =
+        name[0] == ' ' || name[0] == '\t' || name[length - 1] == ' ' || name[length - 1] == '\t';
     if (!blank && !strpbrk(name, ",\"\r\n"))
         return fini_output_write(output, name, length, err);
     fini_output_write(output, "\"", 1, NULL); /* a failure is remembered by the output */
@@ -95,11 +62,11 @@ fin_status fin_csv_open(const char *path, const char *const *names, int count, f
 
 fin_status fin_csv_row(fin_csv *csv, const double *values, fin_error *err)
 {
-    char text[NUMBER];
+    char text[FINI_NUMBER];
     fin_status status = FIN_OK;
     locale_t before = csv->locale ? uselocale(csv->locale) : (locale_t)0;
     for (int j = 0; j < csv->count && !status; j++) {
-        size_t length = format_number(values[j], text);
+        size_t length = fini_format(values[j], text);
         text[length++] = j + 1 < csv->count ? ',' : '\n';
         status = fini_output_write(csv->output, text, length, err);
     }

@@ -38,11 +38,15 @@ int fini_utf8_length(const char *p, const char *end);
  * '?', "..." where it was cut. Returns buffer. */
 char *fini_printable(const char *text, size_t size, char *buffer, size_t room);
 
-/* ---- numbers (decimal.c) -------------------------------------------------------------------- */
+/* ---- numbers (decimal.c, format.c) ---------------------------------------------------------- */
 
 /* Reads the number at p, correctly rounded. Returns the end of what was read, or NULL: *value is
  * then infinite if it was a number out of range, else NaN. */
 const char *fini_decimal(const char *p, const char *end, double *value);
+
+enum { FINI_NUMBER = 32 }; /* room for %.17g: at most 24 characters */
+/* Writes the number as %.17g; returns the length. Not terminated. */
+size_t fini_format(double number, char buffer[FINI_NUMBER]);
 
 /* ---- tables (table.c) ------------------------------------------------------------------------ */
 

@@ -28,11 +28,34 @@ static const double ten[EXACT_TEN + 1] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e
                                           1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
 
 #define FIVE_13 UINT64_C(1220703125)
-static const uint64_t five[EXACT_FIVE + 1] = {
-    1, 5, 25, 125, 625, 3125, 15625, 78125, 390625, 1953125, 9765625, 48828125, 244140625, FIVE_13,
-    FIVE_13 * 5, FIVE_13 * 25, FIVE_13 * 125, FIVE_13 * 625, FIVE_13 * 3125, FIVE_13 * 15625,
-    FIVE_13 * 78125, FIVE_13 * 390625, FIVE_13 * 1953125, FIVE_13 * 9765625, FIVE_13 * 48828125,
-    FIVE_13 * 244140625, FIVE_13 * FIVE_13, FIVE_13 * FIVE_13 * 5};
+static const uint64_t five[EXACT_FIVE + 1] = {1,
+                                              5,
+                                              25,
+                                              125,
+                                              625,
+                                              3125,
+                                              15625,
+                                              78125,
+                                              390625,
+                                              1953125,
+                                              9765625,
+                                              48828125,
+                                              244140625,
+                                              FIVE_13,
+                                              FIVE_13 * 5,
+                                              FIVE_13 * 25,
+                                              FIVE_13 * 125,
+                                              FIVE_13 * 625,
+                                              FIVE_13 * 3125,
+                                              FIVE_13 * 15625,
+                                              FIVE_13 * 78125,
+                                              FIVE_13 * 390625,
+                                              FIVE_13 * 1953125,
+                                              FIVE_13 * 9765625,
+                                              FIVE_13 * 48828125,
+                                              FIVE_13 * 244140625,
+                                              FIVE_13 *FIVE_13,
+                                              FIVE_13 *FIVE_13 * 5};
 
 /* 2^e for a normal result. */
 static double power_of_two(int e)
@@ -44,7 +67,8 @@ static double power_of_two(int e)
 }
 
 /* m * 10^e = m * 5^e * 2^e for m > 0. The factor of 5 leaves q with at least 62 bits, whose lowest
- * is set if anything nonzero lies below; then the one rounding, to 53 bits, is that of (double)q. */
+ * is set if anything nonzero lies below; then the one rounding, to 53 bits, is that of (double)q.
+ */
 static double scale(uint64_t m, int e)
 {
     int shift = __builtin_clzll(m), two;

@@ -25,15 +25,15 @@ enum { BUFFER = 1 << 16, TEMPORARY_NAME = 64, ATTEMPTS = 1000, READ_FIRST = 1 <<
 struct fini_output {
     fini_arena arena; /* holds this struct too */
     int fd;
-    bool standard;       /* standard output, which is not ours to close */
-    bool direct;         /* the target itself is open, there is nothing to rename */
-    char *path;          /* as given, for messages */
-    char *target;        /* with symbolic links followed */
-    char *temporary;     /* "" if direct */
+    bool standard;   /* standard output, which is not ours to close */
+    bool direct;     /* the target itself is open, there is nothing to rename */
+    char *path;      /* as given, for messages */
+    char *target;    /* with symbolic links followed */
+    char *temporary; /* "" if direct */
     unsigned char *buffer;
-    size_t used;         /* of the buffer */
-    int64_t position;    /* of the start of the buffer in the file */
-    fin_error failure;   /* the first one, if its status is not FIN_OK */
+    size_t used;       /* of the buffer */
+    int64_t position;  /* of the start of the buffer in the file */
+    fin_error failure; /* the first one, if its status is not FIN_OK */
 };
 
 fin_status fini_fail_io(fin_error *err, const char *action, const char *path, int number)
@@ -103,8 +103,11 @@ static fini_output *layout(fini_arena *arena, size_t path, size_t target)
     unsigned char *buffer = fini_take(arena, BUFFER, 1);
     if (!arena->base)
         return NULL;
-    *output = (fini_output){.fd = -1, .path = path_copy, .target = target_copy,
-                            .temporary = temporary, .buffer = buffer};
+    *output = (fini_output){.fd = -1,
+                            .path = path_copy,
+                            .target = target_copy,
+                            .temporary = temporary,
+                            .buffer = buffer};
     return output;
 }
 

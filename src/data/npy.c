@@ -190,44 +190,64 @@ static fin_status find_dtype(const char *descr, const char *label, fin_array *ou
                      shown);
 }
 
+typedef struct description {
+    char descr[WORD];
+    bool fortran, structured;
+    bool seen[3]; /* descr, fortran_order, shape */
+} description;
+
+/* One "key: value" of the three; false if it is anything else. */
+static bool take_pair(reader *r, description *d, fin_array *out)
+{
+    char key[WORD];
+    if (!take_string(r, key) || !take(r, ':'))
+        return false;
+    int which = strcmp(key, "descr") == 0           ? 0
+                : strcmp(key, "fortran_order") == 0 ? 1
+                : strcmp(key, "shape") == 0         ? 2
+                                                    : -1;
+    if (which < 0 || d->seen[which])
+        return false;
+    d->seen[which] = true;
+    if (which == 0) {
+        d->structured = take(r, '['); /* then the rest need not be understood */
+        return !d->structured && take_string(r, d->descr);
+    }
+    return which == 1 ? take_bool(r, &d->fortran) : take_shape(r, out);
+}
+
+static bool take_dictionary(reader *r, description *d, fin_array *out)
+{
+    if (!take(r, '{'))
+        return false;
+    while (!take(r, '}')) {
+        if (!take_pair(r, d, out))
+            return false;
+        if (!take(r, ',') && (r->p == r->end || *r->p != '}'))
+            return false;
+    }
+    skip_spaces(r);
+    return r->p == r->end && d->seen[0] && d->seen[1] && d->seen[2];
+}
+
 fin_status fini_npy_describe(const char *text, size_t size, const char *label, fin_array *out,
                              fin_error *err)
 {
     reader r = {text, text + size};
-    char key[WORD], descr[WORD] = "";
-    bool fortran = false, good = take(&r, '{'), seen[3] = {false};
+    description d = {0};
+    char shown[80];
     memset(out, 0, sizeof *out);
-    while (good && !take(&r, '}')) {
-        good = take_string(&r, key) && take(&r, ':');
-        int which = strcmp(key, "descr") == 0           ? 0
-                    : strcmp(key, "fortran_order") == 0 ? 1
-                    : strcmp(key, "shape") == 0         ? 2
-                                                        : -1;
-        if (!good || which < 0 || seen[which]) {
-            good = false;
-            break;
-        }
-        seen[which] = true;
-        if (which == 0 && take(&r, '['))
-            return fini_fail(err, FIN_ERR_UNSUPPORTED,
-                             "%s is a structured array; save each field as an array of its own",
-                             label);
-        good = which == 0   ? take_string(&r, descr)
-               : which == 1 ? take_bool(&r, &fortran)
-                            : take_shape(&r, out);
-        if (good && !take(&r, ',') && (r.p == r.end || *r.p != '}'))
-            good = false;
-    }
-    skip_spaces(&r);
-    if (!good || r.p != r.end || !seen[0] || !seen[1] || !seen[2]) {
-        char shown[80];
+    bool good = take_dictionary(&r, &d, out);
+    if (d.structured)
+        return fini_fail(err, FIN_ERR_UNSUPPORTED,
+                         "%s is a structured array; save each field as an array of its own", label);
+    if (!good)
         return fini_fail(err, FIN_ERR_FORMAT, "%s has an NPY description that cannot be read: %s",
                          label, fini_printable(text, size, shown, sizeof shown));
-    }
-    fin_status status = find_dtype(descr, label, out, err);
+    fin_status status = find_dtype(d.descr, label, out, err);
     if (status)
         return status;
-    if (fortran && out->ndim > 1)
+    if (d.fortran && out->ndim > 1)
         return fini_fail(err, FIN_ERR_UNSUPPORTED,
                          "%s is in Fortran order; save np.ascontiguousarray of it", label);
     if (!fini_shape_count(out->dtype, out->ndim, out->shape, &out->count))

@@ -23,17 +23,17 @@ struct slot {
 struct fin_npz {
     zip_t *zip;
     int64_t count, file_size;
-    struct slot *slots;   /* [count] */
-    char *letters; /* the names' text */
+    struct slot *slots; /* [count] */
+    char *letters;      /* the names' text */
     char path[300];
 };
 
 static fin_status fail_zip(fin_error *err, const char *label, zip_error_t *code)
 {
     int number = zip_error_code_zip(code);
-    fin_status status = number == ZIP_ER_MEMORY                             ? FIN_ERR_MEMORY
+    fin_status status = number == ZIP_ER_MEMORY                          ? FIN_ERR_MEMORY
                         : number == ZIP_ER_OPEN || number == ZIP_ER_SEEK ? FIN_ERR_IO
-                                                                            : FIN_ERR_FORMAT;
+                                                                         : FIN_ERR_FORMAT;
     return fini_fail(err, status, "cannot read %s: %s", label, zip_error_strerror(code));
 }
 
@@ -187,8 +187,8 @@ static fin_status read_description(zip_file_t *file, const char *label, uint64_t
     return status;
 }
 
-static fin_status read_elements(zip_file_t *file, struct slot *slot, const char *label, uint64_t left,
-                                fin_error *err)
+static fin_status read_elements(zip_file_t *file, struct slot *slot, const char *label,
+                                uint64_t left, fin_error *err)
 {
     uint64_t bytes = (uint64_t)slot->array.count * fin_dtype_size(slot->array.dtype);
     if (bytes != left)

@@ -160,9 +160,9 @@ static zip_int64_t archive_source(void *user, void *data, zip_uint64_t size,
         npz->length = position > npz->length ? position : npz->length;
         return (zip_int64_t)size;
     case ZIP_SOURCE_SEEK_WRITE:
-        position = zip_source_seek_compute_offset((zip_uint64_t)fini_output_tell(npz->output),
-                                                  (zip_uint64_t)npz->length, data, size,
-                                                  &npz->code);
+        position =
+            zip_source_seek_compute_offset((zip_uint64_t)fini_output_tell(npz->output),
+                                           (zip_uint64_t)npz->length, data, size, &npz->code);
         if (position < 0)
             return -1;
         return fini_output_seek(npz->output, position, &npz->failure) ? refuse(npz, ZIP_ER_SEEK)
@@ -215,8 +215,7 @@ fin_status fin_npz_create(const char *path, fin_npz_writer **out, fin_error *err
         zip_error_t code;
         zip_error_init(&code);
         zip_source_t *source = zip_source_function_create(archive_source, npz, &code);
-        npz->zip =
-            source ? zip_open_from_source(source, ZIP_CREATE | ZIP_TRUNCATE, &code) : NULL;
+        npz->zip = source ? zip_open_from_source(source, ZIP_CREATE | ZIP_TRUNCATE, &code) : NULL;
         if (!npz->zip) {
             zip_source_free(source);
             status = fail_zip(npz, &code, err);
@@ -230,8 +229,8 @@ fin_status fin_npz_create(const char *path, fin_npz_writer **out, fin_error *err
     return status;
 }
 
-static fin_status check_array(const fin_npz_writer *npz, const char *name, fin_dtype dtype, int ndim,
-                              const int64_t *shape, int64_t *count, fin_error *err)
+static fin_status check_array(const fin_npz_writer *npz, const char *name, fin_dtype dtype,
+                              int ndim, const int64_t *shape, int64_t *count, fin_error *err)
 {
     size_t length = strlen(name);
     if (length < 1 || length > NAME_MOST || strpbrk(name, "/\\"))
@@ -254,8 +253,7 @@ static fin_status check_array(const fin_npz_writer *npz, const char *name, fin_d
 static fin_status add_to_zip(fin_npz_writer *npz, entry *e, fin_error *err)
 {
     zip_source_t *source = zip_source_function(npz->zip, entry_source, e);
-    zip_int64_t index =
-        source ? zip_file_add(npz->zip, e->name, source, ZIP_FL_ENC_UTF_8) : -1;
+    zip_int64_t index = source ? zip_file_add(npz->zip, e->name, source, ZIP_FL_ENC_UTF_8) : -1;
     if (index < 0) {
         zip_source_free(source);
         if (zip_error_code_zip(zip_get_error(npz->zip)) == ZIP_ER_EXISTS)
@@ -279,10 +277,17 @@ static fin_status add(fin_npz_writer *npz, const char *name, fin_dtype dtype, in
     fin_status status = check_array(npz, name, dtype, ndim, shape, &count, err);
     if (status)
         return status;
+    if (count > 0 && !data && !fill)
+        return fini_fail(err, FIN_ERR_ARGUMENT, "%s: array '%s' has elements but no data",
+                         npz->path, name);
     entry *e = fini_alloc(sizeof *e);
     if (!e)
         return fini_fail_memory(err, sizeof *e, "an array of an NPZ file");
-    *e = (entry){.next = npz->entries, .npz = npz, .data = data, .fill = fill, .user = user,
+    *e = (entry){.next = npz->entries,
+                 .npz = npz,
+                 .data = data,
+                 .fill = fill,
+                 .user = user,
                  .bytes = count * (int64_t)fin_dtype_size(dtype)};
     npz->entries = e; /* even if the next step fails, libzip may know it */
     snprintf(e->name, sizeof e->name, "%s.npy", name);
@@ -310,8 +315,8 @@ fin_status fin_npz_commit(fin_npz_writer *npz, const fin_progress *progress, fin
     if (npz->failure.status)
         status = fail_zip(npz, NULL, err);
     else if (zip_get_num_entries(npz->zip, 0) < 1)
-        status = fini_fail(err, FIN_ERR_ARGUMENT, "%s: an NPZ file needs at least one array",
-                           npz->path);
+        status =
+            fini_fail(err, FIN_ERR_ARGUMENT, "%s: an NPZ file needs at least one array", npz->path);
     else if (zip_close(npz->zip) != 0)
         status = fail_zip(npz, zip_get_error(npz->zip), err);
     else

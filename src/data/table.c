@@ -16,8 +16,13 @@ static fin_table *layout(fini_arena *arena, int columns, int64_t capacity, int64
     double *values = fini_take(arena, count, sizeof *values);
     if (!arena->base)
         return NULL;
-    *table = (fin_table){.capacity = capacity, .columns = columns, .names = names,
-                         .letters = text, .order = order, .spare = spare, .values = values};
+    *table = (fin_table){.capacity = capacity,
+                         .columns = columns,
+                         .names = names,
+                         .letters = text,
+                         .order = order,
+                         .spare = spare,
+                         .values = values};
     return table;
 }
 

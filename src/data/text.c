@@ -11,9 +11,10 @@ int fini_utf8_length(const char *p, const char *end)
         return 0;
     if (u[0] < 0x80)
         return 1;
-    int length = u[0] >= 0xc2 && u[0] <= 0xdf ? 2 : u[0] >= 0xe0 && u[0] <= 0xef ? 3
-                                                : u[0] >= 0xf0 && u[0] <= 0xf4 ? 4
-                                                                               : 0;
+    int length = u[0] >= 0xc2 && u[0] <= 0xdf   ? 2
+                 : u[0] >= 0xe0 && u[0] <= 0xef ? 3
+                 : u[0] >= 0xf0 && u[0] <= 0xf4 ? 4
+                                                : 0;
     if (length == 0 || left < length)
         return 0;
     for (int i = 1; i < length; i++)

@@ -1,0 +1,147 @@
+/* cli: what the commands share. The tool parses, calls the library and prints; numbers come from the
+ * library alone.
+ *
+ * An option is either a row of a settings table, so that a new row there is a new option here with
+ * no further line, or a "word" that belongs to one command (--json, --out FILE). Results go to
+ * standard output only when there is nothing left that can fail; an error is one line on standard
+ * error. */
+#ifndef CLI_H
+#define CLI_H
+
+#include "finetti.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+
+enum { CLI_OK = 0, CLI_FAILED = 1, CLI_USAGE = 2 };
+
+/* ---- commands and options ------------------------------------------------------------------ */
+
+/* An option that is not a row of a settings table. */
+typedef struct cli_word {
+    const char *name;
+    const char *value; /* what the help calls its value; NULL: a flag */
+    const char *meaning;
+} cli_word;
+
+/* The settings tables whose rows are options of a command. */
+enum {
+    CLI_USES_TASK = 1,
+    CLI_USES_FORM = 2,
+    CLI_USES_OVERLAPS = 4,
+    CLI_USES_RISK = 8,
+    CLI_USES_DRAW = 16,
+    CLI_USES_RUN = 32
+};
+
+/*   type     field    default        lowest  highest         meaning */
+#define CLI_DRAW_FIELDS(F, C)                                                                      \
+    F(int64_t, n, 1000, 1, INT64_C(1) << 40, "samples (sequences) to draw")                        \
+    F(int64_t, seed, 1, 0, INT64_C(1) << 53, "seed; sample i is a function of the seed and i")     \
+    C(dtype, 0, "float|double", "precision of the tokens")
+#define CLI_RUN_FIELDS(F, C)                                                                       \
+    F(int64_t, threads, FIN_AUTO_INT, 1, 4096,                                                     \
+      "threads; auto = FINETTI_THREADS or all processors; no result depends on it")
+
+typedef struct cli_draw_settings {
+    CLI_DRAW_FIELDS(FIN_MEMBER_F, FIN_MEMBER_C)
+} cli_draw_settings;
+typedef struct cli_run_settings {
+    CLI_RUN_FIELDS(FIN_MEMBER_F, FIN_MEMBER_C)
+} cli_run_settings;
+
+/* One settings table, its values, and which of its rows were on the command line. */
+typedef struct cli_group {
+    unsigned use; /* CLI_USES_... */
+    const char *title;
+    const fin_settings *table;
+    void *values;
+    uint64_t given; /* bit i: row i */
+} cli_group;
+
+typedef struct cli_args cli_args;
+
+typedef struct cli_command {
+    const char *name, *summary, *about, *examples;
+    unsigned uses;
+    const cli_word *words; /* ends with a NULL name */
+    int (*run)(cli_args *args);
+} cli_command;
+
+enum { CLI_GROUPS = 6, CLI_WORDS = 16, CLI_SWEEPS = 2 };
+
+struct cli_args {
+    const cli_command *command;
+    const fin_task_kind *kind;
+    const fin_form *form;
+    fin_task_settings task;
+    fin_form_settings form_settings;
+    fin_overlaps overlaps;
+    fin_risk_settings risk;
+    cli_draw_settings draw;
+    cli_run_settings run;
+    cli_group groups[CLI_GROUPS];
+    int group_count;
+    const char *word[CLI_WORDS]; /* by place in command->words; "" for a flag; NULL: not given */
+    const char *sweep[CLI_SWEEPS];
+    int sweep_count;
+};
+
+extern const cli_command cli_risk, cli_simulate, cli_info, cli_reproduce;
+
+/* Fills args from argv[0..argc-1], the words behind the command. *help: the user asks for help.
+ * Returns an exit code, after the message. */
+int cli_parse(cli_args *args, const cli_command *command, int argc, char **argv, bool *help);
+/* The value of a word of this command, "" for a flag, NULL if it was not given. */
+const char *cli_get(const cli_args *args, const char *name);
+/* The group that has this setting and its row, or NULL. '-' and '_' are the same in a name. */
+cli_group *cli_find(cli_args *args, const char *name, const fin_field **field);
+bool cli_given(cli_args *args, const char *name);
+/* Writes ", did you mean X?" (or nothing) for a word that should have been a setting in `uses`. */
+void cli_suggest(cli_args *args, unsigned uses, const char *word, char *buffer, size_t size);
+
+void cli_help_overview(const cli_command *const *commands);
+void cli_help_command(cli_args *args);
+/* One line per option: name, type, default, lowest, highest, choices, separated by tabs. */
+void cli_complete(cli_args *args);
+
+/* The task as asked for, --lengths included. */
+fin_status cli_task_create(const cli_args *args, const fin_task_settings *settings, int64_t seed,
+                           int flags, fin_task **task, fin_error *err);
+
+/* ---- messages, output, progress ------------------------------------------------------------ */
+
+/* "finetti COMMAND: ..." on one line of standard error. These return the exit code. */
+void cli_message_prefix(const char *command);
+int cli_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
+int cli_failed(const char *format, ...) __attribute__((format(printf, 1, 2)));
+int cli_error(const fin_error *err); /* invalid arguments: usage, all else: failed */
+void cli_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Writes the library's kind of error. Returns status. */
+fin_status cli_status(fin_error *err, fin_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+fin_status cli_status_memory(fin_error *err, double bytes, const char *what);
+
+/* Flushes standard output: a full disk or a closed pipe is an error. */
+int cli_flush(void);
+/* Prints and releases root. */
+int cli_print_json(json_t *root);
+json_t *cli_json_number(double number); /* not finite: the text "nan", "inf" or "-inf" */
+json_t *cli_json_estimate(const fin_estimate *estimate);
+json_t *cli_json_settings(const fin_settings *table, const void *values);
+/* "quadrature, error 1e-12" and the like. Returns buffer. */
+char *cli_how(const fin_estimate *estimate, char *buffer, size_t size);
+/* "d=400 L=10 ..." */
+void cli_print_settings(const fin_settings *table, const void *values);
+double cli_clock(void); /* seconds */
+
+/* Ctrl-C and friends set a flag; the second one ends the program at once. */
+void cli_catch_signals(void);
+bool cli_cancelled(void);
+/* For the library's long calls: draws a line on standard error if that is a terminal. */
+const fin_progress *cli_progress(void);
+/* The next calls are the part [first, first + share) of the whole, 0 <= first < 1. */
+void cli_progress_part(double first, double share);
+void cli_progress_end(void);
+
+#endif

@@ -1,0 +1,166 @@
+/* finetti info: what is running here. For a bug report, and to see that a variable was understood. */
+#include "cli.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Versions of what the library was compiled with, where a header says so. No function is called:
+ * the tool knows these libraries through their headers only, and only if they are here. */
+#ifdef __has_include
+#if __has_include(<sleef.h>)
+#include <sleef.h>
+#endif
+#if __has_include(<zipconf.h>)
+#include <zipconf.h>
+#endif
+#if __has_include(<openblas_config.h>)
+#include <openblas_config.h>
+#elif __has_include(<openblas-pthread/openblas_config.h>)
+#include <openblas-pthread/openblas_config.h>
+#endif
+#endif
+
+#define TEXT(x) #x
+#define VALUE(x) TEXT(x)
+
+static int run(cli_args *args);
+
+static const cli_word words[] = {
+    {"json", NULL, "print JSON"},
+    {NULL, NULL, NULL},
+};
+
+const cli_command cli_info = {
+    .name = "info",
+    .summary = "version, kernels, threads, libraries, tasks and forms",
+    .about = "Prints the version, the kernels in use (FINETTI_KERNEL=ref|avx2|avx512 forces one), the\n"
+             "number of threads (FINETTI_THREADS), the libraries compiled in, tasks and forms.",
+    .examples = "  finetti info\n"
+                "  finetti info --json\n"
+                "  FINETTI_KERNEL=ref finetti info\n",
+    .uses = CLI_USES_RUN,
+    .words = words,
+    .run = run,
+};
+
+typedef struct library {
+    const char *name, *version;
+} library;
+
+static const library *libraries(void)
+{
+    static library list[] = {
+#ifdef SLEEF_VERSION_MAJOR
+        {"SLEEF", VALUE(SLEEF_VERSION_MAJOR) "." VALUE(SLEEF_VERSION_MINOR)},
+#else
+        {"SLEEF", ""},
+#endif
+#ifdef OPENBLAS_VERSION
+        {"OpenBLAS", OPENBLAS_VERSION},
+#else
+        {"OpenBLAS", ""},
+#endif
+        {"LAPACKE", ""},
+#ifdef LIBZIP_VERSION
+        {"libzip", LIBZIP_VERSION},
+#else
+        {"libzip", ""},
+#endif
+        {"Random123", ""},
+#ifdef _OPENMP
+        {"OpenMP", VALUE(_OPENMP)},
+#endif
+        {"jansson", JANSSON_VERSION},
+        {NULL, NULL},
+    };
+    return list;
+}
+
+/* OpenBLAS writes " OpenBLAS 0.3.21 ": the digits are enough. */
+static const char *digits(const char *version, char *buffer, size_t size)
+{
+    version += strcspn(version, "0123456789");
+    snprintf(buffer, size, "%.*s", (int)strcspn(version, " "), version);
+    return buffer;
+}
+
+/* ---- variables that were not understood ------------------------------------------------------------ */
+
+enum { WARNINGS = 2, WARNING_SIZE = 256 };
+
+static int find_warnings(char warnings[WARNINGS][WARNING_SIZE])
+{
+    int count = 0;
+    const char *kernel = getenv("FINETTI_KERNEL"), *threads = getenv("FINETTI_THREADS");
+    if (kernel && strcmp(kernel, fin_kernel_name()) != 0)
+        snprintf(warnings[count++], WARNING_SIZE,
+                 "FINETTI_KERNEL='%.40s' is not one of %s; %s is used", kernel,
+                 fin_kernel_available(), fin_kernel_name());
+    if (threads) {
+        char *end;
+        long value = strtol(threads, &end, 10);
+        if (end == threads || *end || value < 1 || value > 4096)
+            snprintf(warnings[count++], WARNING_SIZE,
+                     "FINETTI_THREADS='%.40s' is not a whole number from 1 to 4096; %d are used",
+                     threads, fin_threads_get());
+    }
+    return count;
+}
+
+/* ---- printing --------------------------------------------------------------------------------------- */
+
+static int print_json(char warnings[WARNINGS][WARNING_SIZE], int count)
+{
+    json_t *root = json_object(), *needs = json_object(), *tasks = json_object(),
+           *forms = json_object(), *list = json_array();
+    char version[64];
+    for (const library *l = libraries(); l->name; l++)
+        json_object_set_new(needs, l->name, json_string(digits(l->version, version, sizeof version)));
+    for (int i = 0; i < fin_task_count(); i++)
+        json_object_set_new(tasks, fin_task_kind_name(fin_task_at(i)),
+                            json_string(fin_task_kind_summary(fin_task_at(i))));
+    for (int i = 0; i < fin_form_count(); i++)
+        json_object_set_new(forms, fin_form_name(fin_form_at(i)),
+                            json_string(fin_form_summary(fin_form_at(i))));
+    for (int i = 0; i < count; i++)
+        json_array_append_new(list, json_string(warnings[i]));
+    json_object_set_new(root, "version", json_string(fin_version()));
+    json_object_set_new(root, "kernel", json_string(fin_kernel_name()));
+    json_object_set_new(root, "kernels", json_string(fin_kernel_available()));
+    json_object_set_new(root, "threads", json_integer(fin_threads_get()));
+    json_object_set_new(root, "libraries", needs);
+    json_object_set_new(root, "tasks", tasks);
+    json_object_set_new(root, "forms", forms);
+    json_object_set_new(root, "warnings", list);
+    return cli_print_json(root);
+}
+
+static int print_text(void)
+{
+    char version[64];
+    printf("finetti   %s\n", fin_version());
+    printf("kernels   %s (available: %s)\n", fin_kernel_name(), fin_kernel_available());
+    printf("threads   %d\nlibraries ", fin_threads_get());
+    for (const library *l = libraries(); l->name; l++)
+        printf("%s%s%s%s", l == libraries() ? "" : ", ", l->name, *l->version ? " " : "",
+               digits(l->version, version, sizeof version));
+    printf("\n\ntasks\n");
+    for (int i = 0; i < fin_task_count(); i++)
+        printf("  %-10s %s\n", fin_task_kind_name(fin_task_at(i)),
+               fin_task_kind_summary(fin_task_at(i)));
+    printf("\nforms\n");
+    for (int i = 0; i < fin_form_count(); i++)
+        printf("  %-10s %s\n", fin_form_name(fin_form_at(i)), fin_form_summary(fin_form_at(i)));
+    return cli_flush();
+}
+
+static int run(cli_args *args)
+{
+    char warnings[WARNINGS][WARNING_SIZE];
+    int count = find_warnings(warnings);
+    int code = cli_get(args, "json") ? print_json(warnings, count) : print_text();
+    for (int i = 0; i < count && !code; i++)
+        cli_note("warning: %s", warnings[i]);
+    return code;
+}

@@ -1,0 +1,248 @@
+/* finetti simulate: samples of a task in a file, NPZ or CSV. */
+#include "simulate.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+
+static int run(cli_args *args);
+
+static const cli_word words[] = {
+    {"task", "NAME", "generative model"},
+    {"lengths", "L:P,...", "law of the sequence length, such as 5:0.2,10:0.8, instead of --L"},
+    {"out", "FILE",
+     "required: FILE.npz has arrays tokens (N x d), offsets (n+1), y (n), location (n x m), k_star, "
+     "v_star; FILE.csv has one line per token, sample,token,relevant,y,x1..xd, counted from 0; - "
+     "writes CSV to standard output"},
+    {"json", NULL, "print a summary as JSON"},
+    {NULL, NULL, NULL},
+};
+
+const cli_command cli_simulate = {
+    .name = "simulate",
+    .summary = "draw samples of a task into an NPZ or CSV file",
+    .about = "Draws sequences of tokens with their outputs. The tokens of sample i are rows\n"
+             "offsets[i] .. offsets[i+1]-1 of one array. Sample i depends on the seed and i alone,\n"
+             "whatever n, the number of threads or the processor.",
+    .examples = "  finetti simulate --n 10000 --d 400 --L 10 --out bags.npz\n"
+                "  finetti simulate --task max --snr inf --n 100 --d 5 --out - | head\n"
+                "  finetti simulate --L 30 --L_min 5 --m 2 --dtype double --seed 7 --out bags.npz\n",
+    .uses = CLI_USES_TASK | CLI_USES_DRAW | CLI_USES_RUN,
+    .words = words,
+    .run = run,
+};
+
+/* ---- NPZ ------------------------------------------------------------------------------------------ */
+
+/* The next bytes of the tokens, drawing more whenever a piece has been handed out. */
+static fin_status fill_tokens(void *user, void *buffer, size_t bytes, fin_error *err)
+{
+    draws *s = user;
+    unsigned char *out = buffer;
+    while (bytes > 0) {
+        size_t held = (size_t)(s->offsets[s->next] - s->offsets[s->first]) * (size_t)s->d *
+                      s->element;
+        if (s->taken == held) {
+            fin_status status = draws_next(s, err);
+            if (status)
+                return status;
+            continue;
+        }
+        size_t part = held - s->taken < bytes ? held - s->taken : bytes;
+        memcpy(out, (unsigned char *)s->tokens + s->taken, part);
+        s->taken += part;
+        out += part;
+        bytes -= part;
+    }
+    return FIN_OK;
+}
+
+/* y and location are known once the tokens, which stand before them, have been drawn: they are
+ * streams because only a stream is certain to be read that late. */
+typedef struct copy {
+    const void *data;
+    size_t used;
+} copy;
+
+static fin_status fill_copy(void *user, void *buffer, size_t bytes, fin_error *err)
+{
+    copy *c = user;
+    (void)err;
+    memcpy(buffer, (const unsigned char *)c->data + c->used, bytes);
+    c->used += bytes;
+    return FIN_OK;
+}
+
+static fin_status write_npz(draws *s, const char *path, fin_error *err)
+{
+    fin_npz_writer *npz;
+    fin_status status = fin_npz_create(path, &npz, err);
+    if (status)
+        return status;
+    const int64_t tokens[] = {s->offsets[s->n], s->d}, offsets[] = {s->n + 1}, n[] = {s->n},
+                  location[] = {s->n, s->m}, d[] = {s->d};
+    copy y = {s->y, 0}, places = {s->location, 0};
+    fin_dtype dtype = s->single ? FIN_F32 : FIN_F64;
+    status = fin_npz_add_stream(npz, "tokens", dtype, 2, tokens, fill_tokens, s, err);
+    if (!status)
+        status = fin_npz_add(npz, "offsets", FIN_I64, 1, offsets, s->offsets, err);
+    if (!status)
+        status = fin_npz_add_stream(npz, "y", FIN_F64, 1, n, fill_copy, &y, err);
+    if (!status)
+        status = fin_npz_add_stream(npz, "location", FIN_I64, 2, location, fill_copy, &places,
+                                    err);
+    if (!status)
+        status = fin_npz_add(npz, "k_star", FIN_F64, 1, d, fin_task_k_star(s->task), err);
+    if (!status)
+        status = fin_npz_add(npz, "v_star", FIN_F64, 1, d, fin_task_v_star(s->task), err);
+    if (status) {
+        fin_npz_abort(npz);
+        return status;
+    }
+    return fin_npz_commit(npz, cli_progress(), err);
+}
+
+/* ---- CSV ------------------------------------------------------------------------------------------ */
+
+enum { LEADING = 4, NAME_SIZE = 24 };
+
+static fin_status open_csv(const draws *s, const char *path, fin_csv **csv, fin_error *err)
+{
+    static const char *const leading[LEADING] = {"sample", "token", "relevant", "y"};
+    if (s->d > FIN_TABLE_COLUMNS_MAX - LEADING)
+        return cli_status(err, FIN_ERR_ARGUMENT,
+                          "d = %lld is too large for CSV (at most %d); write FILE.npz",
+                          (long long)s->d, FIN_TABLE_COLUMNS_MAX - LEADING);
+    size_t count = LEADING + (size_t)s->d;
+    const char **names = malloc(count * sizeof *names);
+    char *text = malloc((size_t)s->d * NAME_SIZE);
+    fin_status status = FIN_OK;
+    if (!names || !text) {
+        status = cli_status_memory(err, (double)count * 32, "the names of the columns");
+    } else {
+        memcpy(names, leading, sizeof leading);
+        for (int64_t j = 0; j < s->d; j++) {
+            names[LEADING + j] = text + j * NAME_SIZE;
+            snprintf(text + j * NAME_SIZE, NAME_SIZE, "x%lld", (long long)j + 1);
+        }
+        status = fin_csv_open(path, names, (int)count, csv, err);
+    }
+    free(names);
+    free(text);
+    return status;
+}
+
+static bool is_relevant(const draws *s, int64_t sample, int64_t token)
+{
+    for (int64_t j = 0; j < s->m; j++)
+        if (s->location[sample * s->m + j] == token)
+            return true;
+    return false;
+}
+
+static fin_status write_sample(const draws *s, int64_t i, fin_csv *csv, double *row, fin_error *err)
+{
+    for (int64_t l = 0; l < s->offsets[i + 1] - s->offsets[i]; l++) {
+        size_t start = (size_t)(s->offsets[i] - s->offsets[s->first] + l) * (size_t)s->d;
+        row[0] = (double)i;
+        row[1] = (double)l;
+        row[2] = is_relevant(s, i, l);
+        row[3] = s->y[i];
+        for (int64_t j = 0; j < s->d; j++)
+            row[LEADING + j] = s->single ? (double)((const float *)s->tokens)[start + (size_t)j]
+                                         : ((const double *)s->tokens)[start + (size_t)j];
+        fin_status status = fin_csv_row(csv, row, err);
+        if (status)
+            return status;
+    }
+    return FIN_OK;
+}
+
+static fin_status write_rows(draws *s, fin_csv *csv, double *row, fin_error *err)
+{
+    const fin_progress *progress = cli_progress();
+    while (s->next < s->n) {
+        fin_status status = draws_next(s, err);
+        for (int64_t i = s->first; i < s->next && !status; i++) {
+            status = write_sample(s, i, csv, row, err);
+            if (!status && progress->report(progress->user, "simulate", (double)i, (double)s->n))
+                status = cli_status(err, FIN_ERR_CANCELLED, "cancelled");
+        }
+        if (status)
+            return status;
+    }
+    return FIN_OK;
+}
+
+static fin_status write_csv(draws *s, const char *path, fin_error *err)
+{
+    fin_csv *csv;
+    fin_status status = open_csv(s, path, &csv, err);
+    if (status)
+        return status;
+    double *row = malloc((LEADING + (size_t)s->d) * sizeof *row);
+    status = row ? write_rows(s, csv, row, err) : cli_status_memory(err, 8.0 * (double)s->d, "a row");
+    free(row);
+    if (status) {
+        fin_csv_abort(csv);
+        return status;
+    }
+    return fin_csv_commit(csv, err);
+}
+
+/* ---- running -------------------------------------------------------------------------------------- */
+
+static bool ends_with(const char *path, const char *end)
+{
+    size_t length = strlen(path), tail = strlen(end);
+    return length > tail && strcasecmp(path + length - tail, end) == 0;
+}
+
+static int summary(const cli_args *args, const draws *s, const char *path, double seconds)
+{
+    struct stat info;
+    double bytes = stat(path, &info) == 0 ? (double)info.st_size : 0;
+    if (!cli_get(args, "json")) {
+        cli_note("%lld samples, %lld tokens of dimension %lld in '%s' (%.4g MB, %.2g s)",
+                 (long long)s->n, (long long)s->offsets[s->n], (long long)s->d,
+                 strcmp(path, "-") ? path : "standard output", bytes / 1e6, seconds);
+        return CLI_OK;
+    }
+    const char *kind = fin_task_kind_name(args->kind);
+    json_t *settings = cli_json_settings(fin_task_kind_settings(args->kind),
+                                         fin_task_get_settings(s->task));
+    return cli_print_json(json_pack(
+        "{s:s, s:o, s:I, s:I, s:s, s:I, s:s, s:I}", "task", kind, "task_settings", settings, "n",
+        (json_int_t)s->n, "seed", (json_int_t)args->draw.seed, "dtype",
+        s->single ? "float" : "double", "tokens", (json_int_t)s->offsets[s->n], "out", path,
+        "bytes", (json_int_t)bytes));
+}
+
+static int run(cli_args *args)
+{
+    const char *path = cli_get(args, "out");
+    if (!path)
+        return cli_usage("--out is missing: --out FILE.npz, --out FILE.csv, or --out - for CSV on "
+                         "standard output");
+    bool standard = strcmp(path, "-") == 0, npz = ends_with(path, ".npz");
+    if (!standard && !npz && !ends_with(path, ".csv"))
+        return cli_usage("--out '%.200s' tells no format; end it in .npz or .csv", path);
+    if (standard && cli_get(args, "json"))
+        return cli_usage("--json and the samples cannot both go to standard output");
+    if (cli_get(args, "lengths") && (cli_given(args, "L") || cli_given(args, "L_min")))
+        return cli_usage("--lengths takes the place of --L and --L_min; give one or the other");
+    draws s;
+    fin_error err = {FIN_OK, ""};
+    double start = cli_clock();
+    /* A number has 4 or 8 bytes in NPZ and, mostly, at least ten characters in CSV. */
+    double width = standard ? 0 : !npz ? 10 : args->draw.dtype == 0 ? 4 : 8;
+    fin_status status = draws_open(&s, args, width, path, &err);
+    if (!status)
+        status = npz ? write_npz(&s, path, &err) : write_csv(&s, path, &err);
+    cli_progress_end();
+    int code = status ? cli_error(&err) : summary(args, &s, path, cli_clock() - start);
+    draws_close(&s);
+    return code;
+}

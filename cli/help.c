@@ -1,0 +1,187 @@
+/* Help and completion, made from the same tables as the options. */
+#include "cli.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { MARGIN = 24, WIDTH = 92 };
+
+/* Text from column MARGIN on, broken at spaces before column WIDTH. */
+static void print_wrapped(const char *text)
+{
+    int column = MARGIN;
+    while (*text) {
+        int length = (int)strcspn(text, " ");
+        if (column > MARGIN && column + 1 + length > WIDTH) {
+            printf("\n%*s", MARGIN, "");
+            column = MARGIN;
+        }
+        column += printf("%s%.*s", column > MARGIN ? " " : "", length, text);
+        text += length;
+        text += strspn(text, " ");
+    }
+    putchar('\n');
+}
+
+static void print_option(const char *name, const char *value, const char *text)
+{
+    int used = printf("  --%s%s%s", name, value ? " " : "", value ? value : "");
+    if (used + 1 >= MARGIN)
+        printf("\n%*s", MARGIN, "");
+    else
+        printf("%*s", MARGIN - used, "");
+    print_wrapped(text);
+}
+
+/* A number as short as it can be said, powers of two included: limits are often those. */
+static char *limit_text(double number, char *buffer, size_t size)
+{
+    double power = 1;
+    for (int p = 20; p <= 60; p++) {
+        power = (double)(INT64_C(1) << p);
+        if (number == power) {
+            snprintf(buffer, size, "2^%d", p);
+            return buffer;
+        }
+    }
+    snprintf(buffer, size, "%.17g", number);
+    for (int digits = 1; digits < 17; digits++) {
+        char shorter[32];
+        double back;
+        snprintf(shorter, sizeof shorter, "%.*g", digits, number);
+        if (sscanf(shorter, "%lf", &back) == 1 && back == number) {
+            snprintf(buffer, size, "%s", shorter);
+            break;
+        }
+    }
+    return buffer;
+}
+
+static void print_field(const fin_field *field)
+{
+    char text[512], low[32], high[32], usual[32];
+    if (field->type == FIN_TYPE_choice) {
+        fin_choice values = (fin_choice)field->fallback;
+        fin_field first = *field;
+        first.offset = 0;
+        snprintf(text, sizeof text, "%s [%s; default %s]", field->meaning, field->names,
+                 fin_settings_text(&first, &values, usual, sizeof usual));
+        print_option(field->name, "NAME", text);
+        return;
+    }
+    limit_text(field->fallback, usual, sizeof usual);
+    snprintf(text, sizeof text, "%s [%s to %s; default %s]", field->meaning,
+             limit_text(field->lowest, low, sizeof low),
+             limit_text(field->highest, high, sizeof high),
+             fin_is_auto(field->fallback) ? "auto" : usual);
+    print_option(field->name, field->type == FIN_TYPE_int64_t ? "INTEGER" : "NUMBER", text);
+}
+
+/* "a|b|c" */
+static char *task_names(char *buffer, size_t size)
+{
+    buffer[0] = '\0';
+    for (int i = 0; i < fin_task_count(); i++) {
+        size_t used = strlen(buffer);
+        snprintf(buffer + used, size - used, "%s%s", i ? "|" : "",
+                 fin_task_kind_name(fin_task_at(i)));
+    }
+    return buffer;
+}
+
+static char *form_names(char *buffer, size_t size)
+{
+    buffer[0] = '\0';
+    for (int i = 0; i < fin_form_count(); i++) {
+        size_t used = strlen(buffer);
+        snprintf(buffer + used, size - used, "%s%s", i ? "|" : "", fin_form_name(fin_form_at(i)));
+    }
+    return buffer;
+}
+
+static void print_group(cli_args *args, const cli_group *group)
+{
+    const char *name = group->use == CLI_USES_TASK   ? fin_task_kind_name(args->kind)
+                       : group->use == CLI_USES_FORM ? fin_form_name(args->form)
+                                                     : NULL;
+    printf("\n%s%s%s:\n", group->title, name ? " " : "", name ? name : "");
+    if (name && group->table->count == 0)
+        printf("  (none)\n");
+    for (int i = 0; i < group->table->count; i++)
+        print_field(&group->table->fields[i]);
+}
+
+void cli_help_command(cli_args *args)
+{
+    const cli_command *command = args->command;
+    char names[512];
+    printf("Usage: finetti %s [--OPTION VALUE]...\n\n%s\n\nOptions:\n", command->name,
+           command->about);
+    for (int i = 0; command->words[i].name; i++) {
+        const cli_word *word = &command->words[i];
+        char text[768];
+        snprintf(text, sizeof text, "%s", word->meaning);
+        if (strcmp(word->name, "task") == 0)
+            snprintf(text, sizeof text, "%s [%s; default %s]", word->meaning,
+                     task_names(names, sizeof names), fin_task_kind_name(fin_task_at(0)));
+        if (strcmp(word->name, "form") == 0)
+            snprintf(text, sizeof text, "%s [%s; default %s]", word->meaning,
+                     form_names(names, sizeof names), fin_form_name(fin_form_at(0)));
+        print_option(word->name, word->value, text);
+    }
+    print_option("help", NULL, "this text; with --task or --form, their settings");
+    for (int g = 0; g < args->group_count; g++)
+        print_group(args, &args->groups[g]);
+    printf("\nExamples:\n%s", command->examples);
+}
+
+void cli_help_overview(const cli_command *const *commands)
+{
+    printf("finetti %s: an attention layer as a statistical estimator.\n\n"
+           "Usage: finetti COMMAND [--OPTION VALUE]...\n\nCommands:\n",
+           fin_version());
+    for (; *commands; commands++)
+        printf("  %-12s%s\n", (*commands)->name, (*commands)->summary);
+    printf("  %-12s%s\n", "help", "help on a command: finetti help risk");
+    printf("\nTasks (--task):\n");
+    for (int i = 0; i < fin_task_count(); i++)
+        printf("  %-12s%s\n", fin_task_kind_name(fin_task_at(i)),
+               fin_task_kind_summary(fin_task_at(i)));
+    printf("\nForms of attention (--form):\n");
+    for (int i = 0; i < fin_form_count(); i++)
+        printf("  %-12s%s\n", fin_form_name(fin_form_at(i)), fin_form_summary(fin_form_at(i)));
+    printf("\nFirst steps:\n"
+           "  finetti risk                              the paper's setting, every reference risk\n"
+           "  finetti risk --sweep lam=0.01:3:100log    a curve, as CSV\n"
+           "  finetti reproduce                         the papers' limits beside their values\n");
+}
+
+/* ---- completion --------------------------------------------------------------------------------- */
+
+static void complete_table(const fin_settings *table)
+{
+    static const char *const types[] = {"integer", "number", "choice"};
+    for (int i = 0; i < table->count; i++) {
+        const fin_field *field = &table->fields[i];
+        printf("--%s\t%s\t%.17g\t%.17g\t%.17g\t%s\n", field->name, types[field->type],
+               field->fallback, field->lowest, field->highest, field->names ? field->names : "");
+    }
+}
+
+void cli_complete(cli_args *args)
+{
+    char names[512];
+    for (int i = 0; args->command->words[i].name; i++) {
+        const cli_word *word = &args->command->words[i];
+        const char *choices = strcmp(word->name, "task") == 0   ? task_names(names, sizeof names)
+                              : strcmp(word->name, "form") == 0 ? form_names(names, sizeof names)
+                                                                : "";
+        const char *type = !word->value                      ? "flag"
+                           : strcmp(word->value, "FILE") == 0 ? "file"
+                                                              : "text";
+        printf("--%s\t%s\t\t\t\t%s\n", word->name, type, choices);
+    }
+    printf("--help\tflag\t\t\t\t\n");
+    for (int g = 0; g < args->group_count; g++)
+        complete_table(args->groups[g].table);
+}

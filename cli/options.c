@@ -1,0 +1,304 @@
+/* Options from the command line: words of the command and rows of settings tables.
+ *
+ * Not getopt_long: which options exist depends on the values of --task and --form, so these two are
+ * looked for first, and then the rest is read against the tables of that task and form. A value is
+ * the next argument whatever it starts with, except "--", so that -0.5 is a number. */
+#include "cli.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define ROW_F(type, field, fallback, lowest, highest, meaning)                                     \
+    {#field, FIN_TYPE_##type, offsetof(SETTINGS, field), (double)(fallback), (double)(lowest),     \
+     (double)(highest), NULL, meaning},
+#define ROW_C(field, fallback, names, meaning)                                                     \
+    {#field, FIN_TYPE_choice, offsetof(SETTINGS, field), fallback, 0, 0, names, meaning},
+#define COUNT(array) (int)(sizeof(array) / sizeof *(array))
+
+#define SETTINGS cli_draw_settings
+static const fin_field draw_fields[] = {CLI_DRAW_FIELDS(ROW_F, ROW_C)};
+static const fin_settings draw_table = {"simulate", draw_fields, COUNT(draw_fields),
+                                        sizeof(cli_draw_settings)};
+#undef SETTINGS
+#define SETTINGS cli_run_settings
+static const fin_field run_fields[] = {CLI_RUN_FIELDS(ROW_F, ROW_C)};
+static const fin_settings run_table = {"options", run_fields, COUNT(run_fields),
+                                       sizeof(cli_run_settings)};
+#undef SETTINGS
+
+/* ---- names ------------------------------------------------------------------------------------ */
+
+static bool same_name(const char *a, const char *b)
+{
+    for (; *a && *b; a++, b++)
+        if (*a != *b && !((*a == '-' || *a == '_') && (*b == '-' || *b == '_')))
+            return false;
+    return *a == *b;
+}
+
+static const fin_field *find_field(const fin_settings *table, const char *name)
+{
+    for (int i = 0; i < table->count; i++)
+        if (same_name(table->fields[i].name, name))
+            return &table->fields[i];
+    return NULL;
+}
+
+cli_group *cli_find(cli_args *args, const char *name, const fin_field **field)
+{
+    for (int g = 0; g < args->group_count; g++) {
+        const fin_field *found = find_field(args->groups[g].table, name);
+        if (found) {
+            *field = found;
+            return &args->groups[g];
+        }
+    }
+    return NULL;
+}
+
+bool cli_given(cli_args *args, const char *name)
+{
+    const fin_field *field;
+    cli_group *group = cli_find(args, name, &field);
+    return group && (group->given >> (field - group->table->fields) & 1);
+}
+
+static int find_word(const cli_command *command, const char *name)
+{
+    for (int i = 0; command->words[i].name; i++)
+        if (same_name(command->words[i].name, name))
+            return i;
+    return -1;
+}
+
+const char *cli_get(const cli_args *args, const char *name)
+{
+    int i = find_word(args->command, name);
+    return i < 0 ? NULL : args->word[i];
+}
+
+void cli_suggest(cli_args *args, unsigned uses, const char *word, char *buffer, size_t size)
+{
+    const char *names[256];
+    int count = 0;
+    for (int g = 0; g < args->group_count; g++)
+        for (int i = 0; args->groups[g].use & uses && i < args->groups[g].table->count; i++)
+            if (count < COUNT(names))
+                names[count++] = args->groups[g].table->fields[i].name;
+    const char *dashes = uses == ~0u ? "--" : "";
+    if (uses == ~0u) { /* an option: words count as well */
+        for (int i = 0; args->command->words[i].name && count < COUNT(names); i++)
+            names[count++] = args->command->words[i].name;
+    }
+    const char *near = fin_nearest_name(word, names, count);
+    snprintf(buffer, size, near ? "; did you mean %s%s?" : "", dashes, near);
+}
+
+/* ---- settings that other tasks and forms have -------------------------------------------------- */
+
+static const char *task_name(int i)
+{
+    return fin_task_kind_name(fin_task_at(i));
+}
+
+static const fin_settings *task_table(int i)
+{
+    return fin_task_kind_settings(fin_task_at(i));
+}
+
+static const char *form_name(int i)
+{
+    return fin_form_name(fin_form_at(i));
+}
+
+static const fin_settings *form_table(int i)
+{
+    return fin_form_settings_table(fin_form_at(i));
+}
+
+/* True, after the message, if one of `count` other tables has this setting. */
+static bool belongs_elsewhere(const char *here, const char *name, int count,
+                              const char *(*label)(int), const fin_settings *(*table)(int))
+{
+    char owners[256] = "";
+    const char *spelling = name;
+    for (int i = 0; i < count; i++) {
+        const fin_field *field = find_field(table(i), name);
+        size_t used = strlen(owners);
+        if (field) {
+            spelling = field->name;
+            snprintf(owners + used, sizeof owners - used, "%s%s", used ? ", " : "", label(i));
+        }
+    }
+    if (owners[0])
+        cli_usage("%s has no setting %s; it belongs to %s", here, spelling, owners);
+    return owners[0] != '\0';
+}
+
+static int unknown_option(cli_args *args, const char *name)
+{
+    unsigned uses = args->command->uses;
+    if (uses & CLI_USES_TASK && belongs_elsewhere(fin_task_kind_name(args->kind), name,
+                                                  fin_task_count(), task_name, task_table))
+        return CLI_USAGE;
+    if (uses & CLI_USES_FORM && belongs_elsewhere(fin_form_name(args->form), name,
+                                                  fin_form_count(), form_name, form_table))
+        return CLI_USAGE;
+    char hint[96];
+    cli_suggest(args, ~0u, name, hint, sizeof hint);
+    if (!*hint)
+        snprintf(hint, sizeof hint, "; see 'finetti help %s'", args->command->name);
+    return cli_usage("unknown option --%.60s%s", name, hint);
+}
+
+/* ---- reading ------------------------------------------------------------------------------------ */
+
+/* The last value of --name in argv, or NULL. Enough for --task and --form, which come first. */
+static const char *look_ahead(const char *name, int argc, char **argv)
+{
+    const char *value = NULL;
+    size_t length = strlen(name);
+    for (int i = 0; i < argc; i++) {
+        if (strncmp(argv[i], name, length) != 0)
+            continue;
+        if (argv[i][length] == '=')
+            value = argv[i] + length + 1;
+        else if (argv[i][length] == '\0' && i + 1 < argc)
+            value = argv[++i];
+    }
+    return value;
+}
+
+static int unknown_name(const char *what, const char *word, int count, const char *(*label)(int))
+{
+    const char *names[64];
+    char list[512] = "";
+    for (int i = 0; i < count && i < COUNT(names); i++) {
+        size_t used = strlen(list);
+        names[i] = label(i);
+        snprintf(list + used, sizeof list - used, "%s%s", used ? ", " : "", names[i]);
+    }
+    const char *near = fin_nearest_name(word, names, count < COUNT(names) ? count : COUNT(names));
+    if (near)
+        return cli_usage("unknown %s '%.40s'; did you mean %s? There are %s", what, word, near,
+                         list);
+    return cli_usage("unknown %s '%.40s'; there are %s", what, word, list);
+}
+
+static int choose_names(cli_args *args, int argc, char **argv)
+{
+    const char *task = look_ahead("--task", argc, argv);
+    const char *form = look_ahead("--form", argc, argv);
+    if (args->command->uses & CLI_USES_TASK) {
+        args->kind = task ? fin_task_find(task) : fin_task_at(0);
+        if (!args->kind)
+            return unknown_name("task", task, fin_task_count(), task_name);
+    }
+    if (args->command->uses & CLI_USES_FORM) {
+        args->form = form ? fin_form_find(form) : fin_form_at(0);
+        if (!args->form)
+            return unknown_name("form", form, fin_form_count(), form_name);
+    }
+    return CLI_OK;
+}
+
+static void add_group(cli_args *args, unsigned use, const char *title, const fin_settings *table,
+                      void *values)
+{
+    if (!(args->command->uses & use))
+        return;
+    args->groups[args->group_count++] = (cli_group){use, title, table, values, 0};
+    fin_settings_defaults(table, values);
+}
+
+static void add_groups(cli_args *args)
+{
+    fin_settings_defaults(&fin_overlaps_settings, &args->overlaps);
+    fin_settings_defaults(&fin_risk_settings_table, &args->risk);
+    if (args->form)
+        add_group(args, CLI_USES_FORM, "Settings of form", fin_form_settings_table(args->form),
+                  &args->form_settings);
+    if (args->kind)
+        add_group(args, CLI_USES_TASK, "Settings of task", fin_task_kind_settings(args->kind),
+                  &args->task);
+    add_group(args, CLI_USES_OVERLAPS, "Overlaps of the unit vectors k, v with k*, v*",
+              &fin_overlaps_settings, &args->overlaps);
+    add_group(args, CLI_USES_RISK, "How to compute", &fin_risk_settings_table, &args->risk);
+    add_group(args, CLI_USES_DRAW, "What to draw", &draw_table, &args->draw);
+    add_group(args, CLI_USES_RUN, "How to run", &run_table, &args->run);
+}
+
+static int set_word(cli_args *args, int i, const char *value)
+{
+    const cli_word *word = &args->command->words[i];
+    if (word->value && !*value)
+        return cli_usage("option --%s needs a value: --%s %s", word->name, word->name,
+                         word->value);
+    args->word[i] = value;
+    if (strcmp(word->name, "sweep") != 0)
+        return CLI_OK;
+    if (args->sweep_count == CLI_SWEEPS)
+        return cli_usage("at most %d settings can be swept at once", CLI_SWEEPS);
+    args->sweep[args->sweep_count++] = value;
+    return CLI_OK;
+}
+
+/* Reads the option at argv[*i] and moves *i to the last argument used. */
+static int read_option(cli_args *args, int argc, char **argv, int *i)
+{
+    const char *start = argv[*i];
+    if (strncmp(start, "--", 2) != 0 || !start[2])
+        return cli_usage("unexpected argument '%.60s'; options look like --name value", start);
+    char name[64];
+    size_t length = strcspn(start + 2, "=");
+    if (length >= sizeof name)
+        return cli_usage("unknown option %.60s...", start);
+    memcpy(name, start + 2, length);
+    name[length] = '\0';
+    const char *value = start[2 + length] ? start + 3 + length : NULL;
+
+    const fin_field *field = NULL;
+    cli_group *group = cli_find(args, name, &field);
+    int word = find_word(args->command, name);
+    if (!group && word < 0)
+        return unknown_option(args, name);
+    if (word >= 0 && !args->command->words[word].value) {
+        if (value)
+            return cli_usage("option --%s takes no value", name);
+        args->word[word] = "";
+        return CLI_OK;
+    }
+    if (!value && *i + 1 < argc && strncmp(argv[*i + 1], "--", 2) != 0)
+        value = argv[++*i];
+    if (!value)
+        return cli_usage("option --%s needs a value: --%s %s", name, name,
+                         word >= 0 ? args->command->words[word].value : "VALUE");
+    if (word >= 0)
+        return set_word(args, word, value);
+    fin_error err;
+    if (fin_settings_parse(group->table, group->values, field->name, value, &err))
+        return cli_usage("%s", err.message);
+    group->given |= UINT64_C(1) << (field - group->table->fields);
+    return CLI_OK;
+}
+
+int cli_parse(cli_args *args, const cli_command *command, int argc, char **argv, bool *help)
+{
+    memset(args, 0, sizeof *args);
+    args->command = command;
+    *help = false;
+    for (int i = 0; i < argc; i++)
+        *help = *help || strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0;
+    int code = choose_names(args, argc, argv);
+    if (code)
+        return code;
+    add_groups(args);
+    if (*help)
+        return CLI_OK;
+    for (int i = 0; i < argc; i++)
+        if ((code = read_option(args, argc, argv, &i)))
+            return code;
+    if (!fin_is_auto((double)args->run.threads))
+        fin_threads_set((int)args->run.threads);
+    return CLI_OK;
+}

@@ -1,0 +1,28 @@
+/* simulate: samples drawn piece by piece, for files larger than memory. */
+#ifndef CLI_SIMULATE_H
+#define CLI_SIMULATE_H
+
+#include "cli.h"
+
+typedef struct draws {
+    fin_task *task;
+    int64_t n, d, m;
+    bool single;       /* float, else double */
+    size_t element;    /* bytes of one coordinate */
+    int64_t *offsets;  /* (n + 1) */
+    double *y;         /* (n), filled as samples are drawn */
+    int64_t *location; /* (n, m), likewise */
+    void *tokens;      /* samples first .. next-1 */
+    size_t capacity;   /* of tokens, in bytes */
+    int64_t first, next;
+    size_t taken;      /* bytes of tokens handed out already */
+} draws;
+
+/* Checks sizes against memory (and free disk space, bytes_per_number > 0) before anything is taken. */
+fin_status draws_open(draws *s, const cli_args *args, double bytes_per_number, const char *path,
+                      fin_error *err);
+void draws_close(draws *s);
+/* Draws the next samples, as many as fit; s->first == s->n at the end. */
+fin_status draws_next(draws *s, fin_error *err);
+
+#endif

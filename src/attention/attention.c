@@ -1,0 +1,279 @@
+/* The predictor on tokens in R^d: f = sum_l w_l z_l, and its gradients in k, v, lam.
+ *
+ * Tokens are read from memory once. Samples are taken in blocks that fit the second-level cache; in
+ * each block chi = X.k and z = X.v come first (threads share the samples), then weights, outputs and
+ * the token coefficients p = dloss/dchi, q = dloss/dz, and then the gradients
+ *     g_k = sum p_l X_l,   g_v = sum q_l X_l
+ * from the same rows, now in cache, with the threads sharing the *columns*. Every column is therefore
+ * summed in the order of the samples, and neither the number of threads nor the blocks change a bit.
+ */
+#include "attention/form.h"
+
+#include "kernel/kernel.h"
+
+#include <omp.h>
+#include <string.h>
+
+struct fin_attention {
+    const fin_form *form;
+    fin_form_settings settings;
+    int64_t d, longest;
+    fin_dtype dtype;
+    double *k, *v;    /* (padded d) */
+    float *kf, *vf;   /* (padded d), for float tokens */
+    int64_t tokens;   /* room for a block: tokens and samples */
+    int64_t samples;
+    double *chi, *z, *norm2, *w, *p, *q; /* (tokens) */
+    double *f, *df, *dlam;               /* (samples) */
+    fini_arena arena;
+};
+
+enum { PAD = 16, SAMPLES = 4096, BLOCK_BYTES = 192 * 1024, COLUMNS = 64 };
+
+static void layout(fini_arena *a, fin_attention *o)
+{
+    int64_t padded = (o->d + PAD - 1) / PAD * PAD;
+    o->k = fini_take(a, padded, sizeof *o->k);
+    o->v = fini_take(a, padded, sizeof *o->v);
+    o->kf = fini_take(a, padded, sizeof *o->kf);
+    o->vf = fini_take(a, padded, sizeof *o->vf);
+    double **const per_token[] = {&o->chi, &o->z, &o->norm2, &o->w, &o->p, &o->q};
+    for (size_t i = 0; i < sizeof per_token / sizeof *per_token; i++)
+        *per_token[i] = fini_take(a, o->tokens, sizeof(double));
+    double **const per_sample[] = {&o->f, &o->df, &o->dlam};
+    for (size_t i = 0; i < sizeof per_sample / sizeof *per_sample; i++)
+        *per_sample[i] = fini_take(a, o->samples, sizeof(double));
+}
+
+fin_status fin_attention_create(fin_attention **out, const fin_form *form,
+                                const fin_form_settings *settings, int64_t d, fin_dtype dtype,
+                                int64_t longest, fin_error *err)
+{
+    *out = NULL;
+    if (!form)
+        return fini_fail(err, FIN_ERR_ARGUMENT, "no such form; fin_form_find knows erf, softmax, ...");
+    if (d < 1 || d > INT64_C(1) << 40 || longest < 1 || longest > INT64_C(1) << 40)
+        return fini_fail(err, FIN_ERR_ARGUMENT,
+                         "d = %lld and longest = %lld must be at least 1 (and at most 2^40)",
+                         (long long)d, (long long)longest);
+    fin_attention *o = fini_alloc(sizeof *o);
+    if (!o)
+        return fini_fail_memory(err, sizeof *o, "a predictor");
+    memset(o, 0, sizeof *o);
+    o->form = form;
+    o->d = d;
+    o->dtype = dtype;
+    o->longest = longest;
+    int64_t fit = BLOCK_BYTES / (dtype == FIN_F32 ? 4 : 8) / d * 64; /* for up to 64 threads */
+    fit = fit > 65536 ? 65536 : fit;
+    o->tokens = longest > fit ? longest : fit;
+    o->samples = SAMPLES;
+    layout(&o->arena, o);
+    fin_status status = fini_arena_open(&o->arena, "a predictor", err);
+    if (!status) {
+        layout(&o->arena, o);
+        fin_settings_defaults(form->settings, &o->settings);
+        status = fin_attention_set(o, settings, NULL, NULL, err);
+    }
+    if (status) {
+        fin_attention_destroy(o);
+        return status;
+    }
+    *out = o;
+    return FIN_OK;
+}
+
+void fin_attention_destroy(fin_attention *o)
+{
+    if (!o)
+        return;
+    fini_arena_close(&o->arena);
+    fini_free(o);
+}
+
+fin_status fin_attention_set(fin_attention *o, const fin_form_settings *settings, const double *k,
+                             const double *v, fin_error *err)
+{
+    if (settings) {
+        fin_status status = fin_settings_validate(o->form->settings, settings, err);
+        if (status)
+            return status;
+        o->settings = *settings;
+    }
+    for (int64_t i = 0; k && i < o->d; i++)
+        o->kf[i] = (float)(o->k[i] = k[i]);
+    for (int64_t i = 0; v && i < o->d; i++)
+        o->vf[i] = (float)(o->v[i] = v[i]);
+    return FIN_OK;
+}
+
+/* ---- one block ------------------------------------------------------------------------------ */
+
+/* What a call asks for. Exactly one of y and df may be given; without either, only outputs. */
+typedef struct request {
+    const fin_batch *batch;
+    const double *y, *df;
+    double *f, *w, *loss;
+    fin_gradient *gradient;
+} request;
+
+static void project(const fin_attention *o, const fin_batch *batch, int64_t row, int64_t rows,
+                    double *chi, double *z, double *norm2)
+{
+    const fini_kernel *kernel = fini_kernel_get();
+    const float *Xf = (const float *)batch->tokens + row * o->d;
+    const double *Xd = (const double *)batch->tokens + row * o->d;
+    int norms = o->form->needs_norm2 && o->settings.c != 0;
+    if (o->dtype == FIN_F32 && norms)
+        kernel->project_norm_f32(rows, o->d, Xf, o->k, o->v, chi, z, norm2);
+    else if (o->dtype == FIN_F32)
+        kernel->project_f32(rows, o->d, Xf, o->kf, o->vf, chi, z);
+    else if (norms)
+        kernel->project_norm_f64(rows, o->d, Xd, o->k, o->v, chi, z, norm2);
+    else
+        kernel->project_f64(rows, o->d, Xd, o->k, o->v, chi, z);
+}
+
+/* Samples from .. to-1 (of the batch), whose block begins at sample `block`: everything that has one
+ * number per token. */
+static void forward_samples(fin_attention *o, const request *r, int64_t block, int64_t from, int64_t to)
+{
+    if (from >= to)
+        return;
+    const int64_t *offsets = r->batch->offsets + from;
+    int64_t n = to - from, at = offsets[0] - r->batch->offsets[block], tokens = offsets[n] - offsets[0];
+    double *chi = o->chi + at, *z = o->z + at, *norm2 = o->norm2 + at, *w = o->w + at;
+    double *f = o->f + (from - block), *df = o->df + (from - block);
+    project(o, r->batch, offsets[0] - r->batch->offsets[0], tokens, chi, z, norm2);
+    o->form->weights(&o->settings, n, offsets, chi, norm2, w);
+    for (int64_t i = 0; i < n; i++) {
+        f[i] = 0;
+        for (int64_t l = offsets[i] - offsets[0]; l < offsets[i + 1] - offsets[0]; l++)
+            f[i] += w[l] * z[l];
+        df[i] = r->y ? 2 * (f[i] - r->y[from + i]) : r->df ? r->df[from + i] : 0;
+    }
+    if (r->f)
+        memcpy(r->f + from, f, (size_t)n * sizeof *f);
+    if (r->w)
+        memcpy(r->w + (offsets[0] - r->batch->offsets[0]), w, (size_t)tokens * sizeof *w);
+    if (r->gradient) {
+        o->form->backward(&o->settings, n, offsets, chi, z, w, f, df, o->p + at,
+                          o->dlam + (from - block));
+        for (int64_t i = 0; i < n; i++)
+            for (int64_t l = offsets[i] - offsets[0]; l < offsets[i + 1] - offsets[0]; l++)
+                o->q[at + l] = df[i] * w[l];
+    }
+}
+
+/* Columns from .. to-1 of the gradients, samples in order, at most FINI_GATHER tokens at a time. */
+static void gather_columns(const fin_attention *o, const request *r, int64_t block, int64_t end,
+                           int64_t from, int64_t to)
+{
+    const fini_kernel *kernel = fini_kernel_get();
+    const int64_t *offsets = r->batch->offsets;
+    for (int64_t i = block; i < end && from < to; i++)
+        for (int64_t l = offsets[i]; l < offsets[i + 1]; l += FINI_GATHER) {
+            int64_t rows = offsets[i + 1] - l < FINI_GATHER ? offsets[i + 1] - l : FINI_GATHER;
+            int64_t start = (l - offsets[0]) * o->d;
+            const double *p = o->p + (l - offsets[block]), *q = o->q + (l - offsets[block]);
+            if (o->dtype == FIN_F32)
+                kernel->gather_f32(rows, o->d, from, to, (const float *)r->batch->tokens + start, p, q,
+                                   r->gradient->k, r->gradient->v);
+            else
+                kernel->gather_f64(rows, o->d, from, to, (const double *)r->batch->tokens + start, p, q,
+                                   r->gradient->k, r->gradient->v);
+        }
+}
+
+/* Where the block that begins at `block` ends: at most `most` tokens (but at least one sample). */
+static int64_t block_end(const fin_attention *o, const fin_batch *batch, int64_t block, int64_t most)
+{
+    int64_t end = block + 1;
+    while (end < batch->n && end - block < o->samples &&
+           batch->offsets[end + 1] - batch->offsets[block] <= most)
+        end++;
+    return end;
+}
+
+static void run(fin_attention *o, const request *r)
+{
+    int64_t fit = BLOCK_BYTES / (o->dtype == FIN_F32 ? 4 : 8) / o->d;
+    int threads = fin_threads_get();
+    int64_t numbers = (r->batch->offsets[r->batch->n] - r->batch->offsets[0]) * o->d;
+    if (numbers < 100000) /* waking a second thread costs more than this */
+        threads = 1;
+    int64_t most = fit * (threads < 64 ? threads : 64);
+    most = most > o->tokens ? o->tokens : most;
+#pragma omp parallel num_threads(threads)
+    {
+        int64_t me = omp_get_thread_num(), all = omp_get_num_threads();
+        for (int64_t block = 0, end; block < r->batch->n; block = end) {
+            end = block_end(o, r->batch, block, most);
+            int64_t n = end - block;
+            forward_samples(o, r, block, block + n * me / all, block + n * (me + 1) / all);
+#pragma omp barrier
+            if (r->gradient) {
+                int64_t strips = (o->d + COLUMNS - 1) / COLUMNS;
+                int64_t from = strips * me / all * COLUMNS, to = strips * (me + 1) / all * COLUMNS;
+                gather_columns(o, r, block, end, from, to < o->d ? to : o->d);
+            }
+            if (me == 0) {
+                for (int64_t i = 0; r->gradient && i < n; i++)
+                    r->gradient->lam += o->dlam[i];
+                for (int64_t i = 0; r->loss && i < n; i++) {
+                    double miss = o->f[i] - r->y[block + i];
+                    *r->loss += miss * miss;
+                }
+            }
+#pragma omp barrier
+        }
+    }
+}
+
+/* ---- the calls ------------------------------------------------------------------------------ */
+
+static fin_status check(const fin_attention *o, const fin_batch *batch, fin_error *err)
+{
+    if (batch->d != o->d || batch->dtype != o->dtype)
+        return fini_fail(err, FIN_ERR_ARGUMENT,
+                         "the batch has d = %lld (%s), the predictor d = %lld (%s)", (long long)batch->d,
+                         batch->dtype == FIN_F32 ? "float" : "double", (long long)o->d,
+                         o->dtype == FIN_F32 ? "float" : "double");
+    if (batch->n < 0)
+        return fini_fail(err, FIN_ERR_ARGUMENT, "the batch has n = %lld samples", (long long)batch->n);
+    for (int64_t i = 0; i < batch->n; i++) {
+        int64_t L = batch->offsets[i + 1] - batch->offsets[i];
+        if (L < 0 || L > o->longest)
+            return fini_fail(err, FIN_ERR_ARGUMENT,
+                             "sample %lld has %lld tokens; the predictor was made for 0 to %lld",
+                             (long long)i, (long long)L, (long long)o->longest);
+    }
+    return FIN_OK;
+}
+
+fin_status fin_attention_forward(fin_attention *o, const fin_batch *batch, double *f, double *w,
+                                 fin_error *err)
+{
+    fin_status status = check(o, batch, err);
+    if (!status)
+        run(o, &(request){.batch = batch, .f = f, .w = w});
+    return status;
+}
+
+fin_status fin_attention_backward(fin_attention *o, const fin_batch *batch, const double *df,
+                                  fin_gradient *gradient, fin_error *err)
+{
+    fin_status status = check(o, batch, err);
+    if (!status)
+        run(o, &(request){.batch = batch, .df = df, .gradient = gradient});
+    return status;
+}
+
+fin_status fin_attention_loss(fin_attention *o, const fin_batch *batch, const double *y, double *f,
+                              double *loss, fin_gradient *gradient, fin_error *err)
+{
+    fin_status status = check(o, batch, err);
+    if (!status)
+        run(o, &(request){.batch = batch, .y = y, .f = f, .loss = loss, .gradient = gradient});
+    return status;
+}

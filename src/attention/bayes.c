@@ -1,0 +1,42 @@
+/* bayes: w = softmax(lam chi + c |X|^2).
+ *
+ * With k = k* and (lam, c) of the task this is the posterior of the location, P(J = l | X). With
+ * c = 0 it is softmax attention: on tasks whose relevant token differs only in its mean the two are
+ * the same thing. lam = inf is the argmax. */
+#include "attention/form.h"
+
+#include <math.h>
+
+#define FIELDS(F, C)                                                                               \
+    F(double, lam, 0.1, 0, INFINITY, "scale of the scores; mu/gamma^2 makes it the posterior")     \
+    FIN_FORM_C(F, C)
+#define FINI_SETTINGS fin_form_settings
+FINI_TABLE(static, bayes_settings, "bayes", FIELDS);
+
+static void weights(const fin_form_settings *s, int64_t n, const int64_t *offsets, const double *chi,
+                    const double *norm2, double *w)
+{
+    if (isinf(s->lam))
+        fini_hardmax_weights(n, offsets, chi, w);
+    else
+        fini_softmax_weights(s->lam, s->c, n, offsets, chi, norm2, w);
+}
+
+static void backward(const fin_form_settings *s, int64_t n, const int64_t *offsets, const double *chi,
+                     const double *z, const double *w, const double *f, const double *df, double *p,
+                     double *dlam)
+{
+    if (isinf(s->lam))
+        fini_form_hardmax.backward(s, n, offsets, chi, z, w, f, df, p, dlam);
+    else
+        fini_softmax_backward(s, n, offsets, chi, z, w, f, df, p, dlam);
+}
+
+const fin_form fini_form_bayes = {
+    .name = "bayes",
+    .summary = "w = softmax(lam chi + c |X|^2): the location's posterior for the task's lam and c",
+    .settings = &bayes_settings,
+    .needs_norm2 = 1,
+    .weights = weights,
+    .backward = backward,
+};

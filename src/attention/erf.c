@@ -1,0 +1,86 @@
+/* erf, the paper's form: w_l = erf(lam chi_l). */
+#include "attention/form.h"
+
+#include "finetti/math.h"
+#include "kernel/kernel.h"
+
+#include <math.h>
+
+#define FIELDS(F, C) FIN_FORM_LAM(F, C)
+#define FINI_SETTINGS fin_form_settings
+FINI_TABLE(static, erf_settings, "erf", FIELDS);
+
+static const double two_over_sqrt_pi = 1.1283791670955126;
+
+static void weights(const fin_form_settings *s, int64_t n, const int64_t *offsets, const double *chi,
+                    const double *norm2, double *w)
+{
+    (void)norm2;
+    int64_t tokens = offsets[n] - offsets[0];
+    for (int64_t l = 0; l < tokens; l++)
+        w[l] = s->lam * chi[l];
+    fini_kernel_get()->erf(tokens, w, w);
+}
+
+/* dw/dchi = lam (2/sqrt pi) exp(-(c + lam chi)^2), dw/dlam = chi (2/sqrt pi) exp(...). */
+void fini_erf_backward(double lam, double c, int64_t n, const int64_t *offsets, const double *chi,
+                       const double *z, const double *df, double *p, double *dlam)
+{
+    int64_t tokens = offsets[n] - offsets[0];
+    for (int64_t l = 0; l < tokens; l++)
+        p[l] = c + lam * chi[l];
+    fini_kernel_get()->gauss(tokens, p, p);
+    for (int64_t i = 0; i < n; i++) {
+        dlam[i] = 0;
+        for (int64_t l = offsets[i] - offsets[0]; l < offsets[i + 1] - offsets[0]; l++) {
+            double slope = df[i] * two_over_sqrt_pi * p[l] * z[l];
+            dlam[i] += slope * chi[l];
+            p[l] = slope * lam;
+        }
+    }
+}
+
+static void backward(const fin_form_settings *s, int64_t n, const int64_t *offsets, const double *chi,
+                     const double *z, const double *w, const double *f, const double *df, double *p,
+                     double *dlam)
+{
+    (void)w, (void)f;
+    fini_erf_backward(s->lam, 0, n, offsets, chi, z, df, p, dlam);
+}
+
+static double value(const fin_form_settings *s, double chi)
+{
+    return erf(s->lam * chi);
+}
+
+/* E[erf(c + lam chi)] = erf(x), x = (c + lam mean)/B, B = sqrt(1 + 2 lam^2 sd^2), and its derivatives
+ * in the mean; E[erf^2] = zeta(c + lam mean, lam sd) likewise. */
+void fini_erf_moments(double lam, double c, double mean, double sd, double m[4], double h[4])
+{
+    double B = sqrt(1 + 2 * lam * lam * sd * sd), r = lam / B, x = (c + lam * mean) / B;
+    double E = two_over_sqrt_pi * exp(-x * x);
+    m[0] = erf(x);
+    m[1] = r * E;
+    m[2] = r * r * -2 * x * E;
+    m[3] = r * r * r * (4 * x * x - 2) * E;
+    fin_zeta(c + lam * mean, lam * sd, h);
+    h[1] *= lam;
+    h[2] *= lam * lam;
+    h[3] *= lam * lam * lam;
+}
+
+static void moments(const fin_form_settings *s, double mean, double sd, double m[4], double h[4])
+{
+    fini_erf_moments(s->lam, 0, mean, sd, m, h);
+}
+
+const fin_form fini_form_erf = {
+    .name = "erf",
+    .summary = "w_l = erf(lam chi_l), the paper's",
+    .settings = &erf_settings,
+    .elementwise = 1,
+    .weights = weights,
+    .backward = backward,
+    .value = value,
+    .moments = moments,
+};

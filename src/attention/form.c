@@ -1,0 +1,61 @@
+/* The table of attention forms. */
+#include "attention/form.h"
+
+#include <math.h>
+#include <string.h>
+
+static const fin_form *const forms[] = {&fini_form_erf,      &fini_form_softmax,  &fini_form_linear,
+                                        &fini_form_shifted,  &fini_form_softplus, &fini_form_hardmax,
+                                        &fini_form_bayes};
+enum { FORMS = sizeof forms / sizeof *forms };
+
+int fin_form_count(void)
+{
+    return FORMS;
+}
+
+const fin_form *fin_form_at(int i)
+{
+    return i >= 0 && i < FORMS ? forms[i] : NULL;
+}
+
+const fin_form *fin_form_find(const char *name)
+{
+    for (int i = 0; i < FORMS; i++)
+        if (strcmp(forms[i]->name, name) == 0)
+            return forms[i];
+    return NULL;
+}
+
+const char *fin_form_name(const fin_form *form)
+{
+    return form->name;
+}
+
+const char *fin_form_summary(const fin_form *form)
+{
+    return form->summary;
+}
+
+const fin_settings *fin_form_settings_table(const fin_form *form)
+{
+    return form->settings;
+}
+
+int fin_form_elementwise(const fin_form *form)
+{
+    return form->elementwise;
+}
+
+fin_status fin_form_weights(const fin_form *form, const fin_form_settings *settings, int64_t n,
+                            const int64_t *offsets, const double *chi, const double *norm2, double *w,
+                            fin_error *err)
+{
+    fin_status status = fin_settings_validate(form->settings, settings, err);
+    if (status)
+        return status;
+    if (form->needs_norm2 && settings->c != 0 && !norm2)
+        return fini_fail(err, FIN_ERR_ARGUMENT, "%s with c != 0 needs |X|^2 of every token", form->name);
+    form->weights(settings, n, offsets, chi, norm2, w);
+    return FIN_OK;
+}

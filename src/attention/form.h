@@ -1,0 +1,46 @@
+/* Private face of the attention room: the row of the table of forms. One form, one file. */
+#ifndef FINI_FORM_H
+#define FINI_FORM_H
+
+#include "base/base.h"
+#include "finetti/attention.h"
+
+struct fin_form {
+    const char *name, *summary;
+    const fin_settings *settings;
+    int elementwise; /* w_l depends on chi_l alone */
+    int needs_norm2; /* uses |X|^2 */
+
+    /* Weights of n samples. Arrays start at the first token of sample 0. */
+    void (*weights)(const fin_form_settings *s, int64_t n, const int64_t *offsets, const double *chi,
+                    const double *norm2, double *w);
+    /* Given the weights w, f = sum w z and df = dloss/df per sample: p[l] = dloss/dchi_l and, per
+     * sample, dlam[i] = dloss/dlam. (dloss/dz_l = df w_l for every form.) */
+    void (*backward)(const fin_form_settings *s, int64_t n, const int64_t *offsets, const double *chi,
+                     const double *z, const double *w, const double *f, const double *df, double *p,
+                     double *dlam);
+
+    /* Element-wise forms only: w as a function of chi, and (or NULL, then quadrature) the Gaussian
+     * moments m[j] = E[w^(j)(chi)], h[j] = E[(w^2)^(j)(chi)], j = 0..3, chi ~ N(mean, sd^2). */
+    double (*value)(const fin_form_settings *s, double chi);
+    void (*moments)(const fin_form_settings *s, double mean, double sd, double m[4], double h[4]);
+};
+
+extern const fin_form fini_form_erf, fini_form_softmax, fini_form_linear, fini_form_shifted,
+    fini_form_softplus, fini_form_hardmax, fini_form_bayes;
+
+/* Softmax of lam chi + c norm2 and its gradient, shared by `softmax` and `bayes`. */
+void fini_softmax_weights(double lam, double c, int64_t n, const int64_t *offsets, const double *chi,
+                          const double *norm2, double *w);
+void fini_softmax_backward(const fin_form_settings *s, int64_t n, const int64_t *offsets,
+                           const double *chi, const double *z, const double *w, const double *f,
+                           const double *df, double *p, double *dlam);
+/* One at the largest chi, shared equally in a tie. */
+void fini_hardmax_weights(int64_t n, const int64_t *offsets, const double *chi, double *w);
+/* Moments of erf(c + lam chi): m and h as in the table. */
+void fini_erf_moments(double lam, double c, double mean, double sd, double m[4], double h[4]);
+/* p, dlam of w = const + erf(c + lam chi). */
+void fini_erf_backward(double lam, double c, int64_t n, const int64_t *offsets, const double *chi,
+                       const double *z, const double *df, double *p, double *dlam);
+
+#endif

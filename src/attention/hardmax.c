@@ -1,0 +1,49 @@
+/* hardmax: the token with the largest chi, softmax at zero temperature. Equal scores share. */
+#include "attention/form.h"
+
+#include <math.h>
+
+#define FIELDS(F, C) F(double, lam, 0.1, 0, 1e6, "has no effect on hardmax")
+#define FINI_SETTINGS fin_form_settings
+FINI_TABLE(static, hardmax_settings, "hardmax", FIELDS);
+
+void fini_hardmax_weights(int64_t n, const int64_t *offsets, const double *chi, double *w)
+{
+    for (int64_t i = 0; i < n; i++) {
+        double top = -INFINITY;
+        int64_t from = offsets[i] - offsets[0], to = offsets[i + 1] - offsets[0], count = 0;
+        for (int64_t l = from; l < to; l++)
+            top = chi[l] > top ? chi[l] : top;
+        for (int64_t l = from; l < to; l++)
+            count += chi[l] == top;
+        for (int64_t l = from; l < to; l++)
+            w[l] = chi[l] == top ? 1.0 / (double)count : 0;
+    }
+}
+
+static void weights(const fin_form_settings *s, int64_t n, const int64_t *offsets, const double *chi,
+                    const double *norm2, double *w)
+{
+    (void)s, (void)norm2;
+    fini_hardmax_weights(n, offsets, chi, w);
+}
+
+/* Piecewise constant: the scores have no gradient almost everywhere. */
+static void backward(const fin_form_settings *s, int64_t n, const int64_t *offsets, const double *chi,
+                     const double *z, const double *w, const double *f, const double *df, double *p,
+                     double *dlam)
+{
+    (void)s, (void)chi, (void)z, (void)w, (void)f, (void)df;
+    for (int64_t l = 0; l < offsets[n] - offsets[0]; l++)
+        p[l] = 0;
+    for (int64_t i = 0; i < n; i++)
+        dlam[i] = 0;
+}
+
+const fin_form fini_form_hardmax = {
+    .name = "hardmax",
+    .summary = "the value at the largest chi",
+    .settings = &hardmax_settings,
+    .weights = weights,
+    .backward = backward,
+};

@@ -1,0 +1,56 @@
+/* linear attention: w_l = 1 + lam chi_l. */
+#include "attention/form.h"
+
+#define FIELDS(F, C) FIN_FORM_LAM(F, C)
+#define FINI_SETTINGS fin_form_settings
+FINI_TABLE(static, linear_settings, "linear", FIELDS);
+
+static void weights(const fin_form_settings *s, int64_t n, const int64_t *offsets, const double *chi,
+                    const double *norm2, double *w)
+{
+    (void)norm2;
+    for (int64_t l = 0; l < offsets[n] - offsets[0]; l++)
+        w[l] = 1 + s->lam * chi[l];
+}
+
+static void backward(const fin_form_settings *s, int64_t n, const int64_t *offsets, const double *chi,
+                     const double *z, const double *w, const double *f, const double *df, double *p,
+                     double *dlam)
+{
+    (void)w, (void)f;
+    for (int64_t i = 0; i < n; i++) {
+        dlam[i] = 0;
+        for (int64_t l = offsets[i] - offsets[0]; l < offsets[i + 1] - offsets[0]; l++) {
+            p[l] = df[i] * s->lam * z[l];
+            dlam[i] += df[i] * chi[l] * z[l];
+        }
+    }
+}
+
+static double value(const fin_form_settings *s, double chi)
+{
+    return 1 + s->lam * chi;
+}
+
+static void moments(const fin_form_settings *s, double mean, double sd, double m[4], double h[4])
+{
+    double w = 1 + s->lam * mean;
+    m[0] = w;
+    m[1] = s->lam;
+    m[2] = m[3] = 0;
+    h[0] = w * w + s->lam * s->lam * sd * sd;
+    h[1] = 2 * s->lam * w;
+    h[2] = 2 * s->lam * s->lam;
+    h[3] = 0;
+}
+
+const fin_form fini_form_linear = {
+    .name = "linear",
+    .summary = "w_l = 1 + lam chi_l",
+    .settings = &linear_settings,
+    .elementwise = 1,
+    .weights = weights,
+    .backward = backward,
+    .value = value,
+    .moments = moments,
+};

@@ -1,0 +1,23 @@
+/* max, the sequel's: all tokens are N(0, I) and the relevant one is drawn with probability
+ * softmax(snr * X.k*), or is the argmax when snr is infinite. m of them: without replacement. */
+#include "task/task.h"
+
+#define FIELDS(F, C) FIN_TASK_COMMON(F, C) FIN_TASK_SNR(F, C)
+#define FINI_SETTINGS fin_task_settings
+FINI_TABLE(static, max_settings, "max", FIELDS);
+
+static fin_status resolve(fin_task_settings *s, fin_error *err)
+{
+    (void)err;
+    s->mu = 0;
+    s->gamma = 1;
+    return FIN_OK;
+}
+
+const fin_task_kind fini_task_max = {
+    .name = "max",
+    .summary = "tokens N(0, I); the relevant one is drawn by softmax(snr X.k*), or argmax for snr = inf",
+    .settings = &max_settings,
+    .resolve = resolve,
+    .by_score = 1,
+};

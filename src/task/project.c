@@ -1,0 +1,127 @@
+/* Draws what a predictor sees of the tokens, never the tokens: X.k, X.v, X.k*, X.v* and |X|^2.
+ *
+ * In an orthonormal frame e1 = k*, e2 = v*, e3, e4 that contains k and v a token has four normal
+ * coordinates, and the rest of it matters only through its squared length, a chi-square. */
+#include "task/task.h"
+
+#include <math.h>
+#include <omp.h>
+
+#define FINI_SETTINGS fin_overlaps
+FINI_TABLE(, fin_overlaps_settings, "overlaps", FIN_OVERLAP_FIELDS);
+
+static const double slack = 1e-9; /* overlaps measured on unit vectors carry rounding */
+
+fin_status fini_frame_of(const fin_overlaps *o, int64_t d, fini_frame *frame, fin_error *err)
+{
+    fin_status status = fin_settings_validate(&fin_overlaps_settings, o, err);
+    if (status)
+        return status;
+    /* |k|^2 = 1 = kappa^2 + eta^2 + a3^2;  k.v = rho = kappa theta + eta nu + a3 b3. */
+    double a33 = 1 - o->kappa * o->kappa - o->eta * o->eta;
+    double rest = o->rho - o->kappa * o->theta - o->eta * o->nu;
+    double room = 1 - o->theta * o->theta - o->nu * o->nu; /* b3^2 + b4^2 */
+    frame->a3 = sqrt(a33 > 0 ? a33 : 0);
+    frame->b3 = a33 > slack ? rest / frame->a3 : 0;
+    double b44 = room - frame->b3 * frame->b3;
+    frame->b4 = sqrt(b44 > 0 ? b44 : 0);
+    if (a33 < -slack || room < -slack || b44 < -slack || (a33 <= slack && fabs(rest) > 2 * sqrt(slack)))
+        return fini_fail(err, FIN_ERR_ARGUMENT,
+                         "no unit vectors k, v have the overlaps kappa = %.6g, nu = %.6g, theta = %.6g, "
+                         "eta = %.6g, rho = %.6g: their Gram matrix is not positive",
+                         o->kappa, o->nu, o->theta, o->eta, o->rho);
+    if (a33 <= slack)
+        frame->a3 = 0;
+    int64_t needed = 2 + (frame->a3 > 0) + (b44 > slack);
+    if (needed > d)
+        return fini_fail(err, FIN_ERR_ARGUMENT, "these overlaps need %lld dimensions, but d = %lld",
+                         (long long)needed, (long long)d);
+    return FIN_OK;
+}
+
+fin_status fin_overlaps_realisable(const fin_overlaps *overlaps, fin_error *err)
+{
+    fini_frame frame;
+    return fini_frame_of(overlaps, FIN_D_MAX, &frame, err);
+}
+
+enum { BLOCK = 64 }; /* tokens at a time: 256 normals, coordinate j of token t at 64 j + t */
+
+static void put(double *array, int64_t at, double value)
+{
+    if (array)
+        array[at] = value;
+}
+
+static double project_sample(const fin_task *task, const fin_overlaps *o, const fini_frame *f,
+                             uint64_t sample, int64_t start, int64_t L, const fin_projections *out,
+                             fini_selector *selector)
+{
+    const fin_task_settings *s = &task->settings;
+    fin_random norms;
+    if (out->norm2)
+        fin_random_open(&norms, task->seed, FINI_STREAM_NORMS, sample);
+    fini_selector_begin(selector, task, sample, L);
+    int64_t next = 0; /* of the relevant places, which are ascending */
+    for (int64_t from = 0; from < L; from += BLOCK) {
+        double g[4 * BLOCK];
+        fin_random_normals_f64(task->seed, FINI_STREAM_PROJECT, sample, 4 * from, 4 * BLOCK, g);
+        for (int64_t t = 0; t < BLOCK && from + t < L; t++) {
+            double e[4] = {g[t], g[BLOCK + t], g[2 * BLOCK + t], g[3 * BLOCK + t]};
+            double scale = 1;
+            if (!task->kind->by_score && next < selector->count && selector->location[next] == from + t) {
+                scale = s->gamma;
+                for (int j = 0; j < 4; j++)
+                    e[j] *= scale;
+                e[0] += s->mu;
+                selector->z[next++] = e[1];
+            }
+            if (task->kind->by_score)
+                fini_selector_offer(selector, from + t, e[0], e[1]);
+            int64_t at = start + from + t;
+            put(out->chi, at, o->kappa * e[0] + o->eta * e[1] + f->a3 * e[2]);
+            put(out->z, at, o->theta * e[0] + o->nu * e[1] + f->b3 * e[2] + f->b4 * e[3]);
+            put(out->chi_star, at, e[0]);
+            put(out->z_star, at, e[1]);
+            if (out->norm2) {
+                double norm2 = e[0] * e[0] + e[1] * e[1];
+                norm2 += s->d > 2 ? e[2] * e[2] : 0;
+                norm2 += s->d > 3 ? e[3] * e[3] : 0;
+                if (s->d > 4)
+                    norm2 += scale * scale * fin_random_chi_square(&norms, (double)(s->d - 4));
+                out->norm2[at] = norm2;
+            }
+        }
+    }
+    return fini_selector_end(selector);
+}
+
+fin_status fin_task_project(const fin_task *task, const fin_overlaps *overlaps, uint64_t first,
+                            int64_t n, const int64_t *offsets, const fin_projections *out, double *y,
+                            int64_t *location, fin_error *err)
+{
+    fini_frame frame;
+    fin_status status = fini_frame_of(overlaps, task->settings.d, &frame, err);
+    if (status)
+        return status;
+    if (n < 0)
+        return fini_fail(err, FIN_ERR_ARGUMENT, "n = %lld samples; it must not be negative", (long long)n);
+    int threads = fin_threads_get();
+    int64_t m = task->settings.m;
+    double *work = fini_alloc_array(threads * 3 * m, sizeof *work); /* score, z, location */
+    if (!work)
+        return fini_fail_memory(err, (size_t)(threads * 3 * m) * sizeof *work, "a draw");
+#pragma omp parallel for schedule(dynamic, 16) num_threads(threads)
+    for (int64_t i = 0; i < n; i++) {
+        double *mine = work + omp_get_thread_num() * 3 * m;
+        fini_selector selector = {.score = mine, .z = mine + m, .location = (int64_t *)(mine + 2 * m)};
+        double output = project_sample(task, overlaps, &frame, first + (uint64_t)i, offsets[i] - offsets[0],
+                                       offsets[i + 1] - offsets[i], out, &selector);
+        if (y)
+            y[i] = output;
+        for (int64_t j = 0; location && j < m; j++)
+            location[i * m + j] = selector.location[j];
+    }
+    fini_free(work);
+    return FIN_OK;
+}

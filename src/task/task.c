@@ -1,0 +1,266 @@
+/* The table of tasks, and making one. */
+#include "task/task.h"
+
+#include <math.h>
+#include <string.h>
+
+static const fin_task_kind *const kinds[] = {&fini_task_slr, &fini_task_spiked, &fini_task_max};
+enum { KINDS = sizeof kinds / sizeof *kinds };
+
+int fin_task_count(void)
+{
+    return KINDS;
+}
+
+const fin_task_kind *fin_task_at(int i)
+{
+    return i >= 0 && i < KINDS ? kinds[i] : NULL;
+}
+
+const fin_task_kind *fin_task_find(const char *name)
+{
+    for (int i = 0; i < KINDS; i++)
+        if (strcmp(kinds[i]->name, name) == 0)
+            return kinds[i];
+    return NULL;
+}
+
+const char *fin_task_kind_name(const fin_task_kind *kind)
+{
+    return kind->name;
+}
+
+const char *fin_task_kind_summary(const fin_task_kind *kind)
+{
+    return kind->summary;
+}
+
+const fin_settings *fin_task_kind_settings(const fin_task_kind *kind)
+{
+    return kind->settings;
+}
+
+/* ---- create and destroy ------------------------------------------------------------------- */
+
+enum { PAD = 8, FEWEST = 1 };
+#define AMBIENT_MOST (INT64_C(1) << 28) /* 2 GB a vector */
+
+static void layout(fini_arena *arena, fin_task *task, int ambient)
+{
+    int64_t padded = (task->settings.d + PAD - 1) / PAD * PAD;
+    task->length = fini_take(arena, task->lengths, sizeof *task->length);
+    task->length_cumulated = fini_take(arena, task->lengths, sizeof *task->length_cumulated);
+    task->k_star = ambient ? fini_take(arena, padded, sizeof *task->k_star) : NULL;
+    task->v_star = ambient ? fini_take(arena, padded, sizeof *task->v_star) : NULL;
+}
+
+static fin_status check_lengths(const fin_task *task, const fin_lengths *lengths, fin_error *err)
+{
+    const fin_task_settings *s = &task->settings;
+    if (!lengths) {
+        if (s->L_min > s->L)
+            return fini_fail(err, FIN_ERR_ARGUMENT, "%s: L_min = %lld is above L = %lld",
+                             task->kind->name, (long long)s->L_min, (long long)s->L);
+        return FIN_OK;
+    }
+    if (lengths->count < 1 || !lengths->L || !lengths->p)
+        return fini_fail(err, FIN_ERR_ARGUMENT, "lengths: at least one length with its weight is needed");
+    double total = 0;
+    for (int64_t i = 0; i < lengths->count; i++) {
+        if (lengths->L[i] < FEWEST || lengths->L[i] > FIN_L_MAX)
+            return fini_fail(err, FIN_ERR_ARGUMENT, "lengths: L = %lld; it must be from 1 to %lld",
+                             (long long)lengths->L[i], (long long)FIN_L_MAX);
+        if (!(lengths->p[i] > 0 && lengths->p[i] <= 1e100))
+            return fini_fail(err, FIN_ERR_ARGUMENT,
+                             "lengths: the weight of L = %lld is %g; it must be positive and finite",
+                             (long long)lengths->L[i], lengths->p[i]);
+        total += lengths->p[i];
+    }
+    if (!(total <= 1e300))
+        return fini_fail(err, FIN_ERR_ARGUMENT, "lengths: the weights add up to %g", total);
+    return FIN_OK;
+}
+
+/* Mean and variance of L, and its cumulated law. A uniform law needs no table: one row, and the
+ * range is in shortest and longest. */
+static void set_lengths(fin_task *task, const fin_lengths *lengths)
+{
+    const fin_task_settings *s = &task->settings;
+    if (!lengths) {
+        double spread = (double)(s->L - s->L_min) + 1;
+        task->shortest = s->L_min;
+        task->longest = s->L;
+        task->length[0] = s->L;
+        task->length_cumulated[0] = 1;
+        task->length_mean = ((double)s->L_min + (double)s->L) / 2;
+        task->length_variance = (spread * spread - 1) / 12;
+        return;
+    }
+    double total = 0, mean = 0, running = 0, variance = 0;
+    task->shortest = INT64_MAX;
+    for (int64_t i = 0; i < lengths->count; i++) {
+        total += lengths->p[i];
+        task->length[i] = lengths->L[i];
+        task->shortest = lengths->L[i] < task->shortest ? lengths->L[i] : task->shortest;
+        task->longest = lengths->L[i] > task->longest ? lengths->L[i] : task->longest;
+    }
+    for (int64_t i = 0; i < lengths->count; i++) {
+        running += lengths->p[i];
+        task->length_cumulated[i] = running / total;
+        mean += lengths->p[i] / total * (double)lengths->L[i];
+    }
+    task->length_cumulated[lengths->count - 1] = 1;
+    for (int64_t i = 0; i < lengths->count; i++) {
+        double off = (double)lengths->L[i] - mean;
+        variance += lengths->p[i] / total * off * off;
+    }
+    task->length_mean = mean;
+    task->length_variance = variance;
+}
+
+/* v becomes a unit vector orthogonal to the unit vector k; twice, so that rounding is clean. */
+static void make_orthogonal(int64_t d, const double *k, double *v)
+{
+    for (int pass = 0; pass < 2; pass++) {
+        double dot = 0, norm2 = 0;
+        for (int64_t i = 0; i < d; i++)
+            dot += k[i] * v[i];
+        for (int64_t i = 0; i < d; i++) {
+            v[i] -= dot * k[i];
+            norm2 += v[i] * v[i];
+        }
+        double scale = 1 / sqrt(norm2);
+        for (int64_t i = 0; i < d; i++)
+            v[i] *= scale;
+    }
+}
+
+static fin_status build(fin_task *task, const fin_lengths *lengths, int flags, fin_error *err)
+{
+    fin_task_settings *s = &task->settings;
+    fin_status status = fin_settings_validate(task->kind->settings, s, err);
+    if (status)
+        return status;
+    if (fin_is_auto((double)s->L_min))
+        s->L_min = s->L;
+    if ((status = task->kind->resolve(s, err)) || (status = check_lengths(task, lengths, err)))
+        return status;
+    int ambient = flags & FIN_TASK_AMBIENT;
+    if (ambient && s->d > AMBIENT_MOST)
+        return fini_fail(err, FIN_ERR_ARGUMENT,
+                         "%s: d = %lld is too large to make vectors (at most %lld); risks and "
+                         "projections work at any d",
+                         task->kind->name, (long long)s->d, (long long)AMBIENT_MOST);
+    task->lengths = lengths ? lengths->count : 1;
+    layout(&task->arena, task, ambient);
+    if ((status = fini_arena_open(&task->arena, "a task", err)))
+        return status;
+    layout(&task->arena, task, ambient);
+    set_lengths(task, lengths);
+    if (task->shortest < s->m)
+        return fini_fail(err, FIN_ERR_ARGUMENT,
+                         "%s: m = %lld relevant tokens do not fit in a sequence of %lld",
+                         task->kind->name, (long long)s->m, (long long)task->shortest);
+    if (ambient) {
+        fin_random random;
+        fin_random_open(&random, task->seed, FINI_STREAM_DIRECTIONS, 0);
+        fin_random_sphere(&random, s->d, task->k_star);
+        fin_random_sphere(&random, s->d, task->v_star);
+        make_orthogonal(s->d, task->k_star, task->v_star);
+    }
+    return FIN_OK;
+}
+
+fin_status fin_task_create(fin_task **out, const fin_task_kind *kind,
+                           const fin_task_settings *settings, const fin_lengths *lengths,
+                           uint64_t seed, int flags, fin_error *err)
+{
+    *out = NULL;
+    if (!kind)
+        return fini_fail(err, FIN_ERR_ARGUMENT, "no such task; fin_task_find knows slr, spiked, max");
+    fin_task *task = fini_alloc(sizeof *task);
+    if (!task)
+        return fini_fail_memory(err, sizeof *task, "a task");
+    memset(task, 0, sizeof *task);
+    task->kind = kind;
+    task->seed = seed;
+    if (settings)
+        task->settings = *settings;
+    else
+        fin_settings_defaults(kind->settings, &task->settings);
+    fin_status status = build(task, lengths, flags, err);
+    if (status) {
+        fin_task_destroy(task);
+        return status;
+    }
+    *out = task;
+    return FIN_OK;
+}
+
+void fin_task_destroy(fin_task *task)
+{
+    if (!task)
+        return;
+    fini_arena_close(&task->arena);
+    fini_free(task);
+}
+
+fin_status fin_task_set_directions(fin_task *task, const double *k_star, const double *v_star,
+                                   fin_error *err)
+{
+    if (!task->k_star)
+        return fini_fail(err, FIN_ERR_ARGUMENT,
+                         "the task has no vectors; make it with FIN_TASK_AMBIENT");
+    double kk = 0, vv = 0, kv = 0;
+    int64_t d = task->settings.d;
+    for (int64_t i = 0; i < d; i++) {
+        kk += k_star[i] * k_star[i];
+        vv += v_star[i] * v_star[i];
+        kv += k_star[i] * v_star[i];
+    }
+    if (!(fabs(kk - 1) <= 1e-9 && fabs(vv - 1) <= 1e-9 && fabs(kv) <= 1e-9))
+        return fini_fail(err, FIN_ERR_ARGUMENT,
+                         "k* and v* must be orthonormal; given |k*|^2 = %.12g, |v*|^2 = %.12g, "
+                         "k*.v* = %.3g",
+                         kk, vv, kv);
+    memcpy(task->k_star, k_star, (size_t)d * sizeof *k_star);
+    memcpy(task->v_star, v_star, (size_t)d * sizeof *v_star);
+    return FIN_OK;
+}
+
+/* ---- what it is ---------------------------------------------------------------------------- */
+
+const fin_task_kind *fin_task_get_kind(const fin_task *task)
+{
+    return task->kind;
+}
+
+const fin_task_settings *fin_task_get_settings(const fin_task *task)
+{
+    return &task->settings;
+}
+
+int64_t fin_task_longest(const fin_task *task)
+{
+    return task->longest;
+}
+
+double fin_task_length_mean(const fin_task *task)
+{
+    return task->length_mean;
+}
+
+double fin_task_length_variance(const fin_task *task)
+{
+    return task->length_variance;
+}
+
+const double *fin_task_k_star(const fin_task *task)
+{
+    return task->k_star;
+}
+
+const double *fin_task_v_star(const fin_task *task)
+{
+    return task->v_star;
+}

@@ -1,0 +1,71 @@
+/* Private face of the task room: the row of the table of tasks, and the object. */
+#ifndef FINI_TASK_H
+#define FINI_TASK_H
+
+#include "base/base.h"
+#include "finetti/random.h"
+#include "finetti/task.h"
+
+/* Streams of random numbers, one per purpose. */
+enum {
+    FINI_STREAM_DIRECTIONS = 1,
+    FINI_STREAM_LENGTH,
+    FINI_STREAM_LATENT, /* location and output noise */
+    FINI_STREAM_TOKENS,
+    FINI_STREAM_PROJECT,
+    FINI_STREAM_NORMS,
+    FINI_STREAM_RISK /* simulations of the theory room */
+};
+
+/* A task is: how a relevant token differs from the others, and how relevance is decided. */
+struct fin_task_kind {
+    const char *name, *summary;
+    const fin_settings *settings;
+    /* Works out "auto" and fills mu and gamma of the model. */
+    fin_status (*resolve)(fin_task_settings *settings, fin_error *err);
+    /* 0: relevant tokens are drawn uniformly, then made different. 1: all tokens are alike, and the m
+     * largest of snr * X.k* + Gumbel noise are relevant (softmax sampling without replacement). */
+    int by_score;
+};
+
+extern const fin_task_kind fini_task_slr, fini_task_spiked, fini_task_max;
+
+struct fin_task {
+    const fin_task_kind *kind;
+    fin_task_settings settings; /* resolved */
+    uint64_t seed;
+    int64_t longest, shortest, lengths;
+    double length_mean, length_variance;
+    int64_t *length;            /* (lengths): its values, ascending not required */
+    double *length_cumulated;   /* (lengths): P(L among the first i+1 values); last is 1 */
+    double *k_star, *v_star;    /* (d, padded to a multiple of 8 by zeros), or NULL */
+    fini_arena arena;
+};
+
+int64_t fini_task_length(const fin_task *task, uint64_t sample);
+
+/* Chooses the relevant tokens of one sample. For a uniform task begin() has the answer; for one by
+ * score, every token is offered in order with its X.k* and X.v*. */
+typedef struct fini_selector {
+    const fin_task *task;
+    fin_random random;
+    int64_t count;     /* kept so far, at most m */
+    int64_t *location; /* (m) */
+    double *score, *z; /* (m): score and X.v* of those kept */
+} fini_selector;
+
+void fini_selector_begin(fini_selector *s, const fin_task *task, uint64_t sample, int64_t L);
+void fini_selector_offer(fini_selector *s, int64_t place, double chi_star, double z_star);
+/* Sorts the locations; returns sum of z plus noise. */
+double fini_selector_end(fini_selector *s);
+
+/* k = kappa e1 + eta e2 + a3 e3, v = theta e1 + nu e2 + b3 e3 + b4 e4 with e1 = k*, e2 = v*. */
+typedef struct fini_frame {
+    double a3, b3, b4;
+} fini_frame;
+fin_status fini_frame_of(const fin_overlaps *overlaps, int64_t d, fini_frame *frame, fin_error *err);
+
+/* In place: softmax of L log-odds; equal shares among infinite ones. */
+void fini_softmax(int64_t L, double *w);
+
+#endif

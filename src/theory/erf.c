@@ -1,0 +1,51 @@
+/* The erf predictor's exact risk, many points at once. The formula is in kernel/erf_risk_body.h. */
+#include "theory/theory.h"
+
+#include "kernel/kernel.h"
+
+#include <math.h>
+
+_Static_assert(sizeof(fin_risk_point) == FINI_RISK_IN * sizeof(double), "a point is a kernel row");
+_Static_assert(sizeof(fin_risk_value) == FINI_RISK_OUT * sizeof(double), "a value is a kernel row");
+
+/* Limits of each column, in the order of fin_risk_point. */
+static const struct {
+    const char *name;
+    double lowest, highest;
+} columns[FINI_RISK_IN] = {
+    {"kappa", -1, 1}, {"nu", -1, 1},       {"theta", -1, 1},   {"eta", -1, 1},
+    {"rho", -1, 1},   {"lam", 0, 1e6},     {"gamma", 0, 1e6},  {"mu", 0, 1e9},
+    {"eps", 0, 1e6},  {"m", 0, 0x1p53},    {"L_mean", 0, 0x1p53}, {"L_var", 0, 0x1p106},
+};
+
+static fin_status check(int64_t i, const double *row, fin_error *err)
+{
+    for (int c = 0; c < FINI_RISK_IN; c++)
+        if (!(row[c] >= columns[c].lowest && row[c] <= columns[c].highest))
+            return fini_fail(err, FIN_ERR_ARGUMENT, "point %lld: %s = %.17g; it must be from %g to %g",
+                             (long long)i, columns[c].name, row[c], columns[c].lowest,
+                             columns[c].highest);
+    if (!(row[9] <= row[10]))
+        return fini_fail(err, FIN_ERR_ARGUMENT, "point %lld: m = %g relevant tokens among L = %g",
+                         (long long)i, row[9], row[10]);
+    return FIN_OK;
+}
+
+enum { CHUNK = 1024 };
+
+fin_status fin_risk_erf(int64_t n, const fin_risk_point *points, fin_risk_value *values,
+                        fin_error *err)
+{
+    const double(*in)[FINI_RISK_IN] = (const double(*)[FINI_RISK_IN])points;
+    double(*out)[FINI_RISK_OUT] = (double(*)[FINI_RISK_OUT])values;
+    for (int64_t i = 0; i < n; i++) {
+        fin_status status = check(i, in[i], err);
+        if (status)
+            return status;
+    }
+    const fini_kernel *kernel = fini_kernel_get();
+#pragma omp parallel for schedule(static) num_threads(fin_threads_get()) if (n > CHUNK)
+    for (int64_t from = 0; from < n; from += CHUNK)
+        kernel->erf_risk(n - from < CHUNK ? n - from : CHUNK, in + from, out + from);
+    return FIN_OK;
+}

@@ -1,0 +1,175 @@
+/* fin_risk: picks the most exact way there is; and the best linear predictor and lambda*. */
+#include "theory/theory.h"
+
+#include "finetti/math.h"
+
+#include <math.h>
+
+#define FINI_SETTINGS fin_risk_settings
+FINI_TABLE(, fin_risk_settings_table, "risk", FIN_RISK_FIELDS);
+
+enum { METHOD_AUTO, METHOD_CLOSED, METHOD_QUADRATURE, METHOD_SIMULATION };
+
+const char *fin_method_name(fin_method method)
+{
+    static const char *const names[] = {"closed form", "quadrature", "simulation"};
+    return (unsigned)method < sizeof names / sizeof *names ? names[method] : "unknown";
+}
+
+static void closed_form(const fin_task *task, const fin_form *form, const fin_form_settings *fs,
+                        const fin_overlaps *o, fin_risk_report *report)
+{
+    const fin_task_settings *s = &task->settings;
+    fini_moments moments;
+    form->moments(fs, s->mu * o->kappa, s->gamma, moments.m[0], moments.h[0]);
+    form->moments(fs, 0, 1, moments.m[1], moments.h[1]);
+    fini_risk_from_moments(task, o, &moments, report);
+    report->risk.error = 0;
+    report->risk.method = FIN_METHOD_CLOSED;
+    report->risk.samples = 0;
+}
+
+static fin_status erf_closed_form(const fin_task *task, const fin_form_settings *fs,
+                                  const fin_overlaps *o, fin_risk_report *report, fin_error *err)
+{
+    const fin_task_settings *s = &task->settings;
+    fin_risk_point point = {o->kappa, o->nu,  o->theta, o->eta,       o->rho,
+                            fs->lam,  s->gamma, s->mu,  s->eps,       (double)s->m,
+                            task->length_mean, task->length_variance};
+    fin_risk_value value;
+    fin_status status = fin_risk_erf(1, &point, &value, err);
+    if (status)
+        return status;
+    *report = (fin_risk_report){.risk = {value.risk, 0, FIN_METHOD_CLOSED, 0},
+                                .has_parts = 1,
+                                .has_gradient = 1,
+                                .signal = value.signal,
+                                .noise = value.noise,
+                                .bias = value.bias};
+    for (int i = 0; i < 5; i++)
+        report->gradient[i] = value.gradient[i];
+    return FIN_OK;
+}
+
+typedef struct activation {
+    const fin_form *form;
+    const fin_form_settings *settings;
+} activation;
+
+static double activate(double chi, void *user)
+{
+    const activation *a = user;
+    return a->form->value(a->settings, chi);
+}
+
+fin_status fin_risk(const fin_task *task, const fin_form *form, const fin_form_settings *form_settings,
+                    const fin_overlaps *overlaps, const fin_risk_settings *settings,
+                    const fin_progress *progress, fin_risk_report *report, fin_error *err)
+{
+    fin_form_settings fs = *form_settings;
+    fin_status status;
+    if (form->needs_norm2)
+        fin_task_bayes_parameters(task, &fs.lam, &fs.c);
+    if ((status = fin_settings_validate(form->settings, &fs, err)) ||
+        (status = fin_settings_validate(&fin_overlaps_settings, overlaps, err)) ||
+        (status = fin_settings_validate(&fin_risk_settings_table, settings, err)))
+        return status;
+    bool exact = form->elementwise && !task->kind->by_score;
+    int method = settings->method;
+    if (method == METHOD_AUTO)
+        method = exact ? METHOD_CLOSED : METHOD_SIMULATION;
+    if (method != METHOD_SIMULATION && !exact)
+        return fini_fail(err, FIN_ERR_UNSUPPORTED,
+                         "there is no closed form or quadrature for %s on %s: %s; use simulation",
+                         form->name, task->kind->name,
+                         form->elementwise ? "relevance depends on all tokens at once"
+                                           : "a weight depends on all tokens at once");
+    if (method == METHOD_SIMULATION)
+        return fini_risk_simulated(task, form, &fs, overlaps, settings, progress, report, err);
+    if (method == METHOD_QUADRATURE)
+        return fin_risk_activation(task, activate, &(activation){form, &fs}, overlaps, settings->nodes,
+                                   report, err);
+    if (form == &fini_form_erf)
+        return erf_closed_form(task, &fs, overlaps, report, err);
+    closed_form(task, form, &fs, overlaps, report);
+    return FIN_OK;
+}
+
+/* c sum_l X_l.v*:  E[Y S] = m gamma^2, E[S^2] = m gamma^2 + E[L] - m  (gamma = 1 for max). */
+fin_estimate fin_risk_linear(const fin_task *task, double *coefficient)
+{
+    const fin_task_settings *s = &task->settings;
+    double signal = (double)s->m * s->gamma * s->gamma, noise = task->length_mean - (double)s->m;
+    double c = signal + noise > 0 ? signal / (signal + noise) : 0;
+    if (coefficient)
+        *coefficient = c;
+    /* signal - signal^2/(signal + noise), without the subtraction */
+    fin_estimate risk = {s->eps * s->eps + c * noise, 0, FIN_METHOD_CLOSED, 0};
+    return risk;
+}
+
+/* ---- lambda* -------------------------------------------------------------------------------- */
+
+typedef struct search {
+    const fin_task *task;
+    const fin_form *form;
+    fin_form_settings form_settings;
+    fin_risk_settings settings;
+    const fin_progress *progress;
+    fin_status status;
+    fin_error error;
+} search;
+
+static double oracle_at(double log_lam, void *user)
+{
+    search *s = user;
+    fin_overlaps oracle = {1, 1, 0, 0, 0};
+    fin_risk_report report;
+    if (s->status)
+        return INFINITY;
+    s->form_settings.lam = exp(log_lam);
+    s->status = fin_risk(s->task, s->form, &s->form_settings, &oracle, &s->settings, s->progress, &report,
+                         &s->error);
+    return s->status ? INFINITY : report.risk.value;
+}
+
+fin_status fin_lambda_star(const fin_task *task, const fin_form *form,
+                           const fin_form_settings *form_settings, const fin_risk_settings *settings,
+                           const fin_progress *progress, double *lam, fin_estimate *risk, fin_error *err)
+{
+    if (form == &fini_form_hardmax || form->needs_norm2)
+        return fini_fail(err, FIN_ERR_UNSUPPORTED, "%s has no lambda to choose", form->name);
+    enum { GRID = 56 };
+    const double low = log(1e-8), high = log(1e4), step = (high - low) / GRID;
+    search s = {.task = task, .form = form, .form_settings = *form_settings, .settings = *settings,
+                .progress = progress};
+    bool simulated = settings->method == METHOD_SIMULATION || !form->elementwise || task->kind->by_score;
+    if (simulated && s.settings.samples > 4096)
+        s.settings.samples = settings->samples / 16 > 4096 ? settings->samples / 16 : 4096;
+    int best = 0;
+    double least = INFINITY;
+    for (int i = 0; i <= GRID; i++) {
+        double value = oracle_at(low + i * step, &s);
+        if (value < least) {
+            least = value;
+            best = i;
+        }
+    }
+    s.settings.samples = settings->samples;
+    double from = low + (best > 0 ? best - 1 : 0) * step;
+    double to = low + (best < GRID ? best + 1 : GRID) * step, at = from, value;
+    fin_status status = s.status ? s.status
+                                 : fin_brent(oracle_at, &s, from, to, simulated ? 1e-4 : 1e-9, &at, &value,
+                                             &s.error);
+    if (!status)
+        status = s.status;
+    if (status)
+        return fini_fail(err, status, "%s", s.error.message);
+    fin_overlaps oracle = {1, 1, 0, 0, 0};
+    fin_risk_report report;
+    s.form_settings.lam = *lam = exp(at);
+    status = fin_risk(task, form, &s.form_settings, &oracle, settings, progress, &report, err);
+    if (!status)
+        *risk = report.risk;
+    return status;
+}

@@ -1,0 +1,42 @@
+/* Private face of the theory room. */
+#ifndef FINI_THEORY_H
+#define FINI_THEORY_H
+
+#include "attention/form.h"
+#include "base/base.h"
+#include "finetti/theory.h"
+#include "task/task.h"
+
+/* Mean of draw(sample) over `samples` samples with its standard error. `draw` runs in any thread
+ * with that thread's scratch of `scratch` doubles; chunks of samples are merged in order, so the
+ * result does not depend on the threads. `weight`: about how many tokens one sample costs. */
+typedef struct fini_simulation {
+    double (*draw)(const void *model, uint64_t sample, double *scratch);
+    const void *model;
+    int64_t samples, scratch;
+    double weight;
+    const char *what; /* for progress */
+} fini_simulation;
+fin_status fini_simulate(const fini_simulation *simulation, const fin_progress *progress,
+                         fin_estimate *estimate, fin_error *err);
+
+/* Gaussian moments of the weight of a token and of its square (attention/form.h): [0] of a relevant
+ * token, [1] of another. */
+typedef struct fini_moments {
+    double m[2][4], h[2][4];
+} fini_moments;
+/* The risk from them, with parts and gradient. */
+void fini_risk_from_moments(const fin_task *task, const fin_overlaps *overlaps,
+                            const fini_moments *moments, fin_risk_report *report);
+
+/* The risk by simulation in the span of k, v, k*, v*. */
+fin_status fini_risk_simulated(const fin_task *task, const fin_form *form,
+                               const fin_form_settings *form_settings, const fin_overlaps *overlaps,
+                               const fin_risk_settings *settings, const fin_progress *progress,
+                               fin_risk_report *report, fin_error *err);
+
+/* Mean over the law of L of a function of L, if it has few values: true and *mean, else false. */
+bool fini_over_lengths(const fin_task *task, double (*value)(int64_t L, void *user), void *user,
+                       double *mean);
+
+#endif
