@@ -1,5 +1,5 @@
-/* cli: what the commands share. The tool parses, calls the library and prints; numbers come from the
- * library alone.
+/* cli: what the commands share. The tool parses, calls the library and prints; numbers come from
+ * the library alone.
  *
  * An option is either a row of a settings table, so that a new row there is a new option here with
  * no further line, or a "word" that belongs to one command (--json, --out FILE). Results go to

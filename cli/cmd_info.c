@@ -1,4 +1,5 @@
-/* finetti info: what is running here. For a bug report, and to see that a variable was understood. */
+/* finetti info: what is running here. For a bug report, and to see that a variable was understood.
+ */
 #include "cli.h"
 
 #include <stdio.h>
@@ -34,8 +35,9 @@ static const cli_word words[] = {
 const cli_command cli_info = {
     .name = "info",
     .summary = "version, kernels, threads, libraries, tasks and forms",
-    .about = "Prints the version, the kernels in use (FINETTI_KERNEL=ref|avx2|avx512 forces one), the\n"
-             "number of threads (FINETTI_THREADS), the libraries compiled in, tasks and forms.",
+    .about =
+        "Prints the version, the kernels in use (FINETTI_KERNEL=ref|avx2|avx512 forces one), the\n"
+        "number of threads (FINETTI_THREADS), the libraries compiled in, tasks and forms.",
     .examples = "  finetti info\n"
                 "  finetti info --json\n"
                 "  FINETTI_KERNEL=ref finetti info\n",
@@ -85,7 +87,8 @@ static const char *digits(const char *version, char *buffer, size_t size)
     return buffer;
 }
 
-/* ---- variables that were not understood ------------------------------------------------------------ */
+/* ---- variables that were not understood
+ * ------------------------------------------------------------ */
 
 enum { WARNINGS = 2, WARNING_SIZE = 256 };
 
@@ -108,7 +111,8 @@ static int find_warnings(char warnings[WARNINGS][WARNING_SIZE])
     return count;
 }
 
-/* ---- printing --------------------------------------------------------------------------------------- */
+/* ---- printing
+ * --------------------------------------------------------------------------------------- */
 
 static int print_json(char warnings[WARNINGS][WARNING_SIZE], int count)
 {
@@ -116,7 +120,8 @@ static int print_json(char warnings[WARNINGS][WARNING_SIZE], int count)
            *forms = json_object(), *list = json_array();
     char version[64];
     for (const library *l = libraries(); l->name; l++)
-        json_object_set_new(needs, l->name, json_string(digits(l->version, version, sizeof version)));
+        json_object_set_new(needs, l->name,
+                            json_string(digits(l->version, version, sizeof version)));
     for (int i = 0; i < fin_task_count(); i++)
         json_object_set_new(tasks, fin_task_kind_name(fin_task_at(i)),
                             json_string(fin_task_kind_summary(fin_task_at(i))));

@@ -14,10 +14,11 @@ static const cli_word words[] = {
 const cli_command cli_reproduce = {
     .name = "reproduce",
     .summary = "the papers' limits beside exact values, in a few seconds",
-    .about = "Prints, for single-location regression with gamma = sqrt(1/2), mu = sqrt(d/2), eps = 0,\n"
-             "the erf oracle at its best lambda, the best linear predictor and the Bayes risk, beside\n"
-             "the limits of the papers; then, for the spiked task, how fast softmax and linear\n"
-             "attention improve with the signal.",
+    .about =
+        "Prints, for single-location regression with gamma = sqrt(1/2), mu = sqrt(d/2), eps = 0,\n"
+        "the erf oracle at its best lambda, the best linear predictor and the Bayes risk, beside\n"
+        "the limits of the papers; then, for the spiked task, how fast softmax and linear\n"
+        "attention improve with the signal.",
     .examples = "  finetti reproduce\n"
                 "  finetti reproduce --json\n"
                 "  make reproduce\n",
@@ -26,7 +27,8 @@ const cli_command cli_reproduce = {
     .run = run,
 };
 
-/* ---- single-location regression ------------------------------------------------------------------- */
+/* ---- single-location regression
+ * ------------------------------------------------------------------- */
 
 static const int64_t lengths[] = {2, 10, 100, 1000};
 static const int64_t dimensions[] = {100, 400, 10000, 1000000, 1000000000};
@@ -95,23 +97,25 @@ static fin_status compute(cell *cells, spiked_cell *spiked, fin_error *err)
     return FIN_OK;
 }
 
-/* ---- as text --------------------------------------------------------------------------------------- */
+/* ---- as text
+ * --------------------------------------------------------------------------------------- */
 
 static void print_slr(const cell *cells)
 {
     printf("Single-location regression: gamma = sqrt(1/2), mu = sqrt(d/2), eps = 0\n\n"
-           "%6s %10s  %-11s %-9s %-9s %-11s %-11s %-11s %s\n", "L", "d", "lam*", "lam* sqrtd",
-           "lam* sqrtL", "erf oracle", "linear", "Bayes", "s.e.");
+           "%6s %10s  %-11s %-11s %-11s %-11s %-11s %-11s %s\n",
+           "L", "d", "lam*", "lam*sqrt(d)", "lam*sqrt(L)", "erf oracle", "linear", "Bayes", "s.e.");
     for (int i = 0; i < CELLS; i++) {
         const cell *c = &cells[i];
-        printf("%s%6lld %10lld  %-11.5g %-10.4g %-10.4g %-11.5g %-11.6g %-11.4g %.1g\n",
-               i && i % COUNT(dimensions) == 0 ? "\n" : "", (long long)c->L, (long long)c->d, c->lam,
-               c->lam * sqrt((double)c->d), c->lam * sqrt((double)c->L), c->oracle.value,
+        printf("%s%6lld %10lld  %-11.5g %-11.4g %-11.4g %-11.5g %-11.6g %-11.4g %.1g\n",
+               i && i % COUNT(dimensions) == 0 ? "\n" : "", (long long)c->L, (long long)c->d,
+               c->lam, c->lam * sqrt((double)c->d), c->lam * sqrt((double)c->L), c->oracle.value,
                c->linear.value, c->bayes.value, c->bayes.error);
     }
-    printf("\npaper's limits                  -> inf     -> 0       -> eps^2=0  -> gamma^2+eps^2=0.5\n"
+    printf("\n%17s  %-11s %-11s %-11s %-11s %s\n"
            "how: lam* by search; erf oracle: %s; linear: %s;\n"
            "     Bayes: %s, %lld / L samples\n",
+           "papers' limits", "", "-> inf", "-> 0", "-> eps^2 = 0", "-> gamma^2 + eps^2 = 0.5",
            fin_method_name(cells[0].oracle.method), fin_method_name(cells[0].linear.method),
            fin_method_name(cells[0].bayes.method), (long long)BUDGET);
 }
@@ -120,17 +124,19 @@ static void print_spiked(const spiked_cell *spiked)
 {
     char how[128];
     printf("\nSpiked task, L = %d, risk over Var(Y): softmax is Bayes\n\n"
-           "%6s  %-22s %-22s %s\n", SPIKED_L, "snr", "softmax = Bayes", "best linear attention",
-           "linear * snr / L");
+           "%6s  %-22s %-22s %s\n",
+           SPIKED_L, "snr", "softmax = Bayes", "best linear attention", "linear * snr / L");
     for (int i = 0; i < COUNT(strengths); i++)
         printf("%6g  %-22.15g %-22.15g %.4g\n", spiked[i].snr, spiked[i].bayes.value,
                spiked[i].linear, spiked[i].linear * spiked[i].snr / SPIKED_L);
-    printf("\npaper's limits: Bayes decays exponentially in snr, linear like L/snr (last column -> 1)\n"
+    printf("\npaper's limits: Bayes decays exponentially in snr, linear like L/snr (last column -> "
+           "1)\n"
            "how: Bayes: %s (last row); linear: closed form\n",
            cli_how(&spiked[COUNT(strengths) - 1].bayes, how, sizeof how));
 }
 
-/* ---- as JSON ---------------------------------------------------------------------------------------- */
+/* ---- as JSON
+ * ---------------------------------------------------------------------------------------- */
 
 static json_t *json_cell(const cell *c)
 {

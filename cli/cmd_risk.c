@@ -28,9 +28,10 @@ static const cli_word words[] = {
 const cli_command cli_risk = {
     .name = "risk",
     .summary = "exact risk of a predictor, beside oracle, best linear and Bayes",
-    .about = "Prints E (Y - f(X))^2 for f(X) = sum_l w_l X_l.v with weights from the scores X_l.k,\n"
-             "given the overlaps of k and v with the true directions; beside it the oracle's, the\n"
-             "best linear predictor's and the Bayes risk. Every number says how it was obtained.",
+    .about =
+        "Prints E (Y - f(X))^2 for f(X) = sum_l w_l X_l.v with weights from the scores X_l.k,\n"
+        "given the overlaps of k and v with the true directions; beside it the oracle's, the\n"
+        "best linear predictor's and the Bayes risk. Every number says how it was obtained.",
     .examples = "  finetti risk --d 400 --L 10 --lam 0.1 --kappa 0.5 --nu 0.9\n"
                 "  finetti risk --task spiked --form softmax --snr 4 --lam 2 --samples 1000000\n"
                 "  finetti risk --sweep lam=0.01:3:100log --show risk,linear --out curve.csv\n"
@@ -42,7 +43,8 @@ const cli_command cli_risk = {
 
 static const char *const gradient_names[5] = {"d_kappa", "d_nu", "d_theta", "d_eta", "d_rho"};
 
-/* ---- one point as a table ----------------------------------------------------------------------- */
+/* ---- one point as a table -----------------------------------------------------------------------
+ */
 
 static void print_line(const char *label, const fin_estimate *estimate)
 {
@@ -106,7 +108,8 @@ static void print_numbers(const risk_numbers *n, unsigned show, double eps)
         printf("%-32s %-20s %s\n", "Bayes", "-", n->no_bayes);
 }
 
-/* ---- one point as JSON -------------------------------------------------------------------------- */
+/* ---- one point as JSON --------------------------------------------------------------------------
+ */
 
 static json_t *json_risk(const fin_risk_report *report, double eps)
 {
@@ -135,9 +138,8 @@ static json_t *json_settings(const cli_args *args, const fin_task *task)
     json_object_set_new(root, "form", json_string(fin_form_name(args->form)));
     json_object_set_new(root, "task_settings", kind);
     json_object_set_new(root, "length",
-                        json_pack("{s:o, s:o}", "mean",
-                                  cli_json_number(fin_task_length_mean(task)), "variance",
-                                  cli_json_number(fin_task_length_variance(task))));
+                        json_pack("{s:o, s:o}", "mean", cli_json_number(fin_task_length_mean(task)),
+                                  "variance", cli_json_number(fin_task_length_variance(task))));
     json_object_set_new(
         root, "form_settings",
         cli_json_settings(fin_form_settings_table(args->form), &args->form_settings));
@@ -169,12 +171,12 @@ static json_t *json_numbers(json_t *root, const risk_numbers *n, unsigned show, 
         json_object_set_new(root, "linear", cli_json_estimate(&n->linear));
     if (show & RISK_SHOW_bayes)
         json_object_set_new(root, "bayes",
-                            n->has_bayes ? cli_json_estimate(&n->bayes)
-                                         : json_reason(n->no_bayes));
+                            n->has_bayes ? cli_json_estimate(&n->bayes) : json_reason(n->no_bayes));
     return root;
 }
 
-/* ---- running ------------------------------------------------------------------------------------ */
+/* ---- running ------------------------------------------------------------------------------------
+ */
 
 static int one_point(cli_args *args)
 {

@@ -13,7 +13,8 @@ static const cli_word words[] = {
     {"task", "NAME", "generative model"},
     {"lengths", "L:P,...", "law of the sequence length, such as 5:0.2,10:0.8, instead of --L"},
     {"out", "FILE",
-     "required: FILE.npz has arrays tokens (N x d), offsets (n+1), y (n), location (n x m), k_star, "
+     "required: FILE.npz has arrays tokens (N x d), offsets (n+1), y (n), location (n x m), "
+     "k_star, "
      "v_star; FILE.csv has one line per token, sample,token,relevant,y,x1..xd, counted from 0; - "
      "writes CSV to standard output"},
     {"json", NULL, "print a summary as JSON"},
@@ -23,18 +24,21 @@ static const cli_word words[] = {
 const cli_command cli_simulate = {
     .name = "simulate",
     .summary = "draw samples of a task into an NPZ or CSV file",
-    .about = "Draws sequences of tokens with their outputs. The tokens of sample i are rows\n"
-             "offsets[i] .. offsets[i+1]-1 of one array. Sample i depends on the seed and i alone,\n"
-             "whatever n, the number of threads or the processor.",
-    .examples = "  finetti simulate --n 10000 --d 400 --L 10 --out bags.npz\n"
-                "  finetti simulate --task max --snr inf --n 100 --d 5 --out - | head\n"
-                "  finetti simulate --L 30 --L_min 5 --m 2 --dtype double --seed 7 --out bags.npz\n",
+    .about =
+        "Draws sequences of tokens with their outputs. The tokens of sample i are rows\n"
+        "offsets[i] .. offsets[i+1]-1 of one array. Sample i depends on the seed and i alone,\n"
+        "whatever n, the number of threads or the processor.",
+    .examples =
+        "  finetti simulate --n 10000 --d 400 --L 10 --out bags.npz\n"
+        "  finetti simulate --task max --snr inf --n 100 --d 5 --out - | head\n"
+        "  finetti simulate --L 30 --L_min 5 --m 2 --dtype double --seed 7 --out bags.npz\n",
     .uses = CLI_USES_TASK | CLI_USES_DRAW | CLI_USES_RUN,
     .words = words,
     .run = run,
 };
 
-/* ---- NPZ ------------------------------------------------------------------------------------------ */
+/* ---- NPZ
+ * ------------------------------------------------------------------------------------------ */
 
 /* The next bytes of the tokens, drawing more whenever a piece has been handed out. */
 static fin_status fill_tokens(void *user, void *buffer, size_t bytes, fin_error *err)
@@ -42,8 +46,8 @@ static fin_status fill_tokens(void *user, void *buffer, size_t bytes, fin_error 
     draws *s = user;
     unsigned char *out = buffer;
     while (bytes > 0) {
-        size_t held = (size_t)(s->offsets[s->next] - s->offsets[s->first]) * (size_t)s->d *
-                      s->element;
+        size_t held =
+            (size_t)(s->offsets[s->next] - s->offsets[s->first]) * (size_t)s->d * s->element;
         if (s->taken == held) {
             fin_status status = draws_next(s, err);
             if (status)
@@ -91,8 +95,7 @@ static fin_status write_npz(draws *s, const char *path, fin_error *err)
     if (!status)
         status = fin_npz_add_stream(npz, "y", FIN_F64, 1, n, fill_copy, &y, err);
     if (!status)
-        status = fin_npz_add_stream(npz, "location", FIN_I64, 2, location, fill_copy, &places,
-                                    err);
+        status = fin_npz_add_stream(npz, "location", FIN_I64, 2, location, fill_copy, &places, err);
     if (!status)
         status = fin_npz_add(npz, "k_star", FIN_F64, 1, d, fin_task_k_star(s->task), err);
     if (!status)
@@ -104,7 +107,8 @@ static fin_status write_npz(draws *s, const char *path, fin_error *err)
     return fin_npz_commit(npz, cli_progress(), err);
 }
 
-/* ---- CSV ------------------------------------------------------------------------------------------ */
+/* ---- CSV
+ * ------------------------------------------------------------------------------------------ */
 
 enum { LEADING = 4, NAME_SIZE = 24 };
 
@@ -183,7 +187,8 @@ static fin_status write_csv(draws *s, const char *path, fin_error *err)
     if (status)
         return status;
     double *row = malloc((LEADING + (size_t)s->d) * sizeof *row);
-    status = row ? write_rows(s, csv, row, err) : cli_status_memory(err, 8.0 * (double)s->d, "a row");
+    status =
+        row ? write_rows(s, csv, row, err) : cli_status_memory(err, 8.0 * (double)s->d, "a row");
     free(row);
     if (status) {
         fin_csv_abort(csv);
@@ -192,7 +197,8 @@ static fin_status write_csv(draws *s, const char *path, fin_error *err)
     return fin_csv_commit(csv, err);
 }
 
-/* ---- running -------------------------------------------------------------------------------------- */
+/* ---- running
+ * -------------------------------------------------------------------------------------- */
 
 static bool ends_with(const char *path, const char *end)
 {
@@ -205,19 +211,19 @@ static int summary(const cli_args *args, const draws *s, const char *path, doubl
     struct stat info;
     double bytes = stat(path, &info) == 0 ? (double)info.st_size : 0;
     if (!cli_get(args, "json")) {
-        cli_note("%lld samples, %lld tokens of dimension %lld in '%s' (%.4g MB, %.2g s)",
+        cli_note("%lld samples, %lld tokens of dimension %lld to %s (%.4g MB, %.2g s)",
                  (long long)s->n, (long long)s->offsets[s->n], (long long)s->d,
                  strcmp(path, "-") ? path : "standard output", bytes / 1e6, seconds);
         return CLI_OK;
     }
     const char *kind = fin_task_kind_name(args->kind);
-    json_t *settings = cli_json_settings(fin_task_kind_settings(args->kind),
-                                         fin_task_get_settings(s->task));
-    return cli_print_json(json_pack(
-        "{s:s, s:o, s:I, s:I, s:s, s:I, s:s, s:I}", "task", kind, "task_settings", settings, "n",
-        (json_int_t)s->n, "seed", (json_int_t)args->draw.seed, "dtype",
-        s->single ? "float" : "double", "tokens", (json_int_t)s->offsets[s->n], "out", path,
-        "bytes", (json_int_t)bytes));
+    json_t *settings =
+        cli_json_settings(fin_task_kind_settings(args->kind), fin_task_get_settings(s->task));
+    return cli_print_json(
+        json_pack("{s:s, s:o, s:I, s:I, s:s, s:I, s:s, s:I}", "task", kind, "task_settings",
+                  settings, "n", (json_int_t)s->n, "seed", (json_int_t)args->draw.seed, "dtype",
+                  s->single ? "float" : "double", "tokens", (json_int_t)s->offsets[s->n], "out",
+                  path, "bytes", (json_int_t)bytes));
 }
 
 static int run(cli_args *args)

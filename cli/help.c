@@ -36,24 +36,16 @@ static void print_option(const char *name, const char *value, const char *text)
 /* A number as short as it can be said, powers of two included: limits are often those. */
 static char *limit_text(double number, char *buffer, size_t size)
 {
-    double power = 1;
-    for (int p = 20; p <= 60; p++) {
-        power = (double)(INT64_C(1) << p);
-        if (number == power) {
+    for (int p = 20; p <= 60; p++)
+        if (number == (double)(INT64_C(1) << p)) {
             snprintf(buffer, size, "2^%d", p);
             return buffer;
         }
-    }
-    snprintf(buffer, size, "%.17g", number);
-    for (int digits = 1; digits < 17; digits++) {
-        char shorter[32];
-        double back;
-        snprintf(shorter, sizeof shorter, "%.*g", digits, number);
-        if (sscanf(shorter, "%lf", &back) == 1 && back == number) {
-            snprintf(buffer, size, "%s", shorter);
-            break;
-        }
-    }
+    fin_field plain = {.type = FIN_TYPE_double};
+    fin_settings_text(&plain, &number, buffer, size);
+    char *exponent = strstr(buffer, "e+0");
+    if (exponent) /* 1e+06 -> 1e6 */
+        memmove(exponent + 1, exponent + 3, strlen(exponent + 3) + 1);
     return buffer;
 }
 
@@ -156,7 +148,8 @@ void cli_help_overview(const cli_command *const *commands)
            "  finetti reproduce                         the papers' limits beside their values\n");
 }
 
-/* ---- completion --------------------------------------------------------------------------------- */
+/* ---- completion ---------------------------------------------------------------------------------
+ */
 
 static void complete_table(const fin_settings *table)
 {
@@ -176,7 +169,7 @@ void cli_complete(cli_args *args)
         const char *choices = strcmp(word->name, "task") == 0   ? task_names(names, sizeof names)
                               : strcmp(word->name, "form") == 0 ? form_names(names, sizeof names)
                                                                 : "";
-        const char *type = !word->value                      ? "flag"
+        const char *type = !word->value                       ? "flag"
                            : strcmp(word->value, "FILE") == 0 ? "file"
                                                               : "text";
         printf("--%s\t%s\t\t\t\t%s\n", word->name, type, choices);

@@ -69,8 +69,7 @@ fin_status cli_status(fin_error *err, fin_status status, const char *format, ...
 
 fin_status cli_status_memory(fin_error *err, double bytes, const char *what)
 {
-    return cli_status(err, FIN_ERR_MEMORY, "not enough memory for %s (%.3g GB)", what,
-                      bytes / 1e9);
+    return cli_status(err, FIN_ERR_MEMORY, "not enough memory for %s (%.3g GB)", what, bytes / 1e9);
 }
 
 double cli_clock(void)

@@ -9,8 +9,14 @@
 #include <string.h>
 
 #define ROW_F(type, field, fallback, lowest, highest, meaning)                                     \
-    {#field, FIN_TYPE_##type, offsetof(SETTINGS, field), (double)(fallback), (double)(lowest),     \
-     (double)(highest), NULL, meaning},
+    {#field,                                                                                       \
+     FIN_TYPE_##type,                                                                              \
+     offsetof(SETTINGS, field),                                                                    \
+     (double)(fallback),                                                                           \
+     (double)(lowest),                                                                             \
+     (double)(highest),                                                                            \
+     NULL,                                                                                         \
+     meaning},
 #define ROW_C(field, fallback, names, meaning)                                                     \
     {#field, FIN_TYPE_choice, offsetof(SETTINGS, field), fallback, 0, 0, names, meaning},
 #define COUNT(array) (int)(sizeof(array) / sizeof *(array))
@@ -26,7 +32,8 @@ static const fin_settings run_table = {"options", run_fields, COUNT(run_fields),
                                        sizeof(cli_run_settings)};
 #undef SETTINGS
 
-/* ---- names ------------------------------------------------------------------------------------ */
+/* ---- names ------------------------------------------------------------------------------------
+ */
 
 static bool same_name(const char *a, const char *b)
 {
@@ -94,7 +101,8 @@ void cli_suggest(cli_args *args, unsigned uses, const char *word, char *buffer, 
     snprintf(buffer, size, near ? "; did you mean %s%s?" : "", dashes, near);
 }
 
-/* ---- settings that other tasks and forms have -------------------------------------------------- */
+/* ---- settings that other tasks and forms have --------------------------------------------------
+ */
 
 static const char *task_name(int i)
 {
@@ -141,8 +149,8 @@ static int unknown_option(cli_args *args, const char *name)
     if (uses & CLI_USES_TASK && belongs_elsewhere(fin_task_kind_name(args->kind), name,
                                                   fin_task_count(), task_name, task_table))
         return CLI_USAGE;
-    if (uses & CLI_USES_FORM && belongs_elsewhere(fin_form_name(args->form), name,
-                                                  fin_form_count(), form_name, form_table))
+    if (uses & CLI_USES_FORM &&
+        belongs_elsewhere(fin_form_name(args->form), name, fin_form_count(), form_name, form_table))
         return CLI_USAGE;
     char hint[96];
     cli_suggest(args, ~0u, name, hint, sizeof hint);
@@ -151,7 +159,8 @@ static int unknown_option(cli_args *args, const char *name)
     return cli_usage("unknown option --%.60s%s", name, hint);
 }
 
-/* ---- reading ------------------------------------------------------------------------------------ */
+/* ---- reading ------------------------------------------------------------------------------------
+ */
 
 /* The last value of --name in argv, or NULL. Enough for --task and --form, which come first. */
 static const char *look_ahead(const char *name, int argc, char **argv)
@@ -232,8 +241,7 @@ static int set_word(cli_args *args, int i, const char *value)
 {
     const cli_word *word = &args->command->words[i];
     if (word->value && !*value)
-        return cli_usage("option --%s needs a value: --%s %s", word->name, word->name,
-                         word->value);
+        return cli_usage("option --%s needs a value: --%s %s", word->name, word->name, word->value);
     args->word[i] = value;
     if (strcmp(word->name, "sweep") != 0)
         return CLI_OK;

@@ -1,7 +1,7 @@
 /* Progress with the time that is left, and stopping by signal.
  *
- * A signal only sets a flag: the library asks through the progress callback and gives up cleanly, so
- * that no half-written file stays. The handler is good for one signal; the next one ends the
+ * A signal only sets a flag: the library asks through the progress callback and gives up cleanly,
+ * so that no half-written file stays. The handler is good for one signal; the next one ends the
  * program, in case a step that does not ask takes long. */
 #include "cli.h"
 

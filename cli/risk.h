@@ -11,7 +11,7 @@ enum {
     RISK_SHOW_LIST(RISK_SHOW_PLACE)
 #undef RISK_SHOW_PLACE
 #define RISK_SHOW_BIT(name) RISK_SHOW_##name = 1 << RISK_PLACE_##name,
-    RISK_SHOW_LIST(RISK_SHOW_BIT)
+        RISK_SHOW_LIST(RISK_SHOW_BIT)
 #undef RISK_SHOW_BIT
 };
 

@@ -34,7 +34,8 @@ typedef struct points {
 
 enum { ANSWERS = 2 + GRADIENT };
 
-/* ---- which columns ------------------------------------------------------------------------------ */
+/* ---- which columns ------------------------------------------------------------------------------
+ */
 
 static int column_of(const points *p, const fin_field *field)
 {
@@ -80,10 +81,10 @@ static void add_columns(points *p, cli_args *args, unsigned use, int pass)
         cli_group *group = &args->groups[g];
         for (int i = 0; group->use == use && i < group->table->count; i++) {
             const fin_field *field = &group->table->fields[i];
-            int place = use != CLI_USES_TASK      ? 0
-                        : optional(field)         ? 2
+            int place = use != CLI_USES_TASK     ? 0
+                        : optional(field)        ? 2
                         : shared_by_tasks(field) ? 1
-                                                  : 0;
+                                                 : 0;
             if (place == pass && (place < 2 || column_of(p, field) >= 0))
                 add_column(p, group, field);
         }
@@ -129,14 +130,16 @@ static int plan(points *p, cli_args *args)
     for (int pass = 0; pass < 3; pass++)
         add_columns(p, args, CLI_USES_TASK, pass);
     p->rows = fin_table_rows(p->table);
-    /* With a column d or L_min, what is "auto" differs from row to row: the library works it out. */
+    /* With a column d or L_min, what is "auto" differs from row to row: the library works it out.
+     */
     p->fast = strcmp(fin_task_kind_name(args->kind), "slr") == 0 &&
               strcmp(fin_form_name(args->form), "erf") == 0 && args->risk.method <= 1 &&
               fin_table_column(p->table, "d") < 0 && fin_table_column(p->table, "L_min") < 0;
     return check_names(p, args);
 }
 
-/* ---- one row ------------------------------------------------------------------------------------ */
+/* ---- one row ------------------------------------------------------------------------------------
+ */
 
 /* Puts row i into the settings of args. */
 static fin_status set_row(points *p, int64_t i, fin_error *err)
@@ -153,7 +156,7 @@ static fin_status set_row(points *p, int64_t i, fin_error *err)
 }
 
 /* Copies what the row really used, "auto" worked out, to the output. */
-static void keep_row(points *p, int64_t i, cli_args *args, const fin_task *task)
+static void keep_row(points *p, int64_t i, const fin_task *task)
 {
     double *cells = &p->cells[i * p->columns];
     for (int j = 0; j < p->columns; j++) {
@@ -163,10 +166,10 @@ static void keep_row(points *p, int64_t i, cli_args *args, const fin_task *task)
                                  : column->group->values;
         cells[j] = fin_settings_get(column->field, values);
     }
-    (void)args;
 }
 
-/* ---- slr with erf ------------------------------------------------------------------------------- */
+/* ---- slr with erf -------------------------------------------------------------------------------
+ */
 
 static fin_status fast_points(points *p, cli_args *args, const fin_task *task,
                               fin_risk_point *point, fin_error *err)
@@ -179,14 +182,20 @@ static fin_status fast_points(points *p, cli_args *args, const fin_task *task,
             return status;
         if (i % CHECK_EVERY == 0 && cli_cancelled())
             return cli_status(err, FIN_ERR_CANCELLED, "cancelled");
-        keep_row(p, i, args, task);
+        keep_row(p, i, task);
         const fin_overlaps *o = &args->overlaps;
-        point[i] = (fin_risk_point){
-            .kappa = o->kappa, .nu = o->nu, .theta = o->theta, .eta = o->eta, .rho = o->rho,
-            .lam = args->form_settings.lam, .gamma = s->gamma,
-            .mu = fin_is_auto(s->mu) ? base->mu : s->mu, .eps = s->eps, .m = (double)s->m,
-            .L_mean = L >= 0 ? (double)s->L : fin_task_length_mean(task),
-            .L_var = L >= 0 ? 0 : fin_task_length_variance(task)};
+        point[i] = (fin_risk_point){.kappa = o->kappa,
+                                    .nu = o->nu,
+                                    .theta = o->theta,
+                                    .eta = o->eta,
+                                    .rho = o->rho,
+                                    .lam = args->form_settings.lam,
+                                    .gamma = s->gamma,
+                                    .mu = fin_is_auto(s->mu) ? base->mu : s->mu,
+                                    .eps = s->eps,
+                                    .m = (double)s->m,
+                                    .L_mean = L >= 0 ? (double)s->L : fin_task_length_mean(task),
+                                    .L_var = L >= 0 ? 0 : fin_task_length_variance(task)};
     }
     return FIN_OK;
 }
@@ -196,9 +205,9 @@ static fin_status compute_fast(points *p, cli_args *args, fin_error *err)
     fin_task *task = NULL;
     fin_risk_point *point = calloc((size_t)p->rows, sizeof *point);
     fin_risk_value *value = calloc((size_t)p->rows, sizeof *value);
-    fin_status status =
-        point && value ? cli_task_create(args, &args->task, args->risk.seed, 0, &task, err)
-                       : cli_status_memory(err, 168.0 * (double)p->rows, "the table");
+    fin_status status = point && value
+                            ? cli_task_create(args, &args->task, args->risk.seed, 0, &task, err)
+                            : cli_status_memory(err, 168.0 * (double)p->rows, "the table");
     fin_error cause;
     if (!status)
         status = fast_points(p, args, task, point, err);
@@ -216,7 +225,8 @@ static fin_status compute_fast(points *p, cli_args *args, fin_error *err)
     return status;
 }
 
-/* ---- everything else ------------------------------------------------------------------------------ */
+/* ---- everything else
+ * ------------------------------------------------------------------------------ */
 
 static fin_status compute_row(points *p, cli_args *args, int64_t i, fin_error *err)
 {
@@ -228,7 +238,7 @@ static fin_status compute_row(points *p, cli_args *args, int64_t i, fin_error *e
         return status;
     status = cli_task_create(args, &args->task, args->risk.seed, 0, &task, &cause);
     if (!status) {
-        keep_row(p, i, args, task);
+        keep_row(p, i, task);
         status = fin_risk(task, args->form, &args->form_settings, &args->overlaps, &args->risk,
                           cli_progress(), &report, &cause);
         fin_task_destroy(task);
@@ -261,7 +271,8 @@ static fin_status compute_rows(points *p, cli_args *args, fin_error *err)
     return FIN_OK;
 }
 
-/* ---- writing -------------------------------------------------------------------------------------- */
+/* ---- writing
+ * -------------------------------------------------------------------------------------- */
 
 static fin_status write_points(points *p, fin_error *err)
 {
@@ -309,8 +320,8 @@ int risk_points(cli_args *args)
         p.cells = calloc((size_t)p.rows * (size_t)p.columns, sizeof *p.cells);
         p.answer = calloc((size_t)p.rows, ANSWERS * sizeof *p.answer);
         if (!p.cells || !p.answer)
-            status = cli_status_memory(&err, 8.0 * (double)p.rows * (p.columns + ANSWERS),
-                                       "the table");
+            status =
+                cli_status_memory(&err, 8.0 * (double)p.rows * (p.columns + ANSWERS), "the table");
         if (!status)
             status = p.fast ? compute_fast(&p, args, &err) : compute_rows(&p, args, &err);
         if (!status)

@@ -1,7 +1,8 @@
 /* finetti risk --sweep: a curve or a grid, as CSV.
  *
- * All points are computed before the first line is written, so that a failure leaves nothing behind;
- * the output is opened before the work, so that a folder that is not there is found at once. */
+ * All points are computed before the first line is written, so that a failure leaves nothing
+ * behind; the output is opened before the work, so that a folder that is not there is found at
+ * once. */
 #include "risk.h"
 
 #include <math.h>
@@ -18,7 +19,8 @@ typedef struct sweep_axis {
     int64_t count;
 } sweep_axis;
 
-/* ---- reading NAME=RANGE -------------------------------------------------------------------------- */
+/* ---- reading NAME=RANGE
+ * -------------------------------------------------------------------------- */
 
 static int64_t count_commas(const char *text)
 {
@@ -63,12 +65,13 @@ static int read_range(const char *option, const char *text, range *r)
     double count;
     char scale[8] = "";
     int used = 0;
-    int found = sscanf(text, "%lf:%lf:%lf%n%7[a-z]%n", &r->from, &r->to, &count, &used, scale,
-                       &used);
+    int found =
+        sscanf(text, "%lf:%lf:%lf%n%7[a-z]%n", &r->from, &r->to, &count, &used, scale, &used);
     if (found < 3 || text[used])
-        return cli_usage("--sweep '%.60s' is neither NAME=FROM:TO:COUNT, with lin or log behind it, "
-                         "nor NAME=A,B,C",
-                         option);
+        return cli_usage(
+            "--sweep '%.60s' is neither NAME=FROM:TO:COUNT, with lin or log behind it, "
+            "nor NAME=A,B,C",
+            option);
     r->logarithmic = strcmp(scale, "log") == 0;
     if (*scale && !r->logarithmic && strcmp(scale, "lin") != 0)
         return cli_usage("--sweep: '%s' is not lin or log", scale);
@@ -145,7 +148,8 @@ static int read_axis(cli_args *args, const char *option, sweep_axis *axis)
     return check_values(axis, !list);
 }
 
-/* ---- computing ------------------------------------------------------------------------------------ */
+/* ---- computing
+ * ------------------------------------------------------------------------------------ */
 
 typedef struct sweep {
     sweep_axis axis[CLI_SWEEPS];
@@ -204,7 +208,8 @@ static fin_status compute(cli_args *args, sweep *s, fin_error *err)
     return FIN_OK;
 }
 
-/* ---- writing -------------------------------------------------------------------------------------- */
+/* ---- writing
+ * -------------------------------------------------------------------------------------- */
 
 /* A row, or with n == NULL the names; one list of columns for both. */
 static int fill(const sweep *s, const risk_numbers *n, const char **names, double *row)
@@ -265,7 +270,8 @@ static fin_status write_rows(const sweep *s, const char *path, fin_error *err)
     return fin_csv_commit(csv, err);
 }
 
-/* ---- running -------------------------------------------------------------------------------------- */
+/* ---- running
+ * -------------------------------------------------------------------------------------- */
 
 static int prepare(cli_args *args, sweep *s)
 {

@@ -15,10 +15,11 @@ typedef struct draws {
     void *tokens;      /* samples first .. next-1 */
     size_t capacity;   /* of tokens, in bytes */
     int64_t first, next;
-    size_t taken;      /* bytes of tokens handed out already */
+    size_t taken; /* bytes of tokens handed out already */
 } draws;
 
-/* Checks sizes against memory (and free disk space, bytes_per_number > 0) before anything is taken. */
+/* Checks sizes against memory (and free disk space, bytes_per_number > 0) before anything is taken.
+ */
 fin_status draws_open(draws *s, const cli_args *args, double bytes_per_number, const char *path,
                       fin_error *err);
 void draws_close(draws *s);

@@ -6,8 +6,8 @@
  *     shifted   w_l = 1 + erf(c + lam chi_l)
  *     softplus  w_l = softplus(lam chi_l) / sum
  *     hardmax   one at the largest chi (shared equally in a tie), zero elsewhere
- *     bayes     w = softmax(lam chi + c |X|^2): the posterior of the location when k = k* and (lam, c)
- *               come from fin_task_bayes_parameters
+ *     bayes     w = softmax(lam chi + c |X|^2): the posterior of the location when k = k* and (lam,
+ * c) come from fin_task_bayes_parameters
  *
  * One form per file, forward and backward side by side; one row in the table makes it known. */
 #ifndef FINETTI_ATTENTION_H
@@ -21,7 +21,8 @@ extern "C" {
 #endif
 
 #define FIN_FORM_LAM(F, C) F(double, lam, 0.1, 0, 1e6, "scale of the scores (inverse temperature)")
-#define FIN_FORM_C(F, C) F(double, c, 0, -1e6, 1e6, "shift of the score; for bayes the weight of |X|^2")
+#define FIN_FORM_C(F, C)                                                                           \
+    F(double, c, 0, -1e6, 1e6, "shift of the score; for bayes the weight of |X|^2")
 
 typedef struct fin_form_settings {
     FIN_FORM_LAM(FIN_MEMBER_F, FIN_MEMBER_C)
@@ -57,16 +58,16 @@ FIN_API fin_status fin_attention_set(fin_attention *attention, const fin_form_se
                                      const double *k, const double *v, fin_error *err);
 
 /* Gradients are added to what is there (caller-owned): zero them first. Accumulated in double, in
- * the order of the samples, so that one batch and the same batch in pieces give the same bytes, with
- * any number of threads. */
+ * the order of the samples, so that one batch and the same batch in pieces give the same bytes,
+ * with any number of threads. */
 typedef struct fin_gradient {
     double *k, *v; /* (d) each */
     double lam;
 } fin_gradient;
 
 /* f: (n). w: (tokens) or NULL. */
-FIN_API fin_status fin_attention_forward(fin_attention *attention, const fin_batch *batch, double *f,
-                                         double *w, fin_error *err);
+FIN_API fin_status fin_attention_forward(fin_attention *attention, const fin_batch *batch,
+                                         double *f, double *w, fin_error *err);
 /* Given df: (n) = d loss / d f, adds d loss / d (k, v, lam). */
 FIN_API fin_status fin_attention_backward(fin_attention *attention, const fin_batch *batch,
                                           const double *df, fin_gradient *gradient, fin_error *err);

@@ -8,8 +8,8 @@
 extern "C" {
 #endif
 
-/* "ref", "avx2" or "avx512". FINETTI_KERNEL=ref|avx2|avx512 forces one that this CPU can run; a name
- * that it cannot run, or that does not exist, falls back to the best one. */
+/* "ref", "avx2" or "avx512". FINETTI_KERNEL=ref|avx2|avx512 forces one that this CPU can run; a
+ * name that it cannot run, or that does not exist, falls back to the best one. */
 FIN_API const char *fin_kernel_name(void);
 /* "ref avx2 ...": those compiled in that this CPU can run. */
 FIN_API const char *fin_kernel_available(void);

@@ -1,4 +1,5 @@
-/* math: special functions, quadrature and one-dimensional search. Nothing here knows of attention. */
+/* math: special functions, quadrature and one-dimensional search. Nothing here knows of attention.
+ */
 #ifndef FINETTI_MATH_H
 #define FINETTI_MATH_H
 
@@ -8,8 +9,9 @@
 extern "C" {
 #endif
 
-/* Owen's T(h, a) = 1/(2 pi) int_0^a exp(-h^2 (1+u^2)/2) / (1+u^2) du, for all real h and a (infinite
- * a allowed). Relative error below 1e-13 wherever the result is a normal double. NaN gives NaN. */
+/* Owen's T(h, a) = 1/(2 pi) int_0^a exp(-h^2 (1+u^2)/2) / (1+u^2) du, for all real h and a
+ * (infinite a allowed). Relative error below 1e-13 wherever the result is a normal double. NaN
+ * gives NaN. */
 FIN_API double fin_owens_t(double h, double a);
 
 /* zeta(t, g) = E[erf(t + g G)^2], G standard normal, and its first three derivatives in t:
@@ -23,9 +25,9 @@ FIN_API double fin_zeta_variance(double t, double g);
 FIN_API fin_status fin_hermite(int n, double *x, double *w, fin_error *err);
 
 /* Minimum of f on [a, b] by Brent's method (golden section and parabolas), to a relative tolerance
- * of about tol (0 <= tol < 1; at least sqrt of the machine epsilon). *x: where; *fx: the value there.
- * Both ends are tried too, and win a tie. A NaN of f counts as +infinity; FIN_ERR_NUMERIC if f is
- * nowhere below +infinity. */
+ * of about tol (0 <= tol < 1; at least sqrt of the machine epsilon). *x: where; *fx: the value
+ * there. Both ends are tried too, and win a tie. A NaN of f counts as +infinity; FIN_ERR_NUMERIC if
+ * f is nowhere below +infinity. */
 FIN_API fin_status fin_brent(double (*f)(double x, void *user), void *user, double a, double b,
                              double tol, double *x, double *fx, fin_error *err);
 

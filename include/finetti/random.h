@@ -1,8 +1,8 @@
 /* random: numbers that are a pure function of (seed, stream, sample).
  *
- * Philox4x32-10 with key = seed and counter = (block, stream, sample): any sample can be drawn at any
- * time, in any order, by any thread, and comes out with the same bits, on every CPU. A *stream* is a
- * purpose (tokens, noise, directions...), a *sample* one replicate of it.
+ * Philox4x32-10 with key = seed and counter = (block, stream, sample): any sample can be drawn at
+ * any time, in any order, by any thread, and comes out with the same bits, on every CPU. A *stream*
+ * is a purpose (tokens, noise, directions...), a *sample* one replicate of it.
  *
  * The arrays fin_random_normals_* are the fast way to many normals. The cursor fin_random is the
  * convenient way to a few numbers of any law; it keeps its own normals apart from its words, so how

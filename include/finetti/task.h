@@ -7,7 +7,8 @@
  *
  *     slr     J uniform; X_J ~ N(mu k*, gamma^2 I), the others N(0, I)
  *     spiked  slr with gamma = 1 and mu = sqrt(snr)
- *     max     all tokens N(0, I); J drawn with probability softmax(snr * X_l.k*); snr = inf: the argmax
+ *     max     all tokens N(0, I); J drawn with probability softmax(snr * X_l.k*); snr = inf: the
+ * argmax
  *
  * The latent J is the whole story: given J the output is linear, and attention weights estimate its
  * posterior. `snr` is called nu in the sequel; here nu is the overlap v.v*.
@@ -35,7 +36,7 @@ extern "C" {
     F(int64_t, L, 10, 1, FIN_L_MAX, "tokens in a sequence (the longest, if lengths vary)")         \
     F(int64_t, L_min, FIN_AUTO_INT, 1, FIN_L_MAX,                                                  \
       "shortest sequence: L is then uniform on L_min..L; auto = L, a fixed length")                \
-    F(int64_t, m, 1, 1, 4096, "relevant tokens in a sequence")                                  \
+    F(int64_t, m, 1, 1, 4096, "relevant tokens in a sequence")                                     \
     F(double, eps, 0, 0, 1e6, "standard deviation of the output noise")
 #define FIN_TASK_SLR(F, C)                                                                         \
     F(double, gamma, 0.70710678118654757, 0, 1e6, "standard deviation of a relevant token")        \
@@ -74,7 +75,8 @@ enum {
 };
 
 /* Makes a task. settings NULL: defaults. lengths NULL: from the settings. With FIN_TASK_AMBIENT the
- * directions are drawn from the seed (k* uniform on the sphere, v* on the sphere orthogonal to it). */
+ * directions are drawn from the seed (k* uniform on the sphere, v* on the sphere orthogonal to it).
+ */
 FIN_API fin_status fin_task_create(fin_task **task, const fin_task_kind *kind,
                                    const fin_task_settings *settings, const fin_lengths *lengths,
                                    uint64_t seed, int flags, fin_error *err);
@@ -96,7 +98,7 @@ FIN_API fin_status fin_task_set_directions(fin_task *task, const double *k_star,
 /* A ragged batch. Borrowed. */
 typedef struct fin_batch {
     int64_t n, d;
-    fin_dtype dtype; /* FIN_F32 or FIN_F64 */
+    fin_dtype dtype;        /* FIN_F32 or FIN_F64 */
     const void *tokens;     /* (offsets[n] - offsets[0], d): the rows of sample 0 come first */
     const int64_t *offsets; /* (n + 1), ascending */
 } fin_batch;

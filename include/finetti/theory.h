@@ -45,11 +45,11 @@ typedef struct fin_risk_value {
     double gradient[5]; /* in kappa, nu, theta, eta, rho */
 } fin_risk_value;
 
-/* Risk and gradient at n points, in closed form up to one smooth integral that a fixed 24-point rule
- * gives to rounding. Relative error of the risk below 1e-13 + 4e-16 x^2, x = lam mu kappa /
- * sqrt(1 + 2 lam^2 gamma^2), also where the risk is nearly zero; docs/accuracy.md has the measurements. Points
- * outside |overlap| <= 1, lam >= 0, gamma >= 0, 0 <= m <= L_mean (or not finite) are refused, and the message names
- * the first one. */
+/* Risk and gradient at n points, in closed form up to one smooth integral that a fixed 24-point
+ * rule gives to rounding. Relative error of the risk below 1e-13 + 4e-16 x^2, x = lam mu kappa /
+ * sqrt(1 + 2 lam^2 gamma^2), also where the risk is nearly zero; docs/accuracy.md has the
+ * measurements. Points outside |overlap| <= 1, lam >= 0, gamma >= 0, 0 <= m <= L_mean (or not
+ * finite) are refused, and the message names the first one. */
 FIN_API fin_status fin_risk_erf(int64_t n, const fin_risk_point *points, fin_risk_value *values,
                                 fin_error *err);
 
@@ -75,8 +75,8 @@ typedef struct fin_risk_report {
 } fin_risk_report;
 
 /* E (Y - f(X))^2 for unit vectors k, v with these overlaps. Closed form or quadrature for
- * element-wise forms on slr and spiked, with parts and gradient; simulation in the span otherwise. `bayes`
- * takes its (lam, c) from the task. */
+ * element-wise forms on slr and spiked, with parts and gradient; simulation in the span otherwise.
+ * `bayes` takes its (lam, c) from the task. */
 FIN_API fin_status fin_risk(const fin_task *task, const fin_form *form,
                             const fin_form_settings *form_settings, const fin_overlaps *overlaps,
                             const fin_risk_settings *settings, const fin_progress *progress,
@@ -87,11 +87,12 @@ FIN_API fin_status fin_risk_activation(const fin_task *task, double (*f)(double 
                                        void *user, const fin_overlaps *overlaps, int64_t nodes,
                                        fin_risk_report *report, fin_error *err);
 
-/* Best predictor linear in X: c sum_l X_l.v*. Closed form; the coefficient in *coefficient if not NULL. */
+/* Best predictor linear in X: c sum_l X_l.v*. Closed form; the coefficient in *coefficient if not
+ * NULL. */
 FIN_API fin_estimate fin_risk_linear(const fin_task *task, double *coefficient);
 
-/* Bayes risk E Var(Y | X), m = 1. By quadrature for spiked and max at fixed L, else by simulation with the
- * output integrated out, in O(L) a sample whatever d. */
+/* Bayes risk E Var(Y | X), m = 1. By quadrature for spiked and max at fixed L, else by simulation
+ * with the output integrated out, in O(L) a sample whatever d. */
 FIN_API fin_status fin_risk_bayes(const fin_task *task, const fin_risk_settings *settings,
                                   const fin_progress *progress, fin_estimate *risk, fin_error *err);
 

@@ -1,11 +1,11 @@
 /* The predictor on tokens in R^d: f = sum_l w_l z_l, and its gradients in k, v, lam.
  *
  * Tokens are read from memory once. Samples are taken in blocks that fit the second-level cache; in
- * each block chi = X.k and z = X.v come first (threads share the samples), then weights, outputs and
- * the token coefficients p = dloss/dchi, q = dloss/dz, and then the gradients
- *     g_k = sum p_l X_l,   g_v = sum q_l X_l
- * from the same rows, now in cache, with the threads sharing the *columns*. Every column is therefore
- * summed in the order of the samples, and neither the number of threads nor the blocks change a bit.
+ * each block chi = X.k and z = X.v come first (threads share the samples), then weights, outputs
+ * and the token coefficients p = dloss/dchi, q = dloss/dz, and then the gradients g_k = sum p_l
+ * X_l,   g_v = sum q_l X_l from the same rows, now in cache, with the threads sharing the
+ * *columns*. Every column is therefore summed in the order of the samples, and neither the number
+ * of threads nor the blocks change a bit.
  */
 #include "attention/form.h"
 
@@ -19,9 +19,9 @@ struct fin_attention {
     fin_form_settings settings;
     int64_t d, longest;
     fin_dtype dtype;
-    double *k, *v;    /* (padded d) */
-    float *kf, *vf;   /* (padded d), for float tokens */
-    int64_t tokens;   /* room for a block: tokens and samples */
+    double *k, *v;  /* (padded d) */
+    float *kf, *vf; /* (padded d), for float tokens */
+    int64_t tokens; /* room for a block: tokens and samples */
     int64_t samples;
     double *chi, *z, *norm2, *w, *p, *q; /* (tokens) */
     double *f, *df, *dlam;               /* (samples) */
@@ -51,7 +51,8 @@ fin_status fin_attention_create(fin_attention **out, const fin_form *form,
 {
     *out = NULL;
     if (!form)
-        return fini_fail(err, FIN_ERR_ARGUMENT, "no such form; fin_form_find knows erf, softmax, ...");
+        return fini_fail(err, FIN_ERR_ARGUMENT,
+                         "no such form; fin_form_find knows erf, softmax, ...");
     if (d < 1 || d > INT64_C(1) << 40 || longest < 1 || longest > INT64_C(1) << 40)
         return fini_fail(err, FIN_ERR_ARGUMENT,
                          "d = %lld and longest = %lld must be at least 1 (and at most 2^40)",
@@ -134,14 +135,16 @@ static void project(const fin_attention *o, const fin_batch *batch, int64_t row,
         kernel->project_f64(rows, o->d, Xd, o->k, o->v, chi, z);
 }
 
-/* Samples from .. to-1 (of the batch), whose block begins at sample `block`: everything that has one
- * number per token. */
-static void forward_samples(fin_attention *o, const request *r, int64_t block, int64_t from, int64_t to)
+/* Samples from .. to-1 (of the batch), whose block begins at sample `block`: everything that has
+ * one number per token. */
+static void forward_samples(fin_attention *o, const request *r, int64_t block, int64_t from,
+                            int64_t to)
 {
     if (from >= to)
         return;
     const int64_t *offsets = r->batch->offsets + from;
-    int64_t n = to - from, at = offsets[0] - r->batch->offsets[block], tokens = offsets[n] - offsets[0];
+    int64_t n = to - from, at = offsets[0] - r->batch->offsets[block],
+            tokens = offsets[n] - offsets[0];
     double *chi = o->chi + at, *z = o->z + at, *norm2 = o->norm2 + at, *w = o->w + at;
     double *f = o->f + (from - block), *df = o->df + (from - block);
     project(o, r->batch, offsets[0] - r->batch->offsets[0], tokens, chi, z, norm2);
@@ -177,16 +180,17 @@ static void gather_columns(const fin_attention *o, const request *r, int64_t blo
             int64_t start = (l - offsets[0]) * o->d;
             const double *p = o->p + (l - offsets[block]), *q = o->q + (l - offsets[block]);
             if (o->dtype == FIN_F32)
-                kernel->gather_f32(rows, o->d, from, to, (const float *)r->batch->tokens + start, p, q,
-                                   r->gradient->k, r->gradient->v);
+                kernel->gather_f32(rows, o->d, from, to, (const float *)r->batch->tokens + start, p,
+                                   q, r->gradient->k, r->gradient->v);
             else
-                kernel->gather_f64(rows, o->d, from, to, (const double *)r->batch->tokens + start, p, q,
-                                   r->gradient->k, r->gradient->v);
+                kernel->gather_f64(rows, o->d, from, to, (const double *)r->batch->tokens + start,
+                                   p, q, r->gradient->k, r->gradient->v);
         }
 }
 
 /* Where the block that begins at `block` ends: at most `most` tokens (but at least one sample). */
-static int64_t block_end(const fin_attention *o, const fin_batch *batch, int64_t block, int64_t most)
+static int64_t block_end(const fin_attention *o, const fin_batch *batch, int64_t block,
+                         int64_t most)
 {
     int64_t end = block + 1;
     while (end < batch->n && end - block < o->samples &&
@@ -236,11 +240,12 @@ static fin_status check(const fin_attention *o, const fin_batch *batch, fin_erro
 {
     if (batch->d != o->d || batch->dtype != o->dtype)
         return fini_fail(err, FIN_ERR_ARGUMENT,
-                         "the batch has d = %lld (%s), the predictor d = %lld (%s)", (long long)batch->d,
-                         batch->dtype == FIN_F32 ? "float" : "double", (long long)o->d,
-                         o->dtype == FIN_F32 ? "float" : "double");
+                         "the batch has d = %lld (%s), the predictor d = %lld (%s)",
+                         (long long)batch->d, batch->dtype == FIN_F32 ? "float" : "double",
+                         (long long)o->d, o->dtype == FIN_F32 ? "float" : "double");
     if (batch->n < 0)
-        return fini_fail(err, FIN_ERR_ARGUMENT, "the batch has n = %lld samples", (long long)batch->n);
+        return fini_fail(err, FIN_ERR_ARGUMENT, "the batch has n = %lld samples",
+                         (long long)batch->n);
     for (int64_t i = 0; i < batch->n; i++) {
         int64_t L = batch->offsets[i + 1] - batch->offsets[i];
         if (L < 0 || L > o->longest)

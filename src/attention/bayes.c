@@ -13,8 +13,8 @@
 #define FINI_SETTINGS fin_form_settings
 FINI_TABLE(static, bayes_settings, "bayes", FIELDS);
 
-static void weights(const fin_form_settings *s, int64_t n, const int64_t *offsets, const double *chi,
-                    const double *norm2, double *w)
+static void weights(const fin_form_settings *s, int64_t n, const int64_t *offsets,
+                    const double *chi, const double *norm2, double *w)
 {
     if (isinf(s->lam))
         fini_hardmax_weights(n, offsets, chi, w);
@@ -22,9 +22,9 @@ static void weights(const fin_form_settings *s, int64_t n, const int64_t *offset
         fini_softmax_weights(s->lam, s->c, n, offsets, chi, norm2, w);
 }
 
-static void backward(const fin_form_settings *s, int64_t n, const int64_t *offsets, const double *chi,
-                     const double *z, const double *w, const double *f, const double *df, double *p,
-                     double *dlam)
+static void backward(const fin_form_settings *s, int64_t n, const int64_t *offsets,
+                     const double *chi, const double *z, const double *w, const double *f,
+                     const double *df, double *p, double *dlam)
 {
     if (isinf(s->lam))
         fini_form_hardmax.backward(s, n, offsets, chi, z, w, f, df, p, dlam);

@@ -12,8 +12,8 @@ FINI_TABLE(static, erf_settings, "erf", FIELDS);
 
 static const double two_over_sqrt_pi = 1.1283791670955126;
 
-static void weights(const fin_form_settings *s, int64_t n, const int64_t *offsets, const double *chi,
-                    const double *norm2, double *w)
+static void weights(const fin_form_settings *s, int64_t n, const int64_t *offsets,
+                    const double *chi, const double *norm2, double *w)
 {
     (void)norm2;
     int64_t tokens = offsets[n] - offsets[0];
@@ -40,9 +40,9 @@ void fini_erf_backward(double lam, double c, int64_t n, const int64_t *offsets, 
     }
 }
 
-static void backward(const fin_form_settings *s, int64_t n, const int64_t *offsets, const double *chi,
-                     const double *z, const double *w, const double *f, const double *df, double *p,
-                     double *dlam)
+static void backward(const fin_form_settings *s, int64_t n, const int64_t *offsets,
+                     const double *chi, const double *z, const double *w, const double *f,
+                     const double *df, double *p, double *dlam)
 {
     (void)w, (void)f;
     fini_erf_backward(s->lam, 0, n, offsets, chi, z, df, p, dlam);
@@ -53,8 +53,8 @@ static double value(const fin_form_settings *s, double chi)
     return erf(s->lam * chi);
 }
 
-/* E[erf(c + lam chi)] = erf(x), x = (c + lam mean)/B, B = sqrt(1 + 2 lam^2 sd^2), and its derivatives
- * in the mean; E[erf^2] = zeta(c + lam mean, lam sd) likewise. */
+/* E[erf(c + lam chi)] = erf(x), x = (c + lam mean)/B, B = sqrt(1 + 2 lam^2 sd^2), and its
+ * derivatives in the mean; E[erf^2] = zeta(c + lam mean, lam sd) likewise. */
 void fini_erf_moments(double lam, double c, double mean, double sd, double m[4], double h[4])
 {
     double B = sqrt(1 + 2 * lam * lam * sd * sd), r = lam / B, x = (c + lam * mean) / B;

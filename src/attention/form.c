@@ -4,8 +4,8 @@
 #include <math.h>
 #include <string.h>
 
-static const fin_form *const forms[] = {&fini_form_erf,      &fini_form_softmax,  &fini_form_linear,
-                                        &fini_form_shifted,  &fini_form_softplus, &fini_form_hardmax,
+static const fin_form *const forms[] = {&fini_form_erf,     &fini_form_softmax,  &fini_form_linear,
+                                        &fini_form_shifted, &fini_form_softplus, &fini_form_hardmax,
                                         &fini_form_bayes};
 enum { FORMS = sizeof forms / sizeof *forms };
 
@@ -48,14 +48,15 @@ int fin_form_elementwise(const fin_form *form)
 }
 
 fin_status fin_form_weights(const fin_form *form, const fin_form_settings *settings, int64_t n,
-                            const int64_t *offsets, const double *chi, const double *norm2, double *w,
-                            fin_error *err)
+                            const int64_t *offsets, const double *chi, const double *norm2,
+                            double *w, fin_error *err)
 {
     fin_status status = fin_settings_validate(form->settings, settings, err);
     if (status)
         return status;
     if (form->needs_norm2 && settings->c != 0 && !norm2)
-        return fini_fail(err, FIN_ERR_ARGUMENT, "%s with c != 0 needs |X|^2 of every token", form->name);
+        return fini_fail(err, FIN_ERR_ARGUMENT, "%s with c != 0 needs |X|^2 of every token",
+                         form->name);
     form->weights(settings, n, offsets, chi, norm2, w);
     return FIN_OK;
 }

@@ -12,13 +12,13 @@ struct fin_form {
     int needs_norm2; /* uses |X|^2 */
 
     /* Weights of n samples. Arrays start at the first token of sample 0. */
-    void (*weights)(const fin_form_settings *s, int64_t n, const int64_t *offsets, const double *chi,
-                    const double *norm2, double *w);
+    void (*weights)(const fin_form_settings *s, int64_t n, const int64_t *offsets,
+                    const double *chi, const double *norm2, double *w);
     /* Given the weights w, f = sum w z and df = dloss/df per sample: p[l] = dloss/dchi_l and, per
      * sample, dlam[i] = dloss/dlam. (dloss/dz_l = df w_l for every form.) */
-    void (*backward)(const fin_form_settings *s, int64_t n, const int64_t *offsets, const double *chi,
-                     const double *z, const double *w, const double *f, const double *df, double *p,
-                     double *dlam);
+    void (*backward)(const fin_form_settings *s, int64_t n, const int64_t *offsets,
+                     const double *chi, const double *z, const double *w, const double *f,
+                     const double *df, double *p, double *dlam);
 
     /* Element-wise forms only: w as a function of chi, and (or NULL, then quadrature) the Gaussian
      * moments m[j] = E[w^(j)(chi)], h[j] = E[(w^2)^(j)(chi)], j = 0..3, chi ~ N(mean, sd^2). */
@@ -30,8 +30,8 @@ extern const fin_form fini_form_erf, fini_form_softmax, fini_form_linear, fini_f
     fini_form_softplus, fini_form_hardmax, fini_form_bayes;
 
 /* Softmax of lam chi + c norm2 and its gradient, shared by `softmax` and `bayes`. */
-void fini_softmax_weights(double lam, double c, int64_t n, const int64_t *offsets, const double *chi,
-                          const double *norm2, double *w);
+void fini_softmax_weights(double lam, double c, int64_t n, const int64_t *offsets,
+                          const double *chi, const double *norm2, double *w);
 void fini_softmax_backward(const fin_form_settings *s, int64_t n, const int64_t *offsets,
                            const double *chi, const double *z, const double *w, const double *f,
                            const double *df, double *p, double *dlam);

@@ -21,17 +21,17 @@ void fini_hardmax_weights(int64_t n, const int64_t *offsets, const double *chi, 
     }
 }
 
-static void weights(const fin_form_settings *s, int64_t n, const int64_t *offsets, const double *chi,
-                    const double *norm2, double *w)
+static void weights(const fin_form_settings *s, int64_t n, const int64_t *offsets,
+                    const double *chi, const double *norm2, double *w)
 {
     (void)s, (void)norm2;
     fini_hardmax_weights(n, offsets, chi, w);
 }
 
 /* Piecewise constant: the scores have no gradient almost everywhere. */
-static void backward(const fin_form_settings *s, int64_t n, const int64_t *offsets, const double *chi,
-                     const double *z, const double *w, const double *f, const double *df, double *p,
-                     double *dlam)
+static void backward(const fin_form_settings *s, int64_t n, const int64_t *offsets,
+                     const double *chi, const double *z, const double *w, const double *f,
+                     const double *df, double *p, double *dlam)
 {
     (void)s, (void)chi, (void)z, (void)w, (void)f, (void)df;
     for (int64_t l = 0; l < offsets[n] - offsets[0]; l++)

@@ -5,17 +5,17 @@
 #define FINI_SETTINGS fin_form_settings
 FINI_TABLE(static, linear_settings, "linear", FIELDS);
 
-static void weights(const fin_form_settings *s, int64_t n, const int64_t *offsets, const double *chi,
-                    const double *norm2, double *w)
+static void weights(const fin_form_settings *s, int64_t n, const int64_t *offsets,
+                    const double *chi, const double *norm2, double *w)
 {
     (void)norm2;
     for (int64_t l = 0; l < offsets[n] - offsets[0]; l++)
         w[l] = 1 + s->lam * chi[l];
 }
 
-static void backward(const fin_form_settings *s, int64_t n, const int64_t *offsets, const double *chi,
-                     const double *z, const double *w, const double *f, const double *df, double *p,
-                     double *dlam)
+static void backward(const fin_form_settings *s, int64_t n, const int64_t *offsets,
+                     const double *chi, const double *z, const double *w, const double *f,
+                     const double *df, double *p, double *dlam)
 {
     (void)w, (void)f;
     for (int64_t i = 0; i < n; i++) {

@@ -9,8 +9,8 @@
 #define FINI_SETTINGS fin_form_settings
 FINI_TABLE(static, shifted_settings, "shifted", FIELDS);
 
-static void weights(const fin_form_settings *s, int64_t n, const int64_t *offsets, const double *chi,
-                    const double *norm2, double *w)
+static void weights(const fin_form_settings *s, int64_t n, const int64_t *offsets,
+                    const double *chi, const double *norm2, double *w)
 {
     (void)norm2;
     int64_t tokens = offsets[n] - offsets[0];
@@ -21,9 +21,9 @@ static void weights(const fin_form_settings *s, int64_t n, const int64_t *offset
         w[l] += 1;
 }
 
-static void backward(const fin_form_settings *s, int64_t n, const int64_t *offsets, const double *chi,
-                     const double *z, const double *w, const double *f, const double *df, double *p,
-                     double *dlam)
+static void backward(const fin_form_settings *s, int64_t n, const int64_t *offsets,
+                     const double *chi, const double *z, const double *w, const double *f,
+                     const double *df, double *p, double *dlam)
 {
     (void)w, (void)f;
     fini_erf_backward(s->lam, s->c, n, offsets, chi, z, df, p, dlam);

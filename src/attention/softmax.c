@@ -11,8 +11,8 @@ FINI_TABLE(static, softmax_settings, "softmax", FIELDS);
 
 /* The largest score of a sample is subtracted first, so the largest exponential is 1 and the sum is
  * neither zero nor infinite. The exponentials of all samples are taken in one sweep. */
-void fini_softmax_weights(double lam, double c, int64_t n, const int64_t *offsets, const double *chi,
-                          const double *norm2, double *w)
+void fini_softmax_weights(double lam, double c, int64_t n, const int64_t *offsets,
+                          const double *chi, const double *norm2, double *w)
 {
     int64_t base = offsets[0];
     for (int64_t i = 0; i < n; i++) {
@@ -49,8 +49,8 @@ void fini_softmax_backward(const fin_form_settings *s, int64_t n, const int64_t 
     }
 }
 
-static void weights(const fin_form_settings *s, int64_t n, const int64_t *offsets, const double *chi,
-                    const double *norm2, double *w)
+static void weights(const fin_form_settings *s, int64_t n, const int64_t *offsets,
+                    const double *chi, const double *norm2, double *w)
 {
     (void)norm2;
     fini_softmax_weights(s->lam, 0, n, offsets, chi, NULL, w);

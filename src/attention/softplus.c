@@ -33,8 +33,8 @@ static void softplus(double lam, int64_t tokens, const double *chi, double *out)
         out[l] += lam * chi[l] > 0 ? lam * chi[l] : 0;
 }
 
-static void weights(const fin_form_settings *s, int64_t n, const int64_t *offsets, const double *chi,
-                    const double *norm2, double *w)
+static void weights(const fin_form_settings *s, int64_t n, const int64_t *offsets,
+                    const double *chi, const double *norm2, double *w)
 {
     (void)norm2;
     softplus(s->lam, offsets[n] - offsets[0], chi, w);
@@ -54,9 +54,9 @@ static void weights(const fin_form_settings *s, int64_t n, const int64_t *offset
 
 /* With s_l = softplus, S their sum: df/dchi_l = lam sigmoid(lam chi_l) (z_l - f) / S, and
  * sigmoid(x) = 1 - exp(-softplus(x)). */
-static void backward(const fin_form_settings *s, int64_t n, const int64_t *offsets, const double *chi,
-                     const double *z, const double *w, const double *f, const double *df, double *p,
-                     double *dlam)
+static void backward(const fin_form_settings *s, int64_t n, const int64_t *offsets,
+                     const double *chi, const double *z, const double *w, const double *f,
+                     const double *df, double *p, double *dlam)
 {
     softplus(s->lam, offsets[n] - offsets[0], chi, p);
     for (int64_t i = 0; i < n; i++) {

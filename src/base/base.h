@@ -6,7 +6,8 @@
 
 #include <stdbool.h>
 
-/* Writes the message if err is not NULL; returns status, so that `return fini_fail(...)` reads well. */
+/* Writes the message if err is not NULL; returns status, so that `return fini_fail(...)` reads
+ * well. */
 fin_status fini_fail(fin_error *err, fin_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 fin_status fini_fail_memory(fin_error *err, size_t size, const char *what);
@@ -40,16 +41,22 @@ double fini_strtod(const char *text, char **end);
 int fini_edit_distance(const char *a, const char *b, int limit);
 
 #define FINI_ROW_F(type, field, fallback, lowest, highest, meaning)                                \
-    {#field, FIN_TYPE_##type, offsetof(FINI_SETTINGS, field), (double)(fallback),                  \
-     (double)(lowest), (double)(highest), NULL, meaning},
+    {#field,                                                                                       \
+     FIN_TYPE_##type,                                                                              \
+     offsetof(FINI_SETTINGS, field),                                                               \
+     (double)(fallback),                                                                           \
+     (double)(lowest),                                                                             \
+     (double)(highest),                                                                            \
+     NULL,                                                                                         \
+     meaning},
 #define FINI_ROW_C(field, fallback, names, meaning)                                                \
     {#field, FIN_TYPE_choice, offsetof(FINI_SETTINGS, field), fallback, 0, 0, names, meaning},
 /* Defines the table `symbol` of struct FINI_SETTINGS (a macro set just before) from its rows;
  * `storage` is static or nothing. */
-#define FINI_TABLE(storage, symbol, label, FIELDS)                                                         \
+#define FINI_TABLE(storage, symbol, label, FIELDS)                                                 \
     static const fin_field symbol##_fields[] = {FIELDS(FINI_ROW_F, FINI_ROW_C)};                   \
-    storage const fin_settings symbol = {label, symbol##_fields,                                           \
-                                 (int)(sizeof symbol##_fields / sizeof *symbol##_fields),          \
-                                 sizeof(FINI_SETTINGS)}
+    storage const fin_settings symbol = {label, symbol##_fields,                                   \
+                                         (int)(sizeof symbol##_fields / sizeof *symbol##_fields),  \
+                                         sizeof(FINI_SETTINGS)}
 
 #endif

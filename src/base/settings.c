@@ -23,7 +23,8 @@ static void store(void *values, const fin_field *field, double number)
 {
     switch (field->type) {
     case FIN_TYPE_int64_t:
-        *(int64_t *)place(values, field) = (int64_t)number;
+        /* FIN_AUTO, the number of double fields, does not fit an int64_t. */
+        *(int64_t *)place(values, field) = fin_is_auto(number) ? FIN_AUTO_INT : (int64_t)number;
         break;
     case FIN_TYPE_double:
         *(double *)place(values, field) = number;
@@ -117,7 +118,7 @@ static fin_status check(const fin_settings *table, const fin_field *field, doubl
                         fin_error *err)
 {
     if (field->type == FIN_TYPE_choice) {
-        if (!(number >= 0 && number < choice_count(field)))
+        if (!(number >= 0 && number < choice_count(field) && number == floor(number)))
             return fini_fail(err, FIN_ERR_ARGUMENT, "%s: %s is choice number %g; allowed are %s",
                              table->name, field->name, number, field->names);
         return FIN_OK;
@@ -138,7 +139,12 @@ fin_status fin_settings_validate(const fin_settings *table, const void *values, 
 {
     for (int i = 0; i < table->count; i++) {
         const fin_field *field = &table->fields[i];
-        fin_status status = check(table, field, fin_settings_get(field, values), err);
+        double number = fin_settings_get(field, values);
+        /* A whole number just past a limit of 2^53 or more may round to the limit. */
+        if (field->type == FIN_TYPE_int64_t && number == field->highest &&
+            *(const int64_t *)place_const(values, field) > (int64_t)field->highest)
+            number = nextafter(number, INFINITY);
+        fin_status status = check(table, field, number, err);
         if (status)
             return status;
     }

@@ -38,7 +38,8 @@ fin_status fini_fail(fin_error *err, fin_status status, const char *format, ...)
 
 fin_status fini_fail_memory(fin_error *err, size_t size, const char *what)
 {
-    return fini_fail(err, FIN_ERR_MEMORY, "out of memory: %.3g MB for %s", (double)size / 1e6, what);
+    return fini_fail(err, FIN_ERR_MEMORY, "out of memory: %.3g MB for %s", (double)size / 1e6,
+                     what);
 }
 
 bool fini_report(const fin_progress *progress, const char *what, double done, double total)

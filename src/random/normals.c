@@ -6,7 +6,8 @@
 #include <string.h>
 
 #define NORMALS(name, type, GROUP, draw)                                                           \
-    void name(uint64_t seed, uint32_t stream, uint64_t sample, int64_t first, int64_t n, type *out) \
+    void name(uint64_t seed, uint32_t stream, uint64_t sample, int64_t first, int64_t n,           \
+              type *out)                                                                           \
     {                                                                                              \
         const fini_kernel *kernel = fini_kernel_get();                                             \
         fini_key key = {seed, sample, stream};                                                     \

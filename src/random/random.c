@@ -81,7 +81,8 @@ double fin_random_gumbel(fin_random *r)
 double fin_random_gamma(fin_random *r, double shape)
 {
     if (shape < 1)
-        return shape > 0 ? fin_random_gamma(r, shape + 1) * pow(fin_random_uniform(r), 1 / shape) : 0;
+        return shape > 0 ? fin_random_gamma(r, shape + 1) * pow(fin_random_uniform(r), 1 / shape)
+                         : 0;
     double d = shape - 1.0 / 3, c = 1 / sqrt(9 * d);
     for (;;) {
         double x = fin_random_normal(r), t = 1 + c * x;
@@ -113,8 +114,8 @@ void fin_random_sphere(fin_random *r, int64_t d, double *x)
         x[i] *= scale;
 }
 
-/* W = (C A)(C A)^T with M = C C^T and A lower triangular: chi_n, chi_{n-1} on the diagonal, a normal
- * below. A singular M is fine: its factor has zeros. */
+/* W = (C A)(C A)^T with M = C C^T and A lower triangular: chi_n, chi_{n-1} on the diagonal, a
+ * normal below. A singular M is fine: its factor has zeros. */
 void fin_random_wishart2(fin_random *r, double dof, const double M[3], double W[3])
 {
     double c00 = sqrt(M[0] > 0 ? M[0] : 0), c10 = c00 > 0 ? M[1] / c00 : 0;

@@ -1,4 +1,5 @@
-/* Draws tokens in R^d: normals straight into the caller's array, then the relevant rows are moved. */
+/* Draws tokens in R^d: normals straight into the caller's array, then the relevant rows are moved.
+ */
 #include "task/task.h"
 
 #include "kernel/kernel.h"
@@ -38,20 +39,26 @@ DRAW_SAMPLE(draw_f64, double, fin_random_normals_f64, project_norm_f64)
 static fin_status check(const fin_task *task, int64_t n, const int64_t *offsets, fin_error *err)
 {
     if (!task->k_star)
-        return fini_fail(err, FIN_ERR_ARGUMENT,
-                         "the task has no vectors to draw tokens with; make it with FIN_TASK_AMBIENT");
+        return fini_fail(
+            err, FIN_ERR_ARGUMENT,
+            "the task has no vectors to draw tokens with; make it with FIN_TASK_AMBIENT");
     if (n < 0)
-        return fini_fail(err, FIN_ERR_ARGUMENT, "n = %lld samples; it must not be negative", (long long)n);
+        return fini_fail(err, FIN_ERR_ARGUMENT, "n = %lld samples; it must not be negative",
+                         (long long)n);
     int64_t numbers;
-    if (__builtin_mul_overflow(task->longest, task->settings.d, &numbers) || numbers > FIN_NORMALS_MAX)
-        return fini_fail(err, FIN_ERR_ARGUMENT,
-                         "a sample of L = %lld tokens in d = %lld dimensions has more than 2^33 numbers",
-                         (long long)task->longest, (long long)task->settings.d);
+    if (__builtin_mul_overflow(task->longest, task->settings.d, &numbers) ||
+        numbers > FIN_NORMALS_MAX)
+        return fini_fail(
+            err, FIN_ERR_ARGUMENT,
+            "a sample of L = %lld tokens in d = %lld dimensions has more than 2^33 numbers",
+            (long long)task->longest, (long long)task->settings.d);
     for (int64_t i = 0; i < n; i++)
-        if (offsets[i + 1] - offsets[i] < task->shortest || offsets[i + 1] - offsets[i] > task->longest)
-            return fini_fail(err, FIN_ERR_ARGUMENT,
-                             "offsets give sample %lld a length of %lld; take them from fin_task_offsets",
-                             (long long)i, (long long)(offsets[i + 1] - offsets[i]));
+        if (offsets[i + 1] - offsets[i] < task->shortest ||
+            offsets[i + 1] - offsets[i] > task->longest)
+            return fini_fail(
+                err, FIN_ERR_ARGUMENT,
+                "offsets give sample %lld a length of %lld; take them from fin_task_offsets",
+                (long long)i, (long long)(offsets[i + 1] - offsets[i]));
     return FIN_OK;
 }
 
@@ -70,11 +77,13 @@ fin_status fin_task_draw(const fin_task *task, uint64_t first, int64_t n, fin_dt
 #pragma omp parallel for schedule(dynamic, 4) num_threads(threads)
     for (int64_t i = 0; i < n; i++) {
         double *mine = work + omp_get_thread_num() * 3 * m;
-        fini_selector selector = {.score = mine, .z = mine + m, .location = (int64_t *)(mine + 2 * m)};
+        fini_selector selector = {
+            .score = mine, .z = mine + m, .location = (int64_t *)(mine + 2 * m)};
         int64_t start = (offsets[i] - offsets[0]) * d, L = offsets[i + 1] - offsets[i];
-        double output = dtype == FIN_F32
-                            ? draw_f32(task, first + (uint64_t)i, L, (float *)tokens + start, &selector)
-                            : draw_f64(task, first + (uint64_t)i, L, (double *)tokens + start, &selector);
+        double output =
+            dtype == FIN_F32
+                ? draw_f32(task, first + (uint64_t)i, L, (float *)tokens + start, &selector)
+                : draw_f64(task, first + (uint64_t)i, L, (double *)tokens + start, &selector);
         if (y)
             y[i] = output;
         for (int64_t j = 0; location && j < m; j++)

@@ -16,7 +16,8 @@ static fin_status resolve(fin_task_settings *s, fin_error *err)
 
 const fin_task_kind fini_task_max = {
     .name = "max",
-    .summary = "tokens N(0, I); the relevant one is drawn by softmax(snr X.k*), or argmax for snr = inf",
+    .summary =
+        "tokens N(0, I); the relevant one is drawn by softmax(snr X.k*), or argmax for snr = inf",
     .settings = &max_settings,
     .resolve = resolve,
     .by_score = 1,

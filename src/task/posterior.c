@@ -93,8 +93,9 @@ static fin_status check(const fin_task *task, const fin_batch *batch, fin_error 
 {
     const fin_task_settings *s = &task->settings;
     if (!task->k_star)
-        return fini_fail(err, FIN_ERR_ARGUMENT,
-                         "the task has no vectors to compare tokens with; make it with FIN_TASK_AMBIENT");
+        return fini_fail(
+            err, FIN_ERR_ARGUMENT,
+            "the task has no vectors to compare tokens with; make it with FIN_TASK_AMBIENT");
     if (batch->d != s->d)
         return fini_fail(err, FIN_ERR_ARGUMENT, "the batch has d = %lld, the task d = %lld",
                          (long long)batch->d, (long long)s->d);
@@ -103,13 +104,15 @@ static fin_status check(const fin_task *task, const fin_batch *batch, fin_error 
                          "the location posterior is computed for m = 1 only, here m = %lld",
                          (long long)s->m);
     if (s->gamma == 0)
-        return fini_fail(err, FIN_ERR_UNSUPPORTED,
-                         "with gamma = 0 the relevant token is the constant mu k*: it has no density and "
-                         "no posterior; take gamma > 0");
+        return fini_fail(
+            err, FIN_ERR_UNSUPPORTED,
+            "with gamma = 0 the relevant token is the constant mu k*: it has no density and "
+            "no posterior; take gamma > 0");
     return FIN_OK;
 }
 
-fin_status fin_task_posterior(const fin_task *task, const fin_batch *batch, double *w, fin_error *err)
+fin_status fin_task_posterior(const fin_task *task, const fin_batch *batch, double *w,
+                              fin_error *err)
 {
     fin_status status = check(task, batch, err);
     if (status)

@@ -25,11 +25,13 @@ fin_status fini_frame_of(const fin_overlaps *o, int64_t d, fini_frame *frame, fi
     frame->b3 = a33 > slack ? rest / frame->a3 : 0;
     double b44 = room - frame->b3 * frame->b3;
     frame->b4 = sqrt(b44 > 0 ? b44 : 0);
-    if (a33 < -slack || room < -slack || b44 < -slack || (a33 <= slack && fabs(rest) > 2 * sqrt(slack)))
-        return fini_fail(err, FIN_ERR_ARGUMENT,
-                         "no unit vectors k, v have the overlaps kappa = %.6g, nu = %.6g, theta = %.6g, "
-                         "eta = %.6g, rho = %.6g: their Gram matrix is not positive",
-                         o->kappa, o->nu, o->theta, o->eta, o->rho);
+    if (a33 < -slack || room < -slack || b44 < -slack ||
+        (a33 <= slack && fabs(rest) > 2 * sqrt(slack)))
+        return fini_fail(
+            err, FIN_ERR_ARGUMENT,
+            "no unit vectors k, v have the overlaps kappa = %.6g, nu = %.6g, theta = %.6g, "
+            "eta = %.6g, rho = %.6g: their Gram matrix is not positive",
+            o->kappa, o->nu, o->theta, o->eta, o->rho);
     if (a33 <= slack)
         frame->a3 = 0;
     int64_t needed = 2 + (frame->a3 > 0) + (b44 > slack);
@@ -69,7 +71,8 @@ static double project_sample(const fin_task *task, const fin_overlaps *o, const 
         for (int64_t t = 0; t < BLOCK && from + t < L; t++) {
             double e[4] = {g[t], g[BLOCK + t], g[2 * BLOCK + t], g[3 * BLOCK + t]};
             double scale = 1;
-            if (!task->kind->by_score && next < selector->count && selector->location[next] == from + t) {
+            if (!task->kind->by_score && next < selector->count &&
+                selector->location[next] == from + t) {
                 scale = s->gamma;
                 for (int j = 0; j < 4; j++)
                     e[j] *= scale;
@@ -97,15 +100,16 @@ static double project_sample(const fin_task *task, const fin_overlaps *o, const 
 }
 
 fin_status fin_task_project(const fin_task *task, const fin_overlaps *overlaps, uint64_t first,
-                            int64_t n, const int64_t *offsets, const fin_projections *out, double *y,
-                            int64_t *location, fin_error *err)
+                            int64_t n, const int64_t *offsets, const fin_projections *out,
+                            double *y, int64_t *location, fin_error *err)
 {
     fini_frame frame;
     fin_status status = fini_frame_of(overlaps, task->settings.d, &frame, err);
     if (status)
         return status;
     if (n < 0)
-        return fini_fail(err, FIN_ERR_ARGUMENT, "n = %lld samples; it must not be negative", (long long)n);
+        return fini_fail(err, FIN_ERR_ARGUMENT, "n = %lld samples; it must not be negative",
+                         (long long)n);
     int threads = fin_threads_get();
     int64_t m = task->settings.m;
     double *work = fini_alloc_array(threads * 3 * m, sizeof *work); /* score, z, location */
@@ -114,9 +118,11 @@ fin_status fin_task_project(const fin_task *task, const fin_overlaps *overlaps, 
 #pragma omp parallel for schedule(dynamic, 16) num_threads(threads)
     for (int64_t i = 0; i < n; i++) {
         double *mine = work + omp_get_thread_num() * 3 * m;
-        fini_selector selector = {.score = mine, .z = mine + m, .location = (int64_t *)(mine + 2 * m)};
-        double output = project_sample(task, overlaps, &frame, first + (uint64_t)i, offsets[i] - offsets[0],
-                                       offsets[i + 1] - offsets[i], out, &selector);
+        fini_selector selector = {
+            .score = mine, .z = mine + m, .location = (int64_t *)(mine + 2 * m)};
+        double output =
+            project_sample(task, overlaps, &frame, first + (uint64_t)i, offsets[i] - offsets[0],
+                           offsets[i + 1] - offsets[i], out, &selector);
         if (y)
             y[i] = output;
         for (int64_t j = 0; location && j < m; j++)

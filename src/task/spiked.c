@@ -1,5 +1,5 @@
-/* spiked, the sequel's: X_J ~ N(sqrt(snr) k*, I). slr with gamma = 1 and a mean of order one, so that
- * the location cannot be found for sure, and softmax attention is exactly the posterior. */
+/* spiked, the sequel's: X_J ~ N(sqrt(snr) k*, I). slr with gamma = 1 and a mean of order one, so
+ * that the location cannot be found for sure, and softmax attention is exactly the posterior. */
 #include "task/task.h"
 
 #include <math.h>

@@ -64,16 +64,18 @@ static fin_status check_lengths(const fin_task *task, const fin_lengths *lengths
         return FIN_OK;
     }
     if (lengths->count < 1 || !lengths->L || !lengths->p)
-        return fini_fail(err, FIN_ERR_ARGUMENT, "lengths: at least one length with its weight is needed");
+        return fini_fail(err, FIN_ERR_ARGUMENT,
+                         "lengths: at least one length with its weight is needed");
     double total = 0;
     for (int64_t i = 0; i < lengths->count; i++) {
         if (lengths->L[i] < FEWEST || lengths->L[i] > FIN_L_MAX)
             return fini_fail(err, FIN_ERR_ARGUMENT, "lengths: L = %lld; it must be from 1 to %lld",
                              (long long)lengths->L[i], (long long)FIN_L_MAX);
         if (!(lengths->p[i] > 0 && lengths->p[i] <= 1e100))
-            return fini_fail(err, FIN_ERR_ARGUMENT,
-                             "lengths: the weight of L = %lld is %g; it must be positive and finite",
-                             (long long)lengths->L[i], lengths->p[i]);
+            return fini_fail(
+                err, FIN_ERR_ARGUMENT,
+                "lengths: the weight of L = %lld is %g; it must be positive and finite",
+                (long long)lengths->L[i], lengths->p[i]);
         total += lengths->p[i];
     }
     if (!(total <= 1e300))
@@ -177,7 +179,8 @@ fin_status fin_task_create(fin_task **out, const fin_task_kind *kind,
 {
     *out = NULL;
     if (!kind)
-        return fini_fail(err, FIN_ERR_ARGUMENT, "no such task; fin_task_find knows slr, spiked, max");
+        return fini_fail(err, FIN_ERR_ARGUMENT,
+                         "no such task; fin_task_find knows slr, spiked, max");
     fin_task *task = fini_alloc(sizeof *task);
     if (!task)
         return fini_fail_memory(err, sizeof *task, "a task");

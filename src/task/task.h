@@ -23,8 +23,9 @@ struct fin_task_kind {
     const fin_settings *settings;
     /* Works out "auto" and fills mu and gamma of the model. */
     fin_status (*resolve)(fin_task_settings *settings, fin_error *err);
-    /* 0: relevant tokens are drawn uniformly, then made different. 1: all tokens are alike, and the m
-     * largest of snr * X.k* + Gumbel noise are relevant (softmax sampling without replacement). */
+    /* 0: relevant tokens are drawn uniformly, then made different. 1: all tokens are alike, and the
+     * m largest of snr * X.k* + Gumbel noise are relevant (softmax sampling without replacement).
+     */
     int by_score;
 };
 
@@ -36,9 +37,9 @@ struct fin_task {
     uint64_t seed;
     int64_t longest, shortest, lengths;
     double length_mean, length_variance;
-    int64_t *length;            /* (lengths): its values, ascending not required */
-    double *length_cumulated;   /* (lengths): P(L among the first i+1 values); last is 1 */
-    double *k_star, *v_star;    /* (d, padded to a multiple of 8 by zeros), or NULL */
+    int64_t *length;          /* (lengths): its values, ascending not required */
+    double *length_cumulated; /* (lengths): P(L among the first i+1 values); last is 1 */
+    double *k_star, *v_star;  /* (d, padded to a multiple of 8 by zeros), or NULL */
     fini_arena arena;
 };
 
@@ -63,7 +64,8 @@ double fini_selector_end(fini_selector *s);
 typedef struct fini_frame {
     double a3, b3, b4;
 } fini_frame;
-fin_status fini_frame_of(const fin_overlaps *overlaps, int64_t d, fini_frame *frame, fin_error *err);
+fin_status fini_frame_of(const fin_overlaps *overlaps, int64_t d, fini_frame *frame,
+                         fin_error *err);
 
 /* In place: softmax of L log-odds; equal shares among infinite ones. */
 void fini_softmax(int64_t L, double *w);

@@ -2,9 +2,9 @@
  *
  * Y is the v*-part z_J of an unknown token plus noise, so Var(Y | X) = eps^2 + Var_w(z), with w the
  * posterior. The signs of z are not seen by w, hence E Var_w(z) = E sum_l w_l (1 - w_l) z_l^2.
- * Where w does not depend on z at all (gamma = 1, and the task max) E[z^2] = 1 comes out too and what
- * is left is the quadrature of posterior.c. Otherwise it is simulated: a token is X.k*, X.v* and a
- * chi-square for the rest of |X|^2, so a sample costs O(L) at any d. */
+ * Where w does not depend on z at all (gamma = 1, and the task max) E[z^2] = 1 comes out too and
+ * what is left is the quadrature of posterior.c. Otherwise it is simulated: a token is X.k*, X.v*
+ * and a chi-square for the rest of |X|^2, so a sample costs O(L) at any d. */
 #include "theory/theory.h"
 
 #include "finetti/random.h"
@@ -49,62 +49,55 @@ static double draw(const void *p, uint64_t sample, double *scratch)
     return s->eps * s->eps + sum;
 }
 
-static double spiked_at(int64_t L, void *user)
-{
-    fin_estimate risk = {0};
-    const fin_task_settings *s = user;
-    return fin_spiked_bayes(s->mu * s->mu, L, &risk, NULL) ? NAN : risk.value;
-}
-
-static double max_at(int64_t L, void *user)
-{
-    fin_estimate risk = {0};
-    const fin_task_settings *s = user;
-    return fin_max_bayes(s->snr, L, &risk, NULL) ? NAN : risk.value;
-}
-
 enum { METHOD_CLOSED = 1, METHOD_SIMULATION = 3 };
 
 fin_status fin_risk_bayes(const fin_task *task, const fin_risk_settings *settings,
                           const fin_progress *progress, fin_estimate *risk, fin_error *err)
 {
-    fin_task_settings s = task->settings;
+    const fin_task_settings s = task->settings;
     fin_status status = fin_settings_validate(&fin_risk_settings_table, settings, err);
     if (status)
         return status;
     if (s.m != 1)
-        return fini_fail(err, FIN_ERR_UNSUPPORTED, "the Bayes risk is computed for m = 1 only, here m = %lld",
+        return fini_fail(err, FIN_ERR_UNSUPPORTED,
+                         "the Bayes risk is computed for m = 1 only, here m = %lld",
                          (long long)s.m);
     if (s.gamma == 0)
-        return fini_fail(err, FIN_ERR_UNSUPPORTED,
-                         "with gamma = 0 the relevant token is a constant and Y is noise: the Bayes risk "
-                         "is eps^2 without any inference");
-    double mean;
+        return fini_fail(
+            err, FIN_ERR_UNSUPPORTED,
+            "with gamma = 0 the relevant token is a constant and Y is noise: the Bayes risk "
+            "is eps^2 without any inference");
+    fini_at_length *exact = task->kind->by_score ? fin_max_bayes : fin_spiked_bayes;
+    double snr = task->kind->by_score ? s.snr : s.mu * s.mu;
     if (s.gamma == 1 && settings->method < METHOD_SIMULATION &&
-        fini_over_lengths(task, task->kind->by_score ? max_at : spiked_at, &s, &mean) && mean == mean) {
-        *risk = (fin_estimate){s.eps * s.eps + mean, 1e-12 * mean, FIN_METHOD_QUADRATURE, 0};
+        fini_over_lengths(task, exact, snr, risk)) {
+        risk->value += s.eps * s.eps;
         return FIN_OK;
     }
     if (settings->method == METHOD_CLOSED || settings->method == METHOD_CLOSED + 1)
-        return fini_fail(err, FIN_ERR_UNSUPPORTED,
-                         "the Bayes risk of %s with gamma = %g has no closed form or quadrature; use "
-                         "simulation",
-                         task->kind->name, s.gamma);
-    if (task->kind->by_score) /* too many lengths to average over: as any other form */
-    {
+        return fini_fail(
+            err, FIN_ERR_UNSUPPORTED,
+            "the Bayes risk of %s with gamma = %g has no closed form or quadrature; use "
+            "simulation",
+            task->kind->name, s.gamma);
+    if (task->kind->by_score) { /* too many lengths to average over: as any other form */
         fin_risk_report report;
         fin_form_settings fs = {0};
         fin_overlaps oracle = {1, 1, 0, 0, 0};
         fin_task_bayes_parameters(task, &fs.lam, &fs.c);
-        status = fini_risk_simulated(task, &fini_form_bayes, &fs, &oracle, settings, progress, &report, err);
+        status = fini_risk_simulated(task, &fini_form_bayes, &fs, &oracle, settings, progress,
+                                     &report, err);
         if (!status)
             *risk = report.risk;
         return status;
     }
     model q = {.task = task, .seed = (uint64_t)settings->seed};
     fin_task_bayes_parameters(task, &q.lam, &q.c);
-    fini_simulation simulation = {.draw = draw, .model = &q, .samples = settings->samples,
-                                  .scratch = 4 * task->longest, .weight = 4 * task->length_mean,
+    fini_simulation simulation = {.draw = draw,
+                                  .model = &q,
+                                  .samples = settings->samples,
+                                  .scratch = 4 * task->longest,
+                                  .weight = 4 * task->length_mean,
                                   .what = "Bayes risk"};
     return fini_simulate(&simulation, progress, risk, err);
 }

@@ -13,18 +13,18 @@ static const struct {
     const char *name;
     double lowest, highest;
 } columns[FINI_RISK_IN] = {
-    {"kappa", -1, 1}, {"nu", -1, 1},       {"theta", -1, 1},   {"eta", -1, 1},
-    {"rho", -1, 1},   {"lam", 0, 1e6},     {"gamma", 0, 1e6},  {"mu", 0, 1e9},
-    {"eps", 0, 1e6},  {"m", 0, 0x1p53},    {"L_mean", 0, 0x1p53}, {"L_var", 0, 0x1p106},
+    {"kappa", -1, 1}, {"nu", -1, 1},    {"theta", -1, 1},      {"eta", -1, 1},
+    {"rho", -1, 1},   {"lam", 0, 1e6},  {"gamma", 0, 1e6},     {"mu", 0, 1e9},
+    {"eps", 0, 1e6},  {"m", 0, 0x1p53}, {"L_mean", 0, 0x1p53}, {"L_var", 0, 0x1p106},
 };
 
 static fin_status check(int64_t i, const double *row, fin_error *err)
 {
     for (int c = 0; c < FINI_RISK_IN; c++)
         if (!(row[c] >= columns[c].lowest && row[c] <= columns[c].highest))
-            return fini_fail(err, FIN_ERR_ARGUMENT, "point %lld: %s = %.17g; it must be from %g to %g",
-                             (long long)i, columns[c].name, row[c], columns[c].lowest,
-                             columns[c].highest);
+            return fini_fail(err, FIN_ERR_ARGUMENT,
+                             "point %lld: %s = %.17g; it must be from %g to %g", (long long)i,
+                             columns[c].name, row[c], columns[c].lowest, columns[c].highest);
     if (!(row[9] <= row[10]))
         return fini_fail(err, FIN_ERR_ARGUMENT, "point %lld: m = %g relevant tokens among L = %g",
                          (long long)i, row[9], row[10]);

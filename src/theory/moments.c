@@ -11,8 +11,8 @@
 
 #include <math.h>
 
-void fini_risk_from_moments(const fin_task *task, const fin_overlaps *o, const fini_moments *moments,
-                            fin_risk_report *report)
+void fini_risk_from_moments(const fin_task *task, const fin_overlaps *o,
+                            const fini_moments *moments, fin_risk_report *report)
 {
     const fin_task_settings *s = &task->settings;
     const double *a = moments->m[0], *h = moments->h[0], *b = moments->m[1], *g = moments->h[1];
@@ -35,8 +35,9 @@ void fini_risk_from_moments(const fin_task *task, const fin_overlaps *o, const f
     /* Derivatives of E[u] and E[u^2]; a derivative in kappa raises the order and brings mu. */
     double slope = t * a[1] + g2 * rho * a[2];
     double mean_k = mu * slope, mean_t = mu * a[0], mean_r = g2 * a[1];
-    double square_k = mu * ((t * t + g2) * h[1] + 2 * t * g2 * rho * h[2] + g2 * g2 * rho * rho * h[3] -
-                            2 * g2 * o->nu * a[1] - 2 * g2 * eta * (t * a[2] + g2 * rho * a[3]));
+    double square_k =
+        mu * ((t * t + g2) * h[1] + 2 * t * g2 * rho * h[2] + g2 * g2 * rho * rho * h[3] -
+              2 * g2 * o->nu * a[1] - 2 * g2 * eta * (t * a[2] + g2 * rho * a[3]));
     double square_t = mu * (2 * t * h[0] + 2 * g2 * rho * h[1] - 2 * g2 * eta * a[1]);
     double square_r = 2 * t * g2 * h[1] + 2 * g2 * g2 * rho * h[2] - 2 * g2 * g2 * eta * a[2];
     double *d = report->gradient;
@@ -51,8 +52,8 @@ void fini_risk_from_moments(const fin_task *task, const fin_overlaps *o, const f
 /* ---- moments by quadrature ------------------------------------------------------------------ */
 
 /* E[w^(j)(mean + sd G)] = E[w(mean + sd G) He_j(G)] / sd^j: no derivative of w is needed. */
-static void quadrature(double (*f)(double, void *), void *user, int n, const double *x, const double *w,
-                       double mean, double sd, double m[4], double h[4])
+static void quadrature(double (*f)(double, void *), void *user, int n, const double *x,
+                       const double *w, double mean, double sd, double m[4], double h[4])
 {
     for (int j = 0; j < 4; j++)
         m[j] = h[j] = 0;
@@ -72,7 +73,8 @@ static void quadrature(double (*f)(double, void *), void *user, int n, const dou
 }
 
 static fin_status with_nodes(const fin_task *task, double (*f)(double, void *), void *user,
-                             const fin_overlaps *overlaps, int n, fin_risk_report *report, fin_error *err)
+                             const fin_overlaps *overlaps, int n, fin_risk_report *report,
+                             fin_error *err)
 {
     double x[512], w[512];
     fini_moments moments;
@@ -86,21 +88,22 @@ static fin_status with_nodes(const fin_task *task, double (*f)(double, void *), 
     return FIN_OK;
 }
 
-fin_status fin_risk_activation(const fin_task *task, double (*f)(double chi, void *user), void *user,
-                               const fin_overlaps *overlaps, int64_t nodes, fin_risk_report *report,
-                               fin_error *err)
+fin_status fin_risk_activation(const fin_task *task, double (*f)(double chi, void *user),
+                               void *user, const fin_overlaps *overlaps, int64_t nodes,
+                               fin_risk_report *report, fin_error *err)
 {
     fin_status status = fin_settings_validate(&fin_overlaps_settings, overlaps, err);
     if (status)
         return status;
     if (task->kind->by_score)
-        return fini_fail(err, FIN_ERR_UNSUPPORTED,
-                         "%s: relevance depends on all tokens at once, so there is no quadrature over "
-                         "one token; use simulation",
-                         task->kind->name);
+        return fini_fail(
+            err, FIN_ERR_UNSUPPORTED,
+            "%s: relevance depends on all tokens at once, so there is no quadrature over "
+            "one token; use simulation",
+            task->kind->name);
     if (nodes < 8 || nodes > 512)
-        return fini_fail(err, FIN_ERR_ARGUMENT, "nodes = %lld; it must be from 8 to 512, usually 128",
-                         (long long)nodes);
+        return fini_fail(err, FIN_ERR_ARGUMENT,
+                         "nodes = %lld; it must be from 8 to 512, usually 128", (long long)nodes);
     if (task->settings.gamma == 0)
         return fini_fail(err, FIN_ERR_UNSUPPORTED,
                          "quadrature needs gamma > 0; the closed form takes gamma = 0");

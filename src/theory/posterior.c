@@ -1,17 +1,17 @@
 /* How well the location can be known when tokens differ only in their mean (spiked) or when it is
  * drawn by softmax (max): exact expectations of softmax weights, by quadrature, for any L.
  *
- * Write w_l = A_l / sum A with A = exp(score), 1/sum^j as an integral over s = e^t of s^j exp(-s sum),
- * and the tokens fall apart. With b the standard deviation of a score, G standard normal and
+ * Write w_l = A_l / sum A with A = exp(score), 1/sum^j as an integral over s = e^t of s^j exp(-s
+ * sum), and the tokens fall apart. With b the standard deviation of a score, G standard normal and
  *     K0(t) = E[exp(-e^(t + b G))],   K1(t) = E[e^(t + b G) exp(-e^(t + b G))]:
  *
  *     spiked (b = sqrt snr):  1 - E[w_J]      = (L-1)   int K1(t) K0(t + snr) K0(t)^(L-2) dt
  *     max    (b = snr):       1 - E[sum w^2]  = L (L-1) int K1(t)^2           K0(t)^(L-2) dt
  *
  * Every term is positive, so small errors are relatively exact too. All functions are analytic and
- * decay fast: trapezoidal sums converge exponentially. The outer step is halved until the sum stands.
- * For b >= 1 the inner mean is taken over x = t + b G against the Gumbel density e^(x - e^x), which is
- * smooth at scale one however large b is; for b < 1 over G. */
+ * decay fast: trapezoidal sums converge exponentially. The outer step is halved until the sum
+ * stands. For b >= 1 the inner mean is taken over x = t + b G against the Gumbel density e^(x -
+ * e^x), which is smooth at scale one however large b is; for b < 1 over G. */
 #include "theory/theory.h"
 
 #include <math.h>
@@ -54,8 +54,9 @@ static void evaluate(const scores *q, double t, double *K1, double *K0, double *
             if (q->weight[i] == 0)
                 continue;
             *K1 += q->weight[i] * inv_sqrt_2pi * exp(-0.5 * at * at) / q->b;
-            *K0 += q->weight[i] * 0.5 * erfc(-at * sqrt_half);
-            *rest += q->weight[i] * 0.5 * erfc(at * sqrt_half);
+            double tail = 0.5 * erfc(fabs(at) * sqrt_half); /* the smaller of Phi and 1 - Phi */
+            *K0 += q->weight[i] * (at > 0 ? 1 - tail : tail);
+            *rest += q->weight[i] * (at > 0 ? tail : 1 - tail);
         } else {
             double x = t + q->b * q->node[i], e = exp(x);
             *K1 += q->weight[i] * exp(x - e);
@@ -108,12 +109,13 @@ static fin_status integrate(double b, double snr, int spiked, int64_t L, fin_est
         value = sum * step;
         if (level > 0 && fabs(value - previous) <= 1e-13 * value) {
             double front = (double)(L - 1) * (spiked ? 1 : (double)L);
-            *risk = (fin_estimate){front * value, front * fabs(value - previous), FIN_METHOD_QUADRATURE, 0};
+            *risk = (fin_estimate){front * value, front * fabs(value - previous),
+                                   FIN_METHOD_QUADRATURE, 0};
             return FIN_OK;
         }
     }
-    return fini_fail(err, FIN_ERR_NUMERIC, "the quadrature did not settle at snr = %g, L = %lld", snr,
-                     (long long)L);
+    return fini_fail(err, FIN_ERR_NUMERIC, "the quadrature did not settle at snr = %g, L = %lld",
+                     snr, (long long)L);
 }
 
 static fin_status check(double snr, double highest, int64_t L, fin_error *err)
@@ -152,23 +154,28 @@ double fin_spiked_linear(double snr, int64_t L)
 
 enum { FEW_LENGTHS = 64 };
 
-bool fini_over_lengths(const fin_task *task, double (*value)(int64_t L, void *user), void *user,
-                       double *mean)
+static bool add(fini_at_length *value, double snr, int64_t L, double p, fin_estimate *mean)
 {
-    *mean = 0;
-    if (task->lengths > 1) {
-        if (task->lengths > FEW_LENGTHS)
-            return false;
-        for (int64_t i = 0; i < task->lengths; i++) {
-            double p = task->length_cumulated[i] - (i ? task->length_cumulated[i - 1] : 0);
-            *mean += p * value(task->length[i], user);
-        }
-        return true;
-    }
-    int64_t count = task->longest - task->shortest + 1;
+    fin_estimate risk;
+    if (value(snr, L, &risk, NULL))
+        return false;
+    mean->value += p * risk.value;
+    mean->error += p * risk.error;
+    return true;
+}
+
+bool fini_over_lengths(const fin_task *task, fini_at_length *value, double snr, fin_estimate *mean)
+{
+    *mean = (fin_estimate){0, 0, FIN_METHOD_QUADRATURE, 0};
+    int64_t count = task->lengths > 1 ? task->lengths : task->longest - task->shortest + 1;
     if (count > FEW_LENGTHS)
         return false;
-    for (int64_t L = task->shortest; L <= task->longest; L++)
-        *mean += value(L, user) / (double)count;
+    for (int64_t i = 0; i < count; i++) {
+        double p = 1 / (double)count;
+        if (task->lengths > 1)
+            p = task->length_cumulated[i] - (i ? task->length_cumulated[i - 1] : 0);
+        if (!add(value, snr, task->lengths > 1 ? task->length[i] : task->shortest + i, p, mean))
+            return false;
+    }
     return true;
 }

@@ -33,9 +33,9 @@ static fin_status erf_closed_form(const fin_task *task, const fin_form_settings 
                                   const fin_overlaps *o, fin_risk_report *report, fin_error *err)
 {
     const fin_task_settings *s = &task->settings;
-    fin_risk_point point = {o->kappa, o->nu,  o->theta, o->eta,       o->rho,
-                            fs->lam,  s->gamma, s->mu,  s->eps,       (double)s->m,
-                            task->length_mean, task->length_variance};
+    fin_risk_point point = {o->kappa, o->nu,        o->theta,          o->eta,
+                            o->rho,   fs->lam,      s->gamma,          s->mu,
+                            s->eps,   (double)s->m, task->length_mean, task->length_variance};
     fin_risk_value value;
     fin_status status = fin_risk_erf(1, &point, &value, err);
     if (status)
@@ -62,9 +62,10 @@ static double activate(double chi, void *user)
     return a->form->value(a->settings, chi);
 }
 
-fin_status fin_risk(const fin_task *task, const fin_form *form, const fin_form_settings *form_settings,
-                    const fin_overlaps *overlaps, const fin_risk_settings *settings,
-                    const fin_progress *progress, fin_risk_report *report, fin_error *err)
+fin_status fin_risk(const fin_task *task, const fin_form *form,
+                    const fin_form_settings *form_settings, const fin_overlaps *overlaps,
+                    const fin_risk_settings *settings, const fin_progress *progress,
+                    fin_risk_report *report, fin_error *err)
 {
     fin_form_settings fs = *form_settings;
     fin_status status;
@@ -87,8 +88,8 @@ fin_status fin_risk(const fin_task *task, const fin_form *form, const fin_form_s
     if (method == METHOD_SIMULATION)
         return fini_risk_simulated(task, form, &fs, overlaps, settings, progress, report, err);
     if (method == METHOD_QUADRATURE)
-        return fin_risk_activation(task, activate, &(activation){form, &fs}, overlaps, settings->nodes,
-                                   report, err);
+        return fin_risk_activation(task, activate, &(activation){form, &fs}, overlaps,
+                                   settings->nodes, report, err);
     if (form == &fini_form_erf)
         return erf_closed_form(task, &fs, overlaps, report, err);
     closed_form(task, form, &fs, overlaps, report);
@@ -128,22 +129,27 @@ static double oracle_at(double log_lam, void *user)
     if (s->status)
         return INFINITY;
     s->form_settings.lam = exp(log_lam);
-    s->status = fin_risk(s->task, s->form, &s->form_settings, &oracle, &s->settings, s->progress, &report,
-                         &s->error);
+    s->status = fin_risk(s->task, s->form, &s->form_settings, &oracle, &s->settings, s->progress,
+                         &report, &s->error);
     return s->status ? INFINITY : report.risk.value;
 }
 
 fin_status fin_lambda_star(const fin_task *task, const fin_form *form,
-                           const fin_form_settings *form_settings, const fin_risk_settings *settings,
-                           const fin_progress *progress, double *lam, fin_estimate *risk, fin_error *err)
+                           const fin_form_settings *form_settings,
+                           const fin_risk_settings *settings, const fin_progress *progress,
+                           double *lam, fin_estimate *risk, fin_error *err)
 {
     if (form == &fini_form_hardmax || form->needs_norm2)
         return fini_fail(err, FIN_ERR_UNSUPPORTED, "%s has no lambda to choose", form->name);
     enum { GRID = 56 };
     const double low = log(1e-8), high = log(1e4), step = (high - low) / GRID;
-    search s = {.task = task, .form = form, .form_settings = *form_settings, .settings = *settings,
+    search s = {.task = task,
+                .form = form,
+                .form_settings = *form_settings,
+                .settings = *settings,
                 .progress = progress};
-    bool simulated = settings->method == METHOD_SIMULATION || !form->elementwise || task->kind->by_score;
+    bool simulated =
+        settings->method == METHOD_SIMULATION || !form->elementwise || task->kind->by_score;
     if (simulated && s.settings.samples > 4096)
         s.settings.samples = settings->samples / 16 > 4096 ? settings->samples / 16 : 4096;
     int best = 0;
@@ -158,13 +164,13 @@ fin_status fin_lambda_star(const fin_task *task, const fin_form *form,
     s.settings.samples = settings->samples;
     double from = low + (best > 0 ? best - 1 : 0) * step;
     double to = low + (best < GRID ? best + 1 : GRID) * step, at = from, value;
-    fin_status status = s.status ? s.status
-                                 : fin_brent(oracle_at, &s, from, to, simulated ? 1e-4 : 1e-9, &at, &value,
-                                             &s.error);
-    if (!status)
-        status = s.status;
+    fin_status status = FIN_OK;
+    if (!s.status)
+        status = fin_brent(oracle_at, &s, from, to, simulated ? 1e-4 : 1e-9, &at, &value, err);
+    if (s.status) /* the reason, not what the search made of it */
+        return fini_fail(err, s.status, "%s", s.error.message);
     if (status)
-        return fini_fail(err, status, "%s", s.error.message);
+        return status;
     fin_overlaps oracle = {1, 1, 0, 0, 0};
     fin_risk_report report;
     s.form_settings.lam = *lam = exp(at);

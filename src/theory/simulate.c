@@ -44,8 +44,8 @@ fin_status fini_simulate(const fini_simulation *s, const fin_progress *progress,
                           ? NULL
                           : fini_alloc_array(numbers, sizeof *scratch);
     if (!scratch)
-        return fini_fail(err, FIN_ERR_MEMORY, "out of memory: a simulation with %lld numbers a thread",
-                         (long long)room);
+        return fini_fail(err, FIN_ERR_MEMORY,
+                         "out of memory: a simulation with %lld numbers a thread", (long long)room);
     summary total = {0, 0, 0};
     bool stop = fini_report(progress, s->what, 0, (double)s->samples);
     for (int64_t wave = 0; wave < chunks && !stop; wave += WAVE) {

@@ -46,7 +46,8 @@ static double draw_moved(const void *p, uint64_t sample, double *scratch)
     double f = 0, noise = 0, signal = 0, scale = at_least_0(1 - rho * rho);
     for (int64_t l = 0; l < s->m; l++) {
         f += w[l] * (s->mu * q->o.theta + rho * (chi[l] - shift));
-        signal += at_least_0(1 - eta * eta) - 2 * w[l] * (q->o.nu - rho * eta) + w[l] * w[l] * scale;
+        signal +=
+            at_least_0(1 - eta * eta) - 2 * w[l] * (q->o.nu - rho * eta) + w[l] * w[l] * scale;
     }
     for (int64_t l = s->m; l < L; l++) {
         f += w[l] * rho * chi[l];
@@ -90,7 +91,8 @@ static double draw_scored(const void *p, uint64_t sample, double *scratch)
         return risk;
     }
     double target = 0;
-    fini_selector selector = {.score = share, .z = share + m, .location = (int64_t *)(share + 2 * m)};
+    fini_selector selector = {
+        .score = share, .z = share + m, .location = (int64_t *)(share + 2 * m)};
     fini_selector_begin(&selector, q->task, sample, L);
     for (int64_t l = 0; l < L; l++)
         fini_selector_offer(&selector, l, e[l], 0);
@@ -139,13 +141,16 @@ fin_status fini_risk_simulated(const fin_task *task, const fin_form *form,
                                const fin_risk_settings *settings, const fin_progress *progress,
                                fin_risk_report *report, fin_error *err)
 {
-    model q = {.task = task, .form = form, .settings = *form_settings, .o = *overlaps,
+    model q = {.task = task,
+               .form = form,
+               .settings = *form_settings,
+               .o = *overlaps,
                .seed = (uint64_t)settings->seed};
     fin_status status = fini_frame_of(overlaps, task->settings.d, &q.frame, err);
     if (status)
         return status;
-    fini_simulation simulation = {.model = &q, .samples = settings->samples,
-                                  .weight = task->length_mean, .what = "risk"};
+    fini_simulation simulation = {
+        .model = &q, .samples = settings->samples, .weight = task->length_mean, .what = "risk"};
     if (task->kind->by_score) {
         simulation.draw = draw_scored;
         simulation.scratch = 5 * task->longest + 3 * task->settings.m;

@@ -35,8 +35,9 @@ fin_status fini_risk_simulated(const fin_task *task, const fin_form *form,
                                const fin_risk_settings *settings, const fin_progress *progress,
                                fin_risk_report *report, fin_error *err);
 
-/* Mean over the law of L of a function of L, if it has few values: true and *mean, else false. */
-bool fini_over_lengths(const fin_task *task, double (*value)(int64_t L, void *user), void *user,
-                       double *mean);
+/* Bayes error of the location at one length, spiked or max (posterior.c). */
+typedef fin_status fini_at_length(double snr, int64_t L, fin_estimate *risk, fin_error *err);
+/* Its mean over the law of L, if that has few values: true and *mean, else false. */
+bool fini_over_lengths(const fin_task *task, fini_at_length *value, double snr, fin_estimate *mean);
 
 #endif

@@ -1,0 +1,42 @@
+# What the tests of the tool share: source this first. FINETTI, SRC, BUILD and PYTHON come from ctest.
+set -eu
+: "${FINETTI:?the tool}" "${SRC:?the source tree}" "${PYTHON:?python3}"
+unset FINETTI_THREADS FINETTI_KERNEL
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+export work FINETTI SRC PYTHON
+cd "$work"
+
+fail() {
+    echo "FAILED: $*" >&2
+    exit 1
+}
+
+# refuses CODE PATTERN ARGS...: the exit code, one line on stderr that has the pattern and starts
+# with the tool's name, nothing on stdout.
+refuses() {
+    local code=$1 pattern=$2 got=0
+    shift 2
+    "$FINETTI" "$@" >"$work/stdout" 2>"$work/stderr" </dev/null || got=$?
+    [ "$got" = "$code" ] || fail "finetti $*: exit code $got, not $code: $(head -c 300 "$work/stderr")"
+    [ ! -s "$work/stdout" ] || fail "finetti $*: printed something and failed"
+    [ "$(wc -l <"$work/stderr")" = 1 ] || fail "finetti $*: not one line: $(head -c 600 "$work/stderr")"
+    grep -q "^finetti" "$work/stderr" || fail "finetti $*: $(cat "$work/stderr")"
+    grep -qF -- "$pattern" "$work/stderr" || fail "finetti $*: no '$pattern' in: $(cat "$work/stderr")"
+}
+
+# accepts ARGS...: exit code 0; the output is in $work/stdout.
+accepts() {
+    "$FINETTI" "$@" >"$work/stdout" 2>"$work/stderr" </dev/null ||
+        fail "finetti $*: exit code $?: $(cat "$work/stderr")"
+}
+
+# prints PATTERN: in the output of the last accepts.
+prints() {
+    grep -qF -- "$1" "$work/stdout" || fail "no '$1' in: $(head -c 2000 "$work/stdout")"
+}
+
+# empty_folder DIR: nothing half-written is left there, hidden files included.
+empty_folder() {
+    [ -z "$(ls -A "$1")" ] || fail "left behind: $(ls -A "$1")"
+}

@@ -1,0 +1,71 @@
+# Every numeric setting of every command: at its limits, past them, nan, inf, empty, text. The list
+# comes from the tool, so a new setting is tested without a new line here.
+. "$SRC/tests/cli/common.bash"
+
+cat >limits.py <<'P'
+import math, os, signal, subprocess
+
+tool = os.environ["FINETTI"]
+
+def options(*words):
+    out = subprocess.run([tool, "complete", *words], capture_output=True, check=True, text=True).stdout
+    return [line.split("\t") for line in out.splitlines()]
+
+def run(*words):
+    """Exit code and message. What takes long at a limit must stop when told to."""
+    p = subprocess.Popen([tool, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                         stdin=subprocess.DEVNULL, text=True)
+    try:
+        out, err = p.communicate(timeout=2)
+    except subprocess.TimeoutExpired:
+        p.send_signal(signal.SIGINT)
+        try:
+            out, err = p.communicate(timeout=30)
+        except subprocess.TimeoutExpired:
+            p.kill()
+            raise AssertionError(words + ("does not stop",))
+        assert p.returncode in (0, 1), (words, p.returncode, err)
+    assert p.returncode in (0, 1, 2), (words, p.returncode, err)
+    if p.returncode:
+        assert out == "" and err.count("\n") == 1 and err.startswith("finetti "), (words, out, err)
+    return p.returncode, err
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+seen, count = set(), 0
+cases = [("risk", "--task", t, "--form", "erf", "--show", "risk") for t in ("slr", "spiked", "max")]
+cases += [("risk", "--form", f, "--show", "risk", "--samples", "100")
+          for f in ("softmax", "linear", "shifted", "softplus", "hardmax", "bayes")]
+cases += [("simulate", "--n", "2", "--d", "2", "--L", "2", "--out", "limits.npz"), ("info",), ("reproduce",)]
+for case in cases:
+    names = [w for w in case if w in ("slr", "spiked", "max")]
+    forms = [case[i + 1] for i, w in enumerate(case) if w == "--form"]
+    asked = (case[0],) + (("--task", names[0]) if names else ()) + (("--form", forms[0]) if forms else ())
+    for name, kind, usual, low, high, choices in options(*asked):
+        if kind == "choice":
+            assert run(*case, name, "nonsense")[0] == 2 and run(*case, name, "")[0] == 2
+            if case[0] != "reproduce":
+                for choice in choices.split("|"):
+                    run(*case, name, choice)
+        if kind not in ("integer", "number") or (name in seen and case[0] == "risk" and forms != ["erf"]):
+            continue
+        seen.add(name)
+        low, high = float(low), float(high)
+        text = lambda x: "%d" % x if kind == "integer" else repr(x)
+        if case[0] != "reproduce" and not (name == "--m" and case[0] == "simulate"):
+            for value in (low, high):
+                code, err = run(*case, name, text(value))
+                assert "it must be" not in err or math.isinf(value), (case, name, value, err)
+        step = 1 if kind == "integer" else 1e-3
+        bad = [low - max(step, abs(low) * 1e-3), "nan", "", "text", "1x", "--", "0x1p2000", "1e999"]
+        bad += ["inf", high + max(step, abs(high) * 1e-3)] if math.isfinite(high) else ["-inf"]
+        bad += ["1.5"] if kind == "integer" else []
+        for value in bad:
+            if value == "1e999" and math.isinf(high):
+                continue
+            value = value if isinstance(value, str) else text(value)
+            code, err = run(*case, name + "=" + value)
+            assert code == 2, (case, name, value, code, err)
+            count += 1
+print(count, "bad values refused for", len(seen), "settings")
+P
+"$PYTHON" limits.py
