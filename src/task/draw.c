@@ -69,8 +69,8 @@ fin_status fin_task_draw(const fin_task *task, uint64_t first, int64_t n, fin_dt
     fin_status status = check(task, n, offsets, err);
     if (status)
         return status;
-    int threads = fin_threads_get();
     int64_t m = task->settings.m, d = task->settings.d;
+    int threads = fini_task_threads((offsets[n] - offsets[0]) * d);
     double *work = fini_alloc_array(threads * 3 * m, sizeof *work); /* score, z, location */
     if (!work)
         return fini_fail_memory(err, (size_t)(threads * 3 * m) * sizeof *work, "a draw");

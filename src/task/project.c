@@ -110,7 +110,7 @@ fin_status fin_task_project(const fin_task *task, const fin_overlaps *overlaps, 
     if (n < 0)
         return fini_fail(err, FIN_ERR_ARGUMENT, "n = %lld samples; it must not be negative",
                          (long long)n);
-    int threads = fin_threads_get();
+    int threads = fini_task_threads(4 * (offsets[n] - offsets[0]));
     int64_t m = task->settings.m;
     double *work = fini_alloc_array(threads * 3 * m, sizeof *work); /* score, z, location */
     if (!work)

@@ -231,6 +231,11 @@ fin_status fin_task_set_directions(fin_task *task, const double *k_star, const d
     return FIN_OK;
 }
 
+int fini_task_threads(int64_t numbers)
+{
+    return numbers < 50000 ? 1 : fin_threads_get();
+}
+
 /* ---- what it is ---------------------------------------------------------------------------- */
 
 const fin_task_kind *fin_task_get_kind(const fin_task *task)

@@ -43,6 +43,9 @@ struct fin_task {
     fini_arena arena;
 };
 
+/* Threads for drawing this many normals: one, if waking others would cost more than it gains. */
+int fini_task_threads(int64_t numbers);
+
 int64_t fini_task_length(const fin_task *task, uint64_t sample);
 
 /* Chooses the relevant tokens of one sample. For a uniform task begin() has the answer; for one by
