@@ -91,29 +91,35 @@ static void add_columns(points *p, cli_args *args, unsigned use, int pass)
     }
 }
 
-/* A column that is almost the name of a setting without a column is a slip, not an extra. */
-static int check_names(points *p, cli_args *args)
+/* One letter too many, too few, wrong, or two of them swapped. */
+static bool one_slip(const char *a, const char *b)
 {
-    const unsigned uses = CLI_USES_TASK | CLI_USES_FORM | CLI_USES_OVERLAPS;
-    const char *names[MOST_COLUMNS + 1];
-    int count = 0;
-    for (int i = 0; i < p->columns; i++)
-        if (!p->column[i].values)
-            names[count++] = p->column[i].name;
+    while (*a && *a == *b)
+        a++, b++;
+    size_t m = strlen(a), n = strlen(b);
+    while (m && n && a[m - 1] == b[n - 1])
+        m--, n--;
+    return (m <= 1 && n <= 1) || (m == 2 && n == 2 && a[0] == b[1] && a[1] == b[0]);
+}
+
+/* Only long names: beta is another thing than eta. Of short ones, K is k in capitals. */
+static bool looks_like(const char *name, const char *setting)
+{
+    return strcasecmp(name, setting) == 0 || (strlen(setting) >= 5 && one_slip(name, setting));
+}
+
+/* A column that is almost the name of a setting without a column is a slip, not an extra. */
+static int check_names(const points *p, cli_args *args)
+{
     for (int j = 0; j < fin_table_columns(p->table); j++) {
         const char *name = fin_table_name(p->table, j);
         const fin_field *field;
-        cli_group *group = cli_find(args, name, &field);
-        if ((group && group->use & uses) || strcmp(name, "lambda") == 0 ||
-            strncmp(name, "risk", 4) == 0 || strncmp(name, "d_", 2) == 0)
+        if (cli_find(args, name, &field) || strcmp(name, "lambda") == 0)
             continue;
-        const char *near = strlen(name) > 3 ? fin_nearest_name(name, names, count) : NULL;
-        for (int i = 0; i < count; i++)
-            if (strcasecmp(name, names[i]) == 0)
-                near = names[i];
-        if (near)
-            return cli_failed("%.200s: column '%.40s' is not known; did you mean %s?", p->path,
-                              name, near);
+        for (int i = 0; i < p->columns; i++)
+            if (!p->column[i].values && looks_like(name, p->column[i].name))
+                return cli_failed("%.200s: column '%.40s' is not known; did you mean %s?", p->path,
+                                  name, p->column[i].name);
     }
     return CLI_OK;
 }

@@ -80,6 +80,8 @@ double fin_random_gumbel(fin_random *r)
  * Acceptance is above 0.95 for every shape >= 1; below, shape + 1 and a power of a uniform. */
 double fin_random_gamma(fin_random *r, double shape)
 {
+    if (isnan(shape)) /* would never be accepted below */
+        return shape;
     if (shape < 1)
         return shape > 0 ? fin_random_gamma(r, shape + 1) * pow(fin_random_uniform(r), 1 / shape)
                          : 0;

@@ -1,4 +1,5 @@
 # Everything that can go wrong: one line, the right exit code, nothing on stdout, nothing left behind.
+set -eu
 . "$SRC/tests/cli/common.bash"
 
 # ---- names

@@ -1,4 +1,5 @@
 # finetti info, help, version, completion, and that they agree with each other.
+set -eu
 . "$SRC/tests/cli/common.bash"
 
 accepts info
@@ -43,7 +44,7 @@ for command in $("$FINETTI" complete); do
         "$FINETTI" help "$command" ${task:+--task "$task"} >help2
         while IFS=$'\t' read -r option _; do
             grep -q -- "^  $option " help2 || grep -q -- "^  $option\$" help2 || fail "$command: no $option in the help"
-            sed 's/\\-/-/g; s/\\&//g' "$SRC/docs/man/finetti.1" | grep -q -- "$option" || fail "no $option in the manual"
+            grep -qE -- " ${option#-}( |\$)" "$SRC/docs/man/finetti.1" || fail "no $option in the manual"
         done <options
     done
 done

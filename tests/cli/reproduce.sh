@@ -1,4 +1,5 @@
 # finetti reproduce: the limits of the papers, as numbers.
+set -eu
 . "$SRC/tests/cli/common.bash"
 
 accepts reproduce

@@ -1,4 +1,5 @@
 # finetti risk: one point, JSON, tables of points, sweeps.
+set -eu
 . "$SRC/tests/cli/common.bash"
 
 # ---- one point
@@ -68,7 +69,7 @@ for row in csv.DictReader(open(os.environ["SRC"] + "/tests/data/spiked_bayes_L2.
 P
 
 # ---- other tables: columns missing, in another order, extra ones, other tasks
-printf 'note,lam,kappa\n7,0.1,1\n8,0.2,-0.5\n' >few.csv
+printf 'beta,lam,kappa\n7,0.1,1\n8,0.2,-0.5\n' >few.csv
 "$FINETTI" risk --points few.csv --L 20 >few.out
 head -1 few.out | grep -q '^kappa,nu,theta,eta,rho,lam,gamma,mu,L,eps,risk,d_kappa' || fail "header: $(head -1 few.out)"
 [ "$(sed -n 3p few.out | cut -d, -f1,6,9)" = "-0.5,0.20000000000000001,20" ] || fail "$(sed -n 3p few.out)"
@@ -87,6 +88,8 @@ printf 'snr,kappa\n1,1\n4,0.5\n' >spiked.csv
 "$FINETTI" risk --task spiked --form softmax --samples 500 --points spiked.csv >spiked.out
 head -1 spiked.out | grep -q 'snr,L,eps,risk,risk_error$' || fail "header: $(head -1 spiked.out)"
 refuses 1 "did you mean kappa?" risk --points <(printf 'kapa\n1\n')
+refuses 1 "did you mean gamma?" risk --points <(printf 'gmama\n1\n')
+refuses 1 "did you mean nu?" risk --points <(printf 'kappa,NU\n1,1\n')
 refuses 1 "line 3, column kappa" risk --points <(printf 'kappa,x\n1,1\n1.5,1\n')
 refuses 1 "line 2, column nu" risk --points <(printf 'kappa,nu\n1,nan\n')
 refuses 1 "line 2, column L" risk --points <(printf 'L\n2.5\n')

@@ -1,4 +1,5 @@
 # finetti simulate: what is in the files, and that it is the same whoever draws it.
+set -eu
 . "$SRC/tests/cli/common.bash"
 
 "$FINETTI" simulate --n 50 --d 7 --L 6 --L_min 2 --m 2 --seed 5 --dtype double --out a.npz --json >a.json
