@@ -32,8 +32,11 @@ fin_status fini_frame_of(const fin_overlaps *o, int64_t d, fini_frame *frame, fi
             "no unit vectors k, v have the overlaps kappa = %.6g, nu = %.6g, theta = %.6g, "
             "eta = %.6g, rho = %.6g: their Gram matrix is not positive",
             o->kappa, o->nu, o->theta, o->eta, o->rho);
-    if (a33 <= slack)
+    if (a33 <= slack) { /* k lies in the plane: e3 is what v needs, so that d = 3 is room enough */
         frame->a3 = 0;
+        frame->b3 = frame->b4;
+        frame->b4 = 0;
+    }
     int64_t needed = 2 + (frame->a3 > 0) + (b44 > slack);
     if (needed > d)
         return fini_fail(err, FIN_ERR_ARGUMENT, "these overlaps need %lld dimensions, but d = %lld",
