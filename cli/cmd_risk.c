@@ -97,6 +97,8 @@ static void print_numbers(const risk_numbers *n, unsigned show, double eps)
     if (show & RISK_SHOW_star && n->has_star) {
         snprintf(label, sizeof label, "oracle at lam* = %.8g", n->lam_star);
         print_line(label, &n->star);
+        if (n->lam_star < 1.01 * FIN_LAMBDA_LEAST || n->lam_star > 0.99 * FIN_LAMBDA_MOST)
+            printf("  (at the end of the search: the risk still falls there)\n");
     } else if (show & RISK_SHOW_star) {
         printf("%-32s %-20s %s\n", "oracle at lam*", "-", n->no_star);
     }

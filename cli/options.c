@@ -98,7 +98,9 @@ void cli_suggest(cli_args *args, unsigned uses, const char *word, char *buffer, 
             names[count++] = args->command->words[i].name;
     }
     const char *near = fin_nearest_name(word, names, count);
-    snprintf(buffer, size, near ? "; did you mean %s%s?" : "", dashes, near);
+    buffer[0] = '\0';
+    if (near)
+        snprintf(buffer, size, "; did you mean %s%s?", dashes, near);
 }
 
 /* ---- settings that other tasks and forms have --------------------------------------------------

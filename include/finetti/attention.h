@@ -21,8 +21,7 @@ extern "C" {
 #endif
 
 #define FIN_FORM_LAM(F, C) F(double, lam, 0.1, 0, 1e6, "scale of the scores (inverse temperature)")
-#define FIN_FORM_C(F, C)                                                                           \
-    F(double, c, 0, -1e6, 1e6, "shift of the score; for bayes the weight of |X|^2")
+#define FIN_FORM_C(F, C) F(double, c, 0, -1e6, 1e6, "shift of the score")
 
 typedef struct fin_form_settings {
     FIN_FORM_LAM(FIN_MEMBER_F, FIN_MEMBER_C)

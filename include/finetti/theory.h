@@ -76,7 +76,7 @@ typedef struct fin_risk_report {
 
 /* E (Y - f(X))^2 for unit vectors k, v with these overlaps. Closed form or quadrature for
  * element-wise forms on slr and spiked, with parts and gradient; simulation in the span otherwise.
- * `bayes` takes its (lam, c) from the task. */
+ * `bayes` takes (lam, c) from the task where they are auto. */
 FIN_API fin_status fin_risk(const fin_task *task, const fin_form *form,
                             const fin_form_settings *form_settings, const fin_overlaps *overlaps,
                             const fin_risk_settings *settings, const fin_progress *progress,
@@ -96,8 +96,11 @@ FIN_API fin_estimate fin_risk_linear(const fin_task *task, double *coefficient);
 FIN_API fin_status fin_risk_bayes(const fin_task *task, const fin_risk_settings *settings,
                                   const fin_progress *progress, fin_estimate *risk, fin_error *err);
 
-/* argmin over lam of the risk at k = k*, v = v* (the oracle), and that risk. Searches lam in
- * [1e-8, 1e4] on a log scale; with simulation, all lam see the same draws. */
+/* argmin over lam of the risk at k = k*, v = v* (the oracle), and that risk. Searches lam on a log
+ * scale between these limits; an answer at a limit means that the risk still falls there. With
+ * simulation, all lam see the same draws. */
+#define FIN_LAMBDA_LEAST 1e-8
+#define FIN_LAMBDA_MOST 1e4
 FIN_API fin_status fin_lambda_star(const fin_task *task, const fin_form *form,
                                    const fin_form_settings *form_settings,
                                    const fin_risk_settings *settings, const fin_progress *progress,

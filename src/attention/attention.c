@@ -57,6 +57,9 @@ fin_status fin_attention_create(fin_attention **out, const fin_form *form,
         return fini_fail(err, FIN_ERR_ARGUMENT,
                          "d = %lld and longest = %lld must be at least 1 (and at most 2^40)",
                          (long long)d, (long long)longest);
+    if (dtype != FIN_F32 && dtype != FIN_F64)
+        return fini_fail(err, FIN_ERR_ARGUMENT, "tokens must be FIN_F32 or FIN_F64, not type %d",
+                         (int)dtype);
     fin_attention *o = fini_alloc(sizeof *o);
     if (!o)
         return fini_fail_memory(err, sizeof *o, "a predictor");
@@ -74,7 +77,7 @@ fin_status fin_attention_create(fin_attention **out, const fin_form *form,
     if (!status) {
         layout(&o->arena, o);
         fin_settings_defaults(form->settings, &o->settings);
-        status = fin_attention_set(o, settings, NULL, NULL, err);
+        status = fin_attention_set(o, settings ? settings : &o->settings, NULL, NULL, err);
     }
     if (status) {
         fin_attention_destroy(o);
@@ -96,7 +99,7 @@ fin_status fin_attention_set(fin_attention *o, const fin_form_settings *settings
                              const double *v, fin_error *err)
 {
     if (settings) {
-        fin_status status = fin_settings_validate(o->form->settings, settings, err);
+        fin_status status = fini_form_check(o->form, settings, err);
         if (status)
             return status;
         o->settings = *settings;
@@ -199,6 +202,14 @@ static int64_t block_end(const fin_attention *o, const fin_batch *batch, int64_t
     return end;
 }
 
+/* A barrier, left out where there is one thread: libgomp makes a system call of it even then. */
+static void wait_for_all(int64_t threads)
+{
+    if (threads > 1) {
+#pragma omp barrier
+    }
+}
+
 static void run(fin_attention *o, const request *r)
 {
     int64_t fit = BLOCK_BYTES / (o->dtype == FIN_F32 ? 4 : 8) / o->d;
@@ -215,7 +226,7 @@ static void run(fin_attention *o, const request *r)
             end = block_end(o, r->batch, block, most);
             int64_t n = end - block;
             forward_samples(o, r, block, block + n * me / all, block + n * (me + 1) / all);
-#pragma omp barrier
+            wait_for_all(all);
             if (r->gradient) {
                 int64_t strips = (o->d + COLUMNS - 1) / COLUMNS;
                 int64_t from = strips * me / all * COLUMNS, to = strips * (me + 1) / all * COLUMNS;
@@ -229,7 +240,7 @@ static void run(fin_attention *o, const request *r)
                     *r->loss += miss * miss;
                 }
             }
-#pragma omp barrier
+            wait_for_all(all);
         }
     }
 }

@@ -8,8 +8,8 @@
 #include <math.h>
 
 #define FIELDS(F, C)                                                                               \
-    F(double, lam, 0.1, 0, INFINITY, "scale of the scores; mu/gamma^2 makes it the posterior")     \
-    FIN_FORM_C(F, C)
+    F(double, lam, FIN_AUTO, 0, INFINITY, "scale of the scores; auto = the task's posterior")      \
+    F(double, c, FIN_AUTO, -1e200, 1e200, "weight of |X|^2; auto = the task's posterior")
 #define FINI_SETTINGS fin_form_settings
 FINI_TABLE(static, bayes_settings, "bayes", FIELDS);
 

@@ -47,11 +47,22 @@ int fin_form_elementwise(const fin_form *form)
     return form->elementwise;
 }
 
+fin_status fini_form_check(const fin_form *form, const fin_form_settings *settings, fin_error *err)
+{
+    fin_status status = fin_settings_validate(form->settings, settings, err);
+    if (!status && form->needs_norm2 && (fin_is_auto(settings->lam) || fin_is_auto(settings->c)))
+        return fini_fail(
+            err, FIN_ERR_ARGUMENT,
+            "%s: lam and c are needed; fin_task_bayes_parameters gives those of a task",
+            form->name);
+    return status;
+}
+
 fin_status fin_form_weights(const fin_form *form, const fin_form_settings *settings, int64_t n,
                             const int64_t *offsets, const double *chi, const double *norm2,
                             double *w, fin_error *err)
 {
-    fin_status status = fin_settings_validate(form->settings, settings, err);
+    fin_status status = fini_form_check(form, settings, err);
     if (status)
         return status;
     if (form->needs_norm2 && settings->c != 0 && !norm2)

@@ -29,6 +29,9 @@ struct fin_form {
 extern const fin_form fini_form_erf, fini_form_softmax, fini_form_linear, fini_form_shifted,
     fini_form_softplus, fini_form_hardmax, fini_form_bayes;
 
+/* Settings in range, and none left to be worked out from a task that is not known here. */
+fin_status fini_form_check(const fin_form *form, const fin_form_settings *settings, fin_error *err);
+
 /* Softmax of lam chi + c norm2 and its gradient, shared by `softmax` and `bayes`. */
 void fini_softmax_weights(double lam, double c, int64_t n, const int64_t *offsets,
                           const double *chi, const double *norm2, double *w);

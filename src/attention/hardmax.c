@@ -3,9 +3,8 @@
 
 #include <math.h>
 
-#define FIELDS(F, C) F(double, lam, 0.1, 0, 1e6, "has no effect on hardmax")
-#define FINI_SETTINGS fin_form_settings
-FINI_TABLE(static, hardmax_settings, "hardmax", FIELDS);
+/* No settings: a scale would change nothing. */
+static const fin_settings hardmax_settings = {"hardmax", NULL, 0, sizeof(fin_form_settings)};
 
 void fini_hardmax_weights(int64_t n, const int64_t *offsets, const double *chi, double *w)
 {

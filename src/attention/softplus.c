@@ -1,7 +1,7 @@
 /* softplus, normalised: w_l = softplus(lam chi_l) / sum_j softplus(lam chi_j).
  *
  * softplus(x) = log(1 + e^x) = max(x, 0) + log1p(exp(-|x|)). Where every score of a sample is below
- * -30 it is e^x to double precision and may underflow, so there the weights are softmax's. */
+ * -37 it is e^x to double precision and may underflow, so there the weights are softmax's. */
 #include "attention/form.h"
 
 #include "kernel/kernel.h"
@@ -12,7 +12,7 @@
 #define FINI_SETTINGS fin_form_settings
 FINI_TABLE(static, softplus_settings, "softplus", FIELDS);
 
-static const double far_below = -30;
+static const double far_below = -37; /* e^-37 < 2^-53 */
 
 static double top_score(double lam, int64_t from, int64_t to, const double *chi)
 {

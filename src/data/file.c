@@ -1,9 +1,11 @@
 /* Whole files in, all-or-nothing files out.
  *
  * Output goes to a temporary file beside its target, because rename is atomic only inside one file
- * system. The temporary file is opened with O_EXCL and mode 0666 rather than by mkstemp: the kernel
- * then applies the umask, which a library cannot read without a race. A file that is replaced keeps
- * its permissions, and a symbolic link keeps being one: its target is replaced.
+ * system. Where the system can (O_TMPFILE), that file has no name until it is complete, so that a
+ * program that dies in the middle, by kill -9 or inside another library, leaves nothing. The file
+ * is opened with mode 0666 rather than by mkstemp: the kernel then applies the umask, which a
+ * library cannot read without a race. A file that is replaced keeps its permissions, and a symbolic
+ * link keeps being one: its target is replaced.
  *
  * Input is read into memory, not mapped: a mapped file that another program cuts short would end
  * this one with SIGBUS. */
@@ -29,7 +31,7 @@ struct fini_output {
     bool direct;     /* the target itself is open, there is nothing to rename */
     char *path;      /* as given, for messages */
     char *target;    /* with symbolic links followed */
-    char *temporary; /* "" if direct */
+    char *temporary; /* "" if direct, or while the file has no name */
     unsigned char *buffer;
     size_t used;       /* of the buffer */
     int64_t position;  /* of the start of the buffer in the file */
@@ -111,27 +113,66 @@ static fini_output *layout(fini_arena *arena, size_t path, size_t target)
     return output;
 }
 
-/* A name that is free, in the folder of the target. Its length does not depend on that of the
- * target's name, which may already be as long as the file system allows. */
-static fin_status open_temporary(fini_output *output, mode_t mode, fin_error *err)
+static int folder_length(const fini_output *output)
+{
+    const char *slash = strrchr(output->target, '/');
+    return slash ? (int)(slash + 1 - output->target) : 0;
+}
+
+/* Gives the file a name that is free in the folder of the target, by `make` (0, or -1 and errno).
+ * The name's length does not depend on that of the target's, which may already be as long as the
+ * file system allows. */
+static bool name_temporary(fini_output *output, int (*make)(fini_output *output))
 {
     static atomic_uint counter;
-    const char *slash = strrchr(output->target, '/');
-    int folder = slash ? (int)(slash + 1 - output->target) : 0;
     for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
-        sprintf(output->temporary, "%.*s.finetti-%ld-%u.tmp", folder, output->target,
+        sprintf(output->temporary, "%.*s.finetti-%ld-%u.tmp", folder_length(output), output->target,
                 (long)getpid(), atomic_fetch_add(&counter, 1));
-        output->fd = open(output->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (output->fd >= 0) {
-            if (mode)
-                (void)fchmod(output->fd, mode); /* a file system without modes is no failure */
-            return FIN_OK;
-        }
+        if (make(output) == 0)
+            return true;
         if (errno != EEXIST && errno != EINTR)
             break;
     }
-    int number = errno;
     output->temporary[0] = '\0'; /* not ours, if it exists at all */
+    return false;
+}
+
+static int create_named(fini_output *output)
+{
+    output->fd = open(output->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    return output->fd >= 0 ? 0 : -1;
+}
+
+static int link_nameless(fini_output *output)
+{
+    char self[32];
+    snprintf(self, sizeof self, "/proc/self/fd/%d", output->fd);
+    return linkat(AT_FDCWD, self, AT_FDCWD, output->temporary, AT_SYMLINK_FOLLOW);
+}
+
+/* A file without a name, or fd = -1 where there is no such thing. */
+static void open_nameless(fini_output *output)
+{
+    output->fd = -1;
+#ifdef __O_TMPFILE
+    char folder[PATH_MAX] = ".";
+    if (folder_length(output) > 0)
+        snprintf(folder, sizeof folder, "%.*s", folder_length(output), output->target);
+    if (access("/proc/self/fd", X_OK) == 0)
+        output->fd = open(folder, __O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+#endif
+}
+
+static fin_status open_temporary(fini_output *output, mode_t mode, fin_error *err)
+{
+    int folder = folder_length(output);
+    open_nameless(output);
+    if (output->fd >= 0 || name_temporary(output, create_named)) {
+        if (mode)
+            (void)fchmod(output->fd, mode); /* a file system without modes is no failure */
+        return FIN_OK;
+    }
+    int number = errno;
     char reason[128] = "unknown error";
     strerror_r(number, reason, sizeof reason);
     return fini_fail(err, FIN_ERR_IO, "cannot write '%.300s': no file can be created in '%.*s': %s",
@@ -251,6 +292,9 @@ fin_status fini_output_commit(fini_output *output, fin_error *err)
 {
     flush(output);
     if (!output->direct && !output->failure.status && fsync(output->fd) != 0)
+        remember(output, "write", errno);
+    if (!output->direct && !output->failure.status && !output->temporary[0] &&
+        !name_temporary(output, link_nameless))
         remember(output, "write", errno);
     /* Network file systems may say only at the close that the disk was full. */
     if (!output->failure.status && !output->standard) {

@@ -195,8 +195,10 @@ static fin_status fail_zip(const fin_npz_writer *npz, zip_error_t *code, fin_err
             *err = npz->failure;
         return npz->failure.status;
     }
-    fin_status status = zip_error_code_zip(code) == ZIP_ER_MEMORY ? FIN_ERR_MEMORY : FIN_ERR_IO;
-    return fini_fail(err, status, "cannot write '%s': %s", npz->path, zip_error_strerror(code));
+    /* libzip does not always say that it is memory that failed it. */
+    if (zip_error_code_zip(code) == ZIP_ER_MEMORY || zip_error_code_zip(code) == ZIP_ER_OK)
+        return fini_fail(err, FIN_ERR_MEMORY, "cannot write '%s': out of memory", npz->path);
+    return fini_fail(err, FIN_ERR_IO, "cannot write '%s': %s", npz->path, zip_error_strerror(code));
 }
 
 fin_status fin_npz_create(const char *path, fin_npz_writer **out, fin_error *err)

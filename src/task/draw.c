@@ -36,15 +36,16 @@
 DRAW_SAMPLE(draw_f32, float, fin_random_normals_f32, project_norm_f32)
 DRAW_SAMPLE(draw_f64, double, fin_random_normals_f64, project_norm_f64)
 
-static fin_status check(const fin_task *task, int64_t n, const int64_t *offsets, fin_error *err)
+static fin_status check(const fin_task *task, int64_t n, fin_dtype dtype, const int64_t *offsets,
+                        fin_error *err)
 {
     if (!task->k_star)
         return fini_fail(
             err, FIN_ERR_ARGUMENT,
             "the task has no vectors to draw tokens with; make it with FIN_TASK_AMBIENT");
-    if (n < 0)
-        return fini_fail(err, FIN_ERR_ARGUMENT, "n = %lld samples; it must not be negative",
-                         (long long)n);
+    if (dtype != FIN_F32 && dtype != FIN_F64)
+        return fini_fail(err, FIN_ERR_ARGUMENT,
+                         "tokens are drawn as FIN_F32 or FIN_F64, not type %d", (int)dtype);
     int64_t numbers;
     if (__builtin_mul_overflow(task->longest, task->settings.d, &numbers) ||
         numbers > FIN_NORMALS_MAX)
@@ -52,21 +53,14 @@ static fin_status check(const fin_task *task, int64_t n, const int64_t *offsets,
             err, FIN_ERR_ARGUMENT,
             "a sample of L = %lld tokens in d = %lld dimensions has more than 2^33 numbers",
             (long long)task->longest, (long long)task->settings.d);
-    for (int64_t i = 0; i < n; i++)
-        if (offsets[i + 1] - offsets[i] < task->shortest ||
-            offsets[i + 1] - offsets[i] > task->longest)
-            return fini_fail(
-                err, FIN_ERR_ARGUMENT,
-                "offsets give sample %lld a length of %lld; take them from fin_task_offsets",
-                (long long)i, (long long)(offsets[i + 1] - offsets[i]));
-    return FIN_OK;
+    return fini_task_check_offsets(task, n, offsets, err);
 }
 
 fin_status fin_task_draw(const fin_task *task, uint64_t first, int64_t n, fin_dtype dtype,
                          const int64_t *offsets, void *tokens, double *y, int64_t *location,
                          fin_error *err)
 {
-    fin_status status = check(task, n, offsets, err);
+    fin_status status = check(task, n, dtype, offsets, err);
     if (status)
         return status;
     int64_t m = task->settings.m, d = task->settings.d;

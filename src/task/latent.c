@@ -35,6 +35,22 @@ fin_status fin_task_offsets(const fin_task *task, uint64_t first, int64_t n, int
     return FIN_OK;
 }
 
+fin_status fini_task_check_offsets(const fin_task *task, int64_t n, const int64_t *offsets,
+                                   fin_error *err)
+{
+    if (n < 0)
+        return fini_fail(err, FIN_ERR_ARGUMENT, "n = %lld samples; it must not be negative",
+                         (long long)n);
+    for (int64_t i = 0; i < n; i++)
+        if (offsets[i + 1] - offsets[i] < task->shortest ||
+            offsets[i + 1] - offsets[i] > task->longest)
+            return fini_fail(
+                err, FIN_ERR_ARGUMENT,
+                "offsets give sample %lld a length of %lld; take them from fin_task_offsets",
+                (long long)i, (long long)(offsets[i + 1] - offsets[i]));
+    return FIN_OK;
+}
+
 /* ---- relevant places ------------------------------------------------------------------------ */
 
 /* Floyd's algorithm: m distinct places of L, in O(m^2) and without a table of L. */

@@ -99,6 +99,17 @@ static fin_status check(const fin_task *task, const fin_batch *batch, fin_error 
     if (batch->d != s->d)
         return fini_fail(err, FIN_ERR_ARGUMENT, "the batch has d = %lld, the task d = %lld",
                          (long long)batch->d, (long long)s->d);
+    if (batch->dtype != FIN_F32 && batch->dtype != FIN_F64)
+        return fini_fail(err, FIN_ERR_ARGUMENT, "tokens must be FIN_F32 or FIN_F64, not type %d",
+                         (int)batch->dtype);
+    if (batch->n < 0)
+        return fini_fail(err, FIN_ERR_ARGUMENT, "the batch has n = %lld samples",
+                         (long long)batch->n);
+    for (int64_t i = 0; i < batch->n; i++)
+        if (batch->offsets[i + 1] <= batch->offsets[i])
+            return fini_fail(err, FIN_ERR_ARGUMENT,
+                             "sample %lld has %lld tokens; a location needs at least one",
+                             (long long)i, (long long)(batch->offsets[i + 1] - batch->offsets[i]));
     if (s->m != 1)
         return fini_fail(err, FIN_ERR_UNSUPPORTED,
                          "the location posterior is computed for m = 1 only, here m = %lld",

@@ -25,7 +25,9 @@ fin_status fini_frame_of(const fin_overlaps *o, int64_t d, fini_frame *frame, fi
     frame->b3 = a33 > slack ? rest / frame->a3 : 0;
     double b44 = room - frame->b3 * frame->b3;
     frame->b4 = sqrt(b44 > 0 ? b44 : 0);
-    if (a33 < -slack || room < -slack || b44 < -slack ||
+    /* b3^2 = rest^2 / a33 has the rounding of both differences, enlarged when k is near the plane. */
+    double tolerance = slack + (a33 > slack ? 4e-15 / a33 : 0);
+    if (a33 < -slack || room < -slack || b44 < -tolerance ||
         (a33 <= slack && fabs(rest) > 2 * sqrt(slack)))
         return fini_fail(
             err, FIN_ERR_ARGUMENT,
@@ -37,10 +39,14 @@ fin_status fini_frame_of(const fin_overlaps *o, int64_t d, fini_frame *frame, fi
         frame->b3 = frame->b4;
         frame->b4 = 0;
     }
-    int64_t needed = 2 + (frame->a3 > 0) + (b44 > slack);
+    int64_t needed = 2 + (frame->a3 > 0) + (b44 > tolerance);
     if (needed > d)
         return fini_fail(err, FIN_ERR_ARGUMENT, "these overlaps need %lld dimensions, but d = %lld",
                          (long long)needed, (long long)d);
+    if (d < 4) /* what rounding left beyond d dimensions */
+        frame->b4 = 0;
+    if (d < 3)
+        frame->b3 = 0;
     return FIN_OK;
 }
 
@@ -108,11 +114,8 @@ fin_status fin_task_project(const fin_task *task, const fin_overlaps *overlaps, 
 {
     fini_frame frame;
     fin_status status = fini_frame_of(overlaps, task->settings.d, &frame, err);
-    if (status)
+    if (status || (status = fini_task_check_offsets(task, n, offsets, err)))
         return status;
-    if (n < 0)
-        return fini_fail(err, FIN_ERR_ARGUMENT, "n = %lld samples; it must not be negative",
-                         (long long)n);
     int threads = fini_task_threads(4 * (offsets[n] - offsets[0]));
     int64_t m = task->settings.m;
     double *work = fini_alloc_array(threads * 3 * m, sizeof *work); /* score, z, location */

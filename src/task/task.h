@@ -47,6 +47,9 @@ struct fin_task {
 int fini_task_threads(int64_t numbers);
 
 int64_t fini_task_length(const fin_task *task, uint64_t sample);
+/* n >= 0, and every sample has a length that this task can have. */
+fin_status fini_task_check_offsets(const fin_task *task, int64_t n, const int64_t *offsets,
+                                   fin_error *err);
 
 /* Chooses the relevant tokens of one sample. For a uniform task begin() has the answer; for one by
  * score, every token is offered in order with its X.k* and X.v*. */

@@ -69,9 +69,11 @@ fin_status fin_risk(const fin_task *task, const fin_form *form,
 {
     fin_form_settings fs = *form_settings;
     fin_status status;
-    if (form->needs_norm2)
-        fin_task_bayes_parameters(task, &fs.lam, &fs.c);
-    if ((status = fin_settings_validate(form->settings, &fs, err)) ||
+    double lam, c;
+    fin_task_bayes_parameters(task, &lam, &c);
+    fs.lam = fin_is_auto(fs.lam) ? lam : fs.lam;
+    fs.c = fin_is_auto(fs.c) ? c : fs.c;
+    if ((status = fini_form_check(form, &fs, err)) ||
         (status = fin_settings_validate(&fin_overlaps_settings, overlaps, err)) ||
         (status = fin_settings_validate(&fin_risk_settings_table, settings, err)))
         return status;
@@ -142,7 +144,8 @@ fin_status fin_lambda_star(const fin_task *task, const fin_form *form,
     if (form == &fini_form_hardmax || form->needs_norm2)
         return fini_fail(err, FIN_ERR_UNSUPPORTED, "%s has no lambda to choose", form->name);
     enum { GRID = 56 };
-    const double low = log(1e-8), high = log(1e4), step = (high - low) / GRID;
+    const double low = log(FIN_LAMBDA_LEAST), high = log(FIN_LAMBDA_MOST),
+                 step = (high - low) / GRID;
     search s = {.task = task,
                 .form = form,
                 .form_settings = *form_settings,

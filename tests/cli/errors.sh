@@ -44,7 +44,7 @@ refuses 2 "swept twice" risk --sweep lam=1,2 --sweep lam=3,4
 refuses 2 "at most 2" risk --sweep lam=1 --sweep nu=1 --sweep d=3
 refuses 2 "L_min = 20" risk --L_min 20
 refuses 2 "do not fit" risk --m 11
-for lengths in 5 5: :1 5:1, 5:x 5:0 5:-1 5:nan 0:1 5:1,,6:1 5:inf 99999999999:1 x; do
+for lengths in 5 5: :1 "5:1," 5:x 5:0 5:-1 5:nan 0:1 5:1,,6:1 5:inf 99999999999:1 x; do
     refuses 2 "lengths" risk --lengths "$lengths"
 done
 for sweep in lam lam= =1 lam=1:2 lam=1:2:0 lam=1:2:3cubic lam=0:1:5log lam=1:2:2.5 lam=nan lam=1,,2 lam=1,x \
@@ -92,7 +92,7 @@ refuses 1 "nowhere" simulate --n 2 --d 2 --out nowhere/x.npz
 refuses 1 "folder" simulate --n 2 --d 2 --out folder.npz
 empty_folder folder.csv
 empty_folder folder.npz
-ls -A | grep -q tmp && fail "temporary files: $(ls -A)"
+[ -z "$(find . -name "*tmp*" -o -type f -name ".?*")" ] || fail "temporary files: $(ls -A)"
 
 # ---- standard output that is full or closed
 for command in "" "risk" "risk --json" "risk --points good.csv" "risk --sweep lam=1,2" "info" "info --json" "reproduce" \

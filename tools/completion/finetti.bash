@@ -19,13 +19,13 @@ _finetti()
         esac
     done
     list=$("$tool" complete "$command" "${chosen[@]}" 2>/dev/null) || return
-    line=$(printf '%s\n' "$list" | grep -m 1 -F -- "$before"$'\t')
+    line=$(printf '%s\n' "$list" | grep -m 1 -F -- "$before"$'\t') || line=
     choices=${line##*$'\t'}
     if [ -n "$line" ] && [ -n "$choices" ]; then
         mapfile -t COMPREPLY < <(compgen -W "${choices//|/ }" -- "$word")
     elif [[ $line == *$'\tfile\t'* ]]; then
         mapfile -t COMPREPLY < <(compgen -f -- "$word")
-        compopt -o filenames 2>/dev/null
+        compopt -o filenames 2>/dev/null || true
     elif [ -z "$line" ] || [[ $line == *$'\tflag\t'* ]]; then
         mapfile -t COMPREPLY < <(compgen -W "$(printf '%s\n' "$list" | cut -f 1)" -- "$word")
     fi

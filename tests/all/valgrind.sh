@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# The tool and the tests of the rooms that handle memory, under valgrind: no error, nothing definitely lost.
+set -euo pipefail
+command -v valgrind >/dev/null || { echo "SKIPPED: no valgrind"; exit 77; }
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+export FINETTI_THREADS=1 OPENBLAS_NUM_THREADS=1
+check() {
+    echo "valgrind $(basename "$1") ${*:2}"
+    valgrind -q --error-exitcode=9 --leak-check=full --errors-for-leak-kinds=definite "$@" >"$work/stdout" 2>"$work/stderr" ||
+        { cat "$work/stderr"; tail -n 5 "$work/stdout"; exit 1; }
+}
+check "$FINETTI" info --json
+check "$FINETTI" risk --form softmax --samples 1000 --show risk,oracle,linear,bayes
+check "$FINETTI" risk --task max --snr inf --m 2 --L_min 3 --samples 1000 --show risk
+check "$FINETTI" risk --points "$SRC/tests/data/slr_erf_risk.csv" --out "$work/points.csv"
+check "$FINETTI" simulate --task slr --n 20 --d 33 --L_min 2 --out "$work/data.npz"
+check "$FINETTI" simulate --task max --n 20 --d 33 --m 2 --dtype double --out "$work/data.csv"
+for test in base_memory base_settings data_csv data_csv_write data_file data_npz data_npz_read math_zeta math_hermite theory_erf; do
+    [ -x "$BUILD/tests/test_$test" ] && check "$BUILD/tests/test_$test"
+done
