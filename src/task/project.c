@@ -25,7 +25,8 @@ fin_status fini_frame_of(const fin_overlaps *o, int64_t d, fini_frame *frame, fi
     frame->b3 = a33 > slack ? rest / frame->a3 : 0;
     double b44 = room - frame->b3 * frame->b3;
     frame->b4 = sqrt(b44 > 0 ? b44 : 0);
-    /* b3^2 = rest^2 / a33 has the rounding of both differences, enlarged when k is near the plane. */
+    /* b3^2 = rest^2 / a33 has the rounding of both differences, enlarged when k is near the plane.
+     */
     double tolerance = slack + (a33 > slack ? 4e-15 / a33 : 0);
     if (a33 < -slack || room < -slack || b44 < -tolerance ||
         (a33 <= slack && fabs(rest) > 2 * sqrt(slack)))
