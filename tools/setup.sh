@@ -43,6 +43,7 @@ python3 cmd:python3 Python 3
 '
 bench='
 python3-numpy module:numpy NumPy
+python3-scipy module:scipy SciPy
 python3-torch module:torch PyTorch
 '
 

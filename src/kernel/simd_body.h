@@ -46,8 +46,13 @@ static inline void philox(vq a[4], vq b[4], const round_keys *keys)
     }
 }
 
+/* Pairs of normals in the making: squared radius, cosine and sine of the angle. */
+typedef struct polar_f {
+    vf square, along, across;
+} polar_f;
+
 /* See pair_f32 in kernel_ref.c: the same operations in the same order. */
-static inline void pair_f(vu w0, vu w1, float *first, float *second)
+static inline polar_f pair_begin_f(vu w0, vu w1)
 {
     vf u = FMA_F(__builtin_convertvector((vi)(w0 >> 1), vf), SET_F(0x1p-31f), SET_F(0x1p-32f));
     vi shifted = (vi)((vu)u - 0x3f3504f3u);
@@ -59,7 +64,7 @@ static inline void pair_f(vu w0, vu w1, float *first, float *second)
     vf p45 = FMA_F(SET_F(fini_log_f32[5]), f, SET_F(fini_log_f32[4]));
     vf p = FMA_F(FMA_F(SET_F(fini_log_f32[6]), ff, p45), ff * ff, FMA_F(p23, ff, p01));
     vf log_m = FMA_F(ff, FMA_F(p, f, SET_F(1.0f)), f + f);
-    vf radius = SQRT_F(FMA_F(e, SET_F(-2 * 0.693147182464599609375f), log_m));
+    vf square = FMA_F(e, SET_F(-2 * 0.693147182464599609375f), log_m);
 
     vu turned = w1 + 0x20000000u;
     vf x = __builtin_convertvector((vi)(turned & 0x3fffffffu) - 0x20000000, vf) * 0x1.921fb6p-30f;
@@ -72,9 +77,16 @@ static inline void pair_f(vu w0, vu w1, float *first, float *second)
         cosine = FMA_F(cosine, z, SET_F(fini_cos_f32[i]));
     cosine = FMA_F(cosine, z, SET_F(1.0f));
     vu odd = turned << 1; /* the quadrant's low bit on top */
-    vf along = BLEND_F(cosine, sine, odd), across = BLEND_F(sine, cosine, odd);
-    STORE_F(first, radius * (vf)((vu)along ^ ((turned + 0x40000000u) & 0x80000000u)));
-    STORE_F(second, radius * (vf)((vu)across ^ (turned & 0x80000000u)));
+    vu along = (vu)BLEND_F(cosine, sine, odd), across = (vu)BLEND_F(sine, cosine, odd);
+    return (polar_f){square, (vf)(along ^ ((turned + 0x40000000u) & 0x80000000u)),
+                     (vf)(across ^ (turned & 0x80000000u))};
+}
+
+static inline void pair_end_f(polar_f pair, float *first, float *second)
+{
+    vf radius = SQRT_F(pair.square);
+    STORE_F(first, radius * pair.along);
+    STORE_F(second, radius * pair.across);
 }
 
 /* The words of WF blocks from `block` on, in order: even blocks go through one register, odd ones
@@ -89,25 +101,33 @@ static inline void words_f(fini_key key, const round_keys *keys, uint32_t block,
         w[j] = EVEN_ODD(a[j], b[j] << 32);
 }
 
-/* One step ahead: the words of the next blocks are made while the normals of these are, since
- * either alone is a long chain of dependent operations. */
+/* Three steps at a time: the words of the next blocks, the pairs of these, the square roots of the
+ * ones before. Each is a long chain of dependent operations, and the processor looks ahead only so
+ * far. No branches: the first square roots, of nothing, are written over, and the last words are
+ * not used. */
 static void normals_f32(fini_key key, uint32_t first, int64_t groups, float *out)
 {
     round_keys keys;
     spread_keys(key.seed, &keys);
-    vu w[4], next[4] = {{0}};
     int64_t steps = groups * (16 / WF);
-    if (steps > 0)
-        words_f(key, &keys, 16 * first, w);
+    if (steps == 0)
+        return;
+    float *before = out;
+    polar_f left = {{0}, {0}, {0}}, right = left;
+    vu w[4], next[4];
+    words_f(key, &keys, 16 * first, w);
     for (int64_t step = 0; step < steps; step++) {
-        if (step + 1 < steps)
-            words_f(key, &keys, 16 * first + (uint32_t)(step + 1) * WF, next);
-        float *to = out + step / (16 / WF) * FINI_NORMALS_F32 + step % (16 / WF) * WF;
-        pair_f(w[0], w[1], to, to + 16);
-        pair_f(w[2], w[3], to + 32, to + 48);
+        words_f(key, &keys, 16 * first + (uint32_t)(step + 1) * WF, next);
+        pair_end_f(left, before, before + 16);
+        pair_end_f(right, before + 32, before + 48);
+        left = pair_begin_f(w[0], w[1]);
+        right = pair_begin_f(w[2], w[3]);
+        before = out + step / (16 / WF) * FINI_NORMALS_F32 + step % (16 / WF) * WF;
         for (int j = 0; j < 4; j++)
             w[j] = next[j];
     }
+    pair_end_f(left, before, before + 16);
+    pair_end_f(right, before + 32, before + 48);
 }
 
 /* See pair_f64 in kernel_ref.c. Small integers become doubles by adding them to the bits of
