@@ -75,6 +75,8 @@ static void extreme__scores_of_a_million(void **state)
 static void extreme__softplus_far_below(void **state)
 {
     (void)state;
+    if (!long_double_is_longer())
+        skip();
     double worst = 0;
     for (double shift = 0; shift < 5000; shift = shift * 1.07 + 0.5) {
         const double X[] = {-shift, -shift - 0.7, -shift - 3, -shift - 20, 0.1 - shift};

@@ -71,7 +71,7 @@ static void below__is_unbiased(void **state)
                               5 * (INT64_C(1) << 60)};
     stats_begin();
     for (size_t b = 0; b < sizeof bounds / sizeof *bounds; b++) {
-        double count[CELLS] = {0}, p[CELLS], parity = 0;
+        double count[CELLS] = {0}, p[CELLS], residue[3] = {0}, parity = 0;
         fin_random r;
         fin_random_open(&r, 2, 2000, b);
         /* cell c: values v with floor(v / width) = c, the last one shorter */
@@ -85,8 +85,11 @@ static void below__is_unbiased(void **state)
             assert_true(v >= 0 && v < bounds[b]);
             count[(uint64_t)v / width]++;
             parity += v & 1;
+            residue[v % 3]++; /* too few rejected words favour some residues */
         }
         stats_z("cells", stats_chi_square_z(CELLS, count, p, N));
+        if (bounds[b] % 3 == 0)
+            stats_z("residue", stats_chi_square_z(3, residue, NULL, N));
         if (bounds[b] % 2 == 0)
             stats_z("parity", (parity - N / 2) / sqrt(N / 4.0));
     }

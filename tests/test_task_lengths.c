@@ -66,7 +66,7 @@ static void lengths__follow_their_law(void **state)
     const double weight[] = {1e-3, 4e-3, 2e-3, 5e-4, 2.5e-3}, share[] = {0.1, 0.4, 0.2, 0.05, 0.25};
     const fin_lengths lengths = {5, given, weight};
     task = create("max", NULL, &lengths);
-    check_lengths(task, 100000, 5, given, share);
+    check_lengths(task, 400000, 5, given, share);
     assert_int_equal(fin_task_longest(task), 1000);
     fin_task_destroy(task);
     stats_end("lengths");

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Writes tests/data/erf_risk_extreme.csv: risk and gradient of the erf predictor far outside the usual range.
+"""Risk and gradient of the erf predictor at random points of the usual range, and far outside it.
 
 Needs mpmath. The textbook formula R = gamma^2 + eps^2 - 2 E[Yf] + S + (L-1) N + 2 (L-1) s C + (L-1)(L-2) C^2
 with 120 digits, so that its cancellations do no harm; deliberately not the form the library uses.
-Run: tools/make_risk_table.py > tests/data/erf_risk_extreme.csv
+Run: tools/make_risk_table.py extreme > tests/data/erf_risk_extreme.csv
+     tools/make_risk_table.py random > tests/data/erf_risk_random.csv
 """
 import random
+import sys
 import mpmath as mp
 
 mp.mp.dps = 120
@@ -60,28 +62,49 @@ def risk(kappa, nu, theta, eta, rho, lam, gamma, mu, L, eps):
     return R, d_kappa, d_nu, d_theta, d_eta, d_rho
 
 
-rows, half = [], 0.7071067811865476
-on_manifold = [(1, 1), (-1, -1), (1, -1), (0, 0), (0, 1), (0.3, 0.7), (1e-8, 1), (0.99999999, 0.9999)]
-for d in (1e2, 1e6, 1e12):
-    mu = float(mp.sqrt(mp.mpf(d) / 2))
-    for lam in (1e-6, 1e-3, 0.1, 1.0, 1e3):
-        for L in (1, 2, 1000000):
-            kappa, nu = on_manifold[len(rows) % len(on_manifold)]
-            rows.append((kappa, nu, 0, 0, 0, lam, half, mu, L, 0))
-for lam, mu in ((1, 1), (1, 3), (2, 3), (0.5, 10), (0.5, 14), (0.1, 60), (3, 2.5)):  # L = 1: the risk itself is tiny
-    for gamma in (1e-3, half, 1):
-        rows.append((1, 1, 0, 0, 0, lam, gamma, mu, 1, 0))
-for gamma in (0, 1e-6, 1e3):
-    rows.append((1, 1, 0, 0, 0, 0.1, gamma, 14.142135623730951, 10, 0))
-    rows.append((-0.4, 0.3, 0.2, -0.1, 0.25, 0.1, gamma, 14.142135623730951, 10, 0.1))
-rng = random.Random(7)
-for d in (10, 1e4, 1e8, 1e12):
-    mu = float(mp.sqrt(mp.mpf(d) / 2))
-    for lam in (1e-6, 1e-4, 1e-2, 1.0, 30.0, 1e3):
-        small = 10.0 ** rng.uniform(-6, 0)
-        o = [rng.uniform(-1, 1) * s for s in (0.5, 0.5, 0.5 * small, 0.5 * small, 0.5 * small)]
-        rows.append((*o, lam, half, mu, rng.choice((1, 2, 30, 1000000)), rng.choice((0, 0.1))))
+half = 0.7071067811865476
 
+
+def extreme():
+    rows = []
+    on_manifold = [(1, 1), (-1, -1), (1, -1), (0, 0), (0, 1), (0.3, 0.7), (1e-8, 1), (0.99999999, 0.9999)]
+    for d in (1e2, 1e6, 1e12):
+        mu = float(mp.sqrt(mp.mpf(d) / 2))
+        for lam in (1e-6, 1e-3, 0.1, 1.0, 1e3):
+            for L in (1, 2, 1000000):
+                kappa, nu = on_manifold[len(rows) % len(on_manifold)]
+                rows.append((kappa, nu, 0, 0, 0, lam, half, mu, L, 0))
+    for lam, mu in ((1, 1), (1, 3), (2, 3), (0.5, 10), (0.5, 14), (0.1, 60), (3, 2.5)):  # L = 1: the risk itself is tiny
+        for gamma in (1e-3, half, 1):
+            rows.append((1, 1, 0, 0, 0, lam, gamma, mu, 1, 0))
+    for gamma in (0, 1e-6, 1e3):
+        rows.append((1, 1, 0, 0, 0, 0.1, gamma, 14.142135623730951, 10, 0))
+        rows.append((-0.4, 0.3, 0.2, -0.1, 0.25, 0.1, gamma, 14.142135623730951, 10, 0.1))
+    rng = random.Random(7)
+    for d in (10, 1e4, 1e8, 1e12):
+        mu = float(mp.sqrt(mp.mpf(d) / 2))
+        for lam in (1e-6, 1e-4, 1e-2, 1.0, 30.0, 1e3):
+            small = 10.0 ** rng.uniform(-6, 0)
+            o = [rng.uniform(-1, 1) * s for s in (0.5, 0.5, 0.5 * small, 0.5 * small, 0.5 * small)]
+            rows.append((*o, lam, half, mu, rng.choice((1, 2, 30, 1000000)), rng.choice((0, 0.1))))
+    return rows
+
+
+def usual():
+    rng, rows = random.Random(11), []
+    for _ in range(250):
+        k, v = ([rng.gauss(0, 1) for _ in range(5)] for _ in range(2))
+        if rng.random() < 0.3:  # the invariant manifold
+            k, v = [k[0], 0, k[2], 0, 0], [0, v[1], 0, v[3], 0]
+        k, v = ([x / sum(y * y for y in u) ** 0.5 for x in u] for u in (k, v))
+        rho = sum(a * b for a, b in zip(k, v))
+        rows.append((k[0], v[1], v[0], k[1], rho, 10 ** rng.uniform(-2, 0.5), rng.choice((0.3, half, 1.0, 1.7)),
+                     rng.choice((2, 5, 10, 50, 200, 1000, 1e6)) ** 0.5 * half, rng.choice((1, 2, 3, 10, 64, 1000)),
+                     rng.choice((0, 0.1, 0.5))))
+    return rows
+
+
+rows = {"extreme": extreme, "random": usual}[sys.argv[1]]()
 print("kappa,nu,theta,eta,rho,lambda,gamma,mu,L,eps,risk,d_kappa,d_nu,d_theta,d_eta,d_rho")
 for row in rows:
     values = risk(*row)

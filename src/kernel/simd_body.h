@@ -119,8 +119,8 @@ static void normals_f32(fini_key key, uint32_t first, int64_t groups, float *out
     for (int64_t step = 0; step < steps; step++) {
         words_f(key, &keys, 16 * first + (uint32_t)(step + 1) * WF, next);
         pair_end_f(left, before, before + 16);
-        pair_end_f(right, before + 32, before + 48);
         left = pair_begin_f(w[0], w[1]);
+        pair_end_f(right, before + 32, before + 48);
         right = pair_begin_f(w[2], w[3]);
         before = out + step / (16 / WF) * FINI_NORMALS_F32 + step % (16 / WF) * WF;
         for (int j = 0; j < 4; j++)
