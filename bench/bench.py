@@ -1,8 +1,9 @@
 """One table: how fast finetti is, beside what else does the same, and beside what the machine can do.
 
 Contestants of a row run in turns (ours, peer, ours, peer, ...) in this process, on the same arrays,
-with one thread each; the best turn of each counts, so that a disturbance must last a whole row to
-move a ratio. Before they are timed, contestants are compared: they must give the same numbers.
+with one thread each, and are charged the processor time of that thread; the best turn of each
+counts, so that a disturbance must last a whole row to move a ratio. Before they are timed,
+contestants are compared: they must give the same numbers.
 """
 
 import argparse
@@ -31,23 +32,23 @@ class Bench:
         self.machine.machine_read.restype = ctypes.c_float
         self.machine.machine_cycles.argtypes = [ctypes.c_uint64] * 2
         self.rows, self.skipped = [], []
-        self.hertz = 64e6 / self.race({"clock": lambda: self.machine.machine_cycles(10 ** 6, 3)})["clock"]
+        self.hertz = 64e6 / self.race({"": lambda: self.machine.machine_cycles(10 ** 6, 3)})[""]
 
-    def race(self, contestants, rounds=None):
-        """Seconds of one call of each: the best of `rounds` turns, taken one after the other."""
+    def race(self, contestants, clock=time.thread_time):
+        """Seconds of one call of each: the best of the turns, taken one after the other."""
         calls, best = {}, {}
         for name, call in contestants.items():
             call()
-            start = time.perf_counter()
+            start = clock()
             call()
-            calls[name] = max(1, int((0.25 if self.quick else 1) * TURN / (time.perf_counter() - start)))
+            calls[name] = max(1, int((0.25 if self.quick else 1) * TURN / max(clock() - start, 1e-7)))
             best[name] = float("inf")
-        for _ in range(rounds or self.rounds):
+        for _ in range(self.rounds):
             for name, call in contestants.items():
-                start = time.perf_counter()
+                start = clock()
                 for _ in range(calls[name]):
                     call()
-                best[name] = min(best[name], (time.perf_counter() - start) / calls[name])
+                best[name] = min(best[name], (clock() - start) / calls[name])
         return best
 
     def row(self, what, seconds, work, unit, aims=None, bound=""):
@@ -93,7 +94,7 @@ def normals(bench):
     generator = np.random.default_rng(1)
     for dtype, name in ((np.float32, "float"), (np.float64, "double")):
         out = aligned(1 << 16, dtype)
-        contestants = {"": lambda: bench.ours.normals(out), "finetti, plain C": lambda: bench.plain.normals(out),
+        contestants = {"": bench.ours.normals(out), "finetti, plain C": bench.plain.normals(out),
                        "numpy PCG64 ziggurat": lambda: generator.standard_normal(dtype=dtype, out=out)}
         if peers.torch:
             tensor = peers.torch.from_numpy(out)
@@ -104,18 +105,18 @@ def normals(bench):
         cycles = seconds[""] * bench.hertz / out.size
         bound = f"{cycles:.1f} cycles each"
         if bench.ours.kernel == "avx2" and dtype == np.float32:
-            bound += "; 2.1 if all four vector pipes were always busy"
+            bound += ", 1.9 if all four vector pipes were always busy"
         bench.row(f"normals, {name}", seconds, out.size / 1e6, "M/s",
                   {"torch normal_": 5} if dtype == np.float32 else None, bound)
 
 
-def attention(bench, n, what, rounds, plain):
+def attention(bench, n, what, plain):
     """Squared loss and its gradients in k, v, lam over n samples."""
     tokens = Tokens(bench.ours, n)
     generator = np.random.default_rng(2)
     k, v = (tokens.k_star + 0.03 * generator.standard_normal(tokens.d), 0.05 * generator.standard_normal(tokens.d))
     large = tokens.x.nbytes > 100e6
-    flops, floor = 8 * tokens.x.size, 0
+    multiply_adds = 4 * tokens.x.size  # two in the projections, two in the gradients
     for form in "erf", "softmax":
         ours = Attention(bench.ours, form, tokens, k, v, 0.1)
         contestants, aims = {"": ours.loss}, {}
@@ -131,13 +132,12 @@ def attention(bench, n, what, rounds, plain):
             bench.skip(f"{what} {form} in torch", "python3-torch")
         if large:
             contestants["reading memory"] = lambda: bench.machine.machine_read(tokens.x.ctypes.data, tokens.x.size)
-        seconds = bench.race(contestants, rounds)
+        seconds = bench.race(contestants)
         if large:
             aims["reading memory"] = 0.7
             bound = f"{tokens.x.nbytes / 1e9 / seconds['reading memory']:.1f} GB/s, reading and nothing else"
         else:
-            floor = flops / 32 / bench.hertz  # two fused multiply-adds of eight floats a cycle
-            bound = f"{floor / seconds['']:.0%} of two AVX2 multiply-adds a cycle"
+            bound = f"{multiply_adds / 16 / bench.hertz / seconds['']:.0%} of two AVX2 multiply-adds a cycle"
         bench.row(f"{what} {form}", seconds, tokens.x.nbytes / 1e9, "GB/s", aims, bound)
 
 
@@ -149,17 +149,16 @@ def risk(bench):
     points[:, 5], points[:, 6] = generator.uniform(0.05, 1, n), generator.uniform(0.3, 1.5, n)
     points[:, 7], points[:, 8] = generator.uniform(1, 15, n), 0.1
     points[:, 9:] = 1, 10, 0
-    contestants = {"": lambda: bench.ours.risk(points, values),
-                   "finetti, plain C": lambda: bench.plain.risk(points, plain_values)}
+    contestants = {"": bench.ours.risk(points, values), "finetti, plain C": bench.plain.risk(points, plain_values)}
     if peers.special:
-        bench.ours.risk(points, values)
+        contestants[""]()
         agree("risk", values.T, peers.erf_risk(points).T, 1e-12)
         contestants["numpy and scipy"] = lambda: peers.erf_risk(points)
     else:
         bench.skip("risk in scipy", "python3-scipy")
     seconds = bench.race(contestants)
     bench.row("risk and gradient", seconds, n / 1e6, "M points/s", None,
-              f"aim 5 M/s; {seconds[''] * bench.hertz / n:.0f} cycles a point, 26 exp in each")
+              f"aim 5 M/s; {seconds[''] * bench.hertz / n:.0f} cycles a point")
 
 
 def threads(bench):
@@ -179,10 +178,22 @@ def threads(bench):
     for form in "erf", "softmax":
         calls[f"loss {form}"] = Attention(bench.ours, form, tokens, tokens.k_star, tokens.v_star, 0.1).loss
     for name, call in calls.items():
-        seconds = bench.race({"": with_threads(2, call), "one thread": with_threads(1, call)})
+        seconds = bench.race({"": with_threads(2, call), "one thread": with_threads(1, call)}, time.perf_counter)
         bench.row(f"two threads, {name}", seconds, tokens.x.nbytes / 1e9, "GB/s", None,
                   "" if name == "draw" else "memory is shared")
     bench.ours.threads(1)
+
+
+def small(bench):
+    attention(bench, 64, "loss 64x10x400", plain=True)
+
+
+def large(bench):
+    gigabytes = 0.128 if bench.quick else 1
+    attention(bench, int(gigabytes * 1e9 / 16000), f"loss {gigabytes:g} GB", plain=False)
+
+
+PARTS = {"normals": normals, "small": small, "large": large, "risk": risk, "threads": threads}
 
 
 def main():
@@ -190,18 +201,16 @@ def main():
     parser.add_argument("--library", required=True, help=argparse.SUPPRESS)
     parser.add_argument("--machine", required=True, help=argparse.SUPPRESS)
     parser.add_argument("--quick", action="store_true", help="few turns and 0.1 GB instead of 1 GB: a smoke test")
+    parser.add_argument("--only", metavar="PART", choices=list(PARTS), help="one part: " + ", ".join(PARTS))
     parser.add_argument("--json", metavar="FILE", help="write the numbers to FILE as well")
     arguments = parser.parse_args()
     bench = Bench(arguments)
     print(f"kernels {bench.ours.kernel}, {bench.hertz / 1e9:.2f} GHz, numpy {np.__version__}, torch "
           f"{peers.torch.__version__ if peers.torch else 'missing'}; one thread each, best of {bench.rounds} turns")
     bench.print_header()
-    normals(bench)
-    attention(bench, 64, "loss 64x10x400", bench.rounds, plain=True)
-    gigabytes = 0.128 if bench.quick else 1
-    attention(bench, int(gigabytes * 1e9 / 16000), f"loss {gigabytes:g} GB", 2 if bench.quick else 7, plain=False)
-    risk(bench)
-    threads(bench)
+    for name, part in PARTS.items():
+        if arguments.only in (None, name):
+            part(bench)
     if arguments.json:
         with open(arguments.json, "w") as file:
             json.dump({"kernel": bench.ours.kernel, "hertz": bench.hertz, "rows": bench.rows,
