@@ -12,6 +12,8 @@
 #include "kernel/kernel.h"
 
 #include <omp.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <string.h>
 
 struct fin_attention {
@@ -28,7 +30,15 @@ struct fin_attention {
     fini_arena arena;
 };
 
-enum { PAD = 16, SAMPLES = 4096, BLOCK_BYTES = 192 * 1024, COLUMNS = 64 };
+enum { PAD = 16, SAMPLES = 4096, COLUMNS = 64 };
+/* Bytes of tokens in a block: what fits one core's own cache; with several threads, what fits the
+ * cache they share, so that they seldom have to wait for each other. */
+enum { OWN_CACHE = 192 * 1024, SHARED_CACHE = 4 * 1024 * 1024 };
+
+static int64_t tokens_in(int64_t bytes, const fin_attention *o)
+{
+    return bytes / (o->dtype == FIN_F32 ? 4 : 8) / o->d;
+}
 
 static void layout(fini_arena *a, fin_attention *o)
 {
@@ -68,7 +78,7 @@ fin_status fin_attention_create(fin_attention **out, const fin_form *form,
     o->d = d;
     o->dtype = dtype;
     o->longest = longest;
-    int64_t fit = BLOCK_BYTES / (dtype == FIN_F32 ? 4 : 8) / d * 64; /* for up to 64 threads */
+    int64_t fit = tokens_in(SHARED_CACHE, o);
     fit = fit > 65536 ? 65536 : fit;
     o->tokens = longest > fit ? longest : fit;
     o->samples = SAMPLES;
@@ -202,31 +212,47 @@ static int64_t block_end(const fin_attention *o, const fin_batch *batch, int64_t
     return end;
 }
 
-/* A barrier, left out where there is one thread: libgomp makes a system call of it even then. */
-static void wait_for_all(int64_t threads)
+/* Where the threads meet. OpenMP's own barrier spins for milliseconds, which on a machine that is
+ * busy with other work keeps from the processor the very thread that is waited for; this one gives
+ * the processor away soon. */
+typedef struct meeting {
+    atomic_int arrived;
+    atomic_uint round;
+} meeting;
+
+static void meet(meeting *m, int threads)
 {
-    if (threads > 1) {
-#pragma omp barrier
+    enum { SPINS = 2000 };
+    unsigned round = atomic_load(&m->round);
+    if (threads == 1)
+        return;
+    if (atomic_fetch_add(&m->arrived, 1) + 1 == threads) {
+        atomic_store(&m->arrived, 0);
+        atomic_store(&m->round, round + 1);
+        return;
     }
+    for (int spins = 0; atomic_load(&m->round) == round; spins++)
+        if (spins >= SPINS)
+            sched_yield();
 }
 
 static void run(fin_attention *o, const request *r)
 {
-    int64_t fit = BLOCK_BYTES / (o->dtype == FIN_F32 ? 4 : 8) / o->d;
     int threads = fin_threads_get();
     int64_t numbers = (r->batch->offsets[r->batch->n] - r->batch->offsets[0]) * o->d;
     if (numbers < 100000) /* waking a second thread costs more than this */
         threads = 1;
-    int64_t most = fit * (threads < 64 ? threads : 64);
+    int64_t most = tokens_in(threads == 1 ? OWN_CACHE : SHARED_CACHE, o);
     most = most > o->tokens ? o->tokens : most;
+    meeting m = {0, 0};
 #pragma omp parallel num_threads(threads)
     {
-        int64_t me = omp_get_thread_num(), all = omp_get_num_threads();
+        int me = omp_get_thread_num(), all = omp_get_num_threads();
         for (int64_t block = 0, end; block < r->batch->n; block = end) {
             end = block_end(o, r->batch, block, most);
             int64_t n = end - block;
             forward_samples(o, r, block, block + n * me / all, block + n * (me + 1) / all);
-            wait_for_all(all);
+            meet(&m, all);
             if (r->gradient) {
                 int64_t strips = (o->d + COLUMNS - 1) / COLUMNS;
                 int64_t from = strips * me / all * COLUMNS, to = strips * (me + 1) / all * COLUMNS;
@@ -240,7 +266,7 @@ static void run(fin_attention *o, const request *r)
                     *r->loss += miss * miss;
                 }
             }
-            wait_for_all(all);
+            meet(&m, all);
         }
     }
 }
