@@ -24,7 +24,7 @@ class Batch(ctypes.Structure):
 
 
 class Gradient(ctypes.Structure):
-    _fields_ = [("k", c_void_p), ("v", c_void_p), ("lam", c_double)]
+    _fields_ = [("k", c_void_p), ("v", c_void_p), ("lam", c_double), ("c", c_double)]
 
 
 class FormSettings(ctypes.Structure):
@@ -148,7 +148,7 @@ class Attention:
         library.check(calls.fin_attention_set(self.object, None, k.ctypes.data, v.ctypes.data, error))
         self.batch = Batch(tokens.n, tokens.d, F32, tokens.x.ctypes.data, tokens.offsets.ctypes.data)
         self.gradient_k, self.gradient_v = np.zeros(tokens.d), np.zeros(tokens.d)
-        self.gradient = Gradient(self.gradient_k.ctypes.data, self.gradient_v.ctypes.data, 0)
+        self.gradient = Gradient(self.gradient_k.ctypes.data, self.gradient_v.ctypes.data, 0, 0)
         self.total = c_double()
         self.arguments = (self.object, byref(self.batch), tokens.y.ctypes.data, None, byref(self.total),
                           byref(self.gradient), error)

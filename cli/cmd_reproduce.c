@@ -57,9 +57,9 @@ static fin_status compute_cell(cell *c, fin_error *err)
     fin_task_settings settings;
     fin_form_settings form;
     fin_risk_settings how;
-    fin_settings_defaults(fin_task_kind_settings(slr), &settings);
-    fin_settings_defaults(fin_form_settings_table(erf), &form);
-    fin_settings_defaults(&fin_risk_settings_table, &how);
+    fin_settings_defaults(fin_task_kind_table(slr), &settings);
+    fin_settings_defaults(fin_form_table(erf), &form);
+    fin_settings_defaults(&fin_risk_table, &how);
     settings.L = c->L;
     settings.d = c->d;
     how.samples = BUDGET / c->L;
@@ -67,7 +67,7 @@ static fin_status compute_cell(cell *c, fin_error *err)
     fin_status status = fin_task_create(&task, slr, &settings, NULL, 1, 0, err);
     if (status)
         return status;
-    status = fin_lambda_star(task, erf, &form, &how, cli_progress(), &c->lam, &c->oracle, err);
+    status = fin_lam_star(task, erf, &form, &how, cli_progress(), &c->lam, &c->oracle, err);
     if (!status)
         status = fin_risk_bayes(task, &how, cli_progress(), &c->bayes, err);
     c->linear = fin_risk_linear(task, NULL);

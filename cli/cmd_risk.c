@@ -72,14 +72,14 @@ static void print_parts(const fin_risk_report *report, double eps)
 static void print_head(const cli_args *args, const fin_task *task, const char *note)
 {
     printf("task  %-10s ", fin_task_kind_name(args->kind));
-    cli_print_settings(fin_task_kind_settings(args->kind), fin_task_get_settings(task));
+    cli_print_settings(fin_task_kind_table(args->kind), fin_task_get_settings(task));
     if (cli_get(args, "lengths"))
         printf("                 lengths %s: mean %g, variance %g\n", cli_get(args, "lengths"),
                fin_task_length_mean(task), fin_task_length_variance(task));
     printf("form  %-10s ", fin_form_name(args->form));
-    cli_print_settings(fin_form_settings_table(args->form), &args->form_settings);
+    cli_print_settings(fin_form_table(args->form), &args->form_settings);
     printf("at    %-10s ", "overlaps");
-    cli_print_settings(&fin_overlaps_settings, &args->overlaps);
+    cli_print_settings(&fin_overlaps_table, &args->overlaps);
     if (*note)
         printf("note: %s\n", note);
     printf("\n%-32s %-20s %s\n", "", "value", "how");
@@ -97,7 +97,7 @@ static void print_numbers(const risk_numbers *n, unsigned show, double eps)
     if (show & RISK_SHOW_star && n->has_star) {
         snprintf(label, sizeof label, "oracle at lam* = %.8g", n->lam_star);
         print_line(label, &n->star);
-        if (n->lam_star < 1.01 * FIN_LAMBDA_LEAST || n->lam_star > 0.99 * FIN_LAMBDA_MOST)
+        if (n->lam_star < 1.01 * FIN_LAM_LEAST || n->lam_star > 0.99 * FIN_LAM_MOST)
             printf("  (at the end of the search: the risk still falls there)\n");
     } else if (show & RISK_SHOW_star) {
         printf("%-32s %-20s %s\n", "oracle at lam*", "-", n->no_star);
@@ -134,7 +134,7 @@ static json_t *json_risk(const fin_risk_report *report, double eps)
 
 static json_t *json_settings(const cli_args *args, const fin_task *task)
 {
-    const fin_settings *table = fin_task_kind_settings(args->kind);
+    const fin_settings *table = fin_task_kind_table(args->kind);
     json_t *root = json_object(), *kind = cli_json_settings(table, fin_task_get_settings(task));
     json_object_set_new(root, "task", json_string(fin_task_kind_name(args->kind)));
     json_object_set_new(root, "form", json_string(fin_form_name(args->form)));
@@ -142,13 +142,10 @@ static json_t *json_settings(const cli_args *args, const fin_task *task)
     json_object_set_new(root, "length",
                         json_pack("{s:o, s:o}", "mean", cli_json_number(fin_task_length_mean(task)),
                                   "variance", cli_json_number(fin_task_length_variance(task))));
-    json_object_set_new(
-        root, "form_settings",
-        cli_json_settings(fin_form_settings_table(args->form), &args->form_settings));
-    json_object_set_new(root, "overlaps",
-                        cli_json_settings(&fin_overlaps_settings, &args->overlaps));
-    json_object_set_new(root, "risk_settings",
-                        cli_json_settings(&fin_risk_settings_table, &args->risk));
+    json_object_set_new(root, "form_settings",
+                        cli_json_settings(fin_form_table(args->form), &args->form_settings));
+    json_object_set_new(root, "overlaps", cli_json_settings(&fin_overlaps_table, &args->overlaps));
+    json_object_set_new(root, "risk_settings", cli_json_settings(&fin_risk_table, &args->risk));
     return root;
 }
 
@@ -196,7 +193,7 @@ static int one_point(cli_args *args)
         return cli_error(&err);
     }
     cli_progress_end();
-    fin_overlaps_realisable(&args->overlaps, &unreal);
+    fin_overlaps_realisable(&args->overlaps, args->task.d, &unreal);
     double eps = fin_task_get_settings(task)->eps;
     if (cli_get(args, "json")) {
         json_t *root = json_settings(args, task);

@@ -218,7 +218,7 @@ static int summary(const cli_args *args, const draws *s, const char *path, doubl
     }
     const char *kind = fin_task_kind_name(args->kind);
     json_t *settings =
-        cli_json_settings(fin_task_kind_settings(args->kind), fin_task_get_settings(s->task));
+        cli_json_settings(fin_task_kind_table(args->kind), fin_task_get_settings(s->task));
     return cli_print_json(
         json_pack("{s:s, s:o, s:I, s:I, s:s, s:I, s:s, s:I}", "task", kind, "task_settings",
                   settings, "n", (json_int_t)s->n, "seed", (json_int_t)args->draw.seed, "dtype",

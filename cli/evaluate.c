@@ -106,13 +106,13 @@ static fin_status excuse(fin_status status, const fin_error *err, bool *has, cha
 static fin_status evaluate_star(const cli_args *args, const fin_task *task, risk_numbers *numbers,
                                 fin_error *err)
 {
-    if (!fin_settings_find(fin_form_settings_table(args->form), "lam")) {
+    if (!fin_settings_find(fin_form_table(args->form), "lam")) {
         snprintf(numbers->no_star, sizeof numbers->no_star, "%s has no lam",
                  fin_form_name(args->form));
         return FIN_OK;
     }
-    fin_status status = fin_lambda_star(task, args->form, &args->form_settings, &args->risk,
-                                        cli_progress(), &numbers->lam_star, &numbers->star, err);
+    fin_status status = fin_lam_star(task, args->form, &args->form_settings, &args->risk,
+                                     cli_progress(), &numbers->lam_star, &numbers->star, err);
     return excuse(status, err, &numbers->has_star, numbers->no_star, sizeof numbers->no_star);
 }
 
@@ -127,7 +127,7 @@ static fin_status evaluate_bayes(const cli_args *args, const fin_task *task, ris
     }
     /* --method speaks of the predictor's risk; the Bayes risk takes the most exact way it has. */
     fin_risk_settings settings = args->risk;
-    settings.method = 0;
+    settings.method = FIN_METHOD_AUTO;
     fin_status status = fin_risk_bayes(task, &settings, cli_progress(), &numbers->bayes, err);
     return excuse(status, err, &numbers->has_bayes, numbers->no_bayes, sizeof numbers->no_bayes);
 }
@@ -137,7 +137,7 @@ fin_status risk_evaluate(const cli_args *args, const fin_task *task, unsigned sh
 {
     memset(numbers, 0, sizeof *numbers);
     fin_overlaps oracle;
-    fin_settings_defaults(&fin_overlaps_settings, &oracle); /* k = k*, v = v* */
+    fin_settings_defaults(&fin_overlaps_table, &oracle); /* k = k*, v = v* */
     fin_status status = FIN_OK;
     if (show & RISK_SHOW_risk)
         status = fin_risk(task, args->form, &args->form_settings, &args->overlaps, &args->risk,

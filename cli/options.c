@@ -113,7 +113,7 @@ static const char *task_name(int i)
 
 static const fin_settings *task_table(int i)
 {
-    return fin_task_kind_settings(fin_task_at(i));
+    return fin_task_kind_table(fin_task_at(i));
 }
 
 static const char *form_name(int i)
@@ -123,7 +123,7 @@ static const char *form_name(int i)
 
 static const fin_settings *form_table(int i)
 {
-    return fin_form_settings_table(fin_form_at(i));
+    return fin_form_table(fin_form_at(i));
 }
 
 /* True, after the message, if one of `count` other tables has this setting. */
@@ -224,17 +224,17 @@ static void add_group(cli_args *args, unsigned use, const char *title, const fin
 
 static void add_groups(cli_args *args)
 {
-    fin_settings_defaults(&fin_overlaps_settings, &args->overlaps);
-    fin_settings_defaults(&fin_risk_settings_table, &args->risk);
+    fin_settings_defaults(&fin_overlaps_table, &args->overlaps);
+    fin_settings_defaults(&fin_risk_table, &args->risk);
     if (args->form)
-        add_group(args, CLI_USES_FORM, "Settings of form", fin_form_settings_table(args->form),
+        add_group(args, CLI_USES_FORM, "Settings of form", fin_form_table(args->form),
                   &args->form_settings);
     if (args->kind)
-        add_group(args, CLI_USES_TASK, "Settings of task", fin_task_kind_settings(args->kind),
+        add_group(args, CLI_USES_TASK, "Settings of task", fin_task_kind_table(args->kind),
                   &args->task);
     add_group(args, CLI_USES_OVERLAPS, "Overlaps of the unit vectors k, v with k*, v*",
-              &fin_overlaps_settings, &args->overlaps);
-    add_group(args, CLI_USES_RISK, "How to compute", &fin_risk_settings_table, &args->risk);
+              &fin_overlaps_table, &args->overlaps);
+    add_group(args, CLI_USES_RISK, "How to compute", &fin_risk_table, &args->risk);
     add_group(args, CLI_USES_DRAW, "What to draw", &draw_table, &args->draw);
     add_group(args, CLI_USES_RUN, "How to run", &run_table, &args->run);
 }

@@ -66,6 +66,7 @@ char *cli_how(const fin_estimate *estimate, char *buffer, size_t size)
 {
     const char *name = fin_method_name(estimate->method);
     switch (estimate->method) {
+    case FIN_METHOD_AUTO:
     case FIN_METHOD_CLOSED:
         snprintf(buffer, size, "%s", name);
         break;

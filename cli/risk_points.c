@@ -54,7 +54,7 @@ static bool optional(const fin_field *field)
 static bool shared_by_tasks(const fin_field *field)
 {
     for (int i = 0; i < fin_task_count(); i++)
-        if (!fin_settings_find(fin_task_kind_settings(fin_task_at(i)), field->name))
+        if (!fin_settings_find(fin_task_kind_table(fin_task_at(i)), field->name))
             return false;
     return true;
 }
@@ -139,7 +139,8 @@ static int plan(points *p, cli_args *args)
     /* With a column d or L_min, what is "auto" differs from row to row: the library works it out.
      */
     p->fast = strcmp(fin_task_kind_name(args->kind), "slr") == 0 &&
-              strcmp(fin_form_name(args->form), "erf") == 0 && args->risk.method <= 1 &&
+              strcmp(fin_form_name(args->form), "erf") == 0 &&
+              args->risk.method <= FIN_METHOD_CLOSED && fin_is_auto((double)args->task.L_min) &&
               fin_table_column(p->table, "d") < 0 && fin_table_column(p->table, "L_min") < 0;
     return check_names(p, args);
 }
@@ -212,9 +213,11 @@ static fin_status compute_fast(points *p, cli_args *args, fin_error *err)
     fin_risk_point *point = calloc((size_t)p->rows, sizeof *point);
     fin_risk_value *value = calloc((size_t)p->rows, sizeof *value);
     fin_status status = point && value
-                            ? cli_task_create(args, &args->task, args->risk.seed, 0, &task, err)
+                            ? set_row(p, 0, err) /* what the table gives comes first */
                             : cli_status_memory(err, 168.0 * (double)p->rows, "the table");
     fin_error cause;
+    if (!status)
+        status = cli_task_create(args, &args->task, args->risk.seed, 0, &task, err);
     if (!status)
         status = fast_points(p, args, task, point, err);
     if (!status && (status = fin_risk_erf(p->rows, point, value, &cause)))

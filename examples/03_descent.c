@@ -40,7 +40,7 @@ static fin_status train(fin_task *task, fin_attention *attention, fin_error *err
     fin_random_sphere(&random, D, v);
     for (int t = 0; t <= STEPS; t++) {
         fin_form_settings form = {.lam = 2 / (1 + 1e-3 * t)};
-        fin_gradient gradient = {gk, gv, 0};
+        fin_gradient gradient = {.k = gk, .v = gv};
         fin_batch batch = {BATCH, D, FIN_F64, tokens, offsets};
         uint64_t first = (uint64_t)t * BATCH;
         double loss = 0;
@@ -67,7 +67,7 @@ int main(void)
     fin_task *task = NULL;
     fin_attention *attention = NULL;
     fin_task_settings settings;
-    fin_settings_defaults(fin_task_kind_settings(fin_task_find("slr")), &settings);
+    fin_settings_defaults(fin_task_kind_table(fin_task_find("slr")), &settings);
     settings.d = D;
     settings.L = L;
     fin_status status =

@@ -28,14 +28,14 @@ static int setup(void **state)
 }
 
 typedef struct output {
-    double f[N], w[MOST_TOKENS], loss, gk[D], gv[D], lam;
+    double f[N], w[MOST_TOKENS], loss, gk[D], gv[D], lam, c;
 } output;
 
 /* What to run: 0 loss with gradient, 1 forward then backward with df = 2 (f - y). */
 static void run_piece(fin_attention *attention, const ragged *b, int64_t from, int64_t to, int how,
                       output *o)
 {
-    fin_gradient g = {o->gk, o->gv, o->lam};
+    fin_gradient g = {o->gk, o->gv, o->lam, o->c};
     fin_batch batch = ragged_view(b, from, to);
     assert_int_equal(
         fin_attention_forward(attention, &batch, o->f + from, o->w + b->offsets[from], NULL),
@@ -54,6 +54,7 @@ static void run_piece(fin_attention *attention, const ragged *b, int64_t from, i
         assert_int_equal(fin_attention_backward(attention, &batch, df, &g, NULL), FIN_OK);
     }
     o->lam = g.lam;
+    o->c = g.c;
 }
 
 static void compare(const output *want, const output *got, const help_form *form, const char *what,
@@ -168,7 +169,7 @@ static void attention__offsets_may_begin_anywhere(void **state)
     for (int t = 0; t < FORMS; t++) {
         fin_attention *attention = help_attention(&help_forms[t], &b);
         double f[2][N], df[N], gk[2][D] = {{0}}, gv[2][D] = {{0}};
-        fin_gradient g[2] = {{gk[0], gv[0], 0}, {gk[1], gv[1], 0}};
+        fin_gradient g[2] = {{gk[0], gv[0], 0, 0}, {gk[1], gv[1], 0, 0}};
         fin_batch batch = ragged_view(&b, 0, N);
         memset(&want, 0, sizeof want);
         memset(&got, 0, sizeof got);

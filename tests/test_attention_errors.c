@@ -30,7 +30,7 @@ static void run_scores(const char *name, double lam, double c, int L, const doub
                 .v = &one};
     fin_attention *attention = help_attention(&form, &b);
     fin_batch batch = {1, 1, FIN_F64, X, offsets};
-    fin_gradient g = {&gk, &gv, 0};
+    fin_gradient g = {&gk, &gv, 0, 0};
     assert_int_equal(fin_attention_forward(attention, &batch, f, w, NULL), FIN_OK);
     assert_int_equal(fin_attention_loss(attention, &batch, &y, NULL, &loss, &g, NULL), FIN_OK);
     assert_true(isfinite(*f) && isfinite(loss) && isfinite(gk) && isfinite(gv) && isfinite(g.lam));
@@ -155,7 +155,7 @@ static void attention__refuses_bad_input(void **state)
         refused(fin_attention_set(a, &(fin_form_settings){bad_lam[i], 0}, NULL, NULL, &err), &err,
                 "set lam");
     double X[30] = {0}, f[3], loss = 0, gk[3] = {0}, gv[3] = {0};
-    fin_gradient g = {gk, gv, 0};
+    fin_gradient g = {gk, gv, 0, 0};
     int64_t good[3] = {0, 4, 5}, too_long[3] = {0, 5, 6}, backwards[3] = {0, 3, 2};
     const fin_batch bad[] = {{2, 4, FIN_F64, X, good},      {2, 3, FIN_F32, X, good},
                              {-1, 3, FIN_F64, X, good},     {2, 3, FIN_F64, X, too_long},
@@ -200,7 +200,7 @@ static fin_status use_everything(void *user, fin_error *err)
            gk[3] = {0}, gv[3] = {0};
     double loss = 0;
     int64_t offsets[3] = {0, 2, 5};
-    fin_gradient g = {gk, gv, 0};
+    fin_gradient g = {gk, gv, 0, 0};
     fin_batch batch = {2, 3, FIN_F64, X, offsets};
     fin_form_settings s = {form->lam, form->c};
     fin_attention *a;

@@ -167,7 +167,7 @@ static void forms__are_in_the_table(void **state)
         const fin_form *form = fin_form_at(i);
         int tried = 0;
         assert_ptr_equal(fin_form_find(fin_form_name(form)), form);
-        assert_true(fin_form_summary(form)[0] && fin_form_settings_table(form));
+        assert_true(fin_form_summary(form)[0] && fin_form_table(form));
         for (int t = 0; t < HELP_FORMS; t++)
             tried += strcmp(help_forms[t].name, fin_form_name(form)) == 0;
         assert_true(tried > 0); /* a new form must be added to help_forms */

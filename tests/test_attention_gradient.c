@@ -1,4 +1,4 @@
-/* Gradients in k, v and lam against central differences of the forward pass. */
+/* Gradients in k, v, lam and c against central differences of the forward pass. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -43,15 +43,16 @@ static double slope(fin_attention *attention, const ragged *b, const help_form *
     return (4 * d[0] - d[1]) / 3;
 }
 
-static void check_gradient(const help_form *form, int given_df, double *worst)
+static void check_gradient(const help_form *given, int given_df, double *worst)
 {
+    help_form copy = *given, *form = &copy; /* c is moved too */
     ragged b = ragged_make(N, D, lengths, FIN_F64, 91);
     fin_attention *attention = help_attention(form, &b);
     double df[N], k[D], v[D], lam = form->lam, gk[D] = {0}, gv[D] = {0}, loss = 0, f[N];
     fin_random_normals_f64(92, 4000, 0, 0, N, df);
     memcpy(k, b.k, sizeof k);
     memcpy(v, b.v, sizeof v);
-    fin_gradient g = {gk, gv, 0};
+    fin_gradient g = {gk, gv, 0, 0};
     fin_batch batch = ragged_view(&b, 0, N);
     if (given_df)
         assert_int_equal(fin_attention_backward(attention, &batch, df, &g, NULL), FIN_OK);
@@ -86,6 +87,13 @@ static void check_gradient(const help_form *form, int given_df, double *worst)
         assert_true(fabs(want) > 1e-3);
         worst[2] = fmax(worst[2], fabs(g.lam - want) / fabs(want));
     }
+    if (!fin_settings_find(fin_form_table(fin_form_find(form->name)), "c") || hard)
+        assert_true(g.c == 0);
+    else {
+        double want = slope(attention, &b, form, given_df ? df : NULL, &copy.c, k, v, &lam);
+        assert_true(fabs(want) > 1e-3);
+        worst[3] = fmax(worst[3], fabs(g.c - want) / fabs(want));
+    }
     fin_attention_destroy(attention);
     ragged_free(&b);
 }
@@ -94,12 +102,13 @@ static void gradient__matches_differences(void **state)
 {
     (void)state;
     for (int t = 0; t < HELP_FORMS; t++) {
-        double worst[3] = {0};
+        double worst[4] = {0};
         check_gradient(&help_forms[t], 0, worst);
         check_gradient(&help_forms[t], 1, worst);
-        print_message("%s lam %g c %g: k %.2g, v %.2g, lam %.2g\n", help_forms[t].name,
-                      help_forms[t].lam, help_forms[t].c, worst[0], worst[1], worst[2]);
-        for (int j = 0; j < 3; j++)
+        print_message("%s lam %g c %g: k %.2g, v %.2g, lam %.2g, c %.2g\n", help_forms[t].name,
+                      help_forms[t].lam, help_forms[t].c, worst[0], worst[1], worst[2],
+                      worst[3]);
+        for (int j = 0; j < 4; j++)
             assert_true(worst[j] < 1e-6);
     }
 }
@@ -115,7 +124,7 @@ static void gradient__at_lam_0(void **state)
         ragged b = ragged_make(N, D, lengths, FIN_F64, 93);
         fin_attention *attention = help_attention(&form, &b);
         double gk[D] = {0}, gv[D] = {0}, loss = 0, at[3];
-        fin_gradient g = {gk, gv, 0};
+        fin_gradient g = {gk, gv, 0, 0};
         fin_batch batch = ragged_view(&b, 0, N);
         fin_attention_loss(attention, &batch, b.y, NULL, &loss, &g, NULL);
         for (int j = 0; j < 3; j++)
@@ -137,7 +146,7 @@ static void gradient__float_is_near_double(void **state)
         fin_attention *narrow = help_attention(&help_forms[t], &b),
                       *wide = help_attention(&help_forms[t], &w);
         double gk[2][D] = {{0}}, gv[2][D] = {{0}}, loss[2] = {0}, size = 0, worst = 0;
-        fin_gradient g[2] = {{gk[0], gv[0], 0}, {gk[1], gv[1], 0}};
+        fin_gradient g[2] = {{gk[0], gv[0], 0, 0}, {gk[1], gv[1], 0, 0}};
         fin_batch bn = ragged_view(&b, 0, N), bw = ragged_view(&w, 0, N);
         fin_attention_loss(narrow, &bn, b.y, NULL, &loss[0], &g[0], NULL);
         fin_attention_loss(wide, &bw, b.y, NULL, &loss[1], &g[1], NULL);
@@ -163,7 +172,7 @@ static void gradient__is_added(void **state)
         fin_attention *attention = help_attention(&help_forms[t], &b);
         fin_batch batch = ragged_view(&b, 0, N);
         double gk[2][D] = {{0}}, gv[2][D] = {{0}}, loss[3] = {0, 100, 0};
-        fin_gradient g[2] = {{gk[0], gv[0], 0}, {gk[1], gv[1], -7}};
+        fin_gradient g[2] = {{gk[0], gv[0], 0, 0}, {gk[1], gv[1], -7, 0}};
         for (int c = 0; c < D; c++)
             gk[1][c] = gv[1][c] = 1e6;
         fin_attention_loss(attention, &batch, b.y, NULL, &loss[0], &g[0], NULL);

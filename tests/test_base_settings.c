@@ -38,11 +38,11 @@ static int collect(void **state)
 {
     (void)state;
     for (int i = 0; i < fin_task_count(); i++)
-        tables[table_count++] = fin_task_kind_settings(fin_task_at(i));
+        tables[table_count++] = fin_task_kind_table(fin_task_at(i));
     for (int i = 0; i < fin_form_count(); i++)
-        tables[table_count++] = fin_form_settings_table(fin_form_at(i));
-    tables[table_count++] = &fin_overlaps_settings;
-    tables[table_count++] = &fin_risk_settings_table;
+        tables[table_count++] = fin_form_table(fin_form_at(i));
+    tables[table_count++] = &fin_overlaps_table;
+    tables[table_count++] = &fin_risk_table;
     tables[table_count++] = &toy_table;
     return 0;
 }

@@ -214,9 +214,10 @@ static void brent__takes_nan_for_infinity(void **state)
 
     watch log = {0, 0, 1, 0};
     fin_error err = {FIN_OK, ""};
+    x = fx = 7;
     assert_int_equal(fin_brent(never, &log, 0, 1, 0, &x, &fx, &err), FIN_ERR_NUMERIC);
     assert_non_null(strstr(err.message, "NaN"));
-    assert_true(fx == INFINITY && x >= 0 && x <= 1 && log.calls < 200);
+    assert_true(x == 7 && fx == 7 && log.calls < 200);
 }
 
 static void brent__rejects(void **state)

@@ -201,14 +201,15 @@ static void set_directions__must_be_orthonormal(void **state)
 static fin_status use_everything(void *user, fin_error *err)
 {
     const char *kind = user;
-    const int64_t L[] = {3, 5};
+    const int64_t L[] = {70, 75}; /* m > 64: more than the stack holds */
     const double p[] = {1, 2};
     const fin_lengths lengths = {2, L, p};
-    static float X[20 * 5 * 5];
-    static double chi[100], w[100], y[20];
+    static float X[20 * 75 * 5];
+    static double chi[20 * 75], y[20];
     int64_t offsets[21];
     const fin_overlaps o = {1, 1, 0, 0, 0};
-    fin_task_settings s = help_settings(kind, 5, 5);
+    fin_task_settings s = help_settings(kind, 5, 75);
+    s.m = 65;
     fin_task *task;
     fin_status status =
         fin_task_create(&task, fin_task_find(kind), &s, &lengths, 1, FIN_TASK_AMBIENT, err);
@@ -219,10 +220,6 @@ static fin_status use_everything(void *user, fin_error *err)
     if (!status)
         status = fin_task_project(task, &o, 0, 20, offsets, &(fin_projections){.chi = chi}, y, NULL,
                                   err);
-    if (!status)
-        status = fin_task_posterior(task, &(fin_batch){20, 5, FIN_F32, X, offsets}, w, err);
-    if (!status)
-        status = fin_task_predict(task, &(fin_batch){20, 5, FIN_F32, X, offsets}, y, err);
     fin_task_destroy(task);
     return status;
 }

@@ -35,7 +35,7 @@ FIN_API const fin_form *fin_form_at(int i);
 FIN_API const fin_form *fin_form_find(const char *name); /* NULL if there is none */
 FIN_API const char *fin_form_name(const fin_form *form);
 FIN_API const char *fin_form_summary(const fin_form *form);
-FIN_API const fin_settings *fin_form_settings_table(const fin_form *form);
+FIN_API const fin_settings *fin_form_table(const fin_form *form);
 /* 1 if w_l depends on token l alone, so that the risk has a closed form or a quadrature. */
 FIN_API int fin_form_elementwise(const fin_form *form);
 
@@ -61,13 +61,13 @@ FIN_API fin_status fin_attention_set(fin_attention *attention, const fin_form_se
  * with any number of threads. */
 typedef struct fin_gradient {
     double *k, *v; /* (d) each */
-    double lam;
+    double lam, c; /* zero for a form that has no such setting */
 } fin_gradient;
 
 /* f: (n). w: (tokens) or NULL. */
 FIN_API fin_status fin_attention_forward(fin_attention *attention, const fin_batch *batch,
                                          double *f, double *w, fin_error *err);
-/* Given df: (n) = d loss / d f, adds d loss / d (k, v, lam). */
+/* Given df: (n) = d loss / d f, adds d loss / d (k, v, lam, c). */
 FIN_API fin_status fin_attention_backward(fin_attention *attention, const fin_batch *batch,
                                           const double *df, fin_gradient *gradient, fin_error *err);
 /* Both at once for the squared error, reading the tokens from memory once: adds sum (f - y)^2 to

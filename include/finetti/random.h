@@ -16,7 +16,9 @@
 extern "C" {
 #endif
 
-/* Streams from FIN_STREAM_USER on are free for callers; those below are the library's. */
+/* Streams from FIN_STREAM_USER to 2^31 - 1 are free for callers; those below are the library's. Use
+ * a stream for one thing only: words, float arrays and double arrays of one stream number share
+ * bits. (A cursor's own normals come from stream number + 2^31.) */
 #define FIN_STREAM_USER 1024u
 /* Largest n + first of the arrays below: 2^32 blocks of four (float) or two (double) normals. */
 #define FIN_NORMALS_MAX (INT64_C(1) << 33)

@@ -13,9 +13,10 @@
  * The latent J is the whole story: given J the output is linear, and attention weights estimate its
  * posterior. `snr` is called nu in the sequel; here nu is the overlap v.v*.
  *
- * Sample i is a pure function of (seed, i): batches may be cut anywhere, drawn by any number of
- * threads, and have the same bytes. Ragged layout: the tokens of sample i are rows offsets[i] ..
- * offsets[i+1]-1 of one array, no padding. */
+ * Sample i is a pure function of (seed, i) and of the precision of its tokens (float and double
+ * tokens are different draws, with the same lengths and places for slr): batches may be cut
+ * anywhere, drawn by any number of threads, and have the same bytes. Ragged layout: the tokens of
+ * sample i are rows offsets[i] .. offsets[i+1]-1 of one array, no padding. */
 #ifndef FINETTI_TASK_H
 #define FINETTI_TASK_H
 
@@ -42,7 +43,7 @@ extern "C" {
     F(double, gamma, 0.70710678118654757, 0, 1e6, "standard deviation of a relevant token")        \
     F(double, mu, FIN_AUTO, 0, 1e9, "mean of a relevant token along k*; auto = sqrt(d/2)")
 #define FIN_TASK_SNR(F, C)                                                                         \
-    F(double, snr, 4, 0, INFINITY, "signal strength (nu in the sequel); inf is allowed for max")
+    F(double, snr, 4, 0, INFINITY, "signal strength (nu in the sequel); max takes inf too")
 
 typedef struct fin_task_settings {
     FIN_TASK_COMMON(FIN_MEMBER_F, FIN_MEMBER_C)
@@ -66,7 +67,7 @@ FIN_API const fin_task_kind *fin_task_at(int i);
 FIN_API const fin_task_kind *fin_task_find(const char *name); /* NULL if there is none */
 FIN_API const char *fin_task_kind_name(const fin_task_kind *kind);
 FIN_API const char *fin_task_kind_summary(const fin_task_kind *kind);
-FIN_API const fin_settings *fin_task_kind_settings(const fin_task_kind *kind);
+FIN_API const fin_settings *fin_task_kind_table(const fin_task_kind *kind);
 
 typedef struct fin_task fin_task;
 
@@ -125,9 +126,10 @@ typedef struct fin_overlaps {
     FIN_OVERLAP_FIELDS(FIN_MEMBER_F, FIN_MEMBER_C)
 } fin_overlaps;
 
-FIN_API extern const fin_settings fin_overlaps_settings;
-/* FIN_ERR_ARGUMENT if no unit vectors have these overlaps (their Gram matrix is not positive). */
-FIN_API fin_status fin_overlaps_realisable(const fin_overlaps *overlaps, fin_error *err);
+FIN_API extern const fin_settings fin_overlaps_table;
+/* FIN_ERR_ARGUMENT if no unit vectors of R^d have these overlaps: their Gram matrix is not
+ * positive, or it needs more dimensions. */
+FIN_API fin_status fin_overlaps_realisable(const fin_overlaps *overlaps, int64_t d, fin_error *err);
 
 /* What any predictor here can see of a token, without its d coordinates. Each array has offsets[n]
  * numbers, is caller-owned and may be NULL. */

@@ -14,9 +14,11 @@
 extern "C" {
 #endif
 
+/* Also the choices of the setting `method`, in this order. AUTO is a wish, never an answer. */
 typedef enum fin_method {
+    FIN_METHOD_AUTO,
     FIN_METHOD_CLOSED,     /* error: 0 */
-    FIN_METHOD_QUADRATURE, /* error: an estimate, from two rules */
+    FIN_METHOD_QUADRATURE, /* error: the change when the nodes were last doubled, and rounding */
     FIN_METHOD_SIMULATION  /* error: the standard error of the mean */
 } fin_method;
 
@@ -59,13 +61,13 @@ FIN_API fin_status fin_risk_erf(int64_t n, const fin_risk_point *points, fin_ris
     C(method, 0, "auto|closed|quadrature|simulation",                                              \
       "how to compute; auto takes the most exact one there is")                                    \
     F(int64_t, samples, 100000, 2, INT64_C(1) << 40, "sequences in a simulation")                  \
-    F(int64_t, nodes, 128, 8, 512, "Gauss-Hermite nodes of a quadrature")                          \
+    F(int64_t, nodes, 65536, 64, INT64_C(1) << 24, "most nodes of a quadrature")                   \
     F(int64_t, seed, 1, 0, INT64_C(1) << 53, "seed of the simulation")
 
 typedef struct fin_risk_settings {
     FIN_RISK_FIELDS(FIN_MEMBER_F, FIN_MEMBER_C)
 } fin_risk_settings;
-FIN_API extern const fin_settings fin_risk_settings_table;
+FIN_API extern const fin_settings fin_risk_table;
 
 typedef struct fin_risk_report {
     fin_estimate risk;
@@ -82,7 +84,9 @@ FIN_API fin_status fin_risk(const fin_task *task, const fin_form *form,
                             const fin_risk_settings *settings, const fin_progress *progress,
                             fin_risk_report *report, fin_error *err);
 
-/* The same by quadrature for your own element-wise activation w_l = f(chi_l). */
+/* The same by quadrature for your own element-wise activation w_l = f(chi_l): trapezoidal sums over
+ * the normal law, doubled until they stand or `nodes` are used up; the error says how well they
+ * stand. */
 FIN_API fin_status fin_risk_activation(const fin_task *task, double (*f)(double chi, void *user),
                                        void *user, const fin_overlaps *overlaps, int64_t nodes,
                                        fin_risk_report *report, fin_error *err);
@@ -91,20 +95,21 @@ FIN_API fin_status fin_risk_activation(const fin_task *task, double (*f)(double 
  * NULL. */
 FIN_API fin_estimate fin_risk_linear(const fin_task *task, double *coefficient);
 
-/* Bayes risk E Var(Y | X), m = 1. By quadrature for spiked and max at fixed L, else by simulation
- * with the output integrated out, in O(L) a sample whatever d. */
+/* Bayes risk E Var(Y | X), m = 1. By quadrature where tokens differ in their mean only (spiked,
+ * max, slr with gamma = 1) and L has at most 64 values, else by simulation with the output
+ * integrated out, in O(L) a sample whatever d. */
 FIN_API fin_status fin_risk_bayes(const fin_task *task, const fin_risk_settings *settings,
                                   const fin_progress *progress, fin_estimate *risk, fin_error *err);
 
 /* argmin over lam of the risk at k = k*, v = v* (the oracle), and that risk. Searches lam on a log
  * scale between these limits; an answer at a limit means that the risk still falls there. With
  * simulation, all lam see the same draws. */
-#define FIN_LAMBDA_LEAST 1e-8
-#define FIN_LAMBDA_MOST 1e4
-FIN_API fin_status fin_lambda_star(const fin_task *task, const fin_form *form,
-                                   const fin_form_settings *form_settings,
-                                   const fin_risk_settings *settings, const fin_progress *progress,
-                                   double *lam, fin_estimate *risk, fin_error *err);
+#define FIN_LAM_LEAST 1e-8
+#define FIN_LAM_MOST 1e4
+FIN_API fin_status fin_lam_star(const fin_task *task, const fin_form *form,
+                                const fin_form_settings *form_settings,
+                                const fin_risk_settings *settings, const fin_progress *progress,
+                                double *lam, fin_estimate *risk, fin_error *err);
 
 /* ---- closed forms of the sequel -------------------------------------------------------------- */
 

@@ -11,6 +11,7 @@
 
 #include "kernel/kernel.h"
 
+#include <math.h>
 #include <omp.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -21,12 +22,13 @@ struct fin_attention {
     fin_form_settings settings;
     int64_t d, longest;
     fin_dtype dtype;
+    bool has_c;     /* the form has a setting c */
     double *k, *v;  /* (padded d) */
     float *kf, *vf; /* (padded d), for float tokens */
     int64_t tokens; /* room for a block: tokens and samples */
     int64_t samples;
     double *chi, *z, *norm2, *w, *p, *q; /* (tokens) */
-    double *f, *df, *dlam;               /* (samples) */
+    double *f, *df, *dlam, *dc;          /* (samples) */
     fini_arena arena;
 };
 
@@ -50,7 +52,7 @@ static void layout(fini_arena *a, fin_attention *o)
     double **const per_token[] = {&o->chi, &o->z, &o->norm2, &o->w, &o->p, &o->q};
     for (size_t i = 0; i < sizeof per_token / sizeof *per_token; i++)
         *per_token[i] = fini_take(a, o->tokens, sizeof(double));
-    double **const per_sample[] = {&o->f, &o->df, &o->dlam};
+    double **const per_sample[] = {&o->f, &o->df, &o->dlam, &o->dc};
     for (size_t i = 0; i < sizeof per_sample / sizeof *per_sample; i++)
         *per_sample[i] = fini_take(a, o->samples, sizeof(double));
 }
@@ -78,6 +80,7 @@ fin_status fin_attention_create(fin_attention **out, const fin_form *form,
     o->d = d;
     o->dtype = dtype;
     o->longest = longest;
+    o->has_c = fin_settings_find(form->settings, "c") != NULL;
     int64_t fit = tokens_in(SHARED_CACHE, o);
     fit = fit > 65536 ? 65536 : fit;
     o->tokens = longest > fit ? longest : fit;
@@ -131,13 +134,19 @@ typedef struct request {
     fin_gradient *gradient;
 } request;
 
+/* |X|^2 costs as much as a projection: taken by the form that uses it only. */
+static bool has_norms(const fin_attention *o)
+{
+    return o->form->needs_norm2 && !isinf(o->settings.lam);
+}
+
 static void project(const fin_attention *o, const fin_batch *batch, int64_t row, int64_t rows,
                     double *chi, double *z, double *norm2)
 {
     const fini_kernel *kernel = fini_kernel_get();
     const float *Xf = (const float *)batch->tokens + row * o->d;
     const double *Xd = (const double *)batch->tokens + row * o->d;
-    int norms = o->form->needs_norm2 && o->settings.c != 0;
+    bool norms = has_norms(o);
     if (o->dtype == FIN_F32 && norms)
         kernel->project_norm_f32(rows, o->d, Xf, o->k, o->v, chi, z, norm2);
     else if (o->dtype == FIN_F32)
@@ -173,8 +182,12 @@ static void forward_samples(fin_attention *o, const request *r, int64_t block, i
     if (r->w)
         memcpy(r->w + (offsets[0] - r->batch->offsets[0]), w, (size_t)tokens * sizeof *w);
     if (r->gradient) {
-        o->form->backward(&o->settings, n, offsets, chi, z, w, f, df, o->p + at,
-                          o->dlam + (from - block));
+        double *dlam = o->dlam + (from - block), *dc = o->dc + (from - block);
+        memset(dlam, 0, (size_t)n * sizeof *dlam);
+        memset(dc, 0, (size_t)n * sizeof *dc);
+        fini_pass pass = {n,         offsets, chi, has_norms(o) ? norm2 : NULL, z, w, f, df,
+                          o->p + at, dlam,    dc};
+        o->form->backward(&o->settings, &pass);
         for (int64_t i = 0; i < n; i++)
             for (int64_t l = offsets[i] - offsets[0]; l < offsets[i + 1] - offsets[0]; l++)
                 o->q[at + l] = df[i] * w[l];
@@ -259,8 +272,10 @@ static void run(fin_attention *o, const request *r)
                 gather_columns(o, r, block, end, from, to < o->d ? to : o->d);
             }
             if (me == 0) {
-                for (int64_t i = 0; r->gradient && i < n; i++)
+                for (int64_t i = 0; r->gradient && i < n; i++) {
                     r->gradient->lam += o->dlam[i];
+                    r->gradient->c += o->has_c ? o->dc[i] : 0;
+                }
                 for (int64_t i = 0; r->loss && i < n; i++) {
                     double miss = o->f[i] - r->y[block + i];
                     *r->loss += miss * miss;

@@ -22,14 +22,12 @@ static void weights(const fin_form_settings *s, int64_t n, const int64_t *offset
         fini_softmax_weights(s->lam, s->c, n, offsets, chi, norm2, w);
 }
 
-static void backward(const fin_form_settings *s, int64_t n, const int64_t *offsets,
-                     const double *chi, const double *z, const double *w, const double *f,
-                     const double *df, double *p, double *dlam)
+static void backward(const fin_form_settings *s, const fini_pass *t)
 {
     if (isinf(s->lam))
-        fini_form_hardmax.backward(s, n, offsets, chi, z, w, f, df, p, dlam);
+        fini_form_hardmax.backward(s, t);
     else
-        fini_softmax_backward(s, n, offsets, chi, z, w, f, df, p, dlam);
+        fini_softmax_backward(s, t);
 }
 
 const fin_form fini_form_bayes = {

@@ -22,30 +22,26 @@ static void weights(const fin_form_settings *s, int64_t n, const int64_t *offset
     fini_kernel_get()->erf(tokens, w, w);
 }
 
-/* dw/dchi = lam (2/sqrt pi) exp(-(c + lam chi)^2), dw/dlam = chi (2/sqrt pi) exp(...). */
-void fini_erf_backward(double lam, double c, int64_t n, const int64_t *offsets, const double *chi,
-                       const double *z, const double *df, double *p, double *dlam)
+/* With g = (2/sqrt pi) exp(-(c + lam chi)^2): dw/dchi = lam g, dw/dlam = chi g, dw/dc = g. */
+void fini_erf_backward(double lam, double c, const fini_pass *t)
 {
-    int64_t tokens = offsets[n] - offsets[0];
+    int64_t tokens = t->offsets[t->n] - t->offsets[0];
     for (int64_t l = 0; l < tokens; l++)
-        p[l] = c + lam * chi[l];
-    fini_kernel_get()->gauss(tokens, p, p);
-    for (int64_t i = 0; i < n; i++) {
-        dlam[i] = 0;
-        for (int64_t l = offsets[i] - offsets[0]; l < offsets[i + 1] - offsets[0]; l++) {
-            double slope = df[i] * two_over_sqrt_pi * p[l] * z[l];
-            dlam[i] += slope * chi[l];
-            p[l] = slope * lam;
+        t->p[l] = c + lam * t->chi[l];
+    fini_kernel_get()->gauss(tokens, t->p, t->p);
+    for (int64_t i = 0; i < t->n; i++)
+        for (int64_t l = t->offsets[i] - t->offsets[0]; l < t->offsets[i + 1] - t->offsets[0];
+             l++) {
+            double slope = t->df[i] * two_over_sqrt_pi * t->p[l] * t->z[l];
+            t->dlam[i] += slope * t->chi[l];
+            t->dc[i] += slope;
+            t->p[l] = slope * lam;
         }
-    }
 }
 
-static void backward(const fin_form_settings *s, int64_t n, const int64_t *offsets,
-                     const double *chi, const double *z, const double *w, const double *f,
-                     const double *df, double *p, double *dlam)
+static void backward(const fin_form_settings *s, const fini_pass *t)
 {
-    (void)w, (void)f;
-    fini_erf_backward(s->lam, 0, n, offsets, chi, z, df, p, dlam);
+    fini_erf_backward(s->lam, 0, t);
 }
 
 static double value(const fin_form_settings *s, double chi)
@@ -53,25 +49,21 @@ static double value(const fin_form_settings *s, double chi)
     return erf(s->lam * chi);
 }
 
-/* E[erf(c + lam chi)] = erf(x), x = (c + lam mean)/B, B = sqrt(1 + 2 lam^2 sd^2), and its
- * derivatives in the mean; E[erf^2] = zeta(c + lam mean, lam sd) likewise. */
-void fini_erf_moments(double lam, double c, double mean, double sd, double m[4], double h[4])
+/* E[erf(lam chi)] = erf(x), x = lam mean/B, B = sqrt(1 + 2 lam^2 sd^2), and its
+ * derivatives in the mean; E[erf^2] = zeta(lam mean, lam sd) likewise. */
+static void moments(const fin_form_settings *s, double mean, double sd, double m[4], double h[4])
 {
-    double B = sqrt(1 + 2 * lam * lam * sd * sd), r = lam / B, x = (c + lam * mean) / B;
+    double lam = s->lam;
+    double B = sqrt(1 + 2 * lam * lam * sd * sd), r = lam / B, x = lam * mean / B;
     double E = two_over_sqrt_pi * exp(-x * x);
     m[0] = erf(x);
     m[1] = r * E;
     m[2] = r * r * -2 * x * E;
     m[3] = r * r * r * (4 * x * x - 2) * E;
-    fin_zeta(c + lam * mean, lam * sd, h);
+    fin_zeta(lam * mean, lam * sd, h);
     h[1] *= lam;
     h[2] *= lam * lam;
     h[3] *= lam * lam * lam;
-}
-
-static void moments(const fin_form_settings *s, double mean, double sd, double m[4], double h[4])
-{
-    fini_erf_moments(s->lam, 0, mean, sd, m, h);
 }
 
 const fin_form fini_form_erf = {

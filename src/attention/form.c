@@ -37,7 +37,7 @@ const char *fin_form_summary(const fin_form *form)
     return form->summary;
 }
 
-const fin_settings *fin_form_settings_table(const fin_form *form)
+const fin_settings *fin_form_table(const fin_form *form)
 {
     return form->settings;
 }
@@ -68,6 +68,12 @@ fin_status fin_form_weights(const fin_form *form, const fin_form_settings *setti
     if (form->needs_norm2 && settings->c != 0 && !norm2)
         return fini_fail(err, FIN_ERR_ARGUMENT, "%s with c != 0 needs |X|^2 of every token",
                          form->name);
+    if (n < 0)
+        return fini_fail(err, FIN_ERR_ARGUMENT, "n = %lld samples; it must not be negative",
+                         (long long)n);
+    for (int64_t i = 0; i < n; i++)
+        if (offsets[i + 1] < offsets[i])
+            return fini_fail(err, FIN_ERR_ARGUMENT, "offsets go down at sample %lld", (long long)i);
     form->weights(settings, n, offsets, chi, norm2, w);
     return FIN_OK;
 }

@@ -5,6 +5,17 @@
 #include "base/base.h"
 #include "finetti/attention.h"
 
+/* The tokens of n samples on the way back. Arrays start at the first token of sample 0. */
+typedef struct fini_pass {
+    int64_t n;
+    const int64_t *offsets;
+    const double *chi, *norm2, *z; /* (tokens); norm2 may be NULL */
+    const double *w;               /* (tokens): the weights */
+    const double *f, *df;          /* (n): f = sum w z, and dloss/df */
+    double *p;         /* (tokens): dloss/dchi, to be written (dloss/dz is df w for every form) */
+    double *dlam, *dc; /* (n): to be added to */
+} fini_pass;
+
 struct fin_form {
     const char *name, *summary;
     const fin_settings *settings;
@@ -14,11 +25,8 @@ struct fin_form {
     /* Weights of n samples. Arrays start at the first token of sample 0. */
     void (*weights)(const fin_form_settings *s, int64_t n, const int64_t *offsets,
                     const double *chi, const double *norm2, double *w);
-    /* Given the weights w, f = sum w z and df = dloss/df per sample: p[l] = dloss/dchi_l and, per
-     * sample, dlam[i] = dloss/dlam. (dloss/dz_l = df w_l for every form.) */
-    void (*backward)(const fin_form_settings *s, int64_t n, const int64_t *offsets,
-                     const double *chi, const double *z, const double *w, const double *f,
-                     const double *df, double *p, double *dlam);
+    /* dloss/dchi into t->p; adds dloss/dlam and dloss/dc to t->dlam, t->dc. */
+    void (*backward)(const fin_form_settings *s, const fini_pass *t);
 
     /* Element-wise forms only: w as a function of chi, and (or NULL, then quadrature) the Gaussian
      * moments m[j] = E[w^(j)(chi)], h[j] = E[(w^2)^(j)(chi)], j = 0..3, chi ~ N(mean, sd^2). */
@@ -35,15 +43,10 @@ fin_status fini_form_check(const fin_form *form, const fin_form_settings *settin
 /* Softmax of lam chi + c norm2 and its gradient, shared by `softmax` and `bayes`. */
 void fini_softmax_weights(double lam, double c, int64_t n, const int64_t *offsets,
                           const double *chi, const double *norm2, double *w);
-void fini_softmax_backward(const fin_form_settings *s, int64_t n, const int64_t *offsets,
-                           const double *chi, const double *z, const double *w, const double *f,
-                           const double *df, double *p, double *dlam);
+void fini_softmax_backward(const fin_form_settings *s, const fini_pass *t);
 /* One at the largest chi, shared equally in a tie. */
 void fini_hardmax_weights(int64_t n, const int64_t *offsets, const double *chi, double *w);
-/* Moments of erf(c + lam chi): m and h as in the table. */
-void fini_erf_moments(double lam, double c, double mean, double sd, double m[4], double h[4]);
-/* p, dlam of w = const + erf(c + lam chi). */
-void fini_erf_backward(double lam, double c, int64_t n, const int64_t *offsets, const double *chi,
-                       const double *z, const double *df, double *p, double *dlam);
+/* Backward of w = const + erf(c + lam chi). */
+void fini_erf_backward(double lam, double c, const fini_pass *t);
 
 #endif

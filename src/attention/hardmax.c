@@ -28,15 +28,11 @@ static void weights(const fin_form_settings *s, int64_t n, const int64_t *offset
 }
 
 /* Piecewise constant: the scores have no gradient almost everywhere. */
-static void backward(const fin_form_settings *s, int64_t n, const int64_t *offsets,
-                     const double *chi, const double *z, const double *w, const double *f,
-                     const double *df, double *p, double *dlam)
+static void backward(const fin_form_settings *s, const fini_pass *t)
 {
-    (void)s, (void)chi, (void)z, (void)w, (void)f, (void)df;
-    for (int64_t l = 0; l < offsets[n] - offsets[0]; l++)
-        p[l] = 0;
-    for (int64_t i = 0; i < n; i++)
-        dlam[i] = 0;
+    (void)s;
+    for (int64_t l = 0; l < t->offsets[t->n] - t->offsets[0]; l++)
+        t->p[l] = 0;
 }
 
 const fin_form fini_form_hardmax = {

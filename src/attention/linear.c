@@ -13,18 +13,15 @@ static void weights(const fin_form_settings *s, int64_t n, const int64_t *offset
         w[l] = 1 + s->lam * chi[l];
 }
 
-static void backward(const fin_form_settings *s, int64_t n, const int64_t *offsets,
-                     const double *chi, const double *z, const double *w, const double *f,
-                     const double *df, double *p, double *dlam)
+static void backward(const fin_form_settings *s, const fini_pass *t)
 {
-    (void)w, (void)f;
-    for (int64_t i = 0; i < n; i++) {
-        dlam[i] = 0;
-        for (int64_t l = offsets[i] - offsets[0]; l < offsets[i + 1] - offsets[0]; l++) {
-            p[l] = df[i] * s->lam * z[l];
-            dlam[i] += df[i] * chi[l] * z[l];
+    for (int64_t i = 0; i < t->n; i++)
+        for (int64_t l = t->offsets[i] - t->offsets[0]; l < t->offsets[i + 1] - t->offsets[0];
+             l++) {
+            double slope = t->df[i] * t->z[l];
+            t->p[l] = s->lam * slope;
+            t->dlam[i] += slope * t->chi[l];
         }
-    }
 }
 
 static double value(const fin_form_settings *s, double chi)

@@ -1,6 +1,7 @@
 /* shifted erf: w_l = 1 + erf(c + lam chi_l), a positive weight. */
 #include "attention/form.h"
 
+#include "finetti/math.h"
 #include "kernel/kernel.h"
 
 #include <math.h>
@@ -21,27 +22,33 @@ static void weights(const fin_form_settings *s, int64_t n, const int64_t *offset
         w[l] += 1;
 }
 
-static void backward(const fin_form_settings *s, int64_t n, const int64_t *offsets,
-                     const double *chi, const double *z, const double *w, const double *f,
-                     const double *df, double *p, double *dlam)
+static void backward(const fin_form_settings *s, const fini_pass *t)
 {
-    (void)w, (void)f;
-    fini_erf_backward(s->lam, s->c, n, offsets, chi, z, df, p, dlam);
+    fini_erf_backward(s->lam, s->c, t);
 }
 
 static double value(const fin_form_settings *s, double chi)
 {
-    return 1 + erf(s->c + s->lam * chi);
+    return erfc(-s->c - s->lam * chi); /* 1 + erf, also where it is tiny */
 }
 
-/* (1 + e)^2 = 1 + 2 e + e^2. */
+/* 1 + erf is erfc of the opposite, and E[w^2] = E[w]^2 + Var(erf): nothing cancels where the
+ * weights are tiny. With t = c + lam mean, g = lam sd, x = t/B, y = t/A (theory, section 3) the
+ * derivatives of E[w^2] are those of zeta with 1 + erf(y) in the place of erf(y). */
 static void moments(const fin_form_settings *s, double mean, double sd, double m[4], double h[4])
 {
-    fini_erf_moments(s->lam, s->c, mean, sd, m, h);
-    for (int j = 0; j < 4; j++)
-        h[j] += 2 * m[j];
-    h[0] += 1;
-    m[0] += 1;
+    const double c0 = 1.1283791670955126;
+    double t = s->c + s->lam * mean, g2 = s->lam * sd * s->lam * sd;
+    double B = sqrt(1 + 2 * g2), A = B * sqrt(1 + 4 * g2), x = t / B, y = t / A, r = s->lam / B;
+    double Ex = c0 * exp(-x * x), Ey = c0 * exp(-y * y), tail = erfc(-y), a = B / A;
+    m[0] = erfc(-x);
+    m[1] = r * Ex;
+    m[2] = r * r * -2 * x * Ex;
+    m[3] = r * r * r * (4 * x * x - 2) * Ex;
+    h[0] = m[0] * m[0] + fin_zeta_variance(t, s->lam * sd);
+    h[1] = 2 * r * Ex * tail;
+    h[2] = 2 * r * r * Ex * (a * Ey - 2 * x * tail);
+    h[3] = 2 * r * r * r * Ex * (-2 * a * a * y * Ey - 4 * a * x * Ey + (4 * x * x - 2) * tail);
 }
 
 const fin_form fini_form_shifted = {

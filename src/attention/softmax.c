@@ -2,28 +2,21 @@
 #include "attention/form.h"
 
 #include "kernel/kernel.h"
-
-#include <math.h>
+#include "task/task.h"
 
 #define FIELDS(F, C) FIN_FORM_LAM(F, C)
 #define FINI_SETTINGS fin_form_settings
 FINI_TABLE(static, softmax_settings, "softmax", FIELDS);
 
-/* The largest score of a sample is subtracted first, so the largest exponential is 1 and the sum is
- * neither zero nor infinite. The exponentials of all samples are taken in one sweep. */
+/* The exponentials of all samples are taken in one sweep, each sample's scores shifted first. */
 void fini_softmax_weights(double lam, double c, int64_t n, const int64_t *offsets,
                           const double *chi, const double *norm2, double *w)
 {
     int64_t base = offsets[0];
-    for (int64_t i = 0; i < n; i++) {
-        double top = -INFINITY;
-        for (int64_t l = offsets[i] - base; l < offsets[i + 1] - base; l++) {
-            w[l] = c == 0 ? lam * chi[l] : lam * chi[l] + c * norm2[l];
-            top = w[l] > top ? w[l] : top;
-        }
-        for (int64_t l = offsets[i] - base; l < offsets[i + 1] - base; l++)
-            w[l] -= top;
-    }
+    for (int64_t l = 0; l < offsets[n] - base; l++)
+        w[l] = c == 0 ? lam * chi[l] : lam * chi[l] + c * norm2[l];
+    for (int64_t i = 0; i < n; i++)
+        fini_softmax_shift(offsets[i + 1] - offsets[i], w + (offsets[i] - base));
     fini_kernel_get()->exp(offsets[n] - base, w, w);
     for (int64_t i = 0; i < n; i++) {
         double total = 0;
@@ -34,19 +27,17 @@ void fini_softmax_weights(double lam, double c, int64_t n, const int64_t *offset
     }
 }
 
-/* dw_j/dchi_l = lam w_j (1[j=l] - w_l), so df/dchi_l = lam w_l (z_l - f). */
-void fini_softmax_backward(const fin_form_settings *s, int64_t n, const int64_t *offsets,
-                           const double *chi, const double *z, const double *w, const double *f,
-                           const double *df, double *p, double *dlam)
+/* dw_j/dscore_l = w_j (1[j=l] - w_l), so df/dscore_l = w_l (z_l - f), score = lam chi + c |X|^2. */
+void fini_softmax_backward(const fin_form_settings *s, const fini_pass *t)
 {
-    for (int64_t i = 0; i < n; i++) {
-        dlam[i] = 0;
-        for (int64_t l = offsets[i] - offsets[0]; l < offsets[i + 1] - offsets[0]; l++) {
-            double slope = df[i] * w[l] * (z[l] - f[i]);
-            p[l] = s->lam * slope;
-            dlam[i] += chi[l] * slope;
+    for (int64_t i = 0; i < t->n; i++)
+        for (int64_t l = t->offsets[i] - t->offsets[0]; l < t->offsets[i + 1] - t->offsets[0];
+             l++) {
+            double slope = t->df[i] * t->w[l] * (t->z[l] - t->f[i]);
+            t->p[l] = s->lam * slope;
+            t->dlam[i] += slope * t->chi[l];
+            t->dc[i] += t->norm2 ? slope * t->norm2[l] : 0;
         }
-    }
 }
 
 static void weights(const fin_form_settings *s, int64_t n, const int64_t *offsets,

@@ -54,26 +54,20 @@ static void weights(const fin_form_settings *s, int64_t n, const int64_t *offset
 
 /* With s_l = softplus, S their sum: df/dchi_l = lam sigmoid(lam chi_l) (z_l - f) / S, and
  * sigmoid(x) = 1 - exp(-softplus(x)). */
-static void backward(const fin_form_settings *s, int64_t n, const int64_t *offsets,
-                     const double *chi, const double *z, const double *w, const double *f,
-                     const double *df, double *p, double *dlam)
+static void backward(const fin_form_settings *s, const fini_pass *t)
 {
-    softplus(s->lam, offsets[n] - offsets[0], chi, p);
-    for (int64_t i = 0; i < n; i++) {
-        int64_t from = offsets[i] - offsets[0], to = offsets[i + 1] - offsets[0];
-        if (top_score(s->lam, from, to, chi) < far_below) {
-            fini_softmax_backward(s, 1, offsets + i, chi + from, z + from, w + from, f + i, df + i,
-                                  p + from, dlam + i);
-            continue;
-        }
+    softplus(s->lam, t->offsets[t->n] - t->offsets[0], t->chi, t->p);
+    for (int64_t i = 0; i < t->n; i++) {
+        int64_t from = t->offsets[i] - t->offsets[0], to = t->offsets[i + 1] - t->offsets[0];
+        bool far = top_score(s->lam, from, to, t->chi) < far_below; /* softmax: sigmoid / S = w */
         double total = 0;
         for (int64_t l = from; l < to; l++)
-            total += p[l];
-        dlam[i] = 0;
+            total += t->p[l];
         for (int64_t l = from; l < to; l++) {
-            double slope = df[i] * -expm1(-p[l]) * (z[l] - f[i]) / total;
-            p[l] = s->lam * slope;
-            dlam[i] += chi[l] * slope;
+            double share = far ? t->w[l] : -expm1(-t->p[l]) / total;
+            double slope = t->df[i] * share * (t->z[l] - t->f[i]);
+            t->p[l] = s->lam * slope;
+            t->dlam[i] += slope * t->chi[l];
         }
     }
 }

@@ -36,6 +36,8 @@ bool fini_report(const fin_progress *progress, const char *what, double done, do
 
 /* strtod in the C locale, whatever locale the host program runs in. */
 double fini_strtod(const char *text, char **end);
+/* %.*g in the C locale. */
+void fini_print_double(double number, int digits, char *buffer, size_t size);
 
 /* Edit distance of two short words, at most `limit` + 1. */
 int fini_edit_distance(const char *a, const char *b, int limit);

@@ -95,7 +95,7 @@ static bool has_auto(const fin_field *field)
 static void shortest(double number, char *buffer, size_t size)
 {
     for (int digits = 6; digits <= 17; digits++) {
-        snprintf(buffer, size, "%.*g", digits, number);
+        fini_print_double(number, digits, buffer, size);
         if (fini_strtod(buffer, NULL) == number || number != number)
             return;
     }

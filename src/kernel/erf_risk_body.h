@@ -3,9 +3,9 @@
  * Included once by every kernel file, with V a double or a vector of doubles and FMA, EXP, ERF,
  * ERFC, ATAN, SQRT, MIN, MAX, SIGN_OF defined for it, so that the formula stands here only.
  *
- * The textbook form (theory: R = gamma^2 + eps^2 - 2 E[Yf] + S + ...) cancels badly when the risk is
- * near eps^2. Here the risk is written as a sum of variances and a squared bias instead. With
- * a = erf(lam chi_J), b = 1 - a, z = X_J.v, y = X_J.v*, noise tokens w_l = erf(lam chi_l) z_l, m
+ * The textbook form (theory: R = gamma^2 + eps^2 - 2 E[Yf] + S + ...) cancels badly when the risk
+ * is near eps^2. Here the risk is written as a sum of variances and a squared bias instead. With a
+ * = erf(lam chi_J), b = 1 - a, z = X_J.v, y = X_J.v*, noise tokens w_l = erf(lam chi_l) z_l, m
  * signal tokens, N = E[L] - m noise tokens on average:
  *
  *     R = eps^2 + m Vs + N Vn + (m s + N C)^2 + Var(L) C^2
@@ -45,10 +45,11 @@ static inline void ERF_RISK(const V in[FINI_RISK_IN], V out[FINI_RISK_OUT])
     V whole = 4.0 * lg2 / (s * (s + 1.0));
     V reach = 37.0 / MAX(x * x, 1e-300 + 0.0 * x);
     V length = MIN(whole, reach / (SQRT(a * a + reach) + a));
-    V sum0 = 0.0 * x, sum1 = 0.0 * x, xx = -x * x * length, a2 = 2.0 * a, a21 = FMA(a, a, 1.0 + 0.0 * x);
+    V sum0 = 0.0 * x, sum1 = 0.0 * x, xx = -x * x * length, a2 = 2.0 * a,
+      a21 = FMA(a, a, 1.0 + 0.0 * x);
     for (int i = 0; i < FINI_LEGENDRE; i++) {
-        V step = length * fini_legendre_node[i];        /* u = a + step */
-        V rise = a2 + step;                             /* u^2 - a^2 = step (2a + step) */
+        V step = length * fini_legendre_node[i]; /* u = a + step */
+        V rise = a2 + step;                      /* u^2 - a^2 = step (2a + step) */
         V value = fini_legendre_weight[i] * EXP(xx * fini_legendre_node[i] * rise);
         sum0 = sum0 + value / FMA(step, rise, a21);
         sum1 = sum1 + value;
@@ -62,8 +63,9 @@ static inline void ERF_RISK(const V in[FINI_RISK_IN], V out[FINI_RISK_OUT])
     V P1 = -rE * twice, P2 = r * rE * inner;
     V x_k = r * mu; /* dx/dkappa */
     V P1_k = x_k * rE * (2.0 * x * twice + 2.0 * a * Ey - Ex);
-    V P2_k = x_k * r * rE *
-             (-2.0 * x * inner - 4.0 * a * a * y * Ey + 4.0 * erfc_y - 4.0 * x * a * Ey + 2.0 * x * Ex);
+    V P2_k =
+        x_k * r * rE *
+        (-2.0 * x * inner - 4.0 * a * a * y * Ey + 4.0 * erfc_y - 4.0 * x * a * Ey + 2.0 * x * Ex);
     V slope = b1 * t + b2 * g2 * rho;
     V tilt = rho - eta;
     V Vs = 2.0 * g2 * (1.0 - nu) * erf_x - 2.0 * g2 * tilt * slope + (t * t + g2) * W +
@@ -89,11 +91,13 @@ static inline void ERF_RISK(const V in[FINI_RISK_IN], V out[FINI_RISK_OUT])
              (t * t + g2) * W_x * x_k - 2.0 * g2 * erfc_x * Ex * x_k + 2.0 * t * g2 * rho * P1_k +
              g2 * g2 * rho * rho * P2_k;
     V Vs_t = mu * (-2.0 * g2 * tilt * b1 + 2.0 * t * W + 2.0 * g2 * rho * P1);
-    V Vs_r = -2.0 * g2 * slope - 2.0 * g2 * g2 * tilt * b2 + 2.0 * t * g2 * P1 + 2.0 * g2 * g2 * rho * P2;
+    V Vs_r = -2.0 * g2 * slope - 2.0 * g2 * g2 * tilt * b2 + 2.0 * t * g2 * P1 +
+             2.0 * g2 * g2 * rho * P2;
     V two = 2.0 * bias;
     out[4] = sign * m * (Vs_k + two * (t * Ex * x_k - g2 * rho * mu * b2));
     out[5] = sign * m * (-2.0 * g2 * erf_x);
     out[6] = sign * m * (Vs_t + two * mu * erf_x);
     out[7] = sign * m * (2.0 * g2 * slope);
-    out[8] = m * Vs_r + 2.0 * N * rho * q + two * (m * g2 * rE + N * c) + 2.0 * spread * c * c * rho;
+    out[8] =
+        m * Vs_r + 2.0 * N * rho * q + two * (m * g2 * rE + N * c) + 2.0 * spread * c * c * rho;
 }

@@ -1,5 +1,5 @@
-/* The hot loops behind one table: plain C (the reference), AVX2 and AVX-512, chosen once at run time
- * by the CPU or by FINETTI_KERNEL=ref|avx2|avx512.
+/* The hot loops behind one table: plain C (the reference), AVX2 and AVX-512, chosen once at run
+ * time by the CPU or by FINETTI_KERNEL=ref|avx2|avx512.
  *
  * What the kernels promise each other:
  *   - draws (normals) are the same bits in every kernel, on every CPU;
@@ -23,7 +23,8 @@ enum {
     FINI_GATHER = 16 /* tokens summed in the tokens' precision before they are added in double */
 };
 
-/* A stream of random numbers for one sample: Philox key = seed, counter = (block, stream, sample). */
+/* A stream of random numbers for one sample: Philox key = seed, counter = (block, stream, sample).
+ */
 typedef struct fini_key {
     uint64_t seed, sample;
     uint32_t stream;
@@ -61,9 +62,11 @@ typedef struct fini_kernel {
     void (*gather_f64)(int64_t rows, int64_t d, int64_t from, int64_t to, const double *X,
                        const double *p, const double *q, double *gk, double *gv);
 
-    /* Exact risk of the erf predictor and its gradient, a row each: kappa nu theta eta rho lam gamma
-     * mu eps m E[L] Var(L) -> signal noise bias risk and five derivatives (erf_risk_body.h). */
-    void (*erf_risk)(int64_t n, const double points[][FINI_RISK_IN], double values[][FINI_RISK_OUT]);
+    /* Exact risk of the erf predictor and its gradient, a row each: kappa nu theta eta rho lam
+     * gamma mu eps m E[L] Var(L) -> signal noise bias risk and five derivatives (erf_risk_body.h).
+     */
+    void (*erf_risk)(int64_t n, const double points[][FINI_RISK_IN],
+                     double values[][FINI_RISK_OUT]);
 } fini_kernel;
 
 extern const fini_kernel fini_kernel_ref;

@@ -1,7 +1,7 @@
 /* The reference kernels: plain C, one number at a time, what the others are tested against.
  *
- * fma() is called where the vector kernels use a fused multiply-add, so that draws and sums come out
- * with the same bits; on a CPU without the instruction libm computes it, slowly but exactly. */
+ * fma() is called where the vector kernels use a fused multiply-add, so that draws and sums come
+ * out with the same bits; on a CPU without the instruction libm computes it, slowly but exactly. */
 #include "kernel/coefficients.h"
 #include "kernel/kernel.h"
 
@@ -42,7 +42,8 @@ static void pair_f32(uint32_t w0, uint32_t w1, float *first, float *second)
     uint32_t turned = w1 + 0x20000000u;
     float x = (float)((int32_t)(turned & 0x3fffffffu) - 0x20000000) * 0x1.921fb6p-30f;
     float z = x * x;
-    float sine = fmaf(x * z, fmaf(fmaf(fini_sin_f32[2], z, fini_sin_f32[1]), z, fini_sin_f32[0]), x);
+    float sine =
+        fmaf(x * z, fmaf(fmaf(fini_sin_f32[2], z, fini_sin_f32[1]), z, fini_sin_f32[0]), x);
     float cosine = fini_cos_f32[3];
     for (int i = 2; i >= 0; i--)
         cosine = fmaf(cosine, z, fini_cos_f32[i]);

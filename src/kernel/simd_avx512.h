@@ -1,4 +1,5 @@
-/* Names of the AVX-512 (F, DQ) instructions that simd_body.h is written in: 16 floats, 8 doubles. */
+/* Names of the AVX-512 (F, DQ) instructions that simd_body.h is written in: 16 floats, 8 doubles.
+ */
 #include <immintrin.h>
 #include <sleef.h>
 
@@ -62,8 +63,8 @@ static inline vd load_some_d(const double *p, int n)
 static inline float fold_f(vf all, vf unused)
 {
     (void)unused;
-    __m256 eight = _mm256_add_ps(_mm512_castps512_ps256((__m512)all),
-                                 _mm512_extractf32x8_ps((__m512)all, 1));
+    __m256 eight =
+        _mm256_add_ps(_mm512_castps512_ps256((__m512)all), _mm512_extractf32x8_ps((__m512)all, 1));
     __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
     __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
     return _mm_cvtss_f32(_mm_add_ss(two, _mm_shuffle_ps(two, two, 1)));

@@ -69,8 +69,8 @@ static inline polar_f pair_begin_f(vu w0, vu w1)
     vu turned = w1 + 0x20000000u;
     vf x = __builtin_convertvector((vi)(turned & 0x3fffffffu) - 0x20000000, vf) * 0x1.921fb6p-30f;
     vf z = x * x;
-    vf sine = FMA_F(FMA_F(SET_F(fini_sin_f32[2]), z, SET_F(fini_sin_f32[1])), z,
-                    SET_F(fini_sin_f32[0]));
+    vf sine =
+        FMA_F(FMA_F(SET_F(fini_sin_f32[2]), z, SET_F(fini_sin_f32[1])), z, SET_F(fini_sin_f32[0]));
     sine = FMA_F(x * z, sine, x);
     vf cosine = SET_F(fini_cos_f32[3]);
     for (int i = 2; i >= 0; i--)
@@ -166,7 +166,8 @@ static inline void pair_d(vq w0, vq w1, double *first, double *second)
     STORE_D(second, radius * (vd)((vq)across ^ ((bits & 2) << 62)));
 }
 
-/* The two 64-bit words of 2 * WD blocks from `block` on: w[0], w[1] of the first WD, then the others. */
+/* The two 64-bit words of 2 * WD blocks from `block` on: w[0], w[1] of the first WD, then the
+ * others. */
 static inline void words_d(fini_key key, const round_keys *keys, uint32_t block, vq w[4])
 {
     vq at = COUNT_UP_Q + (uint64_t)block;
@@ -220,7 +221,7 @@ static void normals_f64(fini_key key, uint32_t first, int64_t groups, double *ou
 ARRAY(array_exp, VEXP(a))
 ARRAY(array_log1p, VLOG1P(a))
 ARRAY(array_erf, VERF(a))
-ARRAY(array_gauss, VEXP(-a * a))
+ARRAY(array_gauss, VEXP(-a *a))
 
 /* ---- projections and gradients ------------------------------------------------------------ */
 

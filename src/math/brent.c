@@ -119,13 +119,13 @@ fin_status fin_brent(double (*f)(double x, void *user), void *user, double a, do
     point end = p.right.f < p.left.f ? p.right : p.left;
     if (end.f <= best.f)
         best = end;
-    *x = best.x;
-    *fx = best.f;
     if (best.f == INFINITY)
         return fini_fail(
             err, FIN_ERR_NUMERIC,
             "brent: the function is NaN or infinite wherever it was tried in [%g, %g]; "
             "narrow the interval to where it is defined",
             a, b);
+    *x = best.x;
+    *fx = best.f;
     return FIN_OK;
 }

@@ -2,13 +2,14 @@
 #include "task/task.h"
 
 #include <math.h>
+#include <omp.h>
 
-int64_t fini_task_length(const fin_task *task, uint64_t sample)
+int64_t fini_length(const fin_task *task, uint64_t seed, uint32_t stream, uint64_t sample)
 {
     if (task->shortest == task->longest)
         return task->longest;
     fin_random random;
-    fin_random_open(&random, task->seed, FINI_STREAM_LENGTH, sample);
+    fin_random_open(&random, seed, stream, sample);
     if (task->lengths == 1)
         return task->shortest + fin_random_below(&random, task->longest - task->shortest + 1);
     double u = fin_random_uniform(&random);
@@ -23,6 +24,11 @@ int64_t fini_task_length(const fin_task *task, uint64_t sample)
     return task->length[low];
 }
 
+static int64_t data_length(const fin_task *task, uint64_t sample)
+{
+    return fini_length(task, task->seed, FINI_STREAM_LENGTH, sample);
+}
+
 fin_status fin_task_offsets(const fin_task *task, uint64_t first, int64_t n, int64_t *offsets,
                             fin_error *err)
 {
@@ -31,23 +37,7 @@ fin_status fin_task_offsets(const fin_task *task, uint64_t first, int64_t n, int
                          (long long)n, (long long)(INT64_MAX / FIN_L_MAX));
     offsets[0] = 0;
     for (int64_t i = 0; i < n; i++)
-        offsets[i + 1] = offsets[i] + fini_task_length(task, first + (uint64_t)i);
-    return FIN_OK;
-}
-
-fin_status fini_task_check_offsets(const fin_task *task, int64_t n, const int64_t *offsets,
-                                   fin_error *err)
-{
-    if (n < 0)
-        return fini_fail(err, FIN_ERR_ARGUMENT, "n = %lld samples; it must not be negative",
-                         (long long)n);
-    for (int64_t i = 0; i < n; i++)
-        if (offsets[i + 1] - offsets[i] < task->shortest ||
-            offsets[i + 1] - offsets[i] > task->longest)
-            return fini_fail(
-                err, FIN_ERR_ARGUMENT,
-                "offsets give sample %lld a length of %lld; take them from fin_task_offsets",
-                (long long)i, (long long)(offsets[i + 1] - offsets[i]));
+        offsets[i + 1] = offsets[i] + data_length(task, first + (uint64_t)i);
     return FIN_OK;
 }
 
@@ -81,11 +71,12 @@ static void sort_locations(fini_selector *s)
         }
 }
 
-void fini_selector_begin(fini_selector *s, const fin_task *task, uint64_t sample, int64_t L)
+void fini_selector_begin(fini_selector *s, const fin_task *task, uint64_t seed, uint32_t stream,
+                         uint64_t sample, int64_t L)
 {
     s->task = task;
     s->count = 0;
-    fin_random_open(&s->random, task->seed, FINI_STREAM_LATENT, sample);
+    fin_random_open(&s->random, seed, stream, sample);
     if (!task->kind->by_score) {
         choose_uniformly(s, L);
         for (int64_t i = 0; i < s->count; i++)
@@ -121,4 +112,59 @@ double fini_selector_end(fini_selector *s)
     for (int64_t i = 0; i < s->count; i++)
         y += s->z[i];
     return y + s->task->settings.eps * fin_random_normal(&s->random);
+}
+
+/* ---- many samples --------------------------------------------------------------------------- */
+
+enum { FEW = 64, SAMPLES_AT_ONCE = 4 };
+
+int fini_threads_for(double numbers)
+{
+    return numbers < 50000 ? 1 : fin_threads_get();
+}
+
+static fin_status check_offsets(const fin_task *task, uint64_t first, int64_t n,
+                                const int64_t *offsets, fin_error *err)
+{
+    if (n < 0)
+        return fini_fail(err, FIN_ERR_ARGUMENT, "n = %lld samples; it must not be negative",
+                         (long long)n);
+    for (int64_t i = 0; i < n; i++) {
+        int64_t L = offsets[i + 1] - offsets[i], expected = data_length(task, first + (uint64_t)i);
+        if (L != expected)
+            return fini_fail(
+                err, FIN_ERR_ARGUMENT,
+                "offsets give sample %lld a length of %lld, it has %lld; take them from "
+                "fin_task_offsets",
+                (long long)(first + (uint64_t)i), (long long)L, (long long)expected);
+    }
+    return FIN_OK;
+}
+
+fin_status fini_each_sample(const fin_task *task, uint64_t first, int64_t n, const int64_t *offsets,
+                            double numbers, fini_draw_sample *draw, const void *context, double *y,
+                            int64_t *location, fin_error *err)
+{
+    fin_status status = check_offsets(task, first, n, offsets, err);
+    if (status)
+        return status;
+    int64_t m = task->settings.m;
+    int threads = fini_threads_for(numbers * (double)(offsets[n] - offsets[0]));
+    double *work = NULL; /* score, z and location of the relevant tokens, for each thread */
+    if (m > FEW && !(work = fini_alloc_array(threads * 3 * m, sizeof *work)))
+        return fini_fail_memory(err, (size_t)(threads * 3 * m) * sizeof *work, "a draw");
+#pragma omp parallel for schedule(dynamic, SAMPLES_AT_ONCE) num_threads(threads)
+    for (int64_t i = 0; i < n; i++) {
+        double few[3 * FEW], *mine = work ? work + omp_get_thread_num() * 3 * m : few;
+        fini_selector selector = {
+            .score = mine, .z = mine + m, .location = (int64_t *)(mine + 2 * m)};
+        double output = draw(context, first + (uint64_t)i, offsets[i] - offsets[0],
+                             offsets[i + 1] - offsets[i], &selector);
+        if (y)
+            y[i] = output;
+        for (int64_t j = 0; location && j < m; j++)
+            location[i * m + j] = selector.location[j];
+    }
+    fini_free(work);
+    return FIN_OK;
 }

@@ -2,13 +2,17 @@
  * softmax(snr * X.k*), or is the argmax when snr is infinite. m of them: without replacement. */
 #include "task/task.h"
 
+#include <math.h>
+
 #define FIELDS(F, C) FIN_TASK_COMMON(F, C) FIN_TASK_SNR(F, C)
 #define FINI_SETTINGS fin_task_settings
 FINI_TABLE(static, max_settings, "max", FIELDS);
 
 static fin_status resolve(fin_task_settings *s, fin_error *err)
 {
-    (void)err;
+    if (s->snr > 1e100 && !isinf(s->snr))
+        return fini_fail(err, FIN_ERR_ARGUMENT, "max: snr = %g; it must be at most 1e100, or inf",
+                         s->snr);
     s->mu = 0;
     s->gamma = 1;
     return FIN_OK;

@@ -18,17 +18,24 @@ void fin_task_bayes_parameters(const fin_task *task, double *lam, double *c)
     *c = task->kind->by_score || s->gamma == 1 ? 0 : (1 - 1 / (s->gamma * s->gamma)) / 2;
 }
 
-void fini_softmax(int64_t L, double *w)
+void fini_softmax_shift(int64_t L, double *odds)
 {
-    double top = -INFINITY, total = 0;
+    double top = -INFINITY;
     for (int64_t l = 0; l < L; l++)
-        top = w[l] > top ? w[l] : top;
-    if (isinf(top)) /* infinite log-odds: share among those that have them */
+        top = odds[l] > top ? odds[l] : top;
+    if (isinf(top))
         for (int64_t l = 0; l < L; l++)
-            w[l] = w[l] == top ? 0 : -INFINITY;
+            odds[l] = odds[l] == top ? 0 : odds[l] != odds[l] ? odds[l] : -INFINITY;
     else
         for (int64_t l = 0; l < L; l++)
-            w[l] -= top;
+            odds[l] -= top;
+}
+
+/* In place. */
+static void softmax(int64_t L, double *w)
+{
+    double total = 0;
+    fini_softmax_shift(L, w);
     fini_kernel_get()->exp(L, w, w);
     for (int64_t l = 0; l < L; l++)
         total += w[l];
@@ -122,18 +129,25 @@ static fin_status check(const fin_task *task, const fin_batch *batch, fin_error 
     return FIN_OK;
 }
 
+static int threads_for(const fin_batch *batch)
+{
+    return fini_threads_for((double)(batch->offsets[batch->n] - batch->offsets[0]) *
+                            (double)batch->d);
+}
+
 fin_status fin_task_posterior(const fin_task *task, const fin_batch *batch, double *w,
                               fin_error *err)
 {
     fin_status status = check(task, batch, err);
     if (status)
         return status;
-#pragma omp parallel for schedule(dynamic, 16) num_threads(fin_threads_get())
+    int threads = threads_for(batch);
+#pragma omp parallel for schedule(dynamic, 16) num_threads(threads)
     for (int64_t i = 0; i < batch->n; i++) {
         int64_t row = batch->offsets[i] - batch->offsets[0];
         int64_t L = batch->offsets[i + 1] - batch->offsets[i];
         scan(task, batch, row, L, w + row);
-        fini_softmax(L, w + row);
+        softmax(L, w + row);
     }
     return FIN_OK;
 }
@@ -143,7 +157,8 @@ fin_status fin_task_predict(const fin_task *task, const fin_batch *batch, double
     fin_status status = check(task, batch, err);
     if (status)
         return status;
-#pragma omp parallel for schedule(dynamic, 16) num_threads(fin_threads_get())
+    int threads = threads_for(batch);
+#pragma omp parallel for schedule(dynamic, 16) num_threads(threads)
     for (int64_t i = 0; i < batch->n; i++)
         y[i] = scan(task, batch, batch->offsets[i] - batch->offsets[0],
                     batch->offsets[i + 1] - batch->offsets[i], NULL);

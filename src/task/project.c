@@ -5,16 +5,15 @@
 #include "task/task.h"
 
 #include <math.h>
-#include <omp.h>
 
 #define FINI_SETTINGS fin_overlaps
-FINI_TABLE(, fin_overlaps_settings, "overlaps", FIN_OVERLAP_FIELDS);
+FINI_TABLE(, fin_overlaps_table, "overlaps", FIN_OVERLAP_FIELDS);
 
 static const double slack = 1e-9; /* overlaps measured on unit vectors carry rounding */
 
 fin_status fini_frame_of(const fin_overlaps *o, int64_t d, fini_frame *frame, fin_error *err)
 {
-    fin_status status = fin_settings_validate(&fin_overlaps_settings, o, err);
+    fin_status status = fin_settings_validate(&fin_overlaps_table, o, err);
     if (status)
         return status;
     /* |k|^2 = 1 = kappa^2 + eta^2 + a3^2;  k.v = rho = kappa theta + eta nu + a3 b3. */
@@ -29,7 +28,7 @@ fin_status fini_frame_of(const fin_overlaps *o, int64_t d, fini_frame *frame, fi
      */
     double tolerance = slack + (a33 > slack ? 4e-15 / a33 : 0);
     if (a33 < -slack || room < -slack || b44 < -tolerance ||
-        (a33 <= slack && fabs(rest) > 2 * sqrt(slack)))
+        (a33 <= slack && rest * rest > (fmax(a33, 0) + 4e-15) * (fmax(room, 0) + slack)))
         return fini_fail(
             err, FIN_ERR_ARGUMENT,
             "no unit vectors k, v have the overlaps kappa = %.6g, nu = %.6g, theta = %.6g, "
@@ -51,13 +50,22 @@ fin_status fini_frame_of(const fin_overlaps *o, int64_t d, fini_frame *frame, fi
     return FIN_OK;
 }
 
-fin_status fin_overlaps_realisable(const fin_overlaps *overlaps, fin_error *err)
+fin_status fin_overlaps_realisable(const fin_overlaps *overlaps, int64_t d, fin_error *err)
 {
     fini_frame frame;
-    return fini_frame_of(overlaps, FIN_D_MAX, &frame, err);
+    return fini_frame_of(overlaps, d, &frame, err);
 }
 
-enum { BLOCK = 64 }; /* tokens at a time: 256 normals, coordinate j of token t at 64 j + t */
+/* Tokens at a time. Normals come in groups of 64 for 16 tokens: coordinate j of token t is number
+ * 64 (t / 16) + 16 j + t % 16, so that short sequences draw little more than they need. */
+enum { BLOCK = 64, GROUP = 16 };
+
+typedef struct projection {
+    const fin_task *task;
+    const fin_overlaps *o;
+    fini_frame frame;
+    const fin_projections *out;
+} projection;
 
 static void put(double *array, int64_t at, double value)
 {
@@ -65,22 +73,27 @@ static void put(double *array, int64_t at, double value)
         array[at] = value;
 }
 
-static double project_sample(const fin_task *task, const fin_overlaps *o, const fini_frame *f,
-                             uint64_t sample, int64_t start, int64_t L, const fin_projections *out,
+static double project_sample(const void *context, uint64_t sample, int64_t start, int64_t L,
                              fini_selector *selector)
 {
+    const projection *p = context;
+    const fin_task *task = p->task;
     const fin_task_settings *s = &task->settings;
+    const fin_overlaps *o = p->o;
+    const fin_projections *out = p->out;
     fin_random norms;
     if (out->norm2)
         fin_random_open(&norms, task->seed, FINI_STREAM_NORMS, sample);
-    fini_selector_begin(selector, task, sample, L);
+    fini_selector_begin(selector, task, task->seed, FINI_STREAM_LATENT, sample, L);
     int64_t next = 0; /* of the relevant places, which are ascending */
     for (int64_t from = 0; from < L; from += BLOCK) {
         double g[4 * BLOCK];
-        fin_random_normals_f64(task->seed, FINI_STREAM_PROJECT, sample, 4 * from, 4 * BLOCK, g);
-        for (int64_t t = 0; t < BLOCK && from + t < L; t++) {
-            double e[4] = {g[t], g[BLOCK + t], g[2 * BLOCK + t], g[3 * BLOCK + t]};
-            double scale = 1;
+        int64_t tokens = L - from < BLOCK ? L - from : BLOCK;
+        fin_random_normals_f64(task->seed, FINI_STREAM_PROJECT, sample, 4 * from,
+                               (tokens + GROUP - 1) / GROUP * 4 * GROUP, g);
+        for (int64_t t = 0; t < tokens; t++) {
+            const double *c = g + t / GROUP * 4 * GROUP + t % GROUP;
+            double e[4] = {c[0], c[GROUP], c[2 * GROUP], c[3 * GROUP]}, scale = 1;
             if (!task->kind->by_score && next < selector->count &&
                 selector->location[next] == from + t) {
                 scale = s->gamma;
@@ -92,49 +105,34 @@ static double project_sample(const fin_task *task, const fin_overlaps *o, const 
             if (task->kind->by_score)
                 fini_selector_offer(selector, from + t, e[0], e[1]);
             int64_t at = start + from + t;
-            put(out->chi, at, o->kappa * e[0] + o->eta * e[1] + f->a3 * e[2]);
-            put(out->z, at, o->theta * e[0] + o->nu * e[1] + f->b3 * e[2] + f->b4 * e[3]);
+            put(out->chi, at, o->kappa * e[0] + o->eta * e[1] + p->frame.a3 * e[2]);
+            put(out->z, at,
+                o->theta * e[0] + o->nu * e[1] + p->frame.b3 * e[2] + p->frame.b4 * e[3]);
             put(out->chi_star, at, e[0]);
             put(out->z_star, at, e[1]);
-            if (out->norm2) {
-                double norm2 = e[0] * e[0] + e[1] * e[1];
-                norm2 += s->d > 2 ? e[2] * e[2] : 0;
-                norm2 += s->d > 3 ? e[3] * e[3] : 0;
-                if (s->d > 4)
-                    norm2 += scale * scale * fin_random_chi_square(&norms, (double)(s->d - 4));
-                out->norm2[at] = norm2;
-            }
+            if (out->norm2)
+                out->norm2[at] = fini_norm2(s->d, e, scale, &norms);
         }
     }
     return fini_selector_end(selector);
+}
+
+/* Coordinates beyond d are not part of the token; what is beyond the four is a chi-square. */
+double fini_norm2(int64_t d, const double e[4], double scale, fin_random *norms)
+{
+    double norm2 = e[0] * e[0] + e[1] * e[1];
+    norm2 += d > 2 ? e[2] * e[2] : 0;
+    norm2 += d > 3 ? e[3] * e[3] : 0;
+    return d > 4 ? norm2 + scale * scale * fin_random_chi_square(norms, (double)(d - 4)) : norm2;
 }
 
 fin_status fin_task_project(const fin_task *task, const fin_overlaps *overlaps, uint64_t first,
                             int64_t n, const int64_t *offsets, const fin_projections *out,
                             double *y, int64_t *location, fin_error *err)
 {
-    fini_frame frame;
-    fin_status status = fini_frame_of(overlaps, task->settings.d, &frame, err);
-    if (status || (status = fini_task_check_offsets(task, n, offsets, err)))
+    projection p = {.task = task, .o = overlaps, .out = out};
+    fin_status status = fini_frame_of(overlaps, task->settings.d, &p.frame, err);
+    if (status)
         return status;
-    int threads = fini_task_threads(4 * (offsets[n] - offsets[0]));
-    int64_t m = task->settings.m;
-    double *work = fini_alloc_array(threads * 3 * m, sizeof *work); /* score, z, location */
-    if (!work)
-        return fini_fail_memory(err, (size_t)(threads * 3 * m) * sizeof *work, "a draw");
-#pragma omp parallel for schedule(dynamic, 16) num_threads(threads)
-    for (int64_t i = 0; i < n; i++) {
-        double *mine = work + omp_get_thread_num() * 3 * m;
-        fini_selector selector = {
-            .score = mine, .z = mine + m, .location = (int64_t *)(mine + 2 * m)};
-        double output =
-            project_sample(task, overlaps, &frame, first + (uint64_t)i, offsets[i] - offsets[0],
-                           offsets[i + 1] - offsets[i], out, &selector);
-        if (y)
-            y[i] = output;
-        for (int64_t j = 0; location && j < m; j++)
-            location[i * m + j] = selector.location[j];
-    }
-    fini_free(work);
-    return FIN_OK;
+    return fini_each_sample(task, first, n, offsets, 4, project_sample, &p, y, location, err);
 }

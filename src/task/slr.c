@@ -12,7 +12,9 @@ FINI_TABLE(static, slr_settings, "slr", FIELDS);
 
 static fin_status resolve(fin_task_settings *s, fin_error *err)
 {
-    (void)err;
+    if (s->gamma > 0 && s->gamma < 1e-100) /* its square would vanish */
+        return fini_fail(err, FIN_ERR_ARGUMENT, "slr: gamma = %g; it must be 0 or at least 1e-100",
+                         s->gamma);
     if (fin_is_auto(s->mu))
         s->mu = sqrt((double)s->d / 2);
     s->snr = 0;

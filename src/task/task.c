@@ -35,7 +35,7 @@ const char *fin_task_kind_summary(const fin_task_kind *kind)
     return kind->summary;
 }
 
-const fin_settings *fin_task_kind_settings(const fin_task_kind *kind)
+const fin_settings *fin_task_kind_table(const fin_task_kind *kind)
 {
     return kind->settings;
 }
@@ -159,6 +159,8 @@ static fin_status build(fin_task *task, const fin_lengths *lengths, int flags, f
         return status;
     layout(&task->arena, task, ambient);
     set_lengths(task, lengths);
+    s->L_min = task->shortest;
+    s->L = task->longest;
     if (task->shortest < s->m)
         return fini_fail(err, FIN_ERR_ARGUMENT,
                          "%s: m = %lld relevant tokens do not fit in a sequence of %lld",
@@ -229,11 +231,6 @@ fin_status fin_task_set_directions(fin_task *task, const double *k_star, const d
     memcpy(task->k_star, k_star, (size_t)d * sizeof *k_star);
     memcpy(task->v_star, v_star, (size_t)d * sizeof *v_star);
     return FIN_OK;
-}
-
-int fini_task_threads(int64_t numbers)
-{
-    return numbers < 50000 ? 1 : fin_threads_get();
 }
 
 /* ---- what it is ---------------------------------------------------------------------------- */

@@ -6,7 +6,8 @@
 #include "finetti/random.h"
 #include "finetti/task.h"
 
-/* Streams of random numbers, one per purpose. */
+/* Streams of random numbers, one per purpose: what simulations of the theory room draw has nothing
+ * in common with the data of a task of the same seed. */
 enum {
     FINI_STREAM_DIRECTIONS = 1,
     FINI_STREAM_LENGTH,
@@ -14,7 +15,13 @@ enum {
     FINI_STREAM_TOKENS,
     FINI_STREAM_PROJECT,
     FINI_STREAM_NORMS,
-    FINI_STREAM_RISK /* simulations of the theory room */
+    FINI_STREAM_RISK_LENGTH, /* theory: risk of a form */
+    FINI_STREAM_RISK_LATENT,
+    FINI_STREAM_RISK_SCORES,
+    FINI_STREAM_RISK_NORMS,
+    FINI_STREAM_BAYES_LENGTH, /* theory: Bayes risk */
+    FINI_STREAM_BAYES_TOKENS,
+    FINI_STREAM_BAYES_NORMS
 };
 
 /* A task is: how a relevant token differs from the others, and how relevance is decided. */
@@ -43,13 +50,11 @@ struct fin_task {
     fini_arena arena;
 };
 
-/* Threads for drawing this many normals: one, if waking others would cost more than it gains. */
-int fini_task_threads(int64_t numbers);
+/* Threads for work on this many numbers: one, if waking others would cost more than it gains. */
+int fini_threads_for(double numbers);
 
-int64_t fini_task_length(const fin_task *task, uint64_t sample);
-/* n >= 0, and every sample has a length that this task can have. */
-fin_status fini_task_check_offsets(const fin_task *task, int64_t n, const int64_t *offsets,
-                                   fin_error *err);
+/* The length of a sample, from a stream of that seed. */
+int64_t fini_length(const fin_task *task, uint64_t seed, uint32_t stream, uint64_t sample);
 
 /* Chooses the relevant tokens of one sample. For a uniform task begin() has the answer; for one by
  * score, every token is offered in order with its X.k* and X.v*. */
@@ -61,10 +66,19 @@ typedef struct fini_selector {
     double *score, *z; /* (m): score and X.v* of those kept */
 } fini_selector;
 
-void fini_selector_begin(fini_selector *s, const fin_task *task, uint64_t sample, int64_t L);
+void fini_selector_begin(fini_selector *s, const fin_task *task, uint64_t seed, uint32_t stream,
+                         uint64_t sample, int64_t L);
 void fini_selector_offer(fini_selector *s, int64_t place, double chi_star, double z_star);
 /* Sorts the locations; returns sum of z plus noise. */
 double fini_selector_end(fini_selector *s);
+
+/* Draws samples first .. first+n-1, threads sharing them: `draw` makes one, whose tokens begin at
+ * row `start`, and returns its output. `numbers`: about how many normals a token costs. */
+typedef double fini_draw_sample(const void *context, uint64_t sample, int64_t start, int64_t L,
+                                fini_selector *selector);
+fin_status fini_each_sample(const fin_task *task, uint64_t first, int64_t n, const int64_t *offsets,
+                            double numbers, fini_draw_sample *draw, const void *context, double *y,
+                            int64_t *location, fin_error *err);
 
 /* k = kappa e1 + eta e2 + a3 e3, v = theta e1 + nu e2 + b3 e3 + b4 e4 with e1 = k*, e2 = v*. */
 typedef struct fini_frame {
@@ -73,7 +87,11 @@ typedef struct fini_frame {
 fin_status fini_frame_of(const fin_overlaps *overlaps, int64_t d, fini_frame *frame,
                          fin_error *err);
 
-/* In place: softmax of L log-odds; equal shares among infinite ones. */
-void fini_softmax(int64_t L, double *w);
+/* |X|^2 from four coordinates (scale: of the rest) and a chi-square. */
+double fini_norm2(int64_t d, const double e[4], double scale, fin_random *norms);
+
+/* Subtracts the largest of L log-odds, so that exponentials neither overflow nor all vanish;
+ * infinite ones become 0 and the others -inf, so that those share the weight. */
+void fini_softmax_shift(int64_t L, double *odds);
 
 #endif

@@ -31,13 +31,13 @@ static double draw(const void *p, uint64_t sample, double *scratch)
 {
     const model *q = p;
     const fin_task_settings *s = &q->task->settings;
-    int64_t L = fini_task_length(q->task, sample);
+    int64_t L = fini_length(q->task, q->seed, FINI_STREAM_BAYES_LENGTH, sample);
     double *odds = scratch, *g = odds + q->task->longest, g2 = s->gamma * s->gamma;
     if (L == 1)
         return 0;
     fin_random norms;
-    fin_random_open(&norms, q->seed, FINI_STREAM_NORMS, sample);
-    fin_random_normals_f64(q->seed, FINI_STREAM_RISK, sample, 0, 2 * L, g);
+    fin_random_open(&norms, q->seed, FINI_STREAM_BAYES_NORMS, sample);
+    fin_random_normals_f64(q->seed, FINI_STREAM_BAYES_TOKENS, sample, 0, 2 * L, g);
     double t = sqrt(2 * g2 / (1 + g2)), half = s->mu / (1 + g2), z2 = 0, top = -INFINITY;
     for (int64_t l = 0; l < L; l++) {
         double scale = l < 2 ? t : 1, chi = scale * g[2 * l] + (l < 2 ? half : 0);
@@ -66,58 +66,67 @@ static fin_status simulate(const fin_task *task, const fin_risk_settings *settin
                                   .scratch = 3 * task->longest,
                                   .weight = 4 * task->length_mean,
                                   .what = "Bayes risk"};
-    fin_status status = fini_simulate(&simulation, progress, risk, err);
+    fin_estimate scaled;
+    fin_status status = fini_simulate(&simulation, progress, &scaled, err);
     if (status)
         return status;
     /* 2 gamma/(1+gamma^2) = 1 - (1-gamma)^2/(1+gamma^2): exactly 1 for gamma = 1. */
     double gap = (1 - s->gamma) * (1 - s->gamma) / (1 + g2);
     double Z2 = exp((double)s->d * log1p(-gap) - s->mu * s->mu / (2 * (1 + g2)));
-    risk->value = s->eps * s->eps + Z2 * risk->value;
-    risk->error *= Z2;
+    *risk = scaled;
+    risk->value = s->eps * s->eps + Z2 * scaled.value;
+    risk->error = Z2 * scaled.error;
     return FIN_OK;
 }
 
-enum { METHOD_CLOSED = 1, METHOD_SIMULATION = 3 };
+/* max with more lengths than are averaged over: as any other form. */
+static fin_status simulate_max(const fin_task *task, const fin_risk_settings *settings,
+                               const fin_progress *progress, fin_estimate *risk, fin_error *err)
+{
+    fin_risk_report report;
+    fin_form_settings fs = {0};
+    fin_overlaps oracle = {1, 1, 0, 0, 0};
+    fin_task_bayes_parameters(task, &fs.lam, &fs.c);
+    fin_status status =
+        fini_risk_simulated(task, &fini_form_bayes, &fs, &oracle, settings, progress, &report, err);
+    if (!status)
+        *risk = report.risk;
+    return status;
+}
 
 fin_status fin_risk_bayes(const fin_task *task, const fin_risk_settings *settings,
                           const fin_progress *progress, fin_estimate *risk, fin_error *err)
 {
-    const fin_task_settings s = task->settings;
-    fin_status status = fin_settings_validate(&fin_risk_settings_table, settings, err);
+    const fin_task_settings *s = &task->settings;
+    int method = settings->method;
+    fin_status status = fin_settings_validate(&fin_risk_table, settings, err);
     if (status)
         return status;
-    if (s.m != 1)
+    if (s->m != 1)
         return fini_fail(err, FIN_ERR_UNSUPPORTED,
                          "the Bayes risk is computed for m = 1 only, here m = %lld",
-                         (long long)s.m);
-    if (s.gamma == 0)
-        return fini_fail(
-            err, FIN_ERR_UNSUPPORTED,
-            "with gamma = 0 the relevant token is a constant and Y is noise: the Bayes risk "
-            "is eps^2 without any inference");
-    fini_at_length *exact = task->kind->by_score ? fin_max_bayes : fin_spiked_bayes;
-    double snr = task->kind->by_score ? s.snr : s.mu * s.mu;
-    if (s.gamma == 1 && settings->method < METHOD_SIMULATION &&
-        fini_over_lengths(task, exact, snr, risk)) {
-        risk->value += s.eps * s.eps;
+                         (long long)s->m);
+    if (s->gamma == 0) { /* the relevant token is the constant mu k*, and Y is noise */
+        *risk = (fin_estimate){s->eps * s->eps, 0, FIN_METHOD_CLOSED, 0};
         return FIN_OK;
     }
-    if (settings->method == METHOD_CLOSED || settings->method == METHOD_CLOSED + 1)
-        return fini_fail(
-            err, FIN_ERR_UNSUPPORTED,
-            "the Bayes risk of %s with gamma = %g has no closed form or quadrature; use "
-            "simulation",
-            task->kind->name, s.gamma);
-    if (task->kind->by_score) { /* too many lengths to average over: as any other form */
-        fin_risk_report report;
-        fin_form_settings fs = {0};
-        fin_overlaps oracle = {1, 1, 0, 0, 0};
-        fin_task_bayes_parameters(task, &fs.lam, &fs.c);
-        status = fini_risk_simulated(task, &fini_form_bayes, &fs, &oracle, settings, progress,
-                                     &report, err);
-        if (!status)
-            *risk = report.risk;
-        return status;
+    bool exact = s->gamma == 1 && fini_few_lengths(task);
+    if (method == FIN_METHOD_CLOSED || (method == FIN_METHOD_QUADRATURE && !exact))
+        return fini_fail(err, FIN_ERR_UNSUPPORTED,
+                         "the Bayes risk of %s with gamma = %g has no %s; use %s", task->kind->name,
+                         s->gamma, method == FIN_METHOD_CLOSED ? "closed form" : "quadrature",
+                         exact ? "quadrature" : "simulation");
+    if (exact && method != FIN_METHOD_SIMULATION) {
+        fin_estimate mean;
+        status = task->kind->by_score
+                     ? fini_over_lengths(task, fin_max_bayes, s->snr, &mean, err)
+                     : fini_over_lengths(task, fin_spiked_bayes, s->mu * s->mu, &mean, err);
+        if (status)
+            return status;
+        *risk = mean;
+        risk->value += s->eps * s->eps;
+        return FIN_OK;
     }
-    return simulate(task, settings, progress, risk, err);
+    return task->kind->by_score ? simulate_max(task, settings, progress, risk, err)
+                                : simulate(task, settings, progress, risk, err);
 }

@@ -38,13 +38,17 @@ fin_status fin_risk_erf(int64_t n, const fin_risk_point *points, fin_risk_value 
 {
     const double(*in)[FINI_RISK_IN] = (const double(*)[FINI_RISK_IN])points;
     double(*out)[FINI_RISK_OUT] = (double(*)[FINI_RISK_OUT])values;
+    if (n < 0)
+        return fini_fail(err, FIN_ERR_ARGUMENT, "n = %lld points; it must not be negative",
+                         (long long)n);
     for (int64_t i = 0; i < n; i++) {
         fin_status status = check(i, in[i], err);
         if (status)
             return status;
     }
     const fini_kernel *kernel = fini_kernel_get();
-#pragma omp parallel for schedule(static) num_threads(fin_threads_get()) if (n > CHUNK)
+    int threads = n > CHUNK ? fin_threads_get() : 1;
+#pragma omp parallel for schedule(static) num_threads(threads)
     for (int64_t from = 0; from < n; from += CHUNK)
         kernel->erf_risk(n - from < CHUNK ? n - from : CHUNK, in + from, out + from);
     return FIN_OK;

@@ -107,7 +107,7 @@ static fin_status integrate(double b, double snr, int spiked, int64_t L, fin_est
         step /= 2;
         previous = value;
         value = sum * step;
-        if (level > 0 && fabs(value - previous) <= 1e-13 * value) {
+        if (level > 0 && fabs(value - previous) <= 1e-13 * value + 1e-290) {
             double front = (double)(L - 1) * (spiked ? 1 : (double)L);
             *risk = (fin_estimate){front * value, front * fabs(value - previous),
                                    FIN_METHOD_QUADRATURE, 0};
@@ -143,7 +143,7 @@ fin_status fin_max_bayes(double snr, int64_t L, fin_estimate *risk, fin_error *e
     if (status)
         return status;
     *risk = (fin_estimate){0, 0, FIN_METHOD_QUADRATURE, 0};
-    return L == 1 || snr > 1e12 ? FIN_OK : integrate(snr, 0, 0, L, risk, err);
+    return L == 1 || isinf(snr) ? FIN_OK : integrate(snr, 0, 0, L, risk, err);
 }
 
 double fin_spiked_linear(double snr, int64_t L)
@@ -154,28 +154,32 @@ double fin_spiked_linear(double snr, int64_t L)
 
 enum { FEW_LENGTHS = 64 };
 
-static bool add(fini_at_length *value, double snr, int64_t L, double p, fin_estimate *mean)
+static int64_t count_lengths(const fin_task *task)
 {
-    fin_estimate risk;
-    if (value(snr, L, &risk, NULL))
-        return false;
-    mean->value += p * risk.value;
-    mean->error += p * risk.error;
-    return true;
+    return task->lengths > 1 ? task->lengths : task->longest - task->shortest + 1;
 }
 
-bool fini_over_lengths(const fin_task *task, fini_at_length *value, double snr, fin_estimate *mean)
+bool fini_few_lengths(const fin_task *task)
 {
+    return count_lengths(task) <= FEW_LENGTHS;
+}
+
+fin_status fini_over_lengths(const fin_task *task, fini_at_length *value, double snr,
+                             fin_estimate *mean, fin_error *err)
+{
+    int64_t count = count_lengths(task);
     *mean = (fin_estimate){0, 0, FIN_METHOD_QUADRATURE, 0};
-    int64_t count = task->lengths > 1 ? task->lengths : task->longest - task->shortest + 1;
-    if (count > FEW_LENGTHS)
-        return false;
     for (int64_t i = 0; i < count; i++) {
         double p = 1 / (double)count;
         if (task->lengths > 1)
             p = task->length_cumulated[i] - (i ? task->length_cumulated[i - 1] : 0);
-        if (!add(value, snr, task->lengths > 1 ? task->length[i] : task->shortest + i, p, mean))
-            return false;
+        fin_estimate risk;
+        fin_status status =
+            value(snr, task->lengths > 1 ? task->length[i] : task->shortest + i, &risk, err);
+        if (status)
+            return status;
+        mean->value += p * risk.value;
+        mean->error += p * risk.error;
     }
-    return true;
+    return FIN_OK;
 }

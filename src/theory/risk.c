@@ -6,13 +6,11 @@
 #include <math.h>
 
 #define FINI_SETTINGS fin_risk_settings
-FINI_TABLE(, fin_risk_settings_table, "risk", FIN_RISK_FIELDS);
-
-enum { METHOD_AUTO, METHOD_CLOSED, METHOD_QUADRATURE, METHOD_SIMULATION };
+FINI_TABLE(, fin_risk_table, "risk", FIN_RISK_FIELDS);
 
 const char *fin_method_name(fin_method method)
 {
-    static const char *const names[] = {"closed form", "quadrature", "simulation"};
+    static const char *const names[] = {"auto", "closed form", "quadrature", "simulation"};
     return (unsigned)method < sizeof names / sizeof *names ? names[method] : "unknown";
 }
 
@@ -70,26 +68,34 @@ fin_status fin_risk(const fin_task *task, const fin_form *form,
     fin_form_settings fs = *form_settings;
     fin_status status;
     double lam, c;
+    if (form->needs_norm2 && task->settings.gamma == 0 && fin_is_auto(fs.lam))
+        return fini_fail(err, FIN_ERR_UNSUPPORTED,
+                         "with gamma = 0 the relevant token is a constant and has no posterior");
     fin_task_bayes_parameters(task, &lam, &c);
     fs.lam = fin_is_auto(fs.lam) ? lam : fs.lam;
     fs.c = fin_is_auto(fs.c) ? c : fs.c;
     if ((status = fini_form_check(form, &fs, err)) ||
-        (status = fin_settings_validate(&fin_overlaps_settings, overlaps, err)) ||
-        (status = fin_settings_validate(&fin_risk_settings_table, settings, err)))
+        (status = fin_settings_validate(&fin_overlaps_table, overlaps, err)) ||
+        (status = fin_settings_validate(&fin_risk_table, settings, err)))
         return status;
     bool exact = form->elementwise && !task->kind->by_score;
     int method = settings->method;
-    if (method == METHOD_AUTO)
-        method = exact ? METHOD_CLOSED : METHOD_SIMULATION;
-    if (method != METHOD_SIMULATION && !exact)
+    if (method == FIN_METHOD_AUTO)
+        method = !exact          ? FIN_METHOD_SIMULATION
+                 : form->moments ? FIN_METHOD_CLOSED
+                                 : FIN_METHOD_QUADRATURE;
+    if (method != FIN_METHOD_SIMULATION && !exact)
         return fini_fail(err, FIN_ERR_UNSUPPORTED,
                          "there is no closed form or quadrature for %s on %s: %s; use simulation",
                          form->name, task->kind->name,
                          form->elementwise ? "relevance depends on all tokens at once"
                                            : "a weight depends on all tokens at once");
-    if (method == METHOD_SIMULATION)
+    if (method == FIN_METHOD_CLOSED && !form->moments)
+        return fini_fail(err, FIN_ERR_UNSUPPORTED, "%s has no closed form; use quadrature",
+                         form->name);
+    if (method == FIN_METHOD_SIMULATION)
         return fini_risk_simulated(task, form, &fs, overlaps, settings, progress, report, err);
-    if (method == METHOD_QUADRATURE)
+    if (method == FIN_METHOD_QUADRATURE)
         return fin_risk_activation(task, activate, &(activation){form, &fs}, overlaps,
                                    settings->nodes, report, err);
     if (form == &fini_form_erf)
@@ -136,23 +142,22 @@ static double oracle_at(double log_lam, void *user)
     return s->status ? INFINITY : report.risk.value;
 }
 
-fin_status fin_lambda_star(const fin_task *task, const fin_form *form,
-                           const fin_form_settings *form_settings,
-                           const fin_risk_settings *settings, const fin_progress *progress,
-                           double *lam, fin_estimate *risk, fin_error *err)
+fin_status fin_lam_star(const fin_task *task, const fin_form *form,
+                        const fin_form_settings *form_settings, const fin_risk_settings *settings,
+                        const fin_progress *progress, double *lam, fin_estimate *risk,
+                        fin_error *err)
 {
-    if (form == &fini_form_hardmax || form->needs_norm2)
-        return fini_fail(err, FIN_ERR_UNSUPPORTED, "%s has no lambda to choose", form->name);
+    if (form->needs_norm2 || !fin_settings_find(form->settings, "lam"))
+        return fini_fail(err, FIN_ERR_UNSUPPORTED, "%s has no lam to choose", form->name);
     enum { GRID = 56 };
-    const double low = log(FIN_LAMBDA_LEAST), high = log(FIN_LAMBDA_MOST),
-                 step = (high - low) / GRID;
+    const double low = log(FIN_LAM_LEAST), high = log(FIN_LAM_MOST), step = (high - low) / GRID;
     search s = {.task = task,
                 .form = form,
                 .form_settings = *form_settings,
                 .settings = *settings,
                 .progress = progress};
     bool simulated =
-        settings->method == METHOD_SIMULATION || !form->elementwise || task->kind->by_score;
+        settings->method == FIN_METHOD_SIMULATION || !form->elementwise || task->kind->by_score;
     if (simulated && s.settings.samples > 4096)
         s.settings.samples = settings->samples / 16 > 4096 ? settings->samples / 16 : 4096;
     int best = 0;
@@ -176,9 +181,11 @@ fin_status fin_lambda_star(const fin_task *task, const fin_form *form,
         return status;
     fin_overlaps oracle = {1, 1, 0, 0, 0};
     fin_risk_report report;
-    s.form_settings.lam = *lam = exp(at);
+    s.form_settings.lam = exp(at);
     status = fin_risk(task, form, &s.form_settings, &oracle, settings, progress, &report, err);
-    if (!status)
-        *risk = report.risk;
-    return status;
+    if (status)
+        return status;
+    *lam = s.form_settings.lam;
+    *risk = report.risk;
+    return FIN_OK;
 }

@@ -35,7 +35,7 @@ static summary run_chunk(const fini_simulation *s, int64_t from, int64_t to, dou
 fin_status fini_simulate(const fini_simulation *s, const fin_progress *progress,
                          fin_estimate *estimate, fin_error *err)
 {
-    int threads = fin_threads_get();
+    int threads = fini_threads_for((double)s->samples * s->weight);
     int64_t chunk = (int64_t)(65536 / (s->weight > 1 ? s->weight : 1));
     chunk = chunk < 1 ? 1 : chunk > 256 ? 256 : chunk;
     int64_t chunks = (s->samples + chunk - 1) / chunk;
@@ -65,6 +65,8 @@ fin_status fini_simulate(const fini_simulation *s, const fin_progress *progress,
     if (stop && total.n < (double)s->samples)
         return fini_fail(err, FIN_ERR_CANCELLED, "cancelled after %.0f of %lld samples", total.n,
                          (long long)s->samples);
+    if (!isfinite(total.mean))
+        return fini_fail(err, FIN_ERR_NUMERIC, "the simulation overflows at these settings");
     *estimate = (fin_estimate){.value = total.mean,
                                .error = sqrt(total.M2 / (total.n - 1) / total.n),
                                .method = FIN_METHOD_SIMULATION,

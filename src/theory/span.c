@@ -28,15 +28,20 @@ static double at_least_0(double x)
     return x > 0 ? x : 0;
 }
 
+static int64_t length(const model *q, uint64_t sample)
+{
+    return fini_length(q->task, q->seed, FINI_STREAM_RISK_LENGTH, sample);
+}
+
 /* slr and spiked: the first m tokens are the relevant ones, by exchangeability. */
 static double draw_moved(const void *p, uint64_t sample, double *scratch)
 {
     const model *q = p;
     const fin_task_settings *s = &q->task->settings;
-    int64_t L = fini_task_length(q->task, sample), offsets[2] = {0, L};
+    int64_t L = length(q, sample), offsets[2] = {0, L};
     double *chi = scratch, *w = scratch + q->task->longest;
     double rho = q->o.rho, eta = q->o.eta, g2 = s->gamma * s->gamma;
-    fin_random_normals_f64(q->seed, FINI_STREAM_RISK, sample, 0, L, chi);
+    fin_random_normals_f64(q->seed, FINI_STREAM_RISK_SCORES, sample, 0, L, chi);
     double target = 0, shift = s->mu * q->o.kappa;
     for (int64_t l = 0; l < s->m; l++) {
         target += eta * s->gamma * chi[l]; /* E[y | chi] */
@@ -61,15 +66,19 @@ static double draw_scored(const void *p, uint64_t sample, double *scratch)
 {
     const model *q = p;
     const fin_task_settings *s = &q->task->settings;
-    int64_t L = fini_task_length(q->task, sample), offsets[2] = {0, L}, m = s->m;
-    int64_t most = q->task->longest;
-    double *e = scratch, *u = e + most, *chi = u + most, *w = chi + most, *share = w + most;
+    int64_t L = length(q, sample), offsets[2] = {0, L}, m = s->m;
+    int64_t room = q->task->longest;
+    double *e = scratch, *u = e + room, *chi = u + room, *w = chi + room, *share = w + room;
     double r = sqrt(at_least_0(1 - q->o.kappa * q->o.kappa));
     double zu = r > 0 ? (q->o.rho - q->o.kappa * q->o.theta) / r : 0, yu = r > 0 ? q->o.eta / r : 0;
+    /* Where k is almost k*, r carries rounding: no correlation is above one. */
+    double most = sqrt(at_least_0(1 - q->o.theta * q->o.theta));
+    zu = fmax(-most, fmin(most, zu));
+    yu = fmax(-1, fmin(1, yu));
     double Vz = at_least_0(1 - q->o.theta * q->o.theta - zu * zu), Vy = at_least_0(1 - yu * yu);
     double Czy = q->o.nu - zu * yu;
-    fin_random_normals_f64(q->seed, FINI_STREAM_RISK, sample, 0, L, e);
-    fin_random_normals_f64(q->seed, FINI_STREAM_RISK, sample, (L + 63) / 64 * 64, L, u);
+    fin_random_normals_f64(q->seed, FINI_STREAM_RISK_SCORES, sample, 0, L, e);
+    fin_random_normals_f64(q->seed, FINI_STREAM_RISK_SCORES, sample, (L + 63) / 64 * 64, L, u);
     for (int64_t l = 0; l < L; l++)
         chi[l] = q->o.kappa * e[l] + r * u[l];
     q->form->weights(&q->settings, 1, offsets, chi, NULL, w);
@@ -93,7 +102,7 @@ static double draw_scored(const void *p, uint64_t sample, double *scratch)
     double target = 0;
     fini_selector selector = {
         .score = share, .z = share + m, .location = (int64_t *)(share + 2 * m)};
-    fini_selector_begin(&selector, q->task, sample, L);
+    fini_selector_begin(&selector, q->task, q->seed, FINI_STREAM_RISK_LATENT, sample, L);
     for (int64_t l = 0; l < L; l++)
         fini_selector_offer(&selector, l, e[l], 0);
     for (int64_t j = 0; j < m; j++) {
@@ -104,36 +113,41 @@ static double draw_scored(const void *p, uint64_t sample, double *scratch)
     return risk + (target - f) * (target - f);
 }
 
-/* Forms that use |X|^2, which z and y are part of: nothing is integrated, all is drawn. */
+/* Forms that use |X|^2, which z and y are part of: only the noise is integrated, the rest is drawn.
+ */
 static double draw_plain(const void *p, uint64_t sample, double *scratch)
 {
     const model *q = p;
     const fin_task_settings *s = &q->task->settings;
-    int64_t L = fini_task_length(q->task, sample), offsets[2] = {0, L}, most = q->task->longest;
-    double *chi = scratch, *z = chi + most, *norm2 = z + most, *w = norm2 + most, *e = w + most;
-    fin_random norms, latent;
-    fin_random_open(&norms, q->seed, FINI_STREAM_NORMS, sample);
-    fin_random_open(&latent, q->seed, FINI_STREAM_LATENT, sample);
-    fin_random_normals_f64(q->seed, FINI_STREAM_RISK, sample, 0, 4 * L, e);
-    double y = s->eps * fin_random_normal(&latent), f = 0;
+    int64_t L = length(q, sample), offsets[2] = {0, L}, room = q->task->longest, m = s->m;
+    double *chi = scratch, *z = chi + room, *norm2 = z + room, *w = norm2 + room, *e = w + room;
+    double *kept = e + 4 * room, y = 0, f = 0;
+    fini_selector selector = {.score = kept, .z = kept + m, .location = (int64_t *)(kept + 2 * m)};
+    bool by_score = q->task->kind->by_score;
+    fin_random norms;
+    fin_random_open(&norms, q->seed, FINI_STREAM_RISK_NORMS, sample);
+    fin_random_normals_f64(q->seed, FINI_STREAM_RISK_SCORES, sample, 0, 4 * L, e);
+    if (by_score)
+        fini_selector_begin(&selector, q->task, q->seed, FINI_STREAM_RISK_LATENT, sample, L);
     for (int64_t l = 0; l < L; l++) {
-        double scale = l < s->m ? s->gamma : 1, c[4];
+        bool moved = !by_score && l < m; /* by exchangeability, the first ones */
+        double scale = moved ? s->gamma : 1, c[4];
         for (int j = 0; j < 4; j++)
             c[j] = scale * e[4 * l + j];
-        c[0] += l < s->m ? s->mu : 0;
-        y += l < s->m ? c[1] : 0;
+        c[0] += moved ? s->mu : 0;
+        y += moved ? c[1] : 0;
+        if (by_score)
+            fini_selector_offer(&selector, l, c[0], c[1]);
         chi[l] = q->o.kappa * c[0] + q->o.eta * c[1] + q->frame.a3 * c[2];
         z[l] = q->o.theta * c[0] + q->o.nu * c[1] + q->frame.b3 * c[2] + q->frame.b4 * c[3];
-        norm2[l] = c[0] * c[0] + c[1] * c[1];
-        norm2[l] += s->d > 2 ? c[2] * c[2] : 0;
-        norm2[l] += s->d > 3 ? c[3] * c[3] : 0;
-        if (s->d > 4)
-            norm2[l] += scale * scale * fin_random_chi_square(&norms, (double)(s->d - 4));
+        norm2[l] = fini_norm2(s->d, c, scale, &norms);
     }
+    for (int64_t j = 0; by_score && j < m; j++)
+        y += selector.z[j];
     q->form->weights(&q->settings, 1, offsets, chi, norm2, w);
     for (int64_t l = 0; l < L; l++)
         f += w[l] * z[l];
-    return (y - f) * (y - f);
+    return s->eps * s->eps + (y - f) * (y - f);
 }
 
 fin_status fini_risk_simulated(const fin_task *task, const fin_form *form,
@@ -151,16 +165,19 @@ fin_status fini_risk_simulated(const fin_task *task, const fin_form *form,
         return status;
     fini_simulation simulation = {
         .model = &q, .samples = settings->samples, .weight = task->length_mean, .what = "risk"};
-    if (task->kind->by_score) {
+    if (form->needs_norm2 && form_settings->c != 0) {
+        simulation.draw = draw_plain;
+        simulation.scratch = 8 * task->longest + 3 * task->settings.m;
+    } else if (task->kind->by_score) {
         simulation.draw = draw_scored;
         simulation.scratch = 5 * task->longest + 3 * task->settings.m;
-    } else if (form->needs_norm2 && form_settings->c != 0) {
-        simulation.draw = draw_plain;
-        simulation.scratch = 8 * task->longest;
     } else {
         simulation.draw = draw_moved;
         simulation.scratch = 2 * task->longest;
     }
-    report->has_parts = report->has_gradient = 0;
-    return fini_simulate(&simulation, progress, &report->risk, err);
+    fin_estimate risk;
+    if ((status = fini_simulate(&simulation, progress, &risk, err)))
+        return status;
+    *report = (fin_risk_report){.risk = risk};
+    return FIN_OK;
 }

@@ -37,7 +37,9 @@ fin_status fini_risk_simulated(const fin_task *task, const fin_form *form,
 
 /* Bayes error of the location at one length, spiked or max (posterior.c). */
 typedef fin_status fini_at_length(double snr, int64_t L, fin_estimate *risk, fin_error *err);
-/* Its mean over the law of L, if that has few values: true and *mean, else false. */
-bool fini_over_lengths(const fin_task *task, fini_at_length *value, double snr, fin_estimate *mean);
+/* Whether L has few enough values to average over one by one, and that average. */
+bool fini_few_lengths(const fin_task *task);
+fin_status fini_over_lengths(const fin_task *task, fini_at_length *value, double snr,
+                             fin_estimate *mean, fin_error *err);
 
 #endif
