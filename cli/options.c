@@ -8,29 +8,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#define ROW_F(type, field, fallback, lowest, highest, meaning)                                     \
-    {#field,                                                                                       \
-     FIN_TYPE_##type,                                                                              \
-     offsetof(SETTINGS, field),                                                                    \
-     (double)(fallback),                                                                           \
-     (double)(lowest),                                                                             \
-     (double)(highest),                                                                            \
-     NULL,                                                                                         \
-     meaning},
-#define ROW_C(field, fallback, names, meaning)                                                     \
-    {#field, FIN_TYPE_choice, offsetof(SETTINGS, field), fallback, 0, 0, names, meaning},
 #define COUNT(array) (int)(sizeof(array) / sizeof *(array))
 
-#define SETTINGS cli_draw_settings
-static const fin_field draw_fields[] = {CLI_DRAW_FIELDS(ROW_F, ROW_C)};
-static const fin_settings draw_table = {"simulate", draw_fields, COUNT(draw_fields),
-                                        sizeof(cli_draw_settings)};
-#undef SETTINGS
-#define SETTINGS cli_run_settings
-static const fin_field run_fields[] = {CLI_RUN_FIELDS(ROW_F, ROW_C)};
-static const fin_settings run_table = {"options", run_fields, COUNT(run_fields),
-                                       sizeof(cli_run_settings)};
-#undef SETTINGS
+#define FIN_TABLE_STRUCT cli_draw_settings
+FIN_TABLE(static, draw_table, "simulate", CLI_DRAW_FIELDS);
+#undef FIN_TABLE_STRUCT
+#define FIN_TABLE_STRUCT cli_run_settings
+FIN_TABLE(static, run_table, "options", CLI_RUN_FIELDS);
+#undef FIN_TABLE_STRUCT
 
 /* ---- names ------------------------------------------------------------------------------------
  */

@@ -27,8 +27,8 @@
 typedef struct toy {
     TOY_FIELDS(FIN_MEMBER_F, FIN_MEMBER_C)
 } toy;
-#define FINI_SETTINGS toy
-FINI_TABLE(static, toy_table, "toy", TOY_FIELDS);
+#define FIN_TABLE_STRUCT toy
+FIN_TABLE(static, toy_table, "toy", TOY_FIELDS);
 
 enum { MOST_TABLES = 64 };
 static const fin_settings *tables[MOST_TABLES];

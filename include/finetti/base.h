@@ -117,6 +117,25 @@ typedef struct fin_settings {
 #define FIN_MEMBER_F(type, field, fallback, lowest, highest, meaning) type field;
 #define FIN_MEMBER_C(field, fallback, names, meaning) fin_choice field;
 
+#define FIN_ROW_F(type, field, fallback, lowest, highest, meaning)                                 \
+    {#field,                                                                                       \
+     FIN_TYPE_##type,                                                                              \
+     offsetof(FIN_TABLE_STRUCT, field),                                                            \
+     (double)(fallback),                                                                           \
+     (double)(lowest),                                                                             \
+     (double)(highest),                                                                            \
+     NULL,                                                                                         \
+     meaning},
+#define FIN_ROW_C(field, fallback, names, meaning)                                                 \
+    {#field, FIN_TYPE_choice, offsetof(FIN_TABLE_STRUCT, field), fallback, 0, 0, names, meaning},
+/* Defines the table `symbol` of struct FIN_TABLE_STRUCT (a macro set just before) from its rows;
+ * `storage` is static or nothing. */
+#define FIN_TABLE(storage, symbol, label, FIELDS)                                                  \
+    static const fin_field symbol##_fields[] = {FIELDS(FIN_ROW_F, FIN_ROW_C)};                     \
+    storage const fin_settings symbol = {label, symbol##_fields,                                   \
+                                         (int)(sizeof symbol##_fields / sizeof *symbol##_fields),  \
+                                         sizeof(FIN_TABLE_STRUCT)}
+
 FIN_API void fin_settings_defaults(const fin_settings *table, void *values);
 FIN_API fin_status fin_settings_validate(const fin_settings *table, const void *values,
                                          fin_error *err);

@@ -10,8 +10,8 @@
 #define FIELDS(F, C)                                                                               \
     F(double, lam, FIN_AUTO, 0, INFINITY, "scale of the scores; auto = the task's posterior")      \
     F(double, c, FIN_AUTO, -1e200, 1e200, "weight of |X|^2; auto = the task's posterior")
-#define FINI_SETTINGS fin_form_settings
-FINI_TABLE(static, bayes_settings, "bayes", FIELDS);
+#define FIN_TABLE_STRUCT fin_form_settings
+FIN_TABLE(static, bayes_settings, "bayes", FIELDS);
 
 static void weights(const fin_form_settings *s, int64_t n, const int64_t *offsets,
                     const double *chi, const double *norm2, double *w)

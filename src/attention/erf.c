@@ -7,8 +7,8 @@
 #include <math.h>
 
 #define FIELDS(F, C) FIN_FORM_LAM(F, C)
-#define FINI_SETTINGS fin_form_settings
-FINI_TABLE(static, erf_settings, "erf", FIELDS);
+#define FIN_TABLE_STRUCT fin_form_settings
+FIN_TABLE(static, erf_settings, "erf", FIELDS);
 
 static const double two_over_sqrt_pi = 1.1283791670955126;
 

@@ -2,8 +2,8 @@
 #include "attention/form.h"
 
 #define FIELDS(F, C) FIN_FORM_LAM(F, C)
-#define FINI_SETTINGS fin_form_settings
-FINI_TABLE(static, linear_settings, "linear", FIELDS);
+#define FIN_TABLE_STRUCT fin_form_settings
+FIN_TABLE(static, linear_settings, "linear", FIELDS);
 
 static void weights(const fin_form_settings *s, int64_t n, const int64_t *offsets,
                     const double *chi, const double *norm2, double *w)

@@ -7,8 +7,8 @@
 #include <math.h>
 
 #define FIELDS(F, C) FIN_FORM_LAM(F, C) FIN_FORM_C(F, C)
-#define FINI_SETTINGS fin_form_settings
-FINI_TABLE(static, shifted_settings, "shifted", FIELDS);
+#define FIN_TABLE_STRUCT fin_form_settings
+FIN_TABLE(static, shifted_settings, "shifted", FIELDS);
 
 static void weights(const fin_form_settings *s, int64_t n, const int64_t *offsets,
                     const double *chi, const double *norm2, double *w)

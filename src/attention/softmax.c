@@ -5,8 +5,8 @@
 #include "task/task.h"
 
 #define FIELDS(F, C) FIN_FORM_LAM(F, C)
-#define FINI_SETTINGS fin_form_settings
-FINI_TABLE(static, softmax_settings, "softmax", FIELDS);
+#define FIN_TABLE_STRUCT fin_form_settings
+FIN_TABLE(static, softmax_settings, "softmax", FIELDS);
 
 /* The exponentials of all samples are taken in one sweep, each sample's scores shifted first. */
 void fini_softmax_weights(double lam, double c, int64_t n, const int64_t *offsets,

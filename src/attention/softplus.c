@@ -9,8 +9,8 @@
 #include <math.h>
 
 #define FIELDS(F, C) FIN_FORM_LAM(F, C)
-#define FINI_SETTINGS fin_form_settings
-FINI_TABLE(static, softplus_settings, "softplus", FIELDS);
+#define FIN_TABLE_STRUCT fin_form_settings
+FIN_TABLE(static, softplus_settings, "softplus", FIELDS);
 
 static const double far_below = -37; /* e^-37 < 2^-53 */
 

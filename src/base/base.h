@@ -42,23 +42,4 @@ void fini_print_double(double number, int digits, char *buffer, size_t size);
 /* Edit distance of two short words, at most `limit` + 1. */
 int fini_edit_distance(const char *a, const char *b, int limit);
 
-#define FINI_ROW_F(type, field, fallback, lowest, highest, meaning)                                \
-    {#field,                                                                                       \
-     FIN_TYPE_##type,                                                                              \
-     offsetof(FINI_SETTINGS, field),                                                               \
-     (double)(fallback),                                                                           \
-     (double)(lowest),                                                                             \
-     (double)(highest),                                                                            \
-     NULL,                                                                                         \
-     meaning},
-#define FINI_ROW_C(field, fallback, names, meaning)                                                \
-    {#field, FIN_TYPE_choice, offsetof(FINI_SETTINGS, field), fallback, 0, 0, names, meaning},
-/* Defines the table `symbol` of struct FINI_SETTINGS (a macro set just before) from its rows;
- * `storage` is static or nothing. */
-#define FINI_TABLE(storage, symbol, label, FIELDS)                                                 \
-    static const fin_field symbol##_fields[] = {FIELDS(FINI_ROW_F, FINI_ROW_C)};                   \
-    storage const fin_settings symbol = {label, symbol##_fields,                                   \
-                                         (int)(sizeof symbol##_fields / sizeof *symbol##_fields),  \
-                                         sizeof(FINI_SETTINGS)}
-
 #endif

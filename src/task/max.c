@@ -5,8 +5,8 @@
 #include <math.h>
 
 #define FIELDS(F, C) FIN_TASK_COMMON(F, C) FIN_TASK_SNR(F, C)
-#define FINI_SETTINGS fin_task_settings
-FINI_TABLE(static, max_settings, "max", FIELDS);
+#define FIN_TABLE_STRUCT fin_task_settings
+FIN_TABLE(static, max_settings, "max", FIELDS);
 
 static fin_status resolve(fin_task_settings *s, fin_error *err)
 {

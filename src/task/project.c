@@ -6,8 +6,8 @@
 
 #include <math.h>
 
-#define FINI_SETTINGS fin_overlaps
-FINI_TABLE(, fin_overlaps_table, "overlaps", FIN_OVERLAP_FIELDS);
+#define FIN_TABLE_STRUCT fin_overlaps
+FIN_TABLE(, fin_overlaps_table, "overlaps", FIN_OVERLAP_FIELDS);
 
 static const double slack = 1e-9; /* overlaps measured on unit vectors carry rounding */
 

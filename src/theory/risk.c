@@ -5,8 +5,8 @@
 
 #include <math.h>
 
-#define FINI_SETTINGS fin_risk_settings
-FINI_TABLE(, fin_risk_table, "risk", FIN_RISK_FIELDS);
+#define FIN_TABLE_STRUCT fin_risk_settings
+FIN_TABLE(, fin_risk_table, "risk", FIN_RISK_FIELDS);
 
 const char *fin_method_name(fin_method method)
 {
