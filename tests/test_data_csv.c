@@ -95,8 +95,8 @@ static void table__dialects_read_the_same(void **state)
         "a,b\n1,2\n3,4",
         "a,b\r\n1,2\r\n3,4\r\n",
         "a,b\r\n1,2\r\n3,4\r",
-        "\xef\xbb\xbf"
-        "a,b\n1,2\n3,4\n\n \r\n\t\n",
+        ("\xef\xbb\xbf"
+         "a,b\n1,2\n3,4\n\n \r\n\t\n"),
         " a , b \n 1\t,\t2 \n3 , 4 \n",
         "\"a\",\"b\"\n\"1\",\"2\"\n3,\" 4 \"\n",
         "\"a\" , \"b\"\r\n\"1\" , \"2\" \r\n3,4\r\n",
