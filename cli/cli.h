@@ -137,6 +137,8 @@ double cli_clock(void); /* seconds */
 
 /* Ctrl-C and friends set a flag; the second one ends the program at once. */
 void cli_catch_signals(void);
+/* While waiting for input nothing is half-done: a signal may simply end the program. */
+void cli_release_signals(void);
 bool cli_cancelled(void);
 /* For the library's long calls: draws a line on standard error if that is a terminal. */
 const fin_progress *cli_progress(void);

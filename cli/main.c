@@ -85,7 +85,8 @@ int main(int argc, char **argv)
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
         return overview();
     if (strcmp(name, "help") == 0)
-        return argc < 3 ? overview() : call(HELP, argv[2], argc - 3, argv + 3);
+        return argc < 3 || strcmp(argv[2], "help") == 0 ? overview()
+                                                        : call(HELP, argv[2], argc - 3, argv + 3);
     if (strcmp(name, "complete") == 0)
         return complete(argc - 2, argv + 2);
     if (name[0] == '-')

@@ -38,9 +38,9 @@ json_t *cli_json_number(double number)
 
 json_t *cli_json_estimate(const fin_estimate *estimate)
 {
-    return json_pack("{s:o, s:o, s:s, s:I}", "value", cli_json_number(estimate->value), "error",
+    return json_pack("{s:o, s:o, s:s, s:I, s:b}", "value", cli_json_number(estimate->value), "error",
                      cli_json_number(estimate->error), "method", fin_method_name(estimate->method),
-                     "samples", (json_int_t)estimate->samples);
+                     "samples", (json_int_t)estimate->samples, "rare", estimate->rare);
 }
 
 json_t *cli_json_settings(const fin_settings *table, const void *values)
@@ -74,8 +74,8 @@ char *cli_how(const fin_estimate *estimate, char *buffer, size_t size)
         snprintf(buffer, size, "%s, error %.1g", name, estimate->error);
         break;
     case FIN_METHOD_SIMULATION:
-        snprintf(buffer, size, "%s, %lld samples, s.e. %.2g", name, (long long)estimate->samples,
-                 estimate->error);
+        snprintf(buffer, size, "%s, %lld samples, s.e. %.2g%s", name, (long long)estimate->samples,
+                 estimate->error, estimate->rare ? " (rare events: too small)" : "");
         break;
     }
     return buffer;

@@ -17,19 +17,32 @@ static void stop(int number)
     stopped = 1;
 }
 
-void cli_catch_signals(void)
+static void on_stop(const struct sigaction *action)
 {
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
-    struct sigaction action = {.sa_handler = stop, .sa_flags = SA_RESTART | (int)SA_RESETHAND};
-    sigemptyset(&action.sa_mask);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         struct sigaction old;
         /* What the parent ignores (nohup) stays ignored. */
         if (sigaction(numbers[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
-            sigaction(numbers[i], &action, NULL);
+            sigaction(numbers[i], action, NULL);
     }
-    /* A closed pipe is then a write error, with a message. */
+}
+
+void cli_catch_signals(void)
+{
+    struct sigaction action = {.sa_handler = stop, .sa_flags = SA_RESTART | (int)SA_RESETHAND};
+    sigemptyset(&action.sa_mask);
+    on_stop(&action);
+    /* A closed pipe and a file that may not grow are then write errors, with a message. */
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN);
+}
+
+void cli_release_signals(void)
+{
+    struct sigaction action = {.sa_handler = SIG_DFL};
+    sigemptyset(&action.sa_mask);
+    on_stop(&action);
 }
 
 bool cli_cancelled(void)

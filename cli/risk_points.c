@@ -37,11 +37,23 @@ enum { ANSWERS = 2 + GRADIENT };
 /* ---- which columns ------------------------------------------------------------------------------
  */
 
+/* The same setting, as on the command line: L-min is L_min, and lambda is lam. */
+static bool is_name_of(const char *name, const fin_field *field)
+{
+    const char *own = field->name;
+    if (strcmp(name, "lambda") == 0)
+        return strcmp(own, "lam") == 0;
+    for (; *name && (*name == *own || (*name == '-' && *own == '_')); name++, own++) {
+    }
+    return *name == *own;
+}
+
 static int column_of(const points *p, const fin_field *field)
 {
-    int lam = strcmp(field->name, "lam") == 0 ? fin_table_column(p->table, "lambda") : -1;
-    int own = fin_table_column(p->table, field->name);
-    return own >= 0 ? own : lam;
+    for (int j = 0; j < fin_table_columns(p->table); j++)
+        if (is_name_of(fin_table_name(p->table, j), field))
+            return j;
+    return -1;
 }
 
 /* Settings that every task has and that the papers keep fixed stay out unless the file has them. */
@@ -108,20 +120,55 @@ static bool looks_like(const char *name, const char *setting)
     return strcasecmp(name, setting) == 0 || (strlen(setting) >= 5 && one_slip(name, setting));
 }
 
-/* A column that is almost the name of a setting without a column is a slip, not an extra. */
+static bool is_setting_of(const char *name, const fin_settings *table)
+{
+    for (int i = 0; i < table->count; i++)
+        if (is_name_of(name, &table->fields[i]))
+            return true;
+    return false;
+}
+
+/* A setting of another task or form, or almost the name of a setting without a column, is a slip;
+ * any other unknown column is an extra and stays out. */
+static int check_name(const points *p, cli_args *args, const char *name)
+{
+    const fin_field *field;
+    if (cli_find(args, name, &field) || strcmp(name, "lambda") == 0)
+        return CLI_OK;
+    for (int i = 0; i < fin_task_count(); i++)
+        if (is_setting_of(name, fin_task_kind_table(fin_task_at(i))))
+            return cli_failed("%.200s: column '%.40s' is a setting of %s, not of %s", p->path, name,
+                              fin_task_kind_name(fin_task_at(i)), fin_task_kind_name(args->kind));
+    for (int i = 0; i < fin_form_count(); i++)
+        if (is_setting_of(name, fin_form_table(fin_form_at(i))))
+            return cli_failed("%.200s: column '%.40s' is a setting of %s, not of %s", p->path, name,
+                              fin_form_name(fin_form_at(i)), fin_form_name(args->form));
+    for (int i = 0; i < p->columns; i++)
+        if (!p->column[i].values && looks_like(name, p->column[i].name))
+            return cli_failed("%.200s: column '%.40s' is not known; did you mean %s?", p->path,
+                              name, p->column[i].name);
+    return CLI_OK;
+}
+
 static int check_names(const points *p, cli_args *args)
 {
+    int used = 0;
     for (int j = 0; j < fin_table_columns(p->table); j++) {
-        const char *name = fin_table_name(p->table, j);
-        const fin_field *field;
-        if (cli_find(args, name, &field) || strcmp(name, "lambda") == 0)
-            continue;
-        for (int i = 0; i < p->columns; i++)
-            if (!p->column[i].values && looks_like(name, p->column[i].name))
-                return cli_failed("%.200s: column '%.40s' is not known; did you mean %s?", p->path,
-                                  name, p->column[i].name);
+        int code = check_name(p, args, fin_table_name(p->table, j));
+        if (code)
+            return code;
     }
+    for (int i = 0; i < p->columns; i++)
+        used += p->column[i].values != NULL;
+    if (!used)
+        return cli_failed("%.200s: no column is a setting; kappa, nu, lambda, L and such are",
+                          p->path);
     return CLI_OK;
+}
+
+static bool has_column(const points *p, const char *name)
+{
+    return column_of(p, &(fin_field){.name = name}) >= 0;
 }
 
 static int plan(points *p, cli_args *args)
@@ -141,7 +188,7 @@ static int plan(points *p, cli_args *args)
     p->fast = strcmp(fin_task_kind_name(args->kind), "slr") == 0 &&
               strcmp(fin_form_name(args->form), "erf") == 0 &&
               args->risk.method <= FIN_METHOD_CLOSED && fin_is_auto((double)args->task.L_min) &&
-              fin_table_column(p->table, "d") < 0 && fin_table_column(p->table, "L_min") < 0;
+              !has_column(p, "d") && !has_column(p, "L_min");
     return check_names(p, args);
 }
 
@@ -172,6 +219,11 @@ static void keep_row(points *p, int64_t i, const fin_task *task)
                                  ? (const void *)fin_task_get_settings(task)
                                  : column->group->values;
         cells[j] = fin_settings_get(column->field, values);
+        if (fin_is_auto(cells[j]) && column->group->use == CLI_USES_FORM) {
+            double lam, c; /* those of the task's posterior */
+            fin_task_bayes_parameters(task, &lam, &c);
+            cells[j] = strcmp(column->field->name, "lam") == 0 ? lam : c;
+        }
     }
 }
 
@@ -220,8 +272,14 @@ static fin_status compute_fast(points *p, cli_args *args, fin_error *err)
         status = cli_task_create(args, &args->task, args->risk.seed, 0, &task, err);
     if (!status)
         status = fast_points(p, args, task, point, err);
-    if (!status && (status = fin_risk_erf(p->rows, point, value, &cause)))
-        cli_status(err, FIN_ERR_FORMAT, "%.200s: %.290s", p->path, cause.message);
+    if (!status && (status = fin_risk_erf(p->rows, point, value, &cause))) {
+        int64_t i = 0; /* which one, for its line */
+        while (i < p->rows - 1 && fin_risk_erf(1, &point[i], value, &cause) == FIN_OK)
+            i++;
+        const char *reason = strchr(cause.message, ':');
+        cli_status(err, FIN_ERR_FORMAT, "%.200s, line %lld%.250s", p->path, (long long)i + 2,
+                   reason ? reason : "");
+    }
     for (int64_t i = 0; i < p->rows && !status; i++) {
         double *answer = &p->answer[i * ANSWERS];
         answer[0] = value[i].risk;
@@ -321,7 +379,10 @@ int risk_points(cli_args *args)
     points p = {.path = cli_get(args, "points"),
                 .out = cli_get(args, "out") ? cli_get(args, "out") : "-"};
     fin_error err = {FIN_OK, ""};
-    if (fin_table_read(p.path, &p.table, &err))
+    cli_release_signals();
+    fin_status read = fin_table_read(p.path, &p.table, &err);
+    cli_catch_signals();
+    if (read)
         return cli_failed("%s", err.message);
     int code = plan(&p, args);
     fin_status status = FIN_OK;

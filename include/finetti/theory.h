@@ -28,6 +28,8 @@ typedef struct fin_estimate {
     double value, error;
     fin_method method;
     int64_t samples; /* of a simulation, else 0 */
+    int rare; /* 1: one sample makes up a tenth of the mean or more; larger ones were most likely
+               * not met at all, and both the mean and its error are too small */
 } fin_estimate;
 
 /* ---- the erf predictor, exactly ------------------------------------------------------------ */

@@ -107,7 +107,7 @@ fin_status fin_risk_bayes(const fin_task *task, const fin_risk_settings *setting
                          "the Bayes risk is computed for m = 1 only, here m = %lld",
                          (long long)s->m);
     if (s->gamma == 0) { /* the relevant token is the constant mu k*, and Y is noise */
-        *risk = (fin_estimate){s->eps * s->eps, 0, FIN_METHOD_CLOSED, 0};
+        *risk = (fin_estimate){s->eps * s->eps, 0, FIN_METHOD_CLOSED, 0, 0};
         return FIN_OK;
     }
     bool exact = s->gamma == 1 && fini_few_lengths(task);

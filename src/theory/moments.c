@@ -99,9 +99,11 @@ fin_status fin_risk_activation(const fin_task *task, double (*f)(double chi, voi
     if (nodes < 64)
         return fini_fail(err, FIN_ERR_ARGUMENT,
                          "nodes = %lld; it must be at least 64, usually 65536", (long long)nodes);
-    if (s->gamma == 0)
-        return fini_fail(err, FIN_ERR_UNSUPPORTED,
-                         "quadrature needs gamma > 0; the closed form takes gamma = 0");
+    if (s->gamma < 1e-3) /* derivatives are sums over gamma^j, and lose j times its digits */
+        return fini_fail(
+            err, FIN_ERR_UNSUPPORTED,
+            "gamma = %g; quadrature needs at least 1e-3, closed forms and simulation do not",
+            s->gamma);
     activation a = {f, user};
     fini_moments sums = {{{0}}, {{0}}}, moments;
     fin_risk_report now = {0};
@@ -128,7 +130,8 @@ fin_status fin_risk_activation(const fin_task *task, double (*f)(double chi, voi
         return fini_fail(err, FIN_ERR_NUMERIC,
                          "the activation is not finite on the real line, or its "
                          "moments are not");
-    now.risk = (fin_estimate){now.risk.value, change, FIN_METHOD_QUADRATURE, 0};
+    now.risk =
+        (fin_estimate){.value = now.risk.value, .error = change, .method = FIN_METHOD_QUADRATURE};
     *report = now;
     return FIN_OK;
 }

@@ -109,8 +109,9 @@ static fin_status integrate(double b, double snr, int spiked, int64_t L, fin_est
         value = sum * step;
         if (level > 0 && fabs(value - previous) <= 1e-13 * value + 1e-290) {
             double front = (double)(L - 1) * (spiked ? 1 : (double)L);
-            *risk = (fin_estimate){front * value, front * fabs(value - previous),
-                                   FIN_METHOD_QUADRATURE, 0};
+            *risk = (fin_estimate){.value = front * value,
+                                   .error = front * (fabs(value - previous) + 0x1p-49 * value),
+                                   .method = FIN_METHOD_QUADRATURE};
             return FIN_OK;
         }
     }
@@ -133,7 +134,7 @@ fin_status fin_spiked_bayes(double snr, int64_t L, fin_estimate *risk, fin_error
     fin_status status = check(snr, 1e18, L, err);
     if (status)
         return status;
-    *risk = (fin_estimate){0, 0, FIN_METHOD_QUADRATURE, 0};
+    *risk = (fin_estimate){0, 0, FIN_METHOD_QUADRATURE, 0, 0};
     return L == 1 ? FIN_OK : integrate(sqrt(snr), snr, 1, L, risk, err);
 }
 
@@ -142,7 +143,7 @@ fin_status fin_max_bayes(double snr, int64_t L, fin_estimate *risk, fin_error *e
     fin_status status = check(snr, INFINITY, L, err);
     if (status)
         return status;
-    *risk = (fin_estimate){0, 0, FIN_METHOD_QUADRATURE, 0};
+    *risk = (fin_estimate){0, 0, FIN_METHOD_QUADRATURE, 0, 0};
     return L == 1 || isinf(snr) ? FIN_OK : integrate(snr, 0, 0, L, risk, err);
 }
 
@@ -168,7 +169,7 @@ fin_status fini_over_lengths(const fin_task *task, fini_at_length *value, double
                              fin_estimate *mean, fin_error *err)
 {
     int64_t count = count_lengths(task);
-    *mean = (fin_estimate){0, 0, FIN_METHOD_QUADRATURE, 0};
+    *mean = (fin_estimate){0, 0, FIN_METHOD_QUADRATURE, 0, 0};
     for (int64_t i = 0; i < count; i++) {
         double p = 1 / (double)count;
         if (task->lengths > 1)

@@ -38,7 +38,7 @@ static fin_status erf_closed_form(const fin_task *task, const fin_form_settings 
     fin_status status = fin_risk_erf(1, &point, &value, err);
     if (status)
         return status;
-    *report = (fin_risk_report){.risk = {value.risk, 0, FIN_METHOD_CLOSED, 0},
+    *report = (fin_risk_report){.risk = {value.risk, 0, FIN_METHOD_CLOSED, 0, 0},
                                 .has_parts = 1,
                                 .has_gradient = 1,
                                 .signal = value.signal,
@@ -113,7 +113,7 @@ fin_estimate fin_risk_linear(const fin_task *task, double *coefficient)
     if (coefficient)
         *coefficient = c;
     /* signal - signal^2/(signal + noise), without the subtraction */
-    fin_estimate risk = {s->eps * s->eps + c * noise, 0, FIN_METHOD_CLOSED, 0};
+    fin_estimate risk = {s->eps * s->eps + c * noise, 0, FIN_METHOD_CLOSED, 0, 0};
     return risk;
 }
 

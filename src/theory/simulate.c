@@ -4,11 +4,12 @@
 #include <math.h>
 #include <omp.h>
 
-enum { WAVE = 64 }; /* chunks between two reports of progress */
+enum { WAVE = 64 };                 /* most chunks between two reports of progress */
+static const double pause = 0x1p22; /* tokens between two reports, if a chunk has not more */
 
-/* Count, mean and sum of squared deviations of some samples. */
+/* Count, mean and sum of squared deviations of some samples, and the largest of them. */
 typedef struct summary {
-    double n, mean, M2;
+    double n, mean, M2, largest;
 } summary;
 
 static summary merge(summary a, summary b)
@@ -16,18 +17,20 @@ static summary merge(summary a, summary b)
     double n = a.n + b.n, gap = b.mean - a.mean;
     if (n == 0)
         return a;
-    summary both = {n, a.mean + gap * (b.n / n), a.M2 + b.M2 + gap * gap * (a.n * b.n / n)};
+    summary both = {n, a.mean + gap * (b.n / n), a.M2 + b.M2 + gap * gap * (a.n * b.n / n),
+                    fmax(a.largest, b.largest)};
     return both;
 }
 
 static summary run_chunk(const fini_simulation *s, int64_t from, int64_t to, double *scratch)
 {
-    summary chunk = {0, 0, 0};
+    summary chunk = {0, 0, 0, 0};
     for (int64_t i = from; i < to; i++) {
         double value = s->draw(s->model, (uint64_t)i, scratch), gap = value - chunk.mean;
         chunk.n++;
         chunk.mean += gap / chunk.n;
         chunk.M2 += gap * (value - chunk.mean);
+        chunk.largest = fmax(chunk.largest, fabs(value));
     }
     return chunk;
 }
@@ -46,11 +49,14 @@ fin_status fini_simulate(const fini_simulation *s, const fin_progress *progress,
     if (!scratch)
         return fini_fail(err, FIN_ERR_MEMORY,
                          "out of memory: a simulation with %lld numbers a thread", (long long)room);
-    summary total = {0, 0, 0};
+    summary total = {0, 0, 0, 0};
     bool stop = fini_report(progress, s->what, 0, (double)s->samples);
-    for (int64_t wave = 0; wave < chunks && !stop; wave += WAVE) {
+    int64_t most = (int64_t)(pause / ((double)chunk * (s->weight > 1 ? s->weight : 1)));
+    most = most < threads ? threads : most;
+    most = most > WAVE ? WAVE : most;
+    for (int64_t wave = 0; wave < chunks && !stop; wave += most) {
         summary parts[WAVE];
-        int64_t count = chunks - wave < WAVE ? chunks - wave : WAVE;
+        int64_t count = chunks - wave < most ? chunks - wave : most;
 #pragma omp parallel for schedule(dynamic) num_threads(threads)
         for (int64_t c = 0; c < count; c++) {
             int64_t from = (wave + c) * chunk, to = from + chunk;
@@ -70,6 +76,7 @@ fin_status fini_simulate(const fini_simulation *s, const fin_progress *progress,
     *estimate = (fin_estimate){.value = total.mean,
                                .error = sqrt(total.M2 / (total.n - 1) / total.n),
                                .method = FIN_METHOD_SIMULATION,
-                               .samples = s->samples};
+                               .samples = s->samples,
+                               .rare = total.largest > 0.1 * total.n * fabs(total.mean)};
     return FIN_OK;
 }
