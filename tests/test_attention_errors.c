@@ -223,12 +223,32 @@ static void attention__survives_every_failed_allocation(void **state)
                          2); /* only create allocates */
 }
 
+/* An infinite score takes all the weight, two share it; none but -inf is no information. */
+static void extreme__infinite_scores(void **state)
+{
+    (void)state;
+    const double chi[3][3] = {
+        {1, INFINITY, 2}, {INFINITY, 0, INFINITY}, {-INFINITY, -INFINITY, -INFINITY}};
+    const double want[3][3] = {{0, 1, 0}, {0.5, 0, 0.5}, {1.0 / 3, 1.0 / 3, 1.0 / 3}};
+    const int64_t offsets[] = {0, 3};
+    for (int i = 0; i < 3; i++) {
+        double w[3];
+        fin_form_settings s = {1, 0};
+        assert_int_equal(
+            fin_form_weights(fin_form_find("softmax"), &s, 1, offsets, chi[i], NULL, w, NULL),
+            FIN_OK);
+        for (int l = 0; l < 3; l++)
+            assert_true(w[l] == want[i][l]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(extreme__scores_of_a_million),
         cmocka_unit_test(extreme__softplus_far_below),
         cmocka_unit_test(extreme__ties),
+        cmocka_unit_test(extreme__infinite_scores),
         cmocka_unit_test(attention__refuses_bad_input),
         cmocka_unit_test(attention__too_large_is_out_of_memory),
         cmocka_unit_test(attention__survives_every_failed_allocation),

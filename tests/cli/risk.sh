@@ -96,6 +96,27 @@ refuses 1 "line 2, column L" risk --points <(printf 'L\n2.5\n')
 refuses 1 "line 2" risk --points <(printf 'd,m,L\n10,5,4\n')
 refuses 1 "lam and lambda" risk --points <(printf 'lam,lambda\n1,1\n')
 
+refuses 1 "is a setting of spiked, not of slr" risk --points <(printf 'snr\n1\n')
+refuses 1 "no column is a setting" risk --points <(printf 'foo\n1\n')
+refuses 1 "line 4: m = 11" risk --points <(printf 'm\n1\n2\n11\n')
+# The same point, whatever way its lengths are given.
+"$FINETTI" risk --L 50 --L_min 5 --show risk --json >one.json
+"$FINETTI" risk --L_min 5 --points <(printf 'L\n50\n') >a.csv
+"$FINETTI" risk --points <(printf 'L-min,L\n5,50\n') >b.csv
+"$FINETTI" risk --m 20 --points <(printf 'L\n50\n') >c.csv
+"$FINETTI" risk --form bayes --samples 100 --points <(printf 'kappa\n1\n') >d.csv
+"$FINETTI" risk --form softmax --lam 5 --samples 2000 --show risk --json >rare.json
+"$PYTHON" - <<'P'
+import csv, json
+first = lambda name: next(csv.DictReader(open(name)))
+expected = json.load(open("one.json"))["risk"]["value"]
+assert abs(float(first("a.csv")["risk"]) - expected) < 1e-12
+assert abs(float(first("b.csv")["risk"]) - expected) < 1e-12
+assert float(first("c.csv")["risk"]) > 0
+assert abs(float(first("d.csv")["lambda"]) - 800 ** 0.5) < 1e-12 and abs(float(first("d.csv")["c"]) + 0.5) < 1e-12
+assert json.load(open("rare.json"))["risk"]["rare"] is True
+P
+
 # ---- sweeps
 "$FINETTI" risk --sweep lam=0.01:3:7log --out curve.csv
 "$FINETTI" risk --sweep L=2:50:10log --show risk >lengths.csv
