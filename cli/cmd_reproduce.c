@@ -114,7 +114,8 @@ static void print_slr(const cell *cells)
     }
     printf("\n%17s  %-11s %-11s %-11s %-11s %s\n"
            "how: lam* by search; erf oracle: %s; linear: %s;\n"
-           "     Bayes: %s, %lld / L samples\n",
+           "     Bayes: %s, %lld / L samples; 0 is less than 1e-308\n"
+           "limits: d -> inf at fixed L\n",
            "papers' limits", "", "-> inf", "-> 0", "-> eps^2 = 0", "-> gamma^2 + eps^2 = 0.5",
            fin_method_name(cells[0].oracle.method), fin_method_name(cells[0].linear.method),
            fin_method_name(cells[0].bayes.method), (long long)BUDGET);

@@ -104,6 +104,8 @@ static void print_numbers(const risk_numbers *n, unsigned show, double eps)
     }
     if (show & RISK_SHOW_linear)
         print_line("best linear predictor", &n->linear);
+    if (show & RISK_SHOW_linear && n->has_attention)
+        print_line("best linear attention", &n->attention);
     if (show & RISK_SHOW_bayes && n->has_bayes)
         print_line("Bayes", &n->bayes);
     else if (show & RISK_SHOW_bayes)
@@ -168,6 +170,8 @@ static json_t *json_numbers(json_t *root, const risk_numbers *n, unsigned show, 
     }
     if (show & RISK_SHOW_linear)
         json_object_set_new(root, "linear", cli_json_estimate(&n->linear));
+    if (show & RISK_SHOW_linear && n->has_attention)
+        json_object_set_new(root, "linear_attention", cli_json_estimate(&n->attention));
     if (show & RISK_SHOW_bayes)
         json_object_set_new(root, "bayes",
                             n->has_bayes ? cli_json_estimate(&n->bayes) : json_reason(n->no_bayes));

@@ -13,7 +13,8 @@ static const cli_word words[] = {
     {"task", "NAME", "generative model"},
     {"lengths", "L:P,...", "law of the sequence length, such as 5:0.2,10:0.8, instead of --L"},
     {"out", "FILE",
-     "required: FILE.npz has arrays tokens (N x d), offsets (n+1), y (n), location (n x m), "
+     "required: FILE.npz has arrays tokens (all tokens x d), offsets (n+1), y (n), location (n x m, "
+     "places in a sample counted from 0), the task and its settings, "
      "k_star, "
      "v_star; FILE.csv has one line per token, sample,token,relevant,y,x1..xd, counted from 0; - "
      "writes CSV to standard output"},
@@ -79,6 +80,22 @@ static fin_status fill_copy(void *user, void *buffer, size_t bytes, fin_error *e
     return FIN_OK;
 }
 
+/* So that the file says what it is: the task's name as bytes, its settings as numbers. */
+static fin_status add_settings(fin_npz_writer *npz, const draws *s, fin_error *err)
+{
+    static double values[32];
+    const fin_task_kind *kind = fin_task_get_kind(s->task);
+    const fin_settings *table = fin_task_kind_table(kind);
+    const char *name = fin_task_kind_name(kind);
+    fin_status status =
+        fin_npz_add(npz, "task", FIN_U8, 1, (int64_t[]){(int64_t)strlen(name)}, name, err);
+    for (int i = 0; i < table->count && i < 32 && !status; i++) {
+        values[i] = fin_settings_get(&table->fields[i], fin_task_get_settings(s->task));
+        status = fin_npz_add(npz, table->fields[i].name, FIN_F64, 0, NULL, &values[i], err);
+    }
+    return status;
+}
+
 static fin_status write_npz(draws *s, const char *path, fin_error *err)
 {
     fin_npz_writer *npz;
@@ -100,6 +117,8 @@ static fin_status write_npz(draws *s, const char *path, fin_error *err)
         status = fin_npz_add(npz, "k_star", FIN_F64, 1, d, fin_task_k_star(s->task), err);
     if (!status)
         status = fin_npz_add(npz, "v_star", FIN_F64, 1, d, fin_task_v_star(s->task), err);
+    if (!status)
+        status = add_settings(npz, s, err);
     if (status) {
         fin_npz_abort(npz);
         return status;

@@ -147,8 +147,15 @@ fin_status risk_evaluate(const cli_args *args, const fin_task *task, unsigned sh
                           cli_progress(), &numbers->oracle, err);
     if (!status && show & RISK_SHOW_star)
         status = evaluate_star(args, task, numbers, err);
-    if (!status && show & RISK_SHOW_linear)
+    if (!status && show & RISK_SHOW_linear) {
+        const fin_task_settings *s = fin_task_get_settings(task);
         numbers->linear = fin_risk_linear(task, NULL);
+        numbers->has_attention =
+            strcmp(fin_task_kind_name(args->kind), "spiked") == 0 && s->m == 1 && s->L_min == s->L;
+        numbers->attention =
+            (fin_estimate){.value = s->eps * s->eps + fin_spiked_linear(s->snr, s->L),
+                           .method = FIN_METHOD_CLOSED};
+    }
     if (!status && show & RISK_SHOW_bayes)
         status = evaluate_bayes(args, task, numbers, err);
     if (!status && cli_cancelled())

@@ -38,9 +38,10 @@ json_t *cli_json_number(double number)
 
 json_t *cli_json_estimate(const fin_estimate *estimate)
 {
-    return json_pack("{s:o, s:o, s:s, s:I, s:b}", "value", cli_json_number(estimate->value), "error",
-                     cli_json_number(estimate->error), "method", fin_method_name(estimate->method),
-                     "samples", (json_int_t)estimate->samples, "rare", estimate->rare);
+    return json_pack("{s:o, s:o, s:s, s:I, s:b}", "value", cli_json_number(estimate->value),
+                     "error", cli_json_number(estimate->error), "method",
+                     fin_method_name(estimate->method), "samples", (json_int_t)estimate->samples,
+                     "rare", estimate->rare);
 }
 
 json_t *cli_json_settings(const fin_settings *table, const void *values)

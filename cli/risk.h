@@ -17,9 +17,9 @@ enum {
 
 typedef struct risk_numbers {
     fin_risk_report risk, oracle;
-    fin_estimate star, linear, bayes;
+    fin_estimate star, linear, attention, bayes; /* attention: best linear attention, on spiked */
     double lam_star;
-    bool has_star, has_bayes;
+    bool has_star, has_bayes, has_attention;
     char no_star[160], no_bayes[160]; /* why not */
 } risk_numbers;
 

@@ -31,7 +31,7 @@ int main(void)
     printf("oracle      %.10f\n", best.risk.value);
     printf("at lambda*  %.10f  (lambda* = %.4f)\n", star.value, lam);
     printf("best linear %.10f\n", fin_risk_linear(task, NULL).value);
-    printf("Bayes       %.10f  (%s)\n", bayes.value, fin_method_name(bayes.method));
+    printf("Bayes       %.2g       (%s)\n", bayes.value, fin_method_name(bayes.method));
     fin_task_destroy(task);
     return 0;
 }

@@ -232,6 +232,11 @@ static void bayes__quadrature_agrees_with_simulation(void **state)
                 fin_settings_defaults(&fin_risk_table, &rs);
                 rs.samples = L[j] > 10 ? 4000 : 20000;
                 OK(fin_risk_bayes(task, &rs, NULL, &exact, &err));
+                if (L[j] == 1) { /* the token is known, whatever method is wished for */
+                    assert_true(exact.method == FIN_METHOD_CLOSED && exact.value == 0.3 * 0.3);
+                    fin_task_destroy(task);
+                    continue;
+                }
                 assert_int_equal(exact.method, FIN_METHOD_QUADRATURE);
                 if (snr[i] == 0)
                     assert_true(fabs(exact.value - 0.09 - (1 - 1.0 / (double)L[j])) < 1e-12);

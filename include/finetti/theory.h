@@ -28,8 +28,8 @@ typedef struct fin_estimate {
     double value, error;
     fin_method method;
     int64_t samples; /* of a simulation, else 0 */
-    int rare; /* 1: one sample makes up a tenth of the mean or more; larger ones were most likely
-               * not met at all, and both the mean and its error are too small */
+    int rare; /* 1: one sample makes up a tenth of the mean (or all are 0); larger ones were most
+               * likely not met at all, and both the mean and its error are too small */
 } fin_estimate;
 
 /* ---- the erf predictor, exactly ------------------------------------------------------------ */
@@ -56,6 +56,9 @@ typedef struct fin_risk_value {
  * finite) are refused, and the message names the first one. */
 FIN_API fin_status fin_risk_erf(int64_t n, const fin_risk_point *points, fin_risk_value *values,
                                 fin_error *err);
+
+/* Settings, form settings and overlaps may be NULL in the calls below: their defaults (the default
+ * overlaps are the oracle's, k = k* and v = v*). */
 
 /* ---- any task, any form --------------------------------------------------------------------- */
 

@@ -98,6 +98,8 @@ fin_status fin_risk_bayes(const fin_task *task, const fin_risk_settings *setting
                           const fin_progress *progress, fin_estimate *risk, fin_error *err)
 {
     const fin_task_settings *s = &task->settings;
+    fin_risk_settings how;
+    settings = fini_or_defaults(&fin_risk_table, settings, &how);
     int method = settings->method;
     fin_status status = fin_settings_validate(&fin_risk_table, settings, err);
     if (status)
@@ -106,7 +108,9 @@ fin_status fin_risk_bayes(const fin_task *task, const fin_risk_settings *setting
         return fini_fail(err, FIN_ERR_UNSUPPORTED,
                          "the Bayes risk is computed for m = 1 only, here m = %lld",
                          (long long)s->m);
-    if (s->gamma == 0) { /* the relevant token is the constant mu k*, and Y is noise */
+    /* With gamma = 0 the relevant token is the constant mu k*, and Y is noise; one token is known.
+     */
+    if (s->gamma == 0 || task->longest == 1) {
         *risk = (fin_estimate){s->eps * s->eps, 0, FIN_METHOD_CLOSED, 0, 0};
         return FIN_OK;
     }

@@ -87,6 +87,8 @@ fin_status fin_risk_activation(const fin_task *task, double (*f)(double chi, voi
                                fin_risk_report *report, fin_error *err)
 {
     const fin_task_settings *s = &task->settings;
+    fin_overlaps at;
+    overlaps = fini_or_defaults(&fin_overlaps_table, overlaps, &at);
     fin_status status = fin_settings_validate(&fin_overlaps_table, overlaps, err);
     if (status)
         return status;

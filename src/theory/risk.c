@@ -14,6 +14,13 @@ const char *fin_method_name(fin_method method)
     return (unsigned)method < sizeof names / sizeof *names ? names[method] : "unknown";
 }
 
+const void *fini_or_defaults(const fin_settings *table, const void *values, void *room)
+{
+    if (!values)
+        fin_settings_defaults(table, room);
+    return values ? values : room;
+}
+
 static void closed_form(const fin_task *task, const fin_form *form, const fin_form_settings *fs,
                         const fin_overlaps *o, fin_risk_report *report)
 {
@@ -65,8 +72,14 @@ fin_status fin_risk(const fin_task *task, const fin_form *form,
                     const fin_risk_settings *settings, const fin_progress *progress,
                     fin_risk_report *report, fin_error *err)
 {
-    fin_form_settings fs = *form_settings;
+    fin_form_settings fs;
+    fin_overlaps at;
+    fin_risk_settings how;
     fin_status status;
+    form_settings = fini_or_defaults(form->settings, form_settings, &fs);
+    overlaps = fini_or_defaults(&fin_overlaps_table, overlaps, &at);
+    settings = fini_or_defaults(&fin_risk_table, settings, &how);
+    fs = *form_settings;
     double lam, c;
     if (form->needs_norm2 && task->settings.gamma == 0 && fin_is_auto(fs.lam))
         return fini_fail(err, FIN_ERR_UNSUPPORTED,
@@ -149,6 +162,10 @@ fin_status fin_lam_star(const fin_task *task, const fin_form *form,
 {
     if (form->needs_norm2 || !fin_settings_find(form->settings, "lam"))
         return fini_fail(err, FIN_ERR_UNSUPPORTED, "%s has no lam to choose", form->name);
+    fin_form_settings fs;
+    fin_risk_settings how;
+    form_settings = fini_or_defaults(form->settings, form_settings, &fs);
+    settings = fini_or_defaults(&fin_risk_table, settings, &how);
     enum { GRID = 56 };
     const double low = log(FIN_LAM_LEAST), high = log(FIN_LAM_MOST), step = (high - low) / GRID;
     search s = {.task = task,

@@ -77,6 +77,6 @@ fin_status fini_simulate(const fini_simulation *s, const fin_progress *progress,
                                .error = sqrt(total.M2 / (total.n - 1) / total.n),
                                .method = FIN_METHOD_SIMULATION,
                                .samples = s->samples,
-                               .rare = total.largest > 0.1 * total.n * fabs(total.mean)};
+                               .rare = total.largest >= 0.1 * total.n * fabs(total.mean)};
     return FIN_OK;
 }

@@ -20,6 +20,9 @@ typedef struct fini_simulation {
 fin_status fini_simulate(const fini_simulation *simulation, const fin_progress *progress,
                          fin_estimate *estimate, fin_error *err);
 
+/* The settings given, or the defaults, written to `room`. */
+const void *fini_or_defaults(const fin_settings *table, const void *values, void *room);
+
 /* Gaussian moments of the weight of a token and of its square (attention/form.h): [0] of a relevant
  * token, [1] of another. */
 typedef struct fini_moments {

@@ -20,7 +20,7 @@ def load(path):
             n, = struct.unpack("<H", b[8:10])
             head = ast.literal_eval(b[10:10 + n].decode())
             assert not head["fortran_order"]
-            code = {"<f4": "f", "<f8": "d", "<i8": "q"}[head["descr"]]
+            code = {"<f4": "f", "<f8": "d", "<i8": "q", "|u1": "B"}[head["descr"]]
             count = (len(b) - 10 - n) // struct.calcsize("<" + code)
             out[name[:-4]] = (head["shape"], struct.unpack("<%d%s" % (count, code), b[10 + n:]), code)
     return out
@@ -34,6 +34,8 @@ offsets, tokens, y, place = (a[k][1] for k in ("offsets", "tokens", "y", "locati
 assert a["offsets"][0] == (n + 1,) and a["y"][0] == (n,) and a["location"][0] == (n, m)
 assert a["tokens"][0] == (offsets[-1], d) and a["k_star"][0] == (d,) == a["v_star"][0]
 k, v = a["k_star"][1], a["v_star"][1]
+assert bytes(a["task"][1]).decode() in ("slr", "spiked", "max")
+assert a["d"] == ((), (float(d),), "d") and a["m"][1] == (float(m),) and a["eps"][1] == (0.0,)
 dot = lambda p, q: sum(s * t for s, t in zip(p, q))
 assert abs(dot(k, k) - 1) < 1e-12 and abs(dot(v, v) - 1) < 1e-12 and abs(dot(k, v)) < 1e-12
 assert {offsets[i + 1] - offsets[i] for i in range(n)} <= set(range(2, 7))
