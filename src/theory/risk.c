@@ -26,12 +26,10 @@ static void closed_form(const fin_task *task, const fin_form *form, const fin_fo
 {
     const fin_task_settings *s = &task->settings;
     fini_moments moments;
+    *report = (fin_risk_report){.risk.method = FIN_METHOD_CLOSED};
     form->moments(fs, s->mu * o->kappa, s->gamma, moments.m[0], moments.h[0]);
     form->moments(fs, 0, 1, moments.m[1], moments.h[1]);
     fini_risk_from_moments(task, o, &moments, report);
-    report->risk.error = 0;
-    report->risk.method = FIN_METHOD_CLOSED;
-    report->risk.samples = 0;
 }
 
 static fin_status erf_closed_form(const fin_task *task, const fin_form_settings *fs,
