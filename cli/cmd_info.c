@@ -87,8 +87,7 @@ static const char *digits(const char *version, char *buffer, size_t size)
     return buffer;
 }
 
-/* ---- variables that were not understood
- * ------------------------------------------------------------ */
+/* ---- variables that were not understood ----------------------------------------------------- */
 
 enum { WARNINGS = 2, WARNING_SIZE = 256 };
 
@@ -111,8 +110,7 @@ static int find_warnings(char warnings[WARNINGS][WARNING_SIZE])
     return count;
 }
 
-/* ---- printing
- * --------------------------------------------------------------------------------------- */
+/* ---- printing ------------------------------------------------------------------------------- */
 
 static int print_json(char warnings[WARNINGS][WARNING_SIZE], int count)
 {

@@ -27,8 +27,7 @@ const cli_command cli_reproduce = {
     .run = run,
 };
 
-/* ---- single-location regression
- * ------------------------------------------------------------------- */
+/* ---- single-location regression ------------------------------------------------------------- */
 
 static const int64_t lengths[] = {2, 10, 100, 1000};
 static const int64_t dimensions[] = {100, 400, 10000, 1000000, 1000000000};
@@ -97,8 +96,7 @@ static fin_status compute(cell *cells, spiked_cell *spiked, fin_error *err)
     return FIN_OK;
 }
 
-/* ---- as text
- * --------------------------------------------------------------------------------------- */
+/* ---- as text -------------------------------------------------------------------------------- */
 
 static void print_slr(const cell *cells)
 {
@@ -136,8 +134,7 @@ static void print_spiked(const spiked_cell *spiked)
            cli_how(&spiked[COUNT(strengths) - 1].bayes, how, sizeof how));
 }
 
-/* ---- as JSON
- * ---------------------------------------------------------------------------------------- */
+/* ---- as JSON -------------------------------------------------------------------------------- */
 
 static json_t *json_cell(const cell *c)
 {

@@ -43,8 +43,7 @@ const cli_command cli_risk = {
 
 static const char *const gradient_names[5] = {"d_kappa", "d_nu", "d_theta", "d_eta", "d_rho"};
 
-/* ---- one point as a table -----------------------------------------------------------------------
- */
+/* ---- one point as a table ------------------------------------------------------------------- */
 
 static void print_line(const char *label, const fin_estimate *estimate)
 {
@@ -112,8 +111,7 @@ static void print_numbers(const risk_numbers *n, unsigned show, double eps)
         printf("%-32s %-20s %s\n", "Bayes", "-", n->no_bayes);
 }
 
-/* ---- one point as JSON --------------------------------------------------------------------------
- */
+/* ---- one point as JSON ---------------------------------------------------------------------- */
 
 static json_t *json_risk(const fin_risk_report *report, double eps)
 {
@@ -178,8 +176,7 @@ static json_t *json_numbers(json_t *root, const risk_numbers *n, unsigned show, 
     return root;
 }
 
-/* ---- running ------------------------------------------------------------------------------------
- */
+/* ---- running -------------------------------------------------------------------------------- */
 
 static int one_point(cli_args *args)
 {

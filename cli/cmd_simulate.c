@@ -13,7 +13,8 @@ static const cli_word words[] = {
     {"task", "NAME", "generative model"},
     {"lengths", "L:P,...", "law of the sequence length, such as 5:0.2,10:0.8, instead of --L"},
     {"out", "FILE",
-     "required: FILE.npz has arrays tokens (all tokens x d), offsets (n+1), y (n), location (n x m, "
+     "required: FILE.npz has arrays tokens (all tokens x d), offsets (n+1), y (n), location (n x "
+     "m, "
      "places in a sample counted from 0), the task and its settings, "
      "k_star, "
      "v_star; FILE.csv has one line per token, sample,token,relevant,y,x1..xd, counted from 0; - "
@@ -38,8 +39,7 @@ const cli_command cli_simulate = {
     .run = run,
 };
 
-/* ---- NPZ
- * ------------------------------------------------------------------------------------------ */
+/* ---- NPZ ------------------------------------------------------------------------------------ */
 
 /* The next bytes of the tokens, drawing more whenever a piece has been handed out. */
 static fin_status fill_tokens(void *user, void *buffer, size_t bytes, fin_error *err)
@@ -126,8 +126,7 @@ static fin_status write_npz(draws *s, const char *path, fin_error *err)
     return fin_npz_commit(npz, cli_progress(), err);
 }
 
-/* ---- CSV
- * ------------------------------------------------------------------------------------------ */
+/* ---- CSV ------------------------------------------------------------------------------------ */
 
 enum { LEADING = 4, NAME_SIZE = 24 };
 
@@ -216,8 +215,7 @@ static fin_status write_csv(draws *s, const char *path, fin_error *err)
     return fin_csv_commit(csv, err);
 }
 
-/* ---- running
- * -------------------------------------------------------------------------------------- */
+/* ---- running -------------------------------------------------------------------------------- */
 
 static bool ends_with(const char *path, const char *end)
 {

@@ -58,8 +58,7 @@ static fin_status check_disk(const draws *s, double bytes_per_number, const char
     return FIN_OK;
 }
 
-/* ---- opening and drawing ------------------------------------------------------------------------
- */
+/* ---- opening and drawing -------------------------------------------------------------------- */
 
 static fin_status take_memory(draws *s, fin_error *err)
 {

@@ -60,8 +60,7 @@ fin_status cli_task_create(const cli_args *args, const fin_task_settings *settin
     return fin_task_create(task, args->kind, settings, NULL, (uint64_t)seed, flags, err);
 }
 
-/* ---- what to show ------------------------------------------------------------------------------
- */
+/* ---- what to show --------------------------------------------------------------------------- */
 
 int risk_show(cli_args *args, unsigned usual, unsigned *show)
 {
@@ -90,8 +89,7 @@ int risk_show(cli_args *args, unsigned usual, unsigned *show)
     return CLI_OK;
 }
 
-/* ---- the numbers --------------------------------------------------------------------------------
- */
+/* ---- the numbers ---------------------------------------------------------------------------- */
 
 /* A number that this combination does not have is a remark, not a failure. */
 static fin_status excuse(fin_status status, const fin_error *err, bool *has, char *why, size_t size)

@@ -148,8 +148,7 @@ void cli_help_overview(const cli_command *const *commands)
            "  finetti reproduce                         the papers' limits beside their values\n");
 }
 
-/* ---- completion ---------------------------------------------------------------------------------
- */
+/* ---- completion ----------------------------------------------------------------------------- */
 
 static void complete_table(const fin_settings *table)
 {

@@ -17,8 +17,7 @@ FIN_TABLE(static, draw_table, "simulate", CLI_DRAW_FIELDS);
 FIN_TABLE(static, run_table, "options", CLI_RUN_FIELDS);
 #undef FIN_TABLE_STRUCT
 
-/* ---- names ------------------------------------------------------------------------------------
- */
+/* ---- names ---------------------------------------------------------------------------------- */
 
 static bool same_name(const char *a, const char *b)
 {
@@ -88,8 +87,7 @@ void cli_suggest(cli_args *args, unsigned uses, const char *word, char *buffer, 
         snprintf(buffer, size, "; did you mean %s%s?", dashes, near);
 }
 
-/* ---- settings that other tasks and forms have --------------------------------------------------
- */
+/* ---- settings that other tasks and forms have ----------------------------------------------- */
 
 static const char *task_name(int i)
 {
@@ -146,8 +144,7 @@ static int unknown_option(cli_args *args, const char *name)
     return cli_usage("unknown option --%.60s%s", name, hint);
 }
 
-/* ---- reading ------------------------------------------------------------------------------------
- */
+/* ---- reading -------------------------------------------------------------------------------- */
 
 /* The last value of --name in argv, or NULL. Enough for --task and --form, which come first. */
 static const char *look_ahead(const char *name, int argc, char **argv)

@@ -34,8 +34,7 @@ typedef struct points {
 
 enum { ANSWERS = 2 + GRADIENT };
 
-/* ---- which columns ------------------------------------------------------------------------------
- */
+/* ---- which columns -------------------------------------------------------------------------- */
 
 /* The same setting, as on the command line: L-min is L_min, and lambda is lam. */
 static bool is_name_of(const char *name, const fin_field *field)
@@ -192,8 +191,7 @@ static int plan(points *p, cli_args *args)
     return check_names(p, args);
 }
 
-/* ---- one row ------------------------------------------------------------------------------------
- */
+/* ---- one row -------------------------------------------------------------------------------- */
 
 /* Puts row i into the settings of args. */
 static fin_status set_row(points *p, int64_t i, fin_error *err)
@@ -227,8 +225,7 @@ static void keep_row(points *p, int64_t i, const fin_task *task)
     }
 }
 
-/* ---- slr with erf -------------------------------------------------------------------------------
- */
+/* ---- slr with erf --------------------------------------------------------------------------- */
 
 static fin_status fast_points(points *p, cli_args *args, const fin_task *task,
                               fin_risk_point *point, fin_error *err)
@@ -292,8 +289,7 @@ static fin_status compute_fast(points *p, cli_args *args, fin_error *err)
     return status;
 }
 
-/* ---- everything else
- * ------------------------------------------------------------------------------ */
+/* ---- everything else ------------------------------------------------------------------------ */
 
 static fin_status compute_row(points *p, cli_args *args, int64_t i, fin_error *err)
 {
@@ -338,8 +334,7 @@ static fin_status compute_rows(points *p, cli_args *args, fin_error *err)
     return FIN_OK;
 }
 
-/* ---- writing
- * -------------------------------------------------------------------------------------- */
+/* ---- writing -------------------------------------------------------------------------------- */
 
 static fin_status write_points(points *p, fin_error *err)
 {

@@ -20,8 +20,7 @@ typedef struct sweep_axis {
     int64_t count;
 } sweep_axis;
 
-/* ---- reading NAME=RANGE
- * -------------------------------------------------------------------------- */
+/* ---- reading NAME=RANGE --------------------------------------------------------------------- */
 
 static int64_t count_commas(const char *text)
 {
@@ -149,8 +148,7 @@ static int read_axis(cli_args *args, const char *option, sweep_axis *axis)
     return check_values(axis, !list);
 }
 
-/* ---- computing
- * ------------------------------------------------------------------------------------ */
+/* ---- computing ------------------------------------------------------------------------------ */
 
 typedef struct sweep {
     sweep_axis axis[CLI_SWEEPS];
@@ -209,8 +207,7 @@ static fin_status compute(cli_args *args, sweep *s, fin_error *err)
     return FIN_OK;
 }
 
-/* ---- writing
- * -------------------------------------------------------------------------------------- */
+/* ---- writing -------------------------------------------------------------------------------- */
 
 /* A row, or with n == NULL the names; one list of columns for both. */
 static int fill(const sweep *s, const risk_numbers *n, const char **names, double *row)
@@ -271,8 +268,7 @@ static fin_status write_rows(const sweep *s, const char *path, fin_error *err)
     return fin_csv_commit(csv, err);
 }
 
-/* ---- running
- * -------------------------------------------------------------------------------------- */
+/* ---- running -------------------------------------------------------------------------------- */
 
 static int prepare(cli_args *args, sweep *s)
 {

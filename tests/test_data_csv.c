@@ -61,8 +61,7 @@ static void reads(const char *text, const char *name, const double *expected, in
     fin_table_destroy(table);
 }
 
-/* ---- what is read -----------------------------------------------------------------------------
- */
+/* ---- what is read --------------------------------------------------------------------------- */
 
 static void table__names_and_values(void **state)
 {
@@ -224,8 +223,7 @@ static void table__widest_is_read_and_wider_refused_at_once(void **state)
     free(text);
 }
 
-/* ---- what is refused --------------------------------------------------------------------------
- */
+/* ---- what is refused ------------------------------------------------------------------------ */
 
 static void table__rejects_files(void **state)
 {

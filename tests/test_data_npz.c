@@ -18,8 +18,7 @@ static fin_npz_writer *create(const char *path)
     return npz;
 }
 
-/* ---- round trips ------------------------------------------------------------------------------
- */
+/* ---- round trips ---------------------------------------------------------------------------- */
 
 static void npz__round_trip_of_every_type(void **state)
 {
@@ -163,8 +162,7 @@ static void npz__bytes_are_fixed(void **state)
     free(again);
 }
 
-/* ---- failures while writing ---------------------------------------------------------------------
- */
+/* ---- failures while writing ----------------------------------------------------------------- */
 
 static void create_fails(const char *path, const char *part)
 {
@@ -294,8 +292,7 @@ static void npz__full_disk_leaves_nothing(void **state)
     assert_int_equal(list_folder(0), 0);
 }
 
-/* ---- faults -------------------------------------------------------------------------------------
- */
+/* ---- faults --------------------------------------------------------------------------------- */
 
 static fin_status write_and_read(void *user, fin_error *e)
 {

@@ -15,7 +15,7 @@ gnuplot <<EOF
 set terminal pngcairo size 1100,470 font "DejaVu Sans,12"
 set output "docs/images/risk.png"
 set multiplot layout 1,2
-set title "Risk landscape on the invariant manifold\n{/*0.85 d = 400, L = 10, λ = 0.1}"
+set title "Risk landscape, d = 400, L = 10, λ = 0.1"
 set xlabel "κ = k·k*"
 set ylabel "ν = v·v*"
 set palette defined (0 "#0b3954", 0.35 "#2a9d8f", 0.7 "#e9c46a", 1 "#e76f51")

@@ -1,11 +1,13 @@
-/* The predictor on tokens in R^d: f = sum_l w_l z_l, and its gradients in k, v, lam.
+/* The predictor on tokens in R^d: f = sum_l w_l z_l, and its gradients in k, v, lam and c.
  *
- * Tokens are read from memory once. Samples are taken in blocks that fit the second-level cache; in
- * each block chi = X.k and z = X.v come first (threads share the samples), then weights, outputs
- * and the token coefficients p = dloss/dchi, q = dloss/dz, and then the gradients g_k = sum p_l
- * X_l,   g_v = sum q_l X_l from the same rows, now in cache, with the threads sharing the
- * *columns*. Every column is therefore summed in the order of the samples, and neither the number
- * of threads nor the blocks change a bit.
+ * Tokens are read from memory once. Samples are taken in blocks that fit the cache; in each block
+ * chi = X.k and z = X.v come first (threads share the samples), then weights, outputs and the token
+ * coefficients p = dloss/dchi, q = dloss/dz, and then the gradients
+ *
+ *     g_k = sum p_l X_l,   g_v = sum q_l X_l
+ *
+ * from the same rows, now in cache, with the threads sharing the *columns*. Every column is therefore
+ * summed in the order of the samples, and neither the number of threads nor the blocks change a bit.
  */
 #include "attention/form.h"
 
@@ -185,8 +187,17 @@ static void forward_samples(fin_attention *o, const request *r, int64_t block, i
         double *dlam = o->dlam + (from - block), *dc = o->dc + (from - block);
         memset(dlam, 0, (size_t)n * sizeof *dlam);
         memset(dc, 0, (size_t)n * sizeof *dc);
-        fini_pass pass = {n,         offsets, chi, has_norms(o) ? norm2 : NULL, z, w, f, df,
-                          o->p + at, dlam,    dc};
+        fini_pass pass = {.n = n,
+                          .offsets = offsets,
+                          .chi = chi,
+                          .norm2 = has_norms(o) ? norm2 : NULL,
+                          .z = z,
+                          .w = w,
+                          .f = f,
+                          .df = df,
+                          .p = o->p + at,
+                          .dlam = dlam,
+                          .dc = dc};
         o->form->backward(&o->settings, &pass);
         for (int64_t i = 0; i < n; i++)
             for (int64_t l = offsets[i] - offsets[0]; l < offsets[i + 1] - offsets[0]; l++)

@@ -3,16 +3,16 @@
  * Included once by every kernel file, with V a double or a vector of doubles and FMA, EXP, ERF,
  * ERFC, ATAN, SQRT, MIN, MAX, SIGN_OF defined for it, so that the formula stands here only.
  *
- * The textbook form (theory: R = gamma^2 + eps^2 - 2 E[Yf] + S + ...) cancels badly when the risk
- * is near eps^2. Here the risk is written as a sum of variances and a squared bias instead. With a
- * = erf(lam chi_J), b = 1 - a, z = X_J.v, y = X_J.v*, noise tokens w_l = erf(lam chi_l) z_l, m
- * signal tokens, N = E[L] - m noise tokens on average:
+ * The textbook form (theory: R = gamma^2 + eps^2 - 2 E[Yf] + S + ...) cancels badly when the risk is
+ * near eps^2. Here the risk is written as a sum of variances and a squared bias instead. For a
+ * relevant token let e = erf(lam chi), b = 1 - e, z = X.v, o = X.v*; another token adds
+ * w = erf(lam chi) z; there are m relevant tokens and N = E[L] - m others on average:
  *
  *     R = eps^2 + m Vs + N Vn + (m s + N C)^2 + Var(L) C^2
- *     Vs = Var(a z - y)   Vn = Var(w)   s = E[a z - y]   C = E[w]
+ *     Vs = Var(e z - o)   Vn = Var(w)   s = E[e z - o]   C = E[w]
  *
  * and, k -> -k with v -> -v leaving f unchanged, kappa >= 0 is no restriction, so that b is the
- * small quantity. a z - y = (z - y) - b z; Gaussian integration by parts gives
+ * small quantity. e z - o = (z - o) - b z; Gaussian integration by parts gives
  *
  *     Vs = 2 g2 (1-nu) erf x - 2 g2 (rho-eta)(b1 t + b2 g2 rho)
  *        + (t^2 + g2) W + g2 erfc(x)^2 + 2 t g2 rho P1 + g2^2 rho^2 P2

@@ -6,13 +6,19 @@
  * what is left is the quadrature of posterior.c. Otherwise it is simulated, in O(L) a sample at any
  * d: a token is X.k*, X.v* and a chi-square for the rest of |X|^2.
  *
- * Errors of the posterior are rare (at d = 400, one in 10^40), so sampling from the task would
- * never meet one. With r the ratio of the relevant token's density to N(0, I), w_l = r_l / sum r,
- * and averaging over the location gives an expectation over exchangeable tokens N(0, I), E Var_w(z)
- * = (L-1) E_0[ r_1 r_2 / (r_1 + ... + r_L) z_1^2 ]. Tokens 1 and 2 are drawn half-way instead, with
- * density sqrt(r) N(0, I) / Z: normal, mean mu/(1+gamma^2) k*, variance t^2 = 2
- * gamma^2/(1+gamma^2), and Z = E_0[sqrt r] = (2 gamma/(1+gamma^2))^(d/2) exp(-mu^2 / (4
- * (1+gamma^2))). What remains to be averaged, sqrt(r_1 r_2)/(r_1 + ... + r_L) z^2, is of order one:
+ * Errors of the posterior are rare (at d = 400, one in 10^40), so sampling from the task would never
+ * meet one. With r the ratio of the relevant token's density to N(0, I), w_l = r_l / sum r, and
+ * averaging over the location gives an expectation over exchangeable tokens N(0, I),
+ *
+ *     E Var_w(z) = (L-1) E_0[ r_1 r_2 / (r_1 + ... + r_L) z_1^2 ].
+ *
+ * Tokens 1 and 2 are drawn half-way instead, with density sqrt(r) N(0, I) / Z: normal, with
+ *
+ *     mean mu/(1+gamma^2) k*,  variance t^2 = 2 gamma^2/(1+gamma^2),
+ *     Z = E_0[sqrt r] = (2 gamma/(1+gamma^2))^(d/2) exp(-mu^2 / (4 (1+gamma^2))).
+ *
+ * What remains to be averaged is of order one:
+ *
  *     E Var_w(z) = Z^2 E[ (L-1) sqrt(r_1 r_2)/(r_1 + ... + r_L) (z_1^2 + z_2^2)/2 ].
  */
 #include "theory/theory.h"

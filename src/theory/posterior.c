@@ -1,17 +1,17 @@
 /* How well the location can be known when tokens differ only in their mean (spiked) or when it is
  * drawn by softmax (max): exact expectations of softmax weights, by quadrature, for any L.
  *
- * Write w_l = A_l / sum A with A = exp(score), 1/sum^j as an integral over s = e^t of s^j exp(-s
- * sum), and the tokens fall apart. With b the standard deviation of a score, G standard normal and
+ * Write w_l = A_l / sum A with A = exp(score), 1/sum^j as an integral over s = e^t of s^j exp(-s sum),
+ * and the tokens fall apart. With b the standard deviation of a score, G standard normal and
  *     K0(t) = E[exp(-e^(t + b G))],   K1(t) = E[e^(t + b G) exp(-e^(t + b G))]:
  *
  *     spiked (b = sqrt snr):  1 - E[w_J]      = (L-1)   int K1(t) K0(t + snr) K0(t)^(L-2) dt
  *     max    (b = snr):       1 - E[sum w^2]  = L (L-1) int K1(t)^2           K0(t)^(L-2) dt
  *
  * Every term is positive, so small errors are relatively exact too. All functions are analytic and
- * decay fast: trapezoidal sums converge exponentially. The outer step is halved until the sum
- * stands. For b >= 1 the inner mean is taken over x = t + b G against the Gumbel density e^(x -
- * e^x), which is smooth at scale one however large b is; for b < 1 over G. */
+ * decay fast: trapezoidal sums converge exponentially. The outer step is halved until the sum stands.
+ * For b >= 1 the inner mean is taken over x = t + b G against the Gumbel density e^(x - e^x), which is
+ * smooth at scale one however large b is; for b < 1 over G. */
 #include "theory/theory.h"
 
 #include <math.h>
