@@ -2,8 +2,8 @@
 
 Contestants of a row run in turns (ours, peer, ours, peer, ...) in this process, on the same arrays,
 with one thread each, and are charged the processor time of that thread; the best turn of each
-counts, so that a disturbance must last a whole row to move a ratio. Before they are timed,
-contestants are compared: they must give the same numbers.
+counts (in training, which takes longer, the middle one), so that a disturbance must last a whole row
+to move a ratio. Before they are timed, contestants are compared: they must give the same numbers.
 """
 
 import argparse
@@ -16,6 +16,7 @@ import time
 import numpy as np
 
 import peers
+import train
 from library import Attention, Library, Tokens, aligned
 
 TURN = 0.04  # seconds: shorter calls are repeated to fill a turn
@@ -34,22 +35,22 @@ class Bench:
         self.rows, self.skipped = [], []
         self.hertz = 64e6 / self.race({"": lambda: self.machine.machine_cycles(10 ** 6, 3)})[""]
 
-    def race(self, contestants, clock=time.thread_time):
-        """Seconds of one call of each: the best of the turns, taken one after the other."""
-        calls, best = {}, {}
+    def race(self, contestants, clock=time.thread_time, pick=min):
+        """Seconds of one call of each: the best (or `pick`) of the turns, taken one after the other."""
+        calls, turns = {}, {}
         for name, call in contestants.items():
             call()
             start = clock()
             call()
             calls[name] = max(1, int((0.25 if self.quick else 1) * TURN / max(clock() - start, 1e-7)))
-            best[name] = float("inf")
+            turns[name] = []
         for _ in range(self.rounds):
             for name, call in contestants.items():
                 start = clock()
                 for _ in range(calls[name]):
                     call()
-                best[name] = min(best[name], (clock() - start) / calls[name])
-        return best
+                turns[name].append((clock() - start) / calls[name])
+        return {name: float(pick(seconds)) for name, seconds in turns.items()}
 
     def row(self, what, seconds, work, unit, aims=None, bound=""):
         """`work` units are done in each call. The first contestant is ours, the others are peers."""
@@ -73,17 +74,20 @@ class Bench:
                                number(row["ratio"], "{:.2f}x"), number(row["aim"], "{:g}x"), row["bound"]).rstrip(),
               flush=True)
 
+    def agree(self, what, ours, peer, tolerance):
+        """Arrays are to agree to `tolerance` of the largest number of each. Returns the error."""
+        worst = 0
+        for one, other in zip(ours, peer):
+            one, other = np.asarray(one, float), np.asarray(other, float)
+            error = np.max(np.abs(one - other)) / (np.max(np.abs(other)) + 1e-300)
+            if not error <= tolerance:
+                sys.exit(f"bench: {what}: ours and the peer's differ by {error:.2g} of the largest; nothing was timed")
+            worst = max(worst, error)
+        return worst
+
     def skip(self, what, package):
         self.skipped.append(what)
         print(f"{what}: skipped, {package} is not installed")
-
-
-def agree(what, ours, peer, tolerance):
-    for one, other in zip(ours, peer):
-        one, other = np.asarray(one, float), np.asarray(other, float)
-        error = np.max(np.abs(one - other)) / (np.max(np.abs(other)) + 1e-300)
-        if not error <= tolerance:
-            sys.exit(f"bench: {what}: ours and the peer's differ by {error:.2g} of the largest; nothing was timed")
 
 
 # ---- rows ------------------------------------------------------------------------------------------
@@ -125,7 +129,7 @@ def attention(bench, n, what, plain):
         if peers.torch:
             torch = peers.TorchAttention(form, tokens, k, v, 0.1)
             for call in torch.autograd, torch.by_hand:
-                agree(f"{what}, {form}", ours.loss(), [part.detach() for part in call()], 2e-3)
+                bench.agree(f"{what}, {form}", ours.loss(), [part.detach() for part in call()], 2e-3)
             contestants["torch autograd"], contestants["torch, by hand"] = torch.autograd, torch.by_hand
             aims["torch autograd"] = 5
         else:
@@ -144,7 +148,7 @@ def attention(bench, n, what, plain):
 def risk(bench):
     """Risk, its three parts and five derivatives at random points."""
     n, generator = 10 ** 5, np.random.default_rng(3)
-    points, values, plain_values = aligned((n, 12), float), aligned((n, 9), float), aligned((n, 9), float)
+    points, values, plain_values = aligned((n, 12), float), aligned((n, 10), float), aligned((n, 10), float)
     points[:, :5] = generator.uniform(-0.5, 0.5, (n, 5))
     points[:, 5], points[:, 6] = generator.uniform(0.05, 1, n), generator.uniform(0.3, 1.5, n)
     points[:, 7], points[:, 8] = generator.uniform(1, 15, n), 0.1
@@ -152,7 +156,7 @@ def risk(bench):
     contestants = {"": bench.ours.risk(points, values), "finetti, plain C": bench.plain.risk(points, plain_values)}
     if peers.special:
         contestants[""]()
-        agree("risk", values.T, peers.erf_risk(points).T, 1e-12)
+        bench.agree("risk", values.T, peers.erf_risk(points).T, 1e-12)
         contestants["numpy and scipy"] = lambda: peers.erf_risk(points)
     else:
         bench.skip("risk in scipy", "python3-scipy")
@@ -193,7 +197,7 @@ def large(bench):
     attention(bench, int(gigabytes * 1e9 / 16000), f"loss {gigabytes:g} GB", plain=False)
 
 
-PARTS = {"normals": normals, "small": small, "large": large, "risk": risk, "threads": threads}
+PARTS = {"normals": normals, "small": small, "large": large, "risk": risk, "threads": threads, **train.PARTS}
 
 
 def main():
@@ -201,15 +205,20 @@ def main():
     parser.add_argument("--library", required=True, help=argparse.SUPPRESS)
     parser.add_argument("--machine", required=True, help=argparse.SUPPRESS)
     parser.add_argument("--quick", action="store_true", help="few turns and 0.1 GB instead of 1 GB: a smoke test")
-    parser.add_argument("--only", metavar="PART", choices=list(PARTS), help="one part: " + ", ".join(PARTS))
+    parser.add_argument("--only", metavar="PART", nargs="+", choices=list(PARTS), default=list(PARTS),
+                        help="some parts: " + ", ".join(PARTS))
+    parser.add_argument("--check", action="store_true", help="compare the contestants of training, and time nothing")
     parser.add_argument("--json", metavar="FILE", help="write the numbers to FILE as well")
     arguments = parser.parse_args()
     bench = Bench(arguments)
+    if arguments.check:
+        train.check(bench)
+        return
     print(f"kernels {bench.ours.kernel}, {bench.hertz / 1e9:.2f} GHz, numpy {np.__version__}, torch "
-          f"{peers.torch.__version__ if peers.torch else 'missing'}; one thread each, best of {bench.rounds} turns")
+          f"{peers.torch.__version__ if peers.torch else 'missing'}; one thread each, {bench.rounds} turns")
     bench.print_header()
     for name, part in PARTS.items():
-        if arguments.only in (None, name):
+        if name in arguments.only:
             part(bench)
     if arguments.json:
         with open(arguments.json, "w") as file:

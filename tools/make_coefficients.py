@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes src/kernel/coefficients.h: polynomials for the normal generator and Gauss-Legendre nodes.
+"""Writes src/kernel/coefficients.h: polynomials for draws and descents, and Gauss-Legendre nodes.
 
 Needs mpmath. Polynomials are fitted at Chebyshev points in 60 digits (near minimax), to the
 relative error that is printed beside each. Run: tools/make_coefficients.py > src/kernel/coefficients.h
@@ -51,9 +51,10 @@ quarter = mp.pi / 4
 
 print("""/* Made by tools/make_coefficients.py; do not edit.
  *
- * The normal generator has its own log, sine and cosine instead of a library's, for two reasons:
- * its arguments are integers of known range, so no reduction is needed, and every kernel (and every
- * CPU) must give the same bits, which a fixed sequence of correctly rounded operations does. */
+ * The normal generator and the descents have their own elementary functions instead of a library's,
+ * for two reasons: their arguments have a known range, so that little or no reduction is needed, and
+ * every kernel (and every CPU) must give the same bits, which a fixed sequence of correctly rounded
+ * operations does. */
 #ifndef FINI_COEFFICIENTS_H
 #define FINI_COEFFICIENTS_H
 """)
@@ -82,6 +83,32 @@ for ctype, tag, ns, nc in (("float", "f32", 3, 4), ("double", "f64", 6, 7)):
     e = worst(lambda z: mp.cos(mp.sqrt(z)), lambda z: 1 + z * horner(c, z), mp.mpf(0), z1)
     table(f"fini_cos_{tag}", ctype, c, f"cos x = 1 + z C(z), z = x^2, |x| <= pi/4; relative error {mp.nstr(e, 2)}")
 
+# exp r = 1 + r + r^2 P(r), |r| <= log(2)/2
+half_log2 = mp.log(2) / 2
+g = lambda r: (mp.exp(r) - 1 - r) / r ** 2 if abs(r) > mp.mpf("1e-15") else half
+for ctype, tag, n in (("float", "f32", 5), ("double", "f64", 10)):
+    c = fit(g, -half_log2, half_log2, n)
+    e = worst(mp.exp, lambda r: 1 + r + r * r * horner(c, r), -half_log2, half_log2)
+    table(f"fini_exp_{tag}", ctype, c, f"exp r = 1 + r + r^2 P(r), |r| <= log(2)/2; relative error {mp.nstr(e, 2)}")
+
+# (1 + 2x) exp(x^2) erfc(x) = P(t), t = (x - K)/(x + K) in [-1, 1] (Shepherd and Laframboise 1981)
+K = mp.mpf(15) / 4
+erfcx = lambda x: mp.exp(x * x) * mp.erfc(x) if x < 20 else sum((-1) ** i * mp.fac2(2 * i - 1) / (2 * x * x) ** i for i in range(20)) / (x * mp.sqrt(mp.pi))
+g = lambda t: (1 + 2 * (K * (1 + t) / (1 - t))) * erfcx(K * (1 + t) / (1 - t))
+c = fit(g, mp.mpf(-1), mp.mpf(1), 24)
+e = worst(g, lambda t: horner(c, t), mp.mpf(-1), mp.mpf("0.999"))
+table("fini_erfcx_f64", "double", c, f"(1 + 2x) exp(x^2) erfc(x) = P(t), t = (x - 3.75)/(x + 3.75), x >= 0; relative error {mp.nstr(e, 2)}")
+
+# erf u = u A(u^2), |u| <= 1; erfc u = exp(-u^2) B(u - 5/2), 1 <= u <= 4
+g = lambda z: mp.erf(mp.sqrt(z)) / mp.sqrt(z) if z > mp.mpf("1e-20") else 2 / mp.sqrt(mp.pi)
+c = fit(g, mp.mpf(0), mp.mpf(1), 7)
+e = worst(g, lambda z: horner(c, z), mp.mpf(0), mp.mpf(1))
+table("fini_erf_f32", "float", c, f"erf u = u A(u^2), |u| <= 1; relative error {mp.nstr(e, 2)}")
+g = lambda s: erfcx(s + mp.mpf(5) / 2)
+c = fit(g, mp.mpf(-3) / 2, mp.mpf(3) / 2, 11)
+e = worst(g, lambda s: horner(c, s), mp.mpf(-3) / 2, mp.mpf(3) / 2)
+table("fini_erfc_f32", "float", c, f"erfc u = exp(-u^2) B(u - 5/2), 1 <= u <= 4; relative error {mp.nstr(e, 2)}")
+
 
 def legendre(n):
     nodes, weights = [], []
@@ -103,4 +130,8 @@ nodes, weights = legendre(n)
 print(f"enum {{ FINI_LEGENDRE = {n} }};\n")
 table("fini_legendre_node", "double", nodes, "Gauss-Legendre nodes on [0, 1]")
 table("fini_legendre_weight", "double", weights, "and weights, which sum to 1")
+for n in (4, 8, 14):
+    nodes, weights = legendre(n)
+    table(f"fini_legendre_node_{n}", "double", nodes, f"The same with {n} nodes")
+    table(f"fini_legendre_weight_{n}", "double", weights, "and weights")
 print("#endif")

@@ -47,6 +47,7 @@ typedef struct fin_risk_point {
 typedef struct fin_risk_value {
     double signal, noise, bias, risk;
     double gradient[5]; /* in kappa, nu, theta, eta, rho */
+    double d_lam;       /* and in lam */
 } fin_risk_value;
 
 /* Risk and gradient at n points, in closed form up to one smooth integral that a fixed 24-point
@@ -115,6 +116,44 @@ FIN_API fin_status fin_lam_star(const fin_task *task, const fin_form *form,
                                 const fin_form_settings *form_settings,
                                 const fin_risk_settings *settings, const fin_progress *progress,
                                 double *lam, fin_estimate *risk, fin_error *err);
+
+/* ---- the landscape on the spheres -------------------------------------------------------------- */
+
+/* Gradient and Hessian of the risk as a function of unit vectors k, v of R^d. Every direction is
+ * either in span(k, v, k*, v*), where there are at most six, or orthogonal to it, where the Hessian
+ * has two eigenvalues, each as often as there are dimensions left. */
+typedef struct fin_curvature {
+    double gradient;    /* its norm */
+    int span_count;     /* directions in the span: 6, fewer if d < 4 */
+    double span[6];     /* eigenvalues, ascending */
+    int64_t rest_count; /* d - 4, or 0 */
+    double rest[2];     /* ascending, each rest_count times */
+    int64_t negative;   /* eigenvalues below -tolerance, counted with multiplicity */
+    int64_t flat;       /* eigenvalues within the tolerance of 0 */
+    double tolerance;   /* what the differences behind the Hessian leave undecided */
+} fin_curvature;
+
+/* Element-wise forms on slr and spiked (those with an exact gradient). */
+FIN_API fin_status fin_risk_curvature(const fin_task *task, const fin_form *form,
+                                      const fin_form_settings *form_settings,
+                                      const fin_overlaps *overlaps, fin_curvature *curvature,
+                                      fin_error *err);
+/* "minimum", "maximum", "saddle", or "degenerate" (no negative eigenvalue, but flat ones). */
+FIN_API const char *fin_curvature_name(const fin_curvature *curvature, int64_t d);
+
+typedef struct fin_stationary {
+    fin_overlaps at;
+    double risk;
+    fin_curvature curvature;
+} fin_stationary;
+
+/* The stationary points on M (theta = eta = rho = 0; they are stationary in the whole space too, for
+ * forms that keep M): found by Newton steps in the angles of (kappa, nu) from a grid of starting
+ * points, sorted by risk. A curve of stationary points shows as some of its points. *count: how many
+ * there are, at most `most` are written. */
+FIN_API fin_status fin_stationary_points(const fin_task *task, const fin_form *form,
+                                         const fin_form_settings *form_settings, int64_t most,
+                                         fin_stationary *points, int64_t *count, fin_error *err);
 
 /* ---- closed forms of the sequel -------------------------------------------------------------- */
 

@@ -1,4 +1,4 @@
-/* The exact risk of the erf predictor and its gradient in the five overlaps.
+/* The exact risk of the erf predictor and its gradient in the five overlaps and in lam.
  *
  * Included once by every kernel file, with V a double or a vector of doubles and FMA, EXP, ERF,
  * ERFC, ATAN, SQRT, MIN, MAX, SIGN_OF defined for it, so that the formula stands here only.
@@ -27,6 +27,46 @@
  * over the part of [a, 1] where the integrand is above exp(-37) of its first value gives it to full
  * relative accuracy however small it is, and the same nodes give dW/dx = -(8x/pi) int exp(...).
  */
+
+/* What the gradient needs of lam and of the task, and what it needs of the point. */
+typedef struct erf_lam {
+    V g2, mu, m, N, spread, r, a, q, c;
+} erf_lam;
+typedef struct erf_at {
+    V x, Ex, Ey, erf_x, erfc_x, erfc_y, W, W_x;
+} erf_at;
+
+/* kappa, nu, theta, eta, rho; signs are such that kappa >= 0. */
+static inline void ERF_GRADIENT(const erf_lam *l, const erf_at *p, V nu, V theta, V eta, V rho,
+                                V out[5])
+{
+    V g2 = l->g2, mu = l->mu, r = l->r, a = l->a, x = p->x, y = a * x, t = mu * theta;
+    V Ex = p->Ex, Ey = p->Ey, tilt = rho - eta;
+    V rE = r * Ex, b1 = -rE, b2 = 2.0 * x * r * rE, b3 = r * r * rE * (2.0 - 4.0 * x * x);
+    V twice = 2.0 * p->erfc_y - p->erfc_x, inner = 2.0 * a * Ey + 4.0 * x * p->erfc_y - Ex;
+    V P1 = -rE * twice, P2 = r * rE * inner;
+    V x_k = r * mu; /* dx/dkappa */
+    V P1_k = x_k * rE * (2.0 * x * twice + 2.0 * a * Ey - Ex);
+    V P2_k = x_k * r * rE *
+             (-2.0 * x * inner - 4.0 * a * a * y * Ey + 4.0 * p->erfc_y - 4.0 * x * a * Ey +
+              2.0 * x * Ex);
+    V slope = b1 * t + b2 * g2 * rho;
+    V two = 2.0 * (l->m * (t * p->erf_x + g2 * rho * rE) + l->N * l->c * rho); /* 2 bias */
+
+    V Vs_k = 2.0 * g2 * (1.0 - nu) * Ex * x_k - 2.0 * g2 * tilt * mu * (b2 * t + b3 * g2 * rho) +
+             (t * t + g2) * p->W_x * x_k - 2.0 * g2 * p->erfc_x * Ex * x_k +
+             2.0 * t * g2 * rho * P1_k + g2 * g2 * rho * rho * P2_k;
+    V Vs_t = mu * (-2.0 * g2 * tilt * b1 + 2.0 * t * p->W + 2.0 * g2 * rho * P1);
+    V Vs_r = -2.0 * g2 * slope - 2.0 * g2 * g2 * tilt * b2 + 2.0 * t * g2 * P1 +
+             2.0 * g2 * g2 * rho * P2;
+    out[0] = l->m * (Vs_k + two * (t * Ex * x_k - g2 * rho * mu * b2));
+    out[1] = l->m * (-2.0 * g2 * p->erf_x);
+    out[2] = l->m * (Vs_t + two * mu * p->erf_x);
+    out[3] = l->m * (2.0 * g2 * slope);
+    out[4] = l->m * Vs_r + 2.0 * l->N * rho * l->q + two * (l->m * g2 * rE + l->N * l->c) +
+             2.0 * l->spread * l->c * l->c * rho;
+}
+
 static inline void ERF_RISK(const V in[FINI_RISK_IN], V out[FINI_RISK_OUT])
 {
     const double c0 = 1.1283791670955126, four_over_pi = 1.2732395447351628;
@@ -58,24 +98,18 @@ static inline void ERF_RISK(const V in[FINI_RISK_IN], V out[FINI_RISK_OUT])
     V W_x = -2.0 * x * Ex * Ey * length * sum1;
 
     /* Signal token. */
-    V rE = r * Ex, b1 = -rE, b2 = 2.0 * x * r * rE, b3 = r * r * rE * (2.0 - 4.0 * x * x);
+    V rE = r * Ex, b1 = -rE, b2 = 2.0 * x * r * rE;
     V twice = 2.0 * erfc_y - erfc_x, inner = 2.0 * a * Ey + 4.0 * x * erfc_y - Ex;
     V P1 = -rE * twice, P2 = r * rE * inner;
-    V x_k = r * mu; /* dx/dkappa */
-    V P1_k = x_k * rE * (2.0 * x * twice + 2.0 * a * Ey - Ex);
-    V P2_k =
-        x_k * r * rE *
-        (-2.0 * x * inner - 4.0 * a * a * y * Ey + 4.0 * erfc_y - 4.0 * x * a * Ey + 2.0 * x * Ex);
-    V slope = b1 * t + b2 * g2 * rho;
-    V tilt = rho - eta;
+    V slope = b1 * t + b2 * g2 * rho, tilt = rho - eta;
     V Vs = 2.0 * g2 * (1.0 - nu) * erf_x - 2.0 * g2 * tilt * slope + (t * t + g2) * W +
            g2 * erfc_x * erfc_x + 2.0 * t * g2 * rho * P1 + g2 * g2 * rho * rho * P2;
 
     /* Noise tokens: Var(w) = zeta(0, lam) + rho^2 q, E[w] = c rho. */
-    V l2 = lam * lam, root = SQRT(1.0 + 4.0 * l2), D = 1.0 + 2.0 * l2;
+    V l2 = lam * lam, root = SQRT(1.0 + 4.0 * l2), D = 1.0 + 2.0 * l2, root_D = SQRT(D);
     V zeta = four_over_pi * ATAN(4.0 * l2 / ((root + 1.0) * (root + 1.0)));
-    V q = four_over_pi * l2 / D * (2.0 / root - 1.0);
-    V c = c0 * lam / SQRT(D);
+    V bend = 2.0 / root - 1.0, q = four_over_pi * l2 / D * bend;
+    V c = c0 * lam / root_D;
     V Vn = zeta + rho * rho * q;
 
     V mean = t * erf_x + g2 * rho * rE; /* s */
@@ -86,18 +120,27 @@ static inline void ERF_RISK(const V in[FINI_RISK_IN], V out[FINI_RISK_OUT])
     out[2] = bias * bias + spread * c * c * rho * rho;
     out[3] = eps * eps + (out[0] + out[1] + out[2]);
 
-    /* Gradient: kappa, nu, theta, eta, rho. */
-    V Vs_k = 2.0 * g2 * (1.0 - nu) * Ex * x_k - 2.0 * g2 * tilt * mu * (b2 * t + b3 * g2 * rho) +
-             (t * t + g2) * W_x * x_k - 2.0 * g2 * erfc_x * Ex * x_k + 2.0 * t * g2 * rho * P1_k +
-             g2 * g2 * rho * rho * P2_k;
-    V Vs_t = mu * (-2.0 * g2 * tilt * b1 + 2.0 * t * W + 2.0 * g2 * rho * P1);
-    V Vs_r = -2.0 * g2 * slope - 2.0 * g2 * g2 * tilt * b2 + 2.0 * t * g2 * P1 +
-             2.0 * g2 * g2 * rho * P2;
-    V two = 2.0 * bias;
-    out[4] = sign * m * (Vs_k + two * (t * Ex * x_k - g2 * rho * mu * b2));
-    out[5] = sign * m * (-2.0 * g2 * erf_x);
-    out[6] = sign * m * (Vs_t + two * mu * erf_x);
-    out[7] = sign * m * (2.0 * g2 * slope);
-    out[8] =
-        m * Vs_r + 2.0 * N * rho * q + two * (m * g2 * rE + N * c) + 2.0 * spread * c * c * rho;
+    ERF_GRADIENT(&(erf_lam){g2, mu, m, N, spread, r, a, q, c},
+                 &(erf_at){x, Ex, Ey, erf_x, erfc_x, erfc_y, W, W_x}, nu, theta, eta, rho, out + 4);
+    for (int i = 4; i < 8; i++)
+        out[i] = sign * out[i];
+
+    /* d/dlam: dr = 1/B^3, dx = mu kappa dr, da = -4 lam gamma^2 a^3, W_a = -Ex Ey/(1 + a^2). */
+    V dr = 1.0 / (B * B * B), dx = mu * kappa * dr, da = -4.0 * lam * g2 * a * a * a;
+    V dy = a * dx + x * da, drE = dr * Ex - 2.0 * x * dx * rE;
+    V db2 = 2.0 * (dx * r * rE + x * dr * rE + x * r * drE);
+    V dW = W_x * dx - Ex * Ey / a21 * da;
+    V dP1 = -drE * twice - rE * (Ex * dx - 2.0 * Ey * dy);
+    V dinner = 2.0 * da * Ey - 4.0 * a * y * Ey * dy + 4.0 * dx * erfc_y - 4.0 * x * Ey * dy +
+               2.0 * x * Ex * dx;
+    V dP2 = dr * rE * inner + r * drE * inner + r * rE * dinner;
+    V dVs = 2.0 * g2 * (1.0 - nu) * Ex * dx - 2.0 * g2 * tilt * (db2 * g2 * rho - drE * t) +
+            (t * t + g2) * dW - 2.0 * g2 * erfc_x * Ex * dx + 2.0 * t * g2 * rho * dP1 +
+            g2 * g2 * rho * rho * dP2;
+    V dzeta = 2.0 * four_over_pi * lam / (root * D);
+    V dq = four_over_pi * (2.0 * lam / (D * D) * bend - 8.0 * l2 * lam / (D * root * root * root));
+    V dc = c0 / (D * root_D);
+    V dbias = m * (t * Ex * dx + g2 * rho * drE) + N * dc * rho;
+    out[9] = m * dVs + N * (dzeta + rho * rho * dq) + 2.0 * bias * dbias +
+             2.0 * spread * c * dc * rho * rho;
 }

@@ -19,7 +19,7 @@ enum {
     FINI_LANES_F32 = 16,   /* partial sums of a float dot product */
     FINI_LANES_F64 = 8,
     FINI_RISK_IN = 12,
-    FINI_RISK_OUT = 9,
+    FINI_RISK_OUT = 10,
     FINI_GATHER = 16 /* tokens summed in the tokens' precision before they are added in double */
 };
 
@@ -29,6 +29,25 @@ typedef struct fini_key {
     uint64_t seed, sample;
     uint32_t stream;
 } fini_key;
+
+/* Runs that descend side by side, and the numbers of one: kappa, nu, theta, eta, rho, lam. */
+enum { FINI_RUNS = 16, FINI_STATE = 6 };
+
+/* Descent on the exact risk. */
+typedef struct fini_population_model {
+    double gamma, mu, m, L_mean, L_var, penalty;
+} fini_population_model;
+
+/* Online SGD on fresh samples, in law (reduced_body.h): one relevant token of L, d >= FINI_D_LEAST.
+ * Run number r draws from samples r * 2^40 + step of the stream. */
+enum { FINI_D_LEAST = 8 };
+typedef struct fini_reduction {
+    uint64_t seed, run; /* run: number of the first one */
+    uint32_t stream;
+    int64_t d, L, batch;
+    double gamma, mu, eps, penalty;
+    double alpha_lam; /* > 0: lam is trained, and the schedule is not looked at */
+} fini_reduction;
 
 typedef struct fini_kernel {
     const char *name;
@@ -63,11 +82,24 @@ typedef struct fini_kernel {
                        const double *p, const double *q, double *gk, double *gv);
 
     /* Exact risk of the erf predictor and its gradient, a row each: kappa nu theta eta rho lam
-     * gamma mu eps m E[L] Var(L) -> signal noise bias risk and five derivatives (erf_risk_body.h).
-     */
+     * gamma mu eps m E[L] Var(L) -> signal noise bias risk, five derivatives and the one in lam
+     * (erf_risk_body.h). */
     void (*erf_risk)(int64_t n, const double points[][FINI_RISK_IN],
                      double values[][FINI_RISK_OUT]);
+
+    /* `steps` steps of FINI_RUNS runs of the erf predictor; lam[t], alpha[t] belong to step t. The
+     * same bits in every kernel. state[5] is the last lam used. */
+    void (*population)(const fini_population_model *p, int64_t steps, const double *lam,
+                       const double *alpha, double state[][FINI_RUNS]);
+    void (*reduced)(const fini_reduction *p, int64_t first, int64_t steps, const double *lam,
+                    const double *alpha, double state[][FINI_RUNS]);
 } fini_kernel;
+
+/* Four float normals: block number `block` of this key. */
+void fini_normals_block(fini_key key, uint32_t block, float out[4]);
+/* Marsaglia and Tsang's v, scale * v being Gamma(scale + 1/3), by as many tries as it takes; every
+ * try takes a block: `block`, block - 2, ... */
+double fini_gamma_retry(fini_key key, uint32_t block, double scale);
 
 extern const fini_kernel fini_kernel_ref;
 #ifdef FINI_KERNEL_AVX2

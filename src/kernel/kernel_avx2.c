@@ -2,6 +2,8 @@
 #include "kernel/coefficients.h"
 #include "kernel/kernel.h"
 
+#include <math.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "kernel/simd_avx2.h"

@@ -7,6 +7,7 @@
 
 #include <Random123/philox.h>
 #include <math.h>
+#include <stdbool.h>
 #include <string.h>
 
 static philox4x32_ctr_t block_of(fini_key key, uint32_t block)
@@ -245,16 +246,106 @@ static void gather_f64(int64_t rows, int64_t d, int64_t from, int64_t to, const 
 #define ERFC(x) erfc(x)
 #define ATAN(x) atan(x)
 #define SQRT(x) sqrt(x)
-#define MIN(a, b) fmin(a, b)
-#define MAX(a, b) fmax(a, b)
+#define MIN(a, b) ((a) < (b) ? (a) : (b)) /* as the instructions do: b if one is not a number */
+#define MAX(a, b) ((a) > (b) ? (a) : (b))
 #define SIGN_OF(x) copysign(1.0, x)
 #define ERF_RISK erf_risk_point
+#define ERF_GRADIENT erf_gradient
 #include "kernel/erf_risk_body.h"
 
 static void erf_risk(int64_t n, const double points[][FINI_RISK_IN], double values[][FINI_RISK_OUT])
 {
     for (int64_t i = 0; i < n; i++)
         erf_risk_point(points[i], values[i]);
+}
+
+/* ---- descents ------------------------------------------------------------------------------- */
+
+#define ALL(x) (x)
+#define LANES_V 1
+#define LOAD_V(p) (*(p))
+#define STORE_V(p, x) (*(p) = (x))
+
+/* p * 2^n, n in the low bits of `near`. */
+static double times_power(double p, double near)
+{
+    uint64_t bits, n;
+    memcpy(&bits, &p, sizeof bits);
+    memcpy(&n, &near, sizeof n);
+    bits += n << 52;
+    memcpy(&p, &bits, sizeof p);
+    return p;
+}
+#define TIMES_POWER(p, near) times_power(p, near)
+#define EXP_NEGATIVE exp_negative
+#define ERFCX erfcx
+#include "kernel/descent_body.h"
+
+#define F float
+#define LANES_F 1
+#define HALVES 1
+#define ALL_F(x) (x)
+#define FMA_F(a, b, c) fmaf(a, b, c)
+#define MIN_F(a, b) ((a) < (b) ? (a) : (b))
+#define MAX_F(a, b) ((a) > (b) ? (a) : (b))
+#define SELECT_F(a, b, x) (signbit(x) ? (b) : (a))
+#define SIGNED_F(size, x) copysignf(size, x)
+#define WIDE(x, half) ((void)(half), (double)(x))
+#define NARROW(to, runs, member) to = (float)(runs)[0].member;
+#define GAUSS_F gauss_f
+#define ERF_F erf_f
+
+static float times_power_f(float p, float near)
+{
+    uint32_t bits, n;
+    memcpy(&bits, &p, sizeof bits);
+    memcpy(&n, &near, sizeof n);
+    bits += n << 23;
+    memcpy(&p, &bits, sizeof p);
+    return p;
+}
+#define TIMES_POWER_F(p, near) times_power_f(p, near)
+
+typedef struct lane_keys {
+    fini_key key;
+    uint64_t run;
+} lane_keys;
+
+static void lanes_open(lane_keys *keys, uint64_t seed, uint32_t stream, uint64_t run)
+{
+    *keys = (lane_keys){{seed, 0, stream}, run};
+}
+
+static void lanes_step(lane_keys *keys, int64_t step)
+{
+    keys->key.sample = (keys->run << 40) + (uint64_t)step;
+}
+
+static void normals_lanes(const lane_keys *keys, uint32_t block, int count, float *out)
+{
+    for (int i = 0; i < count; i++)
+        fini_normals_block(keys->key, block + (uint32_t)i, out + 4 * i);
+}
+#include "kernel/reduced_body.h"
+
+void fini_normals_block(fini_key key, uint32_t block, float out[4])
+{
+    philox4x32_ctr_t words = block_of(key, block);
+    pair_f32(words.v[0], words.v[1], out, out + 1);
+    pair_f32(words.v[2], words.v[3], out + 2, out + 3);
+}
+
+double fini_gamma_retry(fini_key key, uint32_t block, double scale)
+{
+    double c = 1 / sqrt(9 * scale);
+    for (;; block -= 2) {
+        float n[4];
+        fini_normals_block(key, block, n);
+        double x = (double)n[0], t = 1 + c * x, v = t * t * t;
+        double e = 0.5 * ((double)n[1] * (double)n[1] + (double)n[2] * (double)n[2]);
+        if (t > 0 && e > -(0.5 * x * x + scale * (1 - v + log(v))))
+            return v;
+    }
 }
 
 const fini_kernel fini_kernel_ref = {
@@ -272,4 +363,6 @@ const fini_kernel fini_kernel_ref = {
     .gather_f32 = gather_f32,
     .gather_f64 = gather_f64,
     .erf_risk = erf_risk,
+    .population = population,
+    .reduced = reduced,
 };

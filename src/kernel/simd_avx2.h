@@ -20,6 +20,8 @@ typedef uint64_t vq __attribute__((vector_size(32)));
 #define SQRT_D(a) ((vd)_mm256_sqrt_pd((__m256d)(a)))
 #define MIN_D(a, b) ((vd)_mm256_min_pd((__m256d)(a), (__m256d)(b)))
 #define MAX_D(a, b) ((vd)_mm256_max_pd((__m256d)(a), (__m256d)(b)))
+#define MIN_F(a, b) ((vf)_mm256_min_ps((__m256)(a), (__m256)(b)))
+#define MAX_F(a, b) ((vf)_mm256_max_ps((__m256)(a), (__m256)(b)))
 #define SET_F(a) ((vf)_mm256_set1_ps(a))
 #define SET_D(a) ((vd)_mm256_set1_pd(a))
 #define SET_U(a) ((vu)_mm256_set1_epi32((int)(a)))
@@ -43,6 +45,15 @@ typedef uint64_t vq __attribute__((vector_size(32)));
 #define VERF(x) ((vd)Sleef_finz_erfd4_u10avx2((__m256d)(x)))
 #define VERFC(x) ((vd)Sleef_finz_erfcd4_u15avx2((__m256d)(x)))
 #define VATAN(x) ((vd)Sleef_finz_atand4_u10avx2((__m256d)(x)))
+
+/* Half of a register as doubles; two registers of doubles as one of floats. */
+#define WIDE(x, half)                                                                              \
+    ((vd)_mm256_cvtps_pd((half) ? _mm256_extractf128_ps((__m256)(x), 1)                            \
+                                : _mm256_castps256_ps128((__m256)(x))))
+static inline vf narrow(vd low, vd high)
+{
+    return (vf)_mm256_set_m128(_mm256_cvtpd_ps((__m256d)high), _mm256_cvtpd_ps((__m256d)low));
+}
 
 /* The first n lanes of p, zero in the others. */
 static inline vf load_some_f(const float *p, int n)

@@ -21,6 +21,8 @@ typedef uint64_t vq __attribute__((vector_size(64)));
 #define SQRT_D(a) ((vd)_mm512_sqrt_pd((__m512d)(a)))
 #define MIN_D(a, b) ((vd)_mm512_min_pd((__m512d)(a), (__m512d)(b)))
 #define MAX_D(a, b) ((vd)_mm512_max_pd((__m512d)(a), (__m512d)(b)))
+#define MIN_F(a, b) ((vf)_mm512_min_ps((__m512)(a), (__m512)(b)))
+#define MAX_F(a, b) ((vf)_mm512_max_ps((__m512)(a), (__m512)(b)))
 #define SET_F(a) ((vf)_mm512_set1_ps(a))
 #define SET_D(a) ((vd)_mm512_set1_pd(a))
 #define SET_U(a) ((vu)_mm512_set1_epi32((int)(a)))
@@ -46,6 +48,16 @@ typedef uint64_t vq __attribute__((vector_size(64)));
 #define VERF(x) ((vd)Sleef_finz_erfd8_u10avx512f((__m512d)(x)))
 #define VERFC(x) ((vd)Sleef_finz_erfcd8_u15avx512f((__m512d)(x)))
 #define VATAN(x) ((vd)Sleef_finz_atand8_u10avx512f((__m512d)(x)))
+
+/* Half of a register as doubles; two registers of doubles as one of floats. */
+#define WIDE(x, half)                                                                              \
+    ((vd)_mm512_cvtps_pd((half) ? _mm512_extractf32x8_ps((__m512)(x), 1)                           \
+                                : _mm512_castps512_ps256((__m512)(x))))
+static inline vf narrow(vd low, vd high)
+{
+    return (vf)_mm512_insertf32x8(_mm512_castps256_ps512(_mm512_cvtpd_ps((__m512d)low)),
+                                  _mm512_cvtpd_ps((__m512d)high), 1);
+}
 
 /* The first n lanes of p, zero in the others. */
 static inline vf load_some_f(const float *p, int n)

@@ -21,7 +21,15 @@ enum {
     FINI_STREAM_RISK_NORMS,
     FINI_STREAM_BAYES_LENGTH, /* theory: Bayes risk */
     FINI_STREAM_BAYES_TOKENS,
-    FINI_STREAM_BAYES_NORMS
+    FINI_STREAM_BAYES_NORMS,
+    FINI_STREAM_TRAIN_START, /* train: where a run starts, its steps, and seeds of logged risks */
+    FINI_STREAM_TRAIN_LANES,
+    FINI_STREAM_TRAIN_LENGTH,
+    FINI_STREAM_TRAIN_LATENT,
+    FINI_STREAM_TRAIN_TOKENS,
+    FINI_STREAM_TRAIN_STAIRS,
+    FINI_STREAM_TRAIN_REST,
+    FINI_STREAM_TRAIN_RISK
 };
 
 /* A task is: how a relevant token differs from the others, and how relevance is decided. */
