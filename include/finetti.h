@@ -10,5 +10,6 @@
 #include "finetti/random.h"
 #include "finetti/task.h"
 #include "finetti/theory.h"
+#include "finetti/train.h"
 
 #endif

@@ -148,9 +148,8 @@ typedef struct fin_stationary {
 } fin_stationary;
 
 /* The stationary points on M (theta = eta = rho = 0; they are stationary in the whole space too, for
- * forms that keep M): found by Newton steps in the angles of (kappa, nu) from a grid of starting
- * points, sorted by risk. A curve of stationary points shows as some of its points. *count: how many
- * there are, at most `most` are written. */
+ * forms that keep M), sorted by risk: roots of functions of one variable, because the risk is affine
+ * in nu there. *count: how many there are, at most `most` are written. */
 FIN_API fin_status fin_stationary_points(const fin_task *task, const fin_form *form,
                                          const fin_form_settings *form_settings, int64_t most,
                                          fin_stationary *points, int64_t *count, fin_error *err);

@@ -139,10 +139,11 @@ static void population(const fini_population_model *p, int64_t steps, const doub
                        const double *alpha, double state[][FINI_RUNS])
 {
     fini_population_step s = {0};
+    int lanes = p->runs > 0 ? p->runs : FINI_RUNS;
     for (int64_t t = 0; t < steps; t++) {
         if (t == 0 || lam[t] != lam[t - 1])
             population_step_of(p, lam[t], &s);
-        for (int lane = 0; lane < FINI_RUNS; lane += LANES_V) {
+        for (int lane = 0; lane < lanes; lane += LANES_V) {
             V x[5];
             for (int i = 0; i < 5; i++)
                 x[i] = LOAD_V(&state[i][lane]);

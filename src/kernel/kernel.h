@@ -36,6 +36,7 @@ enum { FINI_RUNS = 16, FINI_STATE = 6 };
 /* Descent on the exact risk. */
 typedef struct fini_population_model {
     double gamma, mu, m, L_mean, L_var, penalty;
+    int runs; /* lanes that matter, the first ones; 0: all. Others may or may not advance */
 } fini_population_model;
 
 /* Online SGD on fresh samples, in law (reduced_body.h): one relevant token of L, d >= FINI_D_LEAST.
@@ -47,6 +48,7 @@ typedef struct fini_reduction {
     int64_t d, L, batch;
     double gamma, mu, eps, penalty;
     double alpha_lam; /* > 0: lam is trained, and the schedule is not looked at */
+    int runs;         /* as above */
 } fini_reduction;
 
 typedef struct fini_kernel {

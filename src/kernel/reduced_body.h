@@ -315,7 +315,8 @@ static inline void reduced_step(const fini_reduction *p, const lane_keys *keys, 
 static void reduced(const fini_reduction *p, int64_t first, int64_t steps, const double *lam,
                     const double *alpha, double state[][FINI_RUNS])
 {
-    for (int lane = 0; lane < FINI_RUNS; lane += LANES_F) {
+    int lanes = p->runs > 0 ? p->runs : FINI_RUNS;
+    for (int lane = 0; lane < lanes; lane += LANES_F) {
         reduced_run o[HALVES];
         lane_keys keys;
         lanes_open(&keys, p->seed, p->stream, p->run + (uint64_t)lane);

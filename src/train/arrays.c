@@ -1,0 +1,207 @@
+/* Results and state as arrays, and back: what a file holds, and how a stopped run goes on. */
+#include "train/train.h"
+
+#include <math.h>
+#include <string.h>
+
+static const char *const log_name[FIN_LOG_COUNT] = {
+#define NAME(name, meaning) #name,
+    FIN_LOG_LIST(NAME)
+#undef NAME
+};
+static const char *const log_meaning[FIN_LOG_COUNT] = {
+#define MEANING(name, meaning) meaning,
+    FIN_LOG_LIST(MEANING)
+#undef MEANING
+};
+
+enum { STEP, AT, STATUS, CONVERGED_AT, STUCK_AT, LEFT_AT, STATE, OTHERS };
+
+int fin_train_array_count(const fin_train *t)
+{
+    (void)t;
+    return FIN_LOG_COUNT + OTHERS;
+}
+
+/* The arrays that are not logs, in the order of the enum. Their numbers of dimensions follow from
+ * the shape: 0 ends it. */
+static fin_train_array other(const fin_train *t, int i)
+{
+    int64_t runs = t->settings.runs;
+    const fin_train_array rows[OTHERS] = {
+        {"step", "steps made at each log", FIN_I64, 1, {t->logs, 0}, t->step},
+        {"at", "steps made by each run", FIN_I64, 1, {runs, 0}, t->at},
+        {"status", "0 moving, 1 converged, 2 stuck, 3 diverged", FIN_I64, 1, {runs, 0}, t->status},
+        {"converged_at", "first step seen converged", FIN_F64, 1, {runs, 0}, t->converged_at},
+        {"stuck_at", "first step seen stuck", FIN_F64, 1, {runs, 0}, t->stuck_at},
+        {"left_at", "first step seen away from M", FIN_F64, 1, {runs, 0}, t->left_at},
+        {"state", "what a run goes on from", FIN_F64, 2, {runs, t->width}, t->state},
+    };
+    return rows[i];
+}
+
+fin_status fin_train_get_array(const fin_train *t, int i, fin_train_array *out, fin_error *err)
+{
+    if (i < 0 || i >= fin_train_array_count(t))
+        return fini_fail(err, FIN_ERR_ARGUMENT, "array %d; there are %d, from 0 on", i,
+                         fin_train_array_count(t));
+    if (i == 0)
+        *out = other(t, STEP);
+    else if (i <= FIN_LOG_COUNT)
+        *out = (fin_train_array){
+            log_name[i - 1], log_meaning[i - 1], FIN_F64, 2, {t->settings.runs, t->logs},
+            t->log[i - 1]};
+    else
+        *out = other(t, i - FIN_LOG_COUNT);
+    return FIN_OK;
+}
+
+/* ---- resuming ------------------------------------------------------------------------------------ */
+
+static const fin_train_array *find(const fin_train_array *arrays, int count, const char *name)
+{
+    for (int i = 0; i < count; i++)
+        if (strcmp(arrays[i].name, name) == 0)
+            return &arrays[i];
+    return NULL;
+}
+
+/* The array of this name, of the type and shape that `like` has (its last dimension may be any if
+ * it is negative there). */
+static fin_status take(const fin_train_array *arrays, int count, const fin_train_array *like,
+                       const fin_train_array **out, fin_error *err)
+{
+    const fin_train_array *a = *out = find(arrays, count, like->name);
+    if (!a)
+        return fini_fail(err, FIN_ERR_FORMAT, "the array '%s' is missing", like->name);
+    bool fits = a->dtype == like->dtype && a->ndim == like->ndim;
+    for (int j = 0; fits && j < like->ndim; j++)
+        fits = like->shape[j] < 0 || a->shape[j] == like->shape[j];
+    if (!fits)
+        return fini_fail(err, FIN_ERR_FORMAT,
+                         "the array '%s' has not the type or the shape that these settings give",
+                         like->name);
+    return FIN_OK;
+}
+
+/* A state that a run could be in: finite, and of unit vectors. */
+static bool plausible(const fin_train *t, int64_t run)
+{
+    const double *x = t->state + run * t->width;
+    for (int64_t i = 0; i < t->width; i++)
+        if (!isfinite(x[i]) && !(i >= t->width - 2 && x[i] == INFINITY))
+            return false;
+    fin_overlaps o;
+    double lam;
+    t->engine->read(t, run, &o, &lam);
+    if (!(lam >= 0) || fin_settings_validate(&fin_overlaps_table, &o, NULL))
+        return false;
+    if (t->has_gradient && lam > FINI_LAM_MOST)
+        return false;
+    if (t->width == FINI_STATE && t->engine->width == fini_population_lanes.width)
+        return true;
+    if (t->engine == &fini_flow)
+        return true;
+    double k = fini_dot(t->frame, x, x), v = fini_dot(t->frame, x + t->frame, x + t->frame);
+    return fabs(k - 1) < 1e-9 && fabs(v - 1) < 1e-9;
+}
+
+static fin_status check_runs(fin_train *t, fin_error *err)
+{
+    for (int64_t run = 0; run < t->settings.runs; run++) {
+        if (t->at[run] < 0 || t->at[run] > t->settings.steps)
+            return fini_fail(err, FIN_ERR_FORMAT,
+                             "run %lld has made %lld steps, but steps = %lld; give more steps",
+                             (long long)run, (long long)t->at[run], (long long)t->settings.steps);
+        if (t->status[run] < 0 || t->status[run] > FIN_RUN_DIVERGED)
+            return fini_fail(err, FIN_ERR_FORMAT, "run %lld has the status %lld", (long long)run,
+                             (long long)t->status[run]);
+        if (!plausible(t, run))
+            return fini_fail(err, FIN_ERR_FORMAT,
+                             "the state of run %lld is not that of two unit vectors",
+                             (long long)run);
+    }
+    return FIN_OK;
+}
+
+static int64_t log_of(const fin_train *t, int64_t step)
+{
+    for (int64_t low = 0, high = t->logs - 1; low <= high;) {
+        int64_t middle = low + (high - low) / 2;
+        if (t->step[middle] == step)
+            return middle;
+        if (t->step[middle] < step)
+            low = middle + 1;
+        else
+            high = middle - 1;
+    }
+    return -1;
+}
+
+/* Logged steps of the file that are logged steps here; the last one of a shorter run may not be. */
+static fin_status copy_logs(fin_train *t, const fin_train_array *arrays, int count, fin_error *err)
+{
+    const fin_train_array *step, *log, like_step = {"step", "", FIN_I64, 1, {-1, 0}, NULL};
+    fin_status status = take(arrays, count, &like_step, &step, err);
+    for (int j = 0; !status && j < FIN_LOG_COUNT; j++) {
+        fin_train_array like = {log_name[j], "", FIN_F64, 2, {t->settings.runs, -1}, NULL};
+        like.shape[1] = step->shape[0];
+        if ((status = take(arrays, count, &like, &log, err)))
+            break;
+        for (int64_t c = 0; c < step->shape[0]; c++) {
+            int64_t at = ((const int64_t *)step->data)[c], i = log_of(t, at);
+            for (int64_t run = 0; i >= 0 && run < t->settings.runs; run++)
+                if (at <= t->at[run])
+                    t->log[j][run * t->logs + i] =
+                        ((const double *)log->data)[run * step->shape[0] + c];
+        }
+    }
+    return status;
+}
+
+/* Events are seen at logged steps: one that was seen at a step that is not logged any more is seen
+ * again, later. */
+static void copy_events(const fin_train *t, const double *from, double *to)
+{
+    for (int64_t run = 0; run < t->settings.runs; run++) {
+        double at = from[run];
+        bool known = t->settings.rule == FIN_RULE_FLOW
+                         ? at >= 0 && at <= (double)t->settings.steps
+                         : at >= 0 && at <= (double)t->at[run] && log_of(t, (int64_t)at) >= 0;
+        to[run] = known ? at : NAN;
+    }
+}
+
+static fin_status copy_all(fin_train *t, const fin_train_array *arrays, int count, fin_error *err)
+{
+    const fin_train_array *from[OTHERS];
+    for (int i = AT; i < OTHERS; i++) {
+        fin_train_array like = other(t, i);
+        fin_status status = take(arrays, count, &like, &from[i], err);
+        if (status)
+            return status;
+    }
+    size_t runs = (size_t)t->settings.runs;
+    memcpy(t->at, from[AT]->data, runs * sizeof *t->at);
+    memcpy(t->status, from[STATUS]->data, runs * sizeof *t->status);
+    memcpy(t->state, from[STATE]->data, runs * (size_t)t->width * sizeof *t->state);
+    fin_status status = check_runs(t, err);
+    if (status || (status = copy_logs(t, arrays, count, err)))
+        return status;
+    copy_events(t, from[CONVERGED_AT]->data, t->converged_at);
+    copy_events(t, from[STUCK_AT]->data, t->stuck_at);
+    copy_events(t, from[LEFT_AT]->data, t->left_at);
+    return FIN_OK;
+}
+
+fin_status fin_train_resume(fin_train *t, const fin_train_array *arrays, int count, fin_error *err)
+{
+    fin_status status = copy_all(t, arrays, count, err);
+    if (status) { /* whatever was copied goes: the runs are at step 0 again */
+        memset(t->at, 0, (size_t)t->settings.runs * sizeof *t->at);
+        memset(t->status, 0, (size_t)t->settings.runs * sizeof *t->status);
+        fin_status again = fini_begin(t, NULL);
+        (void)again; /* it went well before */
+    }
+    return status;
+}
