@@ -31,7 +31,11 @@ enum {
     CLI_USES_OVERLAPS = 4,
     CLI_USES_RISK = 8,
     CLI_USES_DRAW = 16,
-    CLI_USES_RUN = 32
+    CLI_USES_RUN = 32,
+    CLI_USES_TRAIN = 64,
+    CLI_USES_PAUSE = 128,
+    CLI_USES_PLANE = 256,
+    CLI_USES_STUDY = 512
 };
 
 /*   type     field    default        lowest  highest         meaning */
@@ -42,6 +46,18 @@ enum {
 #define CLI_RUN_FIELDS(F, C)                                                                       \
     F(int64_t, threads, FIN_AUTO_INT, 1, 4096,                                                     \
       "threads; auto = FINETTI_THREADS or all processors; no result depends on it")
+#define CLI_PAUSE_FIELDS(F, C)                                                                     \
+    F(int64_t, stop_at, FIN_AUTO_INT, 0, FIN_STEPS_MAX,                                            \
+      "stop at this step and write --checkpoint and --out there; auto = steps")                    \
+    F(double, checkpoint_every, 60, 0, 1e9, "seconds between two checkpoints")
+#define CLI_PLANE_FIELDS(F, C)                                                                     \
+    F(int64_t, grid, 41, 2, 2049, "points of the grid along kappa, and along nu")                  \
+    F(double, theta, 0, -1, 1, "v.k* at every point of the grid")                                  \
+    F(double, eta, 0, -1, 1, "k.v* at every point of the grid")                                    \
+    F(double, rho, 0, -1, 1, "k.v at every point of the grid")
+#define CLI_STUDY_FIELDS(F, C)                                                                     \
+    F(int64_t, runs, 30, 1, INT64_C(1) << 20, "independent runs of an experiment")                 \
+    F(int64_t, seed, 1, 0, INT64_C(1) << 53, "seed; run r is a function of the seed and r")
 
 typedef struct cli_draw_settings {
     CLI_DRAW_FIELDS(FIN_MEMBER_F, FIN_MEMBER_C)
@@ -49,6 +65,15 @@ typedef struct cli_draw_settings {
 typedef struct cli_run_settings {
     CLI_RUN_FIELDS(FIN_MEMBER_F, FIN_MEMBER_C)
 } cli_run_settings;
+typedef struct cli_pause_settings {
+    CLI_PAUSE_FIELDS(FIN_MEMBER_F, FIN_MEMBER_C)
+} cli_pause_settings;
+typedef struct cli_plane_settings {
+    CLI_PLANE_FIELDS(FIN_MEMBER_F, FIN_MEMBER_C)
+} cli_plane_settings;
+typedef struct cli_study_settings {
+    CLI_STUDY_FIELDS(FIN_MEMBER_F, FIN_MEMBER_C)
+} cli_study_settings;
 
 /* One settings table, its values, and which of its rows were on the command line. */
 typedef struct cli_group {
@@ -64,11 +89,12 @@ typedef struct cli_args cli_args;
 typedef struct cli_command {
     const char *name, *summary, *about, *examples;
     unsigned uses;
-    const cli_word *words; /* ends with a NULL name */
+    const cli_word *topics; /* words without dashes, of which one may be given; NULL: none */
+    const cli_word *words;  /* ends with a NULL name, as the topics do */
     int (*run)(cli_args *args);
 } cli_command;
 
-enum { CLI_GROUPS = 6, CLI_WORDS = 16, CLI_SWEEPS = 2 };
+enum { CLI_GROUPS = 10, CLI_WORDS = 16, CLI_SWEEPS = 2 };
 
 struct cli_args {
     const cli_command *command;
@@ -80,23 +106,36 @@ struct cli_args {
     fin_risk_settings risk;
     cli_draw_settings draw;
     cli_run_settings run;
+    fin_train_settings train;
+    cli_pause_settings pause;
+    cli_plane_settings plane;
+    cli_study_settings study;
     cli_group groups[CLI_GROUPS];
     int group_count;
     const char *word[CLI_WORDS]; /* by place in command->words; "" for a flag; NULL: not given */
+    const char *topic;           /* NULL: not given */
     const char *sweep[CLI_SWEEPS];
     int sweep_count;
 };
 
-extern const cli_command cli_risk, cli_simulate, cli_info, cli_reproduce;
+extern const cli_command cli_risk, cli_simulate, cli_train, cli_landscape, cli_info, cli_reproduce;
 
 /* Fills args from argv[0..argc-1], the words behind the command. *help: the user asks for help.
  * Returns an exit code, after the message. */
 int cli_parse(cli_args *args, const cli_command *command, int argc, char **argv, bool *help);
+/* The same without a command line: this command with everything at its default. The task and the
+ * form may be NULL (or are ignored) where the command has none. */
+void cli_defaults(cli_args *args, const cli_command *command, const fin_task_kind *kind,
+                  const fin_form *form);
+/* Gives a setting or a word a value, as on the command line; the text of a word is borrowed. */
+fin_status cli_set(cli_args *args, const char *name, const char *text, fin_error *err);
 /* The value of a word of this command, "" for a flag, NULL if it was not given. */
 const char *cli_get(const cli_args *args, const char *name);
 /* The group that has this setting and its row, or NULL. '-' and '_' are the same in a name. */
 cli_group *cli_find(cli_args *args, const char *name, const fin_field **field);
 bool cli_given(cli_args *args, const char *name);
+/* 2, after the message, if --lengths stands beside --L or --L_min. */
+int cli_check_lengths(cli_args *args);
 /* Writes ", did you mean X?" (or nothing) for a word that should have been a setting in `uses`. */
 void cli_suggest(cli_args *args, unsigned uses, const char *word, char *buffer, size_t size);
 
@@ -131,8 +170,16 @@ json_t *cli_json_estimate(const fin_estimate *estimate);
 json_t *cli_json_settings(const fin_settings *table, const void *values);
 /* "quadrature, error 1e-12" and the like. Returns buffer. */
 char *cli_how(const fin_estimate *estimate, char *buffer, size_t size);
-/* "d=400 L=10 ..." */
+/* "d=400 L=10 ...", in lines of at most 100 characters that begin behind the margin. */
 void cli_print_settings(const fin_settings *table, const void *values);
+/* "task  slr        d=400 ..." and "form  erf        lam=0.1" */
+void cli_print_model(const cli_args *args, const fin_task *task);
+json_t *cli_json_model(const cli_args *args, const fin_task *task);
+/* The shortest text that reads back as this number. Returns buffer. */
+char *cli_number(double number, char *buffer, size_t size);
+bool cli_ends_with(const char *path, const char *end); /* in any case */
+/* Whether a file can be written, found out before an hour is spent. */
+fin_status cli_try_output(const char *path, fin_error *err);
 double cli_clock(void); /* seconds */
 
 /* Ctrl-C and friends set a flag; the second one ends the program at once. */

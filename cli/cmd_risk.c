@@ -70,13 +70,7 @@ static void print_parts(const fin_risk_report *report, double eps)
 
 static void print_head(const cli_args *args, const fin_task *task, const char *note)
 {
-    printf("task  %-10s ", fin_task_kind_name(args->kind));
-    cli_print_settings(fin_task_kind_table(args->kind), fin_task_get_settings(task));
-    if (cli_get(args, "lengths"))
-        printf("                 lengths %s: mean %g, variance %g\n", cli_get(args, "lengths"),
-               fin_task_length_mean(task), fin_task_length_variance(task));
-    printf("form  %-10s ", fin_form_name(args->form));
-    cli_print_settings(fin_form_table(args->form), &args->form_settings);
+    cli_print_model(args, task);
     printf("at    %-10s ", "overlaps");
     cli_print_settings(&fin_overlaps_table, &args->overlaps);
     if (*note)
@@ -134,16 +128,7 @@ static json_t *json_risk(const fin_risk_report *report, double eps)
 
 static json_t *json_settings(const cli_args *args, const fin_task *task)
 {
-    const fin_settings *table = fin_task_kind_table(args->kind);
-    json_t *root = json_object(), *kind = cli_json_settings(table, fin_task_get_settings(task));
-    json_object_set_new(root, "task", json_string(fin_task_kind_name(args->kind)));
-    json_object_set_new(root, "form", json_string(fin_form_name(args->form)));
-    json_object_set_new(root, "task_settings", kind);
-    json_object_set_new(root, "length",
-                        json_pack("{s:o, s:o}", "mean", cli_json_number(fin_task_length_mean(task)),
-                                  "variance", cli_json_number(fin_task_length_variance(task))));
-    json_object_set_new(root, "form_settings",
-                        cli_json_settings(fin_form_table(args->form), &args->form_settings));
+    json_t *root = cli_json_model(args, task);
     json_object_set_new(root, "overlaps", cli_json_settings(&fin_overlaps_table, &args->overlaps));
     json_object_set_new(root, "risk_settings", cli_json_settings(&fin_risk_table, &args->risk));
     return root;
@@ -214,8 +199,8 @@ static int run(cli_args *args)
 {
     const char *points = cli_get(args, "points");
     bool many = points || args->sweep_count;
-    if (cli_get(args, "lengths") && (cli_given(args, "L") || cli_given(args, "L_min")))
-        return cli_usage("--lengths takes the place of --L and --L_min; give one or the other");
+    if (cli_check_lengths(args))
+        return CLI_USAGE;
     if (points && args->sweep_count)
         return cli_usage("--points and --sweep do not go together");
     if (points && cli_get(args, "show"))

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 
 static int run(cli_args *args);
@@ -217,12 +216,6 @@ static fin_status write_csv(draws *s, const char *path, fin_error *err)
 
 /* ---- running -------------------------------------------------------------------------------- */
 
-static bool ends_with(const char *path, const char *end)
-{
-    size_t length = strlen(path), tail = strlen(end);
-    return length > tail && strcasecmp(path + length - tail, end) == 0;
-}
-
 static int summary(const cli_args *args, const draws *s, const char *path, double seconds)
 {
     struct stat info;
@@ -249,13 +242,13 @@ static int run(cli_args *args)
     if (!path)
         return cli_usage("--out is missing: --out FILE.npz, --out FILE.csv, or --out - for CSV on "
                          "standard output");
-    bool standard = strcmp(path, "-") == 0, npz = ends_with(path, ".npz");
-    if (!standard && !npz && !ends_with(path, ".csv"))
+    bool standard = strcmp(path, "-") == 0, npz = cli_ends_with(path, ".npz");
+    if (!standard && !npz && !cli_ends_with(path, ".csv"))
         return cli_usage("--out '%.200s' tells no format; end it in .npz or .csv", path);
     if (standard && cli_get(args, "json"))
         return cli_usage("--json and the samples cannot both go to standard output");
-    if (cli_get(args, "lengths") && (cli_given(args, "L") || cli_given(args, "L_min")))
-        return cli_usage("--lengths takes the place of --L and --L_min; give one or the other");
+    if (cli_check_lengths(args))
+        return CLI_USAGE;
     draws s;
     fin_error err = {FIN_OK, ""};
     double start = cli_clock();

@@ -23,9 +23,20 @@ static void print_wrapped(const char *text)
     putchar('\n');
 }
 
+/* Names are shown with '-', as shells are used to; '_' is understood as well. */
+static const char *dashed(const char *name, char *buffer, size_t size)
+{
+    snprintf(buffer, size, "--%s", name);
+    for (char *c = buffer; *c; c++)
+        *c = *c == '_' ? '-' : *c;
+    return buffer;
+}
+
 static void print_option(const char *name, const char *value, const char *text)
 {
-    int used = printf("  --%s%s%s", name, value ? " " : "", value ? value : "");
+    char option[64];
+    int used = printf("  %s%s%s", dashed(name, option, sizeof option), value ? " " : "",
+                      value ? value : "");
     if (used + 1 >= MARGIN)
         printf("\n%*s", MARGIN, "");
     else
@@ -41,11 +52,14 @@ static char *limit_text(double number, char *buffer, size_t size)
             snprintf(buffer, size, "2^%d", p);
             return buffer;
         }
-    fin_field plain = {.type = FIN_TYPE_double};
-    fin_settings_text(&plain, &number, buffer, size);
-    char *exponent = strstr(buffer, "e+0");
-    if (exponent) /* 1e+06 -> 1e6 */
-        memmove(exponent + 1, exponent + 3, strlen(exponent + 3) + 1);
+    cli_number(number, buffer, size);
+    char *exponent = strchr(buffer, 'e'); /* 1e+06 -> 1e6, 1e-06 -> 1e-6 */
+    if (exponent) {
+        char *digits = exponent + 1;
+        digits += *digits == '-';
+        size_t dropped = strspn(digits, "+0");
+        memmove(digits, digits + dropped, strlen(digits + dropped) + 1);
+    }
     return buffer;
 }
 
@@ -103,12 +117,24 @@ static void print_group(cli_args *args, const cli_group *group)
         print_field(&group->table->fields[i]);
 }
 
+static void print_topics(const cli_command *command, const char *before, const char *between,
+                         const char *behind)
+{
+    for (const cli_word *topic = command->topics; topic && topic->name; topic++)
+        printf("%s%s%s", topic == command->topics ? before : between, topic->name,
+               topic[1].name ? "" : behind);
+}
+
 void cli_help_command(cli_args *args)
 {
     const cli_command *command = args->command;
     char names[512];
-    printf("Usage: finetti %s [--OPTION VALUE]...\n\n%s\n\nOptions:\n", command->name,
-           command->about);
+    printf("Usage: finetti %s ", command->name);
+    print_topics(command, "[", "|", "] ");
+    printf("[--OPTION VALUE]...\n\n%s\n", command->about);
+    for (const cli_word *topic = command->topics; topic && topic->name; topic++)
+        printf("%s  %-22s%s\n", topic == command->topics ? "\n" : "", topic->name, topic->meaning);
+    printf("\nOptions:\n");
     for (int i = 0; command->words[i].name; i++) {
         const cli_word *word = &command->words[i];
         char text[768];
@@ -145,7 +171,8 @@ void cli_help_overview(const cli_command *const *commands)
     printf("\nFirst steps:\n"
            "  finetti risk                              the paper's setting, every reference risk\n"
            "  finetti risk --sweep lam=0.01:3:100log    a curve, as CSV\n"
-           "  finetti reproduce                         the papers' limits beside their values\n");
+           "  finetti train                             30 runs of descent on the exact risk\n"
+           "  finetti reproduce                         the papers' results beside ours\n");
 }
 
 /* ---- completion ----------------------------------------------------------------------------- */
@@ -155,22 +182,27 @@ static void complete_table(const fin_settings *table)
     static const char *const types[] = {"integer", "number", "choice"};
     for (int i = 0; i < table->count; i++) {
         const fin_field *field = &table->fields[i];
-        printf("--%s\t%s\t%.17g\t%.17g\t%.17g\t%s\n", field->name, types[field->type],
-               field->fallback, field->lowest, field->highest, field->names ? field->names : "");
+        char option[64];
+        printf("%s\t%s\t%.17g\t%.17g\t%.17g\t%s\n", dashed(field->name, option, sizeof option),
+               types[field->type], field->fallback, field->lowest, field->highest,
+               field->names ? field->names : "");
     }
 }
 
 void cli_complete(cli_args *args)
 {
     char names[512];
+    for (const cli_word *topic = args->command->topics; topic && topic->name; topic++)
+        printf("%s\ttopic\t\t\t\t\n", topic->name);
     for (int i = 0; args->command->words[i].name; i++) {
         const cli_word *word = &args->command->words[i];
         const char *choices = strcmp(word->name, "task") == 0   ? task_names(names, sizeof names)
                               : strcmp(word->name, "form") == 0 ? form_names(names, sizeof names)
                                                                 : "";
-        const char *type = !word->value                       ? "flag"
-                           : strcmp(word->value, "FILE") == 0 ? "file"
-                                                              : "text";
+        const char *type = !word->value ? "flag"
+                           : strcmp(word->value, "FILE") == 0 || strcmp(word->value, "DIR") == 0
+                               ? "file"
+                               : "text";
         printf("--%s\t%s\t\t\t\t%s\n", word->name, type, choices);
     }
     printf("--help\tflag\t\t\t\t\n");

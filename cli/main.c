@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static const cli_command *const commands[] = {&cli_risk, &cli_simulate, &cli_info, &cli_reproduce,
-                                              NULL};
+static const cli_command *const commands[] = {&cli_risk, &cli_simulate,  &cli_train, &cli_landscape,
+                                              &cli_info, &cli_reproduce, NULL};
 
 static const cli_command *find_command(const char *name)
 {

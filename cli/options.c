@@ -16,6 +16,15 @@ FIN_TABLE(static, draw_table, "simulate", CLI_DRAW_FIELDS);
 #define FIN_TABLE_STRUCT cli_run_settings
 FIN_TABLE(static, run_table, "options", CLI_RUN_FIELDS);
 #undef FIN_TABLE_STRUCT
+#define FIN_TABLE_STRUCT cli_pause_settings
+FIN_TABLE(static, pause_table, "options", CLI_PAUSE_FIELDS);
+#undef FIN_TABLE_STRUCT
+#define FIN_TABLE_STRUCT cli_plane_settings
+FIN_TABLE(static, plane_table, "landscape", CLI_PLANE_FIELDS);
+#undef FIN_TABLE_STRUCT
+#define FIN_TABLE_STRUCT cli_study_settings
+FIN_TABLE(static, study_table, "reproduce", CLI_STUDY_FIELDS);
+#undef FIN_TABLE_STRUCT
 
 /* ---- names ---------------------------------------------------------------------------------- */
 
@@ -66,6 +75,13 @@ const char *cli_get(const cli_args *args, const char *name)
 {
     int i = find_word(args->command, name);
     return i < 0 ? NULL : args->word[i];
+}
+
+int cli_check_lengths(cli_args *args)
+{
+    if (cli_get(args, "lengths") && (cli_given(args, "L") || cli_given(args, "L_min")))
+        return cli_usage("--lengths takes the place of --L and --L_min; give one or the other");
+    return CLI_OK;
 }
 
 void cli_suggest(cli_args *args, unsigned uses, const char *word, char *buffer, size_t size)
@@ -214,10 +230,17 @@ static void add_groups(cli_args *args)
     if (args->kind)
         add_group(args, CLI_USES_TASK, "Settings of task", fin_task_kind_table(args->kind),
                   &args->task);
-    add_group(args, CLI_USES_OVERLAPS, "Overlaps of the unit vectors k, v with k*, v*",
+    add_group(args, CLI_USES_OVERLAPS,
+              args->command->uses & CLI_USES_TRAIN
+                  ? "Overlaps of k, v with k*, v* where runs start with --init overlaps"
+                  : "Overlaps of the unit vectors k, v with k*, v*",
               &fin_overlaps_table, &args->overlaps);
+    add_group(args, CLI_USES_PLANE, "The grid", &plane_table, &args->plane);
+    add_group(args, CLI_USES_TRAIN, "Training", &fin_train_table, &args->train);
     add_group(args, CLI_USES_RISK, "How to compute", &fin_risk_table, &args->risk);
     add_group(args, CLI_USES_DRAW, "What to draw", &draw_table, &args->draw);
+    add_group(args, CLI_USES_STUDY, "The experiments (slr)", &study_table, &args->study);
+    add_group(args, CLI_USES_PAUSE, "Stopping and going on", &pause_table, &args->pause);
     add_group(args, CLI_USES_RUN, "How to run", &run_table, &args->run);
 }
 
@@ -235,10 +258,58 @@ static int set_word(cli_args *args, int i, const char *value)
     return CLI_OK;
 }
 
+static fin_status set_row(cli_group *group, const fin_field *field, const char *text,
+                          fin_error *err)
+{
+    fin_status status = fin_settings_parse(group->table, group->values, field->name, text, err);
+    if (!status)
+        group->given |= UINT64_C(1) << (field - group->table->fields);
+    return status;
+}
+
+fin_status cli_set(cli_args *args, const char *name, const char *text, fin_error *err)
+{
+    const fin_field *field = NULL;
+    cli_group *group = cli_find(args, name, &field);
+    int word = find_word(args->command, name);
+    if (group)
+        return set_row(group, field, text, err);
+    if (word < 0)
+        return cli_status(err, FIN_ERR_ARGUMENT, "%s has no setting '%.40s'", args->command->name,
+                          name);
+    args->word[word] = text;
+    return FIN_OK;
+}
+
+static int read_topic(cli_args *args, const char *word)
+{
+    const cli_word *topics = args->command->topics;
+    const char *names[16];
+    char list[256] = "";
+    int count = 0;
+    for (; topics[count].name && count < COUNT(names); count++) {
+        size_t used = strlen(list);
+        names[count] = topics[count].name;
+        snprintf(list + used, sizeof list - used, "%s%s", used ? ", " : "", names[count]);
+        if (strcmp(names[count], word) == 0 && !args->topic) {
+            args->topic = names[count];
+            return CLI_OK;
+        }
+    }
+    if (args->topic)
+        return cli_usage("'%.40s' behind %s: one word at a time", word, args->topic);
+    const char *near = fin_nearest_name(word, names, count);
+    if (near)
+        return cli_usage("unknown word '%.40s'; did you mean %s? There are %s", word, near, list);
+    return cli_usage("unknown word '%.40s'; there are %s", word, list);
+}
+
 /* Reads the option at argv[*i] and moves *i to the last argument used. */
 static int read_option(cli_args *args, int argc, char **argv, int *i)
 {
     const char *start = argv[*i];
+    if (start[0] != '-' && args->command->topics)
+        return read_topic(args, start);
     if (strncmp(start, "--", 2) != 0 || !start[2])
         return cli_usage("unexpected argument '%.60s'; options look like --name value", start);
     char name[64];
@@ -268,10 +339,17 @@ static int read_option(cli_args *args, int argc, char **argv, int *i)
     if (word >= 0)
         return set_word(args, word, value);
     fin_error err;
-    if (fin_settings_parse(group->table, group->values, field->name, value, &err))
-        return cli_usage("%s", err.message);
-    group->given |= UINT64_C(1) << (field - group->table->fields);
-    return CLI_OK;
+    return set_row(group, field, value, &err) ? cli_usage("%s", err.message) : CLI_OK;
+}
+
+void cli_defaults(cli_args *args, const cli_command *command, const fin_task_kind *kind,
+                  const fin_form *form)
+{
+    memset(args, 0, sizeof *args);
+    args->command = command;
+    args->kind = kind;
+    args->form = form;
+    add_groups(args);
 }
 
 int cli_parse(cli_args *args, const cli_command *command, int argc, char **argv, bool *help)

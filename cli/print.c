@@ -5,6 +5,8 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
 
 int cli_flush(void)
 {
@@ -82,11 +84,69 @@ char *cli_how(const fin_estimate *estimate, char *buffer, size_t size)
     return buffer;
 }
 
+char *cli_number(double number, char *buffer, size_t size)
+{
+    fin_field plain = {.type = FIN_TYPE_double};
+    return fin_settings_text(&plain, &number, buffer, size);
+}
+
+enum { MARGIN = 17, WIDTH = 100 };
+
 void cli_print_settings(const fin_settings *table, const void *values)
 {
-    char text[64];
-    for (int i = 0; i < table->count; i++)
-        printf("%s%s=%s", i ? " " : "", table->fields[i].name,
-               fin_settings_text(&table->fields[i], values, text, sizeof text));
+    int column = MARGIN;
+    for (int i = 0; i < table->count; i++) {
+        char text[64], part[128];
+        int length = snprintf(part, sizeof part, "%s=%s", table->fields[i].name,
+                              fin_settings_text(&table->fields[i], values, text, sizeof text));
+        if (column > MARGIN && column + 1 + length > WIDTH) {
+            printf("\n%*s", MARGIN, "");
+            column = MARGIN;
+        }
+        column += printf("%s%s", column > MARGIN ? " " : "", part);
+    }
     putchar('\n');
+}
+
+void cli_print_model(const cli_args *args, const fin_task *task)
+{
+    printf("task  %-10s ", fin_task_kind_name(args->kind));
+    cli_print_settings(fin_task_kind_table(args->kind), fin_task_get_settings(task));
+    if (cli_get(args, "lengths"))
+        printf("%*slengths %s: mean %g, variance %g\n", MARGIN, "", cli_get(args, "lengths"),
+               fin_task_length_mean(task), fin_task_length_variance(task));
+    printf("form  %-10s ", fin_form_name(args->form));
+    cli_print_settings(fin_form_table(args->form), &args->form_settings);
+}
+
+json_t *cli_json_model(const cli_args *args, const fin_task *task)
+{
+    const fin_settings *table = fin_task_kind_table(args->kind);
+    return json_pack("{s:s, s:s, s:o, s:{s:o, s:o}, s:o}", "task", fin_task_kind_name(args->kind),
+                     "form", fin_form_name(args->form), "task_settings",
+                     cli_json_settings(table, fin_task_get_settings(task)), "length", "mean",
+                     cli_json_number(fin_task_length_mean(task)), "variance",
+                     cli_json_number(fin_task_length_variance(task)), "form_settings",
+                     cli_json_settings(fin_form_table(args->form), &args->form_settings));
+}
+
+/* ---- files ---------------------------------------------------------------------------------- */
+
+bool cli_ends_with(const char *path, const char *end)
+{
+    size_t length = strlen(path), tail = strlen(end);
+    return length > tail && strcasecmp(path + length - tail, end) == 0;
+}
+
+fin_status cli_try_output(const char *path, fin_error *err)
+{
+    static const char *const names[] = {"x"};
+    fin_csv *csv;
+    struct stat info;
+    if (stat(path, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode))
+        return FIN_OK; /* whoever reads a pipe would take the trial for the end */
+    fin_status status = fin_csv_open(path, names, 1, &csv, err);
+    if (!status)
+        fin_csv_abort(csv);
+    return status;
 }

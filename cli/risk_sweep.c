@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 enum { MOST_POINTS = 1000000, COLUMNS = 16 };
 
@@ -292,27 +291,14 @@ static int prepare(cli_args *args, sweep *s)
     return CLI_OK;
 }
 
-/* Finds out whether the file can be written before an hour is spent. */
-static fin_status try_output(const char *path, fin_error *err)
-{
-    static const char *const names[] = {"x"};
-    fin_csv *csv;
-    struct stat info;
-    if (stat(path, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode))
-        return FIN_OK; /* whoever reads a pipe would take the trial for the end */
-    fin_status status = fin_csv_open(path, names, 1, &csv, err);
-    if (!status)
-        fin_csv_abort(csv);
-    return status;
-}
-
 int risk_sweep(cli_args *args)
 {
     sweep s = {.axes = 0};
     fin_error err = {FIN_OK, ""};
     const char *path = cli_get(args, "out") ? cli_get(args, "out") : "-";
     int code = prepare(args, &s);
-    if (!code && (try_output(path, &err) || compute(args, &s, &err) || write_rows(&s, path, &err)))
+    if (!code &&
+        (cli_try_output(path, &err) || compute(args, &s, &err) || write_rows(&s, path, &err)))
         code = cli_error(&err);
     for (int a = 0; a < s.axes; a++)
         free(s.axis[a].values);

@@ -5,6 +5,7 @@ unset FINETTI_THREADS FINETTI_KERNEL
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export work FINETTI SRC PYTHON
+export PYTHONPATH=$SRC/tests/cli PYTHONDONTWRITEBYTECODE=1 # npz.py
 cd "$work"
 
 fail() {

@@ -39,7 +39,7 @@ for command in $("$FINETTI" complete); do
     accepts "$command" --help
     cmp stdout help1
     for task in slr spiked max; do
-        [ "$command" = risk ] || [ "$command" = simulate ] || task=
+        case $command in risk | simulate | train | landscape) ;; *) task= ;; esac
         "$FINETTI" complete "$command" ${task:+--task "$task"} >options
         "$FINETTI" help "$command" ${task:+--task "$task"} >help2
         while IFS=$'\t' read -r option _; do
@@ -68,6 +68,18 @@ completes softmax finetti risk --form sof
 completes simulation finetti risk --method si
 completes double finetti simulate --dtype d
 completes reproduce finetti help re
+completes --log-every finetti train --log
+completes reduced finetti train --engine re
+completes flow finetti train --rule fl
+completes manifold finetti train --init m
+completes --kappa-range finetti landscape --kap
+completes limits finetti reproduce li
+touch state.npz
+mkdir -p folder
+for option in --out --resume --start --checkpoint; do
+    completes state.npz finetti train $option st
+done
+completes folder finetti reproduce slr --out fol
 
 if command -v man >/dev/null; then
     LC_ALL=C.UTF-8 MANWIDTH=80 man --warnings -l "$SRC/docs/man/finetti.1" >page 2>complaints

@@ -7,24 +7,6 @@ set -eu
 grep -q '^finetti simulate: 50 samples' summary || fail "$(cat summary)"
 "$FINETTI" simulate --n 50 --d 7 --L 6 --L_min 2 --m 2 --seed 5 --dtype double --out - 2>/dev/null | cmp - a.csv
 
-cat >npz.py <<'P'
-"""Reads NPZ without numpy: name -> (shape, flat list)."""
-import ast, struct, zipfile
-def load(path):
-    out = {}
-    with zipfile.ZipFile(path) as z:
-        assert z.testzip() is None
-        for name in z.namelist():
-            b = z.read(name)
-            assert b[:6] == b"\x93NUMPY"
-            n, = struct.unpack("<H", b[8:10])
-            head = ast.literal_eval(b[10:10 + n].decode())
-            assert not head["fortran_order"]
-            code = {"<f4": "f", "<f8": "d", "<i8": "q", "|u1": "B"}[head["descr"]]
-            count = (len(b) - 10 - n) // struct.calcsize("<" + code)
-            out[name[:-4]] = (head["shape"], struct.unpack("<%d%s" % (count, code), b[10 + n:]), code)
-    return out
-P
 "$PYTHON" - <<'P'
 import csv, json
 from npz import load
