@@ -42,6 +42,7 @@ static int64_t stairs_of(const fin_train *t)
 /* Work memory of one thread, cut from the scratch. */
 typedef struct desk {
     double *x;                           /* (frame, tokens): coordinates */
+    double *normals;                     /* (frame, longest): those of one sample, as drawn */
     double *chi, *z, *w, *p, *q, *norm2; /* (tokens) */
     double *scale;                       /* (tokens): standard deviation */
     double *stairs;                      /* (tokens, stairs), then (2, stairs): the gradients' */
@@ -58,6 +59,7 @@ static int64_t cut(const fin_train *t, double *base, desk *o)
         double **piece;
         int64_t count;
     } pieces[] = {{&o->x, t->frame * T},
+                  {&o->normals, t->frame * t->task->longest},
                   {&o->chi, T},
                   {&o->z, T},
                   {&o->w, T},
@@ -132,9 +134,9 @@ static void draw_sample(const fin_train *t, uint64_t sample, int64_t i, desk *o)
     const fin_task_settings *s = &task->settings;
     uint64_t seed = (uint64_t)t->settings.seed;
     int64_t from = o->offsets[i], L = o->offsets[i + 1] - from, T = tokens_of(t);
+    fin_random_normals_f64(seed, FINI_STREAM_TRAIN_TOKENS, sample, 0, t->frame * L, o->normals);
     for (int64_t j = 0; j < t->frame; j++)
-        fin_random_normals_f64(seed, FINI_STREAM_TRAIN_TOKENS, sample, j * L, L,
-                               o->x + j * T + from);
+        memcpy(o->x + j * T + from, o->normals + j * L, (size_t)L * sizeof(double));
     for (int64_t l = from; l < from + L; l++)
         o->scale[l] = 1;
     fini_selector selector = {.score = o->score, .z = o->z_star, .location = o->location};
