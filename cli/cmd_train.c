@@ -225,7 +225,7 @@ static int print_text(const training *t, const train_summary *summary,
 static int all_diverged(const train_summary *s)
 {
     return cli_failed("all %lld runs diverged, run %lld after %lld steps: the next one was not "
-                      "finite; a smaller --alpha (default 0.004) usually works",
+                      "finite; a smaller --alpha (or --alpha-lam, if lam is trained) usually works",
                       (long long)s->runs, (long long)s->first_diverged, (long long)s->first_step);
 }
 

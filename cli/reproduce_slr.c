@@ -66,9 +66,9 @@ static const experiment experiments[] = {
     {"sgd_schedule",
      "engine=reduced d=80 eps=0.1 batch=5 init=sphere lam=2 decay=1e-4 alpha=1e-3 steps=200000 "
      "log_every=500",
-     "every run converges, to about 0.998",
+     "(almost) every run converges, to about 0.998", /* 1999 of 2000 */
      3,
-     {{SHARE, 1, 1}, {KAPPA, 0.99, 1}, {NU, 0.99, 1}}},
+     {{SHARE, 0.999, 1}, {KAPPA, 0.99, 1}, {NU, 0.99, 1}}},
 };
 
 /* A step of SGD takes so many times as long as one of the exact descent; for the time left. */

@@ -13,8 +13,9 @@
  *                 forms, all tasks.
  *     ambient     the same with vectors and tokens in R^d: the check on the other two.
  *
- * Run r is a pure function of the settings, the seed and r: it does not depend on the threads, on
- * the other runs, or on having been stopped and resumed. */
+ * Run r is a pure function of the settings, the seed and r (ambient: and of the task's seed, since it
+ * uses the task's samples): it does not depend on the threads, on the other runs, or on having been
+ * stopped and resumed. */
 #ifndef FINETTI_TRAIN_H
 #define FINETTI_TRAIN_H
 
@@ -27,14 +28,14 @@ extern "C" {
 #endif
 
 #define FIN_RUNS_MAX (INT64_C(1) << 24)
-#define FIN_STEPS_MAX (INT64_C(1) << 40)
+#define FIN_STEPS_MAX ((INT64_C(1) << 40) - 1)
 
 #define FIN_TRAIN_FIELDS(F, C)                                                                     \
     C(engine, 0, "population|reduced|ambient",                                                     \
       "exact gradient in the overlaps; SGD at a cost that does not depend on d; SGD in R^d")       \
     C(rule, 0, "descent|armijo|flow",                                                              \
-      "steps alpha; a line search from alpha; gradient flow, time = alpha * step (both need the "  \
-      "population engine)")                                                                        \
+      "steps alpha; a line search that begins with alpha; gradient flow, time = alpha * step "     \
+      "(both need the population engine)")                                                         \
     C(init, 0, "sphere|manifold|overlaps|vectors",                                                 \
       "k and v uniform; uniform on M (theta = eta = rho = 0); as given")                           \
     F(double, alpha, 4e-3, 0, 1e300, "step size of k and v")                                       \
@@ -126,7 +127,7 @@ FIN_API const char *fin_run_status_name(fin_run_status status);
     S(theta, "v.k*")                                                                               \
     S(eta, "k.v*")                                                                                 \
     S(rho, "k.v")                                                                                  \
-    S(lam, "scale of the scores in the last step made")                                            \
+    S(lam, "scale of the scores in the last step made; if it is trained, after it")                \
     S(risk, "E (Y - f)^2 at this lam, without the penalty")                                        \
     S(risk_error, "0: exact; else standard error")                                                 \
     S(excess, "risk - eps^2")                                                                      \
@@ -167,8 +168,8 @@ FIN_API int fin_train_array_count(const fin_train *train);
 FIN_API fin_status fin_train_get_array(const fin_train *train, int i, fin_train_array *out,
                                        fin_error *err);
 
-/* Continues from the arrays of a stopped object with the same settings (`steps` may be larger):
- * from here on everything has the same bytes as if it had not been stopped. The arrays are copied;
+/* Continues from the arrays of a stopped object with the same settings, as fin_train_get_settings
+ * has them (log_every worked out), except that `steps` may be larger: from here on everything has the same bytes as if it had not been stopped. The arrays are copied;
  * whatever is in them, the answer is a message or a valid state. */
 FIN_API fin_status fin_train_resume(fin_train *train, const fin_train_array *arrays, int count,
                                     fin_error *err);

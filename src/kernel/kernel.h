@@ -42,6 +42,7 @@ typedef struct fini_population_model {
 /* Online SGD on fresh samples, in law (reduced_body.h): one relevant token of L, d >= FINI_D_LEAST.
  * Run number r draws from samples r * 2^40 + step of the stream. */
 enum { FINI_D_LEAST = 8 };
+#define FINI_LAM_MOST 1e6 /* a lam that is trained beyond this has diverged: not a number */
 typedef struct fini_reduction {
     uint64_t seed, run; /* run: number of the first one */
     uint32_t stream;

@@ -265,6 +265,7 @@ static void erf_risk(int64_t n, const double points[][FINI_RISK_IN], double valu
 #define LANES_V 1
 #define LOAD_V(p) (*(p))
 #define STORE_V(p, x) (*(p) = (x))
+#define SELECT(a, b, x) (signbit(x) ? (b) : (a)) /* by the sign of x */
 
 /* p * 2^n, n in the low bits of `near`. */
 static double times_power(double p, double near)

@@ -217,8 +217,10 @@ static inline void reduced_end(const fini_reduction *p, double alpha, reduced_ru
     o->theta = next[2];
     o->eta = next[3];
     o->rho = next[4];
-    if (p->alpha_lam > 0)
-        o->lam = MAX(ALL(0.0), o->lam - p->alpha_lam * o->g_lam);
+    if (p->alpha_lam > 0) {
+        V lam = MAX(ALL(0.0), o->lam - p->alpha_lam * o->g_lam);
+        o->lam = SELECT(lam, ALL(NAN), FINI_LAM_MOST - lam);
+    }
 }
 
 /* Chi-square with 2 scale + 2/3 degrees from a normal x and an exponential e, lane by lane

@@ -446,6 +446,7 @@ static void erf_risk(int64_t n, const double points[][FINI_RISK_IN], double valu
 #define LANES_V WD
 #define LOAD_V(p) LOAD_D(p)
 #define STORE_V(p, x) STORE_D(p, x)
+#define SELECT(a, b, x) BLEND_D(a, b, x)
 #define TIMES_POWER(p, near) ((vd)((vq)(p) + ((vq)(near) << 52)))
 #define EXP_NEGATIVE exp_negative
 #define ERFCX erfcx

@@ -69,20 +69,15 @@ static fin_status start(fin_train *t, int64_t run, fin_error *err)
     return fini_start_vectors(t, run, x, x + d, err);
 }
 
-static double product(double x)
-{
-    return x > 1 ? 1 : x < -1 ? -1 : x;
-}
-
 static void read(const fin_train *t, int64_t run, fin_overlaps *o, double *lam)
 {
     int64_t d = t->task->settings.d;
     const double *k = t->state + run * t->width, *v = k + d;
-    o->kappa = product(fini_dot(d, k, t->task->k_star));
-    o->eta = product(fini_dot(d, k, t->task->v_star));
-    o->theta = product(fini_dot(d, v, t->task->k_star));
-    o->nu = product(fini_dot(d, v, t->task->v_star));
-    o->rho = product(fini_dot(d, k, v));
+    o->kappa = fini_product(fini_dot(d, k, t->task->k_star));
+    o->eta = fini_product(fini_dot(d, k, t->task->v_star));
+    o->theta = fini_product(fini_dot(d, v, t->task->k_star));
+    o->nu = fini_product(fini_dot(d, v, t->task->v_star));
+    o->rho = fini_product(fini_dot(d, k, v));
     *lam = k[t->vectors * d];
 }
 
@@ -127,11 +122,8 @@ static fin_status step(const fin_train *t, fin_attention *attention, int64_t run
     fini_rates rates = {fini_alpha_at(t, at), t->settings.momentum, t->settings.penalty};
     bool heavy = t->vectors == 4;
     fini_descend(d, k, v, heavy ? k + 2 * d : NULL, heavy ? k + 3 * d : NULL, gk, gv, &rates);
-    if (trained) {
-        double next = *lam - t->settings.alpha_lam * (gradient.lam / (double)b);
-        *lam = next > 0 ? next : next <= 0 ? 0 : NAN;
-        *lam = *lam > FINI_LAM_MOST ? NAN : *lam;
-    }
+    if (trained)
+        *lam = fini_next_lam(t, *lam, gradient.lam / (double)b);
     return FIN_OK;
 }
 

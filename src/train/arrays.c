@@ -84,24 +84,33 @@ static fin_status take(const fin_train_array *arrays, int count, const fin_train
     return FIN_OK;
 }
 
-/* A state that a run could be in: finite, and of unit vectors. */
+/* Whether some unit vectors have these overlaps, up to the rounding of a long run: what k and v have
+ * beyond k*, v* is not longer than it can be, and no more parallel. */
+static bool gram_is_positive(const fin_overlaps *o)
+{
+    const double slack = 1e-6;
+    double k = 1 - o->kappa * o->kappa - o->eta * o->eta + slack;
+    double v = 1 - o->theta * o->theta - o->nu * o->nu + slack;
+    double both = o->rho - o->kappa * o->theta - o->eta * o->nu;
+    return !fin_settings_validate(&fin_overlaps_table, o, NULL) && k > 0 && v > 0 &&
+           both * both <= k * v + slack;
+}
+
+/* A state that a run could be in: finite (but for a lam that may be infinite), and of unit vectors. */
 static bool plausible(const fin_train *t, int64_t run)
 {
     const double *x = t->state + run * t->width;
-    for (int64_t i = 0; i < t->width; i++)
-        if (!isfinite(x[i]) && !(i >= t->width - 2 && x[i] == INFINITY))
-            return false;
+    int64_t lam_at = t->width - (t->engine == &fini_population ? 2 : 1);
     fin_overlaps o;
     double lam;
     t->engine->read(t, run, &o, &lam);
-    if (!(lam >= 0) || fin_settings_validate(&fin_overlaps_table, &o, NULL))
+    for (int64_t i = 0; i < t->width; i++)
+        if (!isfinite(x[i]) && !(i == lam_at && x[i] == INFINITY && !t->has_gradient))
+            return false;
+    if (!(lam >= 0) || (t->has_gradient && lam > FINI_LAM_MOST))
         return false;
-    if (t->has_gradient && lam > FINI_LAM_MOST)
-        return false;
-    if (t->width == FINI_STATE && t->engine->width == fini_population_lanes.width)
-        return true;
-    if (t->engine == &fini_flow)
-        return true;
+    if (t->engine->width == fini_population_lanes.width || t->engine == &fini_flow)
+        return gram_is_positive(&o);
     double k = fini_dot(t->frame, x, x), v = fini_dot(t->frame, x + t->frame, x + t->frame);
     return fabs(k - 1) < 1e-9 && fabs(v - 1) < 1e-9;
 }
@@ -124,18 +133,23 @@ static fin_status check_runs(fin_train *t, fin_error *err)
     return FIN_OK;
 }
 
-static int64_t log_of(const fin_train *t, int64_t step)
+/* Every step that was made and is logged here must be in the file. */
+static fin_status check_steps(const fin_train *t, const fin_train_array *step, fin_error *err)
 {
-    for (int64_t low = 0, high = t->logs - 1; low <= high;) {
-        int64_t middle = low + (high - low) / 2;
-        if (t->step[middle] == step)
-            return middle;
-        if (t->step[middle] < step)
-            low = middle + 1;
-        else
-            high = middle - 1;
+    int64_t farthest = 0, c = 0;
+    const int64_t *there = step->data;
+    for (int64_t run = 0; run < t->settings.runs; run++)
+        farthest = t->at[run] > farthest ? t->at[run] : farthest;
+    for (int64_t i = 0; i < t->logs && t->step[i] <= farthest; i++) {
+        while (c < step->shape[0] && there[c] < t->step[i])
+            c++;
+        if (c == step->shape[0] || there[c] != t->step[i])
+            return fini_fail(err, FIN_ERR_FORMAT,
+                             "step %lld is logged with these settings but not in the file; resume "
+                             "with the same log_every and log_decade",
+                             (long long)t->step[i]);
     }
-    return -1;
+    return FIN_OK;
 }
 
 /* Logged steps of the file that are logged steps here; the last one of a shorter run may not be. */
@@ -143,13 +157,15 @@ static fin_status copy_logs(fin_train *t, const fin_train_array *arrays, int cou
 {
     const fin_train_array *step, *log, like_step = {"step", "", FIN_I64, 1, {-1, 0}, NULL};
     fin_status status = take(arrays, count, &like_step, &step, err);
+    if (!status)
+        status = check_steps(t, step, err);
     for (int j = 0; !status && j < FIN_LOG_COUNT; j++) {
         fin_train_array like = {log_name[j], "", FIN_F64, 2, {t->settings.runs, -1}, NULL};
         like.shape[1] = step->shape[0];
         if ((status = take(arrays, count, &like, &log, err)))
             break;
         for (int64_t c = 0; c < step->shape[0]; c++) {
-            int64_t at = ((const int64_t *)step->data)[c], i = log_of(t, at);
+            int64_t at = ((const int64_t *)step->data)[c], i = fini_log_at(t, at);
             for (int64_t run = 0; i >= 0 && run < t->settings.runs; run++)
                 if (at <= t->at[run])
                     t->log[j][run * t->logs + i] =
@@ -167,7 +183,7 @@ static void copy_events(const fin_train *t, const double *from, double *to)
         double at = from[run];
         bool known = t->settings.rule == FIN_RULE_FLOW
                          ? at >= 0 && at <= (double)t->settings.steps
-                         : at >= 0 && at <= (double)t->at[run] && log_of(t, (int64_t)at) >= 0;
+                         : at >= 0 && at <= (double)t->at[run] && fini_log_at(t, (int64_t)at) >= 0;
         to[run] = known ? at : NAN;
     }
 }
@@ -198,8 +214,6 @@ fin_status fin_train_resume(fin_train *t, const fin_train_array *arrays, int cou
 {
     fin_status status = copy_all(t, arrays, count, err);
     if (status) { /* whatever was copied goes: the runs are at step 0 again */
-        memset(t->at, 0, (size_t)t->settings.runs * sizeof *t->at);
-        memset(t->status, 0, (size_t)t->settings.runs * sizeof *t->status);
         fin_status again = fini_begin(t, NULL);
         (void)again; /* it went well before */
     }

@@ -20,7 +20,8 @@ static fin_status resolve_form(fin_train *t, const fin_form_settings *given, fin
     fin_settings_defaults(t->form->settings, fs);
     if (given)
         *fs = *given;
-    if (t->form->needs_norm2 && t->task->settings.gamma == 0 && fin_is_auto(fs->lam))
+    if (t->form->needs_norm2 && t->task->settings.gamma == 0 &&
+        (fin_is_auto(fs->lam) || fin_is_auto(fs->c)))
         return fini_fail(err, FIN_ERR_UNSUPPORTED,
                          "with gamma = 0 the relevant token is a constant and has no posterior; "
                          "give lam and c");
@@ -86,8 +87,7 @@ static fin_status choose_engine(fin_train *t, fin_error *err)
                          "rule = %s needs an exact risk: use the population engine",
                          s->rule == FIN_RULE_FLOW ? "flow" : "armijo");
     if ((double)s->steps * (double)s->batch > (double)FIN_STEPS_MAX)
-        return fini_fail(err, FIN_ERR_ARGUMENT,
-                         "steps * batch = %g samples; a run has at most 2^40 = %g",
+        return fini_fail(err, FIN_ERR_ARGUMENT, "steps * batch = %g samples; a run has at most %g",
                          (double)s->steps * (double)s->batch, (double)FIN_STEPS_MAX);
     if (s->engine == FIN_ENGINE_AMBIENT) {
         t->engine = &fini_ambient;
@@ -213,6 +213,9 @@ static fin_status copy_start(fin_train *t, const fin_train_start *start, fin_err
 fin_status fini_begin(fin_train *t, fin_error *err)
 {
     int64_t runs = t->settings.runs;
+    memset(t->state, 0, (size_t)(runs * t->width) * sizeof *t->state);
+    memset(t->at, 0, (size_t)runs * sizeof *t->at);
+    memset(t->status, 0, (size_t)runs * sizeof *t->status);
     for (int64_t i = 0, step = 0; i < t->logs; i++, step = fini_next_logged(&t->settings, step))
         t->step[i] = step;
     for (int i = 0; i < FIN_LOG_COUNT; i++)

@@ -19,9 +19,15 @@ static void move(int64_t n, double *x, double *velocity, double *gradient, const
             gradient[i] = velocity[i] = rates->momentum * velocity[i] + gradient[i];
     }
     take(n, x, rates->alpha, gradient);
-    double scale = 1 / sqrt(fini_dot(n, x, x));
+    double norm2 = fini_dot(n, x, x), scale = norm2 > 0 && norm2 < INFINITY ? 1 / sqrt(norm2) : NAN;
     for (int64_t i = 0; i < n; i++)
         x[i] *= scale;
+}
+
+double fini_next_lam(const fin_train *t, double lam, double slope)
+{
+    double next = lam - t->settings.alpha_lam * slope;
+    return next > FINI_LAM_MOST ? NAN : next > 0 ? next : next <= 0 ? 0 : NAN;
 }
 
 void fini_descend(int64_t n, double *k, double *v, double *mk, double *mv, double *gk, double *gv,

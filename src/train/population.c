@@ -192,7 +192,10 @@ static fin_status line_search(const fin_train *t, double *x, double lam, const f
     memcpy(R, here->gradient, sizeof R);
     R[4] += 2 * t->settings.penalty * o->rho;
     double slope = fini_gradient_norm(o, R), value = objective(t, o, here->risk);
-    for (double alpha = 2 * *last; alpha > 1e-18; alpha /= 2) {
+    const double least = 1e-18, most = 1e18; /* where nothing changes any more, either way */
+    if (!(slope > 0))
+        return FIN_OK;
+    for (double alpha = fmin(2 * *last, most); alpha > least; alpha /= 2) {
         fin_overlaps there;
         fin_risk_value risk;
         memcpy(new_k, k, (size_t)n * sizeof *k);
@@ -236,12 +239,8 @@ static fin_status step(const fin_train *t, double *x, int64_t at, double *scratc
     fini_rates rates = {fini_alpha_at(t, at), t->settings.momentum, t->settings.penalty};
     bool heavy = t->vectors == 4;
     fini_descend(n, k, v, heavy ? x + 2 * n : NULL, heavy ? x + 3 * n : NULL, gk, gv, &rates);
-    if (trained) {
-        double next = *lam - t->settings.alpha_lam * value.d_lam;
-        *lam = next > 0 ? next : next <= 0 ? 0 : NAN;
-        if (*lam > FINI_LAM_MOST)
-            *lam = NAN;
-    }
+    if (trained)
+        *lam = fini_next_lam(t, *lam, value.d_lam);
     return FIN_OK;
 }
 

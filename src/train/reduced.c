@@ -29,7 +29,7 @@ static int64_t tokens_of(const fin_train *t)
 
 static bool has_norms(const fin_train *t)
 {
-    return t->form->needs_norm2 && !isinf(t->form_settings.lam) && t->form_settings.c != 0;
+    return t->form->needs_norm2 && t->form_settings.c != 0;
 }
 
 /* Dimensions that the tokens' rests can span. */
@@ -330,8 +330,7 @@ static void step(const fin_train *t, int64_t run, int64_t at, desk *o)
         double slope = 0;
         for (int64_t i = 0; i < b; i++)
             slope += o->dlam[i];
-        double next = *lam - t->settings.alpha_lam * slope;
-        *lam = next > 0 ? next : next <= 0 ? 0 : NAN;
+        *lam = fini_next_lam(t, *lam, slope);
     }
 }
 

@@ -18,8 +18,6 @@ static bool finite_state(const fin_train *t, int64_t run)
     fin_overlaps o;
     double lam;
     t->engine->read(t, run, &o, &lam);
-    if (t->settings.alpha_lam > 0 && !(lam <= FINI_LAM_MOST))
-        return false;
     return isfinite(o.kappa + o.nu + o.theta + o.eta + o.rho) && !isnan(lam);
 }
 
@@ -55,8 +53,7 @@ fin_status fini_log_point(fin_train *t, int64_t run, int64_t i, const fin_overla
     return FIN_OK;
 }
 
-/* The number of the log at this step, or -1. */
-static int64_t log_at(const fin_train *t, int64_t step)
+int64_t fini_log_at(const fin_train *t, int64_t step)
 {
     int64_t low = 0, high = t->logs - 1;
     while (low < high) {
@@ -73,33 +70,48 @@ static fin_status log_run(fin_train *t, int64_t run, fin_error *err)
 {
     fin_overlaps o;
     double lam;
-    int64_t i = log_at(t, t->at[run]);
+    int64_t i = fini_log_at(t, t->at[run]);
     if (i < 0 || (t->engine->at_once == 0 && i > 0)) /* a flow writes its own */
         return FIN_OK;
     t->engine->read(t, run, &o, &lam);
     return fini_log_point(t, run, i, &o, lam, err);
 }
 
-/* From a state that was fine at step `from` to the last one that is. */
+/* A flow that came to nothing is left at the last step it has logged. */
+static void end_flow(fin_train *t, int64_t run)
+{
+    int64_t i = t->logs - 1;
+    while (i > 0 && isnan(t->log[0][run * t->logs + i]))
+        i--;
+    t->at[run] = t->step[i];
+    for (int j = 0; j < FINI_STATE; j++) /* overlaps and lam: the first logs there are */
+        t->state[run * t->width + j] = t->log[j][run * t->logs + i];
+}
+
+/* From a state that was fine at step `from` to the last one before `to` that is. */
 static fin_status find_end(fin_train *t, void *worker, double *scratch, int64_t run,
-                           const double *before, int64_t from, double *one, fin_error *err)
+                           const double *before, int64_t from, int64_t to, double *one,
+                           fin_error *err)
 {
     double *state = t->state + run * t->width;
     size_t size = (size_t)t->width * sizeof *state;
-    fin_status status = FIN_OK;
     memcpy(state, before, size);
-    t->status[run] = FIN_RUN_DIVERGED;
-    t->at[run] = from;
-    while (!status && t->engine->at_once > 0) {
+    for (int64_t at = from; t->engine->at_once > 0 && at < to; at++) {
         memcpy(one, state, size);
-        status = t->engine->advance(t, worker, scratch, run, 1, t->at[run], t->at[run] + 1, err);
-        if (status || !finite_state(t, run))
+        fin_status status = t->engine->advance(t, worker, scratch, run, 1, at, at + 1, err);
+        bool fine = !status && finite_state(t, run);
+        if (!fine)
+            memcpy(state, status ? before : one, size);
+        if (status)
+            return status;
+        t->at[run] = fine ? at + 1 : at;
+        if (!fine)
             break;
-        t->at[run]++;
     }
-    if (t->engine->at_once > 0)
-        memcpy(state, one, size);
-    return status;
+    if (t->engine->at_once == 0)
+        end_flow(t, run);
+    t->status[run] = FIN_RUN_DIVERGED;
+    return FIN_OK;
 }
 
 /* ---- blocks ------------------------------------------------------------------------------------ */
@@ -163,7 +175,7 @@ static fin_status advance(crew *c, void *worker, double *scratch, double *copy, 
                 memcpy(mine, before, size);
             }
         } else {
-            status = find_end(t, worker, scratch, run, before, from, one, err);
+            status = find_end(t, worker, scratch, run, before, from, to, one, err);
         }
         atomic_fetch_add(&c->made, (long long)(to - from));
     }
@@ -238,11 +250,13 @@ static void work(crew *c, double *scratch, double *copy)
     }
 }
 
-static void classify(fin_train *t, int64_t run)
+static fin_status classify(fin_train *t, int64_t run, fin_error *err)
 {
     fin_run now;
-    if (t->status[run] != FIN_RUN_DIVERGED && !fin_train_get_run(t, run, &now, NULL))
+    fin_status status = FIN_OK;
+    if (t->status[run] != FIN_RUN_DIVERGED && !(status = fin_train_get_run(t, run, &now, err)))
         t->status[run] = now.status;
+    return status;
 }
 
 fin_status fin_train_run(fin_train *t, int64_t until, const fin_progress *progress, fin_error *err)
@@ -281,9 +295,9 @@ fin_status fin_train_run(fin_train *t, int64_t until, const fin_progress *progre
     }
     fini_free(memory);
     bool complete = true;
-    for (int64_t run = 0; run < t->settings.runs; run++) {
+    for (int64_t run = 0; !c.status && run < t->settings.runs; run++) {
         complete = complete && !alive(t, run, until);
-        classify(t, run);
+        c.status = classify(t, run, &c.error);
     }
     if (c.status)
         return fini_fail(err, c.status, "%s", c.error.message);
@@ -313,7 +327,7 @@ fin_status fin_train_get_run(const fin_train *t, int64_t run, fin_run *out, fin_
                          (long long)run, (long long)t->settings.runs);
     fin_overlaps o;
     double lam;
-    int64_t i = log_at(t, t->at[run]);
+    int64_t i = fini_log_at(t, t->at[run]);
     *out = (fin_run){.step = t->at[run],
                      .converged_at = t->converged_at[run],
                      .stuck_at = t->stuck_at[run],

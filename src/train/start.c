@@ -18,19 +18,18 @@ double fini_dot(int64_t n, const double *a, const double *b)
            ((sums[1] + sums[5]) + (sums[3] + sums[7]));
 }
 
-/* Products of unit vectors; rounding may leave them outside [-1, 1]. Not a number stays so. */
-static double product(double x)
+double fini_product(double x)
 {
     return x > 1 ? 1 : x < -1 ? -1 : x;
 }
 
 void fini_overlaps_of(int64_t n, const double *k, const double *v, fin_overlaps *o)
 {
-    o->kappa = product(k[0]);
-    o->eta = product(k[1]);
-    o->theta = product(v[0]);
-    o->nu = product(v[1]);
-    o->rho = product(fini_dot(n, k, v));
+    o->kappa = fini_product(k[0]);
+    o->eta = fini_product(k[1]);
+    o->theta = fini_product(v[0]);
+    o->nu = fini_product(v[1]);
+    o->rho = fini_product(fini_dot(n, k, v));
 }
 
 fin_status fini_frame_vectors(const fin_overlaps *o, int64_t d, int64_t n, double *k, double *v,
@@ -53,11 +52,11 @@ fin_status fini_frame_vectors(const fin_overlaps *o, int64_t d, int64_t n, doubl
 
 static fin_overlaps clean(fin_overlaps o)
 {
-    o.kappa = product(o.kappa);
-    o.nu = product(o.nu);
-    o.theta = product(o.theta);
-    o.eta = product(o.eta);
-    o.rho = product(o.rho);
+    o.kappa = fini_product(o.kappa);
+    o.nu = fini_product(o.nu);
+    o.theta = fini_product(o.theta);
+    o.eta = fini_product(o.eta);
+    o.rho = fini_product(o.rho);
     return o;
 }
 

@@ -61,9 +61,6 @@ struct fin_train {
     fini_arena arena;
 };
 
-/* A lam that is trained beyond this has diverged. */
-#define FINI_LAM_MOST 1e6
-
 /* Every run at step 0, nothing logged. */
 fin_status fini_begin(fin_train *t, fin_error *err);
 /* Whether a step fits in memory. */
@@ -83,6 +80,8 @@ int64_t fini_logged_count(const fin_train_settings *s);
 
 /* ---- points --------------------------------------------------------------------------------- */
 
+/* The number of the log of this step, or -1. */
+int64_t fini_log_at(const fin_train *t, int64_t step);
 /* Everything about one state: risk, gradient norm and so on. */
 fin_status fini_point_of(const fin_train *t, int64_t run, int64_t step,
                          const fin_overlaps *overlaps, double lam, fin_train_point *point,
@@ -107,6 +106,9 @@ fin_status fini_start_vectors(const fin_train *t, int64_t run, double *k, double
 /* Coordinates of k and v in a frame that begins with k*, v*; n >= 2 numbers each. */
 fin_status fini_frame_vectors(const fin_overlaps *overlaps, int64_t d, int64_t n, double *k,
                               double *v, fin_error *err);
+/* The product of two unit vectors, which rounding may have left outside [-1, 1]; not a number stays
+ * so. */
+double fini_product(double x);
 void fini_overlaps_of(int64_t n, const double *k, const double *v, fin_overlaps *overlaps);
 
 /* ---- one step ------------------------------------------------------------------------------- */
@@ -119,5 +121,7 @@ typedef struct fini_rates {
 void fini_descend(int64_t n, double *k, double *v, double *mk, double *mv, double *gk, double *gv,
                   const fini_rates *rates);
 double fini_dot(int64_t n, const double *a, const double *b);
+/* A trained lam after a step: not negative, and not a number beyond FINI_LAM_MOST. */
+double fini_next_lam(const fin_train *t, double lam, double slope);
 
 #endif
