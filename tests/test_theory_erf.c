@@ -181,6 +181,67 @@ static void risk_erf__gradient_is_the_derivative(void **state)
     }
 }
 
+/* The derivative in lam, in every kernel: Richardson on central differences, relative to what the
+ * risk changes by when lam is multiplied. */
+static void risk_erf__d_lam_is_the_derivative(void **state)
+{
+    (void)state;
+    for (int k = 0; k < 3; k++) {
+        if (!fini_kernel_force(kernels[k]))
+            continue;
+        fin_random random;
+        fin_random_open(&random, 7, FIN_STREAM_USER, 0);
+        double worst = 0;
+        for (int trial = 0; trial < 300; trial++) {
+            double o[5];
+            for (int j = 0; j < 5; j++)
+                o[j] = 0.9 * (2 * fin_random_uniform(&random) - 1);
+            if (trial % 10 == 0)
+                o[0] = 0;
+            double lam = pow(10, -3 + 4 * fin_random_uniform(&random));
+            fin_risk_point at = {o[0],
+                                 o[1],
+                                 o[2],
+                                 o[3],
+                                 o[4],
+                                 lam,
+                                 trial % 7 ? 0.3 + fin_random_uniform(&random) : 0,
+                                 trial % 11 ? 1 + 9 * fin_random_uniform(&random) : 0,
+                                 0.2,
+                                 1 + trial % 3,
+                                 4 + trial % 9,
+                                 trial % 5};
+            fin_risk_value v, up, down;
+            double slope[2];
+            assert_int_equal(fin_risk_erf(1, &at, &v, NULL), FIN_OK);
+            for (int level = 0; level < 2; level++) {
+                fin_risk_point moved = at;
+                double step = 1e-3 * lam / (level + 1);
+                moved.lam = lam + step;
+                assert_int_equal(fin_risk_erf(1, &moved, &up, NULL), FIN_OK);
+                moved.lam = lam - step;
+                assert_int_equal(fin_risk_erf(1, &moved, &down, NULL), FIN_OK);
+                slope[level] = (up.risk - down.risk) / (2 * step);
+            }
+            double difference = (4 * slope[1] - slope[0]) / 3;
+            double off = lam * fabs(difference - v.d_lam) / (v.risk + lam * fabs(v.d_lam));
+            worst = fmax(worst, off);
+            if (!(off < 1e-9))
+                fail_msg("%s trial %d: %.15g, by differences %.15g", kernels[k], trial, v.d_lam,
+                         difference);
+        }
+        printf("%s: worst error of d_lam %.2g\n", kernels[k], worst);
+        fin_risk_point zero = {0.5, 0.5, 0.1, 0.1, 0.1, 0, 0.7, 3, 0.1, 1, 10, 0};
+        fin_risk_value at_zero, near;
+        assert_int_equal(fin_risk_erf(1, &zero, &at_zero, NULL), FIN_OK);
+        zero.lam = 1e-7;
+        assert_int_equal(fin_risk_erf(1, &zero, &near, NULL), FIN_OK);
+        assert_true(fabs((near.risk - at_zero.risk) / 1e-7 - at_zero.d_lam) <
+                    1e-5 * fabs(at_zero.d_lam));
+    }
+    fini_kernel_force(NULL);
+}
+
 static void risk_erf__parts_add_up_and_are_not_negative(void **state)
 {
     (void)state;
@@ -308,6 +369,7 @@ int main(void)
         cmocka_unit_test(risk_erf__matches_120_digits_at_random_points),
         cmocka_unit_test(risk_erf__accurate_far_outside),
         cmocka_unit_test(risk_erf__gradient_is_the_derivative),
+        cmocka_unit_test(risk_erf__d_lam_is_the_derivative),
         cmocka_unit_test(risk_erf__parts_add_up_and_are_not_negative),
         cmocka_unit_test(risk_erf__symmetric),
         cmocka_unit_test(risk_erf__same_bytes_for_any_split),
