@@ -107,6 +107,8 @@ static int check_options(cli_args *args)
         return cli_usage("--checkpoint-every goes with --checkpoint FILE");
     if (cli_get(args, "resume"))
         return check_resume(args);
+    if (cli_given(args, "log_every") && cli_given(args, "log_decade") && args->train.log_decade > 0)
+        return cli_usage("--log-decade takes the place of --log-every; give one or the other");
     if (cli_get(args, "lam-schedule") && cli_given(args, "lam"))
         return cli_usage("--lam-schedule takes the place of --lam; give one or the other");
     if (cli_get(args, "alpha-schedule") && cli_given(args, "alpha"))
@@ -121,6 +123,14 @@ static fin_status try_outputs(const cli_args *args, fin_error *err)
     const char *out = cli_get(args, "out"), *checkpoint = cli_get(args, "checkpoint");
     fin_status status = out ? training_try(out, err) : FIN_OK;
     return status || !checkpoint ? status : training_try(checkpoint, err);
+}
+
+/* And the curvature must be one that can be had. */
+static fin_status try_curvature(const training *t, fin_error *err)
+{
+    fin_curvature curvature;
+    return fin_risk_curvature(t->task, t->args->form, &t->args->form_settings, NULL, &curvature,
+                              err);
 }
 
 /* ---- running -------------------------------------------------------------------------------- */
@@ -235,18 +245,24 @@ static int finish(const training *t, double steps, double seconds)
     train_summary summary;
     fin_curvature *curvature = NULL;
     fin_error err = {FIN_OK, ""};
-    fin_status status = train_summarise(t, &summary, &err);
-    if (!status && cli_get(args, "curvature"))
-        status = train_curvature(t, &curvature, &err);
-    if (!status && cli_get(args, "checkpoint"))
+    fin_status status = FIN_OK; /* what took long is kept first */
+    if (cli_get(args, "checkpoint"))
         status = training_write(t, cli_get(args, "checkpoint"), &err);
     if (!status && cli_get(args, "out"))
         status = training_write(t, cli_get(args, "out"), &err);
+    if (!status)
+        status = train_summarise(t, &summary, &err);
+    if (!status && cli_get(args, "curvature"))
+        status = train_curvature(t, &curvature, &err);
     cli_progress_end();
-    int code = status                                            ? cli_error(&err)
-               : summary.count[FIN_RUN_DIVERGED] == summary.runs ? all_diverged(&summary)
-               : cli_get(args, "json") ? print_json(t, &summary, curvature)
-                                       : print_text(t, &summary, curvature, steps, seconds);
+    bool json = cli_get(args, "json"),
+         none = !status && summary.count[FIN_RUN_DIVERGED] == summary.runs;
+    int code = status ? cli_error(&err)
+               : json ? print_json(t, &summary, curvature)
+               : none ? CLI_OK
+                      : print_text(t, &summary, curvature, steps, seconds);
+    if (none && !code)
+        code = all_diverged(&summary);
     free(curvature);
     return code;
 }
@@ -275,6 +291,8 @@ static int run(cli_args *args)
         status = find_end(&t, &until, &err);
     if (!status)
         status = try_outputs(args, &err);
+    if (!status && cli_get(args, "curvature"))
+        status = try_curvature(&t, &err);
     if (!status) {
         double before = steps_made(&t), start = cli_clock();
         status = advance(&t, until, &err);

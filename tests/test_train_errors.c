@@ -293,7 +293,7 @@ static void create__refuses_sizes_that_do_not_fit(void **state)
     r.s.steps = FIN_STEPS_MAX / 4 + 1;
     r.s.batch = 4;
     r.s.log_decade = 1;
-    refused(&r, FIN_ERR_ARGUMENT, "a run has at most");
+    refused(&r, FIN_ERR_ARGUMENT, "a run has less than 2^40");
     r.s.steps--;
     accepted(&r);
     r = good(slr, "softmax", FIN_ENGINE_REDUCED);

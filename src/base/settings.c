@@ -182,6 +182,14 @@ static fin_status parse_choice(const fin_settings *table, void *values, const fi
                      field->name, text, field->names);
 }
 
+/* A whole number that a double rounds is not the one that was asked for. */
+static bool is_rounded(const fin_field *field, const char *text, double number)
+{
+    return field->type == FIN_TYPE_int64_t && fabs(number) >= 0x1p53 && fabs(number) < 0x1p63 &&
+           strspn(text, "+-0123456789") == strlen(text) &&
+           strtoll(text, NULL, 10) != (long long)number;
+}
+
 fin_status fin_settings_parse(const fin_settings *table, void *values, const char *name,
                               const char *text, fin_error *err)
 {
@@ -198,7 +206,7 @@ fin_status fin_settings_parse(const fin_settings *table, void *values, const cha
     errno = 0;
     double number = fini_strtod(text, &end);
     if (end == text || *end != '\0' || (errno == ERANGE && fabs(number) == HUGE_VAL) ||
-        fin_is_auto(number)) {
+        fin_is_auto(number) || is_rounded(field, text, number)) {
         char range[160];
         describe_range(field, range, sizeof range);
         return fini_fail(err, FIN_ERR_ARGUMENT, "%s: %s = '%.40s'; it must be %s", table->name,

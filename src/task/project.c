@@ -9,7 +9,8 @@
 #define FIN_TABLE_STRUCT fin_overlaps
 FIN_TABLE(, fin_overlaps_table, "overlaps", FIN_OVERLAP_FIELDS);
 
-static const double slack = 1e-9; /* overlaps measured on unit vectors carry rounding */
+static const double slack = 1e-9;  /* overlaps measured on unit vectors carry rounding */
+static const double drift = 1e-12; /* and those at the end of a long descent a little more */
 
 fin_status fini_frame_of(const fin_overlaps *o, int64_t d, fini_frame *frame, fin_error *err)
 {
@@ -22,18 +23,19 @@ fin_status fini_frame_of(const fin_overlaps *o, int64_t d, fini_frame *frame, fi
     double room = 1 - o->theta * o->theta - o->nu * o->nu; /* b3^2 + b4^2 */
     frame->a3 = sqrt(a33 > 0 ? a33 : 0);
     frame->b3 = a33 > slack ? rest / frame->a3 : 0;
-    double b44 = room - frame->b3 * frame->b3;
-    frame->b4 = sqrt(b44 > 0 ? b44 : 0);
+    double most = sqrt(room > 0 ? room : 0), b44 = room - frame->b3 * frame->b3;
     /* b3^2 = rest^2 / a33 has the rounding of both differences, enlarged when k is near the plane.
      */
-    double tolerance = slack + (a33 > slack ? 4e-15 / a33 : 0);
+    double tolerance = slack + (a33 > slack ? drift / a33 : 0);
     if (a33 < -slack || room < -slack || b44 < -tolerance ||
-        (a33 <= slack && rest * rest > (fmax(a33, 0) + 4e-15) * (fmax(room, 0) + slack)))
+        (a33 <= slack && rest * rest > (fmax(a33, 0) + drift) * (fmax(room, 0) + slack)))
         return fini_fail(
             err, FIN_ERR_ARGUMENT,
             "no unit vectors k, v have the overlaps kappa = %.6g, nu = %.6g, theta = %.6g, "
             "eta = %.6g, rho = %.6g: their Gram matrix is not positive",
             o->kappa, o->nu, o->theta, o->eta, o->rho);
+    frame->b3 = frame->b3 > most ? most : frame->b3 < -most ? -most : frame->b3;
+    frame->b4 = sqrt(b44 > 0 ? b44 : 0);
     if (a33 <= slack) { /* k lies in the plane: e3 is what v needs, so that d = 3 is room enough */
         frame->a3 = 0;
         frame->b3 = frame->b4;

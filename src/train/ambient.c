@@ -81,7 +81,7 @@ static void read(const fin_train *t, int64_t run, fin_overlaps *o, double *lam)
     *lam = k[t->vectors * d];
 }
 
-static fin_status step(const fin_train *t, fin_attention *attention, int64_t run, int64_t at,
+static fin_status step(fin_train *t, fin_attention *attention, int64_t run, int64_t at,
                        double *scratch, fin_error *err)
 {
     int64_t d = t->task->settings.d, b = t->settings.batch, few = at_a_time(t);
@@ -105,6 +105,8 @@ static fin_status step(const fin_train *t, fin_attention *attention, int64_t run
     for (int64_t i = 0; !status && i < b; i += few) {
         int64_t n = b - i < few ? b - i : few;
         double loss = 0;
+        if (t->cost > 1e6 && fini_stopped(t))
+            return fini_fail(err, FIN_ERR_CANCELLED, "cancelled");
         fin_batch batch = {n, d, dtype, tokens, offsets};
         status = fin_task_offsets(t->task, first + (uint64_t)i, n, offsets, err);
         if (!status)

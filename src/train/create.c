@@ -87,8 +87,9 @@ static fin_status choose_engine(fin_train *t, fin_error *err)
                          "rule = %s needs an exact risk: use the population engine",
                          s->rule == FIN_RULE_FLOW ? "flow" : "armijo");
     if ((double)s->steps * (double)s->batch > (double)FIN_STEPS_MAX)
-        return fini_fail(err, FIN_ERR_ARGUMENT, "steps * batch = %g samples; a run has at most %g",
-                         (double)s->steps * (double)s->batch, (double)FIN_STEPS_MAX);
+        return fini_fail(err, FIN_ERR_ARGUMENT,
+                         "steps * batch = %g samples; a run has less than 2^40 = %g",
+                         (double)s->steps * (double)s->batch, 0x1p40);
     if (s->engine == FIN_ENGINE_AMBIENT) {
         t->engine = &fini_ambient;
         return fini_ambient_check(t, err);
@@ -251,6 +252,10 @@ static fin_status build(fin_train *t, const fin_form_settings *form_settings,
         (status = choose_engine(t, err)))
         return status;
     t->width = t->engine->width(t);
+    t->cost = s->engine == FIN_ENGINE_POPULATION
+                  ? 1
+                  : (double)s->batch * (double)t->task->longest * (double)t->engine->block *
+                        (t->engine == &fini_reduced_lanes ? 1 : (double)t->frame);
     if (s->init == FIN_INIT_OVERLAPS || s->init == FIN_INIT_VECTORS)
         t->starts = start->count;
     t->lam_count = start ? start->lam.count : 0;

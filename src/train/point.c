@@ -72,7 +72,8 @@ static int64_t risk_seed(const fin_train *t, int64_t run, int64_t step)
 }
 
 fin_status fini_point_of(const fin_train *t, int64_t run, int64_t step, const fin_overlaps *o,
-                         double lam, fin_train_point *p, fin_error *err)
+                         double lam, const fin_progress *progress, fin_train_point *p,
+                         fin_error *err)
 {
     *p =
         (fin_train_point){.kappa = o->kappa,
@@ -102,7 +103,7 @@ fin_status fini_point_of(const fin_train *t, int64_t run, int64_t step, const fi
     how.samples = t->settings.risk_samples;
     how.seed = risk_seed(t, run, step);
     fs.lam = lam;
-    fin_status status = fin_risk(t->task, t->form, &fs, o, &how, NULL, &report, err);
+    fin_status status = fin_risk(t->task, t->form, &fs, o, &how, progress, &report, err);
     if (status)
         return status;
     p->risk = report.risk.value;

@@ -337,12 +337,15 @@ static void step(const fin_train *t, int64_t run, int64_t at, desk *o)
 static fin_status advance(fin_train *t, void *worker, double *scratch, int64_t first, int count,
                           int64_t from, int64_t to, fin_error *err)
 {
-    (void)worker, (void)err;
+    (void)worker;
     desk o;
     cut(t, scratch, &o);
     for (int64_t run = first; run < first + count; run++)
-        for (int64_t at = from; at < to; at++)
+        for (int64_t at = from; at < to; at++) {
+            if (t->cost > 1e6 && fini_stopped(t))
+                return fini_fail(err, FIN_ERR_CANCELLED, "cancelled");
             step(t, run, at, &o);
+        }
     return FIN_OK;
 }
 

@@ -32,11 +32,19 @@ static void note(double *at, bool seen, double step)
         *at = step;
 }
 
+/* A simulated risk may take long: it asks, from whatever thread it is in. */
+static int ask(void *user, const char *what, double done, double total)
+{
+    (void)what, (void)done, (void)total;
+    return fini_stopped(user);
+}
+
 fin_status fini_log_point(fin_train *t, int64_t run, int64_t i, const fin_overlaps *o, double lam,
                           fin_error *err)
 {
     fin_train_point p;
-    fin_status status = fini_point_of(t, run, t->step[i], o, lam, &p, err);
+    fin_progress asked = {ask, t};
+    fin_status status = fini_point_of(t, run, t->step[i], o, lam, &asked, &p, err);
     if (status)
         return status;
     double values[FIN_LOG_COUNT];
@@ -116,7 +124,7 @@ static fin_status find_end(fin_train *t, void *worker, double *scratch, int64_t 
 
 /* ---- blocks ------------------------------------------------------------------------------------ */
 
-typedef struct crew {
+typedef struct fini_crew {
     fin_train *t;
     int64_t until, blocks;
     atomic_llong next, made; /* block to be taken; run-steps made */
@@ -126,9 +134,9 @@ typedef struct crew {
     fin_status status; /* of the first run, in their order, that failed */
     int64_t failed;
     fin_error error;
-} crew;
+} fini_crew;
 
-static void fail(crew *c, int64_t run, fin_status status, const fin_error *err)
+static void fail(fini_crew *c, int64_t run, fin_status status, const fin_error *err)
 {
 #pragma omp critical(fini_train_fail)
     if (!c->status || run < c->failed) {
@@ -140,11 +148,19 @@ static void fail(crew *c, int64_t run, fin_status status, const fin_error *err)
 }
 
 /* The caller's own thread speaks to the caller. */
-static void report(crew *c)
+static void report(fini_crew *c)
 {
     if (omp_get_thread_num() == 0 &&
         fini_report(c->progress, "training", (double)atomic_load(&c->made), c->total))
         atomic_store(&c->stop, 1);
+}
+
+bool fini_stopped(fin_train *t)
+{
+    if (!t->crew)
+        return false;
+    report(t->crew);
+    return atomic_load(&t->crew->stop);
 }
 
 static bool alive(const fin_train *t, int64_t run, int64_t until)
@@ -153,7 +169,7 @@ static bool alive(const fin_train *t, int64_t run, int64_t until)
 }
 
 /* Runs first .. first+count-1, which are at step `from` (those that live), to step `to`. */
-static fin_status advance(crew *c, void *worker, double *scratch, double *copy, int64_t first,
+static fin_status advance(fini_crew *c, void *worker, double *scratch, double *copy, int64_t first,
                           int count, int64_t from, int64_t to, fin_error *err)
 {
     fin_train *t = c->t;
@@ -182,17 +198,19 @@ static fin_status advance(crew *c, void *worker, double *scratch, double *copy, 
     return status;
 }
 
-static int64_t next_stop(const crew *c, int64_t from)
+static int64_t next_stop(const fini_crew *c, int64_t from)
 {
     const fin_train *t = c->t;
     if (t->engine->at_once == 0)
         return t->settings.steps;
-    int64_t to = fini_next_logged(&t->settings, from);
-    to = to < from + t->engine->at_once ? to : from + t->engine->at_once;
+    int64_t to = fini_next_logged(&t->settings, from), most = t->engine->at_once;
+    if ((double)most * t->cost > 1e6) /* a tenth of a second or so */
+        most = t->cost < 1e6 ? (int64_t)(1e6 / t->cost) : 1;
+    to = to < from + most ? to : from + most;
     return to < c->until ? to : c->until;
 }
 
-static fin_status work_on(crew *c, void *worker, double *scratch, double *copy, int64_t block,
+static fin_status work_on(fini_crew *c, void *worker, double *scratch, double *copy, int64_t block,
                           int64_t *run, fin_error *err)
 {
     fin_train *t = c->t;
@@ -225,7 +243,7 @@ static fin_status work_on(crew *c, void *worker, double *scratch, double *copy, 
     return status;
 }
 
-static void work(crew *c, double *scratch, double *copy)
+static void work(fini_crew *c, double *scratch, double *copy)
 {
     fin_train *t = c->t;
     fin_error err = {FIN_OK, ""};
@@ -238,7 +256,7 @@ static void work(crew *c, double *scratch, double *copy)
             break;
         status = work_on(c, worker, scratch, copy, block, &run, &err);
     }
-    if (status)
+    if (status && status != FIN_ERR_CANCELLED)
         fail(c, run, status, &err);
     if (worker)
         t->engine->close(worker);
@@ -250,12 +268,27 @@ static void work(crew *c, double *scratch, double *copy)
     }
 }
 
+static fin_run_status status_of(const fin_train *t, int64_t run, const fin_train_point *p)
+{
+    if (t->status[run] == FIN_RUN_DIVERGED)
+        return FIN_RUN_DIVERGED;
+    return has_converged(t, p)               ? FIN_RUN_CONVERGED
+           : p->gradient < t->settings.stuck ? FIN_RUN_STUCK
+                                             : FIN_RUN_MOVING;
+}
+
+/* Without simulating anything: where the risk is not exact, a run is not known to be stuck. */
 static fin_status classify(fin_train *t, int64_t run, fin_error *err)
 {
-    fin_run now;
+    fin_overlaps o;
+    double lam;
     fin_status status = FIN_OK;
-    if (t->status[run] != FIN_RUN_DIVERGED && !(status = fin_train_get_run(t, run, &now, err)))
-        t->status[run] = now.status;
+    t->engine->read(t, run, &o, &lam);
+    fin_train_point p = {.kappa = o.kappa, .nu = o.nu, .gradient = NAN};
+    if (t->has_gradient && t->status[run] != FIN_RUN_DIVERGED)
+        status = fini_point_of(t, run, t->at[run], &o, lam, NULL, &p, err);
+    if (!status)
+        t->status[run] = status_of(t, run, &p);
     return status;
 }
 
@@ -266,10 +299,10 @@ fin_status fin_train_run(fin_train *t, int64_t until, const fin_progress *progre
                          (long long)until, (long long)t->settings.steps);
     if (t->engine->at_once == 0 && until > 0)
         until = t->settings.steps; /* a flow is one piece */
-    crew c = {.t = t,
-              .until = until,
-              .blocks = (t->settings.runs + t->engine->block - 1) / t->engine->block,
-              .progress = progress};
+    fini_crew c = {.t = t,
+                   .until = until,
+                   .blocks = (t->settings.runs + t->engine->block - 1) / t->engine->block,
+                   .progress = progress};
     for (int64_t run = 0; run < t->settings.runs; run++)
         c.total += alive(t, run, until) ? (double)(until - t->at[run]) : 0;
     int threads = fin_threads_get();
@@ -280,11 +313,14 @@ fin_status fin_train_run(fin_train *t, int64_t until, const fin_progress *progre
                          ? NULL
                          : fini_alloc_array(numbers, sizeof *memory);
     if (!memory)
-        return fini_fail(err, FIN_ERR_MEMORY, "out of memory: training with %g numbers a thread",
-                         (double)scratch + (double)copy);
+        return fini_fail(
+            err, FIN_ERR_MEMORY,
+            "out of memory: training with %g numbers a thread; take a smaller batch or L",
+            (double)scratch + (double)copy);
     if (fini_report(progress, "training", 0, c.total))
         atomic_store(&c.stop, 1);
     atomic_store(&c.busy, threads);
+    t->crew = &c;
 #pragma omp parallel num_threads(threads)
     {
         /* Should there be fewer threads than asked for, the missing ones have done their work. */
@@ -293,6 +329,7 @@ fin_status fin_train_run(fin_train *t, int64_t until, const fin_progress *progre
         double *mine = memory + omp_get_thread_num() * (scratch + copy);
         work(&c, mine, mine + scratch);
     }
+    t->crew = NULL;
     fini_free(memory);
     bool complete = true;
     for (int64_t run = 0; !c.status && run < t->settings.runs; run++) {
@@ -339,13 +376,10 @@ fin_status fin_train_get_run(const fin_train *t, int64_t run, fin_run *out, fin_
             values[j] = t->log[j][run * t->logs + i];
         memcpy(&out->now, values, sizeof values);
     } else {
-        fin_status status = fini_point_of(t, run, t->at[run], &o, lam, &out->now, err);
+        fin_status status = fini_point_of(t, run, t->at[run], &o, lam, NULL, &out->now, err);
         if (status)
             return status;
     }
-    out->status = t->status[run] == FIN_RUN_DIVERGED      ? FIN_RUN_DIVERGED
-                  : has_converged(t, &out->now)           ? FIN_RUN_CONVERGED
-                  : out->now.gradient < t->settings.stuck ? FIN_RUN_STUCK
-                                                          : FIN_RUN_MOVING;
+    out->status = status_of(t, run, &out->now);
     return FIN_OK;
 }

@@ -12,7 +12,7 @@
 /* How runs advance. Runs are advanced in blocks of neighbours, a block by one thread at a time. */
 typedef struct fini_engine {
     int block;       /* most runs advanced together */
-    int64_t at_once; /* steps between two looks at the caller's wish to stop; 0: a whole run */
+    int64_t at_once; /* most steps between two looks at the state; 0: a whole run */
     /* Doubles of state of one run, and of scratch of one thread. */
     int64_t (*width)(const fin_train *t);
     int64_t (*scratch)(const fin_train *t);
@@ -58,8 +58,14 @@ struct fin_train {
     double *log[FIN_LOG_COUNT];                /* (runs, logs) each, in the order of FIN_LOG_LIST */
     int64_t *at, *status;                      /* (runs): steps made; fin_run_status */
     double *converged_at, *stuck_at, *left_at; /* (runs) */
+    double cost;                               /* of a step of a block, about: numbers drawn */
+    struct fini_crew *crew;                    /* at work on the runs, or NULL */
     fini_arena arena;
 };
+
+/* True if the caller wants to stop: for long steps to ask now and then, and then to return
+ * FIN_ERR_CANCELLED. */
+bool fini_stopped(fin_train *t);
 
 /* Every run at step 0, nothing logged. */
 fin_status fini_begin(fin_train *t, fin_error *err);
@@ -84,8 +90,8 @@ int64_t fini_logged_count(const fin_train_settings *s);
 int64_t fini_log_at(const fin_train *t, int64_t step);
 /* Everything about one state: risk, gradient norm and so on. */
 fin_status fini_point_of(const fin_train *t, int64_t run, int64_t step,
-                         const fin_overlaps *overlaps, double lam, fin_train_point *point,
-                         fin_error *err);
+                         const fin_overlaps *overlaps, double lam, const fin_progress *progress,
+                         fin_train_point *point, fin_error *err);
 /* The exact risk with its gradient, for forms that have one; d_lam for erf only, else NaN. */
 fin_status fini_exact_risk(const fin_train *t, const fin_overlaps *overlaps, double lam,
                            fin_risk_value *value, fin_error *err);
