@@ -28,6 +28,7 @@ class Bench:
         self.rounds = 3 if self.quick else 15
         self.ours = Library(arguments.library)
         self.plain = Library(arguments.library, "ref")
+        self.command = os.path.join(os.path.dirname(arguments.library), "finetti")
         self.machine = ctypes.CDLL(arguments.machine)
         self.machine.machine_read.argtypes = [ctypes.c_void_p, ctypes.c_int64]
         self.machine.machine_read.restype = ctypes.c_float
@@ -70,9 +71,9 @@ class Bench:
         def number(value, form="{:.4g}"):
             return "" if value is None else form.format(value)
 
-        print(self.LINE.format(row["what"], number(row["ours"]), row["unit"], row["peer"], number(row["peers"]),
-                               number(row["ratio"], "{:.2f}x"), number(row["aim"], "{:g}x"), row["bound"]).rstrip(),
-              flush=True)
+        ratio = number(row["ratio"], "{:.2f}x" if (row["ratio"] or 0) < 100 else "{:.0f}x")
+        print(self.LINE.format(row["what"], number(row["ours"]), row["unit"], row["peer"], number(row["peers"]), ratio,
+                               number(row["aim"], "{:g}x"), row["bound"]).rstrip(), flush=True)
 
     def agree(self, what, ours, peer, tolerance):
         """Arrays are to agree to `tolerance` of the largest number of each. Returns the error."""

@@ -31,6 +31,24 @@ class FormSettings(ctypes.Structure):
     _fields_ = [("lam", c_double), ("c", c_double)]
 
 
+class Settings(ctypes.Structure):
+    _fields_ = [("name", ctypes.c_char_p), ("fields", c_void_p), ("count", c_int), ("size", ctypes.c_size_t)]
+
+
+class Schedule(ctypes.Structure):
+    _fields_ = [("count", c_int64), ("step", c_void_p), ("value", c_void_p)]
+
+
+class Start(ctypes.Structure):
+    _fields_ = [("count", c_int64), ("overlaps", c_void_p), ("k", c_void_p), ("v", c_void_p), ("lam", Schedule),
+                ("alpha", Schedule)]
+
+
+class Run(ctypes.Structure):
+    _fields_ = [("status", c_int), ("step", c_int64), ("now", c_double * 11), ("converged_at", c_double),
+                ("stuck_at", c_double), ("left_at", c_double)]
+
+
 SIGNATURES = {
     "fin_kernel_name": (ctypes.c_char_p, []),
     "fin_threads_set": (None, [c_int]),
@@ -52,6 +70,15 @@ SIGNATURES = {
     "fin_attention_loss": (c_int, [c_void_p, POINTER(Batch), c_void_p, c_void_p, POINTER(c_double),
                                    POINTER(Gradient), POINTER(Error)]),
     "fin_risk_erf": (c_int, [c_int64, c_void_p, c_void_p, POINTER(Error)]),
+    "fin_settings_defaults": (None, [POINTER(Settings), c_void_p]),
+    "fin_settings_parse": (c_int, [POINTER(Settings), c_void_p, ctypes.c_char_p, ctypes.c_char_p, POINTER(Error)]),
+    "fin_task_kind_table": (POINTER(Settings), [c_void_p]),
+    "fin_form_table": (POINTER(Settings), [c_void_p]),
+    "fin_train_create": (c_int, [POINTER(c_void_p), c_void_p, c_void_p, c_void_p, c_void_p, POINTER(Start),
+                                 POINTER(Error)]),
+    "fin_train_destroy": (None, [c_void_p]),
+    "fin_train_run": (c_int, [c_void_p, c_int64, c_void_p, POINTER(Error)]),
+    "fin_train_get_run": (c_int, [c_void_p, c_int64, POINTER(Run), POINTER(Error)]),
 }
 
 
@@ -96,6 +123,15 @@ class Library:
 
     def threads(self, count):
         self.calls.fin_threads_set(count)
+
+    def settings(self, table, values):
+        """A settings struct: the defaults, and what `values` says."""
+        block = ctypes.create_string_buffer(table.contents.size)
+        self.calls.fin_settings_defaults(table, block)
+        for name, value in values.items():
+            self.check(self.calls.fin_settings_parse(table, block, name.encode(), str(value).encode(),
+                                                     byref(self.error)))
+        return block
 
     # Calls ready to be made: Python's share of the work is done before the clock runs.
 
@@ -162,3 +198,75 @@ class Attention:
 
     def __del__(self):
         self.library.calls.fin_attention_destroy(self.object)
+
+
+class Training:
+    """Called: makes the runs, takes them to their last step, forgets them."""
+
+    def __init__(self, library, settings, task, form="erf", overlaps=None, vectors=None, **form_settings):
+        """Settings are dicts of what is not the default. overlaps: (count, 5), or vectors: (count, 2, d)."""
+        calls, error = library.calls, byref(library.error)
+        settings, kind = dict(settings), calls.fin_task_find(b"slr")
+        ambient = settings.get("engine") == "ambient"
+        self.library, self.task = library, c_void_p()
+        library.check(calls.fin_task_create(
+            byref(self.task), kind, library.settings(calls.fin_task_kind_table(kind), task), None, 1,
+            AMBIENT if ambient else 0, error))
+        self.form = calls.fin_form_find(form.encode())
+        self.form_settings = library.settings(calls.fin_form_table(self.form), form_settings)
+        self.start = None
+        if overlaps is not None:
+            self.arrays = [np.ascontiguousarray(overlaps, float)]
+            self.start = Start(len(overlaps), self.arrays[0].ctypes.data)
+            settings["init"] = "overlaps"
+        if vectors is not None:
+            self.arrays = [np.ascontiguousarray(vectors[:, i], float) for i in (0, 1)]
+            self.start = Start(len(vectors), None, *(array.ctypes.data for array in self.arrays))
+            settings["init"] = "vectors"
+        settings.setdefault("log_every", max(1, settings["steps"]))  # the first and the last
+        self.steps, self.runs, self.L, self.d = settings["steps"], settings["runs"], task["L"], task["d"]
+        table = ctypes.pointer(Settings.in_dll(calls, "fin_train_table"))
+        self.settings = library.settings(table, settings)
+
+    def make(self):
+        train, library = c_void_p(), self.library
+        library.check(library.calls.fin_train_create(
+            byref(train), self.task, self.form, self.form_settings, self.settings, self.start and byref(self.start),
+            byref(library.error)))
+        return train
+
+    def __call__(self):
+        train, library = self.make(), self.library
+        try:
+            library.check(library.calls.fin_train_run(train, self.steps, None, byref(library.error)))
+        finally:
+            library.calls.fin_train_destroy(train)
+
+    def final(self):
+        """(runs, 5): the overlaps at the end. A run that stopped before is an error: it would cost less."""
+        train, library, run, overlaps = self.make(), self.library, Run(), []
+        try:
+            library.check(library.calls.fin_train_run(train, self.steps, None, byref(library.error)))
+            for i in range(self.runs):
+                library.check(library.calls.fin_train_get_run(train, i, byref(run), byref(library.error)))
+                if run.step != self.steps:
+                    raise RuntimeError(f"run {i} stopped at step {run.step} of {self.steps}")
+                overlaps.append(run.now[:5])
+        finally:
+            library.calls.fin_train_destroy(train)
+        return np.array(overlaps)
+
+    def directions(self):
+        calls = self.library.calls
+        return (np.array(star(self.task)[:self.d]) for star in (calls.fin_task_k_star, calls.fin_task_v_star))
+
+    def tokens(self, first, n, dtype):
+        """Samples as the ambient engine draws them: tokens (n, L, d) and outputs (n)."""
+        x, y, offsets = np.empty((n, self.L, self.d), dtype), np.empty(n), np.arange(n + 1) * self.L
+        self.library.check(self.library.calls.fin_task_draw(
+            self.task, first, n, F64 if dtype == np.float64 else F32, offsets.ctypes.data, x.ctypes.data, y.ctypes.data,
+            None, byref(self.library.error)))
+        return x, y
+
+    def __del__(self):
+        self.library.calls.fin_task_destroy(self.task)

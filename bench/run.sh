@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Times finetti beside NumPy, SciPy and PyTorch, in one process and on the same arrays, one thread each.
 #
-#   make bench                          the whole table, a minute and a half
+#   make bench                          the whole table, three minutes
 #   make bench ARGS=--quick             a smaller one, to see that it works
 #   make bench ARGS='--json FILE'       the numbers as well
+#   make bench ARGS=--check             do the contestants of training compute the same? no times
 #
 # BUILD is the build tree with libfinetti.so in it (make sets it).
 set -euo pipefail
