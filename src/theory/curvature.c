@@ -127,7 +127,7 @@ static double dot(int n, const double *x, const double *y)
  * reflection that takes x to a multiple of the first axis. */
 static void tangent_basis(int n, const double *x, double basis[FRAME - 1][FRAME])
 {
-    double u[FRAME], u2 = 0;
+    double u[FRAME] = {0}, u2;
     for (int i = 0; i < n; i++)
         u[i] = x[i];
     u[0] += x[0] < 0 ? -1 : 1;
