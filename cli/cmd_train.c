@@ -45,7 +45,7 @@ const cli_command cli_train = {
         "  finetti train --lam 0.1 --init manifold --out runs.npz\n"
         "  finetti train --engine reduced --d 80 --eps 0.1 --lam 2 --decay 1e-4 --alpha 1e-3\n"
         "  finetti train --init overlaps --kappa 0.1 --nu 0.1 --runs 1 --rule flow --json\n"
-        "  finetti train --engine ambient --steps 1000000 --checkpoint run.npz\n"
+        "  finetti train --engine ambient --steps 20000 --checkpoint run.npz\n"
         "  finetti train --resume run.npz --checkpoint run.npz --out runs.npz\n",
     .uses = CLI_USES_TASK | CLI_USES_FORM | CLI_USES_OVERLAPS | CLI_USES_TRAIN | CLI_USES_PAUSE |
             CLI_USES_RUN,
@@ -205,7 +205,8 @@ static int keep(const training *t)
         return cli_failed("cancelled; nothing was kept (--checkpoint FILE keeps what was done)");
     if (training_write(t, path, &err))
         return cli_failed("cancelled, and nothing more was kept: %s", err.message);
-    return cli_failed("cancelled; go on with: finetti train --resume %.300s", path);
+    return cli_failed("cancelled; go on with: finetti train --resume %.200s --checkpoint %.200s",
+                      path, path);
 }
 
 /* ---- printing ------------------------------------------------------------------------------- */

@@ -50,7 +50,8 @@ fin_status training_read_state(training *t, fin_error *err);
     Q(abs_nu, "|nu|", fabs(p->nu))                                                                 \
     Q(risk, "risk", p->risk)                                                                       \
     Q(excess, "excess risk", p->excess)                                                            \
-    Q(distance, "distance to M", p->distance)
+    Q(distance, "distance to M", p->distance)                                                      \
+    Q(lam, "lam", p->lam)
 enum {
 #define TRAIN_QUANTITY_PLACE(name, title, value) TRAIN_##name,
     TRAIN_QUANTITY_LIST(TRAIN_QUANTITY_PLACE)

@@ -200,13 +200,16 @@ void train_print_summary(const train_summary *s)
 static void print_kind(const training *t, const fin_curvature *curvature, const char *kind)
 {
     int64_t count = 0, least = 0, most = 0, d = fin_task_get_settings(t->task)->d;
-    double lowest = INFINITY, highest = -INFINITY;
+    double lowest = INFINITY, highest = -INFINITY, steepest = 0;
+    int64_t flat = 0;
     for (int64_t r = 0; r < fin_train_get_settings(t->train)->runs; r++) {
         const fin_curvature *c = &curvature[r];
         if (c->span_count == 0 || strcmp(fin_curvature_name(c, d), kind) != 0)
             continue;
         least = count && least < c->negative ? least : c->negative;
         most = most > c->negative ? most : c->negative;
+        flat = flat > c->flat ? flat : c->flat;
+        steepest = fmax(steepest, c->gradient);
         lowest = fmin(lowest, c->rest_count ? fmin(c->span[0], c->rest[0]) : c->span[0]);
         highest = fmax(highest, c->rest_count ? fmax(c->span[c->span_count - 1], c->rest[1])
                                               : c->span[c->span_count - 1]);
@@ -216,15 +219,15 @@ static void print_kind(const training *t, const fin_curvature *curvature, const 
     snprintf(negative, sizeof negative, least == most ? "%lld" : "%lld to %lld", (long long)least,
              (long long)most);
     if (count)
-        printf("  %-14s %-12lld %-21s %-12.6g %.6g\n", kind, (long long)count, negative, lowest,
-               highest);
+        printf("  %-14s %-8lld %-20s %-6lld %-12.6g %-12.6g %.2g\n", kind, (long long)count,
+               negative, (long long)flat, lowest, highest, steepest);
 }
 
 void train_print_curvature(const training *t, const fin_curvature *curvature)
 {
     static const char *const kinds[] = {"minimum", "degenerate", "saddle", "maximum"};
-    printf("\n%-16s %-12s %-21s %-12s %s\n", "Hessian at end", "runs", "negative directions",
-           "smallest", "largest eigenvalue");
+    printf("\n%-16s %-8s %-20s %-6s %-12s %-12s %s\n", "Hessian at end", "runs",
+           "negative directions", "flat", "smallest", "largest", "largest gradient");
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         print_kind(t, curvature, kinds[i]);
 }

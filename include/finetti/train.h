@@ -32,15 +32,17 @@ extern "C" {
 
 #define FIN_TRAIN_FIELDS(F, C)                                                                     \
     C(engine, 0, "population|reduced|ambient",                                                     \
-      "exact gradient in the overlaps; SGD at a cost that does not depend on d; SGD in R^d")       \
+      "population: exact gradient, in overlaps; reduced: SGD at a cost that does not depend on "   \
+      "d; ambient: SGD in R^d")                                                                    \
     C(rule, 0, "descent|armijo|flow",                                                              \
-      "steps alpha; a line search that begins with alpha; gradient flow, time = alpha * step "     \
-      "(both need the population engine)")                                                         \
+      "descent: steps alpha; armijo: a line search that begins with alpha; flow: an ODE, time = "  \
+      "alpha * step (both need the population engine)")                                            \
     C(init, 0, "sphere|manifold|overlaps|vectors",                                                 \
-      "k and v uniform; uniform on M (theta = eta = rho = 0); as given")                           \
+      "sphere: k and v uniform; manifold: uniform on M (theta = eta = rho = 0); the others: as "   \
+      "given")                                                                                     \
     F(double, alpha, 4e-3, 0, 1e300, "step size of k and v")                                       \
     F(double, decay, 0, 0, 1e6, "lam at step t is lam / (1 + decay t)")                            \
-    F(double, alpha_lam, 0, 0, 1e300, "step size of lam, trained with k and v; 0: not trained")    \
+    F(double, alpha_lam, 0, 0, 1e300, "step size of lam, trained with k and v (1e-5, say); 0: no") \
     F(double, momentum, 0, 0, 0.999999, "heavy ball: the share of the last step that is kept")     \
     F(double, penalty, 0, 0, 1e12, "weight of (k.v)^2, added to the risk")                         \
     F(int64_t, batch, 5, 1, INT64_C(1) << 20, "fresh samples in a step of SGD")                    \

@@ -57,3 +57,7 @@ try risk --sweep lam=0.1:1:3 --show risk --out "$work/out/curve.csv"
 try simulate --n 3 --d 5 --out "$work/out/data.npz"
 try simulate --n 3 --d 5 --out "$work/out/data.csv"
 try info --json
+# Not --rule flow: SUNDIALS 6 does not survive a refusal within SUNContext_Create.
+try train --runs 2 --steps 5 --json --curvature
+try train --runs 2 --steps 5 --engine ambient --d 9 --form bayes --risk-samples 2
+try landscape --grid 3 --json

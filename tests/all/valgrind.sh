@@ -16,6 +16,13 @@ check "$FINETTI" risk --task max --snr inf --m 2 --L_min 3 --samples 1000 --show
 check "$FINETTI" risk --points "$SRC/tests/data/slr_erf_risk.csv" --out "$work/points.csv"
 check "$FINETTI" simulate --task slr --n 20 --d 33 --L_min 2 --out "$work/data.npz"
 check "$FINETTI" simulate --task max --n 20 --d 33 --m 2 --dtype double --out "$work/data.csv"
+check "$FINETTI" train --runs 3 --steps 20 --curvature --out "$work/runs.npz"
+check "$FINETTI" train --resume "$work/runs.npz" --steps 30 --out "$work/more.npz"
+check "$FINETTI" train --engine reduced --runs 3 --steps 5 --json
+check "$FINETTI" train --engine reduced --task max --form bayes --momentum 0.5 --d 9 --runs 2 --steps 5 --risk-samples 10
+check "$FINETTI" train --engine ambient --d 20 --runs 2 --steps 5 --lam-schedule 0:1,3:0.5
+check "$FINETTI" train --rule flow --runs 1 --steps 200
+check "$FINETTI" landscape --grid 5 --out "$work/grid.csv"
 for test in base_memory base_settings data_csv data_csv_write data_file data_npz data_npz_read math_zeta math_hermite theory_erf; do
     [ -x "$BUILD/tests/test_$test" ] && check "$BUILD/tests/test_$test"
 done
