@@ -108,23 +108,6 @@ static int64_t width(const fin_train *t)
     return t->vectors * t->frame + 1;
 }
 
-static fin_status start(fin_train *t, int64_t run, fin_error *err)
-{
-    fin_overlaps o;
-    double *x = t->state + run * t->width;
-    fin_status status = fini_start_overlaps(t, run, &o, err);
-    x[t->vectors * t->frame] = fini_lam_at(t, 0);
-    return status ? status
-                  : fini_frame_vectors(&o, t->task->settings.d, t->frame, x, x + t->frame, err);
-}
-
-static void read(const fin_train *t, int64_t run, fin_overlaps *o, double *lam)
-{
-    const double *x = t->state + run * t->width;
-    fini_overlaps_of(t->frame, x, x + t->frame, o);
-    *lam = x[t->vectors * t->frame];
-}
-
 /* ---- drawing ---------------------------------------------------------------------------------- */
 
 /* Coordinates of the tokens of sample i of the batch, and its output. */
@@ -354,7 +337,7 @@ const fini_engine fini_reduced = {
     .at_once = 64,
     .width = width,
     .scratch = scratch_size,
-    .start = start,
+    .start = fini_frame_start,
     .advance = advance,
-    .read = read,
+    .read = fini_frame_read,
 };

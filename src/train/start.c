@@ -116,6 +116,24 @@ fin_status fini_start_overlaps(const fin_train *t, int64_t run, fin_overlaps *o,
     }
 }
 
+/* k, v (velocities: zero) as coordinates in the frame, and lam. */
+fin_status fini_frame_start(fin_train *t, int64_t run, fin_error *err)
+{
+    fin_overlaps o;
+    double *x = t->state + run * t->width;
+    fin_status status = fini_start_overlaps(t, run, &o, err);
+    x[t->vectors * t->frame] = fini_lam_at(t, 0);
+    return status ? status
+                  : fini_frame_vectors(&o, t->task->settings.d, t->frame, x, x + t->frame, err);
+}
+
+void fini_frame_read(const fin_train *t, int64_t run, fin_overlaps *o, double *lam)
+{
+    const double *x = t->state + run * t->width;
+    fini_overlaps_of(t->frame, x, x + t->frame, o);
+    *lam = x[t->vectors * t->frame];
+}
+
 /* ---- in R^d ----------------------------------------------------------------------------------- */
 
 /* x without its part along the unit vector u, normalised; 0 if nothing is left. */
