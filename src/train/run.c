@@ -107,14 +107,16 @@ static fin_status find_end(fin_train *t, void *worker, double *scratch, int64_t 
     for (int64_t at = from; t->engine->at_once > 0 && at < to; at++) {
         memcpy(one, state, size);
         fin_status status = t->engine->advance(t, worker, scratch, run, 1, at, at + 1, err);
-        bool fine = !status && finite_state(t, run);
-        if (!fine)
-            memcpy(state, status ? before : one, size);
-        if (status)
+        if (status) { /* to be tried again from where it was */
+            memcpy(state, before, size);
+            t->at[run] = from;
             return status;
-        t->at[run] = fine ? at + 1 : at;
-        if (!fine)
+        }
+        if (!finite_state(t, run)) {
+            memcpy(state, one, size);
             break;
+        }
+        t->at[run] = at + 1;
     }
     if (t->engine->at_once == 0)
         end_flow(t, run);
