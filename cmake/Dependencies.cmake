@@ -5,7 +5,7 @@ find_package(OpenMP REQUIRED COMPONENTS C)
 set(THREADS_PREFER_PTHREAD_FLAG OFF)
 find_package(Threads REQUIRED)
 
-set(finetti_modules sleef openblas lapacke libzip)
+set(finetti_modules sleef openblas lapacke libzip zlib sqlite3 yaml-0.1 libxxhash)
 foreach(module IN LISTS finetti_modules)
   pkg_check_modules(${module} REQUIRED IMPORTED_TARGET ${module})
 endforeach()
@@ -42,6 +42,22 @@ foreach(library IN ITEMS ${SUNDIALS_CVODE_LIBRARY} ${SUNDIALS_CORE_LIBRARY})
   endif()
 endforeach()
 list(PREPEND finetti_needs ${finetti_sundials})
+
+# MPI is optional: without it a study runs on one machine. Its libraries leak on purpose, so that a
+# build with sanitizers does without.
+set(finetti_definitions)
+set(finetti_mpi)
+if(FINETTI_MPI AND NOT FINETTI_SANITIZE)
+  find_package(MPI QUIET COMPONENTS C)
+endif()
+if(MPI_C_FOUND)
+  list(APPEND finetti_needs ${MPI_C_LIBRARIES})
+  include_directories(SYSTEM ${MPI_C_INCLUDE_DIRS})
+  list(APPEND finetti_definitions FINI_MPI=1)
+  set(finetti_mpi ${MPI_C_LIBRARIES})
+else()
+  message(STATUS "without MPI: studies run on one machine (Debian: libopenmpi-dev)")
+endif()
 
 # Random123 is headers only.
 find_path(RANDOM123_INCLUDE_DIR Random123/philox.h)

@@ -8,6 +8,8 @@
 #include "finetti/kernel.h"
 #include "finetti/math.h"
 #include "finetti/random.h"
+#include "finetti/report.h"
+#include "finetti/study.h"
 #include "finetti/task.h"
 #include "finetti/theory.h"
 #include "finetti/train.h"

@@ -37,6 +37,10 @@ libsundials-dev header:cvode/cvode.h SUNDIALS 6 or later, with CVODE
 librandom123-dev header:Random123/philox.h Random123, headers only
 libjansson-dev pc:jansson jansson, JSON
 libzip-dev pc:libzip libzip
+zlib1g-dev pc:zlib zlib
+libsqlite3-dev pc:sqlite3 SQLite 3.35 or later
+libyaml-dev pc:yaml-0.1 libyaml
+libxxhash-dev pc:libxxhash xxHash
 '
 check='
 libcmocka-dev pc:cmocka cmocka, unit tests
@@ -66,6 +70,13 @@ libomp-$major-dev none the OpenMP run-time of clang
 g++ cmd:g++ the C++ compiler g++
 valgrind cmd:valgrind valgrind
 man-db cmd:man man
+libopenmpi-dev pc:ompi-c Open MPI
+openmpi-bin cmd:mpirun mpirun
+sqlite3 cmd:sqlite3 the SQLite shell
+librsvg2-bin cmd:rsvg-convert rsvg-convert
+chromium cmd:chromium Chromium
+nodejs cmd:node Node.js
+npm cmd:npm npm
 python3-numpy module:numpy NumPy
 "
         fi

@@ -31,6 +31,10 @@ void *fini_take(fini_arena *arena, int64_t count, size_t size);
 fin_status fini_arena_open(fini_arena *arena, const char *what, fin_error *err);
 void fini_arena_close(fini_arena *arena);
 
+/* From here on, calls made by this thread use so many threads; 0: as many as all others. For those
+ * who run calls side by side. */
+void fini_threads_limit(int threads);
+
 /* True if the caller wants to stop. `progress` may be NULL. */
 bool fini_report(const fin_progress *progress, const char *what, double done, double total);
 

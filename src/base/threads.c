@@ -7,7 +7,8 @@
 
 enum { MOST_THREADS = 4096 };
 
-static atomic_int chosen; /* 0: the default */
+static atomic_int chosen;       /* 0: the default */
+static _Thread_local int limit; /* 0: none */
 
 static int default_threads(void)
 {
@@ -26,8 +27,15 @@ void fin_threads_set(int threads)
     atomic_store(&chosen, threads < 0 ? 0 : threads > MOST_THREADS ? MOST_THREADS : threads);
 }
 
+void fini_threads_limit(int threads)
+{
+    limit = threads;
+}
+
 int fin_threads_get(void)
 {
     int threads = atomic_load(&chosen);
+    if (limit > 0)
+        return limit;
     return threads > 0 ? threads : default_threads();
 }

@@ -1,0 +1,50 @@
+/* report: figures and the HTML report, from a store alone. Nothing is computed anew. */
+#ifndef FINETTI_REPORT_H
+#define FINETTI_REPORT_H
+
+#include "finetti/base.h"
+#include "finetti/study.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Whether the figures that a study file describes make sense; run it before the study. */
+FIN_API fin_status fin_report_check(const fin_study *study, fin_error *err);
+
+/* One HTML file that needs nothing else: claims, figures, settings, the data behind each figure.
+ * studies NULL: all of the store. title NULL: the default one. */
+FIN_API fin_status fin_report_write(fin_store *store, const char *const *studies, int count,
+                                    const char *title, const char *path, fin_error *err);
+
+typedef struct fin_figure_row {
+    const char *study, *id, *title, *kind;
+} fin_figure_row;
+/* study NULL: the figures of all studies. */
+FIN_API fin_status fin_report_figures(fin_store *store, const char *study,
+                                      fin_status (*row)(void *user, const fin_figure_row *figure,
+                                                        fin_error *err),
+                                      void *user, fin_error *err);
+
+/* A figure for a paper. id: one that the study file describes, or NULL: x against y below. */
+typedef struct fin_figure {
+    const char *study, *id;
+    const char *block;            /* of the study; NULL: its first */
+    const char *x;                /* a setting, a scalar or a formula of them */
+    const char *const *y;         /* the same */
+    int y_count;
+    const char *split;            /* a line for every value of this setting; NULL: one line */
+    const char *const *where;     /* as in fin_query */
+    int where_count;
+    const char *title;            /* NULL: none */
+    int log_x, log_y, fit;        /* fit: a straight line through the points, with its slope */
+    double width, height;         /* in points (1/72 inch); 0: 432 and 288 a panel */
+} fin_figure;
+/* FILE.svg, or FILE.csv: the numbers in it. */
+FIN_API fin_status fin_report_figure(fin_store *store, const fin_figure *figure, const char *path,
+                                     fin_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

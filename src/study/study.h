@@ -1,0 +1,307 @@
+/* Private face of the study room.
+ *
+ *     yaml.c        text -> tree of nodes that know their line and column; safe for any input
+ *     read.c        tree -> study: blocks, axes, claims, figures; --set paths
+ *     plan.c        run i of a study: its settings, canonical JSON and hash
+ *     settings.c    names and texts -> the settings of a job
+ *     job.c         the table of jobs; job_<name>.c: one command that a study can run
+ *     result.c      what a run leaves, and the same as bytes
+ *     store*.c      the SQLite file
+ *     run.c         what is missing -> threads and ranks -> the store; ranks.c: MPI or alone
+ *     frame.c       runs of a block as columns;  expression.c: formulas of columns
+ *     claim.c       columns -> a number with its uncertainty -> a verdict */
+#ifndef FINI_STUDY_H
+#define FINI_STUDY_H
+
+#include "base/base.h"
+#include "finetti/attention.h"
+#include "finetti/study.h"
+#include "finetti/task.h"
+#include "math/stats.h"
+
+/* ---- YAML as a tree (yaml.c) ---------------------------------------------------------------- */
+
+typedef enum fini_kind { FINI_TEXT, FINI_LIST, FINI_MAP } fini_kind;
+
+typedef struct fini_node fini_node;
+struct fini_node {
+    fini_kind kind;
+    int line, column;           /* of the value, from 1 */
+    const char *name;           /* in a map: its key, else NULL */
+    int name_line, name_column; /* of the key */
+    const char *text;           /* FINI_TEXT: never NULL, valid UTF-8 without control characters
+                                 * other than newline and tab; else NULL */
+    bool plain;                 /* FINI_TEXT: it was not quoted */
+    int count;                  /* FINI_LIST, FINI_MAP: children */
+    fini_node *child;           /* [count], in file order; keys of a map are different */
+};
+
+typedef struct fini_tree fini_tree;
+enum { FINI_YAML_BYTES = 1 << 20, FINI_YAML_DEPTH = 32, FINI_YAML_NODES = 100000 };
+
+/* Anchors, aliases, tags, merge keys, several documents and keys that are no plain text are refused
+ * with a message. `label` (copied) stands for the file in messages. */
+fin_status fini_yaml_parse(const char *text, size_t size, const char *label, fini_tree **out,
+                           fin_error *err);
+void fini_yaml_destroy(fini_tree *tree); /* NULL is fine */
+fini_node *fini_yaml_root(const fini_tree *tree);
+const char *fini_yaml_label(const fini_tree *tree);
+
+/* "FILE:3:7: ..." at the value (or at the key) of this node. */
+fin_status fini_node_fail(const fini_tree *tree, const fini_node *node, fin_error *err,
+                          const char *format, ...) __attribute__((format(printf, 4, 5)));
+fin_status fini_node_fail_key(const fini_tree *tree, const fini_node *node, fin_error *err,
+                              const char *format, ...) __attribute__((format(printf, 4, 5)));
+/* The child of a map with this key, or NULL. node may be NULL. */
+const fini_node *fini_node_get(const fini_node *node, const char *key);
+/* It is a map, and has no keys but these (NULL-terminated): else file, line, column and the nearest
+ * of them. `what` names the map: "a claim". */
+fin_status fini_node_keys(const fini_tree *tree, const fini_node *node, const char *what,
+                          const char *const *names, fin_error *err);
+/* The text (or number, or truth) of child `key`; `fallback` where there is none, unless it is
+ * required (fallback NULL or NAN; for flags -1). */
+fin_status fini_node_text(const fini_tree *tree, const fini_node *map, const char *key,
+                          const char *fallback, const char **text, fin_error *err);
+fin_status fini_node_number(const fini_tree *tree, const fini_node *map, const char *key,
+                            double fallback, double *number, fin_error *err);
+fin_status fini_node_flag(const fini_tree *tree, const fini_node *map, const char *key,
+                          int fallback, bool *flag, fin_error *err);
+/* A plain number ("1e9", "inf", "-3"), whole text. */
+bool fini_read_number(const char *text, double *number);
+
+/* ---- jobs: commands as functions (job.c, settings.c) ----------------------------------------- */
+
+typedef struct fini_result fini_result;
+
+/* A setting that is text and no row of a settings table: task, form, lengths, show, ... */
+typedef struct fini_word {
+    const char *name;
+    size_t offset, size; /* of a char array in the job's settings */
+    const char *fallback, *meaning;
+} fini_word;
+
+typedef struct fini_group {
+    const fin_settings *table;
+    void *values;
+} fini_group;
+enum { FINI_GROUPS = 12 };
+
+typedef struct fini_output_row {
+    const char *name, *meaning;
+} fini_output_row;
+
+/* One command that a study can run; one file each. */
+typedef struct fini_job {
+    const char *name, *summary;
+    int revision;                   /* counted up when the same settings give other numbers */
+    size_t size;                    /* of its settings struct */
+    const fini_word *words;         /* ends with a NULL name */
+    const fini_output_row *outputs; /* ends with a NULL name */
+    /* The settings tables, which may depend on the words (task, form). A bad word: a message. */
+    fin_status (*groups)(void *values, fini_group groups[FINI_GROUPS], int *count, fin_error *err);
+    /* Do the settings fit together? May be NULL. */
+    fin_status (*check)(const void *values, fin_error *err);
+    fin_status (*run)(const void *values, fini_result *result, const fin_progress *progress,
+                      fin_error *err);
+} fini_job;
+
+int fini_job_count(void);
+const fini_job *fini_job_at(int i);
+const fini_job *fini_job_find(const char *name); /* NULL if there is none */
+
+/* Settings as texts. */
+typedef struct fini_pair {
+    const char *name, *text;
+    const fini_node *node; /* where it stands in the file, or NULL */
+} fini_pair;
+
+/* Fills `values` (job->size bytes, aligned for anything): defaults, then words, then rows; later
+ * pairs win; '-' and '_' are the same in names. Validates tables and check(). On failure *bad is
+ * the number of the pair to blame, or -1. An unknown name is answered with the nearest one. */
+fin_status fini_job_apply(const fini_job *job, void *values, const fini_pair *pairs, int count,
+                          int *bad, fin_error *err);
+/* Canonical JSON: {"command":"train","revision":1,"settings":{"L":10,...}}, names sorted, numbers
+ * as short as reads back exactly, choices and words as strings, "auto" where it is. */
+fin_status fini_job_text(const fini_job *job, const void *values, char *buffer, size_t size,
+                         fin_error *err);
+void fini_hash(const char *text, char hash[FIN_HASH_TEXT]); /* XXH3, 128 bits, hexadecimal */
+/* The value of a setting in canonical JSON: *text points into json (a string without its quotes; it
+ * has no escapes that matter for choices). False if there is no such setting. Fast: no parsing. */
+bool fini_setting_find(const char *json, const char *name, const char **text, int *length);
+
+/* Shared by jobs that have a task and a form. Words: FINI_MODEL_WORDS(struct, member). */
+typedef struct fini_model {
+    char task[32], form[32], lengths[512];
+    fin_task_settings task_settings;
+    fin_form_settings form_settings;
+} fini_model;
+#define FINI_MODEL_WORDS(type, member)                                                             \
+    {"task", offsetof(type, member.task), 32, "slr", "generative model"},                          \
+        {"form", offsetof(type, member.form), 32, "erf", "attention form"},                        \
+    {                                                                                              \
+        "lengths", offsetof(type, member.lengths), 512, "",                                        \
+            "law of the sequence length, such as 5:0.2,10:0.8, instead of L"                       \
+    }
+/* Appends the tables of the task and of the form. */
+fin_status fini_model_groups(fini_model *model, fini_group groups[FINI_GROUPS], int *count,
+                             fin_error *err);
+fin_status fini_model_task(const fini_model *model, int64_t seed, int flags, fin_task **task,
+                           fin_error *err);
+const fin_form *fini_model_form(const fini_model *model);
+
+/* ---- what a run leaves (result.c) ----------------------------------------------------------- */
+
+/* Names are copied, data too. A failure (memory, a bad number of dimensions, the same name twice) is
+ * remembered and told by fini_result_status. */
+fini_result *fini_result_create(void); /* NULL: no memory */
+void fini_result_destroy(fini_result *result);
+void fini_result_clear(fini_result *result);
+void fini_result_scalar(fini_result *result, const char *name, double value, double error,
+                        fin_how how, int64_t samples);
+void fini_result_series(fini_result *result, const char *name, fin_dtype dtype, int ndim,
+                        const int64_t *shape, const void *data);
+fin_status fini_result_status(const fini_result *result, fin_error *err);
+int fini_result_scalar_count(const fini_result *result);
+int fini_result_series_count(const fini_result *result);
+fin_scalar fini_result_get_scalar(const fini_result *result, int i); /* sorted by name */
+fin_series fini_result_get_series(const fini_result *result, int i); /* sorted by name */
+
+/* A finished run, as ranks send it and the store keeps it. */
+typedef struct fini_done {
+    int64_t position; /* in the study */
+    fin_state state;  /* DONE or FAILED */
+    double seconds;
+    char reason[512];
+    fini_result *result; /* owned by whoever holds this; NULL or empty if it failed */
+} fini_done;
+/* Bytes in fini_alloc memory. */
+fin_status fini_done_pack(const fini_done *done, unsigned char **bytes, size_t *size,
+                          fin_error *err);
+/* Whatever the bytes are: a result or a message. */
+fin_status fini_done_unpack(const unsigned char *bytes, size_t size, fini_done *done,
+                            fin_error *err);
+
+/* ---- studies (read.c, plan.c) ---------------------------------------------------------------- */
+
+typedef struct fini_axis {
+    const char *name;
+    int64_t count;
+    const char **texts;    /* [count] */
+    const fini_node *node; /* of the axis; values of a list: node->child[i] */
+    bool random;           /* not part of the grid: one value a draw, count = draws */
+} fini_axis;
+
+typedef struct fini_block {
+    const char *id;
+    const fini_job *job;
+    const fini_node *node;
+    fini_pair *fixed;
+    int fixed_count;
+    fini_axis *axes; /* seeds included, last; the last one moves fastest */
+    int axis_count;
+    int64_t draws; /* 1 without random axes */
+    int64_t count; /* runs: the grid times draws */
+    int64_t first; /* position of its first run in the study */
+} fini_block;
+
+struct fin_study {
+    fini_arena arena; /* holds what is below, this struct too, or however read.c wants it */
+    fini_tree *tree;
+    char *text; /* the file as it was read */
+    size_t text_size;
+    char *changes; /* the paths of --set, one "path=value" a line; "" if there are none */
+    bool full;
+    const char *name, *title, *source, *about;
+    fini_block *blocks;
+    int block_count;
+    int64_t run_count;
+    const fini_node *claims, *figures; /* lists, or NULL */
+};
+enum { FINI_RUNS_MOST = 10000000, FINI_BLOCKS_MOST = 1000, FINI_AXES_MOST = 16 };
+
+const fini_block *fini_study_block(const fin_study *study, const char *id); /* NULL: none */
+/* Settings of run i into values (the job's size bytes). */
+fin_status fini_study_settings(const fin_study *study, int64_t i, void *values, fin_error *err);
+/* The study as the store keeps it: text, changes, full -> the same study again. */
+fin_status fini_study_restore(const char *text, size_t size, const char *changes, bool full,
+                              const char *label, fin_study **out, fin_error *err);
+
+/* ---- the store (store*.c) -------------------------------------------------------------------- */
+
+/* Puts the study and its plan in place of what the store has under this name, in one transaction.
+ * Sets missing[i] = 1 for runs that are to be done (failed ones too, if retry). */
+fin_status fini_store_plan(fin_store *store, const fin_study *study, bool retry,
+                           unsigned char *missing, fin_error *err);
+/* Keeps finished runs, in one transaction. */
+fin_status fini_store_keep(fin_store *store, const fin_study *study, const fini_done *done,
+                           int count, fin_error *err);
+/* A line for `status`: begin gives the session its id; said again now and then; NaN left is fine. */
+fin_status fini_store_session(fin_store *store, int64_t *id, const fin_session_row *row,
+                              fin_error *err);
+/* The study with this name as it was run. FIN_ERR_ARGUMENT with the nearest name if there is none. */
+fin_status fini_store_study(fin_store *store, const char *name, fin_study **out, fin_error *err);
+/* Replaces the claims of a study. */
+fin_status fini_store_keep_claims(fin_store *store, const char *study, const fin_claim *claims,
+                                  int count, fin_error *err);
+
+/* ---- runs as columns (frame.c, expression.c) -------------------------------------------------- */
+
+/* The runs of one block (NULL: all) of a study that match `where`, in order. Planned and failed
+ * ones are counted but have no row. */
+typedef struct fini_frame fini_frame;
+
+typedef struct fini_column {
+    const char *name;
+    const double *value, *error; /* [rows]; NaN: not there or no number; error NULL: all 0 */
+    const fin_how *how;          /* [rows], NULL for a setting */
+    const int64_t *samples;      /* [rows], NULL for a setting */
+    const char *const *text;     /* [rows], settings only, as in the canonical JSON */
+} fini_column;
+
+fin_status fini_frame_read(fin_store *store, const char *study, const char *block,
+                           const char *const *where, int where_count, fini_frame **out,
+                           fin_error *err);
+void fini_frame_destroy(fini_frame *frame);
+int64_t fini_frame_rows(const fini_frame *frame);
+int64_t fini_frame_missing(const fini_frame *frame); /* planned, not done */
+int64_t fini_frame_failed(const fini_frame *frame);
+const char *fini_frame_hash(const fini_frame *frame, int64_t row);
+const char *fini_frame_block(const fini_frame *frame, int64_t row);
+/* A setting, a scalar, or "seconds" (how = CLOCK). NULL if no row has it. */
+const fini_column *fini_frame_column(const fini_frame *frame, const char *name);
+/* Names of all columns, for messages. */
+const char *const *fini_frame_names(const fini_frame *frame, int *count);
+/* A series of one row. Data in fini_alloc memory, for the caller to fini_free (out->data). */
+fin_status fini_frame_series(const fini_frame *frame, int64_t row, const char *name,
+                             fin_series *out, fin_error *err);
+
+/* A formula of columns: + - * / ^, brackets, numbers, names, pi, inf; sqrt abs exp log log10 log2
+ * erf min(a,b) max(a,b) floor round sign; error(name): the error of a column; comparisons give 0
+ * or 1. */
+typedef struct fini_formula fini_formula;
+fin_status fini_formula_parse(const char *text, fini_formula **out, fin_error *err);
+void fini_formula_destroy(fini_formula *formula);
+/* The names in it, for checks without a frame. */
+int fini_formula_name_count(const fini_formula *formula);
+const char *fini_formula_name(const fini_formula *formula, int i);
+
+typedef struct fini_number {
+    double value, error; /* error: of independent errors of the columns, to first order */
+    fin_how how;         /* of its columns if they agree, else DERIVED */
+    int64_t samples;
+} fini_number;
+/* At one row of a frame; an unknown name: FIN_ERR_ARGUMENT with the nearest one. */
+fin_status fini_formula_frame(const fini_formula *formula, const fini_frame *frame, int64_t row,
+                              fini_number *out, fin_error *err);
+/* With given values for its names. */
+fin_status fini_formula_values(const fini_formula *formula, const char *const *names,
+                               const fini_number *numbers, int count, fini_number *out,
+                               fin_error *err);
+
+/* ---- claims (claim.c) ------------------------------------------------------------------------ */
+
+/* Are the claims of a study well formed: keys, formulas, blocks, reductions? */
+fin_status fini_claims_check(const fin_study *study, fin_error *err);
+
+
+#endif
