@@ -16,6 +16,7 @@ import time
 import numpy as np
 
 import peers
+import study
 import train
 from library import Attention, Library, Tokens, aligned
 
@@ -198,7 +199,8 @@ def large(bench):
     attention(bench, int(gigabytes * 1e9 / 16000), f"loss {gigabytes:g} GB", plain=False)
 
 
-PARTS = {"normals": normals, "small": small, "large": large, "risk": risk, "threads": threads, **train.PARTS}
+PARTS = {"normals": normals, "small": small, "large": large, "risk": risk, "threads": threads, **train.PARTS,
+         "study": study.measure}
 
 
 def main():

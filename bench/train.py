@@ -258,7 +258,7 @@ def experiments(bench):
     bench.row("five experiments", {"": 1 / total}, 1, "s", None,
               f"aim 1 s; real time, {threads} threads{note}; fastest {sum(map(min, turns.values())):.2f} s; {others}")
     if not bench.quick:
-        command(bench, "reproduce", "slr")
+        command(bench, "reproduce", "slr_training")
 
 
 def command(bench, *words):

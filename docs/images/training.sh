@@ -6,7 +6,15 @@ finetti=${FINETTI:-build/finetti}
 python=${PYTHON:-/usr/bin/python3}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-"$finetti" reproduce slr --out "$work"
+# The paper's five experiments, as in studies/slr_training.yaml.
+experiment() {
+    "$finetti" train --out "$work/$1.npz" "${@:2}" >/dev/null
+}
+experiment manifold --init manifold --lam 0.1 --alpha 4e-3 --steps 20000 --log-every 200
+experiment sphere_large_lambda --lam 0.9 --alpha 1e-3 --steps 120000 --log-every 300
+experiment sphere_small_lambda --lam 0.1 --alpha 4e-3 --steps 20000 --log-every 200
+experiment sphere_schedule --lam 1 --decay 1e-4 --alpha 4e-3 --steps 120000 --log-every 300
+experiment sgd_schedule --engine reduced --d 80 --eps 0.1 --batch 5 --lam 2 --decay 1e-4 --alpha 1e-3 --steps 200000 --log-every 500
 "$finetti" landscape --grid 21 --out "$work/field.csv" >/dev/null
 "$finetti" train --init manifold --runs 40 --steps 20000 --log-decade 40 --seed 7 --out "$work/paths.npz" >/dev/null
 "$finetti" train --init manifold --d 4 --mu 14.142135623730951 --runs 60 --steps 20000 --log-decade 40 --seed 7 --out "$work/wide.npz" >/dev/null
