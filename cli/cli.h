@@ -35,7 +35,8 @@ enum {
     CLI_USES_TRAIN = 64,
     CLI_USES_PAUSE = 128,
     CLI_USES_PLANE = 256,
-    CLI_USES_STUDY = 512
+    CLI_USES_COMPARE = 512,
+    CLI_USES_PAPER = 1024
 };
 
 /*   type     field    default        lowest  highest         meaning */
@@ -55,9 +56,11 @@ enum {
     F(double, theta, 0, -1, 1, "v.k* at every point of the grid")                                  \
     F(double, eta, 0, -1, 1, "k.v* at every point of the grid")                                    \
     F(double, rho, 0, -1, 1, "k.v at every point of the grid")
-#define CLI_STUDY_FIELDS(F, C)                                                                     \
-    F(int64_t, runs, 30, 1, INT64_C(1) << 20, "independent runs of an experiment")                 \
-    F(int64_t, seed, 1, 0, INT64_C(1) << 53, "seed; run r is a function of the seed and r")
+#define CLI_COMPARE_FIELDS(F, C)                                                                   \
+    F(double, tolerance, 0, 0, 1e300, "numbers that differ by no more are equal")
+#define CLI_PAPER_FIELDS(F, C)                                                                     \
+    F(double, width, FIN_AUTO, 72, 7200, "width in points (1/72 inch); auto = 432 a panel")        \
+    F(double, height, FIN_AUTO, 72, 7200, "height in points; auto = 288 a panel")
 
 typedef struct cli_draw_settings {
     CLI_DRAW_FIELDS(FIN_MEMBER_F, FIN_MEMBER_C)
@@ -71,9 +74,12 @@ typedef struct cli_pause_settings {
 typedef struct cli_plane_settings {
     CLI_PLANE_FIELDS(FIN_MEMBER_F, FIN_MEMBER_C)
 } cli_plane_settings;
-typedef struct cli_study_settings {
-    CLI_STUDY_FIELDS(FIN_MEMBER_F, FIN_MEMBER_C)
-} cli_study_settings;
+typedef struct cli_compare_settings {
+    CLI_COMPARE_FIELDS(FIN_MEMBER_F, FIN_MEMBER_C)
+} cli_compare_settings;
+typedef struct cli_paper_settings {
+    CLI_PAPER_FIELDS(FIN_MEMBER_F, FIN_MEMBER_C)
+} cli_paper_settings;
 
 /* One settings table, its values, and which of its rows were on the command line. */
 typedef struct cli_group {
@@ -86,15 +92,31 @@ typedef struct cli_group {
 
 typedef struct cli_args cli_args;
 
+/* Words without dashes behind the command, such as names of files. */
+typedef struct cli_operands {
+    const char *name;    /* what the help calls one of them; NULL: there are none */
+    const char *meaning; /* for the help */
+    int least, most;     /* most -1: any number */
+    bool shipped;        /* names of the studies that come with the library are possible */
+} cli_operands;
+
 typedef struct cli_command {
-    const char *name, *summary, *about, *examples;
+    const char *name; /* "risk", or "study run": a family and a command of it */
+    const char *summary, *about, *examples;
     unsigned uses;
-    const cli_word *topics; /* words without dashes, of which one may be given; NULL: none */
-    const cli_word *words;  /* ends with a NULL name, as the topics do */
+    cli_operands operands;
+    const cli_word *words; /* of one given twice the last counts; ends with a NULL name */
+    const cli_word *lists; /* of these every one counts; ends likewise; NULL: none */
+    bool ranks;            /* runs under mpirun: all ranks come, rank 0 does the talking */
     int (*run)(cli_args *args);
 } cli_command;
 
-enum { CLI_GROUPS = 10, CLI_WORDS = 16, CLI_SWEEPS = 2 };
+/* The first word of commands that have two. */
+typedef struct cli_family {
+    const char *name, *summary, *about;
+} cli_family;
+
+enum { CLI_GROUPS = 11, CLI_WORDS = 16, CLI_LISTS = 2, CLI_LIST_MOST = 64 };
 
 struct cli_args {
     const cli_command *command;
@@ -109,20 +131,27 @@ struct cli_args {
     fin_train_settings train;
     cli_pause_settings pause;
     cli_plane_settings plane;
-    cli_study_settings study;
+    cli_compare_settings compare;
+    cli_paper_settings paper;
     cli_group groups[CLI_GROUPS];
     int group_count;
     const char *word[CLI_WORDS]; /* by place in command->words; "" for a flag; NULL: not given */
-    const char *topic;           /* NULL: not given */
-    const char *sweep[CLI_SWEEPS];
-    int sweep_count;
+    const char *list[CLI_LISTS][CLI_LIST_MOST]; /* by place in command->lists */
+    int list_count[CLI_LISTS];
+    char **operand; /* [operand_count], borrowed from the command line */
+    int operand_count;
 };
 
-extern const cli_command cli_risk, cli_simulate, cli_train, cli_landscape, cli_info, cli_reproduce;
+extern const cli_command cli_risk, cli_simulate, cli_train, cli_landscape, cli_info, cli_study_run,
+    cli_study_ls, cli_study_show, cli_study_status, cli_study_export, cli_study_diff,
+    cli_study_merge, cli_study_gc, cli_study_check, cli_study_commands, cli_report, cli_plot,
+    cli_reproduce;
 
-/* Fills args from argv[0..argc-1], the words behind the command. *help: the user asks for help.
- * Returns an exit code, after the message. */
-int cli_parse(cli_args *args, const cli_command *command, int argc, char **argv, bool *help);
+/* Fills args from argv[0..argc-1], the words behind the command. bare: operands may be missing, as
+ * help and completion need it. *help: the user asks for help. Returns an exit code, after the
+ * message. */
+int cli_parse(cli_args *args, const cli_command *command, int argc, char **argv, bool bare,
+              bool *help);
 /* The same without a command line: this command with everything at its default. The task and the
  * form may be NULL (or are ignored) where the command has none. */
 void cli_defaults(cli_args *args, const cli_command *command, const fin_task_kind *kind,
@@ -131,6 +160,8 @@ void cli_defaults(cli_args *args, const cli_command *command, const fin_task_kin
 fin_status cli_set(cli_args *args, const char *name, const char *text, fin_error *err);
 /* The value of a word of this command, "" for a flag, NULL if it was not given. */
 const char *cli_get(const cli_args *args, const char *name);
+/* Every value that a list of this command was given, in order. Borrowed. */
+const char *const *cli_list(const cli_args *args, const char *name, int *count);
 /* The group that has this setting and its row, or NULL. '-' and '_' are the same in a name. */
 cli_group *cli_find(cli_args *args, const char *name, const fin_field **field);
 bool cli_given(cli_args *args, const char *name);
@@ -139,7 +170,11 @@ int cli_check_lengths(cli_args *args);
 /* Writes ", did you mean X?" (or nothing) for a word that should have been a setting in `uses`. */
 void cli_suggest(cli_args *args, unsigned uses, const char *word, char *buffer, size_t size);
 
-void cli_help_overview(const cli_command *const *commands);
+/* Whether a command is of this family: behind its name, or NULL. */
+const char *cli_family_member(const cli_family *family, const cli_command *command);
+
+void cli_help_overview(const cli_command *const *commands, const cli_family *families);
+void cli_help_family(const cli_family *family, const cli_command *const *commands);
 void cli_help_command(cli_args *args);
 /* One line per option: name, type, default, lowest, highest, choices, separated by tabs. */
 void cli_complete(cli_args *args);
@@ -152,6 +187,7 @@ fin_status cli_task_create(const cli_args *args, const fin_task_settings *settin
 
 /* "finetti COMMAND: ..." on one line of standard error. These return the exit code. */
 void cli_message_prefix(const char *command);
+void cli_message_silence(void); /* nothing more is said: for ranks other than 0 */
 int cli_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int cli_failed(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int cli_error(const fin_error *err); /* invalid arguments: usage, all else: failed */
@@ -192,5 +228,10 @@ const fin_progress *cli_progress(void);
 /* The next calls are the part [first, first + share) of the whole, 0 <= first < 1. */
 void cli_progress_part(double first, double share);
 void cli_progress_end(void);
+/* The same for the runs of a study: a line that is drawn again and again on a terminal; elsewhere a
+ * plain line now and then. A fin_study_report; user is not used. */
+int cli_progress_study(void *user, const fin_study_news *news);
+/* "9 s left", "3 min left", "" if it is not known. Returns buffer. */
+char *cli_time_left(double seconds, char *buffer, size_t size);
 
 #endif

@@ -15,6 +15,12 @@
 #if __has_include(<zipconf.h>)
 #include <zipconf.h>
 #endif
+#if __has_include(<sqlite3.h>)
+#include <sqlite3.h>
+#endif
+#if __has_include(<zlib.h>)
+#include <zlib.h>
+#endif
 #if __has_include(<openblas_config.h>)
 #include <openblas_config.h>
 #elif __has_include(<openblas-pthread/openblas_config.h>)
@@ -34,7 +40,7 @@ static const cli_word words[] = {
 
 const cli_command cli_info = {
     .name = "info",
-    .summary = "version, kernels, threads, libraries, tasks and forms",
+    .summary = "version, kernels, threads, libraries, MPI, tasks and forms",
     .about =
         "Prints the version, the kernels in use (FINETTI_KERNEL=ref|avx2|avx512 forces one), the\n"
         "number of threads (FINETTI_THREADS), the libraries compiled in, tasks and forms.",
@@ -70,6 +76,18 @@ static const library *libraries(void)
         {"libzip", ""},
 #endif
         {"Random123", ""},
+#ifdef SQLITE_VERSION
+        {"SQLite", SQLITE_VERSION},
+#else
+        {"SQLite", ""},
+#endif
+        {"libyaml", ""},
+#ifdef ZLIB_VERSION
+        {"zlib", ZLIB_VERSION},
+#else
+        {"zlib", ""},
+#endif
+        {"xxHash", ""},
 #ifdef _OPENMP
         {"OpenMP", VALUE(_OPENMP)},
 #endif
@@ -133,6 +151,7 @@ static int print_json(char warnings[WARNINGS][WARNING_SIZE], int count)
     json_object_set_new(root, "kernels", json_string(fin_kernel_available()));
     json_object_set_new(root, "threads", json_integer(fin_threads_get()));
     json_object_set_new(root, "libraries", needs);
+    json_object_set_new(root, "MPI", json_string(fin_ranks_built() ? "yes" : "no"));
     json_object_set_new(root, "tasks", tasks);
     json_object_set_new(root, "forms", forms);
     json_object_set_new(root, "warnings", list);
@@ -148,7 +167,7 @@ static int print_text(void)
     for (const library *l = libraries(); l->name; l++)
         printf("%s%s%s%s", l == libraries() ? "" : ", ", l->name, *l->version ? " " : "",
                digits(l->version, version, sizeof version));
-    printf("\n\ntasks\n");
+    printf("\nMPI       %s\n\ntasks\n", fin_ranks_built() ? "yes" : "no");
     for (int i = 0; i < fin_task_count(); i++)
         printf("  %-10s %s\n", fin_task_kind_name(fin_task_at(i)),
                fin_task_kind_summary(fin_task_at(i)));

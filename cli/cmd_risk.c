@@ -13,15 +13,19 @@ static const cli_word words[] = {
     {"show", "LIST",
      "which numbers: risk, oracle (same lam, k = k*, v = v*), star (the oracle at its best lam), "
      "linear (best linear predictor), bayes; default all, in a sweep all but star"},
-    {"sweep", "NAME=RANGE",
-     "a curve as CSV: lam=0.01:3:100log, L=2:50:10lin (lin is the default) or lam=0.1,0.2,0.5; two "
-     "of them make a grid"},
     {"points", "FILE",
      "a table: for each row of a CSV file with columns such as kappa,nu,theta,eta,rho,lambda,gamma,"
      "mu,L,eps (missing ones take the option's value) the risk and its gradient; - is standard "
      "input"},
     {"out", "FILE", "where --sweep and --points write; default standard output"},
     {"json", NULL, "print JSON"},
+    {NULL, NULL, NULL},
+};
+
+static const cli_word lists[] = {
+    {"sweep", "NAME=RANGE",
+     "a curve as CSV: lam=0.01:3:100log, L=2:50:10lin (lin is the default) or lam=0.1,0.2,0.5; two "
+     "of them make a grid"},
     {NULL, NULL, NULL},
 };
 
@@ -38,6 +42,7 @@ const cli_command cli_risk = {
                 "  finetti risk --points table.csv --out answers.csv\n",
     .uses = CLI_USES_TASK | CLI_USES_FORM | CLI_USES_OVERLAPS | CLI_USES_RISK | CLI_USES_RUN,
     .words = words,
+    .lists = lists,
     .run = run,
 };
 
@@ -198,10 +203,12 @@ static int one_point(cli_args *args)
 static int run(cli_args *args)
 {
     const char *points = cli_get(args, "points");
-    bool many = points || args->sweep_count;
+    int sweeps;
+    cli_list(args, "sweep", &sweeps);
+    bool many = points || sweeps;
     if (cli_check_lengths(args))
         return CLI_USAGE;
-    if (points && args->sweep_count)
+    if (points && sweeps)
         return cli_usage("--points and --sweep do not go together");
     if (points && cli_get(args, "show"))
         return cli_usage("--points writes risk and gradient; --show does not go with it");
@@ -209,5 +216,5 @@ static int run(cli_args *args)
         return cli_usage("--%s writes CSV; --json is for one point", points ? "points" : "sweep");
     if (!many && cli_get(args, "out"))
         return cli_usage("--out goes with --points or --sweep; use > FILE for one point");
-    return points ? risk_points(args) : args->sweep_count ? risk_sweep(args) : one_point(args);
+    return points ? risk_points(args) : sweeps ? risk_sweep(args) : one_point(args);
 }

@@ -117,49 +117,93 @@ static void print_group(cli_args *args, const cli_group *group)
         print_field(&group->table->fields[i]);
 }
 
-static void print_topics(const cli_command *command, const char *before, const char *between,
-                         const char *behind)
+/* "a, b, c" */
+static char *shipped_names(char *buffer, size_t size)
 {
-    for (const cli_word *topic = command->topics; topic && topic->name; topic++)
-        printf("%s%s%s", topic == command->topics ? before : between, topic->name,
-               topic[1].name ? "" : behind);
+    buffer[0] = '\0';
+    for (int i = 0; i < fin_shipped_count(); i++) {
+        size_t used = strlen(buffer);
+        snprintf(buffer + used, size - used, "%s%s", i ? ", " : "", fin_shipped_name(i));
+    }
+    return buffer;
+}
+
+/* "FILE ", "[STUDY...] ", "A.db B.db " */
+static void print_usage(const cli_command *command)
+{
+    const cli_operands *operands = &command->operands;
+    printf("Usage: finetti %s ", command->name);
+    if (operands->name)
+        printf("%s%s%s%s ", operands->least ? "" : "[", operands->name,
+               operands->most < 0 ? "..." : "", operands->least ? "" : "]");
+    printf("[--OPTION VALUE]...\n\n%s\n", command->about);
+    if (!operands->name)
+        return;
+    char names[1024], text[1536];
+    snprintf(text, sizeof text, "%s%s%s", operands->meaning, operands->shipped ? ": " : "",
+             operands->shipped ? shipped_names(names, sizeof names) : "");
+    int used = printf("\n  %s", operands->name) - 1;
+    printf("%*s", used < MARGIN ? MARGIN - used : 1, "");
+    print_wrapped(text);
+}
+
+static void print_word(const cli_word *word)
+{
+    char names[512], text[768];
+    snprintf(text, sizeof text, "%s", word->meaning);
+    if (strcmp(word->name, "task") == 0)
+        snprintf(text, sizeof text, "%s [%s; default %s]", word->meaning,
+                 task_names(names, sizeof names), fin_task_kind_name(fin_task_at(0)));
+    if (strcmp(word->name, "form") == 0)
+        snprintf(text, sizeof text, "%s [%s; default %s]", word->meaning,
+                 form_names(names, sizeof names), fin_form_name(fin_form_at(0)));
+    print_option(word->name, word->value, text);
 }
 
 void cli_help_command(cli_args *args)
 {
     const cli_command *command = args->command;
-    char names[512];
-    printf("Usage: finetti %s ", command->name);
-    print_topics(command, "[", "|", "] ");
-    printf("[--OPTION VALUE]...\n\n%s\n", command->about);
-    for (const cli_word *topic = command->topics; topic && topic->name; topic++)
-        printf("%s  %-22s%s\n", topic == command->topics ? "\n" : "", topic->name, topic->meaning);
+    print_usage(command);
     printf("\nOptions:\n");
-    for (int i = 0; command->words[i].name; i++) {
-        const cli_word *word = &command->words[i];
-        char text[768];
-        snprintf(text, sizeof text, "%s", word->meaning);
-        if (strcmp(word->name, "task") == 0)
-            snprintf(text, sizeof text, "%s [%s; default %s]", word->meaning,
-                     task_names(names, sizeof names), fin_task_kind_name(fin_task_at(0)));
-        if (strcmp(word->name, "form") == 0)
-            snprintf(text, sizeof text, "%s [%s; default %s]", word->meaning,
-                     form_names(names, sizeof names), fin_form_name(fin_form_at(0)));
-        print_option(word->name, word->value, text);
-    }
-    print_option("help", NULL, "this text; with --task or --form, their settings");
+    for (const cli_word *word = command->lists; word && word->name; word++)
+        print_word(word);
+    for (const cli_word *word = command->words; word->name; word++)
+        print_word(word);
+    print_option("help", NULL,
+                 command->uses & (CLI_USES_TASK | CLI_USES_FORM)
+                     ? "this text; with --task or --form, their settings"
+                     : "this text");
     for (int g = 0; g < args->group_count; g++)
         print_group(args, &args->groups[g]);
     printf("\nExamples:\n%s", command->examples);
 }
 
-void cli_help_overview(const cli_command *const *commands)
+void cli_help_family(const cli_family *family, const cli_command *const *commands)
+{
+    printf("Usage: finetti %s COMMAND [--OPTION VALUE]...\n\n%s\n\nCommands:\n", family->name,
+           family->about);
+    for (; *commands; commands++)
+        if (cli_family_member(family, *commands))
+            printf("  %-12s%s\n", cli_family_member(family, *commands), (*commands)->summary);
+    printf("\n'finetti help %s COMMAND' explains one.\n", family->name);
+}
+
+void cli_help_overview(const cli_command *const *commands, const cli_family *families)
 {
     printf("finetti %s: an attention layer as a statistical estimator.\n\n"
            "Usage: finetti COMMAND [--OPTION VALUE]...\n\nCommands:\n",
            fin_version());
-    for (; *commands; commands++)
-        printf("  %-12s%s\n", (*commands)->name, (*commands)->summary);
+    const cli_family *shown = NULL; /* a family stands where its first command is */
+    for (; *commands; commands++) {
+        const cli_family *family = families;
+        while (family->name && !cli_family_member(family, *commands))
+            family++;
+        if (!family->name)
+            printf("  %-12s%s\n", (*commands)->name, (*commands)->summary);
+        else if (family != shown)
+            printf("  %-12s%s\n", family->name, family->summary);
+        shown = family->name ? family : shown;
+    }
     printf("  %-12s%s\n", "help", "help on a command: finetti help risk");
     printf("\nTasks (--task):\n");
     for (int i = 0; i < fin_task_count(); i++)
@@ -172,7 +216,8 @@ void cli_help_overview(const cli_command *const *commands)
            "  finetti risk                              the paper's setting, every reference risk\n"
            "  finetti risk --sweep lam=0.01:3:100log    a curve, as CSV\n"
            "  finetti train                             30 runs of descent on the exact risk\n"
-           "  finetti reproduce                         the papers' results beside ours\n");
+           "  finetti reproduce                         every claim of the papers, tested\n"
+           "  finetti study run FILE.yaml               an experiment of your own\n");
 }
 
 /* ---- completion ----------------------------------------------------------------------------- */
@@ -189,22 +234,30 @@ static void complete_table(const fin_settings *table)
     }
 }
 
-void cli_complete(cli_args *args)
+static void complete_word(const cli_word *word)
 {
     char names[512];
-    for (const cli_word *topic = args->command->topics; topic && topic->name; topic++)
-        printf("%s\ttopic\t\t\t\t\n", topic->name);
-    for (int i = 0; args->command->words[i].name; i++) {
-        const cli_word *word = &args->command->words[i];
-        const char *choices = strcmp(word->name, "task") == 0   ? task_names(names, sizeof names)
-                              : strcmp(word->name, "form") == 0 ? form_names(names, sizeof names)
-                                                                : "";
-        const char *type = !word->value ? "flag"
-                           : strcmp(word->value, "FILE") == 0 || strcmp(word->value, "DIR") == 0
-                               ? "file"
-                               : "text";
-        printf("--%s\t%s\t\t\t\t%s\n", word->name, type, choices);
-    }
+    const char *choices = strcmp(word->name, "task") == 0   ? task_names(names, sizeof names)
+                          : strcmp(word->name, "form") == 0 ? form_names(names, sizeof names)
+                                                            : "";
+    bool file =
+        word->value && (strcmp(word->value, "FILE") == 0 || strcmp(word->value, "DIR") == 0);
+    printf("--%s\t%s\t\t\t\t%s\n", word->name,
+           !word->value ? "flag"
+           : file       ? "file"
+                        : "text",
+           choices);
+}
+
+void cli_complete(cli_args *args)
+{
+    const cli_command *command = args->command;
+    for (int i = 0; command->operands.shipped && i < fin_shipped_count(); i++)
+        printf("%s\toperand\t\t\t\t\n", fin_shipped_name(i));
+    for (const cli_word *word = command->lists; word && word->name; word++)
+        complete_word(word);
+    for (const cli_word *word = command->words; word->name; word++)
+        complete_word(word);
     printf("--help\tflag\t\t\t\t\n");
     for (int g = 0; g < args->group_count; g++)
         complete_table(args->groups[g].table);

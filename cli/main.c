@@ -1,26 +1,63 @@
-/* finetti: the command line tool. Finds the command and hands over. */
+/* finetti: the command line tool. Finds the command, which has one word or two, and hands over. */
 #include "cli.h"
 
 #include <stdio.h>
 #include <string.h>
 
-static const cli_command *const commands[] = {&cli_risk, &cli_simulate,  &cli_train, &cli_landscape,
-                                              &cli_info, &cli_reproduce, NULL};
+static const cli_command *const commands[] = {&cli_risk,
+                                              &cli_simulate,
+                                              &cli_train,
+                                              &cli_landscape,
+                                              &cli_study_run,
+                                              &cli_study_ls,
+                                              &cli_study_show,
+                                              &cli_study_status,
+                                              &cli_study_export,
+                                              &cli_study_diff,
+                                              &cli_study_merge,
+                                              &cli_study_gc,
+                                              &cli_study_check,
+                                              &cli_study_commands,
+                                              &cli_report,
+                                              &cli_plot,
+                                              &cli_reproduce,
+                                              &cli_info,
+                                              NULL};
 
-static const cli_command *find_command(const char *name)
+static const cli_family families[] = {
+    {"study", "experiments as files: run them into a store, look, compare, join",
+     "A study is a YAML file that says what to run and what theory claims about the outcome;\n"
+     "docs/studies.md describes it. Its runs go into a store, one SQLite file, from which\n"
+     "claims, figures and reports are read."},
+    {NULL, NULL, NULL},
+};
+
+const char *cli_family_member(const cli_family *family, const cli_command *command)
 {
-    for (int i = 0; commands[i]; i++)
-        if (strcmp(commands[i]->name, name) == 0)
-            return commands[i];
+    size_t length = strlen(family->name);
+    bool member = strncmp(command->name, family->name, length) == 0 && command->name[length] == ' ';
+    return member ? command->name + length + 1 : NULL;
+}
+
+static const cli_family *find_family(const char *name)
+{
+    for (const cli_family *family = families; family->name; family++)
+        if (strcmp(family->name, name) == 0)
+            return family;
     return NULL;
 }
 
+/* ---- which command -------------------------------------------------------------------------- */
+
 static int unknown_command(const char *name)
 {
-    const char *names[16];
+    const char *names[32];
     int count = 0;
-    for (; commands[count]; count++)
-        names[count] = commands[count]->name;
+    for (int i = 0; commands[i]; i++)
+        if (!strchr(commands[i]->name, ' '))
+            names[count++] = commands[i]->name;
+    for (const cli_family *family = families; family->name; family++)
+        names[count++] = family->name;
     names[count++] = "help";
     const char *near = fin_nearest_name(name, names, count);
     cli_message_prefix("");
@@ -28,36 +65,109 @@ static int unknown_command(const char *name)
                 : cli_usage("unknown command '%.40s'; 'finetti help' lists them", name);
 }
 
+static int unknown_member(const cli_family *family, const char *name)
+{
+    const char *names[32];
+    int count = 0;
+    for (int i = 0; commands[i]; i++)
+        if (cli_family_member(family, commands[i]))
+            names[count++] = cli_family_member(family, commands[i]);
+    const char *near = fin_nearest_name(name, names, count);
+    cli_message_prefix(family->name);
+    if (near)
+        return cli_usage("unknown command '%s %.40s'; did you mean %s %s?", family->name, name,
+                         family->name, near);
+    return cli_usage("unknown command '%s %.40s'; 'finetti help %s' lists them", family->name, name,
+                     family->name);
+}
+
+/* Takes one word or two from argv. *command is NULL, without a message, if a family stands alone;
+ * *family is NULL if there is none. Returns an exit code, after the message. */
+static int find_command(int *argc, char ***argv, const cli_family **family,
+                        const cli_command **command)
+{
+    const char *name = (*argv)[0];
+    *family = find_family(name);
+    *command = NULL;
+    ++*argv, --*argc;
+    const char *second = *family && *argc > 0 && (*argv)[0][0] != '-' ? (*argv)[0] : NULL;
+    if (second)
+        ++*argv, --*argc;
+    for (int i = 0; commands[i]; i++) {
+        const char *member = *family ? cli_family_member(*family, commands[i]) : NULL;
+        if (second ? member && strcmp(member, second) == 0 : strcmp(commands[i]->name, name) == 0)
+            *command = commands[i];
+    }
+    if (*command || (*family && !second))
+        return CLI_OK;
+    return *family ? unknown_member(*family, second) : unknown_command(name);
+}
+
+/* ---- what to do with it --------------------------------------------------------------------- */
+
 static int overview(void)
 {
-    cli_help_overview(commands);
+    cli_help_overview(commands, families);
     return cli_flush();
 }
 
 /* The mode of a command that is not running it: help, or the lines that completion reads. */
 enum { RUN, HELP, COMPLETE };
 
-static int call(int mode, const char *name, int argc, char **argv)
+static int call_family(int mode, const cli_family *family, int argc, char **argv)
 {
-    const cli_command *command = find_command(name);
-    if (!command)
-        return unknown_command(name);
+    if (argc > 0 && strcmp(argv[0], "--help") != 0 && strcmp(argv[0], "-h") != 0)
+        return cli_usage("unexpected argument '%.60s'; a command comes first, 'finetti help %s' "
+                         "lists them",
+                         argv[0], family->name);
+    if (mode != COMPLETE)
+        cli_help_family(family, commands);
+    for (int i = 0; mode == COMPLETE && commands[i]; i++)
+        if (cli_family_member(family, commands[i]))
+            printf("%s\tcommand\t\t\t\t\n", cli_family_member(family, commands[i]));
+    return cli_flush();
+}
+
+static int call_command(int mode, const cli_command *command, int argc, char **argv)
+{
     static cli_args args; /* large, and one is enough */
     bool help;
-    cli_message_prefix(command->name);
-    int code = cli_parse(&args, command, argc, argv, &help);
+    int code = cli_parse(&args, command, argc, argv, mode != RUN, &help);
     if (code)
         return code;
-    if (mode == COMPLETE) {
+    if (mode == RUN && !help) {
+        code = command->run(&args);
+        cli_progress_end();
+        return code;
+    }
+    if (fin_rank() != 0)
+        return CLI_OK;
+    if (mode == COMPLETE)
         cli_complete(&args);
-        return cli_flush();
-    }
-    if (help || mode == HELP) {
+    else
         cli_help_command(&args);
-        return cli_flush();
-    }
-    code = command->run(&args);
-    cli_progress_end();
+    return cli_flush();
+}
+
+static int call(int mode, int argc, char **argv)
+{
+    const cli_family *family;
+    const cli_command *command;
+    int code = find_command(&argc, &argv, &family, &command);
+    if (code)
+        return code;
+    cli_message_prefix(command ? command->name : family->name);
+    if (!command)
+        return call_family(mode, family, argc, argv);
+    if (mode != RUN || !command->ranks)
+        return call_command(mode, command, argc, argv);
+    fin_error err = {FIN_OK, ""};
+    if (fin_ranks_start(&err))
+        return cli_error(&err);
+    if (fin_rank() != 0)
+        cli_message_silence();
+    code = call_command(mode, command, argc, argv);
+    fin_ranks_end();
     return code;
 }
 
@@ -65,9 +175,12 @@ static int call(int mode, const char *name, int argc, char **argv)
 static int complete(int argc, char **argv)
 {
     if (argc > 0)
-        return call(COMPLETE, argv[0], argc - 1, argv + 1);
+        return call(COMPLETE, argc, argv);
     for (int i = 0; commands[i]; i++)
-        printf("%s\n", commands[i]->name);
+        if (!strchr(commands[i]->name, ' '))
+            printf("%s\n", commands[i]->name);
+    for (const cli_family *family = families; family->name; family++)
+        printf("%s\n", family->name);
     printf("help\n");
     return cli_flush();
 }
@@ -86,11 +199,11 @@ int main(int argc, char **argv)
         return overview();
     if (strcmp(name, "help") == 0)
         return argc < 3 || strcmp(argv[2], "help") == 0 ? overview()
-                                                        : call(HELP, argv[2], argc - 3, argv + 3);
+                                                        : call(HELP, argc - 2, argv + 2);
     if (strcmp(name, "complete") == 0)
         return complete(argc - 2, argv + 2);
     if (name[0] == '-')
         return cli_usage("unknown option %.60s; a command comes first, 'finetti help' lists them",
                          name);
-    return call(RUN, name, argc - 2, argv + 2);
+    return call(RUN, argc - 1, argv + 1);
 }

@@ -7,16 +7,24 @@
 #include <time.h>
 
 static const char *prefix = "";
+static bool silent;
 
 void cli_message_prefix(const char *command)
 {
     prefix = command;
 }
 
+void cli_message_silence(void)
+{
+    silent = true;
+}
+
 /* What the user typed may hold line breaks or escape codes; a message shows them as '?'. */
 static void say(const char *kind, const char *format, va_list list)
 {
     char text[1024];
+    if (silent)
+        return;
     vsnprintf(text, sizeof text, format, list);
     for (char *c = text; *c; c++)
         if ((unsigned char)*c < ' ' || *c == 127)

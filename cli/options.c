@@ -22,8 +22,11 @@ FIN_TABLE(static, pause_table, "options", CLI_PAUSE_FIELDS);
 #define FIN_TABLE_STRUCT cli_plane_settings
 FIN_TABLE(static, plane_table, "landscape", CLI_PLANE_FIELDS);
 #undef FIN_TABLE_STRUCT
-#define FIN_TABLE_STRUCT cli_study_settings
-FIN_TABLE(static, study_table, "reproduce", CLI_STUDY_FIELDS);
+#define FIN_TABLE_STRUCT cli_compare_settings
+FIN_TABLE(static, compare_table, "options", CLI_COMPARE_FIELDS);
+#undef FIN_TABLE_STRUCT
+#define FIN_TABLE_STRUCT cli_paper_settings
+FIN_TABLE(static, paper_table, "options", CLI_PAPER_FIELDS);
 #undef FIN_TABLE_STRUCT
 
 /* ---- names ---------------------------------------------------------------------------------- */
@@ -63,18 +66,26 @@ bool cli_given(cli_args *args, const char *name)
     return group && (group->given >> (field - group->table->fields) & 1);
 }
 
-static int find_word(const cli_command *command, const char *name)
+/* words may be NULL. */
+static int find_word(const cli_word *words, const char *name)
 {
-    for (int i = 0; command->words[i].name; i++)
-        if (same_name(command->words[i].name, name))
+    for (int i = 0; words && words[i].name; i++)
+        if (same_name(words[i].name, name))
             return i;
     return -1;
 }
 
 const char *cli_get(const cli_args *args, const char *name)
 {
-    int i = find_word(args->command, name);
+    int i = find_word(args->command->words, name);
     return i < 0 ? NULL : args->word[i];
+}
+
+const char *const *cli_list(const cli_args *args, const char *name, int *count)
+{
+    int i = find_word(args->command->lists, name);
+    *count = i < 0 ? 0 : args->list_count[i];
+    return i < 0 ? NULL : args->list[i];
 }
 
 int cli_check_lengths(cli_args *args)
@@ -94,8 +105,11 @@ void cli_suggest(cli_args *args, unsigned uses, const char *word, char *buffer, 
                 names[count++] = args->groups[g].table->fields[i].name;
     const char *dashes = uses == ~0u ? "--" : "";
     if (uses == ~0u) { /* an option: words count as well */
-        for (int i = 0; args->command->words[i].name && count < COUNT(names); i++)
-            names[count++] = args->command->words[i].name;
+        const cli_word *words = args->command->words, *lists = args->command->lists;
+        for (int i = 0; words[i].name && count < COUNT(names); i++)
+            names[count++] = words[i].name;
+        for (int i = 0; lists && lists[i].name && count < COUNT(names); i++)
+            names[count++] = lists[i].name;
     }
     const char *near = fin_nearest_name(word, names, count);
     buffer[0] = '\0';
@@ -239,22 +253,18 @@ static void add_groups(cli_args *args)
     add_group(args, CLI_USES_TRAIN, "Training", &fin_train_table, &args->train);
     add_group(args, CLI_USES_RISK, "How to compute", &fin_risk_table, &args->risk);
     add_group(args, CLI_USES_DRAW, "What to draw", &draw_table, &args->draw);
-    add_group(args, CLI_USES_STUDY, "The experiments (slr)", &study_table, &args->study);
+    add_group(args, CLI_USES_COMPARE, "What is equal", &compare_table, &args->compare);
+    add_group(args, CLI_USES_PAPER, "Size of the figure", &paper_table, &args->paper);
     add_group(args, CLI_USES_PAUSE, "Stopping and going on", &pause_table, &args->pause);
     add_group(args, CLI_USES_RUN, "How to run", &run_table, &args->run);
 }
 
-static int set_word(cli_args *args, int i, const char *value)
+static int add_to_list(cli_args *args, int i, const char *value)
 {
-    const cli_word *word = &args->command->words[i];
-    if (word->value && !*value)
-        return cli_usage("option --%s needs a value: --%s %s", word->name, word->name, word->value);
-    args->word[i] = value;
-    if (strcmp(word->name, "sweep") != 0)
-        return CLI_OK;
-    if (args->sweep_count == CLI_SWEEPS)
-        return cli_usage("at most %d settings can be swept at once", CLI_SWEEPS);
-    args->sweep[args->sweep_count++] = value;
+    if (args->list_count[i] == CLI_LIST_MOST)
+        return cli_usage("--%s can be given at most %d times", args->command->lists[i].name,
+                         CLI_LIST_MOST);
+    args->list[i][args->list_count[i]++] = value;
     return CLI_OK;
 }
 
@@ -271,7 +281,7 @@ fin_status cli_set(cli_args *args, const char *name, const char *text, fin_error
 {
     const fin_field *field = NULL;
     cli_group *group = cli_find(args, name, &field);
-    int word = find_word(args->command, name);
+    int word = find_word(args->command->words, name);
     if (group)
         return set_row(group, field, text, err);
     if (word < 0)
@@ -281,35 +291,38 @@ fin_status cli_set(cli_args *args, const char *name, const char *text, fin_error
     return FIN_OK;
 }
 
-static int read_topic(cli_args *args, const char *word)
+/* Operands are kept in argv itself, in front of what is still to be read. */
+static int add_operand(cli_args *args, char *word)
 {
-    const cli_word *topics = args->command->topics;
-    const char *names[16];
-    char list[256] = "";
-    int count = 0;
-    for (; topics[count].name && count < COUNT(names); count++) {
-        size_t used = strlen(list);
-        names[count] = topics[count].name;
-        snprintf(list + used, sizeof list - used, "%s%s", used ? ", " : "", names[count]);
-        if (strcmp(names[count], word) == 0 && !args->topic) {
-            args->topic = names[count];
-            return CLI_OK;
-        }
-    }
-    if (args->topic)
-        return cli_usage("'%.40s' behind %s: one word at a time", word, args->topic);
-    const char *near = fin_nearest_name(word, names, count);
-    if (near)
-        return cli_usage("unknown word '%.40s'; did you mean %s? There are %s", word, near, list);
-    return cli_usage("unknown word '%.40s'; there are %s", word, list);
+    const cli_operands *wanted = &args->command->operands;
+    if (!wanted->name)
+        return cli_usage("unexpected argument '%.60s'; options look like --name value", word);
+    if (!*word)
+        return cli_usage("%s is empty", wanted->name);
+    if (wanted->most >= 0 && args->operand_count == wanted->most)
+        return cli_usage("unexpected argument '%.60s'; only %d %s can be given", word, wanted->most,
+                         wanted->name);
+    args->operand[args->operand_count++] = word;
+    return CLI_OK;
+}
+
+static int check_operands(const cli_args *args)
+{
+    const cli_operands *wanted = &args->command->operands;
+    if (args->operand_count >= wanted->least)
+        return CLI_OK;
+    if (wanted->least == 1)
+        return cli_usage("%s is missing: %s", wanted->name, wanted->meaning);
+    return cli_usage("%d %s are needed, %d given: %s", wanted->least, wanted->name,
+                     args->operand_count, wanted->meaning);
 }
 
 /* Reads the option at argv[*i] and moves *i to the last argument used. */
 static int read_option(cli_args *args, int argc, char **argv, int *i)
 {
     const char *start = argv[*i];
-    if (start[0] != '-' && args->command->topics)
-        return read_topic(args, start);
+    if (start[0] != '-')
+        return add_operand(args, argv[*i]);
     if (strncmp(start, "--", 2) != 0 || !start[2])
         return cli_usage("unexpected argument '%.60s'; options look like --name value", start);
     char name[64];
@@ -322,8 +335,8 @@ static int read_option(cli_args *args, int argc, char **argv, int *i)
 
     const fin_field *field = NULL;
     cli_group *group = cli_find(args, name, &field);
-    int word = find_word(args->command, name);
-    if (!group && word < 0)
+    int word = find_word(args->command->words, name), list = find_word(args->command->lists, name);
+    if (!group && word < 0 && list < 0)
         return unknown_option(args, name);
     if (word >= 0 && !args->command->words[word].value) {
         if (value)
@@ -333,11 +346,17 @@ static int read_option(cli_args *args, int argc, char **argv, int *i)
     }
     if (!value && *i + 1 < argc && strncmp(argv[*i + 1], "--", 2) != 0)
         value = argv[++*i];
-    if (!value)
+    if (!value || (!group && !*value))
         return cli_usage("option --%s needs a value: --%s %s", name, name,
-                         word >= 0 ? args->command->words[word].value : "VALUE");
-    if (word >= 0)
-        return set_word(args, word, value);
+                         word >= 0   ? args->command->words[word].value
+                         : list >= 0 ? args->command->lists[list].value
+                                     : "VALUE");
+    if (list >= 0)
+        return add_to_list(args, list, value);
+    if (word >= 0) {
+        args->word[word] = value;
+        return CLI_OK;
+    }
     fin_error err;
     return set_row(group, field, value, &err) ? cli_usage("%s", err.message) : CLI_OK;
 }
@@ -352,7 +371,8 @@ void cli_defaults(cli_args *args, const cli_command *command, const fin_task_kin
     add_groups(args);
 }
 
-int cli_parse(cli_args *args, const cli_command *command, int argc, char **argv, bool *help)
+int cli_parse(cli_args *args, const cli_command *command, int argc, char **argv, bool bare,
+              bool *help)
 {
     memset(args, 0, sizeof *args);
     args->command = command;
@@ -365,9 +385,12 @@ int cli_parse(cli_args *args, const cli_command *command, int argc, char **argv,
     add_groups(args);
     if (*help)
         return CLI_OK;
+    args->operand = argv;
     for (int i = 0; i < argc; i++)
         if ((code = read_option(args, argc, argv, &i)))
             return code;
+    if (!bare && (code = check_operands(args)))
+        return code;
     if (!fin_is_auto((double)args->run.threads))
         fin_threads_set((int)args->run.threads);
     return CLI_OK;

@@ -69,28 +69,42 @@ void cli_progress_part(double first, double share)
     line.share = share;
 }
 
+char *cli_time_left(double seconds, char *buffer, size_t size)
+{
+    if (!(seconds >= 0 && seconds < 1e9)) /* NaN: not known */
+        snprintf(buffer, size, "%s", "");
+    else if (seconds < 100)
+        snprintf(buffer, size, "%.0f s left", seconds);
+    else if (seconds < 6000)
+        snprintf(buffer, size, "%.0f min left", seconds / 60);
+    else
+        snprintf(buffer, size, "%.1f h left", seconds / 3600);
+    return buffer;
+}
+
 static void draw(const char *what, double fraction, double now)
 {
     double left = (now - line.start) * (1 - fraction) / (fraction - line.origin);
-    fprintf(stderr, "\r\033[K%s  %3.0f%%", what, 100 * fraction);
-    if (left < 100)
-        fprintf(stderr, "  %.0f s left", left);
-    else if (left < 6000)
-        fprintf(stderr, "  %.0f min left", left / 60);
-    else
-        fprintf(stderr, "  %.1f h left", left / 3600);
+    char text[32];
+    cli_time_left(left, text, sizeof text);
+    fprintf(stderr, "\r\033[K%s  %3.0f%%%s%s", what, 100 * fraction, *text ? "  " : "", text);
     fflush(stderr);
     line.drawn = now;
     line.visible = true;
 }
 
-static int report(void *user, const char *what, double done, double total)
+static bool is_terminal(void)
 {
-    (void)user;
     static int terminal = -1;
     if (terminal < 0)
         terminal = isatty(STDERR_FILENO);
-    if (stopped || !terminal || !(total > 0))
+    return terminal;
+}
+
+static int report(void *user, const char *what, double done, double total)
+{
+    (void)user;
+    if (stopped || !is_terminal() || !(total > 0))
         return stopped;
     double now = cli_clock(), fraction = line.first + line.share * (done / total);
     if (line.start == 0 || fraction < line.last) { /* another piece of work has begun */
@@ -114,4 +128,52 @@ void cli_progress_end(void)
     if (line.visible)
         fputs("\r\033[K", stderr);
     line.visible = false;
+}
+
+/* ---- the runs of a study -------------------------------------------------------------------- */
+
+static void draw_study(const fin_study_news *news)
+{
+    char left[32];
+    cli_time_left(news->left, left, sizeof left);
+    fprintf(stderr, "\r\033[K%.60s  %lld/%lld runs", news->study, (long long)news->done,
+            (long long)news->total);
+    if (news->done > 0 && news->seconds > 0)
+        fprintf(stderr, "  %.3g/s", (double)news->done / news->seconds);
+    if (*left)
+        fprintf(stderr, "  %s", left);
+    if (news->failed > 0)
+        fprintf(stderr, "  %lld failed", (long long)news->failed);
+    fflush(stderr);
+    line.visible = true;
+}
+
+/* For a log: whole lines, and few of them. */
+static void say_study(const fin_study_news *news)
+{
+    char left[32];
+    cli_time_left(news->left, left, sizeof left);
+    fprintf(stderr, "%.60s: %lld of %lld runs, %lld failed, %.1f s%s%s\n", news->study,
+            (long long)news->done, (long long)news->total, (long long)news->failed, news->seconds,
+            *left ? ", " : "", left);
+}
+
+int cli_progress_study(void *user, const fin_study_news *news)
+{
+    (void)user;
+    static double said; /* seconds since the start, when a line was last written to a log */
+    static const double QUIET = 10;
+    double now = cli_clock();
+    if (stopped)
+        return 1;
+    if (is_terminal() && news->seconds > PATIENCE && now - line.drawn > INTERVAL) {
+        draw_study(news);
+        line.drawn = now;
+    }
+    said = news->seconds < said ? 0 : said; /* another study */
+    if (!is_terminal() && news->seconds - said >= QUIET) {
+        say_study(news);
+        said = news->seconds;
+    }
+    return 0;
 }

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_POINTS = 1000000, COLUMNS = 16 };
+enum { MOST_AXES = 2, MOST_POINTS = 1000000, COLUMNS = 16 };
 
 typedef struct sweep_axis {
     cli_group *group;
@@ -150,7 +150,7 @@ static int read_axis(cli_args *args, const char *option, sweep_axis *axis)
 /* ---- computing ------------------------------------------------------------------------------ */
 
 typedef struct sweep {
-    sweep_axis axis[CLI_SWEEPS];
+    sweep_axis axis[MOST_AXES];
     int axes;
     int64_t total;
     unsigned show;
@@ -272,9 +272,13 @@ static fin_status write_rows(const sweep *s, const char *path, fin_error *err)
 static int prepare(cli_args *args, sweep *s)
 {
     int code = risk_show(args, ~(unsigned)RISK_SHOW_star, &s->show);
+    int count;
+    const char *const *sweeps = cli_list(args, "sweep", &count);
+    if (!code && count > MOST_AXES)
+        code = cli_usage("at most %d settings can be swept at once", MOST_AXES);
     s->total = 1;
-    for (int a = 0; a < args->sweep_count && !code; a++) {
-        code = read_axis(args, args->sweep[a], &s->axis[a]);
+    for (int a = 0; a < count && !code; a++) {
+        code = read_axis(args, sweeps[a], &s->axis[a]);
         s->axes = a + 1;
         s->total *= s->axis[a].count;
     }

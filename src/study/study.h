@@ -1,7 +1,8 @@
 /* Private face of the study room.
  *
  *     yaml.c        text -> tree of nodes that know their line and column; safe for any input
- *     read.c        tree -> study: blocks, axes, claims, figures; --set paths
+ *                   (tree.c: its memory; node.c: asking it; edit.c: `full:` and --set)
+ *     read.c        tree -> study: blocks, axes, claims, figures (block.c, axes.c)
  *     plan.c        run i of a study: its settings, canonical JSON and hash
  *     settings.c    names and texts -> the settings of a job
  *     job.c         the table of jobs; job_<name>.c: one command that a study can run
@@ -247,8 +248,11 @@ fin_status fini_store_keep_claims(fin_store *store, const char *study, const fin
 /* ---- runs as columns (frame.c, expression.c) -------------------------------------------------- */
 
 /* The runs of one block (NULL: all) of a study that match `where`, in order. Planned and failed
- * ones are counted but have no row. */
+ * ones are counted but have no row. A clause of `where` is as in fin_query ("L>=10"); alternatives
+ * are separated by a bar: "L=2|10". */
 typedef struct fini_frame fini_frame;
+/* The train room has a function of the same name; both must live in one library. */
+#define fini_frame_read fini_study_frame_read
 
 typedef struct fini_column {
     const char *name;
@@ -271,6 +275,8 @@ const char *fini_frame_block(const fini_frame *frame, int64_t row);
 const fini_column *fini_frame_column(const fini_frame *frame, const char *name);
 /* Names of all columns, for messages. */
 const char *const *fini_frame_names(const fini_frame *frame, int *count);
+/* What went wrong in fini_frame_column or fini_frame_names, which answer NULL or nothing then. */
+fin_status fini_frame_status(const fini_frame *frame, fin_error *err);
 /* A series of one row. Data in fini_alloc memory, for the caller to fini_free (out->data). */
 fin_status fini_frame_series(const fini_frame *frame, int64_t row, const char *name,
                              fin_series *out, fin_error *err);
@@ -297,6 +303,21 @@ fin_status fini_formula_frame(const fini_formula *formula, const fini_frame *fra
 fin_status fini_formula_values(const fini_formula *formula, const char *const *names,
                                const fini_number *numbers, int count, fini_number *out,
                                fin_error *err);
+
+/* A `where` of the study file as such clauses: {L: [2, 10], d: 500, lam: [">=", 0.1]}. */
+typedef struct fini_where {
+    char **clauses; /* [count], one block of fini_alloc memory */
+    int count;
+} fini_where;
+/* Checks names against the settings of the block (NULL: those of any block of the study). node NULL:
+ * no clauses. */
+fin_status fini_where_read(const fin_study *study, const fini_block *block, const fini_node *node,
+                           fini_where *out, fin_error *err);
+void fini_where_free(fini_where *where);
+/* A formula that stands in the file: it parses, and its names are settings or outputs of the block
+ * (NULL: of any block), or "seconds"; else file, line, column and the nearest name. */
+fin_status fini_formula_check(const fin_study *study, const fini_block *block,
+                              const fini_node *node, fin_error *err);
 
 /* ---- claims (claim.c) ------------------------------------------------------------------------ */
 

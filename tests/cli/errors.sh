@@ -95,7 +95,7 @@ empty_folder folder.npz
 [ -z "$(find . -name "*tmp*" -o -type f -name ".?*")" ] || fail "temporary files: $(ls -A)"
 
 # ---- standard output that is full or closed
-for command in "" "risk" "risk --json" "risk --points good.csv" "risk --sweep lam=1,2" "info" "info --json" "reproduce limits" "train --steps 5 --runs 2" "train --steps 5 --runs 2 --json" "landscape --grid 3" "landscape --grid 3 --out -" \
+for command in "" "risk" "risk --json" "risk --points good.csv" "risk --sweep lam=1,2" "info" "info --json" "study" "study commands" "study commands --json" "help study run" "complete study run" "train --steps 5 --runs 2" "train --steps 5 --runs 2 --json" "landscape --grid 3" "landscape --grid 3 --out -" \
     "help risk" "--version" "complete risk" "simulate --n 2 --d 2 --out -"; do
     for target in /dev/full closed; do
         code=0
@@ -120,7 +120,7 @@ err = p.stderr.read()
 assert p.wait(timeout=60) == 1 and err.count(b"\n") == 1 and b"Broken pipe" in err, (p.returncode, err)
 P
 
-# ---- Ctrl-C in a simulation, a sweep, a table, a grid and an experiment
+# ---- Ctrl-C in a simulation, a sweep, a table, a grid and the studies
 mkdir out
 "$PYTHON" - <<'P'
 import os, signal, subprocess, time
@@ -132,7 +132,7 @@ for words in (slow, slow + ["--sweep", "lam=1,2,3", "--out", "out/x.csv"],
               slow + ["--points", "slow.csv", "--out", "out/y.csv"],
               ["risk", "--task", "slr", "--form", "softmax", "--L", "100000", "--show", "star"],
               ["landscape", "--grid", "2049", "--out", "out/z.csv"],
-              ["reproduce", "slr", "--only", "sgd_schedule", "--runs", "10000"]):
+              ["reproduce", "--full", "--out", "slow"]):
     p = subprocess.Popen([os.environ["FINETTI"], *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     time.sleep(0.4)
     p.send_signal(signal.SIGINT)

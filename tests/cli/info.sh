@@ -11,7 +11,7 @@ import json
 a = json.load(open("info.json"))
 assert a["kernel"] in a["kernels"].split() and a["threads"] >= 1 and a["warnings"] == []
 assert {"slr", "spiked", "max"} <= set(a["tasks"]) and "erf" in a["forms"]
-assert {"jansson", "libzip", "OpenBLAS", "SLEEF", "Random123"} <= set(a["libraries"])
+assert {"jansson", "libzip", "OpenBLAS", "SLEEF", "Random123", "SQLite", "libyaml", "zlib", "xxHash"} <= set(a["libraries"])
 P
 "$FINETTI" info --threads 3 | grep -q '^threads   3$'
 FINETTI_KERNEL=ref "$FINETTI" info 2>warning | grep -q '^kernels   ref '
@@ -31,23 +31,31 @@ accepts help
 prints "Commands:"
 
 # Every option that exists is in the help of its command and in the manual.
-for command in $("$FINETTI" complete); do
-    [ "$command" = help ] && continue
-    accepts help "$command"
+"$FINETTI" complete | grep -vx -e help -e study >commands
+"$FINETTI" complete study | sed 's/^/study /; s/\t.*//' >>commands
+[ "$(wc -l <commands)" -ge 17 ] || fail "$(cat commands)"
+while read -r -a command <&3; do
+    accepts help "${command[@]}"
     prints "Examples:"
     cp stdout help1
-    accepts "$command" --help
+    accepts "${command[@]}" --help
     cmp stdout help1
+    grep -q "^  finetti .*${command[*]}" help1 || fail "${command[*]}: no example"
     for task in slr spiked max; do
-        case $command in risk | simulate | train | landscape) ;; *) task= ;; esac
-        "$FINETTI" complete "$command" ${task:+--task "$task"} >options
-        "$FINETTI" help "$command" ${task:+--task "$task"} >help2
-        while IFS=$'\t' read -r option _; do
-            grep -q -- "^  $option " help2 || grep -q -- "^  $option\$" help2 || fail "$command: no $option in the help"
+        case ${command[*]} in risk | simulate | train | landscape) ;; *) task= ;; esac
+        "$FINETTI" complete "${command[@]}" ${task:+--task "$task"} >options
+        "$FINETTI" help "${command[@]}" ${task:+--task "$task"} >help2
+        while IFS=$'\t' read -r option kind _; do
+            [ "$kind" = operand ] && { grep -qF "$option" help2 || fail "no $option in the help"; } && continue
+            grep -q -- "^  $option " help2 || grep -q -- "^  $option\$" help2 || fail "${command[*]}: no $option in the help"
             grep -qE -- " ${option#-}( |\$)" "$SRC/docs/man/finetti.1" || fail "no $option in the manual"
         done <options
     done
-done
+done 3<commands
+accepts help study
+while read -r _ name; do
+    [ -z "$name" ] || prints "  $name "
+done <commands
 
 # The completion script, as bash would call it.
 PATH=$(dirname "$FINETTI"):$PATH
@@ -73,13 +81,22 @@ completes reduced finetti train --engine re
 completes flow finetti train --rule fl
 completes manifold finetti train --init m
 completes --kappa-range finetti landscape --kap
-completes limits finetti reproduce li
+completes slr_training finetti reproduce slr_t
+completes study finetti st
+completes status finetti study st
+completes show finetti help study sh
+completes --retry-failed finetti study run x.yaml --ret
+completes slr_training finetti study run slr_t
 touch state.npz
 mkdir -p folder
 for option in --out --resume --start --checkpoint; do
     completes state.npz finetti train $option st
 done
-completes folder finetti reproduce slr --out fol
+completes folder finetti reproduce --out fol
+touch mine.yaml mine.db
+completes mine.yaml finetti study run mi
+completes mine.db finetti study ls --store mi
+completes mine.db finetti study diff mi
 
 if command -v man >/dev/null; then
     LC_ALL=C.UTF-8 MANWIDTH=80 man --warnings -l "$SRC/docs/man/finetti.1" >page 2>complaints

@@ -33,22 +33,24 @@ def run(*words):
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
 seen, count = set(), 0
+started = ("reproduce", "study", "plot") # which a good value would set going
 cases = [("risk", "--task", t, "--form", "erf", "--show", "risk") for t in ("slr", "spiked", "max")]
 cases += [("risk", "--form", f, "--show", "risk", "--samples", "100")
           for f in ("softmax", "linear", "shifted", "softplus", "hardmax", "bayes")]
 # m is at most L, and so is refused for another reason than its range.
-cases += [("simulate", "--n", "2", "--d", "2", "--L", "2", "--out", "limits.npz"), ("info",), ("reproduce",)]
+cases += [("simulate", "--n", "2", "--d", "2", "--L", "2", "--out", "limits.npz"), ("info",), ("reproduce",),
+          ("study", "diff", "a.db", "b.db"), ("plot",)]
 cases += [("train", "--steps", "3", "--runs", "2", "--d", "5", *more)
           for more in (("--init", "overlaps"), ("--engine", "reduced"), ("--engine", "ambient"))]
 cases += [("landscape", "--grid", "3")]
 for case in cases:
     names = [w for w in case if w in ("slr", "spiked", "max")]
     forms = [case[i + 1] for i, w in enumerate(case) if w == "--form"]
-    asked = (case[0],) + (("--task", names[0]) if names else ()) + (("--form", forms[0]) if forms else ())
+    asked = (case[:2] if case[0] == "study" else case[:1]) + (("--task", names[0]) if names else ()) + (("--form", forms[0]) if forms else ())
     for name, kind, usual, low, high, choices in options(*asked):
         if kind == "choice":
             assert run(*case, name, "nonsense")[0] == 2 and run(*case, name, "")[0] == 2
-            if case[0] != "reproduce":
+            if case[0] not in started:
                 for choice in choices.split("|"):
                     run(*case, name, choice)
         if kind not in ("integer", "number") or (name in seen and case[0] == "risk" and forms != ["erf"]):
@@ -57,7 +59,7 @@ for case in cases:
         seen.add(name)
         low, high = float(low), float(high)
         text = lambda x: "%d" % x if kind == "integer" else repr(x)
-        if case[0] != "reproduce" and not (name == "--m" and case[0] == "simulate"):
+        if case[0] not in started and not (name == "--m" and case[0] == "simulate"):
             for value in (low, high):
                 # Two samples of 2^31 tokens would be drawn; with this d they are refused.
                 more = ("--d", "1000000") if case[0] == "simulate" and name == "--L" and value == high else ()

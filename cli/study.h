@@ -1,0 +1,105 @@
+/* study: what the commands around studies, stores and reports share. */
+#ifndef CLI_STUDY_H
+#define CLI_STUDY_H
+
+#include "cli.h"
+
+/* ---- stores and studies (study_store.c) ------------------------------------------------------ */
+
+/* The row of a table of words that every such command has. */
+#define STUDY_WORD_STORE                                                                           \
+    {                                                                                              \
+        "store", "FILE", "the store; default FINETTI_STORE, or finetti.db in this folder"          \
+    }
+
+/* --store, or FINETTI_STORE, or finetti.db. */
+const char *study_store(const cli_args *args);
+/* Opens it: FIN_STORE_READ, _WRITE or _CREATE. */
+fin_status study_open(const cli_args *args, int how, fin_store **store, fin_error *err);
+/* A study file or, where there is no such file, a study that comes with the library. */
+fin_status study_read(const char *name, const fin_study_changes *changes, fin_study **study,
+                      fin_error *err);
+/* FIN_ERR_ARGUMENT, with the nearest name, if the store has no such study. */
+fin_status study_need(fin_store *store, const char *name, fin_error *err);
+/* The runs that the study (NULL: every run), --block, --where and --state ask for. Returns an exit
+ * code, after the message. Borrows from args. */
+int study_query(const cli_args *args, const char *study, fin_query *query);
+
+/* ---- text (study_text.c) ---------------------------------------------------------------------- */
+
+/* Text from a store, which may be anyone's, without codes that a terminal would obey. Returns
+ * buffer. */
+char *study_clean(const char *text, char *buffer, size_t size);
+/* Cells beside each other, each broken at spaces to its width; the last one may be any width (0:
+ * never broken). */
+enum { STUDY_CELLS = 6 };
+void study_print_cells(const char *const *cells, const int *widths, int count);
+/* "1 run", "2 runs". Returns buffer. */
+char *study_plural(int64_t count, const char *what, char *buffer, size_t size);
+
+/* Which settings differ between the runs of a block: these tell runs apart. Two passes: all runs
+ * are added, then described. */
+typedef struct study_varying {
+    json_t *blocks; /* of each: its first settings, and the names that vary */
+} study_varying;
+bool study_varying_create(study_varying *v);
+void study_varying_destroy(study_varying *v);
+/* settings: canonical JSON. */
+fin_status study_varying_add(study_varying *v, const char *block, const char *settings,
+                             fin_error *err);
+/* "L=10 lam=0.1". Returns buffer. */
+char *study_varying_text(const study_varying *v, const char *block, const char *settings,
+                         char *buffer, size_t size);
+/* "L, lam": the names alone. Returns buffer. */
+char *study_varying_names(const study_varying *v, const char *block, char *buffer, size_t size);
+/* The settings in canonical JSON, or NULL. New reference. */
+json_t *study_settings(const char *settings);
+/* The text of a member of an object, "" if it has none. */
+const char *study_json_text(const json_t *object, const char *name);
+/* The value of a setting as text. Returns buffer. */
+char *study_value(const json_t *value, char *buffer, size_t size);
+
+/* Prints the run whose hash begins so. Returns an exit code (study_show_run.c). */
+int study_show_run(cli_args *args, fin_store *store, const char *hash);
+
+/* ---- claims (study_claims.c) ------------------------------------------------------------------ */
+
+enum { STUDY_VERDICTS = FIN_VERDICT_VAGUE + 1 };
+typedef struct study_claims {
+    json_t *list; /* an object a claim */
+    int total, count[STUDY_VERDICTS];
+} study_claims;
+/* The claims of a study as last judged. *claims must be zero; json_decref(list) in any case. */
+fin_status study_claims_read(fin_store *store, const char *study, study_claims *claims,
+                             fin_error *err);
+/* The rows; `header` above them. */
+void study_claims_print(const study_claims *claims, bool header);
+/* "12 claims: 11 hold, 1 fails" */
+void study_claims_sum(const study_claims *claims);
+/* Whether all is well; untested claims count as bad unless they are to be expected. */
+bool study_claims_hold(const study_claims *claims, bool untested_is_fine);
+
+/* ---- running (study_conduct.c) ---------------------------------------------------------------- */
+
+/* Under mpirun all ranks come here. Rank 0 conducts one study after the other and then releases the
+ * others, also when nothing came of it; the others follow. */
+typedef struct study_outcome {
+    fin_study_count count;
+    int64_t failed; /* runs of the study that have failed, now or before */
+    study_claims claims;
+} study_outcome;
+/* Runs what is missing, judges the claims. *outcome need not be initialised; study_outcome_clear
+ * in any case. */
+fin_status study_conduct(fin_study *study, fin_store *store, const fin_study_settings *settings,
+                         study_outcome *outcome, fin_error *err);
+void study_outcome_clear(study_outcome *outcome);
+void study_release(void);
+int study_follow(const fin_study_settings *settings);
+/* {"study": ..., "title": ..., "runs": ..., "claims": [...]} */
+json_t *study_outcome_json(const fin_study *study, const study_outcome *outcome);
+/* "40 runs: 28 there before, 12 done now, 1 failed" and, to a terminal, the time. */
+void study_outcome_print(const study_outcome *outcome);
+/* A few of the failed runs with their reasons. */
+fin_status study_print_failures(fin_store *store, const char *study, fin_error *err);
+
+#endif

@@ -1,0 +1,171 @@
+/* Small statistics: shares, quantiles, straight lines, Kolmogorov-Smirnov. */
+#include "math/stats.h"
+
+#include <math.h>
+
+static const double PI = 3.14159265358979323846;
+
+/* (p + z^2/2n +- z sqrt(p(1-p)/n + z^2/4n^2)) / (1 + z^2/n)      Wilson, JASA 22 (1927) */
+fini_interval fini_wilson(double count, int64_t n)
+{
+    const double z = 1.959963984540054;
+    if (n <= 0)
+        return (fini_interval){0, 1};
+    if (!(count >= 0 && count <= (double)n))
+        return (fini_interval){NAN, NAN};
+    double p = count / (double)n, z2n = z * z / (double)n;
+    double middle = p + z2n / 2;
+    double half = z * sqrt((p * (1 - p) + z2n / 4) / (double)n);
+    /* At the ends exactly, where rounding would leave 1e-17. */
+    return (fini_interval){count == 0 ? 0 : (middle - half) / (1 + z2n),
+                           count == (double)n ? 1 : (middle + half) / (1 + z2n)};
+}
+
+/* ---- order ----------------------------------------------------------------------------------- */
+
+static int before(double a, double b)
+{
+    return a < b || (isnan(b) && !isnan(a));
+}
+
+/* Lets values[i] sink to its place in the heap of n. */
+static void sink(double *values, int64_t i, int64_t n)
+{
+    double moving = values[i];
+    for (int64_t child; (child = 2 * i + 1) < n; i = child) {
+        child += child + 1 < n && before(values[child], values[child + 1]);
+        if (!before(moving, values[child]))
+            break;
+        values[i] = values[child];
+    }
+    values[i] = moving;
+}
+
+/* Heap sort: qsort may allocate behind our back. */
+void fini_sort(double *values, int64_t n)
+{
+    for (int64_t i = n / 2; i-- > 0;)
+        sink(values, i, n);
+    for (int64_t end = n - 1; end > 0; end--) {
+        double largest = values[0];
+        values[0] = values[end];
+        values[end] = largest;
+        sink(values, 0, end);
+    }
+}
+
+/* Neighbours that are equal, infinite ones too, need no line between them. */
+double fini_quantile(const double *sorted, int64_t n, double q)
+{
+    if (n <= 0 || !(q >= 0 && q <= 1))
+        return NAN;
+    double place = q * (double)(n - 1);
+    int64_t below = (int64_t)floor(place);
+    double part = place - (double)below;
+    if (below >= n - 1 || part == 0 || sorted[below] == sorted[below + 1])
+        return sorted[below < n - 1 ? below : n - 1];
+    return (1 - part) * sorted[below] + part * sorted[below + 1];
+}
+
+/* ---- straight lines -------------------------------------------------------------------------- */
+
+/* The mean without overflow, and once more about itself, which takes the rounding out. */
+static double mean_of(const double *x, int64_t n)
+{
+    double mean = 0, rest = 0;
+    for (int64_t i = 0; i < n; i++)
+        mean += x[i] / (double)n;
+    for (int64_t i = 0; i < n; i++)
+        rest += (x[i] - mean) / (double)n;
+    return mean + rest;
+}
+
+static double spread_of(const double *x, int64_t n, double mean)
+{
+    double most = 0;
+    for (int64_t i = 0; i < n; i++)
+        most = fmax(most, fabs(x[i] - mean));
+    return most;
+}
+
+/* With u = (x - mean x) / sx and w = (y - mean y) / sy, which are at most 1:
+ *
+ *     slope = (sum u w / sum u^2) sy / sx        residual^2 = sy^2 sum (w - b u)^2 / (n - 2)
+ *     slope_error^2 = residual^2 / (sx^2 sum u^2)                                              */
+fini_line fini_fit_line(const double *x, const double *y, int64_t n)
+{
+    fini_line line = {NAN, NAN, NAN, NAN};
+    if (n < 2)
+        return line;
+    double x0 = mean_of(x, n), y0 = mean_of(y, n);
+    double sx = spread_of(x, n, x0), sy = spread_of(y, n, y0);
+    if (!isfinite(x0) || !isfinite(y0) || !(sx > 0))
+        return line;
+    double scale = sy > 0 ? sy : 1, uu = 0, uw = 0, square = 0;
+    for (int64_t i = 0; i < n; i++) {
+        double u = (x[i] - x0) / sx, w = (y[i] - y0) / scale;
+        uu += u * u;
+        uw += u * w;
+    }
+    double b = uw / uu;
+    for (int64_t i = 0; i < n; i++) {
+        double rest = (y[i] - y0) / scale - b * ((x[i] - x0) / sx);
+        square += rest * rest;
+    }
+    line.slope = b * (scale / sx);
+    line.intercept = y0 - line.slope * x0;
+    if (n > 2) {
+        line.residual = scale * sqrt(square / (double)(n - 2));
+        line.slope_error = line.residual / (sx * sqrt(uu));
+    }
+    return line;
+}
+
+/* ---- Kolmogorov and Smirnov ------------------------------------------------------------------ */
+
+/* Both walk past a tie together, because the distribution functions jump there at the same time. */
+double fini_ks_distance(const double *a, int64_t n, const double *b, int64_t m)
+{
+    double largest = 0;
+    if (n <= 0 || m <= 0)
+        return NAN;
+    for (int64_t i = 0, j = 0; i < n && j < m;) {
+        double x = a[i] < b[j] ? a[i] : b[j];
+        if (isnan(a[i]) || isnan(b[j]))
+            return NAN;
+        while (i < n && a[i] == x)
+            i++;
+        while (j < m && b[j] == x)
+            j++;
+        largest = fmax(largest, fabs((double)i / (double)n - (double)j / (double)m));
+    }
+    return largest;
+}
+
+/* P(K > x) = 2 sum_{j >= 1} (-1)^{j-1} exp(-2 j^2 x^2)                      for large x,
+ *          = 1 - sqrt(2 pi)/x sum_{j >= 1} exp(-(2j-1)^2 pi^2 / (8 x^2))    for small x,
+ * four terms of either are enough where it is used (Kolmogorov 1933). */
+static double kolmogorov(double x)
+{
+    double sum = 0;
+    if (x < 0.04) /* exp(-770) */
+        return 1;
+    if (x < 1) {
+        for (int j = 1; j <= 7; j += 2)
+            sum += exp(-(double)(j * j) * PI * PI / (8 * x * x));
+        return 1 - sqrt(2 * PI) / x * sum;
+    }
+    for (int j = 1; j <= 4; j++)
+        sum += (j % 2 ? 2 : -2) * exp(-2 * (double)(j * j) * x * x);
+    return sum;
+}
+
+/* With N = n m / (n + m), sqrt(N) D tends to Kolmogorov's law; (sqrt(N) + 0.12 + 0.11 / sqrt(N)) D
+ * is close to it from N = 4 on (Stephens, JRSS B 32 (1970)). */
+double fini_ks_probability(double distance, int64_t n, int64_t m)
+{
+    if (n <= 0 || m <= 0 || !(distance >= 0 && distance <= 1))
+        return NAN;
+    double root = sqrt((double)n / ((double)n + (double)m) * (double)m);
+    return fmin(1, kolmogorov((root + 0.12 + 0.11 / root) * distance));
+}

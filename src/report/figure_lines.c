@@ -1,0 +1,295 @@
+/* Lines: numbers of runs against a setting or another number. Points are sorted by x; `split` makes
+ * a line of every value of a setting, with one colour per value over all lines of the figure. */
+#include "report/figure.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *const styles[] = {
+#define NAME(name, text) text,
+    FINI_MARK_LIST(NAME)
+#undef NAME
+};
+enum { SHAPES_UP_TO = 40 }; /* lines with more points are drawn without their shapes */
+
+/* ---- check ---------------------------------------------------------------------------------- */
+
+static fin_status check_style(const fini_tree *tree, const fini_node *line, fini_mark *mark,
+                              fin_error *err)
+{
+    const char *text;
+    fin_status status = fini_node_text(tree, line, "style", "solid", &text, err);
+    if (status)
+        return status;
+    for (int i = 0; i < FINI_MARK_STYLES; i++)
+        if (strcmp(text, styles[i]) == 0) {
+            *mark = (fini_mark)i;
+            return FIN_OK;
+        }
+    return fini_node_fail(tree, fini_node_get(line, "style"), err,
+                          "a style is solid, dashed, dotted or points, not '%.40s'", text);
+}
+
+static fin_status read_line(const fini_spec *spec, const fini_node *node, fini_line_spec *line,
+                            fin_error *err)
+{
+    static const char *const keys[] = {"take", "label", "split", "style", "band",
+                                       "fit",  "from",  "where", NULL};
+    const fini_tree *tree = spec->study->tree;
+    const fini_node *x = fini_node_get(spec->node, "x");
+    const fini_block *block = NULL;
+    memset(line, 0, sizeof *line);
+    fin_status status = fini_node_keys(tree, node, "a line", keys, err);
+    if (!status)
+        status = fini_spec_block(spec, node, &block, err);
+    if (!status)
+        status = fini_spec_formula(spec, block, node, "take", err);
+    if (!status)
+        status = fini_spec_formula(spec, block, x, "take", err);
+    if (!status)
+        status = fini_spec_setting(spec, block, node, "split", err);
+    if (!status)
+        status = fini_spec_where(spec, block, node, err);
+    if (!status)
+        status = check_style(tree, node, &line->mark, err);
+    if (!status)
+        status = fini_node_flag(tree, node, "band", 0, &line->band, err);
+    if (!status)
+        status = fini_node_flag(tree, node, "fit", 0, &line->fit, err);
+    if (!status)
+        status = fini_node_text(tree, node, "take", NULL, &line->take, err);
+    if (!status)
+        status = fini_node_text(tree, node, "label", line->take, &line->label, err);
+    if (!status)
+        status = fini_node_text(tree, node, "split", "", &line->split, err);
+    if (!status && !line->split[0])
+        line->split = NULL;
+    return status;
+}
+
+static fin_status check_reference(const fini_tree *tree, const fini_node *node, fin_error *err)
+{
+    static const char *const keys[] = {"x", "y", "label", NULL};
+    const char *text;
+    double number;
+    fin_status status = fini_node_keys(tree, node, "a reference line", keys, err);
+    bool x = fini_node_get(node, "x"), y = fini_node_get(node, "y");
+    if (!status && x == y)
+        status = fini_node_fail(tree, node, err, "a reference line has either 'x' or 'y'");
+    if (!status)
+        status = fini_node_number(tree, node, x ? "x" : "y", NAN, &number, err);
+    return status ? status : fini_node_text(tree, node, "label", "", &text, err);
+}
+
+static fin_status check(const fini_spec *spec, fin_error *err)
+{
+    const fini_tree *tree = spec->study->tree;
+    const fini_node *lines = fini_node_get(spec->node, "lines");
+    const fini_node *references = fini_node_get(spec->node, "reference");
+    const fini_block *block;
+    fin_status status = fini_spec_block(spec, NULL, &block, err);
+    if (!status)
+        status = fini_spec_axis(spec, block, "x", true, err);
+    if (!status)
+        status = fini_spec_axis(spec, block, "y", false, err);
+    if (!status && (!lines || lines->kind != FINI_LIST || lines->count == 0))
+        status = fini_node_fail(tree, lines ? lines : spec->node, err,
+                                "a figure of lines needs 'lines', a list such as "
+                                "[{take: risk}]");
+    for (int i = 0; !status && i < lines->count; i++) {
+        fini_line_spec line;
+        status = read_line(spec, &lines->child[i], &line, err);
+    }
+    if (!status && references && references->kind != FINI_LIST)
+        status = fini_node_fail(tree, references, err,
+                                "'reference' must be a list, such as [{y: 0.5, label: limit}]");
+    for (int i = 0; !status && references && i < references->count; i++)
+        status = check_reference(tree, &references->child[i], err);
+    return status;
+}
+
+/* ---- build ---------------------------------------------------------------------------------- */
+
+/* The next one that no curve has yet. */
+static int next_colour(const fini_panel *panel)
+{
+    int most = -1;
+    for (const fini_curve *c = panel->curves; c; c = c->next)
+        most = c->colour > most ? c->colour : most;
+    return most + 1;
+}
+
+/* A straight line through the points in the scales of the axes, with its slope as the label. */
+static fin_status add_fit(const fini_curve *curve, fini_figure *figure, fini_panel *panel,
+                          fin_error *err)
+{
+    int64_t n = 0;
+    double *x = fini_figure_array(figure, curve), *y = fini_figure_array(figure, curve);
+    if (figure->failed)
+        return fini_figure_status(figure, err);
+    double first = INFINITY, last = -INFINITY;
+    for (int64_t i = 0; i < curve->count; i++) {
+        if (!fini_scale_shows(&panel->x, curve->x[i]) || !fini_scale_shows(&panel->y, curve->y[i]))
+            continue;
+        x[n] = panel->x.log ? log10(curve->x[i]) : curve->x[i];
+        y[n] = panel->y.log ? log10(curve->y[i]) : curve->y[i];
+        first = fmin(first, x[n]);
+        last = fmax(last, x[n]);
+        n++;
+    }
+    if (n < 2 || !(first < last))
+        return FIN_OK;
+    fini_line line = fini_fit_line(x, y, n);
+    if (!isfinite(line.slope) || !isfinite(line.intercept))
+        return FIN_OK;
+    char slope[32], error[32];
+    fini_print_double(line.slope, 3, slope, sizeof slope);
+    fini_print_double(line.slope_error, 2, error, sizeof error);
+    bool known = isfinite(line.slope_error);
+    const char *label = fini_figure_say(figure, "%.200s: slope %s%s%s", curve->label, slope,
+                                        known ? " \xc2\xb1 " : "", known ? error : "");
+    fini_curve *fit = fini_figure_curve(figure, panel, label, FINI_MARK_DASHED, 2);
+    if (!fit)
+        return fini_figure_status(figure, err);
+    fit->thin = true;
+    fit->colour = curve->colour;
+    for (int k = 0; k < 2; k++) {
+        double at = k ? last : first, value = line.intercept + line.slope * at;
+        fit->x[k] = panel->x.log ? pow(10, at) : at;
+        fit->y[k] = panel->y.log ? pow(10, value) : value;
+    }
+    return fini_figure_status(figure, err);
+}
+
+/* The rows of one group (group < 0: all) as a curve. */
+static fin_status add_curve(const fini_values *x, const fini_values *y, const int *which, int group,
+                            const char *label, int colour, const fini_line_spec *line,
+                            fini_figure *figure, fini_panel *panel, fin_error *err)
+{
+    int64_t count = 0, k = 0;
+    for (int64_t i = 0; i < y->count; i++)
+        count += group < 0 || which[i] == group;
+    fini_curve *curve = fini_figure_curve(figure, panel, label, line->mark, count);
+    if (curve && line->band) {
+        curve->low = fini_figure_array(figure, curve);
+        curve->high = fini_figure_array(figure, curve);
+    }
+    if (figure->failed)
+        return fini_figure_status(figure, err);
+    for (int64_t i = 0; i < y->count; i++) {
+        if (group >= 0 && which[i] != group)
+            continue;
+        curve->x[k] = x->value[i];
+        curve->y[k] = y->value[i];
+        if (line->band) {
+            curve->low[k] = y->low[i];
+            curve->high[k] = y->high[i];
+        }
+        k++;
+    }
+    curve->colour = colour;
+    if (line->mark == FINI_MARK_POINTS || (line->mark == FINI_MARK_SOLID && count <= SHAPES_UP_TO))
+        curve->shape = colour % (FINI_DIAMOND + 1);
+    fin_status status = fini_curve_sort(curve, err);
+    return status || !line->fit ? status : add_fit(curve, figure, panel, err);
+}
+
+/* A split that other lines of the figure have too gives the same value the same colour: found by
+ * the label's end. */
+static int split_colour(const fini_panel *panel, const char *end)
+{
+    size_t length = strlen(end);
+    for (const fini_curve *c = panel->curves; c; c = c->next) {
+        size_t size = strlen(c->label);
+        if (size > length && strcmp(c->label + size - length, end) == 0 && !c->thin)
+            return c->colour;
+    }
+    return next_colour(panel);
+}
+
+fin_status fini_lines_add(const fini_frame *frame, const char *x_formula,
+                          const fini_line_spec *line, fini_figure *figure, fini_panel *panel,
+                          fin_error *err)
+{
+    fini_values x, y;
+    const char **texts = NULL;
+    int groups = 0, *which = NULL;
+    fin_status status = fini_spec_values(frame, x_formula, figure, &x, err);
+    if (!status)
+        status = fini_spec_values(frame, line->take, figure, &y, err);
+    if (!status && line->split)
+        status = fini_spec_groups(frame, line->split, figure, &texts, &groups, &which, err);
+    if (status || fini_frame_rows(frame) == 0)
+        return status;
+    if (!line->split)
+        return add_curve(&x, &y, NULL, -1, line->label, next_colour(panel), line, figure, panel,
+                         err);
+    for (int k = 0; k < groups && !status; k++) {
+        bool number = texts[k][0] && strchr("+-.0123456789", texts[k][0]);
+        const char *end = number
+                              ? fini_figure_say(figure, ", %.64s = %.200s", line->split, texts[k])
+                              : fini_figure_say(figure, ", %.200s", texts[k]);
+        const char *label =
+            line->label[0] ? fini_figure_say(figure, "%.200s%s", line->label, end) : end + 2;
+        status = fini_figure_status(figure, err);
+        if (!status)
+            status = add_curve(&x, &y, which, k, label, split_colour(panel, end), line, figure,
+                               panel, err);
+    }
+    return status;
+}
+
+static fin_status build_line(const fini_spec *spec, const fini_node *node, const char *x,
+                             fini_figure *figure, fini_panel *panel, fin_error *err)
+{
+    fini_line_spec line;
+    fini_frame *frame = NULL;
+    fin_status status = read_line(spec, node, &line, err);
+    if (!status)
+        status = fini_spec_frame(spec, node, figure, &frame, err);
+    if (!status) {
+        fin_error why = {FIN_OK, ""};
+        status = fini_lines_add(frame, x, &line, figure, panel, &why);
+        if (status == FIN_ERR_ARGUMENT) { /* its runs do not have it: the other lines may */
+            fini_figure_note(figure, "%.100s: %s", line.label, why.message);
+            status = FIN_OK;
+        } else if (status) {
+            fini_fail(err, status, "%s", why.message);
+        }
+    }
+    fini_frame_destroy(frame);
+    return status;
+}
+
+static fin_status build(const fini_spec *spec, fini_figure *figure, fin_error *err)
+{
+    const fini_node *lines = fini_node_get(spec->node, "lines");
+    const fini_node *references = fini_node_get(spec->node, "reference");
+    const fini_node *take = fini_node_get(fini_node_get(spec->node, "x"), "take");
+    fini_panel *panel = fini_figure_panel(figure, "");
+    if (!panel)
+        return fini_figure_status(figure, err);
+    fini_spec_scale(spec, figure, "x", take->text, &panel->x);
+    fini_spec_scale(spec, figure, "y",
+                    lines->count == 1 ? fini_node_get(&lines->child[0], "take")->text : "",
+                    &panel->y);
+    fin_status status = FIN_OK;
+    for (int i = 0; i < lines->count && !status; i++)
+        status = build_line(spec, &lines->child[i], take->text, figure, panel, err);
+    for (int i = 0; references && i < references->count && !status; i++) {
+        const fini_node *node = &references->child[i];
+        bool x = fini_node_get(node, "x");
+        const char *label = "";
+        double at = NAN;
+        status = fini_node_number(spec->study->tree, node, x ? "x" : "y", NAN, &at, err);
+        if (!status)
+            status = fini_node_text(spec->study->tree, node, "label", "", &label, err);
+        if (!status)
+            fini_figure_reference(figure, panel, x ? FINI_AT_X : FINI_AT_Y, at, label);
+    }
+    return status ? status : fini_figure_status(figure, err);
+}
+
+static const char *const keys[] = {"x", "y", "lines", "reference", NULL};
+const fini_figure_kind fini_figure_lines = {"lines", keys, check, build};

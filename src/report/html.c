@@ -1,0 +1,197 @@
+/* One HTML file that needs nothing else. It says in its head, by hash, which script and style may
+ * run; everything from outside is escaped on the way in (page.c). No time stands in it: the same
+ * store gives the same bytes. */
+#include "finetti/report.h"
+#include "report/html.h"
+
+#include "base/embedded.h"
+#include <string.h>
+
+#define TITLE "Attention as estimation: claims and figures"
+
+/* ---- assets --------------------------------------------------------------------------------- */
+
+static void add_asset(fini_page *page, const char *name)
+{
+    for (const fini_file *file = fini_assets; file->name; file++)
+        if (strcmp(file->name, name) == 0)
+            fini_page_bytes(page, file->text, file->size);
+    fini_page_add(page, "\n");
+}
+
+static void add_hash(fini_page *page, const fini_page *content)
+{
+    char hash[FINI_SHA256_TEXT];
+    fini_sha256(content->text, content->size, hash);
+    fini_page_print(page, "'sha256-%s'", hash);
+}
+
+static void add_head(fini_page *page, const char *title, const fini_page *style,
+                     const fini_page *script)
+{
+    fini_page_add(page, "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+                        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none';"
+                        " img-src data:; base-uri 'none'; form-action 'none'; style-src ");
+    add_hash(page, style);
+    fini_page_add(page, "; script-src ");
+    add_hash(page, script);
+    fini_page_add(page, "\">\n<meta name=\"viewport\" content=\"width=device-width, "
+                        "initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light dark\">\n"
+                        "<link rel=\"icon\" href=\"data:,\">\n<title>");
+    fini_page_xml(page, title);
+    fini_page_add(page, "</title>\n<style>");
+    fini_page_bytes(page, style->text, style->size);
+    fini_page_add(page, "</style>\n</head>\n<body>\n");
+}
+
+/* ---- the parts of the page ------------------------------------------------------------------ */
+
+static void add_summary(fini_page *page, const fini_html *html)
+{
+    static const struct {
+        fin_verdict verdict;
+        const char *one, *many;
+    } rest[] = {{FIN_VERDICT_FAILS, "fails", "fail"},
+                {FIN_VERDICT_VAGUE, "is vague", "are vague"},
+                {FIN_VERDICT_UNTESTED, "is untested", "are untested"}};
+    fini_page_print(page, "<p class=\"summary\"><strong>%lld of %lld claim%s hold%s</strong>",
+                    (long long)html->verdicts[FIN_VERDICT_HOLDS], (long long)html->claim_count,
+                    html->claim_count == 1 ? "" : "s", html->claim_count == 1 ? "s" : "");
+    for (size_t i = 0; i < sizeof rest / sizeof *rest; i++) {
+        long long count = html->verdicts[rest[i].verdict];
+        if (count > 0)
+            fini_page_print(page, ", %lld %s", count, count == 1 ? rest[i].one : rest[i].many);
+    }
+    fini_page_print(page, " \xc2\xb7 %lld stud%s \xc2\xb7 %lld of %lld run%s done",
+                    (long long)html->study_count, html->study_count == 1 ? "y" : "ies",
+                    (long long)html->done, (long long)html->planned, html->planned == 1 ? "" : "s");
+    if (html->failed > 0)
+        fini_page_print(page, ", %lld failed", (long long)html->failed);
+    fini_page_add(page, "</p>\n");
+}
+
+static void add_filters(fini_page *page, const fini_html *html)
+{
+    fini_page_print(page,
+                    "<div class=\"filters needs-script\" role=\"group\" "
+                    "aria-label=\"Filter the claims\">\n<button type=\"button\" data-verdict=\"\" "
+                    "aria-pressed=\"true\">all <b>%lld</b></button>\n",
+                    (long long)html->claim_count);
+    for (int v = 0; v < FINI_VERDICTS; v++)
+        if (html->verdicts[v] > 0)
+            fini_page_print(page,
+                            "<button type=\"button\" data-verdict=\"%s\" aria-pressed=\"false\">"
+                            "%s <b>%lld</b></button>\n",
+                            fin_verdict_name((fin_verdict)v), fin_verdict_name((fin_verdict)v),
+                            (long long)html->verdicts[v]);
+    fini_page_add(page, "<label>study <select></select></label>\n</div>\n");
+}
+
+static void add_claims(fini_page *page, const fini_html *html)
+{
+    if (html->claim_count == 0)
+        return;
+    fini_page_add(page, "<section id=\"claims\">\n<h2>Claims</h2>\n");
+    add_filters(page, html);
+    fini_page_add(page, "<div class=\"scroll\"><table class=\"claims\"><thead><tr>"
+                        "<th scope=\"col\">Verdict</th><th scope=\"col\">Claim</th>"
+                        "<th scope=\"col\">Measured, 95 % interval</th>"
+                        "<th scope=\"col\">Expected</th><th scope=\"col\">Obtained by</th>"
+                        "<th scope=\"col\">Figure</th></tr></thead>\n<tbody>\n");
+    fini_page_bytes(page, html->claims.text, html->claims.size);
+    fini_page_add(page, "</tbody></table></div>\n"
+                        "<p class=\"none\" hidden>No claim fits this filter.</p>\n</section>\n");
+}
+
+static fin_status compose(fini_page *page, const fini_html *html, const char *title, fin_error *err)
+{
+    fini_page style = {NULL, 0, 0, false}, script = {NULL, 0, 0, false};
+    add_asset(&style, "uPlot.min.css");
+    add_asset(&style, "report.css");
+    add_asset(&script, "uPlot.iife.min.js");
+    add_asset(&script, "report.js");
+    fin_status status = fini_page_status(&style, err);
+    if (!status)
+        status = fini_page_status(&script, err);
+    if (!status) {
+        add_head(page, title, &style, &script);
+        fini_page_add(page, "<header>\n<div><h1>");
+        fini_page_xml(page, title);
+        fini_page_add(page, "</h1>\n");
+        add_summary(page, html);
+        fini_page_add(page, "</div>\n<button type=\"button\" id=\"theme\" class=\"needs-script\" "
+                            "aria-label=\"Switch between light and dark\">"
+                            "<span aria-hidden=\"true\">\xe2\x97\x90</span></button>\n</header>\n");
+        if (html->study_count > 1) {
+            fini_page_add(page, "<nav aria-label=\"Studies\"><ul>\n");
+            fini_page_bytes(page, html->links.text, html->links.size);
+            fini_page_add(page, "</ul></nav>\n");
+        }
+        fini_page_add(page, "<main>\n");
+        add_claims(page, html);
+        fini_page_bytes(page, html->studies.text, html->studies.size);
+        fini_page_print(page,
+                        "</main>\n<footer><p>Written by finetti %s from a store of runs alone."
+                        " The numbers behind each figure are in this file.</p></footer>\n"
+                        "<script>",
+                        fin_version());
+        fini_page_bytes(page, script.text, script.size);
+        fini_page_add(page, "</script>\n</body>\n</html>\n");
+        status = fini_page_status(page, err);
+    }
+    fini_page_close(&style);
+    fini_page_close(&script);
+    return status;
+}
+
+/* ---- which studies -------------------------------------------------------------------------- */
+
+/* Their names, one after the other, because nothing is to be asked of a store within its answer. */
+static fin_status add_name(void *user, const fin_study_row *row, fin_error *err)
+{
+    fini_page_bytes(user, row->name, strlen(row->name) + 1);
+    return fini_page_status(user, err);
+}
+
+static fin_status read_names(fin_store *store, const char *const *studies, int count,
+                             fini_page *names, fin_error *err)
+{
+    if (!studies)
+        return fin_store_studies(store, add_name, names, err);
+    for (int i = 0; i < count; i++) {
+        fin_study *study = NULL; /* an unknown name is answered with the nearest one */
+        fin_status status = fini_store_study(store, studies[i], &study, err);
+        fin_study_destroy(study);
+        if (status)
+            return status;
+        fini_page_bytes(names, studies[i], strlen(studies[i]) + 1);
+    }
+    return fini_page_status(names, err);
+}
+
+fin_status fin_report_write(fin_store *store, const char *const *studies, int count,
+                            const char *title, const char *path, fin_error *err)
+{
+    if (!store || !path)
+        return fini_fail(err, FIN_ERR_ARGUMENT, "a report needs a store and the path of a file");
+    fini_html html;
+    memset(&html, 0, sizeof html);
+    html.store = store;
+    fini_page names = {NULL, 0, 0, false}, page = {NULL, 0, 0, false};
+    fin_status status = read_names(store, studies, count, &names, err);
+    for (size_t at = 0; at < names.size && !status; at += strlen(names.text + at) + 1) {
+        status = fini_html_claims(&html, names.text + at, err);
+        if (!status)
+            status = fini_html_study(&html, names.text + at, err);
+    }
+    if (!status)
+        status = compose(&page, &html, title ? title : TITLE, err);
+    if (!status)
+        status = fini_page_write(&page, path, err);
+    fini_page_close(&names);
+    fini_page_close(&page);
+    fini_page_close(&html.claims);
+    fini_page_close(&html.studies);
+    fini_page_close(&html.links);
+    return status;
+}

@@ -1,0 +1,26 @@
+/* The HTML report in parts: html.c the page, html_claims.c its table of claims, html_study.c a
+ * section per study, sha256.c what its content security policy needs. */
+#ifndef FINI_HTML_H
+#define FINI_HTML_H
+
+#include "report/figure.h"
+
+enum { FINI_VERDICTS = FIN_VERDICT_VAGUE + 1, FINI_SHA256_TEXT = 45 };
+
+typedef struct fini_html {
+    fin_store *store;
+    fini_page claims, studies, links; /* rows of the table; sections; links to them */
+    int64_t verdicts[FINI_VERDICTS], claim_count, study_count;
+    int64_t planned, done, failed;
+} fini_html;
+
+/* The rows of one study's claims. */
+fin_status fini_html_claims(fini_html *html, const char *study, fin_error *err);
+/* The section of one study, and the link to it. */
+fin_status fini_html_study(fini_html *html, const char *study, fin_error *err);
+/* "figure-STUDY-ID", the id of a figure on the page. */
+void fini_html_figure_id(fini_page *page, const char *study, const char *id);
+
+void fini_sha256(const char *text, size_t size, char out[FINI_SHA256_TEXT]);
+
+#endif

@@ -1,0 +1,105 @@
+/* The table of claims: verdict, statement and source, what was measured, what was expected. */
+#include "report/html.h"
+
+#include <math.h>
+#include <string.h>
+
+void fini_html_figure_id(fini_page *page, const char *study, const char *id)
+{
+    fini_page_add(page, "figure-");
+    fini_page_id(page, study);
+    fini_page_add(page, "-");
+    fini_page_id(page, id);
+}
+
+static void add_number(fini_page *page, double number, int digits)
+{
+    if (isnan(number))
+        fini_page_add(page, "\xe2\x80\x93"); /* a dash */
+    else
+        fini_page_short(page, number, digits);
+}
+
+static void add_verdict(fini_page *page, fin_verdict verdict)
+{
+    static const char *const signs[FINI_VERDICTS] = {"\xe2\x97\x8b", "\xe2\x9c\x93", "\xe2\x9c\x97",
+                                                     "?"};
+    const char *name = fin_verdict_name(verdict);
+    fini_page_print(page,
+                    "<span class=\"verdict %s\"><span aria-hidden=\"true\">%s</span> %s</span>",
+                    name, signs[verdict], name);
+}
+
+static void add_measured(fini_page *page, const fin_claim *claim)
+{
+    fini_page_add(page, "<span class=\"number\">");
+    add_number(page, claim->value, 4);
+    fini_page_add(page, "</span>");
+    char low[64], high[64]; /* an interval that shows only rounding is none */
+    fini_print_double(claim->low, 4, low, sizeof low);
+    fini_print_double(claim->high, 4, high, sizeof high);
+    if (claim->low < claim->high && strcmp(low, high) != 0) {
+        fini_page_add(page, " <span class=\"interval\" title=\"95 % interval\">[");
+        add_number(page, claim->low, 4);
+        fini_page_add(page, ", ");
+        add_number(page, claim->high, 4);
+        fini_page_add(page, "]</span>");
+    }
+    if (claim->quantity[0]) {
+        fini_page_add(page, "<br><code>");
+        fini_page_xml(page, claim->quantity);
+        fini_page_add(page, "</code>");
+    }
+}
+
+static fin_status add_claim(void *user, const fin_claim *claim, fin_error *err)
+{
+    fini_html *html = user;
+    fini_page *page = &html->claims;
+    int verdict = (int)claim->verdict;
+    if (verdict < 0 || verdict >= FINI_VERDICTS)
+        verdict = FIN_VERDICT_UNTESTED;
+    html->claim_count++;
+    html->verdicts[verdict]++;
+    fini_page_print(page, "<tr data-verdict=\"%s\" data-study=\"",
+                    fin_verdict_name((fin_verdict)verdict));
+    fini_page_xml(page, claim->study);
+    fini_page_add(page, "\" id=\"claim-");
+    fini_page_id(page, claim->study);
+    fini_page_add(page, "-");
+    fini_page_id(page, claim->id);
+    fini_page_add(page, "\"><td>");
+    add_verdict(page, (fin_verdict)verdict);
+    fini_page_add(page, "</td><th scope=\"row\">");
+    fini_page_xml(page, claim->statement);
+    fini_page_add(page, "<small>");
+    fini_page_xml(page, claim->source);
+    fini_page_add(page, claim->source[0] ? " \xc2\xb7 " : "");
+    fini_page_add(page, "<a href=\"#study-");
+    fini_page_id(page, claim->study);
+    fini_page_add(page, "\">");
+    fini_page_xml(page, claim->study);
+    fini_page_add(page, "</a> \xc2\xb7 ");
+    fini_page_xml(page, claim->id);
+    fini_page_add(page, "</small></th><td data-label=\"measured\">");
+    add_measured(page, claim);
+    fini_page_add(page, "</td><td data-label=\"expected\">");
+    fini_page_xml(page, claim->expected);
+    fini_page_add(page, "</td><td data-label=\"obtained by\">");
+    fini_page_xml(page, claim->how);
+    fini_page_add(page, "</td><td data-label=\"figure\">");
+    if (claim->figure[0]) {
+        fini_page_add(page, "<a class=\"to-figure\" href=\"#");
+        fini_html_figure_id(page, claim->study, claim->figure);
+        fini_page_add(page, "\">");
+        fini_page_xml(page, claim->figure);
+        fini_page_add(page, "</a>");
+    }
+    fini_page_add(page, "</td></tr>\n");
+    return fini_page_status(page, err);
+}
+
+fin_status fini_html_claims(fini_html *html, const char *study, fin_error *err)
+{
+    return fin_store_claims(html->store, study, add_claim, html, err);
+}

@@ -1,0 +1,266 @@
+/* The section of a study: what it is about, its figures with the data behind them, its settings,
+ * where its numbers come from, and which runs failed.
+ *
+ * The data of a figure stands on the page once, as the CSV text that is also handed out; the script
+ * reads it from there. One figure that cannot be drawn leaves a note, not an error. */
+#include "report/html.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { VALUES_SHOWN = 12, FAILURES_SHOWN = 50, NAMES_SHOWN = 8 };
+
+static void element(fini_page *page, const char *open, const char *text, const char *close)
+{
+    fini_page_add(page, open);
+    fini_page_xml(page, text);
+    fini_page_add(page, close);
+}
+
+/* ---- figures -------------------------------------------------------------------------------- */
+
+static void add_data(fini_page *page, const fini_figure *figure, fini_page *csv)
+{
+    fini_figure_csv(figure, csv);
+    if (csv->failed)
+        page->failed = true;
+    fini_page_add(page, "<script type=\"text/csv\">");
+    fini_page_script(page, csv->text, csv->size);
+    fini_page_add(page, "</script>\n<script type=\"application/json\">");
+    fini_figure_json(figure, page);
+    fini_page_add(page, "</script>\n");
+}
+
+static void add_figure(fini_page *page, const fini_figure *figure, const char *failure)
+{
+    const char *title = figure->title[0] ? figure->title : figure->id;
+    fini_page csv = {NULL, 0, 0, false};
+    fini_page_add(page, "<figure id=\"");
+    fini_html_figure_id(page, figure->study, figure->id);
+    fini_page_add(page, "\" data-name=\"");
+    fini_page_id(page, figure->study);
+    fini_page_add(page, "-");
+    fini_page_id(page, figure->id);
+    fini_page_print(page, "\" class=\"panels-%d\" tabindex=\"-1\">\n", figure->panel_count);
+    element(page, "<h4>", title, "</h4>\n");
+    if (failure) {
+        element(page, "<p class=\"note\">This figure could not be drawn: ", failure, "</p>\n");
+    } else {
+        fini_page_add(page, "<div class=\"static\">");
+        fini_figure_svg(figure, 432, 288, page);
+        fini_page_add(page, "</div>\n");
+        add_data(page, figure, &csv);
+    }
+    fini_page_add(page, "<figcaption>");
+    if (figure->caption[0])
+        element(page, "<p>", figure->caption, "</p>");
+    for (const fini_note *note = figure->notes; note; note = note->next)
+        element(page, "<p class=\"note\">", note->text, "</p>");
+    fini_page_add(page, "</figcaption>\n</figure>\n");
+    fini_page_close(&csv);
+}
+
+static fin_status add_figures(fini_html *html, const fin_study *study, fin_error *err)
+{
+    fin_status status = FIN_OK;
+    for (int i = 0; study->figures && i < study->figures->count && !status; i++) {
+        fini_spec spec = {study, html->store, &study->figures->child[i]};
+        fini_figure figure;
+        fin_error why = {FIN_OK, ""};
+        fini_figure_open(&figure);
+        status = fini_figure_build(&spec, &figure, &why);
+        if (status == FIN_ERR_MEMORY || status == FIN_ERR_CANCELLED)
+            fini_fail(err, status, "%s", why.message);
+        else
+            add_figure(&html->studies, &figure, status ? why.message : NULL);
+        status = status == FIN_ERR_MEMORY || status == FIN_ERR_CANCELLED ? status : FIN_OK;
+        fini_figure_close(&figure);
+    }
+    return status ? status : fini_page_status(&html->studies, err);
+}
+
+/* ---- settings ------------------------------------------------------------------------------- */
+
+static void add_axis(fini_page *page, const fini_axis *axis)
+{
+    element(page, "<tr><th scope=\"row\">", axis->name, "</th><td>");
+    int64_t shown = axis->count <= VALUES_SHOWN ? axis->count : VALUES_SHOWN / 2;
+    for (int64_t i = 0; i < shown; i++)
+        element(page, i ? ", <code>" : "<code>", axis->texts[i], "</code>");
+    if (shown < axis->count)
+        element(page, ", \xe2\x80\xa6, <code>", axis->texts[axis->count - 1], "</code>");
+    if (axis->count > 1)
+        fini_page_print(page, " <small>%lld %s</small>", (long long)axis->count,
+                        axis->random ? "draws" : "values");
+    fini_page_add(page, "</td></tr>\n");
+}
+
+static void add_block(fini_page *page, const fini_block *block)
+{
+    element(page, "<div class=\"block\"><table><caption><strong>", block->id,
+            "</strong> \xc2\xb7 ");
+    element(page, "<code>", block->job->name, "</code>");
+    fini_page_print(page, " \xc2\xb7 %lld run%s</caption>\n<tbody>\n", (long long)block->count,
+                    block->count == 1 ? "" : "s");
+    for (int i = 0; i < block->fixed_count; i++) {
+        element(page, "<tr><th scope=\"row\">", block->fixed[i].name, "</th>");
+        element(page, "<td><code>", block->fixed[i].text, "</code></td></tr>\n");
+    }
+    for (int i = 0; i < block->axis_count; i++)
+        add_axis(page, &block->axes[i]);
+    fini_page_add(page, "</tbody></table></div>\n");
+}
+
+static void add_settings(fini_page *page, const fin_study *study)
+{
+    fini_page_add(page, "<details><summary>Settings</summary>\n<div class=\"blocks\">\n");
+    for (int i = 0; i < study->block_count; i++)
+        add_block(page, &study->blocks[i]);
+    fini_page_add(page, "</div>\n");
+    if (study->changes && study->changes[0])
+        element(page, "<p>Changed by <code>--set</code>:</p><pre>", study->changes, "</pre>\n");
+    fini_page_add(page, "</details>\n");
+}
+
+/* ---- provenance ----------------------------------------------------------------------------- */
+
+/* The few different texts of a column. */
+typedef struct texts {
+    char text[NAMES_SHOWN][64];
+    int count;
+} texts;
+
+static void remember(texts *t, const char *text)
+{
+    size_t length = strlen(text) < 63 ? strlen(text) : 63;
+    for (int i = 0; i < t->count; i++)
+        if (strlen(t->text[i]) == length && memcmp(t->text[i], text, length) == 0)
+            return;
+    if (length == 0 || t->count == NAMES_SHOWN)
+        return;
+    memcpy(t->text[t->count], text, length);
+    t->text[t->count++][length] = '\0';
+}
+
+typedef struct provenance {
+    fini_html *html;
+    fini_page failures;
+    texts versions, kernels;
+    int64_t planned, done, failed;
+    double seconds;
+} provenance;
+
+static fin_status add_run(void *user, const fin_run_row *run, fin_error *err)
+{
+    provenance *p = user;
+    fini_page *page = &p->failures;
+    p->planned++;
+    p->done += run->state == FIN_STATE_DONE;
+    p->failed += run->state == FIN_STATE_FAILED;
+    if (run->state == FIN_STATE_PLANNED)
+        return FIN_OK;
+    p->seconds += run->seconds > 0 ? run->seconds : 0;
+    remember(&p->versions, run->version ? run->version : "");
+    remember(&p->kernels, run->kernel ? run->kernel : "");
+    if (run->state != FIN_STATE_FAILED || p->failed > FAILURES_SHOWN)
+        return FIN_OK;
+    element(page, "<tr><td>", run->block ? run->block : "", "</td>");
+    element(page, "<td><code>", run->hash ? run->hash : "", "</code></td>");
+    element(page, "<td>", run->reason ? run->reason : "", "</td></tr>\n");
+    return fini_page_status(page, err);
+}
+
+static void add_texts(fini_page *page, const char *name, const texts *t)
+{
+    fini_page_add(page, name);
+    for (int i = 0; i < t->count; i++)
+        element(page, i ? ", " : " ", t->text[i], "");
+}
+
+static void add_provenance(fini_page *page, const provenance *p, const fin_study *study)
+{
+    fini_page_print(page, "<p class=\"provenance\">%lld of %lld run%s done", (long long)p->done,
+                    (long long)p->planned, p->planned == 1 ? "" : "s");
+    if (p->failed > 0)
+        fini_page_print(page, ", %lld failed", (long long)p->failed);
+    fini_page_add(page, study && study->full ? " \xc2\xb7 full sizes \xc2\xb7 "
+                                             : " \xc2\xb7 quick sizes \xc2\xb7 ");
+    fini_page_short(page, p->seconds, 3);
+    fini_page_add(page, " s of computing");
+    if (p->versions.count)
+        add_texts(page, " \xc2\xb7 finetti", &p->versions);
+    if (p->kernels.count)
+        add_texts(page, p->kernels.count > 1 ? " \xc2\xb7 kernels" : " \xc2\xb7 kernel",
+                  &p->kernels);
+    fini_page_add(page, "</p>\n");
+    if (p->failed == 0)
+        return;
+    fini_page_print(page,
+                    "<details open><summary>Failed runs (%lld)</summary>\n"
+                    "<div class=\"scroll\"><table class=\"failures\"><thead><tr>"
+                    "<th scope=\"col\">Block</th><th scope=\"col\">Run</th>"
+                    "<th scope=\"col\">Reason</th></tr></thead><tbody>\n",
+                    (long long)p->failed);
+    fini_page_bytes(page, p->failures.text, p->failures.size);
+    fini_page_add(page, "</tbody></table></div>\n");
+    if (p->failed > FAILURES_SHOWN)
+        fini_page_print(page, "<p class=\"note\">The first %d are shown.</p>\n",
+                        (int)FAILURES_SHOWN);
+    fini_page_add(page, "</details>\n");
+}
+
+/* ---- the section ---------------------------------------------------------------------------- */
+
+static void add_head(fini_html *html, const char *name, const fin_study *study)
+{
+    fini_page *page = &html->studies;
+    const char *title = study && study->title && study->title[0] ? study->title : name;
+    fini_page_add(page, "<section class=\"study\" id=\"study-");
+    fini_page_id(page, name);
+    fini_page_add(page, "\">\n");
+    element(page, "<h2>", title, "</h2>\n");
+    element(page, "<p class=\"source\"><code>", name, "</code>");
+    if (study && study->source && study->source[0])
+        element(page, " \xc2\xb7 ", study->source, "");
+    fini_page_add(page, "</p>\n");
+    if (study && study->about && study->about[0])
+        element(page, "<p class=\"about\">", study->about, "</p>\n");
+    fini_page_add(&html->links, "<li><a href=\"#study-");
+    fini_page_id(&html->links, name);
+    element(&html->links, "\">", title, "</a></li>\n");
+}
+
+fin_status fini_html_study(fini_html *html, const char *name, fin_error *err)
+{
+    fin_study *study = NULL;
+    fin_error why = {FIN_OK, ""};
+    provenance p;
+    memset(&p, 0, sizeof p);
+    p.html = html;
+    fin_query query;
+    memset(&query, 0, sizeof query);
+    query.study = name;
+    fin_status status = fini_store_study(html->store, name, &study, &why);
+    if (status == FIN_ERR_MEMORY)
+        return fini_fail(err, status, "%s", why.message);
+    add_head(html, name, study);
+    if (!study) /* written by another version, perhaps: its runs and claims are there all the same */
+        element(&html->studies, "<p class=\"note\">The study cannot be read: ", why.message,
+                "</p>\n");
+    status = fin_store_runs(html->store, &query, add_run, &p, err);
+    if (!status) {
+        add_provenance(&html->studies, &p, study);
+        html->study_count++;
+        html->planned += p.planned;
+        html->done += p.done;
+        html->failed += p.failed;
+    }
+    if (!status && study)
+        status = add_figures(html, study, err);
+    if (!status && study)
+        add_settings(&html->studies, study);
+    fini_page_add(&html->studies, "</section>\n");
+    fini_page_close(&p.failures);
+    fin_study_destroy(study);
+    return status ? status : fini_page_status(&html->studies, err);
+}

@@ -1,0 +1,222 @@
+/* Figures by name, for the command line and for papers; and the check of what a study file says of
+ * them. The HTML report is in html.c. */
+#include "finetti/report.h"
+#include "report/figure.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- checks --------------------------------------------------------------------------------- */
+
+static const char *id_of(const fini_node *figure)
+{
+    const fini_node *id = fini_node_get(figure, "id");
+    return id && id->kind == FINI_TEXT ? id->text : "";
+}
+
+static const fini_node *find_figure(const fin_study *study, const char *id)
+{
+    for (int i = 0; study->figures && i < study->figures->count; i++)
+        if (strcmp(id_of(&study->figures->child[i]), id) == 0)
+            return &study->figures->child[i];
+    return NULL;
+}
+
+static const char *nearest_figure(const fin_study *study, const char *id)
+{
+    for (int i = 0; study->figures && i < study->figures->count; i++) {
+        const char *name = id_of(&study->figures->child[i]);
+        if (fin_nearest_name(id, &name, 1))
+            return name;
+    }
+    return NULL;
+}
+
+/* A claim that names a figure names one that is there. */
+static fin_status check_claims(const fin_study *study, fin_error *err)
+{
+    for (int i = 0; study->claims && i < study->claims->count; i++) {
+        const fini_node *figure = fini_node_get(&study->claims->child[i], "figure");
+        if (!figure || figure->kind != FINI_TEXT || find_figure(study, figure->text))
+            continue;
+        const char *near = nearest_figure(study, figure->text);
+        return fini_node_fail(study->tree, figure, err, "the study has no figure '%.64s'%s%.64s%s",
+                              figure->text, near ? "; did you mean " : "", near ? near : "",
+                              near ? "?" : "");
+    }
+    return FIN_OK;
+}
+
+fin_status fin_report_check(const fin_study *study, fin_error *err)
+{
+    if (!study)
+        return fini_fail(err, FIN_ERR_ARGUMENT, "there is no study to check");
+    const fini_node *figures = study->figures;
+    if (figures && figures->kind != FINI_LIST)
+        return fini_node_fail(study->tree, figures, err, "'figures' must be a list");
+    fin_status status = FIN_OK;
+    for (int i = 0; figures && i < figures->count && !status; i++) {
+        fini_spec spec = {study, NULL, &figures->child[i]};
+        status = fini_figure_check(&spec, err);
+        if (!status && find_figure(study, id_of(spec.node)) != spec.node)
+            status =
+                fini_node_fail(study->tree, spec.node, err,
+                               "the study has two figures with the id '%.64s'", id_of(spec.node));
+    }
+    return status ? status : check_claims(study, err);
+}
+
+/* ---- lists ---------------------------------------------------------------------------------- */
+
+typedef struct list {
+    fin_status (*row)(void *user, const fin_figure_row *figure, fin_error *err);
+    void *user;
+} list;
+
+static const char *text_of(const fini_node *map, const char *key)
+{
+    const fini_node *node = fini_node_get(map, key);
+    return node && node->kind == FINI_TEXT ? node->text : "";
+}
+
+static fin_status list_study(fin_store *store, const char *name, const list *l, fin_error *err)
+{
+    fin_study *study = NULL;
+    fin_status status = fini_store_study(store, name, &study, err);
+    for (int i = 0; !status && study->figures && i < study->figures->count; i++) {
+        const fini_node *node = &study->figures->child[i];
+        fin_figure_row row = {name, text_of(node, "id"), text_of(node, "title"),
+                              text_of(node, "kind")};
+        status = l->row(l->user, &row, err);
+    }
+    fin_study_destroy(study);
+    return status;
+}
+
+static fin_status add_name(void *user, const fin_study_row *row, fin_error *err)
+{
+    fini_page_bytes(user, row->name, strlen(row->name) + 1);
+    return fini_page_status(user, err);
+}
+
+fin_status fin_report_figures(fin_store *store, const char *study,
+                              fin_status (*row)(void *user, const fin_figure_row *figure,
+                                                fin_error *err),
+                              void *user, fin_error *err)
+{
+    list l = {row, user};
+    if (!store || !row)
+        return fini_fail(err, FIN_ERR_ARGUMENT, "a list of figures needs a store and a function");
+    if (study)
+        return list_study(store, study, &l, err);
+    fini_page names = {NULL, 0, 0, false};
+    fin_status status = fin_store_studies(store, add_name, &names, err);
+    for (size_t at = 0; at < names.size && !status; at += strlen(names.text + at) + 1)
+        status = list_study(store, names.text + at, &l, err);
+    fini_page_close(&names);
+    return status;
+}
+
+/* ---- one figure ----------------------------------------------------------------------------- */
+
+static fin_status build_named(fin_store *store, const fin_study *study, const char *id,
+                              fini_figure *figure, fin_error *err)
+{
+    fini_spec spec = {study, store, find_figure(study, id)};
+    if (spec.node)
+        return fini_figure_build(&spec, figure, err);
+    const char *near = nearest_figure(study, id);
+    if (!near && study->figures && study->figures->count > 0)
+        return fini_fail(err, FIN_ERR_ARGUMENT,
+                         "the study %.64s has no figure '%.64s'; its first one is %.64s",
+                         study->name, id, id_of(&study->figures->child[0]));
+    return fini_fail(err, FIN_ERR_ARGUMENT, "the study %.64s has no figure '%.64s'%s%.64s%s",
+                     study->name, id, near ? "; did you mean " : "", near ? near : "",
+                     near ? "?" : "");
+}
+
+/* x against y. */
+static fin_status build_lines(fin_store *store, const fin_study *study, const fin_figure *what,
+                              fini_figure *figure, fin_error *err)
+{
+    const char *block = what->block;
+    fini_frame *frame = NULL;
+    if (!what->x || what->y_count < 1 || !what->y)
+        return fini_fail(err, FIN_ERR_ARGUMENT,
+                         "a figure needs an id, or x and at least one y, such as lam and risk");
+    if (!block && study->block_count > 0)
+        block = study->blocks[0].id;
+    if (block && !fini_study_block(study, block))
+        return fini_fail(err, FIN_ERR_ARGUMENT,
+                         "the study %.64s has no block of runs '%.64s'; its first one is %.64s",
+                         study->name, block, study->block_count ? study->blocks[0].id : "");
+    figure->study = fini_figure_copy(figure, study->name);
+    figure->title = fini_figure_copy(figure, what->title);
+    fini_panel *panel = fini_figure_panel(figure, what->title);
+    if (!panel)
+        return fini_figure_status(figure, err);
+    panel->x.label = fini_figure_copy(figure, what->x);
+    panel->y.label = what->y_count == 1 ? fini_figure_copy(figure, what->y[0]) : "";
+    panel->x.log = what->log_x != 0;
+    panel->y.log = what->log_y != 0;
+    fin_status status =
+        fini_frame_read(store, study->name, block, what->where, what->where_count, &frame, err);
+    if (!status && what->split && fini_frame_rows(frame) > 0) {
+        const fini_column *column = fini_frame_column(frame, what->split);
+        if (!column || !column->text)
+            status = fini_fail(err, FIN_ERR_ARGUMENT, "'%.64s' is no setting of these runs",
+                               what->split);
+    }
+    for (int i = 0; i < what->y_count && !status; i++) {
+        fini_line_spec line = {what->y[i],      what->y[i], what->split,
+                               FINI_MARK_SOLID, true,       what->fit != 0};
+        status = fini_lines_add(frame, what->x, &line, figure, panel, err);
+    }
+    fini_frame_destroy(frame);
+    return status ? status : fini_figure_finish(figure, err);
+}
+
+static bool ends_with(const char *path, const char *end)
+{
+    size_t a = strlen(path), b = strlen(end);
+    return a > b && strcmp(path + a - b, end) == 0;
+}
+
+static double size_or(double given, double fallback)
+{
+    return given >= 100 && given <= 10000 ? given : fallback;
+}
+
+fin_status fin_report_figure(fin_store *store, const fin_figure *figure, const char *path,
+                             fin_error *err)
+{
+    if (!store || !figure || !figure->study || !path)
+        return fini_fail(err, FIN_ERR_ARGUMENT,
+                         "a figure needs a store, a study and the path of a file");
+    bool csv = ends_with(path, ".csv");
+    if (!csv && !ends_with(path, ".svg"))
+        return fini_fail(err, FIN_ERR_ARGUMENT, "'%.200s' must end with .svg or .csv", path);
+    if ((figure->width != 0 && size_or(figure->width, 0) == 0) ||
+        (figure->height != 0 && size_or(figure->height, 0) == 0))
+        return fini_fail(err, FIN_ERR_ARGUMENT,
+                         "width and height must be between 100 and 10000 points; 432 and 288 fit a "
+                         "column");
+    fin_study *study = NULL;
+    fini_figure built;
+    fini_page page = {NULL, 0, 0, false};
+    fini_figure_open(&built);
+    fin_status status = fini_store_study(store, figure->study, &study, err);
+    if (!status)
+        status = figure->id ? build_named(store, study, figure->id, &built, err)
+                            : build_lines(store, study, figure, &built, err);
+    if (!status && csv)
+        fini_figure_csv(&built, &page);
+    else if (!status)
+        fini_figure_svg(&built, size_or(figure->width, 432), size_or(figure->height, 288), &page);
+    if (!status)
+        status = fini_page_write(&page, path, err);
+    fini_page_close(&page);
+    fini_figure_close(&built);
+    fin_study_destroy(study);
+    return status;
+}

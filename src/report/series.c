@@ -1,0 +1,85 @@
+/* What the kinds share that draw the series of single runs: training, portrait, quantiles. */
+#include "report/figure.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static double element(const fin_series *series, int64_t i)
+{
+    switch (series->dtype) {
+    case FIN_F32:
+        return ((const float *)series->data)[i];
+    case FIN_F64:
+        return ((const double *)series->data)[i];
+    case FIN_I32:
+        return ((const int32_t *)series->data)[i];
+    case FIN_I64:
+        return (double)((const int64_t *)series->data)[i];
+    default:
+        return ((const unsigned char *)series->data)[i];
+    }
+}
+
+fin_status fini_spec_series(const fini_frame *frame, int64_t row, const char *name, int ndim,
+                            fini_figure *figure, fini_matrix *matrix, fin_error *err)
+{
+    *matrix = (fini_matrix){NULL, 0, 0};
+    fin_series series = {0};
+    fin_error why = {FIN_OK, ""};
+    fin_status status = fini_frame_series(frame, row, name, &series, &why);
+    if (status == FIN_ERR_ARGUMENT)
+        return FIN_OK; /* it has none */
+    if (status)
+        return fini_fail(err, status, "%s", why.message);
+    if (series.ndim != ndim)
+        status = fini_fail(err, FIN_ERR_FORMAT, "the series '%.64s' has %d dimensions, not %d",
+                           name, series.ndim, ndim);
+    if (!status) {
+        matrix->rows = ndim == 2 ? series.shape[0] : 1;
+        matrix->columns = series.shape[ndim - 1];
+        int64_t count = matrix->rows * matrix->columns;
+        matrix->values = fini_figure_take(figure, count, sizeof(double));
+        status = fini_figure_status(figure, err);
+        for (int64_t i = 0; i < count && !status; i++)
+            matrix->values[i] = element(&series, i);
+    }
+    fini_free((void *)series.data);
+    return status;
+}
+
+const char *fini_spec_row(const fini_frame *frame, const fini_block *block, int64_t row,
+                          fini_figure *figure)
+{
+    char label[256] = "";
+    size_t used = 0;
+    for (int a = 0; a < block->axis_count; a++) {
+        const fini_column *column = fini_frame_column(frame, block->axes[a].name);
+        bool varies = false;
+        for (int64_t i = 1; column && column->text && i < fini_frame_rows(frame) && !varies; i++)
+            varies = strcmp(column->text[i], column->text[0]) != 0;
+        if (!varies)
+            continue;
+        int more = snprintf(label + used, sizeof label - used, "%s%.40s = %.60s", used ? ", " : "",
+                            block->axes[a].name, column->text[row]);
+        used += more > 0 ? (size_t)more : 0;
+        if (used >= sizeof label - 1)
+            break;
+    }
+    return fini_figure_copy(figure, label);
+}
+
+fini_curve *fini_spec_curve(fini_figure *figure, fini_panel *panel, const char *label,
+                            fini_mark mark, const fini_matrix *x, const fini_matrix *y, int64_t row)
+{
+    int64_t count = x->columns < y->columns ? x->columns : y->columns;
+    fini_curve *curve = fini_figure_curve(figure, panel, label, mark, count);
+    if (!curve)
+        return NULL;
+    const double *from = x->values + (x->rows > row ? row * x->columns : 0);
+    if (count > 0) {
+        memcpy(curve->x, from, (size_t)count * sizeof(double));
+        memcpy(curve->y, y->values + row * y->columns, (size_t)count * sizeof(double));
+    }
+    return curve;
+}

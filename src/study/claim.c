@@ -1,0 +1,361 @@
+/* Claims against the store: runs -> numbers -> one number with its 95 % interval -> a verdict.
+ *
+ * A claim never makes a call fail: where runs are missing or have failed, or a number is not there,
+ * it is untested and `how` says why. Only memory, the file and a study that cannot be read back do. */
+#include "study/claim.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+const char *fin_verdict_name(fin_verdict verdict)
+{
+    static const char *const names[] = {
+#define NAME(name, text) text,
+        FIN_VERDICT_LIST(NAME)
+#undef NAME
+    };
+    return (unsigned)verdict < sizeof names / sizeof *names ? names[verdict] : "unknown";
+}
+
+/* ---- one measure ------------------------------------------------------------------------------ */
+
+static void not_known(fini_measured *out, const char *reason)
+{
+    out->value = out->low = out->high = NAN;
+    out->known = false;
+    snprintf(out->how, sizeof out->how, "%s", reason);
+}
+
+typedef struct failure {
+    char hash[16], reason[200];
+} failure;
+
+static fin_status keep_first_failure(void *user, const fin_run_row *run, fin_error *err)
+{
+    (void)err;
+    failure *f = user;
+    if (!f->hash[0]) {
+        snprintf(f->hash, sizeof f->hash, "%.8s", run->hash);
+        snprintf(f->reason, sizeof f->reason, "%s", run->reason ? run->reason : "");
+    }
+    return FIN_OK;
+}
+
+/* Says why, if not all runs are done. */
+static fin_status explain_absence(fin_store *store, const char *study, const fini_measure *m,
+                                  const fini_frame *frame, fini_measured *out, fin_error *err)
+{
+    long long rows = (long long)fini_frame_rows(frame);
+    long long missing = (long long)fini_frame_missing(frame);
+    long long failed = (long long)fini_frame_failed(frame), total = rows + missing + failed;
+    char text[320];
+    if (failed > 0) {
+        failure first = {"", ""};
+        fin_query query = {.study = study,
+                           .block = m->block->id,
+                           .where = (const char *const *)m->where.clauses,
+                           .where_count = m->where.count,
+                           .state = FIN_STATE_FAILED};
+        fin_status status = fin_store_runs(store, &query, keep_first_failure, &first, err);
+        if (status)
+            return status;
+        snprintf(text, sizeof text, "%lld of %lld runs failed; run %s failed: %s", failed, total,
+                 first.hash, first.reason);
+    } else if (missing > 0) {
+        snprintf(text, sizeof text, "%lld of %lld runs are missing", missing, total);
+    } else if (rows == 0) {
+        snprintf(text, sizeof text, "no run of %.64s matches 'where'", m->block->id);
+    } else if (m->reduce == FINI_REDUCE_ONLY && rows > 1) {
+        snprintf(text, sizeof text, "%lld runs match; 'reduce: only' takes one", rows);
+    } else {
+        return FIN_OK;
+    }
+    not_known(out, text);
+    return FIN_OK;
+}
+
+/* Evaluates the formulas at every row; counts what is no number. x may be NULL. */
+static fin_status evaluate(const fini_measure *m, const fini_frame *frame, fini_number *numbers,
+                           double *x, int64_t *bad, fin_error *err)
+{
+    *bad = 0;
+    for (int64_t i = 0; i < fini_frame_rows(frame); i++) {
+        fini_number at = {0};
+        fin_status status = fini_formula_frame(m->take, frame, i, &numbers[i], err);
+        if (!status && m->against)
+            status = fini_formula_frame(m->against, frame, i, &at, err);
+        if (status)
+            return status;
+        x[i] = at.value;
+        *bad += isnan(numbers[i].value) || isnan(numbers[i].error) || isnan(at.value);
+    }
+    return FIN_OK;
+}
+
+static fin_status reduce(const fini_measure *m, const fini_frame *frame, fini_measured *out,
+                         fin_error *err)
+{
+    int64_t n = fini_frame_rows(frame), bad;
+    fini_number *numbers = fini_alloc_array(n, sizeof *numbers + sizeof(double));
+    if (!numbers)
+        return fini_fail_memory(err, (size_t)n * sizeof *numbers, "the numbers of a claim");
+    double *x = (double *)(numbers + n);
+    fin_error why = {FIN_OK, ""};
+    fin_status status = evaluate(m, frame, numbers, x, &bad, &why);
+    if (status == FIN_ERR_ARGUMENT) { /* a name that no run has: they were not asked for it */
+        not_known(out, why.message);
+        status = FIN_OK;
+    } else if (status) {
+        fini_fail(err, status, "%s", why.message);
+    } else if (bad > 0) {
+        char text[160];
+        snprintf(text, sizeof text, "%.80s is not a number in %lld of %lld runs", m->take_text,
+                 (long long)bad, (long long)n);
+        not_known(out, text);
+    } else {
+        status = fini_reduce_numbers(m->reduce, numbers, m->against ? x : NULL, n, out, err);
+    }
+    fini_free(numbers);
+    return status;
+}
+
+static fin_status measure(fin_store *store, const char *study, const fini_measure *m,
+                          fini_measured *out, fin_error *err)
+{
+    fini_frame *frame;
+    fin_status status =
+        fini_frame_read(store, study, m->block->id, (const char *const *)m->where.clauses,
+                        m->where.count, &frame, err);
+    if (status)
+        return status;
+    *out = (fini_measured){.known = true};
+    status = explain_absence(store, study, m, frame, out, err);
+    if (!status && out->known)
+        status = reduce(m, frame, out, err);
+    fini_frame_destroy(frame);
+    return status;
+}
+
+/* ---- a quantity of several measures ----------------------------------------------------------- */
+
+static void append(char *text, size_t size, const char *more)
+{
+    size_t used = strlen(text);
+    snprintf(text + used, size - used, "%s", more);
+}
+
+/* "closed form" if all came about in the same way, else all that are different. */
+static void join_how(const fini_measured *parts, int count, char *how, size_t size)
+{
+    how[0] = '\0';
+    for (int i = 0; i < count; i++) {
+        int k = 0;
+        while (k < i && strcmp(parts[k].how, parts[i].how) != 0)
+            k++;
+        if (k < i)
+            continue;
+        append(how, size, i ? "; " : "");
+        append(how, size, parts[i].how);
+    }
+}
+
+static fin_status combine(const fini_claim_plan *plan, const fini_measured *parts,
+                          fini_measured *out, fin_error *err)
+{
+    enum { MOST = 32 };
+    const char *names[MOST];
+    fini_number numbers[MOST], number;
+    for (int i = 0; i < plan->count && i < MOST; i++) {
+        names[i] = plan->measures[i].name;
+        if (!parts[i].known) {
+            char text[320];
+            snprintf(text, sizeof text, "%.64s: %.250s", names[i], parts[i].how);
+            not_known(out, text);
+            return FIN_OK;
+        }
+        double half = parts[i].low == parts[i].high ? 0 : (parts[i].high - parts[i].low) / 2;
+        numbers[i] = (fini_number){
+            .value = parts[i].value, .error = half / 1.96, .how = parts[i].kind, .samples = 0};
+    }
+    fin_status status =
+        fini_formula_values(plan->quantity, names, numbers, plan->count, &number, err);
+    if (status)
+        return status;
+    out->known = true;
+    out->kind = number.how;
+    out->value = number.value;
+    out->low = number.error == 0 ? number.value : number.value - 1.96 * number.error;
+    out->high = number.error == 0 ? number.value : number.value + 1.96 * number.error;
+    join_how(parts, plan->count, out->how, sizeof out->how);
+    return FIN_OK;
+}
+
+static fin_status measure_claim(fin_store *store, const char *study, const fini_claim_plan *plan,
+                                fini_measured *out, fin_error *err)
+{
+    if (!plan->quantity)
+        return measure(store, study, &plan->measures[0], out, err);
+    fini_measured *parts = fini_alloc_array(plan->count, sizeof *parts);
+    if (!parts)
+        return fini_fail_memory(err, (size_t)plan->count * sizeof *parts, "a claim");
+    fin_status status = FIN_OK;
+    for (int i = 0; i < plan->count && !status; i++)
+        status = measure(store, study, &plan->measures[i], &parts[i], err);
+    if (!status)
+        status = combine(plan, parts, out, err);
+    fini_free(parts);
+    return status;
+}
+
+/* ---- a verdict -------------------------------------------------------------------------------- */
+
+/* What is measured: "max of abs(z)", "slope of log(risk) against log(L), where L>=10". */
+static void measure_text(const fini_measure *m, char *text, size_t size)
+{
+    append(text, size, fini_reduce_quantity(m->reduce));
+    append(text, size, m->take_text);
+    if (m->against_text) {
+        append(text, size, " against ");
+        append(text, size, m->against_text);
+    }
+    for (int i = 0; i < m->where.count; i++) {
+        append(text, size, i ? ", " : " where ");
+        append(text, size, m->where.clauses[i]);
+    }
+}
+
+static void quantity_text(const fini_claim_plan *plan, char *text, size_t size)
+{
+    text[0] = '\0';
+    if (!plan->quantity) {
+        measure_text(&plan->measures[0], text, size);
+        return;
+    }
+    append(text, size, plan->quantity_text);
+    for (int i = 0; i < plan->count; i++) {
+        append(text, size, i ? "; " : ", with ");
+        append(text, size, plan->measures[i].name);
+        append(text, size, " = ");
+        measure_text(&plan->measures[i], text, size);
+    }
+}
+
+static fin_verdict judge(const fini_claim_plan *plan, fini_measured *m)
+{
+    if (m->known && isnan(m->value))
+        not_known(m, "the quantity is not a number");
+    if (m->known && (isnan(m->low) || isnan(m->high)))
+        not_known(m, "the uncertainty is not a number");
+    if (!m->known)
+        return FIN_VERDICT_UNTESTED;
+    /* An infinite interval would meet anything. */
+    double half = m->low == m->high ? 0 : (m->high - m->low) / 2;
+    if (half > plan->precision || isinf(half))
+        return FIN_VERDICT_VAGUE;
+    return m->high >= plan->low && m->low <= plan->high ? FIN_VERDICT_HOLDS : FIN_VERDICT_FAILS;
+}
+
+/* A claim with what it points to. */
+typedef struct verdict_row {
+    fini_claim_plan plan;
+    fini_measured measured;
+    char quantity[1200];
+} verdict_row;
+
+static fin_status judge_one(fin_store *store, const fin_study *study, const fini_node *node,
+                            verdict_row *row, fin_claim *claim, fin_error *err)
+{
+    fin_status status = fini_claim_read(study, node, &row->plan, err);
+    if (!status)
+        status = measure_claim(store, study->name, &row->plan, &row->measured, err);
+    if (status)
+        return status;
+    quantity_text(&row->plan, row->quantity, sizeof row->quantity);
+    fin_verdict verdict = judge(&row->plan, &row->measured);
+    *claim = (fin_claim){.study = study->name,
+                         .id = row->plan.id,
+                         .statement = row->plan.statement,
+                         .source = row->plan.source,
+                         .quantity = row->quantity,
+                         .expected = row->plan.expected,
+                         .figure = row->plan.figure,
+                         .how = row->measured.how,
+                         .value = row->measured.value,
+                         .low = row->measured.low,
+                         .high = row->measured.high,
+                         .verdict = verdict};
+    return FIN_OK;
+}
+
+static fin_status judge_study(fin_store *store, const fin_study *study, fin_error *err)
+{
+    int count = study->claims ? study->claims->count : 0, read = 0;
+    if (count == 0)
+        return fini_store_keep_claims(store, study->name, NULL, 0, err);
+    size_t each = sizeof(verdict_row) + sizeof(fin_claim);
+    verdict_row *rows = fini_alloc_array(count, each);
+    if (!rows)
+        return fini_fail_memory(err, (size_t)count * each, "the claims of a study");
+    memset(rows, 0, (size_t)count * each);
+    fin_claim *claims = (fin_claim *)(rows + count);
+    fin_status status = FIN_OK;
+    for (; read < count && !status; read++)
+        status =
+            judge_one(store, study, &study->claims->child[read], &rows[read], &claims[read], err);
+    if (!status)
+        status = fini_store_keep_claims(store, study->name, claims, count, err);
+    for (int i = 0; i < read; i++)
+        fini_claim_free(&rows[i].plan);
+    fini_free(rows);
+    return status;
+}
+
+static fin_status judge_named(fin_store *store, const char *name, fin_error *err)
+{
+    fin_study *study;
+    fin_status status = fini_store_study(store, name, &study, err);
+    if (status)
+        return status;
+    status = judge_study(store, study, err);
+    fin_study_destroy(study);
+    return status;
+}
+
+/* ---- all studies ------------------------------------------------------------------------------ */
+
+enum { STUDY_NAME = 128 };
+typedef struct study_names {
+    char (*names)[STUDY_NAME]; /* NULL: only count */
+    int64_t count, most;
+} study_names;
+
+static fin_status keep_name(void *user, const fin_study_row *study, fin_error *err)
+{
+    (void)err;
+    study_names *list = user;
+    if (list->names && list->count < list->most)
+        snprintf(list->names[list->count], STUDY_NAME, "%s", study->name);
+    list->count++;
+    return FIN_OK;
+}
+
+fin_status fin_store_judge(fin_store *store, const char *study, fin_error *err)
+{
+    if (study)
+        return judge_named(store, study, err);
+    study_names list = {0};
+    fin_status status = fin_store_studies(store, keep_name, &list, err);
+    if (status || list.count == 0)
+        return status;
+    list.most = list.count;
+    list.count = 0;
+    list.names = fini_alloc_array(list.most, sizeof *list.names);
+    if (!list.names)
+        return fini_fail_memory(err, (size_t)list.most * sizeof *list.names, "names of studies");
+    status = fin_store_studies(store, keep_name, &list, err);
+    for (int64_t i = 0; i < list.count && i < list.most && !status; i++)
+        status = judge_named(store, list.names[i], err);
+    fini_free(list.names);
+    return status;
+}

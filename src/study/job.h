@@ -1,0 +1,48 @@
+/* What the files of jobs share among themselves; the other files of the room know the table only. */
+#ifndef FINI_STUDY_JOB_H
+#define FINI_STUDY_JOB_H
+
+#include "finetti/theory.h"
+#include "finetti/train.h"
+#include "study/study.h"
+
+extern const fini_job fini_job_risk, fini_job_train, fini_job_landscape, fini_job_law;
+
+/* A seed whose draws have nothing to do with those of `seed`: a hash of it, in 53 bits. */
+int64_t fini_seed_apart(int64_t seed);
+
+/* "5:0.2,10:0.8": whole number and number, at most `most` of them. `what` names the setting and
+ * `example` shows one in messages. "" has none. */
+fin_status fini_parse_pieces(const char *text, const char *what, const char *example, int most,
+                             int64_t *whole, double *number, int *count, fin_error *err);
+enum { FINI_PIECES = 256 }; /* a word of 512 characters has no more */
+
+/* Do task, form and lengths fit together? Makes the task, which is cheap without vectors. */
+fin_status fini_model_check(const fini_model *model, fin_error *err);
+
+/* A number of the theory room, with how it came about. */
+fin_how fini_how_of(fin_method method);
+void fini_result_estimate(fini_result *result, const char *name, const fin_estimate *estimate);
+
+/* ---- training, for the jobs that train (training.c) ------------------------------------------- */
+
+typedef struct fini_train_values {
+    fini_model model;
+    char lam_schedule[512], alpha_schedule[512];
+    fin_overlaps overlaps;
+    fin_train_settings train;
+} fini_train_values;
+
+/* The tables of task, form, overlaps and train. */
+fin_status fini_train_groups(fini_train_values *values, fini_group groups[FINI_GROUPS], int *count,
+                             fin_error *err);
+/* Schedules, model, and no init = vectors, which a study has no file for. */
+fin_status fini_train_check(const fini_train_values *values, fin_error *err);
+/* Makes the runs and takes them to their end. On failure both are NULL, else the caller destroys
+ * the training and then the task. */
+fin_status fini_train_finish(const fini_train_values *values, const fin_progress *progress,
+                             fin_task **task, fin_train **train, fin_error *err);
+/* (runs, logs) or (runs) numbers of the training by name; there must be such an array. */
+fin_train_array fini_train_named(const fin_train *train, const char *name);
+
+#endif

@@ -1,0 +1,284 @@
+/* risk: the risk of a predictor and, beside it, those it should be compared with.
+ *
+ * A number that a combination of task and form does not have is left out; the reader of a store
+ * sees that it is not there. Only the numbers in `show` are computed. */
+#include "study/job.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct risk_values {
+    fini_model model;
+    char show[128];
+    fin_overlaps overlaps;
+    fin_risk_settings risk;
+} risk_values;
+
+#define SHOW_LIST(S) S(risk) S(oracle) S(star) S(linear) S(bayes) S(check)
+enum {
+#define SHOW_PLACE(name) PLACE_##name,
+    SHOW_LIST(SHOW_PLACE)
+#undef SHOW_PLACE
+        SHOWS,
+#define SHOW_BIT(name) SHOW_##name = 1 << PLACE_##name,
+    SHOW_LIST(SHOW_BIT)
+#undef SHOW_BIT
+};
+static const char *const show_names[SHOWS] = {
+#define SHOW_NAME(name) #name,
+    SHOW_LIST(SHOW_NAME)
+#undef SHOW_NAME
+};
+
+static const fini_word words[] = {
+    FINI_MODEL_WORDS(risk_values, model),
+    {"show", offsetof(risk_values, show), sizeof(((risk_values *)NULL)->show), "risk",
+     "which numbers: a list of risk, oracle, star, linear, bayes, check"},
+    {NULL, 0, 0, NULL, NULL},
+};
+
+static const fini_output_row outputs[] = {
+    {"risk", "E (Y - f(X))^2 at these overlaps"},
+    {"signal", "its part from relevant tokens (exact risks only)"},
+    {"noise", "its part from irrelevant tokens (exact risks only)"},
+    {"bias", "the square of the mean error (exact risks only)"},
+    {"d_kappa", "derivative of the risk in kappa (exact risks only)"},
+    {"d_nu", "derivative in nu"},
+    {"d_theta", "derivative in theta"},
+    {"d_eta", "derivative in eta"},
+    {"d_rho", "derivative in rho"},
+    {"oracle", "the risk at k = k*, v = v*, same lam"},
+    {"lam_star", "the best lam of the oracle (forms with a lam)"},
+    {"star", "the oracle's risk at its best lam"},
+    {"linear", "the best linear predictor's risk"},
+    {"attention", "the best linear attention's risk (spiked, m = 1, one length)"},
+    {"bayes", "the Bayes risk (m = 1)"},
+    {"check", "the risk again, by a simulation whose seed is a hash of `seed`"},
+    {"z", "(risk - check) / standard error; not there if rare samples make up the simulation"},
+    {NULL, NULL},
+};
+
+/* ---- settings -------------------------------------------------------------------------------- */
+
+static fin_status groups(void *values, fini_group list[FINI_GROUPS], int *count, fin_error *err)
+{
+    risk_values *v = values;
+    fin_status status = fini_model_groups(&v->model, list, count, err);
+    if (status)
+        return status;
+    list[(*count)++] = (fini_group){&fin_overlaps_table, &v->overlaps};
+    list[(*count)++] = (fini_group){&fin_risk_table, &v->risk};
+    return FIN_OK;
+}
+
+static int find_show(const char *name, size_t length)
+{
+    for (int i = 0; i < SHOWS; i++)
+        if (strlen(show_names[i]) == length && memcmp(show_names[i], name, length) == 0)
+            return i;
+    return -1;
+}
+
+static fin_status parse_show(const char *text, unsigned *show, fin_error *err)
+{
+    *show = 0;
+    for (const char *rest = text;;) {
+        rest += strspn(rest, " ");
+        size_t length = strcspn(rest, ", ");
+        int i = find_show(rest, length);
+        if (i < 0) {
+            char name[32];
+            snprintf(name, sizeof name, "%.*s", (int)(length < 31 ? length : 31), rest);
+            const char *near = fin_nearest_name(name, show_names, SHOWS);
+            return fini_fail(err, FIN_ERR_ARGUMENT,
+                             "show: '%s' is not one of risk, oracle, star, linear, bayes, "
+                             "check%s%s%s",
+                             name, near ? "; did you mean " : "", near ? near : "",
+                             near ? "?" : "");
+        }
+        *show |= 1u << i;
+        rest += length;
+        rest += strspn(rest, " ");
+        if (!*rest)
+            return FIN_OK;
+        rest += *rest == ',';
+    }
+}
+
+static fin_status check(const void *values, fin_error *err)
+{
+    const risk_values *v = values;
+    unsigned show;
+    fin_status status = parse_show(v->show, &show, err);
+    return status ? status : fini_model_check(&v->model, err);
+}
+
+/* ---- numbers --------------------------------------------------------------------------------- */
+
+typedef struct setting {
+    const risk_values *v;
+    const fin_task *task;
+    const fin_form *form;
+    fini_result *result;
+    const fin_progress *progress;
+} setting;
+
+static fin_status risk_at(const setting *s, const fin_overlaps *at, const fin_risk_settings *how,
+                          fin_risk_report *report, fin_error *err)
+{
+    return fin_risk(s->task, s->form, &s->v->model.form_settings, at, how, s->progress, report,
+                    err);
+}
+
+/* Parts and derivatives come from the same sums as the risk; its error stands for theirs. */
+static void add_parts(const setting *s, const fin_risk_report *report)
+{
+    static const char *const gradient[5] = {"d_kappa", "d_nu", "d_theta", "d_eta", "d_rho"};
+    const char *const names[3] = {"signal", "noise", "bias"};
+    const double parts[3] = {report->signal, report->noise, report->bias};
+    fin_estimate e = report->risk;
+    for (int i = 0; report->has_parts && i < 3; i++) {
+        e.value = parts[i];
+        fini_result_estimate(s->result, names[i], &e);
+    }
+    for (int i = 0; report->has_gradient && i < 5; i++) {
+        e.value = report->gradient[i];
+        fini_result_estimate(s->result, gradient[i], &e);
+    }
+}
+
+/* If rare samples make up the mean, its error is too small by any factor, and z says nothing. */
+static fin_status add_check(const setting *s, const fin_estimate *risk, fin_error *err)
+{
+    fin_risk_settings how = s->v->risk;
+    fin_risk_report again;
+    how.method = FIN_METHOD_SIMULATION;
+    how.seed = fini_seed_apart(how.seed);
+    fin_status status = risk_at(s, &s->v->overlaps, &how, &again, err);
+    if (status)
+        return status;
+    fini_result_estimate(s->result, "check", &again.risk);
+    double error = hypot(risk->error, again.risk.error), gap = risk->value - again.risk.value;
+    if (!again.risk.rare && !risk->rare)
+        fini_result_scalar(s->result, "z", gap == 0 ? 0 : gap / error, 0, FIN_HOW_DERIVED,
+                           again.risk.samples);
+    return FIN_OK;
+}
+
+static fin_status add_risk(const setting *s, unsigned show, fin_error *err)
+{
+    fin_risk_report report;
+    fin_status status = risk_at(s, &s->v->overlaps, &s->v->risk, &report, err);
+    if (status)
+        return status;
+    fini_result_estimate(s->result, "risk", &report.risk);
+    add_parts(s, &report);
+    return show & SHOW_check ? add_check(s, &report.risk, err) : FIN_OK;
+}
+
+static fin_status add_oracle(const setting *s, fin_error *err)
+{
+    const fin_overlaps oracle = {.kappa = 1, .nu = 1};
+    fin_risk_report report;
+    fin_status status = risk_at(s, &oracle, &s->v->risk, &report, err);
+    if (!status)
+        fini_result_estimate(s->result, "oracle", &report.risk);
+    return status;
+}
+
+/* What this combination does not have is left out, all else is a failure. */
+static fin_status excuse(fin_status status)
+{
+    return status == FIN_ERR_UNSUPPORTED ? FIN_OK : status;
+}
+
+/* Of lam_star only the tolerance of the search is known, and in a simulation not even what its
+ * draws add to that. */
+static fin_status add_star(const setting *s, fin_error *err)
+{
+    fin_estimate star;
+    double lam;
+    fin_status status = fin_lam_star(s->task, s->form, &s->v->model.form_settings, &s->v->risk,
+                                     s->progress, &lam, &star, err);
+    if (status)
+        return excuse(status);
+    double tolerance = star.method == FIN_METHOD_SIMULATION ? 1e-4 : 1e-9;
+    fini_result_scalar(s->result, "lam_star", lam, tolerance * lam, fini_how_of(star.method),
+                       star.samples);
+    fini_result_estimate(s->result, "star", &star);
+    return FIN_OK;
+}
+
+static void add_linear(const setting *s)
+{
+    const fin_task_settings *t = fin_task_get_settings(s->task);
+    fin_estimate linear = fin_risk_linear(s->task, NULL);
+    fini_result_estimate(s->result, "linear", &linear);
+    bool spiked = strcmp(s->v->model.task, "spiked") == 0;
+    if (spiked && t->m == 1 && fin_task_length_variance(s->task) == 0 && t->L_min == t->L)
+        fini_result_scalar(s->result, "attention",
+                           t->eps * t->eps + fin_spiked_linear(t->snr, t->L), 0, FIN_HOW_CLOSED, 0);
+}
+
+/* `method` speaks of the predictor's risk; the Bayes risk takes the most exact way it has. */
+static fin_status add_bayes(const setting *s, fin_error *err)
+{
+    fin_risk_settings how = s->v->risk;
+    fin_estimate bayes;
+    how.method = FIN_METHOD_AUTO;
+    fin_status status = fin_risk_bayes(s->task, &how, s->progress, &bayes, err);
+    if (!status)
+        fini_result_estimate(s->result, "bayes", &bayes);
+    return excuse(status);
+}
+
+static fin_status add_all(const setting *s, unsigned show, fin_error *err)
+{
+    fin_status status = FIN_OK;
+    if (show & (SHOW_risk | SHOW_check))
+        status = add_risk(s, show, err);
+    if (!status && show & SHOW_oracle)
+        status = add_oracle(s, err);
+    if (!status && show & SHOW_star)
+        status = add_star(s, err);
+    if (!status && show & SHOW_linear)
+        add_linear(s);
+    if (!status && show & SHOW_bayes)
+        status = add_bayes(s, err);
+    if (!status)
+        status = fini_result_status(s->result, err);
+    if (!status && fini_result_scalar_count(s->result) == 0)
+        status = fini_fail(err, FIN_ERR_UNSUPPORTED, "%s on %s has none of the numbers %s",
+                           s->v->model.form, s->v->model.task, s->v->show);
+    return status;
+}
+
+static fin_status run(const void *values, fini_result *result, const fin_progress *progress,
+                      fin_error *err)
+{
+    const risk_values *v = values;
+    unsigned show;
+    fin_task *task = NULL;
+    fin_status status = parse_show(v->show, &show, err);
+    if (!status)
+        status = fini_model_task(&v->model, v->risk.seed, 0, &task, err);
+    if (!status) {
+        setting s = {v, task, fini_model_form(&v->model), result, progress};
+        status = add_all(&s, show, err);
+    }
+    fin_task_destroy(task);
+    return status;
+}
+
+const fini_job fini_job_risk = {
+    .name = "risk",
+    .summary = "risk of a predictor, beside oracle, best linear and Bayes",
+    .revision = 1,
+    .size = sizeof(risk_values),
+    .words = words,
+    .outputs = outputs,
+    .groups = groups,
+    .check = check,
+    .run = run,
+};

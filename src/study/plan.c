@@ -1,0 +1,95 @@
+/* Run i of a study: which block, which value of every axis, and from them the settings.
+ *
+ * Positions are numbers in mixed base: block by block, the draw first, then the axes of the grid,
+ * the last one moving fastest. Nothing is kept between calls, so that threads can ask a study for
+ * any run at the same time. */
+#include "study/read.h"
+
+#include <string.h>
+
+const fini_block *fini_study_block(const fin_study *study, const char *id)
+{
+    for (int i = 0; i < study->block_count; i++)
+        if (strcmp(study->blocks[i].id, id) == 0)
+            return &study->blocks[i];
+    return NULL;
+}
+
+/* The block that has run i; i is inside the study. */
+static const fini_block *block_at(const fin_study *study, int64_t i)
+{
+    int low = 0, high = study->block_count - 1;
+    while (low < high) {
+        int middle = (low + high + 1) / 2;
+        if (study->blocks[middle].first <= i)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    return &study->blocks[low];
+}
+
+static int fill_pairs(const fini_block *block, int64_t i, fini_pair *pairs)
+{
+    int64_t rest = i - block->first, draw = rest / (block->count / block->draws);
+    int count = block->fixed_count;
+    if (count)
+        memcpy(pairs, block->fixed, (size_t)count * sizeof *pairs);
+    for (int a = block->axis_count - 1; a >= 0; a--) {
+        const fini_axis *axis = &block->axes[a];
+        int64_t value = axis->random ? draw : rest % axis->count;
+        if (!axis->random)
+            rest /= axis->count;
+        pairs[count++] = (fini_pair){axis->name, axis->texts[value], NULL};
+    }
+    return count;
+}
+
+static fin_status settings_of(const fin_study *study, const fini_block *block, int64_t i,
+                              void *values, fin_error *err)
+{
+    fini_pair pairs[FINI_PAIRS_MOST + FINI_AXES_MOST];
+    int count = fill_pairs(block, i, pairs);
+    fin_error inner = {FIN_OK, ""};
+    fin_status status = fini_job_apply(block->job, values, pairs, count, NULL, &inner);
+    if (status)
+        fini_fail(err, status, "%.100s: run %lld of block '%s': %.300s",
+                  fini_yaml_label(study->tree), (long long)(i - block->first + 1), block->id,
+                  inner.message);
+    return status;
+}
+
+static fin_status check_position(const fin_study *study, int64_t i, fin_error *err)
+{
+    if (i >= 0 && i < study->run_count)
+        return FIN_OK;
+    return fini_fail(err, FIN_ERR_ARGUMENT, "study '%s' has no run %lld; it has runs 0 to %lld",
+                     study->name, (long long)i, (long long)study->run_count - 1);
+}
+
+fin_status fini_study_settings(const fin_study *study, int64_t i, void *values, fin_error *err)
+{
+    fin_status status = check_position(study, i, err);
+    return status ? status : settings_of(study, block_at(study, i), i, values, err);
+}
+
+fin_status fin_study_get_run(const fin_study *study, int64_t i, fin_plan *out, fin_error *err)
+{
+    fin_status status = check_position(study, i, err);
+    if (status)
+        return status;
+    const fini_block *block = block_at(study, i);
+    void *values = fini_alloc(block->job->size);
+    if (!values)
+        return fini_fail_memory(err, block->job->size, "the settings of a run");
+    status = settings_of(study, block, i, values, err);
+    if (!status)
+        status = fini_job_text(block->job, values, out->settings, sizeof out->settings, err);
+    fini_free(values);
+    if (status)
+        return status;
+    out->block = block->id;
+    out->command = block->job->name;
+    fini_hash(out->settings, out->hash);
+    return FIN_OK;
+}

@@ -1,0 +1,277 @@
+# finetti study: a small study, from the file to its export, and every command that looks at a store.
+set -eu
+. "$SRC/tests/cli/common.bash"
+unset FINETTI_STORE
+
+cat >small.yaml <<'Y'
+study: small
+title: A small study
+source: nobody
+runs:
+  - id: grid
+    command: risk
+    set: {eps: 0.1, show: "risk,linear"}
+    axes:
+      L: [2, 10, 100]
+      lam: {from: 0.01, to: 1, count: 5, spacing: log}
+    full:
+      axes: {L: [2, 10]}
+  - id: walks
+    command: train
+    set: {steps: 20, runs: 3, d: 20, log_every: 5}
+    axes:
+      alpha: [0.001, 0.01]
+    seeds: 3
+claims:
+  - id: linear
+    statement: The best linear predictor loses 0.51 - 0.25 / (0.5 + 99) with a hundred tokens.
+    where: {L: 100}
+    take: linear
+    reduce: max
+    expect: {equal: 0.5074874371859296, tolerance: 1e-12}
+  - id: moves
+    statement: Nothing converges in twenty steps.
+    from: walks
+    take: share
+    reduce: max
+    expect: {at_most: 0.5}
+Y
+
+# ---- before
+accepts study run small.yaml --dry-run
+prints "21 runs: 0 done, 0 failed, 21 to do"
+prints "L=100 lam=1"
+prints "alpha=0.01 seed=3"
+[ ! -e finetti.db ] || fail "a dry run made a store"
+"$FINETTI" study run small.yaml --dry-run --json >dry.json
+accepts study run small.yaml --dry-run --full
+prints "16 runs"
+accepts study run small.yaml --dry-run --set runs.grid.axes.L=[7] --set walks.steps=30
+prints "11 runs"
+
+# ---- running, and running again
+accepts study run small.yaml
+prints "21 runs: 0 there before, 21 done now"
+prints "2 claims: 2 hold"
+grep -q "small: 21 of 21 runs, 0 failed" stderr || fail "no last line: $(cat stderr)"
+accepts study export small --out first.csv
+accepts study run small.yaml
+prints "21 runs: 21 there before, 0 done now"
+accepts study run small.yaml --dry-run
+prints "21 runs: 21 done, 0 failed, 0 to do"
+accepts study export small --out second.csv
+cmp first.csv second.csv
+"$FINETTI" study run small.yaml --json >run.json 2>/dev/null
+FINETTI_STORE=other.db "$FINETTI" study run small.yaml --threads 1 >/dev/null 2>&1
+[ -f other.db ] || fail "FINETTI_STORE was not taken"
+accepts study export small --store other.db --out third.csv
+cmp first.csv third.csv
+accepts study diff finetti.db other.db
+prints "0 differences"
+
+# ---- looking
+accepts study ls
+prints "21/21"
+prints "A small study"
+accepts study ls small
+prints "21 runs"
+prints "L=100 lam=1"
+accepts study ls small --block walks --where alpha=0.01
+prints "3 runs"
+accepts study ls small --where 'L>=10' --where lam=1
+prints "2 runs"
+accepts study ls small --state failed
+prints "0 runs"
+accepts study show small
+prints "A small study"
+prints "L, lam"
+prints "2 claims: 2 hold"
+hash=$("$FINETTI" study ls small --block walks | awk 'NR == 1 { print $3 }')
+accepts study show "$hash"
+prints "alpha=0.001"
+prints "share of runs"
+prints "6 x 5"
+accepts study status
+prints "ended"
+accepts study status small --watch
+accepts study check
+prints "sound"
+accepts study commands
+prints "risk:"
+prints "median_abs_kappa"
+"$FINETTI" study export small --block grid --where L=2 --out - >some.csv
+[ "$(wc -l <some.csv)" = 6 ] || fail "$(cat some.csv)"
+accepts study export small --out all.npz
+accepts study export small --times --out times.csv
+! cmp -s first.csv times.csv || fail "no times"
+
+# ---- JSON is JSON
+"$FINETTI" study ls --json >ls.json
+"$FINETTI" study ls small --where lam=1 --json >runs.json
+"$FINETTI" study show small --json >show.json
+"$FINETTI" study show "$hash" --json >one.json
+"$FINETTI" study status --json >status.json
+"$FINETTI" study diff finetti.db other.db --json >diff.json
+"$FINETTI" study commands --json >commands.json
+"$FINETTI" study gc --dry-run --json >gc.json
+"$PYTHON" - <<'P'
+import csv, json
+from npz import load
+def read(name):
+    return json.load(open(name + ".json"))
+dry = read("dry")
+assert len(dry) == 21 and len({r["hash"] for r in dry}) == 21 and {r["state"] for r in dry} == {"planned"}
+assert [r["position"] for r in dry] == list(range(21)) and dry[14]["settings"]["L"] == 100
+run = read("run")
+assert run["holds"] and run["runs"] == run["present"] == 21 and run["done"] == run["failed"] == 0
+assert [c["verdict"] for c in run["claims"]] == ["holds", "holds"] and run["claims"][1]["value"] == 0
+ls, = read("ls")
+assert ls["study"] == "small" and ls["done"] == 21 and (ls["claims"], ls["held"]) == (2, 2)
+assert [r["settings"]["L"] for r in read("runs")] == [2, 10, 100]
+assert {k: v["runs"] for k, v in read("show")["blocks"].items()} == {"grid": 15, "walks": 6}
+one = read("one")
+assert one["state"] == "done" and one["settings"]["steps"] == 20
+assert {s["name"]: s for s in one["scalars"]}["share"]["samples"] == 3
+assert {tuple(s["shape"]) for s in one["series"] if s["name"] == "excess"} == {(6, 5)}
+status, = read("status")
+assert status["state"] == "ended" and status["failed"] == 0
+assert read("diff") == [] and "risk" in read("commands") and read("gc")["runs"] == 0
+rows = list(csv.DictReader(open("first.csv")))
+assert len(rows) == 21 and [r["hash"] for r in rows] == [r["hash"] for r in dry]
+assert abs(float(rows[14]["linear"]) - (0.51 - 0.25 / 99.5)) < 1e-12
+assert load("all.npz")
+P
+
+# ---- claims that do not hold, runs that fail
+code=0
+sed 's/at_most: 0.5/at_least: 0.9/' small.yaml >bold.yaml
+"$FINETTI" study run bold.yaml >stdout 2>/dev/null || code=$?
+[ $code = 1 ] || fail "a claim fails and the exit code is $code"
+prints "FAILS"
+prints "2 claims: 1 holds, 1 FAILS"
+accepts study run small.yaml
+cat >failing.yaml <<'Y'
+study: failing
+runs:
+  - command: risk
+    set: {task: spiked, method: closed}
+    axes: {form: [linear, softmax]}
+Y
+code=0
+"$FINETTI" study run failing.yaml >stdout 2>stderr || code=$?
+[ $code = 1 ] || fail "a run fails and the exit code is $code: $(cat stdout stderr)"
+prints "1 failed"
+code=0
+"$FINETTI" study run failing.yaml >stdout 2>/dev/null || code=$?
+[ $code = 1 ] || fail "the run is still a failed one"
+prints "2 there before, 0 done now, 1 failed"
+"$FINETTI" study run failing.yaml --retry-failed >stdout 2>/dev/null || true
+prints "1 there before, 1 done now, 1 failed"
+accepts study ls failing --state failed
+prints "form=softmax"
+prints "1 run"
+
+# What is marked as failed is run again, to the same bytes.
+"$PYTHON" - <<'P'
+import sqlite3
+db = sqlite3.connect("finetti.db")
+where = "id in (select r.id from runs r join plan p on p.hash = r.hash join studies s on s.id = p.study_id where s.name = 'small' limit 2)"
+db.execute("delete from scalars where run_" + where)
+db.execute("update runs set state = (select state from runs where reason <> '' limit 1), reason = 'lightning' where " + where)
+db.commit()
+P
+accepts study ls small --state failed
+prints "lightning"
+! "$FINETTI" study run small.yaml >/dev/null 2>&1 || fail "failed runs are fine?"
+accepts study run small.yaml --retry-failed
+prints "19 there before, 2 done now"
+accepts study export small --out fourth.csv
+cmp first.csv fourth.csv
+
+# ---- shards and merging
+for i in 1 2 3; do
+    accepts study run small.yaml --shard $i/3 --store part$i.db
+    prints "7 runs: 0 there before, 7 done now"
+done
+accepts study merge joined.db part1.db part2.db part3.db
+prints "21 runs added"
+accepts study export small --store joined.db --out joined.csv
+cmp first.csv joined.csv
+accepts study show small --store joined.db
+prints "2 claims: 2 hold"
+accepts study merge joined.db part1.db
+prints "0 runs added, 7 there before"
+code=0
+"$FINETTI" study diff part1.db joined.db >stdout || code=$?
+[ $code = 1 ] || fail "the stores differ and the exit code is $code"
+prints "14 differences"
+
+# ---- what no study plans
+accepts study run small.yaml --set runs.grid.axes.lam=[0.5]
+accepts study gc --dry-run
+prints "15 runs and 0 studies would go"
+accepts study gc
+prints "15 runs and 0 studies removed"
+accepts study gc --drop failing
+prints "1 study removed"
+accepts study ls
+! grep -q failing stdout || fail "failing is still there"
+accepts study check
+
+# ---- help, and the studies that come along
+accepts study
+prints "Commands:"
+accepts study --help
+accepts help study
+accepts help study run
+prints "slr_training"
+accepts study run slr_training --dry-run --store none.db
+prints "to do"
+accepts study run slr_training --dry-run --full --set runs.manifold.set.runs=7
+
+# ---- reports of it
+accepts report --out small.html
+prints "small.html"
+grep -q "A small study" small.html || fail "the report lacks the title"
+
+# ---- Ctrl-C: what is finished stays, and the same command goes on
+cat >slow.yaml <<'Y'
+study: slow
+runs:
+  - command: train
+    set: {steps: 20000, runs: 30, init: manifold}
+    seeds: 400
+Y
+"$PYTHON" - <<'P'
+import os, signal, subprocess, time
+signal.signal(signal.SIGINT, signal.default_int_handler)
+p = subprocess.Popen([os.environ["FINETTI"], "study", "run", "slow.yaml", "--store", "slow.db"],
+                     stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+time.sleep(1)
+p.send_signal(signal.SIGINT)
+out, err = p.communicate(timeout=60)
+assert p.returncode == 1 and out == b"" and err.count(b"\n") == 1, (p.returncode, out, err)
+assert b"cancelled; what is finished is in slow.db, the same command goes on" in err, err
+P
+accepts study check --store slow.db
+accepts study status slow --store slow.db
+prints "ended"
+
+# ---- under mpirun: the same export
+if command -v mpirun >/dev/null && "$FINETTI" info --json | grep -q '"MPI": "yes"'; then
+    # In a container everybody is root and there are few processors.
+    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
+    mpirun -n 3 "$FINETTI" study run small.yaml --store ranks.db >stdout 2>stderr || fail "mpirun: $(cat stdout stderr)"
+    prints "21 runs: 0 there before, 21 done now"
+    [ "$(grep -c "21 done now" stdout)" = 1 ] || fail "more than one rank talks"
+    accepts study export small --store ranks.db --out ranks.csv
+    cmp first.csv ranks.csv
+    # Nobody waits for a rank that gave up.
+    for words in "study run nowhere.yaml" "study run small.yaml --shard 4/3" "study run small.yaml --dry-run" \
+        "study run --help" "reproduce nosuchstudy" "study run small.yaml --store ."; do
+        # shellcheck disable=SC2086
+        timeout 60 mpirun -n 2 "$FINETTI" $words >stdout 2>stderr && code=0 || code=$?
+        [ $code != 124 ] || fail "mpirun finetti $words hangs"
+        [ "$(grep -c '^finetti' stderr)" -le 1 ] || fail "mpirun finetti $words: $(cat stderr)"
+    done
+fi

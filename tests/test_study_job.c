@@ -1,0 +1,497 @@
+/* Jobs: outputs as their tables say, the same bytes for any number of threads and in any company,
+ * cancelling, faults; and the numbers of `risk` and `landscape`. */
+#include "test_study_job.h"
+
+#include <pthread.h>
+
+/* ---- the table ------------------------------------------------------------------------------- */
+
+static void count_row(void *user, const char *name, const char *meaning)
+{
+    assert_true(name[0] && meaning[0]);
+    ++*(int *)user;
+}
+
+static void table__names_and_outputs(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"risk", "train", "landscape", "law"};
+    static const int outputs[] = {17, 30, 14, 16};
+    assert_int_equal(fin_job_count(), 4);
+    for (int i = 0; i < 4; i++) {
+        int count = 0;
+        assert_string_equal(fin_job_name(i), names[i]);
+        assert_true(fin_job_summary(i)[0] != '\0');
+        fin_job_outputs(i, count_row, &count);
+        assert_int_equal(count, outputs[i]);
+        assert_ptr_equal(fini_job_find(names[i]), fini_job_at(i));
+    }
+    assert_null(fin_job_name(4));
+    assert_null(fin_job_name(-1));
+    assert_null(fin_job_summary(4));
+    assert_null(fini_job_find("simulate"));
+    int count = 0;
+    fin_job_outputs(4, count_row, &count);
+    assert_int_equal(count, 0);
+}
+
+static bool announced(const fini_job *job, const char *name)
+{
+    for (const fini_output_row *row = job->outputs; row->name; row++)
+        if (strcmp(row->name, name) == 0)
+            return true;
+    return false;
+}
+
+/* Every result is announced, and every announced one comes for some settings. */
+static void table__outputs_are_what_comes(void **state)
+{
+    (void)state;
+    static const char *const runs[] = {
+        "risk show=risk,oracle,star,linear,bayes,check samples=500",
+        "risk task=spiked form=linear L=5 show=linear",
+        "train runs=2 steps=20 d=20",
+        "landscape grid=3",
+        "law runs=2 steps=2 d=5 L=3",
+    };
+    for (int j = 0; j < fini_job_count(); j++) {
+        const fini_job *job = fini_job_at(j);
+        bool seen[64] = {false};
+        for (int k = 0; k < 5; k++) {
+            if (strncmp(runs[k], job->name, strcspn(runs[k], " ")) != 0)
+                continue;
+            fini_result *r = run(runs[k]);
+            for (int i = 0; i < fini_result_scalar_count(r); i++)
+                assert_true(announced(job, fini_result_get_scalar(r, i).name));
+            for (int i = 0; i < fini_result_series_count(r); i++)
+                assert_true(announced(job, fini_result_get_series(r, i).name));
+            for (int o = 0; job->outputs[o].name; o++) {
+                fin_scalar s;
+                seen[o] = seen[o] || has(r, job->outputs[o].name, &s);
+                for (int i = 0; i < fini_result_series_count(r); i++)
+                    seen[o] = seen[o] ||
+                              strcmp(fini_result_get_series(r, i).name, job->outputs[o].name) == 0;
+            }
+            fini_result_destroy(r);
+        }
+        for (int o = 0; job->outputs[o].name; o++)
+            if (!seen[o])
+                fail_msg("%s never leaves %s", job->name, job->outputs[o].name);
+    }
+}
+
+/* ---- models ---------------------------------------------------------------------------------- */
+
+static void model__words_are_checked(void **state)
+{
+    (void)state;
+    expect_refused("risk task=slrr", "did you mean slr?");
+    expect_refused("risk form=sofmax", "did you mean softmax?");
+    expect_refused("risk lengths=5", "LENGTH:WEIGHT");
+    expect_refused("risk lengths=5:0.2,", "LENGTH:WEIGHT");
+    expect_refused("risk lengths=5:0.2,x:1", "LENGTH:WEIGHT");
+    expect_refused("risk lengths=5:0.2;7:1", "LENGTH:WEIGHT");
+    expect_refused("risk lengths=5:-1", "");
+    expect_refused("risk lengths=99999999999999999999:1", "LENGTH:WEIGHT");
+    expect_refused("risk lengths=5:1 L=7", "give one or the other");
+    expect_refused("risk lengths=5:1 L_min=2", "give one or the other");
+    expect_refused("risk m=11", "");
+    expect_refused("risk show=risk,orcle", "did you mean oracle?");
+    expect_refused("risk show=", "is not one of");
+    expect_refused("risk show=risk,", "is not one of");
+    expect_refused("train lam_schedule=1:1", "begin with 0");
+    expect_refused("train lam_schedule=0:1,5:2,5:3", "ascend");
+    expect_refused("train lam_schedule=0:-1", "from 0 to");
+    expect_refused("train lam_schedule=0:nan", "from 0 to");
+    expect_refused("train alpha_schedule=0=1", "STEP:VALUE");
+    expect_refused("train alpha_schedule=0:1e301", "from 0 to");
+    expect_refused("train form=hardmax lam_schedule=0:1", "has no lam");
+    expect_refused("train init=vectors", "vectors");
+    expect_refused("train engine=reduced rule=flow", "population");
+    expect_refused("train form=softmax", "");
+    expect_refused("train init=overlaps kappa=1 eta=1", "");
+    expect_refused("law init=overlaps kappa=1 eta=1", "");
+    expect_refused("law init=vectors", "vectors");
+    expect_refused("law engine=ambient", "leave engine out");
+    expect_refused("law rule=flow", "descent");
+    expect_refused("landscape grid=1", "grid");
+    expect_refused("landscape grid=2050", "grid");
+}
+
+static void model__lengths_are_used(void **state)
+{
+    (void)state;
+    fini_result *fixed = run("risk L=7"), *same = run("risk lengths=7:3");
+    fini_result *mixed = run("risk lengths=5:1,9:1 rho=0.3"),
+                *uniform = run("risk L_min=5 L=9 rho=0.3");
+    assert_true(scalar(fixed, "risk").value == scalar(same, "risk").value);
+    /* Irrelevant tokens have a mean here, so the risk grows with the variance of L: 4 against 2. */
+    assert_true(scalar(mixed, "risk").value > scalar(uniform, "risk").value);
+    fini_result_destroy(fixed);
+    fini_result_destroy(same);
+    fini_result_destroy(mixed);
+    fini_result_destroy(uniform);
+}
+
+static void seed__apart(void **state)
+{
+    (void)state;
+    int64_t last = -1;
+    for (int64_t seed = 0; seed < 1000; seed++) {
+        int64_t other = fini_seed_apart(seed);
+        assert_true(other >= 0 && other < INT64_C(1) << 53 && other != seed && other != last);
+        last = other;
+    }
+    assert_int_equal(fini_seed_apart(0), INT64_C(0xe220a8397b1dcdaf) >> 11 & 0x1fffffffffffff);
+}
+
+/* ---- risk ------------------------------------------------------------------------------------ */
+
+static void risk__as_the_library_says(void **state)
+{
+    (void)state;
+    fini_result *r = run("risk kappa=0.5 nu=0.8 theta=0.1 eta=-0.2 rho=0.1 lam=0.3 eps=0.2 d=100 "
+                         "show=risk,oracle,linear");
+    fin_risk_point at = {.kappa = 0.5,
+                         .nu = 0.8,
+                         .theta = 0.1,
+                         .eta = -0.2,
+                         .rho = 0.1,
+                         .lam = 0.3,
+                         .gamma = 0.70710678118654757,
+                         .mu = sqrt(50),
+                         .eps = 0.2,
+                         .m = 1,
+                         .L_mean = 10};
+    fin_risk_value value;
+    assert_int_equal(fin_risk_erf(1, &at, &value, &err), FIN_OK);
+    static const char *const names[] = {"signal", "noise",   "bias",  "d_kappa",
+                                        "d_nu",   "d_theta", "d_eta", "d_rho"};
+    const double known[] = {value.signal,      value.noise,       value.bias,
+                            value.gradient[0], value.gradient[1], value.gradient[2],
+                            value.gradient[3], value.gradient[4]};
+    fin_scalar risk = scalar(r, "risk");
+    assert_true(risk.value == value.risk && risk.how == FIN_HOW_CLOSED && risk.error == 0);
+    for (int i = 0; i < 8; i++)
+        assert_true(scalar(r, names[i]).value == known[i]);
+    at = (fin_risk_point){1, 1, 0, 0, 0, 0.3, at.gamma, at.mu, 0.2, 1, 10, 0};
+    assert_int_equal(fin_risk_erf(1, &at, &value, &err), FIN_OK);
+    assert_true(scalar(r, "oracle").value == value.risk);
+    fin_scalar linear = scalar(r, "linear");
+    assert_true(linear.value > 0.04 && linear.value < 0.54 && linear.how == FIN_HOW_CLOSED);
+    assert_true(missing(r, "star") && missing(r, "check") && missing(r, "attention"));
+    fini_result_destroy(r);
+}
+
+static void risk__what_there_is_not_is_left_out(void **state)
+{
+    (void)state;
+    fini_result *r = run("risk form=hardmax m=2 kappa=0.1 show=risk,star,bayes,linear samples=200");
+    assert_true(missing(r, "lam_star") && missing(r, "star") && missing(r, "bayes"));
+    assert_true(missing(r, "signal") && missing(r, "d_kappa") && missing(r, "attention"));
+    fin_scalar risk = scalar(r, "risk");
+    assert_true(risk.how == FIN_HOW_SIMULATION && risk.samples == 200 && risk.error > 0);
+    fini_result_destroy(r);
+    r = run("risk task=spiked form=linear snr=3 L=4 eps=0.5 show=linear,bayes");
+    assert_true(fabs(scalar(r, "attention").value - 0.25 - 1 / (4.0 / 3 + 3.0 / 4)) < 1e-15);
+    assert_true(scalar(r, "bayes").how == FIN_HOW_QUADRATURE);
+    assert_true(scalar(r, "bayes").value < scalar(r, "attention").value);
+    assert_true(missing(r, "risk"));
+    fini_result_destroy(r);
+    r = run("risk task=spiked form=linear lengths=4:1,5:1 show=linear");
+    assert_true(missing(r, "attention"));
+    fini_result_destroy(r);
+    r = run(
+        "risk task=spiked form=linear lengths=4:1 snr=3 show=linear"); /* one length after all */
+    fin_scalar attention;
+    if (has(r, "attention", &attention))
+        assert_true(fabs(attention.value - 1 / (4.0 / 3 + 3.0 / 4)) < 1e-15);
+    fini_result_destroy(r);
+    fini_result *none = fini_result_create();
+    assert_int_equal(run_into("risk form=hardmax show=star", none, NULL, &err),
+                     FIN_ERR_UNSUPPORTED);
+    assert_non_null(strstr(err.message, "star"));
+    assert_int_equal(run_into("risk form=softmax method=closed", none, NULL, &err),
+                     FIN_ERR_UNSUPPORTED); /* no risk: the run has failed */
+    fini_result_destroy(none);
+}
+
+static void risk__star_is_the_best_oracle(void **state)
+{
+    (void)state;
+    fini_result *r = run("risk show=star d=100");
+    double lam = scalar(r, "lam_star").value, best = scalar(r, "star").value;
+    assert_true(scalar(r, "lam_star").error < 1e-8 * lam);
+    fini_result_destroy(r);
+    for (int i = -1; i <= 1; i++) {
+        char text[128];
+        snprintf(text, sizeof text, "risk show=oracle d=100 lam=%.17g", lam * (1 + 0.01 * i));
+        r = run(text);
+        double oracle = scalar(r, "oracle").value;
+        assert_true(i ? oracle > best : oracle == best);
+        fini_result_destroy(r);
+    }
+}
+
+/* z of many exact risks against simulations is a standard normal number: mean and spread. */
+static void risk__check_is_independent(void **state)
+{
+    (void)state;
+    double sum = 0, square = 0;
+    enum { N = 60 };
+    for (int seed = 1; seed <= N; seed++) {
+        char text[128];
+        snprintf(text, sizeof text, "risk show=check samples=2000 kappa=0.6 nu=0.7 seed=%d", seed);
+        fini_result *r = run(text);
+        fin_scalar z = scalar(r, "z"), check = scalar(r, "check");
+        assert_true(check.how == FIN_HOW_SIMULATION && check.samples == 2000);
+        assert_true(scalar(r, "risk").how == FIN_HOW_CLOSED);
+        double again = (scalar(r, "risk").value - check.value) / check.error;
+        assert_true(fabs(z.value - again) < 1e-12 * fabs(again));
+        assert_int_equal(z.how, FIN_HOW_DERIVED);
+        sum += z.value;
+        square += z.value * z.value;
+        fini_result_destroy(r);
+    }
+    print_message("mean of z: %.2f standard errors; spread %.2f\n", sum / sqrt(N),
+                  sqrt(square / N));
+    assert_true(fabs(sum) / sqrt(N) < 5);
+    assert_true(square / N > 0.5 && square / N < 2);
+    /* A simulated risk and its check do not use the same draws. */
+    fini_result *r = run("risk show=check method=simulation samples=2000 kappa=0.6 nu=0.7");
+    assert_true(scalar(r, "risk").value != scalar(r, "check").value);
+    assert_true(fabs(scalar(r, "z").value) < 5);
+    fini_result_destroy(r);
+}
+
+/* ---- landscape ------------------------------------------------------------------------------- */
+
+static void landscape__grid_and_points(void **state)
+{
+    (void)state;
+    fini_result *r = run("landscape grid=5 lam=0.1 d=400");
+    const double *kappa = numbers(r, "kappa", 5, 0), *nu = numbers(r, "nu", 5, 0);
+    const double *risk = numbers(r, "risk", 5, 5), *d_kappa = numbers(r, "d_kappa", 5, 5);
+    const double *d_nu = numbers(r, "d_nu", 5, 5);
+    assert_true(kappa[0] == -1 && kappa[2] == 0 && kappa[4] == 1 && nu[1] == -0.5 && nu[3] == 0.5);
+    double least = INFINITY, greatest = 0;
+    for (int i = 0; i < 5; i++)
+        for (int j = 0; j < 5; j++) {
+            fin_risk_point at = {.kappa = kappa[i],
+                                 .nu = nu[j],
+                                 .lam = 0.1,
+                                 .gamma = 0.70710678118654757,
+                                 .mu = sqrt(200),
+                                 .m = 1,
+                                 .L_mean = 10};
+            fin_risk_value value;
+            assert_int_equal(fin_risk_erf(1, &at, &value, &err), FIN_OK);
+            assert_true(risk[i * 5 + j] == value.risk);
+            assert_true(d_kappa[i * 5 + j] == value.gradient[0]);
+            assert_true(d_nu[i * 5 + j] == value.gradient[1]);
+            least = fmin(least, value.risk);
+            greatest = fmax(greatest, value.risk);
+        }
+    assert_true(scalar(r, "least_risk").value == least);
+    assert_true(scalar(r, "greatest_risk").value == greatest);
+    int n = (int)scalar(r, "stationary").value, minima = 0;
+    assert_true(n > 2);
+    const double *point_risk = numbers(r, "point_risk", n, 0);
+    const double *negative = numbers(r, "point_negative", n, 0);
+    numbers(r, "point_kappa", n, 0);
+    numbers(r, "point_nu", n, 0);
+    for (int i = 0; i < n; i++) {
+        minima += negative[i] == 0;
+        assert_true(i == 0 || point_risk[i] >= point_risk[i - 1]);
+    }
+    assert_true(scalar(r, "minima").value == minima && minima == 2);
+    assert_true(scalar(r, "saddles").value >= 1);
+    fini_result_destroy(r);
+}
+
+static void landscape__what_no_vectors_have(void **state)
+{
+    (void)state;
+    fini_result *r = run("landscape grid=3 theta=0.5");
+    const double *risk = numbers(r, "risk", 3, 3);
+    assert_true(isnan(risk[3]) && isnan(risk[5]) && !isnan(risk[4])); /* |nu| = 1, theta = 0.5 */
+    assert_true(isnan(risk[7])); /* k = k*, so rho would be theta */
+    assert_false(isnan(scalar(r, "greatest_risk").value));
+    fini_result_clear(r);
+    err = (fin_error){FIN_OK, ""};
+    assert_int_equal(run_into("landscape grid=2 theta=0.5", r, NULL, &err), FIN_ERR_ARGUMENT);
+    assert_non_null(strstr(err.message, "theta"));
+    fini_result_clear(r);
+    assert_int_equal(run_into("landscape form=softmax", r, NULL, &err), FIN_ERR_UNSUPPORTED);
+    fini_result_destroy(r);
+}
+
+/* ---- threads, cancelling, memory ------------------------------------------------------------- */
+
+static const char *const samples[] = {
+    "risk show=risk,oracle,star,linear,bayes,check kappa=0.4 samples=3000",
+    "risk form=softmax task=max show=risk,bayes,check samples=3000 lengths=3:1,8:2",
+    "train engine=reduced d=50 L=5 runs=9 steps=40 log_every=10",
+    "train engine=ambient d=10 L=3 runs=5 steps=20 form=softmax risk_samples=200",
+    "train runs=20 steps=200 init=sphere",
+    "landscape grid=7",
+    "law d=6 L=3 runs=12 steps=15",
+};
+enum { SAMPLES = sizeof samples / sizeof *samples };
+
+static void pack(const char *text, unsigned char **bytes, size_t *size)
+{
+    fini_done done = {.state = FIN_STATE_DONE, .result = run(text)};
+    assert_int_equal(fini_done_pack(&done, bytes, size, &err), FIN_OK);
+    fini_result_destroy(done.result);
+}
+
+static void job__same_bytes_for_any_threads(void **state)
+{
+    (void)state;
+    for (int i = 0; i < SAMPLES; i++) {
+        unsigned char *one, *two;
+        size_t one_size, two_size;
+        fin_threads_set(1);
+        pack(samples[i], &one, &one_size);
+        fin_threads_set(2);
+        pack(samples[i], &two, &two_size);
+        fin_threads_set(0);
+        assert_int_equal(one_size, two_size);
+        assert_memory_equal(one, two, one_size);
+        fini_free(one);
+        fini_free(two);
+    }
+}
+
+typedef struct worker {
+    const char *text;
+    unsigned char *bytes;
+    size_t size;
+    fin_status status;
+} worker;
+
+/* No assertions here: cmocka has one thread. */
+static void *work(void *user)
+{
+    worker *w = user;
+    fini_threads_limit(1);
+    for (int round = 0; round < 5; round++) {
+        fini_done done = {.state = FIN_STATE_DONE, .result = fini_result_create()};
+        fini_free(w->bytes);
+        w->bytes = NULL;
+        fin_error error = {FIN_OK, ""};
+        w->status = run_into(w->text, done.result, NULL, &error);
+        if (!w->status)
+            w->status = fini_done_pack(&done, &w->bytes, &w->size, &error);
+        fini_result_destroy(done.result);
+        if (w->status)
+            break;
+    }
+    return NULL;
+}
+
+static void job__same_bytes_side_by_side(void **state)
+{
+    (void)state;
+    for (int i = 0; i < SAMPLES; i++) {
+        unsigned char *alone;
+        size_t size;
+        worker workers[2] = {{.text = samples[i]}, {.text = samples[i]}};
+        pthread_t threads[2];
+        pack(samples[i], &alone, &size);
+        for (int t = 0; t < 2; t++)
+            assert_int_equal(pthread_create(&threads[t], NULL, work, &workers[t]), 0);
+        for (int t = 0; t < 2; t++)
+            pthread_join(threads[t], NULL);
+        for (int t = 0; t < 2; t++) {
+            assert_int_equal(workers[t].status, FIN_OK);
+            assert_int_equal(workers[t].size, size);
+            assert_memory_equal(workers[t].bytes, alone, size);
+            fini_free(workers[t].bytes);
+        }
+        fini_free(alone);
+    }
+}
+
+static int stop(void *user, const char *what, double done, double total)
+{
+    (void)what;
+    (void)done;
+    (void)total;
+    ++*(int *)user;
+    return 1;
+}
+
+static void job__cancelled(void **state)
+{
+    (void)state;
+    static const char *const longer[] = {
+        "risk form=softmax samples=1000000",
+        "risk show=check samples=1000000",
+        "risk show=bayes samples=1000000",
+        "train engine=reduced steps=1000000",
+        "landscape grid=2049",
+        "law steps=1000000",
+    };
+    for (int i = 0; i < 6; i++) {
+        int calls = 0;
+        fin_progress progress = {stop, &calls};
+        fini_result *r = fini_result_create();
+        err = (fin_error){FIN_OK, ""};
+        assert_int_equal(run_into(longer[i], r, &progress, &err), FIN_ERR_CANCELLED);
+        assert_true(calls >= 1 && err.message[0]);
+        fini_result_destroy(r);
+    }
+}
+
+static fin_status run_once(void *user, fin_error *error)
+{
+    fini_result *r = fini_result_create();
+    if (!r)
+        return fini_fail_memory(error, 1, "a result");
+    fin_status status = run_into(user, r, NULL, error);
+    if (!status)
+        status = fini_result_status(r, error);
+    fini_result_destroy(r);
+    return status;
+}
+
+static void job__every_allocation_fails(void **state)
+{
+    (void)state;
+    static char texts[][128] = {
+        "risk show=risk,oracle,linear,bayes,check samples=100 L=3",
+        "risk show=star form=softmax samples=64 L=3",
+        "train engine=reduced d=9 L=3 runs=3 steps=4",
+        "train runs=3 steps=4 lengths=2:1,3:1 lam_schedule=0:1",
+        "landscape grid=3",
+        "law d=5 L=3 runs=3 steps=2",
+    };
+    fin_threads_set(1);
+    for (int i = 0; i < 6; i++)
+        assert_true(fault_every(run_once, texts[i]) > 3);
+    fin_threads_set(0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(table__names_and_outputs),
+        cmocka_unit_test(table__outputs_are_what_comes),
+        cmocka_unit_test(model__words_are_checked),
+        cmocka_unit_test(model__lengths_are_used),
+        cmocka_unit_test(seed__apart),
+        cmocka_unit_test(risk__as_the_library_says),
+        cmocka_unit_test(risk__what_there_is_not_is_left_out),
+        cmocka_unit_test(risk__star_is_the_best_oracle),
+        cmocka_unit_test(risk__check_is_independent),
+        cmocka_unit_test(landscape__grid_and_points),
+        cmocka_unit_test(landscape__what_no_vectors_have),
+        cmocka_unit_test(job__same_bytes_for_any_threads),
+        cmocka_unit_test(job__same_bytes_side_by_side),
+        cmocka_unit_test(job__cancelled),
+        cmocka_unit_test(job__every_allocation_fails),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
