@@ -251,8 +251,6 @@ fin_status fini_store_keep_claims(fin_store *store, const char *study, const fin
  * ones are counted but have no row. A clause of `where` is as in fin_query ("L>=10"); alternatives
  * are separated by a bar: "L=2|10". */
 typedef struct fini_frame fini_frame;
-/* The train room has a function of the same name; both must live in one library. */
-#define fini_frame_read fini_study_frame_read
 
 typedef struct fini_column {
     const char *name;

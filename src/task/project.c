@@ -12,7 +12,7 @@ FIN_TABLE(, fin_overlaps_table, "overlaps", FIN_OVERLAP_FIELDS);
 static const double slack = 1e-9;  /* overlaps measured on unit vectors carry rounding */
 static const double drift = 1e-12; /* and those at the end of a long descent a little more */
 
-fin_status fini_frame_of(const fin_overlaps *o, int64_t d, fini_frame *frame, fin_error *err)
+fin_status fini_basis_of(const fin_overlaps *o, int64_t d, fini_basis *frame, fin_error *err)
 {
     fin_status status = fin_settings_validate(&fin_overlaps_table, o, err);
     if (status)
@@ -54,8 +54,8 @@ fin_status fini_frame_of(const fin_overlaps *o, int64_t d, fini_frame *frame, fi
 
 fin_status fin_overlaps_realisable(const fin_overlaps *overlaps, int64_t d, fin_error *err)
 {
-    fini_frame frame;
-    return fini_frame_of(overlaps, d, &frame, err);
+    fini_basis frame;
+    return fini_basis_of(overlaps, d, &frame, err);
 }
 
 /* Tokens at a time. Normals come in groups of 64 for 16 tokens: coordinate j of token t is number
@@ -65,7 +65,7 @@ enum { BLOCK = 64, GROUP = 16 };
 typedef struct projection {
     const fin_task *task;
     const fin_overlaps *o;
-    fini_frame frame;
+    fini_basis frame;
     const fin_projections *out;
 } projection;
 
@@ -133,7 +133,7 @@ fin_status fin_task_project(const fin_task *task, const fin_overlaps *overlaps, 
                             double *y, int64_t *location, fin_error *err)
 {
     projection p = {.task = task, .o = overlaps, .out = out};
-    fin_status status = fini_frame_of(overlaps, task->settings.d, &p.frame, err);
+    fin_status status = fini_basis_of(overlaps, task->settings.d, &p.frame, err);
     if (status)
         return status;
     return fini_each_sample(task, first, n, offsets, 4, project_sample, &p, y, location, err);

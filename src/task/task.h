@@ -89,10 +89,10 @@ fin_status fini_each_sample(const fin_task *task, uint64_t first, int64_t n, con
                             int64_t *location, fin_error *err);
 
 /* k = kappa e1 + eta e2 + a3 e3, v = theta e1 + nu e2 + b3 e3 + b4 e4 with e1 = k*, e2 = v*. */
-typedef struct fini_frame {
+typedef struct fini_basis {
     double a3, b3, b4;
-} fini_frame;
-fin_status fini_frame_of(const fin_overlaps *overlaps, int64_t d, fini_frame *frame,
+} fini_basis;
+fin_status fini_basis_of(const fin_overlaps *overlaps, int64_t d, fini_basis *frame,
                          fin_error *err);
 
 /* |X|^2 from four coordinates (scale: of the rest) and a chi-square. */

@@ -190,10 +190,10 @@ static double gradient_norm(const place *p)
 static fin_status place_of(const model *q, const fin_overlaps *o, place *p, fin_error *err)
 {
     int64_t d = q->task->settings.d;
-    fini_frame f;
+    fini_basis f;
     fin_risk_report report;
     fin_status status;
-    if ((status = fini_frame_of(o, d, &f, err)) ||
+    if ((status = fini_basis_of(o, d, &f, err)) ||
         (status = fin_risk(q->task, q->form, q->settings, o, NULL, NULL, &report, err)))
         return status;
     const double *R = report.gradient;

@@ -19,7 +19,7 @@ typedef struct model {
     const fin_form *form;
     fin_form_settings settings;
     fin_overlaps o;
-    fini_frame frame;
+    fini_basis frame;
     uint64_t seed;
 } model;
 
@@ -160,7 +160,7 @@ fin_status fini_risk_simulated(const fin_task *task, const fin_form *form,
                .settings = *form_settings,
                .o = *overlaps,
                .seed = (uint64_t)settings->seed};
-    fin_status status = fini_frame_of(overlaps, task->settings.d, &q.frame, err);
+    fin_status status = fini_basis_of(overlaps, task->settings.d, &q.frame, err);
     if (status)
         return status;
     fini_simulation simulation = {

@@ -392,7 +392,7 @@ static fin_status flow_run(fin_train *t, int64_t run, int64_t to, fin_error *err
     if (!status && !(status = open_solver(&f, err))) {
         double *y = N_VGetArrayPointer_Serial(f.y), lam;
         read(t, run, &o, &lam);
-        status = fini_frame_vectors(&o, d, f.n, y, y + f.n, err);
+        status = fini_basis_vectors(&o, d, f.n, y, y + f.n, err);
         if (f.trained)
             y[2 * f.n] = lam;
         if (!status)

@@ -21,7 +21,7 @@ static int64_t scratch_size(const fin_train *t)
 static fin_status start(fin_train *t, int64_t run, fin_error *err)
 {
     t->state[run * t->width + t->vectors * t->frame + 1] = fini_alpha_at(t, 0);
-    return fini_frame_start(t, run, err);
+    return fini_basis_start(t, run, err);
 }
 
 /* grad_k = R_kappa k* + R_eta v* + R_rho v,  grad_v = R_theta k* + R_nu v* + R_rho k. */
@@ -123,5 +123,5 @@ const fini_engine fini_population = {
     .scratch = scratch_size,
     .start = start,
     .advance = advance,
-    .read = fini_frame_read,
+    .read = fini_basis_read,
 };

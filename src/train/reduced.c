@@ -337,7 +337,7 @@ const fini_engine fini_reduced = {
     .at_once = 64,
     .width = width,
     .scratch = scratch_size,
-    .start = fini_frame_start,
+    .start = fini_basis_start,
     .advance = advance,
-    .read = fini_frame_read,
+    .read = fini_basis_read,
 };

@@ -32,11 +32,11 @@ void fini_overlaps_of(int64_t n, const double *k, const double *v, fin_overlaps 
     o->rho = fini_product(fini_dot(n, k, v));
 }
 
-fin_status fini_frame_vectors(const fin_overlaps *o, int64_t d, int64_t n, double *k, double *v,
+fin_status fini_basis_vectors(const fin_overlaps *o, int64_t d, int64_t n, double *k, double *v,
                               fin_error *err)
 {
-    fini_frame frame;
-    fin_status status = fini_frame_of(o, d, &frame, err);
+    fini_basis frame;
+    fin_status status = fini_basis_of(o, d, &frame, err);
     if (status)
         return status;
     const double kk[4] = {o->kappa, o->eta, frame.a3, 0};
@@ -117,17 +117,17 @@ fin_status fini_start_overlaps(const fin_train *t, int64_t run, fin_overlaps *o,
 }
 
 /* k, v (velocities: zero) as coordinates in the frame, and lam. */
-fin_status fini_frame_start(fin_train *t, int64_t run, fin_error *err)
+fin_status fini_basis_start(fin_train *t, int64_t run, fin_error *err)
 {
     fin_overlaps o;
     double *x = t->state + run * t->width;
     fin_status status = fini_start_overlaps(t, run, &o, err);
     x[t->vectors * t->frame] = fini_lam_at(t, 0);
     return status ? status
-                  : fini_frame_vectors(&o, t->task->settings.d, t->frame, x, x + t->frame, err);
+                  : fini_basis_vectors(&o, t->task->settings.d, t->frame, x, x + t->frame, err);
 }
 
-void fini_frame_read(const fin_train *t, int64_t run, fin_overlaps *o, double *lam)
+void fini_basis_read(const fin_train *t, int64_t run, fin_overlaps *o, double *lam)
 {
     const double *x = t->state + run * t->width;
     fini_overlaps_of(t->frame, x, x + t->frame, o);
@@ -175,7 +175,7 @@ static fin_status with_overlaps(const fin_train *t, const fin_overlaps *o, fin_r
 {
     int64_t d = t->task->settings.d;
     double kk[4], vv[4];
-    fin_status status = fini_frame_vectors(o, d, 4, kk, vv, err);
+    fin_status status = fini_basis_vectors(o, d, 4, kk, vv, err);
     if (status)
         return status;
     double *e3 = fini_alloc_array(d, sizeof *e3), *e4 = fini_alloc_array(d, sizeof *e4);

@@ -110,11 +110,11 @@ fin_status fini_start_overlaps(const fin_train *t, int64_t run, fin_overlaps *ov
 fin_status fini_start_vectors(const fin_train *t, int64_t run, double *k, double *v,
                               fin_error *err);
 /* Coordinates of k and v in a frame that begins with k*, v*; n >= 2 numbers each. */
-fin_status fini_frame_vectors(const fin_overlaps *overlaps, int64_t d, int64_t n, double *k,
+fin_status fini_basis_vectors(const fin_overlaps *overlaps, int64_t d, int64_t n, double *k,
                               double *v, fin_error *err);
 /* `start` and `read` of engines whose state is t->vectors vectors in the frame, then lam. */
-fin_status fini_frame_start(fin_train *t, int64_t run, fin_error *err);
-void fini_frame_read(const fin_train *t, int64_t run, fin_overlaps *overlaps, double *lam);
+fin_status fini_basis_start(fin_train *t, int64_t run, fin_error *err);
+void fini_basis_read(const fin_train *t, int64_t run, fin_overlaps *overlaps, double *lam);
 /* The product of two unit vectors, which rounding may have left outside [-1, 1]; not a number stays
  * so. */
 double fini_product(double x);
