@@ -15,7 +15,7 @@
 
 enum { CLI_OK = 0, CLI_FAILED = 1, CLI_USAGE = 2 };
 
-/* ---- commands and options ------------------------------------------------------------------ */
+/* ---- commands and options ------------------------------------------------------------------- */
 
 /* An option that is not a row of a settings table. */
 typedef struct cli_word {
@@ -183,7 +183,7 @@ void cli_complete(cli_args *args);
 fin_status cli_task_create(const cli_args *args, const fin_task_settings *settings, int64_t seed,
                            int flags, fin_task **task, fin_error *err);
 
-/* ---- messages, output, progress ------------------------------------------------------------ */
+/* ---- messages, output, progress ------------------------------------------------------------- */
 
 /* "finetti COMMAND: ..." on one line of standard error. These return the exit code. */
 void cli_message_prefix(const char *command);

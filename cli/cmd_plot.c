@@ -50,7 +50,7 @@ const cli_command cli_plot = {
     .run = run,
 };
 
-/* ---- --list ----------------------------------------------------------------------------------- */
+/* ---- --list --------------------------------------------------------------------------------- */
 
 static fin_status add_figure(void *user, const fin_figure_row *figure, fin_error *err)
 {
@@ -80,7 +80,7 @@ static int list_figures(cli_args *args, fin_store *store)
     return list ? cli_print_json(list) : cli_flush();
 }
 
-/* ---- which figure ----------------------------------------------------------------------------- */
+/* ---- which figure --------------------------------------------------------------------------- */
 
 enum { LINES = 32 };
 

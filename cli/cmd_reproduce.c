@@ -54,7 +54,7 @@ typedef struct reproduction {
     fin_store *store;
 } reproduction;
 
-/* ---- before anything runs --------------------------------------------------------------------- */
+/* ---- before anything runs ------------------------------------------------------------------- */
 
 static int check_names(const cli_args *args)
 {
@@ -145,7 +145,7 @@ static int prepare(reproduction *r)
     return code;
 }
 
-/* ---- afterwards ------------------------------------------------------------------------------- */
+/* ---- afterwards ----------------------------------------------------------------------------- */
 
 static void add_up(const reproduction *r, study_claims *sum, int64_t *failed)
 {

@@ -37,7 +37,7 @@ const cli_command cli_study_ls = {
     .run = run,
 };
 
-/* ---- studies ---------------------------------------------------------------------------------- */
+/* ---- studies -------------------------------------------------------------------------------- */
 
 typedef struct studies {
     json_t *list;
@@ -88,7 +88,7 @@ static int list_studies(cli_args *args, fin_store *store)
     return code ? code : cli_flush();
 }
 
-/* ---- runs of one ------------------------------------------------------------------------------ */
+/* ---- runs of one ---------------------------------------------------------------------------- */
 
 typedef struct listing {
     study_varying varying;

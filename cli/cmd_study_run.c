@@ -32,9 +32,10 @@ const cli_command cli_study_run = {
     .summary = "run what is missing of a study, judge its claims",
     .about =
         "Runs every combination of settings that the file asks for and the store does not have,\n"
-        "over threads or, under mpirun or srun, over ranks. Stopped at any moment, by whatever\n"
-        "means, the same command goes on. The exit code is 1 if runs failed or a claim does not\n"
-        "hold. Times are printed to terminals only, so that outputs can be compared.",
+        "over threads or, under mpirun or srun, over ranks (of one thread each, unless --threads\n"
+        "says more). Stopped at any moment, by whatever means, the same command goes on. The exit\n"
+        "code is 1 if runs failed or a claim does not hold. Times are printed to terminals only,\n"
+        "so that outputs can be compared.",
     .examples = "  finetti study run lengths.yaml --dry-run\n"
                 "  finetti study run lengths.yaml --store lengths.db\n"
                 "  finetti study run slr_training --full --set manifold.runs=1000\n"
@@ -49,7 +50,7 @@ const cli_command cli_study_run = {
     .run = run,
 };
 
-/* ---- options ---------------------------------------------------------------------------------- */
+/* ---- options -------------------------------------------------------------------------------- */
 
 /* "3/10": part 3 of 10. */
 static int read_shard(const char *text, fin_study_settings *settings)
@@ -85,7 +86,7 @@ static int read_settings(cli_args *args, fin_study_settings *settings)
     return read_shard(shard, settings);
 }
 
-/* ---- --dry-run -------------------------------------------------------------------------------- */
+/* ---- --dry-run ------------------------------------------------------------------------------ */
 
 typedef struct listing {
     const fin_study *study;
@@ -176,7 +177,7 @@ static int dry_run(cli_args *args, const fin_study *study)
     return code;
 }
 
-/* ---- running ---------------------------------------------------------------------------------- */
+/* ---- running -------------------------------------------------------------------------------- */
 
 static int print(cli_args *args, const fin_study *study, fin_store *store,
                  const study_outcome *outcome)

@@ -23,7 +23,7 @@ const cli_command cli_study_status = {
     .about =
         "Prints, for every study that was run into the store, its last pass: runs done of those\n"
         "that were to do, the rate, the time that is left and how many failed. A pass that has\n"
-        "not spoken for half a minute is silent: it was killed, or its machine is gone.",
+        "not spoken for ten seconds is silent: it was killed, or its machine is gone.",
     .examples = "  finetti study status\n"
                 "  finetti study status slr_training --watch\n"
                 "  finetti study status --store /scratch/lengths.db --json\n",
@@ -32,9 +32,9 @@ const cli_command cli_study_status = {
     .run = run,
 };
 
-/* ---- the last pass of every study -------------------------------------------------------------- */
+/* ---- the last pass of every study ----------------------------------------------------------- */
 
-static const double SILENT = 30; /* seconds */
+static const double SILENT = 10; /* seconds */
 
 typedef struct passes {
     const char *only; /* NULL: every study */
@@ -81,7 +81,7 @@ static fin_status look(fin_store *store, passes *p, fin_error *err)
     return status;
 }
 
-/* ---- printing --------------------------------------------------------------------------------- */
+/* ---- printing ------------------------------------------------------------------------------- */
 
 static long long whole(const json_t *pass, const char *name)
 {

@@ -31,7 +31,7 @@ int plot_check(const char *path)
     return CLI_OK;
 }
 
-/* ---- rsvg-convert ----------------------------------------------------------------------------- */
+/* ---- rsvg-convert --------------------------------------------------------------------------- */
 
 static int no_converter(void)
 {
@@ -69,7 +69,7 @@ static int convert(const char *from, const char *to, bool pdf)
     return CLI_OK;
 }
 
-/* ---- writing ---------------------------------------------------------------------------------- */
+/* ---- writing -------------------------------------------------------------------------------- */
 
 /* A folder of our own beside path. */
 static int make_folder(const char *path, char folder[PATH_MAX])

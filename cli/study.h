@@ -4,7 +4,7 @@
 
 #include "cli.h"
 
-/* ---- stores and studies (study_store.c) ------------------------------------------------------ */
+/* ---- stores and studies (study_store.c) ----------------------------------------------------- */
 
 /* The row of a table of words that every such command has. */
 #define STUDY_WORD_STORE                                                                           \
@@ -25,7 +25,7 @@ fin_status study_need(fin_store *store, const char *name, fin_error *err);
  * code, after the message. Borrows from args. */
 int study_query(const cli_args *args, const char *study, fin_query *query);
 
-/* ---- text (study_text.c) ---------------------------------------------------------------------- */
+/* ---- text (study_text.c) -------------------------------------------------------------------- */
 
 /* Text from a store, which may be anyone's, without codes that a terminal would obey. Returns
  * buffer. */
@@ -62,7 +62,7 @@ char *study_value(const json_t *value, char *buffer, size_t size);
 /* Prints the run whose hash begins so. Returns an exit code (study_show_run.c). */
 int study_show_run(cli_args *args, fin_store *store, const char *hash);
 
-/* ---- claims (study_claims.c) ------------------------------------------------------------------ */
+/* ---- claims (study_claims.c) ---------------------------------------------------------------- */
 
 enum { STUDY_VERDICTS = FIN_VERDICT_VAGUE + 1 };
 typedef struct study_claims {
@@ -79,7 +79,7 @@ void study_claims_sum(const study_claims *claims);
 /* Whether all is well; untested claims count as bad unless they are to be expected. */
 bool study_claims_hold(const study_claims *claims, bool untested_is_fine);
 
-/* ---- running (study_conduct.c) ---------------------------------------------------------------- */
+/* ---- running (study_conduct.c) -------------------------------------------------------------- */
 
 /* Under mpirun all ranks come here. Rank 0 conducts one study after the other and then releases the
  * others, also when nothing came of it; the others follow. */

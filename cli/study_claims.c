@@ -35,7 +35,7 @@ fin_status study_claims_read(fin_store *store, const char *study, study_claims *
     return fin_store_claims(store, study, add_claim, claims, err);
 }
 
-/* ---- text ------------------------------------------------------------------------------------ */
+/* ---- text ----------------------------------------------------------------------------------- */
 
 static double number_of(const json_t *claim, const char *name)
 {

@@ -23,7 +23,7 @@ fin_status study_open(const cli_args *args, int how, fin_store **store, fin_erro
     return fin_store_open(path, how, store, err);
 }
 
-/* ---- study files ----------------------------------------------------------------------------- */
+/* ---- study files ---------------------------------------------------------------------------- */
 
 static int find_shipped(const char *name)
 {
@@ -59,7 +59,7 @@ fin_status study_read(const char *name, const fin_study_changes *changes, fin_st
                       near ? near : "", near ? "?" : "");
 }
 
-/* ---- studies in a store ---------------------------------------------------------------------- */
+/* ---- studies in a store --------------------------------------------------------------------- */
 
 enum { NAMES = 256 };
 
@@ -96,7 +96,7 @@ fin_status study_need(fin_store *store, const char *name, fin_error *err)
                       near ? near : "", near ? "?" : "");
 }
 
-/* ---- queries --------------------------------------------------------------------------------- */
+/* ---- queries -------------------------------------------------------------------------------- */
 
 int study_query(const cli_args *args, const char *study, fin_query *query)
 {

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- cells ----------------------------------------------------------------------------------- */
+/* ---- cells ---------------------------------------------------------------------------------- */
 
 char *study_clean(const char *text, char *buffer, size_t size)
 {
@@ -15,6 +15,8 @@ char *study_clean(const char *text, char *buffer, size_t size)
         bool high = (unsigned char)c[0] == 0xC2 && (unsigned char)c[1] < 0xA0; /* U+0080..9F */
         if ((unsigned char)*c < ' ' || *c == 127 || high)
             *c = space ? ' ' : '?';
+        if (high)
+            *++c = '?';
     }
     return buffer;
 }
@@ -78,7 +80,7 @@ char *study_plural(int64_t count, const char *what, char *buffer, size_t size)
     return buffer;
 }
 
-/* ---- settings that vary ---------------------------------------------------------------------- */
+/* ---- settings that vary --------------------------------------------------------------------- */
 
 json_t *study_settings(const char *settings)
 {

@@ -1,4 +1,4 @@
-/* train: what `finetti train` and `finetti reproduce slr` share. */
+/* train: what the files of `finetti train` share. */
 #ifndef CLI_TRAIN_H
 #define CLI_TRAIN_H
 

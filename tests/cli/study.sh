@@ -199,12 +199,35 @@ accepts study export small --store joined.db --out joined.csv
 cmp first.csv joined.csv
 accepts study show small --store joined.db
 prints "2 claims: 2 hold"
+accepts study ls small --store part2.db --state planned
+prints "14 runs"
 accepts study merge joined.db part1.db
 prints "0 runs added, 7 there before"
 code=0
 "$FINETTI" study diff part1.db joined.db >stdout || code=$?
 [ $code = 1 ] || fail "the stores differ and the exit code is $code"
 prints "14 differences"
+
+# A number that differs: seen, unless it is within the tolerance, and not merged, unless by force.
+cp joined.db touched.db
+"$PYTHON" - <<'P'
+import sqlite3
+db = sqlite3.connect("touched.db")
+db.execute("update scalars set value = value + 1e-9 where name_id = (select id from names where name = 'linear') and run_id = "
+           "(select max(run_id) from scalars where name_id = (select id from names where name = 'linear'))")
+db.execute("update runs set finished = finished - 1000")
+db.commit()
+P
+code=0
+"$FINETTI" study diff joined.db touched.db >stdout || code=$?
+[ $code = 1 ] && [ "$(wc -l <stdout)" = 2 ] || fail "diff: exit code $code: $(cat stdout)"
+prints "linear"
+prints "1 difference"
+accepts study diff joined.db touched.db --tolerance 1e-8
+refuses 1 "linear" study merge joined.db touched.db
+accepts study merge touched.db joined.db --force
+prints "1 replaced"
+accepts study diff joined.db touched.db
 
 # ---- what no study plans
 accepts study run small.yaml --set runs.grid.axes.lam=[0.5]
@@ -261,7 +284,7 @@ prints "ended"
 if command -v mpirun >/dev/null && "$FINETTI" info --json | grep -q '"MPI": "yes"'; then
     # In a container everybody is root and there are few processors.
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
-    mpirun -n 3 "$FINETTI" study run small.yaml --store ranks.db >stdout 2>stderr || fail "mpirun: $(cat stdout stderr)"
+    timeout 120 mpirun -n 3 "$FINETTI" study run small.yaml --store ranks.db >stdout 2>stderr || fail "mpirun: $(cat stdout stderr)"
     prints "21 runs: 0 there before, 21 done now"
     [ "$(grep -c "21 done now" stdout)" = 1 ] || fail "more than one rank talks"
     accepts study export small --store ranks.db --out ranks.csv
