@@ -24,7 +24,7 @@ int study_follow(const fin_study_settings *settings)
         fin_study_count count;
         fin_error err = {FIN_OK, ""};
         if (fin_study_share(&study, &err))
-            return cli_error(&err);
+            continue; /* it failed on every rank; rank 0 tells, and says what comes next */
         if (!study)
             return CLI_OK;
         /* What goes wrong here is rank 0's to tell; there may be another study. */

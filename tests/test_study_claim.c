@@ -2,7 +2,7 @@
 #include "test_data.h"
 
 #include "fault.h"
-#include "study/study.h"
+#include "study/claim.h"
 
 #include <math.h>
 
@@ -197,6 +197,27 @@ static void reduce__slope_has_the_error_of_the_line(void **state)
     expect_number("take: risk^2, against: L, reduce: slope", line.slope,
                   line.slope - 1.96 * line.slope_error, line.slope + 1.96 * line.slope_error,
                   "slope through 6 points, simulation");
+}
+
+/* Ranks from the tables of the sign test: 20 numbers, the 6th to the 15th; 100, the 40th to the
+ * 61st; up to five, all of them. */
+static void reduce__median_has_the_ranks_of_the_sign_test(void **state)
+{
+    (void)state;
+    static const int known[][3] = {{2, 1, 2},   {5, 1, 5},     {6, 1, 6},       {9, 2, 8},
+                                   {20, 6, 15}, {100, 40, 61}, {1000, 469, 532}};
+    static fini_number numbers[1000];
+    for (size_t k = 0; k < sizeof known / sizeof *known; k++) {
+        int n = known[k][0];
+        fini_measured m = {0};
+        for (int i = 0; i < n; i++) /* 7 is prime to all of them */
+            numbers[i] = (fini_number){(i * 7) % n + 1, 0, FIN_HOW_CLOSED, 0};
+        assert_int_equal(fini_reduce_numbers(FINI_REDUCE_MEDIAN, numbers, NULL, n, &m, &err),
+                         FIN_OK);
+        near("median", m.value, (n + 1) / 2.0);
+        near("low", m.low, known[k][1]);
+        near("high", m.high, known[k][2]);
+    }
 }
 
 static void reduce__pools_shares(void **state)
@@ -545,6 +566,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reduce__has_the_interval_it_should),
         cmocka_unit_test(reduce__slope_has_the_error_of_the_line),
+        cmocka_unit_test(reduce__median_has_the_ranks_of_the_sign_test),
         cmocka_unit_test(reduce__pools_shares),
         cmocka_unit_test(where__selects),
         cmocka_unit_test(values__are_combined),

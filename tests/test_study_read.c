@@ -104,7 +104,7 @@ static const struct bad {
     {"long_name", 1, 8, "aaa...' is no name"},
     {"many_axes", 4, 11, "a block has at most 16 axes"},
     {"many_runs", 3, 5, "with block 'risk' the study has more than 10000000 runs; take"},
-    {"many_values", 9, 7, "up to here the axes have more than 4000000 values in all"},
+    {"many_values", 10, 7, "up to here the axes have more than 4000000 values in all"},
     {"merge", 5, 7, "merge keys (<<) are not read; write the keys out"},
     {"name_is_list", 1, 8, "study must be a text, not a list"},
     {"next_line", 2, 9, "here stands a control character (0xc2); a study is text in"},

@@ -230,8 +230,9 @@ fin_status fini_lines_add(const fini_frame *frame, const char *x_formula,
         const char *end = number
                               ? fini_figure_say(figure, ", %.64s = %.200s", line->split, texts[k])
                               : fini_figure_say(figure, ", %.200s", texts[k]);
-        const char *label =
-            line->label[0] ? fini_figure_say(figure, "%.200s%s", line->label, end) : end + 2;
+        /* A label that only says what is split would say it twice. */
+        bool named = line->label[0] && strcmp(line->label, line->split) != 0;
+        const char *label = named ? fini_figure_say(figure, "%.200s%s", line->label, end) : end + 2;
         status = fini_figure_status(figure, err);
         if (!status)
             status = add_curve(&x, &y, which, k, label, split_colour(panel, end), line, figure,

@@ -111,12 +111,13 @@ static void add_arrows(const plane *p, fini_figure *figure, fini_panel *panel)
     }
 }
 
-/* Minima, saddles, maxima: by the number of negative eigenvalues of the Hessian. */
+/* By the number of negative eigenvalues of the Hessian, which is that of the whole space: a point
+ * that looks like a maximum in this plane may be a saddle. */
 static fin_status add_stationary(const fini_frame *frame, fini_figure *figure, fini_panel *panel,
                                  fin_error *err)
 {
-    static const char *const labels[] = {"minimum", "saddle", "maximum"};
-    static const int shapes[] = {FINI_CIRCLE, FINI_DIAMOND, FINI_TRIANGLE};
+    static const char *const labels[] = {"minimum", "saddle"};
+    static const int shapes[] = {FINI_CIRCLE, FINI_DIAMOND}, colours[] = {1, 3};
     fini_matrix kappa, nu, negative;
     fin_status status = fini_spec_series(frame, 0, "point_kappa", 1, figure, &kappa, err);
     if (!status)
@@ -126,10 +127,10 @@ static fin_status add_stationary(const fini_frame *frame, fini_figure *figure, f
     if (status || !kappa.values || !nu.values || !negative.values || nu.columns != kappa.columns ||
         negative.columns != kappa.columns)
         return status;
-    for (int type = 0; type < 3; type++) {
+    for (int type = 0; type < 2; type++) {
         int64_t count = 0;
         for (int64_t i = 0; i < kappa.columns; i++)
-            count += fmin(fmax(negative.values[i], 0), 2) == type;
+            count += (negative.values[i] > 0) == type;
         if (count == 0)
             continue;
         fini_curve *points =
@@ -137,9 +138,9 @@ static fin_status add_stationary(const fini_frame *frame, fini_figure *figure, f
         if (!points)
             return fini_figure_status(figure, err);
         points->shape = shapes[type];
-        points->colour = type == 0 ? 1 : type == 1 ? 3 : 5;
+        points->colour = colours[type];
         for (int64_t i = 0, k = 0; i < kappa.columns; i++)
-            if (fmin(fmax(negative.values[i], 0), 2) == type) {
+            if ((negative.values[i] > 0) == type) {
                 points->x[k] = kappa.values[i];
                 points->y[k++] = nu.values[i];
             }

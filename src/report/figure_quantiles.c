@@ -93,6 +93,8 @@ static fin_status build(const fini_spec *spec, fini_figure *figure, fin_error *e
     }
     if (!status && rows == 0)
         fini_figure_panel(figure, "");
+    if (!status)
+        status = fini_frame_status(frame, err);
     fini_frame_destroy(frame);
     return status ? status : fini_figure_status(figure, err);
 }

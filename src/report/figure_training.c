@@ -16,12 +16,11 @@ static fin_status check(const fini_spec *spec, fin_error *err)
     return status ? status : fini_spec_command(spec, block, "train", "training", err);
 }
 
-/* Median with a band between two of the rows. */
+/* Mean with a band between two of the rows. */
 static fini_curve *add_band(fini_figure *figure, fini_panel *panel, const char *label, int colour,
                             const fini_matrix *step, const fini_matrix *series, int low, int high)
 {
-    fini_curve *curve =
-        fini_spec_curve(figure, panel, label, FINI_MARK_SOLID, step, series, MEDIAN);
+    fini_curve *curve = fini_spec_curve(figure, panel, label, FINI_MARK_SOLID, step, series, MEAN);
     if (!curve)
         return NULL;
     curve->colour = colour;
@@ -37,7 +36,7 @@ static fini_curve *add_band(fini_figure *figure, fini_panel *panel, const char *
 static bool positive_somewhere(const fini_matrix *series)
 {
     for (int64_t i = 0; i < series->columns; i++)
-        if (series->values[MEDIAN * series->columns + i] > 0)
+        if (series->values[MEAN * series->columns + i] > 0)
             return true;
     return false;
 }
@@ -89,7 +88,7 @@ static fin_status quantity_panel(const run *r, const char *name, const char *tit
     if (!series.values)
         return FIN_OK;
     panel->y.log = positive_somewhere(&series);
-    add_band(r->figure, panel, "median, 95 % of runs", 0, &r->step, &series, Q025, Q975);
+    add_band(r->figure, panel, "mean, 95 % of runs", 0, &r->step, &series, Q025, Q975);
     fini_curve *inner =
         add_band(r->figure, panel, "middle half of runs", 0, &r->step, &series, Q25, Q75);
     if (inner)
@@ -106,7 +105,7 @@ static fin_status overlap_panel(const run *r, fin_error *err)
     if (status)
         return status;
     panel->x.label = "step";
-    panel->y.label = "median, 95 % of runs";
+    panel->y.label = "mean, 95 % of runs";
     for (int k = 0; k < 2 && !status; k++) {
         fini_matrix series;
         status = series_of(r, names[k], &series, err);
@@ -189,7 +188,7 @@ static fin_status build(const fini_spec *spec, fini_figure *figure, fin_error *e
             thin_out(&r.step, r.stride);
         }
         if (!status)
-            status = quantity_panel(&r, "excess", "Excess risk", "risk minus its least value", err);
+            status = quantity_panel(&r, "excess", "Excess risk", "risk - eps^2", err);
         if (!status)
             status = overlap_panel(&r, err);
         if (!status)

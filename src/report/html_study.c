@@ -262,5 +262,7 @@ fin_status fini_html_study(fini_html *html, const char *name, fin_error *err)
     fini_page_add(&html->studies, "</section>\n");
     fini_page_close(&p.failures);
     fin_study_destroy(study);
+    if (!status)
+        status = fini_page_status(&html->links, err);
     return status ? status : fini_page_status(&html->studies, err);
 }

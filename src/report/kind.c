@@ -373,8 +373,11 @@ fin_status fini_spec_groups(const fini_frame *frame, const char *setting, fini_f
     *count = 0;
     *texts = fini_figure_take(figure, GROUPS_MOST, sizeof **texts);
     *which = fini_figure_take(figure, fini_frame_rows(frame), sizeof **which);
-    if (figure->failed)
-        return fini_figure_status(figure, err);
+    fin_status status = fini_figure_status(figure, err);
+    if (!status && !column)
+        status = fini_frame_status(frame, err); /* none, or it could not be read? */
+    if (status)
+        return status;
     bool cut = false;
     for (int64_t i = 0; i < rows; i++) {
         const char *text = column->text[i] ? column->text[i] : "";

@@ -177,6 +177,8 @@ void fini_page_id(fini_page *page, const char *text)
 void fini_page_script(fini_page *page, const char *bytes, size_t size)
 {
     size_t from = 0;
+    if (size == 0) /* bytes may be NULL */
+        return;
     for (size_t i = 0; i < size; i++)
         if (bytes[i] == '<' || bytes[i] == '\\') {
             fini_page_bytes(page, bytes + from, i - from);

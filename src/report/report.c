@@ -163,7 +163,8 @@ static fin_status build_lines(fin_store *store, const fin_study *study, const fi
         fini_frame_read(store, study->name, block, what->where, what->where_count, &frame, err);
     if (!status && what->split && fini_frame_rows(frame) > 0) {
         const fini_column *column = fini_frame_column(frame, what->split);
-        if (!column || !column->text)
+        status = fini_frame_status(frame, err);
+        if (!status && (!column || !column->text))
             status = fini_fail(err, FIN_ERR_ARGUMENT, "'%.64s' is no setting of these runs",
                                what->split);
     }

@@ -126,14 +126,14 @@ static void shape_path(fini_page *page, int shape, double x, double y, double r)
     }
 }
 
-static void shape_end(fini_page *page, const fini_curve *c, double width)
+static void shape_end(fini_page *page, const fini_curve *c, bool edge)
 {
     const char *colour = fini_svg_colour(c->colour);
     if (c->shape == FINI_CROSS)
         fini_page_print(page, "\" fill=\"none\" stroke=\"%s\" stroke-width=\"2\"/>\n", colour);
     else
-        fini_page_print(page, "\" fill=\"%s\" stroke=\"#fff\" stroke-width=\"%s\"/>\n", colour,
-                        width > 0.5 ? "0.8" : "0.4");
+        fini_page_print(page, "\" fill=\"%s\"%s/>\n", colour,
+                        edge ? " stroke=\"#fff\" stroke-width=\"0.8\"" : "");
 }
 
 static double radius(const fini_curve *c)
@@ -153,7 +153,7 @@ static void draw_points(fini_page *page, const fini_panel *panel, const fini_cur
                    radius(c));
     }
     if (any)
-        shape_end(page, c, c->count > 400 ? 0.4 : 0.8);
+        shape_end(page, c, c->count <= 60); /* many edges would only hide each other */
 }
 
 /* An interval around every point. */
@@ -333,7 +333,7 @@ static void draw_reference(fini_page *page, const fini_panel *panel, const fini_
                         "fill=\"none\"/>\n");
 }
 
-/* At the right end of a line across, at the top of an upright one, below the diagonal; on top of
+/* At the right end of a line across, at the top of an upright one, above the diagonal; on top of
  * everything else, with a light edge. */
 static void label_reference(fini_page *page, const fini_panel *panel, const fini_reference *r,
                             fini_box box)
@@ -341,10 +341,11 @@ static void label_reference(fini_page *page, const fini_panel *panel, const fini
     const fini_scale *scale = r->where == FINI_AT_Y ? &panel->y : &panel->x;
     if (!r->label[0] || (r->where != FINI_DIAGONAL && !fini_scale_shows(scale, r->at)))
         return;
-    double x = box.width - 6, y = box.height - 6;
+    double x = 0.84 * box.width, y = 0.16 * box.height - 6; /* above the diagonal */
     bool start = false;
     if (r->where == FINI_AT_Y) {
         double at = y_place(panel, box, r->at);
+        x = box.width - 6;
         y = at > 16 ? at - 4 : at + 12;
     } else if (r->where == FINI_AT_X) {
         double at = x_place(panel, box, r->at);
@@ -442,6 +443,6 @@ void fini_svg_sample(fini_page *page, const fini_curve *c, double x, double y, d
     if (c->shape >= 0) {
         fini_page_add(page, "<path d=\"");
         shape_path(page, c->shape, x, y, c->mark == FINI_MARK_POINTS ? 3.4 : 2.6);
-        shape_end(page, c, 0.8);
+        shape_end(page, c, true);
     }
 }

@@ -49,7 +49,7 @@ static void linear_text(double k, int unit, int power, double most, char text[FI
     double number = k * unit * pow(10, power);
     if (k == 0) {
         snprintf(text, FINI_TICK_TEXT, "0");
-    } else if (most >= 1e5 || power < -4) {
+    } else if (most >= 1e6 || power < -4) {
         int top = (int)floor(log10(fabs(number)) + 1e-9);
         char front[32], above[24];
         fini_print_double(round(k * unit * pow(10, power - top) * 1e6) / 1e6, 6, front,
@@ -77,6 +77,8 @@ static void linear_text(double k, int unit, int power, double most, char text[FI
 static int linear(double low, double high, int wanted, fini_tick ticks[FINI_TICKS])
 {
     double rough = (high / 2 - low / 2) / (wanted > 1 ? wanted : 1) * 2;
+    if (!(rough > 1e-300 && rough < 1e301)) /* too narrow to be told apart */
+        return 0;
     int power = (int)floor(log10(rough));
     double part = rough / pow(10, power);
     int unit = part < 1.5 ? 1 : part < 3.5 ? 2 : part < 7.5 ? 5 : 10;

@@ -22,8 +22,7 @@ enum { NAME_MOST = 200 }; /* of an array in an NPZ file */
 typedef struct stack {
     struct stack *next;
     struct book *book;
-    int64_t first, count; /* of the runs */
-    int64_t name;         /* its number in the store */
+    int64_t name; /* its number in the store */
     fin_dtype dtype;
     int ndim;
     int64_t shape[5];
@@ -324,7 +323,7 @@ static fin_status fill(void *user, void *buffer, size_t bytes, fin_error *err)
     return FIN_OK;
 }
 
-/* An array of `count` runs from `first` on; stacked: with an axis for them. */
+/* The series of the run at place `first`; stacked: of all runs, with an axis for them. */
 static fin_status add_stack(book *b, const char *name, int64_t id, const fin_series *shape,
                             int64_t first, bool stacked, fin_error *err)
 {
@@ -335,8 +334,6 @@ static fin_status add_stack(book *b, const char *name, int64_t id, const fin_ser
         return fini_fail_memory(err, sizeof *s, "a series of an export");
     *s = (stack){.next = b->stacks,
                  .book = b,
-                 .first = first,
-                 .count = stacked ? b->rows : 1,
                  .name = id,
                  .dtype = shape->dtype,
                  .ndim = shape->ndim + stacked,

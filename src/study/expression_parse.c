@@ -12,8 +12,10 @@
  * so that evaluation has nothing to check, allocates nothing and may be called from any thread. */
 #include "study/expression.h"
 
-#include <stdio.h>
+#include "data/data.h"
+
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { LENGTH_MOST = 1000, DEPTH_MOST = 50 };
@@ -29,12 +31,15 @@ typedef struct parser {
 
 static fin_status parse_comparison(parser *p);
 
+enum { SHOWN = 120, SHOWN_REST = 24 };
+
 static fin_status refuse(const parser *p, const char *where, const char *what)
 {
-    char shown[24];
-    snprintf(shown, sizeof shown, "%s", where);
-    return fini_fail(p->err, FIN_ERR_FORMAT, "formula '%.120s': %s at %s%s%s (character %d)",
-                     p->text, what, *where ? "'" : "the end", shown, *where ? "'" : "",
+    char text[SHOWN], rest[SHOWN_REST];
+    fini_printable(p->text, strlen(p->text), text, sizeof text);
+    fini_printable(where, strlen(where), rest, sizeof rest);
+    return fini_fail(p->err, FIN_ERR_FORMAT, "formula '%s': %s at %s%s%s (character %d)", text,
+                     what, *where ? "'" : "the end", rest, *where ? "'" : "",
                      (int)(where - p->text) + 1);
 }
 
@@ -119,8 +124,10 @@ static fin_status unknown_function(const parser *p, const char *start, size_t le
         names[count] = fini_function_at(count - 1)->name;
     snprintf(word, sizeof word, "%.*s", (int)(length < 63 ? length : 63), start);
     const char *near = fin_nearest_name(word, names, count);
-    return fini_fail(p->err, FIN_ERR_FORMAT, "formula '%.120s': there is no function '%s'; %s%s%s",
-                     p->text, word, near ? "did you mean " : "", near ? near : "",
+    char text[SHOWN];
+    fini_printable(p->text, strlen(p->text), text, sizeof text);
+    return fini_fail(p->err, FIN_ERR_FORMAT, "formula '%s': there is no function '%s'; %s%s%s",
+                     text, word, near ? "did you mean " : "", near ? near : "",
                      near ? "?"
                           : "there are error, sqrt, abs, exp, log, log10, log2, erf, floor, round, "
                             "sign, min and max");
@@ -293,8 +300,8 @@ fin_status fini_formula_parse(const char *text, fini_formula **out, fin_error *e
     size_t length = strlen(text);
     if (length > LENGTH_MOST)
         return fini_fail(err, FIN_ERR_FORMAT,
-                         "formula '%.40s...' has %zu characters; at most %d are allowed", text,
-                         length, LENGTH_MOST);
+                         "a formula has %zu characters; at most %d are allowed", length,
+                         LENGTH_MOST);
     fini_arena arena = {0};
     fini_formula *formula;
     layout(&arena, length, &formula);

@@ -340,8 +340,7 @@ static fin_status load_scalar(fini_frame *frame, column *c, fin_error *err)
 
 /* ---- columns of settings and seconds ------------------------------------------------------------------------ */
 
-static fin_status set_setting(const fini_frame *frame, column *c, const char *settings, int64_t row,
-                              fin_error *err)
+static fin_status set_setting(column *c, const char *settings, int64_t row, fin_error *err)
 {
     const char *text = "", *before = row > 0 ? c->text[row - 1] : NULL;
     int length = 0;
@@ -355,11 +354,10 @@ static fin_status set_setting(const fini_frame *frame, column *c, const char *se
         c->text[row] = before;
     else
         c->text[row] = keep_text(&c->chunks, text, (size_t)length);
-    (void)frame;
     return c->text[row] ? FIN_OK : fini_fail_memory(err, CHUNK, "a column");
 }
 
-/* From the table of runs, row by row; `set` gets the settings. first: only the first row. */
+/* From the table of runs, row by row. */
 static fin_status read_runs(fini_frame *frame, column *c, bool seconds, fin_error *err)
 {
     sqlite3_stmt *statement;
@@ -376,7 +374,7 @@ static fin_status read_runs(fini_frame *frame, column *c, bool seconds, fin_erro
             status = fini_sql_text(frame->store, statement, 0, FIN_SETTINGS_TEXT,
                                    "the settings of a run", &settings, err);
         if (!status && !seconds)
-            status = set_setting(frame, c, row ? settings : "", i, err);
+            status = set_setting(c, row ? settings : "", i, err);
         sqlite3_reset(statement);
     }
     sqlite3_finalize(statement);
@@ -440,6 +438,17 @@ static fin_status load(fini_frame *frame, column *c, fin_error *err)
     return load_setting(frame, c, err);
 }
 
+/* In one look: a row at a time, a look for each would take longer than all the rest. */
+static fin_status load_at_once(fini_frame *frame, column *c, fin_error *err)
+{
+    bool mine;
+    fin_status status = fini_store_look(frame->store, &mine, err);
+    if (!status)
+        status = load(frame, c, err);
+    fini_store_unlook(frame->store, mine);
+    return status;
+}
+
 static column *make_column(fini_frame *frame, const char *name)
 {
     size_t size = strlen(name) + 1;
@@ -451,7 +460,7 @@ static column *make_column(fini_frame *frame, const char *name)
     }
     memset(c, 0, sizeof *c);
     memcpy(c->name, name, size);
-    if (load(frame, c, failure)) {
+    if (load_at_once(frame, c, failure)) {
         free_column(c);
         return NULL;
     }
@@ -519,9 +528,12 @@ const char *const *fini_frame_names(const fini_frame *frame, int *count)
 {
     fini_frame *inside = (fini_frame *)frame; /* as above */
     fin_error err = {FIN_OK, ""};
+    bool mine = false;
     if (!frame->named) {
         fini_names_free(&inside->names);
-        inside->named = collect_names(inside, &err) == FIN_OK;
+        inside->named = fini_store_look(frame->store, &mine, &err) == FIN_OK &&
+                        collect_names(inside, &err) == FIN_OK;
+        fini_store_unlook(frame->store, mine);
         if (!inside->named && !inside->failure.status)
             inside->failure = err;
     }

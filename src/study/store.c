@@ -37,6 +37,8 @@ static const struct {
              "command TEXT NOT NULL, settings TEXT NOT NULL, seed INTEGER, state INTEGER NOT NULL, "
              "reason TEXT NOT NULL, version TEXT NOT NULL, kernel TEXT NOT NULL, seconds REAL, "
              "finished REAL)"},
+    /* Few, and all that a look at the hashes alone does not tell. */
+    {"runs_failed", "CREATE INDEX runs_failed ON runs(state) WHERE state = 2"},
     {"names", "CREATE TABLE names(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE)"},
     {"scalars", "CREATE TABLE scalars(name_id INTEGER NOT NULL REFERENCES names(id), "
                 "run_id INTEGER NOT NULL REFERENCES runs(id) ON DELETE CASCADE, value REAL, "

@@ -6,8 +6,9 @@
  *     store_blob.c    a series as bytes and back
  *     store_write.c   finished runs;  store_plan.c: plans, sessions, claims
  *     store_where.c   conditions on settings and scalars
- *     store_cursor.c  the runs that a query selects, one after the other
- *     store_query.c   fin_store_runs, _scalars, _series
+ *     store_cursor.c  the runs that a query selects, one after the other;  store_fit.c: does a run
+ *                     fit?  store_scan.c: all runs by hash, for queries that want many
+ *     store_query.c   fin_store_runs, _scalars, _series;  store_sheet.c: the scalars of a run by name
  *     store_list.c    studies, sessions, claims
  *     store_compare.c are two runs the same?  store_merge.c, store_diff.c, store_gc.c
  *     export.c, export_npz.c
@@ -116,6 +117,8 @@ fin_status fini_sql_integer(const fin_store *store, sqlite3_stmt *statement, int
                             fin_error *err);
 bool fini_is_utf8(const char *text, size_t size);
 bool fini_is_hash(const char *text);
+/* A hash (32 characters, at least) as two numbers; false if it is none. */
+bool fini_hash_key(const char *text, uint64_t key[2]);
 
 /* Between begin and end all or nothing is done. A store that was opened to read refuses begin. end
  * rolls back if status says so, and returns the status of the whole. */
@@ -177,19 +180,23 @@ bool fini_text_number(const char *text, int length, double *number);
 
 /* "L>=10", "form=softmax", "L=2,10,100". */
 typedef struct fini_condition {
-    char *name; /* fini_alloc memory that holds the rest too */
-    int op;     /* index into the list of operators */
-    int count;  /* values; more than one only with = and != */
+    char *name;   /* fini_alloc memory that holds the rest too */
+    char *needle; /* the name in quotes, and a colon */
+    int op;       /* index into the list of operators */
+    int count;    /* values; more than one only with = and != */
     const char **texts;
     int *lengths;
     double *numbers; /* NaN: not a number */
     int64_t name_id; /* of the scalar of this name; 0: none */
-    bool seen;       /* some run has it */
 } fini_condition;
 fin_status fini_condition_parse(const char *text, fini_condition *out, fin_error *err);
 void fini_condition_free(fini_condition *where);
 /* Does the value (as text and, unless NaN, as number) meet it? */
 bool fini_condition_holds(const fini_condition *where, const char *text, int length, double number);
+
+/* fini_setting_find for the name of the condition, faster. */
+bool fini_condition_find(const fini_condition *condition, const char *json, const char **text,
+                         int *length);
 
 /* Names in order, each once. */
 typedef struct fini_names {
@@ -201,6 +208,32 @@ int fini_names_find(const fini_names *names, const char *name, int length); /* -
 void fini_names_free(fini_names *names);
 /* All settings of a run. */
 fin_status fini_names_settings(fini_names *names, const char *json, fin_error *err);
+
+/* ---- store_scan.c ------------------------------------------------------------------------------ */
+
+enum { FINI_SCAN_MOST = 4000000 }; /* runs */
+
+typedef struct fini_scan_run {
+    uint64_t key[2]; /* its hash */
+    int64_t id;
+    uint32_t seen; /* bit i: it has what condition i asks about */
+    uint8_t state;
+    bool examined; /* the conditions were looked at */
+    bool fit;      /* and are met */
+} fini_scan_run;
+
+typedef struct fini_scan {
+    fini_scan_run *runs;
+    int64_t count, room;
+    int32_t *slots; /* [mask + 1] numbers of runs, -1: empty */
+    uint64_t mask;
+} fini_scan;
+fin_status fini_scan_add(fini_scan *scan, const fini_scan_run *run, fin_error *err);
+void fini_scan_sort(fini_scan *scan); /* by hash; before the index */
+fin_status fini_scan_index(fini_scan *scan, fin_error *err);
+fini_scan_run *fini_scan_find(const fini_scan *scan, const uint64_t key[2]); /* after the index */
+void fini_scan_hash(const fini_scan_run *run, char hash[FIN_HASH_TEXT]);
+void fini_scan_free(fini_scan *scan);
 
 /* ---- store_cursor.c --------------------------------------------------------------------------- */
 
@@ -228,6 +261,29 @@ fin_status fini_read_scalar(const fin_store *store, sqlite3_stmt *statement, fin
 /* columns: name, dtype, shape, data */
 fin_status fini_read_series(const fin_store *store, sqlite3_stmt *statement, bool data,
                             fin_series *out, fin_error *err);
+
+/* ---- store_sheet.c ------------------------------------------------------------------------------ */
+
+typedef struct fini_sheet_name {
+    int64_t id, rank; /* rank: its place by name */
+    char *name;
+} fini_sheet_name;
+typedef struct fini_sheet_row {
+    int64_t rank;
+    fin_scalar scalar;
+} fini_sheet_row;
+typedef struct fini_sheet {
+    fin_store *store;
+    sqlite3_stmt *statement;
+    fini_sheet_name *names; /* [name_count] by number */
+    int64_t name_count;
+    fini_sheet_row *rows; /* [count] of the run at hand, by name */
+    int64_t count;
+} fini_sheet;
+/* To be closed even if opening failed. */
+fin_status fini_sheet_open(fin_store *store, fini_sheet *sheet, fin_error *err);
+void fini_sheet_close(fini_sheet *sheet);
+fin_status fini_sheet_read(fini_sheet *sheet, int64_t run, fin_error *err);
 
 /* ---- store_compare.c --------------------------------------------------------------------------- */
 

@@ -37,10 +37,11 @@ fin_status fini_read_series(const fin_store *store, sqlite3_stmt *statement, boo
     return status ? status : fini_blob_read(store, statement, 1, data, out, err);
 }
 
-/* What is done with every run; rows of `detail` belong to it. */
+/* What is done with every run: one of the three functions is called. */
 typedef struct visit {
     fin_store *store;
-    sqlite3_stmt *detail; /* NULL: the runs themselves */
+    sqlite3_stmt *statement; /* series of a run */
+    fini_sheet sheet;        /* scalars of a run */
     bool data;
     void *user;
     fin_status (*run)(void *user, const fin_run_row *run, fin_error *err);
@@ -50,51 +51,57 @@ typedef struct visit {
                          fin_error *err);
 } visit;
 
-static fin_status visit_detail(const visit *v, const fin_run_row *run, fin_error *err)
+static fin_status visit_scalars(visit *v, int64_t id, const fin_run_row *run, fin_error *err)
 {
-    fin_scalar scalar;
-    fin_series series;
-    fin_status status;
-    if (v->scalar) {
-        status = fini_read_scalar(v->store, v->detail, &scalar, err);
-        return status ? status : v->scalar(v->user, run, &scalar, err);
-    }
-    status = fini_read_series(v->store, v->detail, v->data, &series, err);
-    if (!status)
-        status = v->series(v->user, run, &series, err);
-    fini_free((void *)series.data);
+    fin_status status = fini_sheet_read(&v->sheet, id, err);
+    for (int64_t i = 0; i < v->sheet.count && !status; i++)
+        status = v->scalar(v->user, run, &v->sheet.rows[i].scalar, err);
     return status;
 }
 
-static fin_status visit_run(const visit *v, fini_cursor *cursor, fin_error *err)
+static fin_status visit_series(visit *v, int64_t id, const fin_run_row *run, fin_error *err)
+{
+    bool row = false;
+    fin_series series;
+    fin_status status = FIN_OK;
+    sqlite3_bind_int64(v->statement, 1, id);
+    while (!status && !(status = fini_sql_step(v->store, v->statement, &row, err)) && row) {
+        status = fini_read_series(v->store, v->statement, v->data, &series, err);
+        if (!status)
+            status = v->series(v->user, run, &series, err);
+        fini_free((void *)series.data);
+    }
+    sqlite3_reset(v->statement);
+    return status;
+}
+
+static fin_status visit_run(visit *v, fini_cursor *cursor, fin_error *err)
 {
     fin_run_row run;
-    bool row = false;
-    fin_status status = FIN_OK;
-    if (!v->detail) {
-        status = fini_cursor_row(cursor, &run, err);
-        return status ? status : v->run(v->user, &run, err);
-    }
-    if (fini_cursor_id(cursor) == 0)
+    int64_t id = fini_cursor_id(cursor);
+    if (id == 0 && !v->run)
         return FIN_OK;
-    status = fini_cursor_row(cursor, &run, err);
-    sqlite3_bind_int64(v->detail, 1, fini_cursor_id(cursor));
-    while (!status && !(status = fini_sql_step(v->store, v->detail, &row, err)) && row)
-        status = visit_detail(v, &run, err);
-    sqlite3_reset(v->detail);
-    return status;
+    fin_status status = fini_cursor_row(cursor, &run, err);
+    if (status)
+        return status;
+    if (v->run)
+        return v->run(v->user, &run, err);
+    return (v->scalar ? visit_scalars : visit_series)(v, id, &run, err);
 }
 
-static fin_status visit_all(visit *v, const fin_query *query, const char *detail, fin_error *err)
+static fin_status visit_all(visit *v, const fin_query *query, fin_error *err)
 {
     fini_cursor *cursor;
     bool more = true;
     fin_status status = fini_cursor_open(v->store, query, &cursor, err);
-    if (!status && detail)
-        status = fini_sql_prepare(v->store, detail, &v->detail, err);
+    if (!status && v->scalar)
+        status = fini_sheet_open(v->store, &v->sheet, err);
+    if (!status && v->series)
+        status = fini_sql_prepare(v->store, fini_sql_series, &v->statement, err);
     while (!status && !(status = fini_cursor_next(cursor, &more, err)) && more)
         status = visit_run(v, cursor, err);
-    sqlite3_finalize(v->detail);
+    fini_sheet_close(&v->sheet);
+    sqlite3_finalize(v->statement);
     fini_cursor_close(cursor);
     return status;
 }
@@ -104,7 +111,7 @@ fin_status fin_store_runs(fin_store *store, const fin_query *query,
                           void *user, fin_error *err)
 {
     visit v = {.store = store, .user = user, .run = row};
-    return visit_all(&v, query, NULL, err);
+    return visit_all(&v, query, err);
 }
 
 fin_status fin_store_scalars(fin_store *store, const fin_query *query,
@@ -113,7 +120,7 @@ fin_status fin_store_scalars(fin_store *store, const fin_query *query,
                              void *user, fin_error *err)
 {
     visit v = {.store = store, .user = user, .scalar = row};
-    return visit_all(&v, query, fini_sql_scalars, err);
+    return visit_all(&v, query, err);
 }
 
 fin_status fin_store_series(fin_store *store, const fin_query *query, int data,
@@ -122,5 +129,5 @@ fin_status fin_store_series(fin_store *store, const fin_query *query, int data,
                             void *user, fin_error *err)
 {
     visit v = {.store = store, .user = user, .series = row, .data = data != 0};
-    return visit_all(&v, query, fini_sql_series, err);
+    return visit_all(&v, query, err);
 }

@@ -148,10 +148,10 @@ fin_status fini_sql_step(fin_store *store, sqlite3_stmt *statement, bool *row, f
     *row = code == SQLITE_ROW;
     if (code == SQLITE_ROW)
         return FIN_OK;
+    bool reads = sqlite3_column_count(statement) > 0; /* BEGIN and COMMIT write */
     fin_status status = FIN_OK;
     if (code != SQLITE_DONE)
-        status = fini_store_fail(store, code,
-                                 sqlite3_stmt_readonly(statement) ? "read" : "write to", err);
+        status = fini_store_fail(store, code, reads ? "read" : "write to", err);
     sqlite3_reset(statement);
     return status;
 }
@@ -225,12 +225,42 @@ bool fini_is_utf8(const char *text, size_t size)
     return true;
 }
 
+/* Digits of a hash are random: a table, because no branch on them is ever guessed right. Others than
+ * digits are 0x80. */
+static const unsigned char *hex_values(void)
+{
+    enum { N = 0x80 };
+#define EIGHT N, N, N, N, N, N, N, N
+#define LINE EIGHT, EIGHT
+    static const unsigned char values[256] = {
+        LINE, LINE, LINE, 0,     1,    2,    3,    4,    5,    6,    7,    8,    9,
+        N,    N,    N,    N,     N,    N,    LINE, LINE, N,    10,   11,   12,   13,
+        14,   15,   N,    EIGHT, LINE, LINE, LINE, LINE, LINE, LINE, LINE, LINE, LINE};
+#undef LINE
+#undef EIGHT
+    return values;
+}
+
+bool fini_hash_key(const char *text, uint64_t key[2])
+{
+    const unsigned char *values = hex_values();
+    unsigned bad = 0;
+    for (int half = 0; half < 2; half++) {
+        uint64_t value = 0;
+        for (int i = 0; i < 16; i++) {
+            unsigned digit = values[(unsigned char)text[half * 16 + i]];
+            bad |= digit;
+            value = value << 4 | (digit & 15);
+        }
+        key[half] = value;
+    }
+    return !(bad & 0x80) && text[32] == '\0';
+}
+
 bool fini_is_hash(const char *text)
 {
-    for (int i = 0; i < FIN_HASH_TEXT - 1; i++)
-        if (!((text[i] >= '0' && text[i] <= '9') || (text[i] >= 'a' && text[i] <= 'f')))
-            return false;
-    return text[FIN_HASH_TEXT - 1] == '\0';
+    uint64_t key[2];
+    return strlen(text) == FIN_HASH_TEXT - 1 && fini_hash_key(text, key);
 }
 
 fin_status fini_sql_text(const fin_store *store, sqlite3_stmt *statement, int column, int most,

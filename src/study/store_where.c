@@ -8,6 +8,7 @@
 #include "data/data.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { WHERE_MOST = 65536 };
@@ -105,6 +106,7 @@ static void trim(const char **text, size_t *length)
 static void layout(fini_arena *arena, fini_condition *out, size_t size, int count)
 {
     out->name = fini_take(arena, (int64_t)size + 1, 1);
+    out->needle = fini_take(arena, (int64_t)size + 4, 1);
     out->texts = fini_take(arena, count, sizeof *out->texts);
     out->lengths = fini_take(arena, count, sizeof *out->lengths);
     out->numbers = fini_take(arena, count, sizeof *out->numbers);
@@ -164,6 +166,7 @@ fin_status fini_condition_parse(const char *text, fini_condition *out, fin_error
     /* The name last: its terminator stands where the operator was. */
     memmove(out->name, out->name + (name - text), name_length);
     out->name[name_length] = '\0';
+    sprintf(out->needle, "\"%s\":", out->name);
     out->op = op;
     return FIN_OK;
 }
@@ -172,6 +175,21 @@ void fini_condition_free(fini_condition *where)
 {
     fini_free(where->name); /* the first piece of its arena */
     where->name = NULL;
+}
+
+/* A quote inside a string is escaped, so that ,"name": and {"name": are nowhere but at a setting. */
+bool fini_condition_find(const fini_condition *condition, const char *json, const char **text,
+                         int *length)
+{
+    fini_setting setting;
+    const char *p = fini_setting_first(json);
+    while (p && (p = strstr(p, condition->needle)) && p[-1] != ',' && p[-1] != '{')
+        p++;
+    if (!p || !fini_setting_next(p, &setting))
+        return false;
+    *text = setting.text;
+    *length = setting.length;
+    return true;
 }
 
 static bool equal(const fini_condition *where, int i, const char *text, int length, double number)

@@ -127,7 +127,7 @@
     const decimals = Math.max(0, -(unit === 10 ? power + 1 : power));
     for (let k = Math.ceil(low / step - 1e-9); k <= Math.floor(high / step + 1e-9) && places.length < 50; k++) {
       places.push(k * step);
-      texts.push(decimals > 4 || Math.max(Math.abs(low), Math.abs(high)) >= 1e5 ? short(k * step, 6)
+      texts.push(decimals > 4 || Math.max(Math.abs(low), Math.abs(high)) >= 1e6 ? short(k * step, 6)
         : (k * step).toFixed(decimals).replace('-', '−'));
     }
     return [places, texts];
@@ -234,6 +234,7 @@
     for (let i = 0; i < n; i++) if (visible(panel, c, i)) shapePath(g, c.shape, X(c.x[i]), Y(c.y[i]), r);
     if (c.shape === 4) { g.lineWidth = 2 * s; g.stroke(); return; }
     g.fill();
+    if (n > 60) return; /* so many would only hide each other */
     g.strokeStyle = panel.value ? '#fff' : ink('card'); g.lineWidth = 0.9 * s; g.stroke();
   }
   function drawBars(g, panel, c, X, Y) {
@@ -283,8 +284,9 @@
     if (!r.label) return;
     g.font = 11 * s + 'px ' + ink('sans'); g.fillStyle = ink('soft');
     g.strokeStyle = ink('card'); g.lineWidth = 3 * s; g.lineJoin = 'round';
-    let x = box.left + box.width - 6 * s, y = box.top + box.height - 8 * s;
+    let x = box.left + 0.84 * box.width, y = box.top + 0.16 * box.height - 7 * s;
     g.textAlign = 'right';
+    if (r.where === 'y') x = box.left + box.width - 6 * s;
     if (r.where === 'y') y = Y(r.at) - box.top > 18 * s ? Y(r.at) - 5 * s : Y(r.at) + 13 * s;
     if (r.where === 'x') {
       y = box.top + 12 * s;
@@ -396,7 +398,7 @@
       scale: name, label: scale.label, stroke: soft, labelSize: scale.label ? 22 : 0, labelGap: 2,
       font: '12px ' + ink('sans'), labelFont: '13px ' + ink('sans'), gap: 5,
       ticks: { size: 5, stroke: soft, width: 1 }, border: { show: true, stroke: soft, width: 1 },
-      grid: { show: !panel.value && !scale.categories, stroke: grid, width: 1 },
+      grid: { show: !panel.value && !scale.categories, stroke: grid, width: 1, filter: (u, places) => places.map((v, i) => texts[i] ? v : null) },
       splits: (u, _, low, high) => {
         const [places, t] = ticks(scale, low, high, (name === 'x' ? u.bbox.width : u.bbox.height) / uPlot.pxRatio, room);
         texts = t;
@@ -411,7 +413,7 @@
   const heightFor = (panel, width) => Math.round(panel.square || panel.value ? Math.min(440, Math.max(280, width * 0.72)) : Math.min(380, Math.max(250, width * 0.5)));
 
   function drawFigurePanel(panel, holder, title) {
-    const canvas = make('div', { class: 'canvas', role: 'img', 'aria-label': title });
+    const canvas = make('div', { class: panel.square || panel.value ? 'canvas square' : 'canvas', role: 'img', 'aria-label': title });
     holder.append(canvas);
     const view = { x: [panel.x.low, panel.x.high], y: [panel.y.low, panel.y.high] };
     const dot = make('div', { class: 'dot' }), tip = make('div', { class: 'tip' });
@@ -507,6 +509,7 @@
       button('Reset zoom', () => own.forEach(plot => plot.finetti.reset())),
       make('span', {}, 'Drag to zoom, double click to reset'));
     figure.append(actions);
+    figure.classList.add('drawn');
     figure.finetti = own;
   }
   /* A figure is drawn when it comes near the window, so that a long report opens at once. */
@@ -519,12 +522,15 @@
     figure.finetti = [];
     buildFigure(figure);
   }
-  for (const figure of all('figure')) if (figure.querySelector('script[type="text/csv"]')) watcher.observe(figure);
+  const drawable = all('figure').filter(figure => figure.querySelector('script[type="text/csv"]'));
+  for (const figure of drawable) watcher.observe(figure);
   const follow = () => {
     const target = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
-    if (target && target.tagName === 'FIGURE') {
-      if (target.querySelector('script[type="text/csv"]')) draw(target);
-      target.focus({ preventScroll: true });
+    if (target) {
+      /* All figures up to it, because one that is drawn later would push it out of sight. */
+      for (const figure of drawable)
+        if (figure.compareDocumentPosition(target) & Node.DOCUMENT_POSITION_FOLLOWING || figure === target) draw(figure);
+      if (target.tagName === 'FIGURE') target.focus({ preventScroll: true });
       target.scrollIntoView();
     }
   };
