@@ -1,9 +1,10 @@
 /* Runs as a CSV file: one line a run, its settings and scalars as columns.
  *
- * Two passes over the same state of the store, so that memory does not grow with the number of runs:
- * the first finds which columns there are, the second writes. Runs come in the order of the plan and
- * columns by name, so two stores with the same runs give the same bytes, in whatever order they were
- * filled. Times differ from pass to pass and are left out unless they are asked for. */
+ * Two passes over the same state of the store, so that memory does not grow with the number of
+ * runs: the first finds which columns there are, the second writes. Runs come in the order of
+ * the plan and columns by name, so two stores with the same runs give the same bytes, in
+ * whatever order they were filled. Times differ from pass to pass and are left out unless they
+ * are asked for. */
 #include "study/store.h"
 
 #include "data/data.h"
@@ -50,7 +51,7 @@ static fin_status put_number(table *t, double number, fin_error *err)
     return status ? status : put(t, text, size, err);
 }
 
-/* ---- which columns ---------------------------------------------------------------------------------- */
+/* ---- which columns --------------------------------------------------------------------------- */
 
 static fin_status note_scalars(table *t, int64_t id, fin_error *err)
 {
@@ -81,7 +82,7 @@ static fin_status note_run(table *t, fini_cursor *cursor, fin_error *err)
                                                  : note_scalars(t, fini_cursor_id(cursor), err);
 }
 
-/* ---- lines ------------------------------------------------------------------------------------------ */
+/* ---- lines ----------------------------------------------------------------------------------- */
 
 static fin_status put_header(table *t, fin_error *err)
 {
@@ -177,7 +178,7 @@ static fin_status put_run(table *t, fini_cursor *cursor, fin_error *err)
     return status ? status : put(t, "\n", 1, err);
 }
 
-/* ---- the whole -------------------------------------------------------------------------------------- */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 static fin_status each(table *t, fin_status (*visit)(table *, fini_cursor *, fin_error *),
                        fin_error *err)

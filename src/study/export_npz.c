@@ -1,13 +1,14 @@
-/* Runs as an NPZ file: settings, scalars and series as arrays, one entry a run along the first axis.
+/* Runs as an NPZ file: settings, scalars and series as arrays, one entry a run along the first
+ * axis.
  *
  *     position block command hash state         which run; text as (n, width) bytes, zero-padded
  *     set.NAME                                  a setting: (n) numbers, or text as above
  *     scalar.NAME  error.NAME                   (n); NaN where a run has none
- *     series.NAME                               (n, ...) if every run has it in the same shape, else
+ *     series.NAME                               (n, ...) if every run has it in one shape, else
  *     series.NAME.POSITION                      one array a run (without a study: .HASH)
  *
- * Settings and scalars are columns in memory; series are unpacked one at a time while the file is
- * written. */
+ * Settings and scalars are columns in memory; series are unpacked one at a time while the file
+ * is written. */
 #include "study/store.h"
 
 #include "data/data.h"
@@ -59,7 +60,7 @@ typedef struct book {
     fin_npz_writer *npz;
 } book;
 
-/* ---- reading ---------------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static char *copy_text(const char *text)
 {
@@ -139,7 +140,7 @@ static fin_status read_runs(book *b, fin_error *err)
     return status;
 }
 
-/* ---- columns ---------------------------------------------------------------------------------------- */
+/* ---- columns --------------------------------------------------------------------------------- */
 
 static fin_status add_column(book *b, const char *prefix, const char *name, fin_dtype dtype,
                              int64_t width, column **out, fin_error *err)
@@ -279,7 +280,7 @@ static fin_status add_scalar(book *b, const char *name, fin_error *err)
     return status ? status : fill_scalar(b, name, value->data, error ? error->data : NULL, err);
 }
 
-/* ---- series ----------------------------------------------------------------------------------------- */
+/* ---- series ---------------------------------------------------------------------------------- */
 
 static fin_status next_series(stack *s, fin_error *err)
 {
@@ -424,7 +425,7 @@ static fin_status find_series(book *b, fin_error *err)
     return status;
 }
 
-/* ---- the whole -------------------------------------------------------------------------------------- */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 static fin_status write_book(book *b, const char *path, fin_error *err)
 {

@@ -83,7 +83,7 @@ fin_status fini_frame_status(const fini_frame *frame, fin_error *err)
     return frame->failure.status;
 }
 
-/* ---- texts ------------------------------------------------------------------------------------------ */
+/* ---- texts ----------------------------------------------------------------------------------- */
 
 /* A terminated copy; NULL: no memory. */
 static const char *keep_text(chunk **chunks, const char *text, size_t length)
@@ -112,7 +112,7 @@ static void free_chunks(chunk *chunks)
     }
 }
 
-/* ---- rows ------------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 static void layout_rows(fini_arena *arena, fini_frame *frame, int64_t most)
 {
@@ -209,7 +209,7 @@ void fini_frame_destroy(fini_frame *frame)
     fini_free(frame);
 }
 
-/* ---- columns of scalars -------------------------------------------------------------------------------- */
+/* ---- columns of scalars ---------------------------------------------------------------------- */
 
 static int by_id(const void *a, const void *b)
 {
@@ -338,7 +338,7 @@ static fin_status load_scalar(fini_frame *frame, column *c, fin_error *err)
     return status;
 }
 
-/* ---- columns of settings and seconds ------------------------------------------------------------------------ */
+/* ---- columns of settings and seconds --------------------------------------------------------- */
 
 static fin_status set_setting(column *c, const char *settings, int64_t row, fin_error *err)
 {
@@ -396,7 +396,7 @@ static fin_status load_seconds(fini_frame *frame, column *c, fin_error *err)
     return status ? status : read_runs(frame, c, true, err);
 }
 
-/* ---- asking --------------------------------------------------------------------------------------------------- */
+/* ---- asking ---------------------------------------------------------------------------------- */
 
 /* Has the first run a setting of this name? */
 static fin_status first_has(fini_frame *frame, const char *name, bool *has, fin_error *err)
@@ -541,7 +541,7 @@ const char *const *fini_frame_names(const fini_frame *frame, int *count)
     return (const char *const *)frame->names.name;
 }
 
-/* ---- series --------------------------------------------------------------------------------------------------- */
+/* ---- series ---------------------------------------------------------------------------------- */
 
 fin_status fini_frame_series(const fini_frame *frame, int64_t row, const char *name,
                              fin_series *out, fin_error *err)

@@ -1,13 +1,14 @@
 /* The store: one SQLite file.
  *
- * It is in WAL mode: one writer and any number of readers at the same time, a commit without waiting
- * for the disk, and after a kill -9 exactly the transactions that were committed. The last program
- * to close it folds the log into the file, so that one file is all there is to copy.
+ * It is in WAL mode: one writer and any number of readers at the same time, a commit without
+ * waiting for the disk, and after a kill -9 exactly the transactions that were committed. The
+ * last program to close it folds the log into the file, so that one file is all there is to
+ * copy.
  *
- * A file is looked at with plain reads before SQLite gets it, because SQLite changes what it opens
- * (it folds logs, it rolls back journals): what is refused stays as it was. Then the tables are
- * compared, text by text, with those that this file would create: a store with other tables, with
- * triggers or views, was not made by us. */
+ * A file is looked at with plain reads before SQLite gets it, because SQLite changes what it
+ * opens (it folds logs, it rolls back journals): what is refused stays as it was. Then the
+ * tables are compared, text by text, with those that this file would create: a store with other
+ * tables, with triggers or views, was not made by us. */
 #include "study/store.h"
 
 #include "data/data.h"
@@ -82,7 +83,7 @@ const char *fin_state_name(fin_state state)
     return (int)state >= 0 && state <= FIN_STATE_FAILED ? names[state] : NULL;
 }
 
-/* ---- before SQLite sees the file --------------------------------------------------------------- */
+/* ---- before SQLite sees the file ------------------------------------------------------------- */
 
 static uint32_t big_endian(const unsigned char *bytes)
 {
@@ -146,7 +147,7 @@ static fin_status inspect(const fin_store *store, const char *path, int how, fin
     return check_header(store, header, (size_t)size, err);
 }
 
-/* ---- opening ------------------------------------------------------------------------------------ */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 /* "file:..." with everything that a URI reads otherwise written as %XX. */
 static char *make_uri(const char *path, const char *query)
@@ -239,7 +240,7 @@ static fin_status configure(fin_store *store, fin_error *err)
                 "open", err);
 }
 
-/* ---- the tables ---------------------------------------------------------------------------------- */
+/* ---- the tables ------------------------------------------------------------------------------ */
 
 static fin_status create_tables(fin_store *store, fin_error *err)
 {
@@ -392,7 +393,7 @@ void fin_store_close(fin_store *store)
     fini_free(store);
 }
 
-/* ---- checking ------------------------------------------------------------------------------------ */
+/* ---- checking -------------------------------------------------------------------------------- */
 
 static fin_status first_trouble(fin_store *store, const char *sql, const char *fine,
                                 const char *what, fin_error *err)

@@ -8,13 +8,13 @@
  *     store_where.c   conditions on settings and scalars
  *     store_cursor.c  the runs that a query selects, one after the other;  store_fit.c: does a run
  *                     fit?  store_scan.c: all runs by hash, for queries that want many
- *     store_query.c   fin_store_runs, _scalars, _series;  store_sheet.c: the scalars of a run by name
+ *     store_query.c   fin_store_runs, _scalars, _series;  store_sheet.c: a run's scalars by name
  *     store_list.c    studies, sessions, claims
  *     store_compare.c are two runs the same?  store_merge.c, store_diff.c, store_gc.c
  *     export.c, export_npz.c
  *
- * SQL is text of ours alone: whatever comes from outside is bound to a parameter. What comes out of
- * the file is looked at before it is used, for the file may have been made by anybody. */
+ * SQL is text of ours alone: whatever comes from outside is bound to a parameter. What comes out
+ * of the file is looked at before it is used, for the file may have been made by anybody. */
 #ifndef FINI_STUDY_STORE_H
 #define FINI_STUDY_STORE_H
 
@@ -82,7 +82,7 @@ struct fin_store {
     bool deflates; /* the stream is there */
 };
 
-/* ---- store_sql.c ------------------------------------------------------------------------------ */
+/* ---- store_sql.c ----------------------------------------------------------------------------- */
 
 /* "cannot <action> the store 'x': ..." from what SQLite answered. */
 fin_status fini_store_fail(fin_store *store, int code, const char *action, fin_error *err);
@@ -136,7 +136,7 @@ void fini_store_forget_names(fin_store *store);
 fin_status fini_store_find_study(fin_store *store, const char *name, int64_t *id, fin_error *err);
 double fini_now(void); /* unix time */
 
-/* ---- store_write.c, store_plan.c -------------------------------------------------------------- */
+/* ---- store_write.c, store_plan.c ------------------------------------------------------------- */
 
 /* *id = 0 and state PLANNED if it is not there. With our hash but other settings: damaged. */
 fin_status fini_store_find_run(fin_store *store, const fin_plan *plan, int64_t *id, int64_t *state,
@@ -150,21 +150,21 @@ fin_status fini_store_add_claim(fin_store *store, int64_t study, int position,
 /* The hash of a plan, run by run: starts with zeros, and every run changes it. */
 void fini_plan_hash(char hash[FIN_HASH_TEXT], const char *block, const char *run);
 
-/* ---- store_blob.c ----------------------------------------------------------------------------- */
+/* ---- store_blob.c ---------------------------------------------------------------------------- */
 
 enum { FINI_SHAPE_TEXT = 96 };
 void fini_shape_text(const fin_series *series, char text[FINI_SHAPE_TEXT]);
 /* Bytes in fini_alloc memory. */
 fin_status fini_blob_pack(fin_store *store, const fin_series *series, void **bytes, size_t *size,
                           fin_error *err);
-/* dtype, shape and data from three columns, beginning with `column`. With data = false, out->data is
- * NULL; else it is fini_alloc memory, for the caller to free. out->name is not touched, and is used
- * in messages. */
+/* dtype, shape and data from three columns, beginning with `column`. With data = false,
+ * out->data is NULL; else it is fini_alloc memory, for the caller to free. out->name is not
+ * touched, and is used in messages. */
 fin_status fini_blob_read(const fin_store *store, sqlite3_stmt *statement, int column, bool data,
                           fin_series *out, fin_error *err);
 size_t fini_series_bytes(const fin_series *series); /* once its shape is known to be good */
 
-/* ---- store_where.c ---------------------------------------------------------------------------- */
+/* ---- store_where.c --------------------------------------------------------------------------- */
 
 /* One setting after the other in canonical JSON, whatever the text is. */
 typedef struct fini_setting {
@@ -209,7 +209,7 @@ void fini_names_free(fini_names *names);
 /* All settings of a run. */
 fin_status fini_names_settings(fini_names *names, const char *json, fin_error *err);
 
-/* ---- store_scan.c ------------------------------------------------------------------------------ */
+/* ---- store_scan.c ---------------------------------------------------------------------------- */
 
 enum { FINI_SCAN_MOST = 4000000 }; /* runs */
 
@@ -235,7 +235,7 @@ fini_scan_run *fini_scan_find(const fini_scan *scan, const uint64_t key[2]); /* 
 void fini_scan_hash(const fini_scan_run *run, char hash[FIN_HASH_TEXT]);
 void fini_scan_free(fini_scan *scan);
 
-/* ---- store_cursor.c --------------------------------------------------------------------------- */
+/* ---- store_cursor.c -------------------------------------------------------------------------- */
 
 typedef struct fini_cursor fini_cursor;
 fin_status fini_cursor_open(fin_store *store, const fin_query *query, fini_cursor **out,
@@ -252,7 +252,7 @@ const char *fini_cursor_block(const fini_cursor *cursor);
 /* All of it; valid until the next call. */
 fin_status fini_cursor_row(fini_cursor *cursor, fin_run_row *row, fin_error *err);
 
-/* ---- store_query.c ---------------------------------------------------------------------------- */
+/* ---- store_query.c --------------------------------------------------------------------------- */
 
 /* Scalars (or series) of one run by name; statement by fini_sql_prepare of the text below. */
 extern const char fini_sql_scalars[], fini_sql_series[];
@@ -262,7 +262,7 @@ fin_status fini_read_scalar(const fin_store *store, sqlite3_stmt *statement, fin
 fin_status fini_read_series(const fin_store *store, sqlite3_stmt *statement, bool data,
                             fin_series *out, fin_error *err);
 
-/* ---- store_sheet.c ------------------------------------------------------------------------------ */
+/* ---- store_sheet.c --------------------------------------------------------------------------- */
 
 typedef struct fini_sheet_name {
     int64_t id, rank; /* rank: its place by name */
@@ -285,7 +285,7 @@ fin_status fini_sheet_open(fin_store *store, fini_sheet *sheet, fin_error *err);
 void fini_sheet_close(fini_sheet *sheet);
 fin_status fini_sheet_read(fini_sheet *sheet, int64_t run, fin_error *err);
 
-/* ---- store_compare.c --------------------------------------------------------------------------- */
+/* ---- store_compare.c ------------------------------------------------------------------------- */
 
 typedef struct fini_compare {
     fin_store *store[2];
@@ -302,7 +302,7 @@ void fini_compare_close(fini_compare *compare);
 fin_status fini_compare_runs(const fini_compare *compare, int64_t left, int64_t right,
                              fini_compare_row row, void *user, fin_error *err);
 
-/* ---- export_npz.c ----------------------------------------------------------------------------- */
+/* ---- export_npz.c ---------------------------------------------------------------------------- */
 
 fin_status fini_export_npz(fin_store *store, const fin_query *query, const char *path, bool times,
                            fin_error *err);

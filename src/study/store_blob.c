@@ -1,9 +1,10 @@
 /* A series as bytes.
  *
  * The bytes of all elements are sorted by their place in an element (all first bytes, all second
- * bytes, ...) and then deflated: neighbours in a curve share sign, exponent and leading digits, and
- * deflate finds long runs of them. What is read is believed only when it has exactly the size that
- * the shape says; a shape that deflate could not have come from is refused before memory is taken. */
+ * bytes, ...) and then deflated: neighbours in a curve share sign, exponent and leading digits,
+ * and deflate finds long runs of them. What is read is believed only when it has exactly the
+ * size that the shape says; a shape that deflate could not have come from is refused before
+ * memory is taken. */
 #include "study/store.h"
 
 #include "data/data.h"
@@ -36,7 +37,7 @@ static void zip_free(void *user, void *block)
     fini_free(block);
 }
 
-/* ---- shapes --------------------------------------------------------------------------------------- */
+/* ---- shapes ---------------------------------------------------------------------------------- */
 
 void fini_shape_text(const fin_series *series, char text[FINI_SHAPE_TEXT])
 {
@@ -82,7 +83,7 @@ static bool read_dtype(const char *text, fin_dtype *dtype)
     return false;
 }
 
-/* ---- packing -------------------------------------------------------------------------------------- */
+/* ---- packing --------------------------------------------------------------------------------- */
 
 static void split(const unsigned char *from, size_t bytes, size_t size, unsigned char *to)
 {
@@ -154,7 +155,7 @@ fin_status fini_blob_pack(fin_store *store, const fin_series *series, void **byt
     return FIN_OK;
 }
 
-/* ---- unpacking ------------------------------------------------------------------------------------ */
+/* ---- unpacking ------------------------------------------------------------------------------- */
 
 /* All of `from` must give exactly `bytes`. */
 static bool inflate_all(const void *from, size_t size, unsigned char *to, size_t bytes,

@@ -1,14 +1,14 @@
-/* The runs that a query selects, one after the other: in the order of a study's plan, or, without a
- * study, all runs by hash.
+/* The runs that a query selects, one after the other: in the order of a study's plan, or,
+ * without a study, all runs by hash.
  *
- * Two ways to the same answer. A query for few of a store's runs looks each of them up. One for many
- * first reads all runs in the order in which they lie in the file, decides there and then which ones
- * fit, and walks the plan with that table (store_scan.c) at hand; what else is in a row is read only
- * if somebody asks.
+ * Two ways to the same answer. A query for few of a store's runs looks each of them up. One for
+ * many first reads all runs in the order in which they lie in the file, decides there and then
+ * which ones fit, and walks the plan with that table (store_scan.c) at hand; what else is in a
+ * row is read only if somebody asks.
  *
- * A cursor has statements of its own, so that whoever is called with a run may ask the store about
- * other things. Settings of a run that is only planned are in no table: the study is read again from
- * its text for them. */
+ * A cursor has statements of its own, so that whoever is called with a run may ask the store
+ * about other things. Settings of a run that is only planned are in no table: the study is read
+ * again from its text for them. */
 #include "study/store_cursor.h"
 
 #include "data/data.h"
@@ -57,7 +57,7 @@ const char *fini_cursor_block(const fini_cursor *cursor)
     return cursor->block;
 }
 
-/* ---- what a row of a statement says ------------------------------------------------------------------- */
+/* ---- what a row of a statement says ---------------------------------------------------------- */
 
 /* Most of a scan is this, and no text of 32 characters needs to be looked at twice. */
 fin_status fini_cursor_read_hash(fini_cursor *cursor, sqlite3_stmt *row, fin_error *err)
@@ -132,7 +132,7 @@ static fin_status read_planned(fini_cursor *cursor, fin_error *err)
     return status == FIN_ERR_MEMORY ? status : FIN_OK;
 }
 
-/* ---- opening ---------------------------------------------------------------------------------------------- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 static fin_status open_where(fini_cursor *cursor, fin_error *err)
 {
@@ -189,7 +189,8 @@ static fin_status check_block(fini_cursor *cursor, int64_t study, fin_error *err
                               "SELECT DISTINCT block FROM plan WHERE study_id = ?1", study, err);
 }
 
-/* Numbers of runs and places in a plan are nearly without gaps: the last says how many there are. */
+/* Numbers of runs and places in a plan are nearly without gaps: the last says how many there
+ * are. */
 static fin_status choose(fini_cursor *cursor, int64_t study, fin_error *err)
 {
     int64_t runs, planned = 0;
@@ -279,7 +280,7 @@ void fini_cursor_close(fini_cursor *cursor)
     fini_free(cursor);
 }
 
-/* ---- the next one ----------------------------------------------------------------------------------------- */
+/* ---- the next one ---------------------------------------------------------------------------- */
 
 /* No run has this name: which one may be meant? */
 static fin_status unknown_name(fini_cursor *cursor, const char *name, fin_error *err)

@@ -17,7 +17,7 @@ static fin_status read_texts(const fin_store *store, sqlite3_stmt *statement, in
     return status;
 }
 
-/* ---- studies ------------------------------------------------------------------------------------------ */
+/* ---- studies --------------------------------------------------------------------------------- */
 
 static fin_status count_runs(fin_store *store, sqlite3_stmt *count, int64_t id, fin_study_row *out,
                              fin_error *err)
@@ -101,7 +101,7 @@ fin_status fini_store_study(fin_store *store, const char *name, fin_study **out,
     return status;
 }
 
-/* ---- sessions ------------------------------------------------------------------------------------------ */
+/* ---- sessions -------------------------------------------------------------------------------- */
 
 static fin_status read_session(const fin_store *store, sqlite3_stmt *statement, double now,
                                fin_session_row *out, fin_error *err)
@@ -157,7 +157,7 @@ fin_status fin_store_sessions(fin_store *store,
     return status;
 }
 
-/* ---- claims -------------------------------------------------------------------------------------------- */
+/* ---- claims ---------------------------------------------------------------------------------- */
 
 static fin_status read_claim(const fin_store *store, sqlite3_stmt *statement, fin_claim *out,
                              fin_error *err)

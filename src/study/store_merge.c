@@ -28,7 +28,7 @@ typedef struct merge {
 
 enum { ID, HASH, COMMAND, SETTINGS, SEED, STATE, REASON, VERSION, KERNEL, SECONDS, FINISHED };
 
-/* ---- one run ---------------------------------------------------------------------------------------- */
+/* ---- one run --------------------------------------------------------------------------------- */
 
 /* A run of the other store, checked. */
 typedef struct stranger {
@@ -139,7 +139,7 @@ static fin_status replace_run(merge *m, int64_t id, const stranger *s, fin_error
     return status ? status : copy_run(m, s, err);
 }
 
-/* ---- two of the same hash ---------------------------------------------------------------------------- */
+/* ---- two of the same hash -------------------------------------------------------------------- */
 
 static fin_status note(void *user, const char *what, double left, double right, bool in_left,
                        bool in_right, fin_error *err)
@@ -265,7 +265,7 @@ static fin_status merge_runs(merge *m, fin_error *err)
     return status;
 }
 
-/* ---- studies ------------------------------------------------------------------------------------------ */
+/* ---- studies --------------------------------------------------------------------------------- */
 
 /* Copies the plan, and works out its hash, which must be that of the study. */
 static fin_status copy_plan(merge *m, int64_t from, int64_t to, const char *hash, fin_error *err)
@@ -418,7 +418,7 @@ static fin_status merge_studies(merge *m, fin_error *err)
     return status;
 }
 
-/* ---- the whole ----------------------------------------------------------------------------------------- */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 static bool is_same_file(fin_store *store, fin_store *other)
 {

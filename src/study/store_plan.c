@@ -10,7 +10,7 @@
 
 enum { SESSIONS_KEPT = 100 };
 
-/* ---- plans ------------------------------------------------------------------------------------------ */
+/* ---- plans ----------------------------------------------------------------------------------- */
 
 void fini_plan_hash(char hash[FIN_HASH_TEXT], const char *block, const char *run)
 {
@@ -117,8 +117,8 @@ static fin_status same_as_next(fin_store *store, sqlite3_stmt *old, int64_t posi
     return FIN_OK;
 }
 
-/* Walks along the old plan as long as it is the same, and writes from there on. missing[i] = 1 where
- * the run is not in the store. */
+/* Walks along the old plan as long as it is the same, and writes from there on. missing[i] = 1
+ * where the run is not in the store. */
 static fin_status write_plan(fin_store *store, const fin_study *study, int64_t id, bool retry,
                              unsigned char *missing, char hash[FIN_HASH_TEXT], fin_error *err)
 {
@@ -223,7 +223,7 @@ fin_status fini_store_plan(fin_store *store, const fin_study *study, bool retry,
                   : fini_store_end(store, plan_all(store, study, retry, missing, err), err);
 }
 
-/* ---- sessions and claims ------------------------------------------------------------------------------ */
+/* ---- sessions and claims --------------------------------------------------------------------- */
 
 static fin_status add_session(fin_store *store, int64_t *id, const char *study, fin_error *err)
 {

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <time.h>
 
-/* ---- failures --------------------------------------------------------------------------------- */
+/* ---- failures -------------------------------------------------------------------------------- */
 
 static fin_status fail_system(fin_store *store, const char *action, const char *what,
                               fin_error *err)
@@ -116,7 +116,7 @@ fin_status fini_store_unknown(fin_store *store, const char *kind, const char *na
                      shown, best);
 }
 
-/* ---- statements -------------------------------------------------------------------------------- */
+/* ---- statements ------------------------------------------------------------------------------ */
 
 fin_status fini_sql_prepare(fin_store *store, const char *sql, sqlite3_stmt **out, fin_error *err)
 {
@@ -182,7 +182,7 @@ fin_status fini_sql_number(fin_store *store, const char *sql, int64_t parameter,
     return status;
 }
 
-/* ---- values ------------------------------------------------------------------------------------ */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 void fini_sql_bind_number(sqlite3_stmt *statement, int parameter, double number)
 {
@@ -225,8 +225,8 @@ bool fini_is_utf8(const char *text, size_t size)
     return true;
 }
 
-/* Digits of a hash are random: a table, because no branch on them is ever guessed right. Others than
- * digits are 0x80. */
+/* Digits of a hash are random: a table, because no branch on them is ever guessed right. Others
+ * than digits are 0x80. */
 static const unsigned char *hex_values(void)
 {
     enum { N = 0x80 };
@@ -296,7 +296,7 @@ fin_status fini_sql_integer(const fin_store *store, sqlite3_stmt *statement, int
     return FIN_OK;
 }
 
-/* ---- transactions ------------------------------------------------------------------------------ */
+/* ---- transactions ---------------------------------------------------------------------------- */
 
 fin_status fini_store_begin(fin_store *store, fin_error *err)
 {
@@ -345,7 +345,7 @@ void fini_store_unlook(fin_store *store, bool mine)
         sqlite3_exec(store->db, "ROLLBACK", NULL, NULL, NULL); /* nothing was written */
 }
 
-/* ---- names -------------------------------------------------------------------------------------- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 /* Names are never removed from the file, so that a number that is remembered here stays right
  * whatever other programs do. */

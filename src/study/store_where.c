@@ -17,7 +17,7 @@ enum { WHERE_MOST = 65536 };
 static const char *const operators[] = {"!=", "<=", ">=", "=", "<", ">"};
 enum { OP_NOT, OP_AT_MOST, OP_AT_LEAST, OP_EQUAL, OP_LESS, OP_MORE, OPS };
 
-/* ---- settings in canonical JSON --------------------------------------------------------------------- */
+/* ---- settings in canonical JSON -------------------------------------------------------------- */
 
 /* Past the closing quote of the string that begins at p; NULL if there is none. */
 static const char *string_end(const char *p)
@@ -72,7 +72,7 @@ bool fini_text_number(const char *text, int length, double *number)
     return false;
 }
 
-/* ---- conditions ----------------------------------------------------------------------------------------- */
+/* ---- conditions ------------------------------------------------------------------------------ */
 
 static fin_status bad_where(const char *text, fin_error *err)
 {
@@ -113,8 +113,8 @@ static void layout(fini_arena *arena, fini_condition *out, size_t size, int coun
     out->count = count;
 }
 
-/* Several values, for = and !=, stand between bars, or between commas if there is no bar. A word may
- * have commas in it (5:0.2,10:0.8), so that the whole text counts as a value too. */
+/* Several values, for = and !=, stand between bars, or between commas if there is no bar. A word
+ * may have commas in it (5:0.2,10:0.8), so that the whole text counts as a value too. */
 static char separator(const char *text)
 {
     return strchr(text, '|') ? '|' : ',';
@@ -177,7 +177,8 @@ void fini_condition_free(fini_condition *where)
     where->name = NULL;
 }
 
-/* A quote inside a string is escaped, so that ,"name": and {"name": are nowhere but at a setting. */
+/* A quote inside a string is escaped, so that ,"name": and {"name": are nowhere but at a
+ * setting. */
 bool fini_condition_find(const fini_condition *condition, const char *json, const char **text,
                          int *length)
 {
@@ -235,7 +236,7 @@ bool fini_condition_holds(const fini_condition *where, const char *text, int len
     }
 }
 
-/* ---- sets of names -------------------------------------------------------------------------------------- */
+/* ---- sets of names --------------------------------------------------------------------------- */
 
 static int compare(const char *a, const char *b, int length)
 {

@@ -1,8 +1,9 @@
 /* Finished runs into the store.
  *
- * A run that the store has is left alone: its numbers are those that would be written. Only a failed
- * run is replaced. Whoever calls often has few runs in a call, so what a transaction costs counts:
- * statements are prepared once, names are remembered, and nothing waits for the disk. */
+ * A run that the store has is left alone: its numbers are those that would be written. Only a
+ * failed run is replaced. Whoever calls often has few runs in a call, so what a transaction
+ * costs counts: statements are prepared once, names are remembered, and nothing waits for the
+ * disk. */
 #include "study/store.h"
 
 #include "data/data.h"
