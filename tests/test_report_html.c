@@ -1,0 +1,448 @@
+/* The HTML report and the figures of a study, from a store that a small study with hostile names has
+ * filled: what comes from outside is escaped, the same store gives the same bytes, every claim is
+ * there, and what is missing is said. */
+#include "test_data.h"
+
+#include <math.h>
+
+#include "fault.h"
+#include "finetti/report.h"
+#include "finetti/study.h"
+#include "report/html.h"
+
+static fin_error err;
+
+/* Ids are free text in figures and claims; titles, labels, statements and captions are anywhere. */
+static const char study_text[] =
+    "study: hostile\n"
+    "title: \"</title><script>alert(1)</script>\"\n"
+    "source: \"\\\"onmouseover=\\\"alert(2)\"\n"
+    "about: \"a & b <img src=x onerror=alert(3)>\"\n"
+    "runs:\n"
+    "  - id: grid\n"
+    "    command: risk\n"
+    "    set: {form: erf, d: 100, show: \"risk,linear\"}\n"
+    "    axes:\n"
+    "      L: [10, 2]\n"
+    "      lam: [0.3, 0.1, 0.2]\n"
+    "  - id: plane\n"
+    "    command: landscape\n"
+    "    set: {d: 100, grid: 5}\n"
+    "  - id: training\n"
+    "    command: train\n"
+    "    set: {d: 20, init: manifold, steps: 500, log_every: 1, runs: 3}\n"
+    "  - id: law\n"
+    "    command: law\n"
+    "    set: {d: 5, batch: 2, L: 3, steps: 5, log_every: 5, runs: 8, risk_samples: 2}\n"
+    "claims:\n"
+    "  - id: first\n"
+    "    statement: \"</td></table><script>alert(4)</script>\"\n"
+    "    where: {L: 2, lam: 0.1}\n"
+    "    take: risk\n"
+    "    expect: {at_least: 0}\n"
+    "    figure: lines\n"
+    "  - id: second\n"
+    "    statement: It fails & says so.\n"
+    "    where: {L: 2, lam: 0.1}\n"
+    "    take: risk\n"
+    "    expect: {at_most: -1}\n"
+    "figures:\n"
+    "  - id: lines\n"
+    "    title: \"<b>bold</b>\"\n"
+    "    caption: \"</script><script>alert(5)</script>\"\n"
+    "    kind: lines\n"
+    "    x: {take: lam, label: \"</script><!--\", scale: log}\n"
+    "    y: {label: \"y \\u2028 label\", scale: log}\n"
+    "    lines:\n"
+    "      - {take: risk, label: \"</script><script>alert(6)</script>\", split: L, band: true}\n"
+    "      - {take: linear, label: 'back\\slash', split: L, style: dashed, fit: true}\n"
+    "    reference: [{y: 0.5, label: \"'\\\"&\"}]\n"
+    "  - id: bars\n"
+    "    kind: bars\n"
+    "    where: {lam: 0.1}\n"
+    "    x: {take: L}\n"
+    "    lines: [{take: risk, label: \"<part>\"}, {take: linear}]\n"
+    "  - id: heat\n"
+    "    kind: heat\n"
+    "    x: {take: lam, scale: log}\n"
+    "    y: {take: L}\n"
+    "    take: risk\n"
+    "  - id: calibration\n"
+    "    kind: calibration\n"
+    "    x: {take: linear}\n"
+    "    y: {take: risk}\n"
+    "  - {id: training, kind: training, from: training}\n"
+    "  - {id: portrait, kind: portrait, from: plane, paths: training}\n"
+    "  - {id: quantiles, kind: quantiles, from: law, of: [kappa, nu]}\n";
+enum { RUNS = 9, FIGURES = 7 };
+
+static fin_study *parse(const char *text)
+{
+    fin_study *study = NULL;
+    assert_ok(fin_study_parse(text, strlen(text), "test.yaml", NULL, &study, &err));
+    return study;
+}
+
+/* The store `name` with all runs of the study, or with its plan alone. */
+static void fill(const char *name, bool run)
+{
+    fin_store *store = NULL;
+    fin_study *study = parse(study_text);
+    fin_study_settings settings;
+    fin_settings_defaults(&fin_study_table, &settings);
+    settings.threads = 1;
+    settings.shards = run ? 1 : 1000; /* the last of so many parts has no run */
+    settings.shard = run ? 0 : 999;
+    assert_ok(fin_store_open(in_folder(name), FIN_STORE_CREATE, &store, &err));
+    assert_ok(fin_report_check(study, &err));
+    fin_study_count count;
+    assert_ok(fin_study_run(study, store, &settings, NULL, NULL, &count, &err));
+    assert_int_equal(count.done, run ? RUNS : 0);
+    assert_ok(fin_store_judge(store, NULL, &err));
+    fin_store_close(store);
+    fin_study_destroy(study);
+}
+
+static fin_store *open_store(const char *name)
+{
+    fin_store *store = NULL;
+    assert_ok(fin_store_open(in_folder(name), FIN_STORE_READ, &store, &err));
+    return store;
+}
+
+static char *read_all(const char *name)
+{
+    FILE *file = fopen(in_folder(name), "rb");
+    assert_non_null(file);
+    static char text[4 << 20];
+    size_t size = fread(text, 1, sizeof text - 1, file);
+    fclose(file);
+    text[size] = '\0';
+    char *copy = strdup(text);
+    assert_non_null(copy);
+    assert_int_equal(strlen(copy), size);
+    return copy;
+}
+
+static char *report_of(const char *store_name, const char *title)
+{
+    fin_store *store = open_store(store_name);
+    assert_ok(fin_report_write(store, NULL, 0, title, in_folder("r.html"), &err));
+    fin_store_close(store);
+    return read_all("r.html");
+}
+
+static int count_of(const char *text, const char *part)
+{
+    int count = 0;
+    for (const char *p = strstr(text, part); p; p = strstr(p + 1, part))
+        count++;
+    return count;
+}
+
+/* ---- the page -------------------------------------------------------------------------------- */
+
+static void report__escapes_what_comes_from_outside(void **state)
+{
+    (void)state;
+    char *html = report_of("full.db", "<script>alert(0)</script>\"'&");
+    assert_null(strstr(html, "<script>alert"));
+    assert_null(strstr(html, "<img src=x"));
+    assert_null(strstr(html, "\"onmouseover=\""));
+    assert_null(strstr(html, "<b>bold"));
+    assert_null(strstr(html, "\xe2\x80\xa8\"")); /* U+2028 inside of JSON */
+    assert_non_null(strstr(html, "&lt;script&gt;alert(0)&lt;/script&gt;&quot;&#39;&amp;"));
+    assert_non_null(strstr(html, "a &amp; b &lt;img src=x onerror=alert(3)&gt;"));
+    /* Scripts: that of the page, and two of data per figure. */
+    assert_int_equal(count_of(html, "<script"), 1 + 2 * FIGURES);
+    assert_int_equal(count_of(html, "</script"), 1 + 2 * FIGURES);
+    assert_int_equal(count_of(html, "</style"), 1);
+    free(html);
+}
+
+static void report__has_every_claim_and_figure(void **state)
+{
+    (void)state;
+    char *html = report_of("full.db", NULL);
+    assert_non_null(strstr(html, "1 of 2 claims hold</strong>, 1 fails"));
+    assert_non_null(strstr(html, "id=\"claim-hostile-first\""));
+    assert_non_null(strstr(html, "id=\"claim-hostile-second\""));
+    assert_non_null(strstr(html, "It fails &amp; says so."));
+    assert_non_null(strstr(html, "href=\"#figure-hostile-lines\""));
+    assert_int_equal(count_of(html, "<figure id=\"figure-hostile-"), FIGURES);
+    assert_int_equal(count_of(html, "could not be drawn"), 0);
+    assert_int_equal(count_of(html, "missing"), 0);
+    assert_non_null(strstr(html, "9 of 9 runs done"));
+    free(html);
+}
+
+static void report__same_store_same_bytes(void **state)
+{
+    (void)state;
+    char *a = report_of("full.db", NULL), *b = report_of("full.db", NULL);
+    assert_string_equal(a, b);
+    free(a);
+    free(b);
+}
+
+static void report__says_what_is_missing(void **state)
+{
+    (void)state;
+    char *html = report_of("empty.db", NULL);
+    assert_non_null(strstr(html, "0 of 2 claims hold</strong>, 2 are untested"));
+    assert_non_null(strstr(html, "6 of 6 runs of grid are missing."));
+    assert_non_null(strstr(html, "2 of 2 runs of grid are missing.")); /* those of the bars */
+    assert_int_equal(count_of(html, "<figure id=\"figure-hostile-"), FIGURES);
+    assert_int_equal(count_of(html, "could not be drawn"), 0);
+    free(html);
+}
+
+/* The policy names the script and the style that are there: SHA-256 of what stands in between. */
+static void report__policy_has_the_hashes(void **state)
+{
+    (void)state;
+    char *html = report_of("full.db", NULL), hash[FINI_SHA256_TEXT], expected[64];
+    const struct {
+        const char *open, *close;
+    } parts[] = {{"<style>", "</style>"}, {"<script>", "</script>"}};
+    for (int i = 0; i < 2; i++) {
+        const char *from = strstr(html, parts[i].open) + strlen(parts[i].open);
+        fini_sha256(from, (size_t)(strstr(from, parts[i].close) - from), hash);
+        snprintf(expected, sizeof expected, "-src 'sha256-%s'", hash);
+        assert_non_null(strstr(html, expected));
+    }
+    fini_sha256("abc", 3, hash); /* FIPS 180-4 */
+    assert_string_equal(hash, "ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa0=");
+    fini_sha256("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq", 56, hash);
+    assert_string_equal(hash, "JI1qYdIGOLjlwCaTDD5gOaM85Flk/yFn9uzt1BnbBsE=");
+    free(html);
+}
+
+static void report__unknown_study_and_path(void **state)
+{
+    (void)state;
+    fin_store *store = open_store("full.db");
+    const char *names[] = {"hostil"};
+    assert_int_equal(fin_report_write(store, names, 1, NULL, in_folder("n.html"), &err),
+                     FIN_ERR_ARGUMENT);
+    assert_non_null(strstr(err.message, "hostile"));
+    assert_int_equal(fin_report_write(store, NULL, 0, NULL, in_folder("no/n.html"), &err),
+                     FIN_ERR_IO);
+    assert_int_equal(fin_report_write(NULL, NULL, 0, NULL, "x", &err), FIN_ERR_ARGUMENT);
+    fin_store_close(store);
+}
+
+/* ---- figures --------------------------------------------------------------------------------- */
+
+/* The text in the page, unescaped, is the file that `plot` writes. */
+static void figure__csv_is_that_of_the_page(void **state)
+{
+    (void)state;
+    static const char *const ids[] = {"lines",    "bars",     "heat",     "calibration",
+                                      "training", "portrait", "quantiles"};
+    char *html = report_of("full.db", NULL);
+    const char *at = html;
+    fin_store *store = open_store("full.db");
+    for (int i = 0; i < FIGURES; i++) {
+        fin_figure figure = {.study = "hostile", .id = ids[i]};
+        assert_ok(fin_report_figure(store, &figure, in_folder("f.csv"), &err));
+        assert_ok(fin_report_figure(store, &figure, in_folder("f.svg"), &err));
+        char *csv = read_all("f.csv");
+        fini_page escaped = {NULL, 0, 0, false};
+        fini_page_script(&escaped, csv, strlen(csv));
+        at = strstr(at, "<script type=\"text/csv\">");
+        assert_non_null(at);
+        at += strlen("<script type=\"text/csv\">");
+        assert_memory_equal(at, escaped.text, escaped.size);
+        assert_memory_equal(at + escaped.size, "</script>", 9);
+        fini_page_close(&escaped);
+        free(csv);
+    }
+    fin_store_close(store);
+    free(html);
+}
+
+static void figure__lines_are_sorted_and_split(void **state)
+{
+    (void)state;
+    fin_store *store = open_store("full.db");
+    const char *y[] = {"risk", "2 * linear"}, *where[] = {"lam<=0.2"};
+    fin_figure figure = {.study = "hostile",
+                         .x = "lam",
+                         .y = y,
+                         .y_count = 2,
+                         .split = "L",
+                         .where = where,
+                         .where_count = 1,
+                         .log_x = 1,
+                         .fit = 1};
+    assert_ok(fin_report_figure(store, &figure, in_folder("f.csv"), &err));
+    char *csv = read_all("f.csv");
+    /* Two lines of two points for each y, and a fit of two points for each line. */
+    assert_int_equal(count_of(csv, "\n"), 1 + 8 + 8);
+    const char *two = strstr(csv, "\"risk, L = 2\",0.1"),
+               *ten = strstr(csv, "\"risk, L = 10\",0.1");
+    assert_true(two && ten && two < ten);
+    assert_true(strstr(two, "\"risk, L = 2\",0.2") > two);
+    assert_non_null(strstr(csv, "risk, L = 2: slope "));
+    free(csv);
+    const struct {
+        fin_figure figure;
+        const char *path, *message;
+    } wrong[] = {
+        {{.study = "hostile", .id = "line"}, "f.svg", "lines"},
+        {{.study = "hostile", .x = "lam"}, "f.svg", "at least one y"},
+        {{.study = "hostile", .x = "lamm", .y = y, .y_count = 1}, "f.svg", "lam"},
+        {{.study = "hostile", .x = "lam", .y = y, .y_count = 1, .split = "risk"}, "f.svg", "risk"},
+        {{.study = "hostile", .x = "lam", .y = y, .y_count = 1, .block = "g"}, "f.svg", "grid"},
+        {{.study = "hostile", .id = "lines"}, "f.jpg", ".svg"},
+        {{.study = "hostile", .id = "lines", .width = NAN}, "f.svg", "width"},
+        {{.study = "hostile", .id = "lines", .height = 1e9}, "f.svg", "height"},
+        {{.study = "nobody", .id = "lines"}, "f.svg", "nobody"},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        fin_status got = fin_report_figure(store, &wrong[i].figure, in_folder(wrong[i].path), &err);
+        if (got != FIN_ERR_ARGUMENT || !strstr(err.message, wrong[i].message))
+            fail_msg("case %d: %s: %s", (int)i, fin_status_name(got), err.message);
+    }
+    fin_store_close(store);
+}
+
+/* Of 501 logged steps every third is drawn, and the last. */
+static void figure__training_is_thinned_out_to_its_end(void **state)
+{
+    (void)state;
+    fin_store *store = open_store("full.db");
+    fin_figure figure = {.study = "hostile", .id = "training"};
+    assert_ok(fin_report_figure(store, &figure, in_folder("f.csv"), &err));
+    char *csv = read_all("f.csv");
+    const char *series = "Excess risk,\"mean, 95 % of runs\",";
+    assert_int_equal(count_of(csv, series), 168);
+    assert_int_equal(count_of(csv, "Excess risk,\"mean, 95 % of runs\",3,"), 1);
+    assert_int_equal(count_of(csv, "Excess risk,\"mean, 95 % of runs\",4,"), 0);
+    assert_int_equal(count_of(csv, "Excess risk,\"mean, 95 % of runs\",500,"), 1);
+    assert_int_equal(count_of(csv, "Paths,run 3,"), 168);
+    assert_int_equal(count_of(csv, "Paths,end,"), 3);
+    free(csv);
+    fin_store_close(store);
+}
+
+static fin_status count_row(void *user, const fin_figure_row *row, fin_error *e)
+{
+    (void)e;
+    assert_string_equal(row->study, "hostile");
+    ++*(int *)user;
+    return FIN_OK;
+}
+
+static void figures__are_listed(void **state)
+{
+    (void)state;
+    fin_store *store = open_store("full.db");
+    int count = 0;
+    assert_ok(fin_report_figures(store, NULL, count_row, &count, &err));
+    assert_int_equal(count, FIGURES);
+    assert_ok(fin_report_figures(store, "hostile", count_row, &count, &err));
+    assert_int_equal(count, 2 * FIGURES);
+    fin_store_close(store);
+}
+
+/* ---- checks ---------------------------------------------------------------------------------- */
+
+static void check__says_where_and_what(void **state)
+{
+    (void)state;
+#define BLOCKS "study: s\nruns:\n  - id: grid\n    command: risk\n    axes: {lam: [0.1, 0.2]}\n"
+#define LINES "kind: lines, x: {take: lam}, "
+    static const struct {
+        const char *figures, *message;
+    } cases[] = {
+        {"figures:\n  - {id: a, kind: line}\n", "test.yaml:7:19: there is no kind"},
+        {"figures:\n  - {id: a, kind: lines, lins: []}\n", "lines"},
+        {"figures:\n  - {kind: lines}\n", "id"},
+        {"figures:\n  - {id: a, " LINES "lines: [{take: rsk}]}\n", "risk"},
+        {"figures:\n  - {id: a, " LINES "lines: [{take: 'risk +'}]}\n", "test.yaml:7:"},
+        {"figures:\n  - {id: a, " LINES "lines: []}\n", "needs 'lines'"},
+        {"figures:\n  - {id: a, " LINES "lines: [{take: risk, style: wavy}]}\n", "dashed"},
+        {"figures:\n  - {id: a, " LINES "lines: [{take: risk, split: laam}]}\n", "lam"},
+        {"figures:\n  - {id: a, " LINES "lines: [{take: risk, from: gird}]}\n", "grid"},
+        {"figures:\n  - {id: a, " LINES "lines: [{take: risk, where: {lm: 1}}]}\n", "lam"},
+        {"figures:\n  - {id: a, " LINES "lines: [{take: risk}], reference: [{x: 1, y: 2}]}\n",
+         "either"},
+        {"figures:\n  - {id: a, kind: lines, x: {take: lam, scale: lin}, lines: [{take: risk}]}\n",
+         "linear or log"},
+        {"figures:\n  - {id: a, kind: lines, x: {take: lam, limits: [2, 1]}, lines: [{take: risk}]}"
+         "\n",
+         "lower one first"},
+        {"figures:\n  - {id: a, kind: training}\n", "command train"},
+        {"figures:\n  - {id: a, kind: heat, x: {take: lam}, y: {take: risk}, take: risk}\n",
+         "no setting"},
+        {"figures:\n  - {id: a, " LINES "lines: [{take: risk}]}\n  - {id: a, " LINES
+         "lines: [{take: risk}]}\n",
+         "two figures"},
+        {"claims:\n  - {id: c, statement: s, take: risk, reduce: max, expect: {at_most: 9}, "
+         "figure: aa}\nfigures:\n  - {id: a, " LINES "lines: [{take: risk}]}\n",
+         "no figure"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[2048];
+        fin_study *study = NULL;
+        snprintf(text, sizeof text, BLOCKS "%s", cases[i].figures);
+        fin_status got = fin_study_parse(text, strlen(text), "test.yaml", NULL, &study, &err);
+        if (!got)
+            got = fin_report_check(study, &err);
+        if (got == FIN_OK || !strstr(err.message, cases[i].message) ||
+            strncmp(err.message, "test.yaml:", 10) != 0)
+            fail_msg("case %d: %s: %s", (int)i, fin_status_name(got), err.message);
+        fin_study_destroy(study);
+    }
+}
+
+/* ---- faults ---------------------------------------------------------------------------------- */
+
+static fin_status write_report(void *user, fin_error *e)
+{
+    (void)user;
+    fin_store *store = NULL;
+    fin_status status = fin_store_open(in_folder("full.db"), FIN_STORE_READ, &store, e);
+    if (!status)
+        status = fin_report_write(store, NULL, 0, NULL, in_folder("fault.html"), e);
+    fin_store_close(store);
+    return status;
+}
+
+static void report__every_allocation_may_fail(void **state)
+{
+    (void)state;
+    long count = fault_every(write_report, NULL);
+    printf("%ld allocations\n", count);
+    assert_true(count > 50);
+}
+
+static int set_up(void **state)
+{
+    if (make_folder(state))
+        return -1;
+    fill("full.db", true);
+    fill("empty.db", false);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(report__escapes_what_comes_from_outside),
+        cmocka_unit_test(report__has_every_claim_and_figure),
+        cmocka_unit_test(report__same_store_same_bytes),
+        cmocka_unit_test(report__says_what_is_missing),
+        cmocka_unit_test(report__policy_has_the_hashes),
+        cmocka_unit_test(report__unknown_study_and_path),
+        cmocka_unit_test(figure__csv_is_that_of_the_page),
+        cmocka_unit_test(figure__lines_are_sorted_and_split),
+        cmocka_unit_test(figure__training_is_thinned_out_to_its_end),
+        cmocka_unit_test(figures__are_listed),
+        cmocka_unit_test(check__says_where_and_what),
+        cmocka_unit_test(report__every_allocation_may_fail),
+    };
+    return cmocka_run_group_tests(tests, set_up, remove_folder);
+}
