@@ -1,6 +1,6 @@
-/* The HTML report and the figures of a study, from a store that a small study with hostile names has
- * filled: what comes from outside is escaped, the same store gives the same bytes, every claim is
- * there, and what is missing is said. */
+/* The HTML report and the figures of a study, from a store that a small study with hostile names
+ * has filled: what comes from outside is escaped, the same store gives the same bytes, every claim
+ * is there, and what is missing is said. */
 #include "test_data.h"
 
 #include <math.h>
@@ -24,7 +24,7 @@ static const char study_text[] =
     "    set: {form: erf, d: 100, show: \"risk,linear\"}\n"
     "    axes:\n"
     "      L: [10, 2]\n"
-    "      lam: [0.3, 0.1, 0.2]\n"
+    "      lam: [0.3, 0.2, 0.1]\n"
     "  - id: plane\n"
     "    command: landscape\n"
     "    set: {d: 100, grid: 5}\n"
@@ -164,6 +164,7 @@ static void report__has_every_claim_and_figure(void **state)
 {
     (void)state;
     char *html = report_of("full.db", NULL);
+    assert_non_null(strstr(html, "<title>&lt;/title&gt;&lt;script&gt;")); /* of its only study */
     assert_non_null(strstr(html, "1 of 2 claims hold</strong>, 1 fails"));
     assert_non_null(strstr(html, "id=\"claim-hostile-first\""));
     assert_non_null(strstr(html, "id=\"claim-hostile-second\""));

@@ -1,5 +1,5 @@
-/* Figures as data, SVG and CSV: hostile names, numbers that are none, axes without data. Every SVG is
- * read by a small checker of well-formed XML; every coordinate in it must be a finite number. */
+/* Figures as data, SVG and CSV: hostile names, numbers that are none, axes without data. Every SVG
+ * is read by a small checker of well-formed XML; every coordinate in it must be a finite number. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

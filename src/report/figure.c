@@ -1,7 +1,7 @@
 /* The figure as data: its memory, its limits, its CSV and its layout as JSON.
  *
- * All that belongs to a figure is cut from pieces that are freed together, so that the kinds need no
- * clean-up of their own; running out of memory is remembered in `failed`. */
+ * All that belongs to a figure is cut from pieces that are freed together, so that the kinds
+ * need no clean-up of their own; running out of memory is remembered in `failed`. */
 #include "report/figure.h"
 
 #include <math.h>

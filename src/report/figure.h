@@ -201,7 +201,7 @@ fin_status fini_spec_setting(const fini_spec *spec, const fini_block *block, con
 /* Is child `key` of map (if it is there) a well-formed `where` of the block? */
 fin_status fini_spec_where(const fini_spec *spec, const fini_block *block, const fini_node *map,
                            fin_error *err);
-/* Is child `key` of the figure (if it is there) an axis: label, scale, and with `take` a formula? */
+/* Is child `key` of the figure (if it is there) an axis: label, scale, with `take` a formula? */
 fin_status fini_spec_axis(const fini_spec *spec, const fini_block *block, const char *key,
                           bool take, fin_error *err);
 /* Is the block of this command? `what` is the kind of figure. */
@@ -218,8 +218,8 @@ typedef struct fini_values {
 } fini_values;
 fin_status fini_spec_values(const fini_frame *frame, const char *formula, fini_figure *figure,
                             fini_values *values, fin_error *err);
-/* The different texts of a setting in a frame, in order of their first rows: texts[k], and for every
- * row its k in which[row]. numbers first by size where all are numbers. */
+/* The different texts of a setting in a frame: texts[k], and for every row its k in which[row]. By
+ * size where all are numbers, else in the order of their first rows. */
 fin_status fini_spec_groups(const fini_frame *frame, const char *setting, fini_figure *figure,
                             const char ***texts, int *count, int **which, fin_error *err);
 

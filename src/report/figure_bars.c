@@ -1,5 +1,5 @@
-/* Stacked bars: one for every value of a setting, whose parts are `lines`. Parts above 0 are stacked
- * upwards, those below downwards. */
+/* Stacked bars: one for every value of a setting, whose parts are `lines`. Parts above 0 are
+ * stacked upwards, those below downwards. */
 #include "report/figure.h"
 
 #include <math.h>

@@ -109,6 +109,7 @@ static fin_status compose(fini_page *page, const fini_html *html, const char *ti
     add_asset(&style, "uPlot.min.css");
     add_asset(&style, "report.css");
     add_asset(&script, "uPlot.iife.min.js");
+    add_asset(&script, "report_draw.js");
     add_asset(&script, "report.js");
     fin_status status = fini_page_status(&style, err);
     if (!status)
@@ -185,7 +186,11 @@ fin_status fin_report_write(fin_store *store, const char *const *studies, int co
             status = fini_html_study(&html, names.text + at, err);
     }
     if (!status)
-        status = compose(&page, &html, title ? title : TITLE, err);
+        status = compose(&page, &html,
+                         title                   ? title
+                         : html.study_count == 1 ? html.title.text
+                                                 : TITLE,
+                         err);
     if (!status)
         status = fini_page_write(&page, path, err);
     fini_page_close(&names);
@@ -193,5 +198,6 @@ fin_status fin_report_write(fin_store *store, const char *const *studies, int co
     fini_page_close(&html.claims);
     fini_page_close(&html.studies);
     fini_page_close(&html.links);
+    fini_page_close(&html.title);
     return status;
 }

@@ -10,6 +10,7 @@ enum { FINI_VERDICTS = FIN_VERDICT_VAGUE + 1, FINI_SHA256_TEXT = 45 };
 typedef struct fini_html {
     fin_store *store;
     fini_page claims, studies, links; /* rows of the table; sections; links to them */
+    fini_page title;                  /* of the first study */
     int64_t verdicts[FINI_VERDICTS], claim_count, study_count;
     int64_t planned, done, failed;
 } fini_html;

@@ -225,6 +225,8 @@ static void add_head(fini_html *html, const char *name, const fin_study *study)
     fini_page_add(page, "</p>\n");
     if (study && study->about && study->about[0])
         element(page, "<p class=\"about\">", study->about, "</p>\n");
+    if (html->study_count == 0)
+        fini_page_bytes(&html->title, title, strlen(title) + 1);
     fini_page_add(&html->links, "<li><a href=\"#study-");
     fini_page_id(&html->links, name);
     element(&html->links, "\">", title, "</a></li>\n");
@@ -244,7 +246,7 @@ fin_status fini_html_study(fini_html *html, const char *name, fin_error *err)
     if (status == FIN_ERR_MEMORY)
         return fini_fail(err, status, "%s", why.message);
     add_head(html, name, study);
-    if (!study) /* written by another version, perhaps: its runs and claims are there all the same */
+    if (!study) /* written by another version, perhaps: its runs and claims are there */
         element(&html->studies, "<p class=\"note\">The study cannot be read: ", why.message,
                 "</p>\n");
     status = fin_store_runs(html->store, &query, add_run, &p, err);
@@ -264,5 +266,7 @@ fin_status fini_html_study(fini_html *html, const char *name, fin_error *err)
     fin_study_destroy(study);
     if (!status)
         status = fini_page_status(&html->links, err);
+    if (!status)
+        status = fini_page_status(&html->title, err);
     return status ? status : fini_page_status(&html->studies, err);
 }

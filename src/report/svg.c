@@ -1,8 +1,9 @@
 /* A figure as SVG: for papers, for print, and for browsers without a script.
  *
  * Every panel is a box with the axes, and below it the legend, where it covers no data. Only
- * presentation attributes and no ids are used, so that many figures fit into one page whose content security policy forbids
- * inline styles. Coordinates have two decimals: the same figure has the same bytes everywhere. */
+ * presentation attributes and no ids are used, so that many figures fit into one page whose content
+ * security policy forbids inline styles. Coordinates have two decimals: the same figure has the
+ * same bytes everywhere. */
 #include "report/figure.h"
 
 #include <math.h>

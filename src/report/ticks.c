@@ -2,8 +2,8 @@
  *
  * Linear: steps of 1, 2 or 5 times a power of ten, all texts with the same number of decimals.
  * Logarithmic: powers of ten, every n-th where they are many, with small ticks between; where there
- * are fewer than two powers, 1, 2 and 5 times them, and where that is too coarse, linear ticks. Powers are written with the
- * superscripts of Unicode, which every font of a browser has. */
+ * are fewer than three powers, 1, 2 and 5 times them, and where that is too coarse, linear ticks.
+ * Powers are written with the superscripts of Unicode, which every font of a browser has. */
 #include "report/figure.h"
 
 #include <math.h>

@@ -12,7 +12,9 @@ import path from 'node:path';
 
 const [report, out, csvFolder] = process.argv.slice(2);
 const { chromium } = createRequire(path.resolve(out, 'package.json'))('playwright-core');
-const executablePath = execFileSync('sh', ['-c', 'command -v chromium'], { encoding: 'utf8' }).trim();
+const executablePath = execFileSync('sh', ['-c', 'command -v chromium'], {
+  encoding: 'utf8',
+}).trim();
 const url = 'file://' + path.resolve(report);
 
 const browser = await chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-gpu'] });
@@ -23,7 +25,8 @@ async function open(options, hash = '') {
   page.on('console', m => troubles.push('console: ' + m.text()));
   page.on('pageerror', e => troubles.push('error: ' + e.message));
   page.on('request', r => {
-    if (!r.url().startsWith(url) && !/^(data|blob):/.test(r.url())) troubles.push('request: ' + r.url());
+    if (!r.url().startsWith(url) && !/^(data|blob):/.test(r.url()))
+      troubles.push('request: ' + r.url());
   });
   await page.goto(url + hash);
   return page;
@@ -39,12 +42,19 @@ assert.equal(said, `${held} of ${rows} claim${rows === 1 ? '' : 's'} hold${rows 
 const visible = () => page.locator('.claims tbody tr:visible').count();
 await page.click('.filters button[data-verdict=holds]');
 assert.equal(await visible(), held, 'the filter by verdict');
-assert.equal(await page.getAttribute('.filters button[data-verdict=holds]', 'aria-pressed'), 'true');
+assert.equal(
+  await page.getAttribute('.filters button[data-verdict=holds]', 'aria-pressed'),
+  'true',
+);
 await page.click('.filters button[data-verdict=""]');
 assert.equal(await visible(), rows);
 const study = await page.locator('.claims tbody tr').last().getAttribute('data-study');
 await page.selectOption('.filters select', study);
-assert.equal(await visible(), await page.locator(`.claims tbody tr[data-study="${study}"]`).count(), 'the filter by study');
+assert.equal(
+  await visible(),
+  await page.locator(`.claims tbody tr[data-study="${study}"]`).count(),
+  'the filter by study',
+);
 await page.selectOption('.filters select', '');
 const link = page.locator('.claims a.to-figure').last();
 const target = (await link.getAttribute('href')).slice(1);
@@ -53,21 +63,36 @@ const figure = page.locator(`figure[id="${target}"]`);
 await figure.locator('.live canvas').first().waitFor();
 const box = await figure.boundingBox();
 assert.ok(box.y < 900 && box.y + box.height > 0, 'the link does not lead to the figure');
-for (const to of await page.locator('.claims a[href^="#"]').evaluateAll(links => links.map(a => a.getAttribute('href').slice(1))))
-  assert.equal(await page.locator(`[id="${to}"]`).count(), 1, `a link to ${to}, which is not there`);
+for (const to of await page
+  .locator('.claims a[href^="#"]')
+  .evaluateAll(links => links.map(a => a.getAttribute('href').slice(1))))
+  assert.equal(
+    await page.locator(`[id="${to}"]`).count(),
+    1,
+    `a link to ${to}, which is not there`,
+  );
 
 // ---- every figure: drawn, and its CSV is that of `finetti plot`, byte for byte
-const figures = await page.locator('figure').evaluateAll(all => all.map(f => [f.id, f.dataset.name]));
+const figures = await page
+  .locator('figure')
+  .evaluateAll(all => all.map(f => [f.id, f.dataset.name]));
 assert.ok(figures.length > 0, 'no figures');
 for (const [id, name] of figures) {
   const one = page.locator(`figure[id="${id}"]`);
   await one.scrollIntoViewIfNeeded();
   await one.locator('.actions').waitFor();
-  const [download] = await Promise.all([page.waitForEvent('download'), one.getByRole('button', { name: 'Download CSV' }).click()]);
-  const got = readFileSync(await download.path()), expected = path.join(csvFolder, name + '.csv');
+  const [download] = await Promise.all([
+    page.waitForEvent('download'),
+    one.getByRole('button', { name: 'Download CSV' }).click(),
+  ]);
+  const got = readFileSync(await download.path()),
+    expected = path.join(csvFolder, name + '.csv');
   assert.equal(download.suggestedFilename(), name + '.csv');
   assert.ok(existsSync(expected), `${expected} is missing`);
-  assert.ok(got.equals(readFileSync(expected)), `${name}.csv differs from that of the command line`);
+  assert.ok(
+    got.equals(readFileSync(expected)),
+    `${name}.csv differs from that of the command line`,
+  );
 }
 const svgButton = page.locator('figure').first().getByRole('button', { name: 'Download SVG' });
 const [svg] = await Promise.all([page.waitForEvent('download'), svgButton.click()]);
@@ -75,7 +100,10 @@ assert.match(readFileSync(await svg.path(), 'utf8'), /^<svg [^]*<\/svg>\s*$/);
 
 // ---- a legend entry hides its curve: pixels of the canvas change, and come back
 async function state(one) {
-  return one.locator('canvas').first().evaluate(c => c.toDataURL());
+  return one
+    .locator('canvas')
+    .first()
+    .evaluate(c => c.toDataURL());
 }
 const lines = page.locator('figure:has(.legend button)').first();
 await lines.scrollIntoViewIfNeeded();
@@ -83,11 +111,15 @@ const entry = lines.locator('.legend button').first();
 const before = await state(lines);
 await entry.click();
 assert.equal(await entry.getAttribute('aria-pressed'), 'false');
-await page.waitForFunction(([id, old]) => document.getElementById(id).querySelector('canvas').toDataURL() !== old,
-  [await lines.getAttribute('id'), before]);
+await page.waitForFunction(
+  ([id, old]) => document.getElementById(id).querySelector('canvas').toDataURL() !== old,
+  [await lines.getAttribute('id'), before],
+);
 await entry.click();
-await page.waitForFunction(([id, old]) => document.getElementById(id).querySelector('canvas').toDataURL() === old,
-  [await lines.getAttribute('id'), before]);
+await page.waitForFunction(
+  ([id, old]) => document.getElementById(id).querySelector('canvas').toDataURL() === old,
+  [await lines.getAttribute('id'), before],
+);
 
 // ---- drag to zoom in both directions, double click to go back, and what the cursor says
 const view = () => lines.evaluate(f => JSON.stringify(f.finetti[0].finetti.view));
@@ -97,16 +129,20 @@ await page.mouse.move(over.x + over.width * 0.3, over.y + over.height * 0.3);
 await page.mouse.down();
 await page.mouse.move(over.x + over.width * 0.7, over.y + over.height * 0.7, { steps: 5 });
 await page.mouse.up();
-const zoomed = JSON.parse(await view()), full = JSON.parse(whole);
+const zoomed = JSON.parse(await view()),
+  full = JSON.parse(whole);
 for (const axis of ['x', 'y'])
-  assert.ok(zoomed[axis][0] > full[axis][0] && zoomed[axis][1] < full[axis][1], 'zoom along ' + axis);
+  assert.ok(
+    zoomed[axis][0] > full[axis][0] && zoomed[axis][1] < full[axis][1],
+    'zoom along ' + axis,
+  );
 await page.mouse.dblclick(over.x + over.width / 2, over.y + over.height / 2);
 assert.equal(await view(), whole, 'double click resets');
 const tip = lines.locator('.tip').first();
 let tips = 0;
 for (let k = 0; k <= 20 && !tips; k++) {
   for (let j = 1; j < 10 && !tips; j++) {
-    await page.mouse.move(over.x + over.width * k / 20, over.y + over.height * j / 10);
+    await page.mouse.move(over.x + (over.width * k) / 20, over.y + (over.height * j) / 10);
     tips += await tip.isVisible();
   }
 }
@@ -122,7 +158,9 @@ assert.notEqual(await paper(), light);
 await page.click('#theme');
 assert.equal(await paper(), light);
 await page.setViewportSize({ width: 700, height: 900 });
-await page.waitForFunction(() => Array.from(document.querySelectorAll('canvas')).every(c => c.clientWidth <= 700));
+await page.waitForFunction(() =>
+  Array.from(document.querySelectorAll('canvas')).every(c => c.clientWidth <= 700),
+);
 await page.emulateMedia({ media: 'print' });
 assert.ok(await page.locator('.static svg').first().isVisible());
 assert.equal(await page.locator('.live:visible').count(), 0);
@@ -131,11 +169,20 @@ assert.ok(await still.locator('.static svg').first().isVisible());
 assert.equal(await still.locator('.filters:visible').count(), 0);
 
 // ---- pictures for a person to look at
-for (const [width, name] of [[1280, 'wide'], [390, 'phone']])
+for (const [width, name] of [
+  [1280, 'wide'],
+  [390, 'phone'],
+])
   for (const colorScheme of ['light', 'dark']) {
-    const view = await open({ viewport: { width, height: 900 }, colorScheme, deviceScaleFactor: 1 });
+    const view = await open({
+      viewport: { width, height: 900 },
+      colorScheme,
+      deviceScaleFactor: 1,
+    });
     assert.equal(await view.getAttribute('html', 'data-theme'), colorScheme);
-    const overflow = await view.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+    const overflow = await view.evaluate(
+      () => document.documentElement.scrollWidth - window.innerWidth,
+    );
     assert.ok(overflow <= 0, `${name}: the page is ${overflow} pixels too wide`);
     for (const [id] of figures) {
       await view.locator(`figure[id="${id}"]`).scrollIntoViewIfNeeded();

@@ -3,11 +3,12 @@
 . "$(dirname "$0")/common.bash"
 
 "$PYTHON" - "$SRC/README.md" "$FINETTI" <<'PY'
-import re, shlex, subprocess, sys
+import os, re, shlex, subprocess, sys
 
 text, tool = open(sys.argv[1]).read(), sys.argv[2]
 blocks = re.findall(r"```console\n\$ build/finetti ([^\n]*)\n(.*?)```", text, re.S)
 assert len(blocks) >= 2, "the README has no examples"
+os.symlink(os.path.join(os.path.dirname(sys.argv[1]), "examples"), "examples")
 for command, expected in blocks:
     got = subprocess.run([tool] + shlex.split(command), capture_output=True, text=True, check=True).stdout
     assert got == expected, f"finetti {command}\n--- README\n{expected}\n--- now\n{got}"
