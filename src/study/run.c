@@ -26,7 +26,7 @@ typedef struct conductor {
     void *user;
     int64_t session; /* its id in the store */
     int threads;
-    bool cancelled;
+    bool cancelled, broken;    /* broken: the store has failed */
     double begin, said, wrote; /* times: of the start, the last report, the last session row */
     int64_t total;             /* runs to do */
     fin_study_count count;
@@ -74,13 +74,17 @@ static void report(conductor *c)
 
 /* ---- the loop ---------------------------------------------------------------------------------- */
 
-/* Keeps a batch, or after an error drops it. */
+/* Keeps a batch; once the store has failed, drops it. `status`: of before, which an error of the
+ * store does not replace. */
 static fin_status keep(conductor *c, int count, fin_status status, fin_error *err)
 {
-    if (count && !status)
-        status = fini_store_keep(c->store, c->study, c->batch, count, err);
+    if (count && !c->broken) {
+        fin_status kept = fini_store_keep(c->store, c->study, c->batch, count, status ? NULL : err);
+        c->broken = kept != FIN_OK;
+        status = status ? status : kept;
+    }
     for (int i = 0; i < count; i++) {
-        if (!status) {
+        if (!c->broken) {
             c->count.done++;
             c->count.failed += c->batch[i].state == FIN_STATE_FAILED;
             fini_crew_learn(c->crew, &c->batch[i]);
@@ -91,8 +95,8 @@ static fin_status keep(conductor *c, int count, fin_status status, fin_error *er
     return status;
 }
 
-/* Everything that was finished before a cancel is kept; after an error of the store nothing can be,
- * but the threads and ranks are waited for. */
+/* Everything that was finished before a cancel or before trouble on another rank is kept; after an
+ * error of the store nothing can be, but the threads and ranks are waited for. */
 static fin_status conduct(conductor *c, fin_error *err)
 {
     const double shortest = 5e-5, longest = 1e-3; /* between two looks at what other ranks send */
