@@ -38,7 +38,8 @@ const cli_command cli_plot = {
     .summary = "a figure of a study as SVG, PDF or PNG, or its numbers as CSV",
     .about =
         "Draws a figure that a study file describes, or any number against any other, from the\n"
-        "store alone. PDF and PNG are made from the SVG by rsvg-convert.",
+        "store alone. PDF and PNG are made from the SVG by rsvg-convert. What a reader must know,\n"
+        "runs that are missing or points that are left out, goes to standard error.",
     .examples =
         "  finetti plot --list\n"
         "  finetti plot --study slr_training --figure manifold --out manifold.pdf\n"
@@ -65,6 +66,20 @@ static fin_status add_figure(void *user, const fin_figure_row *figure, fin_error
     else
         study_print_cells(cells, widths, 4);
     return FIN_OK;
+}
+
+/* --list goes with --study, --store and --json alone. */
+static int check_list(cli_args *args)
+{
+    for (const cli_word *w = words; w->name; w++)
+        if (strcmp(w->name, "list") != 0 && strcmp(w->name, "json") != 0 &&
+            strcmp(w->name, "study") != 0 && strcmp(w->name, "store") != 0 &&
+            cli_get(args, w->name))
+            return cli_usage("--%s does not go with --list, which draws nothing", w->name);
+    if (args->list_count[0] || !fin_is_auto(args->paper.width) || !fin_is_auto(args->paper.height))
+        return cli_usage("--where, --width and --height do not go with --list, which draws "
+                         "nothing");
+    return CLI_OK;
 }
 
 static int list_figures(cli_args *args, fin_store *store)
@@ -136,6 +151,13 @@ static int check(cli_args *args)
     return plot_check(cli_get(args, "out"));
 }
 
+static void print_note(void *user, const char *text)
+{
+    char clean[1024];
+    (void)user;
+    cli_note("%s", study_clean(text, clean, sizeof clean));
+}
+
 static int draw(cli_args *args, fin_store *store)
 {
     fin_figure figure = {.study = cli_get(args, "study"),
@@ -144,7 +166,8 @@ static int draw(cli_args *args, fin_store *store)
                          .x = cli_get(args, "x"),
                          .split = cli_get(args, "split"),
                          .title = cli_get(args, "title"),
-                         .fit = cli_get(args, "fit") != NULL};
+                         .fit = cli_get(args, "fit") != NULL,
+                         .note = print_note};
     const char *lines[LINES];
     fin_error err = {FIN_OK, ""};
     char *y = cli_get(args, "y") ? strdup(cli_get(args, "y")) : NULL;
@@ -168,7 +191,7 @@ static int run(cli_args *args)
     bool list = cli_get(args, "list");
     fin_store *store = NULL;
     fin_error err = {FIN_OK, ""};
-    int code = list ? CLI_OK : check(args);
+    int code = list ? check_list(args) : check(args);
     if (code)
         return code;
     if (cli_get(args, "json") && !list)

@@ -30,8 +30,8 @@ const cli_command cli_reproduce = {
     .about =
         "Runs the studies that come with finetti, prints what the papers claim beside what was\n"
         "measured, and writes a report with figures. Run again it does only what is missing. The\n"
-        "exit code is 1 if a claim does not hold, judged by the 95 % interval. Times are printed\n"
-        "to terminals only, so that outputs can be compared.",
+        "exit code is 1 if a claim does not hold, judged by the 95 % interval. Times go to\n"
+        "terminals and into --json only, so that outputs can be compared.",
     .examples = "  finetti reproduce\n"
                 "  finetti reproduce slr_training --out slr\n"
                 "  finetti reproduce --full --out full\n"
@@ -59,6 +59,9 @@ typedef struct reproduction {
 static int check_names(const cli_args *args)
 {
     for (int i = 0; i < args->operand_count; i++) {
+        for (int k = 0; k < i; k++)
+            if (strcmp(args->operand[k], args->operand[i]) == 0)
+                return cli_usage("the study %.60s is named twice", args->operand[i]);
         const char *names[256];
         int count = 0;
         bool found = false;

@@ -39,53 +39,79 @@ const cli_command cli_study_ls = {
 
 /* ---- studies -------------------------------------------------------------------------------- */
 
-typedef struct studies {
-    json_t *list;
-    int count;
-} studies;
-
 static fin_status add_study(void *user, const fin_study_row *study, fin_error *err)
 {
-    static const int widths[] = {24, 13, 8, 8, 0};
-    studies *s = user;
-    (void)err;
-    if (s->list) {
-        json_array_append_new(
-            s->list, json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:i, s:i, s:f, s:b}", "study",
-                               study->name, "title", study->title, "source", study->source, "runs",
-                               (json_int_t)study->planned, "done", (json_int_t)study->done,
-                               "failed", (json_int_t)study->failed, "claims", study->claims, "held",
-                               study->held, "seconds", study->seconds, "full", study->full));
-        return FIN_OK;
-    }
-    const char *header[] = {"study", "runs done", "failed", "claims", "title"};
-    if (s->count++ == 0)
-        study_print_cells(header, widths, 5);
-    char runs[64], failed[32], claims[32];
-    snprintf(runs, sizeof runs, "%lld/%lld", (long long)study->done, (long long)study->planned);
-    snprintf(failed, sizeof failed, "%lld", (long long)study->failed);
-    snprintf(claims, sizeof claims, "%d/%d", study->held, study->claims);
-    const char *cells[] = {study->name, runs, failed, claims, study->title};
-    study_print_cells(cells, widths, 5);
+    json_t *row = json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:i, s:i, s:f, s:b}", "study",
+                            study->name, "title", study->title, "source", study->source, "runs",
+                            (json_int_t)study->planned, "done", (json_int_t)study->done, "failed",
+                            (json_int_t)study->failed, "claims", study->claims, "held", study->held,
+                            "seconds", study->seconds, "full", study->full);
+    if (!row || json_array_append_new(user, row))
+        return cli_status(err, FIN_ERR_FORMAT,
+                          "the studies cannot be listed: not enough memory, or text that is no "
+                          "UTF-8");
     return FIN_OK;
+}
+
+/* Those that nobody has judged yet, because runs were cut short, count as claims, too. */
+static fin_status count_claims(fin_store *store, json_t *study, fin_error *err)
+{
+    study_claims claims = {.total = 0};
+    fin_status status = study_claims_read(store, study_json_text(study, "study"), &claims, err);
+    json_object_set_new(study, "claims", json_integer(claims.total));
+    json_object_set_new(study, "held", json_integer(claims.count[FIN_VERDICT_HOLDS]));
+    json_decref(claims.list);
+    return status;
+}
+
+static long long number_of(const json_t *study, const char *name)
+{
+    return (long long)json_integer_value(json_object_get(study, name));
+}
+
+static void print_study(const json_t *study)
+{
+    static const int widths[] = {24, 13, 8, 8, 0};
+    char runs[64], failed[32], claims[64];
+    snprintf(runs, sizeof runs, "%lld/%lld", number_of(study, "done"), number_of(study, "runs"));
+    snprintf(failed, sizeof failed, "%lld", number_of(study, "failed"));
+    snprintf(claims, sizeof claims, "%lld/%lld", number_of(study, "held"),
+             number_of(study, "claims"));
+    const char *cells[] = {study_json_text(study, "study"), runs, failed, claims,
+                           study_json_text(study, "title")};
+    study_print_cells(cells, widths, 5);
+}
+
+static int print_studies(json_t *list)
+{
+    static const int widths[] = {24, 13, 8, 8, 0};
+    const char *header[] = {"study", "runs done", "failed", "claims", "title"};
+    size_t i;
+    json_t *study;
+    if (json_array_size(list) == 0)
+        printf("the store is empty\n");
+    else
+        study_print_cells(header, widths, 5);
+    json_array_foreach(list, i, study) print_study(study);
+    return cli_flush();
 }
 
 static int list_studies(cli_args *args, fin_store *store)
 {
     fin_error err = {FIN_OK, ""};
-    bool json = cli_get(args, "json");
-    studies s = {.list = json ? json_array() : NULL};
     if (cli_get(args, "block") || cli_get(args, "state") || args->list_count[0])
         return cli_usage("--block, --state and --where choose runs: name a study before them");
-    int code = CLI_OK;
-    if (fin_store_studies(store, add_study, &s, &err))
-        code = cli_error(&err);
-    else if (json)
-        code = cli_print_json(json_incref(s.list));
-    else if (s.count == 0)
-        printf("the store is empty\n");
-    json_decref(s.list);
-    return code ? code : cli_flush();
+    json_t *list = json_array();
+    fin_status status = list ? fin_store_studies(store, add_study, list, &err)
+                             : cli_status_memory(&err, 0, "the list of studies");
+    size_t i;
+    json_t *study;
+    json_array_foreach(list, i, study) if (!status) status = count_claims(store, study, &err);
+    int code = status                  ? cli_error(&err)
+               : cli_get(args, "json") ? cli_print_json(json_incref(list))
+                                       : print_studies(list);
+    json_decref(list);
+    return code;
 }
 
 /* ---- runs of one ---------------------------------------------------------------------------- */

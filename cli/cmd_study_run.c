@@ -34,8 +34,8 @@ const cli_command cli_study_run = {
         "Runs every combination of settings that the file asks for and the store does not have,\n"
         "over threads or, under mpirun or srun, over ranks (of one thread each, unless --threads\n"
         "says more). Stopped at any moment, by whatever means, the same command goes on. The exit\n"
-        "code is 1 if runs failed or a claim does not hold. Times are printed to terminals only,\n"
-        "so that outputs can be compared.",
+        "code is 1 if runs failed or a claim does not hold. Times go to terminals and into\n"
+        "--json only, so that outputs can be compared.",
     .examples = "  finetti study run lengths.yaml --dry-run\n"
                 "  finetti study run lengths.yaml --store lengths.db\n"
                 "  finetti study run slr_training --full --set manifold.runs=1000\n"

@@ -69,7 +69,7 @@ typedef struct study_claims {
     json_t *list; /* an object a claim */
     int total, count[STUDY_VERDICTS];
 } study_claims;
-/* The claims of a study as last judged. *claims must be zero; json_decref(list) in any case. */
+/* All claims of a study as last judged; untested where nobody has. *claims must be zero; json_decref(list) in any case. */
 fin_status study_claims_read(fin_store *store, const char *study, study_claims *claims,
                              fin_error *err);
 /* The rows; `header` above them. */

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { MARGIN = 0, VERDICT = 8, STATEMENT = 52, MEASURED = 28, EXPECTED = 24 };
 
@@ -32,7 +33,7 @@ fin_status study_claims_read(fin_store *store, const char *study, study_claims *
     claims->list = json_array();
     if (!claims->list)
         return cli_status(err, FIN_ERR_MEMORY, "not enough memory for the claims");
-    return fin_store_claims(store, study, add_claim, claims, err);
+    return fin_store_verdicts(store, study, add_claim, claims, err);
 }
 
 /* ---- text ----------------------------------------------------------------------------------- */
@@ -46,7 +47,14 @@ static double number_of(const json_t *claim, const char *name)
     return strcmp(text, "inf") == 0 ? INFINITY : strcmp(text, "-inf") == 0 ? -INFINITY : NAN;
 }
 
-/* "0.967 [0.833, 0.994]"; a number that is exact, or as good as that, stands alone. */
+/* A time differs from run to run. */
+static bool is_time(const json_t *claim)
+{
+    return strstr(study_json_text(claim, "how"), fin_how_name(FIN_HOW_CLOCK)) != NULL;
+}
+
+/* "0.967 [0.833, 0.994]"; a number that is exact, or as good as that, stands alone. Times go to
+ * terminals only, so that outputs can be compared; --json has them. */
 static void measured(const json_t *claim, char *buffer, size_t size)
 {
     double value = number_of(claim, "value");
@@ -55,6 +63,8 @@ static void measured(const json_t *claim, char *buffer, size_t size)
     snprintf(high, sizeof high, "%.4g", number_of(claim, "high"));
     if (isnan(value))
         snprintf(buffer, size, "%s", study_json_text(claim, "how"));
+    else if (is_time(claim) && !isatty(STDOUT_FILENO))
+        snprintf(buffer, size, "(a time)");
     else if (strcmp(low, high) == 0)
         snprintf(buffer, size, "%.6g", value);
     else

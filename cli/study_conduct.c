@@ -70,8 +70,12 @@ fin_status study_conduct(fin_study *study, fin_store *store, const fin_study_set
             fin_study_run(study, store, settings, cli_progress_study, NULL, &outcome->count, err);
     if (!status)
         last_line(name, &outcome->count);
-    if (!status)
+    if (!status) {
         status = fin_store_judge(store, name, err);
+    } else { /* cut short: what is finished is judged all the same, as far as the store works */
+        fin_error ignored;
+        (void)fin_store_judge(store, name, &ignored);
+    }
     if (!status)
         status = study_claims_read(store, name, &outcome->claims, err);
     failed f = {.study = name};

@@ -5,7 +5,11 @@
  *     z = sqrt(2) * erfinv(0.95)
  *     wilson(k, n): p = k/n; (p + z^2/2n -+ z sqrt(p(1-p)/n + z^2/4n^2)) / (1 + z^2/n)
  *     K(x) = 2 sum_{j>=1} (-1)^(j-1) exp(-2 j^2 x^2)            (scipy.stats.kstwobign.sf)
- *     ks(D, n, m) = K((r + 0.12 + 0.11/r) D), r = sqrt(n m / (n + m))
+ *     ks(D, n, m) = K(r D), r = sqrt(n m / (n + m)), for n != m
+ *
+ * and those of samples of one size with fractions of whole numbers:
+ *
+ *     ks(c/n, n, n) = 2 sum_{j>=1} (-1)^(j-1) C(2n, n - j c) / C(2n, n)
  *
  * The straight line is Norris of the NIST Statistical Reference Datasets, with certified values. */
 #include "math/stats.h"
@@ -215,13 +219,29 @@ static void ks_probability__known_answers(void **state)
         int64_t n, m;
         double p;
     } rows[] = {
-        {0.5, 10, 10, 0.11084033741322818},      {0.3, 30, 30, 0.10883839498780425},
-        {0.1, 30, 30, 0.99696923730497845},      {0.05, 2000, 2000, 0.012958845703741693},
-        {0.02, 2000, 1500, 0.87974289112759847}, {1.0, 100, 100, 1.550554746685477e-45},
-        {0.2, 4, 1000, 0.99168699913602047},     {0.25, 8, 8, 0.9289547774020108},
+        {0.5, 10, 10, 0.16782134274394336},
+        {0.3, 30, 30, 0.13500350250095436},
+        {0.1, 30, 30, 0.9988393756362763},
+        {0.05, 2000, 2000, 0.013464654930116568},
+        {0.03, 2000, 2000, 0.3291680717599362},
+        {0.01, 2000, 2000, 0.999965667437142},
+        {1, 100, 100, 2.2087606931995028e-59},
+        {0.25, 8, 8, 0.9801087801087801},
+        {1.0 / 7, 7, 7, 1},
+        {1, 1, 1, 1},
+        {1, 2, 2, 1.0 / 3},
+        {40 / 300.0, 300, 300, 0.009588954912812935},
+        {0.015, 100000, 100000, 3.381322133733602e-10},
+        {0.02, 2000, 1500, 0.8828305418950845},
+        {0.07, 2000, 1500, 0.0004497346483525819},
+        {0.2, 4, 1000, 0.9972721613220297},
     };
     for (int64_t i = 0; i < COUNT(rows); i++)
         close_to(fini_ks_probability(rows[i].distance, rows[i].n, rows[i].m), rows[i].p, 1e-12);
+    /* Whatever the rounding of i/n - j/n. */
+    double exact = fini_ks_probability(17.0 / 49, 49, 49);
+    assert_true(fini_ks_probability(nextafter(17.0 / 49, 1), 49, 49) == exact);
+    assert_true(fini_ks_probability(nextafter(17.0 / 49, 0), 49, 49) == exact);
     assert_true(fini_ks_probability(0, 30, 30) == 1);
     assert_true(isnan(fini_ks_probability(NAN, 30, 30)));
     assert_true(isnan(fini_ks_probability(1.5, 30, 30)));
@@ -237,6 +257,18 @@ static void ks_probability__falls(void **state)
     for (int i = 0; i <= 20000; i++) {
         double p = fini_ks_probability(i / 20000.0, 30, 30);
         assert_true(p >= 0 && p <= last + 1e-15);
+        last = p;
+    }
+    last = 1;
+    for (int i = 0; i <= 20000; i++) { /* both series of Kolmogorov's law */
+        double p = fini_ks_probability(i / 20000.0, 30, 40);
+        assert_true(p >= 0 && p <= last + 1e-15);
+        last = p;
+    }
+    last = 1;
+    for (int c = 0; c <= 2000; c++) { /* alternating terms, many of them */
+        double p = fini_ks_probability(c / 100000.0, 100000, 100000);
+        assert_true(p >= 0 && p <= last + 1e-12);
         last = p;
     }
 }

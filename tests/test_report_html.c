@@ -12,7 +12,7 @@
 
 static fin_error err;
 
-/* Ids are free text in figures and claims; titles, labels, statements and captions are anywhere. */
+/* Titles, labels, statements and captions are free text and stand anywhere. */
 static const char study_text[] =
     "study: hostile\n"
     "title: \"</title><script>alert(1)</script>\"\n"
@@ -28,6 +28,9 @@ static const char study_text[] =
     "  - id: plane\n"
     "    command: landscape\n"
     "    set: {d: 100, grid: 5}\n"
+    "  - id: off\n"
+    "    command: landscape\n"
+    "    set: {d: 100, grid: 5, theta: 0.1}\n"
     "  - id: training\n"
     "    command: train\n"
     "    set: {d: 20, init: manifold, steps: 500, log_every: 1, runs: 3}\n"
@@ -71,10 +74,12 @@ static const char study_text[] =
     "    kind: calibration\n"
     "    x: {take: linear}\n"
     "    y: {take: risk}\n"
+    "    diagonal: the <same>\n"
     "  - {id: training, kind: training, from: training}\n"
     "  - {id: portrait, kind: portrait, from: plane, paths: training}\n"
+    "  - {id: off, kind: portrait, from: off}\n"
     "  - {id: quantiles, kind: quantiles, from: law, of: [kappa, nu]}\n";
-enum { RUNS = 9, FIGURES = 7 };
+enum { RUNS = 10, FIGURES = 8 };
 
 static fin_study *parse(const char *text)
 {
@@ -83,8 +88,8 @@ static fin_study *parse(const char *text)
     return study;
 }
 
-/* The store `name` with all runs of the study, or with its plan alone. */
-static void fill(const char *name, bool run)
+/* The store `name` with all runs of the study, or with its plan alone; judged or not. */
+static void fill(const char *name, bool run, bool judge)
 {
     fin_store *store = NULL;
     fin_study *study = parse(study_text);
@@ -98,7 +103,8 @@ static void fill(const char *name, bool run)
     fin_study_count count;
     assert_ok(fin_study_run(study, store, &settings, NULL, NULL, &count, &err));
     assert_int_equal(count.done, run ? RUNS : 0);
-    assert_ok(fin_store_judge(store, NULL, &err));
+    if (judge)
+        assert_ok(fin_store_judge(store, NULL, &err));
     fin_store_close(store);
     fin_study_destroy(study);
 }
@@ -166,14 +172,15 @@ static void report__has_every_claim_and_figure(void **state)
     char *html = report_of("full.db", NULL);
     assert_non_null(strstr(html, "<title>&lt;/title&gt;&lt;script&gt;")); /* of its only study */
     assert_non_null(strstr(html, "1 of 2 claims hold</strong>, 1 fails"));
-    assert_non_null(strstr(html, "id=\"claim-hostile-first\""));
-    assert_non_null(strstr(html, "id=\"claim-hostile-second\""));
+    assert_non_null(strstr(html, "id=\"claim-hostile.first\""));
+    assert_non_null(strstr(html, "id=\"claim-hostile.second\""));
     assert_non_null(strstr(html, "It fails &amp; says so."));
-    assert_non_null(strstr(html, "href=\"#figure-hostile-lines\""));
-    assert_int_equal(count_of(html, "<figure id=\"figure-hostile-"), FIGURES);
+    assert_non_null(strstr(html, "href=\"#figure-hostile.lines\""));
+    assert_int_equal(count_of(html, "<figure id=\"figure-hostile."), FIGURES);
     assert_int_equal(count_of(html, "could not be drawn"), 0);
     assert_int_equal(count_of(html, "missing"), 0);
-    assert_non_null(strstr(html, "9 of 9 runs done"));
+    assert_non_null(strstr(html, "10 of 10 runs done"));
+    assert_non_null(strstr(html, "\"where\":\"diagonal\",\"at\":0,\"label\":\"the "));
     free(html);
 }
 
@@ -193,12 +200,38 @@ static void report__says_what_is_missing(void **state)
     assert_non_null(strstr(html, "0 of 2 claims hold</strong>, 2 are untested"));
     assert_non_null(strstr(html, "6 of 6 runs of grid are missing."));
     assert_non_null(strstr(html, "2 of 2 runs of grid are missing.")); /* those of the bars */
-    assert_int_equal(count_of(html, "<figure id=\"figure-hostile-"), FIGURES);
+    assert_int_equal(count_of(html, "<figure id=\"figure-hostile."), FIGURES);
     assert_int_equal(count_of(html, "could not be drawn"), 0);
     free(html);
 }
 
 /* The policy names the script and the style that are there: SHA-256 of what stands in between. */
+/* A run that was killed leaves claims that nobody has judged: they count, too. */
+static void report__has_claims_that_were_not_judged(void **state)
+{
+    (void)state;
+    char *html = report_of("cut.db", NULL);
+    assert_non_null(strstr(html, "0 of 2 claims hold</strong>, 2 are untested"));
+    assert_non_null(strstr(html, "id=\"claim-hostile.first\""));
+    assert_non_null(strstr(html, "id=\"claim-hostile.second\""));
+    assert_non_null(strstr(html, "at most -1"));
+    assert_int_equal(count_of(html, "not judged yet"), 2);
+    free(html);
+}
+
+static void report__shows_a_study_once(void **state)
+{
+    (void)state;
+    const char *const names[] = {"hostile", "hostile"};
+    fin_store *store = open_store("full.db");
+    assert_ok(fin_report_write(store, names, 2, NULL, in_folder("r.html"), &err));
+    fin_store_close(store);
+    char *html = read_all("r.html");
+    assert_int_equal(count_of(html, "id=\"study-hostile\""), 1);
+    assert_non_null(strstr(html, "1 of 2 claims hold"));
+    free(html);
+}
+
 static void report__policy_has_the_hashes(void **state)
 {
     (void)state;
@@ -239,8 +272,8 @@ static void report__unknown_study_and_path(void **state)
 static void figure__csv_is_that_of_the_page(void **state)
 {
     (void)state;
-    static const char *const ids[] = {"lines",    "bars",     "heat",     "calibration",
-                                      "training", "portrait", "quantiles"};
+    static const char *const ids[] = {"lines",    "bars",     "heat", "calibration",
+                                      "training", "portrait", "off",  "quantiles"};
     char *html = report_of("full.db", NULL);
     const char *at = html;
     fin_store *store = open_store("full.db");
@@ -328,6 +361,153 @@ static void figure__training_is_thinned_out_to_its_end(void **state)
     fin_store_close(store);
 }
 
+/* ---- what a reader must know ----------------------------------------------------------------- */
+
+static void keep_note(void *user, const char *text)
+{
+    size_t used = strlen(user);
+    snprintf((char *)user + used, 1024 - used, "%s|", text);
+}
+
+static void figure__tells_its_notes(void **state)
+{
+    (void)state;
+    char notes[1024] = "";
+    fin_store *store = open_store("full.db");
+    fin_figure figure = {
+        .study = "hostile", .id = "training", .note = keep_note, .note_user = notes};
+    assert_ok(fin_report_figure(store, &figure, in_folder("f.csv"), &err));
+    assert_non_null(strstr(notes, "One logged step in 3 is drawn"));
+    const char *y[] = {"risk - 100"};
+    figure = (fin_figure){.study = "hostile",
+                          .x = "lam",
+                          .y = y,
+                          .y_count = 1,
+                          .log_y = 1,
+                          .note = keep_note,
+                          .note_user = notes};
+    assert_int_equal(fin_report_figure(store, &figure, in_folder("none.csv"), &err),
+                     FIN_ERR_FORMAT);
+    assert_non_null(strstr(err.message, "nothing to draw. 6 points are left out"));
+    fin_store_close(store);
+    store = open_store("empty.db");
+    figure.log_y = 0;
+    assert_int_equal(fin_report_figure(store, &figure, in_folder("none.csv"), &err),
+                     FIN_ERR_FORMAT);
+    assert_non_null(strstr(err.message, "nothing to draw. 6 of 6 runs of grid are missing."));
+    figure = (fin_figure){.study = "hostile", .id = "training"};
+    assert_int_equal(fin_report_figure(store, &figure, in_folder("none.csv"), &err),
+                     FIN_ERR_FORMAT);
+    fin_store_close(store);
+    assert_null(fopen(in_folder("none.csv"), "rb"));
+}
+
+static void figure__has_the_title_it_is_given(void **state)
+{
+    (void)state;
+    fin_store *store = open_store("full.db");
+    fin_figure figure = {.study = "hostile", .id = "training", .title = "Mine & yours"};
+    assert_ok(fin_report_figure(store, &figure, in_folder("f.svg"), &err));
+    char *svg = read_all("f.svg");
+    assert_non_null(strstr(svg, "<title>Mine &amp; yours</title>"));
+    assert_int_equal(count_of(svg, "Mine &amp; yours</text>"), 1);
+    free(svg);
+    fin_store_close(store);
+}
+
+/* Descent on spheres: at |kappa| = 1 nothing moves along kappa, at |nu| = 1 nothing along nu. */
+static void figure__arrows_stay_on_the_spheres(void **state)
+{
+    (void)state;
+    fin_store *store = open_store("full.db");
+    fin_figure figure = {.study = "hostile", .id = "portrait"};
+    assert_ok(fin_report_figure(store, &figure, in_folder("f.csv"), &err));
+    char *csv = read_all("f.csv");
+    int count = 0, moving = 0;
+    for (const char *at = csv; (at = strstr(at, "direction of descent,")); at++) {
+        double x, y, dx, dy;
+        assert_int_equal(sscanf(strchr(at, ','), ",%lf,%lf,,,,%lf,%lf", &x, &y, &dx, &dy), 4);
+        if (fabs(x) == 1)
+            assert_true(dx == 0);
+        if (fabs(y) == 1)
+            assert_true(dy == 0);
+        if (fabs(x) == 0.5 && fabs(y) == 0.5)
+            moving += dx != 0 && dy != 0;
+        count++;
+    }
+    assert_int_equal(count, 25);
+    assert_int_equal(moving, 4);
+    free(csv);
+    figure.id = "off"; /* the plane is not invariant there */
+    char notes[1024] = "";
+    figure.note = keep_note;
+    figure.note_user = notes;
+    assert_ok(fin_report_figure(store, &figure, in_folder("f.csv"), &err));
+    csv = read_all("f.csv");
+    assert_int_equal(count_of(csv, "direction of descent"), 0);
+    assert_non_null(strstr(notes, "Off M"));
+    free(csv);
+    fin_store_close(store);
+}
+
+/* By how much, or per what; exact numbers have no uncertainty. */
+static void figure__fits_say_what_they_are(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *y;
+        int log_x, log_y;
+        const char *label;
+    } cases[] = {{"2 * lam", 0, 0, "2 * lam: slope 2,"},
+                 {"lam^3", 1, 1, "lam^3: slope 3,"},
+                 {"10^(4 * lam)", 0, 1, "10^(4 * lam): slope 4 decades per unit of x,"},
+                 {"log10(lam)", 1, 0, "log10(lam): slope 1 per decade of x,"},
+                 {"lam + 0 * seconds", 0, 0, " \xc2\xb1 "},
+                 {"lam^2 + 0 * seconds", 0, 0, " (95 %),"}};
+    fin_store *store = open_store("full.db");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        fin_figure figure = {.study = "hostile",
+                             .x = "lam",
+                             .y = &cases[i].y,
+                             .y_count = 1,
+                             .log_x = cases[i].log_x,
+                             .log_y = cases[i].log_y,
+                             .fit = 1};
+        assert_ok(fin_report_figure(store, &figure, in_folder("f.csv"), &err));
+        char *csv = read_all("f.csv");
+        if (!strstr(csv, cases[i].label))
+            fail_msg("no '%s' in\n%s", cases[i].label, csv);
+        free(csv);
+    }
+    fin_store_close(store);
+}
+
+/* A band that cannot be drawn is said to be missing, not drawn with no width. */
+static void figure__bands_without_numbers_are_noted(void **state)
+{
+    (void)state;
+    char notes[1024] = "";
+    const char *y[] = {"risk"};
+    fin_store *store = NULL;
+    fin_study *study = parse("study: bands\nruns:\n  - {id: a, command: risk, axes: {lam: [0.1, "
+                             "0.2]}}\n");
+    unsigned char missing[2];
+    assert_ok(fin_store_open(in_folder("bands.db"), FIN_STORE_CREATE, &store, &err));
+    assert_ok(fini_store_plan(store, study, false, missing, &err));
+    for (int i = 0; i < 2; i++) {
+        fini_done done = {.position = i, .state = FIN_STATE_DONE, .result = fini_result_create()};
+        fini_result_scalar(done.result, "risk", 1 + i, i ? INFINITY : 0.1, FIN_HOW_SIMULATION, 9);
+        assert_ok(fini_store_keep(store, study, &done, 1, &err));
+        fini_result_destroy(done.result);
+    }
+    fin_figure figure = {
+        .study = "bands", .x = "lam", .y = y, .y_count = 1, .note = keep_note, .note_user = notes};
+    assert_ok(fin_report_figure(store, &figure, in_folder("f.csv"), &err));
+    assert_non_null(strstr(notes, "the interval of 1 point is not known"));
+    fin_store_close(store);
+    fin_study_destroy(study);
+}
+
 static fin_status count_row(void *user, const fin_figure_row *row, fin_error *e)
 {
     (void)e;
@@ -375,6 +555,14 @@ static void check__says_where_and_what(void **state)
         {"figures:\n  - {id: a, kind: lines, x: {take: lam, limits: [2, 1]}, lines: [{take: risk}]}"
          "\n",
          "lower one first"},
+        {"figures:\n  - {id: a, kind: lines, x: {take: lam, limits: [1, inf]}, lines: [{take: "
+         "risk}]}\n",
+         "finite"},
+        {"figures:\n  - {id: a, " LINES "lines: [{take: risk}], reference: [{x: inf}]}\n",
+         "finite"},
+        {"figures:\n  - {id: a.b, " LINES "lines: [{take: risk}]}\n",
+         "test.yaml:7:10: the id 'a.b' must have"},
+        {"figures:\n  - {id: '', " LINES "lines: [{take: risk}]}\n", "letters"},
         {"figures:\n  - {id: a, kind: training}\n", "command train"},
         {"figures:\n  - {id: a, kind: heat, x: {take: lam}, y: {take: risk}, take: risk}\n",
          "no setting"},
@@ -424,8 +612,9 @@ static int set_up(void **state)
 {
     if (make_folder(state))
         return -1;
-    fill("full.db", true);
-    fill("empty.db", false);
+    fill("full.db", true, true);
+    fill("empty.db", false, true);
+    fill("cut.db", true, false);
     return 0;
 }
 
@@ -436,11 +625,18 @@ int main(void)
         cmocka_unit_test(report__has_every_claim_and_figure),
         cmocka_unit_test(report__same_store_same_bytes),
         cmocka_unit_test(report__says_what_is_missing),
+        cmocka_unit_test(report__has_claims_that_were_not_judged),
+        cmocka_unit_test(report__shows_a_study_once),
         cmocka_unit_test(report__policy_has_the_hashes),
         cmocka_unit_test(report__unknown_study_and_path),
         cmocka_unit_test(figure__csv_is_that_of_the_page),
         cmocka_unit_test(figure__lines_are_sorted_and_split),
         cmocka_unit_test(figure__training_is_thinned_out_to_its_end),
+        cmocka_unit_test(figure__tells_its_notes),
+        cmocka_unit_test(figure__has_the_title_it_is_given),
+        cmocka_unit_test(figure__arrows_stay_on_the_spheres),
+        cmocka_unit_test(figure__fits_say_what_they_are),
+        cmocka_unit_test(figure__bands_without_numbers_are_noted),
         cmocka_unit_test(figures__are_listed),
         cmocka_unit_test(check__says_where_and_what),
         cmocka_unit_test(report__every_allocation_may_fail),

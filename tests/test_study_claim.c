@@ -156,22 +156,23 @@ static void expect_number(const char *rest, double value, double low, double hig
 static void reduce__has_the_interval_it_should(void **state)
 {
     (void)state;
-    expect_number("take: risk, where: {L: 3}", 2, 2 - 0.392, 2 + 0.392, "simulation");
+    const double z = FINI_Z95;
+    expect_number("take: risk, where: {L: 3}", 2, 2 - z * 0.2, 2 + z * 0.2, "simulation");
     expect_number("take: bayes, where: {L: 3}", 6, 6, 6, "closed form");
-    expect_number("take: risk, reduce: first", 1, 1 - 0.196, 1 + 0.196,
+    expect_number("take: risk, reduce: first", 1, 1 - z * 0.1, 1 + z * 0.1,
                   "first of 6 numbers, simulation");
-    expect_number("take: risk, reduce: last", 6, 6 - 1.176, 6 + 1.176,
+    expect_number("take: risk, reduce: last", 6, 6 - z * 0.6, 6 + z * 0.6,
                   "last of 6 numbers, simulation");
-    expect_number("take: -risk, reduce: min", -6, -6 - 1.176, -6 + 1.176,
+    expect_number("take: -risk, reduce: min", -6, -6 - z * 0.6, -6 + z * 0.6,
                   "least of 6 numbers, simulation");
-    expect_number("take: -risk, reduce: max", -1, -1 - 0.196, -1 + 0.196,
+    expect_number("take: -risk, reduce: max", -1, -1 - z * 0.1, -1 + z * 0.1,
                   "largest of 6 numbers, simulation");
-    double error = 1.96 * sqrt(3.5 / 6);
+    double error = 2.570581835636314 * sqrt(3.5 / 6);
     expect_number("take: risk, reduce: mean", 3.5, 3.5 - error, 3.5 + error,
                   "mean of 6 numbers, simulation");
-    expect_number("take: risk, reduce: mean, where: {L: 3}", 2, 2 - 0.392, 2 + 0.392,
+    expect_number("take: risk, reduce: mean, where: {L: 3}", 2, 2 - z * 0.2, 2 + z * 0.2,
                   "mean of 1 number, simulation");
-    error = 1.96 * sqrt(0.91);
+    error = z * sqrt(0.91);
     expect_number("take: risk, reduce: sum", 21, 21 - error, 21 + error,
                   "sum of 6 numbers, simulation");
     expect_number("take: risk, reduce: median", 3.5, 1, 6, "median of 6 numbers, simulation");
@@ -182,7 +183,7 @@ static void reduce__has_the_interval_it_should(void **state)
     expect_number("take: bayes, against: L, reduce: slope", 2, 2, 2,
                   "slope through 6 points, closed form");
     expect_number("take: bayes, against: L, reduce: slope, where: {L: [2, 7]}", 2, 2, 2,
-                  "slope through 2 points, closed form, uncertainty not known");
+                  "slope through 2 points, closed form");
 }
 
 static void reduce__slope_has_the_error_of_the_line(void **state)
@@ -191,30 +192,114 @@ static void reduce__slope_has_the_error_of_the_line(void **state)
     double x[GRID], y[GRID];
     for (int i = 0; i < GRID; i++) {
         x[i] = i + 2;
-        y[i] = (i + 1) * (i + 1);
+        y[i] = (i + 2) * (i + 2);
+    }
+    fini_line line = fini_fit_line(x, y, GRID); /* a simulation without an error: its spread */
+    expect_number("take: L^2 * (risk > 0), against: L, reduce: slope", line.slope,
+                  line.slope - 2.776445105197793 * line.slope_error,
+                  line.slope + 2.776445105197793 * line.slope_error,
+                  "slope through 6 points, simulation");
+    /* risk lies on its line, so that its own errors are all there is: weights (L - 4.5) / 17.5. */
+    double sum = 0;
+    for (int i = 0; i < GRID; i++)
+        sum += pow((i - 2.5) / 17.5 * 0.1 * (i + 1), 2);
+    double half = FINI_Z95 * sqrt(sum);
+    expect_number("take: risk, against: L, reduce: slope", 1, 1 - half, 1 + half,
+                  "slope through 6 points, simulation");
+    half = FINI_Z95 * hypot(0.1, 0.6) / 5;
+    expect_number("take: risk, against: L, reduce: slope, where: {L: [2, 7]}", 1, 1 - half,
+                  1 + half, "slope through 2 points, simulation");
+}
+
+/* What chance has no part in has no spread, however different the numbers are. */
+static void reduce__takes_exact_numbers_as_they_are(void **state)
+{
+    (void)state;
+    double x[GRID], y[GRID];
+    for (int i = 0; i < GRID; i++) {
+        x[i] = i + 2;
+        y[i] = 4 * (i + 2) * (i + 2);
     }
     fini_line line = fini_fit_line(x, y, GRID);
-    expect_number("take: risk^2, against: L, reduce: slope", line.slope,
-                  line.slope - 1.96 * line.slope_error, line.slope + 1.96 * line.slope_error,
-                  "slope through 6 points, simulation");
+    expect_number("take: bayes, reduce: mean", 9, 9, 9, "mean of 6 numbers, closed form");
+    expect_number("take: bayes^2, against: L, reduce: slope", line.slope, line.slope, line.slope,
+                  "slope through 6 points, closed form");
+    expect_number("take: bayes, reduce: median, where: {L: [2, 3]}", 5, 5, 5,
+                  "median of 2 numbers, closed form");
+    expect_number("take: bayes, reduce: sum", 54, 54, 54, "sum of 6 numbers, closed form");
+    /* Its own error is what a quadrature has. */
+    fini_number numbers[3];
+    fini_measured m = {0};
+    for (int i = 0; i < 3; i++)
+        numbers[i] = fini_number_make(i * i, 0.3, FIN_HOW_QUADRATURE, 0);
+    assert_int_equal(fini_reduce_numbers(FINI_REDUCE_MEAN, numbers, NULL, 3, false, &m, &err),
+                     FIN_OK);
+    near("quadrature", m.high - m.value, FINI_Z95 * 0.3 / sqrt(3));
+    /* The same from draws or several seeds: a sample. */
+    assert_int_equal(fini_reduce_numbers(FINI_REDUCE_MEAN, numbers, NULL, 3, true, &m, &err),
+                     FIN_OK);
+    near("sample", m.high - m.value, 4.302652729749464 * sqrt(13.0 / 9));
+    expect_number("from: trained, take: seed, reduce: mean", 2, 2 - 4.302652729749464 / sqrt(3),
+                  2 + 4.302652729749464 / sqrt(3), "mean of 3 numbers, closed form");
+}
+
+static void student__has_the_quantiles_of_the_tables(void **state)
+{
+    (void)state;
+    static const double known[][2] = {
+        {1, 12.7062},  {2, 4.30265},  {3, 3.18245},  {4, 2.77645},   {5, 2.57058},  {6, 2.44691},
+        {7, 2.36462},  {8, 2.30600},  {9, 2.26216},  {10, 2.22814},  {11, 2.20099}, {12, 2.17881},
+        {13, 2.16037}, {14, 2.14479}, {15, 2.13145}, {16, 2.11991},  {17, 2.10982}, {20, 2.08596},
+        {25, 2.05954}, {30, 2.04227}, {60, 2.00030}, {120, 1.97993}, {1e9, 1.95996}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (fabs(fini_student_95((int64_t)known[i][0]) - known[i][1]) > 2e-5)
+            fail_msg("%g degrees: %.6f, not %.6f", known[i][0],
+                     fini_student_95((int64_t)known[i][0]), known[i][1]);
+    assert_true(isinf(fini_student_95(0)));
+}
+
+/* Two points without errors, five numbers: nothing is known of the uncertainty, and so nothing
+ * holds. */
+static void reduce__says_what_it_does_not_know(void **state)
+{
+    (void)state;
+    answer a = judged("from: trained, take: seconds, against: seed, reduce: slope, where: {seed: "
+                      "[1, 2]}, expect: {at_most: 5}");
+    assert_int_equal(a.claim.verdict, FIN_VERDICT_UNTESTED);
+    assert_non_null(strstr(a.how, "uncertainty is not known"));
+    a = judged("from: trained, take: seconds, against: seed, reduce: slope, where: {seed: [1, 2]}, "
+               "expect: {at_most: 5}, precision: 1");
+    assert_int_equal(a.claim.verdict, FIN_VERDICT_VAGUE);
+    a = judged("take: risk, reduce: median, where: {L: ['<=', 6]}, expect: {at_most: 9}, "
+               "precision: 5");
+    assert_int_equal(a.claim.verdict, FIN_VERDICT_VAGUE);
+    near("median", a.claim.value, 3);
+    a = judged("values: {m: {take: risk, reduce: median, where: {L: [2, 3]}}}, quantity: 2 * m, "
+               "expect: {at_most: 9}");
+    assert_int_equal(a.claim.verdict, FIN_VERDICT_UNTESTED);
 }
 
 /* Ranks from the tables of the sign test: 20 numbers, the 6th to the 15th; 100, the 40th to the
- * 61st; up to five, all of them. */
+ * 61st; up to five, none. */
 static void reduce__median_has_the_ranks_of_the_sign_test(void **state)
 {
     (void)state;
-    static const int known[][3] = {{2, 1, 2},   {5, 1, 5},     {6, 1, 6},       {9, 2, 8},
+    static const int known[][3] = {{2, 0, 0},   {5, 0, 0},     {6, 1, 6},       {9, 2, 8},
                                    {20, 6, 15}, {100, 40, 61}, {1000, 469, 532}};
     static fini_number numbers[1000];
     for (size_t k = 0; k < sizeof known / sizeof *known; k++) {
         int n = known[k][0];
         fini_measured m = {0};
         for (int i = 0; i < n; i++) /* 7 is prime to all of them */
-            numbers[i] = (fini_number){(i * 7) % n + 1, 0, FIN_HOW_CLOSED, 0};
-        assert_int_equal(fini_reduce_numbers(FINI_REDUCE_MEDIAN, numbers, NULL, n, &m, &err),
+            numbers[i] = fini_number_make((i * 7) % n + 1, 0, FIN_HOW_RUNS, 0);
+        assert_int_equal(fini_reduce_numbers(FINI_REDUCE_MEDIAN, numbers, NULL, n, false, &m, &err),
                          FIN_OK);
         near("median", m.value, (n + 1) / 2.0);
+        if (n < 6) {
+            assert_true(isnan(m.low) && isnan(m.high));
+            assert_non_null(strstr(m.how, "not known"));
+            continue;
+        }
         near("low", m.low, known[k][1]);
         near("high", m.high, known[k][2]);
     }
@@ -230,6 +315,14 @@ static void reduce__pools_shares(void **state)
                   "share of 10 runs");
     expect_number("from: trained, take: share, reduce: max", 0.8, most.low, most.high,
                   "largest of 3 numbers, share of 10 runs");
+    /* 0.5, 0.8 and 0.2 of ten each: what each has to its sides, in quadrature. */
+    fini_interval five = fini_wilson(5, 10), two = fini_wilson(2, 10);
+    double below = hypot(hypot(0.5 - five.low, 0.8 - most.low), 0.2 - two.low);
+    double above = hypot(hypot(five.high - 0.5, most.high - 0.8), two.high - 0.2);
+    expect_number("from: trained, take: share, reduce: sum", 1.5, 1.5 - below, 1.5 + above,
+                  "sum of 3 numbers, share of 10 runs");
+    expect_number("from: trained, take: share + 0, where: {seed: 2}", 0.8, most.low, most.high,
+                  "derived");
     expect_number("from: trained, take: seconds, reduce: min", 0.5, 0.5, 0.5,
                   "least of 3 numbers, clock");
 }
@@ -254,10 +347,10 @@ static void values__are_combined(void **state)
                       "{L: 7}}, exact: {take: bayes, where: {L: 2}}}, quantity: large / small + "
                       "exact, expect: {between: [9, 11]}");
     near("value", a.claim.value, 10);
-    /* 0.6 up makes 6.6; 0.1 up makes 6 / 1.1. */
-    double error = hypot(0.6, 6 - 6 / 1.1);
-    near("low", a.claim.low, 10 - 1.96 * error);
-    near("high", a.claim.high, 10 + 1.96 * error);
+    /* Each goes over its interval: 0.6 errors make 6 -+ 0.6 z, 0.1 errors 6 / (1 +- 0.1 z). */
+    const double z = FINI_Z95;
+    near("low", a.claim.low, 10 - hypot(0.6 * z, 6 - 6 / (1 + 0.1 * z)));
+    near("high", a.claim.high, 10 + hypot(0.6 * z, 6 / (1 - 0.1 * z) - 6));
     assert_int_equal(a.claim.verdict, FIN_VERDICT_HOLDS);
     assert_string_equal(a.how, "simulation; closed form");
     assert_string_equal(a.quantity, "large / small + exact, with small = risk where L=2; large = "
@@ -287,9 +380,9 @@ static void verdict__is_whether_the_interval_meets_the_expected(void **state)
         {"{equal: 1.5, tolerance: 0.11}", "1.5 +- 0.11"},
     };
     const char *const fails[][2] = {
-        {"{at_most: 1.6}", "at most 1.6"},       {"{at_least: 2.4}", "at least 2.4"},
-        {"{between: [0, 1.6]}", "0 to 1.6"},     {"{equal: 1.5}", "1.5"},
-        {"{between: [2.4, inf]}", "2.4 to inf"}, {"{equal: 1.5, tolerance: 0.1}", "1.5 +- 0.1"},
+        {"{at_most: 1.6}", "at most 1.6"},         {"{at_least: 2.4}", "at least 2.4"},
+        {"{between: [0, 1.6]}", "0 to 1.6"},       {"{equal: 1.5}", "1.5"},
+        {"{between: [2.4, 1e9]}", "2.4 to 1e+09"}, {"{equal: 1.5, tolerance: 0.1}", "1.5 +- 0.1"},
     };
     char claim[256];
     for (int i = 0; i < 6; i++) {
@@ -346,6 +439,8 @@ static void verdict__is_untested_if_something_is_not_there(void **state)
     expect_untested(&good, "take: risk, against: L, reduce: slope, where: {L: 2}",
                     "a slope needs two runs");
     expect_untested(&good, "take: risk, against: d, reduce: slope", "the quantity is not a number");
+    expect_untested(&good, "take: 1 / (risk - 2), where: {L: 3}", "the quantity is infinite");
+    expect_untested(&good, "take: -bayes / 0, reduce: min", "the quantity is infinite");
     expect_untested(
         &two_missing,
         "values: {a: {take: risk, reduce: max}, b: {from: trained, take: share, reduce: "
@@ -425,6 +520,11 @@ static void refuses_claim(const char *rest, const char *place, const char *part)
 static void check__says_where_and_what(void **state)
 {
     (void)state;
+    refuses_claim("take: risk, where: {L: ['=>', 3]}, expect: {equal: 1}", "14:51",
+                  "'where' takes");
+    refuses_claim("take: risk, where: {L: ['>=', 3, 4]}, expect: {equal: 1}", "14:51",
+                  "'where' takes");
+    refuses_claim("take: risk, where: {L: ['>=']}, expect: {equal: 1}", "14:51", "'where' takes");
     refuses_claim("tak: risk, expect: {equal: 1}", "14:27", "did you mean 'take'");
     refuses_claim("expect: {equal: 1}", "14:5", "a claim has no 'take'");
     refuses_claim("take: risk", "14:5", "a claim has no 'expect'");
@@ -458,6 +558,10 @@ static void check__wants_one_expectation(void **state)
                                "{between: [1]}",
                                "{between: [a, b]}",
                                "{between: [nan, 1]}",
+                               "{between: [1, inf]}",
+                               "{between: [-inf, 1]}",
+                               "{at_most: inf}",
+                               "{at_least: -inf}",
                                "{equal: x}",
                                "{equal: nan}",
                                "{equal: 1, tolerance: -1}",
@@ -566,6 +670,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reduce__has_the_interval_it_should),
         cmocka_unit_test(reduce__slope_has_the_error_of_the_line),
+        cmocka_unit_test(reduce__takes_exact_numbers_as_they_are),
+        cmocka_unit_test(student__has_the_quantiles_of_the_tables),
+        cmocka_unit_test(reduce__says_what_it_does_not_know),
         cmocka_unit_test(reduce__median_has_the_ranks_of_the_sign_test),
         cmocka_unit_test(reduce__pools_shares),
         cmocka_unit_test(where__selects),

@@ -14,18 +14,27 @@
 
 static fin_error err;
 
-static const char *const names[] = {"a", "b", "gone", "share", "z_2"};
-static const fini_number numbers[] = {{3, 0.3, FIN_HOW_SIMULATION, 100},
-                                      {-2, 0, FIN_HOW_CLOSED, 0},
-                                      {NAN, 0, FIN_HOW_CLOSED, 0},
-                                      {0.5, 0, FIN_HOW_SHARE, 100},
-                                      {4, 0.4, FIN_HOW_SIMULATION, 50}};
+static const char *const names[] = {"a", "b", "gone", "share", "z_2", "all", "none"};
 enum { NAMES = sizeof names / sizeof *names };
+static fini_number numbers[NAMES];
+
+static int make_numbers(void **state)
+{
+    (void)state;
+    numbers[0] = fini_number_make(3, 0.3, FIN_HOW_SIMULATION, 100);
+    numbers[1] = fini_number_make(-2, 0, FIN_HOW_CLOSED, 0);
+    numbers[2] = fini_number_make(NAN, 0, FIN_HOW_CLOSED, 0);
+    numbers[3] = fini_number_make(0.5, 0, FIN_HOW_SHARE, 100);
+    numbers[4] = fini_number_make(4, 0.4, FIN_HOW_SIMULATION, 50);
+    numbers[5] = fini_number_make(1, 0, FIN_HOW_SHARE, 8);
+    numbers[6] = fini_number_make(0, 0, FIN_HOW_SHARE, 8);
+    return 0;
+}
 
 static fini_number value_of(const char *text)
 {
     fini_formula *formula;
-    fini_number number = {NAN, NAN, FIN_HOW_CLOSED, 0};
+    fini_number number = {.value = NAN};
     if (fini_formula_parse(text, &formula, &err) ||
         fini_formula_values(formula, names, numbers, NAMES, &number, &err))
         fail_msg("'%s': %s", text, err.message);
@@ -126,8 +135,45 @@ static void formula__propagates_errors(void **state)
     expect_error("error(a)", 0, 0);
     expect_error("a / error(a)", 1, 1e-14);
     /* A share has the error of its Wilson interval: 40.4 % to 59.6 %. */
-    expect_error("share", 0, 0);
+    expect_error("share", 0.0490, 5e-4);
     expect_error("share + 0", 0.0490, 5e-4);
+}
+
+static void expect_interval(const char *text, double low, double high)
+{
+    fini_number got = value_of(text);
+    if (!(fabs(got.low - low) <= 1e-14 && fabs(got.high - high) <= 1e-14))
+        fail_msg("'%s' goes from %.17g to %.17g, not from %.17g to %.17g", text, got.low, got.high,
+                 low, high);
+}
+
+/* A share's interval is not symmetric, and stays so: eight of eight are no more than all. */
+static void formula__propagates_intervals(void **state)
+{
+    (void)state;
+    fini_interval all = fini_wilson(8, 8), none = fini_wilson(0, 8), half = fini_wilson(50, 100);
+    const double z = FINI_Z95;
+    expect_interval("all", all.low, 1);
+    expect_interval("all + 0", all.low, 1);
+    expect_interval("1 - all", 0, 1 - all.low);
+    expect_interval("-all", -1, -all.low);
+    expect_interval("none", 0, none.high);
+    expect_interval("all / 2 + b", all.low / 2 - 2, -1.5);
+    expect_interval("all - none", 1 - hypot(1 - all.low, none.high), 1);
+    expect_interval("all + none", all.low, 1 + none.high);
+    expect_interval("share", half.low, half.high);
+    expect_interval("a", 3 - z * 0.3, 3 + z * 0.3);
+    expect_interval("b", -2, -2);
+    expect_interval("a + z_2", 7 - z * 0.5, 7 + z * 0.5);
+    expect_interval("a - a", 0, 0);
+    expect_interval("1 / a", 1 / (3 + z * 0.3), 1 / (3 - z * 0.3));
+    expect_interval("exp(a)", exp(3 - z * 0.3), exp(3 + z * 0.3));
+    expect_interval("a > 3.5", 0, 1); /* it is not known */
+    /* No number at one end: no interval, rather than half of one. */
+    fini_number number = value_of("log(a - 2.9)");
+    assert_true(isfinite(number.value) && isnan(number.low) && isnan(number.high));
+    assert_true(value_of("a + b").drawn && value_of("share").drawn);
+    assert_false(value_of("b + 1").drawn);
 }
 
 static void formula__says_how(void **state)
@@ -260,6 +306,7 @@ int main(void)
         cmocka_unit_test(formula__compares),
         cmocka_unit_test(formula__keeps_nan),
         cmocka_unit_test(formula__propagates_errors),
+        cmocka_unit_test(formula__propagates_intervals),
         cmocka_unit_test(formula__says_how),
         cmocka_unit_test(formula__lists_its_names),
         cmocka_unit_test(formula__refuses),
@@ -267,5 +314,5 @@ int main(void)
         cmocka_unit_test(formula__names_what_is_missing),
         cmocka_unit_test(formula__survives_failing_allocations),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, make_numbers, NULL);
 }

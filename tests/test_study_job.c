@@ -114,16 +114,85 @@ static void model__words_are_checked(void **state)
     expect_refused("law init=vectors", "vectors");
     expect_refused("law engine=ambient", "leave engine out");
     expect_refused("law rule=flow", "descent");
+    expect_refused("train kappa=0.3", "kappa is where runs start with init = overlaps");
+    expect_refused("train init=sphere rho=0.3", "rho is where runs start");
+    expect_refused("law theta=0.1", "theta is where runs start");
+    expect_refused("train lam=0.5 lam_schedule=0:1", "lam_schedule takes the place of lam");
+    expect_refused("train alpha=0.5 alpha_schedule=0:1", "alpha_schedule takes the place of alpha");
+    expect_refused("risk snr=3", "slr has no setting snr; it belongs to spiked, max");
+    expect_refused("risk form=hardmax lam=3", "hardmax has no setting lam; it belongs to ");
+    expect_refused("landscape form=softmax", "exact risk");
+    expect_refused("landscape task=max snr=2", "exact risk");
     expect_refused("landscape grid=1", "grid");
     expect_refused("landscape grid=2050", "grid");
+}
+
+static const char *text_of(const char *command, const char *name, const char *text)
+{
+    static char texts[2][FIN_SETTINGS_TEXT];
+    static int next;
+    const fini_job *job = fini_job_find(command);
+    void *values = malloc(job->size);
+    fini_pair pair = {name, text, NULL};
+    next = !next;
+    assert_int_equal(fini_job_apply(job, values, &pair, 1, NULL, &err), FIN_OK);
+    assert_int_equal(fini_job_text(job, values, texts[next], sizeof texts[0], &err), FIN_OK);
+    free(values);
+    return texts[next];
+}
+
+/* Two ways to write a list are one run. */
+static void model__lists_have_one_form(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *command, *name, *given, *kept;
+    } rows[] = {
+        {"risk", "show", "check , risk,risk, oracle", "\"show\":\"risk,oracle,check\""},
+        {"risk", "show", "bayes,linear,star,oracle,check,risk",
+         "\"show\":\"risk,oracle,star,linear,bayes,check\""},
+        {"risk", "lengths", "5:.20,010:8e-1", "\"lengths\":\"5:0.2,10:0.8\""},
+        {"landscape", "lengths", "5:1.0", "\"lengths\":\"5:1\""},
+        {"law", "lengths", "+5:1.0", "\"lengths\":\"5:1\""},
+        {"train", "lam_schedule", "0:1.00,1000:5e-1", "\"lam_schedule\":\"0:1,1000:0.5\""},
+        {"train", "alpha_schedule", "0: 0.1", "\"alpha_schedule\":\"0:0.1\""},
+        {"train", "alpha_schedule", "", "\"alpha_schedule\":\"\""},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const char *text = text_of(rows[i].command, rows[i].name, rows[i].given);
+        if (!strstr(text, rows[i].kept))
+            fail_msg("%s of %s: no %s in %s", rows[i].name, rows[i].given, rows[i].kept, text);
+    }
+    assert_string_equal(text_of("risk", "show", "check,risk"),
+                        text_of("risk", "show", "risk,check"));
+    /* One that would be too long in that form stays as it is. */
+    char most[512] = "0:1e15", kept[600];
+    for (int i = 1; strlen(most) < 500; i++)
+        snprintf(most + strlen(most), sizeof most - strlen(most), ",%d:1e15", i);
+    char text[] = "0:1e15,1:1e15", narrow[16] = "0:1e15,1:2";
+    fini_tidy_pieces(narrow, sizeof narrow);
+    assert_string_equal(narrow, "0:1e15,1:2");
+    fini_tidy_pieces(text, sizeof text);
+    assert_string_equal(text, "0:1e15,1:1e15");
+    snprintf(kept, sizeof kept, "%s", most);
+    fini_tidy_pieces(most, sizeof most);
+    assert_string_equal(most, kept);
+}
+
+/* law runs two engines, so there is none to be told. */
+static void law__has_no_engine(void **state)
+{
+    (void)state;
+    assert_null(strstr(text_of("law", "runs", "5"), "engine"));
+    assert_non_null(strstr(text_of("train", "runs", "5"), "\"engine\":\"population\""));
 }
 
 static void model__lengths_are_used(void **state)
 {
     (void)state;
     fini_result *fixed = run("risk L=7"), *same = run("risk lengths=7:3");
-    fini_result *mixed = run("risk lengths=5:1,9:1 rho=0.3"),
-                *uniform = run("risk L_min=5 L=9 rho=0.3");
+    fini_result *mixed = run("risk lengths=5:1,9:1 kappa=0.5 nu=0.5 rho=0.3"),
+                *uniform = run("risk L_min=5 L=9 kappa=0.5 nu=0.5 rho=0.3");
     assert_true(scalar(fixed, "risk").value == scalar(same, "risk").value);
     /* Irrelevant tokens have a mean here, so the risk grows with the variance of L: 4 against 2. */
     assert_true(scalar(mixed, "risk").value > scalar(uniform, "risk").value);
@@ -231,6 +300,50 @@ static void risk__star_is_the_best_oracle(void **state)
         assert_true(i ? oracle > best : oracle == best);
         fini_result_destroy(r);
     }
+}
+
+/* The error of a searched minimum is what other seeds make of it. */
+static void risk__star_of_a_simulation(void **state)
+{
+    (void)state;
+    enum { N = 40 };
+    double mean = 0, square = 0, errors = 0, lam[N];
+    for (int i = 0; i < N; i++) {
+        char text[128];
+        snprintf(text, sizeof text,
+                 "risk task=spiked form=softmax snr=4 L=6 show=star samples=2000 seed=%d", i + 1);
+        fini_result *r = run(text);
+        fin_scalar star = scalar(r, "lam_star");
+        assert_true(star.how == FIN_HOW_SIMULATION && star.samples == 2000);
+        lam[i] = star.value;
+        mean += star.value / N;
+        errors += star.error * star.error / N;
+        fini_result_destroy(r);
+    }
+    for (int i = 0; i < N; i++)
+        square += (lam[i] - mean) * (lam[i] - mean) / (N - 1);
+    print_message("lam_star %.3f: spread %.4f, error %.4f\n", mean, sqrt(square), sqrt(errors));
+    assert_true(errors > square / 3 && errors < square * 3);
+    assert_true(fabs(mean - 2) < 5 * sqrt(square / N)); /* the posterior's: sqrt(snr) */
+    fini_result *r = run("risk form=softmax L=3 show=star samples=7");
+    assert_true(isnan(scalar(r, "lam_star").error)); /* four parts of one sample say nothing */
+    fini_result_destroy(r);
+}
+
+static void risk__overlaps_no_vectors_have(void **state)
+{
+    (void)state;
+    fini_result *r = fini_result_create();
+    const fini_job *job;
+    void *values;
+    assert_int_equal(apply("risk kappa=1 eta=1", &job, &values, &err), FIN_OK);
+    free(values);
+    assert_int_equal(run_into("risk kappa=1 eta=1", r, NULL, &err), FIN_ERR_ARGUMENT);
+    assert_non_null(strstr(err.message, "eta"));
+    assert_int_equal(run_into("risk kappa=1 eta=1 show=check", r, NULL, &err), FIN_ERR_ARGUMENT);
+    fini_result_destroy(r);
+    r = run("risk kappa=1 eta=1 show=oracle"); /* they are not used */
+    fini_result_destroy(r);
 }
 
 /* z of many exact risks against simulations is a standard normal number: mean and spread. */
@@ -480,11 +593,15 @@ int main(void)
         cmocka_unit_test(table__names_and_outputs),
         cmocka_unit_test(table__outputs_are_what_comes),
         cmocka_unit_test(model__words_are_checked),
+        cmocka_unit_test(model__lists_have_one_form),
+        cmocka_unit_test(law__has_no_engine),
         cmocka_unit_test(model__lengths_are_used),
         cmocka_unit_test(seed__apart),
         cmocka_unit_test(risk__as_the_library_says),
         cmocka_unit_test(risk__what_there_is_not_is_left_out),
         cmocka_unit_test(risk__star_is_the_best_oracle),
+        cmocka_unit_test(risk__star_of_a_simulation),
+        cmocka_unit_test(risk__overlaps_no_vectors_have),
         cmocka_unit_test(risk__check_is_independent),
         cmocka_unit_test(landscape__grid_and_points),
         cmocka_unit_test(landscape__what_no_vectors_have),

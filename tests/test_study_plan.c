@@ -415,6 +415,39 @@ static void plan__last_axis_moves_fastest(void **state)
     fin_study_destroy(study);
 }
 
+static void plan__block_of_a_run(void **state)
+{
+    (void)state;
+    static const char text[] = "study: s\n"
+                               "runs:\n"
+                               "  - {id: a, command: risk}\n"
+                               "  - {id: b, command: risk, axes: {L: [2, 3, 4]}}\n"
+                               "  - {id: c, command: risk, seeds: 2}\n";
+    fin_study *study;
+    assert_ok(fin_study_parse(text, strlen(text), "f", NULL, &study, &err));
+    for (int64_t i = 0; i < 6; i++) {
+        char id[2] = {"abbbcc"[i], '\0'};
+        assert_string_equal(fini_study_block_at(study, i)->id, id);
+    }
+    fin_study_destroy(study);
+}
+
+/* What does not fit together is blamed on --set, else on the last one without which it would. */
+static void job__blames_what_does_not_fit(void **state)
+{
+    (void)state;
+    const fini_node file = {.line = 3}, change = {.line = -1};
+    const fini_job *risk = fini_job_find("risk");
+    void *scratch = malloc(risk->size);
+    fini_pair pairs[] = {{"lam", "0.2", &file}, {"L", "4", &file}, {"L_min", "5", &file}};
+    assert_int_equal(fini_job_blame(risk, scratch, pairs, 3), 2);
+    pairs[1].node = &change;
+    assert_int_equal(fini_job_blame(risk, scratch, pairs, 3), 1);
+    pairs[0] = (fini_pair){"show", "nothing", &file}; /* two mistakes: neither alone */
+    assert_int_equal(fini_job_blame(risk, scratch, pairs, 3), -1);
+    free(scratch);
+}
+
 static void plan__describes_the_run(void **state)
 {
     (void)state;
@@ -523,6 +556,8 @@ int main(void)
         cmocka_unit_test(draws__do_not_depend_on_others),
         cmocka_unit_test(draws__follow_their_laws),
         cmocka_unit_test(plan__last_axis_moves_fastest),
+        cmocka_unit_test(plan__block_of_a_run),
+        cmocka_unit_test(job__blames_what_does_not_fit),
         cmocka_unit_test(plan__describes_the_run),
         cmocka_unit_test(plan__combinations_fail_alone),
         cmocka_unit_test(plan__threads_share_a_study),

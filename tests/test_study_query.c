@@ -1,9 +1,10 @@
-/* Looking into stores: queries, conditions, scalars, series, frames; both ways of the cursor. */
+/* Looking into stores: queries, conditions, scalars, series, frames; all ways of the cursor. */
 #include "test_store.h"
 
 typedef struct seen {
     int count;
-    int64_t sum; /* of positions */
+    int64_t sum;  /* of positions */
+    int64_t next; /* the least position that may come */
     char last[FIN_HASH_TEXT];
     bool by_hash;
 } seen;
@@ -17,6 +18,8 @@ static fin_status see_run(void *user, const fin_run_row *run, fin_error *e)
     assert_string_equal(run->command, "risk");
     assert_non_null(strstr(run->settings, "\"settings\":{"));
     assert_true(!s->by_hash || strcmp(s->last, run->hash) < 0);
+    assert_true(s->by_hash || run->position >= s->next);
+    s->next = run->position + 1;
     memcpy(s->last, run->hash, FIN_HASH_TEXT);
     s->count++;
     s->sum += run->position;
@@ -75,6 +78,9 @@ static void ask_everything(fin_store *store)
     assert_int_equal(select_runs(store, WHERE("odd=nan"), 1), 3);
     assert_int_equal(select_runs(store, WHERE("seconds<1"), 14), 120 - 29);
     assert_int_equal(select_runs(store, WHERE("L=6"), 1), 15); /* planned */
+    assert_int_equal(select_runs(store, WHERE("L-min=auto"), 16), 120);
+    assert_int_equal(select_runs(store, WHERE("L_min=3"), 0), 0);
+    assert_int_equal(select_runs(store, WHERE("lam=0.5,x", "form=erf"), 3), 2 + 6 + 10);
 }
 
 /* The small study with runs 14 and 15 missing and run 1 failed. */
@@ -111,6 +117,52 @@ static void query__selects_the_same_from_a_large_store(void **state)
     fin_store_close(store);
 }
 
+/* Few of many finished runs: their places are looked up, whatever other studies have. */
+static void query__selects_few_of_many(void **state)
+{
+    (void)state;
+    fin_study *one = parse_study("study: one\nruns:\n  - command: risk\n"
+                                 "    axes: {L: {from: 2, to: 101, count: 100}}\n");
+    fin_study *two = parse_study("study: two\nruns:\n  - id: a\n    command: risk\n"
+                                 "    axes: {L: {from: 120, to: 60, count: 61}}\n"
+                                 "  - id: b\n    command: risk\n"
+                                 "    axes: {L: {from: 50, to: 59, count: 10}}\n");
+    fin_store *store = open_store(in_folder("few.db"), FIN_STORE_CREATE);
+    unsigned char missing[100];
+    assert_ok(fini_store_plan(store, one, false, missing, &err));
+    for (int i = 0; i < 100; i++)
+        assert_ok(keep(store, one, (i * 37) % 100));
+    assert_ok(fini_store_plan(store, two, false, missing, &err));
+    for (int i = 60; i >= 1; i--) /* of the one with L = 120 there is only the plan */
+        if (missing[i])
+            assert_ok(keep(store, two, i));
+    fin_query query = WHERE("L>=97", "L<=99");
+    for (int done = 0; done < 2; done++) {
+        query.state = done ? FIN_STATE_DONE : 0;
+        query.study = "one";
+        assert_int_equal(select_runs(store, query, 3), 95 + 96 + 97);
+        query.study = "two";
+        assert_int_equal(select_runs(store, query, 3), 21 + 22 + 23);
+        query.block = "a";
+        assert_int_equal(select_runs(store, query, 3), 21 + 22 + 23);
+        query.block = "b";
+        assert_int_equal(select_runs(store, query, 0), 0);
+        query.block = NULL;
+    }
+    query = WHERE("L=120");
+    query.study = "two";
+    assert_int_equal(select_runs(store, query, 1), 0);
+    query.state = FIN_STATE_DONE;
+    assert_int_equal(select_runs(store, query, 0), 0);
+    query = WHERE("L=10"); /* in the store, but of the other study */
+    query.study = "two";
+    query.state = FIN_STATE_DONE;
+    assert_int_equal(select_runs(store, query, 0), 0);
+    fin_store_close(store);
+    fin_study_destroy(one);
+    fin_study_destroy(two);
+}
+
 static void assert_bad(fin_store *store, fin_query query, const char *message)
 {
     seen s = {0};
@@ -130,6 +182,9 @@ static void query__names_what_is_wrong(void **state)
     assert_bad(store, (fin_query){.has = "rsik"}, "'risk'");
     assert_bad(store, WHERE("lamm=1"), "did you mean 'lam'?");
     assert_bad(store, WHERE("L=77", "rsik=1"), "did you mean 'risk'?");
+    assert_bad(store, WHERE("lam>=x"), "'lam' is a number in all runs");
+    assert_bad(store, WHERE("form=softmax", "lam="), "cannot be compared with ''");
+    assert_bad(store, WHERE("risk<x"), "such as risk=0.1");
     assert_bad(store, WHERE("L"), "NAME OPERATOR VALUE");
     assert_bad(store, WHERE("=3"), "NAME OPERATOR VALUE");
     assert_bad(store, WHERE(""), "NAME OPERATOR VALUE");
@@ -371,6 +426,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(query__selects, empty_folder),
         cmocka_unit_test_setup(query__selects_the_same_from_a_large_store, empty_folder),
+        cmocka_unit_test_setup(query__selects_few_of_many, empty_folder),
         cmocka_unit_test_setup(query__names_what_is_wrong, empty_folder),
         cmocka_unit_test_setup(query__by_hash_and_stopping, empty_folder),
         cmocka_unit_test_setup(scalars__come_run_by_run_and_by_name, empty_folder),

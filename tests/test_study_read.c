@@ -55,6 +55,11 @@ static const struct bad {
     {"axis_first_value", 5, 11, "slr: L = 'x'; it must be a whole number"},
     {"axis_law", 4, 18, "did you mean 'uniform'?"},
     {"axis_nested", 4, 21, "a value must be a number or a word"},
+    {"axis_twice", 4, 22, "the value 2.0 stands here twice"},
+    {"seeds_twice", 3, 17, "the value 1 stands here twice"},
+    {"dash_name", 1, 8, "'-x' is no name"},
+    {"axis_not_whole", 4, 22, "from = 2.5, but L is a whole number, so its ends must be too"},
+    {"axis_not_whole_end", 4, 29, "to = 10.5, but L is a whole number"},
     {"axis_null", 4, 21, "a value must be a number or a word"},
     {"axis_text", 4, 17, "an axis is a list of values, {from: .., to: .., count: ..},"},
     {"axis_two_laws", 4, 17, "an axis is a list of values, {from: .., to: .., count: ..},"},
@@ -91,6 +96,7 @@ static const struct bad {
     {"full_value", 6, 21, "slr: L = 0; it must be a whole number"},
     {"law_choice", 5, 24, "choice takes a list of values"},
     {"law_integers_huge", 5, 26, "integers takes two whole numbers [lowest, highest], at most"},
+    {"law_not_whole", 5, 29, "high = 9.5, but L is a whole number"},
     {"law_order", 5, 27, "uniform takes two finite numbers [low, high], low below high"},
     {"law_outside", 5, 19, "overlaps: kappa = "},
     {"law_overflow", 5, 27, "uniform takes two finite numbers [low, high], low below high"},
@@ -140,13 +146,16 @@ static const struct bad {
     {"set_bad_form", 4, 17, "did you mean softmax?"},
     {"set_bad_task", 4, 25, "there is no task 'srl'; there are slr, spiked, max"},
     {"set_fraction", 4, 14, "slr: L = 2.5; it must be a whole number"},
+    {"set_ignored", 4, 24, "nu is where runs start with init = overlaps; add that, or leave"},
+    {"set_lengths_and_L", 4, 36, "lengths takes the place of L and L_min; give one or the other"},
     {"set_list", 4, 10, "set must be a map of settings, {lam: 0.1}"},
     {"set_long_word", 5, 16, "risk: lengths has 803 letters; it may have at most 511"},
+    {"set_no_exact_risk", 4, 26, "need an exact risk; there is none for softmax on slr"},
     {"set_nan", 4, 16, "erf: lam = nan; it must be a number"},
     {"set_not_number", 4, 16, "erf: lam = 'true'; it must be a number"},
     {"set_null", 5, 7, "lam has no value"},
     {"set_of_list", 4, 16, "lam must be one value here; several values stand under 'axes:'"},
-    {"set_other_task", 4, 11, "risk with task slr and form erf has no setting 'snr';"},
+    {"set_other_task", 4, 11, "slr has no setting snr; it belongs to spiked, max"},
     {"set_range", 5, 10, "slr: L = 0; it must be a whole number"},
     {"set_twice", 4, 21, "L_min is set twice ('-' is '_')"},
     {"set_unknown", 6, 7, "did you mean 'gamma'?"},
@@ -371,6 +380,31 @@ static void set__wins_over_full(void **state)
     fin_study_destroy(study);
 }
 
+/* Changes do not keep a mistake under `full:` from being told, and changes that do not go with it
+ * are no mistake. */
+static void set__full_is_checked_too(void **state)
+{
+    (void)state;
+    static const char wrong[] = "study: s\nruns: [{command: risk, full: {set: {lamm: 2}}}]\n";
+    static const char good[] = "study: s\n"
+                               "runs:\n"
+                               "  - command: risk\n"
+                               "    full: {draws: 3, axes: {kappa: {uniform: [0, 1]}}}\n";
+    fin_study *study;
+    fin_study_changes lam = {(const char *[]){"lam=0.2"}, 1, 0};
+    fin_study_changes kappa = {(const char *[]){"kappa=0.2"}, 1, 0};
+    assert_int_equal(fin_study_parse(wrong, strlen(wrong), "f", &lam, &study, &err),
+                     FIN_ERR_FORMAT);
+    assert_message(&err, "has no setting 'lamm'");
+    assert_null(study);
+    assert_ok(fin_study_parse(good, strlen(good), "f", &kappa, &study, &err));
+    assert_int_equal(fin_study_run_count(study), 1);
+    fin_study_destroy(study);
+    kappa.full = 1;
+    assert_int_equal(fin_study_parse(good, strlen(good), "f", &kappa, &study, &err),
+                     FIN_ERR_FORMAT);
+}
+
 static void set__refusals(void **state)
 {
     (void)state;
@@ -404,6 +438,10 @@ static void set__refusals(void **state)
         {"study=a b", "--set study: 'a b' is no name"},
         {"runs.one.set.lam=[1]", "--set runs.one.set.lam: lam must be one value here"},
         {"runs.one.axes.lam=1", "--set runs.one.axes.lam: an axis is a list"},
+        {"one.lengths=5:1", "--set one.lengths: lengths takes the place of L and L_min"},
+        {"one.L_min=20", "--set one.L_min: slr: L_min = 20 is above L = 5"},
+        {"train.kappa=0.3", "--set train.kappa: kappa is where runs start with init = overlaps"},
+        {"one.snr=3", "--set one.snr: slr has no setting snr; it belongs to spiked, max"},
         {"one.draws=3", "--set one.draws: draws needs an axis with a law"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -537,6 +575,7 @@ int main(void)
         TEST(set__long_paths),
         TEST(set__short_paths),
         TEST(set__wins_over_full),
+        TEST(set__full_is_checked_too),
         TEST(set__refusals),
         TEST(set__of_what_is_no_study),
         TEST(restore__gives_the_same_runs),

@@ -561,6 +561,7 @@ static void full_disk__leaves_the_store_as_it_was(void **state)
                                    "    axes: {L: {from: 2, to: 3001, count: 3000}}\n");
     unsigned char missing[3000];
     assert_int_equal(fini_store_plan(store, large, false, missing, &err), FIN_ERR_IO);
+    assert_message(&err, "cannot write to the store");
     assert_message(&err, "the disk is full");
     assert_int_equal(sqlite3_exec(store->db, "PRAGMA max_page_count = 100000", NULL, NULL, NULL),
                      SQLITE_OK);

@@ -79,11 +79,35 @@ static void train__bands_by_hand(void **state)
             assert_true(fabs(error - (column[6] - column[0]) / 3.919927969080108) < 1e-15);
         }
     }
+    assert_true(isnan(scalar(r, "low_abs_kappa").error)); /* order statistics -1 and 2 */
+    assert_true(isnan(scalar(r, "high_excess").error));
     for (int i = 0; i < 7; i++)
         assert_true(end[i] == kappa[i * 6 + 5]);
+    fin_train_array none = fini_train_named(train, "nonsense");
+    assert_true(!none.name && !none.data);
     assert_true(scalar(r, "farthest").value == farthest && farthest > 0);
     fin_train_destroy(train);
     fin_task_destroy(task);
+    fini_result_destroy(r);
+}
+
+/* A quantile of few runs has an error that is not known, not one of 0. */
+static void train__few_runs(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"median_abs_kappa", "median_risk", "low_excess",
+                                        "high_abs_nu"};
+    for (int runs = 1; runs <= 3; runs++) {
+        char text[64];
+        snprintf(text, sizeof text, "train runs=%d steps=5", runs);
+        fini_result *r = run(text);
+        for (int i = 0; i < 4; i++)
+            assert_true(isnan(scalar(r, names[i]).error) && !isnan(scalar(r, names[i]).value));
+        fini_result_destroy(r);
+    }
+    fini_result *r = run("train runs=100 steps=5");
+    for (int i = 0; i < 4; i++)
+        assert_true(scalar(r, names[i]).error > 0);
     fini_result_destroy(r);
 }
 
@@ -216,6 +240,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(train__known_outcome),
         cmocka_unit_test(train__bands_by_hand),
+        cmocka_unit_test(train__few_runs),
         cmocka_unit_test(train__schedules_and_starts),
         cmocka_unit_test(train__divergence),
         cmocka_unit_test(train__some_diverge),

@@ -39,8 +39,12 @@ typedef struct fin_figure {
     const char *title;            /* NULL: none */
     int log_x, log_y, fit;        /* fit: a straight line through the points, with its slope */
     double width, height;         /* in points (1/72 inch); 0: 432 and 288 a panel */
+    /* Told what a reader of the figure must know: runs that are missing, points that are left out.
+     * May be NULL. */
+    void (*note)(void *user, const char *text);
+    void *note_user;
 } fin_figure;
-/* FILE.svg, or FILE.csv: the numbers in it. */
+/* FILE.svg, or FILE.csv: the numbers in it. A figure without a point is an error that says why. */
 FIN_API fin_status fin_report_figure(fin_store *store, const fin_figure *figure, const char *path,
                                      fin_error *err);
 

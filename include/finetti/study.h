@@ -311,6 +311,12 @@ typedef struct fin_claim {
 /* Judges every claim of a study in the store by what the store holds, and keeps the verdicts. study
  * NULL: of all studies. */
 FIN_API fin_status fin_store_judge(fin_store *store, const char *study, fin_error *err);
+/* All claims of a study: as last judged, and those that nobody has judged yet, because runs were cut
+ * short, as untested. */
+FIN_API fin_status fin_store_verdicts(fin_store *store, const char *study,
+                                      fin_status (*row)(void *user, const fin_claim *claim,
+                                                        fin_error *err),
+                                      void *user, fin_error *err);
 /* The claims as last judged. */
 FIN_API fin_status fin_store_claims(fin_store *store, const char *study,
                                     fin_status (*row)(void *user, const fin_claim *claim,

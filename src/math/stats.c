@@ -160,12 +160,38 @@ static double kolmogorov(double x)
     return sum;
 }
 
-/* With N = n m / (n + m), sqrt(N) D tends to Kolmogorov's law; (sqrt(N) + 0.12 + 0.11 / sqrt(N)) D
- * is close to it from N = 4 on (Stephens, JRSS B 32 (1970)). */
+/* Two samples of n, without ties (Gnedenko and Korolyuk, Doklady 80 (1951)):
+ *
+ *     P(D >= c / n) = 2 sum_{j >= 1} (-1)^{j-1} C(2n, n - j c) / C(2n, n)
+ *
+ * The ratios are running products of (n - k + 1) / (n + k): they fall like exp(-k^2 / n), so that a
+ * few times sqrt(n) factors are enough, and none of them overflows. */
+static double equal_sizes(double distance, int64_t n)
+{
+    int64_t c = (int64_t)ceil(distance * (double)n - 1e-6); /* i/n - j/n is c/n but for rounding */
+    double ratio = 1, sum = 0, sign = 1;
+    if (c < 1)
+        return 1;
+    for (int64_t k = 1, next = c; k <= n && ratio > 1e-18 * sum; k++) {
+        ratio *= (double)(n - k + 1) / (double)(n + k);
+        if (k != next)
+            continue;
+        sum += sign * ratio;
+        sign = -sign;
+        next += c;
+    }
+    return fmin(1, fmax(0, 2 * sum));
+}
+
+/* With N = n m / (n + m), sqrt(N) D tends to Kolmogorov's law. Corrections such as Stephens' are
+ * made for one sample against a law; for two they overshoot. */
 double fini_ks_probability(double distance, int64_t n, int64_t m)
 {
+    const int64_t exact_most = 10000000;
     if (n <= 0 || m <= 0 || !(distance >= 0 && distance <= 1))
         return NAN;
+    if (n == m && n <= exact_most)
+        return equal_sizes(distance, n);
     double root = sqrt((double)n / ((double)n + (double)m) * (double)m);
-    return fmin(1, kolmogorov((root + 0.12 + 0.11 / root) * distance));
+    return fmin(1, kolmogorov(root * distance));
 }

@@ -21,8 +21,8 @@ typedef struct fini_line {
 } fini_line;
 fini_line fini_fit_line(const double *x, const double *y, int64_t n);
 
-/* Two-sample Kolmogorov-Smirnov statistic of sorted samples, and the asymptotic probability of a
- * larger one. */
+/* Two-sample Kolmogorov-Smirnov statistic of sorted samples, and the probability of one that is not
+ * smaller if both have the same continuous law: exact for n = m up to 10^7, else asymptotic. */
 double fini_ks_distance(const double *a, int64_t n, const double *b, int64_t m);
 double fini_ks_probability(double distance, int64_t n, int64_t m);
 

@@ -26,6 +26,7 @@ void fini_figure_open(fini_figure *figure)
 {
     memset(figure, 0, sizeof *figure);
     figure->study = figure->id = figure->title = figure->caption = figure->kind = "";
+    figure->heading = "";
     figure->panel_end = &figure->panels;
     figure->note_end = &figure->notes;
 }

@@ -93,6 +93,7 @@ struct fini_note {
 
 typedef struct fini_figure {
     const char *study, *id, *title, *caption, *kind;
+    const char *heading; /* drawn above it; "" on a page, which has it in its text */
     fini_panel *panels, **panel_end;
     fini_note *notes, **note_end;
     int panel_count;
@@ -192,6 +193,8 @@ fin_status fini_spec_block(const fini_spec *spec, const fini_node *line, const f
 /* Its runs that `where` of both lets through. Notes what is missing, once per figure. */
 fin_status fini_spec_frame(const fini_spec *spec, const fini_node *line, fini_figure *figure,
                            fini_frame **frame, fin_error *err);
+/* Notes which runs of the block are not there. */
+void fini_spec_missing(fini_figure *figure, const char *block, const fini_frame *frame);
 /* Is child `key` of map a formula of the block's settings and outputs? */
 fin_status fini_spec_formula(const fini_spec *spec, const fini_block *block, const fini_node *map,
                              const char *key, fin_error *err);
@@ -214,7 +217,8 @@ void fini_spec_scale(const fini_spec *spec, fini_figure *figure, const char *key
 /* Values of a formula at all rows: columns in the figure's memory. */
 typedef struct fini_values {
     int64_t count;
-    double *value, *low, *high; /* low, high: the 95 % interval */
+    double *value, *low, *high; /* low, high: the 95 % interval; NaN where it is not known */
+    bool drawn;                 /* chance has a part in them */
 } fini_values;
 fin_status fini_spec_values(const fini_frame *frame, const char *formula, fini_figure *figure,
                             fini_values *values, fin_error *err);

@@ -1,6 +1,7 @@
 /* Lines: numbers of runs against a setting or another number. Points are sorted by x; `split` makes
  * a line of every value of a setting, with one colour per value over all lines of the figure. */
 #include "report/figure.h"
+#include "study/claim.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -79,6 +80,8 @@ static fin_status check_reference(const fini_tree *tree, const fini_node *node, 
         status = fini_node_fail(tree, node, err, "a reference line has either 'x' or 'y'");
     if (!status)
         status = fini_node_number(tree, node, x ? "x" : "y", NAN, &number, err);
+    if (!status && isinf(number))
+        status = fini_node_fail(tree, node, err, "a reference line must be at a finite number");
     return status ? status : fini_node_text(tree, node, "label", "", &text, err);
 }
 
@@ -120,9 +123,27 @@ static int next_colour(const fini_panel *panel)
     return most + 1;
 }
 
+/* "risk: slope -1 +- 0.02 (95 %)"; where only one axis is logarithmic, of what and per what. Exact
+ * numbers have no uncertainty, though they may be off their line. */
+static const char *slope_label(const fini_curve *curve, const fini_line *line, int64_t n,
+                               bool drawn, fini_figure *figure, const fini_panel *panel)
+{
+    char slope[32], error[32] = "";
+    double half = fini_student_95(n - 2) * line->slope_error;
+    bool known = drawn && n > 2 && isfinite(half);
+    fini_print_double(line->slope, 3, slope, sizeof slope);
+    if (known)
+        fini_print_double(half, 2, error, sizeof error);
+    const char *unit = panel->x.log == panel->y.log ? ""
+                       : panel->y.log               ? " decades per unit of x"
+                                                    : " per decade of x";
+    return fini_figure_say(figure, "%.200s: slope %s%s%s%s%s", curve->label, slope,
+                           known ? " \xc2\xb1 " : "", error, known ? " (95 %)" : "", unit);
+}
+
 /* A straight line through the points in the scales of the axes, with its slope as the label. */
-static fin_status add_fit(const fini_curve *curve, fini_figure *figure, fini_panel *panel,
-                          fin_error *err)
+static fin_status add_fit(const fini_curve *curve, bool drawn, fini_figure *figure,
+                          fini_panel *panel, fin_error *err)
 {
     int64_t n = 0;
     double *x = fini_figure_array(figure, curve), *y = fini_figure_array(figure, curve);
@@ -143,12 +164,7 @@ static fin_status add_fit(const fini_curve *curve, fini_figure *figure, fini_pan
     fini_line line = fini_fit_line(x, y, n);
     if (!isfinite(line.slope) || !isfinite(line.intercept))
         return FIN_OK;
-    char slope[32], error[32];
-    fini_print_double(line.slope, 3, slope, sizeof slope);
-    fini_print_double(line.slope_error, 2, error, sizeof error);
-    bool known = isfinite(line.slope_error);
-    const char *label = fini_figure_say(figure, "%.200s: slope %s%s%s", curve->label, slope,
-                                        known ? " \xc2\xb1 " : "", known ? error : "");
+    const char *label = slope_label(curve, &line, n, drawn, figure, panel);
     fini_curve *fit = fini_figure_curve(figure, panel, label, FINI_MARK_DASHED, 2);
     if (!fit)
         return fini_figure_status(figure, err);
@@ -167,7 +183,7 @@ static fin_status add_curve(const fini_values *x, const fini_values *y, const in
                             const char *label, int colour, const fini_line_spec *line,
                             fini_figure *figure, fini_panel *panel, fin_error *err)
 {
-    int64_t count = 0, k = 0;
+    int64_t count = 0, k = 0, unknown = 0;
     for (int64_t i = 0; i < y->count; i++)
         count += group < 0 || which[i] == group;
     fini_curve *curve = fini_figure_curve(figure, panel, label, line->mark, count);
@@ -185,14 +201,18 @@ static fin_status add_curve(const fini_values *x, const fini_values *y, const in
         if (line->band) {
             curve->low[k] = y->low[i];
             curve->high[k] = y->high[i];
+            unknown += !isnan(y->value[i]) && isnan(y->low[i]);
         }
         k++;
     }
+    if (unknown > 0)
+        fini_figure_note(figure, "%.200s: the interval of %lld point%s is not known and not drawn.",
+                         label, (long long)unknown, unknown == 1 ? "" : "s");
     curve->colour = colour;
     if (line->mark == FINI_MARK_POINTS || (line->mark == FINI_MARK_SOLID && count <= SHAPES_UP_TO))
         curve->shape = colour % (FINI_DIAMOND + 1);
     fin_status status = fini_curve_sort(curve, err);
-    return status || !line->fit ? status : add_fit(curve, figure, panel, err);
+    return status || !line->fit ? status : add_fit(curve, y->drawn, figure, panel, err);
 }
 
 /* A split that other lines of the figure have too gives the same value the same colour: found by

@@ -89,6 +89,20 @@ static int64_t spread(int64_t k, int64_t count, int64_t n)
     return (2 * k + 1) * n / (2 * count);
 }
 
+/* Descent on the two spheres: the gradient of the risk in k and in v loses what points outwards,
+ * which takes the factors 1 - kappa^2 and 1 - nu^2. That is so on M, where the plane is invariant;
+ * off M descent leaves the plane, and theta, eta and rho take part. */
+static bool on_manifold(const fini_frame *frame)
+{
+    static const char *const names[] = {"theta", "eta", "rho"};
+    for (int i = 0; i < 3; i++) {
+        const fini_column *column = fini_frame_column(frame, names[i]);
+        if (column && column->value[0] != 0)
+            return false;
+    }
+    return true;
+}
+
 static void add_arrows(const plane *p, fini_figure *figure, fini_panel *panel)
 {
     int64_t n = p->kappa.columns, m = p->nu.columns;
@@ -102,10 +116,12 @@ static void add_arrows(const plane *p, fini_figure *figure, fini_panel *panel)
     arrows->dy = fini_figure_array(figure, arrows);
     for (int64_t k = 0; k < a * b && !figure->failed; k++) {
         int64_t i = spread(k / b, a, n), j = spread(k % b, b, m), at = i * m + j;
-        double u = -p->d_kappa.values[at], v = -p->d_nu.values[at], size = hypot(u, v);
+        double kappa = p->kappa.values[i], nu = p->nu.values[j];
+        double u = -(1 - kappa * kappa) * p->d_kappa.values[at];
+        double v = -(1 - nu * nu) * p->d_nu.values[at], size = hypot(u, v);
         bool moves = size > 0 && isfinite(size);
-        arrows->x[k] = p->kappa.values[i];
-        arrows->y[k] = p->nu.values[j];
+        arrows->x[k] = kappa;
+        arrows->y[k] = nu;
         arrows->dx[k] = moves ? u / size : 0;
         arrows->dy[k] = moves ? v / size : 0;
     }
@@ -194,8 +210,14 @@ static fin_status build(const fini_spec *spec, fini_figure *figure, fin_error *e
         status = read_plane(frame, figure, &p, err);
         if (!status) {
             add_cells(&p, figure, panel);
-            add_arrows(&p, figure, panel);
-            status = fini_figure_status(figure, err);
+            if (on_manifold(frame))
+                add_arrows(&p, figure, panel);
+            else
+                fini_figure_note(figure, "Off M (theta, eta or rho is not 0) descent leaves this "
+                                         "plane: its direction is not drawn.");
+            status = fini_frame_status(frame, err);
+            if (!status)
+                status = fini_figure_status(figure, err);
         }
         if (!status && paths)
             status = add_paths(spec, paths, figure, panel, err);

@@ -186,6 +186,9 @@ static fin_status build(const fini_spec *spec, fini_figure *figure, fin_error *e
         if (!status) {
             r.stride = (r.step.columns + POINTS_MOST - 1) / POINTS_MOST;
             thin_out(&r.step, r.stride);
+            if (r.stride > 1)
+                fini_figure_note(figure, "One logged step in %lld is drawn; the store has all.",
+                                 (long long)r.stride);
         }
         if (!status)
             status = quantity_panel(&r, "excess", "Excess risk", "risk - eps^2", err);

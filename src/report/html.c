@@ -165,7 +165,11 @@ static fin_status read_names(fin_store *store, const char *const *studies, int c
         fin_study_destroy(study);
         if (status)
             return status;
-        fini_page_bytes(names, studies[i], strlen(studies[i]) + 1);
+        bool again = false; /* named twice is shown once */
+        for (int k = 0; k < i; k++)
+            again = again || strcmp(studies[k], studies[i]) == 0;
+        if (!again)
+            fini_page_bytes(names, studies[i], strlen(studies[i]) + 1);
     }
     return fini_page_status(names, err);
 }

@@ -19,7 +19,7 @@ typedef struct fini_html {
 fin_status fini_html_claims(fini_html *html, const char *study, fin_error *err);
 /* The section of one study, and the link to it. */
 fin_status fini_html_study(fini_html *html, const char *study, fin_error *err);
-/* "figure-STUDY-ID", the id of a figure on the page. */
+/* "figure-STUDY.ID", the id of a figure on the page. */
 void fini_html_figure_id(fini_page *page, const char *study, const char *id);
 
 void fini_sha256(const char *text, size_t size, char out[FINI_SHA256_TEXT]);

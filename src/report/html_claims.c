@@ -8,7 +8,7 @@ void fini_html_figure_id(fini_page *page, const char *study, const char *id)
 {
     fini_page_add(page, "figure-");
     fini_page_id(page, study);
-    fini_page_add(page, "-");
+    fini_page_add(page, "."); /* which no id has */
     fini_page_id(page, id);
 }
 
@@ -66,7 +66,7 @@ static fin_status add_claim(void *user, const fin_claim *claim, fin_error *err)
     fini_page_xml(page, claim->study);
     fini_page_add(page, "\" id=\"claim-");
     fini_page_id(page, claim->study);
-    fini_page_add(page, "-");
+    fini_page_add(page, ".");
     fini_page_id(page, claim->id);
     fini_page_add(page, "\"><td>");
     add_verdict(page, (fin_verdict)verdict);
@@ -101,5 +101,5 @@ static fin_status add_claim(void *user, const fin_claim *claim, fin_error *err)
 
 fin_status fini_html_claims(fini_html *html, const char *study, fin_error *err)
 {
-    return fin_store_claims(html->store, study, add_claim, html, err);
+    return fin_store_verdicts(html->store, study, add_claim, html, err);
 }

@@ -62,6 +62,9 @@ fin_status fini_figure_check(const fini_spec *spec, fin_error *err)
         status = check_keys(spec, kind, err);
     if (!status)
         status = fini_node_text(tree, spec->node, "id", NULL, &text, err);
+    if (!status && !fini_is_id(text))
+        status = fini_node_fail(tree, fini_node_get(spec->node, "id"), err,
+                                "the id '%.70s' must have 1 to 64 letters, digits, - or _", text);
     if (!status)
         status = fini_node_text(tree, spec->node, "title", "", &text, err);
     if (!status)
@@ -173,10 +176,12 @@ static fin_status check_limits(const fini_tree *tree, const fini_node *axis, fin
     if (!limits ||
         (limits->kind == FINI_LIST && limits->count == 2 && limits->child[0].kind == FINI_TEXT &&
          limits->child[1].kind == FINI_TEXT && fini_read_number(limits->child[0].text, &low) &&
-         fini_read_number(limits->child[1].text, &high) && low < high))
+         fini_read_number(limits->child[1].text, &high) && low < high && isfinite(low) &&
+         isfinite(high)))
         return FIN_OK;
-    return fini_node_fail(tree, limits, err,
-                          "'limits' must be two numbers, the lower one first, such as [0, 1]");
+    return fini_node_fail(
+        tree, limits, err,
+        "'limits' must be two finite numbers, the lower one first, such as [0, 1]");
 }
 
 fin_status fini_spec_axis(const fini_spec *spec, const fini_block *block, const char *key,
@@ -256,18 +261,18 @@ void fini_spec_scale(const fini_spec *spec, fini_figure *figure, const char *key
     }
 }
 
-static void note_missing(fini_figure *figure, const fini_block *block, const fini_frame *frame)
+void fini_spec_missing(fini_figure *figure, const char *block, const fini_frame *frame)
 {
     long long rows = fini_frame_rows(frame), missing = fini_frame_missing(frame);
     long long failed = fini_frame_failed(frame), all = rows + missing + failed;
     if (missing > 0)
         fini_figure_note(figure, "%lld of %lld run%s of %s %s missing.", missing, all,
-                         all == 1 ? "" : "s", block->id, missing == 1 ? "is" : "are");
+                         all == 1 ? "" : "s", block, missing == 1 ? "is" : "are");
     if (failed > 0)
         fini_figure_note(figure, "%lld of %lld run%s of %s failed.", failed, all,
-                         all == 1 ? "" : "s", block->id);
+                         all == 1 ? "" : "s", block);
     if (all == 0)
-        fini_figure_note(figure, "No run of %s fits what is asked for.", block->id);
+        fini_figure_note(figure, "No run of %s fits what is asked for.", block);
 }
 
 fin_status fini_spec_frame(const fini_spec *spec, const fini_node *line, fini_figure *figure,
@@ -295,19 +300,11 @@ fin_status fini_spec_frame(const fini_spec *spec, const fini_node *line, fini_fi
             fini_frame_read(spec->store, spec->study->name, block->id, clauses, count, frame, err);
     }
     if (!status)
-        note_missing(figure, block, *frame);
+        fini_spec_missing(figure, block->id, *frame);
     fini_free(clauses);
     fini_where_free(&own);
     fini_where_free(&of_line);
     return status;
-}
-
-static fini_interval interval(const fini_number *n)
-{
-    if (n->how == FIN_HOW_SHARE && n->samples > 0 && n->value >= 0 && n->value <= 1)
-        return fini_wilson(n->value * (double)n->samples, n->samples);
-    double half = isfinite(n->error) ? 1.959963984540054 * n->error : 0;
-    return (fini_interval){n->value - half, n->value + half};
 }
 
 fin_status fini_spec_values(const fini_frame *frame, const char *formula, fini_figure *figure,
@@ -316,6 +313,7 @@ fin_status fini_spec_values(const fini_frame *frame, const char *formula, fini_f
     fini_formula *parsed = NULL;
     int64_t rows = fini_frame_rows(frame);
     values->count = rows;
+    values->drawn = false;
     values->value = fini_figure_take(figure, rows, sizeof(double));
     values->low = fini_figure_take(figure, rows, sizeof(double));
     values->high = fini_figure_take(figure, rows, sizeof(double));
@@ -327,10 +325,11 @@ fin_status fini_spec_values(const fini_frame *frame, const char *formula, fini_f
         status = fini_formula_frame(parsed, frame, i, &number, err);
         if (status)
             break;
-        fini_interval range = interval(&number);
+        bool known = isfinite(number.low) && isfinite(number.high);
         values->value[i] = number.value;
-        values->low[i] = range.low;
-        values->high[i] = range.high;
+        values->low[i] = known ? number.low : NAN;
+        values->high[i] = known ? number.high : NAN;
+        values->drawn = values->drawn || number.drawn;
     }
     fini_formula_destroy(parsed);
     return status;

@@ -32,21 +32,6 @@ static const char *nearest_figure(const fin_study *study, const char *id)
     return NULL;
 }
 
-/* A claim that names a figure names one that is there. */
-static fin_status check_claims(const fin_study *study, fin_error *err)
-{
-    for (int i = 0; study->claims && i < study->claims->count; i++) {
-        const fini_node *figure = fini_node_get(&study->claims->child[i], "figure");
-        if (!figure || figure->kind != FINI_TEXT || find_figure(study, figure->text))
-            continue;
-        const char *near = nearest_figure(study, figure->text);
-        return fini_node_fail(study->tree, figure, err, "the study has no figure '%.64s'%s%.64s%s",
-                              figure->text, near ? "; did you mean " : "", near ? near : "",
-                              near ? "?" : "");
-    }
-    return FIN_OK;
-}
-
 fin_status fin_report_check(const fin_study *study, fin_error *err)
 {
     if (!study)
@@ -63,7 +48,7 @@ fin_status fin_report_check(const fin_study *study, fin_error *err)
                 fini_node_fail(study->tree, spec.node, err,
                                "the study has two figures with the id '%.64s'", id_of(spec.node));
     }
-    return status ? status : check_claims(study, err);
+    return status; /* that claims name figures that are there is checked when they are read */
 }
 
 /* ---- lists ---------------------------------------------------------------------------------- */
@@ -151,8 +136,7 @@ static fin_status build_lines(fin_store *store, const fin_study *study, const fi
                          "the study %.64s has no block of runs '%.64s'; its first one is %.64s",
                          study->name, block, study->block_count ? study->blocks[0].id : "");
     figure->study = fini_figure_copy(figure, study->name);
-    figure->title = fini_figure_copy(figure, what->title);
-    fini_panel *panel = fini_figure_panel(figure, what->title);
+    fini_panel *panel = fini_figure_panel(figure, "");
     if (!panel)
         return fini_figure_status(figure, err);
     panel->x.label = fini_figure_copy(figure, what->x);
@@ -161,6 +145,8 @@ static fin_status build_lines(fin_store *store, const fin_study *study, const fi
     panel->y.log = what->log_y != 0;
     fin_status status =
         fini_frame_read(store, study->name, block, what->where, what->where_count, &frame, err);
+    if (!status)
+        fini_spec_missing(figure, block ? block : study->name, frame);
     if (!status && what->split && fini_frame_rows(frame) > 0) {
         const fini_column *column = fini_frame_column(frame, what->split);
         status = fini_frame_status(frame, err);
@@ -181,6 +167,20 @@ static bool ends_with(const char *path, const char *end)
 {
     size_t a = strlen(path), b = strlen(end);
     return a > b && strcmp(path + a - b, end) == 0;
+}
+
+/* On a page an empty panel has its place; a file with nothing in it helps nobody. */
+static fin_status need_points(const fini_figure *figure, fin_error *err)
+{
+    for (const fini_panel *p = figure->panels; p; p = p->next)
+        for (const fini_curve *c = p->curves; c; c = c->next)
+            for (int64_t i = 0; i < c->count; i++)
+                if (fini_scale_shows(&p->x, c->x[i]) && fini_scale_shows(&p->y, c->y[i]))
+                    return FIN_OK;
+    return fini_fail(err, FIN_ERR_FORMAT, "there is nothing to draw. %s%s%s",
+                     figure->notes ? figure->notes->text : "No run has these numbers.",
+                     figure->notes && figure->notes->next ? " " : "",
+                     figure->notes && figure->notes->next ? figure->notes->next->text : "");
 }
 
 static double size_or(double given, double fallback)
@@ -210,12 +210,20 @@ fin_status fin_report_figure(fin_store *store, const fin_figure *figure, const c
     if (!status)
         status = figure->id ? build_named(store, study, figure->id, &built, err)
                             : build_lines(store, study, figure, &built, err);
+    if (!status)
+        status = need_points(&built, err);
+    if (!status && figure->title) {
+        built.heading = built.title = fini_figure_copy(&built, figure->title);
+        status = fini_figure_status(&built, err);
+    }
     if (!status && csv)
         fini_figure_csv(&built, &page);
     else if (!status)
         fini_figure_svg(&built, size_or(figure->width, 432), size_or(figure->height, 288), &page);
     if (!status)
         status = fini_page_write(&page, path, err);
+    for (const fini_note *n = built.notes; n && figure->note && !status; n = n->next)
+        figure->note(figure->note_user, n->text);
     fini_page_close(&page);
     fini_figure_close(&built);
     fin_study_destroy(study);

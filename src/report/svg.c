@@ -247,11 +247,13 @@ static void draw_panel(fini_page *page, const fini_panel *panel, double x, doubl
     fini_page_add(page, "</g>\n");
 }
 
+enum { HEADING = 24 };
+
 void fini_figure_svg(const fini_figure *figure, double width, double height, fini_page *page)
 {
     int columns = figure->panel_count > 1 ? 2 : 1;
     int rows = (figure->panel_count + columns - 1) / columns;
-    double heights[64], total = 0, top = 0;
+    double heights[64], top = figure->heading[0] ? HEADING : 0, total = top;
     const fini_panel *p = figure->panels;
     for (int r = 0; r < rows && r < 64; r++) {
         heights[r] = 0;
@@ -274,6 +276,8 @@ void fini_figure_svg(const fini_figure *figure, double width, double height, fin
                         "'DejaVu Sans', sans-serif\" stroke-linejoin=\"round\">\n<title>");
     fini_page_xml(page, figure->title[0] ? figure->title : figure->id);
     fini_page_add(page, "</title>\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n");
+    if (figure->heading[0])
+        text_at(page, 12, 18, "start", FONT + 3, INK, figure->heading);
     p = figure->panels;
     for (int r = 0; r < rows && r < 64; r++) {
         for (int c = 0; c < columns && p; c++, p = p->next)

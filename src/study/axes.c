@@ -11,6 +11,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
 
@@ -57,9 +58,63 @@ static fin_status check_count(const fini_tree *tree, const fini_node *node, doub
                           number, least, (int)FINI_AXIS_MOST);
 }
 
+/* Between ends that are whole numbers, values may be rounded to whole numbers; the ends may not. */
+static fin_status check_whole(const fini_axis_place *place, const fini_node *node, double number,
+                              const char *what, fin_error *err)
+{
+    if (!place->whole || number == floor(number))
+        return FIN_OK;
+    return fini_node_fail(place->tree, node, err,
+                          "%s = %g, but %s is a whole number, so its ends must be too", what,
+                          number, place->node->name);
+}
+
 /* ---- values that are written out ------------------------------------------------------------ */
 
-static fin_status read_list(fini_tree *tree, const fini_node *list, const char ***texts,
+typedef struct listed {
+    const fini_node *node;
+    double number; /* NaN: a word */
+} listed;
+
+/* Numbers before words; what is equal, in the order of the file. */
+static int by_value(const void *a, const void *b)
+{
+    const listed *x = a, *y = b;
+    int words = (isnan(x->number) != 0) - (isnan(y->number) != 0), order;
+    if (words)
+        return words;
+    order = isnan(x->number) ? strcmp(x->node->text, y->node->text)
+                             : (x->number > y->number) - (x->number < y->number);
+    return order ? order : (x->node > y->node) - (x->node < y->node);
+}
+
+/* The same value twice would be the same run twice, and count twice. */
+static fin_status check_different(fini_tree *tree, const fini_node *list, fin_error *err)
+{
+    fin_status status = FIN_OK;
+    listed *values = fini_alloc_array(list->count, sizeof *values);
+    if (!values)
+        return fini_tree_fail_memory(err);
+    for (int i = 0; i < list->count; i++) {
+        values[i] = (listed){&list->child[i], NAN};
+        if (!fini_read_number(list->child[i].text, &values[i].number))
+            values[i].number = NAN;
+    }
+    qsort(values, (size_t)list->count, sizeof *values, by_value);
+    for (int i = 1; i < list->count && !status; i++) {
+        const listed *a = &values[i - 1], *b = &values[i];
+        bool same = isnan(a->number) ? isnan(b->number) && strcmp(a->node->text, b->node->text) == 0
+                                     : a->number == b->number;
+        if (same)
+            status = fini_node_fail(tree, b->node, err, "the value %.40s stands here twice",
+                                    b->node->text);
+    }
+    fini_free(values);
+    return status;
+}
+
+/* A list; of an axis, if it is `grid`: all different. */
+static fin_status read_list(fini_tree *tree, const fini_node *list, bool grid, const char ***texts,
                             fin_error *err)
 {
     if (list->count == 0)
@@ -73,7 +128,7 @@ static fin_status read_list(fini_tree *tree, const fini_node *list, const char *
             return fini_node_fail(tree, value, err, "a value must be a number or a word");
         (*texts)[i] = value->text;
     }
-    return FIN_OK;
+    return grid ? check_different(tree, list, err) : FIN_OK;
 }
 
 /* ---- evenly spaced -------------------------------------------------------------------------- */
@@ -138,7 +193,10 @@ static fin_status read_spaced(const fini_axis_place *place, fini_axis *axis, fin
         return fini_node_fail(tree, node, err, "from and to must be two different, finite numbers");
     if (logarithmic && !(from > 0 && to > 0))
         return fini_node_fail(tree, node, err, "from and to must be above 0 for spacing: log");
-    return fill_spaced(place, from, to, logarithmic, (int64_t)count, axis, err);
+    status = check_whole(place, fini_node_get(node, "from"), from, "from", err);
+    if (!status)
+        status = check_whole(place, fini_node_get(node, "to"), to, "to", err);
+    return status ? status : fill_spaced(place, from, to, logarithmic, (int64_t)count, axis, err);
 }
 
 /* ---- random laws ---------------------------------------------------------------------------- */
@@ -226,9 +284,13 @@ static fin_status read_random(const fini_axis_place *place, fini_axis *axis, fin
     if (which == CHOICE && node->kind != FINI_LIST)
         return fini_node_fail(tree, node, err, "choice takes a list of values");
     if (which == CHOICE)
-        status = read_list(tree, node, &choices, err);
+        status = read_list(tree, node, false, &choices, err);
     else
         status = read_numbers(tree, which, node, &a, &b, err);
+    if (!status && (which == UNIFORM || which == LOGUNIFORM))
+        status = check_whole(place, &node->child[0], a, "low", err);
+    if (!status && (which == UNIFORM || which == LOGUNIFORM))
+        status = check_whole(place, &node->child[1], b, "high", err);
     if (!status)
         status = take_texts(place, place->draws, axis, err);
     axis->random = true;
@@ -263,7 +325,7 @@ fin_status fini_axis_read(const fini_axis_place *place, const char *name, fini_a
         return read_random(place, axis, err);
     if (node->kind == FINI_LIST) {
         axis->count = node->count;
-        return read_list(place->tree, node, &axis->texts, err);
+        return read_list(place->tree, node, true, &axis->texts, err);
     }
     if (fini_node_get(node, "from") || fini_node_get(node, "to"))
         return read_spaced(place, axis, err);
@@ -283,7 +345,7 @@ fin_status fini_axis_seeds(fini_tree *tree, const fini_node *node, fini_axis *ax
     *axis = (fini_axis){.name = "seed", .node = node};
     if (node->kind == FINI_LIST) {
         axis->count = node->count;
-        return read_list(tree, node, &axis->texts, err);
+        return read_list(tree, node, true, &axis->texts, err);
     }
     double count;
     if (node->kind != FINI_TEXT || !fini_read_number(node->text, &count))

@@ -219,6 +219,8 @@ static fin_status check_values(fini_reader *r, const fini_block *block, void *va
                                      value_node(&block->axes[a], 0)};
     fin_error inner = {FIN_OK, ""};
     fin_status status = fini_job_apply(block->job, values, pairs, count, &bad, &inner);
+    if (status && bad < 0 && status != FIN_ERR_MEMORY)
+        bad = fini_job_blame(block->job, values, pairs, count);
     if (status) { /* an unknown setting: at its name */
         const fini_node *node = bad >= 0 ? pairs[bad].node : block->node;
         bool unknown = bad >= 0 && strstr(inner.message, "has no setting");
@@ -247,7 +249,8 @@ fin_status fini_read_name(fini_reader *r, const fini_node *map, const char *key,
     const fini_node *node = fini_node_get(map, key);
     if (!status && !fini_is_name(*name))
         status = fini_node_fail(r->tree, node ? node : map, r->err,
-                                "'%s' is no name: letters, digits, - and _, at most %d of them",
+                                "'%s' is no name: letters, digits, - and _, at most %d of "
+                                "them, and not - first",
                                 fini_shown(*name, shown), (int)FINI_NAME_MOST);
     return status;
 }

@@ -93,10 +93,24 @@ static fin_status evaluate(const fini_measure *m, const fini_frame *frame, fini_
     return FIN_OK;
 }
 
+/* Are the runs a sample: do settings come from a draw, or are there several seeds? */
+static fin_status is_sampled(const fini_block *block, const fini_frame *frame, bool *sampled,
+                             fin_error *err)
+{
+    *sampled = false;
+    for (int i = 0; i < block->axis_count; i++)
+        *sampled = *sampled || block->axes[i].random;
+    const fini_column *seed = fini_frame_column(frame, "seed");
+    for (int64_t i = 1; seed && i < fini_frame_rows(frame); i++)
+        *sampled = *sampled || seed->value[i] != seed->value[0];
+    return fini_frame_status(frame, err);
+}
+
 static fin_status reduce(const fini_measure *m, const fini_frame *frame, fini_measured *out,
                          fin_error *err)
 {
     int64_t n = fini_frame_rows(frame), bad;
+    bool sampled;
     fini_number *numbers = fini_alloc_array(n, sizeof *numbers + sizeof(double));
     if (!numbers)
         return fini_fail_memory(err, (size_t)n * sizeof *numbers, "the numbers of a claim");
@@ -114,7 +128,10 @@ static fin_status reduce(const fini_measure *m, const fini_frame *frame, fini_me
                  (long long)bad, (long long)n);
         not_known(out, text);
     } else {
-        status = fini_reduce_numbers(m->reduce, numbers, m->against ? x : NULL, n, out, err);
+        status = is_sampled(m->block, frame, &sampled, err);
+        if (!status)
+            status = fini_reduce_numbers(m->reduce, numbers, m->against ? x : NULL, n, sampled, out,
+                                         err);
     }
     fini_free(numbers);
     return status;
@@ -175,8 +192,9 @@ static fin_status combine(const fini_claim_plan *plan, const fini_measured *part
             return FIN_OK;
         }
         double half = parts[i].low == parts[i].high ? 0 : (parts[i].high - parts[i].low) / 2;
-        numbers[i] = (fini_number){
-            .value = parts[i].value, .error = half / 1.96, .how = parts[i].kind, .samples = 0};
+        numbers[i] = fini_number_make(parts[i].value, half / FINI_Z95, parts[i].kind, 0);
+        numbers[i].low = parts[i].low;
+        numbers[i].high = parts[i].high;
     }
     fin_status status =
         fini_formula_values(plan->quantity, names, numbers, plan->count, &number, err);
@@ -185,8 +203,8 @@ static fin_status combine(const fini_claim_plan *plan, const fini_measured *part
     out->known = true;
     out->kind = number.how;
     out->value = number.value;
-    out->low = number.error == 0 ? number.value : number.value - 1.96 * number.error;
-    out->high = number.error == 0 ? number.value : number.value + 1.96 * number.error;
+    out->low = number.low;
+    out->high = number.high;
     join_how(parts, plan->count, out->how, sizeof out->how);
     return FIN_OK;
 }
@@ -245,8 +263,16 @@ static fin_verdict judge(const fini_claim_plan *plan, fini_measured *m)
 {
     if (m->known && isnan(m->value))
         not_known(m, "the quantity is not a number");
-    if (m->known && (isnan(m->low) || isnan(m->high)))
-        not_known(m, "the uncertainty is not a number");
+    if (m->known && isinf(m->value))
+        not_known(m, "the quantity is infinite");
+    /* Nothing can be said of a number whose uncertainty nobody knows. */
+    if (m->known && (isnan(m->low) || isnan(m->high))) {
+        if (isfinite(plan->precision))
+            return FIN_VERDICT_VAGUE;
+        char text[sizeof m->how];
+        snprintf(text, sizeof text, "the uncertainty is not known (%.280s)", m->how);
+        not_known(m, text);
+    }
     if (!m->known)
         return FIN_VERDICT_UNTESTED;
     /* An infinite interval would meet anything. */
@@ -318,6 +344,76 @@ static fin_status judge_named(fin_store *store, const char *name, fin_error *err
     if (status)
         return status;
     status = judge_study(store, study, err);
+    fin_study_destroy(study);
+    return status;
+}
+
+/* ---- what has been judged, and what has not --------------------------------------------------- */
+
+typedef struct listing {
+    const fin_study *study; /* NULL: it cannot be read back */
+    bool *seen;             /* [claims of the study] */
+    fin_status (*row)(void *user, const fin_claim *claim, fin_error *err);
+    void *user;
+} listing;
+
+static fin_status pass_on(void *user, const fin_claim *claim, fin_error *err)
+{
+    listing *l = user;
+    for (int i = 0; l->seen && i < l->study->claims->count; i++)
+        l->seen[i] = l->seen[i] ||
+                     strcmp(fini_node_get(&l->study->claims->child[i], "id")->text, claim->id) == 0;
+    return l->row(l->user, claim, err);
+}
+
+static fin_status add_unjudged(const listing *l, const fini_node *node, fin_error *err)
+{
+    fini_claim_plan plan;
+    char quantity[1200];
+    fin_status status = fini_claim_read(l->study, node, &plan, err);
+    if (status)
+        return status;
+    quantity_text(&plan, quantity, sizeof quantity);
+    fin_claim claim = {.study = l->study->name,
+                       .id = plan.id,
+                       .statement = plan.statement,
+                       .source = plan.source,
+                       .quantity = quantity,
+                       .expected = plan.expected,
+                       .figure = plan.figure,
+                       .how = "not judged yet: the runs were cut short",
+                       .value = NAN,
+                       .low = NAN,
+                       .high = NAN,
+                       .verdict = FIN_VERDICT_UNTESTED};
+    status = l->row(l->user, &claim, err);
+    fini_claim_free(&plan);
+    return status;
+}
+
+fin_status fin_store_verdicts(fin_store *store, const char *name,
+                              fin_status (*row)(void *user, const fin_claim *claim, fin_error *err),
+                              void *user, fin_error *err)
+{
+    fin_study *study = NULL;
+    fin_error why = {FIN_OK, ""};
+    fin_status status = fini_store_study(store, name, &study, &why);
+    if (status == FIN_ERR_MEMORY)
+        return fini_fail(err, status, "%s", why.message);
+    /* A study of another version has at least what was judged then. */
+    int count = !status && study->claims ? study->claims->count : 0;
+    listing l = {status ? NULL : study, NULL, row, user};
+    status = FIN_OK;
+    if (count > 0 && !(l.seen = fini_alloc_array(count, sizeof *l.seen)))
+        status = fini_fail_memory(err, (size_t)count, "the claims of a study");
+    if (l.seen)
+        memset(l.seen, 0, (size_t)count * sizeof *l.seen);
+    if (!status)
+        status = fin_store_claims(store, name, pass_on, &l, err);
+    for (int i = 0; i < count && !status; i++)
+        if (!l.seen[i])
+            status = add_unjudged(&l, &study->claims->child[i], err);
+    fini_free(l.seen);
     fin_study_destroy(study);
     return status;
 }

@@ -59,8 +59,12 @@ typedef struct fini_measured {
     bool known;
 } fini_measured;
 
-/* x: what a slope is taken against, else NULL. n >= 1; no number is NaN. */
+/* x: what a slope is taken against, else NULL. n >= 1; no number is NaN. sampled: the runs are a
+ * sample (random axes, several seeds), so that numbers without errors of their own spread, too.
+ * low and high are NaN if nothing is known of the uncertainty; then `how` says so. */
 fin_status fini_reduce_numbers(fini_reduce reduce, const fini_number *numbers, const double *x,
-                               int64_t n, fini_measured *out, fin_error *err);
+                               int64_t n, bool sampled, fini_measured *out, fin_error *err);
+/* The 97.5 % quantile of Student's law. */
+double fini_student_95(int64_t degrees);
 
 #endif

@@ -231,9 +231,11 @@ static fin_status read_between(const fin_study *study, const fini_node *node, fi
 {
     if (node->kind != FINI_LIST || node->count != 2 || node->child[0].kind != FINI_TEXT ||
         node->child[1].kind != FINI_TEXT || !fini_read_number(node->child[0].text, &plan->low) ||
-        !fini_read_number(node->child[1].text, &plan->high) || !(plan->low <= plan->high))
+        !fini_read_number(node->child[1].text, &plan->high) || !(plan->low <= plan->high) ||
+        isinf(plan->low) || isinf(plan->high))
         return fini_node_fail(study->tree, node, err,
-                              "'between' takes two numbers, the smaller one first: [0.35, 0.65]");
+                              "'between' takes two finite numbers, the smaller one first: [0.35, "
+                              "0.65]; a claim with one bound has at_most or at_least");
     return FIN_OK;
 }
 
@@ -267,6 +269,8 @@ static fin_status read_bounds(const fin_study *study, const fini_node *node, fin
         double *bound = most ? &plan->high : &plan->low;
         status =
             fini_node_number(study->tree, node, most ? "at_most" : "at_least", NAN, bound, err);
+        if (!status && isinf(*bound)) /* every number would do, or none */
+            status = fini_node_fail(study->tree, node, err, "the bound of a claim must be finite");
         number_text(*bound, a, sizeof a);
         snprintf(plan->expected, sizeof plan->expected, "at %s %s", most ? "most" : "least", a);
     }
@@ -303,7 +307,7 @@ static fin_status read_expect(const fin_study *study, const fini_node *claim, fi
 
 /* ---- a claim --------------------------------------------------------------------------------- */
 
-static bool is_id(const char *text)
+bool fini_is_id(const char *text)
 {
     size_t length = strlen(text), good = 0;
     while (good < length && (text[good] == '-' || strchr(name_characters, text[good])))
@@ -336,7 +340,7 @@ static fin_status read_words(const fin_study *study, const fini_node *claim, fin
 {
     const fini_node *id, *statement;
     fin_status status = need(study, claim, "a claim", "id", &id, err);
-    if (!status && !is_id(id->text))
+    if (!status && !fini_is_id(id->text))
         status = fini_node_fail(study->tree, id, err,
                                 "the id '%.70s' must have 1 to %d letters, digits, - or _",
                                 id->text, ID_LENGTH);

@@ -124,10 +124,12 @@ static const char *comparison(const fini_node *node)
     return NULL;
 }
 
-/* A value in a clause: not empty, and no bar, which separates alternatives. */
+/* A value in a clause: not empty, no bar, which separates alternatives, and no sign, which stands
+ * where none can be, or is mistyped. */
 static bool is_value(const fini_node *node)
 {
-    return node->kind == FINI_TEXT && node->text[0] && !strchr(node->text, '|');
+    return node->kind == FINI_TEXT && node->text[0] && !strchr("=<>!", node->text[0]) &&
+           !strchr(node->text, '|');
 }
 
 /* "name=a|b" or "name>=a" into text (CLAUSE_BYTES). */

@@ -1,7 +1,7 @@
 /* Runs as a CSV file: one line a run, its settings and scalars as columns.
  *
- * Two passes over the same state of the store, so that memory does not grow with the number of
- * runs: the first finds which columns there are, the second writes. Runs come in the order of
+ * Two passes over the same runs, so that memory does not grow with their numbers: the first finds
+ * which columns there are, the second writes. Runs come in the order of
  * the plan and columns by name, so two stores with the same runs give the same bytes, in
  * whatever order they were filled. Times differ from pass to pass and are left out unless they
  * are asked for. */
@@ -15,9 +15,9 @@
 
 typedef struct table {
     fin_store *store;
-    const fin_query *query;
+    fini_cursor *cursor;
     bool times;
-    sqlite3_stmt *scalars;
+    fini_sheet sheet;                   /* scalars of the run at hand */
     fini_names settings, names, errors; /* errors: of scalars that have one somewhere */
     fin_scalar *row;                    /* [names.count] of the run at hand */
     fini_output *output;
@@ -55,20 +55,16 @@ static fin_status put_number(table *t, double number, fin_error *err)
 
 static fin_status note_scalars(table *t, int64_t id, fin_error *err)
 {
-    bool row = false;
-    fin_scalar scalar;
-    fin_status status = FIN_OK;
-    sqlite3_bind_int64(t->scalars, 1, id);
-    while (!status && !(status = fini_sql_step(t->store, t->scalars, &row, err)) && row) {
-        status = fini_read_scalar(t->store, t->scalars, &scalar, err);
-        if (status || (scalar.how == FIN_HOW_CLOCK && !t->times))
+    fin_status status = fini_sheet_read(&t->sheet, id, err);
+    for (int64_t i = 0; i < t->sheet.count && !status; i++) {
+        const fin_scalar *scalar = &t->sheet.rows[i].scalar;
+        int length = (int)strlen(scalar->name);
+        if (scalar->how == FIN_HOW_CLOCK && !t->times)
             continue;
-        int length = (int)strlen(scalar.name);
-        status = fini_names_add(&t->names, scalar.name, length, err);
-        if (!status && scalar.error != 0)
-            status = fini_names_add(&t->errors, scalar.name, length, err);
+        status = fini_names_add(&t->names, scalar->name, length, err);
+        if (!status && scalar->error != 0)
+            status = fini_names_add(&t->errors, scalar->name, length, err);
     }
-    sqlite3_reset(t->scalars);
     return status;
 }
 
@@ -107,21 +103,17 @@ static fin_status put_header(table *t, fin_error *err)
 
 static fin_status read_scalars(table *t, int64_t id, fin_error *err)
 {
-    bool row = false;
-    fin_scalar scalar;
-    fin_status status = FIN_OK;
     for (int i = 0; i < t->names.count; i++)
         t->row[i].name = NULL;
-    sqlite3_bind_int64(t->scalars, 1, id);
-    while (id && !status && !(status = fini_sql_step(t->store, t->scalars, &row, err)) && row) {
-        status = fini_read_scalar(t->store, t->scalars, &scalar, err);
-        int i = status ? -1 : fini_names_find(&t->names, scalar.name, (int)strlen(scalar.name));
-        if (i >= 0 && !(scalar.how == FIN_HOW_CLOCK && !t->times)) {
-            t->row[i] = scalar;
-            t->row[i].name = t->names.name[i];
-        }
+    if (id == 0)
+        return FIN_OK;
+    fin_status status = fini_sheet_read(&t->sheet, id, err);
+    for (int64_t k = 0; k < t->sheet.count && !status; k++) {
+        const fin_scalar *scalar = &t->sheet.rows[k].scalar;
+        int i = fini_names_find(&t->names, scalar->name, (int)strlen(scalar->name));
+        if (i >= 0 && !(scalar->how == FIN_HOW_CLOCK && !t->times))
+            t->row[i] = *scalar;
     }
-    sqlite3_reset(t->scalars);
     return status;
 }
 
@@ -183,18 +175,16 @@ static fin_status put_run(table *t, fini_cursor *cursor, fin_error *err)
 static fin_status each(table *t, fin_status (*visit)(table *, fini_cursor *, fin_error *),
                        fin_error *err)
 {
-    fini_cursor *cursor;
-    bool more = true;
-    fin_status status = fini_cursor_open(t->store, t->query, &cursor, err);
-    while (!status && !(status = fini_cursor_next(cursor, &more, err)) && more)
-        status = visit(t, cursor, err);
-    fini_cursor_close(cursor);
+    fin_status status = FIN_OK;
+    fini_cursor_rewind(t->cursor);
+    while (!status && fini_cursor_next(t->cursor))
+        status = visit(t, t->cursor, err);
     return status;
 }
 
 static fin_status write_table(table *t, const char *path, fin_error *err)
 {
-    fin_status status = fini_sql_prepare(t->store, fini_sql_scalars, &t->scalars, err);
+    fin_status status = fini_sheet_open(t->store, &t->sheet, err);
     if (!status)
         status = each(t, note_run, err);
     if (!status && !(t->row = fini_alloc_array(t->names.count, sizeof *t->row)))
@@ -216,9 +206,12 @@ static fin_status write_table(table *t, const char *path, fin_error *err)
 static fin_status export_csv(fin_store *store, const fin_query *query, const char *path, bool times,
                              fin_error *err)
 {
-    table t = {.store = store, .query = query, .times = times};
-    fin_status status = write_table(&t, path, err);
-    sqlite3_finalize(t.scalars);
+    table t = {.store = store, .times = times};
+    fin_status status = fini_cursor_open(store, query, &t.cursor, err);
+    if (!status)
+        status = write_table(&t, path, err);
+    fini_cursor_close(t.cursor);
+    fini_sheet_close(&t.sheet);
     fini_names_free(&t.settings);
     fini_names_free(&t.names);
     fini_names_free(&t.errors);

@@ -55,8 +55,8 @@ typedef struct book {
     fini_names settings, scalars, errors, series;
     column *columns;
     stack *stacks;
-    sqlite3_stmt *details; /* scalars of a run */
-    sqlite3_stmt *one;     /* a series of a run */
+    fini_sheet sheet;  /* scalars of a run */
+    sqlite3_stmt *one; /* a series of a run */
     fin_npz_writer *npz;
 } book;
 
@@ -89,19 +89,16 @@ static fin_status grow(book *b, fin_error *err)
 
 static fin_status note_scalars(book *b, int64_t id, fin_error *err)
 {
-    bool row = false;
-    fin_scalar scalar;
-    fin_status status = FIN_OK;
-    sqlite3_bind_int64(b->details, 1, id);
-    while (!status && !(status = fini_sql_step(b->store, b->details, &row, err)) && row) {
-        status = fini_read_scalar(b->store, b->details, &scalar, err);
-        if (status || (scalar.how == FIN_HOW_CLOCK && !b->times))
+    fin_status status = fini_sheet_read(&b->sheet, id, err);
+    for (int64_t i = 0; i < b->sheet.count && !status; i++) {
+        const fin_scalar *scalar = &b->sheet.rows[i].scalar;
+        int length = (int)strlen(scalar->name);
+        if (scalar->how == FIN_HOW_CLOCK && !b->times)
             continue;
-        status = fini_names_add(&b->scalars, scalar.name, (int)strlen(scalar.name), err);
-        if (!status && scalar.error != 0)
-            status = fini_names_add(&b->errors, scalar.name, (int)strlen(scalar.name), err);
+        status = fini_names_add(&b->scalars, scalar->name, length, err);
+        if (!status && scalar->error != 0)
+            status = fini_names_add(&b->errors, scalar->name, length, err);
     }
-    sqlite3_reset(b->details);
     return status;
 }
 
@@ -130,11 +127,10 @@ static fin_status note_run(book *b, fini_cursor *cursor, fin_error *err)
 static fin_status read_runs(book *b, fin_error *err)
 {
     fini_cursor *cursor;
-    bool more = true;
     fin_status status = fini_cursor_open(b->store, b->query, &cursor, err);
     if (!status)
-        status = fini_sql_prepare(b->store, fini_sql_scalars, &b->details, err);
-    while (!status && !(status = fini_cursor_next(cursor, &more, err)) && more)
+        status = fini_sheet_open(b->store, &b->sheet, err);
+    while (!status && fini_cursor_next(cursor))
         status = note_run(b, cursor, err);
     fini_cursor_close(cursor);
     return status;
@@ -456,7 +452,7 @@ static fin_status write_book(book *b, const char *path, fin_error *err)
 
 static void free_book(book *b)
 {
-    sqlite3_finalize(b->details);
+    fini_sheet_close(&b->sheet);
     sqlite3_finalize(b->one);
     for (column *c = b->columns, *next; c; c = next) {
         next = c->next;

@@ -1,4 +1,4 @@
-/* Formulas of columns: a program for a stack machine -> a number with its error.
+/* Formulas of columns: a program for a stack machine -> a number with its error and its interval.
  *
  * It may be called from any thread, allocates nothing, and needs no checks, because the parser
  * (expression_parse.c) has bounded the program. */
@@ -124,32 +124,46 @@ static double evaluate(const fini_formula *f, const double *values, const double
 /* What a formula reads at one row. */
 typedef struct bound {
     double value[FINI_NAMES_MOST], error[FINI_NAMES_MOST];
+    double low[FINI_NAMES_MOST], high[FINI_NAMES_MOST];
     fin_how how;
     int64_t samples;
-    bool any; /* a scalar was seen; settings are exact and of no kind */
+    bool any, drawn; /* any: a scalar was seen; settings are exact and of no kind */
 } bound;
 
-/* A share without an error of its own has that of its interval. */
-static double error_of(const fini_number *n)
+fini_number fini_number_make(double value, double error, fin_how how, int64_t samples)
 {
-    if (n->how != FIN_HOW_SHARE || n->error != 0 || n->samples <= 0)
-        return n->error;
-    fini_interval interval = fini_wilson(n->value * (double)n->samples, n->samples);
-    return (interval.high - interval.low) / (2 * 1.96);
+    fini_number n = {.value = value, .error = error, .how = how, .samples = samples};
+    n.drawn = how != FIN_HOW_CLOSED && how != FIN_HOW_QUADRATURE;
+    if (how == FIN_HOW_SHARE && samples > 0 && value >= 0 && value <= 1) {
+        fini_interval interval = fini_wilson(round(value * (double)samples), samples);
+        n.low = interval.low;
+        n.high = interval.high;
+        if (error == 0)
+            n.error = (n.high - n.low) / (2 * FINI_Z95);
+        return n;
+    }
+    /* An exact infinity is no NaN. */
+    n.low = error == 0 ? value : value - FINI_Z95 * error;
+    n.high = error == 0 ? value : value + FINI_Z95 * error;
+    return n;
 }
 
-static void bind(bound *b, int i, const fini_number *n, bool kind, bool alone)
+static void bind(bound *b, int i, const fini_number *n, bool kind)
 {
     b->value[i] = n->value;
-    b->error[i] = alone ? n->error : error_of(n);
+    b->error[i] = n->error;
+    b->low[i] = n->low;
+    b->high[i] = n->high;
     if (!kind)
         return;
+    b->drawn = b->drawn || n->drawn;
     if (!b->any) {
         b->how = n->how;
         b->samples = n->samples;
     } else {
-        if (b->how != n->how)
-            b->how = FIN_HOW_DERIVED;
+        if (b->how != n->how) /* what a clock has a part in differs from machine to machine */
+            b->how = b->how == FIN_HOW_CLOCK || n->how == FIN_HOW_CLOCK ? FIN_HOW_CLOCK
+                                                                        : FIN_HOW_DERIVED;
         b->samples = b->samples < n->samples ? b->samples : n->samples;
     }
     b->any = true;
@@ -161,22 +175,54 @@ static bool is_alone(const fini_formula *f)
     return f->count == 1 && f->steps[0].code == NAME;
 }
 
-/* Every column moved by its error, the changes in quadrature. */
+static double at(const fini_formula *f, bound *b, int i, double moved)
+{
+    double before = b->value[i];
+    b->value[i] = moved;
+    double value = evaluate(f, b->value, b->error);
+    b->value[i] = before;
+    return value;
+}
+
+/* How far the formula goes down and up while one column goes over its interval. Both are 0 or
+ * more, or NaN: a formula that is no number at an end has no interval. */
+static void sweep(const fini_formula *f, bound *b, int i, double value, double *down, double *up)
+{
+    double low = at(f, b, i, b->low[i]) - value, high = at(f, b, i, b->high[i]) - value;
+    *down = f_max(0, -f_min(low, high));
+    *up = f_max(0, f_max(low, high));
+}
+
+/* Every column moved by its error and over its interval, the changes in quadrature. */
 static fini_number finish(const fini_formula *f, bound *b)
 {
-    fini_number number = {.how = b->any ? b->how : FIN_HOW_CLOSED, .samples = b->samples};
+    fini_number number = {
+        .how = b->any ? b->how : FIN_HOW_CLOSED, .samples = b->samples, .drawn = b->drawn};
     number.value = evaluate(f, b->value, b->error);
-    double sum = 0;
+    double sum = 0, below = 0, above = 0;
+    int moving = 0, last = 0;
     for (int i = 0; i < f->name_count; i++) {
-        if (b->error[i] == 0)
+        if (b->error[i] == 0 && b->low[i] == b->high[i])
             continue;
-        double before = b->value[i];
-        b->value[i] = before + b->error[i];
-        double change = evaluate(f, b->value, b->error) - number.value;
-        b->value[i] = before;
+        double change = at(f, b, i, b->value[i] + b->error[i]) - number.value, down, up;
+        sweep(f, b, i, number.value, &down, &up);
         sum += change * change;
+        below += down * down;
+        above += up * up;
+        last = i;
+        moving++;
     }
     number.error = is_alone(f) ? fabs(b->error[0]) : sqrt(sum); /* the difference would round */
+    if (moving == 0) {
+        number.low = number.high = number.value; /* infinities, too */
+    } else if (moving == 1) {                    /* its ends themselves, without rounding */
+        double a = at(f, b, last, b->low[last]), c = at(f, b, last, b->high[last]);
+        number.low = f_min(number.value, f_min(a, c));
+        number.high = f_max(number.value, f_max(a, c));
+    } else {
+        number.low = number.value - sqrt(below);
+        number.high = number.value + sqrt(above);
+    }
     if (number.how == FIN_HOW_SHARE && !is_alone(f))
         number.how = FIN_HOW_DERIVED;
     return number;
@@ -202,11 +248,10 @@ fin_status fini_formula_frame(const fini_formula *formula, const fini_frame *fra
             fin_status status = fini_frame_status(frame, err); /* it could not be read? */
             return status ? status : unknown_name(formula->names[i], names, count, err);
         }
-        fini_number n = {.value = c->value[row],
-                         .error = c->error ? c->error[row] : 0,
-                         .how = c->how ? c->how[row] : FIN_HOW_CLOSED,
-                         .samples = c->samples ? c->samples[row] : 0};
-        bind(&b, i, &n, c->how != NULL, is_alone(formula));
+        fini_number n = fini_number_make(c->value[row], c->error ? c->error[row] : 0,
+                                         c->how ? c->how[row] : FIN_HOW_CLOSED,
+                                         c->samples ? c->samples[row] : 0);
+        bind(&b, i, &n, c->how != NULL);
     }
     *out = finish(formula, &b);
     return FIN_OK;
@@ -223,7 +268,7 @@ fin_status fini_formula_values(const fini_formula *formula, const char *const *n
             k++;
         if (k == count)
             return unknown_name(formula->names[i], names, count, err);
-        bind(&b, i, &numbers[k], true, is_alone(formula));
+        bind(&b, i, &numbers[k], true);
     }
     *out = finish(formula, &b);
     return FIN_OK;

@@ -17,8 +17,13 @@ fin_status fini_parse_pieces(const char *text, const char *what, const char *exa
                              int64_t *whole, double *number, int *count, fin_error *err);
 enum { FINI_PIECES = 256 }; /* a word of 512 characters has no more */
 
+/* Such a list in one form: shortest numbers, no blanks. It stays as it is if it cannot be read or
+ * would not fit. */
+void fini_tidy_pieces(char *text, size_t size);
+
 /* Do task, form and lengths fit together? Makes the task, which is cheap without vectors. */
 fin_status fini_model_check(const fini_model *model, fin_error *err);
+void fini_model_tidy(fini_model *model);
 
 /* A number of the theory room, with how it came about. */
 fin_how fini_how_of(fin_method method);
@@ -33,16 +38,19 @@ typedef struct fini_train_values {
     fin_train_settings train;
 } fini_train_values;
 
-/* The tables of task, form, overlaps and train. */
-fin_status fini_train_groups(fini_train_values *values, fini_group groups[FINI_GROUPS], int *count,
+/* The tables of task, form, overlaps and train; values: fini_train_values, as jobs give them. */
+fin_status fini_train_groups(void *values, fini_group groups[FINI_GROUPS], int *count,
                              fin_error *err);
-/* Schedules, model, and no init = vectors, which a study has no file for. */
-fin_status fini_train_check(const fini_train_values *values, fin_error *err);
+/* Schedules, model, nothing that would be ignored, and no init = vectors, which a study has no file
+ * for. */
+fin_status fini_train_check(const void *values, fin_error *err);
+void fini_train_tidy(void *values);
 /* Makes the runs and takes them to their end. On failure both are NULL, else the caller destroys
  * the training and then the task. */
 fin_status fini_train_finish(const fini_train_values *values, const fin_progress *progress,
                              fin_task **task, fin_train **train, fin_error *err);
-/* (runs, logs) or (runs) numbers of the training by name; there must be such an array. */
+/* (runs, logs) or (runs) numbers of the training by name; an empty one, data NULL, if there is no
+ * such array. */
 fin_train_array fini_train_named(const fin_train *train, const char *name);
 
 #endif

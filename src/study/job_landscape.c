@@ -55,9 +55,28 @@ static fin_status groups(void *values, fini_group list[FINI_GROUPS], int *count,
     return status;
 }
 
+/* The curvature at one point says best which combinations have an exact risk, and why not. */
 static fin_status check(const void *values, fin_error *err)
 {
-    return fini_model_check(&((const landscape_values *)values)->model, err);
+    const fini_model *model = &((const landscape_values *)values)->model;
+    const fin_overlaps oracle = {.kappa = 1, .nu = 1};
+    fin_curvature curvature;
+    fin_task *task;
+    fin_error inner = {FIN_OK, ""};
+    fin_status status = fini_model_check(model, err);
+    if (!status)
+        status = fini_model_task(model, 1, 0, &task, err);
+    if (status)
+        return status;
+    status = fin_risk_curvature(task, fini_model_form(model), &model->form_settings, &oracle,
+                                &curvature, &inner);
+    fin_task_destroy(task);
+    return status == FIN_ERR_UNSUPPORTED ? fini_fail(err, status, "%s", inner.message) : FIN_OK;
+}
+
+static void tidy(void *values)
+{
+    fini_model_tidy(&((landscape_values *)values)->model);
 }
 
 /* ---- the grid -------------------------------------------------------------------------------- */
@@ -234,5 +253,6 @@ const fini_job fini_job_landscape = {
     .outputs = outputs,
     .groups = groups,
     .check = check,
+    .tidy = tidy,
     .run = run,
 };

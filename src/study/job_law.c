@@ -17,7 +17,7 @@ enum { OVERLAPS = 5, QUANTILES = 101 };
 static const char *const overlap_names[OVERLAPS] = {"kappa", "nu", "theta", "eta", "rho"};
 
 static const fini_output_row outputs[] = {
-    {"p_kappa", "probability of a larger distance of the two laws of kappa at the end"},
+    {"p_kappa", "probability of such a distance or a larger one, if both have one law of kappa"},
     {"p_nu", "the same for nu"},
     {"p_theta", "the same for theta"},
     {"p_eta", "the same for eta"},
@@ -35,11 +35,6 @@ static const fini_output_row outputs[] = {
     {"quantiles_rho", "(2, 101) of rho"},
     {NULL, NULL},
 };
-
-static fin_status groups(void *values, fini_group list[FINI_GROUPS], int *count, fin_error *err)
-{
-    return fini_train_groups(values, list, count, err);
-}
 
 static fin_status check(const void *values, fin_error *err)
 {
@@ -163,7 +158,9 @@ const fini_job fini_job_law = {
     .size = sizeof(fini_train_values),
     .words = words,
     .outputs = outputs,
-    .groups = groups,
+    .groups = fini_train_groups,
     .check = check,
+    .tidy = fini_train_tidy,
+    .hidden = "engine", /* both run */
     .run = run,
 };

@@ -114,6 +114,20 @@ static fin_status check(const void *values, fin_error *err)
     return status ? status : fini_model_check(&v->model, err);
 }
 
+/* The names in the order of the table, each once. */
+static void tidy(void *values)
+{
+    risk_values *v = values;
+    unsigned show;
+    if (parse_show(v->show, &show, NULL))
+        return;
+    memset(v->show, 0, sizeof v->show);
+    for (int i = 0; i < SHOWS; i++)
+        if (show & 1u << i)
+            strcat(strcat(v->show, v->show[0] ? "," : ""), show_names[i]);
+    fini_model_tidy(&v->model);
+}
+
 /* ---- numbers --------------------------------------------------------------------------------- */
 
 typedef struct setting {
@@ -166,10 +180,15 @@ static fin_status add_check(const setting *s, const fin_estimate *risk, fin_erro
     return FIN_OK;
 }
 
+/* A draw of overlaps may hit ones that no vectors have, so this is told by the run and not by the
+ * study. */
 static fin_status add_risk(const setting *s, unsigned show, fin_error *err)
 {
     fin_risk_report report;
-    fin_status status = risk_at(s, &s->v->overlaps, &s->v->risk, &report, err);
+    fin_status status =
+        fin_overlaps_realisable(&s->v->overlaps, fin_task_get_settings(s->task)->d, err);
+    if (!status)
+        status = risk_at(s, &s->v->overlaps, &s->v->risk, &report, err);
     if (status)
         return status;
     fini_result_estimate(s->result, "risk", &report.risk);
@@ -193,19 +212,56 @@ static fin_status excuse(fin_status status)
     return status == FIN_ERR_UNSUPPORTED ? FIN_OK : status;
 }
 
-/* Of lam_star only the tolerance of the search is known, and in a simulation not even what its
- * draws add to that. */
+static fin_status search(const setting *s, const fin_risk_settings *how, double *lam,
+                         fin_estimate *star, fin_error *err)
+{
+    return fin_lam_star(s->task, s->form, &s->v->model.form_settings, how, s->progress, lam, star,
+                        err);
+}
+
+/* The standard error of a minimum that was searched among simulations: four searches with a quarter
+ * of the samples each, and draws of their own. A quarter of the samples has twice the error. */
+static fin_status star_error(const setting *s, double *error, fin_error *err)
+{
+    enum { PARTS = 4 };
+    fin_risk_settings how = s->v->risk;
+    double lam[PARTS], mean = 0, square = 0;
+    how.samples /= PARTS;
+    how.seed = fini_seed_apart(how.seed); /* that of `check` */
+    *error = NAN;
+    if (how.samples < 2)
+        return FIN_OK;
+    for (int i = 0; i < PARTS; i++) {
+        fin_estimate star;
+        how.seed = fini_seed_apart(how.seed);
+        fin_status status = search(s, &how, &lam[i], &star, err);
+        if (status)
+            return status;
+        mean += lam[i] / PARTS;
+    }
+    for (int i = 0; i < PARTS; i++)
+        square += (lam[i] - mean) * (lam[i] - mean);
+    *error = sqrt(square / (PARTS - 1)) / sqrt(PARTS);
+    return FIN_OK;
+}
+
+/* With an exact risk only the tolerance of the search is left; with a simulated one it is added to
+ * what the draws do, which may be less. */
 static fin_status add_star(const setting *s, fin_error *err)
 {
     fin_estimate star;
-    double lam;
-    fin_status status = fin_lam_star(s->task, s->form, &s->v->model.form_settings, &s->v->risk,
-                                     s->progress, &lam, &star, err);
+    double lam, error;
+    fin_status status = search(s, &s->v->risk, &lam, &star, err);
     if (status)
         return excuse(status);
-    double tolerance = star.method == FIN_METHOD_SIMULATION ? 1e-4 : 1e-9;
-    fini_result_scalar(s->result, "lam_star", lam, tolerance * lam, fini_how_of(star.method),
-                       star.samples);
+    error = 1e-9 * lam;
+    if (star.method == FIN_METHOD_SIMULATION) {
+        status = star_error(s, &error, err);
+        error = hypot(error, 1e-4 * lam);
+    }
+    if (status)
+        return status;
+    fini_result_scalar(s->result, "lam_star", lam, error, fini_how_of(star.method), star.samples);
     fini_result_estimate(s->result, "star", &star);
     return FIN_OK;
 }
@@ -280,5 +336,6 @@ const fini_job fini_job_risk = {
     .outputs = outputs,
     .groups = groups,
     .check = check,
+    .tidy = tidy,
     .run = run,
 };

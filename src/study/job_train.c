@@ -50,16 +50,6 @@ static const fini_output_row outputs[] = {
     {NULL, NULL},
 };
 
-static fin_status groups(void *values, fini_group list[FINI_GROUPS], int *count, fin_error *err)
-{
-    return fini_train_groups(values, list, count, err);
-}
-
-static fin_status check(const void *values, fin_error *err)
-{
-    return fini_train_check(values, err);
-}
-
 /* What is drawn along the way, and which of it is summed up at the end. */
 #define QUANTITY_LIST(Q)                                                                           \
     Q(excess, "excess", 0, "median_excess", "low_excess", "high_excess")                           \
@@ -88,7 +78,7 @@ typedef struct summary {
     int64_t runs, logs, kept;
     const int64_t *status; /* (runs) */
     double *column;        /* (runs): scratch */
-    double *series;        /* (max(BANDS, PATHS), logs): scratch */
+    double *series;        /* (BANDS, logs): scratch */
 } summary;
 
 /* ---- at the end ------------------------------------------------------------------------------ */
@@ -111,21 +101,22 @@ static void add_shares(summary *s)
 
 /* The number of values below a quantile is binomial, so order statistics z standard deviations
  * around it hold the quantile of the law in 95 % of all cases: half of that, over z, is the error.
- * With so few runs that they would lie outside, the outermost ones have to do. */
+ * With so few runs that they would lie outside, it is not known: NaN. */
 static double quantile_error(const double *sorted, int64_t n, double q)
 {
     const double z = 1.959963984540054;
     double middle = q * (double)(n - 1), half = z * sqrt((double)n * q * (1 - q));
-    double low = fmax(0, floor(middle - half)), high = fmin((double)(n - 1), ceil(middle + half));
-    double error = (sorted[(int64_t)high] - sorted[(int64_t)low]) / (2 * z);
-    return error > 0 ? error : 0; /* inf - inf: there is nothing to say */
+    double low = floor(middle - half), high = ceil(middle + half);
+    if (!(low >= 0 && high <= (double)(n - 1)))
+        return NAN;
+    return (sorted[(int64_t)high] - sorted[(int64_t)low]) / (2 * z); /* inf - inf: not known too */
 }
 
 static void add_quantile(summary *s, const char *name, int64_t n, double q)
 {
     if (name)
         fini_result_scalar(s->result, name, fini_quantile(s->column, n, q),
-                           n ? quantile_error(s->column, n, q) : 0, FIN_HOW_RUNS, n);
+                           quantile_error(s->column, n, q), FIN_HOW_RUNS, n);
 }
 
 static double value_of(const quantity *q, double x)
@@ -312,7 +303,8 @@ const fini_job fini_job_train = {
     .size = sizeof(fini_train_values),
     .words = words,
     .outputs = outputs,
-    .groups = groups,
-    .check = check,
+    .groups = fini_train_groups,
+    .check = fini_train_check,
+    .tidy = fini_train_tidy,
     .run = run,
 };

@@ -1,7 +1,9 @@
 /* Task and form of a job: from words to tables, and from settings to a task. */
 #include "study/job.h"
+#include "study/read.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,6 +40,29 @@ fin_status fini_parse_pieces(const char *text, const char *what, const char *exa
                              example);
     }
     return FIN_OK;
+}
+
+void fini_tidy_pieces(char *text, size_t size)
+{
+    int64_t whole[FINI_PIECES];
+    double number[FINI_PIECES];
+    int count;
+    char tidy[512], piece[FINI_SHORTEST];
+    size_t used = 0;
+    if (fini_parse_pieces(text, "", "", FINI_PIECES, whole, number, &count, NULL))
+        return;
+    for (int i = 0; i < count; i++) {
+        fini_shortest(number[i], piece);
+        int length = snprintf(tidy + used, sizeof tidy - used, "%s%lld:%s", i ? "," : "",
+                              (long long)whole[i], piece);
+        if (length < 0 || (size_t)length >= sizeof tidy - used)
+            return;
+        used += (size_t)length;
+    }
+    if (used >= size)
+        return;
+    memset(text, 0, size);
+    memcpy(text, tidy, used);
 }
 
 /* ---- tables --------------------------------------------------------------------------------- */
@@ -136,6 +161,11 @@ fin_status fini_model_check(const fini_model *model, fin_error *err)
     fin_status status = fini_model_task(model, 1, 0, &task, err);
     fin_task_destroy(task);
     return status ? status : check_lengths(model, err);
+}
+
+void fini_model_tidy(fini_model *model)
+{
+    fini_tidy_pieces(model->lengths, sizeof model->lengths);
 }
 
 /* ---- numbers -------------------------------------------------------------------------------- */

@@ -19,7 +19,7 @@ bool fini_same_name(const char *a, const char *b)
 bool fini_is_name(const char *text)
 {
     size_t length = strlen(text);
-    return length >= 1 && length <= FINI_NAME_MOST &&
+    return length >= 1 && length <= FINI_NAME_MOST && text[0] != '-' && /* no option */
            strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-") ==
                length;
 }

@@ -15,8 +15,7 @@ const fini_block *fini_study_block(const fin_study *study, const char *id)
     return NULL;
 }
 
-/* The block that has run i; i is inside the study. */
-static const fini_block *block_at(const fin_study *study, int64_t i)
+const fini_block *fini_study_block_at(const fin_study *study, int64_t i)
 {
     int low = 0, high = study->block_count - 1;
     while (low < high) {
@@ -70,7 +69,7 @@ static fin_status check_position(const fin_study *study, int64_t i, fin_error *e
 fin_status fini_study_settings(const fin_study *study, int64_t i, void *values, fin_error *err)
 {
     fin_status status = check_position(study, i, err);
-    return status ? status : settings_of(study, block_at(study, i), i, values, err);
+    return status ? status : settings_of(study, fini_study_block_at(study, i), i, values, err);
 }
 
 fin_status fin_study_get_run(const fin_study *study, int64_t i, fin_plan *out, fin_error *err)
@@ -78,7 +77,7 @@ fin_status fin_study_get_run(const fin_study *study, int64_t i, fin_plan *out, f
     fin_status status = check_position(study, i, err);
     if (status)
         return status;
-    const fini_block *block = block_at(study, i);
+    const fini_block *block = fini_study_block_at(study, i);
     void *values = fini_alloc(block->job->size);
     if (!values)
         return fini_fail_memory(err, block->job->size, "the settings of a run");

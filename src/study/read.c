@@ -105,17 +105,39 @@ static fin_status parse(const char *text, size_t size, const char *label,
     return status;
 }
 
+/* A mistake under `full:` is not to be found by whoever waits for the large run. Changes that do not
+ * go with the large sizes are none, if the file alone is good: they were made for the quick ones. */
+static fin_status check_full(const char *text, size_t size, const char *label,
+                             const fin_study_changes *changes, fin_error *err)
+{
+    fin_study_changes full = {.full = 1};
+    fin_study *large = NULL;
+    bool has_full;
+    fin_error inner = {FIN_OK, ""};
+    if (changes) {
+        full.set = changes->set;
+        full.count = changes->count;
+    }
+    fin_status status = parse(text, size, label, &full, &has_full, &large, &inner);
+    fin_study_destroy(large);
+    if (status && status != FIN_ERR_MEMORY && full.count) {
+        fin_study_changes plain = {.full = 1};
+        large = NULL;
+        if (!parse(text, size, label, &plain, &has_full, &large, NULL))
+            status = FIN_OK;
+        fin_study_destroy(large);
+    }
+    return status ? fini_fail(err, status, "%s", inner.message) : FIN_OK;
+}
+
 fin_status fin_study_parse(const char *text, size_t size, const char *label,
                            const fin_study_changes *changes, fin_study **out, fin_error *err)
 {
     bool has_full = false;
     *out = NULL;
     fin_status status = parse(text, size, label, changes, &has_full, out, err);
-    /* A mistake under `full:` is not to be found by whoever waits for the large run. */
-    if (!status && has_full && !(*out)->full && !(changes && changes->count)) {
-        fin_study *large = NULL;
-        status = parse(text, size, label, &(fin_study_changes){.full = 1}, &has_full, &large, err);
-        fin_study_destroy(large);
+    if (!status && has_full && !(*out)->full) {
+        status = check_full(text, size, label, changes, err);
         if (status) {
             fin_study_destroy(*out);
             *out = NULL;

@@ -79,6 +79,10 @@ bool fini_job_is_whole(const fini_job *job, void *values, const fini_pair *pairs
 fin_status fini_job_try(const fini_job *job, void *values, const char *name, const char *text,
                         fin_error *err);
 
+/* Settings do not fit together: the pair without which (at its default) they do, one from --set if
+ * there is such a one, else the last; -1 if there is none. values: scratch. */
+int fini_job_blame(const fini_job *job, void *values, const fini_pair *pairs, int count);
+
 /* ---- axes.c --------------------------------------------------------------------------------- */
 
 typedef struct fini_axis_place {

@@ -71,6 +71,40 @@ static int blame_word(const fini_job *job, void *values, const fini_pair *pairs,
     return -1;
 }
 
+/* Who has this setting, among all tasks or all forms: "spiked, max". NULL if nobody has. */
+static const char *owners_of(bool task, const char *name, char *owners, size_t size,
+                             const char **spelling)
+{
+    int count = task ? fin_task_count() : fin_form_count();
+    size_t used = 0;
+    for (int i = 0; i < count; i++) {
+        const fin_field *field = find_field(
+            task ? fin_task_kind_table(fin_task_at(i)) : fin_form_table(fin_form_at(i)), name);
+        if (!field || used >= size)
+            continue;
+        *spelling = field->name;
+        used += (size_t)snprintf(owners + used, size - used, "%s%s", used ? ", " : "",
+                                 task ? fin_task_kind_name(fin_task_at(i))
+                                      : fin_form_name(fin_form_at(i)));
+    }
+    return used ? owners : NULL;
+}
+
+/* "slr has no setting snr; it belongs to spiked, max". FIN_OK if it belongs to no task or form. */
+static fin_status fail_elsewhere(const fini_job *job, const void *values, const char *name,
+                                 fin_error *err)
+{
+    for (const fini_word *word = job->words; word->name; word++) {
+        bool task = strcmp(word->name, "task") == 0, form = strcmp(word->name, "form") == 0;
+        char owners[256];
+        const char *spelling;
+        if ((task || form) && owners_of(task, name, owners, sizeof owners, &spelling))
+            return fini_fail(err, FIN_ERR_ARGUMENT, "%.32s has no setting %s; it belongs to %s",
+                             (const char *)values + word->offset, spelling, owners);
+    }
+    return FIN_OK;
+}
+
 /* "train with task slr and form erf has no setting 'gama'; did you mean 'gamma'?" */
 static fin_status fail_unknown(const fini_job *job, const void *values, const fini_group *groups,
                                int count, const char *name, fin_error *err)
@@ -80,6 +114,9 @@ static fin_status fail_unknown(const fini_job *job, const void *values, const fi
     int used = 0;
     char chosen[160] = "", shown[FINI_SHOWN], plain[FINI_SHOWN];
     size_t length = 0;
+    fin_status elsewhere = fail_elsewhere(job, values, name, err);
+    if (elsewhere)
+        return elsewhere;
     for (const fini_word *word = job->words; word->name && used < NAMES; word++) {
         const char *text = (const char *)values + word->offset;
         names[used++] = word->name;
@@ -150,7 +187,32 @@ fin_status fini_job_apply(const fini_job *job, void *values, const fini_pair *pa
     }
     for (int g = 0; g < group_count && !status; g++)
         status = fin_settings_validate(groups[g].table, groups[g].values, err);
-    return !status && job->check ? job->check(values, err) : status;
+    if (!status && job->check)
+        status = job->check(values, err);
+    if (!status && job->tidy)
+        job->tidy(values);
+    return status;
+}
+
+int fini_job_blame(const fini_job *job, void *values, const fini_pair *pairs, int count)
+{
+    fini_pair rest[FINI_PAIRS_MOST + FINI_AXES_MOST];
+    int blamed = -1;
+    bool given = false; /* the blamed one comes from --set */
+    for (int i = count - 1; i >= 0 && count <= FINI_PAIRS_MOST + FINI_AXES_MOST; i--) {
+        bool set = pairs[i].node && pairs[i].node->line < 0;
+        if (blamed >= 0 && (given || !set))
+            continue;
+        int left = 0;
+        for (int j = 0; j < count; j++)
+            if (j != i)
+                rest[left++] = pairs[j];
+        if (fini_job_apply(job, values, rest, left, NULL, NULL))
+            continue;
+        blamed = i;
+        given = set;
+    }
+    return blamed;
 }
 
 bool fini_job_is_whole(const fini_job *job, void *values, const fini_pair *pairs, int count,
@@ -307,6 +369,8 @@ fin_status fini_job_text(const fini_job *job, const void *values, char *buffer, 
     for (int g = 0; g < group_count; g++)
         for (int i = 0; i < groups[g].table->count; i++) {
             const fin_field *field = &groups[g].table->fields[i];
+            if (job->hidden && strcmp(field->name, job->hidden) == 0)
+                continue;
             insert(entries, &count, (entry){field->name, field, groups[g].values});
         }
     writer w = {buffer, 0, size};

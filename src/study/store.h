@@ -6,8 +6,8 @@
  *     store_blob.c    a series as bytes and back
  *     store_write.c   finished runs;  store_plan.c: plans, sessions, claims
  *     store_where.c   conditions on settings and scalars
- *     store_cursor.c  the runs that a query selects, one after the other;  store_fit.c: does a run
- *                     fit?  store_scan.c: all runs by hash, for queries that want many
+ *     store_cursor.c  the runs that a query selects, one after the other;  store_select.c: which
+ *                     they are;  store_fit.c: does a run fit?  store_scan.c: all runs by hash
  *     store_query.c   fin_store_runs, _scalars, _series;  store_sheet.c: a run's scalars by name
  *     store_list.c    studies, sessions, claims
  *     store_compare.c are two runs the same?  store_merge.c, store_diff.c, store_gc.c
@@ -180,13 +180,14 @@ bool fini_text_number(const char *text, int length, double *number);
 
 /* "L>=10", "form=softmax", "L=2,10,100". */
 typedef struct fini_condition {
-    char *name;   /* fini_alloc memory that holds the rest too */
-    char *needle; /* the name in quotes, and a colon */
+    char *name;   /* fini_alloc memory that holds the rest too; with _ for - */
+    char *needle; /* see fini_setting_seek */
     int op;       /* index into the list of operators */
     int count;    /* values; more than one only with = and != */
     const char **texts;
     int *lengths;
     double *numbers; /* NaN: not a number */
+    bool words;      /* some value is not a number */
     int64_t name_id; /* of the scalar of this name; 0: none */
 } fini_condition;
 fin_status fini_condition_parse(const char *text, fini_condition *out, fin_error *err);
@@ -194,9 +195,10 @@ void fini_condition_free(fini_condition *where);
 /* Does the value (as text and, unless NaN, as number) meet it? */
 bool fini_condition_holds(const fini_condition *where, const char *text, int length, double number);
 
-/* fini_setting_find for the name of the condition, faster. */
-bool fini_condition_find(const fini_condition *condition, const char *json, const char **text,
-                         int *length);
+/* fini_setting_find, several times as fast. The needle is the name, with _ for -, in quotes, and a
+ * colon: strlen(name) + 4 bytes. */
+void fini_setting_needle(const char *name, char *needle);
+bool fini_setting_seek(const char *json, const char *needle, const char **text, int *length);
 
 /* Names in order, each once. */
 typedef struct fini_names {
@@ -216,7 +218,8 @@ enum { FINI_SCAN_MOST = 4000000 }; /* runs */
 typedef struct fini_scan_run {
     uint64_t key[2]; /* its hash */
     int64_t id;
-    uint32_t seen; /* bit i: it has what condition i asks about */
+    uint32_t seen;  /* bit i: it has what condition i asks about */
+    uint32_t words; /* bit i: and that is not a number */
     uint8_t state;
     bool examined; /* the conditions were looked at */
     bool fit;      /* and are met */
@@ -224,15 +227,17 @@ typedef struct fini_scan_run {
 
 typedef struct fini_scan {
     fini_scan_run *runs;
-    int64_t count, room;
-    int32_t *slots; /* [mask + 1] numbers of runs, -1: empty */
+    int64_t count, room, fit; /* fit: so many do */
+    int64_t next;             /* after the one that was found last */
+    int32_t *slots;           /* [mask + 1] numbers of runs, -1: empty; NULL until needed */
     uint64_t mask;
 } fini_scan;
 fin_status fini_scan_add(fini_scan *scan, const fini_scan_run *run, fin_error *err);
-void fini_scan_sort(fini_scan *scan); /* by hash; before the index */
-fin_status fini_scan_index(fini_scan *scan, fin_error *err);
-fini_scan_run *fini_scan_find(const fini_scan *scan, const uint64_t key[2]); /* after the index */
-void fini_scan_hash(const fini_scan_run *run, char hash[FIN_HASH_TEXT]);
+void fini_scan_sort(fini_scan *scan); /* by hash */
+/* *run = NULL: there is none. None must be added or sorted after this. */
+fin_status fini_scan_find(fini_scan *scan, const uint64_t key[2], fini_scan_run **run,
+                          fin_error *err);
+void fini_key_text(const uint64_t key[2], char hash[FIN_HASH_TEXT]);
 void fini_scan_free(fini_scan *scan);
 
 /* ---- store_cursor.c -------------------------------------------------------------------------- */
@@ -240,8 +245,11 @@ void fini_scan_free(fini_scan *scan);
 typedef struct fini_cursor fini_cursor;
 fin_status fini_cursor_open(fin_store *store, const fin_query *query, fini_cursor **out,
                             fin_error *err);
-/* The next run that the query selects; *more = false after the last. */
-fin_status fini_cursor_next(fini_cursor *cursor, bool *more, fin_error *err);
+/* How many runs the query selects. */
+int64_t fini_cursor_count(const fini_cursor *cursor);
+/* The next of them; false after the last. */
+bool fini_cursor_next(fini_cursor *cursor);
+void fini_cursor_rewind(fini_cursor *cursor); /* back to before the first */
 void fini_cursor_close(fini_cursor *cursor);
 /* Of the run at hand. id is 0 for a planned one. */
 int64_t fini_cursor_id(const fini_cursor *cursor);

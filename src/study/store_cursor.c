@@ -1,10 +1,8 @@
 /* The runs that a query selects, one after the other: in the order of a study's plan, or,
  * without a study, all runs by hash.
  *
- * Two ways to the same answer. A query for few of a store's runs looks each of them up. One for
- * many first reads all runs in the order in which they lie in the file, decides there and then
- * which ones fit, and walks the plan with that table (store_scan.c) at hand; what else is in a
- * row is read only if somebody asks.
+ * Which they are is decided when the cursor is opened (store_select.c); what else is in a row is
+ * read only if somebody asks.
  *
  * A cursor has statements of its own, so that whoever is called with a run may ask the store
  * about other things. Settings of a run that is only planned are in no table: the study is read
@@ -16,21 +14,14 @@
 #include <math.h>
 #include <string.h>
 
-enum { FEW = 4 }; /* all runs are read unless the plan has less than 1 in FEW */
-
-static const char by_plan[] =
-    "SELECT p.position, p.block, p.hash, r.id, r.state, r.settings, r.seconds, r.command, "
-    "r.reason, "
-    "r.version, r.kernel FROM plan AS p LEFT JOIN runs AS r ON r.hash = p.hash "
-    "WHERE p.study_id = ?1 ORDER BY p.position";
-static const char by_hash[] =
-    "SELECT -1, '', hash, id, state, settings, seconds, command, reason, version, kernel FROM runs "
-    "WHERE hash >= ?1 ORDER BY hash";
-static const char plan_alone[] =
-    "SELECT position, block, hash FROM plan WHERE study_id = ?1 ORDER BY position";
 static const char one_run[] =
     "SELECT -1, '', hash, id, state, settings, seconds, command, reason, version, kernel FROM runs "
     "WHERE id = ?1";
+
+int64_t fini_cursor_count(const fini_cursor *cursor)
+{
+    return cursor->count;
+}
 
 int64_t fini_cursor_id(const fini_cursor *cursor)
 {
@@ -59,36 +50,14 @@ const char *fini_cursor_block(const fini_cursor *cursor)
 
 /* ---- what a row of a statement says ---------------------------------------------------------- */
 
-/* Most of a scan is this, and no text of 32 characters needs to be looked at twice. */
+/* Most of a scan is this, and no text of 32 digits needs to be looked at twice. */
 fin_status fini_cursor_read_hash(fini_cursor *cursor, sqlite3_stmt *row, fin_error *err)
 {
-    const char *text = sqlite3_column_type(row, HASH) == SQLITE_TEXT
-                           ? (const char *)sqlite3_column_text(row, HASH)
-                           : NULL;
+    const char *text = (const char *)sqlite3_column_text(row, HASH);
     if (!text || sqlite3_column_bytes(row, HASH) != FIN_HASH_TEXT - 1 ||
         !fini_hash_key(text, cursor->key))
         return fini_store_damaged(cursor->store, err, "a run has a hash that is none");
     cursor->hash = text;
-    return FIN_OK;
-}
-
-/* Hash, place and block. *wanted: they fit; *past: no later run can. */
-static fin_status read_place(fini_cursor *cursor, bool *wanted, bool *past, fin_error *err)
-{
-    const fin_query *query = cursor->query;
-    sqlite3_stmt *row = cursor->runs;
-    fin_status status = fini_cursor_read_hash(cursor, row, err);
-    if (!status)
-        status = fini_sql_text(cursor->store, row, BLOCK, FINI_STORE_TEXT, "the name of a block",
-                               &cursor->block, err);
-    if (!status)
-        status = fini_sql_integer(cursor->store, row, POSITION, query->study ? 0 : -1, INT64_MAX,
-                                  "the place of a run", &cursor->position, err);
-    if (status)
-        return status;
-    bool begins = !query->hash || strncmp(cursor->hash, query->hash, strlen(query->hash)) == 0;
-    *past = !begins && !query->study;
-    *wanted = begins && (!query->block || strcmp(query->block, cursor->block) == 0);
     return FIN_OK;
 }
 
@@ -112,7 +81,7 @@ fin_status fini_cursor_read_run(fini_cursor *cursor, sqlite3_stmt *row, fin_erro
 }
 
 /* The settings of a run that no row of `runs` has: from the study, if it still has this run. */
-static fin_status read_planned(fini_cursor *cursor, fin_error *err)
+fin_status fini_cursor_read_planned(fini_cursor *cursor, fin_error *err)
 {
     fin_status status = FIN_OK;
     cursor->id = 0;
@@ -189,53 +158,21 @@ static fin_status check_block(fini_cursor *cursor, int64_t study, fin_error *err
                               "SELECT DISTINCT block FROM plan WHERE study_id = ?1", study, err);
 }
 
-/* Numbers of runs and places in a plan are nearly without gaps: the last says how many there
- * are. */
-static fin_status choose(fini_cursor *cursor, int64_t study, fin_error *err)
-{
-    int64_t runs, planned = 0;
-    fin_status status = fini_sql_number(cursor->store, "SELECT max(id) FROM runs", 0, &runs, err);
-    if (!status && study)
-        status =
-            fini_sql_number(cursor->store, "SELECT max(position) FROM plan WHERE study_id = ?1",
-                            study, &planned, err);
-    cursor->scans =
-        runs <= FINI_SCAN_MOST && (study ? planned >= runs / FEW : !cursor->query->hash);
-    return status;
-}
-
 static fin_status open_runs(fini_cursor *cursor, fin_error *err)
 {
     const fin_query *query = cursor->query;
-    int64_t study = 0;
     fin_status status = FIN_OK;
     if (query->block && !query->study)
         return fini_fail(err, FIN_ERR_ARGUMENT,
                          "a block is a part of a study: name the study of block '%.60s' too",
                          query->block);
     if (query->study)
-        status = fini_store_find_study(cursor->store, query->study, &study, err);
+        status = fini_store_find_study(cursor->store, query->study, &cursor->study_id, err);
     if (!status && query->block)
-        status = check_block(cursor, study, err);
+        status = check_block(cursor, cursor->study_id, err);
     if (!status)
-        status = choose(cursor, study, err);
-    if (!status && cursor->scans)
-        status = fini_cursor_scan(cursor, err);
-    if (!status)
-        status = fini_sql_prepare(cursor->store,
-                                  !query->study   ? by_hash
-                                  : cursor->scans ? plan_alone
-                                                  : by_plan,
-                                  &cursor->runs, err);
-    if (!status)
-        status = fini_sql_prepare(cursor->store, one_run, &cursor->one, err);
-    if (status)
-        return status;
-    if (query->study)
-        sqlite3_bind_int64(cursor->runs, 1, study);
-    else
-        sqlite3_bind_text(cursor->runs, 1, query->hash ? query->hash : "", -1, SQLITE_TRANSIENT);
-    return FIN_OK;
+        status = fini_cursor_select(cursor, err);
+    return status ? status : fini_sql_prepare(cursor->store, one_run, &cursor->one, err);
 }
 
 fin_status fini_cursor_open(fin_store *store, const fin_query *query, fini_cursor **out,
@@ -268,13 +205,14 @@ void fini_cursor_close(fini_cursor *cursor)
 {
     if (!cursor)
         return;
-    sqlite3_finalize(cursor->runs);
     sqlite3_finalize(cursor->one);
     sqlite3_finalize(cursor->scalar);
     for (int i = 0; i < cursor->where_count; i++)
         fini_condition_free(&cursor->where[i]);
     fini_free(cursor->where);
     fini_scan_free(&cursor->scan);
+    fini_free(cursor->picks);
+    fini_names_free(&cursor->blocks);
     fin_study_destroy(cursor->study);
     fini_store_unlook(cursor->store, cursor->mine);
     fini_free(cursor);
@@ -282,119 +220,31 @@ void fini_cursor_close(fini_cursor *cursor)
 
 /* ---- the next one ---------------------------------------------------------------------------- */
 
-/* No run has this name: which one may be meant? */
-static fin_status unknown_name(fini_cursor *cursor, const char *name, fin_error *err)
+bool fini_cursor_next(fini_cursor *cursor)
 {
-    char shown[FINI_SHOWN], other[FINI_SHOWN] = "";
-    fini_names names = {0};
-    bool row = false;
-    sqlite3_stmt *statement = NULL;
-    fin_status status = fini_names_add(&names, "seconds", 7, err);
-    if (!status)
-        status =
-            fini_sql_prepare(cursor->store,
-                             "SELECT settings FROM runs UNION ALL SELECT '\"settings\":{\"' || "
-                             "name || '\":1}' FROM names",
-                             &statement, err);
-    while (!status && !(status = fini_sql_step(cursor->store, statement, &row, err)) && row) {
-        const char *settings = (const char *)sqlite3_column_text(statement, 0);
-        status = settings ? fini_names_settings(&names, settings, err) : FIN_OK;
-    }
-    sqlite3_finalize(statement);
-    if (!status) {
-        const char *nearest = fin_nearest_name(name, (const char *const *)names.name, names.count);
-        fini_printable(name, strlen(name), shown, sizeof shown);
-        if (nearest)
-            fini_printable(nearest, strlen(nearest), other, sizeof other);
-        status = fini_fail(err, FIN_ERR_ARGUMENT, "no run has a setting or a scalar '%s'%s%s%s",
-                           shown, nearest ? "; did you mean '" : "", other, nearest ? "'?" : "");
-    }
-    fini_names_free(&names);
-    return status;
-}
-
-static fin_status at_end(fini_cursor *cursor, fin_error *err)
-{
-    for (int i = 0; i < cursor->where_count && cursor->examined > 0; i++)
-        if (!(cursor->seen >> i & 1))
-            return unknown_name(cursor, cursor->where[i].name, err);
-    return FIN_OK;
-}
-
-/* Takes what is known of a run; true if it is one of those asked for. */
-static bool take(fini_cursor *cursor, const fini_scan_run *run)
-{
-    cursor->id = run->id;
-    cursor->state = (fin_state)run->state;
-    cursor->examined += run->examined;
-    cursor->seen |= run->seen;
-    return run->fit;
-}
-
-/* The row of `runs` at hand. *fit: this run is one of those asked for. */
-static fin_status examine(fini_cursor *cursor, bool *fit, bool *past, fin_error *err)
-{
-    fini_scan_run run;
-    *fit = false;
+    if (cursor->next >= cursor->count)
+        return false;
+    const fini_pick *pick = &cursor->picks[cursor->next++];
+    cursor->id = pick->id;
+    cursor->position = pick->position;
+    cursor->block = pick->block;
+    cursor->state = pick->state;
     cursor->at = NULL;
-    fin_status status = read_place(cursor, fit, past, err);
-    if (status || !*fit)
-        return status;
-    const fini_scan_run *known = cursor->scans ? fini_scan_find(&cursor->scan, cursor->key) : NULL;
-    if (known) {
-        *fit = take(cursor, known);
-        return FIN_OK;
-    }
-    bool planned = cursor->scans || sqlite3_column_type(cursor->runs, ID) == SQLITE_NULL;
-    status = planned ? read_planned(cursor, err) : fini_cursor_read_run(cursor, cursor->runs, err);
-    if (!status)
-        status = fini_cursor_fits(cursor, &run, err);
-    *fit = !status && take(cursor, &run);
-    return status;
-}
-
-static bool next_of_scan(fini_cursor *cursor)
-{
-    cursor->position = -1;
-    cursor->block = "";
+    fini_key_text(pick->key, cursor->text);
     cursor->hash = cursor->text;
-    cursor->at = NULL;
-    while (cursor->next < cursor->scan.count) {
-        const fini_scan_run *run = &cursor->scan.runs[cursor->next++];
-        fini_scan_hash(run, cursor->text);
-        if (take(cursor, run))
-            return true;
-    }
-    return false;
+    return true;
 }
 
-fin_status fini_cursor_next(fini_cursor *cursor, bool *more, fin_error *err)
+void fini_cursor_rewind(fini_cursor *cursor)
 {
-    bool row, fit = false, past = false;
-    *more = cursor->scans && !cursor->query->study && next_of_scan(cursor);
-    if (*more)
-        return FIN_OK;
-    if (cursor->scans && !cursor->query->study)
-        return at_end(cursor, err);
-    while (!fit) {
-        fin_status status = fini_sql_step(cursor->store, cursor->runs, &row, err);
-        if (!status && row)
-            status = examine(cursor, &fit, &past, err);
-        if (status)
-            return status;
-        if (!row || past)
-            return at_end(cursor, err);
-    }
-    *more = true;
-    return FIN_OK;
+    cursor->next = 0;
 }
 
-/* Reads the run, if it has only been taken from the scan so far. */
 static fin_status complete(fini_cursor *cursor, fin_error *err)
 {
     bool row = false;
-    if (cursor->at || cursor->id == 0)
-        return FIN_OK;
+    if (cursor->id == 0)
+        return fini_cursor_read_planned(cursor, err);
     sqlite3_reset(cursor->one);
     sqlite3_bind_int64(cursor->one, 1, cursor->id);
     fin_status status = fini_sql_step(cursor->store, cursor->one, &row, err);

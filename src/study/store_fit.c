@@ -8,8 +8,10 @@
 #include <math.h>
 #include <string.h>
 
+/* A column that nobody looks at costs time too. */
 static const char all_runs[] =
     "SELECT -1, '', hash, id, state, settings, seconds, command FROM runs ORDER BY id";
+static const char all_settings[] = "SELECT -1, '', hash, id, state, settings FROM runs ORDER BY id";
 static const char all_hashes[] = "SELECT -1, '', hash, id FROM runs ORDER BY hash";
 static const char all_failed[] = "SELECT id FROM runs WHERE state = 2 ORDER BY id";
 static const char one_scalar[] = "SELECT value FROM scalars WHERE name_id = ?1 AND run_id = ?2";
@@ -70,26 +72,32 @@ static fin_status get_scalar(fini_cursor *cursor, int i, int64_t name, bool *fou
     return status;
 }
 
-static fin_status meets(fini_cursor *cursor, int i, bool *found, bool *holds, fin_error *err)
+static bool is_seconds(const fini_condition *where)
+{
+    return strcmp(where->name, "seconds") == 0;
+}
+
+static fin_status meets(fini_cursor *cursor, int i, fini_scan_run *run, fin_error *err)
 {
     const fini_condition *where = &cursor->where[i];
     const char *text = "";
     int length = 0;
     double number = NAN;
     fin_status status = FIN_OK;
-    *found = fini_condition_find(where, cursor->settings, &text, &length);
-    if (*found)
-        fini_text_number(text, length, &number);
+    bool found = fini_setting_seek(cursor->settings, where->needle, &text, &length);
+    if (found)
+        run->words |= (uint32_t)!fini_text_number(text, length, &number) << i;
     else {
-        if (strcmp(where->name, "seconds") == 0 && cursor->id) {
-            *found = true;
+        if (is_seconds(where) && cursor->id) {
+            found = true;
             number = fini_sql_double(cursor->at, SECONDS);
         } else
-            status = get_scalar(cursor, i, where->name_id, found, &number, err);
+            status = get_scalar(cursor, i, where->name_id, &found, &number, err);
         text = isnan(number) ? "nan" : ""; /* a number has no text to compare */
         length = (int)strlen(text);
     }
-    *holds = *found && fini_condition_holds(where, text, length, number);
+    run->seen |= (uint32_t)found << i;
+    run->fit = run->fit && found && fini_condition_holds(where, text, length, number);
     return status;
 }
 
@@ -107,12 +115,8 @@ fin_status fini_cursor_fits(fini_cursor *cursor, fini_scan_run *run, fin_error *
          query->state == (int)cursor->state) &&
         (!query->command || strcmp(query->command, cursor->command) == 0);
     run->fit = run->examined;
-    for (int i = 0; i < cursor->where_count && run->examined && !status; i++) {
-        bool found = false, holds = false;
-        status = meets(cursor, i, &found, &holds, err);
-        run->seen |= (uint32_t)found << i;
-        run->fit = run->fit && holds;
-    }
+    for (int i = 0; i < cursor->where_count && run->examined && !status; i++)
+        status = meets(cursor, i, run, err);
     if (!status && run->fit && cursor->has)
         status = get_scalar(cursor, FINI_WHERE_MOST, cursor->has, &run->fit, &value, err);
     return status;
@@ -123,18 +127,18 @@ fin_status fini_cursor_fits(fini_cursor *cursor, fini_scan_run *run, fin_error *
 /* What the conditions need, and no more: whoever is given the run has all of it checked first. */
 static fin_status glance(fini_cursor *cursor, sqlite3_stmt *row, fin_error *err)
 {
-    int64_t state;
+    int state = sqlite3_column_int(row, STATE);
     cursor->at = row;
     cursor->id = sqlite3_column_int64(row, ID);
-    fin_status status = fini_sql_integer(cursor->store, row, STATE, FIN_STATE_DONE,
-                                         FIN_STATE_FAILED, "the state of a run", &state, err);
     cursor->state = (fin_state)state;
     cursor->settings =
         cursor->where_count > 0 ? (const char *)sqlite3_column_text(row, SETTINGS) : "";
     cursor->command = cursor->query->command ? (const char *)sqlite3_column_text(row, COMMAND) : "";
-    if (!status && (!cursor->settings || !cursor->command))
-        status = fini_store_damaged(cursor->store, err, "a run has no settings");
-    return status;
+    if (state != FIN_STATE_DONE && state != FIN_STATE_FAILED)
+        return fini_store_damaged(cursor->store, err, "the state of a run is %d", state);
+    if (!cursor->settings || !cursor->command)
+        return fini_store_damaged(cursor->store, err, "a run has no settings");
+    return FIN_OK;
 }
 
 static fin_status scan_all(fini_cursor *cursor, sqlite3_stmt *statement, fin_error *err)
@@ -189,10 +193,14 @@ static fin_status scan_failed(fini_cursor *cursor, fin_error *err)
         status = fini_sql_step(cursor->store, hash, &row, err);
         if (!status && row)
             status = fini_cursor_read_hash(cursor, hash, err);
-        fini_scan_run *run = !status && row ? fini_scan_find(&cursor->scan, cursor->key) : NULL;
+        fini_scan_run *run = NULL;
+        if (!status && row)
+            status = fini_scan_find(&cursor->scan, cursor->key, &run, err);
         if (run) {
+            bool fit = wanted == 0 || wanted == FIN_STATE_FAILED;
+            cursor->scan.fit += fit - run->fit;
             run->state = FIN_STATE_FAILED;
-            run->fit = wanted == 0 || wanted == FIN_STATE_FAILED;
+            run->fit = fit;
         }
         sqlite3_reset(hash);
     }
@@ -205,8 +213,14 @@ fin_status fini_cursor_scan(fini_cursor *cursor, fin_error *err)
 {
     sqlite3_stmt *statement;
     bool plain = cursor->where_count == 0 && !cursor->has && !cursor->query->command;
-    fin_status status =
-        fini_sql_prepare(cursor->store, plain ? all_hashes : all_runs, &statement, err);
+    bool narrow = !cursor->query->command;
+    for (int i = 0; i < cursor->where_count; i++)
+        narrow = narrow && !is_seconds(&cursor->where[i]);
+    fin_status status = fini_sql_prepare(cursor->store,
+                                         plain    ? all_hashes
+                                         : narrow ? all_settings
+                                                  : all_runs,
+                                         &statement, err);
     if (!status)
         status = (plain ? scan_hashes : scan_all)(cursor, statement, err);
     sqlite3_finalize(statement);
@@ -216,7 +230,5 @@ fin_status fini_cursor_scan(fini_cursor *cursor, fin_error *err)
     }
     if (!status && !cursor->query->study && !plain)
         fini_scan_sort(&cursor->scan);
-    if (!status)
-        status = fini_scan_index(&cursor->scan, err);
     return status || !plain ? status : scan_failed(cursor, err);
 }

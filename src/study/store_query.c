@@ -92,13 +92,12 @@ static fin_status visit_run(visit *v, fini_cursor *cursor, fin_error *err)
 static fin_status visit_all(visit *v, const fin_query *query, fin_error *err)
 {
     fini_cursor *cursor;
-    bool more = true;
     fin_status status = fini_cursor_open(v->store, query, &cursor, err);
     if (!status && v->scalar)
         status = fini_sheet_open(v->store, &v->sheet, err);
     if (!status && v->series)
         status = fini_sql_prepare(v->store, fini_sql_series, &v->statement, err);
-    while (!status && !(status = fini_cursor_next(cursor, &more, err)) && more)
+    while (!status && fini_cursor_next(cursor))
         status = visit_run(v, cursor, err);
     fini_sheet_close(&v->sheet);
     sqlite3_finalize(v->statement);

@@ -6,16 +6,16 @@
  * place in the table. In a file made to harm, they may not be, and then the search gives up. */
 #include "study/store.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { FIRST = 1024, PROBES_MOST = 10000 };
 
-void fini_scan_hash(const fini_scan_run *run, char hash[FIN_HASH_TEXT])
+void fini_key_text(const uint64_t key[2], char hash[FIN_HASH_TEXT])
 {
-    snprintf(hash, FIN_HASH_TEXT, "%016llx%016llx", (unsigned long long)run->key[0],
-             (unsigned long long)run->key[1]);
+    for (int i = 0; i < 32; i++)
+        hash[i] = "0123456789abcdef"[key[i / 16] >> (60 - i % 16 * 4) & 15];
+    hash[32] = '\0';
 }
 
 fin_status fini_scan_add(fini_scan *scan, const fini_scan_run *run, fin_error *err)
@@ -32,6 +32,7 @@ fin_status fini_scan_add(fini_scan *scan, const fini_scan_run *run, fin_error *e
         scan->room = room;
     }
     scan->runs[scan->count++] = *run;
+    scan->fit += run->fit;
     return FIN_OK;
 }
 
@@ -48,7 +49,7 @@ void fini_scan_sort(fini_scan *scan)
         qsort(scan->runs, (size_t)scan->count, sizeof *scan->runs, by_hash);
 }
 
-fin_status fini_scan_index(fini_scan *scan, fin_error *err)
+static fin_status make_index(fini_scan *scan, fin_error *err)
 {
     int64_t slots = FIRST;
     while (slots < scan->count * 2)
@@ -71,15 +72,29 @@ fin_status fini_scan_index(fini_scan *scan, fin_error *err)
     return FIN_OK;
 }
 
-fini_scan_run *fini_scan_find(const fini_scan *scan, const uint64_t key[2])
+static bool is_run(const fini_scan *scan, int64_t i, const uint64_t key[2])
 {
-    uint64_t at = key[0] & scan->mask;
-    for (; scan->slots[at] >= 0; at = (at + 1) & scan->mask) {
-        fini_scan_run *run = &scan->runs[scan->slots[at]];
-        if (run->key[0] == key[0] && run->key[1] == key[1])
-            return run;
-    }
-    return NULL;
+    return scan->runs[i].key[0] == key[0] && scan->runs[i].key[1] == key[1];
+}
+
+/* A study writes its runs nearly in the order of its plan: the next one is tried first. */
+fin_status fini_scan_find(fini_scan *scan, const uint64_t key[2], fini_scan_run **run,
+                          fin_error *err)
+{
+    int64_t found = scan->next < scan->count && is_run(scan, scan->next, key) ? scan->next : -1;
+    fin_status status = found < 0 && !scan->slots ? make_index(scan, err) : FIN_OK;
+    *run = NULL;
+    if (status)
+        return status;
+    if (found < 0)
+        for (uint64_t at = key[0] & scan->mask; scan->slots[at] >= 0 && found < 0;
+             at = (at + 1) & scan->mask)
+            found = is_run(scan, scan->slots[at], key) ? scan->slots[at] : -1;
+    if (found < 0)
+        return FIN_OK;
+    scan->next = found + 1;
+    *run = &scan->runs[found];
+    return FIN_OK;
 }
 
 void fini_scan_free(fini_scan *scan)

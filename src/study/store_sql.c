@@ -27,8 +27,20 @@ static fin_status fail_system(fin_store *store, const char *action, const char *
                      what, number ? ": " : "", number ? reason : "");
 }
 
+/* Was SQLite writing? A question may do so too: to make room in memory for the pages it reads, a
+ * transaction writes those that it has changed. */
+static bool is_writing(int code)
+{
+    return (code & 0xff) == SQLITE_FULL || code == SQLITE_IOERR_WRITE ||
+           code == SQLITE_IOERR_FSYNC || code == SQLITE_IOERR_DIR_FSYNC ||
+           code == SQLITE_IOERR_TRUNCATE || code == SQLITE_IOERR_SHMSIZE ||
+           code == SQLITE_IOERR_COMMIT_ATOMIC;
+}
+
 fin_status fini_store_fail(fin_store *store, int code, const char *action, fin_error *err)
 {
+    if (is_writing(code))
+        action = "write to";
     const char *text = store->db ? sqlite3_errmsg(store->db) : sqlite3_errstr(code);
     char shown[FINI_SHOWN * 2];
     fini_printable(text, strlen(text), shown, sizeof shown);

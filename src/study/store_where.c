@@ -54,6 +54,29 @@ const char *fini_setting_next(const char *at, fini_setting *out)
     return *end == ',' ? end + 1 : end;
 }
 
+void fini_setting_needle(const char *name, char *needle)
+{
+    sprintf(needle, "\"%s\":", name);
+    for (char *p = needle; *p; p++)
+        if (*p == '-')
+            *p = '_';
+}
+
+/* A quote inside a string is escaped, so that ,"name": and {"name": are nowhere but at a
+ * setting. */
+bool fini_setting_seek(const char *json, const char *needle, const char **text, int *length)
+{
+    fini_setting setting;
+    const char *p = fini_setting_first(json);
+    while (p && (p = strstr(p, needle)) && p[-1] != ',' && p[-1] != '{')
+        p++;
+    if (!p || !fini_setting_next(p, &setting))
+        return false;
+    *text = setting.text;
+    *length = setting.length;
+    return true;
+}
+
 bool fini_text_number(const char *text, int length, double *number)
 {
     const char *end = text + length;
@@ -131,7 +154,8 @@ static void cut_values(fini_condition *out, const char *value, size_t length)
         trim(&text, &size);
         out->texts[i] = text;
         out->lengths[i] = (int)size;
-        fini_text_number(text, (int)size, &out->numbers[i]);
+        if (!fini_text_number(text, (int)size, &out->numbers[i]) && (i > 0 || out->count == 1))
+            out->words = true;
         if (i > 0)
             value = stop < end ? stop + 1 : end;
     }
@@ -166,7 +190,8 @@ fin_status fini_condition_parse(const char *text, fini_condition *out, fin_error
     /* The name last: its terminator stands where the operator was. */
     memmove(out->name, out->name + (name - text), name_length);
     out->name[name_length] = '\0';
-    sprintf(out->needle, "\"%s\":", out->name);
+    fini_setting_needle(out->name, out->needle);
+    memcpy(out->name, out->needle + 1, name_length); /* with _ for - */
     out->op = op;
     return FIN_OK;
 }
@@ -175,22 +200,6 @@ void fini_condition_free(fini_condition *where)
 {
     fini_free(where->name); /* the first piece of its arena */
     where->name = NULL;
-}
-
-/* A quote inside a string is escaped, so that ,"name": and {"name": are nowhere but at a
- * setting. */
-bool fini_condition_find(const fini_condition *condition, const char *json, const char **text,
-                         int *length)
-{
-    fini_setting setting;
-    const char *p = fini_setting_first(json);
-    while (p && (p = strstr(p, condition->needle)) && p[-1] != ',' && p[-1] != '{')
-        p++;
-    if (!p || !fini_setting_next(p, &setting))
-        return false;
-    *text = setting.text;
-    *length = setting.length;
-    return true;
 }
 
 static bool equal(const fini_condition *where, int i, const char *text, int length, double number)

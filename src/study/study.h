@@ -102,6 +102,11 @@ typedef struct fini_job {
     fin_status (*groups)(void *values, fini_group groups[FINI_GROUPS], int *count, fin_error *err);
     /* Do the settings fit together? May be NULL. */
     fin_status (*check)(const void *values, fin_error *err);
+    /* Brings words that are lists into one form, so that the same list is the same run. Called with
+     * settings that passed check(). May be NULL. */
+    void (*tidy)(void *values);
+    const char *hidden; /* a row of the tables that says nothing about a run, or NULL: not in its
+                         * canonical JSON */
     fin_status (*run)(const void *values, fini_result *result, const fin_progress *progress,
                       fin_error *err);
 } fini_job;
@@ -221,6 +226,8 @@ struct fin_study {
 enum { FINI_RUNS_MOST = 10000000, FINI_BLOCKS_MOST = 1000, FINI_AXES_MOST = 16 };
 
 const fini_block *fini_study_block(const fin_study *study, const char *id); /* NULL: none */
+/* The block that has run i, 0 <= i < run_count. */
+const fini_block *fini_study_block_at(const fin_study *study, int64_t i);
 /* Settings of run i into values (the job's size bytes). */
 fin_status fini_study_settings(const fin_study *study, int64_t i, void *values, fin_error *err);
 /* The study as the store keeps it: text, changes, full -> the same study again. */
@@ -289,11 +296,18 @@ void fini_formula_destroy(fini_formula *formula);
 int fini_formula_name_count(const fini_formula *formula);
 const char *fini_formula_name(const fini_formula *formula, int i);
 
+/* An interval of 95 % is so many standard errors to each side. */
+#define FINI_Z95 1.959963984540054
+
 typedef struct fini_number {
     double value, error; /* error: of independent errors of the columns, to first order */
-    fin_how how;         /* of its columns if they agree, else DERIVED */
+    double low, high;    /* its 95 % interval, which need not have value in the middle */
+    fin_how how;         /* of its columns if they agree; else CLOCK if one is, or DERIVED */
     int64_t samples;
+    bool drawn; /* chance has a part in it: it is neither closed form nor quadrature */
 } fini_number;
+/* With the interval that belongs to it: Wilson's for a share, else from the error. */
+fini_number fini_number_make(double value, double error, fin_how how, int64_t samples);
 /* At one row of a frame; an unknown name: FIN_ERR_ARGUMENT with the nearest one. */
 fin_status fini_formula_frame(const fini_formula *formula, const fini_frame *frame, int64_t row,
                               fini_number *out, fin_error *err);
@@ -319,8 +333,9 @@ fin_status fini_formula_check(const fin_study *study, const fini_block *block,
 
 /* ---- claims (claim.c) ------------------------------------------------------------------------ */
 
+/* The id of a claim or a figure: 1 to 64 letters, digits, - or _. */
+bool fini_is_id(const char *text);
 /* Are the claims of a study well formed: keys, formulas, blocks, reductions? */
 fin_status fini_claims_check(const fin_study *study, fin_error *err);
-
 
 #endif

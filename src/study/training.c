@@ -1,17 +1,17 @@
 /* What the jobs that train share: settings, checks, and runs that are finished. */
 #include "study/job.h"
 
-#include <assert.h>
 #include <string.h>
 
-fin_status fini_train_groups(fini_train_values *values, fini_group groups[FINI_GROUPS], int *count,
+fin_status fini_train_groups(void *values, fini_group groups[FINI_GROUPS], int *count,
                              fin_error *err)
 {
-    fin_status status = fini_model_groups(&values->model, groups, count, err);
+    fini_train_values *v = values;
+    fin_status status = fini_model_groups(&v->model, groups, count, err);
     if (status)
         return status;
-    groups[(*count)++] = (fini_group){&fin_overlaps_table, &values->overlaps};
-    groups[(*count)++] = (fini_group){&fin_train_table, &values->train};
+    groups[(*count)++] = (fini_group){&fin_overlaps_table, &v->overlaps};
+    groups[(*count)++] = (fini_group){&fin_train_table, &v->train};
     return FIN_OK;
 }
 
@@ -108,15 +108,23 @@ fin_status fini_train_finish(const fini_train_values *values, const fin_progress
 
 fin_train_array fini_train_named(const fin_train *train, const char *name)
 {
-    fin_train_array a = {.name = NULL};
-    for (int i = 0; i < fin_train_array_count(train); i++)
+    for (int i = 0; i < fin_train_array_count(train); i++) {
+        fin_train_array a;
         if (fin_train_get_array(train, i, &a, NULL) == FIN_OK && strcmp(a.name, name) == 0)
             return a;
-    assert(!"an array that every training has");
-    return a;
+    }
+    return (fin_train_array){.name = NULL};
 }
 
 /* ---- checks ---------------------------------------------------------------------------------- */
+
+/* Is the row of this name there, and not at its default? */
+static bool is_changed(const fin_settings *table, const char *name, const void *values)
+{
+    const fin_field *field = fin_settings_find(table, name);
+    double now = field ? fin_settings_get(field, values) : 0;
+    return field && now != field->fallback && !(fin_is_auto(now) && fin_is_auto(field->fallback));
+}
 
 /* One run of no steps: whatever creation has to say about settings, it says it now. The ambient
  * engine needs vectors in R^d even for that; what it alone refuses waits for the run. */
@@ -138,14 +146,44 @@ static fin_status try_settings(const fini_train_values *values, fin_error *err)
     return status;
 }
 
-fin_status fini_train_check(const fini_train_values *values, fin_error *err)
+/* Settings that would be ignored: two runs that differ in them only would be the same one. */
+static fin_status check_ignored(const fini_train_values *values, fin_error *err)
 {
-    if (values->train.init == FIN_INIT_VECTORS)
+    const fin_settings *form = fin_form_table(fini_model_form(&values->model));
+    for (int i = 0; i < fin_overlaps_table.count && values->train.init != FIN_INIT_OVERLAPS; i++)
+        if (is_changed(&fin_overlaps_table, fin_overlaps_table.fields[i].name, &values->overlaps))
+            return fini_fail(err, FIN_ERR_ARGUMENT,
+                             "%s is where runs start with init = overlaps; add that, or leave %s "
+                             "out",
+                             fin_overlaps_table.fields[i].name, fin_overlaps_table.fields[i].name);
+    if (values->lam_schedule[0] && is_changed(form, "lam", &values->model.form_settings))
+        return fini_fail(err, FIN_ERR_ARGUMENT,
+                         "lam_schedule takes the place of lam; give one or the other");
+    if (values->alpha_schedule[0] && is_changed(&fin_train_table, "alpha", &values->train))
+        return fini_fail(err, FIN_ERR_ARGUMENT,
+                         "alpha_schedule takes the place of alpha; give one or the other");
+    return FIN_OK;
+}
+
+fin_status fini_train_check(const void *values, fin_error *err)
+{
+    const fini_train_values *v = values;
+    if (v->train.init == FIN_INIT_VECTORS)
         return fini_fail(err, FIN_ERR_ARGUMENT,
                          "init = vectors needs a file of vectors, which a study has not; use "
                          "sphere, manifold or overlaps");
-    fin_status status = check_schedules(values, err);
+    fin_status status = check_schedules(v, err);
     if (!status)
-        status = fini_model_check(&values->model, err);
-    return status ? status : try_settings(values, err);
+        status = check_ignored(v, err);
+    if (!status)
+        status = fini_model_check(&v->model, err);
+    return status ? status : try_settings(v, err);
+}
+
+void fini_train_tidy(void *values)
+{
+    fini_train_values *v = values;
+    fini_model_tidy(&v->model);
+    fini_tidy_pieces(v->lam_schedule, sizeof v->lam_schedule);
+    fini_tidy_pieces(v->alpha_schedule, sizeof v->alpha_schedule);
 }

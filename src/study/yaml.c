@@ -299,6 +299,11 @@ static fin_status build(fini_tree *tree, int change, const char *text, size_t si
         fini_free(b);
         return fini_tree_fail_memory(err);
     }
+    if (size >= 3 &&
+        memcmp(text, "\xef\xbb\xbf", 3) == 0) { /* a byte order mark, as some editors do */
+        text += 3;
+        size -= 3;
+    }
     yaml_parser_set_encoding(&b->yaml, YAML_UTF8_ENCODING);
     yaml_parser_set_input_string(&b->yaml, (const unsigned char *)text, size);
     for (bool ended = false; !ended && !status;) {

@@ -88,3 +88,15 @@ refuses 1 "lam+" plot --study curve --x 'lam+' --y risk --out x.svg
 refuses 2 "--json goes with --list" plot --study curve --figure by-lam --out x.svg --json
 refuses 1 "nowhere" plot --study curve --figure by-lam --out nowhere/x.svg
 [ ! -e x.svg ] || fail "x.svg is there"
+
+# ---- titles, notes, and what is not there
+accepts plot --study curve --figure by-lam --title 'Mine & yours' --out t.svg
+grep -q 'Mine &amp; yours</text>' t.svg || fail "no title in t.svg"
+refuses 2 "--out does not go with --list" plot --list --out x.svg
+refuses 2 "--figure does not go with --list" plot --list --figure by-lam
+refuses 2 "do not go with --list" plot --list --where L=2
+accepts plot --study curve --x lam --y 'risk - 0.6' --log y --out n.svg
+grep -q "left out" stderr || fail "no note: $(cat stderr)"
+refuses 1 "nothing to draw. No run of grid fits" plot --study curve --x lam --y risk --where L=99 --out none.svg
+refuses 1 "nothing to draw" plot --study curve --x lam --y '0 - risk' --log y --out none.csv
+[ ! -e none.svg ] && [ ! -e none.csv ] || fail "a figure of nothing"

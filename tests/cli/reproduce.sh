@@ -38,6 +38,7 @@ accepts reproduce $first --out other/
 
 refuses 2 "unknown option" reproduce --fast
 refuses 2 "did you mean slr_risk?" reproduce slr_rsk
+refuses 2 "slr_risk is named twice" reproduce slr_risk slr_sgd slr_risk
 refuses 2 "'finetti help reproduce' lists them" reproduce qwertyuiop
 refuses 1 "nowhere" reproduce --out nowhere/folder
 touch file

@@ -298,3 +298,44 @@ if command -v mpirun >/dev/null && "$FINETTI" info --json | grep -q '"MPI": "yes
         [ "$(grep -c '^finetti' stderr)" -le 1 ] || fail "mpirun finetti $words: $(cat stderr)"
     done
 fi
+
+# ---- a run that is cut short loses no claim, and a time is no text to compare
+cat >cut.yaml <<'Y'
+study: cut
+runs:
+  - id: quick
+    command: risk
+    axes: {L: [2, 3]}
+  - id: slow
+    command: train
+    set: {steps: 100000, runs: 200}
+    seeds: 400
+claims:
+  - {id: a, statement: Fast., from: quick, take: risk, reduce: min, expect: {at_least: 0}}
+  - {id: b, statement: Slow., from: slow, take: share, reduce: mean, expect: {at_least: 0}}
+  - {id: t, statement: Timed., from: quick, take: seconds + risk, reduce: max, expect: {at_least: 0}}
+Y
+"$FINETTI" study run cut.yaml --store cut.db --threads 1 >cut.out 2>cut.err &
+cut=$!
+for _ in $(seq 100); do
+    [ "$("$FINETTI" study ls cut --store cut.db --state done 2>/dev/null | tail -1)" != "2 runs" ] || break
+    sleep 0.1
+done
+kill -9 $cut
+wait $cut || :
+accepts study ls --store cut.db
+grep -q "^cut .* 0/3" stdout || fail "claims are lost: $(cat stdout)"
+accepts study show cut --store cut.db
+prints "3 claims: 0 hold, 3 untested"
+prints "not judged yet"
+accepts report --store cut.db --study cut --study cut --out cut.html
+grep -q "0 of 3 claims hold</strong>, 3 are untested" cut.html || fail "the report lost claims"
+# Stopped politely it judges what is there.
+"$FINETTI" study run cut.yaml --store cut.db --threads 1 >cut.out 2>cut.err &
+cut=$!
+sleep 1
+kill -TERM $cut
+wait $cut && fail "it was not stopped" || :
+accepts study show cut --store cut.db
+prints "3 claims: 2 hold, 1 untested"
+prints "(a time)"
