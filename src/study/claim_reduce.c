@@ -295,8 +295,11 @@ fin_status fini_reduce_numbers(fini_reduce reduce, const fini_number *numbers, c
     case FINI_REDUCE_COUNT:
         set_half(out, (double)count_true(numbers, n), 0);
         break;
-    case FINI_REDUCE_SHARE:
-        set_share(out, (double)count_true(numbers, n), n);
+    case FINI_REDUCE_SHARE: /* of a grid it is what it is, of draws an estimate */
+        if (drawn)
+            set_share(out, (double)count_true(numbers, n), n);
+        else
+            set_half(out, (double)count_true(numbers, n) / (double)n, 0);
         break;
     case FINI_REDUCE_SLOPE:
         status = set_slope(out, numbers, x, n, drawn, err);

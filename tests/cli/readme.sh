@@ -14,3 +14,12 @@ for command, expected in blocks:
     assert got == expected, f"finetti {command}\n--- README\n{expected}\n--- now\n{got}"
 print(f"{len(blocks)} examples of the README are as printed")
 PY
+
+# The study that docs/studies.md explains runs, and its claims hold.
+"$PYTHON" - "$SRC/docs/studies.md" >tour.yaml <<'PY'
+import re, sys
+
+print(re.search(r"```yaml\n(.*?)```", open(sys.argv[1]).read(), re.S).group(1), end="")
+PY
+"$FINETTI" study run tour.yaml --store tour.db >tour.txt || fail "$(cat tour.txt)"
+"$FINETTI" study run tour.yaml --store tour.db --full --dry-run >/dev/null
