@@ -493,7 +493,7 @@ static void figure__bands_without_numbers_are_noted(void **state)
                              "0.2]}}\n");
     unsigned char missing[2];
     assert_ok(fin_store_open(in_folder("bands.db"), FIN_STORE_CREATE, &store, &err));
-    assert_ok(fini_store_plan(store, study, false, missing, &err));
+    assert_ok(fini_store_plan(store, study, false, missing, NULL, &err));
     for (int i = 0; i < 2; i++) {
         fini_done done = {.position = i, .state = FIN_STATE_DONE, .result = fini_result_create()};
         fini_result_scalar(done.result, "risk", 1 + i, i ? INFINITY : 0.1, FIN_HOW_SIMULATION, 9);

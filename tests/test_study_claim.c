@@ -61,7 +61,7 @@ static void fill(fini_result *result, int64_t i, const fate *f)
 static void keep_runs(fin_store *store, const fin_study *study, const fate *f)
 {
     unsigned char missing[RUNS];
-    assert_int_equal(fini_store_plan(store, study, false, missing, &err), FIN_OK);
+    assert_int_equal(fini_store_plan(store, study, false, missing, NULL, &err), FIN_OK);
     for (int64_t i = 0; i < RUNS; i++) {
         if (i < GRID && i >= GRID - f->missing)
             continue;
@@ -178,6 +178,8 @@ static void reduce__has_the_interval_it_should(void **state)
     expect_number("take: risk, reduce: median", 3.5, 1, 6, "median of 6 numbers, simulation");
     expect_number("take: risk > 3, reduce: count", 3, 3, 3, "count among 6 numbers, simulation");
     fini_interval third = fini_wilson(2, 6);
+    expect_number("take: bayes > 6, reduce: share", 4.0 / 6, 4.0 / 6, 4.0 / 6,
+                  "share of 6 numbers, closed form");
     expect_number("take: risk > 4, reduce: share", 2.0 / 6, third.low, third.high,
                   "share of 6 numbers, simulation");
     expect_number("take: bayes, against: L, reduce: slope", 2, 2, 2,

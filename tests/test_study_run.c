@@ -8,6 +8,9 @@
 
 #include <math.h>
 #include <pthread.h>
+#include <signal.h>
+#include <sqlite3.h>
+#include <sys/wait.h>
 
 static fin_error err;
 
@@ -30,6 +33,11 @@ static const char text[] = "study: mixed\n"
                            "    set: {form: softmax, d: 50, samples: 4000}\n"
                            "    seeds: 12\n";
 enum { RUNS = 44, FAILING = 4 };
+
+/* Few runs, so that every allocation can be refused in turn. */
+static const char small[] =
+    "study: mixed\nruns:\n"
+    "  - command: risk\n    set: {d: 20}\n    axes: {lam: [0.1, 0.2, 0.3]}\n";
 
 static fin_study *parse(const char *yaml)
 {
@@ -201,7 +209,7 @@ static void study_run__failures_are_kept_and_retried(void **state)
         {.position = RUNS - 1, .state = FIN_STATE_FAILED, .reason = "thunder"},
     };
     unsigned char missing[RUNS];
-    assert_ok(fini_store_plan(store, study, false, missing, &err));
+    assert_ok(fini_store_plan(store, study, false, missing, NULL, &err));
     assert_ok(fini_store_keep(store, study, broken, 2, &err));
     assert_ok(fin_study_run(study, store, &settings, NULL, NULL, &count, &err));
     assert_int_equal(count.present, 2);
@@ -321,6 +329,187 @@ static void study_run__cancel_reaches_runs_in_flight(void **state)
     fin_study_destroy(study);
 }
 
+/* Planning many runs takes seconds: the first news of it cancels, and nothing is left of it. */
+static int cancel_planning(void *user, const fin_study_news *news)
+{
+    ++*(int *)user;
+    assert_int_equal(news->total, 200000);
+    assert_int_equal(news->done, 0);
+    assert_int_equal(news->running, 0);
+    assert_true(isnan(news->left));
+    return 1;
+}
+
+static void study_run__cancel_reaches_planning(void **state)
+{
+    (void)state;
+    fin_study *study = parse("study: many\nruns:\n  - command: risk\n"
+                             "    axes: {lam: {from: 0.1, to: 1, count: 200}}\n    seeds: 2000\n");
+    fin_store *store = open_store("store.db");
+    fin_study_settings settings = defaults(1);
+    fin_study_count count;
+    int calls = 0;
+    settings.shards = 2;
+    assert_int_equal(fin_study_run(study, store, &settings, cancel_planning, &calls, &count, &err),
+                     FIN_ERR_CANCELLED);
+    assert_message(&err, "planning");
+    assert_int_equal(calls, 1);
+    assert_int_equal(count.done + count.present, 0);
+    fin_query query = {.study = "many"};
+    assert_int_equal(fin_store_runs(store, &query, count_failed, &calls, &err), FIN_ERR_ARGUMENT);
+    fin_store_close(store);
+    fin_study_destroy(study);
+}
+
+/* ---- one pass at a time ------------------------------------------------------------------------ */
+
+static const char endless[] = "study: mixed\nruns:\n  - command: risk\n"
+                              "    set: {form: softmax, samples: 4000000000}\n    seeds: 3\n";
+static const char another[] = "study: another\nruns:\n  - {command: risk, axes: {L: [2, 3]}}\n";
+
+/* While a pass of `mixed` is under way, a second store on the same file. */
+static int second_pass(void *user, const fin_study_news *news)
+{
+    (void)news;
+    fin_study *same = parse(small), *other = parse(another);
+    fin_store *store = open_store("store.db");
+    fin_study_settings settings = defaults(1);
+    fin_gc_count gc;
+    assert_int_equal(fin_study_run(same, store, &settings, NULL, NULL, NULL, &err), FIN_ERR_IO);
+    assert_message(&err, "another pass of study 'mixed' is running");
+    assert_ok(fin_study_run(other, store, &settings, NULL, NULL, NULL, &err));
+    assert_ok(fin_store_gc(store, "another", 1, &gc, &err));
+    assert_int_equal(gc.runs, 2);
+    assert_int_equal(fin_store_gc(store, "another", 0, &gc, &err), FIN_ERR_IO);
+    assert_message(&err, "a study is running");
+    assert_ok(fin_store_gc(store, "another", 1, &gc, &err));
+    assert_int_equal(gc.runs, 2);
+    fin_store_close(store);
+    fin_study_destroy(same);
+    fin_study_destroy(other);
+    ++*(int *)user;
+    return 1;
+}
+
+static void study_run__one_pass_at_a_time(void **state)
+{
+    (void)state;
+    fin_study *study = parse(endless), *next = parse(small);
+    fin_store *store = open_store("store.db");
+    fin_study_settings settings = defaults(2);
+    fin_study_count count;
+    fin_gc_count gc;
+    int calls = 0;
+    assert_int_equal(fin_study_run(study, store, &settings, second_pass, &calls, NULL, &err),
+                     FIN_ERR_CANCELLED);
+    assert_int_equal(calls, 1);
+    assert_ok(fin_study_run(next, store, &settings, NULL, NULL, &count, &err));
+    assert_int_equal(count.done, 3);
+    assert_ok(fin_store_gc(store, "another", 0, &gc, &err));
+    assert_int_equal(gc.runs, 2);
+    fin_store_close(store);
+    fin_study_destroy(study);
+    fin_study_destroy(next);
+}
+
+static int tell_and_wait(void *user, const fin_study_news *news)
+{
+    (void)news;
+    if (write(*(int *)user, "x", 1) == 1)
+        for (;;)
+            pause();
+    return 1;
+}
+
+/* The lock is another process's, and goes with it. */
+static void study_run__a_killed_pass_locks_nothing(void **state)
+{
+    (void)state;
+    int ends[2];
+    char byte;
+    fin_store_close(open_store("store.db"));
+    assert_int_equal(pipe(ends), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        alarm(60); /* should the parent fail */
+        fin_study *study = parse(small);
+        fin_store *store = open_store("store.db");
+        fin_study_run(study, store, NULL, tell_and_wait, &ends[1], NULL, NULL);
+        _exit(1);
+    }
+    close(ends[1]);
+    fin_study *study = parse(small);
+    fin_store *store = open_store("store.db");
+    fin_study_settings settings = defaults(1);
+    assert_int_equal(read(ends[0], &byte, 1), 1);
+    assert_int_equal(fin_study_run(study, store, &settings, NULL, NULL, NULL, &err), FIN_ERR_IO);
+    assert_message(&err, "another pass");
+    assert_int_equal(kill(child, SIGKILL), 0);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    assert_ok(fin_study_run(study, store, &settings, NULL, NULL, NULL, &err));
+    close(ends[0]);
+    fin_store_close(store);
+    fin_study_destroy(study);
+}
+
+static int remove_study(void *user, const fin_study_news *news)
+{
+    (void)user;
+    sqlite3 *db;
+    if (news->done)
+        return 0;
+    assert_int_equal(sqlite3_open(in_folder("store.db"), &db), SQLITE_OK);
+    assert_int_equal(sqlite3_busy_timeout(db, 10000), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, "DELETE FROM studies", NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(db);
+    return 0;
+}
+
+static void study_run__a_study_that_vanishes_is_trouble(void **state)
+{
+    (void)state;
+    fin_study *study = parse(small);
+    fin_store *store = open_store("store.db");
+    fin_study_settings settings = defaults(1);
+    assert_int_equal(fin_study_run(study, store, &settings, remove_study, NULL, NULL, &err),
+                     FIN_ERR_IO);
+    assert_message(&err, "no longer in the store");
+    fin_store_close(store);
+    fin_study_destroy(study);
+}
+
+/* ---- what does not fit together ---------------------------------------------------------------- */
+
+static fin_status see_misfit(void *user, const fin_run_row *run, fin_error *e)
+{
+    (void)e;
+    assert_non_null(strstr(run->reason, "lengths takes the place of L"));
+    assert_non_null(strstr(run->settings, "\"L\":20"));
+    ++*(int *)user;
+    return FIN_OK;
+}
+
+static void study_run__misfits_fail_alone(void **state)
+{
+    (void)state;
+    fin_study *study = parse("study: mixed\nruns:\n  - command: risk\n    set: {d: 20}\n"
+                             "    axes: {L: [10, 20], lengths: ['', '5:0.5,10:0.5']}\n");
+    fin_store *store = open_store("store.db");
+    fin_study_settings settings = defaults(2);
+    fin_study_count count;
+    int failed = 0;
+    assert_ok(fin_study_run(study, store, &settings, NULL, NULL, &count, &err));
+    assert_int_equal(count.done, 4);
+    assert_int_equal(count.failed, 1);
+    const fin_query query = {.study = "mixed", .state = FIN_STATE_FAILED};
+    assert_ok(fin_store_runs(store, &query, see_misfit, &failed, &err));
+    assert_int_equal(failed, 1);
+    assert_ok(fin_study_run(study, store, &settings, NULL, NULL, &count, &err));
+    assert_int_equal(count.present, 4);
+    fin_store_close(store);
+    fin_study_destroy(study);
+}
+
 /* ---- refusals ---------------------------------------------------------------------------------- */
 
 static void study_run__refuses(void **state)
@@ -344,11 +533,6 @@ static void study_run__refuses(void **state)
 }
 
 /* ---- memory ------------------------------------------------------------------------------------ */
-
-/* Few runs, so that every allocation can be refused in turn. */
-static const char small[] =
-    "study: mixed\nruns:\n"
-    "  - command: risk\n    set: {d: 20}\n    axes: {lam: [0.1, 0.2, 0.3]}\n";
 
 static fin_status small_run(const char *name, fin_error *e, fin_study_count *count)
 {
@@ -459,6 +643,11 @@ int main(void)
         cmocka_unit_test_setup(study_run__reports, empty_folder),
         cmocka_unit_test_setup(study_run__goes_on_after_a_cancel, empty_folder),
         cmocka_unit_test_setup(study_run__cancel_reaches_runs_in_flight, empty_folder),
+        cmocka_unit_test_setup(study_run__cancel_reaches_planning, empty_folder),
+        cmocka_unit_test_setup(study_run__one_pass_at_a_time, empty_folder),
+        cmocka_unit_test_setup(study_run__a_killed_pass_locks_nothing, empty_folder),
+        cmocka_unit_test_setup(study_run__a_study_that_vanishes_is_trouble, empty_folder),
+        cmocka_unit_test_setup(study_run__misfits_fail_alone, empty_folder),
         cmocka_unit_test_setup(study_run__refuses, empty_folder),
         cmocka_unit_test_setup(study_run__survives_failing_allocations, empty_folder),
     };

@@ -2,8 +2,10 @@
  * a full disk, a read-only folder, or no memory. */
 #include "test_store.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 /* ---- opening --------------------------------------------------------------------------------- */
@@ -182,6 +184,62 @@ static void open__waits_for_a_lock_and_says_so(void **state)
     assert_int_equal(list_folder(0), 1);
 }
 
+static void open__says_why_it_cannot_create(void **state)
+{
+    (void)state;
+    char path[1100];
+    fin_store *store;
+    assert_int_equal(fin_store_open(in_folder("no/x.db"), FIN_STORE_CREATE, &store, &err),
+                     FIN_ERR_IO);
+    assert_message(&err, "No such file or directory");
+    if (geteuid() == 0)
+        return; /* may write everywhere */
+    assert_int_equal(mkdir(in_folder("closed"), 0555), 0);
+    snprintf(path, sizeof path, "%s", in_folder("closed/x.db"));
+    fin_status status = fin_store_open(path, FIN_STORE_CREATE, &store, &err);
+    assert_int_equal(rmdir(in_folder("closed")), 0);
+    assert_int_equal(status, FIN_ERR_IO);
+    assert_message(&err, "Permission denied");
+}
+
+static void open__shows_a_strange_schema(void **state)
+{
+    (void)state;
+    const char *path = in_folder("n.db");
+    fin_store *store;
+    fill_store(path, 0, 0);
+    hack(path, "PRAGMA user_version = -5; PRAGMA wal_checkpoint(TRUNCATE)");
+    assert_int_equal(fin_store_open(path, FIN_STORE_READ, &store, &err), FIN_ERR_FORMAT);
+    assert_message(&err, "schema -5");
+}
+
+/* A second look at an open store must not cost the first its locks: closing any descriptor of a
+ * file drops them, and another program would take the log for nobody's. */
+static void open__twice_keeps_the_locks(void **state)
+{
+    (void)state;
+    const char *path = in_folder("l.db");
+    fin_store *store = open_store(path, FIN_STORE_CREATE);
+    fin_study *study = parse_study(small_text);
+    plan(store, study);
+    fin_store *second = open_store(path, FIN_STORE_WRITE);
+    assert_ok(fini_store_lock(second, "small", &err));
+    fin_store_close(second);
+    pid_t child = fork();
+    if (child == 0) { /* whoever may lock all of the file is alone with it */
+        int fd = open(path, O_RDWR);
+        struct flock range = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0x40000000};
+        range.l_len = 512;
+        _exit(fcntl(fd, F_SETLK, &range) == 0 ? 1 : 0);
+    }
+    int code = -1;
+    assert_int_equal(waitpid(child, &code, 0), child);
+    assert_int_equal(code, 0);
+    assert_ok(fini_store_lock(store, "small", &err));
+    fin_store_close(store);
+    fin_study_destroy(study);
+}
+
 /* ---- plans and runs -------------------------------------------------------------------------- */
 
 static int count_missing(fin_store *store, const fin_study *study, bool retry)
@@ -190,7 +248,7 @@ static int count_missing(fin_store *store, const fin_study *study, bool retry)
     int count = 0;
     assert_true(fin_study_run_count(study) <= 64);
     memset(missing, 7, sizeof missing);
-    assert_ok(fini_store_plan(store, study, retry, missing, &err));
+    assert_ok(fini_store_plan(store, study, retry, missing, NULL, &err));
     for (int i = 0; i < fin_study_run_count(study); i++) {
         assert_true(missing[i] <= 1);
         count += missing[i];
@@ -248,6 +306,67 @@ static void plan__follows_a_changed_study(void **state)
     fin_study_destroy(study);
 }
 
+static int cancel_at_zero(void *user, const char *what, double done, double total)
+{
+    (void)what;
+    assert_true(done >= 0 && done <= total && total == 5000);
+    return --*(int *)user <= 0;
+}
+
+/* However far it got, among them the removal of what the old plan had. */
+static void plan__a_cancel_leaves_the_store_as_it_was(void **state)
+{
+    (void)state;
+    const char *path = in_folder("x.db");
+    fin_study *study = parse_study("study: small\nruns:\n  - command: risk\n"
+                                   "    axes: {L: {from: 2, to: 5001, count: 5000}}\n");
+    unsigned char missing[5000];
+    fill_store(path, 0, 1);
+    fin_store *store = open_store(path, FIN_STORE_WRITE);
+    fin_status status = FIN_ERR_CANCELLED;
+    int first = 1;
+    for (; status == FIN_ERR_CANCELLED && first < 100; first++) {
+        int left = first;
+        const fin_progress progress = {cancel_at_zero, &left};
+        status = fini_store_plan(store, study, false, missing, &progress, &err);
+        if (status)
+            assert_message(&err, "the store");
+        assert_int_equal(ask(path, "SELECT count(*) FROM plan"), status ? SMALL : 5000);
+        assert_int_equal(ask(path, "SELECT count(*) FROM studies WHERE title = 'A small one'"),
+                         status != FIN_OK);
+    }
+    assert_ok(status);
+    assert_true(first > 4);
+    fin_store_close(store);
+    fin_study_destroy(study);
+}
+
+static fin_status see_planned(void *user, const fin_run_row *run, fin_error *e)
+{
+    (void)e;
+    assert_int_equal(run->state, FIN_STATE_PLANNED);
+    ++*(int *)user;
+    return FIN_OK;
+}
+
+/* One of four combinations does not fit together: planned and listed like the others. */
+static void plan__has_runs_that_will_fail(void **state)
+{
+    (void)state;
+    fin_study *study = parse_study("study: small\nruns:\n  - command: risk\n"
+                                   "    axes: {L_min: [1, 20], L: [10, 30]}\n");
+    fin_store *store = open_store(in_folder("m.db"), FIN_STORE_CREATE);
+    const fin_query query = {.study = "small", .state = -1};
+    int planned = 0;
+    assert_int_equal(count_missing(store, study, false), 4);
+    assert_ok(fin_store_runs(store, &query, see_planned, &planned, &err));
+    assert_int_equal(planned, 4);
+    assert_ok(keep_failed(store, study, 2, "it does not fit"));
+    assert_int_equal(count_missing(store, study, false), 3);
+    fin_store_close(store);
+    fin_study_destroy(study);
+}
+
 static void plan__a_run_twice_is_done_once(void **state)
 {
     (void)state;
@@ -257,7 +376,7 @@ static void plan__a_run_twice_is_done_once(void **state)
     fin_store *store = open_store(in_folder("t.db"), FIN_STORE_CREATE);
     unsigned char missing[5];
     const unsigned char expected[5] = {1, 1, 0, 0, 1};
-    assert_ok(fini_store_plan(store, study, false, missing, &err));
+    assert_ok(fini_store_plan(store, study, false, missing, NULL, &err));
     assert_memory_equal(missing, expected, 5);
     for (int i = 0; i < 2; i++)
         assert_ok(keep(store, study, i));
@@ -284,7 +403,7 @@ static void plan__other_settings_under_a_hash_are_damage(void **state)
     fin_study *study = parse_study(small_text);
     fin_store *store = open_store(path, FIN_STORE_WRITE);
     unsigned char missing[SMALL];
-    assert_int_equal(fini_store_plan(store, study, false, missing, &err), FIN_ERR_FORMAT);
+    assert_int_equal(fini_store_plan(store, study, false, missing, NULL, &err), FIN_ERR_FORMAT);
     assert_message(&err, "other settings");
     assert_int_equal(keep(store, study, 4), FIN_ERR_FORMAT);
     assert_ok(keep(store, study, 5)); /* and the store still works */
@@ -484,7 +603,7 @@ static void crash__leaves_whole_runs(void **state)
         fin_store *store;
         unsigned char missing[300];
         if (fin_store_open(path, FIN_STORE_CREATE, &store, &err) ||
-            fini_store_plan(store, study, false, missing, &err))
+            fini_store_plan(store, study, false, missing, NULL, &err))
             _exit(1);
         for (int round = 0;; round = (round + 1) % 300)
             if (keep(store, study, round))
@@ -525,7 +644,7 @@ static void crash__leaves_whole_runs(void **state)
     fin_store *store = open_store(path, FIN_STORE_WRITE);
     assert_ok(fin_store_check(store, &err));
     unsigned char missing[300];
-    assert_ok(fini_store_plan(store, study, false, missing, &err));
+    assert_ok(fini_store_plan(store, study, false, missing, NULL, &err));
     for (int i = 0; i < 300; i++)
         if (missing[i])
             assert_ok(keep(store, study, i));
@@ -560,7 +679,7 @@ static void full_disk__leaves_the_store_as_it_was(void **state)
     fin_study *large = parse_study("study: large\nruns:\n  - command: risk\n"
                                    "    axes: {L: {from: 2, to: 3001, count: 3000}}\n");
     unsigned char missing[3000];
-    assert_int_equal(fini_store_plan(store, large, false, missing, &err), FIN_ERR_IO);
+    assert_int_equal(fini_store_plan(store, large, false, missing, NULL, &err), FIN_ERR_IO);
     assert_message(&err, "cannot write to the store");
     assert_message(&err, "the disk is full");
     assert_int_equal(sqlite3_exec(store->db, "PRAGMA max_page_count = 100000", NULL, NULL, NULL),
@@ -604,7 +723,7 @@ static fin_status live(void *user, fin_error *e)
     if (!status)
         status = fin_store_open(path, FIN_STORE_CREATE, &store, e);
     if (!status)
-        status = fini_store_plan(store, study, false, missing, e);
+        status = fini_store_plan(store, study, false, missing, NULL, e);
     if (!status && !(done.result = fini_result_create()))
         status = fini_fail(e, FIN_ERR_MEMORY, "no result");
     if (!status) {
@@ -713,8 +832,13 @@ int main(void)
         cmocka_unit_test_setup(open__read_does_not_write, empty_folder),
         cmocka_unit_test_setup(open__read_only_file_and_folder, empty_folder),
         cmocka_unit_test_setup(open__waits_for_a_lock_and_says_so, empty_folder),
+        cmocka_unit_test_setup(open__says_why_it_cannot_create, empty_folder),
+        cmocka_unit_test_setup(open__shows_a_strange_schema, empty_folder),
+        cmocka_unit_test_setup(open__twice_keeps_the_locks, empty_folder),
         cmocka_unit_test_setup(plan__knows_what_is_missing, empty_folder),
         cmocka_unit_test_setup(plan__follows_a_changed_study, empty_folder),
+        cmocka_unit_test_setup(plan__a_cancel_leaves_the_store_as_it_was, empty_folder),
+        cmocka_unit_test_setup(plan__has_runs_that_will_fail, empty_folder),
         cmocka_unit_test_setup(plan__a_run_twice_is_done_once, empty_folder),
         cmocka_unit_test_setup(plan__other_settings_under_a_hash_are_damage, empty_folder),
         cmocka_unit_test_setup(keep__says_where_a_run_comes_from, empty_folder),

@@ -124,7 +124,8 @@ static void trouble(fini_crew *crew, fin_status status, const char *message)
 
 void fini_crew_learn(fini_crew *crew, const fini_done *done)
 {
-    double *cost = &crew->cost[fini_run_block(crew->study, done->position) - crew->study->blocks];
+    double *cost =
+        &crew->cost[fini_study_block_at(crew->study, done->position) - crew->study->blocks];
     *cost = *cost > 0 ? 0.75 * *cost + 0.25 * done->seconds : done->seconds;
 }
 
@@ -149,7 +150,7 @@ static void answer(fini_crew *crew, fini_pool *pool, int to)
     m->answer.kind = DOWN_DRY;
     m->answer.count = 0;
     if (state.todo) {
-        const fini_block *block = fini_run_block(crew->study, state.next);
+        const fini_block *block = fini_study_block_at(crew->study, state.next);
         m->answer.count = (int32_t)fini_pool_take(pool, chunk(crew, m, state.todo, block),
                                                   block->first + block->count, m->answer.position);
         /* Nothing, because the list has just come to the next block: the next poll. */

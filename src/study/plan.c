@@ -44,13 +44,15 @@ static int fill_pairs(const fini_block *block, int64_t i, fini_pair *pairs)
     return count;
 }
 
+/* whole: they must fit together too. */
 static fin_status settings_of(const fin_study *study, const fini_block *block, int64_t i,
-                              void *values, fin_error *err)
+                              bool whole, void *values, fin_error *err)
 {
     fini_pair pairs[FINI_PAIRS_MOST + FINI_AXES_MOST];
     int count = fill_pairs(block, i, pairs);
     fin_error inner = {FIN_OK, ""};
-    fin_status status = fini_job_apply(block->job, values, pairs, count, NULL, &inner);
+    fin_status status = whole ? fini_job_apply(block->job, values, pairs, count, NULL, &inner)
+                              : fini_job_fill(block->job, values, pairs, count, &inner);
     if (status)
         fini_fail(err, status, "%.100s: run %lld of block '%s': %.300s",
                   fini_yaml_label(study->tree), (long long)(i - block->first + 1), block->id,
@@ -69,10 +71,12 @@ static fin_status check_position(const fin_study *study, int64_t i, fin_error *e
 fin_status fini_study_settings(const fin_study *study, int64_t i, void *values, fin_error *err)
 {
     fin_status status = check_position(study, i, err);
-    return status ? status : settings_of(study, fini_study_block_at(study, i), i, values, err);
+    return status ? status
+                  : settings_of(study, fini_study_block_at(study, i), i, true, values, err);
 }
 
-fin_status fin_study_get_run(const fin_study *study, int64_t i, fin_plan *out, fin_error *err)
+static fin_status describe(const fin_study *study, int64_t i, bool whole, fin_plan *out,
+                           fin_error *err)
 {
     fin_status status = check_position(study, i, err);
     if (status)
@@ -81,7 +85,7 @@ fin_status fin_study_get_run(const fin_study *study, int64_t i, fin_plan *out, f
     void *values = fini_alloc(block->job->size);
     if (!values)
         return fini_fail_memory(err, block->job->size, "the settings of a run");
-    status = settings_of(study, block, i, values, err);
+    status = settings_of(study, block, i, whole, values, err);
     if (!status)
         status = fini_job_text(block->job, values, out->settings, sizeof out->settings, err);
     fini_free(values);
@@ -91,4 +95,14 @@ fin_status fin_study_get_run(const fin_study *study, int64_t i, fin_plan *out, f
     out->command = block->job->name;
     fini_hash(out->settings, out->hash);
     return FIN_OK;
+}
+
+fin_status fin_study_get_run(const fin_study *study, int64_t i, fin_plan *out, fin_error *err)
+{
+    return describe(study, i, true, out, err);
+}
+
+fin_status fini_study_plan(const fin_study *study, int64_t i, fin_plan *out, fin_error *err)
+{
+    return describe(study, i, false, out, err);
 }

@@ -5,6 +5,7 @@
  * at any moment loses the runs in flight and nothing else; while a commit is under way more runs
  * finish, and go together into the next one. */
 #include "study/run.h"
+#include "study/store.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -72,6 +73,21 @@ static void report(conductor *c)
         c->cancelled = true;
 }
 
+/* While runs are planned: how many there are, and none done. */
+static int still_planning(void *user, const char *what, double done, double total)
+{
+    conductor *c = user;
+    double now = fini_clock();
+    (void)what, (void)done, (void)total;
+    if (c->cancelled || !c->report || now - c->said < 0.25)
+        return c->cancelled;
+    fin_study_news news = {
+        .study = c->study->name, .total = c->count.planned, .seconds = now - c->begin, .left = NAN};
+    c->said = now;
+    c->cancelled = c->report(c->user, &news) != 0;
+    return c->cancelled;
+}
+
 /* ---- the loop ---------------------------------------------------------------------------------- */
 
 /* Keeps a batch; once the store has failed, drops it. `status`: of before, which an error of the
@@ -137,6 +153,8 @@ static fin_status finish(conductor *c, fin_status status, fin_error *err)
     if (!c->cancelled)
         report(c);
     fin_status last = write_session(c, true, status ? NULL : err);
+    if (!status && !last)
+        last = fini_store_still_has(c->store, c->study->name, NULL, err);
     if (status || last)
         return status ? status : last;
     if (!complete)
@@ -188,13 +206,14 @@ static fin_status plan(conductor *c, const fin_study_settings *settings, int64_t
     if (!missing)
         return fini_fail_memory(err, (size_t)runs, "the plan of the study");
     memset(missing, 0, (size_t)runs);
+    c->said = c->begin;
+    c->count.planned = (runs - settings->shard + settings->shards - 1) / settings->shards;
+    const fin_progress progress = {still_planning, c};
     fin_status status =
-        fini_store_plan(c->store, c->study, settings->retry_failed != 0, missing, err);
-    for (int64_t i = settings->shard; !status && i < runs; i += settings->shards) {
-        c->count.planned++;
+        fini_store_plan(c->store, c->study, settings->retry_failed != 0, missing, &progress, err);
+    for (int64_t i = settings->shard; !status && i < runs; i += settings->shards)
         c->total += missing[i];
-    }
-    c->count.present = c->count.planned - c->total;
+    c->count.present = status ? 0 : c->count.planned - c->total;
     if (!status) {
         *list = fini_alloc_array(c->total ? c->total : 1, sizeof **list);
         if (!*list)
@@ -215,7 +234,9 @@ static fin_status prepare(conductor *c, const fin_study_settings *settings, int6
     if (!c->store)
         return fini_fail(err, FIN_ERR_ARGUMENT, "there is no store to keep the runs in");
     c->begin = fini_clock();
-    fin_status status = plan(c, settings, list, err);
+    fin_status status = fini_store_lock(c->store, c->study->name, err);
+    if (!status)
+        status = plan(c, settings, list, err);
     if (status)
         return status;
     c->batch = fini_alloc_array(BATCH, sizeof *c->batch);
@@ -247,6 +268,8 @@ static fin_status lead(conductor *c, const fin_study_settings *settings, fin_err
     fini_crew_destroy(c->crew);
     fini_free(c->batch);
     fini_free(list);
+    if (c->store)
+        fini_store_unlock(c->store);
     if (status && err)
         *err = outcome;
     return status;

@@ -39,9 +39,6 @@ void fini_pool_wait(fini_pool *pool, double seconds);
 int fini_pool_drain(fini_pool *pool, fini_done *done, int most);
 fini_pool_state fini_pool_look(fini_pool *pool);
 
-/* The block that run i of a study belongs to. */
-const fini_block *fini_run_block(const fin_study *study, int64_t i);
-
 /* ---- processes that talk (ranks.c) ------------------------------------------------------------ */
 
 /* The status of the first rank that has one other than FIN_OK, with its message, on every rank.

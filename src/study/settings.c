@@ -158,8 +158,9 @@ static fin_status apply_row(const fini_job *job, const void *values, const fini_
     return found ? FIN_OK : fail_unknown(job, values, groups, count, pair->name, err);
 }
 
-fin_status fini_job_apply(const fini_job *job, void *values, const fini_pair *pairs, int count,
-                          int *bad, fin_error *err)
+/* Everything but check() and tidy(). */
+static fin_status fill(const fini_job *job, void *values, const fini_pair *pairs, int count,
+                       int *bad, fin_error *err)
 {
     fini_group groups[FINI_GROUPS];
     int group_count = 0, blamed = -1;
@@ -187,8 +188,24 @@ fin_status fini_job_apply(const fini_job *job, void *values, const fini_pair *pa
     }
     for (int g = 0; g < group_count && !status; g++)
         status = fin_settings_validate(groups[g].table, groups[g].values, err);
+    return status;
+}
+
+fin_status fini_job_apply(const fini_job *job, void *values, const fini_pair *pairs, int count,
+                          int *bad, fin_error *err)
+{
+    fin_status status = fill(job, values, pairs, count, bad, err);
     if (!status && job->check)
         status = job->check(values, err);
+    if (!status && job->tidy)
+        job->tidy(values);
+    return status;
+}
+
+fin_status fini_job_fill(const fini_job *job, void *values, const fini_pair *pairs, int count,
+                         fin_error *err)
+{
+    fin_status status = fill(job, values, pairs, count, NULL, err);
     if (!status && job->tidy)
         job->tidy(values);
     return status;

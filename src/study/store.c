@@ -116,7 +116,7 @@ static fin_status check_header(const fin_store *store, const unsigned char *head
         return FIN_OK; /* it never had a table: a program died while it made it */
     if (application != FINI_STORE_APPLICATION)
         return not_a_store(store, "it is a SQLite database of another program", err);
-    return version == FINI_STORE_SCHEMA ? FIN_OK : wrong_schema(store, version, err);
+    return version == FINI_STORE_SCHEMA ? FIN_OK : wrong_schema(store, (int32_t)version, err);
 }
 
 static fin_status inspect(const fin_store *store, const char *path, int how, fin_error *err)
@@ -133,6 +133,9 @@ static fin_status inspect(const fin_store *store, const char *path, int how, fin
     if (!S_ISREG(info.st_mode))
         return fini_fail(err, FIN_ERR_IO, "cannot open the store '%s': it is no regular file",
                          store->shown);
+    /* Closing it would drop SQLite's locks on it; and it has been looked at. */
+    if (fini_stores_have((uint64_t)info.st_dev, (uint64_t)info.st_ino))
+        return FIN_OK;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     ssize_t size = fd < 0 ? -1 : read(fd, header, sizeof header);
     int number = errno;
@@ -167,13 +170,14 @@ static char *make_uri(const char *path, const char *query)
     return uri;
 }
 
-static bool folder_is_writable(const char *path)
+/* 0, or why not. */
+static int folder_is_closed(const char *path)
 {
     char folder[4096] = ".";
     const char *slash = strrchr(path, '/');
     if (slash)
         snprintf(folder, sizeof folder, "%.*s", (int)(slash - path + 1), path);
-    return faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) == 0;
+    return faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) == 0 ? 0 : errno;
 }
 
 static bool has_log(const char *path)
@@ -191,8 +195,11 @@ static fin_status open_file(fin_store *store, const char *path, int how, fin_err
 {
     int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI;
     const char *query = "";
-    bool beside = folder_is_writable(path);
+    int closed = folder_is_closed(path);
+    bool beside = closed == 0;
     bool writable = faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) == 0;
+    if (how == FIN_STORE_CREATE && closed && faccessat(AT_FDCWD, path, F_OK, AT_EACCESS) != 0)
+        return fini_fail_io(err, "create the store", path, closed);
     if (how == FIN_STORE_CREATE)
         flags |= SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
     else if (how == FIN_STORE_WRITE || (beside && writable))
@@ -371,10 +378,15 @@ fin_status fin_store_open(const char *path, int how, fin_store **out, fin_error 
         return fini_fail_memory(err, sizeof *store, "a store");
     memset(store, 0, sizeof *store);
     store->writes = how != FIN_STORE_READ;
+    store->lock = -1;
     fini_printable(path, strlen(path), store->shown, sizeof store->shown);
+    fini_stores_lock();
     fin_status status = inspect(store, path, how, err);
     if (!status)
         status = open_file(store, path, how, err);
+    if (!status)
+        fini_stores_add(store);
+    fini_stores_unlock();
     if (!status)
         status = configure(store, err);
     if (!status)
@@ -397,6 +409,7 @@ void fin_store_close(fin_store *store)
     for (int i = 0; i < FINI_SQL_COUNT; i++)
         sqlite3_finalize(store->statements[i]);
     sqlite3_close_v2(store->db); /* folds the log into the file, if nobody else has it open */
+    fini_stores_remove(store);
     fini_free(store);
 }
 

@@ -1,6 +1,7 @@
 /* Private face of the store: what its files share.
  *
  *     store.c         open, close, check; the tables
+ *     store_lock.c    one pass of a study at a time
  *     store_sql.c     statements, transactions, texts and numbers of a row, SQLite's failures in
  *                     our words
  *     store_blob.c    a series as bytes and back
@@ -80,7 +81,26 @@ struct fin_store {
     int name_count, name_next; /* next: where the next question is likely to find its answer */
     z_stream deflate;
     bool deflates; /* the stream is there */
+    /* store_lock.c */
+    fin_store *next;       /* of all that this process has open */
+    uint64_t device, file; /* which file it is */
+    int lock;              /* descriptor of the file that holds our locks, or -1 */
 };
+
+/* ---- store_lock.c ---------------------------------------------------------------------------- */
+
+/* A pass of this study, for as long as it takes; FIN_ERR_IO if there is one already. Where the
+ * system or the file system has no such locks, nothing is locked. */
+fin_status fini_store_lock(fin_store *store, const char *study, fin_error *err);
+/* Against passes of all studies. */
+fin_status fini_store_lock_all(fin_store *store, fin_error *err);
+void fini_store_unlock(fin_store *store); /* all of them */
+/* The list of open stores: between lock and unlock a file may be looked at that is not in it. */
+void fini_stores_lock(void);
+void fini_stores_unlock(void);
+bool fini_stores_have(uint64_t device, uint64_t file);
+void fini_stores_add(fin_store *store);    /* with the list locked */
+void fini_stores_remove(fin_store *store); /* after SQLite has closed it */
 
 /* ---- store_sql.c ----------------------------------------------------------------------------- */
 

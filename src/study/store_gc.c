@@ -69,19 +69,11 @@ static fin_status sweep(fin_store *store, int64_t study, fin_gc_count *count, fi
     return fini_store_end(store, status, err);
 }
 
-fin_status fin_store_gc(fin_store *store, const char *drop, int dry, fin_gc_count *count,
-                        fin_error *err)
+/* Runs that a study is about to want are in no plan yet: with a pass under way nothing goes. */
+static fin_status remove_all(fin_store *store, int64_t study, fin_gc_count *count, fin_error *err)
 {
-    fin_gc_count own;
-    int64_t study = 0, before = 0, after = 0;
-    count = count ? count : &own;
-    *count = (fin_gc_count){0};
-    fin_status status = drop ? fini_store_find_study(store, drop, &study, err) : FIN_OK;
-    if (status)
-        return status;
-    if (dry)
-        return count_only(store, study, count, err);
-    status = size_of(store, &before, err);
+    int64_t before = 0, after = 0;
+    fin_status status = size_of(store, &before, err);
     if (!status)
         status = sweep(store, study, count, err);
     if (status)
@@ -93,5 +85,25 @@ fin_status fin_store_gc(fin_store *store, const char *drop, int dry, fin_gc_coun
         return fini_store_fail(store, code, "tidy up", err);
     status = size_of(store, &after, err);
     count->bytes = before > after ? before - after : 0;
+    return status;
+}
+
+fin_status fin_store_gc(fin_store *store, const char *drop, int dry, fin_gc_count *count,
+                        fin_error *err)
+{
+    fin_gc_count own;
+    int64_t study = 0;
+    count = count ? count : &own;
+    *count = (fin_gc_count){0};
+    fin_status status = drop ? fini_store_find_study(store, drop, &study, err) : FIN_OK;
+    if (status)
+        return status;
+    if (dry)
+        return count_only(store, study, count, err);
+    status = fini_store_lock_all(store, err);
+    if (status)
+        return status;
+    status = remove_all(store, study, count, err);
+    fini_store_unlock(store);
     return status;
 }

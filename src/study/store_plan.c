@@ -8,7 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { SESSIONS_KEPT = 100 };
+/* Between two questions whether to go on: runs, and instructions of SQLite. */
+enum { SESSIONS_KEPT = 100, RUNS_A_LOOK = 1024, STEPS_A_LOOK = 200000 };
 
 /* ---- plans ----------------------------------------------------------------------------------- */
 
@@ -117,63 +118,103 @@ static fin_status same_as_next(fin_store *store, sqlite3_stmt *old, int64_t posi
     return FIN_OK;
 }
 
-/* Walks along the old plan as long as it is the same, and writes from there on. missing[i] = 1
- * where the run is not in the store. */
-static fin_status write_plan(fin_store *store, const fin_study *study, int64_t id, bool retry,
-                             unsigned char *missing, char hash[FIN_HASH_TEXT], fin_error *err)
+/* A plan as it is made. */
+typedef struct planner {
+    fin_store *store;
+    const fin_study *study;
+    int64_t id;        /* of the study */
+    sqlite3_stmt *old; /* the plan that is there */
+    bool same;         /* as far as we have come */
+    bool retry;        /* failed runs are missing */
+    unsigned char *missing;
+    char hash[FIN_HASH_TEXT];
+    const fin_progress *progress;
+    int64_t at; /* runs that are planned */
+} planner;
+
+static bool cancelled(const planner *p)
 {
-    fin_plan plan;
-    sqlite3_stmt *old;
-    int64_t count = fin_study_run_count(study), run, state;
-    bool same = true;
-    memset(hash, '0', FIN_HASH_TEXT - 1);
-    hash[FIN_HASH_TEXT - 1] = '\0';
-    fin_status status = fini_sql_prepare(
-        store, "SELECT position, block, hash FROM plan WHERE study_id = ?1 ORDER BY position", &old,
-        err);
-    if (status)
-        return status;
-    sqlite3_bind_int64(old, 1, id);
-    for (int64_t i = 0; i < count && !status; i++) {
-        status = fin_study_get_run(study, i, &plan, err);
-        if (!status && same) {
-            status = same_as_next(store, old, i, &plan, &same, err);
-            if (!status && !same) {
-                sqlite3_reset(old);
-                status = cut_plan(store, id, i, err);
-            }
-        }
-        if (!status && !same)
-            status = add_to_plan(store, id, i, &plan, err);
-        if (!status)
-            status = fini_store_find_run(store, &plan, &run, &state, err);
-        if (!status) {
-            missing[i] = state == FIN_STATE_PLANNED || (retry && state == FIN_STATE_FAILED);
-            fini_plan_hash(hash, plan.block, plan.hash);
-        }
-    }
-    sqlite3_finalize(old);
-    return status ? status : cut_plan(store, id, count, err);
+    return p->progress && p->progress->report &&
+           p->progress->report(p->progress->user, "planning", (double)p->at,
+                               (double)p->study->run_count);
 }
 
-/* The same run may stand at several places of a plan: it is done for the first. */
-static fin_status drop_repeats(fin_store *store, int64_t id, int64_t count, unsigned char *missing,
-                               fin_error *err)
+static int look_up(void *user)
 {
-    sqlite3_stmt *statement;
-    bool row = false;
-    fin_status status = fini_sql_prepare(
-        store,
-        "SELECT position FROM plan AS p WHERE study_id = ?1 AND EXISTS(SELECT 1 FROM plan AS q "
-        "WHERE q.hash = p.hash AND q.study_id = ?1 AND q.position < p.position)",
-        &statement, err);
+    return cancelled(user);
+}
+
+static fin_status plan_one(planner *p, int64_t i, fin_error *err)
+{
+    fin_plan plan;
+    int64_t run, state;
+    fin_status status = fini_study_plan(p->study, i, &plan, err);
+    if (!status && p->same) {
+        status = same_as_next(p->store, p->old, i, &plan, &p->same, err);
+        if (!status && !p->same) {
+            sqlite3_reset(p->old);
+            status = cut_plan(p->store, p->id, i, err);
+        }
+    }
+    if (!status && !p->same)
+        status = add_to_plan(p->store, p->id, i, &plan, err);
+    if (!status)
+        status = fini_store_find_run(p->store, &plan, &run, &state, err);
     if (status)
         return status;
-    sqlite3_bind_int64(statement, 1, id);
-    while (!(status = fini_sql_step(store, statement, &row, err)) && row) {
+    p->missing[i] = state == FIN_STATE_PLANNED || (p->retry && state == FIN_STATE_FAILED);
+    fini_plan_hash(p->hash, plan.block, plan.hash);
+    return FIN_OK;
+}
+
+/* Walks along the old plan as long as it is the same, and writes from there on. missing[i] = 1
+ * where the run is not in the store. */
+static fin_status write_plan(planner *p, fin_error *err)
+{
+    p->same = true;
+    memset(p->hash, '0', FIN_HASH_TEXT - 1);
+    p->hash[FIN_HASH_TEXT - 1] = '\0';
+    fin_status status = fini_sql_prepare(
+        p->store, "SELECT position, block, hash FROM plan WHERE study_id = ?1 ORDER BY position",
+        &p->old, err);
+    if (status)
+        return status;
+    sqlite3_bind_int64(p->old, 1, p->id);
+    for (p->at = 0; p->at < p->study->run_count && !status; p->at++) {
+        if (p->at % RUNS_A_LOOK == RUNS_A_LOOK - 1 && cancelled(p))
+            status = FIN_ERR_CANCELLED;
+        if (!status)
+            status = plan_one(p, p->at, err);
+    }
+    sqlite3_finalize(p->old);
+    p->old = NULL;
+    return status ? status : cut_plan(p->store, p->id, p->study->run_count, err);
+}
+
+/* The same run may stand at several places of a plan: it is done for the first. The index has the
+ * hashes in order, and the places of one hash in order. */
+static fin_status drop_repeats(planner *p, fin_error *err)
+{
+    sqlite3_stmt *statement;
+    char last[FIN_HASH_TEXT] = "";
+    bool row = false;
+    fin_status status =
+        fini_sql_prepare(p->store,
+                         "SELECT position, hash FROM plan INDEXED BY plan_hash WHERE study_id = ?1 "
+                         "ORDER BY hash, position",
+                         &statement, err);
+    if (status)
+        return status;
+    sqlite3_bind_int64(statement, 1, p->id);
+    while (!(status = fini_sql_step(p->store, statement, &row, err)) && row) {
         int64_t position = sqlite3_column_int64(statement, 0);
-        if (position >= 0 && position < count)
-            missing[position] = 0;
+        const char *hash = (const char *)sqlite3_column_text(statement, 1);
+        if (!hash)
+            continue;
+        if (strcmp(hash, last) != 0)
+            snprintf(last, sizeof last, "%s", hash);
+        else if (position >= 0 && position < p->study->run_count)
+            p->missing[position] = 0;
     }
     sqlite3_finalize(statement);
     return status;
@@ -194,33 +235,42 @@ static fin_status delete_claims(fin_store *store, int64_t id, fin_error *err)
 }
 
 /* The row of the study must be there before its plan (foreign keys), its hash is known after it. */
-static fin_status plan_all(fin_store *store, const fin_study *study, bool retry,
-                           unsigned char *missing, fin_error *err)
+static fin_status plan_all(planner *p, fin_error *err)
 {
-    char hash[FIN_HASH_TEXT], before[FIN_HASH_TEXT] = "";
-    int64_t id;
+    char before[FIN_HASH_TEXT] = "";
     bool known;
-    fin_status status = find_study(store, study, &id, &known, before, err);
-    if (!status && id == 0)
-        status = write_study(store, study, "", &id, err);
+    fin_status status = find_study(p->store, p->study, &p->id, &known, before, err);
+    if (!status && p->id == 0)
+        status = write_study(p->store, p->study, "", &p->id, err);
     if (!status)
-        status = write_plan(store, study, id, retry, missing, hash, err);
+        status = write_plan(p, err);
     if (!status)
-        status = drop_repeats(store, id, fin_study_run_count(study), missing, err);
-    if (!status && !(known && strcmp(hash, before) == 0)) {
-        status = write_study(store, study, hash, &id, err);
+        status = drop_repeats(p, err);
+    if (!status && !(known && strcmp(p->hash, before) == 0)) {
+        status = write_study(p->store, p->study, p->hash, &p->id, err);
         if (!status)
-            status = delete_claims(store, id, err); /* they were of another study */
+            status = delete_claims(p->store, p->id, err); /* they were of another study */
     }
     return status;
 }
 
 fin_status fini_store_plan(fin_store *store, const fin_study *study, bool retry,
-                           unsigned char *missing, fin_error *err)
+                           unsigned char *missing, const fin_progress *progress, fin_error *err)
 {
+    planner p = {.store = store, .study = study, .retry = retry};
+    p.missing = missing;
+    p.progress = progress;
     fin_status status = fini_store_begin(store, err);
-    return status ? status
-                  : fini_store_end(store, plan_all(store, study, retry, missing, err), err);
+    if (status)
+        return status;
+    /* One statement may take long: to remove a plan of a million runs. */
+    sqlite3_progress_handler(store->db, STEPS_A_LOOK, look_up, &p);
+    status = plan_all(&p, err);
+    sqlite3_progress_handler(store->db, 0, NULL, NULL);
+    if (status == FIN_ERR_CANCELLED) /* between two runs, or by SQLite within a statement */
+        fini_fail(err, status, "cancelled after planning %lld of %lld runs; the store is as it was",
+                  (long long)p.at, (long long)study->run_count);
+    return fini_store_end(store, status, err);
 }
 
 /* ---- sessions and claims --------------------------------------------------------------------- */
@@ -294,6 +344,23 @@ fin_status fini_store_session(fin_store *store, int64_t *id, const fin_session_r
     return status;
 }
 
+/* Whoever asks has just run or read the study: that it is gone is no mistake of theirs. */
+fin_status fini_store_still_has(fin_store *store, const char *study, int64_t *id, fin_error *err)
+{
+    int64_t own;
+    fin_error inner = {FIN_OK, ""};
+    fin_status status = fini_store_find_study(store, study, id ? id : &own, &inner);
+    if (status == FIN_ERR_ARGUMENT)
+        return fini_fail(
+            err, FIN_ERR_IO,
+            "the study '%.80s' is no longer in the store '%s': another program removed "
+            "it; run it again, which does what is missing",
+            study, store->shown);
+    if (status && err)
+        *err = inner;
+    return status;
+}
+
 fin_status fini_store_add_claim(fin_store *store, int64_t study, int position,
                                 const fin_claim *claim, fin_error *err)
 {
@@ -322,7 +389,7 @@ fin_status fini_store_keep_claims(fin_store *store, const char *study, const fin
     fin_status status = fini_store_begin(store, err);
     if (status)
         return status;
-    status = fini_store_find_study(store, study, &id, err);
+    status = fini_store_still_has(store, study, &id, err);
     if (!status)
         status = delete_claims(store, id, err);
     for (int i = 0; i < count && !status; i++)

@@ -45,6 +45,9 @@ fin_status fini_store_fail(fin_store *store, int code, const char *action, fin_e
     char shown[FINI_SHOWN * 2];
     fini_printable(text, strlen(text), shown, sizeof shown);
     switch (code & 0xff) {
+    case SQLITE_INTERRUPT:
+        return fini_fail(err, FIN_ERR_CANCELLED, "cancelled; the store '%s' is as it was",
+                         store->shown);
     case SQLITE_NOMEM:
         return fini_fail(err, FIN_ERR_MEMORY, "out of memory: cannot %s the store '%s'", action,
                          store->shown);

@@ -102,8 +102,8 @@ typedef struct fini_job {
     fin_status (*groups)(void *values, fini_group groups[FINI_GROUPS], int *count, fin_error *err);
     /* Do the settings fit together? May be NULL. */
     fin_status (*check)(const void *values, fin_error *err);
-    /* Brings words that are lists into one form, so that the same list is the same run. Called with
-     * settings that passed check(). May be NULL. */
+    /* Brings words that are lists into one form, so that the same list is the same run. What is
+     * no list, because check() has not been asked, it leaves alone. May be NULL. */
     void (*tidy)(void *values);
     const char *hidden; /* a row of the tables that says nothing about a run, or NULL: not in its
                          * canonical JSON */
@@ -126,6 +126,9 @@ typedef struct fini_pair {
  * the number of the pair to blame, or -1. An unknown name is answered with the nearest one. */
 fin_status fini_job_apply(const fini_job *job, void *values, const fini_pair *pairs, int count,
                           int *bad, fin_error *err);
+/* The same without check(): for settings that are to be written, not run. */
+fin_status fini_job_fill(const fini_job *job, void *values, const fini_pair *pairs, int count,
+                         fin_error *err);
 /* Canonical JSON: {"command":"train","revision":1,"settings":{"L":10,...}}, names sorted, numbers
  * as short as reads back exactly, choices and words as strings, "auto" where it is. */
 fin_status fini_job_text(const fini_job *job, const void *values, char *buffer, size_t size,
@@ -230,6 +233,9 @@ const fini_block *fini_study_block(const fin_study *study, const char *id); /* N
 const fini_block *fini_study_block_at(const fin_study *study, int64_t i);
 /* Settings of run i into values (the job's size bytes). */
 fin_status fini_study_settings(const fin_study *study, int64_t i, void *values, fin_error *err);
+/* As fin_study_get_run, but settings that do not fit together are a run too: one that will fail, and
+ * say why. Faster. */
+fin_status fini_study_plan(const fin_study *study, int64_t i, fin_plan *out, fin_error *err);
 /* The study as the store keeps it: text, changes, full -> the same study again. */
 fin_status fini_study_restore(const char *text, size_t size, const char *changes, bool full,
                               const char *label, fin_study **out, fin_error *err);
@@ -237,9 +243,10 @@ fin_status fini_study_restore(const char *text, size_t size, const char *changes
 /* ---- the store (store*.c) -------------------------------------------------------------------- */
 
 /* Puts the study and its plan in place of what the store has under this name, in one transaction.
- * Sets missing[i] = 1 for runs that are to be done (failed ones too, if retry). */
+ * Sets missing[i] = 1 for runs that are to be done (failed ones too, if retry). progress may be
+ * NULL; what it cancels leaves the store as it was. */
 fin_status fini_store_plan(fin_store *store, const fin_study *study, bool retry,
-                           unsigned char *missing, fin_error *err);
+                           unsigned char *missing, const fin_progress *progress, fin_error *err);
 /* Keeps finished runs, in one transaction. */
 fin_status fini_store_keep(fin_store *store, const fin_study *study, const fini_done *done,
                            int count, fin_error *err);
@@ -248,6 +255,8 @@ fin_status fini_store_session(fin_store *store, int64_t *id, const fin_session_r
                               fin_error *err);
 /* The study with this name as it was run. FIN_ERR_ARGUMENT with the nearest name if there is none. */
 fin_status fini_store_study(fin_store *store, const char *name, fin_study **out, fin_error *err);
+/* Its number (id may be NULL); FIN_ERR_IO if somebody has removed it in the meantime. */
+fin_status fini_store_still_has(fin_store *store, const char *study, int64_t *id, fin_error *err);
 /* Replaces the claims of a study. */
 fin_status fini_store_keep_claims(fin_store *store, const char *study, const fin_claim *claims,
                                   int count, fin_error *err);

@@ -58,19 +58,6 @@ void fini_rest(double seconds)
     nanosleep(&pause, NULL);
 }
 
-const fini_block *fini_run_block(const fin_study *study, int64_t i)
-{
-    int low = 0, high = study->block_count - 1;
-    while (low < high) {
-        int middle = low + (high - low + 1) / 2;
-        if (study->blocks[middle].first <= i)
-            low = middle;
-        else
-            high = middle - 1;
-    }
-    return &study->blocks[low];
-}
-
 /* ---- one run ---------------------------------------------------------------------------------- */
 
 static int asked_to_stop(void *user, const char *what, double done, double total)
@@ -87,7 +74,8 @@ static fin_status compute(fini_pool *pool, int64_t position, void *values, fini_
         return fini_fail(err, FIN_ERR_MEMORY, "out of memory for the results of the run");
     fin_status status = fini_study_settings(pool->study, position, values, err);
     if (!status)
-        status = fini_run_block(pool->study, position)->job->run(values, result, &progress, err);
+        status =
+            fini_study_block_at(pool->study, position)->job->run(values, result, &progress, err);
     return status ? status : fini_result_status(result, err);
 }
 
