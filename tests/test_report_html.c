@@ -49,6 +49,11 @@ static const char study_text[] =
     "    where: {L: 2, lam: 0.1}\n"
     "    take: risk\n"
     "    expect: {at_most: -1}\n"
+    "  - id: third\n"
+    "    statement: It is near & far.\n"
+    "    where: {L: 2, lam: 0.1}\n"
+    "    take: risk\n"
+    "    expect: {equal: 0, tolerance: 100}\n"
     "figures:\n"
     "  - id: lines\n"
     "    title: \"<b>bold</b>\"\n"
@@ -171,14 +176,16 @@ static void report__has_every_claim_and_figure(void **state)
     (void)state;
     char *html = report_of("full.db", NULL);
     assert_non_null(strstr(html, "<title>&lt;/title&gt;&lt;script&gt;")); /* of its only study */
-    assert_non_null(strstr(html, "1 of 2 claims hold</strong>, 1 fails"));
+    assert_non_null(strstr(html, "2 of 3 claims hold</strong>, 1 fails"));
     assert_non_null(strstr(html, "id=\"claim-hostile.first\""));
     assert_non_null(strstr(html, "id=\"claim-hostile.second\""));
     assert_non_null(strstr(html, "It fails &amp; says so."));
     assert_non_null(strstr(html, "href=\"#figure-hostile.lines\""));
     assert_int_equal(count_of(html, "<figure id=\"figure-hostile."), FIGURES);
     assert_int_equal(count_of(html, "could not be drawn"), 0);
-    assert_int_equal(count_of(html, "missing"), 0);
+    assert_int_equal(count_of(html, "missing"), 1); /* in what the verdicts mean */
+    assert_non_null(strstr(html, "A claim holds if its 95 % interval meets what is expected;"));
+    assert_non_null(strstr(html, "<td data-label=\"expected\">0 \xc2\xb1 100</td>"));
     assert_non_null(strstr(html, "10 of 10 runs done"));
     assert_non_null(strstr(html, "\"where\":\"diagonal\",\"at\":0,\"label\":\"the "));
     free(html);
@@ -197,7 +204,7 @@ static void report__says_what_is_missing(void **state)
 {
     (void)state;
     char *html = report_of("empty.db", NULL);
-    assert_non_null(strstr(html, "0 of 2 claims hold</strong>, 2 are untested"));
+    assert_non_null(strstr(html, "0 of 3 claims hold</strong>, 3 are untested"));
     assert_non_null(strstr(html, "6 of 6 runs of grid are missing."));
     assert_non_null(strstr(html, "2 of 2 runs of grid are missing.")); /* those of the bars */
     assert_int_equal(count_of(html, "<figure id=\"figure-hostile."), FIGURES);
@@ -211,11 +218,11 @@ static void report__has_claims_that_were_not_judged(void **state)
 {
     (void)state;
     char *html = report_of("cut.db", NULL);
-    assert_non_null(strstr(html, "0 of 2 claims hold</strong>, 2 are untested"));
+    assert_non_null(strstr(html, "0 of 3 claims hold</strong>, 3 are untested"));
     assert_non_null(strstr(html, "id=\"claim-hostile.first\""));
     assert_non_null(strstr(html, "id=\"claim-hostile.second\""));
     assert_non_null(strstr(html, "at most -1"));
-    assert_int_equal(count_of(html, "not judged yet"), 2);
+    assert_int_equal(count_of(html, "not judged yet"), 3);
     free(html);
 }
 
@@ -228,7 +235,7 @@ static void report__shows_a_study_once(void **state)
     fin_store_close(store);
     char *html = read_all("r.html");
     assert_int_equal(count_of(html, "id=\"study-hostile\""), 1);
-    assert_non_null(strstr(html, "1 of 2 claims hold"));
+    assert_non_null(strstr(html, "2 of 3 claims hold"));
     free(html);
 }
 
@@ -388,7 +395,7 @@ static void figure__tells_its_notes(void **state)
                           .note_user = notes};
     assert_int_equal(fin_report_figure(store, &figure, in_folder("none.csv"), &err),
                      FIN_ERR_FORMAT);
-    assert_non_null(strstr(err.message, "nothing to draw. 6 points are left out"));
+    assert_non_null(strstr(err.message, "3 points are left out"));
     fin_store_close(store);
     store = open_store("empty.db");
     figure.log_y = 0;
@@ -506,6 +513,86 @@ static void figure__bands_without_numbers_are_noted(void **state)
     assert_non_null(strstr(notes, "the interval of 1 point is not known"));
     fin_store_close(store);
     fin_study_destroy(study);
+}
+
+/* Three runs at lam = 0.1 (1, 2 and 6: mean 3, sd sqrt(7)), one at 0.2 with its own error, one
+ * number and one NaN at 0.3; L tells the runs apart. */
+static fin_store *open_several(void)
+{
+    static const double values[] = {1, 2, 6, 5, NAN, NAN, 7, NAN, NAN};
+    static const char text[] =
+        "study: several\nruns:\n"
+        "  - {id: a, command: risk, axes: {lam: [0.1, 0.2, 0.3], L: [2, 3, 4]}}\n"
+        "figures:\n"
+        "  - {id: plain, kind: lines, x: {take: lam}, where: {lam: 0.1}, lines: [{take: risk}]}\n"
+        "  - {id: mean, kind: lines, x: {take: lam}, lines: [{take: risk, average: true}]}\n"
+        "  - {id: split, kind: lines, x: {take: lam}, where: {lam: 0.1},\n"
+        "     lines: [{take: risk, split: L}]}\n";
+    fin_store *store = NULL;
+    fin_study *study = parse(text);
+    unsigned char missing[9];
+    assert_ok(fin_report_check(study, &err));
+    assert_ok(fin_store_open(in_folder("several.db"), FIN_STORE_CREATE, &store, &err));
+    assert_ok(fini_store_plan(store, study, false, missing, NULL, &err));
+    for (int i = 0; i < 9; i++) {
+        fini_done done = {.position = i, .state = FIN_STATE_DONE, .result = fini_result_create()};
+        fini_result_scalar(done.result, "risk", values[i], 0.5, FIN_HOW_SIMULATION, 9);
+        assert_ok(fini_store_keep(store, study, &done, 1, &err));
+        fini_result_destroy(done.result);
+    }
+    fin_study_destroy(study);
+    return store;
+}
+
+static char *draw(fin_store *store, fin_figure figure, char notes[1024])
+{
+    notes[0] = '\0';
+    figure.study = "several";
+    figure.note = keep_note;
+    figure.note_user = notes;
+    assert_ok(fin_report_figure(store, &figure, in_folder("f.csv"), &err));
+    return read_all("f.csv");
+}
+
+static void assert_point(const char *csv, const char *start, double y, double half)
+{
+    double got, low, high;
+    const char *at = strstr(csv, start);
+    at = at ? strchr(at + strlen(start), ',') : NULL; /* x has 17 digits */
+    if (!at || sscanf(at, ",%lf,%lf,%lf", &got, &low, &high) != 3)
+        fail_msg("no '%s' with an interval in\n%s", start, csv);
+    assert_true(fabs(got - y) < 1e-12);
+    assert_true(fabs(low - (y - half)) < 1e-6 && fabs(high - (y + half)) < 1e-6);
+}
+
+static void figure__several_runs_at_one_x(void **state)
+{
+    (void)state;
+    char notes[1024];
+    const char *y[] = {"risk"};
+    const double spread = 4.302652729749464 * sqrt(7.0 / 3), own = 1.959963984540054 * 0.5;
+    const fin_figure asked[] = {{.id = "mean"}, {.x = "lam", .y = y, .y_count = 1}};
+    fin_store *store = open_several();
+    for (int i = 0; i < 2; i++) {
+        char *csv = draw(store, asked[i], notes);
+        assert_int_equal(count_of(csv, "\n"), 1 + 3);
+        assert_point(csv, "risk,0.1", 3, spread);
+        assert_point(csv, "risk,0.2", 5, own);
+        assert_point(csv, "risk,0.29", 7, own);
+        assert_non_null(strstr(notes, "risk: 4 numbers are not finite and left out of the means."));
+        assert_int_equal(count_of(notes, "Several runs at one x: their mean is drawn"), i);
+        assert_null(strstr(notes, "average: true"));
+        free(csv);
+    }
+    char *csv = draw(store, (fin_figure){.id = "plain"}, notes);
+    assert_int_equal(count_of(csv, "\n"), 1 + 3); /* all three, as they are */
+    assert_string_equal(notes, "Several runs at one x: 'average: true' draws their mean.|");
+    free(csv);
+    csv = draw(store, (fin_figure){.id = "split"}, notes);
+    assert_int_equal(count_of(csv, "\n"), 1 + 3);
+    assert_string_equal(notes, "");
+    free(csv);
+    fin_store_close(store);
 }
 
 static fin_status count_row(void *user, const fin_figure_row *row, fin_error *e)
@@ -637,6 +724,7 @@ int main(void)
         cmocka_unit_test(figure__arrows_stay_on_the_spheres),
         cmocka_unit_test(figure__fits_say_what_they_are),
         cmocka_unit_test(figure__bands_without_numbers_are_noted),
+        cmocka_unit_test(figure__several_runs_at_one_x),
         cmocka_unit_test(figures__are_listed),
         cmocka_unit_test(check__says_where_and_what),
         cmocka_unit_test(report__every_allocation_may_fail),

@@ -243,11 +243,20 @@ fini_curve *fini_spec_curve(fini_figure *figure, fini_panel *panel, const char *
                             fini_mark mark, const fini_matrix *x, const fini_matrix *y,
                             int64_t row);
 
+/* What becomes of several points of a line at one x. */
+typedef enum fini_several {
+    FINI_SEVERAL_KEEP, /* all are drawn */
+    FINI_SEVERAL_TELL, /* as well, with a note that their mean could be */
+    FINI_SEVERAL_MEAN, /* their mean, with the 95 % interval from their spread */
+    FINI_SEVERAL_AUTO  /* as well, with a note that this was done */
+} fini_several;
+
 /* A line of a `lines` figure, from a study file or from fin_figure. */
 typedef struct fini_line_spec {
     const char *take, *label, *split; /* split NULL: one line */
     fini_mark mark;
     bool band, fit;
+    fini_several several;
 } fini_line_spec;
 fin_status fini_lines_add(const fini_frame *frame, const char *x, const fini_line_spec *line,
                           fini_figure *figure, fini_panel *panel, fin_error *err);

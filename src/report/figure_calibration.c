@@ -29,7 +29,8 @@ static fin_status build(const fini_spec *spec, fini_figure *figure, fin_error *e
                            split ? split->text : NULL,
                            FINI_MARK_POINTS,
                            true,
-                           false};
+                           false,
+                           FINI_SEVERAL_KEEP};
     fini_frame *frame = NULL;
     fini_panel *panel = fini_figure_panel(figure, "");
     fin_status status = fini_figure_status(figure, err);

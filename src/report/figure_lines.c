@@ -1,5 +1,6 @@
 /* Lines: numbers of runs against a setting or another number. Points are sorted by x; `split` makes
- * a line of every value of a setting, with one colour per value over all lines of the figure. */
+ * a line of every value of a setting, with one colour per value over all lines of the figure;
+ * `average` makes one point, with its interval, of all that a line has at one x. */
 #include "report/figure.h"
 #include "study/claim.h"
 
@@ -35,11 +36,12 @@ static fin_status check_style(const fini_tree *tree, const fini_node *line, fini
 static fin_status read_line(const fini_spec *spec, const fini_node *node, fini_line_spec *line,
                             fin_error *err)
 {
-    static const char *const keys[] = {"take", "label", "split", "style", "band",
-                                       "fit",  "from",  "where", NULL};
+    static const char *const keys[] = {"take", "label",   "split", "style", "band",
+                                       "fit",  "average", "from",  "where", NULL};
     const fini_tree *tree = spec->study->tree;
     const fini_node *x = fini_node_get(spec->node, "x");
     const fini_block *block = NULL;
+    bool average = false;
     memset(line, 0, sizeof *line);
     fin_status status = fini_node_keys(tree, node, "a line", keys, err);
     if (!status)
@@ -58,6 +60,9 @@ static fin_status read_line(const fini_spec *spec, const fini_node *node, fini_l
         status = fini_node_flag(tree, node, "band", 0, &line->band, err);
     if (!status)
         status = fini_node_flag(tree, node, "fit", 0, &line->fit, err);
+    if (!status)
+        status = fini_node_flag(tree, node, "average", 0, &average, err);
+    line->several = average ? FINI_SEVERAL_MEAN : FINI_SEVERAL_TELL;
     if (!status)
         status = fini_node_text(tree, node, "take", NULL, &line->take, err);
     if (!status)
@@ -178,16 +183,80 @@ static fin_status add_fit(const fini_curve *curve, bool drawn, fini_figure *figu
     return fini_figure_status(figure, err);
 }
 
+/* The mean of n points at one x, those that are no finite numbers left out, as point `to`; returns
+ * how many were left out. A single number keeps its own interval. */
+static int64_t average_points(fini_curve *curve, int64_t from, int64_t n, int64_t to)
+{
+    int64_t known = 0, one = from;
+    double mean = 0, squares = 0;
+    for (int64_t i = from; i < from + n; i++) {
+        if (!isfinite(curve->y[i]))
+            continue;
+        double off = curve->y[i] - mean; /* one pass (Welford), which no large sum can spoil */
+        mean += off / (double)++known;
+        squares += off * (curve->y[i] - mean);
+        one = i;
+    }
+    curve->x[to] = curve->x[from];
+    if (known > 1) {
+        double variance = squares / (double)(known - 1) / (double)known;
+        double half = fini_student_95(known - 1) * sqrt(variance);
+        bool sure = isfinite(half);
+        curve->y[to] = mean;
+        curve->low[to] = sure ? mean - half : NAN;
+        curve->high[to] = sure ? mean + half : NAN;
+    } else {
+        curve->y[to] = curve->y[one];
+        curve->low[to] = curve->low[one];
+        curve->high[to] = curve->high[one];
+    }
+    return known > 0 ? n - known : n - 1; /* a point that cannot be drawn is counted later */
+}
+
+/* Where a sorted curve has several points at one x, what the line wants done with them. */
+static void treat_several(fini_curve *curve, fini_several several, fini_figure *figure)
+{
+    bool mean = several == FINI_SEVERAL_MEAN || several == FINI_SEVERAL_AUTO;
+    int64_t to = 0, most = 1, left_out = 0;
+    for (int64_t i = 0, n; i < curve->count; i += n) {
+        for (n = 1; i + n < curve->count && curve->x[i + n] == curve->x[i];)
+            n++;
+        most = n > most ? n : most;
+        if (mean)
+            left_out += average_points(curve, i, n, to++);
+    }
+    if (mean)
+        curve->count = to;
+    if (most > 1 && several == FINI_SEVERAL_TELL)
+        fini_figure_note(figure, "Several runs at one x: 'average: true' draws their mean.");
+    if (most > 1 && several == FINI_SEVERAL_AUTO)
+        fini_figure_note(figure, "Several runs at one x: their mean is drawn, with the 95 %% "
+                                 "interval from their spread.");
+    if (left_out > 0)
+        fini_figure_note(figure, "%.200s: %lld number%s not finite and left out of the means.",
+                         curve->label, (long long)left_out, left_out == 1 ? " is" : "s are");
+}
+
+static void note_unknown(const fini_curve *curve, fini_figure *figure)
+{
+    int64_t unknown = 0;
+    for (int64_t i = 0; curve->low && i < curve->count; i++)
+        unknown += !isnan(curve->y[i]) && isnan(curve->low[i]);
+    if (unknown > 0)
+        fini_figure_note(figure, "%.200s: the interval of %lld point%s is not known and not drawn.",
+                         curve->label, (long long)unknown, unknown == 1 ? "" : "s");
+}
+
 /* The rows of one group (group < 0: all) as a curve. */
 static fin_status add_curve(const fini_values *x, const fini_values *y, const int *which, int group,
                             const char *label, int colour, const fini_line_spec *line,
                             fini_figure *figure, fini_panel *panel, fin_error *err)
 {
-    int64_t count = 0, k = 0, unknown = 0;
+    int64_t count = 0, k = 0;
     for (int64_t i = 0; i < y->count; i++)
         count += group < 0 || which[i] == group;
     fini_curve *curve = fini_figure_curve(figure, panel, label, line->mark, count);
-    if (curve && line->band) {
+    if (curve && (line->band || line->several >= FINI_SEVERAL_MEAN)) {
         curve->low = fini_figure_array(figure, curve);
         curve->high = fini_figure_array(figure, curve);
     }
@@ -198,21 +267,22 @@ static fin_status add_curve(const fini_values *x, const fini_values *y, const in
             continue;
         curve->x[k] = x->value[i];
         curve->y[k] = y->value[i];
-        if (line->band) {
+        if (curve->low) {
             curve->low[k] = y->low[i];
             curve->high[k] = y->high[i];
-            unknown += !isnan(y->value[i]) && isnan(y->low[i]);
         }
         k++;
     }
-    if (unknown > 0)
-        fini_figure_note(figure, "%.200s: the interval of %lld point%s is not known and not drawn.",
-                         label, (long long)unknown, unknown == 1 ? "" : "s");
-    curve->colour = colour;
-    if (line->mark == FINI_MARK_POINTS || (line->mark == FINI_MARK_SOLID && count <= SHAPES_UP_TO))
-        curve->shape = colour % (FINI_DIAMOND + 1);
     fin_status status = fini_curve_sort(curve, err);
-    return status || !line->fit ? status : add_fit(curve, y->drawn, figure, panel, err);
+    if (status)
+        return status;
+    treat_several(curve, line->several, figure);
+    note_unknown(curve, figure);
+    curve->colour = colour;
+    if (line->mark == FINI_MARK_POINTS ||
+        (line->mark == FINI_MARK_SOLID && curve->count <= SHAPES_UP_TO))
+        curve->shape = colour % (FINI_DIAMOND + 1);
+    return line->fit ? add_fit(curve, y->drawn, figure, panel, err) : FIN_OK;
 }
 
 /* A split that other lines of the figure have too gives the same value the same colour: found by

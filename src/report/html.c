@@ -100,7 +100,10 @@ static void add_claims(fini_page *page, const fini_html *html)
                         "<th scope=\"col\">Figure</th></tr></thead>\n<tbody>\n");
     fini_page_bytes(page, html->claims.text, html->claims.size);
     fini_page_add(page, "</tbody></table></div>\n"
-                        "<p class=\"none\" hidden>No claim fits this filter.</p>\n</section>\n");
+                        "<p class=\"none\" hidden>No claim fits this filter.</p>\n"
+                        "<p class=\"source\">A claim holds if its 95 % interval meets what is "
+                        "expected; it is vague if the interval is wider than the claim allows, and "
+                        "untested if numbers are missing.</p>\n</section>\n");
 }
 
 static fin_status compose(fini_page *page, const fini_html *html, const char *title, fin_error *err)

@@ -52,6 +52,25 @@ static void add_measured(fini_page *page, const fin_claim *claim)
     }
 }
 
+/* A store has plain text: "+-" becomes a sign here. */
+static void add_expected(fini_page *page, const char *expected)
+{
+    fini_page escaped = {NULL, 0, 0, false};
+    size_t from = 0;
+    fini_page_xml(&escaped, expected);
+    for (size_t i = 0; i + 1 < escaped.size; i++)
+        if (memcmp(escaped.text + i, "+-", 2) == 0) {
+            fini_page_bytes(page, escaped.text + from, i - from);
+            fini_page_add(page, "\xc2\xb1");
+            from = i + 2;
+            i++;
+        }
+    if (from < escaped.size)
+        fini_page_bytes(page, escaped.text + from, escaped.size - from);
+    page->failed = page->failed || escaped.failed;
+    fini_page_close(&escaped);
+}
+
 static fin_status add_claim(void *user, const fin_claim *claim, fin_error *err)
 {
     fini_html *html = user;
@@ -84,7 +103,7 @@ static fin_status add_claim(void *user, const fin_claim *claim, fin_error *err)
     fini_page_add(page, "</small></th><td data-label=\"measured\">");
     add_measured(page, claim);
     fini_page_add(page, "</td><td data-label=\"expected\">");
-    fini_page_xml(page, claim->expected);
+    add_expected(page, claim->expected);
     fini_page_add(page, "</td><td data-label=\"obtained by\">");
     fini_page_xml(page, claim->how);
     fini_page_add(page, "</td><td data-label=\"figure\">");

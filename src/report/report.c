@@ -155,8 +155,8 @@ static fin_status build_lines(fin_store *store, const fin_study *study, const fi
                                what->split);
     }
     for (int i = 0; i < what->y_count && !status; i++) {
-        fini_line_spec line = {what->y[i],      what->y[i], what->split,
-                               FINI_MARK_SOLID, true,       what->fit != 0};
+        fini_line_spec line = {what->y[i], what->y[i],     what->split,      FINI_MARK_SOLID,
+                               true,       what->fit != 0, FINI_SEVERAL_AUTO};
         status = fini_lines_add(frame, what->x, &line, figure, panel, err);
     }
     fini_frame_destroy(frame);
