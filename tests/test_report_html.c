@@ -595,6 +595,19 @@ static void figure__several_runs_at_one_x(void **state)
     fin_store_close(store);
 }
 
+/* "observed" stands on the axis, and not in a legend of one entry as well. */
+static void figure__calibration_has_no_legend_of_one(void **state)
+{
+    (void)state;
+    fin_store *store = open_store("full.db");
+    fin_figure figure = {.study = "hostile", .id = "calibration"};
+    assert_ok(fin_report_figure(store, &figure, in_folder("f.svg"), &err));
+    char *svg = read_all("f.svg");
+    assert_int_equal(count_of(svg, "observed</text>"), 1);
+    free(svg);
+    fin_store_close(store);
+}
+
 static fin_status count_row(void *user, const fin_figure_row *row, fin_error *e)
 {
     (void)e;
@@ -725,6 +738,7 @@ int main(void)
         cmocka_unit_test(figure__fits_say_what_they_are),
         cmocka_unit_test(figure__bands_without_numbers_are_noted),
         cmocka_unit_test(figure__several_runs_at_one_x),
+        cmocka_unit_test(figure__calibration_has_no_legend_of_one),
         cmocka_unit_test(figures__are_listed),
         cmocka_unit_test(check__says_where_and_what),
         cmocka_unit_test(report__every_allocation_may_fail),

@@ -43,6 +43,8 @@ static fin_status build(const fini_spec *spec, fini_figure *figure, fin_error *e
         fini_figure_reference(figure, panel, FINI_DIAGONAL, 0,
                               diagonal ? diagonal->text : "calibrated");
         status = fini_lines_add(frame, x, &line, figure, panel, err);
+        if (!status && !split && panel->curves)
+            panel->curves->quiet = true; /* the axis says it already */
     }
     fini_frame_destroy(frame);
     return status ? status : fini_figure_status(figure, err);
