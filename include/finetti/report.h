@@ -29,16 +29,16 @@ FIN_API fin_status fin_report_figures(fin_store *store, const char *study,
 /* A figure for a paper. id: one that the study file describes, or NULL: x against y below. */
 typedef struct fin_figure {
     const char *study, *id;
-    const char *block;            /* of the study; NULL: its first */
-    const char *x;                /* a setting, a scalar or a formula of them */
-    const char *const *y;         /* the same */
+    const char *block;    /* of the study; NULL: its first */
+    const char *x;        /* a setting, a scalar or a formula of them */
+    const char *const *y; /* the same; several runs at one x: their mean is drawn */
     int y_count;
-    const char *split;            /* a line for every value of this setting; NULL: one line */
-    const char *const *where;     /* as in fin_query */
+    const char *split;        /* a line for every value of this setting; NULL: one line */
+    const char *const *where; /* as in fin_query */
     int where_count;
-    const char *title;            /* NULL: none */
-    int log_x, log_y, fit;        /* fit: a straight line through the points, with its slope */
-    double width, height;         /* in points (1/72 inch); 0: 432 and 288 a panel */
+    const char *title;     /* NULL: none */
+    int log_x, log_y, fit; /* fit: a straight line through the points, with its slope */
+    double width, height;  /* in points (1/72 inch); 0: 432 and 288 a panel */
     /* Told what a reader of the figure must know: runs that are missing, points that are left out.
      * May be NULL. */
     void (*note)(void *user, const char *text);

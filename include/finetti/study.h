@@ -53,7 +53,7 @@ FIN_API int fin_study_claim_count(const fin_study *study);
 
 enum { FIN_HASH_TEXT = 33, FIN_SETTINGS_TEXT = 8192 };
 
-/* A run before it is run. */
+/* A run before it is run. Settings that do not fit together are a run too, one that will fail. */
 typedef struct fin_plan {
     const char *block, *command;
     char hash[FIN_HASH_TEXT];         /* of the settings; hexadecimal */
@@ -214,7 +214,7 @@ FIN_API fin_status fin_store_merge(fin_store *store, const char *other, int forc
  * such run there. */
 typedef struct fin_difference {
     const char *study, *hash, *settings;
-    const char *what;  /* "missing", "state", or the name of a scalar or series */
+    const char *what;   /* "missing", "state", or the name of a scalar or series */
     double left, right; /* scalars; NaN: not there */
     int in_left, in_right;
 } fin_difference;
@@ -253,8 +253,8 @@ typedef struct fin_study_news {
     int64_t total;        /* runs to do now, those that were there already not counted */
     int64_t done, failed; /* of them; failed ones are done too */
     int64_t running;
-    double seconds;       /* since the start */
-    double left;          /* expected; NaN: not known yet */
+    double seconds; /* since the start */
+    double left;    /* expected; NaN: not known yet */
 } fin_study_news;
 typedef int (*fin_study_report)(void *user, const fin_study_news *news);
 
@@ -300,10 +300,10 @@ FIN_API const char *fin_verdict_name(fin_verdict verdict);
 
 typedef struct fin_claim {
     const char *study, *id, *statement, *source;
-    const char *quantity; /* what is measured, in words or as a formula */
-    const char *expected; /* "at most 5", "0.5 +- 0.001" */
-    const char *figure;   /* "" if it has none */
-    const char *how;      /* "share of 30 runs", "closed form", why it is untested */
+    const char *quantity;    /* what is measured, in words or as a formula */
+    const char *expected;    /* "at most 5", "0.5 +- 0.001" */
+    const char *figure;      /* "" if it has none */
+    const char *how;         /* "share of 30 runs", "closed form", why it is untested */
     double value, low, high; /* low, high: 95 % interval; NaN if untested */
     fin_verdict verdict;
 } fin_claim;

@@ -62,7 +62,9 @@ static fin_status read_line(const fini_spec *spec, const fini_node *node, fini_l
         status = fini_node_flag(tree, node, "fit", 0, &line->fit, err);
     if (!status)
         status = fini_node_flag(tree, node, "average", 0, &average, err);
-    line->several = average ? FINI_SEVERAL_MEAN : FINI_SEVERAL_TELL;
+    line->several = average                          ? FINI_SEVERAL_MEAN
+                    : line->mark == FINI_MARK_POINTS ? FINI_SEVERAL_KEEP
+                                                     : FINI_SEVERAL_TELL;
     if (!status)
         status = fini_node_text(tree, node, "take", NULL, &line->take, err);
     if (!status)

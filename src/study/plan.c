@@ -75,8 +75,8 @@ fin_status fini_study_settings(const fin_study *study, int64_t i, void *values, 
                   : settings_of(study, fini_study_block_at(study, i), i, true, values, err);
 }
 
-static fin_status describe(const fin_study *study, int64_t i, bool whole, fin_plan *out,
-                           fin_error *err)
+/* Settings that do not fit together are a run too: one that will fail, and say why. */
+fin_status fin_study_get_run(const fin_study *study, int64_t i, fin_plan *out, fin_error *err)
 {
     fin_status status = check_position(study, i, err);
     if (status)
@@ -85,7 +85,7 @@ static fin_status describe(const fin_study *study, int64_t i, bool whole, fin_pl
     void *values = fini_alloc(block->job->size);
     if (!values)
         return fini_fail_memory(err, block->job->size, "the settings of a run");
-    status = settings_of(study, block, i, whole, values, err);
+    status = settings_of(study, block, i, false, values, err);
     if (!status)
         status = fini_job_text(block->job, values, out->settings, sizeof out->settings, err);
     fini_free(values);
@@ -95,14 +95,4 @@ static fin_status describe(const fin_study *study, int64_t i, bool whole, fin_pl
     out->command = block->job->name;
     fini_hash(out->settings, out->hash);
     return FIN_OK;
-}
-
-fin_status fin_study_get_run(const fin_study *study, int64_t i, fin_plan *out, fin_error *err)
-{
-    return describe(study, i, true, out, err);
-}
-
-fin_status fini_study_plan(const fin_study *study, int64_t i, fin_plan *out, fin_error *err)
-{
-    return describe(study, i, false, out, err);
 }

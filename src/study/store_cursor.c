@@ -92,7 +92,7 @@ fin_status fini_cursor_read_planned(fini_cursor *cursor, fin_error *err)
         status = fini_store_study(cursor->store, cursor->query->study, &cursor->study, err);
     }
     if (!status && cursor->study && cursor->position < fin_study_run_count(cursor->study)) {
-        status = fini_study_plan(cursor->study, cursor->position, &cursor->plan, err);
+        status = fin_study_get_run(cursor->study, cursor->position, &cursor->plan, err);
         if (!status && strcmp(cursor->plan.hash, cursor->hash) == 0) {
             cursor->settings = cursor->plan.settings;
             cursor->command = cursor->plan.command;

@@ -148,7 +148,7 @@ static fin_status plan_one(planner *p, int64_t i, fin_error *err)
 {
     fin_plan plan;
     int64_t run, state;
-    fin_status status = fini_study_plan(p->study, i, &plan, err);
+    fin_status status = fin_study_get_run(p->study, i, &plan, err);
     if (!status && p->same) {
         status = same_as_next(p->store, p->old, i, &plan, &p->same, err);
         if (!status && !p->same) {

@@ -197,7 +197,7 @@ fin_status fini_store_keep(fin_store *store, const fin_study *study, const fini_
         if (done[i].state != FIN_STATE_DONE && done[i].state != FIN_STATE_FAILED)
             status = fini_fail(err, FIN_ERR_ARGUMENT, "a finished run is done or failed");
         if (!status)
-            status = fini_study_plan(study, done[i].position, &plan, err);
+            status = fin_study_get_run(study, done[i].position, &plan, err);
         if (!status)
             status = keep_run(store, &plan, &done[i], err);
     }

@@ -233,9 +233,6 @@ const fini_block *fini_study_block(const fin_study *study, const char *id); /* N
 const fini_block *fini_study_block_at(const fin_study *study, int64_t i);
 /* Settings of run i into values (the job's size bytes). */
 fin_status fini_study_settings(const fin_study *study, int64_t i, void *values, fin_error *err);
-/* As fin_study_get_run, but settings that do not fit together are a run too: one that will fail, and
- * say why. Faster. */
-fin_status fini_study_plan(const fin_study *study, int64_t i, fin_plan *out, fin_error *err);
 /* The study as the store keeps it: text, changes, full -> the same study again. */
 fin_status fini_study_restore(const char *text, size_t size, const char *changes, bool full,
                               const char *label, fin_study **out, fin_error *err);
