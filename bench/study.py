@@ -119,7 +119,7 @@ def scaling(bench, folder):
     if len(os.sched_getaffinity(0)) < 2:
         print("scaling: skipped, there is one processor")
         return
-    write(folder, "heavy.yaml", HEAVY.format(steps=500 if bench.quick else 8000))
+    write(folder, "heavy.yaml", HEAVY.format(steps=2000 if bench.quick else 100000))
     turns = {"1 thread": [], "2 threads": [], "1 rank": [], "2 ranks": []}
     have = shutil.which("mpirun") is not None
     for _ in range(2 if bench.quick else 3):
