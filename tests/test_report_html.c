@@ -556,7 +556,7 @@ static char *draw(fin_store *store, fin_figure figure, char notes[1024])
 
 static void assert_point(const char *csv, const char *start, double y, double half)
 {
-    double got, low, high;
+    double got = NAN, low = NAN, high = NAN;
     const char *at = strstr(csv, start);
     at = at ? strchr(at + strlen(start), ',') : NULL; /* x has 17 digits */
     if (!at || sscanf(at, ",%lf,%lf,%lf", &got, &low, &high) != 3)
