@@ -5,7 +5,7 @@ find_package(OpenMP REQUIRED COMPONENTS C)
 set(THREADS_PREFER_PTHREAD_FLAG OFF)
 find_package(Threads REQUIRED)
 
-set(finetti_modules sleef openblas lapacke libzip zlib sqlite3 yaml-0.1 libxxhash)
+set(finetti_modules sleef openblas lapacke libzip zlib sqlite3 yaml-0.1 libxxhash liblbfgs)
 foreach(module IN LISTS finetti_modules)
   pkg_check_modules(${module} REQUIRED IMPORTED_TARGET ${module})
 endforeach()

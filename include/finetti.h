@@ -3,6 +3,7 @@
 #define FINETTI_H
 
 #include "finetti/attention.h"
+#include "finetti/attention_cross.h"
 #include "finetti/base.h"
 #include "finetti/data.h"
 #include "finetti/kernel.h"
@@ -11,7 +12,10 @@
 #include "finetti/report.h"
 #include "finetti/study.h"
 #include "finetti/task.h"
+#include "finetti/task_latent.h"
 #include "finetti/theory.h"
+#include "finetti/theory_latent.h"
 #include "finetti/train.h"
+#include "finetti/train_tune.h"
 
 #endif

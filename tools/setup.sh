@@ -41,6 +41,7 @@ zlib1g-dev pc:zlib zlib
 libsqlite3-dev pc:sqlite3 SQLite 3.35 or later
 libyaml-dev pc:yaml-0.1 libyaml
 libxxhash-dev pc:libxxhash xxHash
+liblbfgs-dev pc:liblbfgs libLBFGS, minimisation
 '
 check='
 libcmocka-dev pc:cmocka cmocka, unit tests
@@ -50,6 +51,7 @@ bench='
 python3-numpy module:numpy NumPy
 python3-scipy module:scipy SciPy
 python3-torch module:torch PyTorch
+python3-sklearn module:sklearn scikit-learn
 '
 
 wanted=$build
@@ -78,6 +80,7 @@ chromium cmd:chromium Chromium
 nodejs cmd:node Node.js
 npm cmd:npm npm
 python3-numpy module:numpy NumPy
+python3-sklearn module:sklearn scikit-learn
 "
         fi
         ;;

@@ -1,0 +1,154 @@
+/* task, second part: families of exchangeable tokens with a latent variable.
+ *
+ * Given the latent z the tokens (key, value) are independent draws of one law, so their order does
+ * not matter (de Finetti), and all that they say about a new token is in the posterior of z.
+ *
+ *     concept    v = Z phi(k) + noise, Z Gaussian with variance `prior`     (linear concept)
+ *     mean       v = z + noise: concept with phi = 1
+ *     process    v = f(k) + noise, f a Gaussian process: concept with infinitely many features
+ *     counts     tokens are categories, their probabilities Dirichlet       (Dirichlet-multinomial)
+ *     concepts   z one of finitely many tables P_z(r | c); tokens are covariate c, response r
+ *     sphere     |k| = |v| = 1, v ~ von Mises-Fisher(O k, rho), O a random rotation
+ *     finite     concept, but Z one of finitely many: cme attention is not Bayes here (a control)
+ *     urn        balls drawn without replacement: exchangeable, but not for ever (N balls)
+ *
+ * A key has dk numbers (0 for mean, counts, urn) and a value dv. Categories, covariates and responses
+ * are whole numbers 0, 1, ... kept as doubles (dv = 1). A prediction is Gaussian or, where `outcomes` > 0, a row of
+ * probabilities.
+ *
+ * Sequence i is a pure function of (seed, i), token l of it of (seed, i, l) wherever tokens are
+ * independent given z: a longer sequence begins with the shorter one. */
+#ifndef FINETTI_TASK_LATENT_H
+#define FINETTI_TASK_LATENT_H
+
+#include "finetti/base.h"
+#include "finetti/math.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Settings of all families; each has a table with its own rows of these. */
+#define FIN_LATENT_KEYS(F, C)                                                                      \
+    F(int64_t, d, 5, 1, 4096, "numbers in a key")                                                  \
+    C(keys, 0, "gaussian|sphere|vmf",                                                              \
+      "law of keys: N(0, I), uniform on the sphere, or von "                                       \
+      "Mises-Fisher around the first axis")                                                        \
+    F(double, concentration, 2, 0, 1e6, "of vmf keys")
+#define FIN_LATENT_GAUSS(F, C)                                                                     \
+    F(int64_t, dv, 1, 1, 4096, "numbers in a value")                                               \
+    F(double, prior, 1, 1e-100, 1e100, "prior variance tau^2 of the latent's numbers")             \
+    F(double, noise, 0.1, 0, 1e100, "variance s^2 of a value around its mean")
+#define FIN_LATENT_FEATURES(F, C)                                                                  \
+    C(features, 0, "identity|affine|quadratic|fourier",                                            \
+      "phi(k): k; 1 and k; 1, k and products of two; random cosines")                              \
+    F(int64_t, D, 64, 1, 16384, "fourier: how many cosines")                                       \
+    F(double, frequency, 1, 1e-6, 1e6, "fourier: standard deviation of their frequencies")
+#define FIN_LATENT_TABLES(F, C)                                                                    \
+    F(int64_t, outcomes, 4, 2, 4096, "categories of a token, or responses")                        \
+    F(double, alpha, 1, 1e-6, 1e6, "Dirichlet parameter of every outcome")
+#define FIN_LATENT_SKEW(F, C) F(double, skew, 0, -10, 10, "outcome j has alpha (1 + j)^skew")
+#define FIN_LATENT_CONCEPTS(F, C) F(int64_t, concepts, 16, 1, 65536, "how many z there are")
+#define FIN_LATENT_COVARIATES(F, C)                                                                \
+    F(int64_t, covariates, 5, 1, 4096, "values of the covariate c")                                \
+    F(double, wrong, 0, 0, 1,                                                                      \
+      "share of responses in the context replaced by uniform ones; "                               \
+      "inference does not know")
+#define FIN_LATENT_SPHERE(F, C) F(double, rho, 10, 0, 1e6, "concentration of values around O k")
+#define FIN_LATENT_URN(F, C) F(int64_t, balls, 100, 1, INT64_C(1) << 31, "balls in the urn")
+
+typedef struct fin_latent_settings {
+    FIN_LATENT_KEYS(FIN_MEMBER_F, FIN_MEMBER_C)
+    FIN_LATENT_GAUSS(FIN_MEMBER_F, FIN_MEMBER_C)
+    FIN_LATENT_FEATURES(FIN_MEMBER_F, FIN_MEMBER_C)
+    FIN_COVARIANCE_FIELDS(FIN_MEMBER_F, FIN_MEMBER_C)
+    FIN_LATENT_TABLES(FIN_MEMBER_F, FIN_MEMBER_C)
+    FIN_LATENT_SKEW(FIN_MEMBER_F, FIN_MEMBER_C)
+    FIN_LATENT_CONCEPTS(FIN_MEMBER_F, FIN_MEMBER_C)
+    FIN_LATENT_COVARIATES(FIN_MEMBER_F, FIN_MEMBER_C)
+    FIN_LATENT_SPHERE(FIN_MEMBER_F, FIN_MEMBER_C)
+    FIN_LATENT_URN(FIN_MEMBER_F, FIN_MEMBER_C)
+} fin_latent_settings;
+
+typedef struct fin_family fin_family; /* one row of the table of families */
+
+FIN_API int fin_family_count(void);
+FIN_API const fin_family *fin_family_at(int i);
+FIN_API const fin_family *fin_family_find(const char *name); /* NULL if there is none */
+FIN_API const char *fin_family_name(const fin_family *family);
+FIN_API const char *fin_family_summary(const fin_family *family);
+FIN_API const fin_settings *fin_family_table(const fin_family *family);
+
+/* A family with its settings. What is common to all sequences and random (frequencies, the finite set,
+ * the tables of concepts) comes from the seed. */
+typedef struct fin_latent fin_latent;
+
+FIN_API fin_status fin_latent_create(fin_latent **latent, const fin_family *family,
+                                     const fin_latent_settings *settings, uint64_t seed,
+                                     fin_error *err);
+FIN_API void fin_latent_destroy(fin_latent *latent); /* NULL is fine */
+
+typedef struct fin_latent_shape {
+    int64_t dk, dv;    /* numbers in a key and a value */
+    int64_t features;  /* D of phi; 0 where there is none (process: infinitely many) */
+    int64_t latent;    /* numbers of z as fin_latent_draw writes it; 0: it does not (process) */
+    int64_t statistic; /* numbers in the sufficient statistic; 0: the tokens themselves (process) */
+    int64_t posterior; /* numbers that fin_latent_posterior writes; 0: none (process) */
+    int64_t outcomes;  /* > 0: predictions are probabilities of so many outcomes */
+    int64_t longest;   /* most tokens of a sequence, INT64_MAX if any (urn: balls) */
+} fin_latent_shape;
+FIN_API void fin_latent_get_shape(const fin_latent *latent, fin_latent_shape *shape);
+FIN_API const fin_family *fin_latent_get_family(const fin_latent *latent);
+FIN_API const fin_latent_settings *fin_latent_get_settings(const fin_latent *latent);
+
+/* Sequences first .. first+n-1: a context of L tokens and Q queries each. keys (n, L, dk), values
+ * (n, L, dv); queries (n, Q, dk), answers (n, Q, dv) drawn like values (never wrong ones), truth (n, Q, w): the mean of
+ * an answer given z (w = dv) or its probabilities given z (w = outcomes); z (n, latent). Caller-owned, any may be
+ * NULL. For the urn: queries are the balls drawn after the context, truth their law given the context. */
+FIN_API fin_status fin_latent_draw(const fin_latent *latent, uint64_t first, int64_t n, int64_t L,
+                                   int64_t Q, double *keys, double *values, double *queries,
+                                   double *answers, double *truth, double *z, fin_error *err);
+/* phi: (n, features) of n keys (families with features). */
+FIN_API fin_status fin_latent_features(const fin_latent *latent, int64_t n, const double *keys,
+                                       double *phi, fin_error *err);
+
+/* ---- the sufficient statistic ------------------------------------------------------------------- */
+
+/* Additive: a zero array is that of no tokens; tokens are added, statistics too, in any order, up to
+ * rounding. concept: Phi'Phi, V'Phi, V'V, L; counts: counts; concepts: the table of (c, r) counts; sphere: V'K, L. */
+FIN_API fin_status fin_latent_accumulate(const fin_latent *latent, int64_t L, const double *keys,
+                                         const double *values, double *statistic, fin_error *err);
+FIN_API fin_status fin_latent_merge(const fin_latent *latent, const double *other,
+                                    double *statistic, fin_error *err);
+/* Pseudo-tokens with the same statistic, at most features + dv of them however long the sequence
+ * (concept, mean, finite: by QR): phi (count, features), values (count, dv), both with room for
+ * features + dv rows. FIN_ERR_UNSUPPORTED elsewhere, where the statistic is itself the short form. */
+FIN_API fin_status fin_latent_compress(const fin_latent *latent, int64_t L, const double *keys,
+                                       const double *values, int64_t *count, double *phi,
+                                       double *pseudo, fin_error *err);
+
+/* ---- posterior and prediction --------------------------------------------------------------------- */
+
+/* The posterior of z, as numbers. concept, mean: mean (dv, D), then the covariance of a row (D, D);
+ * counts: Dirichlet parameters; concepts, finite: probabilities of z; sphere: the matrix rho V'K of
+ * the density exp(tr(F'O)), then the mean of O (d = 2 and 3); urn: balls left of each kind. */
+FIN_API fin_status fin_latent_posterior(const fin_latent *latent, const double *statistic,
+                                        double *posterior, fin_error *err);
+/* At m queries: mean (m, dv) or probabilities (m, outcomes) of an answer; variance (m) of its mean given z
+ * (add the noise for an answer), or NULL; not for outcomes. From a statistic or from tokens (every family). */
+FIN_API fin_status fin_latent_predict(const fin_latent *latent, const double *statistic, int64_t m,
+                                      const double *queries, double *mean, double *variance,
+                                      fin_error *err);
+FIN_API fin_status fin_latent_predict_tokens(const fin_latent *latent, int64_t L,
+                                             const double *keys, const double *values, int64_t m,
+                                             const double *queries, double *mean, double *variance,
+                                             fin_error *err);
+/* concept, mean: a token at a time, by Kalman's recursion: the third way to the same
+ * posterior, without a matrix to invert. posterior: as fin_latent_posterior writes it. */
+FIN_API fin_status fin_latent_filter(const fin_latent *latent, int64_t L, const double *keys,
+                                     const double *values, double *posterior, fin_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,64 @@
+/* Matrices of covariances, and what is done with a positive definite one.
+ *
+ * Keys come here divided by their scale(s) already, so that a scale for every column costs nothing.
+ * All matrices are row-major with a leading dimension. Work is cut into tiles of a fixed size, each
+ * tile is done by one thread with BLAS on one thread, and threads share tiles: no bit of a result
+ * depends on the number of threads. */
+#ifndef FINI_GRAM_H
+#define FINI_GRAM_H
+
+#include "base/base.h"
+#include "finetti/math.h"
+
+/* Between these two BLAS runs on the calling thread alone, whichever library it is; they nest, and
+ * calls from several threads are counted. What the host had set comes back with the last one. */
+void fini_blas_enter(void);
+void fini_blas_leave(void);
+
+/* ---- covariances (covariance.c) ---------------------------------------------------------------- */
+
+/* Is k(a, b) > 0 for all a, b, so that its logarithm is one? (not linear, not polynomial) */
+bool fini_covariance_positive(const fin_covariance *c);
+/* k(a, a) for n rows. scale is not looked at, here and below. */
+void fini_covariance_diagonal(const fin_covariance *c, int64_t d, int64_t n, const double *a,
+                              double *out);
+/* out[i * ld + j] = k(a_i, b_j), one thread: callers share out tiles. */
+void fini_covariance_tile(const fin_covariance *c, int64_t d, int64_t n, const double *a, int64_t m,
+                          const double *b, double *out, int64_t ld);
+/* The same, log k: for kernels that are positive. */
+void fini_covariance_logs(const fin_covariance *c, int64_t d, int64_t n, const double *a, int64_t m,
+                          const double *b, double *out, int64_t ld);
+/* All of k(a_i, a_j), j <= i, in parallel; what is above the diagonal is left alone. */
+void fini_covariance_lower(const fin_covariance *c, int64_t d, int64_t n, const double *a,
+                           double *out, int64_t ld);
+/* d sum_ij G_ij k(a_i, b_j) / d log scale_c for every column c, added to out (d): a scale for all is
+ * their sum. K: the tile of covariances itself. */
+void fini_covariance_scales(const fin_covariance *c, int64_t d, int64_t n, const double *a,
+                            int64_t m, const double *b, const double *K, int64_t ldk,
+                            const double *G, int64_t ldg, double *out);
+/* d sum_ij G_ij k(a_i, b_j) / d a (n, d) and / d b (m, d), added; either may be NULL. */
+void fini_covariance_backward(const fin_covariance *c, int64_t d, int64_t n, const double *a,
+                              int64_t m, const double *b, const double *K, int64_t ldk,
+                              const double *G, int64_t ldg, double *da, double *db);
+
+/* ---- positive definite matrices (factor.c) ------------------------------------------------------ */
+
+/* A = C C', C lower triangular. In place of the lower triangle of A; what is above is not touched.
+ * Tiled, in parallel. *pivot: the row where A stops being positive definite, or -1. */
+fin_status fini_cholesky(int64_t n, double *A, int64_t ld, int64_t *pivot,
+                         const fin_progress *progress, fin_error *err);
+/* X <- C^-1 X (n, m) and X <- C'^-1 X. In parallel over columns of X where there are many. */
+void fini_solve_lower(int64_t n, const double *C, int64_t ld, int64_t m, double *X, int64_t ldx);
+void fini_solve_upper(int64_t n, const double *C, int64_t ld, int64_t m, double *X, int64_t ldx);
+/* One more row: row[0..n-1] = A[n][0..n-1], row[n] = A[n][n]; becomes row n of C. False if A is not
+ * positive definite any more (C is as it was then). O(n^2). */
+bool fini_cholesky_append(int64_t n, double *C, int64_t ld, const double *row);
+/* Without its first `count` rows and columns: C is then (n - count) and starts where it did. O(n^2)
+ * for each of them, by rotations. */
+void fini_cholesky_drop(int64_t n, int64_t count, double *C, int64_t ld);
+/* 2 sum log C_ii. */
+double fini_cholesky_logdet(int64_t n, const double *C, int64_t ld);
+/* The lower triangle of A^-1 = C'^-1 C^-1, in place of C. */
+fin_status fini_cholesky_inverse(int64_t n, double *C, int64_t ld, fin_error *err);
+
+#endif
