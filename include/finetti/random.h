@@ -51,6 +51,17 @@ FIN_API double fin_random_gamma(fin_random *r, double shape);
 FIN_API double fin_random_chi_square(fin_random *r, double dof);
 /* Uniform on the unit sphere of R^d. */
 FIN_API void fin_random_sphere(fin_random *r, int64_t d, double *x);
+/* von Mises-Fisher on the unit sphere of R^d: density proportional to exp(kappa axis.x). Only the
+ * direction of `axis` matters. kappa = 0 is the uniform law (`axis` may be zero then), infinite
+ * kappa the axis itself. By inversion for d = 3, by rejection (Wood 1994) otherwise; any kappa. NaN
+ * in x if kappa is negative or NaN, or the axis is zero or not finite. x may not be `axis`. */
+FIN_API void fin_random_vmf(fin_random *r, int64_t d, const double *axis, double kappa, double *x);
+/* Dirichlet(alpha) of n probabilities, sum 1; right also where every alpha is tiny (one place has
+ * it all). A zero alpha gives 0; NaN in out if an alpha is negative, NaN or infinite, or all are 0.
+ * out may be alpha. */
+FIN_API void fin_random_dirichlet(fin_random *r, int64_t n, const double *alpha, double *out);
+/* A rotation of R^d, uniform (Haar) on SO(d): O is (d, d), O O' = 1, det O = 1. O(d^3). */
+FIN_API void fin_random_rotation(fin_random *r, int64_t d, double *O);
 /* W ~ Wishart_2(dof, M) by Bartlett's decomposition, M = [M0 M1; M1 M2] positive semidefinite,
  * dof >= 2 (a real number, so 1e12 dimensions cost what 2 do). W as W00, W01, W11. */
 FIN_API void fin_random_wishart2(fin_random *r, double dof, const double M[3], double W[3]);

@@ -15,14 +15,15 @@
 void fini_blas_enter(void);
 void fini_blas_leave(void);
 
-/* ---- covariances (covariance.c) ---------------------------------------------------------------- */
+/* ---- covariances (covariance*.c) ------------------------------------------------------------ */
 
 /* Is k(a, b) > 0 for all a, b, so that its logarithm is one? (not linear, not polynomial) */
 bool fini_covariance_positive(const fin_covariance *c);
 /* k(a, a) for n rows. scale is not looked at, here and below. */
 void fini_covariance_diagonal(const fin_covariance *c, int64_t d, int64_t n, const double *a,
                               double *out);
-/* out[i * ld + j] = k(a_i, b_j), one thread: callers share out tiles. */
+/* out[i * ld + j] = k(a_i, b_j), one thread: callers share out tiles. A value depends on its two
+ * keys only, to the last bit, and k(a, b) is k(b, a); k(a, a) is exactly 1 for rbf and Matern. */
 void fini_covariance_tile(const fin_covariance *c, int64_t d, int64_t n, const double *a, int64_t m,
                           const double *b, double *out, int64_t ld);
 /* The same, log k: for kernels that are positive. */
@@ -31,8 +32,8 @@ void fini_covariance_logs(const fin_covariance *c, int64_t d, int64_t n, const d
 /* All of k(a_i, a_j), j <= i, in parallel; what is above the diagonal is left alone. */
 void fini_covariance_lower(const fin_covariance *c, int64_t d, int64_t n, const double *a,
                            double *out, int64_t ld);
-/* d sum_ij G_ij k(a_i, b_j) / d log scale_c for every column c, added to out (d): a scale for all is
- * their sum. K: the tile of covariances itself. */
+/* d sum_ij G_ij k(a_i, b_j) / d log scale_c for every column c, added to out (d): a scale for all
+ * is their sum. K: the tile of covariances itself. One thread, here and below. */
 void fini_covariance_scales(const fin_covariance *c, int64_t d, int64_t n, const double *a,
                             int64_t m, const double *b, const double *K, int64_t ldk,
                             const double *G, int64_t ldg, double *out);
@@ -41,17 +42,23 @@ void fini_covariance_backward(const fin_covariance *c, int64_t d, int64_t n, con
                               int64_t m, const double *b, const double *K, int64_t ldk,
                               const double *G, int64_t ldg, double *da, double *db);
 
-/* ---- positive definite matrices (factor.c) ------------------------------------------------------ */
+/* ---- positive definite matrices (factor*.c) ------------------------------------------------- */
 
 /* A = C C', C lower triangular. In place of the lower triangle of A; what is above is not touched.
- * Tiled, in parallel. *pivot: the row where A stops being positive definite, or -1. */
+ * Tiled, in parallel. *pivot (may be NULL): the row where A stops being positive definite, or -1;
+ * FIN_ERR_NUMERIC then, and so with numbers in A that are not finite. After that, or when
+ * cancelled, the lower triangle of A is of no use. */
 fin_status fini_cholesky(int64_t n, double *A, int64_t ld, int64_t *pivot,
                          const fin_progress *progress, fin_error *err);
+/* Is a pivot of `left`, what remains of a diagonal element `whole`, more than rounding? False for
+ * NaN. The rule of fini_cholesky and fini_cholesky_append: left > 64 eps whole. */
+bool fini_pivot_holds(double left, double whole);
 /* X <- C^-1 X (n, m) and X <- C'^-1 X. In parallel over columns of X where there are many. */
 void fini_solve_lower(int64_t n, const double *C, int64_t ld, int64_t m, double *X, int64_t ldx);
 void fini_solve_upper(int64_t n, const double *C, int64_t ld, int64_t m, double *X, int64_t ldx);
 /* One more row: row[0..n-1] = A[n][0..n-1], row[n] = A[n][n]; becomes row n of C. False if A is not
- * positive definite any more (C is as it was then). O(n^2). */
+ * positive definite any more (C is as it was then, but for row n). row may be row n of C itself.
+ * O(n^2). */
 bool fini_cholesky_append(int64_t n, double *C, int64_t ld, const double *row);
 /* Without its first `count` rows and columns: C is then (n - count) and starts where it did. O(n^2)
  * for each of them, by rotations. */

@@ -1,0 +1,10 @@
+/* Pairs of rows in AVX2 and FMA. */
+#include "kernel/pairs.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "kernel/simd_avx2.h"
+
+#define TABLE fini_pairs_avx2
+#include "kernel/pairs_body.h"

@@ -1,0 +1,10 @@
+/* Pairs of rows in AVX-512. */
+#include "kernel/pairs.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "kernel/simd_avx512.h"
+
+#define TABLE fini_pairs_avx512
+#include "kernel/pairs_body.h"

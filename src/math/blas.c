@@ -1,0 +1,34 @@
+/* BLAS on the calling thread alone.
+ *
+ * The library shares tiles of a matrix among its own threads, so that results do not depend on how
+ * many there are; a BLAS with threads of its own would cut the tiles once more, differently for
+ * each number of threads, and two sets of threads would fight for the cores. OpenBLAS knows only
+ * one number for the whole process: it is set to 1 by the first who enters and set back by the last
+ * who leaves. Whoever calls OpenBLAS from another thread meanwhile gets one thread, too. */
+#include "math/gram.h"
+
+#include <cblas.h>
+#include <pthread.h>
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static long inside;
+static int before; /* what the host had set */
+
+void fini_blas_enter(void)
+{
+    pthread_mutex_lock(&mutex);
+    if (inside++ == 0) {
+        before = openblas_get_num_threads();
+        if (before != 1)
+            openblas_set_num_threads(1);
+    }
+    pthread_mutex_unlock(&mutex);
+}
+
+void fini_blas_leave(void)
+{
+    pthread_mutex_lock(&mutex);
+    if (--inside == 0 && before != 1)
+        openblas_set_num_threads(before);
+    pthread_mutex_unlock(&mutex);
+}

@@ -1,0 +1,196 @@
+/* Gradients of a weighted sum of covariances, S = sum_ij G_ij k(a_i, b_j).
+ *
+ * of |a - b|:  dk/da = -h (a - b),  dk/db = h (a - b),  dk/dlog scale_c = h (a_c - b_c)^2
+ * of a.b:      dk/da = h b,         dk/db = h a,        dk/dlog scale_c = -2 h a_c b_c
+ * (the keys are divided by the scales, so d a_c / dlog scale_c = -a_c), where
+ *
+ *     rbf, exponential  h = k               matern32  h = 3 e^-s,          s = sqrt(3) r
+ *     linear            h = 1               matern52  h = 5/3 (1+s) e^-s,  s = sqrt(5) r
+ *     polynomial        h = degree (offset + a.b)^(degree-1)
+ *
+ * With P = G h everything is made of P b, P'a and the sums of P over rows and columns:
+ *
+ *     sum_j P_ij (a_i - b_j)     = a_i sum_j P_ij - (P b)_i
+ *     sum_ij P_ij (a_ic - b_jc)^2 = sum_i a_ic^2 sum_j P_ij + sum_j b_jc^2 sum_i P_ij
+ *                                   - 2 sum_i a_ic (P b)_ic
+ *
+ * which is done in blocks, both keys less the first b of the block: only the differences matter,
+ * and keys far from the origin would lose their digits here. */
+#include "kernel/pairs.h"
+#include "math/gram.h"
+
+#include <cblas.h>
+#include <math.h>
+
+enum { BLOCK = 64 };
+
+/* A block of pairs: P, its sums over rows and columns, and BLOCK or fewer columns of both keys. */
+typedef struct block {
+    const fin_covariance *c;
+    bool stationary;
+    int64_t d, n, m;     /* keys here */
+    const double *a, *b; /* (n, d), (m, d) */
+    int64_t from, width; /* columns of the keys here */
+    double P[BLOCK * BLOCK], rows[BLOCK], columns[BLOCK];
+    double A[BLOCK * BLOCK], B[BLOCK * BLOCK], T[BLOCK * BLOCK];
+} block;
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* h in P. */
+static void slopes(block *o, const double *K, int64_t ldk)
+{
+    const fini_pairs *pairs = fini_pairs_get();
+    double *P = o->P, degree = (double)o->c->degree;
+    int64_t n = o->n, m = o->m;
+    switch (o->c->kernel) {
+    case FIN_KERNEL_LINEAR:
+        for (int64_t t = 0; t < n * m; t++)
+            P[t] = 1;
+        break;
+    case FIN_KERNEL_POLYNOMIAL: {
+        fin_covariance lower = *o->c;
+        lower.degree--;
+        fini_covariance_tile(&lower, o->d, n, o->a, m, o->b, P, m);
+        for (int64_t t = 0; t < n * m; t++)
+            P[t] *= degree;
+        break;
+    }
+    case FIN_KERNEL_MATERN32:
+        pairs->squares(o->d, n, o->a, m, o->b, 3, P, m);
+        pairs->decay(n * m, P, P);
+        for (int64_t t = 0; t < n * m; t++)
+            P[t] *= 3;
+        break;
+    case FIN_KERNEL_MATERN52:
+        pairs->squares(o->d, n, o->a, m, o->b, 5, P, m);
+        pairs->matern32(n * m, P, P); /* (1 + s) e^-s, with the s of 5/2 */
+        for (int64_t t = 0; t < n * m; t++)
+            P[t] *= 5. / 3;
+        break;
+    default:
+        for (int64_t i = 0; i < n; i++)
+            for (int64_t j = 0; j < m; j++)
+                P[i * m + j] = K[i * ldk + j];
+    }
+}
+
+static void weigh(block *o, const double *K, int64_t ldk, const double *G, int64_t ldg)
+{
+    slopes(o, K, ldk);
+    for (int64_t j = 0; j < o->m; j++)
+        o->columns[j] = 0;
+    for (int64_t i = 0; i < o->n; i++) {
+        o->rows[i] = 0;
+        for (int64_t j = 0; j < o->m; j++) {
+            double p = o->P[i * o->m + j] * G[i * ldg + j];
+            o->P[i * o->m + j] = p;
+            o->rows[i] += p;
+            o->columns[j] += p;
+        }
+    }
+}
+
+/* Columns from, ..., from + width - 1 of the keys. */
+static void load(block *o, int64_t from)
+{
+    o->from = from;
+    o->width = least(BLOCK, o->d - from);
+    for (int64_t k = 0; k < o->width; k++) {
+        double centre = o->stationary ? o->b[from + k] : 0;
+        for (int64_t i = 0; i < o->n; i++)
+            o->A[i * o->width + k] = o->a[i * o->d + from + k] - centre;
+        for (int64_t j = 0; j < o->m; j++)
+            o->B[j * o->width + k] = o->b[j * o->d + from + k] - centre;
+    }
+}
+
+/* T = P B (n, width), or P'A (m, width). */
+static void times_b(block *o)
+{
+    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)o->n, (int)o->width, (int)o->m, 1,
+                o->P, (int)o->m, o->B, (int)o->width, 0, o->T, (int)o->width);
+}
+
+static void times_a(block *o)
+{
+    cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)o->m, (int)o->width, (int)o->n, 1,
+                o->P, (int)o->m, o->A, (int)o->width, 0, o->T, (int)o->width);
+}
+
+static void add_scales(block *o, double *out)
+{
+    times_b(o);
+    for (int64_t i = 0; i < o->n; i++)
+        for (int64_t k = 0; k < o->width; k++) {
+            double x = o->A[i * o->width + k], t = o->T[i * o->width + k];
+            out[o->from + k] += o->stationary ? x * (o->rows[i] * x - 2 * t) : -2 * x * t;
+        }
+    if (!o->stationary)
+        return;
+    for (int64_t j = 0; j < o->m; j++)
+        for (int64_t k = 0; k < o->width; k++) {
+            double y = o->B[j * o->width + k];
+            out[o->from + k] += o->columns[j] * y * y;
+        }
+}
+
+/* One side: dkey += T - sums * key, without the second term for functions of a.b. */
+static void add_keys(const block *o, int64_t n, const double *key, const double *sums, double *dkey)
+{
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t k = 0; k < o->width; k++) {
+            double t = o->T[i * o->width + k];
+            if (o->stationary)
+                t -= sums[i] * key[i * o->width + k];
+            dkey[i * o->d + o->from + k] += t;
+        }
+}
+
+/* All blocks of a tile: out, or da and db. */
+static void walk(const fin_covariance *c, int64_t d, int64_t n, const double *a, int64_t m,
+                 const double *b, const double *K, int64_t ldk, const double *G, int64_t ldg,
+                 double *out, double *da, double *db)
+{
+    block o = {.c = c, .stationary = c->kernel >= FIN_KERNEL_RBF, .d = d};
+    fini_blas_enter();
+    for (int64_t i = 0; i < n; i += BLOCK)
+        for (int64_t j = 0; j < m; j += BLOCK) {
+            o.n = least(BLOCK, n - i);
+            o.m = least(BLOCK, m - j);
+            o.a = a + i * d;
+            o.b = b + j * d;
+            weigh(&o, K + i * ldk + j, ldk, G + i * ldg + j, ldg);
+            for (int64_t k = 0; k < d; k += BLOCK) {
+                load(&o, k);
+                if (out)
+                    add_scales(&o, out);
+                if (da) {
+                    times_b(&o);
+                    add_keys(&o, o.n, o.A, o.rows, da + i * d);
+                }
+                if (db) {
+                    times_a(&o);
+                    add_keys(&o, o.m, o.B, o.columns, db + j * d);
+                }
+            }
+        }
+    fini_blas_leave();
+}
+
+void fini_covariance_scales(const fin_covariance *c, int64_t d, int64_t n, const double *a,
+                            int64_t m, const double *b, const double *K, int64_t ldk,
+                            const double *G, int64_t ldg, double *out)
+{
+    walk(c, d, n, a, m, b, K, ldk, G, ldg, out, NULL, NULL);
+}
+
+void fini_covariance_backward(const fin_covariance *c, int64_t d, int64_t n, const double *a,
+                              int64_t m, const double *b, const double *K, int64_t ldk,
+                              const double *G, int64_t ldg, double *da, double *db)
+{
+    walk(c, d, n, a, m, b, K, ldk, G, ldg, NULL, da, db);
+}
