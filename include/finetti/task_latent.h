@@ -12,9 +12,9 @@
  *     finite     concept, but Z one of finitely many: cme attention is not Bayes here (a control)
  *     urn        balls drawn without replacement: exchangeable, but not for ever (N balls)
  *
- * A key has dk numbers (0 for mean, counts, urn) and a value dv. Categories, covariates and responses
- * are whole numbers 0, 1, ... kept as doubles (dv = 1). A prediction is Gaussian or, where `outcomes` > 0, a row of
- * probabilities.
+ * A key has dk numbers (0 for mean, counts, urn) and a value dv. Categories, covariates and
+ * responses are whole numbers 0, 1, ... kept as doubles (dv = 1). A prediction is a mean and a
+ * variance or, where `outcomes` > 0, a row of probabilities.
  *
  * Sequence i is a pure function of (seed, i), token l of it of (seed, i, l) wherever tokens are
  * independent given z: a longer sequence begins with the shorter one. */
@@ -35,6 +35,12 @@ extern "C" {
       "law of keys: N(0, I), uniform on the sphere, or von "                                       \
       "Mises-Fisher around the first axis")                                                        \
     F(double, concentration, 2, 0, 1e6, "of vmf keys")
+/* The same for keys that are unit vectors. */
+#define FIN_LATENT_DIRECTIONS(F, C)                                                                \
+    F(int64_t, d, 3, 2, 4096, "numbers in a key")                                                  \
+    C(keys, 1, "gaussian|sphere|vmf",                                                              \
+      "law of keys: uniform on the sphere, or von Mises-Fisher around the first axis")             \
+    F(double, concentration, 2, 0, 1e6, "of vmf keys")
 #define FIN_LATENT_GAUSS(F, C)                                                                     \
     F(int64_t, dv, 1, 1, 4096, "numbers in a value")                                               \
     F(double, prior, 1, 1e-100, 1e100, "prior variance tau^2 of the latent's numbers")             \
@@ -44,10 +50,13 @@ extern "C" {
       "phi(k): k; 1 and k; 1, k and products of two; random cosines")                              \
     F(int64_t, D, 64, 1, 16384, "fourier: how many cosines")                                       \
     F(double, frequency, 1, 1e-6, 1e6, "fourier: standard deviation of their frequencies")
-#define FIN_LATENT_TABLES(F, C)                                                                    \
-    F(int64_t, outcomes, 4, 2, 4096, "categories of a token, or responses")                        \
+#define FIN_LATENT_OUTCOMES(F, C)                                                                  \
+    F(int64_t, outcomes, 4, 2, 4096, "categories of a token, or responses")
+#define FIN_LATENT_ALPHA(F, C)                                                                     \
     F(double, alpha, 1, 1e-6, 1e6, "Dirichlet parameter of every outcome")
-#define FIN_LATENT_SKEW(F, C) F(double, skew, 0, -10, 10, "outcome j has alpha (1 + j)^skew")
+#define FIN_LATENT_SKEW(F, C)                                                                      \
+    F(double, skew, 0, -10, 10,                                                                    \
+      "outcome j has its Dirichlet parameter, or share of the balls, times (1 + j)^skew")
 #define FIN_LATENT_CONCEPTS(F, C) F(int64_t, concepts, 16, 1, 65536, "how many z there are")
 #define FIN_LATENT_COVARIATES(F, C)                                                                \
     F(int64_t, covariates, 5, 1, 4096, "values of the covariate c")                                \
@@ -57,12 +66,16 @@ extern "C" {
 #define FIN_LATENT_SPHERE(F, C) F(double, rho, 10, 0, 1e6, "concentration of values around O k")
 #define FIN_LATENT_URN(F, C) F(int64_t, balls, 100, 1, INT64_C(1) << 31, "balls in the urn")
 
+enum { FIN_KEYS_GAUSSIAN, FIN_KEYS_SPHERE, FIN_KEYS_VMF };
+enum { FIN_FEATURES_IDENTITY, FIN_FEATURES_AFFINE, FIN_FEATURES_QUADRATIC, FIN_FEATURES_FOURIER };
+
 typedef struct fin_latent_settings {
     FIN_LATENT_KEYS(FIN_MEMBER_F, FIN_MEMBER_C)
     FIN_LATENT_GAUSS(FIN_MEMBER_F, FIN_MEMBER_C)
     FIN_LATENT_FEATURES(FIN_MEMBER_F, FIN_MEMBER_C)
     FIN_COVARIANCE_FIELDS(FIN_MEMBER_F, FIN_MEMBER_C)
-    FIN_LATENT_TABLES(FIN_MEMBER_F, FIN_MEMBER_C)
+    FIN_LATENT_OUTCOMES(FIN_MEMBER_F, FIN_MEMBER_C)
+    FIN_LATENT_ALPHA(FIN_MEMBER_F, FIN_MEMBER_C)
     FIN_LATENT_SKEW(FIN_MEMBER_F, FIN_MEMBER_C)
     FIN_LATENT_CONCEPTS(FIN_MEMBER_F, FIN_MEMBER_C)
     FIN_LATENT_COVARIATES(FIN_MEMBER_F, FIN_MEMBER_C)
@@ -79,8 +92,10 @@ FIN_API const char *fin_family_name(const fin_family *family);
 FIN_API const char *fin_family_summary(const fin_family *family);
 FIN_API const fin_settings *fin_family_table(const fin_family *family);
 
-/* A family with its settings. What is common to all sequences and random (frequencies, the finite set,
- * the tables of concepts) comes from the seed. */
+/* A family with its settings (copied; NULL: the defaults of its table). What is common to all
+ * sequences and random (frequencies, the finite set, the tables of concepts) comes from the seed;
+ * an urn's balls are split between the kinds in the shares (1 + j)^skew, as nearly as whole balls
+ * can. */
 typedef struct fin_latent fin_latent;
 
 FIN_API fin_status fin_latent_create(fin_latent **latent, const fin_family *family,
@@ -101,10 +116,20 @@ FIN_API void fin_latent_get_shape(const fin_latent *latent, fin_latent_shape *sh
 FIN_API const fin_family *fin_latent_get_family(const fin_latent *latent);
 FIN_API const fin_latent_settings *fin_latent_get_settings(const fin_latent *latent);
 
-/* Sequences first .. first+n-1: a context of L tokens and Q queries each. keys (n, L, dk), values
- * (n, L, dv); queries (n, Q, dk), answers (n, Q, dv) drawn like values (never wrong ones), truth (n, Q, w): the mean of
- * an answer given z (w = dv) or its probabilities given z (w = outcomes); z (n, latent). Caller-owned, any may be
- * NULL. For the urn: queries are the balls drawn after the context, truth their law given the context. */
+/* Sequences first .. first+n-1: a context of L tokens and Q queries each. Caller-owned, any may be
+ * NULL:
+ *
+ *     keys (n, L, dk), values (n, L, dv)
+ *     queries (n, Q, dk), answers (n, Q, dv)   drawn like keys and values, but never wrong ones
+ *     truth (n, Q, w)   mean of an answer given z (w = dv), or its probabilities (w = outcomes)
+ *     z (n, latent)     the matrix Z or O, the probabilities, the number of the concept, the urn
+ *
+ * Queries and their answers come from streams of their own, so that they do not change with L. Two
+ * families differ. The urn's answers are the balls drawn after the context, and truth is their law
+ * given the context. A process is one joint draw of f at tokens and queries, at most 16384
+ * together, by Cholesky; where rounding leaves their covariance indefinite, 1e-12, 1e-11, ... at
+ * most 1e-8 times its mean diagonal is added to the variances: a little noise of its own at each
+ * point. */
 FIN_API fin_status fin_latent_draw(const fin_latent *latent, uint64_t first, int64_t n, int64_t L,
                                    int64_t Q, double *keys, double *values, double *queries,
                                    double *answers, double *truth, double *z, fin_error *err);
@@ -112,30 +137,35 @@ FIN_API fin_status fin_latent_draw(const fin_latent *latent, uint64_t first, int
 FIN_API fin_status fin_latent_features(const fin_latent *latent, int64_t n, const double *keys,
                                        double *phi, fin_error *err);
 
-/* ---- the sufficient statistic ------------------------------------------------------------------- */
+/* ---- the sufficient statistic ---------------------------------------------------------------- */
 
-/* Additive: a zero array is that of no tokens; tokens are added, statistics too, in any order, up to
- * rounding. concept: Phi'Phi, V'Phi, V'V, L; counts: counts; concepts: the table of (c, r) counts; sphere: V'K, L. */
+/* Additive: a zero array is that of no tokens; tokens are added, statistics too, in any order, up
+ * to rounding. concept, mean, finite: Phi'Phi, V'Phi, V'V, L; counts, urn: counts; concepts: the
+ * table of (c, r) counts; sphere: V'K, L. */
 FIN_API fin_status fin_latent_accumulate(const fin_latent *latent, int64_t L, const double *keys,
                                          const double *values, double *statistic, fin_error *err);
 FIN_API fin_status fin_latent_merge(const fin_latent *latent, const double *other,
                                     double *statistic, fin_error *err);
 /* Pseudo-tokens with the same statistic, at most features + dv of them however long the sequence
  * (concept, mean, finite: by QR): phi (count, features), values (count, dv), both with room for
- * features + dv rows. FIN_ERR_UNSUPPORTED elsewhere, where the statistic is itself the short form. */
+ * features + dv rows. FIN_ERR_UNSUPPORTED elsewhere, where the statistic is itself the short form.
+ * */
 FIN_API fin_status fin_latent_compress(const fin_latent *latent, int64_t L, const double *keys,
                                        const double *values, int64_t *count, double *phi,
                                        double *pseudo, fin_error *err);
 
-/* ---- posterior and prediction --------------------------------------------------------------------- */
+/* ---- posterior and prediction ---------------------------------------------------------------- */
 
 /* The posterior of z, as numbers. concept, mean: mean (dv, D), then the covariance of a row (D, D);
  * counts: Dirichlet parameters; concepts, finite: probabilities of z; sphere: the matrix rho V'K of
  * the density exp(tr(F'O)), then the mean of O (d = 2 and 3); urn: balls left of each kind. */
 FIN_API fin_status fin_latent_posterior(const fin_latent *latent, const double *statistic,
                                         double *posterior, fin_error *err);
-/* At m queries: mean (m, dv) or probabilities (m, outcomes) of an answer; variance (m) of its mean given z
- * (add the noise for an answer), or NULL; not for outcomes. From a statistic or from tokens (every family). */
+/* At m queries: mean (m, dv) or probabilities (m, outcomes) of an answer; variance (m) of its mean
+ * given z (add the noise for an answer), averaged over the dv numbers, which all have the same one
+ * but for sphere and finite; or NULL; not for outcomes. From a statistic or from tokens (every
+ * family; concept with fewer tokens than features goes by the tokens' Gram matrix). sphere: d = 2
+ * and 3. With noise = 0 the posterior is the limit of little noise, to about 1e-8. */
 FIN_API fin_status fin_latent_predict(const fin_latent *latent, const double *statistic, int64_t m,
                                       const double *queries, double *mean, double *variance,
                                       fin_error *err);
@@ -143,8 +173,8 @@ FIN_API fin_status fin_latent_predict_tokens(const fin_latent *latent, int64_t L
                                              const double *keys, const double *values, int64_t m,
                                              const double *queries, double *mean, double *variance,
                                              fin_error *err);
-/* concept, mean: a token at a time, by Kalman's recursion: the third way to the same
- * posterior, without a matrix to invert. posterior: as fin_latent_posterior writes it. */
+/* concept, mean: a token at a time, by Kalman's recursion: the third way to the same posterior,
+ * without a matrix to invert. posterior: as fin_latent_posterior writes it. */
 FIN_API fin_status fin_latent_filter(const fin_latent *latent, int64_t L, const double *keys,
                                      const double *values, double *posterior, fin_error *err);
 
