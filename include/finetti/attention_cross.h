@@ -5,8 +5,9 @@
  *     cme       V'(G + lam I)^-1 k_q,  lam = noise / prior      (conditional mean embedding)
  *
  * The tokens are exchangeable: their order does not matter. If values are v = f(k) + noise with f a
- * Gaussian process of covariance prior * kernel + level (a linear concept is one), then cme attention is
- * the posterior mean of f(q), exactly, at every length, and its variance is the posterior's:
+ * Gaussian process of covariance prior * kernel + level (a linear concept is one), then cme
+ * attention is the posterior mean of f(q), exactly, at every length, and its variance is the
+ * posterior's:
  *
  *     prior k(q,q) + level - K_q'(G prior + level + noise I)^-1 K_q,  K_q = prior k_q + level
  *
@@ -51,9 +52,13 @@ FIN_API extern const fin_settings fin_cross_table;
 
 typedef struct fin_cross fin_cross;
 
-/* A context of at most `capacity` tokens with dk numbers in a key and dv in a value (both at least 1).
- * scales: (dk) a length scale for every column, times `scale`, or NULL. All memory is taken here; see
- * fin_cross_bytes. */
+/* A context of at most `capacity` tokens with dk numbers in a key and dv in a value (both at least
+ * 1). scales: (dk) a length scale for every column, times `scale`, or NULL. softmax looks neither
+ * at kernel nor at scale: its keys and queries are divided by `scales` and its scores by the
+ * temperature. What depends on the capacity is taken here (see fin_cross_bytes), the scratch of a
+ * call in the call. method auto is primal where its D features cost less, that is
+ * L D^2 + D^3 / 3 < L^3 / 3 with L = capacity, else dual; it never approximates. primal: at most
+ * 20 000 features. */
 FIN_API fin_status fin_cross_create(fin_cross **cross, const fin_cross_settings *settings,
                                     const double *scales, int64_t dk, int64_t dv, int64_t capacity,
                                     fin_error *err);
@@ -70,32 +75,44 @@ typedef struct fin_cross_info {
     int64_t features; /* primal: D, with the level's; nystrom: landmarks in use; else 0 */
     double jitter;    /* what was added to the noise so that rounding leaves the matrix positive
                        * definite; 0 nearly always */
-    double
-        residual; /* nystrom: share of the tokens' prior variance that the landmarks do not see, on
-                       * average: 0 is exact */
-    double bytes; /* memory taken */
+    double residual;  /* nystrom: share of the tokens' prior variance that the landmarks do not see,
+                       * on average: 0 is exact. What they do not see of a query's is added to its
+                       * variance, which so covers the error on average; at single queries it may be
+                       * a few times below the exact one where the residual exceeds 1e-3 */
+    double moved;     /* nystrom: by how much the mean at the tokens moves from half the landmarks
+                       * to all of them, root mean square, in standard deviations of the values: an
+                       * estimate (not a bound) of the error that is left: of its size, often
+                       * above */
+    double bytes;     /* memory taken */
 } fin_cross_info;
 FIN_API void fin_cross_get_info(const fin_cross *cross, fin_cross_info *info);
 FIN_API const fin_cross_settings *fin_cross_get_settings(const fin_cross *cross);
 
 /* Replaces all tokens: keys (n, dk), values (n, dv), both finite. Blocked, in parallel: O(n^3 / 3)
- * dual, O(n D^2) primal. n = 0 is fine: the prior. Keys that are equal while noise is 0 make a matrix
- * that has no inverse: FIN_ERR_NUMERIC, unless the jitter of 1e-12, 1e-11, ... at most 1e-8 times its
- * mean diagonal repairs what is rounding only (info.jitter says so). */
+ * dual, O(n D^2) primal. n = 0 is fine: the prior. Keys that are equal while noise is 0 make a
+ * matrix that has no inverse: FIN_ERR_NUMERIC, unless the jitter of 1e-12, 1e-11, ... at most 1e-8
+ * times its mean diagonal repairs what is rounding only (info.jitter says so): a jitter above the
+ * noise must leave the means at the tokens within 1e-6 of the largest value, and equal keys with
+ * different values are refused by number. Primal with noise 0 is least squares, once the tokens fix
+ * all features; until then questions are answered by FIN_ERR_NUMERIC. Bad arguments change nothing;
+ * after any other failure the context is empty. */
 FIN_API fin_status fin_cross_load(fin_cross *cross, int64_t n, const double *keys,
                                   const double *values, const fin_progress *progress,
                                   fin_error *err);
-/* n more tokens, one after the other: O(L^2) each dual, O(D^2) primal. All or nothing. */
+/* n more tokens, one after the other: O(L^2) each dual, O(D^2) primal. All or nothing. nystrom
+ * keeps its landmarks, residual and moved until there are a quarter more tokens than when they were
+ * chosen. */
 FIN_API fin_status fin_cross_append(fin_cross *cross, int64_t n, const double *keys,
                                     const double *values, fin_error *err);
-/* Without the n oldest tokens: the same costs. For a sliding window. */
+/* Without the n oldest tokens: the same costs. For a sliding window. Out of memory (primal and
+ * nystrom sum their tokens anew now and then) leaves the context empty. */
 FIN_API fin_status fin_cross_drop(fin_cross *cross, int64_t n, fin_error *err);
 
-/* m queries (m, dk). mean: (m, dv). variance: (m, dv) or NULL: for cme that of the function, the same
- * in every column and never negative (add `noise` for a new value); for softmax and nw the weighted
- * variance of the values around the mean. weights: (m, tokens) or NULL: mean = weights values; those
- * of cme may be negative and need not sum to one (plus nothing, if level > 0). With no tokens: the
- * prior for cme, FIN_ERR_ARGUMENT for the others. */
+/* m queries (m, dk). mean: (m, dv). variance: (m, dv) or NULL: for cme that of the function, the
+ * same in every column and never negative (add `noise` for a new value); for softmax and nw the
+ * weighted variance of the values around the mean. weights: (m, tokens) or NULL: mean = weights
+ * values; those of cme may be negative and need not sum to one. With no tokens: the prior for cme,
+ * FIN_ERR_ARGUMENT for the others. Several threads may ask the same context at once. */
 FIN_API fin_status fin_cross_predict(const fin_cross *cross, int64_t m, const double *queries,
                                      double *mean, double *variance, double *weights,
                                      const fin_progress *progress, fin_error *err);
@@ -108,21 +125,24 @@ FIN_API fin_status fin_cross_loo(const fin_cross *cross, double *mean, double *v
 /* The learning curve: what was to be known after the first l tokens, l = 0 .. tokens. Squared error
  * and minus log predictive density (of a value, noise included; cme only, else NaN), mean over m
  * queries with answers (m, dv), summed over columns. All prefixes come from one factor: the factor
- * of a prefix is its corner, so that the whole curve costs O(L^3 / 3 + m L^2). queries NULL (m = 0):
+ * of a prefix is its corner, so that the whole curve costs O(L^3 / 3 + m L^2). With m = 0
  * entry l is about token l itself, predicted from those before it (tokens entries then). error,
- * score: (tokens + 1) or (tokens); score may be NULL. */
+ * score: (tokens + 1) or (tokens); score may be NULL. Entry 0 of softmax and nw, which have no
+ * prior, is NaN. Primal and nystrom go through the tokens in blocks: O(L D^2 + m L D). */
 FIN_API fin_status fin_cross_prefix(const fin_cross *cross, int64_t m, const double *queries,
                                     const double *answers, double *error, double *score,
                                     const fin_progress *progress, fin_error *err);
 
 /* cme: log p(values | keys), summed over columns, and its derivatives in the logarithms of scale,
  * prior, noise (gradient[0..2], or NULL) and of every column's scale (by_column: (dk) or NULL).
- * Destroys nothing; takes another L^2 doubles while it runs if a gradient is wanted (dual). */
+ * Destroys nothing; takes another L^2 doubles while it runs if a gradient is wanted (dual); primal
+ * has it in O(D^3). nystrom: evidence of the approximation, and FIN_ERR_UNSUPPORTED for its
+ * gradient. */
 FIN_API fin_status fin_cross_evidence(const fin_cross *cross, double *evidence, double gradient[3],
                                       double *by_column, const fin_progress *progress,
                                       fin_error *err);
 
-/* ---- many short contexts ---------------------------------------------------------------------- */
+/* ---- many short contexts --------------------------------------------------------------------- */
 
 /* n contexts, ragged: tokens offsets[i] .. offsets[i+1]-1 and queries query_offsets[i] .. are those
  * of context i. dtype: FIN_F32 or FIN_F64 of keys, values and queries. Borrowed. */
@@ -133,9 +153,22 @@ typedef struct fin_cross_batch {
     const void *keys, *values, *queries;    /* (tokens, dk), (tokens, dv), (queries, dk) */
 } fin_cross_batch;
 
-/* out: (queries, dv) of dtype; variance: (queries) of dtype or NULL, cme only. A context's numbers do
- * not depend on what else is in the batch. Scratch is taken once per call and thread, and bounded:
- * about the largest context's matrix (cme), a few tiles (softmax, nw). Methods auto, dual, primal. */
+/* out: (queries, dv) of dtype; variance: (queries) of dtype or NULL, cme only: that of the
+ * function. A context's numbers do not depend on what else is in the batch, nor on threads. Scratch
+ * is taken once per call and thread, and bounded: the largest context's matrix and 64 queries'
+ * columns (cme dual; 0.3 MB at 128 tokens), the matrix of the features (primal), a tile of 128
+ * tokens and 384 (float) or 192 queries (softmax, nw; 0.3 MB at dk = dv = 64); never tokens times
+ * queries.
+ *
+ * Precision: cme computes in double whatever dtype is, since the condition of its matrix is up to
+ * 1 + L prior / noise, and rounds at the end; softmax and nw compute in dtype, with sums of weights
+ * in double. Jitter as in fin_cross_load, without a report. Methods auto, dual, primal: auto takes
+ * the cheaper one for every context.
+ *
+ * A context without tokens is the prior for cme and refused (by its number) for the others, if it
+ * has queries. Numbers that are not finite are refused. FIN_ERR_NUMERIC names the context: equal
+ * keys with other values while noise is 0, covariances beyond a double, weights that sum to 0 (nw
+ * with a kernel of both signs). After a failure out holds nothing of use. */
 FIN_API fin_status fin_cross_forward(const fin_cross_settings *settings,
                                      const fin_cross_batch *batch, void *out, void *variance,
                                      fin_error *err);
@@ -147,12 +180,15 @@ typedef struct fin_cross_gradient {
     void *keys, *values, *queries;
     double log_scale, log_noise, log_prior, log_temperature;
 } fin_cross_gradient;
-/* Given dout = d loss / d out (queries, dv). */
+/* Given dout = d loss / d out (queries, dv). In double inside, also for FIN_F32; a context by one
+ * thread. softmax and nw compute their weights again, tile by tile. The linear kernel goes backward
+ * by features where it goes forward by them, the polynomial one by tokens. After a failure the
+ * arrays may have been added to, the four numbers not. */
 FIN_API fin_status fin_cross_backward(const fin_cross_settings *settings,
                                       const fin_cross_batch *batch, const void *dout,
                                       fin_cross_gradient *gradient, fin_error *err);
 
-/* ---- several heads ------------------------------------------------------------------------------ */
+/* ---- several heads --------------------------------------------------------------------------- */
 
 /* Tokens and queries x in R^d; head h sees keys K_h x, values V_h x and queries Q_h x, has its own
  * settings, and its output stands beside the others' (out = H * dv numbers) or goes through W. */
