@@ -1,7 +1,8 @@
 /* finetti reproduce: every claim of the papers, from runs to verdicts and a report.
  *
  * There is nothing here that knows a paper: the claims are those of the studies that come with the
- * library. */
+ * library. Studies of one paper share the beginning of their names, up to a _, and that beginning
+ * stands for all of them: slr is slr_risk, slr_sgd and slr_training. */
 #include "study.h"
 
 #include <errno.h>
@@ -34,11 +35,15 @@ const cli_command cli_reproduce = {
         "terminals and into --json only, so that outputs can be compared.",
     .examples = "  finetti reproduce\n"
                 "  finetti reproduce slr_training --out slr\n"
+                "  finetti reproduce exchangeability\n"
                 "  finetti reproduce --full --out full\n"
                 "  mpirun -n 64 finetti reproduce --full --out full\n"
                 "  make reproduce ARGS=--fresh\n",
     .uses = CLI_USES_RUN,
-    .operands = {"STUDY", "only these studies of those that come with finetti", 0, -1, true},
+    .operands = {"STUDY",
+                 "only these studies of those that come with finetti; the beginning of names "
+                 "up to a _ stands for all that have it (slr: slr_risk, slr_sgd, ...)",
+                 0, -1, true},
     .words = words,
     .ranks = true,
     .run = run,
@@ -56,52 +61,88 @@ typedef struct reproduction {
 
 /* ---- before anything runs ------------------------------------------------------------------- */
 
+/* Is the study the one that `name` names, or one of its group? */
+static bool belongs(const char *study, const char *name)
+{
+    size_t length = strlen(name);
+    return strncmp(study, name, length) == 0 && (study[length] == '\0' || study[length] == '_');
+}
+
+/* The nearest name of a study or of a group, which is written into `group`. */
+static const char *nearest(const char *word, char *group, size_t size)
+{
+    const char *names[256];
+    int count = 0;
+    for (; count < fin_shipped_count() && count < 256; count++)
+        names[count] = fin_shipped_name(count);
+    const char *near = fin_nearest_name(word, names, count);
+    for (int i = 0; i < count && !near; i++) {
+        snprintf(group, size, "%.*s", (int)strcspn(names[i], "_"), names[i]);
+        const char *one = group;
+        near = fin_nearest_name(word, &one, 1);
+    }
+    return near;
+}
+
+static int twice(const char *study, const char *one, const char *other)
+{
+    if (strcmp(one, other) == 0)
+        return cli_usage("the study %.60s is named twice", study);
+    return cli_usage("the study %.60s is named twice, by %.60s and by %.60s", study, one, other);
+}
+
 static int check_names(const cli_args *args)
 {
     for (int i = 0; i < args->operand_count; i++) {
-        for (int k = 0; k < i; k++)
-            if (strcmp(args->operand[k], args->operand[i]) == 0)
-                return cli_usage("the study %.60s is named twice", args->operand[i]);
-        const char *names[256];
-        int count = 0;
+        const char *name = args->operand[i];
         bool found = false;
-        for (; count < fin_shipped_count() && count < 256; count++) {
-            names[count] = fin_shipped_name(count);
-            found = found || strcmp(names[count], args->operand[i]) == 0;
+        for (int s = 0; s < fin_shipped_count(); s++) {
+            const char *study = fin_shipped_name(s);
+            if (!belongs(study, name))
+                continue;
+            found = true;
+            for (int k = 0; k < i; k++)
+                if (belongs(study, args->operand[k]))
+                    return twice(study, args->operand[k], name);
         }
-        const char *near = fin_nearest_name(args->operand[i], names, count);
+        char group[80];
+        const char *near = found ? NULL : nearest(name, group, sizeof group);
         if (!found)
-            return cli_usage("there is no study '%.60s'%s%s%s", args->operand[i],
+            return cli_usage("there is no study '%.60s'%s%s%s", name,
                              near ? "; did you mean " : "; 'finetti help reproduce' lists them",
                              near ? near : "", near ? "?" : "");
     }
     return CLI_OK;
 }
 
-/* All of them, so that nothing is run if one is wrong. */
+static fin_status read_one(reproduction *r, int shipped, fin_error *err)
+{
+    fin_study_changes changes = {.full = cli_get(r->args, "full") != NULL};
+    const char *text = fin_shipped_text(shipped);
+    fin_study *study = NULL;
+    fin_status status =
+        fin_study_parse(text, strlen(text), fin_shipped_name(shipped), &changes, &study, err);
+    if (status)
+        return status;
+    r->studies[r->count++] = study;
+    return fin_report_check(study, err);
+}
+
+/* All of them, so that nothing is run if one is wrong; no study is wanted twice (check_names). */
 static fin_status read_studies(reproduction *r, fin_error *err)
 {
     const cli_args *args = r->args;
-    int wanted = args->operand_count ? args->operand_count : fin_shipped_count();
-    r->studies = calloc((size_t)wanted + 1, sizeof(fin_study *));
-    r->outcomes = calloc((size_t)wanted + 1, sizeof *r->outcomes);
+    int named = args->operand_count ? args->operand_count : 1, shipped = fin_shipped_count();
+    fin_status status = FIN_OK;
+    r->studies = calloc((size_t)shipped + 1, sizeof(fin_study *));
+    r->outcomes = calloc((size_t)shipped + 1, sizeof *r->outcomes);
     if (!r->studies || !r->outcomes)
         return cli_status_memory(err, 0, "the studies");
-    for (int i = 0; i < wanted; i++) {
-        fin_study_changes changes = {.full = cli_get(args, "full") != NULL};
-        const char *name = args->operand_count ? args->operand[i] : fin_shipped_name(i);
-        fin_status status = FIN_OK;
-        for (int k = 0; k < fin_shipped_count() && !r->studies[i]; k++)
-            if (strcmp(fin_shipped_name(k), name) == 0)
-                status = fin_study_parse(fin_shipped_text(k), strlen(fin_shipped_text(k)), name,
-                                         &changes, &r->studies[i], err);
-        r->count = r->studies[i] ? i + 1 : r->count;
-        if (!status)
-            status = fin_report_check(r->studies[i], err);
-        if (status)
-            return status;
-    }
-    return FIN_OK;
+    for (int i = 0; i < named; i++)
+        for (int s = 0; s < shipped && !status; s++)
+            if (!args->operand_count || belongs(fin_shipped_name(s), args->operand[i]))
+                status = read_one(r, s, err);
+    return status;
 }
 
 static int find_paths(reproduction *r)

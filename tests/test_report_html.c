@@ -83,8 +83,12 @@ static const char study_text[] =
     "  - {id: training, kind: training, from: training}\n"
     "  - {id: portrait, kind: portrait, from: plane, paths: training}\n"
     "  - {id: off, kind: portrait, from: off}\n"
-    "  - {id: quantiles, kind: quantiles, from: law, of: [kappa, nu]}\n";
-enum { RUNS = 10, FIGURES = 8 };
+    "  - {id: quantiles, kind: quantiles, from: law, of: [kappa, nu]}\n"
+    "  - {id: steps, kind: bars, where: {lam: 0.1}, x: {take: L}, y: {scale: log,\n"
+    "     limits: [1e-9, 10]}, lines: [{take: risk, label: '<one>'}]}\n"
+    "  - {id: series, kind: series, from: training, x: {take: step}, diagonal: '<same>',\n"
+    "     lines: [{take: excess, label: '</script><b>'}, {take: lam, style: points}]}\n";
+enum { RUNS = 10, FIGURES = 10 };
 
 static fin_study *parse(const char *text)
 {
@@ -279,8 +283,8 @@ static void report__unknown_study_and_path(void **state)
 static void figure__csv_is_that_of_the_page(void **state)
 {
     (void)state;
-    static const char *const ids[] = {"lines",    "bars",     "heat", "calibration",
-                                      "training", "portrait", "off",  "quantiles"};
+    static const char *const ids[] = {"lines",    "bars", "heat",      "calibration", "training",
+                                      "portrait", "off",  "quantiles", "steps",       "series"};
     char *html = report_of("full.db", NULL);
     const char *at = html;
     fin_store *store = open_store("full.db");

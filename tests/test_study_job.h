@@ -108,6 +108,39 @@ static inline const double *numbers(const fini_result *r, const char *name, int6
     return s.data;
 }
 
+static inline bool announced(const fini_job *job, const char *name)
+{
+    for (const fini_output_row *row = job->outputs; row->name; row++)
+        if (strcmp(row->name, name) == 0)
+            return true;
+    return false;
+}
+
+/* Every result of these runs is announced, and every announced one comes in some of them. */
+static inline void expect_outputs(const char *name, const char *const *runs, int count)
+{
+    const fini_job *job = fini_job_find(name);
+    bool seen[64] = {false};
+    for (int k = 0; k < count; k++) {
+        fini_result *r = run(runs[k]);
+        for (int i = 0; i < fini_result_scalar_count(r); i++)
+            assert_true(announced(job, fini_result_get_scalar(r, i).name));
+        for (int i = 0; i < fini_result_series_count(r); i++)
+            assert_true(announced(job, fini_result_get_series(r, i).name));
+        for (int o = 0; job->outputs[o].name; o++) {
+            fin_scalar s;
+            seen[o] = seen[o] || has(r, job->outputs[o].name, &s);
+            for (int i = 0; i < fini_result_series_count(r); i++)
+                seen[o] =
+                    seen[o] || strcmp(fini_result_get_series(r, i).name, job->outputs[o].name) == 0;
+        }
+        fini_result_destroy(r);
+    }
+    for (int o = 0; job->outputs[o].name; o++)
+        if (!seen[o])
+            fail_msg("%s never leaves %s", job->name, job->outputs[o].name);
+}
+
 static inline void expect_refused(const char *text, const char *part)
 {
     const fini_job *job;

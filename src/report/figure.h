@@ -180,7 +180,8 @@ typedef struct fini_figure_kind {
     fin_status (*build)(const fini_spec *spec, fini_figure *figure, fin_error *err);
 } fini_figure_kind;
 extern const fini_figure_kind fini_figure_lines, fini_figure_training, fini_figure_portrait,
-    fini_figure_quantiles, fini_figure_bars, fini_figure_heat, fini_figure_calibration;
+    fini_figure_quantiles, fini_figure_bars, fini_figure_heat, fini_figure_calibration,
+    fini_figure_series;
 
 /* Checks one figure of a study. */
 fin_status fini_figure_check(const fini_spec *spec, fin_error *err);

@@ -1,11 +1,18 @@
 /* Stacked bars: one for every value of a setting, whose parts are `lines`. Parts above 0 are
- * stacked upwards, those below downwards. */
+ * stacked upwards, those below downwards. Bars of a single part may have a log axis: they stand on
+ * its lower limit then, which must be given because nothing else is the bottom of such an axis. */
 #include "report/figure.h"
 
 #include <math.h>
 #include <string.h>
 
 enum { PLACES = 64 };
+
+static bool is_log(const fini_spec *spec)
+{
+    const fini_node *scale = fini_node_get(fini_node_get(spec->node, "y"), "scale");
+    return scale && scale->kind == FINI_TEXT && strcmp(scale->text, "log") == 0;
+}
 
 static fin_status check(const fini_spec *spec, fin_error *err)
 {
@@ -21,6 +28,12 @@ static fin_status check(const fini_spec *spec, fin_error *err)
         status = fini_spec_setting(spec, block, fini_node_get(spec->node, "x"), "take", err);
     if (!status)
         status = fini_spec_axis(spec, block, "y", false, err);
+    if (!status && is_log(spec) &&
+        (!fini_node_get(fini_node_get(spec->node, "y"), "limits") ||
+         (lines && lines->kind == FINI_LIST && lines->count > 1)))
+        status = fini_node_fail(tree, fini_node_get(spec->node, "y"), err,
+                                "bars on a log axis have one part and 'limits', such as "
+                                "[1e-18, 1]: they stand on the lower one");
     if (!status && (!lines || lines->kind != FINI_LIST || lines->count == 0))
         status = fini_node_fail(tree, lines ? lines : spec->node, err,
                                 "a figure of bars needs 'lines', the parts of a bar, such as "
@@ -68,6 +81,11 @@ static fin_status add_part(const fini_frame *frame, const fini_node *part, int c
         double y = bars->y[k], *base = y < 0 ? &s->down[k] : &s->up[k];
         if (!isfinite(y))
             continue;
+        if (panel->y.log) { /* what is below the axis is drawn as nothing, and its number is kept */
+            bars->low[k] = panel->y.low;
+            bars->high[k] = fmax(y, panel->y.low);
+            continue;
+        }
         bars->low[k] = fmin(*base, *base + y);
         bars->high[k] = fmax(*base, *base + y);
         *base += y;
@@ -89,7 +107,7 @@ static fin_status build(const fini_spec *spec, fini_figure *figure, fin_error *e
     if (!status) {
         fini_spec_scale(spec, figure, "x", setting, &panel->x);
         fini_spec_scale(spec, figure, "y", "", &panel->y);
-        panel->x.log = panel->y.log = false; /* neither makes sense for a stack */
+        panel->x.log = false; /* makes no sense for a stack; nor does y's, for more than one part */
         status = fini_spec_groups(frame, setting, figure, &panel->x.category, &panel->x.categories,
                                   &which, err);
     }
@@ -101,8 +119,8 @@ static fin_status build(const fini_spec *spec, fini_figure *figure, fin_error *e
     double lowest = 0;
     for (int k = 0; k < PLACES; k++)
         lowest = fmin(lowest, s.down[k]);
-    if (!status && lowest == 0 && isnan(panel->y.low))
-        panel->y.low = 0; /* bars stand on the axis */
+    if (!status && lowest == 0 && isnan(panel->y.low)) /* never a log axis */
+        panel->y.low = 0;                              /* bars stand on the axis */
     fini_frame_destroy(frame);
     return status ? status : fini_figure_status(figure, err);
 }

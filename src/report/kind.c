@@ -8,7 +8,7 @@
 
 static const fini_figure_kind *const kinds[] = {
     &fini_figure_lines, &fini_figure_training, &fini_figure_portrait,    &fini_figure_quantiles,
-    &fini_figure_bars,  &fini_figure_heat,     &fini_figure_calibration,
+    &fini_figure_bars,  &fini_figure_heat,     &fini_figure_calibration, &fini_figure_series,
 };
 enum { KINDS = sizeof kinds / sizeof *kinds, KEYS_MOST = 24, GROUPS_MOST = 64 };
 
@@ -31,8 +31,8 @@ static fin_status find_kind(const fini_spec *spec, const fini_figure_kind **kind
                           "there is no kind of figure '%.40s'; %s%s%s", name,
                           near ? "did you mean " : "", near ? near : "",
                           near ? "?"
-                               : "there are lines, training, portrait, quantiles, bars, heat and "
-                                 "calibration");
+                               : "there are lines, training, portrait, quantiles, bars, heat, "
+                                 "calibration and series");
 }
 
 static fin_status check_keys(const fini_spec *spec, const fini_figure_kind *kind, fin_error *err)

@@ -8,6 +8,12 @@ static const fini_job *const jobs[] = {
     &fini_job_train,
     &fini_job_landscape,
     &fini_job_law,
+    &fini_job_rate,
+    &fini_job_limit,
+    &fini_job_identity,
+    &fini_job_latent,
+    &fini_job_regret,
+    &fini_job_urn,
 };
 enum { JOBS = sizeof jobs / sizeof *jobs };
 

@@ -2,11 +2,14 @@
 #ifndef FINI_STUDY_JOB_H
 #define FINI_STUDY_JOB_H
 
+#include "finetti/task_latent.h"
 #include "finetti/theory.h"
 #include "finetti/train.h"
 #include "study/study.h"
 
 extern const fini_job fini_job_risk, fini_job_train, fini_job_landscape, fini_job_law;
+extern const fini_job fini_job_rate, fini_job_limit;
+extern const fini_job fini_job_identity, fini_job_latent, fini_job_regret, fini_job_urn;
 
 /* A seed whose draws have nothing to do with those of `seed`: a hash of it, in 53 bits. */
 int64_t fini_seed_apart(int64_t seed);
@@ -28,6 +31,20 @@ void fini_model_tidy(fini_model *model);
 /* A number of the theory room, with how it came about. */
 fin_how fini_how_of(fin_method method);
 void fini_result_estimate(fini_result *result, const char *name, const fin_estimate *estimate);
+
+/* ---- families of exchangeable tokens (concepts.c, show.c) --------------------------------------- */
+
+/* The table of the family of this name; a message with the names there are if it is none of them. */
+fin_status fini_family_group(const char *name, fin_latent_settings *settings,
+                             fini_group list[FINI_GROUPS], int *count, fin_error *err);
+/* The tables P_z(r | c) of the family `concepts`, (concepts, covariates, outcomes), in fini_alloc
+ * memory. */
+fin_status fini_concept_tables(const fin_latent *latent, double **tables, fin_error *err);
+/* "risk,bayes": bit i for names[i]. */
+fin_status fini_show_parse(const char *text, const char *const *names, int count, unsigned *show,
+                           fin_error *err);
+/* Such a list in the order of the names, each once. It stays as it is if it cannot be read. */
+void fini_show_tidy(char *text, size_t size, const char *const *names, int count);
 
 /* ---- training, for the jobs that train (training.c) ------------------------------------------- */
 

@@ -16,6 +16,18 @@ assert r["holds"] and claims and all(c["verdict"] == "holds" for c in claims)
 assert all(s["done"] == 0 and s["failed"] == 0 and s["runs"] == s["present"] for s in r["studies"])
 print(len(claims), "claims of", len(r["studies"]), "studies hold")
 P
+# A group of studies is those whose names begin with it; all is done already.
+for group in slr exchangeability; do
+    "$FINETTI" reproduce $group --json >$group.json 2>/dev/null
+done
+"$PYTHON" - <<'P'
+import json
+for group, count in ("slr", 3), ("exchangeability", 2):
+    r = json.load(open(group + ".json"))
+    names = [s["study"] for s in r["studies"]]
+    assert r["holds"] and len(names) == count and all(n.startswith(group + "_") for n in names), names
+    assert all(s["done"] == 0 for s in r["studies"])
+P
 grep -q "<html" report/index.html || fail "no report"
 accepts study check --store report/finetti.db
 echo "reproduce took $seconds s"

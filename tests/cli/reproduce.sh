@@ -36,9 +36,23 @@ cmp one.csv two.csv
 accepts reproduce $first --out other/
 [ -f other/index.html ] || fail "no other/index.html"
 
+# The beginning of names up to a _ stands for all studies that have it (tests/all runs them); help and
+# completion know it.
+accepts help reproduce
+prints "exchangeability"
+accepts complete reproduce
+for name in slr slr_risk softmax exchangeability; do
+    grep -q "^$name	operand" stdout || fail "no completion of $name"
+done
+[ "$(grep -c "^softmax	" stdout)" = 1 ] || fail "softmax is completed twice"
+
 refuses 2 "unknown option" reproduce --fast
 refuses 2 "did you mean slr_risk?" reproduce slr_rsk
 refuses 2 "slr_risk is named twice" reproduce slr_risk slr_sgd slr_risk
+refuses 2 "slr_risk is named twice, by slr and by slr_risk" reproduce slr slr_risk
+refuses 2 "did you mean exchangeability?" reproduce exchangability
+refuses 2 "there is no study 'sl'" reproduce sl
+refuses 2 "there is no study 'slr_'" reproduce slr_
 refuses 2 "'finetti help reproduce' lists them" reproduce qwertyuiop
 refuses 1 "nowhere" reproduce --out nowhere/folder
 touch file

@@ -1,0 +1,58 @@
+/* Keys of the jobs `rate` and `limit`, and means over contexts. */
+#include "study/rate.h"
+
+#include "finetti/random.h"
+
+#include <math.h>
+
+/* A zero vector has probability zero; it is left alone. */
+static void normalise(int64_t n, int64_t d, double *rows)
+{
+    for (int64_t i = 0; i < n; i++) {
+        double *x = rows + i * d, norm2 = 0;
+        for (int64_t j = 0; j < d; j++)
+            norm2 += x[j] * x[j];
+        double scale = norm2 > 0 ? 1 / sqrt(norm2) : 0;
+        for (int64_t j = 0; j < d; j++)
+            x[j] *= scale;
+    }
+}
+
+static void draw_vmf(const fini_rate_law *keys, int64_t seed, uint32_t stream, uint64_t sample,
+                     int64_t n, double *out)
+{
+    double axis[64] = {1};
+    fin_random r;
+    fin_random_open(&r, (uint64_t)seed, stream, sample);
+    for (int64_t i = 0; i < n; i++)
+        fin_random_vmf(&r, keys->d, axis, keys->concentration, out + i * keys->d);
+}
+
+void fini_rate_draw(const fini_rate_law *keys, int64_t seed, uint32_t stream, uint64_t sample,
+                    int64_t n, double *out)
+{
+    int64_t count = n * keys->d;
+    if (keys->law == FINI_RATE_VMF) {
+        draw_vmf(keys, seed, stream, sample, n, out);
+        return;
+    }
+    fin_random_normals_f64((uint64_t)seed, stream, sample, 0, count, out);
+    if (keys->law == FINI_RATE_SPHERE)
+        normalise(n, keys->d, out);
+    double scale = keys->law == FINI_RATE_GAUSSIAN ? sqrt(keys->g) : 1;
+    for (int64_t i = 0; i < count && scale != 1; i++)
+        out[i] *= scale;
+}
+
+void fini_average_add(fini_average *average, double x)
+{
+    double step = x - average->mean;
+    average->mean += step / (double)++average->count;
+    average->squares += step * (x - average->mean);
+}
+
+double fini_average_error(const fini_average *average)
+{
+    double n = (double)average->count;
+    return average->count < 2 ? NAN : sqrt(average->squares / (n - 1) / n);
+}
