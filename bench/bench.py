@@ -15,6 +15,7 @@ import time
 
 import numpy as np
 
+import cross
 import peers
 import study
 import train
@@ -200,7 +201,7 @@ def large(bench):
 
 
 PARTS = {"normals": normals, "small": small, "large": large, "risk": risk, "threads": threads, **train.PARTS,
-         "study": study.measure}
+         **cross.PARTS, "study": study.measure}
 
 
 def main():

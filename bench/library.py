@@ -49,6 +49,11 @@ class Run(ctypes.Structure):
                 ("stuck_at", c_double), ("left_at", c_double)]
 
 
+class CrossBatchStruct(ctypes.Structure):
+    _fields_ = [("n", c_int64), ("dk", c_int64), ("dv", c_int64), ("dtype", c_int), ("offsets", c_void_p),
+                ("query_offsets", c_void_p), ("keys", c_void_p), ("values", c_void_p), ("queries", c_void_p)]
+
+
 SIGNATURES = {
     "fin_kernel_name": (ctypes.c_char_p, []),
     "fin_threads_set": (None, [c_int]),
@@ -79,6 +84,12 @@ SIGNATURES = {
     "fin_train_destroy": (None, [c_void_p]),
     "fin_train_run": (c_int, [c_void_p, c_int64, c_void_p, POINTER(Error)]),
     "fin_train_get_run": (c_int, [c_void_p, c_int64, POINTER(Run), POINTER(Error)]),
+    "fin_cross_create": (c_int, [POINTER(c_void_p), c_void_p, c_void_p, c_int64, c_int64, c_int64, POINTER(Error)]),
+    "fin_cross_destroy": (None, [c_void_p]),
+    "fin_cross_bytes": (c_int, [c_void_p, c_int64, c_int64, c_int64, POINTER(c_double), POINTER(Error)]),
+    "fin_cross_load": (c_int, [c_void_p, c_int64, c_void_p, c_void_p, c_void_p, POINTER(Error)]),
+    "fin_cross_prefix": (c_int, [c_void_p, c_int64, c_void_p, c_void_p, c_void_p, c_void_p, c_void_p, POINTER(Error)]),
+    "fin_cross_forward": (c_int, [c_void_p, POINTER(CrossBatchStruct), c_void_p, c_void_p, POINTER(Error)]),
 }
 
 
@@ -270,3 +281,49 @@ class Training:
 
     def __del__(self):
         self.library.calls.fin_task_destroy(self.task)
+
+
+def cross_settings(library, settings):
+    return library.settings(ctypes.pointer(Settings.in_dll(library.calls, "fin_cross_table")), settings)
+
+
+class Cross:
+    """One context of at most `capacity` tokens."""
+
+    def __init__(self, library, settings, dk, dv, capacity):
+        self.library, self.object, stated = library, c_void_p(), c_double()
+        calls, error, block = library.calls, byref(library.error), cross_settings(library, settings)
+        library.check(calls.fin_cross_bytes(block, dk, dv, capacity, byref(stated), error))
+        library.check(calls.fin_cross_create(byref(self.object), block, None, dk, dv, capacity, error))
+        self.bytes = stated.value
+
+    def load(self, keys, values):
+        self.library.check(self.library.calls.fin_cross_load(
+            self.object, len(keys), keys.ctypes.data, values.ctypes.data, None, byref(self.library.error)))
+
+    def prefix(self, queries, answers, errors, scores):
+        self.library.check(self.library.calls.fin_cross_prefix(
+            self.object, len(queries), queries.ctypes.data, answers.ctypes.data, errors.ctypes.data,
+            scores.ctypes.data, None, byref(self.library.error)))
+
+    def __del__(self):
+        self.library.calls.fin_cross_destroy(self.object)
+
+
+class CrossBatch:
+    """forward(): queries (n, m, dk) attend to keys (n, L, dk) and values (n, L, dv), all of one type."""
+
+    def __init__(self, library, settings, keys, values, queries):
+        self.library, self.arrays = library, (keys, values, queries)  # borrowed
+        n, L, dk = keys.shape
+        m, dv = queries.shape[1], values.shape[2]
+        self.settings = cross_settings(library, settings)
+        self.offsets, self.query_offsets = (np.arange(n + 1, dtype=np.int64) * width for width in (L, m))
+        self.out = aligned((n, m, dv), keys.dtype)
+        self.batch = CrossBatchStruct(n, dk, dv, F32 if keys.dtype == np.float32 else F64, self.offsets.ctypes.data,
+                                      self.query_offsets.ctypes.data, keys.ctypes.data, values.ctypes.data,
+                                      queries.ctypes.data)
+        self.arguments = (self.settings, byref(self.batch), self.out.ctypes.data, None, byref(library.error))
+
+    def forward(self):
+        self.library.check(self.library.calls.fin_cross_forward(*self.arguments))

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Times finetti beside NumPy, SciPy and PyTorch, in one process and on the same arrays, one thread each.
 #
-#   make bench                          the whole table, three minutes
+#   make bench                          the whole table, five minutes
 #   make bench ARGS=--quick             a smaller one, to see that it works
 #   make bench ARGS='--json FILE'       the numbers as well
 #   make bench ARGS=--check             do the contestants of training compute the same? no times

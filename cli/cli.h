@@ -36,7 +36,12 @@ enum {
     CLI_USES_PAUSE = 128,
     CLI_USES_PLANE = 256,
     CLI_USES_COMPARE = 512,
-    CLI_USES_PAPER = 1024
+    CLI_USES_PAPER = 1024,
+    CLI_USES_CROSS = 2048,
+    CLI_USES_TUNE = 4096,
+    CLI_USES_ATTEND = 8192,
+    CLI_USES_FAMILY = 16384,
+    CLI_USES_SEQUENCE = 32768
 };
 
 /*   type     field    default        lowest  highest         meaning */
@@ -62,6 +67,18 @@ enum {
     F(double, width, FIN_AUTO, 72, 7200, "width in points (1/72 inch); auto = 432 a panel")        \
     F(double, height, FIN_AUTO, 72, 7200, "height in points; auto = 288 a panel")
 
+#define CLI_ATTEND_FIELDS(F, C)                                                                    \
+    F(int64_t, top, 3, 0, 1000, "most attended rows that are listed for a query")
+
+#define CLI_SEQUENCE_FIELDS(F, C)                                                                  \
+    F(int64_t, n, 100, 1, INT64_C(1) << 40, "sequences to draw")                                   \
+    F(int64_t, L, 32, 0, FIN_L_MAX, "tokens in a sequence")                                        \
+    F(int64_t, Q, 8, 0, FIN_L_MAX, "queries behind a sequence")                                    \
+    F(int64_t, seed, 1, 0, INT64_C(1) << 53, "seed; sequence i is a function of the seed and i")
+
+typedef struct cli_sequence_settings {
+    CLI_SEQUENCE_FIELDS(FIN_MEMBER_F, FIN_MEMBER_C)
+} cli_sequence_settings;
 typedef struct cli_draw_settings {
     CLI_DRAW_FIELDS(FIN_MEMBER_F, FIN_MEMBER_C)
 } cli_draw_settings;
@@ -80,6 +97,9 @@ typedef struct cli_compare_settings {
 typedef struct cli_paper_settings {
     CLI_PAPER_FIELDS(FIN_MEMBER_F, FIN_MEMBER_C)
 } cli_paper_settings;
+typedef struct cli_attend_settings {
+    CLI_ATTEND_FIELDS(FIN_MEMBER_F, FIN_MEMBER_C)
+} cli_attend_settings;
 
 /* One settings table, its values, and which of its rows were on the command line. */
 typedef struct cli_group {
@@ -116,13 +136,16 @@ typedef struct cli_family {
     const char *name, *summary, *about;
 } cli_family;
 
-enum { CLI_GROUPS = 11, CLI_WORDS = 16, CLI_LISTS = 2, CLI_LIST_MOST = 64 };
+enum { CLI_GROUPS = 16, CLI_WORDS = 16, CLI_LISTS = 2, CLI_LIST_MOST = 64 };
 
 struct cli_args {
     const cli_command *command;
     const fin_task_kind *kind;
     const fin_form *form;
+    const fin_family *family;
     fin_task_settings task;
+    fin_latent_settings latent;
+    cli_sequence_settings sequence;
     fin_form_settings form_settings;
     fin_overlaps overlaps;
     fin_risk_settings risk;
@@ -133,6 +156,9 @@ struct cli_args {
     cli_plane_settings plane;
     cli_compare_settings compare;
     cli_paper_settings paper;
+    fin_cross_settings cross; /* scale, prior, noise, level and temperature may be auto */
+    fin_tune_settings tune;
+    cli_attend_settings attend;
     cli_group groups[CLI_GROUPS];
     int group_count;
     const char *word[CLI_WORDS]; /* by place in command->words; "" for a flag; NULL: not given */
@@ -142,10 +168,10 @@ struct cli_args {
     int operand_count;
 };
 
-extern const cli_command cli_risk, cli_simulate, cli_train, cli_landscape, cli_info, cli_study_run,
-    cli_study_ls, cli_study_show, cli_study_status, cli_study_export, cli_study_diff,
-    cli_study_merge, cli_study_gc, cli_study_check, cli_study_commands, cli_report, cli_plot,
-    cli_reproduce;
+extern const cli_command cli_latent_risk, cli_latent_draw, cli_risk, cli_simulate, cli_train,
+    cli_landscape, cli_info, cli_study_run, cli_study_ls, cli_study_show, cli_study_status,
+    cli_study_export, cli_study_diff, cli_study_merge, cli_study_gc, cli_study_check,
+    cli_study_commands, cli_report, cli_plot, cli_reproduce, cli_attend;
 
 /* Fills args from argv[0..argc-1], the words behind the command. bare: operands may be missing, as
  * help and completion need it. *help: the user asks for help. Returns an exit code, after the

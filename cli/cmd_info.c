@@ -133,7 +133,7 @@ static int find_warnings(char warnings[WARNINGS][WARNING_SIZE])
 static int print_json(char warnings[WARNINGS][WARNING_SIZE], int count)
 {
     json_t *root = json_object(), *needs = json_object(), *tasks = json_object(),
-           *forms = json_object(), *list = json_array();
+           *forms = json_object(), *families = json_object(), *list = json_array();
     char version[64];
     for (const library *l = libraries(); l->name; l++)
         json_object_set_new(needs, l->name,
@@ -144,6 +144,9 @@ static int print_json(char warnings[WARNINGS][WARNING_SIZE], int count)
     for (int i = 0; i < fin_form_count(); i++)
         json_object_set_new(forms, fin_form_name(fin_form_at(i)),
                             json_string(fin_form_summary(fin_form_at(i))));
+    for (int i = 0; i < fin_family_count(); i++)
+        json_object_set_new(families, fin_family_name(fin_family_at(i)),
+                            json_string(fin_family_summary(fin_family_at(i))));
     for (int i = 0; i < count; i++)
         json_array_append_new(list, json_string(warnings[i]));
     json_object_set_new(root, "version", json_string(fin_version()));
@@ -154,6 +157,7 @@ static int print_json(char warnings[WARNINGS][WARNING_SIZE], int count)
     json_object_set_new(root, "MPI", json_string(fin_ranks_built() ? "yes" : "no"));
     json_object_set_new(root, "tasks", tasks);
     json_object_set_new(root, "forms", forms);
+    json_object_set_new(root, "families", families);
     json_object_set_new(root, "warnings", list);
     return cli_print_json(root);
 }
@@ -174,6 +178,10 @@ static int print_text(void)
     printf("\nforms\n");
     for (int i = 0; i < fin_form_count(); i++)
         printf("  %-10s %s\n", fin_form_name(fin_form_at(i)), fin_form_summary(fin_form_at(i)));
+    printf("\nfamilies\n");
+    for (int i = 0; i < fin_family_count(); i++)
+        printf("  %-10s %s\n", fin_family_name(fin_family_at(i)),
+               fin_family_summary(fin_family_at(i)));
     return cli_flush();
 }
 

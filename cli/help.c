@@ -105,11 +105,23 @@ static char *form_names(char *buffer, size_t size)
     return buffer;
 }
 
+static char *family_names(char *buffer, size_t size)
+{
+    buffer[0] = '\0';
+    for (int i = 0; i < fin_family_count(); i++) {
+        size_t used = strlen(buffer);
+        snprintf(buffer + used, size - used, "%s%s", i ? "|" : "",
+                 fin_family_name(fin_family_at(i)));
+    }
+    return buffer;
+}
+
 static void print_group(cli_args *args, const cli_group *group)
 {
-    const char *name = group->use == CLI_USES_TASK   ? fin_task_kind_name(args->kind)
-                       : group->use == CLI_USES_FORM ? fin_form_name(args->form)
-                                                     : NULL;
+    const char *name = group->use == CLI_USES_TASK     ? fin_task_kind_name(args->kind)
+                       : group->use == CLI_USES_FORM   ? fin_form_name(args->form)
+                       : group->use == CLI_USES_FAMILY ? fin_family_name(args->family)
+                                                       : NULL;
     printf("\n%s%s%s:\n", group->title, name ? " " : "", name ? name : "");
     if (name && group->table->count == 0)
         printf("  (none)\n");
@@ -157,6 +169,9 @@ static void print_word(const cli_word *word)
     if (strcmp(word->name, "form") == 0)
         snprintf(text, sizeof text, "%s [%s; default %s]", word->meaning,
                  form_names(names, sizeof names), fin_form_name(fin_form_at(0)));
+    if (strcmp(word->name, "family") == 0)
+        snprintf(text, sizeof text, "%s [%s; default %s]", word->meaning,
+                 family_names(names, sizeof names), fin_family_name(fin_family_at(0)));
     print_option(word->name, word->value, text);
 }
 
@@ -212,6 +227,10 @@ void cli_help_overview(const cli_command *const *commands, const cli_family *fam
     printf("\nForms of attention (--form):\n");
     for (int i = 0; i < fin_form_count(); i++)
         printf("  %-12s%s\n", fin_form_name(fin_form_at(i)), fin_form_summary(fin_form_at(i)));
+    printf("\nFamilies of exchangeable tokens (--family):\n");
+    for (int i = 0; i < fin_family_count(); i++)
+        printf("  %-12s%s\n", fin_family_name(fin_family_at(i)),
+               fin_family_summary(fin_family_at(i)));
     printf("\nFirst steps:\n"
            "  finetti risk                              the paper's setting, every reference risk\n"
            "  finetti risk --sweep lam=0.01:3:100log    a curve, as CSV\n"
@@ -237,9 +256,10 @@ static void complete_table(const fin_settings *table)
 static void complete_word(const cli_word *word)
 {
     char names[512];
-    const char *choices = strcmp(word->name, "task") == 0   ? task_names(names, sizeof names)
-                          : strcmp(word->name, "form") == 0 ? form_names(names, sizeof names)
-                                                            : "";
+    const char *choices = strcmp(word->name, "task") == 0     ? task_names(names, sizeof names)
+                          : strcmp(word->name, "form") == 0   ? form_names(names, sizeof names)
+                          : strcmp(word->name, "family") == 0 ? family_names(names, sizeof names)
+                                                              : "";
     bool file =
         word->value && (strcmp(word->value, "FILE") == 0 || strcmp(word->value, "DIR") == 0);
     printf("--%s\t%s\t\t\t\t%s\n", word->name,
@@ -249,11 +269,26 @@ static void complete_word(const cli_word *word)
            choices);
 }
 
+/* A study and, where several may be named, before the first of its group the beginning of names
+ * that stands for all of them: slr for slr_risk and slr_sgd. */
+static void complete_study(int i, bool groups)
+{
+    const char *name = fin_shipped_name(i);
+    size_t length = strcspn(name, "_");
+    bool first = groups && name[length] == '_';
+    for (int k = 0; k < i && first; k++)
+        first = strncmp(fin_shipped_name(k), name, length) != 0 ||
+                (fin_shipped_name(k)[length] != '_' && fin_shipped_name(k)[length] != '\0');
+    if (first)
+        printf("%.*s\toperand\t\t\t\t\n", (int)length, name);
+    printf("%s\toperand\t\t\t\t\n", name);
+}
+
 void cli_complete(cli_args *args)
 {
     const cli_command *command = args->command;
     for (int i = 0; command->operands.shipped && i < fin_shipped_count(); i++)
-        printf("%s\toperand\t\t\t\t\n", fin_shipped_name(i));
+        complete_study(i, command->operands.most != 1);
     for (const cli_word *word = command->lists; word && word->name; word++)
         complete_word(word);
     for (const cli_word *word = command->words; word->name; word++)

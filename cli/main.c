@@ -4,27 +4,22 @@
 #include <stdio.h>
 #include <string.h>
 
-static const cli_command *const commands[] = {&cli_risk,
-                                              &cli_simulate,
-                                              &cli_train,
-                                              &cli_landscape,
-                                              &cli_study_run,
-                                              &cli_study_ls,
-                                              &cli_study_show,
-                                              &cli_study_status,
-                                              &cli_study_export,
-                                              &cli_study_diff,
-                                              &cli_study_merge,
-                                              &cli_study_gc,
-                                              &cli_study_check,
-                                              &cli_study_commands,
-                                              &cli_report,
-                                              &cli_plot,
-                                              &cli_reproduce,
-                                              &cli_info,
-                                              NULL};
+static const cli_command *const commands[] = {&cli_risk,           &cli_simulate,
+                                              &cli_train,          &cli_landscape,
+                                              &cli_attend,         &cli_latent_risk,
+                                              &cli_latent_draw,    &cli_study_run,
+                                              &cli_study_ls,       &cli_study_show,
+                                              &cli_study_status,   &cli_study_export,
+                                              &cli_study_diff,     &cli_study_merge,
+                                              &cli_study_gc,       &cli_study_check,
+                                              &cli_study_commands, &cli_report,
+                                              &cli_plot,           &cli_reproduce,
+                                              &cli_info,           NULL};
 
 static const cli_family families[] = {
+    {"latent", "exchangeable tokens: Bayes risks against length, data to try things on",
+     "Tokens whose order does not matter are independent given a latent variable. The families\n"
+     "here have exact posteriors; docs/exchangeability.md describes them."},
     {"study", "experiments as files: run them into a store, look, compare, join",
      "A study is a YAML file that says what to run and what theory claims about the outcome;\n"
      "docs/studies.md describes it. Its runs go into a store, one SQLite file, from which\n"

@@ -13,6 +13,9 @@
 #define FIN_TABLE_STRUCT cli_draw_settings
 FIN_TABLE(static, draw_table, "simulate", CLI_DRAW_FIELDS);
 #undef FIN_TABLE_STRUCT
+#define FIN_TABLE_STRUCT cli_sequence_settings
+FIN_TABLE(static, sequence_table, "latent draw", CLI_SEQUENCE_FIELDS);
+#undef FIN_TABLE_STRUCT
 #define FIN_TABLE_STRUCT cli_run_settings
 FIN_TABLE(static, run_table, "options", CLI_RUN_FIELDS);
 #undef FIN_TABLE_STRUCT
@@ -28,6 +31,37 @@ FIN_TABLE(static, compare_table, "options", CLI_COMPARE_FIELDS);
 #define FIN_TABLE_STRUCT cli_paper_settings
 FIN_TABLE(static, paper_table, "options", CLI_PAPER_FIELDS);
 #undef FIN_TABLE_STRUCT
+#define FIN_TABLE_STRUCT cli_attend_settings
+FIN_TABLE(static, attend_table, "options", CLI_ATTEND_FIELDS);
+#undef FIN_TABLE_STRUCT
+
+/* The library's table of cross attention, with settings that the tool can take from the data. */
+static const fin_settings *cross_table(void)
+{
+    static const struct {
+        const char *name, *meaning;
+    } autos[] = {
+        {"scale", "length scale: keys are divided by it; auto: the spread of the keys"},
+        {"prior", "cme: prior variance of the function, in units of k(a, a); auto: the values'"},
+        {"noise", "cme: variance of a value around the function; auto: a tenth of the values'"},
+        {"level", "cme: prior variance of a constant added to the function; auto: 100 times the "
+                  "mean square of the values, practically a free constant"},
+        {"temperature", "softmax: scores are q.k / temperature; auto: mean square of the keys"},
+    };
+    static fin_field fields[32];
+    static fin_settings table;
+    table = fin_cross_table;
+    for (int i = 0; i < table.count && i < COUNT(fields); i++) {
+        fields[i] = fin_cross_table.fields[i];
+        for (int k = 0; k < COUNT(autos); k++)
+            if (strcmp(fields[i].name, autos[k].name) == 0) {
+                fields[i].fallback = FIN_AUTO;
+                fields[i].meaning = autos[k].meaning;
+            }
+    }
+    table.fields = fields;
+    return &table;
+}
 
 /* ---- names ---------------------------------------------------------------------------------- */
 
@@ -139,6 +173,16 @@ static const fin_settings *form_table(int i)
     return fin_form_table(fin_form_at(i));
 }
 
+static const char *family_name(int i)
+{
+    return fin_family_name(fin_family_at(i));
+}
+
+static const fin_settings *family_table(int i)
+{
+    return fin_family_table(fin_family_at(i));
+}
+
 /* True, after the message, if one of `count` other tables has this setting. */
 static bool belongs_elsewhere(const char *here, const char *name, int count,
                               const char *(*label)(int), const fin_settings *(*table)(int))
@@ -166,6 +210,9 @@ static int unknown_option(cli_args *args, const char *name)
         return CLI_USAGE;
     if (uses & CLI_USES_FORM &&
         belongs_elsewhere(fin_form_name(args->form), name, fin_form_count(), form_name, form_table))
+        return CLI_USAGE;
+    if (uses & CLI_USES_FAMILY && belongs_elsewhere(fin_family_name(args->family), name,
+                                                    fin_family_count(), family_name, family_table))
         return CLI_USAGE;
     char hint[96];
     cli_suggest(args, ~0u, name, hint, sizeof hint);
@@ -222,6 +269,12 @@ static int choose_names(cli_args *args, int argc, char **argv)
         if (!args->form)
             return unknown_name("form", form, fin_form_count(), form_name);
     }
+    if (args->command->uses & CLI_USES_FAMILY) {
+        const char *family = look_ahead("--family", argc, argv);
+        args->family = family ? fin_family_find(family) : fin_family_at(0);
+        if (!args->family)
+            return unknown_name("family", family, fin_family_count(), family_name);
+    }
     return CLI_OK;
 }
 
@@ -244,6 +297,10 @@ static void add_groups(cli_args *args)
     if (args->kind)
         add_group(args, CLI_USES_TASK, "Settings of task", fin_task_kind_table(args->kind),
                   &args->task);
+    if (args->family)
+        add_group(args, CLI_USES_FAMILY, "Settings of family", fin_family_table(args->family),
+                  &args->latent);
+    add_group(args, CLI_USES_SEQUENCE, "What to draw", &sequence_table, &args->sequence);
     add_group(args, CLI_USES_OVERLAPS,
               args->command->uses & CLI_USES_TRAIN
                   ? "Overlaps of k, v with k*, v* where runs start with --init overlaps"
@@ -255,6 +312,9 @@ static void add_groups(cli_args *args)
     add_group(args, CLI_USES_DRAW, "What to draw", &draw_table, &args->draw);
     add_group(args, CLI_USES_COMPARE, "What is equal", &compare_table, &args->compare);
     add_group(args, CLI_USES_PAPER, "Size of the figure", &paper_table, &args->paper);
+    add_group(args, CLI_USES_CROSS, "Attention", cross_table(), &args->cross);
+    add_group(args, CLI_USES_TUNE, "Tuning", &fin_tune_table, &args->tune);
+    add_group(args, CLI_USES_ATTEND, "What to list", &attend_table, &args->attend);
     add_group(args, CLI_USES_PAUSE, "Stopping and going on", &pause_table, &args->pause);
     add_group(args, CLI_USES_RUN, "How to run", &run_table, &args->run);
 }
@@ -321,7 +381,7 @@ static int check_operands(const cli_args *args)
 static int read_option(cli_args *args, int argc, char **argv, int *i)
 {
     const char *start = argv[*i];
-    if (start[0] != '-')
+    if (start[0] != '-' || !start[1]) /* "-" is standard input */
         return add_operand(args, argv[*i]);
     if (strncmp(start, "--", 2) != 0 || !start[2])
         return cli_usage("unexpected argument '%.60s'; options look like --name value", start);

@@ -116,6 +116,13 @@ static void bessel__has_its_limits(void **state)
     assert_true(fin_bessel_ratio(2, 1e300) == 1);
     assert_true(relative(fin_bessel_ratio(1e300, 1e300), 1 / (1 + sqrt(2))) < 1e-15);
     assert_true(isfinite(fin_bessel_log(1e300, 1e290)));
+    /* beyond: nu/x and x/2 leave the range. mpmath, nu log(x/2) - log Gamma(nu+1), and Debye's
+     * first terms with the doubles as they are */
+    assert_true(relative(fin_bessel_log(40, 1e-308), -28505.894872623798039) < 1e-14);
+    assert_true(relative(fin_bessel_log(1, 0x1p-1074), -745.13321910194120762) < 1e-14);
+    assert_true(relative(fin_bessel_log(1e308, 1e308), -4.6716002464644798156e307) < 1e-14);
+    assert_true(relative(fin_bessel_ratio(1e308, 1e308), 0.4142135623730950488) < 1e-15);
+    assert_true(relative(fini_bessel_gap(5e307, 1e308), 0.3819660112501051518) < 1e-15);
 }
 
 static void bessel__refuses_bad_arguments(void **state)

@@ -247,6 +247,13 @@ static void pairs__same_bits_in_every_kernel(void **state)
             functions[1][f](N * M, x, t);
             for (int i = 0; i < N * M; i++)
                 assert_true(fabs(s[i] - t[i]) <= 4 * DBL_EPSILON * s[i]);
+            /* the ends, in every place of a register */
+            const double ends[3] = {0, INFINITY, NAN};
+            for (int i = 0; i < N; i++)
+                s[i] = ends[i % 3];
+            functions[1][f](N, s, s);
+            for (int i = 0; i < N; i++)
+                assert_true(i % 3 == 2 ? isnan(s[i]) : s[i] == (i % 3 == 0));
         }
     }
     fini_kernel_force(NULL);

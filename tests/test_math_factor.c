@@ -466,6 +466,36 @@ static void blas__guard_nests_and_gives_back_the_threads(void **state)
     openblas_set_num_threads(1);
 }
 
+/* What an OpenBLAS with OpenMP asks for: one thread inside, for every thread that enters, and
+ * afterwards what it was, whoever leaves last. */
+static void blas__guard_keeps_the_number_of_every_thread(void **state)
+{
+    (void)state;
+    int wrong = 0;
+    openblas_set_num_threads(2);
+#pragma omp parallel num_threads(2) reduction(+ : wrong)
+    {
+        int me = omp_get_thread_num();
+        omp_set_num_threads(3 + me);
+        if (me == 0)
+            fini_blas_enter();
+#pragma omp barrier
+        if (me == 1)
+            fini_blas_enter();
+        wrong += omp_get_max_threads() != 1;
+#pragma omp barrier
+        if (me == 0)
+            fini_blas_leave();
+#pragma omp barrier
+        if (me == 1)
+            fini_blas_leave();
+        wrong += omp_get_max_threads() != 3 + me;
+    }
+    assert_int_equal(wrong, 0);
+    assert_int_equal(openblas_get_num_threads(), 2);
+    openblas_set_num_threads(1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -483,6 +513,7 @@ int main(void)
         cmocka_unit_test(inverse__times_matrix_is_identity),
         cmocka_unit_test(inverse__survives_failed_allocations),
         cmocka_unit_test(blas__guard_nests_and_gives_back_the_threads),
+        cmocka_unit_test(blas__guard_keeps_the_number_of_every_thread),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

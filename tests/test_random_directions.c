@@ -129,6 +129,7 @@ static void vmf__takes_every_argument(void **state)
     (void)state;
     fin_random r;
     fin_random_open(&r, 14, 2000, 0);
+    fin_random_vmf(&r, 0, NULL, 0, NULL); /* nothing to do, and it ends */
     for (int64_t d = 1; d <= 5; d++) {
         const double axis[5] = {-0.5, 0.5, 0.5, 0.5, 0.1}, zero[5] = {0};
         double x[5], length = sqrt(dot(d, axis, axis));

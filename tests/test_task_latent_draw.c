@@ -122,6 +122,7 @@ static void draw__longer_begins_with_shorter(void **state)
     enum { SHORT = 5, LONG = 23, Q = 4, SAMPLE = 77 };
     for (int f = 0; f < FAMILIES; f++) {
         fin_latent_settings s = rich(families[f]);
+        s.d = 2; /* keys and values of sphere by rejection, so that a token may take many words */
         fin_latent *latent = help_latent(families[f], &s, 13);
         help_sequences a = help_draw(latent, SAMPLE, 1, SHORT, Q);
         help_sequences b = help_draw(latent, SAMPLE, 1, LONG, Q);
@@ -135,6 +136,37 @@ static void draw__longer_begins_with_shorter(void **state)
             assert_true(same(a.answers, b.answers, Q * a.shape.dv));
         }
         help_free(&a);
+        help_free(&b);
+        fin_latent_destroy(latent);
+    }
+}
+
+/* Tokens and queries, their noise, and simulations of the theory room of the same seed: each has
+ * its own stream. */
+static void draw__streams_are_apart(void **state)
+{
+    (void)state;
+    enum { N = 12 };
+    for (int f = 0; f < FAMILIES; f++) {
+        fin_latent_settings s = rich(families[f]);
+        s.wrong = 0;
+        s.prior = 1e-100; /* values are noise, but for the families without */
+        fin_latent *latent = help_latent(families[f], &s, 13);
+        help_sequences b = help_draw(latent, 3, 1, N, N);
+        int64_t dk = b.shape.dk, dv = b.shape.dv;
+        double *keys = help_array(N * dk), *values = help_array(N * dv);
+        fini_sequence theory = {.L = N, .Q = 0, .keys = keys, .values = values};
+        assert_int_equal(fini_latent_draw_many(latent, 13, FINI_LATENT_THEORY, 3, 1, &theory, NULL),
+                         FIN_OK);
+        assert_true(dk == 0 || !same(b.keys, b.queries, N * dk));
+        assert_true(dk == 0 || !same(b.keys, keys, N * dk));
+        assert_false(same(b.values, b.answers, N * dv));
+        assert_false(same(b.values, values, N * dv));
+        if (b.shape.outcomes == 0 && strcmp(families[f], "sphere") != 0)
+            for (int64_t i = 0; i < N * dv; i++)
+                assert_true(b.values[i] != b.answers[i] && b.values[i] != values[i]);
+        free(keys);
+        free(values);
         help_free(&b);
         fin_latent_destroy(latent);
     }
@@ -431,6 +463,7 @@ int main(void)
         cmocka_unit_test(draw__same_bytes_for_any_threads_and_split),
         cmocka_unit_test(draw__any_array_may_be_missing),
         cmocka_unit_test(draw__longer_begins_with_shorter),
+        cmocka_unit_test(draw__streams_are_apart),
         cmocka_unit_test(draw__depends_on_seed_and_number),
         cmocka_unit_test(draw__gaussian_values_have_their_moments),
         cmocka_unit_test(draw__process_has_its_covariance),

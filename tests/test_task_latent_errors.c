@@ -106,10 +106,11 @@ static void draw__refuses_sizes(void **state)
                                      {1, 1, INT64_MAX},
                                      {INT64_MAX, INT64_MAX, INT64_MAX},
                                      {INT64_C(1) << 32, INT64_C(1) << 31, 1},
-                                     {1, INT64_C(1) << 40, 0}};
+                                     {1, INT64_C(1) << 40, 0},
+                                     {INT64_MAX, 0, 0}};
     for (int f = 0; f < fin_family_count(); f++) {
         fin_latent *latent = help_latent(fin_family_name(fin_family_at(f)), NULL, 1);
-        for (int i = 0; i < 9; i++)
+        for (int i = 0; i < 10; i++)
             REFUSED(fin_latent_draw(latent, 0, bad[i][0], bad[i][1], bad[i][2], NULL, NULL, NULL,
                                     NULL, NULL, NULL, &err),
                     FIN_ERR_ARGUMENT, fin_family_name(fin_family_at(f)));
@@ -284,6 +285,59 @@ static void numbers__that_cannot_be_are_refused(void **state)
     fin_latent_destroy(sphere);
 }
 
+/* Functions in a plane cannot have three independent values: not as plain as twins, and rounding
+ * would decide the answer. The same with less noise than the jitter; with more, it is an answer. */
+static void numbers__that_contradict_each_other_are_refused(void **state)
+{
+    (void)state;
+    for (int f = 0; f < 2; f++)
+        for (int step = 0; step < 3; step++) {
+            const char *name = f ? "process" : "concept";
+            fin_latent_settings s = help_defaults(name);
+            s.kernel = FIN_KERNEL_LINEAR;
+            s.noise = step == 0 ? 0 : step == 1 ? 1e-20 : 1e-3;
+            fin_latent *latent = help_latent(name, &s, 1);
+            double k[15] = {1, 2, 0.3, 0.7, 0.1, 3, -2, 0.33, 0.17, 0.13}, q[5] = {1, 1, 1, 1, 1};
+            double v[3] = {1, 2, 2 - 0.7 * 2}, mean, variance;
+            for (int i = 0; i < 5; i++)
+                k[10 + i] = 2 * k[i] - 0.7 * k[5 + i];
+            assert_int_equal(
+                fin_latent_predict_tokens(latent, 3, k, v, 1, q, &mean, &variance, &err), FIN_OK);
+            v[2] = 5;
+            if (step < 2)
+                REFUSED(fin_latent_predict_tokens(latent, 3, k, v, 1, q, &mean, &variance, &err),
+                        FIN_ERR_NUMERIC, "contradict");
+            else
+                assert_int_equal(
+                    fin_latent_predict_tokens(latent, 3, k, v, 1, q, &mean, &variance, &err),
+                    FIN_OK);
+            fin_latent_destroy(latent);
+        }
+}
+
+/* What overflows is no answer: sums of tokens, of statistics, of counts, and log-odds. */
+static void numbers__that_overflow_are_refused(void **state)
+{
+    (void)state;
+    fin_latent *mean = help_latent("mean", NULL, 1), *counts = help_latent("counts", NULL, 1);
+    const double huge = 1e200;
+    double one[4] = {0}, two[4], many[4] = {1e308, 1e308, 1e308, 1e308}, p[16];
+    REFUSED(fin_latent_accumulate(mean, 1, NULL, &huge, one, &err), FIN_ERR_NUMERIC, "overflows");
+    memcpy(two, many, sizeof two);
+    REFUSED(fin_latent_merge(counts, many, two, &err), FIN_ERR_NUMERIC, "overflows");
+    assert_memory_equal(two, many, sizeof two);
+    REFUSED(fin_latent_predict(counts, many, 1, NULL, p, NULL, &err), FIN_ERR_NUMERIC, "overflows");
+    fin_latent_destroy(mean);
+    fin_latent_destroy(counts);
+    fin_latent_settings s = help_defaults("finite");
+    s.d = 2;
+    s.noise = 1e-100;
+    fin_latent *finite = help_latent("finite", &s, 1);
+    const double statistic[8] = {0, 0, 0, 0, 1e250, 1e250, 0, 0};
+    REFUSED(fin_latent_posterior(finite, statistic, p, &err), FIN_ERR_NUMERIC, "log-odds");
+    fin_latent_destroy(finite);
+}
+
 /* ---- memory ---------------------------------------------------------------------------------- */
 
 static fin_status everything(void *user, fin_error *e)
@@ -330,6 +384,42 @@ static void memory__every_allocation_fails_once(void **state)
     }
 }
 
+static size_t most_bytes;
+
+static void *allocate_little(size_t size)
+{
+    return size > most_bytes ? NULL : malloc(size);
+}
+
+/* A draw takes no matrices, and a prediction from a statistic none of all queries: 4000 rows of
+ * 1024 features would be 32 MB. */
+static void memory__does_not_grow_with_queries(void **state)
+{
+    (void)state;
+    enum { Q = 4000 };
+    fin_latent_settings s = help_defaults("concept");
+    s.features = FIN_FEATURES_FOURIER;
+    s.D = 1024;
+    fin_latent *latent = help_latent("concept", &s, 1);
+    fin_latent_shape shape;
+    fin_latent_get_shape(latent, &shape);
+    double *queries = help_array(Q * shape.dk), *mean = help_array(Q);
+    double *statistic = help_array(shape.statistic);
+    most_bytes = 1 << 20;
+    fin_memory_hooks(allocate_little, free);
+    fin_status drawn =
+        fin_latent_draw(latent, 0, 1, 16, Q, NULL, NULL, queries, mean, NULL, NULL, &err);
+    most_bytes = 16 << 20;
+    fin_status predicted = fin_latent_predict(latent, statistic, Q, queries, mean, NULL, &err);
+    fin_memory_hooks(NULL, NULL);
+    assert_int_equal(drawn, FIN_OK);
+    assert_int_equal(predicted, FIN_OK);
+    free(queries);
+    free(mean);
+    free(statistic);
+    fin_latent_destroy(latent);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -340,7 +430,10 @@ int main(void)
         cmocka_unit_test(predict__refuses_bad_statistics_and_queries),
         cmocka_unit_test(verbs__say_where_they_do_not_apply),
         cmocka_unit_test(numbers__that_cannot_be_are_refused),
+        cmocka_unit_test(numbers__that_contradict_each_other_are_refused),
+        cmocka_unit_test(numbers__that_overflow_are_refused),
         cmocka_unit_test(memory__every_allocation_fails_once),
+        cmocka_unit_test(memory__does_not_grow_with_queries),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -83,6 +83,8 @@ static void eigenvalue__has_trace_one(void **state)
                 fin_sphere_mean(5, INFINITY) == 1);
     assert_true(fin_sphere_eigenvalue(1000000, 1e5, 100000) == 0);
     assert_true(fin_sphere_eigenvalue(3, 0, 0) == 1 && fin_sphere_eigenvalue(3, 0, 1) == 0);
+    assert_true(fin_sphere_eigenvalue(3, 0, 5000) == 0 && fin_sphere_eigenvalue(9, 0, 5000) == 0);
+    assert_true(fin_sphere_filter_softmax(3, INFINITY, 5000) == 1);
 }
 
 static void multiplicity__counts_harmonics(void **state)
@@ -216,6 +218,9 @@ static void sphere__refuses_bad_arguments(void **state)
     assert_true(isnan(fin_sphere_filter_cme(3, 1, -1, 1)));
     assert_true(isnan(fin_sphere_dimension(3, 1, -1)) && isnan(fin_sphere_dimension(3, 1, NAN)));
     assert_true(isnan(fin_sphere_dimension(3, 1e11, 1)));
+    assert_true(isnan(fin_sphere_dimension(INT64_MAX, 1e10, 1))); /* 1e10 terms */
+    assert_true(isnan(fin_sphere_error_cme(INT64_MAX, 1e10, 1, 10, power, 1, 1, 1).bias));
+    assert_true(isfinite(fin_sphere_dimension(INT64_MAX, 1e3, 1)));
     assert_true(isnan(fin_sphere_error_cme(3, 1, -1, 10, power, 1, 1, 1).bias));
     assert_true(isnan(fin_sphere_error_cme(3, 1, 1, -1, power, 1, 1, 1).bias));
     assert_true(isnan(fin_sphere_error_cme(3, 1, 1, 10, negative, 1, 1, 1).variance));
@@ -224,6 +229,11 @@ static void sphere__refuses_bad_arguments(void **state)
     assert_true(isnan(fin_sphere_error_softmax(3, 1, 10, power, 1, 1, -1).variance));
     assert_true(isnan(fin_gaussian_softmax_variance(0, 1, 1, 1, 1, 1)));
     assert_true(isnan(fin_gaussian_softmax_variance(NAN, 1, 1, 1, 1, 1)));
+    assert_true(isnan(fin_gaussian_softmax_variance(1, 1, 1, -1, 1, 1)));
+    const double north[3] = {0, 0, 1};
+    double limit[3];
+    fin_sphere_limit_vmf(3, -1, north, north, limit);
+    assert_true(isnan(limit[2]));
     close_to("gaussian", fin_gaussian_softmax_variance(2, 1, 3, 0.5, 4, 5), exp(0.5) * 14.5, 1e-13);
     /* no tokens: nothing is known */
     fin_sphere_error none = fin_sphere_error_softmax(3, 1, 0, power, 1, 1, 1);

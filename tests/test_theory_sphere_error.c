@@ -1,6 +1,6 @@
 /* The errors of attention on the sphere: limits, identities, and simulated attention.
  *
- * The formulas are right to first order in 1/L, so simulations are held to |z| < 5 on top of a
+ * The formulas are of first order in 1/L, so simulations are held to |z| < 5 on top of a
  * share of the formula, given with each case and no larger than rho/L for softmax, Gamma^2/L^2
  * for cme: the sizes of what they leave out. */
 #include <setjmp.h>
@@ -180,7 +180,7 @@ static void errors__have_their_limits(void **state)
         second += fin_sphere_multiplicity(3, l) * pow(fin_sphere_filter_cme(3, kappa, alpha, l), 2);
     assert_true(fabs(s.bias / soft - 1) < 1e-8 && fabs(c.bias / bias - 1) < 1e-8);
     assert_true(fabs(c.variance * L / ((2 * noise + bias) * second - influence) - 1) < 1e-7);
-    /* 1/L of the way to the limit: E is off by f (1-f) (Gamma - f) per degree and token */
+    /* 1/L of the way to the limit: f (1-f) Gamma (the delta method: Gamma - f) */
     double L1 = 1e5, f = fin_sphere_filter_cme(3, kappa, alpha, 1);
     const double one[2] = {0, 1};
     c = fin_sphere_error_cme(3, kappa, alpha * L1, (int64_t)L1, one, 1, 2, noise);

@@ -58,6 +58,12 @@ static void urn__is_exact_for_large_urns(void **state)
     double top = sqrt(2 / (3.14159265358979323846 * N)) * (1 - 0.25 / N);
     assert_true(fabs(fin_urn_distance(INT64_C(1) << 31, 1 << 30, INT64_C(1) << 31) - (1 - top)) <
                 1e-11);
+    /* one ball of the other colour, all drawn: 1 - (1 - 1/N)^(N-1), which is 1 - 1/e here */
+    assert_true(relative(fin_urn_distance(INT64_C(1) << 53, 1, INT64_C(1) << 53),
+                         0.63212055882855767840) < 1e-13);
+    assert_true(
+        relative(fin_urn_distance(INT64_C(1) << 53, (INT64_C(1) << 53) - 1, INT64_C(1) << 53),
+                 0.63212055882855767840) < 1e-13);
     assert_true(fin_urn_distance(10, 0, 5) == 0 && fin_urn_distance(10, 10, 5) == 0);
     assert_true(fin_urn_distance(10, 5, 1) == 0 && fin_urn_distance(10, 5, 0) == 0);
     assert_true(fin_urn_distance(0, 0, 0) == 0);

@@ -77,8 +77,9 @@ typedef struct fin_cross_info {
                        * definite; 0 nearly always */
     double residual;  /* nystrom: share of the tokens' prior variance that the landmarks do not see,
                        * on average: 0 is exact. What they do not see of a query's is added to its
-                       * variance, which so covers the error on average; at single queries it may be
-                       * a few times below the exact one where the residual exceeds 1e-3 */
+                       * variance, which is above the exact one at most queries, yet no bound: where
+                       * the residual times the prior is not small beside the noise, single queries
+                       * had down to a fifth of it, and an error of some of these deviations */
     double moved;     /* nystrom: by how much the mean at the tokens moves from half the landmarks
                        * to all of them, root mean square, in standard deviations of the values: an
                        * estimate (not a bound) of the error that is left: of its size, often
@@ -92,20 +93,25 @@ FIN_API const fin_cross_settings *fin_cross_get_settings(const fin_cross *cross)
  * dual, O(n D^2) primal. n = 0 is fine: the prior. Keys that are equal while noise is 0 make a
  * matrix that has no inverse: FIN_ERR_NUMERIC, unless the jitter of 1e-12, 1e-11, ... at most 1e-8
  * times its mean diagonal repairs what is rounding only (info.jitter says so): a jitter above the
- * noise must leave the means at the tokens within 1e-6 of the largest value, and equal keys with
- * different values are refused by number. Primal with noise 0 is least squares, once the tokens fix
- * all features; until then questions are answered by FIN_ERR_NUMERIC. Bad arguments change nothing;
- * after any other failure the context is empty. */
+ * noise must leave the means at the tokens within 1e-6 of the column's largest value, after append
+ * and drop too, and equal keys with different values are refused by number. (Primal and nystrom
+ * have a jitter with a positive noise only, and then answer for noise + jitter.) Primal with noise
+ * 0 is least squares, once the tokens fix all features; until then questions are answered by
+ * FIN_ERR_NUMERIC. Rounding: answers are good to about 1e-16 times the condition of the matrix,
+ * which is up to 1 + tokens (prior k + level) / noise; beyond 1e10 think of a larger noise or a
+ * smaller level. Numbers that are refused one by one (not finite, too large to be squared) change
+ * nothing; after any other failure the context is empty. */
 FIN_API fin_status fin_cross_load(fin_cross *cross, int64_t n, const double *keys,
                                   const double *values, const fin_progress *progress,
                                   fin_error *err);
 /* n more tokens, one after the other: O(L^2) each dual, O(D^2) primal. All or nothing. nystrom
- * keeps its landmarks, residual and moved until there are a quarter more tokens than when they were
- * chosen. */
+ * keeps its landmarks and moved, and adds to the residual, until a quarter as many tokens have come
+ * as there were when they were chosen; then, and after a failure on the way, it chooses again. */
 FIN_API fin_status fin_cross_append(fin_cross *cross, int64_t n, const double *keys,
                                     const double *values, fin_error *err);
 /* Without the n oldest tokens: the same costs. For a sliding window. Out of memory (primal and
- * nystrom sum their tokens anew now and then) leaves the context empty. */
+ * nystrom sum their tokens anew now and then), and a jitter that those left do not bear, leave the
+ * context empty. */
 FIN_API fin_status fin_cross_drop(fin_cross *cross, int64_t n, fin_error *err);
 
 /* m queries (m, dk). mean: (m, dv). variance: (m, dv) or NULL: for cme that of the function, the

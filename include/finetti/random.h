@@ -54,7 +54,8 @@ FIN_API void fin_random_sphere(fin_random *r, int64_t d, double *x);
 /* von Mises-Fisher on the unit sphere of R^d: density proportional to exp(kappa axis.x). Only the
  * direction of `axis` matters. kappa = 0 is the uniform law (`axis` may be zero then), infinite
  * kappa the axis itself. By inversion for d = 3, by rejection (Wood 1994) otherwise; any kappa. NaN
- * in x if kappa is negative or NaN, or the axis is zero or not finite. x may not be `axis`. */
+ * in x if kappa is negative or NaN, or the axis is not finite or shorter than 1e-290. x may not be
+ * `axis`. */
 FIN_API void fin_random_vmf(fin_random *r, int64_t d, const double *axis, double kappa, double *x);
 /* Dirichlet(alpha) of n probabilities, sum 1; right also where every alpha is tiny (one place has
  * it all). A zero alpha gives 0; NaN in out if an alpha is negative, NaN or infinite, or all are 0.

@@ -141,7 +141,8 @@ FIN_API fin_status fin_latent_features(const fin_latent *latent, int64_t n, cons
 
 /* Additive: a zero array is that of no tokens; tokens are added, statistics too, in any order, up
  * to rounding. concept, mean, finite: Phi'Phi, V'Phi, V'V, L; counts, urn: counts; concepts: the
- * table of (c, r) counts; sphere: V'K, L. */
+ * table of (c, r) counts; sphere: V'K, L. FIN_ERR_NUMERIC if a number overflows; after accumulate
+ * the statistic is then lost, after merge it is as before. */
 FIN_API fin_status fin_latent_accumulate(const fin_latent *latent, int64_t L, const double *keys,
                                          const double *values, double *statistic, fin_error *err);
 FIN_API fin_status fin_latent_merge(const fin_latent *latent, const double *other,
@@ -165,7 +166,9 @@ FIN_API fin_status fin_latent_posterior(const fin_latent *latent, const double *
  * given z (add the noise for an answer), averaged over the dv numbers, which all have the same one
  * but for sphere and finite; or NULL; not for outcomes. From a statistic or from tokens (every
  * family; concept with fewer tokens than features goes by the tokens' Gram matrix). sphere: d = 2
- * and 3. With noise = 0 the posterior is the limit of little noise, to about 1e-8. */
+ * and 3. With noise = 0 the posterior is the limit of little noise, to about 1e-8 of the largest
+ * features' squares; a Gram matrix tells whether the tokens then contradict each other, and they
+ * are refused (FIN_ERR_NUMERIC), where the statistic gives the best fit. */
 FIN_API fin_status fin_latent_predict(const fin_latent *latent, const double *statistic, int64_t m,
                                       const double *queries, double *mean, double *variance,
                                       fin_error *err);
@@ -174,7 +177,8 @@ FIN_API fin_status fin_latent_predict_tokens(const fin_latent *latent, int64_t L
                                              const double *queries, double *mean, double *variance,
                                              fin_error *err);
 /* concept, mean: a token at a time, by Kalman's recursion: the third way to the same posterior,
- * without a matrix to invert. posterior: as fin_latent_posterior writes it. */
+ * without a matrix to invert. posterior: as fin_latent_posterior writes it. A token that tells no
+ * more than rounding is left out (noise = 0, and known from those before it). */
 FIN_API fin_status fin_latent_filter(const fin_latent *latent, int64_t L, const double *keys,
                                      const double *values, double *posterior, fin_error *err);
 

@@ -16,7 +16,8 @@ extern "C" {
 /* E |truth - its posterior mean|^2 at a fresh query after L tokens, summed over a value's numbers
  * (or over outcomes): the excess over the noise. Closed form for mean, counts and urn (0);
  * otherwise a simulation over contexts in which everything that can be is integrated out (concept,
- * process: the posterior variance itself, no values drawn). */
+ * process: the posterior variance itself, no values drawn). concepts with `wrong` > 0: the risk of
+ * an inference that does not know of the wrong ones, which is not the least. */
 FIN_API fin_status fin_latent_risk(const fin_latent *latent, int64_t L,
                                    const fin_risk_settings *settings, const fin_progress *progress,
                                    fin_estimate *risk, fin_error *err);
@@ -26,7 +27,8 @@ FIN_API fin_status fin_latent_risk_cross(const fin_latent *latent, const fin_cro
                                          int64_t L, const fin_risk_settings *settings,
                                          const fin_progress *progress, fin_estimate *risk,
                                          fin_error *err);
-/* L large: concept with keys N(0, I) or on the sphere, identity features: dv noise D / L. */
+/* L large: concept with identity or affine features, whatever the law of keys, and mean:
+ * dv noise D / L. */
 FIN_API fin_status fin_latent_risk_long(const fin_latent *latent, int64_t L, double *risk,
                                         fin_error *err);
 /* D and L large together (Marchenko and Pastur), isotropic features of unit variance:
@@ -56,12 +58,14 @@ FIN_API double fin_sphere_mean(int64_t d, double kappa);
 FIN_API double fin_sphere_filter_softmax(int64_t d, double kappa, int64_t l);
 FIN_API double fin_sphere_filter_cme(int64_t d, double kappa, double alpha, int64_t l);
 /* Gamma(alpha) = sum_l N_l mu_l / (mu_l + alpha), the effective dimension, summed until the rest is
- * provably below 1e-16 of it: about 10 sqrt(kappa) terms. NaN if kappa > 1e10. */
+ * provably below 1e-16 of it: about (10 + sqrt(d)) sqrt(kappa) terms. NaN if kappa > 1e10 or
+ * kappa min(kappa, d) > 1e12. */
 FIN_API double fin_sphere_dimension(int64_t d, double kappa, double alpha);
 
-/* Mean squared error to m(q) = E[v | q], averaged over q and contexts: bias + variance, right to
- * first order in 1/L. power[l], 0 <= l <= degree: E |degree-l part of m|^2 (power may be NULL if
- * degree < 0); noise: variance of one of the dv numbers of v around m. kappa <= 1e10.
+/* Mean squared error to m(q) = E[v | q], averaged over q and contexts: bias + variance, to first
+ * order in 1/L (cme: but for a share f_l / Gamma of that part of the bias). power[l], 0 <= l <=
+ * degree: E |degree-l part of m|^2 (power may be NULL if degree < 0); noise: variance of one of the
+ * dv numbers of v around m. kappa <= 1e10, for cme as above.
  *
  * cme: a deterministic equivalent, the ridge enlarged to a = lam/L + a Gamma(a)/L. For lam >= 0.1
  * simulations agree within 5 % from L = 16 on (kappa 3 and 10, d = 2 and 3); near interpolation it
@@ -93,7 +97,7 @@ FIN_API double fin_gaussian_softmax_variance(double g, double q2, double dv, dou
 /* Softmax at a fixed temperature, rescaled by 1/A_d, for a linear concept Z with prior variance
  * `prior` and keys uniform on the sphere: L * mean squared error to leading order, and the kappa
  * where it is least (between 1e-6 and 1e12; FIN_ERR_NUMERIC if the error falls for ever, as it does
- * without noise for d = 2). */
+ * without noise for d = 2 and 3). */
 FIN_API double fin_temperature_error(int64_t d, double kappa, double dv, double noise,
                                      double prior);
 FIN_API fin_status fin_temperature_best(int64_t d, double dv, double noise, double prior,

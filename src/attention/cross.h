@@ -61,6 +61,8 @@ struct fin_cross {
     bool solved;          /* false: noise is 0 and the tokens do not fix all features */
     int64_t dropped;      /* tokens taken out of S since it was last summed anew */
     int64_t chosen_from;  /* nystrom: tokens there were when the landmarks were chosen */
+    int64_t added;        /* nystrom: tokens that have come since */
+    double prior, unseen; /* nystrom: sums over both; residual is their ratio */
     double residual, moved;
 
     fini_arena arena;

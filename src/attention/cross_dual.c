@@ -9,7 +9,7 @@
  *
  * If rounding leaves A without a factor, by the rule of fini_pivot_holds, the noise is raised a
  * little, and more, by the jitter that the header states. With a jitter above the noise the answer
- * must still pass through the values, or it is refused. */
+ * must still pass through the values, or it is refused: after every change of the tokens. */
 #include "attention/cross.h"
 
 #include <cblas.h>
@@ -132,17 +132,20 @@ static void solve(fin_cross *o)
     fini_solve_upper(o->tokens, o->C, o->capacity, o->dv, o->alpha, o->dv);
 }
 
-/* (A + jitter I) alpha = V: what the jitter leaves of the values is jitter * alpha. */
-static bool harmless(const fin_cross *o)
+/* (A + jitter I) alpha = V: what the jitter leaves of the values is jitter * alpha. Column by
+ * column, because each has its own unit. */
+static bool harmless(const fin_cross *o, int64_t n)
 {
-    double left = 0, largest = 0;
-    if (o->jitter <= o->settings.noise)
-        return true;
-    for (int64_t i = 0; i < o->tokens * o->dv; i++) {
-        left = fmax(left, fabs(o->jitter * o->alpha[i]));
-        largest = fmax(largest, fabs(fini_cross_value(o, 0)[i]));
+    bool is = true;
+    for (int64_t c = 0; c < o->dv && is && o->jitter > o->settings.noise; c++) {
+        double left = 0, largest = 0;
+        for (int64_t i = c; i < n * o->dv; i += o->dv) {
+            left = fmax(left, fabs(o->jitter * o->alpha[i]));
+            largest = fmax(largest, fabs(fini_cross_value(o, 0)[i]));
+        }
+        is = left <= 1e-6 * largest;
     }
-    return left <= 1e-6 * largest;
+    return is;
 }
 
 /* Of all o->tokens tokens, with the first jitter that works, from `step` on; stopped: the token
@@ -164,7 +167,7 @@ static fin_status factor(fin_cross *o, int step, int64_t stopped, const fin_prog
             return status;
         if (pivot < 0) {
             solve(o);
-            return harmless(o) ? FIN_OK : refuse_factor(o, stopped, err);
+            return harmless(o, o->tokens) ? FIN_OK : refuse_factor(o, stopped, err);
         }
         stopped = pivot;
     }
@@ -200,10 +203,10 @@ static fin_status append_anew(fin_cross *o, int64_t n, int64_t stopped, fin_erro
         return FIN_OK;
     o->jitter = before;
     int64_t pivot = -1;
-    if (held > 0 && (try_factor(o, &pivot, NULL, NULL) || pivot >= 0))
-        fini_cross_clear(o, NULL);
-    else
+    if (!try_factor(o, &pivot, NULL, NULL) && pivot < 0)
         solve(o);
+    else if (factor(o, 0, 0, NULL, NULL))
+        fini_cross_clear(o, NULL);
     return status;
 }
 
@@ -228,18 +231,17 @@ static fin_status append(fin_cross *o, int64_t n, fin_error *err)
         }
     memcpy(o->alpha, o->w, (size_t)((held + n) * dv) * sizeof(double));
     fini_solve_upper(held + n, o->C, o->capacity, dv, o->alpha, dv);
-    return FIN_OK;
+    return harmless(o, held + n) ? FIN_OK : append_anew(o, n, held + n - 1, err);
 }
 
 static fin_status drop(fin_cross *o, int64_t n, fin_error *err)
 {
-    (void)err;
     fini_cholesky_drop(o->tokens, n, o->C, o->capacity);
     memmove(o->diagonal, o->diagonal + n, (size_t)(o->tokens - n) * sizeof(double));
     o->first += n;
     o->tokens -= n;
     solve(o);
-    return FIN_OK;
+    return harmless(o, o->tokens) ? FIN_OK : factor(o, 0, 0, NULL, err);
 }
 
 /* ---- queries --------------------------------------------------------------------------------- */

@@ -130,8 +130,8 @@ static void eliminate(const fin_cross *o, search *s, int64_t t, int64_t j)
 }
 
 /* The candidate of which least is known, again and again: the Cholesky factor with pivoting, whose
- * rows at the landmarks are C_m. On 1500 tokens in the plane with 100 landmarks the error of the
- * mean is 2 to 10 times smaller than with landmarks drawn at random. */
+ * rows at the landmarks are C_m. On 1500 tokens and with rbf the error of the mean was 2 to 18 times
+ * smaller than with landmarks drawn at random from 100 landmarks on, and about equal with 25. */
 static fin_status greedy(fin_cross *o, int64_t count, int64_t n, const int64_t *picked,
                          const fin_progress *progress, fin_error *err)
 {
@@ -169,6 +169,8 @@ fin_status fini_nystrom_choose(fin_cross *o, const fin_progress *progress, fin_e
     int64_t count = o->tokens < o->D ? o->tokens : o->D;
     o->features = 0;
     o->chosen_from = o->tokens;
+    o->added = 0;
+    o->prior = o->unseen = 0;
     o->residual = o->moved = 0;
     if (count == 0)
         return FIN_OK;
@@ -247,9 +249,29 @@ fin_status fini_nystrom_judge(fin_cross *o, fin_error *err)
             held = 0;
         }
     }
-    double var = spread(o);
-    o->residual = sums[0] > 0 ? sums[1] / sums[0] : 0;
+    double var = spread(o), each = (double)o->tokens / (double)count;
+    o->prior = sums[0] * each;
+    o->unseen = sums[1] * each;
+    o->residual = o->prior > 0 ? o->unseen / o->prior : 0;
     o->moved = var > 0 ? sqrt(sums[2] / (double)(count * o->dv) / var) : 0;
     fini_free(keys);
     return FIN_OK;
+}
+
+void fini_nystrom_watch(fin_cross *o, int64_t n)
+{
+    double prior[BLOCK], unseen[BLOCK];
+    for (int64_t i = 0, b; i < n; i += b) {
+        const double *keys = fini_cross_key(o, o->tokens + i);
+        b = n - i < BLOCK ? n - i : BLOCK;
+        fini_cross_features(o, b, keys, o->F, b);
+        fini_cross_unseen(o, b, keys, o->F, b, unseen);
+        fini_cross_prior(o, b, keys, prior);
+        for (int64_t j = 0; j < b; j++) {
+            o->prior += prior[j];
+            o->unseen += unseen[j];
+        }
+    }
+    o->added += n;
+    o->residual = o->prior > 0 ? o->unseen / o->prior : 0;
 }

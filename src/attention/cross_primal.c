@@ -67,15 +67,16 @@ void fini_primal_add(const fin_cross *o, int64_t b, const double *F, int64_t ld,
     fini_blas_leave();
 }
 
+static int64_t lane_size(const fin_cross *o)
+{
+    return o->D * (o->D + o->dv + BLOCK);
+}
+
 /* Few features: every lane sums its own share of the tokens, and the lanes are added in order.
  * Their number does not depend on that of the threads. */
-static fin_status gather_lanes(fin_cross *o, int64_t from, int64_t n, fin_error *err)
+static void gather_lanes(fin_cross *o, int64_t from, int64_t n, double *lanes)
 {
-    int64_t own = o->D * (o->D + o->dv + BLOCK), D = o->features;
-    double *lanes = fini_alloc_array(FINI_CROSS_LANES * own, sizeof *lanes);
-    if (!lanes)
-        return fini_fail_memory(err, (size_t)(FINI_CROSS_LANES * own) * sizeof *lanes,
-                                "sums over the tokens");
+    int64_t own = lane_size(o), D = o->features;
     memset(lanes, 0, (size_t)(FINI_CROSS_LANES * own) * sizeof *lanes);
     int threads = fin_threads_get();
 #pragma omp parallel for schedule(dynamic) num_threads(threads)
@@ -95,8 +96,6 @@ static fin_status gather_lanes(fin_cross *o, int64_t from, int64_t n, fin_error 
         for (int64_t i = 0; i < D * o->dv; i++)
             o->T[i] += T[i];
     }
-    fini_free(lanes);
-    return FIN_OK;
 }
 
 /* Many features: block by block, and threads share the features. */
@@ -106,22 +105,27 @@ static void gather_block(fin_cross *o, int64_t at, int64_t b)
     fini_primal_add(o, b, o->F, b, fini_cross_value(o, at), o->S, o->T);
 }
 
-/* Tokens from .. from+n-1 into S and T. */
+/* Tokens from .. from+n-1 into S and T. Out of memory changes nothing. */
 static fin_status gather(fin_cross *o, int64_t from, int64_t n, const fin_progress *progress,
                          fin_error *err)
 {
-    bool lanes = o->D <= FINI_CROSS_LANE_FEATURES && n > 2 * BLOCK;
-    int64_t step = lanes ? FINI_CROSS_LANES * 64 * BLOCK : BLOCK;
+    bool shared = o->D <= FINI_CROSS_LANE_FEATURES && n > 2 * BLOCK;
+    int64_t step = shared ? FINI_CROSS_LANES * 64 * BLOCK : BLOCK;
+    int64_t numbers = FINI_CROSS_LANES * lane_size(o);
+    double *lanes = shared ? fini_alloc_array(numbers, sizeof *lanes) : NULL;
     fin_status status = FIN_OK;
+    if (shared && !lanes)
+        return fini_fail_memory(err, (size_t)numbers * sizeof *lanes, "sums over the tokens");
     for (int64_t at = from; at < from + n && !status; at += step) {
         int64_t b = from + n - at < step ? from + n - at : step;
         if (fini_report(progress, "tokens", (double)(at - from), (double)n))
             status = fini_cross_cancelled(err);
-        else if (lanes)
-            status = gather_lanes(o, at, b, err);
+        else if (shared)
+            gather_lanes(o, at, b, lanes);
         else
             gather_block(o, at, b);
     }
+    fini_free(lanes);
     for (int64_t j = 0; j < o->features; j++)
         o->peak[j] = fmax(o->peak[j], o->S[j * o->D + j]);
     return status;
@@ -297,12 +301,8 @@ static fin_status append_anew(fin_cross *o, int64_t n, fin_error *err)
     return status;
 }
 
-static fin_status append(fin_cross *o, int64_t n, fin_error *err)
+static fin_status take_in(fin_cross *o, int64_t n, fin_error *err)
 {
-    /* Landmarks are chosen again when there are a quarter more tokens than they were chosen from:
-     * over a long stream that costs a few times what loading all of it does. */
-    if (o->method == &fini_cross_nystrom && o->tokens + n > o->chosen_from + o->chosen_from / 4)
-        return append_anew(o, n, err);
     bool fresh = !o->solved || o->jitter > 0 || o->tokens == 0 || 6 * n > o->features;
     if (fresh && n >= BLOCK / 2) {
         fin_status status = gather(o, o->tokens, n, NULL, err);
@@ -323,6 +323,20 @@ static fin_status append(fin_cross *o, int64_t n, fin_error *err)
     o->tokens -= n;
     if (status && load(o, NULL, NULL))
         fini_cross_clear(o, NULL);
+    return status;
+}
+
+/* Landmarks are chosen again when a quarter as many tokens have come as they were chosen from,
+ * whether others have left or not: over a long stream that costs a few times what loading all of it
+ * does, and in a window the landmarks do not fall behind. */
+static fin_status append(fin_cross *o, int64_t n, fin_error *err)
+{
+    bool nystrom = o->method == &fini_cross_nystrom;
+    if (nystrom && o->added + n > o->chosen_from / 4)
+        return append_anew(o, n, err);
+    fin_status status = take_in(o, n, err);
+    if (!status && nystrom)
+        fini_nystrom_watch(o, n);
     return status;
 }
 

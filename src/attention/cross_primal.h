@@ -22,8 +22,10 @@ fin_status fini_primal_prefix(const fin_cross *o, int64_t m, const double *queri
 fin_status fini_primal_evidence(const fin_cross *o, double *evidence, double *gradient,
                                 double *by_column, const fin_progress *progress, fin_error *err);
 
-/* Chooses landmarks among the tokens; measures residual and moved. */
+/* Chooses landmarks among the tokens; measures residual and moved; keeps the residual true when n
+ * tokens have come that are not counted yet. */
 fin_status fini_nystrom_choose(fin_cross *o, const fin_progress *progress, fin_error *err);
 fin_status fini_nystrom_judge(fin_cross *o, fin_error *err);
+void fini_nystrom_watch(fin_cross *o, int64_t n);
 
 #endif

@@ -51,6 +51,14 @@ static void layout(fini_arena *a, curve *k, int64_t m)
     k->rest = fini_take(a, m, sizeof(double));
 }
 
+static fin_status refuse(const curve *k, int64_t l, fin_error *err)
+{
+    return fini_fail(err, FIN_ERR_NUMERIC,
+                     "the features of the first %lld tokens cannot be told apart with noise = %g; "
+                     "give a larger noise, or a smaller prior and level",
+                     (long long)l, k->o->settings.noise);
+}
+
 /* C and w of the t tokens from l on. */
 static fin_status block_of_tokens(curve *k, int64_t l, int64_t t, fin_error *err)
 {
@@ -58,10 +66,7 @@ static fin_status block_of_tokens(curve *k, int64_t l, int64_t t, fin_error *err
     int64_t D = o->features, dv = o->dv, pivot = -1;
     fin_status status = fini_primal_factor(o, k->noise, k->S, k->M, &pivot, err);
     if (!status && pivot >= 0)
-        status = fini_fail(err, FIN_ERR_NUMERIC,
-                           "the features of the first %lld tokens cannot be told apart with noise "
-                           "= %g; give a larger noise",
-                           (long long)l, o->settings.noise);
+        status = refuse(k, l, err);
     if (status)
         return status;
     memcpy(k->u, k->T, (size_t)(D * dv) * sizeof *k->u);
@@ -73,7 +78,7 @@ static fin_status block_of_tokens(curve *k, int64_t l, int64_t t, fin_error *err
     memcpy(k->w, fini_cross_value(o, l), (size_t)(t * dv) * sizeof *k->w);
     memset(k->C, 0, TILE * TILE * sizeof *k->C);
     fini_blas_enter();
-    if (D > 0) {
+    if (D > 0 && t > 0) {
         cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)t, (int)dv, (int)D, -1, k->Z,
                     (int)t, k->u, (int)dv, 1, k->w, (int)dv);
         cblas_dsyrk(CblasRowMajor, CblasLower, CblasTrans, (int)t, (int)D, k->noise, k->Z, (int)t,
@@ -83,9 +88,10 @@ static fin_status block_of_tokens(curve *k, int64_t l, int64_t t, fin_error *err
     for (int64_t i = 0; i < t; i++)
         k->C[i * TILE + i] += k->noise;
     status = fini_cholesky(t, k->C, TILE, &pivot, NULL, err);
-    if (!status)
-        fini_solve_lower(t, k->C, TILE, dv, k->w, dv);
-    return status;
+    if (status)
+        return refuse(k, l + pivot + 1, err);
+    fini_solve_lower(t, k->C, TILE, dv, k->w, dv);
+    return FIN_OK;
 }
 
 /* Token l + i: missed by C_ii w_i, with variance C_ii^2 and what the landmarks do not see. */
@@ -112,7 +118,7 @@ static void block_of_queries(curve *k, fini_prefix *p, int64_t l, int64_t t, con
     fini_solve_lower(D, k->M, o->D, b, k->Zq, b);
     memset(k->X, 0, (size_t)(t * b) * sizeof *k->X);
     fini_blas_enter();
-    if (D > 0)
+    if (D > 0 && t > 0)
         cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)t, (int)b, (int)D, k->noise, k->Z,
                     (int)t, k->Zq, (int)b, 0, k->X, (int)b);
     fini_blas_leave();

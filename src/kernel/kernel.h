@@ -5,6 +5,8 @@
  *   - draws (normals) are the same bits in every kernel, on every CPU;
  *   - sums over the dimension are taken in 16 (float) or 8 (double) interleaved partial sums and
  *     folded in halves, whatever the register width, so projections are the same bits too;
+ *   - weights of tokens and covariances agree to a few units in the last place of their largest
+ *     term; a number depends on its own row and column, never on what else is computed with it;
  *   - exp, erf and the risks go through libm in the reference and through SLEEF in the others:
  *     they agree to a few units in the last place, and each value depends on its own argument only,
  *     never on its place in the array. */
@@ -52,6 +54,59 @@ typedef struct fini_reduction {
     int runs;         /* as above */
 } fini_reduction;
 
+/* ---- queries and keys ----------------------------------------------------------------------- */
+
+/* What is made of a query q and a key k: u = q.k (the first three) or u = -|q - k|^2 / 2, and
+ *
+ *     linear  u      polynomial  (offset + u)^degree      exponential  exp(u)      rbf  exp(u)
+ *     matern32  (1 + t) exp(-t), t = sqrt(-6 u)
+ *     matern52  (1 + t + t^2/3) exp(-t), t = sqrt(-10 u)
+ *
+ * Differences are taken before they are squared: expanding the square would lose as many digits as
+ * the keys' distance from the origin has more than their distance from each other. */
+enum {
+    FINI_SCORE_LINEAR,
+    FINI_SCORE_POLYNOMIAL,
+    FINI_SCORE_EXPONENTIAL,
+    FINI_SCORE_RBF,
+    FINI_SCORE_MATERN32,
+    FINI_SCORE_MATERN52
+};
+typedef struct fini_score {
+    int kind;
+    int64_t degree;
+    double offset;
+} fini_score;
+
+/* Keys are packed in panels, number c of FINI_PANEL keys side by side, so that a register is filled
+ * by one load. FINI_TILE keys are packed at a time. */
+enum { FINI_PANEL_F32 = 16, FINI_PANEL_F64 = 8, FINI_TILE = 128 };
+
+/* A block of queries attends to one more tile of keys. q and keys are divided by their scale.
+ * out, sum: sum_j w_j v_j and sum_j w_j over the tiles so far, all relative to the largest
+ * exponent so far, `top` (not for linear and polynomial). Begin with out = sum = 0 and top =
+ * -infinity. */
+typedef struct fini_attend {
+    fini_score score;
+    int64_t queries, keys, dk, dv;
+    const void *q;      /* (queries, dk) */
+    const void *panels; /* of the keys, at most FINI_TILE */
+    const void *v;      /* (keys, dv) */
+    void *out;          /* (queries, dv) */
+    double *top, *sum;  /* (queries) */
+} fini_attend;
+
+/* value = times * k(q_i, k_j) + plus, slope = times * dk/du. With top and sum of fini_attend, k is
+ * k exp(-top_i) / sum_i, the weight of a softmax. */
+typedef struct fini_covariances {
+    fini_score score;
+    int64_t queries, keys, dk, ld;
+    const double *q, *panels; /* as above; any number of keys */
+    double times, plus;
+    const double *top, *sum; /* (queries), or NULL */
+    double *value, *slope;   /* (queries, ld); slope may be NULL */
+} fini_covariances;
+
 typedef struct fini_kernel {
     const char *name;
 
@@ -83,6 +138,26 @@ typedef struct fini_kernel {
                        const double *p, const double *q, double *gk, double *gv);
     void (*gather_f64)(int64_t rows, int64_t d, int64_t from, int64_t to, const double *X,
                        const double *p, const double *q, double *gk, double *gv);
+
+    /* panels[(j / P * dk + c) * P + j % P] = (k[j][c] - origin[c]) * times, P = FINI_PANEL; a last
+     * panel that is not full repeats the first key. origin may be NULL: 0. */
+    void (*pack_f32)(int64_t dk, int64_t keys, const float *k, const float *origin, double times,
+                     float *panels);
+    void (*pack_f64)(int64_t dk, int64_t keys, const double *k, const double *origin, double times,
+                     double *panels);
+    void (*attend_f32)(const fini_attend *a);
+    void (*attend_f64)(const fini_attend *a);
+    void (*covariances)(const fini_covariances *a);
+
+    /* A = U'U for a positive definite A of a size that a core's own cache holds: its upper
+     * triangle becomes U (what is below is not kept). -1, or the row where A stops being
+     * positive definite. Every row must have room for FINI_PANEL_F64 more numbers than it has,
+     * which are overwritten; so below. */
+    int64_t (*factor)(int64_t n, double *A, int64_t ld);
+    /* X <- U'^-1 X and X <- U^-1 X, X: (n, columns). */
+    void (*forward)(int64_t n, const double *U, int64_t ld, int64_t columns, double *X,
+                    int64_t ldx);
+    void (*back)(int64_t n, const double *U, int64_t ld, int64_t columns, double *X, int64_t ldx);
 
     /* Exact risk of the erf predictor and its gradient, a row each: kappa nu theta eta rho lam
      * gamma mu eps m E[L] Var(L) -> signal noise bias risk, five derivatives and the one in lam

@@ -2,6 +2,7 @@
 #include "kernel/coefficients.h"
 #include "kernel/kernel.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>

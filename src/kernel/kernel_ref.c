@@ -6,6 +6,7 @@
 #include "kernel/kernel.h"
 
 #include <Random123/philox.h>
+#include <float.h>
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>
@@ -237,6 +238,8 @@ static void gather_f64(int64_t rows, int64_t d, int64_t from, int64_t to, const 
     }
 }
 
+#include "kernel/attend_ref.h"
+
 /* ---- exact risk --------------------------------------------------------------------------- */
 
 #define V double
@@ -363,6 +366,14 @@ const fini_kernel fini_kernel_ref = {
     .project_norm_f64 = project_norm_f64,
     .gather_f32 = gather_f32,
     .gather_f64 = gather_f64,
+    .pack_f32 = pack_f32,
+    .pack_f64 = pack_f64,
+    .attend_f32 = attend_f32,
+    .attend_f64 = attend_f64,
+    .covariances = covariances,
+    .factor = factor,
+    .forward = forward,
+    .back = back,
     .erf_risk = erf_risk,
     .population = population,
     .reduced = reduced,

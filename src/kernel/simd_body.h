@@ -407,6 +407,45 @@ static void gather_f64(int64_t rows, int64_t d, int64_t from, int64_t to, const 
     }
 }
 
+/* ---- queries and keys ------------------------------------------------------------------------ */
+
+#include "kernel/solve_body.h"
+
+#define REAL float
+#define VEC vf
+#define MASK vi
+#define WORDS vu
+#define WIDTH WF
+#define PANEL FINI_PANEL_F32
+#define NAME(x) x##_f32
+#define FMA_R FMA_F
+#define SET_R SET_F
+#define MAX_R MAX_F
+#define SQRT_R SQRT_F
+#define LOAD_R LOAD_F
+#define STORE_R STORE_F
+#define LOAD_SOME_R load_some_f
+#define FOLD_R(a) fold_f(a[0], a[PANEL / WIDTH - 1])
+#include "kernel/attend_body.h"
+
+#define COVARIANCES
+#define REAL double
+#define VEC vd
+#define MASK vl
+#define WORDS vq
+#define WIDTH WD
+#define PANEL FINI_PANEL_F64
+#define NAME(x) x##_f64
+#define FMA_R FMA_D
+#define SET_R SET_D
+#define MAX_R MAX_D
+#define SQRT_R SQRT_D
+#define LOAD_R LOAD_D
+#define STORE_R STORE_D
+#define LOAD_SOME_R load_some_d
+#define FOLD_R(a) fold_d(a[0], a[PANEL / WIDTH - 1])
+#include "kernel/attend_body.h"
+
 /* ---- exact risk --------------------------------------------------------------------------- */
 
 #define V vd
@@ -540,6 +579,14 @@ const fini_kernel KERNEL = {
     .project_norm_f64 = project_norm_f64,
     .gather_f32 = gather_f32,
     .gather_f64 = gather_f64,
+    .pack_f32 = pack_f32,
+    .pack_f64 = pack_f64,
+    .attend_f32 = attend_f32,
+    .attend_f64 = attend_f64,
+    .covariances = covariances,
+    .factor = factor,
+    .forward = forward,
+    .back = back,
     .erf_risk = erf_risk,
     .population = population,
     .reduced = reduced,

@@ -71,12 +71,19 @@ static debye_sum debye_evaluate(double nu, double p)
     return sum;
 }
 
+/* asinh(nu/x), also where the quotient is too large for a number. */
+static double asinh_quotient(double nu, double x)
+{
+    const double log_two = 0.69314718055994530942;
+    return nu / x < 1e300 ? asinh(nu / x) : log(nu) - log(x) + log_two;
+}
+
 static double large_log(double nu, double x)
 {
     const double half_log_two_pi = 0.91893853320467274178;
     double h = hypot(nu, x), p = nu / h;
-    return nu * (nu / (h + x)) - nu * asinh(nu / x) - half_log_two_pi - log(h) / 2 +
-           debye_evaluate(nu, p).value;
+    return nu * (nu / 2 / (h / 2 + x / 2)) - nu * asinh_quotient(nu, x) - half_log_two_pi -
+           log(h) / 2 + debye_evaluate(nu, p).value;
 }
 
 static double large_ratio(double nu, double x)
@@ -110,6 +117,10 @@ double fin_bessel_ratio(double nu, double x)
         return 0;
     if (isinf(x))
         return 1;
+    if (nu > 1e300 || x > 1e300) { /* only their quotient matters, and sums may not overflow */
+        nu /= 16;
+        x /= 16;
+    }
     double product;
     return descend(nu, steps_to_large(nu), x, &product);
 }
@@ -122,7 +133,7 @@ double fini_bessel_gap(double nu, double x)
     int steps = steps_to_large(nu);
     double order = nu + steps;
     if (!(nu >= 0 && x > order && x < 1e300))
-        return x >= 1e300 && nu < x ? 0 : 1 - fin_bessel_ratio(nu, x);
+        return 1 - fin_bessel_ratio(nu, x);
     double h = hypot(order, x), p = order / h, slope = debye_evaluate(order, p).slope;
     double gap = (order + order * (order / (h + x))) / (h + order) + x / h / h / 2 +
                  p * (p / order) * (p / order) * x * slope;
@@ -155,8 +166,10 @@ double fin_bessel_log(double nu, double x)
         return 0;
     if (x == 0 || isinf(x) || isinf(nu))
         return -INFINITY;
-    if (nu < ORDER && x < ORDER)
-        return (nu > 0 ? nu * log(x / 2) - lgamma(nu + 1) : 0) + small_series(nu, x) - x;
+    if (nu < ORDER && x < ORDER) {
+        double half = x < 1e-300 ? log(x) - log(2) : log(x / 2); /* x/2 may be 0 */
+        return (nu > 0 ? nu * half - lgamma(nu + 1) : 0) + small_series(nu, x) - x;
+    }
     double product;
     int steps = steps_to_large(nu);
     descend(nu, steps, x, &product);

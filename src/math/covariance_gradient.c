@@ -155,7 +155,10 @@ static void walk(const fin_covariance *c, int64_t d, int64_t n, const double *a,
                  const double *b, const double *K, int64_t ldk, const double *G, int64_t ldg,
                  double *out, double *da, double *db)
 {
-    block o = {.c = c, .stationary = c->kernel >= FIN_KERNEL_RBF, .d = d};
+    block o; /* too large to be cleared for every tile */
+    o.c = c;
+    o.stationary = c->kernel >= FIN_KERNEL_RBF;
+    o.d = d;
     fini_blas_enter();
     for (int64_t i = 0; i < n; i += BLOCK)
         for (int64_t j = 0; j < m; j += BLOCK) {

@@ -66,8 +66,8 @@ static void transform(const fin_covariance *c, int64_t n, double *x)
     }
 }
 
-/* log k, finite for all finite keys: distances end at 1e150. A NaN stays one. At most BLOCK_COLUMNS
- * numbers. */
+/* log k; of a - b finite for all finite keys: distances end at 1e150. A NaN stays one. At most
+ * BLOCK_COLUMNS numbers. */
 static void take_log(const fin_covariance *c, int64_t n, double *x)
 {
     double s[BLOCK_COLUMNS];

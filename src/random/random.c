@@ -110,7 +110,7 @@ void fin_random_sphere(fin_random *r, int64_t d, double *x)
             x[i] = fin_random_normal(r);
             norm2 += x[i] * x[i];
         }
-    } while (norm2 == 0);
+    } while (norm2 == 0 && d > 0);
     double scale = 1 / sqrt(norm2);
     for (int64_t i = 0; i < d; i++)
         x[i] *= scale;

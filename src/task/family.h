@@ -48,7 +48,8 @@ struct fin_family {
      * sequences share. */
     fin_status (*resolve)(fin_latent *latent, fin_error *err);
     void (*prepare)(fin_latent *latent); /* fills them; NULL if there are none */
-    /* Doubles of work that any of the functions below takes with L tokens and m queries. */
+    /* Doubles of work that any of the functions below takes with L tokens and m queries, but for
+     * predict_tokens, and for draw of the linear families, which takes D. */
     int64_t (*room)(const fin_latent *latent, int64_t L, int64_t m);
     fin_status (*draw)(const fin_latent *latent, const fini_sequence *s, double *work,
                        fin_error *err);
@@ -60,10 +61,11 @@ struct fin_family {
     fin_status (*predict)(const fin_latent *latent, const double *statistic, int64_t m,
                           const double *queries, double *mean, double *variance, double *work,
                           fin_error *err);
-    /* Straight from tokens; NULL: through the statistic. */
+    /* Straight from tokens, and its doubles of work; NULL: through the statistic. */
     fin_status (*predict_tokens)(const fin_latent *latent, int64_t L, const double *keys,
                                  const double *values, int64_t m, const double *queries,
                                  double *mean, double *variance, double *work, fin_error *err);
+    int64_t (*room_tokens)(const fin_latent *latent, int64_t L, int64_t m);
     bool key_categories, value_categories; /* whole numbers, not real ones */
 };
 
@@ -92,8 +94,9 @@ fin_status fini_latent_check_tokens(const fin_latent *latent, int64_t L, const d
 fin_status fini_latent_draw_many(const fin_latent *latent, uint64_t seed, uint32_t up,
                                  uint64_t first, int64_t n, const fini_sequence *arrays,
                                  fin_error *err);
-/* Doubles of work of the next two. */
+/* Doubles of work of the next two; of fini_latent_predict_one alone. */
 int64_t fini_latent_room(const fin_latent *latent, int64_t L, int64_t m);
+int64_t fini_latent_predict_room(const fin_latent *latent, int64_t L, int64_t m);
 fin_status fini_latent_draw_one(const fin_latent *latent, const fini_sequence *s, double *work,
                                 fin_error *err);
 fin_status fini_latent_predict_one(const fin_latent *latent, int64_t L, const double *keys,
@@ -150,7 +153,7 @@ fin_status fini_dual_predict(const fin_covariance *covariance, double prior, dou
 
 /* ---- outcomes: counts, concepts, urn (family_counts.c) --------------------------------------- */
 
-/* Odds to probabilities, in place. False if no entry is above -inf, or one is NaN. */
+/* Odds to probabilities, in place. False if no entry is above -inf, or one is NaN or +inf. */
 bool fini_softmax(int64_t n, double *odds);
 /* The first entry of a cumulated law that reaches u. */
 int64_t fini_category(int64_t n, const double *cumulated, double u);

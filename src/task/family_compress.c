@@ -94,18 +94,21 @@ fin_status fin_latent_compress(const fin_latent *latent, int64_t L, const double
 
 /* ---- Kalman ---------------------------------------------------------------------------------- */
 
-/* p = phi(k):  g = C p / (p'C p + noise),  Z += (v - Z p) g',  C -= g (C p)'. */
-static void filter_token(int64_t D, int64_t dv, double noise, const double *p, const double *v,
-                         double *Z, double *C, double *Cp)
+/* p = phi(k):  g = C p / (p'C p + noise),  Z += (v - Z p) g',  C -= g (C p)'. C is a difference
+ * from the prior, right to eps times that, so that p'C p + noise below it is rounding: without
+ * noise, what the token tells is known already. */
+static void filter_token(int64_t D, int64_t dv, double prior, double noise, const double *p,
+                         const double *v, double *Z, double *C, double *Cp)
 {
-    double spread = noise;
+    double spread = noise, whole = noise;
     for (int64_t i = 0; i < D; i++) {
         Cp[i] = 0;
         for (int64_t j = 0; j < D; j++)
             Cp[i] += C[i * D + j] * p[j];
         spread += p[i] * Cp[i];
+        whole += prior * p[i] * p[i];
     }
-    if (!(spread > 0)) /* without noise, and already known */
+    if (!fini_pivot_holds(spread, whole))
         return;
     for (int64_t c = 0; c < dv; c++) {
         double surprise = v[c];
@@ -137,7 +140,8 @@ fin_status fin_latent_filter(const fin_latent *latent, int64_t L, const double *
         C[i] = i % (D + 1) == 0 ? latent->settings.prior : 0;
     for (int64_t l = 0; l < L; l++) {
         fini_features(latent, 1, keys ? keys + l * dk : NULL, work, D);
-        filter_token(D, dv, latent->settings.noise, work, values + l * dv, Z, C, work + D);
+        filter_token(D, dv, latent->settings.prior, latent->settings.noise, work, values + l * dv,
+                     Z, C, work + D);
     }
     fini_free(work);
     return FIN_OK;

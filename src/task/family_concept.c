@@ -25,13 +25,9 @@ static void prepare(fin_latent *latent)
     fini_features_prepare(latent, latent->common);
 }
 
-static int64_t room(const fin_latent *latent, int64_t L, int64_t m)
+static int64_t room_tokens(const fin_latent *latent, int64_t L, int64_t m)
 {
-    int64_t D = latent->shape.features, primal = fini_gauss_room(latent, L, m);
-    if (L >= D)
-        return primal;
-    int64_t dual = (L + m) * D + fini_dual_room(L, latent->shape.dv, m);
-    return dual > primal ? dual : primal;
+    return (L + m) * latent->shape.features + fini_dual_room(L, latent->shape.dv, m);
 }
 
 static fin_status draw(const fin_latent *latent, const fini_sequence *s, double *work,
@@ -71,10 +67,11 @@ const fin_family fini_family_concept = {
     .latent_gaussian = true,
     .resolve = resolve,
     .prepare = prepare,
-    .room = room,
+    .room = fini_gauss_room,
     .draw = draw,
     .accumulate = fini_gauss_accumulate,
     .posterior = fini_gauss_posterior,
     .predict = fini_gauss_predict,
     .predict_tokens = predict_tokens,
+    .room_tokens = room_tokens,
 };

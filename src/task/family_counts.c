@@ -23,7 +23,7 @@ bool fini_softmax(int64_t n, double *odds)
             return false;
         top = odds[i] > top ? odds[i] : top;
     }
-    if (top == -INFINITY)
+    if (isinf(top))
         return false;
     fini_softmax_shift(n, odds);
     for (int64_t i = 0; i < n; i++)
@@ -139,6 +139,8 @@ static fin_status predict(const fin_latent *latent, const double *statistic, int
     posterior(latent, statistic, work, NULL, err);
     for (int64_t j = 0; j < outcomes; j++)
         total += work[j];
+    if (isinf(total))
+        return fini_fail(err, FIN_ERR_NUMERIC, "counts: the sum of the counts overflows");
     for (int64_t q = 0; q < m; q++)
         for (int64_t j = 0; j < outcomes; j++)
             mean[q * outcomes + j] = work[j] / total;

@@ -40,7 +40,7 @@ fin_status fini_latent_check_sizes(const fin_latent *latent, int64_t n, int64_t 
     int64_t token = product(L, shape->dk + shape->dv + 1);
     int64_t query = product(Q, shape->dk + shape->dv + shape->outcomes + 1);
     int64_t each = token > FIN_NORMALS_MAX || query > FIN_NORMALS_MAX ? INT64_MAX : token + query;
-    if (each > FIN_NORMALS_MAX || product(n, each) > NUMBERS_MOST)
+    if (each > FIN_NORMALS_MAX || product(n, each + shape->latent + 1) > NUMBERS_MOST)
         return fini_fail(err, FIN_ERR_ARGUMENT,
                          "%s: %lld sequences of %lld tokens and %lld queries are too many numbers; "
                          "a sequence may have at most %lld",
@@ -63,7 +63,8 @@ typedef struct extra {
 static extra extras(const fin_latent *latent, const fini_sequence *s)
 {
     const fin_latent_shape *shape = &latent->shape;
-    extra e = {0, 0, 0, latent->family->room(latent, s->L, s->Q)};
+    extra e = {0};
+    e.work = latent->family->linear ? shape->features : latent->family->room(latent, s->L, s->Q);
     bool values = s->values, answers = s->answers || s->truth;
     if (latent->family == &fini_family_process) /* one joint draw */
         values = answers = values || answers;
@@ -167,9 +168,8 @@ fin_status fin_latent_draw(const fin_latent *latent, uint64_t first, int64_t n, 
 
 int64_t fini_latent_room(const fin_latent *latent, int64_t L, int64_t m)
 {
-    const fin_latent_shape *shape = &latent->shape;
-    fini_sequence all = {.L = L, .Q = m};
-    extra e = extras(latent, &all);
-    int64_t most = (L + m) * shape->dk + shape->latent;
-    return e.work + (most > shape->statistic ? most : shape->statistic);
+    fini_sequence none = {.L = L, .Q = m};
+    int64_t draw = (L + m) * latent->shape.dk + latent->shape.latent + extras(latent, &none).work;
+    int64_t predict = fini_latent_predict_room(latent, L, m);
+    return draw > predict ? draw : predict;
 }

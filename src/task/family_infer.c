@@ -96,9 +96,8 @@ static fin_status check_statistic(const fin_latent *latent, const double *statis
     return FIN_OK;
 }
 
-static fin_status take(const fin_latent *latent, int64_t numbers, double **work, fin_error *err)
+static fin_status take(int64_t numbers, double **work, fin_error *err)
 {
-    (void)latent;
     *work = fini_alloc_array(numbers, sizeof **work);
     return *work ? FIN_OK
                  : fini_fail_memory(err, (size_t)numbers * sizeof **work, "a posterior's matrices");
@@ -145,10 +144,16 @@ fin_status fin_latent_accumulate(const fin_latent *latent, int64_t L, const doub
     double *work;
     fin_status status = check_statistic(latent, statistic, err);
     if (status || (status = fini_latent_check_tokens(latent, L, keys, values, err)) ||
-        (status = take(latent, latent->family->room(latent, L, 0), &work, err)))
+        (status = take(latent->family->room(latent, L, 0), &work, err)))
         return status;
     latent->family->accumulate(latent, L, keys, values, statistic, work);
     fini_free(work);
+    for (int64_t i = 0; i < latent->shape.statistic; i++)
+        if (!isfinite(statistic[i]))
+            return fini_fail(err, FIN_ERR_NUMERIC,
+                             "%s: the statistic overflows and is lost; divide keys or values by a "
+                             "constant and start from zeros",
+                             latent->family->name);
     return FIN_OK;
 }
 
@@ -158,6 +163,11 @@ fin_status fin_latent_merge(const fin_latent *latent, const double *other, doubl
     fin_status status = check_statistic(latent, statistic, err);
     if (status || (status = check_statistic(latent, other, err)))
         return status;
+    for (int64_t i = 0; i < latent->shape.statistic; i++)
+        if (!isfinite(statistic[i] + other[i]))
+            return fini_fail(err, FIN_ERR_NUMERIC,
+                             "%s: number %lld of the merged statistic overflows: %g and %g",
+                             latent->family->name, (long long)i, statistic[i], other[i]);
     for (int64_t i = 0; i < latent->shape.statistic; i++)
         statistic[i] += other[i];
     return FIN_OK;
@@ -170,7 +180,7 @@ fin_status fin_latent_posterior(const fin_latent *latent, const double *statisti
 {
     double *work;
     fin_status status = check_statistic(latent, statistic, err);
-    if (status || (status = take(latent, latent->family->room(latent, 0, 0), &work, err)))
+    if (status || (status = take(latent->family->room(latent, 0, 0), &work, err)))
         return status;
     status = latent->family->posterior(latent, statistic, posterior, work, err);
     fini_free(work);
@@ -183,20 +193,26 @@ fin_status fin_latent_predict(const fin_latent *latent, const double *statistic,
     double *work;
     fin_status status = check_statistic(latent, statistic, err);
     if (status || (status = check_queries(latent, m, queries, mean, variance, err)) ||
-        (status = take(latent, latent->family->room(latent, 0, m), &work, err)))
+        (status = take(latent->family->room(latent, 0, m), &work, err)))
         return status;
     status = latent->family->predict(latent, statistic, m, queries, mean, variance, work, err);
     fini_free(work);
     return status ? status : check_result(latent, m, mean, variance, err);
 }
 
-enum { PIECE = 4096 }; /* queries at once, where a matrix of the tokens is made for them */
+enum { PIECE = 4096 }; /* queries at once, where all their features are kept */
 
 /* No statistic, or tokens are fewer than features. */
 static bool by_tokens(const fin_latent *latent, int64_t L)
 {
     return latent->family->predict_tokens &&
            (latent->shape.statistic == 0 || L < latent->shape.features);
+}
+
+int64_t fini_latent_predict_room(const fin_latent *latent, int64_t L, int64_t m)
+{
+    return by_tokens(latent, L) ? latent->family->room_tokens(latent, L, m)
+                                : latent->shape.statistic + latent->family->room(latent, L, m);
 }
 
 fin_status fini_latent_predict_one(const fin_latent *latent, int64_t L, const double *keys,
@@ -222,7 +238,7 @@ fin_status fin_latent_predict_tokens(const fin_latent *latent, int64_t L, const 
     fin_status status = fini_latent_check_tokens(latent, L, keys, values, err);
     if (status || (status = check_queries(latent, m, queries, mean, variance, err)))
         return status;
-    if (by_tokens(latent, L) && m > PIECE) { /* the rows of all queries may be too many */
+    if (by_tokens(latent, L) && latent->shape.features > 0 && m > PIECE) {
         int64_t dk = latent->shape.dk, dv = latent->shape.dv;
         for (int64_t from = 0; from < m && !status; from += PIECE)
             status = fin_latent_predict_tokens(
@@ -230,8 +246,7 @@ fin_status fin_latent_predict_tokens(const fin_latent *latent, int64_t L, const 
                 mean + from * dv, variance ? variance + from : NULL, err);
         return status;
     }
-    int64_t room = latent->shape.statistic + latent->family->room(latent, L, m);
-    if ((status = take(latent, room, &work, err)))
+    if ((status = take(fini_latent_predict_room(latent, L, m), &work, err)))
         return status;
     status =
         fini_latent_predict_one(latent, L, keys, values, m, queries, mean, variance, work, err);

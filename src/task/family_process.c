@@ -29,9 +29,13 @@ static fin_covariance covariance_of(const fin_latent *latent)
 
 static int64_t room(const fin_latent *latent, int64_t L, int64_t m)
 {
-    int64_t N = L + m, dk = latent->shape.dk, dv = latent->shape.dv;
-    int64_t joint = N * dk + N * N + N + N * dv, dual = N * dk + fini_dual_room(L, dv, m);
-    return joint > dual ? joint : dual;
+    int64_t N = L + m;
+    return N * latent->shape.dk + N * N + N + N * latent->shape.dv;
+}
+
+static int64_t room_tokens(const fin_latent *latent, int64_t L, int64_t m)
+{
+    return (L + m) * latent->shape.dk + fini_dual_room(L, latent->shape.dv, m);
 }
 
 static void scaled(const fin_latent *latent, int64_t n, const double *keys, double *out)
@@ -108,4 +112,5 @@ const fin_family fini_family_process = {
     .room = room,
     .draw = draw,
     .predict_tokens = predict_tokens,
+    .room_tokens = room_tokens,
 };

@@ -46,12 +46,14 @@ static double fail(const model *q, uint64_t sample, fin_status status, const fin
 /* ---- one context ----------------------------------------------------------------------------- */
 
 /* Arrays of one context: keys, values, queries, truth, mean, variance, then work. */
-static int64_t room(const fin_latent *latent, int64_t L, int64_t Q)
+static int64_t room(const model *q)
 {
-    const fin_latent_shape *s = &latent->shape;
-    int64_t D = s->features;
-    return L * (s->dk + s->dv) + Q * (s->dk + 2 * fini_latent_width(latent) + 1) +
-           fini_latent_room(latent, L, Q) + s->statistic + 2 * D * D;
+    const fin_latent_shape *s = &q->latent->shape;
+    int64_t D = s->features, work = fini_latent_room(q->latent, q->L, q->Q);
+    int64_t trace =
+        q->root ? s->statistic + 2 * D * D + q->latent->family->room(q->latent, q->L, 0) : 0;
+    return q->L * (s->dk + s->dv) + q->Q * (s->dk + 2 * fini_latent_width(q->latent) + 1) +
+           (work > trace ? work : trace);
 }
 
 /* dv prior lam tr[ Sigma_q (S + lam I)^-1 ] = dv prior lam | C^-1 root |^2, C C' = S + lam I. */
@@ -116,7 +118,7 @@ static double draw(const void *p, uint64_t sample, double *scratch)
 
 /* ---- the Bayes risk -------------------------------------------------------------------------- */
 
-/* root root' = Sigma_q; false (and no harm) where it is not known, or too large to be worth it. */
+/* root root' = Sigma_q; NULL (and no harm) where it is not known, or too large to be worth it. */
 static fin_status find_root(const fin_latent *latent, double **root, fin_error *err)
 {
     int64_t D = latent->shape.features, pivot = -1;
@@ -171,7 +173,7 @@ static fin_status simulate(const fin_latent *latent, int64_t L, const fin_risk_s
     fini_simulation simulation = {.draw = draw,
                                   .model = &q,
                                   .samples = settings->samples,
-                                  .scratch = room(latent, L, Q),
+                                  .scratch = room(&q),
                                   .weight = weight(latent, L, Q),
                                   .what = "Bayes risk of a family"};
     fini_blas_enter();

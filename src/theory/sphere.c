@@ -33,10 +33,10 @@ static bool valid(int64_t d, double kappa, int64_t l)
 static double relative(int64_t d, double kappa, int64_t l)
 {
     double nu = order(d), product = 1;
+    if (kappa == 0 || isinf(kappa))
+        return l == 0 || kappa > 0;
     if (l > FACTORS)
-        return isinf(kappa)
-                   ? 1
-                   : exp(fin_bessel_log(nu + (double)l, kappa) - fin_bessel_log(nu, kappa));
+        return exp(fin_bessel_log(nu + (double)l, kappa) - fin_bessel_log(nu, kappa));
     for (int64_t i = 0; i < l && product > 0; i++)
         product *= fin_bessel_ratio(nu + (double)i, kappa);
     return product;
@@ -110,9 +110,15 @@ fini_degrees fini_sphere_degrees(int64_t d, double kappa, double alpha)
     }
 }
 
+/* The largest w_l are near l = sqrt(d kappa), or kappa if d is larger. */
+bool fini_sphere_summable(int64_t d, double kappa)
+{
+    return kappa <= FINI_KAPPA_MOST && kappa * fmin(kappa, (double)d) <= 1e12;
+}
+
 double fin_sphere_dimension(int64_t d, double kappa, double alpha)
 {
-    if (!valid(d, kappa, 0) || !(alpha >= 0) || kappa > FINI_KAPPA_SUMMED)
+    if (!valid(d, kappa, 0) || !(alpha >= 0) || !fini_sphere_summable(d, kappa))
         return NAN;
     if (alpha == 0)
         return kappa > 0 ? INFINITY : 1;

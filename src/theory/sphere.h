@@ -2,6 +2,7 @@
 #ifndef FINI_THEORY_SPHERE_H
 #define FINI_THEORY_SPHERE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Sums over all degrees at a ridge alpha > 0, f_l = mu_l / (mu_l + alpha). */
@@ -9,8 +10,10 @@ typedef struct fini_degrees {
     double first;  /* sum_l N_l f_l, Gamma(alpha) */
     double second; /* sum_l N_l f_l^2 */
 } fini_degrees;
-/* d >= 2, 0 <= kappa <= FINI_KAPPA_SUMMED: there are about 10 sqrt(kappa) terms. */
+/* d >= 2, kappa >= 0. There are about 10 sqrt(kappa) terms and sqrt(d kappa) more, or kappa more if
+ * d is larger than that: is it a few million at most? */
 fini_degrees fini_sphere_degrees(int64_t d, double kappa, double alpha);
-#define FINI_KAPPA_SUMMED 1e10
+bool fini_sphere_summable(int64_t d, double kappa);
+#define FINI_KAPPA_MOST 1e10
 
 #endif

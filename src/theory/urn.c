@@ -68,7 +68,11 @@ double fin_urn_distance(int64_t N, int64_t R, int64_t L)
     if (R == 0 || R == N || L <= 1)
         return 0;
     urn u = {(double)N, (double)R, (double)L};
-    double peak = ceil(u.R * ((u.L - 1) / u.N)); /* rounding may miss it by one: no harm */
+    double peak = ceil(u.R * ((u.L - 1) / u.N)); /* rounding may miss it by one, to where h = 0 */
+    while (numerator(&u, peak) > 0)
+        peak++;
+    while (peak > 0 && numerator(&u, peak - 1) <= 0)
+        peak--;
     place start = {peak, 1, 0}, p = start;
     double mass = 1, change = 0, distance = 0;
     while (up(&u, &p)) {

@@ -31,9 +31,11 @@ accepts help
 prints "Commands:"
 
 # Every option that exists is in the help of its command and in the manual.
-"$FINETTI" complete | grep -vx -e help -e study >commands
-"$FINETTI" complete study | sed 's/^/study /; s/\t.*//' >>commands
-[ "$(wc -l <commands)" -ge 17 ] || fail "$(cat commands)"
+"$FINETTI" complete | grep -vx -e help -e study -e latent >commands
+for family in study latent; do
+    "$FINETTI" complete $family | sed "s/^/$family /; s/\t.*//" >>commands
+done
+[ "$(wc -l <commands)" -ge 20 ] || fail "$(cat commands)"
 while read -r -a command <&3; do
     accepts help "${command[@]}"
     prints "Examples:"
@@ -52,10 +54,12 @@ while read -r -a command <&3; do
         done <options
     done
 done 3<commands
-accepts help study
-while read -r _ name; do
-    [ -z "$name" ] || prints "  $name "
-done <commands
+for family in study latent; do
+    accepts help $family
+    while read -r first name; do
+        [ "$first" != $family ] || prints "  $name "
+    done <commands
+done
 
 # The completion script, as bash would call it.
 PATH=$(dirname "$FINETTI"):$PATH
@@ -97,6 +101,11 @@ touch mine.yaml mine.db
 completes mine.yaml finetti study run mi
 completes mine.db finetti study ls --store mi
 completes mine.db finetti study diff mi
+touch mine.csv
+completes mine.csv finetti attend mi
+completes mine.csv finetti attend mine.csv --query mi
+completes matern52 finetti attend mine.csv --kernel matern5
+completes --standardize finetti attend mine.csv --sta
 
 if command -v man >/dev/null; then
     LC_ALL=C.UTF-8 MANWIDTH=80 man --warnings -l "$SRC/docs/man/finetti.1" >page 2>complaints

@@ -43,10 +43,14 @@ cases += [("simulate", "--n", "2", "--d", "2", "--L", "2", "--out", "limits.npz"
 cases += [("train", "--steps", "3", "--runs", "2", "--d", "5", *more)
           for more in (("--init", "overlaps"), ("--engine", "reduced"), ("--engine", "ambient"))]
 cases += [("landscape", "--grid", "3")]
+cases += [("attend", "tokens.csv", "--key", "x", "--value", "y", "--query", "x=1", "--tune")]
+cases += [("latent", "risk", "--family", f, "--L", "2", "--samples", "2")
+          for f in ("concept", "mean", "process", "counts", "concepts", "sphere", "finite", "urn")]
+cases += [("latent", "draw", "--n", "2", "--L", "2", "--Q", "1", "--out", "limits.csv")]
 for case in cases:
     names = [w for w in case if w in ("slr", "spiked", "max")]
     forms = [case[i + 1] for i, w in enumerate(case) if w == "--form"]
-    asked = (case[:2] if case[0] == "study" else case[:1]) + (("--task", names[0]) if names else ()) + (("--form", forms[0]) if forms else ())
+    asked = (case[:4] if "--family" in case else case[:2] if case[0] in ("study", "latent") else case[:1]) + (("--task", names[0]) if names else ()) + (("--form", forms[0]) if forms else ())
     for name, kind, usual, low, high, choices in options(*asked):
         if kind == "choice":
             assert run(*case, name, "nonsense")[0] == 2 and run(*case, name, "")[0] == 2
@@ -82,4 +86,5 @@ for case in cases:
             count += 1
 print(count, "bad values refused for", len(seen), "settings")
 P
+printf 'x,y\n1,2\n2,3\n4,1\n' >tokens.csv
 "$PYTHON" limits.py

@@ -40,8 +40,9 @@ _finetti()
         compopt -o filenames 2>/dev/null || true
     elif [ -z "$line" ] || [[ $line == *$'\tflag\t'* ]]; then
         mapfile -t COMPREPLY < <(compgen -W "$(printf '%s\n' "$list" | cut -f 1)" -- "$word")
-        # A study file, or a store.
-        if [[ $list == *$'\toperand\t'* || ${command[*]} == "study "* ]] && [[ $word != -* ]]; then
+        # A study file, a store, or a table.
+        if [[ $list == *$'\toperand\t'* || ${command[*]} == "study "* || ${command[*]} == attend ]] &&
+            [[ $word != -* ]]; then
             mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -f -- "$word")
             compopt -o filenames 2>/dev/null || true
         fi

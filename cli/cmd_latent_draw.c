@@ -1,0 +1,255 @@
+/* finetti latent draw: sequences of exchangeable tokens in a file, with queries and the truth. */
+#include "cli.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int run(cli_args *args);
+
+static const cli_word words[] = {
+    {"family", "NAME", "family of exchangeable tokens"},
+    {"out", "FILE",
+     "required: FILE.npz has arrays keys (n x L x dk), values (n x L x dv), queries, answers, "
+     "truth (what an answer is on average, given the latent), z (the latent), the family and its "
+     "settings; FILE.csv has one line per token, sequence,k1..,v1.., as 'finetti attend' reads it; "
+     "- writes CSV to standard output"},
+    {"queries", "FILE",
+     "CSV file for queries with answers v1.. and truth1.., beside --out FILE.csv"},
+    {"json", NULL, "print a summary as JSON"},
+    {NULL, NULL, NULL},
+};
+
+const cli_command cli_latent_draw = {
+    .name = "latent draw",
+    .summary = "draw exchangeable tokens of a family into an NPZ or CSV file",
+    .about =
+        "Draws sequences: a latent z for each, L tokens (key, value) given z, and Q queries with\n"
+        "their answers. Sequence i depends on the seed and i alone.",
+    .examples =
+        "  finetti latent draw --family concept --n 1000 --L 32 --out concept.npz\n"
+        "  finetti latent draw --family process --d 1 --n 3 --L 50 --Q 200 --out tokens.csv "
+        "--queries queries.csv\n"
+        "  finetti attend tokens.csv --key k1 --value v1 --sequence sequence --query "
+        "queries.csv --tune\n",
+    .uses = CLI_USES_FAMILY | CLI_USES_SEQUENCE | CLI_USES_RUN,
+    .words = words,
+    .run = run,
+};
+
+/* Everything at once: files larger than memory are not what this is for. */
+typedef struct drawn {
+    fin_latent_shape shape;
+    int64_t n, L, Q, width; /* width: numbers of a truth */
+    double *block, *keys, *values, *queries, *answers, *truth, *z;
+} drawn;
+
+static fin_status take(drawn *s, fin_error *err)
+{
+    const double per = (double)s->L * (double)(s->shape.dk + s->shape.dv) +
+                       (double)s->Q * (double)(s->shape.dk + s->shape.dv + s->width) +
+                       (double)s->shape.latent;
+    const double bytes = 8 * (double)s->n * per;
+    if (bytes > 64e9)
+        return cli_status(err, FIN_ERR_ARGUMENT,
+                          "%lld sequences of this family need %.3g GB of memory; draw fewer at a "
+                          "time (at most 64 GB)",
+                          (long long)s->n, bytes / 1e9);
+    s->block = malloc((size_t)bytes + 8);
+    if (!s->block)
+        return cli_status_memory(err, bytes, "the sequences");
+    double *next = s->block;
+    s->keys = next, next += s->n * s->L * s->shape.dk;
+    s->values = next, next += s->n * s->L * s->shape.dv;
+    s->queries = next, next += s->n * s->Q * s->shape.dk;
+    s->answers = next, next += s->n * s->Q * s->shape.dv;
+    s->truth = next, next += s->n * s->Q * s->width;
+    s->z = next;
+    return FIN_OK;
+}
+
+/* ---- NPZ ------------------------------------------------------------------------------------ */
+
+static fin_status add_settings(fin_npz_writer *npz, const fin_latent *latent, double *numbers,
+                               fin_error *err)
+{
+    const fin_family *family = fin_latent_get_family(latent);
+    const fin_settings *table = fin_family_table(family);
+    const char *name = fin_family_name(family);
+    fin_status status =
+        fin_npz_add(npz, "family", FIN_U8, 1, (int64_t[]){(int64_t)strlen(name)}, name, err);
+    for (int i = 0; i < table->count && i < 64 && !status; i++) {
+        char label[80];
+        snprintf(label, sizeof label, "setting_%s", table->fields[i].name);
+        numbers[i] = fin_settings_get(&table->fields[i], fin_latent_get_settings(latent));
+        status = fin_npz_add(npz, label, FIN_F64, 0, NULL, &numbers[i], err);
+    }
+    return status;
+}
+
+static fin_status write_npz(const drawn *s, const fin_latent *latent, const char *path,
+                            fin_error *err)
+{
+    const struct {
+        const char *name;
+        int64_t shape[3];
+        int ndim;
+        const double *data;
+    } arrays[] = {
+        {"keys", {s->n, s->L, s->shape.dk}, 3, s->keys},
+        {"values", {s->n, s->L, s->shape.dv}, 3, s->values},
+        {"queries", {s->n, s->Q, s->shape.dk}, 3, s->queries},
+        {"answers", {s->n, s->Q, s->shape.dv}, 3, s->answers},
+        {"truth", {s->n, s->Q, s->width}, 3, s->truth},
+        {"z", {s->n, s->shape.latent, 0}, 2, s->z},
+    };
+    fin_npz_writer *npz;
+    double numbers[64];
+    fin_status status = fin_npz_create(path, &npz, err);
+    if (status)
+        return status;
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays && !status; i++)
+        status = fin_npz_add(npz, arrays[i].name, FIN_F64, arrays[i].ndim, arrays[i].shape,
+                             arrays[i].data, err);
+    if (!status)
+        status = add_settings(npz, latent, numbers, err);
+    if (status) {
+        fin_npz_abort(npz);
+        return status;
+    }
+    return fin_npz_commit(npz, cli_progress(), err);
+}
+
+/* ---- CSV ------------------------------------------------------------------------------------ */
+
+/* One of the arrays side by side in a line: its name and how many numbers it has. */
+typedef struct part {
+    const char *name;
+    int64_t width;
+    const double *data;
+} part;
+
+static fin_status write_csv(int64_t n, int64_t per, const part *parts, int count, const char *path,
+                            fin_error *err)
+{
+    int64_t columns = 1;
+    for (int p = 0; p < count; p++)
+        columns += parts[p].width;
+    if (columns > FIN_TABLE_COLUMNS_MAX)
+        return cli_status(err, FIN_ERR_ARGUMENT,
+                          "%lld columns are too many for CSV (at most %d); write FILE.npz",
+                          (long long)columns, FIN_TABLE_COLUMNS_MAX);
+    enum { NAME = 32 };
+    char *text = malloc((size_t)columns * NAME);
+    const char **names = malloc((size_t)columns * sizeof *names);
+    double *row = malloc((size_t)columns * sizeof *row);
+    fin_csv *csv = NULL;
+    fin_status status = FIN_OK;
+    if (!text || !names || !row)
+        status = cli_status_memory(err, (double)columns * 48, "a line");
+    int64_t c = 1;
+    for (int p = 0; p < count && !status; p++)
+        for (int64_t j = 0; j < parts[p].width; j++, c++) {
+            snprintf(text + c * NAME, NAME, "%s%lld", parts[p].name, (long long)j + 1);
+            names[c] = text + c * NAME;
+        }
+    if (!status) {
+        names[0] = "sequence";
+        status = fin_csv_open(path, names, (int)columns, &csv, err);
+    }
+    for (int64_t i = 0; i < n * per && !status; i++) {
+        row[0] = (double)(i / per);
+        c = 1;
+        for (int p = 0; p < count; p++)
+            for (int64_t j = 0; j < parts[p].width; j++)
+                row[c++] = parts[p].data[i * parts[p].width + j];
+        status = fin_csv_row(csv, row, err);
+        if (!status && cli_cancelled())
+            status = cli_status(err, FIN_ERR_CANCELLED, "cancelled");
+    }
+    if (!status)
+        status = fin_csv_commit(csv, err);
+    else if (csv)
+        fin_csv_abort(csv);
+    free(text);
+    free(names);
+    free(row);
+    return status;
+}
+
+static fin_status write_tables(const drawn *s, const char *path, const char *queries,
+                               fin_error *err)
+{
+    const part tokens[] = {{"k", s->shape.dk, s->keys}, {"v", s->shape.dv, s->values}};
+    const part asked[] = {{"k", s->shape.dk, s->queries},
+                          {"v", s->shape.dv, s->answers},
+                          {"truth", s->width, s->truth}};
+    fin_status status = write_csv(s->n, s->L, tokens, 2, path, err);
+    if (!status && queries)
+        status = write_csv(s->n, s->Q, asked, 3, queries, err);
+    return status;
+}
+
+/* ---- running -------------------------------------------------------------------------------- */
+
+static int check_words(const cli_args *args)
+{
+    const char *path = cli_get(args, "out"), *queries = cli_get(args, "queries");
+    if (!path)
+        return cli_usage("--out is missing: --out FILE.npz, --out FILE.csv, or --out - for CSV on "
+                         "standard output");
+    bool standard = strcmp(path, "-") == 0;
+    if (!standard && !cli_ends_with(path, ".npz") && !cli_ends_with(path, ".csv"))
+        return cli_usage("--out '%.200s' tells no format; end it in .npz or .csv", path);
+    if (standard && cli_get(args, "json"))
+        return cli_usage("--json and the tokens cannot both go to standard output");
+    if (queries && cli_ends_with(path, ".npz"))
+        return cli_usage("--queries is for CSV; FILE.npz has the queries in it");
+    if (queries && strcmp(queries, path) == 0)
+        return cli_usage("--queries and --out name the same file");
+    return CLI_OK;
+}
+
+static int summary(const cli_args *args, const drawn *s)
+{
+    const char *path = cli_get(args, "out");
+    if (cli_get(args, "json"))
+        return cli_print_json(json_pack(
+            "{s:s, s:o, s:I, s:I, s:I, s:I, s:s}", "family", fin_family_name(args->family),
+            "family_settings", cli_json_settings(fin_family_table(args->family), &args->latent),
+            "n", (json_int_t)s->n, "L", (json_int_t)s->L, "Q", (json_int_t)s->Q, "seed",
+            (json_int_t)args->sequence.seed, "out", path));
+    cli_note("%lld sequences of %lld tokens and %lld queries to %s", (long long)s->n,
+             (long long)s->L, (long long)s->Q, strcmp(path, "-") ? path : "standard output");
+    return CLI_OK;
+}
+
+static int run(cli_args *args)
+{
+    fin_error err = {FIN_OK, ""};
+    fin_latent *latent = NULL;
+    drawn s = {.n = args->sequence.n, .L = args->sequence.L, .Q = args->sequence.Q};
+    const char *path = cli_get(args, "out");
+    uint64_t seed = (uint64_t)args->sequence.seed;
+    int code = check_words(args);
+    if (code)
+        return code;
+    fin_status status = fin_latent_create(&latent, args->family, &args->latent, seed, &err);
+    if (!status) {
+        fin_latent_get_shape(latent, &s.shape);
+        s.width = s.shape.outcomes > 0 ? s.shape.outcomes : s.shape.dv;
+        status = take(&s, &err);
+    }
+    if (!status)
+        status = fin_latent_draw(latent, 0, s.n, s.L, s.Q, s.keys, s.values, s.queries, s.answers,
+                                 s.truth, s.z, &err);
+    if (!status)
+        status = cli_ends_with(path, ".npz")
+                     ? write_npz(&s, latent, path, &err)
+                     : write_tables(&s, path, cli_get(args, "queries"), &err);
+    cli_progress_end();
+    code = status ? cli_error(&err) : summary(args, &s);
+    free(s.block);
+    fin_latent_destroy(latent);
+    return code;
+}

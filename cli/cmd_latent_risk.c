@@ -1,0 +1,349 @@
+/* finetti latent risk: what is left to know about a family of exchangeable tokens after L of them,
+ * and how far attention is from it.
+ *
+ * cme gets the family's own prior and noise, with which it is the posterior mean wherever that is
+ * linear in the values; softmax the temperature that is best for this length, unless one is given. */
+#include "cli.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int run(cli_args *args);
+
+static const cli_word words[] = {
+    {"family", "NAME", "family of exchangeable tokens"},
+    {"L", "LIST", "numbers of tokens, such as 1,2,5,10; default 1,2,4,...,64"},
+    {"attention", "LIST",
+     "forms beside the Bayes risk: cme, softmax, nw, or none; default cme,softmax where values are "
+     "numbers"},
+    {"temperature", "T", "of softmax; default: the best one for every length, by search"},
+    {"out", "FILE", "CSV file instead of the table; - is standard output"},
+    {"json", NULL, "print JSON"},
+    {NULL, NULL, NULL},
+};
+
+const cli_command cli_latent_risk = {
+    .name = "latent risk",
+    .summary = "Bayes risk against length, and attention's beside it",
+    .about =
+        "Prints E |truth - prediction|^2 at a new query after L tokens, without the noise of the\n"
+        "answer itself: for the posterior mean (nobody can do better), for cme attention with the\n"
+        "family's own prior and noise, and for softmax attention at its best temperature.",
+    .examples = "  finetti latent risk\n"
+                "  finetti latent risk --family counts --outcomes 4 --L 1,10,100\n"
+                "  finetti latent risk --family process --kernel matern32 --d 1 --L 5,20,80\n"
+                "  finetti latent risk --family finite --samples 20000 --attention cme\n",
+    .uses = CLI_USES_FAMILY | CLI_USES_RISK | CLI_USES_RUN,
+    .words = words,
+    .run = run,
+};
+
+enum { CME, SOFTMAX, NW, FORMS, MOST = 64, SEARCH = 4000 }; /* SEARCH: samples of the search */
+static const char *const form_names[FORMS] = {"cme", "softmax", "nw"};
+
+typedef struct row {
+    int64_t L;
+    fin_estimate bayes, risk[FORMS];
+    double temperature;
+} row;
+
+typedef struct table {
+    cli_args *args;
+    fin_latent *latent;
+    bool wanted[FORMS];
+    double temperature; /* 0: search */
+    int rows;
+    row row[MOST];
+} table;
+
+/* ---- what is asked for ---------------------------------------------------------------------- */
+
+static int read_lengths(table *t)
+{
+    const char *text = cli_get(t->args, "L");
+    if (!text) {
+        for (int64_t L = 1; L <= 64; L *= 2)
+            t->row[t->rows++].L = L;
+        return CLI_OK;
+    }
+    for (char *end;; text = end + 1) {
+        long long L = strtoll(text, &end, 10);
+        if (end == text || (*end && *end != ',') || L < 0)
+            return cli_usage("--L '%.40s' is not a list of whole numbers such as 1,2,5,10", text);
+        if (t->rows == MOST)
+            return cli_usage("--L has more than %d lengths", MOST);
+        t->row[t->rows++].L = L;
+        if (!*end)
+            return CLI_OK;
+    }
+}
+
+static int read_forms(table *t)
+{
+    fin_latent_shape shape;
+    fin_latent_get_shape(t->latent, &shape);
+    bool possible = shape.dk > 0 && shape.outcomes == 0;
+    const char *text = cli_get(t->args, "attention");
+    if (!text)
+        text = possible ? "cme,softmax" : "none";
+    while (strcmp(text, "none") != 0 && *text) {
+        size_t length = strcspn(text, ",");
+        int form = 0;
+        while (form < FORMS &&
+               (strlen(form_names[form]) != length || strncmp(form_names[form], text, length) != 0))
+            form++;
+        if (form == FORMS)
+            return cli_usage("--attention '%.40s': there are cme, softmax, nw and none", text);
+        if (!possible)
+            return cli_usage("attention needs keys and values that are numbers; the family %s has "
+                             "%s",
+                             fin_family_name(t->args->family),
+                             shape.dk > 0 ? "outcomes" : "no keys");
+        t->wanted[form] = true;
+        text += length + (text[length] == ',');
+    }
+    return CLI_OK;
+}
+
+static int read_temperature(table *t)
+{
+    const char *text = cli_get(t->args, "temperature");
+    char *end = NULL;
+    t->temperature = text ? strtod(text, &end) : 0;
+    if (text && (end == text || *end || !(t->temperature > 0) || !isfinite(t->temperature)))
+        return cli_usage("--temperature '%.40s' is not a positive number", text);
+    if (text && !t->wanted[SOFTMAX])
+        return cli_usage("--temperature is softmax attention's; it goes with --attention softmax");
+    return CLI_OK;
+}
+
+/* ---- attention ------------------------------------------------------------------------------ */
+
+/* A linear concept on the features; a process has its kernel; of rotations the second moments count. */
+static void choose_attention(const table *t, int form, fin_cross_settings *cross)
+{
+    const fin_latent_settings *s = fin_latent_get_settings(t->latent);
+    const char *family = fin_family_name(t->args->family);
+    fin_settings_defaults(&fin_cross_table, cross);
+    cross->form = form;
+    cross->kernel = form == NW ? FIN_KERNEL_RBF : FIN_KERNEL_LINEAR;
+    cross->prior = s->prior;
+    cross->noise = s->noise;
+    if (strcmp(family, "process") == 0) {
+        cross->kernel = s->kernel;
+        cross->scale = s->scale;
+        cross->degree = s->degree;
+        cross->offset = s->offset;
+    } else if (strcmp(family, "sphere") == 0) {
+        double along = fin_sphere_mean(s->d, s->rho);
+        cross->prior = along * along / (double)s->d;
+        cross->noise = (1 - along * along) / (double)s->d;
+    }
+}
+
+typedef struct search {
+    const table *t;
+    fin_cross_settings cross;
+    int64_t L;
+    fin_error err;
+    fin_status status;
+} search;
+
+static double risk_at(double log_temperature, void *user)
+{
+    search *s = user;
+    fin_estimate risk;
+    fin_risk_settings few = s->t->args->risk;
+    few.samples = few.samples < SEARCH ? few.samples : SEARCH;
+    s->cross.temperature = exp(log_temperature);
+    if (s->status)
+        return INFINITY;
+    s->status = fin_latent_risk_cross(s->t->latent, &s->cross, s->L, &few, NULL, &risk, &s->err);
+    return s->status ? INFINITY : risk.value;
+}
+
+/* All temperatures see the same draws. */
+static fin_status best_temperature(search *s, double *temperature, fin_error *err)
+{
+    double where, least;
+    fin_status status = fin_brent(risk_at, s, -7, 9, 1e-3, &where, &least, err);
+    if (s->status) {
+        *err = s->err;
+        return s->status;
+    }
+    *temperature = exp(where);
+    return status;
+}
+
+static fin_status attend(table *t, row *r, int form, fin_error *err)
+{
+    search s = {.t = t, .L = r->L};
+    fin_status status = FIN_OK;
+    choose_attention(t, form, &s.cross);
+    if (form == SOFTMAX) {
+        r->temperature = t->temperature;
+        if (!(t->temperature > 0))
+            status = best_temperature(&s, &r->temperature, err);
+        s.cross.temperature = r->temperature;
+    }
+    return status ? status
+                  : fin_latent_risk_cross(t->latent, &s.cross, r->L, &t->args->risk, cli_progress(),
+                                          &r->risk[form], err);
+}
+
+static fin_status compute(table *t, fin_error *err)
+{
+    const fin_progress *progress = cli_progress();
+    for (int i = 0; i < t->rows; i++) {
+        row *r = &t->row[i];
+        cli_progress_part((double)i / t->rows, 1.0 / t->rows);
+        fin_status status =
+            fin_latent_risk(t->latent, r->L, &t->args->risk, progress, &r->bayes, err);
+        for (int form = 0; form < FORMS && !status; form++)
+            if (t->wanted[form] && (r->L > 0 || form == CME))
+                status = attend(t, r, form, err);
+        if (!status && progress->report(progress->user, "lengths", 1, 1))
+            status = cli_status(err, FIN_ERR_CANCELLED, "cancelled");
+        if (status)
+            return status;
+    }
+    return FIN_OK;
+}
+
+/* ---- output --------------------------------------------------------------------------------- */
+
+static bool has(const table *t, const row *r, int form)
+{
+    return t->wanted[form] && (r->L > 0 || form == CME);
+}
+
+static void print_cell(const fin_estimate *e)
+{
+    char text[48];
+    if (e->method == FIN_METHOD_SIMULATION)
+        snprintf(text, sizeof text, "%.6g +- %.1g", e->value, e->error);
+    else
+        snprintf(text, sizeof text, "%.8g", e->value);
+    printf(" %-22s", text);
+}
+
+static int print_table(const table *t)
+{
+    printf("family %-9s ", fin_family_name(t->args->family));
+    cli_print_settings(fin_family_table(t->args->family), fin_latent_get_settings(t->latent));
+    printf("\n%-8s %-22s", "L", "Bayes");
+    for (int form = 0; form < FORMS; form++)
+        if (t->wanted[form])
+            printf(" %-22s", form_names[form]);
+    printf("%s\n", t->wanted[SOFTMAX] ? " temperature" : "");
+    for (int i = 0; i < t->rows; i++) {
+        const row *r = &t->row[i];
+        printf("%-8lld", (long long)r->L);
+        print_cell(&r->bayes);
+        for (int form = 0; form < FORMS; form++)
+            if (has(t, r, form))
+                print_cell(&r->risk[form]);
+            else if (t->wanted[form])
+                printf(" %-22s", "-");
+        if (has(t, r, SOFTMAX))
+            printf(" %.4g", r->temperature);
+        putchar('\n');
+    }
+    char how[128];
+    printf("\nBayes: %s", cli_how(&t->row[0].bayes, how, sizeof how));
+    printf("%s\n", t->wanted[CME] || t->wanted[SOFTMAX] || t->wanted[NW]
+                       ? "; attention: simulation, +- is a standard error"
+                       : "");
+    return cli_flush();
+}
+
+static int print_json(const table *t)
+{
+    json_t *lengths = json_array();
+    for (int i = 0; i < t->rows; i++) {
+        const row *r = &t->row[i];
+        json_t *one =
+            json_pack("{s:I, s:o}", "L", (json_int_t)r->L, "bayes", cli_json_estimate(&r->bayes));
+        for (int form = 0; form < FORMS; form++)
+            if (has(t, r, form))
+                json_object_set_new(one, form_names[form], cli_json_estimate(&r->risk[form]));
+        if (has(t, r, SOFTMAX))
+            json_object_set_new(one, "temperature", cli_json_number(r->temperature));
+        json_array_append_new(lengths, one);
+    }
+    return cli_print_json(json_pack(
+        "{s:s, s:o, s:o, s:o}", "family", fin_family_name(t->args->family), "family_settings",
+        cli_json_settings(fin_family_table(t->args->family), fin_latent_get_settings(t->latent)),
+        "risk_settings", cli_json_settings(&fin_risk_table, &t->args->risk), "lengths", lengths));
+}
+
+static fin_status write_csv(const table *t, const char *path, fin_error *err)
+{
+    const char *names[2 + 2 + 2 * FORMS] = {"L", "bayes", "bayes_error"};
+    static const char *const errors[FORMS] = {"cme_error", "softmax_error", "nw_error"};
+    int count = 3;
+    for (int form = 0; form < FORMS; form++)
+        if (t->wanted[form]) {
+            names[count++] = form_names[form];
+            names[count++] = errors[form];
+        }
+    if (t->wanted[SOFTMAX])
+        names[count++] = "temperature";
+    fin_csv *csv;
+    fin_status status = fin_csv_open(path, names, count, &csv, err);
+    if (status)
+        return status;
+    for (int i = 0; i < t->rows && !status; i++) {
+        const row *r = &t->row[i];
+        double values[2 + 2 + 2 * FORMS] = {(double)r->L, r->bayes.value, r->bayes.error};
+        int k = 3;
+        for (int form = 0; form < FORMS; form++)
+            if (t->wanted[form]) {
+                values[k++] = has(t, r, form) ? r->risk[form].value : NAN;
+                values[k++] = has(t, r, form) ? r->risk[form].error : NAN;
+            }
+        if (t->wanted[SOFTMAX])
+            values[k++] = has(t, r, SOFTMAX) ? r->temperature : NAN;
+        status = fin_csv_row(csv, values, err);
+    }
+    if (status) {
+        fin_csv_abort(csv);
+        return status;
+    }
+    return fin_csv_commit(csv, err);
+}
+
+/* ---- running -------------------------------------------------------------------------------- */
+
+static int print_or_write(const table *t)
+{
+    const char *path = cli_get(t->args, "out");
+    fin_error err;
+    if (path)
+        return write_csv(t, path, &err) ? cli_error(&err) : CLI_OK;
+    return cli_get(t->args, "json") ? print_json(t) : print_table(t);
+}
+
+static int run(cli_args *args)
+{
+    table t = {.args = args};
+    fin_error err = {FIN_OK, ""};
+    if (cli_get(args, "out") && cli_get(args, "json"))
+        return cli_usage("--out writes CSV and --json prints; give one or the other");
+    if (fin_latent_create(&t.latent, args->family, &args->latent, (uint64_t)args->risk.seed, &err))
+        return cli_error(&err);
+    int code = read_lengths(&t);
+    code = code ? code : read_forms(&t);
+    code = code ? code : read_temperature(&t);
+    if (!code && cli_get(args, "out") && strcmp(cli_get(args, "out"), "-") != 0 &&
+        cli_try_output(cli_get(args, "out"), &err))
+        code = cli_error(&err);
+    if (!code && compute(&t, &err))
+        code = cli_error(&err);
+    cli_progress_end();
+    code = code ? code : print_or_write(&t);
+    fin_latent_destroy(t.latent);
+    return code;
+}
