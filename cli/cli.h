@@ -41,7 +41,8 @@ enum {
     CLI_USES_TUNE = 4096,
     CLI_USES_ATTEND = 8192,
     CLI_USES_FAMILY = 16384,
-    CLI_USES_SEQUENCE = 32768
+    CLI_USES_SEQUENCE = 32768,
+    CLI_USES_SAMPLES = 65536
 };
 
 /*   type     field    default        lowest  highest         meaning */
@@ -76,6 +77,13 @@ enum {
     F(int64_t, Q, 8, 0, FIN_L_MAX, "queries behind a sequence")                                    \
     F(int64_t, seed, 1, 0, INT64_C(1) << 53, "seed; sequence i is a function of the seed and i")
 
+#define CLI_SAMPLES_FIELDS(F, C)                                                                   \
+    F(int64_t, samples, 10000, 2, INT64_C(1) << 40, "sequences in a simulation")                   \
+    F(int64_t, seed, 1, 0, INT64_C(1) << 53, "seed of the simulation")
+
+typedef struct cli_samples_settings {
+    CLI_SAMPLES_FIELDS(FIN_MEMBER_F, FIN_MEMBER_C)
+} cli_samples_settings;
 typedef struct cli_sequence_settings {
     CLI_SEQUENCE_FIELDS(FIN_MEMBER_F, FIN_MEMBER_C)
 } cli_sequence_settings;
@@ -136,7 +144,7 @@ typedef struct cli_family {
     const char *name, *summary, *about;
 } cli_family;
 
-enum { CLI_GROUPS = 16, CLI_WORDS = 16, CLI_LISTS = 2, CLI_LIST_MOST = 64 };
+enum { CLI_GROUPS = 17, CLI_WORDS = 16, CLI_LISTS = 2, CLI_LIST_MOST = 64 };
 
 struct cli_args {
     const cli_command *command;
@@ -146,6 +154,7 @@ struct cli_args {
     fin_task_settings task;
     fin_latent_settings latent;
     cli_sequence_settings sequence;
+    cli_samples_settings samples;
     fin_form_settings form_settings;
     fin_overlaps overlaps;
     fin_risk_settings risk;

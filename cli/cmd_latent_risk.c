@@ -35,12 +35,12 @@ const cli_command cli_latent_risk = {
                 "  finetti latent risk --family counts --outcomes 4 --L 1,10,100\n"
                 "  finetti latent risk --family process --kernel matern32 --d 1 --L 5,20,80\n"
                 "  finetti latent risk --family finite --samples 20000 --attention cme\n",
-    .uses = CLI_USES_FAMILY | CLI_USES_RISK | CLI_USES_RUN,
+    .uses = CLI_USES_FAMILY | CLI_USES_SAMPLES | CLI_USES_RUN,
     .words = words,
     .run = run,
 };
 
-enum { CME, SOFTMAX, NW, FORMS, MOST = 64, SEARCH = 4000 }; /* SEARCH: samples of the search */
+enum { CME, SOFTMAX, NW, FORMS, MOST = 64, SEARCH = 2000 }; /* SEARCH: samples of the search */
 static const char *const form_names[FORMS] = {"cme", "softmax", "nw"};
 
 typedef struct row {
@@ -52,6 +52,7 @@ typedef struct row {
 typedef struct table {
     cli_args *args;
     fin_latent *latent;
+    fin_risk_settings settings;
     bool wanted[FORMS];
     double temperature; /* 0: search */
     int rows;
@@ -155,7 +156,7 @@ static double risk_at(double log_temperature, void *user)
 {
     search *s = user;
     fin_estimate risk;
-    fin_risk_settings few = s->t->args->risk;
+    fin_risk_settings few = s->t->settings;
     few.samples = few.samples < SEARCH ? few.samples : SEARCH;
     s->cross.temperature = exp(log_temperature);
     if (s->status)
@@ -184,12 +185,13 @@ static fin_status attend(table *t, row *r, int form, fin_error *err)
     choose_attention(t, form, &s.cross);
     if (form == SOFTMAX) {
         r->temperature = t->temperature;
-        if (!(t->temperature > 0))
+        if (!(t->temperature > 0) && r->L > 1) /* one token has all the weight at any temperature */
             status = best_temperature(&s, &r->temperature, err);
-        s.cross.temperature = r->temperature;
+        if (r->temperature > 0)
+            s.cross.temperature = r->temperature;
     }
     return status ? status
-                  : fin_latent_risk_cross(t->latent, &s.cross, r->L, &t->args->risk, cli_progress(),
+                  : fin_latent_risk_cross(t->latent, &s.cross, r->L, &t->settings, cli_progress(),
                                           &r->risk[form], err);
 }
 
@@ -200,7 +202,7 @@ static fin_status compute(table *t, fin_error *err)
         row *r = &t->row[i];
         cli_progress_part((double)i / t->rows, 1.0 / t->rows);
         fin_status status =
-            fin_latent_risk(t->latent, r->L, &t->args->risk, progress, &r->bayes, err);
+            fin_latent_risk(t->latent, r->L, &t->settings, progress, &r->bayes, err);
         for (int form = 0; form < FORMS && !status; form++)
             if (t->wanted[form] && (r->L > 0 || form == CME))
                 status = attend(t, r, form, err);
@@ -247,8 +249,10 @@ static int print_table(const table *t)
                 print_cell(&r->risk[form]);
             else if (t->wanted[form])
                 printf(" %-22s", "-");
-        if (has(t, r, SOFTMAX))
+        if (has(t, r, SOFTMAX) && r->temperature > 0)
             printf(" %.4g", r->temperature);
+        else if (t->wanted[SOFTMAX])
+            printf(" any");
         putchar('\n');
     }
     char how[128];
@@ -269,14 +273,15 @@ static int print_json(const table *t)
         for (int form = 0; form < FORMS; form++)
             if (has(t, r, form))
                 json_object_set_new(one, form_names[form], cli_json_estimate(&r->risk[form]));
-        if (has(t, r, SOFTMAX))
+        if (has(t, r, SOFTMAX) && r->temperature > 0)
             json_object_set_new(one, "temperature", cli_json_number(r->temperature));
         json_array_append_new(lengths, one);
     }
     return cli_print_json(json_pack(
         "{s:s, s:o, s:o, s:o}", "family", fin_family_name(t->args->family), "family_settings",
         cli_json_settings(fin_family_table(t->args->family), fin_latent_get_settings(t->latent)),
-        "risk_settings", cli_json_settings(&fin_risk_table, &t->args->risk), "lengths", lengths));
+        "samples", (json_int_t)t->settings.samples, "seed", (json_int_t)t->settings.seed, "lengths",
+        lengths));
 }
 
 static fin_status write_csv(const table *t, const char *path, fin_error *err)
@@ -305,7 +310,7 @@ static fin_status write_csv(const table *t, const char *path, fin_error *err)
                 values[k++] = has(t, r, form) ? r->risk[form].error : NAN;
             }
         if (t->wanted[SOFTMAX])
-            values[k++] = has(t, r, SOFTMAX) ? r->temperature : NAN;
+            values[k++] = has(t, r, SOFTMAX) && r->temperature > 0 ? r->temperature : NAN;
         status = fin_csv_row(csv, values, err);
     }
     if (status) {
@@ -332,7 +337,10 @@ static int run(cli_args *args)
     fin_error err = {FIN_OK, ""};
     if (cli_get(args, "out") && cli_get(args, "json"))
         return cli_usage("--out writes CSV and --json prints; give one or the other");
-    if (fin_latent_create(&t.latent, args->family, &args->latent, (uint64_t)args->risk.seed, &err))
+    fin_settings_defaults(&fin_risk_table, &t.settings);
+    t.settings.samples = args->samples.samples;
+    t.settings.seed = args->samples.seed;
+    if (fin_latent_create(&t.latent, args->family, &args->latent, (uint64_t)t.settings.seed, &err))
         return cli_error(&err);
     int code = read_lengths(&t);
     code = code ? code : read_forms(&t);

@@ -13,6 +13,9 @@
 #define FIN_TABLE_STRUCT cli_draw_settings
 FIN_TABLE(static, draw_table, "simulate", CLI_DRAW_FIELDS);
 #undef FIN_TABLE_STRUCT
+#define FIN_TABLE_STRUCT cli_samples_settings
+FIN_TABLE(static, samples_table, "latent risk", CLI_SAMPLES_FIELDS);
+#undef FIN_TABLE_STRUCT
 #define FIN_TABLE_STRUCT cli_sequence_settings
 FIN_TABLE(static, sequence_table, "latent draw", CLI_SEQUENCE_FIELDS);
 #undef FIN_TABLE_STRUCT
@@ -300,6 +303,7 @@ static void add_groups(cli_args *args)
     if (args->family)
         add_group(args, CLI_USES_FAMILY, "Settings of family", fin_family_table(args->family),
                   &args->latent);
+    add_group(args, CLI_USES_SAMPLES, "How to compute", &samples_table, &args->samples);
     add_group(args, CLI_USES_SEQUENCE, "What to draw", &sequence_table, &args->sequence);
     add_group(args, CLI_USES_OVERLAPS,
               args->command->uses & CLI_USES_TRAIN

@@ -37,7 +37,7 @@ extern "C" {
     F(double, concentration, 2, 0, 1e6, "of vmf keys")
 /* The same for keys that are unit vectors. */
 #define FIN_LATENT_DIRECTIONS(F, C)                                                                \
-    F(int64_t, d, 3, 2, 4096, "numbers in a key")                                                  \
+    F(int64_t, d, 3, 2, 512, "numbers in a key")                                                  \
     C(keys, 1, "gaussian|sphere|vmf",                                                              \
       "law of keys: uniform on the sphere, or von Mises-Fisher around the first axis")             \
     F(double, concentration, 2, 0, 1e6, "of vmf keys")

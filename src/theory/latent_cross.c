@@ -9,7 +9,7 @@
 
 #include <math.h>
 
-enum { QUERIES = 8, BATCH_MOST = 256 };
+enum { QUERIES = 8, BATCH_MOST = 4096 };
 static const double batch_numbers = 0x1p20; /* of one batch, about */
 
 /* A batch of B contexts; for linear families keys are replaced by their features. */
