@@ -37,12 +37,28 @@ static const char *elsewhere(const reader *r, int column)
 static fin_status unknown(const reader *r, const char *word)
 {
     const attend_source *s = r->source;
+    fin_array array;
+    fin_error cause = {FIN_OK, ""};
+    for (int64_t i = 0; s->npz && i < fin_npz_count(s->npz); i++)
+        if (strcmp(fin_npz_name(s->npz, i), word) == 0) /* there, but no columns: say why */
+            return fin_npz_array(s->npz, word, &array, &cause)
+                       ? cli_status(r->err, FIN_ERR_FORMAT, "%s", cause.message)
+                       : cli_status(r->err, FIN_ERR_FORMAT,
+                                    "%s: array '%.60s' of %.120s has %d axes; one or two are "
+                                    "needed, and at least one column",
+                                    r->option, word, s->label, array.ndim);
+    if (s->table && s->columns == 1 && strpbrk(s->column[0].name, ";\t"))
+        return cli_status(r->err, FIN_ERR_FORMAT,
+                          "%.150s has one column, '%.60s'; columns are separated by commas: "
+                          "save the file as CSV with commas",
+                          s->label, s->column[0].name);
     const char **names = malloc((size_t)s->columns * sizeof *names);
     if (!names)
         return cli_status_memory(r->err, (double)s->columns * sizeof *names, "the columns' names");
     for (int j = 0; j < s->columns; j++)
         names[j] = s->column[j].name;
-    const char *near = fin_nearest_name(word, names, s->columns);
+    /* one letter is near to every other */
+    const char *near = word[0] && word[1] ? fin_nearest_name(word, names, s->columns) : NULL;
     char all[256] = "";
     for (int j = 0; j < s->columns && strlen(all) < 160; j++) {
         size_t used = strlen(all);
@@ -201,6 +217,12 @@ fin_status attend_list_match(const attend_source *source, const attend_list *wan
             return cli_status(err, FIN_ERR_ARGUMENT,
                               "%.150s has no column '%.60s'; %s, by the same names as in %.150s",
                               in->label, name, why, source->label);
+        if (source->npz && in->npz && in->column[j].stride != source->column[wanted->at[i]].stride)
+            return cli_status(err, FIN_ERR_FORMAT,
+                              "the array of column '%.60s' has %lld columns in %.120s and %lld in "
+                              "%.120s; as many are needed",
+                              name, (long long)source->column[wanted->at[i]].stride, source->label,
+                              (long long)in->column[j].stride, in->label);
         list->at[list->count++] = j;
     }
     return FIN_OK;

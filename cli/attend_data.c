@@ -194,6 +194,9 @@ static fin_status read_queries(attend_data *data, const char *text, int64_t *row
     const attend_list *const all[] = {&data->asked_key, &data->asked_sequence, &data->asked_value,
                                       NULL};
     status = count_rows(data->asked, all, rows, err);
+    if (!status && *rows == 0)
+        status = cli_status(err, FIN_ERR_FORMAT, "%.200s has no rows; at least one query is needed",
+                            data->asked->label);
     if (!status && data->asked_sequence.count)
         status = attend_add_labels(data, data->asked, &data->asked_sequence, *rows, err);
     return status;
@@ -306,9 +309,10 @@ void attend_data_close(attend_data *data)
                                   &data->asked_key, &data->asked_value, &data->asked_sequence};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         free(lists[i]->at);
-    void *const blocks[] = {
-        data->label,  data->tokens.row,      data->tokens.offsets, data->queries.row, data->keys,
-        data->values, data->queries.offsets, data->query,          data->answers,     data->scales};
+    void *const blocks[] = {data->label,           data->tokens.row, data->tokens.offsets,
+                            data->queries.row,     data->keys,       data->values,
+                            data->queries.offsets, data->query,      data->answers,
+                            data->scales,          data->translate};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
         free(blocks[i]);
     attend_source_close(&data->context);

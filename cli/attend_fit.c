@@ -272,6 +272,14 @@ fin_status attend_fit_run(attend_fit *fit, cli_args *args, attend_data *data, fi
     fit->leaves_out = cli_get(args, "loo") || (!fit->predicts && !fit->grows);
     fit->top = fit->predicts ? (int)args->attend.top : 0;
     fit->top = fit->top < data->longest ? fit->top : (int)data->longest;
+    const double most = 1e9; /* weights: minutes; the means alone do not need them */
+    if (!cli_given(args, "top") && (double)data->longest * (double)data->queries.count > most) {
+        fit->top = 0;
+        attend_note(data,
+                    "the most attended rows are left out, which would take %.2g weights; "
+                    "--top 3 lists them",
+                    (double)data->longest * (double)data->queries.count);
+    }
     fit->curve_of_queries = fit->grows && data->answers;
     if (fit->grows && fit->predicts && !data->answers)
         attend_note(data, "the queries have no answers: the learning curve predicts every token "

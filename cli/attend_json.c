@@ -132,11 +132,10 @@ static json_t *json_answer(const attend_fit *fit, int64_t q)
                                key, "mean", mean, cme ? "sd" : "spread", sd, "top", top);
     if (data->sequence.count) {
         const attend_column *column = &data->asked->column[data->asked_sequence.at[0]];
-        char name[256];
+        double cell = attend_cell(column, row);
         json_object_set_new(object, "sequence",
-                            column->words
-                                ? json_string(attend_cell_text(column, row, name, sizeof name))
-                                : cli_json_number(attend_cell(column, row)));
+                            column->words ? json_string(column->words->text[(int64_t)cell - 1])
+                                          : cli_json_number(cell));
     }
     if (cme)
         json_object_set_new(object, "sd_new", sd_new);

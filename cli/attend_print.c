@@ -168,10 +168,16 @@ static void print_scores(const attend_fit *fit, const char *title, int64_t n, co
         for (int b = 0; b < ATTEND_BINS; b++)
             all[b] += s.pit[b];
     }
-    if (!cme)
+    if (!cme && n > 0)
         printf(
             "(in ..%%: intervals from the weighted spread of the values, which is no posterior)\n");
-    if (pit)
+    int64_t total = 0;
+    for (int b = 0; b < ATTEND_BINS; b++)
+        total += all[b];
+    if (total == 0)
+        printf("(nothing to judge: %s)\n",
+               pit ? "no token has another one in its sequence" : "no query has an answer");
+    else if (pit)
         print_pit(all, cme);
 }
 
@@ -196,7 +202,7 @@ static void print_curve(const attend_fit *fit)
     printf("\nlearning curve: %s\n", fit->curve_of_queries
                                          ? "queries predicted from the first tokens"
                                          : "every token predicted from those before it");
-    printf("%8s %10s %14s%s\n", "tokens", "in mean", "squared error",
+    printf("%8s %10s %14s%s\n", "tokens", "averaged", "squared error",
            cme ? "      -log score" : "");
     for (int64_t l = 0; l < fit->lengths; l++) {
         if (!fit->curve_count[l] || !is_shown(l, fit->lengths - 1))
@@ -263,7 +269,7 @@ int attend_print(const cli_args *args, const attend_fit *fit)
     if (data->answers)
         print_scores(fit, "queries", data->queries.count, data->answers, fit->mean, fit->variance,
                      fit->settings.form == FIN_CROSS_CME ? fit->settings.noise : 0, false);
-    if (fit->predicts && !fit->grows && !cli_get(args, "out")) {
+    if (fit->predicts && !fit->curve_of_queries && !cli_get(args, "out")) {
         print_answer_head(fit);
         for (int64_t q = 0; q < data->queries.count; q++)
             print_answer(fit, q);

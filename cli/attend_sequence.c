@@ -1,5 +1,5 @@
 /* Which sequence a row belongs to, by a column of numbers or of words, and rows in the order of
- * their sequences. Those of the context come first, ascending; then those that only queries have. */
+ * their sequences: those of the context first, ascending, then those that only queries have. */
 #include "attend.h"
 
 #include <math.h>
@@ -79,6 +79,22 @@ char *attend_sequence_name(const attend_data *data, int64_t s, char *buffer, siz
     return buffer;
 }
 
+/* Words are printed as JSON, which is UTF-8: the same is asked of them as of the columns' names. */
+static fin_status check_words(const attend_source *source, const attend_column *column,
+                              fin_error *err)
+{
+    for (int64_t i = 0; column->words && i < column->words->count; i++) {
+        json_t *text = json_string(column->words->text[i]);
+        if (!text)
+            return cli_status(err, FIN_ERR_FORMAT,
+                              "%.150s, column %.60s: '%.40s' is not UTF-8; save the file as UTF-8 "
+                              "text",
+                              source->label, column->name, column->words->text[i]);
+        json_decref(text);
+    }
+    return FIN_OK;
+}
+
 /* Adds the labels of a column that are not among the first `known` ones, ascending. */
 fin_status attend_add_labels(attend_data *data, const attend_source *source,
                              const attend_list *list, int64_t rows, fin_error *err)
@@ -87,9 +103,11 @@ fin_status attend_add_labels(attend_data *data, const attend_source *source,
     double *label = realloc(data->label, (size_t)(known + rows + 1) * sizeof *label);
     fin_status status =
         label ? FIN_OK : cli_status_memory(err, 8.0 * (double)(known + rows), "the sequences");
+    data->label = label ? label : data->label;
+    if (!status)
+        status = check_words(source, &source->column[list->at[0]], err);
     if (status)
         return status;
-    data->label = label;
     for (int64_t i = 0; i < rows; i++) {
         double x = attend_label(data, source, list, i);
         if (!isfinite(x))

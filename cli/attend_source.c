@@ -90,17 +90,19 @@ static void add_array(attend_source *source, const char *name, const fin_array *
         attend_column *column = &source->column[source->columns++];
         *column = (attend_column){*at, array->dtype, array->data, array->shape[0], width, NULL};
         column->data = (const char *)array->data + (size_t)c * fin_dtype_size(array->dtype);
-        *at += array->ndim == 2 ? sprintf(*at, "%s.%lld", name, (long long)c)
-                                : sprintf(*at, "%s", name);
+        *at += width > 1 ? sprintf(*at, "%s.%lld", name, (long long)c) : sprintf(*at, "%s", name);
         ++*at; /* behind the NUL */
     }
 }
 
-/* Arrays with one or two axes are columns; all else is not looked at. */
-static bool usable(const fin_array *array)
+/* Arrays of numbers with one or two axes are columns; all else matters when it is asked for
+ * (unknown() in attend_columns.c says then what is wrong with it). */
+static bool is_column(fin_npz *npz, const char *name, fin_array *array)
 {
-    return array->ndim == 1 ||
-           (array->ndim == 2 && array->shape[1] >= 1 && array->shape[1] <= FIN_TABLE_COLUMNS_MAX);
+    fin_error none;
+    return !fin_npz_array(npz, name, array, &none) &&
+           (array->ndim == 1 ||
+            (array->ndim == 2 && array->shape[1] >= 1 && array->shape[1] <= FIN_TABLE_COLUMNS_MAX));
 }
 
 static fin_status use_arrays(attend_source *source, fin_error *err)
@@ -111,8 +113,7 @@ static fin_status use_arrays(attend_source *source, fin_error *err)
     fin_status status = FIN_OK;
     for (int64_t i = 0; i < count && !status; i++) {
         const char *name = fin_npz_name(source->npz, i);
-        status = fin_npz_array(source->npz, name, &array, err);
-        if (status || !usable(&array))
+        if (!is_column(source->npz, name, &array))
             continue;
         int64_t width = array.ndim == 2 ? array.shape[1] : 1;
         columns += width;
@@ -128,8 +129,7 @@ static fin_status use_arrays(attend_source *source, fin_error *err)
     char *at = source->letters;
     for (int64_t i = 0; i < count && !status; i++) {
         const char *name = fin_npz_name(source->npz, i);
-        status = fin_npz_array(source->npz, name, &array, err);
-        if (!status && usable(&array))
+        if (is_column(source->npz, name, &array))
             add_array(source, name, &array, &at);
     }
     return status;
@@ -165,15 +165,18 @@ static fin_status to_csv(const char *text, char *csv, fin_error *err)
     char *out = csv;
     const char *first_end = text + strcspn(text, ";");
     for (const char *p = text; p < first_end;) {
+        p += strspn(p, " ");
         size_t cell = strcspn(p, ",;"), name = strcspn(p, "=");
-        if (name == 0 || name >= cell)
+        if (name == 0 || name + 1 >= cell || (p[cell] == ',' && p + cell + 1 == first_end))
             return bad_point(text, "a name and a value are needed", err);
-        out += sprintf(out, "%s%.*s", p == text ? "" : ",", (int)name, p);
+        out += sprintf(out, "%s%.*s", out == csv ? "" : ",", (int)name, p);
         p += cell + (p[cell] == ',');
     }
     *out++ = '\n';
     const char *names = text; /* walks along the first point */
     for (const char *p = text; *p;) {
+        p += strspn(p, " ");
+        names += strspn(names, " ");
         size_t cell = strcspn(p, ",;"), name = strcspn(p, "=");
         if (name == 0 || name >= cell || names >= first_end || strncmp(p, names, name + 1) != 0)
             return bad_point(text, "every point needs the same names, in the same order", err);

@@ -5,20 +5,29 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Mean and standard deviation of key column j; 0 for a constant, rounding included. */
-static void moments(const attend_data *data, int64_t j, double *mean, double *spread)
+/* A column in units of 2^power, in which nothing overflows or vanishes when it is squared and
+ * nothing is rounded. */
+typedef struct moments {
+    int power;
+    double mean, spread; /* spread 0: constant, rounding included */
+} moments;
+
+static moments measure(const attend_data *data, int64_t j)
 {
     int64_t n = data->tokens.count;
-    double sum = 0, square = 0, size = 0;
+    double square = 0, size = 0;
+    moments m = {0, 0, 0};
     for (int64_t i = 0; i < n; i++)
-        sum += data->keys[i * data->dk + j] / (double)n;
+        size = fmax(size, fabs(data->keys[i * data->dk + j]));
+    size = frexp(size, &m.power);
+    for (int64_t i = 0; i < n; i++)
+        m.mean += ldexp(data->keys[i * data->dk + j], -m.power) / (double)n;
     for (int64_t i = 0; i < n; i++) {
-        double x = data->keys[i * data->dk + j];
-        square += (x - sum) * (x - sum) / (double)n;
-        size = fmax(size, fabs(x));
+        double x = ldexp(data->keys[i * data->dk + j], -m.power) - m.mean;
+        square += x * x / (double)n;
     }
-    *mean = sum;
-    *spread = sqrt(square) > 1e-14 * size ? sqrt(square) : 0;
+    m.spread = sqrt(square) > 1e-14 * size ? sqrt(square) : 0;
+    return m;
 }
 
 static void drop_column(attend_list *list, int64_t j)
@@ -37,11 +46,10 @@ static void squeeze(double *rows, int64_t n, int64_t width, const bool *kept)
                 *to++ = rows[i * width + j];
 }
 
-static void scale_column(double *rows, int64_t n, int64_t width, int64_t j, double mean,
-                         double spread)
+static void scale_column(double *rows, int64_t n, int64_t width, int64_t j, moments m)
 {
     for (int64_t i = 0; i < n; i++)
-        rows[i * width + j] = (rows[i * width + j] - mean) / spread;
+        rows[i * width + j] = (ldexp(rows[i * width + j], -m.power) - m.mean) / m.spread;
 }
 
 fin_status attend_standardize(attend_data *data, bool wanted, fin_error *err)
@@ -50,25 +58,26 @@ fin_status attend_standardize(attend_data *data, bool wanted, fin_error *err)
     char names[160] = "";
     int64_t constant = 0, width = data->dk;
     for (int64_t j = 0; j < width; j++) {
-        double mean, spread;
-        moments(data, j, &mean, &spread);
-        kept[j] = spread > 0 || !wanted;
-        if (spread == 0) {
+        moments m = measure(data, j);
+        kept[j] = m.spread > 0 || !wanted;
+        if (m.spread == 0) {
             size_t used = strlen(names);
             if (used < 100)
                 snprintf(names + used, sizeof names - used, "%s%.40s", constant ? ", " : "",
                          attend_key_name(data, j));
             constant++;
         } else if (wanted) {
-            scale_column(data->keys, data->tokens.count, width, j, mean, spread);
-            scale_column(data->query, data->queries.count, width, j, mean, spread);
+            scale_column(data->keys, data->tokens.count, width, j, m);
+            scale_column(data->query, data->queries.count, width, j, m);
         }
     }
     data->standardized = wanted;
     if (constant && data->tokens.count > 1)
-        attend_note(data, "constant key column%s %s: %s", constant > 1 ? "s" : "", names,
-                    wanted ? "left out"
-                           : "tokens do not differ there; --standardize leaves it out");
+        attend_note(data, "constant key column%s %s%s: %s", constant > 1 ? "s" : "", names,
+                    strlen(names) >= 100 ? ", ..." : "",
+                    wanted         ? "left out"
+                    : constant > 1 ? "tokens do not differ there; --standardize leaves them out"
+                                   : "tokens do not differ there; --standardize leaves it out");
     if (!wanted || constant == 0)
         return FIN_OK;
     if (constant == width)

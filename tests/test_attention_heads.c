@@ -225,6 +225,14 @@ static void calls__refuse(void **state)
     bad = m.heads;
     bad.dv = INT64_C(1) << 40;
     assert_int_equal(fin_heads_forward(&bad, &m.batch, out, &err), FIN_ERR_ARGUMENT);
+    const int64_t far[2] = {0, INT64_C(1) << 35};
+    fin_heads_batch many = {1, far, far, m.tokens, m.queries};
+    bad = m.heads; /* more numbers than can be counted */
+    bad.H = 1 << 12, bad.dv = 1 << 18;
+    assert_int_equal(fin_heads_forward(&bad, &many, out, &err), FIN_ERR_ARGUMENT);
+    bad.H = bad.dv = 1 << 20;
+    assert_int_equal(fin_heads_forward(&bad, &m.batch, out, &err), FIN_ERR_ARGUMENT);
+    assert_int_equal(fin_heads_forward(&m.heads, &m.batch, NULL, &err), FIN_ERR_ARGUMENT);
     bad = m.heads;
     bad.W = NULL; /* then out must be H dv */
     assert_int_equal(fin_heads_forward(&bad, &m.batch, out, &err), FIN_ERR_ARGUMENT);

@@ -116,7 +116,7 @@ static void validate__every_limit_of_every_table(void **state)
                 expect(FIN_ERR_ARGUMENT, table, field, &v, "choice -1");
                 continue;
             }
-            int64_t low = (int64_t)field->lowest,
+            int64_t low = field->lowest > -9e18 ? (int64_t)field->lowest : 0,
                     high = field->highest < 9e18 ? (int64_t)field->highest : 0;
             poke(&v, field, field->lowest, low, 0);
             expect(FIN_OK, table, field, &v, "at its lowest");

@@ -52,6 +52,8 @@ static void words__are_checked(void **state)
     expect_refused("regret family=concept noise=0", "noise");
     expect_refused("regret wrong=0.5", "wrong");
     expect_refused("regret T=100000 sequences=1000000", "1e8");
+    expect_refused("regret concepts=65536", "1e9"); /* hours, with nothing to stop at */
+    expect_refused("identity which=heads H=32 L=1000", "4096");
     expect_refused("urn N=5 L=6", "L = 6");
     expect_refused("urn red=1.5", "red");
 }

@@ -4,6 +4,7 @@
 
 #include "finetti/random.h"
 #include "finetti/theory_latent.h"
+#include "study/rate.h"
 
 /* ---- contexts by hand -------------------------------------------------------------------------- */
 
@@ -347,6 +348,37 @@ static void table__outputs_are_what_comes(void **state)
     expect_outputs("limit", runs + 2, 3);
 }
 
+/* E x_1 = A_3(c), E x_2^2 = A_3(c) / c, and with less spread than queries one by one. */
+static void queries__are_spread_and_have_the_law(void **state)
+{
+    (void)state;
+    enum { N = 16, TIMES = 2000 };
+    const fini_rate_law law = {FINI_RATE_VMF, 3, 2, 1};
+    const double expected[2] = {fin_sphere_mean(3, 2), fin_sphere_mean(3, 2) / 2};
+    double room[FINI_RATE_CANDIDATES * N * 3], q[N * 3];
+    fini_average spread[2] = {0}, plain = {0};
+    for (int t = 0; t < TIMES; t++) {
+        double sums[2] = {0}, sum = 0;
+        fini_rate_draw_spread(&law, 3, (uint64_t)t, N, room, q);
+        for (int i = 0; i < N; i++) {
+            sums[0] += q[3 * i] / N;
+            sums[1] += q[3 * i + 1] * q[3 * i + 1] / N;
+        }
+        for (int j = 0; j < 2; j++)
+            fini_average_add(&spread[j], sums[j]);
+        fini_rate_draw(&law, 4, FINI_STREAM_RATE_QUERIES, (uint64_t)t, N, q);
+        for (int i = 0; i < N; i++)
+            sum += q[3 * i] / N;
+        fini_average_add(&plain, sum);
+    }
+    for (int j = 0; j < 2; j++) {
+        double z = (spread[j].mean - expected[j]) / fini_average_error(&spread[j]);
+        printf("moment %d: z = %.2f\n", j, z);
+        assert_true(fabs(z) < 5);
+    }
+    assert_true(fini_average_error(&spread[0]) < 0.5 * fini_average_error(&plain));
+}
+
 static void settings__that_do_not_fit(void **state)
 {
     (void)state;
@@ -375,6 +407,7 @@ static void settings__that_do_not_fit(void **state)
     expect_refused("limit measure=dimension longer=2", "measure = ratio");
     expect_refused("limit measure=dimension queries=2", "tokens");
     expect_refused("limit L=40000", "L");
+    expect_refused("limit measure=ratio L=32768 longer=513", "16777216");
     expect_refused("limit keys=gaussian", "vmf");
 }
 
@@ -472,6 +505,7 @@ int main(void)
         cmocka_unit_test(limit__ratio),
         cmocka_unit_test(limit__dimension),
         cmocka_unit_test(table__outputs_are_what_comes),
+        cmocka_unit_test(queries__are_spread_and_have_the_law),
         cmocka_unit_test(settings__that_do_not_fit),
         cmocka_unit_test(job__same_bytes_for_any_threads),
         cmocka_unit_test(job__cancelled),

@@ -11,7 +11,8 @@
  *
  *     prior k(q,q) + level - K_q'(G prior + level + noise I)^-1 K_q,  K_q = prior k_q + level
  *
- * softmax is nw with the kernel `exponential` and scale^2 = temperature.
+ * softmax is nw with the kernel `exponential` and scale^2 = temperature. nw divides by the sum of
+ * the kernel and refuses linear and polynomial, which can be zero or negative.
  *
  * fin_cross is one context, made for many queries, for growing and for shrinking; fin_cross_forward
  * and fin_cross_backward do many short contexts at once. */
@@ -93,14 +94,15 @@ FIN_API const fin_cross_settings *fin_cross_get_settings(const fin_cross *cross)
  * dual, O(n D^2) primal. n = 0 is fine: the prior. Keys that are equal while noise is 0 make a
  * matrix that has no inverse: FIN_ERR_NUMERIC, unless the jitter of 1e-12, 1e-11, ... at most 1e-8
  * times its mean diagonal repairs what is rounding only (info.jitter says so): a jitter above the
- * noise must leave the means at the tokens within 1e-6 of the column's largest value, after append
- * and drop too, and equal keys with different values are refused by number. (Primal and nystrom
- * have a jitter with a positive noise only, and then answer for noise + jitter.) Primal with noise
- * 0 is least squares, once the tokens fix all features; until then questions are answered by
- * FIN_ERR_NUMERIC. Rounding: answers are good to about 1e-16 times the condition of the matrix,
- * which is up to 1 + tokens (prior k + level) / noise; beyond 1e10 think of a larger noise or a
- * smaller level. Numbers that are refused one by one (not finite, too large to be squared) change
- * nothing; after any other failure the context is empty. */
+ * noise must leave the means at the tokens within 1e-6 of the column's largest value and 8
+ * standard deviations of noise of that variance (values that were drawn with such a jitter are
+ * that far off), after append and drop too, and equal keys with different values are refused by
+ * number. (Primal and nystrom have a jitter with a positive noise only, and then answer for noise
+ * + jitter.) Primal with noise 0 is least squares, once the tokens fix all features; until then
+ * questions are answered by FIN_ERR_NUMERIC. Rounding: answers are good to about 1e-16 times the
+ * condition of the matrix, which is up to 1 + tokens (prior k + level) / noise; beyond 1e10 think
+ * of a larger noise or a smaller level. Numbers that are refused one by one (not finite, too large
+ * to be squared) change nothing; after any other failure the context is empty. */
 FIN_API fin_status fin_cross_load(fin_cross *cross, int64_t n, const double *keys,
                                   const double *values, const fin_progress *progress,
                                   fin_error *err);
@@ -173,8 +175,9 @@ typedef struct fin_cross_batch {
  *
  * A context without tokens is the prior for cme and refused (by its number) for the others, if it
  * has queries. Numbers that are not finite are refused. FIN_ERR_NUMERIC names the context: equal
- * keys with other values while noise is 0, covariances beyond a double, weights that sum to 0 (nw
- * with a kernel of both signs). After a failure out holds nothing of use. */
+ * keys with other values while noise is 0, and numbers beyond their type: covariances, products of
+ * query and key, sums of values. Distances are no failure: they end at 2^40 scales in float, 2^300
+ * in double. After a failure out holds nothing of use. */
 FIN_API fin_status fin_cross_forward(const fin_cross_settings *settings,
                                      const fin_cross_batch *batch, void *out, void *variance,
                                      fin_error *err);

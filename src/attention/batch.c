@@ -3,8 +3,8 @@
  * The unit of work is a context, or, in the forward pass of the row-wise forms, a fixed number
  * of its queries. Threads take units in any order; a unit's arithmetic is that of one thread and
  * knows nothing of the others, and what is summed over contexts is summed afterwards, in their
- * order. If units fail, the message is that of the first context that did, whichever thread came
- * to it first. */
+ * order. If units fail, the message is that of the first one that did, whichever thread came to it
+ * first. */
 #include "attention/batch.h"
 
 #include "math/gram.h"
@@ -24,14 +24,15 @@ _Static_assert((int)FINI_SCORE_MATERN52 == (int)FIN_KERNEL_MATERN52 &&
 void fini_many_read(const fini_many *o, const void *array, int64_t from, int64_t count,
                     double times, double *to)
 {
-    const float *f = (const float *)array + from;
-    const double *d = (const double *)array + from;
-    if (o->batch->dtype == FIN_F32)
+    if (o->batch->dtype == FIN_F32) {
+        const float *f = (const float *)array + from;
         for (int64_t i = 0; i < count; i++)
             to[i] = (double)f[i] * times;
-    else
+    } else {
+        const double *d = (const double *)array + from;
         for (int64_t i = 0; i < count; i++)
             to[i] = d[i] * times;
+    }
 }
 
 void fini_many_write(const fini_many *o, void *array, int64_t from, int64_t count, const double *x)
@@ -46,16 +47,15 @@ void fini_many_write(const fini_many *o, void *array, int64_t from, int64_t coun
 void fini_many_add(const fini_many *o, void *array, int64_t from, int64_t count, double times,
                    const double *x)
 {
-    float *f = (float *)array + from;
-    double *d = (double *)array + from;
-    if (!array)
-        return;
-    if (o->batch->dtype == FIN_F32)
+    if (array && o->batch->dtype == FIN_F32) {
+        float *f = (float *)array + from;
         for (int64_t i = 0; i < count; i++)
             f[i] = (float)((double)f[i] + times * x[i]);
-    else
+    } else if (array) {
+        double *d = (double *)array + from;
         for (int64_t i = 0; i < count; i++)
             d[i] += times * x[i];
+    }
 }
 
 /* ---- pieces of both forms ------------------------------------------------------------------- */
@@ -97,15 +97,23 @@ void fini_many_pull(bool distance, int64_t d, int64_t n, const double *a, int64_
     if (db)
         cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)m, (int)d, (int)n, 1, C, (int)ldc,
                     a, (int)d, 1, db, (int)d);
-    for (int64_t i = 0; distance && i < n; i++) {
+    for (int64_t i = 0; distance && da && i < n; i++) {
         double sum = 0;
-        for (int64_t j = 0; j < m; j++) {
+        for (int64_t j = 0; j < m; j++)
             sum += C[i * ldc + j];
-            for (int64_t k = 0; db && k < d; k++)
-                db[j * d + k] -= C[i * ldc + j] * b[j * d + k];
-        }
-        for (int64_t k = 0; da && k < d; k++)
+        for (int64_t k = 0; k < d; k++)
             da[i * d + k] -= sum * a[i * d + k];
+    }
+    enum { COLUMNS = 32 }; /* summed side by side */
+    for (int64_t j = 0; distance && db && j < m; j += COLUMNS) {
+        int64_t count = m - j < COLUMNS ? m - j : COLUMNS;
+        double sum[COLUMNS] = {0};
+        for (int64_t i = 0; i < n; i++)
+            for (int64_t r = 0; r < count; r++)
+                sum[r] += C[i * ldc + j + r];
+        for (int64_t r = 0; r < count; r++)
+            for (int64_t k = 0; k < d; k++)
+                db[(j + r) * d + k] -= sum[r] * b[(j + r) * d + k];
     }
 }
 
@@ -116,7 +124,7 @@ enum { DIMENSION_MOST = 1 << 24 };
 
 static fin_status check_settings(const fin_cross_settings *s, fin_error *err)
 {
-    fin_status status = fin_settings_validate(&fin_cross_table, s, err);
+    fin_status status = fini_cross_check_settings(s, err);
     if (status || s->form != FIN_CROSS_CME)
         return status;
     if (s->method == FIN_CROSS_NYSTROM)
@@ -201,6 +209,10 @@ static fin_status check_batch(fini_many *o, fin_error *err)
         int64_t *most = primal ? &o->stored : &o->longest;
         *most = c.L > *most ? c.L : *most;
         o->widest = c.m > o->widest ? c.m : o->widest;
+        if (c.L > INT32_MAX)
+            return fini_fail(err, FIN_ERR_ARGUMENT,
+                             "context %lld has %lld tokens; 2^31 - 1 are possible", (long long)i,
+                             (long long)c.L);
         if (o->settings->form != FIN_CROSS_CME && c.L == 0 && c.m > 0)
             return fini_fail(err, FIN_ERR_ARGUMENT,
                              "context %lld has queries but no tokens; %s attention is a mean of "
@@ -335,21 +347,16 @@ static void run_thread(const fini_many *o, int64_t units, const int64_t *first, 
         layout(o, &m);
     if (!status && o->stored > 0)
         fini_monomials_fill(&m.primal.basis.basis, o->settings, o->batch->dk);
-    int64_t at = status ? -1 : INT64_MAX; /* the first context that failed; -1: no memory */
+    int64_t at = status ? -1 : INT64_MAX; /* the first unit that failed; -1: no memory */
     int64_t context = 0;
 #pragma omp for schedule(monotonic : dynamic, 1)
     for (int64_t unit = 0; unit < units; unit++) {
         while (first[context + 1] <= unit)
             context++;
-        if (at < context)
+        if (at < unit)
             continue;
-        fin_error now = {FIN_OK, ""};
-        fin_status result = run_unit(o, context, unit - first[context], &m, &now);
-        if (result && context < at) {
-            at = context;
-            mine = now;
-            status = result;
-        }
+        status = run_unit(o, context, unit - first[context], &m, &mine);
+        at = status ? unit : at;
     }
 #pragma omp critical(fini_batch)
     if (at < *failed) {
@@ -392,6 +399,8 @@ fin_status fin_cross_forward(const fin_cross_settings *settings, const fin_cross
     fin_status status = check(&o, err);
     if (status)
         return status;
+    if (!out && batch->query_offsets[batch->n])
+        return fini_fail(err, FIN_ERR_ARGUMENT, "there is no room for the answers (out is NULL)");
     if (variance && settings->form != FIN_CROSS_CME)
         return fini_fail(err, FIN_ERR_UNSUPPORTED,
                          "only cme attention has a variance for every query of many contexts; give "
@@ -404,13 +413,13 @@ fin_status fin_cross_backward(const fin_cross_settings *settings, const fin_cros
                               const void *dout, fin_cross_gradient *gradient, fin_error *err)
 {
     fini_many o = {.settings = settings, .batch = batch, .dout = dout, .gradient = gradient};
-    if (!dout && batch->n >= 0 && batch->query_offsets && batch->query_offsets[batch->n])
-        return fini_fail(err, FIN_ERR_ARGUMENT, "the output's gradient is missing (NULL)");
-    if (!dout)
-        return FIN_OK; /* no queries, no gradient */
     fin_status status = check(&o, err);
     if (status)
         return status;
+    if (!dout && batch->query_offsets[batch->n])
+        return fini_fail(err, FIN_ERR_ARGUMENT, "the output's gradient is missing (NULL)");
+    if (!dout)
+        return FIN_OK; /* no queries, no gradient */
     prepare(&o);
     o.hyper = fini_alloc_array(batch->n + 1, sizeof *o.hyper);
     if (!o.hyper)

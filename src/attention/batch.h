@@ -35,7 +35,7 @@ typedef struct fini_scratch {
     double *keys, *queries, *values, *dout, *out; /* in double, scaled */
     double *panels, *query_panels;
     double *A, *X, *U, *T, *S, *D;
-    double jitter; /* in A, of the context at hand */
+    double jitter; /* in A or M, of the context at hand */
     double *dkeys, *dqueries, *dvalues;
     double *top, *sum;
     void *q_rows, *out_rows, *key_panels; /* in the batch's type */
@@ -85,9 +85,9 @@ fin_status fini_dual_forward(const fini_many *o, const fini_one *c, fini_scratch
                              fin_error *err);
 fin_status fini_dual_backward(const fini_many *o, const fini_one *c, fini_scratch *s,
                               fin_error *err);
-/* FIN_ERR_NUMERIC if one of the answers (count, width) is not finite. */
-fin_status fini_cme_check(const fini_one *c, int64_t first, int64_t count, int64_t width,
-                          const double *x, fin_error *err);
+/* FIN_ERR_NUMERIC if one of the answers (count, width) is not finite, in the batch's type. */
+fin_status fini_cme_check(const fini_many *o, const fini_one *c, int64_t first, int64_t count,
+                          int64_t width, const double *x, fin_error *err);
 
 void fini_primal_layout(fini_arena *arena, const fini_many *o, fini_scratch *s);
 fin_status fini_primal_forward(const fini_many *o, const fini_one *c, fini_scratch *s,
@@ -100,10 +100,12 @@ fin_status fini_primal_backward(const fini_many *o, const fini_one *c, fini_scra
  * of cache lines. */
 int64_t fini_factor_leading(int64_t columns);
 bool fini_factor_small(int64_t n);
-/* *pivot: -1, or where A stops being positive definite. A pivot that is nothing but rounding, for
- * numbers of the given size, is none. */
-fin_status fini_factor(int64_t n, double *A, int64_t ld, double size, int64_t *pivot,
+/* *pivot: -1, or where A stops being positive definite: by fini_pivot_holds (math/gram.h) for
+ * either size. trace: that of A. */
+fin_status fini_factor(int64_t n, double *A, int64_t ld, double trace, int64_t *pivot,
                        fin_error *err);
+/* The next jitter to try, in units of the mean diagonal: 1e-12, 1e-11, ... 1e-8, then 0. */
+double fini_factor_jitter(double relative);
 /* X <- U'^-1 X, and X <- A^-1 X. */
 void fini_factor_half(int64_t n, const double *A, int64_t ld, int64_t columns, double *X,
                       int64_t ldx);

@@ -20,6 +20,7 @@
 #include "attention/batch.h"
 
 #include <cblas.h>
+#include <float.h>
 #include <math.h>
 #include <omp.h>
 #include <string.h>
@@ -112,7 +113,7 @@ static double mean_diagonal(const fini_one *c, const fini_scratch *s)
 }
 
 /* Keys, A and its factor. The jitter is that of fin_cross_load. A jitter above the noise is more
- * than a repair of rounding if it moves the means at the tokens: see solve_values. */
+ * than a repair of rounding if it moves the means at the tokens: see harmless. */
 static fin_status prepare(const fini_many *o, const fini_one *c, fini_scratch *s, fin_error *err)
 {
     double noise = o->settings->noise;
@@ -133,11 +134,11 @@ static fin_status prepare(const fini_many *o, const fini_one *c, fini_scratch *s
                          "scale",
                          (long long)c->context);
     for (;;) {
-        fin_status status = fini_factor(c->L, s->A, s->ld, size, &pivot, err);
+        fin_status status = fini_factor(c->L, s->A, s->ld, size * (double)c->L, &pivot, err);
         if (status || pivot < 0)
             return status;
-        relative = relative == 0 ? 1e-12 : relative * 10;
-        if (relative > 2e-8)
+        relative = fini_factor_jitter(relative);
+        if (relative == 0)
             return fini_fail(err, FIN_ERR_NUMERIC,
                              "context %lld: the covariance matrix is not positive definite at "
                              "token %lld (noise %g, mean variance %g); give a positive noise",
@@ -147,21 +148,33 @@ static fin_status prepare(const fini_many *o, const fini_one *c, fini_scratch *s
     }
 }
 
-/* alpha, in X. The mean at a token is its value less (noise + jitter) alpha. */
+/* Column by column, because each has its own unit: do the means at the tokens, which are the values
+ * less jitter alpha, stay near the values, or as near as noise of that variance would put them? */
+static bool harmless(const fini_many *o, const fini_one *c, const fini_scratch *s)
+{
+    int64_t dv = o->batch->dv;
+    bool is = true;
+    for (int64_t j = 0; j < dv && is; j++) {
+        double largest = 0, moved = 0, value;
+        for (int64_t l = 0; l < c->L; l++) {
+            fini_many_read(o, o->batch->values, (c->token + l) * dv + j, 1, 1, &value);
+            largest = fmax(largest, fabs(value));
+            moved = fmax(moved, s->jitter * fabs(s->X[l * s->ldx + j]));
+        }
+        is = moved <= 1e-6 * largest + 8 * sqrt(s->jitter);
+    }
+    return is;
+}
+
+/* alpha, in X. */
 static fin_status solve_values(const fini_many *o, const fini_one *c, fini_scratch *s,
                                fin_error *err)
 {
     int64_t dv = o->batch->dv;
-    double largest = 0, moved = 0;
     for (int64_t l = 0; l < c->L; l++)
         fini_many_read(o, o->batch->values, (c->token + l) * dv, dv, 1, s->X + l * s->ldx);
-    bool doubtful = s->jitter > o->settings->noise;
-    for (int64_t i = 0; doubtful && i < c->L * dv; i++)
-        largest = fmax(largest, fabs(s->X[i / dv * s->ldx + i % dv]));
     fini_factor_solve(c->L, s->A, s->ld, dv, s->X, s->ldx);
-    for (int64_t i = 0; doubtful && i < c->L * dv; i++)
-        moved = fmax(moved, s->jitter * fabs(s->X[i / dv * s->ldx + i % dv]));
-    if (moved > 1e-6 * largest)
+    if (s->jitter > o->settings->noise && !harmless(o, c, s))
         return fini_fail(err, FIN_ERR_NUMERIC,
                          "context %lld: the covariance matrix is positive definite only with %g "
                          "added to the noise of %g, which moves the answers; give a positive noise",
@@ -220,14 +233,15 @@ static void variances(const fini_many *o, const fini_one *c, int64_t count, fini
         variance[i] = variance[i] > 0 ? variance[i] : 0;
 }
 
-fin_status fini_cme_check(const fini_one *c, int64_t first, int64_t count, int64_t width,
-                          const double *x, fin_error *err)
+fin_status fini_cme_check(const fini_many *o, const fini_one *c, int64_t first, int64_t count,
+                          int64_t width, const double *x, fin_error *err)
 {
+    double most = o->batch->dtype == FIN_F32 ? (double)FLT_MAX : DBL_MAX;
     for (int64_t i = 0; i < count * width; i++)
-        if (!isfinite(x[i]))
+        if (!(fabs(x[i]) <= most))
             return fini_fail(err, FIN_ERR_NUMERIC,
-                             "context %lld, query %lld: the answer is not finite; covariances are "
-                             "too large: take a larger scale",
+                             "context %lld, query %lld: the answer is not finite; covariances or "
+                             "values are too large: take a larger scale, or divide the values",
                              (long long)c->context, (long long)(first + i / width));
     return FIN_OK;
 }
@@ -250,9 +264,9 @@ fin_status fini_dual_forward(const fini_many *o, const fini_one *c, fini_scratch
                         s->T, (int)s->ldc, s->X, (int)s->ldx, 0, s->out, (int)dv);
         if (o->variance)
             variances(o, c, count, s, variance);
-        status = fini_cme_check(c, first, count, dv, s->out, err);
+        status = fini_cme_check(o, c, first, count, dv, s->out, err);
         if (!status && o->variance)
-            status = fini_cme_check(c, first, count, 1, variance, err);
+            status = fini_cme_check(o, c, first, count, 1, variance, err);
         if (!status)
             fini_many_write(o, o->out, (c->query + first) * dv, count * dv, s->out);
         if (!status && o->variance)
@@ -349,5 +363,5 @@ fin_status fini_dual_backward(const fini_many *o, const fini_one *c, fini_scratc
     hyper[2] -= hyper[1];
     hyper[0] -= dot(L * dk, s->keys, s->dkeys);
     fini_many_add(o, o->gradient->keys, c->token * dk, L * dk, o->key_times, s->dkeys);
-    return fini_cme_check(c, 0, 1, 3, hyper, err);
+    return fini_cme_check(o, c, 0, 1, 3, hyper, err);
 }

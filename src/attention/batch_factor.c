@@ -17,22 +17,35 @@ bool fini_factor_small(int64_t n)
     return n <= FINI_SMALL;
 }
 
-fin_status fini_factor(int64_t n, double *A, int64_t ld, double size, int64_t *pivot,
+/* fini_cholesky's rule for a factor of the kernels': is pivot i more than rounding of A_ii, the sum
+ * of the squares above it? Nearly all are, even of the trace. */
+static bool holds(int64_t i, const double *U, int64_t ld, double trace)
+{
+    double whole = 0, left = U[i * ld + i] * U[i * ld + i];
+    if (fini_pivot_holds(left, trace))
+        return true;
+    for (int64_t k = 0; k <= i; k++)
+        whole += U[k * ld + i] * U[k * ld + i];
+    return fini_pivot_holds(left, whole);
+}
+
+fin_status fini_factor(int64_t n, double *A, int64_t ld, double trace, int64_t *pivot,
                        fin_error *err)
 {
-    if (fini_factor_small(n))
-        *pivot = fini_kernel_get()->factor(n, A, ld);
-    else {
+    if (!fini_factor_small(n)) {
         fin_status status = fini_cholesky(n, A, ld, pivot, NULL, err);
-        if (status)
-            return status;
+        return *pivot >= 0 ? FIN_OK : status;
     }
-    for (int64_t i = 0; *pivot < 0 && i < n; i++) {
-        double p = A[i * ld + i];
-        if (p * p <= 0x1p-50 * size)
+    *pivot = fini_kernel_get()->factor(n, A, ld);
+    for (int64_t i = 0; *pivot < 0 && i < n; i++)
+        if (!holds(i, A, ld, trace))
             *pivot = i;
-    }
     return FIN_OK;
+}
+
+double fini_factor_jitter(double relative)
+{
+    return relative == 0 ? 1e-12 : relative < 5e-9 ? relative * 10 : 0;
 }
 
 void fini_factor_half(int64_t n, const double *A, int64_t ld, int64_t columns, double *X,

@@ -59,10 +59,11 @@ static void features(const fini_scratch *s, int64_t count, const double *rows)
     fini_monomials_features(&s->basis, count, rows, s->F, s->ldc);
 }
 
-/* M and B of a context, M factored. */
-static fin_status prepare(const fini_many *o, const fini_one *c, fini_scratch *s, fin_error *err)
+/* F F' + diagonal I and F V, in M and B. Returns the trace of M. */
+static double add_up(const fini_many *o, const fini_one *c, fini_scratch *s, double diagonal)
 {
-    int64_t D = o->features, dv = o->batch->dv, pivot;
+    int64_t D = o->features, dv = o->batch->dv;
+    double trace = 0;
     CBLAS_UPLO half = fini_factor_small(D) ? CblasUpper : CblasLower;
     memset(s->M, 0, (size_t)(D * s->ld) * sizeof *s->M);
     memset(s->B, 0, (size_t)(D * s->ldx) * sizeof *s->B);
@@ -76,33 +77,49 @@ static fin_status prepare(const fini_many *o, const fini_one *c, fini_scratch *s
         cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)D, (int)dv, (int)count, 1, s->F,
                     (int)s->ldc, s->values, (int)dv, 1, s->B, (int)s->ldx);
     }
-    double size = 0;
     for (int64_t i = 0; i < D; i++)
-        size += (s->M[i * s->ld + i] += o->settings->noise) / (double)D;
-    if (!isfinite(size))
-        return fini_fail(err, FIN_ERR_NUMERIC,
-                         "context %lld: features are too large for a double; take a larger scale",
-                         (long long)c->context);
-    fin_status status = fini_factor(D, s->M, s->ld, size, &pivot, err);
-    if (status)
-        return status;
-    if (pivot >= 0)
-        return fini_fail(err, FIN_ERR_NUMERIC,
-                         "context %lld: %lld tokens do not fix %lld features (noise %g); give a "
-                         "positive noise, or take method dual",
-                         (long long)c->context, (long long)c->L, (long long)D, o->settings->noise);
-    fini_factor_solve(D, s->M, s->ld, dv, s->B, s->ldx);
+        trace += s->M[i * s->ld + i] += diagonal;
+    return trace;
+}
+
+/* M and B of a context, M factored. With a positive noise a jitter may help, as in fin_cross_load;
+ * without one the question is whether there are as many tokens as it takes. */
+static fin_status prepare(const fini_many *o, const fini_one *c, fini_scratch *s, fin_error *err)
+{
+    int64_t D = o->features, pivot = 0;
+    double noise = o->settings->noise, relative = 0;
+    s->jitter = 0;
+    while (pivot >= 0) {
+        double trace = add_up(o, c, s, noise + s->jitter);
+        if (!isfinite(trace))
+            return fini_fail(err, FIN_ERR_NUMERIC,
+                             "context %lld: features are too large for a double; take a larger "
+                             "scale",
+                             (long long)c->context);
+        fin_status status = fini_factor(D, s->M, s->ld, trace, &pivot, err);
+        if (status)
+            return status;
+        relative = fini_factor_jitter(relative);
+        if (pivot >= 0 && (noise == 0 || relative == 0))
+            return fini_fail(err, FIN_ERR_NUMERIC,
+                             "context %lld: %lld tokens do not fix %lld features (noise %g); give "
+                             "a larger noise, or take method dual",
+                             (long long)c->context, (long long)c->L, (long long)D, noise);
+        s->jitter = pivot >= 0 ? relative * trace / (double)D : s->jitter;
+    }
+    fini_factor_solve(D, s->M, s->ld, o->batch->dv, s->B, s->ldx);
     return FIN_OK;
 }
 
 /* F becomes U'^-1 phi(q). */
 static void variances(const fini_many *o, int64_t count, fini_scratch *s, double *variance)
 {
+    double noise = o->settings->noise + s->jitter;
     fini_factor_half(o->features, s->M, s->ld, count, s->F, s->ldc);
     memset(variance, 0, (size_t)count * sizeof *variance);
     for (int64_t j = 0; j < o->features; j++)
         for (int64_t i = 0; i < count; i++)
-            variance[i] += o->settings->noise * s->F[j * s->ldc + i] * s->F[j * s->ldc + i];
+            variance[i] += noise * s->F[j * s->ldc + i] * s->F[j * s->ldc + i];
 }
 
 fin_status fini_primal_forward(const fini_many *o, const fini_one *c, fini_scratch *s,
@@ -121,9 +138,9 @@ fin_status fini_primal_forward(const fini_many *o, const fini_one *c, fini_scrat
                     1, s->F, (int)s->ldc, s->B, (int)s->ldx, 0, s->out, (int)dv);
         if (o->variance)
             variances(o, count, s, variance);
-        status = fini_cme_check(c, first, count, dv, s->out, err);
+        status = fini_cme_check(o, c, first, count, dv, s->out, err);
         if (!status && o->variance)
-            status = fini_cme_check(c, first, count, 1, variance, err);
+            status = fini_cme_check(o, c, first, count, 1, variance, err);
         if (!status)
             fini_many_write(o, o->out, (c->query + first) * dv, count * dv, s->out);
         if (!status && o->variance)
@@ -180,7 +197,7 @@ static void backward_queries(const fini_many *o, const fini_one *c, fini_scratch
 static void backward_tokens(const fini_many *o, const fini_one *c, fini_scratch *s)
 {
     int64_t D = o->features, dk = o->batch->dk, dv = o->batch->dv;
-    double inverse = 1 / o->settings->noise;
+    double inverse = 1 / (o->settings->noise + s->jitter);
     fini_many_points(o, c, 0, c->L, s, true);
     fini_many_read(o, o->batch->values, c->token * dv, c->L * dv, inverse, s->X);
     for (int64_t first = 0; first < c->L; first += BLOCK) {
@@ -248,5 +265,5 @@ fin_status fini_primal_backward(const fini_many *o, const fini_one *c, fini_scra
     }
     fini_many_add(o, o->gradient->keys, c->token * dk, L * dk, o->key_times, s->dkeys);
     fini_many_add(o, o->gradient->values, c->token * dv, L * dv, 1, s->U);
-    return fini_cme_check(c, 0, 1, 3, hyper, err);
+    return fini_cme_check(o, c, 0, 1, 3, hyper, err);
 }

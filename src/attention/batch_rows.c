@@ -53,19 +53,16 @@ void fini_rows_layout(fini_arena *arena, const fini_many *o, fini_scratch *s)
     s->D = fini_take(arena, rows * FINI_TILE, sizeof(double));
 }
 
-/* Exponential weights have a sum of one at least. */
-static fin_status check_sums(const fini_many *o, const fini_one *c, int64_t first, int64_t count,
-                             const double *sum, fin_error *err)
+/* A sum is one at least, unless a product of query and key had no number. */
+static fin_status check_sums(const fini_one *c, int64_t first, int64_t count, const double *sum,
+                             fin_error *err)
 {
     for (int64_t i = 0; i < count; i++)
-        if (!isfinite(sum[i]) || sum[i] == 0)
-            return fini_fail(
-                err, FIN_ERR_NUMERIC, "context %lld, query %lld: the weights sum to %g%s",
-                (long long)c->context, (long long)(first + i), sum[i],
-                o->score.kind < FINI_SCORE_EXPONENTIAL
-                    ? "; this kernel takes either sign, and nw divides by that sum: rbf does not"
-                    : "; products of query and key are too large: take a larger temperature (or "
-                      "scale)");
+        if (!isfinite(sum[i]))
+            return fini_fail(err, FIN_ERR_NUMERIC,
+                             "context %lld, query %lld: the weights sum to %g; products of query "
+                             "and key are too large: take a larger temperature (or scale)",
+                             (long long)c->context, (long long)(first + i), sum[i]);
     return FIN_OK;
 }
 
@@ -146,16 +143,25 @@ fin_status fini_rows_forward(const fini_many *o, const fini_one *c, int64_t firs
                              .out = s->out_rows,
                              .top = s->top,
                              .sum = s->sum});
-    fin_status status = check_sums(o, c, first, count, s->sum, err);
+    fin_status status = check_sums(c, first, count, s->sum, err);
     for (int64_t i = 0; !status && i < count; i++) {
-        double times = 1 / s->sum[i];
+        double times = 1 / s->sum[i], bad = 0;
         int64_t from = i * b->dv, to = (c->query + first) * b->dv + from;
-        for (int64_t j = 0; j < b->dv; j++)
+        for (int64_t j = 0; j < b->dv; j++) {
+            double y = (x.in_double ? ((double *)s->out_rows)[from + j]
+                                    : (double)((float *)s->out_rows)[from + j]) *
+                       times;
             if (x.in_double)
-                ((double *)o->out)[to + j] = ((double *)s->out_rows)[from + j] * times;
+                ((double *)o->out)[to + j] = y;
             else
-                ((float *)o->out)[to + j] =
-                    (float)((double)((float *)s->out_rows)[from + j] * times);
+                ((float *)o->out)[to + j] = (float)y;
+            bad += y - y;
+        }
+        if (bad != 0)
+            status = fini_fail(err, FIN_ERR_NUMERIC,
+                               "context %lld, query %lld: the answer is not finite; values are too "
+                               "large to be summed: divide them by a number",
+                               (long long)c->context, (long long)(first + i));
     }
     return status;
 }
@@ -232,7 +238,7 @@ fin_status fini_rows_backward(const fini_many *o, const fini_one *c, fini_scratc
                                  .out = s->out,
                                  .top = s->top,
                                  .sum = s->sum});
-        fin_status status = check_sums(o, c, first, count, s->sum, err);
+        fin_status status = check_sums(c, first, count, s->sum, err);
         if (status)
             return status;
         for (int64_t i = 0; i < count; i++)

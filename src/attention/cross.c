@@ -103,11 +103,24 @@ static void layout(fini_arena *a, fin_cross *o)
         layout_features(a, o);
 }
 
+fin_status fini_cross_check_settings(const fin_cross_settings *s, fin_error *err)
+{
+    fin_status status = fin_settings_validate(&fin_cross_table, s, err);
+    if (!status && s->form == FIN_CROSS_NW &&
+        (s->kernel == FIN_KERNEL_LINEAR || s->kernel == FIN_KERNEL_POLYNOMIAL))
+        status =
+            fini_fail(err, FIN_ERR_ARGUMENT,
+                      "form nw divides by the sum of the kernel, and the %s kernel can be zero "
+                      "or negative; take exponential, rbf, matern32 or matern52, or form cme",
+                      s->kernel == FIN_KERNEL_LINEAR ? "linear" : "polynomial");
+    return status;
+}
+
 static fin_status check(const fin_cross_settings *s, int64_t dk, int64_t dv, int64_t capacity,
                         fin_error *err)
 {
     const int64_t most = INT32_MAX;
-    fin_status status = fin_settings_validate(&fin_cross_table, s, err);
+    fin_status status = fini_cross_check_settings(s, err);
     if (status)
         return status;
     if (dk < 1 || dk > most || dv < 1 || dv > most || capacity < 1 || capacity > most)
@@ -115,12 +128,6 @@ static fin_status check(const fin_cross_settings *s, int64_t dk, int64_t dv, int
                          "a context of %lld tokens with %lld numbers in a key and %lld in a value: "
                          "each must be from 1 to 2^31 - 1",
                          (long long)capacity, (long long)dk, (long long)dv);
-    if (s->form == FIN_CROSS_NW &&
-        (s->kernel == FIN_KERNEL_LINEAR || s->kernel == FIN_KERNEL_POLYNOMIAL))
-        return fini_fail(err, FIN_ERR_ARGUMENT,
-                         "form nw divides by the sum of the kernel, and the %s kernel can be zero "
-                         "or negative; take exponential, rbf, matern32 or matern52, or form cme",
-                         s->kernel == FIN_KERNEL_LINEAR ? "linear" : "polynomial");
     return FIN_OK;
 }
 

@@ -106,6 +106,8 @@ static inline const double *fini_cross_value(const fin_cross *o, int64_t token)
     return o->values + (o->first + token) * o->dv;
 }
 
+/* The table's, and that nw has a kernel of one sign. */
+fin_status fini_cross_check_settings(const fin_cross_settings *s, fin_error *err);
 /* out = rows divided column by column (cross_tokens.c). */
 void fini_cross_divide(const fin_cross *o, int64_t n, const double *rows, double *out);
 /* All finite, and no square overflows; `what` is "token" or "query". */

@@ -143,7 +143,7 @@ static bool harmless(const fin_cross *o, int64_t n)
             left = fmax(left, fabs(o->jitter * o->alpha[i]));
             largest = fmax(largest, fabs(fini_cross_value(o, 0)[i]));
         }
-        is = left <= 1e-6 * largest;
+        is = left <= 1e-6 * largest + 8 * sqrt(o->jitter);
     }
     return is;
 }

@@ -35,6 +35,10 @@ static fin_status check(const fin_heads *h, const fin_heads_batch *b, fin_error 
                 "be 1 to 2^20",
                 (long long)h->H, (long long)h->d, (long long)h->dk, (long long)h->dv,
                 (long long)h->out);
+    if (h->H * h->dv > INT32_MAX)
+        return fini_fail(err, FIN_ERR_ARGUMENT,
+                         "H dv = %lld numbers beside each other; 2^31 - 1 are possible",
+                         (long long)(h->H * h->dv));
     if (!h->W && h->out != h->H * h->dv)
         return fini_fail(err, FIN_ERR_ARGUMENT,
                          "without W an answer has H dv = %lld numbers, not out = %lld",
@@ -46,10 +50,12 @@ static fin_status check(const fin_heads *h, const fin_heads_batch *b, fin_error 
                          (long long)b->n);
     int64_t tokens = b->offsets[b->n], queries = b->query_offsets[b->n];
     const int64_t most = INT64_C(1) << 56;
-    if (tokens < 0 || queries < 0 || tokens > most / MOST || queries > most / MOST)
+    if (tokens < 0 || queries < 0 || tokens > most / MOST || queries > most / MOST ||
+        queries > most / (h->H * h->dv))
         return fini_fail(err, FIN_ERR_ARGUMENT,
-                         "%lld tokens and %lld queries: 0 to 2^36 are possible", (long long)tokens,
-                         (long long)queries);
+                         "%lld tokens and %lld queries: 0 to 2^36 are possible, and 2^56 numbers "
+                         "in all answers",
+                         (long long)tokens, (long long)queries);
     if ((tokens && !b->tokens) || (queries && !b->queries))
         return fini_fail(err, FIN_ERR_ARGUMENT, "tokens or queries are missing (NULL)");
     return FIN_OK;
@@ -161,11 +167,13 @@ fin_status fin_heads_forward(const fin_heads *h, const fin_heads_batch *b, doubl
 {
     work w = {0};
     fin_status status = open_work(h, b, false, &w, err);
+    if (!status && w.queries && !out)
+        status = fini_fail(err, FIN_ERR_ARGUMENT, "there is no room for the answers (out is NULL)");
     if (!status)
         status = attend(h, b, &w, err);
     if (!status && h->W)
         rows_times(w.queries, h->out, h->H * h->dv, w.beside, h->W, true, 0, out);
-    else if (!status)
+    else if (!status && w.queries)
         memcpy(out, w.beside, (size_t)(w.queries * h->out) * sizeof *out);
     fini_arena_close(&w.arena);
     return status;

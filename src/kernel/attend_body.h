@@ -40,9 +40,12 @@ static inline VEC NAME(exp_weight)(VEC x)
     return (VEC)((MASK)y & ~(x < least));
 }
 
-/* The exponent of the exponential scores, u of the others, from q.k or |q - k|^2. */
+/* The exponent of the exponential scores, u of the others, from q.k or |q - k|^2. Not a number
+ * stays one. */
 static inline VEC NAME(exponent)(int kind, VEC sum)
 {
+    if (kind >= FINI_SCORE_RBF)
+        sum = MIN_R(SET_R(SMALL ? (REAL)FINI_FARTHEST_F32 : (REAL)FINI_FARTHEST_F64), sum);
     return kind == FINI_SCORE_RBF        ? sum * (REAL)-0.5
            : kind == FINI_SCORE_MATERN32 ? -SQRT_R(sum * (REAL)3)
            : kind == FINI_SCORE_MATERN52 ? -SQRT_R(sum * (REAL)5)
@@ -177,10 +180,6 @@ INLINE double NAME(weigh_kind)(const fini_score *score, int kind, int64_t keys, 
 static double NAME(weigh)(const fini_score *score, int64_t keys, REAL *s, REAL top)
 {
     switch (score->kind) {
-    case FINI_SCORE_LINEAR:
-        return NAME(weigh_kind)(score, FINI_SCORE_LINEAR, keys, s, top);
-    case FINI_SCORE_POLYNOMIAL:
-        return NAME(weigh_kind)(score, FINI_SCORE_POLYNOMIAL, keys, s, top);
     case FINI_SCORE_MATERN32:
         return NAME(weigh_kind)(score, FINI_SCORE_MATERN32, keys, s, top);
     case FINI_SCORE_MATERN52:
@@ -250,7 +249,7 @@ static void NAME(attend)(const fini_attend *a)
         for (int r = 0; r < ROWS && r < left; r++) {
             REAL top = (REAL)a->top[i + r], here = NAME(exponents)(kind, padded, s + r * FINI_TILE);
             double shrink = 1;
-            if (kind >= FINI_SCORE_EXPONENTIAL && !(here <= top)) {
+            if (!(here <= top)) {
                 shrink = (double)NAME(exp_weight)(SET_R(top - here))[0];
                 a->top[i + r] = (double)(top = here);
                 for (int64_t c = 0; c < dv; c++)
@@ -381,6 +380,7 @@ static void covariances(const fini_covariances *a)
 #undef FMA_R
 #undef SET_R
 #undef MAX_R
+#undef MIN_R
 #undef SQRT_R
 #undef LOAD_R
 #undef STORE_R

@@ -21,12 +21,7 @@ static bool is_distance(int kind)
     return kind >= FINI_SCORE_RBF;
 }
 
-static bool is_exponential(int kind)
-{
-    return kind >= FINI_SCORE_EXPONENTIAL;
-}
-
-/* The exponent of the exponential ones, u of the others. */
+/* The exponent of the exponential ones, u of the others. A sum that is not a number stays one. */
 static double exponent_of(int kind, double u)
 {
     return kind == FINI_SCORE_MATERN32   ? -sqrt(-6 * u)
@@ -77,7 +72,7 @@ static double slope_of(const fini_score *score, double s, double top)
     }
 }
 
-#define ATTEND(name, real, panel, FMA_ONE)                                                         \
+#define ATTEND(name, real, panel, FMA_ONE, farthest)                                               \
     static void name(const fini_attend *a)                                                         \
     {                                                                                              \
         real s[FINI_TILE], w[FINI_TILE];                                                           \
@@ -92,14 +87,12 @@ static double slope_of(const fini_score *score, double s, double top)
                     real x = k[c * panel], gap = q[c] - x;                                         \
                     u = is_distance(a->score.kind) ? FMA_ONE(gap, gap, u) : FMA_ONE(q[c], x, u);   \
                 }                                                                                  \
-                u = is_distance(a->score.kind) ? -u / 2 : u;                                       \
+                if (is_distance(a->score.kind))                                                    \
+                    u = -(u > farthest ? farthest : u) / 2;                                        \
                 s[j] = (real)exponent_of(a->score.kind, (double)u);                                \
                 top = (double)s[j] > top ? (double)s[j] : top;                                     \
             }                                                                                      \
-            double shrink = is_exponential(a->score.kind) && a->top[i] != top                      \
-                                ? exp(a->top[i] - top)                                             \
-                                : 1,                                                               \
-                   sum = 0;                                                                        \
+            double shrink = a->top[i] != top ? exp(a->top[i] - top) : 1, sum = 0;                  \
             for (int64_t j = 0; j < a->keys; j++)                                                  \
                 sum += (double)(w[j] = (real)weight_of(&a->score, (double)s[j], top));             \
             for (int64_t c = 0; c < a->dv; c++) {                                                  \
@@ -112,8 +105,8 @@ static double slope_of(const fini_score *score, double s, double top)
             a->top[i] = top;                                                                       \
         }                                                                                          \
     }
-ATTEND(attend_f32, float, FINI_PANEL_F32, fmaf)
-ATTEND(attend_f64, double, FINI_PANEL_F64, fma)
+ATTEND(attend_f32, float, FINI_PANEL_F32, fmaf, FINI_FARTHEST_F32)
+ATTEND(attend_f64, double, FINI_PANEL_F64, fma, FINI_FARTHEST_F64)
 
 static void covariances(const fini_covariances *a)
 {
@@ -126,7 +119,8 @@ static void covariances(const fini_covariances *a)
                 double x = k[c * FINI_PANEL_F64 + j % FINI_PANEL_F64], gap = q[c] - x;
                 u = is_distance(a->score.kind) ? fma(gap, gap, u) : fma(q[c], x, u);
             }
-            u = is_distance(a->score.kind) ? -u / 2 : u;
+            if (is_distance(a->score.kind))
+                u = -(u > FINI_FARTHEST_F64 ? FINI_FARTHEST_F64 : u) / 2;
             double s = exponent_of(a->score.kind, u), top = a->top ? a->top[i] : 0,
                    times = a->sum ? a->times / a->sum[i] : a->times;
             a->value[i * a->ld + j] = times * weight_of(&a->score, s, top) + a->plus;

@@ -63,7 +63,9 @@ typedef struct fini_reduction {
  *     matern52  (1 + t + t^2/3) exp(-t), t = sqrt(-10 u)
  *
  * Differences are taken before they are squared: expanding the square would lose as many digits as
- * the keys' distance from the origin has more than their distance from each other. */
+ * the keys' distance from the origin has more than their distance from each other. A square beyond
+ * FINI_FARTHEST counts as that, so that infinity never meets infinity, or 0, and weights relative
+ * to the farthest (matern52: t^2/3) leave room for values. */
 enum {
     FINI_SCORE_LINEAR,
     FINI_SCORE_POLYNOMIAL,
@@ -72,6 +74,8 @@ enum {
     FINI_SCORE_MATERN32,
     FINI_SCORE_MATERN52
 };
+#define FINI_FARTHEST_F32 0x1p80f
+#define FINI_FARTHEST_F64 0x1p600
 typedef struct fini_score {
     int kind;
     int64_t degree;
@@ -84,8 +88,8 @@ enum { FINI_PANEL_F32 = 16, FINI_PANEL_F64 = 8, FINI_TILE = 128 };
 
 /* A block of queries attends to one more tile of keys. q and keys are divided by their scale.
  * out, sum: sum_j w_j v_j and sum_j w_j over the tiles so far, all relative to the largest
- * exponent so far, `top` (not for linear and polynomial). Begin with out = sum = 0 and top =
- * -infinity. */
+ * exponent so far, `top`. Begin with out = sum = 0 and top = -infinity. Not for linear and
+ * polynomial, which have no exponent and may sum to 0. */
 typedef struct fini_attend {
     fini_score score;
     int64_t queries, keys, dk, dv;

@@ -421,6 +421,7 @@ static void gather_f64(int64_t rows, int64_t d, int64_t from, int64_t to, const 
 #define FMA_R FMA_F
 #define SET_R SET_F
 #define MAX_R MAX_F
+#define MIN_R MIN_F
 #define SQRT_R SQRT_F
 #define LOAD_R LOAD_F
 #define STORE_R STORE_F
@@ -439,6 +440,7 @@ static void gather_f64(int64_t rows, int64_t d, int64_t from, int64_t to, const 
 #define FMA_R FMA_D
 #define SET_R SET_D
 #define MAX_R MAX_D
+#define MIN_R MIN_D
 #define SQRT_R SQRT_D
 #define LOAD_R LOAD_D
 #define STORE_R STORE_D

@@ -35,13 +35,15 @@ fin_status fini_family_group(const char *name, fin_latent_settings *settings,
 
 enum { QUERIES = 64, PATIENCE = 1000 };
 
-/* Sequences first .. in turn, until no row is missing. */
+/* Sequences in turn, until no row is missing: about rows log(rows) / QUERIES of them, or, with few
+ * covariates, concepts log(concepts). */
 static fin_status meet_all(const fin_latent *latent, double *tables, unsigned char *seen,
                            double *queries, double *truth, fin_error *err)
 {
     const fin_latent_settings *s = fin_latent_get_settings(latent);
     int64_t C = s->covariates, R = s->outcomes, rows = s->concepts * C, missing = rows;
-    for (int64_t i = 0; i < PATIENCE * s->concepts && missing > 0; i++) {
+    int64_t most = PATIENCE * s->concepts * (1 + C / QUERIES);
+    for (int64_t i = 0; i < most && missing > 0; i++) {
         double z;
         fin_status status = fin_latent_draw(latent, (uint64_t)i, 1, 0, QUERIES, NULL, NULL, queries,
                                             NULL, truth, &z, err);

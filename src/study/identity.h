@@ -11,7 +11,7 @@
 
 #define FINI_IDENTITY_FIELDS(F, C)                                                                 \
     F(int64_t, models, 50, 1, 100000, "random models")                                             \
-    F(int64_t, L, 40, 2, 2000, "tokens in a context (bma, nw, density: at most)")                  \
+    F(int64_t, L, 40, 2, 1000, "tokens in a context (bma, nw, density: at most)")                  \
     F(int64_t, seed, 1, 0, INT64_C(1) << 53, "seed of the models")
 #define FINI_IDENTITY_CONTROL_FIELDS(F, C)                                                         \
     F(double, eps, 1e-3, 1e-12, 1e3, "what is added to one number of one key")

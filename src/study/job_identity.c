@@ -86,6 +86,19 @@ static fin_status groups(void *values, fini_group list[FINI_GROUPS], int *count,
     return FIN_OK;
 }
 
+/* The joint Gaussian of heads has (H L)^2 covariances, and no step in between to stop at. */
+static fin_status check(const void *values, fin_error *err)
+{
+    enum { MOST = 4096 };
+    const fini_identity_values *v = values;
+    if (strcmp(v->which, "heads") == 0 && v->blocks.H * v->own.L > MOST)
+        return fini_fail(err, FIN_ERR_ARGUMENT,
+                         "H = %lld heads of L = %lld tokens are more than %d numbers to condition "
+                         "on; L = 60 is usual",
+                         (long long)v->blocks.H, (long long)v->own.L, MOST);
+    return FIN_OK;
+}
+
 /* ---- collecting ------------------------------------------------------------------------------ */
 
 typedef struct collection {
@@ -216,5 +229,6 @@ const fini_job fini_job_identity = {
     .words = words,
     .outputs = outputs,
     .groups = groups,
+    .check = check,
     .run = run,
 };

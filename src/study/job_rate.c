@@ -126,6 +126,7 @@ typedef struct work {
     fini_arena arena;
     double *keys, *psi;      /* (L, d), (L, width) */
     double *queries, *truth; /* (queries, d), (queries, width) */
+    double *room;            /* vmf: for drawing queries */
     double *out, *weights;   /* (block, width), (block, L) */
     double *limit;           /* (width) */
     bool has_limit;
@@ -139,6 +140,8 @@ static void layout(work *w, fini_arena *arena)
     w->psi = fini_take(arena, v->L * w->width, sizeof(double));
     w->queries = fini_take(arena, v->queries * v->d, sizeof(double));
     w->truth = fini_take(arena, v->queries * w->width, sizeof(double));
+    if (v->keys == FINI_RATE_VMF)
+        w->room = fini_take(arena, FINI_RATE_CANDIDATES * v->queries * v->d, sizeof(double));
     w->out = fini_take(arena, w->block * w->width, sizeof(double));
     w->weights = fini_take(arena, w->block * v->L, sizeof(double));
     w->limit = fini_take(arena, w->width, sizeof(double));
@@ -185,8 +188,11 @@ static void draw(work *w, int64_t context)
     if (v->keys == FINI_RATE_GAUSSIAN)
         asked.law = FINI_RATE_SPHERE;
     fini_rate_draw(&keys, v->seed, FINI_STREAM_RATE_KEYS, sample, v->L, w->keys);
-    fini_rate_draw(&asked, v->seed, FINI_STREAM_RATE_QUERIES, (uint64_t)context, v->queries,
-                   w->queries);
+    if (v->keys == FINI_RATE_VMF)
+        fini_rate_draw_spread(&asked, v->seed, (uint64_t)context, v->queries, w->room, w->queries);
+    else
+        fini_rate_draw(&asked, v->seed, FINI_STREAM_RATE_QUERIES, (uint64_t)context, v->queries,
+                       w->queries);
     for (int64_t i = 0; i < v->queries * v->d && v->keys == FINI_RATE_GAUSSIAN; i++)
         w->queries[i] *= v->radius * sqrt(v->g);
     fini_rate_harmonics(v, v->L, w->keys, w->psi);
@@ -251,7 +257,7 @@ static fin_status add_theory(const fini_rate *v, fini_result *result, fin_error 
     add_closed(result, "kappa_now", fini_rate_kappa(v));
     if (v->form == FIN_CROSS_CME)
         add_closed(result, "lam_now", fini_rate_lam(v));
-    if (fini_rate_predicted(v, &predicted)) {
+    if (fini_rate_predicted(v, &predicted) && isfinite(predicted.bias + predicted.variance)) {
         add_closed(result, "predicted", sqrt(predicted.bias + predicted.variance));
         add_closed(result, "predicted_bias", predicted.bias);
         add_closed(result, "predicted_variance", predicted.variance);

@@ -74,6 +74,13 @@ static fin_status check(const void *values, fin_error *err)
         return fini_fail(err, FIN_ERR_ARGUMENT,
                          "regret is about tokens without wrong labels; "
                          "leave wrong out");
+    double cells = (double)v->latent.covariates * (double)v->latent.outcomes;
+    double pairs = (double)v->latent.concepts * (double)v->latent.concepts;
+    if (strcmp(v->family, "concepts") == 0 && pairs * cells > 1e9)
+        return fini_fail(err, FIN_ERR_ARGUMENT,
+                         "concepts = %lld: every two of them are compared, and concepts^2 "
+                         "covariates outcomes = %g is more than 1e9; fewer concepts do",
+                         (long long)v->latent.concepts, pairs * cells);
     if (v->own.T > INT64_C(100000000) / v->own.sequences)
         return fini_fail(err, FIN_ERR_ARGUMENT,
                          "T = %lld tokens of %lld sequences are more than 1e8; fewer sequences do",

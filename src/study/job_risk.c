@@ -5,7 +5,6 @@
 #include "study/job.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 typedef struct risk_values {
@@ -72,59 +71,18 @@ static fin_status groups(void *values, fini_group list[FINI_GROUPS], int *count,
     return FIN_OK;
 }
 
-static int find_show(const char *name, size_t length)
-{
-    for (int i = 0; i < SHOWS; i++)
-        if (strlen(show_names[i]) == length && memcmp(show_names[i], name, length) == 0)
-            return i;
-    return -1;
-}
-
-static fin_status parse_show(const char *text, unsigned *show, fin_error *err)
-{
-    *show = 0;
-    for (const char *rest = text;;) {
-        rest += strspn(rest, " ");
-        size_t length = strcspn(rest, ", ");
-        int i = find_show(rest, length);
-        if (i < 0) {
-            char name[32];
-            snprintf(name, sizeof name, "%.*s", (int)(length < 31 ? length : 31), rest);
-            const char *near = fin_nearest_name(name, show_names, SHOWS);
-            return fini_fail(err, FIN_ERR_ARGUMENT,
-                             "show: '%s' is not one of risk, oracle, star, linear, bayes, "
-                             "check%s%s%s",
-                             name, near ? "; did you mean " : "", near ? near : "",
-                             near ? "?" : "");
-        }
-        *show |= 1u << i;
-        rest += length;
-        rest += strspn(rest, " ");
-        if (!*rest)
-            return FIN_OK;
-        rest += *rest == ',';
-    }
-}
-
 static fin_status check(const void *values, fin_error *err)
 {
     const risk_values *v = values;
     unsigned show;
-    fin_status status = parse_show(v->show, &show, err);
+    fin_status status = fini_show_parse(v->show, show_names, SHOWS, &show, err);
     return status ? status : fini_model_check(&v->model, err);
 }
 
-/* The names in the order of the table, each once. */
 static void tidy(void *values)
 {
     risk_values *v = values;
-    unsigned show;
-    if (parse_show(v->show, &show, NULL))
-        return;
-    memset(v->show, 0, sizeof v->show);
-    for (int i = 0; i < SHOWS; i++)
-        if (show & 1u << i)
-            strcat(strcat(v->show, v->show[0] ? "," : ""), show_names[i]);
+    fini_show_tidy(v->show, sizeof v->show, show_names, SHOWS);
     fini_model_tidy(&v->model);
 }
 
@@ -316,7 +274,7 @@ static fin_status run(const void *values, fini_result *result, const fin_progres
     const risk_values *v = values;
     unsigned show;
     fin_task *task = NULL;
-    fin_status status = parse_show(v->show, &show, err);
+    fin_status status = fini_show_parse(v->show, show_names, SHOWS, &show, err);
     if (!status)
         status = fini_model_task(&v->model, v->risk.seed, 0, &task, err);
     if (!status) {

@@ -7,7 +7,7 @@ set -euo pipefail
     echo "skipped: no scikit-learn (Debian: python3-sklearn)"
     exit 77
 }
-export OPENBLAS_NUM_THREADS=1
+export OPENBLAS_NUM_THREADS=1 FINETTI_THREADS=1
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
