@@ -69,7 +69,7 @@ clean:
 
 help:
 	@echo 'make            build the library and build/finetti (missing packages are installed first)'
-	@echo 'make reproduce  every claim of the papers, tested in some ten seconds, and report/index.html'
+	@echo 'make reproduce  every claim of the papers, tested in half a minute, and report/index.html'
 	@echo 'make check      build and run the tests that take a minute'
 	@echo 'make check-all  what check leaves out: clang, sanitizers, valgrind and other slow tests'
 	@echo 'make bench      time this library beside others, in one run'

@@ -34,6 +34,9 @@ typedef struct attend_source {
 /* A CSV file, in which columns of text are allowed (attend_text.c). */
 fin_status attend_text_read(const char *path, fin_table **table, attend_words **words, int *columns,
                             fin_error *err);
+/* The same for text that is there already: what fin_table_parse refused is read again. */
+fin_status attend_text_parse(const char *text, size_t size, const char *label, fin_table **table,
+                             attend_words **words, int *columns, fin_error *err);
 void attend_words_free(attend_words *words, int columns);
 
 /* A file; or points such as "x=1,y=2;x=3,y=4". Borrow their text. */
@@ -70,7 +73,7 @@ typedef struct attend_rows {
     int64_t *offsets; /* (sequences + 1) */
 } attend_rows;
 
-enum { ATTEND_NOTES = 8 };
+enum { ATTEND_NOTES = 12 };
 
 typedef struct attend_data {
     attend_source context, other; /* other: the queries' own file */
@@ -79,6 +82,7 @@ typedef struct attend_data {
     attend_list asked_key, asked_value, asked_sequence;
     int64_t dk, dv;
     int64_t sequences; /* those of the context, then those that only queries have */
+    int64_t known;     /* those of the context */
     double *label;     /* (sequences) */
     double *translate; /* what the numbers of the queries' words are in the context, or NULL */
     int64_t longest;   /* tokens of the longest one */

@@ -156,6 +156,42 @@ static bool is_file(const char *text)
            cli_ends_with(text, ".npz") || (strchr(text, '/') && !strchr(text, '='));
 }
 
+/* Points that do not say whose they are: an example does, with the first sequence there is. */
+static fin_status check_points(const attend_data *data, const char *text, fin_error *err)
+{
+    if (!data->sequence.count)
+        return FIN_OK;
+    const attend_column *sequence = &data->context.column[data->sequence.at[0]];
+    char word[64];
+    int length = (int)fmin((double)strcspn(text, ";"), 60);
+    if (attend_find(&data->other, sequence->name) >= 0)
+        return FIN_OK;
+    return cli_status(err, FIN_ERR_ARGUMENT,
+                      "--query '%.60s' does not name the sequence column %.60s; every point says "
+                      "which sequence it asks, such as '%.60s=%.40s,%.*s'",
+                      text, sequence->name, sequence->name,
+                      attend_cell_text(sequence, 0, word, sizeof word), length, text);
+}
+
+/* A word is fine as the sequence and nowhere else. */
+static fin_status check_numbers(const attend_source *points, const attend_list *list,
+                                fin_error *err)
+{
+    for (int j = 0; j < list->count; j++) {
+        const attend_column *column = &points->column[list->at[j]];
+        for (int64_t i = 0; column->words && i < column->words->count; i++) {
+            char *end, *word = column->words->text[i];
+            strtod(word, &end);
+            if (*end || end == word)
+                return cli_status(err, FIN_ERR_ARGUMENT,
+                                  "--query: %.60s=%.60s is not a number; keys and values are "
+                                  "numbers, only a sequence may be a word",
+                                  column->name, word);
+        }
+    }
+    return FIN_OK;
+}
+
 /* The columns of the queries' own table. */
 static fin_status ask_table(attend_data *data, fin_error *err)
 {
@@ -184,8 +220,14 @@ static fin_status read_queries(attend_data *data, const char *text, int64_t *row
         status = attend_source_points(&data->other, text, err);
     else
         status = ask_columns(data, text, err);
+    if (!status && points)
+        status = check_points(data, text, err);
     if (!status && (file || points))
         status = ask_table(data, err);
+    if (!status && points)
+        status = check_numbers(&data->other, &data->asked_key, err);
+    if (!status && points)
+        status = check_numbers(&data->other, &data->asked_value, err);
     if (!status && data->asked == &data->context && data->sequence.count)
         status = attend_list_match(&data->context, &data->sequence, &data->context, "",
                                    &data->asked_sequence, err);
@@ -272,7 +314,7 @@ fin_status attend_data_open(attend_data *data, const cli_args *args, fin_error *
     const char *query = cli_get(args, "query"), *scales = cli_get(args, "scales");
     *data = (attend_data){.dk = 0};
     fin_status status = read_context(data, args, &rows, err);
-    int64_t known = data->sequences;
+    int64_t known = data->known = data->sequences;
     if (!status && query)
         status = read_queries(data, query, &asked, err);
     if (!status)
@@ -294,9 +336,9 @@ fin_status attend_data_open(attend_data *data, const cli_args *args, fin_error *
     find_longest(data);
     if (data->sequences > known)
         attend_note(data,
-                    "%lld sequences of the queries have no tokens: for them the answer is "
-                    "the prior's",
-                    (long long)(data->sequences - known));
+                    "%lld sequence%s of the queries %s no tokens: the answer there is the prior's",
+                    (long long)(data->sequences - known), data->sequences - known == 1 ? "" : "s",
+                    data->sequences - known == 1 ? "has" : "have");
     status = attend_standardize(data, cli_get(args, "standardize") != NULL, err);
     if (!status && scales)
         divide(data);

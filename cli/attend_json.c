@@ -21,7 +21,7 @@ static json_t *json_context(const attend_data *data)
     if (data->sequence.count) {
         json_object_set_new(object, "sequence",
                             json_string(data->context.column[data->sequence.at[0]].name));
-        json_object_set_new(object, "sequences", json_integer((json_int_t)data->sequences));
+        json_object_set_new(object, "sequences", json_integer((json_int_t)data->known));
     }
     return object;
 }

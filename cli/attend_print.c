@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { LABEL = 12, WIDTH = 100 };
+enum { LABEL = 12, WIDTH = 100, ANSWERS = 20 };
 
 /* ---- the head ------------------------------------------------------------------------------- */
 
@@ -105,8 +105,9 @@ static void print_head(const attend_fit *fit)
     printf("%-*s%s: %lld token%s", LABEL, "context", data->context.label,
            (long long)data->tokens.count, data->tokens.count == 1 ? "" : "s");
     if (data->sequence.count)
-        printf(" in %lld sequences (%s), the longest has %lld", (long long)data->sequences,
-               data->context.column[data->sequence.at[0]].name, (long long)data->longest);
+        printf(" in %lld sequence%s (%s), the longest has %lld", (long long)data->known,
+               data->known == 1 ? "" : "s", data->context.column[data->sequence.at[0]].name,
+               (long long)data->longest);
     printf("\n");
     print_names("key", &data->context, &data->key, data->standardized ? " (standardized)" : "");
     print_names("value", &data->context, &data->value, "");
@@ -196,22 +197,38 @@ static bool is_shown(int64_t l, int64_t last)
     return false;
 }
 
+/* One token's error says little: of tokens, a row is the mean since the row before it. */
 static void print_curve(const attend_fit *fit)
 {
-    bool cme = fit->settings.form == FIN_CROSS_CME;
-    printf("\nlearning curve: %s\n", fit->curve_of_queries
-                                         ? "queries predicted from the first tokens"
-                                         : "every token predicted from those before it");
-    printf("%8s %10s %14s%s\n", "tokens", "averaged", "squared error",
-           cme ? "      -log score" : "");
+    bool cme = fit->settings.form == FIN_CROSS_CME, mean = !fit->curve_of_queries;
+    printf("\nlearning curve: %s\n",
+           mean ? "every token predicted from those before it; means over the tokens since the row "
+                  "above"
+                : "queries predicted from the first tokens");
+    printf("%8s %10s %19s%s\n", "tokens", "averaged", mean ? "mean squared error" : "squared error",
+           !cme   ? ""
+           : mean ? "   mean -log score"
+                  : "        -log score");
+    double error = 0, score = 0;
+    int64_t count = 0;
     for (int64_t l = 0; l < fit->lengths; l++) {
-        if (!fit->curve_count[l] || !is_shown(l, fit->lengths - 1))
-            continue;
-        printf("%8lld %10lld %14.6g", (long long)l, (long long)fit->curve_count[l],
-               fit->curve_error[l]);
-        if (cme)
-            printf(" %15.6g", fit->curve_score[l]);
-        printf("\n");
+        int64_t here = fit->curve_count[l];
+        if (here) {
+            error += (double)here * fit->curve_error[l];
+            score += (double)here * fit->curve_score[l];
+            count += here;
+        }
+        if (count && is_shown(l, fit->lengths - 1)) {
+            printf("%8lld %10lld %19.6g", (long long)l, (long long)(mean ? count : here),
+                   mean ? error / (double)count : fit->curve_error[l]);
+            if (cme)
+                printf(" %17.6g", mean ? score / (double)count : fit->curve_score[l]);
+            printf("\n");
+        }
+        if (!mean || is_shown(l, fit->lengths - 1)) {
+            error = score = 0;
+            count = 0;
+        }
     }
 }
 
@@ -271,8 +288,11 @@ int attend_print(const cli_args *args, const attend_fit *fit)
                      fit->settings.form == FIN_CROSS_CME ? fit->settings.noise : 0, false);
     if (fit->predicts && !fit->curve_of_queries && !cli_get(args, "out")) {
         print_answer_head(fit);
-        for (int64_t q = 0; q < data->queries.count; q++)
+        for (int64_t q = 0; q < data->queries.count && q < ANSWERS; q++)
             print_answer(fit, q);
+        if (data->queries.count > ANSWERS)
+            printf("... %lld more; --out FILE has all\n",
+                   (long long)(data->queries.count - ANSWERS));
     }
     return cli_flush();
 }

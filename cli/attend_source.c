@@ -1,5 +1,5 @@
 /* Columns by name, whatever they come from: a CSV file, the arrays of an NPZ file (a matrix M gives
- * M.0, M.1, ...), or points written on the command line. */
+ * M.0, M.1, ...), or points written on the command line, where a word may tell the sequence. */
 #include "attend.h"
 
 #include <stdio.h>
@@ -202,7 +202,8 @@ fin_status attend_source_points(attend_source *source, const char *text, fin_err
     fin_status status =
         csv ? to_csv(text, csv, err) : cli_status_memory(err, 0, "the query points");
     if (!status)
-        status = fin_table_parse(csv, strlen(csv), "--query", &source->table, err);
+        status = attend_text_parse(csv, strlen(csv), "--query", &source->table, &source->words,
+                                   &source->words_count, err);
     if (!status)
         status = use_table(source, err);
     if (status == FIN_ERR_FORMAT)

@@ -284,7 +284,7 @@ void attend_words_free(attend_words *words, int columns)
     free(words);
 }
 
-static fin_status parse_again(const char *path, char *text, size_t size, attend_words **words,
+static fin_status parse_again(const char *path, const char *text, size_t size, attend_words **words,
                               int *columns, fin_table **table, fin_error *err)
 {
     recoder r = {.text = text, .end = text + size};
@@ -306,6 +306,15 @@ static fin_status parse_again(const char *path, char *text, size_t size, attend_
     return status;
 }
 
+fin_status attend_text_parse(const char *text, size_t size, const char *label, fin_table **table,
+                             attend_words **words, int *columns, fin_error *err)
+{
+    fin_status status = fin_table_parse(text, size, label, table, err);
+    *words = NULL;
+    return status == FIN_ERR_FORMAT ? parse_again(label, text, size, words, columns, table, err)
+                                    : status;
+}
+
 fin_status attend_text_read(const char *path, fin_table **table, attend_words **words, int *columns,
                             fin_error *err)
 {
@@ -323,12 +332,10 @@ fin_status attend_text_read(const char *path, fin_table **table, attend_words **
     fin_status found = read_all(path, &text, &size, input ? err : &other);
     if (found)
         return input ? found : status;
-    if (input)
-        status = fin_table_parse(text, size, "standard input", table, err);
-    else
+    if (!input)
         *err = first;
-    if (status == FIN_ERR_FORMAT)
-        status = parse_again(path, text, size, words, columns, table, err);
+    status = input ? attend_text_parse(text, size, "standard input", table, words, columns, err)
+                   : parse_again(path, text, size, words, columns, table, err);
     free(text);
     return status;
 }

@@ -1,6 +1,7 @@
 /* Settings: given, taken from the size of the data, or tuned. What is given stays as it is. */
 #include "attend.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -111,21 +112,70 @@ static fin_status search(attend_fit *fit, const cli_args *args, fin_error *err)
     return status;
 }
 
+/* ---- the ends of the ranges ----------------------------------------------------------------- */
+
+/* Ranges reach far to both sides of the guess, which is where the search began: a value at an end is
+ * at the lower one if it is below the guess. */
+static void note_end(attend_data *data, const char *name, double value, double guess,
+                     const char *advice)
+{
+    attend_note(data, "%s ended at the %s end of the range that was searched, %.3g%s", name,
+                value < guess ? "lower" : "upper", value, advice);
+}
+
+/* Of the scales of columns those furthest from their guess are named. */
+static void note_scales(const attend_fit *fit, const double *guess)
+{
+    int64_t worst = 0;
+    char name[96];
+    for (int64_t j = 1; j < fit->data->dk; j++)
+        if (fabs(log(fit->scales[j] / guess[j])) > fabs(log(fit->scales[worst] / guess[worst])))
+            worst = j;
+    snprintf(name, sizeof name, "scale of %.60s", attend_key_name(fit->data, worst));
+    note_end(fit->data, name, fit->settings.scale * fit->scales[worst],
+             fit->settings.scale * guess[worst],
+             fit->scales[worst] > guess[worst] ? ": the column does not matter" : "");
+}
+
+static void note_ends(const attend_fit *fit, const fin_cross_settings *guess, const double *scales)
+{
+    const fin_cross_settings *s = &fit->settings;
+    unsigned ends = fit->tune.at_limit;
+    if (ends & FIN_TUNE_SCALE && scales)
+        note_scales(fit, scales);
+    else if (ends & FIN_TUNE_SCALE)
+        note_end(fit->data, "scale", s->scale, guess->scale, "");
+    if (ends & FIN_TUNE_PRIOR)
+        note_end(fit->data, "prior", s->prior, guess->prior, "");
+    if (ends & FIN_TUNE_NOISE)
+        note_end(fit->data, "noise", s->noise, guess->noise,
+                 s->noise < guess->noise ? ": the values look free of noise or the kernel is too "
+                                           "rough; look at --loo, or give --noise"
+                                         : "");
+    if (ends & FIN_TUNE_TEMPERATURE)
+        note_end(fit->data, "temperature", s->temperature, guess->temperature, "");
+}
+
 static fin_status tune(attend_fit *fit, const cli_args *args, unsigned open, fin_error *err)
 {
+    const fin_cross_settings guess = fit->settings;
+    double *scales = NULL;
     fit->which = fin_tune_which(&fit->settings, fit->scales != NULL) & open;
     if (!fit->which)
         return cli_status(err, FIN_ERR_ARGUMENT,
                           "--tune has nothing to choose: settings that are given stay as they are");
+    if (fit->scales && !(scales = malloc((size_t)fit->data->dk * sizeof *scales)))
+        return cli_status_memory(err, 8.0 * (double)fit->data->dk, "the scales");
+    if (scales)
+        memcpy(scales, fit->scales, (size_t)fit->data->dk * sizeof *scales);
     fin_status status = search(fit, args, err);
     fit->tuned = true;
     fit->by = args->tune.by != FIN_TUNE_BY_AUTO     ? args->tune.by
               : fit->settings.form == FIN_CROSS_CME ? FIN_TUNE_BY_EVIDENCE
                                                     : FIN_TUNE_BY_LOO;
-    char names[64];
-    if (!status && fit->tune.at_limit)
-        attend_note(fit->data, "%s ended at the end of the range that was searched",
-                    attend_tuned_names(fit->tune.at_limit, names, sizeof names));
+    if (!status)
+        note_ends(fit, &guess, scales);
+    free(scales);
     if (!status && !fit->tune.converged)
         attend_note(fit->data, "the search ran out of iterations; more --iterations may do better");
     return status;

@@ -16,7 +16,8 @@ static const cli_word words[] = {
     {"family", "NAME", "family of exchangeable tokens"},
     {"L", "LIST", "numbers of tokens, such as 1,2,5,10; default 1,2,4,...,64"},
     {"attention", "LIST",
-     "forms beside the Bayes risk: cme, softmax, nw, or none; default cme,softmax where values are "
+     "forms beside the Bayes risk: cme, softmax, nw, or none; default cme,softmax where there are "
+     "keys and values are "
      "numbers"},
     {"temperature", "T", "of softmax; default: the best one for every length, by search"},
     {"out", "FILE", "CSV file instead of the table; - is standard output"},
@@ -139,8 +140,8 @@ static void choose_attention(const table *t, int form, fin_cross_settings *cross
         cross->offset = s->offset;
     } else if (strcmp(family, "sphere") == 0) {
         double along = fin_sphere_mean(s->d, s->rho);
-        cross->prior = along * along / (double)s->d;
-        cross->noise = (1 - along * along) / (double)s->d;
+        cross->prior = fmax(1e-100, along * along / (double)s->d); /* rho = 0: nothing to find */
+        cross->noise = fmax(0, (1 - along * along) / (double)s->d);
     }
 }
 
@@ -221,45 +222,85 @@ static bool has(const table *t, const row *r, int form)
     return t->wanted[form] && (r->L > 0 || form == CME);
 }
 
-static void print_cell(const fin_estimate *e)
+/* Cells of 22 characters, no blanks behind the last one. */
+typedef struct line {
+    char text[256];
+    size_t used;
+} line;
+
+static void add_cell(line *l, const char *text)
 {
-    char text[48];
+    int n = snprintf(l->text + l->used, sizeof l->text - l->used, " %-22s", text);
+    l->used += n > 0 ? (size_t)n : 0;
+    l->used = l->used < sizeof l->text ? l->used : sizeof l->text - 1;
+}
+
+static void add_estimate(line *l, const fin_estimate *e)
+{
+    char text[64];
     if (e->method == FIN_METHOD_SIMULATION)
-        snprintf(text, sizeof text, "%.6g +- %.1g", e->value, e->error);
+        snprintf(text, sizeof text, "%.6g +- %.1g%s", e->value, e->error, e->rare ? " (!)" : "");
     else
         snprintf(text, sizeof text, "%.8g", e->value);
-    printf(" %-22s", text);
+    add_cell(l, text);
+}
+
+static void end_line(line *l)
+{
+    while (l->used > 0 && l->text[l->used - 1] == ' ')
+        l->text[--l->used] = '\0';
+    puts(l->text);
+}
+
+static void print_row(const table *t, const row *r)
+{
+    line l = {"", 0};
+    char number[32];
+    l.used = (size_t)snprintf(l.text, sizeof l.text, "%-8lld", (long long)r->L);
+    add_estimate(&l, &r->bayes);
+    for (int form = 0; form < FORMS; form++)
+        if (has(t, r, form))
+            add_estimate(&l, &r->risk[form]);
+        else if (t->wanted[form])
+            add_cell(&l, "-");
+    snprintf(number, sizeof number, "%.4g", r->temperature);
+    if (t->wanted[SOFTMAX])
+        add_cell(&l, has(t, r, SOFTMAX) && r->temperature > 0 ? number : "any");
+    end_line(&l);
+}
+
+static void print_how(const table *t)
+{
+    const fin_estimate *bayes = &t->row[t->rows - 1].bayes;
+    bool forms = t->wanted[CME] || t->wanted[SOFTMAX] || t->wanted[NW], rare = false;
+    bool simulated = forms || bayes->method == FIN_METHOD_SIMULATION;
+    for (int i = 0; i < t->rows; i++) {
+        rare = rare || t->row[i].bayes.rare;
+        for (int form = 0; form < FORMS; form++)
+            rare = rare || (has(t, &t->row[i], form) && t->row[i].risk[form].rare);
+    }
+    printf("\nBayes: %s%s", fin_method_name(bayes->method), forms ? "; attention: simulation" : "");
+    if (simulated)
+        printf(" of %lld sequences, +- is a standard error", (long long)t->settings.samples);
+    printf("%s\n", rare ? "\n(!): made by a few sequences; it is most likely too small" : "");
 }
 
 static int print_table(const table *t)
 {
+    line head = {"L       ", 8};
     printf("family %-9s ", fin_family_name(t->args->family));
     cli_print_settings(fin_family_table(t->args->family), fin_latent_get_settings(t->latent));
-    printf("\n%-8s %-22s", "L", "Bayes");
+    putchar('\n');
+    add_cell(&head, "Bayes");
     for (int form = 0; form < FORMS; form++)
         if (t->wanted[form])
-            printf(" %-22s", form_names[form]);
-    printf("%s\n", t->wanted[SOFTMAX] ? " temperature" : "");
-    for (int i = 0; i < t->rows; i++) {
-        const row *r = &t->row[i];
-        printf("%-8lld", (long long)r->L);
-        print_cell(&r->bayes);
-        for (int form = 0; form < FORMS; form++)
-            if (has(t, r, form))
-                print_cell(&r->risk[form]);
-            else if (t->wanted[form])
-                printf(" %-22s", "-");
-        if (has(t, r, SOFTMAX) && r->temperature > 0)
-            printf(" %.4g", r->temperature);
-        else if (t->wanted[SOFTMAX])
-            printf(" any");
-        putchar('\n');
-    }
-    char how[128];
-    printf("\nBayes: %s", cli_how(&t->row[0].bayes, how, sizeof how));
-    printf("%s\n", t->wanted[CME] || t->wanted[SOFTMAX] || t->wanted[NW]
-                       ? "; attention: simulation, +- is a standard error"
-                       : "");
+            add_cell(&head, form_names[form]);
+    if (t->wanted[SOFTMAX])
+        add_cell(&head, "temperature");
+    end_line(&head);
+    for (int i = 0; i < t->rows; i++)
+        print_row(t, &t->row[i]);
+    print_how(t);
     return cli_flush();
 }
 
@@ -278,7 +319,7 @@ static int print_json(const table *t)
         json_array_append_new(lengths, one);
     }
     return cli_print_json(json_pack(
-        "{s:s, s:o, s:o, s:o}", "family", fin_family_name(t->args->family), "family_settings",
+        "{s:s, s:o, s:I, s:I, s:o}", "family", fin_family_name(t->args->family), "family_settings",
         cli_json_settings(fin_family_table(t->args->family), fin_latent_get_settings(t->latent)),
         "samples", (json_int_t)t->settings.samples, "seed", (json_int_t)t->settings.seed, "lengths",
         lengths));

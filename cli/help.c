@@ -235,6 +235,9 @@ void cli_help_overview(const cli_command *const *commands, const cli_family *fam
            "  finetti risk                              the paper's setting, every reference risk\n"
            "  finetti risk --sweep lam=0.01:3:100log    a curve, as CSV\n"
            "  finetti train                             30 runs of descent on the exact risk\n"
+           "  finetti latent risk                       exchangeable tokens: Bayes risk and "
+           "attention's\n"
+           "  finetti attend FILE.csv --key x --value y your own table as a context\n"
            "  finetti reproduce                         every claim of the papers, tested\n"
            "  finetti study run FILE.yaml               an experiment of your own\n");
 }

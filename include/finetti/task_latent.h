@@ -37,14 +37,18 @@ extern "C" {
     F(double, concentration, 2, 0, 1e6, "of vmf keys")
 /* The same for keys that are unit vectors. */
 #define FIN_LATENT_DIRECTIONS(F, C)                                                                \
-    F(int64_t, d, 3, 2, 512, "numbers in a key")                                                  \
+    F(int64_t, d, 3, 2, 512, "numbers in a key")                                                   \
     C(keys, 1, "gaussian|sphere|vmf",                                                              \
       "law of keys: uniform on the sphere, or von Mises-Fisher around the first axis")             \
     F(double, concentration, 2, 0, 1e6, "of vmf keys")
-#define FIN_LATENT_GAUSS(F, C)                                                                     \
+#define FIN_LATENT_VALUES(F, C)                                                                    \
     F(int64_t, dv, 1, 1, 4096, "numbers in a value")                                               \
-    F(double, prior, 1, 1e-100, 1e100, "prior variance tau^2 of the latent's numbers")             \
+    F(double, prior, 1, 1e-100, 1e100, "prior variance tau^2 of the latent's numbers")
+#define FIN_LATENT_NOISE(F, C)                                                                     \
     F(double, noise, 0.1, 0, 1e100, "variance s^2 of a value around its mean")
+#define FIN_LATENT_SOME_NOISE(F, C) /* finite: without noise one token tells all */                \
+    F(double, noise, 0.1, 1e-100, 1e100, "variance s^2 of a value around its mean")
+#define FIN_LATENT_GAUSS(F, C) FIN_LATENT_VALUES(F, C) FIN_LATENT_NOISE(F, C)
 #define FIN_LATENT_FEATURES(F, C)                                                                  \
     C(features, 0, "identity|affine|quadratic|fourier",                                            \
       "phi(k): k; 1 and k; 1, k and products of two; random cosines")                              \

@@ -11,7 +11,8 @@
 
 #define FIELDS(F, C)                                                                               \
     FIN_LATENT_KEYS(F, C)                                                                          \
-    FIN_LATENT_FEATURES(F, C) FIN_LATENT_GAUSS(F, C) FIN_LATENT_CONCEPTS(F, C)
+    FIN_LATENT_FEATURES(F, C)                                                                      \
+    FIN_LATENT_VALUES(F, C) FIN_LATENT_SOME_NOISE(F, C) FIN_LATENT_CONCEPTS(F, C)
 #define FIN_TABLE_STRUCT fin_latent_settings
 FIN_TABLE(static, finite_settings, "finite", FIELDS);
 
@@ -21,11 +22,6 @@ static fin_status resolve(fin_latent *latent, fin_error *err)
     fin_status status = fini_features_resolve(latent, err);
     if (status)
         return status;
-    if (!(s->noise >= 1e-100))
-        return fini_fail(err, FIN_ERR_ARGUMENT,
-                         "finite: noise = %g; it must be at least 1e-100 here, as without noise "
-                         "one token tells which concept it is",
-                         s->noise);
     fini_gauss_shape(latent);
     latent->shape.latent = 1;
     latent->shape.posterior = s->concepts;

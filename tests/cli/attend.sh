@@ -149,7 +149,23 @@ curve = list(csv.DictReader(open("curve.csv")))
 assert len(curve) == 41 and float(curve[-1]["squared_error"]) == b["prefix"]["squared_error"][-1]
 P
 accepts attend attend_tokens.csv --key 'x*' --value y --prefix
-prints "every token predicted from those before it"
+prints "every token predicted from those before it; means over the tokens since the row above"
+cp stdout curve.txt
+"$FINETTI" attend attend_tokens.csv --key 'x*' --value y --prefix --out tokens.csv >/dev/null
+"$PYTHON" - <<'P'
+import csv
+every = [(float(r["squared_error"]), float(r["minus_log_score"])) for r in csv.DictReader(open("tokens.csv"))]
+assert len(every) == 40
+lines = open("curve.txt").read().split("-log score\n")[1].splitlines()
+before = -1
+for tokens, count, error, score in (map(float, line.split()) for line in lines):
+    part = every[before + 1 : int(tokens) + 1]
+    assert len(part) == count, (tokens, count)
+    for got, want in ((error, sum(e for e, _ in part) / count), (score, sum(s for _, s in part) / count)):
+        assert abs(got - want) <= 1e-5 * abs(want), (tokens, got, want)
+    before = int(tokens)
+assert before == 39 and len(lines) < 15
+P
 accepts attend attend_tokens.csv --key 'x*' --value y --prefix --form nw
 prints "squared error"
 
@@ -181,6 +197,17 @@ accepts attend two.csv --key 'x*' --value y --sequence who --tune --prefix
 prints "40 tokens in 2 sequences (who), the longest has 20"
 refuses 1 "sequence 5 of the queries has no tokens" attend two.csv --key 'x*' --value y --sequence who --form nw --query ask.csv
 
+"$FINETTI" attend two.csv --key 'x*' --value y --sequence who --query ask.csv --out ask_file.csv >ask.txt 2>note
+grep -q "40 tokens in 2 sequences (who)" ask.txt || fail "$(cat ask.txt)" # those that have rows
+grep -q "1 sequence of the queries has no tokens" note || fail "$(cat note)"
+"$FINETTI" attend two.csv --key 'x*' --value y --sequence who --out ask_points.csv >/dev/null 2>&1 \
+    --query 'who=7,x1=0.1,x2=0.2,x3=0.3;who=3,x1=0.1,x2=0.2,x3=0.3;who=5,x1=0.1,x2=0.2,x3=0.3'
+cmp ask_file.csv ask_points.csv
+refuses 2 "such as 'who=7,x1=1,x2=2,x3=3'" attend two.csv --key 'x*' --value y --sequence who --query 'x1=1,x2=2,x3=3;x1=2,x2=2,x3=3'
+sed 's/^[37],/7,/' two.csv >alone.csv
+accepts attend alone.csv --key 'x*' --value y --sequence who
+prints "40 tokens in 1 sequence (who), the longest has 40"
+
 # the same with names for numbers, a column of text, missing cells elsewhere, quotes and CRLF
 sed 's/^7,/"Anna, B.",/; s/^3,/Otto,/; 1s/$/,remark,hole/; 2,$s/$/,fine,/; 5s/fine,$/"so, so",NA/' two.csv | sed 's/$/\r/' >words.csv
 sed 's/^7,/"Anna, B.",/; s/^3,/Otto,/; s/^5,/Eva,/' ask.csv >ask_words.csv
@@ -200,6 +227,16 @@ assert abs(a["evidence"] - b["evidence"]) < 1e-8
 P
 accepts attend words.csv --key 'x*' --value y --sequence who --query ask_words.csv
 prints "Otto"
+# words in points
+sed 's/"Anna, B."/ann/' words.csv >first.csv
+accepts attend first.csv --key 'x*' --value y --sequence who --query 'who=Otto,x1=0.1,x2=0.2,x3=0.3;who=ann,x1=0.1,x2=0.2,x3=0.3'
+grep -E '^ +[12] +(Otto|ann) ' stdout | awk '{ print $6, $7 }' | sort >points.txt
+accepts attend two.csv --key 'x*' --value y --sequence who --query 'who=3,x1=0.1,x2=0.2,x3=0.3;who=7,x1=0.1,x2=0.2,x3=0.3'
+grep -E '^ +[12] +[37] ' stdout | awk '{ print $6, $7 }' | sort >numbers.txt
+cmp points.txt numbers.txt
+[ "$(wc -l <points.txt)" = 2 ] || fail "$(cat points.txt)"
+refuses 2 "such as 'who=ann,x1=1,x2=2,x3=3'" attend first.csv --key 'x*' --value y --sequence who --query 'x1=1,x2=2,x3=3'
+refuses 2 "x3=b is not a number" attend first.csv --key 'x*' --value y --sequence who --query 'who=ann,x1=1,x2=2,x3=1;who=ann,x1=1,x2=2,x3=b'
 refuses 1 "column remark has text, such as 'fine'" attend words.csv --key x1,remark --value y
 refuses 1 "column hole: nan" attend words.csv --key x1 --value hole
 refuses 1 "has text in words.csv and numbers in ask.csv" attend words.csv --key 'x*' --value y --sequence who --query ask.csv
@@ -258,4 +295,12 @@ for threads in 1 2; do
 done
 cmp l1.csv l2.csv
 cmp l1.txt l2.txt
+# the table shows the first 20 queries, files and JSON all of them
+accepts attend large.csv --key a,b --value y --query a,b
+prints "... 680 more; --out FILE has all"
+[ "$(grep -cE '^ +[0-9]+ ' stdout)" = 20 ] || fail "not 20 answers"
+[ "$(wc -l <l1.csv)" = 701 ] || fail "not all answers in a file"
+head -21 large.csv >twenty.csv
+accepts attend twenty.csv --key a,b --value y --query a,b
+if grep -q " more; " stdout; then fail "20 queries are printed"; fi
 grep -q "y_mean,y_sd,y_sd_new,z_mean,z_sd,z_sd_new" l1.csv

@@ -57,7 +57,7 @@ for case in cases:
             if case[0] not in started:
                 for choice in choices.split("|"):
                     run(*case, name, choice)
-        if kind not in ("integer", "number") or (name in seen and case[0] == "risk" and forms != ["erf"]):
+        if kind not in ("integer", "number") or (name in seen and (case[0] == "risk" and forms != ["erf"] or case[0] == "latent" and name not in ("--d", "--noise"))):
             continue
         again = name in seen
         seen.add(name)
