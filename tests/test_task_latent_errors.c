@@ -52,11 +52,8 @@ static void create__judges_every_setting(void **state)
                     *(int64_t *)at = (int64_t)limit;
                 else
                     *(double *)at = limit;
-                if (limit <= 1e6) {
-                    fin_status status = create(name, &s);
-                    int finite = strcmp(name, "finite") == 0 && strcmp(field->name, "noise") == 0;
-                    assert_int_equal(status, finite && !end ? FIN_ERR_ARGUMENT : FIN_OK);
-                }
+                if (limit <= 1e6)
+                    assert_int_equal(create(name, &s), FIN_OK);
                 if (field->type == FIN_TYPE_int64_t)
                     *(int64_t *)at = (int64_t)limit + (end ? 1 : -1);
                 else
