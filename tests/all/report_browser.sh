@@ -21,7 +21,7 @@ fi
 bash "$SRC/tools/update_uplot.sh" --check || fail "third_party/uplot is not what npm has"
 
 accepts reproduce --out report
-[ "$(wc -c <report/index.html)" -lt 2300000 ] || fail "the report has $(wc -c <report/index.html) bytes"
+[ "$(wc -c <report/index.html)" -lt 3200000 ] || fail "the report has $(wc -c <report/index.html) bytes"
 store="--store report/finetti.db"
 mkdir csv svg
 "$FINETTI" plot $store --list --json >figures.json
