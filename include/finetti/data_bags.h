@@ -1,0 +1,116 @@
+/* data, second part: bags of tokens from files, folds, and models in files. */
+#ifndef FINETTI_DATA_BAGS_H
+#define FINETTI_DATA_BAGS_H
+
+#include "finetti/data.h"
+#include "finetti/train_bags.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- bags from files ------------------------------------------------------------------------- */
+
+/* Where the bags are and which columns count.
+ *
+ *   x.csv    long: one row per token, with a column that names the bag, one with the bag's label
+ *            (the same in all rows of a bag; may be missing for prediction) and the features. Rows
+ *            of a bag need not be neighbours. The bag and the label may be text.
+ *   x.npz    arrays tokens (N, d), offsets (n + 1) and y (n); or tokens (N, d), bag (N) and y (N) or
+ *            (n); features are then called 0, 1, ... unless there is an array of that name
+ *   a folder with tokens.npy, offsets.npy and y.npy; or a file x.tokens.npy or x_tokens.npy with its
+ *            siblings: mapped into memory, not read and not copied
+ *
+ * Integers (pixels) become float. NULL: bag "bag" or "bag_id" or the first column, label "label"
+ * or "y"; features: all others that are numbers. */
+typedef struct fin_bags_source {
+    const char *path;
+    const char *bag, *label;
+    const char *features; /* "f1:f166", "x*,z", "1:3", as finetti attend writes lists */
+    const char *kind; /* "auto", "regression", "classes": what a label is. auto: text, or at most
+                           * 20 different whole numbers and fewer than a third of the bags, is a class */
+    int rank, ranks;  /* read the share of this process only (0, 1: everything) */
+    /* For prediction, what the model wants: its features by name (in this order) and its classes.
+     * NULL: found from the file. */
+    const char *const *feature_names;
+    int64_t feature_count;
+    const char *const *class_names;
+    int64_t class_count; /* -1: not given; 0: numbers */
+} fin_bags_source;
+
+typedef struct fin_bag_set fin_bag_set; /* bags in memory, or mapped, and what they are called */
+
+/* Labels are NaN where a file has none for prediction (empty cell or nan). Bags keep the order of
+ * their first row. A token that is not finite, a label that differs within a bag, a bag without
+ * rows, a text in a column of numbers: refused, with file, line, column and bag. */
+FIN_API fin_status fin_bag_set_read(fin_bag_set **set, const fin_bags_source *source,
+                                    const fin_progress *progress, fin_error *err);
+FIN_API void fin_bag_set_destroy(fin_bag_set *set);               /* NULL is fine */
+FIN_API const fin_bags *fin_bag_set_bags(const fin_bag_set *set); /* labels NULL: it has none */
+FIN_API int64_t fin_bag_set_classes(const fin_bag_set *set);      /* 0: numbers */
+/* Name of a class, of column j, of bag i (a number is written as it stands); label column's name.
+ * Owned by the set; NULL if there is none. */
+FIN_API const char *fin_bag_set_class(const fin_bag_set *set, int64_t c);
+FIN_API const char *fin_bag_set_feature(const fin_bag_set *set, int64_t j);
+FIN_API const char *fin_bag_set_name(const fin_bag_set *set, int64_t i);
+FIN_API const char *fin_bag_set_label(const fin_bag_set *set);
+/* Row of the file (from 1; 0-based row of the array + 1) that token t is. */
+FIN_API int64_t fin_bag_set_row(const fin_bag_set *set, int64_t t);
+/* Things to tell a person: count, and text of note i. */
+FIN_API int fin_bag_set_notes(const fin_bag_set *set);
+FIN_API const char *fin_bag_set_note(const fin_bag_set *set, int i);
+
+/* Folds from a CSV file: the bag's name, then a column per repeat with the number of its fold.
+ * Every bag of the set must be there once; others are ignored with a note. *fold: (repeats, n), for
+ * fin_free_folds; folds are renumbered from 0. */
+FIN_API fin_status fin_folds_read(const char *path, const fin_bag_set *set, int *repeats,
+                                  int *folds, int32_t **fold, fin_error *err);
+FIN_API void fin_folds_free(int32_t *fold);
+
+/* ---- tensors in files (safetensors) ----------------------------------------------------------- */
+
+/* The layout of safetensors: 8 bytes length, a JSON header, raw tensors. The metadata of ours have
+ * "finetti" (what it is), "version" and "checksum" (xxh3 of everything, with the checksum's digits
+ * as zeros); tensors are aligned to 64 bytes. */
+typedef struct fin_tensor_file fin_tensor_file;
+
+typedef struct fin_entry {
+    const char *key, *value; /* UTF-8 */
+} fin_entry;
+
+FIN_API fin_status fin_tensors_write(const char *path, const fin_entry *metadata, int64_t entries,
+                                     const fin_tensor *tensors, int64_t count, fin_error *err);
+/* Verifies the checksum if there is one. F32, F64, I32, I64 and U8 of up to four axes. */
+FIN_API fin_status fin_tensors_open(const char *path, fin_tensor_file **file, fin_error *err);
+FIN_API void fin_tensors_close(fin_tensor_file *file); /* NULL is fine */
+FIN_API int64_t fin_tensors_count(const fin_tensor_file *file);
+FIN_API const fin_tensor *fin_tensors_at(const fin_tensor_file *file, int64_t i);
+FIN_API const fin_tensor *fin_tensors_find(const fin_tensor_file *file, const char *name);
+FIN_API const char *fin_tensors_entry(const fin_tensor_file *file, const char *key); /* or NULL */
+
+/* ---- models in files ---------------------------------------------------------------------------- */
+
+/* Version of the model file: a reader takes its own and all earlier ones, and says which version of
+ * finetti wrote a later one. */
+enum { FIN_MODEL_VERSION = 1 };
+
+typedef struct fin_model fin_model; /* a fit with the names of its columns and classes */
+
+/* The names are copied from the set. notes: (count) lines that a person may want to read again
+ * ("accuracy"/"0.86 +- 0.01"), kept in the file. */
+FIN_API fin_status fin_model_write(const char *path, const fin_fit *fit, const fin_bag_set *set,
+                                   const fin_entry *notes, int64_t count, fin_error *err);
+FIN_API fin_status fin_model_read(const char *path, fin_model **model, fin_error *err);
+FIN_API void fin_model_destroy(fin_model *model); /* NULL is fine */
+FIN_API const fin_fit *fin_model_fit(const fin_model *model);
+FIN_API int64_t fin_model_features(const fin_model *model);
+FIN_API int64_t fin_model_classes(const fin_model *model);
+FIN_API const char *const *fin_model_feature_names(const fin_model *model);
+FIN_API const char *const *fin_model_class_names(const fin_model *model); /* NULL for numbers */
+FIN_API const char *fin_model_label(const fin_model *model);
+FIN_API int64_t fin_model_notes(const fin_model *model, const fin_entry **notes);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

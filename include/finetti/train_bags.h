@@ -1,0 +1,219 @@
+/* train, third part: attention fitted to bags of tokens with one label each.
+ *
+ * A bag is a set of vectors (tokens) with one label, and one or a few of the tokens decided it:
+ * single-location regression, which others call multiple-instance learning. A model is fitted by
+ * minimising the mean loss over bags plus an L2 penalty, answers for new bags with its uncertainty,
+ * and says of every token how probable it is that it decided.
+ *
+ *     softmax    f(X) = sum_h sum_l softmax(K_h phi_l) V_h phi_l + b           (H heads)
+ *     erf        the paper's element-wise weights erf(k phi_l)
+ *     linear     weights 1 + k phi_l, over the number of tokens
+ *     mixture    p(y | X) = sum_l softmax(k phi_l) p(y | V phi_l + b): the location is latent, the
+ *                label has a Gaussian or logistic emission given the token
+ *     embedding  logistic or ridge regression on statistics of the bag as a whole: the kernel mean
+ *                embedding, smallest, largest and mean values, size
+ *     mean, max  the same on the bag's mean, on its largest values (baselines)
+ *     stack      a convex combination, weights by cross-validation
+ *     auto       what cross-validation prefers
+ *
+ * phi is the standardised token, or random features of an RBF kernel, or both. Every model is an
+ * ensemble: the average over a fixed grid of penalties, each started at the optimum of mean pooling.
+ * Sums over bags are taken in an order that depends on the number of bags alone: the same bits for
+ * any number of threads and of processes. */
+#ifndef FINETTI_TRAIN_BAGS_H
+#define FINETTI_TRAIN_BAGS_H
+
+#include "finetti/base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- bags ----------------------------------------------------------------------------------- */
+
+/* A view; everything is borrowed and nothing is copied by the calls below, unless they say so.
+ * Several processes that fit together have a share each: bags first .. first + n - 1 of `total`,
+ * as fin_bags_share cuts them. Alone: first = 0, total = n. */
+typedef struct fin_bags {
+    int64_t n, d;           /* bags here; columns of a token */
+    int64_t first, total;   /* number of the first bag; bags of everybody */
+    const int64_t *offsets; /* (n + 1) ascending; rows of bag i in tokens: offsets[i] - offsets[0]
+                             * to offsets[i + 1] - offsets[0] - 1, at least one */
+    fin_dtype dtype;        /* FIN_F32 or FIN_F64 */
+    const void *tokens;     /* (offsets[n] - offsets[0], d), row-major, finite */
+    const double *labels;   /* (n) numbers, or classes 0 .. classes - 1; NULL: not known */
+} fin_bags;
+
+enum { FIN_BAGS_BLOCKS = 64 };
+/* Sums are taken over min(total, 64) blocks of bags; block b has the bags from b total / blocks on.
+ */
+FIN_API int64_t fin_bags_blocks(int64_t total);
+/* The bags of process `rank` of `ranks`: whole blocks. */
+FIN_API void fin_bags_share(int64_t total, int rank, int ranks, int64_t *first, int64_t *count);
+
+/* Adds the parts (own blocks, n) of all processes; fin_ranks_sum (study.h) is one. NULL: alone. */
+typedef fin_status (*fin_sum)(int64_t blocks, int64_t n, double *parts, double *sum,
+                              fin_error *err);
+
+/* ---- settings ------------------------------------------------------------------------------- */
+
+/* Order of the choices: FIN_MODEL_... */
+#define FIN_FIT_FIELDS(F, C)                                                                       \
+    C(model, 0, "auto|softmax|erf|linear|mixture|embedding|mean|max|stack", "predictor")           \
+    F(int64_t, heads, 1, 1, 64, "softmax, erf, linear: attention heads")                           \
+    C(features, 0, "linear|rbf|both", "what a token is seen through: its columns, RBF features")   \
+    C(map, 0, "nystrom|fourier", "RBF features: landmarks from the data, or random frequencies")   \
+    F(int64_t, landmarks, 150, 1, 20000, "number of RBF features")                                 \
+    F(double, bandwidth, FIN_AUTO, 1e-100, 1e100,                                                  \
+      "of the RBF, in standardised units; auto = median distance of landmarks")                    \
+    C(scaling, 0, "standard|pooled|none",                                                          \
+      "columns are centred and divided by: their own deviation, one for all, nothing")             \
+    F(double, penalty, FIN_AUTO, 0, 1e12, "L2 penalty; auto = the average over a fixed grid")      \
+    F(int64_t, restarts, FIN_AUTO_INT, 1, 1000,                                                    \
+      "starts of a fit, of which the best is kept; auto = 1 for classes, 4 for numbers")           \
+    F(int64_t, iterations, 200, 1, 100000, "most iterations of L-BFGS")                            \
+    F(double, tolerance, 1e-5, 1e-14, 1, "stop when the gradient is that small, relative")         \
+    F(double, early, 0, 0, 0.5, "share of training bags held out to stop early; 0 = none")         \
+    F(int64_t, em_steps, 5, 0, 10000, "mixture: EM steps before L-BFGS takes over")                \
+    C(class_weights, 0, "none|balanced", "weights of bags: equal, or equal sums for all classes")  \
+    F(int64_t, inner, 5, 2, 100, "auto, stack: folds of the inner cross-validation")               \
+    F(int64_t, seed, 1, 0, INT64_C(1) << 53, "landmarks, frequencies, starts, folds")
+
+enum {
+    FIN_MODEL_AUTO,
+    FIN_MODEL_SOFTMAX,
+    FIN_MODEL_ERF,
+    FIN_MODEL_LINEAR,
+    FIN_MODEL_MIXTURE,
+    FIN_MODEL_EMBEDDING,
+    FIN_MODEL_MEAN,
+    FIN_MODEL_MAX,
+    FIN_MODEL_STACK
+};
+
+typedef struct fin_fit_settings {
+    FIN_FIT_FIELDS(FIN_MEMBER_F, FIN_MEMBER_C)
+} fin_fit_settings;
+FIN_API extern const fin_settings fin_fit_table;
+
+/* ---- fitting -------------------------------------------------------------------------------- */
+
+typedef struct fin_fit fin_fit;
+
+/* Fits to the bags whose weight is positive. weights: (n) or NULL: all 1. classes: 0 for numbers,
+ * else at least 2. Everything that is estimated (centres, scales, landmarks, parameters) comes from
+ * those bags alone. Columns that are constant are left out. */
+FIN_API fin_status fin_fit_create(fin_fit **fit, const fin_fit_settings *settings, int64_t classes,
+                                  const fin_bags *bags, const double *weights, fin_sum sum,
+                                  const fin_progress *progress, fin_error *err);
+FIN_API void fin_fit_destroy(fin_fit *fit); /* NULL is fine */
+
+/* What was fitted. */
+typedef struct fin_fit_info {
+    int64_t classes, d; /* columns given */
+    int64_t columns;    /* columns used: not constant */
+    int64_t bags, tokens;
+    int64_t parts;                   /* models in it: 1, or those of a stack */
+    int64_t members;                 /* fits averaged, over all parts */
+    int64_t parameters;              /* of one member of the largest part */
+    int64_t iterations, evaluations; /* over all members */
+    int64_t unfinished;              /* members that ran out of iterations */
+    double loss;  /* mean training loss: squared error over the label's variance, or log loss */
+    double noise; /* numbers: standard deviation of a label around the prediction */
+} fin_fit_info;
+FIN_API void fin_fit_get_info(const fin_fit *fit, fin_fit_info *info);
+FIN_API const fin_fit_settings *fin_fit_get_settings(const fin_fit *fit);
+/* Part i: its model, its settings and its weight in the whole. */
+FIN_API const fin_fit_settings *fin_fit_part(const fin_fit *fit, int64_t i, double *weight);
+/* Average over members of the key and the value of a linear token model in units of the raw columns
+ * (d each; columns left out are 0): head h, output o. FIN_ERR_UNSUPPORTED if it has none. */
+FIN_API fin_status fin_fit_directions(const fin_fit *fit, int64_t part, int64_t h, int64_t o,
+                                      double *key, double *value, fin_error *err);
+/* How much columns matter: for each, standard deviation of the token's score and of its value that
+ * is due to it (|k_j| sd_j, |v_j| sd_j), averaged over parts that have them. (d) each. */
+FIN_API fin_status fin_fit_importance(const fin_fit *fit, double *key, double *value,
+                                      fin_error *err);
+
+/* Predictions. Numbers: mean (n), sd (n): of a new label: noise, spread of the ensemble and, for the
+ * mixture, of the tokens. Classes: probability (n, classes), sd (n, classes) of the probability over
+ * the ensemble. sd may be NULL. */
+FIN_API fin_status fin_fit_predict(const fin_fit *fit, const fin_bags *bags, double *mean,
+                                   double *sd, fin_error *err);
+/* Probability of every token of a bag that it decided, without the label and, if `given` is not
+ * NULL, given the bags' labels too (NaN for a label that is NaN). (tokens) each; they sum to 1 over
+ * a bag. Models of the bag as a whole (embedding, mean, max) have no location: FIN_ERR_UNSUPPORTED;
+ * a stack answers with those of its parts that have one. */
+FIN_API fin_status fin_fit_locate(const fin_fit *fit, const fin_bags *bags, double *prior,
+                                  double *given, fin_error *err);
+FIN_API int fin_fit_locates(const fin_fit *fit); /* 1 if it has a location */
+
+/* ---- the numbers of a fit, for files -------------------------------------------------------- */
+
+typedef struct fin_tensor {
+    char name[48]; /* "0.members", "0.center" ... */
+    fin_dtype dtype;
+    int ndim;
+    int64_t shape[4];
+    const void *data; /* owned by the fit, or by the file */
+} fin_tensor;
+
+/* Everything beside the settings. Fills at most `room` tensors; returns how many there are. */
+FIN_API int64_t fin_fit_tensors(const fin_fit *fit, fin_tensor *tensors, int64_t room);
+/* The fit back from its tensors (copied), which may come from a hostile file: shapes, ranges and
+ * finiteness are checked. */
+FIN_API fin_status fin_fit_restore(fin_fit **fit, const fin_fit_settings *settings,
+                                   const fin_tensor *tensors, int64_t count, fin_error *err);
+
+/* ---- how good it is --------------------------------------------------------------------------- */
+
+/* Judged on predictions for n bags with labels. Not a number where it does not apply. */
+typedef struct fin_fit_score {
+    int64_t count;
+    double accuracy, auc, log_loss, brier, ece; /* classes; auc: one against the rest, mean */
+    double rmse, r2, mae, log_score, coverage;  /* numbers; coverage of 90 % intervals */
+} fin_fit_score;
+FIN_API fin_status fin_fit_judge(int64_t n, int64_t classes, const double *labels,
+                                 const double *mean, const double *sd, fin_fit_score *score,
+                                 fin_error *err);
+
+/* Stratified folds by label (quantiles of numbers), repeated: fold (repeats, n). */
+FIN_API fin_status fin_folds_make(int64_t n, int64_t classes, const double *labels, int repeats,
+                                  int folds, int64_t seed, int32_t *fold, fin_error *err);
+
+/* Cross-validation of several models on the same folds (each fold of each repeat is left out once).
+ */
+typedef struct fin_validation fin_validation;
+typedef struct fin_validation_row {
+    fin_fit_settings settings;
+    fin_fit_score mean;   /* over repeats x folds */
+    fin_fit_score se;     /* standard errors of these means over folds */
+    double main, main_se; /* accuracy, or r2 */
+    double gain, gain_se; /* paired difference from the first row in `main`; its standard error
+                            * corrected for overlapping training sets (Nadeau and Bengio) */
+    double seconds;       /* processor time of all its fits */
+    double share;         /* auto, stack: not used here (0) */
+} fin_validation_row;
+
+/* models: the settings to compare (auto and stack are nested: their choice is made inside each
+ * training set). fold: (repeats, n), from 0. bags: all of them (one process). */
+FIN_API fin_status fin_validate(fin_validation **out, int count, const fin_fit_settings *models,
+                                int64_t classes, const fin_bags *bags, int repeats, int folds,
+                                const int32_t *fold, const fin_progress *progress, fin_error *err);
+FIN_API void fin_validation_destroy(fin_validation *validation); /* NULL is fine */
+FIN_API const fin_validation_row *fin_validation_at(const fin_validation *validation, int i);
+/* Out-of-fold predictions of model i, averaged over repeats: as fin_fit_predict. */
+FIN_API const double *fin_validation_mean(const fin_validation *validation, int i);
+/* Reliability: in each of `bins` equal bins of the predicted probability (classes; of every class)
+ * how many, their mean probability and the share that was right. */
+FIN_API fin_status fin_validation_reliability(const fin_validation *validation, int i, int bins,
+                                              int64_t *count, double *predicted, double *observed,
+                                              fin_error *err);
+
+/* The candidates of `auto`, in the order of preference when they are equally good: `count` rows are
+ * filled, at most `room`; returns how many there are. base: the settings they share. */
+FIN_API int fin_fit_candidates(const fin_fit_settings *base, fin_fit_settings *models, int room);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,163 @@
+/* Private face of fitting to bags: what its files share.
+ *
+ * A fit is a list of parts (one, or those of a stack). A part is a map, a form and members:
+ *
+ *     bags --map--> tokens phi in R^p --W--> scores U (L, q) --form--> loss, prediction, location
+ *
+ * A form never sees tokens: it gets the q scores of each token of one bag, and gives back what the
+ * loss wants them to be. So the engine reads a bag's tokens once, projects, asks the form, gathers,
+ * and a new form is a few formulas. Models of a bag as a whole (mean, max, embedding) are the form
+ * `mean` after a map that makes one token of a bag. */
+#ifndef FINI_BAGS_H
+#define FINI_BAGS_H
+
+#include "base/base.h"
+#include "finetti/train_bags.h"
+
+/* ---- forms (form table in bags_form.c; bags_attention.c, bags_mixture.c, bags_mean.c) ---------- */
+
+typedef struct fini_bag_shape {
+    int64_t heads, classes; /* classes 0: numbers */
+    int64_t outputs;        /* 1 for numbers and two classes, else classes */
+    int64_t longest;        /* tokens of the longest bag, for scratch */
+} fini_bag_shape;
+
+typedef struct fini_bag_form {
+    const char *name;
+    /* Scores of a token: q of them; W has q rows of p numbers: first those of keys, then values. */
+    int64_t (*keys)(const fini_bag_shape *shape);
+    int64_t (*values)(const fini_bag_shape *shape);
+    /* Parameters beside W (biases first: `outputs` of them, then e.g. the logarithm of sigma). Not
+     * penalised. */
+    int64_t (*extras)(const fini_bag_shape *shape);
+    /* Doubles of scratch for bags of up to shape->longest tokens. */
+    int64_t (*scratch)(const fini_bag_shape *shape);
+    /* Loss of one bag (for numbers (f - y)^2 / 2 with y standardised, or minus the log likelihood),
+     * and its derivatives: dU (L, q) is written, dextra is added to. */
+    double (*loss)(const fini_bag_shape *shape, const double *extra, int64_t L, const double *U,
+                   double y, double *dU, double *dextra, double *scratch);
+    /* numbers: out[0] mean, variance[0] that of the label within the model (0 if it has none);
+     * classes: out (classes) probabilities. */
+    void (*predict)(const fini_bag_shape *shape, const double *extra, int64_t L, const double *U,
+                    double *out, double *variance, double *scratch);
+    /* Probabilities of the tokens (L); y: NULL, or the label (standardised, or the class), with
+     * sigma2 the variance of a label around its prediction. NULL: the form has no location. */
+    void (*locate)(const fini_bag_shape *shape, const double *extra, int64_t L, const double *U,
+                   const double *y, double sigma2, double *weight, double *scratch);
+} fini_bag_form;
+
+extern const fini_bag_form fini_bag_softmax, fini_bag_erf, fini_bag_linear, fini_bag_mixture,
+    fini_bag_mean;
+const fini_bag_form *fini_bag_form_of(int model); /* FIN_MODEL_..., not auto and stack */
+
+/* ---- maps (bags_map.c, bags_statistics.c, bags_features.c) ------------------------------------- */
+
+/* Columns of a token after the statistics; then centre and scale; then features. */
+typedef struct fini_map {
+    int statistics;         /* FINI_TOKENS: none */
+    int features;           /* 0 linear, 1 rbf, 2 both */
+    int kind;               /* 0 nystrom, 1 fourier */
+    int64_t d;              /* columns of a raw token */
+    int64_t s;              /* after the statistics; s = d for FINI_TOKENS */
+    int64_t m;              /* features; 0: none */
+    int64_t p;              /* what a form sees: s, m or s + m */
+    double *center, *scale; /* (s): phi_j = (x_j - center_j) scale_j; scale 0: left out */
+    double bandwidth;
+    double *landmarks;       /* nystrom: (m, s); fourier: frequencies (m / 2, s) */
+    double *whiten;          /* nystrom: (m, m) features = K whiten; fourier: NULL */
+    double *shift, *stretch; /* (m) centre and scale of the features themselves */
+} fini_map;
+
+enum { FINI_TOKENS, FINI_MEAN, FINI_MAX, FINI_STATISTICS }; /* the last: for `embedding` */
+
+/* What a form sees. Either the caller's bags, seen through centre and scale without copying, or
+ * tokens of its own (owned; center and scale are then NULL). */
+typedef struct fini_phi {
+    fin_bags bags;                /* d = p; n, first, total, labels as in the raw bags */
+    const double *center, *scale; /* (p) or NULL */
+    void *owned;
+    int64_t *owned_offsets;
+} fini_phi;
+
+fin_status fini_map_fit(fini_map *map, const fin_fit_settings *settings, int64_t classes,
+                        const fin_bags *bags, const double *weights, fin_sum sum, fin_error *err);
+fin_status fini_map_apply(const fini_map *map, const fin_bags *bags, fini_phi *phi, fin_error *err);
+void fini_phi_close(fini_phi *phi);
+void fini_map_close(fini_map *map);
+
+/* ---- the engine (bags_risk.c: loss and gradient; bags_descend.c: L-BFGS) ---------------------- */
+
+typedef struct fini_risk
+    fini_risk; /* one training problem with its scratch, for many evaluations */
+
+/* weights: (n) or NULL. */
+fin_status fini_risk_create(fini_risk **risk, const fini_bag_form *form,
+                            const fini_bag_shape *shape, const fini_phi *phi, const double *labels,
+                            const double *weights, fin_sum sum, fin_error *err);
+void fini_risk_destroy(fini_risk *risk);
+int64_t fini_risk_parameters(const fini_risk *risk); /* q p + extras */
+/* Weighted mean loss over bags, without penalty; gradient (parameters) or NULL. */
+fin_status fini_risk_value(fini_risk *risk, const double *parameters, double *loss,
+                           double *gradient, fin_error *err);
+
+/* Sums blocks in the order of fin_ranks_sum (a binary tree over block numbers), in one process. */
+fin_status fini_sum_alone(int64_t blocks, int64_t n, double *parts, double *sum, fin_error *err);
+
+/* Scores U (L, q) of rows of a view, with W (q, p) given: the engine's projection, for prediction. */
+void fini_project(const fini_phi *phi, int64_t first_row, int64_t rows, int64_t q, const double *W,
+                  double *U, double *scratch);
+
+/* ---- parts and fits (bags_fit.c, bags_part.c, bags_tensors.c) ---------------------------------- */
+
+typedef struct fini_part {
+    fin_fit_settings settings; /* model: neither auto nor stack */
+    const fini_bag_form *form;
+    fini_bag_shape shape; /* longest is set per call */
+    fini_map map;
+    int64_t parameters, members;
+    double *member;  /* (members, parameters) */
+    double *penalty; /* (members) */
+    double weight;   /* in the fit */
+    double noise;    /* numbers: standard deviation around the prediction, in standardised units */
+    double loss;
+    int64_t iterations, evaluations, unfinished;
+} fini_part;
+
+struct fin_fit {
+    fin_fit_settings settings;
+    int64_t classes, d, bags, tokens;
+    double label_center,
+        label_scale; /* numbers: y = center + scale * standardised; classes: 0, 1 */
+    int64_t parts;
+    fini_part *part;
+    double noise;
+};
+
+/* One part, fitted: what all models but auto and stack are. labels: standardised, or classes. */
+fin_status fini_part_fit(fini_part *part, const fin_fit_settings *settings, int64_t classes,
+                         const fin_bags *bags, const double *labels, const double *weights,
+                         fin_sum sum, const fin_progress *progress, fin_error *err);
+/* Members of a part, from starts to minima, for every penalty of the grid (bags_descend.c). */
+fin_status fini_part_descend(fini_part *part, fini_risk *risk, const fini_phi *phi,
+                             const double *labels, const double *weights, fin_sum sum,
+                             const fin_progress *progress, fin_error *err);
+void fini_part_close(fini_part *part);
+/* As fin_fit_predict and fin_fit_locate, in the part's own units; within: (n) or NULL, the mean over
+ * members of the variance within the model. */
+fin_status fini_part_predict(const fini_part *part, const fin_bags *bags, double *mean,
+                             double *spread, double *within, fin_error *err);
+fin_status fini_part_locate(const fini_part *part, const fin_bags *bags, const double *labels,
+                            double *prior, double *given, fin_error *err);
+
+/* EM for the mixture (bags_em.c): `steps` steps on the penalised likelihood, in place; the
+ * penalised risk never grows. Returns its value. */
+fin_status fini_em(fini_risk *risk, const fini_bag_shape *shape, const fini_phi *phi,
+                   const double *labels, const double *weights, const double *penalty_of,
+                   int64_t steps, double *parameters, double *value, fin_sum sum, fin_error *err);
+
+/* auto and stack (bags_choose.c): fills fit->part with the chosen parts, fitted to all bags. */
+fin_status fini_fit_choose(fin_fit *fit, const fin_bags *bags, const double *labels,
+                           const double *weights, fin_sum sum, const fin_progress *progress,
+                           fin_error *err);
+
+#endif
