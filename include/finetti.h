@@ -6,6 +6,7 @@
 #include "finetti/attention_cross.h"
 #include "finetti/base.h"
 #include "finetti/data.h"
+#include "finetti/data_bags.h"
 #include "finetti/kernel.h"
 #include "finetti/math.h"
 #include "finetti/random.h"
@@ -16,6 +17,7 @@
 #include "finetti/theory.h"
 #include "finetti/theory_latent.h"
 #include "finetti/train.h"
+#include "finetti/train_bags.h"
 #include "finetti/train_tune.h"
 
 #endif
