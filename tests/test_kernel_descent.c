@@ -433,7 +433,7 @@ static void lanes__do_not_know_of_each_other(void **state)
     const double odd[] = {NAN, INFINITY, -INFINITY, 1e300};
     fin_random r;
     fin_random_open(&r, 4, FIN_STREAM_USER, 0);
-    for (int trial = 0; trial < 60; trial++)
+    for (int trial = 0; trial < 16; trial++)
         for (int k = 0; k < count; k++) {
             static states start, want, got;
             double lam[STEPS], alpha[STEPS];
@@ -515,7 +515,7 @@ static void lanes__hold_any_run(void **state)
     fin_random r;
     fin_random_open(&r, 5, FIN_STREAM_USER, 0);
     for (int k = 0; k < count; k++)
-        for (int trial = 0; trial < 30; trial++) {
+        for (int trial = 0; trial < 12; trial++) {
             static states many, one;
             double lam[STEPS], alpha[STEPS];
             fini_reduction q = make_reduction(&r);
