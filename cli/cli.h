@@ -42,12 +42,16 @@ enum {
     CLI_USES_ATTEND = 8192,
     CLI_USES_FAMILY = 16384,
     CLI_USES_SEQUENCE = 32768,
-    CLI_USES_SAMPLES = 65536
+    CLI_USES_SAMPLES = 65536,
+    CLI_USES_FIT = 131072,
+    CLI_USES_LOCATE = 262144
 };
 
 /*   type     field    default        lowest  highest         meaning */
 #define CLI_DRAW_FIELDS(F, C)                                                                      \
     F(int64_t, n, 1000, 1, INT64_C(1) << 40, "samples (sequences) to draw")                        \
+    F(int64_t, skip, 0, 0, INT64_C(1) << 53,                                                       \
+      "number of the first one: new samples with the same k* and v*, such as for testing")         \
     F(int64_t, seed, 1, 0, INT64_C(1) << 53, "seed; sample i is a function of the seed and i")     \
     C(dtype, 0, "float|double", "precision of the tokens")
 #define CLI_RUN_FIELDS(F, C)                                                                       \
@@ -70,6 +74,10 @@ enum {
 
 #define CLI_ATTEND_FIELDS(F, C)                                                                    \
     F(int64_t, top, 3, 0, 1000, "most attended rows that are listed for a query")
+
+#define CLI_LOCATE_FIELDS(F, C)                                                                    \
+    F(int64_t, top, FIN_AUTO_INT, 1, INT64_C(1) << 40,                                             \
+      "tokens listed of a bag; auto = all, 3 on a terminal")
 
 #define CLI_SEQUENCE_FIELDS(F, C)                                                                  \
     F(int64_t, n, 100, 1, INT64_C(1) << 40, "sequences to draw")                                   \
@@ -109,6 +117,10 @@ typedef struct cli_attend_settings {
     CLI_ATTEND_FIELDS(FIN_MEMBER_F, FIN_MEMBER_C)
 } cli_attend_settings;
 
+typedef struct cli_locate_settings {
+    CLI_LOCATE_FIELDS(FIN_MEMBER_F, FIN_MEMBER_C)
+} cli_locate_settings;
+
 /* One settings table, its values, and which of its rows were on the command line. */
 typedef struct cli_group {
     unsigned use; /* CLI_USES_... */
@@ -144,7 +156,7 @@ typedef struct cli_family {
     const char *name, *summary, *about;
 } cli_family;
 
-enum { CLI_GROUPS = 17, CLI_WORDS = 16, CLI_LISTS = 2, CLI_LIST_MOST = 64 };
+enum { CLI_GROUPS = 19, CLI_WORDS = 16, CLI_LISTS = 2, CLI_LIST_MOST = 64 };
 
 struct cli_args {
     const cli_command *command;
@@ -168,6 +180,8 @@ struct cli_args {
     fin_cross_settings cross; /* scale, prior, noise, level and temperature may be auto */
     fin_tune_settings tune;
     cli_attend_settings attend;
+    fin_fit_settings fit;
+    cli_locate_settings locate;
     cli_group groups[CLI_GROUPS];
     int group_count;
     const char *word[CLI_WORDS]; /* by place in command->words; "" for a flag; NULL: not given */
@@ -180,7 +194,8 @@ struct cli_args {
 extern const cli_command cli_latent_risk, cli_latent_draw, cli_risk, cli_simulate, cli_train,
     cli_landscape, cli_info, cli_study_run, cli_study_ls, cli_study_show, cli_study_status,
     cli_study_export, cli_study_diff, cli_study_merge, cli_study_gc, cli_study_check,
-    cli_study_commands, cli_report, cli_plot, cli_reproduce, cli_attend;
+    cli_study_commands, cli_report, cli_plot, cli_reproduce, cli_attend, cli_fit, cli_predict,
+    cli_locate;
 
 /* Fills args from argv[0..argc-1], the words behind the command. bare: operands may be missing, as
  * help and completion need it. *help: the user asks for help. Returns an exit code, after the

@@ -18,6 +18,7 @@ static const cli_word words[] = {
      "k_star, "
      "v_star; FILE.csv has one line per token, sample,token,relevant,y,x1..xd, counted from 0; - "
      "writes CSV to standard output"},
+    {"sign", NULL, "y is 1 where it is positive, else 0: two classes, for finetti fit"},
     {"json", NULL, "print a summary as JSON"},
     {NULL, NULL, NULL},
 };
@@ -31,6 +32,7 @@ const cli_command cli_simulate = {
         "whatever n, the number of threads or the processor.",
     .examples =
         "  finetti simulate --n 10000 --d 400 --L 10 --out bags.npz\n"
+        "  finetti simulate --n 200 --skip 10000 --d 400 --L 10 --out test.npz\n"
         "  finetti simulate --task max --snr inf --n 100 --d 5 --out - | head\n"
         "  finetti simulate --L 30 --L_min 5 --m 2 --dtype double --seed 7 --out bags.npz\n",
     .uses = CLI_USES_TASK | CLI_USES_DRAW | CLI_USES_RUN,
@@ -167,7 +169,7 @@ static fin_status write_sample(const draws *s, int64_t i, fin_csv *csv, double *
 {
     for (int64_t l = 0; l < s->offsets[i + 1] - s->offsets[i]; l++) {
         size_t start = (size_t)(s->offsets[i] - s->offsets[s->first] + l) * (size_t)s->d;
-        row[0] = (double)i;
+        row[0] = (double)s->skip + (double)i;
         row[1] = (double)l;
         row[2] = is_relevant(s, i, l);
         row[3] = s->y[i];

@@ -80,7 +80,9 @@ fin_status draws_open(draws *s, const cli_args *args, double bytes_per_number, c
 {
     memset(s, 0, sizeof *s);
     s->n = args->draw.n;
+    s->skip = (uint64_t)args->draw.skip;
     s->single = args->draw.dtype == 0;
+    s->sign = cli_get(args, "sign") != NULL;
     s->element = s->single ? sizeof(float) : sizeof(double);
     fin_status status =
         cli_task_create(args, &args->task, args->draw.seed, FIN_TASK_AMBIENT, &s->task, err);
@@ -90,7 +92,7 @@ fin_status draws_open(draws *s, const cli_args *args, double bytes_per_number, c
     s->m = fin_task_get_settings(s->task)->m;
     if ((status = check_memory(s, err)) || (status = take_memory(s, err)))
         return status;
-    if ((status = fin_task_offsets(s->task, 0, s->n, s->offsets, err)))
+    if ((status = fin_task_offsets(s->task, s->skip, s->n, s->offsets, err)))
         return status;
     return check_disk(s, bytes_per_number, path, err);
 }
@@ -114,7 +116,10 @@ fin_status draws_next(draws *s, fin_error *err)
     s->taken = 0;
     if (cli_cancelled())
         return cli_status(err, FIN_ERR_CANCELLED, "cancelled");
-    return fin_task_draw(s->task, (uint64_t)start, s->next - start, s->single ? FIN_F32 : FIN_F64,
-                         s->offsets + start, s->tokens, s->y + start, s->location + start * s->m,
-                         err);
+    fin_status status = fin_task_draw(s->task, s->skip + (uint64_t)start, s->next - start,
+                                      s->single ? FIN_F32 : FIN_F64, s->offsets + start, s->tokens,
+                                      s->y + start, s->location + start * s->m, err);
+    for (int64_t i = start; s->sign && i < s->next && !status; i++)
+        s->y[i] = s->y[i] > 0;
+    return status;
 }

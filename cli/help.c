@@ -238,6 +238,7 @@ void cli_help_overview(const cli_command *const *commands, const cli_family *fam
            "  finetti latent risk                       exchangeable tokens: Bayes risk and "
            "attention's\n"
            "  finetti attend FILE.csv --key x --value y your own table as a context\n"
+           "  finetti fit BAGS.csv --bag id --label y   your own bags: fit, predict, locate\n"
            "  finetti reproduce                         every claim of the papers, tested\n"
            "  finetti study run FILE.yaml               an experiment of your own\n");
 }

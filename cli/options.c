@@ -3,7 +3,7 @@
  * Not getopt_long: which options exist depends on the values of --task and --form, so these two are
  * looked for first, and then the rest is read against the tables of that task and form. A value is
  * the next argument whatever it starts with, except "--", so that -0.5 is a number. */
-#include "cli.h"
+#include "fit.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -36,6 +36,10 @@ FIN_TABLE(static, paper_table, "options", CLI_PAPER_FIELDS);
 #undef FIN_TABLE_STRUCT
 #define FIN_TABLE_STRUCT cli_attend_settings
 FIN_TABLE(static, attend_table, "options", CLI_ATTEND_FIELDS);
+#undef FIN_TABLE_STRUCT
+
+#define FIN_TABLE_STRUCT cli_locate_settings
+FIN_TABLE(static, locate_table, "locate", CLI_LOCATE_FIELDS);
 #undef FIN_TABLE_STRUCT
 
 /* The library's table of cross attention, with settings that the tool can take from the data. */
@@ -319,6 +323,8 @@ static void add_groups(cli_args *args)
     add_group(args, CLI_USES_CROSS, "Attention", cross_table(), &args->cross);
     add_group(args, CLI_USES_TUNE, "Tuning", &fin_tune_table, &args->tune);
     add_group(args, CLI_USES_ATTEND, "What to list", &attend_table, &args->attend);
+    add_group(args, CLI_USES_FIT, "The model", fit_table(), &args->fit);
+    add_group(args, CLI_USES_LOCATE, "What to list", &locate_table, &args->locate);
     add_group(args, CLI_USES_PAUSE, "Stopping and going on", &pause_table, &args->pause);
     add_group(args, CLI_USES_RUN, "How to run", &run_table, &args->run);
 }

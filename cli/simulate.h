@@ -8,6 +8,8 @@ typedef struct draws {
     fin_task *task;
     int64_t n, d, m;
     bool single;       /* float, else double */
+    uint64_t skip;     /* number of the first sample */
+    bool sign;         /* outputs are 1 if positive, else 0 */
     size_t element;    /* bytes of one coordinate */
     int64_t *offsets;  /* (n + 1) */
     double *y;         /* (n), filled as samples are drawn */

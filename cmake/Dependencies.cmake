@@ -5,7 +5,7 @@ find_package(OpenMP REQUIRED COMPONENTS C)
 set(THREADS_PREFER_PTHREAD_FLAG OFF)
 find_package(Threads REQUIRED)
 
-set(finetti_modules sleef openblas lapacke libzip zlib sqlite3 yaml-0.1 libxxhash liblbfgs)
+set(finetti_modules sleef openblas lapacke libzip zlib sqlite3 yaml-0.1 libxxhash liblbfgs jansson)
 foreach(module IN LISTS finetti_modules)
   pkg_check_modules(${module} REQUIRED IMPORTED_TARGET ${module})
 endforeach()
@@ -67,9 +67,6 @@ endif()
 if(NOT RANDOM123_INCLUDE_DIR IN_LIST CMAKE_C_IMPLICIT_INCLUDE_DIRECTORIES)
   include_directories(SYSTEM ${RANDOM123_INCLUDE_DIR})
 endif()
-
-# The command line tool alone.
-pkg_check_modules(jansson REQUIRED IMPORTED_TARGET jansson)
 
 # The tests alone; without it they are left out.
 pkg_check_modules(cmocka IMPORTED_TARGET QUIET cmocka)

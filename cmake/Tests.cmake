@@ -86,3 +86,20 @@ if(NOT FINETTI_SANITIZE)
             -D STATIC=$<TARGET_FILE:finetti_static> -P ${PROJECT_SOURCE_DIR}/cmake/check_symbols.cmake)
   set_tests_properties(symbols PROPERTIES LABELS lean TIMEOUT 60)
 endif()
+
+# ---- fuzzing -----------------------------------------------------------------------------------
+
+# Harnesses of libFuzzer, built by tests/fuzz/run.sh; tests/test_data_fuzz.c replays their corpus.
+if(FINETTI_SANITIZE MATCHES "fuzzer-no-link")
+  file(GLOB fuzz_sources CONFIGURE_DEPENDS tests/fuzz/fuzz_*.c)
+  add_custom_target(fuzz)
+  foreach(source IN LISTS fuzz_sources)
+    get_filename_component(name ${source} NAME_WE)
+    add_executable(${name} EXCLUDE_FROM_ALL ${source})
+    target_include_directories(${name} PRIVATE src tests)
+    target_link_libraries(${name} PRIVATE finetti_static ${finetti_needs})
+    target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+    set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/fuzz)
+    add_dependencies(fuzz ${name})
+  endforeach()
+endif()

@@ -100,6 +100,16 @@ static inline char *read_file(const char *path, size_t *size)
     return data;
 }
 
+/* Changes one byte of a file where it is: to write a file anew for every byte takes the disk. */
+static inline void patch_file(const char *path, size_t at, char byte)
+{
+    FILE *file = fopen(path, "r+b");
+    assert_non_null(file);
+    assert_int_equal(fseek(file, (long)at, SEEK_SET), 0);
+    assert_int_equal(fwrite(&byte, 1, 1, file), 1);
+    assert_int_equal(fclose(file), 0);
+}
+
 static inline void assert_file_is(const char *path, const char *expected)
 {
     char *text = read_file(path, NULL);

@@ -109,6 +109,22 @@ static void csv__writes_what_is_expected(void **state)
                          "nan,-inf,1.0000000000000001e+300\n");
 }
 
+static void csv__text_is_quoted_where_needed(void **state)
+{
+    (void)state;
+    const char *names[] = {"bag", "x", "class"};
+    const char *path = in_folder("w.csv");
+    fin_csv *csv;
+    assert_ok(fin_csv_open(path, names, 3, &csv, &err));
+    assert_ok(fin_csv_cells(csv, (const char *[]){"a", NULL, "b c"}, (double[]){7, 1, 7}, &err));
+    assert_ok(fin_csv_cells(csv, (const char *[]){"d,e", NULL, ""}, (double[]){7, NAN, 7}, &err));
+    assert_ok(fin_csv_cells(csv, (const char *[]){"\"f\"", NULL, " g"}, (double[]){7, 2, 7}, &err));
+    assert_ok(fin_csv_cells(csv, NULL, (double[]){3, 4, 5}, &err));
+    assert_ok(fin_csv_commit(csv, &err));
+    assert_file_is(path, "bag,x,class\na,1,b c\n\"d,e\",nan,\"\"\n"
+                         "\"\"\"f\"\"\",2,\" g\"\n3,4,5\n");
+}
+
 /* A host program may have set a locale with a decimal comma, if the machine has one. */
 static void csv__ignores_the_locale(void **state)
 {
@@ -168,6 +184,7 @@ int main(void)
         TEST(round_trip__is_bitwise_equal),
         TEST(csv__abort_and_errors_leave_nothing),
         TEST(csv__writes_what_is_expected),
+        TEST(csv__text_is_quoted_where_needed),
         TEST(csv__ignores_the_locale),
         TEST(csv__survives_allocation_faults),
     };

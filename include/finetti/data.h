@@ -53,6 +53,9 @@ FIN_API fin_status fin_csv_open(const char *path, const char *const *names, int 
                                 fin_csv **out, fin_error *err);
 /* One row of `count` values. After a failure every later call, commit included, fails as well. */
 FIN_API fin_status fin_csv_row(fin_csv *csv, const double *values, fin_error *err);
+/* The same with text in it: texts[j] if it is not NULL (quoted where needed), else values[j]. */
+FIN_API fin_status fin_csv_cells(fin_csv *csv, const char *const *texts, const double *values,
+                                 fin_error *err);
 /* Flushes and gives the file its name. Ends the writer in any case; on failure nothing is left. */
 FIN_API fin_status fin_csv_commit(fin_csv *csv, fin_error *err);
 /* Ends the writer and leaves nothing. Takes NULL. */

@@ -15,20 +15,25 @@ extern "C" {
  *
  *   x.csv    long: one row per token, with a column that names the bag, one with the bag's label
  *            (the same in all rows of a bag; may be missing for prediction) and the features. Rows
- *            of a bag need not be neighbours. The bag and the label may be text.
+ *            of a bag need not be neighbours. The bag and the label may be text. "-": standard input
  *   x.npz    arrays tokens (N, d), offsets (n + 1) and y (n); or tokens (N, d), bag (N) and y (N) or
- *            (n); features are then called 0, 1, ... unless there is an array of that name
- *   a folder with tokens.npy, offsets.npy and y.npy; or a file x.tokens.npy or x_tokens.npy with its
- *            siblings: mapped into memory, not read and not copied
+ *            (n); features are then called 0, 1, ... unless there is an array "features" of bytes, a
+ *            row for each name: np.array(names, 'S').view('u1').reshape(len(names), -1)
+ *   a folder with tokens.npy, offsets.npy (or bag.npy) and y.npy; or a file x.tokens.npy or
+ *            x_tokens.npy with its siblings: mapped into memory, not read and not copied, of which a
+ *            process touches its own share only
  *
- * Integers (pixels) become float. NULL: bag "bag" or "bag_id" or the first column, label "label"
- * or "y"; features: all others that are numbers. */
+ * Tokens of more than two axes are rows of one (images). Integers become float: bytes float32,
+ * others float64. At most 2^20 columns and 1000 classes. NULL: bag "bag" or "bag_id" or the first
+ * column, label "label" or "y"; features: all others that are numbers. A column of text (its first
+ * rows have text and no number) is left out with a note; one that is asked for is refused. */
 typedef struct fin_bags_source {
     const char *path;
     const char *bag, *label;
     const char *features; /* "f1:f166", "x*,z", "1:3", as finetti attend writes lists */
-    const char *kind; /* "auto", "regression", "classes": what a label is. auto: text, or at most
-                           * 20 different whole numbers and fewer than a third of the bags, is a class */
+    const char *kind; /* "auto", "regression", "classes": what a label is. auto: text, two different
+                           * numbers, or at most 20 different whole numbers and fewer than a third
+                           * of the bags, is a class */
     int rank, ranks;  /* read the share of this process only (0, 1: everything) */
     /* For prediction, what the model wants: its features by name (in this order) and its classes.
      * NULL: found from the file. */
@@ -40,8 +45,9 @@ typedef struct fin_bags_source {
 
 typedef struct fin_bag_set fin_bag_set; /* bags in memory, or mapped, and what they are called */
 
-/* Labels are NaN where a file has none for prediction (empty cell or nan). Bags keep the order of
- * their first row. A token that is not finite, a label that differs within a bag, a bag without
+/* Labels are NaN where a file has none (empty cell or nan) or one that is no class of the model: for
+ * prediction only, for training (class_count -1) every bag needs one. Bags keep the order of their
+ * first row. A token that is not finite, a label that differs within a bag, a bag without
  * rows, a text in a column of numbers: refused, with file, line, column and bag. */
 FIN_API fin_status fin_bag_set_read(fin_bag_set **set, const fin_bags_source *source,
                                     const fin_progress *progress, fin_error *err);
@@ -54,30 +60,35 @@ FIN_API const char *fin_bag_set_class(const fin_bag_set *set, int64_t c);
 FIN_API const char *fin_bag_set_feature(const fin_bag_set *set, int64_t j);
 FIN_API const char *fin_bag_set_name(const fin_bag_set *set, int64_t i);
 FIN_API const char *fin_bag_set_label(const fin_bag_set *set);
-/* Row of the file (from 1; 0-based row of the array + 1) that token t is. */
+/* Row of the file that token t is, from 1: of a CSV file without its header, so that it is mostly
+ * line - 1; 0-based row of the array + 1. 0: there is no token t. */
 FIN_API int64_t fin_bag_set_row(const fin_bag_set *set, int64_t t);
 /* Things to tell a person: count, and text of note i. */
 FIN_API int fin_bag_set_notes(const fin_bag_set *set);
 FIN_API const char *fin_bag_set_note(const fin_bag_set *set, int i);
 
 /* Folds from a CSV file: the bag's name, then a column per repeat with the number of its fold.
- * Every bag of the set must be there once; others are ignored with a note. *fold: (repeats, n), for
- * fin_free_folds; folds are renumbered from 0. */
+ * Every bag of the set must be there once; others are ignored with a note, which the set gets. *fold:
+ * (repeats, n), for fin_folds_free; folds are renumbered from 0, and no repeat may lack one. */
 FIN_API fin_status fin_folds_read(const char *path, const fin_bag_set *set, int *repeats,
                                   int *folds, int32_t **fold, fin_error *err);
 FIN_API void fin_folds_free(int32_t *fold);
 
 /* ---- tensors in files (safetensors) ----------------------------------------------------------- */
 
-/* The layout of safetensors: 8 bytes length, a JSON header, raw tensors. The metadata of ours have
- * "finetti" (what it is), "version" and "checksum" (xxh3 of everything, with the checksum's digits
- * as zeros); tensors are aligned to 64 bytes. */
+/* The layout of safetensors: 8 bytes length, a JSON header, raw tensors without holes. The metadata
+ * of ours have "finetti" (what it is), "version", "written_by" and "checksum" (xxh3 of everything,
+ * with the checksum's digits as zeros); the data begin at a multiple of 64 bytes, larger elements
+ * first. */
 typedef struct fin_tensor_file fin_tensor_file;
 
 typedef struct fin_entry {
     const char *key, *value; /* UTF-8 */
 } fin_entry;
 
+/* Whole or absent; "-" is standard output. The same tensors and metadata give the same bytes. Keys and
+ * names of tensors differ from each other; "checksum" and, if the caller has none, "finetti" =
+ * "tensors" are added. */
 FIN_API fin_status fin_tensors_write(const char *path, const fin_entry *metadata, int64_t entries,
                                      const fin_tensor *tensors, int64_t count, fin_error *err);
 /* Verifies the checksum if there is one. F32, F64, I32, I64 and U8 of up to four axes. */

@@ -13,6 +13,7 @@
  *     embedding  logistic or ridge regression on statistics of the bag as a whole: the kernel mean
  *                embedding, smallest, largest and mean values, size
  *     mean, max  the same on the bag's mean, on its largest values (baselines)
+ *     any        1 - prod_l (1 - s(v phi_l + b)): two classes, 1 if any token is (noisy-or)
  *     stack      a convex combination, weights by cross-validation
  *     auto       what cross-validation prefers
  *
@@ -59,22 +60,26 @@ typedef fin_status (*fin_sum)(int64_t blocks, int64_t n, double *parts, double *
 
 /* Order of the choices: FIN_MODEL_... */
 #define FIN_FIT_FIELDS(F, C)                                                                       \
-    C(model, 0, "auto|softmax|erf|linear|mixture|embedding|mean|max|stack", "predictor")           \
+    C(model, 0, "auto|softmax|erf|linear|mixture|embedding|mean|max|stack|any", "predictor")       \
     F(int64_t, heads, 1, 1, 64, "softmax, erf, linear: attention heads")                           \
     C(features, 0, "linear|rbf|both", "what a token is seen through: its columns, RBF features")   \
     C(map, 0, "nystrom|fourier", "RBF features: landmarks from the data, or random frequencies")   \
     F(int64_t, landmarks, 150, 1, 20000, "number of RBF features")                                 \
     F(double, bandwidth, FIN_AUTO, 1e-100, 1e100,                                                  \
-      "of the RBF, in standardised units; auto = median distance of landmarks")                    \
+      "of the RBF, in standardised units; auto = 0.55 median distances of landmarks")              \
     C(scaling, 0, "standard|pooled|none",                                                          \
       "columns are centred and divided by: their own deviation, one for all, nothing")             \
     F(double, penalty, FIN_AUTO, 0, 1e12, "L2 penalty; auto = the average over a fixed grid")      \
     F(int64_t, restarts, FIN_AUTO_INT, 1, 1000,                                                    \
-      "starts of a fit, of which the best is kept; auto = 1 for classes, 4 for numbers")           \
-    F(int64_t, iterations, 200, 1, 100000, "most iterations of L-BFGS")                            \
+      "starts of a fit, of which the best is kept; auto = 4 for erf, else 1")                      \
+    F(int64_t, iterations, FIN_AUTO_INT, 1, 100000,                                                \
+      "most iterations of L-BFGS; auto = 25 for attention to classes, else more")                  \
     F(double, tolerance, 1e-5, 1e-14, 1, "stop when the gradient is that small, relative")         \
     F(double, early, 0, 0, 0.5, "share of training bags held out to stop early; 0 = none")         \
-    F(int64_t, em_steps, 5, 0, 10000, "mixture: EM steps before L-BFGS takes over")                \
+    F(int64_t, em_steps, FIN_AUTO_INT, 0, 10000,                                                   \
+      "mixture: EM steps before L-BFGS takes over; auto = 0 for classes, 5 for numbers")           \
+    C(gate, 0, "auto|free|gaussian",                                                               \
+      "keys: free, or the discriminant of deciding and other tokens taken as Gaussians")           \
     C(class_weights, 0, "none|balanced", "weights of bags: equal, or equal sums for all classes")  \
     F(int64_t, inner, 5, 2, 100, "auto, stack: folds of the inner cross-validation")               \
     F(int64_t, seed, 1, 0, INT64_C(1) << 53, "landmarks, frequencies, starts, folds")
@@ -88,7 +93,8 @@ enum {
     FIN_MODEL_EMBEDDING,
     FIN_MODEL_MEAN,
     FIN_MODEL_MAX,
-    FIN_MODEL_STACK
+    FIN_MODEL_STACK,
+    FIN_MODEL_ANY
 };
 
 typedef struct fin_fit_settings {
@@ -166,7 +172,10 @@ FIN_API fin_status fin_fit_restore(fin_fit **fit, const fin_fit_settings *settin
 
 /* ---- how good it is --------------------------------------------------------------------------- */
 
-/* Judged on predictions for n bags with labels. Not a number where it does not apply. */
+/* Judged on predictions for n bags; those whose label is NaN do not count. Not a number where it does
+ * not apply. Log loss and log score are minus log probability or density (smaller is better); Brier's
+ * score is half the squared distance of the probabilities from what happened; the expected
+ * calibration error has 15 equal bins of the probability of the predicted class. */
 typedef struct fin_fit_score {
     int64_t count;
     double accuracy, auc, log_loss, brier, ece; /* classes; auc: one against the rest, mean */
@@ -185,8 +194,9 @@ FIN_API fin_status fin_folds_make(int64_t n, int64_t classes, const double *labe
 typedef struct fin_validation fin_validation;
 typedef struct fin_validation_row {
     fin_fit_settings settings;
-    fin_fit_score mean;   /* over repeats x folds */
-    fin_fit_score se;     /* standard errors of these means over folds */
+    fin_fit_score mean;   /* over repeats x folds; the ECE over repeats; r2: 1 - squared error over
+                           * the variance of all labels; count: predictions judged */
+    fin_fit_score se;     /* standard errors of these means over folds; count: folds judged */
     double main, main_se; /* accuracy, or r2 */
     double gain, gain_se; /* paired difference from the first row in `main`; its standard error
                             * corrected for overlapping training sets (Nadeau and Bengio) */

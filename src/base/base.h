@@ -32,8 +32,8 @@ fin_status fini_arena_open(fini_arena *arena, const char *what, fin_error *err);
 void fini_arena_close(fini_arena *arena);
 
 /* From here on, calls made by this thread use so many threads; 0: as many as all others. For those
- * who run calls side by side. */
-void fini_threads_limit(int threads);
+ * who run calls side by side. Returns what was in force before. */
+int fini_threads_limit(int threads);
 
 /* True if the caller wants to stop. `progress` may be NULL. */
 bool fini_report(const fin_progress *progress, const char *what, double done, double total);

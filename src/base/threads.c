@@ -27,9 +27,11 @@ void fin_threads_set(int threads)
     atomic_store(&chosen, threads < 0 ? 0 : threads > MOST_THREADS ? MOST_THREADS : threads);
 }
 
-void fini_threads_limit(int threads)
+int fini_threads_limit(int threads)
 {
+    int before = limit;
     limit = threads;
+    return before;
 }
 
 int fin_threads_get(void)

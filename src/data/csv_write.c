@@ -1,4 +1,4 @@
-/* A table of doubles to CSV text, row by row, on top of the all-or-nothing file. */
+/* A table to CSV text, row by row, on top of the all-or-nothing file. */
 #include "data/data.h"
 
 #include <locale.h>
@@ -13,8 +13,8 @@ struct fin_csv {
 static fin_status write_name(fini_output *output, const char *name, fin_error *err)
 {
     size_t length = strlen(name);
-    bool blank =
-        name[0] == ' ' || name[0] == '\t' || name[length - 1] == ' ' || name[length - 1] == '\t';
+    bool blank = length == 0 || name[0] == ' ' || name[0] == '\t' || name[length - 1] == ' ' ||
+                 name[length - 1] == '\t';
     if (!blank && !strpbrk(name, ",\"\r\n"))
         return fini_output_write(output, name, length, err);
     fini_output_write(output, "\"", 1, NULL); /* a failure is remembered by the output */
@@ -60,19 +60,31 @@ fin_status fin_csv_open(const char *path, const char *const *names, int count, f
     return status;
 }
 
-fin_status fin_csv_row(fin_csv *csv, const double *values, fin_error *err)
+static fin_status write_number(fini_output *output, double number, fin_error *err)
 {
     char text[FINI_NUMBER];
+    return fini_output_write(output, text, fini_format(number, text), err);
+}
+
+fin_status fin_csv_cells(fin_csv *csv, const char *const *texts, const double *values,
+                         fin_error *err)
+{
     fin_status status = FIN_OK;
     locale_t before = csv->locale ? uselocale(csv->locale) : (locale_t)0;
     for (int j = 0; j < csv->count && !status; j++) {
-        size_t length = fini_format(values[j], text);
-        text[length++] = j + 1 < csv->count ? ',' : '\n';
-        status = fini_output_write(csv->output, text, length, err);
+        status = texts && texts[j] ? write_name(csv->output, texts[j], err)
+                                   : write_number(csv->output, values[j], err);
+        if (!status)
+            status = fini_output_write(csv->output, j + 1 < csv->count ? "," : "\n", 1, err);
     }
     if (csv->locale)
         uselocale(before);
     return status;
+}
+
+fin_status fin_csv_row(fin_csv *csv, const double *values, fin_error *err)
+{
+    return fin_csv_cells(csv, NULL, values, err);
 }
 
 static void end(fin_csv *csv)

@@ -4,8 +4,10 @@
  *   m <= 2^53, |e| <= 22   both are exact doubles, so one multiplication or division rounds once
  *                          (Clinger 1990); nearly all numbers written by hand or with 15 digits;
  *   m < 2^64,  |e| <= 27   5^27 < 2^64, so product or quotient with 5^|e| is known to the last bit
- *                          in 128-bit integers; most numbers written with 17 digits;
+ *                          in 128-bit integers; most numbers written with 17 digits. For the
+ *                          quotient a product with 1 / 5^|e| is enough, but for one case in 500;
  *   the rest               strtod, on a copy, because the text has no terminator of its own.
+ * Digits are read eight at a time, as one 64-bit word, except near the end of the text.
  * Hexadecimal numbers and nan(...), which strtod would take, are not decimals and are refused. */
 #include "data/data.h"
 
@@ -57,6 +59,37 @@ static const uint64_t five[EXACT_FIVE + 1] = {1,
                                               FIVE_13 *FIVE_13,
                                               FIVE_13 *FIVE_13 * 5};
 
+/* floor(2^127 / b), where b is 5^k shifted left as far as it goes:
+ *     for k in range(1, 28): b = 5**k << (64 - (5**k).bit_length()); print(hex(2**127 // b)) */
+static const uint64_t inverse_five[EXACT_FIVE + 1] = {0,
+                                                      UINT64_C(0xcccccccccccccccc),
+                                                      UINT64_C(0xa3d70a3d70a3d70a),
+                                                      UINT64_C(0x83126e978d4fdf3b),
+                                                      UINT64_C(0xd1b71758e219652b),
+                                                      UINT64_C(0xa7c5ac471b478423),
+                                                      UINT64_C(0x8637bd05af6c69b5),
+                                                      UINT64_C(0xd6bf94d5e57a42bc),
+                                                      UINT64_C(0xabcc77118461cefc),
+                                                      UINT64_C(0x89705f4136b4a597),
+                                                      UINT64_C(0xdbe6fecebdedd5be),
+                                                      UINT64_C(0xafebff0bcb24aafe),
+                                                      UINT64_C(0x8cbccc096f5088cb),
+                                                      UINT64_C(0xe12e13424bb40e13),
+                                                      UINT64_C(0xb424dc35095cd80f),
+                                                      UINT64_C(0x901d7cf73ab0acd9),
+                                                      UINT64_C(0xe69594bec44de15b),
+                                                      UINT64_C(0xb877aa3236a4b449),
+                                                      UINT64_C(0x9392ee8e921d5d07),
+                                                      UINT64_C(0xec1e4a7db69561a5),
+                                                      UINT64_C(0xbce5086492111aea),
+                                                      UINT64_C(0x971da05074da7bee),
+                                                      UINT64_C(0xf1c90080baf72cb1),
+                                                      UINT64_C(0xc16d9a0095928a27),
+                                                      UINT64_C(0x9abe14cd44753b52),
+                                                      UINT64_C(0xf79687aed3eec551),
+                                                      UINT64_C(0xc612062576589dda),
+                                                      UINT64_C(0x9e74d1b791e07e48)};
+
 /* 2^e for a normal result. */
 static double power_of_two(int e)
 {
@@ -64,6 +97,23 @@ static double power_of_two(int e)
     double value;
     memcpy(&value, &bits, sizeof value);
     return value;
+}
+
+/* a 2^63 / b for b = 5^k shifted, as whole number whose lowest bit is set if it is not exact.
+ *
+ * With R = floor(2^127 / b) the quotient Q lies in [a R, a R + a) / 2^64, so with q = floor(a R /
+ * 2^64) in [q, q + 2). q has 63 or 64 bits, of which the last 10 or 11 are rounded away: only if
+ * they are next to one half does the rounding depend on where in that range Q lies. */
+static uint64_t divide(uint64_t a, int k, uint64_t b)
+{
+    uint64_t q = (uint64_t)((u128)a * inverse_five[k] >> 64);
+    int dropped = 11 - __builtin_clzll(q);
+    uint64_t low = q & ((UINT64_C(1) << dropped) - 1), half = UINT64_C(1) << (dropped - 1);
+    if (low - (half - 1) > 1) /* neither half - 1 nor half */
+        return q | 1;
+    u128 n = (u128)a << 63;
+    q = (uint64_t)(n / b);
+    return q | (n != (u128)q * b);
 }
 
 /* m * 10^e = m * 5^e * 2^e for m > 0. The factor of 5 leaves q with at least 62 bits, whose lowest
@@ -75,11 +125,8 @@ static double scale(uint64_t m, int e)
     uint64_t a = m << shift, q;
     if (e < 0) {
         int shift_five = __builtin_clzll(five[-e]);
-        uint64_t b = five[-e] << shift_five; /* a / b lies in (1/2, 2) */
-        u128 n = (u128)a << 63;
-        q = (uint64_t)(n / b);
+        q = divide(a, -e, five[-e] << shift_five); /* a / b lies in (1/2, 2) */
         two = e - shift + shift_five - 63;
-        q |= n != (u128)q * b;
     } else {
         u128 n = (u128)a * five[e];
         int high = n >> 64 ? 64 - __builtin_clzll((uint64_t)(n >> 64)) : 0;
@@ -151,7 +198,54 @@ static const char *read_exponent(const char *p, const char *end, int *exponent)
     return q;
 }
 
-const char *fini_decimal(const char *p, const char *end, double *value)
+/* Up to eight digits at p, as one word: their number is returned, and they are put behind *m. */
+static inline int read_eight(const char *p, uint64_t *m)
+{
+    static const uint64_t tens[9] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};
+    uint64_t word;
+    memcpy(&word, p, sizeof word);
+    word ^= UINT64_C(0x3030303030303030); /* a digit is now 0 to 9, all else is more */
+    uint64_t other = ((word + UINT64_C(0x7676767676767676)) | word) & UINT64_C(0x8080808080808080);
+    /* A carry leaves only a byte that is no digit, so that the first such byte is right. */
+    int count = other ? __builtin_ctzll(other) >> 3 : 8;
+    if (count == 0)
+        return 0;
+    word <<= 64 - 8 * count; /* zeros in front; then pairs, fours, all eight */
+    word = (word * 10 + (word >> 8)) & UINT64_C(0x00ff00ff00ff00ff);
+    word = (word * 100 + (word >> 16)) & UINT64_C(0x0000ffff0000ffff);
+    word = (word * 10000 + (word >> 32)) & UINT64_C(0x00000000ffffffff);
+    *m = *m * tens[count] + word;
+    return count;
+}
+
+enum { EIGHTS = 3, AHEAD = 2 + 2 * 8 * (EIGHTS + 1) }; /* bytes that may be looked at */
+
+/* Digits as read_digits reads them, if there are at most 24; with more, p stops at one. */
+static inline const char *read_many(const char *p, uint64_t *m)
+{
+    for (int i = 0; i < EIGHTS; i++) {
+        int count = read_eight(p, m);
+        p += count;
+        if (count < 8)
+            break;
+    }
+    return p;
+}
+
+/* The number m * 10^e, if one of the two fast ways knows it. */
+static inline bool convert(uint64_t m, ptrdiff_t e, double *size)
+{
+    if (m <= UINT64_C(1) << 53 && e >= -EXACT_TEN && e <= EXACT_TEN)
+        *size = e < 0 ? (double)m / ten[-e] : (double)m * ten[e];
+    else if (m > 0 && e >= -EXACT_FIVE && e <= EXACT_FIVE)
+        *size = scale(m, (int)e);
+    else
+        *size = 0;
+    return m == 0 || (e >= -EXACT_FIVE && e <= EXACT_FIVE);
+}
+
+/* Any number, at the end of the text as well. */
+static const char *read_any(const char *p, const char *end, double *value)
 {
     const char *start = p;
     bool negative = false;
@@ -178,14 +272,34 @@ const char *fini_decimal(const char *p, const char *end, double *value)
     if (digits > DIGITS_MOST)
         return read_slowly(start, p, value);
     double size;
-    ptrdiff_t e = exponent - fraction;
-    if (m == 0)
-        size = 0;
-    else if (m <= UINT64_C(1) << 53 && e >= -EXACT_TEN && e <= EXACT_TEN)
-        size = e < 0 ? (double)m / ten[-e] : (double)m * ten[e];
-    else if (e >= -EXACT_FIVE && e <= EXACT_FIVE)
-        size = scale(m, (int)e);
-    else
+    if (!convert(m, exponent - fraction, &size))
+        return read_slowly(start, p, value);
+    *value = negative ? -size : size;
+    return p;
+}
+
+const char *fini_decimal(const char *start, const char *end, double *value)
+{
+    if (end - start < AHEAD)
+        return read_any(start, end, value);
+    bool negative = *start == '-';
+    const char *first = start + (negative | (*start == '+')), *p;
+    uint64_t m = 0;
+    p = read_many(first, &m);
+    ptrdiff_t digits = p - first, fraction = 0;
+    if (*p == '.') {
+        const char *point = ++p;
+        p = read_many(p, &m);
+        fraction = p - point;
+        digits += fraction;
+    }
+    if (digits == 0 || digits > DIGITS_MOST)
+        return read_any(start, end, value);
+    int exponent = 0;
+    if ((*p | 0x20) == 'e')
+        p = read_exponent(p, end, &exponent);
+    double size;
+    if (!convert(m, exponent - fraction, &size))
         return read_slowly(start, p, value);
     *value = negative ? -size : size;
     return p;

@@ -22,7 +22,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { BUFFER = 1 << 16, TEMPORARY_NAME = 64, ATTEMPTS = 1000, READ_FIRST = 1 << 16 };
+enum { BUFFER = 1 << 16, TEMPORARY_NAME = 64, ATTEMPTS = 1000, READ_FIRST = 1 << 16, PIECE = 1 << 20 };
 
 struct fini_output {
     fini_arena arena; /* holds this struct too */
@@ -329,7 +329,8 @@ static fin_status read_all(int fd, const char *path, size_t room, char **text, s
     if (!block)
         return fini_fail_memory(err, room, "the text of a file");
     for (;;) {
-        ssize_t got = read(fd, block + used, room - used);
+        /* by pieces, so that the search for NUL finds them in the cache */
+        ssize_t got = read(fd, block + used, room - used < PIECE ? room - used : PIECE);
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0) {

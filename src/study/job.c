@@ -14,6 +14,7 @@ static const fini_job *const jobs[] = {
     &fini_job_latent,
     &fini_job_regret,
     &fini_job_urn,
+    &fini_job_fit,
 };
 enum { JOBS = sizeof jobs / sizeof *jobs };
 

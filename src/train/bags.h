@@ -14,6 +14,8 @@
 #include "base/base.h"
 #include "finetti/train_bags.h"
 
+#include <math.h>
+
 /* ---- forms (form table in bags_form.c; bags_attention.c, bags_mixture.c, bags_mean.c) ---------- */
 
 typedef struct fini_bag_shape {
@@ -47,43 +49,82 @@ typedef struct fini_bag_form {
 } fini_bag_form;
 
 extern const fini_bag_form fini_bag_softmax, fini_bag_erf, fini_bag_linear, fini_bag_mixture,
-    fini_bag_mean;
+    fini_bag_mean, fini_bag_any;
 const fini_bag_form *fini_bag_form_of(int model); /* FIN_MODEL_..., not auto and stack */
 
 /* ---- maps (bags_map.c, bags_statistics.c, bags_features.c) ------------------------------------- */
 
-/* Columns of a token after the statistics; then centre and scale; then features. */
+/* From bags to what a form sees, in four steps, each left out where it is not wanted:
+ *
+ *     statistics   a bag becomes one row: its largest values, or its statistics
+ *     columns      z_j = scale_j clamp(x_j - center_j, -bound_j, bound_j); scale and bound are 0 for
+ *                  columns left out, the bound is infinite where nothing is cut off
+ *     features     of an RBF kernel of z, beside z or instead of it
+ *     mean         a bag becomes one row: the mean of its rows (FINI_MEAN)
+ *
+ * Scales are such that the mean over training rows of |z|^2 is 1, and of the features too: a penalty
+ * means the same whatever d and m are, and needs no factor for them. */
 typedef struct fini_map {
-    int statistics;         /* FINI_TOKENS: none */
-    int features;           /* 0 linear, 1 rbf, 2 both */
-    int kind;               /* 0 nystrom, 1 fourier */
-    int64_t d;              /* columns of a raw token */
-    int64_t s;              /* after the statistics; s = d for FINI_TOKENS */
-    int64_t m;              /* features; 0: none */
-    int64_t p;              /* what a form sees: s, m or s + m */
-    double *center, *scale; /* (s): phi_j = (x_j - center_j) scale_j; scale 0: left out */
-    double bandwidth;
-    double *landmarks;       /* nystrom: (m, s); fourier: frequencies (m / 2, s) */
-    double *whiten;          /* nystrom: (m, m) features = K whiten; fourier: NULL */
-    double *shift, *stretch; /* (m) centre and scale of the features themselves */
+    int statistics;          /* FINI_TOKENS: none */
+    int features;            /* 0 linear, 1 rbf, 2 both */
+    int kind;                /* 0 nystrom, 1 fourier */
+    int64_t d;               /* columns of a raw token */
+    int64_t s;               /* after the statistics; s = d for tokens and their mean */
+    int64_t m;               /* features; 0: none */
+    int64_t linear;          /* columns of z, the last ones, that the form sees: s, 0 or 1 */
+    int64_t p;               /* what a form sees: linear + m; first z, then the features */
+    double *center, *scale;  /* (s); with bound and spread one block, owned by center */
+    double *bound;           /* (s) */
+    double *spread;          /* (s) root of the mean of z_j^2: importance is |k_j| spread_j */
+    int64_t used;            /* columns that are not left out */
+    int64_t group_m[2];      /* features of the one or two groups of columns (bags_features.c) */
+    double bandwidth[2];     /* of each, in units of z */
+    double *landmarks;       /* (m, columns used) of each group: nystrom: rows z; fourier:
+                              * frequencies, of which there are m / 2 */
+    double *whiten;          /* nystrom: (m, m) of each group, lower triangular; else NULL */
+    double *shift, *stretch; /* (m) features seen: (f - shift) stretch */
 } fini_map;
 
 enum { FINI_TOKENS, FINI_MEAN, FINI_MAX, FINI_STATISTICS }; /* the last: for `embedding` */
 
-/* What a form sees. Either the caller's bags, seen through centre and scale without copying, or
- * tokens of its own (owned; center and scale are then NULL). */
+/* What a form sees. Either the caller's bags, seen through centre, bound and scale without copying,
+ * or tokens of its own (owned; the three are then NULL). Kernels for both: kernel/rows.h. */
 typedef struct fini_phi {
-    fin_bags bags;                /* d = p; n, first, total, labels as in the raw bags */
-    const double *center, *scale; /* (p) or NULL */
+    fin_bags bags;                        /* d = p; n, first, total, labels as in the raw bags */
+    const double *center, *scale, *bound; /* (p) or NULL; borrowed from the map */
     void *owned;
     int64_t *owned_offsets;
 } fini_phi;
 
+/* Only which weights are positive matters here, not how large they are. */
 fin_status fini_map_fit(fini_map *map, const fin_fit_settings *settings, int64_t classes,
                         const fin_bags *bags, const double *weights, fin_sum sum, fin_error *err);
 fin_status fini_map_apply(const fini_map *map, const fin_bags *bags, fini_phi *phi, fin_error *err);
 void fini_phi_close(fini_phi *phi);
 void fini_map_close(fini_map *map);
+/* For files: the arrays of a map, named prefix + "columns" and so on: fills at most `room` tensors,
+ * which point into the map, and returns how many there are. */
+int64_t fini_map_tensors(const fini_map *map, const char *prefix, fin_tensor *tensors,
+                         int64_t room);
+/* The map back from them, copied and checked: they may come from a hostile file. */
+fin_status fini_map_restore(fini_map *map, const fin_fit_settings *settings, const char *prefix,
+                            const fin_tensor *tensors, int64_t count, fin_error *err);
+
+/* ---- blocks of bags (bags_share.c) -------------------------------------------------------------- */
+
+/* The blocks of this process: numbers first .. first + count - 1 (of fin_bags_blocks(total)). */
+void fini_bags_own(const fin_bags *bags, int64_t *first, int64_t *count);
+/* Own block i (from 0): its bags are from .. to - 1, counted from this process's first bag. */
+void fini_bags_block(const fin_bags *bags, int64_t i, int64_t *from, int64_t *to);
+/* Sizes, offsets and type make sense. Tokens and labels are not looked at. */
+fin_status fini_bags_check(const fin_bags *bags, fin_error *err);
+
+/* ---- outputs to losses, for all forms (bags_form.c) ------------------------------------------- */
+
+/* Loss of outputs f (outputs) and df = dloss/df, as fini_bag_form.loss says. df may be NULL. */
+double fini_emission_loss(const fini_bag_shape *shape, const double *f, double y, double *df);
+/* Numbers: out[0] = f[0]; classes: probabilities (classes). */
+void fini_emission_predict(const fini_bag_shape *shape, const double *f, double *out);
 
 /* ---- the engine (bags_risk.c: loss and gradient; bags_descend.c: L-BFGS) ---------------------- */
 
@@ -103,9 +144,17 @@ fin_status fini_risk_value(fini_risk *risk, const double *parameters, double *lo
 /* Sums blocks in the order of fin_ranks_sum (a binary tree over block numbers), in one process. */
 fin_status fini_sum_alone(int64_t blocks, int64_t n, double *parts, double *sum, fin_error *err);
 
-/* Scores U (L, q) of rows of a view, with W (q, p) given: the engine's projection, for prediction. */
+/* Scores U (rows, q) of rows of a view, with W (q, p) given: the engine's projection, for
+ * prediction. scratch: so many doubles. */
+int64_t fini_project_scratch(const fini_phi *phi, int64_t q);
 void fini_project(const fini_phi *phi, int64_t first_row, int64_t rows, int64_t q, const double *W,
                   double *U, double *scratch);
+/* One token of a view as p doubles: in the buffer (p), or where it is. */
+const double *fini_phi_row(const fini_phi *phi, int64_t row, double *buffer);
+/* A small view of raw columns becomes a standardised copy, to be read many times. */
+fin_status fini_phi_settle(fini_phi *phi, fin_sum sum, fin_error *err);
+/* Sum of the weights over all bags of all processes. */
+double fini_risk_weight(const fini_risk *risk);
 
 /* ---- parts and fits (bags_fit.c, bags_part.c, bags_tensors.c) ---------------------------------- */
 
@@ -121,6 +170,9 @@ typedef struct fini_part {
     double noise;    /* numbers: standard deviation around the prediction, in standardised units */
     double loss;
     int64_t iterations, evaluations, unfinished;
+    char *text;         /* for files (bags_tensors.c): the settings */
+    int64_t counts[12]; /* sizes */
+    double numbers[8];
 } fini_part;
 
 struct fin_fit {
@@ -130,17 +182,17 @@ struct fin_fit {
         label_scale; /* numbers: y = center + scale * standardised; classes: 0, 1 */
     int64_t parts;
     fini_part *part;
-    double noise;
+    double noise;      /* standard deviation of a label around the prediction, standardised */
+    int64_t counts[5]; /* for files */
+    double numbers[4];
 };
 
 /* One part, fitted: what all models but auto and stack are. labels: standardised, or classes. */
 fin_status fini_part_fit(fini_part *part, const fin_fit_settings *settings, int64_t classes,
                          const fin_bags *bags, const double *labels, const double *weights,
                          fin_sum sum, const fin_progress *progress, fin_error *err);
-/* Members of a part, from starts to minima, for every penalty of the grid (bags_descend.c). */
-fin_status fini_part_descend(fini_part *part, fini_risk *risk, const fini_phi *phi,
-                             const double *labels, const double *weights, fin_sum sum,
-                             const fin_progress *progress, fin_error *err);
+/* Form and shape from part->settings; the form is NULL for auto and stack. */
+void fini_part_shape(fini_part *part, int64_t classes);
 void fini_part_close(fini_part *part);
 /* As fin_fit_predict and fin_fit_locate, in the part's own units; within: (n) or NULL, the mean over
  * members of the variance within the model. */
@@ -148,6 +200,9 @@ fin_status fini_part_predict(const fini_part *part, const fin_bags *bags, double
                              double *spread, double *within, fin_error *err);
 fin_status fini_part_locate(const fini_part *part, const fin_bags *bags, const double *labels,
                             double *prior, double *given, fin_error *err);
+
+/* What files need of a fit that is complete (bags_tensors.c). */
+fin_status fini_fit_finish(fin_fit *fit, fin_error *err);
 
 /* EM for the mixture (bags_em.c): `steps` steps on the penalised likelihood, in place; the
  * penalised risk never grows. Returns its value. */

@@ -35,7 +35,7 @@ prints "Commands:"
 for family in study latent; do
     "$FINETTI" complete $family | sed "s/^/$family /; s/\t.*//" >>commands
 done
-[ "$(wc -l <commands)" -ge 20 ] || fail "$(cat commands)"
+[ "$(wc -l <commands)" -ge 23 ] || fail "$(cat commands)"
 while read -r -a command <&3; do
     accepts help "${command[@]}"
     prints "Examples:"
@@ -106,6 +106,14 @@ completes mine.csv finetti attend mi
 completes mine.csv finetti attend mine.csv --query mi
 completes matern52 finetti attend mine.csv --kernel matern5
 completes --standardize finetti attend mine.csv --sta
+touch mine.fin
+completes mine.csv finetti fit mi
+completes mixture finetti fit mine.csv --model mi
+completes mine.csv finetti fit mine.csv --folds mi
+completes --class-weights finetti fit mine.csv --class
+completes mine.fin finetti predict mi
+completes mine.csv finetti locate mine.fin mi
+completes --blind finetti locate mine.fin mine.csv --bl
 
 if command -v man >/dev/null; then
     LC_ALL=C.UTF-8 MANWIDTH=80 man --warnings -l "$SRC/docs/man/finetti.1" >page 2>complaints

@@ -44,6 +44,8 @@ cases += [("train", "--steps", "3", "--runs", "2", "--d", "5", *more)
           for more in (("--init", "overlaps"), ("--engine", "reduced"), ("--engine", "ambient"))]
 cases += [("landscape", "--grid", "3")]
 cases += [("attend", "tokens.csv", "--key", "x", "--value", "y", "--query", "x=1", "--tune")]
+cases += [("fit", "bags.csv", "--model", "mixture", "--cv", "none")]
+cases += [("locate", "model.fin", "bags.csv")]
 cases += [("latent", "risk", "--family", f, "--L", "2", "--samples", "2")
           for f in ("concept", "mean", "process", "counts", "concepts", "sphere", "finite", "urn")]
 cases += [("latent", "draw", "--n", "2", "--L", "2", "--Q", "1", "--out", "limits.csv")]
@@ -87,4 +89,6 @@ for case in cases:
 print(count, "bad values refused for", len(seen), "settings")
 P
 printf 'x,y\n1,2\n2,3\n4,1\n' >tokens.csv
+printf 'bag,label,x\na,1,2\nb,0,3\nc,1,4\nc,1,1\nd,0,2\n' >bags.csv
+"$FINETTI" fit bags.csv --model softmax --cv none --out model.fin --quiet
 "$PYTHON" limits.py

@@ -37,6 +37,19 @@ for r, row in enumerate(rows):
     assert [float(row["x%d" % (j + 1)]) for j in range(d)] == list(tokens[r * d:r * d + d])
 P
 
+# ---- two classes
+"$FINETTI" simulate --n 50 --d 7 --L 6 --L_min 2 --m 2 --seed 5 --dtype double --sign --out sign.npz 2>/dev/null
+"$PYTHON" - <<'P'
+from npz import load
+a, b = load("a.npz"), load("sign.npz")
+assert a["tokens"] == b["tokens"] and list(b["y"][1]) == [float(y > 0) for y in a["y"][1]] and 5 < sum(b["y"][1]) < 45
+P
+
+# ---- sample 20 is sample 20, whether the file begins with it or not
+"$FINETTI" simulate --n 30 --skip 20 --d 7 --L 6 --L_min 2 --m 2 --seed 5 --dtype double --out tail.csv 2>/dev/null
+grep -E '^(2[0-9]|[34][0-9]),' a.csv >tail20.csv
+tail -n +2 tail.csv | cmp - tail20.csv
+
 # ---- the same bytes for any number of threads and any kernel; sample i does not depend on n
 for task in slr spiked max; do
     for dtype in float double; do

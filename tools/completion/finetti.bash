@@ -40,8 +40,8 @@ _finetti()
         compopt -o filenames 2>/dev/null || true
     elif [ -z "$line" ] || [[ $line == *$'\tflag\t'* ]]; then
         mapfile -t COMPREPLY < <(compgen -W "$(printf '%s\n' "$list" | cut -f 1)" -- "$word")
-        # A study file, a store, or a table.
-        if [[ $list == *$'\toperand\t'* || ${command[*]} == "study "* || ${command[*]} == attend ]] &&
+        # A study file, a store, a table, bags or a model.
+        if [[ $list == *$'\toperand\t'* || " study attend fit predict locate " == *" ${command[0]} "* ]] &&
             [[ $word != -* ]]; then
             mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -f -- "$word")
             compopt -o filenames 2>/dev/null || true

@@ -1,0 +1,289 @@
+/* finetti locate: which token of a bag decided, with probabilities. */
+#include "fit.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int run(cli_args *args);
+
+static const cli_word words[] = {
+    {"bag", "COLUMN", "the column that names the bag; default: bag, bag_id or the first one"},
+    {"label", "COLUMN", "the column with labels, if there are any; default: as in the model"},
+    {"blind", NULL, "do not use the labels, even if the data have them"},
+    {"out", "FILE", "FILE.csv or FILE.npz; - is CSV on standard output, a terminal gets a table"},
+    {"json", NULL, "print JSON"},
+    {NULL, NULL, NULL},
+};
+
+const cli_command cli_locate = {
+    .name = "locate",
+    .summary = "which token of a bag decided, with probabilities",
+    .about =
+        "For every token of every bag, the probability that it decided the label, and if the data\n"
+        "have labels the probability given the label too. The tokens of a bag are listed from the\n"
+        "most probable on: given the label where it is known, unless --blind. The models of a bag\n"
+        "as a whole (embedding, mean, max) have no location.",
+    .examples = "  finetti locate model.fin bags.csv\n"
+                "  finetti locate model.fin bags.csv --top 1 --out deciders.csv\n"
+                "  finetti locate model.fin bags.npz --blind --json\n",
+    .uses = CLI_USES_LOCATE | CLI_USES_RUN,
+    .operands = {.name = "MODEL DATA",
+                 .meaning = "a model file, and bags as 'finetti fit' reads them (labels may be "
+                            "missing)",
+                 .least = 2,
+                 .most = 2},
+    .words = words,
+    .run = run,
+};
+
+typedef struct located {
+    fit_answer from;
+    double *prior, *given; /* (tokens); given: NULL without labels */
+    int64_t *order;        /* (tokens) tokens, bag by bag, the most probable first */
+    int64_t top;           /* of a bag; at most */
+} located;
+
+/* ---- locating and ranking ------------------------------------------------------------------- */
+
+typedef struct ranked {
+    double probability;
+    int64_t token;
+} ranked;
+
+static int before(const void *a, const void *b)
+{
+    const ranked *p = a, *q = b;
+    if (p->probability != q->probability)
+        return p->probability > q->probability ? -1 : 1;
+    return p->token < q->token ? -1 : 1;
+}
+
+static int64_t bag_start(const located *l, int64_t i)
+{
+    return l->from.bags->offsets[i] - l->from.bags->offsets[0];
+}
+
+static int64_t bag_size(const located *l, int64_t i)
+{
+    return bag_start(l, i + 1) - bag_start(l, i);
+}
+
+static int64_t shown(const located *l, int64_t i)
+{
+    return bag_size(l, i) < l->top ? bag_size(l, i) : l->top;
+}
+
+static fin_status rank_tokens(located *l, fin_error *err)
+{
+    int64_t longest = 0;
+    for (int64_t i = 0; i < l->from.bags->n; i++)
+        longest = bag_size(l, i) > longest ? bag_size(l, i) : longest;
+    ranked *rows = malloc((size_t)longest * sizeof *rows);
+    if (!rows)
+        return cli_status_memory(err, 16.0 * (double)longest, "the ranks");
+    for (int64_t i = 0; i < l->from.bags->n; i++) {
+        int64_t first = bag_start(l, i), size = bag_size(l, i);
+        bool known = l->given && !isnan(l->given[first]);
+        for (int64_t t = 0; t < size; t++)
+            rows[t] = (ranked){known ? l->given[first + t] : l->prior[first + t], first + t};
+        qsort(rows, (size_t)size, sizeof *rows, before);
+        for (int64_t t = 0; t < size; t++)
+            l->order[first + t] = rows[t].token;
+    }
+    free(rows);
+    return FIN_OK;
+}
+
+static fin_status locate(located *l, bool blind, fin_error *err)
+{
+    size_t count = (size_t)l->from.tokens;
+    if (!fin_fit_locates(l->from.fit)) {
+        char name[64];
+        return cli_status(err, FIN_ERR_UNSUPPORTED,
+                          "this model (%s) looks at a bag as a whole and has no location; fit one "
+                          "with --model softmax or mixture",
+                          fit_name(fin_fit_get_settings(l->from.fit), name, sizeof name));
+    }
+    l->prior = malloc(3 * count * sizeof *l->prior);
+    if (!l->prior)
+        return cli_status_memory(err, 24.0 * (double)count, "the probabilities");
+    l->order = (int64_t *)(l->prior + 2 * count);
+    l->given = l->from.labels && !blind ? l->prior + count : NULL;
+    fin_status status = fin_fit_locate(l->from.fit, l->from.bags, l->prior, l->given, err);
+    return status ? status : rank_tokens(l, err);
+}
+
+/* ---- CSV and the table ---------------------------------------------------------------------- */
+
+static fin_status write_csv(const located *l, const char *path, fin_error *err)
+{
+    static const char *const names[] = {"bag", "rank", "row", "probability", "given_label"};
+    fin_csv *csv;
+    fin_status status = fin_csv_open(path, names, l->given ? 5 : 4, &csv, err);
+    if (status)
+        return status;
+    for (int64_t i = 0; i < l->from.bags->n && !status; i++) {
+        const char *texts[5] = {fin_bag_set_name(l->from.set, i)};
+        for (int64_t r = 0; r < shown(l, i) && !status; r++) {
+            int64_t t = l->order[bag_start(l, i) + r];
+            const double values[5] = {0, (double)r + 1, (double)fin_bag_set_row(l->from.set, t),
+                                      l->prior[t], l->given ? l->given[t] : 0};
+            status = fin_csv_cells(csv, texts, values, err);
+        }
+        if (!status && cli_cancelled())
+            status = cli_status(err, FIN_ERR_CANCELLED, "cancelled");
+    }
+    if (!status)
+        return fin_csv_commit(csv, err);
+    fin_csv_abort(csv);
+    return status;
+}
+
+static void print_table(const located *l)
+{
+    enum { BAGS = 40 };
+    int64_t n = l->from.bags->n;
+    char name[256], label[256];
+    printf("%-20s %6s  %s\n", "bag", "tokens",
+           l->given ? "row: probability that it decided (given the label)"
+                    : "row: probability that it decided");
+    for (int64_t i = 0; i < n && i < BAGS; i++) {
+        printf("%-20.20s %6lld ", fit_clean(fin_bag_set_name(l->from.set, i), name, sizeof name),
+               (long long)bag_size(l, i));
+        for (int64_t r = 0; r < shown(l, i); r++) {
+            int64_t t = l->order[bag_start(l, i) + r];
+            printf("%s%lld: %.3f", r ? ", " : " ", (long long)fin_bag_set_row(l->from.set, t),
+                   l->prior[t]);
+            if (l->given && !isnan(l->given[t]))
+                printf(" (%.3f)", l->given[t]);
+        }
+        if (l->given && *fit_label_text(&l->from, i, label, sizeof label))
+            printf("  label %s", fit_clean(label, name, sizeof name));
+        printf("\n");
+    }
+    if (n > BAGS)
+        printf("... %lld more bags; --out FILE has all\n", (long long)(n - BAGS));
+}
+
+/* ---- NPZ and JSON --------------------------------------------------------------------------- */
+
+static fin_status fill_arrays(const located *l, int64_t *whole, double *real, int64_t count)
+{
+    int64_t k = 0;
+    for (int64_t i = 0; i < l->from.bags->n; i++)
+        for (int64_t r = 0; r < shown(l, i); r++, k++) {
+            int64_t t = l->order[bag_start(l, i) + r];
+            whole[k] = i;
+            whole[count + k] = r + 1;
+            whole[2 * count + k] = fin_bag_set_row(l->from.set, t);
+            real[k] = l->prior[t];
+            real[count + k] = l->given ? l->given[t] : NAN;
+        }
+    return FIN_OK;
+}
+
+static fin_status write_npz(const located *l, const char *path, fin_error *err)
+{
+    int64_t count = 0;
+    for (int64_t i = 0; i < l->from.bags->n; i++)
+        count += shown(l, i);
+    int64_t *whole = malloc((size_t)count * 3 * sizeof *whole);
+    double *real = malloc((size_t)count * 2 * sizeof *real);
+    char *bags = NULL;
+    fin_npz_writer *npz = NULL;
+    fin_status status = FIN_OK;
+    if (!whole || !real)
+        status = cli_status_memory(err, 40.0 * (double)count, "the arrays");
+    if (!status && !(status = fin_npz_create(path, &npz, err)))
+        status = fill_arrays(l, whole, real, count);
+    static const char *const names[] = {"bag", "rank", "row"};
+    for (int j = 0; j < 3 && !status; j++)
+        status = fin_npz_add(npz, names[j], FIN_I64, 1, &count, whole + j * count, err);
+    if (!status)
+        status = fin_npz_add(npz, "probability", FIN_F64, 1, &count, real, err);
+    if (!status && l->given)
+        status = fin_npz_add(npz, "given_label", FIN_F64, 1, &count, real + count, err);
+    if (!status)
+        status =
+            fit_add_names(npz, "bag_names", l->from.bags->n, fit_bag_name, l->from.set, &bags, err);
+    if (!status)
+        status = fin_npz_commit(npz, cli_progress(), err);
+    else
+        fin_npz_abort(npz);
+    free(whole);
+    free(real);
+    free(bags);
+    return status;
+}
+
+static int print_json(const located *l)
+{
+    json_t *bags = json_array();
+    for (int64_t i = 0; i < l->from.bags->n; i++) {
+        json_t *tokens = json_array();
+        char label[256];
+        for (int64_t r = 0; r < shown(l, i); r++) {
+            int64_t t = l->order[bag_start(l, i) + r];
+            json_t *token =
+                json_pack("{s:I, s:o}", "row", (json_int_t)fin_bag_set_row(l->from.set, t),
+                          "probability", cli_json_number(l->prior[t]));
+            if (l->given && !isnan(l->given[t]))
+                json_object_set_new(token, "given_label", cli_json_number(l->given[t]));
+            json_array_append_new(tokens, token);
+        }
+        json_t *bag =
+            json_pack("{s:s, s:o}", "bag", fin_bag_set_name(l->from.set, i), "tokens", tokens);
+        if (l->given && *fit_label_text(&l->from, i, label, sizeof label))
+            json_object_set_new(bag, "label", json_string(label));
+        json_array_append_new(bags, bag);
+    }
+    return cli_print_json(json_pack("{s:o}", "bags", bags));
+}
+
+/* ---- running -------------------------------------------------------------------------------- */
+
+static int finish(const cli_args *args, const located *l, bool table)
+{
+    const char *out = cli_get(args, "out");
+    bool json = cli_get(args, "json");
+    fin_error err = {FIN_OK, ""};
+    fin_status status = FIN_OK;
+    cli_progress_end();
+    if (out && cli_ends_with(out, ".npz"))
+        status = write_npz(l, out, &err);
+    else if (out || (!json && !table))
+        status = write_csv(l, out ? out : "-", &err);
+    if (status)
+        return cli_error(&err);
+    for (int i = 0; i < fin_bag_set_notes(l->from.set); i++)
+        cli_note("note: %s", fin_bag_set_note(l->from.set, i));
+    if (table)
+        print_table(l);
+    return json ? print_json(l) : cli_flush();
+}
+
+static int run(cli_args *args)
+{
+    int code = fit_answer_check(args);
+    if (code)
+        return code;
+    located l = {.prior = NULL};
+    fin_error err = {FIN_OK, ""};
+    const char *out = cli_get(args, "out");
+    bool table = !out && !cli_get(args, "json") && isatty(STDOUT_FILENO);
+    l.top = !fin_is_auto((double)args->locate.top) ? args->locate.top : table ? 3 : INT64_MAX;
+    fin_status status = out && strcmp(out, "-") != 0 ? cli_try_output(out, &err) : FIN_OK;
+    if (!status)
+        status = fit_answer_open(&l.from, args, &err);
+    if (!status)
+        status = locate(&l, cli_get(args, "blind") != NULL, &err);
+    code = status == FIN_ERR_CANCELLED ? cli_failed("cancelled")
+           : status                    ? cli_error(&err)
+                                       : finish(args, &l, table);
+    free(l.prior);
+    fit_answer_close(&l.from);
+    return code;
+}

@@ -1,0 +1,126 @@
+/* What the commands on bags share: fit, predict and locate. */
+#ifndef CLI_FIT_H
+#define CLI_FIT_H
+
+#include "cli.h"
+
+/* ---- settings and names (fit_settings.c) ---------------------------------------------------- */
+
+/* The library's table, in which `features` is called `basis`: --features names columns here. */
+const fin_settings *fit_table(void);
+/* The name of a model as people write it: "softmax", "softmax+rbf" (columns and RBF features),
+ * "softmax:rbf" (RBF features alone), "softmax x4" (heads). Returns buffer. */
+char *fit_name(const fin_fit_settings *settings, char *buffer, size_t size);
+/* The other way: sets model, basis and heads. */
+fin_status fit_name_read(const char *name, fin_fit_settings *settings, fin_error *err);
+bool fit_same(const fin_fit_settings *a, const fin_fit_settings *b);
+/* "auto", "regression" or "classes". */
+fin_status fit_kind_check(const char *kind, fin_error *err);
+
+/* ---- processes (fit_ranks.c) ----------------------------------------------------------------- */
+
+/* Collective: if one process failed, all do, with its message. Without it those that did not fail
+ * would wait for it forever. */
+fin_status fit_agree(fin_status status, fin_error *err);
+/* Collective: adds numbers over the processes, in place. */
+fin_status fit_add(double *numbers, int64_t n, fin_error *err);
+
+/* ---- what fit finds out ------------------------------------------------------------------------ */
+
+enum { FIT_MODELS = 32, FIT_BINS = 10, FIT_SIZES = 4, FIT_CURVE_FOLDS = 5, FIT_TOP = 10 };
+
+/* A point of the learning curve. */
+typedef struct fit_size {
+    double bags;      /* mean over folds of the training bags */
+    double score, se; /* accuracy or R2: mean over folds, its standard error */
+} fit_size;
+
+typedef struct fit_run {
+    cli_args *args;
+    const char *path;
+    fin_bag_set *set;
+    const fin_bags *bags;
+    int64_t classes;
+    fin_fit_settings settings; /* as asked for */
+    fin_fit *fit;
+    fin_fit_info info;
+    double *class_count;   /* (classes), over all processes */
+    double *key, *value;   /* (d) how much columns matter; NULL: the model cannot tell */
+    char unimportant[512]; /* why not */
+    bool locates;
+
+    /* cross-validation; repeats 0: none */
+    int folds, repeats;
+    int32_t *fold;  /* (repeats, bags) */
+    bool fold_read; /* from a file */
+    int models;
+    fin_fit_settings model[FIT_MODELS];
+    fin_validation *validation;
+    int64_t bin_count[FIT_BINS];
+    double bin_predicted[FIT_BINS], bin_observed[FIT_BINS];
+    char no_validation[160]; /* why there is none, "" if it was not wanted */
+
+    /* does one token decide? Losses of the mixture and of mean pooling, on bags left out */
+    bool compared;
+    double loss_mixture, loss_mean, loss_se; /* se: of the difference, paired by bag */
+
+    int sizes;
+    fit_size size[FIT_SIZES];
+    char no_curve[160];
+
+    double seconds_read, seconds_fit, seconds_validate, seconds_curve; /* of the processor */
+} fit_run;
+
+double fit_clock(void); /* processor seconds of this process, all threads */
+
+/* ---- cross-validation (fit_validate.c, fit_location.c, fit_curve.c) ----------------------------- */
+
+/* "10x5": ten folds, five repeats. */
+fin_status fit_cv_read(const char *text, int *folds, int *repeats, fin_error *err);
+/* Folds and models from the options: fills folds, repeats, fold, models, model. */
+fin_status fit_validate_prepare(fit_run *run, fin_error *err);
+fin_status fit_validate(fit_run *run, fin_error *err);
+/* Mixture against mean pooling, from the predictions for bags left out, if both are there. */
+fin_status fit_location(fit_run *run, fin_error *err);
+fin_status fit_curve(fit_run *run, fin_error *err);
+/* Work of fitting this model once, in units of a single model: for the time that is left. */
+double fit_work(const fin_fit_settings *settings);
+
+/* ---- the report (fit_print.c, fit_print_score.c, fit_json.c) ------------------------------------- */
+
+int fit_print(const fit_run *run);
+void fit_print_validation(const fit_run *run);
+int fit_print_json(const fit_run *run);
+json_t *fit_json_score(const fin_fit_score *score, int64_t classes);
+/* The score that a comparison is made by: accuracy, or R2. */
+const char *fit_main_name(int64_t classes);
+
+/* ---- a model and bags for it (fit_answer.c) ------------------------------------------------------- */
+
+typedef struct fit_answer {
+    fin_model *model;
+    const fin_fit *fit;
+    fin_bag_set *set;
+    const fin_bags *bags;
+    int64_t classes, tokens;
+    const char *const *class_names;
+    const double *labels; /* NULL: the file has none */
+} fit_answer;
+
+/* Opens the model of operand 0 and the data of operand 1, which must suit it. */
+fin_status fit_answer_open(fit_answer *answer, const cli_args *args, fin_error *err);
+void fit_answer_close(fit_answer *answer);
+/* .csv, .npz, - or nothing; 2 after the message if it is something else. */
+int fit_answer_check(const cli_args *args);
+/* Names, one per line, as an array of bytes called `array` in an NPZ file; *text is for free(). */
+fin_status fit_add_names(fin_npz_writer *npz, const char *array, int64_t count,
+                         const char *(*name)(const void *user, int64_t i), const void *user,
+                         char **text, fin_error *err);
+const char *fit_bag_name(const void *set, int64_t i);
+const char *fit_class_name(const void *names, int64_t c);
+/* The label of bag i as text: the class's name or the number; "" if it is not known. */
+char *fit_label_text(const fit_answer *answer, int64_t i, char *buffer, size_t size);
+/* Text from a file for a terminal: control characters are shown as '?'. Returns buffer. */
+char *fit_clean(const char *text, char *buffer, size_t size);
+
+#endif

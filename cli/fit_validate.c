@@ -1,0 +1,184 @@
+/* Cross-validation: which folds, which models, and the run itself. */
+#include "fit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Without --cv, five folds once, if that takes no longer than a look at the screen. */
+enum { USUAL_FOLDS = 5 };
+static const double USUAL_SIZE = 2e6; /* tokens times columns */
+
+fin_status fit_cv_read(const char *text, int *folds, int *repeats, fin_error *err)
+{
+    char *end = NULL;
+    bool digits = text[0] >= '0' && text[0] <= '9';
+    long f = strtol(text, &end, 10), r = 1;
+    if (digits && *end == 'x') {
+        digits = end[1] >= '0' && end[1] <= '9';
+        r = strtol(end + 1, &end, 10);
+    }
+    if (!digits || *end || f < 2 || f > 1000 || r < 1 || r > 1000)
+        return cli_status(err, FIN_ERR_ARGUMENT,
+                          "--cv '%.40s' is not FOLDSxREPEATS, 2 to 1000 folds and 1 to 1000 "
+                          "repeats, such as 10x5 or 5, and not none",
+                          text);
+    *folds = (int)f;
+    *repeats = (int)r;
+    return FIN_OK;
+}
+
+double fit_work(const fin_fit_settings *settings)
+{
+    fin_fit_settings candidates[FIT_MODELS];
+    if (settings->model != FIN_MODEL_AUTO && settings->model != FIN_MODEL_STACK)
+        return 1;
+    int count = fin_fit_candidates(settings, candidates, FIT_MODELS);
+    return (double)count * (double)(settings->inner + 1);
+}
+
+/* ---- folds ---------------------------------------------------------------------------------- */
+
+static int64_t rarest(const fit_run *run)
+{
+    int64_t least = run->bags->n;
+    for (int64_t c = 0; c < run->classes; c++)
+        least = run->class_count[c] < (double)least ? (int64_t)run->class_count[c] : least;
+    return least;
+}
+
+/* None, and why, or the usual ones. */
+static void usual_folds(fit_run *run)
+{
+    double size = (double)run->info.tokens * (double)run->bags->d;
+    if (fin_ranks() > 1)
+        snprintf(run->no_validation, sizeof run->no_validation, "not with several processes");
+    else if (size > USUAL_SIZE)
+        snprintf(run->no_validation, sizeof run->no_validation,
+                 "the data are large; --cv 5 asks for it");
+    else if (rarest(run) < USUAL_FOLDS)
+        snprintf(run->no_validation, sizeof run->no_validation, "too few bags%s",
+                 run->classes ? " of a class" : "");
+    else
+        run->folds = USUAL_FOLDS, run->repeats = 1;
+}
+
+static fin_status read_folds(fit_run *run, const char *path, fin_error *err)
+{
+    int folds = run->folds, repeats = run->repeats;
+    run->fold_read = true;
+    fin_status status = fin_folds_read(path, run->set, &run->repeats, &run->folds, &run->fold, err);
+    if (!status && folds && (folds != run->folds || repeats != run->repeats))
+        return cli_status(err, FIN_ERR_ARGUMENT,
+                          "--cv asks for %d folds, %d times, and %.200s has %d folds, %d times; "
+                          "--folds alone is enough",
+                          folds, repeats, path, run->folds, run->repeats);
+    return status;
+}
+
+static fin_status make_folds(fit_run *run, fin_error *err)
+{
+    double n = (double)run->bags->n * run->repeats;
+    if ((double)run->folds > (double)run->bags->n)
+        return cli_status(err, FIN_ERR_ARGUMENT,
+                          "--cv with %d folds, but there are %lld bags; as many folds as bags at "
+                          "most",
+                          run->folds, (long long)run->bags->n);
+    run->fold = malloc((size_t)n * sizeof *run->fold);
+    if (!run->fold)
+        return cli_status_memory(err, n * 4, "the folds");
+    return fin_folds_make(run->bags->n, run->classes, run->bags->labels, run->repeats, run->folds,
+                          run->settings.seed, run->fold, err);
+}
+
+/* ---- models --------------------------------------------------------------------------------- */
+
+static void add_model(fit_run *run, const fin_fit_settings *settings)
+{
+    for (int i = 0; i < run->models; i++)
+        if (fit_same(&run->model[i], settings))
+            return;
+    if (run->models < FIT_MODELS)
+        run->model[run->models++] = *settings;
+}
+
+/* Compared with what was asked for: baselines, the mixture for the question whether one token
+ * decides, and the single models that auto chooses from. */
+static void usual_models(fit_run *run)
+{
+    static const int names[] = {FIN_MODEL_MEAN, FIN_MODEL_MAX, FIN_MODEL_MIXTURE};
+    fin_fit_settings base = run->settings, candidates[FIT_MODELS];
+    int count = 0;
+    bool asked = cli_get(run->args, "cv") || cli_get(run->args, "folds"); /* time is no matter */
+    if (base.model == FIN_MODEL_AUTO && asked)
+        count = fin_fit_candidates(&base, candidates, FIT_MODELS);
+    base.heads = 1;
+    base.features = 0;
+    for (int i = 0; i < 3; i++) {
+        base.model = names[i];
+        add_model(run, &base);
+    }
+    for (int i = 0; i < count && i < FIT_MODELS; i++)
+        if (candidates[i].model != FIN_MODEL_STACK) /* as slow as all the others together */
+            add_model(run, &candidates[i]);
+}
+
+static fin_status listed_models(fit_run *run, const char *list, fin_error *err)
+{
+    while (*list) {
+        char word[96];
+        size_t length = strcspn(list, ",");
+        snprintf(word, sizeof word, "%.*s", length < sizeof word ? (int)length : 95, list);
+        fin_fit_settings settings = run->settings;
+        fin_status status = fit_name_read(word, &settings, err);
+        if (status)
+            return status;
+        if (run->models == FIT_MODELS)
+            return cli_status(err, FIN_ERR_ARGUMENT, "--compare takes at most %d models",
+                              FIT_MODELS - 1);
+        add_model(run, &settings);
+        list += length;
+        list += *list == ',';
+    }
+    return FIN_OK;
+}
+
+fin_status fit_validate_prepare(fit_run *run, fin_error *err)
+{
+    const char *cv = cli_get(run->args, "cv"), *file = cli_get(run->args, "folds"),
+               *compare = cli_get(run->args, "compare");
+    fin_status status = FIN_OK;
+    if (cv && strcmp(cv, "none") == 0)
+        return FIN_OK;
+    if (cv && strcmp(cv, "auto") != 0)
+        status = fit_cv_read(cv, &run->folds, &run->repeats, err);
+    else if (!file)
+        usual_folds(run);
+    if (!status && file)
+        status = read_folds(run, file, err);
+    else if (!status && run->repeats)
+        status = make_folds(run, err);
+    if (status || !run->repeats)
+        return status;
+    add_model(run, &run->settings);
+    if (!compare)
+        usual_models(run);
+    else if (strcmp(compare, "none") != 0)
+        status = listed_models(run, compare, err);
+    return status;
+}
+
+fin_status fit_validate(fit_run *run, fin_error *err)
+{
+    if (!run->repeats)
+        return FIN_OK;
+    double start = fit_clock();
+    fin_status status =
+        fin_validate(&run->validation, run->models, run->model, run->classes, run->bags,
+                     run->repeats, run->folds, run->fold, cli_progress(), err);
+    if (!status && run->classes)
+        status = fin_validation_reliability(run->validation, 0, FIT_BINS, run->bin_count,
+                                            run->bin_predicted, run->bin_observed, err);
+    run->seconds_validate = fit_clock() - start;
+    return status;
+}

@@ -1,0 +1,304 @@
+/* Bags from files: which reader, and what they all end in. */
+#include "data/bags.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+
+/* ---- notes ------------------------------------------------------------------------------------ */
+
+void fini_bags_note(const fin_bag_set *set, const char *format, ...)
+{
+    fini_notes *notes = set->notes;
+    if (notes->count == FINI_BAGS_NOTES)
+        return;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(notes->text[notes->count], sizeof notes->text[0], format, arguments);
+    va_end(arguments);
+    notes->count++;
+}
+
+/* ---- what readers share ----------------------------------------------------------------------- */
+
+fin_status fini_bags_cut(fin_bag_set *set, const fin_bags_source *source, int64_t total,
+                         int64_t *offsets, int64_t *skipped, fin_error *err)
+{
+    fin_bags *bags = &set->bags;
+    set->offsets = offsets;
+    bags->total = total;
+    bags->first = 0;
+    bags->n = total;
+    *skipped = 0;
+    if (source->ranks > 1) {
+        fin_bags_share(total, source->rank, source->ranks, &bags->first, &bags->n);
+        int64_t *own = fini_alloc_array(bags->n + 1, sizeof *own);
+        if (!own)
+            return fini_fail_memory(err, (size_t)(bags->n + 1) * sizeof *own, "bags");
+        *skipped = bags->first < total ? offsets[bags->first] : offsets[total];
+        for (int64_t i = 0; i <= bags->n; i++)
+            own[i] = offsets[bags->first + i] - *skipped;
+        fini_free(offsets);
+        set->offsets = own;
+    }
+    bags->offsets = set->offsets;
+    return FIN_OK;
+}
+
+fin_status fini_bags_names(fin_bag_set *set, fini_names *all, fin_error *err)
+{
+    const fin_bags *bags = &set->bags;
+    fin_status status = FIN_OK;
+    if (bags->n == bags->total) {
+        set->names = *all;
+        *all = (fini_names){0};
+        fini_free(set->names.slots); /* found by name later, if at all: folds make their own */
+        set->names.slots = NULL;
+        set->names.places = 0;
+        return FIN_OK;
+    }
+    for (int64_t i = 0; i < bags->n && !status; i++) {
+        const char *name = fini_names_get(all, bags->first + i);
+        status = fini_names_add(&set->names, name, strlen(name), err);
+    }
+    return status;
+}
+
+/* A float is not finite if and only if its exponent's bits are all set. Blocks of a fixed length
+ * with no branch, so that the compiler uses the width of the machine: as fast as memory. */
+enum { LANES = 64 };
+#define ANY_INFINITE(name, bits_type, exponent)                                                    \
+    static bool name(const void *data, int64_t count)                                              \
+    {                                                                                              \
+        const unsigned char *p = data;                                                             \
+        bits_type bits[LANES], bad = 0;                                                            \
+        for (; count >= LANES; count -= LANES, p += sizeof bits) {                                 \
+            memcpy(bits, p, sizeof bits);                                                          \
+            for (int i = 0; i < LANES; i++)                                                        \
+                bad |= (bits_type)((bits[i] & (exponent)) == (exponent));                          \
+        }                                                                                          \
+        memcpy(bits, p, (size_t)count * sizeof *bits);                                             \
+        for (int64_t i = 0; i < count; i++)                                                        \
+            bad |= (bits_type)((bits[i] & (exponent)) == (exponent));                              \
+        return bad != 0;                                                                           \
+    }
+ANY_INFINITE(any_infinite_32, uint32_t, UINT32_C(0x7f800000))
+ANY_INFINITE(any_infinite_64, uint64_t, UINT64_C(0x7ff0000000000000))
+
+static bool piece_infinite(const fin_bags *bags, int64_t from, int64_t count)
+{
+    return bags->dtype == FIN_F32 ? any_infinite_32((const float *)bags->tokens + from, count)
+                                  : any_infinite_64((const double *)bags->tokens + from, count);
+}
+
+bool fini_bags_infinite(const fin_bags *bags, int64_t *row, int64_t *column)
+{
+    enum { PIECE = 1 << 18 };
+    int64_t count = (bags->offsets[bags->n] - bags->offsets[0]) * bags->d, found = count;
+    int64_t pieces = (count + PIECE - 1) / PIECE;
+#pragma omp parallel for num_threads(fin_threads_get()) schedule(static) reduction(min : found)
+    for (int64_t i = 0; i < pieces; i++) {
+        int64_t from = i * PIECE, size = count - from < PIECE ? count - from : PIECE;
+        if (from < found && piece_infinite(bags, from, size))
+            found = from;
+    }
+    if (found == count)
+        return false;
+    while (found < count - 1 && !piece_infinite(bags, found, 1))
+        found++;
+    *row = found / bags->d;
+    *column = found % bags->d;
+    return true;
+}
+
+/* The bag of row t of the share. */
+static int64_t bag_of(const fin_bags *bags, int64_t t)
+{
+    int64_t low = 0, high = bags->n;
+    while (high - low > 1) {
+        int64_t middle = low + (high - low) / 2;
+        if (bags->offsets[middle] - bags->offsets[0] <= t)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+fin_status fini_bags_fail_token(const fin_bag_set *set, const char *label, int64_t t, int64_t j,
+                                fin_error *err)
+{
+    const fin_bags *bags = &set->bags;
+    char bag[48], column[48];
+    const char *bag_name = fin_bag_set_name(set, bag_of(bags, t));
+    const char *column_name = fin_bag_set_feature(set, j);
+    int64_t at = t * bags->d + j;
+    double value = bags->dtype == FIN_F32 ? (double)((const float *)bags->tokens)[at]
+                                          : ((const double *)bags->tokens)[at];
+    fini_printable(bag_name, strlen(bag_name), bag, sizeof bag);
+    fini_printable(column_name, strlen(column_name), column, sizeof column);
+    return fini_fail(
+        err, FIN_ERR_FORMAT,
+        "%.200s, row %lld of bag '%s', column '%s': %s is not a finite number; fill it "
+        "in, or leave the row or the column out",
+        label, (long long)fin_bag_set_row(set, t), bag, column,
+        isnan(value) ? "nan"
+        : value > 0  ? "inf"
+                     : "-inf");
+}
+
+/* ---- reading ---------------------------------------------------------------------------------- */
+
+static bool ends_in(const char *path, const char *end)
+{
+    size_t length = strlen(path), size = strlen(end);
+    return length >= size && strcasecmp(path + length - size, end) == 0;
+}
+
+static fin_status check_source(const fin_bags_source *source, fin_error *err)
+{
+    if (!source->path || !*source->path)
+        return fini_fail(err, FIN_ERR_ARGUMENT, "the name of the file with bags is empty");
+    if (source->kind && strcmp(source->kind, "auto") != 0 &&
+        strcmp(source->kind, "regression") != 0 && strcmp(source->kind, "classes") != 0)
+        return fini_fail(err, FIN_ERR_ARGUMENT,
+                         "the kind of label is '%.40s'; auto, regression and classes are known",
+                         source->kind);
+    if (source->ranks < 0 || source->rank < 0 ||
+        (source->ranks > 0 && source->rank >= source->ranks))
+        return fini_fail(err, FIN_ERR_ARGUMENT,
+                         "process %d of %d is asked for; they are counted from 0", source->rank,
+                         source->ranks);
+    if (source->feature_count < 0 || (source->feature_names && source->feature_count == 0) ||
+        (source->class_count > 0 && !source->class_names))
+        return fini_fail(err, FIN_ERR_ARGUMENT, "names of features or classes are missing");
+    return FIN_OK;
+}
+
+static fin_status create(fin_bag_set **out, fin_error *err)
+{
+    fin_bag_set *set = fini_alloc(sizeof *set);
+    fini_notes *notes = fini_alloc(sizeof *notes);
+    *out = set;
+    if (!set || !notes) {
+        fini_free(set);
+        fini_free(notes);
+        *out = NULL;
+        return fini_fail_memory(err, sizeof *set + sizeof *notes, "bags");
+    }
+    memset(set, 0, sizeof *set);
+    notes->count = 0;
+    set->notes = notes;
+    return FIN_OK;
+}
+
+static fin_status finish(fin_bag_set **out, fin_status status)
+{
+    if (status) {
+        fin_bag_set_destroy(*out);
+        *out = NULL;
+    }
+    return status;
+}
+
+fin_status fini_bag_set_parse(fin_bag_set **out, const fin_bags_source *source, const char *text,
+                              size_t size, const fin_progress *progress, fin_error *err)
+{
+    *out = NULL;
+    fin_status status = check_source(source, err);
+    if (!status)
+        status = create(out, err);
+    return status ? status : finish(out, fini_bags_parse(*out, source, text, size, progress, err));
+}
+
+fin_status fin_bag_set_read(fin_bag_set **out, const fin_bags_source *source,
+                            const fin_progress *progress, fin_error *err)
+{
+    struct stat info;
+    *out = NULL;
+    fin_status status = check_source(source, err);
+    if (!status)
+        status = create(out, err);
+    if (status)
+        return status;
+    if (ends_in(source->path, ".npz"))
+        status = fini_bags_npz(*out, source, progress, err);
+    else if (ends_in(source->path, ".npy") ||
+             (stat(source->path, &info) == 0 && S_ISDIR(info.st_mode)))
+        status = fini_bags_npy(*out, source, progress, err);
+    else
+        status = fini_bags_csv(*out, source, progress, err);
+    return finish(out, status);
+}
+
+void fin_bag_set_destroy(fin_bag_set *set)
+{
+    if (!set)
+        return;
+    fini_names_close(&set->class_names);
+    fini_names_close(&set->features);
+    fini_names_close(&set->names);
+    fini_free(set->label);
+    fini_free(set->rows);
+    fini_free(set->notes);
+    fini_free(set->labels);
+    fini_free(set->offsets);
+    fini_free(set->tokens);
+    fin_npz_close(set->npz);
+    if (set->map)
+        fini_npy_unmap(set->map);
+    fini_free(set->map);
+    fini_free(set);
+}
+
+/* ---- asking ----------------------------------------------------------------------------------- */
+
+const fin_bags *fin_bag_set_bags(const fin_bag_set *set)
+{
+    return &set->bags;
+}
+
+int64_t fin_bag_set_classes(const fin_bag_set *set)
+{
+    return set->classes;
+}
+
+const char *fin_bag_set_class(const fin_bag_set *set, int64_t c)
+{
+    return fini_names_get(&set->class_names, c);
+}
+
+const char *fin_bag_set_feature(const fin_bag_set *set, int64_t j)
+{
+    return fini_names_get(&set->features, j);
+}
+
+const char *fin_bag_set_name(const fin_bag_set *set, int64_t i)
+{
+    return fini_names_get(&set->names, i);
+}
+
+const char *fin_bag_set_label(const fin_bag_set *set)
+{
+    return set->label;
+}
+
+int64_t fin_bag_set_row(const fin_bag_set *set, int64_t t)
+{
+    if (t < 0 || t >= set->bags.offsets[set->bags.n] - set->bags.offsets[0])
+        return 0;
+    return set->rows ? set->rows[t] : set->first_row + t;
+}
+
+int fin_bag_set_notes(const fin_bag_set *set)
+{
+    return set->notes->count;
+}
+
+const char *fin_bag_set_note(const fin_bag_set *set, int i)
+{
+    return i >= 0 && i < set->notes->count ? set->notes->text[i] : NULL;
+}

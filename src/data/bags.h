@@ -1,0 +1,157 @@
+/* Private face of bags in files: what the readers (bags_csv.c, bags_arrays.c) and the rest share.
+ *
+ * A reader finds the bags and the labels of the whole file first, then the tokens of the own share:
+ * the number of bags decides where the share begins, and the classes are those of all labels. */
+#ifndef FINI_DATA_BAGS_H
+#define FINI_DATA_BAGS_H
+
+#include "data/data.h"
+#include "finetti/data_bags.h"
+
+enum {
+    FINI_BAGS_COLUMNS_MAX = 1 << 20, /* wider tables are a mistake, or need other methods */
+    FINI_BAGS_CLASSES_MAX = 1000,
+    FINI_BAGS_AUTO_CLASSES = 20, /* whole numbers: more of them are numbers, not classes */
+    FINI_BAGS_NOTES = 8
+};
+
+/* ---- names (bags_names.c) ---------------------------------------------------------------------- */
+
+/* Many short texts in one block, numbered from 0, found by a hash table. All zeros is empty. */
+typedef struct fini_names {
+    int64_t count, room;
+    int64_t *at; /* (room) where text i begins in letters */
+    char *letters;
+    size_t used, size;
+    struct fini_name_slot *slots; /* (places) or NULL: not found by name */
+    int64_t places;               /* a power of two */
+    uint64_t seed;
+} fini_names;
+
+/* Appends without looking; text need not end with NUL. */
+fin_status fini_names_add(fini_names *names, const char *text, size_t size, fin_error *err);
+/* Number of the text, which is added if it is new. */
+fin_status fini_names_put(fini_names *names, const char *text, size_t size, int64_t *number,
+                          fin_error *err);
+/* Makes what was added findable; of equal texts the first is found. */
+fin_status fini_names_index(fini_names *names, fin_error *err);
+int64_t fini_names_find(const fini_names *names, const char *text, size_t size); /* or -1 */
+const char *fini_names_get(const fini_names *names, int64_t i);
+/* Adds "first", "first + 1", ...: count of them. */
+fin_status fini_names_numbers(fini_names *names, int64_t first, int64_t count, fin_error *err);
+void fini_names_close(fini_names *names);
+
+/* ---- the set (bags.c) -------------------------------------------------------------------------- */
+
+typedef struct fini_notes {
+    int count;
+    char text[FINI_BAGS_NOTES][256];
+} fini_notes;
+
+struct fin_bag_set {
+    fin_bags bags;
+    int64_t classes;
+    fini_names class_names, features, names; /* names: of the bags of the share */
+    char *label;                             /* name of the label's column, or NULL */
+    int64_t *rows; /* (tokens) rows of the file from 1, or NULL: first_row, first_row + 1, ... */
+    int64_t first_row;
+    fini_notes *notes; /* apart, so that reading folds can add to those of a set that is const */
+    double *labels;    /* owned; bags.labels points here */
+    int64_t *offsets;  /* owned */
+    void *tokens;      /* owned, or NULL: those of npz or map */
+    fin_npz *npz;
+    struct fini_npy *map;
+};
+
+/* Adds a note; more than there is room for are dropped. */
+void fini_bags_note(const fin_bag_set *set, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* Is the set for training (classes not given), so that every bag needs a label? */
+static inline bool fini_bags_training(const fin_bags_source *source)
+{
+    return source->class_count < 0;
+}
+
+/* As fin_bag_set_read, a CSV file from memory. */
+fin_status fini_bag_set_parse(fin_bag_set **set, const fin_bags_source *source, const char *text,
+                              size_t size, const fin_progress *progress, fin_error *err);
+
+/* Readers. `set` has its notes; what they leave half-done is destroyed by the caller. */
+fin_status fini_bags_csv(fin_bag_set *set, const fin_bags_source *source,
+                         const fin_progress *progress, fin_error *err);
+fin_status fini_bags_parse(fin_bag_set *set, const fin_bags_source *source, const char *text,
+                           size_t size, const fin_progress *progress, fin_error *err);
+fin_status fini_bags_npz(fin_bag_set *set, const fin_bags_source *source,
+                         const fin_progress *progress, fin_error *err);
+fin_status fini_bags_npy(fin_bag_set *set, const fin_bags_source *source,
+                         const fin_progress *progress, fin_error *err);
+
+/* Cuts the own share: sets offsets, n, first and total. `offsets` (total + 1) begin with 0 and are
+ * taken, also on failure. *skipped: rows of the bags before the share. */
+fin_status fini_bags_cut(fin_bag_set *set, const fin_bags_source *source, int64_t total,
+                         int64_t *offsets, int64_t *skipped, fin_error *err);
+/* Takes the names of the share's bags out of all; `all` is empty or spent afterwards. */
+fin_status fini_bags_names(fin_bag_set *set, fini_names *all, fin_error *err);
+/* The first row of tokens that has a number that is not finite: *row, *column; false: none. */
+bool fini_bags_infinite(const fin_bags *bags, int64_t *row, int64_t *column);
+/* "x.npz, bag 'b7', row 12, column 'f1': nan is not finite ..." for a token of the set. */
+fin_status fini_bags_fail_token(const fin_bag_set *set, const char *label, int64_t t, int64_t j,
+                                fin_error *err);
+
+/* ---- columns (bags_columns.c) -------------------------------------------------------------------- */
+
+typedef struct fini_columns {
+    const char *file;        /* for messages */
+    const fini_names *names; /* indexed */
+    bool nameless;           /* names are only numbers that we gave */
+    const char *skip;        /* (names) FINI_COLUMN_..., or NULL: all are numbers */
+} fini_columns;
+
+/* A column of text is a feature only if it is asked for by itself, which then fails with its line;
+ * the bag's and the label's never are. */
+enum { FINI_COLUMN_NUMBER, FINI_COLUMN_TEXT, FINI_COLUMN_OTHER };
+
+/* The columns that are features, in their order: *list (*count), for fini_free. The set gets their
+ * names. Order of preference: source->feature_names, source->features, all that are not skipped. */
+fin_status fini_bags_columns(fin_bag_set *set, const fin_bags_source *source,
+                             const fini_columns *columns, int64_t **list, int64_t *count,
+                             fin_error *err);
+/* "x.csv has no column 'y'; did you mean ...". */
+fin_status fini_no_column(const fini_columns *columns, const char *what, const char *word,
+                          fin_error *err);
+
+/* ---- labels (bags_labels.c) ---------------------------------------------------------------------- */
+
+/* The labels of all bags, before it is known what they are. */
+typedef struct fini_labels {
+    int64_t n;
+    double *value;          /* (n) NaN: none, or a text */
+    int32_t *text;          /* (n) number in texts or -1; NULL: no texts at all */
+    fini_names texts;       /* different ones */
+    const fini_names *bags; /* names of all bags, for messages; NULL: numbers from 0 */
+    const char *file;
+} fini_labels;
+
+/* Decides between numbers and classes, and fills the set's labels for its share, which has been
+ * cut already. labels: NULL if there are none. Spellings may be added to labels->texts. */
+fin_status fini_bags_labels(fin_bag_set *set, const fin_bags_source *source, fini_labels *labels,
+                            fin_error *err);
+
+/* ---- folds (bags_folds.c) ------------------------------------------------------------------------ */
+
+fin_status fini_folds_parse(const char *text, size_t size, const char *label,
+                            const fin_bag_set *set, int *repeats, int *count, int32_t **fold,
+                            fin_error *err);
+
+/* ---- an array in a file, mapped (npy_map.c) ------------------------------------------------------ */
+
+typedef struct fini_npy {
+    void *base; /* of the mapping, page-aligned */
+    size_t size;
+    fin_array array; /* data lie in the mapping */
+} fini_npy;
+
+fin_status fini_npy_map(const char *path, fini_npy *map, fin_error *err);
+void fini_npy_unmap(fini_npy *map);
+
+#endif

@@ -1,0 +1,357 @@
+/* Bags from arrays: NPZ archives, and NPY files that are mapped.
+ *
+ * tokens (N, d) are used where they lie if they are floats, all columns are wanted and the rows of
+ * a bag are neighbours; else those of the own share are copied. Which rows make a bag is said by
+ * offsets (n + 1), or by bag (N), a number per row. Offsets, bags and labels are small and always
+ * copied: they are checked once and trusted from then on. */
+#include "data/bags_arrays.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- numbers from arrays ----------------------------------------------------------------------- */
+
+double fini_element(const fin_array *array, int64_t i)
+{
+    const char *at = (const char *)array->data + (size_t)i * fin_dtype_size(array->dtype);
+    float f;
+    double x;
+    int32_t k;
+    int64_t n;
+    switch (array->dtype) { /* memcpy: elements of a mapped file need not be aligned */
+    case FIN_F32:
+        memcpy(&f, at, sizeof f);
+        return (double)f;
+    case FIN_F64:
+        memcpy(&x, at, sizeof x);
+        return x;
+    case FIN_I32:
+        memcpy(&k, at, sizeof k);
+        return k;
+    case FIN_I64:
+        memcpy(&n, at, sizeof n);
+        return (double)n;
+    default:
+        return *(const unsigned char *)at;
+    }
+}
+
+static bool element_whole(const fin_array *array, int64_t i, int64_t *number)
+{
+    if (array->dtype == FIN_I64) { /* all of them, not only those that a double holds */
+        memcpy(number, (const char *)array->data + (size_t)i * sizeof *number, sizeof *number);
+        return true;
+    }
+    double x = fini_element(array, i);
+    if (!(x >= -9007199254740992.0 && x <= 9007199254740992.0 && x == floor(x)))
+        return false;
+    *number = (int64_t)x;
+    return true;
+}
+
+/* ---- which rows make a bag --------------------------------------------------------------------- */
+
+static fin_status read_offsets(fini_arrays *a, int64_t **out, fin_error *err)
+{
+    const fin_array *array = &a->offsets;
+    int64_t total = array->count - 1, last = 0, here = 0;
+    if (array->ndim != 1 || total < 1)
+        return fini_fail(err, FIN_ERR_FORMAT,
+                         "%.200s: offsets must be one-dimensional with at least two numbers, the "
+                         "first row of every bag and the end",
+                         a->file);
+    int64_t *offsets = fini_alloc_array(total + 1, sizeof *offsets);
+    if (!offsets)
+        return fini_fail_memory(err, (size_t)(total + 1) * sizeof *offsets, "offsets");
+    *out = offsets;
+    for (int64_t i = 0; i <= total; i++, last = here) {
+        bool whole = element_whole(array, i, &here);
+        if (!whole || (i == 0 ? here != 0 : here < last) || here > a->rows)
+            return fini_fail(err, FIN_ERR_FORMAT,
+                             "%.200s: offsets[%lld] is %.17g; they must begin with 0, ascend and "
+                             "end with the number of rows, %lld",
+                             a->file, (long long)i, fini_element(array, i), (long long)a->rows);
+        if (i > 0 && here == last)
+            return fini_fail(err, FIN_ERR_FORMAT,
+                             "%.200s: bag %lld (from 0) has no rows (offsets[%lld] = offsets[%lld] "
+                             "= %lld); leave it out",
+                             a->file, (long long)i - 1, (long long)i - 1, (long long)i,
+                             (long long)here);
+        offsets[i] = here;
+    }
+    if (here != a->rows)
+        return fini_fail(err, FIN_ERR_FORMAT,
+                         "%.200s: the offsets end with %lld, but there are %lld rows of tokens",
+                         a->file, (long long)here, (long long)a->rows);
+    a->total = total;
+    return FIN_OK;
+}
+
+/* Numbers the bags in the order of their first rows: a->bag_of (rows). */
+static fin_status number_bags(fini_arrays *a, bool *ordered, fin_error *err)
+{
+    char text[FINI_NUMBER];
+    int64_t number = 0, last = 0;
+    fin_status status = FIN_OK;
+    a->bag_of = fini_alloc_array(a->rows, sizeof *a->bag_of);
+    if (!a->bag_of)
+        return fini_fail_memory(err, (size_t)a->rows * sizeof *a->bag_of, "bags");
+    *ordered = true;
+    for (int64_t row = 0; row < a->rows && !status; row++) {
+        if (!element_whole(&a->bag, row, &number))
+            return fini_fail(err, FIN_ERR_FORMAT,
+                             "%.200s: '%s' is %.17g in row %lld (from 0); the numbers of bags are "
+                             "whole",
+                             a->file, a->bag_name, fini_element(&a->bag, row), (long long)row);
+        if (row > 0 && number == last) {
+            a->bag_of[row] = a->bag_of[row - 1];
+            continue;
+        }
+        last = number;
+        size_t size = (size_t)snprintf(text, sizeof text, "%lld", (long long)number);
+        status = fini_names_put(&a->names, text, size, &a->bag_of[row], err);
+        *ordered &= row == 0 || a->bag_of[row] > a->bag_of[row - 1];
+    }
+    a->total = a->names.count;
+    return status;
+}
+
+static fin_status count_bags(fini_arrays *a, int64_t **out, fin_error *err)
+{
+    bool ordered = true;
+    if (a->bag.count != a->rows)
+        return fini_fail(err, FIN_ERR_FORMAT,
+                         "%.200s: '%s' has %lld numbers for %lld rows of tokens; one for each row "
+                         "is needed",
+                         a->file, a->bag_name, (long long)a->bag.count, (long long)a->rows);
+    fin_status status = number_bags(a, &ordered, err);
+    if (status)
+        return status;
+    int64_t *offsets = fini_alloc_array(a->total + 1, sizeof *offsets);
+    if (!offsets)
+        return fini_fail_memory(err, (size_t)(a->total + 1) * sizeof *offsets, "offsets");
+    *out = offsets;
+    memset(offsets, 0, (size_t)(a->total + 1) * sizeof *offsets);
+    for (int64_t row = 0; row < a->rows; row++)
+        offsets[a->bag_of[row] + 1]++;
+    for (int64_t i = 0; i < a->total; i++)
+        offsets[i + 1] += offsets[i];
+    a->gather = !ordered;
+    return FIN_OK;
+}
+
+static fin_status cut(fini_arrays *a, fin_bag_set *set, const fin_bags_source *source,
+                      fin_error *err)
+{
+    int64_t *offsets = NULL;
+    fin_status status =
+        a->offsets.data ? read_offsets(a, &offsets, err) : count_bags(a, &offsets, err);
+    if (status) {
+        fini_free(offsets);
+        return status;
+    }
+    status = fini_bags_cut(set, source, a->total, offsets, &a->skipped, err);
+    if (!status && a->offsets.data) /* nobody has named them */
+        status = fini_names_numbers(&set->names, set->bags.first, set->bags.n, err);
+    set->first_row = a->skipped + 1;
+    return status;
+}
+
+/* Rows of the file that the tokens of the share are, from 1. */
+static fin_status place_rows(const fini_arrays *a, fin_bag_set *set, fin_error *err)
+{
+    const fin_bags *bags = &set->bags;
+    int64_t own = bags->offsets[bags->n];
+    set->rows = fini_alloc_array(own + 1, sizeof *set->rows);
+    int64_t *next = fini_alloc_array(bags->n + 1, sizeof *next);
+    if (set->rows && next) {
+        memcpy(next, bags->offsets, (size_t)bags->n * sizeof *next);
+        for (int64_t row = 0; row < a->rows; row++) {
+            int64_t i = a->bag_of[row] - bags->first;
+            if (i >= 0 && i < bags->n)
+                set->rows[next[i]++] = row + 1;
+        }
+    }
+    fini_free(next);
+    return set->rows && next ? FIN_OK
+                             : fini_fail_memory(err, (size_t)own * sizeof *set->rows, "rows");
+}
+
+/* ---- labels ----------------------------------------------------------------------------------- */
+
+static fin_status fill_labels(fini_arrays *a, double *value, fin_error *err)
+{
+    const fin_array *y = &a->y;
+    if (y->count == a->total) {
+        for (int64_t i = 0; i < a->total; i++)
+            value[i] = fini_element(y, i);
+        return FIN_OK;
+    }
+    if (y->count != a->rows || !a->bag_of)
+        return fini_fail(err, FIN_ERR_FORMAT,
+                         "%.200s: '%s' has %lld labels for %lld bags; one for each bag is needed%s",
+                         a->file, a->label_name, (long long)y->count, (long long)a->total,
+                         a->bag_of ? ", or one for each row" : "");
+    for (int64_t i = 0; i < a->total; i++)
+        value[i] = NAN;
+    int64_t seen = 0; /* bags are numbered in the order of their first rows */
+    for (int64_t row = 0; row < a->rows; row++) {
+        int64_t i = a->bag_of[row];
+        double here = fini_element(y, row);
+        if (i == seen) {
+            value[i] = here;
+            seen++;
+        } else if (value[i] != here && !(isnan(value[i]) && isnan(here))) {
+            return fini_fail(
+                err, FIN_ERR_FORMAT,
+                "%.200s: row %lld (from 0) has the label %.17g, but bag '%s', to which "
+                "it belongs, has %.17g",
+                a->file, (long long)row, here, fini_names_get(&a->names, i), value[i]);
+        }
+    }
+    return FIN_OK;
+}
+
+static fin_status labels(fini_arrays *a, fin_bag_set *set, const fin_bags_source *source,
+                         fin_error *err)
+{
+    if (!a->y.data)
+        return fini_bags_training(source)
+                   ? fini_fail(
+                         err, FIN_ERR_ARGUMENT,
+                         "%.200s has no labels; an array 'y' is needed, a number for each bag",
+                         a->file)
+                   : fini_bags_labels(set, source, NULL, err);
+    fini_labels all = {.n = a->total, .bags = a->bag_of ? &a->names : NULL, .file = a->file};
+    all.value = fini_alloc_array(a->total + 1, sizeof *all.value);
+    size_t size = strlen(a->label_name) + 1;
+    set->label = fini_alloc(size);
+    fin_status status = FIN_OK;
+    if (!all.value || !set->label)
+        status = fini_fail_memory(err, (size_t)a->total * sizeof *all.value, "labels");
+    else
+        memcpy(set->label, a->label_name, size);
+    if (!status)
+        status = fill_labels(a, all.value, err);
+    if (!status)
+        status = fini_bags_labels(set, source, &all, err);
+    fini_names_close(&all.texts);
+    fini_free(all.value);
+    return status;
+}
+
+/* ---- tokens ----------------------------------------------------------------------------------- */
+
+/* Row `from` of the array into `to`: the columns of the list, or all. One loop for each type. */
+#define COPY(type, real)                                                                           \
+    for (int64_t j = 0; j < d; j++) {                                                              \
+        type value;                                                                                \
+        memcpy(&value, row + (size_t)(list ? list[j] : j) * sizeof value, sizeof value);           \
+        ((real *)to)[j] = (real)value;                                                             \
+    }
+
+static void copy_row(const fin_array *array, int64_t from, int64_t width, const int64_t *list,
+                     int64_t d, void *to)
+{
+    const char *row =
+        (const char *)array->data + (size_t)(from * width) * fin_dtype_size(array->dtype);
+    switch (array->dtype) {
+    case FIN_F32:
+        COPY(float, float)
+        break;
+    case FIN_F64:
+        COPY(double, double)
+        break;
+    case FIN_I32:
+        COPY(int32_t, double)
+        break;
+    case FIN_I64:
+        COPY(int64_t, double)
+        break;
+    case FIN_U8:
+        COPY(unsigned char, float)
+        break;
+    }
+}
+
+static fin_status copy_tokens(const fini_arrays *a, fin_bag_set *set, const int64_t *list,
+                              fin_error *err)
+{
+    fin_bags *bags = &set->bags;
+    int64_t own = bags->offsets[bags->n], cells;
+    bool overflow = __builtin_mul_overflow(own, bags->d, &cells);
+    size_t size = fin_dtype_size(bags->dtype);
+    set->tokens = overflow ? NULL : fini_alloc_array(cells + 1, size);
+    if (!set->tokens)
+        return fini_fail_memory(err, overflow ? SIZE_MAX : (size_t)cells * size, "tokens");
+#pragma omp parallel for num_threads(fin_threads_get()) schedule(static)
+    for (int64_t t = 0; t < own; t++)
+        copy_row(&a->tokens, set->rows ? set->rows[t] - 1 : a->skipped + t, a->width, list, bags->d,
+                 (char *)set->tokens + (size_t)(t * bags->d) * size);
+    bags->tokens = set->tokens;
+    return FIN_OK;
+}
+
+static fin_status tokens(fini_arrays *a, fin_bag_set *set, const fin_bags_source *source,
+                         fin_error *err)
+{
+    fin_bags *bags = &set->bags;
+    fini_columns columns = {a->file, &a->columns, a->nameless, NULL};
+    int64_t *list, count, row, column;
+    fin_status status = fini_bags_columns(set, source, &columns, &list, &count, err);
+    if (status)
+        return status;
+    bool all = count == a->width, floats = a->tokens.dtype == FIN_F32 || a->tokens.dtype == FIN_F64;
+    for (int64_t j = 0; j < count; j++)
+        all = all && list[j] == j;
+    size_t size = fin_dtype_size(a->tokens.dtype);
+    bool aligned = (uintptr_t)a->tokens.data % size == 0;
+    bags->dtype = a->tokens.dtype == FIN_F32 || a->tokens.dtype == FIN_U8 ? FIN_F32 : FIN_F64;
+    if (a->gather)
+        status = place_rows(a, set, err);
+    if (!status && (!all || !floats || !aligned || a->gather))
+        status = copy_tokens(a, set, all ? NULL : list, err);
+    else
+        bags->tokens = (const char *)a->tokens.data + (size_t)(a->skipped * a->width) * size;
+    fini_free(list);
+    if (!status && a->bag_of)
+        status = fini_bags_names(set, &a->names, err);
+    if (!status && fini_bags_infinite(bags, &row, &column))
+        status = fini_bags_fail_token(set, a->file, row, column, err);
+    return status;
+}
+
+fin_status fini_bags_arrays(fini_arrays *a, fin_bag_set *set, const fin_bags_source *source,
+                            fin_error *err)
+{
+    const fin_array *array = &a->tokens;
+    a->rows = array->ndim > 0 ? array->shape[0] : 0;
+    if (array->count == 0)
+        return fini_fail(err, FIN_ERR_FORMAT,
+                         "%.200s: tokens have %s; an array with a row for each token is needed",
+                         a->file, array->ndim == 0 ? "no axes" : "no elements");
+    a->width = array->count / a->rows;
+    if (a->width > FINI_BAGS_COLUMNS_MAX)
+        return fini_fail(err, FIN_ERR_FORMAT,
+                         "%.200s: tokens have %lld columns; at most %d are read", a->file,
+                         (long long)a->width, FINI_BAGS_COLUMNS_MAX);
+    fin_status status = FIN_OK;
+    if (a->columns.count == 0) {
+        a->nameless = true;
+        status = fini_names_numbers(&a->columns, 0, a->width, err);
+    }
+    if (!status && a->columns.count != a->width)
+        status = fini_fail(err, FIN_ERR_FORMAT,
+                           "%.200s: there are %lld names of features for %lld columns of tokens",
+                           a->file, (long long)a->columns.count, (long long)a->width);
+    if (!status)
+        status = fini_names_index(&a->columns, err);
+    if (!status)
+        status = cut(a, set, source, err);
+    if (!status)
+        status = labels(a, set, source, err);
+    if (!status)
+        status = tokens(a, set, source, err);
+    return status;
+}

@@ -1,0 +1,315 @@
+/* Bags from a long CSV file: one row per token.
+ *
+ * Two passes over the text. The first finds lines, and in each the bag and the label: that is a
+ * search for line ends and a few commas, at the speed of memory. Then every row's place is known,
+ * and the second (bags_csv_rows.c) reads numbers straight into it, by several threads, of the own
+ * share only: nothing is sorted or copied, whether the rows of a bag are neighbours or not. */
+#define _GNU_SOURCE /* memrchr */
+#include "data/bags_csv.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- first pass: lines, bags, labels ---------------------------------------------------------- */
+
+/* Cell j of a line without quotes, from the nearer end. */
+static void plain_cell(const char *line, const char *end, int64_t j, int64_t columns,
+                       fini_cell *cell)
+{
+    const char *p = line, *comma;
+    if (j < columns - j) {
+        for (; j > 0 && p < end; j--) {
+            comma = memchr(p, ',', (size_t)(end - p));
+            p = comma ? comma + 1 : end;
+        }
+        fini_csv_cell(p, end, cell);
+        return;
+    }
+    p = end;
+    for (int64_t k = columns - 1;; k--) {
+        comma = memrchr(line, ',', (size_t)(p - line));
+        if (k == j || !comma)
+            break;
+        p = comma;
+    }
+    fini_csv_cell(comma ? comma + 1 : line, end, cell);
+}
+
+/* Both cells of the line at p; returns its end. */
+static const char *find_cells(const fini_long *t, const char *p, fini_cell *bag, fini_cell *label)
+{
+    const char *end = t->csv.end;
+    *bag = *label = (fini_cell){.text = p, .end = p};
+    if (!t->quotes) {
+        const char *stop = memchr(p, '\n', (size_t)(end - p));
+        stop = stop ? stop : end;
+        plain_cell(p, stop, t->bag, t->csv.columns, bag);
+        if (t->label >= 0)
+            plain_cell(p, stop, t->label, t->csv.columns, label);
+        return stop;
+    }
+    fini_cell cell;
+    for (int64_t j = 0;; j++, p++) {
+        p = fini_csv_cell(p, end, &cell);
+        if (j == t->bag)
+            *bag = cell;
+        if (j == t->label)
+            *label = cell;
+        if (p == end || *p == '\n')
+            return p;
+    }
+}
+
+/* Fails for the cell of a row, unless the row has the wrong number of cells, which says more. */
+static fin_status fail_cell(const fini_long *t, const char *line, int64_t column,
+                            const fini_cell *cell, const char *why, fin_error *err)
+{
+    char text[FINI_SHOWN], name[FINI_SHOWN];
+    const char *column_name = fini_names_get(&t->names, column);
+    fin_status status = fini_csv_length(&t->csv, line, err);
+    if (status)
+        return status;
+    fini_printable(cell->text, (size_t)(cell->end - cell->text), text, sizeof text);
+    fini_printable(column_name, strlen(column_name), name, sizeof name);
+    return fini_fail(err, FIN_ERR_FORMAT, "%.200s, line %lld, column '%s': '%s' %s", t->csv.label,
+                     (long long)fini_csv_line(&t->csv, line), name, text, why);
+}
+
+/* Number of the cell's text among `names`; a copy is made only where quotes are doubled. */
+static fin_status number_name(fini_names *names, const fini_cell *cell, int64_t *number,
+                              fin_error *err)
+{
+    size_t size = (size_t)(cell->end - cell->text);
+    if (!cell->quoted || !memchr(cell->text, '"', size))
+        return fini_names_put(names, cell->text, size, number, err);
+    char *copy = fini_alloc(size);
+    if (!copy)
+        return fini_fail_memory(err, size, "a name");
+    size = fini_csv_copy(cell, copy);
+    fin_status status = fini_names_put(names, copy, size, number, err);
+    fini_free(copy);
+    return status;
+}
+
+/* A label that is empty or nan is missing: NaN and -1. */
+static fin_status read_label(fini_long *t, const char *line, const fini_cell *cell, double *value,
+                             int64_t *text, fin_error *err)
+{
+    *text = -1;
+    *value = NAN;
+    if (cell->end == cell->text || (fini_csv_number(cell, value) && !cell->trailing))
+        return FIN_OK;
+    *value = NAN;
+    const char *wrong = fini_csv_bad_name(cell);
+    if (wrong)
+        return fail_cell(t, line, t->label, cell, wrong, err);
+    fin_status status = number_name(&t->labels.texts, cell, text, err);
+    if (!status && *text >= INT32_MAX)
+        return fail_cell(t, line, t->label, cell, "is one label too many", err);
+    return status;
+}
+
+static fin_status check_label(fini_long *t, int64_t row, int64_t bag, const fini_cell *cell,
+                              fin_error *err)
+{
+    double value;
+    int64_t text;
+    const char *line = t->line[row];
+    fin_status status = read_label(t, line, cell, &value, &text, err);
+    if (status)
+        return status;
+    if (t->first_row[bag] == row) {
+        t->labels.value[bag] = value;
+        t->labels.text[bag] = (int32_t)text;
+        return FIN_OK;
+    }
+    double old = t->labels.value[bag];
+    if (t->labels.text[bag] == text && (old == value || (isnan(old) && isnan(value))))
+        return FIN_OK;
+    char name[FINI_SHOWN], why[160];
+    const char *bag_name = fini_names_get(&t->bags, bag);
+    fini_printable(bag_name, strlen(bag_name), name, sizeof name);
+    snprintf(why, sizeof why, "differs from the label of the same bag, '%s', in line %lld", name,
+             (long long)fini_csv_line(&t->csv, t->line[t->first_row[bag]]));
+    return fail_cell(t, line, t->label, cell, why, err);
+}
+
+static bool same(const fini_cell *a, const fini_cell *b)
+{
+    size_t size = (size_t)(a->end - a->text);
+    return a->quoted == b->quoted && !a->trailing && !b->trailing &&
+           size == (size_t)(b->end - b->text) && memcmp(a->text, b->text, size) == 0;
+}
+
+static fin_status read_bag(fini_long *t, int64_t row, const fini_cell *cell, fin_error *err)
+{
+    const char *line = t->line[row], *wrong = fini_csv_bad_name(cell);
+    int64_t before = t->bags.count;
+    if (!wrong && cell->end == cell->text)
+        wrong = "is empty, but every row needs the name of its bag";
+    if (wrong)
+        return fail_cell(t, line, t->bag, cell, wrong, err);
+    fin_status status = number_name(&t->bags, cell, &t->bag_of[row], err);
+    if (!status && t->bags.count > before)
+        t->first_row[before] = row;
+    return status;
+}
+
+/* There are more rows than the commas of the text are enough for: one of them is short. */
+static fin_status fail_short(const fini_long *t, fin_error *err)
+{
+    for (int64_t row = 0; row < t->rows; row++) {
+        fin_status status = fini_csv_length(&t->csv, t->line[row], err);
+        if (status)
+            return status;
+    }
+    return fini_fail(err, FIN_ERR_FORMAT, "%.300s has rows that are shorter than its header",
+                     t->csv.label);
+}
+
+static fin_status index_rows(fini_long *t, const fin_progress *progress, fin_error *err)
+{
+    enum { OFTEN = 1 << 20 };
+    const fini_csv *s = &t->csv;
+    fini_cell bag, label, last_bag = {0}, last_label = {0};
+    const char *p = s->body;
+    fin_status status = FIN_OK;
+    int64_t row = 0;
+    for (; p < s->end && !status; row++) {
+        if (row == t->rows)
+            return fail_short(t, err);
+        t->line[row] = p;
+        p = find_cells(t, p, &bag, &label);
+        p += p < s->end;
+        bool known = row > 0 && same(&bag, &last_bag);
+        if (known)
+            t->bag_of[row] = t->bag_of[row - 1];
+        else
+            status = read_bag(t, row, &bag, err);
+        if (!status && t->label >= 0 && !(known && same(&label, &last_label)))
+            status = check_label(t, row, t->bag_of[row], &label, err);
+        last_bag = bag;
+        last_label = label;
+        if (row % OFTEN == 0 && fini_report(progress, "reading bags", (double)(p - s->start),
+                                            (double)(s->end - s->start)))
+            return fini_fail(err, FIN_ERR_CANCELLED, "reading %.300s was cancelled", s->label);
+    }
+    t->rows = row;
+    t->line[row] = s->end;
+    return status;
+}
+
+/* ---- between the passes ----------------------------------------------------------------------- */
+
+static fin_status take_rows(fini_long *t, fin_error *err)
+{
+    const fini_csv *s = &t->csv;
+    /* A row has a comma or a line end for every cell: that bounds memory before any is taken. */
+    int64_t lines = fini_csv_lines(s->body, s->end), most = ((s->end - s->body) + 1) / s->columns;
+    t->rows = lines < most ? lines : most;
+    int64_t room = t->rows + 1;
+    t->line = fini_alloc_array(room, sizeof *t->line);
+    t->bag_of = fini_alloc_array(room, sizeof *t->bag_of);
+    t->first_row = fini_alloc_array(room, sizeof *t->first_row);
+    t->labels.value = fini_alloc_array(room, sizeof *t->labels.value);
+    t->labels.text = fini_alloc_array(room, sizeof *t->labels.text);
+    if (!t->line || !t->bag_of || !t->first_row || !t->labels.value || !t->labels.text)
+        return fini_fail_memory(err, (size_t)room * sizeof *t->line, "rows");
+    t->quotes = memchr(s->body, '"', (size_t)(s->end - s->body)) != NULL;
+    return FIN_OK;
+}
+
+/* Where the tokens of each bag begin, and with that the place of each row. */
+static fin_status place_rows(fini_long *t, fin_bag_set *set, const fin_bags_source *source,
+                             fin_error *err)
+{
+    int64_t total = t->bags.count;
+    int64_t *offsets = fini_alloc_array(total + 1, sizeof *offsets);
+    bool ordered = true;
+    if (!offsets)
+        return fini_fail_memory(err, (size_t)(total + 1) * sizeof *offsets, "bags");
+    memset(offsets, 0, (size_t)(total + 1) * sizeof *offsets);
+    for (int64_t row = 0; row < t->rows; row++) {
+        offsets[t->bag_of[row] + 1]++;
+        ordered &= row == 0 || t->bag_of[row] >= t->bag_of[row - 1];
+    }
+    for (int64_t i = 0; i < total; i++)
+        offsets[i + 1] += offsets[i];
+    fin_status status = fini_bags_cut(set, source, total, offsets, &t->skipped, err);
+    if (status)
+        return status;
+    const fin_bags *bags = &set->bags;
+    t->own = bags->offsets[bags->n];
+    set->first_row = t->skipped + 1;
+    if (ordered)
+        return FIN_OK;
+    t->place = fini_alloc_array(t->rows, sizeof *t->place);
+    set->rows = fini_alloc_array(t->own + 1, sizeof *set->rows);
+    int64_t *next = t->first_row; /* no longer needed */
+    if (!t->place || !set->rows)
+        return fini_fail_memory(err, (size_t)t->rows * sizeof *t->place, "rows");
+    memcpy(next, bags->offsets, (size_t)bags->n * sizeof *next);
+    for (int64_t row = 0; row < t->rows; row++) {
+        int64_t i = t->bag_of[row] - bags->first;
+        t->place[row] = i >= 0 && i < bags->n ? next[i]++ : -1;
+        if (t->place[row] >= 0)
+            set->rows[t->place[row]] = row + 1;
+    }
+    return FIN_OK;
+}
+
+static fin_status read_body(fini_long *t, fin_bag_set *set, const fin_bags_source *source,
+                            const fin_progress *progress, fin_error *err)
+{
+    fin_status status = take_rows(t, err);
+    if (!status)
+        status = index_rows(t, progress, err);
+    if (!status)
+        status = place_rows(t, set, source, err);
+    if (!status) /* the rows before the labels: a row cut short is worth more words than its label */
+        status = fini_long_rows(t, set, progress, err);
+    t->labels.n = t->bags.count;
+    t->labels.bags = &t->bags;
+    t->labels.file = t->csv.label;
+    if (!status)
+        status = fini_bags_labels(set, source, t->label >= 0 ? &t->labels : NULL, err);
+    return status ? status : fini_bags_names(set, &t->bags, err);
+}
+
+fin_status fini_bags_parse(fin_bag_set *set, const fin_bags_source *source, const char *text,
+                           size_t size, const fin_progress *progress, fin_error *err)
+{
+    fini_long t = {.csv.label = strcmp(source->path, "-") ? source->path : "standard input"};
+    fin_status status = fini_csv_open(&t.csv, text, size, err);
+    if (!status)
+        status = fini_csv_header(&t.csv, FINI_BAGS_COLUMNS_MAX, err);
+    if (!status)
+        status = fini_long_columns(&t, set, source, err);
+    if (!status)
+        status = read_body(&t, set, source, progress, err);
+    fini_names_close(&t.names);
+    fini_names_close(&t.bags);
+    fini_names_close(&t.labels.texts);
+    fini_free(t.kind);
+    fini_free(t.to);
+    fini_free(t.line);
+    fini_free(t.bag_of);
+    fini_free(t.first_row);
+    fini_free(t.labels.value);
+    fini_free(t.labels.text);
+    fini_free(t.place);
+    return status;
+}
+
+fin_status fini_bags_csv(fin_bag_set *set, const fin_bags_source *source,
+                         const fin_progress *progress, fin_error *err)
+{
+    char *text;
+    size_t size;
+    fin_status status = fini_read_text(source->path, &text, &size, err);
+    if (!status)
+        status = fini_bags_parse(set, source, text, size, progress, err);
+    fini_free(text);
+    return status;
+}

@@ -1,0 +1,140 @@
+/* Columns of a long CSV file: which names the bag, which is the label, which are features, which are
+ * text and left out. */
+#include "data/bags_csv.h"
+
+#include <string.h>
+
+enum { SAMPLE = 64 }; /* rows that decide whether a column is text */
+
+static fin_status read_names(fini_long *t, fin_error *err)
+{
+    const fini_csv *s = &t->csv;
+    size_t room = (size_t)(s->body - s->start) + 1;
+    char *copy = fini_alloc(room);
+    fini_cell cell;
+    fin_status status = copy ? FIN_OK : fini_fail_memory(err, room, "the names of columns");
+    const char *p = s->start;
+    for (int64_t j = 0; j < s->columns && !status; j++, p++) {
+        int64_t number;
+        char shown[FINI_SHOWN];
+        p = fini_csv_cell(p, s->end, &cell);
+        size_t size = fini_csv_copy(&cell, copy);
+        status = fini_names_put(&t->names, copy, size, &number, err);
+        if (!status && number < j)
+            status = fini_fail(
+                err, FIN_ERR_FORMAT,
+                "%.300s, line 1: columns %lld and %lld are both called '%s'; names must differ",
+                s->label, (long long)number + 1, (long long)j + 1,
+                fini_printable(copy, size, shown, sizeof shown));
+    }
+    fini_free(copy);
+    return status;
+}
+
+static int64_t named(const fini_long *t, const char *name)
+{
+    return fini_names_find(&t->names, name, strlen(name));
+}
+
+static fin_status find_bag_and_label(fini_long *t, const fin_bags_source *source,
+                                     const fini_columns *columns, fin_error *err)
+{
+    t->bag = named(t, source->bag ? source->bag : "bag");
+    if (t->bag < 0 && source->bag)
+        return fini_no_column(columns, "column", source->bag, err);
+    if (t->bag < 0)
+        t->bag = named(t, "bag_id");
+    t->label = named(t, source->label ? source->label : "label");
+    if (t->label < 0 && !source->label)
+        t->label = named(t, "y");
+    if (t->bag < 0)
+        t->bag = 0;
+    if (t->label < 0 && fini_bags_training(source))
+        return source->label ? fini_no_column(columns, "column", source->label, err)
+                             : fini_fail(err, FIN_ERR_ARGUMENT,
+                                         "%.200s has no column 'label' or 'y'; say which column is "
+                                         "the label",
+                                         columns->file);
+    if (t->label == t->bag)
+        return fini_fail(err, FIN_ERR_ARGUMENT,
+                         "%.200s: column '%.60s' cannot be both the bag and the label",
+                         columns->file, fini_names_get(&t->names, t->bag));
+    return FIN_OK;
+}
+
+/* A column is text if the first rows have text in it and no number. */
+static void look_for_text(fini_long *t)
+{
+    const fini_csv *s = &t->csv;
+    const char *p = s->body;
+    double value;
+    fini_cell cell;
+    for (int row = 0; row < SAMPLE && p < s->end; row++, p++)
+        for (int64_t j = 0;; j++, p++) {
+            p = fini_csv_cell(p, s->end, &cell);
+            if (j < s->columns && cell.end > cell.text) {
+                bool number = fini_csv_number(&cell, &value);
+                if (number || row == 0)
+                    t->kind[j] = number ? FINI_COLUMN_NUMBER : FINI_COLUMN_TEXT;
+            }
+            if (p == s->end || *p == '\n')
+                break;
+        }
+}
+
+static void note_text(const fini_long *t, const fin_bag_set *set)
+{
+    int64_t count = 0, first = -1;
+    char name[FINI_SHOWN];
+    for (int64_t j = t->csv.columns - 1; j >= 0; j--)
+        if (t->kind[j] == FINI_COLUMN_TEXT && t->to[j] < 0) {
+            count++;
+            first = j;
+        }
+    if (count == 0)
+        return;
+    const char *text = fini_names_get(&t->names, first);
+    fini_printable(text, strlen(text), name, sizeof name);
+    if (count == 1)
+        fini_bags_note(set, "column '%s' is text and is left out", name);
+    else
+        fini_bags_note(set, "%lld columns are text and are left out, '%s' the first of them",
+                       (long long)count, name);
+}
+
+fin_status fini_long_columns(fini_long *t, fin_bag_set *set, const fin_bags_source *source,
+                             fin_error *err)
+{
+    int64_t columns = t->csv.columns, *list = NULL, count = 0;
+    fini_columns all = {t->csv.label, &t->names, false, NULL};
+    fin_status status = read_names(t, err);
+    if (!status)
+        status = find_bag_and_label(t, source, &all, err);
+    if (status)
+        return status;
+    t->kind = fini_alloc_array(columns, 1);
+    t->to = fini_alloc_array(columns, sizeof *t->to);
+    if (!t->kind || !t->to)
+        return fini_fail_memory(err, (size_t)columns * sizeof *t->to, "columns");
+    memset(t->kind, FINI_COLUMN_NUMBER, (size_t)columns);
+    look_for_text(t);
+    t->kind[t->bag] = FINI_COLUMN_OTHER;
+    if (t->label >= 0)
+        t->kind[t->label] = FINI_COLUMN_OTHER;
+    all.skip = t->kind;
+    status = fini_bags_columns(set, source, &all, &list, &count, err);
+    memset(t->to, -1, (size_t)columns * sizeof *t->to);
+    for (int64_t j = 0; j < count && !status; j++)
+        t->to[list[j]] = (int32_t)j;
+    fini_free(list);
+    if (!status && !source->features && !source->feature_names)
+        note_text(t, set);
+    if (!status && t->label >= 0) {
+        const char *name = fini_names_get(&t->names, t->label);
+        set->label = fini_alloc(strlen(name) + 1);
+        if (!set->label)
+            return fini_fail_memory(err, strlen(name) + 1, "a name");
+        memcpy(set->label, name, strlen(name) + 1);
+    }
+    return status;
+}

@@ -1,0 +1,142 @@
+/* Second pass over a long CSV file: the numbers of the own rows, each straight into its place.
+ *
+ * Rows are shared out over threads in batches. A short loop knows what a good row looks like; the
+ * first row of the file that it refuses is read again, slowly, to say what is wrong with it, so
+ * that the message is the same for any number of threads. */
+#include "data/bags_csv.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+enum { BATCH = 1 << 26, CHUNK = 64 }; /* bytes between reports, rows a thread takes at a time */
+
+static const char *read_quoted(const char *p, const char *end, double *value)
+{
+    fini_cell cell;
+    p = fini_csv_cell(p, end, &cell);
+    return cell.open || cell.trailing || !fini_csv_number(&cell, value) ? NULL : p;
+}
+
+static inline const char *read_number(const char *p, const char *end, double *value)
+{
+    if (p < end && (unsigned char)*p <= '"') { /* a space, a tab or a quote */
+        p = fini_skip_blanks(p, end);
+        if (p < end && *p == '"')
+            return read_quoted(p, end, value);
+    }
+    p = fini_decimal(p, end, value);
+    return p && p < end && fini_is_blank(*p) ? fini_skip_blanks(p, end) : p;
+}
+
+static const char *skip_cell(const char *p, const char *end)
+{
+    fini_cell cell;
+    p = fini_csv_cell(p, end, &cell);
+    return cell.open || cell.trailing ? NULL : p;
+}
+
+/* Is this row good? Then its features are in `values`. */
+static bool read_row(const fini_long *t, int64_t row, double *values)
+{
+    const char *p = t->line[row], *end = t->csv.end;
+    const int32_t *to = t->to;
+    int64_t columns = t->csv.columns;
+    double bad = 0;
+    for (int64_t j = 0; j < columns; j++) {
+        if (j > 0) {
+            if (p == end || *p != ',')
+                return false;
+            p++;
+        }
+        if (to[j] >= 0) {
+            double value;
+            p = read_number(p, end, &value);
+            bad += value * 0; /* NaN, and stays so, if one is not finite */
+            values[to[j]] = value;
+        } else {
+            p = skip_cell(p, end);
+        }
+        if (!p)
+            return false;
+    }
+    if (p < end && *p == '\r')
+        p++;
+    return (p == end || *p == '\n') && bad == 0;
+}
+
+static fin_status diagnose(const fini_long *t, int64_t row, fin_error *err)
+{
+    const fini_csv *s = &t->csv;
+    const char *line = t->line[row], *p = line;
+    fini_cell cell;
+    fin_status status = fini_csv_length(s, line, err);
+    for (int64_t j = 0; !status && j < s->columns; j++, p++) {
+        double value = 0;
+        const char *name = fini_names_get(&t->names, j);
+        p = fini_csv_cell(p, s->end, &cell);
+        bool number = t->to[j] < 0 || fini_csv_number(&cell, &value);
+        if (cell.trailing) /* show what was not understood */
+            cell.end = p, value = NAN;
+        if (!number || cell.trailing)
+            return fini_csv_no_number(s, line, name, &cell, value, err);
+        if (!isfinite(value)) {
+            char column[FINI_SHOWN], bag[FINI_SHOWN];
+            const char *bag_name = fini_names_get(&t->bags, t->bag_of[row]);
+            return fini_fail(err, FIN_ERR_FORMAT,
+                             "%.200s, line %lld, column '%s' of bag '%s': %s is not a finite "
+                             "number; fill it in, "
+                             "or leave the row or the column out",
+                             s->label, (long long)fini_csv_line(s, line),
+                             fini_printable(name, strlen(name), column, sizeof column),
+                             fini_printable(bag_name, strlen(bag_name), bag, sizeof bag),
+                             isnan(value) ? "nan"
+                             : value > 0  ? "inf"
+                                          : "-inf");
+        }
+    }
+    if (status)
+        return status;
+    return fini_fail(err, FIN_ERR_FORMAT, "%.300s, line %lld cannot be read", s->label,
+                     (long long)fini_csv_line(s, line));
+}
+
+/* The first row from `from` to `to` - 1 that is not good; `to` if all are. */
+static int64_t read_batch(const fini_long *t, double *tokens, int64_t d, int64_t from, int64_t to)
+{
+    int64_t bad = to;
+#pragma omp parallel for num_threads(fin_threads_get()) schedule(dynamic, CHUNK) reduction(min     \
+                                                                                           : bad)
+    for (int64_t row = from; row < to; row++) {
+        int64_t place = t->place ? t->place[row] : row - t->skipped;
+        if (place >= 0 && place < t->own && row < bad && !read_row(t, row, tokens + place * d))
+            bad = row;
+    }
+    return bad;
+}
+
+fin_status fini_long_rows(fini_long *t, fin_bag_set *set, const fin_progress *progress,
+                          fin_error *err)
+{
+    int64_t d = set->bags.d, cells;
+    bool overflow = __builtin_mul_overflow(t->own, d, &cells);
+    double *tokens = overflow ? NULL : fini_alloc_array(cells + 1, sizeof *tokens);
+    if (!tokens)
+        return fini_fail_memory(err, overflow ? SIZE_MAX : (size_t)cells * sizeof *tokens,
+                                "tokens");
+    set->tokens = tokens;
+    set->bags.tokens = tokens;
+    set->bags.dtype = FIN_F64;
+    double size = (double)(t->csv.end - t->csv.start);
+    for (int64_t from = 0, to; from < t->rows; from = to) {
+        const char *stop = t->line[from];
+        if (fini_report(progress, "reading tokens", (double)(stop - t->csv.start), size))
+            return fini_fail(err, FIN_ERR_CANCELLED, "reading %.300s was cancelled", t->csv.label);
+        for (to = from; to < t->rows && t->line[to] - stop < BATCH; to++) {
+        }
+        int64_t bad = read_batch(t, tokens, d, from, to);
+        if (bad < to)
+            return diagnose(t, bad, err);
+    }
+    return FIN_OK;
+}

@@ -1,0 +1,183 @@
+/* Names of bags, columns and classes: many short texts in one block, found by a hash table.
+ *
+ * Ten million bags are ten million names: one allocation each, or one comparison with every other,
+ * would be most of the reading. The table is open, at most half full, keeps the whole hash beside
+ * each number, and is seeded by the clock and an address, so that a file cannot be written to make
+ * it slow. The seed shows nowhere: names are numbered in the order in which they come. */
+#include "data/bags.h"
+
+#include <string.h>
+#include <time.h>
+#include <xxhash.h>
+
+struct fini_name_slot {
+    uint64_t hash;
+    int64_t number; /* from 1; 0: free */
+};
+
+enum { FIRST_ROOM = 64, FIRST_SIZE = 1024 };
+
+/* A block twice as large, or as large as needed, with what was in the old one. */
+static void *grown(void *old, size_t used, size_t size)
+{
+    void *block = fini_alloc(size);
+    if (block && used)
+        memcpy(block, old, used);
+    if (block)
+        fini_free(old);
+    return block;
+}
+
+static fin_status make_room(fini_names *names, size_t size, fin_error *err)
+{
+    if (names->count == names->room) {
+        int64_t room = names->room ? 2 * names->room : FIRST_ROOM;
+        int64_t *at =
+            grown(names->at, (size_t)names->count * sizeof *at, (size_t)room * sizeof *at);
+        if (!at)
+            return fini_fail_memory(err, (size_t)room * sizeof *at, "names");
+        names->at = at;
+        names->room = room;
+    }
+    if (size >= names->size - names->used) {
+        if (size > SIZE_MAX / 4 - names->size)
+            return fini_fail_memory(err, size, "names");
+        size_t more = 2 * names->size + size + FIRST_SIZE;
+        char *letters = grown(names->letters, names->used, more);
+        if (!letters)
+            return fini_fail_memory(err, more, "names");
+        names->letters = letters;
+        names->size = more;
+    }
+    return FIN_OK;
+}
+
+fin_status fini_names_add(fini_names *names, const char *text, size_t size, fin_error *err)
+{
+    fin_status status = make_room(names, size, err);
+    if (status)
+        return status;
+    names->at[names->count++] = (int64_t)names->used;
+    memcpy(names->letters + names->used, text, size);
+    names->used += size;
+    names->letters[names->used++] = '\0';
+    return FIN_OK;
+}
+
+const char *fini_names_get(const fini_names *names, int64_t i)
+{
+    return i >= 0 && i < names->count ? names->letters + names->at[i] : NULL;
+}
+
+/* ---- the table -------------------------------------------------------------------------------- */
+
+/* The slot of the text, or the free one where it belongs. */
+static struct fini_name_slot *slot_of(const fini_names *names, const char *text, size_t size,
+                                      uint64_t hash)
+{
+    uint64_t mask = (uint64_t)names->places - 1;
+    for (uint64_t i = hash & mask;; i = (i + 1) & mask) {
+        struct fini_name_slot *slot = &names->slots[i];
+        if (slot->number == 0)
+            return slot;
+        if (slot->hash != hash)
+            continue;
+        int64_t k = slot->number - 1;
+        size_t start = (size_t)names->at[k];
+        size_t end = k + 1 < names->count ? (size_t)names->at[k + 1] : names->used;
+        if (end - start - 1 == size && memcmp(names->letters + start, text, size) == 0)
+            return slot;
+    }
+}
+
+static fin_status make_places(fini_names *names, int64_t places, fin_error *err)
+{
+    struct fini_name_slot *slots = fini_alloc_array(places, sizeof *slots);
+    if (!slots)
+        return fini_fail_memory(err, (size_t)places * sizeof *slots, "names");
+    memset(slots, 0, (size_t)places * sizeof *slots);
+    for (int64_t i = 0; i < names->places; i++) {
+        struct fini_name_slot *slot = &names->slots[i];
+        uint64_t mask = (uint64_t)places - 1, j = slot->hash & mask;
+        if (slot->number == 0)
+            continue;
+        while (slots[j].number)
+            j = (j + 1) & mask;
+        slots[j] = *slot;
+    }
+    fini_free(names->slots);
+    names->slots = slots;
+    names->places = places;
+    return FIN_OK;
+}
+
+fin_status fini_names_index(fini_names *names, fin_error *err)
+{
+    int64_t places = FIRST_ROOM;
+    while (places < 2 * names->count)
+        places *= 2;
+    names->seed = (uint64_t)time(NULL) * UINT64_C(0x9e3779b97f4a7c15) ^ (uintptr_t)names;
+    fini_free(names->slots);
+    names->slots = NULL;
+    names->places = 0;
+    fin_status status = make_places(names, places, err);
+    for (int64_t i = 0; !status && i < names->count; i++) {
+        const char *text = fini_names_get(names, i);
+        size_t size = strlen(text);
+        uint64_t hash = XXH3_64bits_withSeed(text, size, names->seed);
+        struct fini_name_slot *slot = slot_of(names, text, size, hash);
+        if (slot->number == 0)
+            *slot = (struct fini_name_slot){hash, i + 1};
+    }
+    return status;
+}
+
+int64_t fini_names_find(const fini_names *names, const char *text, size_t size)
+{
+    if (!names->slots)
+        return -1;
+    return slot_of(names, text, size, XXH3_64bits_withSeed(text, size, names->seed))->number - 1;
+}
+
+fin_status fini_names_put(fini_names *names, const char *text, size_t size, int64_t *number,
+                          fin_error *err)
+{
+    fin_status status = FIN_OK;
+    if (!names->slots)
+        status = fini_names_index(names, err);
+    else if (2 * names->count >= names->places)
+        status = make_places(names, 2 * names->places, err);
+    if (status)
+        return status;
+    uint64_t hash = XXH3_64bits_withSeed(text, size, names->seed);
+    struct fini_name_slot *slot = slot_of(names, text, size, hash);
+    if (slot->number == 0) {
+        status = fini_names_add(names, text, size, err);
+        if (!status)
+            *slot = (struct fini_name_slot){hash, names->count};
+    }
+    *number = slot->number - 1;
+    return status;
+}
+
+fin_status fini_names_numbers(fini_names *names, int64_t first, int64_t count, fin_error *err)
+{
+    fin_status status = FIN_OK;
+    for (int64_t i = 0; i < count && !status; i++) {
+        char text[24], *p = text + sizeof text;
+        uint64_t number = (uint64_t)(first + i);
+        do
+            *--p = (char)('0' + number % 10);
+        while (number /= 10);
+        status = fini_names_add(names, p, (size_t)(text + sizeof text - p), err);
+    }
+    return status;
+}
+
+void fini_names_close(fini_names *names)
+{
+    fini_free(names->at);
+    fini_free(names->letters);
+    fini_free(names->slots);
+    *names = (fini_names){0};
+}

@@ -1,0 +1,217 @@
+/* Finding the arrays of bags: in an NPZ archive, in a folder of NPY files, or beside one of them.
+ *
+ * Tokens of NPY files stay mapped as long as the set lives; the other arrays are mapped only until
+ * they have been copied. */
+#define _POSIX_C_SOURCE 200809L
+#include "data/bags_arrays.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { ARRAYS = 4, TOKENS = 0 };
+
+/* Where arrays come from: an archive, or files called before + name + ".npy". */
+typedef struct place {
+    fin_npz *npz;
+    char before[PATH_MAX];
+    fini_npy map[ARRAYS]; /* tokens first */
+} place;
+
+/* *out has data NULL if there is no such array. */
+static fin_status get(place *from, int which, const char *name, fin_array *out, fin_error *err)
+{
+    memset(out, 0, sizeof *out);
+    for (int64_t i = 0; from->npz && i < fin_npz_count(from->npz); i++)
+        if (strcmp(fin_npz_name(from->npz, i), name) == 0)
+            return fin_npz_array(from->npz, name, out, err);
+    if (from->npz)
+        return FIN_OK;
+    char path[PATH_MAX + 264];
+    if (strlen(name) > 200 || strchr(name, '/'))
+        return fini_fail(err, FIN_ERR_ARGUMENT, "'%.60s' is no name of an array", name);
+    snprintf(path, sizeof path, "%s%s.npy", from->before, name);
+    if (access(path, F_OK) != 0 && errno == ENOENT)
+        return FIN_OK;
+    fini_npy_unmap(&from->map[which]);
+    fin_status status = fini_npy_map(path, &from->map[which], err);
+    *out = from->map[which].array;
+    return status;
+}
+
+/* The first of the names that is there; `wanted`, if not NULL, is the only one and must be there. */
+static fin_status get_one(place *from, int which, const char *file, const char *wanted,
+                          const char *const *names, fin_array *out, const char **found,
+                          fin_error *err)
+{
+    *found = wanted;
+    if (wanted) {
+        fin_status status = get(from, which, wanted, out, err);
+        return status || out->data
+                   ? status
+                   : fini_fail(err, FIN_ERR_ARGUMENT, "%.200s has no array '%.60s'", file, wanted);
+    }
+    for (; *names; names++) {
+        *found = *names;
+        fin_status status = get(from, which, *names, out, err);
+        if (status || out->data)
+            return status;
+    }
+    *found = NULL;
+    return FIN_OK;
+}
+
+static fin_status find_arrays(place *from, fini_arrays *a, const fin_bags_source *source,
+                              fin_error *err)
+{
+    static const char *const tokens[] = {"tokens", NULL}, *const offsets[] = {"offsets", NULL},
+                             *const bag[] = {"bag", "bag_id", NULL},
+                             *const label[] = {"y", "label", "labels", NULL};
+    const char *name;
+    /* a model remembers the label's name, which data to be predicted need not have */
+    const char *wanted = fini_bags_training(source) ? source->label : NULL;
+    fin_status status = get_one(from, TOKENS, a->file, "tokens", tokens, &a->tokens, &name, err);
+    if (!status && !source->bag)
+        status = get_one(from, 1, a->file, NULL, offsets, &a->offsets, &name, err);
+    if (!status && !a->offsets.data)
+        status = get_one(from, 2, a->file, source->bag, bag, &a->bag, &a->bag_name, err);
+    if (!status && !a->offsets.data && !a->bag.data)
+        status = fini_fail(err, FIN_ERR_ARGUMENT,
+                           "%.200s has neither 'offsets' (n + 1 numbers) nor 'bag' (one for each "
+                           "row of tokens); one is needed",
+                           a->file);
+    if (!status && source->label) {
+        status = get(from, 3, source->label, &a->y, err);
+        a->label_name = source->label;
+    }
+    if (!status && !a->y.data)
+        status = get_one(from, 3, a->file, wanted, label, &a->y, &a->label_name, err);
+    return status;
+}
+
+static void close_arrays(fini_arrays *a)
+{
+    fini_names_close(&a->columns);
+    fini_names_close(&a->names);
+    fini_free(a->bag_of);
+}
+
+/* "features" (d, letters) of bytes, padded with NUL or spaces: the columns' names. */
+static fin_status read_features(fin_npz *npz, fini_arrays *a, fin_error *err)
+{
+    fin_array array = {0};
+    fin_status status = FIN_OK;
+    for (int64_t i = 0; i < fin_npz_count(npz) && !status && !array.data; i++)
+        if (strcmp(fin_npz_name(npz, i), "features") == 0)
+            status = fin_npz_array(npz, "features", &array, err);
+    if (status || !array.data)
+        return status;
+    if (array.dtype != FIN_U8 || array.ndim != 2)
+        return fini_fail(err, FIN_ERR_UNSUPPORTED,
+                         "%.200s: 'features' must be bytes, a row for each name: "
+                         "np.array(names, 'S').view('u1').reshape(len(names), -1)",
+                         a->file);
+    for (int64_t j = 0; j < array.shape[0] && !status; j++) {
+        const char *text = (const char *)array.data + (size_t)(j * array.shape[1]);
+        size_t size = strnlen(text, (size_t)array.shape[1]);
+        bool good = true;
+        for (size_t i = 0; i < size && good;) {
+            int length = fini_utf8_length(text + i, text + size);
+            good = length > 0 && (unsigned char)text[i] >= ' ';
+            i += (size_t)length;
+        }
+        if (!good || size == 0)
+            return fini_fail(err, FIN_ERR_FORMAT,
+                             "%.200s: name %lld (from 0) of 'features' is empty, not UTF-8 or has "
+                             "control characters",
+                             a->file, (long long)j);
+        status = fini_names_add(&a->columns, text, size, err);
+    }
+    return status;
+}
+
+fin_status fini_bags_npz(fin_bag_set *set, const fin_bags_source *source,
+                         const fin_progress *progress, fin_error *err)
+{
+    fini_arrays a = {.file = source->path};
+    place *from = fini_alloc(sizeof *from);
+    if (!from)
+        return fini_fail_memory(err, sizeof *from, "arrays");
+    memset(from, 0, sizeof *from);
+    fin_status status = fin_npz_open(source->path, &set->npz, err);
+    from->npz = set->npz;
+    if (!status && fini_report(progress, "reading tokens", 0, 1))
+        status = fini_fail(err, FIN_ERR_CANCELLED, "reading %.300s was cancelled", source->path);
+    if (!status)
+        status = find_arrays(from, &a, source, err);
+    if (!status)
+        status = read_features(set->npz, &a, err);
+    if (!status)
+        status = fini_bags_arrays(&a, set, source, err);
+    if (!status && set->tokens) { /* copied: the archive is no longer needed */
+        fin_npz_close(set->npz);
+        set->npz = NULL;
+    }
+    close_arrays(&a);
+    fini_free(from);
+    return status;
+}
+
+/* ---- NPY -------------------------------------------------------------------------------------- */
+
+/* "folder/", or what stands before "tokens.npy" in a name. */
+static fin_status find_siblings(place *from, const char *path, fin_error *err)
+{
+    static const char tail[] = "tokens.npy";
+    struct stat info;
+    size_t length = strlen(path), cut = sizeof tail - 1;
+    if (length + 2 > sizeof from->before)
+        return fini_fail_io(err, "read", path, ENAMETOOLONG);
+    memcpy(from->before, path, length + 1);
+    if (stat(path, &info) == 0 && S_ISDIR(info.st_mode)) {
+        if (path[length - 1] != '/')
+            strcpy(from->before + length, "/");
+        return FIN_OK;
+    }
+    if (length < cut || strcasecmp(path + length - cut, tail) != 0)
+        return fini_fail(
+            err, FIN_ERR_ARGUMENT,
+            "'%.200s' is one array; bags are a folder with tokens.npy, offsets.npy and "
+            "y.npy, or a file x.tokens.npy with x.offsets.npy and x.y.npy beside it",
+            path);
+    from->before[length - cut] = '\0';
+    return FIN_OK;
+}
+
+fin_status fini_bags_npy(fin_bag_set *set, const fin_bags_source *source,
+                         const fin_progress *progress, fin_error *err)
+{
+    fini_arrays a = {.file = source->path};
+    place *from = fini_alloc(sizeof *from);
+    set->map = fini_alloc(sizeof *set->map);
+    if (set->map)
+        *set->map = (fini_npy){0};
+    if (from)
+        memset(from, 0, sizeof *from);
+    fin_status status = from && set->map ? find_siblings(from, source->path, err)
+                                         : fini_fail_memory(err, sizeof *from, "arrays");
+    if (!status && fini_report(progress, "mapping tokens", 0, 1))
+        status = fini_fail(err, FIN_ERR_CANCELLED, "reading %.300s was cancelled", source->path);
+    if (!status)
+        status = find_arrays(from, &a, source, err);
+    if (!status)
+        status = fini_bags_arrays(&a, set, source, err);
+    if (!status && !set->tokens) { /* the set keeps the mapping */
+        *set->map = from->map[TOKENS];
+        from->map[TOKENS] = (fini_npy){0};
+    }
+    for (int i = 0; from && i < ARRAYS; i++)
+        fini_npy_unmap(&from->map[i]);
+    close_arrays(&a);
+    fini_free(from);
+    return status;
+}

@@ -1,0 +1,58 @@
+/* CSV text cut into cells: what the readers of tables, of bags and of folds share. */
+#ifndef FINI_CSV_H
+#define FINI_CSV_H
+
+#include "data/data.h"
+
+enum { FINI_SHOWN = 48 }; /* bytes of a cell or a name in a message */
+
+typedef struct fini_csv {
+    const char *label;       /* for messages */
+    const char *start, *end; /* without byte order mark and blank lines at the end */
+    const char *body;        /* the line after the header */
+    int64_t body_line;       /* its number, from 1 */
+    int64_t columns;
+    bool ended; /* the last row had a line end, so it is not cut short */
+} fini_csv;
+
+typedef struct fini_cell {
+    const char *text, *end; /* without spaces around, without outer quotes */
+    bool quoted, open;      /* open: the closing quote is missing */
+    bool trailing;          /* something stands between the closing quote and the comma */
+} fini_cell;
+
+static inline bool fini_is_blank(char c)
+{
+    return c == ' ' || c == '\t';
+}
+
+static inline const char *fini_skip_blanks(const char *p, const char *end)
+{
+    while (p < end && fini_is_blank(*p))
+        p++;
+    return p;
+}
+
+/* Is it text at all? Then cuts off byte order mark and blank end. s->label is set before. */
+fin_status fini_csv_open(fini_csv *s, const char *text, size_t size, fin_error *err);
+/* Counts the columns, checks their names, finds the body; allocates nothing, so that a wild header
+ * costs nothing. */
+fin_status fini_csv_header(fini_csv *s, int64_t most, fin_error *err);
+/* Reads the cell at p by the rules; returns its comma, line end or the end of the text. */
+const char *fini_csv_cell(const char *p, const char *end, fini_cell *cell);
+/* Copies the cell's text without a NUL ("" inside quotes becomes "); returns its length. */
+size_t fini_csv_copy(const fini_cell *cell, char *to);
+/* Is the cell a number? If not, *value is infinite for one out of range, else NaN. */
+bool fini_csv_number(const fini_cell *cell, double *value);
+/* What keeps the cell from being a name ("is empty; ..."), or NULL. */
+const char *fini_csv_bad_name(const fini_cell *cell);
+int64_t fini_csv_lines(const char *p, const char *end);
+/* Number of the line that p stands in, counting line ends inside quotes too. */
+int64_t fini_csv_line(const fini_csv *s, const char *p);
+/* Why the number of cells of the line at p is wrong; FIN_OK if it is right. */
+fin_status fini_csv_length(const fini_csv *s, const char *p, fin_error *err);
+/* Why a cell is no number: `value` as from fini_csv_number. */
+fin_status fini_csv_no_number(const fini_csv *s, const char *p, const char *column,
+                              const fini_cell *cell, double value, fin_error *err);
+
+#endif

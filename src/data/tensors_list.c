@@ -1,0 +1,145 @@
+/* The list of tensors in a file's header, believed only as far as it agrees with the bytes that are
+ * there: every tensor has as many bytes as its shape asks for, and together they are the data, from
+ * the first byte to the last, without holes and overlaps, as safetensors itself demands.
+ *
+ * Tensors stay where they were read, if their alignment allows it; others, which only files of other
+ * programs have, are copied. */
+#include "data/tensors.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool find_dtype(const char *name, fin_dtype *dtype)
+{
+    for (int i = 0; name && fin_dtype_size((fin_dtype)i); i++)
+        if (strcmp(name, fini_tensor_dtype((fin_dtype)i)) == 0) {
+            *dtype = (fin_dtype)i;
+            return true;
+        }
+    return false;
+}
+
+/* False if it is not a whole number from 0 on. */
+static bool whole(const json_t *array, size_t i, int64_t *value)
+{
+    const json_t *number = json_array_get(array, i);
+    *value = json_integer_value(number);
+    return json_is_integer(number) && *value >= 0;
+}
+
+static fin_status read_slot(const fin_tensor_file *file, const char *name, const json_t *json,
+                            fini_slot *slot, fin_error *err)
+{
+    fin_tensor *tensor = &slot->tensor;
+    const json_t *shape = json_object_get(json, "shape"),
+                 *offsets = json_object_get(json, "data_offsets");
+    const char *dtype = json_string_value(json_object_get(json, "dtype"));
+    char shown[64], type[32] = "";
+    fini_printable(name, strlen(name), shown, sizeof shown);
+    if (!json_is_array(shape) || !dtype || json_array_size(offsets) != 2 ||
+        !whole(offsets, 0, &slot->begin) || !whole(offsets, 1, &slot->end) ||
+        slot->begin > slot->end)
+        return fini_fail(err, FIN_ERR_FORMAT,
+                         "tensor '%s' of '%s' has no readable dtype, shape and data_offsets", shown,
+                         file->path);
+    if (!find_dtype(dtype, &tensor->dtype) || json_array_size(shape) > FINI_TENSOR_AXES ||
+        strlen(name) >= sizeof tensor->name || !fini_is_text(name, strlen(name)))
+        return fini_fail(err, FIN_ERR_UNSUPPORTED,
+                         "tensor '%s' of '%s' has dtype %s and %zu axes; F32, F64, I32, I64 and U8 "
+                         "with at most %d axes and printable names of at most %d bytes are read",
+                         shown, file->path, fini_printable(dtype, strlen(dtype), type, sizeof type),
+                         json_array_size(shape), FINI_TENSOR_AXES, (int)sizeof tensor->name - 1);
+    strcpy(tensor->name, name);
+    tensor->ndim = (int)json_array_size(shape);
+    int64_t count = 0;
+    bool ok = true;
+    for (int i = 0; i < tensor->ndim; i++)
+        ok &= whole(shape, (size_t)i, &tensor->shape[i]);
+    if (!ok || !fini_shape_count(tensor->dtype, tensor->ndim, tensor->shape, &count) ||
+        slot->end - slot->begin != count * (int64_t)fin_dtype_size(tensor->dtype))
+        return fini_fail(err, FIN_ERR_FORMAT,
+                         "tensor '%s' of '%s' has %lld bytes, which is not what its shape asks for",
+                         shown, file->path, (long long)(slot->end - slot->begin));
+    return FIN_OK;
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const fini_slot *s = a, *t = b;
+    if (s->begin != t->begin)
+        return s->begin < t->begin ? -1 : 1;
+    if (s->end != t->end)
+        return s->end < t->end ? -1 : 1;
+    return strcmp(s->tensor.name, t->tensor.name);
+}
+
+/* Sorts the tensors as they lie in the file, one after the other from the first byte to the last. */
+static fin_status check_places(fin_tensor_file *file, fin_error *err)
+{
+    int64_t at = 0;
+    if (file->count)
+        qsort(file->slots, (size_t)file->count, sizeof *file->slots, by_place);
+    for (int64_t i = 0; i < file->count; i++) {
+        fini_slot *slot = &file->slots[i];
+        if (slot->begin != at)
+            return fini_fail(err, FIN_ERR_FORMAT,
+                             "tensor '%s' of '%s' begins at byte %lld of the data, and the one "
+                             "before it ends at byte %lld: no holes and no overlaps are allowed",
+                             slot->tensor.name, file->path, (long long)slot->begin, (long long)at);
+        at = slot->end;
+    }
+    if (at != file->size)
+        return fini_fail(err, FIN_ERR_FORMAT,
+                         "the tensors of '%s' have %lld bytes, and %lld are there: the file was "
+                         "cut short or changed",
+                         file->path, (long long)at, (long long)file->size);
+    return FIN_OK;
+}
+
+static bool aligned(const fini_slot *slot)
+{
+    return slot->begin % (int64_t)fin_dtype_size(slot->tensor.dtype) == 0;
+}
+
+static fin_status place_tensors(fin_tensor_file *file, fin_error *err)
+{
+    const int64_t step = FINI_TENSOR_ALIGN;
+    int64_t more = 0;
+    for (int64_t i = 0; i < file->count; i++)
+        if (!aligned(&file->slots[i]))
+            more += (file->slots[i].end - file->slots[i].begin + step - 1) / step * step;
+    if (more && !(file->copy = fini_alloc((size_t)more)))
+        return fini_fail_memory(err, (size_t)more, "tensors from a file");
+    more = 0;
+    for (int64_t i = 0; i < file->count; i++) {
+        fini_slot *slot = &file->slots[i];
+        slot->tensor.data = file->data + slot->begin;
+        if (aligned(slot))
+            continue;
+        int64_t bytes = slot->end - slot->begin;
+        slot->tensor.data = memcpy(file->copy + more, file->data + slot->begin, (size_t)bytes);
+        more += (bytes + step - 1) / step * step;
+    }
+    return FIN_OK;
+}
+
+fin_status fini_tensors_list(fin_tensor_file *file, fin_error *err)
+{
+    const char *name;
+    json_t *value;
+    int64_t room = (int64_t)json_object_size(file->root);
+    file->slots = fini_alloc_array(room, sizeof *file->slots);
+    if (!file->slots)
+        return fini_fail_memory(err, (size_t)room * sizeof *file->slots, "a list of tensors");
+    memset(file->slots, 0, (size_t)room * sizeof *file->slots);
+    json_object_foreach(file->root, name, value)
+    {
+        if (strcmp(name, "__metadata__") == 0)
+            continue;
+        fin_status status = read_slot(file, name, value, &file->slots[file->count++], err);
+        if (status)
+            return status;
+    }
+    fin_status status = check_places(file, err);
+    return status ? status : place_tensors(file, err);
+}

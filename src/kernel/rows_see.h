@@ -1,0 +1,41 @@
+/* How a row of tokens is seen, for both types of tokens; used by rows_body.h. */
+
+#define INLINE static inline __attribute__((always_inline))
+enum { STEP = 8, REGISTERS = STEP / WD };
+
+typedef struct sight { /* of one register of columns */
+    bool raw;
+    vd center, low, high;
+} sight;
+
+INLINE sight sight_at(bool raw, const double *center, const double *bound)
+{
+    sight s = {raw, SET_D(0.0), SET_D(0.0), SET_D(0.0)};
+    if (!raw) {
+        s.center = LOAD_D(center);
+        s.high = LOAD_D(bound);
+        s.low = -s.high;
+    }
+    return s;
+}
+
+INLINE vd see(sight s, vd x)
+{
+    return s.raw ? x : MAX_D(s.low, MIN_D(s.high, x - s.center)); /* NaN is the second one */
+}
+
+/* The last columns, fewer than STEP, filled up with zeros. */
+typedef struct rest {
+    int64_t n;
+    double center[STEP], bound[STEP];
+} rest;
+
+INLINE rest rest_of(int64_t d, const double *center, const double *bound)
+{
+    rest end = {d % STEP, {0}, {0}};
+    for (int64_t j = 0; j < end.n && center; j++) {
+        end.center[j] = center[d - end.n + j];
+        end.bound[j] = bound[d - end.n + j];
+    }
+    return end;
+}

@@ -1,0 +1,365 @@
+/* From starts to members: a fit for every penalty of the grid.
+ *
+ * What is minimised, with n the sum of the weights and |phi| of the order of 1:
+ *
+ *     (1/n) sum_i w_i loss_i + lam/(2n) (KEY |keys|^2 + |values|^2)
+ *
+ * The sum of losses, not their mean, stands against the penalty: 1/lam is the prior variance of a
+ * score, whatever the number of bags and of columns. For numbers the noise is not known, and the
+ * squared error becomes the likelihood with the noise profiled out,
+ *
+ *     (n + NU)/(2n) log(RSS + NU S0),   RSS = sum_i w_i (f_i - y_i)^2,
+ *
+ * so that the penalty is relative to the noise that is found; NU and S0 are a prior's few degrees of
+ * freedom, which keep it from zero. (The mixture has its noise among its parameters.)
+ *
+ * From the strongest penalty to the weakest: mean pooling from its last minimum, to many digits since
+ * it is convex; then the form itself from there, and from other starts if there are restarts. */
+#include "train/bags_descend.h"
+#include "train/bags_relax.h"
+
+#include <string.h>
+
+#define KEY 2.0
+#define NU 5.0
+#define S0 0.1
+static const double grid[] = {1, 0.3, 0.1, 0.03, 0.01};
+enum { GRID = sizeof grid / sizeof *grid, PATIENCE = 10 };
+/* Attention to classes is better, and five times faster, when it does not go all the way. */
+enum { ITERATIONS = 200, ITERATIONS_CLASSES = 25, MEAN_ITERATIONS = 1000 };
+
+int64_t fini_penalties(const fin_fit_settings *settings, int64_t classes, double *penalty)
+{
+    (void)classes;
+    if (!fin_is_auto(settings->penalty)) {
+        if (penalty)
+            penalty[0] = settings->penalty;
+        return 1;
+    }
+    if (penalty)
+        memcpy(penalty, grid, sizeof grid);
+    return GRID;
+}
+
+/* ---- the function ---------------------------------------------------------------------------------- */
+
+typedef struct objective {
+    fini_risk *risk, *held; /* held: to stop early, or NULL */
+    int64_t keys, values;   /* numbers, not vectors */
+    double penalty, n;
+    bool profile;
+    /* stopping early */
+    double best;
+    double *best_x;
+    int64_t parameters, waited;
+    fin_status status;
+    fin_error *err;
+    /* progress */
+    const fin_progress *progress;
+    double done, total, share;
+    bool cancelled;
+} objective;
+
+static double penalise(int64_t n, double times, const double *x, double *gradient)
+{
+    double square = 0;
+    for (int64_t i = 0; i < n; i++) {
+        square += x[i] * x[i];
+        gradient[i] += times * x[i];
+    }
+    return 0.5 * times * square;
+}
+
+static fin_status evaluate(void *user, const double *x, double *value, double *gradient,
+                           fin_error *err)
+{
+    objective *o = user;
+    double loss;
+    fin_status status = fini_risk_value(o->risk, x, &loss, gradient, err);
+    if (status)
+        return status;
+    if (o->profile) {
+        double rss = 2 * o->n * loss + NU * S0, factor = (o->n + NU) / rss;
+        loss = 0.5 * (o->n + NU) / o->n * log(rss);
+        for (int64_t i = 0; i < o->parameters; i++)
+            gradient[i] *= factor;
+    }
+    double lam = o->penalty / o->n;
+    *value = loss + penalise(o->keys, KEY * lam, x, gradient) +
+             penalise(o->values, lam, x + o->keys, gradient + o->keys);
+    return FIN_OK;
+}
+
+/* After each iteration: tells how far, and looks at the bags held out. */
+static bool watch(void *user, int64_t iteration, const double *x, double value)
+{
+    objective *o = user;
+    (void)value;
+    if (iteration % 16 == 15 && fini_report(o->progress, "fit", o->done, o->total)) {
+        o->cancelled = true;
+        return true;
+    }
+    if (!o->held)
+        return false;
+    double loss;
+    o->status = fini_risk_value(o->held, x, &loss, NULL, o->err);
+    if (o->status)
+        return true;
+    if (loss < o->best) {
+        o->best = loss;
+        o->waited = 0;
+        memcpy(o->best_x, x, (size_t)o->parameters * sizeof *x);
+        return false;
+    }
+    return ++o->waited >= PATIENCE;
+}
+
+/* ---- the way ---------------------------------------------------------------------------------------- */
+
+typedef struct way {
+    fini_problem *problem;
+    fini_phi means;
+    const fini_phi *mean_phi;
+    fini_risk *mean_risk, *risk, *held;
+    fini_lbfgs mean_search, search;
+    double *mean, *x,
+        *best_x;  /* mean pooling's parameters; the form's; the best of stopping early */
+    double first; /* length of the gradient where nothing is known */
+} way;
+
+static void close_way(way *w)
+{
+    fini_risk_destroy(w->mean_risk);
+    fini_risk_destroy(w->risk);
+    fini_risk_destroy(w->held);
+    fini_phi_close(&w->means);
+    fini_lbfgs_close(&w->mean_search);
+    fini_lbfgs_close(&w->search);
+    fini_free(w->mean);
+    fini_free(w->x);
+    fini_free(w->best_x);
+}
+
+static fin_status open_risks(way *w, fin_error *err)
+{
+    fini_problem *o = w->problem;
+    const fini_part *part = o->part;
+    fin_status status = FIN_OK;
+    w->mean_phi = o->phi;
+    if (part->form != &fini_bag_mean) {
+        status = fini_phi_means(o->phi, &w->means, err);
+        if (w->means.bags.tokens)
+            w->mean_phi = &w->means;
+        if (!status)
+            status = fini_risk_create(&w->risk, part->form, &part->shape, o->phi, o->labels,
+                                      o->weights, o->sum, err);
+    }
+    if (!status)
+        status = fini_risk_create(&w->mean_risk, &fini_bag_mean, &part->shape, w->mean_phi,
+                                  o->labels, o->weights, o->sum, err);
+    if (!status && o->held)
+        status = fini_risk_create(&w->held, part->form, &part->shape, o->phi, o->labels, o->held,
+                                  o->sum, err);
+    return status;
+}
+
+static fin_status open_way(way *w, fin_error *err)
+{
+    const fini_part *part = w->problem->part;
+    fin_status status = open_risks(w, err);
+    int64_t means = status ? 0 : fini_risk_parameters(w->mean_risk), all = part->parameters;
+    if (!status)
+        status = fini_lbfgs_create(&w->mean_search, means, err);
+    if (!status && w->risk)
+        status = fini_lbfgs_create(&w->search, all, err);
+    if (status)
+        return status;
+    w->mean = fini_alloc_array(means, sizeof(double));
+    w->x = fini_alloc_array(all, sizeof(double));
+    w->best_x = fini_alloc_array(all, sizeof(double));
+    if (!w->mean || !w->x || !w->best_x)
+        return fini_fail_memory(err, (size_t)all * sizeof(double), "parameters");
+    memset(w->mean, 0, (size_t)means * sizeof(double));
+    return FIN_OK;
+}
+
+/* Runs one search from x; best by the bags held out, if there are any. */
+static fin_status run(way *w, fini_lbfgs *search, objective *o, double *x, fin_error *err)
+{
+    fini_part *part = w->problem->part;
+    search->function = evaluate;
+    search->watch = watch;
+    search->user = o;
+    o->best = INFINITY;
+    o->best_x = w->best_x;
+    o->waited = 0;
+    o->err = err;
+    fin_status status = fini_lbfgs_run(search, x, err);
+    if (!status)
+        status = o->status;
+    if (!status && o->cancelled)
+        status = fini_fail(err, FIN_ERR_CANCELLED, "the fit was cancelled");
+    if (!status && o->held && isfinite(o->best))
+        memcpy(x, w->best_x, (size_t)o->parameters * sizeof *x);
+    part->iterations += search->done;
+    part->evaluations += search->evaluations;
+    return status;
+}
+
+/* Mean pooling at one penalty, from where w->mean is. It is a member itself if the form is `mean`;
+ * otherwise plain least squares, whose residual variance the mixture's noise starts from. */
+static fin_status pool(way *w, double penalty, double *variance, fin_error *err)
+{
+    fini_problem *problem = w->problem;
+    const fini_part *part = problem->part;
+    bool itself = part->form == &fini_bag_mean;
+    int64_t n = fini_risk_parameters(w->mean_risk);
+    objective o = {.risk = w->mean_risk,
+                   .held = itself ? w->held : NULL,
+                   .values = n - part->shape.outputs,
+                   .penalty = penalty,
+                   .n = problem->weight,
+                   .profile = itself && part->shape.classes == 0,
+                   .parameters = n,
+                   .progress = problem->progress,
+                   .total = 1};
+    /* As a start it need not be exact; as a model it is convex and cheap, so it is. */
+    double loss = 0, tolerance = itself ? fmin(1e-7, part->settings.tolerance) : 1e-4;
+    fin_status status = FIN_OK;
+    if (w->first == 0) {
+        status = evaluate(&o, w->mean, &loss, w->mean_search.g, err);
+        for (int64_t i = 0; i < n; i++)
+            w->first += w->mean_search.g[i] * w->mean_search.g[i];
+        w->first = sqrt(w->first);
+    }
+    w->mean_search.iterations =
+        part->settings.iterations > MEAN_ITERATIONS ? part->settings.iterations : MEAN_ITERATIONS;
+    w->mean_search.gradient = tolerance * w->first;
+    w->mean_search.decrease = itself ? 1e-14 : 1e-6;
+    if (!status)
+        status = run(w, &w->mean_search, &o, w->mean, err);
+    if (!status && !itself && part->shape.classes == 0)
+        status = fini_risk_value(w->mean_risk, w->mean, &loss, NULL, err);
+    *variance = 2 * loss;
+    return status;
+}
+
+static int64_t iterations_of(const fini_part *part)
+{
+    int64_t given = part->settings.iterations;
+    bool location = part->settings.model != FIN_MODEL_MIXTURE;
+    return given != FIN_AUTO_INT             ? given
+           : part->shape.classes && location ? ITERATIONS_CLASSES
+                                             : ITERATIONS;
+}
+
+static int64_t starts_of(const fini_part *part)
+{
+    int64_t given = part->settings.restarts;
+    return given != FIN_AUTO_INT ? given : part->settings.model == FIN_MODEL_ERF ? 4 : 1;
+}
+
+/* One start of the form. Returns its value in *value, its parameters in w->x. */
+static fin_status descend(way *w, int64_t m, int64_t start, double variance, double *value,
+                          fin_error *err)
+{
+    fini_problem *problem = w->problem;
+    fini_part *part = problem->part;
+    int64_t p = problem->phi->bags.d, keys = part->form->keys(&part->shape) * p;
+    bool mixture = part->settings.model == FIN_MODEL_MIXTURE;
+    objective o = {.risk = w->risk,
+                   .held = w->held,
+                   .keys = keys,
+                   .values = part->form->values(&part->shape) * p,
+                   .penalty = part->penalty[m],
+                   .n = problem->weight,
+                   .profile = part->shape.classes == 0 && !mixture,
+                   .parameters = part->parameters,
+                   .progress = problem->progress,
+                   .done = (double)m,
+                   .total = (double)part->members};
+    if (start == 1 && m > 0) /* the last penalty's minimum */
+        memcpy(w->x, part->member + (m - 1) * part->parameters,
+               (size_t)part->parameters * sizeof *w->x);
+    else
+        fini_start(problem, start, w->mean, variance, w->x);
+    fin_status status = FIN_OK;
+    if (mixture && part->settings.em_steps > 0 && !w->held) {
+        double lam = o.penalty / o.n, penalty_of[2] = {KEY * lam, lam}, reached;
+        status = fini_em(w->risk, &part->shape, problem->phi, problem->labels, problem->weights,
+                         penalty_of, part->settings.em_steps, w->x, &reached, problem->sum, err);
+    }
+    w->search.iterations = iterations_of(part);
+    w->search.gradient = part->settings.tolerance * w->first;
+    w->search.decrease = 0.1 * part->settings.tolerance;
+    if (!status)
+        status = run(w, &w->search, &o, w->x, err);
+    *value = w->held ? o.best : w->search.value;
+    return status;
+}
+
+/* For numbers: what the penalty has shrunk, and keys that squared errors say little about
+ * (bags_polish.c). */
+static fin_status polish(way *w, int64_t m, double *x, fin_error *err)
+{
+    const fini_problem *problem = w->problem;
+    const fini_part *part = problem->part;
+    double lam = part->penalty[m] / problem->weight, penalty_of[2] = {KEY * lam, lam}, loss;
+    if (part->shape.classes || w->held)
+        return FIN_OK;
+    return fini_polish(w->risk, part->form, &part->shape, problem->phi, problem->labels,
+                       problem->weights, penalty_of, problem->sum, x, &loss, err);
+}
+
+/* The best of all starts becomes member m. */
+static fin_status member(way *w, int64_t m, double variance, fin_error *err)
+{
+    fini_part *part = w->problem->part;
+    double *x = part->member + m * part->parameters, best = INFINITY;
+    int64_t starts = starts_of(part);
+    bool finished = true, automatic = part->settings.iterations == FIN_AUTO_INT;
+    for (int64_t start = 0; start < starts; start++) {
+        double value;
+        fin_status status = descend(w, m, start, variance, &value, err);
+        if (status)
+            return status;
+        if (start > 0 && !(value < best))
+            continue;
+        best = value;
+        finished = w->search.finished;
+        memcpy(x, w->x, (size_t)part->parameters * sizeof *x);
+    }
+    part->unfinished += !finished && !(automatic && part->shape.classes);
+    return polish(w, m, x, err);
+}
+
+static fin_status go(way *w, fin_error *err)
+{
+    fini_part *part = w->problem->part;
+    fin_status status = FIN_OK;
+    for (int64_t m = 0; m < part->members && !status; m++) {
+        double variance;
+        status = pool(w, part->penalty[m], &variance, err);
+        if (!status && w->risk) {
+            status = member(w, m, variance, err);
+        } else if (!status) {
+            memcpy(part->member + m * part->parameters, w->mean,
+                   (size_t)part->parameters * sizeof(double));
+            part->unfinished += !w->mean_search.finished;
+        }
+        if (!status &&
+            fini_report(w->problem->progress, "fit", (double)(m + 1), (double)part->members))
+            status = fini_fail(err, FIN_ERR_CANCELLED, "the fit was cancelled");
+    }
+    return status;
+}
+
+fin_status fini_part_descend(fini_problem *problem, fin_error *err)
+{
+    way w = {.problem = problem};
+    fin_status status = open_way(&w, err);
+    if (!status)
+        status = go(&w, err);
+    close_way(&w);
+    return status;
+}

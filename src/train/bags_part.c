@@ -1,0 +1,240 @@
+/* One part: a model fitted, from bags to members and what they say about the training bags. */
+#include "train/bags_descend.h"
+
+#include "finetti/random.h"
+
+#include <string.h>
+
+enum { STREAM_HELD = 211 };
+
+void fini_part_close(fini_part *part)
+{
+    if (!part)
+        return;
+    fini_map_close(&part->map);
+    fini_free(part->member);
+    fini_free(part->penalty);
+    fini_free(part->text);
+    part->member = part->penalty = NULL;
+    part->text = NULL;
+}
+
+/* ---- weights ---------------------------------------------------------------------------------------- */
+
+/* Sums of `width` numbers of every bag with weight, over all processes; width at most ROOM. */
+typedef void (*number_of)(const void *user, int64_t i, double *sums);
+
+static fin_status sum_bags(const fini_problem *o, int64_t width, number_of number, const void *user,
+                           double *sum, fin_error *err)
+{
+    const fin_bags *bags = &o->phi->bags;
+    int64_t first, own;
+    fini_bags_own(bags, &first, &own);
+    double *parts = fini_alloc_array(own * width, sizeof *parts);
+    if (!parts)
+        return fini_fail_memory(err, (size_t)(own * width) * sizeof *parts, "sums over bags");
+    memset(parts, 0, (size_t)(own * width) * sizeof *parts);
+    for (int64_t b = 0; b < own; b++) {
+        int64_t from, to;
+        fini_bags_block(bags, b, &from, &to);
+        for (int64_t i = from; i < to; i++)
+            number(user, i, parts + b * width);
+    }
+    fin_status status = o->sum(fin_bags_blocks(bags->total), width, parts, sum, err);
+    fini_free(parts);
+    return status;
+}
+
+typedef struct balance {
+    const double *labels, *weights;
+    int64_t classes;
+} balance;
+
+static void class_weight(const void *user, int64_t i, double *sums)
+{
+    const balance *b = user;
+    if (b->weights[i] > 0)
+        sums[(int64_t)b->labels[i]] += b->weights[i];
+}
+
+/* Every class that occurs gets the same sum, and all together what they had. */
+static fin_status balance_classes(const fini_problem *o, double *weights, fin_error *err)
+{
+    int64_t classes = o->part->shape.classes, present = 0;
+    balance b = {o->labels, weights, classes};
+    double *sum = fini_alloc_array(classes, sizeof *sum), all = 0;
+    if (!sum)
+        return fini_fail_memory(err, (size_t)classes * sizeof *sum, "weights of classes");
+    fin_status status = sum_bags(o, classes, class_weight, &b, sum, err);
+    for (int64_t c = 0; !status && c < classes; c++) {
+        all += sum[c];
+        present += sum[c] > 0;
+    }
+    for (int64_t i = 0; !status && i < o->phi->bags.n; i++)
+        if (weights[i] > 0)
+            weights[i] *= all / (double)present / sum[(int64_t)o->labels[i]];
+    fini_free(sum);
+    return status;
+}
+
+/* Which bags are held out depends on seed and number of a bag alone. */
+static void hold_out(const fini_problem *o, double *weights, double *held)
+{
+    const fin_fit_settings *s = &o->part->settings;
+    for (int64_t i = 0; i < o->phi->bags.n; i++) {
+        fin_random r;
+        fin_random_open(&r, (uint64_t)s->seed, STREAM_HELD, (uint64_t)(o->phi->bags.first + i));
+        bool out = fin_random_uniform(&r) < s->early;
+        held[i] = out ? weights[i] : 0;
+        weights[i] = out ? 0 : weights[i];
+    }
+}
+
+static fin_status weigh(fini_problem *o, const double *given, double *weights, double *held,
+                        fin_error *err)
+{
+    fin_status status = FIN_OK;
+    for (int64_t i = 0; i < o->phi->bags.n; i++)
+        weights[i] = given ? given[i] : 1;
+    o->weights = weights;
+    if (o->part->settings.class_weights && o->part->shape.classes)
+        status = balance_classes(o, weights, err);
+    if (!status && o->part->settings.early > 0) {
+        fini_problem other = *o;
+        hold_out(o, weights, held);
+        other.weights = held;
+        status = fini_problem_count(&other, err);
+        if (!status && other.bags > 0)
+            o->held = held;
+    }
+    if (!status)
+        status = fini_problem_count(o, err);
+    if (!status && !(o->weight > 0))
+        status = fini_fail(err, FIN_ERR_ARGUMENT,
+                           "no bag is left to learn from; weights are positive, and `early` holds "
+                           "out a share of the bags");
+    return status;
+}
+
+/* ---- what came out ---------------------------------------------------------------------------------- */
+
+typedef struct review {
+    const double *labels, *weights, *mean;
+    int64_t classes;
+} review;
+
+static void bag_loss(const void *user, int64_t i, double *sums)
+{
+    const review *r = user;
+    if (!(r->weights[i] > 0))
+        return;
+    double y = r->labels[i], loss;
+    if (r->classes) {
+        double p = r->mean[i * r->classes + (int64_t)y];
+        loss = -log(p > 1e-300 ? p : 1e-300);
+    } else {
+        loss = (r->mean[i] - y) * (r->mean[i] - y);
+    }
+    sums[0] += r->weights[i] * loss;
+    sums[1] += r->weights[i];
+}
+
+/* Loss of the average over members on the training bags, and the noise. */
+static fin_status look_back(fini_problem *o, fin_error *err)
+{
+    fini_part *part = o->part;
+    int64_t width = part->shape.classes ? part->shape.classes : 1;
+    double *mean = fini_alloc_array(o->phi->bags.n * width, sizeof *mean), sum[2];
+    if (!mean)
+        return fini_fail_memory(err, (size_t)(o->phi->bags.n * width) * sizeof *mean,
+                                "predictions");
+    review r = {o->labels, o->weights, mean, part->shape.classes};
+    fin_status status = fini_part_answer(part, o->phi, &(fini_answer){.mean = mean}, err);
+    if (!status)
+        status = sum_bags(o, 2, bag_loss, &r, sum, err);
+    if (!status) {
+        part->loss = sum[0] / sum[1];
+        part->noise = part->shape.classes ? 0 : sqrt(part->loss);
+    }
+    fini_free(mean);
+    return status;
+}
+
+/* ---- the fit ------------------------------------------------------------------------------------------ */
+
+void fini_part_shape(fini_part *part, int64_t classes)
+{
+    int model = part->settings.model;
+    bool heads = model == FIN_MODEL_SOFTMAX || model == FIN_MODEL_ERF || model == FIN_MODEL_LINEAR;
+    part->form = fini_bag_form_of(model);
+    part->shape = (fini_bag_shape){.heads = heads ? part->settings.heads : 1,
+                                   .classes = classes,
+                                   .outputs = classes > 2 ? classes : 1,
+                                   .longest = 1};
+}
+
+static fin_status open_part(fini_part *part, const fin_fit_settings *settings, int64_t classes,
+                            fin_error *err)
+{
+    *part = (fini_part){.settings = *settings, .weight = 1};
+    fini_part_shape(part, classes);
+    if (!part->form)
+        return fini_fail(err, FIN_ERR_ARGUMENT, "a part is one model, neither auto nor stack");
+    return FIN_OK;
+}
+
+static fin_status open_members(fini_part *part, fin_error *err)
+{
+    const fini_bag_form *form = part->form;
+    int64_t q = form->keys(&part->shape) + form->values(&part->shape);
+    part->members = fini_penalties(&part->settings, part->shape.classes, NULL);
+    if (__builtin_mul_overflow(q, part->map.p, &part->parameters))
+        return fini_fail_memory(err, SIZE_MAX, "parameters");
+    part->parameters += form->extras(&part->shape);
+    part->penalty = fini_alloc_array(part->members, sizeof(double));
+    part->member = fini_alloc_array(part->members, (size_t)part->parameters * sizeof(double));
+    if (!part->penalty || !part->member)
+        return fini_fail_memory(err, (size_t)part->parameters * sizeof(double), "parameters");
+    fini_penalties(&part->settings, part->shape.classes, part->penalty);
+    return FIN_OK;
+}
+
+fin_status fini_part_fit(fini_part *part, const fin_fit_settings *settings, int64_t classes,
+                         const fin_bags *bags, const double *labels, const double *weights,
+                         fin_sum sum, const fin_progress *progress, fin_error *err)
+{
+    fini_phi phi = {0};
+    fini_problem o = {.part = part,
+                      .phi = &phi,
+                      .labels = labels,
+                      .sum = sum ? sum : fini_sum_alone,
+                      .progress = progress};
+    double *learn = NULL, *held = NULL;
+    fin_status status = open_part(part, settings, classes, err);
+    if (!status)
+        status = fini_map_fit(&part->map, settings, classes, bags, weights, sum, err);
+    if (!status)
+        status = fini_map_apply(&part->map, bags, &phi, err);
+    if (!status)
+        status = fini_phi_settle(&phi, o.sum, err);
+    if (!status) {
+        learn = fini_alloc_array(bags->n, sizeof *learn);
+        held = fini_alloc_array(bags->n, sizeof *held);
+        status = learn && held ? FIN_OK
+                               : fini_fail_memory(err, (size_t)bags->n * sizeof *learn, "weights");
+    }
+    if (!status)
+        status = weigh(&o, weights, learn, held, err);
+    if (!status)
+        status = open_members(part, err);
+    if (!status)
+        status = fini_part_descend(&o, err);
+    if (!status)
+        status = look_back(&o, err);
+    fini_free(learn);
+    fini_free(held);
+    fini_phi_close(&phi);
+    if (status)
+        fini_part_close(part);
+    return status;
+}

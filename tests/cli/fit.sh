@@ -1,0 +1,159 @@
+# finetti fit: the report, cross-validation, folds, comparisons, the model file, threads.
+set -eu
+. "$SRC/tests/cli/common.bash"
+"$FINETTI" simulate --n 120 --d 5 --L 4 --mu 3 --eps 0.1 --sign --out bags.npz 2>/dev/null
+"$FINETTI" simulate --n 120 --d 5 --L 4 --mu 3 --eps 0.1 --sign --out bags.csv 2>/dev/null
+"$FINETTI" simulate --n 150 --d 5 --L 4 --mu 3 --eps 0.1 --out numbers.npz 2>/dev/null
+
+# ---- the report, for classes
+accepts fit bags.npz --model softmax --cv 5x2 --out model.fin
+prints "bags.npz: 120 bags, 480 tokens, 5 columns"
+prints "2 classes"
+prints "cross-validation: 5 folds, 2 times (mean +- standard error over folds)"
+prints "expected calibration error"
+prints "one deciding token?"
+prints "learning curve"
+prints "where to look (k)"
+prints "written to  model.fin"
+for model in softmax mean max mixture; do
+    grep -qE "^$model +[01]\.[0-9]{4} \+- 0\.[0-9]{4} " stdout || fail "no row of $model: $(cat stdout)"
+done
+[ -s model.fin ] && ! grep -q ' $' stdout
+[ ! -s stderr ] || fail "$(cat stderr)"
+# the same without a terminal, twice: no times, no chance
+cp stdout first
+accepts fit bags.npz --model softmax --cv 5x2 --out again.fin --threads 1
+sed s/again/model/ stdout | cmp - first
+cmp model.fin again.fin
+"$FINETTI" fit bags.npz --model softmax --cv 5x2 --out again.fin --threads 3 --quiet >quiet 2>&1
+cmp model.fin again.fin
+[ ! -s quiet ] || fail "$(cat quiet)"
+
+# ---- the same numbers in JSON; CSV and NPZ are the same data
+"$FINETTI" fit bags.npz --model softmax --cv 5x2 --json >npz.json
+"$FINETTI" fit bags.csv --bag sample --label y --features 'x*' --model softmax --cv 5x2 --json >csv.json
+"$PYTHON" - <<'P'
+import json, re
+a, b = json.load(open("npz.json")), json.load(open("csv.json"))
+text = open("first").read()
+rows = {r["model"]: r for r in a["validation"]["models"]}
+assert list(rows) == ["softmax", "mean", "max", "mixture"]
+for name, row in rows.items():
+    assert re.search(r"^%s +%.4f \+- %.4f " % (name, row["main"], row["main_se"]), text, re.M), name
+    assert row["main"] == row["mean"]["accuracy"] and 0 <= row["mean"]["auc"] <= 1 and row["mean"]["log_loss"] > 0
+    assert 0 <= row["mean"]["brier"] <= 1 and 0 <= row["mean"]["ece"] <= 1 and row["seconds"] >= 0
+    if name != "softmax":
+        assert abs(row["gain_of_first"] - (rows["softmax"]["main"] - row["main"])) < 1e-12 and row["gain_se"] >= 0
+assert rows["softmax"]["main"] > 0.8 and rows["softmax"]["gain_of_first" if 0 else "main"] > rows["mean"]["main"]
+bins = a["validation"]["reliability"]
+assert len(bins) == 10 and sum(x["count"] for x in bins) == 240  # of both classes
+one = a["one_token"]
+assert one["mixture"] < one["mean"] and not one["warning"] and "Yes: a single token" in text
+assert abs(one["difference"] - one["mixture"] + one["mean"]) < 1e-12
+curve = a["learning_curve"]
+assert [round(p["bags"]) for p in curve] == [24, 48, 72, 96] and all(p["se"] >= 0 for p in curve)
+assert curve[3]["score"] > curve[0]["score"] and len(a["importance"]) == 5
+assert a["data"]["bags"] == 120 and [c["bags"] for c in a["data"]["classes"]] == [c["bags"] for c in b["data"]["classes"]]
+assert a["fit"]["locates"] and a["fit"]["members"] >= 1 and a["fit"]["parts"][0]["weight"] == 1
+assert a["fit"]["settings"]["basis"] == "linear" and a["fit"]["settings"]["penalty"] == "auto"
+for x, y in zip(a["validation"]["models"], b["validation"]["models"]):
+    assert abs(x["main"] - y["main"]) < 0.02, (x, y)  # the CSV file has the same digits
+P
+
+# ---- numbers
+"$FINETTI" fit numbers.npz --model mixture --cv 4 --json >numbers.json
+accepts fit numbers.npz --model mixture --cv 4 --compare none --no-curve
+prints "a number, mean"
+prints "log score"
+! grep -q -e "learning curve" -e "^mean " -e calibration stdout || fail "$(cat stdout)"
+"$PYTHON" - <<'P'
+import json
+a = json.load(open("numbers.json"))
+r = a["validation"]["models"][0]
+assert a["validation"]["main"] == "R2" and a["validation"]["folds"] == 4 and a["validation"]["repeats"] == 1
+assert r["main"] == r["mean"]["r2"] > 0.5 and 0.6 < r["mean"]["coverage_90"] <= 1 and r["mean"]["rmse"] > r["mean"]["mae"] > 0
+assert "reliability" not in a["validation"] and a["fit"]["noise"] > 0
+P
+
+# ---- the default is a quick cross-validation, without the curve; --curve alone is possible
+accepts fit bags.npz --model mean
+prints "cross-validation: 5 folds, 1 time "
+! grep -q "learning curve" stdout
+accepts fit bags.npz --model mean --cv none
+prints "cross-validation: none"
+accepts fit bags.npz --model mean --cv none --curve
+prints "learning curve: accuracy"
+accepts fit bags.npz --model mean --cv auto
+prints "5 folds, 1 time"
+
+# ---- auto names what it took, and is compared with what it chooses from
+"$FINETTI" fit bags.npz --cv 2 --no-curve --json >auto.json
+"$PYTHON" - <<'P'
+import json
+a = json.load(open("auto.json"))
+names = [r["model"] for r in a["validation"]["models"]]
+assert names[0] == "auto" and len(names) == len(set(names)) >= 5 and {"mean", "max", "mixture"} <= set(names)
+assert a["fit"]["model"] == "auto" and a["fit"]["parts"][0]["model"] not in ("auto", "stack")
+assert abs(sum(p["weight"] for p in a["fit"]["parts"]) - 1) < 1e-9
+P
+# a list of one's own, with bases
+"$FINETTI" fit bags.npz --model softmax --cv 2 --compare softmax+rbf,mean:rbf,softmax,mean --json --no-curve | "$PYTHON" -c '
+import json, sys
+a = json.load(sys.stdin)
+r = a["validation"]["models"]
+assert [x["model"] for x in r] == ["softmax", "softmax+rbf", "mean:rbf", "mean"], r
+assert r[1]["settings"]["basis"] == "both" and r[2]["settings"]["basis"] == "rbf" and "one_token" not in a'
+
+# ---- folds from a file
+"$PYTHON" - <<'P'
+import random
+random.seed(1)
+with open("folds.csv", "w") as f:
+    f.write("bag_id,first,second\n")
+    for i in range(120):
+        f.write("%d,%d,%d\n" % (i, 1 + i % 3, 1 + i // 40))
+P
+accepts fit bags.npz --model mean --folds folds.csv --compare none --no-curve
+prints "cross-validation: 3 folds, 2 times, from folds.csv"
+accepts fit bags.npz --model mean --folds folds.csv --cv 3x2 --compare none --no-curve
+refuses 2 "has 3 folds, 2 times" fit bags.npz --model mean --folds folds.csv --cv 3x5
+refuses 2 "has 3 folds, 2 times" fit bags.npz --model mean --folds folds.csv --cv 10x2
+grep -v '^17,' folds.csv >hole.csv
+refuses 1 "17" fit bags.npz --model mean --folds hole.csv
+
+# ---- one token does not decide: the label is the sign of the mean, and the report warns
+"$PYTHON" - <<'P'
+import random
+random.seed(3)
+with open("mean.csv", "w") as f:
+    f.write("bag,label,a,b\n")
+    for i in range(200):
+        rows = [[random.gauss(0, 1), random.gauss(0, 1)] for _ in range(15)]
+        y = "yes" if sum(r[0] for r in rows) > 0 else "no"
+        for r in rows:
+            f.write("m%d,%s,%.6f,%.6f\n" % (i, y, *r))
+P
+accepts fit mean.csv --model mean --cv 5x2 --no-curve
+prints "Warning: mean pooling explains the labels better than any single token does"
+prints "locations may not mean much"
+prints "no: "
+prints "yes: "
+"$FINETTI" fit mean.csv --model mean --json | "$PYTHON" -c '
+import json, sys
+a = json.load(sys.stdin)
+assert a["one_token"]["warning"] and [c["name"] for c in a["data"]["classes"]] == ["no", "yes"]'
+
+# ---- columns that never change are named; too few bags for a curve are no error
+"$PYTHON" - <<'P'
+import random
+random.seed(4)
+with open("constant.csv", "w") as f:
+    f.write("bag,label,a,same,b,other\n")
+    for i in range(24):
+        for _ in range(3):
+            f.write("%d,%d,%.4f,1,%.4f,0\n" % (i, i % 2, random.gauss(i % 2, 1), random.gauss(0, 1)))
+P
+accepts fit constant.csv --model softmax --cv 3
+prints "left out    2 constant columns:"
+prints "same, other"
+prints "learning curve: none, it takes at least 40 bags"

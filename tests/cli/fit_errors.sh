@@ -1,0 +1,112 @@
+# finetti fit: what can go wrong. One line, the right exit code, files whole or absent.
+set -eu
+. "$SRC/tests/cli/common.bash"
+export FINETTI_THREADS=1
+"$FINETTI" simulate --n 30 --d 3 --L 3 --sign --out bags.csv 2>/dev/null
+"$FINETTI" simulate --n 30 --d 3 --L 3 --sign --out bags.npz 2>/dev/null
+fit=(fit bags.npz --model mean)
+long=(fit bags.csv --bag sample --label y --features 'x*' --model mean)
+accepts "${fit[@]}"
+accepts "${long[@]}"
+
+# ---- options
+refuses 2 "DATA is missing" fit --label y
+refuses 2 "only 1 DATA" fit bags.npz bags.npz
+refuses 2 "did you mean --label" fit bags.npz --lable y
+refuses 2 "did you mean regression" "${fit[@]}" --kind regresion
+refuses 2 "allowed are auto, regression" "${fit[@]}" --kind numbers
+for cv in 1 0x5 10x 10x0 x5 10x5x2 10-5 ten 1001 5x1001 2.5 -3 "10 x 5"; do
+    refuses 2 "such as 10x5" "${fit[@]}" --cv "$cv"
+done
+refuses 2 "do not go together" "${fit[@]}" --cv none --folds folds.csv
+refuses 2 "do not go together" "${fit[@]}" --cv none --compare max
+refuses 2 "do not go together" "${fit[@]}" --curve --no-curve
+refuses 2 "do not go together" "${fit[@]}" --json --quiet --out x.fin
+refuses 2 "nothing would come of it" "${fit[@]}" --quiet
+for out in x.csv x.npz x.npy; do
+    refuses 2 "end it in .fin" "${fit[@]}" --out $out
+done
+refuses 1 "no/x.fin" "${fit[@]}" --out no/x.fin
+refuses 2 "did you mean softmax" "${fit[@]}" --cv 2 --compare mean,sofmax
+refuses 2 "models are auto|softmax" "${fit[@]}" --cv 2 --compare transformer
+refuses 2 "is no model" "${fit[@]}" --cv 2 --compare softmax+poly
+refuses 2 "no model ''" "${fit[@]}" --cv 2 --compare mean,,max
+refuses 2 "allowed are auto|softmax" fit bags.npz --model transformer
+refuses 2 "landmarks = 0" "${fit[@]}" --landmarks 0
+refuses 2 "heads = 65" "${fit[@]}" --heads 65
+refuses 2 "early = 0.6" "${fit[@]}" --early 0.6
+refuses 2 "as many folds as bags" "${fit[@]}" --cv 31
+
+# ---- files
+refuses 1 "nowhere.csv" fit nowhere.csv
+refuses 1 "nowhere.npz" fit nowhere.npz
+refuses 1 "nowhere" "${fit[@]}" --folds nowhere.csv
+refuses 1 "bags.fin" fit bags.fin
+head -c 500 bags.npz >short.npz
+refuses 1 "short.npz" fit short.npz
+: >empty.csv
+refuses 1 "empty.csv" fit empty.csv
+echo 'bag,label,x' >header.csv
+refuses 1 "header.csv" fit header.csv
+
+# ---- columns
+refuses 2 "no column 'id'" fit bags.csv --bag id --label y
+refuses 2 "no column 'z'" fit bags.csv --bag sample --label z
+refuses 2 "no column 'w*'" fit bags.csv --bag sample --label y --features 'w*'
+refuses 2 "did you mean" fit bags.csv --bag sampel --label y
+
+# ---- what a bag may not be; the file, the line and the column are named
+table() { printf 'bag,label,a,b\n%b' "$1" >"$2"; }
+table '1,0,1,2\n1,0,2,3\n2,1,4,text\n2,1,5,3\n' text.csv
+refuses 1 "text.csv" fit text.csv --features a,b
+grep -q "'\?b'\?" stderr || fail "$(cat stderr)"
+table '1,0,1,2\n1,1,2,3\n2,1,4,5\n' differs.csv
+refuses 1 "differs" fit differs.csv
+table '1,0,1,2\n1,0,2,nan\n2,1,4,5\n' nan.csv
+refuses 1 "nan.csv" fit nan.csv
+table '1,0,1,2\n1,0,2,inf\n2,1,4,5\n' inf.csv
+refuses 1 "inf.csv" fit inf.csv
+table '1,0,1,2\n2,0,2,3\n3,0,4,5\n' one.csv
+refuses 1 "class" fit one.csv --kind classes
+table '1,0,1,2\n2,1,1,2\n3,0,1,2\n4,1,1,2\n' constant.csv
+refuses 1 "constant" fit constant.csv --kind classes
+table '1,0,1,2\n2,1,1\n' ragged.csv
+refuses 1 "line 3" fit ragged.csv
+table '1,,1,2\n2,1,1,5\n3,0,3,4\n4,1,2,2\n' missing.csv
+refuses 1 "label" fit missing.csv --kind classes
+
+# ---- folds
+{ echo bag,fold; seq 0 29 | sed 's/$/,1/'; } >same.csv
+refuses 1 "fold" "${fit[@]}" --folds same.csv
+{ echo bag,fold; seq 0 28 | awk '{print $1 "," $1 % 3}'; } >hole.csv
+refuses 1 "29" "${fit[@]}" --folds hole.csv
+{ echo bag,fold; { seq 0 29; echo 4; } | awk '{print $1 "," $1 % 3}'; } >twice.csv
+refuses 1 "4" "${fit[@]}" --folds twice.csv
+
+# ---- nothing is left behind, also when there is no room
+if [ -e /dev/full ]; then
+    got=0
+    "$FINETTI" "${fit[@]}" >/dev/full 2>stderr || got=$?
+    [ $got = 1 ] && grep -q "standard output" stderr || fail "$(cat stderr)"
+fi
+mkdir kept && cd kept
+refuses 1 "class" fit ../one.csv --kind classes --out model.fin
+empty_folder .
+cd ..
+
+# ---- several processes: a share each, one report; not with cross-validation; errors are told once
+# (one machine, so the ranks do not bind to processors)
+if command -v mpirun >/dev/null && "$FINETTI" info --json | grep -q '"MPI\|mpi' &&
+    mpirun --allow-run-as-root --oversubscribe -n 2 true 2>/dev/null; then
+    ranks=(mpirun --allow-run-as-root --oversubscribe --bind-to none -n 2 "$FINETTI")
+    "${ranks[@]}" "${fit[@]}" --model softmax --out two.fin >two.txt 2>two.err || fail "$(cat two.err)"
+    grep -q "read by 2 processes" two.txt && grep -q "not with several processes" two.txt || fail "$(cat two.txt)"
+    [ "$(grep -c '^data ' two.txt)" = 1 ]
+    "$FINETTI" "${fit[@]}" --model softmax --cv none --out one.fin >/dev/null
+    cmp one.fin two.fin
+    for bad in "${fit[*]} --cv 5" "${fit[*]} --curve" "fit one.csv --kind classes" "fit nowhere.npz"; do
+        # shellcheck disable=SC2086
+        if "${ranks[@]}" $bad >out.txt 2>err.txt; then fail "mpirun finetti $bad: succeeded"; fi
+        [ "$(grep -c '^finetti fit:' err.txt)" = 1 ] || fail "mpirun finetti $bad: $(cat err.txt)"
+    done
+fi

@@ -1,0 +1,187 @@
+# finetti predict and finetti locate: tables, arrays, JSON, scores, ranks, labels and their absence.
+set -eu
+. "$SRC/tests/cli/common.bash"
+simulate() { "$FINETTI" simulate --d 5 --L 6 --L_min 2 --mu 3 --eps 0.1 "$@" 2>/dev/null; }
+simulate --n 150 --sign --out train.npz
+simulate --n 40 --skip 1000 --sign --out test.npz
+simulate --n 150 --sign --out train.csv
+simulate --n 40 --skip 1000 --sign --out test.csv
+simulate --n 150 --out numbers.npz
+simulate --n 40 --skip 1000 --out newnumbers.npz
+columns=(--bag sample --label y)
+"$FINETTI" fit train.npz --model mixture --cv none --out classes.fin --quiet
+"$FINETTI" fit train.csv "${columns[@]}" --features 'x*' --model mixture --cv none --out csv.fin --quiet
+"$FINETTI" fit numbers.npz --model softmax --cv none --out numbers.fin --quiet
+"$FINETTI" fit train.npz --model embedding --cv none --out whole.fin --quiet
+
+# ---- predict, classes: CSV, NPZ and JSON have the same numbers
+accepts predict classes.fin test.npz
+cp stdout out.csv
+grep -q "^finetti predict: 40 of 40 bags have labels: accuracy 0\.[0-9]*, AUC" stderr || fail "$(cat stderr)"
+accepts predict classes.fin test.npz --out file.csv
+[ ! -s stdout ]
+cmp file.csv out.csv
+accepts predict classes.fin test.npz --out file.npz
+"$FINETTI" predict classes.fin test.npz --json >out.json 2>err
+[ ! -s err ] || fail "$(cat err)"
+"$FINETTI" predict classes.fin test.npz --threads 3 2>/dev/null | cmp - out.csv
+"$PYTHON" - <<'P'
+import csv, json, math
+from npz import load
+rows, a, j = list(csv.DictReader(open("out.csv"))), load("file.npz"), json.load(open("out.json"))
+assert list(rows[0]) == ["bag", "label", "class", "p_0", "p_1", "sd_0", "sd_1"] and len(rows) == 40 == len(j["bags"])
+assert bytes(a["bag"][1]).decode().split() == [r["bag"] for r in rows] and bytes(a["classes"][1]) == b"0\n1\n"
+right = loss = 0
+for i, (r, b) in enumerate(zip(rows, j["bags"])):
+    p = [float(r["p_0"]), float(r["p_1"])]
+    assert abs(sum(p) - 1) < 1e-12 and float(r["sd_1"]) >= 0
+    assert list(a["probability"][1][2 * i:2 * i + 2]) == p == [b["probability"]["0"], b["probability"]["1"]]
+    assert r["class"] == b["class"] == str(int(p[1] > p[0])) and a["class"][1][i] == int(r["class"])
+    assert a["y"][1][i] == float(r["label"]) and r["label"] == b["label"]
+    right += r["class"] == r["label"]
+    loss -= math.log(p[int(r["label"])]) / 40
+assert abs(j["score"]["accuracy"] - right / 40) < 1e-12 and abs(j["score"]["log_loss"] - loss) < 1e-9
+assert j["score"]["count"] == 40 and right >= 32
+P
+
+# ---- numbers
+"$FINETTI" predict numbers.fin newnumbers.npz --json >numbers.json
+accepts predict numbers.fin newnumbers.npz
+grep -q "40 of 40 bags have labels: R2 0" stderr || fail "$(cat stderr)"
+"$PYTHON" - <<'P'
+import csv, json
+rows, j = list(csv.DictReader(open("stdout"))), json.load(open("numbers.json"))
+assert list(rows[0]) == ["bag", "label", "mean", "sd", "low90", "high90"]
+inside = 0
+for r, b in zip(rows, j["bags"]):
+    y, m, s, lo, hi = (float(r[c]) for c in ("label", "mean", "sd", "low90", "high90"))
+    assert s > 0 and abs(hi - m - 1.6448536269514722 * s) < 1e-9 and abs(m - lo - hi + m) < 1e-9 and b["mean"] == m and b["label"] == y
+    inside += lo <= y <= hi
+assert abs(j["score"]["coverage_90"] - inside / 40) < 1e-9 and j["score"]["r2"] > 0.5
+P
+
+# ---- CSV in: a bag's prediction does not depend on the others, on the order of rows and columns, or on
+# columns that the model does not know; labels may be missing, all or some
+accepts predict csv.fin test.csv "${columns[@]}"
+cp stdout all.csv
+"$PYTHON" - <<'P'
+import csv, random
+random.seed(2)
+rows = list(csv.DictReader(open("test.csv")))
+names = list(rows[0])
+def write(path, rows, names):
+    with open(path, "w", newline="") as f:
+        w = csv.DictWriter(f, names, extrasaction="ignore", lineterminator="\n")
+        w.writeheader()
+        w.writerows(rows)
+write("few.csv", [r for r in rows if int(r["sample"]) % 7 == 2], names)
+write("turned.csv", rows, names[::-1])
+write("unlabelled.csv", rows, [n for n in names if n != "y"])
+write("some.csv", [{**r, "y": r["y"] if int(r["sample"]) % 2 else ""} for r in rows], names)
+P
+accepts predict csv.fin few.csv "${columns[@]}"
+"$PYTHON" - <<'P'
+import csv
+a, b = {r["bag"]: r for r in csv.DictReader(open("all.csv"))}, list(csv.DictReader(open("stdout")))
+assert len(a) == 40 and 4 < len(b) < 8 and all(a[r["bag"]] == r for r in b)
+P
+accepts predict csv.fin turned.csv "${columns[@]}"
+cmp stdout all.csv
+accepts predict csv.fin unlabelled.csv --bag sample
+! grep -q "have labels" stderr
+"$PYTHON" - <<'P'
+import csv
+a, b = list(csv.DictReader(open("all.csv"))), list(csv.DictReader(open("stdout")))
+assert "label" not in b[0] and all({k: x[k] for k in y} == y for x, y in zip(a, b))
+P
+accepts predict csv.fin some.csv "${columns[@]}"
+grep -q "20 of 40 bags have labels" stderr || fail "$(cat stderr)"
+
+# ---- locate: probabilities sum to one, ranks descend, rows are the file's, the label helps
+"$FINETTI" locate csv.fin test.csv "${columns[@]}" >located.csv
+"$FINETTI" locate csv.fin test.csv "${columns[@]}" --json >located.json
+"$FINETTI" locate csv.fin test.csv "${columns[@]}" --out located.npz
+"$FINETTI" locate csv.fin test.csv "${columns[@]}" --blind >blind.csv
+"$FINETTI" locate csv.fin test.csv "${columns[@]}" --top 1 --out top.csv
+"$FINETTI" locate csv.fin some.csv "${columns[@]}" >some_located.csv
+"$FINETTI" locate csv.fin unlabelled.csv --bag sample | cmp - blind.csv
+"$PYTHON" - <<'P'
+import csv, json
+from npz import load
+data = list(csv.DictReader(open("test.csv")))
+rows, blind, top = (list(csv.DictReader(open(f + ".csv"))) for f in ("located", "blind", "top"))
+assert list(rows[0]) == ["bag", "rank", "row", "probability", "given_label"] and list(blind[0]) == list(rows[0])[:4]
+assert len(rows) == len(data) == len(blind) and len(top) == 40 and sorted(int(r["row"]) for r in rows) == list(range(1, len(data) + 1))
+bags = {}
+for r in rows:
+    bags.setdefault(r["bag"], []).append(r)
+hits = 0
+for bag, tokens in bags.items():
+    assert [int(t["rank"]) for t in tokens] == list(range(1, len(tokens) + 1))
+    for column in ("probability", "given_label"):
+        assert abs(sum(float(t[column]) for t in tokens) - 1) < 1e-9
+    given = [float(t["given_label"]) for t in tokens]
+    assert given == sorted(given, reverse=True)
+    assert all(data[int(t["row"]) - 1]["sample"] == bag for t in tokens)
+    hits += data[int(tokens[0]["row"]) - 1]["relevant"] == "1"
+assert hits >= 32, hits
+assert [r for r in rows if r["rank"] == "1"] == top
+prior = {r["row"]: r["probability"] for r in rows}
+assert all(prior[r["row"]] == r["probability"] for r in blind)
+some = list(csv.DictReader(open("some_located.csv")))
+assert all((r["given_label"] == "nan") == (int(r["bag"]) % 2 == 0) for r in some)
+j, a = json.load(open("located.json")), load("located.npz")
+assert [t["row"] for b in j["bags"] for t in b["tokens"]] == [int(r["row"]) for r in rows] == list(a["row"][1])
+assert list(a["given_label"][1]) == [float(r["given_label"]) for r in rows] and list(a["rank"][1]) == [int(r["rank"]) for r in rows]
+names = bytes(a["bag_names"][1]).decode().split("\n")
+assert [names[i] for i in a["bag"][1]] == [r["bag"] for r in rows] and {b["label"] for b in j["bags"]} == {"0", "1"}
+P
+# a stack locates by its parts; on a terminal there is a table of three tokens a bag
+if command -v script >/dev/null; then
+    script -qec "'$FINETTI' locate csv.fin test.csv --bag sample --label y" /dev/null </dev/null | tr -d '\r' >table
+    grep -q '^bag  *tokens' table && [ "$(wc -l <table)" -ge 40 ] || fail "$(head -5 table)"
+    grep -qE '^1000 +[2-6]  [0-9]+: [01]\.[0-9]{3} \([01]\.[0-9]{3}\)' table || fail "$(head -5 table)"
+fi
+refuses 1 "has no location" locate whole.fin test.npz
+accepts predict whole.fin test.npz
+
+# ---- what can go wrong
+refuses 2 "MODEL DATA are needed" predict classes.fin
+refuses 2 "the model comes first" predict test.npz classes.fin
+refuses 2 "stands where data are expected" locate classes.fin classes.fin
+refuses 2 "tells no format" predict classes.fin test.npz --out x.txt
+refuses 2 "give one of them" predict classes.fin test.npz --out - --json
+refuses 1 "nowhere.fin" predict nowhere.fin test.npz
+refuses 1 "nowhere.npz" predict classes.fin nowhere.npz
+refuses 1 "test.npz" predict test.npz test.npz
+refuses 2 "top = 0" locate classes.fin test.npz --top 0
+refuses 2 "did you mean --blind" locate classes.fin test.npz --blnd
+mkdir folder
+for file in no/x.csv no/x.npz; do
+    refuses 1 "no/x" predict classes.fin test.npz --out $file
+    refuses 1 "no/x" locate classes.fin test.npz --out $file
+done
+# a model for other features: which are missing
+"$PYTHON" - <<'P'
+import csv
+rows = list(csv.DictReader(open("test.csv")))
+with open("other.csv", "w") as f:
+    f.write("sample,y,x1,x2,x4,z\n" + "".join("%s,%s,%s,%s,%s,1\n" % tuple(r[c] for c in ("sample", "y", "x1", "x2", "x4")) for r in rows))
+P
+refuses 1 "x3" predict csv.fin other.csv "${columns[@]}"
+grep -q x5 stderr || fail "$(cat stderr)"
+refuses 1 "x3" locate csv.fin other.csv "${columns[@]}"
+simulate --n 5 --d 5 --out fewer.npz --d 4
+refuses 1 "4" predict classes.fin fewer.npz
+# a label that the model does not know
+sed 's/^\(10[0-9]*,[0-9]*,[01],\)1,/\1maybe,/' test.csv >strange.csv
+refuses 1 "maybe" predict csv.fin strange.csv "${columns[@]}"
+# truncated, and altered
+head -c 700 classes.fin >short.fin
+refuses 1 "short.fin" predict short.fin test.npz
+"$PYTHON" -c '
+b = bytearray(open("classes.fin", "rb").read())
+b[-9] ^= 1
+open("bad.fin", "wb").write(b)'
+refuses 1 "bad.fin" predict bad.fin test.npz
+[ ! -e x.csv ] && empty_folder folder

@@ -1,0 +1,85 @@
+/* Replays the corpus of the fuzzers (tests/fuzz): every input that they started from, and every one
+ * that was once a finding, through the same harnesses, with whatever compiler this is. */
+#include "test_data.h"
+
+#include "fuzz/fuzz.h"
+
+int fuzz_table(const uint8_t *data, size_t size);
+int fuzz_bags(const uint8_t *data, size_t size);
+int fuzz_arrays(const uint8_t *data, size_t size);
+int fuzz_npz(const uint8_t *data, size_t size);
+int fuzz_folds(const uint8_t *data, size_t size);
+int fuzz_tensors(const uint8_t *data, size_t size);
+int fuzz_model(const uint8_t *data, size_t size);
+
+#define LLVMFuzzerTestOneInput fuzz_table
+#include "fuzz/fuzz_table.c"
+#undef LLVMFuzzerTestOneInput
+#define LLVMFuzzerTestOneInput fuzz_bags
+#include "fuzz/fuzz_bags.c"
+#undef LLVMFuzzerTestOneInput
+#define LLVMFuzzerTestOneInput fuzz_arrays
+#include "fuzz/fuzz_arrays.c"
+#undef LLVMFuzzerTestOneInput
+#define LLVMFuzzerTestOneInput fuzz_npz
+#include "fuzz/fuzz_npz.c"
+#undef LLVMFuzzerTestOneInput
+#define LLVMFuzzerTestOneInput fuzz_folds
+#include "fuzz/fuzz_folds.c"
+#undef LLVMFuzzerTestOneInput
+#define LLVMFuzzerTestOneInput fuzz_tensors
+#include "fuzz/fuzz_tensors.c"
+#undef LLVMFuzzerTestOneInput
+#define LLVMFuzzerTestOneInput fuzz_model
+#include "fuzz/fuzz_model.c"
+#undef LLVMFuzzerTestOneInput
+
+/* Every file of the reader's corpus; the harness ends the program if something is wrong. */
+static void replay(const char *reader, int (*harness)(const uint8_t *, size_t))
+{
+    char path[1024];
+    int count = 0;
+    snprintf(path, sizeof path, "%s/../fuzz/corpus/%s", FIN_TEST_DATA, reader);
+    DIR *dir = opendir(path);
+    assert_non_null(dir);
+    for (struct dirent *entry; (entry = readdir(dir));) {
+        if (entry->d_name[0] == '.')
+            continue;
+        size_t size;
+        char name[2048];
+        snprintf(name, sizeof name, "%s/%s", path, entry->d_name);
+        char *data = read_file(name, &size);
+        assert_int_equal(harness((const uint8_t *)data, size), 0);
+        for (size_t cut = 0; cut < size && cut < 64; cut++) /* and its ends, cut off */
+            assert_int_equal(harness((const uint8_t *)data, size - 1 - cut * size / 64), 0);
+        free(data);
+        count++;
+    }
+    closedir(dir);
+    assert_true(count >= 3);
+}
+
+#define REPLAY(reader)                                                                             \
+    static void corpus__##reader(void **state)                                                     \
+    {                                                                                              \
+        (void)state;                                                                               \
+        replay(#reader, fuzz_##reader);                                                            \
+    }
+REPLAY(table)
+REPLAY(bags)
+REPLAY(arrays)
+REPLAY(npz)
+REPLAY(folds)
+REPLAY(tensors)
+REPLAY(model)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(corpus__table),  cmocka_unit_test(corpus__bags),
+        cmocka_unit_test(corpus__arrays), cmocka_unit_test(corpus__npz),
+        cmocka_unit_test(corpus__folds),  cmocka_unit_test(corpus__tensors),
+        cmocka_unit_test(corpus__model),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,216 @@
+/* Rows of tokens with a few directions: every table gives the bits of the reference, whatever d,
+ * the rows and the directions, and touches nothing past its arrays; the reference is held against
+ * long double; a row knows nothing of its neighbours, a sum nothing of how the rows were cut. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "finetti/random.h"
+#include "kernel/rows.h"
+#include "test_kernel_fence.h"
+
+enum { MOST_D = 400, MOST_ROWS = 9, MOST_Q = 6 };
+
+static double tokens[MOST_D * MOST_ROWS], center[MOST_D], bound[MOST_D], W[MOST_D * MOST_Q];
+static double D[MOST_ROWS * MOST_Q], G[MOST_D * MOST_Q];
+static float small[MOST_D * MOST_ROWS];
+static fence fence_x, fence_c, fence_b, fence_w, fence_u;
+
+static int64_t dimension(int i) /* 1..40, 400; -1 at the end */
+{
+    return i < 40 ? i + 1 : i == 40 ? 400 : -1;
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    fence *all[] = {&fence_x, &fence_c, &fence_b, &fence_w, &fence_u};
+    for (int i = 0; i < 5; i++)
+        *all[i] = fence_open();
+    fin_random_normals_f64(5, 2000, 0, 0, MOST_D * MOST_ROWS, tokens);
+    fin_random_normals_f64(5, 2000, 1, 0, MOST_D, center);
+    fin_random_normals_f64(5, 2000, 2, 0, MOST_D, bound);
+    fin_random_normals_f64(5, 2000, 3, 0, MOST_D * MOST_Q, W);
+    fin_random_normals_f64(5, 2000, 4, 0, MOST_ROWS * MOST_Q, D);
+    fin_random_normals_f64(5, 2000, 5, 0, MOST_D * MOST_Q, G);
+    for (int j = 0; j < MOST_D; j++)
+        bound[j] = j % 7 == 0 ? 0 : j % 7 == 1 ? INFINITY : fabs(bound[j]);
+    for (int i = 0; i < MOST_D * MOST_ROWS; i++)
+        small[i] = (float)tokens[i];
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    fence *all[] = {&fence_x, &fence_c, &fence_b, &fence_w, &fence_u};
+    for (int i = 0; i < 5; i++)
+        fence_close(all[i]);
+    return 0;
+}
+
+static void *fenced(const fence *f, int64_t count, size_t size, const void *from)
+{
+    return memcpy(fence_array(f, count, size), from, (size_t)count * size);
+}
+
+typedef struct result {
+    double U[2][MOST_ROWS * MOST_Q], G[2][MOST_D * MOST_Q]; /* float, double */
+} result;
+
+/* Both types, with all arrays at the end of a page; cut: through centre and bound. */
+static void both(const fini_rows *k, int64_t rows, int64_t d, int64_t q, int cut, result *r)
+{
+    memset(r, 0, sizeof *r);
+    const double *c = cut ? fenced(&fence_c, d, 8, center) : NULL;
+    const double *b = cut ? fenced(&fence_b, d, 8, bound) : NULL;
+    const double *w = fenced(&fence_w, q * d, 8, W);
+    for (int type = 0; type < 2; type++) {
+        double *u = fence_array(&fence_u, rows * q, 8);
+        void *X =
+            type ? fenced(&fence_x, rows * d, 8, tokens) : fenced(&fence_x, rows * d, 4, small);
+        type ? k->project_f64(rows, d, X, c, b, q, w, u)
+             : k->project_f32(rows, d, X, c, b, q, w, u);
+        memcpy(r->U[type], u, (size_t)(rows * q) * sizeof *u);
+        memcpy(u, D, (size_t)(rows * q) * sizeof *u);
+        double *g = fenced(&fence_w, q * d, 8, G);
+        type ? k->gather_f64(rows, d, X, c, b, q, u, g) : k->gather_f32(rows, d, X, c, b, q, u, g);
+        memcpy(r->G[type], g, (size_t)(q * d) * sizeof *g);
+        w = fenced(&fence_w, q * d, 8, W);
+    }
+}
+
+static int tables(const fini_rows *table[5])
+{
+    const fini_kernel *kernel[4];
+    int count = kernels_other(kernel);
+    table[0] = &fini_rows_ref;
+    for (int i = 0; i < count; i++) {
+        fini_kernel_force(kernel[i]->name);
+        table[i + 1] = fini_rows_get();
+        assert_true(table[i + 1] != &fini_rows_ref);
+    }
+    fini_kernel_force("ref");
+    assert_true(fini_rows_get() == &fini_rows_ref);
+    fini_kernel_force(NULL);
+    return count + 1;
+}
+
+static void rows__same_bits_as_reference(void **state)
+{
+    (void)state;
+    const fini_rows *table[5];
+    int count = tables(table);
+    static result want, got;
+    for (int i = 0; dimension(i) > 0; i++)
+        for (int64_t rows = 1; rows <= MOST_ROWS; rows++)
+            for (int64_t q = 1; q <= MOST_Q; q++)
+                for (int cut = 0; cut < 2; cut++) {
+                    both(&fini_rows_ref, rows, dimension(i), q, cut, &want);
+                    for (int k = 1; k < count; k++) {
+                        both(table[k], rows, dimension(i), q, cut, &got);
+                        assert_memory_equal(&want, &got, sizeof want);
+                    }
+                }
+}
+
+/* |error| <= (d/8 + 4) units of rounding of sum |W t|, and rows + 1 of sum |D t|. */
+static void rows__near_long_double(void **state)
+{
+    (void)state;
+    enum { ROWS = 5, Q = 3, N = 91 };
+    static result got;
+    for (int cut = 0; cut < 2; cut++) {
+        both(fini_rows_get(), ROWS, N, Q, cut, &got);
+        for (int type = 0; type < 2; type++)
+            for (int c = 0; c < Q; c++) {
+                long double gather[N], size[N];
+                for (int j = 0; j < N; j++)
+                    gather[j] = G[c * N + j], size[j] = fabsl(gather[j]);
+                for (int r = 0; r < ROWS; r++) {
+                    long double sum = 0, most = 0;
+                    for (int j = 0; j < N; j++) {
+                        double x = type ? tokens[r * N + j] : (double)small[r * N + j];
+                        double t = cut ? x - center[j] : x;
+                        t = cut ? fmax(-bound[j], fmin(bound[j], t)) : t;
+                        sum += (long double)t * W[c * N + j];
+                        most += fabsl((long double)t * W[c * N + j]);
+                        gather[j] += (long double)t * D[r * Q + c];
+                        size[j] += fabsl((long double)t * D[r * Q + c]);
+                    }
+                    assert_true(fabsl(sum - got.U[type][r * Q + c]) <=
+                                (N / 8 + 4) * 0x1p-53L * most);
+                }
+                for (int j = 0; j < N; j++)
+                    assert_true(fabsl(gather[j] - got.G[type][c * N + j]) <=
+                                (ROWS + 1) * 0x1p-53L * size[j]);
+            }
+    }
+}
+
+/* A score is the same whichever rows and directions it is asked for with; a sum goes on where it
+ * stopped. */
+static void rows__do_not_mix(void **state)
+{
+    (void)state;
+    const fini_rows *table[5];
+    int count = tables(table);
+    enum { N = 37 };
+    static result all;
+    for (int k = 0; k < count; k++) {
+        both(table[k], MOST_ROWS, N, MOST_Q, 1, &all);
+        for (int r = 0; r < MOST_ROWS; r++)
+            for (int c = 0; c < MOST_Q; c++) {
+                double one;
+                table[k]->project_f64(1, N, tokens + r * N, center, bound, 1, W + c * N, &one);
+                assert_true(one == all.U[1][r * MOST_Q + c]);
+            }
+        static double g[N * MOST_Q];
+        memcpy(g, G, sizeof g);
+        table[k]->gather_f64(4, N, tokens, center, bound, MOST_Q, D, g);
+        table[k]->gather_f64(MOST_ROWS - 4, N, tokens + 4 * N, center, bound, MOST_Q,
+                             D + 4 * MOST_Q, g);
+        assert_memory_equal(g, all.G[1], sizeof g);
+    }
+}
+
+/* Infinity is cut off like anything large; what is not a number stays that, in its own row. */
+static void rows__nan_and_infinity(void **state)
+{
+    (void)state;
+    const fini_rows *table[5];
+    int count = tables(table);
+    enum { N = 19 };
+    for (int k = 0; k < count; k++)
+        for (int at = 0; at < N; at++) {
+            double X[3 * N], c[N], b[N], U[6], g[2 * N] = {0}, ones[6] = {1, 1, 1, 1, 1, 1};
+            for (int j = 0; j < N; j++)
+                c[j] = 1, b[j] = 2, X[j] = X[N + j] = X[2 * N + j] = 1.5;
+            X[at] = INFINITY;
+            X[N + at] = NAN;
+            X[2 * N + at] = -INFINITY;
+            table[k]->project_f64(3, N, X, c, b, 2, W, U);
+            double rest = 0;
+            for (int j = 0; j < N; j++)
+                rest += j == at ? 0 : 0.5 * W[j];
+            assert_true(fabs(U[0] - rest - 2 * W[at]) < 1e-13);
+            assert_true(isnan(U[2]) && isnan(U[3]));
+            assert_true(fabs(U[4] - rest + 2 * W[at]) < 1e-13);
+            table[k]->gather_f64(3, N, X, c, b, 2, ones, g);
+            for (int j = 0; j < N; j++)
+                assert_true(j == at ? isnan(g[j]) : g[j] == 1.5);
+        }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rows__same_bits_as_reference),
+        cmocka_unit_test(rows__near_long_double),
+        cmocka_unit_test(rows__do_not_mix),
+        cmocka_unit_test(rows__nan_and_infinity),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}

@@ -1,0 +1,207 @@
+/* Maps do not depend on threads, on processes, or on what other bags they are asked about: to the
+ * last bit. Processes are threads here, with a sum of their own. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "test_train_map_help.h"
+
+static help_bags h;
+static double weights[HELP_N];
+
+static int setup(void **state)
+{
+    (void)state;
+    help_open(&h);
+    for (int i = 0; i < HELP_N; i++)
+        weights[i] = i % 5 ? 1 : 0;
+    return 0;
+}
+
+/* What is compared: a map and its rows of all bags. */
+typedef struct result {
+    fini_map map;
+    double *rows;
+    int64_t count;
+} result;
+
+static const fin_bags *bags_of(const fin_bags *bags, fin_bags *small, int f32)
+{
+    *small = *bags;
+    if (f32) {
+        small->dtype = FIN_F32;
+        small->tokens = h.floats;
+    }
+    return small;
+}
+
+static result make(const fin_fit_settings *settings, const fin_bags *train, const double *w,
+                   fin_sum sum, const fin_bags *ask)
+{
+    result r = {.rows = NULL};
+    fini_phi phi;
+    fin_error err = {FIN_OK, ""};
+    if (fini_map_fit(&r.map, settings, 2, train, w, sum, &err) ||
+        fini_map_apply(&r.map, ask, &phi, &err))
+        fail_msg("%s", err.message);
+    r.rows = help_rows(&phi, r.map.p);
+    r.count = (phi.bags.offsets[ask->n] - phi.bags.offsets[0]) * r.map.p;
+    fini_phi_close(&phi);
+    return r;
+}
+
+static void drop(result *r)
+{
+    fini_map_close(&r->map);
+    free(r->rows);
+}
+
+static int same(const result *a, const result *b)
+{
+    size_t m = (size_t)a->map.m;
+    return a->map.p == b->map.p && a->map.m == b->map.m && a->count == b->count &&
+           !memcmp(a->map.center, b->map.center, 4 * (size_t)a->map.s * sizeof(double)) &&
+           !memcmp(a->map.bandwidth, b->map.bandwidth, sizeof a->map.bandwidth) &&
+           (!m || !memcmp(a->map.shift, b->map.shift, m * sizeof(double))) &&
+           !memcmp(a->rows, b->rows, (size_t)a->count * sizeof(double));
+}
+
+/* Every model with every kind of features. */
+static int settings_at(int i, fin_fit_settings *settings)
+{
+    static const int models[] = {FIN_MODEL_SOFTMAX, FIN_MODEL_EMBEDDING, FIN_MODEL_MEAN,
+                                 FIN_MODEL_MAX};
+    if (i >= 4 * 3 * 2)
+        return 0;
+    *settings = help_settings(models[i % 4], i / 4 % 3, i / 12, 33);
+    return 1;
+}
+
+static void map__same_bits_for_any_threads(void **state)
+{
+    (void)state;
+    fin_fit_settings settings;
+    for (int i = 0; settings_at(i, &settings); i++) {
+        int f32 = i % 2;
+        fin_bags own;
+        bags_of(&h.bags, &own, f32);
+        fin_threads_set(1);
+        result one = make(&settings, &own, weights, NULL, &own);
+        fin_threads_set(3);
+        result many = make(&settings, &own, weights, NULL, &own);
+        fin_threads_set(0);
+        assert_true(same(&one, &many));
+        drop(&one);
+        drop(&many);
+    }
+}
+
+/* ---- processes ---------------------------------------------------------------------------------- */
+
+typedef struct process {
+    int rank, ranks;
+    const fin_fit_settings *settings;
+    const fin_bags *all;
+    result r;
+} process;
+
+static void *run(void *user)
+{
+    process *p = user;
+    fin_bags own = help_share(p->all, p->rank, p->ranks);
+    p->r = make(p->settings, &own, weights + own.first, help_sum, p->all);
+    return NULL;
+}
+
+static void map__same_bits_for_any_processes(void **state)
+{
+    (void)state;
+    fin_fit_settings settings;
+    fin_threads_set(1);
+    for (int i = 0; settings_at(i, &settings); i++)
+        for (int ranks = 2; ranks <= HELP_RANKS; ranks += 2) {
+            fin_bags own;
+            process p[HELP_RANKS];
+            pthread_t thread[HELP_RANKS];
+            bags_of(&h.bags, &own, i % 5 == 0);
+            result alone = make(&settings, &own, weights, NULL, &own);
+            pthread_barrier_init(&help_barrier, NULL, (unsigned)ranks);
+            for (int r = 0; r < ranks; r++) {
+                p[r] = (process){r, ranks, &settings, &own, {.rows = NULL}};
+                pthread_create(&thread[r], NULL, run, &p[r]);
+            }
+            for (int r = 0; r < ranks; r++) {
+                pthread_join(thread[r], NULL);
+                assert_true(same(&alone, &p[r].r));
+                drop(&p[r].r);
+            }
+            pthread_barrier_destroy(&help_barrier);
+            drop(&alone);
+        }
+    fin_threads_set(0);
+}
+
+/* Fewer bags than processes: some have none. */
+static void map__processes_without_bags(void **state)
+{
+    (void)state;
+    fin_fit_settings settings = help_settings(FIN_MODEL_SOFTMAX, 2, 0, 33);
+    fin_bags few = h.bags;
+    process p[HELP_RANKS];
+    pthread_t thread[HELP_RANKS];
+    few.n = few.total = 3;
+    weights[0] = 1;
+    result alone = make(&settings, &few, weights, NULL, &few);
+    pthread_barrier_init(&help_barrier, NULL, HELP_RANKS);
+    for (int r = 0; r < HELP_RANKS; r++) {
+        p[r] = (process){r, HELP_RANKS, &settings, &few, {.rows = NULL}};
+        pthread_create(&thread[r], NULL, run, &p[r]);
+    }
+    for (int r = 0; r < HELP_RANKS; r++) {
+        pthread_join(thread[r], NULL);
+        assert_true(same(&alone, &p[r].r));
+        drop(&p[r].r);
+    }
+    pthread_barrier_destroy(&help_barrier);
+    drop(&alone);
+    weights[0] = 0;
+}
+
+/* The rows of a bag are the same when it is asked about alone. */
+static void apply__bags_do_not_mix(void **state)
+{
+    (void)state;
+    fin_fit_settings settings;
+    for (int i = 0; settings_at(i, &settings); i++) {
+        result all = make(&settings, &h.bags, weights, NULL, &h.bags);
+        int64_t row = 0;
+        for (int64_t b = 0; b < 25; b++) {
+            fin_bags one = {
+                1, HELP_D, 0, 1, h.offsets + b, FIN_F64, h.tokens + h.offsets[b] * HELP_D, NULL};
+            fini_phi phi;
+            fin_error err = {FIN_OK, ""};
+            assert_int_equal(fini_map_apply(&all.map, &one, &phi, &err), FIN_OK);
+            int64_t rows = phi.bags.offsets[1] - phi.bags.offsets[0];
+            double *alone = help_rows(&phi, all.map.p);
+            assert_memory_equal(alone, all.rows + row * all.map.p,
+                                (size_t)(rows * all.map.p) * sizeof *alone);
+            row += rows;
+            free(alone);
+            fini_phi_close(&phi);
+        }
+        drop(&all);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(map__same_bits_for_any_threads),
+        cmocka_unit_test(map__same_bits_for_any_processes),
+        cmocka_unit_test(map__processes_without_bags),
+        cmocka_unit_test(apply__bags_do_not_mix),
+    };
+    return cmocka_run_group_tests(tests, setup, NULL);
+}
