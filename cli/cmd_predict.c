@@ -269,21 +269,34 @@ static int print_json(const predictions *p)
     return cli_print_json(root);
 }
 
+/* "accuracy 0.9, AUC 0.95, ...": what does not exist is left out. */
 static void print_score(const predictions *p)
 {
     const fin_fit_score *s = &p->score;
-    if (!p->judged)
-        return;
-    if (p->from.classes)
-        cli_note("%lld of %lld bags have labels: accuracy %.4f, AUC %.4f, log loss %.4f, Brier "
-                 "%.4f, ECE %.4f",
-                 (long long)s->count, (long long)p->n, s->accuracy, s->auc, s->log_loss, s->brier,
-                 s->ece);
-    else
-        cli_note("%lld of %lld bags have labels: R2 %.4f, rmse %.6g, mean absolute error %.6g, log "
-                 "score %.4f, %.1f %% within 90 %% intervals",
-                 (long long)s->count, (long long)p->n, s->r2, s->rmse, s->mae, s->log_score,
-                 100 * s->coverage);
+    const struct {
+        const char *name;
+        double value;
+    } scores[] = {
+        {"accuracy", s->accuracy},
+        {"AUC", s->auc},
+        {"log loss", s->log_loss},
+        {"Brier", s->brier},
+        {"ECE", s->ece},
+        {"R2", s->r2},
+        {"rmse", s->rmse},
+        {"mae", s->mae},
+        {"log score", s->log_score},
+        {"in 90 % intervals", s->coverage},
+    };
+    char text[512] = "";
+    for (size_t i = 0; i < sizeof scores / sizeof *scores && p->judged; i++) {
+        size_t used = strlen(text);
+        if (isfinite(scores[i].value))
+            snprintf(text + used, sizeof text - used, "%s%s %.4g", used ? ", " : "", scores[i].name,
+                     scores[i].value);
+    }
+    if (p->judged)
+        cli_note("%lld of %lld bags have labels: %s", (long long)s->count, (long long)p->n, text);
 }
 
 static int finish(const cli_args *args, const predictions *p)

@@ -119,7 +119,8 @@ static void usual_models(fit_run *run)
         add_model(run, &base);
     }
     for (int i = 0; i < count && i < FIT_MODELS; i++)
-        if (candidates[i].model != FIN_MODEL_STACK) /* as slow as all the others together */
+        if (candidates[i].model != FIN_MODEL_STACK && /* as slow as all the others together */
+            (candidates[i].model != FIN_MODEL_ANY || run->classes == 2))
             add_model(run, &candidates[i]);
 }
 

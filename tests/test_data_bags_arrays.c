@@ -264,6 +264,34 @@ static void arrays__shares(void **state)
     assert_int_equal(next, BAGS);
 }
 
+/* Copied: one column, or bytes, or rows in another order. */
+static void arrays__shares_that_are_copied(void **state)
+{
+    (void)state;
+    const int64_t bag[N] = {0, 1, 1, 1, 2, 2}, mixed[N] = {5, 3, 5, 4, 3, 5};
+    const double expected[2][N] = {{2, 4, 6, 8, 10, 12}, {2, 6, 12, 4, 10, 8}};
+    for (int k = 0; k < 3; k++) {
+        arrays a = usual;
+        a.offsets = k == 0 ? offsets : NULL;
+        a.bag = k == 0 ? NULL : k == 1 ? bag : mixed;
+        a.bag_count = N;
+        empty_folder(NULL);
+        fin_bags_source source = from(write_npys(&a));
+        source.features = "1";
+        source.ranks = 2;
+        int64_t t = 0;
+        for (source.rank = 0; source.rank < 2; source.rank++) {
+            fin_bag_set *set = read_set(&source);
+            const fin_bags *bags = fin_bag_set_bags(set);
+            int64_t own = bags->offsets[bags->n] - bags->offsets[0];
+            for (int64_t i = 0; i < own; i++, t++)
+                assert_true(token(set, i, 0) == expected[k == 2][t]);
+            fin_bag_set_destroy(set);
+        }
+        assert_int_equal(t, N);
+    }
+}
+
 static void refuses(const arrays *a, const char *part)
 {
     for (int k = 0; k < 2; k++) {
@@ -457,6 +485,7 @@ int main(void)
         cmocka_unit_test_setup(arrays__some_columns, empty_folder),
         cmocka_unit_test_setup(arrays__names_of_features, empty_folder),
         cmocka_unit_test_setup(arrays__shares, empty_folder),
+        cmocka_unit_test_setup(arrays__shares_that_are_copied, empty_folder),
         cmocka_unit_test_setup(arrays__offsets_refused, empty_folder),
         cmocka_unit_test_setup(arrays__others_refused, empty_folder),
         cmocka_unit_test(infinite__found_at_every_place),

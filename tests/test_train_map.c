@@ -66,7 +66,7 @@ static void near(double got, double want, double size)
 static fini_phi fit(fini_map *map, const fin_fit_settings *settings, const fin_bags *bags,
                     const double *weights)
 {
-    fini_phi phi;
+    fini_phi phi = {.owned = NULL};
     fin_error err = {FIN_OK, ""};
     if (fini_map_fit(map, settings, 2, bags, weights, NULL, &err) ||
         fini_map_apply(map, bags, &phi, &err))
@@ -198,6 +198,28 @@ static void nystrom__is_exact_at_landmarks(void **state)
             double want = 2 - 2 * exp(-r2 / (2 * map.bandwidth[0] * map.bandwidth[0]));
             assert_true(fabs(gap - want * map.stretch[0] * map.stretch[0]) < 1e-9);
         }
+    close_all(&map, &phi, rows);
+}
+
+/* The same where a block has more rows than are done at a time. */
+static void nystrom__is_centred_over_long_bags(void **state)
+{
+    (void)state;
+    enum { M = 20 };
+    int64_t offsets[] = {0, 100, h.offsets[HELP_N]}, N = offsets[2];
+    fin_bags two = {2, HELP_D, 0, 2, offsets, FIN_F64, h.tokens, NULL};
+    fini_map map;
+    fin_fit_settings settings = help_settings(FIN_MODEL_SOFTMAX, RBF, NYSTROM, M);
+    fini_phi phi = fit(&map, &settings, &two, NULL);
+    double *rows = help_rows(&phi, map.p);
+    assert_int_equal(map.p, M);
+    for (int j = 0; j < M; j++) {
+        double sum = 0;
+        for (int64_t t = 0; t < N; t++)
+            sum += rows[t * M + j];
+        near(sum / (double)N, 0, 1);
+    }
+    near(dot(N * M, rows, rows) / (double)N, 1, 1);
     close_all(&map, &phi, rows);
 }
 
@@ -387,6 +409,7 @@ int main(void)
         cmocka_unit_test(columns__match_numpy),
         cmocka_unit_test(nystrom__is_the_kernel_if_all_are_landmarks),
         cmocka_unit_test(nystrom__is_exact_at_landmarks),
+        cmocka_unit_test(nystrom__is_centred_over_long_bags),
         cmocka_unit_test(fourier__is_the_kernel_on_average),
         cmocka_unit_test(embedding__matches_numpy),
         cmocka_unit_test(pooling__matches_numpy),

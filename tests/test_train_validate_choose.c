@@ -56,7 +56,7 @@ static void candidates__are_listed(void **state)
 static void stack__is_a_convex_combination(void **state)
 {
     (void)state;
-    enum { N = 80 };
+    enum { N = 60 };
     for (int64_t classes = 0; classes <= 3; classes += classes ? 1 : 2) {
         toy t;
         toy_draw(&t, N, classes, 0.5, 1);
@@ -90,6 +90,49 @@ static void stack__is_a_convex_combination(void **state)
     }
 }
 
+/* By hand: every candidate fitted without each fold, its predictions for that fold, the weights. */
+static void stack__weights_come_from_bags_left_out(void **state)
+{
+    (void)state;
+    enum { N = 60, FOLDS = 3, MOST = 16 };
+    toy t;
+    fin_fit_settings s = toy_settings(FIN_MODEL_STACK), list[MOST];
+    int models = fin_fit_candidates(&s, list, MOST), part = 0;
+    int32_t fold[N];
+    double weights[N], p[2 * N], P[MOST * N], w[MOST], sum = 0;
+    unsigned char use[N];
+    toy_draw(&t, N, 2, 0.5, 9);
+    for (int i = 0; i < N; i++)
+        use[i] = i % 5 != 0;
+    OK(fini_folds_make(N, 2, t.labels, use, true, 1, FOLDS, s.seed, fold, &err));
+    for (int k = 0; k < models * FOLDS; k++) {
+        for (int i = 0; i < N; i++)
+            weights[i] = use[i] && fold[i] != k % FOLDS;
+        fin_fit *fit = fitted(&t, &list[k / FOLDS], 2, weights);
+        OK(fin_fit_predict(fit, &t.bags, p, NULL, &err));
+        for (int i = 0; i < N; i++)
+            if (fold[i] == k % FOLDS)
+                P[k / FOLDS * N + i] = p[2 * i + (int)t.labels[i]];
+        fin_fit_destroy(fit);
+    }
+    for (int i = 0; i < N; i++)
+        weights[i] = use[i];
+    for (int k = 0; k < models * N; k++)
+        P[k] = use[k % N] ? P[k] : 0;
+    OK(fini_weights(models, N, P, NULL, weights, 10, w, &err));
+    fin_fit *stack = fitted(&t, &s, 2, weights);
+    for (int m = 0; m < models; m++) /* what has hardly any weight is left out */
+        sum += w[m] < 0.01 ? 0 : w[m];
+    for (int m = 0; m < models; m++) {
+        double weight = 0;
+        if (w[m] < 0.01)
+            continue;
+        assert_int_equal(fin_fit_part(stack, part++, &weight)->model, list[m].model);
+        assert_true(fabs(weight - w[m] / sum) < 1e-12);
+    }
+    fin_fit_destroy(stack);
+}
+
 static void choose__same_bits_for_any_threads(void **state)
 {
     (void)state;
@@ -100,7 +143,7 @@ static void choose__same_bits_for_any_threads(void **state)
         double first[2 * N], again[2 * N];
         toy_draw(&t, N, 2, 0.5, 2);
         fin_fit_settings s = toy_settings(model);
-        for (int threads = 1; threads <= 5; threads += 2) {
+        for (int threads = 1; threads <= 4; threads += 3) {
             fin_threads_set(threads);
             fin_fit *fit = fitted(&t, &s, 2, NULL);
             OK(fin_fit_predict(fit, &t.bags, threads == 1 ? first : again, NULL, &err));
@@ -196,8 +239,8 @@ static void choose__same_bits_for_any_processes(void **state)
 static void choose__looks_at_training_bags_only(void **state)
 {
     (void)state;
-    enum { N = 60 };
-    for (int k = 0; k < 4; k++) {
+    enum { N = 40 };
+    for (int k = 0; k < 2; k++) {
         int64_t classes = k % 2 ? 2 : 0;
         toy t, other, fresh;
         double weights[N], a[2 * N], b[2 * N];
@@ -214,7 +257,7 @@ static void choose__looks_at_training_bags_only(void **state)
             for (int64_t j = t.offsets[i] * DIM; j < t.offsets[i + 1] * DIM; j++)
                 other.tokens[j] = 100 * t.tokens[j] - 7;
         }
-        fin_fit_settings s = toy_settings(k < 2 ? FIN_MODEL_AUTO : FIN_MODEL_STACK);
+        fin_fit_settings s = toy_settings(k ? FIN_MODEL_AUTO : FIN_MODEL_STACK);
         fin_fit *fit = fitted(&t, &s, classes, weights);
         OK(fin_fit_predict(fit, &fresh.bags, a, NULL, &err));
         fin_fit_destroy(fit);
@@ -231,7 +274,7 @@ static void choose__looks_at_training_bags_only(void **state)
 static void choose__random_labels_are_not_predicted(void **state)
 {
     (void)state;
-    enum { N = 48, SETS = 8 };
+    enum { N = 40, SETS = 5 };
     double right = 0, count = 0;
     for (int k = 0; k < SETS; k++) {
         toy t;
@@ -327,6 +370,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(candidates__are_listed),
         cmocka_unit_test(stack__is_a_convex_combination),
+        cmocka_unit_test(stack__weights_come_from_bags_left_out),
         cmocka_unit_test(choose__same_bits_for_any_threads),
         cmocka_unit_test(choose__same_bits_for_any_processes),
         cmocka_unit_test(choose__looks_at_training_bags_only),

@@ -58,8 +58,9 @@ static inline fin_fit_settings toy_settings(int model)
     fin_fit_settings s;
     fin_settings_defaults(&fin_fit_table, &s);
     s.model = model;
-    s.iterations = 20;
-    s.landmarks = 5;
+    s.iterations = 8;
+    s.em_steps = 1;
+    s.landmarks = 4;
     s.inner = 3;
     return s;
 }

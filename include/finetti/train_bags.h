@@ -220,7 +220,8 @@ FIN_API fin_status fin_validation_reliability(const fin_validation *validation, 
                                               fin_error *err);
 
 /* The candidates of `auto`, in the order of preference when they are equally good: `count` rows are
- * filled, at most `room`; returns how many there are. base: the settings they share. */
+ * filled, at most `room`; returns how many there are. base: the settings they share. `any` is one of
+ * them, for two classes only. */
 FIN_API int fin_fit_candidates(const fin_fit_settings *base, fin_fit_settings *models, int room);
 
 #ifdef __cplusplus

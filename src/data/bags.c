@@ -99,7 +99,8 @@ bool fini_bags_infinite(const fin_bags *bags, int64_t *row, int64_t *column)
     enum { PIECE = 1 << 18 };
     int64_t count = (bags->offsets[bags->n] - bags->offsets[0]) * bags->d, found = count;
     int64_t pieces = (count + PIECE - 1) / PIECE;
-#pragma omp parallel for num_threads(fin_threads_get()) schedule(static) reduction(min : found)
+    int threads = pieces > 1 ? fin_threads_get() : 1;
+#pragma omp parallel for num_threads(threads) schedule(static) reduction(min : found)
     for (int64_t i = 0; i < pieces; i++) {
         int64_t from = i * PIECE, size = count - from < PIECE ? count - from : PIECE;
         if (from < found && piece_infinite(bags, from, size))

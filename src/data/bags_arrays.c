@@ -281,11 +281,12 @@ static fin_status copy_tokens(const fini_arrays *a, fin_bag_set *set, const int6
     fin_bags *bags = &set->bags;
     int64_t own = bags->offsets[bags->n], cells;
     bool overflow = __builtin_mul_overflow(own, bags->d, &cells);
+    int threads = overflow || cells > 1 << 16 ? fin_threads_get() : 1;
     size_t size = fin_dtype_size(bags->dtype);
     set->tokens = overflow ? NULL : fini_alloc_array(cells + 1, size);
     if (!set->tokens)
         return fini_fail_memory(err, overflow ? SIZE_MAX : (size_t)cells * size, "tokens");
-#pragma omp parallel for num_threads(fin_threads_get()) schedule(static)
+#pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t t = 0; t < own; t++)
         copy_row(&a->tokens, set->rows ? set->rows[t] - 1 : a->skipped + t, a->width, list, bags->d,
                  (char *)set->tokens + (size_t)(t * bags->d) * size);

@@ -105,8 +105,8 @@ static fin_status diagnose(const fini_long *t, int64_t row, fin_error *err)
 static int64_t read_batch(const fini_long *t, double *tokens, int64_t d, int64_t from, int64_t to)
 {
     int64_t bad = to;
-#pragma omp parallel for num_threads(fin_threads_get()) schedule(dynamic, CHUNK) reduction(min     \
-                                                                                           : bad)
+    int threads = to - from > CHUNK ? fin_threads_get() : 1;
+#pragma omp parallel for num_threads(threads) schedule(dynamic, CHUNK) reduction(min : bad)
     for (int64_t row = from; row < to; row++) {
         int64_t place = t->place ? t->place[row] : row - t->skipped;
         if (place >= 0 && place < t->own && row < bad && !read_row(t, row, tokens + place * d))

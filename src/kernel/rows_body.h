@@ -1,5 +1,5 @@
 /* Rows of tokens with vectors, once for float and once for double tokens and for every register
- * width: REAL, NAME and FETCH (a register of doubles from tokens) are given, and undefined at
+ * width: REAL, NAME, FETCH and FETCH_SOME (doubles from tokens) are given, and undefined at
  * the end.
  *
  * Eight numbers of a row are one step: two registers, or one where they are wide. A step of a few
@@ -23,20 +23,19 @@ INLINE void NAME(meet)(int R, int C, bool raw, int64_t d, const REAL *X, const d
                 w[c] = LOAD_D(W + c * d + at);
             for (int r = 0; r < R; r++) {
                 vd t = see(s, FETCH(X + r * d + at));
+                if (h == 0)
+                    __builtin_prefetch((const char *)(X + r * d + at) + AHEAD);
                 for (int c = 0; c < C; c++)
                     sum[r][c][h] = FMA_D(w[c], t, sum[r][c][h]);
             }
         }
-    for (int r = 0; r < R && end->n; r++) {
-        double x[STEP] = {0}, w[STEP] = {0};
-        for (int64_t i = 0; i < end->n; i++)
-            x[i] = (double)X[r * d + j + i];
-        for (int c = 0; c < C; c++) {
-            memcpy(w, W + c * d + j, (size_t)end->n * sizeof *w);
-            for (int h = 0; h < REGISTERS; h++) {
-                sight s = sight_at(raw, end->center + h * WD, end->bound + h * WD);
-                sum[r][c][h] = FMA_D(LOAD_D(w + h * WD), see(s, LOAD_D(x + h * WD)), sum[r][c][h]);
-            }
+    for (int h = 0; h < REGISTERS && h * WD < end->n; h++) {
+        int n = least(end->n - h * WD);
+        sight s = sight_at(raw, end->center + h * WD, end->bound + h * WD);
+        for (int r = 0; r < R; r++) {
+            vd x = see(s, FETCH_SOME(X + r * d + j + h * WD, n));
+            for (int c = 0; c < C; c++)
+                sum[r][c][h] = FMA_D(load_some_d(W + c * d + j + h * WD, n), x, sum[r][c][h]);
         }
     }
     for (int r = 0; r < R; r++)
@@ -93,44 +92,42 @@ INLINE void NAME(collect)(int wide, int C, bool raw, int64_t rows, int64_t d, co
             STORE_D(G + c * d + w * WD, sum[w][c]);
 }
 
-/* The last columns, through memory of their own. */
+/* The last columns. */
 INLINE void NAME(collect_rest)(bool raw, int64_t rows, int64_t d, const REAL *X, const rest *end,
                                int64_t q, const double *D, double *G)
 {
-    for (int64_t c = 0; c < q; c++) {
-        double g[STEP] = {0}, x[STEP] = {0};
-        memcpy(g, G + c * d, (size_t)end->n * sizeof *g);
-        for (int64_t r = 0; r < rows; r++) {
-            for (int64_t i = 0; i < end->n; i++)
-                x[i] = (double)X[r * d + i];
-            for (int h = 0; h < REGISTERS; h++) {
-                sight s = sight_at(raw, end->center + h * WD, end->bound + h * WD);
-                vd t = see(s, LOAD_D(x + h * WD));
-                STORE_D(g + h * WD, FMA_D(SET_D(D[r * q + c]), t, LOAD_D(g + h * WD)));
-            }
+    for (int h = 0; h < REGISTERS && h * WD < end->n; h++)
+        for (int64_t c = 0; c < q; c++) {
+            int n = least(end->n - h * WD);
+            sight s = sight_at(raw, end->center + h * WD, end->bound + h * WD);
+            double *to = G + c * d + h * WD, some[WD];
+            vd sum = load_some_d(to, n);
+            for (int64_t r = 0; r < rows; r++)
+                sum = FMA_D(SET_D(D[r * q + c]), see(s, FETCH_SOME(X + r * d + h * WD, n)), sum);
+            STORE_D(some, sum);
+            memcpy(to, some, (size_t)n * sizeof *to);
         }
-        memcpy(G + c * d, g, (size_t)end->n * sizeof *g);
-    }
 }
 
 INLINE void NAME(gather_any)(bool raw, int64_t rows, int64_t d, const REAL *X, const double *center,
                              const double *bound, int64_t q, const double *D, double *G)
 {
     rest end = rest_of(d, raw ? NULL : center, bound);
+    const int wide = raw ? 4 : 2; /* as many as there are registers for */
     int64_t j = 0;
-    for (; j + 2 * WD <= d; j += 2 * WD) {
+    for (; j + wide * WD <= d; j += wide * WD) {
         int64_t c = 0;
         for (; c + 2 <= q; c += 2)
             NAME(collect)
-        (2, 2, raw, rows, d, X + j, center + j, bound + j, q, D + c, G + c * d + j);
+        (wide, 2, raw, rows, d, X + j, center + j, bound + j, q, D + c, G + c * d + j);
         if (c < q)
             NAME(collect)
-        (2, 1, raw, rows, d, X + j, center + j, bound + j, q, D + c, G + c * d + j);
+        (wide, 1, raw, rows, d, X + j, center + j, bound + j, q, D + c, G + c * d + j);
     }
-    for (; j + STEP <= d; j += WD)
+    for (; j + STEP <= d; j += STEP)
         for (int64_t c = 0; c < q; c++)
             NAME(collect)
-    (1, 1, raw, rows, d, X + j, center + j, bound + j, q, D + c, G + c * d + j);
+    (REGISTERS, 1, raw, rows, d, X + j, center + j, bound + j, q, D + c, G + c * d + j);
     if (end.n)
         NAME(collect_rest)(raw, rows, d, X + j, &end, q, D, G + j);
 }
@@ -147,3 +144,4 @@ static void NAME(gather)(int64_t rows, int64_t d, const REAL *X, const double *c
 #undef REAL
 #undef NAME
 #undef FETCH
+#undef FETCH_SOME

@@ -1,7 +1,9 @@
 /* How a row of tokens is seen, for both types of tokens; used by rows_body.h. */
 
 #define INLINE static inline __attribute__((always_inline))
-enum { STEP = 8, REGISTERS = STEP / WD };
+/* AHEAD: bytes between what is read and what is asked for beforehand. Rows are short, and the
+ * processor's own guess stops with each of them. */
+enum { STEP = 8, REGISTERS = STEP / WD, AHEAD = 4096 };
 
 typedef struct sight { /* of one register of columns */
     bool raw;
@@ -38,4 +40,10 @@ INLINE rest rest_of(int64_t d, const double *center, const double *bound)
         end.bound[j] = bound[d - end.n + j];
     }
     return end;
+}
+
+/* n, but at most what a register has. */
+INLINE int least(int64_t n)
+{
+    return n < WD ? (int)n : WD;
 }

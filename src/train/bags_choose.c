@@ -7,8 +7,8 @@
  *
  *     stack   weights on the simplex with the least out-of-fold loss (bags_weights.c)
  *     auto    the first candidate, in order of preference, whose mean loss is within one standard
- *             error of the best one's (of the difference, bag by bag). The stack is a candidate too;
- *             its loss in a fold is that of weights found without this fold.
+ *             error (of the best one's loss) of the least. The stack is a candidate too; its loss in
+ *             a fold is that of weights found without this fold.
  *
  * The loss is the log loss, or squared error: accuracies of a few hundred bags tell good models
  * from each other no better than coins.
@@ -35,6 +35,7 @@ static const struct {
 } preference[] = {
     {FIN_MODEL_STACK, -1},     {FIN_MODEL_SOFTMAX, 2}, {FIN_MODEL_MIXTURE, 2},
     {FIN_MODEL_EMBEDDING, -1}, {FIN_MODEL_SOFTMAX, 0}, {FIN_MODEL_MIXTURE, 0},
+    {FIN_MODEL_ANY, 2},
 };
 
 /* Models with RBF features are there beside the linear ones, unless the caller wants one kind. */
@@ -213,18 +214,18 @@ static double loss_of(const choice *c, int m, int64_t i)
     return c->classes ? -log(p < DBL_EPSILON ? DBL_EPSILON : p) : gap * gap;
 }
 
-/* Weighted mean over bags of loss_a - loss_b (b < 0: of loss_a), and its standard error. */
-static double mean_loss(const choice *c, int a, int b, double *se)
+/* Weighted mean over bags, and its standard error. */
+static double mean_loss(const choice *c, int m, double *se)
 {
     double sum = 0, total = 0, squares = 0, of_weights = 0;
     for (int64_t i = 0; i < c->total; i++)
         if (c->omega[i] > 0) {
-            sum += c->omega[i] * (loss_of(c, a, i) - (b < 0 ? 0 : loss_of(c, b, i)));
+            sum += c->omega[i] * loss_of(c, m, i);
             total += c->omega[i];
         }
     for (int64_t i = 0; i < c->total; i++)
         if (c->omega[i] > 0) {
-            double gap = loss_of(c, a, i) - (b < 0 ? 0 : loss_of(c, b, i)) - sum / total;
+            double gap = loss_of(c, m, i) - sum / total;
             squares += c->omega[i] * c->omega[i] * gap * gap;
             of_weights += c->omega[i] * c->omega[i];
         }
@@ -233,25 +234,21 @@ static double mean_loss(const choice *c, int a, int b, double *se)
     return sum / total;
 }
 
-/* The stack comes first in the order of preference, then the models as they are listed. */
+/* The stack (number `models`) comes first in the order of preference, then the others as listed. */
 static int prefer(const choice *c)
 {
-    int best = c->models;
-    double least = INFINITY, se;
+    double least = INFINITY, se = 0, own;
     for (int m = 0; m <= c->models; m++) {
-        double loss = mean_loss(c, m, -1, &se);
-        if (loss < least) {
-            least = loss;
-            best = m;
-        }
+        double loss = mean_loss(c, m, &own);
+        se = loss < least ? own : se;
+        least = fmin(loss, least);
     }
-    for (int k = -1; k < c->models; k++) {
-        int m = k < 0 ? c->models : k;
-        double worse = mean_loss(c, m, best, &se);
-        if (m == best || worse <= se)
-            return m;
-    }
-    return best;
+    int m = 0;
+    if (mean_loss(c, c->models, &own) <= least + se)
+        return c->models;
+    while (m < c->models && !(mean_loss(c, m, &own) <= least + se))
+        m++;
+    return m;
 }
 
 /* weight: what each candidate has in the end; the least ones are dropped. */
@@ -339,7 +336,7 @@ static void measure_noise(fin_fit *fit, const choice *c)
     for (int m = 0, k = 0; m < c->models && !c->classes; m++) {
         double se;
         if (c->weight[m] > 0)
-            fit->part[k++].noise = sqrt(mean_loss(c, m, -1, &se));
+            fit->part[k++].noise = sqrt(mean_loss(c, m, &se));
     }
 }
 
@@ -366,6 +363,9 @@ fin_status fini_fit_choose(fin_fit *fit, const fin_bags *bags, const double *lab
         return status;
     layout(&arena, &c);
     fin_fit_candidates(&stack, c.model, c.models);
+    for (int m = c.models - 1; m >= 0; m--) /* any is for two classes */
+        if (c.model[m].model == FIN_MODEL_ANY && c.classes != 2)
+            memmove(&c.model[m], &c.model[m + 1], (size_t)(--c.models - m) * sizeof *c.model);
     status = deal_folds(&c, base->inner, base->seed, err);
     if (!status)
         status = predict_all(&c, progress, err);

@@ -20,13 +20,14 @@
 
 #include <string.h>
 
+enum { GATE_AUTO, FREE }; /* choices of `gate` */
 #define KEY 2.0
 #define NU 5.0
 #define S0 0.1
 static const double grid[] = {1, 0.3, 0.1, 0.03, 0.01};
 enum { GRID = sizeof grid / sizeof *grid, PATIENCE = 10 };
 /* Attention to classes is better, and five times faster, when it does not go all the way. */
-enum { ITERATIONS = 200, ITERATIONS_CLASSES = 25, MEAN_ITERATIONS = 1000 };
+enum { ITERATIONS = 200, ITERATIONS_CLASSES = 25, MEAN_ITERATIONS = 1000, EM_STEPS = 5 };
 
 int64_t fini_penalties(const fin_fit_settings *settings, int64_t classes, double *penalty)
 {
@@ -234,6 +235,8 @@ static fin_status pool(way *w, double penalty, double *variance, fin_error *err)
     }
     w->mean_search.iterations =
         part->settings.iterations > MEAN_ITERATIONS ? part->settings.iterations : MEAN_ITERATIONS;
+    if (part->settings.model == FIN_MODEL_ANY)
+        w->mean_search.iterations = 0; /* it starts elsewhere */
     w->mean_search.gradient = tolerance * w->first;
     w->mean_search.decrease = itself ? 1e-14 : 1e-6;
     if (!status)
@@ -247,10 +250,7 @@ static fin_status pool(way *w, double penalty, double *variance, fin_error *err)
 static int64_t iterations_of(const fini_part *part)
 {
     int64_t given = part->settings.iterations;
-    bool location = part->settings.model != FIN_MODEL_MIXTURE;
-    return given != FIN_AUTO_INT             ? given
-           : part->shape.classes && location ? ITERATIONS_CLASSES
-                                             : ITERATIONS;
+    return given != FIN_AUTO_INT ? given : part->shape.classes ? ITERATIONS_CLASSES : ITERATIONS;
 }
 
 static int64_t starts_of(const fini_part *part)
@@ -278,16 +278,19 @@ static fin_status descend(way *w, int64_t m, int64_t start, double variance, dou
                    .progress = problem->progress,
                    .done = (double)m,
                    .total = (double)part->members};
-    if (start == 1 && m > 0) /* the last penalty's minimum */
+    bool any = part->settings.model == FIN_MODEL_ANY;
+    if (m > 0 && (start == 1 || any)) /* the last penalty's minimum */
         memcpy(w->x, part->member + (m - 1) * part->parameters,
                (size_t)part->parameters * sizeof *w->x);
     else
         fini_start(problem, start, w->mean, variance, w->x);
     fin_status status = FIN_OK;
-    if (mixture && part->settings.em_steps > 0 && !w->held) {
+    int64_t steps = part->settings.em_steps;
+    steps = steps != FIN_AUTO_INT ? steps : part->shape.classes ? 0 : EM_STEPS;
+    if (mixture && steps > 0 && !w->held) {
         double lam = o.penalty / o.n, penalty_of[2] = {KEY * lam, lam}, reached;
         status = fini_em(w->risk, &part->shape, problem->phi, problem->labels, problem->weights,
-                         penalty_of, part->settings.em_steps, w->x, &reached, problem->sum, err);
+                         penalty_of, steps, w->x, &reached, problem->sum, err);
     }
     w->search.iterations = iterations_of(part);
     w->search.gradient = part->settings.tolerance * w->first;
@@ -305,7 +308,7 @@ static fin_status polish(way *w, int64_t m, double *x, fin_error *err)
     const fini_problem *problem = w->problem;
     const fini_part *part = problem->part;
     double lam = part->penalty[m] / problem->weight, penalty_of[2] = {KEY * lam, lam}, loss;
-    if (part->shape.classes || w->held)
+    if (part->shape.classes || w->held || part->settings.gate == FREE)
         return FIN_OK;
     return fini_polish(w->risk, part->form, &part->shape, problem->phi, problem->labels,
                        problem->weights, penalty_of, problem->sum, x, &loss, err);

@@ -16,7 +16,7 @@ static const fini_bag_form *const forms[] = {
     [FIN_MODEL_SOFTMAX] = &fini_bag_softmax, [FIN_MODEL_ERF] = &fini_bag_erf,
     [FIN_MODEL_LINEAR] = &fini_bag_linear,   [FIN_MODEL_MIXTURE] = &fini_bag_mixture,
     [FIN_MODEL_EMBEDDING] = &fini_bag_mean,  [FIN_MODEL_MEAN] = &fini_bag_mean,
-    [FIN_MODEL_MAX] = &fini_bag_mean,
+    [FIN_MODEL_MAX] = &fini_bag_mean,        [FIN_MODEL_ANY] = &fini_bag_any,
 };
 
 const fini_bag_form *fini_bag_form_of(int model)

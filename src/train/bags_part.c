@@ -180,6 +180,11 @@ static fin_status open_part(fini_part *part, const fin_fit_settings *settings, i
     fini_part_shape(part, classes);
     if (!part->form)
         return fini_fail(err, FIN_ERR_ARGUMENT, "a part is one model, neither auto nor stack");
+    if (part->form == &fini_bag_any && classes != 2)
+        return fini_fail(err, FIN_ERR_UNSUPPORTED,
+                         "the model any says yes or no and needs labels of two classes; these %s. "
+                         "softmax and mixture take all labels",
+                         classes ? "have more" : "are numbers");
     return FIN_OK;
 }
 

@@ -12,9 +12,9 @@ fin_status fini_relax(fini_risk *risk, const fini_bag_form *form, const fini_bag
                       double *parameters, double *loss, fin_error *err);
 
 /* For numbers: gains and, for softmax with one head and mixture, a key from the posterior location,
- * if the training bags prefer it (bags_polish.c). penalty_of: of keys, of values, where the loss
- * is minus a mean log likelihood. Other forms, classes, and bags fewer than FINI_RELAX_BAGS a column: nothing
- * changes. In place; *loss is the mean loss, without penalty. */
+ * if the training bags prefer it (bags_polish.c). penalty_of: of keys, of values, where the loss is
+ * minus a mean log likelihood. Other forms, classes, and bags fewer than FINI_RELAX_BAGS a column:
+ * nothing changes. In place; *loss is the mean loss, without penalty. */
 fin_status fini_polish(fini_risk *risk, const fini_bag_form *form, const fini_bag_shape *shape,
                        const fini_phi *phi, const double *labels, const double *weights,
                        const double *penalty_of, fin_sum sum, double *parameters, double *loss,

@@ -171,8 +171,9 @@ static fin_status restore_part(const source *s, const fin_fit *fit, int64_t k, f
     if (status)
         return status;
     fini_part_shape(part, fit->classes);
-    if (!part->form)
-        return fini_fail(s->err, FIN_ERR_FORMAT, "part '%s' of the model is auto or a stack",
+    if (!part->form || (part->form == &fini_bag_any && fit->classes != 2))
+        return fini_fail(s->err, FIN_ERR_FORMAT,
+                         "part '%s' of the model is auto or a stack, or not for these classes",
                          prefix);
     status = fini_map_restore(&part->map, &part->settings, prefix, s->tensors, s->count, s->err);
     if (!status && part->map.d != fit->d)

@@ -89,6 +89,10 @@ void fini_start(const fini_problem *problem, int64_t start, const double *mean, 
     double *values = x + keys * p, *extra = values + heads * O * p;
     double share = 1 / (double)heads;
     memset(x, 0, (size_t)part->parameters * sizeof *x);
+    if (part->settings.model == FIN_MODEL_ANY) { /* half of the bags, whatever the tokens */
+        x[p] = log(expm1(log(2) * problem->bags / problem->tokens));
+        return;
+    }
     for (int64_t h = 0; h < keys; h++)
         if (start > 0 || h > 0)
             random_keys(problem, start, h, x + h * p);

@@ -6,7 +6,7 @@ set -eu
 "$FINETTI" simulate --n 150 --d 5 --L 4 --mu 3 --eps 0.1 --out numbers.npz 2>/dev/null
 
 # ---- the report, for classes
-accepts fit bags.npz --model softmax --cv 5x2 --out model.fin
+accepts fit bags.npz --model mixture --cv 5x2 --out model.fin
 prints "bags.npz: 120 bags, 480 tokens, 5 columns"
 prints "2 classes"
 prints "cross-validation: 5 folds, 2 times (mean +- standard error over folds)"
@@ -15,38 +15,38 @@ prints "one deciding token?"
 prints "learning curve"
 prints "where to look (k)"
 prints "written to  model.fin"
-for model in softmax mean max mixture; do
+for model in mixture mean max; do
     grep -qE "^$model +[01]\.[0-9]{4} \+- 0\.[0-9]{4} " stdout || fail "no row of $model: $(cat stdout)"
 done
 [ -s model.fin ] && ! grep -q ' $' stdout
 [ ! -s stderr ] || fail "$(cat stderr)"
 # the same without a terminal, twice: no times, no chance
 cp stdout first
-accepts fit bags.npz --model softmax --cv 5x2 --out again.fin --threads 1
+accepts fit bags.npz --model mixture --cv 5x2 --out again.fin --threads 1
 sed s/again/model/ stdout | cmp - first
 cmp model.fin again.fin
-"$FINETTI" fit bags.npz --model softmax --cv 5x2 --out again.fin --threads 3 --quiet >quiet 2>&1
+"$FINETTI" fit bags.npz --model mixture --cv 5x2 --out again.fin --threads 3 --quiet >quiet 2>&1
 cmp model.fin again.fin
 [ ! -s quiet ] || fail "$(cat quiet)"
 
 # ---- the same numbers in JSON; CSV and NPZ are the same data
-"$FINETTI" fit bags.npz --model softmax --cv 5x2 --json >npz.json
-"$FINETTI" fit bags.csv --bag sample --label y --features 'x*' --model softmax --cv 5x2 --json >csv.json
+"$FINETTI" fit bags.npz --model mixture --cv 5x2 --json >npz.json
+"$FINETTI" fit bags.csv --bag sample --label y --features 'x*' --model mixture --cv 5x2 --json >csv.json
 "$PYTHON" - <<'P'
 import json, re
 a, b = json.load(open("npz.json")), json.load(open("csv.json"))
 text = open("first").read()
 rows = {r["model"]: r for r in a["validation"]["models"]}
-assert list(rows) == ["softmax", "mean", "max", "mixture"]
+assert list(rows) == ["mixture", "mean", "max"]
 for name, row in rows.items():
     assert re.search(r"^%s +%.4f \+- %.4f " % (name, row["main"], row["main_se"]), text, re.M), name
     assert row["main"] == row["mean"]["accuracy"] and 0 <= row["mean"]["auc"] <= 1 and row["mean"]["log_loss"] > 0
     assert 0 <= row["mean"]["brier"] <= 1 and 0 <= row["mean"]["ece"] <= 1 and row["seconds"] >= 0
-    if name != "softmax":
-        assert abs(row["gain_of_first"] - (rows["softmax"]["main"] - row["main"])) < 1e-12 and row["gain_se"] >= 0
-assert rows["softmax"]["main"] > 0.8 and rows["softmax"]["gain_of_first" if 0 else "main"] > rows["mean"]["main"]
+    if name != "mixture":
+        assert abs(row["gain_of_first"] - (rows["mixture"]["main"] - row["main"])) < 1e-12 and row["gain_se"] >= 0
+assert rows["mixture"]["main"] > 0.65 and rows["mean"]["gain_of_first"] > 0
 bins = a["validation"]["reliability"]
-assert len(bins) == 10 and sum(x["count"] for x in bins) == 240  # of both classes
+assert len(bins) == 10 and sum(x["count"] for x in bins) == 480  # of both classes, in two repeats
 one = a["one_token"]
 assert one["mixture"] < one["mean"] and not one["warning"] and "Yes: a single token" in text
 assert abs(one["difference"] - one["mixture"] + one["mean"]) < 1e-12

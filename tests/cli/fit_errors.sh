@@ -67,9 +67,9 @@ refuses 1 "nan.csv" fit nan.csv
 table '1,0,1,2\n1,0,2,inf\n2,1,4,5\n' inf.csv
 refuses 1 "inf.csv" fit inf.csv
 table '1,0,1,2\n2,0,2,3\n3,0,4,5\n' one.csv
-refuses 1 "class" fit one.csv --kind classes
+refuses 1 "labels that differ" fit one.csv --kind classes
 table '1,0,1,2\n2,1,1,2\n3,0,1,2\n4,1,1,2\n' constant.csv
-refuses 1 "constant" fit constant.csv --kind classes
+refuses 2 "constant" fit constant.csv --kind classes
 table '1,0,1,2\n2,1,1\n' ragged.csv
 refuses 1 "line 3" fit ragged.csv
 table '1,,1,2\n2,1,1,5\n3,0,3,4\n4,1,2,2\n' missing.csv
@@ -90,7 +90,7 @@ if [ -e /dev/full ]; then
     [ $got = 1 ] && grep -q "standard output" stderr || fail "$(cat stderr)"
 fi
 mkdir kept && cd kept
-refuses 1 "class" fit ../one.csv --kind classes --out model.fin
+refuses 1 "labels that differ" fit ../one.csv --kind classes --out model.fin
 empty_folder .
 cd ..
 
