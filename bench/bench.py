@@ -15,6 +15,7 @@ import time
 
 import numpy as np
 
+import bags
 import cross
 import peers
 import study
@@ -201,7 +202,7 @@ def large(bench):
 
 
 PARTS = {"normals": normals, "small": small, "large": large, "risk": risk, "threads": threads, **train.PARTS,
-         **cross.PARTS, "study": study.measure}
+         **cross.PARTS, **bags.PARTS, "study": study.measure}
 
 
 def main():

@@ -1,6 +1,6 @@
 /* finetti info: what is running here. For a bug report, and to see that a variable was understood.
  */
-#include "cli.h"
+#include "fit.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,14 +40,17 @@ static const cli_word words[] = {
 
 const cli_command cli_info = {
     .name = "info",
-    .summary = "version, kernels, threads, libraries, MPI, tasks and forms",
+    .summary = "version, kernels, threads, libraries, tasks and forms; what is in a model file",
     .about =
         "Prints the version, the kernels in use (FINETTI_KERNEL=ref|avx2|avx512 forces one), the\n"
-        "number of threads (FINETTI_THREADS), the libraries compiled in, tasks and forms.",
+        "number of threads (FINETTI_THREADS), the libraries compiled in, tasks and forms. Of a\n"
+        "model that 'finetti fit --out' has written: what it is, and what it wants to be given.",
     .examples = "  finetti info\n"
                 "  finetti info --json\n"
+                "  finetti info model.fin\n"
                 "  FINETTI_KERNEL=ref finetti info\n",
     .uses = CLI_USES_RUN,
+    .operands = {.name = "MODEL", .meaning = "a model file", .least = 0, .most = 1},
     .words = words,
     .run = run,
 };
@@ -188,6 +191,8 @@ static int print_text(void)
 static int run(cli_args *args)
 {
     char warnings[WARNINGS][WARNING_SIZE];
+    if (args->operand_count)
+        return fit_info(args);
     int count = find_warnings(warnings);
     int code = cli_get(args, "json") ? print_json(warnings, count) : print_text();
     for (int i = 0; i < count && !code; i++)

@@ -95,6 +95,9 @@ json_t *fit_json_score(const fin_fit_score *score, int64_t classes);
 /* The score that a comparison is made by: accuracy, or R2. */
 const char *fit_main_name(int64_t classes);
 
+/* finetti info MODEL (fit_info.c). */
+int fit_info(const cli_args *args);
+
 /* ---- a model and bags for it (fit_answer.c) ------------------------------------------------------- */
 
 typedef struct fit_answer {

@@ -122,8 +122,9 @@ static void print_fitted(const fit_run *run)
         fit_name(fin_fit_part(run->fit, 0, &weight), name, sizeof name);
     if (info->parts == 1 && strcmp(asked, name) != 0)
         printf(": %s", name);
-    printf("; %lld fit%s averaged, %lld parameters%s\n", (long long)info->members,
-           plural(info->members), (long long)info->parameters, info->members > 1 ? " each" : "");
+    printf("; %lld fit%s averaged, %s%lld parameters%s\n", (long long)info->members,
+           plural(info->members), info->parts > 1 ? "up to " : "", (long long)info->parameters,
+           info->members > 1 ? " each" : "");
     for (int64_t i = 0; info->parts > 1 && i < info->parts; i++) {
         const fin_fit_settings *part = fin_fit_part(run->fit, i, &weight);
         printf("%-*s%-16s weight %.3f\n", LABEL, i ? "" : "parts",

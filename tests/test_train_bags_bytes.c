@@ -4,6 +4,7 @@
  * sum that waits for the others and adds the blocks of all in the order of fini_sum_alone. */
 #include "train/bags.h"
 
+#include <omp.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -88,12 +89,11 @@ typedef struct member {
     fin_error err;
 } member;
 
-static void *take_part(void *user)
+static void take_part(member *m)
 {
-    member *m = user;
     fin_bags bags = m->s->bags;
     rank = m->rank;
-    fini_threads_limit(1);
+    int before = fini_threads_limit(1);
     fin_bags_share(bags.total, rank, team.ranks, &bags.first, &bags.n);
     bags.offsets += bags.first;
     bags.tokens = m->s->tokens + bags.offsets[0] * bags.d;
@@ -101,22 +101,20 @@ static void *take_part(void *user)
     m->status =
         fin_fit_create(&m->fit, m->settings, m->classes, &bags,
                        m->weights ? m->weights + bags.first : NULL, team_sum, NULL, &m->err);
-    return NULL;
+    fini_threads_limit(before);
 }
 
 static void check_ranks(const fin_fit_settings *settings, int64_t classes, const bags_sample *s,
                         const double *weights, const fin_fit *alone)
 {
     for (team.ranks = 2; team.ranks <= RANKS; team.ranks *= 2) {
-        pthread_t thread[RANKS];
         member m[RANKS];
         pthread_barrier_init(&team.barrier, NULL, (unsigned)team.ranks);
-        for (int r = 0; r < team.ranks; r++) {
-            m[r] = (member){r, s, settings, weights, classes, NULL, FIN_OK, {FIN_OK, ""}};
-            assert_int_equal(pthread_create(&thread[r], NULL, take_part, &m[r]), 0);
-        }
         for (int r = 0; r < team.ranks; r++)
-            pthread_join(thread[r], NULL);
+            m[r] = (member){r, s, settings, weights, classes, NULL, FIN_OK, {FIN_OK, ""}};
+        omp_set_dynamic(0); /* as many threads as asked for: they wait for each other */
+#pragma omp parallel num_threads(team.ranks)
+        take_part(&m[omp_get_thread_num()]);
         for (int r = 0; r < team.ranks; r++) {
             if (m[r].status)
                 fail_msg("process %d of %d: %s", r, team.ranks, m[r].err.message);

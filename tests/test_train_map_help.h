@@ -73,22 +73,29 @@ static inline double *help_rows(const fini_phi *phi, int64_t p)
     return out;
 }
 
-/* ---- processes ---------------------------------------------------------------------------------- */
+/* ---- processes ------------------------------------------------------------------------------- */
 
 enum { HELP_RANKS = 4 };
 static _Thread_local int64_t help_first; /* first block of this process */
 static _Thread_local int64_t help_own;   /* its blocks */
 static pthread_barrier_t help_barrier;
 static double *help_board; /* (blocks, n) */
+static int64_t help_n;
 
 /* As fin_ranks_sum: everybody writes its blocks, everybody adds all of them up. */
 static inline fin_status help_sum(int64_t blocks, int64_t n, double *parts, double *sum,
                                   fin_error *err)
 {
     int lead = pthread_barrier_wait(&help_barrier) == PTHREAD_BARRIER_SERIAL_THREAD;
-    if (lead)
+    if (lead) {
         help_board = malloc((size_t)(blocks * n) * sizeof *help_board);
+        help_n = n;
+    }
     pthread_barrier_wait(&help_barrier);
+    if (n != help_n) { /* over MPI that is a crash, or waiting for ever */
+        fprintf(stderr, "processes sum %lld and %lld numbers\n", (long long)n, (long long)help_n);
+        abort();
+    }
     memcpy(help_board + help_first * n, parts, (size_t)(help_own * n) * sizeof *parts);
     pthread_barrier_wait(&help_barrier);
     double *copy = malloc((size_t)(blocks * n) * sizeof *copy);

@@ -49,6 +49,38 @@ static void columns__follow_shift_and_size(void **state)
     fini_map_close(&plain);
 }
 
+/* Divided by nothing, in any unit: but for rounding, the same rows. */
+static void columns__not_scaled_in_any_unit(void **state)
+{
+    (void)state;
+    static const double units[] = {1, 1e200, 1e-200, 1e300, 1e-280};
+    fin_error err = {FIN_OK, ""};
+    fin_fit_settings settings = help_settings(FIN_MODEL_SOFTMAX, 2, 0, 50);
+    settings.scaling = 2;
+    double *first = NULL;
+    for (int k = 0; k < 5; k++) {
+        help_bags g;
+        fini_map map;
+        fini_phi phi;
+        help_open(&g);
+        for (int64_t t = 0; t < g.offsets[HELP_N] * HELP_D; t++)
+            g.tokens[t] *= units[k];
+        assert_int_equal(fini_map_fit(&map, &settings, 2, &g.bags, NULL, NULL, &err), FIN_OK);
+        assert_int_equal(fini_map_apply(&map, &g.bags, &phi, &err), FIN_OK);
+        assert_int_equal(phi.left_out, 1);
+        double *rows = help_rows(&phi, map.p);
+        for (int64_t t = 0; k && t < g.offsets[HELP_N] * map.p; t++)
+            assert_true(fabs(rows[t] - first[t]) < 1e-5);
+        if (k == 0)
+            first = rows;
+        else
+            free(rows);
+        fini_phi_close(&phi);
+        fini_map_close(&map);
+    }
+    free(first);
+}
+
 static void columns__too_large_to_sum(void **state)
 {
     (void)state;
@@ -210,7 +242,7 @@ static void apply__larger_than_the_machine(void **state)
     fini_map_close(&map);
 }
 
-/* ---- memory ------------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 static fin_status fit_and_apply(void *user, fin_error *err)
 {
@@ -248,7 +280,7 @@ static void memory__every_allocation_fails_once(void **state)
         }
 }
 
-/* ---- files -------------------------------------------------------------------------------------- */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 /* Back and forth: the same rows; each tensor missing, of another shape, or with a bad number. */
 static void restore__as_it_was_or_refused(void **state)
@@ -314,6 +346,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(columns__follow_shift_and_size),
+        cmocka_unit_test(columns__not_scaled_in_any_unit),
         cmocka_unit_test(columns__too_large_to_sum),
         cmocka_unit_test(columns__constant),
         cmocka_unit_test(fit__no_bag_counts),

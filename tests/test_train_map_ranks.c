@@ -98,7 +98,7 @@ static void map__same_bits_for_any_threads(void **state)
     }
 }
 
-/* ---- processes ---------------------------------------------------------------------------------- */
+/* ---- processes ------------------------------------------------------------------------------- */
 
 typedef struct process {
     int rank, ranks;
@@ -115,58 +115,72 @@ static void *run(void *user)
     return NULL;
 }
 
-static void map__same_bits_for_any_processes(void **state)
+/* All processes, of one thread each, and one alone: the same. */
+static void compare(const fin_fit_settings *settings, const fin_bags *bags, int ranks)
 {
-    (void)state;
-    fin_fit_settings settings;
-    fin_threads_set(1);
-    for (int i = 0; settings_at(i, &settings); i++)
-        for (int ranks = 2; ranks <= HELP_RANKS; ranks += 2) {
-            fin_bags own;
-            process p[HELP_RANKS];
-            pthread_t thread[HELP_RANKS];
-            bags_of(&h.bags, &own, i % 5 == 0);
-            result alone = make(&settings, &own, weights, NULL, &own);
-            pthread_barrier_init(&help_barrier, NULL, (unsigned)ranks);
-            for (int r = 0; r < ranks; r++) {
-                p[r] = (process){r, ranks, &settings, &own, {.rows = NULL}};
-                pthread_create(&thread[r], NULL, run, &p[r]);
-            }
-            for (int r = 0; r < ranks; r++) {
-                pthread_join(thread[r], NULL);
-                assert_true(same(&alone, &p[r].r));
-                drop(&p[r].r);
-            }
-            pthread_barrier_destroy(&help_barrier);
-            drop(&alone);
-        }
-    fin_threads_set(0);
-}
-
-/* Fewer bags than processes: some have none. */
-static void map__processes_without_bags(void **state)
-{
-    (void)state;
-    fin_fit_settings settings = help_settings(FIN_MODEL_SOFTMAX, 2, 0, 33);
-    fin_bags few = h.bags;
     process p[HELP_RANKS];
     pthread_t thread[HELP_RANKS];
-    few.n = few.total = 3;
-    weights[0] = 1;
-    result alone = make(&settings, &few, weights, NULL, &few);
-    pthread_barrier_init(&help_barrier, NULL, HELP_RANKS);
-    for (int r = 0; r < HELP_RANKS; r++) {
-        p[r] = (process){r, HELP_RANKS, &settings, &few, {.rows = NULL}};
+    fin_threads_set(1);
+    result alone = make(settings, bags, weights, NULL, bags);
+    pthread_barrier_init(&help_barrier, NULL, (unsigned)ranks);
+    for (int r = 0; r < ranks; r++) {
+        p[r] = (process){r, ranks, settings, bags, {.rows = NULL}};
         pthread_create(&thread[r], NULL, run, &p[r]);
     }
-    for (int r = 0; r < HELP_RANKS; r++) {
+    for (int r = 0; r < ranks; r++) {
         pthread_join(thread[r], NULL);
         assert_true(same(&alone, &p[r].r));
         drop(&p[r].r);
     }
     pthread_barrier_destroy(&help_barrier);
+    fin_threads_set(0);
     drop(&alone);
+}
+
+static void map__same_bits_for_any_processes(void **state)
+{
+    (void)state;
+    fin_fit_settings settings;
+    for (int i = 0; settings_at(i, &settings); i++) {
+        fin_bags own;
+        bags_of(&h.bags, &own, i % 5 == 0);
+        compare(&settings, &own, 2 + i % 3);
+    }
+}
+
+/* Fewer bags than processes: some have none. With one bag, one process has everything. */
+static void map__processes_without_bags(void **state)
+{
+    (void)state;
+    fin_fit_settings settings = help_settings(FIN_MODEL_SOFTMAX, 2, 0, 33);
+    fin_bags few = h.bags;
+    weights[0] = 1;
+    few.n = few.total = 3;
+    compare(&settings, &few, HELP_RANKS);
+    few.n = few.total = 1;
+    few.offsets += 3; /* a bag of four tokens */
+    few.tokens = h.tokens + h.offsets[3] * HELP_D;
+    compare(&settings, &few, 2);
     weights[0] = 0;
+}
+
+/* Landmarks of so many columns that they are exchanged in several pieces, by three processes with 22,
+ * 21 and 21 blocks. */
+static void map__processes_with_wide_landmarks(void **state)
+{
+    (void)state;
+    enum { N = 64, D = 1500 };
+    fin_fit_settings settings = help_settings(FIN_MODEL_SOFTMAX, 2, 0, 40);
+    static int64_t offsets[N + 1];
+    double *tokens = malloc(N * D * sizeof *tokens);
+    assert_non_null(tokens);
+    for (int64_t i = 0; i <= N; i++)
+        offsets[i] = i;
+    for (int64_t t = 0; t < N * D; t++)
+        tokens[t] = help_number(t / D, t % D);
+    fin_bags wide = {N, D, 0, N, offsets, FIN_F64, tokens, h.labels};
+    compare(&settings, &wide, 3);
+    free(tokens);
 }
 
 /* The rows of a bag are the same when it is asked about alone. */
@@ -201,6 +215,7 @@ int main(void)
         cmocka_unit_test(map__same_bits_for_any_threads),
         cmocka_unit_test(map__same_bits_for_any_processes),
         cmocka_unit_test(map__processes_without_bags),
+        cmocka_unit_test(map__processes_with_wide_landmarks),
         cmocka_unit_test(apply__bags_do_not_mix),
     };
     return cmocka_run_group_tests(tests, setup, NULL);

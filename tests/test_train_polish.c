@@ -31,6 +31,7 @@ typedef struct sample {
     const fini_bag_form *form;
     fini_risk *risk;
     int64_t parameters;
+    int gate;
 } sample;
 
 static void draw(sample *s, const char *kind, int64_t n, int64_t d, int64_t L, double noise)
@@ -126,8 +127,8 @@ static double polish(sample *s)
 {
     fin_error err = {FIN_OK, ""};
     double loss;
-    ok(fini_polish(s->risk, s->form, &s->shape, &s->phi, s->labels, NULL, s->penalty, NULL, s->x,
-                   &loss, &err),
+    ok(fini_polish(s->risk, s->form, &s->shape, &s->phi, s->labels, NULL, s->penalty, s->gate, NULL,
+                   s->x, &loss, &err),
        &err);
     return loss;
 }
@@ -223,6 +224,38 @@ static void polish__leaves_few_bags_and_classes_alone(void **state)
     }
 }
 
+/* free: the direction of the key stays, however much better another is; gaussian: it does not, for
+ * classes and few bags (whose gains nothing changes) too. */
+static void polish__gate_decides(void **state)
+{
+    (void)state;
+    const fini_bag_form *forms[] = {&fini_bag_softmax, &fini_bag_mixture};
+    for (int i = 0; i < 2 * 2 * 3; i++) {
+        sample s;
+        int gate = 1 + i / 2 % 2, kind = i / 4; /* enough bags, few, classes */
+        draw(&s, "slr", kind == 1 ? 45 : 240, 12, 8, 0.1);
+        for (int64_t j = 0; kind == 2 && j < s.n; j++)
+            s.labels[j] = s.labels[j] > 0;
+        s.shape.classes = kind == 2 ? 2 : 0;
+        fit(&s, forms[i % 2], 1);
+        s.gate = gate;
+        double before[26];
+        memcpy(before, s.x, (size_t)s.parameters * sizeof *before);
+        polish(&s);
+        double same = cosine(s.d, before, s.x), length = 0, was = 0;
+        for (int64_t j = 0; j < s.d; j++) {
+            length += s.x[j] * s.x[j];
+            was += before[j] * before[j];
+        }
+        print_message("%s, %d, %s: cosine with the fitted key %.4f, length %.3f -> %.3f\n",
+                      forms[i % 2]->name, kind, gate == FINI_GATE_FREE ? "free" : "gaussian", same,
+                      sqrt(was), sqrt(length));
+        assert_true(gate == FINI_GATE_FREE ? same > 1 - 1e-12 : same < 0.9999);
+        assert_true(kind ? fabs(length / was - 1) < 1e-12 : length > 1.1 * was);
+        close_sample(&s);
+    }
+}
+
 static void polish__same_bytes_for_any_threads(void **state)
 {
     (void)state;
@@ -252,8 +285,8 @@ static fin_status run(void *user, fin_error *err)
     fin_status status =
         fini_risk_create(&risk, s->form, &s->shape, &s->phi, s->labels, NULL, NULL, err);
     if (!status)
-        status = fini_polish(risk, s->form, &s->shape, &s->phi, s->labels, NULL, s->penalty, NULL,
-                             x, &loss, err);
+        status = fini_polish(risk, s->form, &s->shape, &s->phi, s->labels, NULL, s->penalty,
+                             s->gate, NULL, x, &loss, err);
     fini_risk_destroy(risk);
     return status;
 }
@@ -279,6 +312,7 @@ int main(void)
         cmocka_unit_test(polish__lowers_the_loss),
         cmocka_unit_test(polish__keeps_a_key_that_is_better),
         cmocka_unit_test(polish__leaves_few_bags_and_classes_alone),
+        cmocka_unit_test(polish__gate_decides),
         cmocka_unit_test(polish__same_bytes_for_any_threads),
         cmocka_unit_test(polish__faults),
     };

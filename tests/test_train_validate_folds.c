@@ -103,10 +103,18 @@ static void folds__are_random(void **state)
     (void)state;
     enum { TIMES = 400 };
     static int32_t fold[TIMES * N];
-    double y[N], worst = 0, together = 0;
+    double y[N], worst = 0, together = 0, small = 0;
     for (int classes = 0; classes <= 3; classes += 3) {
         classes_of(y);
+        for (int i = 0; i < N && !classes; i++)
+            y[i] = sin(i * 12.9898); /* all different: nothing is random but the dealing */
         made(N, classes, y, TIMES, 4, 11, fold);
+        for (int r = 0; r < TIMES; r++) { /* 103 bags: one of four folds has 25, the others 26 */
+            int count = 0;
+            for (int i = 0; i < N; i++)
+                count += fold[r * N + i] == 0;
+            small += count == 25;
+        }
         for (int i = 0; i < N; i++) {
             int count = 0;
             for (int r = 0; r < TIMES; r++)
@@ -118,6 +126,9 @@ static void folds__are_random(void **state)
     }
     print_message("largest |z| of 206: %.2f\n", worst);
     assert_true(worst < 5);
+    double z = (small - 2 * TIMES / 4.0) / sqrt(2 * TIMES * 3 / 16.0);
+    print_message("fold 0 is the small one: z = %.2f\n", z);
+    assert_true(fabs(z) < 5);
     /* Two bags are in one fold a little less often than a quarter of the time, and not never. */
     assert_true(together > 0.1 * 2 * TIMES && together < 0.4 * 2 * TIMES);
 }

@@ -84,7 +84,8 @@ FIN_API fin_status fin_study_share(fin_study **study, fin_error *err);
 /* Sums over all ranks in an order that depends on `blocks` alone, so that the sum has the same bits
  * for any number of ranks: a binary tree over the block numbers. A rank has the blocks that
  * fin_ranks_share gives it, in parts: (count, n), which is used as scratch. sum: (n), on every
- * rank. */
+ * rank. Fails if another rank has called fin_ranks_end instead, which gave up: after that, the own
+ * fin_ranks_end ends the whole job (MPI_Abort), because somebody may wait for ever. */
 FIN_API void fin_ranks_share(int64_t blocks, int64_t *first, int64_t *count);
 FIN_API fin_status fin_ranks_sum(int64_t blocks, int64_t n, double *parts, double *sum,
                                  fin_error *err);

@@ -188,12 +188,13 @@ fin_status fini_csv_length(const fini_csv *s, const char *p, fin_error *err)
                          s->label, (long long)fini_csv_line(s, start));
     if (cells == s->columns)
         return FIN_OK;
-    return fini_fail(
-        err, FIN_ERR_FORMAT, "%.300s, line %lld has %lld %s, but the header has %lld%s", s->label,
-        (long long)fini_csv_line(s, start), (long long)cells, cells == 1 ? "cell" : "cells", (long long)s->columns,
-        cells < s->columns && p == s->end && !s->ended
-            ? "; the file ends there and may be cut short"
-            : "");
+    return fini_fail(err, FIN_ERR_FORMAT,
+                     "%.300s, line %lld has %lld %s, but the header has %lld%s", s->label,
+                     (long long)fini_csv_line(s, start), (long long)cells,
+                     cells == 1 ? "cell" : "cells", (long long)s->columns,
+                     cells < s->columns && p == s->end && !s->ended
+                         ? "; the file ends there and may be cut short"
+                         : "");
 }
 
 fin_status fini_csv_no_number(const fini_csv *s, const char *p, const char *column,

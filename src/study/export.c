@@ -17,9 +17,9 @@ typedef struct table {
     fin_store *store;
     fini_cursor *cursor;
     bool times;
-    fini_sheet sheet;                   /* scalars of the run at hand */
-    fini_names settings, names, errors; /* errors: of scalars that have one somewhere */
-    fin_scalar *row;                    /* [names.count] of the run at hand */
+    fini_sheet sheet;                       /* scalars of the run at hand */
+    fini_name_list settings, names, errors; /* errors: of scalars that have one somewhere */
+    fin_scalar *row;                        /* [names.count] of the run at hand */
     fini_output *output;
 } table;
 
@@ -61,9 +61,9 @@ static fin_status note_scalars(table *t, int64_t id, fin_error *err)
         int length = (int)strlen(scalar->name);
         if (scalar->how == FIN_HOW_CLOCK && !t->times)
             continue;
-        status = fini_names_add(&t->names, scalar->name, length, err);
+        status = fini_name_list_add(&t->names, scalar->name, length, err);
         if (!status && scalar->error != 0)
-            status = fini_names_add(&t->errors, scalar->name, length, err);
+            status = fini_name_list_add(&t->errors, scalar->name, length, err);
     }
     return status;
 }
@@ -73,7 +73,7 @@ static fin_status note_run(table *t, fini_cursor *cursor, fin_error *err)
     fin_run_row run;
     fin_status status = fini_cursor_row(cursor, &run, err);
     if (!status)
-        status = fini_names_settings(&t->settings, run.settings, err);
+        status = fini_name_list_settings(&t->settings, run.settings, err);
     return status || fini_cursor_id(cursor) == 0 ? status
                                                  : note_scalars(t, fini_cursor_id(cursor), err);
 }
@@ -89,7 +89,7 @@ static fin_status put_header(table *t, fin_error *err)
     for (int i = 0; i < t->names.count && !status; i++) {
         const char *name = t->names.name[i];
         status = put_text(t, name, strlen(name), false, err);
-        if (!status && fini_names_find(&t->errors, name, (int)strlen(name)) >= 0) {
+        if (!status && fini_name_list_find(&t->errors, name, (int)strlen(name)) >= 0) {
             char *both = sqlite3_mprintf("%s_error", name);
             status = both ? put_text(t, both, strlen(both), false, err)
                           : fini_fail_memory(err, strlen(name), "the name of a column");
@@ -110,7 +110,7 @@ static fin_status read_scalars(table *t, int64_t id, fin_error *err)
     fin_status status = fini_sheet_read(&t->sheet, id, err);
     for (int64_t k = 0; k < t->sheet.count && !status; k++) {
         const fin_scalar *scalar = &t->sheet.rows[k].scalar;
-        int i = fini_names_find(&t->names, scalar->name, (int)strlen(scalar->name));
+        int i = fini_name_list_find(&t->names, scalar->name, (int)strlen(scalar->name));
         if (i >= 0 && !(scalar->how == FIN_HOW_CLOCK && !t->times))
             t->row[i] = *scalar;
     }
@@ -123,7 +123,7 @@ static fin_status put_scalars(table *t, fin_error *err)
     for (int i = 0; i < t->names.count && !status; i++) {
         const fin_scalar *scalar = &t->row[i];
         const char *name = t->names.name[i];
-        bool error = fini_names_find(&t->errors, name, (int)strlen(name)) >= 0;
+        bool error = fini_name_list_find(&t->errors, name, (int)strlen(name)) >= 0;
         if (!scalar->name) {
             status = put(t, ",,", error ? 2 : 1, err);
             continue;
@@ -212,9 +212,9 @@ static fin_status export_csv(fin_store *store, const fin_query *query, const cha
         status = write_table(&t, path, err);
     fini_cursor_close(t.cursor);
     fini_sheet_close(&t.sheet);
-    fini_names_free(&t.settings);
-    fini_names_free(&t.names);
-    fini_names_free(&t.errors);
+    fini_name_list_free(&t.settings);
+    fini_name_list_free(&t.names);
+    fini_name_list_free(&t.errors);
     fini_free(t.row);
     return status;
 }

@@ -52,7 +52,7 @@ typedef struct book {
         char hash[FIN_HASH_TEXT];
         char *texts[3]; /* block, command, settings */
     } * entries;
-    fini_names settings, scalars, errors, series;
+    fini_name_list settings, scalars, errors, series;
     column *columns;
     stack *stacks;
     fini_sheet sheet;  /* scalars of a run */
@@ -95,9 +95,9 @@ static fin_status note_scalars(book *b, int64_t id, fin_error *err)
         int length = (int)strlen(scalar->name);
         if (scalar->how == FIN_HOW_CLOCK && !b->times)
             continue;
-        status = fini_names_add(&b->scalars, scalar->name, length, err);
+        status = fini_name_list_add(&b->scalars, scalar->name, length, err);
         if (!status && scalar->error != 0)
-            status = fini_names_add(&b->errors, scalar->name, length, err);
+            status = fini_name_list_add(&b->errors, scalar->name, length, err);
     }
     return status;
 }
@@ -120,7 +120,7 @@ static fin_status note_run(book *b, fini_cursor *cursor, fin_error *err)
     memcpy(e->hash, run.hash, FIN_HASH_TEXT);
     if (!e->texts[0] || !e->texts[1] || !e->texts[2])
         return fini_fail_memory(err, strlen(run.settings), "the runs of an export");
-    status = fini_names_settings(&b->settings, run.settings, err);
+    status = fini_name_list_settings(&b->settings, run.settings, err);
     return status || e->id == 0 ? status : note_scalars(b, e->id, err);
 }
 
@@ -271,7 +271,7 @@ static fin_status add_scalar(book *b, const char *name, fin_error *err)
 {
     column *value, *error = NULL;
     fin_status status = add_column(b, "scalar.", name, FIN_F64, 0, &value, err);
-    if (!status && fini_names_find(&b->errors, name, (int)strlen(name)) >= 0)
+    if (!status && fini_name_list_find(&b->errors, name, (int)strlen(name)) >= 0)
         status = add_column(b, "error.", name, FIN_F64, 0, &error, err);
     return status ? status : fill_scalar(b, name, value->data, error ? error->data : NULL, err);
 }
@@ -413,7 +413,7 @@ static fin_status find_series(book *b, fin_error *err)
             status = fini_sql_text(b->store, statement, 0, FINI_STORE_TEXT, "the name of a series",
                                    &name, err);
             if (!status)
-                status = fini_names_add(&b->series, name, (int)strlen(name), err);
+                status = fini_name_list_add(&b->series, name, (int)strlen(name), err);
         }
         sqlite3_reset(statement);
     }
@@ -468,10 +468,10 @@ static void free_book(book *b)
         for (int k = 0; k < 3; k++)
             fini_free(b->entries[i].texts[k]);
     fini_free(b->entries);
-    fini_names_free(&b->settings);
-    fini_names_free(&b->scalars);
-    fini_names_free(&b->errors);
-    fini_names_free(&b->series);
+    fini_name_list_free(&b->settings);
+    fini_name_list_free(&b->scalars);
+    fini_name_list_free(&b->errors);
+    fini_name_list_free(&b->series);
 }
 
 fin_status fini_export_npz(fin_store *store, const fin_query *query, const char *path, bool times,

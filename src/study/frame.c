@@ -139,7 +139,7 @@ void fini_frame_destroy(fini_frame *frame)
     if (!frame)
         return;
     fini_frame_free_columns(frame);
-    fini_names_free(&frame->names);
+    fini_name_list_free(&frame->names);
     fini_chunk_free(frame->blocks);
     fini_free(frame->order);
     fini_arena_close(&frame->arena);
@@ -162,7 +162,7 @@ static fin_status collect_settings(fini_frame *frame, fin_error *err)
             status = fini_sql_text(frame->store, statement, 0, FIN_SETTINGS_TEXT,
                                    "the settings of a run", &settings, err);
         if (!status && row)
-            status = fini_names_settings(&frame->names, settings, err);
+            status = fini_name_list_settings(&frame->names, settings, err);
         sqlite3_reset(statement);
     }
     sqlite3_finalize(statement);
@@ -174,7 +174,7 @@ static fin_status collect_names(fini_frame *frame, fin_error *err)
     sqlite3_stmt *statement;
     bool row = false;
     const char *name;
-    fin_status status = fini_names_add(&frame->names, "seconds", 7, err);
+    fin_status status = fini_name_list_add(&frame->names, "seconds", 7, err);
     if (!status)
         status = collect_settings(frame, err);
     if (!status)
@@ -184,7 +184,7 @@ static fin_status collect_names(fini_frame *frame, fin_error *err)
     while (!status && !(status = fini_sql_step(frame->store, statement, &row, err)) && row) {
         status = fini_sql_text(frame->store, statement, 0, FINI_STORE_TEXT, "a name", &name, err);
         if (!status && fini_frame_column(frame, name))
-            status = fini_names_add(&frame->names, name, (int)strlen(name), err);
+            status = fini_name_list_add(&frame->names, name, (int)strlen(name), err);
         if (!status)
             status = frame->failure.status;
     }
@@ -198,7 +198,7 @@ const char *const *fini_frame_names(const fini_frame *frame, int *count)
     fin_error err = {FIN_OK, ""};
     bool mine = false;
     if (!frame->named) {
-        fini_names_free(&inside->names);
+        fini_name_list_free(&inside->names);
         inside->named = fini_store_look(frame->store, &mine, &err) == FIN_OK &&
                         collect_names(inside, &err) == FIN_OK;
         fini_store_unlook(frame->store, mine);

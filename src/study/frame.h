@@ -29,7 +29,7 @@ struct fini_frame {
     fini_place *order;           /* [rows] by id; NULL until needed */
     fini_chunk *blocks;
     struct fini_frame_column *columns;
-    fini_names names;
+    fini_name_list names;
     bool named;
     fin_error failure;
 };

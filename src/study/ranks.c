@@ -10,7 +10,6 @@
 #include <limits.h>
 #include <sched.h>
 #include <stdlib.h>
-#include <string.h>
 
 #if FINI_MPI
 #include <mpi.h>
@@ -39,11 +38,16 @@ int fin_ranks_built(void)
 
 #if FINI_MPI
 
-enum { TAG_CREW = 1, TAG_SUM = 2, PIECE = 1 << 24 };
+enum { TAG_CREW = 1, TAG_SUM = 2, TAG_LEFT = 3, PIECE = 1 << 24 };
 
 static MPI_Comm everybody = MPI_COMM_NULL;
 static MPI_Request *posts; /* [ranks * FINI_SLOTS] */
 static bool joined, ours;  /* ours: we started MPI, so we end it */
+static int64_t sums;       /* that were begun */
+static int left_count;     /* words of farewell that have come, */
+static int64_t left_sums;  /* the least number of sums in one of them, */
+static int left_rank;      /* and whose it was */
+static bool broken;        /* a sum that can never be completed was given up */
 
 /* One of the marks that the starters of MPI jobs leave: Open MPI, Hydra (MPICH, Intel), PMIx,
  * MVAPICH, Cray. srun sets those of the PMI it was told to use. */
@@ -112,20 +116,71 @@ static void await(MPI_Request *request)
     }
 }
 
+/* ---- leaving -------------------------------------------------------------------------------- */
+
+/* A rank that gives up (its memory is out) ends, and the others wait in a sum for its part. So
+ * everybody who leaves says how many sums it has taken part in: to rank 0, without whom no sum is
+ * completed, and rank 0 to all. Whoever waits in a later sum gives up as well. Who leaves in peace is
+ * not mistaken: the others have no later sum. */
+static void say_farewell(void)
+{
+    static int64_t word; /* lives as long as the messages */
+    MPI_Request request;
+    word = sums;
+    for (int to = 0; to < rank_count; to++)
+        if (to != own_rank && (to == 0 || own_rank == 0)) {
+            MPI_Isend(&word, 1, MPI_INT64_T, to, TAG_LEFT, everybody, &request);
+            MPI_Request_free(&request);
+        }
+}
+
+static void hear_farewell(int from)
+{
+    int64_t count;
+    MPI_Recv(&count, 1, MPI_INT64_T, from, TAG_LEFT, everybody, MPI_STATUS_IGNORE);
+    if (left_count++ == 0 || count < left_sums) {
+        left_sums = count;
+        left_rank = from;
+    }
+}
+
+/* True if the sum that is under way lacks a rank that has left. */
+static bool lacks_rank(void)
+{
+    int there = 1;
+    MPI_Status status;
+    while (there) {
+        MPI_Iprobe(own_rank == 0 ? MPI_ANY_SOURCE : 0, TAG_LEFT, everybody, &there, &status);
+        if (there)
+            hear_farewell(status.MPI_SOURCE);
+    }
+    return left_count && left_sums < sums;
+}
+
 void fin_ranks_end(void)
 {
     if (!joined)
         return;
+    if (broken) /* somebody waits for us in vain: only MPI can end that */
+        MPI_Abort(everybody, EXIT_FAILURE);
+    say_farewell();
     /* Rank 0 may have much to do yet; the others sleep. */
     MPI_Request request;
     MPI_Ibarrier(everybody, &request);
     await(&request);
+    while (left_count < (own_rank == 0 ? rank_count - 1 : 1)) {
+        MPI_Status status;
+        MPI_Probe(MPI_ANY_SOURCE, TAG_LEFT, everybody, &status);
+        hear_farewell(status.MPI_SOURCE);
+    }
     MPI_Comm_free(&everybody);
     fini_free(posts);
     posts = NULL;
     joined = false;
     own_rank = 0;
     rank_count = 1;
+    sums = left_sums = 0;
+    left_count = 0;
     if (ours)
         MPI_Finalize();
     ours = false;
@@ -205,47 +260,78 @@ void fini_ranks_complete(int to, int slot)
 
 /* As await, for answers that come at once as a rule: a fit makes thousands of sums. MPI's own waiting
  * keeps its processor, and where there are more programs than processors the rank that is waited for
- * does not get one for whole time slices: two ranks on a busy machine were several times slower. */
-static void await_soon(MPI_Request *request)
+ * does not get one for whole time slices: two ranks on a busy machine were several times slower.
+ * False if it will never come. */
+static bool await_sum(MPI_Request *request)
 {
     enum { PATIENCE = 5000 };
-    for (int i = 0, complete = 0; i < PATIENCE; i++) {
+    int complete = 0;
+    for (int64_t i = 0;; i += i < PATIENCE) {
         MPI_Test(request, &complete, MPI_STATUS_IGNORE);
         if (complete)
-            return;
-        sched_yield();
+            return true;
+        if (i < PATIENCE) {
+            sched_yield();
+        } else if (lacks_rank()) {
+            broken = true;
+            return false;
+        } else {
+            fini_rest(5e-4);
+        }
     }
-    await(request);
 }
 
-static void send_numbers(int to, const double *numbers, int64_t n)
+static int piece_of(int64_t n, int64_t at)
 {
+    return (int)(n - at < PIECE ? n - at : PIECE);
+}
+
+bool fini_ranks_send_numbers(int to, const double *numbers, int64_t n)
+{
+    MPI_Request request;
     for (int64_t at = 0; at < n; at += PIECE) {
-        MPI_Request request;
-        MPI_Isend(numbers + at, (int)(n - at < PIECE ? n - at : PIECE), MPI_DOUBLE, to, TAG_SUM,
-                  everybody, &request);
-        await_soon(&request);
+        MPI_Isend(numbers + at, piece_of(n, at), MPI_DOUBLE, to, TAG_SUM, everybody, &request);
+        if (!await_sum(&request))
+            return false;
     }
+    return true;
 }
 
-static void receive_numbers(int from, double *numbers, int64_t n)
+bool fini_ranks_receive_numbers(int from, double *numbers, int64_t n)
 {
+    MPI_Request request;
     for (int64_t at = 0; at < n; at += PIECE) {
-        MPI_Request request;
-        MPI_Irecv(numbers + at, (int)(n - at < PIECE ? n - at : PIECE), MPI_DOUBLE, from, TAG_SUM,
-                  everybody, &request);
-        await_soon(&request);
+        MPI_Irecv(numbers + at, piece_of(n, at), MPI_DOUBLE, from, TAG_SUM, everybody, &request);
+        if (!await_sum(&request))
+            return false;
     }
+    return true;
 }
 
-static void broadcast_numbers(double *numbers, int64_t n)
+bool fini_ranks_broadcast_numbers(double *numbers, int64_t n)
 {
+    MPI_Request request;
     for (int64_t at = 0; rank_count > 1 && at < n; at += PIECE) {
-        MPI_Request request;
-        MPI_Ibcast(numbers + at, (int)(n - at < PIECE ? n - at : PIECE), MPI_DOUBLE, 0, everybody,
-                   &request);
-        await_soon(&request);
+        MPI_Ibcast(numbers + at, piece_of(n, at), MPI_DOUBLE, 0, everybody, &request);
+        if (!await_sum(&request))
+            return false;
     }
+    return true;
+}
+
+fin_status fini_ranks_begin_sum(fin_error *err)
+{
+    sums++;
+    return broken ? fini_fail(err, FIN_ERR_IO, "a rank has left: nothing can be summed any more")
+                  : FIN_OK;
+}
+
+fin_status fini_ranks_fail_sum(fin_error *err)
+{
+    return fini_fail(err, FIN_ERR_IO,
+                     "rank %d gave up, and the others waited for its part of a sum; usually its "
+                     "memory was out: more machines, or fewer ranks on each, help",
+                     left_rank);
 }
 
 #else /* alone */
@@ -302,81 +388,33 @@ void fini_ranks_complete(int to, int slot)
     (void)to, (void)slot;
 }
 
-static void send_numbers(int to, const double *numbers, int64_t n)
+bool fini_ranks_send_numbers(int to, const double *numbers, int64_t n)
 {
     (void)to, (void)numbers, (void)n;
+    return true;
 }
 
-static void receive_numbers(int from, double *numbers, int64_t n)
+bool fini_ranks_receive_numbers(int from, double *numbers, int64_t n)
 {
     (void)from, (void)numbers, (void)n;
+    return true;
 }
 
-static void broadcast_numbers(double *numbers, int64_t n)
+bool fini_ranks_broadcast_numbers(double *numbers, int64_t n)
 {
     (void)numbers, (void)n;
+    return true;
+}
+
+fin_status fini_ranks_begin_sum(fin_error *err)
+{
+    (void)err;
+    return FIN_OK;
+}
+
+fin_status fini_ranks_fail_sum(fin_error *err)
+{
+    return fini_fail(err, FIN_ERR_IO, "a rank gave up");
 }
 
 #endif
-
-/* ---- sums in a fixed order --------------------------------------------------------------------- */
-
-/* The first blocks % ranks ranks have one block more than the others. */
-void fin_ranks_share(int64_t blocks, int64_t *first, int64_t *count)
-{
-    int64_t least = blocks / rank_count, more = blocks % rank_count;
-    *first = own_rank * least + (own_rank < more ? own_rank : more);
-    *count = least + (own_rank < more);
-}
-
-static int owner(int64_t blocks, int64_t block)
-{
-    int64_t least = blocks / rank_count, more = blocks % rank_count;
-    if (block < more * (least + 1))
-        return (int)(block / (least + 1));
-    return (int)(more + (block - more * (least + 1)) / least);
-}
-
-static void add(int64_t n, double *to, const double *from)
-{
-    for (int64_t i = 0; i < n; i++)
-        to[i] += from[i];
-}
-
-/* A node of the tree is known by its leftmost leaf, whose owner has its sum, in that leaf's place:
- *
- *     level h = 1, 2, 4, ...:   node(a) <- node(a) + node(a + h)    for a = 0, 2h, 4h, ... if a + h
- *                                                                   is a block
- *
- * A rank sends to ranks before it and receives from ranks after it, level by level: nobody waits in
- * a circle. What comes in goes through `sum`, so that nothing is allocated. */
-fin_status fin_ranks_sum(int64_t blocks, int64_t n, double *parts, double *sum, fin_error *err)
-{
-    int64_t first, count;
-    if (blocks < 0 || n < 0)
-        return fini_fail(err, FIN_ERR_ARGUMENT,
-                         "a sum of %lld blocks of %lld numbers; neither can be negative",
-                         (long long)blocks, (long long)n);
-    fin_ranks_share(blocks, &first, &count);
-    for (int64_t h = 1; h < blocks; h *= 2) {
-        int64_t a = first < h ? 0 : (first - h + 2 * h - 1) / (2 * h) * (2 * h);
-        for (; count && a < first + count && a + h < blocks; a += 2 * h) {
-            int left = owner(blocks, a), right = owner(blocks, a + h);
-            if (left != own_rank && right != own_rank) {
-                continue; /* it reaches over all of this rank's blocks */
-            } else if (left != own_rank) {
-                send_numbers(left, parts + (a + h - first) * n, n);
-            } else if (right != own_rank) {
-                receive_numbers(right, sum, n);
-                add(n, parts + (a - first) * n, sum);
-            } else {
-                add(n, parts + (a - first) * n, parts + (a + h - first) * n);
-            }
-        }
-    }
-    if (own_rank == 0 && n)
-        blocks ? memcpy(sum, parts, (size_t)n * sizeof *sum)
-               : memset(sum, 0, (size_t)n * sizeof *sum);
-    broadcast_numbers(sum, n);
-    return FIN_OK;
-}

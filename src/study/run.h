@@ -57,6 +57,12 @@ void fini_ranks_post(int to, int slot, const void *bytes, int size);
 void fini_ranks_complete(int to, int slot);
 /* True in a job of ranks, even if it has only one. */
 bool fini_ranks_joined(void);
+/* For sums (ranks_sum.c). False if the other side has left: it will never come. */
+fin_status fini_ranks_begin_sum(fin_error *err);
+bool fini_ranks_send_numbers(int to, const double *numbers, int64_t n);
+bool fini_ranks_receive_numbers(int from, double *numbers, int64_t n);
+bool fini_ranks_broadcast_numbers(double *numbers, int64_t n); /* rank 0's */
+fin_status fini_ranks_fail_sum(fin_error *err);                /* says who has left */
 
 /* ---- work over ranks (crew.c) ----------------------------------------------------------------- */
 

@@ -221,15 +221,15 @@ void fini_setting_needle(const char *name, char *needle);
 bool fini_setting_seek(const char *json, const char *needle, const char **text, int *length);
 
 /* Names in order, each once. */
-typedef struct fini_names {
+typedef struct fini_name_list {
     char **name; /* [count], each in fini_alloc memory */
     int count, room;
-} fini_names;
-fin_status fini_names_add(fini_names *names, const char *name, int length, fin_error *err);
-int fini_names_find(const fini_names *names, const char *name, int length); /* -1: none */
-void fini_names_free(fini_names *names);
+} fini_name_list;
+fin_status fini_name_list_add(fini_name_list *names, const char *name, int length, fin_error *err);
+int fini_name_list_find(const fini_name_list *names, const char *name, int length); /* -1: none */
+void fini_name_list_free(fini_name_list *names);
 /* All settings of a run. */
-fin_status fini_names_settings(fini_names *names, const char *json, fin_error *err);
+fin_status fini_name_list_settings(fini_name_list *names, const char *json, fin_error *err);
 
 /* ---- store_scan.c ---------------------------------------------------------------------------- */
 

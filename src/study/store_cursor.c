@@ -212,7 +212,7 @@ void fini_cursor_close(fini_cursor *cursor)
     fini_free(cursor->where);
     fini_scan_free(&cursor->scan);
     fini_free(cursor->picks);
-    fini_names_free(&cursor->blocks);
+    fini_name_list_free(&cursor->blocks);
     fin_study_destroy(cursor->study);
     fini_store_unlook(cursor->store, cursor->mine);
     fini_free(cursor);

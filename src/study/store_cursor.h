@@ -42,8 +42,8 @@ struct fini_cursor {
     fini_walk walk[FINI_WHERE_MOST + 1]; /* of the conditions, and of `has` */
     fini_pick *picks;                    /* [count] in order */
     int64_t count, room, next;
-    fini_names blocks; /* the names of blocks, each once */
-    fin_study *study;  /* NULL until a planned run needs it, or if it cannot be read */
+    fini_name_list blocks; /* the names of blocks, each once */
+    fin_study *study;      /* NULL until a planned run needs it, or if it cannot be read */
     bool study_tried;
     int64_t id, position, examined;
     fin_state state;

@@ -55,9 +55,9 @@ static fin_status keep_block(fini_cursor *cursor, const char *block, const char 
     *out = cursor->count ? cursor->picks[cursor->count - 1].block : NULL;
     if (*out && strcmp(*out, block) == 0)
         return FIN_OK;
-    fin_status status = fini_names_add(&cursor->blocks, block, length, err);
+    fin_status status = fini_name_list_add(&cursor->blocks, block, length, err);
     if (!status)
-        *out = cursor->blocks.name[fini_names_find(&cursor->blocks, block, length)];
+        *out = cursor->blocks.name[fini_name_list_find(&cursor->blocks, block, length)];
     return status;
 }
 
@@ -219,10 +219,10 @@ static fin_status follow_scan(fini_cursor *cursor, fin_error *err)
 static fin_status unknown_name(fini_cursor *cursor, const char *name, fin_error *err)
 {
     char shown[FINI_SHOWN], other[FINI_SHOWN] = "";
-    fini_names names = {0};
+    fini_name_list names = {0};
     bool row = false;
     sqlite3_stmt *statement = NULL;
-    fin_status status = fini_names_add(&names, "seconds", 7, err);
+    fin_status status = fini_name_list_add(&names, "seconds", 7, err);
     if (!status)
         status =
             fini_sql_prepare(cursor->store,
@@ -235,7 +235,7 @@ static fin_status unknown_name(fini_cursor *cursor, const char *name, fin_error 
         sqlite3_bind_int(statement, 1, SAMPLE);
     while (!status && !(status = fini_sql_step(cursor->store, statement, &row, err)) && row) {
         const char *settings = (const char *)sqlite3_column_text(statement, 0);
-        status = settings ? fini_names_settings(&names, settings, err) : FIN_OK;
+        status = settings ? fini_name_list_settings(&names, settings, err) : FIN_OK;
     }
     sqlite3_finalize(statement);
     if (!status) {
@@ -246,7 +246,7 @@ static fin_status unknown_name(fini_cursor *cursor, const char *name, fin_error 
         status = fini_fail(err, FIN_ERR_ARGUMENT, "no run has a setting or a scalar '%s'%s%s%s",
                            shown, nearest ? "; did you mean '" : "", other, nearest ? "'?" : "");
     }
-    fini_names_free(&names);
+    fini_name_list_free(&names);
     return status;
 }
 

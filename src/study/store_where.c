@@ -254,7 +254,7 @@ static int compare(const char *a, const char *b, int length)
 }
 
 /* The place of the first name that is not before this one. */
-static int place(const fini_names *names, const char *name, int length)
+static int place(const fini_name_list *names, const char *name, int length)
 {
     int low = 0, high = names->count;
     while (low < high) {
@@ -267,13 +267,13 @@ static int place(const fini_names *names, const char *name, int length)
     return low;
 }
 
-int fini_names_find(const fini_names *names, const char *name, int length)
+int fini_name_list_find(const fini_name_list *names, const char *name, int length)
 {
     int i = place(names, name, length);
     return i < names->count && compare(names->name[i], name, length) == 0 ? i : -1;
 }
 
-static fin_status make_room(fini_names *names, fin_error *err)
+static fin_status make_room(fini_name_list *names, fin_error *err)
 {
     if (names->count < names->room)
         return FIN_OK;
@@ -289,7 +289,7 @@ static fin_status make_room(fini_names *names, fin_error *err)
     return FIN_OK;
 }
 
-fin_status fini_names_add(fini_names *names, const char *name, int length, fin_error *err)
+fin_status fini_name_list_add(fini_name_list *names, const char *name, int length, fin_error *err)
 {
     int i = place(names, name, length);
     if (i < names->count && compare(names->name[i], name, length) == 0)
@@ -308,20 +308,20 @@ fin_status fini_names_add(fini_names *names, const char *name, int length, fin_e
     return FIN_OK;
 }
 
-void fini_names_free(fini_names *names)
+void fini_name_list_free(fini_name_list *names)
 {
     for (int i = 0; i < names->count; i++)
         fini_free(names->name[i]);
     fini_free(names->name);
-    *names = (fini_names){0};
+    *names = (fini_name_list){0};
 }
 
-fin_status fini_names_settings(fini_names *names, const char *json, fin_error *err)
+fin_status fini_name_list_settings(fini_name_list *names, const char *json, fin_error *err)
 {
     fini_setting setting;
     fin_status status = FIN_OK;
     for (const char *at = fini_setting_first(json);
          (at = fini_setting_next(at, &setting)) && !status;)
-        status = fini_names_add(names, setting.name, setting.name_length, err);
+        status = fini_name_list_add(names, setting.name, setting.name_length, err);
     return status;
 }

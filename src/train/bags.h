@@ -92,6 +92,7 @@ enum { FINI_TOKENS, FINI_MEAN, FINI_MAX, FINI_STATISTICS }; /* the last: for `em
 typedef struct fini_phi {
     fin_bags bags;                        /* d = p; n, first, total, labels as in the raw bags */
     const double *center, *scale, *bound; /* (p) or NULL; borrowed from the map */
+    int64_t left_out;                     /* columns, of p, that are 0 for all tokens */
     void *owned;
     int64_t *owned_offsets;
 } fini_phi;

@@ -39,7 +39,7 @@ void fini_block_bags(const fini_blocks *blocks, const fin_bags *bags, int64_t b,
 fin_status fini_blocks_sum(const fini_blocks *blocks, fin_sum sum, int64_t n, double *parts,
                            double *out, fin_error *err)
 {
-    if (!sum && blocks->count != blocks->all)
+    if ((!sum || sum == fini_sum_alone) && blocks->count != blocks->all)
         return fini_fail(
             err, FIN_ERR_ARGUMENT,
             "%lld of %lld blocks of bags are here, and no sum that adds those of other "

@@ -65,7 +65,7 @@ void fini_columns_apply(const fini_map *map, const fin_bags *bags, int64_t row, 
         z[j] = cut(map->scale[j] * cut(x[j] - map->center[j], map->bound[j]), 1e150);
 }
 
-/* ---- one pass --------------------------------------------------------------------------------- */
+/* ---- one pass -------------------------------------------------------------------------------- */
 
 typedef struct pass {
     int number; /* 0: x and |x|; 1: x - a and its square, times b; 2: square of the bounded x - a */
@@ -142,7 +142,7 @@ static fin_status take_pass(const pass *p, const fini_blocks *blocks, fin_sum su
     return fini_blocks_sum(blocks, sum, 2 * n, parts, out, err);
 }
 
-/* ---- centres and deviations -------------------------------------------------------------------- */
+/* ---- centres and deviations ------------------------------------------------------------------ */
 
 /* Deviations that are rounding only: of the numbers' own precision, not of their sums. */
 static bool is_constant(const fin_bags *bags, double mean, double deviation)
@@ -201,11 +201,15 @@ static double pooled(const fini_map *map)
     return count ? largest * sqrt(sum / (double)count) : 1;
 }
 
-/* From deviations in spread to scale and bound, the former without c. */
+/* From deviations in spread to scale and bound, the former without c. Where columns are divided by
+ * nothing, what matters is c alone, and a power of two near the deviations keeps squares finite. */
 static fin_status set_scales(fini_map *map, int scaling, fin_error *err)
 {
     enum { STANDARD, POOLED, NONE };
-    double one = scaling == POOLED ? pooled(map) : 1;
+    double one = pooled(map);
+    int exponent = 0;
+    frexp(one, &exponent);
+    one = scaling == NONE ? ldexp(0.5, exponent) : one;
     map->used = 0;
     for (int64_t j = 0; j < map->s; j++) {
         double deviation = map->spread[j], by = scaling == STANDARD ? deviation : one;
@@ -247,7 +251,7 @@ static void normalise_all(fini_map *map)
         normalise(map, map->s - 1, map->s, SIZE_PART);
 }
 
-/* ---- all of it --------------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 static fin_status count_rows(const fin_bags *bags, const double *weights, const fini_blocks *blocks,
                              fin_sum sum, double *parts, double *N, fin_error *err)

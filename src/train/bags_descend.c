@@ -20,7 +20,6 @@
 
 #include <string.h>
 
-enum { GATE_AUTO, FREE }; /* choices of `gate` */
 #define KEY 2.0
 #define NU 5.0
 #define S0 0.1
@@ -301,17 +300,18 @@ static fin_status descend(way *w, int64_t m, int64_t start, double variance, dou
     return status;
 }
 
-/* For numbers: what the penalty has shrunk, and keys that squared errors say little about
- * (bags_polish.c). */
+/* What the penalty has shrunk, and keys that labels say little about (bags_polish.c). Stopping early
+ * has shrunk things on purpose. */
 static fin_status polish(way *w, int64_t m, double *x, fin_error *err)
 {
     const fini_problem *problem = w->problem;
     const fini_part *part = problem->part;
     double lam = part->penalty[m] / problem->weight, penalty_of[2] = {KEY * lam, lam}, loss;
-    if (part->shape.classes || w->held || part->settings.gate == FREE)
+    int gate = part->settings.gate;
+    if (w->held || (part->shape.classes && gate != FINI_GATE_GAUSSIAN))
         return FIN_OK;
     return fini_polish(w->risk, part->form, &part->shape, problem->phi, problem->labels,
-                       problem->weights, penalty_of, problem->sum, x, &loss, err);
+                       problem->weights, penalty_of, gate, problem->sum, x, &loss, err);
 }
 
 /* The best of all starts becomes member m. */

@@ -154,7 +154,7 @@ static fin_status fit_group(fini_map *map, const fin_fit_settings *settings, int
     return status;
 }
 
-/* ---- centre and scale of features -------------------------------------------------------------- */
+/* ---- centre and scale of features ------------------------------------------------------------ */
 
 /* Rows waiting for their features to be added up: sums of f_j, of f_j^2, and their number. */
 typedef struct tally {
@@ -250,7 +250,7 @@ static fin_status centre(fini_map *map, const fin_bags *bags, const double *weig
     return status;
 }
 
-/* ---- all of it --------------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 /* Room for up to n landmarks, or m frequencies and phases, in every group. */
 static fin_status reserve(fini_map *map, int64_t n, int64_t m, fin_error *err)

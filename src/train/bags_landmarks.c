@@ -84,12 +84,14 @@ static fin_status find_last(search *s, double need, fin_error *err)
     uint64_t prefix = 0;
     if (!total)
         return fini_fail_memory(err, (size_t)size * sizeof *total, "a choice of landmarks");
-    for (int known = 0; known < 64 && !status;) {
+    for (int known = 0; known < 64;) {
         int bits = 64 - known < BITS ? 64 - known : BITS, threads = fin_threads_get();
 #pragma omp parallel for schedule(dynamic) num_threads(threads)
         for (int64_t b = 0; b < s->blocks.count; b++)
             count_hashes(s, b, prefix, known, bits, parts + b * BUCKETS);
         status = fini_blocks_sum(&s->blocks, s->sum, BUCKETS, parts, total, err);
+        if (status)
+            break;
         uint64_t bucket = 0, most = (UINT64_C(1) << bits) - 1;
         while (bucket < most && total[bucket] < need)
             need -= total[bucket++];
@@ -124,15 +126,16 @@ static void copy_rows(const search *s, const fini_map *map, int64_t block, const
     }
 }
 
-/* Rows to everybody, some at a time; alone, at once. */
+/* Rows to everybody, some at a time; alone, at once. How many at a time is the same for everybody,
+ * whatever blocks it has: all take part in the same sums. */
 static fin_status share_rows(const search *s, const fini_map *map, const double *places,
                              int64_t count, double *rows, fin_error *err)
 {
-    enum { ROOM = 1 << 22 };
-    int64_t own = s->blocks.count, each = ROOM / ((own + 1) * map->s);
+    enum { ROOM = 1 << 20 };
+    int64_t own = s->blocks.count, each = ROOM / ((s->blocks.all + 1) * map->s);
     each = each < 1 ? 1 : each > count ? count : each;
     double *parts;
-    if (own == s->blocks.all) {
+    if (!s->sum || s->sum == fini_sum_alone) {
         for (int64_t b = 0; b < own; b++)
             copy_rows(s, map, b, places, 0, count, rows);
         for (int64_t t = 0; t < count * map->s; t++)

@@ -36,7 +36,7 @@ void fini_phi_close(fini_phi *phi)
     *phi = (fini_phi){0};
 }
 
-/* ---- fitting ----------------------------------------------------------------------------------- */
+/* ---- fitting --------------------------------------------------------------------------------- */
 
 static int statistics_of(int model)
 {
@@ -96,7 +96,7 @@ fin_status fini_map_fit(fini_map *map, const fin_fit_settings *settings, int64_t
     return status;
 }
 
-/* ---- applying ---------------------------------------------------------------------------------- */
+/* ---- applying -------------------------------------------------------------------------------- */
 
 /* All rows of `rows`, to as many rows of p numbers. */
 static void apply_rows(const fini_map *map, const fin_bags *bags, int64_t rows, double *out,
@@ -155,13 +155,8 @@ static fin_status materialise(const fini_map *map, const fin_bags *bags, fini_ph
     return FIN_OK;
 }
 
-fin_status fini_map_apply(const fini_map *map, const fin_bags *bags, fini_phi *phi, fin_error *err)
+static fin_status apply(const fini_map *map, const fin_bags *bags, fini_phi *phi, fin_error *err)
 {
-    *phi = (fini_phi){.bags = *bags};
-    if (bags->d != map->d)
-        return fini_fail(err, FIN_ERR_ARGUMENT,
-                         "tokens of %lld columns; the model was fitted to %lld", (long long)bags->d,
-                         (long long)map->d);
     if (map->statistics == FINI_TOKENS && map->features == 0) {
         phi->center = map->center;
         phi->scale = map->scale;
@@ -180,5 +175,18 @@ fin_status fini_map_apply(const fini_map *map, const fin_bags *bags, fini_phi *p
         rows.owned_offsets = NULL;
     }
     fini_phi_close(&rows);
+    return status;
+}
+
+fin_status fini_map_apply(const fini_map *map, const fin_bags *bags, fini_phi *phi, fin_error *err)
+{
+    *phi = (fini_phi){.bags = *bags};
+    if (bags->d != map->d)
+        return fini_fail(err, FIN_ERR_ARGUMENT,
+                         "tokens of %lld columns; the model was fitted to %lld", (long long)bags->d,
+                         (long long)map->d);
+    fin_status status = apply(map, bags, phi, err);
+    for (int64_t j = map->s - map->linear; j < map->s && !status; j++)
+        phi->left_out += map->scale[j] == 0;
     return status;
 }

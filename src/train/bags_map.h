@@ -4,7 +4,7 @@
 
 #include "train/bags.h"
 
-/* ---- blocks and rows (bags_blocks.c) ---------------------------------------------------------- */
+/* ---- blocks and rows (bags_blocks.c) --------------------------------------------------------- */
 
 /* The blocks of bags that are here: numbers first .. first + count - 1 of `all`. */
 typedef struct fini_blocks {
@@ -42,7 +42,7 @@ const double *fini_row(const fin_bags *bags, int64_t row, int64_t from, int64_t 
 fin_status fini_numbers(double **numbers, int64_t count, int64_t width, const char *what,
                         fin_error *err);
 
-/* ---- columns (bags_columns.c) ----------------------------------------------------------------- */
+/* ---- columns (bags_columns.c) ---------------------------------------------------------------- */
 
 /* Centre, scale, bound and spread of the columns of `bags` (after the statistics). */
 fin_status fini_columns_fit(fini_map *map, int scaling, const fin_bags *bags, const double *weights,
@@ -62,7 +62,7 @@ void fini_map_pick(const fini_map *map, int g, const double *z, double *out);
 fin_status fini_map_open(fini_map *map, const fin_fit_settings *settings, int64_t d,
                          fin_error *err);
 
-/* ---- statistics (bags_statistics.c) ------------------------------------------------------------ */
+/* ---- statistics (bags_statistics.c) ---------------------------------------------------------- */
 
 /* Bags of one row each, in memory of its own (fini_phi_close). */
 fin_status fini_statistics(const fini_map *map, const fin_bags *bags, fini_phi *phi,
@@ -71,7 +71,7 @@ fin_status fini_statistics(const fini_map *map, const fin_bags *bags, fini_phi *
 fin_status fini_phi_open(fini_phi *phi, const fin_bags *bags, int64_t p, bool bag_each,
                          fin_error *err);
 
-/* ---- landmarks and features (bags_landmarks.c, bags_features.c) -------------------------------- */
+/* ---- landmarks and features (bags_landmarks.c, bags_features.c) ------------------------------ */
 
 /* min(*count, training rows) different rows z (*count, s), the same for any number of processes;
  * freed by the caller. */

@@ -57,7 +57,7 @@ int64_t fini_map_tensors(const fini_map *map, const char *prefix, fin_tensor *te
     return put(tensors, n, room, prefix, "stretch", FIN_F64, 0, m, map->stretch);
 }
 
-/* ---- back -------------------------------------------------------------------------------------- */
+/* ---- back ------------------------------------------------------------------------------------ */
 
 typedef struct source {
     const char *prefix;
@@ -176,7 +176,7 @@ fin_status fini_map_restore(fini_map *map, const fin_fit_settings *settings, con
         return status;
     int64_t d = columns->shape[1];
     bool thrice = settings->model == FIN_MODEL_EMBEDDING;
-    if (thrice && d % 3 != 1)
+    if (thrice && (d < 4 || d % 3 != 1))
         return fini_fail(err, FIN_ERR_FORMAT,
                          "the model's tensor %scolumns has %lld columns, which are not the "
                          "statistics of tokens",

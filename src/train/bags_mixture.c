@@ -185,7 +185,7 @@ static double loss(const fini_bag_shape *shape, const double *extra, int64_t L, 
             dU[l * q + 1 + o] = slope;
             dextra[o] += slope;
         }
-        square -= 2 * bag.post[l] * bag.logp[l];
+        square -= bag.post[l] > 0 ? 2 * bag.post[l] * bag.logp[l] : 0; /* not 0 times infinity */
     }
     double value = bag.log_gate - bag.log_joint;
     return shape->classes ? value : value + fini_mixture_sigma(extra[1], square, &dextra[1]);

@@ -17,7 +17,8 @@
  * by Akaike's criterion, corrected for few bags (Hurvich and Tsai 1989): the fitted key has used p
  * degrees of freedom more. The likelihood is the mixture's, for attention too, with the same key and
  * value: squared errors of attention are large for the few bags whose location was missed, and a key
- * that was fitted to these says nothing about others. */
+ * that was fitted to these says nothing about others. The setting `gate` can decide instead: never a
+ * new key, or always one, then for classes and few bags too, where gains are left as they are. */
 #include "train/bags_relax.h"
 
 #include "train/bags_descend.h"
@@ -95,6 +96,8 @@ typedef struct polish {
     fini_risk *risk, *regression, *judge;
     const fini_bag_form *form;
     const fini_bag_shape *shape;
+    bool gains;                 /* numbers, and enough bags for gains to be fitted again */
+    bool squares;               /* the loss is a squared error, not a log likelihood */
     double penalty, noise;      /* of values, against a log likelihood; what makes the loss one */
     int64_t n, p, used, extras; /* parameters; columns; those not left out; extras of the model */
     double bags;                /* with weight */
@@ -158,7 +161,15 @@ static double length(int64_t n, const double *x)
     return sqrt(sum);
 }
 
-/* A new key from where value.x is, as long as the old one; then values, then gains. */
+/* Gains where they are fitted again, and the loss. */
+static fin_status gain(polish *o, double *x, double *loss, fin_error *err)
+{
+    if (o->gains)
+        return fini_relax(o->risk, o->form, o->shape, x, loss, err);
+    return fini_risk_value(o->risk, x, loss, NULL, err);
+}
+
+/* A new key from where o->x is, as long as the old one; then values, then gains. */
 static fin_status round_of(polish *o, double *loss, fin_error *err)
 {
     int64_t weights = o->n - o->extras;
@@ -167,7 +178,7 @@ static fin_status round_of(polish *o, double *loss, fin_error *err)
     memcpy(o->wide + o->p + weights + 1, x + weights, (size_t)o->extras * sizeof *x);
     double variance = fmax(2 * *loss, FINI_SIGMA_LEAST * FINI_SIGMA_LEAST);
     o->wide[o->n + o->p + 1] = variance;
-    o->noise = o->judge ? variance : 1;
+    o->noise = o->squares ? variance : 1;
     memset(o->key, 0, (size_t)(o->p + 1) * sizeof *x);
     fin_status status = fini_lbfgs_run(&o->key_search, o->key, err);
     double size = length(o->p, x), found = length(o->p, o->key);
@@ -176,9 +187,7 @@ static fin_status round_of(polish *o, double *loss, fin_error *err)
     for (int64_t j = 0; j < o->p; j++)
         x[j] = o->key[j] * (size / found);
     status = fini_lbfgs_run(&o->value_search, x, err);
-    if (!status)
-        status = fini_relax(o->risk, o->form, o->shape, x, loss, err);
-    return status;
+    return status ? status : gain(o, x, loss, err);
 }
 
 /* ---- which key -------------------------------------------------------------------------------- */
@@ -200,26 +209,33 @@ static fin_status criterion(polish *o, double *x, double loss, double degrees, d
     return status;
 }
 
-static fin_status run(polish *o, double *parameters, double *loss, fin_error *err)
+/* parameters: with the fitted key, o->x: with the new one; *loss and `other` are theirs. */
+static fin_status choose(polish *o, int gate, double *parameters, double *loss, double other,
+                         fin_error *err)
 {
-    size_t bytes = (size_t)o->n * sizeof(double);
-    fin_status status = fini_relax(o->risk, o->form, o->shape, parameters, loss, err);
-    if (status || !o->regression)
-        return status;
-    double other = *loss, p = (double)o->used;
-    memcpy(o->x, parameters, bytes);
-    for (int k = 0; k < ROUNDS && !status; k++)
-        status = round_of(o, &other, err);
-    double with = 0, without = 0;
-    if (!status)
+    double with = 0, without = 0, p = (double)o->used;
+    fin_status status = FIN_OK;
+    if (o->gains && gate != FINI_GATE_GAUSSIAN)
         status = criterion(o, parameters, *loss, 2 * p, &without, err);
-    if (!status)
+    if (!status && o->gains && gate != FINI_GATE_FREE)
         status = criterion(o, o->x, other, p, &with, err);
-    if (!status && with < without)
-        memcpy(parameters, o->x, bytes);
+    if (!status && (gate == FINI_GATE_GAUSSIAN || (gate == FINI_GATE_AUTO && with < without)))
+        memcpy(parameters, o->x, (size_t)o->n * sizeof *parameters);
     if (!status)
         status = fini_risk_value(o->risk, parameters, loss, NULL, err);
     return status;
+}
+
+static fin_status run(polish *o, int gate, double *parameters, double *loss, fin_error *err)
+{
+    fin_status status = gain(o, parameters, loss, err);
+    if (status || !o->regression)
+        return status;
+    double other = *loss;
+    memcpy(o->x, parameters, (size_t)o->n * sizeof *parameters);
+    for (int k = 0; k < ROUNDS && !status && gate != FINI_GATE_FREE; k++)
+        status = round_of(o, &other, err);
+    return status ? status : choose(o, gate, parameters, loss, other, err);
 }
 
 /* ---- when ----------------------------------------------------------------------------------- */
@@ -237,14 +253,6 @@ static fin_status count_bags(const fini_phi *phi, const double *weights, fin_sum
             parts[b] += !weights || weights[i] > 0;
     }
     return (sum ? sum : fini_sum_alone)(fin_bags_blocks(phi->bags.total), 1, parts, bags, err);
-}
-
-static int64_t columns(const fini_phi *phi)
-{
-    int64_t used = 0;
-    for (int64_t j = 0; j < phi->bags.d; j++)
-        used += !phi->scale || phi->scale[j] != 0;
-    return used;
 }
 
 static void ask(polish *o, fini_lbfgs *search, fini_function function)
@@ -273,7 +281,7 @@ static fin_status open_polish(polish *o, const fini_phi *phi, const double *labe
     ask(o, &o->key_search, key_at);
     ask(o, &o->value_search, value_at);
     bool attention = o->form == &fini_bag_softmax;
-    if (attention)
+    if (o->squares)
         status = fini_risk_create(&o->judge, &fini_bag_mixture, o->shape, phi, labels, weights, sum,
                                   err);
     if (!status)
@@ -285,23 +293,25 @@ static fin_status open_polish(polish *o, const fini_phi *phi, const double *labe
 
 fin_status fini_polish(fini_risk *risk, const fini_bag_form *form, const fini_bag_shape *shape,
                        const fini_phi *phi, const double *labels, const double *weights,
-                       const double *penalty_of, fin_sum sum, double *parameters, double *loss,
-                       fin_error *err)
+                       const double *penalty_of, int gate, fin_sum sum, double *parameters,
+                       double *loss, fin_error *err)
 {
     polish o = {.risk = risk, .form = form, .shape = shape, .penalty = penalty_of[1]};
+    bool attention = form == &fini_bag_softmax, numbers = shape->classes == 0;
     o.n = fini_risk_parameters(risk);
     o.p = phi->bags.d;
-    o.used = columns(phi);
+    o.used = phi->bags.d - phi->left_out;
     o.extras = form->extras(shape);
+    o.squares = attention && numbers;
     fin_status status = count_bags(phi, weights, sum, &o.bags, err);
     if (status)
         return status;
-    if (shape->classes > 0 || (form != &fini_bag_softmax && form != &fini_bag_mixture) ||
-        o.bags < FINI_RELAX_BAGS * (double)o.used)
+    o.gains = numbers && o.bags >= FINI_RELAX_BAGS * (double)o.used;
+    if ((!attention && form != &fini_bag_mixture) || (!o.gains && gate != FINI_GATE_GAUSSIAN))
         return fini_risk_value(risk, parameters, loss, NULL, err);
     status = open_polish(&o, phi, labels, weights, sum, err);
     if (!status)
-        status = run(&o, parameters, loss, err);
+        status = run(&o, gate, parameters, loss, err);
     fini_risk_destroy(o.regression);
     fini_risk_destroy(o.judge);
     fini_lbfgs_close(&o.key_search);

@@ -11,13 +11,19 @@ enum { FINI_RELAX_BAGS = 4 };
 fin_status fini_relax(fini_risk *risk, const fini_bag_form *form, const fini_bag_shape *shape,
                       double *parameters, double *loss, fin_error *err);
 
-/* For numbers: gains and, for softmax with one head and mixture, a key from the posterior location,
- * if the training bags prefer it (bags_polish.c). penalty_of: of keys, of values, where the loss is
- * minus a mean log likelihood. Other forms, classes, and bags fewer than FINI_RELAX_BAGS a column:
- * nothing changes. In place; *loss is the mean loss, without penalty. */
+/* Choices of the setting `gate`. */
+enum { FINI_GATE_AUTO, FINI_GATE_FREE, FINI_GATE_GAUSSIAN };
+/* After a penalised minimum of softmax or the mixture; other forms are left as they are. In place;
+ * *loss is the mean loss, without penalty. penalty_of: of keys, of values, where the loss is minus a
+ * mean log likelihood.
+ *
+ *     gains     for numbers, and at least FINI_RELAX_BAGS bags a column, whatever `gate` is
+ *     keys      from the posterior location (bags_polish.c), if there is one head. auto: where there
+ *               are gains, if the training bags prefer it; free: never; gaussian: always, for
+ *               classes and few bags too */
 fin_status fini_polish(fini_risk *risk, const fini_bag_form *form, const fini_bag_shape *shape,
                        const fini_phi *phi, const double *labels, const double *weights,
-                       const double *penalty_of, fin_sum sum, double *parameters, double *loss,
-                       fin_error *err);
+                       const double *penalty_of, int gate, fin_sum sum, double *parameters,
+                       double *loss, fin_error *err);
 
 #endif

@@ -104,3 +104,15 @@ code=0
 ranks 3 "$FINETTI" fit classes.csv --model softmax --quiet --out none/model.fin >out 2>err || code=$?
 [ $code != 0 ] && [ $code != 124 ] && [ "$(grep -c '^finetti' err)" = 1 ] || fail "a folder that is not there: $code: $(cat err)"
 echo "what is wrong on one rank ends all of them"
+
+# A rank that ends while the others sum: they are told, and nobody waits.
+cc -O1 -I"$SRC/include" "$SRC/tests/mpi/ranks_left.c" -o ranks_left -L"$BUILD" -lfinetti -Wl,-rpath,"$BUILD"
+ranks 4 ./ranks_left -1 2>err || fail "four sums: $(cat err)"
+[ ! -s err ] || fail "four sums: $(cat err)"
+for who in 0 1 3; do
+    code=0
+    ranks 4 ./ranks_left $who >out 2>err || code=$?
+    [ $code != 0 ] && [ $code != 124 ] || fail "rank $who left: exit code $code: $(cat err)"
+    grep -q "noticed: rank $who gave up" err || fail "rank $who left: $(cat err)"
+done
+echo "a rank that gives up ends all of them"

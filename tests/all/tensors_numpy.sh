@@ -97,3 +97,19 @@ else:
     assert run("theirs.safetensors", "x").returncode == 0
 print("%d tensors from Python and back: the same bytes" % len(tensors))
 PY
+
+# A model: settings and names as the metadata and the tensors have them.
+accepts simulate --n 60 --d 3 --L 4 --mu 3 --eps 0.1 --sign --out bags.csv
+accepts fit bags.csv --bag sample --label y --features 'x*' --model softmax --cv none --out model.fin
+"$PYTHON" - <<'PY'
+import numpy as np
+import layout
+
+tensors, metadata = layout.load("model.fin")
+assert metadata["finetti"] == "model" and metadata["version"] == "1" and metadata["written_by"].startswith("finetti ")
+assert metadata["setting.model"] == "softmax" and metadata["label"] == "y" and len(metadata["checksum"]) == 16
+assert tensors["names.features"].tobytes().decode().split("\0") == ["x1", "x2", "x3", ""]
+assert len(tensors["names.classes"].tobytes().split(b"\0")) == 3
+assert all(np.isfinite(x).all() for x in tensors.values() if x.dtype.kind == "f")
+print("a model of %d tensors, read with numpy" % len(tensors))
+PY

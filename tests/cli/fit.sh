@@ -18,7 +18,8 @@ prints "written to  model.fin"
 for model in mixture mean max; do
     grep -qE "^$model +[01]\.[0-9]{4} \+- 0\.[0-9]{4} " stdout || fail "no row of $model: $(cat stdout)"
 done
-[ -s model.fin ] && ! grep -q ' $' stdout
+[ -s model.fin ] || fail "no model"
+! grep ' $' stdout || fail "spaces at the end of a line"
 [ ! -s stderr ] || fail "$(cat stderr)"
 # the same without a terminal, twice: no times, no chance
 cp stdout first
@@ -78,7 +79,7 @@ P
 # ---- the default is a quick cross-validation, without the curve; --curve alone is possible
 accepts fit bags.npz --model mean
 prints "cross-validation: 5 folds, 1 time "
-! grep -q "learning curve" stdout
+! grep -q "learning curve" stdout || fail "a learning curve that nobody asked for"
 accepts fit bags.npz --model mean --cv none
 prints "cross-validation: none"
 accepts fit bags.npz --model mean --cv none --curve
@@ -87,7 +88,8 @@ accepts fit bags.npz --model mean --cv auto
 prints "5 folds, 1 time"
 
 # ---- auto names what it took, and is compared with what it chooses from
-"$FINETTI" fit bags.npz --cv 2 --no-curve --json >auto.json
+"$FINETTI" simulate --n 50 --d 3 --L 3 --sign --out few.npz 2>/dev/null
+"$FINETTI" fit few.npz --inner 2 --cv 2 --no-curve --json >auto.json
 "$PYTHON" - <<'P'
 import json
 a = json.load(open("auto.json"))
@@ -127,8 +129,8 @@ import random
 random.seed(3)
 with open("mean.csv", "w") as f:
     f.write("bag,label,a,b\n")
-    for i in range(200):
-        rows = [[random.gauss(0, 1), random.gauss(0, 1)] for _ in range(15)]
+    for i in range(150):
+        rows = [[random.gauss(0, 1), random.gauss(0, 1)] for _ in range(12)]
         y = "yes" if sum(r[0] for r in rows) > 0 else "no"
         for r in rows:
             f.write("m%d,%s,%.6f,%.6f\n" % (i, y, *r))
@@ -138,7 +140,7 @@ prints "Warning: mean pooling explains the labels better than any single token d
 prints "locations may not mean much"
 prints "no: "
 prints "yes: "
-"$FINETTI" fit mean.csv --model mean --json | "$PYTHON" -c '
+"$FINETTI" fit mean.csv --model mean --json --compare mixture | "$PYTHON" -c '
 import json, sys
 a = json.load(sys.stdin)
 assert a["one_token"]["warning"] and [c["name"] for c in a["data"]["classes"]] == ["no", "yes"]'

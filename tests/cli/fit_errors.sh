@@ -93,20 +93,3 @@ mkdir kept && cd kept
 refuses 1 "labels that differ" fit ../one.csv --kind classes --out model.fin
 empty_folder .
 cd ..
-
-# ---- several processes: a share each, one report; not with cross-validation; errors are told once
-# (one machine, so the ranks do not bind to processors)
-if command -v mpirun >/dev/null && "$FINETTI" info --json | grep -q '"MPI\|mpi' &&
-    mpirun --allow-run-as-root --oversubscribe -n 2 true 2>/dev/null; then
-    ranks=(mpirun --allow-run-as-root --oversubscribe --bind-to none -n 2 "$FINETTI")
-    "${ranks[@]}" "${fit[@]}" --model softmax --out two.fin >two.txt 2>two.err || fail "$(cat two.err)"
-    grep -q "read by 2 processes" two.txt && grep -q "not with several processes" two.txt || fail "$(cat two.txt)"
-    [ "$(grep -c '^data ' two.txt)" = 1 ]
-    "$FINETTI" "${fit[@]}" --model softmax --cv none --out one.fin >/dev/null
-    cmp one.fin two.fin
-    for bad in "${fit[*]} --cv 5" "${fit[*]} --curve" "fit one.csv --kind classes" "fit nowhere.npz"; do
-        # shellcheck disable=SC2086
-        if "${ranks[@]}" $bad >out.txt 2>err.txt; then fail "mpirun finetti $bad: succeeded"; fi
-        [ "$(grep -c '^finetti fit:' err.txt)" = 1 ] || fail "mpirun finetti $bad: $(cat err.txt)"
-    done
-fi

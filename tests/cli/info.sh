@@ -112,6 +112,7 @@ completes mixture finetti fit mine.csv --model mi
 completes mine.csv finetti fit mine.csv --folds mi
 completes --class-weights finetti fit mine.csv --class
 completes mine.fin finetti predict mi
+completes mine.fin finetti info mi
 completes mine.csv finetti locate mine.fin mi
 completes --blind finetti locate mine.fin mine.csv --bl
 

@@ -14,12 +14,24 @@ columns=(--bag sample --label y)
 "$FINETTI" fit numbers.npz --model mixture --cv none --out numbers.fin --quiet
 "$FINETTI" fit train.npz --model embedding --cv none --out whole.fin --quiet
 
+# ---- what a model file is
+accepts info csv.fin
+prints "csv.fin: mixture"
+prints "features    x1, x2, x3, x4, x5"
+prints "y: a class"
+prints "data: train.csv"
+"$FINETTI" info numbers.fin --json | "$PYTHON" -c '
+import json, sys
+a = json.load(sys.stdin)
+assert a["parts"][0]["settings"]["model"] == "mixture" and "classes" not in a and a["bags"] == 150 and len(a["features"]) == 5
+assert a["notes"] == {"data": "numbers.npz"} and a["locates"]'
+
 # ---- predict, classes: CSV, NPZ and JSON have the same numbers
 accepts predict classes.fin test.npz
 cp stdout out.csv
 grep -q "^finetti predict: 40 of 40 bags have labels: accuracy [01][.0-9]*, AUC" stderr || fail "$(cat stderr)"
 accepts predict classes.fin test.npz --out file.csv
-[ ! -s stdout ]
+[ ! -s stdout ] || fail "$(head -c 200 stdout)"
 cmp file.csv out.csv
 accepts predict classes.fin test.npz --out file.npz
 "$FINETTI" predict classes.fin test.npz --json >out.json 2>err
@@ -88,7 +100,7 @@ P
 accepts predict csv.fin turned.csv "${columns[@]}"
 cmp stdout all.csv
 accepts predict csv.fin unlabelled.csv --bag sample
-! grep -q "have labels" stderr
+! grep -q "have labels" stderr || fail "$(cat stderr)"
 "$PYTHON" - <<'P'
 import csv
 a, b = list(csv.DictReader(open("all.csv"))), list(csv.DictReader(open("stdout")))
@@ -179,9 +191,11 @@ grep -q "no class of the model" stderr && ! grep -q nan stderr || fail "$(cat st
 # truncated, and altered
 head -c 700 classes.fin >short.fin
 refuses 1 "short.fin" predict short.fin test.npz
+refuses 1 "short.fin" info short.fin
 "$PYTHON" -c '
 b = bytearray(open("classes.fin", "rb").read())
 b[-9] ^= 1
 open("bad.fin", "wb").write(b)'
 refuses 1 "bad.fin" predict bad.fin test.npz
-[ ! -e x.csv ] && empty_folder folder
+[ ! -e x.csv ] || fail "x.csv"
+empty_folder folder

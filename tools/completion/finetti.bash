@@ -41,7 +41,7 @@ _finetti()
     elif [ -z "$line" ] || [[ $line == *$'\tflag\t'* ]]; then
         mapfile -t COMPREPLY < <(compgen -W "$(printf '%s\n' "$list" | cut -f 1)" -- "$word")
         # A study file, a store, a table, bags or a model.
-        if [[ $list == *$'\toperand\t'* || " study attend fit predict locate " == *" ${command[0]} "* ]] &&
+        if [[ $list == *$'\toperand\t'* || " study attend fit predict locate info " == *" ${command[0]} "* ]] &&
             [[ $word != -* ]]; then
             mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -f -- "$word")
             compopt -o filenames 2>/dev/null || true
