@@ -53,12 +53,12 @@ def deep_fit(x, mask, size, y, learn, epochs=40, batch=8, rate=1e-3):
     return model
 
 
-def deep_folds(tokens, offsets, labels, folds, clip):
-    """Accuracy in each of the folds: (repeats, bags) of fold numbers."""
+def deep_folds(tokens, offsets, labels, folds, clip, most):
+    """Accuracy in each of the folds, at most `most`; folds: (repeats, bags)."""
     size, y = np.diff(offsets), torch.from_numpy(labels.astype(np.float32))
     bag, right = np.repeat(np.arange(len(size)), size), []
     for repeat in folds:
-        for fold in np.unique(repeat):
+        for fold in np.unique(repeat)[:most - len(right)]:
             torch.manual_seed(len(right))
             np.random.seed(len(right))
             learn, left = np.flatnonzero(repeat != fold), np.flatnonzero(repeat == fold)

@@ -223,8 +223,8 @@ static void nystrom__is_centred_over_long_bags(void **state)
     close_all(&map, &phi, rows);
 }
 
-/* With P pairs an inner product before centring is a mean of P numbers cos(w.(a - b)), of mean k and
- * variance (1 + k^4) / 2 - k^2. */
+/* With P pairs an inner product before centring is a mean of P numbers cos(w.(a - b)), of mean k
+ * and variance (1 + k^4) / 2 - k^2. */
 static void fourier__is_the_kernel_on_average(void **state)
 {
     (void)state;
@@ -322,7 +322,7 @@ static void mean__is_the_mean_of_features(void **state)
     close_all(&map, &phi, rows);
 }
 
-/* Bags of weight 0 do not count, whatever is in them; how large other weights are does not matter. */
+/* Bags of weight 0 do not count, whatever is in them; how large others are does not matter. */
 static void weights__leave_bags_out(void **state)
 {
     (void)state;
@@ -377,32 +377,6 @@ static void floats__are_seen_as_doubles(void **state)
     }
 }
 
-/* Another seed, other landmarks; a landmark that is there twice counts once. */
-static void landmarks__follow_the_seed(void **state)
-{
-    (void)state;
-    fini_map a, b;
-    fin_error err = {FIN_OK, ""};
-    fin_fit_settings settings = help_settings(FIN_MODEL_SOFTMAX, RBF, NYSTROM, 10);
-    assert_int_equal(fini_map_fit(&a, &settings, 2, &h.bags, NULL, NULL, &err), FIN_OK);
-    settings.seed = 2;
-    assert_int_equal(fini_map_fit(&b, &settings, 2, &h.bags, NULL, NULL, &err), FIN_OK);
-    assert_int_equal(b.m, 10);
-    assert_memory_not_equal(a.landmarks, b.landmarks, 10 * (HELP_D - 1) * sizeof(double));
-    fini_map_close(&a);
-    fini_map_close(&b);
-    static help_bags twice;
-    help_open(&twice);
-    for (int64_t t = 0; t < h.offsets[HELP_N]; t++)
-        for (int j = 0; j < HELP_D; j++)
-            twice.tokens[t * HELP_D + j] = help_number(t % 9, j);
-    settings.landmarks = 60;
-    assert_int_equal(fini_map_fit(&a, &settings, 2, &twice.bags, NULL, NULL, &err), FIN_OK);
-    assert_int_equal(a.m, 9);
-    assert_true(a.bandwidth[0] > 0.1);
-    fini_map_close(&a);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -416,7 +390,6 @@ int main(void)
         cmocka_unit_test(mean__is_the_mean_of_features),
         cmocka_unit_test(weights__leave_bags_out),
         cmocka_unit_test(floats__are_seen_as_doubles),
-        cmocka_unit_test(landmarks__follow_the_seed),
     };
     return cmocka_run_group_tests(tests, setup, NULL);
 }

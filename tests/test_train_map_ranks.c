@@ -1,5 +1,5 @@
-/* Maps do not depend on threads, on processes, or on what other bags they are asked about: to the
- * last bit. Processes are threads here, with a sum of their own. */
+/* Maps do not depend on threads, on processes, or on what other bags they are asked about, to the
+ * last bit; landmarks depend on the seed. Processes are threads here, with a sum of their own. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,10 +11,21 @@
 static help_bags h;
 static double weights[HELP_N];
 
+/* One token a bag, and enough columns for several threads. */
+enum { WIDE_N = 64, WIDE_D = 1500 };
+static int64_t wide_offsets[WIDE_N + 1];
+static double wide_tokens[WIDE_N * WIDE_D];
+static const fin_bags wide = {WIDE_N,       WIDE_D,  0,           WIDE_N,
+                              wide_offsets, FIN_F64, wide_tokens, wide_tokens};
+
 static int setup(void **state)
 {
     (void)state;
     help_open(&h);
+    for (int64_t i = 0; i <= WIDE_N; i++)
+        wide_offsets[i] = i;
+    for (int64_t t = 0; t < WIDE_N * WIDE_D; t++)
+        wide_tokens[t] = help_number(t / WIDE_D, t % WIDE_D);
     for (int i = 0; i < HELP_N; i++)
         weights[i] = i % 5 ? 1 : 0;
     return 0;
@@ -79,22 +90,28 @@ static int settings_at(int i, fin_fit_settings *settings)
     return 1;
 }
 
+static void compare_threads(const fin_fit_settings *settings, const fin_bags *bags)
+{
+    fin_threads_set(1);
+    result one = make(settings, bags, weights, NULL, bags);
+    fin_threads_set(3);
+    result many = make(settings, bags, weights, NULL, bags);
+    fin_threads_set(0);
+    assert_true(same(&one, &many));
+    drop(&one);
+    drop(&many);
+}
+
 static void map__same_bits_for_any_threads(void **state)
 {
     (void)state;
     fin_fit_settings settings;
     for (int i = 0; settings_at(i, &settings); i++) {
-        int f32 = i % 2;
         fin_bags own;
-        bags_of(&h.bags, &own, f32);
-        fin_threads_set(1);
-        result one = make(&settings, &own, weights, NULL, &own);
-        fin_threads_set(3);
-        result many = make(&settings, &own, weights, NULL, &own);
-        fin_threads_set(0);
-        assert_true(same(&one, &many));
-        drop(&one);
-        drop(&many);
+        bags_of(&h.bags, &own, i % 2);
+        compare_threads(&settings, &own);
+        if (i < 4) /* all models */
+            compare_threads(&settings, &wide);
     }
 }
 
@@ -164,23 +181,13 @@ static void map__processes_without_bags(void **state)
     weights[0] = 0;
 }
 
-/* Landmarks of so many columns that they are exchanged in several pieces, by three processes with 22,
- * 21 and 21 blocks. */
+/* Landmarks of so many columns that they are exchanged in several pieces, by three processes with
+ * 22, 21 and 21 blocks. */
 static void map__processes_with_wide_landmarks(void **state)
 {
     (void)state;
-    enum { N = 64, D = 1500 };
     fin_fit_settings settings = help_settings(FIN_MODEL_SOFTMAX, 2, 0, 40);
-    static int64_t offsets[N + 1];
-    double *tokens = malloc(N * D * sizeof *tokens);
-    assert_non_null(tokens);
-    for (int64_t i = 0; i <= N; i++)
-        offsets[i] = i;
-    for (int64_t t = 0; t < N * D; t++)
-        tokens[t] = help_number(t / D, t % D);
-    fin_bags wide = {N, D, 0, N, offsets, FIN_F64, tokens, h.labels};
     compare(&settings, &wide, 3);
-    free(tokens);
 }
 
 /* The rows of a bag are the same when it is asked about alone. */
@@ -188,6 +195,7 @@ static void apply__bags_do_not_mix(void **state)
 {
     (void)state;
     fin_fit_settings settings;
+    fin_threads_set(1);
     for (int i = 0; settings_at(i, &settings); i++) {
         result all = make(&settings, &h.bags, weights, NULL, &h.bags);
         int64_t row = 0;
@@ -207,6 +215,33 @@ static void apply__bags_do_not_mix(void **state)
         }
         drop(&all);
     }
+    fin_threads_set(0);
+}
+
+/* Another seed, other landmarks; a landmark that is there twice counts once. */
+static void landmarks__follow_the_seed(void **state)
+{
+    (void)state;
+    fini_map a, b;
+    fin_error err = {FIN_OK, ""};
+    fin_fit_settings settings = help_settings(FIN_MODEL_SOFTMAX, 1, 0, 10);
+    assert_int_equal(fini_map_fit(&a, &settings, 2, &h.bags, NULL, NULL, &err), FIN_OK);
+    settings.seed = 2;
+    assert_int_equal(fini_map_fit(&b, &settings, 2, &h.bags, NULL, NULL, &err), FIN_OK);
+    assert_int_equal(b.m, 10);
+    assert_memory_not_equal(a.landmarks, b.landmarks, 10 * (HELP_D - 1) * sizeof(double));
+    fini_map_close(&a);
+    fini_map_close(&b);
+    static help_bags twice;
+    help_open(&twice);
+    for (int64_t t = 0; t < h.offsets[HELP_N]; t++)
+        for (int j = 0; j < HELP_D; j++)
+            twice.tokens[t * HELP_D + j] = help_number(t % 9, j);
+    settings.landmarks = 60;
+    assert_int_equal(fini_map_fit(&a, &settings, 2, &twice.bags, NULL, NULL, &err), FIN_OK);
+    assert_int_equal(a.m, 9);
+    assert_true(a.bandwidth[0] > 0.1);
+    fini_map_close(&a);
 }
 
 int main(void)
@@ -217,6 +252,7 @@ int main(void)
         cmocka_unit_test(map__processes_without_bags),
         cmocka_unit_test(map__processes_with_wide_landmarks),
         cmocka_unit_test(apply__bags_do_not_mix),
+        cmocka_unit_test(landmarks__follow_the_seed),
     };
     return cmocka_run_group_tests(tests, setup, NULL);
 }

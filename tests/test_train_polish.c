@@ -1,5 +1,5 @@
-/* What follows a penalised minimum, on simulated single-location regression: the key that comes from
- * the posterior location, when it is taken and when not. */
+/* What follows a penalised minimum, on simulated single-location regression: the key that comes
+ * from the posterior location, when it is taken and when not. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -133,8 +133,8 @@ static double polish(sample *s)
     return loss;
 }
 
-/* 20 bags a column. The discriminant's error is about sqrt(d / tokens) = 0.08 and more by tokens that
- * were missed: a cosine of 0.99. The value's is sqrt(d / n) sigma / gamma = 0.03. */
+/* 20 bags a column. The discriminant's error is about sqrt(d / tokens) = 0.08 and more by tokens
+ * that were missed: a cosine of 0.99. The value's is sqrt(d / n) sigma / gamma = 0.03. */
 static void polish__finds_the_directions_of_slr(void **state)
 {
     (void)state;
@@ -174,8 +174,9 @@ static void polish__lowers_the_loss(void **state)
     }
 }
 
-/* Bags that differ as a whole, along a direction between k* and another: softmax does not see it, the
- * discriminant does, and bends the key away. The one that was fitted is kept, but for its length. */
+/* Bags that differ as a whole, along a direction between k* and another: softmax does not see it,
+ * the discriminant does, and bends the key away. The one that was fitted is kept, but for its
+ * length. */
 static void polish__keeps_a_key_that_is_better(void **state)
 {
     (void)state;

@@ -111,7 +111,7 @@ static void fit__recovers_the_directions_of_slr(void **state)
 {
     (void)state;
     sample s;
-    draw(&s, "slr", 1000, 1, 50, 10);
+    draw(&s, "slr", 800, 1, 40, 10);
     for (int m = 0; m < 2; m++) {
         double key, value;
         fin_fit *fit = fit_of(models[m], 0, &s.learn);
@@ -146,18 +146,18 @@ static double ratio(const sample *s, const fin_fit *fit, double *cover)
     return risk / best;
 }
 
-/* The excess is proportional to d / n in theory: 2 d / n for key and value and twice that for what a
- * penalty and a surrogate cost is generous, and 5 % at 200 bags a column. Both predictions are judged
- * on the same bags, so that 6000 of them are enough. */
+/* The excess is proportional to d / n in theory: 2 d / n for key and value and twice that for what
+ * a penalty and a surrogate cost is generous, and 5 % at 200 bags a column. Both predictions are
+ * judged on the same bags, so that 6000 of them are enough. */
 static void fit__reaches_the_bayes_risk(void **state)
 {
     (void)state;
-    const int64_t sizes[] = {200, 800, 4000};
+    const int64_t sizes[] = {100, 400, 2000};
     for (int m = 0; m < 2; m++) {
         double last = INFINITY;
         for (int i = 0; i < 3; i++) {
             sample s;
-            draw(&s, "spiked", sizes[i], 6000, 20, 3);
+            draw(&s, "spiked", sizes[i], 6000, 10, 3);
             fin_fit *fit = fit_of(models[m], 0, &s.learn);
             double cover, now = ratio(&s, fit, &cover);
             print_message("%s, n = %d: %.3f of the Bayes risk; 90 %% intervals hold %.3f\n",
@@ -216,7 +216,7 @@ static void locate__learns_from_the_label(void **state)
     (void)state;
     fin_error err = {FIN_OK, ""};
     sample s;
-    draw(&s, "spiked", 1500, 2000, 10, 4);
+    draw(&s, "spiked", 600, 2000, 10, 4);
     double *prior = room(s.held * s.L, sizeof *prior), *given = room(s.held * s.L, sizeof *given);
     for (int classes = 0; classes <= 2; classes += 2)
         for (int m = 0; m < 2; m++) {

@@ -1,9 +1,9 @@
 /* train, third part: attention fitted to bags of tokens with one label each.
  *
  * A bag is a set of vectors (tokens) with one label, and one or a few of the tokens decided it:
- * single-location regression, which others call multiple-instance learning. A model is fitted by
- * minimising the mean loss over bags plus an L2 penalty, answers for new bags with its uncertainty,
- * and says of every token how probable it is that it decided.
+ * single-location regression, which others call multiple-instance learning. A model is fitted to
+ * bags, answers for new ones with its uncertainty, and says of every token how probable it is that
+ * it decided.
  *
  *     softmax    f(X) = sum_h sum_l softmax(K_h phi_l) V_h phi_l + b           (H heads)
  *     erf        the paper's element-wise weights erf(k phi_l)
@@ -17,8 +17,18 @@
  *     stack      a convex combination, weights by cross-validation
  *     auto       what cross-validation prefers
  *
- * phi is the standardised token, or random features of an RBF kernel, or both. Every model is an
- * ensemble: the average over a fixed grid of penalties, each started at the optimum of mean pooling.
+ * phi is the token, or features of an RBF kernel of it, or both. Columns are centred, divided by
+ * their deviations, and what is beyond three of these counts as three; then all are divided by one
+ * number that makes the mean of |phi|^2 over training tokens 1. What is minimised is
+ *
+ *     sum_i w_i loss_i + penalty/2 (2 |keys|^2 + |values|^2)
+ *
+ * with the log loss, or for numbers minus the log likelihood of a noise that is estimated too: a
+ * penalty means the same for any number of bags and of columns. Every model is an ensemble: the
+ * average over a fixed grid of penalties, each started at the optimum of mean pooling. For numbers,
+ * softmax and mixture are then freed of what a penalty shrinks, if there are four bags a column:
+ * lengths of keys and values are fitted again, and keys may be replaced (`gate`).
+ *
  * Sums over bags are taken in an order that depends on the number of bags alone: the same bits for
  * any number of threads and of processes. */
 #ifndef FINETTI_TRAIN_BAGS_H
@@ -52,7 +62,9 @@ FIN_API int64_t fin_bags_blocks(int64_t total);
 /* The bags of process `rank` of `ranks`: whole blocks. */
 FIN_API void fin_bags_share(int64_t total, int rank, int ranks, int64_t *first, int64_t *count);
 
-/* Adds the parts (own blocks, n) of all processes; fin_ranks_sum (study.h) is one. NULL: alone. */
+/* Adds the parts (own blocks, n) of all processes; fin_ranks_sum (study.h) is one. NULL: alone.
+ * Everybody calls it equally often, with the same n. A process that fails alone (its memory is out)
+ * calls it no more, and has to make the sums of the others fail, as fin_ranks_end does. */
 typedef fin_status (*fin_sum)(int64_t blocks, int64_t n, double *parts, double *sum,
                               fin_error *err);
 
@@ -64,12 +76,14 @@ typedef fin_status (*fin_sum)(int64_t blocks, int64_t n, double *parts, double *
     F(int64_t, heads, 1, 1, 64, "softmax, erf, linear: attention heads")                           \
     C(features, 0, "linear|rbf|both", "what a token is seen through: its columns, RBF features")   \
     C(map, 0, "nystrom|fourier", "RBF features: landmarks from the data, or random frequencies")   \
-    F(int64_t, landmarks, 150, 1, 20000, "number of RBF features")                                 \
+    F(int64_t, landmarks, 150, 1, 20000,                                                           \
+      "number of RBF features (landmarks of embedding and max are bags: at least 1000, or all)")   \
     F(double, bandwidth, FIN_AUTO, 1e-100, 1e100,                                                  \
       "of the RBF, in standardised units; auto = 0.55 median distances of landmarks")              \
     C(scaling, 0, "standard|pooled|none",                                                          \
-      "columns are centred and divided by: their own deviation, one for all, nothing")             \
-    F(double, penalty, FIN_AUTO, 0, 1e12, "L2 penalty; auto = the average over a fixed grid")      \
+      "columns are divided by: their own deviation, one for all (both cut off at 3), nothing")     \
+    F(double, penalty, FIN_AUTO, 0, 1e12,                                                          \
+      "L2 penalty on the sum of losses; auto = the average over a grid, 0.01 to 1")                \
     F(int64_t, restarts, FIN_AUTO_INT, 1, 1000,                                                    \
       "starts of a fit, of which the best is kept; auto = 4 for erf, else 1")                      \
     F(int64_t, iterations, FIN_AUTO_INT, 1, 100000,                                                \
@@ -79,7 +93,8 @@ typedef fin_status (*fin_sum)(int64_t blocks, int64_t n, double *parts, double *
     F(int64_t, em_steps, FIN_AUTO_INT, 0, 10000,                                                   \
       "mixture: EM steps before L-BFGS takes over; auto = 0 for classes, 5 for numbers")           \
     C(gate, 0, "auto|free|gaussian",                                                               \
-      "keys: free, or the discriminant of deciding and other tokens taken as Gaussians")           \
+      "keys of softmax and mixture: as fitted (free), or the discriminant of deciding and other "  \
+      "tokens (gaussian); auto = for numbers, what the training bags prefer")                      \
     C(class_weights, 0, "none|balanced", "weights of bags: equal, or equal sums for all classes")  \
     F(int64_t, inner, 5, 2, 100, "auto, stack: folds of the inner cross-validation")               \
     F(int64_t, seed, 1, 0, INT64_C(1) << 53, "landmarks, frequencies, starts, folds")
@@ -140,9 +155,9 @@ FIN_API fin_status fin_fit_directions(const fin_fit *fit, int64_t part, int64_t 
 FIN_API fin_status fin_fit_importance(const fin_fit *fit, double *key, double *value,
                                       fin_error *err);
 
-/* Predictions. Numbers: mean (n), sd (n): of a new label: noise, spread of the ensemble and, for the
- * mixture, of the tokens. Classes: probability (n, classes), sd (n, classes) of the probability over
- * the ensemble. sd may be NULL. */
+/* Predictions. Numbers: mean (n), sd (n): of a new label: noise, spread of the ensemble and, for
+ * the mixture, of the tokens. Classes: probability (n, classes), sd (n, classes) of the probability
+ * over the ensemble. sd may be NULL. */
 FIN_API fin_status fin_fit_predict(const fin_fit *fit, const fin_bags *bags, double *mean,
                                    double *sd, fin_error *err);
 /* Probability of every token of a bag that it decided, without the label and, if `given` is not
@@ -170,11 +185,11 @@ FIN_API int64_t fin_fit_tensors(const fin_fit *fit, fin_tensor *tensors, int64_t
 FIN_API fin_status fin_fit_restore(fin_fit **fit, const fin_fit_settings *settings,
                                    const fin_tensor *tensors, int64_t count, fin_error *err);
 
-/* ---- how good it is --------------------------------------------------------------------------- */
+/* ---- how good it is -------------------------------------------------------------------------- */
 
-/* Judged on predictions for n bags; those whose label is NaN do not count. Not a number where it does
- * not apply. Log loss and log score are minus log probability or density (smaller is better); Brier's
- * score is half the squared distance of the probabilities from what happened; the expected
+/* Judged on predictions for n bags; those whose label is NaN do not count. Not a number where it
+ * does not apply. Log loss and log score are minus log probability or density (smaller is better);
+ * Brier's score is half the squared distance of the probabilities from what happened; the expected
  * calibration error has 15 equal bins of the probability of the predicted class. */
 typedef struct fin_fit_score {
     int64_t count;
@@ -220,8 +235,8 @@ FIN_API fin_status fin_validation_reliability(const fin_validation *validation, 
                                               fin_error *err);
 
 /* The candidates of `auto`, in the order of preference when they are equally good: `count` rows are
- * filled, at most `room`; returns how many there are. base: the settings they share. `any` is one of
- * them, for two classes only. */
+ * filled, at most `room`; returns how many there are. base: the settings they share. `any` is one
+ * of them, for two classes only. */
 FIN_API int fin_fit_candidates(const fin_fit_settings *base, fin_fit_settings *models, int room);
 
 #ifdef __cplusplus

@@ -16,7 +16,7 @@
 
 #include <math.h>
 
-/* ---- forms (form table in bags_form.c; bags_attention.c, bags_mixture.c, bags_mean.c) ---------- */
+/* ---- forms (form table in bags_form.c; bags_attention.c, bags_mixture.c, bags_mean.c) -------- */
 
 typedef struct fini_bag_shape {
     int64_t heads, classes; /* classes 0: numbers */
@@ -52,18 +52,18 @@ extern const fini_bag_form fini_bag_softmax, fini_bag_erf, fini_bag_linear, fini
     fini_bag_mean, fini_bag_any;
 const fini_bag_form *fini_bag_form_of(int model); /* FIN_MODEL_..., not auto and stack */
 
-/* ---- maps (bags_map.c, bags_statistics.c, bags_features.c) ------------------------------------- */
+/* ---- maps (bags_map.c, bags_statistics.c, bags_features.c) ----------------------------------- */
 
 /* From bags to what a form sees, in four steps, each left out where it is not wanted:
  *
  *     statistics   a bag becomes one row: its largest values, or its statistics
- *     columns      z_j = scale_j clamp(x_j - center_j, -bound_j, bound_j); scale and bound are 0 for
- *                  columns left out, the bound is infinite where nothing is cut off
+ *     columns      z_j = scale_j clamp(x_j - center_j, -bound_j, bound_j); scale and bound are 0
+ *                  for columns left out, the bound is infinite where nothing is cut off
  *     features     of an RBF kernel of z, beside z or instead of it
  *     mean         a bag becomes one row: the mean of its rows (FINI_MEAN)
  *
- * Scales are such that the mean over training rows of |z|^2 is 1, and of the features too: a penalty
- * means the same whatever d and m are, and needs no factor for them. */
+ * Scales are such that the mean over training rows of |z|^2 is 1, and of the features too: a
+ * penalty means the same whatever d and m are, and needs no factor for them. */
 typedef struct fini_map {
     int statistics;          /* FINI_TOKENS: none */
     int features;            /* 0 linear, 1 rbf, 2 both */
@@ -111,7 +111,7 @@ int64_t fini_map_tensors(const fini_map *map, const char *prefix, fin_tensor *te
 fin_status fini_map_restore(fini_map *map, const fin_fit_settings *settings, const char *prefix,
                             const fin_tensor *tensors, int64_t count, fin_error *err);
 
-/* ---- blocks of bags (bags_share.c) -------------------------------------------------------------- */
+/* ---- blocks of bags (bags_share.c) ----------------------------------------------------------- */
 
 /* The blocks of this process: numbers first .. first + count - 1 (of fin_bags_blocks(total)). */
 void fini_bags_own(const fin_bags *bags, int64_t *first, int64_t *count);
@@ -120,14 +120,14 @@ void fini_bags_block(const fin_bags *bags, int64_t i, int64_t *from, int64_t *to
 /* Sizes, offsets and type make sense. Tokens and labels are not looked at. */
 fin_status fini_bags_check(const fin_bags *bags, fin_error *err);
 
-/* ---- outputs to losses, for all forms (bags_form.c) ------------------------------------------- */
+/* ---- outputs to losses, for all forms (bags_form.c) ------------------------------------------ */
 
 /* Loss of outputs f (outputs) and df = dloss/df, as fini_bag_form.loss says. df may be NULL. */
 double fini_emission_loss(const fini_bag_shape *shape, const double *f, double y, double *df);
 /* Numbers: out[0] = f[0]; classes: probabilities (classes). */
 void fini_emission_predict(const fini_bag_shape *shape, const double *f, double *out);
 
-/* ---- the engine (bags_risk.c: loss and gradient; bags_descend.c: L-BFGS) ---------------------- */
+/* ---- the engine (bags_risk.c: loss and gradient; bags_descend.c: L-BFGS) --------------------- */
 
 typedef struct fini_risk
     fini_risk; /* one training problem with its scratch, for many evaluations */
@@ -157,7 +157,7 @@ fin_status fini_phi_settle(fini_phi *phi, fin_sum sum, fin_error *err);
 /* Sum of the weights over all bags of all processes. */
 double fini_risk_weight(const fini_risk *risk);
 
-/* ---- parts and fits (bags_fit.c, bags_part.c, bags_tensors.c) ---------------------------------- */
+/* ---- parts and fits (bags_fit.c, bags_part.c, bags_tensors.c) -------------------------------- */
 
 typedef struct fini_part {
     fin_fit_settings settings; /* model: neither auto nor stack */
@@ -195,8 +195,8 @@ fin_status fini_part_fit(fini_part *part, const fin_fit_settings *settings, int6
 /* Form and shape from part->settings; the form is NULL for auto and stack. */
 void fini_part_shape(fini_part *part, int64_t classes);
 void fini_part_close(fini_part *part);
-/* As fin_fit_predict and fin_fit_locate, in the part's own units; within: (n) or NULL, the mean over
- * members of the variance within the model. */
+/* As fin_fit_predict and fin_fit_locate, in the part's own units; within: (n) or NULL, the mean
+ * over members of the variance within the model. */
 fin_status fini_part_predict(const fini_part *part, const fin_bags *bags, double *mean,
                              double *spread, double *within, fin_error *err);
 fin_status fini_part_locate(const fini_part *part, const fin_bags *bags, const double *labels,

@@ -10,14 +10,14 @@
  *     y = 0   S                      du_l = s_l
  *     y = 1   -log(1 - exp(-S))      du_l = -s_l / (exp(S) - 1)
  *
- * Both are P(l on) - P(l on | y). Which of the tokens that are on decided? Let each have a clock that
- * rings at the rate lam_l; a token is on if its clock rings before time 1, with probability
+ * Both are P(l on) - P(l on | y). Which of the tokens that are on decided? Let each have a clock
+ * that rings at the rate lam_l; a token is on if its clock rings before time 1, with probability
  * 1 - exp(-lam_l) = s_l as above. The first to ring decides, and that is token l with probability
  *
  *     lam_l / S,
  *
- * whenever it happens: knowing the label changes nothing. (After a label 0 it is the token that would
- * have been the first.)
+ * whenever it happens: knowing the label changes nothing. (After a label 0 it is the token that
+ * would have been the first.)
  *
  * Where all tokens are far from being on, S is smaller than any number: then lam_l = s_l = exp(u_l)
  * to all digits, and sums are taken in logarithms. */

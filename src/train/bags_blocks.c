@@ -74,6 +74,12 @@ const double *fini_row(const fin_bags *bags, int64_t row, int64_t from, int64_t 
     return room;
 }
 
+int fini_map_threads(double products)
+{
+    const double few = 1 << 16;
+    return products < few ? 1 : fin_threads_get();
+}
+
 /* An allocation that is larger than the machine succeeds on many systems, and the process is ended
  * later without a word: so it is refused here. */
 fin_status fini_numbers(double **numbers, int64_t count, int64_t width, const char *what,

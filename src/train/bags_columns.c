@@ -5,13 +5,13 @@
  * scale_j = 1 / (c deviation_j), bound_j = LIMIT deviation_j: values beyond three deviations count
  * as three. Without that a column that is nearly constant, or has a heavy tail, decides about bags
  * where nothing of the kind was in the training set; on the molecule and image sets it was worth
- * more than any other choice (tiger: accuracy 0.83 to 0.87). c makes the mean of |z|^2 over training
- * rows 1.
+ * more than any other choice (tiger: accuracy 0.83 to 0.87). c makes the mean of |z|^2 over
+ * training rows 1.
  *
  * Three passes over the tokens, each a sum over blocks: sums and sums of absolute values; then of
  * x - mean and its square, in units of a power of two near the mean absolute value, so that neither
- * overflows (the corrected two-pass algorithm; Chan, Golub and LeVeque 1983); then of z_j^2. Columns
- * are taken a few thousand at a time: memory does not grow with their number. */
+ * overflows (the corrected two-pass algorithm; Chan, Golub and LeVeque 1983); then of z_j^2.
+ * Columns are taken a few thousand at a time: memory does not grow with their number. */
 #include "train/bags_map.h"
 
 #include <float.h>
@@ -135,7 +135,7 @@ static fin_status take_pass(const pass *p, const fini_blocks *blocks, fin_sum su
                             double *room, double *out, fin_error *err)
 {
     int64_t n = p->to - p->from;
-    int threads = blocks->count > 1 ? fin_threads_get() : 1;
+    int threads = fini_map_threads((double)fini_bags_tokens(p->bags) * (double)n);
 #pragma omp parallel for schedule(dynamic) num_threads(threads)
     for (int64_t b = 0; b < blocks->count; b++)
         add_block(p, blocks, b, parts + b * 2 * n, room + omp_get_thread_num() * 3 * COLUMNS);
@@ -222,9 +222,9 @@ static fin_status set_scales(fini_map *map, int scaling, fin_error *err)
     if (map->used)
         return FIN_OK;
     return fini_fail(err, FIN_ERR_ARGUMENT,
-                     "all %lld columns are constant over the training bags: there is nothing to "
-                     "learn from; look at the features chosen, and at the bags' weights",
-                     (long long)map->d);
+                     "%s%lld column%s constant over the training bags: there is nothing to learn "
+                     "from; look at the features chosen, and at the bags' weights",
+                     map->d > 1 ? "all " : "the ", (long long)map->d, map->d > 1 ? "s are" : " is");
 }
 
 /* Divides scales of columns from .. to - 1 by c; spread is the mean of z_j^2 before. */

@@ -3,11 +3,13 @@
  * With r_il = P(J_i = l | X_i, y_i) at the parameters x0 (E-step), the risk is bounded by
  *
  *     Q(x; x0) = mean_i [ log sum_l exp a_il - sum_l r_il (a_il + log p(y_i | m_il) - log r_il) ]
- *                + 1/2 (penalty_k |keys|^2 + penalty_v |values|^2)  >=  risk(x),      Q(x0; x0) = risk(x0)
+ *                + 1/2 (penalty_k |keys|^2 + penalty_v |values|^2),
+ *     Q(x; x0) >= risk(x),    Q(x0; x0) = risk(x0)
  *
- * (Dempster, Laird and Rubin 1977): lowering Q lowers the risk (M-step). Q is a multinomial logistic
- * regression of the gate plus a weighted ridge or logistic regression of the values, convex in both
- * together, and takes a few L-BFGS steps; sigma, which is the minimiser in closed form
+ * (Dempster, Laird and Rubin 1977): lowering Q lowers the risk (M-step). Q is a multinomial
+ * logistic regression of the gate plus a weighted ridge or logistic regression of the values,
+ * convex in both together, and takes a few L-BFGS steps; sigma, which is the minimiser in closed
+ * form
  *
  *     sigma^2 = mean_i sum_l r_il (y_i - m_il)^2   (or the floor),
  *
@@ -15,8 +17,8 @@
  * L-BFGS step costs one.
  *
  * The r_il are never stored. They are a function of the scores at x0, so a form with twice the
- * scores (those of x, then those of x0) finds them again, bag by bag, while the bag is in cache; and
- * the engine that sums any form over blocks, threads and processes sums this one too. */
+ * scores (those of x, then those of x0) finds them again, bag by bag, while the bag is in cache;
+ * and the engine that sums any form over blocks, threads and processes sums this one too. */
 #include "train/bags_descend.h"
 #include "train/bags_mixture.h"
 
@@ -83,7 +85,7 @@ static const fini_bag_form bound_form = {
     .loss = bound,
 };
 
-/* ---- EM --------------------------------------------------------------------------------------- */
+/* ---- EM -------------------------------------------------------------------------------------- */
 
 enum { INNER = 4 };               /* L-BFGS steps of an M-step */
 static const double flat = 1e-12; /* relative gain of a step at which EM has ended */

@@ -11,8 +11,9 @@
 #include <omp.h>
 #include <string.h>
 
-/* BAGS_MOST: landmarks where rows are bags. MEDIAN_ROWS: landmarks whose distances are looked at. */
-enum { TILE = FINI_MAP_TILE, STREAM = 210, BAGS_MOST = 1000, MEDIAN_ROWS = 256 };
+/* BAGS_MOST: landmarks where rows are bags, if settings ask for fewer: their kernel is cheap, and
+ * all bags at hand were better than some. MEDIAN_ROWS: those whose distances are looked at. */
+enum { TILE = FINI_MAP_TILE, STREAM = 212, BAGS_MOST = 1000, MEDIAN_ROWS = 256 };
 /* Bandwidth in median distances: its square is 0.3 times the median square, which was better than 1
  * on every set of bags tried. */
 #define BANDWIDTH 0.5477225575051661
@@ -73,7 +74,7 @@ static bool factor_all(int64_t n, int64_t width, double bandwidth, const double 
 {
     int64_t pivot = -1;
     const fini_pairs *pairs = fini_pairs_get();
-    int threads = n > TILE ? fin_threads_get() : 1;
+    int threads = fini_map_threads((double)n * (double)n * (double)width);
 #pragma omp parallel for schedule(dynamic) num_threads(threads)
     for (int64_t i = 0; i < n; i += TILE) {
         int64_t rows = n - i < TILE ? n - i : TILE;
@@ -228,7 +229,8 @@ static fin_status centre(fini_map *map, const fin_bags *bags, const double *weig
 {
     fini_blocks blocks;
     int64_t n = 2 * map->m + 1, room = fini_features_scratch(map);
-    int threads = fin_threads_get();
+    double each = (double)map->m * (double)(map->s + map->m);
+    int threads = fini_map_threads((double)fini_bags_tokens(bags) * each);
     double *parts = NULL, *scratch = NULL;
     fin_status status = fini_blocks_open(&blocks, bags, err);
     if (!status)

@@ -85,7 +85,8 @@ static fin_status find_last(search *s, double need, fin_error *err)
     if (!total)
         return fini_fail_memory(err, (size_t)size * sizeof *total, "a choice of landmarks");
     for (int known = 0; known < 64;) {
-        int bits = 64 - known < BITS ? 64 - known : BITS, threads = fin_threads_get();
+        int bits = 64 - known < BITS ? 64 - known : BITS;
+        int threads = fini_map_threads(4 * (double)fini_bags_tokens(s->bags));
 #pragma omp parallel for schedule(dynamic) num_threads(threads)
         for (int64_t b = 0; b < s->blocks.count; b++)
             count_hashes(s, b, prefix, known, bits, parts + b * BUCKETS);

@@ -132,7 +132,8 @@ static fin_status materialise(const fini_map *map, const fin_bags *bags, fini_ph
                               fin_error *err)
 {
     bool means = map->statistics == FINI_MEAN;
-    int threads = fin_threads_get();
+    double each = (double)map->s + (double)map->m * (double)(map->s + map->m);
+    int threads = fini_map_threads((double)fini_bags_tokens(bags) * each);
     int64_t room = fini_features_scratch(map) + TILE * map->p;
     double *scratch;
     fin_status status = fini_phi_open(phi, bags, map->p, means, err);
@@ -148,8 +149,7 @@ static fin_status materialise(const fini_map *map, const fin_bags *bags, fini_ph
             mean_of_bag(map, bags, i, (double *)phi->owned + i * map->p,
                         scratch + omp_get_thread_num() * room);
     } else {
-        int64_t rows = bags->n ? bags->offsets[bags->n] - bags->offsets[0] : 0;
-        apply_rows(map, bags, rows, phi->owned, scratch, threads);
+        apply_rows(map, bags, fini_bags_tokens(bags), phi->owned, scratch, threads);
     }
     fini_free(scratch);
     return FIN_OK;

@@ -38,6 +38,16 @@ static inline void fini_bag_rows(const fin_bags *bags, int64_t i, int64_t *from,
 /* Columns from .. to - 1 of a row as doubles: in place, or copied to room (to - from). */
 const double *fini_row(const fin_bags *bags, int64_t row, int64_t from, int64_t to, double *room);
 
+/* Tokens that are here. */
+static inline int64_t fini_bags_tokens(const fin_bags *bags)
+{
+    return bags->n ? bags->offsets[bags->n] - bags->offsets[0] : 0;
+}
+
+/* Threads for so many products: waking a second one costs more than a few are worth, and much more
+ * on a busy machine. */
+int fini_map_threads(double products);
+
 /* Memory for count * width doubles, refused with advice where the machine does not have it. */
 fin_status fini_numbers(double **numbers, int64_t count, int64_t width, const char *what,
                         fin_error *err);
@@ -82,8 +92,7 @@ fin_status fini_features_fit(fini_map *map, const fin_fit_settings *settings, co
                              const double *weights, fin_sum sum, fin_error *err);
 
 enum { FINI_MAP_TILE = 64 }; /* rows whose features are made together */
-/* z (rows, s) to features f (rows, m) as they come, group after group; room: (FINI_MAP_TILE, s + 3 m).
- */
+/* z (rows, s) to features f (rows, m) as they come, group after group; room: (TILE, s + 3 m). */
 void fini_features_raw(const fini_map *map, int64_t rows, const double *z, double *f, double *room);
 /* Doubles of scratch of a call of fini_features_apply. */
 int64_t fini_features_scratch(const fini_map *map);

@@ -6,8 +6,8 @@
  *     landmarks  (numbers of all groups)      whiten: the same
  *     features   (2, m)   shifts, stretches: two tensors, "shift" and "stretch"
  *
- * Those of features are there only where the map has some. What settings say is not repeated. On the
- * way back every shape, and every number whose size matters, is looked at. */
+ * Those of features are there only where the map has some. What settings say is not repeated. On
+ * the way back every shape, and every number whose size matters, is looked at. */
 #include "train/bags_map.h"
 
 #include <math.h>

@@ -95,7 +95,7 @@ static double gate_of(int64_t L, const double *U, int64_t stride, double *gate)
     return softmax(L, gate);
 }
 
-/* ---- emissions: log p(y | m_l) and its slope in m_l ------------------------------------------- */
+/* ---- emissions: log p(y | m_l) and its slope in m_l ------------------------------------------ */
 
 static void normal(const double *extra, int64_t L, const double *U, int64_t stride, double y,
                    fini_mixture *bag)
@@ -158,7 +158,7 @@ void fini_mixture_label(const fini_bag_shape *shape, const double *extra, int64_
     bag->log_joint = softmax(L, bag->post);
 }
 
-/* ---- the form ----------------------------------------------------------------------------------- */
+/* ---- the form -------------------------------------------------------------------------------- */
 
 /* -log N(y; m, sigma^2) adds log(2 pi sigma^2) / 2, and with q_l = (y - m_l)^2 / sigma^2
  *

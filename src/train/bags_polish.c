@@ -1,24 +1,25 @@
 /* After the penalised minimum: keys from the posterior location, and gains (bags_relax.c).
  *
- * Labels say little about a key once it finds the token most of the time: where softmax is saturated
- * its slope is 0. The tokens say more. Given the label, r_l = P(J = l | X, y) is nearly known, and
- * the key that tells such tokens from others is Fisher's discriminant, S^-1 (m_1 - m_0), with m_1
- * and m_0 the means of tokens weighted by r and by 1 - r, and S the covariance within. It is exact
- * if both are Gaussian with one covariance, as in single-location regression. The same direction
- * comes from least squares,
+ * Labels say little about a key once it finds the token most of the time: where softmax is
+ * saturated its slope is 0. The tokens say more. Given the label, r_l = P(J = l | X, y) is nearly
+ * known, and the key that tells such tokens from others is Fisher's discriminant, S^-1 (m_1 - m_0),
+ * with m_1 and m_0 the means of tokens weighted by r and by 1 - r, and S the covariance within. It
+ * is exact if both are Gaussian with one covariance, as in single-location regression. The same
+ * direction comes from least squares,
  *
  *     minimise  sum_i sum_l (k.phi_il + c - r_il)^2 / 2 + |k|^2 / 2
  *
- * (Hastie, Tibshirani and Friedman, The Elements of Statistical Learning, exercise 4.2), which needs
- * no p x p matrix, only passes over the tokens: a form with one more score than the model's own, as
- * in bags_em.c. Then values are fitted again with keys held, and gains. Twice.
+ * (Hastie, Tibshirani and Friedman, The Elements of Statistical Learning, exercise 4.2), which
+ * needs no p x p matrix, only passes over the tokens: a form with one more score than the model's
+ * own, as in bags_em.c. Then values are fitted again with keys held, and gains. Twice.
  *
- * Where tokens are not like that the key is worse than the one that was fitted. So both are compared
- * by Akaike's criterion, corrected for few bags (Hurvich and Tsai 1989): the fitted key has used p
- * degrees of freedom more. The likelihood is the mixture's, for attention too, with the same key and
- * value: squared errors of attention are large for the few bags whose location was missed, and a key
- * that was fitted to these says nothing about others. The setting `gate` can decide instead: never a
- * new key, or always one, then for classes and few bags too, where gains are left as they are. */
+ * Where tokens are not like that the key is worse than the one that was fitted. So both are
+ * compared by Akaike's criterion, corrected for few bags (Hurvich and Tsai 1989): the fitted key
+ * has used p degrees of freedom more. The likelihood is the mixture's, for attention too, with the
+ * same key and value: squared errors of attention are large for the few bags whose location was
+ * missed, and a key that was fitted to these says nothing about others. The setting `gate` can
+ * decide instead: never a new key, or always one, then for classes and few bags too, where gains
+ * are left as they are. */
 #include "train/bags_relax.h"
 
 #include "train/bags_descend.h"
@@ -190,11 +191,11 @@ static fin_status round_of(polish *o, double *loss, fin_error *err)
     return status ? status : gain(o, x, loss, err);
 }
 
-/* ---- which key -------------------------------------------------------------------------------- */
+/* ---- which key ------------------------------------------------------------------------------- */
 
 /* Akaike's criterion of parameters whose loss is `loss`: twice the mixture's, and the charge. The
- * gains of attention become those that the mixture prefers: the location is then calibrated, and the
- * prediction with it, where squared errors would have it too sure of itself. */
+ * gains of attention become those that the mixture prefers: the location is then calibrated, and
+ * the prediction with it, where squared errors would have it too sure of itself. */
 static fin_status criterion(polish *o, double *x, double loss, double degrees, double *value,
                             fin_error *err)
 {

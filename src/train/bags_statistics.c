@@ -15,7 +15,7 @@
 fin_status fini_phi_open(fini_phi *phi, const fin_bags *bags, int64_t p, bool bag_each,
                          fin_error *err)
 {
-    int64_t n = bags->n, rows = bag_each ? n : n ? bags->offsets[n] - bags->offsets[0] : 0;
+    int64_t n = bags->n, rows = bag_each ? n : fini_bags_tokens(bags);
     double *numbers;
     *phi = (fini_phi){.bags = *bags};
     fin_status status = fini_numbers(&numbers, rows, p, "features of bags", err);
@@ -77,7 +77,7 @@ fin_status fini_statistics(const fini_map *map, const fin_bags *bags, fini_phi *
     fin_status status = fini_phi_open(phi, bags, map->s, true, err);
     if (status)
         return status;
-    int threads = bags->n > 16 ? fin_threads_get() : 1;
+    int threads = fini_map_threads((double)fini_bags_tokens(bags) * (double)bags->d);
     double *room = fini_alloc_array(threads, 2 * (size_t)bags->d * sizeof *room);
     if (!room) {
         fini_phi_close(phi);
