@@ -291,7 +291,13 @@ static void project__is_the_same_in_views_and_copies(void **state)
         assert_true(fabs(seen[j] - s.z[4 * D + j]) < 1e-15);
     assert_int_equal(fini_phi_settle(&raw, fini_sum_alone, NULL), FIN_OK);
     assert_ptr_equal(raw.center, NULL);
-    assert_memory_equal(fini_phi_row(&raw, 4, row), s.z + 4 * D, sizeof row);
+    int used = 0; /* columns of scale 0 are gone, the others are the same bits */
+    seen = fini_phi_row(&raw, 4, row);
+    for (int j = 0; j < D; j++)
+        if (s.scale[j] != 0)
+            assert_true(seen[used++] == s.z[4 * D + j]);
+    assert_int_equal(raw.bags.d, used);
+    assert_in_range(used, 1, D - 1);
     fini_phi_close(&raw);
     unmake(&s);
 }

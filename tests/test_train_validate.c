@@ -318,6 +318,16 @@ static void validate__refuses(void **state)
     t.bags.labels = NULL;
     refused(&t, 1, &s, 2, REPEATS, FOLDS, fold, "labels");
     t.bags.labels = t.labels;
+    refused(&t, 1, &s, INT64_C(1) << 61, REPEATS, FOLDS, fold, "classes");
+    const double label = t.labels[3];
+    t.labels[3] = NAN;
+    refused(&t, 1, &s, 2, REPEATS, FOLDS, fold, "bag 3 has no label");
+    t.labels[3] = 2; /* of two classes */
+    refused(&t, 1, &s, 2, REPEATS, FOLDS, fold, "bag 3 has a label that is not one");
+    t.labels[3] = label;
+    t.offsets[5] = t.offsets[6];
+    refused(&t, 1, &s, 2, REPEATS, FOLDS, fold, "at least one token");
+    t.offsets[5]--;
     for (int i = 0; i < N; i++) /* all of class 1 in one fold: nothing to learn it from */
         fold[i] = t.labels[i] == 1 ? 0 : 1 + i % 3;
     refused(&t, 1, &s, 2, 1, FOLDS, fold, "fold 0 of repeat 0");

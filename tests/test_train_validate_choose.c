@@ -61,6 +61,7 @@ static void stack__is_a_convex_combination(void **state)
         toy t;
         toy_draw(&t, N, classes, 0.5, 1);
         fin_fit_settings s = toy_settings(FIN_MODEL_STACK);
+        s.calibrate = 1; /* no */
         fin_fit *stack = fitted(&t, &s, classes, NULL);
         fin_fit_info info;
         double sum = 0, want[3 * N] = {0}, got[3 * N], part[3 * N], of_locations = 0;
@@ -133,6 +134,41 @@ static void stack__weights_come_from_bags_left_out(void **state)
     fin_fit_destroy(stack);
 }
 
+/* Labels that only the number of tokens tells: one candidate knows it, and a stack would have to
+ * listen to the others too. Then auto is this candidate, to the bit, and so is its calibration. */
+static void auto__is_one_model_if_it_is_better(void **state)
+{
+    (void)state;
+    enum { N = 60 };
+    for (int64_t classes = 0; classes <= 2; classes += 2) {
+        toy t;
+        double a[2 * N], b[2 * N], weight = 0;
+        fin_fit_settings s = toy_settings(FIN_MODEL_AUTO), one = toy_settings(FIN_MODEL_EMBEDDING);
+        fin_fit_info info, alone;
+        toy_draw(&t, N, classes, 0.5, 12);
+        for (int i = 0; i < N; i++)
+            t.labels[i] = (double)(t.offsets[i + 1] - t.offsets[i]);
+        for (int i = 0; i < N && classes; i++)
+            t.labels[i] = t.labels[i] > 2;
+        s.penalty = one.penalty = 0.01;
+        s.iterations = one.iterations = 100;
+        fin_fit *best = fitted(&t, &s, classes, NULL);
+        fin_fit_get_info(best, &info);
+        assert_int_equal(info.parts, 1);
+        assert_int_equal(fin_fit_part(best, 0, &weight)->model, FIN_MODEL_EMBEDDING);
+        assert_true(weight == 1);
+        one.calibrate = 2;
+        fin_fit *fit = fitted(&t, &one, classes, NULL);
+        fin_fit_get_info(fit, &alone);
+        assert_true(info.sharpness == alone.sharpness && (info.sharpness != 1) == (classes > 0));
+        OK(fin_fit_predict(best, &t.bags, a, NULL, &err));
+        OK(fin_fit_predict(fit, &t.bags, b, NULL, &err));
+        assert_memory_equal(a, b, (size_t)(classes ? 2 * N : N) * sizeof *a);
+        fin_fit_destroy(best);
+        fin_fit_destroy(fit);
+    }
+}
+
 static void choose__same_bits_for_any_threads(void **state)
 {
     (void)state;
@@ -151,7 +187,7 @@ static void choose__same_bits_for_any_threads(void **state)
                 assert_memory_equal(first, again, sizeof first);
             fin_fit_destroy(fit);
         }
-        fin_threads_set(0);
+        fin_threads_set(1);
     }
 }
 
@@ -207,7 +243,7 @@ static void *run_process(void *user)
 static void choose__same_bits_for_any_processes(void **state)
 {
     (void)state;
-    enum { N = 90 };
+    enum { N = 70 };
     for (int64_t classes = 0; classes <= 2; classes += 2) {
         toy t;
         static process p[RANKS];
@@ -215,6 +251,7 @@ static void choose__same_bits_for_any_processes(void **state)
         double alone[2 * N];
         toy_draw(&t, N, classes, 0.5, 8);
         fin_fit_settings s = toy_settings(classes ? FIN_MODEL_AUTO : FIN_MODEL_STACK);
+        s.iterations = 3;
         fin_fit *fit = fitted(&t, &s, classes, NULL);
         OK(fin_fit_predict(fit, &t.bags, alone, NULL, &err));
         fin_fit_destroy(fit);
@@ -274,7 +311,7 @@ static void choose__looks_at_training_bags_only(void **state)
 static void choose__random_labels_are_not_predicted(void **state)
 {
     (void)state;
-    enum { N = 40, SETS = 5 };
+    enum { N = 40, SETS = 4 };
     double right = 0, count = 0;
     for (int k = 0; k < SETS; k++) {
         toy t;
@@ -359,10 +396,11 @@ static void choose__without_memory(void **state)
     s.iterations = 1;
     s.inner = 2;
     s.landmarks = 2;
+    s.features = 1; /* fewer candidates */
     s.penalty = 0.1;
     fin_threads_set(1);
     print_message("%ld allocations\n", fault_every(choose_once, &s));
-    fin_threads_set(0);
+    fin_threads_set(1);
 }
 
 int main(void)
@@ -371,6 +409,7 @@ int main(void)
         cmocka_unit_test(candidates__are_listed),
         cmocka_unit_test(stack__is_a_convex_combination),
         cmocka_unit_test(stack__weights_come_from_bags_left_out),
+        cmocka_unit_test(auto__is_one_model_if_it_is_better),
         cmocka_unit_test(choose__same_bits_for_any_threads),
         cmocka_unit_test(choose__same_bits_for_any_processes),
         cmocka_unit_test(choose__looks_at_training_bags_only),
@@ -379,5 +418,6 @@ int main(void)
         cmocka_unit_test(choose__can_be_cancelled),
         cmocka_unit_test(choose__without_memory),
     };
+    fin_threads_set(1); /* what is small takes longer on several */
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

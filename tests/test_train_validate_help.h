@@ -62,6 +62,7 @@ static inline fin_fit_settings toy_settings(int model)
     s.em_steps = 1;
     s.landmarks = 4;
     s.inner = 3;
+    s.penalty = 0.1; /* one member */
     return s;
 }
 

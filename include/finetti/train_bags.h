@@ -96,7 +96,10 @@ typedef fin_status (*fin_sum)(int64_t blocks, int64_t n, double *parts, double *
       "keys of softmax and mixture: as fitted (free), or the discriminant of deciding and other "  \
       "tokens (gaussian); auto = for numbers, what the training bags prefer")                      \
     C(class_weights, 0, "none|balanced", "weights of bags: equal, or equal sums for all classes")  \
-    F(int64_t, inner, 5, 2, 100, "auto, stack: folds of the inner cross-validation")               \
+    C(calibrate, 0, "auto|no|yes",                                                                 \
+      "classes: sharpen or soften probabilities by inner cross-validation; auto = where there is " \
+      "one anyway: stack and auto")                                                                \
+    F(int64_t, inner, 5, 2, 100, "auto, stack, calibrate: folds of the inner cross-validation")    \
     F(int64_t, seed, 1, 0, INT64_C(1) << 53, "landmarks, frequencies, starts, folds")
 
 enum {
@@ -139,8 +142,9 @@ typedef struct fin_fit_info {
     int64_t parameters;              /* of one member of the largest part */
     int64_t iterations, evaluations; /* over all members */
     int64_t unfinished;              /* members that ran out of iterations */
-    double loss;  /* mean training loss: squared error over the label's variance, or log loss */
-    double noise; /* numbers: standard deviation of a label around the prediction */
+    double loss;      /* mean training loss: squared error over the label's variance, or log loss */
+    double noise;     /* numbers: standard deviation of a label around the prediction */
+    double sharpness; /* classes: the power that probabilities are taken to (calibrate); 1: none */
 } fin_fit_info;
 FIN_API void fin_fit_get_info(const fin_fit *fit, fin_fit_info *info);
 FIN_API const fin_fit_settings *fin_fit_get_settings(const fin_fit *fit);

@@ -44,7 +44,8 @@ static const fini_output_row outputs[] = {
     {"cosine_v", "the same for the value and v*"},
     {"least_cosine_k", "the smallest of all trials"},
     {"least_cosine_v", "the same for v"},
-    {"ece", "expected calibration error of the tokens' probabilities, 15 bins (softmax, mixture)"},
+    {"ece", "expected calibration error of the tokens' probabilities, 15 bins; for models that "
+            "have a location"},
     {"found", "share of test bags in which the deciding token has the largest probability"},
     {"bags", "training bags"},
     {NULL, NULL},
@@ -155,7 +156,7 @@ static double cosine(const double *a, const double *b, int64_t d)
         aa += a[j] * a[j];
         bb += b[j] * b[j];
     }
-    return aa > 0 && bb > 0 ? fabs(ab) / sqrt(aa * bb) : 0;
+    return aa > 0 ? fabs(ab) / sqrt(aa * bb) : NAN; /* `mean` has no key */
 }
 
 /* Tokens of one chunk of test bags: bins of the probability, and was the largest the right one? */

@@ -152,7 +152,8 @@ void fini_project(const fini_phi *phi, int64_t first_row, int64_t rows, int64_t 
                   double *U, double *scratch);
 /* One token of a view as p doubles: in the buffer (p), or where it is. */
 const double *fini_phi_row(const fini_phi *phi, int64_t row, double *buffer);
-/* A small view of raw columns becomes a standardised copy, to be read many times. */
+/* A small view of raw columns becomes a standardised copy, to be read many times; columns that are
+ * left out are not in it (d is then smaller). */
 fin_status fini_phi_settle(fini_phi *phi, fin_sum sum, fin_error *err);
 /* Sum of the weights over all bags of all processes. */
 double fini_risk_weight(const fini_risk *risk);
@@ -184,6 +185,7 @@ struct fin_fit {
     int64_t parts;
     fini_part *part;
     double noise;      /* standard deviation of a label around the prediction, standardised */
+    double sharpness;  /* classes: power of the probabilities (bags_calibrate.c); 1: none */
     int64_t counts[5]; /* for files */
     double numbers[4];
 };
@@ -211,9 +213,23 @@ fin_status fini_em(fini_risk *risk, const fini_bag_shape *shape, const fini_phi 
                    const double *labels, const double *weights, const double *penalty_of,
                    int64_t steps, double *parameters, double *value, fin_sum sum, fin_error *err);
 
-/* auto and stack (bags_choose.c): fills fit->part with the chosen parts, fitted to all bags. */
+/* auto, stack, and any model that is calibrated (bags_choose.c): fills fit->part with the chosen
+ * parts, fitted to all bags, and fit->sharpness. */
 fin_status fini_fit_choose(fin_fit *fit, const fin_bags *bags, const double *labels,
                            const double *weights, fin_sum sum, const fin_progress *progress,
                            fin_error *err);
+
+/* ---- calibration (bags_calibrate.c) ------------------------------------------------------------ */
+
+#define FINI_SHARPEST 16.0 /* sharpness is at most this, at least one over it */
+/* Is a fit with these settings calibrated? */
+bool fini_calibrates(const fin_fit_settings *settings, int64_t classes);
+/* The sharpness that makes the log loss of predictions (n, classes) smallest, over the bags of all
+ * processes with a positive omega (n). The predictions are overwritten. */
+fin_status fini_sharpness(const fin_bags *bags, int64_t classes, const double *labels,
+                          const double *omega, double *probability, fin_sum sum, double *sharpness,
+                          fin_error *err);
+/* Applies it to probabilities (n, classes) and their deviations, which may be NULL. */
+void fini_sharpen(double sharpness, int64_t n, int64_t classes, double *mean, double *sd);
 
 #endif

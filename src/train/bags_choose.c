@@ -1,4 +1,4 @@
-/* The models `stack` and `auto`: several fits weighed, or one chosen, by cross-validation.
+/* The models `stack` and `auto`, and calibration: several fits weighed, or one chosen, by cross-validation.
  *
  * Every candidate is fitted with one fold of the training bags left out after the other, and
  * predicts those: the out-of-fold predictions, one for every bag, made without its label. From them
@@ -9,6 +9,10 @@
  *     auto    the first candidate, in order of preference, whose mean loss is within one standard
  *             error (of the best one's loss) of the least. The stack is a candidate too; its loss in
  *             a fold is that of weights found without this fold.
+ *
+ * The same predictions say how sure probabilities may be (bags_calibrate.c): those of the model that
+ * was chosen, or those of the stack, again with weights found without the fold. A model that was
+ * named and is to be calibrated is the only candidate.
  *
  * The loss is the log loss, or squared error: accuracies of a few hundred bags tell good models
  * from each other no better than coins.
@@ -27,37 +31,6 @@ static const double least_weight = 0.01;
 /* Bags' worth of belief that all candidates are equally good. */
 static const double prior = 10;
 
-/* ---- candidates ------------------------------------------------------------------------------------ */
-
-/* In order of preference. features -1: as given. */
-static const struct {
-    int model, features;
-} preference[] = {
-    {FIN_MODEL_STACK, -1},     {FIN_MODEL_SOFTMAX, 2}, {FIN_MODEL_MIXTURE, 2},
-    {FIN_MODEL_EMBEDDING, -1}, {FIN_MODEL_SOFTMAX, 0}, {FIN_MODEL_MIXTURE, 0},
-    {FIN_MODEL_ANY, 2},
-};
-
-/* Models with RBF features are there beside the linear ones, unless the caller wants one kind. */
-int fin_fit_candidates(const fin_fit_settings *base, fin_fit_settings *models, int room)
-{
-    int count = 0;
-    for (size_t k = 0; k < sizeof preference / sizeof *preference; k++) {
-        fin_fit_settings s = *base;
-        s.model = preference[k].model;
-        if (s.model == FIN_MODEL_STACK && base->model == FIN_MODEL_STACK)
-            continue;
-        if (preference[k].features >= 0 && base->features && preference[k].features == 0)
-            continue;
-        if (preference[k].features >= 0 && !base->features)
-            s.features = preference[k].features;
-        if (count < room)
-            models[count] = s;
-        count++;
-    }
-    return count;
-}
-
 /* ---- bags of all processes ------------------------------------------------------------------------ */
 
 typedef struct choice {
@@ -65,25 +38,27 @@ typedef struct choice {
     int64_t classes, width, total;
     const double *labels, *weights; /* own bags */
     fin_sum sum;                    /* NULL: alone */
-    bool automatic;
-    int models, folds;
-    fin_fit_settings *model; /* (models) candidates but the stack */
-    double *weight;          /* (models + 1) of the stack; what was decided */
-    double *w;               /* (models) */
-    double *y, *omega;       /* (total) labels and weights of all bags */
-    unsigned char *use;      /* (total) */
-    int32_t *fold;           /* (total) */
-    double *out;             /* (models, n, width) out-of-fold predictions of own bags */
-    double *own;             /* (n) */
-    double *P;               /* (models + 1, total): probability of the label, or prediction */
-    double *left;            /* (total): omega without a fold */
+    bool automatic, calibrated;
+    int models, folds, chosen; /* chosen: a candidate, or `models`: the stack */
+    fin_fit_settings *model;   /* (models) candidates but the stack */
+    double *weight;            /* (models + 1) of the stack; what was decided */
+    double *w;                 /* (inner, models): of the stack without a fold */
+    double *of_class;          /* (classes): sums of weights */
+    double *y, *omega;         /* (total) labels and weights of all bags */
+    unsigned char *use;        /* (total) */
+    int32_t *fold;             /* (total) */
+    double *out;               /* (models, n, width) out-of-fold predictions of own bags */
+    double *own;               /* (n) */
+    double *P;                 /* (models + 1, total): probability of the label, or prediction */
+    double *left;              /* (total): omega without a fold */
 } choice;
 
-static void layout(fini_arena *a, choice *c)
+static void layout(fini_arena *a, choice *c, int64_t inner)
 {
     c->model = fini_take(a, c->models, sizeof *c->model);
     c->weight = fini_take(a, c->models + 1, sizeof *c->weight);
-    c->w = fini_take(a, c->models, sizeof *c->w);
+    c->w = fini_take(a, c->models * inner, sizeof *c->w);
+    c->of_class = fini_take(a, c->classes, sizeof *c->of_class);
     c->y = fini_take(a, c->total, sizeof *c->y);
     c->omega = fini_take(a, c->total, sizeof *c->omega);
     c->use = fini_take(a, c->total, sizeof *c->use);
@@ -124,10 +99,31 @@ static fin_status gather(const choice *c, const double *own, double *all, fin_er
     return status;
 }
 
-/* Labels, weights and folds of all bags. Bags that are alone in their class are never left out. */
-static fin_status deal_folds(choice *c, int64_t inner, int64_t seed, fin_error *err)
+/* Weights of the bags that are predicted, in place of those to learn from. Their unit does not
+ * matter; with the largest 1, no square is too large or too small for a number. */
+static void weigh_predictions(choice *c, bool balanced)
 {
-    int64_t n = c->bags->n, count = 0;
+    double most = 0;
+    for (int64_t i = 0; i < c->total; i++) {
+        c->omega[i] = c->fold[i] < 0 ? 0 : c->omega[i];
+        most = fmax(most, c->omega[i]);
+    }
+    for (int64_t i = 0; i < c->total; i++)
+        c->omega[i] /= most;
+    if (!balanced || !c->classes)
+        return;
+    for (int64_t i = 0; i < c->total; i++)
+        if (c->omega[i] > 0)
+            c->of_class[(int64_t)c->y[i]] += c->omega[i];
+    for (int64_t i = 0; i < c->total; i++)
+        if (c->omega[i] > 0)
+            c->omega[i] /= c->of_class[(int64_t)c->y[i]];
+}
+
+/* Labels, weights and folds of all bags. Bags that are alone in their class are never left out. */
+static fin_status deal_folds(choice *c, const fin_fit_settings *base, fin_error *err)
+{
+    int64_t inner = base->inner, n = c->bags->n, count = 0;
     for (int64_t i = 0; i < n; i++)
         c->own[i] = c->weights ? c->weights[i] : 1;
     fin_status status = gather(c, c->own, c->omega, err);
@@ -139,19 +135,19 @@ static fin_status deal_folds(choice *c, int64_t inner, int64_t seed, fin_error *
         count += c->use[i] = c->omega[i] > 0;
     c->folds = (int)(inner < count ? inner : count);
     for (; c->folds >= 2; c->folds--) { /* lone bags may leave too few for so many folds */
-        status = fini_folds_make(c->total, c->classes, c->y, c->use, true, 1, c->folds, seed,
+        status = fini_folds_make(c->total, c->classes, c->y, c->use, true, 1, c->folds, base->seed,
                                  c->fold, err);
-        if (status != FIN_ERR_ARGUMENT || c->folds == 2)
+        if (status != FIN_ERR_ARGUMENT)
             break;
     }
-    if (!status && c->folds < 2)
-        status = fini_fail(err, FIN_ERR_ARGUMENT,
-                           "%lld bags are too few to choose a model by cross-validation; name a "
-                           "model, such as softmax",
-                           (long long)count);
-    for (int64_t i = 0; !status && i < c->total; i++)
-        if (c->fold[i] < 0)
-            c->omega[i] = 0; /* from here on: weights of what is predicted */
+    if (c->folds < 2)
+        return fini_fail(err, FIN_ERR_ARGUMENT,
+                         "%lld training bags are too few to choose a model or to calibrate one by "
+                         "cross-validation, which leaves out bags whose class has others; name a "
+                         "model, such as softmax, with calibrate=no",
+                         (long long)count);
+    if (!status)
+        weigh_predictions(c, base->class_weights == 1);
     return status;
 }
 
@@ -170,7 +166,7 @@ static fin_status predict_all(choice *c, const fin_progress *progress, fin_error
                               .folds = c->folds,
                               .model = c->model,
                               .fold = c->fold + c->bags->first,
-                              .what = "comparing models",
+                              .what = c->models > 1 ? "comparing models" : "calibrating",
                               .mean = c->out};
     fin_status status = fini_cross(&crossing, progress, err);
     for (int m = 0; !status && m < c->models; m++) {
@@ -189,10 +185,11 @@ static fin_status predict_stack(choice *c, fin_error *err)
 {
     double *stack = c->P + c->models * c->total;
     for (int f = 0; f < c->folds; f++) {
+        double *w = c->w + (int64_t)f * c->models;
         for (int64_t i = 0; i < c->total; i++)
             c->left[i] = c->fold[i] == f ? 0 : c->omega[i];
         fin_status status = fini_weights(c->models, c->total, c->P, c->classes ? NULL : c->y,
-                                         c->left, prior, c->w, err);
+                                         c->left, prior, w, err);
         if (status)
             return status;
         for (int64_t i = 0; i < c->total; i++) {
@@ -200,7 +197,7 @@ static fin_status predict_stack(choice *c, fin_error *err)
                 continue;
             stack[i] = 0;
             for (int m = 0; m < c->models; m++)
-                stack[i] += c->w[m] * c->P[m * c->total + i];
+                stack[i] += w[m] * c->P[m * c->total + i];
         }
     }
     return FIN_OK;
@@ -257,11 +254,11 @@ static fin_status decide(choice *c, fin_error *err)
     double sum = 0;
     fin_status status = fini_weights(c->models, c->total, c->P, c->classes ? NULL : c->y, c->omega,
                                      prior, c->weight, err);
-    if (!status && c->automatic)
+    if (!status && (c->automatic || c->calibrated))
         status = predict_stack(c, err);
     if (status)
         return status;
-    int chosen = c->automatic ? prefer(c) : c->models;
+    int chosen = c->chosen = c->automatic ? prefer(c) : c->models;
     for (int m = 0; m < c->models; m++) {
         if (chosen < c->models)
             c->weight[m] = m == chosen;
@@ -272,6 +269,24 @@ static fin_status decide(choice *c, fin_error *err)
     for (int m = 0; m < c->models; m++)
         c->weight[m] /= sum;
     return FIN_OK;
+}
+
+/* Out-of-fold predictions of what was chosen take the place of the first candidate's. */
+static fin_status calibrate(choice *c, double *sharpness, fin_error *err)
+{
+    int64_t size = c->bags->n * c->width;
+    const int32_t *fold = c->fold + c->bags->first;
+    for (int64_t k = 0; k < size; k++) {
+        double p = 0;
+        int64_t f = fold[k / c->width];
+        for (int m = 0; m < c->models && f >= 0; m++) {
+            double w = c->chosen < c->models ? m == c->chosen : c->w[f * c->models + m];
+            p += w > 0 ? w * c->out[m * size + k] : 0;
+        }
+        c->out[k] = p;
+    }
+    return fini_sharpness(c->bags, c->classes, c->labels, c->omega + c->bags->first, c->out,
+                          c->sum ? c->sum : fini_sum_alone, sharpness, err);
 }
 
 /* ---- the fits ---------------------------------------------------------------------------------------- */
@@ -345,7 +360,6 @@ fin_status fini_fit_choose(fin_fit *fit, const fin_bags *bags, const double *lab
                            fin_error *err)
 {
     const fin_fit_settings *base = &fit->settings;
-    fin_fit_settings stack = *base;
     choice c = {.bags = bags,
                 .classes = fit->classes,
                 .width = fit->classes ? fit->classes : 1,
@@ -353,24 +367,23 @@ fin_status fini_fit_choose(fin_fit *fit, const fin_bags *bags, const double *lab
                 .labels = labels,
                 .weights = weights,
                 .sum = sum == fini_sum_alone ? NULL : sum,
-                .automatic = base->model == FIN_MODEL_AUTO};
+                .automatic = base->model == FIN_MODEL_AUTO,
+                .calibrated = fini_calibrates(base, fit->classes)};
     fini_arena arena = {0};
-    stack.model = FIN_MODEL_STACK; /* its candidates: all but itself */
-    c.models = fin_fit_candidates(&stack, NULL, 0);
-    layout(&arena, &c);
+    c.models = fini_candidates(base, c.classes, NULL);
+    layout(&arena, &c, base->inner);
     fin_status status = fini_arena_open(&arena, "choosing a model", err);
     if (status)
         return status;
-    layout(&arena, &c);
-    fin_fit_candidates(&stack, c.model, c.models);
-    for (int m = c.models - 1; m >= 0; m--) /* any is for two classes */
-        if (c.model[m].model == FIN_MODEL_ANY && c.classes != 2)
-            memmove(&c.model[m], &c.model[m + 1], (size_t)(--c.models - m) * sizeof *c.model);
-    status = deal_folds(&c, base->inner, base->seed, err);
+    layout(&arena, &c, base->inner);
+    c.models = fini_candidates(base, c.classes, c.model);
+    status = deal_folds(&c, base, err);
     if (!status)
         status = predict_all(&c, progress, err);
     if (!status)
         status = decide(&c, err);
+    if (!status && c.calibrated)
+        status = calibrate(&c, &fit->sharpness, err);
     if (!status)
         status = open_parts(fit, &c, err);
     if (!status)

@@ -14,7 +14,8 @@
  * freedom, which keep it from zero. (The mixture has its noise among its parameters.)
  *
  * From the strongest penalty to the weakest: mean pooling from its last minimum, to many digits since
- * it is convex; then the form itself from there, and from other starts if there are restarts. */
+ * it is convex; then the form itself from there, and from other starts if there are restarts. Where
+ * members are polished, all but the first start at the last one's minimum, which is near. */
 #include "train/bags_descend.h"
 #include "train/bags_relax.h"
 
@@ -24,21 +25,35 @@
 #define NU 5.0
 #define S0 0.1
 static const double grid[] = {1, 0.3, 0.1, 0.03, 0.01};
+/* Where what a penalty shrinks is fitted again it hardly matters which, and weak ones only let the
+ * key of attention fit the noise. */
+static const double grid_polished[] = {3, 1, 0.3};
 enum { GRID = sizeof grid / sizeof *grid, PATIENCE = 10 };
+enum { GRID_POLISHED = sizeof grid_polished / sizeof *grid_polished };
 /* Attention to classes is better, and five times faster, when it does not go all the way. */
 enum { ITERATIONS = 200, ITERATIONS_CLASSES = 25, MEAN_ITERATIONS = 1000, EM_STEPS = 5 };
 
-int64_t fini_penalties(const fin_fit_settings *settings, int64_t classes, double *penalty)
+int64_t fini_penalties(const fin_fit_settings *settings, bool polished, double *penalty)
 {
-    (void)classes;
     if (!fin_is_auto(settings->penalty)) {
         if (penalty)
             penalty[0] = settings->penalty;
         return 1;
     }
-    if (penalty)
+    if (penalty && polished)
+        memcpy(penalty, grid_polished, sizeof grid_polished);
+    else if (penalty)
         memcpy(penalty, grid, sizeof grid);
-    return GRID;
+    return polished ? GRID_POLISHED : GRID;
+}
+
+bool fini_polished(const fini_problem *problem)
+{
+    const fini_part *part = problem->part;
+    bool form = part->form == &fini_bag_softmax || part->form == &fini_bag_mixture;
+    double columns = (double)(problem->phi->bags.d - problem->phi->left_out);
+    return form && part->shape.classes == 0 && !problem->held &&
+           problem->bags >= FINI_RELAX_BAGS * columns;
 }
 
 /* ---- the function ---------------------------------------------------------------------------------- */
@@ -122,9 +137,11 @@ typedef struct way {
     const fini_phi *mean_phi;
     fini_risk *mean_risk, *risk, *held;
     fini_lbfgs mean_search, search;
-    double *mean, *x,
-        *best_x;  /* mean pooling's parameters; the form's; the best of stopping early */
-    double first; /* length of the gradient where nothing is known */
+    bool polished;
+    double *mean, *x; /* mean pooling's parameters; the form's */
+    double *last;     /* the form's minimum at the last penalty, before it was polished */
+    double *best_x;   /* the best of stopping early */
+    double first;     /* length of the gradient where nothing is known */
 } way;
 
 static void close_way(way *w)
@@ -137,6 +154,7 @@ static void close_way(way *w)
     fini_lbfgs_close(&w->search);
     fini_free(w->mean);
     fini_free(w->x);
+    fini_free(w->last);
     fini_free(w->best_x);
 }
 
@@ -176,8 +194,10 @@ static fin_status open_way(way *w, fin_error *err)
         return status;
     w->mean = fini_alloc_array(means, sizeof(double));
     w->x = fini_alloc_array(all, sizeof(double));
+    w->last = fini_alloc_array(all, sizeof(double));
     w->best_x = fini_alloc_array(all, sizeof(double));
-    if (!w->mean || !w->x || !w->best_x)
+    w->polished = fini_polished(w->problem);
+    if (!w->mean || !w->x || !w->last || !w->best_x)
         return fini_fail_memory(err, (size_t)all * sizeof(double), "parameters");
     memset(w->mean, 0, (size_t)means * sizeof(double));
     return FIN_OK;
@@ -278,15 +298,15 @@ static fin_status descend(way *w, int64_t m, int64_t start, double variance, dou
                    .done = (double)m,
                    .total = (double)part->members};
     bool any = part->settings.model == FIN_MODEL_ANY;
-    if (m > 0 && (start == 1 || any)) /* the last penalty's minimum */
-        memcpy(w->x, part->member + (m - 1) * part->parameters,
-               (size_t)part->parameters * sizeof *w->x);
+    bool again = m > 0 && (start == 1 || any || (start == 0 && w->polished));
+    if (again)
+        memcpy(w->x, w->last, (size_t)part->parameters * sizeof *w->x);
     else
         fini_start(problem, start, w->mean, variance, w->x);
     fin_status status = FIN_OK;
     int64_t steps = part->settings.em_steps;
     steps = steps != FIN_AUTO_INT ? steps : part->shape.classes ? 0 : EM_STEPS;
-    if (mixture && steps > 0 && !w->held) {
+    if (mixture && steps > 0 && !again && !w->held) {
         double lam = o.penalty / o.n, penalty_of[2] = {KEY * lam, lam}, reached;
         status = fini_em(w->risk, &part->shape, problem->phi, problem->labels, problem->weights,
                          penalty_of, steps, w->x, &reached, problem->sum, err);
@@ -333,6 +353,7 @@ static fin_status member(way *w, int64_t m, double variance, fin_error *err)
         memcpy(x, w->x, (size_t)part->parameters * sizeof *x);
     }
     part->unfinished += !finished && !(automatic && part->shape.classes);
+    memcpy(w->last, x, (size_t)part->parameters * sizeof *x);
     return polish(w, m, x, err);
 }
 

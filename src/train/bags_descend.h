@@ -16,7 +16,8 @@ typedef bool (*fini_watch)(void *user, int64_t iteration, const double *x, doubl
 typedef struct fini_lbfgs {
     int64_t n;
     int64_t iterations; /* at most */
-    double gradient;    /* stop when the gradient's length is below that */
+    double gradient;    /* stop when the gradient's length is below that, */
+    double relative;    /* or below that times its length at the start */
     double decrease;    /* stop when ten iterations gained less than that, relative to the value */
     fini_function function;
     fini_watch watch; /* may be NULL */
@@ -49,8 +50,10 @@ typedef struct fini_problem {
 
 /* Fills part->member from starts to minima, for every penalty of the grid. */
 fin_status fini_part_descend(fini_problem *problem, fin_error *err);
+/* Are the members polished (bags_polish.c)? Numbers, and bags enough; after fini_problem_count. */
+bool fini_polished(const fini_problem *problem);
 /* Penalties of a fit, strongest first; returns how many. penalty may be NULL. */
-int64_t fini_penalties(const fin_fit_settings *settings, int64_t classes, double *penalty);
+int64_t fini_penalties(const fin_fit_settings *settings, bool polished, double *penalty);
 
 /* ---- starts (bags_start.c) ------------------------------------------------------------------------ */
 

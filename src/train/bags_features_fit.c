@@ -26,11 +26,11 @@ static fin_status median_distance(int64_t n, int64_t width, const double *a, dou
                                   fin_error *err)
 {
     int64_t rows = n < MEDIAN_ROWS ? n : MEDIAN_ROWS, count = 0, positive = 0;
-    double *few = fini_alloc_array(rows * (width + rows), sizeof *few),
-           *squares = few + rows * width;
+    double *few = fini_alloc_array(rows * (width + rows), sizeof *few);
     if (!few)
         return fini_fail_memory(err, (size_t)(rows * (width + rows)) * sizeof *few,
                                 "distances of landmarks");
+    double *squares = few + rows * width;
     for (int64_t i = 0; i < rows; i++)
         memcpy(few + i * width, a + i * n / rows * width, (size_t)width * sizeof *few);
     fini_pairs_get()->squares(width, rows, few, rows, few, 1, squares, rows);

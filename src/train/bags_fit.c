@@ -97,7 +97,8 @@ static fin_status fit_parts(fin_fit *fit, const fin_bags *bags, const double *la
                             fin_error *err)
 {
     int model = fit->settings.model;
-    if (model == FIN_MODEL_AUTO || model == FIN_MODEL_STACK)
+    if (model == FIN_MODEL_AUTO || model == FIN_MODEL_STACK ||
+        fini_calibrates(&fit->settings, fit->classes))
         return fini_fit_choose(fit, bags, labels, weights, sum, progress, err);
     fit->part = fini_alloc(sizeof *fit->part);
     if (!fit->part)
@@ -170,7 +171,7 @@ fin_status fin_fit_create(fin_fit **out, const fin_fit_settings *settings, int64
     fin_fit *fit = fini_alloc(sizeof *fit);
     if (!fit)
         return fini_fail_memory(err, sizeof *fit, "a fit");
-    *fit = (fin_fit){.settings = *settings, .classes = classes, .d = bags->d};
+    *fit = (fin_fit){.settings = *settings, .classes = classes, .d = bags->d, .sharpness = 1};
     status = fit_all(fit, bags, weights, sum ? sum : fini_sum_alone, progress, err);
     if (!status)
         status = fini_fit_finish(fit, err);
@@ -251,6 +252,8 @@ fin_status fin_fit_predict(const fin_fit *fit, const fin_bags *bags, double *mea
             sd[i] = fit->label_scale * sqrt(variance > 0 ? variance : 0);
         mean[i] = fit->label_center + fit->label_scale * mean[i];
     }
+    if (fit->classes && !status)
+        fini_sharpen(fit->sharpness, n, width, mean, sd);
     fini_arena_close(&a);
     return status;
 }

@@ -10,6 +10,7 @@ void fin_fit_get_info(const fin_fit *fit, fin_fit_info *info)
                            .bags = fit->bags,
                            .tokens = fit->tokens,
                            .parts = fit->parts,
+                           .sharpness = fit->sharpness,
                            .noise = fit->classes ? 0 : fit->noise * fit->label_scale};
     for (int64_t k = 0; k < fit->parts; k++) {
         const fini_part *part = &fit->part[k];

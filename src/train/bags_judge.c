@@ -44,8 +44,8 @@ double fini_auc(int64_t n, const double *labels, double class, const double *sco
 
 int fini_bin(double probability, int bins)
 {
-    int b = (int)(probability * bins);
-    return b < 0 ? 0 : b >= bins ? bins - 1 : b;
+    double b = probability * bins;
+    return b >= bins ? bins - 1 : b > 0 ? (int)b : 0; /* also if it is not a number */
 }
 
 /* ---- classes -------------------------------------------------------------------------------------- */
@@ -75,10 +75,11 @@ static void judge_classes(int64_t n, int64_t classes, const double *labels,
     double right = 0, log_loss = 0, brier = 0, bins[FINI_ECE_BINS] = {0};
     for (int64_t i = 0; i < n; i++) {
         const double *p = probability + i * classes;
-        int64_t best = 0, y = (int64_t)labels[i];
+        int64_t best = 0;
         double squares = 0;
         if (isnan(labels[i]))
             continue;
+        int64_t y = (int64_t)labels[i];
         for (int64_t c = 0; c < classes; c++) {
             double gap = p[c] - (c == y);
             squares += gap * gap;
@@ -143,8 +144,11 @@ static void judge_numbers(int64_t n, const double *labels, const double *mean, c
         around += deviation * deviation;
         absolute += fabs(gap);
         if (sd) {
-            double z = gap == 0 ? 0 : gap / sd[i];
-            log_score += z * z / 2 + log(sd[i]) + half_log_2pi;
+            double z = gap / sd[i];
+            if (sd[i] > 0)
+                log_score += z * z / 2 + log(sd[i]) + half_log_2pi;
+            else
+                log_score += gap == 0 ? -INFINITY : INFINITY; /* sure, and right or wrong */
             within += fabs(gap) <= z90 * sd[i];
         }
     }

@@ -41,6 +41,12 @@ typedef struct fini_crossing {
 
 fin_status fini_cross(const fini_crossing *crossing, const fin_progress *progress, fin_error *err);
 
+/* ---- candidates (bags_candidates.c) ------------------------------------------------------------- */
+
+/* What fini_fit_choose compares: the parts of a stack for auto and stack, else the model itself. How
+ * many there are at most; with room for so many, fills the list and returns how many there are. */
+int fini_candidates(const fin_fit_settings *base, int64_t classes, fin_fit_settings *model);
+
 /* ---- weights of a stack (bags_weights.c) ------------------------------------------------------- */
 
 /* Weights w >= 0 with sum 1 that make a convex loss of n bags smallest:

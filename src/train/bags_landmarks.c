@@ -79,11 +79,12 @@ static void count_hashes(const search *s, int64_t block, uint64_t prefix, int kn
 static fin_status find_last(search *s, double need, fin_error *err)
 {
     int64_t size = (s->blocks.count + 1) * BUCKETS;
-    double *total = fini_alloc_array(size, sizeof *total), *parts = total + BUCKETS;
+    double *total = fini_alloc_array(size, sizeof *total);
     fin_status status = FIN_OK;
     uint64_t prefix = 0;
     if (!total)
         return fini_fail_memory(err, (size_t)size * sizeof *total, "a choice of landmarks");
+    double *parts = total + BUCKETS;
     for (int known = 0; known < 64;) {
         int bits = 64 - known < BITS ? 64 - known : BITS;
         int threads = fini_map_threads(4 * (double)fini_bags_tokens(s->bags));

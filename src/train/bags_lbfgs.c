@@ -159,7 +159,7 @@ static bool remember(fini_lbfgs *o, const double *x, int place)
 
 fin_status fini_lbfgs_run(fini_lbfgs *o, double *x, fin_error *err)
 {
-    double past[PAST] = {0}, f;
+    double past[PAST] = {0}, f, enough = o->gradient;
     int kept = 0, newest = 0;
     o->done = o->evaluations = 0;
     o->finished = true;
@@ -169,7 +169,9 @@ fin_status fini_lbfgs_run(fini_lbfgs *o, double *x, fin_error *err)
     o->evaluations++;
     for (o->value = f; o->done < o->iterations; o->done++) {
         double size = sqrt(dot(o->n, o->g, o->g));
-        if (!(size > o->gradient) || !isfinite(f))
+        if (o->done == 0)
+            enough = fmax(enough, o->relative * size);
+        if (!(size > enough) || !isfinite(f))
             return FIN_OK;
         if (o->done >= PAST && past[o->done % PAST] - f <= o->decrease * fabs(f))
             return FIN_OK;

@@ -188,19 +188,45 @@ static fin_status open_part(fini_part *part, const fin_fit_settings *settings, i
     return FIN_OK;
 }
 
-static fin_status open_members(fini_part *part, fin_error *err)
+static fin_status open_members(const fini_problem *problem, fin_error *err)
 {
+    fini_part *part = problem->part;
+    bool polished = fini_polished(problem);
     const fini_bag_form *form = part->form;
     int64_t q = form->keys(&part->shape) + form->values(&part->shape);
-    part->members = fini_penalties(&part->settings, part->shape.classes, NULL);
-    if (__builtin_mul_overflow(q, part->map.p, &part->parameters))
+    part->members = fini_penalties(&part->settings, polished, NULL);
+    if (__builtin_mul_overflow(q, problem->phi->bags.d, &part->parameters))
         return fini_fail_memory(err, SIZE_MAX, "parameters");
     part->parameters += form->extras(&part->shape);
     part->penalty = fini_alloc_array(part->members, sizeof(double));
     part->member = fini_alloc_array(part->members, (size_t)part->parameters * sizeof(double));
     if (!part->penalty || !part->member)
         return fini_fail_memory(err, (size_t)part->parameters * sizeof(double), "parameters");
-    fini_penalties(&part->settings, part->shape.classes, part->penalty);
+    fini_penalties(&part->settings, polished, part->penalty);
+    return FIN_OK;
+}
+
+/* Members of a fit without the columns that are left out, to those of all columns. */
+static fin_status fill_members(fini_part *part, int64_t used, fin_error *err)
+{
+    const fini_bag_form *form = part->form;
+    int64_t q = form->keys(&part->shape) + form->values(&part->shape), p = part->map.p;
+    int64_t extras = form->extras(&part->shape), parameters = q * p + extras;
+    if (used == p)
+        return FIN_OK;
+    double *all = fini_alloc_array(part->members, (size_t)parameters * sizeof *all), *to = all;
+    const double *from = part->member;
+    if (!all)
+        return fini_fail_memory(err, (size_t)parameters * sizeof *all, "parameters");
+    for (int64_t m = 0; m < part->members; m++) {
+        for (int64_t j = 0; j < q * p; j++)
+            *to++ = part->map.scale[j % p] != 0 ? *from++ : 0;
+        for (int64_t e = 0; e < extras; e++)
+            *to++ = *from++;
+    }
+    fini_free(part->member);
+    part->member = all;
+    part->parameters = parameters;
     return FIN_OK;
 }
 
@@ -231,11 +257,13 @@ fin_status fini_part_fit(fini_part *part, const fin_fit_settings *settings, int6
     if (!status)
         status = weigh(&o, weights, learn, held, err);
     if (!status)
-        status = open_members(part, err);
+        status = open_members(&o, err);
     if (!status)
         status = fini_part_descend(&o, err);
     if (!status)
         status = look_back(&o, err);
+    if (!status)
+        status = fill_members(part, phi.bags.d, err);
     fini_free(learn);
     fini_free(held);
     fini_phi_close(&phi);

@@ -90,7 +90,7 @@ REGRESSION(mixture_regression, fini_bag_mixture)
 /* ---- two searches --------------------------------------------------------------------------- */
 
 enum { ROUNDS = 2, STEPS = 30 };
-static const double flat = 1e-7;
+static const double flat = 1e-7, steep = 1e-3; /* when a search ends */
 
 typedef struct polish {
     fini_arena arena;
@@ -259,6 +259,7 @@ static fin_status count_bags(const fini_phi *phi, const double *weights, fin_sum
 static void ask(polish *o, fini_lbfgs *search, fini_function function)
 {
     search->iterations = STEPS;
+    search->relative = steep;
     search->decrease = flat;
     search->function = function;
     search->user = o;

@@ -22,7 +22,7 @@
 #include <string.h>
 
 enum { STEPS = 40 };
-static const double most = 2.772588722239781, flat = 1e-7, small = 1e-6;
+static const double most = 2.772588722239781, flat = 1e-7, small = 1e-4;
 
 typedef struct relax {
     fini_arena arena;

@@ -187,6 +187,25 @@ static fin_status restore_part(const source *s, const fin_fit *fit, int64_t k, f
 
 /* ---- the fit --------------------------------------------------------------------------------------------- */
 
+/* A model that is not calibrated, or of an earlier version, has no such tensor. */
+static fin_status restore_sharpness(const source *s, fin_fit *fit)
+{
+    bool there = false;
+    for (int64_t i = 0; i < s->count; i++)
+        there |= strncmp(s->tensors[i].name, "sharpness", sizeof s->tensors[i].name) == 0;
+    if (!there)
+        return FIN_OK;
+    fin_status status = numbers_of(s, "", "sharpness", 1, 0, &fit->sharpness);
+    const double most = FINI_SHARPEST * (1 + 1e-9);
+    if (!status && !(fit->classes && fit->sharpness >= 1 / most && fit->sharpness <= most))
+        status =
+            fini_fail(s->err, FIN_ERR_FORMAT,
+                      "the model takes probabilities of %lld classes to the power %g; it is "
+                      "%g to %g, and for classes only",
+                      (long long)fit->classes, fit->sharpness, 1 / FINI_SHARPEST, FINI_SHARPEST);
+    return status;
+}
+
 static fin_status restore_all(const source *s, fin_fit *fit)
 {
     int64_t counts[5];
@@ -210,6 +229,9 @@ static fin_status restore_all(const source *s, fin_fit *fit)
     fit->label_center = numbers[0];
     fit->label_scale = numbers[1];
     fit->noise = numbers[2];
+    status = restore_sharpness(s, fit);
+    if (status)
+        return status;
     fit->part = fini_alloc_array(counts[0], sizeof *fit->part);
     if (!fit->part)
         return fini_fail_memory(s->err, (size_t)counts[0] * sizeof *fit->part, "a model");
@@ -235,7 +257,7 @@ fin_status fin_fit_restore(fin_fit **out, const fin_fit_settings *settings,
     fin_fit *fit = fini_alloc(sizeof *fit);
     if (!fit)
         return fini_fail_memory(err, sizeof *fit, "a model");
-    *fit = (fin_fit){.settings = *settings};
+    *fit = (fin_fit){.settings = *settings, .sharpness = 1};
     source s = {tensors, count, err};
     status = restore_all(&s, fit);
     if (!status)

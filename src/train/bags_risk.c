@@ -111,7 +111,7 @@ static fin_status count_tokens(const fin_bags *bags, fin_sum sum, double *tokens
 fin_status fini_phi_settle(fini_phi *phi, fin_sum sum, fin_error *err)
 {
     const double most = 32e6; /* bytes */
-    int64_t p = phi->bags.d, n = phi->bags.n;
+    int64_t p = phi->bags.d, n = phi->bags.n, used = 0;
     int64_t rows = n ? phi->bags.offsets[n] - phi->bags.offsets[0] : 0;
     double tokens;
     if (!phi->center || phi->owned)
@@ -119,14 +119,27 @@ fin_status fini_phi_settle(fini_phi *phi, fin_sum sum, fin_error *err)
     fin_status status = count_tokens(&phi->bags, sum, &tokens, err);
     if (status || tokens * (double)p * sizeof(double) > most)
         return status;
-    double *copy = fini_alloc_array(rows * p, sizeof *copy);
-    if (!copy)
-        return fini_fail_memory(err, (size_t)(rows * p) * sizeof *copy, "standardised tokens");
-    for (int64_t r = 0; r < rows; r++)
-        fini_phi_row(phi, r, copy + r * p);
+    for (int64_t j = 0; j < p; j++)
+        used += phi->scale[j] != 0;
+    double *row = fini_alloc_array(p, sizeof *row);
+    double *copy = fini_alloc_array(rows * used, sizeof *copy);
+    if (!copy || !row) {
+        fini_free(row);
+        fini_free(copy);
+        return fini_fail_memory(err, (size_t)(rows * used) * sizeof *copy, "standardised tokens");
+    }
+    for (int64_t r = 0, at = 0; r < rows; r++) {
+        fini_phi_row(phi, r, row);
+        for (int64_t j = 0; j < p; j++)
+            if (phi->scale[j] != 0)
+                copy[at++] = row[j];
+    }
+    fini_free(row);
     phi->owned = copy;
     phi->bags.tokens = copy;
     phi->bags.dtype = FIN_F64;
+    phi->bags.d = used;
+    phi->left_out = 0;
     phi->center = phi->scale = phi->bound = NULL;
     return FIN_OK;
 }

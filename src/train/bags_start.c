@@ -73,9 +73,9 @@ static void random_keys(const fini_problem *problem, int64_t start, int64_t h, d
 {
     const fini_part *part = problem->part;
     fin_random_normals_f64((uint64_t)part->settings.seed, STREAM, (uint64_t)(start * 64 + h), 0,
-                           part->map.p, k);
-    for (int64_t j = 0; j < part->map.linear; j++)
-        if (part->map.scale[part->map.s - part->map.linear + j] == 0)
+                           problem->phi->bags.d, k);
+    for (int64_t j = 0; problem->phi->scale && j < problem->phi->bags.d; j++)
+        if (problem->phi->scale[j] == 0)
             k[j] = 0;
 }
 

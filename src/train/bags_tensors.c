@@ -2,6 +2,7 @@
  *
  *     counts, numbers          of the fit: parts, classes, columns, bags, tokens; the labels' centre
  *                              and scale, the noise
+ *     sharpness                power of the probabilities, if it is not 1
  *     K.settings               of part K, as lines "name=value": a later version that knows more
  *                              settings can still be read, and so can an earlier one
  *     K.counts, K.numbers      members, parameters, iterations, evaluations, unfinished; weight,
@@ -42,7 +43,7 @@ fin_status fini_fit_finish(fin_fit *fit, fin_error *err)
 {
     fin_status status = FIN_OK;
     int64_t counts[] = {fit->parts, fit->classes, fit->d, fit->bags, fit->tokens};
-    double numbers[] = {fit->label_center, fit->label_scale, fit->noise};
+    double numbers[] = {fit->label_center, fit->label_scale, fit->noise, fit->sharpness};
     memcpy(fit->counts, counts, sizeof counts);
     memcpy(fit->numbers, numbers, sizeof numbers);
     for (int64_t k = 0; k < fit->parts && !status; k++) {
@@ -80,6 +81,8 @@ int64_t fin_fit_tensors(const fin_fit *fit, fin_tensor *tensors, int64_t room)
     list l = {tensors, 0, tensors ? room : 0};
     put(&l, "", "counts", FIN_I64, 5, 0, fit->counts);
     put(&l, "", "numbers", FIN_F64, 3, 0, fit->numbers);
+    if (fit->sharpness != 1)
+        put(&l, "", "sharpness", FIN_F64, 1, 0, fit->numbers + 3);
     for (int64_t k = 0; k < fit->parts; k++) {
         const fini_part *part = &fit->part[k];
         char prefix[32];

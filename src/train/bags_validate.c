@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST = 10000 }; /* models, and repeats */
+enum { MOST = 10000 /* models, and repeats */, CLASSES = 1000000 };
 
 struct fin_validation {
     fini_arena arena;
@@ -204,10 +204,16 @@ static fin_status check(int count, int64_t classes, const fin_bags *bags, int re
         return fini_fail(err, FIN_ERR_ARGUMENT,
                          "cross-validation needs all bags in one process, at least two, and their "
                          "labels");
-    if (classes < 0 || classes == 1)
+    if (classes < 0 || classes == 1 || classes > CLASSES)
         return fini_fail(err, FIN_ERR_ARGUMENT,
-                         "%lld classes; 0 stands for numbers, else there are at least 2",
-                         (long long)classes);
+                         "%lld classes; 0 stands for numbers, else there are 2 to %d",
+                         (long long)classes, CLASSES);
+    for (int64_t i = 0; i < bags->n; i++)
+        if (!isfinite(bags->labels[i]))
+            return fini_fail(err, FIN_ERR_ARGUMENT,
+                             "bag %lld has no label (%g); cross-validation needs those of all "
+                             "bags: leave out the others",
+                             (long long)i, bags->labels[i]);
     return FIN_OK;
 }
 
@@ -233,8 +239,9 @@ static fin_status check_folds(int64_t n, int repeats, int folds, const int32_t *
         }
         for (int f = 0; !status && f < folds; f++)
             if (!count[f])
-                status = fini_fail(err, FIN_ERR_ARGUMENT,
-                                   "fold %d of repeat %d has no bags; give fewer folds", f, r + 1);
+                status =
+                    fini_fail(err, FIN_ERR_ARGUMENT,
+                              "fold %d of repeat %d (from 0) has no bags; give fewer folds", f, r);
     }
     fini_free(count);
     return status;
@@ -271,7 +278,9 @@ fin_status fin_validate(fin_validation **out, int count, const fin_fit_settings 
 {
     fin_validation *v = NULL;
     *out = NULL;
-    fin_status status = check(count, classes, bags, repeats, folds, err);
+    fin_status status = fini_bags_check(bags, err);
+    if (!status)
+        status = check(count, classes, bags, repeats, folds, err);
     if (!status)
         status = check_folds(bags->n, repeats, folds, fold, err);
     for (int m = 0; !status && m < count; m++)
