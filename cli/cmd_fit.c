@@ -18,8 +18,8 @@ static const cli_word words[] = {
      "feature columns: names, x*, a:c or numbers from 1, with commas; default: all other columns "
      "that are numbers"},
     {"kind", "KIND",
-     "what labels are: regression (numbers), classes, or auto: text and few different whole "
-     "numbers are classes"},
+     "what labels are: regression (numbers), classes, or auto: text, two different numbers and "
+     "few different whole numbers are classes"},
     {"cv", "FOLDSxREPEATS",
      "cross-validation, such as 10x5: ten folds, five times; none; default: 5x1 if the data are "
      "small"},
@@ -177,8 +177,26 @@ static fin_status importance(fit_run *run, fin_error *err)
     return FIN_OK;
 }
 
+/* Models that choose do it by cross-validation: bags of a class that has but one are of no use. */
+static fin_status check_choice(const fit_run *run, fin_error *err)
+{
+    double useful = run->classes ? 0 : (double)run->bags->total;
+    char name[64];
+    for (int64_t c = 0; c < run->classes; c++)
+        useful += run->class_count[c] > 1 ? run->class_count[c] : 0;
+    if ((run->settings.model != FIN_MODEL_AUTO && run->settings.model != FIN_MODEL_STACK) ||
+        useful >= (run->classes ? 2 : 3))
+        return FIN_OK;
+    return cli_status(err, FIN_ERR_ARGUMENT,
+                      "--model %s compares models by cross-validation, for which there are too few "
+                      "bags; name a model, such as --model mean",
+                      fit_name(&run->settings, name, sizeof name));
+}
+
 static fin_status fit_model(fit_run *run, fin_error *err)
 {
+    if (check_choice(run, err))
+        return err->status;
     double start = fit_clock();
     bool alone = fin_ranks() == 1;
     fin_status status =

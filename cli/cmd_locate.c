@@ -146,12 +146,12 @@ static void print_table(const located *l)
 {
     enum { BAGS = 40 };
     int64_t n = l->from.bags->n;
-    char name[256], label[256];
+    char name[256], label[64];
     printf("%-20s %6s  %s\n", "bag", "tokens",
            l->given ? "row: probability that it decided (given the label)"
                     : "row: probability that it decided");
     for (int64_t i = 0; i < n && i < BAGS; i++) {
-        printf("%-20.20s %6lld ", fit_clean(fin_bag_set_name(l->from.set, i), name, sizeof name),
+        printf("%s %6lld ", fit_cell(fin_bag_set_name(l->from.set, i), 20, name, sizeof name),
                (long long)bag_size(l, i));
         for (int64_t r = 0; r < shown(l, i); r++) {
             int64_t t = l->order[bag_start(l, i) + r];
@@ -160,8 +160,9 @@ static void print_table(const located *l)
             if (l->given && !isnan(l->given[t]))
                 printf(" (%.3f)", l->given[t]);
         }
-        if (l->given && *fit_label_text(&l->from, i, label, sizeof label))
-            printf("  label %s", fit_clean(label, name, sizeof name));
+        const char *text = fit_label_text(&l->from, i, label, sizeof label);
+        if (l->given && *text)
+            printf("  label %s", fit_clean(text, name, sizeof name));
         printf("\n");
     }
     if (n > BAGS)
@@ -224,7 +225,7 @@ static int print_json(const located *l)
     json_t *bags = json_array();
     for (int64_t i = 0; i < l->from.bags->n; i++) {
         json_t *tokens = json_array();
-        char label[256];
+        char label[64];
         for (int64_t r = 0; r < shown(l, i); r++) {
             int64_t t = l->order[bag_start(l, i) + r];
             json_t *token =
@@ -236,8 +237,9 @@ static int print_json(const located *l)
         }
         json_t *bag =
             json_pack("{s:s, s:o}", "bag", fin_bag_set_name(l->from.set, i), "tokens", tokens);
-        if (l->given && *fit_label_text(&l->from, i, label, sizeof label))
-            json_object_set_new(bag, "label", json_string(label));
+        const char *text = fit_label_text(&l->from, i, label, sizeof label);
+        if (l->given && *text)
+            json_object_set_new(bag, "label", json_string(text));
         json_array_append_new(bags, bag);
     }
     return cli_print_json(json_pack("{s:o}", "bags", bags));

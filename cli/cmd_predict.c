@@ -87,8 +87,6 @@ static int64_t best_class(const predictions *p, int64_t i)
 
 /* ---- CSV ------------------------------------------------------------------------------------ */
 
-enum { NAME = 160 };
-
 /* classes: bag, [label,] class, p_A, p_B, ..., sd_A, sd_B, ...
  * numbers: bag, [label,] mean, sd, low90, high90 */
 static fin_status write_rows(const predictions *p, fin_csv *csv, int lead, const char **texts,
@@ -100,9 +98,7 @@ static fin_status write_rows(const predictions *p, fin_csv *csv, int lead, const
     for (int64_t i = 0; i < p->n; i++) {
         texts[0] = fin_bag_set_name(a->set, i);
         if (a->labels)
-            texts[1] = a->classes && !isnan(a->labels[i])
-                           ? a->class_names[(int64_t)a->labels[i]]
-                           : fit_label_text(a, i, label, sizeof label);
+            texts[1] = fit_label_text(a, i, label, sizeof label);
         if (a->classes) {
             texts[lead] = a->class_names[best_class(p, i)];
             memcpy(values + lead + 1, p->mean + i * w, (size_t)w * sizeof *values);
@@ -132,22 +128,26 @@ static fin_status write_csv(const predictions *p, const char *path, fin_error *e
                           "%lld columns are too many for CSV (at most %d); write FILE.npz",
                           (long long)columns, FIN_TABLE_COLUMNS_MAX);
     size_t count = (size_t)columns;
-    char *names = malloc(count * NAME);
+    size_t room = 0, used = 0; /* of the names p_A, sd_A */
+    for (int64_t c = 0; c < w && p->from.classes; c++)
+        room += 2 * (strlen(p->from.class_names[c]) + sizeof "sd_");
+    char *names = malloc(room + 1);
     const char **texts = calloc(2 * count, sizeof *texts), **heads = texts ? texts + count : NULL;
     double *values = calloc(count, sizeof *values);
     fin_csv *csv = NULL;
     fin_status status = FIN_OK;
     if (!names || !texts || !values)
-        status = cli_status_memory(err, (double)count * (NAME + 24), "a line");
+        status = cli_status_memory(err, (double)(count * 24 + room), "a line");
     if (!status) {
         heads[0] = "bag";
         heads[1] = "label";
         if (p->from.classes)
             heads[lead] = "class";
         for (int64_t c = 0; c < 2 * w && p->from.classes; c++) {
-            char *name = names + (lead + 1 + c) * NAME;
-            snprintf(name, NAME, "%s_%.120s", c < w ? "p" : "sd", p->from.class_names[c % w]);
-            heads[lead + 1 + c] = name;
+            heads[lead + 1 + c] = names + used;
+            used += (size_t)snprintf(names + used, room - used, "%s_%s", c < w ? "p" : "sd",
+                                     p->from.class_names[c % w]) +
+                    1;
         }
         for (int j = 0; j < 4 && !p->from.classes; j++)
             heads[lead + j] = numbers[j];
@@ -230,7 +230,7 @@ static fin_status write_npz(const predictions *p, const char *path, fin_error *e
 static json_t *json_bag(const predictions *p, int64_t i)
 {
     const fit_answer *a = &p->from;
-    char label[256];
+    char label[64];
     json_t *bag = json_pack("{s:s}", "bag", fin_bag_set_name(a->set, i));
     if (a->labels && !isnan(a->labels[i]))
         json_object_set_new(bag, "label",

@@ -122,8 +122,10 @@ fin_status fit_add_names(fin_npz_writer *npz, const char *array, int64_t count,
 const char *fit_bag_name(const void *set, int64_t i);
 const char *fit_class_name(const void *names, int64_t c);
 /* The label of bag i as text: the class's name or the number; "" if it is not known. */
-char *fit_label_text(const fit_answer *answer, int64_t i, char *buffer, size_t size);
+const char *fit_label_text(const fit_answer *answer, int64_t i, char *buffer, size_t size);
 /* Text from a file for a terminal: control characters are shown as '?'. Returns buffer. */
 char *fit_clean(const char *text, char *buffer, size_t size);
+/* The same, cut or filled up to `width` characters: a cell of a table. size: above 5 * width. */
+char *fit_cell(const char *text, int width, char *buffer, size_t size);
 
 #endif

@@ -59,7 +59,8 @@ fin_status fit_answer_open(fit_answer *answer, const cli_args *args, fin_error *
     answer->bags = fin_bag_set_bags(answer->set);
     answer->tokens = answer->bags->offsets[answer->bags->n] - answer->bags->offsets[0];
     answer->labels = answer->bags->labels;
-    if (label && !answer->labels)
+    const char *found = fin_bag_set_label(answer->set);
+    if (label && (!found || strcmp(found, label) != 0))
         return cli_status(err, FIN_ERR_ARGUMENT, "--label: %.200s has no column '%.60s'",
                           args->operand[1], label);
     return FIN_OK;
@@ -105,13 +106,13 @@ fin_status fit_add_names(fin_npz_writer *npz, const char *array, int64_t count,
     return fin_npz_add(npz, array, FIN_U8, 1, (int64_t[]){(int64_t)size}, *text, err);
 }
 
-char *fit_label_text(const fit_answer *answer, int64_t i, char *buffer, size_t size)
+const char *fit_label_text(const fit_answer *answer, int64_t i, char *buffer, size_t size)
 {
     double label = answer->labels ? answer->labels[i] : NAN;
     if (isnan(label))
         snprintf(buffer, size, "%s", "");
     else if (answer->classes)
-        snprintf(buffer, size, "%s", answer->class_names[(int64_t)label]);
+        return answer->class_names[(int64_t)label]; /* whole, however long it is */
     else
         cli_number(label, buffer, size);
     return buffer;

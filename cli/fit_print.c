@@ -9,12 +9,35 @@
 
 enum { LABEL = 12, WIDTH = 100 };
 
+static bool inside(char c) /* of a character of several bytes, not its first one */
+{
+    return ((unsigned char)c & 0xC0) == 0x80;
+}
+
 char *fit_clean(const char *text, char *buffer, size_t size)
 {
-    snprintf(buffer, size, "%s", text ? text : "");
+    text = text ? text : "";
+    size_t end = strlen(text);
+    if (end >= size)
+        for (end = size - 1; end > 0 && inside(text[end]);)
+            end--;
+    snprintf(buffer, size, "%.*s", (int)end, text);
     for (char *c = buffer; *c; c++)
         if ((unsigned char)*c < ' ' || *c == 127)
             *c = '?';
+    return buffer;
+}
+
+char *fit_cell(const char *text, int width, char *buffer, size_t size)
+{
+    fit_clean(text, buffer, size - (size_t)width);
+    int shown = 0;
+    char *c = buffer;
+    for (; *c && (inside(*c) || shown < width); c++)
+        shown += !inside(*c);
+    for (; shown < width; shown++)
+        *c++ = ' ';
+    *c = '\0';
     return buffer;
 }
 
@@ -45,8 +68,8 @@ static void print_label(const fit_run *run)
     if (run->classes) {
         printf("%s: %lld classes\n%-*s", name, (long long)run->classes, LABEL, "classes");
         for (int64_t c = 0, column = LABEL; c < run->classes && c <= SHOWN; c++) {
-            char class[80];
-            snprintf(text, sizeof text, "%.60s: %.0f",
+            char class[64];
+            snprintf(text, sizeof text, "%s: %.0f",
                      fit_clean(fin_bag_set_class(run->set, c), class, sizeof class),
                      run->class_count[c]);
             column = item((int)column, c < SHOWN ? text : "...");
@@ -176,10 +199,10 @@ static int heaviest(const double *weights, int64_t d, weighed top[FIT_TOP])
 
 static void print_weighed(const fit_run *run, const weighed *top, int i, int count, bool last)
 {
-    char name[32];
+    char name[160];
     if (i < count)
-        printf("  %-24.24s %8.4f",
-               fit_clean(fin_bag_set_feature(run->set, top[i].column), name, sizeof name),
+        printf("  %s %8.4f",
+               fit_cell(fin_bag_set_feature(run->set, top[i].column), 24, name, sizeof name),
                top[i].weight);
     else if (last)
         return;

@@ -76,9 +76,24 @@ static fin_status read_folds(fit_run *run, const char *path, fin_error *err)
     return status;
 }
 
+/* The library knows classes by number; a person by name. */
+static fin_status check_lone(const fit_run *run, fin_error *err)
+{
+    for (int64_t c = 0; c < run->classes; c++)
+        if (run->class_count[c] == 1)
+            return cli_status(err, FIN_ERR_ARGUMENT,
+                              "class '%.60s' has a single bag: when it is left out, nothing is "
+                              "known of its class; cross-validation takes two bags of every class, "
+                              "--cv none goes without",
+                              fin_bag_set_class(run->set, c));
+    return FIN_OK;
+}
+
 static fin_status make_folds(fit_run *run, fin_error *err)
 {
     double n = (double)run->bags->n * run->repeats;
+    if (check_lone(run, err))
+        return err->status;
     if ((double)run->folds > (double)run->bags->n)
         return cli_status(err, FIN_ERR_ARGUMENT,
                           "--cv with %d folds, but there are %lld bags; as many folds as bags at "

@@ -112,7 +112,7 @@ static int report(void *user, const char *what, double done, double total)
         line.origin = fraction;
     }
     line.last = fraction;
-    if (now - line.start > PATIENCE && now - line.drawn > INTERVAL && fraction > line.origin)
+    if (now - line.start > PATIENCE && now - line.drawn > INTERVAL)
         draw(what, fraction, now);
     return 0;
 }

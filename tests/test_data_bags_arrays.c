@@ -405,14 +405,14 @@ static void arrays__what_is_missing(void **state)
     fin_bags_source source = from(write_npys(&a));
     read_refuses(&source, FIN_ERR_ARGUMENT, "neither 'offsets'", "nor 'bag'");
     source.bag = "group";
-    read_refuses(&source, FIN_ERR_ARGUMENT, "no array 'group'", "u.tokens.npy");
+    read_refuses(&source, FIN_ERR_ARGUMENT, "u.group.npy", "no file");
     empty_folder(NULL);
     a = usual;
     a.y = NULL;
     source = from(write_npys(&a));
     read_refuses(&source, FIN_ERR_ARGUMENT, "no labels", "'y'");
     source.label = "target";
-    read_refuses(&source, FIN_ERR_ARGUMENT, "no array 'target'", "");
+    read_refuses(&source, FIN_ERR_ARGUMENT, "u.target.npy", "no file");
     source.class_count = 0; /* for prediction there need not be any */
     fin_bag_set *set = read_set(&source);
     assert_null(fin_bag_set_bags(set)->labels);
@@ -420,7 +420,7 @@ static void arrays__what_is_missing(void **state)
     source = from(in_folder("u.offsets.npy"));
     read_refuses(&source, FIN_ERR_ARGUMENT, "is one array", "x.tokens.npy");
     source = from(folder);
-    read_refuses(&source, FIN_ERR_ARGUMENT, "no array 'tokens'", folder);
+    read_refuses(&source, FIN_ERR_ARGUMENT, "no file", folder);
 }
 
 /* A mapped file that ends at any byte before its end is refused. */

@@ -13,11 +13,11 @@ static void csv__numbers_that_are_none(void **state)
     (void)state;
     refuses("bag,label,x,z\na,0,1,2\nb,1,3,4\nb,1,5,red\n", "line 4, column 'z'",
             "'red' is not a number");
-    refuses("bag,label,x,z\na,0,1,2\nb,1,,4\n", "line 3, column 'x'", "empty");
+    refuses("bag,label,x,z\na,0,1,2\nb,1,,4\n", "line 3, column 'x'", "empty; fill it in");
     refuses("bag,label,x,z\na,0,1,2\nb,1,nan,4\n", "line 3, column 'x' of bag 'b'",
             "nan is not a finite number");
     refuses("bag,label,x,z\na,0,1,-inf\nb,1,2,4\n", "line 2, column 'z' of bag 'a'", "-inf");
-    refuses("bag,label,x,z\na,0,1,2\nb,1,1e999,4\n", "line 3, column 'x'", "range of a double");
+    refuses("bag,label,x,z\na,0,1,2\nb,1,1e999,4\n", "line 3, column 'x'", "beyond 1.8e308");
     refuses("bag,label,x,z\na,0,1,2\nb,1,\"3\"x,4\n", "line 3, column 'x'", "not a number");
     refuses("bag,label,x,z\n\"a\nb\",0,1,2\nb,1,0x10,4\n", "line 4, column 'x'", "'0x10'");
 }
@@ -147,7 +147,8 @@ static void source__what_is_asked_for(void **state)
     source = from("");
     read_refuses(&source, FIN_ERR_ARGUMENT, "name of the file", "empty");
     source = from(write_text("t.csv", "bag,x\na,1\nb,2\n"));
-    read_refuses(&source, FIN_ERR_ARGUMENT, "t.csv has no column 'label' or 'y'", "say which");
+    read_refuses(&source, FIN_ERR_ARGUMENT, "t.csv has no column 'label' or 'y'",
+                 "say which column");
     source = from(write_text("t.csv", "bag,label,t\na,1,u\nb,2,v\n"));
     read_refuses(&source, FIN_ERR_ARGUMENT, "t.csv", "no column is left");
 }
@@ -160,7 +161,21 @@ static void source__a_model_for_other_features(void **state)
     source.feature_names = names;
     source.feature_count = 2;
     source.class_count = 0;
-    read_refuses(&source, FIN_ERR_ARGUMENT, "no column 'x9'", "2 columns by the same names");
+    read_refuses(&source, FIN_ERR_ARGUMENT, "no column 'x9'", "1 of its 2 are missing");
+    const char *const others[] = {"size", "colour", "X2"};
+    source.feature_names = others;
+    source.feature_count = 3;
+    read_refuses(&source, FIN_ERR_ARGUMENT, "no columns 'size', 'colour', 'X2'",
+                 "is its 'x2' the model's 'X2'?");
+}
+
+/* Spreadsheets of half the world separate with semicolons. */
+static void csv__other_separators(void **state)
+{
+    (void)state;
+    refuses("bag;label;x\na;0;1,5\nb;1;2,5\n", "line 1 has a single cell with semicolons",
+            "commas");
+    refuses("bag\tlabel\tx\na\t0\t1\nb\t1\t2\n", "with tabs", "commas");
 }
 
 /* The message is about the first bad row, whatever the threads. */
@@ -193,6 +208,7 @@ int main(void)
         cmocka_unit_test_setup(csv__too_wide, empty_folder),
         cmocka_unit_test_setup(source__what_is_asked_for, empty_folder),
         cmocka_unit_test_setup(source__a_model_for_other_features, empty_folder),
+        cmocka_unit_test_setup(csv__other_separators, empty_folder),
         cmocka_unit_test_setup(csv__same_message_for_any_number_of_threads, empty_folder),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -1,6 +1,8 @@
 /* Fits: minima, answers, wishes and refusals. */
 #include "train/bags.h"
 
+#include "finetti/random.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -69,6 +71,34 @@ static void mean__is_a_minimum(void **state)
         assert_true(fabs(g[j]) < 1e-5); /* of a gradient of the order of 10 where all is 0 */
     fin_fit_destroy(fit);
     bags_free(&s);
+}
+
+/* Labels that are noise of variance 1: c numbers fitted to n of them leave 1 - c / n, and what is
+ * said of new labels is (n + c) / n on average. Relative deviation sqrt(2 / (n - c)) a fit. */
+static void noise__is_that_of_new_labels(void **state)
+{
+    (void)state;
+    enum { N = 60, D = 15, C = D + 1, TIMES = 200 };
+    static double tokens[N * D], labels[N];
+    int64_t offsets[N + 1];
+    double mean = 0, expected = (double)(N + C) / N;
+    fin_fit_settings settings = settings_of(FIN_MODEL_MEAN);
+    settings.penalty = 1e-6;
+    for (int64_t i = 0; i <= N; i++)
+        offsets[i] = i;
+    for (int64_t t = 0; t < TIMES; t++) {
+        fin_bags bags = {N, D, 0, N, offsets, FIN_F64, tokens, labels};
+        fin_fit_info info;
+        fin_random_normals_f64(7, 1, (uint64_t)t, 0, N * D, tokens);
+        fin_random_normals_f64(7, 2, (uint64_t)t, 0, N, labels);
+        fin_fit *fit = fit_to(&settings, 0, &bags, NULL);
+        fin_fit_get_info(fit, &info);
+        mean += info.noise * info.noise / TIMES;
+        fin_fit_destroy(fit);
+    }
+    double z = (mean / expected - 1) / sqrt(2.0 / (N - C) / TIMES);
+    print_message("noise: z = %.2f\n", z);
+    assert_true(fabs(z) < 5);
 }
 
 /* ---- recovery ---------------------------------------------------------------------------------------- */
@@ -500,6 +530,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(mean__is_a_minimum),
+        cmocka_unit_test(noise__is_that_of_new_labels),
         cmocka_unit_test(fit__recovers_key_and_value),
         cmocka_unit_test(fit__learns_classes_with_every_model),
         cmocka_unit_test(fit__heads_early_weights_and_restarts),

@@ -1,5 +1,6 @@
 /* Cross-validation: predictions are those of fits that have not seen the bag, for any number of
- * threads; means, standard errors and reliability by their definitions; progress; what is refused. */
+ * threads; means, standard errors and reliability by their definitions; progress; what is
+ * refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -29,7 +30,7 @@ static int64_t width_of(int64_t classes)
     return classes ? classes : 1;
 }
 
-/* ---- what is predicted ------------------------------------------------------------------------------ */
+/* ---- what is predicted ----------------------------------------------------------------------- */
 
 /* By hand: for every repeat and fold a fit with weights of 0, and the mean over repeats. */
 static void validate__predicts_bags_that_were_left_out(void **state)
@@ -93,9 +94,10 @@ static void validate__same_bits_for_any_threads(void **state)
     fin_validation_destroy(first);
 }
 
-/* ---- what is said of it ------------------------------------------------------------------------------ */
+/* ---- what is said of it ---------------------------------------------------------------------- */
 
-/* One repeat, so that the mean over repeats is the prediction: every score of every fold by hand. */
+/* One repeat, so that the mean over repeats is the prediction: every score of every fold by
+ * hand. */
 static void rows__are_means_over_folds(void **state)
 {
     (void)state;
@@ -234,7 +236,7 @@ static void reliability__counts_probabilities(void **state)
     fin_validation_destroy(NULL);
 }
 
-/* ---- progress ---------------------------------------------------------------------------------------- */
+/* ---- progress -------------------------------------------------------------------------------- */
 
 typedef struct watch {
     double done, total;
@@ -278,7 +280,7 @@ static void validate__reports_and_can_be_cancelled(void **state)
     fin_threads_set(0);
 }
 
-/* ---- what is refused --------------------------------------------------------------------------------- */
+/* ---- what is refused ------------------------------------------------------------------------- */
 
 static void refused(const toy *t, int count, const fin_fit_settings *s, int64_t classes,
                     int repeats, int folds, const int32_t *fold, const char *word)

@@ -26,72 +26,140 @@ static double sharpness_of(const fin_fit *fit)
     return info.sharpness;
 }
 
-/* ---- fits ------------------------------------------------------------------------------------------- */
+/* ---- fits ------------------------------------------------------------------------------------ */
+
+enum { N = 60, FOLDS = 3, MOST = 16 };
+
+typedef struct hand {
+    toy t;
+    int64_t classes;
+    int count; /* candidates */
+    fin_fit_settings list[MOST];
+    unsigned char use[N];
+    int32_t fold[N];
+    double out[MOST * 3 * N], P[MOST * N], blend[3 * N]; /* predictions for bags left out */
+} hand;
+
+/* Weights of the bags that are used and not in fold f. */
+static void leave_out(const hand *h, int f, double *left)
+{
+    for (int i = 0; i < N; i++)
+        left[i] = h->use[i] && h->fold[i] != f;
+}
+
+static void predict_left_out(hand *h, int m, int f)
+{
+    double left[N], p[3 * N];
+    leave_out(h, f, left);
+    fin_fit *fit = fitted(&h->t, &h->list[m], h->classes, left);
+    OK(fin_fit_predict(fit, &h->t.bags, p, NULL, &err));
+    fin_fit_destroy(fit);
+    for (int64_t i = 0; i < N * h->classes; i++)
+        if (h->fold[i / h->classes] == f)
+            h->out[m * N * h->classes + i] = p[i];
+    for (int i = 0; i < N; i++)
+        if (h->fold[i] == f)
+            h->P[m * N + i] = p[i * h->classes + (int)h->t.labels[i]];
+}
+
+static void blend_left_out(hand *h, int f)
+{
+    double left[N], w[MOST];
+    leave_out(h, f, left);
+    OK(fini_weights(h->count, N, h->P, NULL, left, 10, w, &err));
+    for (int64_t i = 0; i < N * h->classes; i++) {
+        if (h->fold[i / h->classes] != f)
+            continue;
+        h->blend[i] = 0;
+        for (int m = 0; m < h->count; m++)
+            h->blend[i] += w[m] * h->out[m * N * h->classes + i];
+    }
+}
+
+static double sharpness_by_hand(hand *h, const fin_fit_settings *s)
+{
+    double omega[N], of_class[3] = {0}, sharpness = NAN;
+    h->count = fini_candidates(s, h->classes, NULL);
+    assert_in_range(h->count, 1, MOST);
+    h->count = fini_candidates(s, h->classes, h->list);
+    OK(fini_folds_make(N, h->classes, h->t.labels, h->use, true, 1, FOLDS, s->seed, h->fold, &err));
+    for (int k = 0; k < FOLDS * h->count; k++)
+        predict_left_out(h, k / FOLDS, k % FOLDS);
+    for (int f = 0; f < FOLDS; f++)
+        blend_left_out(h, f);
+    for (int i = 0; i < N; i++)
+        of_class[(int)h->t.labels[i]] += h->use[i];
+    for (int i = 0; i < N; i++) /* balanced: predictions count so, too */
+        omega[i] = h->use[i] / (s->class_weights ? of_class[(int)h->t.labels[i]] : 1);
+    OK(fini_sharpness(&h->t.bags, h->classes, h->t.labels, omega, h->blend, fini_sum_alone,
+                      &sharpness, &err));
+    return sharpness;
+}
 
 /* By hand: every candidate without each fold, for a stack weights without that fold, and the power
  * from these predictions. Then the fit is the one without calibration, taken to this power. */
 static void calibrate__comes_from_bags_left_out(void **state)
 {
     (void)state;
-    enum { N = 60, FOLDS = 3, MOST = 16 };
     const int models[] = {FIN_MODEL_STACK, FIN_MODEL_SOFTMAX, FIN_MODEL_EMBEDDING};
     for (int k = 0; k < 3; k++) {
-        int64_t classes = k == 1 ? 3 : 2, size = N * classes;
-        toy t;
-        fin_fit_settings s = toy_settings(models[k]), list[MOST];
-        static double out[MOST * 3 * N], P[MOST * N], w[MOST], blend[3 * N], a[3 * N], b[3 * N];
-        double weights[N], left[N], sharpness;
-        int32_t fold[N];
-        unsigned char use[N];
-        toy_draw(&t, N, classes, 2, 21 + (uint64_t)k);
+        static hand h;
+        double weights[N], a[3 * N], b[3 * N];
+        fin_fit_settings s = toy_settings(models[k]);
+        h.classes = k == 1 ? 3 : 2;
+        toy_draw(&h.t, N, h.classes, 2, 21 + (uint64_t)k);
         for (int i = 0; i < N; i++)
-            weights[i] = use[i] = i % 6 != 0;
+            weights[i] = h.use[i] = i % 6 != 0;
         s.calibrate = k ? YES : 0;
-        int count = fini_candidates(&s, classes, NULL);
-        assert_in_range(count, 1, MOST);
-        count = fini_candidates(&s, classes, list);
-        OK(fini_folds_make(N, classes, t.labels, use, true, 1, FOLDS, s.seed, fold, &err));
-        for (int f = 0; f < FOLDS; f++)
-            for (int m = 0; m < count; m++) {
-                for (int i = 0; i < N; i++)
-                    left[i] = use[i] && fold[i] != f;
-                fin_fit *fit = fitted(&t, &list[m], classes, left);
-                OK(fin_fit_predict(fit, &t.bags, a, NULL, &err));
-                fin_fit_destroy(fit);
-                for (int i = 0; i < N; i++) {
-                    if (fold[i] != f)
-                        continue;
-                    memcpy(out + m * size + i * classes, a + i * classes, (size_t)classes * 8);
-                    P[m * N + i] = a[i * classes + (int)t.labels[i]];
-                }
-            }
-        for (int f = 0; f < FOLDS; f++) {
-            for (int i = 0; i < N; i++)
-                left[i] = use[i] && fold[i] != f;
-            OK(fini_weights(count, N, P, NULL, left, 10, w, &err));
-            for (int64_t i = 0; i < size; i++) {
-                if (fold[i / classes] != f)
-                    continue;
-                blend[i] = 0;
-                for (int m = 0; m < count; m++)
-                    blend[i] += w[m] * out[m * size + i];
-            }
-        }
-        OK(fini_sharpness(&t.bags, classes, t.labels, weights, blend, fini_sum_alone, &sharpness,
-                          &err));
-        fin_fit *with = fitted(&t, &s, classes, weights);
+        s.class_weights = k == 2;
+        double sharpness = sharpness_by_hand(&h, &s);
+        fin_fit *with = fitted(&h.t, &s, h.classes, weights);
         s.calibrate = NO;
-        fin_fit *without = fitted(&t, &s, classes, weights);
+        fin_fit *without = fitted(&h.t, &s, h.classes, weights);
         print_message("model %d: power %.4f\n", models[k], sharpness);
         assert_true(fabs(sharpness_of(with) - sharpness) < 1e-9 * sharpness);
         assert_true(fabs(sharpness - 1) > 0.01); /* or the test says nothing */
         assert_true(sharpness_of(without) == 1);
-        OK(fin_fit_predict(with, &t.bags, a, NULL, &err));
-        OK(fin_fit_predict(without, &t.bags, b, NULL, &err));
-        fini_sharpen(sharpness_of(with), N, classes, b, NULL);
-        assert_memory_equal(a, b, (size_t)size * sizeof *a);
+        OK(fin_fit_predict(with, &h.t.bags, a, NULL, &err));
+        OK(fin_fit_predict(without, &h.t.bags, b, NULL, &err));
+        fini_sharpen(sharpness_of(with), N, h.classes, b, NULL);
+        assert_memory_equal(a, b, (size_t)(N * h.classes) * sizeof *a);
         fin_fit_destroy(with);
         fin_fit_destroy(without);
+    }
+}
+
+/* Labels that only the number of tokens tells: one candidate knows it, and a stack would have to
+ * listen to the others too. Then auto is this candidate, to the bit, and so is its calibration. */
+static void auto__is_one_model_if_it_is_better(void **state)
+{
+    (void)state;
+    for (int64_t classes = 0; classes <= 2; classes += 2) {
+        toy t;
+        double a[2 * N], b[2 * N], weight = 0;
+        fin_fit_settings s = toy_settings(FIN_MODEL_AUTO), one = toy_settings(FIN_MODEL_EMBEDDING);
+        fin_fit_info info, alone;
+        toy_draw(&t, N, classes, 0.5, 12);
+        for (int i = 0; i < N; i++)
+            t.labels[i] = (double)(t.offsets[i + 1] - t.offsets[i]);
+        for (int i = 0; i < N && classes; i++)
+            t.labels[i] = t.labels[i] > 2;
+        s.penalty = one.penalty = 0.01;
+        s.iterations = one.iterations = 100;
+        fin_fit *best = fitted(&t, &s, classes, NULL);
+        fin_fit_get_info(best, &info);
+        assert_int_equal(info.parts, 1);
+        assert_int_equal(fin_fit_part(best, 0, &weight)->model, FIN_MODEL_EMBEDDING);
+        assert_true(weight == 1);
+        one.calibrate = 2;
+        fin_fit *fit = fitted(&t, &one, classes, NULL);
+        fin_fit_get_info(fit, &alone);
+        assert_true(info.sharpness == alone.sharpness && (info.sharpness != 1) == (classes > 0));
+        OK(fin_fit_predict(best, &t.bags, a, NULL, &err));
+        OK(fin_fit_predict(fit, &t.bags, b, NULL, &err));
+        assert_memory_equal(a, b, (size_t)(classes ? 2 * N : N) * sizeof *a);
+        fin_fit_destroy(best);
+        fin_fit_destroy(fit);
     }
 }
 
@@ -99,7 +167,6 @@ static void calibrate__comes_from_bags_left_out(void **state)
 static void calibrate__keeps_accuracy(void **state)
 {
     (void)state;
-    enum { N = 60, FOLDS = 3 };
     toy t;
     int32_t fold[N];
     fin_validation *v = NULL;
@@ -120,19 +187,19 @@ static void calibrate__keeps_accuracy(void **state)
 static void calibrate__looks_at_training_bags_only(void **state)
 {
     (void)state;
-    enum { N = 40 };
+    enum { BAGS = 40 };
     toy t;
-    double weights[N], power[2];
+    double weights[BAGS], power[2];
     fin_fit_settings s = toy_settings(FIN_MODEL_SOFTMAX);
     s.calibrate = YES;
-    toy_draw(&t, N, 2, 1, 3);
-    for (int i = 0; i < N; i++)
+    toy_draw(&t, BAGS, 2, 1, 3);
+    for (int i = 0; i < BAGS; i++)
         weights[i] = i % 4 != 0;
     for (int k = 0; k < 2; k++) {
         fin_fit *fit = fitted(&t, &s, 2, weights);
         power[k] = sharpness_of(fit);
         fin_fit_destroy(fit);
-        for (int i = 0; i < N; i += 4) {
+        for (int i = 0; i < BAGS; i += 4) {
             t.labels[i] = i % 8 ? NAN : 1 - t.labels[i];
             for (int64_t j = t.offsets[i] * DIM; j < t.offsets[i + 1] * DIM; j++)
                 t.tokens[j] = 100 * t.tokens[j] - 7;
@@ -144,11 +211,11 @@ static void calibrate__looks_at_training_bags_only(void **state)
 static void calibrate__does_nothing_to_numbers(void **state)
 {
     (void)state;
-    enum { N = 30 };
+    enum { BAGS = 30 };
     toy t;
-    double mean[2][N], sd[2][N];
+    double mean[2][BAGS], sd[2][BAGS];
     fin_fit_settings s = toy_settings(FIN_MODEL_SOFTMAX);
-    toy_draw(&t, N, 0, 0.5, 41);
+    toy_draw(&t, BAGS, 0, 0.5, 41);
     for (int k = 0; k < 2; k++) {
         s.calibrate = k ? YES : NO;
         fin_fit *fit = fitted(&t, &s, 0, NULL);
@@ -197,19 +264,19 @@ static void calibrate__with_few_bags(void **state)
     }
 }
 
-/* ---- files ------------------------------------------------------------------------------------------ */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 static void calibrate__is_restored(void **state)
 {
     (void)state;
-    enum { N = 40, ROOM = 64 };
+    enum { BAGS = 40, ROOM = 64 };
     toy t;
     fin_tensor tensors[ROOM], changed[ROOM];
-    double a[2 * N], b[2 * N], sd[2][2 * N];
+    double a[2 * BAGS], b[2 * BAGS], sd[2][2 * BAGS];
     fin_fit *back = NULL;
     fin_fit_settings s = toy_settings(FIN_MODEL_SOFTMAX);
     s.calibrate = YES;
-    toy_draw(&t, N, 2, 1, 51);
+    toy_draw(&t, BAGS, 2, 1, 51);
     fin_fit *fit = fitted(&t, &s, 2, NULL);
     int64_t count = fin_fit_tensors(fit, tensors, ROOM), at = -1;
     assert_in_range(count, 1, ROOM);
@@ -238,7 +305,7 @@ static void calibrate__is_restored(void **state)
     OK(fin_fit_restore(&back, &s, changed, count - 1, &err));
     assert_true(sharpness_of(back) == 1);
     OK(fin_fit_predict(back, &t.bags, b, NULL, &err));
-    fini_sharpen(sharpness_of(fit), N, 2, b, NULL);
+    fini_sharpen(sharpness_of(fit), BAGS, 2, b, NULL);
     assert_memory_equal(a, b, sizeof a);
     fin_fit_destroy(back);
     fin_fit_destroy(fit);
@@ -248,13 +315,13 @@ static void calibrate__is_restored(void **state)
 static void calibrate__is_not_for_numbers_in_files(void **state)
 {
     (void)state;
-    enum { N = 20, ROOM = 64 };
+    enum { BAGS = 20, ROOM = 64 };
     toy t;
     const double power = 2;
     fin_tensor tensors[ROOM];
     fin_fit *back = NULL;
     fin_fit_settings s = toy_settings(FIN_MODEL_MEAN);
-    toy_draw(&t, N, 0, 1, 52);
+    toy_draw(&t, BAGS, 0, 1, 52);
     fin_fit *fit = fitted(&t, &s, 0, NULL);
     int64_t count = fin_fit_tensors(fit, tensors, ROOM - 1);
     OK(fin_fit_restore(&back, &s, tensors, count, &err));
@@ -293,6 +360,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(calibrate__comes_from_bags_left_out),
+        cmocka_unit_test(auto__is_one_model_if_it_is_better),
         cmocka_unit_test(calibrate__keeps_accuracy),
         cmocka_unit_test(calibrate__looks_at_training_bags_only),
         cmocka_unit_test(calibrate__does_nothing_to_numbers),

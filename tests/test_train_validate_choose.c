@@ -19,7 +19,7 @@ static fin_fit *fitted(const toy *t, const fin_fit_settings *s, int64_t classes,
     return fit;
 }
 
-/* ---- candidates ------------------------------------------------------------------------------------- */
+/* ---- candidates ------------------------------------------------------------------------------ */
 
 static void candidates__are_listed(void **state)
 {
@@ -50,7 +50,7 @@ static void candidates__are_listed(void **state)
         assert_int_equal(list[i].features, 1);
 }
 
-/* ---- what is in it ------------------------------------------------------------------------------------ */
+/* ---- what is in it --------------------------------------------------------------------------- */
 
 /* The prediction is the weighted mean of the parts', each of which is the model fitted alone. */
 static void stack__is_a_convex_combination(void **state)
@@ -134,41 +134,6 @@ static void stack__weights_come_from_bags_left_out(void **state)
     fin_fit_destroy(stack);
 }
 
-/* Labels that only the number of tokens tells: one candidate knows it, and a stack would have to
- * listen to the others too. Then auto is this candidate, to the bit, and so is its calibration. */
-static void auto__is_one_model_if_it_is_better(void **state)
-{
-    (void)state;
-    enum { N = 60 };
-    for (int64_t classes = 0; classes <= 2; classes += 2) {
-        toy t;
-        double a[2 * N], b[2 * N], weight = 0;
-        fin_fit_settings s = toy_settings(FIN_MODEL_AUTO), one = toy_settings(FIN_MODEL_EMBEDDING);
-        fin_fit_info info, alone;
-        toy_draw(&t, N, classes, 0.5, 12);
-        for (int i = 0; i < N; i++)
-            t.labels[i] = (double)(t.offsets[i + 1] - t.offsets[i]);
-        for (int i = 0; i < N && classes; i++)
-            t.labels[i] = t.labels[i] > 2;
-        s.penalty = one.penalty = 0.01;
-        s.iterations = one.iterations = 100;
-        fin_fit *best = fitted(&t, &s, classes, NULL);
-        fin_fit_get_info(best, &info);
-        assert_int_equal(info.parts, 1);
-        assert_int_equal(fin_fit_part(best, 0, &weight)->model, FIN_MODEL_EMBEDDING);
-        assert_true(weight == 1);
-        one.calibrate = 2;
-        fin_fit *fit = fitted(&t, &one, classes, NULL);
-        fin_fit_get_info(fit, &alone);
-        assert_true(info.sharpness == alone.sharpness && (info.sharpness != 1) == (classes > 0));
-        OK(fin_fit_predict(best, &t.bags, a, NULL, &err));
-        OK(fin_fit_predict(fit, &t.bags, b, NULL, &err));
-        assert_memory_equal(a, b, (size_t)(classes ? 2 * N : N) * sizeof *a);
-        fin_fit_destroy(best);
-        fin_fit_destroy(fit);
-    }
-}
-
 static void choose__same_bits_for_any_threads(void **state)
 {
     (void)state;
@@ -191,7 +156,7 @@ static void choose__same_bits_for_any_threads(void **state)
     }
 }
 
-/* ---- several processes -------------------------------------------------------------------------------- */
+/* ---- several processes ----------------------------------------------------------------------- */
 
 /* Processes are played by threads that meet at a board: every one writes its blocks on it, and all
  * of them add up the whole. */
@@ -270,7 +235,7 @@ static void choose__same_bits_for_any_processes(void **state)
     }
 }
 
-/* ---- what it may look at ------------------------------------------------------------------------------- */
+/* ---- what it may look at --------------------------------------------------------------------- */
 
 /* Tokens and labels of bags without weight may be anything: the same fit comes out, to the bit. */
 static void choose__looks_at_training_bags_only(void **state)
@@ -332,7 +297,7 @@ static void choose__random_labels_are_not_predicted(void **state)
     assert_true(fabs(z) < 5);
 }
 
-/* ---- edges --------------------------------------------------------------------------------------------- */
+/* ---- edges ----------------------------------------------------------------------------------- */
 
 static void choose__with_few_bags(void **state)
 {
@@ -409,7 +374,6 @@ int main(void)
         cmocka_unit_test(candidates__are_listed),
         cmocka_unit_test(stack__is_a_convex_combination),
         cmocka_unit_test(stack__weights_come_from_bags_left_out),
-        cmocka_unit_test(auto__is_one_model_if_it_is_better),
         cmocka_unit_test(choose__same_bits_for_any_threads),
         cmocka_unit_test(choose__same_bits_for_any_processes),
         cmocka_unit_test(choose__looks_at_training_bags_only),

@@ -60,7 +60,8 @@ static void folds__balance_classes(void **state)
     }
 }
 
-/* Below any quantile, a fold has its share up to one bag of the group in which the quantile lies. */
+/* Below any quantile, a fold has its share up to one bag of the group in which the quantile
+ * lies. */
 static void folds__balance_quantiles(void **state)
 {
     (void)state;

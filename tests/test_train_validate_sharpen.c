@@ -1,4 +1,5 @@
-/* The power that calibrates probabilities: it is found, it is the best one, and it keeps the order. */
+/* The power that calibrates probabilities: it is found, it is the best one, and it keeps the
+ * order. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,7 +10,7 @@
 
 #include <stdlib.h>
 
-/* ---- finding it ------------------------------------------------------------------------------------- */
+/* ---- finding it ------------------------------------------------------------------------------ */
 
 /* Labels drawn with logits z; probabilities are given as if logits were z / factor. */
 typedef struct sample {
@@ -142,7 +143,7 @@ static void sharpness__at_the_edges(void **state)
     drop(&s);
 }
 
-/* ---- applying it ------------------------------------------------------------------------------------ */
+/* ---- applying it ----------------------------------------------------------------------------- */
 
 static void sharpen__is_a_power(void **state)
 {

@@ -109,8 +109,8 @@ static void weights__beat_every_point_of_a_grid(void **state)
     }
 }
 
-/* With a prior, derivatives of all models are equal: every weight is positive. And the more bags there
- * are, the less it matters. */
+/* With a prior, derivatives of all models are equal: every weight is positive. And the more bags
+ * there are, the less it matters. */
 static void weights__with_a_prior(void **state)
 {
     (void)state;

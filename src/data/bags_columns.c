@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 typedef struct reader {
     const fini_columns *columns;
@@ -136,6 +137,57 @@ static fin_status read_list(reader *r, char *copy, fin_error *err)
     return status;
 }
 
+/* A column of the file that may be what the model calls `word`; NULL: none is like it. */
+static const char *other_spelling(const fini_names *names, const fin_bags_source *source,
+                                  const char *word)
+{
+    enum { NEAR_MOST = 1000 };
+    const char *some[NEAR_MOST];
+    int64_t count = names->count < NEAR_MOST ? names->count : NEAR_MOST;
+    if (!word[0] || strlen(word) >= 64)
+        return NULL;
+    for (int64_t j = 0; j < count; j++) {
+        some[j] = fini_names_get(names, j);
+        if (strcasecmp(some[j], word) == 0)
+            return some[j];
+    }
+    const char *near = fin_nearest_name(word, some, (int)count);
+    for (int64_t j = 0; j < source->feature_count && near; j++)
+        near = strcmp(near, source->feature_names[j]) == 0 ? NULL : near; /* it is wanted itself */
+    return near;
+}
+
+/* Columns that a model wants are not there: as many as fit, and what one of them may be called. */
+static fin_status missing_names(const reader *r, const fin_bags_source *source, fin_error *err)
+{
+    enum { ROOM = 160, TRIED = 20 };
+    const fini_names *names = r->columns->names;
+    char list[ROOM + 64] = "", name[48], other[48], hint[128] = "";
+    int64_t missing = 0, told = 0;
+    size_t used = 0;
+    for (int64_t j = 0; j < source->feature_count; j++) {
+        const char *one = source->feature_names[j], *near = NULL;
+        if (fini_names_find(names, one, strlen(one)) >= 0)
+            continue;
+        if (missing++ < TRIED && !hint[0])
+            near = other_spelling(names, source, one);
+        fini_printable(one, strlen(one), name, sizeof name);
+        if (near)
+            snprintf(hint, sizeof hint, "; is its '%s' the model's '%s'?",
+                     fini_printable(near, strlen(near), other, sizeof other), name);
+        if (used < ROOM) {
+            used +=
+                (size_t)snprintf(list + used, sizeof list - used, "%s'%s'", told ? ", " : "", name);
+            told++;
+        }
+    }
+    return fini_fail(err, FIN_ERR_ARGUMENT,
+                     "%.100s has no column%s %s%s, which the model was fitted to (%lld of its %lld "
+                     "are missing)%s",
+                     r->columns->file, missing == 1 ? "" : "s", list, told < missing ? ", ..." : "",
+                     (long long)missing, (long long)source->feature_count, hint);
+}
+
 /* The columns that a model wants, by name; by place where the file has no names. */
 static fin_status match_names(reader *r, const fin_bag_set *set, const fin_bags_source *source,
                               fin_error *err)
@@ -155,11 +207,7 @@ static fin_status match_names(reader *r, const fin_bag_set *set, const fin_bags_
                              r->columns->file, (long long)names->count,
                              (long long)source->feature_count, name);
         if (column < 0)
-            return fini_fail(
-                err, FIN_ERR_ARGUMENT,
-                "%.150s has no column '%.60s', which the model was fitted to; it wants "
-                "%lld columns by the same names",
-                r->columns->file, name, (long long)source->feature_count);
+            return missing_names(r, source, err);
         if (r->taken[column])
             return fini_fail(err, FIN_ERR_ARGUMENT, "the model wants column '%.60s' twice", name);
         add(r, column);

@@ -2,6 +2,7 @@
  * text and left out. */
 #include "data/bags_csv.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum { SAMPLE = 64 }; /* rows that decide whether a column is text */
@@ -36,6 +37,37 @@ static int64_t named(const fini_long *t, const char *name)
     return fini_names_find(&t->names, name, strlen(name));
 }
 
+/* A single column with other separators in its name: the table was written by a program that uses
+ * those. */
+static fin_status check_separator(const fini_long *t, fin_error *err)
+{
+    const char *name = t->names.count == 1 ? fini_names_get(&t->names, 0) : "";
+    const char *other = strchr(name, ';') ? "semicolons" : strchr(name, '\t') ? "tabs" : NULL;
+    if (!other)
+        return FIN_OK;
+    return fini_fail(err, FIN_ERR_FORMAT,
+                     "%.300s, line 1 has a single cell with %s in it; cells must be separated by "
+                     "commas, and numbers written with a point",
+                     t->csv.label, other);
+}
+
+static fin_status no_label(const fini_long *t, const char *file, fin_error *err)
+{
+    char all[200] = "", name[40];
+    size_t used = 0;
+    int64_t j = 0;
+    for (; j < t->names.count && used < 120; j++) {
+        const char *one = fini_names_get(&t->names, j);
+        used += (size_t)snprintf(all + used, sizeof all - used, "%s%s", j ? ", " : "",
+                                 fini_printable(one, strlen(one), name, sizeof name));
+    }
+    return fini_fail(
+        err, FIN_ERR_ARGUMENT,
+        "%.200s has no column 'label' or 'y'; say which column is the label (--label): "
+        "there are %s%s",
+        file, all, j < t->names.count ? ", ..." : "");
+}
+
 static fin_status find_bag_and_label(fini_long *t, const fin_bags_source *source,
                                      const fini_columns *columns, fin_error *err)
 {
@@ -51,10 +83,7 @@ static fin_status find_bag_and_label(fini_long *t, const fin_bags_source *source
         t->bag = 0;
     if (t->label < 0 && fini_bags_training(source))
         return source->label ? fini_no_column(columns, "column", source->label, err)
-                             : fini_fail(err, FIN_ERR_ARGUMENT,
-                                         "%.200s has no column 'label' or 'y'; say which column is "
-                                         "the label",
-                                         columns->file);
+                             : no_label(t, columns->file, err);
     if (t->label == t->bag)
         return fini_fail(err, FIN_ERR_ARGUMENT,
                          "%.200s: column '%.60s' cannot be both the bag and the label",
@@ -108,6 +137,8 @@ fin_status fini_long_columns(fini_long *t, fin_bag_set *set, const fin_bags_sour
     int64_t columns = t->csv.columns, *list = NULL, count = 0;
     fini_columns all = {t->csv.label, &t->names, false, NULL};
     fin_status status = read_names(t, err);
+    if (!status)
+        status = check_separator(t, err);
     if (!status)
         status = find_bag_and_label(t, source, &all, err);
     if (status)

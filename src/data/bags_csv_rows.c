@@ -65,6 +65,19 @@ static bool read_row(const fini_long *t, int64_t row, double *values)
     return (p == end || *p == '\n') && bad == 0;
 }
 
+/* Where other tables may have nan or inf, tokens may not: so they are not recommended. */
+static fin_status no_token(const fini_long *t, const char *line, const char *name, bool empty,
+                           fin_error *err)
+{
+    char column[FINI_SHOWN];
+    return fini_fail(err, FIN_ERR_FORMAT,
+                     "%.200s, line %lld, column '%s': %s, or leave the row or the column out",
+                     t->csv.label, (long long)fini_csv_line(&t->csv, line),
+                     fini_printable(name, strlen(name), column, sizeof column),
+                     empty ? "the cell is empty; fill it in"
+                           : "the number is beyond 1.8e308; scale the column");
+}
+
 static fin_status diagnose(const fini_long *t, int64_t row, fin_error *err)
 {
     const fini_csv *s = &t->csv;
@@ -78,6 +91,8 @@ static fin_status diagnose(const fini_long *t, int64_t row, fin_error *err)
         bool number = t->to[j] < 0 || fini_csv_number(&cell, &value);
         if (cell.trailing) /* show what was not understood */
             cell.end = p, value = NAN;
+        if ((!number && cell.end == cell.text) || (!number && isinf(value)))
+            return no_token(t, line, name, cell.end == cell.text, err);
         if (!number || cell.trailing)
             return fini_csv_no_number(s, line, name, &cell, value, err);
         if (!isfinite(value)) {

@@ -199,10 +199,10 @@ static fin_status decide(fin_bag_set *set, const fin_bags_source *source, fini_l
     if (wanted && count > FINI_BAGS_CLASSES_MAX)
         return too_many(labels, err);
     if (count == 1)
-        return fini_fail(
-            err, FIN_ERR_FORMAT,
-            "%.200s: all %lld bags have the label %.15g; labels that differ are needed",
-            labels->file, (long long)labels->n, found[0]);
+        return fini_fail(err, FIN_ERR_FORMAT,
+                         "%.200s: %s%lld bag%s the label %.15g; labels that differ are needed",
+                         labels->file, labels->n == 1 ? "the " : "all ", (long long)labels->n,
+                         labels->n == 1 ? " has" : "s have", found[0]);
     if (wanted || (automatic && few))
         return number_classes(set, labels, count, found, err);
     memcpy(set->labels, labels->value + set->bags.first, (size_t)set->bags.n * sizeof *set->labels);
@@ -223,8 +223,9 @@ static fin_status train(fin_bag_set *set, const fin_bags_source *source, fini_la
     fin_status status = decide(set, source, labels, s, err);
     if (!status && set->classes == 1)
         return fini_fail(err, FIN_ERR_FORMAT,
-                         "%.200s: all %lld bags are of class '%s'; at least two classes are needed",
-                         labels->file, (long long)labels->n,
+                         "%.200s: %s%lld bag%s of class '%s'; at least two classes are needed",
+                         labels->file, labels->n == 1 ? "the " : "all ", (long long)labels->n,
+                         labels->n == 1 ? " is" : "s are",
                          fini_printable(fini_names_get(&set->class_names, 0),
                                         strlen(fini_names_get(&set->class_names, 0)), shown,
                                         sizeof shown));

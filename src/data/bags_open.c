@@ -43,6 +43,27 @@ static fin_status get(place *from, int which, const char *name, fin_array *out, 
     return status;
 }
 
+/* "x.npz has no array 'z'; it has a, b", as many as fit; "folder/z.npy" for files. */
+static fin_status no_array(const place *from, const char *file, const char *wanted, fin_error *err)
+{
+    char all[200] = "", shown[48], name[40];
+    size_t used = 0;
+    int64_t i = 0, count = from->npz ? fin_npz_count(from->npz) : 0;
+    fini_printable(wanted, strlen(wanted), shown, sizeof shown);
+    if (!from->npz)
+        return fini_fail(
+            err, FIN_ERR_ARGUMENT,
+            "there is no file %.300s%s.npy; bags are tokens.npy, offsets.npy and y.npy",
+            from->before, shown);
+    for (; i < count && used < 120; i++) {
+        const char *one = fin_npz_name(from->npz, i);
+        used += (size_t)snprintf(all + used, sizeof all - used, "%s%s", i ? ", " : "",
+                                 fini_printable(one, strlen(one), name, sizeof name));
+    }
+    return fini_fail(err, FIN_ERR_ARGUMENT, "%.200s has no array '%s'; it has %s%s", file, shown,
+                     used ? all : "none", i < count ? ", ..." : "");
+}
+
 /* The first of the names that is there; `wanted`, if not NULL, is the only one and must be there. */
 static fin_status get_one(place *from, int which, const char *file, const char *wanted,
                           const char *const *names, fin_array *out, const char **found,
@@ -51,9 +72,7 @@ static fin_status get_one(place *from, int which, const char *file, const char *
     *found = wanted;
     if (wanted) {
         fin_status status = get(from, which, wanted, out, err);
-        return status || out->data
-                   ? status
-                   : fini_fail(err, FIN_ERR_ARGUMENT, "%.200s has no array '%.60s'", file, wanted);
+        return status || out->data ? status : no_array(from, file, wanted, err);
     }
     for (; *names; names++) {
         *found = *names;

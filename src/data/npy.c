@@ -176,6 +176,10 @@ static fin_status find_dtype(const char *descr, const char *label, fin_array *ou
             out->dtype = (fin_dtype)i;
             return FIN_OK;
         }
+    if (strcmp(descr, "|b1") == 0) { /* numpy's True and False are bytes 1 and 0 */
+        out->dtype = FIN_U8;
+        return FIN_OK;
+    }
     fini_printable(descr, strlen(descr), shown, sizeof shown);
     if (strchr(descr, 'O'))
         return fini_fail(err, FIN_ERR_UNSUPPORTED,
@@ -186,8 +190,8 @@ static fin_status find_dtype(const char *descr, const char *label, fin_array *ou
                          "%s is big-endian ('%s'); save it as little-endian (astype('<f8'))", label,
                          shown);
     return fini_fail(err, FIN_ERR_UNSUPPORTED,
-                     "%s has elements of type '%s'; read are <f4, <f8, <i4, <i8 and |u1", label,
-                     shown);
+                     "%s has elements of type '%s'; read are <f4, <f8, <i4, <i8, |u1 and |b1",
+                     label, shown);
 }
 
 typedef struct description {

@@ -54,7 +54,8 @@ static fin_status read_header(fin_tensor_file *file, fin_error *err)
     unsigned char lead[LEAD + 1];
     if (file->size < (int64_t)sizeof lead)
         return fini_fail(err, FIN_ERR_FORMAT,
-                         "'%s' is not a safetensors file, or is cut short: it has %lld bytes",
+                         "'%s' is not a safetensors file (a model of finetti is one), or is cut "
+                         "short: it has %lld bytes",
                          file->path, (long long)file->size);
     fin_status status = read_bytes(file, lead, sizeof lead, err);
     if (status)
@@ -63,10 +64,11 @@ static fin_status read_header(fin_tensor_file *file, fin_error *err)
     for (int i = LEAD - 1; i >= 0; i--)
         length = length << 8 | lead[i];
     if (length > (uint64_t)file->size - LEAD || length < 2 || lead[LEAD] != '{')
-        return fini_fail(err, FIN_ERR_FORMAT,
-                         "'%s' is not a safetensors file, or is cut short: its first eight bytes "
-                         "announce a header of %llu bytes, and it has %lld bytes",
-                         file->path, (unsigned long long)length, (long long)file->size);
+        return fini_fail(
+            err, FIN_ERR_FORMAT,
+            "'%s' is not a safetensors file (a model of finetti is one), or is cut short: its "
+            "first eight bytes announce a header of %llu bytes, and it has %lld bytes",
+            file->path, (unsigned long long)length, (long long)file->size);
     if (length > FINI_HEADER_MOST)
         return fini_fail(err, FIN_ERR_FORMAT,
                          "the header of '%s' has %llu bytes; at most %d are read", file->path,

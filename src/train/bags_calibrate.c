@@ -1,13 +1,13 @@
 /* Probabilities made sharper or softer: one number for a whole fit.
  *
  * An average over members of an ensemble is less sure than each of them, and a model that was
- * fitted too closely is too sure. Both are mended by one power t (one over the temperature of Guo et
- * al., ICML 2017), which keeps the order of the classes:
+ * fitted too closely is too sure. Both are mended by one power t (one over the temperature of Guo
+ * et al., ICML 2017), which keeps the order of the classes:
  *
  *     p'_c = p_c^t / sum_k p_k^t
  *
- * t makes the log loss of out-of-fold predictions smallest, with a weak prior that it is 1. Sums over
- * bags go by blocks, so that t is the same for any number of threads and of processes. */
+ * t makes the log loss of out-of-fold predictions smallest, with a weak prior that it is 1. Sums
+ * over bags go by blocks, so that t is the same for any number of threads and of processes. */
 #include "train/bags_judge.h"
 
 #include <float.h>
@@ -25,7 +25,7 @@ bool fini_calibrates(const fin_fit_settings *s, int64_t classes)
     return classes > 0 && (s->calibrate == 2 || (s->calibrate == 0 && several));
 }
 
-/* ---- finding it ------------------------------------------------------------------------------------ */
+/* ---- finding it ------------------------------------------------------------------------------ */
 
 /* Logarithms, less the largest one. What is impossible has the probability that log losses have. */
 static void take_logarithms(int64_t n, int64_t classes, const double *omega, double *p)
@@ -123,7 +123,7 @@ fin_status fini_sharpness(const fin_bags *bags, int64_t classes, const double *l
     return FIN_OK;
 }
 
-/* ---- applying it ----------------------------------------------------------------------------------- */
+/* ---- applying it ----------------------------------------------------------------------------- */
 
 /* Powers of p_c / max p. What is less than the largest stays less, however close it is.
  *

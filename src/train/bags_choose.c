@@ -1,4 +1,5 @@
-/* The models `stack` and `auto`, and calibration: several fits weighed, or one chosen, by cross-validation.
+/* The models `stack` and `auto`, and calibration: several fits weighed, or one chosen, by
+ * cross-validation.
  *
  * Every candidate is fitted with one fold of the training bags left out after the other, and
  * predicts those: the out-of-fold predictions, one for every bag, made without its label. From them
@@ -7,12 +8,12 @@
  *
  *     stack   weights on the simplex with the least out-of-fold loss (bags_weights.c)
  *     auto    the first candidate, in order of preference, whose mean loss is within one standard
- *             error (of the best one's loss) of the least. The stack is a candidate too; its loss in
- *             a fold is that of weights found without this fold.
+ *             error (of the best one's loss) of the least. The stack is a candidate too; its loss
+ *             in a fold is that of weights found without this fold.
  *
- * The same predictions say how sure probabilities may be (bags_calibrate.c): those of the model that
- * was chosen, or those of the stack, again with weights found without the fold. A model that was
- * named and is to be calibrated is the only candidate.
+ * The same predictions say how sure probabilities may be (bags_calibrate.c): those of the model
+ * that was chosen, or those of the stack, again with weights found without the fold. A model that
+ * was named and is to be calibrated is the only candidate.
  *
  * The loss is the log loss, or squared error: accuracies of a few hundred bags tell good models
  * from each other no better than coins.
@@ -31,7 +32,7 @@ static const double least_weight = 0.01;
 /* Bags' worth of belief that all candidates are equally good. */
 static const double prior = 10;
 
-/* ---- bags of all processes ------------------------------------------------------------------------ */
+/* ---- bags of all processes ------------------------------------------------------------------- */
 
 typedef struct choice {
     const fin_bags *bags;
@@ -151,7 +152,7 @@ static fin_status deal_folds(choice *c, const fin_fit_settings *base, fin_error 
     return status;
 }
 
-/* ---- out-of-fold predictions ------------------------------------------------------------------------ */
+/* ---- out-of-fold predictions ----------------------------------------------------------------- */
 
 static fin_status predict_all(choice *c, const fin_progress *progress, fin_error *err)
 {
@@ -203,7 +204,7 @@ static fin_status predict_stack(choice *c, fin_error *err)
     return FIN_OK;
 }
 
-/* ---- the decision ----------------------------------------------------------------------------------- */
+/* ---- the decision ---------------------------------------------------------------------------- */
 
 static double loss_of(const choice *c, int m, int64_t i)
 {
@@ -289,7 +290,7 @@ static fin_status calibrate(choice *c, double *sharpness, fin_error *err)
                           c->sum ? c->sum : fini_sum_alone, sharpness, err);
 }
 
-/* ---- the fits ---------------------------------------------------------------------------------------- */
+/* ---- the fits -------------------------------------------------------------------------------- */
 
 /* What a part is to be: settings and weight, in fit->part. */
 static fin_status open_parts(fin_fit *fit, const choice *c, fin_error *err)

@@ -29,7 +29,7 @@ typedef struct crew {
     fin_error error;
 } crew;
 
-/* ---- predictions for scattered bags -------------------------------------------------------------- */
+/* ---- predictions for scattered bags ---------------------------------------------------------- */
 
 typedef struct fitted {
     fin_fit *whole;
@@ -137,7 +137,7 @@ static fin_status predict_fold(const fini_crossing *c, const fitted *fit, const 
     return status;
 }
 
-/* ---- one task ------------------------------------------------------------------------------------- */
+/* ---- one task -------------------------------------------------------------------------------- */
 
 static double processor_seconds(void)
 {
@@ -249,7 +249,7 @@ static void run_task(crew *w, int64_t task, bool speaks)
     }
 }
 
-/* ---- all tasks ------------------------------------------------------------------------------------ */
+/* ---- all tasks ------------------------------------------------------------------------------- */
 
 static void order_models(crew *w)
 {

@@ -312,8 +312,10 @@ static fin_status descend(way *w, int64_t m, int64_t start, double variance, dou
                          penalty_of, steps, w->x, &reached, problem->sum, err);
     }
     w->search.iterations = iterations_of(part);
-    w->search.gradient = part->settings.tolerance * w->first;
-    w->search.decrease = 0.1 * part->settings.tolerance;
+    /* What is polished afterwards need not be exact. */
+    double tolerance = (w->polished ? 10 : 1) * part->settings.tolerance;
+    w->search.gradient = tolerance * w->first;
+    w->search.decrease = 0.1 * tolerance;
     if (!status)
         status = run(w, &w->search, &o, w->x, err);
     *value = w->held ? o.best : w->search.value;

@@ -48,7 +48,7 @@ int fini_bin(double probability, int bins)
     return b >= bins ? bins - 1 : b > 0 ? (int)b : 0; /* also if it is not a number */
 }
 
-/* ---- classes -------------------------------------------------------------------------------------- */
+/* ---- classes --------------------------------------------------------------------------------- */
 
 /* Mean over classes that some bags have and some have not; of two classes, both say the same. */
 static double mean_auc(int64_t n, int64_t classes, const double *labels, const double *probability,
@@ -68,7 +68,7 @@ static double mean_auc(int64_t n, int64_t classes, const double *labels, const d
 /*     log loss   -log p_y
  *     Brier      sum_c (p_c - [c = y])^2 / 2: (p - y)^2 for two classes
  *     ECE        sum over 15 equal bins of the predicted class's probability ("confidence"):
- *                |sum of [right] - sum of confidence| / n        (Guo et al., ICML 2017)            */
+ *                |sum of [right] - sum of confidence| / n        (Guo et al., ICML 2017) */
 static void judge_classes(int64_t n, int64_t classes, const double *labels,
                           const double *probability, fin_fit_score *s)
 {
@@ -120,11 +120,11 @@ static fin_status check_classes(int64_t n, int64_t classes, const double *labels
     return FIN_OK;
 }
 
-/* ---- numbers ---------------------------------------------------------------------------------------- */
+/* ---- numbers --------------------------------------------------------------------------------- */
 
 /*     r2          1 - sum (y - f)^2 / sum (y - mean of y)^2
  *     log score   -log of the density of Normal(f, sd^2) at y: smaller is better
- *     coverage    share of |y - f| <= 1.645 sd: 0.9 if all is well                                  */
+ *     coverage    share of |y - f| <= 1.645 sd: 0.9 if all is well */
 static void judge_numbers(int64_t n, const double *labels, const double *mean, const double *sd,
                           fin_fit_score *s)
 {

@@ -139,6 +139,21 @@ static void bag_loss(const void *user, int64_t i, double *sums)
     sums[1] += r->weights[i];
 }
 
+/* Variance of new labels around the prediction, over that of the labels that it was fitted to: with
+ * c numbers fitted by least squares (n + c) / (n - c), where tokens are random. Keys of softmax and
+ * mixture do not count: they bend the prediction little once they find the token. More numbers than
+ * half of the bags count as half: a penalty holds them back, and this does not know how far. */
+static double optimism(const fini_problem *o)
+{
+    const fini_part *part = o->part;
+    const fini_bag_form *form = part->form;
+    bool location = form == &fini_bag_softmax || form == &fini_bag_mixture;
+    int64_t q = form->values(&part->shape) + (location ? 0 : form->keys(&part->shape));
+    double p = (double)(o->phi->bags.d - o->phi->left_out), n = o->bags;
+    double c = fmin(p * (double)q + 1, 0.5 * n);
+    return (n + c) / (n - c);
+}
+
 /* Loss of the average over members on the training bags, and the noise. */
 static fin_status look_back(fini_problem *o, fin_error *err)
 {
@@ -154,7 +169,7 @@ static fin_status look_back(fini_problem *o, fin_error *err)
         status = sum_bags(o, 2, bag_loss, &r, sum, err);
     if (!status) {
         part->loss = sum[0] / sum[1];
-        part->noise = part->shape.classes ? 0 : sqrt(part->loss);
+        part->noise = part->shape.classes ? 0 : sqrt(part->loss * optimism(o));
     }
     fini_free(mean);
     return status;

@@ -3,14 +3,14 @@
  * Every fit is judged on the bags it has not seen, fold by fold; means and standard errors are over
  * the (repeats x folds) values. Two scores are not means over bags and need more of them than a
  * fold has: the ECE is that of all predictions of a repeat together, and so is the AUC if no fold
- * has two classes (leave-one-out). r2 is 1 - mean squared error / variance of all labels, so that it
- * means the same in every fold.
+ * has two classes (leave-one-out). r2 is 1 - mean squared error / variance of all labels, so that
+ * it means the same in every fold.
  *
- * Models are compared by their difference in each fold. Training sets of different folds overlap, so
- * that the differences are not independent and s / sqrt(J) is too small; Nadeau and Bengio (Machine
- * Learning 52, 2003) correct it for J = repeats x folds values with variance s^2:
+ * Models are compared by their difference in each fold. Training sets of different folds overlap,
+ * so that the differences are not independent and s / sqrt(J) is too small; Nadeau and Bengio
+ * (Machine Learning 52, 2003) correct it for J = repeats x folds values with variance s^2:
  *
- *     se^2 = (1 / J + test / training) s^2,      test / training = 1 / (folds - 1)                */
+ *     se^2 = (1 / J + test / training) s^2,      test / training = 1 / (folds - 1) */
 #include "train/bags_judge.h"
 
 #include <math.h>
@@ -51,7 +51,7 @@ static void layout(fini_arena *a, fin_validation *v)
     v->fold_sd = fini_take(a, v->n, sizeof *v->fold_sd);
 }
 
-/* ---- scores of a fold ---------------------------------------------------------------------------- */
+/* ---- scores of a fold ------------------------------------------------------------------------ */
 
 /* Population variance of all labels. */
 static double label_variance(const fin_validation *v)
@@ -103,7 +103,7 @@ static fin_status judge_all(fin_validation *v, const int32_t *fold, fin_error *e
     return status;
 }
 
-/* ---- means and standard errors --------------------------------------------------------------------- */
+/* ---- means and standard errors --------------------------------------------------------------- */
 
 /* Places of the scores in fin_fit_score. */
 #define PLACE(name) offsetof(fin_fit_score, name)
@@ -190,7 +190,7 @@ static void average_repeats(fin_validation *v)
         }
 }
 
-/* ---- the call ---------------------------------------------------------------------------------------- */
+/* ---- the call -------------------------------------------------------------------------------- */
 
 static fin_status check(int count, int64_t classes, const fin_bags *bags, int repeats, int folds,
                         fin_error *err)

@@ -93,3 +93,42 @@ mkdir kept && cd kept
 refuses 1 "labels that differ" fit ../one.csv --kind classes --out model.fin
 empty_folder .
 cd ..
+
+# ---- what spreadsheets and numpy write
+sed 's/,/;/g' constant.csv >semicolons.csv
+refuses 1 "semicolons" fit semicolons.csv
+sed 's/label/target/' constant.csv >target.csv
+refuses 2 "(--label): there are bag, target, a, b" fit target.csv
+table '1,0,1,2\n2,1,,2\n3,0,1,2\n' blank.csv
+refuses 1 "line 3, column 'a': the cell is empty; fill it in" fit blank.csv
+"$PYTHON" - <<'P'
+import struct, zipfile
+
+def npy(descr, shape, data):
+    head = "{'descr': '%s', 'fortran_order': False, 'shape': %r, }" % (descr, shape)
+    head += " " * (-(len(head) + 11) % 64) + "\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode() + data
+
+tokens = npy("<f4", (40, 1), struct.pack("<40f", *[(7 * i) % 11 for i in range(40)]))
+offsets = npy("<i8", (21,), struct.pack("<21q", *range(0, 41, 2)))
+for name, arrays in (("truth", {"tokens": tokens, "offsets": offsets, "y": npy("|b1", (20,), bytes([0, 1] * 10))}),
+                     ("nothing", {"offsets": offsets})):
+    with zipfile.ZipFile(name + ".npz", "w") as z:
+        for a in arrays:
+            z.writestr(a + ".npy", arrays[a])
+P
+accepts fit truth.npz --model mean --cv none
+prints "0: 10, 1: 10"
+refuses 2 "no array 'tokens'; it has offsets" fit nothing.npz
+mkdir none
+refuses 2 "no file none/tokens.npy" fit none
+
+# ---- too few bags
+table '1,no,1,2\n2,yes,3,1\n' two.csv
+refuses 2 "too few bags; name a model" fit two.csv
+refuses 2 "class 'no' has a single bag" fit two.csv --model mean --cv 2
+accepts fit two.csv --model mean
+table '1,0.5,1,2\n2,1.5,3,1\n' two.csv
+refuses 2 "too few bags; name a model" fit two.csv --kind regression --model stack
+table '1,no,1,2\n' two.csv
+refuses 1 "the 1 bag is of class 'no'" fit two.csv

@@ -199,3 +199,40 @@ open("bad.fin", "wb").write(b)'
 refuses 1 "bad.fin" predict bad.fin test.npz
 [ ! -e x.csv ] || fail "x.csv"
 empty_folder folder
+
+# ---- labels: only those that were asked for; names of classes that are long, and not of ASCII
+refuses 2 "no column 'target'" predict classes.fin test.npz --label target
+refuses 2 "no column 'target'" locate csv.fin test.csv --bag sample --label target
+"$PYTHON" - <<'P'
+import random
+r = random.Random(1)
+with open("long.csv", "w", encoding="utf-8") as f:
+    f.write("bag,label,x,größe\n")
+    for i in range(24):
+        for t in range(3):
+            f.write("%sß%d,%s%s,%r,%r\n" % ("日本" * 20, i, "ü" * 150, "ab"[i % 2], r.gauss(i % 2, 1), r.gauss(0, 1)))
+P
+accepts fit long.csv --model mixture --cv none --out long.fin
+cp stdout long.txt
+accepts predict long.fin long.csv --json
+cp stdout long.json
+accepts locate long.fin long.csv --json
+cp stdout where.json
+accepts predict long.fin long.csv --out answers.csv
+accepts info long.fin
+cp stdout info.txt
+: >table
+if command -v script >/dev/null; then
+    script -qec "'$FINETTI' locate long.fin long.csv" /dev/null </dev/null >table
+fi
+"$PYTHON" - <<'P'
+import csv, json
+names = {"ü" * 150 + c for c in "ab"}
+for file in ("long.json", "where.json"):
+    bags = json.load(open(file, encoding="utf-8"))["bags"]
+    assert len(bags) == 24 and {b["label"] for b in bags} == names, file
+head, *rows = csv.reader(open("answers.csv", encoding="utf-8"))
+assert {h[2:] for h in head if h.startswith("p_")} == names and {r[1] for r in rows} == names, head
+for file in ("long.txt", "info.txt", "table"):  # nothing is cut inside a character
+    open(file, "rb").read().decode("utf-8")
+P
