@@ -243,6 +243,9 @@ int fit_print(const fit_run *run)
                LABEL, "time",
                run->seconds_read + run->seconds_fit + run->seconds_validate + run->seconds_curve,
                run->seconds_read, run->seconds_fit, run->seconds_validate, run->seconds_curve);
+    if (!fin_fit_locates(run->fit))
+        printf("%-*snone: it sees a bag as a whole; for `locate` name a model, such as mixture\n",
+               LABEL, "locations");
     if (out)
         printf("%-*s%s\n", LABEL, "written to", out);
     fit_print_validation(run);

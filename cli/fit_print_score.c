@@ -91,18 +91,36 @@ static void print_reliability(const fit_run *run)
     }
 }
 
-/* The warning, if mean pooling is better by more than two standard errors. */
+/* Loss of a prediction that looks at no token: the classes' shares, or the mean of the labels. */
+static double blind_loss(const fit_run *run)
+{
+    double total = 0, entropy = 0;
+    for (int64_t c = 0; c < run->classes; c++)
+        total += (double)run->class_count[c];
+    for (int64_t c = 0; c < run->classes; c++) {
+        double share = (double)run->class_count[c] / total;
+        entropy -= share > 0 ? share * log(share) : 0;
+    }
+    return run->classes ? entropy : 1;
+}
+
+/* The warning, if mean pooling is better by more than two standard errors, or nothing is good. */
 static void print_location(const fit_run *run)
 {
     double off = run->loss_mixture - run->loss_mean, se = run->loss_se;
+    double blind = blind_loss(run);
     const char *what = run->classes ? "log loss" : "squared error / variance";
     printf("\none deciding token? ");
-    if (off > 2 * se)
+    if (fmin(run->loss_mixture, run->loss_mean) > 0.99 * blind)
+        printf("Warning: neither a single token nor the bag's mean says much about the labels\n"
+               "  (%s of mixture %.4f, of mean pooling %.4f, without looking %.4f)\n",
+               what, run->loss_mixture, run->loss_mean, blind);
+    else if (off > 2 * se)
         printf("Warning: mean pooling explains the labels better than any single token does\n"
                "  (%s %.4f against %.4f, difference %.4f +- %.4f): locations may not mean much\n",
                what, run->loss_mean, run->loss_mixture, off, se);
     else if (off < -2 * se)
-        printf("Yes: a single token explains the labels better than the bag's mean does\n"
+        printf("It looks so: a single token explains the labels better than the bag's mean does\n"
                "  (%s of mixture %.4f, of mean pooling %.4f, difference %.4f +- %.4f)\n",
                what, run->loss_mixture, run->loss_mean, -off, se);
     else

@@ -83,11 +83,11 @@ typedef fin_status (*fin_sum)(int64_t blocks, int64_t n, double *parts, double *
     C(scaling, 0, "standard|pooled|none",                                                          \
       "columns are divided by: their own deviation, one for all (both cut off at 3), nothing")     \
     F(double, penalty, FIN_AUTO, 0, 1e12,                                                          \
-      "L2 penalty on the sum of losses; auto = the average over a grid, 0.01 to 1")                \
+      "L2 penalty on the sum of losses; auto = the average over a fixed grid")                     \
     F(int64_t, restarts, FIN_AUTO_INT, 1, 1000,                                                    \
       "starts of a fit, of which the best is kept; auto = 4 for erf, else 1")                      \
     F(int64_t, iterations, FIN_AUTO_INT, 1, 100000,                                                \
-      "most iterations of L-BFGS; auto = 25 for attention to classes, else more")                  \
+      "most iterations of L-BFGS; auto = 20 for attention to classes, else more")                  \
     F(double, tolerance, 1e-5, 1e-14, 1, "stop when the gradient is that small, relative")         \
     F(double, early, 0, 0, 0.5, "share of training bags held out to stop early; 0 = none")         \
     F(int64_t, em_steps, FIN_AUTO_INT, 0, 10000,                                                   \
@@ -97,8 +97,8 @@ typedef fin_status (*fin_sum)(int64_t blocks, int64_t n, double *parts, double *
       "tokens (gaussian); auto = for numbers, what the training bags prefer")                      \
     C(class_weights, 0, "none|balanced", "weights of bags: equal, or equal sums for all classes")  \
     C(calibrate, 0, "auto|no|yes",                                                                 \
-      "classes: sharpen or soften probabilities by inner cross-validation; auto = where there is " \
-      "one anyway: stack and auto")                                                                \
+      "sharpness of probabilities, noise of numbers by inner cross-validation; auto = stack and "  \
+      "auto, and numbers with few bags for the model")                                             \
     F(int64_t, inner, 5, 2, 100, "auto, stack, calibrate: folds of the inner cross-validation")    \
     F(int64_t, seed, 1, 0, INT64_C(1) << 53, "landmarks, frequencies, starts, folds")
 

@@ -31,7 +31,7 @@ static const double grid_polished[] = {3, 1, 0.3};
 enum { GRID = sizeof grid / sizeof *grid, PATIENCE = 10 };
 enum { GRID_POLISHED = sizeof grid_polished / sizeof *grid_polished };
 /* Attention to classes is better, and five times faster, when it does not go all the way. */
-enum { ITERATIONS = 200, ITERATIONS_CLASSES = 25, MEAN_ITERATIONS = 1000, EM_STEPS = 5 };
+enum { ITERATIONS = 200, ITERATIONS_CLASSES = 20, MEAN_ITERATIONS = 1000, EM_STEPS = 5 };
 
 int64_t fini_penalties(const fin_fit_settings *settings, bool polished, double *penalty)
 {

@@ -92,13 +92,24 @@ static fin_status check_labels(fin_fit *fit, const fin_bags *bags, const double 
 
 /* ---- fitting ------------------------------------------------------------------------------------------ */
 
+/* Numbers: with few bags for its parameters a model goes through its training labels, and how far it
+ * is off there says nothing of new ones. Then the noise is measured on bags left out (bags_choose.c).
+ * The mixture has a noise of its own. */
+static bool measures_noise(const fin_fit *fit)
+{
+    const fin_fit_settings *s = &fit->settings;
+    bool many = s->model == FIN_MODEL_EMBEDDING || s->features != 0 || fit->bags / 4 < fit->d;
+    return fit->classes == 0 && s->model != FIN_MODEL_MIXTURE &&
+           (s->calibrate == 2 || (s->calibrate == 0 && many && fit->bags >= 2 * s->inner));
+}
+
 static fin_status fit_parts(fin_fit *fit, const fin_bags *bags, const double *labels,
                             const double *weights, fin_sum sum, const fin_progress *progress,
                             fin_error *err)
 {
     int model = fit->settings.model;
     if (model == FIN_MODEL_AUTO || model == FIN_MODEL_STACK ||
-        fini_calibrates(&fit->settings, fit->classes))
+        fini_calibrates(&fit->settings, fit->classes) || measures_noise(fit))
         return fini_fit_choose(fit, bags, labels, weights, sum, progress, err);
     fit->part = fini_alloc(sizeof *fit->part);
     if (!fit->part)
