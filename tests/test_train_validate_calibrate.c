@@ -208,7 +208,8 @@ static void calibrate__looks_at_training_bags_only(void **state)
     assert_true(power[0] == power[1] && power[0] != 1);
 }
 
-static void calibrate__does_nothing_to_numbers(void **state)
+/* Numbers have no sharpness: predictions stay, and the noise is that of bags left out. */
+static void calibrate__keeps_predictions_of_numbers(void **state)
 {
     (void)state;
     enum { BAGS = 30 };
@@ -224,7 +225,35 @@ static void calibrate__does_nothing_to_numbers(void **state)
         fin_fit_destroy(fit);
     }
     assert_memory_equal(mean[0], mean[1], sizeof mean[0]);
-    assert_memory_equal(sd[0], sd[1], sizeof sd[0]);
+    assert_memory_not_equal(sd[0], sd[1], sizeof sd[0]);
+}
+
+/* Labels that have nothing to do with the bags: a model that could go through them all must not be
+ * sure of others. Their deviation is 1, and out-of-fold errors are at least that but for chance. */
+static void calibrate__sees_the_noise_of_interpolation(void **state)
+{
+    (void)state;
+    enum { BAGS = 40 };
+    toy t;
+    double noise[2];
+    fin_fit_settings s = toy_settings(FIN_MODEL_EMBEDDING);
+    toy_draw(&t, BAGS, 0, 0.5, 42);
+    fin_random r;
+    fin_random_open(&r, 43, FIN_STREAM_USER, 0);
+    for (int i = 0; i < BAGS; i++)
+        t.labels[i] = fin_random_normal(&r);
+    for (int k = 0; k < 2; k++) {
+        fin_fit_info info;
+        s.calibrate = k ? 0 : NO;
+        s.penalty = 1e-3;
+        fin_fit *fit = fitted(&t, &s, 0, NULL);
+        fin_fit_get_info(fit, &info);
+        noise[k] = info.noise;
+        fin_fit_destroy(fit);
+    }
+    print_message("noise from training bags %.3f, from bags left out %.3f\n", noise[0], noise[1]);
+    assert_true(noise[1] > 0.7);
+    assert_true(noise[1] > noise[0]);
 }
 
 /* More folds than bags, classes of one bag, of no other class; weights of any size. */
@@ -363,7 +392,8 @@ int main(void)
         cmocka_unit_test(auto__is_one_model_if_it_is_better),
         cmocka_unit_test(calibrate__keeps_accuracy),
         cmocka_unit_test(calibrate__looks_at_training_bags_only),
-        cmocka_unit_test(calibrate__does_nothing_to_numbers),
+        cmocka_unit_test(calibrate__keeps_predictions_of_numbers),
+        cmocka_unit_test(calibrate__sees_the_noise_of_interpolation),
         cmocka_unit_test(calibrate__with_few_bags),
         cmocka_unit_test(calibrate__is_restored),
         cmocka_unit_test(calibrate__is_not_for_numbers_in_files),

@@ -49,7 +49,7 @@ assert rows["mixture"]["main"] > 0.65 and rows["mean"]["gain_of_first"] > 0
 bins = a["validation"]["reliability"]
 assert len(bins) == 10 and sum(x["count"] for x in bins) == 480  # of both classes, in two repeats
 one = a["one_token"]
-assert one["mixture"] < one["mean"] and not one["warning"] and "Yes: a single token" in text
+assert one["mixture"] < one["mean"] and not one["warning"] and "It looks so: a single token" in text
 assert abs(one["difference"] - one["mixture"] + one["mean"]) < 1e-12
 curve = a["learning_curve"]
 assert [round(p["bags"]) for p in curve] == [24, 48, 72, 96] and all(p["se"] >= 0 for p in curve)
