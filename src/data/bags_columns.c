@@ -222,6 +222,17 @@ static fin_status match_names(reader *r, const fin_bag_set *set, const fin_bags_
     return FIN_OK;
 }
 
+/* A table of `finetti simulate` has the number of the token, and whether it decided: who does not
+ * ask for these two does not want to learn from the answer. */
+static bool gives_away(const reader *r, int64_t j)
+{
+    const fini_names *names = r->columns->names;
+    const char *name = fini_names_get(names, j);
+    return (strcmp(name, "token") == 0 || strcmp(name, "relevant") == 0) &&
+           fini_names_find(names, "sample", 6) >= 0 && fini_names_find(names, "token", 5) >= 0 &&
+           fini_names_find(names, "relevant", 8) >= 0;
+}
+
 static fin_status choose(reader *r, const fin_bag_set *set, const fin_bags_source *source,
                          fin_error *err)
 {
@@ -238,7 +249,12 @@ static fin_status choose(reader *r, const fin_bag_set *set, const fin_bags_sourc
         fini_free(copy);
     } else {
         for (int64_t j = 0; j < r->columns->names->count; j++)
-            if (!skipped(r->columns, j))
+            if (gives_away(r, j))
+                fini_bags_note(set,
+                               "column '%s' is left out: in a table of finetti simulate it tells "
+                               "which token this is; name it in the features to have it",
+                               fini_names_get(r->columns->names, j));
+            else if (!skipped(r->columns, j))
                 add(r, j);
     }
     if (!status && r->count == 0)

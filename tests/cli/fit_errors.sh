@@ -132,3 +132,9 @@ table '1,0.5,1,2\n2,1.5,3,1\n' two.csv
 refuses 2 "too few bags; name a model" fit two.csv --kind regression --model stack
 table '1,no,1,2\n' two.csv
 refuses 1 "the 1 bag is of class 'no'" fit two.csv
+
+# ---- a table of simulate: the answer is no feature unless it is asked for
+"$FINETTI" simulate --n 40 --d 2 --L 3 --sign --out leak.csv 2>/dev/null
+"$FINETTI" fit leak.csv --bag sample --label y --model mean --cv none >leak.txt 2>&1
+grep -q "6 columns\|4 columns" leak.txt && fail "a column that knows the answer is a feature: $(cat leak.txt)"
+grep -q "'relevant' is left out" leak.txt || fail "$(cat leak.txt)"
