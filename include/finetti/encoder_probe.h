@@ -1,0 +1,62 @@
+/* encoder, third part: probes. What can be read, linearly, from a representation.
+ *
+ *     ridge      y = W x + b by least squares with a penalty, chosen by leave-one-out (closed form)
+ *     logistic   multinomial, L2 penalty chosen by folds or given
+ *
+ * Columns are centred and divided by their deviations on the training rows. */
+#ifndef FINETTI_ENCODER_PROBE_H
+#define FINETTI_ENCODER_PROBE_H
+
+#include "finetti/encoder_learn.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define FIN_PROBE_FIELDS(F, C)                                                                     \
+    C(target, 0, "label|posterior|bayes|mean",                                                     \
+      "what is read: the label; the posterior's numbers; the Bayes prediction; its mean only")     \
+    F(int64_t, layer, -1, -1, 256, "representation after so many layers; -1 = the last, normed")   \
+    F(int64_t, train, 2000, 2, INT64_C(1) << 30, "sequences (or rows of data) to fit the probe")   \
+    F(int64_t, test, 2000, 2, INT64_C(1) << 30, "others to judge it")                              \
+    F(double, penalty, FIN_AUTO, 0, 1e12, "L2 penalty on the mean loss; auto = chosen from the "   \
+                                          "training rows")
+
+enum { FIN_PROBE_LABEL, FIN_PROBE_POSTERIOR, FIN_PROBE_BAYES, FIN_PROBE_MEAN };
+typedef struct fin_probe_settings {
+    FIN_PROBE_FIELDS(FIN_MEMBER_F, FIN_MEMBER_C)
+} fin_probe_settings;
+FIN_API extern const fin_settings fin_probe_table;
+
+/* A linear probe of any rows: x (n, p) features, y (n, m) numbers or (n) classes. */
+typedef struct fin_probe fin_probe;
+FIN_API fin_status fin_probe_fit(fin_probe **probe, int64_t n, int64_t p, const double *x,
+                                 int64_t classes, int64_t m, const double *y, double penalty,
+                                 fin_error *err);
+FIN_API void fin_probe_destroy(fin_probe *probe); /* NULL is fine */
+/* (n, m) numbers, or (n, classes) probabilities. */
+FIN_API fin_status fin_probe_predict(const fin_probe *probe, int64_t n, const double *x, double *out,
+                                     fin_error *err);
+FIN_API double fin_probe_penalty(const fin_probe *probe); /* in use */
+
+/* How well: numbers: share of variance explained (r2, mean over columns; smallest and largest too);
+ * classes: accuracy and log loss. Standard errors over test rows. */
+typedef struct fin_probe_score {
+    int64_t train, test, columns;
+    double r2, r2_least, r2_most, rmse;
+    double accuracy, accuracy_se, log_loss;
+    double penalty;
+} fin_probe_score;
+/* Of an encoder on a corpus: states after a layer (pooled for sequences' targets; of the hidden
+ * tokens for the Bayes prediction of them). column_r2: (columns) or NULL with its room. posterior:
+ * representation sufficiency: how much of the posterior's numbers (fin_latent_posterior) the pooled
+ * representation tells, linearly. */
+FIN_API fin_status fin_encoder_probe(const fin_encoder *encoder, const fin_corpus *corpus,
+                                     const fin_probe_settings *settings, fin_probe_score *score,
+                                     double *column_r2, int64_t room, const fin_progress *progress,
+                                     fin_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
