@@ -16,7 +16,7 @@ static void table__names_and_outputs(void **state)
 {
     (void)state;
     static const char *const names[] = {"risk",     "train",  "landscape", "law", "rate", "limit",
-                                        "identity", "latent", "regret",    "urn", "fit"};
+                                        "identity", "latent", "regret",    "urn", "fit",  "prior"};
     static const int outputs[] = {17, 30, 14, 16};
     enum { JOBS = sizeof names / sizeof *names };
     assert_int_equal(fin_job_count(), JOBS);

@@ -41,6 +41,9 @@ typedef struct fin_bags_source {
     int64_t feature_count;
     const char *const *class_names;
     int64_t class_count; /* -1: not given; 0: numbers */
+    int each;       /* 1: every row is a bag of its own, without a column that names it; its array
+                     * is `images`, `x`, `pixels` or `tokens` */
+    int unlabelled; /* 1: bags may lack a label (it is NaN), or all of them, also for training */
 } fin_bags_source;
 
 typedef struct fin_bag_set fin_bag_set; /* bags in memory, or mapped, and what they are called */

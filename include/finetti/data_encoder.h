@@ -11,7 +11,7 @@ extern "C" {
 
 /* ---- tokens ------------------------------------------------------------------------------------ */
 
-/* How the columns of tokens were scaled: value = (raw - center) * scale, by column of the value part,
+/* How the columns of tokens were scaled: (raw - center) * scale, by column (keys first, then values),
  * found from the sequences read first and used for all later ones. One center and one scale for all
  * pixels of patches (so that brightness is kept); one for each column of bags. */
 typedef struct fin_token_scale {
@@ -34,13 +34,17 @@ typedef struct fin_token_source {
 typedef struct fin_token_set fin_token_set;
 
 /* Refused with file, line and column where there is one: a patch that does not divide the image, rows
- * of different length, numbers that are not finite. Labels may be missing. */
+ * of different length, numbers that are not finite. Labels may be missing, unless bags.label names
+ * a column that there is not. Every process reads all sequences (bags.rank is not looked at). */
 FIN_API fin_status fin_token_set_read(fin_token_set **set, const fin_token_source *source,
                                       const fin_progress *progress, fin_error *err);
 FIN_API void fin_token_set_destroy(fin_token_set *set); /* NULL is fine */
 FIN_API const fin_memory *fin_token_set_memory(const fin_token_set *set);
 FIN_API const fin_token_scale *fin_token_set_scale(const fin_token_set *set);
 FIN_API const char *fin_token_set_class(const fin_token_set *set, int64_t c); /* NULL: numbers */
+/* Things to tell a person: count, and text of note i. */
+FIN_API int fin_token_set_notes(const fin_token_set *set);
+FIN_API const char *fin_token_set_note(const fin_token_set *set, int i);
 /* A view of some of the sequences: those whose number i has i % folds != fold (train), or == fold
  * (test), and of these, with per_class > 0, the first so many of each class in an order drawn from
  * the seed (the others are left out). A new set, which copies. */

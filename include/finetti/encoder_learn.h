@@ -77,8 +77,10 @@ typedef struct fin_examples {
     fin_sequences sequences;
     int64_t rows, tokens; /* targets: rows of it (tokens or sequences) */
     double *targets;      /* (rows, fin_head_targets) */
-    double *bayes;        /* (rows, answers): Bayes mean, or log probabilities of classes; NULL */
-    double *variance;     /* (rows): Bayes variance of a target, noise included; NULL if there is none */
+    double *bayes;        /* (rows, fin_head_answers): the best answer: Bayes mean (gaussian: and
+                           * log variances), or log probabilities of classes; NULL; NaN rows: none */
+    double *variance;     /* (rows): Bayes variance of each of a target's numbers, noise included
+                           * (their mean where they differ); NULL if there is none */
     double *z;            /* (n, posterior) or NULL: numbers of the posterior (fin_latent_posterior)
                            * given the tokens in sight, for probes */
     int64_t z_size;

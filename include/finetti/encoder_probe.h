@@ -3,7 +3,8 @@
  *     ridge      y = W x + b by least squares with a penalty, chosen by leave-one-out (closed form)
  *     logistic   multinomial, L2 penalty chosen by folds or given
  *
- * Columns are centred and divided by their deviations on the training rows. */
+ * Columns are centred and divided by their deviations on the training rows. Minimised are
+ * mean |y - W x - b|^2 + penalty |W|^2 and mean -log softmax(W x + b)_y + penalty |W|^2 / 2. */
 #ifndef FINETTI_ENCODER_PROBE_H
 #define FINETTI_ENCODER_PROBE_H
 
@@ -15,12 +16,13 @@ extern "C" {
 
 #define FIN_PROBE_FIELDS(F, C)                                                                     \
     C(target, 0, "label|posterior|bayes|mean",                                                     \
-      "what is read: the label; the posterior's numbers; the Bayes prediction; its mean only")     \
+      "what is read: the label; the posterior's numbers; the Bayes prediction; posterior means")   \
     F(int64_t, layer, -1, -1, 256, "representation after so many layers; -1 = the last, normed")   \
     F(int64_t, train, 2000, 2, INT64_C(1) << 30, "sequences (or rows of data) to fit the probe")   \
     F(int64_t, test, 2000, 2, INT64_C(1) << 30, "others to judge it")                              \
-    F(double, penalty, FIN_AUTO, 0, 1e12, "L2 penalty on the mean loss; auto = chosen from the "   \
-                                          "training rows")
+    F(double, penalty, FIN_AUTO, 0, 1e12,                                                          \
+      "L2 penalty on the mean loss; auto = chosen from the "                                       \
+      "training rows")
 
 enum { FIN_PROBE_LABEL, FIN_PROBE_POSTERIOR, FIN_PROBE_BAYES, FIN_PROBE_MEAN };
 typedef struct fin_probe_settings {
@@ -35,8 +37,8 @@ FIN_API fin_status fin_probe_fit(fin_probe **probe, int64_t n, int64_t p, const 
                                  fin_error *err);
 FIN_API void fin_probe_destroy(fin_probe *probe); /* NULL is fine */
 /* (n, m) numbers, or (n, classes) probabilities. */
-FIN_API fin_status fin_probe_predict(const fin_probe *probe, int64_t n, const double *x, double *out,
-                                     fin_error *err);
+FIN_API fin_status fin_probe_predict(const fin_probe *probe, int64_t n, const double *x,
+                                     double *out, fin_error *err);
 FIN_API double fin_probe_penalty(const fin_probe *probe); /* in use */
 
 /* How well: numbers: share of variance explained (r2, mean over columns; smallest and largest too);
@@ -55,6 +57,13 @@ FIN_API fin_status fin_encoder_probe(const fin_encoder *encoder, const fin_corpu
                                      const fin_probe_settings *settings, fin_probe_score *score,
                                      double *column_r2, int64_t room, const fin_progress *progress,
                                      fin_error *err);
+
+/* The same, judged on another corpus (NULL: on other sequences of `corpus`; families have fresh
+ * ones, data are cut at random). */
+FIN_API fin_status fin_encoder_probe_on(const fin_encoder *encoder, const fin_corpus *corpus,
+                                        const fin_corpus *test, const fin_probe_settings *settings,
+                                        fin_probe_score *score, double *column_r2, int64_t room,
+                                        const fin_progress *progress, fin_error *err);
 
 #ifdef __cplusplus
 }

@@ -59,6 +59,8 @@ struct fin_bag_set {
     double *labels;    /* owned; bags.labels points here */
     int64_t *offsets;  /* owned */
     void *tokens;      /* owned, or NULL: those of npz or map */
+    int axes;          /* of the array of tokens; 0: no array */
+    int64_t height;    /* of an array with three axes: the second of them */
     fin_npz *npz;
     struct fini_npy *map;
 };

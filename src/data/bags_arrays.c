@@ -141,18 +141,32 @@ static fin_status count_bags(fini_arrays *a, int64_t **out, fin_error *err)
     return FIN_OK;
 }
 
+/* Every row is a bag. */
+static fin_status single_rows(fini_arrays *a, int64_t **out, fin_error *err)
+{
+    int64_t *offsets = fini_alloc_array(a->rows + 1, sizeof *offsets);
+    if (!offsets)
+        return fini_fail_memory(err, (size_t)(a->rows + 1) * sizeof *offsets, "offsets");
+    for (int64_t i = 0; i <= a->rows; i++)
+        offsets[i] = i;
+    a->total = a->rows;
+    *out = offsets;
+    return FIN_OK;
+}
+
 static fin_status cut(fini_arrays *a, fin_bag_set *set, const fin_bags_source *source,
                       fin_error *err)
 {
     int64_t *offsets = NULL;
-    fin_status status =
-        a->offsets.data ? read_offsets(a, &offsets, err) : count_bags(a, &offsets, err);
+    fin_status status = source->each      ? single_rows(a, &offsets, err)
+                        : a->offsets.data ? read_offsets(a, &offsets, err)
+                                          : count_bags(a, &offsets, err);
     if (status) {
         fini_free(offsets);
         return status;
     }
     status = fini_bags_cut(set, source, a->total, offsets, &a->skipped, err);
-    if (!status && a->offsets.data) /* nobody has named them */
+    if (!status && !a->bag_of) /* nobody has named them */
         status = fini_names_numbers(&set->names, set->bags.first, set->bags.n, err);
     set->first_row = a->skipped + 1;
     return status;
@@ -217,7 +231,7 @@ static fin_status labels(fini_arrays *a, fin_bag_set *set, const fin_bags_source
                          fin_error *err)
 {
     if (!a->y.data)
-        return fini_bags_training(source)
+        return fini_bags_training(source) && !source->unlabelled
                    ? fini_fail(
                          err, FIN_ERR_ARGUMENT,
                          "%.200s has no labels; an array 'y' is needed, a number for each bag",
@@ -333,6 +347,8 @@ fin_status fini_bags_arrays(fini_arrays *a, fin_bag_set *set, const fin_bags_sou
                          "%.200s: tokens have %s; an array with a row for each token is needed",
                          a->file, array->ndim == 0 ? "no axes" : "no elements");
     a->width = array->count / a->rows;
+    set->axes = array->ndim;
+    set->height = array->ndim == 3 ? array->shape[1] : 0;
     if (a->width > FINI_BAGS_COLUMNS_MAX)
         return fini_fail(err, FIN_ERR_FORMAT,
                          "%.200s: tokens have %lld columns; at most %d are read", a->file,

@@ -44,7 +44,8 @@ static const char *find_cells(const fini_long *t, const char *p, fini_cell *bag,
     if (!t->quotes) {
         const char *stop = memchr(p, '\n', (size_t)(end - p));
         stop = stop ? stop : end;
-        plain_cell(p, stop, t->bag, t->csv.columns, bag);
+        if (!t->each)
+            plain_cell(p, stop, t->bag, t->csv.columns, bag);
         if (t->label >= 0)
             plain_cell(p, stop, t->label, t->csv.columns, label);
         return stop;
@@ -146,6 +147,10 @@ static fin_status read_bag(fini_long *t, int64_t row, const fini_cell *cell, fin
 {
     const char *line = t->line[row], *wrong = fini_csv_bad_name(cell);
     int64_t before = t->bags.count;
+    if (t->each) {
+        t->bag_of[row] = t->first_row[row] = row;
+        return fini_names_numbers(&t->bags, row + 1, 1, err);
+    }
     if (!wrong && cell->end == cell->text)
         wrong = "is empty, but every row needs the name of its bag";
     if (wrong)
@@ -182,7 +187,7 @@ static fin_status index_rows(fini_long *t, const fin_progress *progress, fin_err
         t->line[row] = p;
         p = find_cells(t, p, &bag, &label);
         p += p < s->end;
-        bool known = row > 0 && same(&bag, &last_bag);
+        bool known = row > 0 && !t->each && same(&bag, &last_bag);
         if (known)
             t->bag_of[row] = t->bag_of[row - 1];
         else

@@ -9,7 +9,8 @@ typedef struct fini_long {
     fini_csv csv;
     bool quotes;          /* there is a quote in the body */
     fini_names names;     /* of the columns */
-    int64_t bag, label;   /* columns; label -1: there is none */
+    int64_t bag, label;   /* columns; -1: there is none */
+    bool each;            /* every row is a bag of its own */
     char *kind;           /* (columns) FINI_COLUMN_... */
     int32_t *to;          /* (columns) place of a column among the features, or -1 */
     int64_t rows;         /* of the file */

@@ -74,17 +74,20 @@ static fin_status find_bag_and_label(fini_long *t, const fin_bags_source *source
     t->bag = named(t, source->bag ? source->bag : "bag");
     if (t->bag < 0 && source->bag)
         return fini_no_column(columns, "column", source->bag, err);
-    if (t->bag < 0)
+    t->each = source->each;
+    if (t->each && !source->bag)
+        t->bag = -1;
+    else if (t->bag < 0)
         t->bag = named(t, "bag_id");
     t->label = named(t, source->label ? source->label : "label");
     if (t->label < 0 && !source->label)
         t->label = named(t, "y");
-    if (t->bag < 0)
+    if (t->bag < 0 && !t->each)
         t->bag = 0;
-    if (t->label < 0 && fini_bags_training(source))
+    if (t->label < 0 && fini_bags_training(source) && (source->label || !source->unlabelled))
         return source->label ? fini_no_column(columns, "column", source->label, err)
                              : no_label(t, columns->file, err);
-    if (t->label == t->bag)
+    if (t->label == t->bag && t->bag >= 0)
         return fini_fail(err, FIN_ERR_ARGUMENT,
                          "%.200s: column '%.60s' cannot be both the bag and the label",
                          columns->file, fini_names_get(&t->names, t->bag));
@@ -149,7 +152,8 @@ fin_status fini_long_columns(fini_long *t, fin_bag_set *set, const fin_bags_sour
         return fini_fail_memory(err, (size_t)columns * sizeof *t->to, "columns");
     memset(t->kind, FINI_COLUMN_NUMBER, (size_t)columns);
     look_for_text(t);
-    t->kind[t->bag] = FINI_COLUMN_OTHER;
+    if (t->bag >= 0)
+        t->kind[t->bag] = FINI_COLUMN_OTHER;
     if (t->label >= 0)
         t->kind[t->label] = FINI_COLUMN_OTHER;
     all.skip = t->kind;

@@ -198,7 +198,7 @@ static fin_status decide(fin_bag_set *set, const fin_bags_source *source, fini_l
     bool few = count == 2 || (whole && count <= FINI_BAGS_AUTO_CLASSES && 3 * count < labels->n);
     if (wanted && count > FINI_BAGS_CLASSES_MAX)
         return too_many(labels, err);
-    if (count == 1)
+    if (count == 1 && !source->unlabelled)
         return fini_fail(err, FIN_ERR_FORMAT,
                          "%.200s: %s%lld bag%s the label %.15g; labels that differ are needed",
                          labels->file, labels->n == 1 ? "the " : "all ", (long long)labels->n,
@@ -214,14 +214,16 @@ static fin_status train(fin_bag_set *set, const fin_bags_source *source, fini_la
                         const summary *s, fin_error *err)
 {
     char shown[48];
-    if (s->missing)
+    if (s->missing == labels->n && source->unlabelled)
+        return FIN_OK; /* the caller leaves them away */
+    if (s->missing && !source->unlabelled)
         return fini_fail(err, FIN_ERR_FORMAT,
                          "%.200s, bag '%s' has no label (%lld of %lld bags have none); leave them "
                          "out for fitting",
                          labels->file, bag_name(labels, s->missing_at, shown),
                          (long long)s->missing, (long long)labels->n);
     fin_status status = decide(set, source, labels, s, err);
-    if (!status && set->classes == 1)
+    if (!status && set->classes == 1 && !source->unlabelled)
         return fini_fail(err, FIN_ERR_FORMAT,
                          "%.200s: %s%lld bag%s of class '%s'; at least two classes are needed",
                          labels->file, labels->n == 1 ? "the " : "all ", (long long)labels->n,

@@ -90,15 +90,19 @@ static fin_status find_arrays(place *from, fini_arrays *a, const fin_bags_source
     static const char *const tokens[] = {"tokens", NULL}, *const offsets[] = {"offsets", NULL},
                              *const bag[] = {"bag", "bag_id", NULL},
                              *const label[] = {"y", "label", "labels", NULL};
+    static const char *const images[] = {"images", "x", "pixels", "tokens", NULL};
     const char *name;
     /* a model remembers the label's name, which data to be predicted need not have */
     const char *wanted = fini_bags_training(source) ? source->label : NULL;
-    fin_status status = get_one(from, TOKENS, a->file, "tokens", tokens, &a->tokens, &name, err);
-    if (!status && !source->bag)
+    fin_status status = get_one(from, TOKENS, a->file, source->each ? NULL : "tokens",
+                                source->each ? images : tokens, &a->tokens, &name, err);
+    if (!status && !a->tokens.data)
+        status = no_array(from, a->file, images[0], err);
+    if (!status && !source->bag && !source->each)
         status = get_one(from, 1, a->file, NULL, offsets, &a->offsets, &name, err);
-    if (!status && !a->offsets.data)
+    if (!status && !a->offsets.data && !source->each)
         status = get_one(from, 2, a->file, source->bag, bag, &a->bag, &a->bag_name, err);
-    if (!status && !a->offsets.data && !a->bag.data)
+    if (!status && !a->offsets.data && !a->bag.data && !source->each)
         status = fini_fail(err, FIN_ERR_ARGUMENT,
                            "%.200s has neither 'offsets' (n + 1 numbers) nor 'bag' (one for each "
                            "row of tokens); one is needed",

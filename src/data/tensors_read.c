@@ -188,25 +188,28 @@ static fin_status check_kind(const fin_tensor_file *file, const char *kind, int 
     char shown[64], by[64];
     const char *have = fin_tensors_entry(file, "finetti"),
                *writer = fin_tensors_entry(file, "written_by");
+    bool encoder = strcmp(kind, "encoder") == 0;
+    const char *article = encoder ? "an" : "a", *command = encoder ? "pretrain" : "fit";
     if (!have)
         return fini_fail(err, FIN_ERR_FORMAT,
-                         "'%s' is a safetensors file, but not a %s of finetti; finetti fit --out "
+                         "'%s' is a safetensors file, but not %s %s of finetti; finetti %s --out "
                          "writes one",
-                         file->path, kind);
+                         file->path, article, kind, command);
     if (strcmp(have, kind) != 0)
-        return fini_fail(err, FIN_ERR_FORMAT, "'%s' is a file of finetti with '%s', not a %s",
-                         file->path, fini_printable(have, strlen(have), shown, sizeof shown), kind);
+        return fini_fail(err, FIN_ERR_FORMAT, "'%s' is a file of finetti with '%s', not %s %s",
+                         file->path, fini_printable(have, strlen(have), shown, sizeof shown),
+                         article, kind);
     int number = small_number(fin_tensors_entry(file, "version"));
     if (number < 1)
         return fini_fail(err, FIN_ERR_FORMAT, "'%s' has no version that can be read", file->path);
     if (number > version)
-        return fini_fail(err, FIN_ERR_UNSUPPORTED,
-                         "'%s' is a %s file of version %d, written by %s; finetti %s reads version "
-                         "%d and earlier: a later finetti is needed",
-                         file->path, kind, number,
-                         writer ? fini_printable(writer, strlen(writer), by, sizeof by)
-                                : "a later finetti",
-                         fin_version(), version);
+        return fini_fail(
+            err, FIN_ERR_UNSUPPORTED,
+            "'%s' is %s %s file of version %d, written by %s; finetti %s reads version "
+            "%d and earlier: a later finetti is needed",
+            file->path, article, kind, number,
+            writer ? fini_printable(writer, strlen(writer), by, sizeof by) : "a later finetti",
+            fin_version(), version);
     return FIN_OK;
 }
 

@@ -3,47 +3,61 @@
  * kernels (kernel.h); the double table is plain C, for checking.
  *
  * Rows are contiguous with w numbers. A row's result depends on that row alone; sums over rows (of
- * gradients) run in the order of the rows. */
+ * gradients) run in the order of the rows. Not a number stays one. Arrays need no alignment and do
+ * not overlap, unless it is said that they may. */
 #ifndef FINI_LAYERS_H
 #define FINI_LAYERS_H
 
 #include <stdint.h>
 
+/* norm       y = (x - mean) inverse gain + bias; mean and inverse = 1/sqrt(variance + 1e-5) of each
+ *            row are kept
+ * norm_back  dx, dgain (w), dbias (w) are added to
+ * gelu, relu y = act(x + bias), act(t) = t Phi(t) or max(t, 0); x is left as act'(x + bias), which
+ *            the way back needs and nobody else
+ * act_back   dy <- dy x, with x as they left it; dbias (w) += sums over rows of it
+ * add_bias   y = x + bias (w) for every row; y may be x
+ * sum_rows   sum (w) += rows of x
+ * attend     softmax attention of one head of one sequence: out (m, d) = softmax(times q k') v,
+ *            with q (m, d), k and v (L, d). q, k, v have rows of ld numbers (pieces of wider rows),
+ *            out of ldo. kept (m, 2): largest score of a row and 1 / sum exp(score - largest), so
+ *            that the weights need not be kept. L = 0: out = 0. scratch: fini_attend_scratch(L, d)
+ *            numbers
+ * attend_back  given dout (rows of ldo): dq (m rows), dk and dv (L rows) are written, rows of ld
+ * weights    the weights themselves, p (m, L), for whoever wants to look at them */
 #define FINI_LAYERS(name, real)                                                                    \
     typedef struct name {                                                                          \
-        /* y = (x - mean) inverse gain + bias; mean and inverse = 1/sqrt(variance + 1e-5) of each  \
-         * row are kept. */                                                                        \
         void (*norm)(int64_t rows, int64_t w, const real *x, const real *gain, const real *bias,   \
                      real *y, real *mean, real *inverse);                                          \
-        /* dx, dgain (w), dbias (w) are added to. */                                               \
         void (*norm_back)(int64_t rows, int64_t w, const real *x, const real *gain,                \
                           const real *mean, const real *inverse, const real *dy, real *dx,         \
                           real *dgain, real *dbias);                                               \
-        /* x += bias (w); y = act(x) = x Phi(x), or max(x, 0). */                                  \
         void (*gelu)(int64_t rows, int64_t w, const real *bias, real *x, real *y);                 \
         void (*relu)(int64_t rows, int64_t w, const real *bias, real *x, real *y);                 \
-        /* dy <- dy act'(x); dbias (w) += sums over rows of it. */                                 \
-        void (*gelu_back)(int64_t rows, int64_t w, const real *x, real *dy, real *dbias);          \
-        void (*relu_back)(int64_t rows, int64_t w, const real *x, real *dy, real *dbias);          \
-        /* x += bias (w) for every row; and sum (w) += rows of x. */                               \
-        void (*add_bias)(int64_t rows, int64_t w, const real *bias, real *x);                      \
+        void (*act_back)(int64_t rows, int64_t w, const real *x, real *dy, real *dbias);           \
+        void (*add_bias)(int64_t rows, int64_t w, const real *bias, const real *x, real *y);       \
         void (*sum_rows)(int64_t rows, int64_t w, const real *x, real *sum);                       \
-        /* Softmax attention of one head of one sequence: p (m, L) = softmax(times q k'), out (m,   \
-         * d) = p v. q, k, v, out have rows of ld numbers (pieces of wider rows), p of L. L = 0:    \
-         * out = 0. */                                                                             \
         void (*attend)(int64_t m, int64_t L, int64_t d, int64_t ld, const real *q, const real *k,  \
-                       const real *v, real times, real *p, int64_t ldo, real *out);                \
-        /* Given dout and p: dq, dk, dv are written (rows of ld). scratch: (m, L). */              \
+                       const real *v, real times, int64_t ldo, real *out, real *kept,              \
+                       real *scratch);                                                             \
         void (*attend_back)(int64_t m, int64_t L, int64_t d, int64_t ld, const real *q,            \
-                            const real *k, const real *v, real times, const real *p, int64_t ldo,  \
-                            const real *dout, real *dq, real *dk, real *dv, real *scratch);        \
+                            const real *k, const real *v, real times, int64_t ldo,                 \
+                            const real *out, const real *kept, const real *dout, real *dq,         \
+                            real *dk, real *dv, real *scratch);                                    \
+        void (*weights)(int64_t m, int64_t L, int64_t d, int64_t ld, const real *q, const real *k, \
+                        real times, const real *kept, real *p);                                    \
     } name;
 
 FINI_LAYERS(fini_layers_f32, float)
 FINI_LAYERS(fini_layers_f64, double)
 
-/* AdamW on n numbers: g = times * gradient; first = b1 first + (1 - b1) g, second likewise with g^2;
- * x -= rate (first / c1 / (sqrt(second / c2) + 1e-8) + decay x), c = 1 - b^step. */
+/* Queries that are taken together. */
+enum { FINI_ATTEND_ROWS = 24 };
+/* Numbers of scratch that attend and attend_back take, whatever m. */
+int64_t fini_attend_scratch(int64_t L, int64_t d);
+
+/* AdamW on n numbers: g = times * gradient; first = b1 first + (1 - b1) g, second likewise with
+ * g^2; x -= rate (first / c1 / (sqrt(second / c2) + 1e-8) + decay x), c = 1 - b^step. */
 typedef struct fini_adamw {
     double times, rate, decay, b1, b2, c1, c2;
 } fini_adamw;

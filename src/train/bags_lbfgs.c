@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-enum { MEMORY = 10, PAST = 10, TRIES = 24 };
+enum { MEMORY = FINI_LBFGS_MEMORY, PAST = FINI_LBFGS_PAST, TRIES = 24 };
 
 static void layout(fini_lbfgs *o)
 {
@@ -59,13 +59,13 @@ static void add(int64_t n, double times, const double *from, double *to)
 }
 
 /* d = -H g by the two loops; `kept` pairs, the newest number `newest`. */
-static void direction(fini_lbfgs *o, int kept, int newest)
+static void direction(fini_lbfgs *o, int64_t kept, int64_t newest)
 {
     int64_t n = o->n;
     for (int64_t i = 0; i < n; i++)
         o->d[i] = -o->g[i];
-    for (int j = 0; j < kept; j++) {
-        int i = (newest - j + MEMORY) % MEMORY;
+    for (int64_t j = 0; j < kept; j++) {
+        int64_t i = (newest - j + MEMORY) % MEMORY;
         o->alpha[i] = o->rho[i] * dot(n, o->S + i * n, o->d);
         add(n, -o->alpha[i], o->Y + i * n, o->d);
     }
@@ -75,8 +75,8 @@ static void direction(fini_lbfgs *o, int kept, int newest)
         for (int64_t i = 0; i < n; i++)
             o->d[i] *= scale;
     }
-    for (int j = kept - 1; j >= 0; j--) {
-        int i = (newest - j + MEMORY) % MEMORY;
+    for (int64_t j = kept - 1; j >= 0; j--) {
+        int64_t i = (newest - j + MEMORY) % MEMORY;
         double beta = o->rho[i] * dot(n, o->Y + i * n, o->d);
         add(n, o->alpha[i] - beta, o->S + i * n, o->d);
     }
@@ -143,7 +143,7 @@ static fin_status search(fini_lbfgs *o, const double *x, double first, double *v
 }
 
 /* Keeps s = try - x, y = try_g - g if they say that the function curves upwards. */
-static bool remember(fini_lbfgs *o, const double *x, int place)
+static bool remember(fini_lbfgs *o, const double *x, int64_t place)
 {
     double *s = o->S + place * o->n, *y = o->Y + place * o->n;
     for (int64_t i = 0; i < o->n; i++) {
@@ -157,51 +157,75 @@ static bool remember(fini_lbfgs *o, const double *x, int place)
     return true;
 }
 
-fin_status fini_lbfgs_run(fini_lbfgs *o, double *x, fin_error *err)
+fin_status fini_lbfgs_begin(fini_lbfgs *o, const double *x, fin_error *err)
 {
-    double past[PAST] = {0}, f, enough = o->gradient;
-    int kept = 0, newest = 0;
+    memset(o->past, 0, sizeof o->past);
+    o->kept = o->newest = 0;
+    o->enough = o->gradient;
     o->done = o->evaluations = 0;
     o->finished = true;
-    fin_status status = o->function(o->user, x, &f, o->g, err);
+    fin_status status = o->function(o->user, x, &o->value, o->g, err);
+    o->evaluations += !status;
+    return status;
+}
+
+/* Is x as good as it gets? */
+static bool arrived(fini_lbfgs *o)
+{
+    double size = sqrt(dot(o->n, o->g, o->g)), f = o->value;
+    if (o->done == 0)
+        o->enough = fmax(o->enough, o->relative * size);
+    if (!(size > o->enough) || !isfinite(f))
+        return true;
+    return o->done >= PAST && o->past[o->done % PAST] - f <= o->decrease * fabs(f);
+}
+
+fin_status fini_lbfgs_next(fini_lbfgs *o, double *x, bool *more, fin_error *err)
+{
+    bool found;
+    double f = o->value;
+    *more = false;
+    if (arrived(o))
+        return FIN_OK;
+    direction(o, o->kept, o->newest);
+    if (o->kept && !(dot(o->n, o->d, o->g) < 0)) { /* rounding has spoilt the memory */
+        o->kept = 0;
+        direction(o, 0, 0);
+    }
+    double first = o->kept ? 1 : fmin(1, 1 / sqrt(dot(o->n, o->g, o->g)));
+    fin_status status = search(o, x, first, &f, &found, err);
     if (status)
         return status;
-    o->evaluations++;
-    for (o->value = f; o->done < o->iterations; o->done++) {
-        double size = sqrt(dot(o->n, o->g, o->g));
-        if (o->done == 0)
-            enough = fmax(enough, o->relative * size);
-        if (!(size > enough) || !isfinite(f))
-            return FIN_OK;
-        if (o->done >= PAST && past[o->done % PAST] - f <= o->decrease * fabs(f))
-            return FIN_OK;
-        past[o->done % PAST] = f;
-        direction(o, kept, newest);
-        if (kept && !(dot(o->n, o->d, o->g) < 0)) { /* rounding has spoilt the memory */
-            kept = 0;
-            direction(o, 0, 0);
-        }
-        bool found;
-        status = search(o, x, kept ? 1 : fmin(1, 1 / size), &f, &found, err);
-        if (status)
+    if (!found && !o->kept)
+        return FIN_OK; /* not even downhill: this is as far as the digits go */
+    *more = true;
+    o->past[o->done % PAST] = o->value;
+    if (!found) {
+        o->kept = 0;
+        o->done++;
+        return FIN_OK;
+    }
+    int64_t place = o->kept ? (o->newest + 1) % MEMORY : 0;
+    if (remember(o, x, place)) {
+        o->newest = place;
+        o->kept += o->kept < MEMORY;
+    }
+    memcpy(x, o->try, (size_t)o->n * sizeof *x);
+    memcpy(o->g, o->try_g, (size_t)o->n * sizeof *x);
+    o->value = f;
+    *more = !(o->watch && o->watch(o->user, o->done, x, f));
+    o->done += *more;
+    return FIN_OK;
+}
+
+fin_status fini_lbfgs_run(fini_lbfgs *o, double *x, fin_error *err)
+{
+    fin_status status = fini_lbfgs_begin(o, x, err);
+    for (bool more = true; !status && o->done < o->iterations;) {
+        status = fini_lbfgs_next(o, x, &more, err);
+        if (!more)
             return status;
-        if (!found && !kept)
-            return FIN_OK; /* not even downhill: this is as far as the digits go */
-        if (!found) {
-            kept = 0;
-            continue;
-        }
-        int place = kept ? (newest + 1) % MEMORY : 0;
-        if (remember(o, x, place)) {
-            newest = place;
-            kept += kept < MEMORY;
-        }
-        memcpy(x, o->try, (size_t)o->n * sizeof *x);
-        memcpy(o->g, o->try_g, (size_t)o->n * sizeof *x);
-        o->value = f;
-        if (o->watch && o->watch(o->user, o->done, x, f))
-            return FIN_OK;
     }
     o->finished = false;
-    return FIN_OK;
+    return status;
 }

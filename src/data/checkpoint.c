@@ -1,0 +1,330 @@
+/* Encoders from files (checkpoint.h says what is in them). A file may be hostile: its settings, heads
+ * and sizes are checked before memory is taken for what they promise. */
+#include "data/checkpoint.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct fin_checkpoint {
+    fin_tensor_file *file;
+    char path[208]; /* for messages */
+    fin_encoder_settings settings;
+    fin_encoder_shape shape;
+    bool learns;
+    fin_learn_settings learn;
+    bool scaled;
+    fin_token_scale scale; /* its arrays are those of the file, or copies in numbers */
+    double *numbers;
+};
+
+static bool begins(const char *text, const char *with)
+{
+    return strncmp(text, with, strlen(with)) == 0;
+}
+
+/* ---- settings --------------------------------------------------------------------------------- */
+
+/* All entries that begin with `before`; *found: there is one. */
+static fin_status read_settings(const fin_checkpoint *c, const fin_settings *table,
+                                const char *before, void *values, bool *found, fin_error *err)
+{
+    const fin_entry *entry;
+    int64_t count = fini_tensors_entries(c->file, &entry);
+    fin_error why = {FIN_OK, ""};
+    fin_status status = FIN_OK;
+    *found = false;
+    fin_settings_defaults(table, values);
+    for (int64_t i = 0; i < count && !status; i++)
+        if (begins(entry[i].key, before)) {
+            *found = true;
+            status = fin_settings_parse(table, values, entry[i].key + strlen(before),
+                                        entry[i].value, &why);
+        }
+    if (!status)
+        status = fin_settings_validate(table, values, &why);
+    if (!status)
+        return FIN_OK;
+    char text[200];
+    fini_printable(why.message, strlen(why.message), text, sizeof text);
+    return fini_fail(err, FIN_ERR_FORMAT, "the encoder '%s' has a setting that is not allowed: %s",
+                     c->path, text);
+}
+
+/* ---- shape ------------------------------------------------------------------------------------ */
+
+enum { LARGEST = 1 << 20 }; /* columns of a token, numbers of an answer */
+
+static fin_status bad_shape(const fin_checkpoint *c, const char *key, const char *value,
+                            fin_error *err)
+{
+    char text[60];
+    value = value ? value : "";
+    return fini_fail(err, FIN_ERR_FORMAT,
+                     "the encoder '%s' cannot be read: its entry '%s' is '%s', not what finetti "
+                     "writes there",
+                     c->path, key, fini_printable(value, strlen(value), text, sizeof text));
+}
+
+static bool read_whole(const char *text, int64_t lowest, int64_t *number)
+{
+    char *end;
+    if (!text || *text < '0' || *text > '9')
+        return false;
+    long long value = strtoll(text, &end, 10); /* saturates, and is then too large */
+    *number = value;
+    return (*end == '\0' || *end == ' ') && value >= lowest && value <= LARGEST;
+}
+
+/* The next word of the text, without the space behind it; false: there is none, or it is too long. */
+static bool take_word(const char **text, char *word, size_t room)
+{
+    size_t length = strcspn(*text, " ");
+    if (length == 0 || length >= room)
+        return false;
+    memcpy(word, *text, length);
+    word[length] = '\0';
+    *text += length + ((*text)[length] == ' ');
+    return true;
+}
+
+static int find_word(const char *word, const char *const *names, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (strcmp(word, names[i]) == 0)
+            return i;
+    return -1;
+}
+
+static bool read_head(const char *text, fin_head *head)
+{
+    char word[40], *end;
+    *head = (fin_head){0};
+    if (!take_word(&text, head->name, sizeof head->name) || !take_word(&text, word, sizeof word) ||
+        (head->kind = find_word(word, fini_head_kinds, FINI_HEAD_KINDS)) < 0 ||
+        !take_word(&text, word, sizeof word) ||
+        (head->where = find_word(word, fini_head_places, FINI_HEAD_PLACES)) < 0 ||
+        !take_word(&text, word, sizeof word) || !read_whole(word, 1, &head->size) ||
+        !take_word(&text, word, sizeof word) || *text)
+        return false;
+    head->weight = fini_strtod(word, &end);
+    return *end == '\0' && isfinite(head->weight) && head->weight >= 0;
+}
+
+static fin_status read_shape(fin_checkpoint *c, fin_error *err)
+{
+    fin_encoder_shape *shape = &c->shape;
+    const char *inputs = fin_tensors_entry(c->file, "inputs"),
+               *values = fin_tensors_entry(c->file, "values");
+    if (!read_whole(inputs, 1, &shape->inputs))
+        return bad_shape(c, "inputs", inputs, err);
+    if (!read_whole(values, 0, &shape->values) || shape->values > shape->inputs)
+        return bad_shape(c, "values", values, err);
+    char key[] = FINI_CHECKPOINT_HEAD "0";
+    for (int i = 0; i < FIN_HEADS_MOST; i++) {
+        key[sizeof key - 2] = (char)('0' + i);
+        const char *text = fin_tensors_entry(c->file, key);
+        if (!text && i > 0)
+            return FIN_OK;
+        if (!text || !read_head(text, &shape->head[i]))
+            return bad_shape(c, key, text, err);
+        shape->heads = i + 1;
+    }
+    return FIN_OK;
+}
+
+/* ---- tensors ---------------------------------------------------------------------------------- */
+
+/* Is the tensor one of the encoder's? */
+static bool of_encoder(const fin_tensor *tensor)
+{
+    return !begins(tensor->name, FINI_CHECKPOINT_LEARN) && !begins(tensor->name, "scale.");
+}
+
+/* Memory for an encoder is taken only if the file has about as many numbers: its matrices are
+ *     width inputs + layers (4 width^2 + 2 width hidden). */
+static fin_status check_size(const fin_checkpoint *c, fin_error *err)
+{
+    const fin_encoder_settings *s = &c->settings;
+    double width = (double)s->width, need, have = 0;
+    double hidden = fin_is_auto((double)s->hidden) ? 4 * width : (double)s->hidden;
+    need = width * (double)c->shape.inputs +
+           (double)s->layers * (4 * width * width + 2 * width * hidden);
+    for (int64_t i = 0; i < c->shape.heads; i++)
+        need += width * (double)fin_head_answers(&c->shape.head[i]);
+    if (s->positions == FIN_POSITIONS_LEARNED && !fin_is_auto((double)s->longest))
+        need += width * (double)s->longest;
+    for (int64_t i = 0; i < fin_tensors_count(c->file); i++) {
+        const fin_tensor *tensor = fin_tensors_at(c->file, i);
+        double count = of_encoder(tensor);
+        for (int k = 0; k < tensor->ndim; k++)
+            count *= (double)tensor->shape[k];
+        have += count;
+    }
+    if (have >= need)
+        return FIN_OK;
+    return fini_fail(err, FIN_ERR_FORMAT,
+                     "the encoder '%s' says that it has width %lld and %lld layers, which take at "
+                     "least %.0f numbers, and the file has %.0f: it is of another shape",
+                     c->path, (long long)s->width, (long long)s->layers, need, have);
+}
+
+static fin_status read_scale(fin_checkpoint *c, fin_error *err)
+{
+    const fin_tensor *center = fin_tensors_find(c->file, "scale.center"),
+                     *scale = fin_tensors_find(c->file, "scale.scale");
+    int64_t columns = c->shape.inputs;
+    if (!center && !scale)
+        return FIN_OK;
+    const fin_tensor *both[] = {center, scale};
+    for (int k = 0; k < 2; k++) {
+        bool good = both[k] && both[k]->dtype == FIN_F64 && both[k]->ndim == 1 &&
+                    both[k]->shape[0] == columns;
+        for (int64_t j = 0; j < columns && good; j++) {
+            double x = ((const double *)both[k]->data)[j];
+            good = isfinite(x) && (k == 0 || x > 0);
+        }
+        if (!good)
+            return fini_fail(err, FIN_ERR_FORMAT,
+                             "the encoder '%s' cannot be read: scale.%s is not %lld %snumbers",
+                             c->path, k ? "scale" : "center", (long long)columns,
+                             k ? "positive " : "");
+    }
+    c->numbers = fini_alloc_array(2 * columns, sizeof *c->numbers);
+    if (!c->numbers)
+        return fini_fail_memory(err, (size_t)(2 * columns) * sizeof *c->numbers, "a checkpoint");
+    memcpy(c->numbers, center->data, (size_t)columns * sizeof *c->numbers);
+    memcpy(c->numbers + columns, scale->data, (size_t)columns * sizeof *c->numbers);
+    c->scale = (fin_token_scale){columns, c->numbers, c->numbers + columns};
+    c->scaled = true;
+    return FIN_OK;
+}
+
+/* ---- the file --------------------------------------------------------------------------------- */
+
+fin_status fin_checkpoint_read(const char *path, fin_checkpoint **out, fin_error *err)
+{
+    bool found;
+    fin_checkpoint *c = *out = fini_alloc(sizeof *c);
+    if (!c)
+        return fini_fail_memory(err, sizeof *c, "a checkpoint");
+    memset(c, 0, sizeof *c);
+    fini_printable(path, strlen(path), c->path, sizeof c->path);
+    fin_status status = fini_tensors_open(path, "encoder", FIN_CHECKPOINT_VERSION, &c->file, err);
+    if (status)
+        c->file = NULL;
+    if (!status)
+        status = read_settings(c, &fin_encoder_table, FINI_CHECKPOINT_SETTING, &c->settings, &found,
+                               err);
+    if (!status)
+        status =
+            read_settings(c, &fin_learn_table, FINI_CHECKPOINT_LEARN, &c->learn, &c->learns, err);
+    if (!status)
+        status = read_shape(c, err);
+    if (!status)
+        status = check_size(c, err);
+    if (!status)
+        status = read_scale(c, err);
+    if (status) {
+        fin_checkpoint_close(c);
+        *out = NULL;
+    }
+    return status;
+}
+
+void fin_checkpoint_close(fin_checkpoint *c)
+{
+    if (!c)
+        return;
+    fin_tensors_close(c->file);
+    fini_free(c->numbers);
+    fini_free(c);
+}
+
+/* The tensors of the encoder (own), or those of its learning; for fini_free. */
+static fin_status list_tensors(const fin_checkpoint *c, bool own, fin_tensor **out, int64_t *count,
+                               fin_error *err)
+{
+    int64_t all = fin_tensors_count(c->file);
+    fin_tensor *tensors = *out = fini_alloc_array(all, sizeof *tensors);
+    *count = 0;
+    if (!tensors)
+        return fini_fail_memory(err, (size_t)all * sizeof *tensors, "a checkpoint");
+    for (int64_t i = 0; i < all; i++) {
+        const fin_tensor *tensor = fin_tensors_at(c->file, i);
+        if (own ? !of_encoder(tensor) : !begins(tensor->name, FINI_CHECKPOINT_LEARN))
+            continue;
+        tensors[(*count)++] = *tensor;
+    }
+    return FIN_OK;
+}
+
+fin_status fin_checkpoint_encoder(const fin_checkpoint *c, fin_encoder **encoder, fin_error *err)
+{
+    fin_tensor *tensors = NULL;
+    int64_t count = 0;
+    fin_error why = {FIN_OK, ""};
+    *encoder = NULL;
+    fin_status status = list_tensors(c, true, &tensors, &count, &why);
+    if (!status)
+        status = fin_encoder_create(encoder, &c->settings, &c->shape, 0, &why);
+    if (!status)
+        status = fin_encoder_load(*encoder, tensors, count, 0, NULL, &why);
+    fini_free(tensors);
+    if (!status)
+        return FIN_OK;
+    fin_encoder_destroy(*encoder);
+    *encoder = NULL;
+    return fini_fail(err, status, "cannot read the encoder '%s': %.280s", c->path, why.message);
+}
+
+fin_status fin_checkpoint_restore(const fin_checkpoint *c, fin_learn *learn, fin_error *err)
+{
+    fin_tensor *tensors = NULL;
+    int64_t count = 0;
+    fin_error why = {FIN_OK, ""};
+    if (!c->learns)
+        return fini_fail(err, FIN_ERR_FORMAT,
+                         "'%s' has an encoder, but not the state of its learning, so that learning "
+                         "cannot go on from it; a checkpoint has both",
+                         c->path);
+    fin_status status = list_tensors(c, false, &tensors, &count, &why);
+    if (!status)
+        status = fin_learn_restore(learn, tensors, count, &why);
+    fini_free(tensors);
+    return status ? fini_fail(err, status, "cannot go on from '%s': %.280s", c->path, why.message)
+                  : FIN_OK;
+}
+
+/* ---- what is in it ---------------------------------------------------------------------------- */
+
+const fin_encoder_settings *fin_checkpoint_settings(const fin_checkpoint *c)
+{
+    return &c->settings;
+}
+
+const fin_encoder_shape *fin_checkpoint_shape(const fin_checkpoint *c)
+{
+    return &c->shape;
+}
+
+const fin_token_scale *fin_checkpoint_scale(const fin_checkpoint *c)
+{
+    return c->scaled ? &c->scale : NULL;
+}
+
+const fin_learn_settings *fin_checkpoint_learn(const fin_checkpoint *c)
+{
+    return c->learns ? &c->learn : NULL;
+}
+
+const char *fin_checkpoint_entry(const fin_checkpoint *c, const char *key)
+{
+    const fin_entry *entry;
+    int64_t count = fini_tensors_entries(c->file, &entry);
+    for (int64_t i = 0; i < count; i++)
+        if (begins(entry[i].key, FINI_CHECKPOINT_ENTRY) &&
+            strcmp(entry[i].key + strlen(FINI_CHECKPOINT_ENTRY), key) == 0)
+            return entry[i].value;
+    return NULL;
+}

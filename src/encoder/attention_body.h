@@ -1,0 +1,177 @@
+/* Attention of a group: every head of every sequence by itself. Hidden tokens are the last rows of
+ * a sequence, so that its keys and values are simply its first rows. Part of pass_f32.c and
+ * pass_f64.c. */
+
+/* Places of a sequence's head in rows of queries, keys and values. */
+typedef struct piece {
+    int64_t at, L, seen, head;
+} piece;
+
+static REAL softmax_times(const fin_encoder *o)
+{
+    return (REAL)(1 / sqrt((double)o->d));
+}
+
+static void attend_softmax(const fini_job *job, scratch *s, kept *k, const piece *p)
+{
+    const fin_encoder *o = job->o;
+    int64_t w = o->width, column = p->head * o->d;
+    REAL *q = k->qkv + p->at * 3 * w + column, *sums = k->sums + (p->head * s->rows + p->at) * 2;
+    LAYERS->attend(p->L, p->seen, o->d, 3 * w, q, q + w, q + 2 * w, softmax_times(o), w,
+                   k->att + p->at * w + column, sums, s->attend);
+}
+
+static void attend_softmax_back(const fini_job *job, scratch *s, const kept *k, const piece *p)
+{
+    const fin_encoder *o = job->o;
+    int64_t w = o->width, column = p->head * o->d, at = p->at * 3 * w + column;
+    const REAL *q = k->qkv + at, *sums = k->sums + (p->head * s->rows + p->at) * 2;
+    REAL *dq = s->wide + at;
+    LAYERS->attend_back(p->L, p->seen, o->d, 3 * w, q, q + w, q + 2 * w, softmax_times(o), w,
+                        k->att + p->at * w + column, sums, s->dy + p->at * w + column, dq, dq + w,
+                        dq + 2 * w, s->attend);
+}
+
+/* ---- kernel ridge ----------------------------------------------------------------------------- */
+
+static void gather(int64_t rows, int64_t d, int64_t ld, const REAL *from, double *to)
+{
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = 0; j < d; j++)
+            to[i * d + j] = (double)from[i * ld + j];
+}
+
+static void scatter(int64_t rows, int64_t d, int64_t ld, const double *from, REAL *to)
+{
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = 0; j < d; j++)
+            to[i * ld + j] = (REAL)from[i * d + j];
+}
+
+static void load_cme(const fini_job *job, int64_t layer, scratch *s, const kept *k, const piece *p)
+{
+    const fin_encoder *o = job->o;
+    const REAL *weights = job->weights;
+    fini_cme *c = &s->cme;
+    int64_t w = o->width, d = o->d;
+    const REAL *q = k->qkv + p->at * 3 * w + p->head * d;
+    c->m = p->L;
+    c->L = p->seen;
+    c->d = d;
+    c->ridge = exp((double)weights[o->layer[layer].ridge + p->head]);
+    gather(p->L, d, 3 * w, q, c->Q);
+    gather(p->seen, d, 3 * w, q + w, c->K);
+    gather(p->seen, d, 3 * w, q + 2 * w, c->V);
+}
+
+static void attend_cme(const fini_job *job, int64_t layer, scratch *s, kept *k, const piece *p)
+{
+    int64_t w = job->o->width, d = job->o->d;
+    load_cme(job, layer, s, k, p);
+    fini_cme_forward(&s->cme);
+    scatter(p->L, d, w, s->cme.O, k->att + p->at * w + p->head * d);
+}
+
+static void attend_cme_back(const fini_job *job, int64_t layer, scratch *s, const kept *k,
+                            const piece *p)
+{
+    const fin_encoder *o = job->o;
+    fini_cme *c = &s->cme;
+    int64_t w = o->width, d = o->d;
+    REAL *dq = s->wide + p->at * 3 * w + p->head * d;
+    load_cme(job, layer, s, k, p);
+    gather(p->L, d, w, s->dy + p->at * w + p->head * d, c->O);
+    double slope = fini_cme_backward(c);
+    s->gradient[o->layer[layer].ridge + p->head] += (REAL)(slope * c->ridge);
+    scatter(p->L, d, 3 * w, c->dQ, dq);
+    scatter(p->seen, d, 3 * w, c->dK, dq + w);
+    scatter(p->seen, d, 3 * w, c->dV, dq + 2 * w);
+}
+
+/* ---- maps ------------------------------------------------------------------------------------- */
+
+/* Weights of one head of one sequence in the order of its tokens. After its attention. */
+static void write_map(const fini_job *job, scratch *s, const kept *k, const piece *p, double *map)
+{
+    const fin_encoder *o = job->o;
+    bool cme = o->settings.attention == FIN_ENCODER_CME;
+    int64_t w = o->width, L = p->L;
+    const int64_t *place = s->place + p->at, *twin = s->twin + p->at;
+    for (int64_t i = 0; i < L * L; i++)
+        map[i] = 0;
+    for (int64_t i = 0; i < L && p->seen; i++) {
+        int64_t from = twin[i] - p->at;
+        const REAL *q = k->qkv + (p->at + from) * 3 * w + p->head * o->d;
+        const REAL *keys = k->qkv + p->at * 3 * w + p->head * o->d + w;
+        if (cme)
+            fini_cme_weights(&s->cme, from, s->cme.O);
+        else
+            LAYERS->weights(1, p->seen, o->d, 3 * w, q, keys, softmax_times(o),
+                            k->sums + (p->head * s->rows + p->at + from) * 2, s->weights);
+        for (int64_t j = 0; j < p->seen; j++) {
+            int64_t key = twin[j] - p->at;
+            map[place[i] * L + place[j]] = cme ? s->cme.O[key] : (double)s->weights[key];
+        }
+    }
+}
+
+/* ---- a group ---------------------------------------------------------------------------------- */
+
+/* Numbers of the maps of the sequences before `sequence`. */
+static int64_t map_start(const fini_job *job, int64_t from, int64_t to)
+{
+    const int64_t *offsets = job->sequences->offsets;
+    int64_t sum = 0;
+    for (int64_t i = from; i < to; i++)
+        sum += (offsets[i + 1] - offsets[i]) * (offsets[i + 1] - offsets[i]);
+    return sum;
+}
+
+static void attend(const fini_job *job, int64_t layer, scratch *s)
+{
+    const fin_encoder *o = job->o;
+    const fin_pass *pass = job->pass;
+    kept *k = &s->layer[layer];
+    bool cme = o->settings.attention == FIN_ENCODER_CME;
+    bool maps = pass->maps && pass->layer == layer;
+    int64_t map = maps ? map_start(job, 0, s->first) : 0;
+    for (int64_t i = 0; i < s->n; i++) {
+        piece p = {s->start[i], s->start[i + 1] - s->start[i], s->visible[i], 0};
+        for (; p.head < o->settings.heads; p.head++) {
+            if (p.seen == 0)
+                for (int64_t l = 0; l < p.L; l++)
+                    memset(k->att + (p.at + l) * o->width + p.head * o->d, 0,
+                           (size_t)o->d * sizeof(REAL));
+            else if (cme)
+                attend_cme(job, layer, s, k, &p);
+            else
+                attend_softmax(job, s, k, &p);
+            if (maps && p.head == pass->map_head)
+                write_map(job, s, k, &p, pass->maps + map);
+        }
+        map += p.L * p.L;
+    }
+}
+
+/* From the gradient of att, in dy, to that of queries, keys and values, in wide. */
+static void attend_back(const fini_job *job, int64_t layer, scratch *s)
+{
+    const fin_encoder *o = job->o;
+    kept *k = &s->layer[layer];
+    bool cme = o->settings.attention == FIN_ENCODER_CME;
+    int64_t w = o->width;
+    for (int64_t i = 0; i < s->n; i++) {
+        piece p = {s->start[i], s->start[i + 1] - s->start[i], s->visible[i], 0};
+        for (; p.head < o->settings.heads && p.seen; p.head++) {
+            if (cme)
+                attend_cme_back(job, layer, s, k, &p);
+            else
+                attend_softmax_back(job, s, k, &p);
+        }
+        /* Keys and values of hidden tokens are nobody's; nor are queries where nothing is seen. */
+        for (int64_t l = p.seen; l < p.L; l++) {
+            REAL *row = s->wide + (p.at + l) * 3 * w;
+            memset(p.seen ? row + w : row, 0, (size_t)(p.seen ? 2 * w : 3 * w) * sizeof(REAL));
+        }
+    }
+}

@@ -1,0 +1,124 @@
+/* Attention that is kernel ridge regression, one head of one sequence, in double.
+ *
+ *     A = K'K + ridge I,  B = K'V,  W = A^-1 B,  out = Q W
+ *
+ *     dW = Q'dO,  dB = A^-1 dW,  dA = - dB W',  dQ = dO W',  dV = K dB,
+ *     dK = V dB' + K (dA + dA'),  d ridge = trace dA
+ *
+ * In double also where the rest is float: K'K has the square of the condition of K, and a learnt
+ * ridge may be small. A is d x d, d the width of a head. A matrix that is not positive definite (NaN
+ * somewhere, a ridge that underflowed) makes every answer NaN, which the loss then shows. */
+#include "encoder/cme.h"
+
+#include <cblas.h>
+#include <math.h>
+#include <string.h>
+
+/* C (rows, columns) = alpha op(A) op(B) + beta C; the inner length is `inner`. */
+static void multiply(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, int64_t rows, int64_t columns,
+                     int64_t inner, double alpha, const double *A, const double *B, double beta,
+                     double *C)
+{
+    int lda = (int)(ta == CblasNoTrans ? inner : rows);
+    int ldb = (int)(tb == CblasNoTrans ? columns : inner);
+    cblas_dgemm(CblasRowMajor, ta, tb, (int)rows, (int)columns, (int)inner, alpha, A, lda, B, ldb,
+                beta, C, (int)columns);
+}
+
+/* A = C C', in place of its lower triangle. */
+static bool cholesky(int64_t d, double *A)
+{
+    for (int64_t i = 0; i < d; i++) {
+        double *row = A + i * d;
+        for (int64_t j = 0; j < i; j++) {
+            const double *other = A + j * d;
+            double rest = row[j];
+            for (int64_t c = 0; c < j; c++)
+                rest -= row[c] * other[c];
+            row[j] = rest / other[j];
+        }
+        double left = row[i];
+        for (int64_t c = 0; c < i; c++)
+            left -= row[c] * row[c];
+        if (!(left > 0 && isfinite(left)))
+            return false;
+        row[i] = sqrt(left);
+    }
+    return true;
+}
+
+/* X (d, columns) <- A^-1 X. */
+static void solve(int64_t d, const double *C, int64_t columns, double *X)
+{
+    int n = (int)d, m = (int)columns;
+    cblas_dtrsm(CblasRowMajor, CblasLeft, CblasLower, CblasNoTrans, CblasNonUnit, n, m, 1, C, n, X,
+                m);
+    cblas_dtrsm(CblasRowMajor, CblasLeft, CblasLower, CblasTrans, CblasNonUnit, n, m, 1, C, n, X,
+                m);
+}
+
+static void fill(int64_t n, double *x, double value)
+{
+    for (int64_t i = 0; i < n; i++)
+        x[i] = value;
+}
+
+static bool prepare(fini_cme *o)
+{
+    int64_t d = o->d;
+    multiply(CblasTrans, CblasNoTrans, d, d, o->L, 1, o->K, o->K, 0, o->A);
+    multiply(CblasTrans, CblasNoTrans, d, d, o->L, 1, o->K, o->V, 0, o->W);
+    for (int64_t i = 0; i < d; i++)
+        o->A[i * d + i] += o->ridge;
+    if (!cholesky(d, o->A))
+        return false;
+    solve(d, o->A, d, o->W);
+    return true;
+}
+
+void fini_cme_forward(fini_cme *o)
+{
+    if (prepare(o)) {
+        multiply(CblasNoTrans, CblasNoTrans, o->m, o->d, o->d, 1, o->Q, o->W, 0, o->O);
+    } else {
+        fill(o->m * o->d, o->O, NAN);
+        fill(o->d * o->d, o->A, NAN); /* for the weights */
+    }
+}
+
+/* After fini_cme_forward: weights of keys for query i, K A^-1 q. */
+void fini_cme_weights(fini_cme *o, int64_t i, double *weights)
+{
+    memcpy(o->B, o->Q + i * o->d, (size_t)o->d * sizeof(double));
+    solve(o->d, o->A, 1, o->B);
+    for (int64_t l = 0; l < o->L; l++) {
+        weights[l] = 0;
+        for (int64_t j = 0; j < o->d; j++)
+            weights[l] += o->K[l * o->d + j] * o->B[j];
+    }
+}
+
+double fini_cme_backward(fini_cme *o)
+{
+    int64_t d = o->d, L = o->L, m = o->m;
+    double trace = 0;
+    if (!prepare(o)) {
+        fill(m * d, o->dQ, NAN);
+        fill(L * d, o->dK, NAN);
+        fill(L * d, o->dV, NAN);
+        return NAN;
+    }
+    multiply(CblasTrans, CblasNoTrans, d, d, m, 1, o->Q, o->O, 0, o->B);
+    solve(d, o->A, d, o->B);
+    multiply(CblasNoTrans, CblasTrans, m, d, d, 1, o->O, o->W, 0, o->dQ);
+    multiply(CblasNoTrans, CblasNoTrans, L, d, d, 1, o->K, o->B, 0, o->dV);
+    multiply(CblasNoTrans, CblasTrans, d, d, d, -1, o->B, o->W, 0, o->A); /* dA, over the factor */
+    for (int64_t i = 0; i < d; i++)
+        trace += o->A[i * d + i];
+    for (int64_t i = 0; i < d; i++)
+        for (int64_t j = 0; j <= i; j++)
+            o->A[i * d + j] = o->A[j * d + i] = o->A[i * d + j] + o->A[j * d + i];
+    multiply(CblasNoTrans, CblasTrans, L, d, d, 1, o->V, o->B, 0, o->dK);
+    multiply(CblasNoTrans, CblasNoTrans, L, d, d, 1, o->K, o->A, 1, o->dK);
+    return trace;
+}

@@ -1,0 +1,80 @@
+/* Private face of corpora: the object, and what each of the three kinds does for one sequence.
+ *
+ * A kind is one file, corpus_<name>.c, with one row of functions. They allocate nothing: the draw
+ * (corpus_draw.c) lays out memory for all sequences and for the work of every thread, once, and
+ * uses it again in the next call. */
+#ifndef FINI_CORPUS_H
+#define FINI_CORPUS_H
+
+#include "base/base.h"
+#include "finetti/encoder_learn.h"
+
+/* Streams of random numbers. */
+enum {
+    FINI_CORPUS_DIRECTION = 340, /* A of the label <A, z> */
+    FINI_CORPUS_LABEL,           /* its noise */
+    FINI_CORPUS_HIDING           /* which tokens of data are hidden */
+};
+
+/* One sequence to make: where its numbers go. Targets and Bayes predictions are rows for tokens
+ * (masked) or one row (supervised). NULL: not wanted; hidden: NULL if all are in sight. */
+typedef struct fini_example {
+    uint64_t number, epoch;
+    int64_t L;      /* tokens in sight, of families */
+    int64_t length; /* tokens, hidden ones too */
+    float *tokens;
+    uint8_t *hidden;
+    double *targets, *bayes, *variance, *posterior;
+} fini_example;
+
+typedef struct fini_corpus_kind {
+    /* Tokens of a sequence, hidden ones too. */
+    fin_status (*length)(const fin_corpus *corpus, uint64_t number, int64_t L, int64_t *length,
+                         fin_error *err);
+    /* Doubles of work for a sequence of at most `length` tokens, with what flags ask for. */
+    int64_t (*work)(const fin_corpus *corpus, int64_t L, int64_t length, int flags);
+    fin_status (*draw)(const fin_corpus *corpus, const fini_example *e, double *work,
+                       fin_error *err);
+} fini_corpus_kind;
+
+extern const fini_corpus_kind fini_corpus_kind_latent, fini_corpus_kind_task,
+    fini_corpus_kind_memory;
+
+struct fin_corpus {
+    const fini_corpus_kind *kind;
+    fin_corpus_settings settings; /* with every auto worked out */
+    fin_encoder_shape shape;
+    const fin_latent *latent;
+    const fin_task *task;
+    fin_memory memory;
+    uint64_t seed;
+    int64_t longest, sequences, posterior;
+    bool masked, bayes, variance;
+    double *direction; /* A: a unit vector of as many numbers as z has; or NULL */
+};
+
+/* Most bytes of work of all threads together, if fewer threads can do with less. */
+#define FINI_CORPUS_WORK_MOST 0x1p31
+
+/* Checks the settings and makes an empty corpus with them. */
+fin_status fini_corpus_open(fin_corpus **corpus, const fini_corpus_kind *kind,
+                            const fin_corpus_settings *settings, uint64_t seed, fin_error *err);
+/* The one head: masked: "value" of tokens, else "label" of the sequence; classes > 0: so many. */
+void fini_corpus_head(fin_corpus *corpus, int64_t size, int64_t classes);
+/* A row of answers from a Bayes mean (size numbers) and the variance of each of them. */
+void fini_corpus_answer(const fin_corpus *corpus, const double *mean, double variance,
+                        double *bayes);
+/* The same from probabilities of classes: their logarithms, none below that of 1e-300. */
+void fini_corpus_answer_classes(int64_t classes, const double *probabilities, double *bayes);
+
+/* ---- labels of families (corpus_label.c) ----------------------------------------------------- */
+
+bool fini_corpus_by_class(const fin_latent *latent); /* is the label z itself, a class? */
+fin_status fini_corpus_direction(fin_corpus *corpus, fin_error *err); /* draws A */
+void fini_corpus_label(const fin_corpus *corpus, const fini_example *e, const double *z);
+void fini_corpus_label_bayes(const fin_corpus *corpus, const fini_example *e,
+                             const double *posterior);
+/* Numbers of the posterior's mean, which are written if `mean` is not NULL; 0: there is none. */
+int64_t fini_corpus_posterior_mean(const fin_corpus *corpus, const double *posterior, double *mean);
+
+#endif

@@ -1,0 +1,105 @@
+/* Where every parameter stands in the one block, what it is called, and what it starts as.
+ *
+ * The list is written once, as a walk; it is run twice, first to count (piece == NULL), then to fill
+ * in. Places depend on settings and shape alone. Pieces follow each other without gaps, so that the
+ * block as a whole is what an optimiser works on. */
+#include "encoder/encoder.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct walk {
+    fin_encoder *o;
+    int64_t at, pieces;
+} walk;
+
+static int64_t put(walk *w, const char *prefix, const char *name, int64_t rows, int64_t columns,
+                   double start, double spread)
+{
+    int64_t at = w->at;
+    if (w->o->piece) {
+        fini_piece *p = &w->o->piece[w->pieces];
+        *p = (fini_piece){
+            .at = at, .rows = rows, .columns = columns, .start = start, .spread = spread};
+        snprintf(p->name, sizeof p->name, "%s%s", prefix, name);
+    }
+    w->pieces++;
+    w->at += rows * (columns ? columns : 1);
+    return at;
+}
+
+/* A linear map: N(0, 1/fan-in) times `factor`, bias 0. */
+static fini_pair put_map(walk *w, const char *prefix, int64_t rows, int64_t columns, double factor)
+{
+    fini_pair pair;
+    pair.weight = put(w, prefix, ".weight", rows, columns, 0, factor / sqrt((double)columns));
+    pair.bias = put(w, prefix, ".bias", rows, 0, 0, 0);
+    return pair;
+}
+
+static fini_pair put_norm(walk *w, const char *prefix)
+{
+    fini_pair pair = {-1, -1};
+    if (w->o->settings.norm == FIN_NORM_NONE)
+        return pair;
+    pair.weight = put(w, prefix, ".weight", w->o->width, 0, 1, 0);
+    pair.bias = put(w, prefix, ".bias", w->o->width, 0, 0, 0);
+    return pair;
+}
+
+static void put_layer(walk *w, int64_t i)
+{
+    const fin_encoder *o = w->o;
+    double residual = 1 / sqrt(2 * (double)o->settings.layers);
+    int64_t width = o->width;
+    char name[48];
+    fini_layer layer = {.ridge = -1, .norm2 = {-1, -1}, .ff1 = {-1, -1}, .ff2 = {-1, -1}};
+#define NAME(text) (snprintf(name, sizeof name, "layer.%d.%s", (int)i, text), name)
+    layer.norm1 = put_norm(w, NAME("norm1"));
+    layer.in = put_map(w, NAME("attention.in"), 3 * width, width, 1);
+    layer.out = put_map(w, NAME("attention.out"), width, width, residual);
+    if (o->settings.attention == FIN_ENCODER_CME)
+        layer.ridge = put(w, NAME("attention.ridge"), "", o->settings.heads, 0, 0, 0);
+    if (o->hidden) {
+        layer.norm2 = put_norm(w, NAME("norm2"));
+        layer.ff1 = put_map(w, NAME("ff1"), o->hidden, width, 1);
+        layer.ff2 = put_map(w, NAME("ff2"), width, o->hidden, residual);
+    }
+#undef NAME
+    if (o->layer)
+        o->layer[i] = layer;
+}
+
+void fini_encoder_layout(fin_encoder *o)
+{
+    walk w = {o, 0, 0};
+    o->input = put_map(&w, "input", o->width, o->shape.inputs, 1);
+    o->mask = put(&w, "mask", "", o->width, 0, 0, 0);
+    o->positions = -1;
+    if (o->settings.positions == FIN_POSITIONS_LEARNED)
+        o->positions = put(&w, "positions", "", o->settings.longest, o->width, 0, 0);
+    for (int64_t i = 0; i < o->settings.layers; i++)
+        put_layer(&w, i);
+    o->norm = put_norm(&w, "norm");
+    for (int h = 0; h < (int)o->shape.heads; h++) {
+        char name[48];
+        snprintf(name, sizeof name, "head.%.23s", o->shape.head[h].name);
+        o->head[h] = put_map(&w, name, fin_head_answers(&o->shape.head[h]), o->width, 0.1);
+    }
+    o->count = w.at;
+    o->pieces = w.pieces;
+}
+
+int64_t fin_encoder_tensors(const fin_encoder *o, fin_tensor *tensors, int64_t room)
+{
+    for (int64_t i = 0; i < o->pieces && i < room; i++) {
+        const fini_piece *p = &o->piece[i];
+        fin_tensor *t = &tensors[i];
+        *t = (fin_tensor){.dtype = FIN_F32, .ndim = p->columns ? 2 : 1, .data = o->weights + p->at};
+        memcpy(t->name, p->name, sizeof t->name);
+        t->shape[0] = p->rows;
+        t->shape[1] = p->columns;
+    }
+    return o->pieces;
+}

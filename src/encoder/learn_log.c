@@ -1,0 +1,121 @@
+/* The log of learning: an evaluation now and then, and what follows from it (early stopping). */
+#include "encoder/corpus.h"
+#include "encoder/learn.h"
+
+#include <math.h>
+#include <string.h>
+
+void fini_learn_row_numbers(const fin_learn_row *row, double numbers[FINI_ROW])
+{
+    const fin_evaluation *t = &row->test;
+    const double all[FINI_ROW] = {
+        (double)row->step,  row->rate,    row->loss,   row->norm,   (double)t->sequences,
+        (double)t->targets, t->risk,      t->risk_se,  t->bayes,    t->bayes_se,
+        t->excess,          t->excess_se, t->quotient, t->distance, t->correlation,
+        t->accuracy,        t->loss};
+    memcpy(numbers, all, sizeof all);
+}
+
+void fini_learn_row_from(const double numbers[FINI_ROW], fin_learn_row *row)
+{
+    const double *n = numbers;
+    *row = (fin_learn_row){.step = (int64_t)n[0],
+                           .rate = n[1],
+                           .loss = n[2],
+                           .norm = n[3],
+                           .test = {.sequences = (int64_t)n[4],
+                                    .targets = (int64_t)n[5],
+                                    .risk = n[6],
+                                    .risk_se = n[7],
+                                    .bayes = n[8],
+                                    .bayes_se = n[9],
+                                    .excess = n[10],
+                                    .excess_se = n[11],
+                                    .quotient = n[12],
+                                    .distance = n[13],
+                                    .correlation = n[14],
+                                    .accuracy = n[15],
+                                    .loss = n[16]}};
+}
+
+fin_status fini_learn_room(fin_learn *learn, int64_t rows, fin_error *err)
+{
+    if (rows <= learn->room)
+        return FIN_OK;
+    int64_t room = rows > INT64_MAX / 4 ? rows : rows < 32 ? 64 : 2 * rows;
+    fin_learn_row *row = fini_alloc_array(room, sizeof *row);
+    double *numbers = fini_alloc_array(room, FINI_ROW * sizeof *numbers);
+    if (!row || !numbers) {
+        fini_free(row);
+        fini_free(numbers);
+        return fini_fail_memory(err, (size_t)room * sizeof *row, "the log of learning");
+    }
+    if (learn->rows) {
+        memcpy(row, learn->row, (size_t)learn->rows * sizeof *row);
+        memcpy(numbers, learn->row_numbers, (size_t)learn->rows * FINI_ROW * sizeof *numbers);
+    }
+    fini_free(learn->row);
+    fini_free(learn->row_numbers);
+    learn->row = row;
+    learn->row_numbers = numbers;
+    learn->room = room;
+    return FIN_OK;
+}
+
+/* Before the first step, every so many, and at the end. */
+bool fini_learn_due(const fin_learn *learn)
+{
+    int64_t step = learn->count[FINI_STEP];
+    if (learn->rows && learn->row[learn->rows - 1].step >= step)
+        return false;
+    return step % learn->every == 0 || step >= learn->settings.steps || learn->count[FINI_STOPPED];
+}
+
+/* Keeps the best weights; stops, and at any end goes back to them. */
+static void watch(fin_learn *learn, double loss)
+{
+    float *weights = fin_encoder_weights(learn->encoder);
+    size_t size = (size_t)learn->parameters * sizeof *weights;
+    if (learn->settings.patience == 0)
+        return;
+    if (loss < learn->number[FINI_BEST]) {
+        learn->number[FINI_BEST] = loss;
+        learn->count[FINI_WAITED] = 0;
+        memcpy(learn->best, weights, size);
+    } else if (++learn->count[FINI_WAITED] >= learn->settings.patience) {
+        learn->count[FINI_STOPPED] = 1;
+    }
+    if ((learn->count[FINI_STOPPED] || learn->count[FINI_STEP] >= learn->settings.steps) &&
+        isfinite(learn->number[FINI_BEST]))
+        memcpy(weights, learn->best, size);
+}
+
+/* Test sequences of an evaluation: of data not more than there are. */
+static int64_t test_sequences(const fin_learn *learn)
+{
+    int64_t n = learn->settings.evaluate_on, there = fin_corpus_sequences(learn->test);
+    return learn->test->kind == &fini_corpus_kind_memory && there < n ? there : n;
+}
+
+/* On the same sequences every time. */
+fin_status fini_learn_evaluate(fin_learn *learn, fin_error *err)
+{
+    int64_t step = learn->count[FINI_STEP];
+    double since = (double)learn->count[FINI_SINCE];
+    fin_learn_row row = {.step = step,
+                         .rate = step ? fini_learn_rate(learn, step - 1) : 0,
+                         .loss = since > 0 ? learn->number[FINI_LOSS_SUM] / since : NAN,
+                         .norm = since > 0 ? learn->number[FINI_NORM_SUM] / since : NAN};
+    fin_status status = fini_learn_room(learn, learn->rows + 1, err);
+    if (!status)
+        status = fini_evaluate(learn->encoder, learn->test, FIN_TEST_FIRST, test_sequences(learn),
+                               -1, learn->sum, learn->rank, learn->ranks, &row.test, NULL, err);
+    if (status)
+        return status;
+    fini_learn_row_numbers(&row, learn->row_numbers + learn->rows * FINI_ROW);
+    learn->row[learn->rows++] = row;
+    learn->count[FINI_SINCE] = 0;
+    learn->number[FINI_LOSS_SUM] = learn->number[FINI_NORM_SUM] = 0;
+    watch(learn, row.test.loss);
+    return FIN_OK;
+}

@@ -1,0 +1,235 @@
+/* A block of sequences, group by group, forward and backward: one text for float and double. The file
+ * that includes it defines REAL, GEMM (cblas) and LAYERS (kernel/layers.h).
+ *
+ * Linear maps are products of whole groups with matrices. The gradient of a block is added up in
+ * REAL for some thousand tokens and then goes to the block's sums in double: a float sum over a few
+ * groups is as good as the product inside it, a float sum over a large batch would not be. */
+
+#include "encoder/cme.h"
+#include "encoder/encoder.h"
+
+#include <cblas.h>
+#include <math.h>
+#include <string.h>
+
+enum { FLUSH = 8192 }; /* tokens after which the gradient goes to double */
+
+#include "encoder/scratch_body.h"
+
+/* ---- linear maps: y (rows, out), x (rows, in), W (out, in) ------------------------------------- */
+
+/* y = beta y + x W' */
+static void map(int64_t rows, int64_t in, int64_t out, const REAL *x, const REAL *W, REAL beta,
+                REAL *y)
+{
+    GEMM(CblasRowMajor, CblasNoTrans, CblasTrans, (int)rows, (int)out, (int)in, 1, x, (int)in, W,
+         (int)in, beta, y, (int)out);
+}
+
+/* dx = beta dx + dy W */
+static void map_back(int64_t rows, int64_t in, int64_t out, const REAL *dy, const REAL *W,
+                     REAL beta, REAL *dx)
+{
+    GEMM(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)rows, (int)in, (int)out, 1, dy, (int)out,
+         W, (int)in, beta, dx, (int)in);
+}
+
+/* dW += dy' x */
+static void map_back_weight(int64_t rows, int64_t in, int64_t out, const REAL *x, const REAL *dy,
+                            REAL *dW)
+{
+    GEMM(CblasRowMajor, CblasTrans, CblasNoTrans, (int)out, (int)in, (int)rows, 1, dy, (int)out, x,
+         (int)in, 1, dW, (int)in);
+}
+
+#include "encoder/attention_body.h"
+#include "encoder/heads_body.h"
+
+/* ---- norms ------------------------------------------------------------------------------------- */
+
+static void norm(const fini_job *job, int64_t rows, fini_pair at, const REAL *x, REAL *y,
+                 REAL *mean, REAL *inverse)
+{
+    const REAL *weights = job->weights;
+    if (at.weight >= 0)
+        LAYERS->norm(rows, job->o->width, x, weights + at.weight, weights + at.bias, y, mean,
+                     inverse);
+}
+
+/* dx += the norm's gradient, from dy; without norms dy is added as it is. */
+static void norm_back(const fini_job *job, scratch *s, fini_pair at, const REAL *x,
+                      const REAL *mean, const REAL *inverse)
+{
+    const REAL *weights = job->weights;
+    int64_t w = job->o->width;
+    if (at.weight >= 0)
+        LAYERS->norm_back(s->rows, w, x, weights + at.weight, mean, inverse, s->dy, s->dx,
+                          s->gradient + at.weight, s->gradient + at.bias);
+    else
+        for (int64_t i = 0; i < s->rows * w; i++)
+            s->dx[i] += s->dy[i];
+}
+
+/* ---- a layer ----------------------------------------------------------------------------------- */
+
+static void forward_layer(const fini_job *job, int64_t i, scratch *s)
+{
+    const fin_encoder *o = job->o;
+    const fini_layer *at = &o->layer[i];
+    const REAL *weights = job->weights;
+    int64_t rows = s->rows, w = o->width, hidden = o->hidden;
+    kept *k = &s->layer[i];
+    REAL *out = s->layer[i + 1].x, *mid = hidden ? k->mid : out;
+    norm(job, rows, at->norm1, k->x, k->y, k->mean1, k->inverse1);
+    map(rows, w, 3 * w, k->y, weights + at->in.weight, 0, k->qkv);
+    LAYERS->add_bias(rows, 3 * w, weights + at->in.bias, k->qkv, k->qkv);
+    attend(job, i, s);
+    LAYERS->add_bias(rows, w, weights + at->out.bias, k->x, mid);
+    map(rows, w, w, k->att, weights + at->out.weight, 1, mid);
+    if (!hidden)
+        return;
+    norm(job, rows, at->norm2, mid, k->z, k->mean2, k->inverse2);
+    map(rows, w, hidden, k->z, weights + at->ff1.weight, 0, k->slope);
+    (o->settings.activation == FIN_ENCODER_GELU ? LAYERS->gelu : LAYERS->relu)(
+        rows, hidden, weights + at->ff1.bias, k->slope, k->act);
+    LAYERS->add_bias(rows, w, weights + at->ff2.bias, mid, out);
+    map(rows, hidden, w, k->act, weights + at->ff2.weight, 1, out);
+}
+
+static void backward_feed_forward(const fini_job *job, const fini_layer *at, scratch *s,
+                                  const kept *k)
+{
+    const REAL *weights = job->weights;
+    int64_t rows = s->rows, w = job->o->width, hidden = job->o->hidden;
+    REAL *g = s->gradient;
+    LAYERS->sum_rows(rows, w, s->dx, g + at->ff2.bias);
+    map_back_weight(rows, hidden, w, k->act, s->dx, g + at->ff2.weight);
+    map_back(rows, hidden, w, s->dx, weights + at->ff2.weight, 0, s->wide);
+    LAYERS->act_back(rows, hidden, k->slope, s->wide, g + at->ff1.bias);
+    map_back_weight(rows, w, hidden, k->z, s->wide, g + at->ff1.weight);
+    map_back(rows, w, hidden, s->wide, weights + at->ff1.weight, 0, s->dy);
+    norm_back(job, s, at->norm2, k->mid, k->mean2, k->inverse2);
+}
+
+/* dx: the gradient of what comes out; afterwards of what goes in. */
+static void backward_layer(const fini_job *job, int64_t i, scratch *s)
+{
+    const fini_layer *at = &job->o->layer[i];
+    const REAL *weights = job->weights;
+    int64_t rows = s->rows, w = job->o->width;
+    const kept *k = &s->layer[i];
+    REAL *g = s->gradient;
+    if (job->o->hidden)
+        backward_feed_forward(job, at, s, k);
+    LAYERS->sum_rows(rows, w, s->dx, g + at->out.bias);
+    map_back_weight(rows, w, w, k->att, s->dx, g + at->out.weight);
+    map_back(rows, w, w, s->dx, weights + at->out.weight, 0, s->dy);
+    attend_back(job, i, s);
+    LAYERS->sum_rows(rows, 3 * w, s->wide, g + at->in.bias);
+    map_back_weight(rows, w, 3 * w, k->y, s->wide, g + at->in.weight);
+    map_back(rows, w, 3 * w, s->wide, weights + at->in.weight, 0, s->dy);
+    norm_back(job, s, at->norm1, k->x, k->mean1, k->inverse1);
+}
+
+/* ---- a group ----------------------------------------------------------------------------------- */
+
+static void forward(const fini_job *job, scratch *s)
+{
+    const fin_pass *pass = job->pass;
+    bool states = pass->states || pass->pooled;
+    forward_input(job, s);
+    for (int64_t i = 0; i <= job->depth; i++) {
+        if (states && pass->layer == i && i < job->o->settings.layers)
+            write_states(job, s, s->layer[i].x);
+        if (i < job->depth)
+            forward_layer(job, i, s);
+    }
+    if (job->depth < job->o->settings.layers)
+        return;
+    kept *end = &s->layer[job->depth];
+    norm(job, s->rows, job->o->norm, end->x, end->y, end->mean1, end->inverse1);
+    if (states && pass->layer == job->depth)
+        write_states(job, s, end->y);
+}
+
+/* Losses of all heads are added to `losses`; dx becomes the gradient of the end. */
+static void answers(const fini_job *job, scratch *s, double *losses)
+{
+    const fin_encoder_shape *shape = &job->o->shape;
+    const kept *end = &s->layer[job->depth];
+    size_t bytes = (size_t)(s->rows * job->o->width) * sizeof(REAL);
+    bool pooled = false;
+    for (int h = 0; h < (int)shape->heads; h++)
+        pooled = pooled || (job->head[h] && shape->head[h].where == FIN_HEAD_POOLED);
+    if (pooled)
+        pool(job, s, end->y);
+    if (job->back) {
+        memset(s->dx, 0, bytes);
+        memset(s->dy, 0, bytes);
+        memset(s->dmean, 0, (size_t)(s->n * job->o->width) * sizeof(REAL));
+    }
+    for (int h = 0; h < (int)shape->heads; h++)
+        if (job->head[h])
+            losses[h] += answer(job, h, s, end->y);
+    if (job->back && pooled)
+        pool_back(job, s);
+    if (job->back)
+        norm_back(job, s, job->o->norm, end->x, end->mean1, end->inverse1);
+}
+
+/* ---- a block ----------------------------------------------------------------------------------- */
+
+/* The gradient so far goes to the block's sums: written the first time, then added. */
+static void flush(int64_t n, bool written, REAL *gradient, double *sums)
+{
+    for (int64_t i = 0; i < n; i++)
+        sums[i] = written ? sums[i] + (double)gradient[i] : (double)gradient[i];
+    memset(gradient, 0, (size_t)n * sizeof(REAL));
+}
+
+static void run(const fini_job *job, int64_t block, void *memory)
+{
+    scratch *s = memory;
+    const fin_encoder *o = job->o;
+    int64_t b = job->block + block, tokens = 0;
+    int64_t at = fini_encoder_block_start(job->total, job->blocks, b) - job->first;
+    int64_t end = fini_encoder_block_start(job->total, job->blocks, b + 1) - job->first;
+    double *losses = job->parts + block * job->columns, *sums = losses + o->shape.heads;
+    bool written = false;
+    memset(losses, 0, (size_t)o->shape.heads * sizeof *losses);
+    if (job->back)
+        memset(s->gradient, 0, (size_t)o->count * sizeof(REAL));
+    for (; at < end; at += s->n) {
+        load_group(job, s, at, end);
+        forward(job, s);
+        if (job->depth == o->settings.layers)
+            answers(job, s, losses);
+        for (int64_t i = job->depth - 1; i >= 0 && job->back; i--)
+            backward_layer(job, i, s);
+        if (job->back)
+            backward_input(job, s);
+        tokens += s->rows;
+        if (job->back && (tokens >= FLUSH || at + s->n == end)) {
+            flush(o->count, written, s->gradient, sums);
+            written = true;
+            tokens = 0;
+        }
+    }
+}
+
+static void convert(int64_t n, const float *from, void *to)
+{
+    for (int64_t i = 0; i < n; i++)
+        ((REAL *)to)[i] = (REAL)from[i];
+}
+
+/* sin and cos of place / 10000^(2j / width), in turns (Vaswani et al. 2017). */
+static void sines(int64_t longest, int64_t width, void *to)
+{
+    REAL *row = to;
+    for (int64_t l = 0; l < longest; l++, row += width)
+        for (int64_t j = 0; j < width; j++) {
+            double angle = (double)l * pow(10000, -(double)(j / 2 * 2) / (double)width);
+            row[j] = (REAL)(j % 2 ? cos(angle) : sin(angle));
+        }
+}

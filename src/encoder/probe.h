@@ -1,0 +1,45 @@
+/* Private face of probes: the object and the two fits. */
+#ifndef FINI_PROBE_H
+#define FINI_PROBE_H
+
+#include "base/base.h"
+#include "finetti/encoder_probe.h"
+
+struct fin_probe {
+    int64_t p, m;    /* features; numbers of an answer, or classes */
+    int64_t classes; /* 0: numbers */
+    double penalty;
+    double *W, *b;        /* (m, p), (m): out = W x + b, for features as they come */
+    double *mean, *scale; /* (p) of the training rows; scale 0: a constant column */
+    fini_arena arena;
+};
+
+/* Rows to learn from: x (n, p) with mean 0 and deviation 1 in every column (or all 0). Both fill
+ * probe->W and b for these x, and penalty: `penalty` or, if it is FIN_AUTO, the one chosen. */
+typedef struct fini_probe_rows {
+    int64_t n, p, m;
+    const double *x;
+    const double *y; /* (n, m) numbers, or (n) classes */
+} fini_probe_rows;
+fin_status fini_probe_ridge(fin_probe *probe, const fini_probe_rows *rows, double penalty,
+                            fin_error *err);
+fin_status fini_probe_logistic(fin_probe *probe, const fini_probe_rows *rows, double penalty,
+                               fin_error *err);
+
+/* Mean and deviation of n rows' column of stride `step`; a deviation that is only rounding is 0. */
+void fini_probe_column(int64_t n, int64_t step, const double *x, double *mean, double *deviation);
+/* Logits to probabilities, in place; returns log sum exp. */
+double fini_probe_softmax(int64_t classes, double *row);
+
+/* ---- scores (probe_score.c) ------------------------------------------------------------------ */
+
+void fini_probe_score_none(fin_probe_score *score); /* all NaN and 0 */
+/* y (n) classes, P (n, classes) probabilities. */
+void fini_probe_score_classes(int64_t n, int64_t classes, const double *y, const double *P,
+                              fin_probe_score *score);
+/* y and out (n, m). A column that is the same in all rows has no variance to explain: its r2 is NaN
+ * and not in the mean. */
+void fini_probe_score_numbers(int64_t n, int64_t m, const double *y, const double *out,
+                              fin_probe_score *score, double *column_r2, int64_t room);
+
+#endif

@@ -1,0 +1,340 @@
+/* Probes of an encoder: rows of representations and of what is to be read from them, a fit on some
+ * sequences and its score on others.
+ *
+ * Families and tasks have fresh sequences for both parts, far from those of training and of
+ * evaluations. Data without a second corpus are cut at random: as many sequences as asked for, or
+ * all of them in that proportion. */
+#include "encoder/corpus.h"
+#include "encoder/probe.h"
+
+#include "finetti/random.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { CHUNK = 256, STREAM = 345 };
+#define FRESH_TRAIN (FIN_TEST_FIRST + (UINT64_C(1) << 44))
+#define FRESH_TEST (FIN_TEST_FIRST + (UINT64_C(1) << 45))
+
+typedef struct probing {
+    const fin_encoder *encoder;
+    const fin_probe_settings *settings;
+    int64_t layer, width, columns, classes;
+    bool tokens; /* a row for every hidden token, else one for every sequence */
+    int flags;
+    const fin_progress *progress;
+    double done, total;
+} probing;
+
+/* Rows of one part. */
+typedef struct part {
+    const fin_corpus *corpus;
+    int64_t n, rows;
+    uint64_t *number; /* (n) */
+    double *x, *y;    /* (rows, width), (rows, columns) or (rows) classes */
+} part;
+
+static void close_part(part *p)
+{
+    fini_free(p->number);
+    fini_free(p->x);
+    fini_free(p->y);
+}
+
+/* ---- what is read ---------------------------------------------------------------------------- */
+
+static fin_status check_shapes(const fin_encoder *encoder, const fin_corpus *corpus, fin_error *err)
+{
+    const fin_encoder_shape *shape = fin_encoder_get_shape(encoder);
+    if (shape->inputs == corpus->shape.inputs && shape->values == corpus->shape.values)
+        return FIN_OK;
+    return fini_fail(err, FIN_ERR_ARGUMENT,
+                     "probe: tokens have %lld columns, %lld of them the value's, but the encoder "
+                     "takes %lld and %lld",
+                     (long long)corpus->shape.inputs, (long long)corpus->shape.values,
+                     (long long)shape->inputs, (long long)shape->values);
+}
+
+static fin_status find_target(probing *o, const fin_corpus *corpus, fin_error *err)
+{
+    const fin_head *head = &corpus->shape.head[0];
+    int target = o->settings->target;
+    if (target == FIN_PROBE_LABEL && corpus->masked)
+        return fini_fail(err, FIN_ERR_ARGUMENT,
+                         "probe: a masked corpus has no labels; make it with objective = "
+                         "supervised, or read the posterior");
+    if (target == FIN_PROBE_BAYES && !corpus->bayes)
+        return fini_fail(err, FIN_ERR_UNSUPPORTED,
+                         "probe: there is no Bayes prediction for this corpus; read the label");
+    o->columns = target == FIN_PROBE_LABEL || target == FIN_PROBE_BAYES ? head->size
+                 : target == FIN_PROBE_MEAN ? fini_corpus_posterior_mean(corpus, NULL, NULL)
+                                            : corpus->posterior;
+    if (o->columns == 0)
+        return fini_fail(err, FIN_ERR_UNSUPPORTED,
+                         "probe: this corpus has no posterior in finitely many numbers; read the "
+                         "Bayes prediction or the label");
+    o->classes = target == FIN_PROBE_LABEL && head->kind == FIN_HEAD_CLASSES ? head->size : 0;
+    o->tokens = target == FIN_PROBE_BAYES && corpus->masked;
+    o->flags = target == FIN_PROBE_LABEL   ? 0
+               : target == FIN_PROBE_BAYES ? FIN_EXAMPLES_BAYES
+                                           : FIN_EXAMPLES_POSTERIOR;
+    return FIN_OK;
+}
+
+/* The target of a row of the examples (a token or a sequence); false if it has none. */
+static bool read_target(const probing *o, const fin_corpus *corpus, const fin_examples *e,
+                        int64_t row, double *y)
+{
+    const fin_head *head = &corpus->shape.head[0];
+    switch (o->settings->target) {
+    case FIN_PROBE_LABEL:
+        *y = e->targets[row];
+        return !isnan(*y);
+    case FIN_PROBE_BAYES:
+        memcpy(y, e->bayes + row * fin_head_answers(head), (size_t)o->columns * sizeof *y);
+        return true;
+    case FIN_PROBE_MEAN:
+        fini_corpus_posterior_mean(corpus, e->z + row * e->z_size, y);
+        return true;
+    default:
+        memcpy(y, e->z + row * e->z_size, (size_t)o->columns * sizeof *y);
+        return true;
+    }
+}
+
+/* ---- which sequences ------------------------------------------------------------------------- */
+
+/* Numbers of the sequences of data that have a target, in random order; NULL: no memory. */
+static uint64_t *shuffled(const probing *o, const fin_corpus *c, int64_t *count)
+{
+    uint64_t *number = fini_alloc_array(c->sequences, sizeof *number);
+    *count = 0;
+    for (int64_t i = 0; number && i < c->sequences; i++)
+        if (o->settings->target != FIN_PROBE_LABEL || !isnan(c->memory.labels[i]))
+            number[(*count)++] = (uint64_t)i;
+    fin_random r;
+    fin_random_open(&r, c->seed, STREAM, 0);
+    for (int64_t i = *count - 1; number && i > 0; i--) {
+        int64_t j = fin_random_below(&r, i + 1);
+        uint64_t kept = number[i];
+        number[i] = number[j];
+        number[j] = kept;
+    }
+    return number;
+}
+
+static fin_status take_numbers(part *p, const uint64_t *from, uint64_t first, fin_error *err)
+{
+    if (p->n < 2)
+        return fini_fail(err, FIN_ERR_ARGUMENT,
+                         "probe: %lld sequences are left for fitting or judging it; each needs at "
+                         "least 2",
+                         (long long)p->n);
+    if (!(p->number = fini_alloc_array(p->n, sizeof *p->number)))
+        return fini_fail_memory(err, (size_t)p->n * sizeof *p->number, "numbers of sequences");
+    for (int64_t i = 0; i < p->n; i++)
+        p->number[i] = from ? from[i] : first + (uint64_t)i;
+    return FIN_OK;
+}
+
+static fin_status choose_one(const probing *o, part *p, int64_t want, uint64_t fresh,
+                             fin_error *err)
+{
+    int64_t count;
+    p->n = want;
+    if (p->corpus->kind != &fini_corpus_kind_memory)
+        return take_numbers(p, NULL, fresh, err);
+    uint64_t *number = shuffled(o, p->corpus, &count);
+    if (!number)
+        return fini_fail_memory(err, (size_t)p->corpus->sequences * sizeof *number,
+                                "numbers of sequences");
+    p->n = want < count ? want : count;
+    fin_status status = take_numbers(p, number, 0, err);
+    fini_free(number);
+    return status;
+}
+
+/* Both parts from one set of data. */
+static fin_status cut_data(const probing *o, part *train, part *test, fin_error *err)
+{
+    int64_t count;
+    uint64_t *number = shuffled(o, train->corpus, &count);
+    if (!number)
+        return fini_fail_memory(err, (size_t)train->corpus->sequences * sizeof *number,
+                                "numbers of sequences");
+    double share = (double)o->settings->train / (double)(o->settings->train + o->settings->test);
+    bool enough = count - o->settings->test >= o->settings->train;
+    train->n = enough ? o->settings->train : (int64_t)floor(share * (double)count + 0.5);
+    test->n = enough ? o->settings->test : count - train->n;
+    fin_status status = take_numbers(train, number, 0, err);
+    if (!status)
+        status = take_numbers(test, number + train->n, 0, err);
+    fini_free(number);
+    return status;
+}
+
+static fin_status choose(const probing *o, part *train, part *test, fin_error *err)
+{
+    if (train->corpus == test->corpus && train->corpus->kind == &fini_corpus_kind_memory)
+        return cut_data(o, train, test, err);
+    fin_status status = choose_one(o, train, o->settings->train, FRESH_TRAIN, err);
+    return status ? status : choose_one(o, test, o->settings->test, FRESH_TEST, err);
+}
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+/* Representations of the examples, (rows, width); caller frees. */
+static fin_status represent(const probing *o, const fin_examples *e, double **states,
+                            fin_error *err)
+{
+    int64_t rows = o->tokens ? e->tokens : e->sequences.n;
+    *states = fini_alloc_array(rows, (size_t)o->width * sizeof **states);
+    if (!*states)
+        return fini_fail_memory(err, (size_t)(rows * o->width) * sizeof **states,
+                                "representations");
+    fin_pass pass = {.dtype = FIN_F32, .layer = o->layer};
+    if (o->tokens)
+        pass.states = *states;
+    else
+        pass.pooled = *states;
+    return fin_encoder_pass(o->encoder, &e->sequences, &pass, err);
+}
+
+static fin_status add_rows(const probing *o, part *p, const fin_examples *e, fin_error *err)
+{
+    double *states = NULL;
+    int64_t width = o->classes > 0 ? 1 : o->columns;
+    fin_status status = represent(o, e, &states, err);
+    for (int64_t row = 0; !status && row < (o->tokens ? e->tokens : e->sequences.n); row++) {
+        if (o->tokens && !e->sequences.hidden[row])
+            continue;
+        if (!read_target(o, p->corpus, e, row, p->y + p->rows * width))
+            continue;
+        memcpy(p->x + p->rows * o->width, states + row * o->width,
+               (size_t)o->width * sizeof *states);
+        p->rows++;
+    }
+    fini_free(states);
+    return status;
+}
+
+static fin_status take_rows(const probing *o, part *p, fin_error *err)
+{
+    int64_t most, numbers, width = o->width > o->columns ? o->width : o->columns;
+    if (__builtin_mul_overflow(p->n, o->tokens ? p->corpus->settings.M : 1, &most) ||
+        __builtin_mul_overflow(most, width, &numbers))
+        return fini_fail(err, FIN_ERR_ARGUMENT, "probe: %lld sequences are too many",
+                         (long long)p->n);
+    p->x = fini_alloc_array(most * o->width, sizeof *p->x);
+    p->y = fini_alloc_array(most * o->columns, sizeof *p->y);
+    return p->x && p->y
+               ? FIN_OK
+               : fini_fail_memory(err, (size_t)(most * width) * sizeof *p->x, "a probe's rows");
+}
+
+static fin_status make_rows(probing *o, part *p, fin_error *err)
+{
+    fin_examples e = {0};
+    fin_status status = take_rows(o, p, err);
+    for (int64_t from = 0; from < p->n && !status; from += CHUNK) {
+        int64_t n = p->n - from < CHUNK ? p->n - from : CHUNK;
+        status = fin_corpus_pick(p->corpus, p->number + from, n, -1, 0, o->flags, &e, err);
+        if (!status)
+            status = add_rows(o, p, &e, err);
+        o->done += (double)n;
+        if (!status && fini_report(o->progress, "probe", o->done, o->total))
+            status = fini_fail(err, FIN_ERR_CANCELLED, "cancelled after %.0f of %.0f sequences",
+                               o->done, o->total);
+    }
+    fin_examples_close(&e);
+    return status;
+}
+
+/* ---- all of it ------------------------------------------------------------------------------- */
+
+static fin_status fit_and_score(const probing *o, const part *train, const part *test,
+                                fin_probe_score *score, double *column_r2, int64_t room,
+                                fin_error *err)
+{
+    fin_probe *probe = NULL;
+    double *out = NULL;
+    fin_status status = fin_probe_fit(&probe, train->rows, o->width, train->x, o->classes,
+                                      o->columns, train->y, o->settings->penalty, err);
+    if (!status && !(out = fini_alloc_array(test->rows * o->columns, sizeof *out)))
+        status = fini_fail_memory(err, (size_t)(test->rows * o->columns) * sizeof *out,
+                                  "a probe's predictions");
+    if (!status)
+        status = fin_probe_predict(probe, test->rows, test->x, out, err);
+    if (!status) {
+        fini_probe_score_none(score);
+        score->train = train->rows;
+        score->test = test->rows;
+        score->columns = o->columns;
+        score->penalty = fin_probe_penalty(probe);
+        if (o->classes > 0)
+            fini_probe_score_classes(test->rows, o->classes, test->y, out, score);
+        else
+            fini_probe_score_numbers(test->rows, o->columns, test->y, out, score, column_r2, room);
+    }
+    fini_free(out);
+    fin_probe_destroy(probe);
+    return status;
+}
+
+static fin_status prepare(probing *o, const fin_corpus *train, const fin_corpus *test,
+                          fin_error *err)
+{
+    int64_t layers = fin_encoder_get_settings(o->encoder)->layers;
+    fin_status status = fin_settings_validate(&fin_probe_table, o->settings, err);
+    if (status || (status = check_shapes(o->encoder, train, err)) ||
+        (status = check_shapes(o->encoder, test, err)))
+        return status;
+    if (o->settings->layer > layers)
+        return fini_fail(err, FIN_ERR_ARGUMENT,
+                         "probe: layer = %lld; the encoder has %lld, and -1 is the last",
+                         (long long)o->settings->layer, (long long)layers);
+    o->layer = o->settings->layer < 0 ? layers : o->settings->layer;
+    o->width = fin_encoder_get_settings(o->encoder)->width;
+    o->total = (double)(o->settings->train + o->settings->test);
+    probing other = *o;
+    if ((status = find_target(o, train, err)) || (status = find_target(&other, test, err)))
+        return status;
+    if (other.columns != o->columns || other.classes != o->classes || other.tokens != o->tokens)
+        return fini_fail(err, FIN_ERR_ARGUMENT,
+                         "probe: %lld columns or classes to learn, but %lld to be judged by",
+                         (long long)o->columns, (long long)other.columns);
+    return FIN_OK;
+}
+
+fin_status fin_encoder_probe_on(const fin_encoder *encoder, const fin_corpus *corpus,
+                                const fin_corpus *test, const fin_probe_settings *settings,
+                                fin_probe_score *score, double *column_r2, int64_t room,
+                                const fin_progress *progress, fin_error *err)
+{
+    fin_probe_settings defaults;
+    fin_settings_defaults(&fin_probe_table, &defaults);
+    probing o = {
+        .encoder = encoder, .settings = settings ? settings : &defaults, .progress = progress};
+    part fitted = {.corpus = corpus}, judged = {.corpus = test ? test : corpus};
+    fin_status status = prepare(&o, fitted.corpus, judged.corpus, err);
+    if (!status)
+        status = choose(&o, &fitted, &judged, err);
+    if (!status)
+        status = make_rows(&o, &fitted, err);
+    if (!status)
+        status = make_rows(&o, &judged, err);
+    if (!status)
+        status = fit_and_score(&o, &fitted, &judged, score, column_r2, room, err);
+    close_part(&fitted);
+    close_part(&judged);
+    return status;
+}
+
+fin_status fin_encoder_probe(const fin_encoder *encoder, const fin_corpus *corpus,
+                             const fin_probe_settings *settings, fin_probe_score *score,
+                             double *column_r2, int64_t room, const fin_progress *progress,
+                             fin_error *err)
+{
+    return fin_encoder_probe_on(encoder, corpus, NULL, settings, score, column_r2, room, progress,
+                                err);
+}

@@ -1,0 +1,230 @@
+/* Softmax attention of a head with vectors, once for every register width. Included after
+ * layers_math.h; fold_most, the largest lane of a register, is given.
+ *
+ * Heads are narrow (16 numbers, say) and sequences short, so that a library's product would spend
+ * its time on packing. Here a few queries meet the keys, which stand transposed and scaled (lanes =
+ * keys), and everything that belongs to them is done while it is in the first cache: scores,
+ * exponentials, values; on the way back the same again, and all four products. No array of weights
+ * is ever whole, so that memory grows with L alone. */
+
+/* Rows of a tile: with two registers of columns, as many sums as there is room for. */
+enum { TILE = WF == 16 ? 12 : 6 };
+
+/* One tile: c (R, columns) = or += sum_k a(r, k) b(k, columns), the sum scaled by scale[2 r] (may
+ * be NULL). Columns: C registers, or the first `some` lanes of one. a(r, k) is a[r lda + k], or,
+ * turned, a[k lda + r]. Every number is one sum in the order of k, wherever it stands in a tile. */
+INLINE void tile(int R, int C, int64_t some, bool turned, int64_t K, const float *a, int64_t lda,
+                 const float *b, int64_t ldb, const float *scale, bool add, float *c, int64_t ldc)
+{
+    vf sum[TILE][2];
+    UNROLL
+    for (int r = 0; r < R; r++)
+        sum[r][0] = sum[r][1] = SET_F(0.0f);
+    for (int64_t k = 0; k < K; k++) {
+        vf first = some ? load_some_f(b + k * ldb, (int)some) : LOAD_F(b + k * ldb);
+        vf second = C == 2 ? LOAD_F(b + k * ldb + WF) : first;
+        UNROLL
+        for (int r = 0; r < R; r++) {
+            vf x = SET_F(turned ? a[k * lda + r] : a[r * lda + k]);
+            sum[r][0] = FMA_F(x, first, sum[r][0]);
+            if (C == 2)
+                sum[r][1] = FMA_F(x, second, sum[r][1]);
+        }
+    }
+    UNROLL
+    for (int r = 0; r < R; r++)
+        for (int h = 0; h < C; h++) {
+            float *to = c + r * ldc + h * WF;
+            vf x = scale ? sum[r][h] * scale[2 * r] : sum[r][h];
+            if (some)
+                store_some_f(to, add ? load_some_f(to, (int)some) + x : x, some);
+            else
+                STORE_F(to, add ? LOAD_F(to) + x : x);
+        }
+}
+
+/* All rows of C registers of columns. */
+INLINE void strip(int C, int64_t some, bool turned, int64_t rows, int64_t K, const float *a,
+                  int64_t lda, const float *b, int64_t ldb, const float *scale, bool add, float *c,
+                  int64_t ldc)
+{
+    const int64_t next = turned ? 1 : lda; /* row of a */
+    int64_t r = 0;
+#define ROWS(R)                                                                                    \
+    for (; r + (R) <= rows; r += (R))                                                              \
+    tile(R, C, some, turned, K, a + r * next, lda, b, ldb, scale ? scale + 2 * r : NULL, add,      \
+         c + r * ldc, ldc)
+    ROWS(TILE);
+    ROWS(4);
+    ROWS(2);
+    ROWS(1);
+#undef ROWS
+}
+
+/* c (rows, columns) = or += a b. */
+INLINE void product(bool turned, int64_t rows, int64_t columns, int64_t K, const float *a,
+                    int64_t lda, const float *b, int64_t ldb, const float *scale, bool add,
+                    float *c, int64_t ldc)
+{
+    int64_t j = 0;
+    for (; j + 2 * WF <= columns; j += 2 * WF)
+        strip(2, 0, turned, rows, K, a, lda, b + j, ldb, scale, add, c + j, ldc);
+    for (; j + WF <= columns; j += WF)
+        strip(1, 0, turned, rows, K, a, lda, b + j, ldb, scale, add, c + j, ldc);
+    if (j < columns)
+        strip(1, columns - j, turned, rows, K, a, lda, b + j, ldb, scale, add, c + j, ldc);
+}
+
+/* Once each, and not wherever they are called. */
+static __attribute__((noinline)) void scores(int64_t rows, int64_t wide, int64_t d, const float *a,
+                                             int64_t lda, const float *packed, int64_t stride,
+                                             float *c)
+{
+    product(false, rows, wide, d, a, lda, packed, stride, NULL, false, c, stride);
+}
+
+static __attribute__((noinline)) void mix(int64_t rows, int64_t L, int64_t d, const float *p,
+                                          int64_t stride, const float *v, int64_t ld,
+                                          const float *scale, float *c, int64_t ldc)
+{
+    product(false, rows, d, L, p, stride, v, ld, scale, false, c, ldc);
+}
+
+static __attribute__((noinline)) void spread(int64_t rows, int64_t L, int64_t d, const float *p,
+                                             int64_t stride, const float *x, int64_t ldx, bool add,
+                                             float *c, int64_t ldc)
+{
+    if (add)
+        product(true, L, d, rows, p, stride, x, ldx, NULL, true, c, ldc);
+    else
+        product(true, L, d, rows, p, stride, x, ldx, NULL, false, c, ldc);
+}
+
+/* to (d, stride): transposed x (L, d) times `times`; columns L .. wide - 1 are 0. */
+static void pack(int64_t L, int64_t wide, int64_t d, int64_t ld, const float *x, float times,
+                 int64_t stride, float *to)
+{
+    int64_t l = 0;
+    for (; l + 8 <= L; l += 8) {
+        int64_t j = 0;
+        for (; j + 8 <= d; j += 8)
+            transpose_8(x + l * ld + j, ld, times, to + j * stride + l, stride);
+        for (; j < d; j++)
+            for (int64_t i = l; i < l + 8; i++)
+                to[j * stride + i] = x[i * ld + j] * times;
+    }
+    for (int64_t j = 0; j < d; j++)
+        for (int64_t i = l; i < wide; i++)
+            to[j * stride + i] = i < L ? x[i * ld + j] * times : 0;
+}
+
+/* s <- exp(s - most), with kept = most, 1 / sum. */
+INLINE void soften(int64_t L, float *s, float *kept)
+{
+    const int64_t full = L / WF * WF;
+    const vi mask = first_lanes(L - full);
+    vf most = SET_F(-INFINITY), sum = SET_F(0.0f);
+    for (int64_t l = 0; l < full; l += WF)
+        most = MAX_F(most, LOAD_F(s + l));
+    if (full < L)
+        most = MAX_F(most, BLEND_F(SET_F(-INFINITY), LOAD_F(s + full), mask));
+    kept[0] = fold_most(most);
+    most = SET_F(kept[0]);
+    for (int64_t l = 0; l < full; l += WF) {
+        vf p = exp_f(LOAD_F(s + l) - most);
+        sum += p;
+        STORE_F(s + l, p);
+    }
+    if (full < L) {
+        vf p = (vf)((vi)exp_f(LOAD_F(s + full) - most) & mask);
+        sum += p;
+        STORE_F(s + full, p);
+    }
+    kept[1] = 1.0f / fold_f(sum, SET_F(0.0f));
+}
+
+/* Keys in whole registers; rows of them never a large power of two apart, where caches have few
+ * places. */
+INLINE int64_t wide_of(int64_t L)
+{
+    return (L + WF - 1) / WF * WF;
+}
+
+static void attend(int64_t m, int64_t L, int64_t d, int64_t ld, const float *q, const float *k,
+                   const float *v, float times, int64_t ldo, float *out, float *kept,
+                   float *scratch)
+{
+    const int64_t wide = wide_of(L), stride = wide + WF;
+    float *keys = scratch, *p = keys + d * stride;
+    pack(L, wide, d, ld, k, times, stride, keys);
+    for (int64_t i = 0; i < m; i += FINI_ATTEND_ROWS) {
+        int64_t rows = m - i < FINI_ATTEND_ROWS ? m - i : FINI_ATTEND_ROWS;
+        scores(rows, wide, d, q + i * ld, ld, keys, stride, p);
+        for (int64_t r = 0; r < rows; r++)
+            if (L)
+                soften(L, p + r * stride, kept + 2 * (i + r));
+            else
+                kept[2 * (i + r)] = kept[2 * (i + r) + 1] = 0;
+        mix(rows, L, d, p, stride, v, ld, kept + 2 * i + 1, out + i * ldo, ldo);
+    }
+}
+
+/* A row of scores and of dp becomes weights and ds. */
+INLINE void harden(int64_t L, const float *kept, float mean, float times, float *s, float *dp)
+{
+    const vf most = SET_F(kept[0]), share = SET_F(kept[1]), middle = SET_F(mean);
+    for (int64_t l = 0; l < L; l += WF) {
+        vf p = exp_f(LOAD_F(s + l) - most) * share;
+        STORE_F(s + l, p);
+        STORE_F(dp + l, p * times * (LOAD_F(dp + l) - middle));
+    }
+}
+
+INLINE float dot(int64_t d, const float *a, const float *b)
+{
+    vf sum = SET_F(0.0f);
+    int64_t j = 0;
+    for (; j + WF <= d; j += WF)
+        sum = FMA_F(LOAD_F(a + j), LOAD_F(b + j), sum);
+    if (j < d)
+        sum = FMA_F(load_some_f(a + j, (int)(d - j)), load_some_f(b + j, (int)(d - j)), sum);
+    return fold_f(sum, SET_F(0.0f));
+}
+
+static void attend_back(int64_t m, int64_t L, int64_t d, int64_t ld, const float *q, const float *k,
+                        const float *v, float times, int64_t ldo, const float *out,
+                        const float *kept, const float *dout, float *dq, float *dk, float *dv,
+                        float *scratch)
+{
+    const int64_t wide = wide_of(L), stride = wide + WF;
+    float *keys = scratch, *values = keys + d * stride, *p = values + d * stride;
+    float *ds = p + FINI_ATTEND_ROWS * stride;
+    pack(L, wide, d, ld, k, times, stride, keys);
+    pack(L, wide, d, ld, v, 1.0f, stride, values);
+    for (int64_t i = 0; i < m; i += FINI_ATTEND_ROWS) {
+        int64_t rows = m - i < FINI_ATTEND_ROWS ? m - i : FINI_ATTEND_ROWS;
+        const float *dy = dout + i * ldo;
+        scores(rows, wide, d, q + i * ld, ld, keys, stride, p);
+        scores(rows, wide, d, dy, ldo, values, stride, ds);
+        for (int64_t r = 0; r < rows; r++)
+            harden(L, kept + 2 * (i + r), dot(d, dy + r * ldo, out + (i + r) * ldo), times,
+                   p + r * stride, ds + r * stride);
+        mix(rows, L, d, ds, stride, k, ld, NULL, dq + i * ld, ld);
+        spread(rows, L, d, p, stride, dy, ldo, i > 0, dv, ld);
+        spread(rows, L, d, ds, stride, q + i * ld, ld, i > 0, dk, ld);
+    }
+}
+
+/* Not in a hurry, but with the very scores of attend: one sum in the order of the columns. */
+static void weights(int64_t m, int64_t L, int64_t d, int64_t ld, const float *q, const float *k,
+                    float times, const float *kept, float *p)
+{
+    for (int64_t i = 0; i < m; i++, q += ld, kept += 2, p += L)
+        for (int64_t l = 0; l < L; l++) {
+            float s = 0;
+            for (int64_t j = 0; j < d; j++)
+                s = fmaf(q[j], k[l * ld + j] * times, s);
+            vf w = exp_f(SET_F(s - kept[0])) * SET_F(kept[1]);
+            p[l] = w[0];
+        }
+}
