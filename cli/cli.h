@@ -44,7 +44,12 @@ enum {
     CLI_USES_SEQUENCE = 32768,
     CLI_USES_SAMPLES = 65536,
     CLI_USES_FIT = 131072,
-    CLI_USES_LOCATE = 262144
+    CLI_USES_LOCATE = 262144,
+    CLI_USES_ENCODER = 1 << 19,
+    CLI_USES_CORPUS = 1 << 20,
+    CLI_USES_LEARN = 1 << 21,
+    CLI_USES_PROBE = 1 << 22,
+    CLI_USES_DATA = 1 << 23
 };
 
 /*   type     field    default        lowest  highest         meaning */
@@ -89,6 +94,22 @@ enum {
     F(int64_t, samples, 10000, 2, INT64_C(1) << 40, "sequences in a simulation")                   \
     F(int64_t, seed, 1, 0, INT64_C(1) << 53, "seed of the simulation")
 
+/* Sequences of tokens from files. */
+#define CLI_DATA_FIELDS(F, C)                                                                      \
+    F(int64_t, patch, 0, 0, 4096,                                                                  \
+      "images: side of the square patches that they are cut into, such as 4 for 28 x 28; 0 = the " \
+      "data are bags, a row for each token")                                                       \
+    F(int64_t, rows, 0, 0, 65536, "images: pixels from top to bottom; 0 = they are square")        \
+    F(int64_t, test_folds, 5, 0, INT64_C(1) << 30,                                                 \
+      "one of so many folds is held out to judge on; 0 = none")                                    \
+    F(int64_t, test_fold, 0, 0, INT64_C(1) << 30,                                                  \
+      "which one: sequences whose number (from 0) is this modulo test-folds")                      \
+    F(int64_t, per_class, 0, 0, INT64_C(1) << 30,                                                  \
+      "learn from so many of each class only, drawn by the seed; 0 = all")
+
+typedef struct cli_data_settings {
+    CLI_DATA_FIELDS(FIN_MEMBER_F, FIN_MEMBER_C)
+} cli_data_settings;
 typedef struct cli_samples_settings {
     CLI_SAMPLES_FIELDS(FIN_MEMBER_F, FIN_MEMBER_C)
 } cli_samples_settings;
@@ -156,12 +177,12 @@ typedef struct cli_family {
     const char *name, *summary, *about;
 } cli_family;
 
-enum { CLI_GROUPS = 19, CLI_WORDS = 16, CLI_LISTS = 2, CLI_LIST_MOST = 64 };
+enum { CLI_GROUPS = 24, CLI_WORDS = 24, CLI_LISTS = 2, CLI_LIST_MOST = 64 };
 
 struct cli_args {
     const cli_command *command;
-    const fin_task_kind *kind;
-    const fin_form *form;
+    const fin_task_kind *kind; /* a command that can use a task or a family has one of them, or */
+    const fin_form *form;      /* neither, with --data or --resume */
     const fin_family *family;
     fin_task_settings task;
     fin_latent_settings latent;
@@ -182,6 +203,11 @@ struct cli_args {
     cli_attend_settings attend;
     fin_fit_settings fit;
     cli_locate_settings locate;
+    fin_encoder_settings encoder;
+    fin_corpus_settings corpus;
+    fin_learn_settings learn;
+    fin_probe_settings probe;
+    cli_data_settings data;
     cli_group groups[CLI_GROUPS];
     int group_count;
     const char *word[CLI_WORDS]; /* by place in command->words; "" for a flag; NULL: not given */
@@ -195,7 +221,7 @@ extern const cli_command cli_latent_risk, cli_latent_draw, cli_risk, cli_simulat
     cli_landscape, cli_info, cli_study_run, cli_study_ls, cli_study_show, cli_study_status,
     cli_study_export, cli_study_diff, cli_study_merge, cli_study_gc, cli_study_check,
     cli_study_commands, cli_report, cli_plot, cli_reproduce, cli_attend, cli_fit, cli_predict,
-    cli_locate;
+    cli_locate, cli_pretrain, cli_finetune, cli_probe;
 
 /* Fills args from argv[0..argc-1], the words behind the command. bare: operands may be missing, as
  * help and completion need it. *help: the user asks for help. Returns an exit code, after the
@@ -281,6 +307,9 @@ void cli_progress_end(void);
 /* The same for the runs of a study: a line that is drawn again and again on a terminal; elsewhere a
  * plain line now and then. A fin_study_report; user is not used. */
 int cli_progress_study(void *user, const fin_study_news *news);
+/* The same for an encoder that learns: loss, excess over Bayes, tokens a second, time left, on a
+ * terminal only. A fin_learn_hook; user is not used. */
+int cli_progress_learn(void *user, const fin_learn_report *report);
 /* "9 s left", "3 min left", "" if it is not known. Returns buffer. */
 char *cli_time_left(double seconds, char *buffer, size_t size);
 

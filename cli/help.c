@@ -159,11 +159,14 @@ static void print_usage(const cli_command *command)
     print_wrapped(text);
 }
 
-static void print_word(const cli_word *word)
+static void print_word(const cli_command *command, const cli_word *word)
 {
     char names[512], text[768];
     snprintf(text, sizeof text, "%s", word->meaning);
-    if (strcmp(word->name, "task") == 0)
+    if (strcmp(word->name, "task") == 0 && command->uses & CLI_USES_FAMILY)
+        snprintf(text, sizeof text, "%s [%s; default none]", word->meaning,
+                 task_names(names, sizeof names));
+    else if (strcmp(word->name, "task") == 0)
         snprintf(text, sizeof text, "%s [%s; default %s]", word->meaning,
                  task_names(names, sizeof names), fin_task_kind_name(fin_task_at(0)));
     if (strcmp(word->name, "form") == 0)
@@ -181,9 +184,9 @@ void cli_help_command(cli_args *args)
     print_usage(command);
     printf("\nOptions:\n");
     for (const cli_word *word = command->lists; word && word->name; word++)
-        print_word(word);
+        print_word(command, word);
     for (const cli_word *word = command->words; word->name; word++)
-        print_word(word);
+        print_word(command, word);
     print_option("help", NULL,
                  command->uses & (CLI_USES_TASK | CLI_USES_FORM)
                      ? "this text; with --task or --form, their settings"
@@ -239,6 +242,7 @@ void cli_help_overview(const cli_command *const *commands, const cli_family *fam
            "attention's\n"
            "  finetti attend FILE.csv --key x --value y your own table as a context\n"
            "  finetti fit BAGS.csv --bag id --label y   your own bags: fit, predict, locate\n"
+           "  finetti pretrain --family concept --out enc.fin   an encoder that learns to infer\n"
            "  finetti reproduce                         every claim of the papers, tested\n"
            "  finetti study run FILE.yaml               an experiment of your own\n");
 }

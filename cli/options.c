@@ -3,6 +3,7 @@
  * Not getopt_long: which options exist depends on the values of --task and --form, so these two are
  * looked for first, and then the rest is read against the tables of that task and form. A value is
  * the next argument whatever it starts with, except "--", so that -0.5 is a number. */
+#include "encoder.h"
 #include "fit.h"
 
 #include <stdio.h>
@@ -40,6 +41,10 @@ FIN_TABLE(static, attend_table, "options", CLI_ATTEND_FIELDS);
 
 #define FIN_TABLE_STRUCT cli_locate_settings
 FIN_TABLE(static, locate_table, "locate", CLI_LOCATE_FIELDS);
+#undef FIN_TABLE_STRUCT
+
+#define FIN_TABLE_STRUCT cli_data_settings
+FIN_TABLE(static, data_table, "options", CLI_DATA_FIELDS);
 #undef FIN_TABLE_STRUCT
 
 /* The library's table of cross attention, with settings that the tool can take from the data. */
@@ -212,14 +217,16 @@ static bool belongs_elsewhere(const char *here, const char *name, int count,
 static int unknown_option(cli_args *args, const char *name)
 {
     unsigned uses = args->command->uses;
-    if (uses & CLI_USES_TASK && belongs_elsewhere(fin_task_kind_name(args->kind), name,
-                                                  fin_task_count(), task_name, task_table))
+    if (uses & CLI_USES_TASK && args->kind &&
+        belongs_elsewhere(fin_task_kind_name(args->kind), name, fin_task_count(), task_name,
+                          task_table))
         return CLI_USAGE;
     if (uses & CLI_USES_FORM &&
         belongs_elsewhere(fin_form_name(args->form), name, fin_form_count(), form_name, form_table))
         return CLI_USAGE;
-    if (uses & CLI_USES_FAMILY && belongs_elsewhere(fin_family_name(args->family), name,
-                                                    fin_family_count(), family_name, family_table))
+    if (uses & CLI_USES_FAMILY && args->family &&
+        belongs_elsewhere(fin_family_name(args->family), name, fin_family_count(), family_name,
+                          family_table))
         return CLI_USAGE;
     char hint[96];
     cli_suggest(args, ~0u, name, hint, sizeof hint);
@@ -266,7 +273,13 @@ static int choose_names(cli_args *args, int argc, char **argv)
 {
     const char *task = look_ahead("--task", argc, argv);
     const char *form = look_ahead("--form", argc, argv);
-    if (args->command->uses & CLI_USES_TASK) {
+    unsigned both = CLI_USES_TASK | CLI_USES_FAMILY;
+    bool either = (args->command->uses & both) == both; /* or neither */
+    bool file = either && (look_ahead("--data", argc, argv) || look_ahead("--resume", argc, argv));
+    if (either && !!task + !!look_ahead("--family", argc, argv) + file > 1)
+        return cli_usage("--task, --family, --data and --resume each say where sequences come "
+                         "from; give one of them");
+    if (args->command->uses & CLI_USES_TASK && (task || !either)) {
         args->kind = task ? fin_task_find(task) : fin_task_at(0);
         if (!args->kind)
             return unknown_name("task", task, fin_task_count(), task_name);
@@ -276,7 +289,7 @@ static int choose_names(cli_args *args, int argc, char **argv)
         if (!args->form)
             return unknown_name("form", form, fin_form_count(), form_name);
     }
-    if (args->command->uses & CLI_USES_FAMILY) {
+    if (args->command->uses & CLI_USES_FAMILY && !(either && (task || file))) {
         const char *family = look_ahead("--family", argc, argv);
         args->family = family ? fin_family_find(family) : fin_family_at(0);
         if (!args->family)
@@ -325,6 +338,11 @@ static void add_groups(cli_args *args)
     add_group(args, CLI_USES_ATTEND, "What to list", &attend_table, &args->attend);
     add_group(args, CLI_USES_FIT, "The model", fit_table(), &args->fit);
     add_group(args, CLI_USES_LOCATE, "What to list", &locate_table, &args->locate);
+    add_group(args, CLI_USES_CORPUS, "What is learnt", &fin_corpus_table, &args->corpus);
+    add_group(args, CLI_USES_DATA, "Data", &data_table, &args->data);
+    add_group(args, CLI_USES_ENCODER, "The encoder", &fin_encoder_table, &args->encoder);
+    add_group(args, CLI_USES_LEARN, "Learning", encoder_learn_table(), &args->learn);
+    add_group(args, CLI_USES_PROBE, "The probe", encoder_probe_table(), &args->probe);
     add_group(args, CLI_USES_PAUSE, "Stopping and going on", &pause_table, &args->pause);
     add_group(args, CLI_USES_RUN, "How to run", &run_table, &args->run);
 }

@@ -5,6 +5,7 @@
  * program, in case a step that does not ask takes long. */
 #include "cli.h"
 
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -128,6 +129,51 @@ void cli_progress_end(void)
     if (line.visible)
         fputs("\r\033[K", stderr);
     line.visible = false;
+}
+
+/* ---- an encoder that learns ---------------------------------------------------------------- */
+
+static void draw_learn(const fin_learn_report *r, double seconds, double steps, double tokens)
+{
+    char left[32];
+    cli_time_left(steps > 0 ? seconds / steps * (double)(r->steps - r->step) : NAN, left,
+                  sizeof left);
+    fprintf(stderr, "\r\033[Kstep %lld/%lld  loss %.4g", (long long)r->step, (long long)r->steps,
+            r->loss);
+    if (r->row && isfinite(r->row->test.excess) && r->row->test.bayes > 0)
+        fprintf(stderr, "  excess over Bayes %.1f %%",
+                100 * r->row->test.excess / r->row->test.bayes);
+    else if (r->row && isfinite(r->row->test.accuracy))
+        fprintf(stderr, "  accuracy %.3f", r->row->test.accuracy);
+    else if (r->row)
+        fprintf(stderr, "  test %.4g", r->row->test.risk);
+    fprintf(stderr, "  %.3g tokens/s", tokens / seconds);
+    if (*left)
+        fprintf(stderr, "  %s", left);
+    fflush(stderr);
+    line.visible = true;
+}
+
+int cli_progress_learn(void *user, const fin_learn_report *report)
+{
+    static struct {
+        double time, step, tokens, last;
+    } from; /* where this piece of learning was first heard of */
+    (void)user;
+    if (stopped || !is_terminal() || fin_rank() != 0)
+        return stopped;
+    double now = cli_clock(), step = (double)report->step;
+    if (from.time == 0 || step < from.last) {
+        from.time = now;
+        from.step = step;
+        from.tokens = report->tokens;
+    }
+    from.last = step;
+    if (now - from.time > PATIENCE && now - line.drawn > INTERVAL) {
+        draw_learn(report, now - from.time, step - from.step, report->tokens - from.tokens);
+        line.drawn = now;
+    }
+    return 0;
 }
 
 /* ---- the runs of a study -------------------------------------------------------------------- */

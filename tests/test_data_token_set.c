@@ -229,6 +229,7 @@ static void images__need_not_be_square(void **state)
     fin_token_set *set = read_set(&source);
     const int patches[2][4] = {{0, 1, 4, 5}, {2, 3, 6, 7}};
     assert_int_equal(fin_token_set_memory(set)->offsets[4], 8);
+    assert_int_equal(fin_token_set_across(set), 2);
     for (int t = 0; t < 2; t++)
         for (int j = 0; j < 4; j++)
             assert_true(fabs(raw(set, t, j) - patches[t][j]) < 1e-3);

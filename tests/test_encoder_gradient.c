@@ -89,7 +89,7 @@ static void gradient__is_that_of_differences(void **state)
             for (int norm = 0; norm < 2; norm++)
                 for (int positions = 0; positions < 3; positions++) {
                     fin_encoder_settings s = small_settings();
-                    char what[64];
+                    char what[128];
                     s.attention = attention;
                     s.activation = activation;
                     s.norm = norm;

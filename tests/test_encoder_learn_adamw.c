@@ -115,6 +115,7 @@ static float *first_moment(help_case *c, int64_t batch, int64_t accumulate, doub
 {
     c->learn_set.batch = batch;
     c->learn_set.accumulate = accumulate;
+    c->learn_set.clip = 0;
     help_open(c);
     help_run(c, 1);
     size_t size = (size_t)c->learn->parameters * sizeof(float);
@@ -204,6 +205,13 @@ static void epoch__is_every_sequence_once(void **state)
     const fin_learn_row *rows;
     assert_int_equal(fin_learn_log(c.learn, &rows), 3);
     double first = rows[1].loss, second = rows[2].loss;
+    help_close(&c);
+    uint64_t order[4]; /* and the next epoch has an order of its own */
+    help_open(&c);
+    help_run(&c, 1);
+    memcpy(order, c.learn->order, sizeof order);
+    help_run(&c, 4);
+    assert_memory_not_equal(order, c.learn->order, sizeof order);
     help_close(&c);
     c.learn_set.batch = 100; /* all 12 */
     help_open(&c);

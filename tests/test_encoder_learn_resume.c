@@ -9,7 +9,7 @@
 #include "test_encoder_learn_help.h"
 
 /* Runs to the end in one go, and with a new object made from a saved state at each step. */
-static void compare_all(help_case *c, int64_t each)
+static int64_t compare_all(help_case *c, int64_t each)
 {
     help_open(c);
     help_run(c, -1);
@@ -34,6 +34,7 @@ static void compare_all(help_case *c, int64_t each)
         help_close(c);
     }
     free(whole.data);
+    return steps;
 }
 
 static void resume__same_bytes_online(void **state)
@@ -64,7 +65,7 @@ static void resume__same_bytes_lbfgs(void **state)
     c.learn_set.optimizer = FIN_OPTIMIZER_LBFGS;
     c.learn_set.steps = 15;
     c.learn_set.patience = 100;
-    compare_all(&c, 1);
+    assert_int_equal(compare_all(&c, 1), 15);
 }
 
 /* ---- cancelling ------------------------------------------------------------------------------ */
@@ -133,6 +134,13 @@ static void run__until(void **state)
     assert_false(fin_learn_run(c.learn, 1000, watch, &w, &err));
     assert_int_equal(fin_learn_step(c.learn), 12);
     assert_int_equal(w.calls, 12);
+    help_close(&c);
+    c.learn_set.steps = 10; /* evaluations at 0, 4, 8 and at the end */
+    help_open(&c);
+    help_run(&c, -1);
+    const fin_learn_row *rows;
+    assert_int_equal(fin_learn_log(c.learn, &rows), 4);
+    assert_int_equal(rows[3].step, 10);
     help_close(&c);
     c.learn_set.steps = 0; /* an evaluation, nothing else */
     help_open(&c);

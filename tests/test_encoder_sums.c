@@ -85,6 +85,34 @@ static void blocks__change_rounding_only(void **state)
     free_sample(&a);
 }
 
+/* Tens of thousands of tokens in one block, which go to double in several parts. */
+static void blocks__may_be_large(void **state)
+{
+    (void)state;
+    fin_encoder_settings s = small_settings();
+    fin_encoder_shape shape = small_shape();
+    sample a = make_sample(&shape, 1500, 30, 23);
+    s.layers = 1;
+    fin_encoder *o = make_encoder(&s, &shape, 3);
+    double off[2] = {0, 0}, length = 0;
+    assert_true(a.tokens > 20000);
+    answer exact = ask(o, &a, FIN_F64, 64);
+    for (int k = 0; k < 2; k++) {
+        answer one = ask(o, &a, k ? FIN_F64 : FIN_F32, 1);
+        length = 0;
+        for (int64_t i = 0; i < fin_encoder_parameters(o); i++) {
+            off[k] += (one.gradient[i] - exact.gradient[i]) * (one.gradient[i] - exact.gradient[i]);
+            length += exact.gradient[i] * exact.gradient[i];
+        }
+        free(one.gradient);
+    }
+    print_message("float off by %.1e\n", sqrt(off[0] / length));
+    assert_true(off[0] < 1e-10 * length && off[1] < 1e-26 * length);
+    free(exact.gradient);
+    fin_encoder_destroy(o);
+    free_sample(&a);
+}
+
 /* ---- processes -------------------------------------------------------------------------------- */
 
 /* Processes are threads here. Everybody's blocks come together in `all`, are added as a tree by the
@@ -226,6 +254,8 @@ static void share__is_whole_blocks_that_cover_everything(void **state)
                     fin_encoder_share(total, blocks, r, ranks, &first, &count);
                     assert_int_equal(first, next);
                     assert_true(count >= 0);
+                    if (blocks == ranks && total >= blocks) /* a block each, as equal as can be */
+                        assert_in_range(count, total / ranks, total / ranks + 1);
                     next += count;
                 }
                 assert_int_equal(next, total);
@@ -289,6 +319,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(threads__change_no_bit),
         cmocka_unit_test(blocks__change_rounding_only),
+        cmocka_unit_test(blocks__may_be_large),
         cmocka_unit_test(processes__change_no_bit),
         cmocka_unit_test(share__is_whole_blocks_that_cover_everything),
         cmocka_unit_test(passes__may_run_at_the_same_time),

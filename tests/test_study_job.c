@@ -15,8 +15,10 @@ static void count_row(void *user, const char *name, const char *meaning)
 static void table__names_and_outputs(void **state)
 {
     (void)state;
-    static const char *const names[] = {"risk",     "train",  "landscape", "law", "rate", "limit",
-                                        "identity", "latent", "regret",    "urn", "fit",  "prior"};
+    static const char *const names[] = {
+        "risk",     "train",  "landscape", "law",        "rate",  "limit",
+        "identity", "latent", "regret",    "urn",        "fit",   "prior",
+        "erm",      "linear", "lipschitz", "stationary", "shift", "head"};
     static const int outputs[] = {17, 30, 14, 16};
     enum { JOBS = sizeof names / sizeof *names };
     assert_int_equal(fin_job_count(), JOBS);

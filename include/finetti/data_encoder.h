@@ -42,6 +42,8 @@ FIN_API void fin_token_set_destroy(fin_token_set *set); /* NULL is fine */
 FIN_API const fin_memory *fin_token_set_memory(const fin_token_set *set);
 FIN_API const fin_token_scale *fin_token_set_scale(const fin_token_set *set);
 FIN_API const char *fin_token_set_class(const fin_token_set *set, int64_t c); /* NULL: numbers */
+FIN_API int64_t fin_token_set_across(const fin_token_set *set); /* images: patches from left to
+                                                                 * right; 0: bags */
 /* Things to tell a person: count, and text of note i. */
 FIN_API int fin_token_set_notes(const fin_token_set *set);
 FIN_API const char *fin_token_set_note(const fin_token_set *set, int i);
@@ -56,6 +58,13 @@ typedef struct fin_token_part {
 } fin_token_part;
 FIN_API fin_status fin_token_set_part(fin_token_set **part, const fin_token_set *set,
                                       const fin_token_part *which, fin_error *err);
+
+/* Grey images as an SVG file, whole or absent ("-": standard output): `rows` rows of `count` images
+ * each, pixels (rows, count, height, width), black for low and white for high; NaN: hidden, which is
+ * blue. */
+FIN_API fin_status fin_images_write(const char *path, const char *title, int64_t rows,
+                                    int64_t count, int64_t height, int64_t width,
+                                    const double *pixels, double low, double high, fin_error *err);
 
 /* ---- checkpoints ------------------------------------------------------------------------------- */
 

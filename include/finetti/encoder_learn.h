@@ -32,7 +32,7 @@ extern "C" {
     F(int64_t, L, 32, 0, 1048576, "families: tokens in sight")                                     \
     F(int64_t, L_least, FIN_AUTO_INT, 0, 1048576,                                                  \
       "families: a batch has a length drawn from L_least .. L, log-uniformly; auto = L")           \
-    F(int64_t, M, 8, 1, 65536, "families, masked: hidden tokens of a sequence")                    \
+    F(int64_t, M, 32, 1, 65536, "families, masked: hidden tokens of a sequence")                   \
     F(double, share, 0.5, 0, 1, "data, masked: share of the tokens that is hidden (at least one)") \
     F(double, label_noise, 0.1, 0, 1e100, "families, supervised: variance of the label")           \
     F(int64_t, samples, 0, 0, INT64_C(1) << 40,                                                    \
@@ -126,9 +126,9 @@ FIN_API fin_status fin_encoder_evaluate(const fin_encoder *encoder, const fin_co
 #define FIN_LEARN_FIELDS(F, C)                                                                     \
     C(optimizer, 0, "adamw|lbfgs", "AdamW, or L-BFGS on a fixed sample (small models)")            \
     F(int64_t, steps, 2000, 0, INT64_C(1) << 40, "steps, or iterations of L-BFGS")                 \
-    F(int64_t, batch, 128, 1, 1048576, "sequences of a step")                                      \
+    F(int64_t, batch, 32, 1, 1048576, "sequences of a step")                                       \
     F(int64_t, accumulate, 1, 1, 65536, "batches whose gradients make one step")                   \
-    F(double, rate, 1e-3, 0, 100, "largest learning rate")                                         \
+    F(double, rate, 3e-3, 0, 100, "largest learning rate")                                         \
     F(int64_t, warmup, FIN_AUTO_INT, 0, INT64_C(1) << 40,                                          \
       "steps in which the rate rises; auto = a twentieth")                                         \
     F(double, final_rate, 0, 0, 1, "rate at the end of its cosine, over the largest one")          \
@@ -142,7 +142,8 @@ FIN_API fin_status fin_encoder_evaluate(const fin_encoder *encoder, const fin_co
       "steps between evaluations; auto = a twentieth of all")                                      \
     F(int64_t, evaluate_on, 512, 1, INT64_C(1) << 30, "sequences of an evaluation")                \
     F(int64_t, patience, 0, 0, 1000000,                                                            \
-      "stop after so many evaluations without a smaller loss and go back to the best; 0 = never")  \
+      "stop after so many evaluations without a smaller loss; the end has the best weights, and "  \
+      "not the last ones; 0 = never")                                                              \
     F(int64_t, seed, 1, 0, INT64_C(1) << 53, "first weights, order and hiding of data")
 
 enum { FIN_OPTIMIZER_ADAMW, FIN_OPTIMIZER_LBFGS };
@@ -155,10 +156,11 @@ FIN_API extern const fin_settings fin_learn_table;
 
 typedef struct fin_learn fin_learn; /* an encoder that learns: it, its optimiser and its log */
 
-/* One line of the log: at an evaluation. */
+/* One line of the log: at an evaluation. The first one is of step 0, before any training. */
 typedef struct fin_learn_row {
     int64_t step;
-    double rate, loss, norm; /* of the steps since the last row: mean training loss, gradient norm */
+    double rate, loss, norm; /* of the steps since the last row: mean training loss, gradient norm
+                              * before clipping; NaN in the first row */
     fin_evaluation test;
 } fin_learn_row;
 

@@ -56,7 +56,11 @@ fin_status fini_images_map(const fin_bag_set *bags, const fin_token_source *sour
                          source->bags.path, (long long)patch, (long long)patch, (long long)height,
                          (long long)width);
     int64_t across = width / patch, size = patch * patch;
-    *map = (fini_token_map){pixels / size, size, size, fini_alloc_array(pixels, sizeof *map->at)};
+    *map = (fini_token_map){.tokens = pixels / size,
+                            .inputs = size,
+                            .values = size,
+                            .across = across,
+                            .at = fini_alloc_array(pixels, sizeof *map->at)};
     if (!map->at)
         return fini_fail_memory(err, (size_t)pixels * sizeof *map->at, "patches");
     for (int64_t t = 0; t < map->tokens; t++)

@@ -74,6 +74,11 @@ const char *fin_token_set_class(const fin_token_set *set, int64_t c)
     return c >= 0 && c < set->memory.classes ? set->class_names[c] : NULL;
 }
 
+int64_t fin_token_set_across(const fin_token_set *set)
+{
+    return set->across;
+}
+
 int fin_token_set_notes(const fin_token_set *set)
 {
     return set->notes.count;
@@ -181,6 +186,7 @@ static fin_status copy_part(fin_token_set **out, const fin_token_set *set, const
         to += length;
     }
     part->notes = set->notes;
+    part->across = set->across;
     return FIN_OK;
 }
 

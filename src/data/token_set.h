@@ -11,6 +11,7 @@ struct fin_token_set {
     fin_token_scale scale;
     const char **class_names; /* (memory.classes) */
     fini_notes notes;
+    int64_t across; /* images: patches from left to right; 0: bags */
     /* the same arrays as in memory, to be filled */
     int64_t *offsets;
     float *tokens;
@@ -34,6 +35,7 @@ fin_status fini_token_set_create(fin_token_set **set, const fini_token_sizes *si
  * a token for each patch. */
 typedef struct fini_token_map {
     int64_t tokens, inputs, values; /* of a row */
+    int64_t across;                 /* patches from left to right; 0: bags */
     int64_t *at;                    /* (tokens, inputs), for fini_free */
 } fini_token_map;
 

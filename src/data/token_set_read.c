@@ -56,7 +56,7 @@ static fin_status order_columns(fin_bag_set *bags, const fin_token_source *sourc
     }
     fini_free(is_key);
     fini_free(list);
-    *map = (fini_token_map){1, d, d - keys, map->at};
+    *map = (fini_token_map){.tokens = 1, .inputs = d, .values = d - keys, .at = map->at};
     return status;
 }
 
@@ -163,6 +163,7 @@ static fin_status build(fin_token_set **out, const fin_bag_set *from, const fini
         to += length;
     }
     set->notes = *from->notes;
+    set->across = map->across;
     status = fill_scale(set, bags, map, source, err);
     return status ? status : fill_tokens(set, from, map, source, err);
 }

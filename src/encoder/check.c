@@ -3,8 +3,6 @@
 
 #include <math.h>
 
-enum { LONGEST = 1 << 24 }; /* tokens of a sequence */
-
 static fin_status check_offsets(fini_job *job, fin_error *err)
 {
     const fin_sequences *s = job->sequences;
@@ -23,10 +21,10 @@ static fin_status check_offsets(fini_job *job, fin_error *err)
                              "sequence %lld has no tokens (offsets %lld and %lld); every sequence "
                              "has at least one",
                              (long long)(job->first + i), (long long)from, (long long)to);
-        if (to > most / job->o->shape.inputs || to - from > LONGEST)
+        if (to > most / job->o->shape.inputs || to - from > FINI_LONGEST)
             return fini_fail(err, FIN_ERR_ARGUMENT,
                              "sequence %lld has %lld tokens; a sequence can have %d",
-                             (long long)(job->first + i), (long long)(to - from), LONGEST);
+                             (long long)(job->first + i), (long long)(to - from), FINI_LONGEST);
         job->longest = to - from > job->longest ? to - from : job->longest;
     }
     return FIN_OK;
@@ -109,11 +107,11 @@ static fin_status check_share(fini_job *job, fin_error *err)
     if (!good ||
         (n && fini_encoder_block_start(job->total, job->blocks, job->block) != job->first) ||
         (n && fini_encoder_block_start(job->total, job->blocks, b) != job->first + n))
-        return fini_fail(err, FIN_ERR_ARGUMENT,
-                         "sequences %lld to %lld of %lld are not whole blocks of %lld: "
-                         "fin_encoder_share cuts them",
-                         (long long)job->first, (long long)(job->first + n - 1),
-                         (long long)job->total, (long long)job->blocks);
+        return fini_fail(
+            err, FIN_ERR_ARGUMENT,
+            "%lld sequences from number %lld on, of %lld, are not whole blocks of %lld: "
+            "fin_encoder_share cuts them",
+            (long long)n, (long long)job->first, (long long)job->total, (long long)job->blocks);
     if (!pass->sum && n != job->total)
         return fini_fail(err, FIN_ERR_ARGUMENT,
                          "a share of %lld of %lld sequences needs a sum over processes",

@@ -70,6 +70,7 @@ int64_t fini_encoder_order(const fin_encoder *o, int64_t L, const float *tokens,
 /* Rows of a group: so many tokens of whole sequences are taken at a time, or one sequence that is
  * longer. It is a matter of caches, and changes the last bits of a gradient. */
 enum { FINI_GROUP = 512 };
+enum { FINI_LONGEST = 1 << 24 }; /* most tokens of a sequence */
 
 typedef struct fini_job {
     const fin_encoder *o;

@@ -186,6 +186,8 @@ double fin_encoder_bytes(const fin_encoder *o, int64_t L, fin_dtype dtype)
     memory m = {0};
     fini_arena arena = {0};
     int64_t longest = L < 1 ? 1 : L;
+    if (longest > FINI_LONGEST)
+        return INFINITY; /* a pass refuses it */
     job.own = FINI_BLOCKS;
     job.columns = o->shape.heads + o->count;
     for (int h = 0; h < (int)o->shape.heads; h++)

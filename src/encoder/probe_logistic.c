@@ -158,12 +158,13 @@ static void deal(logistic *o, double *seen)
     }
 }
 
-static fin_status descend(logistic *o, double penalty, double gradient, int64_t iterations,
-                          double *w, fin_error *err)
+/* rough: as near the minimum as a choice needs. */
+static fin_status descend(logistic *o, double penalty, bool rough, double *w, fin_error *err)
 {
     o->penalty = penalty;
-    o->search.gradient = gradient;
-    o->search.iterations = iterations;
+    o->search.gradient = rough ? 1e-4 : 1e-8;
+    o->search.decrease = rough ? 1e-5 : 1e-13;
+    o->search.iterations = rough ? 200 : 2000;
     return fini_lbfgs_run(&o->search, w, err);
 }
 
@@ -173,7 +174,7 @@ static fin_status judge(logistic *o, double penalty, double *loss, fin_error *er
     double total = 0, rows = 0;
     for (o->held = 0; o->held < o->folds; o->held++) {
         double *w = o->paths + o->held * o->size, one, count;
-        fin_status status = descend(o, penalty, 1e-4, 200, w, err);
+        fin_status status = descend(o, penalty, true, w, err);
         if (status)
             return status;
         count = sum_rows(o, w, true, &one);
@@ -216,7 +217,7 @@ static fin_status fit(logistic *o, fin_probe *probe, double penalty, fin_error *
         return status;
     o->held = -1;
     start(o, w);
-    if ((status = descend(o, probe->penalty, 1e-8, 2000, w, err)))
+    if ((status = descend(o, probe->penalty, false, w, err)))
         return status;
     memcpy(probe->W, w, (size_t)(o->m * o->p) * sizeof *w);
     memcpy(probe->b, w + o->m * o->p, (size_t)o->m * sizeof *w);
@@ -237,7 +238,6 @@ fin_status fini_probe_logistic(fin_probe *probe, const fini_probe_rows *rows, do
     if (!(status = fini_lbfgs_create(&o.search, o.size, err))) {
         o.search.function = value;
         o.search.user = &o;
-        o.search.decrease = 1e-13;
         fini_blas_enter();
         status = fit(&o, probe, penalty, err);
         fini_blas_leave();

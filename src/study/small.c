@@ -3,6 +3,7 @@
 
 #include "math/gram.h"
 
+#include <lapacke.h>
 #include <math.h>
 
 bool fini_small_cholesky(int64_t n, double *A)
@@ -23,16 +24,50 @@ bool fini_small_cholesky(int64_t n, double *A)
     return true;
 }
 
-void fini_small_solve(int64_t n, const double *C, double *x)
+void fini_small_lower(int64_t n, const double *C, double *x)
 {
     for (int64_t i = 0; i < n; i++) {
         for (int64_t k = 0; k < i; k++)
             x[i] -= C[i * n + k] * x[k];
         x[i] /= C[i * n + i];
     }
+}
+
+void fini_small_upper(int64_t n, const double *C, double *x)
+{
     for (int64_t i = n - 1; i >= 0; i--) {
         for (int64_t k = i + 1; k < n; k++)
             x[i] -= C[k * n + i] * x[k];
         x[i] /= C[i * n + i];
     }
+}
+
+void fini_small_solve(int64_t n, const double *C, double *x)
+{
+    fini_small_lower(n, C, x);
+    fini_small_upper(n, C, x);
+}
+
+int64_t fini_small_eigen_work(int64_t n)
+{
+    return 64 * n;
+}
+
+/* LAPACK counts by columns: what it leaves in columns are our rows. */
+fin_status fini_small_eigen(int64_t n, double *A, double *w, double *work, fin_error *err)
+{
+    fini_blas_enter();
+    lapack_int info =
+        LAPACKE_dsyev_work(LAPACK_COL_MAJOR, 'V', 'U', (lapack_int)n, A, (lapack_int)n, w, work,
+                           (lapack_int)fini_small_eigen_work(n));
+    fini_blas_leave();
+    if (info != 0)
+        return fini_fail(err, FIN_ERR_NUMERIC, "LAPACK dsyev gave up on %lld rows (info %d)",
+                         (long long)n, (int)info);
+    return FIN_OK;
+}
+
+uint64_t fini_small_seed(int64_t seed, int64_t L, int64_t n)
+{
+    return (uint64_t)fini_seed_apart(fini_seed_apart(fini_seed_apart(seed) ^ L) ^ n);
 }

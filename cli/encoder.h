@@ -1,0 +1,118 @@
+/* What the commands on encoders share: pretrain, finetune and probe. */
+#ifndef CLI_ENCODER_H
+#define CLI_ENCODER_H
+
+#include "cli.h"
+
+/* ---- settings (encoder_settings.c) ------------------------------------------------------------ */
+
+/* The library's tables without what is an option of another kind here: `train` of learning, `layer`
+ * of probes. */
+const fin_settings *encoder_learn_table(void);
+const fin_settings *encoder_probe_table(void);
+/* "4,8,16": *count numbers from 0 to 2^20. */
+enum { ENCODER_LENGTHS = 64 };
+fin_status encoder_lengths_read(const char *text, int64_t lengths[ENCODER_LENGTHS], int *count,
+                                fin_error *err);
+
+/* ---- where sequences come from (encoder_plan.c) ------------------------------------------------ */
+
+enum { ENCODER_FAMILY, ENCODER_TASK, ENCODER_DATA };
+enum { ENCODER_TEXT = 1024 };
+
+/* Everything that a file needs to say so that another command finds the same sequences. */
+typedef struct encoder_plan {
+    int from;
+    const fin_family *family;
+    const fin_task_kind *kind;
+    fin_latent_settings latent;
+    fin_task_settings task;
+    fin_corpus_settings corpus;
+    cli_data_settings data;
+    char path[ENCODER_TEXT]; /* of the data; "" is what was not given, as in the next ones */
+    char bag[ENCODER_TEXT], label[ENCODER_TEXT], label_kind[ENCODER_TEXT];
+    char columns[ENCODER_TEXT], keys[ENCODER_TEXT];
+    int64_t seed;
+} encoder_plan;
+
+/* The words of a command that say where data are, for its list of words. */
+#define ENCODER_DATA_WORDS                                                                         \
+    {"bag", "COLUMN", "bags: the column that names the bag; default: bag, bag_id or the first"},   \
+        {"label", "COLUMN", "the column with the label; default: label or y"},                     \
+        {"kind", "KIND", "what labels are: auto, regression (numbers) or classes"},                \
+        {"columns", "COLUMNS",                                                                     \
+         "columns of a token, or pixels of an image: names, x*, a:c or numbers from 1, with "      \
+         "commas; default: all other columns that are numbers"},                                   \
+    {                                                                                              \
+        "key-columns", "COLUMNS", "bags: those of them that a hidden token still shows"            \
+    }
+
+fin_status encoder_plan_args(encoder_plan *plan, cli_args *args, fin_error *err);
+fin_status encoder_plan_read(encoder_plan *plan, const fin_checkpoint *file, const char *path,
+                             fin_error *err);
+/* A data file on the command line takes the place of what the encoder's file says. */
+fin_status encoder_plan_data(encoder_plan *plan, cli_args *args, fin_error *err);
+/* "concept", "slr", "digits.csv". */
+const char *encoder_plan_name(const encoder_plan *plan);
+
+/* Keys and values for a file. Zero-initialise. */
+enum { ENCODER_ENTRIES = 512 };
+typedef struct encoder_entries {
+    fin_entry entry[ENCODER_ENTRIES];
+    int count;
+    bool failed; /* there was no memory */
+} encoder_entries;
+void encoder_entry(encoder_entries *list, const char *key, const char *value);
+void encoder_plan_entries(encoder_entries *list, const encoder_plan *plan);
+void encoder_entries_close(encoder_entries *list);
+
+/* ---- the sequences (encoder_data.c) ------------------------------------------------------------- */
+
+typedef struct encoder_data {
+    fin_latent *latent;
+    fin_task *task;
+    fin_token_set *all, *train, *test; /* test: the fold that is held out, or NULL */
+    fin_corpus *corpus, *judge;        /* judge: what evaluations use; NULL: corpus */
+} encoder_data;
+
+/* scale: of the encoder that the data are for, or NULL. classes: the labels must be there. */
+fin_status encoder_data_open(encoder_data *data, const encoder_plan *plan,
+                             const fin_token_scale *scale, fin_error *err);
+void encoder_data_close(encoder_data *data);
+/* Prints what the notes of the data say. */
+void encoder_data_notes(const encoder_data *data);
+/* An evaluation: on all that is held out, or on `fresh` sequences of a family. L -1: as it was
+ * learnt. */
+fin_status encoder_judge(const fin_encoder *encoder, const encoder_data *data, int64_t fresh,
+                         int64_t L, fin_evaluation *evaluation, fin_error *err);
+
+/* ---- printing (encoder_print.c) ------------------------------------------------------------------ */
+
+enum { ENCODER_MARGIN = 12 };
+void encoder_print_encoder(const char *label, const fin_encoder_settings *settings,
+                           const fin_encoder_shape *shape, double parameters);
+void encoder_print_plan(const encoder_plan *plan, const encoder_data *data);
+void encoder_print_test(const fin_evaluation *test, const char *on);
+json_t *encoder_json_test(const fin_evaluation *test);
+json_t *encoder_json_plan(const encoder_plan *plan, const encoder_data *data);
+json_t *encoder_json_encoder(const fin_encoder_settings *settings, const fin_encoder_shape *shape,
+                             double parameters);
+json_t *encoder_json_log(const fin_learn *learn);
+/* The log of learning as CSV. */
+fin_status encoder_write_log(const char *path, const fin_learn *learn, fin_error *err);
+/* finetti info FILE of an encoder (encoder_info.c); *code is the exit code. False: it is none. */
+bool encoder_info(const cli_args *args, int *code);
+
+/* ---- pictures and files of probes (encoder_images.c, encoder_export.c) ---------------------------- */
+
+/* Images of the test fold with hidden patches beside what the encoder makes of them. */
+fin_status encoder_reconstruct(const char *path, const fin_encoder *encoder,
+                               const encoder_plan *plan, const encoder_data *data, fin_error *err);
+fin_status encoder_write_maps(const char *path, const fin_encoder *encoder,
+                              const encoder_data *data, int64_t layer, int64_t head,
+                              int64_t sequence, fin_error *err);
+fin_status encoder_write_states(const char *path, const fin_encoder *encoder,
+                                const encoder_data *data, int64_t layer, int64_t sequences,
+                                fin_error *err);
+
+#endif

@@ -1,0 +1,275 @@
+/* stationary: how good is a point where the gradient vanishes? Squared loss is convex in the
+ * predictions f, so that with J = df/dtheta and any direction delta
+ *
+ *     risk(f) - risk(f*) <= 2 <f - y, f - f*> = 2 <f - y, f - f* + J delta> - <gradient, delta>
+ *
+ * and, where the gradient is zero,
+ *
+ *     risk(f) - risk(f*) <= 2 |f - y| min over delta of |f - f* + J delta|:
+ *
+ * a stationary point is nearly as good as any f* that the tangent space reaches. Here f* is the Bayes
+ * prediction, risks and norms are means over the training sequences, and a small attention layer
+ * (small.h) is trained from random parameters. */
+#include "study/small.h"
+
+#include "finetti/random.h"
+
+#include <math.h>
+#include <string.h>
+
+#define STATIONARY_FIELDS(F, C)                                                                    \
+    C(form, 1, "cme|softmax", "attention form")                                                    \
+    F(int64_t, heads, 1, 1, 16, "heads of softmax attention, whose answers are added")             \
+    F(int64_t, n, 128, 2, 100000, "training sequences")                                            \
+    F(int64_t, start, 1, 0, INT64_C(1) << 53, "which random parameters to start from")             \
+    F(double, size, 0.5, 1e-6, 1e3, "standard deviation of the parameters at the start")           \
+    F(int64_t, steps, 3000, 0, 1000000, "most steps of the search")                                \
+    F(double, enough, 1e-6, 0, 1, "length of the gradient to stop at")                             \
+    F(int64_t, seed, 1, 0, INT64_C(1) << 53, "seed of the training sequences")
+
+typedef struct stationary_own {
+    STATIONARY_FIELDS(FIN_MEMBER_F, FIN_MEMBER_C)
+} stationary_own;
+typedef struct stationary_values {
+    stationary_own own;
+    fini_small_task task;
+} stationary_values;
+
+#define FIN_TABLE_STRUCT stationary_own
+FIN_TABLE(static, stationary_table, "stationary", STATIONARY_FIELDS);
+#undef FIN_TABLE_STRUCT
+
+static const fini_word words[] = {{NULL, 0, 0, NULL, NULL}};
+
+static const fini_output_row outputs[] = {
+    {"risk", "of the point found, on the training sequences"},
+    {"bayes", "of the Bayes prediction, on the same"},
+    {"gap", "risk - bayes"},
+    {"bound", "2 |f - y| min |f - f* + J delta|"},
+    {"tangent", "min |f - f* + J delta|: what the tangent space does not reach"},
+    {"distance", "|f - f*|"},
+    {"slack", "|<gradient, delta>|, which the bound leaves out"},
+    {"gradient", "length of the gradient"},
+    {"taken", "steps taken"},
+    {"parameters", "how many there are"},
+    {NULL, NULL},
+};
+
+enum { STREAM_START = 733, LM_STEPS = 60 };
+
+static fin_status groups(void *values, fini_group list[FINI_GROUPS], int *count, fin_error *err)
+{
+    stationary_values *v = values;
+    (void)err;
+    list[(*count)++] = (fini_group){&stationary_table, &v->own};
+    list[(*count)++] = (fini_group){&fini_small_table, &v->task};
+    return FIN_OK;
+}
+
+static fin_status check(const void *values, fin_error *err)
+{
+    const stationary_values *v = values;
+    double numbers = (double)v->own.n * (double)v->task.L * (double)(v->task.d + v->task.dv);
+    if (!(numbers <= 2e8))
+        return fini_fail(err, FIN_ERR_ARGUMENT,
+                         "%lld sequences of L = %lld tokens are %g numbers, more than 2e8; a "
+                         "smaller L does",
+                         (long long)v->own.n, (long long)v->task.L, numbers);
+    if (v->own.form == FINI_SMALL_CME && v->own.heads > 1)
+        return fini_fail(err, FIN_ERR_ARGUMENT, "heads = %lld: cme has one here; leave heads out",
+                         (long long)v->own.heads);
+    return FIN_OK;
+}
+
+typedef struct work {
+    const stationary_values *v;
+    fini_small_world world;
+    fini_small_model model;
+    fini_small_set set;
+    fini_small_fit fit;
+    fini_arena arena;
+    double *theta, *delta, *w, *own; /* (parameters), and room for eigenvalues */
+} work;
+
+static void lay_out(work *w)
+{
+    fini_arena *a = &w->arena;
+    int64_t P = w->model.parameters;
+    fini_small_set_take(&w->set, a, w->model.form == FINI_SMALL_SOFTMAX);
+    fini_small_fit_take(&w->fit, a, P, w->model.M * w->model.dv);
+    w->theta = fini_take(a, P, sizeof(double));
+    w->delta = fini_take(a, P, sizeof(double));
+    w->w = fini_take(a, P, sizeof(double));
+    w->own = fini_take(a, fini_small_eigen_work(P), sizeof(double));
+}
+
+/* f - f* of sequence i, which is least squares with the Bayes prediction in place of y. */
+static void one(const void *user, const double *theta, int64_t i, double *residual, double *J)
+{
+    const work *w = user;
+    const fini_small_model *m = &w->model;
+    const double *q = w->set.q + i * m->M * m->d, *mean = w->set.mean + i * m->dv * m->d;
+    if (m->form == FINI_SMALL_CME)
+        fini_small_cme(m, theta, w->set.moments + i * m->p * m->p, m->M, q, residual, J);
+    else
+        fini_small_softmax(m, theta, w->set.tokens + i * m->L * m->p, m->M, q, residual, J);
+    for (int64_t k = 0; k < m->M * m->dv; k++)
+        for (int64_t b = 0; b < m->d; b++)
+            residual[k] -= mean[k % m->dv * m->d + b] * q[k / m->dv * m->d + b];
+}
+
+/* f - f* + J delta. */
+static void one_tangent(const void *user, const double *theta, int64_t i, double *residual,
+                        double *J)
+{
+    const work *w = user;
+    int64_t P = w->model.parameters;
+    one(user, theta, i, residual, J);
+    for (int64_t k = 0; k < w->model.M * w->model.dv; k++)
+        for (int64_t a = 0; a < P; a++)
+            residual[k] += J[k * P + a] * w->delta[a];
+}
+
+/* delta = -(J'J)^+ J'(f - f*), by eigenvectors. Any delta makes the bound true; what is left out of
+ * small eigenvalues can only make it larger. */
+static fin_status tangent(work *w, const fini_small_rows *rows, fin_error *err)
+{
+    int64_t P = w->model.parameters;
+    double *H = w->fit.H, *g = w->fit.g;
+    fini_small_sums(&w->fit, rows, w->theta, g, H);
+    for (int64_t a = 0; a < P; a++)
+        for (int64_t b = 0; b < a; b++)
+            H[b * P + a] = H[a * P + b];
+    fin_status status = fini_small_eigen(P, H, w->w, w->own, err);
+    memset(w->delta, 0, (size_t)P * sizeof *w->delta);
+    for (int64_t k = 0; k < P && !status; k++) {
+        const double *e = H + k * P;
+        double along = 0;
+        if (!(w->w[k] > 1e-11 * w->w[P - 1]))
+            continue;
+        for (int64_t a = 0; a < P; a++)
+            along -= e[a] * g[a] / w->w[k];
+        for (int64_t a = 0; a < P; a++)
+            w->delta[a] += along * e[a];
+    }
+    return status;
+}
+
+static double bayes_risk(const work *w)
+{
+    const fini_small_model *m = &w->model;
+    double sum = 0;
+    for (int64_t i = 0; i < w->set.n; i++)
+        for (int64_t k = 0; k < m->M * m->dv; k++) {
+            double far = w->set.y[i * m->M * m->dv + k];
+            for (int64_t b = 0; b < m->d; b++)
+                far -= w->set.mean[i * m->dv * m->d + k % m->dv * m->d + b] *
+                       w->set.q[(i * m->M + k / m->dv) * m->d + b];
+            sum += far * far;
+        }
+    return sum / (double)(w->set.n * m->M);
+}
+
+/* Levenberg and Marquardt first, which is safe far away; then quasi-Newton steps and, as long as the
+ * gradient is not small, more of both. */
+static fin_status search(work *w, int64_t *taken, const fin_progress *progress, fin_error *err)
+{
+    fini_small_loss loss = {&w->model, &w->set};
+    fini_small_rows rows = fini_small_rows_of(&loss);
+    fin_status status = FIN_OK;
+    fin_random r;
+    fin_random_open(&r, (uint64_t)w->v->own.start, STREAM_START, 0);
+    for (int64_t a = 0; a < w->model.parameters; a++)
+        w->theta[a] = w->v->own.size * fin_random_normal(&r);
+    w->fit.enough = w->v->own.enough;
+    for (*taken = 0; *taken < w->v->own.steps && !status;) {
+        int64_t left = w->v->own.steps - *taken;
+        if (fini_report(progress, "descending", (double)*taken, (double)w->v->own.steps))
+            return fini_fail(err, FIN_ERR_CANCELLED, "cancelled");
+        w->fit.most = left < LM_STEPS ? left : LM_STEPS;
+        fini_small_fit_run(&w->fit, &rows, w->theta);
+        *taken += w->fit.steps + 1;
+        if (!(w->fit.gradient > w->fit.enough) || *taken >= w->v->own.steps)
+            break;
+        left = w->v->own.steps - *taken;
+        w->fit.most = left < 4 * LM_STEPS ? left : 4 * LM_STEPS;
+        status = fini_small_fit_descend(&w->fit, &rows, w->theta, err);
+        *taken += w->fit.steps + 1;
+        if (!(w->fit.gradient > w->fit.enough))
+            break;
+    }
+    return status;
+}
+
+static void exact(fini_result *result, const char *name, double value)
+{
+    fini_result_scalar(result, name, value, 0, FIN_HOW_CLOSED, 0);
+}
+
+static fin_status measure(work *w, fini_result *result, const fin_progress *progress,
+                          fin_error *err)
+{
+    const fini_small_model *m = &w->model;
+    fini_small_loss loss = {m, &w->set};
+    fini_small_rows to_y = fini_small_rows_of(&loss), to_bayes = to_y, reached;
+    int64_t taken = 0;
+    double slack = 0, length = 0, *g = w->fit.g;
+    fini_small_draw(&w->set, FINI_STREAM_SMALL, 0);
+    fin_status status = search(w, &taken, progress, err);
+    to_bayes.user = w;
+    to_bayes.one = one;
+    reached = to_bayes;
+    reached.one = one_tangent;
+    double distance = fini_small_sums(&w->fit, &to_bayes, w->theta, NULL, NULL);
+    if (!status)
+        status = tangent(w, &to_bayes, err);
+    if (status)
+        return status;
+    double left = fini_small_sums(&w->fit, &reached, w->theta, g, NULL);
+    double risk = fini_small_sums(&w->fit, &to_y, w->theta, g, NULL), bayes = bayes_risk(w);
+    for (int64_t a = 0; a < m->parameters; a++) {
+        slack += 2 * g[a] * w->delta[a];
+        length += 4 * g[a] * g[a];
+    }
+    exact(result, "risk", risk);
+    exact(result, "bayes", bayes);
+    exact(result, "gap", risk - bayes);
+    exact(result, "bound", 2 * sqrt(risk * left));
+    exact(result, "tangent", sqrt(left));
+    exact(result, "distance", sqrt(distance));
+    exact(result, "slack", fabs(slack));
+    exact(result, "gradient", sqrt(length));
+    exact(result, "taken", (double)taken);
+    exact(result, "parameters", (double)m->parameters);
+    return fini_result_status(result, err);
+}
+
+static fin_status run(const void *values, fini_result *result, const fin_progress *progress,
+                      fin_error *err)
+{
+    const stationary_values *v = values;
+    work w = {.v = v};
+    w.model = fini_small_model_make((int)v->own.form, v->own.heads, &v->task);
+    fini_small_world_make(&w.world, &v->task, fini_small_seed(v->own.seed, v->task.L, v->own.n));
+    w.set = (fini_small_set){.n = v->own.n, .world = &w.world};
+    lay_out(&w);
+    fin_status status = fini_arena_open(&w.arena, "a training set", err);
+    if (status)
+        return status;
+    lay_out(&w);
+    status = measure(&w, result, progress, err);
+    fini_arena_close(&w.arena);
+    return status;
+}
+
+const fini_job fini_job_stationary = {
+    .name = "stationary",
+    .summary = "small attention trained from anywhere: its risk against the tangent space's bound",
+    .revision = 1,
+    .size = sizeof(stationary_values),
+    .words = words,
+    .outputs = outputs,
+    .groups = groups,
+    .check = check,
+    .run = run,
+};
