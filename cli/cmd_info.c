@@ -1,5 +1,6 @@
 /* finetti info: what is running here. For a bug report, and to see that a variable was understood.
  */
+#include "encoder.h"
 #include "fit.h"
 
 #include <stdio.h>
@@ -44,13 +45,17 @@ const cli_command cli_info = {
     .about =
         "Prints the version, the kernels in use (FINETTI_KERNEL=ref|avx2|avx512 forces one), the\n"
         "number of threads (FINETTI_THREADS), the libraries compiled in, tasks and forms. Of a\n"
-        "model that 'finetti fit --out' has written: what it is, and what it wants to be given.",
+        "model that 'finetti fit --out' has written, or an encoder of 'finetti pretrain': what it\n"
+        "is, and what it wants to be given.",
     .examples = "  finetti info\n"
                 "  finetti info --json\n"
                 "  finetti info model.fin\n"
                 "  FINETTI_KERNEL=ref finetti info\n",
     .uses = CLI_USES_RUN,
-    .operands = {.name = "MODEL", .meaning = "a model file", .least = 0, .most = 1},
+    .operands = {.name = "MODEL",
+                 .meaning = "a file of a model or an encoder",
+                 .least = 0,
+                 .most = 1},
     .words = words,
     .run = run,
 };
@@ -191,10 +196,11 @@ static int print_text(void)
 static int run(cli_args *args)
 {
     char warnings[WARNINGS][WARNING_SIZE];
+    int code = CLI_OK;
     if (args->operand_count)
-        return fit_info(args);
+        return encoder_info(args, &code) ? code : fit_info(args);
     int count = find_warnings(warnings);
-    int code = cli_get(args, "json") ? print_json(warnings, count) : print_text();
+    code = cli_get(args, "json") ? print_json(warnings, count) : print_text();
     for (int i = 0; i < count && !code; i++)
         cli_note("warning: %s", warnings[i]);
     return code;

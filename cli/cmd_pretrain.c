@@ -25,8 +25,8 @@ static const cli_word words[] = {
     {"checkpoint", "FILE", "the same with the state of learning, written now and then"},
     {"resume", "FILE",
      "goes on from a checkpoint with its settings, to the same bytes as if it had not been "
-     "stopped; beside it only --out, --checkpoint, --checkpoint-every, --stop-at, --lengths, "
-     "--log, --threads and --json"},
+     "stopped; beside it only --data (the file has another name now), --out, --checkpoint, "
+     "--checkpoint-every, --stop-at, --lengths, --log, --threads and --json"},
     {"log", "FILE", "evaluations while it learnt, as CSV"},
     {"json", NULL, "print JSON"},
     {NULL, NULL, NULL},
@@ -79,7 +79,8 @@ typedef struct pretraining {
 
 static int check_resume(cli_args *args)
 {
-    static const char *const fitting[] = {"resume", "out", "checkpoint", "lengths", "log", "json"};
+    static const char *const fitting[] = {"resume",  "data", "out", "checkpoint",
+                                          "lengths", "log",  "json"};
     const char *odd = NULL;
     for (int i = 0; words[i].name; i++) {
         bool fits = !args->word[i];
@@ -95,8 +96,8 @@ static int check_resume(cli_args *args)
     }
     if (odd)
         return cli_usage("--%s cannot be changed: --resume takes the settings from the file; only "
-                         "--out, --checkpoint, --checkpoint-every, --stop-at, --lengths, --log, "
-                         "--threads and --json go with it",
+                         "--data, --out, --checkpoint, --checkpoint-every, --stop-at, --lengths, "
+                         "--log, --threads and --json go with it",
                          odd);
     return CLI_OK;
 }
@@ -172,6 +173,12 @@ static fin_status open_old(pretraining *p, const char *path, fin_error *err)
     fin_status status = fin_checkpoint_read(path, &p->file, err);
     if (!status)
         status = encoder_plan_read(&p->plan, p->file, path, err);
+    if (!status && cli_get(p->args, "data") && p->plan.from != ENCODER_DATA)
+        status =
+            cli_status(err, FIN_ERR_ARGUMENT, "--data: '%.200s' was trained on %s, not on a file",
+                       path, encoder_plan_name(&p->plan));
+    if (!status)
+        status = encoder_plan_data(&p->plan, p->args, err);
     if (!status && !fin_checkpoint_learn(p->file))
         status = cli_status(err, FIN_ERR_FORMAT,
                             "'%.200s' is an encoder without the state of its learning; "
@@ -202,7 +209,8 @@ static fin_status open_all(pretraining *p, fin_error *err)
         status = cli_status(err, FIN_ERR_ARGUMENT,
                             "--stop-at %lld lies behind: %lld steps have been made",
                             (long long)stop, (long long)fin_learn_step(p->learn));
-    encoder_plan_entries(&p->entries, &p->plan);
+    if (!status)
+        encoder_plan_entries(&p->entries, &p->plan);
     if (!status && p->entries.failed)
         status = cli_status_memory(err, 1e5, "the settings");
     return status;

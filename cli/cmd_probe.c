@@ -60,7 +60,7 @@ typedef struct probing {
     int count;
     int64_t at[LAYERS];
     fin_probe_score score[LAYERS];
-    bool files; /* something was written */
+    int64_t head, sequence; /* of the map */
 } probing;
 
 /* ---- options -------------------------------------------------------------------------------- */
@@ -97,6 +97,9 @@ static int check_options(probing *p)
                          cli_get(args, "states"));
     if ((cli_get(args, "head") || cli_get(args, "sequence")) && !cli_get(args, "maps"))
         return cli_usage("--%s goes with --maps FILE", cli_get(args, "head") ? "head" : "sequence");
+    if (!read_number(args, "head", fin_encoder_get_settings(p->encoder)->heads - 1, &p->head) ||
+        !read_number(args, "sequence", INT64_C(1) << 30, &p->sequence))
+        return CLI_USAGE;
     if (cli_get(args, "maps") && (p->layers == 0 || p->layer == 0))
         return cli_usage("--maps: attention is that of layers 1 to %lld; layer 0 is the tokens' "
                          "own map",
@@ -162,18 +165,14 @@ static fin_status write_files(probing *p, fin_error *err)
     const cli_args *args = p->args;
     const char *maps = cli_get(args, "maps"), *states = cli_get(args, "states"),
                *images = cli_get(args, "reconstruct");
-    int64_t head = 0, sequence = 0, layer = p->layer < 0 ? p->layers : p->layer;
+    int64_t layer = p->layer < 0 ? p->layers : p->layer;
     fin_status status = FIN_OK;
-    if (!read_number(args, "head", fin_encoder_get_settings(p->encoder)->heads - 1, &head) ||
-        !read_number(args, "sequence", INT64_C(1) << 30, &sequence))
-        return err->status = FIN_ERR_CANCELLED; /* the message has been given */
     if (maps)
-        status = encoder_write_maps(maps, p->encoder, &p->data, layer, head, sequence, err);
+        status = encoder_write_maps(maps, p->encoder, &p->data, layer, p->head, p->sequence, err);
     if (!status && states)
         status = encoder_write_states(states, p->encoder, &p->data, layer, p->settings.test, err);
     if (!status && images)
         status = show_images(p, images, err);
-    p->files = maps || states || images;
     return status;
 }
 

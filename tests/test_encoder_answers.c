@@ -1,7 +1,7 @@
 /* Known answers of a pass: what attention does, what heads lose, what maps and states are. */
 #include "test_encoder_help.h"
 
-/* ---- attention --------------------------------------------------------------------------------- */
+/* ---- attention ------------------------------------------------------------------------------- */
 
 /* An encoder that is ridge regression: tokens (k, v) with k in R^2; queries and keys are k, values
  * are v, and the answer to a hidden token is added where its value would stand. */
@@ -30,7 +30,7 @@ static fin_encoder *ridge_encoder(double ridge)
     return o;
 }
 
-/* The posterior mean of v = <b, k> + noise, b ~ N(0, 1), noise variance `ridge`: by Cramer's rule. */
+/* The posterior mean of v = <b, k> + noise, b ~ N(0, 1), noise variance `ridge`: Cramer's rule. */
 static void cme__is_the_posterior_mean_of_a_linear_concept(void **state)
 {
     (void)state;
@@ -135,7 +135,7 @@ static void all_hidden__attention_adds_its_bias_alone(void **state)
     }
 }
 
-/* ---- heads and states --------------------------------------------------------------------------- */
+/* ---- heads and states ------------------------------------------------------------------------ */
 
 static double loss_by_hand(const fin_head *head, const double *f, const double *y)
 {
@@ -214,8 +214,8 @@ static void gaussian__log_variances_stay_within_bounds(void **state)
     free_sample(&a);
 }
 
-/* The end: norm of x, H r + h = answers; the mean over visible tokens is pooled. After 0 layers x is
- * the map of the token. */
+/* The end: norm of x, H r + h = answers; the mean over visible tokens is pooled. After 0 layers x
+ * is the map of the token. */
 static void states__are_what_answers_are_made_of(void **state)
 {
     (void)state;

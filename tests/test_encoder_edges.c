@@ -6,7 +6,7 @@
 
 static fin_error err;
 
-/* ---- little and much ---------------------------------------------------------------------------- */
+/* ---- little and much ------------------------------------------------------------------------- */
 
 static void nothing__is_answered_by_not_a_number(void **state)
 {
@@ -95,7 +95,7 @@ static void overflow__is_seen_in_the_loss(void **state)
     free_sample(&a);
 }
 
-/* ---- bad arguments and memory -------------------------------------------------------------------- */
+/* ---- bad arguments and memory ---------------------------------------------------------------- */
 
 static void refuse(const fin_encoder *o, const fin_sequences *s, fin_pass pass, const char *part)
 {

@@ -146,7 +146,7 @@ static void start__is_as_documented(void **state)
     fin_encoder_destroy(other);
 }
 
-/* ---- what is refused -------------------------------------------------------------------------- */
+/* ---- what is refused ------------------------------------------------------------------------- */
 
 static void refuse(const fin_encoder_settings *s, const fin_encoder_shape *shape, const char *part)
 {

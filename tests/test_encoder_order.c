@@ -220,10 +220,10 @@ static void positions__tell_tokens_apart(void **state)
     free_sample(&a);
 }
 
-/* ---- hidden tokens ---------------------------------------------------------------------------- */
+/* ---- hidden tokens --------------------------------------------------------------------------- */
 
-/* Some have the same keys, but other targets: were their values part of the order, sums would run in
- * another one. */
+/* Some have the same keys, but other targets: were their values part of the order, sums would run
+ * in another one. */
 static void hidden__values_are_not_looked_at(void **state)
 {
     (void)state;

@@ -113,7 +113,7 @@ static void blocks__may_be_large(void **state)
     free_sample(&a);
 }
 
-/* ---- processes -------------------------------------------------------------------------------- */
+/* ---- processes ------------------------------------------------------------------------------- */
 
 /* Processes are threads here. Everybody's blocks come together in `all`, are added as a tree by the
  * last who comes, and everybody takes the sum. */
@@ -265,7 +265,7 @@ static void share__is_whole_blocks_that_cover_everything(void **state)
     assert_int_equal(first + count, INT64_C(1) << 47);
 }
 
-/* ---- two passes at the same time --------------------------------------------------------------- */
+/* ---- two passes at the same time ------------------------------------------------------------- */
 
 typedef struct caller {
     const fin_encoder *o;

@@ -44,7 +44,7 @@ static int set_word(fin_encoder_settings *s, const char *word, fin_error *err)
     return fin_settings_parse(&fin_encoder_table, s, name, is + 1, err) != FIN_OK;
 }
 
-/* ---- stored answers ---------------------------------------------------------------------------- */
+/* ---- stored answers -------------------------------------------------------------------------- */
 
 static fin_encoder *encoder_of(const stored *c)
 {
@@ -121,7 +121,7 @@ static void stored__answers_of_torch_in_float(void **state)
         check_stored(&all_stored[i], FIN_F32, 1e-5);
 }
 
-/* ---- for the script ---------------------------------------------------------------------------- */
+/* ---- for the script -------------------------------------------------------------------------- */
 
 enum { MOST = 256 };
 typedef struct exchange {

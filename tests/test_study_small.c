@@ -229,6 +229,38 @@ static void model__derivatives(void **state)
     fini_arena_close(&arena);
 }
 
+/* A label is <head, F> with Wq = 1; its derivatives by differences, in theta and in the head. */
+static void model__label(void **state)
+{
+    (void)state;
+    fini_small_world world;
+    fini_small_set set;
+    enum { P = 35, HEAD = 6 };
+    double all[P + HEAD], J[P + HEAD], F[MOST], label, up, down, sum = 0;
+    open_set(&world, &set, &task, 1);
+    fini_small_model m = fini_small_model_make(FINI_SMALL_CME, 1, &task);
+    random_theta(P + HEAD, all);
+    for (int a = 0; a < 9; a++)
+        all[25 + a] = a % 4 == 0;
+    fini_small_label(&m, all, set.moments, all + P, &label, J);
+    fini_small_matrix(&m, all, set.moments, F);
+    for (int a = 0; a < HEAD; a++)
+        sum += all[P + a] * F[a];
+    assert_true(fabs(sum - label) < 1e-12);
+    for (int a = 0; a < P + HEAD; a++) {
+        double keep = all[a];
+        if (a >= 25 && a < 34)
+            continue; /* Wq is not changed */
+        all[a] = keep + 1e-5;
+        fini_small_label(&m, all, set.moments, all + P, &up, NULL);
+        all[a] = keep - 1e-5;
+        fini_small_label(&m, all, set.moments, all + P, &down, NULL);
+        all[a] = keep;
+        assert_true(fabs((up - down) / 2e-5 - J[a]) < 1e-7);
+    }
+    fini_arena_close(&arena);
+}
+
 /* At the best parameters cme is the posterior mean, and softmax with scores kappa q.k on values. */
 static void model__truth(void **state)
 {
@@ -383,6 +415,7 @@ int main(void)
         cmocka_unit_test(queries__have_their_covariance),
         cmocka_unit_test(model__as_written_out),
         cmocka_unit_test(model__derivatives),
+        cmocka_unit_test(model__label),
         cmocka_unit_test(model__truth),
         cmocka_unit_test(fit__finds_the_minimum),
     };

@@ -32,7 +32,7 @@ static void attend_softmax_back(const fini_job *job, scratch *s, const kept *k, 
                         dq + 2 * w, s->attend);
 }
 
-/* ---- kernel ridge ----------------------------------------------------------------------------- */
+/* ---- kernel ridge ---------------------------------------------------------------------------- */
 
 static void gather(int64_t rows, int64_t d, int64_t ld, const REAL *from, double *to)
 {
@@ -88,7 +88,7 @@ static void attend_cme_back(const fini_job *job, int64_t layer, scratch *s, cons
     scatter(p->seen, d, 3 * w, c->dV, dq + 2 * w);
 }
 
-/* ---- maps ------------------------------------------------------------------------------------- */
+/* ---- maps ------------------------------------------------------------------------------------ */
 
 /* Weights of one head of one sequence in the order of its tokens. After its attention. */
 static void write_map(const fini_job *job, scratch *s, const kept *k, const piece *p, double *map)
@@ -115,7 +115,7 @@ static void write_map(const fini_job *job, scratch *s, const kept *k, const piec
     }
 }
 
-/* ---- a group ---------------------------------------------------------------------------------- */
+/* ---- a group --------------------------------------------------------------------------------- */
 
 /* Numbers of the maps of the sequences before `sequence`. */
 static int64_t map_start(const fini_job *job, int64_t from, int64_t to)

@@ -6,8 +6,8 @@
  *     dK = V dB' + K (dA + dA'),  d ridge = trace dA
  *
  * In double also where the rest is float: K'K has the square of the condition of K, and a learnt
- * ridge may be small. A is d x d, d the width of a head. A matrix that is not positive definite (NaN
- * somewhere, a ridge that underflowed) makes every answer NaN, which the loss then shows. */
+ * ridge may be small. A is d x d, d the width of a head. A matrix that is not positive definite
+ * (NaN somewhere, a ridge that underflowed) makes every answer NaN, which the loss then shows. */
 #include "encoder/cme.h"
 
 #include <cblas.h>

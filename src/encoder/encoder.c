@@ -22,7 +22,7 @@ int64_t fin_head_targets(const fin_head *head)
     return head->kind == FIN_HEAD_CLASSES ? 1 : head->size;
 }
 
-/* ---- what is allowed -------------------------------------------------------------------------- */
+/* ---- what is allowed ------------------------------------------------------------------------- */
 
 /* Names become names of tensors: letters, digits, _, and no two the same. */
 static fin_status check_name(const fin_encoder_shape *shape, int h, fin_error *err)
@@ -111,7 +111,7 @@ static fin_status check(const fin_encoder_settings *s, const fin_encoder_shape *
     return check_shape(shape, err);
 }
 
-/* ---- making ----------------------------------------------------------------------------------- */
+/* ---- making ---------------------------------------------------------------------------------- */
 
 static void cut(fini_arena *a, fin_encoder *o)
 {

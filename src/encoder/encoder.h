@@ -54,22 +54,21 @@ int64_t fini_encoder_block_start(int64_t total, int64_t blocks, int64_t b);
 
 /* ---- order (order.c) ------------------------------------------------------------------------- */
 
-/* The order in which a sequence of L tokens is summed: order[row] = token. Visible ones first; if
- * `sorted`, each part by content (hidden tokens: their keys alone). twin[row]: the first row with
- * the same content, of which all such rows take their answers. scratch: (2 L). Returns how many are
- * visible. */
 typedef struct fini_sorter {
     uint64_t *keys, *other; /* (longest) each */
 } fini_sorter;
+/* The order in which a sequence of L tokens is summed: order[row] = token. Visible ones first;
+ * then, without positions, by content (hidden tokens: their keys alone). twin[row]: the first row
+ * with the same content, of which all such rows take their answers. Returns how many are visible. */
 int64_t fini_encoder_order(const fin_encoder *o, int64_t L, const float *tokens,
                            const uint8_t *hidden, int64_t *order, int64_t *twin,
                            fini_sorter *scratch);
 
-/* ---- passes (pass.c, check.c, spare.c, loss.c; pass_f32.c, pass_f64.c) ------------------------ */
+/* ---- passes (pass.c, check.c, spare.c, loss.c; pass_f32.c, pass_f64.c) ----------------------- */
 
 /* Rows of a group: so many tokens of whole sequences are taken at a time, or one sequence that is
  * longer. It is a matter of caches, and changes the last bits of a gradient. */
-enum { FINI_GROUP = 512 };
+enum { FINI_GROUP = 256 };
 enum { FINI_LONGEST = 1 << 24 }; /* most tokens of a sequence */
 
 typedef struct fini_job {
@@ -106,8 +105,8 @@ fin_status fini_encoder_check(fini_job *job, fin_error *err);
 
 /* Targets of head h among sequences from .. to - 1 of this process. */
 int64_t fini_encoder_targets(const fini_job *job, int h, int64_t from, int64_t to);
-/* Loss of one target, and its gradient in the answer (NULL: not wanted). */
 double fini_log_variance(double t); /* kept within +-20 */
+/* Loss of one target, and its gradient in the answer (NULL: not wanted). */
 double fini_head_loss(const fin_head *head, const double *answer, const double *target,
                       double *gradient);
 

@@ -1,9 +1,9 @@
-/* What comes in and what goes out of a group: tokens, states, answers, losses. Part of pass_f32.c and
- * pass_f64.c. */
+/* What comes in and what goes out of a group: tokens, states, answers, losses. Part of pass_f32.c
+ * and pass_f64.c. */
 
-/* ---- in --------------------------------------------------------------------------------------- */
+/* ---- in -------------------------------------------------------------------------------------- */
 
-/* Sequences from `first` on, before `end`: as many as fill a group, at least one; in their order. */
+/* Sequences from `first` on, before `end`: as many as fill a group, at least one. */
 static void load_group(const fini_job *job, scratch *s, int64_t first, int64_t end)
 {
     const fin_sequences *q = job->sequences;
@@ -41,8 +41,7 @@ static void forward_input(const fini_job *job, scratch *s)
     const REAL *positions = o->positions >= 0 ? weights + o->positions : job->sines;
     int64_t w = o->width;
     REAL *x = s->layer[0].x;
-    map(s->rows, o->shape.inputs, w, s->t, weights + o->input.weight, 0, x);
-    LAYERS->add_bias(s->rows, w, weights + o->input.bias, x, x);
+    map_bias(s->rows, o->shape.inputs, w, s->t, weights, o->input, x);
     for (int64_t i = 0; i < s->n; i++) {
         int64_t from = s->start[i] + s->visible[i], rows = s->start[i + 1] - from;
         LAYERS->add_bias(rows, w, weights + o->mask, x + from * w, x + from * w);
@@ -65,7 +64,7 @@ static void backward_input(const fini_job *job, scratch *s)
         LAYERS->sum_rows(1, w, s->dx + r * w, s->gradient + o->positions + s->place[r] * w);
 }
 
-/* ---- states ----------------------------------------------------------------------------------- */
+/* ---- states ---------------------------------------------------------------------------------- */
 
 /* Rows whose mean a sequence is pooled to: those that are visible, or all if none is. */
 static int64_t pooled_rows(const scratch *s, int64_t i)
@@ -93,7 +92,7 @@ static void write_states(const fini_job *job, const scratch *s, const REAL *x)
     }
 }
 
-/* ---- answers ---------------------------------------------------------------------------------- */
+/* ---- answers --------------------------------------------------------------------------------- */
 
 static void pool(const fini_job *job, scratch *s, const REAL *r)
 {
@@ -177,8 +176,7 @@ static double answer(const fini_job *job, int h, scratch *s, const REAL *r)
     bool tokens = o->shape.head[h].where == FIN_HEAD_TOKENS;
     int64_t rows = tokens ? s->rows : s->n;
     const REAL *x = tokens ? r : s->mean;
-    map(rows, w, n, x, weights + o->head[h].weight, 0, s->answers);
-    LAYERS->add_bias(rows, n, weights + o->head[h].bias, s->answers, s->answers);
+    map_bias(rows, w, n, x, weights, o->head[h], s->answers);
     double loss = all_answers(job, h, s);
     if (job->back && job->pass->targets[h]) {
         map_back_weight(rows, w, n, x, s->answers, s->gradient + o->head[h].weight);

@@ -1,8 +1,8 @@
 /* Where every parameter stands in the one block, what it is called, and what it starts as.
  *
- * The list is written once, as a walk; it is run twice, first to count (piece == NULL), then to fill
- * in. Places depend on settings and shape alone. Pieces follow each other without gaps, so that the
- * block as a whole is what an optimiser works on. */
+ * The list is written once, as a walk; it is run twice, first to count (piece == NULL), then to
+ * fill in. Places depend on settings and shape alone. Pieces follow each other without gaps, so
+ * that the block as a whole is what an optimiser works on. */
 #include "encoder/encoder.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
-/* A block of sequences, group by group, forward and backward: one text for float and double. The file
- * that includes it defines REAL, GEMM (cblas) and LAYERS (kernel/layers.h).
+/* A block of sequences, group by group, forward and backward: one text for float and double. The
+ * file that includes it defines REAL, GEMM (cblas) and LAYERS (kernel/layers.h).
  *
  * Linear maps are products of whole groups with matrices. The gradient of a block is added up in
  * REAL for some thousand tokens and then goes to the block's sums in double: a float sum over a few
@@ -16,7 +16,7 @@ enum { FLUSH = 8192 }; /* tokens after which the gradient goes to double */
 
 #include "encoder/scratch_body.h"
 
-/* ---- linear maps: y (rows, out), x (rows, in), W (out, in) ------------------------------------- */
+/* ---- linear maps: y (rows, out), x (rows, in), W (out, in) ----------------------------------- */
 
 /* y = beta y + x W' */
 static void map(int64_t rows, int64_t in, int64_t out, const REAL *x, const REAL *W, REAL beta,
@@ -24,6 +24,15 @@ static void map(int64_t rows, int64_t in, int64_t out, const REAL *x, const REAL
 {
     GEMM(CblasRowMajor, CblasNoTrans, CblasTrans, (int)rows, (int)out, (int)in, 1, x, (int)in, W,
          (int)in, beta, y, (int)out);
+}
+
+/* y = x W' + bias: the bias is there before the product, which then needs not begin with zeros. */
+static void map_bias(int64_t rows, int64_t in, int64_t out, const REAL *x, const REAL *weights,
+                     fini_pair at, REAL *y)
+{
+    for (int64_t r = 0; r < rows; r++)
+        memcpy(y + r * out, weights + at.bias, (size_t)out * sizeof(REAL));
+    map(rows, in, out, x, weights + at.weight, 1, y);
 }
 
 /* dx = beta dx + dy W */
@@ -45,7 +54,7 @@ static void map_back_weight(int64_t rows, int64_t in, int64_t out, const REAL *x
 #include "encoder/attention_body.h"
 #include "encoder/heads_body.h"
 
-/* ---- norms ------------------------------------------------------------------------------------- */
+/* ---- norms ----------------------------------------------------------------------------------- */
 
 static void norm(const fini_job *job, int64_t rows, fini_pair at, const REAL *x, REAL *y,
                  REAL *mean, REAL *inverse)
@@ -70,7 +79,7 @@ static void norm_back(const fini_job *job, scratch *s, fini_pair at, const REAL 
             s->dx[i] += s->dy[i];
 }
 
-/* ---- a layer ----------------------------------------------------------------------------------- */
+/* ---- a layer --------------------------------------------------------------------------------- */
 
 static void forward_layer(const fini_job *job, int64_t i, scratch *s)
 {
@@ -81,8 +90,7 @@ static void forward_layer(const fini_job *job, int64_t i, scratch *s)
     kept *k = &s->layer[i];
     REAL *out = s->layer[i + 1].x, *mid = hidden ? k->mid : out;
     norm(job, rows, at->norm1, k->x, k->y, k->mean1, k->inverse1);
-    map(rows, w, 3 * w, k->y, weights + at->in.weight, 0, k->qkv);
-    LAYERS->add_bias(rows, 3 * w, weights + at->in.bias, k->qkv, k->qkv);
+    map_bias(rows, w, 3 * w, k->y, weights, at->in, k->qkv);
     attend(job, i, s);
     LAYERS->add_bias(rows, w, weights + at->out.bias, k->x, mid);
     map(rows, w, w, k->att, weights + at->out.weight, 1, mid);
@@ -131,7 +139,7 @@ static void backward_layer(const fini_job *job, int64_t i, scratch *s)
     norm_back(job, s, at->norm1, k->x, k->mean1, k->inverse1);
 }
 
-/* ---- a group ----------------------------------------------------------------------------------- */
+/* ---- a group --------------------------------------------------------------------------------- */
 
 static void forward(const fini_job *job, scratch *s)
 {
@@ -177,7 +185,7 @@ static void answers(const fini_job *job, scratch *s, double *losses)
         norm_back(job, s, job->o->norm, end->x, end->mean1, end->inverse1);
 }
 
-/* ---- a block ----------------------------------------------------------------------------------- */
+/* ---- a block --------------------------------------------------------------------------------- */
 
 /* The gradient so far goes to the block's sums: written the first time, then added. */
 static void flush(int64_t n, bool written, REAL *gradient, double *sums)

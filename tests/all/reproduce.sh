@@ -17,12 +17,12 @@ assert all(s["done"] == 0 and s["failed"] == 0 and s["runs"] == s["present"] for
 print(len(claims), "claims of", len(r["studies"]), "studies hold")
 P
 # A group of studies is those whose names begin with it; all is done already.
-for group in slr exchangeability; do
+for group in slr exchangeability learning; do
     "$FINETTI" reproduce $group --json >$group.json 2>/dev/null
 done
 "$PYTHON" - <<'P'
 import json
-for group, count in ("slr", 3), ("exchangeability", 2):
+for group, count in ("slr", 3), ("exchangeability", 2), ("learning", 3):
     r = json.load(open(group + ".json"))
     names = [s["study"] for s in r["studies"]]
     assert r["holds"] and len(names) == count and all(n.startswith(group + "_") for n in names), names

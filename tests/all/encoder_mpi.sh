@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+# Pretraining and fine-tuning over MPI ranks: the encoder has the same bytes for 1, 2, 3 and 4 ranks; what is wrong ends all
+# of them, soon, with one message and without a file.
+. "$SRC/tests/cli/common.bash"
+command -v mpirun >/dev/null || { echo "SKIPPED: no mpirun"; exit 77; }
+ldd "$FINETTI" | grep -q libmpi || { echo "SKIPPED: built without MPI"; exit 77; }
+# More ranks than processors, and as root in a container.
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
+export OMPI_MCA_btl_vader_single_copy_mechanism=none OMPI_MCA_hwloc_base_binding_policy=none
+ranks() {
+    local n=$1
+    shift
+    timeout 300 mpirun -n "$n" "$@"
+}
+ranks 2 true 2>mpirun.err || { echo "SKIPPED: mpirun does not work here: $(grep -m 1 '[a-z]' mpirun.err)"; exit 77; }
+export FINETTI_THREADS=1 OMP_WAIT_POLICY=passive
+"$PYTHON" "$SRC/tests/cli/encoder_data.py"
+tiny=(--width 8 --heads 2 --layers 1 --batch 12 --steps 12)
+
+# same OUT COMMAND...: the file of one rank, and all others.
+same() {
+    "$FINETTI" "$@" --out alone.fin >alone.txt || fail "$*: exit code $?"
+    for n in 2 3 4; do
+        rm -f other.fin
+        ranks $n "$FINETTI" "$@" --out other.fin >other.txt || fail "$*: $n ranks: exit code $?"
+        cmp alone.fin other.fin || fail "$*: another encoder with $n ranks"
+        # mpirun gives the first rank a terminal, which gets times
+        sed '/^time/d; /^\r*$/d; s/\r//; s/other.fin/alone.fin/' other.txt | cmp - alone.txt || fail "$*: another report with $n ranks"
+    done
+    echo "$*: the same encoder"
+}
+same pretrain --d 3 --L 5 --M 3 "${tiny[@]}"
+same pretrain --family counts --L-least 2 --L 9 --M 3 --accumulate 2 "${tiny[@]}"
+same pretrain --data images.csv --label digit --patch 2 "${tiny[@]}"
+cp alone.fin enc.fin
+same finetune enc.fin --data images.csv --label digit --per-class 5 --steps 20
+same pretrain --data bags.csv --key-columns k --objective supervised "${tiny[@]}"
+
+# ---- checkpoints of one number of ranks, gone on from with another
+"$FINETTI" pretrain --d 3 --L 5 --M 3 "${tiny[@]}" --out whole.fin >/dev/null
+ranks 2 "$FINETTI" pretrain --d 3 --L 5 --M 3 "${tiny[@]}" --stop-at 5 --checkpoint part.fin >/dev/null
+ranks 3 "$FINETTI" pretrain --resume part.fin --out again.fin >/dev/null
+cmp whole.fin again.fin
+
+# ---- failures: one message, soon, no file
+for words in "--data nowhere.csv" "--width 10 --heads 4" "--out no/x.fin" "--resume nowhere.fin"; do
+    code=0
+    # shellcheck disable=SC2086
+    ranks 3 "$FINETTI" pretrain $words >stdout 2>stderr || code=$?
+    [ "$code" != 0 ] && [ "$code" != 124 ] || fail "pretrain $words: exit code $code"
+    [ "$(grep -c '^finetti pretrain' stderr)" = 1 ] || fail "pretrain $words: $(cat stderr)"
+done
+code=0
+ranks 9 "$FINETTI" pretrain "${tiny[@]}" >stdout 2>stderr || code=$?
+grep -q "9 processes share 8 blocks" stderr || fail "$(cat stderr)"
+echo "encoder_mpi: ok"
