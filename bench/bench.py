@@ -17,6 +17,7 @@ import numpy as np
 
 import bags
 import cross
+import encoder
 import peers
 import study
 import train
@@ -29,6 +30,7 @@ class Bench:
     def __init__(self, arguments):
         self.quick = arguments.quick
         self.rounds = 3 if self.quick else 15
+        self.path = arguments.library
         self.ours = Library(arguments.library)
         self.plain = Library(arguments.library, "ref")
         self.command = os.path.join(os.path.dirname(arguments.library), "finetti")
@@ -202,7 +204,7 @@ def large(bench):
 
 
 PARTS = {"normals": normals, "small": small, "large": large, "risk": risk, "threads": threads, **train.PARTS,
-         **cross.PARTS, **bags.PARTS, "study": study.measure}
+         **cross.PARTS, **bags.PARTS, **encoder.PARTS, "study": study.measure}
 
 
 def main():

@@ -1,72 +1,14 @@
-/* The parts of a transformer's layer: the double table is held against differences and numbers of
- * 40 digits, the float tables against the double one, for all remainders of registers and tiles and
- * with arrays that end where memory does; a row knows nothing of its neighbours; what is not a
- * number stays in its row. */
+/* Norms, activations, sums and the optimiser of a transformer's layer: the double table is held
+ * against differences and numbers of 40 digits, the float tables against the double one, for all
+ * remainders of a register and with arrays that end where memory does; what is not a number stays
+ * in its row. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "finetti/random.h"
-#include "kernel/layers.h"
-#include "test_kernel_fence.h"
-
-enum { ARRAYS = 9, MOST = 1 << 16 };
-static fence fences[ARRAYS];
-
-static int setup(void **state)
-{
-    (void)state;
-    for (int i = 0; i < ARRAYS; i++)
-        fences[i] = fence_open();
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    for (int i = 0; i < ARRAYS; i++)
-        fence_close(&fences[i]);
-    return 0;
-}
-
-static int tables(const fini_layers_f32 *table[5])
-{
-    const fini_kernel *kernel[4];
-    int count = kernels_other(kernel);
-    table[0] = &fini_layers_ref;
-    for (int i = 0; i < count; i++) {
-        fini_kernel_force(kernel[i]->name);
-        table[i + 1] = fini_layers_get();
-        assert_true(table[i + 1] != &fini_layers_ref);
-    }
-    fini_kernel_force("ref");
-    assert_true(fini_layers_get() == &fini_layers_ref);
-    fini_kernel_force(NULL);
-    return count + 1;
-}
-
-/* n normals as double, and the floats nearest to them in array i, at its fence; the doubles are made
- * those floats. */
-static double store[ARRAYS][MOST];
-static float *fill(int i, int64_t n)
-{
-    assert_true(n <= MOST);
-    float *x = fence_array(&fences[i], n, sizeof *x);
-    fin_random_normals_f64(7, 2100, (uint64_t)i, 0, n, store[i]);
-    for (int64_t j = 0; j < n; j++)
-        store[i][j] = (double)(x[j] = (float)store[i][j]);
-    return x;
-}
-
-/* |got - want| <= bound (1 + |want|). */
-static void near(int64_t n, const float *got, const double *want, double bound)
-{
-    for (int64_t j = 0; j < n; j++)
-        if (!(fabs((double)got[j] - want[j]) <= bound * (1 + fabs(want[j]))))
-            fail_msg("number %d: %.9g instead of %.9g", (int)j, (double)got[j], want[j]);
-}
+#include "test_kernel_layers_help.h"
 
 static const int widths[] = {1, 2, 3, 7, 8, 9, 15, 16, 17, 24, 31, 33, 64, 65};
 enum { WIDTHS = sizeof widths / sizeof *widths };
@@ -226,165 +168,12 @@ static void sums__in_the_order_of_rows(void **state)
         }
 }
 
-/* ---- attention ------------------------------------------------------------------------------- */
-
-typedef struct shape {
-    int64_t m, L, d;
-} shape;
-
-/* Every remainder of a tile of queries, of keys in registers, of columns; several blocks of
- * queries; hidden queries (m > L); one key; no key. Few, because an emulator runs them too. */
-static const shape shapes[] = {{1, 1, 1},   {1, 5, 3},    {2, 8, 8},   {3, 9, 16},   {4, 16, 17},
-                               {5, 17, 5},  {6, 7, 12},   {7, 31, 16}, {12, 33, 24}, {13, 15, 40},
-                               {24, 64, 7}, {25, 3, 16},  {31, 23, 9}, {49, 40, 33}, {60, 64, 16},
-                               {9, 0, 16},  {11, 130, 2}, {17, 1, 64}};
-enum { SHAPES = sizeof shapes / sizeof *shapes };
-
-typedef struct head { /* of a table, with its arrays at fences */
-    float *qkv, *out, *kept, *dout, *dqkv;
-} head;
-
-static head head_run(const fini_layers_f32 *f, shape s, double scale)
-{
-    int64_t rows = s.m > s.L ? s.m : s.L, ld = 3 * s.d + 1, ldo = s.d + 2;
-    head h = {fill(0, rows * ld - 1), fence_array(&fences[1], s.m * ldo - 2, 4),
-              fence_array(&fences[2], 2 * s.m, 4), fill(3, s.m * ldo - 2),
-              fence_array(&fences[4], rows * ld - 1, 4)};
-    float *scratch = fence_array(&fences[5], fini_attend_scratch(s.L, s.d), 4);
-    memset(h.dqkv, 0, (size_t)(rows * ld - 1) * sizeof *h.dqkv);
-    f->attend(s.m, s.L, s.d, ld, h.qkv, h.qkv + s.d, h.qkv + 2 * s.d, (float)scale, ldo, h.out,
-              h.kept, scratch);
-    f->attend_back(s.m, s.L, s.d, ld, h.qkv, h.qkv + s.d, h.qkv + 2 * s.d, (float)scale, ldo, h.out,
-                   h.kept, h.dout, h.dqkv, h.dqkv + s.d, h.dqkv + 2 * s.d, scratch);
-    return h;
-}
-
-/* The same in double, from store[0] and store[3]. */
-static double w_out[MOST], w_kept[MOST], w_dqkv[MOST], w_scratch[MOST];
-static void head_double(shape s, double scale)
-{
-    int64_t ld = 3 * s.d + 1, ldo = s.d + 2;
-    double *x = store[0];
-    const fini_layers_f64 *f = &fini_layers_ref_f64;
-    memset(w_dqkv, 0, sizeof w_dqkv);
-    f->attend(s.m, s.L, s.d, ld, x, x + s.d, x + 2 * s.d, scale, ldo, w_out, w_kept, w_scratch);
-    f->attend_back(s.m, s.L, s.d, ld, x, x + s.d, x + 2 * s.d, scale, ldo, w_out, w_kept, store[3],
-                   w_dqkv, w_dqkv + s.d, w_dqkv + 2 * s.d, w_scratch);
-}
-
-static void attend__near_double(void **state)
-{
-    (void)state;
-    const fini_layers_f32 *table[5];
-    int count = tables(table);
-    for (int k = 0; k < count; k++)
-        for (int i = 0; i < SHAPES; i++) {
-            shape s = shapes[i];
-            int64_t rows = s.m > s.L ? s.m : s.L, ld = 3 * s.d + 1, ldo = s.d + 2;
-            float scale = (float)(1 / sqrt((double)s.d));
-            head h = head_run(table[k], s, (double)scale);
-            head_double(s, (double)scale);
-            for (int64_t r = 0; r < s.m; r++)
-                near(s.d, h.out + r * ldo, w_out + r * ldo, 3e-6);
-            near(2 * s.m, h.kept, w_kept, 3e-6);
-            near(rows * ld - 1, h.dqkv, w_dqkv, 1e-5);
-            static float p[MOST];
-            static double wp[MOST];
-            table[k]->weights(s.m, s.L, s.d, ld, h.qkv, h.qkv + s.d, scale, h.kept, p);
-            fini_layers_ref_f64.weights(s.m, s.L, s.d, ld, store[0], store[0] + s.d, (double)scale,
-                                        w_kept, wp);
-            near(s.m * s.L, p, wp, 3e-6);
-        }
-}
-
-/* The derivative of sum(out dout) in q, k and v, by central differences. */
-static void attend_back__is_the_derivative(void **state)
-{
-    (void)state;
-    const shape s = {5, 4, 3};
-    const int64_t ld = 3 * s.d + 1, ldo = s.d + 2;
-    const fini_layers_f64 *f = &fini_layers_ref_f64;
-    fill(0, 5 * ld), fill(3, 5 * ldo);
-    head_double(s, 0.7);
-    for (int64_t j = 0; j < 5 * ld; j++) {
-        double at = store[0][j], side[2];
-        for (int t = 0; t < 2; t++) {
-            store[0][j] = at + (t ? 1e-5 : -1e-5);
-            f->attend(s.m, s.L, s.d, ld, store[0], store[0] + s.d, store[0] + 2 * s.d, 0.7, ldo,
-                      w_out, w_kept, w_scratch);
-            side[t] = 0;
-            for (int64_t r = 0; r < s.m; r++)
-                for (int64_t c = 0; c < s.d; c++)
-                    side[t] += w_out[r * ldo + c] * store[3][r * ldo + c];
-        }
-        store[0][j] = at;
-        assert_true(fabs(w_dqkv[j] - (side[1] - side[0]) / 2e-5) < 1e-8);
-    }
-}
-
-/* A row's answer has the same bits whoever is asked beside it. */
-static void attend__rows_do_not_mix(void **state)
-{
-    (void)state;
-    const fini_layers_f32 *table[5];
-    int count = tables(table);
-    const shape s = {31, 21, 19};
-    const int64_t ld = 3 * s.d + 1, ldo = s.d + 2;
-    for (int k = 0; k < count; k++) {
-        head h = head_run(table[k], s, 0.3);
-        static float scratch[MOST];
-        assert_true(fini_attend_scratch(s.L, s.d) <= MOST);
-        for (int64_t r = 0; r < s.m; r++) {
-            float out[19], kept[2];
-            table[k]->attend(1, s.L, s.d, ld, h.qkv + r * ld, h.qkv + s.d, h.qkv + 2 * s.d, 0.3f,
-                             ldo, out, kept, scratch);
-            assert_memory_equal(out, h.out + r * ldo, sizeof out);
-            assert_memory_equal(kept, h.kept + 2 * r, sizeof kept);
-        }
-    }
-}
-
-/* Scores in the thousands, of which one wins; and a long sequence, whose weights add to one. */
-static void attend__large_scores_and_long_sequences(void **state)
-{
-    (void)state;
-    const fini_layers_f32 *table[5];
-    int count = tables(table);
-    enum { L = 2501, D = 2 };
-    for (int k = 0; k < count; k++) {
-        static float qkv[L][3 * D], out[D], kept[2], dqkv[L][3 * D], scratch[1 << 18];
-        assert_true(fini_attend_scratch(L, D) <= 1 << 18);
-        for (int large = 0; large < 2; large++) {
-            for (int l = 0; l < L; l++) {
-                qkv[l][0] = large ? 3000.0f : 0.5f;
-                qkv[l][1] = 0;
-                qkv[l][2] = large && l != 700 ? (float)(-2 - l % 100) : large ? -1.0f : 0.0f;
-                qkv[l][3] = 0;
-                qkv[l][4] = 1;
-                qkv[l][5] = l == 700 ? 5.0f : 0.0f;
-            }
-            float dout[D] = {1, 1};
-            table[k]->attend(1, L, D, 3 * D, &qkv[0][0], &qkv[0][2], &qkv[0][4], 1.0f, D, out, kept,
-                             scratch);
-            table[k]->attend_back(1, L, D, 3 * D, &qkv[0][0], &qkv[0][2], &qkv[0][4], 1.0f, D, out,
-                                  kept, dout, &dqkv[0][0], &dqkv[0][2], &dqkv[0][4], scratch);
-            assert_true(fabsf(out[0] - 1) < 1e-5f);
-            double want = large ? 1 : 1.0 / L, sum = 0;
-            assert_true(fabs((double)out[1] - 5 * want) < 1e-5 * want);
-            for (int l = 0; l < L; l++)
-                sum += (double)dqkv[l][4];
-            assert_true(fabs(sum - 1) < 1e-5);
-            assert_true(fabs((double)dqkv[700][4] - want) < 1e-5 * want);
-        }
-    }
-}
-
 static void layers__nan_and_infinity(void **state)
 {
     (void)state;
     const fini_layers_f32 *table[5];
     int count = tables(table);
-    enum { ROWS = 5, W = 19, D = 5 };
+    enum { ROWS = 5, W = 19 };
     for (int k = 0; k < count; k++)
         for (int at = 0; at < W; at++) {
             const fini_layers_f32 *f = table[k];
@@ -408,22 +197,6 @@ static void layers__nan_and_infinity(void **state)
                 assert_true(isinf(y[at]) && t[at] == 1.0f);
                 assert_true(fabsf(y[W + at]) < 1e-30f && fabsf(t[W + at]) < 1e-30f);
             }
-        }
-    for (int k = 0; k < count; k++)
-        for (int at = 0; at < 11; at++) { /* a query; then a key, which everybody sees */
-            float q[11 * D], out[11 * D], kept[22];
-            static float scratch[MOST];
-            for (int i = 0; i < 11 * D; i++)
-                q[i] = (float)(i % 7) * 0.1f;
-            float other[11 * D];
-            memcpy(other, q, sizeof q);
-            q[at * D] = NAN;
-            table[k]->attend(11, 11, D, D, q, other, other, 1.0f, D, out, kept, scratch);
-            for (int i = 0; i < 11 * D; i++)
-                assert_true(!isnan(out[i]) == (i / D != at));
-            table[k]->attend(11, 11, D, D, other, q, other, 1.0f, D, out, kept, scratch);
-            for (int i = 0; i < 11 * D; i++)
-                assert_true(isnan(out[i]));
         }
 }
 
@@ -459,10 +232,6 @@ int main(void)
         cmocka_unit_test(gelu__known_values),
         cmocka_unit_test(activations__near_double),
         cmocka_unit_test(sums__in_the_order_of_rows),
-        cmocka_unit_test(attend__near_double),
-        cmocka_unit_test(attend_back__is_the_derivative),
-        cmocka_unit_test(attend__rows_do_not_mix),
-        cmocka_unit_test(attend__large_scores_and_long_sequences),
         cmocka_unit_test(layers__nan_and_infinity),
         cmocka_unit_test(adamw__follows_the_formula),
     };

@@ -59,7 +59,8 @@ typedef struct fini_sorter {
 } fini_sorter;
 /* The order in which a sequence of L tokens is summed: order[row] = token. Visible ones first;
  * then, without positions, by content (hidden tokens: their keys alone). twin[row]: the first row
- * with the same content, of which all such rows take their answers. Returns how many are visible. */
+ * with the same content, of which all such rows take their answers. Returns how many are
+ * visible. */
 int64_t fini_encoder_order(const fin_encoder *o, int64_t L, const float *tokens,
                            const uint8_t *hidden, int64_t *order, int64_t *twin,
                            fini_sorter *scratch);
@@ -76,6 +77,7 @@ typedef struct fini_job {
     const fin_sequences *sequences;
     fin_pass *pass;
     const void *weights;          /* (count) of the type of the pass */
+    const void *panels;           /* (2 count) layers' matrices packed, for both ways; or NULL */
     bool back;                    /* gradients are asked for */
     bool head[FIN_HEADS_MOST];    /* the head has something to do */
     int64_t depth;                /* layers that have to be gone through */

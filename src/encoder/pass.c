@@ -4,6 +4,7 @@
  * and its gradient are a row of `parts`; rows are added in double as a tree over the numbers of
  * blocks. Nothing depends on who did which block. */
 #include "encoder/encoder.h"
+#include "kernel/layers.h"
 #include "math/gram.h"
 #include "train/bags.h" /* fini_sum_alone */
 
@@ -14,6 +15,7 @@
 typedef struct memory {
     double *parts, *sum;
     void *weights, *sines;   /* where the pass needs its own */
+    float *panels;           /* the layers' matrices packed, where there are kernels for them */
     unsigned char **scratch; /* (threads) */
 } memory;
 
@@ -34,6 +36,36 @@ static int threads_for(const fini_job *job, double work)
     return threads > job->own ? (int)job->own : threads;
 }
 
+/* The kernels' own products take matrices whose sides are whole panels, and which are small: for
+ * large ones a BLAS is as good. Nothing but the encoder decides. */
+enum { PANELS_MOST = 1024 };
+static bool use_panels(const fini_job *job)
+{
+    const fin_encoder *o = job->o;
+    return job->pass->dtype == FIN_F32 && fini_layers_get()->map && o->width % FINI_PANEL == 0 &&
+           o->hidden % FINI_PANEL == 0 && o->width <= PANELS_MOST && o->hidden <= PANELS_MOST;
+}
+
+static void pack(const fini_job *job, float *panels)
+{
+    const fin_encoder *o = job->o;
+    const float *weights = job->weights;
+    int64_t w = o->width, hidden = o->hidden;
+    for (int64_t i = 0; i < job->depth; i++) {
+        const fini_layer *at = &o->layer[i];
+        const struct {
+            int64_t weight, in, out;
+        } maps[] = {{at->in.weight, w, 3 * w},
+                    {at->out.weight, w, w},
+                    {at->ff1.weight, w, hidden},
+                    {at->ff2.weight, hidden, w}};
+        for (int j = 0; j < (hidden ? 4 : 2); j++)
+            fini_map_pack(maps[j].in, maps[j].out, weights + maps[j].weight,
+                          panels + maps[j].weight,
+                          job->back ? panels + o->count + maps[j].weight : NULL);
+    }
+}
+
 static void layout(fini_arena *a, const fini_job *job, int threads, memory *m)
 {
     const fini_passer *passer = passer_of(job->pass->dtype);
@@ -44,6 +76,7 @@ static void layout(fini_arena *a, const fini_job *job, int threads, memory *m)
     m->sum = fini_take(a, job->columns, sizeof *m->sum);
     m->weights = fini_take(a, convert ? o->count : 0, passer->size);
     m->sines = fini_take(a, sines ? job->longest * o->width : 0, passer->size);
+    m->panels = fini_take(a, use_panels(job) ? 2 * o->count : 0, sizeof *m->panels);
     m->scratch = fini_take(a, threads, sizeof *m->scratch);
     for (int t = 0; t < threads; t++) {
         unsigned char *scratch = fini_take(a, 1, passer->scratch);
@@ -167,6 +200,10 @@ fin_status fin_encoder_pass(const fin_encoder *o, const fin_sequences *sequences
         job.weights = o->weights;
     else if (!pass->weights)
         passer->convert(o->count, o->weights, m.weights);
+    if (use_panels(&job)) {
+        pack(&job, m.panels);
+        job.panels = m.panels;
+    }
     job.sines = m.sines;
     if (o->settings.positions == FIN_POSITIONS_SINUSOIDAL)
         passer->sines(job.longest, o->width, m.sines);

@@ -51,6 +51,37 @@ static void map_back_weight(int64_t rows, int64_t in, int64_t out, const REAL *x
          (int)in, 1, dW, (int)in);
 }
 
+/* Maps of layers, whose matrices stand in panels where there are kernels for them (pass.c):
+ * y = x W' (+ bias) (+ from, with a bias only) */
+static void layer_map(const fini_job *job, int64_t rows, int64_t in, int64_t out, const REAL *x,
+                      fini_pair at, bool bias, const REAL *from, REAL *y)
+{
+    const REAL *weights = job->weights, *panels = job->panels;
+    if (panels)
+        LAYERS->map(rows, in, out, x, panels + at.weight, bias ? weights + at.bias : NULL, from, y);
+    else if (bias && !from)
+        map_bias(rows, in, out, x, weights, at, y);
+    else {
+        if (from)
+            LAYERS->add_bias(rows, out, weights + at.bias, from, y);
+        map(rows, in, out, x, weights + at.weight, from ? 1 : 0, y);
+    }
+}
+
+/* dx = dy W, dW += dy' x */
+static void layer_map_back(const fini_job *job, scratch *s, int64_t in, int64_t out, const REAL *x,
+                           fini_pair at, const REAL *dy, REAL *dx)
+{
+    const REAL *weights = job->weights, *panels = job->panels;
+    if (panels) {
+        LAYERS->map_weight(s->rows, in, out, x, dy, s->gradient + at.weight);
+        LAYERS->map(s->rows, out, in, dy, panels + job->o->count + at.weight, NULL, NULL, dx);
+        return;
+    }
+    map_back_weight(s->rows, in, out, x, dy, s->gradient + at.weight);
+    map_back(s->rows, in, out, dy, weights + at.weight, 0, dx);
+}
+
 #include "encoder/attention_body.h"
 #include "encoder/heads_body.h"
 
@@ -90,32 +121,27 @@ static void forward_layer(const fini_job *job, int64_t i, scratch *s)
     kept *k = &s->layer[i];
     REAL *out = s->layer[i + 1].x, *mid = hidden ? k->mid : out;
     norm(job, rows, at->norm1, k->x, k->y, k->mean1, k->inverse1);
-    map_bias(rows, w, 3 * w, k->y, weights, at->in, k->qkv);
+    layer_map(job, rows, w, 3 * w, k->y, at->in, true, NULL, k->qkv);
     attend(job, i, s);
-    LAYERS->add_bias(rows, w, weights + at->out.bias, k->x, mid);
-    map(rows, w, w, k->att, weights + at->out.weight, 1, mid);
+    layer_map(job, rows, w, w, k->att, at->out, true, k->x, mid);
     if (!hidden)
         return;
     norm(job, rows, at->norm2, mid, k->z, k->mean2, k->inverse2);
-    map(rows, w, hidden, k->z, weights + at->ff1.weight, 0, k->slope);
+    layer_map(job, rows, w, hidden, k->z, at->ff1, false, NULL, k->slope);
     (o->settings.activation == FIN_ENCODER_GELU ? LAYERS->gelu : LAYERS->relu)(
         rows, hidden, weights + at->ff1.bias, k->slope, k->act);
-    LAYERS->add_bias(rows, w, weights + at->ff2.bias, mid, out);
-    map(rows, hidden, w, k->act, weights + at->ff2.weight, 1, out);
+    layer_map(job, rows, hidden, w, k->act, at->ff2, true, mid, out);
 }
 
 static void backward_feed_forward(const fini_job *job, const fini_layer *at, scratch *s,
                                   const kept *k)
 {
-    const REAL *weights = job->weights;
     int64_t rows = s->rows, w = job->o->width, hidden = job->o->hidden;
     REAL *g = s->gradient;
     LAYERS->sum_rows(rows, w, s->dx, g + at->ff2.bias);
-    map_back_weight(rows, hidden, w, k->act, s->dx, g + at->ff2.weight);
-    map_back(rows, hidden, w, s->dx, weights + at->ff2.weight, 0, s->wide);
+    layer_map_back(job, s, hidden, w, k->act, at->ff2, s->dx, s->wide);
     LAYERS->act_back(rows, hidden, k->slope, s->wide, g + at->ff1.bias);
-    map_back_weight(rows, w, hidden, k->z, s->wide, g + at->ff1.weight);
-    map_back(rows, w, hidden, s->wide, weights + at->ff1.weight, 0, s->dy);
+    layer_map_back(job, s, w, hidden, k->z, at->ff1, s->wide, s->dy);
     norm_back(job, s, at->norm2, k->mid, k->mean2, k->inverse2);
 }
 
@@ -123,19 +149,16 @@ static void backward_feed_forward(const fini_job *job, const fini_layer *at, scr
 static void backward_layer(const fini_job *job, int64_t i, scratch *s)
 {
     const fini_layer *at = &job->o->layer[i];
-    const REAL *weights = job->weights;
     int64_t rows = s->rows, w = job->o->width;
     const kept *k = &s->layer[i];
     REAL *g = s->gradient;
     if (job->o->hidden)
         backward_feed_forward(job, at, s, k);
     LAYERS->sum_rows(rows, w, s->dx, g + at->out.bias);
-    map_back_weight(rows, w, w, k->att, s->dx, g + at->out.weight);
-    map_back(rows, w, w, s->dx, weights + at->out.weight, 0, s->dy);
+    layer_map_back(job, s, w, w, k->att, at->out, s->dx, s->dy);
     attend_back(job, i, s);
     LAYERS->sum_rows(rows, 3 * w, s->wide, g + at->in.bias);
-    map_back_weight(rows, w, 3 * w, k->y, s->wide, g + at->in.weight);
-    map_back(rows, w, 3 * w, s->wide, weights + at->in.weight, 0, s->dy);
+    layer_map_back(job, s, w, 3 * w, k->y, at->in, s->wide, s->dy);
     norm_back(job, s, at->norm1, k->x, k->mean1, k->inverse1);
 }
 

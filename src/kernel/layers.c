@@ -5,6 +5,7 @@
 #include "kernel/kernel.h"
 
 #include <math.h>
+#include <stddef.h>
 
 #define REAL float
 #define NAME(name) name##_f32
@@ -22,7 +23,7 @@
     {                                                                                              \
         norm_##suffix, norm_back_##suffix, gelu_##suffix, relu_##suffix, act_back_##suffix,        \
             add_bias_##suffix, sum_rows_##suffix, attend_##suffix, attend_back_##suffix,           \
-            weights_##suffix                                                                       \
+            weights_##suffix, NULL, NULL                                                           \
     }
 
 const fini_layers_f32 fini_layers_ref = TABLE(f32);
@@ -47,6 +48,19 @@ int64_t fini_attend_scratch(int64_t L, int64_t d)
 {
     int64_t wide = (L + 15) / 16 * 16 + 16; /* keys in whole registers, and one apart */
     return wide * (2 * d + 2 * FINI_ATTEND_ROWS);
+}
+
+/* Panel after panel, each a row of FINI_PANEL numbers for every term of the sums. */
+void fini_map_pack(int64_t in, int64_t out, const float *W, float *forward, float *back)
+{
+    for (int64_t j = 0; j < out; j += FINI_PANEL)
+        for (int64_t k = 0; k < in; k++)
+            for (int64_t i = 0; i < FINI_PANEL; i++)
+                *forward++ = W[(j + i) * in + k];
+    for (int64_t j = 0; j < in && back; j += FINI_PANEL)
+        for (int64_t k = 0; k < out; k++)
+            for (int64_t i = 0; i < FINI_PANEL; i++)
+                *back++ = W[k * in + j + i];
 }
 
 /* Loshchilov and Hutter 2019. In double: the square of a small gradient is no float. */

@@ -24,7 +24,11 @@
  *            that the weights need not be kept. L = 0: out = 0. scratch: fini_attend_scratch(L, d)
  *            numbers
  * attend_back  given dout (rows of ldo): dq (m rows), dk and dv (L rows) are written, rows of ld
- * weights    the weights themselves, p (m, L), for whoever wants to look at them */
+ * weights    the weights themselves, p (m, L), for whoever wants to look at them
+ * map        y (rows, out) = x (rows, in) W' (+ bias (out)) (+ from (rows, out); with a bias only);
+ *            NULL: not wanted. W in panels (fini_map_pack); from may be y. in and out are multiples
+ *            of FINI_PANEL. Without vectors map and map_weight are NULL: a BLAS is faster
+ * map_weight dW (out, in) += dy' x */
 #define FINI_LAYERS(name, real)                                                                    \
     typedef struct name {                                                                          \
         void (*norm)(int64_t rows, int64_t w, const real *x, const real *gain, const real *bias,   \
@@ -46,10 +50,19 @@
                             real *dk, real *dv, real *scratch);                                    \
         void (*weights)(int64_t m, int64_t L, int64_t d, int64_t ld, const real *q, const real *k, \
                         real times, const real *kept, real *p);                                    \
+        void (*map)(int64_t rows, int64_t in, int64_t out, const real *x, const real *panels,      \
+                    const real *bias, const real *from, real *y);                                  \
+        void (*map_weight)(int64_t rows, int64_t in, int64_t out, const real *x, const real *dy,   \
+                           real *dW);                                                              \
     } name;
 
 FINI_LAYERS(fini_layers_f32, float)
 FINI_LAYERS(fini_layers_f64, double)
+
+/* W (out, in) in panels of FINI_PANEL columns, for map with it, and, if `back` is not NULL, with
+ * its transpose (from out to in). Both have in * out numbers. */
+enum { FINI_PANEL = 16 };
+void fini_map_pack(int64_t in, int64_t out, const float *W, float *forward, float *back);
 
 /* Queries that are taken together. */
 enum { FINI_ATTEND_ROWS = 24 };

@@ -50,6 +50,7 @@ static const fini_output_row outputs[] = {
     {"head", "excess of a head on frozen features"},
     {"exact", "excess of a head on the exact posterior means"},
     {"floor", "excess of the best head on frozen features"},
+    {"above", "head - floor, from the same sequences"},
     {"predicted", "floor + D (label noise + variance + floor) / (n - D - 1)"},
     {"variance", "E Var(<A, Z> | tokens)"},
     {"near", "excess when everything is learnt from labels, from the best parameters on"},
@@ -60,7 +61,7 @@ static const fini_output_row outputs[] = {
 };
 
 enum { K = FINI_SMALL_KEYS, DD = K * K, STREAM_LABELS = 740, STREAM_HEADS, STREAM_STARTS };
-enum { ZERO, HEAD, EXACT, FLOOR, NEAR, SCRATCH, PRE, BOUND, PREDICTED, VARIANCE, MEASURES };
+enum { ZERO, HEAD, EXACT, FLOOR, NEAR, SCRATCH, PRE, BOUND, PREDICTED, VARIANCE, ABOVE, MEASURES };
 
 static fin_status groups(void *values, fini_group list[FINI_GROUPS], int *count, fin_error *err)
 {
@@ -94,7 +95,7 @@ typedef struct work {
     double A[DD];                  /* the label's */
     double *best, *theta;          /* (parameters) of cme */
     double *learnt, *trial, *full; /* (all), (all), (parameters): head and attention together */
-    double *row;                   /* (dv dv, parameters) */
+    double *row;                   /* (parameters + D) */
     double *y, *feature, *test_feature; /* (n), (n, D), (test, D) */
     fini_average measure[MEASURES], advantage, advantage_near;
     double zero_ratio;
@@ -114,7 +115,7 @@ static void lay_out(work *w)
     w->full = fini_take(a, P, sizeof(double));
     w->learnt = fini_take(a, w->all, sizeof(double));
     w->trial = fini_take(a, w->all, sizeof(double));
-    w->row = fini_take(a, dv * dv * P, sizeof(double));
+    w->row = fini_take(a, P + w->D, sizeof(double));
     w->y = fini_take(a, w->v->own.n, sizeof(double));
     w->feature = fini_take(a, w->v->own.n * w->D, sizeof(double));
     w->test_feature = fini_take(a, w->v->own.test * w->D, sizeof(double));
@@ -130,8 +131,7 @@ static double dot(int64_t n, const double *a, const double *b)
 
 /* ---- everything from labels --------------------------------------------------------------------- */
 
-/* Parameters: those of cme without Wq, which a head makes superfluous, then the head A.
- * y = <A, F> = sum_i f_i(A_i): the derivatives at the queries A_i. */
+/* Parameters: those of cme without Wq, which a head makes superfluous, then the head. */
 static void spread_out(const work *w, const double *theta, double *full)
 {
     int64_t p = w->model.p, d = w->model.d;
@@ -146,24 +146,14 @@ static void one(const void *user, const double *theta, int64_t i, double *residu
     const work *w = user;
     const fini_small_model *m = &w->model;
     int64_t p = m->p, P = m->parameters;
-    const double *moments = w->labelled.moments + i * p * p, *head = theta + p * p + 1;
-    double f[DD], F[DD];
     spread_out(w, theta, w->full);
-    fini_small_cme(m, w->full, moments, m->dv, head, f, J ? w->row : NULL);
-    *residual = -w->y[i];
-    for (int64_t k = 0; k < m->dv; k++)
-        *residual += f[k * m->dv + k];
+    fini_small_label(m, w->full, w->labelled.moments + i * p * p, theta + p * p + 1, residual,
+                     J ? w->row : NULL);
+    *residual -= w->y[i];
     if (!J)
         return;
-    fini_small_matrix(m, w->full, moments, F);
-    memset(J, 0, (size_t)w->all * sizeof *J);
-    for (int64_t k = 0; k < m->dv; k++) {
-        const double *row = w->row + (k * m->dv + k) * P;
-        for (int64_t a = 0; a < p * p; a++)
-            J[a] += row[a];
-        J[p * p] += row[P - 1];
-    }
-    memcpy(J + p * p + 1, F, (size_t)w->D * sizeof *J);
+    memcpy(J, w->row, (size_t)(p * p) * sizeof *J);
+    memcpy(J + p * p, w->row + P - 1, (size_t)(1 + w->D) * sizeof *J);
 }
 
 static double whole_excess(work *w, const double *theta)
@@ -282,6 +272,7 @@ static bool heads(work *w, double measured[MEASURES])
     if (!solve_head(w->test.n, D, w->test_feature, w->test.y, head))
         return false;
     measured[FLOOR] = head_excess(w, head, w->test_feature);
+    measured[ABOVE] = measured[HEAD] - measured[FLOOR];
     measured[PREDICTED] =
         measured[FLOOR] + (double)D / (double)(n - D - 1) *
                               (w->v->own.label_noise + measured[VARIANCE] + measured[FLOOR]);
@@ -344,6 +335,7 @@ static void add_all(const work *w, fini_result *result)
     add_mean(result, "head", &w->measure[HEAD]);
     add_mean(result, "exact", &w->measure[EXACT]);
     add_mean(result, "floor", &w->measure[FLOOR]);
+    add_mean(result, "above", &w->measure[ABOVE]);
     add_mean(result, "predicted", &w->measure[PREDICTED]);
     add_mean(result, "variance", &w->measure[VARIANCE]);
     if (w->v->own.starts == 0)

@@ -101,7 +101,11 @@ void fini_small_matrix(const fini_small_model *model, const double *theta, const
 /* The d f_i / d theta at q for cme, given sequence: J (dv, parameters) and f (dv). */
 void fini_small_cme(const fini_small_model *model, const double *theta, const double *moments,
                     int64_t queries, const double *q, double *f, double *J);
-/* The same for softmax. J may be NULL in both. */
+/* A label <head, F> of cme with Wq = 1: its derivatives in theta, then in the head (dv, d). J may be
+ * NULL. */
+void fini_small_label(const fini_small_model *model, const double *theta, const double *moments,
+                      const double *head, double *label, double *J);
+/* f and J for softmax. J may be NULL in both. */
 void fini_small_softmax(const fini_small_model *model, const double *theta, const double *tokens,
                         int64_t queries, const double *q, double *f, double *J);
 

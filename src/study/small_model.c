@@ -162,6 +162,35 @@ void fini_small_cme(const fini_small_model *m, const double *theta, const double
     }
 }
 
+void fini_small_label(const fini_small_model *m, const double *theta, const double *moments,
+                      const double *head, double *label, double *J)
+{
+    int64_t d = m->d, p = m->p, all = m->parameters;
+    double u[K], g[P], row[P * P + K * K + 1];
+    parts o;
+    make_parts(m, theta, moments, &o);
+    *label = isnan(o.lam) ? NAN : 0;
+    if (J)
+        memset(J, 0, (size_t)all * sizeof *J);
+    for (int64_t i = 0; i < m->dv && !isnan(o.lam); i++) {
+        for (int64_t a = 0; a < d; a++)
+            *label += o.E[i * d + a] * (u[a] = head[i * d + a]);
+        if (!J)
+            continue;
+        fini_small_solve(d, o.A, u);
+        for (int64_t c = 0; c < p; c++) {
+            g[c] = 0;
+            for (int64_t a = 0; a < d; a++)
+                g[c] += o.N[c * d + a] * u[a];
+        }
+        cme_row(m, &o, i, head + i * d, u, g, row);
+        for (int64_t a = 0; a < all; a++)
+            J[a] += row[a];
+    }
+    if (J) /* in the head: F, which is E */
+        memcpy(J + all, o.E, (size_t)(m->dv * d) * sizeof *J);
+}
+
 /* ---- softmax ------------------------------------------------------------------------------------ */
 
 enum { TOKENS = 256 }; /* at once */

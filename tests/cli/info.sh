@@ -115,6 +115,14 @@ completes mine.fin finetti predict mi
 completes mine.fin finetti info mi
 completes mine.csv finetti locate mine.fin mi
 completes --blind finetti locate mine.fin mine.csv --bl
+completes pretrain finetti pret
+completes --balls finetti pretrain --family urn --ba
+completes --snr finetti pretrain --task spiked --s
+completes cme finetti pretrain --attention c
+completes mine.csv finetti pretrain --data mi
+completes mine.fin finetti probe mi
+completes mine.fin finetti finetune mi
+completes --reconstruct finetti probe mine.fin --rec
 
 if command -v man >/dev/null; then
     LC_ALL=C.UTF-8 MANWIDTH=80 man --warnings -l "$SRC/docs/man/finetti.1" >page 2>complaints

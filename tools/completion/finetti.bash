@@ -23,10 +23,10 @@ _finetti()
         fi
         command+=("${COMP_WORDS[first+1]}")
     fi
-    # Which options there are depends on the task and the form.
+    # Which options there are depends on the task, the form and the family.
     for ((i = first + 1; i < COMP_CWORD - 1; i++)); do
         case ${COMP_WORDS[i]} in
-        --task | --form) chosen+=("${COMP_WORDS[i]}" "${COMP_WORDS[i+1]}") ;;
+        --task | --form | --family | --data | --resume) chosen+=("${COMP_WORDS[i]}" "${COMP_WORDS[i+1]}") ;;
         esac
     done
     list=$("$tool" complete "${command[@]}" "${chosen[@]}" 2>/dev/null) || return
@@ -41,7 +41,7 @@ _finetti()
     elif [ -z "$line" ] || [[ $line == *$'\tflag\t'* ]]; then
         mapfile -t COMPREPLY < <(compgen -W "$(printf '%s\n' "$list" | cut -f 1)" -- "$word")
         # A study file, a store, a table, bags or a model.
-        if [[ $list == *$'\toperand\t'* || " study attend fit predict locate info " == *" ${command[0]} "* ]] &&
+        if [[ $list == *$'\toperand\t'* || " study attend fit predict locate finetune probe info " == *" ${command[0]} "* ]] &&
             [[ $word != -* ]]; then
             mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -f -- "$word")
             compopt -o filenames 2>/dev/null || true
