@@ -134,8 +134,9 @@ def one(bench, threads, alone):
         bound = []
         if alone and threads == 1:
             linear, heads, operations = alone
-            bound.append(f"{linear / seconds['']:.0%} of sgemm's {operations / linear / 1e9:.0f} GFlop/s on the linear maps"
-                         f" (aim 60 %), {(linear + heads) / seconds['']:.0%} with attention's products")
+            rate, own = operations / linear / 1e9, seconds[""]
+            bound.append(f"{linear / own:.0%} of sgemm's {rate:.0f} GFlop/s on the linear maps (aim 60 %), "
+                         f"{(linear + heads) / own:.0%} with attention's products")
         bound.append(f"memory {peak[''] / 1e6:.0f} MB" + (", torch " + ", ".join(
             f"{peak[name] / 1e6:.0f}" for name in contestants if name) if len(contestants) > 1 else ""))
         if len(contestants) > 1:

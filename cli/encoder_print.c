@@ -16,8 +16,10 @@ static const char *choice(const fin_settings *table, const char *name, const voi
 
 static const char *head_kind(const fin_head *head)
 {
-    static const char *const kinds[] = {"numbers", "means and variances", "classes"};
-    return kinds[head->kind];
+    static const char *const kinds[][2] = {{"number", "numbers"},
+                                           {"mean and variance", "means and variances"},
+                                           {"class", "classes"}};
+    return kinds[head->kind][head->size != 1];
 }
 
 void encoder_print_encoder(const char *label, const fin_encoder_settings *s,

@@ -11,6 +11,8 @@ int fuzz_npz(const uint8_t *data, size_t size);
 int fuzz_folds(const uint8_t *data, size_t size);
 int fuzz_tensors(const uint8_t *data, size_t size);
 int fuzz_model(const uint8_t *data, size_t size);
+int fuzz_checkpoint(const uint8_t *data, size_t size);
+int fuzz_images(const uint8_t *data, size_t size);
 
 #define LLVMFuzzerTestOneInput fuzz_table
 #include "fuzz/fuzz_table.c"
@@ -32,6 +34,12 @@ int fuzz_model(const uint8_t *data, size_t size);
 #undef LLVMFuzzerTestOneInput
 #define LLVMFuzzerTestOneInput fuzz_model
 #include "fuzz/fuzz_model.c"
+#undef LLVMFuzzerTestOneInput
+#define LLVMFuzzerTestOneInput fuzz_checkpoint
+#include "fuzz/fuzz_checkpoint.c"
+#undef LLVMFuzzerTestOneInput
+#define LLVMFuzzerTestOneInput fuzz_images
+#include "fuzz/fuzz_images.c"
 #undef LLVMFuzzerTestOneInput
 
 /* Every file of the reader's corpus; the harness ends the program if something is wrong. */
@@ -72,6 +80,8 @@ REPLAY(npz)
 REPLAY(folds)
 REPLAY(tensors)
 REPLAY(model)
+REPLAY(checkpoint)
+REPLAY(images)
 
 int main(void)
 {
@@ -79,7 +89,8 @@ int main(void)
         cmocka_unit_test(corpus__table),  cmocka_unit_test(corpus__bags),
         cmocka_unit_test(corpus__arrays), cmocka_unit_test(corpus__npz),
         cmocka_unit_test(corpus__folds),  cmocka_unit_test(corpus__tensors),
-        cmocka_unit_test(corpus__model),
+        cmocka_unit_test(corpus__model),  cmocka_unit_test(corpus__checkpoint),
+        cmocka_unit_test(corpus__images),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

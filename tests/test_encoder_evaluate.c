@@ -185,13 +185,30 @@ static void evaluate__same_bits_for_threads_and_again(void **state)
 {
     (void)state;
     help_case c = trained("concept", FIN_OBJECTIVE_MASKED, FIN_ANSWER_VALUE);
+    const int64_t n = 4000; /* so many that there is work for threads */
     fin_threads_set(1);
-    fin_evaluation a = evaluate(&c, SEQUENCES, -1);
+    fin_evaluation a = evaluate(&c, n, -1);
     fin_threads_set(3);
-    fin_evaluation b = evaluate(&c, SEQUENCES, -1);
+    fin_evaluation b = evaluate(&c, n, -1);
     fin_threads_set(0);
     assert_true(a.risk == b.risk && a.excess == b.excess && a.excess_se == b.excess_se &&
                 a.loss == b.loss && a.correlation == b.correlation && a.bayes == b.bayes);
+    help_close(&c);
+}
+
+/* Without tokens in sight all Bayes predictions are the same, up to rounding: they correlate with
+ * nothing. */
+static void evaluate__no_correlation_with_a_constant(void **state)
+{
+    (void)state;
+    help_case c = help_defaults("counts");
+    c.latent_set.outcomes = 3;
+    help_open(&c);
+    for (int64_t n = 2; n < 300; n += 7) {
+        fin_evaluation e = evaluate(&c, n, 0);
+        if (!isnan(e.correlation))
+            fail_msg("%lld sequences: correlation %g", (long long)n, e.correlation);
+    }
     help_close(&c);
 }
 
@@ -276,6 +293,7 @@ int main(void)
         cmocka_unit_test(evaluate__follows_its_definition),
         cmocka_unit_test(evaluate__excess_is_distance),
         cmocka_unit_test(evaluate__same_bits_for_threads_and_again),
+        cmocka_unit_test(evaluate__no_correlation_with_a_constant),
         cmocka_unit_test(evaluate__says_what_does_not_apply),
         cmocka_unit_test(evaluate__can_be_cancelled),
         cmocka_unit_test(evaluate__survives_lack_of_memory),

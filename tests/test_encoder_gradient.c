@@ -174,6 +174,44 @@ static void gradient__in_float_is_near_that_in_double(void **state)
     free_sample(&a);
 }
 
+/* Asked for heads only, theirs is the same to the last bit, and everything else has none. */
+static void gradient__of_heads_only(void **state)
+{
+    (void)state;
+    fin_encoder_shape shape = small_shape();
+    sample a = make_sample(&shape, 90, 30, 7); /* several groups of a block */
+    for (int k = 0; k < 8; k++) {
+        fin_encoder_settings s = small_settings();
+        s.attention = k & 1;
+        s.norm = k >> 1 & 1;
+        s.hidden = k == 6 ? 0 : 16;
+        s.width = 16;
+        fin_encoder *o = make_encoder(&s, &shape, 9);
+        int64_t P = fin_encoder_parameters(o), W = s.width, others = 0;
+        int64_t heads = tensor(o, "head.value.weight") - fin_encoder_weights(o);
+        double *whole = numbers(P), *part = numbers(P);
+        fin_pass pass = make_pass(&a, k >> 2 ? FIN_F64 : FIN_F32);
+        pass.gradient = whole;
+        run_pass(o, &a.s, &pass);
+        double loss = pass.loss;
+        pass.gradient = part;
+        pass.heads_only = 1;
+        run_pass(o, &a.s, &pass);
+        assert_true(pass.loss == loss);
+        assert_int_equal(P - heads, (2 + 2 + 3 + 4) * (W + 1));
+        assert_memory_equal(part + heads, whole + heads, (size_t)(P - heads) * sizeof *part);
+        for (int64_t i = 0; i < heads; i++) {
+            assert_true(part[i] == 0);
+            others += whole[i] != 0;
+        }
+        assert_true(others > heads / 2);
+        free(whole);
+        free(part);
+        fin_encoder_destroy(o);
+    }
+    free_sample(&a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -181,6 +219,7 @@ int main(void)
         cmocka_unit_test(gradient__without_layers_or_feed_forward),
         cmocka_unit_test(gradient__of_one_head_and_of_wide_ones),
         cmocka_unit_test(gradient__in_float_is_near_that_in_double),
+        cmocka_unit_test(gradient__of_heads_only),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -35,6 +35,17 @@ static int case_at(int i, help_case *c)
         c->learn_set.batch = 5;
         c->learn_set.evaluate_on = 3; /* some processes have none */
         return 1;
+    case 5: /* large enough that threads share a pass and the drawing of a batch */
+        c->latent_set.d = 8;
+        c->encoder_set.width = 16;
+        c->learn_set.batch = 64;
+        c->learn_set.evaluate_on = 520;
+        c->learn_set.steps = 3;
+        return 1;
+    case 6:
+        c->corpus_set.samples = 21;
+        c->learn_set.train = FIN_LEARN_HEADS;
+        return 1;
     default:
         return 0;
     }

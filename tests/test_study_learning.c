@@ -66,10 +66,10 @@ static double risk_of(fin_random *r, double G[4], int samples)
 static void linear__as_drawn_by_hand(void **state)
 {
     (void)state;
-    enum { TIMES = 4000 };
+    enum { TIMES = 1500 };
     fin_random r;
     fin_random_open(&r, 4, FIN_STREAM_USER, 0);
-    fini_result *result = run("linear L=5 noise=0.4 n=40 repetitions=4000 test=300000");
+    fini_result *result = run("linear L=5 noise=0.4 n=40 repetitions=1500 test=60000");
     /* G* and its excess formula by the job's own closed forms, written anew: diagonal. */
     double sum = lam[0] + lam[1] + 0.4, best[4] = {0}, e2[D], mean = 0, squares = 0;
     for (int a = 0; a < D; a++) {
@@ -99,7 +99,7 @@ static void linear__as_drawn_by_hand(void **state)
     double z = (s.value - mean) / hypot(s.error, sqrt(squares) / TIMES);
     print_message("n excess = %.3f, by hand %.3f, z = %.2f\n", s.value, mean, z);
     assert_true(fabs(z) < 5);
-    double by_hand = risk_of(&r, best, 300000), least = scalar(result, "least_risk").value;
+    double by_hand = risk_of(&r, best, 60000), least = scalar(result, "least_risk").value;
     print_message("least risk %.4f, drawn %.4f, by hand %.4f\n", least, drawn_risk.value, by_hand);
     assert_true(fabs(drawn_risk.value - least) < 5 * drawn_risk.error);
     assert_true(fabs(by_hand - least) < 5 * drawn_risk.error);
@@ -111,11 +111,11 @@ static void linear__as_drawn_by_hand(void **state)
 static void linear__predicted(void **state)
 {
     (void)state;
-    fini_result *r = run("linear d=3 dv=2 L=20 n=2000 repetitions=150 test=40000 noise=0.5");
+    fini_result *r = run("linear d=3 dv=2 L=20 n=1000 repetitions=100 test=20000 noise=0.5");
     fin_scalar a = scalar(r, "scaled"), b = scalar(r, "predicted");
     double z = (a.value - b.value) / hypot(a.error, b.error);
     print_message("n excess %.3f, predicted %.3f, z = %.2f\n", a.value, b.value, z);
-    assert_true(fabs(z) < 5 && a.error < 0.1 * a.value);
+    assert_true(fabs(z) < 5 && a.error < 0.15 * a.value);
     fini_result_destroy(r);
 }
 
@@ -146,13 +146,13 @@ static void lipschitz__below_one(void **state)
 static void erm__predicted(void **state)
 {
     (void)state;
-    fini_result *r = run("erm form=cme L=16 n=1500 repetitions=12 test=400 sandwich=4000");
+    fini_result *r = run("erm form=cme L=16 n=800 repetitions=6 test=300 sandwich=3000");
     fin_scalar a = scalar(r, "scaled"), b = scalar(r, "predicted");
     print_message("cme: n excess %.3f +- %.3f, predicted %.3f\n", a.value, a.error, b.value);
-    assert_true(fabs(a.value - b.value) < 5 * a.error + 0.1 * b.value);
+    assert_true(fabs(a.value - b.value) < 5 * a.error + 0.1 * b.value && a.error < 0.2 * b.value);
     assert_true(scalar(r, "rank").value == 30);
     fini_result_destroy(r);
-    r = run("erm form=softmax L=256 n=64 repetitions=4 test=300");
+    r = run("erm form=softmax L=256 n=64 repetitions=3 test=200");
     fin_scalar floor = scalar(r, "floor_scaled");
     print_message("softmax: L floor = %.3f +- %.3f\n", floor.value, floor.error);
     assert_true(fabs(floor.value - 4.006) < 5 * floor.error + 0.4);
@@ -178,10 +178,12 @@ static void erm__bayes(void **state)
 static void stationary__inequality(void **state)
 {
     (void)state;
-    static const char *const texts[] = {
-        "stationary n=40 L=8 start=1",          "stationary n=40 L=8 start=2 steps=0",
-        "stationary n=40 L=8 start=3 steps=10", "stationary n=40 L=8 start=4 heads=2 size=1",
-        "stationary n=40 L=8 form=cme start=5", "stationary n=10 L=8 heads=4 steps=300"};
+    static const char *const texts[] = {"stationary n=40 L=8 start=1",
+                                        "stationary n=40 L=8 start=2 steps=0",
+                                        "stationary n=40 L=8 start=3 steps=10",
+                                        "stationary n=40 L=8 start=4 heads=2 size=1",
+                                        "stationary n=40 L=8 form=cme start=5 steps=150",
+                                        "stationary n=10 L=8 heads=4 steps=300"};
     for (int i = 0; i < 6; i++) {
         fini_result *r = run(texts[i]);
         double gap = scalar(r, "gap").value, bound = scalar(r, "bound").value;
@@ -189,7 +191,9 @@ static void stationary__inequality(void **state)
         print_message("%s: gap %.4f, bound %.4f, slack %.1e, gradient %.1e\n", texts[i], gap, bound,
                       slack, scalar(r, "gradient").value);
         assert_true(gap <= bound + slack + 1e-9);
-        assert_true(scalar(r, "tangent").value <= scalar(r, "distance").value + 1e-12);
+        double tangent = scalar(r, "tangent").value;
+        assert_true(fabs(bound - 2 * sqrt(risk) * tangent) < 1e-9 * (1 + bound));
+        assert_true(tangent <= scalar(r, "distance").value + 1e-12);
         assert_true(fabs(risk - scalar(r, "bayes").value - gap) < 1e-12);
         assert_true(i == 0 ? scalar(r, "gradient").value < 1e-5 : 1);
         assert_true(i == 1 ? slack > 1e-3 : 1);
@@ -210,7 +214,7 @@ static void shift__kappa(void **state)
     r = run("shift spread=9 shift=1 n=32 repetitions=3 test=50");
     assert_true(fabs(scalar(r, "kappa").value - (1 + 3 + 9) / 3.0) < 1e-12);
     fini_result_destroy(r);
-    r = run("shift spread=5 shift=20 n=64 repetitions=8 test=100");
+    r = run("shift spread=5 shift=20 n=64 repetitions=5 test=100");
     double kappa = scalar(r, "kappa").value, worst = scalar(r, "worst").value;
     assert_true(fabs(scalar(r, "extremal").value / kappa - 1) < 1e-10);
     assert_true(worst <= kappa && worst >= scalar(r, "ratio").value);
@@ -226,7 +230,7 @@ static void shift__kappa(void **state)
 static void head__features_and_labels(void **state)
 {
     (void)state;
-    fini_result *r = run("head L=32 pre=400 n=60 repetitions=10 test=300 starts=2");
+    fini_result *r = run("head L=32 pre=300 n=60 repetitions=6 test=200 starts=1");
     double head = scalar(r, "head").value, exact = scalar(r, "exact").value;
     double predicted = scalar(r, "predicted").value, error = scalar(r, "head").error;
     print_message("head %.4f +- %.4f, predicted %.4f, exact %.4f, near %.4f, scratch %.4f\n", head,
@@ -239,8 +243,8 @@ static void head__features_and_labels(void **state)
     assert_true(scalar(r, "advantage").value > 0);
     fini_result_destroy(r);
     /* Without label noise and with long pretraining a head is nearly exact. */
-    r = run("head L=400 pre=2000 n=400 repetitions=3 test=200 starts=0 label_noise=0");
-    assert_true(scalar(r, "head").value < 0.002 && missing(r, "scratch"));
+    r = run("head L=100 pre=400 n=300 repetitions=2 test=200 starts=0 label_noise=0");
+    assert_true(scalar(r, "head").value < 0.006 && missing(r, "scratch"));
     fini_result_destroy(r);
 }
 

@@ -142,6 +142,8 @@ typedef struct fin_pass {
                          * sequence. cme: K (K'K + ridge I)^-1 q, may be negative */
     int64_t map_head;
     double *gradient;                    /* (parameters) of the loss, written */
+    int heads_only;                      /* 1: the gradient of heads only, with zeros for the rest:
+                                          * about the price of a pass without a gradient */
     double loss;                         /* out: the whole loss; NaN if there are no targets */
     double head_loss[FIN_HEADS_MOST];    /* out: means over targets */
     int64_t head_targets[FIN_HEADS_MOST]; /* out: how many, of all processes */

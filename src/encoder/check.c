@@ -136,6 +136,8 @@ static fin_status check_questions(fini_job *job, fin_error *err)
         return fini_fail(err, FIN_ERR_ARGUMENT, "attention head %lld; there are 0 to %lld",
                          (long long)pass->map_head, (long long)s->heads - 1);
     job->back = pass->gradient != NULL;
+    job->through = job->back && !pass->heads_only;
+    job->slopes = job->through ? 0 : job->back ? job->o->head[0].weight : job->o->count;
     for (int h = 0; h < (int)job->o->shape.heads; h++) {
         job->head[h] = pass->targets[h] || pass->answers[h] || (h == 0 && pass->losses);
         any = any || job->head[h];
@@ -143,7 +145,7 @@ static fin_status check_questions(fini_job *job, fin_error *err)
     job->depth = any || job->back ? s->layers : pass->maps ? pass->layer + 1 : 0;
     if (states && job->depth < pass->layer)
         job->depth = pass->layer;
-    job->columns = job->o->shape.heads + (job->back ? job->o->count : 0);
+    job->columns = job->o->shape.heads + job->o->count - job->slopes;
     return FIN_OK;
 }
 

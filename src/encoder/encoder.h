@@ -79,13 +79,15 @@ typedef struct fini_job {
     const void *weights;          /* (count) of the type of the pass */
     const void *panels;           /* (2 count) layers' matrices packed, for both ways; or NULL */
     bool back;                    /* gradients are asked for */
+    bool through;                 /* of more than heads: the way back goes through all layers */
+    int64_t slopes;               /* first parameter with a gradient; heads are the last ones */
     bool head[FIN_HEADS_MOST];    /* the head has something to do */
     int64_t depth;                /* layers that have to be gone through */
     int64_t total, blocks;        /* sequences of all processes; blocks of them */
     int64_t first, block, own;    /* first sequence, first block, and blocks of this process */
     int64_t longest, rows, most;  /* longest sequence; most rows and sequences of a group */
     double scale[FIN_HEADS_MOST]; /* weight / targets of everybody */
-    int64_t columns;              /* of parts: heads, then parameters if there is a gradient */
+    int64_t columns;              /* of parts: heads, then parameters with a gradient */
     double *parts;                /* (own, columns): sums of losses, gradients */
     const void *sines;            /* (longest, width) sinusoidal positions, or NULL */
 } fini_job;

@@ -28,7 +28,7 @@ enum {
     LOSS,
     HITS,     /* classes that were right */
     DISTANCE, /* from the Bayes prediction */
-    NUMBERS,  /* numbers compared with it, and their moments about those of the first one */
+    NUMBERS,  /* numbers compared with it, their sums, squares and products */
     MODEL,
     BAYES,
     MODEL_MODEL,
@@ -222,11 +222,16 @@ static double mean_of(const double *sums, const double *all, double *se)
     return mean;
 }
 
+/* NaN where the numbers of a side are all the same. Variances below `least` of the mean square
+ * are rounding, of the sums and of the encoder's float answers. */
 static double correlation_of(const double *s)
 {
+    const double least = 1e-12;
     double n = s[NUMBERS], a = s[MODEL] / n, b = s[BAYES] / n;
     double aa = s[MODEL_MODEL] / n - a * a, bb = s[BAYES_BAYES] / n - b * b;
-    return aa > 0 && bb > 0 ? (s[MODEL_BAYES] / n - a * b) / sqrt(aa * bb) : NAN;
+    if (!(aa > least * s[MODEL_MODEL] / n && bb > least * s[BAYES_BAYES] / n))
+        return NAN;
+    return (s[MODEL_BAYES] / n - a * b) / sqrt(aa * bb);
 }
 
 static void summarise(const judge *o, const double *s, fin_evaluation *e)

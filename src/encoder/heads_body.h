@@ -181,7 +181,9 @@ static double answer(const fini_job *job, int h, scratch *s, const REAL *r)
     if (job->back && job->pass->targets[h]) {
         map_back_weight(rows, w, n, x, s->answers, s->gradient + o->head[h].weight);
         LAYERS->sum_rows(rows, n, s->answers, s->gradient + o->head[h].bias);
-        map_back(rows, w, n, s->answers, weights + o->head[h].weight, 1, tokens ? s->dy : s->dmean);
+        if (job->through)
+            map_back(rows, w, n, s->answers, weights + o->head[h].weight, 1,
+                     tokens ? s->dy : s->dmean);
     }
     return loss;
 }

@@ -67,7 +67,8 @@ fin_status fini_learn_gradient(fin_learn *learn, int64_t total, fin_dtype dtype,
                      .sum = learn->sum,
                      .first = learn->first,
                      .total = total,
-                     .gradient = gradient};
+                     .gradient = gradient,
+                     .heads_only = learn->settings.train == FIN_LEARN_HEADS};
     pass.targets[learn->head] = learn->examples.targets;
     fin_status status = fin_encoder_pass(learn->encoder, &learn->examples.sequences, &pass, err);
     *loss = pass.loss;

@@ -21,11 +21,18 @@ static void print_shape(int ndim, const int64_t *shape, char *text, size_t size)
         at += (size_t)snprintf(text + at, size - at, "%s%lld", i ? " x " : "", (long long)shape[i]);
 }
 
-/* Double numbers are rounded to float when they are copied: what is too large for that counts as
- * not finite. */
+/* Number i of a tensor, which need not be aligned. Doubles are rounded to float: what is too large
+ * for that counts as not finite. */
 static float number(const fin_tensor *t, int64_t i)
 {
-    return t->dtype == FIN_F32 ? ((const float *)t->data)[i] : (float)((const double *)t->data)[i];
+    float single;
+    double twice;
+    if (t->dtype == FIN_F32) {
+        memcpy(&single, (const char *)t->data + (size_t)i * sizeof single, sizeof single);
+        return single;
+    }
+    memcpy(&twice, (const char *)t->data + (size_t)i * sizeof twice, sizeof twice);
+    return (float)twice;
 }
 
 static fin_status check_tensor(const fini_piece *p, const fin_tensor *t, fin_error *err)

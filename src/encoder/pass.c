@@ -62,7 +62,7 @@ static void pack(const fini_job *job, float *panels)
         for (int j = 0; j < (hidden ? 4 : 2); j++)
             fini_map_pack(maps[j].in, maps[j].out, weights + maps[j].weight,
                           panels + maps[j].weight,
-                          job->back ? panels + o->count + maps[j].weight : NULL);
+                          job->through ? panels + o->count + maps[j].weight : NULL);
     }
 }
 
@@ -154,8 +154,11 @@ static fin_status finish(const fini_job *job, int threads, double *sum, fin_erro
     }
     if (!any)
         pass->loss = NAN;
+    for (int64_t i = 0; job->back && i < job->slopes; i++)
+        pass->gradient[i] = 0;
     if (job->back)
-        memcpy(pass->gradient, sum + shape->heads, (size_t)job->o->count * sizeof *sum);
+        memcpy(pass->gradient + job->slopes, sum + shape->heads,
+               (size_t)(job->o->count - job->slopes) * sizeof *sum);
     return FIN_OK;
 }
 
@@ -219,7 +222,8 @@ fin_status fin_encoder_pass(const fin_encoder *o, const fin_sequences *sequences
 double fin_encoder_bytes(const fin_encoder *o, int64_t L, fin_dtype dtype)
 {
     fin_pass pass = {.dtype = dtype};
-    fini_job job = {.o = o, .pass = &pass, .back = true, .depth = o->settings.layers};
+    fini_job job = {
+        .o = o, .pass = &pass, .back = true, .through = true, .depth = o->settings.layers};
     memory m = {0};
     fini_arena arena = {0};
     int64_t longest = L < 1 ? 1 : L;

@@ -194,7 +194,7 @@ static void answers(const fini_job *job, scratch *s, double *losses)
         pooled = pooled || (job->head[h] && shape->head[h].where == FIN_HEAD_POOLED);
     if (pooled)
         pool(job, s, end->y);
-    if (job->back) {
+    if (job->through) {
         memset(s->dx, 0, bytes);
         memset(s->dy, 0, bytes);
         memset(s->dmean, 0, (size_t)(s->n * job->o->width) * sizeof(REAL));
@@ -202,9 +202,9 @@ static void answers(const fini_job *job, scratch *s, double *losses)
     for (int h = 0; h < (int)shape->heads; h++)
         if (job->head[h])
             losses[h] += answer(job, h, s, end->y);
-    if (job->back && pooled)
+    if (job->through && pooled)
         pool_back(job, s);
-    if (job->back)
+    if (job->through)
         norm_back(job, s, job->o->norm, end->x, end->mean1, end->inverse1);
 }
 
@@ -230,18 +230,19 @@ static void run(const fini_job *job, int64_t block, void *memory)
     memset(losses, 0, (size_t)o->shape.heads * sizeof *losses);
     if (job->back)
         memset(s->gradient, 0, (size_t)o->count * sizeof(REAL));
+    int64_t slopes = o->count - job->slopes;
     for (; at < end; at += s->n) {
         load_group(job, s, at, end);
         forward(job, s);
         if (job->depth == o->settings.layers)
             answers(job, s, losses);
-        for (int64_t i = job->depth - 1; i >= 0 && job->back; i--)
+        for (int64_t i = job->depth - 1; i >= 0 && job->through; i--)
             backward_layer(job, i, s);
-        if (job->back)
+        if (job->through)
             backward_input(job, s);
         tokens += s->rows;
         if (job->back && (tokens >= FLUSH || at + s->n == end)) {
-            flush(o->count, written, s->gradient, sums);
+            flush(slopes, written, s->gradient + job->slopes, sums);
             written = true;
             tokens = 0;
         }

@@ -74,8 +74,8 @@ static void layout_layers(fini_arena *a, const fini_job *job, scratch *s)
     s->layer = fini_take(a, job->depth + 1, sizeof *s->layer);
     kept one = {0};
     for (int64_t i = 0; i <= job->depth; i++) {
-        REAL *x = i && !job->back ? one.x : take(a, job->rows, job->o->width);
-        if (i < job->depth && (i == 0 || job->back))
+        REAL *x = i && !job->through ? one.x : take(a, job->rows, job->o->width);
+        if (i < job->depth && (i == 0 || job->through))
             layout_layer(a, job, &one, x);
         one.x = x;
         if (i == job->depth)
@@ -88,7 +88,7 @@ static void layout_layers(fini_arena *a, const fini_job *job, scratch *s)
 static void layout_cme(fini_arena *a, const fini_job *job, fini_cme *c)
 {
     bool cme = job->o->settings.attention == FIN_ENCODER_CME;
-    int64_t d = job->o->d, longest = cme ? job->longest : 0, back = job->back ? longest : 0;
+    int64_t d = job->o->d, longest = cme ? job->longest : 0, back = job->through ? longest : 0;
     double **const forward[] = {&c->Q, &c->K, &c->V, &c->O};
     double **const backward[] = {&c->dQ, &c->dK, &c->dV};
     double **const square[] = {&c->A, &c->W, &c->B};
@@ -113,7 +113,8 @@ static int64_t most_answers(const fini_job *job)
 static void layout(const fini_job *job, fini_arena *a, void *to)
 {
     const fin_encoder *o = job->o;
-    int64_t rows = job->rows, w = o->width, most = most_answers(job), back = job->back ? rows : 0;
+    int64_t rows = job->rows, w = o->width, most = most_answers(job);
+    int64_t back = job->through ? rows : 0;
     scratch s = {0};
     s.start = fini_take(a, job->most + 1, sizeof *s.start);
     s.visible = fini_take(a, job->most, sizeof *s.visible);
@@ -125,7 +126,7 @@ static void layout(const fini_job *job, fini_arena *a, void *to)
     layout_layers(a, job, &s);
     s.answers = take(a, rows, most);
     s.mean = take(a, job->most, w);
-    s.dmean = take(a, job->back ? job->most : 0, w);
+    s.dmean = take(a, job->through ? job->most : 0, w);
     s.row = fini_take(a, 2 * most, sizeof *s.row);
     s.attend = take(a, 1, fini_attend_scratch(job->longest, o->d));
     s.weights = take(a, 1, job->longest);

@@ -4,15 +4,11 @@
 #include <string.h>
 
 static const fini_job *const jobs[] = {
-    &fini_job_risk,   &fini_job_train, &fini_job_landscape, &fini_job_law,
-    &fini_job_rate,   &fini_job_limit, &fini_job_identity,  &fini_job_latent,
-    &fini_job_regret, &fini_job_urn,   &fini_job_fit,       &fini_job_prior,
-    &fini_job_erm,
-    &fini_job_linear,
-    &fini_job_lipschitz,
-    &fini_job_stationary,
-    &fini_job_shift,
-    &fini_job_head,
+    &fini_job_risk,   &fini_job_train,  &fini_job_landscape, &fini_job_law,
+    &fini_job_rate,   &fini_job_limit,  &fini_job_identity,  &fini_job_latent,
+    &fini_job_regret, &fini_job_urn,    &fini_job_fit,       &fini_job_prior,
+    &fini_job_erm,    &fini_job_linear, &fini_job_lipschitz, &fini_job_stationary,
+    &fini_job_shift,  &fini_job_head,   &fini_job_encoder,   &fini_job_pretrain,
 };
 enum { JOBS = sizeof jobs / sizeof *jobs };
 

@@ -33,12 +33,13 @@ void fini_small_lower(int64_t n, const double *C, double *x)
     }
 }
 
+/* By rows of C, which lie one after another in memory. */
 void fini_small_upper(int64_t n, const double *C, double *x)
 {
     for (int64_t i = n - 1; i >= 0; i--) {
-        for (int64_t k = i + 1; k < n; k++)
-            x[i] -= C[k * n + i] * x[k];
         x[i] /= C[i * n + i];
+        for (int64_t k = 0; k < i; k++)
+            x[k] -= C[i * n + k] * x[i];
     }
 }
 

@@ -83,7 +83,7 @@ prints "classes of a token"
 accepts pretrain --family concepts --objective supervised "${small[@]}" --steps 3
 prints "accuracy"
 accepts pretrain "${small[@]}" --answer gaussian --steps 3
-prints "means and variances"
+prints "1 mean and variance of a token"
 "$PYTHON" - <<'PY'
 import random
 random.seed(3)

@@ -17,7 +17,7 @@ PY
 
 # The same for the guides, whose numbers come from a search: words as they are, numbers nearly. A
 # guide's examples are run in its own folder, in order: one may use what another has written.
-for guide in attend:0.01:1e-9 fit:0.02:2e-3; do
+for guide in attend:0.01:1e-9 fit:0.02:2e-3 encoder:0.3:0.02; do
     mkdir "${guide%%:*}"
     (
         cd "${guide%%:*}"

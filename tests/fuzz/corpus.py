@@ -1,5 +1,6 @@
 """Makes the first inputs of the corpus: small good files and a few that are bad in a known way.
-python3 corpus.py FOLDER (of the corpus); numpy is needed. Models are made by `finetti fit`."""
+python3 corpus.py FOLDER (of the corpus); numpy is needed. Models are made by `finetti fit`,
+encoders by `finetti pretrain`."""
 import io, os, struct, sys, zipfile
 import numpy as np
 
@@ -90,3 +91,11 @@ put('tensors', 'ours', tensors('{"__metadata__":{"checksum":"0000000000000000","
 put('tensors', 'overlap', tensors('{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},'
                                   '"b":{"dtype":"F32","shape":[2],"data_offsets":[4,12]}}', bytes(12)))
 put('tensors', 'huge', struct.pack('<Q', 2**63) + b'{}')
+
+# images and bags as tokens: the first byte says how they are read
+images = 'a,b,c,d,y\n' + ''.join('%d,%d,%d,%d,%d\n' % (i, i * i % 7, 3, -i, i % 2) for i in range(8))
+for bits in (0, 1, 1 + 32, 2 + 32, 2 + 8 + 32, 1 + 4 + 32 + 64, 128 + 1 + 32, 16):
+    put('images', 'table%d' % bits, bytes([bits]) + images.encode())
+put('images', 'bags', b'\x50bag,label,x,z\nu,p,1,2\nu,p,3,4\nv,q,5,6\nw,,7,8\n')
+put('images', 'none', b'\x01a,b,c,d\n1,2,3,4\n5,6,7,8\n')
+put('images', 'far', b'\x01a,b,c,d\n1e300,2,3,4\n-1e300,6,7,8\n')
