@@ -82,6 +82,7 @@ static void encoder__learns_and_sums_up_lengths(void **state)
     assert_true(scalar(r, "shortest_quotient").value == q[0]);
     assert_true(scalar(r, "longest_quotient").value == q[3]);
     assert_true(scalar(r, "falling").value == falls / 3);
+    assert_true(scalar(r, "bayes_falling").value == 1);
     assert_true(q[2] == scalar(r, "quotient").value); /* 12 is the length of training */
     print_message("quotient %.3f after %.3f\n", q[2], 1 + numbers(r, "step_excess", 2, 0)[0]);
     assert_true(q[2] < 1.5 && numbers(r, "step_excess", 2, 0)[0] > 2);

@@ -1,11 +1,11 @@
 /* The jobs of learning: erm, linear, lipschitz, stationary, shift, head. Against sequences drawn by
- * hand, closed forms and inequalities that always hold; and what every job must do: same bytes again,
- * cancelling, faults, refusals. (prior: test_study_prior.c.) */
+ * hand, closed forms and inequalities that always hold; and what every job must do: same bytes
+ * again, cancelling, faults, refusals. (prior: test_study_prior.c.) */
 #include "test_study_job.h"
 
 #include "finetti/random.h"
 
-/* ---- linear ------------------------------------------------------------------------------------- */
+/* ---- linear ---------------------------------------------------------------------------------- */
 
 enum { D = 2, L = 5, N = 40 };
 static const double lam[D] = {0.5, 1.5}; /* the defaults of the job */
@@ -119,7 +119,7 @@ static void linear__predicted(void **state)
     fini_result_destroy(r);
 }
 
-/* ---- lipschitz ---------------------------------------------------------------------------------- */
+/* ---- lipschitz ------------------------------------------------------------------------------- */
 
 static void lipschitz__below_one(void **state)
 {
@@ -139,10 +139,10 @@ static void lipschitz__below_one(void **state)
     }
 }
 
-/* ---- erm ---------------------------------------------------------------------------------------- */
+/* ---- erm ------------------------------------------------------------------------------------- */
 
-/* Many sequences: n excess of cme is tr(H^-1 S), and softmax has a floor as section 2.6 of the theory
- * has it, for long contexts. */
+/* Many sequences: n excess of cme is tr(H^-1 S), and softmax has a floor as section 2.6 of the
+ * theory has it, for long contexts. */
 static void erm__predicted(void **state)
 {
     (void)state;
@@ -172,7 +172,7 @@ static void erm__bayes(void **state)
     fini_result_destroy(r);
 }
 
-/* ---- stationary --------------------------------------------------------------------------------- */
+/* ---- stationary ------------------------------------------------------------------------------ */
 
 /* The inequality holds at any point, with its slack: also after no step at all. */
 static void stationary__inequality(void **state)
@@ -201,7 +201,7 @@ static void stationary__inequality(void **state)
     }
 }
 
-/* ---- shift -------------------------------------------------------------------------------------- */
+/* ---- shift ----------------------------------------------------------------------------------- */
 
 /* From Sigma = 1 / d kappa is d times the largest eigenvalue of Sigma'. */
 static void shift__kappa(void **state)
@@ -225,7 +225,7 @@ static void shift__kappa(void **state)
     fini_result_destroy(r);
 }
 
-/* ---- head --------------------------------------------------------------------------------------- */
+/* ---- head ------------------------------------------------------------------------------------ */
 
 static void head__features_and_labels(void **state)
 {
@@ -248,7 +248,7 @@ static void head__features_and_labels(void **state)
     fini_result_destroy(r);
 }
 
-/* ---- what every job must do --------------------------------------------------------------------- */
+/* ---- what every job must do ------------------------------------------------------------------ */
 
 static const char *const samples[] = {
     "prior n=50 repetitions=3 L=2",

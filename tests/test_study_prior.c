@@ -66,8 +66,8 @@ static void prior__bayes_as_drawn_by_hand(void **state)
     }
 }
 
-/* Two categories, n sequences: the prior by golden section in one logarithm inside golden section in
- * the other, and KL by enumeration of contexts. */
+/* Two categories, n sequences: the prior by golden section in one logarithm inside golden section
+ * in the other, and KL by enumeration of contexts. */
 enum { LENGTH = 3, N = 400 };
 
 static double table_loss(const double table[2][LENGTH + 1], double u0, double u1)

@@ -1,5 +1,6 @@
 /* The small attention layers of the jobs of learning: against attention written out token by token,
- * derivatives against differences, sequences against their law, least squares against linear systems. */
+ * derivatives against differences, sequences against their law, least squares against linear
+ * systems. */
 #include "test_study_job.h"
 
 #include "finetti/random.h"
@@ -33,7 +34,7 @@ static void random_theta(int64_t n, double *theta)
         theta[i] = 0.7 * fin_random_normal(&r);
 }
 
-/* ---- sequences ---------------------------------------------------------------------------------- */
+/* ---- sequences ------------------------------------------------------------------------------- */
 
 static void draw__has_the_law(void **state)
 {
@@ -92,7 +93,7 @@ static void draw__has_the_law(void **state)
     fini_arena_close(&arena);
 }
 
-/* ---- models ------------------------------------------------------------------------------------- */
+/* ---- models ---------------------------------------------------------------------------------- */
 
 /* V'K (K'K + lam)^-1 Wq q from the tokens of sequence i, by elimination. */
 static void cme_by_hand(const fini_small_set *set, int64_t i, const double *theta, const double *q,
@@ -320,7 +321,7 @@ static void queries__have_their_covariance(void **state)
     fini_arena_close(&arena);
 }
 
-/* ---- least squares ------------------------------------------------------------------------------ */
+/* ---- least squares --------------------------------------------------------------------------- */
 
 enum { ROWS = 40, WIDTH = 6 };
 static double design[ROWS][WIDTH], wanted[ROWS];

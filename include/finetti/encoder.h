@@ -1,7 +1,7 @@
 /* encoder: a pre-norm transformer encoder of sets of tokens, forward and backward.
  *
  *     x = A t + a (+ position)                 t: columns of a token; a hidden token shows its key
- *                                              columns only, zeros for values, and gets `mask` added
+ *                                              columns only, zeros for values; `mask` is added
  *     x <- x + O attention(norm x) + o         every token asks, visible tokens answer
  *     x <- x + W2 act(W1 norm x + b1) + b2     both `layers` times
  *     r = norm x                               the representation of a token
@@ -11,12 +11,14 @@
  *
  *     softmax   sum_l softmax_l(q.k_l / sqrt(width / heads)) v_l
  *     cme       V'K (K'K + ridge I)^-1 q, with a ridge for every head that is learnt (its logarithm
- *               is the parameter): exactly the posterior mean of a linear concept, for the right maps
+ *               is the parameter): exactly the posterior mean of a linear concept, for the right
+ *               maps
  *
  * A hidden token is nobody's key, so that any number of them is predicted at once, each as if it
  * were alone; where no token is visible attention adds nothing but its bias. Without positions the
- * tokens are a set: a sequence is put in an order of its own (visible first, then by content) before
- * any sum is taken, so that a permutation of the tokens permutes the answers to the last bit.
+ * tokens are a set: a sequence is put in an order of its own (visible first, then by content)
+ * before any sum is taken, so that a permutation of the tokens permutes the answers to the last
+ * bit.
  *
  * One block of memory holds all parameters (float). A pass goes through a few sequences at a time,
  * forward and backward, so that what it needs stays in the cache and no more memory is needed for a
@@ -85,9 +87,9 @@ typedef struct fin_encoder_shape {
 
 typedef struct fin_encoder fin_encoder;
 
-/* Parameters drawn from the seed (linear maps N(0, 1/fan-in), those that add to the residual divided
- * by sqrt(2 layers), answers' maps by 10 (not exactly 0, so that gradients flow); norms 1; the rest
- * 0, ridges 1). */
+/* Parameters drawn from the seed (linear maps N(0, 1/fan-in), those that add to the residual
+ * divided by sqrt(2 layers), answers' maps by 10 (not exactly 0, so that gradients flow); norms 1;
+ * the rest 0, ridges 1). */
 FIN_API fin_status fin_encoder_create(fin_encoder **encoder, const fin_encoder_settings *settings,
                                       const fin_encoder_shape *shape, uint64_t seed,
                                       fin_error *err);
@@ -99,17 +101,18 @@ FIN_API float *fin_encoder_weights(fin_encoder *encoder); /* (parameters): the o
 /* The parameters by name, as pieces of the block: input.weight (width, inputs), input.bias, mask,
  * positions (longest, width); layer.<i>.norm1.weight/bias, layer.<i>.attention.in.weight (3 width,
  * width: queries, keys, values)/in.bias/out.weight/out.bias/ridge (heads: its logarithm),
- * layer.<i>.norm2.weight/bias, layer.<i>.ff1.weight (hidden, width)/bias, layer.<i>.ff2.weight (width,
- * hidden)/bias; norm.weight/bias; head.<name>.weight (answers, width)/bias. What a setting leaves out
- * is not there. Rows are outputs, as in torch. Fills at most `room`; returns how many there are. */
+ * layer.<i>.norm2.weight/bias, layer.<i>.ff1.weight (hidden, width)/bias, layer.<i>.ff2.weight
+ * (width, hidden)/bias; norm.weight/bias; head.<name>.weight (answers, width)/bias. What a setting
+ * leaves out is not there. Rows are outputs, as in torch. Fills at most `room`; returns how many
+ * there are. */
 FIN_API int64_t fin_encoder_tensors(const fin_encoder *encoder, fin_tensor *tensors, int64_t room);
 /* Copies parameters in by name. Names that are not here are ignored if `some`, and those that are
- * missing keep their values; else both are refused. Shapes and finiteness are always checked. copied:
- * (may be NULL) how many tensors were. On failure nothing has changed. */
+ * missing keep their values; else both are refused. Shapes and finiteness are always checked.
+ * copied: (may be NULL) how many tensors were. On failure nothing has changed. */
 FIN_API fin_status fin_encoder_load(fin_encoder *encoder, const fin_tensor *tensors, int64_t count,
                                     int some, int64_t *copied, fin_error *err);
 
-/* ---- passes ----------------------------------------------------------------------------------- */
+/* ---- passes ---------------------------------------------------------------------------------- */
 
 /* Sequences, ragged. Borrowed. */
 typedef struct fin_sequences {
@@ -125,27 +128,29 @@ typedef struct fin_pass {
     const void *weights; /* (parameters) of dtype; NULL: the encoder's own */
     int64_t blocks;      /* sums are taken over so many blocks of sequences, at most 64; 0: 8.
                           * The gradient depends on it, but not on threads and processes */
-    fin_sum sum;         /* over processes; NULL: alone. `first`, `total`: this process has sequences
-                          * first .. first + n - 1 of total, as fin_encoder_share cuts them */
-    int64_t first, total; /* 0, 0: alone */
+    /* Over processes; NULL: alone. This one has sequences first .. first + n - 1 of total, as
+     * fin_encoder_share cuts them; 0, 0: alone. */
+    fin_sum sum;
+    int64_t first, total;
 
-    const double *targets[FIN_HEADS_MOST]; /* (tokens or n, fin_head_targets); a row that begins with
-                                            * NaN is no target. NULL: the head has no loss */
-    double *answers[FIN_HEADS_MOST];       /* (tokens or n, fin_head_answers) */
-    double *losses;                        /* (tokens or n) of head 0: loss of each target, NaN where
-                                            * there is none */
-    double *states;     /* (tokens, width): x after `layer` layers; layer = layers: r, the end */
-    double *pooled;     /* (n, width): its mean over visible tokens (over all if all are hidden) */
-    int64_t layer;      /* of states, pooled and maps */
-    double *maps;       /* weights of the attention of layer `layer` (0 .. layers - 1), head
-                         * `map_head`: for each sequence L x L, row = who asks; sequence after
-                         * sequence. cme: K (K'K + ridge I)^-1 q, may be negative */
+    /* (tokens or n, fin_head_targets) and (tokens or n, fin_head_answers). A row of targets that
+     * begins with NaN is none. NULL targets: the head has no loss. */
+    const double *targets[FIN_HEADS_MOST];
+    double *answers[FIN_HEADS_MOST];
+    double *losses; /* (tokens or n) of head 0: loss of each target, NaN where there is none */
+    double *states; /* (tokens, width): x after `layer` layers; layer = layers: r, the end */
+    double *pooled; /* (n, width): its mean over visible tokens (over all if all are hidden) */
+    int64_t layer;  /* of states, pooled and maps */
+    double *maps;   /* weights of the attention of layer `layer` (0 .. layers - 1), head
+                     * `map_head`: for each sequence L x L, row = who asks; sequence after
+                     * sequence. cme: K (K'K + ridge I)^-1 q, may be negative */
     int64_t map_head;
-    double *gradient;                    /* (parameters) of the loss, written */
-    int heads_only;                      /* 1: the gradient of heads only, with zeros for the rest:
-                                          * about the price of a pass without a gradient */
-    double loss;                         /* out: the whole loss; NaN if there are no targets */
-    double head_loss[FIN_HEADS_MOST];    /* out: means over targets */
+    double *gradient; /* (parameters) of the loss, written */
+    int heads_only;   /* 1: the gradient of heads, and zeros for the rest: about the price of a
+                       * pass without a gradient */
+
+    double loss;                          /* out: the whole loss; NaN if there are no targets */
+    double head_loss[FIN_HEADS_MOST];     /* out: means over targets */
     int64_t head_targets[FIN_HEADS_MOST]; /* out: how many, of all processes */
 } fin_pass;
 

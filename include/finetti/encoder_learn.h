@@ -11,7 +11,8 @@
  *     memory   sequences of the caller (bags, patches of images), with labels or not. masked: a
  *              share of the tokens, drawn anew in every epoch. No Bayes prediction
  *
- * Tokens of families with outcomes are one-hot: counts: (value); concepts: (covariate, response). */
+ * Tokens of families with outcomes are one-hot: counts: (value); concepts: (covariate,
+ * response). */
 #ifndef FINETTI_ENCODER_LEARN_H
 #define FINETTI_ENCODER_LEARN_H
 
@@ -23,7 +24,7 @@
 extern "C" {
 #endif
 
-/* ---- corpora ----------------------------------------------------------------------------------- */
+/* ---- corpora --------------------------------------------------------------------------------- */
 
 #define FIN_CORPUS_FIELDS(F, C)                                                                    \
     C(objective, 0, "masked|supervised", "learn the values of hidden tokens, or the label")        \
@@ -72,13 +73,15 @@ FIN_API int64_t fin_corpus_longest(const fin_corpus *corpus); /* tokens of a seq
 FIN_API int64_t fin_corpus_sequences(const fin_corpus *corpus); /* how many; 0: any number */
 FIN_API int fin_corpus_has_bayes(const fin_corpus *corpus);
 
-/* Sequences made, in memory of their own that is used again. Zero-initialise; fin_examples_close. */
+/* Sequences made, in memory of their own that is used again. Zero-initialise; fin_examples_close
+ * at the end. */
 typedef struct fin_examples {
     fin_sequences sequences;
     int64_t rows, tokens; /* targets: rows of it (tokens or sequences) */
     double *targets;      /* (rows, fin_head_targets) */
     double *bayes;        /* (rows, fin_head_answers): the best answer: Bayes mean (gaussian: and
-                           * log variances), or log probabilities of classes; NULL; NaN rows: none */
+                           * log variances), or log probabilities of classes; NULL, or rows of NaN:
+                           * none */
     double *variance;     /* (rows): Bayes variance of each of a target's numbers, noise included
                            * (their mean where they differ); NULL if there is none */
     double *z;            /* (n, posterior) or NULL: numbers of the posterior (fin_latent_posterior)
@@ -89,8 +92,8 @@ typedef struct fin_examples {
 } fin_examples;
 enum { FIN_EXAMPLES_BAYES = 1, FIN_EXAMPLES_POSTERIOR = 2 };
 /* Sequences first .. first + n - 1. L: tokens in sight (families), -1: as the settings say. `epoch`
- * changes which tokens of data are hidden. Test sequences are those from FIN_TEST_FIRST on: they are
- * never among the training ones. Data: number modulo the sequences there are. */
+ * changes which tokens of data are hidden. Test sequences are those from FIN_TEST_FIRST on: they
+ * are never among the training ones. Data: number modulo the sequences there are. */
 #define FIN_TEST_FIRST (UINT64_C(1) << 52)
 FIN_API fin_status fin_corpus_draw(const fin_corpus *corpus, uint64_t first, int64_t n, int64_t L,
                                    uint64_t epoch, int flags, fin_examples *examples,
@@ -101,10 +104,10 @@ FIN_API fin_status fin_corpus_pick(const fin_corpus *corpus, const uint64_t *num
                                    fin_error *err);
 FIN_API void fin_examples_close(fin_examples *examples);
 
-/* ---- evaluation -------------------------------------------------------------------------------- */
+/* ---- evaluation ------------------------------------------------------------------------------ */
 
-/* Monte Carlo means over fresh sequences with standard errors over sequences; what does not apply is
- * NaN. risk: of value and gaussian the squared error (summed over numbers), of classes the
+/* Monte Carlo means over fresh sequences with standard errors over sequences; what does not apply
+ * is NaN. risk: of value and gaussian the squared error (summed over numbers), of classes the
  * cross-entropy. excess: risk - bayes, a mean of differences on the same targets. */
 typedef struct fin_evaluation {
     int64_t sequences, targets;
@@ -112,7 +115,8 @@ typedef struct fin_evaluation {
     double quotient;    /* risk / bayes */
     double distance;    /* mean squared distance of prediction and Bayes prediction (classes: of
                          * probabilities; KL(bayes | model) is then `excess` in expectation) */
-    double correlation; /* of predictions and Bayes predictions, over all numbers */
+    double correlation; /* of predictions and Bayes predictions, over all numbers; NaN where either
+                         * are all the same */
     double accuracy;    /* classes */
     double loss;        /* what training minimises */
 } fin_evaluation;
@@ -121,7 +125,7 @@ FIN_API fin_status fin_encoder_evaluate(const fin_encoder *encoder, const fin_co
                                         fin_evaluation *evaluation, const fin_progress *progress,
                                         fin_error *err);
 
-/* ---- learning ---------------------------------------------------------------------------------- */
+/* ---- learning -------------------------------------------------------------------------------- */
 
 #define FIN_LEARN_FIELDS(F, C)                                                                     \
     C(optimizer, 0, "adamw|lbfgs", "AdamW, or L-BFGS on a fixed sample (small models)")            \
@@ -176,8 +180,8 @@ typedef struct fin_learn_report {
 typedef int (*fin_learn_hook)(void *user, const fin_learn_report *report);
 
 /* encoder, corpus and test (evaluations; NULL: fresh sequences of corpus) are borrowed; the encoder
- * is changed by learning. With processes (ranks > 1) everybody has the same arguments; each computes
- * its share of a batch and all have the same bits. */
+ * is changed by learning. With processes (ranks > 1) everybody has the same arguments; each
+ * computes its share of a batch and all have the same bits. */
 FIN_API fin_status fin_learn_create(fin_learn **learn, const fin_learn_settings *settings,
                                     fin_encoder *encoder, const fin_corpus *corpus,
                                     const fin_corpus *test, fin_sum sum, int rank, int ranks,
@@ -192,8 +196,9 @@ FIN_API int64_t fin_learn_step(const fin_learn *learn);
 FIN_API int fin_learn_done(const fin_learn *learn); /* all steps, or stopped early */
 FIN_API int64_t fin_learn_log(const fin_learn *learn, const fin_learn_row **rows);
 FIN_API const fin_learn_settings *fin_learn_get_settings(const fin_learn *learn);
-/* State beside the encoder's parameters: moments, step, log, best weights. A learn that is made with
- * the same arguments (encoder with the saved weights) and restored goes on to the same bytes. */
+/* State beside the encoder's parameters: moments, step, log, best weights. A learn that is made
+ * with the same arguments (encoder with the saved weights) and restored goes on to the same
+ * bytes. */
 FIN_API int64_t fin_learn_tensors(const fin_learn *learn, fin_tensor *tensors, int64_t room);
 FIN_API fin_status fin_learn_restore(fin_learn *learn, const fin_tensor *tensors, int64_t count,
                                      fin_error *err);

@@ -45,6 +45,7 @@ static const fini_output_row outputs[] = {
     {"shortest_quotient", "risk / bayes at the first of the lengths"},
     {"longest_quotient", "risk / bayes at the last of the lengths"},
     {"falling", "share of neighbouring lengths with a smaller risk at the longer one"},
+    {"bayes_falling", "the same for the Bayes risk"},
     {"length", "(lengths) tokens in sight"},
     {"length_risk", "(lengths) risk"},
     {"length_bayes", "(lengths) Bayes risk"},
@@ -144,7 +145,7 @@ static void add_lengths(fini_result *result, const int64_t *length, const fin_ev
                         int count)
 {
     double L[FINI_WHOLES], risk[FINI_WHOLES], bayes[FINI_WHOLES], quotient[FINI_WHOLES];
-    int64_t n = count, worst = 0, falls = 0;
+    int64_t n = count, worst = 0, falls = 0, bayes_falls = 0;
     for (int i = 0; i < count; i++) {
         L[i] = (double)length[i];
         risk[i] = e[i].risk;
@@ -152,6 +153,7 @@ static void add_lengths(fini_result *result, const int64_t *length, const fin_ev
         quotient[i] = e[i].quotient;
         worst = quotient[i] > quotient[worst] ? i : worst;
         falls += i > 0 && risk[i] < risk[i - 1];
+        bayes_falls += i > 0 && bayes[i] < bayes[i - 1];
     }
     fini_result_series(result, "length", FIN_F64, 1, &n, L);
     fini_result_series(result, "length_risk", FIN_F64, 1, &n, risk);
@@ -161,9 +163,11 @@ static void add_lengths(fini_result *result, const int64_t *length, const fin_ev
     add_number(result, "greatest_quotient", quotient[worst], quotient_error(&e[worst]), n);
     add_number(result, "shortest_quotient", quotient[0], quotient_error(&e[0]), n);
     add_number(result, "longest_quotient", quotient[count - 1], quotient_error(&e[count - 1]), n);
-    if (count > 1)
-        fini_result_scalar(result, "falling", (double)falls / (count - 1), 0, FIN_HOW_SIMULATION,
-                           n);
+    if (count < 2)
+        return;
+    add_number(result, "falling", (double)falls / (count - 1), 0, n);
+    if (!isnan(bayes[0]))
+        add_number(result, "bayes_falling", (double)bayes_falls / (count - 1), 0, n);
 }
 
 /* ---- all of it ------------------------------------------------------------------------------- */

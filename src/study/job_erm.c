@@ -1,16 +1,17 @@
-/* erm: attention learnt from n sequences of L tokens, M of them masked, against the Bayes prediction.
+/* erm: attention learnt from n sequences of L tokens, M of them masked, against the Bayes
+ * prediction.
  *
  * The small models of small.h are fitted by least squares to the masked values; what is measured is
  *
  *     excess = E |f(q) - E[v | tokens, q]|^2 on sequences of their own,
  *
  * the risk above that of the posterior mean. cme attention can be the posterior mean, so that its
- * excess is all generalization error: n excess tends to tr(H^-1 S), H = E J'J / M, S = Cov(J'r / M),
- * which does not grow with L. softmax attention cannot; the best it can do, with scores kappa q.k and
- * values gain * v, is its floor, and what is above the floor falls like 1/n.
+ * excess is all generalization error: n excess tends to tr(H^-1 S), H = E J'J / M, S = Cov(J'r /
+ * M), which does not grow with L. softmax attention cannot; the best it can do, with scores kappa
+ * q.k and values gain * v, is its floor, and what is above the floor falls like 1/n.
  *
- * Fits start at the best parameters: this is about the minimum that belongs to them, not about how to
- * find it (the job `stationary` starts anywhere). */
+ * Fits start at the best parameters: this is about the minimum that belongs to them, not about how
+ * to find it (the job `stationary` starts anywhere). */
 #include "study/small.h"
 
 #include "finetti/math.h"
@@ -88,7 +89,7 @@ static fin_status check(const void *values, fin_error *err)
     return FIN_OK;
 }
 
-/* ---- work --------------------------------------------------------------------------------------- */
+/* ---- work ------------------------------------------------------------------------------------ */
 
 typedef struct work {
     const erm_values *v;
@@ -123,7 +124,7 @@ static void lay_out(work *w)
     w->own = fini_take(a, fini_small_eigen_work(P), sizeof(double));
 }
 
-/* |f(q) - mean q|^2 of a test sequence: exactly over q for cme, at its masked tokens for softmax. */
+/* |f(q) - mean q|^2 of a test sequence: exactly over q for cme, at masked tokens for softmax. */
 static double distance(work *w, const double *theta, int64_t i)
 {
     const fini_small_model *m = &w->model;
@@ -146,7 +147,7 @@ static double distance(work *w, const double *theta, int64_t i)
     return sum;
 }
 
-/* ---- the best softmax attention can do ---------------------------------------------------------- */
+/* ---- the best softmax attention can do ------------------------------------------------------- */
 
 /* Its parameters by symmetry: scores kappa q.k, values gain * v. The gain that fits best to the
  * posterior mean at this kappa, and what is left then. */
@@ -190,7 +191,7 @@ static fin_status find_best(work *w, double *kappa, fin_error *err)
     return FIN_OK;
 }
 
-/* ---- tr(H^-1 S) --------------------------------------------------------------------------------- */
+/* ---- tr(H^-1 S) ------------------------------------------------------------------------------ */
 
 /* Of one sequence: (J'r / M)(J'r / M)' to S and, for cme, J'J / M to H; lower triangles. */
 static void add_sandwich(work *w, int64_t i)
@@ -268,7 +269,7 @@ static fin_status sandwich(work *w, fini_result *result, fin_error *err)
     return FIN_OK;
 }
 
-/* ---- training sets ------------------------------------------------------------------------------ */
+/* ---- training sets --------------------------------------------------------------------------- */
 
 static fin_status one_set(work *w, int64_t repetition, fin_error *err)
 {

@@ -1,4 +1,5 @@
-/* head: masked pretraining, then a linear head on frozen features, against learning all from labels.
+/* head: masked pretraining, then a linear head on frozen features, against learning all from
+ * labels.
  *
  * A sequence has the label y = <A, Z> + noise, |A| = 1. cme attention (small.h) is learnt without
  * labels from `pre` sequences with masked values; its F (dv x d numbers), the estimate of Z, is the
@@ -77,10 +78,11 @@ static fin_status check(const void *values, fin_error *err)
     const head_values *v = values;
     int64_t D = v->task.d * v->task.dv;
     if (v->own.n < D + 2 || v->own.test < 4 * D)
-        return fini_fail(err, FIN_ERR_ARGUMENT,
-                         "n = %lld labels and %lld test sequences for a head of d dv = %lld "
-                         "numbers; there must be 2 and 4 times as many more",
-                         (long long)v->own.n, (long long)v->own.test, (long long)D);
+        return fini_fail(
+            err, FIN_ERR_ARGUMENT,
+            "n = %lld labels and test = %lld for a head of d dv = %lld numbers; n must "
+            "be at least d dv + 2, test at least 4 d dv",
+            (long long)v->own.n, (long long)v->own.test, (long long)D);
     return FIN_OK;
 }
 
@@ -129,7 +131,7 @@ static double dot(int64_t n, const double *a, const double *b)
     return sum;
 }
 
-/* ---- everything from labels --------------------------------------------------------------------- */
+/* ---- everything from labels ------------------------------------------------------------------ */
 
 /* Parameters: those of cme without Wq, which a head makes superfluous, then the head. */
 static void spread_out(const work *w, const double *theta, double *full)
@@ -205,7 +207,7 @@ static fin_status from_labels(work *w, int64_t repetition, double measured[MEASU
     return status;
 }
 
-/* ---- heads -------------------------------------------------------------------------------------- */
+/* ---- heads ----------------------------------------------------------------------------------- */
 
 /* Least squares y ~ features (n, D), by normal equations. */
 static bool solve_head(int64_t n, int64_t D, const double *feature, const double *y, double *head)
@@ -279,7 +281,7 @@ static bool heads(work *w, double measured[MEASURES])
     return true;
 }
 
-/* ---- all of it ---------------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 static void draw(work *w, int64_t repetition)
 {

@@ -1,6 +1,6 @@
 /* linear: linear attention learnt from n sequences, where everything is in closed form.
  *
- *     f(q) = A G q,  A = V'K / L,  keys and queries N(0, Lam), v = Z k + N(0, noise), Z ~ N(0, prior)
+ *     f(q) = A G q,  A = V'K / L,  k, q ~ N(0, Lam),  v = Z k + N(0, noise),  Z ~ N(0, prior)
  *
  * is linear in its d x d parameters G, so that the best G for n sequences is one linear system; and
  * the risk of any G is known:
@@ -9,8 +9,8 @@
  *     E2 = (1 + 1/L) Lam^2 + (tr Lam + noise/prior) Lam / L
  *     least at G* = ((1 + 1/L) Lam + (tr Lam + noise/prior) / L)^-1.
  *
- * n (risk(G) - risk(G*)) tends to tr(H^-1 S), which tends to noise d^2 for large L: it falls with the
- * length and never grows.
+ * n (risk(G) - risk(G*)) tends to tr(H^-1 S), which tends to noise d^2 for large L: it falls with
+ * the length and never grows.
  *
  * A sequence enters through A alone. Given Z it is (Z S + noise^(1/2) N S^(1/2)) / L, S = K'K of
  * Wishart's law, which is drawn by Bartlett's decomposition: the cost does not depend on L. */

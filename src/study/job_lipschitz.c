@@ -1,8 +1,8 @@
-/* lipschitz: why the price of learning does not grow with the length. How far attention moves when its
- * parameters do is bounded without L:
+/* lipschitz: why the price of learning does not grow with the length. How far attention moves when
+ * its parameters do is bounded without L:
  *
  *     softmax     |softmax(x) - softmax(y)|_1 <= |x - y|_inf                      (1 is sharp)
- *     attention   |f - f'| <= R |dWv| + R^3 |Wv| |dWqk|  for tokens and queries within R, f = Wv X'w
+ *     attention   |f - f'| <= R |dWv| + R^3 |Wv| |dWqk|  for tokens and queries within R
  *     cme         |w|_1 <= (|q|^2 / (4 alpha))^(1/2)     for weights w with the ridge lam = alpha L
  *
  * Each side is computed for many random inputs of length L; the ratio may not exceed 1. */

@@ -6,12 +6,13 @@
  *
  *     n E KL(Bayes prediction || learnt prediction) -> D / 2
  *
- * for D categories, whatever L is: the price of learning does not grow with the length, although what
- * is learnt, the Bayes prediction, is better the longer the sequence.
+ * for D categories, whatever L is: the price of learning does not grow with the length, although
+ * what is learnt, the Bayes prediction, is better the longer the sequence.
  *
  * A sequence enters its loss by the masked category j and the count c_j alone. Both have a law that
- * can be written down (beta-binomial times prediction), so that a training set is a table of D (L+1)
- * numbers of occurrences, drawn cell by cell, and the Kullback-Leibler divergence is an exact sum. */
+ * can be written down (beta-binomial times prediction), so that a training set is a table of D
+ * (L+1) numbers of occurrences, drawn cell by cell, and the Kullback-Leibler divergence is an exact
+ * sum. */
 #include "study/small.h"
 
 #include "finetti/random.h"
@@ -89,7 +90,7 @@ static void lay_out(work *w)
     w->stack = fini_take(arena, w->cells, sizeof(int64_t));
 }
 
-/* ---- the law of what a sequence says ---------------------------------------------------------- */
+/* ---- the law of what a sequence says --------------------------------------------------------- */
 
 static double total(const work *w, const double *a)
 {
@@ -100,7 +101,8 @@ static double total(const work *w, const double *a)
 }
 
 /* c_j is beta-binomial with parameters a = a_j and b = a_0 - a_j:
- *     P(0) = prod_i (b + i) / (a_0 + i),  P(c + 1) / P(c) = (L - c) (a + c) / ((c + 1) (b + L - c - 1))
+ *     P(0) = prod_i (b + i) / (a_0 + i)
+ *     P(c + 1) / P(c) = (L - c) (a + c) / ((c + 1) (b + L - c - 1))
  * and the masked token is j with probability (c_j + a_j) / (L + a_0). */
 static void fill_law(work *w)
 {
@@ -179,10 +181,10 @@ static double cross_entropy(const work *w, const double *a)
     return sum;
 }
 
-/* ---- learning --------------------------------------------------------------------------------- */
+/* ---- learning -------------------------------------------------------------------------------- */
 
-/* The loss at a = exp(u), times n: n log(L + a_0) - sum_jc N_jc log(c + a_j); its gradient in u, and
- * its second derivatives if H is not NULL. */
+/* The loss at a = exp(u), times n: n log(L + a_0) - sum_jc N_jc log(c + a_j); its gradient in u,
+ * and its second derivatives if H is not NULL. */
 static double loss(const work *w, const double *u, double *g, double *H)
 {
     int64_t D = w->D, L = w->v->L;
@@ -264,7 +266,7 @@ static bool learn(work *w)
     return largest(D, w->g) <= 1e-6 * n && largest(D, w->step) < LOST;
 }
 
-/* ---- all training sets ------------------------------------------------------------------------ */
+/* ---- all training sets ----------------------------------------------------------------------- */
 
 static fin_status measure(work *w, fini_result *result, const fin_progress *progress,
                           fin_error *err)

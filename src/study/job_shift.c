@@ -4,10 +4,10 @@
  *     eps' = E tr((F - mean) Sigma' (F - mean)') <= kappa eps,
  *     kappa = largest eigenvalue of Sigma^-1/2 Sigma' Sigma^-1/2,
  *
- * the condition number of the transfer. It is attained by an error in one direction x, Sigma^1/2 x the
- * eigenvector; here by a change of Wq of cme attention. Models that were learnt err in many directions
- * and lose less. Both covariances have trace 1, eigenvalues in a geometric row from 1 to `spread` or
- * `shift`, and axes of their own. */
+ * the condition number of the transfer. It is attained by an error in one direction x, Sigma^1/2 x
+ * the eigenvector; here by a change of Wq of cme attention. Models that were learnt err in many
+ * directions and lose less. Both covariances have trace 1, eigenvalues in a geometric row from 1 to
+ * `spread` or `shift`, and axes of their own. */
 #include "study/small.h"
 
 #include "finetti/random.h"

@@ -7,9 +7,9 @@
  *
  *     risk(f) - risk(f*) <= 2 |f - y| min over delta of |f - f* + J delta|:
  *
- * a stationary point is nearly as good as any f* that the tangent space reaches. Here f* is the Bayes
- * prediction, risks and norms are means over the training sequences, and a small attention layer
- * (small.h) is trained from random parameters. */
+ * a stationary point is nearly as good as any f* that the tangent space reaches. Here f* is the
+ * Bayes prediction, risks and norms are means over the training sequences, and a small attention
+ * layer (small.h) is trained from random parameters. */
 #include "study/small.h"
 
 #include "finetti/random.h"
@@ -170,8 +170,8 @@ static double bayes_risk(const work *w)
     return sum / (double)(w->set.n * m->M);
 }
 
-/* Levenberg and Marquardt first, which is safe far away; then quasi-Newton steps and, as long as the
- * gradient is not small, more of both. */
+/* Levenberg and Marquardt first, which is safe far away; then quasi-Newton steps and, as long as
+ * the gradient is not small, more of both. */
 static fin_status search(work *w, int64_t *taken, const fin_progress *progress, fin_error *err)
 {
     fini_small_loss loss = {&w->model, &w->set};

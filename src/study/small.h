@@ -1,9 +1,9 @@
 /* What the jobs of learning share (erm, stationary, shift, head; the solver: prior and linear too).
  *
  * A sequence of the linear concept, mixed: Z has dv x d numbers N(0, prior), keys k are uniform on
- * the sphere, values v = Z k + N(0, noise), and a token is x = B (k, v) with a matrix B, p = d + dv,
- * that a model has to undo. Masked tokens show their key q = root k and hide their value. Two models
- * of one attention layer each:
+ * the sphere, values v = Z k + N(0, noise), and a token is x = B (k, v) with a matrix B, p = d +
+ * dv, that a model has to undo. Masked tokens show their key q = root k and hide their value. Two
+ * models of one attention layer each:
  *
  *     cme      f(q) = V'K (K'K + lam)^-1 Wq q,  K = X Wk', V = X Wv'; the Bayes prediction if
  *              Wk B = (1, 0), Wv B = (0, 1), Wq = 1 and lam = noise / prior
@@ -17,7 +17,7 @@
 #include "study/job.h"
 #include "study/rate.h"
 
-/* ---- small systems, solved many thousand times on the spot (small.c) -------------------------- */
+/* ---- small systems, solved many thousand times on the spot (small.c) ------------------------- */
 
 /* A = C C' in place of the lower triangle of A (n, n), row by row. False if A is not positive
  * definite, by the rule of fini_pivot_holds, or not finite. */
@@ -32,7 +32,7 @@ int64_t fini_small_eigen_work(int64_t n);
 /* A seed for this L and n, so that runs which differ in them share no draws. */
 uint64_t fini_small_seed(int64_t seed, int64_t L, int64_t n);
 
-/* ---- sequences (small_draw.c) ------------------------------------------------------------------ */
+/* ---- sequences (small_draw.c) ---------------------------------------------------------------- */
 
 #define FINI_SMALL_FIELDS(F, C)                                                                    \
     F(int64_t, d, 3, 1, 8, "numbers in a key")                                                     \
@@ -73,14 +73,14 @@ typedef struct fini_small_set {
     double *moments;  /* (n, p, p): X'X */
     double *q, *y;    /* (n, M, d), (n, M, dv): masked keys and values */
     double *z, *mean; /* (n, dv, d): the concept, and its posterior mean */
-    double *room;     /* for one sequence: see fini_small_room */
+    double *room;     /* one sequence as it is drawn */
 } fini_small_set;
 
 void fini_small_set_take(fini_small_set *set, fini_arena *arena, bool tokens);
 /* Sequences first .. first + n - 1 of this stream. */
 void fini_small_draw(fini_small_set *set, uint32_t stream, uint64_t first);
 
-/* ---- models (small_model.c) --------------------------------------------------------------------- */
+/* ---- models (small_model.c) ------------------------------------------------------------------ */
 
 enum { FINI_SMALL_CME, FINI_SMALL_SOFTMAX };
 
@@ -101,15 +101,15 @@ void fini_small_matrix(const fini_small_model *model, const double *theta, const
 /* The d f_i / d theta at q for cme, given sequence: J (dv, parameters) and f (dv). */
 void fini_small_cme(const fini_small_model *model, const double *theta, const double *moments,
                     int64_t queries, const double *q, double *f, double *J);
-/* A label <head, F> of cme with Wq = 1: its derivatives in theta, then in the head (dv, d). J may be
- * NULL. */
+/* A label <head, F> of cme with Wq = 1: its derivatives in theta, then in the head (dv, d). J may
+ * be NULL. */
 void fini_small_label(const fini_small_model *model, const double *theta, const double *moments,
                       const double *head, double *label, double *J);
 /* f and J for softmax. J may be NULL in both. */
 void fini_small_softmax(const fini_small_model *model, const double *theta, const double *tokens,
                         int64_t queries, const double *q, double *f, double *J);
 
-/* ---- least squares (small_fit.c) --------------------------------------------------------------- */
+/* ---- least squares (small_fit.c) ------------------------------------------------------------- */
 
 /* sum over n sequences of sum over `rows` of residual^2, divided by n and `share`. */
 typedef struct fini_small_rows {

@@ -1,5 +1,5 @@
-/* Sequences of the linear concept, mixed: see small.h. Sequence i is a function of (seed, stream, i)
- * alone. */
+/* Sequences of the linear concept, mixed: see small.h. Sequence i is a function of (seed, stream,
+ * i) alone. */
 #include "study/small.h"
 
 #include "finetti/random.h"
@@ -13,7 +13,7 @@ FIN_TABLE(, fini_small_table, "concept", FINI_SMALL_FIELDS);
 
 enum { P = FINI_SMALL_TOKEN };
 
-/* ---- the world ---------------------------------------------------------------------------------- */
+/* ---- the world ------------------------------------------------------------------------------- */
 
 /* B = R diag(s) Q with s from 1/2 to 2: no direction of a token is lost, none is where it was. */
 void fini_small_world_make(fini_small_world *world, const fini_small_task *task, uint64_t seed)
@@ -49,7 +49,7 @@ bool fini_small_world_queries(fini_small_world *world, const double *covariance)
     return true;
 }
 
-/* ---- sequences ---------------------------------------------------------------------------------- */
+/* ---- sequences ------------------------------------------------------------------------------- */
 
 void fini_small_set_take(fini_small_set *set, fini_arena *arena, bool tokens)
 {

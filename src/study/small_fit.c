@@ -121,7 +121,7 @@ void fini_small_fit_run(fini_small_fit *fit, const fini_small_rows *rows, double
     fit->gradient = 2 * sqrt(dot(P, fit->g, fit->g));
 }
 
-/* ---- quasi-Newton ------------------------------------------------------------------------------- */
+/* ---- quasi-Newton ---------------------------------------------------------------------------- */
 
 /* theta = from + C'^-1 x, so that the gradient in x is C^-1 times that in theta. */
 static fin_status whitened(void *user, const double *x, double *value, double *gradient,
@@ -172,7 +172,7 @@ fin_status fini_small_fit_descend(fini_small_fit *fit, const fini_small_rows *ro
     return status;
 }
 
-/* ---- a model on a set --------------------------------------------------------------------------- */
+/* ---- a model on a set ------------------------------------------------------------------------ */
 
 static void one(const void *user, const double *theta, int64_t i, double *residual, double *J)
 {

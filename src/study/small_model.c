@@ -18,7 +18,7 @@ fini_small_model fini_small_model_make(int form, int64_t heads, const fini_small
     return m;
 }
 
-/* cme: Wk (d, p), Wv (dv, p), Wq (d, d), log lam; softmax, for every head: Wqk (p, d), Wv (dv, p). */
+/* cme: Wk (d, p), Wv (dv, p), Wq (d, d), log lam; softmax, each head: Wqk (p, d), Wv (dv, p). */
 void fini_small_truth(const fini_small_model *m, const fini_small_world *world, double kappa,
                       double gain, double *theta)
 {
@@ -41,7 +41,7 @@ void fini_small_truth(const fini_small_model *m, const fini_small_world *world, 
     }
 }
 
-/* ---- cme ---------------------------------------------------------------------------------------- */
+/* ---- cme ------------------------------------------------------------------------------------- */
 
 /* With the moments X'X: N = X'X Wk' (p, d), A = Wk N + lam, E = Wv N A^-1 (dv, d), and
  * R = (Wv - E Wk) X'X (dv, p). */
@@ -111,7 +111,8 @@ void fini_small_matrix(const fini_small_model *m, const double *theta, const dou
 }
 
 /* f = E Wq q. With u = A^-1 Wq q and g = N u:
- *     d f_i = sum (R_ic u_a - E_ia g_c) dWk_ac + g_c dWv_ic + E_ia q_b dWq_ab - lam E_i.u d(log lam) */
+ *     d f_i = sum (R_ic u_a - E_ia g_c) dWk_ac + g_c dWv_ic + E_ia q_b dWq_ab
+ *             - lam E_i.u d(log lam) */
 static void cme_row(const fini_small_model *m, const parts *o, int64_t i, const double *q,
                     const double *u, const double *g, double *row)
 {
@@ -191,7 +192,7 @@ void fini_small_label(const fini_small_model *m, const double *theta, const doub
         memcpy(J + all, o.E, (size_t)(m->dv * d) * sizeof *J);
 }
 
-/* ---- softmax ------------------------------------------------------------------------------------ */
+/* ---- softmax --------------------------------------------------------------------------------- */
 
 enum { TOKENS = 256 }; /* at once */
 
