@@ -22,6 +22,12 @@ static const cli_word words[] = {
     {"train", "heads|all|scratch",
      "what is trained: the map from the representation to labels alone, everything, or everything "
      "from new weights, for comparison; default: all"},
+    {"keep", "SHARE",
+     "a random share of the tokens, from SHARE to 1, is shown in each step: helps where labels are "
+     "few; default 1, all of them"},
+    {"start", "probe|random",
+     "where the map to labels begins: at a linear probe fitted to the training sequences, or near "
+     "0; default: probe, and random from new weights"},
     {"out", "FILE", "write the encoder with its labels: ENC.fin"},
     {"log", "FILE", "evaluations while it learnt, as CSV"},
     {"json", NULL, "print JSON"},
@@ -51,6 +57,8 @@ const cli_command cli_finetune = {
 typedef struct tuning {
     cli_args *args;
     int way;
+    bool probe; /* the map to labels begins at a probe */
+    fin_corpus_settings corpus;
     fin_checkpoint *file;
     encoder_plan plan;
     encoder_data data;
@@ -65,14 +73,26 @@ typedef struct tuning {
 
 /* ---- options -------------------------------------------------------------------------------- */
 
-static int check_options(cli_args *args, int *way)
+static int check_options(tuning *t)
 {
+    cli_args *args = t->args;
     const char *out = cli_get(args, "out"), *train = cli_get(args, "train");
-    *way = ALL;
+    const char *start = cli_get(args, "start"), *keep = cli_get(args, "keep");
+    fin_error err = {FIN_OK, ""};
+    t->way = ALL;
     for (int i = 0; train && i < 3; i++)
         if (strcmp(train, ways[i]) == 0)
-            *way = i;
-    if (train && strcmp(train, ways[*way]) != 0)
+            t->way = i;
+    t->probe = start ? strcmp(start, "probe") == 0 : t->way != SCRATCH;
+    fin_settings_defaults(&fin_corpus_table, &t->corpus);
+    t->corpus.objective = FIN_OBJECTIVE_SUPERVISED;
+    if (start && !t->probe && strcmp(start, "random") != 0)
+        return cli_usage("--start '%.40s' is not known; allowed are probe and random", start);
+    if (keep && fin_settings_parse(&fin_corpus_table, &t->corpus, "keep", keep, &err))
+        return cli_usage("--keep: %s", err.message);
+    if (keep && fin_settings_validate(&fin_corpus_table, &t->corpus, &err))
+        return cli_usage("--keep: %s", err.message);
+    if (train && strcmp(train, ways[t->way]) != 0)
         return cli_usage("--train '%.40s' is not known; allowed are heads (the map to labels "
                          "alone), all and scratch (new weights)",
                          train);
@@ -110,10 +130,7 @@ static fin_status read_data(tuning *t, fin_error *err)
         status = encoder_plan_data(&t->plan, t->args, err);
     if (status)
         return status;
-    fin_corpus_settings plain;
-    fin_settings_defaults(&fin_corpus_table, &plain);
-    plain.objective = FIN_OBJECTIVE_SUPERVISED;
-    t->plan.corpus = plain;
+    t->plan.corpus = t->corpus;
     t->plan.seed = t->settings.seed;
     status = encoder_data_open(&t->data, &t->plan, fin_checkpoint_scale(t->file), err);
     if (status)
@@ -186,6 +203,8 @@ static fin_status all_steps(tuning *t, fin_error *err)
         status = make_encoder(t, err);
     const fin_corpus *from = t->learnt_from ? t->learnt_from : t->data.corpus;
     const fin_corpus *watch = t->watch ? t->watch : t->data.judge;
+    if (!status && t->probe)
+        status = fin_encoder_start_head(t->encoder, from, FIN_AUTO, cli_progress(), err);
     if (!status)
         status =
             fin_learn_create(&t->learn, &t->settings, t->encoder, from, watch,
@@ -230,6 +249,8 @@ static int print_json(const tuning *t)
                   "learn", cli_json_settings(&fin_learn_table, fin_learn_get_settings(t->learn)),
                   "step", (json_int_t)fin_learn_step(t->learn), "test", encoder_json_test(&t->test),
                   "log", encoder_json_log(t->learn), "seconds", cli_clock() - t->start);
+    json_object_set_new(root, "start", json_string(t->probe ? "probe" : "random"));
+    json_object_set_new(root, "keep", json_real(t->corpus.keep));
     json_object_set_new(root, "per_class", json_integer((json_int_t)t->plan.data.per_class));
     if (cli_get(t->args, "out"))
         json_object_set_new(root, "out", json_string(cli_get(t->args, "out")));
@@ -278,7 +299,7 @@ static int run_command(cli_args *args)
     memset(&t, 0, sizeof t);
     t.args = args;
     t.start = cli_clock();
-    int code = check_options(args, &t.way);
+    int code = check_options(&t);
     if (code)
         return code;
     choose_settings(&t);

@@ -47,8 +47,10 @@ const cli_command cli_pretrain = {
         "  finetti pretrain --L 32 --lengths 4,8,16,32,64,128 --steps 20000 --checkpoint run.fin\n"
         "  finetti pretrain --resume run.fin --checkpoint run.fin --out enc.fin\n"
         "  finetti pretrain --task slr --objective supervised --d 16 --L 10\n"
-        "  finetti pretrain --data digits.csv --label digit --patch 2 --out enc.fin\n"
-        "  mpirun -n 4 finetti pretrain --data mnist.npz --patch 4 --out enc.fin\n",
+        "  finetti pretrain --data digits.csv --label digit --patch 2 --readout pooled --out "
+        "enc.fin\n"
+        "  mpirun -n 4 finetti pretrain --data mnist.npz --patch 4 --share 0.75 --readout pooled "
+        "--out enc.fin\n",
     .uses = CLI_USES_FAMILY | CLI_USES_TASK | CLI_USES_CORPUS | CLI_USES_DATA | CLI_USES_ENCODER |
             CLI_USES_LEARN | CLI_USES_PAUSE | CLI_USES_RUN,
     .words = words,
@@ -104,9 +106,9 @@ static int check_resume(cli_args *args)
 
 static int check_data(cli_args *args)
 {
-    static const char *const names[] = {"bag",         "label",     "kind", "columns",
-                                        "key-columns", "patch",     "rows", "test_folds",
-                                        "test_fold",   "per_class", "share"};
+    static const char *const names[] = {
+        "bag",        "label",     "kind",      "columns", "key-columns", "patch", "rows",
+        "test_folds", "test_fold", "per_class", "share",   "readout",     "keep"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (!cli_get(args, "data") && (cli_get(args, names[i]) || cli_given(args, names[i])))
             return cli_usage("--%s goes with --data FILE", names[i]);
@@ -142,8 +144,6 @@ static fin_status new_encoder(pretraining *p, fin_error *err)
     fin_encoder_settings settings = args->encoder;
     fin_encoder_shape shape;
     fin_corpus_get_shape(p->data.corpus, &shape);
-    if (p->plan.from == ENCODER_DATA && p->plan.data.patch && !cli_given(args, "positions"))
-        settings.positions = FIN_POSITIONS_LEARNED; /* else a patch does not know where it is */
     if (fin_is_auto((double)settings.longest)) {
         settings.longest = fin_corpus_longest(p->data.corpus);
         if (p->data.judge && fin_corpus_longest(p->data.judge) > settings.longest)

@@ -14,9 +14,10 @@ static const cli_word words[] = {
     {"data", "FILE",
      "bags or images with labels; default: what the encoder was trained on, as its file says"},
     ENCODER_DATA_WORDS,
-    {"layer", "N|all",
+    {"layer", "N|all|joint",
      "representation after so many layers, from 0 (the tokens' map) to all of them, the normed "
-     "end; all = a table; default: the end"},
+     "end; all = a table; joint = all of them side by side; default: the end"},
+    {"seed", "N", "which sequences --per-class takes; default: that of the encoder"},
     {"maps", "FILE", "CSV: attention weights of one head of layer --layer (default: the last)"},
     {"head", "N", "for --maps: which head, from 0; default 0"},
     {"sequence", "N", "for --maps: which of the test sequences, from 0; default 0"},
@@ -55,7 +56,7 @@ typedef struct probing {
     fin_encoder *encoder;
     encoder_plan plan; /* of the target: labels, or as it was learnt */
     encoder_data data;
-    int64_t layers, layer; /* layer -1: all of them */
+    int64_t layers, layer; /* layer -1: all of them, -2: side by side */
     fin_probe_settings settings;
     int count;
     int64_t at[LAYERS];
@@ -88,7 +89,11 @@ static int check_options(probing *p)
     p->layer = p->layers;
     if (layer && strcmp(layer, "all") == 0)
         p->layer = -1;
+    else if (layer && strcmp(layer, "joint") == 0)
+        p->layer = -2;
     else if (!read_number(args, "layer", p->layers, &p->layer))
+        return CLI_USAGE;
+    if (!read_number(args, "seed", INT64_C(1) << 53, &p->plan.seed))
         return CLI_USAGE;
     if (picture && !cli_ends_with(picture, ".svg") && !cli_ends_with(picture, ".csv"))
         return cli_usage("--reconstruct '%.200s' tells no format; end it in .svg or .csv", picture);
@@ -134,7 +139,7 @@ static fin_status open_all(probing *p, fin_error *err)
 static fin_status probe_layers(probing *p, fin_error *err)
 {
     fin_status status = FIN_OK;
-    int64_t from = p->layer < 0 ? 0 : p->layer, to = p->layer < 0 ? p->layers : p->layer;
+    int64_t from = p->layer == -1 ? 0 : p->layer, to = p->layer == -1 ? p->layers : p->layer;
     for (int64_t layer = from; layer <= to && !status; layer++) {
         p->settings.layer = layer;
         cli_progress_part((double)(layer - from) / (double)(to - from + 1),
@@ -219,7 +224,7 @@ static void print_row(const probing *p, int i, bool classes)
     const fin_probe_score *s = &p->score[i];
     char layer[32];
     snprintf(layer, sizeof layer, "%lld", (long long)p->at[i]);
-    printf("%6s ", p->at[i] == p->layers ? "end" : layer);
+    printf("%6s ", p->at[i] == p->layers ? "end" : p->at[i] < 0 ? "joint" : layer);
     if (classes)
         printf("%10.4f %10.4f %10.4f %10.2g\n", s->accuracy, s->accuracy_se, s->log_loss,
                s->penalty);

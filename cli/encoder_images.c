@@ -27,20 +27,25 @@ static int64_t pixel_of(const picture *p, int64_t i, int64_t t, int64_t j)
     return (i * p->height + row) * p->width + column;
 }
 
+/* A row of targets and one of answers is that of a token, or of an image with all its tokens: either
+ * way what is not hidden is no target. */
 static void fill(picture *p, const fin_token_scale *scale, const fin_examples *e,
-                 const double *answers, int64_t answer, const float *original)
+                 const double *answers, int64_t step, const float *original)
 {
-    int64_t inputs = p->patch * p->patch, tokens = p->across * p->height / p->patch;
+    int64_t values = p->patch * p->patch, tokens = p->across * p->height / p->patch;
+    int64_t inputs = scale->columns, keys = inputs - values,
+            per_row = e->rows > p->count ? 1 : tokens;
     p->low = INFINITY;
     p->high = -INFINITY;
     for (int64_t i = 0; i < p->count; i++)
         for (int64_t t = 0; t < tokens; t++)
-            for (int64_t j = 0; j < inputs; j++) {
-                int64_t token = i * tokens + t, at = pixel_of(p, i, t, j);
+            for (int64_t j = 0; j < values; j++) {
+                int64_t token = i * tokens + t, at = pixel_of(p, i, t, j), k = keys + j;
+                int64_t of = token / per_row * step + token % per_row * values + j;
                 double x =
-                    (double)original[token * inputs + j] / scale->scale[j] + scale->center[j];
-                double y = answers[token * answer + j] / scale->scale[j] + scale->center[j];
-                p->hidden[at] = e->sequences.hidden[token];
+                    (double)original[token * inputs + k] / scale->scale[k] + scale->center[k];
+                double y = answers[of] / scale->scale[k] + scale->center[k];
+                p->hidden[at] = !isnan(e->targets[token * values + j]);
                 p->panel[0][at] = x;
                 p->panel[1][at] = p->hidden[at] ? NAN : x;
                 p->panel[2][at] = p->hidden[at] ? y : x;
@@ -49,12 +54,12 @@ static void fill(picture *p, const fin_token_scale *scale, const fin_examples *e
             }
 }
 
-/* The head that answers with values of hidden tokens; -1: there is none. */
+/* The head that answers with values of hidden tokens, each its own or all at once; -1: there is
+ * none. */
 static int64_t value_head(const fin_encoder_shape *shape)
 {
     for (int64_t i = 0; i < shape->heads; i++)
-        if (shape->head[i].where == FIN_HEAD_TOKENS && shape->head[i].kind != FIN_HEAD_CLASSES &&
-            shape->head[i].size == shape->values)
+        if (strcmp(shape->head[i].name, "value") == 0 && shape->head[i].kind != FIN_HEAD_CLASSES)
             return i;
     return -1;
 }
@@ -73,7 +78,7 @@ static fin_status reconstruct(picture *p, const fin_encoder *encoder, const enco
     uint64_t first = (uint64_t)n - FIN_TEST_FIRST % (uint64_t)n; /* number of sequence 0 */
     status = fin_corpus_draw(corpus, FIN_TEST_FIRST + first, p->count, -1, 0, 0, &e, err);
     int64_t answer = fin_head_answers(&shape->head[head]);
-    double bytes = 8 * (double)e.tokens * (double)answer;
+    double bytes = 8 * (double)e.rows * (double)answer;
     if (!status && !(answers = malloc((size_t)bytes + 8)))
         status = cli_status_memory(err, bytes, "reconstructions");
     pass.answers[head] = answers;

@@ -159,7 +159,7 @@ static void bags__bad_columns_are_refused(void **state)
     refuse(&source, FIN_ERR_ARGUMENT, "a name is missing");
     source.keys = "k";
     source.patch = 1;
-    refuse(&source, FIN_ERR_ARGUMENT, "no keys");
+    refuse(&source, FIN_ERR_ARGUMENT, "no columns as keys");
     source = source_of(text_file("nan.csv", "bag,x\na,1\nb,nan\n"), 0);
     refuse(&source, FIN_ERR_FORMAT, "not a finite number");
     source = source_of(in_folder("absent.csv"), 0);
@@ -198,7 +198,7 @@ static void images__are_cut_into_patches(void **state)
     fin_token_set *set = read_set(&source);
     const fin_memory *m = fin_token_set_memory(set);
     assert_int_equal(m->n, 12);
-    assert_int_equal(m->inputs, 4);
+    assert_int_equal(m->inputs, 2 + 2 + 4);
     assert_int_equal(m->values, 4);
     assert_int_equal(m->offsets[12], 48);
     assert_int_equal(m->classes, 3);
@@ -207,15 +207,19 @@ static void images__are_cut_into_patches(void **state)
         assert_int_equal(m->offsets[i], 4 * i);
         assert_true(m->labels[i] == i % 3);
         for (int t = 0; t < 4; t++)
-            for (int j = 0; j < 4; j++)
-                assert_true(fabs(raw(set, 4 * i + t, j) - 100 * i - patches[t][j]) < 1e-3);
+            for (int j = 0; j < 4; j++) {
+                assert_true(fabs(raw(set, 4 * i + t, 4 + j) - 100 * i - patches[t][j]) < 1e-3);
+                /* The place: row t / 2 of two, place t % 2 of two, one-hot; squares sum to 4. */
+                int one = j < 2 ? j == t / 2 : j - 2 == t % 2;
+                assert_true(m->tokens[(4 * i + t) * 8 + j] == (one ? (float)sqrt(2) : 0));
+            }
     }
     /* One scale for all pixels. */
     const fin_token_scale *s = fin_token_set_scale(set);
-    assert_int_equal(s->columns, 4);
-    assert_true(s->center[0] == 550 + 7.5);
-    for (int j = 1; j < 4; j++)
-        assert_true(s->center[j] == s->center[0] && s->scale[j] == s->scale[0]);
+    assert_int_equal(s->columns, 8);
+    assert_true(s->center[4] == 550 + 7.5);
+    for (int j = 5; j < 8; j++)
+        assert_true(s->center[j] == s->center[4] && s->scale[j] == s->scale[4]);
     fin_token_set_destroy(set);
 }
 
@@ -232,7 +236,7 @@ static void images__need_not_be_square(void **state)
     assert_int_equal(fin_token_set_across(set), 2);
     for (int t = 0; t < 2; t++)
         for (int j = 0; j < 4; j++)
-            assert_true(fabs(raw(set, t, j) - patches[t][j]) < 1e-3);
+            assert_true(fabs(raw(set, t, 3 + j) - patches[t][j]) < 1e-3);
     fin_token_set_destroy(set);
 }
 
@@ -299,13 +303,13 @@ static void archive__shapes_and_types(void **state)
         assert_int_equal(fin_token_set_memory(set)->offsets[12], 12 * 36);
         assert_int_equal(fin_token_set_memory(set)->classes, 3);
         for (int k = 0; k < 12 * 36; k++)
-            assert_true(fabs(raw(set, k, 0) - bytes[k]) < 1e-3);
+            assert_true(fabs(raw(set, k, 4 + 9) - bytes[k]) < 1e-3);
         fin_token_set_destroy(set);
         source.patch = 2;
         refuse(&source, FIN_ERR_ARGUMENT, "images of 4 x 9");
         source.rows = 6;
         set = read_set(&source);
-        assert_int_equal(fin_token_set_memory(set)->inputs, 4);
+        assert_int_equal(fin_token_set_memory(set)->inputs, 3 + 3 + 4);
         fin_token_set_destroy(set);
     }
     fin_token_source source =
@@ -344,7 +348,7 @@ static fin_token_set *part_of(const fin_token_set *set, const fin_token_part *wh
 /* Which image sequence i of the part was: its first pixel is 100 times the number. */
 static int number_of(const fin_token_set *part, int64_t i)
 {
-    return (int)lround(raw(part, fin_token_set_memory(part)->offsets[i], 0) / 100);
+    return (int)lround(raw(part, fin_token_set_memory(part)->offsets[i], 2 + 2) / 100);
 }
 
 static void part__folds_are_disjoint_and_complete(void **state)

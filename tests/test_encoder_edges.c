@@ -158,8 +158,6 @@ static void arguments__are_looked_at(void **state)
     a.targets[0][2] = 1;
     a.targets[0][3] = INFINITY;
     BAD((void)0, "head value is inf at token 1");
-    a.targets[0][3] = NAN;
-    BAD((void)0, "head value is nan at token 1");
     a.targets[0][3] = kept;
     static const double classes[] = {3, -1, 0.5, INFINITY, 1e300};
     for (int i = 0; i < 5; i++) {

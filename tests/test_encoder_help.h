@@ -110,12 +110,14 @@ static inline sample make_sample(const fin_encoder_shape *shape, int64_t n, int6
         int64_t m = fin_head_targets(head), count = head->where == FIN_HEAD_TOKENS ? rows : n;
         a.targets[h] = malloc((size_t)(count * m + 1) * sizeof(double));
         assert_non_null(a.targets[h]);
+        int64_t absent = 0;
         for (int64_t i = 0; i < count * m; i++) {
             a.targets[h][i] = head->kind == FIN_HEAD_CLASSES
                                   ? (double)fin_random_below(&r, head->size)
                                   : fin_random_normal(&r);
-            if (i % m == 0 && fin_random_below(&r, 4) == 0)
-                a.targets[h][i] = NAN;
+            absent = i % m == 0 ? fin_random_below(&r, 4) == 0 : absent;
+            if (absent || (m > 1 && fin_random_below(&r, 4) == 0))
+                a.targets[h][i] = NAN; /* a whole target, or one of its numbers */
         }
     }
     a.s = (fin_sequences){n, a.offsets, a.data, a.hidden};

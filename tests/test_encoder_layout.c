@@ -101,7 +101,7 @@ static void tensors__leave_out_what_settings_leave_out(void **state)
 static void check_spread(const fin_tensor *t, double sd)
 {
     const float *x = t->data;
-    int64_t n = t->shape[0] * t->shape[1];
+    int64_t n = t->shape[0] * (t->ndim == 2 ? t->shape[1] : 1);
     double square = 0;
     for (int64_t i = 0; i < n; i++)
         square += (double)x[i] * (double)x[i] / (double)n;
@@ -135,12 +135,20 @@ static void start__is_as_documented(void **state)
             int residual = strstr(t->name, "out.weight") || strstr(t->name, "ff2.weight");
             double by = strstr(t->name, "head") ? 0.1 : residual ? 0.5 : 1; /* 1 / sqrt(2 * 2) */
             check_spread(t, by / sqrt(columns));
+        } else if (strcmp(t->name, "input.bias") == 0) {
+            check_spread(t, 1);
         } else {
             float value = strstr(t->name, "norm") && strstr(t->name, "weight") ? 1 : 0;
             for (int64_t j = 0; j < t->shape[0]; j++)
                 assert_true(((const float *)t->data)[j] == value);
         }
     }
+    fin_encoder_destroy(o);
+    s.norm = FIN_NORM_NONE; /* without norms the input's bias is 0 */
+    assert_int_equal(fin_encoder_create(&o, &s, &shape, 7, &err), FIN_OK);
+    fin_encoder_tensors(o, tensors, 2);
+    for (int64_t j = 0; j < tensors[1].shape[0]; j++)
+        assert_true(((const float *)tensors[1].data)[j] == 0);
     fin_encoder_destroy(o);
     fin_encoder_destroy(again);
     fin_encoder_destroy(other);

@@ -116,8 +116,9 @@ static float *first_moment(help_case *c, int64_t batch, int64_t accumulate, doub
     c->learn_set.batch = batch;
     c->learn_set.accumulate = accumulate;
     c->learn_set.clip = 0;
+    c->learn_set.rate = 0; /* nothing moves, and two steps are compared */
     help_open(c);
-    help_run(c, 1);
+    help_run(c, 2);
     size_t size = (size_t)c->learn->parameters * sizeof(float);
     float *copy = malloc(size);
     assert_non_null(copy);
@@ -131,9 +132,10 @@ static void compare_batches(help_case *c)
 {
     double loss[2];
     float *one = first_moment(c, 16, 1, &loss[0]);
+    double far = 0, norm = 0, seen = c->learn->number[FINI_TOKENS_SEEN];
     help_close(c);
     float *four = first_moment(c, 4, 4, &loss[1]);
-    double far = 0, norm = 0;
+    assert_true(seen > 0 && c->learn->number[FINI_TOKENS_SEEN] == seen);
     for (int64_t i = 0; i < c->learn->parameters; i++) {
         double d = (double)one[i] - (double)four[i];
         far += d * d;

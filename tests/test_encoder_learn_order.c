@@ -123,6 +123,34 @@ static void length__is_log_uniform(void **state)
     help_close(&c);
 }
 
+/* Steps that go through the same four sequences hide other tokens of them. */
+static void hiding__is_drawn_anew(void **state)
+{
+    (void)state;
+    enum { N = 4, L = 24 };
+    static float x[N * L * 2];
+    int64_t at[N + 1];
+    uint8_t hidden[2][N * L];
+    for (int i = 0; i < N * L * 2; i++)
+        x[i] = (float)(i * 7 % 31) / 8;
+    for (int i = 0; i <= N; i++)
+        at[i] = i * L;
+    fin_memory memory = {.n = N, .inputs = 2, .values = 1, .offsets = at, .tokens = x};
+    help_case c = help_defaults("concept");
+    c.memory = &memory;
+    help_open(&c);
+    for (int step = 0; step < 2; step++) {
+        help_run(&c, step + 1);
+        assert_int_equal(c.learn->examples.sequences.n, N);
+        for (int i = 0; i < N; i++)
+            memcpy(hidden[step] + c.learn->order[i] * L, c.learn->examples.sequences.hidden + i * L,
+                   L);
+    }
+    for (int i = 0; i < N; i++)
+        assert_memory_not_equal(hidden[0] + i * L, hidden[1] + i * L, L);
+    help_close(&c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -131,6 +159,7 @@ int main(void)
         cmocka_unit_test(order__is_uniform),
         cmocka_unit_test(order__depends_on_seed_and_epoch),
         cmocka_unit_test(length__is_log_uniform),
+        cmocka_unit_test(hiding__is_drawn_anew),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -74,7 +74,7 @@ static void posterior__of_a_mean_is_read_exactly(void **state)
     /* A hidden token sees no others here: nothing is read of the prediction of it. */
     s.target = FIN_PROBE_BAYES;
     score = probe(encoder, corpus, &s, NULL, 0);
-    assert_int_equal(score.train, 400 * 8);
+    assert_int_equal(score.train, 400 * fin_corpus_get_settings(corpus)->M);
     assert_int_equal(score.columns, 2);
     assert_true(score.r2 < 0.05);
     fin_encoder_destroy(encoder);
@@ -257,7 +257,7 @@ static void probe__refuses_what_makes_no_sense(void **state)
     refuse(other, gp, &s, FIN_ERR_UNSUPPORTED, "no posterior");
     s.layer = 2;
     refuse(encoder, corpus, &s, FIN_ERR_ARGUMENT, "layer = 2");
-    s.layer = -2;
+    s.layer = -3;
     refuse(encoder, corpus, &s, FIN_ERR_ARGUMENT, "layer");
     s.layer = -1;
     s.train = 1;

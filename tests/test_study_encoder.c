@@ -125,7 +125,7 @@ static void pretrain__labels_and_heads(void **state)
         run("pretrain attention=cme norm=none hidden=0 width=16 heads=2 layers=1 d=2 L=12 M=8 "
             "steps=150 batch=16 rate=0.01 decay=0 test=2000 evaluate_on=20 labels=8,64 "
             "repetitions=6 scratch_steps=10 scratch_rates=1 prior=2 label_noise=0.5 "
-            "readout=answers");
+            "representation=answers");
     double variance = scalar(r, "variance").value, z = (variance / 2.5 - 1) / sqrt(2 / 2000.0);
     print_message("variance z = %.2f, bayes %.3f, head %.4f %.4f, first weights %.4f %.4f\n", z,
                   scalar(r, "bayes").value, scalar(r, "head_few").value,

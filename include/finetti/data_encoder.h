@@ -13,7 +13,8 @@ extern "C" {
 
 /* How the columns of tokens were scaled: (raw - center) * scale, by column (keys first, then values),
  * found from the sequences read first and used for all later ones. One center and one scale for all
- * pixels of patches (so that brightness is kept); one for each column of bags. */
+ * pixels of patches (so that brightness is kept), sqrt(pixels / 2) for their places; one for each
+ * column of bags. */
 typedef struct fin_token_scale {
     int64_t columns;
     double *center, *scale; /* (columns) */
@@ -26,8 +27,8 @@ typedef struct fin_token_source {
                            * file with `y` or `labels`, is one */
     int64_t patch;        /* side of the square patches that an image is cut into; 0: bags */
     int64_t rows;         /* pixels of an image from top to bottom; 0: it is square */
-    const char *keys;     /* bags: columns that a hidden token still shows; NULL: none. Those of a
-                           * patch: none, its position is its place in the sequence */
+    const char *keys;     /* bags: columns that a hidden token still shows; NULL: none. The key of a
+                           * patch is its place: its row of patches and its place in it, one-hot */
     const fin_token_scale *scale; /* NULL: found from this file */
 } fin_token_source;
 

@@ -89,7 +89,8 @@ typedef struct fin_encoder fin_encoder;
 
 /* Parameters drawn from the seed (linear maps N(0, 1/fan-in), those that add to the residual
  * divided by sqrt(2 layers), answers' maps by 10 (not exactly 0, so that gradients flow); norms 1;
- * the rest 0, ridges 1). */
+ * the input's bias N(0, 1) where there are norms: it is then most of what the first one divides by,
+ * which makes it about linear in a token; the rest 0, ridges 1). */
 FIN_API fin_status fin_encoder_create(fin_encoder **encoder, const fin_encoder_settings *settings,
                                       const fin_encoder_shape *shape, uint64_t seed,
                                       fin_error *err);
@@ -133,8 +134,9 @@ typedef struct fin_pass {
     fin_sum sum;
     int64_t first, total;
 
-    /* (tokens or n, fin_head_targets) and (tokens or n, fin_head_answers). A row of targets that
-     * begins with NaN is none. NULL targets: the head has no loss. */
+    /* (tokens or n, fin_head_targets) and (tokens or n, fin_head_answers). A number of a
+     * target that is NaN counts for nothing, and a row of such is no target. NULL targets: the head
+     * has no loss. */
     const double *targets[FIN_HEADS_MOST];
     double *answers[FIN_HEADS_MOST];
     double *losses; /* (tokens or n) of head 0: loss of each target, NaN where there is none */

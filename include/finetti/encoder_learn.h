@@ -9,7 +9,12 @@
  *              concept, mean, counts; or z itself, a class, for concepts and finite
  *     task     single-location regression (task.h): the label is y. Nothing to mask
  *     memory   sequences of the caller (bags, patches of images), with labels or not. masked: a
- *              share of the tokens, drawn anew in every epoch. No Bayes prediction
+ *              share of the tokens, drawn anew in every epoch. readout = pooled: they are left out
+ *              altogether, and one answer from the mean representation of the others has the values
+ *              of all tokens, in their order; a linear map can then read much from that mean, which
+ *              is what a label needs. keep: supervised, a random part of the tokens is shown, anew
+ *              in every epoch, which keeps a few labels from being learnt by heart; sequences from
+ *              FIN_TEST_FIRST on show all. No Bayes prediction
  *
  * Tokens of families with outcomes are one-hot: counts: (value); concepts: (covariate,
  * response). */
@@ -35,12 +40,18 @@ extern "C" {
       "families: a batch has a length drawn from L_least .. L, log-uniformly; auto = L")           \
     F(int64_t, M, 32, 1, 65536, "families, masked: hidden tokens of a sequence")                   \
     F(double, share, 0.5, 0, 1, "data, masked: share of the tokens that is hidden (at least one)") \
+    C(readout, 0, "tokens|pooled",                                                                 \
+      "data, masked: hidden values are answered by their own token, or all of them by the mean "   \
+      "representation of the others (sequences of equal length)")                                  \
+    F(double, keep, 1, 0, 1,                                                                       \
+      "data, supervised: a random share of the tokens from keep to 1 is shown in each epoch")      \
     F(double, label_noise, 0.1, 0, 1e100, "families, supervised: variance of the label")           \
     F(int64_t, samples, 0, 0, INT64_C(1) << 40,                                                    \
       "fixed-sample (ERM) training: so many sequences, again and again; 0 = fresh ones")
 
 enum { FIN_OBJECTIVE_MASKED, FIN_OBJECTIVE_SUPERVISED };
 enum { FIN_ANSWER_VALUE, FIN_ANSWER_GAUSSIAN };
+enum { FIN_READOUT_TOKENS, FIN_READOUT_POOLED };
 
 typedef struct fin_corpus_settings {
     FIN_CORPUS_FIELDS(FIN_MEMBER_F, FIN_MEMBER_C)

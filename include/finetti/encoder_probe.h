@@ -17,13 +17,18 @@ extern "C" {
 #define FIN_PROBE_FIELDS(F, C)                                                                     \
     C(target, 0, "label|posterior|bayes|mean",                                                     \
       "what is read: the label; the posterior's numbers; the Bayes prediction; posterior means")   \
-    F(int64_t, layer, -1, -1, 256, "representation after so many layers; -1 = the last, normed")   \
+    F(int64_t, layer, -1, -2, 256,                                                                 \
+      "representation after so many layers; -1 = the last, normed; -2 = all of them side by side") \
+    C(pool, 0, "mean|max|both|tokens",                                                             \
+      "representation of a sequence: mean over its visible tokens, largest number, both, or all "  \
+      "its tokens one after another (equal lengths)")                                              \
     F(int64_t, train, 2000, 2, INT64_C(1) << 30, "sequences (or rows of data) to fit the probe")   \
     F(int64_t, test, 2000, 2, INT64_C(1) << 30, "others to judge it")                              \
     F(double, penalty, FIN_AUTO, 0, 1e12,                                                          \
       "L2 penalty on the mean loss; auto = chosen from the "                                       \
       "training rows")
 
+enum { FIN_POOL_MEAN, FIN_POOL_MAX, FIN_POOL_BOTH, FIN_POOL_TOKENS };
 enum { FIN_PROBE_LABEL, FIN_PROBE_POSTERIOR, FIN_PROBE_BAYES, FIN_PROBE_MEAN };
 typedef struct fin_probe_settings {
     FIN_PROBE_FIELDS(FIN_MEMBER_F, FIN_MEMBER_C)
@@ -40,6 +45,9 @@ FIN_API void fin_probe_destroy(fin_probe *probe); /* NULL is fine */
 FIN_API fin_status fin_probe_predict(const fin_probe *probe, int64_t n, const double *x,
                                      double *out, fin_error *err);
 FIN_API double fin_probe_penalty(const fin_probe *probe); /* in use */
+/* The map itself, of features as they came: W (m or classes, p), b (m or classes); predictions are
+ * W x + b, or its softmax. */
+FIN_API void fin_probe_weights(const fin_probe *probe, double *W, double *b);
 
 /* How well: numbers: share of variance explained (r2, mean over columns; smallest and largest too);
  * classes: accuracy and log loss. Standard errors over test rows. */
@@ -64,6 +72,14 @@ FIN_API fin_status fin_encoder_probe_on(const fin_encoder *encoder, const fin_co
                                         const fin_corpus *test, const fin_probe_settings *settings,
                                         fin_probe_score *score, double *column_r2, int64_t room,
                                         const fin_progress *progress, fin_error *err);
+
+/* Sets the head of a supervised corpus (classes or one number, pooled) to the probe of the end's mean
+ * fitted to all its sequences: where fine-tuning should begin, as a map that is random at first pulls
+ * the representation about while it is learnt. FIN_ERR_UNSUPPORTED for families, hidden tokens and
+ * Gaussian heads. */
+FIN_API fin_status fin_encoder_start_head(fin_encoder *encoder, const fin_corpus *corpus,
+                                          double penalty, const fin_progress *progress,
+                                          fin_error *err);
 
 #ifdef __cplusplus
 }

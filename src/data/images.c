@@ -1,11 +1,13 @@
-/* Images as sequences of square patches, as a vision transformer sees them:
+/* Images as sets of square patches, as a vision transformer sees them:
  *
  *     token t = (t / across, t % across), with across = columns / patch patches in a row of patches;
- *     its number j is the pixel (t / across * patch + j / patch, t % across * patch + j % patch)
+ *     its value j is the pixel (t / across * patch + j / patch, t % across * patch + j % patch)
+ *     its key: which row of patches and which place in it, both one-hot
  *
- * The patch's place is not among its numbers: it is its place in the sequence, for an encoder with
- * positions. Only the map from numbers of tokens to pixels is made here; reading, scaling and copying
- * are those of bags (token_set_read.c). */
+ * A patch that knows its place is a token of an exchangeable sequence: the encoder needs no
+ * positions, a hidden patch still shows where it is, and some can be left out. Only the map from
+ * numbers of tokens to pixels is made here; reading, scaling and copying are those of bags
+ * (token_set_read.c). */
 #include "data/token_set.h"
 
 #include <math.h>
@@ -55,17 +57,25 @@ fin_status fini_images_map(const fin_bag_set *bags, const fin_token_source *sour
                          "a side that divides both is needed (4 for 28 x 28, 2 for 8 x 8)",
                          source->bags.path, (long long)patch, (long long)patch, (long long)height,
                          (long long)width);
-    int64_t across = width / patch, size = patch * patch;
-    *map = (fini_token_map){.tokens = pixels / size,
-                            .inputs = size,
+    int64_t across = width / patch, size = patch * patch, tokens = pixels / size, cells;
+    int64_t keys = height / patch + across, inputs = keys + size;
+    if (__builtin_mul_overflow(tokens, inputs, &cells))
+        cells = -1; /* which is not allocated */
+    *map = (fini_token_map){.tokens = tokens,
+                            .inputs = inputs,
                             .values = size,
                             .across = across,
-                            .at = fini_alloc_array(pixels, sizeof *map->at)};
+                            .at = fini_alloc_array(cells, sizeof *map->at)};
     if (!map->at)
-        return fini_fail_memory(err, (size_t)pixels * sizeof *map->at, "patches");
-    for (int64_t t = 0; t < map->tokens; t++)
+        return fini_fail_memory(err, (size_t)cells * sizeof *map->at, "patches");
+    for (int64_t t = 0; t < tokens; t++) {
+        int64_t *at = map->at + t * inputs;
+        for (int64_t k = 0; k < keys; k++)
+            at[k] = FINI_TOKEN_ZERO;
+        at[t / across] = at[height / patch + t % across] = FINI_TOKEN_ONE;
         for (int64_t j = 0; j < size; j++)
-            map->at[t * size + j] =
+            at[keys + j] =
                 (t / across * patch + j / patch) * width + t % across * patch + j % patch;
+    }
     return FIN_OK;
 }

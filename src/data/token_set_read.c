@@ -4,7 +4,8 @@
  *     token = (raw - center) * scale, center = mean, scale = 1 / deviation (1 if it is 0)
  *
  * of a column of bags, or of all pixels together: the brightness of a patch must stay comparable with
- * that of its neighbours. */
+ * that of its neighbours. The two ones of a patch's place are scaled so that their squares sum to the
+ * number of pixels: at first the place weighs as much as what is seen there. */
 #include "data/token_set.h"
 
 #include <math.h>
@@ -13,6 +14,8 @@
 static double raw(const fin_bags *bags, int64_t row, int64_t column)
 {
     int64_t at = row * bags->d + column;
+    if (column < 0)
+        return column == FINI_TOKEN_ONE;
     return bags->dtype == FIN_F32 ? (double)((const float *)bags->tokens)[at]
                                   : ((const double *)bags->tokens)[at];
 }
@@ -98,8 +101,13 @@ static fin_status fill_scale(fin_token_set *set, const fin_bags *bags, const fin
         memcpy(s->scale, given->scale, (size_t)s->columns * sizeof *s->scale);
         return FIN_OK;
     }
-    int64_t at_once = source->patch > 0 ? map->inputs : 1;
-    for (int64_t j = 0; j < map->inputs; j += at_once) {
+    int64_t at_once = source->patch > 0 ? map->values : 1;
+    int64_t places = source->patch > 0 ? map->inputs - map->values : 0;
+    for (int64_t j = 0; j < places; j++) {
+        s->center[j] = 0;
+        s->scale[j] = sqrt((double)map->values / 2);
+    }
+    for (int64_t j = places; j < map->inputs; j += at_once) {
         find_scale(bags, map, j, at_once, &s->center[j], &s->scale[j]);
         for (int64_t k = j + 1; k < j + at_once; k++) {
             s->center[k] = s->center[j];
@@ -181,9 +189,8 @@ fin_status fin_token_set_read(fin_token_set **out, const fin_token_source *sourc
                          "or more",
                          (long long)source->patch, (long long)source->rows);
     if (source->patch > 0 && source->keys)
-        return fini_fail(
-            err, FIN_ERR_ARGUMENT,
-            "patches of images have no keys: their place is the place in the sequence");
+        return fini_fail(err, FIN_ERR_ARGUMENT,
+                         "patches of images have no columns as keys: their key is their place");
     from.each = source->patch > 0;
     from.unlabelled = 1;
     from.rank = 0; /* every process has all sequences: they are drawn in any order */

@@ -61,20 +61,18 @@ static fin_status check_targets(const fini_job *job, int h, fin_error *err)
     bool tokens = head->where == FIN_HEAD_TOKENS;
     int64_t size = fin_head_targets(head), n = !s->n ? 0 : tokens ? s->offsets[s->n] : s->n;
     for (int64_t i = 0; y && i < n; i++) {
-        if (isnan(y[i * size]))
-            continue;
         double first = y[i * size];
-        if (head->kind == FIN_HEAD_CLASSES &&
+        if (head->kind == FIN_HEAD_CLASSES && !isnan(first) &&
             !(first >= 0 && first < (double)head->size && first == floor(first)))
             return fini_fail(err, FIN_ERR_ARGUMENT,
                              "the target of head %s is class %g at %s %lld; classes are 0 to %lld",
                              head->name, first, tokens ? "token" : "sequence", (long long)i,
                              (long long)head->size - 1);
         for (int64_t j = 0; j < size; j++)
-            if (!isfinite(y[i * size + j]))
+            if (isinf(y[i * size + j]))
                 return fini_fail(err, FIN_ERR_ARGUMENT,
                                  "the target of head %s is %g at %s %lld; it must be finite, or "
-                                 "begin with NaN where there is none",
+                                 "NaN where there is none",
                                  head->name, y[i * size + j], tokens ? "token" : "sequence",
                                  (long long)i);
     }

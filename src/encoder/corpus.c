@@ -31,6 +31,8 @@ fin_status fini_corpus_open(fin_corpus **corpus, const fini_corpus_kind *kind,
         return fini_fail_memory(err, sizeof *c, "a corpus");
     *c = (fin_corpus){.kind = kind, .settings = s, .seed = seed};
     c->masked = s.objective == FIN_OBJECTIVE_MASKED;
+    c->by_token =
+        c->masked && (s.readout == FIN_READOUT_TOKENS || kind != &fini_corpus_kind_memory);
     *corpus = c;
     return FIN_OK;
 }
@@ -48,7 +50,7 @@ void fini_corpus_head(fin_corpus *corpus, int64_t size, int64_t classes)
     fin_head *head = &corpus->shape.head[0];
     corpus->shape.heads = 1;
     snprintf(head->name, sizeof head->name, "%s", corpus->masked ? "value" : "label");
-    head->where = corpus->masked ? FIN_HEAD_TOKENS : FIN_HEAD_POOLED;
+    head->where = corpus->by_token ? FIN_HEAD_TOKENS : FIN_HEAD_POOLED;
     head->kind = classes > 0                                      ? FIN_HEAD_CLASSES
                  : corpus->settings.answer == FIN_ANSWER_GAUSSIAN ? FIN_HEAD_GAUSSIAN
                                                                   : FIN_HEAD_VALUE;
@@ -74,6 +76,12 @@ int64_t fin_corpus_longest(const fin_corpus *corpus)
 int64_t fin_corpus_sequences(const fin_corpus *corpus)
 {
     return corpus->sequences;
+}
+
+uint64_t fini_corpus_whole(const fin_corpus *corpus)
+{
+    uint64_t n = (uint64_t)corpus->sequences;
+    return (FIN_TEST_FIRST + n - 1) / n * n;
 }
 
 int fin_corpus_has_bayes(const fin_corpus *corpus)

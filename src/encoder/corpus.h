@@ -13,7 +13,8 @@
 enum {
     FINI_CORPUS_DIRECTION = 340, /* A of the label <A, z> */
     FINI_CORPUS_LABEL,           /* its noise */
-    FINI_CORPUS_HIDING           /* which tokens of data are hidden */
+    FINI_CORPUS_HIDING,          /* which tokens of data are hidden */
+    FINI_CORPUS_KEEPING          /* which are shown */
 };
 
 /* One sequence to make: where its numbers go. Targets and Bayes predictions are rows for tokens
@@ -29,8 +30,8 @@ typedef struct fini_example {
 
 typedef struct fini_corpus_kind {
     /* Tokens of a sequence, hidden ones too. */
-    fin_status (*length)(const fin_corpus *corpus, uint64_t number, int64_t L, int64_t *length,
-                         fin_error *err);
+    fin_status (*length)(const fin_corpus *corpus, uint64_t number, uint64_t epoch, int64_t L,
+                         int64_t *length, fin_error *err);
     /* Doubles of work for a sequence of at most `length` tokens, with what flags ask for. */
     int64_t (*work)(const fin_corpus *corpus, int64_t L, int64_t length, int flags);
     fin_status (*draw)(const fin_corpus *corpus, const fini_example *e, double *work,
@@ -50,6 +51,7 @@ struct fin_corpus {
     uint64_t seed;
     int64_t longest, sequences, posterior;
     bool masked, bayes, variance;
+    bool by_token;     /* hidden tokens are in the sequences, and targets are rows for tokens */
     double *direction; /* A: a unit vector of as many numbers as z has; or NULL */
 };
 
@@ -59,8 +61,11 @@ struct fin_corpus {
 /* Checks the settings and makes an empty corpus with them. */
 fin_status fini_corpus_open(fin_corpus **corpus, const fini_corpus_kind *kind,
                             const fin_corpus_settings *settings, uint64_t seed, fin_error *err);
-/* The one head: masked: "value" of tokens, else "label" of the sequence; classes > 0: so many. */
+/* The one head: masked: "value" of tokens (or of all of them), else "label" of the sequence;
+ * classes > 0: so many. */
 void fini_corpus_head(fin_corpus *corpus, int64_t size, int64_t classes);
+/* Data: the number of sequence 0 under which it shows all tokens: those from it on do, in order. */
+uint64_t fini_corpus_whole(const fin_corpus *corpus);
 /* A row of answers from a Bayes mean (size numbers) and the variance of each of them. */
 void fini_corpus_answer(const fin_corpus *corpus, const double *mean, double variance,
                         double *bayes);

@@ -46,7 +46,7 @@ static void lay_out(plan *p, fini_arena *arena)
     bool posterior = (p->flags & FIN_EXAMPLES_POSTERIOR) && c->posterior > 0;
     p->offsets = fini_take(arena, p->n + 1, sizeof *p->offsets);
     p->columns = fini_take(arena, product(p->tokens, c->shape.inputs), sizeof *p->columns);
-    p->hidden = c->masked ? fini_take(arena, p->tokens, 1) : NULL;
+    p->hidden = c->by_token ? fini_take(arena, p->tokens, 1) : NULL;
     p->targets = fini_take(arena, product(p->rows, fin_head_targets(head)), sizeof *p->targets);
     p->bayes =
         bayes ? fini_take(arena, product(p->rows, fin_head_answers(head)), sizeof *p->bayes) : NULL;
@@ -91,7 +91,8 @@ static fin_status measure(plan *p, fin_error *err)
 {
     for (int64_t i = 0; i < p->n; i++) {
         int64_t length;
-        fin_status status = p->corpus->kind->length(p->corpus, number_of(p, i), p->L, &length, err);
+        fin_status status =
+            p->corpus->kind->length(p->corpus, number_of(p, i), p->epoch, p->L, &length, err);
         if (status)
             return status;
         p->tokens += length;
@@ -101,7 +102,7 @@ static fin_status measure(plan *p, fin_error *err)
                              "%lld sequences have more than 2^56 tokens; draw fewer at once",
                              (long long)p->n);
     }
-    p->rows = p->corpus->masked ? p->tokens : p->n;
+    p->rows = p->corpus->by_token ? p->tokens : p->n;
     return FIN_OK;
 }
 
@@ -120,7 +121,7 @@ static fin_status draw_one(const plan *p, int64_t i, double *work, fin_error *er
 {
     const fin_corpus *c = p->corpus;
     const fin_head *head = &c->shape.head[0];
-    int64_t at = p->offsets[i], row = c->masked ? at : i;
+    int64_t at = p->offsets[i], row = c->by_token ? at : i;
     fini_example e = {
         .number = number_of(p, i),
         .epoch = p->epoch,
@@ -191,7 +192,7 @@ static fin_status make(plan *p, fin_examples *examples, fin_error *err)
     *examples = (fin_examples){.memory = examples->memory, .room = examples->room};
     p->offsets[0] = 0;
     for (int64_t i = 0, length = 0; i < p->n; i++) {
-        p->corpus->kind->length(p->corpus, number_of(p, i), p->L, &length, NULL);
+        p->corpus->kind->length(p->corpus, number_of(p, i), p->epoch, p->L, &length, NULL);
         p->offsets[i + 1] = p->offsets[i] + length;
     }
     if ((status = draw_all(p, err)))

@@ -89,10 +89,10 @@ static int64_t hidden_tokens(const fin_corpus *c)
     return c->masked ? c->settings.M : 0;
 }
 
-static fin_status length_of(const fin_corpus *c, uint64_t number, int64_t L, int64_t *length,
-                            fin_error *err)
+static fin_status length_of(const fin_corpus *c, uint64_t number, uint64_t epoch, int64_t L,
+                            int64_t *length, fin_error *err)
 {
-    (void)number;
+    (void)number, (void)epoch;
     *length = L + hidden_tokens(c);
     if (*length < 1)
         return fini_fail(err, FIN_ERR_ARGUMENT,

@@ -2,7 +2,9 @@
  * so that hiding some never touches the caller's.
  *
  * masked: round(share L) of the L tokens, at least one, chosen uniformly by Floyd's algorithm from
- * (seed, epoch, number): the same sequence hides others in the next epoch. */
+ * (seed, epoch, number): the same sequence hides others in the next epoch. With readout = pooled
+ * they are not in the sequence at all, and at least one token is left.
+ * supervised: round((keep + (1 - keep) u) L) tokens are shown, at least one, u uniform on (0, 1). */
 #include "encoder/corpus.h"
 
 #include "finetti/random.h"
@@ -97,6 +99,34 @@ static fin_status check_labels(const fin_memory *m, int64_t n, fin_error *err)
 
 /* ---- making ---------------------------------------------------------------------------------- */
 
+static int64_t hidden_of(const fin_corpus *c, int64_t L)
+{
+    int64_t count = (int64_t)floor(c->settings.share * (double)L + 0.5);
+    int64_t most = c->by_token ? L : L - 1;
+    return count < 1 ? 1 : count > most ? most : count;
+}
+
+/* One answer with the values of all tokens. Its loss is the mean over the hidden numbers, so that
+ * rates that fit one kind of readout are not far off for the other. */
+static fin_status pool_values(fin_corpus *c, fin_error *err)
+{
+    fin_head *head = &c->shape.head[0];
+    for (int64_t i = 0; i < c->sequences; i++) {
+        int64_t L = c->memory.offsets[i + 1] - c->memory.offsets[i];
+        if (L != c->longest || L < 2)
+            return fini_fail(err, FIN_ERR_ARGUMENT,
+                             "data: sequence %lld has %lld tokens and the longest %lld; readout = "
+                             "pooled needs sequences of the same length, of at least 2 tokens, and "
+                             "readout = tokens takes all",
+                             (long long)i, (long long)L, (long long)c->longest);
+    }
+    if (__builtin_mul_overflow(c->longest, c->memory.values, &head->size))
+        return fini_fail(err, FIN_ERR_ARGUMENT, "data: %lld tokens with %lld values are too many",
+                         (long long)c->longest, (long long)c->memory.values);
+    head->weight = 1 / ((double)hidden_of(c, c->longest) * (double)c->memory.values);
+    return FIN_OK;
+}
+
 static fin_status resolve(fin_corpus *c, fin_error *err)
 {
     const fin_memory *m = &c->memory;
@@ -113,6 +143,8 @@ static fin_status resolve(fin_corpus *c, fin_error *err)
     c->shape.inputs = m->inputs;
     c->shape.values = m->values;
     fini_corpus_head(c, c->masked ? m->values : 1, c->masked ? 0 : m->classes);
+    if (c->masked && !c->by_token && (status = pool_values(c, err)))
+        return status;
     if (!c->masked && (status = check_labels(m, c->sequences, err)))
         return status;
     return check_tokens(m, err);
@@ -139,34 +171,58 @@ static int64_t index_of(const fin_corpus *c, uint64_t number)
     return (int64_t)(number % (uint64_t)c->sequences);
 }
 
-static fin_status length_of(const fin_corpus *c, uint64_t number, int64_t L, int64_t *length,
-                            fin_error *err)
+static int64_t length_in_memory(const fin_corpus *c, uint64_t number)
 {
     int64_t i = index_of(c, number);
-    (void)L, (void)err;
-    *length = c->memory.offsets[i + 1] - c->memory.offsets[i];
+    return c->memory.offsets[i + 1] - c->memory.offsets[i];
+}
+
+/* The epoch enters the key of the random numbers times an odd constant, so that no two epochs share
+ * one. */
+static void open_random(const fin_corpus *c, uint64_t number, uint64_t epoch, fin_random *r)
+{
+    fin_random_open(r, c->seed ^ (epoch * UINT64_C(0x9e3779b97f4a7c15)),
+                    c->masked ? FINI_CORPUS_HIDING : FINI_CORPUS_KEEPING, number);
+}
+
+/* Tokens of L that are left out, the random numbers being at their beginning. */
+static int64_t left_out(const fin_corpus *c, uint64_t number, int64_t L, fin_random *r)
+{
+    double keep = c->settings.keep;
+    if (c->masked)
+        return c->by_token ? 0 : hidden_of(c, L);
+    if (keep >= 1 || number >= FIN_TEST_FIRST)
+        return 0;
+    keep += (1 - keep) * fin_random_uniform(r);
+    int64_t shown = (int64_t)floor(keep * (double)L + 0.5);
+    return L - (shown < 1 ? 1 : shown);
+}
+
+static fin_status length_of(const fin_corpus *c, uint64_t number, uint64_t epoch, int64_t L,
+                            int64_t *length, fin_error *err)
+{
+    fin_random r;
+    (void)err;
+    open_random(c, number, epoch, &r);
+    L = length_in_memory(c, number);
+    *length = L - left_out(c, number, L, &r);
     return FIN_OK;
 }
 
+/* Flags of the tokens, where they are not those of the sequence itself. */
 static int64_t work_of(const fin_corpus *c, int64_t L, int64_t length, int flags)
 {
-    (void)c, (void)L, (void)length, (void)flags;
-    return 0;
+    (void)L, (void)length, (void)flags;
+    return c->by_token ? 0 : c->longest / (int64_t)sizeof(double) + 1;
 }
 
-/* Floyd's algorithm, with the flags themselves as the set. The epoch enters the key of the random
- * numbers times an odd constant, so that no two epochs share one. */
-static void hide(const fin_corpus *c, const fini_example *e)
+/* Floyd's algorithm, with the flags themselves as the set. */
+static void choose(fin_random *r, int64_t L, int64_t count, uint8_t *flags)
 {
-    int64_t L = e->length, count = (int64_t)floor(c->settings.share * (double)L + 0.5);
-    count = count < 1 ? 1 : count > L ? L : count;
-    fin_random r;
-    fin_random_open(&r, c->seed ^ (e->epoch * UINT64_C(0x9e3779b97f4a7c15)), FINI_CORPUS_HIDING,
-                    e->number);
-    memset(e->hidden, 0, (size_t)L);
+    memset(flags, 0, (size_t)L);
     for (int64_t j = L - count; j < L; j++) {
-        int64_t place = fin_random_below(&r, j + 1);
-        e->hidden[e->hidden[place] ? j : place] = 1;
+        int64_t place = fin_random_below(r, j + 1);
+        flags[flags[place] ? j : place] = 1;
     }
 }
 
@@ -185,19 +241,41 @@ static void move_values(const fin_corpus *c, const fini_example *e)
     }
 }
 
+/* Tokens without a flag are copied; values of those with one are targets (or not wanted). */
+static void leave_out(const fin_corpus *c, const fini_example *e, const float *from, int64_t L,
+                      const uint8_t *flags)
+{
+    int64_t values = c->shape.values, inputs = c->shape.inputs;
+    float *to = e->tokens;
+    for (int64_t l = 0; l < L; l++, from += inputs) {
+        for (int64_t j = 0; c->masked && j < values; j++)
+            e->targets[l * values + j] = flags[l] ? (double)from[inputs - values + j] : NAN;
+        if (flags[l])
+            continue;
+        memcpy(to, from, (size_t)inputs * sizeof *to);
+        to += inputs;
+    }
+}
+
 static fin_status draw(const fin_corpus *c, const fini_example *e, double *work, fin_error *err)
 {
-    (void)work, (void)err;
     const fin_memory *m = &c->memory;
-    int64_t i = index_of(c, e->number);
-    memcpy(e->tokens, m->tokens + m->offsets[i] * m->inputs,
-           (size_t)(e->length * m->inputs) * sizeof *e->tokens);
-    if (c->masked) {
-        hide(c, e);
+    int64_t i = index_of(c, e->number), L = length_in_memory(c, e->number);
+    const float *from = m->tokens + m->offsets[i] * m->inputs;
+    fin_random r;
+    (void)err;
+    open_random(c, e->number, e->epoch, &r);
+    if (c->by_token) {
+        memcpy(e->tokens, from, (size_t)(L * m->inputs) * sizeof *from);
+        choose(&r, L, hidden_of(c, L), e->hidden);
         move_values(c, e);
-    } else {
-        e->targets[0] = m->labels[i];
+        return FIN_OK;
     }
+    uint8_t *flags = (uint8_t *)work;
+    choose(&r, L, left_out(c, e->number, L, &r), flags);
+    leave_out(c, e, from, L, flags);
+    if (!c->masked)
+        e->targets[0] = m->labels[i];
     return FIN_OK;
 }
 

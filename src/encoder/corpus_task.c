@@ -50,11 +50,11 @@ fin_status fin_corpus_task(fin_corpus **corpus, const fin_corpus_settings *setti
     return status;
 }
 
-static fin_status length_of(const fin_corpus *c, uint64_t number, int64_t L, int64_t *length,
-                            fin_error *err)
+static fin_status length_of(const fin_corpus *c, uint64_t number, uint64_t epoch, int64_t L,
+                            int64_t *length, fin_error *err)
 {
     int64_t offsets[2];
-    (void)L;
+    (void)epoch, (void)L;
     fin_status status = fin_task_offsets(c->task, number, 1, offsets, err);
     *length = status ? 0 : offsets[1];
     return status;

@@ -78,7 +78,7 @@ static double risk_of(const fin_head *head, const double *answer, const double *
         return normalise(head->size, answer, p) - answer[(int64_t)target[0]];
     double sum = 0;
     for (int64_t j = 0; j < head->size; j++) {
-        sum += (answer[j] - target[j]) * (answer[j] - target[j]);
+        sum += isnan(target[j]) ? 0 : (answer[j] - target[j]) * (answer[j] - target[j]);
         p[j] = answer[j];
     }
     return sum;
@@ -119,7 +119,7 @@ static void judge_one(judge *o, int64_t i, double *sums)
     double *p = o->rows, *q = o->rows + answers;
     for (int64_t row = from; row < to; row++) {
         const double *y = e->targets + row * targets, *f = o->answers + row * answers;
-        if (isnan(y[0]))
+        if (!fini_head_asked(head, y))
             continue;
         count++;
         risk += risk_of(head, f, y, p);

@@ -130,7 +130,7 @@ static double one_answer(const fini_job *job, int h, scratch *s, int64_t to, REA
     double *f = s->row, *slope = s->row + n, loss = NAN;
     for (int64_t j = 0; j < n; j++)
         f[j] = (double)answer[j];
-    bool asked = y && !isnan(y[0]);
+    bool asked = y && fini_head_asked(head, y);
     if (asked)
         loss = fini_head_loss(head, f, y, job->back ? slope : NULL);
     for (int64_t j = 0; job->back && j < n; j++)

@@ -89,15 +89,15 @@ int64_t fini_learn_length(const fin_learn *learn, int64_t batch);
 /* Numbers of a tensor of the encoder, and where they are in the block. */
 int64_t fini_tensor_size(const fin_tensor *tensor);
 int64_t fini_tensor_place(const fin_learn *learn, int64_t i);
-bool fini_tensor_trained(const fin_learn *learn, int64_t i);
 /* Tokens of the examples at hand, of all processes; total: their sequences. */
 fin_status fini_learn_tokens(fin_learn *learn, int64_t total, double *tokens, fin_error *err);
-/* Loss and gradient of the examples at hand; weights of dtype, or NULL: the encoder's. */
+/* Loss and gradient of the examples at hand; weights of dtype, or NULL: the encoder's. What is not
+ * trained has the gradient 0. */
 fin_status fini_learn_gradient(fin_learn *learn, int64_t total, fin_dtype dtype,
                                const void *weights, double *gradient, double *loss, double *targets,
                                fin_error *err);
-/* FIN_ERR_NUMERIC with step and tensor, unless loss and gradient are finite. norm: of what is
- * trained. */
+/* FIN_ERR_NUMERIC with step and tensor, unless loss and gradient are finite. norm: of the
+ * gradient. */
 fin_status fini_learn_finite(const fin_learn *learn, double loss, const double *gradient,
                              double *norm, fin_error *err);
 /* One step; the state is that of before if it fails. */

@@ -30,6 +30,15 @@ fin_status fini_learn_head(const fin_encoder *encoder, const fin_corpus *corpus,
                          "the encoder has learned positions for %lld tokens; the longest of these "
                          "sequences has %lld",
                          (long long)set->longest, (long long)longest);
+    const fin_corpus_settings *c = fin_corpus_get_settings(corpus);
+    bool some =
+        c->objective == FIN_OBJECTIVE_MASKED ? asked.head[0].where == FIN_HEAD_POOLED : c->keep < 1;
+    if (set->positions != FIN_POSITIONS_NONE && some)
+        return fini_fail(err, FIN_ERR_ARGUMENT,
+                         "with %s tokens are left out and the others lose their places, which the "
+                         "encoder has positions for; take positions = none, and key columns that "
+                         "say where a token is",
+                         c->objective == FIN_OBJECTIVE_MASKED ? "readout = pooled" : "keep < 1");
     const fin_head *want = &asked.head[0];
     for (*head = 0; *head < own->heads; ++*head) {
         const fin_head *have = &own->head[*head];

@@ -10,7 +10,7 @@
 #define RELATIVE 1e-9
 #define DECREASE 1e-13
 
-/* Loss and gradient at x; what is not trained has none. */
+/* Loss and gradient at x. */
 static fin_status value(void *user, const double *x, double *loss, double *gradient, fin_error *err)
 {
     fin_learn *o = user;
@@ -22,10 +22,6 @@ static fin_status value(void *user, const double *x, double *loss, double *gradi
     if (!(targets > 0))
         return fini_fail(err, FIN_ERR_ARGUMENT, "none of the %lld sequences has a target",
                          (long long)o->sample);
-    for (int64_t i = 0; i < o->tensors; i++)
-        if (!fini_tensor_trained(o, i))
-            memset(gradient + fini_tensor_place(o, i), 0,
-                   (size_t)fini_tensor_size(&o->tensor[i]) * sizeof *gradient);
     return FIN_OK;
 }
 

@@ -30,7 +30,7 @@ int64_t fini_tensor_place(const fin_learn *learn, int64_t i)
 }
 
 /* Heads that have no targets here are left alone; so is everything but heads if only they learn. */
-bool fini_tensor_trained(const fin_learn *learn, int64_t i)
+static bool is_trained(const fin_learn *learn, int64_t i)
 {
     const char *name = learn->tensor[i].name;
     if (strncmp(name, "head.", 5) != 0)
@@ -165,8 +165,7 @@ fin_status fini_learn_finite(const fin_learn *learn, double loss, const double *
             own += gradient[j] * gradient[j];
         if (bad < 0 && !(own <= 1e300))
             bad = i;
-        if (fini_tensor_trained(learn, i))
-            square += own;
+        square += own;
     }
     *norm = sqrt(square);
     if (isfinite(loss) && bad < 0)
@@ -198,7 +197,7 @@ static void update(fin_learn *learn, double norm)
     float *w = fin_encoder_weights(learn->encoder);
     for (int64_t i = 0; i < learn->tensors; i++) {
         int64_t at = fini_tensor_place(learn, i);
-        if (!fini_tensor_trained(learn, i))
+        if (!is_trained(learn, i))
             continue;
         a.decay = learn->tensor[i].ndim > 1 ? set->decay : 0; /* matrices only */
         fini_adamw_update(&a, fini_tensor_size(&learn->tensor[i]), learn->gradient + at, w + at,

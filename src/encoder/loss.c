@@ -3,12 +3,12 @@
 
 #include <math.h>
 
-/* d/df of sum_j (f_j - y_j)^2 is 2 (f_j - y_j). */
+/* d/df of sum_j (f_j - y_j)^2 is 2 (f_j - y_j). Numbers that are no target say nothing. */
 static double value_loss(int64_t n, const double *f, const double *y, double *gradient)
 {
     double loss = 0;
     for (int64_t j = 0; j < n; j++) {
-        double off = f[j] - y[j];
+        double off = isnan(y[j]) ? 0 : f[j] - y[j];
         loss += off * off;
         if (gradient)
             gradient[j] = 2 * off;
@@ -23,10 +23,11 @@ static double gaussian_loss(int64_t n, const double *f, const double *y, double 
     double loss = 0;
     for (int64_t j = 0; j < n; j++) {
         double t = fini_log_variance(f[n + j]), off = f[j] - y[j], inverse = exp(-t);
-        loss += (off * off * inverse + t) / 2;
+        bool asked = !isnan(y[j]);
+        loss += asked ? (off * off * inverse + t) / 2 : 0;
         if (gradient) {
-            gradient[j] = off * inverse;
-            gradient[n + j] = t == f[n + j] ? (1 - off * off * inverse) / 2 : 0;
+            gradient[j] = asked ? off * inverse : 0;
+            gradient[n + j] = asked && t == f[n + j] ? (1 - off * off * inverse) / 2 : 0;
         }
     }
     return loss;
@@ -65,6 +66,14 @@ double fini_head_loss(const fin_head *head, const double *answer, const double *
     }
 }
 
+bool fini_head_asked(const fin_head *head, const double *target)
+{
+    for (int64_t j = 0; j < fin_head_targets(head); j++)
+        if (!isnan(target[j]))
+            return true;
+    return false;
+}
+
 int64_t fini_encoder_targets(const fini_job *job, int h, int64_t from, int64_t to)
 {
     const fin_head *head = &job->o->shape.head[h];
@@ -76,6 +85,6 @@ int64_t fini_encoder_targets(const fini_job *job, int h, int64_t from, int64_t t
     int64_t a = tokens ? job->sequences->offsets[from] : from;
     int64_t b = tokens ? job->sequences->offsets[to] : to;
     for (int64_t i = a; i < b; i++)
-        n += !isnan(y[i * step]);
+        n += fini_head_asked(head, y + i * step);
     return n;
 }

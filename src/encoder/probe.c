@@ -7,6 +7,7 @@
 #include <cblas.h>
 #include <limits.h>
 #include <math.h>
+#include <string.h>
 
 #define FIN_TABLE_STRUCT fin_probe_settings
 FIN_TABLE(, fin_probe_table, "probe", FIN_PROBE_FIELDS);
@@ -210,6 +211,12 @@ fin_status fin_probe_predict(const fin_probe *probe, int64_t n, const double *x,
     for (int64_t i = 0; probe->classes > 0 && i < n; i++)
         fini_probe_softmax(m, out + i * m);
     return FIN_OK;
+}
+
+void fin_probe_weights(const fin_probe *probe, double *W, double *b)
+{
+    memcpy(W, probe->W, (size_t)(probe->m * probe->p) * sizeof *W);
+    memcpy(b, probe->b, (size_t)probe->m * sizeof *b);
 }
 
 double fin_probe_penalty(const fin_probe *probe)

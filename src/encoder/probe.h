@@ -31,6 +31,21 @@ void fini_probe_column(int64_t n, int64_t step, const double *x, double *mean, d
 /* Logits to probabilities, in place; returns log sum exp. */
 double fini_probe_softmax(int64_t classes, double *row);
 
+/* ---- representations (probe_features.c) ------------------------------------------------------ */
+
+typedef struct fini_features {
+    const fin_encoder *encoder;
+    int64_t first, last; /* representations after these layers, side by side */
+    int pool;            /* FIN_POOL_ */
+    bool tokens;         /* a row for every token, else one for every sequence, pooled */
+    int64_t longest;     /* FIN_POOL_TOKENS: tokens of every sequence */
+    int64_t one, width;  /* numbers of a layer, of a row */
+} fini_features;
+int64_t fini_features_width(fini_features *f); /* fills in one and width, and returns it */
+/* x: (tokens or sequences, width). */
+fin_status fini_features_of(const fini_features *f, const fin_examples *e, double *x,
+                            fin_error *err);
+
 /* ---- scores (probe_score.c) ------------------------------------------------------------------ */
 
 void fini_probe_score_none(fin_probe_score *score); /* all NaN and 0 */

@@ -19,8 +19,9 @@ enum { CHUNK = 256, STREAM = 345 };
 typedef struct probing {
     const fin_encoder *encoder;
     const fin_probe_settings *settings;
-    int64_t layer, width, columns, classes;
-    bool tokens; /* a row for every hidden token, else one for every sequence */
+    fini_features features; /* tokens: a row for every hidden token */
+    int64_t width, columns, classes;
+    bool tokens;
     int flags;
     const fin_progress *progress;
     double done, total;
@@ -104,14 +105,15 @@ static bool read_target(const probing *o, const fin_corpus *corpus, const fin_ex
 
 /* ---- which sequences ------------------------------------------------------------------------- */
 
-/* Numbers of the sequences of data that have a target, in random order; NULL: no memory. */
+/* Numbers of the sequences of data that have a target, in random order; NULL: no memory. They are
+ * those that show all tokens, whatever learning does. */
 static uint64_t *shuffled(const probing *o, const fin_corpus *c, int64_t *count)
 {
     uint64_t *number = fini_alloc_array(c->sequences, sizeof *number);
     *count = 0;
     for (int64_t i = 0; number && i < c->sequences; i++)
         if (o->settings->target != FIN_PROBE_LABEL || !isnan(c->memory.labels[i]))
-            number[(*count)++] = (uint64_t)i;
+            number[(*count)++] = fini_corpus_whole(c) + (uint64_t)i;
     fin_random r;
     fin_random_open(&r, c->seed, STREAM, 0);
     for (int64_t i = *count - 1; number && i > 0; i--) {
@@ -192,12 +194,7 @@ static fin_status represent(const probing *o, const fin_examples *e, double **st
     if (!*states)
         return fini_fail_memory(err, (size_t)(rows * o->width) * sizeof **states,
                                 "representations");
-    fin_pass pass = {.dtype = FIN_F32, .layer = o->layer};
-    if (o->tokens)
-        pass.states = *states;
-    else
-        pass.pooled = *states;
-    return fin_encoder_pass(o->encoder, &e->sequences, &pass, err);
+    return fini_features_of(&o->features, e, *states, err);
 }
 
 static fin_status add_rows(const probing *o, part *p, const fin_examples *e, fin_error *err)
@@ -291,10 +288,8 @@ static fin_status prepare(probing *o, const fin_corpus *train, const fin_corpus 
         return status;
     if (o->settings->layer > layers)
         return fini_fail(err, FIN_ERR_ARGUMENT,
-                         "probe: layer = %lld; the encoder has %lld, and -1 is the last",
+                         "probe: layer = %lld; the encoder has %lld, -1 is the last, and -2 all",
                          (long long)o->settings->layer, (long long)layers);
-    o->layer = o->settings->layer < 0 ? layers : o->settings->layer;
-    o->width = fin_encoder_get_settings(o->encoder)->width;
     o->total = (double)(o->settings->train + o->settings->test);
     probing other = *o;
     if ((status = find_target(o, train, err)) || (status = find_target(&other, test, err)))
@@ -303,6 +298,16 @@ static fin_status prepare(probing *o, const fin_corpus *train, const fin_corpus 
         return fini_fail(err, FIN_ERR_ARGUMENT,
                          "probe: %lld columns or classes to learn, but %lld to be judged by",
                          (long long)o->columns, (long long)other.columns);
+    int64_t layer = o->settings->layer;
+    o->features = (fini_features){.encoder = o->encoder,
+                                  .first = layer == -2 ? 0
+                                           : layer < 0 ? layers
+                                                       : layer,
+                                  .last = layer < 0 ? layers : layer,
+                                  .pool = o->settings->pool,
+                                  .tokens = o->tokens,
+                                  .longest = fin_corpus_longest(train)};
+    o->width = fini_features_width(&o->features);
     return FIN_OK;
 }
 

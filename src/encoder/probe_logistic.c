@@ -15,7 +15,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { HALF_DECADES = 13, BLOCKS = 32, CHUNK = 128, FOLDS_MOST = 5, MANY = 2000 };
+enum { HALF_DECADES = 13, BLOCKS = 32, CHUNK = 128, FOLDS_MOST = 5, MANY = 2000, FEW = 1000000 };
 #define ABSENT (-40.0) /* bias of a class that no row has: a probability of 4e-18 */
 
 typedef struct logistic {
@@ -85,7 +85,8 @@ static void add_chunk(logistic *o, const double *w, int64_t block, int64_t from,
 static double sum_rows(logistic *o, const double *w, bool judge, double *loss)
 {
     double total = 0, count = 0;
-#pragma omp parallel for schedule(dynamic) num_threads(fin_threads_get())
+    int threads = o->n * o->size < FEW ? 1 : fin_threads_get(); /* else waiting takes longest */
+#pragma omp parallel for schedule(dynamic) num_threads(threads)
     for (int64_t block = 0; block < BLOCKS; block++) {
         int64_t from = o->n * block / BLOCKS, end = o->n * (block + 1) / BLOCKS;
         o->losses[block] = o->counts[block] = 0;

@@ -20,7 +20,7 @@
 #include <string.h>
 
 #define PRETRAIN_FIELDS(F, C)                                                                      \
-    C(readout, 0, "prompts|answers|pooled",                                                        \
+    C(representation, 0, "prompts|answers|pooled",                                                 \
       "what a sequence is represented by: states of hidden tokens at unit keys, the answers to "   \
       "them, or the mean state of tokens in sight")                                                \
     F(int64_t, repetitions, 8, 2, 100000, "label sets drawn for heads")                            \
@@ -169,14 +169,14 @@ static fin_status fit_heads(const pretrain_values *v, const fin_encoder *encoder
 {
     fini_readout test = {NULL}, train = {NULL};
     int64_t most = c->n[c->count - 1];
-    fin_status status = fini_readout_make(&test, v->own.readout, encoder, corpus, FINI_READOUT_TEST,
-                                          v->own.test, err);
+    fin_status status = fini_readout_make(&test, v->own.representation, encoder, corpus,
+                                          FINI_READOUT_TEST, v->own.test, err);
     for (int64_t r = 0; r < v->own.repetitions && !status; r++) {
         if (fini_report(progress, "heads", (double)r, (double)v->own.repetitions))
             status = fini_fail(err, FIN_ERR_CANCELLED, "cancelled after %lld of %lld label sets",
                                (long long)r, (long long)v->own.repetitions);
         else
-            status = fini_readout_make(&train, v->own.readout, encoder, corpus,
+            status = fini_readout_make(&train, v->own.representation, encoder, corpus,
                                        FINI_READOUT_TRAIN + (uint64_t)(r * most), most, err);
         for (int i = 0; i < c->count && !status; i++) {
             double one = 0;

@@ -56,7 +56,28 @@ prints "2 classes"
 accepts finetune enc.fin --data images.csv --label digit --steps 5 --test-folds 0
 prints "of the same sequences"
 
+# ---- a part of the tokens is shown; where the map to labels begins; without steps it is the probe
+for start in probe random; do
+    accepts finetune enc.fin --data images.csv --label digit --per-class 8 --seed 4 --start $start --steps 0 --keep 0.5 --json
+    cp stdout $start.json
+done
+accepts probe enc.fin --data images.csv --label digit --per-class 8 --seed 4 --json
+"$PYTHON" - <<'PY'
+import json
+probe, random = (json.load(open(n + ".json")) for n in ("probe", "random"))
+assert probe["start"] == "probe" and random["start"] == "random" and probe["keep"] == 0.5
+row = json.load(open("stdout"))["layers"][0]
+assert abs(probe["test"]["accuracy"] - row["accuracy"]) < 1e-12
+assert abs(probe["test"]["risk"] - row["log_loss"]) < 1e-4 < abs(random["test"]["risk"] - row["log_loss"])
+PY
+accepts finetune enc.fin --data images.csv --label digit --steps 20 --keep 0.3 --out a.fin --threads 1
+accepts finetune enc.fin --data images.csv --label digit --steps 20 --keep 0.3 --out b.fin --threads 2
+cmp a.fin b.fin
+
 # ---- what can go wrong
+refuses 2 "allowed are probe and random" finetune enc.fin --data images.csv --start nowhere
+refuses 2 "keep" finetune enc.fin --data images.csv --keep 1.5
+refuses 2 "keep" finetune enc.fin --data images.csv --keep many
 refuses 2 "ENC is missing" finetune --data images.csv
 refuses 2 "--data is missing" finetune enc.fin
 refuses 2 "allowed are heads" finetune enc.fin --data images.csv --train nothing
@@ -69,7 +90,7 @@ refuses 2 "no column 'z'" finetune enc.fin --data images.csv --label z
 refuses 2 "has only 24" finetune enc.fin --data images.csv --label digit --per-class 1000
 refuses 2 "counted from 0" finetune enc.fin --data images.csv --label digit --test-fold 5
 refuses 2 "a token has 3 columns" finetune enc.fin --data bags.csv --patch 0 --label label
-refuses 2 "a token has 16 columns" finetune enc.fin --data images.csv --patch 4 --label digit
+refuses 2 "a token has 18 columns" finetune enc.fin --data images.csv --patch 4 --label digit
 printf 'bag,k,v,w\na,1,2,3\nb,4,5,6\n' >plain.csv
 refuses 2 "no labels" finetune bags.fin --data plain.csv --test-folds 0
 refuses 2 "the encoder bags.fin was trained with 3 and 2" finetune bags.fin --data bags.csv --key-columns k,v

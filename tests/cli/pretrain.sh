@@ -102,7 +102,7 @@ tiny=(--width 8 --heads 2 --layers 1 --batch 8 --steps 10)
 accepts pretrain --data images.csv --label digit --patch 2 "${tiny[@]}" --out img.fin
 prints "60 images as 4 patches of 2 x 2"
 prints "48 to learn from, 12 held out"
-prints "learned positions"
+prints "no positions"
 accepts pretrain --data bags.csv --key-columns k "${tiny[@]}" --share 0.3 --out bags.fin
 prints "3 columns of a token"
 accepts pretrain --data bags.csv --objective supervised "${tiny[@]}" --json

@@ -63,6 +63,35 @@ f = {k: v[0] for k, v in npz.load("family.npz").items()}
 assert f["states"] == (40 * 9, 8) and f["hidden"] == (360,) and f["posterior"][0] == 40
 PY
 
+# ---- pools, all layers side by side, and other sequences with another seed
+for pool in mean max both tokens; do
+    accepts probe enc.fin --pool $pool --layer joint --json
+    "$PYTHON" -c 'import json; r = json.load(open("stdout"))["layers"]; assert len(r) == 1 and r[0]["layer"] == -2 and 0 < r[0]["accuracy"] <= 1'
+done
+accepts probe enc.fin --pool both --layer joint
+prints " joint"
+accepts probe enc.fin --per-class 5 --seed 1 --json
+cp stdout one
+accepts probe enc.fin --per-class 5 --seed 2 --json
+cmp -s one stdout && fail "another seed takes other sequences"
+refuses 2 "not a whole number" probe enc.fin --seed x
+refuses 2 "pool" probe enc.fin --pool least
+
+# ---- one answer for all hidden patches: learnt, judged, shown
+accepts pretrain --data images.csv --label digit --patch 2 "${tiny[@]}" --readout pooled --steps 60 --rate 0.01 --out pooled.fin
+prints "16 numbers of a sequence"
+accepts probe pooled.fin --reconstruct pooled.csv
+"$PYTHON" - <<'PY'
+import csv
+rows = list(csv.DictReader(open("pooled.csv")))
+hidden = [r for r in rows if r["hidden"] == "1"]
+assert len(hidden) * 2 == len(rows)
+assert all(r["original"] == r["reconstruction"] for r in rows if r["hidden"] == "0")
+assert any(r["original"] != r["reconstruction"] for r in hidden)
+PY
+refuses 2 "positions = none" pretrain --data images.csv --label digit --patch 2 --readout pooled --positions learned
+refuses 2 "goes with --data" pretrain --readout pooled
+
 # ---- reconstructions
 accepts probe enc.fin --reconstruct images.svg
 "$PYTHON" - <<'PY'
