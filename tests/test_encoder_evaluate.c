@@ -212,6 +212,52 @@ static void evaluate__no_correlation_with_a_constant(void **state)
     help_close(&c);
 }
 
+/* Sequences with different numbers of targets: the standard error is that of a ratio, over
+ * sequences. */
+static void evaluate__weighs_sequences_by_targets(void **state)
+{
+    (void)state;
+    enum { N = 11, MOST = 128 };
+    static float x[MOST * 2];
+    int64_t at[N + 1] = {0}, head = 0;
+    for (int i = 0; i < N; i++)
+        at[i + 1] = at[i] + 1 + i * i % 17;
+    assert_true(at[N] <= MOST);
+    for (int i = 0; i < MOST * 2; i++)
+        x[i] = (float)(i * 7 % 31) / 8;
+    fin_memory memory = {.n = N, .inputs = 2, .values = 1, .offsets = at, .tokens = x};
+    help_case c = help_defaults("concept");
+    c.memory = &memory;
+    help_open(&c);
+    fin_evaluation e = evaluate(&c, N, -1);
+    fin_examples examples = {0};
+    fin_pass pass = {.dtype = FIN_F32};
+    double losses[MOST], sum[N] = {0}, count[N] = {0}, total = 0, all = 0, square = 0;
+    HELP_OK(
+        fin_corpus_draw(c.corpus, FIN_TEST_FIRST, N, -1, FIN_TEST_FIRST, 0, &examples, &help_err));
+    pass.targets[head] = examples.targets;
+    pass.losses = losses;
+    HELP_OK(fin_encoder_pass(c.encoder, &examples.sequences, &pass, &help_err));
+    for (int i = 0; i < N; i++)
+        for (int64_t l = examples.sequences.offsets[i]; l < examples.sequences.offsets[i + 1];
+             l++) {
+            sum[i] += isnan(losses[l]) ? 0 : losses[l];
+            count[i] += !isnan(losses[l]);
+        }
+    for (int i = 0; i < N; i++) {
+        total += sum[i];
+        all += count[i];
+    }
+    for (int i = 0; i < N; i++)
+        square += pow(sum[i] - total / all * count[i], 2);
+    assert_true(count[0] != count[1] || count[1] != count[2]);
+    near("targets", (double)e.targets, all);
+    near("risk", e.risk, total / all);
+    near("risk_se", e.risk_se, sqrt(square * N / (N - 1)) / all);
+    fin_examples_close(&examples);
+    help_close(&c);
+}
+
 /* Data has no Bayes prediction; one sequence no standard error. */
 static void evaluate__says_what_does_not_apply(void **state)
 {
@@ -294,6 +340,7 @@ int main(void)
         cmocka_unit_test(evaluate__excess_is_distance),
         cmocka_unit_test(evaluate__same_bits_for_threads_and_again),
         cmocka_unit_test(evaluate__no_correlation_with_a_constant),
+        cmocka_unit_test(evaluate__weighs_sequences_by_targets),
         cmocka_unit_test(evaluate__says_what_does_not_apply),
         cmocka_unit_test(evaluate__can_be_cancelled),
         cmocka_unit_test(evaluate__survives_lack_of_memory),

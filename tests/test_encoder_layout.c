@@ -144,7 +144,8 @@ static void start__is_as_documented(void **state)
         }
     }
     fin_encoder_destroy(o);
-    s.norm = FIN_NORM_NONE; /* without norms the input's bias is 0 */
+    s.norm = FIN_NORM_NONE;
+    s.hidden = 0; /* with neither norms nor feed-forward parts the input's bias is 0 */
     assert_int_equal(fin_encoder_create(&o, &s, &shape, 7, &err), FIN_OK);
     fin_encoder_tensors(o, tensors, 2);
     for (int64_t j = 0; j < tensors[1].shape[0]; j++)

@@ -1,6 +1,6 @@
 /* What a sequence's representation is made of for a probe: mean, largest, tokens, all layers; the
- * probe's own map, and a head that starts there. The features are made again here from the states of
- * a pass, and the fit with them must have the same score. */
+ * probe's own map, and a head that starts there. The features are made again here from the states
+ * of a pass, and the fit with them must have the same score. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -171,8 +171,8 @@ static void weights__are_the_map(void **state)
     fin_probe_destroy(probe);
 }
 
-/* The head's answers are the probe's, for classes (some without labels) and for numbers; nothing else
- * of the encoder changes. */
+/* The head's answers are the probe's, for classes (some without labels) and for numbers; nothing
+ * else of the encoder changes. */
 static void head__starts_at_the_probe(void **state)
 {
     (void)state;

@@ -1,6 +1,7 @@
-/* The jobs encoder and pretrain: that an encoder of their settings comes out as by hand, that numbers
- * mean what they say, and what every job must do: same bytes again and with any threads, cancelling,
- * faults, refusals. Sizes are tiny: how well encoders learn is for the study learning_encoder. */
+/* The jobs encoder and pretrain: that an encoder of their settings comes out as by hand, that
+ * numbers mean what they say, and what every job must do: same bytes again and with any threads,
+ * cancelling, faults, refusals. Sizes are tiny: how well encoders learn is for the study
+ * learning_encoder. */
 #include "test_study_job.h"
 
 #include "study/readout.h"
@@ -12,7 +13,7 @@ static const char cme[] =
     "batch=16 rate=0.01 decay=0 test=300 evaluate_on=20 evaluate_every=150 lengths=2,4,12,48";
 static const char pre[] = "pretrain" SMALL " labels=4,16 repetitions=3 scratch_steps=8";
 
-/* ---- encoder ---------------------------------------------------------------------------------- */
+/* ---- encoder --------------------------------------------------------------------------------- */
 
 static void encoder__outputs_are_what_comes(void **state)
 {
@@ -64,7 +65,8 @@ static void encoder__as_by_hand(void **state)
     fini_result_destroy(r);
 }
 
-/* It learns: near Bayes where it started far from it, and sums of the lengths agree with their rows. */
+/* It learns: near Bayes where it started far from it; and what sums up the lengths agrees with
+ * their rows. */
 static void encoder__learns_and_sums_up_lengths(void **state)
 {
     (void)state;
@@ -103,7 +105,7 @@ static void encoder__tokens_of_a_task(void **state)
     fini_result_destroy(r);
 }
 
-/* ---- pretrain --------------------------------------------------------------------------------- */
+/* ---- pretrain -------------------------------------------------------------------------------- */
 
 static void pretrain__outputs_are_what_comes(void **state)
 {
@@ -150,7 +152,7 @@ static void readout__asks_at_unit_keys(void **state)
     const fini_job *job;
     void *values;
     fini_learner o;
-    fini_readout answers = {NULL}, states = {NULL}, pooled = {NULL};
+    fini_readout answers = {.x = NULL}, states = {.x = NULL}, pooled = {.x = NULL};
     assert_int_equal(apply("encoder objective=supervised" SMALL, &job, &values, &err), FIN_OK);
     fini_learner_values *v = values;
     v->corpus.objective = FIN_OBJECTIVE_MASKED;
@@ -199,7 +201,7 @@ static void readout__asks_at_unit_keys(void **state)
     free(values);
 }
 
-/* ---- lists ------------------------------------------------------------------------------------ */
+/* ---- lists ----------------------------------------------------------------------------------- */
 
 static void wholes__lists(void **state)
 {
@@ -250,7 +252,7 @@ static void jobs__refuse(void **state)
     expect_refused("pretrain positions=learned", "learned positions");
 }
 
-/* ---- what every job must do ------------------------------------------------------------------- */
+/* ---- what every job must do ------------------------------------------------------------------ */
 
 static const char *const each[] = {"encoder" SMALL " lengths=2,4", pre};
 

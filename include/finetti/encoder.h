@@ -22,7 +22,9 @@
  *
  * One block of memory holds all parameters (float). A pass goes through a few sequences at a time,
  * forward and backward, so that what it needs stays in the cache and no more memory is needed for a
- * large batch than for a small one. */
+ * large batch than for a small one. Where it is asked for losses and gradients alone, and a
+ * sequence has no targets but those of hidden tokens, its visible tokens are keys and values of the
+ * last layer and take no other part in it: masked training saves about a fifth. */
 #ifndef FINETTI_ENCODER_H
 #define FINETTI_ENCODER_H
 
@@ -89,8 +91,9 @@ typedef struct fin_encoder fin_encoder;
 
 /* Parameters drawn from the seed (linear maps N(0, 1/fan-in), those that add to the residual
  * divided by sqrt(2 layers), answers' maps by 10 (not exactly 0, so that gradients flow); norms 1;
- * the input's bias N(0, 1) where there are norms: it is then most of what the first one divides by,
- * which makes it about linear in a token; the rest 0, ridges 1). */
+ * the input's bias N(0, 1), unless there are neither norms nor feed-forward parts: it is most of
+ * what the first norm divides by, which makes that about linear in a token; the rest 0, ridges
+ * 1). */
 FIN_API fin_status fin_encoder_create(fin_encoder **encoder, const fin_encoder_settings *settings,
                                       const fin_encoder_shape *shape, uint64_t seed,
                                       fin_error *err);

@@ -73,10 +73,10 @@ FIN_API fin_status fin_encoder_probe_on(const fin_encoder *encoder, const fin_co
                                         fin_probe_score *score, double *column_r2, int64_t room,
                                         const fin_progress *progress, fin_error *err);
 
-/* Sets the head of a supervised corpus (classes or one number, pooled) to the probe of the end's mean
- * fitted to all its sequences: where fine-tuning should begin, as a map that is random at first pulls
- * the representation about while it is learnt. FIN_ERR_UNSUPPORTED for families, hidden tokens and
- * Gaussian heads. */
+/* Sets the head of a supervised corpus (classes or one number, pooled) to the probe of the end's
+ * mean fitted to all its sequences: where fine-tuning should begin, as a map that is random at
+ * first pulls the representation about while it is learnt. FIN_ERR_UNSUPPORTED for families, hidden
+ * tokens and Gaussian heads. */
 FIN_API fin_status fin_encoder_start_head(fin_encoder *encoder, const fin_corpus *corpus,
                                           double penalty, const fin_progress *progress,
                                           fin_error *err);

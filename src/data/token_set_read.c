@@ -135,8 +135,8 @@ static fin_status fill_tokens(fin_token_set *set, const fin_bag_set *from,
                                  "%.200s, row %lld, column '%.60s': %g is %g once it is scaled, "
                                  "beyond what a float holds; are the units right?",
                                  source->bags.path, (long long)fin_bag_set_row(from, i),
-                                 fin_bag_set_feature(from, map->at[k]), x,
-                                 (x - set->scale.center[j]) * set->scale.scale[j]);
+                                 map->at[k] < 0 ? "place" : fin_bag_set_feature(from, map->at[k]),
+                                 x, (x - set->scale.center[j]) * set->scale.scale[j]);
             set->tokens[i * size + k] = value;
         }
     return FIN_OK;

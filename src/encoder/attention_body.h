@@ -2,10 +2,19 @@
  * a sequence, so that its keys and values are simply its first rows. Part of pass_f32.c and
  * pass_f64.c. */
 
-/* Places of a sequence's head in rows of queries, keys and values. */
+/* A head of a sequence: its tokens are rows at .. at + L - 1 of queries, keys and values, of which
+ * the first `seen` are visible; queries are asked for m of them, from row `ask` on, and their
+ * answers are rows to .. to + m - 1. */
 typedef struct piece {
-    int64_t at, L, seen, head;
+    int64_t at, L, seen, ask, m, to, head;
 } piece;
+
+static piece piece_of(const fini_job *job, int64_t layer, const scratch *s, int64_t i)
+{
+    bool last = layer == job->o->settings.layers - 1;
+    int64_t at = s->start[i], L = s->start[i + 1] - at, skip = last ? s->skip[i] : 0;
+    return (piece){at, L, s->visible[i], at + skip, L - skip, last ? s->end[i] : at, 0};
+}
 
 static REAL softmax_times(const fin_encoder *o)
 {
@@ -16,20 +25,20 @@ static void attend_softmax(const fini_job *job, scratch *s, kept *k, const piece
 {
     const fin_encoder *o = job->o;
     int64_t w = o->width, column = p->head * o->d;
-    REAL *q = k->qkv + p->at * 3 * w + column, *sums = k->sums + (p->head * s->rows + p->at) * 2;
-    LAYERS->attend(p->L, p->seen, o->d, 3 * w, q, q + w, q + 2 * w, softmax_times(o), w,
-                   k->att + p->at * w + column, sums, s->attend);
+    const REAL *q = k->qkv + p->ask * 3 * w + column, *keys = k->qkv + p->at * 3 * w + column + w;
+    LAYERS->attend(p->m, p->seen, o->d, 3 * w, q, keys, keys + w, softmax_times(o), w,
+                   k->att + p->to * w + column, k->sums + (p->head * s->rows + p->to) * 2,
+                   s->attend);
 }
 
 static void attend_softmax_back(const fini_job *job, scratch *s, const kept *k, const piece *p)
 {
     const fin_encoder *o = job->o;
-    int64_t w = o->width, column = p->head * o->d, at = p->at * 3 * w + column;
-    const REAL *q = k->qkv + at, *sums = k->sums + (p->head * s->rows + p->at) * 2;
-    REAL *dq = s->wide + at;
-    LAYERS->attend_back(p->L, p->seen, o->d, 3 * w, q, q + w, q + 2 * w, softmax_times(o), w,
-                        k->att + p->at * w + column, sums, s->dy + p->at * w + column, dq, dq + w,
-                        dq + 2 * w, s->attend);
+    int64_t w = o->width, column = p->head * o->d, to = p->to * w + column;
+    int64_t q = p->ask * 3 * w + column, keys = p->at * 3 * w + column + w, values = keys + w;
+    LAYERS->attend_back(p->m, p->seen, o->d, 3 * w, k->qkv + q, k->qkv + keys, k->qkv + values,
+                        softmax_times(o), w, k->att + to, k->sums + (p->head * s->rows + p->to) * 2,
+                        s->dy + to, s->wide + q, s->wide + keys, s->wide + values, s->attend);
 }
 
 /* ---- kernel ridge ---------------------------------------------------------------------------- */
@@ -54,14 +63,15 @@ static void load_cme(const fini_job *job, int64_t layer, scratch *s, const kept 
     const REAL *weights = job->weights;
     fini_cme *c = &s->cme;
     int64_t w = o->width, d = o->d;
-    const REAL *q = k->qkv + p->at * 3 * w + p->head * d;
-    c->m = p->L;
+    const REAL *q = k->qkv + p->ask * 3 * w + p->head * d;
+    const REAL *keys = k->qkv + p->at * 3 * w + p->head * d + w;
+    c->m = p->m;
     c->L = p->seen;
     c->d = d;
     c->ridge = exp((double)weights[o->layer[layer].ridge + p->head]);
-    gather(p->L, d, 3 * w, q, c->Q);
-    gather(p->seen, d, 3 * w, q + w, c->K);
-    gather(p->seen, d, 3 * w, q + 2 * w, c->V);
+    gather(p->m, d, 3 * w, q, c->Q);
+    gather(p->seen, d, 3 * w, keys, c->K);
+    gather(p->seen, d, 3 * w, keys + w, c->V);
 }
 
 static void attend_cme(const fini_job *job, int64_t layer, scratch *s, kept *k, const piece *p)
@@ -69,7 +79,7 @@ static void attend_cme(const fini_job *job, int64_t layer, scratch *s, kept *k, 
     int64_t w = job->o->width, d = job->o->d;
     load_cme(job, layer, s, k, p);
     fini_cme_forward(&s->cme);
-    scatter(p->L, d, w, s->cme.O, k->att + p->at * w + p->head * d);
+    scatter(p->m, d, w, s->cme.O, k->att + p->to * w + p->head * d);
 }
 
 static void attend_cme_back(const fini_job *job, int64_t layer, scratch *s, const kept *k,
@@ -78,19 +88,21 @@ static void attend_cme_back(const fini_job *job, int64_t layer, scratch *s, cons
     const fin_encoder *o = job->o;
     fini_cme *c = &s->cme;
     int64_t w = o->width, d = o->d;
-    REAL *dq = s->wide + p->at * 3 * w + p->head * d;
+    REAL *dq = s->wide + p->ask * 3 * w + p->head * d;
+    REAL *dkeys = s->wide + p->at * 3 * w + p->head * d + w;
     load_cme(job, layer, s, k, p);
-    gather(p->L, d, w, s->dy + p->at * w + p->head * d, c->O);
+    gather(p->m, d, w, s->dy + p->to * w + p->head * d, c->O);
     double slope = fini_cme_backward(c);
     s->gradient[o->layer[layer].ridge + p->head] += (REAL)(slope * c->ridge);
-    scatter(p->L, d, 3 * w, c->dQ, dq);
-    scatter(p->seen, d, 3 * w, c->dK, dq + w);
-    scatter(p->seen, d, 3 * w, c->dV, dq + 2 * w);
+    scatter(p->m, d, 3 * w, c->dQ, dq);
+    scatter(p->seen, d, 3 * w, c->dK, dkeys);
+    scatter(p->seen, d, 3 * w, c->dV, dkeys + w);
 }
 
 /* ---- maps ------------------------------------------------------------------------------------ */
 
-/* Weights of one head of one sequence in the order of its tokens. After its attention. */
+/* Weights of one head of one sequence in the order of its tokens. After its attention, in which
+ * every token has asked. */
 static void write_map(const fini_job *job, scratch *s, const kept *k, const piece *p, double *map)
 {
     const fin_encoder *o = job->o;
@@ -136,11 +148,11 @@ static void attend(const fini_job *job, int64_t layer, scratch *s)
     bool maps = pass->maps && pass->layer == layer;
     int64_t map = maps ? map_start(job, 0, s->first) : 0;
     for (int64_t i = 0; i < s->n; i++) {
-        piece p = {s->start[i], s->start[i + 1] - s->start[i], s->visible[i], 0};
+        piece p = piece_of(job, layer, s, i);
         for (; p.head < o->settings.heads; p.head++) {
             if (p.seen == 0)
-                for (int64_t l = 0; l < p.L; l++)
-                    memset(k->att + (p.at + l) * o->width + p.head * o->d, 0,
+                for (int64_t l = 0; l < p.m; l++)
+                    memset(k->att + (p.to + l) * o->width + p.head * o->d, 0,
                            (size_t)o->d * sizeof(REAL));
             else if (cme)
                 attend_cme(job, layer, s, k, &p);
@@ -161,17 +173,20 @@ static void attend_back(const fini_job *job, int64_t layer, scratch *s)
     bool cme = o->settings.attention == FIN_ENCODER_CME;
     int64_t w = o->width;
     for (int64_t i = 0; i < s->n; i++) {
-        piece p = {s->start[i], s->start[i + 1] - s->start[i], s->visible[i], 0};
+        piece p = piece_of(job, layer, s, i);
         for (; p.head < o->settings.heads && p.seen; p.head++) {
             if (cme)
                 attend_cme_back(job, layer, s, k, &p);
             else
                 attend_softmax_back(job, s, k, &p);
         }
-        /* Keys and values of hidden tokens are nobody's; nor are queries where nothing is seen. */
-        for (int64_t l = p.seen; l < p.L; l++) {
-            REAL *row = s->wide + (p.at + l) * 3 * w;
-            memset(p.seen ? row + w : row, 0, (size_t)(p.seen ? 2 * w : 3 * w) * sizeof(REAL));
+        /* Nothing came of queries that were not asked, nor of any where nothing is seen; keys and
+         * values of hidden tokens are nobody's. */
+        for (int64_t l = p.at; l < p.at + p.L; l++) {
+            if (l < p.ask || !p.seen)
+                memset(s->wide + l * 3 * w, 0, (size_t)w * sizeof(REAL));
+            if (l >= p.at + p.seen)
+                memset(s->wide + l * 3 * w + w, 0, (size_t)(2 * w) * sizeof(REAL));
         }
     }
 }

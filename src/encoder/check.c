@@ -143,6 +143,11 @@ static fin_status check_questions(fini_job *job, fin_error *err)
     job->depth = any || job->back ? s->layers : pass->maps ? pass->layer + 1 : 0;
     if (states && job->depth < pass->layer)
         job->depth = pass->layer;
+    job->everywhere = s->layers == 0 || (states && pass->layer == s->layers) ||
+                      (pass->maps && pass->layer == s->layers - 1);
+    for (int h = 0; h < (int)job->o->shape.heads; h++)
+        job->everywhere = job->everywhere || pass->answers[h] ||
+                          (job->head[h] && job->o->shape.head[h].where == FIN_HEAD_POOLED);
     job->columns = job->o->shape.heads + job->o->count - job->slopes;
     return FIN_OK;
 }

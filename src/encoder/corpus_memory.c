@@ -4,7 +4,7 @@
  * masked: round(share L) of the L tokens, at least one, chosen uniformly by Floyd's algorithm from
  * (seed, epoch, number): the same sequence hides others in the next epoch. With readout = pooled
  * they are not in the sequence at all, and at least one token is left.
- * supervised: round((keep + (1 - keep) u) L) tokens are shown, at least one, u uniform on (0, 1). */
+ * supervised: round((keep + (1 - keep) u) L) tokens are shown, at least one; u is uniform. */
 #include "encoder/corpus.h"
 
 #include "finetti/random.h"

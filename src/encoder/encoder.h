@@ -83,6 +83,7 @@ typedef struct fini_job {
     int64_t slopes;               /* first parameter with a gradient; heads are the last ones */
     bool head[FIN_HEADS_MOST];    /* the head has something to do */
     int64_t depth;                /* layers that have to be gone through */
+    bool everywhere;              /* the end of every token is asked for, not of targets alone */
     int64_t total, blocks;        /* sequences of all processes; blocks of them */
     int64_t first, block, own;    /* first sequence, first block, and blocks of this process */
     int64_t longest, rows, most;  /* longest sequence; most rows and sequences of a group */
@@ -109,8 +110,9 @@ fin_status fini_encoder_check(fini_job *job, fin_error *err);
 
 /* Targets of head h among sequences from .. to - 1 of this process. */
 int64_t fini_encoder_targets(const fini_job *job, int h, int64_t from, int64_t to);
-double fini_log_variance(double t); /* kept within +-20 */
-bool fini_head_asked(const fin_head *head, const double *target); /* is any of its numbers there? */
+double fini_log_variance(double t);                               /* kept within +-20 */
+/* Is any number of a target there? */
+bool fini_head_asked(const fin_head *head, const double *target);
 /* Loss of one target, and its gradient in the answer (NULL: not wanted). */
 double fini_head_loss(const fin_head *head, const double *answer, const double *target,
                       double *gradient);

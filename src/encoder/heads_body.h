@@ -3,13 +3,33 @@
 
 /* ---- in -------------------------------------------------------------------------------------- */
 
+/* First rows of sequence i of the group whose end nobody asks for: if no visible token has a
+ * target, all of them (they are keys and values in the last layer and nothing more), else none. It
+ * depends on the sequence alone, and so do the bits of its sums. */
+static int64_t rows_to_skip(const fini_job *job, const scratch *s, int64_t i)
+{
+    const fin_pass *pass = job->pass;
+    const int64_t *place = s->place + s->start[i];
+    int64_t at = job->sequences->offsets[s->first + i];
+    if (job->everywhere)
+        return 0;
+    for (int h = 0; h < (int)job->o->shape.heads; h++) {
+        const fin_head *head = &job->o->shape.head[h];
+        int64_t m = fin_head_targets(head);
+        for (int64_t r = 0; pass->targets[h] && r < s->visible[i]; r++)
+            if (fini_head_asked(head, pass->targets[h] + (at + place[r]) * m))
+                return 0;
+    }
+    return s->visible[i];
+}
+
 /* Sequences from `first` on, before `end`: as many as fill a group, at least one. */
 static void load_group(const fini_job *job, scratch *s, int64_t first, int64_t end)
 {
     const fin_sequences *q = job->sequences;
     int64_t inputs = job->o->shape.inputs, keys = inputs - job->o->shape.values;
     s->first = first;
-    s->n = s->rows = 0;
+    s->n = s->rows = s->end[0] = 0;
     for (int64_t i = first; i < end; i++) {
         int64_t at = s->rows, begin = q->offsets[i], L = q->offsets[i + 1] - begin;
         if (s->n && at + L > FINI_GROUP)
@@ -27,6 +47,8 @@ static void load_group(const fini_job *job, scratch *s, int64_t first, int64_t e
             for (int64_t j = 0; j < inputs; j++)
                 to[j] = j < shown ? (REAL)(from[j] + 0.0f) : 0; /* no -0, as in the order */
         }
+        s->skip[s->n] = rows_to_skip(job, s, s->n);
+        s->end[s->n + 1] = s->end[s->n] + L - s->skip[s->n];
         s->rows += L;
         s->n++;
     }
@@ -154,15 +176,18 @@ static double all_answers(const fini_job *job, int h, scratch *s)
             loss += one_answer(job, h, s, s->first + i, s->answers + i * n);
         return loss;
     }
-    /* Backwards: a twin's answer is copied before its gradient takes its place. */
-    for (int64_t i = s->n - 1; i >= 0; i--)
-        for (int64_t r = s->start[i + 1] - 1; r >= s->start[i]; r--) {
-            REAL *answer = s->answers + r * n;
+    for (int64_t i = s->n - 1; i >= 0; i--) {
+        int64_t at = job->sequences->offsets[s->first + i], from = s->start[i] + s->skip[i];
+        REAL *answers = s->answers + (s->end[i] - from) * n; /* row r has its answer at r */
+        /* Backwards: a twin's answer is copied before its gradient takes its place. */
+        for (int64_t r = s->start[i + 1] - 1; r >= from; r--) {
             if (s->twin[r] != r)
-                memcpy(answer, s->answers + s->twin[r] * n, (size_t)n * sizeof(REAL));
-            loss +=
-                one_answer(job, h, s, job->sequences->offsets[s->first + i] + s->place[r], answer);
+                memcpy(answers + r * n, answers + s->twin[r] * n, (size_t)n * sizeof(REAL));
+            loss += one_answer(job, h, s, at + s->place[r], answers + r * n);
         }
+        for (int64_t r = s->start[i]; r < from && h == 0 && job->pass->losses; r++)
+            job->pass->losses[at + s->place[r]] = NAN;
+    }
     return loss;
 }
 
@@ -174,7 +199,7 @@ static double answer(const fini_job *job, int h, scratch *s, const REAL *r)
     const REAL *weights = job->weights;
     int64_t w = o->width, n = fin_head_answers(&o->shape.head[h]);
     bool tokens = o->shape.head[h].where == FIN_HEAD_TOKENS;
-    int64_t rows = tokens ? s->rows : s->n;
+    int64_t rows = tokens ? s->end[s->n] : s->n;
     const REAL *x = tokens ? r : s->mean;
     map_bias(rows, w, n, x, weights, o->head[h], s->answers);
     double loss = all_answers(job, h, s);

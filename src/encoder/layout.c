@@ -48,14 +48,15 @@ static fini_pair put_norm(walk *w, const char *prefix)
     return pair;
 }
 
-/* A map whose bias, where norms follow, is N(0, 1): it is most of what a norm divides by, so that the
- * first norm is about linear in a token, however large the token is. For a linear concept and softmax
- * attention that halves what is left above Bayes after 1600 steps. */
+/* A map whose bias is N(0, 1): it is most of what the first norm divides by, so that this norm is
+ * about linear in a token, however large the token is; and without norms the units of the
+ * feed-forward part bend at different places. For a linear concept and softmax attention that
+ * halves what is left above Bayes after 1600 steps. Where all but attention is linear it is 0. */
 static fini_pair put_input(walk *w)
 {
     const fin_encoder *o = w->o;
     fini_pair pair;
-    double spread = o->settings.norm == FIN_NORM_NONE ? 0 : 1;
+    double spread = o->settings.norm == FIN_NORM_NONE && o->hidden == 0 ? 0 : 1;
     pair.weight =
         put(w, "input.weight", "", o->width, o->shape.inputs, 0, 1 / sqrt((double)o->shape.inputs));
     pair.bias = put(w, "input.bias", "", o->width, 0, 0, spread);

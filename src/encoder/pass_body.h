@@ -69,17 +69,17 @@ static void layer_map(const fini_job *job, int64_t rows, int64_t in, int64_t out
 }
 
 /* dx = dy W, dW += dy' x */
-static void layer_map_back(const fini_job *job, scratch *s, int64_t in, int64_t out, const REAL *x,
-                           fini_pair at, const REAL *dy, REAL *dx)
+static void layer_map_back(const fini_job *job, scratch *s, int64_t rows, int64_t in, int64_t out,
+                           const REAL *x, fini_pair at, const REAL *dy, REAL *dx)
 {
     const REAL *weights = job->weights, *panels = job->panels;
     if (panels) {
-        LAYERS->map_weight(s->rows, in, out, x, dy, s->gradient + at.weight);
-        LAYERS->map(s->rows, out, in, dy, panels + job->o->count + at.weight, NULL, NULL, dx);
+        LAYERS->map_weight(rows, in, out, x, dy, s->gradient + at.weight);
+        LAYERS->map(rows, out, in, dy, panels + job->o->count + at.weight, NULL, NULL, dx);
         return;
     }
-    map_back_weight(s->rows, in, out, x, dy, s->gradient + at.weight);
-    map_back(s->rows, in, out, dy, weights + at.weight, 0, dx);
+    map_back_weight(rows, in, out, x, dy, s->gradient + at.weight);
+    map_back(rows, in, out, dy, weights + at.weight, 0, dx);
 }
 
 #include "encoder/attention_body.h"
@@ -97,17 +97,50 @@ static void norm(const fini_job *job, int64_t rows, fini_pair at, const REAL *x,
 }
 
 /* dx += the norm's gradient, from dy; without norms dy is added as it is. */
-static void norm_back(const fini_job *job, scratch *s, fini_pair at, const REAL *x,
+static void norm_back(const fini_job *job, scratch *s, int64_t rows, fini_pair at, const REAL *x,
                       const REAL *mean, const REAL *inverse)
 {
     const REAL *weights = job->weights;
     int64_t w = job->o->width;
     if (at.weight >= 0)
-        LAYERS->norm_back(s->rows, w, x, weights + at.weight, mean, inverse, s->dy, s->dx,
+        LAYERS->norm_back(rows, w, x, weights + at.weight, mean, inverse, s->dy, s->dx,
                           s->gradient + at.weight, s->gradient + at.bias);
     else
-        for (int64_t i = 0; i < s->rows * w; i++)
+        for (int64_t i = 0; i < rows * w; i++)
             s->dx[i] += s->dy[i];
+}
+
+/* ---- rows at the end ------------------------------------------------------------------------- */
+
+/* From the last layer's attention on there are only the rows that somebody asks for, one after the
+ * other: in masked training the visible tokens are no more than keys and values there, and a good
+ * part of the work is saved. */
+static int64_t rows_after(const fini_job *job, int64_t layer, const scratch *s)
+{
+    return layer == job->o->settings.layers - 1 ? s->end[s->n] : s->rows;
+}
+
+/* x of the rows that are asked for: x itself if these are all, else gathered in `to`, which may be
+ * x. */
+static const REAL *asked_rows(const scratch *s, int64_t rows, int64_t w, const REAL *x, REAL *to)
+{
+    if (rows == s->rows)
+        return x;
+    for (int64_t i = 0; i < s->n; i++)
+        memmove(to + s->end[i] * w, x + (s->start[i] + s->skip[i]) * w,
+                (size_t)((s->end[i + 1] - s->end[i]) * w) * sizeof(REAL));
+    return to;
+}
+
+/* The way back, in place: rows go to where they came from, and the others become 0. From the last
+ * sequence to the first, since none moves to the front. */
+static void all_rows(const scratch *s, int64_t rows, int64_t w, REAL *x)
+{
+    for (int64_t i = s->n - 1; i >= 0 && rows < s->rows; i--) {
+        memmove(x + (s->start[i] + s->skip[i]) * w, x + s->end[i] * w,
+                (size_t)((s->end[i + 1] - s->end[i]) * w) * sizeof(REAL));
+        memset(x + s->start[i] * w, 0, (size_t)(s->skip[i] * w) * sizeof(REAL));
+    }
 }
 
 /* ---- a layer --------------------------------------------------------------------------------- */
@@ -117,13 +150,13 @@ static void forward_layer(const fini_job *job, int64_t i, scratch *s)
     const fin_encoder *o = job->o;
     const fini_layer *at = &o->layer[i];
     const REAL *weights = job->weights;
-    int64_t rows = s->rows, w = o->width, hidden = o->hidden;
+    int64_t rows = rows_after(job, i, s), w = o->width, hidden = o->hidden;
     kept *k = &s->layer[i];
     REAL *out = s->layer[i + 1].x, *mid = hidden ? k->mid : out;
-    norm(job, rows, at->norm1, k->x, k->y, k->mean1, k->inverse1);
-    layer_map(job, rows, w, 3 * w, k->y, at->in, true, NULL, k->qkv);
+    norm(job, s->rows, at->norm1, k->x, k->y, k->mean1, k->inverse1);
+    layer_map(job, s->rows, w, 3 * w, k->y, at->in, true, NULL, k->qkv);
     attend(job, i, s);
-    layer_map(job, rows, w, w, k->att, at->out, true, k->x, mid);
+    layer_map(job, rows, w, w, k->att, at->out, true, asked_rows(s, rows, w, k->x, mid), mid);
     if (!hidden)
         return;
     norm(job, rows, at->norm2, mid, k->z, k->mean2, k->inverse2);
@@ -134,32 +167,33 @@ static void forward_layer(const fini_job *job, int64_t i, scratch *s)
 }
 
 static void backward_feed_forward(const fini_job *job, const fini_layer *at, scratch *s,
-                                  const kept *k)
+                                  int64_t rows, const kept *k)
 {
-    int64_t rows = s->rows, w = job->o->width, hidden = job->o->hidden;
+    int64_t w = job->o->width, hidden = job->o->hidden;
     REAL *g = s->gradient;
     LAYERS->sum_rows(rows, w, s->dx, g + at->ff2.bias);
-    layer_map_back(job, s, hidden, w, k->act, at->ff2, s->dx, s->wide);
+    layer_map_back(job, s, rows, hidden, w, k->act, at->ff2, s->dx, s->wide);
     LAYERS->act_back(rows, hidden, k->slope, s->wide, g + at->ff1.bias);
-    layer_map_back(job, s, w, hidden, k->z, at->ff1, s->wide, s->dy);
-    norm_back(job, s, at->norm2, k->mid, k->mean2, k->inverse2);
+    layer_map_back(job, s, rows, w, hidden, k->z, at->ff1, s->wide, s->dy);
+    norm_back(job, s, rows, at->norm2, k->mid, k->mean2, k->inverse2);
 }
 
 /* dx: the gradient of what comes out; afterwards of what goes in. */
 static void backward_layer(const fini_job *job, int64_t i, scratch *s)
 {
     const fini_layer *at = &job->o->layer[i];
-    int64_t rows = s->rows, w = job->o->width;
+    int64_t rows = rows_after(job, i, s), w = job->o->width;
     const kept *k = &s->layer[i];
     REAL *g = s->gradient;
     if (job->o->hidden)
-        backward_feed_forward(job, at, s, k);
+        backward_feed_forward(job, at, s, rows, k);
     LAYERS->sum_rows(rows, w, s->dx, g + at->out.bias);
-    layer_map_back(job, s, w, w, k->att, at->out, s->dx, s->dy);
+    layer_map_back(job, s, rows, w, w, k->att, at->out, s->dx, s->dy);
     attend_back(job, i, s);
-    LAYERS->sum_rows(rows, 3 * w, s->wide, g + at->in.bias);
-    layer_map_back(job, s, w, 3 * w, k->y, at->in, s->wide, s->dy);
-    norm_back(job, s, at->norm1, k->x, k->mean1, k->inverse1);
+    all_rows(s, rows, w, s->dx);
+    LAYERS->sum_rows(s->rows, 3 * w, s->wide, g + at->in.bias);
+    layer_map_back(job, s, s->rows, w, 3 * w, k->y, at->in, s->wide, s->dy);
+    norm_back(job, s, s->rows, at->norm1, k->x, k->mean1, k->inverse1);
 }
 
 /* ---- a group --------------------------------------------------------------------------------- */
@@ -178,7 +212,8 @@ static void forward(const fini_job *job, scratch *s)
     if (job->depth < job->o->settings.layers)
         return;
     kept *end = &s->layer[job->depth];
-    norm(job, s->rows, job->o->norm, end->x, end->y, end->mean1, end->inverse1);
+    norm(job, rows_after(job, job->depth - 1, s), job->o->norm, end->x, end->y, end->mean1,
+         end->inverse1);
     if (states && pass->layer == job->depth)
         write_states(job, s, end->y);
 }
@@ -188,7 +223,8 @@ static void answers(const fini_job *job, scratch *s, double *losses)
 {
     const fin_encoder_shape *shape = &job->o->shape;
     const kept *end = &s->layer[job->depth];
-    size_t bytes = (size_t)(s->rows * job->o->width) * sizeof(REAL);
+    int64_t rows = rows_after(job, job->depth - 1, s);
+    size_t bytes = (size_t)(rows * job->o->width) * sizeof(REAL);
     bool pooled = false;
     for (int h = 0; h < (int)shape->heads; h++)
         pooled = pooled || (job->head[h] && shape->head[h].where == FIN_HEAD_POOLED);
@@ -205,7 +241,7 @@ static void answers(const fini_job *job, scratch *s, double *losses)
     if (job->through && pooled)
         pool_back(job, s);
     if (job->through)
-        norm_back(job, s, job->o->norm, end->x, end->mean1, end->inverse1);
+        norm_back(job, s, rows, job->o->norm, end->x, end->mean1, end->inverse1);
 }
 
 /* ---- a block --------------------------------------------------------------------------------- */

@@ -2,7 +2,8 @@
  * Part of pass_f32.c and pass_f64.c. */
 
 /* A layer, or (the last entry) the end: x and its norm. Without a way back all layers share the
- * same memory. Rows are those of the group. */
+ * same memory. Rows are those of the group; from `att` of the last layer on, those that are asked
+ * for (scratch.end). */
 typedef struct kept {
     REAL *x;                    /* (rows, width) what the layer is given */
     REAL *y, *mean1, *inverse1; /* (rows, width), (rows), (rows): its norm; without norms y = x */
@@ -17,6 +18,8 @@ typedef struct kept {
 typedef struct scratch {
     int64_t first, n, rows;   /* the group: sequences of this process, tokens */
     int64_t *start, *visible; /* (most + 1), (most): first row and visible tokens of a sequence */
+    int64_t *skip;            /* (most) so many of its first rows nobody asks for at the end */
+    int64_t *end;             /* (most + 1) where the others stand from the last attention on */
     int64_t *place;           /* (rows) which token of its sequence a row is */
     int64_t *twin;            /* (rows) the row of the group whose answers are this row's, too */
     fini_sorter sorter;
@@ -118,6 +121,8 @@ static void layout(const fini_job *job, fini_arena *a, void *to)
     scratch s = {0};
     s.start = fini_take(a, job->most + 1, sizeof *s.start);
     s.visible = fini_take(a, job->most, sizeof *s.visible);
+    s.skip = fini_take(a, job->most, sizeof *s.skip);
+    s.end = fini_take(a, job->most + 1, sizeof *s.end);
     s.place = fini_take(a, rows, sizeof *s.place);
     s.twin = fini_take(a, rows, sizeof *s.twin);
     s.sorter.keys = fini_take(a, job->longest, sizeof *s.sorter.keys);

@@ -23,7 +23,8 @@
  *            out of ldo. kept (m, 2): largest score of a row and 1 / sum exp(score - largest), so
  *            that the weights need not be kept. L = 0: out = 0. scratch: fini_attend_scratch(L, d)
  *            numbers
- * attend_back  given dout (rows of ldo): dq (m rows), dk and dv (L rows) are written, rows of ld
+ * attend_back  given dout (rows of ldo): dq (m rows), dk and dv (L rows) are written, rows of ld;
+ *            without queries (m = 0) dk = dv = 0
  * weights    the weights themselves, p (m, L), for whoever wants to look at them
  * map        y (rows, out) = x (rows, in) W' (+ bias (out)) (+ from (rows, out); with a bias only);
  *            NULL: not wanted. W in panels (fini_map_pack); from may be y. in and out are multiples

@@ -201,7 +201,7 @@ static void attend_back(int64_t m, int64_t L, int64_t d, int64_t ld, const float
     float *ds = p + FINI_ATTEND_ROWS * stride;
     pack(L, wide, d, ld, k, times, stride, keys);
     pack(L, wide, d, ld, v, 1.0f, stride, values);
-    for (int64_t i = 0; i < m; i += FINI_ATTEND_ROWS) {
+    for (int64_t i = 0; i == 0 || i < m; i += FINI_ATTEND_ROWS) { /* without queries: zeros */
         int64_t rows = m - i < FINI_ATTEND_ROWS ? m - i : FINI_ATTEND_ROWS;
         const float *dy = dout + i * ldo;
         scores(rows, wide, d, q + i * ld, ld, keys, stride, p);

@@ -1,8 +1,8 @@
 /* encoder: a transformer encoder that learns from sequences of a family or task, beside Bayes.
  *
  * It is judged on sequences that neither training nor its evaluations on the way have seen, at the
- * length it was trained for and at others. What counts is risk / bayes on the same targets: the Bayes
- * prediction knows the family, the encoder has seen sequences only. */
+ * length it was trained for and at others. What counts is risk / bayes on the same targets: the
+ * Bayes prediction knows the family, the encoder has seen sequences only. */
 #include "study/learner.h"
 
 #include <math.h>

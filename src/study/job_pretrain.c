@@ -1,8 +1,8 @@
 /* pretrain: masked pretraining of an encoder, then a frozen linear head from n labels, against the
  * same encoder learning everything from them.
  *
- * A sequence has the label y = <A, z> + noise. After pretraining without labels the encoder stays as
- * it is; a sequence is represented by
+ * A sequence has the label y = <A, z> + noise. After pretraining without labels the encoder stays
+ * as it is; a sequence is represented by
  *
  *     prompts   the states of hidden tokens that are asked for at each unit vector of the key (one
  *               without a key where tokens have none), side by side
@@ -12,8 +12,9 @@
  * and a ridge regression of y on it, its penalty by leave-one-out, is the head. Its rivals have the
  * same n labels: the same head on an encoder with its first weights (random), and a whole encoder
  * with a pooled answer that learns by minimising the risk on the n sequences (scratch): the best of
- * some learning rates, each stopped at its best evaluation, both judged on fresh labelled sequences,
- * which is more than it would have. What is measured is E (prediction - E[y | tokens])^2. */
+ * some learning rates, each stopped at its best evaluation, both chosen on fresh labelled
+ * sequences, which is more than it would have. What is measured is
+ * E (prediction - E[y | tokens])^2. */
 #include "study/readout.h"
 
 #include <math.h>
@@ -167,7 +168,7 @@ static fin_status fit_heads(const pretrain_values *v, const fin_encoder *encoder
                             const fin_corpus *corpus, curves *c, fini_average *excess,
                             const fin_progress *progress, fin_error *err)
 {
-    fini_readout test = {NULL}, train = {NULL};
+    fini_readout test = {.x = NULL}, train = {.x = NULL};
     int64_t most = c->n[c->count - 1];
     fin_status status = fini_readout_make(&test, v->own.representation, encoder, corpus,
                                           FINI_READOUT_TEST, v->own.test, err);

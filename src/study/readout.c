@@ -137,7 +137,7 @@ void fini_readout_close(fini_readout *o)
     fini_free(o->x);
     fini_free(o->y);
     fini_free(o->bayes);
-    *o = (fini_readout){NULL};
+    *o = (fini_readout){.x = NULL};
 }
 
 fin_status fini_readout_make(fini_readout *o, int kind, const fin_encoder *encoder,

@@ -1,5 +1,5 @@
-/* Sequences with labels as rows of numbers that an encoder makes of them, and linear heads on these.
- * For the job `pretrain`. */
+/* Sequences with labels as rows of numbers that an encoder makes of them, and linear heads on them,
+ * for the job `pretrain`. */
 #ifndef FINI_STUDY_READOUT_H
 #define FINI_STUDY_READOUT_H
 
