@@ -115,6 +115,11 @@ static void length__is_log_uniform(void **state)
         double freedom = (double)(MOST - least), z = (chi - freedom) / sqrt(2 * freedom);
         print_message("lengths from %lld: z = %.2f\n", (long long)least, z);
         assert_true(fabs(z) < 5);
+        for (int64_t b = 0; b < 5; b++) { /* and the batches have these lengths */
+            help_run(&c, b + 1);
+            int64_t tokens = fini_learn_length(c.learn, b) + c.corpus_set.M;
+            assert_int_equal(c.learn->examples.tokens, c.learn_set.batch * tokens);
+        }
         help_close(&c);
     }
     help_case c = help_defaults("concept");

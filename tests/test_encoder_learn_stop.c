@@ -289,6 +289,22 @@ static void lbfgs__reaches_least_squares(void **state)
         /* The encoder has those weights, in single precision. */
         assert_true(fabs(rows[n - 1].test.loss - best) < 1e-4 * best);
         assert_int_equal(rows[n - 1].step, fin_learn_step(c.learn));
+        /* It ends there, too, if it was interrupted before. */
+        int64_t end = fin_learn_step(c.learn);
+        help_bytes whole = help_all(&c);
+        help_close(&c);
+        help_open(&c);
+        help_run(&c, end / 2);
+        help_state half = help_save(&c);
+        help_close(&c);
+        help_open(&c);
+        help_load(&c, &half);
+        help_run(&c, -1);
+        help_bytes pieces = help_all(&c);
+        assert_true(help_same(&whole, &pieces));
+        free(whole.data);
+        free(pieces.data);
+        help_drop(&half);
         help_close(&c);
     }
 }

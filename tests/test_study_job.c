@@ -502,15 +502,6 @@ static void job__same_bytes_side_by_side(void **state)
     }
 }
 
-static int stop(void *user, const char *what, double done, double total)
-{
-    (void)what;
-    (void)done;
-    (void)total;
-    ++*(int *)user;
-    return 1;
-}
-
 static void job__cancelled(void **state)
 {
     (void)state;
@@ -522,33 +513,13 @@ static void job__cancelled(void **state)
         "landscape grid=2049",
         "law steps=1000000",
     };
-    for (int i = 0; i < 6; i++) {
-        int calls = 0;
-        fin_progress progress = {stop, &calls};
-        fini_result *r = fini_result_create();
-        err = (fin_error){FIN_OK, ""};
-        assert_int_equal(run_into(longer[i], r, &progress, &err), FIN_ERR_CANCELLED);
-        assert_true(calls >= 1 && err.message[0]);
-        fini_result_destroy(r);
-    }
-}
-
-static fin_status run_once(void *user, fin_error *error)
-{
-    fini_result *r = fini_result_create();
-    if (!r)
-        return fini_fail_memory(error, 1, "a result");
-    fin_status status = run_into(user, r, NULL, error);
-    if (!status)
-        status = fini_result_status(r, error);
-    fini_result_destroy(r);
-    return status;
+    expect_cancelled(longer, 6);
 }
 
 static void job__every_allocation_fails(void **state)
 {
     (void)state;
-    static char texts[][128] = {
+    static const char *const texts[] = {
         "risk show=risk,oracle,linear,bayes,check samples=100 L=3",
         "risk show=star form=softmax samples=64 L=3",
         "train engine=reduced d=9 L=3 runs=3 steps=4",
@@ -556,10 +527,7 @@ static void job__every_allocation_fails(void **state)
         "landscape grid=3",
         "law d=5 L=3 runs=3 steps=2",
     };
-    fin_threads_set(1);
-    for (int i = 0; i < 6; i++)
-        assert_true(fault_every(run_once, texts[i]) > 3);
-    fin_threads_set(0);
+    expect_every_allocation_may_fail(texts, 6);
 }
 
 int main(void)

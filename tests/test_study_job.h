@@ -153,4 +153,71 @@ static inline void expect_refused(const char *text, const char *part)
     free(values);
 }
 
+/* ---- what every job must do ------------------------------------------------------------------ */
+
+static inline void expect_same_bytes_for_any_threads(const char *const *runs, int count)
+{
+    for (int i = 0; i < count; i++) {
+        unsigned char *bytes[2];
+        size_t size[2];
+        for (int t = 0; t < 2; t++) {
+            fin_threads_set(1 + t);
+            fini_done done = {.state = FIN_STATE_DONE, .result = run(runs[i])};
+            assert_int_equal(fini_done_pack(&done, &bytes[t], &size[t], &err), FIN_OK);
+            fini_result_destroy(done.result);
+        }
+        fin_threads_set(0);
+        assert_int_equal(size[0], size[1]);
+        assert_memory_equal(bytes[0], bytes[1], size[0]);
+        fini_free(bytes[0]);
+        fini_free(bytes[1]);
+    }
+}
+
+static inline int cancel_and_count(void *user, const char *what, double done, double total)
+{
+    (void)what;
+    (void)done;
+    (void)total;
+    ++*(int *)user;
+    return 1;
+}
+
+/* These runs ask whether to go on, and end with a message if they are not to. */
+static inline void expect_cancelled(const char *const *runs, int count)
+{
+    for (int i = 0; i < count; i++) {
+        int calls = 0;
+        fin_progress progress = {cancel_and_count, &calls};
+        fini_result *r = fini_result_create();
+        err = (fin_error){FIN_OK, ""};
+        assert_int_equal(run_into(runs[i], r, &progress, &err), FIN_ERR_CANCELLED);
+        assert_true(calls >= 1 && err.message[0]);
+        fini_result_destroy(r);
+    }
+}
+
+static inline fin_status run_with_faults(void *user, fin_error *error)
+{
+    fini_result *r = fini_result_create();
+    if (!r)
+        return fini_fail_memory(error, 1, "a result");
+    fin_status status = run_into(*(const char *const *)user, r, NULL, error);
+    if (!status)
+        status = fini_result_status(r, error);
+    fini_result_destroy(r);
+    return status;
+}
+
+/* Every allocation of these runs may fail; each has at least two. */
+static inline void expect_every_allocation_may_fail(const char *const *runs, int count)
+{
+    fin_threads_set(1);
+    for (int i = 0; i < count; i++) {
+        const char *text = runs[i];
+        assert_true(fault_every(run_with_faults, &text) >= 2);
+    }
+    fin_threads_set(0);
+}
+
 #endif

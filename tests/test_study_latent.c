@@ -450,15 +450,6 @@ static void job__same_numbers_side_by_side(void **state)
     }
 }
 
-static int stop(void *user, const char *what, double done, double total)
-{
-    (void)what;
-    (void)done;
-    (void)total;
-    ++*(int *)user;
-    return 1;
-}
-
 static void job__cancelled(void **state)
 {
     (void)state;
@@ -469,33 +460,13 @@ static void job__cancelled(void **state)
         "latent samples=100000000 show=bayes",
         "regret T=1000 sequences=10000",
     };
-    for (int i = 0; i < 5; i++) {
-        int calls = 0;
-        fin_progress progress = {stop, &calls};
-        fini_result *r = fini_result_create();
-        err = (fin_error){FIN_OK, ""};
-        assert_int_equal(run_into(longer[i], r, &progress, &err), FIN_ERR_CANCELLED);
-        assert_true(calls >= 1 && err.message[0]);
-        fini_result_destroy(r);
-    }
-}
-
-static fin_status run_once(void *user, fin_error *error)
-{
-    fini_result *r = fini_result_create();
-    if (!r)
-        return fini_fail_memory(error, 1, "a result");
-    fin_status status = run_into(user, r, NULL, error);
-    if (!status)
-        status = fini_result_status(r, error);
-    fini_result_destroy(r);
-    return status;
+    expect_cancelled(longer, 5);
 }
 
 static void job__every_allocation_fails(void **state)
 {
     (void)state;
-    static char texts[][128] = {
+    static const char *const texts[] = {
         "identity which=bma models=2 L=3",
         "identity which=permutation models=1 L=3",
         "identity which=mixing models=1 L=3",
@@ -512,10 +483,7 @@ static void job__every_allocation_fails(void **state)
         "regret family=concept T=8 sequences=10 d=2",
         "urn",
     };
-    fin_threads_set(1);
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        assert_true(fault_every(run_once, texts[i]) >= 2);
-    fin_threads_set(0);
+    expect_every_allocation_may_fail(texts, sizeof texts / sizeof *texts);
 }
 
 int main(void)

@@ -426,69 +426,20 @@ enum { JOBS = sizeof samples / sizeof *samples };
 static void job__same_bytes_for_any_threads(void **state)
 {
     (void)state;
-    for (int i = 0; i < JOBS; i++) {
-        unsigned char *bytes[2];
-        size_t size[2];
-        for (int t = 0; t < 2; t++) {
-            fin_threads_set(1 + t);
-            fini_done done = {.state = FIN_STATE_DONE, .result = run(samples[i])};
-            assert_int_equal(fini_done_pack(&done, &bytes[t], &size[t], &err), FIN_OK);
-            fini_result_destroy(done.result);
-        }
-        fin_threads_set(0);
-        assert_int_equal(size[0], size[1]);
-        assert_memory_equal(bytes[0], bytes[1], size[0]);
-        fini_free(bytes[0]);
-        fini_free(bytes[1]);
-    }
-}
-
-static int stop(void *user, const char *what, double done, double total)
-{
-    (void)what;
-    (void)done;
-    (void)total;
-    ++*(int *)user;
-    return 1;
+    expect_same_bytes_for_any_threads(samples, JOBS);
 }
 
 static void job__cancelled(void **state)
 {
     (void)state;
     static const char *const longer[] = {"rate contexts=1000000 L=4", "limit contexts=100000 L=4"};
-    for (int i = 0; i < 2; i++) {
-        int calls = 0;
-        fin_progress progress = {stop, &calls};
-        fini_result *r = fini_result_create();
-        err = (fin_error){FIN_OK, ""};
-        assert_int_equal(run_into(longer[i], r, &progress, &err), FIN_ERR_CANCELLED);
-        assert_true(calls >= 1 && err.message[0]);
-        fini_result_destroy(r);
-    }
-}
-
-static fin_status run_once(void *user, fin_error *error)
-{
-    fini_result *r = fini_result_create();
-    if (!r)
-        return fini_fail_memory(error, 1, "a result");
-    fin_status status = run_into(user, r, NULL, error);
-    if (!status)
-        status = fini_result_status(r, error);
-    fini_result_destroy(r);
-    return status;
+    expect_cancelled(longer, 2);
 }
 
 static void job__every_allocation_fails(void **state)
 {
     (void)state;
-    fin_threads_set(1);
-    for (int i = 0; i < JOBS; i++) {
-        char text[128];
-        snprintf(text, sizeof text, "%s", samples[i]);
-        assert_true(fault_every(run_once, text) > 3);
-    }
-    fin_threads_set(0);
+    expect_every_allocation_may_fail(samples, JOBS);
 }
 
 int main(void)

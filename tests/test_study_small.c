@@ -321,6 +321,31 @@ static void queries__have_their_covariance(void **state)
     fini_arena_close(&arena);
 }
 
+/* A part is the same sequences; the Bayes prediction is what cme says at the best parameters. */
+static void set__parts_and_bayes(void **state)
+{
+    (void)state;
+    fini_small_world world;
+    fini_small_set set;
+    double theta[128], f[4], other[4];
+    open_set(&world, &set, &task, 3);
+    fini_small_set part = fini_small_part(&set, 1, 2);
+    for (int form = 0; form < 2; form++) {
+        fini_small_model m = fini_small_model_make(form, 1, &task);
+        fini_small_truth(&m, &world, 4, 1, theta);
+        fini_small_answers(&m, theta, &set, 2, f, NULL);
+        fini_small_answers(&m, theta, &part, 1, other, NULL);
+        assert_memory_equal(f, other, sizeof f);
+        for (int k = 0; k < 4; k++) {
+            assert_true(fini_small_bayes(&set, 2, k) == fini_small_bayes(&part, 1, k));
+            if (m.form == FINI_SMALL_CME)
+                assert_true(fabs(f[k] - fini_small_bayes(&set, 2, k)) < 1e-10);
+        }
+    }
+    assert_true(part.n == 2 && part.y == set.y + 4 && part.z == set.z + 6);
+    fini_arena_close(&arena);
+}
+
 /* ---- least squares --------------------------------------------------------------------------- */
 
 enum { ROWS = 40, WIDTH = 6 };
@@ -406,6 +431,10 @@ static void small__systems(void **state)
     assert_true(fabs(w[0] - 1) < 1e-14 && fabs(w[1] - 3) < 1e-14);
     assert_true(fabs(fabs(S[2]) - sqrt(0.5)) < 1e-14 && fabs(S[2] - S[3]) < 1e-14);
     assert_true(fini_small_seed(1, 2, 3) != fini_small_seed(1, 3, 2));
+    const double line[6] = {1, 0, 1, 1, 1, 2}, up[3] = {1, 3, 5}, same[4] = {1, 2, 2, 4};
+    assert_true(fini_small_regress(3, 2, line, up, A, x)); /* 1 + 2 t */
+    assert_true(fabs(x[0] - 1) < 1e-13 && fabs(x[1] - 2) < 1e-13);
+    assert_false(fini_small_regress(2, 2, same, up, A, x));
 }
 
 int main(void)
@@ -418,6 +447,7 @@ int main(void)
         cmocka_unit_test(model__derivatives),
         cmocka_unit_test(model__label),
         cmocka_unit_test(model__truth),
+        cmocka_unit_test(set__parts_and_bayes),
         cmocka_unit_test(fit__finds_the_minimum),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -110,7 +110,7 @@ fin_status fini_encoder_check(fini_job *job, fin_error *err);
 
 /* Targets of head h among sequences from .. to - 1 of this process. */
 int64_t fini_encoder_targets(const fini_job *job, int h, int64_t from, int64_t to);
-double fini_log_variance(double t);                               /* kept within +-20 */
+double fini_log_variance(double t); /* kept within +-20 */
 /* Is any number of a target there? */
 bool fini_head_asked(const fin_head *head, const double *target);
 /* Loss of one target, and its gradient in the answer (NULL: not wanted). */

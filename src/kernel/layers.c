@@ -1,5 +1,5 @@
-/* The reference for the parts of a layer, in plain C; the optimiser's step; the choice of a table.
- */
+/* The parts of a layer in plain C, which is the reference; matrices in panels; the step of the
+ * optimiser; the choice of a table. */
 #include "kernel/layers.h"
 
 #include "kernel/kernel.h"

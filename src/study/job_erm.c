@@ -58,17 +58,13 @@ static const fini_output_row outputs[] = {
     {NULL, NULL},
 };
 
-enum { MOST_STEPS = 300, FLOOR_SEQUENCES = 1 << 21 };
-#define ENOUGH 1e-9
-#define COUNTS 1e-11
+enum { FLOOR_SEQUENCES = 1 << 21 }; /* where those that the floor is found on begin */
 
 static fin_status groups(void *values, fini_group list[FINI_GROUPS], int *count, fin_error *err)
 {
     erm_values *v = values;
     (void)err;
-    list[(*count)++] = (fini_group){&erm_table, &v->own};
-    list[(*count)++] = (fini_group){&fini_small_table, &v->task};
-    return FIN_OK;
+    return fini_small_groups(&erm_table, &v->own, &v->task, list, count);
 }
 
 static int64_t greater(int64_t a, int64_t b)
@@ -80,13 +76,7 @@ static fin_status check(const void *values, fin_error *err)
 {
     const erm_values *v = values;
     int64_t n = greater(greater(v->own.n, v->own.test), v->own.sandwich);
-    double numbers = (double)n * (double)v->task.L * (double)(v->task.d + v->task.dv);
-    if (v->own.form == FINI_SMALL_SOFTMAX && !(numbers <= 2e8))
-        return fini_fail(err, FIN_ERR_ARGUMENT,
-                         "%lld sequences of L = %lld tokens are %g numbers, more than 2e8; a "
-                         "smaller L does",
-                         (long long)n, (long long)v->task.L, numbers);
-    return FIN_OK;
+    return v->own.form == FINI_SMALL_SOFTMAX ? fini_small_check_tokens(n, &v->task, err) : FIN_OK;
 }
 
 /* ---- work ------------------------------------------------------------------------------------ */
@@ -98,15 +88,17 @@ typedef struct work {
     fini_small_set train, test;
     fini_small_fit fit;
     fini_arena arena;
-    double *best, *theta;         /* (parameters) */
-    double *f, *J;                /* (M, dv), (M dv, parameters): one sequence */
-    double *H, *S, *w, *own, *of; /* sandwich */
+    fini_small_sandwich sandwich;
+    double *best, *theta; /* (parameters) */
+    double *f;            /* (M, dv): one sequence */
+    double gain;          /* softmax: of the best values */
     fini_average excess, bayes, floor, above, steps;
     double gradient;
 } work;
 
-static void lay_out(work *w)
+static void lay_out(void *user)
 {
+    work *w = user;
     fini_arena *a = &w->arena;
     int64_t P = w->model.parameters, rows = w->model.M * w->model.dv;
     bool tokens = w->model.form == FINI_SMALL_SOFTMAX;
@@ -116,34 +108,26 @@ static void lay_out(work *w)
     w->best = fini_take(a, P, sizeof(double));
     w->theta = fini_take(a, P, sizeof(double));
     w->f = fini_take(a, rows, sizeof(double));
-    w->J = fini_take(a, rows * P, sizeof(double));
-    w->H = fini_take(a, P * P, sizeof(double));
-    w->S = fini_take(a, P * P, sizeof(double));
-    w->w = fini_take(a, P, sizeof(double));
-    w->of = fini_take(a, P, sizeof(double));
-    w->own = fini_take(a, fini_small_eigen_work(P), sizeof(double));
+    fini_small_sandwich_take(&w->sandwich, a, &w->model);
 }
 
 /* |f(q) - mean q|^2 of a test sequence: exactly over q for cme, at masked tokens for softmax. */
 static double distance(work *w, const double *theta, int64_t i)
 {
     const fini_small_model *m = &w->model;
-    const double *mean = w->test.mean + i * m->dv * m->d, *q = w->test.q + i * m->M * m->d;
     double sum = 0, F[FINI_SMALL_KEYS * FINI_SMALL_KEYS];
     if (m->form == FINI_SMALL_CME) {
+        const double *mean = w->test.mean + i * m->dv * m->d;
         fini_small_matrix(m, theta, w->test.moments + i * m->p * m->p, F);
         for (int64_t j = 0; j < m->dv * m->d; j++)
             sum += (F[j] - mean[j]) * (F[j] - mean[j]) / (double)m->d;
         return sum;
     }
-    fini_small_softmax(m, theta, w->test.tokens + i * m->L * m->p, m->M, q, w->f, NULL);
-    for (int64_t k = 0; k < m->M; k++)
-        for (int64_t j = 0; j < m->dv; j++) {
-            double far = w->f[k * m->dv + j];
-            for (int64_t b = 0; b < m->d; b++)
-                far -= mean[j * m->d + b] * q[k * m->d + b];
-            sum += far * far / (double)m->M;
-        }
+    fini_small_answers(m, theta, &w->test, i, w->f, NULL);
+    for (int64_t k = 0; k < m->M * m->dv; k++) {
+        double far = w->f[k] - fini_small_bayes(&w->test, i, k);
+        sum += far * far / (double)m->M;
+    }
     return sum;
 }
 
@@ -158,18 +142,15 @@ static double floor_at(double log_kappa, void *user)
     double ff = 0, fm = 0, mm = 0;
     fini_small_truth(m, &w->world, exp(log_kappa), 1, w->best);
     for (int64_t i = 0; i < w->test.n; i++) {
-        const double *mean = w->test.mean + i * m->dv * m->d, *q = w->test.q + i * m->M * m->d;
-        fini_small_softmax(m, w->best, w->test.tokens + i * m->L * m->p, m->M, q, w->f, NULL);
+        fini_small_answers(m, w->best, &w->test, i, w->f, NULL);
         for (int64_t k = 0; k < m->M * m->dv; k++) {
-            double truth = 0;
-            for (int64_t b = 0; b < m->d; b++)
-                truth += mean[k % m->dv * m->d + b] * q[k / m->dv * m->d + b];
+            double truth = fini_small_bayes(&w->test, i, k);
             ff += w->f[k] * w->f[k];
             fm += w->f[k] * truth;
             mm += truth * truth;
         }
     }
-    w->own[0] = fm / ff;
+    w->gain = fm / ff;
     return mm - fm * fm / ff;
 }
 
@@ -187,86 +168,25 @@ static fin_status find_best(work *w, double *kappa, fin_error *err)
         return status;
     floor_at(log_kappa, w);
     *kappa = exp(log_kappa);
-    fini_small_truth(&w->model, &w->world, *kappa, w->own[0], w->best);
+    fini_small_truth(&w->model, &w->world, *kappa, w->gain, w->best);
     return FIN_OK;
 }
 
 /* ---- tr(H^-1 S) ------------------------------------------------------------------------------ */
 
-/* Of one sequence: (J'r / M)(J'r / M)' to S and, for cme, J'J / M to H; lower triangles. */
-static void add_sandwich(work *w, int64_t i)
+static fin_status predict(work *w, fini_result *result, fin_error *err)
 {
-    const fini_small_model *m = &w->model;
-    int64_t P = m->parameters, rows = m->M * m->dv;
-    fini_small_loss loss = {m, &w->test};
-    fini_small_rows o = fini_small_rows_of(&loss);
-    o.one(o.user, w->best, i, w->f, w->J);
-    for (int64_t a = 0; a < P; a++) {
-        w->of[a] = 0;
-        for (int64_t k = 0; k < rows; k++)
-            w->of[a] += w->J[k * P + a] * w->f[k] / (double)m->M;
-    }
-    for (int64_t a = 0; a < P; a++)
-        for (int64_t b = 0; b <= a; b++) {
-            w->S[a * P + b] += w->of[a] * w->of[b];
-            for (int64_t k = 0; k < rows && m->form == FINI_SMALL_CME; k++)
-                w->H[a * P + b] += w->J[k * P + a] * w->J[k * P + b] / (double)m->M;
-        }
-}
-
-/* softmax: its residuals have a mean, so that J'J is not all of the second derivatives. They are
- * differences of gradients of half the risk. */
-static void add_curvature(work *w)
-{
-    const double step = 1e-4;
-    int64_t P = w->model.parameters;
-    fini_small_loss loss = {&w->model, &w->test};
-    fini_small_rows rows = fini_small_rows_of(&loss);
-    memcpy(w->theta, w->best, (size_t)P * sizeof *w->theta);
-    for (int64_t a = 0; a < P; a++)
-        for (int side = -1; side <= 1; side += 2) {
-            w->theta[a] = w->best[a] + side * step;
-            fini_small_sums(&w->fit, &rows, w->theta, w->of, NULL);
-            w->theta[a] = w->best[a];
-            for (int64_t b = 0; b < P; b++)
-                w->H[a >= b ? a * P + b : b * P + a] +=
-                    side * w->of[b] * (double)w->test.n / (2 * step) / (a == b ? 1 : 2);
-        }
-}
-
-static fin_status sandwich(work *w, fini_result *result, fin_error *err)
-{
-    int64_t P = w->model.parameters, done = 0;
-    double sum = 0;
+    int64_t done = 0;
+    double trace = 0, error = 0;
     int rank = 0;
     for (uint64_t from = FLOOR_SEQUENCES * 2; done < w->v->own.sandwich; done += w->test.n) {
         fini_small_draw(&w->test, FINI_STREAM_SMALL_TEST, from + (uint64_t)done);
-        for (int64_t i = 0; i < w->test.n; i++)
-            add_sandwich(w, i);
-        if (w->model.form == FINI_SMALL_SOFTMAX)
-            add_curvature(w);
+        fini_small_sandwich_add(&w->sandwich, &w->fit, &w->test, w->best);
     }
-    for (int64_t a = 0; a < P; a++)
-        for (int64_t b = 0; b < a; b++) {
-            w->H[b * P + a] = w->H[a * P + b];
-            w->S[b * P + a] = w->S[a * P + b];
-        }
-    fin_status status = fini_small_eigen(P, w->H, w->w, w->own, err);
-    if (status)
-        return status;
-    for (int64_t k = 0; k < P; k++) {
-        const double *e = w->H + k * P;
-        if (!(w->w[k] > COUNTS * w->w[P - 1]))
-            continue;
-        rank++;
-        for (int64_t a = 0; a < P; a++)
-            for (int64_t b = 0; b < P; b++)
-                sum += e[a] * w->S[a * P + b] * e[b] / w->w[k];
-    }
-    /* Its error is a few per cent at 8000 sequences; it is a prediction, not an estimate. */
-    fini_result_scalar(result, "predicted", sum, 0, FIN_HOW_QUADRATURE, done);
-    fini_result_scalar(result, "rank", rank, 0, FIN_HOW_CLOSED, 0);
-    return FIN_OK;
+    fin_status status = fini_small_sandwich_trace(&w->sandwich, &trace, &error, &rank, err);
+    fini_result_scalar(result, "predicted", trace, error, FIN_HOW_SIMULATION, done);
+    fini_result_exact(result, "rank", rank);
+    return status;
 }
 
 /* ---- training sets --------------------------------------------------------------------------- */
@@ -275,19 +195,11 @@ static fin_status one_set(work *w, int64_t repetition, fin_error *err)
 {
     const fini_small_model *m = &w->model;
     fini_small_loss loss = {m, &w->train};
-    fini_small_rows rows = fini_small_rows_of(&loss);
     double excess = 0, floor = 0, bayes = 0, n = (double)w->test.n;
     fini_small_draw(&w->train, FINI_STREAM_SMALL, (uint64_t)(repetition * w->train.n));
     fini_small_draw(&w->test, FINI_STREAM_SMALL_TEST, (uint64_t)repetition << 32);
-    memcpy(w->theta, w->best, (size_t)m->parameters * sizeof *w->theta);
-    w->fit.most = MOST_STEPS;
-    w->fit.enough = ENOUGH;
-    w->fit.decrease = 1e-6;
-    fin_status status = FIN_OK;
-    if (m->form == FINI_SMALL_CME)
-        status = fini_small_fit_descend(&w->fit, &rows, w->theta, err);
-    else
-        fini_small_fit_run(&w->fit, &rows, w->theta);
+    w->fit.enough = 1e-9;
+    fin_status status = fini_small_learn(&w->fit, &loss, w->best, w->theta, err);
     w->gradient = fmax(w->gradient, w->fit.gradient);
     for (int64_t i = 0; i < w->test.n; i++) {
         const double *z = w->test.z + i * m->dv * m->d, *mean = w->test.mean + i * m->dv * m->d;
@@ -305,47 +217,41 @@ static fin_status one_set(work *w, int64_t repetition, fin_error *err)
     return status;
 }
 
-static void add_mean(fini_result *result, const char *name, const fini_average *a, double factor)
-{
-    fini_result_scalar(result, name, factor * a->mean, factor * fini_average_error(a),
-                       FIN_HOW_SIMULATION, a->count);
-}
-
 static void add_all(const work *w, double kappa, fini_result *result)
 {
     double n = (double)w->v->own.n;
-    add_mean(result, "excess", &w->excess, 1);
-    add_mean(result, "scaled", &w->excess, n);
-    add_mean(result, "bayes", &w->bayes, 1);
-    add_mean(result, "steps", &w->steps, 1);
-    fini_result_scalar(result, "gradient", w->gradient, 0, FIN_HOW_CLOSED, 0);
+    fini_result_average(result, "excess", &w->excess, 1);
+    fini_result_average(result, "scaled", &w->excess, n);
+    fini_result_average(result, "bayes", &w->bayes, 1);
+    fini_result_average(result, "steps", &w->steps, 1);
+    fini_result_exact(result, "gradient", w->gradient);
     if (w->model.form == FINI_SMALL_CME)
         return;
-    add_mean(result, "floor", &w->floor, 1);
-    add_mean(result, "floor_scaled", &w->floor, (double)w->v->task.L);
-    add_mean(result, "above", &w->above, 1);
-    add_mean(result, "above_scaled", &w->above, n);
-    fini_result_scalar(result, "kappa", kappa, 0, FIN_HOW_QUADRATURE, w->test.n);
+    fini_result_average(result, "floor", &w->floor, 1);
+    fini_result_average(result, "floor_scaled", &w->floor, (double)w->v->task.L);
+    fini_result_average(result, "above", &w->above, 1);
+    fini_result_average(result, "above_scaled", &w->above, n);
+    fini_result_scalar(result, "kappa", kappa, NAN, FIN_HOW_SIMULATION, w->test.n);
 }
 
-static fin_status measure(work *w, fini_result *result, const fin_progress *progress,
+static fin_status measure(void *user, fini_result *result, const fin_progress *progress,
                           fin_error *err)
 {
+    work *w = user;
     double kappa = 0;
     int64_t count = w->v->own.repetitions;
     fin_status status = find_best(w, &kappa, err);
     if (!status && w->v->own.sandwich > 0)
-        status = sandwich(w, result, err);
+        status = predict(w, result, err);
     for (int64_t i = 0; i < count && !status; i++) {
         if (fini_report(progress, "learning", (double)i, (double)count))
             status = fini_fail(err, FIN_ERR_CANCELLED, "cancelled");
         else
             status = one_set(w, i, err);
     }
-    if (status)
-        return status;
-    add_all(w, kappa, result);
-    return fini_result_status(result, err);
+    if (!status)
+        add_all(w, kappa, result);
+    return status;
 }
 
 static fin_status run(const void *values, fini_result *result, const fin_progress *progress,
@@ -356,14 +262,8 @@ static fin_status run(const void *values, fini_result *result, const fin_progres
     fini_small_world_make(&w.world, &v->task, fini_small_seed(v->own.seed, v->task.L, v->own.n));
     w.train = (fini_small_set){.n = v->own.n, .world = &w.world};
     w.test = (fini_small_set){.n = v->own.test, .world = &w.world};
-    lay_out(&w);
-    fin_status status = fini_arena_open(&w.arena, "training and test sets", err);
-    if (status)
-        return status;
-    lay_out(&w);
-    status = measure(&w, result, progress, err);
-    fini_arena_close(&w.arena);
-    return status;
+    const fini_small_frame frame = {&w.arena, "training and test sets", lay_out, measure};
+    return fini_small_frame_run(&frame, &w, result, progress, err);
 }
 
 const fini_job fini_job_erm = {

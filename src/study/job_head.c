@@ -68,9 +68,7 @@ static fin_status groups(void *values, fini_group list[FINI_GROUPS], int *count,
 {
     head_values *v = values;
     (void)err;
-    list[(*count)++] = (fini_group){&head_table, &v->own};
-    list[(*count)++] = (fini_group){&fini_small_table, &v->task};
-    return FIN_OK;
+    return fini_small_groups(&head_table, &v->own, &v->task, list, count);
 }
 
 static fin_status check(const void *values, fin_error *err)
@@ -103,8 +101,9 @@ typedef struct work {
     double zero_ratio;
 } work;
 
-static void lay_out(work *w)
+static void lay_out(void *user)
 {
+    work *w = user;
     fini_arena *a = &w->arena;
     int64_t P = w->model.parameters, dv = w->model.dv;
     fini_small_set_take(&w->pre, a, false);
@@ -121,14 +120,6 @@ static void lay_out(work *w)
     w->y = fini_take(a, w->v->own.n, sizeof(double));
     w->feature = fini_take(a, w->v->own.n * w->D, sizeof(double));
     w->test_feature = fini_take(a, w->v->own.test * w->D, sizeof(double));
-}
-
-static double dot(int64_t n, const double *a, const double *b)
-{
-    double sum = 0;
-    for (int64_t i = 0; i < n; i++)
-        sum += a[i] * b[i];
-    return sum;
 }
 
 /* ---- everything from labels ------------------------------------------------------------------ */
@@ -165,8 +156,8 @@ static double whole_excess(work *w, const double *theta)
     spread_out(w, theta, w->full);
     for (int64_t i = 0; i < w->test.n; i++) {
         fini_small_matrix(m, w->full, w->test.moments + i * m->p * m->p, F);
-        double far =
-            dot(w->D, theta + m->p * m->p + 1, F) - dot(w->D, w->A, w->test.mean + i * w->D);
+        double far = fini_small_dot(w->D, theta + m->p * m->p + 1, F) -
+                     fini_small_dot(w->D, w->A, w->test.mean + i * w->D);
         sum += far * far / (double)w->test.n;
     }
     return sum;
@@ -209,30 +200,12 @@ static fin_status from_labels(work *w, int64_t repetition, double measured[MEASU
 
 /* ---- heads ----------------------------------------------------------------------------------- */
 
-/* Least squares y ~ features (n, D), by normal equations. */
-static bool solve_head(int64_t n, int64_t D, const double *feature, const double *y, double *head)
-{
-    double H[DD * DD];
-    memset(H, 0, (size_t)(D * D) * sizeof *H);
-    memset(head, 0, (size_t)D * sizeof *head);
-    for (int64_t i = 0; i < n; i++)
-        for (int64_t a = 0; a < D; a++) {
-            const double *x = feature + i * D;
-            head[a] += x[a] * y[i];
-            for (int64_t b = 0; b <= a; b++)
-                H[a * D + b] += x[a] * x[b];
-        }
-    if (!fini_small_cholesky(D, H))
-        return false;
-    fini_small_solve(D, H, head);
-    return true;
-}
-
 static double head_excess(const work *w, const double *head, const double *feature)
 {
     double sum = 0;
     for (int64_t i = 0; i < w->test.n; i++) {
-        double far = dot(w->D, head, feature + i * w->D) - dot(w->D, w->A, w->test.mean + i * w->D);
+        double far = fini_small_dot(w->D, head, feature + i * w->D) -
+                     fini_small_dot(w->D, w->A, w->test.mean + i * w->D);
         sum += far * far / (double)w->test.n;
     }
     return sum;
@@ -245,10 +218,11 @@ static void make_features(const work *w, const fini_small_set *set, double *feat
                           feature + i * w->D);
 }
 
-/* The best head is fitted to the test sequences themselves, without noise: D / test too good. */
+/* The best head is fitted to the test sequences themselves, without noise. What it leaves there is
+ * (test - D) / test of its excess on others, as with any least squares. */
 static bool heads(work *w, double measured[MEASURES])
 {
-    double head[DD], *mean = w->test_feature, truth = 0, far = 0;
+    double head[DD], room[DD * DD], *mean = w->test_feature, truth = 0, far = 0;
     int64_t D = w->D, n = w->v->own.n;
     make_features(w, &w->labelled, w->feature);
     make_features(w, &w->test, w->test_feature);
@@ -257,23 +231,25 @@ static bool heads(work *w, double measured[MEASURES])
         const double *m = w->test.mean + i * D, *z = w->test.z + i * D;
         for (int64_t a = 0; a < D; a++)
             far += (mean[i * D + a] - m[a]) * (mean[i * D + a] - m[a]);
-        truth += (dot(D, w->A, z) - dot(D, w->A, m)) * (dot(D, w->A, z) - dot(D, w->A, m));
+        truth += (fini_small_dot(D, w->A, z) - fini_small_dot(D, w->A, m)) *
+                 (fini_small_dot(D, w->A, z) - fini_small_dot(D, w->A, m));
     }
     measured[PRE] = far / (double)w->model.d / (double)w->test.n;
     measured[BOUND] = measured[PRE] * (double)w->model.d; /* |A| = 1, Sigma = 1 / d */
     measured[VARIANCE] = truth / (double)w->test.n;
-    if (!solve_head(n, D, w->feature, w->y, head))
+    if (!fini_small_regress(n, D, w->feature, w->y, room, head))
         return false;
     measured[HEAD] = head_excess(w, head, w->test_feature);
-    if (!solve_head(n, D, w->labelled.mean, w->y, head))
+    if (!fini_small_regress(n, D, w->labelled.mean, w->y, room, head))
         return false;
     measured[EXACT] = head_excess(w, head, w->test.mean);
     /* Masked values of the test sequences are not used: their place is free. */
     for (int64_t i = 0; i < w->test.n; i++)
-        w->test.y[i] = dot(D, w->A, w->test.mean + i * D);
-    if (!solve_head(w->test.n, D, w->test_feature, w->test.y, head))
+        w->test.y[i] = fini_small_dot(D, w->A, w->test.mean + i * D);
+    if (!fini_small_regress(w->test.n, D, w->test_feature, w->test.y, room, head))
         return false;
-    measured[FLOOR] = head_excess(w, head, w->test_feature);
+    measured[FLOOR] =
+        head_excess(w, head, w->test_feature) * (double)w->test.n / (double)(w->test.n - D);
     measured[ABOVE] = measured[HEAD] - measured[FLOOR];
     measured[PREDICTED] =
         measured[FLOOR] + (double)D / (double)(n - D - 1) *
@@ -293,20 +269,16 @@ static void draw(work *w, int64_t repetition)
     fin_random_open(&r, w->world.seed, STREAM_HEADS, (uint64_t)repetition);
     fin_random_sphere(&r, w->D, w->A);
     for (int64_t i = 0; i < w->labelled.n; i++)
-        w->y[i] = dot(w->D, w->A, w->labelled.z + i * w->D) +
+        w->y[i] = fini_small_dot(w->D, w->A, w->labelled.z + i * w->D) +
                   sqrt(w->v->own.label_noise) * fin_random_normal(&r);
 }
 
 static fin_status once(work *w, int64_t repetition, fin_error *err)
 {
     fini_small_loss loss = {&w->model, &w->pre};
-    fini_small_rows rows = fini_small_rows_of(&loss);
     double measured[MEASURES] = {0};
     draw(w, repetition);
-    memcpy(w->theta, w->best, (size_t)w->model.parameters * sizeof *w->theta);
-    w->fit.most = 300;
-    w->fit.decrease = 1e-6;
-    fin_status status = fini_small_fit_descend(&w->fit, &rows, w->theta, err);
+    fin_status status = fini_small_learn(&w->fit, &loss, w->best, w->theta, err);
     if (!status && !heads(w, measured))
         status = fini_fail(err, FIN_ERR_NUMERIC,
                            "features do not determine a head; a larger n "
@@ -323,29 +295,42 @@ static fin_status once(work *w, int64_t repetition, fin_error *err)
     return status;
 }
 
-static void add_mean(fini_result *result, const char *name, const fini_average *a)
-{
-    fini_result_scalar(result, name, a->mean, fini_average_error(a), FIN_HOW_SIMULATION, a->count);
-}
-
 static void add_all(const work *w, fini_result *result)
 {
-    add_mean(result, "pretraining", &w->measure[PRE]);
-    add_mean(result, "zero", &w->measure[ZERO]);
-    add_mean(result, "zero_bound", &w->measure[BOUND]);
-    fini_result_scalar(result, "zero_ratio", w->zero_ratio, 0, FIN_HOW_CLOSED, 0);
-    add_mean(result, "head", &w->measure[HEAD]);
-    add_mean(result, "exact", &w->measure[EXACT]);
-    add_mean(result, "floor", &w->measure[FLOOR]);
-    add_mean(result, "above", &w->measure[ABOVE]);
-    add_mean(result, "predicted", &w->measure[PREDICTED]);
-    add_mean(result, "variance", &w->measure[VARIANCE]);
+    fini_result_average(result, "pretraining", &w->measure[PRE], 1);
+    fini_result_average(result, "zero", &w->measure[ZERO], 1);
+    fini_result_average(result, "zero_bound", &w->measure[BOUND], 1);
+    fini_result_exact(result, "zero_ratio", w->zero_ratio);
+    fini_result_average(result, "head", &w->measure[HEAD], 1);
+    fini_result_average(result, "exact", &w->measure[EXACT], 1);
+    fini_result_average(result, "floor", &w->measure[FLOOR], 1);
+    fini_result_average(result, "above", &w->measure[ABOVE], 1);
+    fini_result_average(result, "predicted", &w->measure[PREDICTED], 1);
+    fini_result_average(result, "variance", &w->measure[VARIANCE], 1);
     if (w->v->own.starts == 0)
         return;
-    add_mean(result, "near", &w->measure[NEAR]);
-    add_mean(result, "scratch", &w->measure[SCRATCH]);
-    add_mean(result, "advantage", &w->advantage);
-    add_mean(result, "advantage_near", &w->advantage_near);
+    fini_result_average(result, "near", &w->measure[NEAR], 1);
+    fini_result_average(result, "scratch", &w->measure[SCRATCH], 1);
+    fini_result_average(result, "advantage", &w->advantage, 1);
+    fini_result_average(result, "advantage_near", &w->advantage_near, 1);
+}
+
+static fin_status measure(void *user, fini_result *result, const fin_progress *progress,
+                          fin_error *err)
+{
+    work *w = user;
+    int64_t count = w->v->own.repetitions;
+    fin_status status = FIN_OK;
+    fini_small_truth(&w->model, &w->world, 0, 0, w->best);
+    for (int64_t i = 0; i < count && !status; i++) {
+        if (fini_report(progress, "learning", (double)i, (double)count))
+            status = fini_fail(err, FIN_ERR_CANCELLED, "cancelled");
+        else
+            status = once(w, i, err);
+    }
+    if (!status)
+        add_all(w, result);
+    return status;
 }
 
 static fin_status run(const void *values, fini_result *result, const fin_progress *progress,
@@ -359,24 +344,8 @@ static fin_status run(const void *values, fini_result *result, const fin_progres
     w.pre = (fini_small_set){.n = v->own.pre, .world = &w.world};
     w.labelled = (fini_small_set){.n = v->own.n, .world = &w.world};
     w.test = (fini_small_set){.n = v->own.test, .world = &w.world};
-    lay_out(&w);
-    fin_status status = fini_arena_open(&w.arena, "training and test sets", err);
-    if (status)
-        return status;
-    lay_out(&w);
-    fini_small_truth(&w.model, &w.world, 0, 0, w.best);
-    for (int64_t i = 0; i < v->own.repetitions && !status; i++) {
-        if (fini_report(progress, "learning", (double)i, (double)v->own.repetitions))
-            status = fini_fail(err, FIN_ERR_CANCELLED, "cancelled");
-        else
-            status = once(&w, i, err);
-    }
-    if (!status) {
-        add_all(&w, result);
-        status = fini_result_status(result, err);
-    }
-    fini_arena_close(&w.arena);
-    return status;
+    const fini_small_frame frame = {&w.arena, "training and test sets", lay_out, measure};
+    return fini_small_frame_run(&frame, &w, result, progress, err);
 }
 
 const fini_job fini_job_head = {

@@ -223,20 +223,19 @@ static void draw_risk(work *w, fini_result *result)
         fini_average_add(&risk, squares);
         fini_average_add(&trace, sum);
     }
-    double least = least_risk(w), error = fini_average_error(&risk);
-    fini_result_scalar(result, "drawn_risk", risk.mean, error, FIN_HOW_SIMULATION, v->test);
-    fini_result_scalar(result, "ratio", risk.mean / least, error / least, FIN_HOW_SIMULATION,
-                       v->test);
-    fini_result_scalar(result, "predicted", trace.mean, fini_average_error(&trace),
-                       FIN_HOW_SIMULATION, v->test);
+    fini_result_average(result, "drawn_risk", &risk, 1);
+    fini_result_average(result, "ratio", &risk, 1 / least_risk(w));
+    fini_result_average(result, "predicted", &trace, 1);
 }
 
-static fin_status measure(work *w, fini_result *result, const fin_progress *progress,
+static fin_status measure(void *user, fini_result *result, const fin_progress *progress,
                           fin_error *err)
 {
+    work *w = user;
     const linear_values *v = w->v;
     fini_average excess = {0};
     double n = (double)v->n;
+    closed_forms(w);
     for (int64_t i = 0; i < v->repetitions; i++) {
         if (fini_report(progress, "learning", (double)i, (double)v->repetitions))
             return fini_fail(err, FIN_ERR_CANCELLED, "cancelled");
@@ -246,19 +245,18 @@ static fin_status measure(work *w, fini_result *result, const fin_progress *prog
                              (long long)v->n);
         fini_average_add(&excess, excess_of(w, w->b));
     }
-    double error = fini_average_error(&excess);
-    fini_result_scalar(result, "excess", excess.mean, error, FIN_HOW_SIMULATION, excess.count);
-    fini_result_scalar(result, "scaled", n * excess.mean, n * error, FIN_HOW_SIMULATION,
-                       excess.count);
-    fini_result_scalar(result, "limit", v->noise * (double)(v->d * v->d), 0, FIN_HOW_CLOSED, 0);
-    fini_result_scalar(result, "least_risk", least_risk(w), 0, FIN_HOW_CLOSED, 0);
+    fini_result_average(result, "excess", &excess, 1);
+    fini_result_average(result, "scaled", &excess, n);
+    fini_result_exact(result, "limit", v->noise * (double)(v->d * v->d));
+    fini_result_exact(result, "least_risk", least_risk(w));
     if (v->test > 1)
         draw_risk(w, result);
-    return fini_result_status(result, err);
+    return FIN_OK;
 }
 
-static void lay_out(work *w)
+static void lay_out(void *user)
 {
+    work *w = user;
     int64_t P = w->v->d * w->v->d;
     w->H = fini_take(&w->arena, P * P, sizeof(double));
     w->b = fini_take(&w->arena, P, sizeof(double));
@@ -269,15 +267,8 @@ static fin_status run(const void *values, fini_result *result, const fin_progres
 {
     const linear_values *v = values;
     work w = {.v = v, .seed = fini_small_seed(v->seed, v->L, v->n)};
-    lay_out(&w);
-    fin_status status = fini_arena_open(&w.arena, "a linear system", err);
-    if (status)
-        return status;
-    lay_out(&w);
-    closed_forms(&w);
-    status = measure(&w, result, progress, err);
-    fini_arena_close(&w.arena);
-    return status;
+    const fini_small_frame frame = {&w.arena, "a linear system", lay_out, measure};
+    return fini_small_frame_run(&frame, &w, result, progress, err);
 }
 
 const fini_job fini_job_linear = {

@@ -65,8 +65,9 @@ typedef struct work {
     double attention, softmax, weights;
 } work;
 
-static void lay_out(work *w)
+static void lay_out(void *user)
 {
+    work *w = user;
     w->X = fini_take(&w->arena, w->v->L * w->v->p, sizeof(double));
     w->a = fini_take(&w->arena, w->v->L, sizeof(double));
     w->b = fini_take(&w->arena, w->v->L, sizeof(double));
@@ -200,9 +201,10 @@ static void one(work *w, fin_random *r)
     w->weights = fmax(w->weights, weights_ratio(w, q));
 }
 
-static fin_status measure(work *w, fini_result *result, const fin_progress *progress,
+static fin_status measure(void *user, fini_result *result, const fin_progress *progress,
                           fin_error *err)
 {
+    work *w = user;
     const lipschitz_values *v = w->v;
     fin_random r;
     for (int64_t i = 0; i < v->draws; i++) {
@@ -219,21 +221,15 @@ static fin_status measure(work *w, fini_result *result, const fin_progress *prog
     fini_result_scalar(result, "softmax", w->softmax, 0, FIN_HOW_CLOSED, v->draws);
     fini_result_scalar(result, "extremal", softmax_ratio(v->L, w->a, w->b), 0, FIN_HOW_CLOSED, 0);
     fini_result_scalar(result, "weights", w->weights, 0, FIN_HOW_CLOSED, v->draws);
-    return fini_result_status(result, err);
+    return FIN_OK;
 }
 
 static fin_status run(const void *values, fini_result *result, const fin_progress *progress,
                       fin_error *err)
 {
     work w = {.v = values};
-    lay_out(&w);
-    fin_status status = fini_arena_open(&w.arena, "a context", err);
-    if (status)
-        return status;
-    lay_out(&w);
-    status = measure(&w, result, progress, err);
-    fini_arena_close(&w.arena);
-    return status;
+    const fini_small_frame frame = {&w.arena, "a context", lay_out, measure};
+    return fini_small_frame_run(&frame, &w, result, progress, err);
 }
 
 const fini_job fini_job_lipschitz = {

@@ -75,8 +75,9 @@ typedef struct work {
     double *trial, *trial_g, *C; /* the same at another u; factor */
 } work;
 
-static void lay_out(work *w)
+static void lay_out(void *user)
 {
+    work *w = user;
     fini_arena *arena = &w->arena;
     double **const vectors[] = {&w->a, &w->u, &w->step, &w->g, &w->trial, &w->trial_g};
     for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++)
@@ -268,12 +269,15 @@ static bool learn(work *w)
 
 /* ---- all training sets ----------------------------------------------------------------------- */
 
-static fin_status measure(work *w, fini_result *result, const fin_progress *progress,
+static fin_status measure(void *user, fini_result *result, const fin_progress *progress,
                           fin_error *err)
 {
+    work *w = user;
     const prior_values *v = w->v;
     fini_average divergence = {0};
     int64_t lost = 0;
+    fill_law(w);
+    fill_alias(w);
     double n = (double)v->n, bayes = cross_entropy(w, w->a);
     for (int64_t i = 0; i < v->repetitions; i++) {
         if (fini_report(progress, "learning priors", (double)i, (double)v->repetitions))
@@ -284,17 +288,14 @@ static fin_status measure(work *w, fini_result *result, const fin_progress *prog
             w->trial[j] = exp(w->u[j]);
         fini_average_add(&divergence, cross_entropy(w, w->trial) - bayes);
     }
-    double error = fini_average_error(&divergence);
-    fini_result_scalar(result, "divergence", divergence.mean, error, FIN_HOW_SIMULATION,
-                       v->repetitions);
-    fini_result_scalar(result, "scaled", n * divergence.mean, n * error, FIN_HOW_SIMULATION,
-                       v->repetitions);
-    fini_result_scalar(result, "limit", (double)w->D / 2, 0, FIN_HOW_CLOSED, 0);
-    fini_result_scalar(result, "bayes", bayes, 0, FIN_HOW_CLOSED, 0);
+    fini_result_average(result, "divergence", &divergence, 1);
+    fini_result_average(result, "scaled", &divergence, n);
+    fini_result_exact(result, "limit", (double)w->D / 2);
+    fini_result_exact(result, "bayes", bayes);
     double share = (double)lost / (double)v->repetitions;
     fini_result_scalar(result, "lost", share, sqrt(share * (1 - share) / (double)v->repetitions),
                        FIN_HOW_SHARE, v->repetitions);
-    return fini_result_status(result, err);
+    return FIN_OK;
 }
 
 static fin_status run(const void *values, fini_result *result, const fin_progress *progress,
@@ -302,16 +303,8 @@ static fin_status run(const void *values, fini_result *result, const fin_progres
 {
     const prior_values *v = values;
     work w = {.v = v, .D = v->outcomes, .cells = v->outcomes * (v->L + 1)};
-    lay_out(&w);
-    fin_status status = fini_arena_open(&w.arena, "the tables of a prior", err);
-    if (status)
-        return status;
-    lay_out(&w);
-    fill_law(&w);
-    fill_alias(&w);
-    status = measure(&w, result, progress, err);
-    fini_arena_close(&w.arena);
-    return status;
+    const fini_small_frame frame = {&w.arena, "the tables of a prior", lay_out, measure};
+    return fini_small_frame_run(&frame, &w, result, progress, err);
 }
 
 const fini_job fini_job_prior = {

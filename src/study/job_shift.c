@@ -55,9 +55,7 @@ static fin_status groups(void *values, fini_group list[FINI_GROUPS], int *count,
 {
     shift_values *v = values;
     (void)err;
-    list[(*count)++] = (fini_group){&shift_table, &v->own};
-    list[(*count)++] = (fini_group){&fini_small_table, &v->task};
-    return FIN_OK;
+    return fini_small_groups(&shift_table, &v->own, &v->task, list, count);
 }
 
 typedef struct work {
@@ -72,8 +70,9 @@ typedef struct work {
     double x[K], kappa;                 /* extremal direction */
 } work;
 
-static void lay_out(work *w)
+static void lay_out(void *user)
 {
+    work *w = user;
     int64_t P = w->model.parameters;
     fini_small_set_take(&w->train, &w->arena, false);
     fini_small_set_take(&w->test, &w->arena, false);
@@ -158,36 +157,29 @@ static void add_extremal(work *w, fini_result *result)
         w->theta[p * p + i] += 0.1 * w->x[i % d];
     fini_small_draw(&w->test, FINI_STREAM_SMALL_TEST, UINT64_C(1) << 60);
     errors(w, w->theta, &before, &after);
-    fini_result_scalar(result, "kappa", w->kappa, 0, FIN_HOW_CLOSED, 0);
-    fini_result_scalar(result, "extremal", after / before, 0, FIN_HOW_CLOSED, 0);
-    fini_result_scalar(result, "before_extremal", before, 0, FIN_HOW_CLOSED, 0);
+    fini_result_exact(result, "kappa", w->kappa);
+    fini_result_exact(result, "extremal", after / before);
+    fini_result_exact(result, "before_extremal", before);
 }
 
-static void add_mean(fini_result *result, const char *name, const fini_average *a)
-{
-    fini_result_scalar(result, name, a->mean, fini_average_error(a), FIN_HOW_SIMULATION, a->count);
-}
-
-static fin_status measure(work *w, fini_result *result, const fin_progress *progress,
+static fin_status measure(void *user, fini_result *result, const fin_progress *progress,
                           fin_error *err)
 {
+    work *w = user;
     fini_small_loss loss = {&w->model, &w->train};
-    fini_small_rows rows = fini_small_rows_of(&loss);
     fini_average before = {0}, after = {0}, ratio = {0};
     int64_t count = w->v->own.repetitions, violations = 0;
     double worst = 0;
     fin_status status = FIN_OK;
+    fini_small_truth(&w->model, &w->world, 0, 0, w->best);
     add_extremal(w, result);
-    w->fit.most = 300;
-    w->fit.decrease = 1e-6;
     for (int64_t i = 0; i < count && !status; i++) {
         double a, b;
         if (fini_report(progress, "learning", (double)i, (double)count))
             return fini_fail(err, FIN_ERR_CANCELLED, "cancelled");
         fini_small_draw(&w->train, FINI_STREAM_SMALL, (uint64_t)(i * w->train.n));
         fini_small_draw(&w->test, FINI_STREAM_SMALL_TEST, (uint64_t)i << 32);
-        memcpy(w->theta, w->best, (size_t)w->model.parameters * sizeof *w->theta);
-        status = fini_small_fit_descend(&w->fit, &rows, w->theta, err);
+        status = fini_small_learn(&w->fit, &loss, w->best, w->theta, err);
         errors(w, w->theta, &a, &b);
         fini_average_add(&before, a);
         fini_average_add(&after, b);
@@ -197,14 +189,14 @@ static fin_status measure(work *w, fini_result *result, const fin_progress *prog
     }
     if (status)
         return status;
-    add_mean(result, "before", &before);
-    add_mean(result, "after", &after);
-    add_mean(result, "ratio", &ratio);
+    fini_result_average(result, "before", &before, 1);
+    fini_result_average(result, "after", &after, 1);
+    fini_result_average(result, "ratio", &ratio, 1);
     fini_result_scalar(result, "worst", worst, 0, FIN_HOW_CLOSED, count);
     double share = (double)violations / (double)count;
     fini_result_scalar(result, "violations", share, sqrt(share * (1 - share) / (double)count),
                        FIN_HOW_SHARE, count);
-    return fini_result_status(result, err);
+    return FIN_OK;
 }
 
 static fin_status run(const void *values, fini_result *result, const fin_progress *progress,
@@ -220,16 +212,10 @@ static fin_status run(const void *values, fini_result *result, const fin_progres
         status = fini_fail(err, FIN_ERR_NUMERIC, "Sigma is singular; a smaller spread helps");
     w.train = (fini_small_set){.n = v->own.n, .world = &w.world};
     w.test = (fini_small_set){.n = v->own.test, .world = &w.world};
-    lay_out(&w);
-    if (!status)
-        status = fini_arena_open(&w.arena, "training and test sets", err);
     if (status)
         return status;
-    lay_out(&w);
-    fini_small_truth(&w.model, &w.world, 0, 0, w.best);
-    status = measure(&w, result, progress, err);
-    fini_arena_close(&w.arena);
-    return status;
+    const fini_small_frame frame = {&w.arena, "training and test sets", lay_out, measure};
+    return fini_small_frame_run(&frame, &w, result, progress, err);
 }
 
 const fini_job fini_job_shift = {

@@ -61,24 +61,16 @@ static fin_status groups(void *values, fini_group list[FINI_GROUPS], int *count,
 {
     stationary_values *v = values;
     (void)err;
-    list[(*count)++] = (fini_group){&stationary_table, &v->own};
-    list[(*count)++] = (fini_group){&fini_small_table, &v->task};
-    return FIN_OK;
+    return fini_small_groups(&stationary_table, &v->own, &v->task, list, count);
 }
 
 static fin_status check(const void *values, fin_error *err)
 {
     const stationary_values *v = values;
-    double numbers = (double)v->own.n * (double)v->task.L * (double)(v->task.d + v->task.dv);
-    if (!(numbers <= 2e8))
-        return fini_fail(err, FIN_ERR_ARGUMENT,
-                         "%lld sequences of L = %lld tokens are %g numbers, more than 2e8; a "
-                         "smaller L does",
-                         (long long)v->own.n, (long long)v->task.L, numbers);
     if (v->own.form == FINI_SMALL_CME && v->own.heads > 1)
         return fini_fail(err, FIN_ERR_ARGUMENT, "heads = %lld: cme has one here; leave heads out",
                          (long long)v->own.heads);
-    return FIN_OK;
+    return fini_small_check_tokens(v->own.n, &v->task, err);
 }
 
 typedef struct work {
@@ -91,8 +83,9 @@ typedef struct work {
     double *theta, *delta, *w, *own; /* (parameters), and room for eigenvalues */
 } work;
 
-static void lay_out(work *w)
+static void lay_out(void *user)
 {
+    work *w = user;
     fini_arena *a = &w->arena;
     int64_t P = w->model.parameters;
     fini_small_set_take(&w->set, a, w->model.form == FINI_SMALL_SOFTMAX);
@@ -108,14 +101,9 @@ static void one(const void *user, const double *theta, int64_t i, double *residu
 {
     const work *w = user;
     const fini_small_model *m = &w->model;
-    const double *q = w->set.q + i * m->M * m->d, *mean = w->set.mean + i * m->dv * m->d;
-    if (m->form == FINI_SMALL_CME)
-        fini_small_cme(m, theta, w->set.moments + i * m->p * m->p, m->M, q, residual, J);
-    else
-        fini_small_softmax(m, theta, w->set.tokens + i * m->L * m->p, m->M, q, residual, J);
+    fini_small_answers(m, theta, &w->set, i, residual, J);
     for (int64_t k = 0; k < m->M * m->dv; k++)
-        for (int64_t b = 0; b < m->d; b++)
-            residual[k] -= mean[k % m->dv * m->d + b] * q[k / m->dv * m->d + b];
+        residual[k] -= fini_small_bayes(&w->set, i, k);
 }
 
 /* f - f* + J delta. */
@@ -137,18 +125,14 @@ static fin_status tangent(work *w, const fini_small_rows *rows, fin_error *err)
     int64_t P = w->model.parameters;
     double *H = w->fit.H, *g = w->fit.g;
     fini_small_sums(&w->fit, rows, w->theta, g, H);
-    for (int64_t a = 0; a < P; a++)
-        for (int64_t b = 0; b < a; b++)
-            H[b * P + a] = H[a * P + b];
+    fini_small_mirror(P, H);
     fin_status status = fini_small_eigen(P, H, w->w, w->own, err);
     memset(w->delta, 0, (size_t)P * sizeof *w->delta);
     for (int64_t k = 0; k < P && !status; k++) {
         const double *e = H + k * P;
-        double along = 0;
         if (!(w->w[k] > 1e-11 * w->w[P - 1]))
             continue;
-        for (int64_t a = 0; a < P; a++)
-            along -= e[a] * g[a] / w->w[k];
+        double along = -fini_small_dot(P, e, g) / w->w[k];
         for (int64_t a = 0; a < P; a++)
             w->delta[a] += along * e[a];
     }
@@ -161,10 +145,7 @@ static double bayes_risk(const work *w)
     double sum = 0;
     for (int64_t i = 0; i < w->set.n; i++)
         for (int64_t k = 0; k < m->M * m->dv; k++) {
-            double far = w->set.y[i * m->M * m->dv + k];
-            for (int64_t b = 0; b < m->d; b++)
-                far -= w->set.mean[i * m->dv * m->d + k % m->dv * m->d + b] *
-                       w->set.q[(i * m->M + k / m->dv) * m->d + b];
+            double far = w->set.y[i * m->M * m->dv + k] - fini_small_bayes(&w->set, i, k);
             sum += far * far;
         }
     return sum / (double)(w->set.n * m->M);
@@ -201,14 +182,10 @@ static fin_status search(work *w, int64_t *taken, const fin_progress *progress, 
     return status;
 }
 
-static void exact(fini_result *result, const char *name, double value)
-{
-    fini_result_scalar(result, name, value, 0, FIN_HOW_CLOSED, 0);
-}
-
-static fin_status measure(work *w, fini_result *result, const fin_progress *progress,
+static fin_status measure(void *user, fini_result *result, const fin_progress *progress,
                           fin_error *err)
 {
+    work *w = user;
     const fini_small_model *m = &w->model;
     fini_small_loss loss = {m, &w->set};
     fini_small_rows to_y = fini_small_rows_of(&loss), to_bayes = to_y, reached;
@@ -231,17 +208,17 @@ static fin_status measure(work *w, fini_result *result, const fin_progress *prog
         slack += 2 * g[a] * w->delta[a];
         length += 4 * g[a] * g[a];
     }
-    exact(result, "risk", risk);
-    exact(result, "bayes", bayes);
-    exact(result, "gap", risk - bayes);
-    exact(result, "bound", 2 * sqrt(risk * left));
-    exact(result, "tangent", sqrt(left));
-    exact(result, "distance", sqrt(distance));
-    exact(result, "slack", fabs(slack));
-    exact(result, "gradient", sqrt(length));
-    exact(result, "taken", (double)taken);
-    exact(result, "parameters", (double)m->parameters);
-    return fini_result_status(result, err);
+    fini_result_exact(result, "risk", risk);
+    fini_result_exact(result, "bayes", bayes);
+    fini_result_exact(result, "gap", risk - bayes);
+    fini_result_exact(result, "bound", 2 * sqrt(risk * left));
+    fini_result_exact(result, "tangent", sqrt(left));
+    fini_result_exact(result, "distance", sqrt(distance));
+    fini_result_exact(result, "slack", fabs(slack));
+    fini_result_exact(result, "gradient", sqrt(length));
+    fini_result_exact(result, "taken", (double)taken);
+    fini_result_exact(result, "parameters", (double)m->parameters);
+    return FIN_OK;
 }
 
 static fin_status run(const void *values, fini_result *result, const fin_progress *progress,
@@ -252,14 +229,8 @@ static fin_status run(const void *values, fini_result *result, const fin_progres
     w.model = fini_small_model_make((int)v->own.form, v->own.heads, &v->task);
     fini_small_world_make(&w.world, &v->task, fini_small_seed(v->own.seed, v->task.L, v->own.n));
     w.set = (fini_small_set){.n = v->own.n, .world = &w.world};
-    lay_out(&w);
-    fin_status status = fini_arena_open(&w.arena, "a training set", err);
-    if (status)
-        return status;
-    lay_out(&w);
-    status = measure(&w, result, progress, err);
-    fini_arena_close(&w.arena);
-    return status;
+    const fini_small_frame frame = {&w.arena, "a training set", lay_out, measure};
+    return fini_small_frame_run(&frame, &w, result, progress, err);
 }
 
 const fini_job fini_job_stationary = {

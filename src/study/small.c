@@ -5,6 +5,7 @@
 
 #include <lapacke.h>
 #include <math.h>
+#include <string.h>
 
 bool fini_small_cholesky(int64_t n, double *A)
 {
@@ -66,6 +67,38 @@ fin_status fini_small_eigen(int64_t n, double *A, double *w, double *work, fin_e
         return fini_fail(err, FIN_ERR_NUMERIC, "LAPACK dsyev gave up on %lld rows (info %d)",
                          (long long)n, (int)info);
     return FIN_OK;
+}
+
+double fini_small_dot(int64_t n, const double *a, const double *b)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++)
+        sum += a[i] * b[i];
+    return sum;
+}
+
+void fini_small_mirror(int64_t n, double *A)
+{
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = i + 1; j < n; j++)
+            A[i * n + j] = A[j * n + i];
+}
+
+bool fini_small_regress(int64_t n, int64_t width, const double *x, const double *y, double *room,
+                        double *answer)
+{
+    memset(room, 0, (size_t)(width * width) * sizeof *room);
+    memset(answer, 0, (size_t)width * sizeof *answer);
+    for (int64_t i = 0; i < n; i++, x += width)
+        for (int64_t a = 0; a < width; a++) {
+            answer[a] += x[a] * y[i];
+            for (int64_t b = 0; b <= a; b++)
+                room[a * width + b] += x[a] * x[b];
+        }
+    if (!fini_small_cholesky(width, room))
+        return false;
+    fini_small_solve(width, room, answer);
+    return true;
 }
 
 uint64_t fini_small_seed(int64_t seed, int64_t L, int64_t n)

@@ -1,4 +1,4 @@
-/* What the jobs of learning share (erm, stationary, shift, head; the solver: prior and linear too).
+/* What the jobs of learning share (erm, stationary, shift, head; some of it all of them).
  *
  * A sequence of the linear concept, mixed: Z has dv x d numbers N(0, prior), keys k are uniform on
  * the sphere, values v = Z k + N(0, noise), and a token is x = B (k, v) with a matrix B, p = d +
@@ -29,8 +29,33 @@ void fini_small_solve(int64_t n, const double *C, double *x);
 /* A <- eigenvectors in its rows, w <- eigenvalues, ascending. work: fini_small_eigen_work(n). */
 fin_status fini_small_eigen(int64_t n, double *A, double *w, double *work, fin_error *err);
 int64_t fini_small_eigen_work(int64_t n);
+double fini_small_dot(int64_t n, const double *a, const double *b);
+/* The upper triangle of A (n, n) from its lower one. */
+void fini_small_mirror(int64_t n, double *A);
+/* Least squares y ~ x (n, width) by normal equations. room: (width, width). False if x does not
+ * determine the answer. */
+bool fini_small_regress(int64_t n, int64_t width, const double *x, const double *y, double *room,
+                        double *answer);
 /* A seed for this L and n, so that runs which differ in them share no draws. */
 uint64_t fini_small_seed(int64_t seed, int64_t L, int64_t n);
+
+/* ---- the frame of a job (small_job.c) -------------------------------------------------------- */
+
+/* Takes the memory of a job with `lay_out`, once to count and once to have it, and does its work. */
+typedef struct fini_small_frame {
+    fini_arena *arena;
+    const char *what; /* in a message about memory */
+    void (*lay_out)(void *work);
+    fin_status (*measure)(void *work, fini_result *result, const fin_progress *progress,
+                          fin_error *err);
+} fini_small_frame;
+fin_status fini_small_frame_run(const fini_small_frame *frame, void *work, fini_result *result,
+                                const fin_progress *progress, fin_error *err);
+/* factor * mean, with its standard error. */
+void fini_result_average(fini_result *result, const char *name, const fini_average *average,
+                         double factor);
+/* A number that is what it is: no error, no samples. */
+void fini_result_exact(fini_result *result, const char *name, double value);
 
 /* ---- sequences (small_draw.c) ---------------------------------------------------------------- */
 
@@ -46,11 +71,14 @@ typedef struct fini_small_task {
     FINI_SMALL_FIELDS(FIN_MEMBER_F, FIN_MEMBER_C)
 } fini_small_task;
 extern const fin_settings fini_small_table;
+/* For jobs with settings of their own and those of the task: both tables. */
+fin_status fini_small_groups(const fin_settings *own, void *values, fini_small_task *task,
+                             fini_group list[FINI_GROUPS], int *count);
+/* Softmax attention keeps all tokens of n sequences: a message if they are too many. */
+fin_status fini_small_check_tokens(int64_t n, const fini_small_task *task, fin_error *err);
 
-enum {
-    FINI_SMALL_KEYS = 8,
-    FINI_SMALL_TOKEN = 16
-}; /* most numbers in a key or value; in a token */
+/* Most numbers in a key or value; in a token. */
+enum { FINI_SMALL_KEYS = 8, FINI_SMALL_TOKEN = 16 };
 enum { FINI_STREAM_SMALL = 724, FINI_STREAM_SMALL_TEST, FINI_STREAM_SMALL_OWN };
 
 typedef struct fini_small_world {
@@ -79,6 +107,10 @@ typedef struct fini_small_set {
 void fini_small_set_take(fini_small_set *set, fini_arena *arena, bool tokens);
 /* Sequences first .. first + n - 1 of this stream. */
 void fini_small_draw(fini_small_set *set, uint32_t stream, uint64_t first);
+/* n of these sequences, in the same memory. */
+fini_small_set fini_small_part(const fini_small_set *set, int64_t first, int64_t n);
+/* The Bayes prediction of hidden number k = (masked token, number) of sequence i: mean q. */
+double fini_small_bayes(const fini_small_set *set, int64_t i, int64_t k);
 
 /* ---- models (small_model.c) ------------------------------------------------------------------ */
 
@@ -108,6 +140,9 @@ void fini_small_label(const fini_small_model *model, const double *theta, const 
 /* f and J for softmax. J may be NULL in both. */
 void fini_small_softmax(const fini_small_model *model, const double *theta, const double *tokens,
                         int64_t queries, const double *q, double *f, double *J);
+/* f (M, dv) and J (M, dv, parameters) at the masked tokens of sequence i, for either form. */
+void fini_small_answers(const fini_small_model *model, const double *theta,
+                        const fini_small_set *set, int64_t i, double *f, double *J);
 
 /* ---- least squares (small_fit.c) ------------------------------------------------------------- */
 
@@ -152,5 +187,27 @@ typedef struct fini_small_loss {
     const fini_small_set *set;
 } fini_small_loss;
 fini_small_rows fini_small_rows_of(const fini_small_loss *loss);
+/* theta <- the minimum that belongs to `from`, on this set: cme by quasi-Newton steps, softmax by
+ * those of Levenberg and Marquardt, 300 at most. */
+fin_status fini_small_learn(fini_small_fit *fit, const fini_small_loss *loss, const double *from,
+                            double *theta, fin_error *err);
+
+/* ---- what n excess tends to (small_sandwich.c) ----------------------------------------------- */
+
+enum { FINI_SMALL_GROUPS = 10 };
+typedef struct fini_small_sandwich {
+    const fini_small_model *model;
+    double *H, *S; /* (groups + 1, parameters, parameters): lower triangles; the last is room */
+    double *f, *J, *g, *theta, *w, *room;
+} fini_small_sandwich;
+
+void fini_small_sandwich_take(fini_small_sandwich *sandwich, fini_arena *arena,
+                              const fini_small_model *model);
+/* Adds the sequences of a set (10 at least) at the best parameters. */
+void fini_small_sandwich_add(fini_small_sandwich *sandwich, fini_small_fit *fit,
+                             const fini_small_set *set, const double *best);
+/* tr(H^-1 S) of all that was added, its standard error, and how many eigenvalues of H count. */
+fin_status fini_small_sandwich_trace(fini_small_sandwich *sandwich, double *trace, double *error,
+                                     int *rank, fin_error *err);
 
 #endif

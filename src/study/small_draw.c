@@ -119,13 +119,6 @@ static void add_moments(int64_t p, const double *x, double *M)
             M[i * p + j] += x[i] * x[j];
 }
 
-static void mirror(int64_t p, double *M)
-{
-    for (int64_t i = 0; i < p; i++)
-        for (int64_t j = i + 1; j < p; j++)
-            M[i * p + j] = M[j * p + i];
-}
-
 static void apply(int64_t rows, int64_t columns, const double *A, const double *x, double *out)
 {
     for (int64_t i = 0; i < rows; i++) {
@@ -166,7 +159,7 @@ static void one(fini_small_set *set, int64_t i, uint32_t stream, uint64_t sample
         for (int64_t c = 0; c < p; c++)
             set->tokens[(i * p + c) * t->L + l] = x[c];
     }
-    mirror(p, M);
+    fini_small_mirror(p, M);
     posterior(t, p, M, set->mean + i * dv * d);
     mix_moments(p, world->B, M, set->moments + i * p * p);
 }
@@ -175,4 +168,26 @@ void fini_small_draw(fini_small_set *set, uint32_t stream, uint64_t first)
 {
     for (int64_t i = 0; i < set->n; i++)
         one(set, i, stream, first + (uint64_t)i);
+}
+
+fini_small_set fini_small_part(const fini_small_set *set, int64_t first, int64_t n)
+{
+    const fini_small_task *t = &set->world->task;
+    fini_small_set part = *set;
+    int64_t p = set->world->p;
+    part.n = n;
+    part.tokens = set->tokens ? set->tokens + first * t->L * p : NULL;
+    part.moments += first * p * p;
+    part.q += first * t->masked * t->d;
+    part.y += first * t->masked * t->dv;
+    part.z += first * t->dv * t->d;
+    part.mean += first * t->dv * t->d;
+    return part;
+}
+
+double fini_small_bayes(const fini_small_set *set, int64_t i, int64_t k)
+{
+    const fini_small_task *t = &set->world->task;
+    return fini_small_dot(t->d, set->mean + (i * t->dv + k % t->dv) * t->d,
+                          set->q + (i * t->masked + k / t->dv) * t->d);
 }

@@ -56,14 +56,6 @@ double fini_small_sums(fini_small_fit *fit, const fini_small_rows *o, const doub
     return sum * scale;
 }
 
-static double dot(int64_t n, const double *a, const double *b)
-{
-    double sum = 0;
-    for (int64_t i = 0; i < n; i++)
-        sum += a[i] * b[i];
-    return sum;
-}
-
 /* The step from theta to trial; false if the matrix is not positive definite. */
 static bool try_step(fini_small_fit *fit, const double *theta, double mu)
 {
@@ -97,13 +89,14 @@ void fini_small_fit_run(fini_small_fit *fit, const fini_small_rows *rows, double
     mu = first_mu(fit);
     double most = 1e12 * mu;
     for (fit->steps = 0; fit->steps < fit->most; fit->steps++) {
-        fit->gradient = 2 * sqrt(dot(P, fit->g, fit->g));
+        fit->gradient = 2 * sqrt(fini_small_dot(P, fit->g, fit->g));
         if (!(fit->gradient > fit->enough) || !isfinite(fit->value) || mu > most)
             return;
         double value = NAN, expected = 0;
         if (try_step(fit, theta, mu)) {
             value = fini_small_sums(fit, rows, fit->trial, NULL, NULL);
-            expected = mu * dot(P, fit->step, fit->step) - dot(P, fit->g, fit->step);
+            expected =
+                mu * fini_small_dot(P, fit->step, fit->step) - fini_small_dot(P, fit->g, fit->step);
         }
         /* Near the end the last digits of the value are noise. */
         if (!(value <= fit->value * (1 + 1e-14))) {
@@ -118,7 +111,7 @@ void fini_small_fit_run(fini_small_fit *fit, const fini_small_rows *rows, double
         memcpy(theta, fit->trial, (size_t)P * sizeof *theta);
         fit->value = fini_small_sums(fit, rows, theta, fit->g, fit->H);
     }
-    fit->gradient = 2 * sqrt(dot(P, fit->g, fit->g));
+    fit->gradient = 2 * sqrt(fini_small_dot(P, fit->g, fit->g));
 }
 
 /* ---- quasi-Newton ---------------------------------------------------------------------------- */
@@ -168,7 +161,7 @@ fin_status fini_small_fit_descend(fini_small_fit *fit, const fini_small_rows *ro
     for (int64_t i = 0; i < P; i++)
         theta[i] = fit->from[i] + fit->step[i];
     fit->value = fini_small_sums(fit, rows, theta, fit->g, NULL);
-    fit->gradient = 2 * sqrt(dot(P, fit->g, fit->g));
+    fit->gradient = 2 * sqrt(fini_small_dot(P, fit->g, fit->g));
     return status;
 }
 
@@ -178,11 +171,8 @@ static void one(const void *user, const double *theta, int64_t i, double *residu
 {
     const fini_small_loss *o = user;
     const fini_small_model *m = o->model;
-    const double *q = o->set->q + i * m->M * m->d, *y = o->set->y + i * m->M * m->dv;
-    if (m->form == FINI_SMALL_CME)
-        fini_small_cme(m, theta, o->set->moments + i * m->p * m->p, m->M, q, residual, J);
-    else
-        fini_small_softmax(m, theta, o->set->tokens + i * m->L * m->p, m->M, q, residual, J);
+    const double *y = o->set->y + i * m->M * m->dv;
+    fini_small_answers(m, theta, o->set, i, residual, J);
     for (int64_t k = 0; k < m->M * m->dv; k++)
         residual[k] -= y[k];
 }
@@ -196,4 +186,17 @@ fini_small_rows fini_small_rows_of(const fini_small_loss *loss)
                              .share = (double)m->M,
                              .user = loss,
                              .one = one};
+}
+
+fin_status fini_small_learn(fini_small_fit *fit, const fini_small_loss *loss, const double *from,
+                            double *theta, fin_error *err)
+{
+    fini_small_rows rows = fini_small_rows_of(loss);
+    memcpy(theta, from, (size_t)rows.parameters * sizeof *theta);
+    fit->most = 300;
+    fit->decrease = 1e-6;
+    if (loss->model->form == FINI_SMALL_CME)
+        return fini_small_fit_descend(fit, &rows, theta, err);
+    fini_small_fit_run(fit, &rows, theta);
+    return FIN_OK;
 }

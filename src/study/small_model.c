@@ -110,6 +110,13 @@ void fini_small_matrix(const fini_small_model *m, const double *theta, const dou
         }
 }
 
+/* g = N u. */
+static void along_tokens(const fini_small_model *m, const parts *o, const double *u, double *g)
+{
+    for (int64_t c = 0; c < m->p; c++)
+        g[c] = fini_small_dot(m->d, o->N + c * m->d, u);
+}
+
 /* f = E Wq q. With u = A^-1 Wq q and g = N u:
  *     d f_i = sum (R_ic u_a - E_ia g_c) dWk_ac + g_c dWv_ic + E_ia q_b dWq_ab
  *             - lam E_i.u d(log lam) */
@@ -135,7 +142,7 @@ void fini_small_cme(const fini_small_model *m, const double *theta, const double
                     int64_t queries, const double *q, double *f, double *J)
 {
     const double *Wq = theta + m->p * m->p;
-    int64_t d = m->d, p = m->p;
+    int64_t d = m->d;
     double u[K], g[P];
     parts o;
     make_parts(m, theta, moments, &o);
@@ -153,11 +160,7 @@ void fini_small_cme(const fini_small_model *m, const double *theta, const double
         if (!J || isnan(o.lam))
             continue;
         fini_small_solve(d, o.A, u);
-        for (int64_t c = 0; c < p; c++) {
-            g[c] = 0;
-            for (int64_t a = 0; a < d; a++)
-                g[c] += o.N[c * d + a] * u[a];
-        }
+        along_tokens(m, &o, u, g);
         for (int64_t i = 0; i < m->dv; i++, J += m->parameters)
             cme_row(m, &o, i, q, u, g, J);
     }
@@ -166,7 +169,7 @@ void fini_small_cme(const fini_small_model *m, const double *theta, const double
 void fini_small_label(const fini_small_model *m, const double *theta, const double *moments,
                       const double *head, double *label, double *J)
 {
-    int64_t d = m->d, p = m->p, all = m->parameters;
+    int64_t d = m->d, all = m->parameters;
     double u[K], g[P], row[P * P + K * K + 1];
     parts o;
     make_parts(m, theta, moments, &o);
@@ -179,11 +182,7 @@ void fini_small_label(const fini_small_model *m, const double *theta, const doub
         if (!J)
             continue;
         fini_small_solve(d, o.A, u);
-        for (int64_t c = 0; c < p; c++) {
-            g[c] = 0;
-            for (int64_t a = 0; a < d; a++)
-                g[c] += o.N[c * d + a] * u[a];
-        }
+        along_tokens(m, &o, u, g);
         cme_row(m, &o, i, head + i * d, u, g, row);
         for (int64_t a = 0; a < all; a++)
             J[a] += row[a];
@@ -295,4 +294,14 @@ void fini_small_softmax(const fini_small_model *m, const double *theta, const do
                 }
             }
         }
+}
+
+void fini_small_answers(const fini_small_model *m, const double *theta, const fini_small_set *set,
+                        int64_t i, double *f, double *J)
+{
+    const double *q = set->q + i * m->M * m->d;
+    if (m->form == FINI_SMALL_CME)
+        fini_small_cme(m, theta, set->moments + i * m->p * m->p, m->M, q, f, J);
+    else
+        fini_small_softmax(m, theta, set->tokens + i * m->L * m->p, m->M, q, f, J);
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Images as sets of patches: masked pretraining, then labels, against the same encoder from new weights
-# and against scikit-learn, with 10 and 100 labels per class and all. Digits take about two minutes;
+# and against scikit-learn, with 10 and 100 labels per class and all. Digits take a minute or two;
 # FINETTI_MNIST=1 adds MNIST (a quarter of an hour on two cores).
 set -euo pipefail
 : "${FINETTI:?the program}" "${SRC:?the source tree}" "${PYTHON:?python3}"

@@ -123,8 +123,8 @@ def main():
     print("%s: pretrained in %.0f s of wall time" % (NAME, time.time() - start), flush=True)
     results = {}
     for k in COUNTS:
-        seeds = range(1, (SUBSETS if k else 1) + 1)
-        few = k and k <= 20
+        few = 0 < k <= 20
+        seeds = range(1, (SUBSETS if few else max(2, SUBSETS // 2) if k else 1) + 1)
         steps = ("200" if few else "600") if DIGITS else ("150" if few else "1000")
         long = ("500" if few else "1000") if DIGITS else ("500" if few else "1500")
         ways = {
