@@ -50,8 +50,9 @@ static fini_pair put_norm(walk *w, const char *prefix)
 
 /* A map whose bias is N(0, 1): it is most of what the first norm divides by, so that this norm is
  * about linear in a token, however large the token is; and without norms the units of the
- * feed-forward part bend at different places. For a linear concept and softmax attention that
- * halves what is left above Bayes after 1600 steps. Where all but attention is linear it is 0. */
+ * feed-forward part bend at different places. Measured on a linear concept, softmax attention, 500
+ * steps, two seeds: 43 and 49 % above Bayes without it, 38 and 34 % with it. Where all but
+ * attention is linear it is 0: there it made short sequences worse. */
 static fini_pair put_input(walk *w)
 {
     const fin_encoder *o = w->o;

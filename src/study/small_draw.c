@@ -92,24 +92,25 @@ static void posterior(const fini_small_task *t, int64_t p, const double *moments
     }
 }
 
+/* out = A B, with B_kj at B[k * down + j * across]. */
+static void multiply(int64_t p, const double *A, const double *B, int64_t down, int64_t across,
+                     double *out)
+{
+    for (int64_t i = 0; i < p; i++)
+        for (int64_t j = 0; j < p; j++) {
+            double sum = 0;
+            for (int64_t k = 0; k < p; k++)
+                sum += A[i * p + k] * B[k * down + j * across];
+            out[i * p + j] = sum;
+        }
+}
+
 /* out = B M B'. */
 static void mix_moments(int64_t p, const double *B, const double *M, double *out)
 {
     double half[P * P];
-    for (int64_t i = 0; i < p; i++)
-        for (int64_t j = 0; j < p; j++) {
-            double sum = 0;
-            for (int64_t k = 0; k < p; k++)
-                sum += B[i * p + k] * M[k * p + j];
-            half[i * p + j] = sum;
-        }
-    for (int64_t i = 0; i < p; i++)
-        for (int64_t j = 0; j < p; j++) {
-            double sum = 0;
-            for (int64_t k = 0; k < p; k++)
-                sum += half[i * p + k] * B[j * p + k];
-            out[i * p + j] = sum;
-        }
+    multiply(p, B, M, p, 1, half);
+    multiply(p, half, B, 1, p, out);
 }
 
 static void add_moments(int64_t p, const double *x, double *M)
