@@ -78,6 +78,7 @@ static int check_options(tuning *t)
     cli_args *args = t->args;
     const char *out = cli_get(args, "out"), *train = cli_get(args, "train");
     const char *start = cli_get(args, "start"), *keep = cli_get(args, "keep");
+    static const char *const outputs[] = {"out", "log"};
     fin_error err = {FIN_OK, ""};
     t->way = ALL;
     for (int i = 0; train && i < 3; i++)
@@ -100,7 +101,8 @@ static int check_options(tuning *t)
         return cli_usage("--data is missing: --data FILE with labels");
     if (out && (cli_ends_with(out, ".csv") || cli_ends_with(out, ".npz")))
         return cli_usage("--out '%.200s' is an encoder's file, and no table; end it in .fin", out);
-    return CLI_OK;
+    int code = encoder_check_files(args, outputs, 2);
+    return code ? code : encoder_check_learn(args);
 }
 
 /* What works for a few hundred labels, where nothing else is said: a linear map alone wants a
@@ -146,6 +148,25 @@ static fin_status read_data(tuning *t, fin_error *err)
     return FIN_OK;
 }
 
+/* Does learning still see every class? With a few labels of each it may not. */
+static fin_status every_class(const tuning *t, fin_error *err)
+{
+    const fin_memory *m = fin_token_set_memory(t->learnt);
+    for (int64_t c = 0; c < m->classes; c++) {
+        int64_t seen = 0;
+        for (int64_t i = 0; i < m->n; i++)
+            seen += m->labels[i] == (double)c;
+        if (!seen)
+            return cli_status(err, FIN_ERR_ARGUMENT,
+                              "--patience sets a fifth of the %lld training sequences apart, and "
+                              "none of class '%.60s' is left to learn from; leave it out, or give "
+                              "more labels",
+                              (long long)fin_token_set_memory(t->data.train)->n,
+                              fin_token_set_class(t->learnt, c));
+    }
+    return FIN_OK;
+}
+
 /* Every fifth of the training sequences is set apart for early stopping. */
 static fin_status set_apart(tuning *t, fin_error *err)
 {
@@ -154,6 +175,8 @@ static fin_status set_apart(tuning *t, fin_error *err)
         return FIN_OK;
     fin_status status = fin_token_set_part(&t->learnt, t->data.train, &part, err);
     part.test = 1;
+    if (!status)
+        status = every_class(t, err);
     if (!status)
         status = fin_token_set_part(&t->watched, t->data.train, &part, err);
     if (!status)
@@ -260,7 +283,7 @@ static int print_json(const tuning *t)
 static int print_text(const tuning *t)
 {
     static const char *const told[] = {"the map to labels alone", "everything",
-                                       "everything, from new weights"};
+                                       "everything, from new weights, in the shape"};
     const fin_memory *m = fin_token_set_memory(t->data.train);
     encoder_print_plan(&t->plan, &t->data);
     printf("%-*s", ENCODER_MARGIN, "labels");

@@ -96,30 +96,37 @@ static int check_resume(cli_args *args)
             if (group->given >> i & 1 && !(group->use & (CLI_USES_PAUSE | CLI_USES_RUN)))
                 odd = group->table->fields[i].name;
     }
+    char option[ENCODER_OPTION];
     if (odd)
-        return cli_usage("--%s cannot be changed: --resume takes the settings from the file; only "
+        return cli_usage("%s cannot be changed: --resume takes the settings from the file; only "
                          "--data, --out, --checkpoint, --checkpoint-every, --stop-at, --lengths, "
                          "--log, --threads and --json go with it",
-                         odd);
+                         encoder_dashed(odd, option));
+    const char *out = cli_get(args, "out");
+    if (out && strcmp(out, cli_get(args, "resume")) == 0)
+        return cli_usage("--out would write over the checkpoint %.200s an encoder that cannot go "
+                         "on learning; give it another name (--checkpoint may be the same)",
+                         out);
     return CLI_OK;
 }
 
 static int check_data(cli_args *args)
 {
-    static const char *const names[] = {
-        "bag",        "label",     "kind",      "columns", "key-columns", "patch", "rows",
-        "test_folds", "test_fold", "per_class", "share",   "readout",     "keep"};
+    static const char *const names[] = {"share", "readout", "keep"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (!cli_get(args, "data") && (cli_get(args, names[i]) || cli_given(args, names[i])))
+        if (!cli_get(args, "data") && cli_given(args, names[i]))
             return cli_usage("--%s goes with --data FILE", names[i]);
     if (cli_get(args, "data") && cli_get(args, "lengths"))
         return cli_usage("--lengths is for families; the sequences of a file have their own");
-    return CLI_OK;
+    return encoder_check_pretrain(args);
 }
 
 static int check_options(cli_args *args)
 {
-    static const char *const outputs[] = {"out", "checkpoint"};
+    static const char *const outputs[] = {"out", "checkpoint", "log"};
+    int code = encoder_check_files(args, outputs, 3);
+    if (code)
+        return code;
     for (int i = 0; i < 2; i++) {
         const char *path = cli_get(args, outputs[i]);
         if (path && (cli_ends_with(path, ".csv") || cli_ends_with(path, ".npz") ||
@@ -148,6 +155,8 @@ static fin_status new_encoder(pretraining *p, fin_error *err)
         settings.longest = fin_corpus_longest(p->data.corpus);
         if (p->data.judge && fin_corpus_longest(p->data.judge) > settings.longest)
             settings.longest = fin_corpus_longest(p->data.judge);
+        if (settings.positions != FIN_POSITIONS_LEARNED && settings.longest > 1 << 20)
+            settings.longest = 1 << 20; /* there are none to run out of */
     }
     return fin_encoder_create(&p->encoder, &settings, &shape, (uint64_t)args->learn.seed, err);
 }
@@ -166,6 +175,19 @@ static fin_status open_new(pretraining *p, fin_error *err)
     if (!status)
         status = new_encoder(p, err);
     return status ? status : make_learn(p, &p->args->learn, err);
+}
+
+/* Learning that goes on with other sequences would be neither the old run nor a new one. */
+static fin_status same_data(const pretraining *p, const char *path, fin_error *err)
+{
+    char mark[ENCODER_OPTION];
+    const char *before = fin_checkpoint_entry(p->file, "data.mark");
+    if (!before || strcmp(before, encoder_data_mark(&p->data, mark)) == 0)
+        return FIN_OK;
+    return cli_status(err, FIN_ERR_ARGUMENT,
+                      "%.200s has other sequences (%s) than those that '%.200s' has learnt from "
+                      "(%.60s); --data says where these are now",
+                      p->plan.path, mark, path, before);
 }
 
 static fin_status open_old(pretraining *p, const char *path, fin_error *err)
@@ -187,6 +209,8 @@ static fin_status open_old(pretraining *p, const char *path, fin_error *err)
     if (!status)
         status = encoder_data_open(&p->data, &p->plan, fin_checkpoint_scale(p->file), err);
     if (!status)
+        status = same_data(p, path, err);
+    if (!status)
         status = fin_checkpoint_encoder(p->file, &p->encoder, err);
     if (!status)
         status = make_learn(p, fin_checkpoint_learn(p->file), err);
@@ -197,6 +221,7 @@ static fin_status open_all(pretraining *p, fin_error *err)
 {
     cli_args *args = p->args;
     const char *resume = cli_get(args, "resume"), *lengths = cli_get(args, "lengths");
+    char mark[ENCODER_OPTION];
     fin_status status = resume ? open_old(p, resume, err) : open_new(p, err);
     if (!status && lengths && p->plan.from != ENCODER_FAMILY)
         status = cli_status(err, FIN_ERR_ARGUMENT,
@@ -211,6 +236,8 @@ static fin_status open_all(pretraining *p, fin_error *err)
                             (long long)stop, (long long)fin_learn_step(p->learn));
     if (!status)
         encoder_plan_entries(&p->entries, &p->plan);
+    if (!status && *encoder_data_mark(&p->data, mark))
+        encoder_entry(&p->entries, "data.mark", mark);
     if (!status && p->entries.failed)
         status = cli_status_memory(err, 1e5, "the settings");
     return status;
@@ -313,11 +340,13 @@ static fin_status judge(pretraining *p, fin_error *err)
 static fin_status write_all(pretraining *p, fin_error *err)
 {
     const char *out = cli_get(p->args, "out"), *log = cli_get(p->args, "log");
-    fin_status status = FIN_OK; /* what took long is kept first */
-    if (p->checkpoint)
+    fin_error second = {FIN_OK, ""};
+    fin_status status = FIN_OK, last = FIN_OK; /* what took long is kept first, and if one of the */
+    if (p->checkpoint)                         /* disks is full, then on the other one */
         status = write_file(p, p->checkpoint, true, err);
-    if (!status && out)
-        status = write_file(p, out, false, err);
+    if (out)
+        last = write_file(p, out, false, status ? &second : err);
+    status = status ? status : last;
     if (!status && log)
         status = encoder_write_log(log, p->learn, err);
     return status;
@@ -353,8 +382,11 @@ static void print_lengths(const pretraining *p)
            "+-", "of Bayes");
     for (int i = 0; i < p->lengths; i++) {
         const fin_evaluation *t = &p->at[i];
-        printf("%8lld %12.5g %12.5g %12.4g %10.2g %10.1f %%\n", (long long)p->length[i], t->risk,
-               t->bayes, t->excess, t->excess_se, 100 * t->excess / t->bayes);
+        printf("%8lld %12.5g %12.5g %12.4g %10.2g", (long long)p->length[i], t->risk, t->bayes,
+               t->excess, t->excess_se);
+        if (encoder_has_quotient(t))
+            printf(" %10.1f %%", 100 * t->excess / t->bayes);
+        printf("\n");
     }
 }
 
@@ -369,9 +401,12 @@ static int print_text(const pretraining *p)
     encoder_print_encoder("encoder", fin_encoder_get_settings(p->encoder),
                           fin_encoder_get_shape(p->encoder),
                           (double)fin_encoder_parameters(p->encoder));
-    printf("%-*sstep %lld of %lld, %lld sequences each", ENCODER_MARGIN, "learning",
-           (long long)fin_learn_step(p->learn), (long long)s->steps,
-           (long long)(s->batch * s->accumulate));
+    printf("%-*sstep %lld of %lld", ENCODER_MARGIN, "learning", (long long)fin_learn_step(p->learn),
+           (long long)s->steps);
+    if (s->optimizer == FIN_OPTIMIZER_LBFGS)
+        printf(" of L-BFGS");
+    else
+        printf(", %lld sequences each", (long long)(s->batch * s->accumulate));
     if (rows > 1)
         printf(", loss %.5g at the end", row[rows - 1].loss);
     printf("\n");

@@ -86,15 +86,25 @@ static int check_options(probing *p)
 {
     const cli_args *args = p->args;
     const char *layer = cli_get(args, "layer"), *picture = cli_get(args, "reconstruct");
+    const char *maps = cli_get(args, "maps");
+    static const char *const outputs[] = {"maps", "states", "reconstruct"};
+    int code = encoder_check_files(args, outputs, 3);
+    if (code)
+        return code;
     p->layer = p->layers;
     if (layer && strcmp(layer, "all") == 0)
         p->layer = -1;
     else if (layer && strcmp(layer, "joint") == 0)
         p->layer = -2;
-    else if (!read_number(args, "layer", p->layers, &p->layer))
-        return CLI_USAGE;
+    else if (layer && (strspn(layer, "0123456789") != strlen(layer) || strlen(layer) > 4 ||
+                       (p->layer = atoi(layer)) > p->layers))
+        return cli_usage("--layer '%.40s' is no number from 0 to %lld (the end), and neither all "
+                         "nor joint",
+                         layer, (long long)p->layers);
     if (!read_number(args, "seed", INT64_C(1) << 53, &p->plan.seed))
         return CLI_USAGE;
+    if (maps && (cli_ends_with(maps, ".npz") || cli_ends_with(maps, ".svg")))
+        return cli_usage("--maps '%.200s': the format is CSV; end it in .csv", maps);
     if (picture && !cli_ends_with(picture, ".svg") && !cli_ends_with(picture, ".csv"))
         return cli_usage("--reconstruct '%.200s' tells no format; end it in .svg or .csv", picture);
     if (cli_get(args, "states") && !cli_ends_with(cli_get(args, "states"), ".npz"))
@@ -163,6 +173,28 @@ static fin_status show_images(const probing *p, const char *path, fin_error *err
         status = encoder_reconstruct(path, p->encoder, &masked, &data, err);
     encoder_data_close(&data);
     return status;
+}
+
+static fin_status try_outputs(const cli_args *args, fin_error *err)
+{
+    static const char *const names[] = {"maps", "states", "reconstruct"};
+    fin_status status = FIN_OK;
+    for (int i = 0; i < 3 && !status; i++)
+        if (cli_get(args, names[i]))
+            status = cli_try_output(cli_get(args, names[i]), err);
+    return status;
+}
+
+/* A file has so many sequences; of families there are always more. */
+static fin_status check_sequence(const probing *p, fin_error *err)
+{
+    const encoder_data *d = &p->data;
+    int64_t there = d->all ? fin_token_set_memory(d->test ? d->test : d->train)->n : INT64_MAX;
+    if (!cli_get(p->args, "maps") || p->sequence < there)
+        return FIN_OK;
+    return cli_status(err, FIN_ERR_ARGUMENT,
+                      "--sequence %lld is not there: the test sequences of %.200s are 0 to %lld",
+                      (long long)p->sequence, p->plan.path, (long long)there - 1);
 }
 
 static fin_status write_files(probing *p, fin_error *err)
@@ -269,6 +301,10 @@ static int run_command(cli_args *args)
     }
     if (!status && !code)
         status = encoder_data_open(&p.data, &p.plan, fin_checkpoint_scale(p.file), &err);
+    if (!status && !code)
+        status = check_sequence(&p, &err);
+    if (!status && !code)
+        status = try_outputs(args, &err);
     if (!status && !code)
         status = probe_layers(&p, &err);
     if (!status && !code)

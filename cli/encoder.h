@@ -66,6 +66,19 @@ void encoder_entry(encoder_entries *list, const char *key, const char *value);
 void encoder_plan_entries(encoder_entries *list, const encoder_plan *plan);
 void encoder_entries_close(encoder_entries *list);
 
+/* ---- do options fit together (encoder_check.c) ------------------------------------------------- */
+
+enum { ENCODER_OPTION = 64 };
+/* "test_folds" as it is typed: "--test-folds". */
+const char *encoder_dashed(const char *name, char buffer[ENCODER_OPTION]);
+/* Outputs are files, each its own, and neither the data nor the encoder that is read. An exit code,
+ * after the message, as the next two. */
+int encoder_check_files(const cli_args *args, const char *const outputs[], int count);
+/* Options that would change nothing. */
+int encoder_check_pretrain(cli_args *args);
+int encoder_check_learn(cli_args *args);
+fin_status encoder_check_data(const encoder_plan *plan, cli_args *args, fin_error *err);
+
 /* ---- the sequences (encoder_data.c) ------------------------------------------------------------- */
 
 typedef struct encoder_data {
@@ -78,6 +91,8 @@ typedef struct encoder_data {
 /* scale: of the encoder that the data are for, or NULL. classes: the labels must be there. */
 fin_status encoder_data_open(encoder_data *data, const encoder_plan *plan,
                              const fin_token_scale *scale, fin_error *err);
+/* A number that tells other sequences apart, as text; "" for families and tasks. */
+const char *encoder_data_mark(const encoder_data *data, char buffer[ENCODER_OPTION]);
 void encoder_data_close(encoder_data *data);
 /* Prints what the notes of the data say. */
 void encoder_data_notes(const encoder_data *data);
@@ -93,6 +108,8 @@ void encoder_print_encoder(const char *label, const fin_encoder_settings *settin
                            const fin_encoder_shape *shape, double parameters);
 void encoder_print_plan(const encoder_plan *plan, const encoder_data *data);
 void encoder_print_test(const fin_evaluation *test, const char *on);
+/* The excess in per cent of Bayes says something: the Bayes risk is more than rounding. */
+bool encoder_has_quotient(const fin_evaluation *test);
 json_t *encoder_json_test(const fin_evaluation *test);
 json_t *encoder_json_plan(const encoder_plan *plan, const encoder_data *data);
 json_t *encoder_json_encoder(const fin_encoder_settings *settings, const fin_encoder_shape *shape,

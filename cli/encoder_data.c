@@ -1,6 +1,7 @@
 /* The sequences that an encoder learns from, and those that it is judged on. */
 #include "encoder.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static const char *or_null(const char *text)
@@ -65,6 +66,29 @@ fin_status encoder_data_open(encoder_data *data, const encoder_plan *plan,
     if (!status && data->test)
         status = fin_corpus_memory(&data->judge, &all, fin_token_set_memory(data->test), seed, err);
     return status;
+}
+
+/* FNV-1a (draft-eastlake-fnv), byte by byte. */
+static uint64_t hash(uint64_t h, const void *from, int64_t count)
+{
+    const unsigned char *bytes = from;
+    for (int64_t i = 0; i < count; i++)
+        h = (h ^ bytes[i]) * UINT64_C(1099511628211);
+    return h;
+}
+
+const char *encoder_data_mark(const encoder_data *data, char buffer[ENCODER_OPTION])
+{
+    buffer[0] = '\0';
+    if (!data->all)
+        return buffer;
+    const fin_memory *m = fin_token_set_memory(data->all);
+    int64_t numbers = m->offsets[m->n] * m->inputs;
+    uint64_t h = hash(UINT64_C(14695981039346656037), m->offsets, 8 * (m->n + 1));
+    h = hash(h, m->tokens, 4 * numbers);
+    snprintf(buffer, ENCODER_OPTION, "%lld sequences %016llx", (long long)m->n,
+             (unsigned long long)h);
+    return buffer;
 }
 
 void encoder_data_close(encoder_data *data)

@@ -49,7 +49,7 @@ fin_status encoder_plan_data(encoder_plan *plan, cli_args *args, fin_error *err)
                                           fin_settings_get(field, &args->data), err);
         }
     }
-    return status;
+    return status ? status : encoder_check_data(plan, args, err);
 }
 
 fin_status encoder_plan_args(encoder_plan *plan, cli_args *args, fin_error *err)

@@ -16,9 +16,8 @@ static const char *choice(const fin_settings *table, const char *name, const voi
 
 static const char *head_kind(const fin_head *head)
 {
-    static const char *const kinds[][2] = {{"number", "numbers"},
-                                           {"mean and variance", "means and variances"},
-                                           {"class", "classes"}};
+    static const char *const kinds[][2] = {
+        {"number", "numbers"}, {"mean and variance", "means and variances"}, {"class", "classes"}};
     return kinds[head->kind][head->size != 1];
 }
 
@@ -70,10 +69,12 @@ static void print_data(const encoder_plan *plan, const encoder_data *data)
     printf("%-*s%s: %lld %s", ENCODER_MARGIN, "data", plan->path,
            (long long)fin_token_set_memory(data->all)->n, plan->data.patch ? "images" : "bags");
     if (plan->data.patch)
-        printf(" as %lld patches of %lld x %lld", (long long)train->offsets[1],
-               (long long)plan->data.patch, (long long)plan->data.patch);
+        printf(" as %lld patch%s of %lld x %lld", (long long)train->offsets[1],
+               train->offsets[1] == 1 ? "" : "es", (long long)plan->data.patch,
+               (long long)plan->data.patch);
     else
-        printf(", %lld columns of a token", (long long)train->inputs);
+        printf(", %lld column%s of a token", (long long)train->inputs,
+               train->inputs == 1 ? "" : "s");
     printf("\n%*s%lld to learn from, %lld held out\n", ENCODER_MARGIN, "", (long long)train->n,
            (long long)held);
 }
@@ -103,7 +104,7 @@ void encoder_print_plan(const encoder_plan *plan, const encoder_data *data)
     if (plan->from == ENCODER_FAMILY && c->L_least < c->L)
         printf(": %lld to %lld tokens in sight", (long long)c->L_least, (long long)c->L);
     else if (plan->from == ENCODER_FAMILY)
-        printf(": %lld tokens in sight", (long long)c->L);
+        printf(": %lld token%s in sight", (long long)c->L, c->L == 1 ? "" : "s");
     if (plan->from == ENCODER_FAMILY && c->objective == FIN_OBJECTIVE_MASKED)
         printf(", %lld hidden", (long long)c->M);
     if (plan->from == ENCODER_DATA && c->objective == FIN_OBJECTIVE_MASKED)
@@ -143,6 +144,11 @@ static double standard_error(double share, int64_t n)
     return sqrt(share * (1 - share) / (double)(n > 0 ? n : 1));
 }
 
+bool encoder_has_quotient(const fin_evaluation *t)
+{
+    return isfinite(t->bayes) && t->bayes > 1e-12 * fabs(t->risk);
+}
+
 void encoder_print_test(const fin_evaluation *t, const char *on)
 {
     printf("%-*s%lld %s, %lld targets\n", ENCODER_MARGIN, "test", (long long)t->sequences, on,
@@ -150,10 +156,13 @@ void encoder_print_test(const fin_evaluation *t, const char *on)
     if (isfinite(t->accuracy))
         printf("%*saccuracy %.4f +- %.4f\n", ENCODER_MARGIN, "", t->accuracy,
                standard_error(t->accuracy, t->targets));
-    printf("%*srisk %.5g +- %.2g", ENCODER_MARGIN, "", t->risk, t->risk_se);
+    printf("%*srisk %.5g", ENCODER_MARGIN, "", t->risk);
+    if (isfinite(t->risk_se)) /* of one sequence there is none */
+        printf(" +- %.2g", t->risk_se);
     if (isfinite(t->bayes))
-        printf(", Bayes %.5g, excess %.4g +- %.2g (%.1f %% of Bayes)", t->bayes, t->excess,
-               t->excess_se, 100 * t->excess / t->bayes);
+        printf(", Bayes %.5g, excess %.4g +- %.2g", t->bayes, t->excess, t->excess_se);
+    if (encoder_has_quotient(t))
+        printf(" (%.1f %% of Bayes)", 100 * t->excess / t->bayes);
     printf("\n");
     if (isfinite(t->correlation))
         printf("%*scorrelation with the Bayes prediction %.5f\n", ENCODER_MARGIN, "",

@@ -8,6 +8,7 @@
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 static volatile sig_atomic_t stopped;
@@ -133,23 +134,30 @@ void cli_progress_end(void)
 
 /* ---- an encoder that learns ---------------------------------------------------------------- */
 
+/* Columns of the terminal: a longer line would be broken, and stay when the next one is drawn. */
+static int columns(void)
+{
+    struct winsize size;
+    bool known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1;
+    return known ? size.ws_col - 1 : 79;
+}
+
 static void draw_learn(const fin_learn_report *r, double seconds, double steps, double tokens)
 {
-    char left[32];
+    char left[32], test[64] = "", text[256];
     cli_time_left(steps > 0 ? seconds / steps * (double)(r->steps - r->step) : NAN, left,
                   sizeof left);
-    fprintf(stderr, "\r\033[Kstep %lld/%lld  loss %.4g", (long long)r->step, (long long)r->steps,
-            r->loss);
     if (r->row && isfinite(r->row->test.excess) && r->row->test.bayes > 0)
-        fprintf(stderr, "  excess over Bayes %.1f %%",
-                100 * r->row->test.excess / r->row->test.bayes);
+        snprintf(test, sizeof test, "  excess %.1f %% of Bayes",
+                 100 * r->row->test.excess / r->row->test.bayes);
     else if (r->row && isfinite(r->row->test.accuracy))
-        fprintf(stderr, "  accuracy %.3f", r->row->test.accuracy);
+        snprintf(test, sizeof test, "  accuracy %.3f", r->row->test.accuracy);
     else if (r->row)
-        fprintf(stderr, "  test %.4g", r->row->test.risk);
-    fprintf(stderr, "  %.3g tokens/s", tokens / seconds);
-    if (*left)
-        fprintf(stderr, "  %s", left);
+        snprintf(test, sizeof test, "  test %.4g", r->row->test.risk);
+    snprintf(text, sizeof text, "step %lld/%lld  loss %.4g%s  %s%s%.3g tokens/s",
+             (long long)r->step, (long long)r->steps, r->loss, test, left, *left ? "  " : "",
+             tokens / seconds);
+    fprintf(stderr, "\r\033[K%.*s", columns(), text);
     fflush(stderr);
     line.visible = true;
 }

@@ -109,6 +109,11 @@ static fin_status fill_scale(fin_token_set *set, const fin_bags *bags, const fin
     }
     for (int64_t j = places; j < map->inputs; j += at_once) {
         find_scale(bags, map, j, at_once, &s->center[j], &s->scale[j]);
+        if (!isfinite(s->center[j]) || !isfinite(s->scale[j]) || s->scale[j] == 0)
+            return fini_fail(err, FIN_ERR_FORMAT,
+                             "%.200s: numbers of %s are so large or so small that their deviation "
+                             "cannot be computed; are the units right?",
+                             source->bags.path, source->patch > 0 ? "pixels" : "a column");
         for (int64_t k = j + 1; k < j + at_once; k++) {
             s->center[k] = s->center[j];
             s->scale[k] = s->scale[j];

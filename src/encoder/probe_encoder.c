@@ -72,8 +72,8 @@ static fin_status find_target(probing *o, const fin_corpus *corpus, fin_error *e
                                             : corpus->posterior;
     if (o->columns == 0)
         return fini_fail(err, FIN_ERR_UNSUPPORTED,
-                         "probe: this corpus has no posterior in finitely many numbers; read the "
-                         "Bayes prediction or the label");
+                         "probe: this corpus has no posterior in finitely many numbers; take "
+                         "target = bayes (families) or target = label");
     o->classes = target == FIN_PROBE_LABEL && head->kind == FIN_HEAD_CLASSES ? head->size : 0;
     o->tokens = target == FIN_PROBE_BAYES && corpus->masked;
     o->flags = target == FIN_PROBE_LABEL   ? 0

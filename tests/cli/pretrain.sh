@@ -80,7 +80,7 @@ import json; r = json.load(open('$work/stdout'))
 assert r['data']['task'] == 'slr' and r['test']['bayes'] > 0"
 accepts pretrain --family counts "${small[@]}" --steps 3
 prints "classes of a token"
-accepts pretrain --family concepts --objective supervised "${small[@]}" --steps 3
+accepts pretrain --family concepts --objective supervised --width 8 --heads 2 --layers 1 --batch 8 --L 6 --evaluate-on 32 --steps 3
 prints "accuracy"
 accepts pretrain "${small[@]}" --answer gaussian --steps 3
 prints "1 mean and variance of a token"
