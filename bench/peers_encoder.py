@@ -75,8 +75,8 @@ class Pass(Structure):
     _fields_ = [("dtype", c_int), ("weights", c_void_p), ("blocks", c_int64), ("sum", c_void_p), ("first", c_int64),
                 ("total", c_int64), ("targets", c_void_p * MOST), ("answers", c_void_p * MOST), ("losses", c_void_p),
                 ("states", c_void_p), ("pooled", c_void_p), ("layer", c_int64), ("maps", c_void_p),
-                ("map_head", c_int64), ("gradient", c_void_p), ("loss", c_double), ("head_loss", c_double * MOST),
-                ("head_targets", c_int64 * MOST)]
+                ("map_head", c_int64), ("gradient", c_void_p), ("heads_only", c_int), ("loss", c_double),
+                ("head_loss", c_double * MOST), ("head_targets", c_int64 * MOST)]
 
 
 class Tensor(Structure):

@@ -25,12 +25,6 @@ static fin_status find_height(const fin_bag_set *bags, const fin_token_source *s
             "images is read",
             file, bags->axes);
     bool whole = bags->height > 0 && pixels % bags->height == 0; /* features may leave some out */
-    if (whole && source->rows > 0 && source->rows != bags->height)
-        return fini_fail(
-            err, FIN_ERR_ARGUMENT,
-            "%.200s: the array has images of %lld rows, and --rows asks for %lld; leave "
-            "it out",
-            file, (long long)bags->height, (long long)source->rows);
     *height = source->rows > 0 ? source->rows : whole ? bags->height : root;
     if (*height > pixels || pixels % *height)
         return fini_fail(err, FIN_ERR_FORMAT,
