@@ -3,8 +3,8 @@
  * Several processes (mpirun) each compute a share of every batch and all have the same bits; rank 0
  * alone prints and writes. Checkpoints are written between two steps, under a temporary name: a full
  * disk or a power cut leaves the last good one. */
-#include "encoder.h"
 #include "fit.h"
+#include "pretrain.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -57,25 +57,6 @@ const cli_command cli_pretrain = {
     .ranks = true,
     .run = run_command,
 };
-
-typedef struct pretraining {
-    cli_args *args;
-    encoder_plan plan;
-    encoder_data data;
-    fin_checkpoint *file; /* that it goes on from, or NULL */
-    fin_encoder *encoder;
-    fin_learn *learn;
-    encoder_entries entries;
-    const char *checkpoint; /* or NULL */
-    double due;
-    bool warned; /* that a checkpoint could not be written */
-    double start;
-    double tokens[2]; /* seen at the first report and at the last */
-    fin_evaluation test;
-    int lengths;
-    int64_t length[ENCODER_LENGTHS];
-    fin_evaluation at[ENCODER_LENGTHS];
-} pretraining;
 
 /* ---- do the options fit together ------------------------------------------------------------ */
 
@@ -352,77 +333,6 @@ static fin_status write_all(pretraining *p, fin_error *err)
     return status;
 }
 
-static int print_json(const pretraining *p)
-{
-    const char *out = cli_get(p->args, "out");
-    json_t *lengths = json_array();
-    for (int i = 0; i < p->lengths; i++) {
-        json_t *one = encoder_json_test(&p->at[i]);
-        json_object_set_new(one, "L", json_integer((json_int_t)p->length[i]));
-        json_array_append_new(lengths, one);
-    }
-    json_t *root =
-        json_pack("{s:o, s:o, s:o, s:I, s:b, s:o, s:o, s:o, s:f}", "data",
-                  encoder_json_plan(&p->plan, &p->data), "encoder",
-                  encoder_json_encoder(fin_encoder_get_settings(p->encoder),
-                                       fin_encoder_get_shape(p->encoder),
-                                       (double)fin_encoder_parameters(p->encoder)),
-                  "learn", cli_json_settings(&fin_learn_table, fin_learn_get_settings(p->learn)),
-                  "step", (json_int_t)fin_learn_step(p->learn), "done", fin_learn_done(p->learn),
-                  "test", encoder_json_test(&p->test), "lengths", lengths, "log",
-                  encoder_json_log(p->learn), "seconds", cli_clock() - p->start);
-    if (out)
-        json_object_set_new(root, "out", json_string(out));
-    return cli_print_json(root);
-}
-
-static void print_lengths(const pretraining *p)
-{
-    printf("\nat other lengths\n%8s %12s %12s %12s %10s %12s\n", "L", "risk", "Bayes", "excess",
-           "+-", "of Bayes");
-    for (int i = 0; i < p->lengths; i++) {
-        const fin_evaluation *t = &p->at[i];
-        printf("%8lld %12.5g %12.5g %12.4g %10.2g", (long long)p->length[i], t->risk, t->bayes,
-               t->excess, t->excess_se);
-        if (encoder_has_quotient(t))
-            printf(" %10.1f %%", 100 * t->excess / t->bayes);
-        printf("\n");
-    }
-}
-
-static int print_text(const pretraining *p)
-{
-    const fin_learn_settings *s = fin_learn_get_settings(p->learn);
-    const fin_learn_row *row;
-    const char *out = cli_get(p->args, "out");
-    int64_t rows = fin_learn_log(p->learn, &row);
-    double seconds = cli_clock() - p->start;
-    encoder_print_plan(&p->plan, &p->data);
-    encoder_print_encoder("encoder", fin_encoder_get_settings(p->encoder),
-                          fin_encoder_get_shape(p->encoder),
-                          (double)fin_encoder_parameters(p->encoder));
-    printf("%-*sstep %lld of %lld", ENCODER_MARGIN, "learning", (long long)fin_learn_step(p->learn),
-           (long long)s->steps);
-    if (s->optimizer == FIN_OPTIMIZER_LBFGS)
-        printf(" of L-BFGS");
-    else
-        printf(", %lld sequences each", (long long)(s->batch * s->accumulate));
-    if (rows > 1)
-        printf(", loss %.5g at the end", row[rows - 1].loss);
-    printf("\n");
-    encoder_print_test(&p->test, p->data.judge ? "sequences held out"
-                                 : p->data.all ? "of the same sequences"
-                                               : "fresh sequences");
-    if (out)
-        printf("%-*s%s\n", ENCODER_MARGIN, "written to", out);
-    if (p->lengths)
-        print_lengths(p);
-    if (isatty(STDOUT_FILENO))
-        printf("\n%-*s%.3g s, %.3g tokens a second\n", ENCODER_MARGIN, "time", seconds,
-               (p->tokens[1] - p->tokens[0]) / seconds);
-    return cli_flush();
-}
-
 static int finish(pretraining *p, fin_status status, fin_error *err)
 {
     if (status == FIN_ERR_CANCELLED)
@@ -442,7 +352,7 @@ static int finish(pretraining *p, fin_status status, fin_error *err)
     if (fin_rank() != 0)
         return CLI_OK;
     encoder_data_notes(&p->data);
-    return cli_get(p->args, "json") ? print_json(p) : print_text(p);
+    return cli_get(p->args, "json") ? pretrain_print_json(p) : pretrain_print_text(p);
 }
 
 static int run_command(cli_args *args)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Draws docs/images/reconstructions_digits.png (half of 16 patches hidden) and reconstructions_mnist.png (three quarters of
-# 49): images as they are, as they were shown, and as a pretrained encoder completes them. Needs rsvg-convert and the data
-# beside the project; run from the project's root after `make`. About two minutes.
+# Draws docs/images/reconstructions_digits.png (half of 16 patches hidden): images as they are, as they were shown, and as a
+# pretrained encoder completes them. Needs rsvg-convert and the data beside the project; run from the project's root after
+# `make`. About a minute.
 set -euo pipefail
 finetti=${FINETTI:-build/finetti}
 data=${DATA:-../shared/data}
@@ -13,4 +13,3 @@ draw() {
     rsvg-convert -w 900 "$work/$1.svg" -o "docs/images/reconstructions_$1.png"
 }
 draw digits --data "$data/digits8x8.csv" --label digit --patch 2 --steps 2500
-draw mnist --data "$data/mnist10k.npz" --patch 4 --share 0.75 --steps 3000

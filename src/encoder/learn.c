@@ -35,6 +35,8 @@ static fin_status check_processes(const fin_learn *o, fin_error *err)
     return FIN_OK;
 }
 
+#define TOKENS_MOST 0x1p28 /* of a batch, which is drawn whole: 6 GB with one value and five keys */
+
 /* What is learnt from: fresh sequences, a sample of them, or all that there are. */
 static fin_status check_sample(fin_learn *o, fin_error *err)
 {
@@ -49,6 +51,12 @@ static fin_status check_sample(fin_learn *o, fin_error *err)
         return fini_fail(err, FIN_ERR_ARGUMENT,
                          "L-BFGS needs a fixed sample, and samples = 0 means fresh sequences for "
                          "every step; samples = 1000 is usual for small models");
+    double tokens = (double)o->batch * (double)fin_corpus_longest(o->corpus);
+    if (tokens > TOKENS_MOST)
+        return fini_fail(err, FIN_ERR_ARGUMENT,
+                         "a batch of %lld sequences of up to %lld tokens has %.3g tokens, and 2^28 "
+                         "is the most; a smaller batch with accumulate makes the same step",
+                         (long long)o->batch, (long long)fin_corpus_longest(o->corpus), tokens);
     int64_t limit = o->sample > 0 ? INT64_C(1) << 60 : (int64_t)FIN_TEST_FIRST;
     if (__builtin_mul_overflow(set->steps, set->accumulate, &most) ||
         __builtin_mul_overflow(most, o->batch, &most) || most > limit)

@@ -70,6 +70,9 @@ refuses 1 "(--columns)" pretrain --data images.csv --patch 2 --columns 'p0:p6'
 refuses 2 "none of class" finetune enc.fin --data images.csv --label digit --per-class 1 --patience 2
 refuses 2 "at least 2" finetune enc.fin --data one.csv --label digit
 
+# ---- more tokens than a batch can hold
+refuses 2 "2^28" pretrain --L 1048576 --M 1 --batch 1048576 --steps 1
+
 # ---- probes
 refuses 2 "neither all nor joint" probe enc.fin --layer 5
 refuses 2 "neither all nor joint" probe enc.fin --layer some
