@@ -1,0 +1,52 @@
+"""finetti: an attention layer as a statistical estimator.
+
+Estimators (scikit-learn's conventions): SingleLocationRegressor, SingleLocationClassifier, BagEmbeddingRegressor,
+BagEmbeddingClassifier, AttentionRegressor; Bags holds their input.
+Laboratory: risk, landscape, train, tasks, study. Lower down: Context (queries to a context of tokens).
+
+Nothing but the C library is loaded until a name is used, so that `import finetti` takes milliseconds.
+"""
+
+from ._core import (ArgumentError, CancelledError, FileError, FinettiError, FormatError, NumericalError,
+                    OutOfMemoryError, UnsupportedError, __version__, get_threads, set_threads)
+
+# Where the other names live.
+_HOMES = {
+    "Bags": "_bags",
+    "PerToken": "_bags",
+    "SingleLocationRegressor": "_estimators",
+    "SingleLocationClassifier": "_estimators",
+    "BagEmbeddingRegressor": "_estimators",
+    "BagEmbeddingClassifier": "_estimators",
+    "load_model": "_estimators",
+    "AttentionRegressor": "_attention",
+    "Context": "_context",
+    "tasks": "tasks",
+    "risk": "_risk",
+    "risk_erf": "_risk",
+    "lam_star": "_risk",
+    "bayes_risk": "_risk",
+    "stationary_points": "_risk",
+    "train": "_train",
+    "study": "_study",
+    "Store": "_study",
+}
+
+__all__ = sorted([name for name in globals() if not name.startswith("_")] + list(_HOMES)) + ["__version__"]
+
+
+def __getattr__(name):
+    home = _HOMES.get(name)
+    if home is None:
+        import difflib
+        near = difflib.get_close_matches(name, __all__, 1)
+        raise AttributeError(f"finetti has no {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
+    import importlib
+    module = importlib.import_module(f".{home}", __name__)
+    value = module if home == name else getattr(module, name)
+    globals()[name] = value
+    return value
+
+
+def __dir__():
+    return __all__
