@@ -28,12 +28,18 @@ compile = env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL cmake --build $(BUILD) -j $(JO
 run_tests = ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -j $(test_jobs) $(if $(TESTS),-R '$(TESTS)')
 
 .NOTPARALLEL:
-.PHONY: build reproduce check check-all check-labelled-all bench install clean help
+.PHONY: build wheel reproduce check check-all check-labelled-all bench install clean help
 
 build:
 	@$(setup) build
 	@$(configure) >/dev/null
 	@$(compile) product
+
+wheel:
+	@$(setup) build wheel
+	@$(configure) >/dev/null
+	@$(compile) wheel
+	@ls $(BUILD)/python/finetti-*.whl
 
 reproduce: build
 	@$(BUILD)/finetti reproduce $(ARGS)
@@ -57,8 +63,10 @@ check-labelled-all:
 	@$(compile) tests
 	@$(subst --no-tests=error,--no-tests=ignore,$(run_tests)) -L '^all$$'
 
-bench: build
+bench:
 	@tools/setup.sh build bench
+	@$(configure) >/dev/null
+	@$(compile) product python_venv
 	@BUILD=$(abspath $(BUILD)) bash bench/run.sh $(ARGS)
 
 install: build
@@ -69,6 +77,7 @@ clean:
 
 help:
 	@echo 'make            build the library and build/finetti (missing packages are installed first)'
+	@echo 'make wheel      build the Python package, build/python/finetti-...whl, for pip install'
 	@echo 'make reproduce  every claim of the papers, tested in half a minute, and report/index.html'
 	@echo 'make check      build and run the tests that take a minute'
 	@echo 'make check-all  what check leaves out: clang, sanitizers, valgrind and other slow tests'

@@ -30,7 +30,7 @@ MPIRUN = ["mpirun", "--oversubscribe", "--bind-to", "none", "-n"]
 
 
 def environment(threads=None):
-    own = {name: value for name, value in os.environ.items() if name != "FINETTI_THREADS"}
+    own = {name: value for name, value in os.environ.items() if name not in ("FINETTI_THREADS", "OMP_NUM_THREADS")}
     own.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
     if threads:
         own["FINETTI_THREADS"] = str(threads)

@@ -263,7 +263,8 @@ def experiments(bench):
 
 def command(bench, *words):
     """The whole command, from the start of its process to its end."""
-    environment = {name: value for name, value in os.environ.items() if name != "FINETTI_THREADS"}
+    environment = {name: value for name, value in os.environ.items()
+                   if name not in ("FINETTI_THREADS", "OMP_NUM_THREADS")}
     turns, others = [], Others()
     for _ in range(3):
         with tempfile.TemporaryDirectory() as folder:

@@ -61,7 +61,8 @@ enum {
     C(dtype, 0, "float|double", "precision of the tokens")
 #define CLI_RUN_FIELDS(F, C)                                                                       \
     F(int64_t, threads, FIN_AUTO_INT, 1, 4096,                                                     \
-      "threads; auto = FINETTI_THREADS or all processors; no result depends on it")
+      "threads; auto = FINETTI_THREADS, OMP_NUM_THREADS or all processors; no result depends on "  \
+      "it")
 #define CLI_PAUSE_FIELDS(F, C)                                                                     \
     F(int64_t, stop_at, FIN_AUTO_INT, 0, FIN_STEPS_MAX,                                            \
       "stop at this step and write --checkpoint and --out there; auto = steps")                    \

@@ -44,9 +44,9 @@ const cli_command cli_info = {
     .summary = "version, kernels, threads, libraries, tasks and forms; what is in a model file",
     .about =
         "Prints the version, the kernels in use (FINETTI_KERNEL=ref|avx2|avx512 forces one), the\n"
-        "number of threads (FINETTI_THREADS), the libraries compiled in, tasks and forms. Of a\n"
-        "model that 'finetti fit --out' has written, or an encoder of 'finetti pretrain': what it\n"
-        "is, and what it wants to be given.",
+        "number of threads (FINETTI_THREADS or OMP_NUM_THREADS), the libraries compiled in, tasks\n"
+        "and forms. Of a model that 'finetti fit --out' has written, or an encoder of 'finetti\n"
+        "pretrain': what it is, and what it wants to be given.",
     .examples = "  finetti info\n"
                 "  finetti info --json\n"
                 "  finetti info model.fin\n"

@@ -68,5 +68,10 @@ if(NOT RANDOM123_INCLUDE_DIR IN_LIST CMAKE_C_IMPLICIT_INCLUDE_DIRECTORIES)
   include_directories(SYSTEM ${RANDOM123_INCLUDE_DIR})
 endif()
 
+# For the wheel and for tests. The system's own Python where there is one, whatever else the user's PATH has in
+# front of it.
+find_program(FINETTI_PYTHON python3 PATHS /usr/bin NO_DEFAULT_PATH)
+find_program(FINETTI_PYTHON python3)
+
 # The tests alone; without it they are left out.
 pkg_check_modules(cmocka IMPORTED_TARGET QUIET cmocka)

@@ -9,6 +9,8 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 # fused operations by name), no value-changing optimisation.
 add_compile_options(-ffp-contract=off)
 add_compile_definitions(_POSIX_C_SOURCE=200809L)
+# An assertion names its file as the source tree does, wherever that tree stands.
+add_compile_options(-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/= -fmacro-prefix-map=${PROJECT_BINARY_DIR}/=)
 
 add_compile_options(-Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla)
 if(FINETTI_WERROR)

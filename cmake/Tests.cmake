@@ -8,10 +8,6 @@
 add_custom_target(tests)
 add_dependencies(tests product examples)
 
-# The system's own Python where there is one, whatever else the user's PATH has in front of it.
-find_program(FINETTI_PYTHON python3 PATHS /usr/bin NO_DEFAULT_PATH)
-find_program(FINETTI_PYTHON python3)
-
 set(test_environment)
 if(FINETTI_SANITIZE)
   # Asking for more memory than there is must be answered by NULL here as elsewhere.

@@ -26,7 +26,7 @@ SYSTEM_HEADERS = {
     "math.h": "",
 }
 
-# Python functions that C calls (finetti/_progress.py, finetti/_study.py define them).
+# Python functions that C calls; finetti/_core.py, _view.py, _study.py and _risk.py define them.
 CALLBACKS = """
 extern "Python" {
     int finpy_progress(void *user, const char *what, double done, double total);
@@ -38,6 +38,9 @@ extern "Python" {
     fin_status finpy_series_row(void *user, const fin_run_row *row, const fin_series *series, fin_error *err);
     fin_status finpy_claim_row(void *user, const fin_claim *row, fin_error *err);
     fin_status finpy_figure_row(void *user, const fin_figure_row *row, fin_error *err);
+    fin_status finpy_session_row(void *user, const fin_session_row *row, fin_error *err);
+    fin_status finpy_difference_row(void *user, const fin_difference *row, fin_error *err);
+    void finpy_note(void *user, const char *text);
     double finpy_activation(double chi, void *user);
 }
 #define FIN_VERSION_MAJOR ...

@@ -8,11 +8,13 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 
 from setuptools import setup
 from setuptools.command.build_ext import build_ext
 
-import binding
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))  # pip does not
+import binding  # noqa: E402
 
 
 def version():
@@ -22,17 +24,20 @@ def version():
 
 
 class with_library(build_ext):
-    """The shared library goes beside the module, under the name that the module looks for."""
+    """The shared library goes beside the module, under the name that the module looks for; then come the stubs."""
 
     def run(self):
+        for extension in self.extensions:  # a value that the compiler works out may change without a new declaration
+            extension.depends = [os.path.join(folder, name) for folder, _, names in os.walk(binding.INCLUDE)
+                                 for name in names]
         super().run()
         source = os.path.realpath(os.path.join(binding.LIBRARY, "libfinetti.so"))
-        name = f"libfinetti.so.{version().split('.')[0]}"
-        target = os.path.join(os.path.dirname(self.get_ext_fullpath("finetti._finetti")), name)
-        if not self.dry_run:
-            os.makedirs(os.path.dirname(target), exist_ok=True)
-            shutil.copyfile(source, target)
-            subprocess.run(["strip", "--strip-unneeded", target], check=False)
+        folder = os.path.dirname(self.get_ext_fullpath("finetti._finetti"))
+        target = os.path.join(folder, f"libfinetti.so.{version().split('.')[0]}")
+        shutil.copyfile(source, target)
+        subprocess.run(["strip", "--strip-unneeded", target], check=False)
+        if not self.inplace and os.path.exists("stubs.py"):  # from the package as it was just built
+            subprocess.run([sys.executable, "stubs.py", os.path.dirname(folder), folder], check=True)
 
 
 setup(version=version(), packages=["finetti"], package_data={"finetti": ["py.typed", "*.pyi"]},

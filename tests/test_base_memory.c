@@ -218,6 +218,7 @@ static void threads__come_from_call_then_environment(void **state)
     (void)state;
     fin_threads_set(0);
     unsetenv("FINETTI_THREADS");
+    unsetenv("OMP_NUM_THREADS");
     int processors = fin_threads_get();
     assert_true(processors >= 1);
     const char *const good[] = {"1", "3", "64", "4096", "007"};
@@ -246,6 +247,33 @@ static void threads__come_from_call_then_environment(void **state)
     assert_int_equal(fin_threads_get(), processors);
 }
 
+static void threads__come_from_openmp_after_that(void **state)
+{
+    (void)state;
+    unsetenv("FINETTI_THREADS");
+    unsetenv("OMP_NUM_THREADS");
+    int processors = fin_threads_get();
+    assert_int_equal(fini_threads_told(), 0);
+    const char *const texts[] = {"6",    "4,2", "4096", "",    "0",  "-1",
+                                 "4097", "x",   ",3",   "5;2", "2.5"};
+    const int values[] = {6, 4, 4096, 0, 0, 0, 0, 0, 0, 0, 0};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        setenv("OMP_NUM_THREADS", texts[i], 1);
+        assert_int_equal(fini_threads_told(), values[i]);
+        assert_int_equal(fin_threads_get(), values[i] ? values[i] : processors);
+    }
+    setenv("OMP_NUM_THREADS", "6", 1);
+    setenv("FINETTI_THREADS", "5", 1);
+    assert_int_equal(fin_threads_get(), 5);
+    setenv("FINETTI_THREADS", "4,2", 1); /* no list */
+    assert_int_equal(fin_threads_get(), 6);
+    fin_threads_set(3);
+    assert_int_equal(fin_threads_get(), 3);
+    fin_threads_set(0);
+    unsetenv("FINETTI_THREADS");
+    unsetenv("OMP_NUM_THREADS");
+}
+
 static void version__is_that_of_the_header(void **state)
 {
     (void)state;
@@ -268,6 +296,7 @@ int main(void)
         cmocka_unit_test(fail__cuts_long_messages),
         cmocka_unit_test(report__can_cancel_and_can_be_left_out),
         cmocka_unit_test(threads__come_from_call_then_environment),
+        cmocka_unit_test(threads__come_from_openmp_after_that),
         cmocka_unit_test(version__is_that_of_the_header),
     };
     return cmocka_run_group_tests_name("base_memory", tests, NULL, NULL);

@@ -273,6 +273,27 @@ static void posterior__at_its_edges(void **state)
     }
 }
 
+/* Where one concept has all the weight the variance is zero, and rounding must not take it below. */
+static void predict__variance_is_never_negative(void **state)
+{
+    (void)state;
+    fin_latent_settings settings = help_defaults("finite");
+    fin_error err = {FIN_OK, ""};
+    double mean, variance;
+    fin_latent *latent = help_latent("finite", &settings, 2);
+    for (int64_t L = 0; L <= 8; L++) {
+        help_sequences s = help_draw(latent, 0, 400, L, 1);
+        for (int64_t i = 0; i < s.n; i++) {
+            if (fin_latent_predict_tokens(latent, L, s.keys + i * L * s.shape.dk, s.values + i * L,
+                                          1, s.queries + i * s.shape.dk, &mean, &variance, &err))
+                fail_msg("%s", err.message);
+            assert_true(variance >= 0);
+        }
+        help_free(&s);
+    }
+    fin_latent_destroy(latent);
+}
+
 /* Without noise D tokens tell all: later ones, right or wrong, change nothing, and rounding is not
  * taken for something new. */
 static void filter__knows_when_it_knows(void **state)
@@ -397,6 +418,7 @@ int main(void)
         cmocka_unit_test(predict__many_queries_as_few),
         cmocka_unit_test(posterior__mean_is_shrunk),
         cmocka_unit_test(posterior__at_its_edges),
+        cmocka_unit_test(predict__variance_is_never_negative),
         cmocka_unit_test(filter__knows_when_it_knows),
         cmocka_unit_test(statistic__is_additive),
         cmocka_unit_test(compress__keeps_the_statistic),

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Finds what the build needs and, on Debian and its relatives, installs what is missing.
 #
-#   tools/setup.sh [build] [check] [check-all] [bench] [clang]      (no word: build)
+#   tools/setup.sh [build] [check] [check-all] [wheel] [bench] [clang]      (no word: build)
 #
 # When nothing is missing it prints nothing and takes a few milliseconds. Elsewhere than on Debian
 # it only looks, and stops with the list of what it did not find.
@@ -43,22 +43,33 @@ libyaml-dev pc:yaml-0.1 libyaml
 libxxhash-dev pc:libxxhash xxHash
 liblbfgs-dev pc:liblbfgs libLBFGS, minimisation
 '
-check='
-libcmocka-dev pc:cmocka cmocka, unit tests
-python3 cmd:python3 Python 3
-'
-bench='
+wheel='
+python3 cmd:python3 Python 3.9 or later
+python3-dev cmd:python3-config the header Python.h
+python3-cffi module:cffi cffi
+python3-setuptools module:setuptools setuptools
+python3-wheel module:wheel wheel, the format of Python packages
 python3-numpy module:numpy NumPy
-python3-scipy module:scipy SciPy
-python3-torch module:torch PyTorch
 python3-sklearn module:sklearn scikit-learn
 '
+check="$wheel
+libcmocka-dev pc:cmocka cmocka, unit tests
+python3-pip module:pip pip 22.3 or later
+python3-pytest module:pytest pytest
+python3-hypothesis module:hypothesis hypothesis
+"
+bench="$wheel
+python3-pip module:pip pip 22.3 or later
+python3-scipy module:scipy SciPy
+python3-torch module:torch PyTorch
+"
 
 wanted=$build
 for group in "$@"; do
     case $group in
     build) ;;
     check) wanted="$wanted$check" ;;
+    wheel) wanted="$wanted$wheel" ;;
     bench) wanted="$wanted$bench" ;;
     check-all | clang)
         major=$(clang_major)
@@ -79,13 +90,15 @@ librsvg2-bin cmd:rsvg-convert rsvg-convert
 chromium cmd:chromium Chromium
 nodejs cmd:node Node.js
 npm cmd:npm npm
-python3-numpy module:numpy NumPy
-python3-sklearn module:sklearn scikit-learn
+python3-pandas module:pandas pandas
+python3-tqdm module:tqdm tqdm
+python3-matplotlib module:matplotlib matplotlib
+mypy cmd:mypy mypy
 "
         fi
         ;;
     *)
-        echo "setup.sh: no group '$group' (there are: build, check, check-all, bench, clang)" >&2
+        echo "setup.sh: no group '$group' (there are: build, check, check-all, wheel, bench, clang)" >&2
         exit 2
         ;;
     esac

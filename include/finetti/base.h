@@ -158,8 +158,8 @@ FIN_API const char *fin_nearest_name(const char *word, const char *const *names,
 
 /* ---- threads ---------------------------------------------------------------------------- */
 
-/* Number of threads used by library calls. Default: FINETTI_THREADS if set and valid, else the
- * number of processors. 0 restores the default. Results do not depend on it. */
+/* Number of threads used by library calls. Default: FINETTI_THREADS, else OMP_NUM_THREADS (if set and
+ * valid), else the number of processors. 0 restores the default. Results do not depend on it. */
 FIN_API void fin_threads_set(int threads);
 FIN_API int fin_threads_get(void);
 

@@ -70,6 +70,29 @@ FIN_API int64_t fin_bag_set_row(const fin_bag_set *set, int64_t t);
 FIN_API int fin_bag_set_notes(const fin_bag_set *set);
 FIN_API const char *fin_bag_set_note(const fin_bag_set *set, int i);
 
+/* What bags in memory are called. Texts are UTF-8, not empty, without control characters (but tabs and
+ * line ends), and differ within their list; they are copied. */
+typedef struct fin_bags_names {
+    const char *const *features; /* (d); NULL: 0, 1, ... as those of arrays in files */
+    const char *const *classes;  /* (class_count); NULL: 0, 1, ... */
+    int64_t class_count;         /* 0: labels are numbers; at most 1000 */
+    const char *const *bags;     /* (n), need not differ; NULL: numbers from bags->first on */
+    const char *label;           /* name of the label's column; NULL: none */
+} fin_bags_names;
+
+/* A set of bags that are in memory already. The arrays of `bags` are borrowed and must live as long
+ * as the set; their offsets are checked, not tokens and labels (fits do that). names: NULL is as
+ * all of it zero. Bags with n = 0, of which only d counts, make a set of names alone, which is all
+ * that fin_model_write looks at. So a fit made from arrays, in whatever language, gets into a file:
+ *
+ *     fin_bags none = {.d = d};
+ *     fin_bags_names names = {.features = columns, .classes = classes, .class_count = 2};
+ *     fin_bag_set_make(&set, &none, &names, &err);
+ *     fin_model_write("model.fin", fit, set, NULL, 0, &err);
+ *     fin_bag_set_destroy(set); */
+FIN_API fin_status fin_bag_set_make(fin_bag_set **set, const fin_bags *bags,
+                                    const fin_bags_names *names, fin_error *err);
+
 /* Folds from a CSV file: the bag's name, then a column per repeat with the number of its fold.
  * Every bag of the set must be there once; others are ignored with a note, which the set gets. *fold:
  * (repeats, n), for fin_folds_free; folds are renumbered from 0, and no repeat may lack one. */

@@ -13,7 +13,7 @@ from ._core import (ArgumentError, CancelledError, FileError, FinettiError, Form
 # Where the other names live.
 _HOMES = {
     "Bags": "_bags",
-    "PerToken": "_bags",
+    "PerToken": "_per_token",
     "SingleLocationRegressor": "_estimators",
     "SingleLocationClassifier": "_estimators",
     "BagEmbeddingRegressor": "_estimators",
@@ -21,7 +21,9 @@ _HOMES = {
     "load_model": "_estimators",
     "AttentionRegressor": "_attention",
     "Context": "_context",
+    "attend": "_attend",
     "tasks": "tasks",
+    "families": "families",
     "risk": "_risk",
     "risk_erf": "_risk",
     "lam_star": "_risk",
@@ -29,7 +31,10 @@ _HOMES = {
     "stationary_points": "_risk",
     "train": "_train",
     "study": "_study",
-    "Store": "_study",
+    "study_commands": "_study",
+    "study_names": "_study",
+    "study_plan": "_study",
+    "Store": "_store",
 }
 
 __all__ = sorted([name for name in globals() if not name.startswith("_")] + list(_HOMES)) + ["__version__"]

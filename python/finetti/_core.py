@@ -10,6 +10,7 @@ Everything else in the package goes through the few names here:
     floats(...)       a NumPy array as C sees it, without a copy, or an error that says what to do
 """
 
+import operator
 import os
 import sys
 import threading
@@ -270,13 +271,27 @@ def finpy_progress(user, what, done, total):
 # ---- threads ----------------------------------------------------------------------------------
 
 def set_threads(count):
-    """Number of threads that calls use; 0: the default (FINETTI_THREADS, or all processors). No result depends on it."""
-    count = count.__index__()
+    """Number of threads that calls use; 0: the default (FINETTI_THREADS, else OMP_NUM_THREADS, else all processors).
+
+    No result depends on it.
+
+    >>> import finetti
+    >>> finetti.set_threads(1)
+    >>> finetti.get_threads()
+    1
+    >>> finetti.set_threads(0)
+    """
+    count = operator.index(count)
     if not 0 <= count <= 4096:
         raise ArgumentError(f"threads = {count}; it can be 0 (the default) to 4096")
     lib.fin_threads_set(count)
 
 
 def get_threads():
-    """Number of threads that calls use."""
+    """Number of threads that calls use (set_threads).
+
+    >>> import finetti
+    >>> finetti.get_threads() >= 1
+    True
+    """
     return lib.fin_threads_get()

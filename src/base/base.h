@@ -35,6 +35,9 @@ void fini_arena_close(fini_arena *arena);
  * who run calls side by side. Returns what was in force before. */
 int fini_threads_limit(int threads);
 
+/* What FINETTI_THREADS or, after it, OMP_NUM_THREADS says; 0 if neither gives a number. */
+int fini_threads_told(void);
+
 /* True if the caller wants to stop. `progress` may be NULL. */
 bool fini_report(const fin_progress *progress, const char *what, double done, double total);
 

@@ -10,16 +10,32 @@ enum { MOST_THREADS = 4096 };
 static atomic_int chosen;       /* 0: the default */
 static _Thread_local int limit; /* 0: none */
 
+/* The number that a variable gives, 0 if it gives none. A list as OMP_NUM_THREADS may be one, "4,2",
+ * begins with the number of the outermost region. */
+static int from_variable(const char *name, char separator)
+{
+    const char *text = getenv(name);
+    if (!text || !*text)
+        return 0;
+    char *end;
+    long value = strtol(text, &end, 10);
+    bool whole = *end == '\0' || (separator && *end == separator);
+    return end != text && whole && value >= 1 && value <= MOST_THREADS ? (int)value : 0;
+}
+
+/* Job queues and the pools of other languages hand out processors through OMP_NUM_THREADS. It is
+ * read here, and not asked of OpenMP, whose number a BLAS may have changed for the calling thread
+ * (math/blas.c). */
+int fini_threads_told(void)
+{
+    int own = from_variable("FINETTI_THREADS", 0);
+    return own ? own : from_variable("OMP_NUM_THREADS", ',');
+}
+
 static int default_threads(void)
 {
-    const char *text = getenv("FINETTI_THREADS");
-    if (text && *text) {
-        char *end;
-        long value = strtol(text, &end, 10);
-        if (*end == '\0' && value >= 1 && value <= MOST_THREADS)
-            return (int)value;
-    }
-    return omp_get_num_procs();
+    int told = fini_threads_told();
+    return told ? told : omp_get_num_procs();
 }
 
 void fin_threads_set(int threads)

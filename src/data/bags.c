@@ -179,7 +179,7 @@ static fin_status check_source(const fin_bags_source *source, fin_error *err)
     return FIN_OK;
 }
 
-static fin_status create(fin_bag_set **out, fin_error *err)
+fin_status fini_bag_set_create(fin_bag_set **out, fin_error *err)
 {
     fin_bag_set *set = fini_alloc(sizeof *set);
     fini_notes *notes = fini_alloc(sizeof *notes);
@@ -211,7 +211,7 @@ fin_status fini_bag_set_parse(fin_bag_set **out, const fin_bags_source *source, 
     *out = NULL;
     fin_status status = check_source(source, err);
     if (!status)
-        status = create(out, err);
+        status = fini_bag_set_create(out, err);
     return status ? status : finish(out, fini_bags_parse(*out, source, text, size, progress, err));
 }
 
@@ -222,7 +222,7 @@ fin_status fin_bag_set_read(fin_bag_set **out, const fin_bags_source *source,
     *out = NULL;
     fin_status status = check_source(source, err);
     if (!status)
-        status = create(out, err);
+        status = fini_bag_set_create(out, err);
     if (status)
         return status;
     if (ends_in(source->path, ".npz"))

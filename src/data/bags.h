@@ -65,6 +65,8 @@ struct fin_bag_set {
     struct fini_npy *map;
 };
 
+/* An empty set, for fin_bag_set_destroy. */
+fin_status fini_bag_set_create(fin_bag_set **set, fin_error *err);
 /* Adds a note; more than there is room for are dropped. */
 void fini_bags_note(const fin_bag_set *set, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

@@ -8,7 +8,6 @@
 #include "study/store.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define FIN_TABLE_STRUCT fin_study_settings
@@ -193,8 +192,7 @@ static int choose_threads(const fin_study_settings *settings)
 {
     if (settings->threads != FIN_AUTO_INT)
         return (int)settings->threads;
-    const char *text = getenv("FINETTI_THREADS");
-    return fini_ranks_joined() && !(text && *text) ? 1 : fin_threads_get();
+    return fini_ranks_joined() && !fini_threads_told() ? 1 : fin_threads_get();
 }
 
 /* The positions of the runs to do, in order. */

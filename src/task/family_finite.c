@@ -108,10 +108,12 @@ static fin_status predict(const fin_latent *latent, const double *statistic, int
         fini_features(latent, 1, queries + q * dk, phi, D);
         for (int64_t r = 0; r < dv; r++)
             out[r] = 0;
-        double total = 0; /* West's weighted mean and variance, which lose no digits */
+        /* West's weighted mean and variance, which lose no digits; never below 0. */
+        double total = 0;
         for (int64_t c = 0; c < concepts; c++) {
             if (p[c] == 0)
                 continue;
+            double before = total;
             total += p[c];
             for (int64_t r = 0; r < dv; r++) {
                 const double *z = matrices(latent) + (c * dv + r) * D;
@@ -120,7 +122,7 @@ static fin_status predict(const fin_latent *latent, const double *statistic, int
                     image[r] += z[i] * phi[i];
                 double gap = image[r] - out[r];
                 out[r] += gap * (p[c] / total);
-                spread += p[c] * gap * (image[r] - out[r]);
+                spread += p[c] * (before / total) * gap * gap;
             }
         }
         if (variance)

@@ -1,7 +1,7 @@
 # What the tests of the tool share: source this first. FINETTI, SRC, BUILD and PYTHON come from ctest.
 set -eu
 : "${FINETTI:?the tool}" "${SRC:?the source tree}" "${PYTHON:?python3}"
-unset FINETTI_THREADS FINETTI_KERNEL
+unset FINETTI_THREADS OMP_NUM_THREADS FINETTI_KERNEL
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export work FINETTI SRC PYTHON

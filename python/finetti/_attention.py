@@ -1,0 +1,254 @@
+"""AttentionRegressor: scikit-learn's face of a Context, with settings from the data.
+
+What `finetti attend` does with a table, in the same order and with the same numbers: key columns are standardised,
+settings that are 'auto' come from the size of the data and are tuned, and all rows become one context.
+"""
+
+import warnings
+
+import numpy as np
+from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from ._context import TABLE, Context
+from ._core import FinettiError
+from ._signature import Keyword, document, initializer, parameters
+from ._tuning import BITS, TUNE, choose
+
+try:
+    from sklearn.utils.validation import validate_data
+except ImportError:  # before 1.6
+    def validate_data(estimator, *args, **keywords):
+        return estimator._validate_data(*args, **keywords)
+
+KEYWORDS = [
+    *parameters(TABLE, without=["seed"], defaults=dict.fromkeys(BITS, "auto")),
+    Keyword("random_state", None, "int | Any | None", "nystrom: which tokens are landmarks; None is the library's "
+            "fixed seed, so that fits repeat"),
+    Keyword("scales", None, "ArrayLike | None", "columns of X are divided by these numbers first (after standardize)"),
+    Keyword("standardize", True, "bool", "bring the columns of X to mean 0 and standard deviation 1 and leave out "
+            "constant ones"),
+    Keyword("tune", True, "bool", "choose what is 'auto' (cme: scale, prior, noise; nw: scale; softmax: temperature) "
+            "by marginal likelihood (cme) or leave-one-out error; False: from the size of the data alone"),
+    Keyword("ard", False, "bool", "cme: a scale for every column of X, tuned if `tune`"),
+    *parameters(TUNE),
+    Keyword("verbose", False, "bool", "show a bar while a fit takes its time"),
+]
+
+
+class _Columns:
+    """What becomes of the columns of X: standardised, the constant ones left out, divided by scales that are given.
+
+    Sums go from row to row, and in units in which squares neither overflow nor vanish, as in the tool.
+    """
+
+    def __init__(self, X, standardize, scales):
+        self.used = np.arange(X.shape[1])
+        self.powers = self.means = self.deviations = self.scales = None
+        if standardize:
+            self._measure(X, len(X))
+        if scales is not None:
+            self.scales = np.asarray(scales, dtype=np.float64)
+            if self.scales.shape != X.shape[1:] or not (np.isfinite(self.scales) & (self.scales > 0)).all():
+                raise ValueError(f"scales = {scales!r}; a positive number for each of {X.shape[1]} columns of X is "
+                                 "needed")
+            self.scales = self.scales[self.used]
+
+    def _measure(self, X, n):
+        size, powers = np.frexp(np.abs(X).max(axis=0))
+        unit = np.ldexp(X, -powers)
+        means = np.cumsum(unit / n, axis=0)[-1]
+        deviations = np.sqrt(np.cumsum((unit - means)**2 / n, axis=0)[-1])
+        self.used = np.flatnonzero(deviations > 1e-14 * size)
+        if not len(self.used):
+            raise ValueError(f"every column of X is constant (n_samples = {n}), and standardize=True leaves out "
+                             "constant ones; standardize=False keeps them")
+        self.powers, self.means, self.deviations = powers[self.used], means[self.used], deviations[self.used]
+
+    def keys(self, X):
+        if self.powers is not None:
+            X = X if len(self.used) == X.shape[1] else X[:, self.used]
+            X = (np.ldexp(X, -self.powers) - self.means) / self.deviations
+        return np.ascontiguousarray(X if self.scales is None else X / self.scales)
+
+
+class AttentionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
+    """Regression by attention to the training rows; with form 'cme', exactly a Gaussian process.
+
+    y = c + f(x) + noise, with f of covariance prior * kernel(x / scale) and c ~ N(0, level). Settings that are 'auto'
+    come from the data; those that are given stay as they are. Several columns of y share kernel and noise: bring them
+    to like units first. 'softmax' and 'nw' average the values of y by softmax or kernel weights.
+
+    Memory is 8 n^2 bytes for n rows, 16 n^2 while tuning, which evaluates the likelihood 100 to 300 times at about n^3
+    multiplications. From some thousand rows on, tune=False, restarts=1 or method='nystrom' take less; kernel='linear'
+    has no such limit. Predicting from several threads at once is safe.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Attributes
+    ----------
+    settings_ : dict
+        The settings in use, tuned ones included.
+    scales_ : array or None
+        With ard: a scale for every column in use (columns_), to be multiplied by settings_["scale"].
+    noise_ : float
+        Variance of a value around the function (cme).
+    columns_ : array of int
+        Columns of X in use: all but constant ones, if standardize.
+    means_, deviations_ : array or None
+        Of the columns in use, if standardize.
+    context_ : Context
+        The rows as a context: keys, values, evidence(return_gradient=True), prefix().
+    log_marginal_likelihood_ : float
+        cme; NaN for the other forms.
+    info_ : dict
+        Of the context (method, tokens, jitter, ...), and under "tune" of the search, or None.
+    n_features_in_ : int
+    feature_names_in_ : array of str
+        If X is a data frame.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from finetti import AttentionRegressor
+    >>> random = np.random.default_rng(0)
+    >>> X = random.uniform(0, 6, size=(50, 1))
+    >>> y = 3 + np.sin(X[:, 0]) + 0.1 * random.standard_normal(50)
+    >>> model = AttentionRegressor().fit(X, y)
+    >>> mean, deviation = model.predict([[1.5], [9.0]], return_std=True)
+    >>> mean.round(1), deviation.round(1)
+    (array([4. , 3.9]), array([0.1, 1.3]))
+    >>> model.weights([[1.5]]).shape
+    (1, 50)
+    """
+
+    __init__ = initializer(KEYWORDS)
+
+    # ---- fit ----------------------------------------------------------------------------------
+
+    def fit(self, X, y):
+        """Chooses the settings and takes the rows as context.
+
+        Parameters
+        ----------
+        X : array (n, d)
+        y : array (n,) or (n, outputs)
+        """
+        X, y = self._check(X, y, reset=True)
+        columns = _Columns(X, self.standardize, self.scales)
+        keys = columns.keys(X)
+        settings = {name: getattr(self, name) for name in TABLE.fields if name != "seed"}
+        settings["seed"] = self._seed()
+        search = {name: getattr(self, name) for name in TUNE.fields} if self.tune else None
+        struct, scales, report = choose(settings, keys, y.reshape(len(y), -1), scaled=self.scales is not None,
+                                        ard=bool(self.ard), search=search, progress=self.verbose)
+        self.context_ = Context._of(struct, scales, keys, y, progress=self.verbose)
+        self.settings_ = self.context_.settings
+        self.noise_ = self.settings_["noise"]
+        self.scales_, self.columns_ = scales, columns.used
+        self.means_ = self.deviations_ = None
+        if columns.powers is not None:
+            self.means_ = np.ldexp(columns.means, columns.powers)
+            self.deviations_ = np.ldexp(columns.deviations, columns.powers)
+        self._columns, self._tuned = columns, report
+        self._warn()
+        return self
+
+    def _warn(self):
+        """What the user should act on."""
+        for note in self._tuned["notes"] if self._tuned else ():
+            if not note.endswith("does not matter"):
+                warnings.warn(note, ConvergenceWarning, stacklevel=3)
+        jitter = self.context_.info["jitter"]
+        if jitter > 0:
+            warnings.warn(f"{jitter:.3g} was added to the noise, so that rounding leaves the matrix positive definite; "
+                          "a larger noise is better", RuntimeWarning, stacklevel=3)
+
+    def partial_fit(self, X, y):
+        """More rows, with the settings, means and deviations of the first call, which is a fit."""
+        if not hasattr(self, "context_"):
+            return self.fit(X, y)
+        X, y = self._check(X, y, reset=False)
+        self.context_.append(self._columns.keys(X), y)
+        return self
+
+    def _seed(self):
+        if self.random_state is None:
+            return None
+        if hasattr(self.random_state, "__index__"):
+            return self.random_state
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
+
+    def _check(self, X, y, reset):
+        """Both as contiguous arrays of doubles."""
+        for array, name in ((X, "X"), (y, "y")):
+            if isinstance(array, np.ma.MaskedArray):
+                raise TypeError(f"{name} is a masked array; fill it ({name}.filled(value)) or leave out what is masked")
+        X, y = validate_data(self, X, y, reset=reset, dtype=np.float64, order="C", multi_output=True, y_numeric=True)
+        if not isinstance(y, np.ndarray):
+            raise TypeError("y is sparse; pass y.toarray()")
+        if y.dtype.kind not in "biuf":
+            try:
+                y = y.astype(np.float64)
+            except (TypeError, ValueError):
+                raise ValueError(f"y has dtype {y.dtype}; numbers are needed") from None
+        y = np.ascontiguousarray(y, dtype=np.float64)
+        if y.ndim == 2 and y.shape[1] == 0:
+            raise ValueError("y has no columns; at least one output is needed")
+        return X, y
+
+    # ---- questions ----------------------------------------------------------------------------
+
+    def _queries(self, X):
+        check_is_fitted(self, "context_")
+        if isinstance(X, np.ma.MaskedArray):
+            raise TypeError("X is a masked array; fill it (X.filled(value)) or leave out what is masked")
+        return self._columns.keys(validate_data(self, X, reset=False, dtype=np.float64, order="C"))
+
+    def predict(self, X, return_std=False):
+        """The mean of y at the rows of X, and with return_std also its standard deviation, of the same shape.
+
+        For cme that is the standard deviation of a new value, noise included. Of softmax and nw it is the weighted
+        deviation of the training values around the mean, which is no posterior.
+        """
+        queries = self._queries(X)
+        if not return_std:
+            return self.context_.predict(queries)
+        mean, variance = self.context_.predict(queries, return_variance=True)
+        return mean, np.sqrt(variance + self.noise_ if self.settings_["form"] == "cme" else variance)
+
+    def weights(self, X):
+        """(rows of X, training rows) what predict adds up: predict(X) == weights(X) @ y.
+
+        Those of cme may be negative and need not sum to one.
+        """
+        queries = self._queries(X)
+        return self.context_.predict(queries, return_weights=True)[1]
+
+    def loo(self, return_std=False):
+        """Leave-one-out predictions of the training values, and with return_std the deviations of a value."""
+        check_is_fitted(self, "context_")
+        mean, variance = self.context_.loo()
+        return (mean, np.sqrt(variance)) if return_std else mean
+
+    @property
+    def log_marginal_likelihood_(self):
+        check_is_fitted(self, "context_")
+        if self.settings_["form"] != "cme":
+            return float("nan")
+        try:
+            return self.context_.evidence()
+        except FinettiError:  # by this method, or none
+            return float("nan")
+
+    @property
+    def info_(self):
+        check_is_fitted(self, "context_")
+        return {**self.context_.info, "tune": self._tuned}
+
+
+document(AttentionRegressor, KEYWORDS)

@@ -1,0 +1,192 @@
+"""Labels, weights, seeds and names of columns: what scikit-learn's users pass, as the C library takes it."""
+
+import numbers as abstract
+import warnings
+
+import numpy as np
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d
+
+from ._core import ArgumentError
+
+
+def column(y, warn=False):
+    """A 1-D array."""
+    if isinstance(y, np.ma.MaskedArray):
+        raise TypeError("y is a masked array; leave out bags without a label")
+    return column_or_1d(y, warn=warn)
+
+
+def given(y, bags, name):
+    """Labels of bags, one for each."""
+    if y is None:
+        raise ValueError(f"This {name} estimator requires y to be passed, but the target y is None.")
+    return bags._per_bag(column(y, warn=True), "y")
+
+
+def numbers(y, missing=False):
+    """Labels that are numbers, as float64. missing: NaN and None are allowed."""
+    if y.dtype.kind == "O":
+        if any(isinstance(value, (str, bytes)) for value in y):
+            raise ValueError("y has text among its labels; a regressor needs numbers, a classifier takes text")
+        try:
+            y = y.astype(np.float64)
+        except (TypeError, OverflowError) as problem:
+            raise ValueError(f"y has labels that are no numbers ({problem})") from None
+    if y.dtype.kind not in "fiub":
+        raise ValueError(f"y has dtype {y.dtype}; a regressor needs numbers, a classifier takes text")
+    y = np.ascontiguousarray(y, dtype=np.float64)
+    bad = np.isinf(y) if missing else ~np.isfinite(y)
+    if bad.any():
+        i = int(np.argmax(bad))
+        what = "NaN: bag {0} has no label" if np.isnan(y[i]) else "infinite (inf)"
+        raise ValueError(f"y[{i}] is {what.format(i)}; leave the bag out, or give it sample_weight 0")
+    return y
+
+
+def classes(y):
+    """(numbers of classes as float64, the classes) of labels of any type."""
+    absent = _missing(y)
+    if absent.any():
+        i = int(np.argmax(absent))
+        raise ValueError(f"y[{i}] is {y[i]!r} (NaN or None): bag {i} has no label; leave it out, or give it "
+                         "sample_weight 0")
+    y = _natural(y)
+    if y.dtype.kind == "f" and np.isinf(y).any():
+        raise ValueError(f"y[{int(np.argmax(np.isinf(y)))}] is infinite (inf), which is no class")
+    check_classification_targets(y)
+    values, codes = np.unique(y, return_inverse=True)
+    if len(values) < 2:
+        raise ValueError("This estimator needs samples of at least 2 classes in the data, but the data contains only "
+                         f"one class: {values[0]!r}")
+    return codes.astype(np.float64), values
+
+
+def known_classes(y, values):
+    """Numbers of the classes of labels, NaN where there is none."""
+    absent = _missing(y)
+    codes = np.full(len(y), np.nan)
+    some = _natural(y[~absent])
+    if len(some):
+        place = np.searchsorted(values, some).clip(0, len(values) - 1)
+        wrong = values[place] != some
+        if np.any(wrong):
+            raise ValueError(f"y contains previously unseen labels: {some[int(np.argmax(wrong))]!r} is none of the "
+                             f"classes {values}")
+        codes[~absent] = place
+    return codes
+
+
+def _missing(y):
+    if y.dtype.kind == "O":
+        return np.array([value is None or value != value for value in y.tolist()], dtype=bool)
+    return y != y if y.dtype.kind in "fc" else np.zeros(len(y), bool)
+
+
+def _natural(y):
+    """An array of objects that all are numbers or truth values, as an array of these."""
+    if y.dtype.kind == "O" and len(y) and not any(isinstance(value, (str, bytes)) for value in y):
+        natural = np.array(y.tolist())
+        return natural if natural.dtype.kind in "biuf" and natural.shape == y.shape else y
+    return y
+
+
+# ---- weights and seeds ----------------------------------------------------------------------------
+
+def weights(sample_weight, bags):
+    """Weights of bags as float64, or None."""
+    if sample_weight is None:
+        return None
+    if isinstance(sample_weight, abstract.Number):
+        sample_weight = np.full(len(bags), float(sample_weight))
+    sample_weight = np.asarray(sample_weight)
+    if sample_weight.ndim != 1 or sample_weight.dtype.kind not in "fiubO":
+        raise ValueError(f"sample_weight has shape {sample_weight.shape} and dtype {sample_weight.dtype}; it is a number "
+                         "for each bag. Sample weights must be 1D array or scalar")
+    values = bags._per_bag(np.ascontiguousarray(sample_weight, dtype=np.float64), "sample_weight")
+    bad = ~((values >= 0) & (values < np.inf))
+    if bad.any():
+        i = int(np.argmax(bad))
+        raise ValueError(f"sample_weight[{i}] is {values[i]}; weights are finite and not negative")
+    return values
+
+
+def class_weights(wanted, classes, labels, weights):
+    """(the library's setting, weights of bags) for scikit-learn's class_weight."""
+    if wanted is None or (isinstance(wanted, str) and wanted == "balanced"):
+        return ("none" if wanted is None else "balanced"), weights
+    if not isinstance(wanted, dict):
+        raise ArgumentError(f"class_weight is {wanted!r}; it can be None, 'balanced' or a dict {{label: weight}}")
+    by_class = compute_class_weight(wanted, classes=classes, y=classes[labels.astype(np.int64)])
+    bad = ~((by_class > 0) & (by_class < np.inf))
+    if bad.any():
+        raise ArgumentError(f"class_weight of {classes[bad][0]!r} is {by_class[bad][0]}; weights are positive and finite")
+    by_bag = by_class[labels.astype(np.int64)]
+    return "none", by_bag if weights is None else by_bag * weights
+
+
+def seed(random_state):
+    """A whole number, or None for the library's default."""
+    if random_state is None or (isinstance(random_state, abstract.Integral) and not isinstance(random_state, bool)):
+        return random_state
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(np.iinfo(np.int32).max))
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(1 << 53))
+    raise ArgumentError(f"random_state is {random_state!r}; it can be None, a whole number, or numpy's RandomState or "
+                        "Generator")
+
+
+# ---- names ----------------------------------------------------------------------------------------
+
+def class_names(values):
+    """Texts of classes, for a file; whole numbers without a point, as the command line writes them."""
+    names = [str(value) for value in values.tolist()]
+    if values.dtype.kind == "f":
+        names = [str(int(value)) if value == int(value) else repr(value) for value in values.tolist()]
+    return names
+
+
+def from_names(names, kind):
+    """Classes from their texts in a file. kind: numpy's letter of their type; None: what the texts look like."""
+    if kind is None:
+        kind = "i" if all(_is_whole(name) for name in names) else "U"
+    if kind == "b":
+        return np.array([name == "True" for name in names])
+    if kind in "iuf":
+        return np.array(names).astype({"i": np.int64, "u": np.uint64, "f": np.float64}[kind])
+    return np.array(names, dtype=object if kind == "O" else None)
+
+
+def _is_whole(name):
+    digits = name[1:] if name[:1] == "-" else name
+    return digits.isascii() and digits.isdigit() and len(digits) < 19 and str(int(name)) == name
+
+
+def check_features(estimator, bags):
+    """Columns of bags against those of the fit: their number and, if there are any, their names."""
+    d = bags.tokens.shape[1]
+    fitted, asked = estimator.__dict__.get("feature_names_in_"), bags.feature_names
+    name = type(estimator).__name__
+    if fitted is not None and asked is not None:
+        _check_names(list(fitted), list(asked))
+    elif asked is not None:
+        warnings.warn(f"X has feature names, but {name} was fitted without feature names", stacklevel=4)
+    elif fitted is not None:
+        warnings.warn(f"X does not have valid feature names, but {name} was fitted with feature names", stacklevel=4)
+    if d != estimator.n_features_in_:
+        raise ValueError(f"X has {d} features, but {name} is expecting {estimator.n_features_in_} features as input.")
+
+
+def _check_names(fitted, asked):
+    if fitted == asked:
+        return
+    lines = ["The feature names should match those that were passed during fit."]
+    for title, names in (("Feature names unseen at fit time:", [n for n in asked if n not in set(fitted)]),
+                         ("Feature names seen at fit time, yet now missing:", [n for n in fitted if n not in set(asked)])):
+        if names:
+            lines += [title, *(f"- {n}" for n in names[:5]), *(["- ..."] if len(names) > 5 else [])]
+    if len(lines) == 1:
+        lines.append("Feature names must be in the same order as they were in fit.")
+    raise ValueError("\n".join(lines) + "\n")

@@ -1,0 +1,50 @@
+"""A scikit-learn transformer for the tokens of bags."""
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.utils.validation import check_is_fitted
+
+from ._bags import Bags
+
+
+class PerToken(TransformerMixin, BaseEstimator):
+    """Applies a transformer of rows to the tokens of bags, so that it can stand before a bag estimator in a Pipeline.
+
+    Parameters
+    ----------
+    transformer : scikit-learn transformer
+        Such as StandardScaler(), PCA(10), SimpleImputer(). It is cloned; fitted to the tokens of all bags, and to the
+        labels of their bags if there are any.
+
+    Attributes
+    ----------
+    transformer_ : the fitted transformer
+
+    Examples
+    --------
+    >>> import numpy as np, finetti
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> X, y = [np.random.default_rng(i).normal(size=(2 + i % 3, 4)) for i in range(40)], np.arange(40) % 2
+    >>> model = make_pipeline(finetti.PerToken(StandardScaler()), finetti.SingleLocationClassifier())
+    >>> model.fit(X, y).predict(X).shape
+    (40,)
+    """
+
+    def __init__(self, transformer):
+        self.transformer = transformer
+
+    def fit(self, X, y=None, *, lengths=None, groups=None):
+        """Fits the transformer to all tokens."""
+        bags = Bags(X, lengths, groups)
+        if y is not None:
+            y = np.repeat(bags._per_bag(np.asarray(y), "y"), bags.lengths)
+        self.transformer_ = clone(self.transformer).fit(bags.tokens, y)
+        self.n_features_in_ = bags.tokens.shape[1]
+        return self
+
+    def transform(self, X, *, lengths=None, groups=None):
+        """Bags with transformed tokens."""
+        check_is_fitted(self)
+        bags = Bags(X, lengths, groups)
+        return bags.replace(self.transformer_.transform(bags.tokens))

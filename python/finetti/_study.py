@@ -1,0 +1,241 @@
+"""Studies: experiments as data, run into a store, with their claims judged."""
+
+import json
+import os
+
+from ._columns import Columns, near
+from ._core import FileError, Table, Watch, check, error, ffi, keep_exception, lib, text
+from ._signature import parameters, signed
+from ._store import Store
+from ._view import Held, View, encoded, settings_of
+
+_TABLE = Table(ffi.addressof(lib, "fin_study_table"), "fin_study_settings")
+_KEYWORDS = parameters(_TABLE)
+
+
+@ffi.def_extern(error=1, onerror=keep_exception)
+def finpy_news(user, news):
+    watch = ffi.from_handle(user)
+    try:
+        return watch.report(text(news.study) or "", news.done, news.total)
+    except BaseException as problem:
+        watch.problem = problem
+        return 1
+
+
+# ---- the file ---------------------------------------------------------------------------------------
+
+def study_names():
+    """Names of the studies that come with the library: those of the papers.
+
+    Examples
+    --------
+    >>> import finetti
+    >>> "slr_training" in finetti.study_names()
+    True
+    """
+    return [text(lib.fin_shipped_name(i)) for i in range(lib.fin_shipped_count())]
+
+
+def study_commands():
+    """What a study can run, and what a run leaves: command, name of a scalar or series, meaning.
+
+    Examples
+    --------
+    >>> import finetti
+    >>> outputs = finetti.study_commands()
+    >>> outputs["name"][outputs["command"] == "urn"].tolist()
+    ['distance', 'bound']
+    """
+    rows = []
+    for i in range(lib.fin_job_count()):
+        with Watch() as watch:
+            watch.take = lambda name, meaning: rows.append((text(lib.fin_job_name(i)), text(name), text(meaning)))
+            lib.fin_job_outputs(i, lib.finpy_output, watch.handle)
+            watch.check(lib.FIN_OK)
+    return Columns.from_rows(("command", "name", "meaning"), rows)
+
+
+def _words(value):
+    """A value of `set` as one writes it on the command line."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return str(int(value))
+    if value is None:
+        raise TypeError("a change to None says nothing; leave it out, or give a number, a text, a list or a dict")
+    return json.dumps(value, default=_plain, ensure_ascii=False)
+
+
+def _plain(value):
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    raise TypeError(f"a study is made of numbers, texts, lists and dicts; {value!r} is none of these")
+
+
+def _changes(set, full):
+    if hasattr(set, "items"):
+        set = [f"{path}={_words(value)}" for path, value in set.items()]
+    held = Held("fin_study_changes *")
+    held.texts("set", "count", [set] if isinstance(set, str) else list(set or ()))
+    held.pointer.full = bool(full)
+    return held
+
+
+def _read(study, set, full):
+    """The study of that name, of that file, or the one that is given itself: a dict, or a text with line ends."""
+    changes, out, err = _changes(set, full), ffi.new("fin_study **"), error()
+    if isinstance(study, dict):
+        data, label = json.dumps(study, default=_plain, ensure_ascii=False, indent=1).encode(), "the study"
+    elif isinstance(study, str) and "\n" in study:
+        data, label = study.encode("utf-8", "surrogateescape"), "the study"
+    elif os.path.exists(os.fsencode(encoded(study, "study"))):
+        check(lib.fin_study_read(encoded(study, "study"), changes.pointer, out, err), err)
+        return ffi.gc(out[0], lib.fin_study_destroy)
+    else:
+        data, label = _shipped(os.fsdecode(study)), os.fsdecode(study)
+    check(lib.fin_study_parse(data, len(data), label.encode(), changes.pointer, out, err), err)
+    return ffi.gc(out[0], lib.fin_study_destroy)
+
+
+def _shipped(name):
+    names = study_names()
+    if name in names:
+        return ffi.string(lib.fin_shipped_text(names.index(name)))
+    raise FileError(f"there is no file {name!r}, nor a study of that name{near(name, names)}")
+
+
+def study_plan(study, *, set=None, full=False):
+    """The runs that a study wants, without running any: block, command, hash, settings (dicts).
+
+    Parameters
+    ----------
+    study, set, full
+        As for finetti.study.
+
+    Examples
+    --------
+    >>> import finetti
+    >>> plan = finetti.study_plan({"study": "tour", "runs": [{"command": "risk", "axes": {"lam": [0.1, 0.2]}}]})
+    >>> len(plan), plan[1]["settings"]["lam"]
+    (2, 0.2)
+    """
+    pointer = _read(study, set, full)
+    plan, err, rows = ffi.new("fin_plan *"), error(), []
+    for i in range(lib.fin_study_run_count(pointer)):
+        check(lib.fin_study_get_run(pointer, i, plan, err), err)
+        rows.append((text(plan.block), text(plan.command), ffi.string(plan.hash).decode(),
+                     settings_of(ffi.string(plan.settings).decode())))
+    return Columns.from_rows(("block", "command", "hash", "settings"), rows)
+
+
+# ---- running ----------------------------------------------------------------------------------------
+
+class StudyResult(View):
+    """What a study left: numbers, claims and figures, read from its store.
+
+    Attributes
+    ----------
+    name, title : str
+    store : Store
+    planned, present, done : int
+        Runs that the study wants, those that the store had before, and those that were done now.
+    failed : int
+        Runs of the study that failed; runs(state="failed")["reason"] says why.
+    seconds : float
+    holds : bool
+        Whether no run failed and every claim holds.
+
+    Examples
+    --------
+    >>> import finetti
+    >>> result = finetti.study({"study": "tour", "runs": [
+    ...     {"id": "grid", "command": "risk", "axes": {"L": [2, 10], "lam": [0.1, 0.2]}},
+    ...     {"id": "walk", "command": "train", "set": {"steps": 100, "runs": 4, "d": 20, "log_every": 50}}]})
+    >>> table = result.scalars(block="grid", where={"L": 10})
+    >>> table["lam"].tolist(), table["risk"].round(4).tolist()
+    ([0.1, 0.2], [0.1135, 0.4248])
+    >>> [array.shape for array in result.series("path_kappa").values()]
+    [(4, 3)]
+    >>> result.figure(x="lam", y="risk", split="L").svg[:4]
+    '<svg'
+    """
+
+    def __init__(self, store, pointer, count):
+        self.store = self._store = store
+        self.name = self._study = text(lib.fin_study_name(pointer))
+        self.title = text(lib.fin_study_title(pointer))
+        self.planned, self.present, self.done = count.planned, count.present, count.done
+        self.seconds = count.seconds
+        studies = store.studies()
+        self.failed = int(studies["failed"][studies["name"] == self.name].sum())
+        self.holds = self.failed == 0 and bool((self.claims()["verdict"] == "holds").all())
+
+    def __repr__(self):
+        verdicts = self.claims()["verdict"].tolist()
+        counts = ", ".join(f"{verdicts.count(v)} {v}" for v in ("holds", "fails", "vague", "untested") if v in verdicts)
+        return (f"<study {self.name!r}: {self.planned} runs ({self.present} there before, {self.done} done now, "
+                f"{self.failed} failed), {len(verdicts)} claims{': ' + counts if counts else ''}>")
+
+
+@signed(_KEYWORDS)
+def study(study, store=None, *, set=None, full=False, progress=None, **settings):
+    """Runs what is missing of a study, and judges its claims.
+
+    Parameters
+    ----------
+    study : str, path or dict
+        Name of a study that comes with the library (finetti.study_names()), a study file (YAML), its text, or a dict
+        of the same form (docs/studies.md).
+    store : path or Store, default=None
+        The file that the runs go into; what it has already is not run again. None: a temporary file, which lives as
+        long as the result.
+    {parameters}
+    set : dict, default=None
+        Changes to the study: {"grid.lam": 0.2, "runs.grid.axes.L": [2, 10], "title": "..."}.
+    full : bool, default=False
+        The sizes under `full:` instead of the quick ones.
+    progress : callable or bool, default=None
+        progress(what, done, total), which may return True to cancel; True: a bar, if tqdm is there. After a
+        cancellation, or Ctrl-C, the store has all runs that were finished, and the same call goes on.
+
+    Returns
+    -------
+    StudyResult
+        runs(), scalars(), series(name), claims() as arrays; figure(id, path), report(path), export(path); holds.
+
+    Examples
+    --------
+    >>> import finetti
+    >>> result = finetti.study({
+    ...     "study": "tour",
+    ...     "runs": [{"command": "risk", "set": {"show": "risk,linear"}, "axes": {"lam": [0.01, 0.1, 1]}}],
+    ...     "claims": [{"id": "best", "statement": "Attention beats the best linear predictor.",
+    ...                 "take": "risk - linear", "reduce": "min", "expect": {"at_most": 0}}]})
+    >>> result.holds, result.scalars()["risk"].round(4).tolist()
+    (True, [0.3552, 0.1135, 4.181])
+    """
+    pointer = _read(study, set, full)
+    err = error()
+    check(lib.fin_report_check(pointer, err), err)
+    values = _TABLE.make(settings)
+    own = not isinstance(store, Store)
+    store = Store(store, "create") if own else store
+    try:
+        return StudyResult(store, pointer, _run(pointer, store, values, progress))
+    except BaseException:
+        if own:
+            store.close()
+        raise
+
+
+def _run(pointer, store, values, progress):
+    count = ffi.new("fin_study_count *")
+    name = lib.fin_study_name(pointer)
+    with store._use() as file, Watch(progress) as watch:
+        status = lib.fin_study_run(pointer, file, values, lib.finpy_news, watch.handle, count, watch.err)
+        if status:  # cut short: what is finished is judged all the same, as far as the store works
+            lib.fin_store_judge(file, name, error())
+        watch.check(status)
+        watch.check(lib.fin_store_judge(file, name, watch.err))
+    return count

@@ -1,0 +1,297 @@
+"""Questions to a store, answered with arrays: runs, scalars, series, claims, figures, reports.
+
+Rows come out of the library one by one, through a callback for each kind of row; the callbacks below only hand them to
+the function that asked. What goes wrong there, Ctrl-C included, ends the question and comes out of it.
+"""
+
+import json
+import os
+import tempfile
+import warnings
+
+from . import _arrays
+from ._columns import Columns, column, near
+from ._core import Watch, ffi, keep_exception, lib, text
+
+_STATES = {None: 0, "done": lib.FIN_STATE_DONE, "failed": lib.FIN_STATE_FAILED, "planned": -1}
+_DTYPES = {lib.FIN_F32: "f4", lib.FIN_F64: "f8", lib.FIN_I32: "i4", lib.FIN_I64: "i8", lib.FIN_U8: "u1"}
+
+
+# ---- what C calls ---------------------------------------------------------------------------------
+
+def _hand_over(user, *row):
+    watch = ffi.from_handle(user)
+    try:
+        watch.take(*row)
+        return lib.FIN_OK
+    except BaseException as problem:
+        watch.problem = problem
+        return lib.FIN_ERR_CANCELLED
+
+
+for _name in ("study", "run", "scalar", "series", "claim", "figure", "session", "difference"):
+    ffi.def_extern(f"finpy_{_name}_row", error=lib.FIN_ERR_CANCELLED,
+                   onerror=keep_exception)(lambda *row: _hand_over(*row[:-1]))  # without the fin_error
+
+
+@ffi.def_extern(onerror=keep_exception)
+def finpy_note(user, note):
+    _hand_over(user, note)
+
+
+@ffi.def_extern(onerror=keep_exception)
+def finpy_output(user, name, meaning):
+    _hand_over(user, name, meaning)
+
+
+# ---- texts for C ----------------------------------------------------------------------------------
+
+class Held:
+    """A struct of C together with the texts that it points to."""
+
+    def __init__(self, ctype):
+        self.pointer = ffi.new(ctype)
+        self.kept = []
+
+    def text(self, name, value):
+        """Sets a field to a text; None is NULL."""
+        if value is not None:
+            self.kept.append(ffi.new("char[]", encoded(value, name)))
+            setattr(self.pointer, name, self.kept[-1])
+
+    def texts(self, name, count, values):
+        """Sets a field to a list of texts, and another to their number."""
+        each = [ffi.new("char[]", encoded(value, name)) for value in values]
+        self.kept += [each, ffi.new("char *[]", each or [ffi.NULL])]
+        setattr(self.pointer, name, self.kept[-1])
+        setattr(self.pointer, count, len(each))
+
+
+def encoded(value, name):
+    if not isinstance(value, (str, bytes, os.PathLike)):
+        raise TypeError(f"{name} must be a text, not {value!r} ({type(value).__name__})")
+    data = os.fsencode(value) if isinstance(value, os.PathLike) else value
+    data = data.encode("utf-8", "surrogateescape") if isinstance(data, str) else data
+    if b"\0" in data:
+        raise ValueError(f"{name} has a NUL character: {value!r}")
+    return data
+
+
+def conditions(where):
+    """{"lam": 0.1, "L": (">=", 10), "form": ["erf", "softmax"]}, or ["lam=0.1", ...], as the library writes them."""
+    if isinstance(where, str):
+        return [where]
+    if not hasattr(where, "items"):
+        return list(where or ())
+    made = []
+    for name, value in where.items():
+        operator, value = value if isinstance(value, tuple) and len(value) == 2 else ("=", value)
+        values = value if isinstance(value, (list, set, frozenset)) else [value]
+        made.append(f"{name}{operator}{','.join(_word(one) for one in values)}")
+    return made
+
+
+def _word(value):
+    value = value.item() if hasattr(value, "item") else value
+    return repr(value) if isinstance(value, float) else str(value)
+
+
+# ---- a store, or a study in it --------------------------------------------------------------------
+
+_RUN = ("position", "block", "command", "hash", "state", "reason", "seconds", "version", "kernel", "settings")
+_CLAIM = ("study", "id", "verdict", "statement", "value", "low", "high", "expected", "quantity", "how", "source",
+          "figure")
+_QUERY = "study block command hash where state has"
+
+
+class View:
+    """Questions to a store, about one study or all of them.
+
+    Questions about runs take the same keywords: block, command, hash (a beginning is enough), where (a dict such as
+    {"lam": 0.1, "L": (">=", 10), "form": ["erf", "softmax"]}, or a list such as ["lam=0.1", "L>=10"]), state ("done",
+    "failed", "planned"), has (a scalar that the run must have); on a whole store also study.
+    """
+
+    _study = None
+
+    def runs(self, **query):
+        """The runs: position, block, command, hash, state, reason (of a failure), seconds, ..., settings (dicts)."""
+        rows = []
+        self._ask(lib.fin_store_runs, self._query(query), lib.finpy_run_row,
+                  take=lambda run: rows.append(_run(run)))
+        return Columns.from_rows(_RUN, rows)
+
+    def scalars(self, *, long=False, **query):
+        """The numbers of the runs, beside their settings.
+
+        A row is a run and has position, block, command, hash, state, then all settings, then all scalars, with
+        NAME_error where there is one; what a run does not have is NaN or "". A setting that has the name of a scalar
+        is NAME_setting. long=True: a row is a number instead, with hash, name, value, error, how, samples.
+        """
+        numbers = []
+        self._ask(lib.fin_store_scalars, self._query(query), lib.finpy_scalar_row, take=lambda run, s: numbers.append((
+            text(run.hash), text(s.name), s.value, s.error, text(lib.fin_how_name(s.how)), s.samples)))
+        if long:
+            return Columns.from_rows(("hash", "name", "value", "error", "how", "samples"), numbers)
+        return _wide(self.runs(**query), numbers)
+
+    def series(self, name=None, **query):
+        """The arrays called `name`, by the hash of their run: {hash: array}. None: all, as {hash: {name: array}}."""
+        found = {}
+
+        def take(run, series):
+            shape = tuple(series.shape[i] for i in range(series.ndim))
+            found.setdefault(text(run.hash), {})[text(series.name)] = _arrays.copy(
+                series.data, shape, _DTYPES[series.dtype])
+
+        self._ask(lib.fin_store_series, self._query(query), 1, lib.finpy_series_row, take=take)
+        if name is None:
+            return found
+        chosen = {hash_: arrays[name] for hash_, arrays in found.items() if name in arrays}
+        if not chosen:
+            names = {one for arrays in found.values() for one in arrays}
+            raise KeyError(f"none of these runs has a series {name!r}{near(name, sorted(names))}")
+        return chosen
+
+    def series_names(self, **query):
+        """Which arrays there are, without reading them: hash, name, dtype, shape, bytes in the file."""
+        rows = []
+        self._ask(lib.fin_store_series, self._query(query), 0, lib.finpy_series_row,
+                  take=lambda run, s: rows.append((text(run.hash), text(s.name), _DTYPES[s.dtype],
+                                                   tuple(s.shape[i] for i in range(s.ndim)), s.stored)))
+        return Columns.from_rows(("hash", "name", "dtype", "shape", "stored"), rows)
+
+    def claims(self, study=None):
+        """The claims as last judged: id, verdict (holds, fails, vague, untested), statement, value, low, high, ..."""
+        rows = []
+        one = study or self._study
+        for name in [one] if one else self._store.studies()["name"]:
+            self._ask(lib.fin_store_verdicts, encoded(name, "study"), lib.finpy_claim_row,
+                      take=lambda claim: rows.append(tuple(
+                          text(lib.fin_verdict_name(claim.verdict)) if field == "verdict" else
+                          _value(getattr(claim, field)) for field in _CLAIM)))
+        return Columns.from_rows(_CLAIM, rows)
+
+    def figures(self, study=None):
+        """The figures that the study files describe: study, id, title, kind."""
+        rows = []
+        name = study or self._study
+        self._ask(lib.fin_report_figures, encoded(name, "study") if name else ffi.NULL, lib.finpy_figure_row,
+                  take=lambda row: rows.append(tuple(text(getattr(row, f)) for f in ("study", "id", "title", "kind"))))
+        return Columns.from_rows(("study", "id", "title", "kind"), rows)
+
+    def figure(self, id=None, path=None, *, study=None, block=None, x=None, y=None, split=None, where=None, title=None,
+               log_x=False, log_y=False, fit=False, width=0, height=0):
+        """Draws a figure: `id` of one that the study file describes, or x against y (settings, scalars or formulas).
+
+        path: FILE.svg, or FILE.csv for the numbers in it. Without a path the figure is returned as a Figure, which
+        notebooks show. What a reader must know, such as runs that are missing, is a warning.
+        """
+        held = Held("fin_figure *")
+        for name, value in (("study", study or self._study), ("id", id), ("block", block), ("x", x), ("split", split),
+                            ("title", title)):
+            held.text(name, value)
+        held.texts("y", "y_count", [] if y is None else [y] if isinstance(y, str) else y)
+        held.texts("where", "where_count", conditions(where))
+        draw = held.pointer
+        draw.log_x, draw.log_y, draw.fit = bool(log_x), bool(log_y), bool(fit)
+        draw.width, draw.height = width, height
+        if path is not None:
+            return self._draw(held, path)
+        with tempfile.TemporaryDirectory() as folder:
+            file = os.path.join(folder, "figure.svg")
+            self._draw(held, file)
+            with open(file, encoding="utf-8") as drawn:
+                return Figure(drawn.read())
+
+    def _draw(self, held, path):
+        notes = []
+        with self._store._use() as store, Watch() as watch:
+            watch.take = lambda note: notes.append(text(note))
+            held.pointer.note, held.pointer.note_user = lib.finpy_note, watch.handle
+            watch.check(lib.fin_report_figure(store, held.pointer, encoded(path, "path"), watch.err))
+        for note in notes:
+            warnings.warn(note, stacklevel=3)
+
+    def report(self, path, *, studies=None, title=None):
+        """Writes the report: one HTML file with claims, figures, settings and the data behind each figure."""
+        names = [self._study] if self._study else list(studies or ())
+        keep = [ffi.new("char[]", encoded(name, "studies")) for name in names]
+        with self._store._use() as store, Watch() as watch:
+            watch.check(lib.fin_report_write(
+                store, ffi.new("char *[]", keep) if keep else ffi.NULL, len(keep),
+                ffi.NULL if title is None else encoded(title, "title"), encoded(path, "path"), watch.err))
+
+    def export(self, path, *, times=False, **query):
+        """Writes the runs: FILE.csv has a row for each, FILE.npz the series too. No times, unless asked for."""
+        held = self._query(query)
+        with self._store._use() as store, Watch() as watch:
+            watch.check(lib.fin_store_export(store, held.pointer, encoded(path, "path"), bool(times), watch.err))
+
+    # -- inside
+
+    def _query(self, given):
+        names = _QUERY.split()
+        for name in given:
+            if name not in names:
+                raise TypeError(f"runs are chosen by {', '.join(names)}, not by {name!r}")
+        held = Held("fin_query *")
+        for name in ("block", "command", "hash", "has"):
+            held.text(name, given.get(name))
+        held.text("study", given.get("study") or self._study)
+        held.texts("where", "where_count", conditions(given.get("where")))
+        if given.get("state") not in _STATES:
+            raise ValueError(f"state is {given['state']!r}; it can be 'done', 'failed', 'planned' or None (any)")
+        held.pointer.state = _STATES[given.get("state")]
+        return held
+
+    def _ask(self, function, *arguments, take):
+        plain = [one.pointer if isinstance(one, Held) else one for one in arguments]
+        with self._store._use() as store, Watch() as watch:
+            watch.take = take
+            watch.check(function(store, *plain, watch.handle, watch.err))
+
+
+class Figure:
+    """A figure as SVG text: `svg`; notebooks show it; save(path) writes it."""
+
+    def __init__(self, svg):
+        self.svg = svg
+
+    def _repr_svg_(self):
+        return self.svg
+
+    def save(self, path):
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(self.svg)
+
+
+def _value(field):
+    return field if isinstance(field, float) else text(field)
+
+
+def _run(run):
+    return (run.position, text(run.block), text(run.command), text(run.hash), text(lib.fin_state_name(run.state)),
+            text(run.reason), run.seconds, text(run.version), text(run.kernel), settings_of(text(run.settings)))
+
+
+def settings_of(canonical):
+    """The settings in the canonical JSON of a run, which writes infinite numbers as texts."""
+    special = {"inf": float("inf"), "-inf": float("-inf"), "nan": float("nan")}
+    settings = json.loads(canonical or "{}")
+    return {name: special.get(value, value) for name, value in settings.get("settings", settings).items()}
+
+
+def _wide(runs, numbers):
+    scalars, errors = {}, {}
+    for hash_, name, value, error, _, _ in numbers:
+        scalars.setdefault(name, {})[hash_] = value
+        errors.setdefault(name, {})[hash_] = error
+    arrays = {name: runs[name] for name in ("position", "block", "command", "hash", "state")}
+    for name in sorted({name for settings in runs["settings"] for name in settings}):
+        arrays[name + "_setting" * (name in scalars)] = column([settings.get(name) for settings in runs["settings"]])
+    for name in sorted(scalars):
+        arrays[name] = column([scalars[name].get(one) for one in runs["hash"]])
+        if any(errors[name].values()):  # NaN, an error that is not known, counts
+            arrays[name + "_error"] = column([errors[name].get(one) for one in runs["hash"]])
+    return Columns(arrays)

@@ -1,0 +1,321 @@
+"""finetti.risk, risk_erf, lam_star, bayes_risk, stationary_points: against the tool, to the last digit."""
+
+import csv
+import inspect
+import io
+import pickle
+import threading
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tool import tool, tool_json
+
+import finetti
+from finetti import tasks
+from finetti._risk import linear_risk
+
+OVERLAPS = ("kappa", "nu", "theta", "eta", "rho")
+
+MODELS = [
+    {},
+    {"kappa": 0.3, "nu": -0.2, "theta": 0.1, "eta": 0.05, "rho": 0.2, "lam": 0.7, "eps": 0.3, "m": 2, "L_min": 4},
+    {"task": "spiked", "snr": 2.5, "L": 7, "lam": 1.5, "kappa": -0.4},
+    {"form": "linear", "lam": 0.02, "rho": 0.3},
+    {"form": "shifted", "c": 0.4, "lam": 0.2, "theta": 0.3, "method": "quadrature"},
+    {"form": "softmax", "lam": 2.0, "samples": 3000, "seed": 5, "d": 50},
+    {"task": "max", "form": "hardmax", "snr": "inf", "samples": 2000},
+    {"task": "max", "form": "softplus", "snr": 1.0, "samples": 2000, "kappa": 0.8},
+    {"form": "bayes", "samples": 2000, "d": 30},
+    {"method": "simulation", "samples": 1000},
+]
+
+
+def keywords(model):
+    return {name: float(value) if value == "inf" else value for name, value in model.items()}
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: "-".join(str(v) for v in model.values()) or "default")
+def test_the_tool_says_the_same(model):
+    theirs = tool_json("risk", **model, show="risk")
+    ours = finetti.risk(**keywords(model))
+    assert (ours.risk, ours.error, ours.method) == tuple(theirs["risk"][key] for key in ("value", "error", "method"))
+    assert ours.samples == theirs["risk"].get("samples", 0)
+    if "parts" in theirs["risk"]:
+        parts = theirs["risk"]["parts"]
+        assert (ours.signal, ours.noise, ours.bias) == (parts["signal"], parts["noise"], parts["bias"])
+        assert ours.gradient == theirs["risk"]["gradient"]
+    else:
+        assert ours.signal is None and ours.gradient is None
+    for name, value in {**theirs["task_settings"], **theirs["overlaps"], **theirs["risk_settings"]}.items():
+        assert ours.settings[name] == (float(value) if value == "inf" else value), name
+
+
+def test_other_numbers_of_the_tool():
+    theirs = tool_json("risk", L=7, d=100, lam=0.2, samples=2000)
+    task = tasks.slr(L=7, d=100)
+    star = finetti.lam_star(task, samples=2000)
+    assert (star.lam, star.risk) == (theirs["star"]["lam"], theirs["star"]["value"])
+    bayes = finetti.bayes_risk(task, samples=2000)
+    assert (bayes.risk, bayes.error, bayes.samples) == tuple(theirs["bayes"][key]
+                                                             for key in ("value", "error", "samples"))
+    assert linear_risk(task).risk == theirs["linear"]["value"]
+    assert finetti.risk(task, lam=0.2).risk == theirs["oracle"]["value"]
+
+
+def test_law_of_the_length():
+    theirs = tool_json("risk", lengths="5:0.2,10:0.8", show="risk", m=2)
+    for lengths in ({5: 0.2, 10: 0.8}, [(5, 0.2), (10, 0.8)]):
+        assert finetti.risk(lengths=lengths, m=2).risk == theirs["risk"]["value"]
+        assert finetti.risk(lengths=lengths, m=np.array([1, 2])).risk[1] == theirs["risk"]["value"]
+
+
+def test_a_sweep_is_the_tool_s():
+    rows = list(csv.DictReader(io.StringIO(tool("risk", "--sweep", "lam=0.01:3:20log", "--sweep", "L=2,5,30",
+                                                "--show", "risk"))))
+    lam = np.array([float(row["lam"]) for row in rows]).reshape(20, 3)[:, :1]
+    curve = finetti.risk(lam=lam, L=[2, 5, 30])
+    for name, theirs in (("risk", "risk"), ("signal", "signal"), ("noise", "noise"), ("bias", "bias")):
+        assert getattr(curve, name).ravel().tolist() == [float(row[theirs]) for row in rows]
+    assert curve.settings["L"].shape == (20, 3) and curve.settings["d"] == 400
+
+
+# ---- arrays are many numbers --------------------------------------------------------------------
+
+NUMBERS = {
+    "kappa": st.floats(-1, 1), "nu": st.floats(-1, 1), "theta": st.floats(-1, 1), "eta": st.floats(-1, 1),
+    "rho": st.floats(-1, 1), "lam": st.floats(0, 10), "eps": st.floats(0, 2), "d": st.integers(2, 10**6),
+    "L": st.integers(3, 50), "m": st.integers(1, 3), "L_min": st.integers(3, 3),
+}
+
+
+@settings(max_examples=40, deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@given(st.data(), st.sampled_from(["slr", "spiked"]))
+def test_arrays_agree_with_numbers(data, task):
+    gammas = st.floats(0, 3).filter(lambda gamma: gamma == 0 or gamma > 1e-100)
+    own = {"slr": {"gamma": gammas, "mu": st.floats(0, 100)}, "spiked": {"snr": st.floats(0, 100)}}[task]
+    possible = {**NUMBERS, **own}
+    chosen = data.draw(st.lists(st.sampled_from(sorted(possible)), unique=True, min_size=1, max_size=5))
+    arrays = {name: np.array(data.draw(st.lists(possible[name], min_size=3, max_size=3))) for name in chosen}
+    together = finetti.risk(task, **arrays)
+    for i in range(3):
+        alone = finetti.risk(task, **{name: array[i].item() for name, array in arrays.items()})
+        assert together.risk[i] == alone.risk
+        assert [together.gradient[name][i] for name in OVERLAPS] == [alone.gradient[name] for name in OVERLAPS]
+        assert (together.signal[i], together.noise[i], together.bias[i]) == (alone.signal, alone.noise, alone.bias)
+
+
+@pytest.mark.parametrize("model", [{"task": "max", "form": "softmax", "lam": [0.5, 2], "snr": [[1.0], [np.inf]]},
+                                   {"form": "bayes", "d": [10, 20], "seed": [[1], [2]]},
+                                   {"form": "linear", "lam": [0.1, 0.2], "rho": [[0.1], [0.2]]},
+                                   {"method": "quadrature", "lam": [0.1, 0.2], "L": [[3], [4]]}])
+def test_point_by_point(model):
+    model = {"samples": 300, **model}
+    together = finetti.risk(**model)
+    assert together.shape == (2, 2) and isinstance(together.method, str)
+    for i in range(2):
+        for j in range(2):
+            alone = finetti.risk(**{name: np.broadcast_to(value, (2, 2))[i, j].item()
+                                    if np.ndim(value) else value for name, value in model.items()})
+            assert (together.risk[i, j], together.error[i, j]) == (alone.risk, alone.error)
+            assert together.samples[i, j] == alone.samples
+
+
+def test_methods_that_differ_between_points():
+    result = finetti.bayes_risk("slr", gamma=[0.5, 1.0], samples=200, d=20, L=3)
+    assert result.method.tolist() == ["simulation", "quadrature"]
+
+
+def test_nothing_to_compute():
+    for form in ("erf", "softmax"):
+        result = finetti.risk(form=form, lam=np.empty(0))
+        assert result.risk.shape == (0,)
+    assert finetti.risk_erf(np.empty((0, 12))).shape == (0, 10)
+
+
+# ---- the raw call -------------------------------------------------------------------------------
+
+def test_risk_erf():
+    points = np.array([[0.5, 0.9, 0.1, 0, 0.2, 0.1, 0.7, 14, 0.1, 1, 10, 2.0]])
+    row = finetti.risk_erf(points)[0]
+    assert row[3] == pytest.approx(0.1**2 + row[:3].sum(), rel=1e-14)
+    for i, column in enumerate((4, 5, 6, 7, 8, 9)):  # derivatives against differences
+        for at in (i,):
+            step = np.zeros((1, 12))
+            step[0, at] = 1e-6
+            slope = (finetti.risk_erf(points + step)[0, 3] - finetti.risk_erf(points - step)[0, 3]) / 2e-6
+            assert row[column] == pytest.approx(slope, rel=1e-6, abs=1e-8)
+
+
+@pytest.mark.parametrize("points, message", [
+    (np.zeros((2, 11)), r"shape \(2, 11\)"), (np.zeros(12), r"shape \(12,\)"),
+    (np.zeros((2, 12), np.float32), "float32"), (np.zeros((12, 2)).T, "not contiguous"),
+    (np.zeros((2, 12), complex), "complex"), ([[0.0] * 12], "NumPy array"), (np.zeros((2, 12), object), "object"),
+    (np.ma.zeros((2, 12)), "masked"), (np.full((2, 12), np.nan), "point 0"),
+])
+def test_risk_erf_is_strict(points, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        finetti.risk_erf(points)
+
+
+def test_the_first_bad_point_is_named_in_long_calls(monkeypatch):
+    from finetti import _erf
+    monkeypatch.setattr(_erf, "_BLOCK", 10)
+    points = np.tile([[1, 1, 0, 0, 0, 0.1, 0.7, 14, 0, 1, 10, 0.0]], (35, 1))
+    assert np.array_equal(finetti.risk_erf(points), np.repeat(finetti.risk_erf(points[:1]), 35, axis=0))
+    points[27, 0] = 3
+    with pytest.raises(finetti.ArgumentError, match="point 27"):
+        finetti.risk_erf(points)
+
+
+# ---- your own activation --------------------------------------------------------------------------
+
+def test_own_activation():
+    ours = finetti.risk(activation=lambda chi: 1 + 0.3 * chi, kappa=[0.5, 1.0], rho=0.1)
+    form = finetti.risk(form="linear", lam=0.3, kappa=[0.5, 1.0], rho=0.1)
+    np.testing.assert_allclose(ours.risk, form.risk, rtol=1e-12)
+    np.testing.assert_allclose(ours.gradient["kappa"], form.gradient["kappa"], rtol=1e-9)
+    assert ours.method == "quadrature"
+    assert finetti.risk(activation=np.tanh, nodes=64).risk > 0
+
+
+def test_what_an_activation_raises_comes_out():
+    def broken(chi):
+        raise KeyError("inside")
+    with pytest.raises(KeyError, match="inside"):
+        finetti.risk(activation=broken)
+    with pytest.raises(KeyboardInterrupt):
+        finetti.risk(activation=lambda chi: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(TypeError, match="complex|float"):
+        finetti.risk(activation=lambda chi: "text" and 1j)
+    with pytest.raises(TypeError, match="'samples' does not go with activation"):
+        finetti.risk(activation=np.tanh, samples=10)
+    with pytest.raises(TypeError, match="function"):
+        finetti.risk(activation="tanh")
+
+
+# ---- stationary points ----------------------------------------------------------------------------
+
+def test_stationary_points_are_the_tool_s():
+    theirs = tool_json("landscape", task="spiked", form="shifted", c=1.0, snr=9.0)["stationary"]
+    ours = finetti.stationary_points("spiked", "shifted", c=1, snr=9)
+    assert len(ours) == len(theirs) > 0
+    for name in ("kappa", "nu", "risk", "gradient", "tolerance", "negative", "flat", "kind", "rest_count"):
+        assert getattr(ours, name).tolist() == [point[name] for point in theirs], name
+    assert ours.span.tolist() == [point["span"] for point in theirs]
+    assert ours.rest.tolist() == [point["rest"] for point in theirs]
+
+
+def test_stationary_points_of_few_dimensions():
+    points = finetti.stationary_points(d=3)
+    assert np.isnan(points.span[:, 4:]).all() and not np.isnan(points.span[:, :4]).any()
+    assert np.isnan(points.rest).all()
+
+
+# ---- results ----------------------------------------------------------------------------------------
+
+def test_results_show_and_pickle():
+    one, many = finetti.risk(kappa=0.5), finetti.risk(kappa=[0.5, 1])
+    assert float(one) == one.risk and repr(one).startswith("Risk(risk=0.")
+    assert "shape (2,)" in repr(many)
+    for result in (one, many):
+        again = pickle.loads(pickle.dumps(result))
+        assert np.array_equal(again.risk, result.risk) and again.settings.keys() == result.settings.keys()
+
+
+def test_frames():
+    pandas = pytest.importorskip("pandas")
+    table = finetti.risk(kappa=[[0.5], [1]], lam=[0.1, 0.2, 0.3]).to_frame()
+    assert isinstance(table, pandas.DataFrame) and len(table) == 6
+    assert list(table.columns[:2]) == ["lam", "kappa"] and "d_rho" in table.columns
+    assert len(finetti.risk().to_frame()) == 1
+    assert finetti.lam_star(L=[3, 4]).to_frame()["lam"].is_monotonic_decreasing
+    assert len(finetti.stationary_points().to_frame()) == 5
+
+
+def test_without_pandas(monkeypatch):
+    import sys
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ImportError, match="install"):
+        finetti.risk().to_frame()
+
+
+# ---- arguments ------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("call, kind, message", [
+    (lambda: finetti.risk(kapa=1), TypeError, "did you mean 'kappa'"),
+    (lambda: finetti.risk(l=3), TypeError, "did you mean 'L'"),
+    (lambda: finetti.risk(snr=1), TypeError, "'snr' is a setting of spiked and max"),
+    (lambda: finetti.risk(c=1), TypeError, "forms shifted, bayes"),
+    (lambda: finetti.risk("slt"), ValueError, "did you mean 'slr'"),
+    (lambda: finetti.risk(task=3), ValueError, "no task 3; there are slr"),
+    (lambda: finetti.risk(form="sofmax"), ValueError, "did you mean 'softmax'"),
+    (lambda: finetti.risk(kappa=2), ValueError, "kappa = 2"),
+    (lambda: finetti.risk(kappa=[0, 2]), ValueError, "kappa = 2"),
+    (lambda: finetti.risk(kappa=[0, np.nan]), ValueError, "kappa = nan"),
+    (lambda: finetti.risk(L=[3, 4.5]), ValueError, "L = 4.5"),
+    (lambda: finetti.risk(L=4.5), ValueError, "L = 4.5"),
+    (lambda: finetti.risk(L=[3, 4], m=[1, 9]), ValueError, "m = 9"),
+    (lambda: finetti.risk(L=[3, 4], L_min=4), ValueError, "L_min = 4 is above L = 3"),
+    (lambda: finetti.risk(gamma=[1, 1e-200]), ValueError, "gamma = 1e-200"),
+    (lambda: finetti.risk(d=2**70), ValueError, "too large"),
+    (lambda: finetti.risk(d=[2**70]), TypeError, "object"),
+    (lambda: finetti.risk("spiked", snr=[1, np.inf]), ValueError, "snr = inf"),
+    (lambda: finetti.risk(lam=[1, 2], kappa=[1, 1, 1]), ValueError, r"lam \(2,\), kappa \(3,\)"),
+    (lambda: finetti.risk(lam=["a"]), TypeError, "numbers"),
+    (lambda: finetti.risk(lam="a"), ValueError, "lam = 'a'"),
+    (lambda: finetti.risk(lam=1j), TypeError, "lam"),
+    (lambda: finetti.risk(lam=[1j]), TypeError, "complex"),
+    (lambda: finetti.risk(method="cloosed"), ValueError, "cloosed"),
+    (lambda: finetti.risk(method=["closed"]), TypeError, "method"),
+    (lambda: finetti.risk(form="softmax", method="closed"), finetti.UnsupportedError, "use simulation"),
+    (lambda: finetti.risk(tasks.slr(), d=3), TypeError, r"tasks.slr\(d=...\)"),
+    (lambda: finetti.risk(tasks.slr(), lengths={3: 1}), TypeError, "lengths"),
+    (lambda: finetti.risk(lengths={3: 1}, L=[3, 4]), TypeError, "takes the place of L"),
+    (lambda: finetti.risk(lengths={}), ValueError, "at least one length"),
+    (lambda: finetti.risk(lengths={0: 1}), ValueError, "L = 0"),
+    (lambda: finetti.lam_star(lam=1), TypeError, "lam"),
+    (lambda: finetti.lam_star(form="hardmax"), finetti.UnsupportedError, "no lam"),
+    (lambda: finetti.bayes_risk(m=2), finetti.FinettiError, "m"),
+    (lambda: finetti.stationary_points(lam=[1, 2]), TypeError, "lam is an array"),
+    (lambda: finetti.stationary_points(form="softmax"), finetti.UnsupportedError, "softmax"),
+])
+def test_bad_arguments(call, kind, message):
+    with pytest.raises(kind, match=message):
+        call()
+
+
+def test_progress_and_cancelling():
+    seen = []
+    finetti.risk(form="softmax", lam=[1.0, 2.0], progress=lambda *news: seen.append(news))
+    done = [at for _, at, _ in seen]
+    assert done == sorted(done) and done[-1] == 2 and {total for _, _, total in seen} == {2}
+    with pytest.raises(finetti.CancelledError):
+        finetti.risk(form="softmax", samples=10**9, progress=lambda *news: True)
+    with pytest.raises(ZeroDivisionError):
+        finetti.risk(form="softmax", lam=[1.0, 2.0], progress=lambda *news: 1 / 0)
+
+
+def test_threads():
+    """The same numbers from several threads at once."""
+    expected = [finetti.risk(form="softmax", lam=float(i + 1), samples=2000).risk for i in range(4)]
+    found = [None] * 4
+
+    def work(i):
+        found[i] = finetti.risk(form="softmax", lam=float(i + 1), samples=2000).risk
+    workers = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert found == expected
+
+
+def test_signature_and_docstring():
+    signature = inspect.signature(finetti.risk)
+    assert {"d", "L", "snr", "lam", "c", *OVERLAPS, "method", "samples", "lengths", "progress"} <= set(signature.parameters)
+    assert signature.parameters["d"].default == 400 and signature.parameters["lam"].default is None
+    for name in signature.parameters:
+        assert f"\n    {name} : " in finetti.risk.__doc__, name
+    assert "{parameters}" not in finetti.risk.__doc__

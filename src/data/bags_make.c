@@ -1,0 +1,117 @@
+/* Bags that are in memory already, under names: what a fit made from arrays needs to become a file.
+ *
+ * Names meet the rules that readers of files have, so that a model written here can be used with
+ * files: UTF-8, no control characters but those that a quoted cell may have, no two columns or
+ * classes alike. */
+#include "data/bags.h"
+#include "train/bags.h"
+
+#include <string.h>
+
+/* What is wrong with a text that is to be a name, or NULL. */
+static const char *fault_of(const char *text)
+{
+    if (!text)
+        return "is missing";
+    if (!*text)
+        return "is empty";
+    for (const char *end = text + strlen(text); text < end;) {
+        int length = fini_utf8_length(text, end);
+        unsigned char c = (unsigned char)*text;
+        if (length == 0)
+            return "is not UTF-8";
+        if (c < ' ' && c != '\t' && c != '\n' && c != '\r')
+            return "has a control character";
+        text += length;
+    }
+    return NULL;
+}
+
+static fin_status fail_name(const char *what, int64_t i, const char *text, const char *fault,
+                            fin_error *err)
+{
+    char shown[48];
+    return fini_fail(err, FIN_ERR_ARGUMENT,
+                     "the name of %s %lld (from 0), '%s', %s; names are UTF-8, for example 'f%lld'",
+                     what, (long long)i,
+                     text ? fini_printable(text, strlen(text), shown, sizeof shown) : "", fault,
+                     (long long)i);
+}
+
+/* texts (count), or the numbers from `first` on. differ: two that are alike are refused. */
+static fin_status copy_names(fini_names *names, const char *what, const char *const *texts,
+                             int64_t first, int64_t count, bool differ, fin_error *err)
+{
+    if (!texts)
+        return fini_names_numbers(names, first, count, err);
+    fin_status status = FIN_OK;
+    for (int64_t i = 0; i < count && !status; i++) {
+        const char *fault = fault_of(texts[i]);
+        int64_t number = i;
+        if (fault)
+            return fail_name(what, i, texts[i], fault, err);
+        status = differ ? fini_names_put(names, texts[i], strlen(texts[i]), &number, err)
+                        : fini_names_add(names, texts[i], strlen(texts[i]), err);
+        if (!status && number < i)
+            return fail_name(what, i, texts[i], "is there twice", err);
+    }
+    return status;
+}
+
+static fin_status check_sizes(const fin_bags *bags, const fin_bags_names *names, fin_error *err)
+{
+    if (bags->d < 1 || bags->d > FINI_BAGS_COLUMNS_MAX)
+        return fini_fail(err, FIN_ERR_ARGUMENT, "tokens have %lld columns; they can have 1 to %d",
+                         (long long)bags->d, FINI_BAGS_COLUMNS_MAX);
+    if (names->class_count < 0 || names->class_count > FINI_BAGS_CLASSES_MAX)
+        return fini_fail(err, FIN_ERR_ARGUMENT,
+                         "there are %lld classes; 0 (labels are numbers) to %d are possible",
+                         (long long)names->class_count, FINI_BAGS_CLASSES_MAX);
+    return fini_bags_check(bags, err);
+}
+
+static fin_status fill(fin_bag_set *set, const fin_bags *bags, const fin_bags_names *names,
+                       fin_error *err)
+{
+    static const int64_t nothing[1] = {0};
+    const char *fault = names->label ? fault_of(names->label) : NULL;
+    set->bags = *bags;
+    set->classes = names->class_count;
+    if (bags->n == 0)
+        set->bags.offsets = nothing;
+    set->first_row = 1;
+    if (fault)
+        return fini_fail(err, FIN_ERR_ARGUMENT, "the name of the label %s; 'y' is common", fault);
+    size_t size = names->label ? strlen(names->label) + 1 : 0;
+    set->label = size ? fini_alloc(size) : NULL;
+    if (size && !set->label)
+        return fini_fail_memory(err, size, "bags");
+    if (size)
+        memcpy(set->label, names->label, size);
+    fin_status status =
+        copy_names(&set->features, "column", names->features, 0, bags->d, true, err);
+    if (!status)
+        status = copy_names(&set->class_names, "class", names->classes, 0, names->class_count, true,
+                            err);
+    if (!status)
+        status = copy_names(&set->names, "bag", names->bags, bags->first, bags->n, false, err);
+    return status;
+}
+
+fin_status fin_bag_set_make(fin_bag_set **out, const fin_bags *bags, const fin_bags_names *names,
+                            fin_error *err)
+{
+    static const fin_bags_names nameless;
+    *out = NULL;
+    names = names ? names : &nameless;
+    fin_status status = check_sizes(bags, names, err);
+    if (!status)
+        status = fini_bag_set_create(out, err);
+    if (!status)
+        status = fill(*out, bags, names, err);
+    if (status) {
+        fin_bag_set_destroy(*out);
+        *out = NULL;
+    }
+    return status;
+}
