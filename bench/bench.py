@@ -19,6 +19,7 @@ import bags
 import cross
 import encoder
 import peers
+import python
 import study
 import train
 from library import Attention, Library, Tokens, aligned
@@ -204,7 +205,7 @@ def large(bench):
 
 
 PARTS = {"normals": normals, "small": small, "large": large, "risk": risk, "threads": threads, **train.PARTS,
-         **cross.PARTS, **bags.PARTS, **encoder.PARTS, "study": study.measure}
+         **cross.PARTS, **bags.PARTS, **encoder.PARTS, "study": study.measure, **python.PARTS}
 
 
 def main():

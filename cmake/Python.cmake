@@ -53,6 +53,10 @@ endif()
 # Built from a copy, so that nothing is written into the source tree.
 file(GLOB python_sources CONFIGURE_DEPENDS python/*.py python/*.toml python/*.md
      python/finetti/*.py python/finetti/*.pyi python/finetti/py.typed)
+if(FINETTI_SANITIZE)
+  # Stubs are written by a Python that imports the package, which takes a sanitizer's run-time there (see below).
+  list(FILTER python_sources EXCLUDE REGEX "/stubs\\.py$")
+endif()
 file(GLOB_RECURSE python_headers CONFIGURE_DEPENDS include/*.h)
 add_custom_command(OUTPUT ${python_dir}/wheel.stamp
   COMMAND ${CMAKE_COMMAND} -D PYTHON=${FINETTI_PYTHON} -D CC=${CMAKE_C_COMPILER} -D SRC=${PROJECT_SOURCE_DIR}

@@ -27,6 +27,7 @@ _HOMES = {
     "risk": "_risk",
     "risk_erf": "_risk",
     "lam_star": "_risk",
+    "linear_risk": "_risk",
     "bayes_risk": "_risk",
     "stationary_points": "_risk",
     "train": "_train",

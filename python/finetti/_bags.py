@@ -7,7 +7,7 @@ already is so is not copied. scikit-learn is not needed here, and not loaded.
 import numpy as np
 
 from ._arrays import integers
-from ._tokens import as_list, is_list, matrix, names_of
+from ._tokens import as_list, axes, is_list, is_missing, matrix, names_of
 
 
 class Bags:
@@ -18,13 +18,14 @@ class Bags:
     X : list of 2-D arrays | 2-D array | 3-D array | tuple | Bags
         A list has one array (tokens, columns) for each bag. A 2-D array has the tokens of all bags: `lengths` or
         `groups` say which belong together, and without these every row is a bag of its own. A 3-D array has the shape
-        (bags, tokens, columns). A tuple is (X, lengths) or (X, groups).
+        (bags, tokens, columns). A tuple is (X, lengths) or (X, groups). Cross-validation picks bags one by one: give
+        it Bags, a list or a 3-D array.
     lengths : array of int, optional
         Number of tokens of every bag, whose rows follow each other. With a 3-D array: what is beyond is padding, and is
         not looked at.
     groups : array, optional
-        What bag a row belongs to: numbers, texts or anything that can be compared. Rows of a bag need not be neighbours;
-        bags come in the order of their first row.
+        What bag a row belongs to: numbers, texts or anything that can be compared. Rows of a bag need not be
+        neighbours; bags come in the order of their first row.
 
     Attributes
     ----------
@@ -62,8 +63,8 @@ class Bags:
         if is_list(X):
             if lengths is not None or groups is not None:
                 raise ValueError("X is a list of bags; lengths and groups are for 2-D arrays (np.concatenate(X))")
-            self.tokens, lengths, self.feature_names = as_list(X)
-            self.offsets = _offsets(lengths)
+            self._tokens, lengths, self.feature_names = as_list(X)
+            self._offsets = _offsets(lengths)
             return
         tokens = matrix(X)
         self.feature_names = names_of(X)
@@ -73,9 +74,9 @@ class Bags:
             self._group(tokens, groups)
         else:
             self._like = "rows"
-            self.tokens = tokens
+            self._tokens = tokens
             n = len(tokens)
-            self.offsets = np.arange(n + 1) if lengths is None else _offsets(_lengths(lengths, n))
+            self._offsets = _sealed(np.arange(n + 1)) if lengths is None else _offsets(_lengths(lengths, n))
 
     def _cut(self, X, lengths, groups):
         """From a 3-D array (bags, tokens, columns)."""
@@ -85,9 +86,9 @@ class Bags:
         if most == 0 and n:
             raise ValueError(f"X has shape {X.shape}: bags without tokens; a bag has at least one")
         self._like = most
-        self.tokens = X.reshape(n * most, d)
+        self._tokens = X.reshape(n * most, d)
         if lengths is None:
-            self.offsets = np.arange(0, n * most + 1, most) if n else np.zeros(1, np.int64)
+            self._offsets = _sealed(np.arange(0, n * most + 1, most) if n else np.zeros(1, np.int64))
             return
         lengths = integers(lengths, "lengths")
         if len(lengths) != n:
@@ -96,24 +97,34 @@ class Bags:
         if n and lengths.max() > most:
             i = int(np.argmax(lengths > most))
             raise ValueError(f"lengths[{i}] is {lengths[i]}; the bags of X have {most} tokens, padding included")
-        self.offsets = _offsets(lengths)
+        self._offsets = _offsets(lengths)
         if self.offsets[-1] < n * most:
-            self.tokens = self.tokens[(np.arange(most) < lengths[:, None]).ravel()]
+            self._tokens = self.tokens[(np.arange(most) < lengths[:, None]).ravel()]
 
     def _group(self, X, groups):
         """From a 2-D array and what bag every row belongs to."""
         number, self.names = _number(groups, len(X))
         self._like = "rows"
-        self.tokens = X
-        self.offsets = _offsets(np.bincount(number, minlength=len(self.names)))
+        self._tokens = X
+        self._offsets = _offsets(np.bincount(number, minlength=len(self.names)))
         if np.any(number[1:] < number[:-1]):
             self.rows = np.argsort(number, kind="stable")
-            self.tokens = X[self.rows]
+            self._tokens = X[self.rows]
 
     # ---- as a sequence --------------------------------------------------------------------------
 
     def __len__(self):
         return len(self.offsets) - 1
+
+    @property
+    def tokens(self):
+        """All tokens, (N, d): bag after bag."""
+        return self._tokens
+
+    @property
+    def offsets(self):
+        """Where bags begin in `tokens`, and the end: (n + 1)."""
+        return self._offsets
 
     @property
     def shape(self):
@@ -163,12 +174,12 @@ class Bags:
         if isinstance(key, slice):
             offsets = self.offsets[key.start:key.stop + 1]
             rows = slice(offsets[0], offsets[-1])
-            some.offsets = offsets - offsets[0]
+            some._offsets = _sealed(offsets - offsets[0])
         else:
             lengths = self.lengths[key]
-            some.offsets = _offsets(lengths)
+            some._offsets = _offsets(lengths)
             rows = np.arange(some.offsets[-1]) + np.repeat(self.offsets[:-1][key] - some.offsets[:-1], lengths)
-        some.tokens = self.tokens[rows]
+        some._tokens = self.tokens[rows]
         some.rows = None if self.rows is None else self.rows[rows]
         return some
 
@@ -196,7 +207,7 @@ class Bags:
         if tokens.ndim != 2 or len(tokens) != len(self.tokens):
             raise ValueError(f"tokens have shape {tokens.shape}; these bags have {len(self.tokens)} of them")
         other = Bags.__new__(Bags)
-        other.__dict__.update(self.__dict__, tokens=tokens, feature_names=names)
+        other.__dict__.update(self.__dict__, _tokens=tokens, feature_names=names)
         return other
 
     def split(self, values):
@@ -244,23 +255,25 @@ class Bags:
         if differs.any():
             t = int(np.argmax(differs))
             i = int(np.searchsorted(self.offsets, t, "right")) - 1
-            raise ValueError(f"{name} differs within bag {i} ({self.names[i]!r}): {first[i]!r} and {values[t]!r}; a bag "
-                             "has one")
+            raise ValueError(f"{name} differs within bag {i} ({self.names[i]!r}): {first[i]!r} and {values[t]!r}; a "
+                             "bag has one")
         return first
 
 
 def _untie(pair, lengths, groups):
     """X, lengths, groups of a tuple (X, lengths) or (X, groups); any other tuple is a list of two bags."""
     X, second = pair
-    if getattr(second, "ndim", None) not in (None, 1) or getattr(X, "ndim", 2) < 2 or is_list(second):
+    if axes(second) != 1:
+        return list(pair), lengths, groups
+    if is_list(X):
+        raise ValueError("X is a tuple of a list of bags and something else; the list alone says what the bags are")
+    if axes(X) < 2:
         return list(pair), lengths, groups
     array = np.asarray(second)
-    if array.ndim != 1 or np.ndim(X) < 2:
-        return list(pair), lengths, groups
     if lengths is not None or groups is not None:
         raise ValueError("X is a tuple that says which rows make a bag, and lengths or groups say it too; give one")
     n = len(X)
-    if np.ndim(X) == 3:
+    if axes(X) == 3:
         return X, array, None
     whole = array.dtype.kind in "iu"
     sums = whole and len(array) <= n and int(array.clip(0, n + 1).sum()) == n
@@ -279,11 +292,10 @@ def _number(groups, n):
     groups = np.asarray(groups)
     if groups.shape != (n,):
         raise ValueError(f"groups have shape {groups.shape}; X has {n} rows, and each needs its group: ({n},)")
-    missing = groups != groups if groups.dtype.kind in "fcmM" else [g is None or g != g for g in groups.tolist()] \
-        if groups.dtype.kind == "O" else False
+    missing = list(map(is_missing, groups)) if groups.dtype.kind == "O" else groups != groups
     if np.any(missing):
-        raise ValueError(f"row {int(np.argmax(missing))} has no group ({groups[int(np.argmax(missing))]!r}); leave such "
-                         "rows out, or give each a group of its own")
+        i = int(np.argmax(missing))
+        raise ValueError(f"row {i} has no group ({groups[i]!r}); leave such rows out, or give each a group of its own")
     if groups.dtype.kind == "O":  # may not be sortable
         numbers = {}
         number = np.fromiter((numbers.setdefault(g, len(numbers)) for g in groups.tolist()), np.int64, n)
@@ -309,11 +321,17 @@ def _lengths(lengths, rows):
 def _at_least_one(lengths):
     if len(lengths) and lengths.min() < 1:
         i = int(np.argmax(lengths < 1))
-        raise ValueError(f"bag {i} is empty (lengths[{i}] is {lengths[i]}); a bag has at least one token: leave it out, "
-                         "with its label")
+        raise ValueError(f"bag {i} is empty (lengths[{i}] is {lengths[i]}); a bag has at least one token: leave it "
+                         "out, with its label")
 
 
 def _offsets(lengths):
     offsets = np.zeros(len(lengths) + 1, np.int64)
     np.cumsum(lengths, out=offsets[1:])
-    return offsets
+    return _sealed(offsets)
+
+
+def _sealed(array):
+    """Not to be written to: what C reads by it must be there."""
+    array.flags.writeable = False
+    return array

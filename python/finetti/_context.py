@@ -12,12 +12,10 @@ import numpy as np
 from ._arrays import view
 from ._core import ArgumentError, FinettiError, Table, UnsupportedError, Watch, check, error, ffi, lib
 from ._signature import document, parameters, signed
-from ._window import Gate, Rows, check_memory
+from ._window import Gate, Rows, at, check_memory, describe, get_info
 
 TABLE = Table(ffi.addressof(lib, "fin_cross_table"), "fin_cross_settings")
 KEYWORDS = parameters(TABLE)
-_METHODS = ("none", "dual", "primal", "nystrom")
-_DOUBLES = ffi.typeof("double[]")
 _LONG = 10000  # queries times tokens from which a call can be interrupted, which costs it some microseconds
 _FLOAT64 = np.dtype(np.float64)
 
@@ -96,10 +94,10 @@ class Context:
             raise ValueError(f"scales has {len(scales)} numbers and keys have {self._dk} columns; one for each is "
                              "needed")
         capacity = max(len(keys), 1) if capacity is None else operator.index(capacity)
-        if capacity < len(keys):
+        if not len(keys) <= capacity <= 1 << 40:
             raise ArgumentError(f"capacity = {capacity} and there are {len(keys)} tokens; None takes what is needed")
         self._gate = Gate()
-        self._keys, self._values = Rows(keys), Rows(values)
+        self._rows = Rows(keys, values)
         self._steps = [len(keys)] if steps is None else steps  # tokens that were loaded, appended, appended, ...
         ends = np.cumsum(self._steps).tolist()
         self._make(capacity, keys[:ends[0]], values[:ends[0]], progress)
@@ -109,14 +107,14 @@ class Context:
     def _make(self, capacity, keys, values, progress=None):
         """A new fin_cross with these tokens; the old one stays if that fails."""
         check_memory(self._struct, self._dk, self._dv, capacity)
-        scales = ffi.NULL if self._scales is None else _at(self._scales)
         with Watch(progress) as watch:
             made = ffi.new("fin_cross **")
-            check(lib.fin_cross_create(made, self._struct, scales, self._dk, self._dv, capacity, watch.err), watch.err)
+            check(lib.fin_cross_create(made, self._struct, at(self._scales), self._dk, self._dv, capacity, watch.err),
+                  watch.err)
             cross = ffi.gc(made[0], lib.fin_cross_destroy)
-            watch.check(lib.fin_cross_load(cross, len(keys), _at(keys), _at(values), watch.pointer, watch.err))
+            watch.check(lib.fin_cross_load(cross, len(keys), at(keys), at(values), watch.pointer, watch.err))
         self._cross, self._capacity = cross, capacity
-        self._dual = self._info().method == lib.FIN_CROSS_DUAL
+        self._dual = get_info(self._cross).method == lib.FIN_CROSS_DUAL
 
     # ---- questions ----------------------------------------------------------------------------
 
@@ -143,19 +141,18 @@ class Context:
             with gate.turn:
                 gate.entered += 1
                 inside = True
-            tokens = self._keys.end - self._keys.first
             if return_weights:
-                weights = np.empty((m, tokens))
-            if m * tokens < _LONG and progress is None:
+                weights = np.empty((m, get_info(self._cross).tokens))
+            if m * len(self) < _LONG and progress is None:
                 err = error()
-                status = lib.fin_cross_predict(self._cross, m, _at(queries), _at(mean), _at(variance), _at(weights),
+                status = lib.fin_cross_predict(self._cross, m, at(queries), at(mean), at(variance), at(weights),
                                                ffi.NULL, err)
                 if status:
                     check(status, err)
             else:
                 with Watch(progress) as watch:
-                    watch.check(lib.fin_cross_predict(self._cross, m, _at(queries), _at(mean), _at(variance),
-                                                      _at(weights), watch.pointer, watch.err))
+                    watch.check(lib.fin_cross_predict(self._cross, m, at(queries), at(mean), at(variance),
+                                                      at(weights), watch.pointer, watch.err))
         finally:
             if inside:
                 gate.leave()
@@ -166,9 +163,10 @@ class Context:
     def loo(self, progress=None):
         """Leave-one-out: every token's value predicted from the others: mean and variance, of a value for cme."""
         def ask(watch):
-            shape = (len(self),) if self._flat else (len(self), self._dv)
+            tokens = get_info(self._cross).tokens
+            shape = (tokens,) if self._flat else (tokens, self._dv)
             mean, variance = np.empty(shape), np.empty(shape)
-            watch.check(lib.fin_cross_loo(self._cross, _at(mean), _at(variance), watch.pointer, watch.err))
+            watch.check(lib.fin_cross_loo(self._cross, at(mean), at(variance), watch.pointer, watch.err))
             return mean, variance
         return self._ask(ask, progress)
 
@@ -190,8 +188,8 @@ class Context:
                 raise ValueError("queries has no rows; leave queries and answers out for the curve of the tokens")
 
         def ask(watch):
-            squared, score = np.empty((2, len(self) + (m > 0)))
-            watch.check(lib.fin_cross_prefix(self._cross, m, _at(queries), _at(answers), _at(squared), _at(score),
+            squared, score = np.empty((2, get_info(self._cross).tokens + (m > 0)))
+            watch.check(lib.fin_cross_prefix(self._cross, m, at(queries), at(answers), at(squared), at(score),
                                              watch.pointer, watch.err))
             return squared, score
         return self._ask(ask, progress)
@@ -204,8 +202,8 @@ class Context:
         """
         def ask(watch):
             value, gradient, columns = np.empty(1), np.empty(3), np.empty(self._dk)
-            both = (_at(gradient), _at(columns)) if return_gradient else (ffi.NULL, ffi.NULL)
-            watch.check(lib.fin_cross_evidence(self._cross, _at(value), *both, watch.pointer, watch.err))
+            both = (at(gradient), at(columns)) if return_gradient else (ffi.NULL, ffi.NULL)
+            watch.check(lib.fin_cross_evidence(self._cross, at(value), *both, watch.pointer, watch.err))
             if not return_gradient:
                 return float(value[0])
             return float(value[0]), {**dict(zip(("scale", "prior", "noise"), gradient.tolist())), "scales": columns}
@@ -232,57 +230,67 @@ class Context:
         count = len(keys)
         with self._gate.turn:
             self._gate.wait()
-            needed = len(self) + count
-            self._keys.reserve(count)
-            self._values.reserve(count)
-            if needed > self._capacity or self._dual and 16 * count > needed:  # one by one would take longer
-                self._load(np.concatenate([self._keys.get(), keys]), np.concatenate([self._values.get(), values]))
-                self._steps = [needed]
-            else:
-                self._extend(keys, values)
-                self._steps.append(count)
-            self._keys.add(keys)
-            self._values.add(values)
+            before, steps, known = len(self), self._steps, len(self._steps)
+            self._rows.reserve(count)
+            try:
+                self._rows.add(keys, values)
+                if len(self) > self._capacity or self._dual and 16 * count > len(self):  # one by one takes longer
+                    self._steps = [len(self)]
+                    self._load()
+                else:
+                    steps.append(count)
+                    self._extend(keys, values)
+            except BaseException:  # Ctrl-C may come after the library is done: what it has decides
+                if get_info(self._cross).tokens == before:
+                    self._steps = steps[:known]
+                    self._rows.end = self._rows.first + before
+                raise
 
     def _extend(self, keys, values):
         err = error()
-        check(lib.fin_cross_append(self._cross, len(keys), _at(keys), _at(values), err), err)
+        check(lib.fin_cross_append(self._cross, len(keys), at(keys), at(values), err), err)
 
-    def _load(self, keys, values):
-        """A fin_cross with other tokens, with twice the room if they do not fit."""
-        capacity = self._capacity
-        if len(keys) > capacity:
-            capacity = max(2 * capacity, len(keys))
+    def _load(self):
+        """A new fin_cross with all tokens, and twice the room if they do not fit."""
+        count, capacity = len(self), self._capacity
+        if count > capacity:
+            capacity = max(2 * capacity, count)
             try:
                 check_memory(self._struct, self._dk, self._dv, capacity)
             except UnsupportedError:
-                capacity = len(keys)
-        self._make(capacity, keys, values)
+                capacity = count
+        self._make(capacity, self._rows.get(0), self._rows.get(1))
 
     def drop(self, count=1):
         """Leaves the `count` oldest tokens out: with append, a sliding window. All or nothing."""
         count = operator.index(count)
         with self._gate.turn:
             self._gate.wait()
-            if not 0 <= count <= len(self):
-                raise ArgumentError(f"count = {count}; the context has {len(self)} tokens")
-            err = error()
-            status = lib.fin_cross_drop(self._cross, count, err)
-            if status:  # the library may have emptied the context
-                try:
-                    self._load(self._keys.get(), self._values.get())
-                except FinettiError:
-                    self._keys.clear()
-                    self._values.clear()
+            before, status, err = len(self), None, error()
+            if not 0 <= count <= before:
+                raise ArgumentError(f"count = {count}; the context has {before} tokens")
+            try:
+                status = lib.fin_cross_drop(self._cross, count, err)
                 check(status, err)
-            self._keys.first += count
-            self._values.first += count
-            self._steps = [len(self)]
+            finally:
+                changed = get_info(self._cross).tokens != before
+                if changed and not status:
+                    self._rows.first += count
+                    self._steps = [before - count]
+                elif changed:  # it failed, and the library has emptied the context
+                    self._restore()
+
+    def _restore(self):
+        try:
+            self._load()
+        except FinettiError:
+            self._rows.first = self._rows.end
+            self._steps = [0]
 
     # ---- what it is ---------------------------------------------------------------------------
 
     def __len__(self):
-        return self._keys.end - self._keys.first
+        return len(self._rows)
 
     def __repr__(self):
         settings = self.settings
@@ -292,12 +300,12 @@ class Context:
     @property
     def keys(self):
         """(n, dk) the tokens' keys, read-only."""
-        return self._keys.get()
+        return self._rows.get(0)
 
     @property
     def values(self):
         """(n,) or (n, dv) the tokens' values, read-only."""
-        return self._values.get()[:, 0] if self._flat else self._values.get()
+        return self._rows.get(1)[:, 0] if self._flat else self._rows.get(1)
 
     @property
     def settings(self):
@@ -317,20 +325,13 @@ class Context:
     @property
     def info(self):
         """What was done, and how well: method, tokens, features, jitter, residual, moved, bytes (see the library)."""
-        info = self._ask(lambda watch: self._info(), None)
-        return {"method": _METHODS[info.method], **{name: getattr(info, name) for name in (
-            "tokens", "features", "jitter", "residual", "moved", "bytes")}}
-
-    def _info(self):
-        info = ffi.new("fin_cross_info *")
-        lib.fin_cross_get_info(self._cross, info)
-        return info
+        return describe(self._ask(lambda watch: get_info(self._cross), None))
 
     def __getstate__(self):
         with self._gate.turn:
             self._gate.wait()
             return {"settings": self.settings, "scales": self._scales, "capacity": self._capacity,
-                    "keys": self._keys.get(), "values": self._values.get(), "flat": self._flat,
+                    "keys": self._rows.get(0), "values": self._rows.get(1), "flat": self._flat,
                     "steps": self._steps.copy()}
 
     def __setstate__(self, state):
@@ -341,8 +342,3 @@ class Context:
 
 
 document(Context, KEYWORDS)
-
-
-def _at(array):
-    """Pointer to an array of doubles that has been checked; NULL for None."""
-    return ffi.NULL if array is None else ffi.from_buffer(_DOUBLES, array)

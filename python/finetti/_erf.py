@@ -6,7 +6,7 @@ from . import _arrays
 from ._core import check, error, ffi, lib
 from ._lab import OVERLAP_NAMES, fill
 
-_POINT = (None, 12)
+_FLOAT64 = np.dtype(np.float64)
 _SWEEP = 1 << 13  # points of a sweep that are computed together
 _BLOCK = 1 << 20  # points between two chances for Ctrl-C
 
@@ -24,12 +24,16 @@ def risk_erf(points):
     array (n, 10)
         A row is signal, noise, bias, risk and the derivatives of the risk in kappa, nu, theta, eta, rho and lam.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> points = np.array([[1, 1, 0, 0, 0, 0.1, 0.5**0.5, 200**0.5, 0, 1, 10, 0]])
     >>> print(risk_erf(points)[0, 3].round(6))
-    0.113506
+    0.113498
     """
-    _arrays.view(points, "points", dtype="d", shape=_POINT)
+    if (type(points) is not np.ndarray or points.dtype is not _FLOAT64 or points.ndim != 2 or points.shape[1] != 12
+            or not points.flags.c_contiguous):
+        _arrays.view(points, "points", dtype="d", shape=(None, 12))  # says what is wrong
     n = len(points)
     values, err = np.empty((n, 10)), error()
     source = ffi.from_buffer("fin_risk_point[]", points)

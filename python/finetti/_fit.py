@@ -25,15 +25,9 @@ _NUMBERS = {np.dtype(dtype): code for code, dtype in _DTYPES.items()}
 
 def view(tokens, offsets, labels=None):
     """A fin_bags over arrays that the caller keeps alive."""
-    struct = ffi.new(_BAGS)
-    struct.n = struct.total = len(offsets) - 1
-    struct.d = tokens.shape[1]
-    struct.offsets = ffi.from_buffer(_INT64S, offsets)
-    struct.dtype = _CODES[tokens.dtype.char]
-    struct.tokens = ffi.from_buffer(tokens)
-    if labels is not None:
-        struct.labels = ffi.from_buffer(_DOUBLES, labels)
-    return struct
+    n = len(offsets) - 1
+    return ffi.new(_BAGS, (n, tokens.shape[-1], 0, n, ffi.from_buffer(_INT64S, offsets), _CODES[tokens.dtype.char],
+                           ffi.from_buffer(tokens), ffi.NULL if labels is None else ffi.from_buffer(_DOUBLES, labels)))
 
 
 class Fit:
@@ -62,7 +56,10 @@ class Fit:
     # ---- answers ----------------------------------------------------------------------------------
 
     def predict(self, tokens, offsets, spread=True):
-        """(mean, sd) of every bag: (n) for numbers, (n, classes) for classes; sd is None unless it is asked for."""
+        """(mean, sd) of every bag: (n) for numbers, (n, classes) for classes; sd is None unless it is asked for.
+
+        tokens may have three axes: C sees no difference.
+        """
         n = len(offsets) - 1
         shape = (n, self.classes) if self.classes else n
         mean = np.empty(shape)
@@ -80,7 +77,8 @@ class Fit:
         prior = np.empty(len(bags.tokens))
         given = np.empty_like(prior) if labels is not None else None
         err = error()
-        check(lib.fin_fit_locate(self.pointer, view(bags.tokens, bags.offsets, labels), ffi.from_buffer(_DOUBLES, prior),
+        struct = view(bags.tokens, bags.offsets, labels)
+        check(lib.fin_fit_locate(self.pointer, struct, ffi.from_buffer(_DOUBLES, prior),
                                  ffi.NULL if given is None else ffi.from_buffer(_DOUBLES, given), err), err)
         return prior if given is None else given
 
@@ -107,8 +105,8 @@ class Fit:
     def importance(self):
         """(of the score, of the value) of every column."""
         key, value, err = np.empty(self.d), np.empty(self.d), error()
-        check(lib.fin_fit_importance(self.pointer, ffi.from_buffer(_DOUBLES, key), ffi.from_buffer(_DOUBLES, value), err),
-              err)
+        check(lib.fin_fit_importance(self.pointer, ffi.from_buffer(_DOUBLES, key), ffi.from_buffer(_DOUBLES, value),
+                                     err), err)
         return key, value
 
     def directions(self, part=0):

@@ -1,21 +1,38 @@
 """Labels, weights, seeds and names of columns: what scikit-learn's users pass, as the C library takes it."""
 
 import numbers as abstract
+import re
 import warnings
 
 import numpy as np
+from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import column_or_1d
 
 from ._core import ArgumentError
+from ._tokens import is_missing
+
+_WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")
+_NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?(e[-+]?[0-9]+)?")
 
 
 def column(y, warn=False):
-    """A 1-D array."""
+    """A 1-D array. warn: say so if a column was passed, as scikit-learn does."""
     if isinstance(y, np.ma.MaskedArray):
         raise TypeError("y is a masked array; leave out bags without a label")
-    return column_or_1d(y, warn=warn)
+    y = np.asarray(y)
+    if y.ndim == 2 and y.shape[1] == 1:
+        if warn:
+            warnings.warn("A column-vector y was passed when a 1d array was expected. Please change the shape of y to "
+                          "(n_samples,), for example using ravel().", DataConversionWarning, stacklevel=4)
+        y = y.ravel()
+    if y.ndim != 1:
+        raise ValueError(f"y should be a 1d array, got an array of shape {y.shape} instead.")
+    if y.dtype.kind == "c":
+        raise ValueError(f"Complex data not supported: y has dtype {y.dtype}")
+    if y.dtype.kind == "O" and any(is_missing(value) for value in y):
+        y = np.array([None if is_missing(value) else value for value in y], dtype=object)
+    return y
 
 
 def given(y, bags, name):
@@ -69,7 +86,8 @@ def known_classes(y, values):
     codes = np.full(len(y), np.nan)
     some = _natural(y[~absent])
     if len(some):
-        place = np.searchsorted(values, some).clip(0, len(values) - 1)
+        order = np.argsort(values)
+        place = order[np.searchsorted(values, some, sorter=order).clip(0, len(values) - 1)]
         wrong = values[place] != some
         if np.any(wrong):
             raise ValueError(f"y contains previously unseen labels: {some[int(np.argmax(wrong))]!r} is none of the "
@@ -80,7 +98,7 @@ def known_classes(y, values):
 
 def _missing(y):
     if y.dtype.kind == "O":
-        return np.array([value is None or value != value for value in y.tolist()], dtype=bool)
+        return np.array([value is None for value in y], dtype=bool)
     return y != y if y.dtype.kind in "fc" else np.zeros(len(y), bool)
 
 
@@ -102,8 +120,8 @@ def weights(sample_weight, bags):
         sample_weight = np.full(len(bags), float(sample_weight))
     sample_weight = np.asarray(sample_weight)
     if sample_weight.ndim != 1 or sample_weight.dtype.kind not in "fiubO":
-        raise ValueError(f"sample_weight has shape {sample_weight.shape} and dtype {sample_weight.dtype}; it is a number "
-                         "for each bag. Sample weights must be 1D array or scalar")
+        raise ValueError(f"sample_weight has shape {sample_weight.shape} and dtype {sample_weight.dtype}; it is a "
+                         "number for each bag. Sample weights must be 1D array or scalar")
     values = bags._per_bag(np.ascontiguousarray(sample_weight, dtype=np.float64), "sample_weight")
     bad = ~((values >= 0) & (values < np.inf))
     if bad.any():
@@ -121,7 +139,8 @@ def class_weights(wanted, classes, labels, weights):
     by_class = compute_class_weight(wanted, classes=classes, y=classes[labels.astype(np.int64)])
     bad = ~((by_class > 0) & (by_class < np.inf))
     if bad.any():
-        raise ArgumentError(f"class_weight of {classes[bad][0]!r} is {by_class[bad][0]}; weights are positive and finite")
+        raise ArgumentError(f"class_weight of {classes[bad][0]!r} is {by_class[bad][0]}; weights are positive and "
+                            "finite")
     by_bag = by_class[labels.astype(np.int64)]
     return "none", by_bag if weights is None else by_bag * weights
 
@@ -142,29 +161,33 @@ def seed(random_state):
 
 def class_names(values):
     """Texts of classes, for a file; whole numbers without a point, as the command line writes them."""
-    names = [str(value) for value in values.tolist()]
-    if values.dtype.kind == "f":
-        names = [str(int(value)) if value == int(value) else repr(value) for value in values.tolist()]
-    return names
+    values, kind = values.tolist(), values.dtype.kind
+    if kind == "S":
+        return [value.decode() for value in values]
+    if kind == "f":
+        return [str(int(value)) if value == int(value) else repr(value) for value in values]
+    return [str(value) for value in values]
 
 
 def from_names(names, kind):
     """Classes from their texts in a file. kind: numpy's letter of their type; None: what the texts look like."""
     if kind is None:
-        kind = "i" if all(_is_whole(name) for name in names) else "U"
+        kind = "i" if all(_WHOLE.fullmatch(name) for name in names) else \
+            "f" if all(_NUMBER.fullmatch(name) for name in names) else "U"
     if kind == "b":
         return np.array([name == "True" for name in names])
-    if kind in "iuf":
-        return np.array(names).astype({"i": np.int64, "u": np.uint64, "f": np.float64}[kind])
+    if kind in ("i", "u", "f"):
+        try:
+            return np.array([(float if kind == "f" else int)(name) for name in names],
+                            {"i": np.int64, "u": np.uint64, "f": np.float64}[kind])
+        except (ValueError, OverflowError):  # the note is wrong
+            pass
+    if kind == "S":
+        return np.array([name.encode() for name in names])
     return np.array(names, dtype=object if kind == "O" else None)
 
 
-def _is_whole(name):
-    digits = name[1:] if name[:1] == "-" else name
-    return digits.isascii() and digits.isdigit() and len(digits) < 19 and str(int(name)) == name
-
-
-def check_features(estimator, bags):
+def check_features(estimator, bags, fitted_to):
     """Columns of bags against those of the fit: their number and, if there are any, their names."""
     d = bags.tokens.shape[1]
     fitted, asked = estimator.__dict__.get("feature_names_in_"), bags.feature_names
@@ -175,16 +198,17 @@ def check_features(estimator, bags):
         warnings.warn(f"X has feature names, but {name} was fitted without feature names", stacklevel=4)
     elif fitted is not None:
         warnings.warn(f"X does not have valid feature names, but {name} was fitted with feature names", stacklevel=4)
-    if d != estimator.n_features_in_:
-        raise ValueError(f"X has {d} features, but {name} is expecting {estimator.n_features_in_} features as input.")
+    if d != fitted_to:
+        raise ValueError(f"X has {d} features, but {name} is expecting {fitted_to} features as input.")
 
 
 def _check_names(fitted, asked):
     if fitted == asked:
         return
     lines = ["The feature names should match those that were passed during fit."]
-    for title, names in (("Feature names unseen at fit time:", [n for n in asked if n not in set(fitted)]),
-                         ("Feature names seen at fit time, yet now missing:", [n for n in fitted if n not in set(asked)])):
+    for title, some, others in (("Feature names unseen at fit time:", asked, set(fitted)),
+                                ("Feature names seen at fit time, yet now missing:", fitted, set(asked))):
+        names = [name for name in some if name not in others]
         if names:
             lines += [title, *(f"- {n}" for n in names[:5]), *(["- ..."] if len(names) > 5 else [])]
     if len(lines) == 1:

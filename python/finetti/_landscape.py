@@ -90,6 +90,8 @@ def stationary_points(task="slr", form="erf", *, lengths=None, **given):
     StationaryPoints
         With arrays kappa, nu, risk, kind, negative, span, rest; sorted by risk.
 
+    Examples
+    --------
     >>> import finetti
     >>> points = finetti.stationary_points(d=400, L=10, lam=0.1)
     >>> print(points)

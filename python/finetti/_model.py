@@ -24,8 +24,10 @@ class Model:
             raise TypeError(f"{name!r} is a setting of the task, and the task is given as an object: make another with "
                             f"finetti.tasks.{task.name}({name}=...)")
         self.lengths = None if lengths is None else law(lengths, self.parts[0])
-        self.arrays = [(i, name, np.asarray(part.pop(name)))
-                       for i, part in enumerate(self.parts) for name in list(part) if _is_array(part[name])]
+        self.arrays = []
+        if any(map(_is_array, given.values())):
+            self.arrays = [(i, name, np.asarray(part.pop(name)))
+                           for i, part in enumerate(self.parts) for name in list(part) if _is_array(part[name])]
 
     def task(self, values=None):
         """The C task, with these settings or the given ones."""

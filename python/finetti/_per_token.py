@@ -39,7 +39,7 @@ class PerToken(TransformerMixin, BaseEstimator):
         bags = Bags(X, lengths, groups)
         if y is not None:
             y = np.repeat(bags._per_bag(np.asarray(y), "y"), bags.lengths)
-        self.transformer_ = clone(self.transformer).fit(bags.tokens, y)
+        self.transformer_ = clone(self.transformer).fit(_table(bags), y)
         self.n_features_in_ = bags.tokens.shape[1]
         return self
 
@@ -47,4 +47,12 @@ class PerToken(TransformerMixin, BaseEstimator):
         """Bags with transformed tokens."""
         check_is_fitted(self)
         bags = Bags(X, lengths, groups)
-        return bags.replace(self.transformer_.transform(bags.tokens))
+        return bags.replace(self.transformer_.transform(_table(bags)))
+
+
+def _table(bags):
+    """The tokens, as a DataFrame if they came as one: a transformer may ask for columns by name."""
+    if bags.feature_names is None:
+        return bags.tokens
+    import pandas
+    return pandas.DataFrame(bags.tokens, columns=bags.feature_names, copy=False)

@@ -156,9 +156,11 @@ def risk(task="slr", form="erf", *, lengths=None, activation=None, progress=None
         With attributes risk, error, method, signal, noise, bias, gradient and settings. Numbers where all settings
         are numbers; where some are arrays, they are broadcast against each other and so are the results.
 
+    Examples
+    --------
     >>> import numpy as np, finetti
     >>> print(f"{finetti.risk(lam=0.1, kappa=0.5, nu=0.9).risk:.6f}")
-    0.185303
+    0.232667
     >>> curve = finetti.risk(lam=np.logspace(-2, 0, 5))
     >>> curve.risk.shape, curve.method
     ((5,), 'closed form')
@@ -242,10 +244,12 @@ def lam_star(task="slr", form="erf", *, lengths=None, progress=None, **given):
     LamStar
         With attributes lam, risk, error and method.
 
+    Examples
+    --------
     >>> import finetti
     >>> best = finetti.lam_star(d=400, L=10)
     >>> print(f"{best.lam:.5f} {best.risk:.5f}")
-    0.06378 0.06711
+    0.06377 0.06710
     """
     model = Model(task, form, given, lengths, RISK)
 
@@ -274,9 +278,11 @@ def bayes_risk(task="slr", *, lengths=None, progress=None, **given):
     Estimate
         With attributes risk, error and method.
 
+    Examples
+    --------
     >>> import finetti
     >>> print(f"{finetti.bayes_risk('spiked', snr=4, L=2).risk:.6f}")
-    0.160084
+    0.115509
     """
     model = Model(task, None, given, lengths, RISK)
 
@@ -303,6 +309,8 @@ def linear_risk(task="slr", *, lengths=None, **given):
     Estimate
         With attributes risk, error (0) and method.
 
+    Examples
+    --------
     >>> import finetti
     >>> print(f"{finetti.linear_risk(L=10).risk:.6f}")
     0.473684

@@ -4,6 +4,8 @@ No copy is made of an array that is so already. What cannot be converted without
 text, sparse and masked arrays.
 """
 
+from math import isfinite
+
 import numpy as np
 
 _NARROW = {"e": np.float32, "f": np.float32, "B": np.float32}  # exact in float32; bytes as the command line reads them
@@ -14,7 +16,7 @@ def matrix(X, name="X"):
     if not (type(X) is np.ndarray and X.dtype.char in "fd" and X.flags.c_contiguous and X.dtype.isnative):
         X = _floats(X, name)
     if X.ndim not in (2, 3):
-        raise _wrong_axes(X, name)
+        raise _wrongaxes(X, name)
     if X.shape[-1] == 0:
         raise ValueError(f"Found array with 0 feature(s) (shape={X.shape}) while a minimum of 1 is required.")
     return X
@@ -23,15 +25,15 @@ def matrix(X, name="X"):
 def is_list(X):
     """Is it a list of bags? A list of rows (a 2-D array written as lists) is none."""
     if isinstance(X, np.ndarray):
-        return X.dtype.kind == "O" and X.ndim == 1 and len(X) > 0 and _axes(X[0]) >= 2
-    return isinstance(X, (list, tuple)) and (len(X) == 0 or _axes(X[0]) >= 2)
+        return X.dtype.kind == "O" and X.ndim == 1 and len(X) > 0 and axes(X[0]) >= 2
+    return isinstance(X, (list, tuple)) and (len(X) == 0 or axes(X[0]) >= 2)
 
 
 def as_list(items):
     """(tokens, lengths, names of columns) of a list of bags."""
     if len(items) == 0:
         raise ValueError("Found array with 0 sample(s): X is an empty list; at least one bag is needed")
-    arrays = [matrix(item, f"bag {i}") if _axes(item) == 2 else _bad_bag(item, i) for i, item in enumerate(items)]
+    arrays = [matrix(item, f"bag {i}") if axes(item) == 2 else _bad_bag(item, i) for i, item in enumerate(items)]
     d = arrays[0].shape[1]
     for i, array in enumerate(arrays):
         if array.shape[0] == 0:
@@ -55,17 +57,26 @@ def names_of(X):
     return names if len(names) and all(isinstance(name, str) for name in names) else None
 
 
-def find_bad(bags):
+def is_missing(value):
+    """None, NaN, or pandas' NA and NaT."""
+    return value is None or type(value).__name__ in ("NAType", "NaTType") or isinstance(value, float) and value != value
+
+
+def all_finite(tokens):
+    """True if all numbers are finite; False if that has to be looked at closer (or sums are too large)."""
+    if tokens.size <= 8192:  # the quickest there is for few
+        flat = tokens.ravel()
+        total = flat.dot(flat)
+    else:
+        with np.errstate(all="ignore"):
+            total = np.add.reduce(tokens, axis=None)
+    return isfinite(total)
+
+
+def find_bad(tokens, offsets):
     """None if all tokens are finite, else a sentence about the first that is not."""
-    tokens = bags.tokens
-    with np.errstate(all="ignore"):
-        if np.isfinite(np.add.reduce(tokens, axis=None)):
-            return None
-    return where_bad(tokens, bags.offsets)
-
-
-def where_bad(tokens, offsets):
-    """The sentence about the first number that is not finite; None if there is none."""
+    if all_finite(tokens):
+        return None
     step = max(1, (1 << 22) // tokens.shape[1])
     for begin in range(0, len(tokens), step):
         finite = np.isfinite(tokens[begin:begin + step])
@@ -74,27 +85,27 @@ def where_bad(tokens, offsets):
             row += begin
             bag = int(np.searchsorted(offsets, row, "right")) - 1
             value = "NaN" if np.isnan(tokens[row, column]) else "infinity (inf)"
-            return (f"bag {bag} has {value} in column {column} of its token {row - offsets[bag]}; tokens must be finite: "
-                    "fill gaps (sklearn.impute.SimpleImputer in finetti.PerToken) or leave out such tokens")
+            return (f"bag {bag} has {value} in column {column} of its token {row - offsets[bag]}; tokens must be "
+                    "finite: fill gaps (sklearn.impute.SimpleImputer in finetti.PerToken) or leave out such tokens")
     return None
 
 
 # ---- conversion -----------------------------------------------------------------------------------
 
-def _axes(item):
+def axes(item):
     """Number of axes of an array, or depth of nested lists."""
-    axes = getattr(item, "ndim", None)
-    if axes is not None:
-        return axes
+    count = getattr(item, "ndim", None)
+    if count is not None:
+        return count
     if isinstance(item, (list, tuple)):
-        return 1 + _axes(item[0]) if len(item) else 1
+        return 1 + axes(item[0]) if len(item) else 1
     return np.asarray(item).ndim if hasattr(item, "__array__") else 0
 
 
 def _bad_bag(item, i):
-    if _axes(item) == 1 and len(item) == 0:
+    if axes(item) == 1 and len(item) == 0:
         raise ValueError(f"bag {i} is empty; a bag has at least one token: leave it out, with its label")
-    raise ValueError(f"bag {i} has {_axes(item)} axes; a bag has two, (tokens, columns): reshape(1, -1) makes a bag of "
+    raise ValueError(f"bag {i} has {axes(item)} axes; a bag has two, (tokens, columns): reshape(1, -1) makes a bag of "
                      "one token of a vector")
 
 
@@ -131,8 +142,8 @@ def _of_list(X, name):
     try:
         array = np.asarray(X)
     except ValueError as problem:
-        raise ValueError(f"{name} cannot be made an array, are its rows of different lengths? Bags of different lengths "
-                         f"are a list of 2-D arrays ({problem})") from None
+        raise ValueError(f"{name} cannot be made an array, are its rows of different lengths? Bags of different "
+                         f"lengths are a list of 2-D arrays ({problem})") from None
     if isinstance(array, np.ma.MaskedArray):
         raise TypeError(f"{name} is a masked array; fill it first")
     return array
@@ -150,9 +161,9 @@ def _of_frame(X, name):
 
 
 def _of_objects(array, name):
-    if array.ndim == 1 and array.size and _axes(array[0]) >= 1:
-        raise ValueError(f"{name} is an array of objects, with rows of different lengths? Bags of different lengths are "
-                         "a list of 2-D arrays")
+    if array.ndim == 1 and array.size and axes(array[0]) >= 1:
+        raise ValueError(f"{name} is an array of objects, with rows of different lengths? Bags of different lengths "
+                         "are a list of 2-D arrays")
     for value in array.flat:
         if isinstance(value, (str, bytes)):
             raise ValueError(f"{name} has the text {value!r} among its objects; numbers are needed")
@@ -164,10 +175,10 @@ def _of_objects(array, name):
         raise ValueError(f"{name} has a number that is too large for float64; divide it by a power of ten") from None
 
 
-def _wrong_axes(X, name):
+def _wrongaxes(X, name):
     if X.ndim > 3:
-        return ValueError(f"{name} has shape {X.shape}; Found array with dim {X.ndim}, and bags have at most three axes "
-                          f"(bags, tokens, columns): {name}.reshape({X.shape[0]}, {X.shape[1]}, -1)")
+        return ValueError(f"{name} has shape {X.shape}; Found array with dim {X.ndim}, and bags have at most three "
+                          f"axes (bags, tokens, columns): {name}.reshape({X.shape[0]}, {X.shape[1]}, -1)")
     got = "scalar" if X.ndim == 0 else "1D"
     return ValueError(f"Expected 2D array, got {got} array instead: {name} has shape {X.shape}. Reshape your data: "
                       f"{name}.reshape(1, -1) is one token, {name}.reshape(-1, 1) are tokens of one column")

@@ -11,6 +11,7 @@ from .tasks import create
 
 _STATUS = np.array([text(lib.fin_run_status_name(i)) for i in range(lib.FIN_RUN_DIVERGED + 1)])
 _RUN = ("status", "at", "converged_at", "stuck_at", "left_at")  # one number for each run
+_POINT = tuple(name for name, _ in ffi.typeof("fin_train_point").fields)
 _DTYPES = {lib.FIN_F64: np.float64, lib.FIN_I64: np.int64, lib.FIN_I32: np.int32}
 
 
@@ -38,7 +39,6 @@ class Training:
 
     def __init__(self, train, settings):
         self.settings = settings
-        self.final = {}
         array, err = ffi.new("fin_train_array *"), error()
         self._logs = []
         for i in range(lib.fin_train_array_count(train)):
@@ -49,16 +49,8 @@ class Training:
             if name not in _RUN and name not in ("step", "state"):
                 self._logs.append(name)
         self.status = _STATUS[self.status]
-        self._read_ends(train)
+        self.final = dict(zip(_POINT, _ends(train, len(self)).T))
 
-    def _read_ends(self, train):
-        run, err = ffi.new("fin_run *"), error()
-        ends = {name: np.empty(len(self)) for name in self._logs}
-        for r in range(len(self)):
-            check(lib.fin_train_get_run(train, r, run, err), err)
-            for name, values in ends.items():
-                values[r] = getattr(run.now, name)
-        self.final = ends
 
     def __len__(self):
         return len(self.status)
@@ -83,6 +75,17 @@ class Training:
         kinds = self.status.tolist()
         found = ", ".join(f"{kinds.count(name)} {name}" for name in _STATUS if name in kinds)
         return f"<Training of {len(self)} runs: {found}>"
+
+
+def _ends(train, runs):
+    """Where every run is now: (runs, numbers of a fin_train_point)."""
+    ends, run, err = np.empty((runs, len(_POINT))), ffi.new("fin_run *"), error()
+    source, size = ffi.cast("char *", ffi.addressof(run, "now")), ffi.sizeof("fin_train_point")
+    target = ffi.from_buffer(ends)
+    for r in range(runs):
+        check(lib.fin_train_get_run(train, r, run, err), err)
+        ffi.memmove(target + r * size, source, size)
+    return ends
 
 
 # ---- arguments ------------------------------------------------------------------------------------
@@ -151,7 +154,7 @@ def _start(start, settings, task):
     overlaps = hasattr(start, "keys")
     wanted = lib.FIN_INIT_OVERLAPS if overlaps else lib.FIN_INIT_VECTORS
     if settings.init != wanted:
-        raise TypeError(f"start is given as {names[wanted]}, but init = {names[settings.init]!r}; leave out one of them")
+        raise TypeError(f"start is given as {names[wanted]}, but init = {names[settings.init]!r}; leave out init")
     if overlaps:
         return _starting_overlaps(start, settings.runs)
     return _starting_vectors(start, lib.fin_task_get_settings(task).d, settings.runs)
@@ -160,7 +163,7 @@ def _start(start, settings, task):
 _OWN = [
     Keyword("start", None, "Mapping[str, float | ArrayLike] | tuple[NDArray[np.float64], NDArray[np.float64]] | None",
             "where runs start: a dict of overlaps such as {'kappa': 0.1, 'nu': 0.1} (numbers, or arrays with one for "
-            "each run; k = k* and v = v* for those that are left out), or a pair (k, v) of arrays (d) or (runs, d). init "
+            "each run; the others are those of k = k*, v = v*), or a pair (k, v) of arrays (d) or (runs, d). init "
             "follows from it"),
     Keyword("lam_schedule", None, "Mapping[int, float] | Sequence[tuple[int, float]] | None",
             "lam by steps, such as {0: 1, 1000: 0.5}, instead of lam; divided by 1 + decay t too"),
@@ -193,6 +196,8 @@ def train(task="slr", form="erf", *, lengths=None, start=None, lam_schedule=None
     Training
         With arrays step (logs), kappa, nu, risk, ... (runs, logs), status (runs).
 
+    Examples
+    --------
     >>> import finetti
     >>> runs = finetti.train(lam=0.1, init="manifold", runs=10)
     >>> runs

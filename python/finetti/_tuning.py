@@ -5,10 +5,10 @@ The order and the numbers are those of `finetti attend`.
 
 import numpy as np
 
-from ._arrays import doubles, int64s
+from ._arrays import int64s
 from ._context import TABLE
 from ._core import ArgumentError, Table, Watch, check, error, ffi, lib
-from ._window import check_memory
+from ._window import at, check_memory
 
 TUNE = Table(ffi.addressof(lib, "fin_tune_table"), "fin_tune_settings")
 
@@ -38,7 +38,7 @@ def choose(settings, keys, values, scaled=False, ard=False, search=None, progres
     scales = np.zeros(keys.shape[1]) if ard else None
     data = _Data(keys, values)
     err = error()
-    check(lib.fin_tune_guess(struct, _at(scales), open_bits, data.struct, err), err)
+    check(lib.fin_tune_guess(struct, at(scales), open_bits, data.struct, err), err)
     if not which:
         return struct, scales, None
     return struct, scales, _search(struct, scales, which, data, search, progress)
@@ -48,10 +48,6 @@ def _is_auto(name, value):
     return name in BITS and isinstance(value, str) and value == "auto"
 
 
-def _at(scales):
-    return ffi.NULL if scales is None else doubles(scales)
-
-
 class _Data:
     """A fin_tune_data of one sequence, and what it borrows."""
 
@@ -59,7 +55,7 @@ class _Data:
         self.keys, self.values = keys, values
         self.offsets = np.array([0, len(keys)], dtype=np.int64)
         self.struct = ffi.new("fin_tune_data *", (1, keys.shape[1], values.shape[1], int64s(self.offsets),
-                                                  doubles(keys), doubles(values)))
+                                                  at(keys), at(values)))
 
 
 def _search(struct, scales, which, data, search, progress):
@@ -79,7 +75,7 @@ def _search(struct, scales, which, data, search, progress):
         raise ArgumentError(f"n_samples = {len(data.keys)}: leaving one out leaves nothing to tune by; give the "
                             "settings that are 'auto', or tune=False")
     with Watch(progress) as watch:
-        watch.check(lib.fin_tune(struct, _at(scales), which, data.struct, settings, watch.pointer, report, watch.err))
+        watch.check(lib.fin_tune(struct, at(scales), which, data.struct, settings, watch.pointer, report, watch.err))
     struct.method = method
     found = {"chosen": _names(which), "by": by, "before": report.before, "after": report.after,
              "evaluations": report.evaluations, "converged": bool(report.converged),

@@ -1,4 +1,4 @@
-"""What a Context is made of on this side: rows that come and go, the gate between asking and changing, memory."""
+"""What a Context is made of on this side: rows that come and go, the gate between asking and changing, pointers."""
 
 import os
 import threading
@@ -7,33 +7,41 @@ import numpy as np
 
 from ._core import UnsupportedError, check, error, ffi, lib
 
+_DOUBLES = ffi.typeof("double[]")
+_METHODS = ("none", "dual", "primal", "nystrom")
+
 
 class Rows:
-    """Rows that come at the end and go at the front. What get() gave stays as it was."""
+    """Rows of some matrices, such as keys and values, that come at the end and go at the front.
 
-    def __init__(self, rows):
-        self.buffer = rows.copy()
-        self.first, self.end = 0, len(rows)
+    What get() gave stays as it was.
+    """
 
-    def get(self):
-        rows = self.buffer[self.first:self.end]
+    def __init__(self, *arrays):
+        self.buffers = [array.copy() for array in arrays]
+        self.first, self.end = 0, len(arrays[0])
+
+    def __len__(self):
+        return self.end - self.first
+
+    def get(self, which):
+        rows = self.buffers[which][self.first:self.end]
         rows.flags.writeable = False
         return rows
 
     def reserve(self, count):
         """Room for `count` more, so that add() cannot fail."""
-        if self.end + count > len(self.buffer):
-            rows = self.get()
-            self.buffer = np.empty((max(2 * len(rows), len(rows) + count), rows.shape[1]))
-            self.buffer[:len(rows)] = rows
-            self.first, self.end = 0, len(rows)
+        if self.end + count > len(self.buffers[0]):
+            here, room = len(self), max(2 * len(self), len(self) + count)
+            wider = [np.empty((room, buffer.shape[1])) for buffer in self.buffers]
+            for i, buffer in enumerate(wider):
+                buffer[:here] = self.get(i)
+            self.buffers, self.first, self.end = wider, 0, here
 
-    def add(self, rows):
-        self.buffer[self.end:self.end + len(rows)] = rows
-        self.end += len(rows)
-
-    def clear(self):
-        self.first = self.end
+    def add(self, *arrays):
+        for buffer, array in zip(self.buffers, arrays):
+            buffer[self.end:self.end + len(array)] = array
+        self.end += len(arrays[0])
 
 
 class Gate:
@@ -68,6 +76,24 @@ class Gate:
                     self.gone.wait()
             finally:
                 self.waits = False
+
+
+def at(array):
+    """Pointer to an array of doubles that has been checked; NULL for None."""
+    return ffi.NULL if array is None else ffi.from_buffer(_DOUBLES, array)
+
+
+def get_info(cross):
+    """The fin_cross_info of a fin_cross."""
+    info = ffi.new("fin_cross_info *")
+    lib.fin_cross_get_info(cross, info)
+    return info
+
+
+def describe(info):
+    """The same as a dict."""
+    return {"method": _METHODS[info.method], **{name: getattr(info, name) for name in (
+        "tokens", "features", "jitter", "residual", "moved", "bytes")}}
 
 
 def check_memory(struct, dk, dv, capacity, times=1):

@@ -162,13 +162,13 @@ class Task:
     def posterior(self, X):
         """P(token is the relevant one | X), exactly; needs m = 1.
 
-        X : array (n, L, d) of float32 or float64, or Bags. Returns an array (n, L), or for Bags one of all tokens in
-        their order. Needs the task's directions, so that d is limited by memory.
+        X : array (n, L, d) of float32 or float64, or Bags. Returns an array (n, L), or for Bags a list with one array
+        for each bag. Needs the task's directions, so that d is limited by memory.
         """
         batch, keep, shape = self._batch(X)
         w, err = np.empty(shape), error()
         check(lib.fin_task_posterior(self._in_space(), batch, _arrays.doubles(w), err), err)
-        return w
+        return w if len(shape) == 2 else X.split(w)
 
     def predict(self, X):
         """E[Y | X], the best prediction that there is, (n,); needs m = 1. X : as for posterior."""

@@ -1,7 +1,5 @@
 """attend: many contexts at once against one Context each, and what it refuses."""
 
-import doctest
-
 import numpy as np
 import pytest
 
@@ -112,7 +110,3 @@ def test_bad_settings():
         attend(*ragged(), kernl="rbf")
     with pytest.raises(finetti.FinettiError, match="nystrom"):
         attend(*ragged(), method="nystrom")
-
-
-def test_examples_of_the_docstrings():
-    assert doctest.testmod(_attend) == (0, 6)

@@ -68,6 +68,7 @@ def test_wheel_holds_the_package_and_nothing_else(wheel):
     stubs = {name for name in names if name.endswith(".pyi")}
     info = {name for name in names if name.startswith(f"finetti-{finetti.__version__}.dist-info/")}
     assert names == modules | core | stubs | info
+    assert "finetti/__init__.pyi" in stubs or SANITIZED
     assert any(name.endswith("/LICENSE") for name in info)
 
 

@@ -1,0 +1,300 @@
+"""What the bag estimators have in common: looking at what people pass, asking the C library.
+
+Keyword arguments come from the library's table of settings, so that there are the same ones as on the command line; the
+same settings and data give the same model, to the last bit.
+"""
+
+from statistics import NormalDist
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.exceptions import NotFittedError
+from sklearn.metrics import accuracy_score, r2_score
+
+from . import _fit, _labels
+from ._bags import Bags
+from ._core import ArgumentError
+from ._signature import Keyword, parameters
+from ._tokens import all_finite, find_bad
+
+_FLOAT64 = np.dtype(np.float64)
+_NINETY = 1.6448536269514722  # the normal quantile of 0.95 that the command line has
+_SEED = Keyword("random_state", None, "int | None", "seed of landmarks, frequencies, starts and folds; None is 1, a "
+                "RandomState or Generator is asked for a number", field=_fit.TABLE.fields["seed"])
+_CLASS_WEIGHT = Keyword("class_weight", None, "dict | Literal['balanced'] | None", "weights of bags by class: "
+                        "'balanced' gives all classes equal sums, a dict has {label: weight}")
+_VERBOSE = Keyword("verbose", False, "bool", "show progress (tqdm's bar, if it is installed), or a function "
+                   "f(what, done, total)")
+_STATISTICS = Keyword("statistics", "embedding", "Literal['embedding', 'mean', 'max']", "what is taken of a bag: its "
+                      "kernel mean embedding with smallest, largest and mean values and its size; its mean; its "
+                      "largest values")
+
+
+def keywords(classes, whole):
+    """Keywords of an estimator. classes: of a classifier; whole: of a model of the bag as a whole."""
+    without = {"seed", "class_weights"} | ({"model", "heads", "em_steps", "gate"} if whole else set())
+    extra = ([_CLASS_WEIGHT] if classes else []) + [_SEED, _VERBOSE]
+    rows = parameters(_fit.TABLE, without=without, extra=extra, defaults={"model": "softmax"})
+    return [_STATISTICS, *rows] if whole else rows
+
+
+class _BagEstimator(BaseEstimator):
+    """What all four have in common."""
+
+    def _more_tags(self):
+        return {"X_types": ["2darray", "3darray"], "requires_y": True}
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.three_d_array = True
+        tags.target_tags.required = True
+        return tags
+
+    def __sklearn_is_fitted__(self):
+        return "_fit" in self.__dict__
+
+    # ---- fitting ----------------------------------------------------------------------------------
+
+    def fit(self, X, y, *, lengths=None, groups=None, sample_weight=None):
+        """Fits the model to bags with one label each.
+
+        Parameters
+        ----------
+        X : list of 2-D arrays | 2-D array | 3-D array | tuple | Bags
+            As finetti.Bags takes it, with `lengths` or `groups`.
+        y : array (bags,)
+            The labels; with groups, one for each row will do too.
+        sample_weight : array (bags,), optional
+            Weights of bags in the loss; a bag of weight 0 counts as if it were not there. Columns are standardised over
+            all others, each counted once.
+
+        Returns
+        -------
+        self
+        """
+        label = getattr(y, "name", None)
+        bags = self._bags(X, lengths, groups, fitting=True)
+        y = _labels.given(y, bags, type(self).__name__)
+        weights = _labels.weights(sample_weight, bags)
+        if weights is not None and not weights.all():
+            keep = np.flatnonzero(weights)
+            if len(keep) == 0:
+                raise ValueError("all weights are 0: there is nothing to learn from")
+            bags, y, weights = bags[keep], y[keep], weights[keep]
+        settings = self._settings()
+        labels, classes = self._code(y)
+        if len(bags) == 1:
+            raise ValueError("n_samples = 1: nothing can be learnt from a single bag")
+        settings["class_weights"], weights = self._class_weights(classes, labels, weights)
+        if weights is not None and (weights == 1).all():
+            weights = None
+        count = 0 if classes is None else len(classes)
+        self._fit = _fit.Fit.create(settings, count, bags, labels, weights, self.verbose)
+        self._label_name = label if isinstance(label, str) and label else "y"
+        self._note(bags.feature_names, classes)
+        return self
+
+    def _settings(self):
+        """The settings of the library from the parameters."""
+        settings = {name: getattr(self, name) for name in _fit.TABLE.fields if hasattr(self, name)}
+        settings["seed"] = _labels.seed(self.random_state)
+        return settings
+
+    def _class_weights(self, classes, labels, weights):
+        return "none", weights
+
+    def _note(self, feature_names, classes):
+        """Attributes of what was fitted."""
+        self.info_ = self._fit.info()
+        self.n_features_in_ = self._fit.d
+        self.n_iter_ = self.info_["iterations"]
+        if classes is not None:
+            self.classes_ = classes
+        else:
+            self.noise_ = self.info_["noise"]
+        self.__dict__.pop("feature_names_in_", None)
+        if feature_names is not None:
+            self.feature_names_in_ = feature_names
+
+    # ---- asking -----------------------------------------------------------------------------------
+
+    def _bags(self, X, lengths, groups, fitting=False):
+        """What was passed as Bags, looked over."""
+        bags = X if type(X) is Bags and lengths is None and groups is None else Bags(X, lengths, groups)
+        if len(bags.offsets) < 2:
+            raise ValueError(f"Found array with 0 sample(s) (shape={bags.tokens.shape}) while a minimum of 1 is "
+                             f"required by {type(self).__name__}.")
+        if not fitting:
+            _labels.check_features(self, bags, self._fitted().d)
+        problem = find_bad(bags.tokens, bags.offsets)
+        if problem:
+            raise ValueError(f"Input X contains NaN or infinity: {problem}")
+        return bags
+
+    def _fitted(self):
+        fit = self.__dict__.get("_fit")
+        if fit is None:
+            raise NotFittedError(f"This {type(self).__name__} instance is not fitted yet. Call 'fit' with appropriate "
+                                 "arguments before using this estimator.")
+        return fit
+
+    def _answer(self, X, lengths, groups, spread=False):
+        """(mean, sd) of the library for bags."""
+        fit = self._fitted()
+        if type(X) is np.ndarray and X.ndim == 3 and lengths is None and groups is None and self._plain(X, fit.d):
+            n, most, _ = X.shape
+            return fit.predict(X, np.arange(0, n * most + 1, most), spread)
+        bags = self._bags(X, lengths, groups)
+        return fit.predict(bags.tokens, bags.offsets, spread)
+
+    def _plain(self, X, d):
+        """Is nothing to be said or done about a 3-D array? A short cut: predicting one bag takes microseconds."""
+        return (X.dtype is _FLOAT64 and X.flags.c_contiguous and X.shape[2] == d and X.size > 0
+                and "feature_names_in_" not in self.__dict__ and all_finite(X))
+
+    def importances(self):
+        """How much columns matter: (of a token's score, of its value), standard deviations due to each column.
+
+        Models that do not see columns (embedding, RBF features) raise UnsupportedError.
+
+        >>> import numpy as np, finetti
+        >>> X = np.random.default_rng(0).normal(size=(100, 4, 3))
+        >>> X[:, 0, 2] += 5
+        >>> key, value = finetti.SingleLocationRegressor().fit(X, X[:, 0, 1]).importances()
+        >>> int(key.argmax()), int(value.argmax())
+        (2, 1)
+        """
+        return self._fitted().importance()
+
+    def directions(self, part=0):
+        """Keys (heads, d) and values (heads, outputs, d) in units of the columns, averaged over the ensemble.
+
+        part: which model of a stack. Only for models that see columns (features='linear').
+
+        >>> import numpy as np, finetti
+        >>> X = np.random.default_rng(0).normal(size=(100, 4, 3))
+        >>> keys, values = finetti.SingleLocationRegressor(heads=2).fit(X, X[:, 0, 1]).directions()
+        >>> keys.shape, values.shape
+        ((2, 3), (2, 1, 3))
+        """
+        return self._fitted().directions(part)
+
+    # ---- files ------------------------------------------------------------------------------------
+
+    def save(self, path, notes=None):
+        """Writes a model file (.fin), which load_model and the commands finetti predict and locate read.
+
+        notes: {name: text} that are kept in it. Class labels are written as text; their type is noted.
+
+        >>> import numpy as np, finetti, tempfile
+        >>> X = np.random.default_rng(0).normal(size=(100, 4, 3))
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     finetti.SingleLocationClassifier().fit(X, X[:, 0, 1] > 0).save(folder + "/model.fin")
+        ...     finetti.load_model(folder + "/model.fin").classes_
+        array([False,  True])
+        """
+        fit = self._fitted()
+        names = getattr(self, "feature_names_in_", None)
+        classes = getattr(self, "classes_", None)
+        notes = dict(notes or {})
+        if classes is not None:
+            notes["labels"] = classes.dtype.kind
+        fit.write(path, names, None if classes is None else _labels.class_names(classes), self._label_name, notes)
+
+
+class _Locating:
+    """Models that say which token decided."""
+
+    def locate(self, X, y=None, *, lengths=None, groups=None):
+        """Probability of every token that it decided its bag's label; they sum to 1 over a bag.
+
+        With y, given the labels too (a label that is NaN or None gives NaN). The answer is laid out as X is: a list of
+        arrays (also for Bags), one number for each row, or (bags, tokens) with 0 for padding.
+
+        >>> import numpy as np, finetti
+        >>> X, y = np.random.default_rng(0).normal(size=(50, 4, 3)), np.arange(50) % 2
+        >>> X[:, 1] += [9, 0, 0]
+        >>> X[:, 1, 1] += 3 * y
+        >>> p = finetti.SingleLocationClassifier(model="mixture").fit(X, y).locate(X, y)
+        >>> p.shape, (p.argmax(axis=1) == 1).all()
+        ((50, 4), True)
+        """
+        fit = self._fitted()
+        bags = self._bags(X, lengths, groups)
+        labels = None
+        if y is not None:
+            labels = self._known(bags._per_bag(_labels.column(y), "y"))
+        values = fit.locate(bags, labels)
+        return bags.split(values) if isinstance(X, Bags) else bags._as_given(values)
+
+
+class _Regressor(RegressorMixin, _BagEstimator):
+    """Labels that are numbers."""
+
+    def _code(self, y):
+        return _labels.numbers(y), None
+
+    def _known(self, y):
+        return _labels.numbers(y, missing=True)
+
+    def predict(self, X, return_std=False, *, lengths=None, groups=None):
+        """Predicted labels (bags,); with return_std also their standard deviations, noise included."""
+        mean, sd = self._answer(X, lengths, groups, return_std)
+        return (mean, sd) if return_std else mean
+
+    def predict_interval(self, X, coverage=0.9, *, lengths=None, groups=None):
+        """Intervals (bags, 2) that hold a new label with probability `coverage`, if the noise is normal."""
+        if not (isinstance(coverage, (int, float, np.number)) and 0 < coverage < 1):
+            raise ArgumentError(f"coverage is {coverage!r}; it must be between 0 and 1, such as 0.9")
+        z = _NINETY if coverage == 0.9 else NormalDist().inv_cdf(0.5 + coverage / 2)
+        mean, sd = self._answer(X, lengths, groups, True)
+        return np.stack([mean - z * sd, mean + z * sd], axis=1)
+
+    def score(self, X, y, sample_weight=None, *, lengths=None, groups=None):
+        """R2 of predictions."""
+        bags = self._bags(X, lengths, groups)
+        y = _labels.given(y, bags, type(self).__name__)
+        return r2_score(y, self.predict(bags), sample_weight=_labels.weights(sample_weight, bags))
+
+
+class _Classifier(ClassifierMixin, _BagEstimator):
+    """Labels that are classes, of any type."""
+
+    def _code(self, y):
+        return _labels.classes(y)
+
+    def _known(self, y):
+        return _labels.known_classes(y, self.classes_)
+
+    def _class_weights(self, classes, labels, weights):
+        return _labels.class_weights(self.class_weight, classes, labels, weights)
+
+    def predict(self, X, *, lengths=None, groups=None):
+        """The most probable class of every bag."""
+        mean, _ = self._answer(X, lengths, groups)
+        return self.classes_.take(mean.argmax(axis=1))
+
+    def predict_proba(self, X, return_std=False, *, lengths=None, groups=None):
+        """Probabilities (bags, classes); with return_std also their standard deviations over the ensemble."""
+        mean, sd = self._answer(X, lengths, groups, return_std)
+        return (mean, sd) if return_std else mean
+
+    def predict_log_proba(self, X, *, lengths=None, groups=None):
+        """Logarithms of predict_proba."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X, lengths=lengths, groups=groups))
+
+    def score(self, X, y, sample_weight=None, *, lengths=None, groups=None):
+        """Accuracy of predictions."""
+        bags = self._bags(X, lengths, groups)
+        y = _labels.given(y, bags, type(self).__name__)
+        return accuracy_score(y, self.predict(bags), sample_weight=_labels.weights(sample_weight, bags))
+
+
+class _Whole:
+    """Models of the bag as a whole."""
+
+    def _settings(self):
+        if self.statistics not in ("embedding", "mean", "max"):
+            raise ArgumentError(f"statistics is {self.statistics!r}; it can be 'embedding', 'mean' or 'max'")
+        return dict(super()._settings(), model=self.statistics)

@@ -1,0 +1,102 @@
+"""Python and the command line tool: the same fits, answers and files, to the last bit."""
+
+import os
+import subprocess
+
+import numpy as np
+import pytest
+
+import finetti
+
+TOOL = os.environ.get("FINETTI")
+pytestmark = pytest.mark.skipif(not TOOL, reason="FINETTI does not say where the tool is")
+
+
+def run(*words):
+    subprocess.run([TOOL, *map(str, words)], check=True, capture_output=True, text=True)
+
+
+def write(path, tokens, lengths, y):
+    np.savez(path, tokens=tokens, offsets=np.cumsum([0, *lengths]), y=y)
+
+
+def bags(n=70, d=5, dtype=np.float64):
+    rng = np.random.default_rng(4)
+    lengths = rng.integers(1, 7, n)
+    tokens = rng.normal(size=(lengths.sum(), d))
+    first = np.cumsum([0, *lengths])[:-1]
+    tokens[first, 0] += 4
+    tokens = tokens.astype(dtype)
+    return tokens, lengths, tokens[first, 1].astype(float) + 0.3 * rng.normal(size=n)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("options", [{"model": "softmax"}, {"model": "softmax", "heads": 2, "features": "both",
+                                                            "landmarks": 9, "penalty": 0.1}, {"model": "mixture"},
+                                     {"model": "embedding", "inner": 3}, {"model": "stack", "inner": 2, "seed": 7}])
+def test_numbers(options, dtype, tmp_path):
+    tokens, lengths, y = bags(dtype=dtype)
+    write(tmp_path / "x.npz", tokens, lengths, y)
+    words = [w for name, value in options.items() for w in ("--" + ("basis" if name == "features" else name), value)]
+    run("fit", tmp_path / "x.npz", "--kind", "regression", "--cv", "none", "--quiet", "--out", tmp_path / "m.fin",
+        *words)
+    run("predict", tmp_path / "m.fin", tmp_path / "x.npz", "--out", tmp_path / "p.npz")
+    answers = np.load(tmp_path / "p.npz")
+    settings = {"random_state" if name == "seed" else name: value for name, value in options.items()}
+    fitted = finetti.SingleLocationRegressor(**settings).fit(tokens, y, lengths=lengths)
+    for model in (fitted, finetti.load_model(tmp_path / "m.fin")):
+        mean, sd = model.predict(tokens, return_std=True, lengths=lengths)
+        low, high = model.predict_interval(tokens, lengths=lengths).T
+        for name, value in {"mean": mean, "sd": sd, "low90": low, "high90": high}.items():
+            assert value.tobytes() == answers[name].tobytes(), name
+    if fitted.info_["locates"]:
+        run("locate", tmp_path / "m.fin", tmp_path / "x.npz", "--out", tmp_path / "l.npz")
+        found = np.load(tmp_path / "l.npz")
+        for name, value in {"probability": fitted.locate(tokens, lengths=lengths),
+                            "given_label": fitted.locate(tokens, y, lengths=lengths)}.items():
+            assert value[found["row"] - 1].tobytes() == found[name].tobytes()
+
+
+@pytest.mark.parametrize("model", ["softmax", "mixture", "any", "mean", "auto"])
+def test_classes(model, tmp_path):
+    tokens, lengths, y = bags()
+    y = (y > 0.4).astype(int) * 3 + 2
+    write(tmp_path / "x.npz", tokens, lengths, y)
+    run("fit", tmp_path / "x.npz", "--model", model, "--class-weights", "balanced", "--cv", "none", "--quiet",
+        "--inner", 2, "--out", tmp_path / "m.fin")
+    run("predict", tmp_path / "m.fin", tmp_path / "x.npz", "--out", tmp_path / "p.npz")
+    fitted = finetti.SingleLocationClassifier(model=model, class_weight="balanced", inner=2).fit(tokens, y,
+                                                                                                 lengths=lengths)
+    loaded = finetti.load_model(tmp_path / "m.fin")
+    answers = np.load(tmp_path / "p.npz")
+    for one in (fitted, loaded):
+        p, sd = one.predict_proba(tokens, return_std=True, lengths=lengths)
+        assert p.tobytes() == answers["probability"].tobytes() and sd.tobytes() == answers["sd"].tobytes()
+        assert one.classes_.tolist() == [2, 5] and one.classes_.dtype == np.int64
+        assert np.array_equal(one.predict(tokens, lengths=lengths), np.array([2, 5])[answers["class"]])
+
+
+def test_the_tool_reads_what_python_wrote(tmp_path):
+    tokens, lengths, y = bags()
+    model = finetti.SingleLocationClassifier().fit(tokens, y > 0, lengths=lengths)
+    model.save(tmp_path / "m.fin")
+    write(tmp_path / "x.npz", tokens, lengths, y > 0)
+    run("predict", tmp_path / "m.fin", tmp_path / "x.npz", "--out", tmp_path / "p.npz")
+    answers = np.load(tmp_path / "p.npz")
+    assert answers["probability"].tobytes() == model.predict_proba(tokens, lengths=lengths).tobytes()
+    assert bytes(answers["classes"]) == b"False\nTrue\n"
+    same = finetti.SingleLocationClassifier().fit(tokens, y > 0, lengths=lengths)
+    same.save(tmp_path / "again.fin")
+    assert (tmp_path / "again.fin").read_bytes() == (tmp_path / "m.fin").read_bytes()
+
+
+def test_names_of_columns_agree(tmp_path):
+    pd = pytest.importorskip("pandas")
+    tokens, lengths, y = bags()
+    frame = pd.DataFrame(tokens, columns=list("abcde"))
+    model = finetti.SingleLocationRegressor().fit(frame, y, lengths=lengths)
+    model.save(tmp_path / "m.fin")
+    table = frame[list("ecdba")].assign(bag=np.repeat(np.arange(len(lengths)), lengths))
+    table.to_csv(tmp_path / "x.csv", index=False, float_format="%.17g")
+    run("predict", tmp_path / "m.fin", tmp_path / "x.csv", "--bag", "bag", "--out", tmp_path / "p.npz")
+    assert np.load(tmp_path / "p.npz")["mean"].tobytes() == model.predict(frame, lengths=lengths).tobytes()
