@@ -86,8 +86,6 @@ class _BagEstimator(BaseEstimator):
         if len(bags) == 1:
             raise ValueError("n_samples = 1: nothing can be learnt from a single bag")
         settings["class_weights"], weights = self._class_weights(classes, labels, weights)
-        if weights is not None and (weights == 1).all():
-            weights = None
         count = 0 if classes is None else len(classes)
         self._fit = _fit.Fit.create(settings, count, bags, labels, weights, self.verbose)
         self._label_name = label if isinstance(label, str) and label else "y"

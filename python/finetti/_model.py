@@ -24,10 +24,16 @@ class Model:
             raise TypeError(f"{name!r} is a setting of the task, and the task is given as an object: make another with "
                             f"finetti.tasks.{task.name}({name}=...)")
         self.lengths = None if lengths is None else law(lengths, self.parts[0])
-        self.arrays = []
-        if any(map(_is_array, given.values())):
-            self.arrays = [(i, name, np.asarray(part.pop(name)))
-                           for i, part in enumerate(self.parts) for name in list(part) if _is_array(part[name])]
+        arrays = {name: array for name, value in given.items() if type(value) not in _PLAIN
+                  and (array := as_array(value, name)).ndim}
+        self.arrays = self._take(arrays) if arrays else []
+
+    def _take(self, arrays):
+        """[(table, name, array)]; they are no longer among the parts."""
+        found = [(i, name, arrays[name]) for i, part in enumerate(self.parts) for name in part if name in arrays]
+        for i, name, _ in found:
+            del self.parts[i][name]
+        return found
 
     def task(self, values=None):
         """The C task, with these settings or the given ones."""
@@ -78,8 +84,17 @@ class Model:
         return {name: np.broadcast_to(array, shape) for _, name, array in self.arrays}
 
 
-def _is_array(value):
-    return type(value) not in (float, int, str) and np.ndim(value) > 0
+_PLAIN = (float, int, str, type(None))
+
+
+def as_array(value, name):
+    """A setting as an array; of no axes for a number."""
+    if isinstance(value, np.ma.MaskedArray):
+        raise TypeError(f"{name} is a masked array; fill it ({name}.filled(value)) or leave out what is masked")
+    try:
+        return np.asarray(value)
+    except ValueError as problem:
+        raise ValueError(f"{name} is no array of numbers: {problem}") from None
 
 
 class _Part(Watch):

@@ -8,6 +8,7 @@ from math import isfinite
 
 import numpy as np
 
+_CHUNK = 1 << 22  # numbers that are looked at one by one at a time
 _NARROW = {"e": np.float32, "f": np.float32, "B": np.float32}  # exact in float32; bytes as the command line reads them
 
 
@@ -77,7 +78,7 @@ def find_bad(tokens, offsets):
     """None if all tokens are finite, else a sentence about the first that is not."""
     if all_finite(tokens):
         return None
-    step = max(1, (1 << 22) // tokens.shape[1])
+    step = max(1, _CHUNK // tokens.shape[1])
     for begin in range(0, len(tokens), step):
         finite = np.isfinite(tokens[begin:begin + step])
         if not finite.all():

@@ -1,99 +1,22 @@
 """finetti.train: how k and v move on their spheres, for many runs at a time."""
 
-import numpy as np
+import os
+import warnings
 
 from . import _arrays
-from ._core import ArgumentError, Watch, check, error, ffi, lib, text
-from ._lab import FORMS, LENGTHS, OVERLAP_NAMES, OVERLAPS, PROGRESS, TASKS, TRAIN, fill, frame, union
-from ._model import Model
+from ._core import ArgumentError, FormatError, Watch, __version__, check, error, ffi, lib, text
+from ._lab import FORMS, LENGTHS, OVERLAP_NAMES, OVERLAPS, PROGRESS, TASKS, TRAIN, fill, find, union
+from ._model import Model, as_array
 from ._signature import Keyword, parameters, signed
-from .tasks import create
-
-_STATUS = np.array([text(lib.fin_run_status_name(i)) for i in range(lib.FIN_RUN_DIVERGED + 1)])
-_RUN = ("status", "at", "converged_at", "stuck_at", "left_at")  # one number for each run
-_POINT = tuple(name for name, _ in ffi.typeof("fin_train_point").fields)
-_DTYPES = {lib.FIN_F64: np.float64, lib.FIN_I64: np.int64, lib.FIN_I32: np.int32}
-
-
-class Training:
-    """What came out of finetti.train.
-
-    Attributes
-    ----------
-    step : array (logs,)
-        The logged steps.
-    kappa, nu, theta, eta, rho, lam, risk, risk_error, excess, distance, gradient : array (runs, logs)
-        The state at these steps. excess = risk - eps^2; distance: to M, sqrt(theta^2 + eta^2 + rho^2); gradient: its
-        norm on the spheres, NaN if the risk is simulated. Logs that a run did not reach are NaN.
-    status : array of str (runs,)
-        'converged', 'stuck', 'diverged', or 'moving' (none of these).
-    at : array of int (runs,)
-        Steps made.
-    converged_at, stuck_at, left_at : array (runs,)
-        The step at which it was first seen that a run had converged, was stuck, had left M; NaN: not met.
-    final : dict of arrays (runs,)
-        The state of every run at its end, by the names above.
-    settings : dict
-        Every setting that was used, 'auto' worked out.
-    """
-
-    def __init__(self, train, settings):
-        self.settings = settings
-        array, err = ffi.new("fin_train_array *"), error()
-        self._logs = []
-        for i in range(lib.fin_train_array_count(train)):
-            check(lib.fin_train_get_array(train, i, array, err), err)
-            name, shape = text(array.name), tuple(array.shape[0:array.ndim])
-            if name != "state":
-                setattr(self, name, _arrays.copy(array.data, shape, _DTYPES[array.dtype]))
-            if name not in _RUN and name not in ("step", "state"):
-                self._logs.append(name)
-        self.status = _STATUS[self.status]
-        self.final = dict(zip(_POINT, _ends(train, len(self)).T))
-
-
-    def __len__(self):
-        return len(self.status)
-
-    def count(self, status="converged"):
-        """How many runs ended so."""
-        if status not in _STATUS:
-            raise ArgumentError(f"status = {status!r}; it is one of {', '.join(_STATUS)}")
-        return int((self.status == status).sum())
-
-    def to_frame(self):
-        """A pandas DataFrame, one row for each run and logged step."""
-        runs, logs = self.kappa.shape
-        return frame({"run": np.repeat(np.arange(runs), logs), "step": np.tile(self.step, runs),
-                      **{name: getattr(self, name).ravel() for name in self._logs}})
-
-    def ends_to_frame(self):
-        """A pandas DataFrame, one row for each run: where it ended."""
-        return frame({"run": np.arange(len(self)), **{name: getattr(self, name) for name in _RUN}, **self.final})
-
-    def __repr__(self):
-        kinds = self.status.tolist()
-        found = ", ".join(f"{kinds.count(name)} {name}" for name in _STATUS if name in kinds)
-        return f"<Training of {len(self)} runs: {found}>"
-
-
-def _ends(train, runs):
-    """Where every run is now: (runs, numbers of a fin_train_point)."""
-    ends, run, err = np.empty((runs, len(_POINT))), ffi.new("fin_run *"), error()
-    source, size = ffi.cast("char *", ffi.addressof(run, "now")), ffi.sizeof("fin_train_point")
-    target = ffi.from_buffer(ends)
-    for r in range(runs):
-        check(lib.fin_train_get_run(train, r, run, err), err)
-        ffi.memmove(target + r * size, source, size)
-    return ends
-
+from ._training import Training, put_back, read_file
+from .tasks import Task, create
 
 # ---- arguments ------------------------------------------------------------------------------------
 
 def _schedule(value, name):
-    """A fin_schedule (as a tuple) and what keeps it alive."""
+    """[(step, value)] of a schedule."""
     if value is None:
-        return (0, ffi.NULL, ffi.NULL), None
+        return []
     pairs = value.items() if hasattr(value, "items") else value
     try:
         pairs = [(step.__index__(), float(number)) for step, number in pairs]
@@ -102,8 +25,12 @@ def _schedule(value, name):
             from None
     if not pairs:
         raise ArgumentError(f"{name} is empty; it must be such as {{0: 1.0, 1000: 0.5}}")
-    keep = ffi.new("int64_t[]", [step for step, _ in pairs]), ffi.new("double[]", [number for _, number in pairs])
-    return (len(pairs), *keep), keep
+    return pairs
+
+
+def _pointers(pairs):
+    """A fin_schedule."""
+    return len(pairs), ffi.new("int64_t[]", [step for step, _ in pairs]), ffi.new("double[]", [v for _, v in pairs])
 
 
 def _starting_overlaps(start, runs):
@@ -111,7 +38,7 @@ def _starting_overlaps(start, runs):
     odd = [name for name in start if name not in OVERLAP_NAMES]
     if odd:
         raise TypeError(f"start has no {odd[0]!r}; it can have {', '.join(OVERLAP_NAMES)}")
-    arrays = {name: np.asarray(value) for name, value in start.items()}
+    arrays = {name: as_array(value, f"start: {name}") for name, value in start.items()}
     count = runs if any(array.ndim for array in arrays.values()) else 1
     for name, array in arrays.items():
         if array.ndim > 1 or array.ndim == 1 and len(array) != runs:
@@ -169,6 +96,9 @@ _OWN = [
             "lam by steps, such as {0: 1, 1000: 0.5}, instead of lam; divided by 1 + decay t too"),
     Keyword("alpha_schedule", None, "Mapping[int, float] | Sequence[tuple[int, float]] | None",
             "alpha by steps, instead of alpha"),
+    Keyword("resume", None, "Training | str | os.PathLike[str] | None",
+            "goes on from a Training, or from a file that Training.save or `finetti train --out` wrote, with its "
+            "settings; beside it only steps (not fewer) and progress. The numbers are those of runs that did not stop"),
 ]
 
 _OVERLAPS = [Keyword(field.name, None, "float | ArrayLike | None", f"the same as start={{{field.name!r}: ...}}",
@@ -176,12 +106,13 @@ _OVERLAPS = [Keyword(field.name, None, "float | ArrayLike | None", f"the same as
 
 
 @signed([*union(TASKS), LENGTHS, *union(FORMS), *parameters(TRAIN), *_OWN, *_OVERLAPS, PROGRESS])
-def train(task="slr", form="erf", *, lengths=None, start=None, lam_schedule=None, alpha_schedule=None, progress=None,
-          **given):
+def train(task="slr", form="erf", *, lengths=None, start=None, lam_schedule=None, alpha_schedule=None, resume=None,
+          progress=None, **given):
     """Trains k and v on their spheres: with the exact gradient of the risk, by SGD, or as gradient flow.
 
     Run r is a function of the settings, the seed and r alone. The seed is that of the task too, unless the task is
-    given as an object.
+    given as an object. What stops a training, KeyboardInterrupt or CancelledError, has what was done so far in its
+    attribute `training`, and resume=problem.training goes on.
 
     Parameters
     ----------
@@ -205,6 +136,9 @@ def train(task="slr", form="erf", *, lengths=None, start=None, lam_schedule=None
     >>> runs.kappa.shape
     (10, 101)
     """
+    if resume is not None:
+        others = {"lengths": lengths, "start": start, "lam_schedule": lam_schedule, "alpha_schedule": alpha_schedule}
+        return _go_on(resume, task, form, {**given, **others}, progress)
     _together(given, lam_schedule, alpha_schedule)
     overlaps = {name: given.pop(name) for name in OVERLAP_NAMES if given.get(name) is not None}
     if overlaps and start is not None:
@@ -212,22 +146,68 @@ def train(task="slr", form="erf", *, lengths=None, start=None, lam_schedule=None
     start = overlaps or start
     if start is not None:
         given.setdefault("init", "overlaps" if hasattr(start, "keys") else "vectors")
-    model = Model(task, form, given, lengths, TRAIN)
-    if model.arrays:
-        raise TypeError(f"{model.arrays[0][1]} is an array; a training has one {model.arrays[0][1]} (make several)")
-    form_settings, settings = model.structs()
-    task = _task(model, settings)
-    first, keep = _start(start, settings, task)
-    first["lam"], lam_kept = _schedule(lam_schedule, "lam_schedule")
-    first["alpha"], alpha_kept = _schedule(alpha_schedule, "alpha_schedule")
+    return _Runs(Model(task, form, given, lengths, TRAIN), start, lam_schedule, alpha_schedule).train(progress)
+
+
+class _Runs:
+    """The runs at step 0."""
+
+    def __init__(self, model, start, lam_schedule, alpha_schedule):
+        if model.arrays:
+            raise TypeError(f"{model.arrays[0][1]} is an array; a training has one {model.arrays[0][1]} (make several)")
+        self.model = model
+        self.structs = form_settings, settings = model.structs()
+        self.task = _task(model, settings)
+        self.schedules = _schedule(lam_schedule, "lam_schedule"), _schedule(alpha_schedule, "alpha_schedule")
+        lam, alpha = keep = [_pointers(pairs) for pairs in self.schedules]
+        first, self.overlaps = _start(start, settings, self.task)
+        self.pointer = _create(self.task, model.form.pointer, form_settings, settings,
+                               {**first, "lam": lam, "alpha": alpha})
+        del keep  # copied
+
+    def train(self, progress):
+        """Goes on to the end. What stops it carries what was done so far."""
+        try:
+            with Watch(progress) as watch:
+                watch.check(lib.fin_train_run(self.pointer, self.structs[1].steps, watch.pointer, watch.err))
+        except BaseException as problem:
+            problem.training = self.result()
+            raise
+        return self.result()
+
+    def result(self):
+        model, used = self.model, lib.fin_train_get_settings(self.pointer)
+        settings = model.settings(self.task, [self.structs[0], used])
+        seed = model.own.seed if model.own else used.seed
+        k, v = lib.fin_task_k_star(self.task), lib.fin_task_v_star(self.task)
+        directions = tuple(_arrays.copy(one, (settings["d"],)) for one in (k, v)) if k != ffi.NULL else None
+        return Training(self.pointer, settings, self._lines(used), directions, seed)
+
+    def _lines(self, used):
+        """The settings as text, as `finetti train --out` writes them."""
+        model, groups = self.model, [(self.model.form.table, self.structs[0]),
+                                     (self.model.kind.table, lib.fin_task_get_settings(self.task))]
+        if used.init == lib.FIN_INIT_OVERLAPS:
+            groups.append((OVERLAPS, self.overlaps))
+        lines = [f"finetti {__version__}", f"task {model.kind.name}", f"form {model.form.name}"]
+        room = ffi.new("char[64]")
+        for table, struct in [*groups, (TRAIN, used)]:
+            lines += [f"{field.name} {text(lib.fin_settings_text(field.pointer, struct, room, 64))}"
+                      for field in table.fields.values()]
+        law = model.own._lengths if model.own else model.lengths
+        words = zip(("lengths", "lam_schedule", "alpha_schedule"), (list(zip(*law)) if law else [], *self.schedules))
+        lines += [f"{name} " + ",".join(f"{a}:{_short(b)}" for a, b in pairs) for name, pairs in words if pairs]
+        return "\n".join(lines) + "\n"
+
+
+def _short(number):
+    return repr(number)[:-2] if repr(number).endswith(".0") else repr(number)
+
+
+def _create(task, form, form_settings, settings, start):
     out, err = ffi.new("fin_train **"), error()
-    check(lib.fin_train_create(out, task, model.form.pointer, form_settings, settings,
-                               ffi.new("fin_train_start *", first), err), err)
-    runs = ffi.gc(out[0], lib.fin_train_destroy)
-    with Watch(progress) as watch:
-        watch.check(lib.fin_train_run(runs, settings.steps, watch.pointer, watch.err))
-    used = model.settings(task, [form_settings, lib.fin_train_get_settings(runs)])
-    return Training(runs, used)
+    check(lib.fin_train_create(out, task, form, form_settings, settings, ffi.new("fin_train_start *", start), err), err)
+    return ffi.gc(out[0], lib.fin_train_destroy)
 
 
 def _together(given, lam_schedule, alpha_schedule):
@@ -244,3 +224,68 @@ def _task(model, settings):
     if model.own:
         return model.own._in_space() if vectors else model.own._plain
     return create(model.kind, model.parts[0], model.lengths, settings.seed, lib.FIN_TASK_AMBIENT if vectors else 0)
+
+
+# ---- going on -------------------------------------------------------------------------------------
+
+def _go_on(source, task, form, given, progress):
+    steps = given.pop("steps", None)
+    steps = None if steps is None else TRAIN.fields["steps"].number(steps)
+    odd = [name for name, value in given.items() if value is not None] + ["task"] * (task != "slr") \
+        + ["form"] * (form != "erf")
+    if odd:
+        raise TypeError(f"{odd[0]!r} cannot be changed: resume takes the settings of what it goes on from; only steps "
+                        "and progress go with it")
+    if isinstance(source, Training):
+        lines, arrays, directions, seed = source._lines, source._arrays, source._directions, source._seed
+    else:
+        arrays = read_file(source)
+        if "settings" not in arrays:
+            raise FormatError(f"{_label(source)} has no array settings; resume takes a file that Training.save or "
+                              "'finetti train --out' wrote")
+        lines, seed = arrays["settings"].tobytes().decode("utf-8", "replace"), None
+        directions = tuple(arrays[name] for name in ("k_star", "v_star") if name in arrays) or None
+    try:
+        runs = _again(lines, steps, directions, seed, len(arrays.get("at", ())))
+        put_back(runs.pointer, arrays)
+    except _Fewer:
+        raise
+    except (TypeError, ValueError, KeyError) as problem:  # not of the arguments, but of the file
+        what = f"the settings have no {problem}" if isinstance(problem, KeyError) else problem
+        raise FormatError(f"{_label(source)}: {what}") from None
+    return runs.train(progress)
+
+
+def _label(source):
+    return repr(source if isinstance(source, Training) else os.fsdecode(source))
+
+
+class _Fewer(ArgumentError):
+    """Steps that lie behind."""
+
+
+def _again(lines, steps, directions, seed, count):
+    """The runs that the lines of settings describe, at step 0."""
+    values = dict(line.partition(" ")[::2] for line in lines.splitlines())
+    if values["finetti"] != __version__:
+        warnings.warn(f"the file was written by version {values['finetti']}, this is {__version__}; numbers may differ",
+                      stacklevel=5)
+    values.pop("finetti")
+    kind, form = find(TASKS, values.pop("task"), "task"), values.pop("form")
+    words = {name: [pair.split(":") for pair in values.pop(name).split(",")] if name in values else None
+             for name in ("lengths", "lam_schedule", "alpha_schedule")}
+    words = {name: pairs and [(int(a), float(b)) for a, b in pairs] for name, pairs in words.items()}
+    settings = {name: values.pop(name) for name in kind.table.fields}
+    if words["lengths"]:
+        del settings["L"], settings["L_min"]
+    if int(values["runs"]) != count:
+        raise FormatError(f"array at has {count} numbers, but the settings have runs {values['runs']}")
+    if steps is not None and steps < int(values["steps"]):
+        raise _Fewer(f"steps = {steps} is less than the {values['steps']} steps that there are; give more of them")
+    values["steps"] = values["steps"] if steps is None else steps
+    overlaps = {name: float(values.pop(name)) for name in OVERLAP_NAMES if name in values}
+    task = Task(kind.name, settings, words["lengths"], int(values["seed"]) if seed is None else seed,
+                *(directions or (None, None)))
+    model = Model(task, form, values, None, TRAIN)
+    start = {"overlaps": overlaps, "vectors": directions}.get(values["init"])  # left behind: any will do
+    return _Runs(model, start, words["lam_schedule"], words["alpha_schedule"])

@@ -1,13 +1,10 @@
 """Bags: every way to say what a bag is means the same tokens, without copies, and nonsense is refused in a sentence."""
 
-import doctest
 import pickle
 
 import numpy as np
 import pytest
 
-import finetti
-import finetti._bags
 from finetti import Bags
 
 RNG = np.random.default_rng(0)
@@ -20,10 +17,6 @@ def some(sizes=SIZES, d=3, dtype=float):
 
 def same(bags, arrays):
     return len(bags) == len(arrays) and all(np.array_equal(a, b) for a, b in zip(bags, arrays))
-
-
-def test_examples():
-    assert doctest.testmod(finetti._bags).failed == 0
 
 
 # ---- ways to say it -------------------------------------------------------------------------------
@@ -50,6 +43,12 @@ def test_rows_of_a_group_need_not_be_neighbours():
     assert same(bags, [X[[0, 2, 5]], X[[1, 4]], X[[3]], X[[6]]])
     assert np.array_equal(X[bags.rows], bags.tokens)
     assert np.array_equal(bags._as_given(bags.tokens[:, 0]), X[:, 0])
+
+
+def test_tokens_of_a_group_keep_their_order():
+    X, groups = np.arange(400.0).reshape(400, 1), RNG.integers(0, 3, 400)
+    for names in (groups, groups.astype(str), groups.astype(object)):
+        assert all((np.diff(bag[:, 0]) > 0).all() for bag in Bags(X, groups=names))
 
 
 @pytest.mark.parametrize("groups", [[True, False, True], [1.5, -2, 1.5], ["b", "a", "b"], [b"b", b"a", b"b"],

@@ -1,7 +1,6 @@
 """Bag estimators: labels, weights, answers, scikit-learn's tools, pickles and files."""
 
 import copy
-import doctest
 import inspect
 import pickle
 import threading
@@ -12,16 +11,16 @@ import pytest
 from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.exceptions import NotFittedError
+from sklearn.feature_selection import SelectKBest, f_regression
 from sklearn.impute import SimpleImputer
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_predict, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import finetti
-import finetti._bag_estimator
-import finetti._estimators
+import finetti._core
 import finetti._fit
-import finetti._per_token
+import finetti._tokens
 from finetti import (Bags, BagEmbeddingClassifier, BagEmbeddingRegressor, PerToken, SingleLocationClassifier,
                      SingleLocationRegressor)
 
@@ -46,11 +45,6 @@ def cube(n=50, seed=0):
 
 BAGS, Y = problem()
 SIGN = (Y > 0).astype(int)
-
-
-@pytest.mark.parametrize("module", [finetti._bag_estimator, finetti._estimators, finetti._per_token])
-def test_examples(module):
-    assert doctest.testmod(module, optionflags=doctest.ELLIPSIS).failed == 0
 
 
 # ---- parameters -----------------------------------------------------------------------------------
@@ -160,8 +154,20 @@ def test_tokens_that_are_not_finite_are_named(bad, size):
     X[size, 1, 2] = bad
     with pytest.raises(ValueError, match=f"bag {size} has (NaN|inf).* in column 2 of its token 1"):
         SingleLocationRegressor().fit(X, np.arange(size + 1))
-    with pytest.raises(ValueError, match=f"bag {size} has"):
-        SingleLocationRegressor().fit(*cube()).predict(np.concatenate([X, X], axis=2)[:, :, 2:])
+    model = SingleLocationRegressor().fit(*cube())
+    X = np.concatenate([X, X[:, :, :1]], axis=2)
+    for ask in (model.predict, model.predict_interval, model.locate, lambda X: model.score(X, np.arange(size + 1))):
+        for data in (X, X.astype("f4"), list(X), Bags(X), X[:, :, ::-1]):
+            with pytest.raises(ValueError, match=f"bag {size} has"):
+                ask(data)
+
+
+def test_tokens_are_looked_at_in_pieces(monkeypatch):
+    monkeypatch.setattr(finetti._tokens, "_CHUNK", 9)
+    X = np.zeros((7, 2, 4))
+    X[5, 1, 3] = np.nan
+    with pytest.raises(ValueError, match="bag 5 has NaN in column 3 of its token 1"):
+        SingleLocationRegressor().fit(X, np.arange(7))
 
 
 def test_large_numbers_are_finite():
@@ -303,7 +309,8 @@ def test_weights():
     broken = np.where(np.arange(60) == 3, np.nan, Y)
     SingleLocationRegressor().fit(BAGS, broken, sample_weight=np.arange(60) != 3)  # a bag of weight 0 needs no label
     for weights, words in [([-1] * 60, r"sample_weight\[0\]"), ([np.nan] * 60, "sample_weight"),
-                           ([0] * 60, "all weights"), ([1] * 59, "59 values for 60"), (np.ones((60, 2)), "1D"), (["a"] * 60, "dtype")]:
+                           ([0] * 60, "all weights"), ([1] * 59, "59 values for 60"), (np.ones((60, 2)), "1D"),
+                           (["a"] * 60, "dtype")]:
         with pytest.raises(ValueError, match=words):
             SingleLocationRegressor().fit(BAGS, Y, sample_weight=weights)
     with pytest.raises(ValueError, match="only one class"):
@@ -315,6 +322,9 @@ def test_class_weight():
     same = SingleLocationClassifier().fit(BAGS, SIGN, sample_weight=np.where(SIGN, 8, 1)).predict_proba(BAGS)
     assert heavy.tobytes() == same.tobytes()
     assert heavy[:, 1].mean() > SingleLocationClassifier().fit(BAGS, SIGN).predict_proba(BAGS)[:, 1].mean() + 0.02
+    both = SingleLocationClassifier(class_weight={0: 1, 1: 8}).fit(BAGS, SIGN, sample_weight=Y**2).predict_proba(BAGS)
+    product = SingleLocationClassifier().fit(BAGS, SIGN, sample_weight=Y**2 * np.where(SIGN, 8, 1))
+    assert both.tobytes() == product.predict_proba(BAGS).tobytes()
     names = np.array(["no", "yes"])[SIGN]
     by_name = SingleLocationClassifier(class_weight={"no": 1, "yes": 8}).fit(BAGS, names).predict_proba(BAGS)
     assert by_name.tobytes() == heavy.tobytes()
@@ -407,12 +417,12 @@ def test_a_failed_fit_leaves_the_former_one():
 
 def test_progress():
     seen = []
-    SingleLocationRegressor(model="auto", verbose=lambda *what: seen.append(what)).fit(BAGS, Y)
+    SingleLocationRegressor(model="stack", inner=2, verbose=lambda *what: seen.append(what)).fit(BAGS, Y)
     assert seen and all(0 <= done <= total for _, done, total in seen if total > 0)
     with pytest.raises(finetti.CancelledError):
-        SingleLocationRegressor(model="auto", verbose=lambda *_: True).fit(BAGS, Y)
+        SingleLocationRegressor(model="stack", inner=2, verbose=lambda *_: True).fit(BAGS, Y)
     with pytest.raises(ZeroDivisionError):
-        SingleLocationRegressor(model="auto", verbose=lambda *_: 1 / 0).fit(BAGS, Y)
+        SingleLocationRegressor(model="stack", inner=2, verbose=lambda *_: 1 / 0).fit(BAGS, Y)
 
 
 def test_several_threads_get_the_same_answers():
@@ -454,6 +464,20 @@ def test_grid_search_in_two_processes():
     assert search.predict(BAGS).tobytes() == alone.predict(BAGS).tobytes()
 
 
+def test_meta_estimators():
+    from sklearn.calibration import CalibratedClassifierCV
+    from sklearn.ensemble import StackingRegressor
+    from sklearn.linear_model import Ridge
+    from sklearn.model_selection import GroupKFold, cross_validate
+    two = [("one", SingleLocationRegressor()), ("all", BagEmbeddingRegressor(statistics="mean"))]
+    for data in (BAGS, Bags(BAGS)):
+        assert CalibratedClassifierCV(SingleLocationClassifier(), cv=2).fit(data, SIGN).score(data, SIGN) > 0.8
+        assert StackingRegressor(two, final_estimator=Ridge(), cv=3).fit(data, Y).score(data, Y) > 0.8
+        scores = cross_validate(SingleLocationRegressor(), data, Y, cv=GroupKFold(3), groups=np.arange(60) // 4,
+                                scoring=["r2", "neg_mean_absolute_error"], fit_params={"sample_weight": np.ones(60)})
+        assert scores["test_r2"].shape == (3,)
+
+
 def test_pipeline_of_rows_and_groups():
     flat, lengths = np.concatenate(BAGS), [len(bag) for bag in BAGS]
     groups = np.repeat(np.arange(60), lengths)
@@ -475,6 +499,8 @@ def test_per_token():
     holes = [np.where(np.arange(bag.size).reshape(bag.shape) == 0, np.nan, bag) for bag in BAGS]
     filled = make_pipeline(PerToken(SimpleImputer()), SingleLocationRegressor()).fit(holes, Y)
     assert np.isfinite(filled.predict(holes)).all()
+    best = PerToken(SelectKBest(f_regression, k=1)).fit(BAGS, Y)
+    assert np.array_equal(best.transformer_.scores_, f_regression(flat, np.repeat(Y, lengths))[0])
     with pytest.raises(NotFittedError):
         PerToken(StandardScaler()).transform(BAGS)
 

@@ -119,7 +119,7 @@ def documented_attributes(cls):
 
 def test_results_have_their_attributes(stubs):
     results = [(finetti.risk(), "_risk"), (finetti.lam_star(), "_risk"), (finetti.bayes_risk("max"), "_risk"),
-               (finetti.stationary_points(), "_landscape"), (finetti.train(runs=1, steps=1), "_train")]
+               (finetti.stationary_points(), "_landscape"), (finetti.train(runs=1, steps=1), "_training")]
     for result, module in results:
         found = set()
         for cls in type(result).__mro__:

@@ -2,6 +2,7 @@
 
 import inspect
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from finetti import tasks
 
 LOGS = ("kappa", "nu", "theta", "eta", "rho", "lam", "risk", "risk_error", "excess", "distance", "gradient")
 QUICK = {"runs": 6, "steps": 400}
+VERSION = f"finetti {finetti.__version__}"
 
 
 def number(value):
@@ -62,6 +64,130 @@ def test_logs_are_the_tool_s(tmp_path):
     for name in (*LOGS, "step", "at", "converged_at", "stuck_at", "left_at"):
         assert np.array_equal(theirs[name], getattr(ours, name), equal_nan=True), name
     assert ours.kappa.shape == (4, 101) and ours.step.shape == (101,)
+
+
+# ---- files, and going on --------------------------------------------------------------------------
+
+SHAPES = [
+    {"steps": 300},
+    {"engine": "reduced", "momentum": 0.5, "steps": 200, "d": 50, "seed": 3},
+    {"engine": "ambient", "d": 10, "L": 4, "steps": 60},
+    {"start": {"kappa": 0.3, "nu": 0.2}, "rule": "armijo", "steps": 50},
+    {"lengths": {3: 1, 8: 2}, "lam_schedule": {0: 1, 100: 0.5}, "alpha_schedule": {0: 1e-3, 50: 2.5e-4}, "steps": 200},
+    {"engine": "reduced", "task": "max", "form": "bayes", "snr": 2.0, "steps": 20, "risk_samples": 50, "d": 9, "L": 3},
+]
+
+
+def options(settings):
+    """The same for the tool."""
+    words = []
+    for name, value in settings.items():
+        if name == "start":
+            words += ["--init", "overlaps", *[w for key, number in value.items() for w in (f"--{key}", number)]]
+        elif isinstance(value, dict):
+            words += [f"--{name.replace('_', '-')}", ",".join(f"{a}:{b!r}" for a, b in value.items())]
+        else:
+            words += [f"--{name}", value]
+    return words
+
+
+@pytest.mark.parametrize("settings", SHAPES, ids=range(len(SHAPES)))
+def test_files_are_the_tool_s(tmp_path, settings):
+    settings = {"runs": 3, **settings}
+    finetti.train(**settings).save(tmp_path / "ours.npz")
+    tool("train", *options(settings), "--out", tmp_path / "theirs.npz", "--json")
+    assert (tmp_path / "ours.npz").read_bytes() == (tmp_path / "theirs.npz").read_bytes()
+
+
+@pytest.mark.parametrize("settings", SHAPES, ids=range(len(SHAPES)))
+def test_going_on(tmp_path, settings):
+    settings = {"runs": 3, "log_every": 10, **settings}
+    more = settings["steps"] + 40
+    whole = finetti.train(**{**settings, "steps": more})
+    first = finetti.train(**settings)
+    first.save(tmp_path / "first.npz")
+    for source in (first, pickle.loads(pickle.dumps(first)), tmp_path / "first.npz", str(tmp_path / "first.npz")):
+        again = finetti.train(resume=source, steps=more)
+        for name in (*LOGS, "step", "at", "status"):
+            assert np.array_equal(getattr(again, name), getattr(whole, name), equal_nan=name in LOGS), name
+        assert again.settings == whole.settings
+    tool("train", "--resume", tmp_path / "first.npz", "--steps", more, "--out", tmp_path / "tool.npz", "--json")
+    again.save(tmp_path / "again.npz")
+    assert (tmp_path / "tool.npz").read_bytes() == (tmp_path / "again.npz").read_bytes()
+
+
+def test_going_on_with_a_task_of_its_own(tmp_path):
+    task, settings = tasks.slr(d=8, L=3, seed=77), {"engine": "ambient", "runs": 2, "log_every": 10}
+    first = finetti.train(task, steps=50, **settings)
+    again, whole = finetti.train(resume=first, steps=90), finetti.train(task, steps=90, **settings)
+    assert np.array_equal(again.kappa, whole.kappa)
+    with pytest.raises(finetti.UnsupportedError, match="one seed"):
+        first.save(tmp_path / "file.npz")
+    assert not (tmp_path / "file.npz").exists()
+
+
+def test_going_on_after_an_interruption():
+    def stop(what, done, total):
+        raise KeyboardInterrupt
+
+    settings = {"engine": "reduced", "d": 40, "runs": 2, "steps": 20000}
+    with pytest.raises(KeyboardInterrupt) as caught:
+        finetti.train(**settings, progress=stop)
+    partial = caught.value.training
+    assert partial.at.max() < 20000
+    assert np.array_equal(finetti.train(resume=partial).kappa, finetti.train(**settings).kappa)
+
+
+def damaged(tmp_path, **changes):
+    """A file with other arrays in it."""
+    finetti.train(runs=2, steps=10).save(tmp_path / "good.npz")
+    arrays = {**np.load(tmp_path / "good.npz"), **changes}
+    np.savez(tmp_path / "bad.npz", **{name: array for name, array in arrays.items() if array is not None})
+    return tmp_path / "bad.npz"
+
+
+def lines(text):
+    return np.frombuffer(text.encode(), np.uint8)
+
+
+@pytest.mark.parametrize("changes, message", [
+    ({"settings": None}, "no array settings"),
+    ({"settings": lines("")}, "settings have no 'finetti'"),
+    ({"settings": lines(VERSION + "\ntask slt\nform erf\n")}, "did you mean 'slr'"),
+    ({"settings": lines(VERSION + "\ntask slr\nform erf\nd 5\n")}, "settings have no 'L'"),
+    ({"settings": np.arange(256).astype(np.uint8)}, "bad.npz"),
+    ({"at": None}, "at has 0 numbers"),
+    ({"at": np.zeros(3, np.int64)}, "at has 3 numbers"),
+    ({"state": None}, "no array state"),
+    ({"state": np.zeros((1, 1))}, "state"),
+    ({"state": np.zeros((2, 2, 2))}, "state"),
+    ({"kappa": np.zeros((2, 11), np.int64)}, "kappa"),
+    ({"kappa": np.full((2, 11), 7.0)}, ""),
+])
+def test_damaged_files(tmp_path, changes, message):
+    try:
+        finetti.train(resume=damaged(tmp_path, **changes))
+    except finetti.FormatError as problem:
+        assert re.search(message, str(problem)), problem
+    else:
+        assert message == ""  # a valid state, if not the true one
+
+
+def test_files_of_another_version(tmp_path):
+    text = np.load(damaged(tmp_path))["settings"].tobytes().decode()
+    other = damaged(tmp_path, settings=lines(text.replace(f"finetti {finetti.__version__}", "finetti 99.0")))
+    with pytest.warns(UserWarning, match="version 99.0"):
+        assert len(finetti.train(resume=other)) == 2
+
+
+def test_files_that_are_none(tmp_path):
+    with pytest.raises(finetti.FileError, match="none.npz"):
+        finetti.train(resume=tmp_path / "none.npz")
+    (tmp_path / "text.npz").write_text("no archive")
+    with pytest.raises(finetti.FinettiError, match="text.npz"):
+        finetti.train(resume=tmp_path / "text.npz")
+    with pytest.raises(finetti.FileError):
+        finetti.train(runs=1, steps=1).save(tmp_path / "no folder" / "file.npz")
 
 
 def test_starting_vectors(tmp_path):
@@ -134,6 +260,7 @@ def test_progress_and_cancelling():
 
 
 K = np.ones(400)
+DONE = finetti.train(runs=1, steps=3)
 
 
 @pytest.mark.parametrize("call, kind, message", [
@@ -149,6 +276,7 @@ K = np.ones(400)
     (lambda: finetti.train(start={"kappa": 2}), ValueError, "kappa = 2"),
     (lambda: finetti.train(start={"kappa": "a"}), TypeError, "numbers"),
     (lambda: finetti.train(start={"kappa": [0.1, 0.2]}), ValueError, "30 runs"),
+    (lambda: finetti.train(start={"kappa": np.ma.zeros(30)}), TypeError, "masked"),
     (lambda: finetti.train(start={"kappa": 1, "nu": 1, "theta": 1}), ValueError, "overlaps"),
     (lambda: finetti.train(start={"kappa": 0.1}, nu=0.1), TypeError, "both"),
     (lambda: finetti.train(start={"kappa": 0.1}, init="sphere"), TypeError, "init"),
@@ -166,6 +294,13 @@ K = np.ones(400)
     (lambda: finetti.train(lam_schedule=0.5), TypeError, "lam_schedule must be"),
     (lambda: finetti.train(lam_schedule={0: "x"}), TypeError, "lam_schedule must be"),
     (lambda: finetti.train(tasks.slr(), d=5), TypeError, r"tasks.slr\(d=...\)"),
+    (lambda: finetti.train(resume=DONE, d=5), TypeError, "'d' cannot be changed"),
+    (lambda: finetti.train("max", resume=DONE), TypeError, "'task' cannot be changed"),
+    (lambda: finetti.train(resume=DONE, start={"kappa": 1}), TypeError, "'start' cannot be changed"),
+    (lambda: finetti.train(resume=DONE, steps=1), ValueError, "less than the 3 steps"),
+    (lambda: finetti.train(resume=DONE, steps="many"), TypeError, "steps must be"),
+    (lambda: finetti.train(resume=DONE, steps=2**60), ValueError, "steps"),
+    (lambda: finetti.train(resume=3), TypeError, ""),
 ])
 def test_bad_arguments(call, kind, message):
     with pytest.raises(kind, match=message):

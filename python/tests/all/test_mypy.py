@@ -37,6 +37,8 @@ number: float = float(finetti.risk(tasks.slr(d=80), kappa=0.5))
 best: float = finetti.lam_star(L=5).lam
 runs = finetti.train(lam=0.1, start={"kappa": 0.1}, lam_schedule={0: 1.0}, steps=10)
 kappa: NDArray[np.float64] = runs.kappa
+runs.save("runs.npz")
+more = finetti.train(resume=finetti.train(resume="runs.npz"), steps=20).count("stuck") + 1
 tokens, outputs, location = tasks.max(snr=float("inf"), lengths={3: 1.0}).draw(10, dtype="float64")
 result = finetti.study("slr_training", set={"title": "x"}, progress=True)
 claims = result.claims()["verdict"]
