@@ -2,7 +2,8 @@
 # the extension module is compiled again only if binding.py, the headers or the compiler's words changed.
 
 set(source ${DIR}/source)
-file(GLOB old ${DIR}/*.whl ${source}/*.py ${source}/finetti ${source}/build/bdist* ${source}/build/lib/finetti/*.py*)
+file(GLOB old ${DIR}/*.whl ${source}/*.py ${source}/finetti ${source}/build/bdist* ${source}/build/lib/finetti/*.py*
+     ${source}/build/lib/finetti/__pycache__)
 file(REMOVE_RECURSE ${old} ${source}/finetti.egg-info)
 foreach(file IN LISTS FILES)
   file(RELATIVE_PATH name ${SRC}/python ${file})

@@ -37,7 +37,7 @@ class with_library(build_ext):
         shutil.copyfile(source, target)
         subprocess.run(["strip", "--strip-unneeded", target], check=False)
         if not self.inplace and os.path.exists("stubs.py"):  # from the package as it was just built
-            subprocess.run([sys.executable, "stubs.py", os.path.dirname(folder), folder], check=True)
+            subprocess.run([sys.executable, "-B", "stubs.py", os.path.dirname(folder), folder], check=True)
 
 
 setup(version=version(), packages=["finetti"], package_data={"finetti": ["py.typed", "*.pyi"]},

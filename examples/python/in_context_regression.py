@@ -1,10 +1,10 @@
 """In-context regression: a function is learnt from the tokens of one context, without any training.
 
 Functions on a circle are drawn from a Gaussian process; a token is a point on the circle (key) and a noisy value. Cme
-attention with the same kernel is the exact posterior; softmax attention, at its best temperature, is a smoother without
-a band. Seen in the figure: one function after 3, 10 and 40 tokens, with the 90 % band of cme for the function; then the
-mean squared error of both over 200 functions as tokens come in, beside the least one that is possible (Bayes). At last
-an AttentionRegressor is told nothing and finds kernel scale and noise from the 60 tokens of one context.
+attention with the same kernel is the exact posterior; softmax attention, at the temperature that is best for 60 tokens,
+is a smoother without a band. Seen in the figure: one function after 3, 10 and 40 tokens, with the 90 % band of cme for
+the function; then the mean squared error of both over 200 functions as tokens come in, beside the least one that is
+possible (Bayes). At last an AttentionRegressor is told nothing and finds kernel scale and noise from the 60 tokens.
 
     python3 in_context_regression.py [FIGURE.png]
 """

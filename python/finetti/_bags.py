@@ -4,6 +4,8 @@ All tokens lie in one contiguous array, those of a bag side by side, and offsets
 already is so is not copied. scikit-learn is not needed here, and not loaded.
 """
 
+import functools
+
 import numpy as np
 
 from ._arrays import integers
@@ -76,7 +78,7 @@ class Bags:
             self._like = "rows"
             self._tokens = tokens
             n = len(tokens)
-            self._offsets = _sealed(np.arange(n + 1)) if lengths is None else _offsets(_lengths(lengths, n))
+            self._offsets = even_offsets(n, 1) if lengths is None else _offsets(_lengths(lengths, n))
 
     def _cut(self, X, lengths, groups):
         """From a 3-D array (bags, tokens, columns)."""
@@ -88,7 +90,7 @@ class Bags:
         self._like = most
         self._tokens = X.reshape(n * most, d)
         if lengths is None:
-            self._offsets = _sealed(np.arange(0, n * most + 1, most) if n else np.zeros(1, np.int64))
+            self._offsets = even_offsets(n, most)
             return
         lengths = integers(lengths, "lengths")
         if len(lengths) != n:
@@ -312,7 +314,7 @@ def _number(groups, n):
 def _lengths(lengths, rows):
     lengths = integers(lengths, "lengths")
     _at_least_one(lengths)
-    if int(lengths.clip(0, rows + 1).sum()) != rows:  # clipped, so that nothing overflows
+    if len(lengths) > rows or len(lengths) and lengths.max() > rows or lengths.sum() != rows:  # in this order
         raise ValueError(f"lengths sum to {sum(lengths.tolist())}, and X has {rows} rows")
     return lengths
 
@@ -328,6 +330,16 @@ def _offsets(lengths):
     offsets = np.zeros(len(lengths) + 1, np.int64)
     np.cumsum(lengths, out=offsets[1:])
     return _sealed(offsets)
+
+
+def even_offsets(n, length):
+    """Offsets of n bags of the same length."""
+    return _few_offsets(n, length) if n <= 64 else _sealed(np.arange(0, n * length + 1, length))
+
+
+@functools.lru_cache(64)
+def _few_offsets(n, length):
+    return _sealed(np.arange(0, n * length + 1, length) if n else np.zeros(1, np.int64))
 
 
 def _sealed(array):

@@ -28,7 +28,7 @@ class SingleLocationRegressor(_Locating, _Regressor):
     >>> X[:, 2, 0] += 6
     >>> y = X[:, 2, 1]
     >>> model = finetti.SingleLocationRegressor().fit(X, y)
-    >>> round(model.score(X, y), 2)
+    >>> print(round(model.score(X, y), 2))
     1.0
     >>> model.predict_interval(X[:1]).shape
     (1, 2)
@@ -79,7 +79,7 @@ class BagEmbeddingRegressor(_Whole, _Regressor):
     >>> import numpy as np, finetti
     >>> X = np.random.default_rng(0).normal(size=(80, 6, 2))
     >>> y = X.mean(axis=(1, 2))
-    >>> round(finetti.BagEmbeddingRegressor(statistics="mean").fit(X, y).score(X, y), 2)
+    >>> print(round(finetti.BagEmbeddingRegressor(statistics="mean").fit(X, y).score(X, y), 2))
     1.0
     """
 

@@ -9,7 +9,7 @@ import os
 import numpy as np
 
 from ._arrays import copy
-from ._core import Table, Watch, check, error, ffi, lib, text
+from ._core import ArgumentError, Table, Watch, check, error, ffi, lib, text
 
 TABLE = Table(ffi.addressof(lib, "fin_fit_table"), "fin_fit_settings")
 
@@ -142,9 +142,9 @@ class Fit:
         out, err = ffi.new("fin_bag_set **"), error()
         check(lib.fin_bag_set_make(out, none, names, err), err)
         bag_set = ffi.gc(out[0], lib.fin_bag_set_destroy)
-        lines = [tuple(ffi.new("char[]", str(word).encode()) for word in note) for note in (notes or {}).items()]
+        lines = [tuple(ffi.new("char[]", _bytes(str(word))) for word in note) for note in (notes or {}).items()]
         entries = ffi.new("fin_entry[]", lines)
-        check(lib.fin_model_write(os.fsencode(path), self.pointer, bag_set, entries, len(lines), err), err)
+        check(lib.fin_model_write(_bytes(os.fsencode(path)), self.pointer, bag_set, entries, len(lines), err), err)
         del alive
 
 
@@ -167,7 +167,7 @@ def restore(settings, tensors):
 def read(path):
     """(Fit, names of columns, names of classes or None, name of the label, notes) from a model file."""
     out, err = ffi.new("fin_model **"), error()
-    check(lib.fin_model_read(os.fsencode(path), out, err), err)
+    check(lib.fin_model_read(_bytes(os.fsencode(path)), out, err), err)
     model = ffi.gc(out[0], lib.fin_model_destroy)
     fit = Fit(lib.fin_model_fit(model), model)
     features = [text(name) for name in lib.fin_model_feature_names(model)[0:fit.d]]
@@ -178,6 +178,14 @@ def read(path):
     return fit, features, classes, text(lib.fin_model_label(model)), notes
 
 
+def _bytes(word):
+    """A text for C, where it ends at the first zero byte: so there must be none."""
+    word = word.encode() if isinstance(word, str) else word
+    if b"\0" in word:
+        raise ArgumentError(f"{word!r} has a zero byte, which no name of a file or in a file may have")
+    return word
+
+
 def _names(features, classes, label):
     """(fin_bags_names, what has to stay alive as long as it)."""
     alive = []
@@ -185,11 +193,11 @@ def _names(features, classes, label):
     def words(names):
         if names is None:
             return ffi.NULL
-        texts = [ffi.new("char[]", name.encode()) for name in names]
+        texts = [ffi.new("char[]", _bytes(name)) for name in names]
         alive.extend([texts, ffi.new("char *[]", texts)])
         return alive[-1]
 
-    title = ffi.NULL if label is None else ffi.new("char[]", label.encode())
+    title = ffi.NULL if label is None else ffi.new("char[]", _bytes(label))
     alive.append(title)
     return ffi.new("fin_bags_names *", {"features": words(features), "classes": words(classes),
                                         "class_count": len(classes or ()), "label": title}), alive

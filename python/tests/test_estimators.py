@@ -582,6 +582,11 @@ def test_deleted_and_damaged_files(tmp_path):
         with pytest.raises(finetti.FormatError, match="m.fin"):
             finetti.load_model(path)
     path.unlink()
+    with pytest.raises(ValueError, match="zero byte"):
+        finetti.load_model("m.fin\0.old")
+    with pytest.raises(ValueError, match="zero byte"):
+        SingleLocationClassifier().fit(BAGS, np.array(["a", "a\0b"])[SIGN]).save(path)
+    assert not path.exists()
     with pytest.raises(finetti.FileError, match="m.fin"):
         finetti.load_model(path)
     with pytest.raises(OSError):

@@ -76,6 +76,22 @@ def test_classes(model, tmp_path):
         assert np.array_equal(one.predict(tokens, lengths=lengths), np.array([2, 5])[answers["class"]])
 
 
+def test_classes_that_are_text(tmp_path):
+    tokens, lengths, y = bags(30, 2)
+    rows = [f"{i},{'yes' if y[i] > 0 else 'no'},{a:.17g},{b:.17g}\n" for i, (a, b) in zip(
+        np.repeat(np.arange(30), lengths), tokens)]
+    (tmp_path / "x.csv").write_text("bag,label,a,b\n" + "".join(rows))
+    run("fit", tmp_path / "x.csv", "--model", "mean", "--cv", "none", "--quiet", "--out", tmp_path / "m.fin")
+    loaded = finetti.load_model(tmp_path / "m.fin")
+    assert type(loaded) is finetti.BagEmbeddingClassifier and loaded.statistics == "mean"
+    assert loaded.classes_.tolist() == ["no", "yes"] and loaded.feature_names_in_.tolist() == ["a", "b"]
+    fitted = finetti.BagEmbeddingClassifier(statistics="mean").fit(tokens, np.where(y > 0, "yes", "no"),
+                                                                   lengths=lengths)
+    with pytest.warns(UserWarning, match="feature names"):
+        probability = loaded.predict_proba(tokens, lengths=lengths)
+    assert probability.tobytes() == fitted.predict_proba(tokens, lengths=lengths).tobytes()
+
+
 def test_the_tool_reads_what_python_wrote(tmp_path):
     tokens, lengths, y = bags()
     model = finetti.SingleLocationClassifier().fit(tokens, y > 0, lengths=lengths)

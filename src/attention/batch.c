@@ -130,7 +130,7 @@ static fin_status check_settings(const fin_cross_settings *s, fin_error *err)
     if (s->method == FIN_CROSS_NYSTROM)
         return fini_fail(err, FIN_ERR_UNSUPPORTED,
                          "many contexts at once are answered exactly; method nystrom is not for "
-                         "them: take auto, or one context at a time (fin_cross_create)");
+                         "them: take auto, or one context at a time");
     if (s->method == FIN_CROSS_PRIMAL && s->kernel > FIN_KERNEL_POLYNOMIAL)
         return fini_fail(err, FIN_ERR_UNSUPPORTED,
                          "method primal needs a kernel with finitely many features: linear or "
@@ -221,8 +221,8 @@ static fin_status check_batch(fini_many *o, fin_error *err)
         if (o->settings->form == FIN_CROSS_CME && !primal && c.L > FIN_CROSS_DUAL_MOST)
             return fini_fail(err, FIN_ERR_UNSUPPORTED,
                              "context %lld has %lld tokens; a matrix of tokens by tokens is made "
-                             "for at most %d: take one context at a time (fin_cross_create) with "
-                             "method nystrom, or a kernel with few features",
+                             "for at most %d: take one context at a time with method nystrom, "
+                             "or a kernel with few features",
                              (long long)i, (long long)c.L, FIN_CROSS_DUAL_MOST);
     }
     return FIN_OK;

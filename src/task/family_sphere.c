@@ -114,7 +114,7 @@ static fin_status predict(const fin_latent *latent, const double *statistic, int
         return fini_fail(err, FIN_ERR_UNSUPPORTED,
                          "sphere: the mean of the posterior of a rotation is an integral over "
                          "d (d-1)/2 angles, done here for d = 2 and 3; d = %lld was given. Its "
-                         "density is what fin_latent_posterior gives, and attention needs no mean",
+                         "density is in the posterior, and attention needs no mean",
                          (long long)d);
     fin_status status = posterior(latent, statistic, work, NULL, err);
     for (int64_t q = 0; q < m && !status; q++) {

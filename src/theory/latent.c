@@ -247,7 +247,7 @@ fin_status fin_latent_risk_long(const fin_latent *latent, int64_t L, double *ris
         return fini_fail(err, FIN_ERR_UNSUPPORTED,
                          "the risk of a long context, dv noise D / L, needs keys whose features "
                          "vary in all D directions: concept with identity or affine features, or "
-                         "mean; use fin_latent_risk");
+                         "mean; every family has the risk after L tokens");
     if (L < 1)
         return fini_fail(err, FIN_ERR_ARGUMENT, "L = %lld tokens; a long context has at least 1",
                          (long long)L);
