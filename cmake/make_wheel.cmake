@@ -1,5 +1,5 @@
 # Builds the wheel in DIR from a copy of python/ (FILES), with the library in DIR/library. The copy is made anew, but
-# the extension module is compiled again only if binding.py, the headers or the compiler's words changed.
+# the extension module is compiled again only if a header or what binding.py makes of them changed.
 
 set(source ${DIR}/source)
 file(GLOB old ${DIR}/*.whl ${source}/*.py ${source}/finetti ${source}/build/bdist* ${source}/build/lib/finetti/*.py*

@@ -48,7 +48,7 @@ def models(bags):
     """{name: (model, its X)}"""
     pooled = {"mean": np.array([bag.mean(axis=0) for bag in bags]), "max": np.array([bag.max(axis=0) for bag in bags])}
     baselines = {"logistic regression": LogisticRegression(C=0.1, max_iter=1000), "SVC": SVC(),
-                 "random forest": RandomForestClassifier(100, random_state=0)}
+                 "random forest": RandomForestClassifier(50, random_state=0)}
     return {"bag embedding": (finetti.BagEmbeddingClassifier(), bags),
             "attention (softmax)": (finetti.SingleLocationClassifier(), bags),
             "attention (mixture)": (finetti.SingleLocationClassifier(model="mixture"), bags),
@@ -90,7 +90,8 @@ def draw(path, rows, musks):
                               (first, "#08519c", "first")):
         right.bar(place, top, width=0.8, color=colour, label=name)
     right.plot(place, chance, "_", color="#e69f00", markersize=6, markeredgewidth=2, label="if all were alike")
-    right.set(xlabel="47 musks, each left out of the fit of the mixture", ylabel="probability of conformers, stacked", xticks=[], xlim=(-0.6, len(place) - 0.4),
+    right.set(xlabel="47 musks, each left out of the fit of the mixture", xticks=[],
+              ylabel="probability of conformers, stacked", xlim=(-0.6, len(place) - 0.4),
               ylim=(0, 1.15), yticks=np.arange(0, 1.1, 0.2), title="Which conformer decided?")
     right.legend(ncol=4, columnspacing=1, handlelength=1.2, frameon=False, fontsize=8, loc="upper center")
     figure.savefig(path, dpi=100)

@@ -27,26 +27,33 @@ def view(array, name, ndim=None, dtype="fd", shape=None):
         raise ValueError(f"{name} has shape {array.shape}; it must have {wanted}")
     if not array.flags.c_contiguous:
         raise ValueError(f"{name} is not contiguous (strides {array.strides}); pass np.ascontiguousarray({name})")
+    if not array.flags.aligned:  # part of a record or of a file in memory
+        raise ValueError(f"{name} begins in the middle of a number's place in memory; pass {name}.copy()")
     ctype, code = _CTYPES[kind]
     return ffi.from_buffer(ctype, array), code
 
 
 def plain(array, name):
     """An np.ndarray, or a TypeError: masked arrays and matrices mean something else than their memory."""
-    if isinstance(array, np.ma.MaskedArray):
-        raise TypeError(f"{name} is a masked array; fill it ({name}.filled(value)) or leave out what is masked")
     if isinstance(array, np.ndarray):
-        return array.view(np.ndarray)
+        return unmasked(array, name).view(np.ndarray)
     raise TypeError(f"{name} must be a NumPy array of float64 or float32, not {type(array).__name__}: "
                     f"np.asarray({name}, dtype=float)")
 
 
+def unmasked(values, name):
+    """`values`, or a TypeError if they are a masked array, whose mask would be lost."""
+    if isinstance(values, np.ma.MaskedArray):
+        raise TypeError(f"{name} is a masked array; fill it ({name}.filled(value)) or leave out what is masked")
+    return values
+
+
 def integers(values, name, ndim=1):
     """A contiguous int64 array of whole numbers (copied where it has to be), e.g. lengths or offsets."""
-    array = np.asarray(values)
+    array = np.asarray(unmasked(values, name))
     if array.dtype.kind not in "iu" and array.size:
         raise TypeError(f"{name} must be whole numbers, not {array.dtype}")
-    if array.dtype.kind == "u" and array.size and array.max() > np.iinfo(np.int64).max:
+    if array.dtype.kind == "u" and array.size and int(array.max()) > np.iinfo(np.int64).max:
         raise ValueError(f"{name} has a number beyond 2^63 - 1")
     if array.ndim != ndim:
         raise ValueError(f"{name} has shape {array.shape}; it must have {ndim} axis")

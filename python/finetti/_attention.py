@@ -12,8 +12,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from ._arrays import unmasked
 from ._context import TABLE, Context
-from ._core import FinettiError
+from ._core import UnsupportedError
 from ._signature import Keyword, document, initializer, parameters
 from ._tuning import BITS, TUNE, choose
 
@@ -38,6 +39,20 @@ KEYWORDS = [
 ]
 
 
+def _numbers(array, name):
+    """`array`, or an error for what would become numbers without being some: scikit-learn looks for the rest."""
+    kind = getattr(getattr(unmasked(array, name), "dtype", None), "kind", "")
+    if kind in ("m", "M", "V") or kind == "c" and name == "scales":
+        raise TypeError(f"{name} has dtype {array.dtype}, which is complex, a date, a time or a record; numbers are "
+                        "needed")
+    return array
+
+
+def _own(array):
+    """Doubles as C wants them: contiguous, and aligned, which joblib's arrays in files need not be."""
+    return np.require(array, np.float64, "CA")
+
+
 class _Columns:
     """What becomes of the columns of X: standardised, the constant ones left out, divided by scales that are given.
 
@@ -50,7 +65,7 @@ class _Columns:
         if standardize:
             self._measure(X, len(X))
         if scales is not None:
-            self.scales = np.asarray(scales, dtype=np.float64)
+            self.scales = np.asarray(_numbers(scales, "scales"), dtype=np.float64)
             if self.scales.shape != X.shape[1:] or not (np.isfinite(self.scales) & (self.scales > 0)).all():
                 raise ValueError(f"scales = {scales!r}; a positive number for each of {X.shape[1]} columns of X is "
                                  "needed")
@@ -71,7 +86,7 @@ class _Columns:
         if self.powers is not None:
             X = X if len(self.used) == X.shape[1] else X[:, self.used]
             X = (np.ldexp(X, -self.powers) - self.means) / self.deviations
-        return np.ascontiguousarray(X if self.scales is None else X / self.scales)
+        return _own(X if self.scales is None else X / self.scales)
 
 
 class AttentionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
@@ -146,7 +161,7 @@ class AttentionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         search = {name: getattr(self, name) for name in TUNE.fields} if self.tune else None
         struct, scales, report = choose(settings, keys, y.reshape(len(y), -1), scaled=self.scales is not None,
                                         ard=bool(self.ard), search=search, progress=self.verbose)
-        self.context_ = Context._of(struct, scales, keys, y, progress=self.verbose)
+        self.context_ = Context(keys, y, scales=scales, progress=self.verbose, **TABLE.read(struct))
         self.settings_ = self.context_.settings
         self.noise_ = self.settings_["noise"]
         self.scales_, self.columns_ = scales, columns.used
@@ -185,10 +200,8 @@ class AttentionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     def _check(self, X, y, reset):
         """Both as contiguous arrays of doubles."""
-        for array, name in ((X, "X"), (y, "y")):
-            if isinstance(array, np.ma.MaskedArray):
-                raise TypeError(f"{name} is a masked array; fill it ({name}.filled(value)) or leave out what is masked")
-        X, y = validate_data(self, X, y, reset=reset, dtype=np.float64, order="C", multi_output=True, y_numeric=True)
+        X, y = validate_data(self, _numbers(X, "X"), _numbers(y, "y"), reset=reset, dtype=np.float64, order="C",
+                             multi_output=True, y_numeric=True)
         if not isinstance(y, np.ndarray):
             raise TypeError("y is sparse; pass y.toarray()")
         if y.dtype.kind not in "biuf":
@@ -196,7 +209,7 @@ class AttentionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
                 y = y.astype(np.float64)
             except (TypeError, ValueError):
                 raise ValueError(f"y has dtype {y.dtype}; numbers are needed") from None
-        y = np.ascontiguousarray(y, dtype=np.float64)
+        y = _own(y)
         if y.ndim == 2 and y.shape[1] == 0:
             raise ValueError("y has no columns; at least one output is needed")
         return X, y
@@ -205,9 +218,7 @@ class AttentionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     def _queries(self, X):
         check_is_fitted(self, "context_")
-        if isinstance(X, np.ma.MaskedArray):
-            raise TypeError("X is a masked array; fill it (X.filled(value)) or leave out what is masked")
-        return self._columns.keys(validate_data(self, X, reset=False, dtype=np.float64, order="C"))
+        return self._columns.keys(validate_data(self, _numbers(X, "X"), reset=False, dtype=np.float64, order="C"))
 
     def predict(self, X, return_std=False):
         """The mean of y at the rows of X, and with return_std also its standard deviation, of the same shape.
@@ -237,16 +248,18 @@ class AttentionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     @property
     def log_marginal_likelihood_(self):
+        """Of the training values under the settings in use, summed over outputs; NaN but for cme."""
         check_is_fitted(self, "context_")
         if self.settings_["form"] != "cme":
             return float("nan")
         try:
             return self.context_.evidence()
-        except FinettiError:  # by this method, or none
+        except UnsupportedError:  # by this method
             return float("nan")
 
     @property
     def info_(self):
+        """Of the context (Context.info), and under "tune" what the search came to, or None."""
         check_is_fitted(self, "context_")
         return {**self.context_.info, "tune": self._tuned}
 

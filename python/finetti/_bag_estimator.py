@@ -243,14 +243,14 @@ class _Regressor(RegressorMixin, _BagEstimator):
         """Intervals (bags, 2) that hold a new label with probability `coverage`, if the noise is normal."""
         if not (isinstance(coverage, (int, float, np.number)) and 0 < coverage < 1):
             raise ArgumentError(f"coverage is {coverage!r}; it must be between 0 and 1, such as 0.9")
-        z = _NINETY if coverage == 0.9 else NormalDist().inv_cdf(0.5 + coverage / 2)
+        z = _NINETY if coverage == 0.9 else -NormalDist().inv_cdf((1 - float(coverage)) / 2)
         mean, sd = self._answer(X, lengths, groups, True)
         return np.stack([mean - z * sd, mean + z * sd], axis=1)
 
     def score(self, X, y, sample_weight=None, *, lengths=None, groups=None):
         """R2 of predictions."""
         bags = self._bags(X, lengths, groups)
-        y = _labels.given(y, bags, type(self).__name__)
+        y = _labels.numbers(_labels.given(y, bags, type(self).__name__))
         return r2_score(y, self.predict(bags), sample_weight=_labels.weights(sample_weight, bags))
 
 

@@ -8,7 +8,7 @@ import functools
 
 import numpy as np
 
-from ._arrays import integers
+from ._arrays import integers, unmasked
 from ._tokens import as_list, axes, is_list, is_missing, matrix, names_of
 
 
@@ -156,7 +156,7 @@ class Bags:
             return self._some(np.arange(begin, end, step))
         if isinstance(key, tuple):
             raise IndexError("bags have one axis; bags[i] is an array, which has more: bags[i][j]")
-        index = np.asarray(key)
+        index = np.asarray(unmasked(key, "the index"))
         if index.ndim == 0 and index.dtype.kind in "iu":
             i = int(index)
             if not -n <= i < n:
@@ -271,7 +271,7 @@ def _untie(pair, lengths, groups):
         raise ValueError("X is a tuple of a list of bags and something else; the list alone says what the bags are")
     if axes(X) < 2:
         return list(pair), lengths, groups
-    array = np.asarray(second)
+    array = np.asarray(unmasked(second, "the second part of the tuple X"))
     if lengths is not None or groups is not None:
         raise ValueError("X is a tuple that says which rows make a bag, and lengths or groups say it too; give one")
     n = len(X)
@@ -283,7 +283,7 @@ def _untie(pair, lengths, groups):
         raise ValueError("X is a tuple whose second part could be lengths or groups; say which: lengths=... or "
                          "groups=...")
     if not sums and len(array) != n:
-        total = f" and sum to {array.sum()}" if whole else ""
+        total = f" from {array.min()} to {array.max()} that sum to {sum(array.tolist())}" if whole and len(array) else ""
         raise ValueError(f"X is a tuple of {n} rows and {len(array)} other values{total}: neither lengths (they would "
                          f"sum to {n}) nor groups (there would be {n})")
     return (X, array, None) if sums else (X, None, second)
@@ -291,7 +291,7 @@ def _untie(pair, lengths, groups):
 
 def _number(groups, n):
     """(number of the bag, from 0 in the order of first rows, for each of n rows; value of `groups` for each bag)."""
-    groups = np.asarray(groups)
+    groups = np.asarray(unmasked(groups, "groups"))
     if groups.shape != (n,):
         raise ValueError(f"groups have shape {groups.shape}; X has {n} rows, and each needs its group: ({n},)")
     missing = list(map(is_missing, groups)) if groups.dtype.kind == "O" else groups != groups

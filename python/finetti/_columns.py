@@ -4,6 +4,8 @@ import difflib
 
 import numpy as np
 
+from ._lab import frame
+
 
 class Columns:
     """Arrays of one length under names, in a fixed order.
@@ -56,12 +58,7 @@ class Columns:
 
     def to_frame(self):
         """The same as a pandas DataFrame."""
-        try:
-            import pandas
-        except ImportError:
-            raise ImportError("to_frame() makes a pandas DataFrame, and pandas is not installed: pip install pandas; "
-                              "dict(table) has the same columns as arrays") from None
-        return pandas.DataFrame(self._arrays)
+        return frame(self._arrays)
 
     def __repr__(self):
         shown = min(len(self), 10)

@@ -17,7 +17,6 @@ from ._window import Gate, Rows, at, check_memory, describe, get_info
 TABLE = Table(ffi.addressof(lib, "fin_cross_table"), "fin_cross_settings")
 KEYWORDS = parameters(TABLE)
 _LONG = 10000  # queries times tokens from which a call can be interrupted, which costs it some microseconds
-_FLOAT64 = np.dtype(np.float64)
 
 
 class Context:
@@ -43,7 +42,8 @@ class Context:
         Room for this many tokens from the start (None: for those given). More room is made when tokens are appended
         beyond it, at least twice as much, which costs as much as a new context.
     progress : bool or function, default=None
-        True shows a bar, a function is called with (what, done, total) and may return True to cancel.
+        True shows a bar, a function is called with (what, done, total) and may return True to cancel. Also of the
+        methods; there it may ask the context again, but not change it.
 
     Examples
     --------
@@ -63,13 +63,6 @@ class Context:
             view(scales, "scales", dtype="d", ndim=1)
             scales = scales.copy()
         self._open(TABLE.make(settings), scales, *self._tokens(keys, values), capacity, progress)
-
-    @classmethod
-    def _of(cls, struct, scales, keys, values, progress=None):
-        """For AttentionRegressor, which has the settings as a struct."""
-        self = cls.__new__(cls)
-        self._open(struct, scales, *self._tokens(keys, values), None, progress)
-        return self
 
     def _tokens(self, keys, values):
         """Both as matrices, checked; the width of what is there already counts."""
@@ -130,51 +123,46 @@ class Context:
         return_weights : bool
             (m, len(context)); mean = weights @ values.
         """
-        if (type(queries) is not np.ndarray or queries.dtype is not _FLOAT64 or queries.ndim != 2
-                or queries.shape[1] != self._dk or not queries.flags.c_contiguous):
-            view(queries, "queries", dtype="d", shape=(None, self._dk))  # says what is wrong
-        m, gate, inside = len(queries), self._gate, False
+        asked, _ = view(queries, "queries", dtype="d", shape=(None, self._dk))
+        m = len(queries)
         mean = np.empty(m if self._flat else (m, self._dv))
         variance = np.empty(mean.shape) if return_variance else None
-        weights = None
-        try:
-            with gate.turn:
-                gate.entered += 1
-                inside = True
-            if return_weights:
-                weights = np.empty((m, get_info(self._cross).tokens))
-            if m * len(self) < _LONG and progress is None:
-                err = error()
-                status = lib.fin_cross_predict(self._cross, m, at(queries), at(mean), at(variance), at(weights),
-                                               ffi.NULL, err)
-                if status:
-                    check(status, err)
-            else:
-                with Watch(progress) as watch:
-                    watch.check(lib.fin_cross_predict(self._cross, m, at(queries), at(mean), at(variance),
-                                                      at(weights), watch.pointer, watch.err))
-        finally:
-            if inside:
-                gate.leave()
+
+        def ask(pointer, err):
+            weights = np.empty((m, len(self))) if return_weights else None
+            return lib.fin_cross_predict(self._cross, m, asked, at(mean), at(variance), at(weights), pointer,
+                                         err), weights
+
+        weights = self._ask(ask, progress, m)
         if not return_variance and not return_weights:
             return mean
         return tuple(part for part in (mean, variance, weights) if part is not None)
 
     def loo(self, progress=None):
-        """Leave-one-out: every token's value predicted from the others: mean and variance, of a value for cme."""
-        def ask(watch):
-            tokens = get_info(self._cross).tokens
-            shape = (tokens,) if self._flat else (tokens, self._dv)
+        """Leave-one-out: every token's value predicted from the others.
+
+        Returns mean and variance, shaped like `values`; for cme the variance is that of a value, noise included.
+        """
+        def ask(pointer, err):
+            shape = (len(self),) if self._flat else (len(self), self._dv)
             mean, variance = np.empty(shape), np.empty(shape)
-            watch.check(lib.fin_cross_loo(self._cross, at(mean), at(variance), watch.pointer, watch.err))
-            return mean, variance
+            return lib.fin_cross_loo(self._cross, at(mean), at(variance), pointer, err), (mean, variance)
         return self._ask(ask, progress)
 
     def prefix(self, queries=None, answers=None, progress=None):
-        """The learning curve: squared error and minus log density after the first 0, 1, 2, ... tokens.
+        """The learning curve: what was to be known after the first 0, 1, 2, ... tokens.
 
-        With queries (m, dk) and answers, means over these, len(context) + 1 of each. Without: entry l is about
-        token l, predicted from those before it. The density is NaN but for cme.
+        Parameters
+        ----------
+        queries, answers : arrays (m, dk) and (m,) or (m, dv), default=None
+            Answers are means over these, len(context) + 1 of them. None: entry l is about token l, predicted from
+            those before it.
+
+        Returns
+        -------
+        squared, score : arrays
+            Squared error and minus log density of a value, summed over columns. The latter is NaN but for cme, and
+            so is the first entry of both.
         """
         if (queries is None) != (answers is None):
             raise ValueError("queries and answers go together; without both, every token is predicted from those "
@@ -187,49 +175,54 @@ class Context:
             if m == 0:
                 raise ValueError("queries has no rows; leave queries and answers out for the curve of the tokens")
 
-        def ask(watch):
-            squared, score = np.empty((2, get_info(self._cross).tokens + (m > 0)))
-            watch.check(lib.fin_cross_prefix(self._cross, m, at(queries), at(answers), at(squared), at(score),
-                                             watch.pointer, watch.err))
-            return squared, score
+        def ask(pointer, err):
+            squared, score = np.empty((2, len(self) + (m > 0)))
+            return lib.fin_cross_prefix(self._cross, m, at(queries), at(answers), at(squared), at(score), pointer,
+                                        err), (squared, score)
         return self._ask(ask, progress)
 
     def evidence(self, return_gradient=False, progress=None):
         """cme: log marginal likelihood of the values, summed over columns.
 
-        With return_gradient also a dict of its derivatives in the logarithms of scale, prior, noise, and of the
-        columns' scales ('scales', an array).
+        return_gradient : also a dict of its derivatives in the logarithms of scale, prior, noise, and of the columns'
+        scales ('scales', an array).
         """
-        def ask(watch):
-            value, gradient, columns = np.empty(1), np.empty(3), np.empty(self._dk)
-            both = (at(gradient), at(columns)) if return_gradient else (ffi.NULL, ffi.NULL)
-            watch.check(lib.fin_cross_evidence(self._cross, at(value), *both, watch.pointer, watch.err))
-            if not return_gradient:
-                return float(value[0])
-            return float(value[0]), {**dict(zip(("scale", "prior", "noise"), gradient.tolist())), "scales": columns}
-        return self._ask(ask, progress)
+        value, gradient, columns = np.empty(1), np.empty(3), np.empty(self._dk)
 
-    def _ask(self, question, progress):
-        """A question that takes its time, between changes."""
-        inside = False
+        def ask(pointer, err):
+            both = (at(gradient), at(columns)) if return_gradient else (ffi.NULL, ffi.NULL)
+            return lib.fin_cross_evidence(self._cross, at(value), *both, pointer, err), None
+        self._ask(ask, progress)
+        if not return_gradient:
+            return float(value[0])
+        return float(value[0]), {**dict(zip(("scale", "prior", "noise"), gradient.tolist())), "scales": columns}
+
+    def _ask(self, question, progress=None, queries=None):
+        """The answer of question(pointer, err), which gives a status and it. Few queries need no answer to Ctrl-C."""
+        gate, me = self._gate, object()
         try:
-            with self._gate.turn:
-                self._gate.entered += 1
-                inside = True
-            with Watch(progress) as watch:
-                return question(watch)
+            gate.enter(me)
+            if progress is None and queries is not None and queries * len(self) < _LONG:
+                err = error()
+                status, answer = question(ffi.NULL, err)
+                check(status, err)
+            else:
+                with Watch(progress) as watch:
+                    status, answer = question(watch.pointer, watch.err)
+                    watch.check(status)
+            return answer
         finally:
-            if inside:
-                self._gate.leave()
+            gate.asking.pop(me, None)
+            if gate.waits:
+                gate.tell()
 
     # ---- changes ------------------------------------------------------------------------------
 
     def append(self, keys, values):
-        """More tokens. All or nothing."""
+        """More tokens: keys (count, dk) and values (count,) or (count, dv), with the axes of before. All or nothing."""
         keys, values = self._tokens(keys, values)
         count = len(keys)
-        with self._gate.turn:
-            self._gate.wait()
+        with self._gate.change():
             before, steps, known = len(self), self._steps, len(self._steps)
             self._rows.reserve(count)
             try:
@@ -243,7 +236,7 @@ class Context:
             except BaseException:  # Ctrl-C may come after the library is done: what it has decides
                 if get_info(self._cross).tokens == before:
                     self._steps = steps[:known]
-                    self._rows.end = self._rows.first + before
+                    self._rows.keep(before)
                 raise
 
     def _extend(self, keys, values):
@@ -264,8 +257,7 @@ class Context:
     def drop(self, count=1):
         """Leaves the `count` oldest tokens out: with append, a sliding window. All or nothing."""
         count = operator.index(count)
-        with self._gate.turn:
-            self._gate.wait()
+        with self._gate.change():
             before, status, err = len(self), None, error()
             if not 0 <= count <= before:
                 raise ArgumentError(f"count = {count}; the context has {before} tokens")
@@ -273,19 +265,22 @@ class Context:
                 status = lib.fin_cross_drop(self._cross, count, err)
                 check(status, err)
             finally:
-                changed = get_info(self._cross).tokens != before
-                if changed and not status:
-                    self._rows.first += count
-                    self._steps = [before - count]
-                elif changed:  # it failed, and the library has emptied the context
+                tokens = get_info(self._cross).tokens
+                if tokens == before - count and not status:
+                    self._rows.drop(count)
+                    self._steps = [tokens]
+                elif tokens != before:  # it failed, and the library has emptied the context
                     self._restore()
 
     def _restore(self):
         try:
             self._load()
-        except FinettiError:
-            self._rows.first = self._rows.end
-            self._steps = [0]
+        except FinettiError:  # what was wrong before is on its way to the user
+            pass
+        finally:
+            if get_info(self._cross).tokens == 0:
+                self._rows.keep(0)
+                self._steps = [0]
 
     # ---- what it is ---------------------------------------------------------------------------
 
@@ -300,12 +295,13 @@ class Context:
     @property
     def keys(self):
         """(n, dk) the tokens' keys, read-only."""
-        return self._rows.get(0)
+        return self._ask(lambda *call: (lib.FIN_OK, self._rows.get(0)), queries=0)
 
     @property
     def values(self):
         """(n,) or (n, dv) the tokens' values, read-only."""
-        return self._rows.get(1)[:, 0] if self._flat else self._rows.get(1)
+        values = self._ask(lambda *call: (lib.FIN_OK, self._rows.get(1)), queries=0)
+        return values[:, 0] if self._flat else values
 
     @property
     def settings(self):
@@ -324,21 +320,30 @@ class Context:
 
     @property
     def info(self):
-        """What was done, and how well: method, tokens, features, jitter, residual, moved, bytes (see the library)."""
-        return describe(self._ask(lambda watch: get_info(self._cross), None))
+        """What was done, and how well, as a dict.
+
+        method ('dual', 'primal', 'nystrom'; 'none' but for cme), tokens, features (primal: of the kernel; nystrom:
+        landmarks), jitter (what was added to the noise so that the matrix is positive definite), bytes; of nystrom
+        also residual (the share of the prior variance that the landmarks do not see; 0 is exact) and moved (an
+        estimate of the error that is left, in standard deviations of the values).
+        """
+        return self._ask(lambda *call: (lib.FIN_OK, describe(get_info(self._cross))), queries=0)
 
     def __getstate__(self):
-        with self._gate.turn:
-            self._gate.wait()
-            return {"settings": self.settings, "scales": self._scales, "capacity": self._capacity,
-                    "keys": self._rows.get(0), "values": self._rows.get(1), "flat": self._flat,
-                    "steps": self._steps.copy()}
+        return self._ask(lambda *call: (lib.FIN_OK, {
+            "settings": self.settings, "scales": self._scales, "capacity": self._capacity, "keys": self._rows.get(0),
+            "values": self._rows.get(1), "flat": self._flat, "steps": self._steps.copy()}), queries=0)
 
     def __setstate__(self, state):
-        self._flat = state["flat"]
+        self._flat, steps, scales = state["flat"], state["steps"], state["scales"]
         keys, values = (np.ascontiguousarray(state[name]) for name in ("keys", "values"))
-        self._open(TABLE.make(state["settings"]), state["scales"], keys, values, state["capacity"],
-                   steps=state["steps"])
+        view(keys, "keys", 2, "d")
+        view(values, "values", dtype="d", shape=(len(keys), 1 if self._flat else None))
+        if scales is not None:
+            view(scales, "scales", 1, "d")
+        if not steps or min(steps) < 0 or sum(steps) != len(keys):
+            raise ValueError(f"the pickle is damaged: {len(keys)} tokens, which came as {steps}")
+        self._open(TABLE.make(state["settings"]), scales, keys, values, state["capacity"], steps=steps)
 
 
 document(Context, KEYWORDS)

@@ -173,8 +173,11 @@ class Table:
     def set(self, struct, name, value):
         field = self.fields.get(name)
         err = error()
+        if isinstance(value, str) and "\0" in value:  # C would see its beginning only
+            raise ArgumentError(f"{name} = {value!r} has a NUL character")
         if isinstance(value, str) or field is None:  # the library knows how to complain about a wrong name
-            check(lib.fin_settings_parse(self.pointer, struct, name.encode(), str(value).encode(), err), err)
+            words = str(value).encode("utf-8", "replace")
+            check(lib.fin_settings_parse(self.pointer, struct, name.encode(), words, err), err)
             return
         check(lib.fin_settings_set(self.pointer, struct, field.pointer, field.number(value), err), err)
 

@@ -26,6 +26,9 @@ _NUMBERS = {np.dtype(dtype): code for code, dtype in _DTYPES.items()}
 def view(tokens, offsets, labels=None):
     """A fin_bags over arrays that the caller keeps alive."""
     n = len(offsets) - 1
+    if offsets.dtype != np.int64 or int(offsets[n]) * tokens.shape[-1] != tokens.size:
+        raise ValueError(f"the bags were changed: tokens of shape {tokens.shape} and offsets to {offsets[n]} do not go "
+                         "together; make Bags anew")
     return ffi.new(_BAGS, (n, tokens.shape[-1], 0, n, ffi.from_buffer(_INT64S, offsets), _CODES[tokens.dtype.char],
                            ffi.from_buffer(tokens), ffi.NULL if labels is None else ffi.from_buffer(_DOUBLES, labels)))
 

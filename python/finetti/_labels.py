@@ -9,6 +9,7 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
+from ._arrays import unmasked
 from ._core import ArgumentError
 from ._tokens import is_missing
 
@@ -72,8 +73,14 @@ def classes(y):
     y = _natural(y)
     if y.dtype.kind == "f" and np.isinf(y).any():
         raise ValueError(f"y[{int(np.argmax(np.isinf(y)))}] is infinite (inf), which is no class")
+    if y.dtype.kind == "V":
+        raise ValueError(f"y has dtype {y.dtype}, a record; a class is a number, a truth value or a text")
+    try:
+        values, codes = np.unique(y, return_inverse=True)
+    except TypeError as problem:
+        raise TypeError(f"y has labels of types that have no order ({problem}); make them all texts, or all numbers") \
+            from None
     check_classification_targets(y)
-    values, codes = np.unique(y, return_inverse=True)
     if len(values) < 2:
         raise ValueError("This estimator needs samples of at least 2 classes in the data, but the data contains only "
                          f"one class: {values[0]!r}")
@@ -87,8 +94,11 @@ def known_classes(y, values):
     some = _natural(y[~absent])
     if len(some):
         order = np.argsort(values)
-        place = order[np.searchsorted(values, some, sorter=order).clip(0, len(values) - 1)]
-        wrong = values[place] != some
+        try:
+            place = order[np.searchsorted(values, some, sorter=order).clip(0, len(values) - 1)]
+            wrong = values[place] != some
+        except TypeError:
+            raise ValueError(f"y has labels of another type than the classes {values}, such as {some[0]!r}") from None
         if np.any(wrong):
             raise ValueError(f"y contains previously unseen labels: {some[int(np.argmax(wrong))]!r} is none of the "
                              f"classes {values}")
@@ -118,7 +128,7 @@ def weights(sample_weight, bags):
         return None
     if isinstance(sample_weight, abstract.Number):
         sample_weight = np.full(len(bags), float(sample_weight))
-    sample_weight = np.asarray(sample_weight)
+    sample_weight = np.asarray(unmasked(sample_weight, "sample_weight"))
     if sample_weight.ndim != 1 or sample_weight.dtype.kind not in "fiubO":
         raise ValueError(f"sample_weight has shape {sample_weight.shape} and dtype {sample_weight.dtype}; it is a "
                          "number for each bag. Sample weights must be 1D array or scalar")

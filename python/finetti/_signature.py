@@ -127,7 +127,8 @@ def signed(keywords):
         @functools.wraps(function)
         def checked(*args, **given):
             if not given.keys() <= known:
-                raise unknown(function.__name__, next(name for name in given if name not in known), known)
+                name = next(name for name in given if name not in known)
+                raise unknown(function.__qualname__.replace(".__init__", ""), name, known)
             return function(*args, **given)
 
         head = [p for p in own if p.kind is not p.KEYWORD_ONLY]

@@ -5,11 +5,12 @@ import shutil
 import tempfile
 import threading
 import weakref
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 from ._columns import Columns
 from ._core import ArgumentError, Watch, check, error, ffi, lib, text
-from ._view import View, encoded
+from ._texts import encoded
+from ._view import View
 
 _MODES = {"read": lib.FIN_STORE_READ, "write": lib.FIN_STORE_WRITE, "create": lib.FIN_STORE_CREATE}
 _STUDY = ("name", "title", "source", "planned", "done", "failed", "claims", "held", "seconds", "full")
@@ -57,8 +58,8 @@ class Store(View):
         if status and folder:
             shutil.rmtree(folder, ignore_errors=True)
         check(status, err)
-        self._pointer = out[0]
-        self._finish = weakref.finalize(self, _close, out[0], folder, os.getpid())
+        self._pointer, self._process, self._uses = out[0], os.getpid(), 0
+        self._finish = weakref.finalize(self, _close, out[0], folder, self._process)
 
     @property
     def _store(self):
@@ -66,16 +67,32 @@ class Store(View):
 
     @contextmanager
     def _use(self):
+        if os.getpid() != self._process:  # SQLite's own rule: a connection does not go through a fork
+            raise RuntimeError(f"the store {self.path!r} was opened before this process was forked; open it again: "
+                               "Store(path)")
         with self._lock:
             if self._pointer is None:
                 raise ValueError(f"the store {self.path!r} is closed")
-            yield self._pointer
+            self._uses += 1
+            try:
+                yield self._pointer
+            finally:
+                self._uses -= 1
 
     def close(self):
         """Closes the file, and removes it if it is a temporary one. Everything else is then an error."""
+        if os.getpid() != self._process:
+            return
         with self._lock:
+            if self._uses:
+                raise RuntimeError("a progress function cannot close the store that it is called for; close it after "
+                                   "the call")
             self._pointer = None
             self._finish()
+
+    def __reduce__(self):
+        raise TypeError(f"a store is an open file and cannot be pickled; hand over its path, {self.path!r}, and open "
+                        "it there: Store(path)")
 
     def __enter__(self):
         return self
@@ -110,9 +127,13 @@ class Store(View):
             watch.check(lib.fin_store_check(store, watch.err))
 
     def merge(self, other, *, force=False):
-        """Takes over what another store (a path) has; returns how many runs were added, the same and replaced.
+        """Takes over what another store has; returns how many runs were added, the same and replaced.
 
-        Runs that both have must be equal; with force the newer version wins.
+        Parameters
+        ----------
+        other : path or Store
+        force : bool, default=False
+            Runs that both have must be equal; True: the newer version wins.
         """
         count = ffi.new("fin_merge_count *")
         other = other.path if isinstance(other, Store) else other
@@ -121,17 +142,33 @@ class Store(View):
         return {"added": count.added, "same": count.same, "replaced": count.replaced, "studies": count.studies}
 
     def diff(self, other, *, tolerance=0.0):
-        """What differs from another Store: runs that one of them lacks, and numbers that are not equal."""
+        """What differs from another store: runs that one of them lacks, and numbers that are not equal.
+
+        Parameters
+        ----------
+        other : path or Store
+        tolerance : float, default=0.0
+            Numbers are equal if they differ by at most this much of the larger of them and 1.
+        """
         rows = []
-        with Store(other) if not isinstance(other, Store) else _left_open(other) as right:
-            with right._use() as pointer, self._use() as store, Watch() as watch:
+        with Store(other) if not isinstance(other, Store) else nullcontext(other) as right:
+            first, second = sorted((self, right), key=id)  # two threads that compare both ways do not block each other
+            with first._use(), second._use(), Watch() as watch:
                 watch.take = lambda row: rows.append(_fields(row, _DIFFERENCE))
-                watch.check(lib.fin_store_diff(store, pointer, tolerance, lib.finpy_difference_row, watch.handle,
-                                               ffi.new("int64_t *"), watch.err))
+                watch.check(lib.fin_store_diff(self._pointer, right._pointer, tolerance, lib.finpy_difference_row,
+                                               watch.handle, ffi.new("int64_t *"), watch.err))
         return Columns.from_rows(_DIFFERENCE, rows)
 
     def gc(self, drop=None, *, dry=False):
-        """Removes runs that no study plans, and the study `drop`; returns what went (dry: what would go)."""
+        """Removes runs that no study plans; returns what went: runs, studies, bytes.
+
+        Parameters
+        ----------
+        drop : str, default=None
+            A study that goes too, with its runs.
+        dry : bool, default=False
+            Only say what would go.
+        """
         count = ffi.new("fin_gc_count *")
         with self._use() as store, Watch() as watch:
             name = ffi.NULL if drop is None else encoded(drop, "drop")
@@ -150,8 +187,3 @@ def _close(pointer, folder, process):
 def _fields(row, names):
     values = (getattr(row, name) for name in names)
     return tuple(value if isinstance(value, (int, float)) else text(value) for value in values)
-
-
-@contextmanager
-def _left_open(store):
-    yield store

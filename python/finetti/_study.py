@@ -7,7 +7,8 @@ from ._columns import Columns, near
 from ._core import FileError, Table, Watch, check, error, ffi, keep_exception, lib, text
 from ._signature import parameters, signed
 from ._store import Store
-from ._view import Held, View, encoded, settings_of
+from ._texts import Held, encoded, several
+from ._view import View, settings_of
 
 _TABLE = Table(ffi.addressof(lib, "fin_study_table"), "fin_study_settings")
 _KEYWORDS = parameters(_TABLE)
@@ -58,6 +59,7 @@ def study_commands():
 
 def _words(value):
     """A value of `set` as one writes it on the command line."""
+    value = value.tolist() if hasattr(value, "tolist") else value
     if isinstance(value, str):
         return value
     if isinstance(value, bool):
@@ -77,7 +79,8 @@ def _changes(set, full):
     if hasattr(set, "items"):
         set = [f"{path}={_words(value)}" for path, value in set.items()]
     held = Held("fin_study_changes *")
-    held.texts("set", "count", [set] if isinstance(set, str) else list(set or ()))
+    held.texts("set", "count", several(
+        set, "set", 'a dict such as {"grid.lam": 0.2}, or a list such as ["grid.lam=0.2"]'))
     held.pointer.full = bool(full)
     return held
 
@@ -89,7 +92,7 @@ def _read(study, set, full):
         data, label = json.dumps(study, default=_plain, ensure_ascii=False, indent=1).encode(), "the study"
     elif isinstance(study, str) and "\n" in study:
         data, label = study.encode("utf-8", "surrogateescape"), "the study"
-    elif os.path.exists(os.fsencode(encoded(study, "study"))):
+    elif os.path.isfile(encoded(study, "study")):
         check(lib.fin_study_read(encoded(study, "study"), changes.pointer, out, err), err)
         return ffi.gc(out[0], lib.fin_study_destroy)
     else:
@@ -172,6 +175,8 @@ class StudyResult(View):
         self.holds = self.failed == 0 and bool((self.claims()["verdict"] == "holds").all())
 
     def __repr__(self):
+        if self.store._pointer is None:
+            return f"<study {self.name!r}: {self.planned} runs, in a store that is closed>"
         verdicts = self.claims()["verdict"].tolist()
         counts = ", ".join(f"{verdicts.count(v)} {v}" for v in ("holds", "fails", "vague", "untested") if v in verdicts)
         return (f"<study {self.name!r}: {self.planned} runs ({self.present} there before, {self.done} done now, "

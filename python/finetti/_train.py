@@ -25,6 +25,8 @@ def _schedule(value, name):
             from None
     if not pairs:
         raise ArgumentError(f"{name} is empty; it must be such as {{0: 1.0, 1000: 0.5}}")
+    if max(abs(step) for step, _ in pairs) >= 2**63:
+        raise ArgumentError(f"{name} has the step {max(step for step, _ in pairs)}; steps are below 2^63")
     return pairs
 
 

@@ -45,7 +45,7 @@ def choose(settings, keys, values, scaled=False, ard=False, search=None, progres
 
 
 def _is_auto(name, value):
-    return name in BITS and isinstance(value, str) and value == "auto"
+    return name in BITS and (value is None or isinstance(value, str) and value == "auto")
 
 
 class _Data:

@@ -11,7 +11,9 @@ import warnings
 
 from . import _arrays
 from ._columns import Columns, column, near
-from ._core import Watch, ffi, keep_exception, lib, text
+from ._core import ArgumentError, Watch, ffi, keep_exception, lib, text
+from ._signature import Keyword, signed
+from ._texts import Held, conditions, encoded, several
 
 _STATES = {None: 0, "done": lib.FIN_STATE_DONE, "failed": lib.FIN_STATE_FAILED, "planned": -1}
 _DTYPES = {lib.FIN_F32: "f4", lib.FIN_F64: "f8", lib.FIN_I32: "i4", lib.FIN_I64: "i8", lib.FIN_U8: "u1"}
@@ -44,89 +46,54 @@ def finpy_output(user, name, meaning):
     _hand_over(user, name, meaning)
 
 
-# ---- texts for C ----------------------------------------------------------------------------------
-
-class Held:
-    """A struct of C together with the texts that it points to."""
-
-    def __init__(self, ctype):
-        self.pointer = ffi.new(ctype)
-        self.kept = []
-
-    def text(self, name, value):
-        """Sets a field to a text; None is NULL."""
-        if value is not None:
-            self.kept.append(ffi.new("char[]", encoded(value, name)))
-            setattr(self.pointer, name, self.kept[-1])
-
-    def texts(self, name, count, values):
-        """Sets a field to a list of texts, and another to their number."""
-        each = [ffi.new("char[]", encoded(value, name)) for value in values]
-        self.kept += [each, ffi.new("char *[]", each or [ffi.NULL])]
-        setattr(self.pointer, name, self.kept[-1])
-        setattr(self.pointer, count, len(each))
-
-
-def encoded(value, name):
-    if not isinstance(value, (str, bytes, os.PathLike)):
-        raise TypeError(f"{name} must be a text, not {value!r} ({type(value).__name__})")
-    data = os.fsencode(value) if isinstance(value, os.PathLike) else value
-    data = data.encode("utf-8", "surrogateescape") if isinstance(data, str) else data
-    if b"\0" in data:
-        raise ValueError(f"{name} has a NUL character: {value!r}")
-    return data
-
-
-def conditions(where):
-    """{"lam": 0.1, "L": (">=", 10), "form": ["erf", "softmax"]}, or ["lam=0.1", ...], as the library writes them."""
-    if isinstance(where, str):
-        return [where]
-    if not hasattr(where, "items"):
-        return list(where or ())
-    made = []
-    for name, value in where.items():
-        operator, value = value if isinstance(value, tuple) and len(value) == 2 else ("=", value)
-        values = value if isinstance(value, (list, set, frozenset)) else [value]
-        made.append(f"{name}{operator}{','.join(_word(one) for one in values)}")
-    return made
-
-
-def _word(value):
-    value = value.item() if hasattr(value, "item") else value
-    return repr(value) if isinstance(value, float) else str(value)
-
-
 # ---- a store, or a study in it --------------------------------------------------------------------
 
 _RUN = ("position", "block", "command", "hash", "state", "reason", "seconds", "version", "kernel", "settings")
 _CLAIM = ("study", "id", "verdict", "statement", "value", "low", "high", "expected", "quantity", "how", "source",
           "figure")
-_QUERY = "study block command hash where state has"
+_QUERY = [
+    Keyword("study", None, "str | None", "its runs only; None: those of all studies, or of the one that this is about"),
+    Keyword("block", None, "str | None", "runs of this block of the study"),
+    Keyword("command", None, "str | None", "runs of this command, such as 'risk'"),
+    Keyword("hash", None, "str | None", "the run of this hash; a beginning is enough"),
+    Keyword("where", None, "Mapping[str, Any] | Sequence[str] | str | None", "conditions on settings, such as "
+            "{'lam': 0.1, 'L': ('>=', 10), 'form': ['erf', 'softmax']}, or ['lam=0.1', 'L>=10']"),
+    Keyword("state", None, "Literal['done', 'failed', 'planned'] | None", "runs that are in this state"),
+    Keyword("has", None, "str | None", "runs that have this scalar"),
+]
 
 
 class View:
-    """Questions to a store, about one study or all of them.
-
-    Questions about runs take the same keywords: block, command, hash (a beginning is enough), where (a dict such as
-    {"lam": 0.1, "L": (">=", 10), "form": ["erf", "softmax"]}, or a list such as ["lam=0.1", "L>=10"]), state ("done",
-    "failed", "planned"), has (a scalar that the run must have); on a whole store also study.
-    """
+    """Questions to a store, about one study or all of them. Those about runs take the same keywords."""
 
     _study = None
 
+    @signed(_QUERY)
     def runs(self, **query):
-        """The runs: position, block, command, hash, state, reason (of a failure), seconds, ..., settings (dicts)."""
+        """The runs: position, block, command, hash, state, reason (of a failure), seconds, ..., settings (dicts).
+
+        Parameters
+        ----------
+        {parameters}
+        """
         rows = []
         self._ask(lib.fin_store_runs, self._query(query), lib.finpy_run_row,
                   take=lambda run: rows.append(_run(run)))
         return Columns.from_rows(_RUN, rows)
 
+    @signed(_QUERY)
     def scalars(self, *, long=False, **query):
         """The numbers of the runs, beside their settings.
 
         A row is a run and has position, block, command, hash, state, then all settings, then all scalars, with
         NAME_error where there is one; what a run does not have is NaN or "". A setting that has the name of a scalar
-        is NAME_setting. long=True: a row is a number instead, with hash, name, value, error, how, samples.
+        is NAME_setting.
+
+        Parameters
+        ----------
+        {parameters}
+        long : bool, default=False
+            True: a row is a number instead, with hash, name, value, error, how, samples.
         """
         numbers = []
         self._ask(lib.fin_store_scalars, self._query(query), lib.finpy_scalar_row, take=lambda run, s: numbers.append((
@@ -135,8 +102,16 @@ class View:
             return Columns.from_rows(("hash", "name", "value", "error", "how", "samples"), numbers)
         return _wide(self.runs(**query), numbers)
 
+    @signed(_QUERY)
     def series(self, name=None, **query):
-        """The arrays called `name`, by the hash of their run: {hash: array}. None: all, as {hash: {name: array}}."""
+        """The arrays of the runs: {hash of the run: array}.
+
+        Parameters
+        ----------
+        name : str, default=None
+            Which array (series_names). None: all, as {hash: {name: array}}.
+        {parameters}
+        """
         found = {}
 
         def take(run, series):
@@ -153,8 +128,14 @@ class View:
             raise KeyError(f"none of these runs has a series {name!r}{near(name, sorted(names))}")
         return chosen
 
+    @signed(_QUERY)
     def series_names(self, **query):
-        """Which arrays there are, without reading them: hash, name, dtype, shape, bytes in the file."""
+        """Which arrays there are, without reading them: hash, name, dtype, shape, stored (bytes in the file).
+
+        Parameters
+        ----------
+        {parameters}
+        """
         rows = []
         self._ask(lib.fin_store_series, self._query(query), 0, lib.finpy_series_row,
                   take=lambda run, s: rows.append((text(run.hash), text(s.name), _DTYPES[s.dtype],
@@ -162,7 +143,10 @@ class View:
         return Columns.from_rows(("hash", "name", "dtype", "shape", "stored"), rows)
 
     def claims(self, study=None):
-        """The claims as last judged: id, verdict (holds, fails, vague, untested), statement, value, low, high, ..."""
+        """The claims as last judged: id, verdict (holds, fails, vague, untested), statement, value, low, high, ...
+
+        study : those of one study of a whole store.
+        """
         rows = []
         one = study or self._study
         for name in [one] if one else self._store.studies()["name"]:
@@ -173,7 +157,10 @@ class View:
         return Columns.from_rows(_CLAIM, rows)
 
     def figures(self, study=None):
-        """The figures that the study files describe: study, id, title, kind."""
+        """The figures that the study files describe: study, id, title, kind.
+
+        study : those of one study of a whole store.
+        """
         rows = []
         name = study or self._study
         self._ask(lib.fin_report_figures, encoded(name, "study") if name else ffi.NULL, lib.finpy_figure_row,
@@ -182,16 +169,40 @@ class View:
 
     def figure(self, id=None, path=None, *, study=None, block=None, x=None, y=None, split=None, where=None, title=None,
                log_x=False, log_y=False, fit=False, width=0, height=0):
-        """Draws a figure: `id` of one that the study file describes, or x against y (settings, scalars or formulas).
+        """Draws a figure that the study file describes, or another one of settings and scalars.
 
-        path: FILE.svg, or FILE.csv for the numbers in it. Without a path the figure is returned as a Figure, which
-        notebooks show. What a reader must know, such as runs that are missing, is a warning.
+        What a reader must know, such as runs that are missing, is a warning.
+
+        Parameters
+        ----------
+        id : str, default=None
+            Of a figure that the study file describes (figures).
+        path : path, default=None
+            FILE.svg, or FILE.csv for the numbers in it. None: the figure is returned, as a Figure, which notebooks
+            show.
+        study : str, default=None
+            Which one, if the store has several.
+        block : str, default=None
+            Draw its runs only.
+        x : str, default=None
+            What goes to the right: a setting, a scalar or a formula of these.
+        y : str or list of str, default=None
+            What goes up: the same.
+        split : str, default=None
+            A line for every value of this setting.
+        where : dict or list, default=None
+            As for runs.
+        title : str, default=None
+        log_x, log_y, fit : bool, default=False
+            Logarithmic axes; a power law through the points.
+        width, height : number, default=0
+            In pixels; 0 is the usual size.
         """
         held = Held("fin_figure *")
-        for name, value in (("study", study or self._study), ("id", id), ("block", block), ("x", x), ("split", split),
+        for name, value in (("study", self._one(study)), ("id", id), ("block", block), ("x", x), ("split", split),
                             ("title", title)):
             held.text(name, value)
-        held.texts("y", "y_count", [] if y is None else [y] if isinstance(y, str) else y)
+        held.texts("y", "y_count", several(y, "y", "a text, or a list of texts"))
         held.texts("where", "where_count", conditions(where))
         draw = held.pointer
         draw.log_x, draw.log_y, draw.fit = bool(log_x), bool(log_y), bool(fit)
@@ -214,35 +225,58 @@ class View:
             warnings.warn(note, stacklevel=3)
 
     def report(self, path, *, studies=None, title=None):
-        """Writes the report: one HTML file with claims, figures, settings and the data behind each figure."""
-        names = [self._study] if self._study else list(studies or ())
+        """Writes the report: one HTML file with claims, figures, settings and the data behind each figure.
+
+        Parameters
+        ----------
+        path : path
+            The file.
+        studies : list of str, default=None
+            Those of a whole store that it is about; None: all.
+        title : str, default=None
+        """
+        names = [self._study] if self._study else several(studies, "studies", "a list of names")
         keep = [ffi.new("char[]", encoded(name, "studies")) for name in names]
         with self._store._use() as store, Watch() as watch:
             watch.check(lib.fin_report_write(
                 store, ffi.new("char *[]", keep) if keep else ffi.NULL, len(keep),
                 ffi.NULL if title is None else encoded(title, "title"), encoded(path, "path"), watch.err))
 
+    @signed(_QUERY)
     def export(self, path, *, times=False, **query):
-        """Writes the runs: FILE.csv has a row for each, FILE.npz the series too. No times, unless asked for."""
+        """Writes the runs into a file.
+
+        Parameters
+        ----------
+        path : path
+            FILE.csv has a row for each run, FILE.npz the series too.
+        {parameters}
+        times : bool, default=False
+            Also when they were run and how long they took.
+        """
         held = self._query(query)
         with self._store._use() as store, Watch() as watch:
             watch.check(lib.fin_store_export(store, held.pointer, encoded(path, "path"), bool(times), watch.err))
 
     # -- inside
 
+    def _one(self, study):
+        """The study that is meant: the only one, if nothing is said."""
+        names = [study or self._study] if study or self._study else self._store.studies()["name"].tolist()
+        if len(names) != 1:
+            raise ArgumentError(f"study=... has to say which study; the store has {', '.join(names) or 'none'}")
+        return names[0]
+
     def _query(self, given):
-        names = _QUERY.split()
-        for name in given:
-            if name not in names:
-                raise TypeError(f"runs are chosen by {', '.join(names)}, not by {name!r}")
         held = Held("fin_query *")
         for name in ("block", "command", "hash", "has"):
             held.text(name, given.get(name))
         held.text("study", given.get("study") or self._study)
         held.texts("where", "where_count", conditions(given.get("where")))
-        if given.get("state") not in _STATES:
-            raise ValueError(f"state is {given['state']!r}; it can be 'done', 'failed', 'planned' or None (any)")
-        held.pointer.state = _STATES[given.get("state")]
+        state = given.get("state")
+        if state is not None and not isinstance(state, str) or state not in _STATES:
+            raise ValueError(f"state is {state!r}; it can be 'done', 'failed', 'planned' or None (any)")
+        held.pointer.state = _STATES[state]
         return held
 
     def _ask(self, function, *arguments, take):
@@ -262,6 +296,7 @@ class Figure:
         return self.svg
 
     def save(self, path):
+        """Writes it to a file."""
         with open(path, "w", encoding="utf-8") as file:
             file.write(self.svg)
 

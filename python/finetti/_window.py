@@ -2,6 +2,8 @@
 
 import os
 import threading
+import weakref
+from contextlib import contextmanager
 
 import numpy as np
 
@@ -19,63 +21,120 @@ class Rows:
 
     def __init__(self, *arrays):
         self.buffers = [array.copy() for array in arrays]
-        self.first, self.end = 0, len(arrays[0])
+        self.span = 0, len(arrays[0])  # first and end, changed in one step: len() is asked at any time
 
     def __len__(self):
-        return self.end - self.first
+        first, end = self.span
+        return end - first
 
     def get(self, which):
-        rows = self.buffers[which][self.first:self.end]
+        rows = self.buffers[which][slice(*self.span)]
         rows.flags.writeable = False
         return rows
 
     def reserve(self, count):
         """Room for `count` more, so that add() cannot fail."""
-        if self.end + count > len(self.buffers[0]):
-            here, room = len(self), max(2 * len(self), len(self) + count)
-            wider = [np.empty((room, buffer.shape[1])) for buffer in self.buffers]
+        here = len(self)
+        if self.span[1] + count > len(self.buffers[0]):
+            wider = [np.empty((max(2 * here, here + count), buffer.shape[1])) for buffer in self.buffers]
             for i, buffer in enumerate(wider):
                 buffer[:here] = self.get(i)
-            self.buffers, self.first, self.end = wider, 0, here
+            self.buffers, self.span = wider, (0, here)
 
     def add(self, *arrays):
+        first, end = self.span
         for buffer, array in zip(self.buffers, arrays):
-            buffer[self.end:self.end + len(array)] = array
-        self.end += len(arrays[0])
+            buffer[end:end + len(array)] = array
+        self.span = first, end + len(arrays[0])
+
+    def keep(self, count):
+        """Without those behind the first `count`."""
+        self.span = self.span[0], self.span[0] + count
+
+    def drop(self, count):
+        """Without the first `count`."""
+        self.span = self.span[0] + count, self.span[1]
 
 
 class Gate:
     """Many may ask at once, or one may change; whoever wants to change comes before later questions.
 
-        with gate.turn:                     with gate.turn:
-            gate.entered += 1                   gate.wait()
-        ... asks ...                            ... changes ...
-        gate.leave()
+        me = object()                       with gate.change():
+        try:                                    ... changes ...
+            gate.enter(me)
+            ... asks ...
+        finally:
+            gate.asking.pop(me, None)
+            if gate.waits:
+                gate.tell()
 
-    Counting by hand costs a question less than a context manager would.
+    The pop is one step, which Ctrl-C cannot split, and change() looks again by itself: a question that is cut short
+    anywhere leaves nobody waiting for ever. A progress function may ask again, since the question that it belongs to
+    keeps changes out; it cannot change anything, since that would wait for its own end.
     """
 
     def __init__(self):
-        self.turn, self.lock = threading.Lock(), threading.Lock()
-        self.gone = threading.Condition(self.lock)
-        self.entered = self.left = 0  # those who ask: the former under `turn`, the latter under `lock`
-        self.waits = False
+        self.turn = threading.Lock()
+        self.gone = threading.Condition(threading.Lock())
+        self.asking = {}  # questions that are being answered: the threads that ask them
+        self.waits = self.changes = False
+        _gates.add(self)
 
-    def leave(self):
-        with self.lock:
-            self.left += 1
-            if self.waits:
-                self.gone.notify()
+    def enter(self, me):
+        if not self.asking or not self._asks():
+            with self.turn:
+                self.asking[me] = threading.get_ident()
 
-    def wait(self):
-        """Until nobody asks; holding `turn` keeps others from beginning."""
-        with self.lock:
-            self.waits = True
-            try:
-                while self.entered != self.left:
-                    self.gone.wait()
-            finally:
+    def _asks(self):
+        """Whether this thread is inside already, that is, in a progress function."""
+        return threading.get_ident() in list(self.asking.values())
+
+    def tell(self):
+        with self.gone:
+            self.gone.notify()
+
+    @contextmanager
+    def change(self):
+        if self._asks():
+            raise RuntimeError("a progress function cannot change the context that it is called for; change it after "
+                               "the call")
+        with self.turn:
+            with self.gone:
+                self.waits = True
+                while self.asking:
+                    self.gone.wait(0.1)
                 self.waits = False
+            self.changes = True
+            try:
+                yield
+            finally:
+                self.changes = False
+
+
+class _Broken:
+    """In place of a lock."""
+
+    def __enter__(self):
+        raise RuntimeError("another thread was changing this context when the process was forked, so that it is half "
+                           "done here; make it anew")
+
+    def __exit__(self, *what):
+        pass
+
+
+_gates = weakref.WeakSet()
+
+
+def _forked():
+    """Of the threads only the one that forked is in the child: what others were asking is over."""
+    for gate in list(_gates):
+        broken = gate.changes
+        gate.__init__()
+        if broken:
+            gate.turn = _Broken()
+
+
+os.register_at_fork(after_in_child=_forked)
 
 
 def at(array):

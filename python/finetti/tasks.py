@@ -17,9 +17,10 @@ True
 import numpy as np
 
 from . import _arrays
-from ._core import ArgumentError, check, error, ffi, lib
+from ._core import ArgumentError, NumericalError, check, error, ffi, lib
 from ._lab import LENGTHS, OVERLAPS, TASKS, fill, find
 from ._signature import Keyword, parameters, signed
+from ._tokens import find_bad
 
 _OWN = [
     LENGTHS,
@@ -168,6 +169,7 @@ class Task:
         batch, keep, shape = self._batch(X)
         w, err = np.empty(shape), error()
         check(lib.fin_task_posterior(self._in_space(), batch, _arrays.doubles(w), err), err)
+        _finite(w)
         return w if len(shape) == 2 else X.split(w)
 
     def predict(self, X):
@@ -175,7 +177,7 @@ class Task:
         batch, keep, _ = self._batch(X)
         y, err = np.empty(batch.n), error()
         check(lib.fin_task_predict(self._in_space(), batch, _arrays.doubles(y), err), err)
-        return y
+        return _finite(y)
 
     def bayes_parameters(self):
         """(lam, c) of the posterior, which is softmax over l of lam X_l.k* + c |X_l|^2."""
@@ -232,15 +234,28 @@ class Task:
         """A fin_batch, what keeps it alive, and the shape of its tokens."""
         d = lib.fin_task_get_settings(self._plain).d
         if hasattr(X, "offsets") and hasattr(X, "tokens"):
-            tokens, offsets = X.tokens, X.offsets
+            tokens, offsets = X.tokens, _arrays.integers(X.offsets, "offsets")
             shape = (len(tokens),)
             pointer, dtype = _arrays.view(tokens, "X", shape=(None, d))
+            if len(offsets) == 0 or offsets[0] != 0 or offsets[-1] != len(tokens):
+                raise ValueError(f"X has {len(tokens)} tokens and offsets that are others'; make Bags anew")
         else:
             pointer, dtype = _arrays.view(X, "X", shape=(None, None, d))
             n, L = shape = X.shape[:2]
             offsets = np.arange(0, n * L + 1, L) if L else np.zeros(n + 1, np.int64)
+            tokens = X.reshape(n * L, d)
+        problem = find_bad(tokens, offsets)
+        if problem:
+            raise ArgumentError(problem)
         batch = ffi.new("fin_batch *", (len(offsets) - 1, d, dtype, pointer, _arrays.int64s(offsets)))
         return batch, (X, offsets), shape
+
+
+def _finite(values):
+    """`values`, unless tokens were so large that they are none."""
+    if not np.isfinite(values).all():
+        raise NumericalError("tokens are too large for their squares to be numbers; divide them by a power of ten")
+    return values
 
 
 def create(kind, settings, lengths=None, seed=1, flags=0):
@@ -289,9 +304,12 @@ def law(lengths, settings):
         raise TypeError("lengths takes the place of L and L_min; give one or the other")
     pairs = lengths.items() if hasattr(lengths, "items") else lengths
     try:
-        return tuple(zip(*[(L.__index__(), float(p)) for L, p in pairs])) or ((), ())
+        pairs = [(L.__index__(), float(p)) for L, p in pairs]
     except (TypeError, ValueError, AttributeError):
         raise TypeError(f"lengths must be such as {{5: 0.2, 10: 0.8}} (length: weight), not {lengths!r}") from None
+    if any(abs(L) >= 2**63 for L, _ in pairs):
+        raise ArgumentError(f"lengths has {max(L for L, _ in pairs)}; a length is at most 2^31")
+    return tuple(zip(*pairs)) or ((), ())
 
 
 def _directions(k_star, v_star):

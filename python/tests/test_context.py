@@ -1,6 +1,8 @@
 """Context: its numbers against NumPy's, growing and shrinking, threads, pickles, and what it refuses."""
 
+import os
 import pickle
+import signal
 import threading
 
 import numpy as np
@@ -336,6 +338,76 @@ def test_append_waits_for_those_who_ask():
     assert seen == [(True, 500)] and len(context) == 501
 
 
+@pytest.mark.parametrize("change", [lambda c: c.append(c.keys[:1], c.values[:1]), lambda c: c.drop()])
+def test_a_progress_function_may_ask_but_not_change(change):
+    keys, values = tokens(500)
+    context = Context(keys, values)
+    mean, seen = context.predict(keys), []
+
+    def progress(what, done, total):
+        seen.append((context.predict(keys[:1])[0], len(pickle.loads(pickle.dumps(context))), len(context.keys)))
+        change(context)
+
+    with pytest.raises(RuntimeError, match="cannot change the context that it is called for"):
+        context.predict(keys, progress=progress)
+    assert seen == [(pytest.approx(mean[0]), 500, 500)]
+    change(context)  # nobody is left inside
+    assert len(context) != 500
+
+
+def test_a_progress_function_may_ask_while_another_thread_waits_to_change():
+    keys, values = tokens(500)
+    context = Context(keys, values, capacity=501)
+    changer = threading.Thread(target=lambda: context.append(keys[:1], values[:1]), daemon=True)
+    seen = []
+
+    def progress(what, done, total):
+        if not seen:
+            changer.start()
+            while not context._gate.waits:
+                pass
+            seen.append(len(context.predict(keys[:1], return_weights=True)[1][0]))
+
+    asker = threading.Thread(target=lambda: context.predict(keys, progress=progress), daemon=True)
+    asker.start()
+    for thread in (asker, changer):
+        thread.join(20)
+        assert not thread.is_alive()
+    assert seen == [500] and len(context) == 501
+
+
+def test_a_child_does_not_wait_for_threads_of_its_parent():
+    keys, values = tokens(500)
+    context, other = Context(keys, values), Context(keys, values)
+    codes = []
+
+    def progress(what, done, total):  # this thread asks one context and changes another while the other one forks
+        if not codes:
+            with other._gate.change():
+                forker = threading.Thread(target=fork)
+                forker.start()
+                forker.join()
+
+    def fork():
+        child = os.fork()
+        if child:
+            codes.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+            return
+        signal.alarm(20)
+        try:
+            context.append(keys[:1], values[:1])
+            with pytest.raises(RuntimeError, match="make it anew"):
+                other.predict(keys[:1])
+            os._exit(7 if len(context) == 501 else 1)
+        finally:
+            os._exit(2)
+
+    context.predict(keys, progress=progress)
+    assert codes == [7]
+    other.drop()
+    assert len(other) == 499 and len(context) == 500
+
+
 def test_progress_can_cancel_and_raise():
     keys, values = tokens(500)
     context = Context(keys, values)
@@ -361,6 +433,7 @@ def test_progress_can_cancel_and_raise():
     (lambda x: None, TypeError, "NoneType"),
     (lambda x: x[:, 0], ValueError, r"\(30,\)"),
     (lambda x: np.asfortranarray(x), ValueError, "not contiguous.*ascontiguousarray"),
+    (lambda x: np.frombuffer(b"-" + x.tobytes(), np.uint8)[1:].view(float).reshape(x.shape), ValueError, r"copy\(\)"),
     (lambda x: x[:, :2].copy(), ValueError, r"\(30, 2\).*3"),
 ])
 def test_queries_and_keys_that_are_refused(change, kind, words):

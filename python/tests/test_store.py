@@ -2,6 +2,7 @@
 
 import gc
 import os
+import pickle
 import sys
 import threading
 
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 
 import finetti
-from finetti import Store, _columns, _store, _view
+from finetti import Store, _view
 from study_sample import SMALL
 
 
@@ -34,7 +35,8 @@ def test_scalars_stand_beside_settings(result):
 
 
 @pytest.mark.parametrize("where", [{"L": (">=", 10), "lam": 1}, {"L": [10, 100], "lam": np.float64(1)},
-                                   ["L>=10", "lam=1"]])
+                                   {"L": (10, 100), "lam": True}, {"L": np.array([10, 100]), "lam": np.ones(1)},
+                                   ["L>=10", "lam=1"]], ids=str)
 def test_conditions(result, where):
     assert result.runs(where=where)["settings"].tolist() == [
         run["settings"] for run in result.runs(block="grid").rows()
@@ -115,10 +117,38 @@ def test_a_forked_child_leaves_the_file_alone():
     result = finetti.study(SMALL)
     child = os.fork()
     if child == 0:
-        result.store._finish()
-        os._exit(0)
-    os.waitpid(child, 0)
+        try:
+            with pytest.raises(RuntimeError, match="open it again"):
+                result.runs()
+            with Store(result.store.path) as again:
+                assert len(again.runs()) == 21
+            result.store.close()
+            result.store._finish()
+            os._exit(7)
+        finally:
+            os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
     assert len(result.runs()) == 21
+
+
+def test_a_store_in_use_is_asked_but_not_closed():
+    with Store() as store:
+        def progress(what, done, total):
+            store.close()
+
+        with pytest.raises(RuntimeError, match="cannot close the store"):
+            finetti.study(SMALL, store, progress=progress)
+        seen = []
+        changed = finetti.study(SMALL, store, set={"grid.eps": 0.2},
+                                progress=lambda *told: seen.append(len(store.runs())))
+        assert seen and len(changed.runs()) == 21
+
+
+def test_pickles_are_refused(result):
+    for thing in (result, result.store):
+        with pytest.raises(TypeError, match="hand over its path"):
+            pickle.dumps(thing)
+    assert pickle.loads(pickle.dumps(result.claims()))["id"].tolist() == ["linear", "moves"]
 
 
 def test_parts_are_merged(tmp_path):
@@ -146,6 +176,12 @@ def test_a_store_is_read_by_study(tmp_path):
         assert sorted(store.studies()["name"]) == ["other", "small"]
         assert len(store.runs()) == 22 and len(store.runs(study="other")) == 1
         assert len(store.scalars(study="small")) == 21
+        assert store.figure("by-lam", study="small").svg.startswith("<svg")
+        with pytest.raises(finetti.ArgumentError, match="which study; the store has small, other|other, small"):
+            store.figure("by-lam")
+        store.report(tmp_path / "one.html", studies="small")
+        store.report(tmp_path / "all.html")
+        assert (tmp_path / "one.html").stat().st_size < (tmp_path / "all.html").stat().st_size
         assert store.sessions()["ended"].all()
         assert "read" in repr(store)
         with pytest.raises(finetti.FinettiError, match="read"):
@@ -190,7 +226,9 @@ def test_store_refuses(result, tmp_path):
         Store(tmp_path / "x.db", "rw")
     with pytest.raises(ValueError, match="'done', 'failed', 'planned'"):
         result.runs(state="broken")
-    with pytest.raises(TypeError, match="not by 'blok'"):
+    with pytest.raises(TypeError, match="y must be a text, or a list of texts, not 3"):
+        result.figure(x="lam", y=3)
+    with pytest.raises(TypeError, match="runs.. has no keyword 'blok'; did you mean 'block'"):
         result.runs(blok="grid")
     with pytest.raises(finetti.ArgumentError, match="did you mean 'lam'"):
         result.runs(where={"lamm": 1})
@@ -200,10 +238,3 @@ def test_store_refuses(result, tmp_path):
         result.store.runs(study="smal")
     with pytest.raises(finetti.FinettiError, match="no study 'smal'"):
         result.store.claims(study="smal")
-
-
-@pytest.mark.parametrize("module", [_store, _columns], ids=lambda module: module.__name__)
-def test_examples(module):
-    import doctest
-    found = doctest.testmod(module, verbose=False)
-    assert found.attempted > 0 and found.failed == 0

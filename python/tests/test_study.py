@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import finetti
-from finetti import Store, _study
+from finetti import Store
 from study_sample import SMALL
 
 TOOL = os.environ.get("FINETTI")
@@ -78,13 +78,16 @@ def test_changes_are_those_of_the_tool(small):
 
 # ---- what comes out -----------------------------------------------------------------------------
 
-def test_a_study_is_a_file_a_text_or_a_dict(small):
+def test_a_study_is_a_file_a_text_or_a_dict(small, monkeypatch):
     data = {"study": "tiny", "runs": [{"command": "risk", "set": {"eps": 0.1}, "axes": {"lam": np.array([0.1, 0.2])}}]}
     text = "study: tiny\nruns:\n  - command: risk\n    set: {eps: 0.1}\n    axes: {lam: [0.1, 0.2]}\n"
     assert finetti.study_plan(data)["hash"].tolist() == finetti.study_plan(text)["hash"].tolist()
     assert finetti.study_plan(small)["hash"].tolist() == finetti.study_plan(SMALL)["hash"].tolist()
     assert finetti.study_plan(str(small))["hash"].tolist() == finetti.study_plan(os.fsencode(small))["hash"].tolist()
     assert len(finetti.study_plan("slr_risk")) > 10
+    (small.parent / "slr_risk").mkdir()
+    monkeypatch.chdir(small.parent)
+    assert len(finetti.study_plan("slr_risk")) > 10  # a folder is no study
     result = finetti.study(data)
     assert result.scalars()["risk"].tolist() == [
         finetti.study({**data, "runs": [{"command": "risk", "set": {"eps": 0.1, "lam": lam}}]}).scalars()["risk"][0]
@@ -175,9 +178,3 @@ def test_a_run_that_fails_is_recorded():
     assert again.present == 1
     assert finetti.study({"study": "bad", "runs": [{"command": "risk", "set": {"theta": 0.9}}]}, result.store,
                          retry_failed=True).done == 1
-
-
-def test_examples():
-    import doctest
-    found = doctest.testmod(_study, verbose=False)
-    assert found.attempted > 0 and found.failed == 0
