@@ -62,8 +62,6 @@ PARAMETERS = {
     "scales": "_Array",
     "capacity": "int",
     # laboratory
-    "task": "Literal['slr', 'spiked', 'max'] | Task",
-    "form": "Literal['erf', 'softmax', 'linear', 'shifted', 'softplus', 'hardmax', 'bayes']",
     "points": "_Array",
     "dtype": "Literal['float32', 'float64'] | np.dtype[Any] | type",
     "Task(X)": "Bags | _Floats",
@@ -91,6 +89,7 @@ PARAMETERS = {
     "title": "str",
     "studies": "Sequence[str]",
     "what": "object",
+    "input_features": "Sequence[str] | None",
 }
 
 _ONE = "_Array"
@@ -131,6 +130,7 @@ RESULTS = {
                   "BagEmbeddingClassifier",
     "PerToken.transform": "Bags",
     "PerToken.fit_transform": "Bags",
+    "PerToken.get_feature_names_out": "NDArray[Any]",
     "AttentionRegressor.predict": _WITH_STD,
     "AttentionRegressor.loo": _WITH_STD,
     "AttentionRegressor.weights": _ONE,
@@ -205,7 +205,7 @@ ATTRIBUTES = {
     "_BagEstimator": _FITTED,
     "_Regressor": {"noise_": "float"},
     "_Classifier": {"classes_": "NDArray[Any]"},
-    "PerToken": {"transformer_": "Any", "n_features_in_": "int"},
+    "PerToken": {"transformer_": "Any", "n_features_in_": "int", "feature_names_in_": "NDArray[Any]"},
     "AttentionRegressor": {"settings_": "dict[str, Any]", "scales_": "_Array | None", "noise_": "float",
                            "columns_": "_Ints", "means_": "_Array | None", "deviations_": "_Array | None",
                            "context_": "Context", "log_marginal_likelihood_": "float", "info_": "dict[str, Any]",

@@ -413,6 +413,16 @@ static void fit__refuses_what_it_cannot_learn_from(void **state)
     refuse(FIN_ERR_ARGUMENT, &settings, 2, &bags, weights);
     memset(weights, 0, sizeof weights);
     refuse(FIN_ERR_ARGUMENT, &settings, 2, &bags, weights);
+    for (int i = 0; i < N; i++)
+        weights[i] = 1e308;
+    bags.labels = s.labels;
+    refuse(FIN_ERR_ARGUMENT, &settings, 2, &bags, weights); /* their sum is infinite */
+    bags.labels = labels;
+    for (int e = -310; e <= 310; e += 620) { /* numbers whose squares are 0 or infinite */
+        for (int i = 0; i < N; i++)
+            labels[i] = s.labels[i] + 0.1 * i > 1 ? ldexp(1, e * 3) : 0;
+        refuse(FIN_ERR_ARGUMENT, &settings, 0, &bags, NULL);
+    }
     bags = s.bags;
     bags.offsets = offsets;
     memcpy(offsets, s.offsets, sizeof offsets);

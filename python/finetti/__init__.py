@@ -2,11 +2,13 @@
 
 Estimators (scikit-learn's conventions): SingleLocationRegressor, SingleLocationClassifier, BagEmbeddingRegressor,
 BagEmbeddingClassifier, AttentionRegressor; Bags holds their input.
-Laboratory: risk, landscape, train, tasks, study. Lower down: Context (queries to a context of tokens).
+Laboratory: risk, lam_star, bayes_risk, stationary_points, train, tasks, families, study. Lower down: Context (queries
+to a context of tokens), attend (many short contexts at once), Store (what studies leave).
 
 Nothing but the C library is loaded until a name is used, so that `import finetti` takes milliseconds.
 """
 
+from . import _core
 from ._core import (ArgumentError, CancelledError, FileError, FinettiError, FormatError, NumericalError,
                     OutOfMemoryError, UnsupportedError, __version__, get_threads, set_threads)
 
@@ -25,11 +27,11 @@ _HOMES = {
     "tasks": "tasks",
     "families": "families",
     "risk": "_risk",
-    "risk_erf": "_risk",
+    "risk_erf": "_erf",
     "lam_star": "_risk",
     "linear_risk": "_risk",
     "bayes_risk": "_risk",
-    "stationary_points": "_risk",
+    "stationary_points": "_landscape",
     "train": "_train",
     "study": "_study",
     "study_commands": "_study",
@@ -48,7 +50,13 @@ def __getattr__(name):
         near = difflib.get_close_matches(name, __all__, 1)
         raise AttributeError(f"finetti has no {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
     import importlib
-    module = importlib.import_module(f".{home}", __name__)
+    try:
+        module = importlib.import_module(f".{home}", __name__)
+    except ModuleNotFoundError as problem:
+        sentence = _core.missing(problem.name, f"finetti.{name}")
+        if sentence is None:
+            raise
+        raise ImportError(sentence, name=problem.name) from None
     value = module if home == name else getattr(module, name)
     globals()[name] = value
     return value

@@ -73,7 +73,7 @@ class _BagEstimator(BaseEstimator):
         self
         """
         label = getattr(y, "name", None)
-        bags = self._bags(X, lengths, groups, fitting=True)
+        bags = self._bags(X, lengths, groups)
         y = _labels.given(y, bags, type(self).__name__)
         weights = _labels.weights(sample_weight, bags)
         if weights is not None and not weights.all():
@@ -116,14 +116,14 @@ class _BagEstimator(BaseEstimator):
 
     # ---- asking -----------------------------------------------------------------------------------
 
-    def _bags(self, X, lengths, groups, fitting=False):
-        """What was passed as Bags, looked over."""
+    def _bags(self, X, lengths, groups, fit=None):
+        """What was passed as Bags, looked over; with the columns of `fit`."""
         bags = X if type(X) is Bags and lengths is None and groups is None else Bags(X, lengths, groups)
         if len(bags.offsets) < 2:
             raise ValueError(f"Found array with 0 sample(s) (shape={bags.tokens.shape}) while a minimum of 1 is "
                              f"required by {type(self).__name__}.")
-        if not fitting:
-            _labels.check_features(self, bags, self._fitted().d)
+        if fit is not None:
+            _labels.check_features(self, bags, fit.d)
         problem = find_bad(bags.tokens, bags.offsets)
         if problem:
             raise ValueError(f"Input X contains NaN or infinity: {problem}")
@@ -141,7 +141,7 @@ class _BagEstimator(BaseEstimator):
         fit = self._fitted()
         if type(X) is np.ndarray and X.ndim == 3 and lengths is None and groups is None and self._plain(X, fit.d):
             return fit.predict(X, even_offsets(*X.shape[:2]), spread)
-        bags = self._bags(X, lengths, groups)
+        bags = self._bags(X, lengths, groups, fit)
         return fit.predict(bags.tokens, bags.offsets, spread)
 
     def _plain(self, X, d):
@@ -217,7 +217,7 @@ class _Locating:
         ((50, 4), True)
         """
         fit = self._fitted()
-        bags = self._bags(X, lengths, groups)
+        bags = self._bags(X, lengths, groups, fit)
         labels = None
         if y is not None:
             labels = self._known(bags._per_bag(_labels.column(y), "y"))
@@ -243,19 +243,31 @@ class _Regressor(RegressorMixin, _BagEstimator):
         """Intervals (bags, 2) that hold a new label with probability `coverage`, if the noise is normal."""
         if not (isinstance(coverage, (int, float, np.number)) and 0 < coverage < 1):
             raise ArgumentError(f"coverage is {coverage!r}; it must be between 0 and 1, such as 0.9")
-        z = _NINETY if coverage == 0.9 else -NormalDist().inv_cdf((1 - float(coverage)) / 2)
+        z = _NINETY if coverage == 0.9 else NormalDist().inv_cdf(0.5 + coverage / 2)
         mean, sd = self._answer(X, lengths, groups, True)
         return np.stack([mean - z * sd, mean + z * sd], axis=1)
 
     def score(self, X, y, sample_weight=None, *, lengths=None, groups=None):
         """R2 of predictions."""
-        bags = self._bags(X, lengths, groups)
+        bags = self._bags(X, lengths, groups, self._fitted())
         y = _labels.numbers(_labels.given(y, bags, type(self).__name__))
         return r2_score(y, self.predict(bags), sample_weight=_labels.weights(sample_weight, bags))
 
 
 class _Classifier(ClassifierMixin, _BagEstimator):
     """Labels that are classes, of any type."""
+
+    def _more_tags(self):
+        return {"binary_only": self._binary()}
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = not self._binary()
+        return tags
+
+    def _binary(self):
+        """The model any says yes or no."""
+        return getattr(self, "model", None) == "any"
 
     def _code(self, y):
         return _labels.classes(y)
@@ -283,8 +295,9 @@ class _Classifier(ClassifierMixin, _BagEstimator):
 
     def score(self, X, y, sample_weight=None, *, lengths=None, groups=None):
         """Accuracy of predictions."""
-        bags = self._bags(X, lengths, groups)
+        bags = self._bags(X, lengths, groups, self._fitted())
         y = _labels.given(y, bags, type(self).__name__)
+        _labels.check_classes(y)
         return accuracy_score(y, self.predict(bags), sample_weight=_labels.weights(sample_weight, bags))
 
 

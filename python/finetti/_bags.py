@@ -8,8 +8,7 @@ import functools
 
 import numpy as np
 
-from ._arrays import integers, unmasked
-from ._tokens import as_list, axes, is_list, is_missing, matrix, names_of
+from ._tokens import as_list, axes, exact, is_list, matrix, names_of, numbered, whole_lengths
 
 
 class Bags:
@@ -53,6 +52,8 @@ class Bags:
     def __init__(self, X, lengths=None, groups=None):
         self.names = self.rows = self.feature_names = None
         self._like = None  # how X was laid out: None (a list), "rows", or the number of tokens of a padded bag
+        if getattr(X, "ndim", None) == 1 and hasattr(X, "to_numpy"):  # a pandas.Series of arrays
+            X = X.to_numpy()
         if type(X) is tuple and len(X) == 2:
             X, lengths, groups = _untie(X, lengths, groups)
         if lengths is not None and groups is not None:
@@ -92,10 +93,9 @@ class Bags:
         if lengths is None:
             self._offsets = even_offsets(n, most)
             return
-        lengths = integers(lengths, "lengths")
+        lengths = whole_lengths(lengths)
         if len(lengths) != n:
             raise ValueError(f"there are {len(lengths)} lengths for {n} bags")
-        _at_least_one(lengths)
         if n and lengths.max() > most:
             i = int(np.argmax(lengths > most))
             raise ValueError(f"lengths[{i}] is {lengths[i]}; the bags of X have {most} tokens, padding included")
@@ -105,7 +105,7 @@ class Bags:
 
     def _group(self, X, groups):
         """From a 2-D array and what bag every row belongs to."""
-        number, self.names = _number(groups, len(X))
+        number, self.names = numbered(groups, len(X))
         self._like = "rows"
         self._tokens = X
         self._offsets = _offsets(np.bincount(number, minlength=len(self.names)))
@@ -149,6 +149,8 @@ class Bags:
 
     def __getitem__(self, key):
         n = len(self)
+        if isinstance(key, tuple) and len(key) == 2 and key[1] is Ellipsis:  # scikit-learn from 1.4 on
+            key = key[0]
         if isinstance(key, slice):
             begin, end, step = key.indices(n)
             if step == 1:
@@ -156,7 +158,7 @@ class Bags:
             return self._some(np.arange(begin, end, step))
         if isinstance(key, tuple):
             raise IndexError("bags have one axis; bags[i] is an array, which has more: bags[i][j]")
-        index = np.asarray(unmasked(key, "the index"))
+        index = exact(key, "the index")
         if index.ndim == 0 and index.dtype.kind in "iu":
             i = int(index)
             if not -n <= i < n:
@@ -186,7 +188,18 @@ class Bags:
         return some
 
     def __array__(self, *args, **kwargs):
-        raise TypeError("bags have different lengths and are no array; bags.tokens is one, with bags.offsets")
+        raise TypeError("bags have different lengths and are no array; bags.tokens is one, with bags.offsets. "
+                        "finetti.PerToken makes a transformer of rows one of bags")
+
+    def __setstate__(self, state):
+        """From a pickle, which may have been damaged: C trusts what offsets say."""
+        tokens, offsets = state["_tokens"], state["_offsets"]
+        if not (tokens.ndim == 2 and tokens.dtype.char in "fd" and tokens.dtype.isnative and tokens.flags.c_contiguous
+                and offsets.dtype == np.int64 and offsets.ndim == 1 and len(offsets) and offsets[0] == 0
+                and (np.diff(offsets) > 0).all() and offsets[-1] == len(tokens)):
+            raise ValueError("these are no bags that finetti pickled: offsets and tokens do not go together")
+        _sealed(offsets)
+        self.__dict__.update(state)
 
     def __repr__(self):
         n, (tokens, columns) = len(self), self.tokens.shape
@@ -271,7 +284,7 @@ def _untie(pair, lengths, groups):
         raise ValueError("X is a tuple of a list of bags and something else; the list alone says what the bags are")
     if axes(X) < 2:
         return list(pair), lengths, groups
-    array = np.asarray(unmasked(second, "the second part of the tuple X"))
+    array = exact(second, "the second part of X")
     if lengths is not None or groups is not None:
         raise ValueError("X is a tuple that says which rows make a bag, and lengths or groups say it too; give one")
     n = len(X)
@@ -283,47 +296,17 @@ def _untie(pair, lengths, groups):
         raise ValueError("X is a tuple whose second part could be lengths or groups; say which: lengths=... or "
                          "groups=...")
     if not sums and len(array) != n:
-        total = f" from {array.min()} to {array.max()} that sum to {sum(array.tolist())}" if whole and len(array) else ""
+        total = f" and sum to {array.sum()}" if whole else ""
         raise ValueError(f"X is a tuple of {n} rows and {len(array)} other values{total}: neither lengths (they would "
                          f"sum to {n}) nor groups (there would be {n})")
     return (X, array, None) if sums else (X, None, second)
 
 
-def _number(groups, n):
-    """(number of the bag, from 0 in the order of first rows, for each of n rows; value of `groups` for each bag)."""
-    groups = np.asarray(unmasked(groups, "groups"))
-    if groups.shape != (n,):
-        raise ValueError(f"groups have shape {groups.shape}; X has {n} rows, and each needs its group: ({n},)")
-    missing = list(map(is_missing, groups)) if groups.dtype.kind == "O" else groups != groups
-    if np.any(missing):
-        i = int(np.argmax(missing))
-        raise ValueError(f"row {i} has no group ({groups[i]!r}); leave such rows out, or give each a group of its own")
-    if groups.dtype.kind == "O":  # may not be sortable
-        numbers = {}
-        number = np.fromiter((numbers.setdefault(g, len(numbers)) for g in groups.tolist()), np.int64, n)
-        names = np.empty(len(numbers), object)
-        names[:] = list(numbers)
-        return number, names
-    values, first, number = np.unique(groups, return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    rank = np.empty_like(order)
-    rank[order] = np.arange(len(order))
-    return rank[number.ravel()], values[order]
-
-
 def _lengths(lengths, rows):
-    lengths = integers(lengths, "lengths")
-    _at_least_one(lengths)
+    lengths = whole_lengths(lengths)
     if len(lengths) > rows or len(lengths) and lengths.max() > rows or lengths.sum() != rows:  # in this order
         raise ValueError(f"lengths sum to {sum(lengths.tolist())}, and X has {rows} rows")
     return lengths
-
-
-def _at_least_one(lengths):
-    if len(lengths) and lengths.min() < 1:
-        i = int(np.argmax(lengths < 1))
-        raise ValueError(f"bag {i} is empty (lengths[{i}] is {lengths[i]}); a bag has at least one token: leave it "
-                         "out, with its label")
 
 
 def _offsets(lengths):

@@ -106,8 +106,8 @@ class Context:
                   watch.err)
             cross = ffi.gc(made[0], lib.fin_cross_destroy)
             watch.check(lib.fin_cross_load(cross, len(keys), at(keys), at(values), watch.pointer, watch.err))
-        self._cross, self._capacity = cross, capacity
-        self._dual = get_info(self._cross).method == lib.FIN_CROSS_DUAL
+        dual = get_info(cross).method == lib.FIN_CROSS_DUAL
+        self._cross, self._capacity, self._dual = cross, capacity, dual
 
     # ---- questions ----------------------------------------------------------------------------
 
@@ -152,17 +152,11 @@ class Context:
     def prefix(self, queries=None, answers=None, progress=None):
         """The learning curve: what was to be known after the first 0, 1, 2, ... tokens.
 
-        Parameters
-        ----------
-        queries, answers : arrays (m, dk) and (m,) or (m, dv), default=None
-            Answers are means over these, len(context) + 1 of them. None: entry l is about token l, predicted from
-            those before it.
+        queries, answers : arrays (m, dk) and (m,) or (m, dv), for means over these, len(context) + 1 of them. None:
+        entry l is about token l, predicted from those before it.
 
-        Returns
-        -------
-        squared, score : arrays
-            Squared error and minus log density of a value, summed over columns. The latter is NaN but for cme, and
-            so is the first entry of both.
+        Returns squared error and minus log density of a value, summed over columns; the latter is NaN but for cme, and
+        so is the first entry of both for the other forms.
         """
         if (queries is None) != (answers is None):
             raise ValueError("queries and answers go together; without both, every token is predicted from those "
@@ -213,8 +207,7 @@ class Context:
             return answer
         finally:
             gate.asking.pop(me, None)
-            if gate.waits:
-                gate.tell()
+            gate.tell()
 
     # ---- changes ------------------------------------------------------------------------------
 
@@ -222,7 +215,9 @@ class Context:
         """More tokens: keys (count, dk) and values (count,) or (count, dv), with the axes of before. All or nothing."""
         keys, values = self._tokens(keys, values)
         count = len(keys)
-        with self._gate.change():
+        self._gate.check()
+        with self._gate.turn:
+            self._gate.wait()
             before, steps, known = len(self), self._steps, len(self._steps)
             self._rows.reserve(count)
             try:
@@ -257,20 +252,24 @@ class Context:
     def drop(self, count=1):
         """Leaves the `count` oldest tokens out: with append, a sliding window. All or nothing."""
         count = operator.index(count)
-        with self._gate.change():
+        self._gate.check()
+        with self._gate.turn:
+            self._gate.wait()
             before, status, err = len(self), None, error()
             if not 0 <= count <= before:
                 raise ArgumentError(f"count = {count}; the context has {before} tokens")
+            rest, steps = self._rows.without(count), [before - count]
             try:
                 status = lib.fin_cross_drop(self._cross, count, err)
                 check(status, err)
-            finally:
+                self._rows.span, self._steps = rest, steps
+            except BaseException:  # Ctrl-C, as above, or it failed, and the library may have emptied the context
                 tokens = get_info(self._cross).tokens
                 if tokens == before - count and not status:
-                    self._rows.drop(count)
-                    self._steps = [tokens]
-                elif tokens != before:  # it failed, and the library has emptied the context
+                    self._rows.span, self._steps = rest, steps
+                elif tokens != before:
                     self._restore()
+                raise
 
     def _restore(self):
         try:

@@ -7,18 +7,34 @@ Everything else in the package goes through the few names here:
     error()           a fin_error to hand to a call
     Table             a settings table: fields, defaults, a filled-in struct
     Watch             progress, cancelling and Ctrl-C of a long call
-    floats(...)       a NumPy array as C sees it, without a copy, or an error that says what to do
+    encoded(path)     the name of a file as C takes it
+    missing(package)  the sentence for a package that is not installed
 """
 
 import operator
 import os
 import sys
 import threading
+import warnings
+
+
+# Packages that the library needs here and there: what pip and Debian call them.
+_PACKAGES = {"_cffi_backend": ("cffi", "python3-cffi-backend"), "numpy": ("numpy", "python3-numpy"),
+             "scipy": ("scipy", "python3-scipy"), "sklearn": ("scikit-learn", "python3-sklearn"),
+             "pandas": ("pandas", "python3-pandas"), "tqdm": ("tqdm", "python3-tqdm")}
+
+
+def missing(module, what):
+    """The sentence for a module that is not installed, or None for one of no package that is known here."""
+    pip, debian = _PACKAGES.get((module or "").partition(".")[0], (None, None))
+    return pip and (f"{what} needs {pip}, which is not installed: 'pip install {pip}', or on Debian "
+                    f"'apt install {debian}'")
+
 
 try:
     from ._finetti import ffi, lib
 except ImportError as problem:  # the module, or a library below it, is not there
-    raise ImportError(
+    raise ImportError(missing(problem.name, "finetti") or
         f"finetti cannot load its C library ({problem}). Build and install the wheel with 'make wheel' and "
         "'pip install'; on Debian the libraries that it needs are installed by tools/setup.sh") from problem
 
@@ -44,7 +60,7 @@ os.register_at_fork(after_in_child=lambda: lib.fin_threads_set(1))
 # ---- errors -----------------------------------------------------------------------------------
 
 class FinettiError(Exception):
-    """A call of the C library failed. The message is the library's own; `status` is its name."""
+    """A call of the C library failed. The message is the library's own; `status` is its name for the kind."""
 
     status = ""
 
@@ -86,6 +102,8 @@ _ERRORS = {
     lib.FIN_ERR_NUMERIC: NumericalError,
     lib.FIN_ERR_CANCELLED: CancelledError,
 }
+for _code, _kind in _ERRORS.items():
+    _kind.status = text(lib.fin_status_name(_code))
 
 
 def error():
@@ -96,10 +114,7 @@ def error():
 def check(status, err):
     """Raises what `status` stands for, with the library's sentence; does nothing for FIN_OK."""
     if status:
-        kind = _ERRORS.get(status, FinettiError)
-        problem = kind(text(err.message) or text(lib.fin_status_name(status)))
-        problem.status = text(lib.fin_status_name(status))
-        raise problem
+        raise _ERRORS.get(status, FinettiError)(text(err.message) or text(lib.fin_status_name(status)))
 
 
 # ---- settings tables --------------------------------------------------------------------------
@@ -125,26 +140,29 @@ class Field:
 
     def number(self, value):
         """`value` as the double that the library takes, or an error that says what is allowed."""
+        plain = value.item() if getattr(value, "ndim", None) == 0 else value  # a scalar of NumPy, an array of no axes
         try:
-            if self.kind is int and not isinstance(value, float):
-                number = value.__index__()  # refuses what is not a whole number, and arrays
+            if self.kind is int and not isinstance(plain, float):
+                number = operator.index(plain)  # refuses what is not a whole number, and arrays
                 if abs(number) > 1 << 53:
                     raise OverflowError
                 return number
-            if self.kind is not str:
-                return float(value)
-        except (TypeError, ValueError, AttributeError):
+            if self.kind is not str and not hasattr(plain, "__len__"):  # text and arrays of one number have a length
+                return float(plain)
+        except (TypeError, ValueError):
             pass
         except OverflowError:
-            raise ArgumentError(f"{self.name} = {value!r} is too large; it can be {self.range()}") from None
+            raise ArgumentError(f"{self.name} is too {'large' if plain > 0 else 'small'}; it must be {self.range()}") \
+                from None
         raise TypeError(f"{self.name} must be {self.range()}, not {value!r} ({type(value).__name__})")
 
     def range(self):
         """The allowed values, for people."""
         if self.choices:
             return "one of " + ", ".join(repr(name) for name in self.choices)
+        kind = "a whole number" if self.kind is int else "a number"
         automatic = ", or 'auto'" if self.default == "auto" else ""
-        return f"{self.lowest:.16g} to {self.highest:.16g}{automatic}"
+        return f"{kind} from {self.lowest:.16g} to {self.highest:.16g}{automatic}"
 
 
 class Table:
@@ -176,7 +194,7 @@ class Table:
         if isinstance(value, str) and "\0" in value:  # C would see its beginning only
             raise ArgumentError(f"{name} = {value!r} has a NUL character")
         if isinstance(value, str) or field is None:  # the library knows how to complain about a wrong name
-            words = str(value).encode("utf-8", "replace")
+            words = str(value).encode("utf-8", "backslashreplace")
             check(lib.fin_settings_parse(self.pointer, struct, name.encode(), words, err), err)
             return
         check(lib.fin_settings_set(self.pointer, struct, field.pointer, field.number(value), err), err)
@@ -197,7 +215,7 @@ class Table:
 
 # ---- progress, cancelling, Ctrl-C -------------------------------------------------------------
 
-_failed = threading.local()  # an exception that a callback could not hand over otherwise
+_failed = threading.local()  # an exception that came outside of what a callback guards, of the innermost Watch
 
 
 def keep_exception(kind, value, traceback):
@@ -223,17 +241,20 @@ class Watch:
         self.function = progress if callable(progress) else None
         if progress and self.function is None:
             self.bar = _bar()
+        self.outer = None
         self.handle = ffi.new_handle(self)
         self.pointer = ffi.new("fin_progress *", (lib.finpy_progress, self.handle))
 
     def __enter__(self):
+        self.outer = getattr(_failed, "value", None)  # of the call whose callback makes this one
         _failed.value = None
         return self
 
     def __exit__(self, *what):
+        _failed.value, self.outer = self.outer, None
+        self.handle = None
         if self.bar is not None:
             self.bar.close()
-        self.handle = None
 
     def report(self, what, done, total):
         """1 to cancel. Running Python at all is what lets Ctrl-C through."""
@@ -249,7 +270,10 @@ class Watch:
         problem = self.problem or getattr(_failed, "value", None)
         if problem is not None:
             _failed.value = self.problem = None
-            raise problem
+            try:
+                raise problem
+            finally:
+                del problem  # which has this frame in its traceback
         check(status, self.err)
 
 
@@ -257,6 +281,8 @@ def _bar():
     try:
         from tqdm.auto import tqdm
     except ImportError:
+        if sys.stderr is not None and sys.stderr.isatty():
+            warnings.warn(missing("tqdm", "a progress bar"), stacklevel=4)
         return None
     return tqdm(disable=None, leave=False, bar_format="{l_bar}{bar}| {elapsed}<{remaining}", file=sys.stderr)
 
@@ -269,6 +295,16 @@ def finpy_progress(user, what, done, total):
     except BaseException as problem:
         watch.problem = problem
         return 1
+
+
+# ---- files ------------------------------------------------------------------------------------
+
+def encoded(path):
+    """The name of a file (str, bytes or os.PathLike) as C takes it."""
+    name = os.fsencode(path)
+    if b"\0" in name:
+        raise ValueError(f"the name of a file has a NUL character: {path!r}")
+    return name
 
 
 # ---- threads ----------------------------------------------------------------------------------

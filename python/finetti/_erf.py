@@ -1,9 +1,11 @@
 """The risk of the erf predictor at many points, in one call of the library."""
 
+import re
+
 import numpy as np
 
 from . import _arrays
-from ._core import check, error, ffi, lib
+from ._core import ArgumentError, check, error, ffi, lib
 from ._lab import OVERLAP_NAMES, fill
 
 _FLOAT64 = np.dtype(np.float64)
@@ -32,7 +34,7 @@ def risk_erf(points):
     0.113498
     """
     if (type(points) is not np.ndarray or points.dtype is not _FLOAT64 or points.ndim != 2 or points.shape[1] != 12
-            or not points.flags.c_contiguous):
+            or not points.flags.carray):
         _arrays.view(points, "points", dtype="d", shape=(None, 12))  # says what is wrong
     n = len(points)
     values, err = np.empty((n, 10)), error()
@@ -80,7 +82,11 @@ def _in_blocks(point, n):
         b = min(a + _SWEEP, n)
         for i, column in varying:
             block[:b - a, i] = column[a:b]
-        out[:, a:b] = risk_erf(block[:b - a]).T[:9]
+        try:
+            out[:, a:b] = risk_erf(block[:b - a]).T[:9]
+        except ArgumentError as problem:  # it counts from the first point of the block
+            problem.args = (re.sub(r"^point (\d+)", lambda found: f"point {a + int(found[1])}", problem.args[0]),)
+            raise
     return out
 
 

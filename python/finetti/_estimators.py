@@ -6,6 +6,17 @@ from . import _fit, _labels
 from ._bag_estimator import _Classifier, _Locating, _Regressor, _Whole, keywords
 from ._signature import document, initializer
 
+_NUMBERS = "noise_ : standard deviation of a label around its prediction"
+_CLASSES = "classes_ : the labels, sorted: the order of predict_proba's columns"
+_ATTRIBUTES = """{}
+    n_features_in_, feature_names_in_ : columns of a token; their names, if X was a DataFrame
+    n_iter_ : iterations of L-BFGS, over the whole ensemble
+    info_ : dict, what was fitted: bags, tokens, columns, members, parameters, loss ...
+
+    Notes
+    -----
+    There is no n_jobs: a call uses all processors (finetti.set_threads), and no answer depends on their number."""
+
 
 class SingleLocationRegressor(_Locating, _Regressor):
     """Numbers for bags of which one token, or a few, decided: attention fitted to bags.
@@ -16,10 +27,7 @@ class SingleLocationRegressor(_Locating, _Regressor):
 
     Attributes
     ----------
-    noise_ : standard deviation of a label around its prediction
-    n_features_in_, feature_names_in_ : columns of a token; their names, if X was a DataFrame
-    n_iter_ : iterations of L-BFGS, over the whole ensemble
-    info_ : dict, what was fitted: bags, tokens, columns, members, parameters, loss ...
+    {attributes}
 
     Examples
     --------
@@ -44,10 +52,7 @@ class SingleLocationClassifier(_Locating, _Classifier):
 
     Attributes
     ----------
-    classes_ : the labels, in the order of predict_proba's columns
-    n_features_in_, feature_names_in_ : columns of a token; their names, if X was a DataFrame
-    n_iter_ : iterations of L-BFGS, over the whole ensemble
-    info_ : dict, what was fitted: bags, tokens, columns, members, parameters, loss ...
+    {attributes}
 
     Examples
     --------
@@ -69,10 +74,7 @@ class BagEmbeddingRegressor(_Whole, _Regressor):
 
     Attributes
     ----------
-    noise_ : standard deviation of a label around its prediction
-    n_features_in_, feature_names_in_ : columns of a token; their names, if X was a DataFrame
-    n_iter_ : iterations of L-BFGS, over the whole ensemble
-    info_ : dict, what was fitted: bags, tokens, columns, members, parameters, loss ...
+    {attributes}
 
     Examples
     --------
@@ -93,10 +95,7 @@ class BagEmbeddingClassifier(_Whole, _Classifier):
 
     Attributes
     ----------
-    classes_ : the labels, in the order of predict_proba's columns
-    n_features_in_, feature_names_in_ : columns of a token; their names, if X was a DataFrame
-    n_iter_ : iterations of L-BFGS, over the whole ensemble
-    info_ : dict, what was fitted: bags, tokens, columns, members, parameters, loss ...
+    {attributes}
 
     Examples
     --------
@@ -109,7 +108,10 @@ class BagEmbeddingClassifier(_Whole, _Classifier):
 
 
 for _class in (SingleLocationRegressor, SingleLocationClassifier, BagEmbeddingRegressor, BagEmbeddingClassifier):
-    _rows = keywords(issubclass(_class, _Classifier), issubclass(_class, _Whole))
+    _classes = issubclass(_class, _Classifier)
+    _rows = keywords(_classes, issubclass(_class, _Whole))
+    _attributes = _ATTRIBUTES.format(_CLASSES if _classes else _NUMBERS)
+    _class.__doc__ = (_class.__doc__ or "").replace("{attributes}", _attributes)
     _class.__init__ = initializer(_rows)
     document(_class, _rows)
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from . import _arrays
 from ._core import UnsupportedError, check, error, ffi, lib
-from ._lab import _kinds, fill, find
+from ._lab import _kinds, find
 from .tasks import _seed
 
 FAMILIES = _kinds(lib.fin_family_count, lib.fin_family_at, lib.fin_family_name, lib.fin_family_table,
@@ -35,7 +35,8 @@ class Base:
         self.seed = _seed(seed)
         self._given = settings
         out, err = ffi.new("fin_latent **"), error()
-        check(lib.fin_latent_create(out, self._kind.pointer, fill(self._kind.table, settings), self.seed, err), err)
+        values = self._kind.table.make(settings)
+        check(lib.fin_latent_create(out, self._kind.pointer, values, self.seed, err), err)
         self._latent = ffi.gc(out[0], lib.fin_latent_destroy)
         self._shape = ffi.new("fin_latent_shape *")
         lib.fin_latent_get_shape(self._latent, self._shape)
@@ -43,6 +44,7 @@ class Base:
 
     @property
     def settings(self):
+        """Every setting, 'auto' worked out."""
         return self._kind.table.read(lib.fin_latent_get_settings(self._latent))
 
     def _sizes(self, names):

@@ -4,12 +4,10 @@ Nothing here looks at what people pass; _estimators.py has done that. A Fit neve
 number of threads may ask it at once.
 """
 
-import os
-
 import numpy as np
 
 from ._arrays import copy
-from ._core import ArgumentError, Table, Watch, check, error, ffi, lib, text
+from ._core import ArgumentError, FormatError, Table, Watch, __version__, check, encoded, error, ffi, lib, text
 
 TABLE = Table(ffi.addressof(lib, "fin_fit_table"), "fin_fit_settings")
 
@@ -26,9 +24,6 @@ _NUMBERS = {np.dtype(dtype): code for code, dtype in _DTYPES.items()}
 def view(tokens, offsets, labels=None):
     """A fin_bags over arrays that the caller keeps alive."""
     n = len(offsets) - 1
-    if offsets.dtype != np.int64 or int(offsets[n]) * tokens.shape[-1] != tokens.size:
-        raise ValueError(f"the bags were changed: tokens of shape {tokens.shape} and offsets to {offsets[n]} do not go "
-                         "together; make Bags anew")
     return ffi.new(_BAGS, (n, tokens.shape[-1], 0, n, ffi.from_buffer(_INT64S, offsets), _CODES[tokens.dtype.char],
                            ffi.from_buffer(tokens), ffi.NULL if labels is None else ffi.from_buffer(_DOUBLES, labels)))
 
@@ -136,7 +131,7 @@ class Fit:
         return [(text(t.name), copy(t.data, tuple(t.shape[0:t.ndim]), _DTYPES[t.dtype])) for t in list_]
 
     def __reduce__(self):
-        return restore, (self.settings(), self.tensors())
+        return restore, (self.settings(), self.tensors(), __version__)
 
     def write(self, path, features=None, classes=None, label=None, notes=None):
         """Writes a model file, with the names of columns and classes."""
@@ -147,16 +142,27 @@ class Fit:
         bag_set = ffi.gc(out[0], lib.fin_bag_set_destroy)
         lines = [tuple(ffi.new("char[]", _bytes(str(word))) for word in note) for note in (notes or {}).items()]
         entries = ffi.new("fin_entry[]", lines)
-        check(lib.fin_model_write(_bytes(os.fsencode(path)), self.pointer, bag_set, entries, len(lines), err), err)
+        check(lib.fin_model_write(encoded(path), self.pointer, bag_set, entries, len(lines), err), err)
         del alive
 
 
-def restore(settings, tensors):
-    """The Fit back from its settings and tensors."""
+def restore(settings, tensors, version=__version__):
+    """The Fit back from a pickle: its settings and tensors, and the version of the package that wrote them."""
+    try:
+        return _restore(settings, tensors)
+    except (ValueError, TypeError, LookupError, AttributeError) as problem:
+        if version == __version__:
+            raise FormatError(f"this is no model that finetti pickled, or it is damaged: {problem}") from problem
+        raise FormatError(
+            f"this model was pickled by finetti {version}, and finetti {__version__} cannot read it ({problem}). Read "
+            "it there and write it with save, whose files load_model reads, or fit it again") from problem
+
+
+def _restore(settings, tensors):
     list_ = ffi.new("fin_tensor[]", len(tensors))
     tensors = [(name, np.ascontiguousarray(array)) for name, array in tensors]
     for tensor, (name, array) in zip(list_, tensors):
-        tensor.name = name.encode()
+        tensor.name = name.encode() + b"\0"  # one that does not fit is refused here
         tensor.dtype = _NUMBERS[array.dtype]
         tensor.ndim = array.ndim
         for axis, length in enumerate(array.shape):
@@ -170,7 +176,7 @@ def restore(settings, tensors):
 def read(path):
     """(Fit, names of columns, names of classes or None, name of the label, notes) from a model file."""
     out, err = ffi.new("fin_model **"), error()
-    check(lib.fin_model_read(_bytes(os.fsencode(path)), out, err), err)
+    check(lib.fin_model_read(encoded(path), out, err), err)
     model = ffi.gc(out[0], lib.fin_model_destroy)
     fit = Fit(lib.fin_model_fit(model), model)
     features = [text(name) for name in lib.fin_model_feature_names(model)[0:fit.d]]
@@ -185,7 +191,7 @@ def _bytes(word):
     """A text for C, where it ends at the first zero byte: so there must be none."""
     word = word.encode() if isinstance(word, str) else word
     if b"\0" in word:
-        raise ArgumentError(f"{word!r} has a zero byte, which no name of a file or in a file may have")
+        raise ArgumentError(f"{word!r} has a zero byte, which no name in a file may have")
     return word
 
 

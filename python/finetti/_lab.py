@@ -5,8 +5,9 @@ has a settings table for each of task, form, overlaps and risk. `split` sorts th
 """
 
 import difflib
+import operator
 
-from ._core import ArgumentError, Table, check, error, ffi, lib, text
+from ._core import ArgumentError, Table, check, error, ffi, lib, missing, text
 from ._signature import Keyword, of_field
 
 
@@ -49,7 +50,15 @@ def find(kinds, name, what):
 
 # ---- keywords ---------------------------------------------------------------------------------
 
-LENGTHS = Keyword("lengths", None, "Mapping[int, float] | None",
+def _one_of(kinds):
+    return f"Literal[{', '.join(map(repr, kinds))}]"
+
+
+TASK = Keyword("task", "slr", f"{_one_of(TASKS)} | Task",
+               "generative model: a name, or an object such as finetti.tasks.slr(d=80)",
+               kind=Keyword.POSITIONAL_OR_KEYWORD)
+FORM = Keyword("form", "erf", _one_of(FORMS), "attention form", kind=Keyword.POSITIONAL_OR_KEYWORD)
+LENGTHS = Keyword("lengths", None, "Mapping[int, float] | Sequence[tuple[int, float]] | None",
                   "law of the sequence length, such as {5: 0.2, 10: 0.8}, instead of L and L_min")
 PROGRESS = Keyword("progress", None, "bool | Callable[[str, float, float], object] | None",
                    "True: a bar on a terminal, if tqdm is there; or a function progress(what, done, total), which may "
@@ -137,6 +146,34 @@ def fill(table, values):
     return struct
 
 
+# ---- tasks ------------------------------------------------------------------------------------
+
+def law(lengths, settings):
+    """(lengths, weights) from the keyword `lengths`; None if there is none."""
+    if lengths is None:
+        return None
+    if "L" in settings or "L_min" in settings:
+        raise TypeError("lengths takes the place of L and L_min; give one or the other")
+    pairs = lengths.items() if hasattr(lengths, "items") else lengths
+    try:
+        pairs = [(operator.index(L), float(p)) for L, p in pairs]
+    except (TypeError, ValueError, OverflowError):
+        raise TypeError(f"lengths must be such as {{5: 0.2, 10: 0.8}} (length: weight), not {lengths!r}") from None
+    if any(abs(L) >= 2**62 for L, _ in pairs):
+        raise ArgumentError("lengths has a number that is no length; a length is at most 2^31")
+    return tuple(zip(*pairs)) or ((), ())
+
+
+def create(kind, settings, lengths=None, seed=1, flags=0):
+    """The C object. lengths: from law()."""
+    out, err, law_of_length = ffi.new("fin_task **"), error(), ffi.NULL
+    if lengths is not None:
+        keep = (ffi.new("int64_t[]", lengths[0]), ffi.new("double[]", lengths[1]))
+        law_of_length = ffi.new("fin_lengths *", (len(lengths[0]), *keep))
+    check(lib.fin_task_create(out, kind.pointer, fill(kind.table, settings), law_of_length, seed, flags, err), err)
+    return ffi.gc(out[0], lib.fin_task_destroy)
+
+
 # ---- results ----------------------------------------------------------------------------------
 
 def frame(columns):
@@ -144,15 +181,30 @@ def frame(columns):
     try:
         import pandas
     except ImportError:
-        raise ImportError("to_frame() needs pandas, which is not installed: 'pip install pandas', or on Debian 'apt "
-                          "install python3-pandas'. The same numbers are arrays in the attributes") from None
+        raise ImportError(f"{missing('pandas', 'to_frame()')}. The same numbers are arrays in the attributes") \
+            from None
     return pandas.DataFrame(columns)
+
+
+def _range(name, value):
+    """What repr says of an array; nothing where it is 0 or False everywhere."""
+    if isinstance(value, str):
+        return f"{name} {value}"
+    if value.dtype.kind == "U":
+        return f"{name} {' or '.join(sorted(set(value.flat)))}"
+    if not value.any():
+        return None
+    if value.dtype.kind == "b":
+        return f"{name} at {value.sum()}"
+    least, most = f"{value.min():.6g}", f"{value.max():.6g}"
+    return f"{name} {least}" if least == most else f"{name} {least} to {most}"
 
 
 class Result:
     """Numbers in attributes: floats where all settings were numbers, arrays where some were arrays."""
 
-    _columns = ()  # attributes that are columns of to_frame, and shown first
+    _columns = ()  # attributes that are columns of to_frame
+    _shown = ()  # those that repr shows, where they say something (0 and False do not)
 
     def __init__(self, settings, varying, fields):
         self._settings = settings
@@ -162,9 +214,10 @@ class Result:
     @property
     def settings(self):
         """dict: every setting that was used, 'auto' worked out where it does not depend on an array."""
-        if callable(self._settings):
-            self._settings = self._settings()
-        return self._settings
+        settings = self._settings  # once: another thread may replace it
+        if callable(settings):
+            settings = self._settings = settings()
+        return settings
 
     @property
     def shape(self):
@@ -189,14 +242,12 @@ class Result:
                       for name, value in columns.items()})
 
     def __repr__(self):
-        if self.shape:
-            return f"<{type(self).__name__} of shape {self.shape}: {', '.join(self._shown())}>"
-        values = ", ".join(f"{name}={self.__dict__[name]!r}" for name in self._shown())
-        return f"{type(self).__name__}({values})"
-
-    def _shown(self):
-        return [name for name in self._columns if self.__dict__[name] is not None
-                and not isinstance(self.__dict__[name], dict)]
+        kind, values = type(self).__name__, {name: self.__dict__[name] for name in self._shown}
+        if not self.shape:
+            shown = [f"{name}={value!r}" for i, (name, value) in enumerate(values.items()) if value or not i]
+            return f"{kind}({', '.join(shown)})"
+        shown = filter(None, (_range(name, value) for name, value in values.items()))
+        return f"<{kind} of shape {self.shape}: {', '.join(shown) or 'empty'}>"
 
     def __getstate__(self):
         return {**self.__dict__, "_settings": self.settings}

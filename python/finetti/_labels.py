@@ -9,9 +9,8 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
-from ._arrays import unmasked
 from ._core import ArgumentError
-from ._tokens import is_missing
+from ._tokens import exact, is_missing
 
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?(e[-+]?[0-9]+)?")
@@ -19,14 +18,12 @@ _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?(e[-+]?[0-9]+)?")
 
 def column(y, warn=False):
     """A 1-D array. warn: say so if a column was passed, as scikit-learn does."""
-    if isinstance(y, np.ma.MaskedArray):
-        raise TypeError("y is a masked array; leave out bags without a label")
-    y = np.asarray(y)
+    y = exact(y, "y")
     if y.ndim == 2 and y.shape[1] == 1:
         if warn:
             warnings.warn("A column-vector y was passed when a 1d array was expected. Please change the shape of y to "
                           "(n_samples,), for example using ravel().", DataConversionWarning, stacklevel=4)
-        y = y.ravel()
+        y = exact(y.ravel(), "y")
     if y.ndim != 1:
         raise ValueError(f"y should be a 1d array, got an array of shape {y.shape} instead.")
     if y.dtype.kind == "c":
@@ -63,24 +60,27 @@ def numbers(y, missing=False):
     return y
 
 
-def classes(y):
-    """(numbers of classes as float64, the classes) of labels of any type."""
+def check_classes(y):
+    """Refuses labels that are missing, or no classes."""
     absent = _missing(y)
     if absent.any():
         i = int(np.argmax(absent))
         raise ValueError(f"y[{i}] is {y[i]!r} (NaN or None): bag {i} has no label; leave it out, or give it "
                          "sample_weight 0")
-    y = _natural(y)
     if y.dtype.kind == "f" and np.isinf(y).any():
         raise ValueError(f"y[{int(np.argmax(np.isinf(y)))}] is infinite (inf), which is no class")
-    if y.dtype.kind == "V":
-        raise ValueError(f"y has dtype {y.dtype}, a record; a class is a number, a truth value or a text")
-    try:
-        values, codes = np.unique(y, return_inverse=True)
-    except TypeError as problem:
-        raise TypeError(f"y has labels of types that have no order ({problem}); make them all texts, or all numbers") \
-            from None
-    check_classification_targets(y)
+    if y.dtype.kind == "V" or y.dtype.kind == "O" and not all(isinstance(value, str) for value in y):
+        some = next(value for value in y if not isinstance(value, str))
+        raise ValueError(f"Unknown label type: y has the label {some!r} of type {type(some).__name__}; classes are all "
+                         "texts, all whole numbers or all truth values: list(map(str, y))")
+    if y.dtype.kind != "S":  # later versions of scikit-learn refuse bytes
+        check_classification_targets(y)
+
+
+def classes(y):
+    """(numbers of classes as float64, the classes) of labels of any type."""
+    check_classes(y)
+    values, codes = np.unique(y, return_inverse=True)
     if len(values) < 2:
         raise ValueError("This estimator needs samples of at least 2 classes in the data, but the data contains only "
                          f"one class: {values[0]!r}")
@@ -90,34 +90,23 @@ def classes(y):
 def known_classes(y, values):
     """Numbers of the classes of labels, NaN where there is none."""
     absent = _missing(y)
+    some = y[~absent]
+    if values.dtype.kind == some.dtype.kind == "M":  # of other units
+        some = some.astype(values.dtype)
+    places = {value: i for i, value in enumerate(values.tolist())}  # Python compares without rounding
     codes = np.full(len(y), np.nan)
-    some = _natural(y[~absent])
-    if len(some):
-        order = np.argsort(values)
-        try:
-            place = order[np.searchsorted(values, some, sorter=order).clip(0, len(values) - 1)]
-            wrong = values[place] != some
-        except TypeError:
-            raise ValueError(f"y has labels of another type than the classes {values}, such as {some[0]!r}") from None
-        if np.any(wrong):
-            raise ValueError(f"y contains previously unseen labels: {some[int(np.argmax(wrong))]!r} is none of the "
-                             f"classes {values}")
-        codes[~absent] = place
+    try:
+        codes[~absent] = [places[label] for label in some.tolist()]
+    except (KeyError, TypeError) as problem:  # TypeError: a list, or whatever else has no hash
+        raise ValueError(f"y contains previously unseen labels: {problem} is none of the classes {values}, or of "
+                         "another type") from None
     return codes
 
 
 def _missing(y):
     if y.dtype.kind == "O":
         return np.array([value is None for value in y], dtype=bool)
-    return y != y if y.dtype.kind in "fc" else np.zeros(len(y), bool)
-
-
-def _natural(y):
-    """An array of objects that all are numbers or truth values, as an array of these."""
-    if y.dtype.kind == "O" and len(y) and not any(isinstance(value, (str, bytes)) for value in y):
-        natural = np.array(y.tolist())
-        return natural if natural.dtype.kind in "biuf" and natural.shape == y.shape else y
-    return y
+    return y != y if y.dtype.kind in "fmM" else np.zeros(len(y), bool)
 
 
 # ---- weights and seeds ----------------------------------------------------------------------------
@@ -128,7 +117,7 @@ def weights(sample_weight, bags):
         return None
     if isinstance(sample_weight, abstract.Number):
         sample_weight = np.full(len(bags), float(sample_weight))
-    sample_weight = np.asarray(unmasked(sample_weight, "sample_weight"))
+    sample_weight = exact(sample_weight, "sample_weight")
     if sample_weight.ndim != 1 or sample_weight.dtype.kind not in "fiubO":
         raise ValueError(f"sample_weight has shape {sample_weight.shape} and dtype {sample_weight.dtype}; it is a "
                          "number for each bag. Sample weights must be 1D array or scalar")
@@ -137,6 +126,9 @@ def weights(sample_weight, bags):
     if bad.any():
         i = int(np.argmax(bad))
         raise ValueError(f"sample_weight[{i}] is {values[i]}; weights are finite and not negative")
+    with np.errstate(over="ignore"):
+        if values.sum() == np.inf:
+            raise ValueError("sample_weight sums to more than the largest number; divide all weights by the same one")
     return values
 
 
@@ -171,9 +163,11 @@ def seed(random_state):
 
 def class_names(values):
     """Texts of classes, for a file; whole numbers without a point, as the command line writes them."""
-    values, kind = values.tolist(), values.dtype.kind
+    array, values, kind = values, values.tolist(), values.dtype.kind
     if kind == "S":
         return [value.decode() for value in values]
+    if kind == "M":
+        return array.astype(str).tolist()
     if kind == "f":
         return [str(int(value)) if value == int(value) else repr(value) for value in values]
     return [str(value) for value in values]
@@ -194,6 +188,8 @@ def from_names(names, kind):
             pass
     if kind == "S":
         return np.array([name.encode() for name in names])
+    if kind == "M":
+        return np.array(names, dtype=np.datetime64)
     return np.array(names, dtype=object if kind == "O" else None)
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from ._core import check, error, ffi, lib, text
-from ._lab import FORMS, LENGTHS, OVERLAP_NAMES, TASKS, frame, union
+from ._lab import FORM, FORMS, LENGTHS, OVERLAP_NAMES, TASK, TASKS, frame, union
 from ._model import Model
 from ._signature import signed
 
@@ -71,7 +71,7 @@ class StationaryPoints:
         return {kind: kinds.count(kind) for kind in dict.fromkeys(kinds)}
 
 
-@signed([*union(TASKS), LENGTHS, *union(FORMS)])
+@signed([TASK, FORM, *union(TASKS), LENGTHS, *union(FORMS)])
 def stationary_points(task="slr", form="erf", *, lengths=None, **given):
     """The stationary points of the risk on M (theta = eta = rho = 0), with the Hessian in all of the two spheres.
 
@@ -79,10 +79,6 @@ def stationary_points(task="slr", form="erf", *, lengths=None, **given):
 
     Parameters
     ----------
-    task : str or Task, default='slr'
-        Generative model.
-    form : str, default='erf'
-        Attention form.
     {parameters}
 
     Returns

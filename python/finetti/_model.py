@@ -6,8 +6,8 @@ Where settings are arrays they are broadcast against each other, and a call of t
 import numpy as np
 
 from ._core import CancelledError, Watch, ffi, lib
-from ._lab import FORMS, TASKS, fill, find, split
-from .tasks import Task, create, law
+from ._lab import FORMS, TASKS, create, fill, find, law, split
+from .tasks import Task
 
 
 class Model:

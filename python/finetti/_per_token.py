@@ -7,7 +7,7 @@ from sklearn.utils.validation import check_is_fitted
 from ._bags import Bags
 
 
-class PerToken(TransformerMixin, BaseEstimator):
+class PerToken(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
     """Applies a transformer of rows to the tokens of bags, so that it can stand before a bag estimator in a Pipeline.
 
     Parameters
@@ -19,6 +19,7 @@ class PerToken(TransformerMixin, BaseEstimator):
     Attributes
     ----------
     transformer_ : the fitted transformer
+    n_features_in_, feature_names_in_ : columns of a token; their names, if X was a DataFrame
 
     Examples
     --------
@@ -38,16 +39,36 @@ class PerToken(TransformerMixin, BaseEstimator):
         """Fits the transformer to all tokens."""
         bags = Bags(X, lengths, groups)
         if y is not None:
-            y = np.repeat(bags._per_bag(np.asarray(y), "y"), bags.lengths)
+            y = np.repeat(bags._per_bag(np.asarray(y), "y"), bags.lengths, axis=0)
         self.transformer_ = clone(self.transformer).fit(_table(bags), y)
         self.n_features_in_ = bags.tokens.shape[1]
+        self.__dict__.pop("feature_names_in_", None)
+        if bags.feature_names is not None:
+            self.feature_names_in_ = bags.feature_names
         return self
+
+    def fit_transform(self, X, y=None, *, lengths=None, groups=None):
+        """Fits the transformer to all tokens; the bags with transformed tokens."""
+        bags = Bags(X, lengths, groups)
+        return self.fit(bags, y).transform(bags)
 
     def transform(self, X, *, lengths=None, groups=None):
         """Bags with transformed tokens."""
         check_is_fitted(self)
         bags = Bags(X, lengths, groups)
         return bags.replace(self.transformer_.transform(_table(bags)))
+
+    def get_feature_names_out(self, input_features=None):
+        """Names of the transformer's columns."""
+        check_is_fitted(self)
+        return self.transformer_.get_feature_names_out(input_features)
+
+    def set_output(self, *, transform=None):
+        """transform="pandas": the columns keep the names that the transformer gives them (Bags.feature_names)."""
+        for transformer in (self.transformer, getattr(self, "transformer_", None)):
+            if hasattr(transformer, "set_output"):
+                transformer.set_output(transform=transform)
+        return self
 
 
 def _table(bags):

@@ -8,14 +8,10 @@ points, goes there in one piece; everything else is computed point by point.
 import numpy as np
 
 from ._core import Watch, check, error, ffi, keep_exception, lib, text
-from ._erf import risk_erf, whole_sweep
-from ._lab import FORMS, LENGTHS, OVERLAP_NAMES, OVERLAPS, PROGRESS, RISK, TASKS, Result, union
-from ._landscape import StationaryPoints, stationary_points
+from ._erf import whole_sweep
+from ._lab import FORM, FORMS, LENGTHS, OVERLAP_NAMES, OVERLAPS, PROGRESS, RISK, TASK, TASKS, Result, union
 from ._model import Model, each
 from ._signature import Keyword, parameters, signed
-
-__all__ = ["Estimate", "LamStar", "Risk", "StationaryPoints", "bayes_risk", "lam_star", "linear_risk", "risk",
-           "risk_erf", "stationary_points"]
 
 _METHODS = tuple(text(lib.fin_method_name(i)) for i in range(4))
 _PARTS = ("signal", "noise", "bias")
@@ -41,7 +37,7 @@ class Estimate(Result):
         Every setting that was used.
     """
 
-    _columns = ("risk", "error", "method", "samples", "rare")
+    _columns = _shown = ("risk", "error", "method", "samples", "rare")
 
     def __float__(self):
         return float(self.risk)
@@ -71,7 +67,7 @@ class LamStar(Estimate):
         The argmin.
     """
 
-    _columns = ("lam", *Estimate._columns)
+    _columns = _shown = ("lam", *Estimate._columns)
 
 
 # ---- what the library answers ---------------------------------------------------------------------
@@ -103,6 +99,8 @@ def _together(result, model, rows, shape, settings):
     fields = {name: _array([row[name] for row in rows], shape) for name in result._columns}
     methods = {row["method"] for row in rows}
     fields["method"] = methods.pop() if len(methods) == 1 else fields["method"]
+    if not rows:
+        fields.update({name: None for name in fields if name == "gradient"})
     return result(settings, model.varying(shape), fields)
 
 
@@ -128,14 +126,14 @@ def _answer(result, model, progress, call):
 
 # ---- the functions ------------------------------------------------------------------------------
 
-_TASK = union(TASKS, arrays=True)
+_SETTINGS = union(TASKS, arrays=True)
 _HOW = parameters(RISK, arrays=True)
 _ACTIVATION = Keyword("activation", None, "Callable[[float], float] | None",
                       "your own element-wise weights w_l = activation(chi_l), instead of a form; by quadrature")
 
 
-@signed([*_TASK, LENGTHS, *union(FORMS, arrays=True), *parameters(OVERLAPS, arrays=True), *_HOW, _ACTIVATION,
-         PROGRESS])
+@signed([TASK, FORM, *_SETTINGS, LENGTHS, *union(FORMS, arrays=True), *parameters(OVERLAPS, arrays=True), *_HOW,
+         _ACTIVATION, PROGRESS])
 def risk(task="slr", form="erf", *, lengths=None, activation=None, progress=None, **given):
     """E (Y - f(X))^2 of the predictor f(X) = sum_l w_l X_l.v, given the overlaps of k and v with k* and v*.
 
@@ -144,10 +142,6 @@ def risk(task="slr", form="erf", *, lengths=None, activation=None, progress=None
 
     Parameters
     ----------
-    task : str or Task, default='slr'
-        Generative model: a name of finetti.tasks.names(), or an object such as finetti.tasks.slr(d=80).
-    form : str, default='erf'
-        Attention form: erf, softmax, linear, shifted, softplus, hardmax, bayes.
     {parameters}
 
     Returns
@@ -166,6 +160,8 @@ def risk(task="slr", form="erf", *, lengths=None, activation=None, progress=None
     ((5,), 'closed form')
     """
     if activation is not None:
+        if form != "erf":
+            raise TypeError(f"activation takes the place of form = {form!r}; give one or the other")
         return _own_activation(task, activation, given, lengths, progress)
     model = Model(task, form, given, lengths, OVERLAPS, RISK)
     exact = form == "erf" and model.kind.name != "max"
@@ -225,7 +221,7 @@ def finpy_activation(chi, user):
     return float("nan")
 
 
-@signed([*_TASK, LENGTHS, *union(FORMS, arrays=True, without=("lam",)), *_HOW, PROGRESS])
+@signed([TASK, FORM, *_SETTINGS, LENGTHS, *union(FORMS, arrays=True, without=("lam",)), *_HOW, PROGRESS])
 def lam_star(task="slr", form="erf", *, lengths=None, progress=None, **given):
     """The lam at which the oracle (k = k*, v = v*) has the least risk, and that risk.
 
@@ -233,10 +229,6 @@ def lam_star(task="slr", form="erf", *, lengths=None, progress=None, **given):
 
     Parameters
     ----------
-    task : str or Task, default='slr'
-        Generative model.
-    form : str, default='erf'
-        Attention form; one that has a lam.
     {parameters}
 
     Returns
@@ -261,7 +253,7 @@ def lam_star(task="slr", form="erf", *, lengths=None, progress=None, **given):
     return _answer(LamStar, model, progress, call)
 
 
-@signed([*_TASK, LENGTHS, *_HOW, PROGRESS])
+@signed([TASK, *_SETTINGS, LENGTHS, *_HOW, PROGRESS])
 def bayes_risk(task="slr", *, lengths=None, progress=None, **given):
     """E Var(Y | X), the least risk that any predictor can have; needs m = 1.
 
@@ -269,8 +261,6 @@ def bayes_risk(task="slr", *, lengths=None, progress=None, **given):
 
     Parameters
     ----------
-    task : str or Task, default='slr'
-        Generative model.
     {parameters}
 
     Returns
@@ -294,14 +284,12 @@ def bayes_risk(task="slr", *, lengths=None, progress=None, **given):
     return _answer(Estimate, model, progress, call)
 
 
-@signed([*_TASK, LENGTHS])
+@signed([TASK, *_SETTINGS, LENGTHS])
 def linear_risk(task="slr", *, lengths=None, **given):
     """The risk of the best predictor that is linear in X, which is a multiple of sum_l X_l.v*. In closed form.
 
     Parameters
     ----------
-    task : str or Task, default='slr'
-        Generative model.
     {parameters}
 
     Returns

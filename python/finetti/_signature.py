@@ -47,6 +47,16 @@ class Keyword(inspect.Parameter):
         self.range = range
         self.field = field
 
+    def replace(self, *, name=None, kind=None, annotation=None, **default):
+        """As inspect.Parameter has it; functools.partial's signature asks for it."""
+        return Keyword(name or self.name, default.get("default", self.default), self.type, self.meaning, self.range,
+                       self.field, self.kind if kind is None else kind)
+
+    __replace__ = replace
+
+    def __reduce__(self):
+        return Keyword, (self.name, self.default, self.type, self.meaning, self.range, None, self.kind)
+
     def lines(self):
         """The entry of a docstring: name : type, default; meaning and range."""
         words = self.type

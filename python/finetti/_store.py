@@ -5,7 +5,7 @@ import shutil
 import tempfile
 import threading
 import weakref
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 
 from ._columns import Columns
 from ._core import ArgumentError, Watch, check, error, ffi, lib, text
@@ -51,42 +51,35 @@ class Store(View):
             raise FileNotFoundError(f"there is no store {os.fspath(path)!r}; finetti.study(..., store=path) makes one")
         self.path = path if isinstance(path, bytes) else os.fspath(path)
         self.mode = mode
-        self._lock = threading.RLock()  # one question at a time: a store is one connection to a file
+        # One question at a time: a store is one connection to a file. The lock is held by `with` alone, which Ctrl-C
+        # cannot split, and a progress function may ask again.
+        self._lock = threading.RLock()
         out = ffi.new("fin_store **")
         err = error()
         status = lib.fin_store_open(encoded(path, "path"), _MODES[mode], out, err)
         if status and folder:
             shutil.rmtree(folder, ignore_errors=True)
         check(status, err)
-        self._pointer, self._process, self._uses = out[0], os.getpid(), 0
-        self._finish = weakref.finalize(self, _close, out[0], folder, self._process)
+        self._pointer, self._gone = out[0], "is closed"
+        self._finish = weakref.finalize(self, _close, out[0], folder, os.getpid())
+        _open.add(self)
 
     @property
     def _store(self):
         return self
 
-    @contextmanager
-    def _use(self):
-        if os.getpid() != self._process:  # SQLite's own rule: a connection does not go through a fork
-            raise RuntimeError(f"the store {self.path!r} was opened before this process was forked; open it again: "
-                               "Store(path)")
-        with self._lock:
-            if self._pointer is None:
-                raise ValueError(f"the store {self.path!r} is closed")
-            self._uses += 1
-            try:
-                yield self._pointer
-            finally:
-                self._uses -= 1
+    def _get(self):
+        """The pointer, for somebody who holds the lock."""
+        if self._pointer is None:
+            raise ValueError(f"the store {self.path!r} {self._gone}")
+        return self._pointer
 
     def close(self):
         """Closes the file, and removes it if it is a temporary one. Everything else is then an error."""
-        if os.getpid() != self._process:
-            return
+        if self._lock._is_owned():
+            raise RuntimeError("a progress function cannot close the store that it is called for; close it after the "
+                               "call")
         with self._lock:
-            if self._uses:
-                raise RuntimeError("a progress function cannot close the store that it is called for; close it after "
-                                   "the call")
             self._pointer = None
             self._finish()
 
@@ -117,14 +110,14 @@ class Store(View):
 
     def judge(self, study=None):
         """Judges the claims of a study, or of all, anew by what the store holds."""
-        with self._use() as store, Watch() as watch:
+        with self._lock, Watch() as watch:
             name = ffi.NULL if study is None else encoded(study, "study")
-            watch.check(lib.fin_store_judge(store, name, watch.err))
+            watch.check(lib.fin_store_judge(self._get(), name, watch.err))
 
     def check(self):
         """Raises FormatError if the file is damaged."""
-        with self._use() as store, Watch() as watch:
-            watch.check(lib.fin_store_check(store, watch.err))
+        with self._lock, Watch() as watch:
+            watch.check(lib.fin_store_check(self._get(), watch.err))
 
     def merge(self, other, *, force=False):
         """Takes over what another store has; returns how many runs were added, the same and replaced.
@@ -137,8 +130,8 @@ class Store(View):
         """
         count = ffi.new("fin_merge_count *")
         other = other.path if isinstance(other, Store) else other
-        with self._use() as store, Watch() as watch:
-            watch.check(lib.fin_store_merge(store, encoded(other, "other"), bool(force), count, watch.err))
+        with self._lock, Watch() as watch:
+            watch.check(lib.fin_store_merge(self._get(), encoded(other, "other"), bool(force), count, watch.err))
         return {"added": count.added, "same": count.same, "replaced": count.replaced, "studies": count.studies}
 
     def diff(self, other, *, tolerance=0.0):
@@ -153,9 +146,9 @@ class Store(View):
         rows = []
         with Store(other) if not isinstance(other, Store) else nullcontext(other) as right:
             first, second = sorted((self, right), key=id)  # two threads that compare both ways do not block each other
-            with first._use(), second._use(), Watch() as watch:
+            with first._lock, second._lock, Watch() as watch:
                 watch.take = lambda row: rows.append(_fields(row, _DIFFERENCE))
-                watch.check(lib.fin_store_diff(self._pointer, right._pointer, tolerance, lib.finpy_difference_row,
+                watch.check(lib.fin_store_diff(self._get(), right._get(), tolerance, lib.finpy_difference_row,
                                                watch.handle, ffi.new("int64_t *"), watch.err))
         return Columns.from_rows(_DIFFERENCE, rows)
 
@@ -170,9 +163,9 @@ class Store(View):
             Only say what would go.
         """
         count = ffi.new("fin_gc_count *")
-        with self._use() as store, Watch() as watch:
+        with self._lock, Watch() as watch:
             name = ffi.NULL if drop is None else encoded(drop, "drop")
-            watch.check(lib.fin_store_gc(store, name, bool(dry), count, watch.err))
+            watch.check(lib.fin_store_gc(self._get(), name, bool(dry), count, watch.err))
         return {"runs": count.runs, "studies": count.studies, "bytes": count.bytes}
 
 
@@ -182,6 +175,19 @@ def _close(pointer, folder, process):
     lib.fin_store_close(pointer)
     if folder:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+_open = weakref.WeakSet()
+
+
+def _forked():
+    """SQLite's own rule: a connection does not go through a fork."""
+    for store in list(_open):
+        store._lock, store._pointer = threading.RLock(), None
+        store._gone = "was opened before this process was forked; open it again: Store(path)"
+
+
+os.register_at_fork(after_in_child=_forked)
 
 
 def _fields(row, names):

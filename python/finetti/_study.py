@@ -237,7 +237,8 @@ def study(study, store=None, *, set=None, full=False, progress=None, **settings)
 def _run(pointer, store, values, progress):
     count = ffi.new("fin_study_count *")
     name = lib.fin_study_name(pointer)
-    with store._use() as file, Watch(progress) as watch:
+    with store._lock, Watch(progress) as watch:
+        file = store._get()
         status = lib.fin_study_run(pointer, file, values, lib.finpy_news, watch.handle, count, watch.err)
         if status:  # cut short: what is finished is judged all the same, as far as the store works
             lib.fin_store_judge(file, name, error())

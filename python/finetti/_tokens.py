@@ -1,12 +1,14 @@
 """Whatever people have as arrays of numbers, as float32 or float64 in C order: converted as scikit-learn does it.
 
 No copy is made of an array that is so already. What cannot be converted without a guess is refused: complex numbers,
-text, sparse and masked arrays.
+text, sparse and masked arrays. Also lengths, groups and labels, which are never altered: 1 is not '1'.
 """
 
 from math import isfinite
 
 import numpy as np
+
+from ._arrays import integers
 
 _CHUNK = 1 << 22  # numbers that are looked at one by one at a time
 _NARROW = {"e": np.float32, "f": np.float32, "B": np.float32}  # exact in float32; bytes as the command line reads them
@@ -34,7 +36,7 @@ def as_list(items):
     """(tokens, lengths, names of columns) of a list of bags."""
     if len(items) == 0:
         raise ValueError("Found array with 0 sample(s): X is an empty list; at least one bag is needed")
-    arrays = [matrix(item, f"bag {i}") if axes(item) == 2 else _bad_bag(item, i) for i, item in enumerate(items)]
+    arrays = [_bag(item, i) for i, item in enumerate(items)]
     d = arrays[0].shape[1]
     for i, array in enumerate(arrays):
         if array.shape[0] == 0:
@@ -45,17 +47,21 @@ def as_list(items):
     for i, item in enumerate(items if names is not None else ()):
         if names_of(item) is None or list(names_of(item)) != list(names):
             raise ValueError(f"bag {i} has other columns than bag 0, or in another order: {names_of(item)}, {names}")
-    tokens = arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
+    tokens = matrix(arrays[0] if len(arrays) == 1 else np.concatenate(arrays))
     return tokens, np.fromiter(map(len, arrays), np.int64, len(arrays)), names
 
 
 def names_of(X):
-    """The columns of a DataFrame if all are text, else None."""
+    """The columns of a DataFrame if they are text, else None."""
     columns = getattr(X, "columns", None)
     if columns is None or isinstance(X, np.ndarray):
         return None
     names = np.array(list(columns), dtype=object)
-    return names if len(names) and all(isinstance(name, str) for name in names) else None
+    text = [isinstance(name, str) for name in names]
+    if any(text) and not all(text):
+        raise TypeError("Feature names are only supported if all input features have string names, but "
+                        f"{names[text.index(False)]!r} is none: X.columns = X.columns.astype(str)")
+    return names if any(text) else None
 
 
 def is_missing(value):
@@ -103,7 +109,12 @@ def axes(item):
     return np.asarray(item).ndim if hasattr(item, "__array__") else 0
 
 
-def _bad_bag(item, i):
+def _bag(item, i):
+    """One bag of a list."""
+    if type(item) is np.ndarray and item.ndim == 2 and item.dtype.char in "fd" and item.shape[1]:
+        return item  # they are copied side by side anyhow
+    if axes(item) == 2:
+        return matrix(item, f"bag {i}")
     if axes(item) == 1 and len(item) == 0:
         raise ValueError(f"bag {i} is empty; a bag has at least one token: leave it out, with its label")
     raise ValueError(f"bag {i} has {axes(item)} axes; a bag has two, (tokens, columns): reshape(1, -1) makes a bag of "
@@ -151,10 +162,14 @@ def _of_list(X, name):
 
 
 def _of_frame(X, name):
+    times = [str(column) for column, dtype in zip(X.columns, X.dtypes) if getattr(dtype, "kind", "") in ("m", "M")]
+    if times:  # pandas would make them nanoseconds
+        raise ValueError(f"{name} has columns of time: {', '.join(times[:5])}; leave them out, or make numbers of them")
     array = X.to_numpy()
     if array.dtype.kind != "O":
         return array
-    text = [str(column) for column, dtype in zip(X.columns, X.dtypes) if str(dtype) in ("object", "string", "category")
+    texts = ("object", "string", "str", "category")
+    text = [str(column) for column, dtype in zip(X.columns, X.dtypes) if str(dtype) in texts
             and any(isinstance(value, str) for value in X[column])]
     if text:
         raise ValueError(f"{name} has columns of text: {', '.join(text[:5])}; leave them out, or make numbers of them")
@@ -183,3 +198,67 @@ def _wrongaxes(X, name):
     got = "scalar" if X.ndim == 0 else "1D"
     return ValueError(f"Expected 2D array, got {got} array instead: {name} has shape {X.shape}. Reshape your data: "
                       f"{name}.reshape(1, -1) is one token, {name}.reshape(-1, 1) are tokens of one column")
+
+
+# ---- lengths, groups, labels ------------------------------------------------------------------------
+
+def exact(values, name):
+    """Values as an array, none of them altered: NumPy would make '1' of 1 beside a text, 'nan' of NaN, and round whole
+    numbers beside others; such lists become arrays of objects. Objects that all are numbers become an array of these.
+    """
+    if isinstance(values, np.ma.MaskedArray):
+        raise TypeError(f"{name} is a masked array; leave out what is masked")
+    array = np.asarray(values)
+    objects = array.dtype.kind == "O"
+    if array.ndim != 1 or not (objects or isinstance(values, (list, tuple)) and array.dtype.kind in "fUS"):
+        return array
+    given = array.tolist() if objects else list(values)
+    try:
+        plain = np.array(given) if objects else array
+    except ValueError:  # lists of different lengths
+        return array
+    if objects and (plain.dtype.kind not in "biufS" or plain.ndim != 1):
+        return array
+    if plain.tolist() == given:
+        return plain
+    return array if objects else _objects(given)
+
+
+def numbered(groups, n):
+    """(number of the bag, from 0 in the order of first rows, for each of n rows; value of `groups` for each bag)."""
+    pairs = isinstance(groups, list) and len(groups) and isinstance(groups[0], tuple)
+    groups = _objects(groups) if pairs else exact(groups, "groups")
+    if groups.shape != (n,):
+        raise ValueError(f"groups have shape {groups.shape}; X has {n} rows, and each needs its group: ({n},)")
+    missing = list(map(is_missing, groups)) if groups.dtype.kind == "O" else groups != groups
+    if np.any(missing):
+        i = int(np.argmax(missing))
+        raise ValueError(f"row {i} has no group ({groups[i]!r}); leave such rows out, or give each a group of its own")
+    if groups.dtype.kind == "O":  # may not be sortable
+        numbers = {}
+        try:
+            number = np.fromiter((numbers.setdefault(g, len(numbers)) for g in groups.tolist()), np.int64, n)
+        except TypeError as problem:
+            raise TypeError(f"groups cannot be told apart ({problem}); texts, numbers and tuples can") from None
+        return number, _objects(list(numbers))
+    values, first, number = np.unique(groups, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    return rank[number.ravel()], values[order]
+
+
+def whole_lengths(lengths):
+    """Lengths of bags as int64, all of them at least one."""
+    lengths = integers(exact(lengths, "lengths"), "lengths")
+    if len(lengths) and lengths.min() < 1:
+        i = int(np.argmax(lengths < 1))
+        raise ValueError(f"bag {i} is empty (lengths[{i}] is {lengths[i]}); a bag has at least one token: leave it "
+                         "out, with its label")
+    return lengths
+
+
+def _objects(values):
+    array = np.empty(len(values), object)
+    array[:] = values
+    return array

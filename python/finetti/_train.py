@@ -1,15 +1,17 @@
 """finetti.train: how k and v move on their spheres, for many runs at a time."""
 
+import operator
 import os
 import warnings
 
 from . import _arrays
 from ._core import ArgumentError, FormatError, Watch, __version__, check, error, ffi, lib, text
-from ._lab import FORMS, LENGTHS, OVERLAP_NAMES, OVERLAPS, PROGRESS, TASKS, TRAIN, fill, find, union
+from ._lab import (FORM, FORMS, LENGTHS, OVERLAP_NAMES, OVERLAPS, PROGRESS, TASK, TASKS, TRAIN, create, fill, find,
+                   union)
 from ._model import Model, as_array
 from ._signature import Keyword, parameters, signed
 from ._training import Training, put_back, read_file
-from .tasks import Task, create
+from .tasks import Task
 
 # ---- arguments ------------------------------------------------------------------------------------
 
@@ -19,14 +21,14 @@ def _schedule(value, name):
         return []
     pairs = value.items() if hasattr(value, "items") else value
     try:
-        pairs = [(step.__index__(), float(number)) for step, number in pairs]
-    except (TypeError, ValueError, AttributeError):
+        pairs = [(operator.index(step), float(number)) for step, number in pairs]
+    except (TypeError, ValueError, OverflowError):
         raise TypeError(f"{name} must be such as {{0: 1.0, 1000: 0.5}} (from this step on: value), not {value!r}") \
             from None
     if not pairs:
         raise ArgumentError(f"{name} is empty; it must be such as {{0: 1.0, 1000: 0.5}}")
-    if max(abs(step) for step, _ in pairs) >= 2**63:
-        raise ArgumentError(f"{name} has the step {max(step for step, _ in pairs)}; steps are below 2^63")
+    if not all(0 <= step < 1 << 53 for step, _ in pairs):
+        raise ArgumentError(f"{name}: steps must be from 0 to 2^53 - 1, not {[step for step, _ in pairs]}")
     return pairs
 
 
@@ -46,7 +48,7 @@ def _starting_overlaps(start, runs):
         if array.ndim > 1 or array.ndim == 1 and len(array) != runs:
             raise ValueError(f"start: {name} has shape {array.shape}; it must be a number, or one for each of the "
                              f"{runs} runs")
-        if array.dtype.kind not in "iuf":
+        if array.dtype.kind not in "iufb":
             raise TypeError(f"start: {name} must be numbers, not {array.dtype}")
     points = ffi.new("fin_overlaps[]", count)
     for r in range(count):
@@ -98,7 +100,7 @@ _OWN = [
             "lam by steps, such as {0: 1, 1000: 0.5}, instead of lam; divided by 1 + decay t too"),
     Keyword("alpha_schedule", None, "Mapping[int, float] | Sequence[tuple[int, float]] | None",
             "alpha by steps, instead of alpha"),
-    Keyword("resume", None, "Training | str | os.PathLike[str] | None",
+    Keyword("resume", None, "Training | str | bytes | os.PathLike[str] | None",
             "goes on from a Training, or from a file that Training.save or `finetti train --out` wrote, with its "
             "settings; beside it only steps (not fewer) and progress. The numbers are those of runs that did not stop"),
 ]
@@ -107,7 +109,7 @@ _OVERLAPS = [Keyword(field.name, None, "float | ArrayLike | None", f"the same as
                      f"{field.lowest:g} to {field.highest:g}", field) for field in OVERLAPS.fields.values()]
 
 
-@signed([*union(TASKS), LENGTHS, *union(FORMS), *parameters(TRAIN), *_OWN, *_OVERLAPS, PROGRESS])
+@signed([TASK, FORM, *union(TASKS), LENGTHS, *union(FORMS), *parameters(TRAIN), *_OWN, *_OVERLAPS, PROGRESS])
 def train(task="slr", form="erf", *, lengths=None, start=None, lam_schedule=None, alpha_schedule=None, resume=None,
           progress=None, **given):
     """Trains k and v on their spheres: with the exact gradient of the risk, by SGD, or as gradient flow.
@@ -118,10 +120,6 @@ def train(task="slr", form="erf", *, lengths=None, start=None, lam_schedule=None
 
     Parameters
     ----------
-    task : str or Task, default='slr'
-        Generative model: a name of finetti.tasks.names(), or an object such as finetti.tasks.slr(d=80).
-    form : str, default='erf'
-        Attention form: erf, softmax, linear, shifted, softplus, hardmax, bayes.
     {parameters}
 
     Returns
@@ -232,7 +230,7 @@ def _task(model, settings):
 
 def _go_on(source, task, form, given, progress):
     steps = given.pop("steps", None)
-    steps = None if steps is None else TRAIN.fields["steps"].number(steps)
+    steps = None if steps is None else TRAIN.make({"steps": steps}).steps
     odd = [name for name, value in given.items() if value is not None] + ["task"] * (task != "slr") \
         + ["form"] * (form != "erf")
     if odd:
@@ -247,11 +245,13 @@ def _go_on(source, task, form, given, progress):
                               "'finetti train --out' wrote")
         lines, seed = arrays["settings"].tobytes().decode("utf-8", "replace"), None
         directions = tuple(arrays[name] for name in ("k_star", "v_star") if name in arrays) or None
+    values = dict(line.partition(" ")[::2] for line in lines.splitlines())
+    made = values.get("steps", "")
+    if steps is not None and made.isdecimal() and steps < int(made):
+        raise ArgumentError(f"steps = {steps} is less than the {made} steps that there are; give more of them")
     try:
-        runs = _again(lines, steps, directions, seed, len(arrays.get("at", ())))
+        runs = _again(values, steps, directions, seed, len(arrays.get("at", ())))
         put_back(runs.pointer, arrays)
-    except _Fewer:
-        raise
     except (TypeError, ValueError, KeyError) as problem:  # not of the arguments, but of the file
         what = f"the settings have no {problem}" if isinstance(problem, KeyError) else problem
         raise FormatError(f"{_label(source)}: {what}") from None
@@ -262,13 +262,8 @@ def _label(source):
     return repr(source if isinstance(source, Training) else os.fsdecode(source))
 
 
-class _Fewer(ArgumentError):
-    """Steps that lie behind."""
-
-
-def _again(lines, steps, directions, seed, count):
-    """The runs that the lines of settings describe, at step 0."""
-    values = dict(line.partition(" ")[::2] for line in lines.splitlines())
+def _again(values, steps, directions, seed, count):
+    """The runs that the settings of a file describe, at step 0."""
     if values["finetti"] != __version__:
         warnings.warn(f"the file was written by version {values['finetti']}, this is {__version__}; numbers may differ",
                       stacklevel=5)
@@ -282,9 +277,7 @@ def _again(lines, steps, directions, seed, count):
         del settings["L"], settings["L_min"]
     if int(values["runs"]) != count:
         raise FormatError(f"array at has {count} numbers, but the settings have runs {values['runs']}")
-    if steps is not None and steps < int(values["steps"]):
-        raise _Fewer(f"steps = {steps} is less than the {values['steps']} steps that there are; give more of them")
-    values["steps"] = values["steps"] if steps is None else steps
+    values["steps"] = max(int(values["steps"]), steps or 0)
     overlaps = {name: float(values.pop(name)) for name in OVERLAP_NAMES if name in values}
     task = Task(kind.name, settings, words["lengths"], int(values["seed"]) if seed is None else seed,
                 *(directions or (None, None)))

@@ -1,11 +1,9 @@
 """What came out of finetti.train: arrays, and the file that the command line goes on from."""
 
-import os
-
 import numpy as np
 
 from . import _arrays
-from ._core import ArgumentError, UnsupportedError, check, error, ffi, lib, text
+from ._core import ArgumentError, FormatError, UnsupportedError, check, encoded, error, ffi, lib, text
 from ._lab import frame
 
 _STATUS = np.array([text(lib.fin_run_status_name(i)) for i in range(lib.FIN_RUN_DIVERGED + 1)])
@@ -79,13 +77,14 @@ class Training:
         if self._directions:
             arrays["k_star"], arrays["v_star"] = self._directions
         out, err = ffi.new("fin_npz_writer **"), error()
-        check(lib.fin_npz_create(os.fsencode(path), out, err), err)
-        for name, array in arrays.items():
-            status = lib.fin_npz_add(out[0], name.encode(), _CODES[array.dtype], array.ndim, array.shape,
-                                     ffi.from_buffer(array), err)
-            if status:
-                lib.fin_npz_abort(out[0])
-                check(status, err)
+        check(lib.fin_npz_create(encoded(path), out, err), err)
+        try:
+            for name, array in arrays.items():
+                check(lib.fin_npz_add(out[0], name.encode(), _CODES[array.dtype], array.ndim, array.shape,
+                                      ffi.from_buffer(array), err), err)
+        except BaseException:
+            lib.fin_npz_abort(out[0])
+            raise
         check(lib.fin_npz_commit(out[0], ffi.NULL, err), err)
 
     def __repr__(self):
@@ -118,7 +117,7 @@ def _ends(train, runs):
 def read_file(path):
     """{name: array} of an NPZ file."""
     out, err, found = ffi.new("fin_npz **"), error(), ffi.new("fin_array *")
-    check(lib.fin_npz_open(os.fsencode(path), out, err), err)
+    check(lib.fin_npz_open(encoded(path), out, err), err)
     file = ffi.gc(out[0], lib.fin_npz_close)
     arrays = {}
     for i in range(lib.fin_npz_count(file)):
@@ -136,14 +135,8 @@ def put_back(train, arrays):
         check(lib.fin_train_get_array(train, i, given + i, err), err)
         array = arrays.get(text(given[i].name))
         if array is None or array.ndim not in (1, 2):
-            check(*_malformed(f"there is no array {text(given[i].name)} of one or two axes"))
+            raise FormatError(f"there is no array {text(given[i].name)} of one or two axes")
         keep.append(ffi.from_buffer(array))
         given[i].dtype, given[i].ndim, given[i].data = _CODES[array.dtype], array.ndim, keep[-1]
         given[i].shape = [*array.shape, 1][:2]
     check(lib.fin_train_resume(train, given, count, err), err)
-
-
-def _malformed(sentence):
-    err = error()
-    err.message = sentence.encode()[:500]
-    return lib.FIN_ERR_FORMAT, err

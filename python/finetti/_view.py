@@ -217,10 +217,10 @@ class View:
 
     def _draw(self, held, path):
         notes = []
-        with self._store._use() as store, Watch() as watch:
+        with self._store._lock, Watch() as watch:
             watch.take = lambda note: notes.append(text(note))
             held.pointer.note, held.pointer.note_user = lib.finpy_note, watch.handle
-            watch.check(lib.fin_report_figure(store, held.pointer, encoded(path, "path"), watch.err))
+            watch.check(lib.fin_report_figure(self._store._get(), held.pointer, encoded(path, "path"), watch.err))
         for note in notes:
             warnings.warn(note, stacklevel=3)
 
@@ -237,9 +237,9 @@ class View:
         """
         names = [self._study] if self._study else several(studies, "studies", "a list of names")
         keep = [ffi.new("char[]", encoded(name, "studies")) for name in names]
-        with self._store._use() as store, Watch() as watch:
+        with self._store._lock, Watch() as watch:
             watch.check(lib.fin_report_write(
-                store, ffi.new("char *[]", keep) if keep else ffi.NULL, len(keep),
+                self._store._get(), ffi.new("char *[]", keep) if keep else ffi.NULL, len(keep),
                 ffi.NULL if title is None else encoded(title, "title"), encoded(path, "path"), watch.err))
 
     @signed(_QUERY)
@@ -255,8 +255,9 @@ class View:
             Also when they were run and how long they took.
         """
         held = self._query(query)
-        with self._store._use() as store, Watch() as watch:
-            watch.check(lib.fin_store_export(store, held.pointer, encoded(path, "path"), bool(times), watch.err))
+        with self._store._lock, Watch() as watch:
+            watch.check(lib.fin_store_export(self._store._get(), held.pointer, encoded(path, "path"), bool(times),
+                                             watch.err))
 
     # -- inside
 
@@ -281,9 +282,9 @@ class View:
 
     def _ask(self, function, *arguments, take):
         plain = [one.pointer if isinstance(one, Held) else one for one in arguments]
-        with self._store._use() as store, Watch() as watch:
+        with self._store._lock, Watch() as watch:
             watch.take = take
-            watch.check(function(store, *plain, watch.handle, watch.err))
+            watch.check(function(self._store._get(), *plain, watch.handle, watch.err))
 
 
 class Figure:

@@ -1,9 +1,9 @@
 """What a Context is made of on this side: rows that come and go, the gate between asking and changing, pointers."""
 
 import os
+import queue
 import threading
 import weakref
-from contextlib import contextmanager
 
 import numpy as np
 
@@ -51,38 +51,39 @@ class Rows:
         """Without those behind the first `count`."""
         self.span = self.span[0], self.span[0] + count
 
-    def drop(self, count):
-        """Without the first `count`."""
-        self.span = self.span[0] + count, self.span[1]
+    def without(self, count):
+        """The span without the first `count`."""
+        return self.span[0] + count, self.span[1]
 
 
 class Gate:
     """Many may ask at once, or one may change; whoever wants to change comes before later questions.
 
-        me = object()                       with gate.change():
-        try:                                    ... changes ...
-            gate.enter(me)
-            ... asks ...
+        me = object()                       gate.check()
+        try:                                with gate.turn:
+            gate.enter(me)                      gate.wait()
+            ... asks ...                        ... changes ...
         finally:
             gate.asking.pop(me, None)
-            if gate.waits:
-                gate.tell()
+            gate.tell()
 
-    The pop is one step, which Ctrl-C cannot split, and change() looks again by itself: a question that is cut short
-    anywhere leaves nobody waiting for ever. A progress function may ask again, since the question that it belongs to
-    keeps changes out; it cannot change anything, since that would wait for its own end.
+    Ctrl-C may come anywhere and leaves nobody waiting for ever: locks are held by `with` alone, which it cannot split
+    (a Condition, or a context manager in Python, it can), the pop is one step, and wait() looks again by itself.
+    A progress function may ask again, since the question that it belongs to keeps changes out; it cannot change
+    anything, since that would wait for its own end.
     """
 
     def __init__(self):
         self.turn = threading.Lock()
-        self.gone = threading.Condition(threading.Lock())
         self.asking = {}  # questions that are being answered: the threads that ask them
-        self.waits = self.changes = False
+        self.gone = None  # where those who leave tell it to the one who waits
+        self.changes = False  # with `turn` locked: somebody changes
         _gates.add(self)
 
     def enter(self, me):
         if not self.asking or not self._asks():
             with self.turn:
+                self.changes = False
                 self.asking[me] = threading.get_ident()
 
     def _asks(self):
@@ -90,25 +91,28 @@ class Gate:
         return threading.get_ident() in list(self.asking.values())
 
     def tell(self):
-        with self.gone:
-            self.gone.notify()
+        gone = self.gone
+        if gone is not None:
+            gone.put(None)
 
-    @contextmanager
-    def change(self):
+    def check(self):
         if self._asks():
             raise RuntimeError("a progress function cannot change the context that it is called for; change it after "
                                "the call")
-        with self.turn:
-            with self.gone:
-                self.waits = True
-                while self.asking:
-                    self.gone.wait(0.1)
-                self.waits = False
-            self.changes = True
-            try:
-                yield
-            finally:
-                self.changes = False
+
+    def wait(self):
+        """Until nobody asks; holding `turn` keeps others from beginning."""
+        self.changes = False
+        self.gone = gone = queue.SimpleQueue()
+        try:
+            while self.asking:
+                try:
+                    gone.get(timeout=0.1)
+                except queue.Empty:
+                    pass
+        finally:
+            self.gone = None
+        self.changes = True
 
 
 class _Broken:
@@ -128,8 +132,9 @@ _gates = weakref.WeakSet()
 def _forked():
     """Of the threads only the one that forked is in the child: what others were asking is over."""
     for gate in list(_gates):
-        broken = gate.changes
-        gate.__init__()
+        broken = gate.changes and gate.turn.locked()
+        if not isinstance(gate.turn, _Broken):
+            gate.__init__()
         if broken:
             gate.turn = _Broken()
 

@@ -135,7 +135,10 @@ class Family(Base):
     # ---- inference ----------------------------------------------------------------------------
 
     def statistic(self, keys, values):
-        """The sufficient statistic of a context: numbers that add up over tokens, and with + over contexts."""
+        """The sufficient statistic of a context (keys, values), or of many.
+
+        Its numbers add up over tokens: that of two contexts together is the sum of both.
+        """
         def one(i, L, k, v, out, err):
             out[:] = 0
             return lib.fin_latent_accumulate(self._latent, L, k, v, _arrays.doubles(out), err)
@@ -144,7 +147,7 @@ class Family(Base):
         return self._over(keys, values, self._shape.statistic, one)
 
     def posterior(self, keys=None, values=None, *, statistic=None):
-        """The posterior of z given a context, or its statistic, as a dict of arrays.
+        """The posterior of z given a context (keys, values) or its statistic, or many of them, as a dict of arrays.
 
         concept, mean: mean (dv, D) and covariance (D, D) of a row; counts: alpha, the Dirichlet parameters; concepts,
         finite: probability of each z; sphere: F of the density exp(tr(F'O)), and the mean of O (d = 2 and 3); urn:
@@ -160,7 +163,7 @@ class Family(Base):
         return self._named(out if statistic.ndim > 1 else out[0])
 
     def filter(self, keys, values):
-        """The same posterior by Kalman's recursion, a token at a time; concept and mean only."""
+        """The posterior given a context (keys, values) by Kalman's recursion, token by token; concept and mean only."""
         def one(i, L, k, v, out, err):
             return lib.fin_latent_filter(self._latent, L, k, v, _arrays.doubles(out), err)
 
@@ -193,7 +196,7 @@ class Family(Base):
         return apart(self._over(keys, values, size, one))
 
     def predict_statistic(self, statistic, queries=None, *, return_variance=False):
-        """As predict, from the statistic of a context, or of many, at queries (m, dk)."""
+        """As predict, return_variance included, from the statistic of a context, or of many, at queries (m, dk)."""
         self._needs_statistic()
         m, of_context = self._queries(queries)
         size, tail, apart = self._answers(m, return_variance)
@@ -205,7 +208,10 @@ class Family(Base):
         return apart(out if statistic.ndim > 1 else out[0])
 
     def compress(self, keys, values):
-        """At most D + dv pseudo-tokens (phi, values) that tell as much as the context; concept, mean, finite only."""
+        """At most D + dv pseudo-tokens (phi, values) that tell as much as a context (keys, values).
+
+        For concept, mean and finite only.
+        """
         rows = self._shape.features + self.dv
         k, v = self._context(keys, values)
         phi, pseudo, count, err = np.empty((rows, self._shape.features)), np.empty((rows, self.dv)), \
@@ -235,7 +241,7 @@ class Family(Base):
         --------
         >>> from finetti import families
         >>> print(families.mean(noise=1).risk(4))
-        Estimate(risk=0.2, error=0.0, method='closed form', samples=0, rare=False)
+        Estimate(risk=0.2, method='closed form')
         """
         settings = fill(RISK, {"samples": _SAMPLES, **_given(how)})
         return self._risks(L, progress, RISK.read(settings), lambda tokens, watch, out: lib.fin_latent_risk(

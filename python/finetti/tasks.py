@@ -14,11 +14,13 @@ samples, and knows what can be known about them: the posterior over the location
 True
 """
 
+import operator
+
 import numpy as np
 
 from . import _arrays
 from ._core import ArgumentError, NumericalError, check, error, ffi, lib
-from ._lab import LENGTHS, OVERLAPS, TASKS, fill, find
+from ._lab import LENGTHS, OVERLAPS, TASKS, create, fill, find, law
 from ._signature import Keyword, parameters, signed
 from ._tokens import find_bad
 
@@ -68,7 +70,9 @@ class Task:
         self._lengths = law(lengths, settings)
         self._directions = _directions(k_star, v_star)
         self._plain = self._make(0)
-        self._ambient = self._make(lib.FIN_TASK_AMBIENT) if self._directions else None
+        self._ambient = None
+        if self._directions:
+            self._directions = self.k_star, self.v_star  # copies, which nobody changes
 
     @property
     def settings(self):
@@ -120,10 +124,10 @@ class Task:
         offsets = self._offsets(n, first)
         d, m = (lib.fin_task_get_settings(task).d, lib.fin_task_get_settings(task).m)
         tokens, y, location = np.empty((offsets[-1], d), dtype), np.empty(n), np.empty((n, m), np.int64)
-        for a, b in _pieces(n, tokens.nbytes):  # Ctrl-C is answered between two pieces
-            err, part = error(), offsets[a:b + 1] - offsets[a]
+        err = error()
+        for a, b, part, where in _tokens_of(offsets, tokens.nbytes):
             check(lib.fin_task_draw(task, first + a, b - a, _DTYPES[dtype.char], _arrays.int64s(part),
-                                    _arrays.view(tokens[offsets[a]:offsets[b]], "tokens")[0],
+                                    _arrays.view(tokens[where], "tokens")[0],
                                     _arrays.doubles(y[a:b]), _arrays.int64s(location[a:b]), err), err)
         return self._shaped(tokens, offsets), y, location[:, 0] if m == 1 else location
 
@@ -152,10 +156,11 @@ class Task:
         out = {name: np.empty(offsets[-1]) for name in wanted}
         m = self.settings["m"]
         y, location, err = np.empty(n), np.empty((n, m), np.int64), error()
-        pointers = {name: _arrays.doubles(array) for name, array in out.items()}
-        projections = ffi.new("fin_projections *", pointers)
-        check(lib.fin_task_project(self._plain, at, first, n, _arrays.int64s(offsets), projections,
-                                   _arrays.doubles(y), _arrays.int64s(location), err), err)
+        for a, b, part, where in _tokens_of(offsets, 8 * len(out) * int(offsets[-1])):
+            pointers = {name: _arrays.doubles(array[where]) for name, array in out.items()}
+            check(lib.fin_task_project(self._plain, at, first + a, b - a, _arrays.int64s(part),
+                                       ffi.new("fin_projections *", pointers), _arrays.doubles(y[a:b]),
+                                       _arrays.int64s(location[a:b]), err), err)
         if self._fixed():
             out = {name: array.reshape(n, -1) for name, array in out.items()}
         return {**out, "y": y, "location": location[:, 0] if m == 1 else location, "offsets": offsets}
@@ -188,6 +193,7 @@ class Task:
     def __repr__(self):
         inside = [f"{name}={value!r}" for name, value in self._given.items()]
         inside += [f"lengths={dict(zip(*self._lengths))!r}"] if self._lengths is not None else []
+        inside += ["k_star=..., v_star=..."] if self._directions else []
         return f"tasks.{self.name}({', '.join([*inside, f'seed={self.seed}'])})"
 
     def __reduce__(self):
@@ -258,58 +264,32 @@ def _finite(values):
     return values
 
 
-def create(kind, settings, lengths=None, seed=1, flags=0):
-    """The C object. lengths: from law()."""
-    out, err, law_of_length = ffi.new("fin_task **"), error(), ffi.NULL
-    if lengths is not None:
-        keep = (ffi.new("int64_t[]", lengths[0]), ffi.new("double[]", lengths[1]))
-        law_of_length = ffi.new("fin_lengths *", (len(lengths[0]), *keep))
-    check(lib.fin_task_create(out, kind.pointer, fill(kind.table, settings), law_of_length, seed, flags, err), err)
-    return ffi.gc(out[0], lib.fin_task_destroy)
-
-
 def _pieces(n, size):
-    """Ranges of samples of about _PIECE bytes each."""
+    """Ranges of samples of about _PIECE bytes each. Ctrl-C is answered between two."""
     count = min(n, 1 + size // _PIECE)
     return [(i * n // count, (i + 1) * n // count) for i in range(count)]
 
 
+def _tokens_of(offsets, size):
+    """The same with their offsets, and the slice of their tokens."""
+    for a, b in _pieces(len(offsets) - 1, size):
+        yield a, b, offsets[a:b + 1] - offsets[a], slice(offsets[a], offsets[b])
+
+
 # ---- arguments ----------------------------------------------------------------------------------
 
-def _count(value, name):
+def _count(value, name, bits=40):
     try:
-        number = value.__index__()
-    except AttributeError:
+        number = operator.index(value)
+    except TypeError:
         raise TypeError(f"{name} must be a whole number, not {value!r}") from None
-    if not 0 <= number < 2**40:
-        raise ArgumentError(f"{name} = {number}; it must be from 0 to 2^40 - 1")
+    if not 0 <= number < 1 << bits:
+        raise ArgumentError(f"{name} = {number}; it must be from 0 to 2^{bits} - 1")
     return number
 
 
 def _seed(value):
-    try:
-        number = value.__index__()
-    except AttributeError:
-        raise TypeError(f"seed must be a whole number, not {value!r}") from None
-    if not 0 <= number < 2**64:
-        raise ArgumentError(f"seed = {number}; it must be from 0 to 2^64 - 1")
-    return number
-
-
-def law(lengths, settings):
-    """(lengths, weights) from the keyword `lengths`; None if there is none."""
-    if lengths is None:
-        return None
-    if "L" in settings or "L_min" in settings:
-        raise TypeError("lengths takes the place of L and L_min; give one or the other")
-    pairs = lengths.items() if hasattr(lengths, "items") else lengths
-    try:
-        pairs = [(L.__index__(), float(p)) for L, p in pairs]
-    except (TypeError, ValueError, AttributeError):
-        raise TypeError(f"lengths must be such as {{5: 0.2, 10: 0.8}} (length: weight), not {lengths!r}") from None
-    if any(abs(L) >= 2**63 for L, _ in pairs):
-        raise ArgumentError(f"lengths has {max(L for L, _ in pairs)}; a length is at most 2^31")
-    return tuple(zip(*pairs)) or ((), ())
+    return _count(value, "seed", 64)
 
 
 def _directions(k_star, v_star):

@@ -1,5 +1,6 @@
 """Bags: every way to say what a bag is means the same tokens, without copies, and nonsense is refused in a sentence."""
 
+import copy
 import pickle
 
 import numpy as np
@@ -49,6 +50,15 @@ def test_tokens_of_a_group_keep_their_order():
     X, groups = np.arange(400.0).reshape(400, 1), RNG.integers(0, 3, 400)
     for names in (groups, groups.astype(str), groups.astype(object)):
         assert all((np.diff(bag[:, 0]) > 0).all() for bag in Bags(X, groups=names))
+
+
+def test_groups_are_not_merged():
+    for groups in ([1, "1", 2], [2**53, 2**53 + 1, 0.5], [2**63, 2**63 + 1, -1], ["a", b"a", "b"],
+                   [(1, 2), (1, 3), (2,)]):
+        bags = Bags(np.eye(3), groups=groups)
+        assert bags.names.tolist() == groups and bags.lengths.tolist() == [1, 1, 1]
+        assert Bags((np.eye(3), np.array([*groups, None], object)[:3])).names.tolist() == groups
+    assert Bags(np.eye(3), groups=[(1, 2), (2, 1), (1, 2)]).names.tolist() == [(1, 2), (2, 1)]
 
 
 @pytest.mark.parametrize("groups", [[True, False, True], [1.5, -2, 1.5], ["b", "a", "b"], [b"b", b"a", b"b"],
@@ -167,6 +177,29 @@ def test_scikit_learn_indexes_bags():
         assert same(bags[out], [arrays[i] for i in out])
 
 
+def test_scikit_learn_of_all_versions_indexes_bags():
+    arrays = some([1, 2, 3])
+    bags = Bags(arrays)
+    assert same(bags[np.array([2, 0]), ...], [arrays[2], arrays[0]])  # from 1.4 on
+    assert same(bags[[True, False, True], ...], [arrays[0], arrays[2]])
+    assert np.array_equal(bags[1, ...], arrays[1])
+
+
+def test_a_damaged_pickle_is_refused():
+    bags = Bags(some())
+    for part in (pickle.loads(pickle.dumps(bags)), copy.deepcopy(bags), copy.copy(bags)):
+        assert same(part, list(bags)) and not part.offsets.flags.writeable
+    for name, value in {"_offsets": bags.offsets * 2, "_tokens": bags.tokens[:-1]}.items():
+        with pytest.raises(ValueError, match="do not go together"):
+            Bags.__new__(Bags).__setstate__({**bags.__dict__, name: value})
+    for value in (bags.offsets[1:], bags.offsets[::-1], bags.offsets[:0], bags.offsets.astype(np.int32)):
+        with pytest.raises(ValueError, match="do not go together"):
+            Bags.__new__(Bags).__setstate__({**bags.__dict__, "_offsets": value})
+    for value in (bags.tokens.astype("f2"), np.asfortranarray(bags.tokens), bags.tokens.astype(">f8"), bags.tokens[0]):
+        with pytest.raises(ValueError, match="do not go together"):
+            Bags.__new__(Bags).__setstate__({**bags.__dict__, "_tokens": value})
+
+
 def test_pickle_and_repr():
     bags = Bags(np.eye(4, dtype="f4"), groups=[1, 2, 1, 2])
     again = pickle.loads(pickle.dumps(bags))
@@ -202,6 +235,15 @@ def test_data_frames():
     assert same(Bags([frame, frame[:1]]), [frame.to_numpy(), frame[:1].to_numpy()])
     assert np.isnan(Bags(pd.DataFrame({"a": pd.array([1, None], "Int64")})).tokens[1, 0])
     assert Bags(pd.DataFrame([[1.0, 2]])).feature_names is None
+    assert same(Bags(pd.Series([np.eye(2), np.ones((1, 2))])), [np.eye(2), np.ones((1, 2))])
+    assert Bags(frame, lengths=pd.Series([2, 1], dtype="Int64")).lengths.tolist() == [2, 1]
+    assert Bags(frame, groups=pd.Categorical(["x", "y", "x"])).names.tolist() == ["x", "y"]
+    with pytest.raises(TypeError, match="string names, but 3 is none"):
+        Bags(frame.rename(columns={"a": 3}))
+    with pytest.raises(ValueError, match="columns of time: when"):
+        Bags(frame.assign(when=pd.to_datetime(["2020", "2021", "2022"])))
+    with pytest.raises(ValueError, match="row 1 has no group"):
+        Bags(frame, groups=pd.Categorical(["x", None, "x"]))
     with pytest.raises(ValueError, match="bag 1 has other columns"):
         Bags([frame, frame[["a", "b"]]])
     with pytest.raises(ValueError, match="columns of text: town"):
@@ -233,6 +275,11 @@ def test_data_frames():
     (np.zeros((3, 2)), {"groups": [1, 1]}, ValueError, "3 rows"),
     (np.zeros((3, 2)), {"groups": [1, np.nan, 1]}, ValueError, "row 1 has no group"),
     (np.zeros((3, 2)), {"groups": ["a", "a", None]}, ValueError, "row 2 has no group"),
+    (np.zeros((3, 2)), {"groups": ["a", np.nan, "b"]}, ValueError, "row 1 has no group"),
+    (np.zeros((3, 2)), {"groups": np.ma.masked_array([1, 2, 3], [0, 1, 0])}, TypeError, "masked"),
+    (np.zeros((3, 2)), {"groups": np.array([[1], [1, 2], [1]], dtype=object)}, TypeError, "told apart"),
+    (np.zeros((3, 2)), {"lengths": np.ma.masked_array([2, 1], [0, 1])}, TypeError, "masked"),
+    (np.zeros((2, 3, 2)), {"lengths": [3, 0]}, ValueError, "bag 1 is empty"),
     (np.zeros((2, 3, 2)), {"lengths": [3, 4]}, ValueError, r"lengths\[1\] is 4"),
     (np.zeros((2, 3, 2)), {"lengths": [3]}, ValueError, "1 lengths for 2 bags"),
     (np.zeros((2, 3, 2)), {"groups": [3, 1]}, ValueError, "2-D"),

@@ -364,7 +364,7 @@ def test_a_progress_function_may_ask_while_another_thread_waits_to_change():
     def progress(what, done, total):
         if not seen:
             changer.start()
-            while not context._gate.waits:
+            while context._gate.gone is None:
                 pass
             seen.append(len(context.predict(keys[:1], return_weights=True)[1][0]))
 
@@ -383,7 +383,8 @@ def test_a_child_does_not_wait_for_threads_of_its_parent():
 
     def progress(what, done, total):  # this thread asks one context and changes another while the other one forks
         if not codes:
-            with other._gate.change():
+            with other._gate.turn:
+                other._gate.wait()
                 forker = threading.Thread(target=fork)
                 forker.start()
                 forker.join()
@@ -396,8 +397,11 @@ def test_a_child_does_not_wait_for_threads_of_its_parent():
         signal.alarm(20)
         try:
             context.append(keys[:1], values[:1])
+            grandchild = os.fork()
             with pytest.raises(RuntimeError, match="make it anew"):
                 other.predict(keys[:1])
+            if grandchild:
+                assert os.waitstatus_to_exitcode(os.waitpid(grandchild, 0)[1]) == 7
             os._exit(7 if len(context) == 501 else 1)
         finally:
             os._exit(2)

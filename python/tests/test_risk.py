@@ -4,6 +4,7 @@ import csv
 import inspect
 import io
 import pickle
+import re
 import threading
 
 import numpy as np
@@ -82,27 +83,57 @@ def test_a_sweep_is_the_tool_s():
 
 # ---- arrays are many numbers --------------------------------------------------------------------
 
-NUMBERS = {
-    "kappa": st.floats(-1, 1), "nu": st.floats(-1, 1), "theta": st.floats(-1, 1), "eta": st.floats(-1, 1),
-    "rho": st.floats(-1, 1), "lam": st.floats(0, 10), "eps": st.floats(0, 2), "d": st.integers(2, 10**6),
-    "L": st.integers(3, 50), "m": st.integers(1, 3), "L_min": st.integers(3, 3),
-}
+# The sweep works out the parameters of tasks by itself, and must do so by all of the library's rules: numbers that are
+# allowed, and those that are not.
+_ANY = {name: (st.floats(-1, 1), [1.5, np.nan]) for name in OVERLAPS}
+_ANY.update(lam=(st.floats(0, 10), [-1, 2e6, np.nan]), eps=(st.floats(0, 2), [-1, np.nan]),
+            d=(st.integers(2, 10**6), [1, 2.5, 2**51]), L=(st.integers(3, 9), [0, 2, 2.5]),
+            L_min=(st.integers(2, 3), [0, 4.5, 9]), m=(st.integers(1, 2), [0, 4, 1.5]))
+_OWN = {"slr": {"gamma": (st.floats(1e-100, 3), [9.5e-101, 1e-200, np.inf]),
+                "mu": (st.floats(0, 100), [1.1e9, np.nan])},
+        "spiked": {"snr": (st.floats(0, 100), [-1, 1e300, np.inf, np.nan])}}
+_LENGTHS = st.one_of(st.none(), st.dictionaries(st.integers(2, 6), st.floats(0.1, 2), min_size=1))
 
 
-@settings(max_examples=40, deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck))
-@given(st.data(), st.sampled_from(["slr", "spiked"]))
-def test_arrays_agree_with_numbers(data, task):
-    gammas = st.floats(0, 3).filter(lambda gamma: gamma == 0 or gamma > 1e-100)
-    own = {"slr": {"gamma": gammas, "mu": st.floats(0, 100)}, "spiked": {"snr": st.floats(0, 100)}}[task]
-    possible = {**NUMBERS, **own}
-    chosen = data.draw(st.lists(st.sampled_from(sorted(possible)), unique=True, min_size=1, max_size=5))
-    arrays = {name: np.array(data.draw(st.lists(possible[name], min_size=3, max_size=3))) for name in chosen}
-    together = finetti.risk(task, **arrays)
-    for i in range(3):
-        alone = finetti.risk(task, **{name: array[i].item() for name, array in arrays.items()})
-        assert together.risk[i] == alone.risk
-        assert [together.gradient[name][i] for name in OVERLAPS] == [alone.gradient[name] for name in OVERLAPS]
-        assert (together.signal[i], together.noise[i], together.bias[i]) == (alone.signal, alone.noise, alone.bias)
+def test_every_setting_is_swept():
+    from finetti._lab import FORMS, TASKS
+    for task, own in _OWN.items():
+        assert {*_ANY, *own} == {*TASKS[task].table.fields, *FORMS["erf"].table.fields, *OVERLAPS}
+
+
+@settings(max_examples=100, deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@given(st.data(), st.sampled_from(sorted(_OWN)), _LENGTHS)
+def test_arrays_agree_with_numbers(data, task, lengths):
+    possible = {name: good for name, (good, _) in {**_ANY, **_OWN[task]}.items()
+                if lengths is None or name not in ("L", "L_min")}
+    chosen = data.draw(st.sets(st.sampled_from(sorted(possible)), min_size=1))
+    columns = {name: [data.draw(possible[name]) for _ in range(3)] for name in sorted(chosen)}
+    together = finetti.risk(task, lengths=lengths, **columns)
+    alone = [finetti.risk(task, lengths=lengths, **{name: column[i] for name, column in columns.items()})
+             for i in range(3)]
+    for name in ("risk", "signal", "noise", "bias"):
+        assert getattr(together, name).tolist() == [getattr(one, name) for one in alone]
+    for name in OVERLAPS:
+        assert together.gradient[name].tolist() == [one.gradient[name] for one in alone]
+
+
+@pytest.mark.parametrize("others", [{}, {"m": 2, "L_min": 3, "L": 5}, {"m": 2, "lengths": {3: 1, 5: 1}}], ids=str)
+@pytest.mark.parametrize("task, name, bad", [
+    (task, name, bad) for task, own in _OWN.items() for name, (_, wrong) in {**_ANY, **own}.items() for bad in wrong])
+def test_arrays_are_refused_as_numbers_are(task, name, bad, others):
+    bad_for_sure = "L_min" in others  # without it L = 2 is well
+    others = {key: value for key, value in others.items() if key != name and (key != "lengths" or name[0] != "L")}
+    good = 3 if name in ("d", "L", "L_min") else 1
+    alone, together = _problem(task, **others, **{name: bad}), _problem(task, **others, **{name: [good, bad, good]})
+    assert alone == together and (alone or not bad_for_sure)
+
+
+def _problem(task, **given):
+    try:
+        finetti.risk(task, **given)
+        return None
+    except finetti.FinettiError as problem:
+        return re.sub(r"^point \d+: ", "", str(problem))
 
 
 @pytest.mark.parametrize("model", [{"task": "max", "form": "softmax", "lam": [0.5, 2], "snr": [[1.0], [np.inf]]},
@@ -124,12 +155,14 @@ def test_point_by_point(model):
 def test_methods_that_differ_between_points():
     result = finetti.bayes_risk("slr", gamma=[0.5, 1.0], samples=200, d=20, L=3)
     assert result.method.tolist() == ["simulation", "quadrature"]
+    assert "method quadrature or simulation, samples 0 to 200" in repr(result)
 
 
 def test_nothing_to_compute():
     for form in ("erf", "softmax"):
         result = finetti.risk(form=form, lam=np.empty(0))
-        assert result.risk.shape == (0,)
+        assert result.risk.shape == (0,) and isinstance(result.gradient, (dict, type(None)))
+        assert repr(result).startswith("<Risk of shape (0,)")
     assert finetti.risk_erf(np.empty((0, 12))).shape == (0, 10)
 
 
@@ -139,12 +172,15 @@ def test_risk_erf():
     points = np.array([[0.5, 0.9, 0.1, 0, 0.2, 0.1, 0.7, 14, 0.1, 1, 10, 2.0]])
     row = finetti.risk_erf(points)[0]
     assert row[3] == pytest.approx(0.1**2 + row[:3].sum(), rel=1e-14)
-    for i, column in enumerate((4, 5, 6, 7, 8, 9)):  # derivatives against differences
-        for at in (i,):
-            step = np.zeros((1, 12))
-            step[0, at] = 1e-6
-            slope = (finetti.risk_erf(points + step)[0, 3] - finetti.risk_erf(points - step)[0, 3]) / 2e-6
-            assert row[column] == pytest.approx(slope, rel=1e-6, abs=1e-8)
+    for i in range(6):  # derivatives against differences
+        step = 1e-6 * np.eye(12)[i:i + 1]
+        slope = (finetti.risk_erf(points + step)[0, 3] - finetti.risk_erf(points - step)[0, 3]) / 2e-6
+        assert row[4 + i] == pytest.approx(slope, rel=1e-6, abs=1e-8)
+
+
+def test_risk_erf_of_read_only_memory():
+    points = np.frombuffer(np.array([1, 1, 0, 0, 0, 0.1, 0.7, 14, 0, 1, 10, 0.0]).tobytes()).reshape(1, 12)
+    assert not points.flags.writeable and np.array_equal(finetti.risk_erf(points), finetti.risk_erf(points.copy()))
 
 
 @pytest.mark.parametrize("points, message", [
@@ -152,6 +188,7 @@ def test_risk_erf():
     (np.zeros((2, 12), np.float32), "float32"), (np.zeros((12, 2)).T, "not contiguous"),
     (np.zeros((2, 12), complex), "complex"), ([[0.0] * 12], "NumPy array"), (np.zeros((2, 12), object), "object"),
     (np.ma.zeros((2, 12)), "masked"), (np.full((2, 12), np.nan), "point 0"),
+    (np.zeros(193, np.uint8)[1:].view(np.float64).reshape(2, 12), "copy"),
 ])
 def test_risk_erf_is_strict(points, message):
     with pytest.raises((TypeError, ValueError), match=message):
@@ -166,6 +203,12 @@ def test_the_first_bad_point_is_named_in_long_calls(monkeypatch):
     points[27, 0] = 3
     with pytest.raises(finetti.ArgumentError, match="point 27"):
         finetti.risk_erf(points)
+    monkeypatch.setattr(_erf, "_SWEEP", 10)
+    snr = np.ones(35)
+    assert np.ptp(finetti.risk("spiked", snr=snr).risk) == 0
+    snr[27] = 1e300
+    with pytest.raises(finetti.ArgumentError, match="point 27: mu"):
+        finetti.risk("spiked", snr=snr)
 
 
 # ---- your own activation --------------------------------------------------------------------------
@@ -192,6 +235,8 @@ def test_what_an_activation_raises_comes_out():
         finetti.risk(activation=np.tanh, samples=10)
     with pytest.raises(TypeError, match="function"):
         finetti.risk(activation="tanh")
+    with pytest.raises(TypeError, match="takes the place of form = 'softmax'"):
+        finetti.risk(form="softmax", activation=np.tanh)
 
 
 # ---- stationary points ----------------------------------------------------------------------------
@@ -216,8 +261,14 @@ def test_stationary_points_of_few_dimensions():
 
 def test_results_show_and_pickle():
     one, many = finetti.risk(kappa=0.5), finetti.risk(kappa=[0.5, 1])
-    assert float(one) == one.risk and repr(one).startswith("Risk(risk=0.")
-    assert "shape (2,)" in repr(many)
+    assert float(one) == one.risk and repr(one) == f"Risk(risk={one.risk!r}, method='closed form')"
+    assert repr(many) == f"<Risk of shape (2,): risk {many.risk[1]:.6g} to {many.risk[0]:.6g}, method closed form>"
+    simulated = finetti.risk(form="softmax", samples=1000)
+    assert repr(simulated).endswith(f", error={simulated.error!r}, method='simulation', samples=1000)")
+    assert repr(finetti.lam_star()).startswith("LamStar(lam=0.06")
+    doubtful = finetti.risk(form="bayes", d=[10, 60], samples=3000)
+    assert doubtful.rare.tolist() == [False, True] and repr(doubtful).endswith("samples 3000, rare at 1>")
+    assert repr(finetti.risk(form="bayes", d=60, samples=3000)).endswith("samples=3000, rare=True)")
     for result in (one, many):
         again = pickle.loads(pickle.dumps(result))
         assert np.array_equal(again.risk, result.risk) and again.settings.keys() == result.settings.keys()

@@ -118,7 +118,7 @@ def test_a_forked_child_leaves_the_file_alone():
     child = os.fork()
     if child == 0:
         try:
-            with pytest.raises(RuntimeError, match="open it again"):
+            with pytest.raises(ValueError, match="open it again"):
                 result.runs()
             with Store(result.store.path) as again:
                 assert len(again.runs()) == 21

@@ -49,10 +49,14 @@ def test_a_law_of_the_length(tmp_path):
 def test_batches_may_be_cut_anywhere(monkeypatch):
     task = tasks.slr(d=10, L=6, L_min=2)
     whole, y, location = task.draw(50)
+    projected = task.project(50, first=3, norm2=True)
     monkeypatch.setattr(tasks, "_PIECE", 1000)
+    assert len(list(tasks._pieces(50, 50 * 4 * 10 * 4))) > 5
     pieces, y2, location2 = task.draw(50)
     assert np.array_equal(whole.tokens, pieces.tokens) and np.array_equal(y, y2)
     assert np.array_equal(location, location2)
+    again = task.project(50, first=3, norm2=True)
+    assert len(again) == 8 and all(np.array_equal(again[name], projected[name]) for name in projected)
     later, y3, _ = task.draw(20, first=30)
     assert np.array_equal(whole.tokens[whole.offsets[30]:], later.tokens) and np.array_equal(y[30:], y3)
     assert len(task.draw(0)[1]) == 0
@@ -111,6 +115,8 @@ def test_given_directions():
     assert np.array_equal(X[..., 0].argmax(axis=1), location)
     np.testing.assert_allclose(y, X[np.arange(100), location, 3], rtol=1e-12)
     assert np.array_equal(task.k_star, k)
+    assert repr(task) == "tasks.slr(d=5, L=2, gamma=0.1, mu=50, k_star=..., v_star=..., seed=1)"
+    k[:] = 7  # is nothing to the task
     again = pickle.loads(pickle.dumps(task))
     assert np.array_equal(again.draw(5)[0], task.draw(5)[0]) and repr(again) == repr(task)
 

@@ -1,8 +1,8 @@
 """finetti.train: the runs are those of the tool, to the last digit."""
 
 import inspect
+import os
 import pickle
-import re
 
 import numpy as np
 import pytest
@@ -162,15 +162,10 @@ def lines(text):
     ({"state": np.zeros((1, 1))}, "state"),
     ({"state": np.zeros((2, 2, 2))}, "state"),
     ({"kappa": np.zeros((2, 11), np.int64)}, "kappa"),
-    ({"kappa": np.full((2, 11), 7.0)}, ""),
 ])
 def test_damaged_files(tmp_path, changes, message):
-    try:
+    with pytest.raises(finetti.FormatError, match=message):
         finetti.train(resume=damaged(tmp_path, **changes))
-    except finetti.FormatError as problem:
-        assert re.search(message, str(problem)), problem
-    else:
-        assert message == ""  # a valid state, if not the true one
 
 
 def test_files_of_another_version(tmp_path):
@@ -187,7 +182,23 @@ def test_files_that_are_none(tmp_path):
     with pytest.raises(finetti.FinettiError, match="text.npz"):
         finetti.train(resume=tmp_path / "text.npz")
     with pytest.raises(finetti.FileError):
-        finetti.train(runs=1, steps=1).save(tmp_path / "no folder" / "file.npz")
+        DONE.save(tmp_path / "no folder" / "file.npz")
+
+
+@pytest.mark.parametrize("name", [b"plain.npz", b"\xff\xfe.npz", "\N{SNOWMAN}.npz".encode()])
+def test_names_of_files(tmp_path, name):
+    folder = os.fsencode(tmp_path) + b"/"
+    for path in (folder + name, os.fsdecode(folder + name), tmp_path / os.fsdecode(name)):
+        DONE.save(path)
+        assert os.listdir(folder) == [name]
+        assert np.array_equal(finetti.train(resume=path).kappa, DONE.kappa)
+        os.remove(path)
+    for call in (DONE.save, lambda path: finetti.train(resume=path)):
+        with pytest.raises(ValueError, match="NUL character"):
+            call(folder + b"\0" + name)
+        with pytest.raises(TypeError, match="PathLike"):
+            call(3)
+    assert os.listdir(folder) == []
 
 
 def test_starting_vectors(tmp_path):
@@ -229,7 +240,7 @@ def test_results():
     assert len(runs) == runs.count() == 10 and repr(runs) == "<Training of 10 runs: 10 converged>"
     assert (np.abs(runs.final["kappa"]) > 0.9).all() and np.array_equal(runs.final["kappa"], runs.kappa[:, -1])
     assert (runs.distance == 0).all() and runs.count("stuck") == 0
-    with pytest.raises(ValueError, match="'converged'|converged"):
+    with pytest.raises(ValueError, match="one of moving, converged"):
         runs.count("conveged")
     again = pickle.loads(pickle.dumps(runs))
     assert np.array_equal(again.kappa, runs.kappa) and again.settings == runs.settings
@@ -284,8 +295,8 @@ DONE = finetti.train(runs=1, steps=3)
     (lambda: finetti.train(start=(K, K.astype("f"))), TypeError, "float32"),
     (lambda: finetti.train(start=(K, K[None])), ValueError, "shape"),
     (lambda: finetti.train(start=(K[:5], K[:5])), ValueError, r"shape \(5,\)"),
-    (lambda: finetti.train(start=(0 * K, K)), ValueError, ""),
-    (lambda: finetti.train(start=(np.nan * K, K)), ValueError, ""),
+    (lambda: finetti.train(start=(0 * K, K)), ValueError, "zero or not finite"),
+    (lambda: finetti.train(start=(np.nan * K, K)), ValueError, "zero or not finite"),
     (lambda: finetti.train(lam=0.1, lam_schedule={0: 1}), TypeError, "takes the place of lam"),
     (lambda: finetti.train(alpha=0.1, alpha_schedule={0: 1}), TypeError, "takes the place of alpha"),
     (lambda: finetti.train(log_every=3, log_decade=3), TypeError, "log_decade"),
@@ -298,9 +309,9 @@ DONE = finetti.train(runs=1, steps=3)
     (lambda: finetti.train("max", resume=DONE), TypeError, "'task' cannot be changed"),
     (lambda: finetti.train(resume=DONE, start={"kappa": 1}), TypeError, "'start' cannot be changed"),
     (lambda: finetti.train(resume=DONE, steps=1), ValueError, "less than the 3 steps"),
-    (lambda: finetti.train(resume=DONE, steps="many"), TypeError, "steps must be"),
+    (lambda: finetti.train(resume=DONE, steps="many"), ValueError, "steps = 'many'"),
     (lambda: finetti.train(resume=DONE, steps=2**60), ValueError, "steps"),
-    (lambda: finetti.train(resume=3), TypeError, ""),
+    (lambda: finetti.train(resume=3), TypeError, "PathLike"),
 ])
 def test_bad_arguments(call, kind, message):
     with pytest.raises(kind, match=message):

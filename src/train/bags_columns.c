@@ -240,7 +240,9 @@ static void normalise(fini_map *map, int64_t from, int64_t to, double weight)
     }
 }
 
-static void normalise_all(fini_map *map)
+/* Some column still has a scale: three passes have seen the same numbers, unless somebody changes
+ * them meanwhile. */
+static fin_status normalise_all(fini_map *map, fin_error *err)
 {
     for (int g = 0; g < fini_map_groups(map); g++) {
         int64_t from, to;
@@ -249,6 +251,12 @@ static void normalise_all(fini_map *map)
     }
     if (map->statistics == FINI_STATISTICS)
         normalise(map, map->s - 1, map->s, SIZE_PART);
+    for (int64_t j = 0; j < map->s; j++)
+        if (map->scale[j] > 0)
+            return FIN_OK;
+    return fini_fail(err, FIN_ERR_NUMERIC,
+                     "no column of the tokens keeps its deviation from one pass to the next; does "
+                     "another thread write to them?");
 }
 
 /* ---- all of it ------------------------------------------------------------------------------- */
@@ -300,7 +308,5 @@ fin_status fini_columns_fit(fini_map *map, int scaling, const fin_bags *bags, co
             map->spread[j] = out[j - p.from] / N;
     }
     fini_free(out);
-    if (!status)
-        normalise_all(map);
-    return status;
+    return status ? status : normalise_all(map, err);
 }

@@ -20,18 +20,19 @@ static const char *fault_of(int64_t classes, double y, double w)
     return NULL;
 }
 
-/* Sums over bags: those that cannot be used, weight, weight * (y - center), its square. Every
- * process takes part, also one that has found a fault: the others would wait for it. */
+/* Sums over bags: those that cannot be used, weight, weight * (y - center), its square and its
+ * absolute value. Every process takes part, also one that has found a fault: the others would wait
+ * for it. */
 static fin_status sum_labels(const fin_bags *bags, const double *weights, int64_t classes,
-                             double center, fin_sum sum, double out[4], fin_error *err)
+                             double center, fin_sum sum, double out[5], fin_error *err)
 {
-    double parts[4 * FIN_BAGS_BLOCKS];
+    double parts[5 * FIN_BAGS_BLOCKS];
     int64_t first, own;
     fini_bags_own(bags, &first, &own);
     for (int64_t b = 0; b < own; b++) {
         int64_t from, to;
-        double *part = parts + 4 * b;
-        memset(part, 0, 4 * sizeof *part);
+        double *part = parts + 5 * b;
+        memset(part, 0, 5 * sizeof *part);
         fini_bags_block(bags, b, &from, &to);
         for (int64_t i = from; i < to; i++) {
             double w = weights ? weights[i] : 1, rest = bags->labels[i] - center;
@@ -39,9 +40,10 @@ static fin_status sum_labels(const fin_bags *bags, const double *weights, int64_
             part[1] += w > 0 ? w : 0;
             part[2] += w > 0 ? w * rest : 0;
             part[3] += w > 0 ? w * rest * rest : 0;
+            part[4] += w > 0 ? w * fabs(rest) : 0;
         }
     }
-    return sum(fin_bags_blocks(bags->total), 4, parts, out, err);
+    return sum(fin_bags_blocks(bags->total), 5, parts, out, err);
 }
 
 static fin_status complain(const fin_bags *bags, const double *weights, int64_t classes,
@@ -61,16 +63,20 @@ static fin_status complain(const fin_bags *bags, const double *weights, int64_t 
 static fin_status check_labels(fin_fit *fit, const fin_bags *bags, const double *weights,
                                fin_sum sum, fin_error *err)
 {
-    double s[4];
+    double s[5];
     fin_status status = sum_labels(bags, weights, fit->classes, 0, sum, s, err);
     if (status)
         return status;
     if (s[0] > 0)
         return complain(bags, weights, fit->classes, err);
-    if (!(s[1] > 0 && s[1] < INFINITY))
+    if (!(s[1] > 0))
         return fini_fail(err, FIN_ERR_ARGUMENT,
                          "%lld bags, and none has a weight: there is nothing to learn from",
                          (long long)bags->total);
+    if (!(s[1] < INFINITY))
+        return fini_fail(err, FIN_ERR_ARGUMENT,
+                         "the weights of the bags are too large to be summed; divide them by a "
+                         "power of ten");
     double center = s[2] / s[1];
     status = sum_labels(bags, weights, fit->classes, center, sum, s, err);
     if (status)
@@ -87,6 +93,13 @@ static fin_status check_labels(fin_fit *fit, const fin_bags *bags, const double 
         return fini_fail(err, FIN_ERR_ARGUMENT,
                          "the labels are too large for their mean and variance to be numbers; "
                          "divide them by a power of ten");
+    /* Their squares vanish, and they would pass for constant ones; those differ by roundings. */
+    double spread = s[4] / s[1];
+    if (!fit->classes && spread < 1e-150 && spread > 1e-12 * fabs(center))
+        return fini_fail(err, FIN_ERR_ARGUMENT,
+                         "the labels differ by %.3g only, too little for their variance to be a "
+                         "number; multiply them by a power of ten",
+                         spread);
     return FIN_OK;
 }
 

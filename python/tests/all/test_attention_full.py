@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
 import warnings
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 from sklearn.datasets import load_diabetes
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
+from sklearn.model_selection import cross_val_score
 from sklearn.utils.estimator_checks import check_estimator
 
 import finetti
@@ -19,7 +21,8 @@ from finetti import AttentionRegressor, Context
 
 
 @pytest.mark.parametrize("settings", [dict(), dict(kernel="linear"), dict(kernel="matern32", ard=True),
-                                      dict(by="loo", restarts=1)], ids=str)
+                                      dict(by="loo", restarts=1),
+                                      dict(method="nystrom", random_state=3, restarts=1)], ids=str)
 def test_check_estimator(settings):
     finetti.set_threads(1)  # for hundreds of tiny fits, threads that wait for a busy machine cost more than they give
     try:
@@ -28,6 +31,50 @@ def test_check_estimator(settings):
             check_estimator(AttentionRegressor(**settings))
     finally:
         finetti.set_threads(0)
+
+
+def test_an_interrupt_at_any_time_leaves_a_context_whole():
+    """Ctrl-C thousands of times, anywhere in the package, while another thread asks."""
+    def interrupt(*what):
+        raise KeyboardInterrupt
+
+    def ask():
+        while hits < 1000:
+            context.predict(keys[:50], return_weights=True)
+
+    random = np.random.default_rng(0)
+    keys, values = random.normal(size=(100, 3)), random.normal(size=100)
+    context, hits = Context(keys, values, capacity=110), 0
+    other = threading.Thread(target=ask, daemon=True)
+    other.start()
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        while hits < 1000:
+            try:
+                signal.setitimer(signal.ITIMER_REAL, random.uniform(1e-5, 1e-3))
+                while True:
+                    context.predict(keys[:30])
+                    if len(context) < 130:
+                        context.append(random.normal(size=(1, 3)), values[:1])
+                    else:
+                        context.drop(30)
+            except KeyboardInterrupt:
+                hits += 1
+            assert len(context) == len(context.keys) == context.info["tokens"] == sum(context._steps)
+    finally:
+        hits = 1000
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    other.join(20)
+    assert not other.is_alive()
+    fresh = Context(context.keys, context.values)
+    np.testing.assert_allclose(context.predict(keys), fresh.predict(keys), rtol=0, atol=1e-8)
+
+
+def test_processes_get_the_same_scores():
+    X, y = load_diabetes(return_X_y=True)
+    model = AttentionRegressor(tune=False)
+    assert (cross_val_score(model, X, y, n_jobs=2) == cross_val_score(model, X, y)).all()
 
 
 def test_diabetes_beside_scikit_learn():

@@ -6,7 +6,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import finetti
 
 MODELS = [finetti.SingleLocationRegressor(model=model) for model in ("mixture", "linear", "mean")] + [
-    finetti.SingleLocationClassifier(model=model) for model in ("mixture", "linear", "mean")] + [
+    finetti.SingleLocationClassifier(model=model) for model in ("mixture", "linear", "mean", "any")] + [
     finetti.SingleLocationRegressor(model="auto", inner=2), finetti.SingleLocationClassifier(model="auto", inner=2)] + [
     finetti.BagEmbeddingRegressor(statistics=name) for name in ("embedding", "mean", "max")] + [
     finetti.BagEmbeddingClassifier(statistics=name) for name in ("embedding", "mean", "max")]
