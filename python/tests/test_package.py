@@ -97,7 +97,8 @@ def test_import_loads_neither_numpy_nor_mpi():
 import sys, finetti
 finetti.get_threads()
 print(sorted(name for name in ("numpy", "sklearn", "scipy", "pandas", "tqdm") if name in sys.modules))
-print(sorted({line.split("/")[-1].strip() for line in open("/proc/self/maps") if "libmpi" in line or "open-pal" in line}))
+loaded = {line.split("/")[-1].strip() for line in open("/proc/self/maps")}
+print(sorted(name for name in loaded if "libmpi" in name or "open-pal" in name))
 """)
     assert (code, out) == (0, "[]\n[]\n"), err
     assert lib.fin_ranks_built() == 0
