@@ -181,7 +181,7 @@ class _BagEstimator(BaseEstimator):
     def save(self, path, notes=None):
         """Writes a model file (.fin), which load_model and the commands finetti predict and locate read.
 
-        notes: {name: text} that are kept in it. Class labels are written as text; their type is noted.
+        notes: {name: text} that are kept in it. Class labels are written as text; their type is noted as 'labels'.
 
         >>> import numpy as np, finetti, tempfile
         >>> X = np.random.default_rng(0).normal(size=(100, 4, 3))
@@ -195,6 +195,8 @@ class _BagEstimator(BaseEstimator):
         classes = getattr(self, "classes_", None)
         notes = dict(notes or {})
         if classes is not None:
+            if "labels" in notes:
+                raise ArgumentError("the note 'labels' says of what type the classes are; call yours otherwise")
             notes["labels"] = classes.dtype.kind
         fit.write(path, names, None if classes is None else _labels.class_names(classes), self._label_name, notes)
 
@@ -297,7 +299,7 @@ class _Classifier(ClassifierMixin, _BagEstimator):
         """Accuracy of predictions."""
         bags = self._bags(X, lengths, groups, self._fitted())
         y = _labels.given(y, bags, type(self).__name__)
-        _labels.check_classes(y)
+        _labels.check_classes(y, self.classes_)
         return accuracy_score(y, self.predict(bags), sample_weight=_labels.weights(sample_weight, bags))
 
 

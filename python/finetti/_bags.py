@@ -193,13 +193,10 @@ class Bags:
 
     def __setstate__(self, state):
         """From a pickle, which may have been damaged: C trusts what offsets say."""
-        tokens, offsets = state["_tokens"], state["_offsets"]
-        if not (tokens.ndim == 2 and tokens.dtype.char in "fd" and tokens.dtype.isnative and tokens.flags.c_contiguous
-                and offsets.dtype == np.int64 and offsets.ndim == 1 and len(offsets) and offsets[0] == 0
-                and (np.diff(offsets) > 0).all() and offsets[-1] == len(tokens)):
+        if not _belong(state.get("_tokens"), state.get("_offsets")):
             raise ValueError("these are no bags that finetti pickled: offsets and tokens do not go together")
-        _sealed(offsets)
         self.__dict__.update(state)
+        _sealed(self._offsets)
 
     def __repr__(self):
         n, (tokens, columns) = len(self), self.tokens.shape
@@ -323,6 +320,14 @@ def even_offsets(n, length):
 @functools.lru_cache(64)
 def _few_offsets(n, length):
     return _sealed(np.arange(0, n * length + 1, length) if n else np.zeros(1, np.int64))
+
+
+def _belong(tokens, offsets):
+    """Can C read these tokens by these offsets?"""
+    return (isinstance(tokens, np.ndarray) and tokens.ndim == 2 and tokens.dtype.char in "fd" and tokens.dtype.isnative
+            and tokens.flags.c_contiguous and isinstance(offsets, np.ndarray) and offsets.ndim == 1
+            and offsets.dtype == np.int64 and len(offsets) > 0 and offsets[0] == 0 and offsets[-1] == len(tokens)
+            and bool((np.diff(offsets) > 0).all()))
 
 
 def _sealed(array):

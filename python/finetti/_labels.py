@@ -60,8 +60,11 @@ def numbers(y, missing=False):
     return y
 
 
-def check_classes(y):
-    """Refuses labels that are missing, or no classes."""
+_TEXT = {"O": "text", "U": "text", "S": "bytes", "M": "dates"}  # other types are numbers, for comparing
+
+
+def check_classes(y, fitted=None):
+    """Refuses labels that are missing, or no classes, or of another type than those of the fit."""
     absent = _missing(y)
     if absent.any():
         i = int(np.argmax(absent))
@@ -75,6 +78,9 @@ def check_classes(y):
                          "texts, all whole numbers or all truth values: list(map(str, y))")
     if y.dtype.kind != "S":  # later versions of scikit-learn refuse bytes
         check_classification_targets(y)
+    mine, theirs = (_TEXT.get(array.dtype.kind, "numbers") for array in (y, y if fitted is None else fitted))
+    if mine != theirs:
+        raise ValueError(f"y has {mine}, such as {y[0]!r}, and the classes of the fit are {theirs}: {fitted}")
 
 
 def classes(y):

@@ -30,6 +30,8 @@ class PerToken(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
     >>> model = make_pipeline(finetti.PerToken(StandardScaler()), finetti.SingleLocationClassifier())
     >>> model.fit(X, y).predict(X).shape
     (40,)
+    >>> len(model[-1].locate(model[:-1].transform(X)))  # what a Pipeline itself has no method for
+    40
     """
 
     def __init__(self, transformer):

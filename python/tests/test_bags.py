@@ -189,9 +189,9 @@ def test_a_damaged_pickle_is_refused():
     bags = Bags(some())
     for part in (pickle.loads(pickle.dumps(bags)), copy.deepcopy(bags), copy.copy(bags)):
         assert same(part, list(bags)) and not part.offsets.flags.writeable
-    for name, value in {"_offsets": bags.offsets * 2, "_tokens": bags.tokens[:-1]}.items():
+    for name, value in {"_offsets": bags.offsets * 2, "_tokens": bags.tokens[:-1], "tokens": 0}.items():
         with pytest.raises(ValueError, match="do not go together"):
-            Bags.__new__(Bags).__setstate__({**bags.__dict__, name: value})
+            Bags.__new__(Bags).__setstate__({**bags.__dict__, name: value} if name[0] == "_" else {name: value})
     for value in (bags.offsets[1:], bags.offsets[::-1], bags.offsets[:0], bags.offsets.astype(np.int32)):
         with pytest.raises(ValueError, match="do not go together"):
             Bags.__new__(Bags).__setstate__({**bags.__dict__, "_offsets": value})

@@ -5,8 +5,11 @@ take long; all/test_check_defaults.py has those.
 """
 
 import inspect
+from types import SimpleNamespace
 
+import pytest
 import sklearn
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import finetti
@@ -33,3 +36,22 @@ def test_nothing_is_skipped():
         tags = model._get_tags() if hasattr(model, "_get_tags") else {}
         assert not tags.get("_xfail_checks") and not tags.get("_skip_test") and not tags.get("no_validation")
         assert not tags.get("poor_score") and not tags.get("non_deterministic"), sklearn.__version__
+
+
+@pytest.mark.skipif(hasattr(BaseEstimator, "__sklearn_tags__"), reason="the checks above look at them")
+def test_tags_of_later_versions(monkeypatch):
+    """From 1.6 on tags are objects, made by the classes one after the other."""
+    def of_classifier(self):
+        tags = super(ClassifierMixin, self).__sklearn_tags__()
+        tags.classifier_tags = SimpleNamespace(multi_class=True)
+        return tags
+    monkeypatch.setattr(BaseEstimator, "__sklearn_tags__", lambda self: SimpleNamespace(
+        input_tags=SimpleNamespace(three_d_array=False), target_tags=SimpleNamespace(required=False),
+        classifier_tags=None), raising=False)
+    monkeypatch.setattr(ClassifierMixin, "__sklearn_tags__", of_classifier, raising=False)
+    for model, several in ((finetti.SingleLocationClassifier(), True), (finetti.BagEmbeddingClassifier(), True),
+                           (finetti.SingleLocationClassifier(model="any"), False)):
+        assert model.__sklearn_tags__().classifier_tags.multi_class is several
+        assert model._get_tags()["binary_only"] is not several
+    tags = finetti.SingleLocationRegressor().__sklearn_tags__()
+    assert tags.input_tags.three_d_array and tags.target_tags.required and tags.classifier_tags is None

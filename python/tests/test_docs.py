@@ -1,4 +1,4 @@
-"""The Python code of README.md, docs/python.md and python/README.md runs, block after block, and prints what stands below it.
+"""The Python code of README.md, docs/python.md and python/README.md runs, block after block, and prints what stands below.
 
 A block ```python is run in the namespace of those before it. What it prints is the block ```text that follows at once;
 "..." stands for anything. A block that prints nothing has none.

@@ -180,6 +180,12 @@ def test_a_file_keeps_the_type_of_labels(names, tmp_path):
     assert again.dtype == names.dtype and again.tolist() == names.tolist()
 
 
+def test_a_note_of_our_own(tmp_path):
+    with pytest.raises(ValueError, match="the note 'labels'"):
+        SingleLocationClassifier().fit(BAGS, SIGN).save(tmp_path / "m.fin", notes={"labels": "mine"})
+    assert not (tmp_path / "m.fin").exists()
+
+
 def test_a_file_keeps_names_of_columns(tmp_path):
     pd = pytest.importorskip("pandas")
     frames = [pd.DataFrame(bag, columns=["a", "é", "b c", "4"]) for bag in BAGS]

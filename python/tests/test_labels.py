@@ -59,6 +59,21 @@ def test_classes_are_not_merged():
             SingleLocationClassifier().fit(BAGS, [some[s] for s in SIGN])
 
 
+def test_a_score_compares_labels_of_one_type():
+    names = np.array(["no", "yes"])[SIGN]
+    model, text = SingleLocationClassifier().fit(BAGS, SIGN), SingleLocationClassifier().fit(BAGS, names)
+    for y in (SIGN == 1, SIGN.astype(float)):
+        assert model.score(BAGS, y) == text.score(BAGS, names.astype(object))
+    assert text.score(BAGS, ["maybe"] * 60) == 0
+    for fitted, y in ((model, names), (model, SIGN.astype(str)), (text, SIGN), (text, names.astype(bytes))):
+        with pytest.raises(ValueError, match="and the classes of the fit are"):
+            fitted.score(BAGS, y)
+    with pytest.raises(ValueError, match="bag 7 has no label"):
+        text.score(BAGS, np.where(np.arange(60) == 7, None, names))
+    with pytest.raises(ValueError, match="bag 7 has no label"):
+        SingleLocationRegressor().fit(BAGS, Y).score(BAGS, np.where(np.arange(60) == 7, np.nan, Y))
+
+
 def test_a_missing_label_is_no_class():
     for y in (["a" if s else np.nan for s in SIGN], ["a" if s else None for s in SIGN],
               np.where(SIGN, np.datetime64("2020-01-01"), np.datetime64("NaT"))):
