@@ -68,8 +68,8 @@ static fini_phi fit(fini_map *map, const fin_fit_settings *settings, const fin_b
 {
     fini_phi phi = {.owned = NULL};
     fin_error err = {FIN_OK, ""};
-    if (fini_map_fit(map, settings, 2, bags, weights, NULL, &err) ||
-        fini_map_apply(map, bags, &phi, &err))
+    if (fini_map_fit(map, settings, 2, bags, weights, NULL, NULL, &err) ||
+        fini_map_apply(map, bags, &phi, NULL, &err))
         fail_msg("%s", err.message);
     return phi;
 }
@@ -340,8 +340,10 @@ static void weights__leave_bags_out(void **state)
         fini_map a, b;
         fin_error err = {FIN_OK, ""};
         fin_fit_settings settings = help_settings(models[k], BOTH, NYSTROM, 40);
-        assert_int_equal(fini_map_fit(&a, &settings, 2, &h.bags, weights, NULL, &err), FIN_OK);
-        assert_int_equal(fini_map_fit(&b, &settings, 2, &wild.bags, other, NULL, &err), FIN_OK);
+        assert_int_equal(fini_map_fit(&a, &settings, 2, &h.bags, weights, NULL, NULL, &err),
+                         FIN_OK);
+        assert_int_equal(fini_map_fit(&b, &settings, 2, &wild.bags, other, NULL, NULL, &err),
+                         FIN_OK);
         assert_int_equal(a.m, b.m);
         assert_memory_equal(a.center, b.center, 4 * (size_t)a.s * sizeof(double));
         assert_memory_equal(a.stretch, b.stretch, (size_t)a.m * sizeof(double));
@@ -366,8 +368,8 @@ static void floats__are_seen_as_doubles(void **state)
         small.tokens = h.floats;
         fin_fit_settings settings = help_settings(model, BOTH, NYSTROM, 25);
         seen_a = fit(&a, &settings, &h.bags, NULL);
-        if (fini_map_fit(&b, &settings, 2, &small, NULL, NULL, &err) ||
-            fini_map_apply(&b, &small, &seen_b, &err))
+        if (fini_map_fit(&b, &settings, 2, &small, NULL, NULL, NULL, &err) ||
+            fini_map_apply(&b, &small, &seen_b, NULL, &err))
             fail_msg("%s", err.message);
         double *x = help_rows(&seen_a, a.p), *y = help_rows(&seen_b, b.p);
         assert_int_equal(a.p, b.p);

@@ -32,13 +32,13 @@ static void columns__follow_shift_and_size(void **state)
     fini_map plain, map;
     fin_error err = {FIN_OK, ""};
     fin_fit_settings settings = help_settings(FIN_MODEL_SOFTMAX, 0, 0, 150);
-    assert_int_equal(fini_map_fit(&plain, &settings, 2, &h.bags, NULL, NULL, &err), FIN_OK);
+    assert_int_equal(fini_map_fit(&plain, &settings, 2, &h.bags, NULL, NULL, NULL, &err), FIN_OK);
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         help_bags g;
         help_open(&g);
         for (int64_t t = 0; t < g.offsets[HELP_N]; t++)
             g.tokens[t * HELP_D] = cases[k].shift + cases[k].size * h.tokens[t * HELP_D];
-        assert_int_equal(fini_map_fit(&map, &settings, 2, &g.bags, NULL, NULL, &err), FIN_OK);
+        assert_int_equal(fini_map_fit(&map, &settings, 2, &g.bags, NULL, NULL, NULL, &err), FIN_OK);
         double ratio = map.bound[0] / (plain.bound[0] * cases[k].size);
         double center = cases[k].shift + cases[k].size * plain.center[0];
         if (fabs(ratio - 1) > cases[k].tolerance || fabs(map.center[0] / center - 1) > 1e-14 ||
@@ -65,8 +65,8 @@ static void columns__not_scaled_in_any_unit(void **state)
         help_open(&g);
         for (int64_t t = 0; t < g.offsets[HELP_N] * HELP_D; t++)
             g.tokens[t] *= units[k];
-        assert_int_equal(fini_map_fit(&map, &settings, 2, &g.bags, NULL, NULL, &err), FIN_OK);
-        assert_int_equal(fini_map_apply(&map, &g.bags, &phi, &err), FIN_OK);
+        assert_int_equal(fini_map_fit(&map, &settings, 2, &g.bags, NULL, NULL, NULL, &err), FIN_OK);
+        assert_int_equal(fini_map_apply(&map, &g.bags, &phi, NULL, &err), FIN_OK);
         assert_int_equal(phi.left_out, 1);
         double *rows = help_rows(&phi, map.p);
         for (int64_t t = 0; k && t < g.offsets[HELP_N] * map.p; t++)
@@ -95,7 +95,7 @@ static void columns__too_large_to_sum(void **state)
             for (int64_t t = 0; t < g.offsets[HELP_N]; t++)
                 if (k == 0 || t == 77)
                     g.tokens[t * HELP_D + 2] = bad[k];
-            assert_int_equal(fini_map_fit(&map, &settings, 2, &g.bags, NULL, NULL, &err),
+            assert_int_equal(fini_map_fit(&map, &settings, 2, &g.bags, NULL, NULL, NULL, &err),
                              FIN_ERR_NUMERIC);
             assert_non_null(strstr(err.message, "column 2"));
             assert_null(map.center);
@@ -120,11 +120,11 @@ static void columns__constant(void **state)
     }
     for (int model = FIN_MODEL_SOFTMAX; model <= FIN_MODEL_MAX; model++) {
         fin_fit_settings settings = help_settings(model, 2, 0, 50);
-        assert_int_equal(fini_map_fit(&map, &settings, 2, &g.bags, NULL, NULL, &err), FIN_OK);
+        assert_int_equal(fini_map_fit(&map, &settings, 2, &g.bags, NULL, NULL, NULL, &err), FIN_OK);
         assert_int_equal(map.used, model == FIN_MODEL_EMBEDDING ? 4 : 1);
         assert_true(map.scale[0] == 0 && map.bound[0] == 0 && map.scale[1] == 0 &&
                     map.scale[2] > 0 && map.scale[3] == 0);
-        assert_int_equal(fini_map_apply(&map, &h.bags, &phi, &err), FIN_OK);
+        assert_int_equal(fini_map_apply(&map, &h.bags, &phi, NULL, &err), FIN_OK);
         fini_phi_close(&phi);
         fini_map_close(&map);
     }
@@ -134,7 +134,7 @@ static void columns__constant(void **state)
         for (int scaling = 0; scaling < 3; scaling++) {
             fin_fit_settings settings = help_settings(model, 2, 0, 50);
             settings.scaling = scaling;
-            fin_status status = fini_map_fit(&map, &settings, 2, &g.bags, NULL, NULL, &err);
+            fin_status status = fini_map_fit(&map, &settings, 2, &g.bags, NULL, NULL, NULL, &err);
             if (model == FIN_MODEL_EMBEDDING) { /* sizes differ yet */
                 assert_int_equal(status, FIN_OK);
                 assert_int_equal(map.m, 0);
@@ -147,7 +147,8 @@ static void columns__constant(void **state)
     g.bags.dtype = FIN_F32; /* neighbouring floats: rounding, too */
     g.bags.tokens = g.floats;
     fin_fit_settings settings = help_settings(FIN_MODEL_SOFTMAX, 0, 0, 50);
-    assert_int_equal(fini_map_fit(&map, &settings, 2, &g.bags, NULL, NULL, &err), FIN_ERR_ARGUMENT);
+    assert_int_equal(fini_map_fit(&map, &settings, 2, &g.bags, NULL, NULL, NULL, &err),
+                     FIN_ERR_ARGUMENT);
 }
 
 static void fit__no_bag_counts(void **state)
@@ -158,7 +159,7 @@ static void fit__no_bag_counts(void **state)
         fini_map map;
         fin_error err = {FIN_OK, ""};
         fin_fit_settings settings = help_settings(model, 2, 0, 50);
-        assert_int_equal(fini_map_fit(&map, &settings, 2, &h.bags, weights, NULL, &err),
+        assert_int_equal(fini_map_fit(&map, &settings, 2, &h.bags, weights, NULL, NULL, &err),
                          FIN_ERR_ARGUMENT);
         assert_non_null(strstr(err.message, "positive weight"));
     }
@@ -172,23 +173,26 @@ static void fit__refuses(void **state)
     fin_error err = {FIN_OK, ""};
     fin_fit_settings settings = help_settings(FIN_MODEL_SOFTMAX, 1, 0, 50);
     settings.bandwidth = 1e100; /* all tokens look the same */
-    assert_int_equal(fini_map_fit(&map, &settings, 2, &h.bags, NULL, NULL, &err), FIN_ERR_ARGUMENT);
+    assert_int_equal(fini_map_fit(&map, &settings, 2, &h.bags, NULL, NULL, NULL, &err),
+                     FIN_ERR_ARGUMENT);
     assert_non_null(strstr(err.message, "bandwidth"));
     settings.bandwidth = 1e-100; /* no two tokens look alike: fine, if useless */
-    assert_int_equal(fini_map_fit(&map, &settings, 2, &h.bags, NULL, NULL, &err), FIN_OK);
+    assert_int_equal(fini_map_fit(&map, &settings, 2, &h.bags, NULL, NULL, NULL, &err), FIN_OK);
     assert_int_equal(map.m, 50);
     fin_bags other = h.bags;
     other.d = 4;
-    assert_int_equal(fini_map_apply(&map, &other, &phi, &err), FIN_ERR_ARGUMENT);
+    assert_int_equal(fini_map_apply(&map, &other, &phi, NULL, &err), FIN_ERR_ARGUMENT);
     assert_non_null(strstr(err.message, "fitted to 5"));
     fini_map_close(&map);
     fin_bags part = h.bags;
     part.first = 2;
     part.n = 1; /* half a block */
-    assert_int_equal(fini_map_fit(&map, &settings, 2, &part, NULL, NULL, &err), FIN_ERR_ARGUMENT);
+    assert_int_equal(fini_map_fit(&map, &settings, 2, &part, NULL, NULL, NULL, &err),
+                     FIN_ERR_ARGUMENT);
     assert_non_null(strstr(err.message, "fin_bags_share"));
     part.n = 3; /* whole blocks, but not all of them */
-    assert_int_equal(fini_map_fit(&map, &settings, 2, &part, NULL, NULL, &err), FIN_ERR_ARGUMENT);
+    assert_int_equal(fini_map_fit(&map, &settings, 2, &part, NULL, NULL, NULL, &err),
+                     FIN_ERR_ARGUMENT);
     assert_non_null(strstr(err.message, "fin_ranks_sum"));
     fini_map_close(NULL);
     fini_phi_close(NULL);
@@ -212,8 +216,8 @@ static void apply__wild_tokens(void **state)
         settings.scaling = i / 4;
         for (int t = 0; t < 5 * HELP_D; t++)
             tokens[t] = wild[t / HELP_D];
-        assert_int_equal(fini_map_fit(&map, &settings, 2, &h.bags, NULL, NULL, &err), FIN_OK);
-        assert_int_equal(fini_map_apply(&map, &bags, &phi, &err), FIN_OK);
+        assert_int_equal(fini_map_fit(&map, &settings, 2, &h.bags, NULL, NULL, NULL, &err), FIN_OK);
+        assert_int_equal(fini_map_apply(&map, &bags, &phi, NULL, &err), FIN_OK);
         const double *rows = phi.bags.tokens;
         for (int64_t j = 0; j < map.p; j++) {
             for (int64_t t = 0; t < 3; t++)
@@ -235,8 +239,8 @@ static void apply__larger_than_the_machine(void **state)
     int64_t offsets[] = {0, INT64_C(1) << 40};
     fin_bags bags = {1, HELP_D, 0, 1, offsets, FIN_F64, h.tokens, NULL};
     fin_fit_settings settings = help_settings(FIN_MODEL_SOFTMAX, 1, 0, 50);
-    assert_int_equal(fini_map_fit(&map, &settings, 2, &h.bags, NULL, NULL, &err), FIN_OK);
-    assert_int_equal(fini_map_apply(&map, &bags, &phi, &err), FIN_ERR_MEMORY);
+    assert_int_equal(fini_map_fit(&map, &settings, 2, &h.bags, NULL, NULL, NULL, &err), FIN_OK);
+    assert_int_equal(fini_map_apply(&map, &bags, &phi, NULL, &err), FIN_ERR_MEMORY);
     assert_non_null(strstr(err.message, "fewer landmarks"));
     assert_null(phi.owned);
     fini_map_close(&map);
@@ -250,10 +254,10 @@ static fin_status fit_and_apply(void *user, fin_error *err)
     fini_phi phi;
     fin_bags few = h.bags;
     few.n = few.total = 8;
-    fin_status status = fini_map_fit(&map, user, 2, &few, NULL, NULL, err);
+    fin_status status = fini_map_fit(&map, user, 2, &few, NULL, NULL, NULL, err);
     if (status)
         return status;
-    status = fini_map_apply(&map, &few, &phi, err);
+    status = fini_map_apply(&map, &few, &phi, NULL, err);
     fini_phi_close(&phi);
     fini_map_close(&map);
     return status;
@@ -293,12 +297,12 @@ static void restore__as_it_was_or_refused(void **state)
         fini_phi a, b;
         fin_error err = {FIN_OK, ""};
         fin_fit_settings settings = help_settings(models[i % 4], i / 4 % 3, i / 12, 30);
-        assert_int_equal(fini_map_fit(&map, &settings, 2, &h.bags, NULL, NULL, &err), FIN_OK);
+        assert_int_equal(fini_map_fit(&map, &settings, 2, &h.bags, NULL, NULL, NULL, &err), FIN_OK);
         count = fini_map_tensors(&map, "0.", tensors, 8);
         assert_int_equal(count, fini_map_tensors(&map, "0.", NULL, 0));
         assert_int_equal(fini_map_restore(&back, &settings, "0.", tensors, count, &err), FIN_OK);
-        assert_int_equal(fini_map_apply(&map, &h.bags, &a, &err), FIN_OK);
-        assert_int_equal(fini_map_apply(&back, &h.bags, &b, &err), FIN_OK);
+        assert_int_equal(fini_map_apply(&map, &h.bags, &a, NULL, &err), FIN_OK);
+        assert_int_equal(fini_map_apply(&back, &h.bags, &b, NULL, &err), FIN_OK);
         double *x = help_rows(&a, map.p), *y = help_rows(&b, back.p);
         assert_true(map.p == back.p && map.m == back.m && map.used == back.used);
         assert_memory_equal(x, y, (size_t)(a.bags.offsets[HELP_N] * map.p) * sizeof *x);

@@ -54,8 +54,8 @@ static result make(const fin_fit_settings *settings, const fin_bags *train, cons
     result r = {.rows = NULL};
     fini_phi phi;
     fin_error err = {FIN_OK, ""};
-    if (fini_map_fit(&r.map, settings, 2, train, w, sum, &err) ||
-        fini_map_apply(&r.map, ask, &phi, &err))
+    if (fini_map_fit(&r.map, settings, 2, train, w, sum, NULL, &err) ||
+        fini_map_apply(&r.map, ask, &phi, NULL, &err))
         fail_msg("%s", err.message);
     r.rows = help_rows(&phi, r.map.p);
     r.count = (phi.bags.offsets[ask->n] - phi.bags.offsets[0]) * r.map.p;
@@ -204,7 +204,7 @@ static void apply__bags_do_not_mix(void **state)
                 1, HELP_D, 0, 1, h.offsets + b, FIN_F64, h.tokens + h.offsets[b] * HELP_D, NULL};
             fini_phi phi;
             fin_error err = {FIN_OK, ""};
-            assert_int_equal(fini_map_apply(&all.map, &one, &phi, &err), FIN_OK);
+            assert_int_equal(fini_map_apply(&all.map, &one, &phi, NULL, &err), FIN_OK);
             int64_t rows = phi.bags.offsets[1] - phi.bags.offsets[0];
             double *alone = help_rows(&phi, all.map.p);
             assert_memory_equal(alone, all.rows + row * all.map.p,
@@ -225,9 +225,9 @@ static void landmarks__follow_the_seed(void **state)
     fini_map a, b;
     fin_error err = {FIN_OK, ""};
     fin_fit_settings settings = help_settings(FIN_MODEL_SOFTMAX, 1, 0, 10);
-    assert_int_equal(fini_map_fit(&a, &settings, 2, &h.bags, NULL, NULL, &err), FIN_OK);
+    assert_int_equal(fini_map_fit(&a, &settings, 2, &h.bags, NULL, NULL, NULL, &err), FIN_OK);
     settings.seed = 2;
-    assert_int_equal(fini_map_fit(&b, &settings, 2, &h.bags, NULL, NULL, &err), FIN_OK);
+    assert_int_equal(fini_map_fit(&b, &settings, 2, &h.bags, NULL, NULL, NULL, &err), FIN_OK);
     assert_int_equal(b.m, 10);
     assert_memory_not_equal(a.landmarks, b.landmarks, 10 * (HELP_D - 1) * sizeof(double));
     fini_map_close(&a);
@@ -238,7 +238,7 @@ static void landmarks__follow_the_seed(void **state)
         for (int j = 0; j < HELP_D; j++)
             twice.tokens[t * HELP_D + j] = help_number(t % 9, j);
     settings.landmarks = 60;
-    assert_int_equal(fini_map_fit(&a, &settings, 2, &twice.bags, NULL, NULL, &err), FIN_OK);
+    assert_int_equal(fini_map_fit(&a, &settings, 2, &twice.bags, NULL, NULL, NULL, &err), FIN_OK);
     assert_int_equal(a.m, 9);
     assert_true(a.bandwidth[0] > 0.1);
     fini_map_close(&a);

@@ -245,7 +245,7 @@ class _Regressor(RegressorMixin, _BagEstimator):
         """Intervals (bags, 2) that hold a new label with probability `coverage`, if the noise is normal."""
         if not (isinstance(coverage, (int, float, np.number)) and 0 < coverage < 1):
             raise ArgumentError(f"coverage is {coverage!r}; it must be between 0 and 1, such as 0.9")
-        z = _NINETY if coverage == 0.9 else NormalDist().inv_cdf(0.5 + coverage / 2)
+        z = _NINETY if coverage == 0.9 else -NormalDist().inv_cdf((1 - float(coverage)) / 2)
         mean, sd = self._answer(X, lengths, groups, True)
         return np.stack([mean - z * sd, mean + z * sd], axis=1)
 

@@ -293,7 +293,7 @@ def _untie(pair, lengths, groups):
         raise ValueError("X is a tuple whose second part could be lengths or groups; say which: lengths=... or "
                          "groups=...")
     if not sums and len(array) != n:
-        total = f" and sum to {array.sum()}" if whole else ""
+        total = f" and sum to {sum(array.tolist())}" if whole else ""
         raise ValueError(f"X is a tuple of {n} rows and {len(array)} other values{total}: neither lengths (they would "
                          f"sum to {n}) nor groups (there would be {n})")
     return (X, array, None) if sums else (X, None, second)

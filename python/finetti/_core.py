@@ -53,8 +53,17 @@ if text(lib.fin_version()) != __version__:
         f"LD_PRELOAD is {os.environ.get('LD_PRELOAD', '')!r}). Unset these, or install the package that belongs to "
         "that library")
 
-# The OpenMP run-time does not survive a fork: a child that asked for its threads would wait for ever.
-os.register_at_fork(after_in_child=lambda: lib.fin_threads_set(1))
+_forked = False
+
+
+def _after_fork():
+    """The OpenMP run-time does not survive a fork: a child that asked for its threads would wait for ever."""
+    global _forked
+    _forked = True
+    lib.fin_threads_set(1)
+
+
+os.register_at_fork(after_in_child=_after_fork)
 
 
 # ---- errors -----------------------------------------------------------------------------------
@@ -323,6 +332,9 @@ def set_threads(count):
     count = operator.index(count)
     if not 0 <= count <= 4096:
         raise ArgumentError(f"threads = {count}; it can be 0 (the default) to 4096")
+    if _forked and count != 1:
+        raise RuntimeError("this process was forked, and OpenMP's threads do not survive that: it stays at one thread. "
+                           "Processes that are started anew (multiprocessing's 'spawn', joblib's default) may have more")
     lib.fin_threads_set(count)
 
 

@@ -5,6 +5,8 @@ and the results have that shape. The erf predictor on slr and spiked, for which 
 points, goes there in one piece; everything else is computed point by point.
 """
 
+import warnings
+
 import numpy as np
 
 from ._core import Watch, check, error, ffi, keep_exception, lib, text
@@ -164,6 +166,7 @@ def risk(task="slr", form="erf", *, lengths=None, activation=None, progress=None
             raise TypeError(f"activation takes the place of form = {form!r}; give one or the other")
         return _own_activation(task, activation, given, lengths, progress)
     model = Model(task, form, given, lengths, OVERLAPS, RISK)
+    _look_at_overlaps(given)
     exact = form == "erf" and model.kind.name != "max"
     if model.arrays and exact and not any(group == 3 for group, _, _ in model.arrays):
         structs = model.structs()
@@ -172,6 +175,23 @@ def risk(task="slr", form="erf", *, lengths=None, activation=None, progress=None
     if exact and not model.arrays and model.parts[3].get("method", "auto") in ("auto", "closed"):
         return _closed(model)
     return _answer(Risk, model, progress, _risk_at(model.form.pointer))
+
+
+def _look_at_overlaps(given):
+    """Warns if no unit vectors have these overlaps: the formula has a value there, but it is no risk."""
+    if not any(given.get(name) is not None for name in ("theta", "eta", "rho")):
+        return  # kappa and nu alone can always be had
+    try:
+        kappa, nu, theta, eta, rho = (OVERLAPS.fields[name].default if given.get(name) is None
+                                      else np.asarray(given[name], float) for name in OVERLAP_NAMES)
+    except (TypeError, ValueError):
+        return  # what is no number is refused elsewhere
+    # The part of k and of v that is orthogonal to k* and v* has this Gram matrix, which must be positive.
+    k, v, both = 1 - kappa**2 - eta**2, 1 - theta**2 - nu**2, rho - kappa * theta - eta * nu
+    if np.any((k < -1e-9) | (v < -1e-9) | (both**2 > k * v + 1e-9)):
+        warnings.warn("no unit vectors k, v have these overlaps (all of them, if there are several): the number is what "
+                      "the formula gives, not a risk that can be had; kappa^2 + eta^2 and theta^2 + nu^2 are at most 1",
+                      stacklevel=4)
 
 
 def _closed(model):

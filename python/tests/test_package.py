@@ -165,9 +165,13 @@ here = simulate(20000)
 with multiprocessing.get_context("fork").Pool(2) as pool:
     there = pool.map(simulate, [20000, 20000])
     threads = pool.apply(finetti.get_threads)
+    try:
+        pool.apply(finetti.set_threads, (2,))
+    except RuntimeError as problem:
+        print("one thread" in str(problem))
 print(there == [here, here], threads, finetti.get_threads())
 """)
-    assert (code, out) == (0, "True 1 4\n"), err
+    assert (code, out) == (0, "True\nTrue 1 4\n"), err
 
 
 @pytest.mark.parametrize("start", ["spawn", "forkserver"])

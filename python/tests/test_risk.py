@@ -6,6 +6,7 @@ import io
 import pickle
 import re
 import threading
+import warnings
 
 import numpy as np
 import pytest
@@ -167,6 +168,17 @@ def test_nothing_to_compute():
 
 
 # ---- the raw call -------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("overlaps, warned", [
+    ({"kappa": 0.9, "eta": 0.9}, True), ({"kappa": np.array([0.1, 0.9]), "eta": 0.9}, True),
+    ({"kappa": 1, "nu": 1, "rho": 0.5}, True), ({"kappa": 0.6, "nu": 0.5, "eta": 0.8, "rho": 0.4}, False),
+    ({"kappa": 0.6, "nu": 0, "eta": np.array([-0.8, 0.8])}, False), ({"kappa": 0.9, "nu": -0.9}, False)])
+def test_overlaps_that_no_vectors_have(overlaps, warned):
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        finetti.risk(**{"nu": 0.1, **overlaps})
+    assert [("no unit vectors" in str(one.message), one.filename) for one in seen] == [(True, __file__)] * warned
+
 
 def test_risk_erf():
     points = np.array([[0.5, 0.9, 0.1, 0, 0.2, 0.1, 0.7, 14, 0.1, 1, 10, 2.0]])

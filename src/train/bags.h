@@ -15,6 +15,32 @@
 #include "finetti/train_bags.h"
 
 #include <math.h>
+#include <stdatomic.h>
+
+/* ---- cancelling (bags_look.c) ---------------------------------------------------------------- */
+
+/* One for each fit that runs, or NULL: nobody asks. A process that was stopped takes part in no sum
+ * any more, as one whose memory is out (fin_sum). */
+typedef struct fini_look {
+    const fin_progress *progress;
+    const char *what; /* reported, with done of total */
+    double done, total;
+    double work;       /* since the last report */
+    const void *owner; /* the thread that reports */
+    atomic_bool stop;
+} fini_look;
+
+void fini_look_open(fini_look *look, const fin_progress *progress, const char *what);
+/* From any thread, after so many products: true if all is to be dropped. */
+bool fini_look_on(fini_look *look, double products);
+bool fini_look_now(fini_look *look); /* the same, and reports */
+/* After a loop: FIN_ERR_CANCELLED if it was stopped. */
+fin_status fini_look_end(fini_look *look, fin_error *err);
+/* Begins something else, and reports. */
+fin_status fini_look_stage(fini_look *look, const char *what, double done, double total,
+                           fin_error *err);
+
+#define FINI_FEATURES "features" /* what is reported while tokens are prepared */
 
 /* ---- forms (form table in bags_form.c; bags_attention.c, bags_mixture.c, bags_mean.c) -------- */
 
@@ -99,8 +125,10 @@ typedef struct fini_phi {
 
 /* Only which weights are positive matters here, not how large they are. */
 fin_status fini_map_fit(fini_map *map, const fin_fit_settings *settings, int64_t classes,
-                        const fin_bags *bags, const double *weights, fin_sum sum, fin_error *err);
-fin_status fini_map_apply(const fini_map *map, const fin_bags *bags, fini_phi *phi, fin_error *err);
+                        const fin_bags *bags, const double *weights, fin_sum sum, fini_look *look,
+                        fin_error *err);
+fin_status fini_map_apply(const fini_map *map, const fin_bags *bags, fini_phi *phi, fini_look *look,
+                          fin_error *err);
 void fini_phi_close(fini_phi *phi);
 void fini_map_close(fini_map *map);
 /* For files: the arrays of a map, named prefix + "columns" and so on: fills at most `room` tensors,
@@ -141,6 +169,10 @@ int64_t fini_risk_parameters(const fini_risk *risk); /* q p + extras */
 /* Weighted mean loss over bags, without penalty; gradient (parameters) or NULL. */
 fin_status fini_risk_value(fini_risk *risk, const double *parameters, double *loss,
                            double *gradient, fin_error *err);
+
+/* Evaluations look up (NULL: they do not); what is looked at. */
+void fini_risk_look(fini_risk *risk, fini_look *look);
+fini_look *fini_risk_looks(const fini_risk *risk);
 
 /* Sums blocks in the order of fin_ranks_sum (a binary tree over block numbers), in one process. */
 fin_status fini_sum_alone(int64_t blocks, int64_t n, double *parts, double *sum, fin_error *err);
@@ -200,9 +232,13 @@ void fini_part_close(fini_part *part);
 /* As fin_fit_predict and fin_fit_locate, in the part's own units; within: (n) or NULL, the mean
  * over members of the variance within the model. */
 fin_status fini_part_predict(const fini_part *part, const fin_bags *bags, double *mean,
-                             double *spread, double *within, fin_error *err);
+                             double *spread, double *within, fini_look *look, fin_error *err);
 fin_status fini_part_locate(const fini_part *part, const fin_bags *bags, const double *labels,
                             double *prior, double *given, fin_error *err);
+
+/* fin_fit_predict, for a caller that looks up. */
+fin_status fini_fit_predict(const fin_fit *fit, const fin_bags *bags, double *mean, double *sd,
+                            fini_look *look, fin_error *err);
 
 /* What files need of a fit that is complete (bags_tensors.c). */
 fin_status fini_fit_finish(fin_fit *fit, fin_error *err);

@@ -140,7 +140,7 @@ static void locate_bag(const office *o, const desk *t, int64_t at, int64_t L, do
 }
 
 fin_status fini_part_answer(const fini_part *part, const fini_phi *phi, const fini_answer *answer,
-                            fin_error *err)
+                            fini_look *look, fin_error *err)
 {
     office o = {.part = part, .phi = phi};
     const fin_bags *bags = &phi->bags;
@@ -152,6 +152,8 @@ fin_status fini_part_answer(const fini_part *part, const fini_phi *phi, const fi
         const desk *t = &o.desk[omp_get_thread_num()];
         int64_t at = bags->offsets[i] - bags->offsets[0];
         int64_t L = bags->offsets[i + 1] - bags->offsets[i];
+        if (fini_look_on(look, (double)(L * o.p * o.q * part->members)))
+            continue;
         fini_project(phi, at, L, o.q * part->members, o.W, t->all, t->project);
         if (answer->mean)
             predict_bag(&o, t, i, L, answer);
@@ -159,7 +161,7 @@ fin_status fini_part_answer(const fini_part *part, const fini_phi *phi, const fi
             locate_bag(&o, t, at, L, answer->labels ? answer->labels[i] : NAN, answer);
     }
     fini_arena_close(&o.arena);
-    return FIN_OK;
+    return fini_look_end(look, err);
 }
 
 /* ---- bags through the map -------------------------------------------------------------------------- */
@@ -195,7 +197,7 @@ static double *moved(double *array, int64_t by)
 }
 
 static fin_status answer_all(const fini_part *part, const fin_bags *bags, const fini_answer *to,
-                             fin_error *err)
+                             fini_look *look, fin_error *err)
 {
     int64_t width = part->shape.classes ? part->shape.classes : 1;
     fin_status status = FIN_OK;
@@ -207,9 +209,9 @@ static fin_status answer_all(const fini_part *part, const fin_bags *bags, const 
                              moved(to->within, from),       to->labels ? to->labels + from : NULL,
                              moved(to->prior, token),       moved(to->given, token)};
         fini_phi phi;
-        status = fini_map_apply(&part->map, &some, &phi, err);
+        status = fini_map_apply(&part->map, &some, &phi, look, err);
         if (!status) {
-            status = fini_part_answer(part, &phi, &piece, err);
+            status = fini_part_answer(part, &phi, &piece, look, err);
             fini_phi_close(&phi);
         }
     }
@@ -217,10 +219,10 @@ static fin_status answer_all(const fini_part *part, const fin_bags *bags, const 
 }
 
 fin_status fini_part_predict(const fini_part *part, const fin_bags *bags, double *mean,
-                             double *spread, double *within, fin_error *err)
+                             double *spread, double *within, fini_look *look, fin_error *err)
 {
     return answer_all(part, bags, &(fini_answer){.mean = mean, .spread = spread, .within = within},
-                      err);
+                      look, err);
 }
 
 fin_status fini_part_locate(const fini_part *part, const fin_bags *bags, const double *labels,
@@ -231,5 +233,5 @@ fin_status fini_part_locate(const fini_part *part, const fin_bags *bags, const d
                          "this model looks at a bag as a whole and has no location; softmax and "
                          "mixture have one");
     return answer_all(part, bags, &(fini_answer){.labels = labels, .prior = prior, .given = given},
-                      err);
+                      NULL, err);
 }

@@ -26,6 +26,7 @@
 #include <math.h>
 #include <omp.h>
 #include <string.h>
+#include <time.h>
 
 /* A part with less weight than this is not worth its time. */
 static const double least_weight = 0.01;
@@ -321,6 +322,37 @@ static fin_status fit_part(fini_part *part, const choice *c, const fin_progress 
     return status;
 }
 
+/* Parts that are fitted side by side: the thread that made the call asks for all. */
+typedef struct chorus {
+    const fin_progress *progress;
+    atomic_bool stop;
+    atomic_llong left; /* parts not yet fitted */
+} chorus;
+
+static int speak(void *user, const char *what, double done, double total)
+{
+    chorus *c = user;
+    if (!atomic_load(&c->stop) && fini_report(c->progress, what, done, total))
+        atomic_store(&c->stop, true);
+    return atomic_load(&c->stop);
+}
+
+static int listen(void *user, const char *what, double done, double total)
+{
+    chorus *c = user;
+    (void)what, (void)done, (void)total;
+    return atomic_load(&c->stop);
+}
+
+static void wait_for_others(chorus *c, double parts)
+{
+    const struct timespec moment = {0, 5000000};
+    for (long long left; (left = atomic_load(&c->left)) > 0;) {
+        nanosleep(&moment, NULL);
+        speak(c, "fit", parts - (double)left, parts);
+    }
+}
+
 /* Side by side if this process is alone, and if there are several. */
 static fin_status fit_parts(fin_fit *fit, const choice *c, const fin_progress *progress,
                             fin_error *err)
@@ -328,19 +360,28 @@ static fin_status fit_parts(fin_fit *fit, const choice *c, const fin_progress *p
     int64_t failed = fit->parts;
     fin_status result = FIN_OK;
     bool many = !c->sum && fit->parts > 1 && fin_threads_get() > 1;
-#pragma omp parallel for schedule(dynamic, 1) num_threads(many ? fin_threads_get() : 1)
-    for (int64_t k = 0; k < fit->parts; k++) {
-        fin_error error = {FIN_OK, ""};
+    chorus all = {.progress = progress};
+    atomic_init(&all.left, fit->parts);
+#pragma omp parallel num_threads(many ? fin_threads_get() : 1)
+    {
         bool speaks = omp_get_thread_num() == 0;
+        const fin_progress heard = {speaks ? speak : listen, &all};
         int before = many ? fini_threads_limit(1) : 0;
-        fin_status status = fit_part(&fit->part[k], c, speaks ? progress : NULL, &error);
+#pragma omp for schedule(dynamic, 1) nowait
+        for (int64_t k = 0; k < fit->parts; k++) {
+            fin_error error = {FIN_OK, ""};
+            fin_status status = fit_part(&fit->part[k], c, &heard, &error);
+#pragma omp critical(finetti_parts)
+            if (status && k < failed) {
+                failed = k;
+                result = fini_fail(err, status, "%s", error.message);
+            }
+            atomic_fetch_sub(&all.left, 1);
+        }
+        if (speaks)
+            wait_for_others(&all, (double)fit->parts);
         if (many)
             fini_threads_limit(before);
-#pragma omp critical(finetti_parts)
-        if (status && k < failed) {
-            failed = k;
-            result = fini_fail(err, status, "%s", error.message);
-        }
     }
     return result;
 }

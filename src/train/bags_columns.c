@@ -73,6 +73,7 @@ typedef struct pass {
     const double *weights;
     int64_t from, to; /* columns */
     const double *a, *b, *bound;
+    fini_look *look;
 } pass;
 
 /* Sums of one row are added to first and second (to - from each). */
@@ -123,8 +124,11 @@ static void add_block(const pass *p, const fini_blocks *blocks, int64_t block, d
         fini_bag_rows(p->bags, i, &from, &to);
         for (int64_t r = from; r < to; r++) {
             add_row(p, fini_row(p->bags, r, p->from, p->to, room), first, second);
-            if (++held % STEP == 0)
-                empty(n, first, second, out);
+            if (++held % STEP)
+                continue;
+            empty(n, first, second, out);
+            if (fini_look_on(p->look, 2 * STEP * (double)n))
+                return;
         }
     }
     empty(n, first, second, out);
@@ -139,7 +143,8 @@ static fin_status take_pass(const pass *p, const fini_blocks *blocks, fin_sum su
 #pragma omp parallel for schedule(dynamic) num_threads(threads)
     for (int64_t b = 0; b < blocks->count; b++)
         add_block(p, blocks, b, parts + b * 2 * n, room + omp_get_thread_num() * 3 * COLUMNS);
-    return fini_blocks_sum(blocks, sum, 2 * n, parts, out, err);
+    fin_status status = fini_look_end(p->look, err);
+    return status ? status : fini_blocks_sum(blocks, sum, 2 * n, parts, out, err);
 }
 
 /* ---- centres and deviations ------------------------------------------------------------------ */
@@ -280,7 +285,7 @@ static fin_status count_rows(const fin_bags *bags, const double *weights, const 
 }
 
 fin_status fini_columns_fit(fini_map *map, int scaling, const fin_bags *bags, const double *weights,
-                            fin_sum sum, fin_error *err)
+                            fin_sum sum, fini_look *look, fin_error *err)
 {
     fini_blocks blocks;
     double N = 0;
@@ -292,7 +297,7 @@ fin_status fini_columns_fit(fini_map *map, int scaling, const fin_bags *bags, co
     if (!out)
         return fini_fail_memory(err, (size_t)size * sizeof *out, "means of columns");
     double *room = out + 2 * COLUMNS, *parts = room + 3 * (int64_t)fin_threads_get() * COLUMNS;
-    pass p = {0, bags, weights, 0, 0, map->center, map->scale, map->bound};
+    pass p = {0, bags, weights, 0, 0, map->center, map->scale, map->bound, look};
     status = count_rows(bags, weights, &blocks, sum, parts, &N, err);
     for (p.from = 0; p.from < map->s && !status; p.from = p.to) {
         p.to = map->s - p.from < COLUMNS ? map->s : p.from + COLUMNS;

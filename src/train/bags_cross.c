@@ -24,7 +24,8 @@ typedef struct crew {
     double done, total;
     int *order; /* (models): costly ones first */
     atomic_bool stop;
-    int64_t failed; /* first task that failed, or -1 */
+    atomic_llong left; /* tasks not yet done */
+    int64_t failed;    /* first task that failed, or -1 */
     fin_status status;
     fin_error error;
 } crew;
@@ -60,7 +61,7 @@ static void layout(fini_arena *a, chunk *k, int64_t bags, int64_t bytes, int64_t
 }
 
 static fin_status predict_chunk(const fini_crossing *c, const fitted *fit, chunk *k, double *mean,
-                                double *sd, fin_error *err)
+                                double *sd, fini_look *look, fin_error *err)
 {
     int64_t width = width_of(c);
     fin_bags bags = *c->bags;
@@ -69,8 +70,9 @@ static fin_status predict_chunk(const fini_crossing *c, const fitted *fit, chunk
     bags.offsets = k->offsets;
     bags.tokens = k->tokens;
     bags.labels = NULL;
-    fin_status status = c->whole ? fin_fit_predict(fit->whole, &bags, k->mean, k->sd, err)
-                                 : fini_part_predict(&fit->part, &bags, k->mean, k->sd, NULL, err);
+    fin_status status = c->whole
+                            ? fini_fit_predict(fit->whole, &bags, k->mean, k->sd, look, err)
+                            : fini_part_predict(&fit->part, &bags, k->mean, k->sd, NULL, look, err);
     for (int64_t j = 0; !status && j < k->n; j++) {
         memcpy(mean + k->bag[j] * width, k->mean + j * width, (size_t)width * sizeof *mean);
         if (sd)
@@ -99,7 +101,7 @@ static void append(const fin_bags *bags, int64_t i, chunk *k)
 
 /* mean: (n, width), sd: (n) or NULL; written for the bags of the fold only. */
 static fin_status predict_fold(const fini_crossing *c, const fitted *fit, const int32_t *fold,
-                               int f, double *mean, double *sd, fin_error *err)
+                               int f, double *mean, double *sd, fini_look *look, fin_error *err)
 {
     int64_t count = 0, bytes = 0, longest = 0;
     for (int64_t i = 0; i < c->bags->n; i++) {
@@ -125,14 +127,14 @@ static fin_status predict_fold(const fini_crossing *c, const fitted *fit, const 
             continue;
         int64_t more = bytes_of(c->bags, i);
         if (k.n && held + more > room) {
-            status = predict_chunk(c, fit, &k, mean, sd, err);
+            status = predict_chunk(c, fit, &k, mean, sd, look, err);
             held = 0;
         }
         append(c->bags, i, &k);
         held += more;
     }
     if (!status)
-        status = predict_chunk(c, fit, &k, mean, sd, err);
+        status = predict_chunk(c, fit, &k, mean, sd, look, err);
     fini_arena_close(&arena);
     return status;
 }
@@ -167,9 +169,9 @@ static int hear(void *user, const char *what, double done, double total)
 {
     listener *l = user;
     crew *w = l->crew;
-    (void)what;
-    if (l->speaks) {
-        double finished, part = total > 0 && done <= total ? done / total : 0;
+    bool early = strcmp(what, FINI_FEATURES) == 0;
+    if (l->speaks && !atomic_load(&w->stop)) {
+        double finished, part = !early && total > 0 && done <= total ? done / total : 0;
 #pragma omp atomic read
         finished = w->done;
         if (fini_report(w->progress, w->c->what, fmin(finished + part * l->cost, w->total),
@@ -186,6 +188,7 @@ static fin_status fit_task(crew *w, int m, int r, int f, bool speaks, fin_error 
     const int32_t *fold = c->fold + r * n;
     listener l = {w, cost_of(&c->model[m]), speaks};
     const fin_progress progress = {hear, &l};
+    fini_look look;
     fitted fit = {0};
     double *weights = fini_alloc_array(n, sizeof *weights);
     if (!weights)
@@ -196,9 +199,12 @@ static fin_status fit_task(crew *w, int m, int r, int f, bool speaks, fin_error 
                                                   weights, c->sum, &progress, err)
                                  : fini_part_fit(&fit.part, &c->model[m], c->classes, c->bags,
                                                  c->labels, weights, c->sum, &progress, err);
+    fini_look_open(&look, &progress, "fit");
+    if (!status)
+        status = fini_look_stage(&look, "fit", 1, 1, err);
     if (!status)
         status = predict_fold(c, &fit, fold, f, c->mean + at * n * width_of(c),
-                              c->sd ? c->sd + at * n : NULL, err);
+                              c->sd ? c->sd + at * n : NULL, &look, err);
     fin_fit_destroy(fit.whole);
     fini_part_close(&fit.part);
     fini_free(weights);
@@ -263,18 +269,34 @@ static void order_models(crew *w)
         w->total += cost_of(&c->model[m]) * c->repeats * c->folds;
 }
 
+/* The thread that made the call has nothing more to do, and goes on asking while others have. */
+static void wait_for_others(crew *w)
+{
+    const struct timespec moment = {0, 5000000};
+    listener l = {w, 0, true};
+    while (atomic_load(&w->left) > 0) {
+        nanosleep(&moment, NULL);
+        hear(&l, w->c->what, 0, 1);
+    }
+}
+
 static void run_alone(crew *w, int64_t tasks)
 {
     int threads = fin_threads_get();
     threads = tasks < threads ? (int)tasks : threads;
+    atomic_store(&w->left, tasks);
 #pragma omp parallel num_threads(threads)
     {
         int before = fini_threads_limit(1);
         bool speaks = omp_get_thread_num() == 0;
-#pragma omp for schedule(dynamic, 1)
-        for (int64_t t = 0; t < tasks; t++)
+#pragma omp for schedule(dynamic, 1) nowait
+        for (int64_t t = 0; t < tasks; t++) {
             if (!atomic_load(&w->stop))
                 run_task(w, t, speaks);
+            atomic_fetch_sub(&w->left, 1);
+        }
+        if (speaks)
+            wait_for_others(w);
         fini_threads_limit(before);
     }
 }
@@ -304,7 +326,7 @@ fin_status fini_cross(const fini_crossing *c, const fin_progress *progress, fin_
     fini_free(w.order);
     if (w.failed >= 0)
         return fini_fail(err, w.status, "%s", w.error.message);
-    if (atomic_load(&w.stop) && w.done < w.total)
+    if (atomic_load(&w.stop))
         return fini_fail(err, FIN_ERR_CANCELLED, "cancelled after %.0f of %.0f fits", w.done,
                          w.total);
     return FIN_OK;

@@ -69,10 +69,7 @@ typedef struct objective {
     int64_t parameters, waited;
     fin_status status;
     fin_error *err;
-    /* progress */
-    const fin_progress *progress;
-    double done, total, share;
-    bool cancelled;
+    fini_look *look;
 } objective;
 
 static double penalise(int64_t n, double times, const double *x, double *gradient)
@@ -110,10 +107,8 @@ static bool watch(void *user, int64_t iteration, const double *x, double value)
 {
     objective *o = user;
     (void)value;
-    if (iteration % 16 == 15 && fini_report(o->progress, "fit", o->done, o->total)) {
-        o->cancelled = true;
+    if (iteration % 16 == 15 && fini_look_now(o->look))
         return true;
-    }
     if (!o->held)
         return false;
     double loss;
@@ -165,7 +160,7 @@ static fin_status open_risks(way *w, fin_error *err)
     fin_status status = FIN_OK;
     w->mean_phi = o->phi;
     if (part->form != &fini_bag_mean) {
-        status = fini_phi_means(o->phi, &w->means, err);
+        status = fini_phi_means(o->phi, &w->means, o->look, err);
         if (w->means.bags.tokens)
             w->mean_phi = &w->means;
         if (!status)
@@ -178,6 +173,10 @@ static fin_status open_risks(way *w, fin_error *err)
     if (!status && o->held)
         status = fini_risk_create(&w->held, part->form, &part->shape, o->phi, o->labels, o->held,
                                   o->sum, err);
+    fini_risk *const risks[] = {w->risk, w->mean_risk, w->held};
+    for (int i = 0; i < 3; i++)
+        if (risks[i])
+            fini_risk_look(risks[i], o->look);
     return status;
 }
 
@@ -217,8 +216,8 @@ static fin_status run(way *w, fini_lbfgs *search, objective *o, double *x, fin_e
     fin_status status = fini_lbfgs_run(search, x, err);
     if (!status)
         status = o->status;
-    if (!status && o->cancelled)
-        status = fini_fail(err, FIN_ERR_CANCELLED, "the fit was cancelled");
+    if (!status)
+        status = fini_look_end(o->look, err);
     if (!status && o->held && isfinite(o->best))
         memcpy(x, w->best_x, (size_t)o->parameters * sizeof *x);
     part->iterations += search->done;
@@ -241,8 +240,7 @@ static fin_status pool(way *w, double penalty, double *variance, fin_error *err)
                    .n = problem->weight,
                    .profile = itself && part->shape.classes == 0,
                    .parameters = n,
-                   .progress = problem->progress,
-                   .total = 1};
+                   .look = problem->look};
     /* As a start it need not be exact; as a model it is convex and cheap, so it is. */
     double loss = 0, tolerance = itself ? fmin(1e-7, part->settings.tolerance) : 1e-4;
     fin_status status = FIN_OK;
@@ -294,9 +292,7 @@ static fin_status descend(way *w, int64_t m, int64_t start, double variance, dou
                    .n = problem->weight,
                    .profile = part->shape.classes == 0 && !mixture,
                    .parameters = part->parameters,
-                   .progress = problem->progress,
-                   .done = (double)m,
-                   .total = (double)part->members};
+                   .look = problem->look};
     bool any = part->settings.model == FIN_MODEL_ANY;
     bool again = m > 0 && (start == 1 || any || (start == 0 && w->polished));
     if (again)
@@ -365,7 +361,9 @@ static fin_status go(way *w, fin_error *err)
     fin_status status = FIN_OK;
     for (int64_t m = 0; m < part->members && !status; m++) {
         double variance;
-        status = pool(w, part->penalty[m], &variance, err);
+        status = fini_look_stage(w->problem->look, "fit", (double)m, (double)part->members, err);
+        if (!status)
+            status = pool(w, part->penalty[m], &variance, err);
         if (!status && w->risk) {
             status = member(w, m, variance, err);
         } else if (!status) {
@@ -373,10 +371,10 @@ static fin_status go(way *w, fin_error *err)
                    (size_t)part->parameters * sizeof(double));
             part->unfinished += !w->mean_search.finished;
         }
-        if (!status &&
-            fini_report(w->problem->progress, "fit", (double)(m + 1), (double)part->members))
-            status = fini_fail(err, FIN_ERR_CANCELLED, "the fit was cancelled");
     }
+    if (!status)
+        status = fini_look_stage(w->problem->look, "fit", (double)part->members,
+                                 (double)part->members, err);
     return status;
 }
 

@@ -51,7 +51,7 @@ typedef struct fini_problem {
     const double *weights; /* (n) of bags to learn from */
     const double *held;    /* (n) of bags held out to stop early, or NULL */
     fin_sum sum;           /* never NULL */
-    const fin_progress *progress;
+    fini_look *look;       /* stage "fit" */
     /* sums over training bags of all processes */
     double weight, bags, tokens;
 } fini_problem;
@@ -66,7 +66,7 @@ int64_t fini_penalties(const fin_fit_settings *settings, bool polished, double *
 /* ---- starts (bags_start.c) ------------------------------------------------------------------------ */
 
 /* A view with one token per bag: its mean. Small: a copy; NULL tokens if it would not be. */
-fin_status fini_phi_means(const fini_phi *phi, fini_phi *means, fin_error *err);
+fin_status fini_phi_means(const fini_phi *phi, fini_phi *means, fini_look *look, fin_error *err);
 /* Parameters of the part's form from mean pooling's (values and biases): start number `start`, 0
  * with no preference for any token. variance: of the labels around mean pooling. */
 void fini_start(const fini_problem *problem, int64_t start, const double *mean, double variance,
@@ -83,6 +83,6 @@ typedef struct fini_answer {
     double *prior, *given;          /* as fini_part_locate, by tokens */
 } fini_answer;
 fin_status fini_part_answer(const fini_part *part, const fini_phi *phi, const fini_answer *answer,
-                            fin_error *err);
+                            fini_look *look, fin_error *err);
 
 #endif

@@ -225,8 +225,10 @@ fin_status fini_em(fini_risk *risk, const fini_bag_shape *shape, const fini_phi 
     fin_status status = open_em(&o, err);
     if (!status)
         status = fini_risk_create(&o.bound, &bound_form, shape, phi, labels, weights, sum, err);
-    if (!status)
+    if (!status) {
+        fini_risk_look(o.bound, fini_risk_looks(risk));
         status = run(&o, steps, parameters, value, err);
+    }
     fini_risk_destroy(o.bound);
     fini_lbfgs_close(&o.search);
     fini_arena_close(&o.arena);

@@ -26,6 +26,17 @@ int64_t fini_features_scratch(const fini_map *map)
     return TILE * (2 * map->s + 4 * map->m);
 }
 
+double fini_features_cost(const fini_map *map, int64_t rows)
+{
+    const double wave = 20; /* cosine and sine */
+    double each = (double)map->s;
+    for (int g = 0; g < fini_map_groups(map); g++) {
+        double m = (double)map->group_m[g], width = (double)fini_map_width(map, g);
+        each += m * (width + (map->kind == 0 ? m / 2 : wave));
+    }
+    return (double)rows * each;
+}
+
 /* f = whiten k for `rows` rows of k (rows, m), whiten lower triangular: of the first features only
  * the first numbers matter. few: room for 2 TILE m numbers. */
 static void whiten_rows(int64_t m, const double *whiten, int64_t rows, const double *k, double *f,

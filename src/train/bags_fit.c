@@ -245,8 +245,8 @@ static void add_part(const fin_fit *fit, const fini_part *part, int64_t n, int64
     }
 }
 
-fin_status fin_fit_predict(const fin_fit *fit, const fin_bags *bags, double *mean, double *sd,
-                           fin_error *err)
+fin_status fini_fit_predict(const fin_fit *fit, const fin_bags *bags, double *mean, double *sd,
+                            fini_look *look, fin_error *err)
 {
     fin_status status = check_bags(fit, bags, err);
     if (status)
@@ -266,7 +266,7 @@ fin_status fin_fit_predict(const fin_fit *fit, const fin_bags *bags, double *mea
     for (int64_t i = 0; i < n * width; i++)
         mean[i] = 0;
     for (int64_t k = 0; k < fit->parts && !status; k++) {
-        status = fini_part_predict(&fit->part[k], bags, m, spread, within, err);
+        status = fini_part_predict(&fit->part[k], bags, m, spread, within, look, err);
         if (!status)
             add_part(fit, &fit->part[k], n, width, m, spread, within, mean, square);
     }
@@ -280,6 +280,12 @@ fin_status fin_fit_predict(const fin_fit *fit, const fin_bags *bags, double *mea
         fini_sharpen(fit->sharpness, n, width, mean, sd);
     fini_arena_close(&a);
     return status;
+}
+
+fin_status fin_fit_predict(const fin_fit *fit, const fin_bags *bags, double *mean, double *sd,
+                           fin_error *err)
+{
+    return fini_fit_predict(fit, bags, mean, sd, NULL, err);
 }
 
 /* ---- locations ------------------------------------------------------------------------------------------ */

@@ -27,6 +27,7 @@ typedef struct search {
     uint64_t key;                       /* of the seed */
     double before[FIN_BAGS_BLOCKS + 1]; /* training rows before each block of everybody */
     uint64_t last;                      /* hashes up to this one are taken */
+    fini_look *look;
 } search;
 
 static bool taken(const search *s, int64_t number)
@@ -53,8 +54,12 @@ static fin_status count_blocks(search *s, bool all, double *before, fin_error *e
                     count += taken(s, number++);
         }
         own[b] = (double)count;
+        if (fini_look_on(s->look, (double)count))
+            break;
     }
-    fin_status status = fini_blocks_gather(&s->blocks, s->sum, own, every, err);
+    fin_status status = fini_look_end(s->look, err);
+    if (!status)
+        status = fini_blocks_gather(&s->blocks, s->sum, own, every, err);
     before[0] = 0;
     for (int64_t b = 0; b < s->blocks.all && !status; b++)
         before[b + 1] = before[b] + every[b];
@@ -68,6 +73,8 @@ static void count_hashes(const search *s, int64_t block, uint64_t prefix, int kn
     int64_t from = (int64_t)s->before[s->blocks.first + block];
     int64_t to = (int64_t)s->before[s->blocks.first + block + 1];
     memset(count, 0, BUCKETS * sizeof *count);
+    if (fini_look_on(s->look, (double)(to - from)))
+        return;
     for (int64_t number = from; number < to; number++) {
         uint64_t hash = mix((uint64_t)number ^ s->key);
         if (known == 0 || hash >> (64 - known) == prefix)
@@ -91,7 +98,9 @@ static fin_status find_last(search *s, double need, fin_error *err)
 #pragma omp parallel for schedule(dynamic) num_threads(threads)
         for (int64_t b = 0; b < s->blocks.count; b++)
             count_hashes(s, b, prefix, known, bits, parts + b * BUCKETS);
-        status = fini_blocks_sum(&s->blocks, s->sum, BUCKETS, parts, total, err);
+        status = fini_look_end(s->look, err);
+        if (!status)
+            status = fini_blocks_sum(&s->blocks, s->sum, BUCKETS, parts, total, err);
         if (status)
             break;
         uint64_t bucket = 0, most = (UINT64_C(1) << bits) - 1;
@@ -119,6 +128,8 @@ static void copy_rows(const search *s, const fini_map *map, int64_t block, const
         fini_bag_rows(s->bags, i, &from, &to);
         if (!fini_bag_counts(s->weights, i))
             continue;
+        if (fini_look_on(s->look, (double)(to - from)))
+            return;
         for (int64_t r = from; r < to; r++)
             if (taken(s, number++)) {
                 if (place >= first && place < first + many)
@@ -142,7 +153,7 @@ static fin_status share_rows(const search *s, const fini_map *map, const double 
             copy_rows(s, map, b, places, 0, count, rows);
         for (int64_t t = 0; t < count * map->s; t++)
             rows[t] += 0.0; /* as a sum with zeros does: no -0 */
-        return FIN_OK;
+        return fini_look_end(s->look, err);
     }
     fin_status status = fini_numbers(&parts, own * each, map->s, "landmarks", err);
     for (int64_t first = 0; first < count && !status; first += each) {
@@ -150,7 +161,9 @@ static fin_status share_rows(const search *s, const fini_map *map, const double 
         memset(parts, 0, (size_t)(own * width) * sizeof *parts);
         for (int64_t b = 0; b < own; b++)
             copy_rows(s, map, b, places, first, many, parts + b * width);
-        status = fini_blocks_sum(&s->blocks, s->sum, width, parts, rows + first * map->s, err);
+        status = fini_look_end(s->look, err);
+        if (!status)
+            status = fini_blocks_sum(&s->blocks, s->sum, width, parts, rows + first * map->s, err);
     }
     fini_free(parts);
     return status;
@@ -158,9 +171,9 @@ static fin_status share_rows(const search *s, const fini_map *map, const double 
 
 fin_status fini_landmarks(const fini_map *map, int64_t seed, const fin_bags *bags,
                           const double *weights, fin_sum sum, int64_t *count, double **rows,
-                          fin_error *err)
+                          fini_look *look, fin_error *err)
 {
-    search s = {bags, weights, sum, .key = mix((uint64_t)seed), .last = UINT64_MAX};
+    search s = {bags, weights, sum, .key = mix((uint64_t)seed), .last = UINT64_MAX, .look = look};
     double places[FIN_BAGS_BLOCKS + 1];
     *rows = NULL;
     fin_status status = fini_blocks_open(&s.blocks, bags, err);

@@ -76,7 +76,8 @@ fin_status fini_map_open(fini_map *map, const fin_fit_settings *settings, int64_
 }
 
 fin_status fini_map_fit(fini_map *map, const fin_fit_settings *settings, int64_t classes,
-                        const fin_bags *bags, const double *weights, fin_sum sum, fin_error *err)
+                        const fin_bags *bags, const double *weights, fin_sum sum, fini_look *look,
+                        fin_error *err)
 {
     (void)classes; /* no map looks at labels */
     fin_status status = fini_map_open(map, settings, bags->d, err);
@@ -84,11 +85,15 @@ fin_status fini_map_fit(fini_map *map, const fin_fit_settings *settings, int64_t
         return status;
     fini_phi rows = {.bags = *bags};
     if (bag_each(map))
-        status = fini_statistics(map, bags, &rows, err);
+        status = fini_statistics(map, bags, &rows, look, err);
     if (!status)
-        status = fini_columns_fit(map, settings->scaling, &rows.bags, weights, sum, err);
+        status = fini_columns_fit(map, settings->scaling, &rows.bags, weights, sum, look, err);
+    if (!status)
+        status = fini_look_stage(look, FINI_FEATURES, 1, 3, err);
     if (!status && map->features)
-        status = fini_features_fit(map, settings, &rows.bags, weights, sum, err);
+        status = fini_features_fit(map, settings, &rows.bags, weights, sum, look, err);
+    if (!status)
+        status = fini_look_stage(look, FINI_FEATURES, 2, 3, err);
     map->p = map->linear + map->m;
     fini_phi_close(&rows);
     if (status)
@@ -100,18 +105,21 @@ fin_status fini_map_fit(fini_map *map, const fin_fit_settings *settings, int64_t
 
 /* All rows of `rows`, to as many rows of p numbers. */
 static void apply_rows(const fini_map *map, const fin_bags *bags, int64_t rows, double *out,
-                       double *scratch, int threads)
+                       double *scratch, int threads, fini_look *look)
 {
     int64_t room = fini_features_scratch(map);
 #pragma omp parallel for schedule(dynamic) num_threads(threads)
-    for (int64_t r = 0; r < rows; r += TILE)
-        fini_features_apply(map, bags, r, rows - r < TILE ? rows - r : TILE, out + r * map->p,
-                            scratch + omp_get_thread_num() * (room + TILE * map->p));
+    for (int64_t r = 0; r < rows; r += TILE) {
+        int64_t some = rows - r < TILE ? rows - r : TILE;
+        if (!fini_look_on(look, fini_features_cost(map, some)))
+            fini_features_apply(map, bags, r, some, out + r * map->p,
+                                scratch + omp_get_thread_num() * (room + TILE * map->p));
+    }
 }
 
 /* The mean over a bag's rows, added up in their order. */
 static void mean_of_bag(const fini_map *map, const fin_bags *bags, int64_t i, double *out,
-                        double *scratch)
+                        double *scratch, fini_look *look)
 {
     int64_t from, to;
     double *tile = scratch + fini_features_scratch(map);
@@ -119,6 +127,8 @@ static void mean_of_bag(const fini_map *map, const fin_bags *bags, int64_t i, do
     memset(out, 0, (size_t)map->p * sizeof *out);
     for (int64_t r = from; r < to; r += TILE) {
         int64_t rows = to - r < TILE ? to - r : TILE;
+        if (fini_look_on(look, fini_features_cost(map, rows)))
+            return;
         fini_features_apply(map, bags, r, rows, tile, scratch);
         for (int64_t t = 0; t < rows; t++)
             for (int64_t j = 0; j < map->p; j++)
@@ -129,7 +139,7 @@ static void mean_of_bag(const fini_map *map, const fin_bags *bags, int64_t i, do
 }
 
 static fin_status materialise(const fini_map *map, const fin_bags *bags, fini_phi *phi,
-                              fin_error *err)
+                              fini_look *look, fin_error *err)
 {
     bool means = map->statistics == FINI_MEAN;
     double each = (double)map->s + (double)map->m * (double)(map->s + map->m);
@@ -147,15 +157,19 @@ static fin_status materialise(const fini_map *map, const fin_bags *bags, fini_ph
 #pragma omp parallel for schedule(dynamic) num_threads(threads)
         for (int64_t i = 0; i < bags->n; i++)
             mean_of_bag(map, bags, i, (double *)phi->owned + i * map->p,
-                        scratch + omp_get_thread_num() * room);
+                        scratch + omp_get_thread_num() * room, look);
     } else {
-        apply_rows(map, bags, fini_bags_tokens(bags), phi->owned, scratch, threads);
+        apply_rows(map, bags, fini_bags_tokens(bags), phi->owned, scratch, threads, look);
     }
     fini_free(scratch);
-    return FIN_OK;
+    status = fini_look_end(look, err);
+    if (status)
+        fini_phi_close(phi);
+    return status;
 }
 
-static fin_status apply(const fini_map *map, const fin_bags *bags, fini_phi *phi, fin_error *err)
+static fin_status apply(const fini_map *map, const fin_bags *bags, fini_phi *phi, fini_look *look,
+                        fin_error *err)
 {
     if (map->statistics == FINI_TOKENS && map->features == 0) {
         phi->center = map->center;
@@ -164,12 +178,12 @@ static fin_status apply(const fini_map *map, const fin_bags *bags, fini_phi *phi
         return FIN_OK;
     }
     if (!bag_each(map))
-        return materialise(map, bags, phi, err);
+        return materialise(map, bags, phi, look, err);
     fini_phi rows;
-    fin_status status = fini_statistics(map, bags, &rows, err);
+    fin_status status = fini_statistics(map, bags, &rows, look, err);
     if (status)
         return status;
-    status = materialise(map, &rows.bags, phi, err);
+    status = materialise(map, &rows.bags, phi, look, err);
     if (!status) { /* what was borrowed from the rows goes over to phi */
         phi->owned_offsets = rows.owned_offsets;
         rows.owned_offsets = NULL;
@@ -178,14 +192,15 @@ static fin_status apply(const fini_map *map, const fin_bags *bags, fini_phi *phi
     return status;
 }
 
-fin_status fini_map_apply(const fini_map *map, const fin_bags *bags, fini_phi *phi, fin_error *err)
+fin_status fini_map_apply(const fini_map *map, const fin_bags *bags, fini_phi *phi, fini_look *look,
+                          fin_error *err)
 {
     *phi = (fini_phi){.bags = *bags};
     if (bags->d != map->d)
         return fini_fail(err, FIN_ERR_ARGUMENT,
                          "tokens of %lld columns; the model was fitted to %lld", (long long)bags->d,
                          (long long)map->d);
-    fin_status status = apply(map, bags, phi, err);
+    fin_status status = apply(map, bags, phi, look, err);
     for (int64_t j = map->s - map->linear; j < map->s && !status; j++)
         phi->left_out += map->scale[j] == 0;
     return status;

@@ -56,7 +56,7 @@ fin_status fini_numbers(double **numbers, int64_t count, int64_t width, const ch
 
 /* Centre, scale, bound and spread of the columns of `bags` (after the statistics). */
 fin_status fini_columns_fit(fini_map *map, int scaling, const fin_bags *bags, const double *weights,
-                            fin_sum sum, fin_error *err);
+                            fin_sum sum, fini_look *look, fin_error *err);
 /* z (s) of a row. */
 void fini_columns_apply(const fini_map *map, const fin_bags *bags, int64_t row, double *z);
 
@@ -76,7 +76,7 @@ fin_status fini_map_open(fini_map *map, const fin_fit_settings *settings, int64_
 
 /* Bags of one row each, in memory of its own (fini_phi_close). */
 fin_status fini_statistics(const fini_map *map, const fin_bags *bags, fini_phi *phi,
-                           fin_error *err);
+                           fini_look *look, fin_error *err);
 /* One row of p numbers for each bag, or for each token, to be filled in. */
 fin_status fini_phi_open(fini_phi *phi, const fin_bags *bags, int64_t p, bool bag_each,
                          fin_error *err);
@@ -87,15 +87,17 @@ fin_status fini_phi_open(fini_phi *phi, const fin_bags *bags, int64_t p, bool ba
  * freed by the caller. */
 fin_status fini_landmarks(const fini_map *map, int64_t seed, const fin_bags *bags,
                           const double *weights, fin_sum sum, int64_t *count, double **rows,
-                          fin_error *err);
+                          fini_look *look, fin_error *err);
 fin_status fini_features_fit(fini_map *map, const fin_fit_settings *settings, const fin_bags *bags,
-                             const double *weights, fin_sum sum, fin_error *err);
+                             const double *weights, fin_sum sum, fini_look *look, fin_error *err);
 
 enum { FINI_MAP_TILE = 64 }; /* rows whose features are made together */
 /* z (rows, s) to features f (rows, m) as they come, group after group; room: (TILE, s + 3 m). */
 void fini_features_raw(const fini_map *map, int64_t rows, const double *z, double *f, double *room);
 /* Doubles of scratch of a call of fini_features_apply. */
 int64_t fini_features_scratch(const fini_map *map);
+/* Products that `rows` rows take. */
+double fini_features_cost(const fini_map *map, int64_t rows);
 /* What the form sees of rows first .. first + rows - 1 (at most FINI_MAP_TILE): out (rows, p). */
 void fini_features_apply(const fini_map *map, const fin_bags *bags, int64_t first, int64_t rows,
                          double *out, double *scratch);

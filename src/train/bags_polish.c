@@ -290,6 +290,10 @@ static fin_status open_polish(polish *o, const fini_phi *phi, const double *labe
         status =
             fini_risk_create(&o->regression, attention ? &softmax_regression : &mixture_regression,
                              o->shape, phi, labels, weights, sum, err);
+    if (!status)
+        fini_risk_look(o->regression, fini_risk_looks(o->risk));
+    if (!status && o->judge)
+        fini_risk_look(o->judge, fini_risk_looks(o->risk));
     return status;
 }
 

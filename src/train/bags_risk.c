@@ -168,6 +168,7 @@ struct fini_risk {
     double *W;    /* (q, p) scaled */
     double *part; /* (own, parameters + 1) gradient, loss */
     double *all;  /* (parameters + 1) */
+    fini_look *look;
     fini_arena arena;
 };
 
@@ -273,6 +274,16 @@ double fini_risk_weight(const fini_risk *risk)
     return risk->weight;
 }
 
+void fini_risk_look(fini_risk *risk, fini_look *look)
+{
+    risk->look = look;
+}
+
+fini_look *fini_risk_looks(const fini_risk *risk)
+{
+    return risk->look;
+}
+
 /* ---- one evaluation ------------------------------------------------------------------------------ */
 
 /* Form and derivatives of bags from .. to - 1, whose tokens begin at row 0 of the lane's U. */
@@ -323,6 +334,8 @@ static double block(const fini_risk *o, const lane *t, int64_t b, const double *
         }
         while (end < to && weight_of(o, end) > 0 && offsets[end + 1] - offsets[from] <= o->rows)
             end++;
+        if (fini_look_on(o->look, (double)((offsets[end] - offsets[from]) * o->p * o->q * 2)))
+            break;
         loss += run(o, t, from, end, extra, gradient);
         from = end;
     }
@@ -346,7 +359,10 @@ fin_status fini_risk_value(fini_risk *o, const double *parameters, double *loss,
         part[width - 1] =
             block(o, &o->lane[omp_get_thread_num()], b, extra, gradient ? part : NULL);
     }
-    fin_status status = o->sum(o->blocks, width, o->part, o->all, err);
+    fin_status status = fini_look_end(o->look, err);
+    if (status)
+        return status;
+    status = o->sum(o->blocks, width, o->part, o->all, err);
     *loss = o->all[width - 1] / o->weight;
     for (int64_t j = 0; gradient && j < o->parameters; j++)
         gradient[j] = o->all[j] / o->weight;

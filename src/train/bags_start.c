@@ -34,7 +34,7 @@ static void mean_of(const fini_phi *phi, int64_t row, int64_t rows, double *buff
         mean[j] /= (double)rows;
 }
 
-fin_status fini_phi_means(const fini_phi *phi, fini_phi *means, fin_error *err)
+fin_status fini_phi_means(const fini_phi *phi, fini_phi *means, fini_look *look, fin_error *err)
 {
     const int64_t most = 64 * 1024 * 1024; /* bytes for all processes together */
     int64_t n = phi->bags.n, p = phi->bags.d;
@@ -55,15 +55,16 @@ fin_status fini_phi_means(const fini_phi *phi, fini_phi *means, fin_error *err)
     const int64_t *offsets = phi->bags.offsets;
 #pragma omp parallel for num_threads(threads)
     for (int64_t i = 0; i < n; i++)
-        mean_of(phi, offsets[i] - offsets[0], offsets[i + 1] - offsets[i],
-                buffer + omp_get_thread_num() * p, mean + i * p);
+        if (!fini_look_on(look, (double)((offsets[i + 1] - offsets[i]) * p)))
+            mean_of(phi, offsets[i] - offsets[0], offsets[i + 1] - offsets[i],
+                    buffer + omp_get_thread_num() * p, mean + i * p);
     fini_free(buffer);
     for (int64_t i = 0; i <= n; i++)
         means->owned_offsets[i] = i;
     means->bags.tokens = mean;
     means->bags.offsets = means->owned_offsets;
     means->bags.dtype = FIN_F64;
-    return FIN_OK;
+    return fini_look_end(look, err); /* closed with the others, cancelled or not */
 }
 
 /* ---- starts --------------------------------------------------------------------------------------- */
