@@ -160,7 +160,7 @@ static void choose__same_bits_for_any_threads(void **state)
 
 /* Processes are played by threads that meet at a board: every one writes its blocks on it, and all
  * of them add up the whole. */
-enum { RANKS = 3, BOARD = 4096 };
+enum { RANKS = 3, BOARD = 1 << 16 };
 static double board[FIN_BAGS_BLOCKS * BOARD];
 static pthread_barrier_t gate;
 static _Thread_local int64_t first_block, block_count;

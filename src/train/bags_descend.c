@@ -15,9 +15,11 @@
  *
  * From the strongest penalty to the weakest: mean pooling from its last minimum, to many digits since
  * it is convex; then the form itself from there, and from other starts if there are restarts. Where
- * members are polished, all but the first start at the last one's minimum, which is near. */
+ * members are polished, all but the first start at the last one's minimum, which is near. Numbers on
+ * many features have second derivatives that help (bags_ridge.c). */
 #include "train/bags_descend.h"
 #include "train/bags_relax.h"
+#include "train/bags_ridge.h"
 
 #include <string.h>
 
@@ -70,6 +72,7 @@ typedef struct objective {
     fin_status status;
     fin_error *err;
     fini_look *look;
+    const fini_ridge *ridge; /* or NULL */
 } objective;
 
 static double penalise(int64_t n, double times, const double *x, double *gradient)
@@ -124,6 +127,12 @@ static bool watch(void *user, int64_t iteration, const double *x, double value)
     return ++o->waited >= PATIENCE;
 }
 
+static bool newton(void *user, double *d)
+{
+    const objective *o = user;
+    return fini_ridge_solve(o->ridge, o->parameters, d);
+}
+
 /* ---- the way ---------------------------------------------------------------------------------------- */
 
 typedef struct way {
@@ -132,6 +141,7 @@ typedef struct way {
     const fini_phi *mean_phi;
     fini_risk *mean_risk, *risk, *held;
     fini_lbfgs mean_search, search;
+    fini_ridge *ridge; /* of mean pooling, or NULL */
     bool polished;
     double *mean, *x; /* mean pooling's parameters; the form's */
     double *last;     /* the form's minimum at the last penalty, before it was polished */
@@ -144,6 +154,7 @@ static void close_way(way *w)
     fini_risk_destroy(w->mean_risk);
     fini_risk_destroy(w->risk);
     fini_risk_destroy(w->held);
+    fini_ridge_destroy(w->ridge);
     fini_phi_close(&w->means);
     fini_lbfgs_close(&w->mean_search);
     fini_lbfgs_close(&w->search);
@@ -208,6 +219,7 @@ static fin_status run(way *w, fini_lbfgs *search, objective *o, double *x, fin_e
     fini_part *part = w->problem->part;
     search->function = evaluate;
     search->watch = watch;
+    search->newton = o->ridge ? newton : NULL;
     search->user = o;
     o->best = INFINITY;
     o->best_x = w->best_x;
@@ -222,6 +234,27 @@ static fin_status run(way *w, fini_lbfgs *search, objective *o, double *x, fin_e
         memcpy(x, w->best_x, (size_t)o->parameters * sizeof *x);
     part->iterations += search->done;
     part->evaluations += search->evaluations;
+    return status;
+}
+
+/* Least squares in rounds of a few iterations, each with the noise that was found so far. */
+static fin_status run_rounds(way *w, objective *o, fin_error *err)
+{
+    enum { ROUND = 30 };
+    fini_lbfgs *search = &w->mean_search;
+    int64_t left = search->iterations;
+    fin_status status = FIN_OK;
+    do {
+        double loss = 0;
+        status = fini_risk_value(o->risk, w->mean, &loss, NULL, err);
+        if (!status)
+            status = fini_ridge_factor(w->ridge, o->penalty / o->n,
+                                       (2 * o->n * loss + NU * S0) / (o->n + NU), o->look, err);
+        search->iterations = left < ROUND ? left : ROUND;
+        if (!status)
+            status = run(w, search, o, w->mean, err);
+        left -= search->iterations;
+    } while (!status && !search->finished && left > 0);
     return status;
 }
 
@@ -256,8 +289,13 @@ static fin_status pool(way *w, double penalty, double *variance, fin_error *err)
         w->mean_search.iterations = 0; /* it starts elsewhere */
     w->mean_search.gradient = tolerance * w->first;
     w->mean_search.decrease = itself ? 1e-14 : 1e-6;
+    if (!status && o.profile && !w->held && !w->ridge &&
+        fini_ridge_helps(problem->phi, problem->bags))
+        status = fini_ridge_create(&w->ridge, problem->phi, problem->weights, problem->weight,
+                                   problem->sum, problem->look, err);
+    o.ridge = w->ridge;
     if (!status)
-        status = run(w, &w->mean_search, &o, w->mean, err);
+        status = w->ridge ? run_rounds(w, &o, err) : run(w, &w->mean_search, &o, w->mean, err);
     if (!status && !itself && part->shape.classes == 0)
         status = fini_risk_value(w->mean_risk, w->mean, &loss, NULL, err);
     *variance = 2 * loss;

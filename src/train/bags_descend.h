@@ -13,6 +13,9 @@ typedef fin_status (*fini_function)(void *user, const double *x, double *value, 
 /* After each iteration; true stops it there. */
 typedef bool (*fini_watch)(void *user, int64_t iteration, const double *x, double value);
 
+/* d (n) times an inverse of the second derivatives, about; false if there is none. */
+typedef bool (*fini_newton)(void *user, double *d);
+
 enum { FINI_LBFGS_MEMORY = 10, FINI_LBFGS_PAST = 10 };
 typedef struct fini_lbfgs {
     int64_t n;
@@ -21,7 +24,8 @@ typedef struct fini_lbfgs {
     double relative;    /* or below that times its length at the start */
     double decrease;    /* stop when ten iterations gained less than that, relative to the value */
     fini_function function;
-    fini_watch watch; /* may be NULL */
+    fini_watch watch;   /* may be NULL */
+    fini_newton newton; /* may be NULL: a multiple of one */
     void *user;
     /* what came out */
     double value;

@@ -58,8 +58,9 @@ static void add(int64_t n, double times, const double *from, double *to)
         to[i] += times * from[i];
 }
 
-/* d = -H g by the two loops; `kept` pairs, the newest number `newest`. */
-static void direction(fini_lbfgs *o, int64_t kept, int64_t newest)
+/* d = -H g by the two loops; `kept` pairs, the newest number `newest`. True if a step of 1 is right
+ * without any. */
+static bool direction(fini_lbfgs *o, int64_t kept, int64_t newest)
 {
     int64_t n = o->n;
     for (int64_t i = 0; i < n; i++)
@@ -69,7 +70,8 @@ static void direction(fini_lbfgs *o, int64_t kept, int64_t newest)
         o->alpha[i] = o->rho[i] * dot(n, o->S + i * n, o->d);
         add(n, -o->alpha[i], o->Y + i * n, o->d);
     }
-    if (kept) {
+    bool newton = o->newton && o->newton(o->user, o->d);
+    if (kept && !newton) {
         const double *y = o->Y + newest * n;
         double scale = 1 / (o->rho[newest] * dot(n, y, y));
         for (int64_t i = 0; i < n; i++)
@@ -80,6 +82,7 @@ static void direction(fini_lbfgs *o, int64_t kept, int64_t newest)
         double beta = o->rho[i] * dot(n, o->Y + i * n, o->d);
         add(n, o->alpha[i] - beta, o->S + i * n, o->d);
     }
+    return newton;
 }
 
 /* One end of the interval that holds a good step. */
@@ -187,12 +190,12 @@ fin_status fini_lbfgs_next(fini_lbfgs *o, double *x, bool *more, fin_error *err)
     *more = false;
     if (arrived(o))
         return FIN_OK;
-    direction(o, o->kept, o->newest);
+    bool newton = direction(o, o->kept, o->newest);
     if (o->kept && !(dot(o->n, o->d, o->g) < 0)) { /* rounding has spoilt the memory */
         o->kept = 0;
-        direction(o, 0, 0);
+        newton = direction(o, 0, 0);
     }
-    double first = o->kept ? 1 : fmin(1, 1 / sqrt(dot(o->n, o->g, o->g)));
+    double first = o->kept || newton ? 1 : fmin(1, 1 / sqrt(dot(o->n, o->g, o->g)));
     fin_status status = search(o, x, first, &f, &found, err);
     if (status)
         return status;
