@@ -4,11 +4,12 @@ Keyword arguments come from the library's table of settings, so that there are t
 same settings and data give the same model, to the last bit.
 """
 
+import warnings
 from statistics import NormalDist
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics import accuracy_score, r2_score
 
 from . import _fit, _labels
@@ -90,6 +91,10 @@ class _BagEstimator(BaseEstimator):
         self._fit = _fit.Fit.create(settings, count, bags, labels, weights, self.verbose)
         self._label_name = label if isinstance(label, str) and label else "y"
         self._note(bags.feature_names, classes)
+        if self.info_["unfinished"]:
+            warnings.warn(f"{self.info_['unfinished']} of {self.info_['members']} fits ran out of iterations; give more "
+                          "(iterations=...) or a larger penalty, though predictions rarely change", ConvergenceWarning,
+                          stacklevel=2)
         return self
 
     def _settings(self):

@@ -2,12 +2,13 @@
 
 import inspect
 import threading
+import warnings
 
 import numpy as np
 import pytest
 from bag_sample import BAGS, CLASSIFIERS, REGRESSORS, SIGN, Y, cube
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 import finetti
 import finetti._core
@@ -284,3 +285,15 @@ def test_several_threads_get_the_same_answers():
     for thread in threads:
         thread.join()
     assert len(answers) == 120 and all(answers)
+
+
+def test_fits_that_ran_out_of_iterations_say_so():
+    random = np.random.default_rng(3)
+    X = random.normal(size=(60, 3, 4))
+    y = X[:, :, 0].max(axis=1)
+    with pytest.warns(ConvergenceWarning, match="3 of 3 fits ran out of iterations; give more"):
+        short = finetti.SingleLocationRegressor(iterations=1).fit(X, y)
+    assert short.info_["unfinished"] == 3
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        assert finetti.SingleLocationRegressor(iterations=10000).fit(X, y).info_["unfinished"] == 0
