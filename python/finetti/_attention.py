@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._arrays import unmasked
 from ._context import TABLE, Context
-from ._core import UnsupportedError
+from ._core import ArgumentError, UnsupportedError
 from ._signature import Keyword, document, initializer, parameters
 from ._tuning import BITS, TUNE, choose
 
@@ -33,7 +33,8 @@ KEYWORDS = [
             "constant ones"),
     Keyword("tune", True, "bool", "choose what is 'auto' (cme: scale, prior, noise; nw: scale; softmax: temperature) "
             "by marginal likelihood (cme) or leave-one-out error; False: from the size of the data alone"),
-    Keyword("ard", False, "bool", "cme: a scale for every column of X, tuned if `tune`"),
+    Keyword("ard", False, "bool", "cme: a scale for every column of X, tuned if `tune`; overconfident with few "
+            "rows (90 % intervals held 0.4 to 0.7 of new values at n = 10)"),
     *parameters(TUNE),
     Keyword("verbose", False, "bool", "show a bar while a fit takes its time"),
 ]
@@ -46,6 +47,11 @@ def _numbers(array, name):
         raise TypeError(f"{name} has dtype {array.dtype}, which is complex, a date, a time or a record; numbers are "
                         "needed")
     return array
+
+
+def _truth(value, name):
+    if not (isinstance(value, (int, np.integer, np.bool_)) and value in (0, 1)):
+        raise TypeError(f"{name} is {value!r}; it is True or False")
 
 
 def _own(array):
@@ -111,7 +117,7 @@ class AttentionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     scales_ : array or None
         With ard: a scale for every column in use (columns_), to be multiplied by settings_["scale"].
     noise_ : float
-        Variance of a value around the function (cme).
+        Variance of a value around the function (cme); noise_ of the bag estimators is a standard deviation.
     columns_ : array of int
         Columns of X in use: all but constant ones, if standardize.
     means_, deviations_ : array or None
@@ -153,6 +159,8 @@ class AttentionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         X : array (n, d)
         y : array (n,) or (n, outputs)
         """
+        for name in ("standardize", "tune", "ard"):
+            _truth(getattr(self, name), name)
         X, y = self._check(X, y, reset=True)
         columns = _Columns(X, self.standardize, self.scales)
         keys = columns.keys(X)
@@ -195,6 +203,8 @@ class AttentionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         if self.random_state is None:
             return None
         if hasattr(self.random_state, "__index__"):
+            if not 0 <= int(self.random_state) <= 1 << 53:
+                raise ArgumentError(f"random_state = {self.random_state}; it must be from 0 to 2^53")
             return self.random_state
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 

@@ -15,10 +15,12 @@ from sklearn.metrics import accuracy_score, r2_score
 from . import _fit, _labels
 from ._bags import Bags, even_offsets
 from ._core import ArgumentError
-from ._signature import Keyword, parameters
+from ._order import check_bags
+from ._signature import Keyword, by_name, parameters
 from ._tokens import all_finite, find_bad
 
 _FLOAT64 = np.dtype(np.float64)
+_ONE_HEAD = ("mixture", "any", "embedding", "mean", "max")
 _NINETY = 1.6448536269514722  # the normal quantile of 0.95 that the command line has
 _SEED = Keyword("random_state", None, "int | None", "seed of landmarks, frequencies, starts and folds; None is 1, a "
                 "RandomState or Generator is asked for a number", field=_fit.TABLE.fields["seed"])
@@ -56,6 +58,7 @@ class _BagEstimator(BaseEstimator):
 
     # ---- fitting ----------------------------------------------------------------------------------
 
+    @by_name("lengths=..., groups=..., sample_weight=...")
     def fit(self, X, y, *, lengths=None, groups=None, sample_weight=None):
         """Fits the model to bags with one label each.
 
@@ -75,7 +78,7 @@ class _BagEstimator(BaseEstimator):
         """
         label = getattr(y, "name", None)
         bags = self._bags(X, lengths, groups)
-        y = _labels.given(y, bags, type(self).__name__)
+        y = _labels.given(y, bags, type(self).__name__, level=5)
         weights = _labels.weights(sample_weight, bags)
         if weights is not None and not weights.all():
             keep = np.flatnonzero(weights)
@@ -92,15 +95,18 @@ class _BagEstimator(BaseEstimator):
         self._label_name = label if isinstance(label, str) and label else "y"
         self._note(bags.feature_names, classes)
         if self.info_["unfinished"]:
-            warnings.warn(f"{self.info_['unfinished']} of {self.info_['members']} fits ran out of iterations; give more "
-                          "(iterations=...) or a larger penalty, though predictions rarely change", ConvergenceWarning,
-                          stacklevel=2)
+            warnings.warn(f"{self.info_['unfinished']} of {self.info_['members']} fits ran out of iterations; give "
+                          "more (iterations=...) or a larger penalty, though predictions rarely change",
+                          ConvergenceWarning, stacklevel=3)
         return self
 
     def _settings(self):
         """The settings of the library from the parameters."""
         settings = {name: getattr(self, name) for name in _fit.TABLE.fields if hasattr(self, name)}
         settings["seed"] = _labels.seed(self.random_state)
+        if settings.get("model") in _ONE_HEAD and settings["heads"] not in (None, 1):
+            warnings.warn(f"model={settings['model']!r} has one head; heads={settings['heads']!r} counts for softmax, "
+                          "erf and linear (and for these in auto and stack)", stacklevel=4)
         return settings
 
     def _class_weights(self, classes, labels, weights):
@@ -121,18 +127,26 @@ class _BagEstimator(BaseEstimator):
 
     # ---- asking -----------------------------------------------------------------------------------
 
-    def _bags(self, X, lengths, groups, fit=None):
-        """What was passed as Bags, looked over; with the columns of `fit`."""
+    def _bags(self, X, lengths, groups, fit=None, level=4):
+        """What was passed as Bags, looked over; with the columns of `fit`. level: of the caller, for a warning."""
         bags = X if type(X) is Bags and lengths is None and groups is None else Bags(X, lengths, groups)
         if len(bags.offsets) < 2:
             raise ValueError(f"Found array with 0 sample(s) (shape={bags.tokens.shape}) while a minimum of 1 is "
                              f"required by {type(self).__name__}.")
         if fit is not None:
             _labels.check_features(self, bags, fit.d)
+            if lengths is None and groups is None and bags._like == "rows" and not isinstance(X, (Bags, tuple)):
+                self._warn_of_rows(len(bags), level)
         problem = find_bad(bags.tokens, bags.offsets)
         if problem:
             raise ValueError(f"Input X contains NaN or infinity: {problem}")
         return bags
+
+    def _warn_of_rows(self, n, level):
+        if n > 1 and self.info_["tokens"] > self.info_["bags"]:
+            warnings.warn(f"X is a 2-D array without lengths or groups: each of its {n} rows is taken as a bag of its "
+                          "own, and the fit was to bags of several; give lengths=... or groups=..., or [X] if it is "
+                          "one bag", stacklevel=level)
 
     def _fitted(self):
         fit = self.__dict__.get("_fit")
@@ -146,7 +160,7 @@ class _BagEstimator(BaseEstimator):
         fit = self._fitted()
         if type(X) is np.ndarray and X.ndim == 3 and lengths is None and groups is None and self._plain(X, fit.d):
             return fit.predict(X, even_offsets(*X.shape[:2]), spread)
-        bags = self._bags(X, lengths, groups, fit)
+        bags = self._bags(X, lengths, groups, fit, level=5)
         return fit.predict(bags.tokens, bags.offsets, spread)
 
     def _plain(self, X, d):
@@ -215,6 +229,8 @@ class _Locating:
         With y, given the labels too (a label that is NaN or None gives NaN). The answer is laid out as X is: a list of
         arrays (also for Bags), one number for each row, or (bags, tokens) with 0 for padding.
 
+        That is under the fitted model: look at its score first. With few bags or no signal it is overconfident.
+
         >>> import numpy as np, finetti
         >>> X, y = np.random.default_rng(0).normal(size=(50, 4, 3)), np.arange(50) % 2
         >>> X[:, 1] += [9, 0, 0]
@@ -227,6 +243,7 @@ class _Locating:
         bags = self._bags(X, lengths, groups, fit)
         labels = None
         if y is not None:
+            check_bags(bags, y, "y")
             labels = self._known(bags._per_bag(_labels.column(y), "y"))
         values = fit.locate(bags, labels)
         return bags.split(values) if isinstance(X, Bags) else bags._as_given(values)

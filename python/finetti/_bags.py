@@ -8,6 +8,7 @@ import functools
 
 import numpy as np
 
+from ._order import check_rows, index_of
 from ._tokens import as_list, axes, exact, is_list, matrix, names_of, numbered, whole_lengths
 
 
@@ -49,6 +50,8 @@ class Bags:
     array(['b', 'a'], dtype='<U1')
     """
 
+    _index = None  # of the rows of X, if groups say what their bags are and X is a DataFrame
+
     def __init__(self, X, lengths=None, groups=None):
         self.names = self.rows = self.feature_names = None
         self._like = None  # how X was laid out: None (a list), "rows", or the number of tokens of a padded bag
@@ -74,6 +77,8 @@ class Bags:
         if tokens.ndim == 3:
             self._cut(tokens, lengths, groups)
         elif groups is not None:
+            self._index = index_of(X)
+            check_rows(self._index, groups, "groups")
             self._group(tokens, groups)
         else:
             self._like = "rows"

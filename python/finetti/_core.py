@@ -333,8 +333,8 @@ def set_threads(count):
     if not 0 <= count <= 4096:
         raise ArgumentError(f"threads = {count}; it can be 0 (the default) to 4096")
     if _forked and count != 1:
-        raise RuntimeError("this process was forked, and OpenMP's threads do not survive that: it stays at one thread. "
-                           "Processes that are started anew (multiprocessing's 'spawn', joblib's default) may have more")
+        raise RuntimeError("this process was forked, and OpenMP's threads do not survive that: it stays at one thread; "
+                           "processes that are started anew (multiprocessing's spawn, joblib) may have more")
     lib.fin_threads_set(count)
 
 

@@ -6,7 +6,7 @@ from . import _fit, _labels
 from ._bag_estimator import _Classifier, _Locating, _Regressor, _Whole, keywords
 from ._signature import document, initializer
 
-_NUMBERS = "noise_ : standard deviation of a label around its prediction"
+_NUMBERS = "noise_ : standard deviation of a label around its prediction (of AttentionRegressor it is a variance)"
 _CLASSES = "classes_ : the labels, sorted: the order of predict_proba's columns"
 _ATTRIBUTES = """{}
     n_features_in_, feature_names_in_ : columns of a token; their names, if X was a DataFrame

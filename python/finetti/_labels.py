@@ -10,19 +10,20 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
 from ._core import ArgumentError
+from ._order import check_bags
 from ._tokens import exact, is_missing
 
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?(e[-+]?[0-9]+)?")
 
 
-def column(y, warn=False):
-    """A 1-D array. warn: say so if a column was passed, as scikit-learn does."""
+def column(y, warn=0):
+    """A 1-D array. warn: say so if a column was passed, as scikit-learn does; the level of the caller."""
     y = exact(y, "y")
     if y.ndim == 2 and y.shape[1] == 1:
         if warn:
             warnings.warn("A column-vector y was passed when a 1d array was expected. Please change the shape of y to "
-                          "(n_samples,), for example using ravel().", DataConversionWarning, stacklevel=4)
+                          "(n_samples,), for example using ravel().", DataConversionWarning, stacklevel=warn)
         y = exact(y.ravel(), "y")
     if y.ndim != 1:
         raise ValueError(f"y should be a 1d array, got an array of shape {y.shape} instead.")
@@ -33,11 +34,12 @@ def column(y, warn=False):
     return y
 
 
-def given(y, bags, name):
-    """Labels of bags, one for each."""
+def given(y, bags, name, level=4):
+    """Labels of bags, one for each. level: of the caller, for a warning."""
     if y is None:
         raise ValueError(f"This {name} estimator requires y to be passed, but the target y is None.")
-    return bags._per_bag(column(y, warn=True), "y")
+    check_bags(bags, y, "y")
+    return bags._per_bag(column(y, warn=level), "y")
 
 
 def numbers(y, missing=False):
@@ -123,6 +125,7 @@ def weights(sample_weight, bags):
         return None
     if isinstance(sample_weight, abstract.Number):
         sample_weight = np.full(len(bags), float(sample_weight))
+    check_bags(bags, sample_weight, "sample_weight")
     sample_weight = exact(sample_weight, "sample_weight")
     if sample_weight.ndim != 1 or sample_weight.dtype.kind not in "fiubO":
         raise ValueError(f"sample_weight has shape {sample_weight.shape} and dtype {sample_weight.dtype}; it is a "
@@ -155,7 +158,11 @@ def class_weights(wanted, classes, labels, weights):
 
 def seed(random_state):
     """A whole number, or None for the library's default."""
-    if random_state is None or (isinstance(random_state, abstract.Integral) and not isinstance(random_state, bool)):
+    if random_state is None:
+        return None
+    if isinstance(random_state, abstract.Integral) and not isinstance(random_state, bool):
+        if not 0 <= random_state <= 1 << 53:
+            raise ArgumentError(f"random_state = {random_state}; it must be from 0 to 2^53")
         return random_state
     if isinstance(random_state, np.random.RandomState):
         return int(random_state.randint(np.iinfo(np.int32).max))

@@ -5,6 +5,7 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from ._bags import Bags
+from ._order import check_bags
 
 
 class PerToken(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
@@ -41,6 +42,7 @@ class PerToken(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
         """Fits the transformer to all tokens."""
         bags = Bags(X, lengths, groups)
         if y is not None:
+            check_bags(bags, y, "y")
             y = np.repeat(bags._per_bag(np.asarray(y), "y"), bags.lengths, axis=0)
         self.transformer_ = clone(self.transformer).fit(_table(bags), y)
         self.n_features_in_ = bags.tokens.shape[1]

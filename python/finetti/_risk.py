@@ -189,9 +189,8 @@ def _look_at_overlaps(given):
     # The part of k and of v that is orthogonal to k* and v* has this Gram matrix, which must be positive.
     k, v, both = 1 - kappa**2 - eta**2, 1 - theta**2 - nu**2, rho - kappa * theta - eta * nu
     if np.any((k < -1e-9) | (v < -1e-9) | (both**2 > k * v + 1e-9)):
-        warnings.warn("no unit vectors k, v have these overlaps (all of them, if there are several): the number is what "
-                      "the formula gives, not a risk that can be had; kappa^2 + eta^2 and theta^2 + nu^2 are at most 1",
-                      stacklevel=4)
+        warnings.warn("no unit vectors k, v have these overlaps (or some of them): the number is what the formula gives, "
+                      "not a risk that can be had; kappa^2 + eta^2 and theta^2 + nu^2 are at most 1", stacklevel=4)
 
 
 def _closed(model):

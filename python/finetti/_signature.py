@@ -113,7 +113,10 @@ def initializer(keywords):
     """An __init__ that keeps its keywords as attributes, unchanged and unchecked, as scikit-learn asks for."""
     defaults = {keyword.name: keyword.default for keyword in keywords}
 
-    def __init__(self, **given):
+    def __init__(self, *args, **given):
+        if args:
+            raise TypeError(f"{type(self).__name__}() takes keywords only, such as {keywords[0].name}=...; "
+                            f"{args[0]!r} has no name")
         for name in given:
             if name not in defaults:
                 raise unknown(type(self).__name__, name, defaults)
@@ -124,6 +127,18 @@ def initializer(keywords):
     __init__.__signature__ = inspect.Signature([me, *keywords])
     __init__.__doc__ = "Keeps the settings; they are looked at by fit."
     return __init__
+
+
+def by_name(words):
+    """Decorator of a method f(self, X, y, *, ...): says so if more than X and y come by place. words: what there is."""
+    def decorate(function):
+        @functools.wraps(function)
+        def checked(self, *args, **given):
+            if len(args) > 2:
+                raise TypeError(f"{function.__name__}(X, y) takes the rest by name: {words}")
+            return function(self, *args, **given)
+        return checked
+    return decorate
 
 
 def signed(keywords):

@@ -293,6 +293,9 @@ class Figure:
     def __init__(self, svg):
         self.svg = svg
 
+    def __repr__(self):
+        return f"<Figure of {len(self.svg)} characters of SVG; save(path) writes it, svg has it>"
+
     def _repr_svg_(self):
         return self.svg
 

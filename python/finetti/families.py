@@ -340,3 +340,7 @@ def _define():
 
 _define()
 __all__ = ["Family", "Sample", "names", *FAMILIES]
+
+
+def __dir__():
+    return __all__

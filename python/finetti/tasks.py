@@ -162,7 +162,7 @@ class Task:
                                        ffi.new("fin_projections *", pointers), _arrays.doubles(y[a:b]),
                                        _arrays.int64s(location[a:b]), err), err)
         if self._fixed():
-            out = {name: array.reshape(n, -1) for name, array in out.items()}
+            out = {name: array.reshape(n, self.settings["L"]) for name, array in out.items()}
         return {**out, "y": y, "location": location[:, 0] if m == 1 else location, "offsets": offsets}
 
     def posterior(self, X):
@@ -232,7 +232,7 @@ class Task:
 
     def _shaped(self, tokens, offsets):
         if self._fixed():
-            return tokens.reshape(len(offsets) - 1, -1, tokens.shape[1])
+            return tokens.reshape(len(offsets) - 1, lib.fin_task_get_settings(self._plain).L, tokens.shape[1])
         from ._bags import Bags
         return Bags(tokens, lengths=np.diff(offsets))
 
@@ -328,3 +328,7 @@ def _define():
 
 _define()
 __all__ = ["Task", "names", *TASKS]
+
+
+def __dir__():
+    return __all__

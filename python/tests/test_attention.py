@@ -307,7 +307,7 @@ def test_data_that_is_refused(X, y, kind, words):
     (dict(scale="big"), finetti.ArgumentError, "scale"),
     (dict(kernel="auto"), finetti.ArgumentError, "kernel"),
     (dict(restarts=0), finetti.ArgumentError, "restarts"),
-    (dict(random_state=-1), finetti.ArgumentError, "seed"),
+    (dict(random_state=-1), finetti.ArgumentError, "random_state = -1"),
     (dict(random_state="x"), ValueError, "x"),
     (dict(scales=[1, 2]), ValueError, "each of 3 columns"),
     (dict(scales=[1, 2, 0]), ValueError, "positive"),

@@ -97,7 +97,7 @@ def test_numbers_that_overflow(call, kind, words):
     (lambda: new(model="softmax\0"), "NUL"),
     (lambda: new(model="\udcff"), "softmax"),
     (lambda: new(model=b"softmax"), "'softmax'"),
-    (lambda: new(random_state=-1), "seed = -1"),
+    (lambda: new(random_state=-1), "random_state = -1"),
     (lambda: new(random_state="a"), "random_state is 'a'"),
     (lambda: finetti.BagEmbeddingRegressor(statistics=None).fit(X, Y), "'embedding'"),
     (lambda: classifier(Y > 0, class_weight="equal"), "'balanced'"),

@@ -230,7 +230,7 @@ def test_replace():
 def test_data_frames():
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame({"b": [1.0, 2, 3], "a": [4, 5, 6]}, index=[9, 9, 7])
-    bags = Bags(frame, groups=pd.Series(["x", "y", "x"], index=[1, 2, 3]))
+    bags = Bags(frame, groups=pd.Series(["x", "y", "x"], index=[9, 9, 7]))
     assert bags.feature_names.tolist() == ["b", "a"] and same(bags, [[[1, 4], [3, 6]], [[2, 5]]])
     assert same(Bags([frame, frame[:1]]), [frame.to_numpy(), frame[:1].to_numpy()])
     assert np.isnan(Bags(pd.DataFrame({"a": pd.array([1, None], "Int64")})).tokens[1, 0])

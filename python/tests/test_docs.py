@@ -1,4 +1,4 @@
-"""The Python code of README.md, docs/python.md and python/README.md runs, block after block, and prints what stands below.
+"""The Python code of README.md, docs/python.md and python/README.md runs and prints what stands below it.
 
 A block ```python is run in the namespace of those before it. What it prints is the block ```text that follows at once;
 "..." stands for anything. A block that prints nothing has none.

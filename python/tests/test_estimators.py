@@ -35,7 +35,7 @@ def test_wrong_parameters():
     with pytest.raises(TypeError, match="did you mean 'penalty'"):
         SingleLocationRegressor(penalti=3)
     for settings, words in [({"model": "softmx"}, "softmax"), ({"penalty": -1}, "penalty"), ({"heads": 1.5}, "heads"),
-                            ({"random_state": "x"}, "random_state"), ({"random_state": -1}, "seed"),
+                            ({"random_state": "x"}, "random_state"), ({"random_state": -1}, "random_state = -1"),
                             ({"model": "any"}, "any")]:
         with pytest.raises((ValueError, TypeError), match=words):
             SingleLocationRegressor(**settings).fit(BAGS, Y)

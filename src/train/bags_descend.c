@@ -30,24 +30,12 @@ static const double grid[] = {1, 0.3, 0.1, 0.03, 0.01};
 /* Where what a penalty shrinks is fitted again it hardly matters which, and weak ones only let the
  * key of attention fit the noise. */
 static const double grid_polished[] = {3, 1, 0.3};
-enum { GRID = sizeof grid / sizeof *grid, PATIENCE = 10 };
-enum { GRID_POLISHED = sizeof grid_polished / sizeof *grid_polished };
+/* An embedding has more features than bags and can fit any numbers, noise included. With these it
+ * cannot, unless there is little noise: a penalty is relative to the noise that is found. */
+static const double grid_embedding[] = {20, 15, 10};
+enum { PATIENCE = 10 };
 /* Attention to classes is better, and five times faster, when it does not go all the way. */
 enum { ITERATIONS = 200, ITERATIONS_CLASSES = 20, MEAN_ITERATIONS = 1000, EM_STEPS = 5 };
-
-int64_t fini_penalties(const fin_fit_settings *settings, bool polished, double *penalty)
-{
-    if (!fin_is_auto(settings->penalty)) {
-        if (penalty)
-            penalty[0] = settings->penalty;
-        return 1;
-    }
-    if (penalty && polished)
-        memcpy(penalty, grid_polished, sizeof grid_polished);
-    else if (penalty)
-        memcpy(penalty, grid, sizeof grid);
-    return polished ? GRID_POLISHED : GRID;
-}
 
 bool fini_polished(const fini_problem *problem)
 {
@@ -56,6 +44,26 @@ bool fini_polished(const fini_problem *problem)
     double columns = (double)(problem->phi->bags.d - problem->phi->left_out);
     return form && part->shape.classes == 0 && !problem->held &&
            problem->bags >= FINI_RELAX_BAGS * columns;
+}
+
+int64_t fini_penalties(const fini_problem *problem, double *penalty)
+{
+    const fini_part *part = problem->part;
+    const double *from = grid;
+    size_t bytes = sizeof grid;
+    if (!fin_is_auto(part->settings.penalty)) {
+        from = &part->settings.penalty;
+        bytes = sizeof *from;
+    } else if (fini_polished(problem)) {
+        from = grid_polished;
+        bytes = sizeof grid_polished;
+    } else if (part->settings.model == FIN_MODEL_EMBEDDING && part->shape.classes == 0) {
+        from = grid_embedding;
+        bytes = sizeof grid_embedding;
+    }
+    if (penalty)
+        memcpy(penalty, from, bytes);
+    return (int64_t)(bytes / sizeof *from);
 }
 
 /* ---- the function ---------------------------------------------------------------------------------- */

@@ -65,7 +65,7 @@ fin_status fini_part_descend(fini_problem *problem, fin_error *err);
 /* Are the members polished (bags_polish.c)? Numbers, and bags enough; after fini_problem_count. */
 bool fini_polished(const fini_problem *problem);
 /* Penalties of a fit, strongest first; returns how many. penalty may be NULL. */
-int64_t fini_penalties(const fin_fit_settings *settings, bool polished, double *penalty);
+int64_t fini_penalties(const fini_problem *problem, double *penalty);
 
 /* ---- starts (bags_start.c) ------------------------------------------------------------------------ */
 

@@ -206,10 +206,9 @@ static fin_status open_part(fini_part *part, const fin_fit_settings *settings, i
 static fin_status open_members(const fini_problem *problem, fin_error *err)
 {
     fini_part *part = problem->part;
-    bool polished = fini_polished(problem);
     const fini_bag_form *form = part->form;
     int64_t q = form->keys(&part->shape) + form->values(&part->shape);
-    part->members = fini_penalties(&part->settings, polished, NULL);
+    part->members = fini_penalties(problem, NULL);
     if (__builtin_mul_overflow(q, problem->phi->bags.d, &part->parameters))
         return fini_fail_memory(err, SIZE_MAX, "parameters");
     part->parameters += form->extras(&part->shape);
@@ -217,7 +216,7 @@ static fin_status open_members(const fini_problem *problem, fin_error *err)
     part->member = fini_alloc_array(part->members, (size_t)part->parameters * sizeof(double));
     if (!part->penalty || !part->member)
         return fini_fail_memory(err, (size_t)part->parameters * sizeof(double), "parameters");
-    fini_penalties(&part->settings, polished, part->penalty);
+    fini_penalties(problem, part->penalty);
     return FIN_OK;
 }
 
