@@ -10,8 +10,8 @@ CC := gcc
 endif
 
 # Each way of building has its own tree, so that changing over costs nothing.
-is_clang := $(findstring clang,$(notdir $(firstword $(CC))))
-BUILD := build$(if $(is_clang),-clang)$(if $(SAN),-san)
+is_clang = $(findstring clang,$(notdir $(firstword $(CC))))
+BUILD = build$(if $(is_clang),-clang)$(if $(SAN),$(if $(findstring thread,$(SAN)),-tsan,-san))
 
 ifdef JOBS
 test_jobs := $(JOBS)
@@ -20,15 +20,16 @@ JOBS := $(shell nproc 2>/dev/null || echo 2)
 test_jobs := 2
 endif
 
-setup := tools/setup.sh $(if $(is_clang),clang)
+setup = tools/setup.sh $(if $(is_clang),clang)
 configure = cmake -S . -B $(BUILD) -D CMAKE_C_COMPILER=$(CC) \
 	-D FINETTI_SANITIZE=$(SAN) -D FINETTI_WERROR=$(if $(filter-out 0 no off,$(WERROR)),ON,OFF)
 # CMake starts a make of its own; it must not look for the job server of this one.
 compile = env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL cmake --build $(BUILD) -j $(JOBS) --target
-run_tests = ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -j $(test_jobs) $(if $(TESTS),-R '$(TESTS)')
+run_tests = bash tests/run.sh $(BUILD) $(1) $(test_jobs) '$(TESTS)'
 
 .NOTPARALLEL:
-.PHONY: build wheel reproduce check check-all check-labelled-all bench install clean help
+.PHONY: build wheel reproduce check check-all check-clang check-sanitizers check-races check-slow check-long bench install \
+	clean help
 
 build:
 	@$(setup) build
@@ -48,20 +49,38 @@ check:
 	@$(setup) build check
 	@$(configure) >/dev/null
 	@$(compile) tests
-	@$(run_tests) -L '^lean$$'
+	@$(call run_tests,lean)
 
-# What `make check` does not: the other compiler (all is built with it, and what computes is run), the
-# sanitizers, the slow tests.
+# What `make check` does not: the other compiler, the sanitizers, the slow tests. Each can be run alone.
 check-all:
-	@tools/setup.sh build check check-all
-	@$(MAKE) --no-print-directory check CC=clang SAN= WERROR=1 TESTS='^test_(kernel|math|attention)'
-	@$(MAKE) --no-print-directory check CC=gcc SAN=address,undefined
-	@$(MAKE) --no-print-directory check-labelled-all CC=gcc SAN=
+	@bash tests/stages.sh clang sanitizers races slow
 
-check-labelled-all:
+# With clang all that is installed is built, and what computes is run.
+check-clang: override CC := clang
+check-clang: override SAN :=
+check-clang: override TESTS := ^test_(kernel|math|attention)_
+check-clang:
+	@$(setup) build check check-all
+	@$(configure) >/dev/null
+	@$(compile) product test_kernel test_math test_attention
+	@$(call run_tests,lean)
+
+check-sanitizers:
+	@tools/setup.sh build check check-all
+	@$(MAKE) --no-print-directory check CC=gcc SAN=address,undefined
+
+check-slow:
+	@tools/setup.sh build check check-all
 	@$(configure) >/dev/null
 	@$(compile) tests
-	@$(subst --no-tests=error,--no-tests=ignore,$(run_tests)) -L '^all$$'
+	@$(call run_tests,all)
+
+# Real data, laws at full size: minutes to an hour. Nothing here is unguarded in check or check-all; each test says by what.
+check-long:
+	@tools/setup.sh build check check-all
+	@$(configure) >/dev/null
+	@$(compile) tests
+	@$(call run_tests,long)
 
 bench:
 	@tools/setup.sh build bench
@@ -73,7 +92,7 @@ install: build
 	@cmake --install $(BUILD) --prefix $(abspath $(PREFIX))
 
 clean:
-	rm -rf build build-clang build-san build-clang-san
+	rm -rf build build-clang build-san build-tsan build-clang-san build-clang-tsan build-fuzz build-mutants
 
 help:
 	@echo 'make            build the library and build/finetti (missing packages are installed first)'

@@ -12,6 +12,12 @@ add_compile_definitions(_POSIX_C_SOURCE=200809L)
 # An assertion names its file as the source tree does, wherever that tree stands.
 add_compile_options(-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/= -fmacro-prefix-map=${PROJECT_BINARY_DIR}/=)
 
+# A compiler cache, where there is one, makes building again cheap; nothing needs it.
+find_program(FINETTI_CCACHE ccache)
+if(FINETTI_CCACHE AND NOT CMAKE_C_COMPILER_LAUNCHER)
+  set(CMAKE_C_COMPILER_LAUNCHER ${FINETTI_CCACHE})
+endif()
+
 add_compile_options(-Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla)
 if(FINETTI_WERROR)
   add_compile_options(-Werror)

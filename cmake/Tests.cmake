@@ -1,58 +1,85 @@
 # Tests, by pattern:
-#   tests/test_*.c    one program and one test each, with cmocka and the static library, so that
-#                     functions that are internal to the library (fini_) can be tested too
+#   tests/test_<module>_<thing>.c   one test each, with cmocka and the static library, so that functions that are
+#                                   internal to the library (fini_) can be tested too; the files of a module are
+#                                   linked into one program, tests/test_<module>
 #   tests/cli/*.sh    the command line tool, run by bash
 #   tests/all/*.sh    what is too slow for every day, label "all" (all others: "lean")
-# Scripts get FINETTI (the tool), SRC (the source tree), BUILD (the build tree) and PYTHON.
+#   tests/long/*.sh   what takes minutes by nature, label "long": `make check-long`
+# Scripts get FINETTI (the tool), SRC (the source tree), BUILD (the build tree) and PYTHON. What cannot run says
+# "SKIPPED: why" and ends with 77; tests/run.sh compares that with tests/skips.txt.
 
 add_custom_target(tests)
 add_dependencies(tests product examples)
 
-set(test_environment)
+# Two tests run at a time on two processors, so that each has one thread, unless it asks for more.
+set(test_environment FINETTI_THREADS=1 OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1)
 if(FINETTI_SANITIZE)
   # Asking for more memory than there is must be answered by NULL here as elsewhere.
   list(APPEND test_environment ASAN_OPTIONS=allocator_may_return_null=1
-       UBSAN_OPTIONS=print_stacktrace=1)
+       UBSAN_OPTIONS=print_stacktrace=1 TSAN_OPTIONS=halt_on_error=1 FINETTI_TEST_SIZE=small)
 endif()
 set(script_environment ${test_environment}
   FINETTI=${PROJECT_BINARY_DIR}/finetti SRC=${PROJECT_SOURCE_DIR} BUILD=${PROJECT_BINARY_DIR}
   PYTHON=${FINETTI_PYTHON})
 
+# A test that stands for those that cannot be built here: skipped, and so heard of.
+function(leave_out name reason)
+  message(STATUS "${name} is left out: ${reason}")
+  add_test(NAME ${name} COMMAND ${CMAKE_COMMAND} -E echo "SKIPPED: ${reason}")
+  set_tests_properties(${name} PROPERTIES LABELS lean SKIP_REGULAR_EXPRESSION "SKIPPED")
+endfunction()
+
 # ---- unit tests --------------------------------------------------------------------------------
 
-file(GLOB test_sources CONFIGURE_DEPENDS tests/test_*.c)
+file(GLOB test_sources CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/tests tests/test_*.c)
 if(test_sources AND NOT cmocka_FOUND)
-  message(STATUS "cmocka was not found: the unit tests are left out (Debian: libcmocka-dev)")
+  leave_out(test_all "cmocka was not found (Debian: libcmocka-dev)")
   set(test_sources)
 endif()
-foreach(source IN LISTS test_sources)
-  get_filename_component(name ${source} NAME_WE)
-  add_executable(${name} ${source})
-  target_include_directories(${name} PRIVATE src tests)
-  target_compile_definitions(${name} PRIVATE ${kernel_definitions}
+set(test_modules ${test_sources})
+list(TRANSFORM test_modules REPLACE "^(test_[a-z0-9]+)_.*" "\\1")
+list(REMOVE_DUPLICATES test_modules)
+foreach(module IN LISTS test_modules)
+  set(sources ${test_sources})
+  list(FILTER sources INCLUDE REGEX "^${module}_")
+  add_executable(${module} ${PROJECT_BINARY_DIR}/tests/${module}.c)
+  target_include_directories(${module} PRIVATE src tests)
+  target_compile_definitions(${module} PRIVATE ${kernel_definitions}
     FIN_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data")
-  target_link_libraries(${name} PRIVATE finetti_static PkgConfig::cmocka ${finetti_needs})
-  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
-  add_dependencies(tests ${name})
-  add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
-  set_tests_properties(${name} PROPERTIES LABELS lean TIMEOUT 300
-    ENVIRONMENT "${test_environment}")
+  target_link_libraries(${module} PRIVATE finetti_static PkgConfig::cmocka ${finetti_needs})
+  set_target_properties(${module} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+  add_dependencies(tests ${module})
+  set(declarations)
+  set(rows)
+  foreach(source IN LISTS sources)
+    get_filename_component(name ${source} NAME_WE)
+    target_sources(${module} PRIVATE tests/${source})
+    # Each file is a program of its own, with a main; here it is one of many.
+    set_source_files_properties(tests/${source} PROPERTIES
+      COMPILE_DEFINITIONS main=${name}_main COMPILE_OPTIONS -Wno-missing-prototypes)
+    string(APPEND declarations "int ${name}_main(void);\n")
+    string(APPEND rows "    {\"${name}\", ${name}_main},\n")
+    add_test(NAME ${name} COMMAND ${module} ${name} WORKING_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+    set_tests_properties(${name} PROPERTIES LABELS lean TIMEOUT 300 ENVIRONMENT "${test_environment}")
+  endforeach()
+  configure_file(cmake/test_main.c.in ${PROJECT_BINARY_DIR}/tests/${module}.c @ONLY)
 endforeach()
 
 # ---- scripts -----------------------------------------------------------------------------------
 
-foreach(folder IN ITEMS cli all)
-  set(label lean)
-  set(timeout 300)
-  if(folder STREQUAL all)
-    set(label all)
-    set(timeout 900)
+foreach(folder IN ITEMS cli all long)
+  set(label ${folder})
+  set(timeout 900)
+  if(folder STREQUAL cli)
+    set(label lean)
+    set(timeout 300)
+  elseif(folder STREQUAL long)
+    set(timeout 7200)
   endif()
   file(GLOB scripts CONFIGURE_DEPENDS tests/${folder}/*.sh)
   foreach(script IN LISTS scripts)
     get_filename_component(name ${script} NAME_WE)
     add_test(NAME ${folder}_${name} COMMAND bash ${script} WORKING_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
-    # A script that cannot run here says why and exits with 77.
     set_tests_properties(${folder}_${name} PROPERTIES LABELS ${label} TIMEOUT ${timeout} SKIP_RETURN_CODE 77
       ENVIRONMENT "${script_environment}")
   endforeach()

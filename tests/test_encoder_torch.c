@@ -241,13 +241,16 @@ static int run_exchange(int argc, char **argv)
     return status ? 1 : 0;
 }
 
-int main(int argc, char **argv)
+extern int test_argc; /* what stood behind the name of this file (cmake/test_main.c.in) */
+extern char **test_argv;
+
+int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(stored__answers_of_torch_in_double),
         cmocka_unit_test(stored__answers_of_torch_in_float),
     };
-    if (argc > 2)
-        return run_exchange(argc, argv);
+    if (test_argc > 2)
+        return run_exchange(test_argc, test_argv);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

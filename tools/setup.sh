@@ -94,7 +94,23 @@ python3-pandas module:pandas pandas
 python3-tqdm module:tqdm tqdm
 python3-matplotlib module:matplotlib matplotlib
 mypy cmd:mypy mypy
+python3-torch module:torch PyTorch
 "
+            # Kernels for AVX-512 are run by the tests where the CPU has it, and in an emulator where it has not.
+            if [ "$(uname -m)" = x86_64 ] && ! grep -q avx512dq /proc/cpuinfo; then
+                wanted="$wanted
+bochs cmd:bochs Bochs, which emulates a CPU
+bochs-term none the text display of Bochs
+bochsbios none the BIOS of Bochs
+vgabios none a VGA BIOS
+grub-pc-bin none GRUB for a PC
+grub-common cmd:grub-mkrescue grub-mkrescue
+xorriso cmd:xorriso xorriso
+mtools cmd:mformat mtools
+cpio cmd:cpio cpio
+linux-image-cloud-amd64 none a Linux kernel to boot there
+"
+            fi
         fi
         ;;
     *)

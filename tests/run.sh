@@ -1,0 +1,119 @@
+#!/usr/bin/env bash
+# Runs the tests of a build tree: a line for each module when its last test is done, what failed in full, a summary.
+#
+#   tests/run.sh BUILD LABEL JOBS [REGEX]     LABEL: lean, all, long; REGEX: only tests whose name matches
+#
+# A test that cannot run here, or a part of one, prints "SKIPPED: why". Each such line must be named in tests/skips.txt
+# with a condition that holds on this machine; otherwise the run fails, whatever else passed. The whole output of
+# every test is in BUILD/Testing/Temporary/LastTest.log.
+set -uo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+build=$(cd "$1" && pwd) label=$2 jobs=$3 regex=${4:-}
+: "${FINETTI_DATA:=$here/../../shared/data}" "${PYTHON:=python3}"
+export FINETTI_DATA PYTHON BUILD=$build
+
+choice=(-L "^$label\$")
+[ -z "$regex" ] || choice+=(-R "$regex")
+names=$(ctest --test-dir "$build" -N "${choice[@]}" | sed -n 's/^ *Test *#[0-9]*: //p')
+[ -n "$names" ] || {
+    echo "no test with label $label${regex:+ matches $regex}" >&2
+    exit 1
+}
+terminal=
+[ ! -t 1 ] || terminal=$'\r\033[K'
+
+# The module of a test: test_<module>_<thing>, <folder>_<name>; the rest holds for the whole tree.
+module_of() {
+    module=tree
+    case $1 in
+    test_*) module=${1#test_} ;;
+    cli_* | python* | example_* | all_* | long_*) module=$1 ;;
+    esac
+    module=${module%%_*}
+}
+declare -A left tests hundredths skipped failed
+for name in $names; do
+    module_of "$name"
+    left[$module]=$((${left[$module]:-0} + 1))
+done
+
+# What ctest prints, as it comes: a line of its own for each test, and below that, where it failed, its output.
+show() {
+    local line failing= done=0 total text
+    total=$(wc -w <<<"$names")
+    while IFS= read -r line; do
+        if [[ $line =~ ^\ *[0-9]+/[0-9]+\ Test\ +\#[0-9]+:\ ([^ ]+)\ .*\ +([0-9]+)\.([0-9][0-9])\ sec ]]; then
+            name=${BASH_REMATCH[1]} failing= done=$((done + 1))
+            module_of "$name"
+            hundredths[$module]=$((${hundredths[$module]:-0} + 10#${BASH_REMATCH[2]}${BASH_REMATCH[3]}))
+            tests[$module]=$((${tests[$module]:-0} + 1))
+            left[$module]=$((left[$module] - 1))
+            case $line in
+            *' Passed '*) ;;
+            *'***Skipped'*) skipped[$module]=$((${skipped[$module]:-0} + 1)) ;;
+            *)
+                failed[$module]=$((${failed[$module]:-0} + 1)) failing=yes
+                echo "${terminal}FAILED $name:${line#*"$name"}"
+                ;;
+            esac
+            if [ "${left[$module]}" = 0 ]; then
+                text=
+                [ -z "${skipped[$module]:-}" ] || text="   ${skipped[$module]} skipped"
+                [ -z "${failed[$module]:-}" ] || text="$text   ${failed[$module]} FAILED"
+                printf '%s%-10s %4d tests %5d.%d s%s\n' "$terminal" "$module" "${tests[$module]}" \
+                    $((hundredths[$module] / 100)) $((hundredths[$module] / 10 % 10)) "$text"
+            fi
+            [ -z "$terminal" ] || printf '%s%d of %d tests' "$terminal" "$done" "$total"
+        elif [[ $line =~ ^[0-9]+%\ tests\ passed ]]; then
+            failing=
+        elif [ -n "$failing" ] && ! [[ $line =~ ^\ *Start\ +[0-9]+: ]]; then
+            printf '%s\n' "$line"
+        fi
+    done
+    [ -z "$terminal" ] || printf '%s' "$terminal"
+}
+began=$SECONDS
+rm -f "$build/Testing/Temporary/LastTestsFailed.log"
+ctest --test-dir "$build" "${choice[@]}" -j "$jobs" --output-on-failure --no-tests=error 2>&1 | show
+code=${PIPESTATUS[0]}
+
+# ---- skips: each is named, and for a reason that holds -------------------------------------------
+
+log=$build/Testing/Temporary/LastTest.log
+skips=$(awk '/^[0-9]+\/[0-9]+ Test: / { name = $3 }
+             sub(/^SKIPPED: /, "") { print name "\t" $0 }' "$log" | sort -u)
+wrong=0 count=0
+while IFS=$'\t' read -r name text; do
+    [ -n "$name" ] || continue
+    count=$((count + 1))
+    # In the list a part of a test is NAME/PART; it prints "SKIPPED: PART: why".
+    row=$(awk -v name="$name" -v part="$name/${text%%: *}" '/^[^#]/ && ($1 == name ":" || $1 == part ":")' "$here/skips.txt")
+    if [ -z "$row" ]; then
+        echo "SKIPPED $name: $text: tests/skips.txt does not name it"
+        wrong=$((wrong + 1))
+        continue
+    fi
+    condition=${row#*:}
+    condition=${condition%%#*}
+    if bash -c "$condition" >/dev/null 2>&1; then
+        echo "skipped $name: $text"
+    else
+        echo "SKIPPED $name: $text: but '$(echo $condition)' does not hold here (tests/skips.txt)"
+        wrong=$((wrong + 1))
+    fi
+done <<<"$skips"
+# A test that ended as skipped without a word is one too many.
+silent=$(awk '/^[0-9]+\/[0-9]+ Test: / { name = $3; said = 0 } /^SKIPPED: / { said = 1 }
+              /^Test Skipped/ && !said { print name }' "$log")
+for name in $silent; do
+    echo "SKIPPED $name: it does not say why"
+    wrong=$((wrong + 1))
+done
+
+failures=0
+[ "$code" -eq 0 ] || failures=$(wc -l <"$build/Testing/Temporary/LastTestsFailed.log" 2>/dev/null || echo 1)
+whole=$(grep -c '^Test Skipped' "$log")
+[ "$wrong" -eq 0 ] || echo "$wrong skips that tests/skips.txt does not allow"
+echo "$(($(wc -w <<<"$names") - failures - whole)) passed, $((failures + wrong)) failed, $whole skipped"
+echo "label $label, $((SECONDS - began)) s; all output is in ${log#"$PWD"/}"
+[ "$code" -eq 0 ] && [ "$wrong" -eq 0 ]
