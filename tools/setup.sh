@@ -108,7 +108,6 @@ grub-common cmd:grub-mkrescue grub-mkrescue
 xorriso cmd:xorriso xorriso
 mtools cmd:mformat mtools
 cpio cmd:cpio cpio
-linux-image-cloud-amd64 none a Linux kernel to boot there
 "
             fi
         fi
