@@ -2,18 +2,8 @@
 # Pretraining and fine-tuning over MPI ranks: the encoder has the same bytes for 1, 2, 3 and 4 ranks; what is wrong ends all
 # of them, soon, with one message and without a file.
 . "$SRC/tests/cli/common.bash"
-command -v mpirun >/dev/null || { echo "SKIPPED: no mpirun"; exit 77; }
-ldd "$FINETTI" | grep -q libmpi || { echo "SKIPPED: built without MPI"; exit 77; }
-# More ranks than processors, and as root in a container.
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
-export OMPI_MCA_btl_vader_single_copy_mechanism=none OMPI_MCA_hwloc_base_binding_policy=none
-ranks() {
-    local n=$1
-    shift
-    timeout 300 mpirun -n "$n" "$@"
-}
-ranks 2 true 2>mpirun.err || { echo "SKIPPED: mpirun does not work here: $(grep -m 1 '[a-z]' mpirun.err)"; exit 77; }
-export FINETTI_THREADS=1 OMP_WAIT_POLICY=passive
+needs_mpi
+export OMP_WAIT_POLICY=passive
 "$PYTHON" "$SRC/tests/cli/encoder_data.py"
 tiny=(--width 8 --heads 2 --layers 1 --batch 12 --steps 12)
 

@@ -3,17 +3,7 @@
 # the labels and the format of the data; also with fewer bags than ranks. What is wrong on one rank alone ends all of them,
 # soon, with one message and without a model.
 . "$SRC/tests/cli/common.bash"
-command -v mpirun >/dev/null || { echo "SKIPPED: no mpirun"; exit 77; }
-ldd "$FINETTI" | grep -q libmpi || { echo "SKIPPED: built without MPI"; exit 77; }
-# More ranks than processors, and as root in a container.
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
-export OMPI_MCA_btl_vader_single_copy_mechanism=none OMPI_MCA_hwloc_base_binding_policy=none
-ranks() {
-    local n=$1
-    shift
-    timeout 300 mpirun -n "$n" "$@"
-}
-ranks 2 true 2>mpirun.err || { echo "SKIPPED: mpirun does not work here: $(grep -m 1 '[a-z]' mpirun.err)"; exit 77; }
+needs_mpi
 
 # Bags of 1 to 7 tokens whose largest first column decides; 131 bags are no multiple of anything. As CSV the rows of a bag
 # are not neighbours, so that every rank's bags are all over the file.

@@ -2,17 +2,7 @@
 # finetti fit over MPI ranks, as a person meets it: one report, the same model as from one process, errors told once by
 # whoever met them, nobody waits for ever.
 . "$SRC/tests/cli/common.bash"
-command -v mpirun >/dev/null || { echo "SKIPPED: no mpirun"; exit 77; }
-ldd "$FINETTI" | grep -q libmpi || { echo "SKIPPED: built without MPI"; exit 77; }
-# More ranks than processors, and as root in a container.
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
-export OMPI_MCA_btl_vader_single_copy_mechanism=none OMPI_MCA_hwloc_base_binding_policy=none
-ranks() {
-    local n=$1
-    shift
-    timeout 120 mpirun -n "$n" "$@"
-}
-ranks 2 true 2>mpirun.err || { echo "SKIPPED: mpirun does not work here: $(grep -m 1 '[a-z]' mpirun.err)"; exit 77; }
+needs_mpi
 
 "$FINETTI" simulate --n 90 --d 4 --L 5 --L_min 2 --sign --out bags.npz 2>/dev/null
 "$FINETTI" simulate --n 90 --d 4 --L 5 --L_min 2 --sign --out bags.csv 2>/dev/null

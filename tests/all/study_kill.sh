@@ -3,7 +3,7 @@
 # as one that was left alone: no run is lost, none is there twice, and SQLite finds nothing wrong. A disk that is full
 # and a store that may only be read: an error that says so, and the store is as good as before.
 . "$SRC/tests/cli/common.bash"
-command -v sqlite3 >/dev/null || { echo "SKIPPED: no sqlite3"; exit 77; }
+command -v sqlite3 >/dev/null || skip "no sqlite3"
 seed=${SEED:-$$}
 RANDOM=$seed
 echo "SEED=$seed"
@@ -131,7 +131,7 @@ if mount -t tmpfs -o size=500k tmpfs small 2>/dev/null; then
     umount small
     trap 'rm -rf "$work"' EXIT
 else
-    echo "not tried: a disk that is really full (mounting is not allowed here)"
+    echo "SKIPPED: a disk that is really full: mounting is not allowed here"
 fi
 if [ "$(id -u)" != 0 ]; then
     mkdir locked

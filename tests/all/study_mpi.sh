@@ -3,18 +3,8 @@
 # a rank was killed the next start completes the study; errors reach every rank and nobody waits for ever; sums over ranks
 # have the same bits for any number of ranks.
 . "$SRC/tests/cli/common.bash"
-command -v mpirun >/dev/null || { echo "SKIPPED: no mpirun"; exit 77; }
-command -v sqlite3 >/dev/null || { echo "SKIPPED: no sqlite3"; exit 77; }
-ldd "$FINETTI" | grep -q libmpi || { echo "SKIPPED: built without MPI"; exit 77; }
-# More ranks than processors, and as root in a container.
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
-export OMPI_MCA_btl_vader_single_copy_mechanism=none OMPI_MCA_hwloc_base_binding_policy=none
-ranks() {
-    local n=$1
-    shift
-    timeout 120 mpirun -n "$n" "$@"
-}
-ranks 2 true 2>mpirun.err || { echo "SKIPPED: mpirun does not work here: $(grep -m 1 '[a-z]' mpirun.err)"; exit 77; }
+command -v sqlite3 >/dev/null || skip "no sqlite3"
+needs_mpi
 
 cat >study.yaml <<'YAML'
 study: ranks

@@ -2,7 +2,6 @@
 set -eu
 . "$SRC/tests/cli/common.bash"
 cp "$SRC"/tests/data/attend_*.csv .
-export FINETTI_THREADS=1 # a loaded machine spends its time in barriers otherwise
 attend=(attend attend_tokens.csv --key 'x*' --value y)
 
 # ---- options

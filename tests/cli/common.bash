@@ -1,7 +1,9 @@
 # What the tests of the tool share: source this first. FINETTI, SRC, BUILD and PYTHON come from ctest.
 set -eu
 : "${FINETTI:?the tool}" "${SRC:?the source tree}" "${PYTHON:?python3}"
-unset FINETTI_THREADS OMP_NUM_THREADS FINETTI_KERNEL
+unset OMP_NUM_THREADS FINETTI_KERNEL
+# One thread, as other tests run beside this one. What is about threads asks for them: --threads, FINETTI_THREADS.
+export FINETTI_THREADS=1 OPENBLAS_NUM_THREADS=1
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export work FINETTI SRC PYTHON
@@ -11,6 +13,29 @@ cd "$work"
 fail() {
     echo "FAILED: $*" >&2
     exit 1
+}
+
+# skip REASON: the whole script cannot run here. Where a part cannot, it prints "SKIPPED: PART: REASON" and goes on.
+skip() {
+    echo "SKIPPED: $*"
+    exit 77
+}
+
+# needs_mpi: skips where there is no MPI; then `ranks N COMMAND...` runs that many processes, and gives up in the end.
+needs_mpi() {
+    command -v mpirun >/dev/null || skip "no mpirun"
+    ldd "$FINETTI" | grep -q libmpi || skip "built without MPI"
+    # More ranks than processors, and as root in a container.
+    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
+    export OMPI_MCA_btl_vader_single_copy_mechanism=none OMPI_MCA_hwloc_base_binding_policy=none
+    # Those who wait for a message let others work.
+    export OMPI_MCA_mpi_yield_when_idle=1
+    ranks 2 true 2>mpirun.err || skip "mpirun does not work here: $(grep -m 1 '[a-z]' mpirun.err)"
+}
+ranks() {
+    local n=$1
+    shift
+    timeout 300 mpirun -n "$n" "$@"
 }
 
 # refuses CODE PATTERN ARGS...: the exit code, one line on stderr that has the pattern and starts

@@ -2,7 +2,7 @@
 # finetti pretrain, finetune and probe: options that would change nothing, files that would be written
 # over, data that do not fit.
 . "$(dirname "$0")/common.bash"
-export FINETTI_THREADS=2 OMP_WAIT_POLICY=passive
+export OMP_WAIT_POLICY=passive
 tiny=(--width 8 --heads 2 --layers 1 --batch 8 --steps 4)
 "$PYTHON" - <<'PY'
 import random

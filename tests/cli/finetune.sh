@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # finetti finetune: labels on top of a pretrained encoder.
 . "$(dirname "$0")/common.bash"
-export FINETTI_THREADS=2 OMP_WAIT_POLICY=passive
+export OMP_WAIT_POLICY=passive
 "$PYTHON" "$SRC/tests/cli/encoder_data.py"
 tiny=(--width 8 --heads 2 --layers 1 --batch 16)
 accepts pretrain --data images.csv --label digit --patch 2 "${tiny[@]}" --steps 100 --rate 0.01 --out enc.fin

@@ -1,7 +1,6 @@
 # finetti fit: what can go wrong. One line, the right exit code, files whole or absent.
 set -eu
 . "$SRC/tests/cli/common.bash"
-export FINETTI_THREADS=1
 "$FINETTI" simulate --n 30 --d 3 --L 3 --sign --out bags.csv 2>/dev/null
 "$FINETTI" simulate --n 30 --d 3 --L 3 --sign --out bags.npz 2>/dev/null
 fit=(fit bags.npz --model mean)

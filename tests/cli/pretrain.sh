@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # finetti pretrain: learns, writes, goes on to the same bytes; and what can go wrong.
 . "$(dirname "$0")/common.bash"
-export FINETTI_THREADS=2 OMP_WAIT_POLICY=passive
+export OMP_WAIT_POLICY=passive
 small=(--width 8 --heads 2 --layers 1 --batch 8 --L 6 --M 4 --evaluate-on 32)
 
 # ---- it learns: cme attention with the right maps is the Bayes prediction of a linear concept

@@ -15,7 +15,7 @@ grep -q "^[0-9]* claims: [0-9]* hold$" stdout || fail "$(tail -3 stdout)"
 cp stdout before
 accepts study export $first --store report/finetti.db --out one.csv
 
-# Run again it does nothing, and says the same; on one thread and anew, the same numbers.
+# Run again it does nothing, and says the same; on two threads and anew, the same numbers.
 accepts reproduce $first
 prints " 0 done now"
 "$FINETTI" reproduce $first --json >r.json 2>/dev/null
@@ -28,7 +28,7 @@ assert study["runs"] == study["present"] > 50 and len(study["claims"]) > 3
 for c in study["claims"]:
     assert c["verdict"] == "holds" and c["low"] <= c["value"] <= c["high"] and c["expected"] and c["statement"], c
 P
-accepts reproduce $first --fresh --threads 1 --out report
+accepts reproduce $first --fresh --threads 2 --out report
 prints " 0 there before"
 diff stdout before
 accepts study export $first --store report/finetti.db --out two.csv

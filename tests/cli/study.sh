@@ -62,7 +62,7 @@ prints "21 runs: 21 done, 0 failed, 0 to do"
 accepts study export small --out second.csv
 cmp first.csv second.csv
 "$FINETTI" study run small.yaml --json >run.json 2>/dev/null
-FINETTI_STORE=other.db "$FINETTI" study run small.yaml --threads 1 >/dev/null 2>&1
+FINETTI_STORE=other.db "$FINETTI" study run small.yaml --threads 2 >/dev/null 2>&1
 [ -f other.db ] || fail "FINETTI_STORE was not taken"
 accepts study export small --store other.db --out third.csv
 cmp first.csv third.csv
