@@ -1,7 +1,7 @@
 /* Reduced and ambient SGD are the same in law: Kolmogorov-Smirnov on the five overlaps, their
  * products and lam, after 1, a few and all steps; and the same test tells wrong laws apart.
  *
- * FINETTI_TEST_ALL=1 tries all rows (tests/all/train_law.sh), otherwise those marked lean. */
+ * FINETTI_TEST_SIZE=full tries all rows (tests/all/train_law.sh), otherwise those marked lean. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -110,8 +110,8 @@ static const double floor_of_p = 1e-4 / (LAWS * TIMES * NUMBERS);
 
 static int all_rows(void)
 {
-    const char *wish = getenv("FINETTI_TEST_ALL");
-    return wish && strcmp(wish, "1") == 0;
+    const char *wish = getenv("FINETTI_TEST_SIZE");
+    return wish && strcmp(wish, "full") == 0;
 }
 
 typedef struct sample {

@@ -6,7 +6,7 @@
 # cpio and a kernel image (linux-image-cloud-amd64 is small); without them, or where the CPU has AVX-512, it is skipped
 # and says so: then `make check` tests those kernels already, or nothing does.
 set -euo pipefail
-skip() { echo "SKIPPED: $*"; exit 77; }
+. "$SRC/tests/cli/common.bash"
 grep -q avx512dq /proc/cpuinfo && skip "this CPU has AVX-512, the kernel tests use it"
 [ "$(uname -m)" = x86_64 ] || skip "not an x86-64 machine"
 for tool in bochs grub-mkrescue xorriso mformat cpio script; do
@@ -15,8 +15,7 @@ done
 image=$(ls /boot/vmlinuz-* 2>/dev/null | tail -n 1) && [ -r "$image" ] || skip "no kernel image in /boot"
 bios=/usr/share/bochs
 
-work=$(mktemp -d)
-trap 'kill $! 2>/dev/null || true; rm -rf "$work"' EXIT
+trap 'kill ${emulator:-} 2>/dev/null || true; rm -rf "$work"' EXIT
 mkdir -p "$work/root/dev" "$work/root/proc" "$work/root/tmp" "$work/iso/boot/grub"
 mknod "$work/root/dev/console" c 5 1 2>/dev/null || skip "may not make a device node"
 mknod "$work/root/dev/null" c 1 3
@@ -37,8 +36,8 @@ int main(void)
         int status;
         pid_t child = fork();
         if (child == 0) {
-            char *arguments[] = {tests[i], NULL};
-            execve(tests[i], arguments, environment);
+            char *arguments[] = {"/test_kernel", tests[i], NULL};
+            execve("/test_kernel", arguments, environment);
             _exit(127);
         }
         waitpid(child, &status, 0);
@@ -51,17 +50,17 @@ int main(void)
     reboot(RB_POWER_OFF);
 }
 C
-names=
-for test in "$BUILD"/tests/test_kernel_*; do
-    [ -x "$test" ] || continue
-    cp "$test" "$work/root/"
-    names="$names\"/$(basename "$test")\","
-    ldd "$test" | grep -o '/[^ ]*' | while read -r library; do
-        mkdir -p "$work/root$(dirname "$library")"
-        cp -L "$library" "$work/root$library"
-    done
+test=$BUILD/tests/test_kernel # one program for all files; a file's tests are run by its name
+[ -x "$test" ] || fail "no $test"
+cp "$test" "$work/root/"
+ldd "$test" | grep -o '/[^ ]*' | while read -r library; do
+    mkdir -p "$work/root$(dirname "$library")"
+    cp -L "$library" "$work/root$library"
 done
-[ -n "$names" ] || { echo "FAILED: no kernel tests in $BUILD/tests"; exit 1; }
+names=
+for source in "$SRC"/tests/test_kernel_*.c; do
+    names="$names\"$(basename "$source" .c)\","
+done
 cc -static -O1 -D_GNU_SOURCE -DTESTS="$names" "$work/init.c" -o "$work/root/init"
 (cd "$work/root" && find . | cpio -o -H newc 2>/dev/null | gzip >"$work/iso/boot/initrd.gz")
 cp "$image" "$work/iso/boot/vmlinuz"
@@ -86,6 +85,7 @@ clock: sync=none
 B
 echo c >"$work/go"
 TERM=xterm timeout 860 script -qc "bochs -q -f '$work/bochsrc' -rc '$work/go'" /dev/null >/dev/null 2>&1 </dev/null &
+emulator=$!
 for ((second = 0; second < 840; second++)); do
     sleep 1
     grep -q "FINISHED\|panic" "$work/serial" 2>/dev/null && break
@@ -94,8 +94,8 @@ tr -d '\r' <"$work/serial" | grep -E "OK \]|FAILED|RESULT|avx512|panic" || true
 # The emulator's x87 unit is not exact to the last bit, so what is compared with long double functions is left out here.
 failed=$(tr -d '\r' <"$work/serial" | grep -E '^\[  FAILED  \] [a-z0-9_]+$' | grep -v '_long_double$' || true)
 crashed=$(tr -d '\r' <"$work/serial" | awk '/^RESULT/ && ($3 % 256 != 0 || $3 == 127 * 256)') # a signal, or not started
-[ -z "$failed$crashed" ] || { echo "FAILED: $failed $crashed"; exit 1; }
+[ -z "$failed$crashed" ] || fail "$failed $crashed"
 # An emulator beside other work on a slow machine may need longer than a test may take: that says nothing of the kernels.
 grep -q FINISHED "$work/serial" || skip "the emulator did not get to the end in time; what is above did pass"
-grep -q "avx512" "$work/serial" || { echo "FAILED: no AVX-512 in the emulator"; exit 1; }
+grep -q "avx512" "$work/serial" || fail "no AVX-512 in the emulator"
 echo "the AVX-512 kernels agree with the reference"

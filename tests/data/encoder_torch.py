@@ -1,6 +1,6 @@
 """An encoder written with torch, from the formulas in include/finetti/encoder.h, and its numbers beside ours.
 
-    encoder_torch.py check PROGRAM    PROGRAM is test_encoder_torch: it computes, this compares
+    encoder_torch.py check PROGRAM    PROGRAM is test_encoder, whose test_encoder_torch computes; this compares
     encoder_torch.py store            writes encoder_torch.h, the small answers that test_encoder_torch checks
                                       where there is no torch
 
@@ -228,7 +228,7 @@ def same_as_torch_layers():
 def compare(program, s, given, work):
     """The program computes, with weights of its own or those of `given`; torch does the same."""
     out = os.path.join(work, "out")
-    subprocess.run([program, out, given or "-"] + words(s), check=True)
+    subprocess.run([program, "test_encoder_torch", out, given or "-"] + words(s), check=True)
     file = read(out)
     ours = {k: v for k, v in file.items() if k.startswith(("f32/", "f64/"))}
     file = {k: v for k, v in file.items() if not k.startswith(("f32/", "f64/"))}
