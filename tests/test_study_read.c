@@ -1,5 +1,5 @@
 /* Studies from their files: what is read, what --set and `full:` change, and what is refused, with
- * file, line and column. tests/data/study_bad holds one mistake a file. */
+ * file, line and column. tests/data/study_bad.txt holds a mistake a case. */
 #include "test_data.h"
 
 #include "fault.h"
@@ -188,32 +188,109 @@ static void assert_bad(const struct bad *b, const char *path, const char *label)
     assert_int_equal(fin_study_read(path, NULL, &study, NULL), FIN_ERR_FORMAT);
 }
 
+/* ---- the cases of study_bad.txt ---- */
+
+enum { MOST_MISTAKES = 200 };
+static struct {
+    char *name, *text; /* both within `cases_file`; the text is what it stands for */
+    size_t size;
+} mistakes[MOST_MISTAKES];
+static size_t mistake_count;
+static char *cases_file;
+
+/* From `from` up to `end`, escapes replaced, to `to`; how many bytes. The escapes: study_bad.txt. */
+static size_t unescape(const char *from, const char *end, char *to)
+{
+    char *start = to;
+    while (from < end) {
+        unsigned byte;
+        int count, used = 0;
+        const char *close;
+        if (*from != '\\') {
+            *to++ = *from++;
+        } else if (from[1] == '\n') {
+            from += 2;
+        } else if (from[1] == '\\') {
+            *to++ = '\\';
+            from += 2;
+        } else if (sscanf(from, "\\x%2x", &byte) == 1) {
+            *to++ = (char)byte;
+            from += 4;
+        } else if (sscanf(from, "\\{%d}(%n", &count, &used) == 1 && used &&
+                   (close = memchr(from, ')', (size_t)(end - from)))) {
+            size_t length = (size_t)(close - from) - (size_t)used;
+            for (int i = 0; i < count; i++, to += length)
+                memcpy(to, from + used, length);
+            from = close + 1;
+        } else {
+            fail_msg("study_bad.txt: no such escape: %.20s", from);
+        }
+    }
+    return (size_t)(to - start);
+}
+
+/* Group set-up: a folder, and the cases. */
+static int read_cases(void **state)
+{
+    static char texts[1 << 16];
+    char *to = texts;
+    cases_file = read_file(FIN_TEST_DATA "/study_bad.txt", NULL);
+    char *line = strstr(cases_file, "\n=== ");
+    while (line) {
+        assert_true(mistake_count < MOST_MISTAKES);
+        char *name = line + 5, *begin = strchr(name, '\n');
+        assert_non_null(begin);
+        line = strstr(begin, "\n=== ");
+        const char *end = line ? line + 1 : begin + strlen(begin);
+        mistakes[mistake_count].name = name;
+        mistakes[mistake_count].text = to;
+        mistakes[mistake_count].size = unescape(begin + 1, end, to);
+        to += mistakes[mistake_count++].size;
+        assert_true(to < texts + sizeof texts / 2);
+        *begin = '\0';
+    }
+    return make_folder(state);
+}
+
+static int forget_cases(void **state)
+{
+    free(cases_file);
+    return remove_folder(state);
+}
+
 /* Read from a folder with a short name, so that no message is cut. */
 static void bad__says_where_and_what(void **state)
 {
     (void)state;
     char before[1024];
     assert_non_null(getcwd(before, sizeof before));
-    assert_int_equal(chdir(FIN_TEST_DATA "/study_bad"), 0);
+    assert_int_equal(chdir(folder), 0);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         char path[128];
+        size_t k = 0;
+        while (k < mistake_count && strcmp(mistakes[k].name, bad[i].file) != 0)
+            k++;
+        if (k == mistake_count)
+            fail_msg("study_bad.txt has no case %s", bad[i].file);
         snprintf(path, sizeof path, "%s.yaml", bad[i].file);
+        write_file(path, mistakes[k].text, mistakes[k].size);
         assert_bad(&bad[i], path, path);
     }
     assert_int_equal(chdir(before), 0);
 }
 
-/* A file that no row knows would test nothing. */
-static void bad__every_file_has_a_row(void **state)
+/* A case that no row knows would test nothing. */
+static void bad__every_case_has_a_row(void **state)
 {
     (void)state;
-    DIR *dir = opendir(FIN_TEST_DATA "/study_bad");
-    size_t files = 0;
-    assert_non_null(dir);
-    for (struct dirent *entry; (entry = readdir(dir));)
-        files += strstr(entry->d_name, ".yaml") != NULL;
-    closedir(dir);
-    assert_int_equal(files, sizeof bad / sizeof *bad);
+    assert_int_equal(mistake_count, sizeof bad / sizeof *bad);
+    for (size_t k = 0; k < mistake_count; k++) {
+        size_t i = 0;
+        while (i < sizeof bad / sizeof *bad && strcmp(mistakes[k].name, bad[i].file) != 0)
+            i++;
+        if (i == sizeof bad / sizeof *bad)
+            fail_msg("no row for the case %s", mistakes[k].name);
+    }
 }
 
 static void read__tells_files_that_cannot_be(void **state)
@@ -567,7 +644,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(bad__says_where_and_what),
-        TEST(bad__every_file_has_a_row),
+        TEST(bad__every_case_has_a_row),
         TEST(read__tells_files_that_cannot_be),
         TEST(read__blocks_in_order),
         TEST(read__missing_texts_are_empty),
@@ -582,5 +659,5 @@ int main(void)
         TEST(shipped__all_can_be_read),
         TEST(read__survives_allocation_faults),
     };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, read_cases, forget_cases);
 }
