@@ -1,45 +1,102 @@
-# Every numeric setting of every command: at its limits, past them, nan, inf, empty, text. The list
-# comes from the tool, so a new setting is tested without a new line here.
-set -eu
+# Every numeric setting and every choice of every command, as a person gives them. The list comes from the tool, so a new
+# setting is tested without a new line here.
+#
+# Here: each option of each command refuses a value; what is just past both ends of each different range is refused; and
+# the commands that compute are run at both ends of every range and with every choice: they answer or say in one line why
+# not, and stop when told to. What else a value can be (nan, inf, empty, text, 1x, too large for a number, a fraction for a
+# whole number, at and past the limits to the last bit) is tried on every table of the library, in the process, by
+# tests/test_study_limits.c, with the parser that the tool uses (fin_settings_parse), and on the parser by
+# tests/test_base_settings.c.
 . "$SRC/tests/cli/common.bash"
 
 cat >limits.py <<'P'
 import math, os, signal, subprocess
 
 tool = os.environ["FINETTI"]
+TICKS = os.sysconf("SC_CLK_TCK")
 
-def options(*words):
+def complete(*words):
     out = subprocess.run([tool, "complete", *words], capture_output=True, check=True, text=True).stdout
     return [line.split("\t") for line in out.splitlines()]
 
+def settings(*words):
+    """(option, kind, lowest, highest, choices) of the rows of tables. Of two of a name the first is meant."""
+    found = set()
+    for name, kind, _, low, high, choices in complete(*words):
+        if kind in ("integer", "number", "choice") and name not in found:
+            found.add(name)
+            yield name, kind, float(low), float(high), choices.split("|")
+
+def used(process):
+    """Seconds of processor time."""
+    try:
+        with open("/proc/%d/stat" % process.pid) as file:
+            fields = file.read().rsplit(")", 1)[1].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+    return (int(fields[11]) + int(fields[12])) / TICKS
+
 def run(*words):
-    """Exit code and message. What takes long at a limit must stop when told to."""
+    """Exit code and message. What takes longer than a tenth of a second of the processor must stop when told to."""
     p = subprocess.Popen([tool, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                          stdin=subprocess.DEVNULL, text=True)
-    try:
-        out, err = p.communicate(timeout=0.5 if words[0] == "train" else 2)
-    except subprocess.TimeoutExpired:
-        p.send_signal(signal.SIGINT)
+    stopped = False
+    while True:
         try:
-            out, err = p.communicate(timeout=30)
+            out, err = p.communicate(timeout=60 if stopped else 0.05)
+            break
         except subprocess.TimeoutExpired:
-            p.kill()
-            raise AssertionError(words + ("does not stop",))
-        assert p.returncode in (0, 1), (words, p.returncode, err)
-    assert p.returncode in (0, 1, 2), (words, p.returncode, err)
+            if stopped:
+                p.kill()
+                raise AssertionError(words + ("does not stop",))
+            if used(p) >= 0.1:
+                p.send_signal(signal.SIGINT)
+                stopped = True
+    assert p.returncode in ((0, 1) if stopped else (0, 1, 2)), (words, p.returncode, err)
     if p.returncode:
         assert out == "" and err.count("\n") == 1 and err.startswith("finetti "), (words, out, err)
     return p.returncode, err
 
+def text(kind, x):
+    return "%d" % x if kind == "integer" else repr(x)
+
 signal.signal(signal.SIGINT, signal.default_int_handler)
-seen, count = set(), 0
-started = ("reproduce", "study", "plot") # which a good value would set going
-cases = [("risk", "--task", t, "--form", "erf", "--show", "risk") for t in ("slr", "spiked", "max")]
+
+# ---- every option of every command refuses what is no value; every range is refused past its ends
+commands = [(name,) for name, *_ in complete() if name not in ("help", "study", "latent")]
+commands += [(family, name) for family in ("study", "latent") for name, *_ in complete(family)]
+tables = [] # (command, words that choose tables)
+for command in commands:
+    words = {name: choices.split("|") for name, kind, _, _, _, choices in complete(*command) if kind == "text" and choices}
+    for option in "--task", "--form", "--family":
+        tables += [(command, (option, name)) for name in words.get(option, ())]
+    tables += [] if words else [(command, ())]
+ranges, asked, count = set(), set(), 0
+for command, chosen in tables:
+    # Operands would be looked for after the options, so they are not needed.
+    for name, kind, low, high, choices in settings(*command, *chosen):
+        bad = []
+        if kind != "choice" and (name, kind, low, high) not in ranges:
+            ranges.add((name, kind, low, high))
+            step = 1 if kind == "integer" else 1e-3
+            bad += [text(kind, low - max(step, abs(low) * 1e-3)) if math.isfinite(low) else "nan"]
+            bad += [text(kind, high + max(step, abs(high) * 1e-3)) if math.isfinite(high) else "-inf"]
+        elif (command, name, low, high) not in asked:
+            bad += ["nonsense" if kind == "choice" else "1x"]
+        asked.add((command, name, low, high))
+        for value in bad:
+            code, err = run(*command, *chosen, name + "=" + value)
+            assert code == 2, (command, chosen, name, value, code, err)
+            count += 1
+print(count, "bad values refused for", len(ranges), "ranges of", len({name for name, *_ in ranges}), "settings")
+assert count > 350 and len(ranges) > 100
+
+# ---- at the limits, and every choice
+cases = [("risk", "--task", t, "--form", "erf", "--show", "risk", "--samples", "100")
+         for t in ("slr", "spiked", "max")]
 cases += [("risk", "--form", f, "--show", "risk", "--samples", "100")
           for f in ("softmax", "linear", "shifted", "softplus", "hardmax", "bayes")]
-# m is at most L, and so is refused for another reason than its range.
-cases += [("simulate", "--n", "2", "--d", "2", "--L", "2", "--out", "limits.npz"), ("info",), ("reproduce",),
-          ("study", "diff", "a.db", "b.db"), ("plot",)]
+cases += [("simulate", "--n", "2", "--d", "2", "--L", "2", "--out", "limits.npz"), ("info",)]
 cases += [("train", "--steps", "3", "--runs", "2", "--d", "5", *more)
           for more in (("--init", "overlaps"), ("--engine", "reduced"), ("--engine", "ambient"))]
 cases += [("landscape", "--grid", "3")]
@@ -49,44 +106,31 @@ cases += [("locate", "model.fin", "bags.csv")]
 cases += [("latent", "risk", "--family", f, "--L", "2", "--samples", "2")
           for f in ("concept", "mean", "process", "counts", "concepts", "sphere", "finite", "urn")]
 cases += [("latent", "draw", "--n", "2", "--L", "2", "--Q", "1", "--out", "limits.csv")]
+seen, tried = set(), 0
 for case in cases:
-    names = [w for w in case if w in ("slr", "spiked", "max")]
-    forms = [case[i + 1] for i, w in enumerate(case) if w == "--form"]
-    asked = (case[:4] if "--family" in case else case[:2] if case[0] in ("study", "latent") else case[:1]) + (("--task", names[0]) if names else ()) + (("--form", forms[0]) if forms else ())
-    for name, kind, usual, low, high, choices in options(*asked):
+    tables = [word for word in case if word in ("--task", "--form", "--family")]
+    words = case[:2] if case[0] == "latent" else case[:1]
+    for option in tables:
+        words += option, case[case.index(option) + 1]
+    for name, kind, low, high, choices in settings(*words):
+        values = []
         if kind == "choice":
-            assert run(*case, name, "nonsense")[0] == 2 and run(*case, name, "")[0] == 2
-            if case[0] not in started:
-                for choice in choices.split("|"):
-                    run(*case, name, choice)
-        if kind not in ("integer", "number") or (name in seen and (case[0] == "risk" and forms != ["erf"] or case[0] == "latent" and name not in ("--d", "--noise"))):
-            continue
-        again = name in seen
+            values = choices
+        elif case[0] not in ("risk", "latent") or name not in seen or "erf" in case or \
+                case[0] == "latent" and name in ("--d", "--noise"):
+            values = [text(kind, low), text(kind, high)]
         seen.add(name)
-        low, high = float(low), float(high)
-        text = lambda x: "%d" % x if kind == "integer" else repr(x)
-        if case[0] not in started and not (name == "--m" and case[0] == "simulate"):
-            for value in (low, high):
-                # Two samples of 2^31 tokens would be drawn; with this d they are refused.
-                more = ("--d", "1000000") if case[0] == "simulate" and name == "--L" and value == high else ()
-                if name == "--runs" and value == high:
-                    continue # gigabytes
-                code, err = run(*case, name, text(value), *more)
-                assert "it must be" not in err or math.isinf(value), (case, name, value, err)
-        step = 1 if kind == "integer" else 1e-3
-        bad = [low - max(step, abs(low) * 1e-3), "nan", "", "text", "1x", "--", "0x1p2000", "1e999"]
-        bad += ["inf", high + max(step, abs(high) * 1e-3)] if math.isfinite(high) else ["-inf"]
-        bad += ["1.5"] if kind == "integer" else []
-        if again and case[0] in ("train", "landscape"):
-            continue
-        for value in bad:
-            if value == "1e999" and math.isinf(high):
-                continue
-            value = value if isinstance(value, str) else text(value)
-            code, err = run(*case, name + "=" + value)
-            assert code == 2, (case, name, value, code, err)
-            count += 1
-print(count, "bad values refused for", len(seen), "settings")
+        if name == "--m" and case[0] == "simulate":
+            continue # m is at most L, and so is refused for another reason than its range
+        if name == "--runs":
+            values = values[:1] # gigabytes
+        for value in values:
+            # Two samples of 2^31 tokens would be drawn; with this d they are refused.
+            more = ("--d", "1000000") if case[0] == "simulate" and name == "--L" and value != values[0] else ()
+            code, err = run(*case, name, value, *more)
+            assert kind == "choice" or "it must be" not in err or math.isinf(float(value)), (case, name, value, err)
+            tried += 1
+print(tried, "runs at limits and with choices")
 P
 printf 'x,y\n1,2\n2,3\n4,1\n' >tokens.csv
 printf 'bag,label,x\na,1,2\nb,0,3\nc,1,4\nc,1,1\nd,0,2\n' >bags.csv
