@@ -9,7 +9,7 @@
 set -uo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 build=$(cd "$1" && pwd) label=$2 jobs=$3 regex=${4:-}
-: "${FINETTI_DATA:=$here/../../shared/data}" "${PYTHON:=python3}"
+: "${FINETTI_DATA:=$here/../../shared/data}" "${PYTHON:=python3}" "${SKIPS:=$here/skips.txt}"
 export FINETTI_DATA PYTHON BUILD=$build
 
 choice=(-L "^$label\$")
@@ -73,8 +73,10 @@ show() {
     [ -z "$terminal" ] || printf '%s' "$terminal"
 }
 began=$SECONDS
+mkdir -p "$build/Testing"
 rm -f "$build/Testing/Temporary/LastTestsFailed.log"
-ctest --test-dir "$build" "${choice[@]}" -j "$jobs" --output-on-failure --no-tests=error 2>&1 | show
+ctest --test-dir "$build" "${choice[@]}" -j "$jobs" --output-on-failure --no-tests=error 2>&1 |
+    tee "$build/Testing/ctest.log" | show
 code=${PIPESTATUS[0]}
 
 # ---- skips: each is named, and for a reason that holds -------------------------------------------
@@ -87,7 +89,7 @@ while IFS=$'\t' read -r name text; do
     [ -n "$name" ] || continue
     count=$((count + 1))
     # In the list a part of a test is NAME/PART; it prints "SKIPPED: PART: why".
-    row=$(awk -v name="$name" -v part="$name/${text%%: *}" '/^[^#]/ && ($1 == name ":" || $1 == part ":")' "$here/skips.txt")
+    row=$(awk -v name="$name" -v part="$name/${text%%: *}" '/^[^#]/ && ($1 == name ":" || $1 == part ":")' "$SKIPS")
     if [ -z "$row" ]; then
         echo "SKIPPED $name: $text: tests/skips.txt does not name it"
         wrong=$((wrong + 1))
@@ -103,8 +105,8 @@ while IFS=$'\t' read -r name text; do
     fi
 done <<<"$skips"
 # A test that ended as skipped without a word is one too many.
-silent=$(awk '/^[0-9]+\/[0-9]+ Test: / { name = $3; said = 0 } /^SKIPPED: / { said = 1 }
-              /^Test Skipped/ && !said { print name }' "$log")
+whole=$(sed -n 's/^.* Test *#[0-9]*: \([^ ]*\) .*\*\*\*Skipped .*/\1/p' "$build/Testing/ctest.log" | sort)
+silent=$(comm -23 <(echo "$whole") <(cut -f 1 <<<"$skips" | sort -u))
 for name in $silent; do
     echo "SKIPPED $name: it does not say why"
     wrong=$((wrong + 1))
@@ -112,7 +114,7 @@ done
 
 failures=0
 [ "$code" -eq 0 ] || failures=$(wc -l <"$build/Testing/Temporary/LastTestsFailed.log" 2>/dev/null || echo 1)
-whole=$(grep -c '^Test Skipped' "$log")
+whole=$(wc -w <<<"$whole")
 [ "$wrong" -eq 0 ] || echo "$wrong skips that tests/skips.txt does not allow"
 echo "$(($(wc -w <<<"$names") - failures - whole)) passed, $((failures + wrong)) failed, $whole skipped"
 echo "label $label, $((SECONDS - began)) s; all output is in ${log#"$PWD"/}"
