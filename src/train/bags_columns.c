@@ -74,6 +74,7 @@ typedef struct pass {
     int64_t from, to; /* columns */
     const double *a, *b, *bound;
     fini_look *look;
+    int threads; /* that there is room for; another thread may set another number meanwhile */
 } pass;
 
 /* Sums of one row are added to first and second (to - from each). */
@@ -140,6 +141,7 @@ static fin_status take_pass(const pass *p, const fini_blocks *blocks, fin_sum su
 {
     int64_t n = p->to - p->from;
     int threads = fini_map_threads((double)fini_bags_tokens(p->bags) * (double)n);
+    threads = threads < p->threads ? threads : p->threads;
 #pragma omp parallel for schedule(dynamic) num_threads(threads)
     for (int64_t b = 0; b < blocks->count; b++)
         add_block(p, blocks, b, parts + b * 2 * n, room + omp_get_thread_num() * 3 * COLUMNS);
@@ -292,12 +294,13 @@ fin_status fini_columns_fit(fini_map *map, int scaling, const fin_bags *bags, co
     fin_status status = fini_blocks_open(&blocks, bags, err);
     if (status)
         return status;
-    int64_t size = (2 * blocks.count + 2 + 3 * (int64_t)fin_threads_get()) * COLUMNS;
+    int threads = fin_threads_get();
+    int64_t size = (2 * blocks.count + 2 + 3 * (int64_t)threads) * COLUMNS;
     double *out = fini_alloc_array(size, sizeof *out);
     if (!out)
         return fini_fail_memory(err, (size_t)size * sizeof *out, "means of columns");
-    double *room = out + 2 * COLUMNS, *parts = room + 3 * (int64_t)fin_threads_get() * COLUMNS;
-    pass p = {0, bags, weights, 0, 0, map->center, map->scale, map->bound, look};
+    double *room = out + 2 * COLUMNS, *parts = room + 3 * (int64_t)threads * COLUMNS;
+    pass p = {0, bags, weights, 0, 0, map->center, map->scale, map->bound, look, threads};
     status = count_rows(bags, weights, &blocks, sum, parts, &N, err);
     for (p.from = 0; p.from < map->s && !status; p.from = p.to) {
         p.to = map->s - p.from < COLUMNS ? map->s : p.from + COLUMNS;

@@ -74,12 +74,12 @@ static void add_block(const panel *a, int64_t block, double *part, double *rows,
 
 /* A panel of everybody, to A. */
 static fin_status add_panel(fini_ridge *o, const panel *a, int64_t own, double n, double *parts,
-                            double *rows, fin_sum sum, fini_look *look, fin_error *err)
+                            int threads, double *rows, fin_sum sum, fini_look *look, fin_error *err)
 {
     int64_t height = a->p - a->from, width = a->to - a->from, size = height * width;
     double *out = parts + own * size;
     fini_blas_enter();
-#pragma omp parallel for schedule(dynamic) num_threads(fin_threads_get())
+#pragma omp parallel for schedule(dynamic) num_threads(threads)
     for (int64_t b = 0; b < own; b++)
         add_block(a, b, parts + b * size, rows + omp_get_thread_num() * ROWS * a->p, look);
     fini_blas_leave();
@@ -101,15 +101,16 @@ static fin_status add_all(fini_ridge *o, const fini_phi *phi, const double *weig
     fini_bags_own(bags, &first, &own);
     wide = wide < 8 ? 8 : wide;
     int64_t room = ROWS * o->p;
+    int threads = fin_threads_get(); /* once: another thread may set another number meanwhile */
     double *parts = fini_alloc_array((own + 1) * o->p, (size_t)wide * sizeof *parts);
-    double *rows = fini_alloc_array(fin_threads_get(), (size_t)room * sizeof *rows);
+    double *rows = fini_alloc_array(threads, (size_t)room * sizeof *rows);
     fin_status status = parts && rows ? FIN_OK
                                       : fini_fail_memory(err, (size_t)room * sizeof *rows,
                                                          "second moments of features");
     panel a = {phi, weights, o->p, 0, 0};
     for (; a.from < o->p && !status; a.from = a.to) {
         a.to = o->p - a.from < wide ? o->p : a.from + wide;
-        status = add_panel(o, &a, own, n, parts, rows, sum, look, err);
+        status = add_panel(o, &a, own, n, parts, threads, rows, sum, look, err);
     }
     fini_free(parts);
     fini_free(rows);

@@ -240,7 +240,8 @@ fin_status fini_risk_create(fini_risk **risk, const fini_bag_form *form,
     o->parameters = o->q * o->p + o->extras;
     o->blocks = fin_bags_blocks(phi->bags.total);
     fini_bags_own(&phi->bags, &first, &o->own);
-    o->lanes = fin_threads_get() < o->own ? fin_threads_get() : (int)o->own;
+    int threads = fin_threads_get(); /* once: another thread may set another number meanwhile */
+    o->lanes = threads < o->own ? threads : (int)o->own;
     o->lanes = o->lanes < 1 ? 1 : o->lanes;
     layout(&o->arena, o);
     fin_status status = fini_arena_open(&o->arena, "a training problem", err);
@@ -348,7 +349,8 @@ fin_status fini_risk_value(fini_risk *o, const double *parameters, double *loss,
     const int64_t *offsets = o->phi->bags.offsets;
     int64_t n = o->phi->bags.n, width = gradient ? o->parameters + 1 : 1;
     const double *extra = parameters + o->q * o->p;
-    int threads = fin_threads_get() < o->lanes ? fin_threads_get() : o->lanes;
+    int threads = fin_threads_get();
+    threads = threads < o->lanes ? threads : o->lanes;
     if (n == 0 || (offsets[n] - offsets[0]) * o->p * o->q < FEW_NUMBERS)
         threads = 1; /* waking a second thread costs more */
     scaled(o->phi, o->q, parameters, o->W);
