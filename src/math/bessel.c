@@ -14,6 +14,7 @@
  * continued fraction, which never amplifies a relative error. So the cost is at most 32 divisions
  * for any nu and x, where the continued fraction alone needs 6 sqrt(x) steps. The logarithm at
  * small nu and x is the power series, whose terms are positive. */
+#define _DEFAULT_SOURCE /* lgamma_r */
 #include "math/bessel.h"
 #include "finetti/math.h"
 
@@ -158,6 +159,13 @@ static double small_series(double nu, double x)
     return log1p(sum);
 }
 
+/* lgamma may write to signgam, which all threads share. */
+static double log_gamma(double x)
+{
+    int sign;
+    return lgamma_r(x, &sign);
+}
+
 double fin_bessel_log(double nu, double x)
 {
     if (!(nu >= 0 && x >= 0) || (isinf(nu) && isinf(x)))
@@ -168,7 +176,7 @@ double fin_bessel_log(double nu, double x)
         return -INFINITY;
     if (nu < ORDER && x < ORDER) {
         double half = x < 1e-300 ? log(x) - log(2) : log(x / 2); /* x/2 may be 0 */
-        return (nu > 0 ? nu * half - lgamma(nu + 1) : 0) + small_series(nu, x) - x;
+        return (nu > 0 ? nu * half - log_gamma(nu + 1) : 0) + small_series(nu, x) - x;
     }
     double product;
     int steps = steps_to_large(nu);
@@ -188,7 +196,7 @@ double fini_bessel_reduced(double nu, double x)
     if (x < ORDER)
         return small_series(nu, x) - x;
     if (nu < ORDER)
-        return fin_bessel_log(nu, x) - nu * log(x / 2) + lgamma(nu + 1);
+        return fin_bessel_log(nu, x) - nu * log(x / 2) + log_gamma(nu + 1);
     double h = hypot(nu, x), e = x / nu * (x / (h + nu)) / 2;
     double shift = -nu * ((x / (h + nu) + 1) * (x / (h + x)));
     return shift - nu * log1p(e) - log1p(2 * e) / 2 + debye_evaluate(nu, nu / h).value -
