@@ -7,16 +7,18 @@
 
 #include <math.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-static volatile sig_atomic_t stopped;
+static atomic_int stopped; /* the system may give the signal to any thread */
+_Static_assert(ATOMIC_INT_LOCK_FREE == 2, "a handler may touch lock-free objects only");
 
 static void stop(int number)
 {
     (void)number;
-    stopped = 1;
+    atomic_store(&stopped, 1);
 }
 
 static void on_stop(const struct sigaction *action)
@@ -49,7 +51,7 @@ void cli_release_signals(void)
 
 bool cli_cancelled(void)
 {
-    return stopped != 0;
+    return atomic_load(&stopped) != 0;
 }
 
 /* ---- the line ------------------------------------------------------------------------------- */
@@ -106,8 +108,8 @@ static bool is_terminal(void)
 static int report(void *user, const char *what, double done, double total)
 {
     (void)user;
-    if (stopped || !is_terminal() || !(total > 0))
-        return stopped;
+    if (cli_cancelled() || !is_terminal() || !(total > 0))
+        return cli_cancelled();
     double now = cli_clock(), fraction = line.first + line.share * (done / total);
     if (line.start == 0 || fraction < line.last) { /* another piece of work has begun */
         line.start = now;
@@ -168,8 +170,8 @@ int cli_progress_learn(void *user, const fin_learn_report *report)
         double time, step, tokens, last;
     } from; /* where this piece of learning was first heard of */
     (void)user;
-    if (stopped || !is_terminal() || fin_rank() != 0)
-        return stopped;
+    if (cli_cancelled() || !is_terminal() || fin_rank() != 0)
+        return cli_cancelled();
     double now = cli_clock(), step = (double)report->step;
     if (from.time == 0 || step < from.last) {
         from.time = now;
@@ -218,7 +220,7 @@ int cli_progress_study(void *user, const fin_study_news *news)
     static double said; /* seconds since the start, when a line was last written to a log */
     static const double QUIET = 10;
     double now = cli_clock();
-    if (stopped)
+    if (cli_cancelled())
         return 1;
     if (is_terminal() && news->seconds > PATIENCE && now - line.drawn > INTERVAL) {
         draw_study(news);
