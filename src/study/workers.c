@@ -189,10 +189,11 @@ static fin_status start(fini_pool *pool, size_t values, fin_error *err)
         code = pthread_create(&self->thread, NULL, work, self);
     }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (!pool->started) /* some are enough */
-        return fini_fail(err, FIN_ERR_MEMORY, "the system refused to start a thread: %s",
-                         strerror(code));
-    return FIN_OK;
+    if (pool->started) /* some are enough */
+        return FIN_OK;
+    char reason[128] = "unknown error";
+    strerror_r(code, reason, sizeof reason);
+    return fini_fail(err, FIN_ERR_MEMORY, "the system refused to start a thread: %s", reason);
 }
 
 fin_status fini_pool_create(const fin_study *study, int workers, int inner, int64_t room,
