@@ -47,13 +47,29 @@ while read -r -a command <&3; do
         case ${command[*]} in risk | simulate | train | landscape) ;; *) task= ;; esac
         "$FINETTI" complete "${command[@]}" ${task:+--task "$task"} >options
         "$FINETTI" help "${command[@]}" ${task:+--task "$task"} >help2
-        while IFS=$'\t' read -r option kind _; do
-            [ "$kind" = operand ] && { grep -qF "$option" help2 || fail "no $option in the help"; } && continue
-            grep -q -- "^  $option " help2 || grep -q -- "^  $option\$" help2 || fail "${command[*]}: no $option in the help"
-            grep -qE -- " ${option#-}( |\$)" "$SRC/docs/man/finetti.1" || fail "no $option in the manual"
-        done <options
+        sed "s/^/${command[*]}\t$task\t/" options >>all_options
+        sed "s/^/${command[*]}\t$task\t/" help2 >>all_help
+        [ -n "$task" ] || break
     done
 done 3<commands
+"$PYTHON" - <<'P'
+import os, re
+manual = open(os.environ["SRC"] + "/docs/man/finetti.1").read()
+help, count = {}, 0
+for line in open("all_help"):
+    command, task, text = line.rstrip("\n").split("\t", 2)
+    help.setdefault((command, task), []).append(text)
+for line in open("all_options"):
+    command, task, option, kind, *_ = line.rstrip("\n").split("\t")
+    lines = help[command, task]
+    if kind == "operand":
+        assert any(option in text for text in lines), (command, option, "is not in the help")
+        continue
+    assert any(text == "  " + option or text.startswith("  " + option + " ") for text in lines), (command, option, "is not in the help")
+    assert re.search(" " + re.escape(option[1:]) + "( |$)", manual, re.M), (option, "is not in the manual")
+    count += 1
+assert count > 300, count
+P
 for family in study latent; do
     accepts help $family
     while read -r first name; do

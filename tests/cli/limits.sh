@@ -10,10 +10,10 @@
 . "$SRC/tests/cli/common.bash"
 
 cat >limits.py <<'P'
-import math, os, signal, subprocess
+import math, os, subprocess
+from stop import stop
 
 tool = os.environ["FINETTI"]
-TICKS = os.sysconf("SC_CLK_TCK")
 
 def complete(*words):
     out = subprocess.run([tool, "complete", *words], capture_output=True, check=True, text=True).stdout
@@ -27,40 +27,17 @@ def settings(*words):
             found.add(name)
             yield name, kind, float(low), float(high), choices.split("|")
 
-def used(process):
-    """Seconds of processor time."""
-    try:
-        with open("/proc/%d/stat" % process.pid) as file:
-            fields = file.read().rsplit(")", 1)[1].split()
-    except (FileNotFoundError, ProcessLookupError):
-        return 0
-    return (int(fields[11]) + int(fields[12])) / TICKS
-
 def run(*words):
     """Exit code and message. What takes longer than a tenth of a second of the processor must stop when told to."""
-    p = subprocess.Popen([tool, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                         stdin=subprocess.DEVNULL, text=True)
-    stopped = False
-    while True:
-        try:
-            out, err = p.communicate(timeout=60 if stopped else 0.05)
-            break
-        except subprocess.TimeoutExpired:
-            if stopped:
-                p.kill()
-                raise AssertionError(words + ("does not stop",))
-            if used(p) >= 0.1:
-                p.send_signal(signal.SIGINT)
-                stopped = True
-    assert p.returncode in ((0, 1) if stopped else (0, 1, 2)), (words, p.returncode, err)
-    if p.returncode:
-        assert out == "" and err.count("\n") == 1 and err.startswith("finetti "), (words, out, err)
-    return p.returncode, err
+    code, out, err, stopped = stop(words)
+    err = err.decode()
+    assert code in ((0, 1) if stopped else (0, 1, 2)), (words, code, err)
+    if code:
+        assert out == b"" and err.count("\n") == 1 and err.startswith("finetti "), (words, out, err)
+    return code, err
 
 def text(kind, x):
     return "%d" % x if kind == "integer" else repr(x)
-
-signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # ---- every option of every command refuses what is no value; every range is refused past its ends
 commands = [(name,) for name, *_ in complete() if name not in ("help", "study", "latent")]

@@ -57,14 +57,11 @@ empty=$(ls -A | grep -c '^\.' || true)
 
 # ---- Ctrl-C keeps what there is, and says how to go on
 "$PYTHON" - "${small[@]}" <<'PY'
-import os, signal, subprocess, sys, time
-signal.signal(signal.SIGINT, signal.default_int_handler)
-p = subprocess.Popen([os.environ["FINETTI"], "pretrain", *sys.argv[1:], "--steps", "100000000", "--out", "long.fin"],
-                     stdout=subprocess.PIPE, stderr=open("stderr", "wb"))
-time.sleep(1)
-p.send_signal(signal.SIGINT)
-out, _ = p.communicate(timeout=60)
-assert p.returncode == 1 and out == b"", (p.returncode, out)
+import sys
+from stop import stop
+code, out, err, told = stop(["pretrain", *sys.argv[1:], "--steps", "100000000", "--out", "long.fin"])
+assert told and code == 1 and out == b"", (code, out)
+open("stderr", "wb").write(err)
 PY
 [ ! -e long.fin ] || fail "something was written"
 grep -q "go on with: finetti pretrain --resume long.fin.checkpoint" stderr || fail "$(cat stderr)"

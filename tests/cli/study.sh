@@ -266,14 +266,8 @@ runs:
     seeds: 400
 Y
 "$PYTHON" - <<'P'
-import os, signal, subprocess, time
-signal.signal(signal.SIGINT, signal.default_int_handler)
-p = subprocess.Popen([os.environ["FINETTI"], "study", "run", "slow.yaml", "--store", "slow.db"],
-                     stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-time.sleep(1)
-p.send_signal(signal.SIGINT)
-out, err = p.communicate(timeout=60)
-assert p.returncode == 1 and out == b"" and err.count(b"\n") == 1, (p.returncode, out, err)
+from stop import cancelled
+err = cancelled("study", "run", "slow.yaml", "--store", "slow.db", after=0.3)
 assert b"cancelled; what is finished is in slow.db, the same command goes on" in err, err
 P
 accepts study check --store slow.db
@@ -331,11 +325,12 @@ prints "not judged yet"
 accepts report --store cut.db --study cut --study cut --out cut.html
 grep -q "0 of 3 claims hold</strong>, 3 are untested" cut.html || fail "the report lost claims"
 # Stopped politely it judges what is there.
-"$FINETTI" study run cut.yaml --store cut.db --threads 1 >cut.out 2>cut.err &
-cut=$!
-sleep 1
-kill -TERM $cut
-wait $cut && fail "it was not stopped" || :
+"$PYTHON" - <<'P'
+import signal
+from stop import stop
+code, out, err, told = stop(["study", "run", "cut.yaml", "--store", "cut.db", "--threads", "1"], signal.SIGTERM, 0.3)
+assert told and code != 0, (code, out, err)
+P
 accepts study show cut --store cut.db
 prints "3 claims: 2 hold, 1 untested"
 prints "(a time)"
