@@ -97,9 +97,10 @@ clean:
 help:
 	@echo 'make            build the library and build/finetti (missing packages are installed first)'
 	@echo 'make wheel      build the Python package, build/python/finetti-...whl, for pip install'
-	@echo 'make reproduce  every claim of the papers, tested in half a minute, and report/index.html'
-	@echo 'make check      build and run the tests that take a minute'
-	@echo 'make check-all  what check leaves out: clang, sanitizers, valgrind and other slow tests'
+	@echo 'make reproduce  every claim of the papers, tested in two and a half minutes, and report/index.html'
+	@echo 'make check      build and run the tests: three minutes on two cores'
+	@echo 'make check-all  what check leaves out, twelve minutes: check-clang, check-sanitizers, check-races, check-slow'
+	@echo 'make check-long real data and laws at full size: most of an hour'
 	@echo 'make bench      time this library beside others, in one run'
 	@echo 'make install    install below PREFIX (and DESTDIR, for packagers)'
 	@echo 'make clean      remove what was built'
