@@ -276,6 +276,8 @@ fin_status cli_status_memory(fin_error *err, double bytes, const char *what);
 
 /* Flushes standard output: a full disk or a closed pipe is an error. */
 int cli_flush(void);
+/* Before the first JSON value is made. */
+void cli_json_begin(void);
 /* Prints and releases root. */
 int cli_print_json(json_t *root);
 json_t *cli_json_number(double number); /* not finite: the text "nan", "inf" or "-inf" */

@@ -180,6 +180,7 @@ static int complete(int argc, char **argv)
 int main(int argc, char **argv)
 {
     cli_catch_signals();
+    cli_json_begin();
     if (argc < 2)
         return overview();
     const char *name = argv[1];

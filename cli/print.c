@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
@@ -17,8 +18,28 @@ int cli_flush(void)
     return CLI_OK;
 }
 
+/* Jansson leaves out what it has no memory for, here and there without a word: remembered, so that
+ * no text with holes is printed. */
+static bool json_starved;
+
+static void *json_take(size_t size)
+{
+    void *memory = malloc(size);
+    json_starved = json_starved || (!memory && size);
+    return memory;
+}
+
+void cli_json_begin(void)
+{
+    json_set_alloc_funcs(json_take, free);
+}
+
 int cli_print_json(json_t *root)
 {
+    if (json_starved) {
+        json_decref(root);
+        root = NULL;
+    }
     if (!root)
         return cli_failed("not enough memory for the JSON text");
     errno = 0;

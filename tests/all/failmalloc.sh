@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Out of memory anywhere in the process, libraries included: the tool fails with a message or succeeds; it never crashes
-# and leaves no half-written file. A first run counts the allocations after the beginning of main; then every one of them
+# Out of memory anywhere in the process, libraries included: the tool fails with a message or says what it says otherwise; it
+# never crashes and leaves no half-written file. A first run counts the allocations after the beginning of main; then every one of them
 # is refused in turn, up to a limit, and of the later ones some, ever fewer: those of one loop are much alike.
 . "$SRC/tests/cli/common.bash"
 cat >fail.c <<'C'
@@ -86,6 +86,7 @@ for command in COMMANDS.splitlines():
     words = command.split()
     done = run(words, FAIL_AT="-1", FAIL_COUNT="count")
     assert done.returncode == 0, (command, done.stderr)
+    whole = done.stdout
     clean()
     count, k, tried, refused = int(open("count").read()), 0, 0, 0
     assert count > 10, (command, count)
@@ -99,6 +100,7 @@ for command in COMMANDS.splitlines():
             assert done.stderr, (what, "no message")
             assert not left, (what, left)
             refused += 1
+        assert done.returncode != 0 or done.stdout == whole, (what, done.stdout, whole)
         tried += 1
         k += 1 + max(0, k - EVERY) // 20
     print(f"finetti {command}: {count} allocations, {tried} refused, {refused} answered by an error", flush=True)
