@@ -57,6 +57,7 @@ libcmocka-dev pc:cmocka cmocka, unit tests
 python3-pip module:pip pip 22.3 or later
 python3-pytest module:pytest pytest
 python3-hypothesis module:hypothesis hypothesis
+python3-pandas module:pandas pandas
 "
 bench="$wheel
 python3-pip module:pip pip 22.3 or later
@@ -90,10 +91,9 @@ librsvg2-bin cmd:rsvg-convert rsvg-convert
 chromium cmd:chromium Chromium
 nodejs cmd:node Node.js
 npm cmd:npm npm
-python3-pandas module:pandas pandas
 python3-tqdm module:tqdm tqdm
 python3-matplotlib module:matplotlib matplotlib
-mypy cmd:mypy mypy
+mypy module:mypy mypy
 python3-torch module:torch PyTorch
 "
             # Kernels for AVX-512 are run by the tests where the CPU has it, and in an emulator where it has not.
