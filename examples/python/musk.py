@@ -7,7 +7,7 @@ out of its fit, the probabilities of its conformers to have decided, largest fir
 molecule. Few conformers stand out, and fits to two halves of the data often name different ones: a location is a
 hypothesis here, not a finding.
 
-    python3 musk.py [musk1.csv] [FIGURE.png]      (or the folder of musk1.csv in FINETTI_DATA; REPEATS=5 for all folds)
+    python3 musk.py [musk1.csv] [FIGURE.png]      (or FINETTI_DATA, a folder with mil/musk1.csv; REPEATS=5 for all folds)
 """
 
 import os
@@ -27,10 +27,10 @@ from sklearn.svm import SVC
 def find(arguments):
     """The data: what was given, else below FINETTI_DATA, else beside the project."""
     source = os.environ.get("SRC", os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
-    folder = os.environ.get("FINETTI_DATA", os.path.join(source, "..", "shared", "data", "mil"))
-    path = arguments[0] if arguments else os.path.join(folder, "musk1.csv")
+    folder = os.environ.get("FINETTI_DATA", os.path.join(source, "..", "shared", "data"))
+    path = arguments[0] if arguments else os.path.join(folder, "mil", "musk1.csv")
     if not os.path.exists(path):
-        print(f"skipped: there is no {path}; pass the path of musk1.csv (columns bag_id, label, f1 ... f166)")
+        print(f"SKIPPED: there is no {path}; pass the path of musk1.csv (columns bag_id, label, f1 ... f166)")
         sys.exit(77)
     return path
 
