@@ -1,11 +1,13 @@
 # The Python package: `make wheel` leaves build/python/finetti-<version>-cp39-abi3-<platform>.whl, and the tests
 # run on that wheel, installed in an environment of their own (build/python/venv).
 #
-#   python/tests/test_*.py       test python_<name>, with pytest, label "lean"
-#   python/tests/all/test_*.py   the same for what is slow, label "all"
-#   examples/python/*.py         test python_example_<name>, label "all": they draw with matplotlib
+#   python/tests/test_*.py        test python, one session of pytest, label "lean"
+#   python/tests/all/test_*.py    test python_all, the same for what is slow, label "all"
+#   python/tests/long/test_*.py   test python_long, what takes minutes by nature, label "long"
+#   examples/python/*.py          test python_example_<name>, label "all": they draw with matplotlib
 #
-# Tests get FINETTI, SRC, BUILD and PYTHON as scripts do (Tests.cmake), and WHEEL.
+# Tests get FINETTI, SRC, BUILD and PYTHON as scripts do (Tests.cmake), WHEEL, and FINETTI_TEST_SIZE, which says on how
+# many random inputs laws are tried (python/tests/conftest.py).
 
 # The names among ARGN that Python cannot import ("Python.h" is the header).
 function(find_missing result)
@@ -27,6 +29,9 @@ endfunction()
 find_missing(missing Python.h cffi setuptools wheel numpy sklearn)
 if(missing)
   message(STATUS "the Python package is left out, for want of: ${missing} (see tools/setup.sh)")
+  if(BUILD_TESTING)
+    leave_out(python "for want of ${missing} (see tools/setup.sh)")
+  endif()
   return()
 endif()
 
@@ -74,7 +79,9 @@ add_custom_target(wheel DEPENDS ${python_dir}/wheel.stamp)
 
 find_missing(missing venv pip)
 if(missing)
-  message(STATUS "the tests of the Python package are left out, for want of: ${missing} (see tools/setup.sh)")
+  if(BUILD_TESTING)
+    leave_out(python "for want of ${missing} (see tools/setup.sh)")
+  endif()
   return()
 endif()
 add_custom_command(OUTPUT ${python_dir}/venv.stamp
@@ -94,9 +101,9 @@ if(NOT BUILD_TESTING OR NOT CMAKE_C_COMPILER_ID STREQUAL GNU OR
    (FINETTI_SANITIZE AND NOT FINETTI_SANITIZE MATCHES "address"))
   return()
 endif()
-find_missing(missing pytest hypothesis)
+find_missing(missing pytest hypothesis pandas)
 if(missing)
-  message(STATUS "the tests of the Python package are left out, for want of: ${missing} (see tools/setup.sh)")
+  leave_out(python "for want of ${missing} (see tools/setup.sh)")
   return()
 endif()
 add_dependencies(tests python_venv)
@@ -118,31 +125,36 @@ if(FINETTI_SANITIZE)
 endif()
 file(MAKE_DIRECTORY ${python_dir}/tests ${python_dir}/examples)
 
-function(add_python_test name label)
-  add_test(NAME ${name} COMMAND ${python_dir}/venv/bin/python ${ARGN} WORKING_DIRECTORY ${python_dir}/tests)
-  # pytest ends with 5 where every test of a file is skipped, a script with 77.
-  set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT 900 SKIP_RETURN_CODE 5
-    ENVIRONMENT "${python_environment}")
+# One session for all files: what they import is imported once. It is long, so that it begins first.
+function(add_python_session name label size)
+  add_test(NAME ${name} COMMAND ${python_dir}/venv/bin/python -m pytest -q -p no:cacheprovider ${ARGN}
+           WORKING_DIRECTORY ${python_dir}/tests)
+  set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT 1800 COST 1000
+    ENVIRONMENT "${python_environment};FINETTI_TEST_SIZE=${size}")
 endfunction()
 
-foreach(folder IN ITEMS tests tests/all)
-  file(GLOB scripts CONFIGURE_DEPENDS python/${folder}/test_*.py)
-  if(FINETTI_SANITIZE) # it is slow: those that hand odd memory to the library, interrupt it, or are called back by it
-    list(FILTER scripts INCLUDE REGEX "/tests/test_(bad_.*|core|context|store|bags|labels|tasks|package)\\.py$")
-  endif()
-  foreach(script IN LISTS scripts)
-    get_filename_component(name ${script} NAME_WE)
-    string(REGEX REPLACE "^test_" "python_" name ${name})
-    if(folder STREQUAL tests)
-      add_python_test(${name} lean -m pytest -q -p no:cacheprovider ${script})
-    else()
-      add_python_test(${name}_all all -m pytest -q -p no:cacheprovider ${script})
-    endif()
-  endforeach()
-endforeach()
+file(GLOB lean CONFIGURE_DEPENDS python/tests/test_*.py)
+if(FINETTI_SANITIZE) # it is slow: those that hand odd memory to the library, interrupt it, or are called back by it
+  list(FILTER lean INCLUDE REGEX "/test_(bad_.*|core|context|store|bags|labels|tasks|package)\\.py$")
+  add_python_session(python lean small ${lean})
+  return()
+endif()
+add_python_session(python lean usual ${lean})
+
+# Laws, and agreement with the tool, on ever more random inputs.
+set(laws ${lean})
+list(FILTER laws INCLUDE REGEX "/test_(properties|tool)\\.py$")
+file(GLOB all CONFIGURE_DEPENDS python/tests/all/test_*.py)
+file(GLOB long CONFIGURE_DEPENDS python/tests/long/test_*.py)
+add_python_session(python_all all more ${laws} ${all})
+add_python_session(python_long long full ${laws} ${long})
+
 file(GLOB scripts CONFIGURE_DEPENDS examples/python/*.py)
 foreach(script IN LISTS scripts)
   get_filename_component(name ${script} NAME_WE)
-  add_python_test(python_example_${name} all ${script})
-  set_tests_properties(python_example_${name} PROPERTIES WORKING_DIRECTORY ${python_dir}/examples SKIP_RETURN_CODE 77)
+  add_test(NAME python_example_${name} COMMAND ${python_dir}/venv/bin/python ${script}
+           WORKING_DIRECTORY ${python_dir}/examples)
+  # A script that cannot run here says why and ends with 77.
+  set_tests_properties(python_example_${name} PROPERTIES LABELS all TIMEOUT 900 SKIP_RETURN_CODE 77
+    ENVIRONMENT "${python_environment}")
 endforeach()

@@ -26,6 +26,8 @@ CONTEXT = finetti.Context(KEYS, VALUES)
 TASK, FAMILY = tasks.slr(d=6, L=3), families.concept(d=2)
 BIG = 2**62
 
+pytestmark = pytest.mark.usefixtures("two_threads")
+
 
 def new(X=X, y=Y, **settings):
     return finetti.SingleLocationRegressor(**{**QUICK, **settings}).fit(X, y)

@@ -278,7 +278,7 @@ def test_pickle_to_the_last_bit(settings):
 
 # ---- threads, progress ------------------------------------------------------------------------
 
-def test_many_threads_ask_while_one_changes():
+def test_many_threads_ask_while_one_changes(two_threads):
     keys, values = tokens(120)
     query = tokens(40, seed=5)[0]
     context = Context(keys[:100], values[:100], capacity=120)
@@ -302,7 +302,7 @@ def test_many_threads_ask_while_one_changes():
     assert len(context) == 120 and not problems
 
 
-def test_two_threads_are_inside_at_once():
+def test_two_threads_are_inside_at_once(two_threads):
     keys, values = tokens(500)
     context = Context(keys, values)
     meeting = threading.Barrier(2, timeout=20)
@@ -321,7 +321,7 @@ def test_two_threads_are_inside_at_once():
     assert met and not meeting.broken
 
 
-def test_append_waits_for_those_who_ask():
+def test_append_waits_for_those_who_ask(two_threads):
     keys, values = tokens(500)
     context = Context(keys, values, capacity=501)
     seen = []
@@ -355,7 +355,7 @@ def test_a_progress_function_may_ask_but_not_change(change):
     assert len(context) != 500
 
 
-def test_a_progress_function_may_ask_while_another_thread_waits_to_change():
+def test_a_progress_function_may_ask_while_another_thread_waits_to_change(two_threads):
     keys, values = tokens(500)
     context = Context(keys, values, capacity=501)
     changer = threading.Thread(target=lambda: context.append(keys[:1], values[:1]), daemon=True)
@@ -376,7 +376,7 @@ def test_a_progress_function_may_ask_while_another_thread_waits_to_change():
     assert seen == [500] and len(context) == 501
 
 
-def test_a_child_does_not_wait_for_threads_of_its_parent():
+def test_a_child_does_not_wait_for_threads_of_its_parent(two_threads):
     keys, values = tokens(500)
     context, other = Context(keys, values), Context(keys, values)
     codes = []
@@ -412,7 +412,7 @@ def test_a_child_does_not_wait_for_threads_of_its_parent():
     assert len(other) == 499 and len(context) == 500
 
 
-def test_progress_can_cancel_and_raise():
+def test_progress_can_cancel_and_raise(two_threads):
     keys, values = tokens(500)
     context = Context(keys, values)
     with pytest.raises(finetti.CancelledError):

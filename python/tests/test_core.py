@@ -20,6 +20,8 @@ from finetti._core import Table, Watch, ffi, keep_exception, lib
 
 TABLE = Table(ffi.addressof(lib, "fin_train_table"), "fin_train_settings")
 
+pytestmark = pytest.mark.usefixtures("two_threads")
+
 
 # ---- settings -------------------------------------------------------------------------------------
 

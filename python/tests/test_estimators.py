@@ -5,6 +5,7 @@ import threading
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from bag_sample import BAGS, CLASSIFIERS, REGRESSORS, SIGN, Y, cube
 from sklearn.base import clone
@@ -163,7 +164,6 @@ def test_columns_are_checked():
 
 
 def test_feature_names():
-    pd = pytest.importorskip("pandas")
     frames = [pd.DataFrame(bag, columns=list("abcd")) for bag in BAGS]
     model = SingleLocationRegressor().fit(frames, pd.Series(Y, index=np.arange(60)[::-1]))
     assert model.feature_names_in_.tolist() == list("abcd")
@@ -271,7 +271,7 @@ def test_progress():
         SingleLocationRegressor(model="stack", inner=2, verbose=lambda *_: 1 / 0).fit(BAGS, Y)
 
 
-def test_several_threads_get_the_same_answers():
+def test_several_threads_get_the_same_answers(two_threads):
     X, y = cube(400)
     model = SingleLocationClassifier(features="both", landmarks=20).fit(X, y > 0)
     want, answers = model.predict_proba(X).tobytes(), []

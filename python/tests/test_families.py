@@ -2,23 +2,15 @@
 
 import inspect
 import json
-import os
 import pickle
-import subprocess
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from tool import tool
 
 import finetti
 from finetti import families
-
-TOOL = os.environ.get("FINETTI")
-with_tool = pytest.mark.skipif(not TOOL, reason="FINETTI does not name the tool")
-
-
-def tool(*arguments):
-    return subprocess.run([TOOL, *map(str, arguments)], check=True, capture_output=True, text=True).stdout
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +21,6 @@ def concept():
 
 # ---- the same as the tool -------------------------------------------------------------------------
 
-@with_tool
 @pytest.mark.parametrize("name", families.names())
 def test_draws_are_those_of_the_tool(name, tmp_path):
     tool("latent", "draw", "--family", name, "--n", 5, "--L", 7, "--Q", 3, "--seed", 9, "--out", tmp_path / "t.npz")
@@ -43,7 +34,6 @@ def test_draws_are_those_of_the_tool(name, tmp_path):
             assert np.array_equal(ours.ravel(), told[field].ravel())
 
 
-@with_tool
 @pytest.mark.parametrize("name, forms", [
     ("concept", ["cme", "softmax", "nw"]), ("process", ["cme"]), ("sphere", ["cme"]), ("finite", ["cme"]), ("mean", []),
     ("counts", []), ("concepts", []), ("urn", [])])
@@ -183,7 +173,6 @@ def test_risks():
     assert abs(one.risk - cme.risk) < 5 * cme.error
     soft = families.concept(d=2).attention_risk(20, form="softmax", samples=2000)
     assert soft.risk > one.risk + 5 * soft.error
-    pytest.importorskip("pandas")
     assert list(risk.to_frame()["L"]) == [0, 1, 10]
 
 
@@ -204,7 +193,7 @@ def test_settings_are_keywords():
     assert finetti.families is families
 
 
-def test_threads(concept):
+def test_threads(concept, two_threads):
     family, sample = concept
     expected = family.predict(sample.keys, sample.values, sample.queries)
     with ThreadPoolExecutor(4) as pool:

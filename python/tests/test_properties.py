@@ -4,18 +4,16 @@ Where a law holds to the last bit, bytes are compared. Where sums are taken in a
 otherwise before they are used, the limit is stated with its reason.
 """
 
-import os
 import pickle
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import finetti
 from finetti import families, tasks
 
-many = settings(max_examples=int(os.environ.get("FINETTI_EXAMPLES", "10")))
 seeds = st.integers(0, 2**32 - 1)
 QUICK = {"iterations": 8, "restarts": 1, "penalty": 0.3, "gate": "free", "calibrate": "no", "landmarks": 7}
 MODELS = [("numbers", "softmax", "linear"), ("numbers", "softmax", "both"), ("numbers", "mixture", "linear"),
@@ -80,7 +78,6 @@ def close(a, b, limit):
 
 # ---- layouts, order, types ----------------------------------------------------------------------------
 
-@many
 @given(seeds, models, st.sampled_from([np.float32, np.float64]))
 def test_layouts_make_no_difference(seed, model, dtype):
     data = Data(seed, dtype)
@@ -97,7 +94,6 @@ def test_layouts_make_no_difference(seed, model, dtype):
         assert bits(answers(fit(model, X, labels, **more), data.bags())) == expected
 
 
-@many
 @given(seeds, models, st.sampled_from([0.0, np.nan, np.inf, -1e308]))
 def test_padding_is_not_looked_at(seed, model, filler):
     data = Data(seed)
@@ -110,7 +106,6 @@ def test_padding_is_not_looked_at(seed, model, filler):
         assert place[there].tobytes() == expected[2].tobytes() and (place[~there] == 0).all()
 
 
-@many
 @given(seeds, models)
 def test_the_order_of_bags_and_tokens(seed, model):
     data = Data(seed)
@@ -130,7 +125,6 @@ def test_the_order_of_bags_and_tokens(seed, model):
         assert (expected[2] >= 0).all()
 
 
-@many
 @given(seeds, models)
 def test_single_precision_is_the_same_numbers(seed, model):
     data = Data(seed, np.float32)
@@ -142,7 +136,6 @@ def test_single_precision_is_the_same_numbers(seed, model):
 
 # ---- units --------------------------------------------------------------------------------------------
 
-@many
 @given(seeds, models, st.integers(-200, 200), st.integers(-100, 100))
 def test_units_that_are_powers_of_two(seed, model, columns, labels):
     """Columns are divided by their deviation and labels by theirs: exact in binary."""
@@ -156,7 +149,6 @@ def test_units_that_are_powers_of_two(seed, model, columns, labels):
     assert bits(scaled) == bits(answers(fitted, data.bags()))
 
 
-@many
 @given(seeds, st.sampled_from(LINEAR), st.floats(0.01, 100), st.floats(-10, 10))
 def test_units_and_origins(seed, model, factor, shift):
     """Any other unit or origin changes standardised tokens by some units in the last place, 1e-15 after a shift. Eight
@@ -172,7 +164,6 @@ def test_units_and_origins(seed, model, factor, shift):
     close(found, answers(fit(model, data.bags(), data.labels(model)), data.bags()), LIMITS[model[1]])
 
 
-@many
 @given(seeds, st.sampled_from(LINEAR), st.integers(2, 4))
 def test_equal_weights_are_copies(seed, model, times):
     """The sum of losses, beside which the penalty stands, is the same. What is not: the noise, whose degrees of freedom
@@ -187,7 +178,6 @@ def test_equal_weights_are_copies(seed, model, times):
     close(weighted[::2], copied[::2], 1e-4 if model[0] == "numbers" else 1e-8)
 
 
-@many
 @given(seeds, models)
 def test_weight_zero_is_absence(seed, model):
     data = Data(seed)
@@ -203,7 +193,6 @@ def test_weight_zero_is_absence(seed, model):
 
 # ---- threads and pickles ------------------------------------------------------------------------------
 
-@many
 @given(seeds, models)
 def test_threads_and_pickles_change_no_bit(seed, model):
     data = Data(seed)
@@ -234,7 +223,6 @@ def tokens(seed):
     return random, random.normal(size=(n, d)), random.normal(size=(n, dv)), random.normal(size=(7, d))
 
 
-@many
 @given(seeds, forms, st.integers(1, 5))
 def test_a_context_is_what_is_in_it(seed, form, step):
     """Appended, dropped, in another order. With noise 0.1 the matrix has a condition of some 1e4 at most (the
@@ -260,7 +248,6 @@ def test_a_context_is_what_is_in_it(seed, form, step):
         assert (expected[0] <= values.max(axis=0) + 1e-12).all() and (expected[0] >= values.min(axis=0) - 1e-12).all()
 
 
-@many
 @given(seeds, forms)
 def test_contexts_of_a_batch_do_not_know_each_other(seed, form):
     random, keys, values, queries = tokens(seed)
@@ -272,7 +259,6 @@ def test_contexts_of_a_batch_do_not_know_each_other(seed, form):
     assert together.tobytes() == np.concatenate(apart).tobytes()
 
 
-@many
 @given(seeds, st.sampled_from(["cme", "softmax", "nw"]), st.integers(-300, 300))
 def test_attention_regressor_does_not_see_units(seed, form, power):
     """Columns are standardised in units that are powers of two: others change no bit."""
@@ -288,7 +274,6 @@ def test_attention_regressor_does_not_see_units(seed, form, power):
 
 # ---- the laboratory -----------------------------------------------------------------------------------
 
-@many
 @given(seeds, st.sampled_from(["erf", "linear", "shifted", "softmax"]), st.sampled_from(["slr", "spiked"]))
 def test_risks_of_arrays_are_risks_of_numbers(seed, form, task):
     random = np.random.default_rng(seed)
@@ -300,7 +285,6 @@ def test_risks_of_arrays_are_risks_of_numbers(seed, form, task):
         assert finetti.risk(task, form, samples=50, **one).risk == result.risk[place]
 
 
-@many
 @given(st.floats(-0.7, 0.7), st.floats(-0.7, 0.7), st.floats(-0.5, 0.5), st.floats(-0.5, 0.5), st.floats(0.01, 5))
 def test_the_predictor_is_even(kappa, nu, theta, eta, lam):
     """erf is odd, so that (-k, -v) predicts what (k, v) does."""
@@ -311,7 +295,6 @@ def test_the_predictor_is_even(kappa, nu, theta, eta, lam):
         assert two.gradient[name] == pytest.approx(sign * one.gradient[name], rel=1e-9, abs=1e-12)
 
 
-@many
 @given(seeds, st.integers(1, 30), st.integers(0, 30), st.sampled_from(tasks.names()))
 def test_samples_and_runs_depend_on_their_number_alone(seed, n, first, name):
     task = getattr(tasks, name)(d=5, L=4, L_min=2, seed=seed)
@@ -326,7 +309,6 @@ def test_samples_and_runs_depend_on_their_number_alone(seed, n, first, name):
     assert more.kappa[:2].tobytes() == few.kappa.tobytes()
 
 
-@many
 @given(seeds, st.sampled_from([name for name in families.names() if name not in ("process", "urn")]))
 def test_longer_sequences_begin_with_shorter_ones(seed, name):
     family = getattr(families, name)(seed=seed)

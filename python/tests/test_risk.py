@@ -9,6 +9,7 @@ import threading
 import warnings
 
 import numpy as np
+import pandas
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -234,7 +235,7 @@ def test_own_activation():
     assert finetti.risk(activation=np.tanh, nodes=64).risk > 0
 
 
-def test_what_an_activation_raises_comes_out():
+def test_what_an_activation_raises_comes_out(two_threads):
     def broken(chi):
         raise KeyError("inside")
     with pytest.raises(KeyError, match="inside"):
@@ -287,7 +288,6 @@ def test_results_show_and_pickle():
 
 
 def test_frames():
-    pandas = pytest.importorskip("pandas")
     table = finetti.risk(kappa=[[0.5], [1]], lam=[0.1, 0.2, 0.3]).to_frame()
     assert isinstance(table, pandas.DataFrame) and len(table) == 6
     assert list(table.columns[:2]) == ["lam", "kappa"] and "d_rho" in table.columns
@@ -363,7 +363,7 @@ def test_progress_and_cancelling():
         finetti.risk(form="softmax", lam=[1.0, 2.0], progress=lambda *news: 1 / 0)
 
 
-def test_threads():
+def test_threads(two_threads):
     """The same numbers from several threads at once."""
     expected = [finetti.risk(form="softmax", lam=float(i + 1), samples=2000).risk for i in range(4)]
     found = [None] * 4

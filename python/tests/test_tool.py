@@ -18,10 +18,9 @@ import finetti
 from finetti import families, tasks
 from finetti._family import FAMILIES
 from finetti._lab import FORMS, OVERLAPS, RISK, TASKS, TRAIN
+from tool import TOOL
 
-TOOL = os.environ.get("FINETTI")
-pytestmark = pytest.mark.skipif(not TOOL, reason="FINETTI does not say where the tool is")
-EXAMPLES = int(os.environ.get("FINETTI_EXAMPLES", "20"))
+EXAMPLES = 2 * settings.default.max_examples
 many, few = settings(max_examples=EXAMPLES), settings(max_examples=EXAMPLES // 3)
 seeds = st.integers(0, 2**32 - 1)
 

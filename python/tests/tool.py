@@ -4,15 +4,14 @@ import json
 import os
 import subprocess
 
-import pytest
+SRC = os.environ.get("SRC", os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
+BUILD = os.environ.get("BUILD", os.path.join(SRC, "build"))
+TOOL = os.environ.get("FINETTI", os.path.join(BUILD, "finetti"))
 
 
 def tool(*words):
-    """What `finetti WORDS...` prints, as text. FINETTI is the path of the tool; the test is skipped without it."""
-    path = os.environ.get("FINETTI")
-    if not path:
-        pytest.skip("FINETTI, the path of the command line tool, is not set")
-    done = subprocess.run([path, *map(str, words)], capture_output=True, text=True)
+    """What `finetti WORDS...` prints, as text."""
+    done = subprocess.run([TOOL, *map(str, words)], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
