@@ -2,15 +2,15 @@
 
 import copy
 import json
-import os
 import pickle
 import subprocess
 import warnings
 
 import numpy as np
+import pandas
 import pytest
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError, SkipTestWarning
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Matern, WhiteKernel
 from sklearn.kernel_ridge import KernelRidge
@@ -18,21 +18,12 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
+from tool import TOOL
 
 import finetti
 from finetti import AttentionRegressor, _context
 
 FIXED = dict(scale=1.3, prior=0.8, noise=0.05, level=2.0, temperature=0.7)
-TOOL = os.environ.get("FINETTI")
-needs_tool = pytest.mark.skipif(not TOOL, reason="FINETTI does not name the command-line tool")
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    """Hundreds of tiny fits: threads that wait for a busy machine are all that would be measured."""
-    finetti.set_threads(1)
-    yield
-    finetti.set_threads(0)
 
 
 def table(n=40, d=3, outputs=None, seed=0):
@@ -53,6 +44,7 @@ def same(a, b):
 def test_check_estimator(settings):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        warnings.simplefilter("error", SkipTestWarning)
         check_estimator(AttentionRegressor(**settings))
 
 
@@ -78,7 +70,6 @@ def test_pipeline_and_grid():
 
 
 def test_data_frames():
-    pandas = pytest.importorskip("pandas", reason="no pandas (Debian: python3-pandas)")
     X, y = table()
     frame = pandas.DataFrame(X, columns=["a", "b", "c"])
     model = AttentionRegressor(**FIXED).fit(frame, pandas.Series(y))
@@ -353,7 +344,6 @@ def attend(folder, X, y, queries, answers, options):
     return json.loads(subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout)
 
 
-@needs_tool
 @pytest.mark.parametrize("settings, options", [
     (dict(tune=False), ["--standardize"]),
     (dict(tune=False, standardize=False), []),

@@ -8,7 +8,9 @@ import re
 import tempfile
 
 import numpy as np
+import pandas
 import pytest
+from scipy.sparse import csr_matrix
 
 import finetti
 from finetti import families, tasks
@@ -55,7 +57,7 @@ def last(array, value):
 
 
 def sparse(array):
-    return pytest.importorskip("scipy.sparse").csr_matrix(np.atleast_2d(array.astype(float).reshape(len(array), -1)))
+    return csr_matrix(np.atleast_2d(array.astype(float).reshape(len(array), -1)))
 
 
 # ---- values -----------------------------------------------------------------------------------------
@@ -252,7 +254,6 @@ def test_huge_and_tiny_numbers_are_refused_or_give_numbers(name, factor):
 @pytest.mark.parametrize("name", [name for name in LOOSE if LOOSE[name][0].ndim == 2])
 @pytest.mark.filterwarnings("ignore:X has feature names")
 def test_data_frames_are_arrays(name):
-    pandas = pytest.importorskip("pandas")
     array, call = LOOSE[name]
     frame = pandas.DataFrame(array, columns=["a", "b"])
     if name != "Bags of a list":  # whose other bags are no frames

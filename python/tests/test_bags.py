@@ -4,7 +4,9 @@ import copy
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
+import scipy.sparse
 
 from finetti import Bags
 
@@ -228,7 +230,6 @@ def test_replace():
 # ---- data frames ----------------------------------------------------------------------------------
 
 def test_data_frames():
-    pd = pytest.importorskip("pandas")
     frame = pd.DataFrame({"b": [1.0, 2, 3], "a": [4, 5, 6]}, index=[9, 9, 7])
     bags = Bags(frame, groups=pd.Series(["x", "y", "x"], index=[9, 9, 7]))
     assert bags.feature_names.tolist() == ["b", "a"] and same(bags, [[[1, 4], [3, 6]], [[2, 5]]])
@@ -302,6 +303,5 @@ def test_refused(X, more, problem, words):
 
 
 def test_sparse_is_refused():
-    sparse = pytest.importorskip("scipy.sparse")
     with pytest.raises(TypeError, match="sparse.*toarray"):
-        Bags(sparse.eye(3).tocsr())
+        Bags(scipy.sparse.eye(3).tocsr())

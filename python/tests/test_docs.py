@@ -15,7 +15,6 @@ import pytest
 SRC = os.environ.get("SRC", os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 BLOCK = re.compile(r"^```python\n(.*?)^```$(?:\n```text\n(.*?)^```$)?", re.M | re.S)
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-OPTIONAL = ("pandas", "tqdm")  # a block that imports one of these is left out where it is missing
 
 
 def blocks(text):
@@ -23,23 +22,10 @@ def blocks(text):
     return [(text[:found.start(1)].count("\n"), found[1], found[2] or "") for found in BLOCK.finditer(text)]
 
 
-def missing(code):
-    """The first optional module that the code imports and that is not there."""
-    for name in re.findall(r"^import (\w+)", code, re.M):
-        if name in OPTIONAL:
-            try:
-                __import__(name)
-            except ImportError:
-                return name
-    return None
-
-
 def run(name, text):
     """Runs all blocks; returns [(line, what was expected, what was printed)] for those that differ."""
     names, wrong = {"__name__": "__main__"}, []
     for line, code, expected in blocks(text):
-        if missing(code):
-            continue
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
             exec(compile("\n" * line + code, name, "exec"), names)

@@ -1,6 +1,7 @@
 """Labels and weights of bag estimators: of any type, none altered on the way, and nonsense refused in a sentence."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from bag_sample import BAGS, CLASSIFIERS, REGRESSORS, SIGN, Y
 from sklearn.model_selection import cross_val_score
@@ -29,7 +30,6 @@ def test_objects_that_are_numbers_are_classes():
 
 
 def test_labels_of_pandas():
-    pd = pytest.importorskip("pandas")
     want = SingleLocationClassifier().fit(BAGS, SIGN).predict_proba(BAGS).tobytes()
     texts = pd.Series(np.array(["no", "yes"])[SIGN])
     for y in (pd.Series(SIGN, dtype="Int64"), texts, texts.astype("category"), texts.astype("string"),

@@ -4,6 +4,7 @@ bags, settings that do not count. They are refused, or a warning says so."""
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from bag_sample import BAGS, CLASSIFIERS, REGRESSORS, SIGN, Y
 
@@ -18,17 +19,16 @@ FLAT, LENGTHS = np.concatenate(BAGS), [len(bag) for bag in BAGS]
 
 def table(names=None):
     """The bags as a DataFrame, whose groups are not in the order of the alphabet."""
-    pd = pytest.importorskip("pandas")
     frame = pd.DataFrame(FLAT, columns=list("abcd"), index=np.arange(len(FLAT)) * 3)
     names = [f"m{59 - i:02}" for i in range(60)] if names is None else names
     frame["id"], frame["y"] = np.repeat(names, LENGTHS), np.repeat(Y, LENGTHS)
-    return pd, frame, frame[list("abcd")]
+    return frame, frame[list("abcd")]
 
 
 @pytest.mark.parametrize("names", [None, np.arange(60)[::-1], np.arange(60)[::-1] + 0.5,
                                    np.arange(60)[::-1].astype("datetime64[D]").astype("datetime64[ns]")])
 def test_labels_in_another_order_than_the_bags(names):
-    pd, frame, X = table(names)
+    frame, X = table(names)
     want = SingleLocationRegressor().fit(BAGS, Y).predict(BAGS).tobytes()
     y = frame.groupby("id")["y"].first()
     bags = Bags(X, groups=frame.id)
@@ -47,7 +47,7 @@ def test_labels_in_another_order_than_the_bags(names):
 
 
 def test_a_part_of_labels_in_another_order():
-    pd, frame, X = table()
+    frame, X = table()
     bags, y = Bags(X, groups=frame.id), frame.groupby("id")["y"].first()
     with pytest.raises(ValueError, match="another order than the bags"):  # what cross-validation would do
         SingleLocationRegressor().fit(bags[:40], y[:40])
@@ -56,13 +56,13 @@ def test_a_part_of_labels_in_another_order():
 
 def test_labels_that_are_only_counted():
     for names in (None, np.arange(60) + 5, np.arange(60)):
-        pd, frame, X = table(names)
+        frame, X = table(names)
         SingleLocationRegressor().fit(X, pd.Series(Y), groups=frame.id)
         SingleLocationRegressor().fit(X.to_numpy(), pd.Series(Y, index=range(7, 67)), groups=frame.id.to_numpy())
 
 
 def test_rows_of_different_frames():
-    pd, frame, X = table()
+    frame, X = table()
     model = SingleLocationRegressor().fit(X, frame["y"], groups=frame.id)
     other = frame.reset_index(drop=True)
     with pytest.raises(ValueError, match=r"groups and X .* indexes \(row 1: 1 and 3\).*groups.loc\[X.index\]"):

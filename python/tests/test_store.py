@@ -70,7 +70,6 @@ def test_tables_are_columns(result):
 
 
 def test_frames(result):
-    pytest.importorskip("pandas")
     frame = result.claims().to_frame()
     assert frame.verdict.tolist() == ["holds", "holds"] and frame.value.dtype == float
 

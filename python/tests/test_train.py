@@ -247,7 +247,6 @@ def test_results():
 
 
 def test_frames():
-    pytest.importorskip("pandas")
     runs = finetti.train(**QUICK)
     table, ends = runs.to_frame(), runs.ends_to_frame()
     assert len(table) == runs.kappa.size and set(LOGS) < set(table.columns)

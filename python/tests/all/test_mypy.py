@@ -65,7 +65,6 @@ BAD = [
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    pytest.importorskip("mypy", reason="mypy is not installed")
     path = tmp_path_factory.mktemp("stubs")
     subprocess.run([sys.executable, SCRIPT, PARENT, str(path / "finetti")], check=True)
     (path / "finetti" / "py.typed").touch()
