@@ -383,6 +383,9 @@ static fin_status fit_parts(fin_fit *fit, const choice *c, const fin_progress *p
         if (many)
             fini_threads_limit(before);
     }
+    /* The answer may have come when the last part was just done. */
+    if (!result && atomic_load(&all.stop))
+        result = fini_fail(err, FIN_ERR_CANCELLED, "the fit was cancelled");
     return result;
 }
 
