@@ -85,7 +85,9 @@ foreach(folder IN ITEMS cli all long)
   endforeach()
 endforeach()
 file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
-
+# All claims are run once, on two processors; the browser looks at the report that this leaves.
+set_tests_properties(all_reproduce PROPERTIES FIXTURES_SETUP reproduced PROCESSORS 2 COST 2000)
+set_tests_properties(all_report_browser PROPERTIES FIXTURES_REQUIRED reproduced COST 1000)
 # ---- what holds for the tree as a whole --------------------------------------------------------
 
 # Every public header by itself, as C and as C++.
