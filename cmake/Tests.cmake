@@ -11,8 +11,9 @@
 add_custom_target(tests)
 add_dependencies(tests product examples)
 
-# Two tests run at a time on two processors, so that each has one thread, unless it asks for more.
-set(test_environment FINETTI_THREADS=1 OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1)
+# Two tests run at a time on two processors, so that each has one thread, unless it asks for more; those who wait for
+# others sleep.
+set(test_environment FINETTI_THREADS=1 OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive)
 if(FINETTI_SANITIZE)
   # Asking for more memory than there is must be answered by NULL here as elsewhere.
   list(APPEND test_environment ASAN_OPTIONS=allocator_may_return_null=1
