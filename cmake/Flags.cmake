@@ -25,6 +25,6 @@ endif()
 
 if(FINETTI_SANITIZE)
   set(sanitize_flags -fsanitize=${FINETTI_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
-  add_compile_options(${sanitize_flags})
+  add_compile_options(${sanitize_flags} $<$<C_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>) # wrong at -O1
   add_link_options(${sanitize_flags})
 endif()
