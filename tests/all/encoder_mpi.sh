@@ -3,7 +3,6 @@
 # of them, soon, with one message and without a file.
 . "$SRC/tests/cli/common.bash"
 needs_mpi
-export OMP_WAIT_POLICY=passive
 "$PYTHON" "$SRC/tests/cli/encoder_data.py"
 tiny=(--width 8 --heads 2 --layers 1 --batch 12 --steps 12)
 

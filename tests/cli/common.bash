@@ -28,8 +28,8 @@ needs_mpi() {
     # More ranks than processors, and as root in a container.
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
     export OMPI_MCA_btl_vader_single_copy_mechanism=none OMPI_MCA_hwloc_base_binding_policy=none
-    # Those who wait for a message let others work.
-    export OMPI_MCA_mpi_yield_when_idle=1
+    # Those who wait, ranks or threads, let others work.
+    export OMPI_MCA_mpi_yield_when_idle=1 OMP_WAIT_POLICY=passive
     ranks 2 true 2>mpirun.err || skip "mpirun does not work here: $(grep -m 1 '[a-z]' mpirun.err)"
 }
 ranks() {
