@@ -1,5 +1,6 @@
-"""Bags of MNIST digits for tests/all/fit_mnist.sh: FILE SEEDS MODELS.
+"""Bags of digits for tests/long/fit_mnist.sh and tests/all/fit_digits.sh: FILE SEEDS MODELS.
 
+FILE has images and labels as NPZ, or rows of pixels and a last column digit as CSV.
 A bag has round(N(10, 2)) digits, at least 2; its label says whether there is a nine among them, and
 half of the bags have one. 300 bags to learn from, 1000 to judge by, no digit in both. (The bags of
 Ilse, Tomczak and Welling 2018, Attention-based deep multiple instance learning.)
@@ -78,14 +79,18 @@ def judge(model, picked, offsets, y, labels):
 
 def main():
     path, seeds, models = sys.argv[1], int(sys.argv[2]), sys.argv[3].split(",")
-    with np.load(path) as file:
-        images, labels = file["images"], file["labels"]
+    if path.endswith(".csv"):
+        table = np.loadtxt(path, delimiter=",", skiprows=1)
+        images, labels = table[:, :-1], table[:, -1].astype(int)
+    else:
+        with np.load(path) as file:
+            images, labels = file["images"], file["labels"]
     rows, failed = {model: [] for model in models}, False
     for seed in range(seeds):
         generator = np.random.default_rng(seed)
         pool = generator.permutation(len(labels))
-        write("train.npz", images, *bags(300, labels, pool[:5000], generator))
-        test = bags(1000, labels, pool[5000:], generator)
+        write("train.npz", images, *bags(300, labels, pool[:len(pool) // 2], generator))
+        test = bags(1000, labels, pool[len(pool) // 2:], generator)
         write("test.npz", images, *test)
         for model in models:
             rows[model].append(judge(model, *test, labels))

@@ -1,21 +1,15 @@
 #!/usr/bin/env bash
 # Images as sets of patches: masked pretraining, then labels, against the same encoder from new weights
 # and against scikit-learn, with 10 and 100 labels per class and all. Digits take a minute or two;
-# FINETTI_MNIST=1 adds MNIST (a quarter of an hour on two cores).
-set -euo pipefail
-: "${FINETTI:?the program}" "${SRC:?the source tree}" "${PYTHON:?python3}"
-"$PYTHON" -c 'import numpy, sklearn' 2>/dev/null || {
-    echo "skipped: no scikit-learn (Debian: python3-sklearn)"
-    exit 77
-}
-data=$SRC/../shared/data
-[ -r "$data/digits8x8.csv" ] || {
-    echo "skipped: no $data/digits8x8.csv"
-    exit 77
-}
-export OMP_WAIT_POLICY=passive OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=2 FINETTI_THREADS=2
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
+# FINETTI_MNIST=1 adds MNIST (a quarter of an hour on two cores). At every change:
+# tests/all/encoder_digits.sh.
+. "$SRC/tests/cli/common.bash"
+set -o pipefail
+"$PYTHON" -c 'import numpy, sklearn' 2>/dev/null || skip "no scikit-learn (Debian: python3-sklearn)"
+data=${FINETTI_DATA:-$SRC/../shared/data}
+[ -r "$data/digits8x8.csv" ] || skip "no $data/digits8x8.csv"
+export OMP_WAIT_POLICY=passive OMP_NUM_THREADS=2 FINETTI_THREADS=2
+folder=$work
 mkdir "$folder/digits" "$folder/mnist"
 cd "$folder/digits"
 "$PYTHON" "$SRC/tests/data/encoder_images.py" "$FINETTI" "$data/digits8x8.csv" digits 5 2500 10 100 0 | tee table
