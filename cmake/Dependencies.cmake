@@ -2,6 +2,16 @@
 
 find_package(PkgConfig REQUIRED)
 find_package(OpenMP REQUIRED COMPONENTS C)
+if(FINETTI_SANITIZE MATCHES "thread")
+  # No OpenMP run-time is instrumented: archer, which belongs to clang's, tells ThreadSanitizer of its
+  # barriers and locks. gcc's has nothing of the kind, and every barrier of it would be a report.
+  get_filename_component(openmp_folder "${OpenMP_omp_LIBRARY}" DIRECTORY)
+  find_library(FINETTI_ARCHER archer PATHS ${openmp_folder} NO_DEFAULT_PATH)
+  if(NOT FINETTI_ARCHER)
+    message(FATAL_ERROR "FINETTI_SANITIZE=thread needs clang, and archer beside its OpenMP run-time "
+                        "(Debian: libomp-dev)")
+  endif()
+endif()
 set(THREADS_PREFER_PTHREAD_FLAG OFF)
 find_package(Threads REQUIRED)
 
