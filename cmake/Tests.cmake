@@ -19,6 +19,10 @@ if(FINETTI_SANITIZE)
   list(APPEND test_environment ASAN_OPTIONS=allocator_may_return_null=1
        UBSAN_OPTIONS=print_stacktrace=1 TSAN_OPTIONS=halt_on_error=1 FINETTI_TEST_SIZE=small)
 endif()
+if(FINETTI_SANITIZE MATCHES "thread")
+  list(APPEND test_environment OMP_TOOL_LIBRARIES=${FINETTI_ARCHER}
+       TSAN_OPTIONS=suppressions="${PROJECT_SOURCE_DIR}/tests/tsan.supp":allocator_may_return_null=1)
+endif()
 set(script_environment ${test_environment}
   FINETTI=${PROJECT_BINARY_DIR}/finetti SRC=${PROJECT_SOURCE_DIR} BUILD=${PROJECT_BINARY_DIR}
   PYTHON=${FINETTI_PYTHON})
