@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 import zipfile
 
 import finetti
@@ -288,22 +287,25 @@ def test_progress_bar_on_no_terminal_is_quiet(capfd):
 # ---- Python's threads -------------------------------------------------------------------------
 
 def test_other_threads_run_during_a_call():
-    # If the call held Python's lock, no line of this loop could run in the middle of it.
-    span, ticks = [], []
+    # With an hour between switches no thread runs before the other one lets go of Python's lock, as a call does.
+    inside, ran, told, seen = threading.Event(), [], [], []
 
     def call():
-        start = time.monotonic()
-        simulate(300000, watched=False)
-        span.extend((start, time.monotonic()))
+        inside.set()
+        with pytest.raises(CancelledError):
+            simulate(ENDLESS, lambda *news: told.append(news) or bool(ran) or len(told) == 1000)
+        seen.append(bool(ran))
 
-    thread = threading.Thread(target=call)
-    thread.start()
-    while thread.is_alive():
-        ticks.append(time.monotonic())
-        time.sleep(0.001)
-    thread.join()
-    quarter = (span[1] - span[0]) / 4
-    assert any(span[0] + quarter < tick < span[1] - quarter for tick in ticks)
+    thread, before = threading.Thread(target=call), sys.getswitchinterval()
+    sys.setswitchinterval(3600)
+    try:
+        thread.start()
+        inside.wait()
+        ran.append(True)
+        thread.join()
+    finally:
+        sys.setswitchinterval(before)
+    assert seen == [True]
 
 
 def test_each_thread_gets_its_own_exception():
