@@ -216,9 +216,11 @@ fin_status fini_blob_read(const fin_store *store, sqlite3_stmt *statement, int c
         !fini_shape_count(out->dtype, out->ndim, out->shape, &count) ||
         count > BYTES_MOST / (int64_t)dtypes[out->dtype].size)
         return fini_store_damaged(store, err, "series '%.60s' has no type or no shape", out->name);
-    if (sqlite3_column_type(statement, column + 2) != SQLITE_BLOB)
-        return fini_store_damaged(store, err, "series '%.60s' has no data", out->name);
+    bool blob = sqlite3_column_type(statement, column + 2) == SQLITE_BLOB;
     out->stored = sqlite3_column_bytes(statement, column + 2);
+    /* Even a series of no elements has some bytes; of an empty blob SQLite gives no pointer. */
+    if (!blob || out->stored == 0)
+        return fini_store_damaged(store, err, "series '%.60s' has no data", out->name);
     if (fini_series_bytes(out) / RATIO_MOST > (size_t)out->stored)
         return fini_store_damaged(store, err, "series '%.60s' is larger than its data can be",
                                   out->name);
