@@ -4,6 +4,8 @@ PREFIX  ?= /usr/local
 SAN     ?=
 WERROR  ?=
 TESTS   ?=
+SECONDS ?= 60
+ONLY    ?=
 
 ifeq ($(origin CC),default)
 CC := gcc
@@ -28,7 +30,7 @@ compile = env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL cmake --build $(BUILD) -j $(JO
 run_tests = bash tests/run.sh $(BUILD) $(1) $(test_jobs) '$(TESTS)'
 
 .NOTPARALLEL:
-.PHONY: build wheel reproduce check check-all check-clang check-sanitizers check-races check-slow check-long bench install \
+.PHONY: build wheel reproduce check check-all check-clang check-sanitizers check-races check-slow check-long fuzz bench install \
 	clean help
 
 build:
@@ -82,6 +84,11 @@ check-long:
 	@$(compile) tests
 	@$(call run_tests,long)
 
+# Every reader with libFuzzer, one after the other.
+fuzz:
+	@tools/setup.sh build clang
+	@FUZZ_JOBS=$(JOBS) bash tests/fuzz/run.sh $(SECONDS) $(ONLY)
+
 bench:
 	@tools/setup.sh build bench
 	@$(configure) >/dev/null
@@ -92,7 +99,7 @@ install: build
 	@cmake --install $(BUILD) --prefix $(abspath $(PREFIX))
 
 clean:
-	rm -rf build build-clang build-san build-tsan build-clang-san build-clang-tsan build-fuzz build-mutants
+	rm -rf build build-clang build-san build-tsan build-clang-san build-clang-tsan build-fuzz build-fuzz.log build-mutants
 
 help:
 	@echo 'make            build the library and build/finetti (missing packages are installed first)'
@@ -101,6 +108,7 @@ help:
 	@echo 'make check      build and run the tests: three minutes on two cores'
 	@echo 'make check-all  what check leaves out, twelve minutes: check-clang, check-sanitizers, check-races, check-slow'
 	@echo 'make check-long real data and laws at full size: most of an hour'
+	@echo 'make fuzz       give every reader made-up bytes, with sanitizers; a minute each'
 	@echo 'make bench      time this library beside others, in one run'
 	@echo 'make install    install below PREFIX (and DESTDIR, for packagers)'
 	@echo 'make clean      remove what was built'
@@ -111,5 +119,7 @@ help:
 	@echo 'WERROR=1                warnings are errors'
 	@echo 'JOBS=N                  how many things at a time'
 	@echo 'TESTS=regex             only the tests whose name matches, as in make check TESTS=kernel'
+	@echo 'SECONDS=60              of make fuzz, for each reader'
+	@echo 'ONLY="text store"       the readers that make fuzz is to try'
 	@echo 'ARGS=...                further words for finetti reproduce and for bench/run.sh'
 	@echo 'FINETTI_SETUP=no        do not look for missing packages'
