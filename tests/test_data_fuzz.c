@@ -13,6 +13,10 @@ int fuzz_tensors(const uint8_t *data, size_t size);
 int fuzz_model(const uint8_t *data, size_t size);
 int fuzz_checkpoint(const uint8_t *data, size_t size);
 int fuzz_images(const uint8_t *data, size_t size);
+int fuzz_result(const uint8_t *data, size_t size);
+int fuzz_text(const uint8_t *data, size_t size);
+int fuzz_study(const uint8_t *data, size_t size);
+int fuzz_store(const uint8_t *data, size_t size);
 
 #define LLVMFuzzerTestOneInput fuzz_table
 #include "fuzz/fuzz_table.c"
@@ -41,9 +45,22 @@ int fuzz_images(const uint8_t *data, size_t size);
 #define LLVMFuzzerTestOneInput fuzz_images
 #include "fuzz/fuzz_images.c"
 #undef LLVMFuzzerTestOneInput
+#define LLVMFuzzerTestOneInput fuzz_result
+#include "fuzz/fuzz_result.c"
+#undef LLVMFuzzerTestOneInput
+#define LLVMFuzzerTestOneInput fuzz_text
+#include "fuzz/fuzz_text.c"
+#undef LLVMFuzzerTestOneInput
+#define LLVMFuzzerTestOneInput fuzz_study
+#include "fuzz/fuzz_study.c"
+#undef LLVMFuzzerTestOneInput
+#define LLVMFuzzerTestOneInput fuzz_store
+#include "fuzz/fuzz_store.c"
+#undef LLVMFuzzerTestOneInput
 
-/* Every file of the reader's corpus; the harness ends the program if something is wrong. */
-static void replay(const char *reader, int (*harness)(const uint8_t *, size_t))
+/* Every file of the reader's corpus, and so many of its beginnings; the harness ends the program if
+ * something is wrong. */
+static void replay(const char *reader, int (*harness)(const uint8_t *, size_t), size_t cuts)
 {
     char path[1024];
     int count = 0;
@@ -58,8 +75,8 @@ static void replay(const char *reader, int (*harness)(const uint8_t *, size_t))
         snprintf(name, sizeof name, "%s/%s", path, entry->d_name);
         char *data = read_file(name, &size);
         assert_int_equal(harness((const uint8_t *)data, size), 0);
-        for (size_t cut = 0; cut < size && cut < 64; cut++) /* and its ends, cut off */
-            assert_int_equal(harness((const uint8_t *)data, size - 1 - cut * size / 64), 0);
+        for (size_t cut = 0; cut < size && cut < cuts; cut++)
+            assert_int_equal(harness((const uint8_t *)data, size - 1 - cut * size / cuts), 0);
         free(data);
         count++;
     }
@@ -67,21 +84,25 @@ static void replay(const char *reader, int (*harness)(const uint8_t *, size_t))
     assert_true(count >= 3);
 }
 
-#define REPLAY(reader)                                                                             \
+#define REPLAY(reader, cuts)                                                                       \
     static void corpus__##reader(void **state)                                                     \
     {                                                                                              \
         (void)state;                                                                               \
-        replay(#reader, fuzz_##reader);                                                            \
+        replay(#reader, fuzz_##reader, cuts);                                                      \
     }
-REPLAY(table)
-REPLAY(bags)
-REPLAY(arrays)
-REPLAY(npz)
-REPLAY(folds)
-REPLAY(tensors)
-REPLAY(model)
-REPLAY(checkpoint)
-REPLAY(images)
+REPLAY(table, 64)
+REPLAY(bags, 64)
+REPLAY(arrays, 64)
+REPLAY(npz, 64)
+REPLAY(folds, 64)
+REPLAY(tensors, 64)
+REPLAY(model, 64)
+REPLAY(checkpoint, 64)
+REPLAY(images, 64)
+REPLAY(result, 64)
+REPLAY(text, 64)
+REPLAY(study, 64)
+REPLAY(store, 2) /* each opens several files */
 
 int main(void)
 {
@@ -90,7 +111,9 @@ int main(void)
         cmocka_unit_test(corpus__arrays), cmocka_unit_test(corpus__npz),
         cmocka_unit_test(corpus__folds),  cmocka_unit_test(corpus__tensors),
         cmocka_unit_test(corpus__model),  cmocka_unit_test(corpus__checkpoint),
-        cmocka_unit_test(corpus__images),
+        cmocka_unit_test(corpus__images), cmocka_unit_test(corpus__result),
+        cmocka_unit_test(corpus__text),   cmocka_unit_test(corpus__study),
+        cmocka_unit_test(corpus__store),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

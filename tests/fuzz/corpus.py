@@ -99,3 +99,147 @@ for bits in (0, 1, 1 + 32, 2 + 32, 2 + 8 + 32, 1 + 4 + 32 + 64, 128 + 1 + 32, 16
 put('images', 'bags', b'\x50bag,label,x,z\nu,p,1,2\nu,p,3,4\nv,q,5,6\nw,,7,8\n')
 put('images', 'none', b'\x01a,b,c,d\n1,2,3,4\n5,6,7,8\n')
 put('images', 'far', b'\x01a,b,c,d\n1e300,2,3,4\n-1e300,6,7,8\n')
+
+# studies: the first byte has the sizes (1: full) and twice the number of changes, the first lines
+study = """study: tour
+title: How the risk grows
+about: >
+  Some text,
+  folded.
+runs:
+  - id: grid
+    command: risk
+    set: {form: erf, eps: 0.1, show: "risk, linear"}
+    axes:
+      L: [2, 10]
+      lam: {from: 0.01, to: 3, count: 4, spacing: log}
+    full: {axes: {L: [2, 10, 100]}, set: {eps: 0}}
+  - id: random
+    command: risk
+    draws: 3
+    axes:
+      kappa: {uniform: [0, 1]}
+      lam: {loguniform: [0.01, 3]}
+      L: {integers: [2, 100]}
+      eps: {normal: [0.5, 0.1]}
+      gamma: {choice: [0.5, 1]}
+    seed: 7
+  - {id: runs, command: train, set: {init: manifold, steps: 20, lam_schedule: "0:1,10:0.5"}, seeds: 2}
+"""
+claims = """claims:
+  - id: limit
+    statement: It tends to eps^2.
+    where: {L: 10, lam: [">=", 0.1]}
+    take: linear
+    reduce: last
+    expect: {equal: 0.51, tolerance: 0.005}
+    precision: 0.001
+    figure: risk-by-lam
+  - id: two
+    statement: Both cost the same.
+    values:
+      small: {take: seconds, where: {L: [2, 10]}, reduce: min}
+      large: {from: random, take: log(risk) - error(risk), reduce: max}
+    quantity: large / small
+    expect: {at_most: 5}
+  - {id: rate, statement: It grows., take: log(risk), against: log(L - 1), reduce: slope, expect: {between: [1, 2]}}
+"""
+figures = """figures:
+  - id: risk-by-lam
+    title: Risk
+    kind: lines
+    where: {L: 10}
+    x: {take: lam, label: lambda, scale: log, limits: [0.01, 1]}
+    y: {label: risk, scale: log}
+    lines:
+      - {take: risk, label: erf, split: L, band: true}
+      - {take: linear, style: dashed, fit: true, average: true, from: grid}
+    reference: [{y: 0.5, label: limit}]
+  - {id: h, kind: heat, x: {take: L}, y: {take: lam}, take: risk, value: {label: r}}
+  - {id: b, kind: bars, x: {take: L}, lines: [{take: risk}]}
+  - {id: c, kind: calibration, x: {take: risk}, y: {take: check}, split: L, diagonal: equal}
+  - {id: t, kind: training, from: runs}
+  - {id: s, kind: series, from: runs, x: {take: step}, lines: [{take: excess}]}
+"""
+put('study', 'runs', b'\x00' + study.encode())
+put('study', 'full', b'\x01' + study.encode())
+put('study', 'claims', b'\x00' + (study + claims + figures).encode())
+put('study', 'changes', b'\x06grid.L=[2, 5]\ntitle=Other words\nruns.grid.set.lam=0.2\n' + study.encode())
+put('study', 'law', b"""\x00study: a
+runs:
+  - {command: law, set: {init: overlaps, kappa: 0.5}}
+  - {command: landscape, axes: {lam: [0.1]}}
+figures:
+  - {id: q, kind: quantiles, from: law, of: [kappa, nu]}
+  - {id: p, kind: portrait, from: landscape, value: {scale: log}}
+""")
+put('study', 'latent', b"""\x00study: a
+runs:
+  - {command: latent, set: {family: process, show: "risk,bayes"}, axes: {L: [1, 2]}}
+  - {command: regret, set: {family: concepts}}
+  - {command: encoder, set: {family: concept, lengths: "4,8", width: 8, heads: 2}}
+  - {command: pretrain}
+  - {command: fit}
+  - {command: identity, set: {which: merge}}
+""")
+put('study', 'anchor', b'\x00study: &a x\nruns: *a\n')
+
+# short texts: the first byte says what they are
+for i, (kind, text) in enumerate([
+        (0, '-2^-(x+1)*3.5e-1/max(y, abs(z))'), (0, 'error(risk) >= sqrt(pi) - inf'), (1, '((((1))))<x'),
+        (2, 'lam = 0.1'), (2, 'form!=erf|softmax'), (2, 'lengths=5:0.2,10:0.8'),
+        (3, 'AA12'), (3, 'BBinf'), (3, 'CAauto'), (3, 'DC1e-3'),
+        (4, '5:0.2,10:0.8'), (4, '4, 8,16'), (4, 'risk, bayes,risk'), (4, '0:1,+1:1e400'),
+        (5, 'Ptask=spiked\nform=softmax\nL=5\nlam=0.2'), (5, 'Qinit=manifold\nlam_schedule=0:1,9:0.5'),
+        (5, 'Wfamily=concepts\nshow=risk'), (5, 'bfamily=concept\nlengths=4,8\nwidth=8'),
+        (6, '{"command":"risk","revision":1,"settings":{"L":10,"form":"e\\"rf","lam":"inf"}}'),
+        (7, 'x*,2:'), (7, 'x:x2,-3'), (7, '"x"'), (7, '5,4'), (7, '*'),
+        (8, '-123456789012345678901234567890e-17'), (8, '.30000000000000004'), (8, 'nan'), (8, '1e-320'),
+        (9, 'kapa \u00fc\u0085'), (9, '0123456789abcdef0123456789abcdef')]):
+    put('text', '%d-%02d' % (kind, i), bytes([kind]) + text.encode())
+
+# finished runs as bytes
+def done(state, result, reason=b'', scalars=(), series=(), position=3, version=1):
+    body = struct.pack('<qIId', position, state, result, 0.5) + struct.pack('<I', len(reason)) + reason
+    body += struct.pack('<II', len(scalars), len(series))
+    for name, how, samples, value, error in scalars:
+        body += bytes([len(name)]) + name + struct.pack('<Bqdd', how, samples, value, error)
+    for name, dtype, array in series:
+        body += bytes([len(name)]) + name + struct.pack('<BB', dtype, array.ndim)
+        body += struct.pack('<%dq' % array.ndim, *array.shape) + array.tobytes()
+    return b'FINR' + struct.pack('<IQ', version, len(body) + 16) + body
+
+numbers = [(b'risk', 0, 0, 0.5, 0.0), (b'check', 2, 100, float('nan'), 0.1), (b'share', 3, 8, -0.0, float('inf'))]
+arrays = [(b'step', 3, np.arange(3)), (b'curve', 1, tokens), (b'bytes', 4, np.zeros((1, 0, 2, 3), 'u1')),
+          (b'small', 0, np.ones(1, 'f4')), (b'whole', 2, np.ones((2, 2, 1), 'i4'))]
+put('result', 'failed', done(2, 0, b'no such thing'))
+put('result', 'empty', done(1, 1))
+put('result', 'scalars', done(1, 1, scalars=numbers))
+put('result', 'series', done(1, 1, b'', numbers[:1], arrays))
+put('result', 'twice', done(1, 1, scalars=numbers[:1] * 2))
+put('result', 'version', done(1, 1, version=2))
+put('result', 'claims', done(1, 1, scalars=numbers)[:52] + b'\xff\xff\xff\xff')
+
+# stores: what to ask, then harm to a store that the harness makes (see fuzz_store.c)
+def store(ask, *harms):
+    return bytes([ask]) + b''.join(harms)
+
+def change(place, data):
+    return struct.pack('<BHB', 0, place, len(data)) + data
+
+def cell(column, row, kind, data=b'', start=0, cut=0):
+    return struct.pack('<BBBHHH', 64 + column, row, kind, start, cut, len(data)) + data
+
+TEXT, BLOB, WHOLE, REAL, NULL, PACKED, SPLICE = range(7)
+put('store', 'good', store(63))
+put('store', 'header', store(1, change(20, b'\x40')))
+put('store', 'page', store(31, change(512 * 20, b'\x0d\x00\x00\xff\xff\x00')))
+put('store', 'type', store(1, change(512 * 25, b'\x02')))
+put('store', 'figure', store(14, cell(0, 1, SPLICE, b'scale: log', 1500, 4)))
+put('store', 'settings', store(27, cell(13, 2, TEXT, b'{"command":"risk","settings":{"L":"x","lam":')))
+put('store', 'shape', store(15, cell(29, 2, TEXT, b'9,9,9'), cell(28, 3, TEXT, b'|u1')))
+put('store', 'packed', store(13, cell(30, 5, PACKED, bytes(32)), cell(22, 1, REAL, struct.pack('<d', float('inf')))))
+put('store', 'empty', store(13, cell(29, 5, TEXT, b'0'), cell(30, 5, BLOB)))
+put('store', 'plan', store(60, cell(9, 1, TEXT, b'0' * 32), cell(7, 2, WHOLE, struct.pack('<q', -1))))
+put('store', 'state', store(55, cell(15, 2, WHOLE, b'\x02'), cell(16, 2, TEXT, b'it failed'), cell(21, 2, TEXT, b'a b')))
+put('store', 'changes', store(44, cell(4, 1, TEXT, b'grid.L=[3, 4]\ntitle=<b>'), cell(5, 1, WHOLE, b'\x01')))
