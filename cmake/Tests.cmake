@@ -119,7 +119,19 @@ endif()
 
 # ---- fuzzing -----------------------------------------------------------------------------------
 
-# Harnesses of libFuzzer, built by tests/fuzz/run.sh; tests/test_data_fuzz.c replays their corpus.
+# Harnesses of libFuzzer, built by tests/fuzz/run.sh; tests/test_data_fuzz.c and tests/test_cli_fuzz.c
+# replay their corpus. That of the tool includes two of its files, and is linked with the others.
+function(link_cli program)
+  target_sources(${program} PRIVATE
+    "$<FILTER:$<TARGET_OBJECTS:finetti_cli>,EXCLUDE,/(main|risk_sweep)[.]c[.]o$>")
+  target_include_directories(${program} PRIVATE cli)
+  target_link_libraries(${program} PRIVATE PkgConfig::jansson)
+endfunction()
+foreach(program IN ITEMS test_cli test_cli_fuzz)
+  if(TARGET ${program})
+    link_cli(${program})
+  endif()
+endforeach()
 if(FINETTI_SANITIZE MATCHES "fuzzer-no-link")
   # clang takes many minutes to watch the arithmetic of the vector kernels; their memory is watched.
   file(GLOB vector_kernels CONFIGURE_DEPENDS src/kernel/*_avx2.c src/kernel/*_avx512.c)
@@ -135,4 +147,5 @@ if(FINETTI_SANITIZE MATCHES "fuzzer-no-link")
     set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/fuzz)
     add_dependencies(fuzz ${name})
   endforeach()
+  link_cli(fuzz_cli)
 endif()

@@ -243,3 +243,22 @@ put('store', 'empty', store(13, cell(29, 5, TEXT, b'0'), cell(30, 5, BLOB)))
 put('store', 'plan', store(60, cell(9, 1, TEXT, b'0' * 32), cell(7, 2, WHOLE, struct.pack('<q', -1))))
 put('store', 'state', store(55, cell(15, 2, WHOLE, b'\x02'), cell(16, 2, TEXT, b'it failed'), cell(21, 2, TEXT, b'a b')))
 put('store', 'changes', store(44, cell(4, 1, TEXT, b'grid.L=[3, 4]\ntitle=<b>'), cell(5, 1, WHOLE, b'\x01')))
+
+# the tool: tables with text, points and columns, words of a command (by its first letter), short ones
+put('cli', 'table', '\0a,b,c\n1,x,\n2,"y ""z""",NA\n3,x,4\n')
+put('cli', 'numbers', '\0a,b\n1,nan\n2,3\n')
+put('cli', 'open', '\0a,"b\n1,"x\n')
+put('cli', 'points', '\1x=1,y=2;x=3,y=4e-1\nx,2')
+put('cli', 'pattern', '\1x1=1,x2=2,z=3\nx*,z:z,1:2')
+for letter, name, words in [('Q', 'sweep', ['--sweep', 'lam=0.1:1:3log', '--sweep', 'd=100,200']),
+                            ('Q', 'lengths', ['--lengths', '5:0.2,10:0.8', '--form=softmax', '--show', 'risk,bayes']),
+                            ('Q', 'range', ['--task', 'spiked', '--sweep', 'L=2:1000000:7']),
+                            ('S', 'train', ['--init', 'manifold', '--lam-schedule=0:1,9:0.5', '--steps', '20', '--json']),
+                            ('U', 'fit', ['x.csv', '--model', 'max', '--cv', '5x2', '--features', 'x*,2:']),
+                            ('X', 'attend', ['x.csv', '--key', 'x', '--value=y', '--prior', 'inf']),
+                            ('[', 'study', ['x.yaml', '--set', 'a.b=[1]', '--shard', '3/10', '--store', 'x.db']),
+                            ('e', 'pretrain', ['--family', 'concept', '--width', '8', '--lengths', '4,8,16'])]:
+    put('cli', name, '\2' + letter + '\n'.join(words))
+put('cli', 'model', '\3max+rbf x4')
+put('cli', 'folds', '\00310x5')
+put('cli', 'list', '\0034,8,16')

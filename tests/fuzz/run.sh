@@ -49,7 +49,7 @@ for reader in ${*:-$all}; do
     mkdir -p "$build/found/$reader"
     log=$build/log/$reader.log
     words=()
-    case $reader in study | text | store) words=(-dict="$here/words.dict") ;; esac
+    case $reader in study | text | store | cli) words=(-dict="$here/words.dict") ;; esac
     # Sizes are those at which the readers' loops and limits are all reached.
     "$build/fuzz/fuzz_$reader" -max_total_time="$seconds" -timeout=20 -rss_limit_mb=4096 -max_len=8192 \
         -use_value_profile=1 -print_final_stats=1 -artifact_prefix="$build/found/$reader-" "${words[@]}" \

@@ -1,0 +1,139 @@
+/* What the command line tool reads itself: its options, tables with text, points and lists of
+ * columns. The first byte says which. Nothing is run. */
+#include "fuzz.h"
+
+#include "attend.h"
+#include "encoder.h"
+#include "fit.h"
+
+/* The table of commands, and the ranges of --sweep, which nobody else sees. */
+#undef main
+#define main finetti_main
+int finetti_main(int argc, char **argv);
+#include "../../cli/main.c"
+#undef main
+#include "../../cli/risk_sweep.c"
+
+/* A table, in which columns of text are allowed. */
+static void fuzz_table_of_text(const char *text, size_t size)
+{
+    fin_table *table = NULL;
+    attend_words *words = NULL;
+    int columns = 0;
+    fin_error err = {FIN_OK, ""};
+    fin_status status = attend_text_parse(text, size, "t.csv", &table, &words, &columns, &err);
+    FUZZ_CHECK(status ? !words && err.message[0] : table != NULL);
+    if (status)
+        return;
+    FUZZ_CHECK(!words || columns == fin_table_columns(table));
+    for (int j = 0; words && j < columns; j++)
+        for (int64_t i = 0; words[j].count && i < fin_table_rows(table); i++) {
+            double code = fin_table_values(table, j)[i];
+            FUZZ_CHECK(isnan(code) || (code >= 1 && code <= (double)words[j].count));
+        }
+    attend_words_free(words, columns);
+    fin_table_destroy(table);
+}
+
+/* Points, and behind a line break a list of their columns. */
+static void fuzz_points(char *text)
+{
+    attend_source source;
+    attend_list list = {NULL, 0};
+    fin_error err = {FIN_OK, ""};
+    char *rest = strchr(text, '\n');
+    if (rest)
+        *rest++ = '\0';
+    fin_status status = attend_source_points(&source, text, &err);
+    FUZZ_CHECK(!status || err.message[0]);
+    if (!status && rest) {
+        const attend_list *const others[] = {NULL};
+        status = attend_list_read(&source, "--key", rest, others, &list, &err);
+        FUZZ_CHECK(!status || err.message[0]);
+        for (int i = 0; !status && i < list.count; i++)
+            FUZZ_CHECK(list.at[i] >= 0 && list.at[i] < source.columns);
+        free(list.at);
+    }
+    attend_source_close(&source);
+}
+
+/* A command, by the first letter, and a word of the command line on each line. */
+static void fuzz_options(char *text)
+{
+    enum { WORDS = 32 };
+    static cli_args args;
+    char *words[WORDS + 1];
+    int count = 0, commands_count = 0;
+    bool help = false;
+    while (commands[commands_count])
+        commands_count++;
+    if (!text[0])
+        return;
+    const cli_command *command = commands[(unsigned char)text[0] % commands_count];
+    for (char *word = text + 1, *next; word && count < WORDS; word = next) {
+        if ((next = strchr(word, '\n')))
+            *next++ = '\0';
+        words[count++] = word;
+    }
+    words[count] = NULL;
+    int code = cli_parse(&args, command, count, words, false, &help);
+    FUZZ_CHECK(code == CLI_OK || code == CLI_USAGE || code == CLI_FAILED);
+    if (code || help)
+        return;
+    if (command == &cli_risk) {
+        sweep s = {.axes = 0};
+        (void)prepare(&args, &s);
+        for (int a = 0; a < s.axes; a++)
+            free(s.axis[a].values);
+        free(s.numbers);
+    }
+    fin_task *task = NULL;
+    fin_error err = {FIN_OK, ""};
+    if (command == &cli_risk || command == &cli_train) {
+        fin_status status = cli_task_create(&args, &args.task, 1, 0, &task, &err);
+        FUZZ_CHECK(status ? err.message[0] != '\0' : task != NULL);
+        fin_task_destroy(task);
+    }
+}
+
+static void fuzz_small_words(const char *text)
+{
+    fin_fit_settings fit;
+    fin_error err = {FIN_OK, ""};
+    int64_t lengths[ENCODER_LENGTHS];
+    int count, folds, repeats;
+    fin_settings_defaults(&fin_fit_table, &fit);
+    fin_status status = fit_name_read(text, &fit, &err);
+    FUZZ_CHECK(status ? err.message[0] : !fin_settings_validate(&fin_fit_table, &fit, &err));
+    status = fit_cv_read(text, &folds, &repeats, &err);
+    FUZZ_CHECK(status ? err.message[0] : folds >= 2 && repeats >= 1);
+    status = encoder_lengths_read(text, lengths, &count, &err);
+    FUZZ_CHECK(status ? err.message[0] : count >= 1 && count <= ENCODER_LENGTHS);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    if (size == 0)
+        return 0;
+    fuzz_path("x"); /* one thread */
+    cli_message_silence();
+    char *text = malloc(size);
+    FUZZ_CHECK(text);
+    memcpy(text, data + 1, size - 1);
+    text[size - 1] = '\0';
+    switch (data[0] % 4) {
+    case 0:
+        fuzz_table_of_text((const char *)data + 1, size - 1); /* of the exact size */
+        break;
+    case 1:
+        fuzz_points(text);
+        break;
+    case 2:
+        fuzz_options(text);
+        break;
+    default:
+        fuzz_small_words(text);
+    }
+    free(text);
+    return 0;
+}
