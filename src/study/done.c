@@ -74,14 +74,13 @@ static void swap_elements(unsigned char *bytes, int64_t count, size_t size)
 
 static void put_series(writer *w, const fin_series *s)
 {
-    int64_t count = 1;
+    int64_t count = 0; /* a shape that a result holds has been counted before */
     put_name(w, s->name);
     put_whole(w, (uint64_t)s->dtype, 1);
     put_whole(w, (uint64_t)s->ndim, 1);
-    for (int i = 0; i < s->ndim; i++) {
+    for (int i = 0; i < s->ndim; i++)
         put_whole(w, (uint64_t)s->shape[i], 8);
-        count *= s->shape[i];
-    }
+    (void)fini_shape_count(s->dtype, s->ndim, s->shape, &count);
     size_t size = fin_dtype_size(s->dtype), start = w->used;
     put(w, s->data, (size_t)count * size);
     if (w->bytes)
