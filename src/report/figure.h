@@ -239,6 +239,9 @@ fin_status fini_spec_series(const fini_frame *frame, int64_t row, const char *na
 /* What tells a run from the other rows: "L = 10, seed = 2"; "" for the only one. */
 const char *fini_spec_row(const fini_frame *frame, const fini_block *block, int64_t row,
                           fini_figure *figure);
+/* How many rows of a matrix are to be drawn: none without columns, however many a file says there
+ * are, and not more than anybody could tell apart, which a note says. */
+int64_t fini_spec_lines(fini_figure *figure, const fini_matrix *matrix);
 /* A curve of row `row` of the matrices (x: a vector, or as many rows). */
 fini_curve *fini_spec_curve(fini_figure *figure, fini_panel *panel, const char *label,
                             fini_mark mark, const fini_matrix *x, const fini_matrix *y,

@@ -176,7 +176,8 @@ static fin_status add_paths(const fini_spec *spec, const fini_block *block, fini
         if (!status)
             status = fini_spec_series(frame, row, "path_nu", 2, figure, &nu, err);
         bool fits = !status && kappa.values && nu.values && kappa.rows == nu.rows;
-        for (int64_t p = 0; fits && p < kappa.rows && !figure->failed; p++) {
+        int64_t lines = fits ? fini_spec_lines(figure, &kappa) : 0;
+        for (int64_t p = 0; p < lines && !figure->failed; p++) {
             fini_curve *path =
                 fini_spec_curve(figure, panel, "path of a run", FINI_MARK_SOLID, &kappa, &nu, p);
             if (!path)

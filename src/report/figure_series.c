@@ -111,7 +111,8 @@ static fin_status add_run(const fini_frame *frame, int64_t run, const char *x_na
         return fini_fail(err, status, "%s", ignored.message);
     if (!x.values || !y.values)
         fini_figure_note(figure, "A run has no series %.64s.", x.values ? y_name : x_name);
-    for (int64_t k = 0; x.values && y.values && k < y.rows; k++) {
+    int64_t lines = x.values && y.values ? fini_spec_lines(figure, &y) : 0;
+    for (int64_t k = 0; k < lines; k++) {
         fini_curve *curve = fini_spec_curve(figure, panel, label, mark, &x, &y, k);
         if (!curve)
             break;

@@ -120,15 +120,15 @@ static fin_status overlap_panel(const run *r, fin_error *err)
 }
 
 static fin_status add_ends(const run *r, fini_panel *panel, const fini_matrix *kappa,
-                           const fini_matrix *nu, bool last, fin_error *err)
+                           const fini_matrix *nu, int64_t lines, bool last, fin_error *err)
 {
     fini_curve *ends =
-        fini_figure_curve(r->figure, panel, last ? "end" : "start", FINI_MARK_POINTS, kappa->rows);
+        fini_figure_curve(r->figure, panel, last ? "end" : "start", FINI_MARK_POINTS, lines);
     if (!ends)
         return fini_figure_status(r->figure, err);
     ends->shape = last ? FINI_CIRCLE : FINI_CROSS;
     ends->colour = last ? 1 : FINI_INK;
-    for (int64_t p = 0; p < kappa->rows; p++) {
+    for (int64_t p = 0; p < lines; p++) {
         int64_t at = p * kappa->columns + (last ? kappa->columns - 1 : 0);
         ends->x[p] = kappa->values[at];
         ends->y[p] = nu->values[at];
@@ -156,7 +156,8 @@ static fin_status path_panel(const run *r, fin_error *err)
         return FIN_OK;
     panel->x.low = panel->y.low = -1.08;
     panel->x.high = panel->y.high = 1.08;
-    for (int64_t p = 0; p < kappa.rows; p++) {
+    int64_t lines = fini_spec_lines(r->figure, &kappa);
+    for (int64_t p = 0; p < lines; p++) {
         fini_curve *path = fini_spec_curve(r->figure, panel,
                                            fini_figure_say(r->figure, "run %lld", (long long)p + 1),
                                            FINI_MARK_SOLID, &kappa, &nu, p);
@@ -165,8 +166,8 @@ static fin_status path_panel(const run *r, fin_error *err)
         path->quiet = path->thin = true;
         path->colour = 0;
     }
-    status = add_ends(r, panel, &kappa, &nu, false, err);
-    return status ? status : add_ends(r, panel, &kappa, &nu, true, err);
+    status = add_ends(r, panel, &kappa, &nu, lines, false, err);
+    return status ? status : add_ends(r, panel, &kappa, &nu, lines, true, err);
 }
 
 static fin_status build(const fini_spec *spec, fini_figure *figure, fin_error *err)

@@ -69,6 +69,18 @@ const char *fini_spec_row(const fini_frame *frame, const fini_block *block, int6
     return fini_figure_copy(figure, label);
 }
 
+int64_t fini_spec_lines(fini_figure *figure, const fini_matrix *matrix)
+{
+    enum { LINES_MOST = 1000 };
+    if (matrix->columns == 0)
+        return 0;
+    if (matrix->rows <= LINES_MOST)
+        return matrix->rows;
+    fini_figure_note(figure, "The first %d of %lld lines are shown.", (int)LINES_MOST,
+                     (long long)matrix->rows);
+    return LINES_MOST;
+}
+
 fini_curve *fini_spec_curve(fini_figure *figure, fini_panel *panel, const char *label,
                             fini_mark mark, const fini_matrix *x, const fini_matrix *y, int64_t row)
 {
