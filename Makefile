@@ -30,7 +30,7 @@ compile = env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL cmake --build $(BUILD) -j $(JO
 run_tests = bash tests/run.sh $(BUILD) $(1) $(test_jobs) '$(TESTS)'
 
 .NOTPARALLEL:
-.PHONY: build wheel reproduce check check-all check-clang check-sanitizers check-races check-slow check-long fuzz bench install \
+.PHONY: build wheel reproduce check check-all check-clang check-sanitizers check-races check-slow check-long fuzz mutants bench install \
 	clean help
 
 build:
@@ -89,6 +89,11 @@ fuzz:
 	@tools/setup.sh build clang
 	@FUZZ_JOBS=$(JOBS) bash tests/fuzz/run.sh $(SECONDS) $(ONLY)
 
+# How many small faults the tests find, one fault at a time, in a copy of the tree; takes an hour or more.
+mutants:
+	@$(setup) build check
+	@tools/mutants.py $(if $(N),-n $(N)) $(if $(SEED),--seed $(SEED)) --jobs $(test_jobs) $(ARGS)
+
 bench:
 	@tools/setup.sh build bench
 	@$(configure) >/dev/null
@@ -109,6 +114,7 @@ help:
 	@echo 'make check-all  what check leaves out, twelve minutes: check-clang, check-sanitizers, check-races, check-slow'
 	@echo 'make check-long real data and laws at full size: most of an hour'
 	@echo 'make fuzz       give every reader made-up bytes, with sanitizers; a minute each'
+	@echo 'make mutants    how many small faults in the sources the tests find; takes an hour or more'
 	@echo 'make bench      time this library beside others, in one run'
 	@echo 'make install    install below PREFIX (and DESTDIR, for packagers)'
 	@echo 'make clean      remove what was built'
@@ -122,4 +128,5 @@ help:
 	@echo 'SECONDS=60              of make fuzz, for each reader'
 	@echo 'ONLY="text store"       the readers that make fuzz is to try'
 	@echo 'ARGS=...                further words for finetti reproduce and for bench/run.sh'
+	@echo 'N=60 SEED=1             how many faults make mutants makes, and which'
 	@echo 'FINETTI_SETUP=no        do not look for missing packages'
