@@ -1,13 +1,16 @@
 /* Reduced and ambient SGD are the same in law: Kolmogorov-Smirnov on the five overlaps, their
  * products and lam, after 1, a few and all steps; and the same test tells wrong laws apart.
  *
- * FINETTI_TEST_SIZE=full tries all rows (tests/all/train_law.sh), otherwise those marked lean. */
+ * FINETTI_TEST_SIZE=full tries all rows, usual those marked lean. small takes an eighth of the runs
+ * of those, and a few of the wrong laws, at their size: fewer runs would not tell them apart. The
+ * probability of Kolmogorov and Smirnov is that of the number of runs, so its bound stays. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "test_size.h"
 #include "test_train_help.h"
 
 enum { RUNS = 1500, MOST = 30000, TIMES = 3, NUMBERS = 11 };
@@ -108,12 +111,6 @@ enum { LAWS = sizeof laws / sizeof *laws };
 /* Everything together is wrongly refused once in 1e4. */
 static const double floor_of_p = 1e-4 / (LAWS * TIMES * NUMBERS);
 
-static int all_rows(void)
-{
-    const char *wish = getenv("FINETTI_TEST_SIZE");
-    return wish && strcmp(wish, "full") == 0;
-}
-
 typedef struct sample {
     int64_t runs;
     int times;
@@ -143,7 +140,7 @@ static void look(const fin_train *t, int time, sample *out)
     }
 }
 
-static void simulate(const law *l, int engine, sample *out)
+static void simulate(const law *l, int engine, int64_t fewer, sample *out)
 {
     fin_task_settings ts = task_settings(l->task, l->d, l->L);
     if (l->more.L_min)
@@ -160,7 +157,7 @@ static void simulate(const law *l, int engine, sample *out)
     fin_form_settings fs = form_settings(l->form, l->lam);
     if (l->more.c != 0)
         fs.c = l->more.c;
-    out->runs = l->more.runs ? l->more.runs : RUNS;
+    out->runs = (l->more.runs ? l->more.runs : RUNS) / fewer;
     fin_train_settings s = train_settings(engine, out->runs, l->more.steps ? l->more.steps : 30);
     s.init = l->more.sphere ? FIN_INIT_SPHERE : FIN_INIT_OVERLAPS;
     s.alpha = l->alpha;
@@ -230,10 +227,10 @@ static void reduced__has_the_law_of_ambient(void **state)
     static sample a, b;
     int time = 0, number = 0, bad = 0;
     for (int i = 0; i < LAWS; i++) {
-        if (!laws[i].lean && !all_rows())
+        if (!laws[i].lean && !sized(0, 0, 1))
             continue;
-        simulate(&laws[i], FIN_ENGINE_REDUCED, &a);
-        simulate(&laws[i], FIN_ENGINE_AMBIENT, &b);
+        simulate(&laws[i], FIN_ENGINE_REDUCED, sized(8, 1, 1), &a);
+        simulate(&laws[i], FIN_ENGINE_AMBIENT, sized(8, 1, 1), &b);
         double p = compare(&a, &b, NUMBERS, &time, &number);
         print(p < floor_of_p ? "DIFFERENT" : "same law", &laws[i], &b, p, time, number);
         bad += p < floor_of_p;
@@ -308,16 +305,16 @@ static void compare__rejects_wrong_laws(void **state)
     static sample a, b;
     int time = 0, number = 0;
     for (int engine = 0; engine < 2; engine++) {
-        simulate(&right[engine], FIN_ENGINE_AMBIENT, &b);
-        for (int i = 0; i < MISTAKES; i++) {
+        simulate(&right[engine], FIN_ENGINE_AMBIENT, 1, &b);
+        for (int i = 0; i < MISTAKES; i += (int)sized(4, 1, 1)) {
             law bad = with_mistake(&right[engine], i);
-            simulate(&bad, FIN_ENGINE_REDUCED, &a);
+            simulate(&bad, FIN_ENGINE_REDUCED, 1, &a);
             double p = compare(&a, &b, NUMBERS - 1, &time, &number);
             print(mistakes[i], &bad, &b, p, time, number);
             if (!(p < floor_of_p))
                 fail_msg("%s was not seen: p = %g", mistakes[i], p);
         }
-        simulate(&right[engine], FIN_ENGINE_REDUCED, &a);
+        simulate(&right[engine], FIN_ENGINE_REDUCED, 1, &a);
         assert_true(compare(&a, &b, NUMBERS - 1, &time, &number) > floor_of_p);
     }
 }
