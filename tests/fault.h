@@ -59,27 +59,32 @@ static inline void fault_end(void)
     fin_memory_hooks(NULL, NULL);
 }
 
+/* Allocation k fails, then all from k on. Returns how many were refused the second time. */
+static inline long fault_one(fin_status (*run)(void *user, fin_error *err), void *user, long k)
+{
+    long failed = 0;
+    for (int stays = 0; stays <= 1; stays++) {
+        fin_error err = {FIN_OK, ""};
+        fault_begin(k, stays);
+        fin_status status = run(user, &err);
+        fault_end();
+        failed = atomic_load(&fault_failed);
+        if (failed ? status != FIN_ERR_MEMORY || !err.message[0] : status != FIN_OK)
+            fail_msg("allocation %ld%s: status '%s', message '%s'", k,
+                     stays ? " and all later ones" : "", fin_status_name(status), err.message);
+        if (atomic_load(&fault_live) != 0)
+            fail_msg("allocation %ld: %ld blocks are still alive", k, atomic_load(&fault_live));
+    }
+    return failed;
+}
+
 /* Returns how many allocations the successful run made. */
 static inline long fault_every(fin_status (*run)(void *user, fin_error *err), void *user)
 {
     enum { MOST = 100000 };
-    for (long k = 0; k < MOST; k++) {
-        long failed = 0;
-        for (int stays = 0; stays <= 1; stays++) {
-            fin_error err = {FIN_OK, ""};
-            fault_begin(k, stays);
-            fin_status status = run(user, &err);
-            fault_end();
-            failed = atomic_load(&fault_failed);
-            if (failed ? status != FIN_ERR_MEMORY || !err.message[0] : status != FIN_OK)
-                fail_msg("allocation %ld%s: status '%s', message '%s'", k,
-                         stays ? " and all later ones" : "", fin_status_name(status), err.message);
-            if (atomic_load(&fault_live) != 0)
-                fail_msg("allocation %ld: %ld blocks are still alive", k, atomic_load(&fault_live));
-        }
-        if (failed == 0)
+    for (long k = 0; k < MOST; k++)
+        if (fault_one(run, user, k) == 0)
             return atomic_load(&fault_count);
-    }
     fail_msg("more than %d allocations", (int)MOST);
     return -1;
 }
