@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "test_attention_help.h"
+#include "test_skip.h"
 
 #include <stdio.h>
 
@@ -47,7 +48,7 @@ static void forward__matches_formula(void **state)
 {
     (void)state;
     if (!long_double_is_longer())
-        skip();
+        SKIP("long double is not longer than double");
     const int64_t dims[] = {1, 2, 13, 64, 257};
     for (int wide = 0; wide < 2; wide++)
         for (int t = 0; t < HELP_FORMS; t++) {

@@ -4,6 +4,7 @@
 
 #include "data/data.h"
 #include "fault.h"
+#include "test_skip.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -149,7 +150,7 @@ static void output__rejects_what_may_not_be_written(void **state)
 {
     (void)state;
     if (geteuid() == 0)
-        skip(); /* nothing is forbidden to root */
+        SKIP("runs as root, to whom nothing is forbidden");
     const char *path = write_file("readonly", "old", 3);
     assert_int_equal(chmod(path, 0444), 0);
     refuses(path, false, FIN_ERR_IO, strerror(EACCES));
@@ -164,7 +165,7 @@ static void output__full_device_is_reported_and_kept(void **state)
     struct stat info;
     char data[100] = "";
     if (stat("/dev/full", &info) != 0 || access("/dev/full", W_OK) != 0)
-        skip();
+        SKIP("no /dev/full");
     fini_output *output = open_output("/dev/full");
     assert_ok(fini_output_write(output, data, sizeof data, &err)); /* still in the buffer */
     assert_int_equal(fini_output_commit(output, &err), FIN_ERR_IO);

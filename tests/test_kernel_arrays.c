@@ -8,6 +8,7 @@
 
 #include "finetti/random.h"
 #include "test_kernel_fence.h"
+#include "test_skip.h"
 
 #include <float.h>
 #include <stdlib.h>
@@ -92,7 +93,7 @@ static void arrays__reference_matches_long_double(void **state)
 {
     (void)state;
     if (!long_double_is_longer())
-        skip();
+        SKIP("long double is not longer than double");
     static double x[MANY], y[MANY];
     make_points(x, MANY);
     for (int f = 0; f < FUNCTIONS; f++) {

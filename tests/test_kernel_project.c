@@ -9,6 +9,7 @@
 
 #include "finetti/random.h"
 #include "test_kernel_fence.h"
+#include "test_skip.h"
 
 #include <stdlib.h>
 
@@ -144,7 +145,7 @@ static void project__reference_matches_long_double(void **state)
 {
     (void)state;
     if (!long_double_is_longer())
-        skip();
+        SKIP("long double is not longer than double");
     static result got[4];
     double worst_f = 0, worst_d = 0; /* in units of epsilon times the sum of magnitudes */
     for (int i = 0; dimension(i) > 0; i++) {
@@ -221,7 +222,7 @@ static void gather__reference_matches_long_double(void **state)
 {
     (void)state;
     if (!long_double_is_longer())
-        skip();
+        SKIP("long double is not longer than double");
     static double gk[MOST_D], gv[MOST_D], hk[MOST_D], hv[MOST_D];
     int64_t d = 333, rows = FINI_GATHER;
     double worst_f = 0, worst_d = 0;
