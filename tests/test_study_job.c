@@ -1,5 +1,6 @@
 /* Jobs: outputs as their tables say, the same bytes for any number of threads and in any company,
  * cancelling, faults; and the numbers of `risk` and `landscape`. */
+#include "test_size.h"
 #include "test_study_job.h"
 
 #include <pthread.h>
@@ -282,14 +283,16 @@ static void risk__star_of_a_simulation(void **state)
 {
     (void)state;
     enum { N = 40 };
+    const int count = (int)sized(500, 2000, 2000);
     double mean = 0, square = 0, errors = 0, lam[N];
     for (int i = 0; i < N; i++) {
         char text[128];
         snprintf(text, sizeof text,
-                 "risk task=spiked form=softmax snr=4 L=6 show=star samples=2000 seed=%d", i + 1);
+                 "risk task=spiked form=softmax snr=4 L=6 show=star samples=%d seed=%d", count,
+                 i + 1);
         fini_result *r = run(text);
         fin_scalar star = scalar(r, "lam_star");
-        assert_true(star.how == FIN_HOW_SIMULATION && star.samples == 2000);
+        assert_true(star.how == FIN_HOW_SIMULATION && star.samples == count);
         lam[i] = star.value;
         mean += star.value / N;
         errors += star.error * star.error / N;
