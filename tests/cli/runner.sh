@@ -33,19 +33,19 @@ runs 1 'the reason' '1 passed, 1 failed, 0 skipped'
 # A skip that nobody named; one that is named; a reason that does not hold; one without a word.
 tree test_one_a=true 'all_b=echo SKIPPED: no machine; exit 77'
 runs 1 'SKIPPED all_b: no machine: tests/skips.txt does not name it' '1 passed, 1 failed, 1 skipped'
-echo 'all_b: test 1 = 1 # it is so' >skips.txt
+echo 'all_b | false || test 1 = 1 | it is so' >skips.txt
 runs 0 'skipped all_b: no machine' '1 passed, 0 failed, 1 skipped'
-echo 'all_b: test -e "$BUILD/no such file" # it is not so' >skips.txt
+echo 'all_b | test -e "$BUILD/no such file" | it is not so' >skips.txt
 runs 1 "SKIPPED all_b: no machine: but 'test -e \"\$BUILD/no such file\"' does not hold here (tests/skips.txt)"
 tree 'all_b=exit 77'
 runs 1 'SKIPPED all_b: it does not say why'
 
 # A part of a test that passes otherwise, behind much output.
-tree 'all_b=seq 20000; echo SKIPPED: disk: not root; seq 20000'
-echo 'all_c/disk: true # another' >skips.txt
-runs 1 'SKIPPED all_b: disk: not root: tests/skips.txt does not name it'
-echo 'all_b/disk: true # it is so' >skips.txt
-runs 0 'skipped all_b: disk: not root' '1 passed, 0 failed, 0 skipped'
+tree 'all_b=seq 20000; echo SKIPPED: a full disk: not root; seq 20000'
+echo 'all_c/a full disk | true | another' >skips.txt
+runs 1 'SKIPPED all_b: a full disk: not root: tests/skips.txt does not name it'
+echo 'all_b/a full disk | true | it is so' >skips.txt
+runs 0 'skipped all_b: a full disk: not root' '1 passed, 0 failed, 0 skipped'
 
 # No test is no success.
 got=0
