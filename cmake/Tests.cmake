@@ -23,6 +23,16 @@ if(FINETTI_SANITIZE MATCHES "thread")
   list(APPEND test_environment OMP_TOOL_LIBRARIES=${FINETTI_ARCHER}
        TSAN_OPTIONS=suppressions="${PROJECT_SOURCE_DIR}/tests/tsan.supp":allocator_may_return_null=1)
 endif()
+# A locale with a decimal comma, of our own, where the system has the text of one.
+find_program(localedef localedef)
+if(localedef AND EXISTS /usr/share/i18n/locales/de_DE)
+  set(locale_dir ${PROJECT_BINARY_DIR}/tests/locale)
+  if(NOT EXISTS ${locale_dir}/de_DE.utf8)
+    file(MAKE_DIRECTORY ${locale_dir})
+    execute_process(COMMAND ${localedef} -i de_DE -f UTF-8 ${locale_dir}/de_DE.utf8 OUTPUT_QUIET ERROR_QUIET)
+  endif()
+  list(APPEND test_environment LOCPATH=${locale_dir})
+endif()
 set(script_environment ${test_environment}
   FINETTI=${PROJECT_BINARY_DIR}/finetti SRC=${PROJECT_SOURCE_DIR} BUILD=${PROJECT_BINARY_DIR}
   PYTHON=${FINETTI_PYTHON})

@@ -84,6 +84,7 @@ libomp-$major-dev none the OpenMP run-time of clang
 g++ cmd:g++ the C++ compiler g++
 valgrind cmd:valgrind valgrind
 man-db cmd:man man
+locales none locales with a decimal comma
 libopenmpi-dev pc:ompi-c Open MPI
 openmpi-bin cmd:mpirun mpirun
 sqlite3 cmd:sqlite3 the SQLite shell

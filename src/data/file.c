@@ -74,7 +74,7 @@ static fin_status inspect(const char *path, bool seekable, char target[PATH_MAX]
     if (!*direct && stat(path, &info) == 0) {
         if (S_ISDIR(info.st_mode))
             return fini_fail(err, FIN_ERR_IO, "cannot write '%.300s': it is a folder", path);
-        if (access(path, W_OK) != 0)
+        if (faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) != 0)
             return fini_fail_io(err, "write", path, errno);
         *direct = !S_ISREG(info.st_mode);
         *mode = info.st_mode & 0777;
