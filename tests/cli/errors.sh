@@ -79,6 +79,7 @@ accepts risk --points pipe
 printf 'kappa\n1\n' >good.csv
 mkdir folder folder.npz folder.csv readonly
 chmod a-w readonly
+[ ! -w readonly ] || echo "SKIPPED: a folder that may not be written: root may write anywhere"
 for command in "risk --points good.csv" "risk --sweep lam=1,2" "simulate --n 2 --d 2"; do
     # shellcheck disable=SC2086
     set -- $command
@@ -86,7 +87,7 @@ for command in "risk --points good.csv" "risk --sweep lam=1,2" "simulate --n 2 -
     refuses 1 "folder" "$@" --out folder.csv
     ln -sf /dev/full full.csv
     refuses 1 "No space left" "$@" --out full.csv
-    [ -w readonly ] || refuses 1 "readonly" "$@" --out readonly/x.csv # root may write anywhere
+    [ -w readonly ] || refuses 1 "readonly" "$@" --out readonly/x.csv
 done
 refuses 1 "nowhere" simulate --n 2 --d 2 --out nowhere/x.npz
 refuses 1 "folder" simulate --n 2 --d 2 --out folder.npz

@@ -291,6 +291,8 @@ if command -v mpirun >/dev/null && "$FINETTI" info --json | grep -q '"MPI": "yes
         [ $code != 124 ] || fail "mpirun finetti $words hangs"
         [ "$(grep -c '^finetti' stderr)" -le 1 ] || fail "mpirun finetti $words: $(cat stderr)"
     done
+else
+    echo "SKIPPED: a study under mpirun: no mpirun, or built without MPI"
 fi
 
 # ---- a run that is cut short loses no claim, and a time is no text to compare
