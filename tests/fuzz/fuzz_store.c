@@ -485,7 +485,7 @@ static void fuzz_ask_figure(fin_store *store, const char *id, bool svg, fin_erro
 }
 
 /* Questions of a store that is only read. */
-static void fuzz_question(fin_store *store, int ask, fin_error *e)
+static void fuzz_ask_reader(fin_store *store, int ask, fin_error *e)
 {
     static const char *const figures[] = {"l", "b", "h", "c", "t", "p", "q", "s"};
     const fin_query query = {.study = "small"};
@@ -569,7 +569,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         fin_status status = fin_store_open(path, FIN_STORE_READ, &store, &err);
         FUZZ_CHECK(status ? !store && err.message[0] : store != NULL);
         if (store)
-            fuzz_question(store, ask, &err);
+            fuzz_ask_reader(store, ask, &err);
         fin_store_close(store);
     }
     return 0;
