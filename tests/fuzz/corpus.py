@@ -164,7 +164,7 @@ figures = """figures:
 put('study', 'runs', b'\x00' + study.encode())
 put('study', 'full', b'\x01' + study.encode())
 put('study', 'claims', b'\x00' + (study + claims + figures).encode())
-put('study', 'changes', b'\x06grid.L=[2, 5]\ntitle=Other words\nruns.grid.set.lam=0.2\n' + study.encode())
+put('study', 'changes', b'\x06grid.seeds=[1, 2]\ntitle=Other words\nruns.grid.set.lam=0.2\n' + study.encode())
 put('study', 'law', b"""\x00study: a
 runs:
   - {command: law, set: {init: overlaps, kappa: 0.5}}
