@@ -24,6 +24,7 @@ typedef struct stack {
     struct stack *next;
     struct book *book;
     int64_t name; /* its number in the store */
+    const char *text; /* its name, which the book holds */
     fin_dtype dtype;
     int ndim;
     int64_t shape[5];
@@ -282,7 +283,7 @@ static fin_status next_series(stack *s, fin_error *err)
 {
     book *b = s->book;
     bool row = false;
-    fin_series series = {.name = "of an export"};
+    fin_series series = {.name = s->text};
     fini_free(s->data);
     s->data = NULL;
     sqlite3_bind_int64(b->one, 1, b->entries[s->at].id);
@@ -332,6 +333,7 @@ static fin_status add_stack(book *b, const char *name, int64_t id, const fin_ser
     *s = (stack){.next = b->stacks,
                  .book = b,
                  .name = id,
+                 .text = name,
                  .dtype = shape->dtype,
                  .ndim = shape->ndim + stacked,
                  .shape = {b->rows},
@@ -351,15 +353,15 @@ static fin_status add_stack(book *b, const char *name, int64_t id, const fin_ser
 }
 
 /* Its type and shape in run i; *found = false if the run has none. */
-static fin_status read_shape(book *b, int64_t i, int64_t name, fin_series *out, bool *found,
-                             fin_error *err)
+static fin_status read_shape(book *b, int64_t i, int64_t id, const char *name, fin_series *out,
+                             bool *found, fin_error *err)
 {
-    *out = (fin_series){.name = "of an export"};
+    *out = (fin_series){.name = name};
     *found = false;
     if (b->entries[i].id == 0)
         return FIN_OK;
     sqlite3_bind_int64(b->one, 1, b->entries[i].id);
-    sqlite3_bind_int64(b->one, 2, name);
+    sqlite3_bind_int64(b->one, 2, id);
     fin_status status = fini_sql_step(b->store, b->one, found, err);
     if (!status && *found)
         status = fini_blob_read(b->store, b->one, 0, false, out, err);
@@ -380,7 +382,7 @@ static fin_status add_series(book *b, const char *name, fin_error *err)
     fin_series first = {0}, shape;
     fin_status status = fini_store_name(b->store, name, false, &id, err);
     for (int64_t i = 0; i < b->rows && !status && all; i++) {
-        status = read_shape(b, i, id, &shape, &found, err);
+        status = read_shape(b, i, id, name, &shape, &found, err);
         if (i == 0)
             first = shape;
         all = found && same_shape(&first, &shape);
@@ -388,7 +390,7 @@ static fin_status add_series(book *b, const char *name, fin_error *err)
     if (!status && all && b->rows > 0)
         return add_stack(b, name, id, &first, 0, true, err);
     for (int64_t i = 0; i < b->rows && !status; i++) {
-        status = read_shape(b, i, id, &shape, &found, err);
+        status = read_shape(b, i, id, name, &shape, &found, err);
         if (!status && found)
             status = add_stack(b, name, id, &shape, i, false, err);
     }
