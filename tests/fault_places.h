@@ -58,16 +58,16 @@ static inline long fault_places(fin_status (*run)(void *user, fin_error *err), v
 {
     if (sized(0, 0, 1))
         return fault_every(run, user);
-    fin_error err = {FIN_OK, ""};
+    fin_error told = {FIN_OK, ""};
     fault_place_count = 0;
     fault_begin(-1, 0);
     fin_memory_hooks(fault_place_note, fault_release);
-    fin_status status = run(user, &err);
+    fin_status status = run(user, &told);
     fault_end();
     const long count = atomic_load(&fault_count);
     if (status != FIN_OK || atomic_load(&fault_live) != 0)
         fail_msg("status '%s', message '%s', %ld blocks are still alive", fin_status_name(status),
-                 err.message, atomic_load(&fault_live));
+                 told.message, atomic_load(&fault_live));
     long refused = 0;
     for (long k = 0; k < count; k++)
         if (fault_place_takes(k)) {
