@@ -2,6 +2,8 @@
  * data or a message, and nothing else happens. The sanitizers watch. */
 #include "test_store.h"
 
+#include "test_size.h"
+
 static fin_status any_run(void *user, const fin_run_row *run, fin_error *e)
 {
     (void)e;
@@ -189,7 +191,8 @@ static void tampered__bytes_are_survived(void **state)
     make_rich(in_folder("good.db"));
     char *good = read_file(in_folder("good.db"), &size), *bad = malloc(size);
     assert_non_null(bad);
-    for (int i = 0; i < 300; i++) {
+    const int count = (int)sized(200, 200, 2000);
+    for (int i = 0; i < count; i++) {
         fin_store *store = NULL;
         memcpy(bad, good, size);
         size_t length = i % 10 == 9 ? (size_t)next_random(&random) % size : size;
@@ -214,7 +217,7 @@ static void tampered__bytes_are_survived(void **state)
         remove(in_folder("bad.db-shm"));
         remove(in_folder("bad.db-journal"));
     }
-    print_message("%d of 300 opened, %d of them with messages\n", opened, noticed);
+    print_message("%d of %d opened, %d of them with messages\n", opened, count, noticed);
     assert_true(opened > 20 && noticed > 20);
     free(good);
     free(bad);

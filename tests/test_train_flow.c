@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "fault.h"
+#include "test_size.h"
 #include "test_theory_help.h"
 #include "train/train.h"
 
@@ -162,7 +163,7 @@ static void flow__equals_another_solver(void **state)
     (void)state;
     fin_task *task = paper(400), *spiked = make("spiked", 30, 2, 9, 2, 3, 0);
     fin_train_settings plain = flow_settings(), s;
-    plain.runs = 3;
+    plain.runs = sized(1, 3, 3);
     plain.steps = 1000;
     plain.stuck = 0;
     s = plain;
@@ -208,7 +209,7 @@ static void flow__in_few_dimensions(void **state)
     for (int64_t d = 2; d <= 5; d++) {
         fin_task *task = paper(d);
         fin_train_settings s = flow_settings();
-        s.runs = 4;
+        s.runs = sized(1, 4, 4);
         s.steps = 1000;
         s.stuck = 0;
         assert_true(solve_and_compare("few dimensions", task, "erf", (fin_form_settings){0.6, 0},
