@@ -66,7 +66,7 @@ static listener stopped_fit(const fin_fit_settings *settings, int64_t classes, c
     return l;
 }
 
-/* Stops at every `step`-th report until the fit is through, and at the last one; small: a fifth. */
+/* Stops at every `step`-th report until the fit is through, and at the last one; small: a 15th. */
 static void stop_everywhere(const fin_fit_settings *settings, int64_t classes, const fin_bags *bags,
                             long step, long least)
 {
@@ -74,7 +74,7 @@ static void stop_everywhere(const fin_fit_settings *settings, int64_t classes, c
     listener all = stopped_fit(settings, classes, bags, 0, &status);
     assert_int_equal(status, FIN_OK);
     assert_true(all.calls >= least && all.features >= 1 && all.fit >= 1);
-    step *= sized(5, 1, 1);
+    step *= sized(15, 1, 1);
     for (long k = 1; k <= all.calls;
          k = k < all.calls && k + step > all.calls ? all.calls : k + step) {
         listener l = stopped_fit(settings, classes, bags, k, &status);

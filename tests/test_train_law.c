@@ -1,8 +1,8 @@
 /* Reduced and ambient SGD are the same in law: Kolmogorov-Smirnov on the five overlaps, their
  * products and lam, after 1, a few and all steps; and the same test tells wrong laws apart.
  *
- * FINETTI_TEST_SIZE=full tries all rows, usual those marked lean. small takes an eighth of the runs
- * of those, and a few of the wrong laws, at their size: fewer runs would not tell them apart. The
+ * FINETTI_TEST_SIZE=full tries all rows, usual those marked lean. small takes a 16th of the runs
+ * of those, and one of the wrong laws, at its size: fewer runs would not tell it apart. The
  * probability of Kolmogorov and Smirnov is that of the number of runs, so its bound stays. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -229,8 +229,8 @@ static void reduced__has_the_law_of_ambient(void **state)
     for (int i = 0; i < LAWS; i++) {
         if (!laws[i].lean && !sized(0, 0, 1))
             continue;
-        simulate(&laws[i], FIN_ENGINE_REDUCED, sized(8, 1, 1), &a);
-        simulate(&laws[i], FIN_ENGINE_AMBIENT, sized(8, 1, 1), &b);
+        simulate(&laws[i], FIN_ENGINE_REDUCED, sized(16, 1, 1), &a);
+        simulate(&laws[i], FIN_ENGINE_AMBIENT, sized(16, 1, 1), &b);
         double p = compare(&a, &b, NUMBERS, &time, &number);
         print(p < floor_of_p ? "DIFFERENT" : "same law", &laws[i], &b, p, time, number);
         bad += p < floor_of_p;
@@ -306,7 +306,7 @@ static void compare__rejects_wrong_laws(void **state)
     int time = 0, number = 0;
     for (int engine = 0; engine < 2; engine++) {
         simulate(&right[engine], FIN_ENGINE_AMBIENT, 1, &b);
-        for (int i = 0; i < MISTAKES; i += (int)sized(4, 1, 1)) {
+        for (int i = 0; i < MISTAKES; i += (int)sized(MISTAKES, 1, 1)) {
             law bad = with_mistake(&right[engine], i);
             simulate(&bad, FIN_ENGINE_REDUCED, 1, &a);
             double p = compare(&a, &b, NUMBERS - 1, &time, &number);
