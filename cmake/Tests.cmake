@@ -100,6 +100,9 @@ foreach(folder IN ITEMS cli all long)
   endforeach()
 endforeach()
 file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+# These have several threads or ranks for long.
+set_tests_properties(all_study_kill all_study_mpi all_fit_mpi all_fit_ranks all_encoder_mpi
+  long_fit_mil long_fit_mnist long_encoder_images PROPERTIES PROCESSORS 2)
 # All claims are run once, on two processors; the browser looks at the report that this leaves.
 set_tests_properties(all_reproduce PROPERTIES FIXTURES_SETUP reproduced PROCESSORS 2 COST 2000)
 set_tests_properties(all_report_browser PROPERTIES FIXTURES_REQUIRED reproduced COST 1000)

@@ -1,5 +1,6 @@
 # Everything that can go wrong: one line, the right exit code, nothing on stdout, nothing left behind.
 set -eu
+needs_permissions=yes
 . "$SRC/tests/cli/common.bash"
 
 # ---- names

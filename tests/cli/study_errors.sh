@@ -1,5 +1,6 @@
 # Everything that can be wrong with a study or a store: one line, the right exit code, nothing lost.
 set -eu
+needs_permissions=yes
 . "$SRC/tests/cli/common.bash"
 unset FINETTI_STORE
 
@@ -140,7 +141,7 @@ mkdir readonly
 cp finetti.db readonly/
 chmod a-w readonly readonly/finetti.db
 if [ ! -w readonly ]; then
-    refuses 1 "readonly" study run good.yaml --store readonly/finetti.db --set runs.a.axes.lam=0.7
+    refuses 1 "readonly" study run good.yaml --store readonly/finetti.db --set 'runs.a.axes.lam=[0.7]'
     accepts study ls --store readonly/finetti.db
     accepts study export good --store readonly/finetti.db --out readonly.csv
     cmp good.csv readonly.csv

@@ -1,5 +1,6 @@
 # finetti train: known trajectories, what is in the files, stopping and going on, and what is refused.
 set -eu
+needs_permissions=yes
 . "$SRC/tests/cli/common.bash"
 
 # ---- the reference trajectories
