@@ -17,6 +17,8 @@
  * differences of the third; they are multiplied by rho, so on M nothing is differenced at all. */
 #include "theory/theory.h"
 
+#include "math/gram.h"
+
 #include <lapacke.h>
 #include <math.h>
 
@@ -255,8 +257,11 @@ fin_status fin_risk_curvature(const fin_task *task, const fin_form *form,
     if (!isfinite(c.tolerance))
         return fini_fail(err, FIN_ERR_NUMERIC, "the curvature overflows at these settings");
     double work[8 * TANGENT];
-    if (LAPACKE_dsyev_work(LAPACK_COL_MAJOR, 'N', 'U', c.span_count, matrix, c.span_count, c.span,
-                           work, 8 * TANGENT))
+    fini_blas_enter();
+    lapack_int info = LAPACKE_dsyev_work(LAPACK_COL_MAJOR, 'N', 'U', c.span_count, matrix,
+                                         c.span_count, c.span, work, 8 * TANGENT);
+    fini_blas_leave();
+    if (info)
         return fini_fail(err, FIN_ERR_NUMERIC, "the eigenvalues of the Hessian were not found");
     for (int i = 0; i < c.span_count; i++)
         count(&c, c.span[i], c.tolerance, 1);
