@@ -206,6 +206,47 @@ static void study__goes_on_after_another_thread_cancels(void **state)
     fin_study_destroy(study);
 }
 
+typedef struct flight {
+    atomic_int running, stop;
+} flight;
+
+static int note_running(void *user, const fin_study_news *news)
+{
+    flight *f = user;
+    atomic_store(&f->running, (int)news->running);
+    return atomic_load(&f->stop);
+}
+
+static void *stop_in_flight(void *user)
+{
+    flight *f = user;
+    while (atomic_load(&f->running) < CALLERS)
+        races_rest();
+    atomic_store(&f->stop, 1);
+    return NULL;
+}
+
+/* Runs that would take minutes. */
+static void study__cancel_reaches_runs_in_flight(void **state)
+{
+    (void)state;
+    fin_study *study = parse("study: long\nruns:\n  - command: risk\n"
+                             "    set: {form: softmax, samples: 4000000000}\n    seeds: 5\n");
+    fin_store *store = open_store(in_folder("store.db"));
+    fin_study_settings settings = with_threads(CALLERS);
+    fin_study_count count;
+    flight f = {0, 0};
+    pthread_t other;
+    assert_int_equal(pthread_create(&other, NULL, stop_in_flight, &f), 0);
+    fin_status status = fin_study_run(study, store, &settings, note_running, &f, &count, &err);
+    atomic_store(&f.running, CALLERS);
+    pthread_join(other, NULL);
+    assert_int_equal(status, FIN_ERR_CANCELLED);
+    assert_int_equal(count.done, 0);
+    fin_store_close(store);
+    fin_study_destroy(study);
+}
+
 /* ---- one store, several threads ----------------------------------------------------------------- */
 
 static const char *const names[] = {"one", "two"};
@@ -439,6 +480,7 @@ int main(void)
         cmocka_unit_test(workers__give_every_run_once),
         cmocka_unit_test(workers__stop_with_a_full_queue),
         cmocka_unit_test_setup(study__goes_on_after_another_thread_cancels, empty_folder),
+        cmocka_unit_test_setup(study__cancel_reaches_runs_in_flight, empty_folder),
         cmocka_unit_test_setup(store__two_writers_and_a_reader, empty_folder),
         cmocka_unit_test_setup(store__lock_is_for_one, empty_folder),
         cmocka_unit_test_setup(file__written_by_several_threads, empty_folder),
