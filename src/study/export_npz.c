@@ -23,7 +23,7 @@ enum { NAME_MOST = 200 }; /* of an array in an NPZ file */
 typedef struct stack {
     struct stack *next;
     struct book *book;
-    int64_t name; /* its number in the store */
+    int64_t name;     /* its number in the store */
     const char *text; /* its name, which the book holds */
     fin_dtype dtype;
     int ndim;
