@@ -71,6 +71,15 @@ check-sanitizers:
 	@tools/setup.sh build check check-all
 	@$(MAKE) --no-print-directory check CC=gcc SAN=address,undefined
 
+# What several threads of a caller do at once, under ThreadSanitizer: clang's, whose OpenMP run-time tells it of its locks.
+check-races: override CC := clang
+check-races: override SAN := thread
+check-races:
+	@$(setup) build check check-all
+	@$(configure) >/dev/null
+	@$(compile) test_train test_study
+	@bash tests/run.sh $(BUILD) lean 1 '^test_(train|study)_'
+
 check-slow:
 	@tools/setup.sh build check check-all
 	@$(configure) >/dev/null
