@@ -13,6 +13,7 @@
 
 #include "bags_sample.h"
 #include "fault.h"
+#include "test_size.h"
 
 static fin_fit_settings settings_of(int model)
 {
@@ -78,7 +79,8 @@ static void mean__is_a_minimum(void **state)
 static void noise__is_that_of_new_labels(void **state)
 {
     (void)state;
-    enum { N = 60, D = 15, C = D + 1, TIMES = 200 };
+    enum { N = 60, D = 15, C = D + 1 };
+    const int64_t times = sized(20, 200, 200);
     static double tokens[N * D], labels[N];
     int64_t offsets[N + 1];
     double mean = 0, expected = (double)(N + C) / N;
@@ -86,17 +88,17 @@ static void noise__is_that_of_new_labels(void **state)
     settings.penalty = 1e-6;
     for (int64_t i = 0; i <= N; i++)
         offsets[i] = i;
-    for (int64_t t = 0; t < TIMES; t++) {
+    for (int64_t t = 0; t < times; t++) {
         fin_bags bags = {N, D, 0, N, offsets, FIN_F64, tokens, labels};
         fin_fit_info info;
         fin_random_normals_f64(7, 1, (uint64_t)t, 0, N * D, tokens);
         fin_random_normals_f64(7, 2, (uint64_t)t, 0, N, labels);
         fin_fit *fit = fit_to(&settings, 0, &bags, NULL);
         fin_fit_get_info(fit, &info);
-        mean += info.noise * info.noise / TIMES;
+        mean += info.noise * info.noise / (double)times;
         fin_fit_destroy(fit);
     }
-    double z = (mean / expected - 1) / sqrt(2.0 / (N - C) / TIMES);
+    double z = (mean / expected - 1) / sqrt(2.0 / (N - C) / (double)times);
     print_message("noise: z = %.2f\n", z);
     assert_true(fabs(z) < 5);
 }
