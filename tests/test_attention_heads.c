@@ -230,6 +230,13 @@ static void calls__refuse(void **state)
     bad = m.heads; /* more numbers than can be counted */
     bad.H = 1 << 12, bad.dv = 1 << 18;
     assert_int_equal(fin_heads_forward(&bad, &many, out, &err), FIN_ERR_ARGUMENT);
+    /* 2^56 numbers in all answers are the most: only the tokens are missing then. */
+    for (int past = 0; past < 2; past++) {
+        const int64_t edge[2] = {0, (INT64_C(1) << 26) + past};
+        many = (fin_heads_batch){1, edge, edge, NULL, NULL};
+        assert_int_equal(fin_heads_forward(&bad, &many, out, &err), FIN_ERR_ARGUMENT);
+        assert_non_null(strstr(err.message, past ? "2^56 numbers" : "missing"));
+    }
     bad.H = bad.dv = 1 << 20;
     assert_int_equal(fin_heads_forward(&bad, &m.batch, out, &err), FIN_ERR_ARGUMENT);
     assert_int_equal(fin_heads_forward(&m.heads, &m.batch, NULL, &err), FIN_ERR_ARGUMENT);
