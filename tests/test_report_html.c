@@ -195,6 +195,20 @@ static void report__has_every_claim_and_figure(void **state)
     free(html);
 }
 
+/* Every setting with its value: 20 in `set`, two axes. */
+static void report__has_every_setting(void **state)
+{
+    (void)state;
+    char *html = report_of("full.db", NULL);
+    assert_int_equal(count_of(html, "</th><td><code>"), 20 + 2);
+    assert_int_equal(count_of(html, "</code></td></tr>"), 20);
+    assert_non_null(strstr(html, "<th scope=\"row\">d</th><td><code>100</code></td></tr>"));
+    assert_non_null(strstr(html, "<th scope=\"row\">init</th><td><code>manifold</code></td></tr>"));
+    assert_non_null(strstr(html, "<th scope=\"row\">L</th><td><code>10</code>, <code>2</code> "
+                                 "<small>2 values</small></td></tr>"));
+    free(html);
+}
+
 static void report__same_store_same_bytes(void **state)
 {
     (void)state;
@@ -519,6 +533,47 @@ static void figure__bands_without_numbers_are_noted(void **state)
     fin_study_destroy(study);
 }
 
+/* One of `runs` runs failed, one is missing if there are more than two, the others are done. */
+static void notes_of(const char *name, int runs, const char *axis, char *notes)
+{
+    char text[200];
+    const char *y[] = {"risk"};
+    fin_store *store = NULL;
+    snprintf(text, sizeof text, "study: gaps\nruns:\n  - {id: a, command: risk, axes: {lam: %s}}\n",
+             axis);
+    fin_study *study = parse(text);
+    unsigned char missing[8];
+    assert_ok(fin_store_open(in_folder(name), FIN_STORE_CREATE, &store, &err));
+    assert_ok(fini_store_plan(store, study, false, missing, NULL, &err));
+    for (int i = 0; i < (runs > 2 ? runs - 1 : runs); i++) {
+        fini_done done = {.position = i, .state = i ? FIN_STATE_DONE : FIN_STATE_FAILED};
+        snprintf(done.reason, sizeof done.reason, "%s", i ? "" : "no");
+        done.result = i ? fini_result_create() : NULL;
+        if (i)
+            fini_result_scalar(done.result, "risk", i, 0, FIN_HOW_CLOSED, 0);
+        assert_ok(fini_store_keep(store, study, &done, 1, &err));
+        fini_result_destroy(done.result);
+    }
+    fin_figure figure = {
+        .study = "gaps", .x = "lam", .y = y, .y_count = 1, .note = keep_note, .note_user = notes};
+    if (fin_report_figure(store, &figure, in_folder("f.csv"), &err))
+        strcpy(notes, err.message); /* nothing to draw */
+    fin_store_close(store);
+    fin_study_destroy(study);
+}
+
+static void figure__counts_runs_that_are_not_there(void **state)
+{
+    (void)state;
+    char notes[sizeof err.message > 1024 ? sizeof err.message : 1024] = "";
+    notes_of("four.db", 4, "[0.1, 0.2, 0.3, 0.4]", notes);
+    assert_non_null(strstr(notes, "1 of 4 runs of a is missing."));
+    assert_non_null(strstr(notes, "1 of 4 runs of a failed."));
+    notes[0] = '\0';
+    notes_of("one.db", 1, "[0.1]", notes);
+    assert_non_null(strstr(notes, "1 of 1 run of a failed."));
+}
+
 /* Three runs at lam = 0.1 (1, 2 and 6: mean 3, sd sqrt(7)), one at 0.2 with its own error, one
  * number and one NaN at 0.3; L tells the runs apart. */
 static fin_store *open_several(void)
@@ -725,6 +780,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(report__escapes_what_comes_from_outside),
         cmocka_unit_test(report__has_every_claim_and_figure),
+        cmocka_unit_test(report__has_every_setting),
         cmocka_unit_test(report__same_store_same_bytes),
         cmocka_unit_test(report__says_what_is_missing),
         cmocka_unit_test(report__has_claims_that_were_not_judged),
@@ -739,6 +795,7 @@ int main(void)
         cmocka_unit_test(figure__arrows_stay_on_the_spheres),
         cmocka_unit_test(figure__fits_say_what_they_are),
         cmocka_unit_test(figure__bands_without_numbers_are_noted),
+        cmocka_unit_test(figure__counts_runs_that_are_not_there),
         cmocka_unit_test(figure__several_runs_at_one_x),
         cmocka_unit_test(figure__calibration_has_no_legend_of_one),
         cmocka_unit_test(figures__are_listed),

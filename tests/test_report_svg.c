@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
@@ -373,6 +374,65 @@ static void ticks__are_inside_and_said(void **state)
     }
 }
 
+/* Over three decades and more only powers of ten have a text, not many more than wanted. */
+static void ticks__of_many_decades_are_powers_of_ten(void **state)
+{
+    (void)state;
+    const struct {
+        double low, high;
+        int said;
+    } cases[] = {{1e-3, 1, 4}, {1e-9, 0.1, 4}, {0.5, 2e4, 5}, {1e-30, 1e30, 4}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        fini_scale scale = {"", true, cases[i].low, cases[i].high, NULL, 0};
+        fini_tick ticks[FINI_TICKS];
+        int count = fini_ticks(&scale, 6, ticks), said = 0;
+        for (int k = 0; k < count; k++)
+            if (ticks[k].text[0]) {
+                double power = log10(ticks[k].at);
+                assert_true(fabs(power - round(power)) < 1e-9);
+                said++;
+            }
+        assert_in_range(said, cases[i].said, 7);
+    }
+}
+
+/* The label of a value stands beside the point that has it, on both axes. */
+static void axes__labels_stand_at_their_values(void **state)
+{
+    (void)state;
+    enum { N = 6 };
+    const double x[N] = {0, 2, 4, 6, 8, 10}, y[N] = {0, 20, 40, 60, 80, 100};
+    double at[2][N], left, top;
+    int notes, labels[2] = {0, 0};
+    char *svg = one(false, N, x, y, FINI_MARK_SOLID, &notes);
+    const char *inner = strstr(svg, "<svg x="), *path = inner ? strstr(inner, "<path d=\"M") : NULL;
+    assert_non_null(path);
+    assert_int_equal(sscanf(inner, "<svg x=\"%lf\" y=\"%lf\"", &left, &top), 2);
+    path += strlen("<path d=\"");
+    for (int i = 0; i < N; i++) {
+        int size = 0;
+        assert_int_equal(sscanf(path, "%*1[ML]%lf %lf%n", &at[0][i], &at[1][i], &size), 2);
+        at[0][i] += left;
+        at[1][i] += top;
+        path += size;
+    }
+    for (const char *p = strstr(svg, "<text "); p; p = strstr(p + 1, "<text ")) {
+        double place[2], value;
+        char anchor[16];
+        if (sscanf(p,
+                   "<text x=\"%lf\" y=\"%lf\" text-anchor=\"%15[a-z]\" font-size=\"%*d\" "
+                   "fill=\"%*[^\"]\">%lf<",
+                   &place[0], &place[1], anchor, &value) != 4)
+            continue; /* the legend */
+        int axis = strcmp(anchor, "end") == 0, i = (int)(value / (axis ? 20 : 2));
+        assert_true(i >= 0 && i < N && value == (axis ? y[i] : x[i]));
+        assert_true(fabs(place[axis] - at[axis][i]) < 5); /* text stands on its foot */
+        labels[axis]++;
+    }
+    assert_true(labels[0] == N && labels[1] == N);
+    free(svg);
+}
+
 static void sort__by_x_keeps_what_belongs_together(void **state)
 {
     (void)state;
@@ -438,6 +498,8 @@ int main(void)
         cmocka_unit_test(svg__cells_arrows_bars),
         cmocka_unit_test(limits__bands_near_zero_do_not_rule_a_log_axis),
         cmocka_unit_test(ticks__are_inside_and_said),
+        cmocka_unit_test(ticks__of_many_decades_are_powers_of_ten),
+        cmocka_unit_test(axes__labels_stand_at_their_values),
         cmocka_unit_test(sort__by_x_keeps_what_belongs_together),
         cmocka_unit_test(figure__every_allocation_may_fail),
     };
