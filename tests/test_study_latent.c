@@ -224,6 +224,31 @@ static void concepts__tables(void **state)
     fin_latent_destroy(latent);
 }
 
+/* 2 x 4096 rows, 64 a sequence: by the law of the collector some 8192 (log 8192 + 1) / 64 = 1300
+ * sequences show all of them. */
+static void concepts__wide_tables(void **state)
+{
+    (void)state;
+    enum { ROWS = 2 * 4096 };
+    fin_latent_settings s;
+    fin_latent *latent;
+    double *tables;
+    assert_int_equal(fini_family_defaults("concepts", &s, &err), FIN_OK);
+    s.concepts = 2;
+    s.covariates = 4096;
+    assert_int_equal(fin_latent_create(&latent, fin_family_find("concepts"), &s, 5, &err), FIN_OK);
+    if (fini_concept_tables(latent, &tables, &err))
+        fail_msg("%s", err.message);
+    for (int64_t row = 0; row < ROWS; row++) {
+        double sum = 0;
+        for (int64_t r = 0; r < s.outcomes; r++)
+            sum += tables[row * s.outcomes + r];
+        assert_true(fabs(sum - 1) < 1e-12);
+    }
+    fini_free(tables);
+    fin_latent_destroy(latent);
+}
+
 /* ---- latent ------------------------------------------------------------------------------------ */
 
 static void latent__risks_agree(void **state)
@@ -500,6 +525,7 @@ int main(void)
         cmocka_unit_test(condition__known_answers),
         cmocka_unit_test(widen__keeps_a_nan),
         cmocka_unit_test(concepts__tables),
+        cmocka_unit_test(concepts__wide_tables),
         cmocka_unit_test(latent__risks_agree),
         cmocka_unit_test(latent__closed_forms),
         cmocka_unit_test(latent__attention),
