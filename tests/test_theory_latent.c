@@ -284,6 +284,30 @@ static void cross__finite_set_has_a_gap(void **state)
     fin_latent_destroy(latent);
 }
 
+static size_t largest; /* block that was asked for */
+
+static void *watch_allocate(size_t size)
+{
+#pragma omp critical
+    largest = size > largest ? size : largest;
+    return malloc(size);
+}
+
+/* A batch has about 2^20 numbers, however many contexts there are and however long they are. */
+static void cross__memory_does_not_grow_with_samples(void **state)
+{
+    (void)state;
+    fin_cross_settings softmax = cross_of(FIN_CROSS_SOFTMAX, FIN_KERNEL_RBF, 1, 1, 0.1);
+    fin_latent *latent = help_latent("finite", NULL, 79);
+    largest = 0;
+    fin_memory_hooks(watch_allocate, free);
+    cross_risk(latent, &softmax, 1000, 4096);
+    fin_memory_hooks(NULL, NULL);
+    print_message("largest block: %.3g numbers\n", (double)largest / 8);
+    assert_in_range(largest, 1, 2 * 8 << 20);
+    fin_latent_destroy(latent);
+}
+
 /* ---- the same for any threads; refusals; memory ---------------------------------------------- */
 
 static int cancel(void *user, const char *what, double done, double total)
@@ -408,6 +432,7 @@ int main(void)
         cmocka_unit_test(risk__concept_is_wide),
         cmocka_unit_test(cross__cme_is_bayes),
         cmocka_unit_test(cross__finite_set_has_a_gap),
+        cmocka_unit_test(cross__memory_does_not_grow_with_samples),
         cmocka_unit_test(risk__same_bits_for_any_threads),
         cmocka_unit_test(risk__refuses),
         cmocka_unit_test(memory__every_allocation_fails_once),
