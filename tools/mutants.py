@@ -495,7 +495,7 @@ class Tree:
                 self.tests[test["name"]] = (test.get("command") or [""], properties.get("TIMEOUT", 300))
 
     def tests_of(self, room):
-        prefix = "cli_" if room == "cli" else f"test_{room}_"
+        prefix = ("cli_", "test_cli_") if room == "cli" else f"test_{room}_"
         return [name for name in self.tests if name.startswith(prefix)]
 
     def targets_of(self, tests):
