@@ -532,9 +532,9 @@ class Tree:
             shutil.copyfile(path, bare)
         return hashlib.sha256(read_bytes(bare)).hexdigest()
 
-    def make_clean(self, targets):
-        """Builds targets without a fault and remembers their code."""
-        if set(targets) <= self.clean_targets:
+    def make_clean(self, targets, again=False):
+        """Builds targets without a fault and remembers their code; again: they may have the last fault in them."""
+        if set(targets) <= self.clean_targets and not again:
             return
         if not self.make(targets):
             raise Stop(f"the tree does not build as it is; see {self.log}")
@@ -828,7 +828,7 @@ def work(options):
                     missing = [name for name in tests if name not in tree.seconds]
                     if missing:
                         progress.tell(fault, "waits for its tests to run without it")
-                        tree.make_clean(tree.targets_of(missing))
+                        tree.make_clean(tree.targets_of(missing), again=True)
                         tree.time_tests(missing)
                 tree.try_fault(fault, options.stage, lambda what: progress.tell(fault, what))
                 verdict = fault["verdict"]
