@@ -397,9 +397,14 @@ class Stop(Exception):
 
 
 def limit_child():
-    """A fault may ask for all memory, or write without end."""
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    """A fault may ask for all memory, or write without end. Room for the stacks of 4096 threads must be."""
+    memory = max(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"), 1 << 36)
     resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+    try:
+        with open("/proc/self/oom_score_adj", "w", encoding="ascii") as f:
+            f.write("1000")  # the first to go where memory runs out
+    except OSError:
+        pass
     resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 32, 1 << 32))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
