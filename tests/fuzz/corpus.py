@@ -246,6 +246,7 @@ put('store', 'packed', store(ask['training'], cell(30, 5, PACKED, bytes(32)), ce
 put('store', 'empty', store(ask['all'], cell(29, 5, TEXT, b'0'), cell(30, 5, BLOB)))
 put('store', 'rows', store(ask['series'], cell(29, 8, TEXT, b'999999999999,0'), cell(30, 8, PACKED)))
 put('store', 'plan', store(ask['plan'], cell(9, 1, TEXT, b'0' * 32), cell(7, 2, WHOLE, struct.pack('<q', -1))))
+put('store', 'again', store(ask['plan'], cell(11, 1, TEXT, b'0' * 32), cell(15, 4, WHOLE, b'\x02')))
 put('store', 'failed', store(ask['report'], cell(15, 2, WHOLE, b'\x02'), cell(16, 2, TEXT, b'it failed')))
 put('store', 'name', store(ask['merge'], cell(21, 2, TEXT, b'a b'), cell(22, 1, REAL, struct.pack('<d', 2))))
 put('store', 'changes', store(ask['judge'], cell(4, 1, TEXT, b'grid.L=[3, 4]\ntitle=<b>'), cell(5, 1, WHOLE, b'\x01')))

@@ -520,8 +520,16 @@ static void fuzz_ask_writer(const char *path, int ask, fin_error *e)
     FUZZ_CHECK(!fin_study_parse(fuzz_store_text, sizeof fuzz_store_text - 1, "x", NULL, &study, e));
     if (ask == FUZZ_ASK_JUDGE)
         fuzz_answer_is(fin_store_judge(store, NULL, e), e);
-    if (ask == FUZZ_ASK_PLAN)
+    if (ask == FUZZ_ASK_PLAN) {
         fuzz_answer_is(fini_store_plan(store, study, true, missing, NULL, e), e);
+        for (int i = 0; i < FUZZ_STORE_RUNS; i += 3) { /* as if they had been run again */
+            fini_done done = {.position = i, .state = FIN_STATE_DONE, .seconds = 0.5};
+            FUZZ_CHECK(done.result = fini_result_create());
+            fuzz_add_results(done.result, i);
+            fuzz_answer_is(fini_store_keep(store, study, &done, 1, e), e);
+            fini_result_destroy(done.result);
+        }
+    }
     if (ask == FUZZ_ASK_GC)
         fuzz_answer_is(fin_store_gc(store, "small", 0, &count, e), e);
     fin_store_close(store);
