@@ -353,20 +353,33 @@ static void wait_for_others(chorus *c, double parts)
     }
 }
 
+/* Parts in a row: each has all threads. No region of one thread around them: in one, libomp of LLVM 14
+ * leaves out iterations of loops inside. */
+static fin_status fit_in_turn(fin_fit *fit, const choice *c, const fin_progress *progress,
+                              fin_error *err)
+{
+    fin_status status = FIN_OK;
+    for (int64_t k = 0; k < fit->parts && !status; k++)
+        status = fit_part(&fit->part[k], c, progress, err);
+    return status;
+}
+
 /* Side by side if this process is alone, and if there are several. */
 static fin_status fit_parts(fin_fit *fit, const choice *c, const fin_progress *progress,
                             fin_error *err)
 {
     int64_t failed = fit->parts;
     fin_status result = FIN_OK;
-    bool many = !c->sum && fit->parts > 1 && fin_threads_get() > 1;
+    int threads = fin_threads_get();
+    if (c->sum || fit->parts == 1 || threads == 1)
+        return fit_in_turn(fit, c, progress, err);
     chorus all = {.progress = progress};
     atomic_init(&all.left, fit->parts);
-#pragma omp parallel num_threads(many ? fin_threads_get() : 1)
+#pragma omp parallel num_threads(threads)
     {
         bool speaks = omp_get_thread_num() == 0;
         const fin_progress heard = {speaks ? speak : listen, &all};
-        int before = many ? fini_threads_limit(1) : 0;
+        int before = fini_threads_limit(1);
 #pragma omp for schedule(dynamic, 1) nowait
         for (int64_t k = 0; k < fit->parts; k++) {
             fin_error error = {FIN_OK, ""};
@@ -380,8 +393,7 @@ static fin_status fit_parts(fin_fit *fit, const choice *c, const fin_progress *p
         }
         if (speaks)
             wait_for_others(&all, (double)fit->parts);
-        if (many)
-            fini_threads_limit(before);
+        fini_threads_limit(before);
     }
     /* The answer may have come when the last part was just done. */
     if (!result && atomic_load(&all.stop))
