@@ -232,14 +232,14 @@ def cell(column, row, kind, data=b'', start=0, cut=0):
 
 TEXT, BLOB, WHOLE, REAL, NULL, PACKED, SPLICE = range(7)
 ASKS = ['all', 'where', 'lists', 'check', 'csv', 'npz', 'lines', 'bars', 'heat', 'calibration', 'training', 'portrait',
-        'quantiles', 'series', 'plot', 'report', 'diff', 'merge', 'judge', 'plan', 'gc']
+        'quantiles', 'series', 'plot', 'report', 'diff', 'merge', 'take', 'judge', 'plan', 'gc']
 ask = {name: number for number, name in enumerate(ASKS)}
 for name in ASKS:
     put('store', 'good-' + name, store(ask[name]))
 put('store', 'header', store(ask['all'], change(20, b'\x40')))
 put('store', 'page', store(ask['all'], change(512 * 20, b'\x0d\x00\x00\xff\xff\x00')))
 put('store', 'type', store(ask['check'], change(512 * 25, b'\x02')))
-put('store', 'figure', store(ask['lines'], cell(0, 1, SPLICE, b'scale: log', 1500, 4)))
+put('store', 'figure', store(ask['lines'], cell(0, 1, SPLICE, b'scale: log', 1620, 4)))
 put('store', 'settings', store(ask['where'], cell(13, 2, TEXT, b'{"command":"risk","settings":{"L":"x","lam":')))
 put('store', 'shape', store(ask['npz'], cell(29, 2, TEXT, b'9,9,9'), cell(28, 3, TEXT, b'|u1')))
 put('store', 'packed', store(ask['training'], cell(30, 5, PACKED, bytes(32)), cell(22, 1, REAL, struct.pack('<d', float('inf')))))
@@ -249,6 +249,7 @@ put('store', 'plan', store(ask['plan'], cell(9, 1, TEXT, b'0' * 32), cell(7, 2, 
 put('store', 'again', store(ask['plan'], cell(11, 1, TEXT, b'0' * 32), cell(15, 4, WHOLE, b'\x02')))
 put('store', 'failed', store(ask['report'], cell(15, 2, WHOLE, b'\x02'), cell(16, 2, TEXT, b'it failed')))
 put('store', 'name', store(ask['merge'], cell(21, 2, TEXT, b'a b'), cell(22, 1, REAL, struct.pack('<d', 2))))
+put('store', 'taken', store(ask['take'], cell(29, 8, TEXT, b'24'), cell(33, 1, TEXT, b'\xc3\xa4')))
 put('store', 'changes', store(ask['judge'], cell(4, 1, TEXT, b'grid.L=[3, 4]\ntitle=<b>'), cell(5, 1, WHOLE, b'\x01')))
 
 # the tool: tables with text, points and columns, words of a command (by its first letter), short ones
