@@ -3,7 +3,7 @@
 # reports and stores refused, more damaged stores. `make check` runs the same tests at the usual size, the sanitizers at
 # the small one (tests/test_size.h).
 . "$SRC/tests/cli/common.bash"
-files=$(grep -l test_size.h "$SRC"/tests/test_*.c)
+files=$(grep -lE "test_size.h|fault_places.h" "$SRC"/tests/test_*.c)
 [ -n "$files" ] || fail "no test asks for its size"
 for file in $files; do
     name=$(basename "$file" .c)
