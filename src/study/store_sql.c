@@ -49,8 +49,11 @@ fin_status fini_store_fail(fin_store *store, int code, const char *action, fin_e
         return fini_fail(err, FIN_ERR_CANCELLED, "cancelled; the store '%s' is as it was",
                          store->shown);
     case SQLITE_NOMEM:
-        return fini_fail(err, FIN_ERR_MEMORY, "out of memory: cannot %s the store '%s'", action,
-                         store->shown);
+        /* SQLite says the same of some records that claim to be huge. */
+        return fini_fail(err, FIN_ERR_MEMORY,
+                         "out of memory: cannot %s the store '%s'; if there is enough, it is "
+                         "damaged",
+                         action, store->shown);
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
     case SQLITE_SCHEMA:
