@@ -14,6 +14,7 @@
 #include <float.h>
 #include <math.h>
 #include <omp.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -466,6 +467,36 @@ static void blas__guard_nests_and_gives_back_the_threads(void **state)
     openblas_set_num_threads(1);
 }
 
+/* Two threads that come and go until they have met often: each sees that the other has moved on
+ * between two turns of its own, as it does only while both are running. */
+static void blas__guard_holds_where_threads_meet(void **state)
+{
+    (void)state;
+    enum { OFTEN = 2000, PATIENCE = 5000000 };
+    atomic_long turns[2] = {0, 0};
+    atomic_int enough = 0;
+    int wrong = 0;
+    openblas_set_num_threads(2);
+#pragma omp parallel num_threads(2) reduction(+ : wrong)
+    {
+        int me = omp_get_thread_num(), other = omp_get_num_threads() - 1 - me;
+        long met = 0, seen = 0;
+        for (long i = 0; i < PATIENCE && met < OFTEN && !atomic_load(&enough); i++) {
+            fini_blas_enter();
+            wrong += openblas_get_num_threads() != 1;
+            fini_blas_leave();
+            atomic_fetch_add(&turns[me], 1);
+            long now = atomic_load(&turns[other]);
+            met += now != seen;
+            seen = now;
+        }
+        atomic_store(&enough, 1);
+    }
+    assert_int_equal(wrong, 0);
+    assert_int_equal(openblas_get_num_threads(), 2);
+    openblas_set_num_threads(1);
+}
+
 /* What an OpenBLAS with OpenMP asks for: one thread inside, for every thread that enters, and
  * afterwards what it was, whoever leaves last. */
 static void blas__guard_keeps_the_number_of_every_thread(void **state)
@@ -513,6 +544,7 @@ int main(void)
         cmocka_unit_test(inverse__times_matrix_is_identity),
         cmocka_unit_test(inverse__survives_failed_allocations),
         cmocka_unit_test(blas__guard_nests_and_gives_back_the_threads),
+        cmocka_unit_test(blas__guard_holds_where_threads_meet),
         cmocka_unit_test(blas__guard_keeps_the_number_of_every_thread),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
