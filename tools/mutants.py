@@ -833,8 +833,10 @@ def work(options):
                     missing = [name for name in tests if name not in tree.seconds]
                     if missing:
                         progress.tell(fault, "waits for its tests to run without it")
+                        before = time.monotonic()
                         tree.make_clean(tree.targets_of(missing), again=True)
                         tree.time_tests(missing)
+                        progress.began += time.monotonic() - before  # this is done once
                 tree.try_fault(fault, options.stage, lambda what: progress.tell(fault, what))
                 verdict = fault["verdict"]
                 progress.say(f"{fault['number']:4}  {fault['file']}:{fault['line']}  {fault['kind']}: {verdict}"
