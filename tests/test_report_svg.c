@@ -317,6 +317,66 @@ static void svg__cells_arrows_bars(void **state)
 
 /* ---- limits, ticks, order -------------------------------------------------------------------- */
 
+/* Up to the right: a shaft, and a head of two equal strokes that meet at its end and open backwards. */
+static void svg__arrow_has_a_head(void **state)
+{
+    (void)state;
+    fini_figure figure;
+    fini_figure_open(&figure);
+    fini_panel *panel = fini_figure_panel(&figure, "");
+    const double x[] = {0, 1, 2}, y[] = {0, 1, 2};
+    curve_of(&figure, panel, FINI_MARK_SOLID, 3, x, y);
+    fini_curve *arrow = curve_of(&figure, panel, FINI_MARK_ARROWS, 1, x + 1, y + 1);
+    arrow->dx = fini_figure_array(&figure, arrow);
+    arrow->dy = fini_figure_array(&figure, arrow);
+    arrow->dx[0] = 0.6;
+    arrow->dy[0] = 0.8;
+    char *svg = drawn(&figure);
+    double p[5][2]; /* foot, tip; left, tip, right */
+    const char *end = strstr(svg, "\" stroke=\"#fff\" stroke-opacity"), *path = end;
+    assert_non_null(end);
+    while (strncmp(path, "<path d=\"", 9) != 0)
+        path--;
+    assert_int_equal(sscanf(path, "<path d=\"M%lf %lfL%lf %lfM%lf %lfL%lf %lfL%lf %lf\"", &p[0][0],
+                            &p[0][1], &p[1][0], &p[1][1], &p[2][0], &p[2][1], &p[3][0], &p[3][1],
+                            &p[4][0], &p[4][1]),
+                     10);
+    double shaft[2] = {p[1][0] - p[0][0], p[1][1] - p[0][1]}, along[2], across[2];
+    assert_true(p[3][0] == p[1][0] && p[3][1] == p[1][1]);
+    /* y grows downwards */
+    assert_true(shaft[0] > 0 && shaft[1] < 0 && fabs(shaft[1] / shaft[0] + 4.0 / 3) < 0.01);
+    for (int i = 0; i < 2; i++) {
+        double stroke[2] = {p[2 + 2 * i][0] - p[1][0], p[2 + 2 * i][1] - p[1][1]};
+        along[i] = stroke[0] * shaft[0] + stroke[1] * shaft[1];
+        across[i] = stroke[0] * shaft[1] - stroke[1] * shaft[0];
+    }
+    double size = shaft[0] * shaft[0] + shaft[1] * shaft[1];
+    assert_true(along[0] < 0 && fabs(along[0] - along[1]) < 0.01 * size);
+    assert_true(fabs(across[0]) > 0.05 * size && fabs(across[0] + across[1]) < 0.01 * size);
+    free(svg);
+}
+
+/* A label of one letter is one; none is none. */
+static void svg__references_have_their_labels(void **state)
+{
+    (void)state;
+    static const char *const labels[] = {"", "Q", "QQ"};
+    const double x[] = {0, 1, 2}, y[] = {0, 1, 2};
+    for (int i = 0; i < 3; i++)
+        for (int where = FINI_AT_X; where <= FINI_DIAGONAL; where++) {
+            char said[16];
+            fini_figure figure;
+            fini_figure_open(&figure);
+            fini_panel *panel = fini_figure_panel(&figure, "");
+            curve_of(&figure, panel, FINI_MARK_SOLID, 3, x, y);
+            fini_figure_reference(&figure, panel, where, 0.7, labels[i]);
+            char *svg = drawn(&figure);
+            snprintf(said, sizeof said, ">%s</text>", labels[i]);
+            assert_int_equal(count_of(svg, said), i > 0);
+            free(svg);
+        }
+}
+
 static void limits__bands_near_zero_do_not_rule_a_log_axis(void **state)
 {
     (void)state;
@@ -496,6 +556,8 @@ int main(void)
         cmocka_unit_test(svg__same_data_same_bytes),
         cmocka_unit_test(svg__empty_figure),
         cmocka_unit_test(svg__cells_arrows_bars),
+        cmocka_unit_test(svg__arrow_has_a_head),
+        cmocka_unit_test(svg__references_have_their_labels),
         cmocka_unit_test(limits__bands_near_zero_do_not_rule_a_log_axis),
         cmocka_unit_test(ticks__are_inside_and_said),
         cmocka_unit_test(ticks__of_many_decades_are_powers_of_ten),
