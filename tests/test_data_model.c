@@ -214,10 +214,14 @@ static void read__rejects_settings(void **state)
     assert_ok(fin_model_read(changed("label", NULL, NULL), &model, &err));
     assert_string_equal(fin_model_label(model), "");
     fin_model_destroy(model);
-    assert_ok(fin_model_read(changed("note.x", "no number", NULL), &model, &err));
-    const fin_entry *have;
-    assert_int_equal(fin_model_notes(model, &have), NOTES);
-    fin_model_destroy(model);
+    /* A note is note.<number>.<key>. */
+    static const char *const others[] = {"note.x", "note..x", "note.7x", "note.7", "note."};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        const fin_entry *have;
+        assert_ok(fin_model_read(changed(others[i], "no note", NULL), &model, &err));
+        assert_int_equal(fin_model_notes(model, &have), NOTES);
+        fin_model_destroy(model);
+    }
 }
 
 static void read__rejects_names(void **state)
