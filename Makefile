@@ -86,7 +86,7 @@ check-slow:
 	@$(compile) tests
 	@$(call run_tests,all)
 
-# Real data, laws at full size: minutes to an hour. Nothing here is unguarded in check or check-all; each test says by what.
+# Real data, laws at full size: five minutes. Nothing here is unguarded in check or check-all; each test says by what.
 check-long:
 	@tools/setup.sh build check check-all
 	@$(configure) >/dev/null
@@ -121,7 +121,7 @@ help:
 	@echo 'make reproduce  every claim of the papers, tested in two and a half minutes, and report/index.html'
 	@echo 'make check      build and run the tests: two to three minutes on two cores'
 	@echo 'make check-all  what check leaves out, ten minutes: check-clang, check-sanitizers, check-races, check-slow'
-	@echo 'make check-long real data and laws at full size: most of an hour'
+	@echo 'make check-long real data and laws at full size: five minutes'
 	@echo 'make fuzz       give every reader made-up bytes, with sanitizers; a minute each'
 	@echo 'make mutants    how many small faults in the sources the tests find; takes an hour or more'
 	@echo 'make bench      time this library beside others, in one run'
