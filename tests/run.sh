@@ -84,10 +84,9 @@ code=${PIPESTATUS[0]}
 log=$build/Testing/Temporary/LastTest.log
 skips=$(awk '/^[0-9]+\/[0-9]+ Test: / { name = $3 }
              sub(/^SKIPPED: /, "") { print name "\t" $0 }' "$log" | sort -u)
-wrong=0 count=0
+wrong=0
 while IFS=$'\t' read -r name text; do
     [ -n "$name" ] || continue
-    count=$((count + 1))
     # In the list a part of a test is NAME/PART; it prints "SKIPPED: PART: why".
     row=$(awk -F ' [|] ' -v name="$name" -v part="$name/${text%%: *}" '$1 == name || $1 == part { print $2; exit }' "$SKIPS")
     if [ -z "$row" ]; then

@@ -7,13 +7,12 @@ set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 
 minutes() { printf '%d.%d min' $(($1 / 60)) $(($1 % 60 / 6)); }
-table=
+table= code=0
 for stage in "$@"; do
     target=check-$stage
     [ "$stage" != check ] || target=check
     echo "==== make $target"
     began=$SECONDS
-    code=0
     make --no-print-directory "$target" || code=$?
     took=$(minutes $((SECONDS - began)))
     table+=$(printf '%-18s %9s%s' "make $target" "$took" "$([ $code = 0 ] || echo '   FAILED')")$'\n'
