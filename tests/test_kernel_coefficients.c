@@ -118,7 +118,7 @@ static const table tables[] = {
 
 /* What is promised, and half a unit in the last place of every coefficient. The reference has an
  * error, too: exp(x^2) that of x^2, some 1e-16 where a long double is no longer than a double. */
-static void polynomials__keep_their_promise(void **state)
+static void polynomials__keep_their_error_in_long_double(void **state)
 {
     (void)state;
     for (size_t k = 0; k < sizeof tables / sizeof *tables; k++) {
@@ -162,7 +162,7 @@ static void check_rule(int n, const double *node, const double *weight)
     }
 }
 
-static void legendre__is_exact_for_polynomials(void **state)
+static void legendre__is_exact_in_long_double(void **state)
 {
     (void)state;
     check_rule(FINI_LEGENDRE, fini_legendre_node, fini_legendre_weight);
@@ -174,8 +174,8 @@ static void legendre__is_exact_for_polynomials(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(polynomials__keep_their_promise),
-        cmocka_unit_test(legendre__is_exact_for_polynomials),
+        cmocka_unit_test(polynomials__keep_their_error_in_long_double),
+        cmocka_unit_test(legendre__is_exact_in_long_double),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
