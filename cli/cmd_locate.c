@@ -112,7 +112,8 @@ static fin_status locate(located *l, bool blind, fin_error *err)
         return cli_status_memory(err, 24.0 * (double)count, "the probabilities");
     l->order = (int64_t *)(l->prior + 2 * count);
     l->given = l->from.labels && !blind ? l->prior + count : NULL;
-    fin_status status = fin_fit_locate(l->from.fit, l->from.bags, l->prior, l->given, err);
+    const fin_locations to = {.prior = l->prior, .given = l->given};
+    fin_status status = fin_fit_locate(l->from.fit, l->from.bags, &to, err);
     return status ? status : rank_tokens(l, err);
 }
 

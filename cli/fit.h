@@ -6,8 +6,6 @@
 
 /* ---- settings and names (fit_settings.c) ---------------------------------------------------- */
 
-/* The library's table, in which `features` is called `basis`: --features names columns here. */
-const fin_settings *fit_table(void);
 /* The name of a model as people write it: "softmax", "softmax+rbf" (columns and RBF features),
  * "softmax:rbf" (RBF features alone), "softmax x4" (heads). Returns buffer. */
 char *fit_name(const fin_fit_settings *settings, char *buffer, size_t size);

@@ -84,7 +84,7 @@ static int print_json(const fin_model *model)
         const fin_fit_settings *part = fin_fit_part(fit, i, &weight);
         json_array_append_new(parts, json_pack("{s:s, s:f, s:o}", "model",
                                                fit_name(part, name, sizeof name), "weight", weight,
-                                               "settings", cli_json_settings(fit_table(), part)));
+                                               "settings", cli_json_settings(&fin_fit_table, part)));
     }
     for (int64_t i = 0, count = fin_model_notes(model, &notes); i < count; i++)
         json_object_set_new(said, notes[i].key, json_string(notes[i].value));

@@ -62,12 +62,12 @@ static json_t *json_fitted(const fit_run *run)
         const fin_fit_settings *part = fin_fit_part(run->fit, i, &weight);
         json_array_append_new(parts, json_pack("{s:s, s:f, s:o}", "model",
                                                fit_name(part, name, sizeof name), "weight", weight,
-                                               "settings", cli_json_settings(fit_table(), part)));
+                                               "settings", cli_json_settings(&fin_fit_table, part)));
     }
     json_t *object = json_pack(
         "{s:s, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:b}", "model",
         fit_name(&run->settings, name, sizeof name), "settings",
-        cli_json_settings(fit_table(), &run->settings), "parts", parts, "members",
+        cli_json_settings(&fin_fit_table, &run->settings), "parts", parts, "members",
         (json_int_t)info->members, "parameters", (json_int_t)info->parameters, "iterations",
         (json_int_t)info->iterations, "evaluations", (json_int_t)info->evaluations, "unfinished",
         (json_int_t)info->unfinished, "locates", run->locates);
@@ -83,7 +83,7 @@ static json_t *json_row(const fit_run *run, int i)
     char name[64];
     json_t *object = json_pack(
         "{s:s, s:o, s:o, s:o}", "model", fit_name(&run->model[i], name, sizeof name), "settings",
-        cli_json_settings(fit_table(), &run->model[i]), "mean",
+        cli_json_settings(&fin_fit_table, &run->model[i]), "mean",
         fit_json_score(&row->mean, run->classes), "se", fit_json_score(&row->se, run->classes));
     put(object, "main", row->main);
     put(object, "main_se", row->main_se);

@@ -16,7 +16,7 @@ static int find_model(const fit_run *run, int model, const fin_fit_settings *lik
 {
     for (int i = 0; i < run->models; i++) {
         const fin_fit_settings *s = &run->model[i];
-        if (s->model == model && s->heads == 1 && (!like || s->features == like->features))
+        if (s->model == model && s->heads == 1 && (!like || s->basis == like->basis))
             return i;
     }
     return -1;

@@ -5,35 +5,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-const fin_settings *fit_table(void)
-{
-    static fin_field fields[64];
-    static fin_settings table;
-    table = fin_fit_table;
-    for (int i = 0; i < table.count && i < (int)(sizeof fields / sizeof *fields); i++) {
-        fields[i] = fin_fit_table.fields[i];
-        if (strcmp(fields[i].name, "features") == 0)
-            fields[i].name = "basis";
-    }
-    table.fields = fields;
-    return &table;
-}
-
 /* ---- names ---------------------------------------------------------------------------------- */
-
-/* Order of the choices of `features`. */
-enum { LINEAR, RBF, BOTH };
 
 char *fit_name(const fin_fit_settings *settings, char *buffer, size_t size)
 {
-    static const char *const ends[] = {"", ":rbf", "+rbf"};
+    static const char *const ends[] = {"", "", ":rbf", "+rbf"};
     char model[32], heads[24] = "";
     const fin_field *field = fin_settings_find(&fin_fit_table, "model");
     fin_settings_text(field, settings, model, sizeof model);
     if (settings->heads > 1)
         snprintf(heads, sizeof heads, " x%lld", (long long)settings->heads);
     bool plain = settings->model == FIN_MODEL_AUTO || settings->model == FIN_MODEL_STACK;
-    snprintf(buffer, size, "%s%s%s", model, plain ? "" : ends[settings->features % 3], heads);
+    snprintf(buffer, size, "%s%s%s", model, plain ? "" : ends[settings->basis % 4], heads);
     return buffer;
 }
 
@@ -73,10 +56,10 @@ fin_status fit_name_read(const char *name, fin_fit_settings *settings, fin_error
                           fin_settings_find(&fin_fit_table, "model")->names);
     settings->model = model;
     if (strncmp(end, "+rbf", 4) == 0 || strncmp(end, ":rbf", 4) == 0) {
-        settings->features = *end == '+' ? BOTH : RBF;
+        settings->basis = *end == '+' ? FIN_BASIS_BOTH : FIN_BASIS_RBF;
         end += 4;
     } else {
-        settings->features = LINEAR;
+        settings->basis = FIN_BASIS_LINEAR;
     }
     settings->heads = 1;
     if (end[0] == ' ' && end[1] == 'x' && end[2] >= '1' && end[2] <= '9') {

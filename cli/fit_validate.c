@@ -33,7 +33,7 @@ double fit_work(const fin_fit_settings *settings)
     fin_fit_settings candidates[FIT_MODELS];
     if (settings->model != FIN_MODEL_AUTO && settings->model != FIN_MODEL_STACK)
         return 1;
-    int count = fin_fit_candidates(settings, candidates, FIT_MODELS);
+    int count = fin_fit_candidates(settings, 2, candidates, FIT_MODELS);
     return (double)count * (double)(settings->inner + 1);
 }
 
@@ -102,7 +102,7 @@ static fin_status make_folds(fit_run *run, fin_error *err)
     run->fold = malloc((size_t)n * sizeof *run->fold);
     if (!run->fold)
         return cli_status_memory(err, n * 4, "the folds");
-    return fin_folds_make(run->bags->n, run->classes, run->bags->labels, run->repeats, run->folds,
+    return fin_folds_make(run->bags->n, run->classes, run->bags->labels, run->bags->groups, run->repeats, run->folds,
                           run->settings.seed, run->fold, err);
 }
 
@@ -126,9 +126,9 @@ static void usual_models(fit_run *run)
     int count = 0;
     bool asked = cli_get(run->args, "cv") || cli_get(run->args, "folds"); /* time is no matter */
     if (base.model == FIN_MODEL_AUTO && asked)
-        count = fin_fit_candidates(&base, candidates, FIT_MODELS);
+        count = fin_fit_candidates(&base, run->classes, candidates, FIT_MODELS);
     base.heads = 1;
-    base.features = 0;
+    base.basis = FIN_BASIS_AUTO;
     for (int i = 0; i < 3; i++) {
         base.model = names[i];
         add_model(run, &base);

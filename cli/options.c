@@ -336,7 +336,7 @@ static void add_groups(cli_args *args)
     add_group(args, CLI_USES_CROSS, "Attention", cross_table(), &args->cross);
     add_group(args, CLI_USES_TUNE, "Tuning", &fin_tune_table, &args->tune);
     add_group(args, CLI_USES_ATTEND, "What to list", &attend_table, &args->attend);
-    add_group(args, CLI_USES_FIT, "The model", fit_table(), &args->fit);
+    add_group(args, CLI_USES_FIT, "The model", &fin_fit_table, &args->fit);
     add_group(args, CLI_USES_LOCATE, "What to list", &locate_table, &args->locate);
     add_group(args, CLI_USES_CORPUS, "What is learnt", &fin_corpus_table, &args->corpus);
     add_group(args, CLI_USES_DATA, "Data", &data_table, &args->data);

@@ -221,10 +221,10 @@ static void restore__answers_with_the_same_bits(void **state)
         fail_msg("%s", err.message);
     same_tensors(fit, again);
     fin_fit_predict(fit, &s.bags, P, NULL, NULL);
-    fin_fit_locate(fit, &s.bags, a, NULL, NULL);
+    fin_fit_locate(fit, &s.bags, &(fin_locations){.prior = a, .given = NULL}, NULL);
     fin_fit_destroy(fit);
     fin_fit_predict(again, &s.bags, Q, NULL, NULL);
-    fin_fit_locate(again, &s.bags, b, NULL, NULL);
+    fin_fit_locate(again, &s.bags, &(fin_locations){.prior = b, .given = NULL}, NULL);
     assert_memory_equal(P, Q, sizeof P);
     assert_memory_equal(a, b, (size_t)s.offsets[30] * sizeof *a);
     fin_fit_destroy(again);

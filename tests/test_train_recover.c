@@ -197,7 +197,7 @@ static void locate__is_calibrated(void **state)
     double *prior = room(s.held * s.L, sizeof *prior), *given = room(s.held * s.L, sizeof *given);
     for (int m = 0; m < 2; m++) {
         fin_fit *fit = fit_of(models[m], 0, &s.learn);
-        ok(fin_fit_locate(fit, &s.test, prior, given, &err), &err);
+        ok(fin_fit_locate(fit, &s.test, &(fin_locations){.prior = prior, .given = given}, &err), &err);
         double without = calibration(&s, prior), with = calibration(&s, given);
         print_message("%s: expected calibration error %.4f, given the label %.4f\n", names[m],
                       without, with);
@@ -225,7 +225,7 @@ static void locate__learns_from_the_label(void **state)
             fin_fit *fit = fit_of(models[m], classes, &s.learn);
             double key, value, without = 0, with = 0;
             directions(&s, fit, &key, &value);
-            ok(fin_fit_locate(fit, &s.test, prior, given, &err), &err);
+            ok(fin_fit_locate(fit, &s.test, &(fin_locations){.prior = prior, .given = given}, &err), &err);
             for (int64_t i = 0; i < s.held; i++) {
                 int64_t at = i * s.L + s.location[s.n + i];
                 without -= log(fmax(prior[at], 1e-300)) / (double)s.held;

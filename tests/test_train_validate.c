@@ -22,7 +22,7 @@ static fin_validation *validated(const toy *t, int count, const fin_fit_settings
 
 static void dealt(const toy *t, int64_t classes, int32_t *fold)
 {
-    OK(fin_folds_make(N, classes, t->labels, REPEATS, FOLDS, 3, fold, &err));
+    OK(fin_folds_make(N, classes, t->labels, NULL, REPEATS, FOLDS, 3, fold, &err));
 }
 
 static int64_t width_of(int64_t classes)

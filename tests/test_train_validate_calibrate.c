@@ -174,7 +174,7 @@ static void calibrate__keeps_accuracy(void **state)
     s[0].calibrate = NO;
     s[1].calibrate = YES;
     toy_draw(&t, N, 2, 1, 31);
-    OK(fin_folds_make(N, 2, t.labels, 1, FOLDS, 1, fold, &err));
+    OK(fin_folds_make(N, 2, t.labels, NULL, 1, FOLDS, 1, fold, &err));
     OK(fin_validate(&v, 2, s, 2, &t.bags, 1, FOLDS, fold, NULL, &err));
     const fin_fit_score *a = &fin_validation_at(v, 0)->mean, *b = &fin_validation_at(v, 1)->mean;
     print_message("log loss %.3f and %.3f\n", a->log_loss, b->log_loss);

@@ -284,7 +284,7 @@ static void choose__random_labels_are_not_predicted(void **state)
         toy_draw(&t, N, 2, 0.5, 100 + (uint64_t)k);
         for (int i = 0; i < N; i++)
             t.labels[i] = i % 2;
-        OK(fin_folds_make(N, 2, t.labels, 1, 4, k, fold, &err));
+        OK(fin_folds_make(N, 2, t.labels, NULL, 1, 4, k, fold, &err));
         fin_fit_settings s = toy_settings(FIN_MODEL_AUTO);
         fin_validation *v = NULL;
         OK(fin_validate(&v, 1, &s, 2, &t.bags, 1, 4, fold, NULL, &err));

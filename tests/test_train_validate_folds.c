@@ -17,7 +17,7 @@ static fin_error err;
 static void made(int64_t n, int64_t classes, const double *y, int repeats, int folds, int64_t seed,
                  int32_t *fold)
 {
-    if (fin_folds_make(n, classes, y, repeats, folds, seed, fold, &err))
+    if (fin_folds_make(n, classes, y, NULL, repeats, folds, seed, fold, &err))
         fail_msg("%s", err.message);
 }
 
@@ -155,7 +155,7 @@ static void refused(int64_t n, int64_t classes, const double *y, int repeats, in
 {
     int32_t fold[REPEATS * N];
     fin_error e = {FIN_OK, ""};
-    assert_int_equal(fin_folds_make(n, classes, y, repeats, folds, 1, fold, &e), FIN_ERR_ARGUMENT);
+    assert_int_equal(fin_folds_make(n, classes, y, NULL, repeats, folds, 1, fold, &e), FIN_ERR_ARGUMENT);
     if (!strstr(e.message, word))
         fail_msg("'%s' is not in: %s", word, e.message);
 }
@@ -184,7 +184,7 @@ static fin_status make_once(void *user, fin_error *e)
     int32_t fold[REPEATS * N];
     (void)user;
     classes_of(y);
-    return fin_folds_make(N, 3, y, REPEATS, 10, 1, fold, e);
+    return fin_folds_make(N, 3, y, NULL, REPEATS, 10, 1, fold, e);
 }
 
 static void folds__without_memory(void **state)

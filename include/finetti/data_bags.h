@@ -30,6 +30,8 @@ extern "C" {
 typedef struct fin_bags_source {
     const char *path;
     const char *bag, *label;
+    const char *group;    /* column (array) that says which bags belong together, such as the patient:
+                           * the same in all rows of a bag, text or number; NULL: none */
     const char *features; /* "f1:f166", "x*,z", "1:3", as finetti attend writes lists */
     const char *kind; /* "auto", "regression", "classes": what a label is. auto: text, two different
                            * numbers, or at most 20 different whole numbers and fewer than a third
@@ -63,6 +65,11 @@ FIN_API const char *fin_bag_set_class(const fin_bag_set *set, int64_t c);
 FIN_API const char *fin_bag_set_feature(const fin_bag_set *set, int64_t j);
 FIN_API const char *fin_bag_set_name(const fin_bag_set *set, int64_t i);
 FIN_API const char *fin_bag_set_label(const fin_bag_set *set);
+FIN_API const char *fin_bag_set_bag(const fin_bag_set *set);   /* column that names the bags */
+FIN_API const char *fin_bag_set_group(const fin_bag_set *set); /* column of the groups */
+/* Leaves out the columns with drop[j] != 0, with their names; at least one must stay. Tokens that are
+ * mapped or borrowed are copied. */
+FIN_API fin_status fin_bag_set_drop(fin_bag_set *set, const unsigned char *drop, fin_error *err);
 /* Row of the file that token t is, from 1: of a CSV file without its header, so that it is mostly
  * line - 1; 0-based row of the array + 1. 0: there is no token t. */
 FIN_API int64_t fin_bag_set_row(const fin_bag_set *set, int64_t t);
@@ -78,6 +85,7 @@ typedef struct fin_bags_names {
     int64_t class_count;         /* 0: labels are numbers; at most 1000 */
     const char *const *bags;     /* (n), need not differ; NULL: numbers from bags->first on */
     const char *label;           /* name of the label's column; NULL: none */
+    const char *bag, *group;     /* names of the columns of bags and groups; NULL: none */
 } fin_bags_names;
 
 /* A set of bags that are in memory already. The arrays of `bags` are borrowed and must live as long
@@ -145,6 +153,8 @@ FIN_API int64_t fin_model_classes(const fin_model *model);
 FIN_API const char *const *fin_model_feature_names(const fin_model *model);
 FIN_API const char *const *fin_model_class_names(const fin_model *model); /* NULL for numbers */
 FIN_API const char *fin_model_label(const fin_model *model);
+FIN_API const char *fin_model_bag(const fin_model *model);   /* column that named the bags, or NULL */
+FIN_API const char *fin_model_group(const fin_model *model); /* column of the groups, or NULL */
 FIN_API int64_t fin_model_notes(const fin_model *model, const fin_entry **notes);
 
 #ifdef __cplusplus

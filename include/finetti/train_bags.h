@@ -13,13 +13,15 @@
  *     embedding  logistic or ridge regression on statistics of the bag as a whole: the kernel mean
  *                embedding, smallest, largest and mean values, size
  *     mean, max  the same on the bag's mean, on its largest values (baselines)
- *     any        1 - prod_l (1 - s(v phi_l + b)): two classes, 1 if any token is (noisy-or)
+ *     any        1 - prod_l (1 - s(v phi_l + b)): two classes, positive if any token is (noisy-or)
+ *     base       the classes' shares, or the mean of the labels: what a guess knows
  *     stack      a convex combination, weights by cross-validation
- *     auto       what cross-validation prefers
+ *     auto       what cross-validation prefers, never worse there than the base rate
  *
  * phi is the token, or features of an RBF kernel of it, or both. Columns are centred, divided by
- * their deviations, and what is beyond three of these counts as three; then all are divided by one
- * number that makes the mean of |phi|^2 over training tokens 1. What is minimised is
+ * their deviations, and what is far beyond what an ordinary bag reaches is cut off (at three deviations
+ * or more); then all are divided by one number that makes the mean of |phi|^2 over training tokens 1.
+ * What is minimised is
  *
  *     sum_i w_i loss_i + penalty/2 (2 |keys|^2 + |values|^2)
  *
@@ -53,6 +55,8 @@ typedef struct fin_bags {
     fin_dtype dtype;        /* FIN_F32 or FIN_F64 */
     const void *tokens;     /* (offsets[n] - offsets[0], d), row-major, finite */
     const double *labels;   /* (n) numbers, or classes 0 .. classes - 1; NULL: not known */
+    const int64_t *groups;  /* (n) or NULL: bags with the same number (slides of one patient) are never
+                             * on both sides of a fold, nor of any other split. 0 .. 2^52 */
 } fin_bags;
 
 enum { FIN_BAGS_BLOCKS = 64 };
@@ -72,16 +76,19 @@ typedef fin_status (*fin_sum)(int64_t blocks, int64_t n, double *parts, double *
 
 /* Order of the choices: FIN_MODEL_... */
 #define FIN_FIT_FIELDS(F, C)                                                                       \
-    C(model, 0, "auto|softmax|erf|linear|mixture|embedding|mean|max|stack|any", "predictor")       \
+    C(model, 1, "auto|softmax|erf|linear|mixture|embedding|mean|max|stack|any|base", "predictor")  \
     F(int64_t, heads, 1, 1, 64, "softmax, erf, linear: attention heads")                           \
-    C(features, 0, "linear|rbf|both", "what a token is seen through: its columns, RBF features")   \
+    C(basis, 0, "auto|linear|rbf|both",                                                            \
+      "what a token is seen through: its columns (linear), RBF features, both; auto = both for "   \
+      "softmax and mixture with classes, else linear")                                             \
     C(map, 0, "nystrom|fourier", "RBF features: landmarks from the data, or random frequencies")   \
-    F(int64_t, landmarks, 150, 1, 20000,                                                           \
-      "number of RBF features (landmarks of embedding and max are bags: at least 1000, or all)")   \
+    F(int64_t, landmarks, FIN_AUTO_INT, 1, 20000,                                                  \
+      "number of RBF features; auto = 150, up to 1000 where tokens are many but not too many "     \
+      "(landmarks of embedding and max are bags: at least 1000, or all)")                          \
     F(double, bandwidth, FIN_AUTO, 1e-100, 1e100,                                                  \
       "of the RBF, in standardised units; auto = 0.55 median distances of landmarks")              \
     C(scaling, 0, "standard|pooled|none",                                                          \
-      "columns are divided by: their own deviation, one for all (both cut off at 3), nothing")     \
+      "columns are divided by: their own deviation, one for all (both cut off far out), nothing")  \
     F(double, penalty, FIN_AUTO, 0, 1e12,                                                          \
       "L2 penalty on the sum of losses; auto = the average over a fixed grid")                     \
     F(int64_t, restarts, FIN_AUTO_INT, 1, 1000,                                                    \
@@ -97,8 +104,15 @@ typedef fin_status (*fin_sum)(int64_t blocks, int64_t n, double *parts, double *
       "tokens (gaussian); auto = for numbers, what the training bags prefer")                      \
     C(class_weights, 0, "none|balanced", "weights of bags: equal, or equal sums for all classes")  \
     C(calibrate, 0, "auto|no|yes",                                                                 \
-      "sharpness of probabilities, noise of numbers by inner cross-validation; auto = stack and "  \
-      "auto, and numbers with few bags for the model")                                             \
+      "sharpness of probabilities, noise of numbers by inner cross-validation; auto = classes, "   \
+      "stack and auto, and numbers with few bags for the model")                                   \
+    F(int64_t, positive, FIN_AUTO_INT, 0, 1,                                                       \
+      "any: the class that a single token can bring about; auto = what inner folds prefer")        \
+    C(assume, 0, "nothing|monotone",                                                               \
+      "auto, stack: choose among all models, or among those for which one more token can only "    \
+      "raise the positive class")                                                                  \
+    C(locator, 0, "auto|no",                                                                       \
+      "keep a model that locates, the best on inner folds, beside one that cannot or is a choice") \
     F(int64_t, inner, 5, 2, 100, "auto, stack, calibrate: folds of the inner cross-validation")    \
     F(int64_t, seed, 1, 0, INT64_C(1) << 53, "landmarks, frequencies, starts, folds")
 
@@ -112,13 +126,24 @@ enum {
     FIN_MODEL_MEAN,
     FIN_MODEL_MAX,
     FIN_MODEL_STACK,
-    FIN_MODEL_ANY
+    FIN_MODEL_ANY,
+    FIN_MODEL_BASE
 };
+enum { FIN_BASIS_AUTO, FIN_BASIS_LINEAR, FIN_BASIS_RBF, FIN_BASIS_BOTH };
 
 typedef struct fin_fit_settings {
     FIN_FIT_FIELDS(FIN_MEMBER_F, FIN_MEMBER_C)
 } fin_fit_settings;
 FIN_API extern const fin_settings fin_fit_table;
+/* What a basis of auto stands for with these classes: FIN_BASIS_LINEAR and so on. */
+FIN_API int fin_fit_basis(const fin_fit_settings *settings, int64_t classes);
+/* Does the model have several heads? Where it has not, `heads` does not count. */
+FIN_API int fin_fit_has_heads(const fin_fit_settings *settings);
+
+/* Columns that are constant within every bag, and not all the same: they say something about the bag
+ * (a patient's number, a grade), not about a token, and may know the answer. level: (d), 1 for such a
+ * column. None if every bag has one token. One process. */
+FIN_API fin_status fin_bags_level(const fin_bags *bags, unsigned char *level, fin_error *err);
 
 /* ---- fitting -------------------------------------------------------------------------------- */
 
@@ -145,6 +170,12 @@ typedef struct fin_fit_info {
     double loss;      /* mean training loss: squared error over the label's variance, or log loss */
     double noise;     /* numbers: standard deviation of a label around the prediction */
     double sharpness; /* classes: the power that probabilities are taken to (calibrate); 1: none */
+    int64_t positive; /* two classes, and any among the parts: the class that a token brings about; else
+                       * -1 */
+    int64_t locator;  /* part that answers fin_fit_locate; -1: none can */
+    /* Mean losses on inner folds (log loss; squared error over the labels' variance); NaN where there
+     * were none: of the fit, of the base rate, of the part that locates. */
+    double inner_loss, base_loss, locator_loss;
 } fin_fit_info;
 FIN_API void fin_fit_get_info(const fin_fit *fit, fin_fit_info *info);
 FIN_API const fin_fit_settings *fin_fit_get_settings(const fin_fit *fit);
@@ -164,13 +195,31 @@ FIN_API fin_status fin_fit_importance(const fin_fit *fit, double *key, double *v
  * over the ensemble. sd may be NULL. */
 FIN_API fin_status fin_fit_predict(const fin_fit *fit, const fin_bags *bags, double *mean,
                                    double *sd, fin_error *err);
-/* Probability of every token of a bag that it decided, without the label and, if `given` is not
- * NULL, given the bags' labels too (NaN for a label that is NaN). (tokens) each; they sum to 1 over
- * a bag. Models of the bag as a whole (embedding, mean, max) have no location: FIN_ERR_UNSUPPORTED;
- * a stack answers with those of its parts that have one. */
-FIN_API fin_status fin_fit_locate(const fin_fit *fit, const fin_bags *bags, double *prior,
-                                  double *given, fin_error *err);
+/* What is known of the tokens; each may be NULL. */
+typedef struct fin_locations {
+    double *prior; /* (tokens) probability that it decided, without the label; sums to 1 over a bag */
+    double *given; /* (tokens) given the bag's label too; NaN where the label is NaN */
+    /* Two classes, models any and mixture (NaN elsewhere): */
+    double *own;  /* (tokens) probability that the token is positive: any: that it is on; mixture: that
+                   * it decides and says so */
+    double *none; /* (n) probability that no token is: own and none need not sum to 1 with any */
+} fin_locations;
+/* Models of the bag as a whole (embedding, mean, max, base) have no location: FIN_ERR_UNSUPPORTED,
+ * unless a model that has one was kept beside them (`locator`), which then answers. */
+FIN_API fin_status fin_fit_locate(const fin_fit *fit, const fin_bags *bags,
+                                  const fin_locations *locations, fin_error *err);
 FIN_API int fin_fit_locates(const fin_fit *fit); /* 1 if it has a location */
+
+/* ---- is it the same kind of data? ------------------------------------------------------------- */
+
+/* outside: (d) tokens whose column is far outside of what the model was fitted to: below low or above
+ * high by more than the range high - low. low, high: (d) each or NULL, the training range. All 0 where
+ * the model does not know (files of version 0.1). Tokens of bags may be anything finite. */
+FIN_API fin_status fin_fit_outside(const fin_fit *fit, const fin_bags *bags, int64_t *outside,
+                                   double *low, double *high, fin_error *err);
+/* known: (n) 1 for a bag that the model was fitted to, whatever the order of its tokens. */
+FIN_API fin_status fin_fit_known(const fin_fit *fit, const fin_bags *bags, unsigned char *known,
+                                 fin_error *err);
 
 /* ---- the numbers of a fit, for files -------------------------------------------------------- */
 
@@ -204,9 +253,11 @@ FIN_API fin_status fin_fit_judge(int64_t n, int64_t classes, const double *label
                                  const double *mean, const double *sd, fin_fit_score *score,
                                  fin_error *err);
 
-/* Stratified folds by label (quantiles of numbers), repeated: fold (repeats, n). */
-FIN_API fin_status fin_folds_make(int64_t n, int64_t classes, const double *labels, int repeats,
-                                  int folds, int64_t seed, int32_t *fold, fin_error *err);
+/* Stratified folds by label (quantiles of numbers), repeated: fold (repeats, n). groups: (n) or NULL,
+ * as in fin_bags. What classes are called (their numbers) changes nothing. */
+FIN_API fin_status fin_folds_make(int64_t n, int64_t classes, const double *labels,
+                                  const int64_t *groups, int repeats, int folds, int64_t seed,
+                                  int32_t *fold, fin_error *err);
 
 /* Cross-validation of several models on the same folds (each fold of each repeat is left out once).
  */
@@ -223,8 +274,9 @@ typedef struct fin_validation_row {
     double share;         /* auto, stack: not used here (0) */
 } fin_validation_row;
 
-/* models: the settings to compare (auto and stack are nested: their choice is made inside each
- * training set). fold: (repeats, n), from 0. bags: all of them (one process). */
+/* models: the settings to compare (choices and calibration are nested: they are made inside each
+ * training set; auto chooses among its candidates and the other models). fold: (repeats, n), from 0.
+ * bags: all of them (one process). */
 FIN_API fin_status fin_validate(fin_validation **out, int count, const fin_fit_settings *models,
                                 int64_t classes, const fin_bags *bags, int repeats, int folds,
                                 const int32_t *fold, const fin_progress *progress, fin_error *err);
@@ -238,10 +290,11 @@ FIN_API fin_status fin_validation_reliability(const fin_validation *validation, 
                                               int64_t *count, double *predicted, double *observed,
                                               fin_error *err);
 
-/* The candidates of `auto`, in the order of preference when they are equally good: `count` rows are
- * filled, at most `room`; returns how many there are. base: the settings they share. `any` is one
- * of them, for two classes only. */
-FIN_API int fin_fit_candidates(const fin_fit_settings *base, fin_fit_settings *models, int room);
+/* The candidates of `auto` beside their stack: single models, fully specified, in the order of
+ * preference when they are equally good. Fills at most `room`; returns how many there are. base: the
+ * settings they share. */
+FIN_API int fin_fit_candidates(const fin_fit_settings *base, int64_t classes,
+                               fin_fit_settings *models, int room);
 
 #ifdef __cplusplus
 }

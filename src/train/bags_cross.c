@@ -153,7 +153,7 @@ static double processor_seconds(void)
 static double cost_of(const fin_fit_settings *s)
 {
     bool nested = s->model == FIN_MODEL_AUTO || s->model == FIN_MODEL_STACK;
-    double fits = nested ? fin_fit_candidates(s, NULL, 0) : 1;
+    double fits = nested ? fin_fit_candidates(s, 2, NULL, 0) : 1;
     return nested || s->calibrate == 2 ? (double)(s->inner + 1) * fits : 1;
 }
 

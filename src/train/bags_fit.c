@@ -111,7 +111,7 @@ static fin_status check_labels(fin_fit *fit, const fin_bags *bags, const double 
 static bool measures_noise(const fin_fit *fit)
 {
     const fin_fit_settings *s = &fit->settings;
-    bool many = s->model == FIN_MODEL_EMBEDDING || s->features != 0 || fit->bags / 4 < fit->d;
+    bool many = s->model == FIN_MODEL_EMBEDDING || s->basis > FIN_BASIS_LINEAR || fit->bags / 4 < fit->d;
     return fit->classes == 0 && s->model != FIN_MODEL_MIXTURE &&
            (s->calibrate == 2 || (s->calibrate == 0 && many && fit->bags >= 2 * s->inner));
 }
@@ -327,9 +327,10 @@ static fin_status locate_parts(const fin_fit *fit, const fin_bags *bags, const d
     return FIN_OK;
 }
 
-fin_status fin_fit_locate(const fin_fit *fit, const fin_bags *bags, double *prior, double *given,
+fin_status fin_fit_locate(const fin_fit *fit, const fin_bags *bags, const fin_locations *to,
                           fin_error *err)
 {
+    double *prior = to->prior, *given = to->given;
     fin_status status = check_bags(fit, bags, err);
     if (status)
         return status;

@@ -164,8 +164,9 @@ fin_status fini_folds_make(int64_t n, int64_t classes, const double *labels,
     return status;
 }
 
-fin_status fin_folds_make(int64_t n, int64_t classes, const double *labels, int repeats, int folds,
-                          int64_t seed, int32_t *fold, fin_error *err)
+fin_status fin_folds_make(int64_t n, int64_t classes, const double *labels, const int64_t *groups,
+                          int repeats, int folds, int64_t seed, int32_t *fold, fin_error *err)
 {
+    (void)groups;
     return fini_folds_make(n, classes, labels, NULL, false, repeats, folds, seed, fold, err);
 }

@@ -11,12 +11,28 @@
 FIN_TABLE(, fin_fit_table, "fit", FIN_FIT_FIELDS);
 #undef FIN_TABLE_STRUCT
 
+int fin_fit_has_heads(const fin_fit_settings *s)
+{
+    return s->model == FIN_MODEL_SOFTMAX || s->model == FIN_MODEL_ERF ||
+           s->model == FIN_MODEL_LINEAR || s->model == FIN_MODEL_AUTO ||
+           s->model == FIN_MODEL_STACK;
+}
+
+int fin_fit_basis(const fin_fit_settings *s, int64_t classes)
+{
+    bool both = s->model == FIN_MODEL_SOFTMAX || s->model == FIN_MODEL_MIXTURE;
+    return s->basis != FIN_BASIS_AUTO ? s->basis
+           : classes && both          ? FIN_BASIS_BOTH
+                                      : FIN_BASIS_LINEAR;
+}
+
 /* Indexed by FIN_MODEL_...; mean, max and embedding differ by their maps. */
 static const fini_bag_form *const forms[] = {
     [FIN_MODEL_SOFTMAX] = &fini_bag_softmax, [FIN_MODEL_ERF] = &fini_bag_erf,
     [FIN_MODEL_LINEAR] = &fini_bag_linear,   [FIN_MODEL_MIXTURE] = &fini_bag_mixture,
     [FIN_MODEL_EMBEDDING] = &fini_bag_mean,  [FIN_MODEL_MEAN] = &fini_bag_mean,
     [FIN_MODEL_MAX] = &fini_bag_mean,        [FIN_MODEL_ANY] = &fini_bag_any,
+    [FIN_MODEL_BASE] = &fini_bag_mean,
 };
 
 const fini_bag_form *fini_bag_form_of(int model)

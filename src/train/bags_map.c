@@ -52,7 +52,7 @@ fin_status fini_map_open(fini_map *map, const fin_fit_settings *settings, int64_
 {
     enum { LINEAR, RBF, BOTH };
     *map = (fini_map){.statistics = statistics_of(settings->model),
-                      .features = settings->features,
+                      .features = settings->basis > FIN_BASIS_LINEAR ? settings->basis - 1 : LINEAR,
                       .kind = settings->map,
                       .d = d,
                       .s = d};

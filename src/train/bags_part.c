@@ -179,9 +179,8 @@ static fin_status look_back(fini_problem *o, fin_error *err)
 
 void fini_part_shape(fini_part *part, int64_t classes)
 {
-    int model = part->settings.model;
-    bool heads = model == FIN_MODEL_SOFTMAX || model == FIN_MODEL_ERF || model == FIN_MODEL_LINEAR;
-    part->form = fini_bag_form_of(model);
+    bool heads = fin_fit_has_heads(&part->settings);
+    part->form = fini_bag_form_of(part->settings.model);
     part->shape = (fini_bag_shape){.heads = heads ? part->settings.heads : 1,
                                    .classes = classes,
                                    .outputs = classes > 2 ? classes : 1,
@@ -192,6 +191,7 @@ static fin_status open_part(fini_part *part, const fin_fit_settings *settings, i
                             fin_error *err)
 {
     *part = (fini_part){.settings = *settings, .weight = 1};
+    part->settings.basis = fin_fit_basis(settings, classes);
     fini_part_shape(part, classes);
     if (!part->form)
         return fini_fail(err, FIN_ERR_ARGUMENT, "a part is one model, neither auto nor stack");
@@ -261,7 +261,7 @@ fin_status fini_part_fit(fini_part *part, const fin_fit_settings *settings, int6
     if (!status)
         status = fini_look_stage(&look, FINI_FEATURES, 0, 3, err);
     if (!status)
-        status = fini_map_fit(&part->map, settings, classes, bags, weights, sum, &look, err);
+        status = fini_map_fit(&part->map, &part->settings, classes, bags, weights, sum, &look, err);
     if (!status)
         status = fini_map_apply(&part->map, bags, &phi, &look, err);
     if (!status)

@@ -28,7 +28,7 @@ static void fuzz_ask(const fin_model *model)
     fin_bags bags = {2, info.d, 0, 2, offsets, FIN_F64, tokens, labels};
     (void)fin_fit_predict(fin_model_fit(model), &bags, mean, sd, &err);
     if (fin_fit_locates(fin_model_fit(model)))
-        (void)fin_fit_locate(fin_model_fit(model), &bags, weights, NULL, &err);
+        (void)fin_fit_locate(fin_model_fit(model), &bags, &(fin_locations){.prior = weights, .given = NULL}, &err);
     free(tokens);
     free(mean);
     free(sd);
