@@ -17,9 +17,9 @@ static void table__names_and_outputs(void **state)
 {
     (void)state;
     static const char *const names[] = {
-        "risk",      "train",      "landscape", "law",  "rate",    "limit",   "identity",
-        "latent",    "regret",     "urn",       "fit",  "prior",   "erm",     "linear",
-        "lipschitz", "stationary", "shift",     "head", "encoder", "pretrain"};
+        "risk",      "train",      "landscape", "law",  "rate",    "limit",    "identity",
+        "latent",    "regret",     "urn",       "fit",  "prior",   "erm",      "linear",
+        "lipschitz", "stationary", "shift",     "head", "encoder", "pretrain", "mil"};
     static const int outputs[] = {17, 30, 14, 16};
     enum { JOBS = sizeof names / sizeof *names };
     assert_int_equal(fin_job_count(), JOBS);

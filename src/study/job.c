@@ -9,6 +9,7 @@ static const fini_job *const jobs[] = {
     &fini_job_regret, &fini_job_urn,    &fini_job_fit,       &fini_job_prior,
     &fini_job_erm,    &fini_job_linear, &fini_job_lipschitz, &fini_job_stationary,
     &fini_job_shift,  &fini_job_head,   &fini_job_encoder,   &fini_job_pretrain,
+    &fini_job_mil,
 };
 enum { JOBS = sizeof jobs / sizeof *jobs };
 

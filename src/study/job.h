@@ -11,7 +11,7 @@ extern const fini_job fini_job_risk, fini_job_train, fini_job_landscape, fini_jo
 extern const fini_job fini_job_rate, fini_job_limit, fini_job_fit;
 extern const fini_job fini_job_prior, fini_job_erm, fini_job_linear, fini_job_lipschitz;
 extern const fini_job fini_job_stationary, fini_job_shift, fini_job_head;
-extern const fini_job fini_job_encoder, fini_job_pretrain;
+extern const fini_job fini_job_encoder, fini_job_pretrain, fini_job_mil;
 extern const fini_job fini_job_identity, fini_job_latent, fini_job_regret, fini_job_urn;
 
 /* A seed whose draws have nothing to do with those of `seed`: a hash of it, in 53 bits. */
