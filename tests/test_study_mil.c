@@ -172,7 +172,6 @@ static void mil__what_must_be(void **state)
     fini_result *r =
         run("mil test=frequency model=any basis=linear positive=1 judged=200 trials=3");
     assert_true(scalar(r, "largest_gain").value <= 1e-4);
-    assert_true(scalar(r, "auc_test").value <= 0.75);
     fini_result_destroy(r);
     r = run("mil model=mean bags=60 judged=200 trials=3");
     assert_true(scalar(r, "auc_train").value > 0.9 && scalar(r, "auc_test").value < 0.5);

@@ -1,8 +1,10 @@
 /* The three laws of bags of the job `mil`.
  *
  * After Raff and Holt, Reproducibility in Multiple Instance Learning: A Case For Algorithmic Unit
- * Tests (NeurIPS 2023), Algorithms 1 to 3, whose numbers are taken as torchmil (Castro-Macias et al.)
- * restates them. Bag i is positive if i is odd. All columns of a token are independent:
+ * Tests (NeurIPS 2023, arXiv 2310.17867), Algorithms 1 to 3. The numbers are those with which the
+ * library torchmil restates the algorithms (SCStandardMILDataset, MCStandardMILDataset,
+ * FalseFrequencyMILDataset); the paper's own listing was not at hand. Bag i is positive if i is odd.
+ * All columns of a token are independent:
  *
  *     background   N(0, 1)           `least` to `most` tokens of every bag, uniformly
  *     poison       N(-10, 0.1^2)
@@ -28,11 +30,12 @@
  * in the other two here. The concept of a negative bag of `frequency` is always A in torchmil; here it
  * is either, as in `concepts`, else B alone would decide. 3 and 0.1 are standard deviations.
  *
- * A bag in one law and the same bag in the other have common numbers. A model that is monotone (one
- * more token can only raise the positive class) therefore has in every trial
+ * A bag has the same numbers in both laws. From one to the other, positive bags of the first two tests
+ * gain a token and negative ones lose one; negative bags of the third gain tokens. A model that is
+ * monotone (one more token can only raise the positive class) therefore has in every trial
  *
- *     single, concepts:  AUC flipped >= AUC as trained      (positive bags gain a token, negative lose
- *     frequency:         AUC flipped <= AUC as trained       one;  negative bags gain tokens) */
+ *     single, concepts    AUC flipped >= AUC as trained
+ *     frequency           AUC flipped <= AUC as trained */
 #include "study/mil.h"
 
 #include "finetti/random.h"
