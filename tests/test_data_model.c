@@ -97,6 +97,8 @@ static void model__comes_back(void **state)
         for (int64_t c = 0; c < 2; c++)
             assert_string_equal(fin_model_class_names(model)[c], fin_bag_set_class(set, c));
         assert_string_equal(fin_model_label(model), "label");
+        assert_string_equal(fin_model_bag(model), "bag");
+        assert_null(fin_model_group(model));
         const fin_entry *have;
         assert_int_equal(fin_model_notes(model, &have), NOTES);
         for (int k = 0; k < NOTES; k++) {
@@ -214,6 +216,17 @@ static void read__rejects_settings(void **state)
     assert_ok(fin_model_read(changed("label", NULL, NULL), &model, &err));
     assert_string_equal(fin_model_label(model), "");
     fin_model_destroy(model);
+    /* Files of version 0.1 have no columns of bags and groups, and call the basis features. */
+    assert_ok(fin_model_read(changed("bag", NULL, NULL), &model, &err));
+    assert_null(fin_model_bag(model));
+    fin_model_destroy(model);
+    assert_ok(fin_model_read(changed("group", "patient", NULL), &model, &err));
+    assert_string_equal(fin_model_bag(model), "bag");
+    assert_string_equal(fin_model_group(model), "patient");
+    fin_model_destroy(model);
+    assert_ok(fin_model_read(changed("setting.features", "linear", NULL), &model, &err));
+    fin_model_destroy(model);
+    refuses(changed("setting.features", "cubic", NULL), FIN_ERR_FORMAT, "cubic");
     /* A note is note.<number>.<key>. */
     static const char *const others[] = {"note.x", "note..x", "note.7x", "note.7", "note."};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {

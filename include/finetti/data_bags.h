@@ -30,7 +30,7 @@ extern "C" {
 typedef struct fin_bags_source {
     const char *path;
     const char *bag, *label;
-    const char *group;    /* column (array) that says which bags belong together, such as the patient:
+    const char *group; /* column (array) that says which bags belong together, such as the patient:
                            * the same in all rows of a bag, text or number; NULL: none */
     const char *features; /* "f1:f166", "x*,z", "1:3", as finetti attend writes lists */
     const char *kind; /* "auto", "regression", "classes": what a label is. auto: text, two different
@@ -46,6 +46,9 @@ typedef struct fin_bags_source {
     int each;       /* 1: every row is a bag of its own, without a column that names it; its array
                      * is `images`, `x`, `pixels` or `tokens` */
     int unlabelled; /* 1: bags may lack a label (it is NaN), or all of them, also for training */
+    /* For prediction, where `bag` is NULL: the column that named the bags of the model. A CSV file must
+     * have it; arrays need it only where there are no offsets. NULL: found as without a model. */
+    const char *model_bag;
 } fin_bags_source;
 
 typedef struct fin_bag_set fin_bag_set; /* bags in memory, or mapped, and what they are called */
@@ -153,7 +156,7 @@ FIN_API int64_t fin_model_classes(const fin_model *model);
 FIN_API const char *const *fin_model_feature_names(const fin_model *model);
 FIN_API const char *const *fin_model_class_names(const fin_model *model); /* NULL for numbers */
 FIN_API const char *fin_model_label(const fin_model *model);
-FIN_API const char *fin_model_bag(const fin_model *model);   /* column that named the bags, or NULL */
+FIN_API const char *fin_model_bag(const fin_model *model); /* column that named the bags, or NULL */
 FIN_API const char *fin_model_group(const fin_model *model); /* column of the groups, or NULL */
 FIN_API int64_t fin_model_notes(const fin_model *model, const fin_entry **notes);
 

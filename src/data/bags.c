@@ -67,6 +67,18 @@ fin_status fini_bags_names(fin_bag_set *set, fini_names *all, fin_error *err)
     return status;
 }
 
+fin_status fini_bags_keep(char **to, const char *text, fin_error *err)
+{
+    size_t size = text ? strlen(text) + 1 : 0;
+    if (!text)
+        return FIN_OK;
+    *to = fini_alloc(size);
+    if (!*to)
+        return fini_fail_memory(err, size, "a name");
+    memcpy(*to, text, size);
+    return FIN_OK;
+}
+
 /* A float is not finite if and only if its exponent's bits are all set. Blocks of a fixed length
  * with no branch, so that the compiler uses the width of the machine: as fast as memory. */
 enum { LANES = 64 };
@@ -243,10 +255,13 @@ void fin_bag_set_destroy(fin_bag_set *set)
     fini_names_close(&set->features);
     fini_names_close(&set->names);
     fini_free(set->label);
+    fini_free(set->bag);
+    fini_free(set->group);
     fini_free(set->rows);
     fini_free(set->notes);
     fini_free(set->labels);
     fini_free(set->offsets);
+    fini_free(set->groups);
     fini_free(set->tokens);
     fin_npz_close(set->npz);
     if (set->map)
@@ -285,6 +300,16 @@ const char *fin_bag_set_name(const fin_bag_set *set, int64_t i)
 const char *fin_bag_set_label(const fin_bag_set *set)
 {
     return set->label;
+}
+
+const char *fin_bag_set_bag(const fin_bag_set *set)
+{
+    return set->bag;
+}
+
+const char *fin_bag_set_group(const fin_bag_set *set)
+{
+    return set->group;
 }
 
 int64_t fin_bag_set_row(const fin_bag_set *set, int64_t t)

@@ -52,12 +52,13 @@ struct fin_bag_set {
     fin_bags bags;
     int64_t classes;
     fini_names class_names, features, names; /* names: of the bags of the share */
-    char *label;                             /* name of the label's column, or NULL */
+    char *label, *bag, *group;               /* names of these columns, or NULL */
     int64_t *rows; /* (tokens) rows of the file from 1, or NULL: first_row, first_row + 1, ... */
     int64_t first_row;
     fini_notes *notes; /* apart, so that reading folds can add to those of a set that is const */
     double *labels;    /* owned; bags.labels points here */
     int64_t *offsets;  /* owned */
+    int64_t *groups;   /* owned, or NULL; bags.groups points here */
     void *tokens;      /* owned, or NULL: those of npz or map */
     int axes;          /* of the array of tokens; 0: no array */
     int64_t height;    /* of an array with three axes: the second of them */
@@ -96,6 +97,10 @@ fin_status fini_bags_cut(fin_bag_set *set, const fin_bags_source *source, int64_
                          int64_t *offsets, int64_t *skipped, fin_error *err);
 /* Takes the names of the share's bags out of all; `all` is empty or spent afterwards. */
 fin_status fini_bags_names(fin_bag_set *set, fini_names *all, fin_error *err);
+/* Keeps the name of a column: a copy in *to. text: NULL is none. */
+fin_status fini_bags_keep(char **to, const char *text, fin_error *err);
+/* The groups of the share: `all` (total) are those of the whole file. */
+fin_status fini_bags_groups(fin_bag_set *set, const int64_t *all, fin_error *err);
 /* The first row of tokens that has a number that is not finite: *row, *column; false: none. */
 bool fini_bags_infinite(const fin_bags *bags, int64_t *row, int64_t *column);
 /* "x.npz, bag 'b7', row 12, column 'f1': nan is not finite ..." for a token of the set. */
@@ -112,7 +117,7 @@ typedef struct fini_columns {
 } fini_columns;
 
 /* A column of text is a feature only if it is asked for by itself, which then fails with its line;
- * the bag's and the label's never are. */
+ * the bag's, the group's and the label's never are. */
 enum { FINI_COLUMN_NUMBER, FINI_COLUMN_TEXT, FINI_COLUMN_OTHER };
 
 /* The columns that are features, in their order: *list (*count), for fini_free. The set gets their
@@ -146,6 +151,10 @@ fin_status fini_bags_labels(fin_bag_set *set, const fin_bags_source *source, fin
 fin_status fini_folds_parse(const char *text, size_t size, const char *label,
                             const fin_bag_set *set, int *repeats, int *count, int32_t **fold,
                             fin_error *err);
+
+/* Every group is in one fold of each repeat? fold: (repeats, n). (bags_groups.c) */
+fin_status fini_folds_groups(const fin_bag_set *set, const char *file, int64_t repeats,
+                             const int32_t *fold, fin_error *err);
 
 /* ---- an array in a file, mapped (npy_map.c) ------------------------------------------------------ */
 

@@ -37,7 +37,7 @@ double fini_element(const fin_array *array, int64_t i)
     }
 }
 
-static bool element_whole(const fin_array *array, int64_t i, int64_t *number)
+bool fini_element_whole(const fin_array *array, int64_t i, int64_t *number)
 {
     if (array->dtype == FIN_I64) { /* all of them, not only those that a double holds */
         memcpy(number, (const char *)array->data + (size_t)i * sizeof *number, sizeof *number);
@@ -66,7 +66,7 @@ static fin_status read_offsets(fini_arrays *a, int64_t **out, fin_error *err)
         return fini_fail_memory(err, (size_t)(total + 1) * sizeof *offsets, "offsets");
     *out = offsets;
     for (int64_t i = 0; i <= total; i++, last = here) {
-        bool whole = element_whole(array, i, &here);
+        bool whole = fini_element_whole(array, i, &here);
         if (!whole || (i == 0 ? here != 0 : here < last) || here > a->rows)
             return fini_fail(err, FIN_ERR_FORMAT,
                              "%.200s: offsets[%lld] is %.17g; they must begin with 0, ascend and "
@@ -99,7 +99,7 @@ static fin_status number_bags(fini_arrays *a, bool *ordered, fin_error *err)
         return fini_fail_memory(err, (size_t)a->rows * sizeof *a->bag_of, "bags");
     *ordered = true;
     for (int64_t row = 0; row < a->rows && !status; row++) {
-        if (!element_whole(&a->bag, row, &number))
+        if (!fini_element_whole(&a->bag, row, &number))
             return fini_fail(err, FIN_ERR_FORMAT,
                              "%.200s: '%s' is %.17g in row %lld (from 0); the numbers of bags are "
                              "whole",
@@ -161,11 +161,15 @@ static fin_status cut(fini_arrays *a, fin_bag_set *set, const fin_bags_source *s
     fin_status status = source->each      ? single_rows(a, &offsets, err)
                         : a->offsets.data ? read_offsets(a, &offsets, err)
                                           : count_bags(a, &offsets, err);
+    if (!status)
+        status = fini_arrays_groups(a, offsets, err);
     if (status) {
         fini_free(offsets);
         return status;
     }
     status = fini_bags_cut(set, source, a->total, offsets, &a->skipped, err);
+    if (!status && a->group_of)
+        status = fini_bags_groups(set, a->group_of, err);
     if (!status && !a->bag_of) /* nobody has named them */
         status = fini_names_numbers(&set->names, set->bags.first, set->bags.n, err);
     set->first_row = a->skipped + 1;
@@ -239,13 +243,10 @@ static fin_status labels(fini_arrays *a, fin_bag_set *set, const fin_bags_source
                    : fini_bags_labels(set, source, NULL, err);
     fini_labels all = {.n = a->total, .bags = a->bag_of ? &a->names : NULL, .file = a->file};
     all.value = fini_alloc_array(a->total + 1, sizeof *all.value);
-    size_t size = strlen(a->label_name) + 1;
-    set->label = fini_alloc(size);
-    fin_status status = FIN_OK;
-    if (!all.value || !set->label)
-        status = fini_fail_memory(err, (size_t)a->total * sizeof *all.value, "labels");
-    else
-        memcpy(set->label, a->label_name, size);
+    fin_status status =
+        all.value ? FIN_OK : fini_fail_memory(err, (size_t)a->total * sizeof *all.value, "labels");
+    if (!status)
+        status = fini_bags_keep(&set->label, a->label_name, err);
     if (!status)
         status = fill_labels(a, all.value, err);
     if (!status)
@@ -366,6 +367,10 @@ fin_status fini_bags_arrays(fini_arrays *a, fin_bag_set *set, const fin_bags_sou
         status = fini_names_index(&a->columns, err);
     if (!status)
         status = cut(a, set, source, err);
+    if (!status && a->bag.data)
+        status = fini_bags_keep(&set->bag, a->bag_name, err);
+    if (!status && a->group.data)
+        status = fini_bags_keep(&set->group, a->group_name, err);
     if (!status)
         status = labels(a, set, source, err);
     if (!status)

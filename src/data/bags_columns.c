@@ -105,10 +105,11 @@ static fin_status add_word(reader *r, char *word, fin_error *err)
             return fini_fail(err, FIN_ERR_ARGUMENT, "features: column '%.60s' is there twice",
                              word);
         if (skipped(r->columns, column) == FINI_COLUMN_OTHER)
-            return fini_fail(err, FIN_ERR_ARGUMENT,
-                             "features: column '%.60s' names the bag or is the label; a column has "
-                             "one part to play",
-                             word);
+            return fini_fail(
+                err, FIN_ERR_ARGUMENT,
+                "features: column '%.60s' names the bag or its group or is the label; a "
+                "column has one part to play",
+                word);
         add(r, column);
         return FIN_OK;
     }

@@ -36,27 +36,36 @@ static void plain_cell(const char *line, const char *end, int64_t j, int64_t col
     fini_csv_cell(comma ? comma + 1 : line, end, cell);
 }
 
-/* Both cells of the line at p; returns its end. */
-static const char *find_cells(const fini_long *t, const char *p, fini_cell *bag, fini_cell *label)
+/* What a row says beside its features. */
+typedef struct cells {
+    fini_cell bag, label, group;
+} cells;
+
+/* The cells of the line at p; returns its end. */
+static const char *find_cells(const fini_long *t, const char *p, cells *c)
 {
     const char *end = t->csv.end;
-    *bag = *label = (fini_cell){.text = p, .end = p};
+    c->bag = c->label = c->group = (fini_cell){.text = p, .end = p};
     if (!t->quotes) {
         const char *stop = memchr(p, '\n', (size_t)(end - p));
         stop = stop ? stop : end;
         if (!t->each)
-            plain_cell(p, stop, t->bag, t->csv.columns, bag);
+            plain_cell(p, stop, t->bag, t->csv.columns, &c->bag);
         if (t->label >= 0)
-            plain_cell(p, stop, t->label, t->csv.columns, label);
+            plain_cell(p, stop, t->label, t->csv.columns, &c->label);
+        if (t->group >= 0)
+            plain_cell(p, stop, t->group, t->csv.columns, &c->group);
         return stop;
     }
     fini_cell cell;
     for (int64_t j = 0;; j++, p++) {
         p = fini_csv_cell(p, end, &cell);
         if (j == t->bag)
-            *bag = cell;
+            c->bag = cell;
         if (j == t->label)
-            *label = cell;
+            c->label = cell;
+        if (j == t->group)
+            c->group = cell;
         if (p == end || *p == '\n')
             return p;
     }
@@ -111,6 +120,36 @@ static fin_status read_label(fini_long *t, const char *line, const fini_cell *ce
     return status;
 }
 
+/* The cell of a row does not say what the first row of its bag says. */
+static fin_status fail_differs(const fini_long *t, int64_t row, int64_t bag, int64_t column,
+                               const fini_cell *cell, const char *what, fin_error *err)
+{
+    char name[FINI_SHOWN], why[160];
+    const char *bag_name = fini_names_get(&t->bags, bag);
+    fini_printable(bag_name, strlen(bag_name), name, sizeof name);
+    snprintf(why, sizeof why, "differs from the %s of the same bag, '%s', in line %lld", what, name,
+             (long long)fini_csv_line(&t->csv, t->line[t->first_row[bag]]));
+    return fail_cell(t, t->line[row], column, cell, why, err);
+}
+
+static fin_status check_group(fini_long *t, int64_t row, int64_t bag, const fini_cell *cell,
+                              fin_error *err)
+{
+    int64_t number;
+    const char *wrong = fini_csv_bad_name(cell);
+    if (!wrong && cell->end == cell->text)
+        wrong = "is empty, but every bag needs its group";
+    if (wrong)
+        return fail_cell(t, t->line[row], t->group, cell, wrong, err);
+    fin_status status = number_name(&t->groups, cell, &number, err);
+    if (status)
+        return status;
+    if (t->first_row[bag] == row)
+        t->group_of[bag] = number;
+    return t->group_of[bag] == number ? FIN_OK
+                                      : fail_differs(t, row, bag, t->group, cell, "group", err);
+}
+
 static fin_status check_label(fini_long *t, int64_t row, int64_t bag, const fini_cell *cell,
                               fin_error *err)
 {
@@ -128,12 +167,7 @@ static fin_status check_label(fini_long *t, int64_t row, int64_t bag, const fini
     double old = t->labels.value[bag];
     if (t->labels.text[bag] == text && (old == value || (isnan(old) && isnan(value))))
         return FIN_OK;
-    char name[FINI_SHOWN], why[160];
-    const char *bag_name = fini_names_get(&t->bags, bag);
-    fini_printable(bag_name, strlen(bag_name), name, sizeof name);
-    snprintf(why, sizeof why, "differs from the label of the same bag, '%s', in line %lld", name,
-             (long long)fini_csv_line(&t->csv, t->line[t->first_row[bag]]));
-    return fail_cell(t, line, t->label, cell, why, err);
+    return fail_differs(t, row, bag, t->label, cell, "label", err);
 }
 
 static bool same(const fini_cell *a, const fini_cell *b)
@@ -177,7 +211,7 @@ static fin_status index_rows(fini_long *t, const fin_progress *progress, fin_err
 {
     enum { OFTEN = 1 << 20 };
     const fini_csv *s = &t->csv;
-    fini_cell bag, label, last_bag = {0}, last_label = {0};
+    cells here, last = {0};
     const char *p = s->body;
     fin_status status = FIN_OK;
     int64_t row = 0;
@@ -185,17 +219,18 @@ static fin_status index_rows(fini_long *t, const fin_progress *progress, fin_err
         if (row == t->rows)
             return fail_short(t, err);
         t->line[row] = p;
-        p = find_cells(t, p, &bag, &label);
+        p = find_cells(t, p, &here);
         p += p < s->end;
-        bool known = row > 0 && !t->each && same(&bag, &last_bag);
+        bool known = row > 0 && !t->each && same(&here.bag, &last.bag);
         if (known)
             t->bag_of[row] = t->bag_of[row - 1];
         else
-            status = read_bag(t, row, &bag, err);
-        if (!status && t->label >= 0 && !(known && same(&label, &last_label)))
-            status = check_label(t, row, t->bag_of[row], &label, err);
-        last_bag = bag;
-        last_label = label;
+            status = read_bag(t, row, &here.bag, err);
+        if (!status && t->label >= 0 && !(known && same(&here.label, &last.label)))
+            status = check_label(t, row, t->bag_of[row], &here.label, err);
+        if (!status && t->group >= 0 && !(known && same(&here.group, &last.group)))
+            status = check_group(t, row, t->bag_of[row], &here.group, err);
+        last = here;
         if (row % OFTEN == 0 && fini_report(progress, "reading bags", (double)(p - s->start),
                                             (double)(s->end - s->start)))
             return fini_fail(err, FIN_ERR_CANCELLED, "reading %.300s was cancelled", s->label);
@@ -219,6 +254,10 @@ static fin_status take_rows(fini_long *t, fin_error *err)
     t->first_row = fini_alloc_array(room, sizeof *t->first_row);
     t->labels.value = fini_alloc_array(room, sizeof *t->labels.value);
     t->labels.text = fini_alloc_array(room, sizeof *t->labels.text);
+    if (t->group >= 0)
+        t->group_of = fini_alloc_array(room, sizeof *t->group_of);
+    if (t->group >= 0 && !t->group_of)
+        return fini_fail_memory(err, (size_t)room * sizeof *t->group_of, "groups");
     if (!t->line || !t->bag_of || !t->first_row || !t->labels.value || !t->labels.text)
         return fini_fail_memory(err, (size_t)room * sizeof *t->line, "rows");
     t->quotes = memchr(s->body, '"', (size_t)(s->end - s->body)) != NULL;
@@ -279,6 +318,8 @@ static fin_status read_body(fini_long *t, fin_bag_set *set, const fin_bags_sourc
     t->labels.file = t->csv.label;
     if (!status)
         status = fini_bags_labels(set, source, t->label >= 0 ? &t->labels : NULL, err);
+    if (!status && t->group_of)
+        status = fini_bags_groups(set, t->group_of, err);
     return status ? status : fini_bags_names(set, &t->bags, err);
 }
 
@@ -296,6 +337,7 @@ fin_status fini_bags_parse(fin_bag_set *set, const fin_bags_source *source, cons
     fini_names_close(&t.names);
     fini_names_close(&t.bags);
     fini_names_close(&t.labels.texts);
+    fini_names_close(&t.groups);
     fini_free(t.kind);
     fini_free(t.to);
     fini_free(t.line);
@@ -303,6 +345,7 @@ fin_status fini_bags_parse(fin_bag_set *set, const fin_bags_source *source, cons
     fini_free(t.first_row);
     fini_free(t.labels.value);
     fini_free(t.labels.text);
+    fini_free(t.group_of);
     fini_free(t.place);
     return status;
 }

@@ -10,6 +10,7 @@ typedef struct fini_long {
     bool quotes;          /* there is a quote in the body */
     fini_names names;     /* of the columns */
     int64_t bag, label;   /* columns; -1: there is none */
+    int64_t group;        /* likewise */
     bool each;            /* every row is a bag of its own */
     char *kind;           /* (columns) FINI_COLUMN_... */
     int32_t *to;          /* (columns) place of a column among the features, or -1 */
@@ -19,6 +20,8 @@ typedef struct fini_long {
     fini_names bags;      /* of all bags */
     int64_t *first_row;   /* (bags, of room rows) */
     fini_labels labels;   /* of all bags */
+    fini_names groups;    /* names of the groups */
+    int64_t *group_of;    /* (bags, of room rows) numbers in `groups`, or NULL */
     int64_t *place;       /* (rows) row of the token among those of the share, -1: not ours;
                                  * NULL: the rows of the file lie in the order of bags */
     int64_t skipped, own; /* rows before the share in the order of bags, rows of the share */

@@ -51,29 +51,67 @@ static fin_status check_separator(const fini_long *t, fin_error *err)
                      t->csv.label, other);
 }
 
-static fin_status no_label(const fini_long *t, const char *file, fin_error *err)
+/* "a, b, c", as many columns as fit. */
+static const char *columns_of(const fini_long *t, char all[200])
 {
-    char all[200] = "", name[40];
+    char name[40];
     size_t used = 0;
     int64_t j = 0;
+    all[0] = '\0';
     for (; j < t->names.count && used < 120; j++) {
         const char *one = fini_names_get(&t->names, j);
-        used += (size_t)snprintf(all + used, sizeof all - used, "%s%s", j ? ", " : "",
+        used += (size_t)snprintf(all + used, 200 - used, "%s%s", j ? ", " : "",
                                  fini_printable(one, strlen(one), name, sizeof name));
     }
+    if (j < t->names.count)
+        snprintf(all + used, 200 - used, ", ...");
+    return all;
+}
+
+static fin_status no_label(const fini_long *t, const char *file, fin_error *err)
+{
+    char all[200];
     return fini_fail(
         err, FIN_ERR_ARGUMENT,
         "%.200s has no column 'label' or 'y'; say which column is the label (--label): "
-        "there are %s%s",
-        file, all, j < t->names.count ? ", ..." : "");
+        "there are %s",
+        file, columns_of(t, all));
+}
+
+static fin_status no_model_bag(const fini_long *t, const char *file, const char *wanted,
+                               fin_error *err)
+{
+    char all[200], shown[FINI_SHOWN];
+    return fini_fail(err, FIN_ERR_ARGUMENT,
+                     "%.150s has no column '%s', which named the bags that the model was fitted "
+                     "to; there are %s (--bag says another)",
+                     file, fini_printable(wanted, strlen(wanted), shown, sizeof shown),
+                     columns_of(t, all));
+}
+
+/* The column of the groups has no other part to play. */
+static fin_status find_group(fini_long *t, const fin_bags_source *source,
+                             const fini_columns *columns, fin_error *err)
+{
+    t->group = source->group ? named(t, source->group) : -1;
+    if (t->group < 0)
+        return source->group ? fini_no_column(columns, "column", source->group, err) : FIN_OK;
+    if (t->group != t->bag && t->group != t->label)
+        return FIN_OK;
+    return fini_fail(err, FIN_ERR_ARGUMENT,
+                     "%.200s: column '%.60s' cannot be both the %s and the group", columns->file,
+                     source->group, t->group == t->bag ? "bag" : "label");
 }
 
 static fin_status find_bag_and_label(fini_long *t, const fin_bags_source *source,
                                      const fini_columns *columns, fin_error *err)
 {
-    t->bag = named(t, source->bag ? source->bag : "bag");
+    const char *asked = source->bag ? source->bag : source->model_bag;
+    t->bag = named(t, asked ? asked : "bag");
     if (t->bag < 0 && source->bag)
         return fini_no_column(columns, "column", source->bag, err);
+    if (t->bag < 0 && asked)
+        return no_model_bag(t, columns->file, asked, err);
     t->each = source->each;
     if (t->each && !source->bag)
         t->bag = -1;
@@ -91,7 +129,7 @@ static fin_status find_bag_and_label(fini_long *t, const fin_bags_source *source
         return fini_fail(err, FIN_ERR_ARGUMENT,
                          "%.200s: column '%.60s' cannot be both the bag and the label",
                          columns->file, fini_names_get(&t->names, t->bag));
-    return FIN_OK;
+    return find_group(t, source, columns, err);
 }
 
 /* A column is text if the first rows have text in it and no number. */
@@ -156,6 +194,8 @@ fin_status fini_long_columns(fini_long *t, fin_bag_set *set, const fin_bags_sour
         t->kind[t->bag] = FINI_COLUMN_OTHER;
     if (t->label >= 0)
         t->kind[t->label] = FINI_COLUMN_OTHER;
+    if (t->group >= 0)
+        t->kind[t->group] = FINI_COLUMN_OTHER;
     all.skip = t->kind;
     status = fini_bags_columns(set, source, &all, &list, &count, err);
     memset(t->to, -1, (size_t)columns * sizeof *t->to);
@@ -164,12 +204,11 @@ fin_status fini_long_columns(fini_long *t, fin_bag_set *set, const fin_bags_sour
     fini_free(list);
     if (!status && !source->features && !source->feature_names)
         note_text(t, set);
-    if (!status && t->label >= 0) {
-        const char *name = fini_names_get(&t->names, t->label);
-        set->label = fini_alloc(strlen(name) + 1);
-        if (!set->label)
-            return fini_fail_memory(err, strlen(name) + 1, "a name");
-        memcpy(set->label, name, strlen(name) + 1);
-    }
+    if (!status)
+        status = fini_bags_keep(&set->label, fini_names_get(&t->names, t->label), err);
+    if (!status)
+        status = fini_bags_keep(&set->bag, fini_names_get(&t->names, t->bag), err);
+    if (!status)
+        status = fini_bags_keep(&set->group, fini_names_get(&t->names, t->group), err);
     return status;
 }

@@ -196,6 +196,8 @@ fin_status fini_folds_parse(const char *text, size_t size, const char *label,
         status = read_row(&f, &p, err);
     if (!status)
         status = finish(&f, set, err);
+    if (!status)
+        status = fini_folds_groups(set, label, f.repeats, f.fold, err);
     fini_free(f.seen);
     fini_free(f.different);
     fini_free(f.bags.slots);

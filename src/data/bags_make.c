@@ -74,22 +74,27 @@ static fin_status fill(fin_bag_set *set, const fin_bags *bags, const fin_bags_na
                        fin_error *err)
 {
     static const int64_t nothing[1] = {0};
-    const char *fault = names->label ? fault_of(names->label) : NULL;
+    const struct {
+        const char *what, *common, *text;
+        char **to;
+    } columns[] = {{"label", "y", names->label, &set->label},
+                   {"bags", "bag", names->bag, &set->bag},
+                   {"groups", "group", names->group, &set->group}};
+    fin_status status = FIN_OK;
     set->bags = *bags;
     set->classes = names->class_count;
     if (bags->n == 0)
         set->bags.offsets = nothing;
     set->first_row = 1;
-    if (fault)
-        return fini_fail(err, FIN_ERR_ARGUMENT, "the name of the label %s; 'y' is common", fault);
-    size_t size = names->label ? strlen(names->label) + 1 : 0;
-    set->label = size ? fini_alloc(size) : NULL;
-    if (size && !set->label)
-        return fini_fail_memory(err, size, "bags");
-    if (size)
-        memcpy(set->label, names->label, size);
-    fin_status status =
-        copy_names(&set->features, "column", names->features, 0, bags->d, true, err);
+    for (int i = 0; i < 3 && !status; i++) {
+        const char *fault = columns[i].text ? fault_of(columns[i].text) : NULL;
+        if (fault)
+            return fini_fail(err, FIN_ERR_ARGUMENT, "the name of the %s %s; '%s' is common",
+                             columns[i].what, fault, columns[i].common);
+        status = fini_bags_keep(columns[i].to, columns[i].text, err);
+    }
+    if (!status)
+        status = copy_names(&set->features, "column", names->features, 0, bags->d, true, err);
     if (!status)
         status = copy_names(&set->class_names, "class", names->classes, 0, names->class_count, true,
                             err);

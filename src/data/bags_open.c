@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { ARRAYS = 4, TOKENS = 0 };
+enum { ARRAYS = 5, TOKENS = 0 };
 
 /* Where arrays come from: an archive, or files called before + name + ".npy". */
 typedef struct place {
@@ -100,7 +100,11 @@ static fin_status find_arrays(place *from, fini_arrays *a, const fin_bags_source
         status = no_array(from, a->file, images[0], err);
     if (!status && !source->bag && !source->each)
         status = get_one(from, 1, a->file, NULL, offsets, &a->offsets, &name, err);
-    if (!status && !a->offsets.data && !source->each)
+    if (!status && !a->offsets.data && !source->each && !source->bag && source->model_bag) {
+        status = get(from, 2, source->model_bag, &a->bag, err);
+        a->bag_name = source->model_bag;
+    }
+    if (!status && !a->offsets.data && !a->bag.data && !source->each)
         status = get_one(from, 2, a->file, source->bag, bag, &a->bag, &a->bag_name, err);
     if (!status && !a->offsets.data && !a->bag.data && !source->each)
         status = fini_fail(err, FIN_ERR_ARGUMENT,
@@ -113,6 +117,8 @@ static fin_status find_arrays(place *from, fini_arrays *a, const fin_bags_source
     }
     if (!status && !a->y.data)
         status = get_one(from, 3, a->file, wanted, label, &a->y, &a->label_name, err);
+    if (!status && source->group)
+        status = get_one(from, 4, a->file, source->group, NULL, &a->group, &a->group_name, err);
     return status;
 }
 
@@ -121,6 +127,7 @@ static void close_arrays(fini_arrays *a)
     fini_names_close(&a->columns);
     fini_names_close(&a->names);
     fini_free(a->bag_of);
+    fini_free(a->group_of);
 }
 
 /* "features" (d, letters) of bytes, padded with NUL or spaces: the columns' names. */

@@ -1,6 +1,7 @@
 /* Models in files: a fit with the names of its columns and classes, as safetensors (tensors.h).
  *
- *     metadata   finetti = "model", version, written_by, label (the column's name),
+ *     metadata   finetti = "model", version, written_by, label, bag, group (names of columns; bag and
+ *                group only if there are such),
  *                setting.<field> = "softmax" ..., note.<number>.<key> = what a person may read again
  *     tensors    those of the fit ("0.members" ...), and names.features and names.classes: the names,
  *                each with a NUL behind it
@@ -17,7 +18,7 @@ struct fin_model {
     fin_fit *fit;
     int64_t features, classes, note_count;
     const char **feature_names, **class_names; /* class_names: NULL for numbers */
-    char *label;
+    char *label, *bag, *group;                 /* bag, group: NULL if the file has none */
     fin_entry *notes;
     char *letters; /* texts of all of these */
 };
@@ -50,9 +51,12 @@ static fin_status read_settings(const char *path, const fin_tensor_file *file,
     fin_status status = FIN_OK;
     fin_settings_defaults(&fin_fit_table, settings);
     for (int64_t i = 0; i < count && !status; i++)
-        if (begins(entry[i].key, "setting."))
-            status = fin_settings_parse(&fin_fit_table, settings, entry[i].key + strlen("setting."),
-                                        entry[i].value, &why);
+        if (begins(entry[i].key, "setting.")) {
+            const char *name = entry[i].key + strlen("setting.");
+            if (strcmp(name, "features") == 0) /* so it was called in version 0.1 */
+                name = "basis";
+            status = fin_settings_parse(&fin_fit_table, settings, name, entry[i].value, &why);
+        }
     if (!status)
         status = fin_settings_validate(&fin_fit_table, settings, &why);
     if (!status)
@@ -141,11 +145,13 @@ static fin_status build(const fin_tensor_file *file, fin_model *sizes, fin_model
 {
     const fin_tensor *features = fin_tensors_find(file, FINI_NAMES "features"),
                      *classes = fin_tensors_find(file, FINI_NAMES "classes");
-    const char *label = fin_tensors_entry(file, "label");
+    const char *label = fin_tensors_entry(file, "label"), *bag = fin_tensors_entry(file, "bag"),
+               *group = fin_tensors_entry(file, "group");
     const fin_entry *entry;
     int64_t entries = fini_tensors_entries(file, &entry), letters = features->shape[0];
     label = label ? label : "";
     letters += (sizes->classes ? classes->shape[0] : 0) + (int64_t)strlen(label) + 1;
+    letters += (int64_t)((bag ? strlen(bag) + 1 : 0) + (group ? strlen(group) + 1 : 0));
     for (int64_t i = 0; i < entries; i++)
         if (note_key(entry[i].key)) {
             sizes->note_count++;
@@ -165,6 +171,8 @@ static fin_status build(const fin_tensor_file *file, fin_model *sizes, fin_model
         to += classes->shape[0];
     }
     model->label = copy_text(&to, label);
+    model->bag = bag ? copy_text(&to, bag) : NULL;
+    model->group = group ? copy_text(&to, group) : NULL;
     fin_entry *note = model->notes;
     for (int64_t i = 0; i < entries; i++)
         if (note_key(entry[i].key)) {
@@ -243,6 +251,16 @@ const char *const *fin_model_class_names(const fin_model *model)
 const char *fin_model_label(const fin_model *model)
 {
     return model->label;
+}
+
+const char *fin_model_bag(const fin_model *model)
+{
+    return model->bag;
+}
+
+const char *fin_model_group(const fin_model *model)
+{
+    return model->group;
 }
 
 int64_t fin_model_notes(const fin_model *model, const fin_entry **notes)

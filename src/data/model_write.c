@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { FIXED = 3, TEXT = 64 }; /* entries beside settings and notes; room for a setting as text */
+enum { FIXED = 5, TEXT = 64 }; /* entries beside settings and notes; room for a setting as text */
 
 /* The names from the set, one after the other, as a tensor; *letters for fini_free. */
 static fin_status join_names(const char *(*name)(const fin_bag_set *set, int64_t i),
@@ -86,9 +86,11 @@ static fin_status gather_entries(const fin_fit *fit, const fin_bag_set *set, con
                                  int64_t count, struct entries *list, fin_error *err)
 {
     const fin_settings *table = &fin_fit_table;
-    const char *label = fin_bag_set_label(set);
+    const char *label = fin_bag_set_label(set), *bag = fin_bag_set_bag(set),
+               *group = fin_bag_set_group(set);
     char text[TEXT];
-    list->room = 256 + (label ? strlen(label) : 0);
+    list->room =
+        256 + (label ? strlen(label) : 0) + (bag ? strlen(bag) : 0) + (group ? strlen(group) : 0);
     for (int i = 0; i < table->count; i++)
         list->room += strlen(table->fields[i].name) + TEXT + 16;
     for (int64_t i = 0; i < count; i++)
@@ -101,6 +103,10 @@ static fin_status gather_entries(const fin_fit *fit, const fin_bag_set *set, con
     snprintf(text, sizeof text, "%d", FIN_MODEL_VERSION);
     add_entry(list, text, "version");
     add_entry(list, label ? label : "", "label");
+    if (bag)
+        add_entry(list, bag, "bag");
+    if (group)
+        add_entry(list, group, "group");
     const fin_fit_settings *settings = fin_fit_get_settings(fit);
     for (int i = 0; i < table->count; i++)
         add_entry(list, fin_settings_text(&table->fields[i], settings, text, sizeof text),
