@@ -13,7 +13,8 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-enum { CLI_OK = 0, CLI_FAILED = 1, CLI_USAGE = 2 };
+/* A program that a signal stopped ends with 128 + its number, as shells count: 130 for Ctrl-C. */
+enum { CLI_OK = 0, CLI_FAILED = 1, CLI_USAGE = 2, CLI_SIGNAL = 128 };
 
 /* ---- commands and options ------------------------------------------------------------------- */
 
@@ -267,7 +268,9 @@ void cli_message_prefix(const char *command);
 void cli_message_silence(void); /* nothing more is said: for ranks other than 0 */
 int cli_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int cli_failed(const char *format, ...) __attribute__((format(printf, 1, 2)));
-int cli_error(const fin_error *err); /* invalid arguments: usage, all else: failed */
+/* As cli_failed, after a signal: its exit code. */
+int cli_stopped(const char *format, ...) __attribute__((format(printf, 1, 2)));
+int cli_error(const fin_error *err); /* invalid arguments: usage, cancelled: stopped, else failed */
 void cli_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Writes the library's kind of error. Returns status. */
 fin_status cli_status(fin_error *err, fin_status status, const char *format, ...)
@@ -302,6 +305,7 @@ void cli_catch_signals(void);
 /* While waiting for input nothing is half-done: a signal may simply end the program. */
 void cli_release_signals(void);
 bool cli_cancelled(void);
+int cli_signal(void); /* the number of the signal; 0: there was none */
 /* For the library's long calls: draws a line on standard error if that is a terminal. */
 const fin_progress *cli_progress(void);
 /* The next calls are the part [first, first + share) of the whole, 0 <= first < 1. */

@@ -118,7 +118,7 @@ static int run(cli_args *args)
         status = attend_data_open(&data, args, &err);
     if (!status)
         status = attend_fit_run(&fit, args, &data, &err);
-    code = status == FIN_ERR_CANCELLED ? cli_failed("cancelled")
+    code = status == FIN_ERR_CANCELLED ? cli_stopped("cancelled")
            : status                    ? cli_error(&err)
                                        : finish(args, &fit);
     attend_fit_close(&fit);

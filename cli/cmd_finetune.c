@@ -336,7 +336,7 @@ static int run_command(cli_args *args)
     status = fit_agree(status, &err);
     if (!status)
         status = all_steps(&t, &err);
-    code = status == FIN_ERR_CANCELLED ? cli_failed("cancelled; nothing was written")
+    code = status == FIN_ERR_CANCELLED ? cli_stopped("cancelled; nothing was written")
            : status                    ? cli_error(&err)
                                        : finish(&t, &err);
     fin_learn_destroy(t.learn);

@@ -306,7 +306,7 @@ static int run_command(cli_args *args)
     status = fit_agree(status, &err);
     if (!status)
         status = all_steps(&run, &err);
-    code = status == FIN_ERR_CANCELLED ? cli_failed("cancelled")
+    code = status == FIN_ERR_CANCELLED ? cli_stopped("cancelled")
            : status                    ? cli_error(&err)
            : fin_rank() != 0           ? CLI_OK
                                        : finish(&run);

@@ -283,7 +283,7 @@ static int run(cli_args *args)
         status = fit_answer_open(&l.from, args, &err);
     if (!status)
         status = locate(&l, cli_get(args, "blind") != NULL, &err);
-    code = status == FIN_ERR_CANCELLED ? cli_failed("cancelled")
+    code = status == FIN_ERR_CANCELLED ? cli_stopped("cancelled")
            : status                    ? cli_error(&err)
                                        : finish(args, &l, table);
     free(l.prior);

@@ -332,7 +332,7 @@ static int run(cli_args *args)
         status = fit_answer_open(&p.from, args, &err);
     if (!status)
         status = predict(&p, &err);
-    code = status == FIN_ERR_CANCELLED ? cli_failed("cancelled")
+    code = status == FIN_ERR_CANCELLED ? cli_stopped("cancelled")
            : status                    ? cli_error(&err)
                                        : finish(args, &p);
     free(p.mean);

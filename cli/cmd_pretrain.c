@@ -289,14 +289,14 @@ static int keep(pretraining *p)
         path = beside;
     }
     if (!path)
-        return cli_failed("cancelled; nothing was kept (--checkpoint FILE keeps what was done)");
+        return cli_stopped("cancelled; nothing was kept (--checkpoint FILE keeps what was done)");
     if (write_file(p, path, true, &err))
-        return cli_failed("cancelled, and nothing more was kept: %s", err.message);
-    return cli_failed("cancelled after step %lld of %lld; go on with: finetti pretrain --resume "
-                      "%.200s --checkpoint %.200s%s%.200s",
-                      (long long)fin_learn_step(p->learn),
-                      (long long)fin_learn_get_settings(p->learn)->steps, path, path,
-                      out ? " --out " : "", out ? out : "");
+        return cli_stopped("cancelled, and nothing more was kept: %s", err.message);
+    return cli_stopped("cancelled after step %lld of %lld; go on with: finetti pretrain --resume "
+                       "%.200s --checkpoint %.200s%s%.200s",
+                       (long long)fin_learn_step(p->learn),
+                       (long long)fin_learn_get_settings(p->learn)->steps, path, path,
+                       out ? " --out " : "", out ? out : "");
 }
 
 /* A number that was not finite: the file is left as it was. */
@@ -346,7 +346,7 @@ static int finish(pretraining *p, fin_status status, fin_error *err)
         status = judge(p, err);
     cli_progress_end();
     if (status == FIN_ERR_CANCELLED)
-        return cli_failed("cancelled; what was learnt has been written");
+        return cli_stopped("cancelled; what was learnt has been written");
     if (status)
         return cli_error(err);
     if (fin_rank() != 0)
@@ -371,7 +371,7 @@ static int run_command(cli_args *args)
         status = try_outputs(args, &err);
     status = fit_agree(status, &err);
     if (status) {
-        code = status == FIN_ERR_CANCELLED ? cli_failed("cancelled") : cli_error(&err);
+        code = status == FIN_ERR_CANCELLED ? cli_stopped("cancelled") : cli_error(&err);
     } else {
         status = advance(&p, &err);
         code = finish(&p, status, &err);

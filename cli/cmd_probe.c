@@ -311,7 +311,7 @@ static int run_command(cli_args *args)
         status = write_files(&p, &err);
     cli_progress_end();
     if (status)
-        code = status == FIN_ERR_CANCELLED ? cli_failed("cancelled") : cli_error(&err);
+        code = status == FIN_ERR_CANCELLED ? cli_stopped("cancelled") : cli_error(&err);
     if (!code) {
         encoder_data_notes(&p.data);
         code = cli_get(args, "json") ? print_json(&p) : print_text(&p);

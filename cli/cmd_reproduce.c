@@ -239,8 +239,8 @@ static int conduct(reproduction *r, const fin_study_settings *settings)
     if (!status)
         status = fin_report_write(r->store, NULL, 0, NULL, r->report_path, &err);
     if (status == FIN_ERR_CANCELLED)
-        return cli_failed("cancelled; what is finished is in %.300s, the same command%s goes on",
-                          r->store_path, cli_get(r->args, "fresh") ? " without --fresh" : "");
+        return cli_stopped("cancelled; what is finished is in %.300s, the same command%s goes on",
+                           r->store_path, cli_get(r->args, "fresh") ? " without --fresh" : "");
     if (status)
         return cli_error(&err);
     study_claims sum = {.total = 0};

@@ -217,8 +217,8 @@ static int conduct(cli_args *args, fin_study *study, const fin_study_settings *s
         status = study_conduct(study, store, settings, &outcome, &err);
     int code =
         status == FIN_ERR_CANCELLED
-            ? cli_failed("cancelled; what is finished is in %.300s, the same command goes on",
-                         study_store(args))
+            ? cli_stopped("cancelled; what is finished is in %.300s, the same command goes on",
+                          study_store(args))
         : status ? cli_error(&err)
                  : print(args, study, store, &outcome);
     study_outcome_clear(&outcome);

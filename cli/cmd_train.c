@@ -202,11 +202,11 @@ static int keep(const training *t)
     const char *path = cli_get(t->args, "checkpoint");
     fin_error err = {FIN_OK, ""};
     if (!path)
-        return cli_failed("cancelled; nothing was kept (--checkpoint FILE keeps what was done)");
+        return cli_stopped("cancelled; nothing was kept (--checkpoint FILE keeps what was done)");
     if (training_write(t, path, &err))
-        return cli_failed("cancelled, and nothing more was kept: %s", err.message);
-    return cli_failed("cancelled; go on with: finetti train --resume %.200s --checkpoint %.200s",
-                      path, path);
+        return cli_stopped("cancelled, and nothing more was kept: %s", err.message);
+    return cli_stopped("cancelled; go on with: finetti train --resume %.200s --checkpoint %.200s",
+                       path, path);
 }
 
 /* ---- printing ------------------------------------------------------------------------------- */

@@ -51,6 +51,20 @@ int cli_failed(const char *format, ...)
     return CLI_FAILED;
 }
 
+static int stop_code(void)
+{
+    return cli_signal() ? CLI_SIGNAL + cli_signal() : CLI_FAILED;
+}
+
+int cli_stopped(const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    say("", format, list);
+    va_end(list);
+    return stop_code();
+}
+
 void cli_note(const char *format, ...)
 {
     va_list list;
@@ -62,7 +76,9 @@ void cli_note(const char *format, ...)
 int cli_error(const fin_error *err)
 {
     const char *text = err->message[0] ? err->message : fin_status_name(err->status);
-    return err->status == FIN_ERR_ARGUMENT ? cli_usage("%s", text) : cli_failed("%s", text);
+    return err->status == FIN_ERR_ARGUMENT    ? cli_usage("%s", text)
+           : err->status == FIN_ERR_CANCELLED ? cli_stopped("%s", text)
+                                              : cli_failed("%s", text);
 }
 
 fin_status cli_status(fin_error *err, fin_status status, const char *format, ...)

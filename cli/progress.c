@@ -12,13 +12,12 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-static atomic_int stopped; /* the system may give the signal to any thread */
+static atomic_int stopped; /* number of the signal, which the system may give to any thread */
 _Static_assert(ATOMIC_INT_LOCK_FREE == 2, "a handler may touch lock-free objects only");
 
 static void stop(int number)
 {
-    (void)number;
-    atomic_store(&stopped, 1);
+    atomic_store(&stopped, number);
 }
 
 static void on_stop(const struct sigaction *action)
@@ -51,7 +50,12 @@ void cli_release_signals(void)
 
 bool cli_cancelled(void)
 {
-    return atomic_load(&stopped) != 0;
+    return cli_signal() != 0;
+}
+
+int cli_signal(void)
+{
+    return atomic_load(&stopped);
 }
 
 /* ---- the line ------------------------------------------------------------------------------- */

@@ -60,7 +60,7 @@ empty=$(ls -A | grep -c '^\.' || true)
 import sys
 from stop import stop
 code, out, err, told = stop(["pretrain", *sys.argv[1:], "--steps", "100000000", "--out", "long.fin"])
-assert told and code == 1 and out == b"", (code, out)
+assert told and code == 130 and out == b"", (code, out)
 open("stderr", "wb").write(err)
 PY
 [ ! -e long.fin ] || fail "something was written"

@@ -34,8 +34,8 @@ def stop(words, send=signal.SIGINT, after=0.1):
                 told = True
 
 
-def cancelled(*words, **more):
-    """The same, and it must have been cancelled, in one line. Returns that."""
-    code, out, err, told = stop(words, **more)
-    assert told and code == 1 and out == b"" and err.count(b"\n") == 1 and b"cancelled" in err, (words, code, out, err)
+def cancelled(*words, send=signal.SIGINT, **more):
+    """The same, and it must have been cancelled, in one line, with the exit code 128 + signal. Returns that."""
+    code, out, err, told = stop(words, send, **more)
+    assert told and code == 128 + send and out == b"" and err.count(b"\n") == 1 and b"cancelled" in err, (words, code, out, err)
     return err
