@@ -168,7 +168,8 @@ typedef struct cli_command {
     const char *summary, *about, *examples;
     unsigned uses;
     cli_operands operands;
-    const cli_word *words; /* of one given twice the last counts; ends with a NULL name */
+    const cli_word *words; /* of one given twice the last counts; ends with a NULL name; a row of a
+                            * table with the name of a word is no option */
     const cli_word *lists; /* of these every one counts; ends likewise; NULL: none */
     bool ranks;            /* runs under mpirun: all ranks come, rank 0 does the talking */
     int (*run)(cli_args *args);
@@ -204,6 +205,7 @@ struct cli_args {
     fin_tune_settings tune;
     cli_attend_settings attend;
     fin_fit_settings fit;
+    const char *fit_model; /* --model of fit as it was written: softmax+rbf; NULL: not given */
     cli_locate_settings locate;
     fin_encoder_settings encoder;
     fin_corpus_settings corpus;
@@ -236,6 +238,8 @@ void cli_defaults(cli_args *args, const cli_command *command, const fin_task_kin
                   const fin_form *form);
 /* Gives a setting or a word a value, as on the command line; the text of a word is borrowed. */
 fin_status cli_set(cli_args *args, const char *name, const char *text, fin_error *err);
+/* Is there a word with this name, so that a row of a table that is called the same is no option? */
+bool cli_hidden(const cli_command *command, const char *name);
 /* The value of a word of this command, "" for a flag, NULL if it was not given. */
 const char *cli_get(const cli_args *args, const char *name);
 /* Every value that a list of this command was given, in order. Borrowed. */

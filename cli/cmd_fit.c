@@ -14,12 +14,18 @@ static int run_command(cli_args *args);
 static const cli_word words[] = {
     {"bag", "COLUMN", "the column that names the bag; default: bag, bag_id or the first one"},
     {"label", "COLUMN", "the column with the bag's label; default: label or y"},
+    {"group", "COLUMN",
+     "the column that says which bags belong together, such as the patient: they are never on both "
+     "sides of a split; default: none"},
     {"features", "COLUMNS",
      "feature columns: names, x*, a:c or numbers from 1, with commas; default: all other columns "
-     "that are numbers"},
+     "that are numbers and not constant within every bag"},
     {"kind", "KIND",
      "what labels are: regression (numbers), classes, or auto: text, two different numbers and "
      "few different whole numbers are classes"},
+    {"positive", "CLASS",
+     "any: the class that a single token can bring about, one of two; default: what inner folds "
+     "prefer"},
     {"cv", "FOLDSxREPEATS",
      "cross-validation, such as 10x5: ten folds, five times; none; default: 5x1 if the data are "
      "small"},
@@ -28,7 +34,7 @@ static const cli_word words[] = {
      "number"},
     {"compare", "MODELS",
      "models that are cross-validated beside --model, with commas, such as mean,softmax+rbf; "
-     "none; default: mean, max and mixture, and with --cv and --model auto what it chooses from"},
+     "none; default: base, mean, max and mixture; with --cv and --model auto what it chooses from"},
     {"curve", NULL, "the learning curve, also without cross-validation"},
     {"no-curve", NULL, "no learning curve"},
     {"out", "FILE", "write the model, for predict and locate: MODEL.fin"},
@@ -48,7 +54,8 @@ const cli_command cli_fit = {
         "docs/fit.md is a guide.",
     .examples =
         "  finetti fit bags.csv --bag molecule --label active --out model.fin\n"
-        "  finetti fit bags.csv --label y --features 'x*' --model softmax --basis both --cv 10x5\n"
+        "  finetti fit bags.csv --label y --features 'x*' --model mixture+rbf --cv 10x5\n"
+        "  finetti fit slides.csv --bag slide --group patient --label grade --model auto\n"
         "  finetti fit bags.csv --folds folds.csv --compare mean,max,mixture,softmax+rbf --json\n"
         "  finetti simulate --n 500 --d 20 --out bags.npz && finetti fit bags.npz\n"
         "  mpirun -n 4 finetti fit tokens.npy --model softmax --out model.fin\n",
@@ -84,7 +91,7 @@ static int check_ranks(const cli_args *args)
     return CLI_OK;
 }
 
-static int check_options(const cli_args *args)
+static int check_options(cli_args *args)
 {
     const char *out = cli_get(args, "out"), *cv = cli_get(args, "cv"),
                *kind = cli_get(args, "kind");
@@ -95,6 +102,10 @@ static int check_options(const cli_args *args)
         return cli_error(&err);
     if (cv && !none && strcmp(cv, "auto") != 0 && fit_cv_read(cv, &folds, &repeats, &err))
         return cli_error(&err);
+    if (fit_model_settle(args, &err))
+        return cli_error(&err);
+    if (cv && !none && strcmp(cv, "auto") != 0 && cli_get(args, "folds"))
+        return cli_usage("--cv and --folds both say what the folds are; give one of them");
     if (none && (cli_get(args, "folds") || cli_get(args, "compare")))
         return cli_usage("--cv none and %s do not go together",
                          cli_get(args, "folds") ? "--folds" : "--compare");
@@ -135,6 +146,7 @@ static fin_status read_bags(fit_run *run, fin_error *err)
         .path = args->operand[0],
         .bag = cli_get(args, "bag"),
         .label = cli_get(args, "label"),
+        .group = cli_get(args, "group"),
         .features = cli_get(args, "features"),
         .kind = cli_get(args, "kind") ? cli_get(args, "kind") : "auto",
         .rank = fin_rank(),
@@ -153,9 +165,16 @@ static fin_status read_bags(fit_run *run, fin_error *err)
     }
     if (!status)
         status = count_classes(run, err);
+    if (!status && cli_get(args, "positive"))
+        status =
+            fit_positive_read(cli_get(args, "positive"), run->set, &run->settings.positive, err);
     status = fit_agree(status, err);
     if (!status && run->classes)
         status = fit_add(run->class_count, run->classes, err);
+    if (!status)
+        status = fit_level(run, err);
+    if (!status)
+        status = fit_count_groups(run, err);
     run->seconds_read = fit_clock() - start;
     return status;
 }
@@ -190,7 +209,7 @@ static fin_status check_choice(const fit_run *run, fin_error *err)
     return cli_status(err, FIN_ERR_ARGUMENT,
                       "--model %s compares models by cross-validation, for which there are too few "
                       "bags; name a model, such as --model mean",
-                      fit_name(&run->settings, name, sizeof name));
+                      fit_name(&run->settings, run->classes, name, sizeof name));
 }
 
 static fin_status fit_model(fit_run *run, fin_error *err)
@@ -225,10 +244,10 @@ static fin_status all_steps(fit_run *run, fin_error *err)
     bool curve =
         cli_get(args, "curve") || (cli_get(args, "cv") && run->repeats) || cli_get(args, "folds");
     curve = curve && !cli_get(args, "no-curve");
-    double first = fit_work(&run->settings), second = 0,
+    double first = fit_work(&run->settings, run->classes), second = 0,
            third = curve ? FIT_SIZES * FIT_CURVE_FOLDS : 0;
     for (int i = 0; i < run->models; i++)
-        second += fit_work(&run->model[i]) * run->folds * run->repeats;
+        second += fit_work(&run->model[i], run->classes) * run->folds * run->repeats;
     double all = first + second + third;
     cli_progress_part(0, first / all);
     status = fit_model(run, err);
@@ -267,6 +286,7 @@ static int finish(const fit_run *run)
 {
     const cli_args *args = run->args;
     const char *out = cli_get(args, "out");
+    char note[900];
     fin_error err = {FIN_OK, ""};
     if (out && write_model(run, out, &err))
         return cli_error(&err);
@@ -275,6 +295,8 @@ static int finish(const fit_run *run)
         return CLI_OK;
     for (int i = 0; i < fin_bag_set_notes(run->set); i++)
         cli_note("note: %s", fin_bag_set_note(run->set, i));
+    if (run->level_kept)
+        cli_note("note: %s", fit_level_note(run, note, sizeof note));
     return cli_get(args, "json") ? fit_print_json(run) : fit_print(run);
 }
 
@@ -287,6 +309,7 @@ static void close_run(fit_run *run)
         free(run->fold);
     free(run->key);
     free(run->class_count);
+    free(run->level_names);
     fin_fit_destroy(run->fit);
     fin_bag_set_destroy(run->set);
 }

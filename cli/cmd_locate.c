@@ -10,7 +10,7 @@
 static int run(cli_args *args);
 
 static const cli_word words[] = {
-    {"bag", "COLUMN", "the column that names the bag; default: bag, bag_id or the first one"},
+    {"bag", "COLUMN", "the column that names the bag; default: as in the model"},
     {"label", "COLUMN", "the column with labels, if there are any; default: as in the model"},
     {"blind", NULL, "do not use the labels, even if the data have them"},
     {"out", "FILE", "FILE.csv or FILE.npz; - is CSV on standard output, a terminal gets a table"},
@@ -24,8 +24,12 @@ const cli_command cli_locate = {
     .about =
         "For every token of every bag, the probability that it decided the label, and if the data\n"
         "have labels the probability given the label too. The tokens of a bag are listed from the\n"
-        "most probable on: given the label where it is known, unless --blind. The models of a bag\n"
-        "as a whole (embedding, mean, max) have no location.",
+        "most probable on: given the label where it is known, unless --blind. `row` counts the\n"
+        "file's rows from 1, `token` those of the bag from 0. Where the model is any or mixture\n"
+        "with two classes, `own` is the probability that the token by itself is positive, and\n"
+        "`none` that no token of the bag is. The models of a bag as a whole (embedding, mean, "
+        "max,\n"
+        "base) have no location, unless fit has kept one that has beside them.",
     .examples = "  finetti locate model.fin bags.csv\n"
                 "  finetti locate model.fin bags.csv --top 1 --out deciders.csv\n"
                 "  finetti locate model.fin bags.npz --blind --json\n",
@@ -42,6 +46,7 @@ const cli_command cli_locate = {
 typedef struct located {
     fit_answer from;
     double *prior, *given; /* (tokens); given: NULL without labels */
+    double *own, *none;    /* (tokens), (bags); NULL: the model has none */
     int64_t *order;        /* (tokens) tokens, bag by bag, the most probable first */
     int64_t top;           /* of a bag; at most */
 } located;
@@ -97,23 +102,39 @@ static fin_status rank_tokens(located *l, fin_error *err)
     return FIN_OK;
 }
 
+static bool any_number(const double *x, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!isnan(x[i]))
+            return true;
+    return false;
+}
+
 static fin_status locate(located *l, bool blind, fin_error *err)
 {
     size_t count = (size_t)l->from.tokens;
     if (!fin_fit_locates(l->from.fit)) {
         char name[64];
-        return cli_status(err, FIN_ERR_UNSUPPORTED,
-                          "this model (%s) looks at a bag as a whole and has no location; fit one "
-                          "with --model softmax or mixture",
-                          fit_name(fin_fit_get_settings(l->from.fit), name, sizeof name));
+        return cli_status(
+            err, FIN_ERR_UNSUPPORTED,
+            "this model (%s) looks at a bag as a whole and has no location; fit one "
+            "with --model softmax or mixture",
+            fit_name(fin_fit_get_settings(l->from.fit), l->from.classes, name, sizeof name));
     }
-    l->prior = malloc(3 * count * sizeof *l->prior);
+    size_t n = (size_t)l->from.bags->n, room = 4 * count + n;
+    l->prior = malloc(room * sizeof *l->prior);
     if (!l->prior)
-        return cli_status_memory(err, 24.0 * (double)count, "the probabilities");
+        return cli_status_memory(err, 8.0 * (double)room, "the probabilities");
+    for (size_t i = 0; i < room; i++)
+        l->prior[i] = NAN;
     l->order = (int64_t *)(l->prior + 2 * count);
     l->given = l->from.labels && !blind ? l->prior + count : NULL;
-    const fin_locations to = {.prior = l->prior, .given = l->given};
+    l->own = l->prior + 3 * count;
+    l->none = l->own + count;
+    const fin_locations to = {.prior = l->prior, .given = l->given, .own = l->own, .none = l->none};
     fin_status status = fin_fit_locate(l->from.fit, l->from.bags, &to, err);
+    l->own = any_number(l->own, count) ? l->own : NULL;
+    l->none = any_number(l->none, n) ? l->none : NULL;
     return status ? status : rank_tokens(l, err);
 }
 
@@ -121,17 +142,31 @@ static fin_status locate(located *l, bool blind, fin_error *err)
 
 static fin_status write_csv(const located *l, const char *path, fin_error *err)
 {
-    static const char *const names[] = {"bag", "rank", "row", "probability", "given_label"};
+    const char *names[8] = {"bag", "rank", "row", "token", "probability"}, *texts[8] = {NULL};
+    int columns = 5;
+    if (l->given)
+        names[columns++] = "given_label";
+    if (l->own)
+        names[columns++] = "own";
+    if (l->none)
+        names[columns++] = "none";
     fin_csv *csv;
-    fin_status status = fin_csv_open(path, names, l->given ? 5 : 4, &csv, err);
+    fin_status status = fin_csv_open(path, names, columns, &csv, err);
     if (status)
         return status;
     for (int64_t i = 0; i < l->from.bags->n && !status; i++) {
-        const char *texts[5] = {fin_bag_set_name(l->from.set, i)};
+        texts[0] = fin_bag_set_name(l->from.set, i);
         for (int64_t r = 0; r < shown(l, i) && !status; r++) {
             int64_t t = l->order[bag_start(l, i) + r];
-            const double values[5] = {0, (double)r + 1, (double)fin_bag_set_row(l->from.set, t),
-                                      l->prior[t], l->given ? l->given[t] : 0};
+            double values[8] = {0, (double)r + 1, (double)fin_bag_set_row(l->from.set, t),
+                                (double)(t - bag_start(l, i)), l->prior[t]};
+            int k = 5;
+            if (l->given)
+                values[k++] = l->given[t];
+            if (l->own)
+                values[k++] = l->own[t];
+            if (l->none)
+                values[k++] = l->none[i];
             status = fin_csv_cells(csv, texts, values, err);
         }
         if (!status && cli_cancelled())
@@ -148,18 +183,23 @@ static void print_table(const located *l)
     enum { BAGS = 40 };
     int64_t n = l->from.bags->n;
     char name[256], label[64];
-    printf("%-20s %6s  %s\n", "bag", "tokens",
-           l->given ? "row: probability that it decided (given the label)"
-                    : "row: probability that it decided");
+    printf("%-20s %6s%s  row (token): probability that it decided%s%s\n", "bag", "tokens",
+           l->none ? "  none" : "", l->given ? " (given the label)" : "",
+           l->own ? " [that it is positive]" : "");
     for (int64_t i = 0; i < n && i < BAGS; i++) {
         printf("%s %6lld ", fit_cell(fin_bag_set_name(l->from.set, i), 20, name, sizeof name),
                (long long)bag_size(l, i));
+        if (l->none)
+            printf("%5.3f ", l->none[i]);
         for (int64_t r = 0; r < shown(l, i); r++) {
             int64_t t = l->order[bag_start(l, i) + r];
-            printf("%s%lld: %.3f", r ? ", " : " ", (long long)fin_bag_set_row(l->from.set, t),
+            printf("%s%lld (%lld): %.3f", r ? ", " : " ",
+                   (long long)fin_bag_set_row(l->from.set, t), (long long)(t - bag_start(l, i)),
                    l->prior[t]);
             if (l->given && !isnan(l->given[t]))
                 printf(" (%.3f)", l->given[t]);
+            if (l->own && !isnan(l->own[t]))
+                printf(" [%.3f]", l->own[t]);
         }
         const char *text = fit_label_text(&l->from, i, label, sizeof label);
         if (l->given && *text)
@@ -181,8 +221,10 @@ static fin_status fill_arrays(const located *l, int64_t *whole, double *real, in
             whole[k] = i;
             whole[count + k] = r + 1;
             whole[2 * count + k] = fin_bag_set_row(l->from.set, t);
+            whole[3 * count + k] = t - bag_start(l, i);
             real[k] = l->prior[t];
             real[count + k] = l->given ? l->given[t] : NAN;
+            real[2 * count + k] = l->own ? l->own[t] : NAN;
         }
     return FIN_OK;
 }
@@ -192,22 +234,26 @@ static fin_status write_npz(const located *l, const char *path, fin_error *err)
     int64_t count = 0;
     for (int64_t i = 0; i < l->from.bags->n; i++)
         count += shown(l, i);
-    int64_t *whole = malloc((size_t)count * 3 * sizeof *whole);
-    double *real = malloc((size_t)count * 2 * sizeof *real);
+    int64_t *whole = malloc((size_t)count * 4 * sizeof *whole);
+    double *real = malloc((size_t)count * 3 * sizeof *real);
     char *bags = NULL;
     fin_npz_writer *npz = NULL;
     fin_status status = FIN_OK;
     if (!whole || !real)
-        status = cli_status_memory(err, 40.0 * (double)count, "the arrays");
+        status = cli_status_memory(err, 56.0 * (double)count, "the arrays");
     if (!status && !(status = fin_npz_create(path, &npz, err)))
         status = fill_arrays(l, whole, real, count);
-    static const char *const names[] = {"bag", "rank", "row"};
-    for (int j = 0; j < 3 && !status; j++)
+    static const char *const names[] = {"bag", "rank", "row", "token"};
+    for (int j = 0; j < 4 && !status; j++)
         status = fin_npz_add(npz, names[j], FIN_I64, 1, &count, whole + j * count, err);
     if (!status)
         status = fin_npz_add(npz, "probability", FIN_F64, 1, &count, real, err);
     if (!status && l->given)
         status = fin_npz_add(npz, "given_label", FIN_F64, 1, &count, real + count, err);
+    if (!status && l->own)
+        status = fin_npz_add(npz, "own", FIN_F64, 1, &count, real + 2 * count, err);
+    if (!status && l->none)
+        status = fin_npz_add(npz, "none", FIN_F64, 1, &l->from.bags->n, l->none, err);
     if (!status)
         status =
             fit_add_names(npz, "bag_names", l->from.bags->n, fit_bag_name, l->from.set, &bags, err);
@@ -229,11 +275,13 @@ static int print_json(const located *l)
         char label[64];
         for (int64_t r = 0; r < shown(l, i); r++) {
             int64_t t = l->order[bag_start(l, i) + r];
-            json_t *token =
-                json_pack("{s:I, s:o}", "row", (json_int_t)fin_bag_set_row(l->from.set, t),
-                          "probability", cli_json_number(l->prior[t]));
+            json_t *token = json_pack(
+                "{s:I, s:I, s:o}", "row", (json_int_t)fin_bag_set_row(l->from.set, t), "token",
+                (json_int_t)(t - bag_start(l, i)), "probability", cli_json_number(l->prior[t]));
             if (l->given && !isnan(l->given[t]))
                 json_object_set_new(token, "given_label", cli_json_number(l->given[t]));
+            if (l->own && !isnan(l->own[t]))
+                json_object_set_new(token, "own", cli_json_number(l->own[t]));
             json_array_append_new(tokens, token);
         }
         json_t *bag =
@@ -241,9 +289,13 @@ static int print_json(const located *l)
         const char *text = fit_label_text(&l->from, i, label, sizeof label);
         if (l->given && *text)
             json_object_set_new(bag, "label", json_string(text));
+        if (l->none && !isnan(l->none[i]))
+            json_object_set_new(bag, "none", cli_json_number(l->none[i]));
         json_array_append_new(bags, bag);
     }
-    return cli_print_json(json_pack("{s:o}", "bags", bags));
+    return cli_print_json(json_pack("{s:o, s:o, s:o}", "bags", bags, "locator",
+                                    fit_json_locator(l->from.fit), "notes",
+                                    fit_answer_json(&l->from)));
 }
 
 /* ---- running -------------------------------------------------------------------------------- */
@@ -252,6 +304,7 @@ static int finish(const cli_args *args, const located *l, bool table)
 {
     const char *out = cli_get(args, "out");
     bool json = cli_get(args, "json");
+    char who[160];
     fin_error err = {FIN_OK, ""};
     fin_status status = FIN_OK;
     cli_progress_end();
@@ -261,8 +314,9 @@ static int finish(const cli_args *args, const located *l, bool table)
         status = write_csv(l, out ? out : "-", &err);
     if (status)
         return cli_error(&err);
-    for (int i = 0; i < fin_bag_set_notes(l->from.set); i++)
-        cli_note("note: %s", fin_bag_set_note(l->from.set, i));
+    fit_answer_say(&l->from);
+    if (*fit_locator(l->from.fit, who, sizeof who))
+        cli_note("located by %s", who);
     if (table)
         print_table(l);
     return json ? print_json(l) : cli_flush();

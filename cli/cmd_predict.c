@@ -9,7 +9,7 @@
 static int run(cli_args *args);
 
 static const cli_word words[] = {
-    {"bag", "COLUMN", "the column that names the bag; default: bag, bag_id or the first one"},
+    {"bag", "COLUMN", "the column that names the bag; default: as in the model"},
     {"label", "COLUMN", "the column with labels, if there are any; default: as in the model"},
     {"out", "FILE", "FILE.csv or FILE.npz instead of CSV on standard output"},
     {"json", NULL, "print JSON"},
@@ -60,7 +60,8 @@ static fin_status judge(predictions *p, fin_error *err)
     if (known == 0)
         return FIN_OK;
     p->judged = true;
-    return fin_fit_judge(p->n, a->classes, a->labels, p->mean, p->sd, &p->score, err);
+    fin_status status = fin_fit_judge(p->n, a->classes, a->labels, p->mean, p->sd, &p->score, err);
+    return status ? status : fit_answer_known(&p->from, err);
 }
 
 static fin_status predict(predictions *p, fin_error *err)
@@ -87,8 +88,8 @@ static int64_t best_class(const predictions *p, int64_t i)
 
 /* ---- CSV ------------------------------------------------------------------------------------ */
 
-/* classes: bag, [label,] class, p_A, p_B, ..., sd_A, sd_B, ...
- * numbers: bag, [label,] mean, sd, low90, high90 */
+/* classes: bag, [true_label,] predicted, p_A, p_B, ..., sd_A, sd_B, ...
+ * numbers: bag, [true_label,] mean, sd, low90, high90 */
 static fin_status write_rows(const predictions *p, fin_csv *csv, int lead, const char **texts,
                              double *values, fin_error *err)
 {
@@ -140,9 +141,9 @@ static fin_status write_csv(const predictions *p, const char *path, fin_error *e
         status = cli_status_memory(err, (double)(count * 24 + room), "a line");
     if (!status) {
         heads[0] = "bag";
-        heads[1] = "label";
+        heads[1] = "true_label";
         if (p->from.classes)
-            heads[lead] = "class";
+            heads[lead] = "predicted";
         for (int64_t c = 0; c < 2 * w && p->from.classes; c++) {
             heads[lead + 1 + c] = names + used;
             used += (size_t)snprintf(names + used, room - used, "%s_%s", c < w ? "p" : "sd",
@@ -233,7 +234,7 @@ static json_t *json_bag(const predictions *p, int64_t i)
     char label[64];
     json_t *bag = json_pack("{s:s}", "bag", fin_bag_set_name(a->set, i));
     if (a->labels && !isnan(a->labels[i]))
-        json_object_set_new(bag, "label",
+        json_object_set_new(bag, "true_label",
                             a->classes ? json_string(fit_label_text(a, i, label, sizeof label))
                                        : json_real(a->labels[i]));
     if (!a->classes) {
@@ -249,7 +250,7 @@ static json_t *json_bag(const predictions *p, int64_t i)
                             cli_json_number(p->mean[i * p->width + c]));
         json_object_set_new(sd, a->class_names[c], cli_json_number(p->sd[i * p->width + c]));
     }
-    json_object_set_new(bag, "class", json_string(a->class_names[best_class(p, i)]));
+    json_object_set_new(bag, "predicted", json_string(a->class_names[best_class(p, i)]));
     json_object_set_new(bag, "probability", probability);
     json_object_set_new(bag, "sd", sd);
     return bag;
@@ -260,7 +261,7 @@ static int print_json(const predictions *p)
     json_t *bags = json_array(), *root;
     for (int64_t i = 0; i < p->n; i++)
         json_array_append_new(bags, json_bag(p, i));
-    root = json_pack("{s:o}", "bags", bags);
+    root = json_pack("{s:o, s:o}", "bags", bags, "notes", fit_answer_json(&p->from));
     if (p->judged) {
         json_t *score = fit_json_score(&p->score, p->from.classes);
         json_object_set_new(score, "count", json_integer((json_int_t)p->score.count));
@@ -312,8 +313,7 @@ static int finish(const cli_args *args, const predictions *p)
         status = write_csv(p, out ? out : "-", &err);
     if (status)
         return cli_error(&err);
-    for (int i = 0; i < fin_bag_set_notes(p->from.set); i++)
-        cli_note("note: %s", fin_bag_set_note(p->from.set, i));
+    fit_answer_say(&p->from);
     if (!json)
         print_score(p);
     return json ? print_json(p) : cli_flush();

@@ -7,11 +7,23 @@
 /* ---- settings and names (fit_settings.c) ---------------------------------------------------- */
 
 /* The name of a model as people write it: "softmax", "softmax+rbf" (columns and RBF features),
- * "softmax:rbf" (RBF features alone), "softmax x4" (heads). Returns buffer. */
-char *fit_name(const fin_fit_settings *settings, char *buffer, size_t size);
-/* The other way: sets model, basis and heads. */
+ * "softmax:rbf" (RBF features alone), "softmax:linear" (columns alone, where both are usual), "softmax
+ * x4" (heads). Returns buffer. */
+char *fit_name(const fin_fit_settings *settings, int64_t classes, char *buffer, size_t size);
+/* The same for a table: base is the "base rate". */
+char *fit_title(const fin_fit_settings *settings, int64_t classes, char *buffer, size_t size);
+const char *fit_basis_name(const fin_fit_settings *settings, int64_t classes);
+/* The other way, a name of --compare: sets model, basis and heads. */
 fin_status fit_name_read(const char *name, fin_fit_settings *settings, fin_error *err);
-bool fit_same(const fin_fit_settings *a, const fin_fit_settings *b);
+/* --model takes the same names: its model at once, basis and heads of the name when all options are
+ * known, as they must not contradict --basis and --heads. */
+fin_status fit_model_set(cli_args *args, const char *text, fin_error *err);
+fin_status fit_model_settle(cli_args *args, fin_error *err);
+/* Do both mean the same fit? */
+bool fit_same(const fin_fit_settings *a, const fin_fit_settings *b, int64_t classes);
+/* The number of the class that --positive names. */
+fin_status fit_positive_read(const char *name, const fin_bag_set *set, int64_t *positive,
+                             fin_error *err);
 /* "auto", "regression" or "classes". */
 fin_status fit_kind_check(const char *kind, fin_error *err);
 
@@ -46,6 +58,11 @@ typedef struct fit_run {
     double *key, *value;   /* (d) how much columns matter; NULL: the model cannot tell */
     char unimportant[512]; /* why not */
     bool locates;
+    /* Columns that are constant within every bag: left out, or kept because they were named. */
+    int64_t levels;
+    char *level_names; /* each with a NUL behind it */
+    bool level_kept;
+    int64_t groups; /* how many; 0: there are none */
 
     /* cross-validation; repeats 0: none */
     int folds, repeats;
@@ -60,6 +77,7 @@ typedef struct fit_run {
 
     /* does one token decide? Losses of the mixture and of mean pooling, on bags left out */
     bool compared;
+    int row_mixture, row_mean;               /* the best of each kind */
     double loss_mixture, loss_mean, loss_se; /* se: of the difference, paired by bag */
 
     int sizes;
@@ -70,6 +88,16 @@ typedef struct fit_run {
 } fit_run;
 
 double fit_clock(void); /* processor seconds of this process, all threads */
+
+/* ---- columns that are no features (fit_columns.c) --------------------------------------------- */
+
+/* Collective: finds the columns that are constant within every bag, and leaves them out. */
+fin_status fit_level(fit_run *run, fin_error *err);
+/* "grade, event, ...": returns buffer. */
+char *fit_level_names(const fit_run *run, char *buffer, size_t size);
+/* Of columns that were kept: "columns 'a', ... are constant". Returns buffer. */
+char *fit_level_note(const fit_run *run, char *buffer, size_t size);
+fin_status fit_count_groups(fit_run *run, fin_error *err); /* collective */
 
 /* ---- cross-validation (fit_validate.c, fit_location.c, fit_curve.c) ----------------------------- */
 
@@ -82,7 +110,7 @@ fin_status fit_validate(fit_run *run, fin_error *err);
 fin_status fit_location(fit_run *run, fin_error *err);
 fin_status fit_curve(fit_run *run, fin_error *err);
 /* Work of fitting this model once, in units of a single model: for the time that is left. */
-double fit_work(const fin_fit_settings *settings);
+double fit_work(const fin_fit_settings *settings, int64_t classes);
 
 /* ---- the report (fit_print.c, fit_print_score.c, fit_json.c) ------------------------------------- */
 
@@ -90,6 +118,22 @@ int fit_print(const fit_run *run);
 void fit_print_validation(const fit_run *run);
 int fit_print_json(const fit_run *run);
 json_t *fit_json_score(const fin_fit_score *score, int64_t classes);
+
+/* ---- the models in a fit (fit_parts.c) ---------------------------------------------------------- */
+
+/* A number that is printed with four digits behind the point: 0, and not -0, if it rounds to that. */
+double fit_round(double number);
+/* "log loss", or the squared error over the variance of the labels. */
+const char *fit_loss_name(int64_t classes);
+/* Parts that predict; those kept for locations alone do not count. *only: the one, if there is one. */
+int64_t fit_parts(const fin_fit *fit, const fin_fit_settings **only);
+void fit_print_parts(const fin_fit *fit, int margin);
+json_t *fit_json_parts(const fin_fit *fit);
+/* "mixture+rbf: log loss 0.31 on bags left out (base rate 0.69)"; what is not known is left away, ""
+ * if nobody locates. Returns buffer. */
+char *fit_locator(const fin_fit *fit, char *buffer, size_t size);
+json_t *fit_json_locator(const fin_fit *fit);
+
 /* The score that a comparison is made by: accuracy, or R2. */
 const char *fit_main_name(int64_t classes);
 
@@ -97,6 +141,8 @@ const char *fit_main_name(int64_t classes);
 int fit_info(const cli_args *args);
 
 /* ---- a model and bags for it (fit_answer.c) ------------------------------------------------------- */
+
+enum { FIT_NOTES = 16 };
 
 typedef struct fit_answer {
     fin_model *model;
@@ -106,11 +152,19 @@ typedef struct fit_answer {
     int64_t classes, tokens;
     const char *const *class_names;
     const double *labels; /* NULL: the file has none */
+    char note[FIT_NOTES][256];
+    int notes;
 } fit_answer;
 
 /* Opens the model of operand 0 and the data of operand 1, which must suit it. */
 fin_status fit_answer_open(fit_answer *answer, const cli_args *args, fin_error *err);
 void fit_answer_close(fit_answer *answer);
+/* Notes (fit_notes.c): those of the file, and columns far outside of what the model was fitted to. */
+fin_status fit_answer_look(fit_answer *answer, fin_error *err);
+/* The same of bags that the model was fitted to, which a score is not about. */
+fin_status fit_answer_known(fit_answer *answer, fin_error *err);
+void fit_answer_say(const fit_answer *answer); /* on standard error */
+json_t *fit_answer_json(const fit_answer *answer);
 /* .csv, .npz, - or nothing; 2 after the message if it is something else. */
 int fit_answer_check(const cli_args *args);
 /* Names, one per line, as an array of bytes called `array` in an NPZ file; *text is for free(). */

@@ -45,6 +45,7 @@ fin_status fit_answer_open(fit_answer *answer, const cli_args *args, fin_error *
     const fin_bags_source source = {
         .path = args->operand[1],
         .bag = cli_get(args, "bag"),
+        .model_bag = fin_model_bag(answer->model),
         .label = label ? label : fin_model_label(answer->model),
         .kind = answer->classes ? "classes" : "regression",
         .ranks = 1,
@@ -63,7 +64,7 @@ fin_status fit_answer_open(fit_answer *answer, const cli_args *args, fin_error *
     if (label && (!found || strcmp(found, label) != 0))
         return cli_status(err, FIN_ERR_ARGUMENT, "--label: %.200s has no column '%.60s'",
                           args->operand[1], label);
-    return FIN_OK;
+    return fit_answer_look(answer, err);
 }
 
 void fit_answer_close(fit_answer *answer)

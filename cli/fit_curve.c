@@ -166,8 +166,8 @@ fin_status fit_curve(fit_run *run, fin_error *err)
     if (!fold || !c)
         status = cli_status_memory(err, 8.0 * (double)n, "the learning curve");
     if (!status)
-        status = fin_folds_make(n, run->classes, run->bags->labels, run->bags->groups, 1, FIT_CURVE_FOLDS,
-                                run->settings.seed, fold, err);
+        status = fin_folds_make(n, run->classes, run->bags->labels, run->bags->groups, 1,
+                                FIT_CURVE_FOLDS, run->settings.seed, fold, err);
     if (!status) /* another seed: quarters and folds have nothing to do with each other */
         status = fin_folds_make(n, run->classes, run->bags->labels, run->bags->groups, 1, FIT_SIZES,
                                 run->settings.seed ^ 1, fold + n, err);

@@ -22,30 +22,23 @@ static void print_names(const char *label, int64_t count, const char *const *nam
     printf("\n");
 }
 
-static void print_parts(const fin_fit *fit, int64_t parts)
-{
-    char name[64];
-    for (int64_t i = 0; i < parts; i++) {
-        double weight;
-        const fin_fit_settings *part = fin_fit_part(fit, i, &weight);
-        printf("%-*s%-16s weight %.3f\n", LABEL, i ? "" : "parts",
-               fit_name(part, name, sizeof name), weight);
-    }
-}
-
 static int print_text(const fin_model *model, const char *path)
 {
     const fin_fit *fit = fin_model_fit(model);
     const fin_entry *notes;
-    char text[256], name[64];
+    char text[256], name[64], who[160];
     fin_fit_info info;
     fin_fit_get_info(fit, &info);
     printf("%-*s%s: %s, %lld fit%s\n", LABEL, "model", fit_clean(path, text, sizeof text),
-           fit_name(fin_fit_get_settings(fit), name, sizeof name), (long long)info.members,
-           info.members == 1 ? "" : "s");
-    print_parts(fit, info.parts);
+           fit_title(fin_fit_get_settings(fit), info.classes, name, sizeof name),
+           (long long)info.members, info.members == 1 ? "" : "s");
+    fit_print_parts(fit, LABEL);
     printf("%-*s%lld bags, %lld tokens\n", LABEL, "fitted to", (long long)info.bags,
            (long long)info.tokens);
+    if (fin_model_bag(model))
+        printf("%-*s%s\n", LABEL, "bags", fit_clean(fin_model_bag(model), text, sizeof text));
+    if (fin_model_group(model))
+        printf("%-*s%s\n", LABEL, "groups", fit_clean(fin_model_group(model), text, sizeof text));
     printf("%-*s%s: %s\n", LABEL, "label", fit_clean(fin_model_label(model), text, sizeof text),
            info.classes ? "a class" : "a number");
     if (info.classes)
@@ -54,7 +47,15 @@ static int print_text(const fin_model *model, const char *path)
     if (info.columns < info.d)
         printf("%*s(%lld of them were constant and are not used)\n", LABEL, "",
                (long long)(info.d - info.columns));
-    printf("%-*s%s\n", LABEL, "locates", fin_fit_locates(fit) ? "yes" : "no");
+    if (info.classes == 2 && info.positive >= 0)
+        printf("%-*s%s\n", LABEL, "positive",
+               fit_clean(fin_model_class_names(model)[info.positive], text, sizeof text));
+    fit_locator(fit, who, sizeof who);
+    printf("%-*s%s%s\n", LABEL, "locates",
+           !fin_fit_locates(fit) ? "no"
+           : *who                ? "by "
+                                 : "yes",
+           who);
     for (int64_t i = 0, count = fin_model_notes(model, &notes); i < count; i++) {
         char value[256];
         printf("%-*s%s: %s\n", LABEL, i ? "" : "notes", fit_clean(notes[i].key, text, sizeof text),
@@ -78,24 +79,24 @@ static int print_json(const fin_model *model)
     char name[64];
     fin_fit_info info;
     fin_fit_get_info(fit, &info);
-    json_t *parts = json_array(), *said = json_object();
-    for (int64_t i = 0; i < info.parts; i++) {
-        double weight;
-        const fin_fit_settings *part = fin_fit_part(fit, i, &weight);
-        json_array_append_new(parts, json_pack("{s:s, s:f, s:o}", "model",
-                                               fit_name(part, name, sizeof name), "weight", weight,
-                                               "settings", cli_json_settings(&fin_fit_table, part)));
-    }
+    json_t *said = json_object();
     for (int64_t i = 0, count = fin_model_notes(model, &notes); i < count; i++)
         json_object_set_new(said, notes[i].key, json_string(notes[i].value));
-    json_t *root =
-        json_pack("{s:s, s:o, s:o, s:I, s:I, s:I, s:b, s:o}", "model",
-                  fit_name(fin_fit_get_settings(fit), name, sizeof name), "parts", parts,
-                  "features", json_names(info.d, fin_model_feature_names(model)), "bags",
-                  (json_int_t)info.bags, "tokens", (json_int_t)info.tokens, "members",
-                  (json_int_t)info.members, "locates", fin_fit_locates(fit), "notes", said);
-    const char *label = fin_model_label(model);
+    json_t *root = json_pack(
+        "{s:s, s:o, s:o, s:I, s:I, s:I, s:b, s:o}", "model",
+        fit_name(fin_fit_get_settings(fit), info.classes, name, sizeof name), "parts",
+        fit_json_parts(fit), "features", json_names(info.d, fin_model_feature_names(model)), "bags",
+        (json_int_t)info.bags, "tokens", (json_int_t)info.tokens, "members",
+        (json_int_t)info.members, "locates", fin_fit_locates(fit), "notes", said);
+    const char *label = fin_model_label(model), *bag = fin_model_bag(model),
+               *group = fin_model_group(model);
     json_object_set_new(root, "label", label ? json_string(label) : json_null());
+    json_object_set_new(root, "bag", bag ? json_string(bag) : json_null());
+    json_object_set_new(root, "group", group ? json_string(group) : json_null());
+    json_object_set_new(root, "locator", fit_json_locator(fit));
+    if (info.classes == 2 && info.positive >= 0)
+        json_object_set_new(root, "positive",
+                            json_string(fin_model_class_names(model)[info.positive]));
     if (info.classes)
         json_object_set_new(root, "classes",
                             json_names(info.classes, fin_model_class_names(model)));

@@ -2,6 +2,7 @@
 #include "fit.h"
 
 #include <math.h>
+#include <string.h>
 
 static void put(json_t *object, const char *name, double number)
 {
@@ -28,8 +29,19 @@ json_t *fit_json_score(const fin_fit_score *score, int64_t classes)
     return object;
 }
 
+/* Columns that are constant within every bag, kept or not. */
+static json_t *json_levels(const fit_run *run)
+{
+    json_t *list = json_array();
+    const char *name = run->level_names;
+    for (int64_t k = 0; k < run->levels; k++, name += strlen(name) + 1)
+        json_array_append_new(list, json_string(name));
+    return list;
+}
+
 static json_t *json_data(const fit_run *run)
 {
+    char note[900];
     json_t *object = json_pack("{s:s, s:I, s:I, s:I, s:I, s:s}", "file", run->path, "bags",
                                (json_int_t)run->info.bags, "tokens", (json_int_t)run->info.tokens,
                                "columns", (json_int_t)run->bags->d, "columns_left_out",
@@ -40,7 +52,14 @@ static json_t *json_data(const fit_run *run)
     json_t *notes = json_array();
     for (int i = 0; i < fin_bag_set_notes(run->set); i++)
         json_array_append_new(notes, json_string(fin_bag_set_note(run->set, i)));
+    if (run->level_kept)
+        json_array_append_new(notes, json_string(fit_level_note(run, note, sizeof note)));
     json_object_set_new(object, "notes", notes);
+    json_object_set_new(object, "columns_of_bags", json_levels(run));
+    if (run->groups)
+        json_object_set_new(object, "groups",
+                            json_pack("{s:s, s:I}", "column", fin_bag_set_group(run->set), "count",
+                                      (json_int_t)run->groups));
     if (run->classes) {
         json_t *classes = json_array();
         for (int64_t c = 0; c < run->classes; c++)
@@ -56,21 +75,19 @@ static json_t *json_fitted(const fit_run *run)
 {
     const fin_fit_info *info = &run->info;
     char name[64];
-    json_t *parts = json_array();
-    for (int64_t i = 0; i < info->parts; i++) {
-        double weight;
-        const fin_fit_settings *part = fin_fit_part(run->fit, i, &weight);
-        json_array_append_new(parts, json_pack("{s:s, s:f, s:o}", "model",
-                                               fit_name(part, name, sizeof name), "weight", weight,
-                                               "settings", cli_json_settings(&fin_fit_table, part)));
-    }
     json_t *object = json_pack(
         "{s:s, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:b}", "model",
-        fit_name(&run->settings, name, sizeof name), "settings",
-        cli_json_settings(&fin_fit_table, &run->settings), "parts", parts, "members",
-        (json_int_t)info->members, "parameters", (json_int_t)info->parameters, "iterations",
-        (json_int_t)info->iterations, "evaluations", (json_int_t)info->evaluations, "unfinished",
-        (json_int_t)info->unfinished, "locates", run->locates);
+        fit_name(&run->settings, run->classes, name, sizeof name), "settings",
+        cli_json_settings(&fin_fit_table, &run->settings), "parts", fit_json_parts(run->fit),
+        "members", (json_int_t)info->members, "parameters", (json_int_t)info->parameters,
+        "iterations", (json_int_t)info->iterations, "evaluations", (json_int_t)info->evaluations,
+        "unfinished", (json_int_t)info->unfinished, "locates", run->locates);
+    json_object_set_new(object, "locator", fit_json_locator(run->fit));
+    if (run->classes == 2 && info->positive >= 0)
+        json_object_set_new(object, "positive",
+                            json_string(fin_bag_set_class(run->set, info->positive)));
+    put(object, "inner_loss", info->inner_loss);
+    put(object, "base_loss", info->base_loss);
     put(object, "training_loss", info->loss);
     if (!run->classes)
         put(object, "noise", info->noise);
@@ -81,10 +98,12 @@ static json_t *json_row(const fit_run *run, int i)
 {
     const fin_validation_row *row = fin_validation_at(run->validation, i);
     char name[64];
-    json_t *object = json_pack(
-        "{s:s, s:o, s:o, s:o}", "model", fit_name(&run->model[i], name, sizeof name), "settings",
-        cli_json_settings(&fin_fit_table, &run->model[i]), "mean",
-        fit_json_score(&row->mean, run->classes), "se", fit_json_score(&row->se, run->classes));
+    json_t *object = json_pack("{s:s, s:s, s:o, s:o, s:o}", "model",
+                               fit_name(&run->model[i], run->classes, name, sizeof name), "basis",
+                               fit_basis_name(&run->model[i], run->classes), "settings",
+                               cli_json_settings(&fin_fit_table, &run->model[i]), "mean",
+                               fit_json_score(&row->mean, run->classes), "se",
+                               fit_json_score(&row->se, run->classes));
     put(object, "main", row->main);
     put(object, "main_se", row->main_se);
     if (i > 0) {
@@ -120,10 +139,13 @@ static json_t *json_validation(const fit_run *run)
 static json_t *json_location(const fit_run *run)
 {
     double off = run->loss_mixture - run->loss_mean;
-    return json_pack("{s:s, s:f, s:f, s:f, s:f, s:b}", "loss",
-                     run->classes ? "log loss" : "squared error", "mixture", run->loss_mixture,
-                     "mean", run->loss_mean, "difference", off, "difference_se", run->loss_se,
-                     "warning", off > 2 * run->loss_se);
+    char mixture[64], mean[64];
+    fit_name(&run->model[run->row_mixture], run->classes, mixture, sizeof mixture);
+    fit_name(&run->model[run->row_mean], run->classes, mean, sizeof mean);
+    return json_pack("{s:s, s:s, s:s, s:f, s:f, s:f, s:f, s:b}", "mixture_model", mixture,
+                     "mean_model", mean, "loss", run->classes ? "log loss" : "squared error",
+                     "mixture", run->loss_mixture, "mean", run->loss_mean, "difference", off,
+                     "difference_se", run->loss_se, "warning", off > 2 * run->loss_se);
 }
 
 static json_t *json_importance(const fit_run *run)

@@ -119,16 +119,34 @@ static void print_left_out(const fit_run *run)
     printf("\n");
 }
 
+/* Columns that are constant within every bag, if they are not used. */
+static void print_levels(const fit_run *run)
+{
+    char names[700];
+    if (run->levels && !run->level_kept)
+        printf("%-*s%lld column%s constant within every bag: %s (--features names %s to keep "
+               "%s)\n",
+               LABEL, "left out", (long long)run->levels,
+               run->levels == 1 ? " that is" : "s that are",
+               fit_level_names(run, names, sizeof names), run->levels == 1 ? "it" : "them",
+               run->levels == 1 ? "it" : "them");
+}
+
 static void print_data(const fit_run *run)
 {
-    char path[400];
+    char path[400], name[80];
     printf("%-*s%s: %lld bag%s, %lld token%s, %lld column%s\n", LABEL, "data",
            fit_clean(run->path, path, sizeof path), (long long)run->info.bags,
            plural(run->info.bags), (long long)run->info.tokens, plural(run->info.tokens),
            (long long)run->bags->d, plural(run->bags->d));
     if (fin_ranks() > 1)
         printf("%*sread by %d processes\n", LABEL, "", fin_ranks());
+    if (run->groups)
+        printf("%-*s%s: %lld of %lld bags\n", LABEL, "groups",
+               fit_clean(fin_bag_set_group(run->set), name, sizeof name), (long long)run->groups,
+               (long long)run->info.bags);
     print_label(run);
+    print_levels(run);
     print_left_out(run);
 }
 
@@ -138,28 +156,38 @@ static void print_fitted(const fit_run *run)
 {
     const fin_fit_info *info = &run->info;
     char asked[64], name[64];
-    double weight;
-    fit_name(&run->settings, asked, sizeof asked);
+    const fin_fit_settings *only = &run->settings;
+    int64_t parts = fit_parts(run->fit, &only);
+    fit_title(&run->settings, run->classes, asked, sizeof asked);
     printf("%-*s%s", LABEL, "model", asked);
-    if (info->parts == 1)
-        fit_name(fin_fit_part(run->fit, 0, &weight), name, sizeof name);
-    if (info->parts == 1 && strcmp(asked, name) != 0)
+    fit_title(only, run->classes, name, sizeof name);
+    if (parts == 1 && strcmp(asked, name) != 0)
         printf(": %s", name);
     printf("; %lld fit%s averaged, %s%lld parameters%s\n", (long long)info->members,
            plural(info->members), info->parts > 1 ? "up to " : "", (long long)info->parameters,
            info->members > 1 ? " each" : "");
-    for (int64_t i = 0; info->parts > 1 && i < info->parts; i++) {
-        const fin_fit_settings *part = fin_fit_part(run->fit, i, &weight);
-        printf("%-*s%-16s weight %.3f\n", LABEL, i ? "" : "parts",
-               fit_name(part, name, sizeof name), weight);
-    }
+    if (parts > 1)
+        fit_print_parts(run->fit, LABEL);
+    if (run->classes == 2 && info->positive >= 0)
+        printf("%-*s%s (%s)\n", LABEL, "positive",
+               fit_clean(fin_bag_set_class(run->set, info->positive), name, sizeof name),
+               fin_is_auto((double)run->settings.positive) ? "chosen on inner folds" : "as asked");
     printf("%-*s%lld iterations of L-BFGS, %lld evaluations", LABEL, "search",
            (long long)info->iterations, (long long)info->evaluations);
     if (info->unfinished)
         printf("; %lld of %lld fits used all of theirs (--iterations)", (long long)info->unfinished,
                (long long)info->members);
-    printf("\n%-*s%s %.4g on the bags it was fitted to (new bags: see below)\n", LABEL, "training",
-           run->classes ? "log loss" : "squared error / variance", info->loss);
+    printf("\n%-*s%s %.4g on the bags it was fitted to (%s)\n", LABEL, "training",
+           fit_loss_name(run->classes), info->loss,
+           run->validation || run->sizes ? "new bags: see below"
+                                         : "too good: new bags were not tried");
+    if (isfinite(info->inner_loss))
+        printf("%-*s%s %.4f", LABEL, "inner folds", fit_loss_name(run->classes),
+               fit_round(info->inner_loss));
+    if (isfinite(info->inner_loss) && isfinite(info->base_loss))
+        printf(" (base rate %.4f)", info->base_loss);
+    if (isfinite(info->inner_loss))
+        printf("\n");
     if (!run->classes)
         printf("%-*sa label is off its prediction by %.4g (standard deviation)\n", LABEL, "noise",
                info->noise);
@@ -235,6 +263,7 @@ static void print_importance(const fit_run *run)
 int fit_print(const fit_run *run)
 {
     const char *out = cli_get(run->args, "out");
+    char who[160];
     print_data(run);
     print_fitted(run);
     if (isatty(STDOUT_FILENO)) /* so that outputs can be compared */
@@ -243,7 +272,9 @@ int fit_print(const fit_run *run)
                LABEL, "time",
                run->seconds_read + run->seconds_fit + run->seconds_validate + run->seconds_curve,
                run->seconds_read, run->seconds_fit, run->seconds_validate, run->seconds_curve);
-    if (!fin_fit_locates(run->fit))
+    if (fin_fit_locates(run->fit))
+        printf("%-*sby %s\n", LABEL, "locations", fit_locator(run->fit, who, sizeof who));
+    else
         printf("%-*snone: it sees a bag as a whole; for `locate` name a model, such as mixture\n",
                LABEL, "locations");
     if (out)

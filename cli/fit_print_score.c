@@ -19,16 +19,16 @@ static void print_pair(double value, double se)
     if (!isfinite(value))
         snprintf(text, sizeof text, "-");
     else if (!isfinite(se))
-        snprintf(text, sizeof text, "%.4f", value);
+        snprintf(text, sizeof text, "%.4f", fit_round(value));
     else
-        snprintf(text, sizeof text, "%.4f +- %.4f", value, se);
+        snprintf(text, sizeof text, "%.4f +- %.4f", fit_round(value), se);
     printf(" %18s", text);
 }
 
 static void print_one(double value)
 {
     if (isfinite(value))
-        printf(" %9.4f", value);
+        printf(" %9.4f", fit_round(value));
     else
         printf(" %9s", "-");
 }
@@ -36,18 +36,19 @@ static void print_one(double value)
 static void print_gain(const fin_validation_row *row)
 {
     char text[64];
+    double gain = fit_round(0 - row->gain);
+    const char *sign = gain > 0 ? "+" : "";
     if (isfinite(row->gain_se))
-        snprintf(text, sizeof text, "%+.4f +- %.4f", 0 - row->gain, row->gain_se);
+        snprintf(text, sizeof text, "%s%.4f +- %.4f", sign, gain, row->gain_se);
     else
-        snprintf(text, sizeof text, "%+.4f", 0 - row->gain);
+        snprintf(text, sizeof text, "%s%.4f", sign, gain);
     printf(" %19s", text);
 }
 
 static void print_models(const fit_run *run)
 {
-    char name[64], first[64];
+    char name[64];
     bool times = isatty(STDOUT_FILENO);
-    fit_name(&run->model[0], first, sizeof first);
     printf("%-16s %18s", "model", fit_main_name(run->classes));
     if (run->classes)
         printf(" %9s %9s %9s %9s", "AUC", "log loss", "Brier", "ECE");
@@ -59,7 +60,7 @@ static void print_models(const fit_run *run)
     for (int i = 0; i < run->models; i++) {
         const fin_validation_row *row = fin_validation_at(run->validation, i);
         const fin_fit_score *s = &row->mean;
-        printf("%-16s", fit_name(&run->model[i], name, sizeof name));
+        printf("%-16s", fit_title(&run->model[i], run->classes, name, sizeof name));
         print_pair(row->main, row->main_se);
         print_one(run->classes ? s->auc : s->rmse);
         print_one(run->classes ? s->log_loss : s->mae);
@@ -80,7 +81,7 @@ static void print_reliability(const fit_run *run)
     char name[64];
     const fin_fit_score *mean = &fin_validation_at(run->validation, 0)->mean;
     printf("\ncalibration of %s: Brier score %.4f, expected calibration error %.4f\n",
-           fit_name(&run->model[0], name, sizeof name), mean->brier, mean->ece);
+           fit_title(&run->model[0], run->classes, name, sizeof name), mean->brier, mean->ece);
     printf("  %-11s %9s %10s %10s\n", "probability", "how many", "predicted", "observed");
     for (int b = 0; b < FIT_BINS; b++) {
         printf("  %.1f-%.1f     %9lld", (double)b / FIT_BINS, (double)(b + 1) / FIT_BINS,
@@ -109,24 +110,24 @@ static void print_location(const fit_run *run)
 {
     double off = run->loss_mixture - run->loss_mean, se = run->loss_se;
     double blind = blind_loss(run);
-    const char *what = run->classes ? "log loss" : "squared error / variance";
-    printf("\none deciding token? ");
-    if (fmin(run->loss_mixture, run->loss_mean) > 0.99 * blind)
-        printf("Warning: neither a single token nor the bag's mean says much about the labels\n"
-               "  (%s of mixture %.4f, of mean pooling %.4f, without looking %.4f)\n",
-               what, run->loss_mixture, run->loss_mean, blind);
-    else if (off > 2 * se)
-        printf("Warning: mean pooling explains the labels better than any single token does\n"
-               "  (%s %.4f against %.4f, difference %.4f +- %.4f): locations may not mean much\n",
-               what, run->loss_mean, run->loss_mixture, off, se);
-    else if (off < -2 * se)
-        printf("It looks so: a single token explains the labels better than the bag's mean does\n"
-               "  (%s of mixture %.4f, of mean pooling %.4f, difference %.4f +- %.4f)\n",
-               what, run->loss_mixture, run->loss_mean, -off, se);
+    char mixture[64], mean[64];
+    bool nothing = fmin(run->loss_mixture, run->loss_mean) > 0.99 * blind, warn = off > 2 * se;
+    printf("\none deciding token? %s\n",
+           nothing ? "Warning: neither a single token nor the bag's mean says much about the labels"
+           : warn  ? "Warning: mean pooling explains the labels better than any single token does"
+           : off < -2 * se
+               ? "It looks so: a single token explains the labels better than the bag's mean does"
+               : "It cannot be told from the bag's mean");
+    printf("  (%s of %s %.4f, of %s %.4f, ", fit_loss_name(run->classes),
+           fit_name(&run->model[run->row_mixture], run->classes, mixture, sizeof mixture),
+           fit_round(run->loss_mixture),
+           fit_name(&run->model[run->row_mean], run->classes, mean, sizeof mean),
+           fit_round(run->loss_mean));
+    if (nothing)
+        printf("without looking %.4f)\n", blind);
     else
-        printf("It cannot be told from the bag's mean\n"
-               "  (%s of mixture %.4f, of mean pooling %.4f, difference %.4f +- %.4f)\n",
-               what, run->loss_mixture, run->loss_mean, fabs(off), se);
+        printf("mixture minus mean pooling %.4f +- %.4f)%s\n", fit_round(off), se,
+               warn ? ":\n  locations may not mean much" : "");
 }
 
 static void print_curve(const fit_run *run)

@@ -28,13 +28,13 @@ fin_status fit_cv_read(const char *text, int *folds, int *repeats, fin_error *er
     return FIN_OK;
 }
 
-double fit_work(const fin_fit_settings *settings)
+double fit_work(const fin_fit_settings *settings, int64_t classes)
 {
-    fin_fit_settings candidates[FIT_MODELS];
-    if (settings->model != FIN_MODEL_AUTO && settings->model != FIN_MODEL_STACK)
-        return 1;
-    int count = fin_fit_candidates(settings, 2, candidates, FIT_MODELS);
-    return (double)count * (double)(settings->inner + 1);
+    enum { NO = 1, YES = 2 }; /* of calibrate */
+    bool chooses = settings->model == FIN_MODEL_AUTO || settings->model == FIN_MODEL_STACK;
+    int count = chooses ? fin_fit_candidates(settings, classes, NULL, 0) : 1;
+    bool inner = chooses || settings->calibrate == YES || (classes && settings->calibrate != NO);
+    return (double)count * (inner ? (double)(settings->inner + 1) : 1);
 }
 
 /* ---- folds ---------------------------------------------------------------------------------- */
@@ -65,15 +65,8 @@ static void usual_folds(fit_run *run)
 
 static fin_status read_folds(fit_run *run, const char *path, fin_error *err)
 {
-    int folds = run->folds, repeats = run->repeats;
     run->fold_read = true;
-    fin_status status = fin_folds_read(path, run->set, &run->repeats, &run->folds, &run->fold, err);
-    if (!status && folds && (folds != run->folds || repeats != run->repeats))
-        return cli_status(err, FIN_ERR_ARGUMENT,
-                          "--cv asks for %d folds, %d times, and %.200s has %d folds, %d times; "
-                          "--folds alone is enough",
-                          folds, repeats, path, run->folds, run->repeats);
-    return status;
+    return fin_folds_read(path, run->set, &run->repeats, &run->folds, &run->fold, err);
 }
 
 /* The library knows classes by number; a person by name. */
@@ -102,8 +95,8 @@ static fin_status make_folds(fit_run *run, fin_error *err)
     run->fold = malloc((size_t)n * sizeof *run->fold);
     if (!run->fold)
         return cli_status_memory(err, n * 4, "the folds");
-    return fin_folds_make(run->bags->n, run->classes, run->bags->labels, run->bags->groups, run->repeats, run->folds,
-                          run->settings.seed, run->fold, err);
+    return fin_folds_make(run->bags->n, run->classes, run->bags->labels, run->bags->groups,
+                          run->repeats, run->folds, run->settings.seed, run->fold, err);
 }
 
 /* ---- models --------------------------------------------------------------------------------- */
@@ -111,32 +104,33 @@ static fin_status make_folds(fit_run *run, fin_error *err)
 static void add_model(fit_run *run, const fin_fit_settings *settings)
 {
     for (int i = 0; i < run->models; i++)
-        if (fit_same(&run->model[i], settings))
+        if (fit_same(&run->model[i], settings, run->classes))
             return;
     if (run->models < FIT_MODELS)
         run->model[run->models++] = *settings;
 }
 
-/* Compared with what was asked for: baselines, the mixture for the question whether one token
- * decides, and the single models that auto chooses from. */
+/* Compared with what was asked for: what auto chooses from, if there is time; else baselines, and the
+ * mixture for the question whether one token decides. */
 static void usual_models(fit_run *run)
 {
-    static const int names[] = {FIN_MODEL_MEAN, FIN_MODEL_MAX, FIN_MODEL_MIXTURE};
+    static const int names[] = {FIN_MODEL_BASE, FIN_MODEL_MEAN, FIN_MODEL_MAX, FIN_MODEL_MIXTURE};
     fin_fit_settings base = run->settings, candidates[FIT_MODELS];
-    int count = 0;
     bool asked = cli_get(run->args, "cv") || cli_get(run->args, "folds"); /* time is no matter */
-    if (base.model == FIN_MODEL_AUTO && asked)
-        count = fin_fit_candidates(&base, run->classes, candidates, FIT_MODELS);
+    if (base.model == FIN_MODEL_AUTO && asked) {
+        int count = fin_fit_candidates(&base, run->classes, candidates, FIT_MODELS);
+        for (int i = 0; i < count && i < FIT_MODELS; i++) {
+            candidates[i].positive = base.positive; /* a single row for both sides of `any` */
+            add_model(run, &candidates[i]);
+        }
+        return;
+    }
     base.heads = 1;
     base.basis = FIN_BASIS_AUTO;
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < (int)(sizeof names / sizeof *names); i++) {
         base.model = names[i];
         add_model(run, &base);
     }
-    for (int i = 0; i < count && i < FIT_MODELS; i++)
-        if (candidates[i].model != FIN_MODEL_STACK && /* as slow as all the others together */
-            (candidates[i].model != FIN_MODEL_ANY || run->classes == 2))
-            add_model(run, &candidates[i]);
 }
 
 static fin_status listed_models(fit_run *run, const char *list, fin_error *err)

@@ -126,7 +126,8 @@ static void print_group(cli_args *args, const cli_group *group)
     if (name && group->table->count == 0)
         printf("  (none)\n");
     for (int i = 0; i < group->table->count; i++)
-        print_field(&group->table->fields[i]);
+        if (!cli_hidden(args->command, group->table->fields[i].name))
+            print_field(&group->table->fields[i]);
 }
 
 /* "a, b, c" */
@@ -249,12 +250,14 @@ void cli_help_overview(const cli_command *const *commands, const cli_family *fam
 
 /* ---- completion ----------------------------------------------------------------------------- */
 
-static void complete_table(const fin_settings *table)
+static void complete_table(const cli_command *command, const fin_settings *table)
 {
     static const char *const types[] = {"integer", "number", "choice"};
     for (int i = 0; i < table->count; i++) {
         const fin_field *field = &table->fields[i];
         char option[64];
+        if (cli_hidden(command, field->name))
+            continue;
         printf("%s\t%s\t%.17g\t%.17g\t%.17g\t%s\n", dashed(field->name, option, sizeof option),
                types[field->type], field->fallback, field->lowest, field->highest,
                field->names ? field->names : "");
@@ -303,5 +306,5 @@ void cli_complete(cli_args *args)
         complete_word(word);
     printf("--help\tflag\t\t\t\t\n");
     for (int g = 0; g < args->group_count; g++)
-        complete_table(args->groups[g].table);
+        complete_table(command, args->groups[g].table);
 }

@@ -121,6 +121,11 @@ static int find_word(const cli_word *words, const char *name)
     return -1;
 }
 
+bool cli_hidden(const cli_command *command, const char *name)
+{
+    return find_word(command->words, name) >= 0;
+}
+
 const char *cli_get(const cli_args *args, const char *name)
 {
     int i = find_word(args->command->words, name);
@@ -446,7 +451,11 @@ static int read_option(cli_args *args, int argc, char **argv, int *i)
         return CLI_OK;
     }
     fin_error err;
-    return set_row(group, field, value, &err) ? cli_usage("%s", err.message) : CLI_OK;
+    bool model = group->use == CLI_USES_FIT && strcmp(field->name, "model") == 0;
+    args->fit_model = model ? value : args->fit_model;
+    fin_status status = model && strpbrk(value, "+: ") ? fit_model_set(args, value, &err)
+                                                       : set_row(group, field, value, &err);
+    return status ? cli_usage("%s", err.message) : CLI_OK;
 }
 
 void cli_defaults(cli_args *args, const cli_command *command, const fin_task_kind *kind,

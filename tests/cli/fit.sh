@@ -15,7 +15,8 @@ prints "one deciding token?"
 prints "learning curve"
 prints "where to look (k)"
 prints "written to  model.fin"
-for model in mixture mean max; do
+prints "locations   by mixture+rbf"
+for model in 'mixture\+rbf' 'base rate' mean max; do
     grep -qE "^$model +[01]\.[0-9]{4} \+- 0\.[0-9]{4} " stdout || fail "no row of $model: $(cat stdout)"
 done
 [ -s model.fin ] || fail "no model"
@@ -38,25 +39,30 @@ import json, re
 a, b = json.load(open("npz.json")), json.load(open("csv.json"))
 text = open("first").read()
 rows = {r["model"]: r for r in a["validation"]["models"]}
-assert list(rows) == ["mixture", "mean", "max"]
+assert list(rows) == ["mixture+rbf", "base", "mean", "max"]
+assert [r["basis"] for r in rows.values()] == ["both", "linear", "linear", "linear"]
 for name, row in rows.items():
-    assert re.search(r"^%s +%.4f \+- %.4f " % (name, row["main"], row["main_se"]), text, re.M), name
+    title = re.escape("base rate" if name == "base" else name)
+    assert re.search(r"^%s +%.4f \+- %.4f " % (title, row["main"], row["main_se"]), text, re.M), name
     assert row["main"] == row["mean"]["accuracy"] and 0 <= row["mean"]["auc"] <= 1 and row["mean"]["log_loss"] > 0
     assert 0 <= row["mean"]["brier"] <= 1 and 0 <= row["mean"]["ece"] <= 1 and row["seconds"] >= 0
-    if name != "mixture":
-        assert abs(row["gain_of_first"] - (rows["mixture"]["main"] - row["main"])) < 1e-12 and row["gain_se"] >= 0
-assert rows["mixture"]["main"] > 0.65 and rows["mean"]["gain_of_first"] > 0
+    if name != "mixture+rbf":
+        assert abs(row["gain_of_first"] - (rows["mixture+rbf"]["main"] - row["main"])) < 1e-12 and row["gain_se"] >= 0
+assert rows["mixture+rbf"]["main"] > 0.65 and rows["mean"]["gain_of_first"] > 0
 bins = a["validation"]["reliability"]
 assert len(bins) == 10 and sum(x["count"] for x in bins) == 480  # of both classes, in two repeats
 one = a["one_token"]
 assert one["mixture"] < one["mean"] and not one["warning"] and "It looks so: a single token" in text
-assert abs(one["difference"] - one["mixture"] + one["mean"]) < 1e-12
+assert abs(one["difference"] - one["mixture"] + one["mean"]) < 1e-12 and one["difference"] < 0
+assert one["mixture_model"] == "mixture+rbf" and one["mean_model"] == "mean"
+assert "(log loss of mixture+rbf %.4f, of mean %.4f, mixture minus mean pooling %.4f +- %.4f)" % (
+    one["mixture"], one["mean"], one["difference"], one["difference_se"]) in text
 curve = a["learning_curve"]
 assert [round(p["bags"]) for p in curve] == [24, 48, 72, 96] and all(p["se"] >= 0 for p in curve)
 assert curve[3]["score"] > curve[0]["score"] and len(a["importance"]) == 5
 assert a["data"]["bags"] == 120 and [c["bags"] for c in a["data"]["classes"]] == [c["bags"] for c in b["data"]["classes"]]
 assert a["fit"]["locates"] and a["fit"]["members"] >= 1 and a["fit"]["parts"][0]["weight"] == 1
-assert a["fit"]["settings"]["basis"] == "linear" and a["fit"]["settings"]["penalty"] == "auto"
+assert a["fit"]["settings"]["basis"] == "auto" and a["fit"]["parts"][0]["basis"] == "both" and a["fit"]["locator"]["model"] == "mixture+rbf" and a["fit"]["settings"]["penalty"] == "auto"
 for x, y in zip(a["validation"]["models"], b["validation"]["models"]):
     assert abs(x["main"] - y["main"]) < 0.02, (x, y)  # the CSV file has the same digits
 P
@@ -80,30 +86,35 @@ P
 accepts fit bags.npz --model mean
 prints "cross-validation: 5 folds, 1 time "
 ! grep -q "learning curve" stdout || fail "a learning curve that nobody asked for"
+prints "on the bags it was fitted to (new bags: see below)"
 accepts fit bags.npz --model mean --cv none
 prints "cross-validation: none"
+prints "(too good: new bags were not tried)"
 accepts fit bags.npz --model mean --cv none --curve
 prints "learning curve: accuracy"
+prints "(new bags: see below)"
 accepts fit bags.npz --model mean --cv auto
 prints "5 folds, 1 time"
 
-# ---- auto names what it took, and is compared with what it chooses from
+# ---- auto names what it took, and is compared with what it chooses from, each once
 "$FINETTI" simulate --n 50 --d 3 --L 3 --sign --out few.npz 2>/dev/null
-"$FINETTI" fit few.npz --inner 2 --cv 2 --no-curve --json >auto.json
+"$FINETTI" fit few.npz --model auto --inner 2 --cv 2 --no-curve --json >auto.json
 "$PYTHON" - <<'P'
 import json
 a = json.load(open("auto.json"))
 names = [r["model"] for r in a["validation"]["models"]]
-assert names[0] == "auto" and len(names) == len(set(names)) >= 5 and {"mean", "max", "mixture"} <= set(names)
+assert names[0] == "auto" and len(names) == len(set(names)) >= 11, names
+assert {"base", "mean", "max", "mixture:linear", "mixture+rbf", "softmax:linear", "softmax+rbf", "any", "any+rbf"} <= set(names)
+assert all(r["settings"]["positive"] == "auto" for r in a["validation"]["models"])
 assert a["fit"]["model"] == "auto" and a["fit"]["parts"][0]["model"] not in ("auto", "stack")
 assert abs(sum(p["weight"] for p in a["fit"]["parts"]) - 1) < 1e-9
 P
 # a list of one's own, with bases
-"$FINETTI" fit bags.npz --model softmax --cv 2 --compare softmax+rbf,mean:rbf,softmax,mean --json --no-curve | "$PYTHON" -c '
+"$FINETTI" fit bags.npz --model softmax:linear --cv 2 --compare softmax+rbf,mean:rbf,softmax,mean --json --no-curve | "$PYTHON" -c '
 import json, sys
 a = json.load(sys.stdin)
 r = a["validation"]["models"]
-assert [x["model"] for x in r] == ["softmax", "softmax+rbf", "mean:rbf", "mean"], r
+assert [x["model"] for x in r] == ["softmax:linear", "softmax+rbf", "mean:rbf", "mean"], r
 assert r[1]["settings"]["basis"] == "both" and r[2]["settings"]["basis"] == "rbf" and "one_token" not in a'
 
 # ---- folds from a file
@@ -117,9 +128,9 @@ with open("folds.csv", "w") as f:
 P
 accepts fit bags.npz --model mean --folds folds.csv --compare none --no-curve
 prints "cross-validation: 3 folds, 2 times, from folds.csv"
-accepts fit bags.npz --model mean --folds folds.csv --cv 3x2 --compare none --no-curve
-refuses 2 "has 3 folds, 2 times" fit bags.npz --model mean --folds folds.csv --cv 3x5
-refuses 2 "has 3 folds, 2 times" fit bags.npz --model mean --folds folds.csv --cv 10x2
+refuses 2 "both say what the folds are" fit bags.npz --model mean --folds folds.csv --cv 3x2
+refuses 2 "both say what the folds are" fit bags.npz --model mean --folds folds.csv --cv 5
+accepts fit bags.npz --model mean --folds folds.csv --cv auto --compare none --no-curve
 grep -v '^17,' folds.csv >hole.csv
 refuses 1 "17" fit bags.npz --model mean --folds hole.csv
 

@@ -124,7 +124,7 @@ refuses 2 "no file none/tokens.npy" fit none
 
 # ---- too few bags
 table '1,no,1,2\n2,yes,3,1\n' two.csv
-refuses 2 "too few bags; name a model" fit two.csv
+refuses 2 "too few bags; name a model" fit two.csv --model auto
 refuses 2 "class 'no' has a single bag" fit two.csv --model mean --cv 2
 accepts fit two.csv --model mean
 table '1,0.5,1,2\n2,1.5,3,1\n' two.csv

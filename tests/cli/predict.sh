@@ -12,11 +12,12 @@ columns=(--bag sample --label y)
 "$FINETTI" fit train.npz --model mixture --cv none --out classes.fin --quiet
 "$FINETTI" fit train.csv "${columns[@]}" --features 'x*' --model mixture --cv none --out csv.fin --quiet
 "$FINETTI" fit numbers.npz --model mixture --cv none --out numbers.fin --quiet
-"$FINETTI" fit train.npz --model embedding --cv none --out whole.fin --quiet
+"$FINETTI" fit train.npz --model embedding --locator no --cv none --out whole.fin --quiet
 
 # ---- what a model file is
 accepts info csv.fin
-prints "csv.fin: mixture"
+prints "csv.fin: mixture+rbf"
+prints "bags        sample"
 prints "features    x1, x2, x3, x4, x5"
 prints "y: a class"
 prints "data: train.csv"
@@ -24,7 +25,7 @@ prints "data: train.csv"
 import json, sys
 a = json.load(sys.stdin)
 assert a["parts"][0]["settings"]["model"] == "mixture" and "classes" not in a and a["bags"] == 150 and len(a["features"]) == 5
-assert a["notes"] == {"data": "numbers.npz"} and a["locates"]'
+assert a["notes"] == {"data": "numbers.npz"} and a["locates"] and a["bag"] is None and a["group"] is None'
 
 # ---- predict, classes: CSV, NPZ and JSON have the same numbers
 accepts predict classes.fin test.npz
@@ -41,17 +42,17 @@ accepts predict classes.fin test.npz --out file.npz
 import csv, json, math
 from npz import load
 rows, a, j = list(csv.DictReader(open("out.csv"))), load("file.npz"), json.load(open("out.json"))
-assert list(rows[0]) == ["bag", "label", "class", "p_0", "p_1", "sd_0", "sd_1"] and len(rows) == 40 == len(j["bags"])
+assert list(rows[0]) == ["bag", "true_label", "predicted", "p_0", "p_1", "sd_0", "sd_1"] and len(rows) == 40 == len(j["bags"])
 assert bytes(a["bag"][1]).decode().split() == [r["bag"] for r in rows] and bytes(a["classes"][1]) == b"0\n1\n"
 right = loss = 0
 for i, (r, b) in enumerate(zip(rows, j["bags"])):
     p = [float(r["p_0"]), float(r["p_1"])]
     assert abs(sum(p) - 1) < 1e-12 and float(r["sd_1"]) >= 0
     assert list(a["probability"][1][2 * i:2 * i + 2]) == p == [b["probability"]["0"], b["probability"]["1"]]
-    assert r["class"] == b["class"] == str(int(p[1] > p[0])) and a["class"][1][i] == int(r["class"])
-    assert a["y"][1][i] == float(r["label"]) and r["label"] == b["label"]
-    right += r["class"] == r["label"]
-    loss -= math.log(p[int(r["label"])]) / 40
+    assert r["predicted"] == b["predicted"] == str(int(p[1] > p[0])) and a["class"][1][i] == int(r["predicted"])
+    assert a["y"][1][i] == float(r["true_label"]) and r["true_label"] == b["true_label"]
+    right += r["predicted"] == r["true_label"]
+    loss -= math.log(p[int(r["true_label"])]) / 40
 assert abs(j["score"]["accuracy"] - right / 40) < 1e-12 and abs(j["score"]["log_loss"] - loss) < 1e-9
 assert j["score"]["count"] == 40 and right >= 32
 P
@@ -63,11 +64,11 @@ grep -q "40 of 40 bags have labels: R2 " stderr || fail "$(cat stderr)"
 "$PYTHON" - <<'P'
 import csv, json
 rows, j = list(csv.DictReader(open("stdout"))), json.load(open("numbers.json"))
-assert list(rows[0]) == ["bag", "label", "mean", "sd", "low90", "high90"]
+assert list(rows[0]) == ["bag", "true_label", "mean", "sd", "low90", "high90"]
 inside = 0
 for r, b in zip(rows, j["bags"]):
-    y, m, s, lo, hi = (float(r[c]) for c in ("label", "mean", "sd", "low90", "high90"))
-    assert s > 0 and abs(hi - m - 1.6448536269514722 * s) < 1e-9 and abs(m - lo - hi + m) < 1e-9 and b["mean"] == m and b["label"] == y
+    y, m, s, lo, hi = (float(r[c]) for c in ("true_label", "mean", "sd", "low90", "high90"))
+    assert s > 0 and abs(hi - m - 1.6448536269514722 * s) < 1e-9 and abs(m - lo - hi + m) < 1e-9 and b["mean"] == m and b["true_label"] == y
     inside += lo <= y <= hi
 assert abs(j["score"]["coverage_90"] - inside / 40) < 1e-9 and j["score"]["r2"] > 0.5
 P
@@ -99,12 +100,12 @@ assert len(a) == 40 and 4 < len(b) < 8 and all(a[r["bag"]] == r for r in b)
 P
 accepts predict csv.fin turned.csv "${columns[@]}"
 cmp stdout all.csv
-accepts predict csv.fin unlabelled.csv --bag sample
+accepts predict csv.fin unlabelled.csv # the model knows the column of the bags
 ! grep -q "have labels" stderr || fail "$(cat stderr)"
 "$PYTHON" - <<'P'
 import csv
 a, b = list(csv.DictReader(open("all.csv"))), list(csv.DictReader(open("stdout")))
-assert "label" not in b[0] and all({k: x[k] for k in y} == y for x, y in zip(a, b))
+assert "true_label" not in b[0] and all({k: x[k] for k in y} == y for x, y in zip(a, b))
 P
 accepts predict csv.fin some.csv "${columns[@]}"
 grep -q "20 of 40 bags have labels" stderr || fail "$(cat stderr)"
@@ -116,13 +117,15 @@ grep -q "20 of 40 bags have labels" stderr || fail "$(cat stderr)"
 "$FINETTI" locate csv.fin test.csv "${columns[@]}" --blind >blind.csv
 "$FINETTI" locate csv.fin test.csv "${columns[@]}" --top 1 --out top.csv
 "$FINETTI" locate csv.fin some.csv "${columns[@]}" >some_located.csv
-"$FINETTI" locate csv.fin unlabelled.csv --bag sample | cmp - blind.csv
+"$FINETTI" locate csv.fin unlabelled.csv --bag sample 2>located.err | cmp - blind.csv
+grep -q "^finetti locate: located by mixture+rbf" located.err || fail "$(cat located.err)"
 "$PYTHON" - <<'P'
 import csv, json
 from npz import load
 data = list(csv.DictReader(open("test.csv")))
 rows, blind, top = (list(csv.DictReader(open(f + ".csv"))) for f in ("located", "blind", "top"))
-assert list(rows[0]) == ["bag", "rank", "row", "probability", "given_label"] and list(blind[0]) == list(rows[0])[:4]
+assert list(rows[0]) == ["bag", "rank", "row", "token", "probability", "given_label", "own", "none"]
+assert list(blind[0]) == ["bag", "rank", "row", "token", "probability", "own", "none"]
 assert len(rows) == len(data) == len(blind) and len(top) == 40 and sorted(int(r["row"]) for r in rows) == list(range(1, len(data) + 1))
 bags = {}
 for r in rows:
@@ -134,7 +137,8 @@ for bag, tokens in bags.items():
         assert abs(sum(float(t[column]) for t in tokens) - 1) < 1e-9
     given = [float(t["given_label"]) for t in tokens]
     assert given == sorted(given, reverse=True)
-    assert all(data[int(t["row"]) - 1]["sample"] == bag for t in tokens)
+    assert all(data[int(t["row"]) - 1]["sample"] == bag and data[int(t["row"]) - 1]["token"] == t["token"] for t in tokens)
+    assert len({t["none"] for t in tokens}) == 1 and all(0 <= float(t[c]) <= 1 for t in tokens for c in ("own", "none"))
     hits += data[int(tokens[0]["row"]) - 1]["relevant"] == "1"
 assert hits >= 32, hits
 assert [r for r in rows if r["rank"] == "1"] == top
@@ -145,6 +149,9 @@ assert all((r["given_label"] == "nan") == (int(r["bag"]) % 2 == 0) for r in some
 j, a = json.load(open("located.json")), load("located.npz")
 assert [t["row"] for b in j["bags"] for t in b["tokens"]] == [int(r["row"]) for r in rows] == list(a["row"][1])
 assert list(a["given_label"][1]) == [float(r["given_label"]) for r in rows] and list(a["rank"][1]) == [int(r["rank"]) for r in rows]
+assert [t["token"] for b in j["bags"] for t in b["tokens"]] == [int(r["token"]) for r in rows] == list(a["token"][1])
+assert [t["own"] for b in j["bags"] for t in b["tokens"]] == [float(r["own"]) for r in rows] == list(a["own"][1])
+assert [b["none"] for b in j["bags"]] == list(a["none"][1]) and j["locator"]["model"] == "mixture+rbf" and j["notes"] == []
 names = bytes(a["bag_names"][1]).decode().split("\n")
 assert [names[i] for i in a["bag"][1]] == [r["bag"] for r in rows] and {b["label"] for b in j["bags"]} == {"0", "1"}
 P
@@ -152,7 +159,7 @@ P
 if script -qec true /dev/null </dev/null >/dev/null 2>&1; then
     script -qec "'$FINETTI' locate csv.fin test.csv --bag sample --label y" /dev/null </dev/null | tr -d '\r' >table
     grep -q '^bag  *tokens' table && [ "$(wc -l <table)" -ge 40 ] || fail "$(head -5 table)"
-    grep -qE '^1000 +[2-6]  [0-9]+: [01]\.[0-9]{3} \([01]\.[0-9]{3}\)' table || fail "$(head -5 table)"
+    grep -qE '^1000 +[2-6] [01]\.[0-9]{3}  [0-9]+ \([0-5]\): [01]\.[0-9]{3} \([01]\.[0-9]{3}\) \[[01]\.[0-9]{3}\]' table || fail "$(head -5 table)"
 else
     echo "SKIPPED: the table on a terminal: no terminal can be made"
 fi
@@ -234,7 +241,7 @@ import csv, json
 names = {"ü" * 150 + c for c in "ab"}
 for file in ("long.json", "where.json"):
     bags = json.load(open(file, encoding="utf-8"))["bags"]
-    assert len(bags) == 24 and {b["label"] for b in bags} == names, file
+    assert len(bags) == 24 and {b["true_label" if file == "long.json" else "label"] for b in bags} == names, file
 head, *rows = csv.reader(open("answers.csv", encoding="utf-8"))
 assert {h[2:] for h in head if h.startswith("p_")} == names and {r[1] for r in rows} == names, head
 for file in ("long.txt", "info.txt", "table"):  # nothing is cut inside a character
