@@ -22,6 +22,19 @@ for n in 2 3; do
     cmp csv.fin many.fin
 done
 
+# ---- columns that are constant within every bag are found together, also where a share's bags are all alike; groups too
+awk -F, 'NR == 1 { print $0 ",grade,site,patient" } NR > 1 { print $0 "," ($1 >= 50) "," $1 % 3 "," int($1 / 3) }' bags.csv >graded.csv
+level=(graded.csv --bag sample --label y --group patient --model mean)
+"$FINETTI" fit "${level[@]}" --cv none --out one.fin >one.txt
+grep -q "2 columns that are constant within every bag: grade, site" one.txt || fail "$(cat one.txt)"
+for n in 2 3; do
+    ranks $n "$FINETTI" fit "${level[@]}" --out many.fin >many.txt 2>many.err || fail "$(cat many.err)"
+    cmp one.fin many.fin
+    for word in left groups; do
+        grep -q "^$word " one.txt && cmp <(grep "^$word " one.txt) <(grep "^$word " many.txt)
+    done
+done
+
 # ---- errors, once, with the right exit code; also those that one rank alone can see
 sed '400s/,[^,]*$/,text/' bags.csv >late.csv
 [ "$(wc -l <late.csv)" -gt 400 ] || sed -i '$s/,[^,]*$/,text/' late.csv
