@@ -50,7 +50,9 @@ const cli_command cli_fit = {
         "A bag is a set of tokens (vectors) with one label, and one or a few of them decided it:\n"
         "molecules and conformers, slides and patches, documents and sentences. Fits a model,\n"
         "cross-validates it beside simpler ones, says which features matter and whether the idea\n"
-        "of one deciding token suits the data. Under mpirun the bags are split over the ranks.\n"
+        "of one deciding token suits the data. Behind a model's name stands what tokens are seen\n"
+        "through: softmax+rbf, softmax:rbf, softmax:linear. Under mpirun the bags are split over\n"
+        "the ranks.\n"
         "docs/fit.md is a guide.",
     .examples =
         "  finetti fit bags.csv --bag molecule --label active --out model.fin\n"

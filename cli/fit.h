@@ -98,6 +98,8 @@ char *fit_level_names(const fit_run *run, char *buffer, size_t size);
 /* Of columns that were kept: "columns 'a', ... are constant". Returns buffer. */
 char *fit_level_note(const fit_run *run, char *buffer, size_t size);
 fin_status fit_count_groups(fit_run *run, fin_error *err); /* collective */
+/* Groups that have a bag of class c; its bags where there are no groups. */
+int64_t fit_class_groups(const fit_run *run, int64_t c);
 
 /* ---- cross-validation (fit_validate.c, fit_location.c, fit_curve.c) ----------------------------- */
 

@@ -165,3 +165,19 @@ fin_status fit_count_groups(fit_run *run, fin_error *err)
     free(top);
     return status;
 }
+
+int64_t fit_class_groups(const fit_run *run, int64_t c)
+{
+    const fin_bags *bags = run->bags;
+    int64_t count = 0;
+    unsigned char *seen = run->groups ? calloc((size_t)run->groups, 1) : NULL;
+    if (!seen) /* no groups; or no memory for them, which is not worth more words */
+        return (int64_t)run->class_count[c];
+    for (int64_t i = 0; i < bags->n; i++)
+        if (bags->labels[i] == (double)c && !seen[bags->groups[i]]) {
+            seen[bags->groups[i]] = 1;
+            count++;
+        }
+    free(seen);
+    return count;
+}

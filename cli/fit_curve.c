@@ -27,9 +27,10 @@ typedef struct curve {
 static fin_fit_settings curve_settings(const fit_run *run)
 {
     fin_fit_settings settings = run->settings;
-    double weight;
-    if (settings.model == FIN_MODEL_AUTO && run->info.parts == 1)
-        settings = *fin_fit_part(run->fit, 0, &weight);
+    const fin_fit_settings *only = &settings;
+    int64_t parts = fit_parts(run->fit, &only);
+    if (settings.model == FIN_MODEL_AUTO && parts == 1)
+        settings = *only;
     else if (settings.model == FIN_MODEL_AUTO)
         settings.model = FIN_MODEL_STACK;
     return settings;

@@ -39,11 +39,14 @@ double fit_work(const fin_fit_settings *settings, int64_t classes)
 
 /* ---- folds ---------------------------------------------------------------------------------- */
 
+/* What folds are made of: bags of the rarest class, or all; groups of them, if there are any. */
 static int64_t rarest(const fit_run *run)
 {
-    int64_t least = run->bags->n;
-    for (int64_t c = 0; c < run->classes; c++)
-        least = run->class_count[c] < (double)least ? (int64_t)run->class_count[c] : least;
+    int64_t least = run->groups ? run->groups : run->bags->n;
+    for (int64_t c = 0; c < run->classes; c++) {
+        int64_t have = fit_class_groups(run, c);
+        least = have < least ? have : least;
+    }
     return least;
 }
 
@@ -57,8 +60,8 @@ static void usual_folds(fit_run *run)
         snprintf(run->no_validation, sizeof run->no_validation,
                  "the data are large; --cv 5 asks for it");
     else if (rarest(run) < USUAL_FOLDS)
-        snprintf(run->no_validation, sizeof run->no_validation, "too few bags%s",
-                 run->classes ? " of a class" : "");
+        snprintf(run->no_validation, sizeof run->no_validation, "too few %s%s",
+                 run->groups ? "groups" : "bags", run->classes ? " of a class" : "");
     else
         run->folds = USUAL_FOLDS, run->repeats = 1;
 }
@@ -72,13 +75,14 @@ static fin_status read_folds(fit_run *run, const char *path, fin_error *err)
 /* The library knows classes by number; a person by name. */
 static fin_status check_lone(const fit_run *run, fin_error *err)
 {
+    const char *what = run->groups ? "group" : "bag";
     for (int64_t c = 0; c < run->classes; c++)
-        if (run->class_count[c] == 1)
+        if (fit_class_groups(run, c) == 1)
             return cli_status(err, FIN_ERR_ARGUMENT,
-                              "class '%.60s' has a single bag: when it is left out, nothing is "
-                              "known of its class; cross-validation takes two bags of every class, "
+                              "class '%.60s' has a single %s: when it is left out, nothing is "
+                              "known of its class; cross-validation takes two %ss of every class, "
                               "--cv none goes without",
-                              fin_bag_set_class(run->set, c));
+                              fin_bag_set_class(run->set, c), what, what);
     return FIN_OK;
 }
 
@@ -87,11 +91,12 @@ static fin_status make_folds(fit_run *run, fin_error *err)
     double n = (double)run->bags->n * run->repeats;
     if (check_lone(run, err))
         return err->status;
-    if ((double)run->folds > (double)run->bags->n)
+    int64_t most = run->groups ? run->groups : run->bags->n;
+    const char *what = run->groups ? "groups" : "bags";
+    if (run->folds > most)
         return cli_status(err, FIN_ERR_ARGUMENT,
-                          "--cv with %d folds, but there are %lld bags; as many folds as bags at "
-                          "most",
-                          run->folds, (long long)run->bags->n);
+                          "--cv with %d folds, but there are %lld %s; as many folds as %s at most",
+                          run->folds, (long long)most, what, what);
     run->fold = malloc((size_t)n * sizeof *run->fold);
     if (!run->fold)
         return cli_status_memory(err, n * 4, "the folds");

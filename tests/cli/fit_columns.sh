@@ -83,6 +83,11 @@ sed '3s/,p0,/,p9,/' train.csv >two.csv
 refuses 1 "line 3, column 'patient': 'p9' differs from the group of the same bag, 'm0', in line 2" fit two.csv "${columns[@]}" --group patient
 refuses 2 "no column 'patients'; did you mean patient?" "${fit[@]}" --group patients
 refuses 2 "cannot be both the bag and the group" "${fit[@]}" --group molecule
+refuses 2 "but there are 20 groups; as many folds as groups at most" "${fit[@]}" --group patient --cv 21
+{ head -1 train.csv; awk -F, -v OFS=, 'NR > 1 { $5 = $6 == "yes" ? "q" : $5; print }' train.csv; } >lone.csv
+refuses 2 "class 'yes' has a single group" fit lone.csv "${columns[@]}" --group patient --cv 3
+accepts fit lone.csv "${columns[@]}" --group patient --model mean
+prints "cross-validation: none, too few groups of a class"
 # a curve, and a choice
 accepts "${fit[@]}" --group patient --cv none --curve
 prints "learning curve: accuracy"
