@@ -33,11 +33,12 @@ static sample *draw(sample *s)
         s->offsets[i] = 100 + L * i; /* a share of something larger may begin anywhere */
     }
     s->offsets[N] = 100 + L * N;
-    s->bags = (fin_bags){N, D, 0, N, s->offsets, FIN_F64, s->tokens, s->labels};
+    s->bags = (fin_bags){N, D, 0, N, s->offsets, FIN_F64, s->tokens, s->labels, NULL};
     return s;
 }
 
-static const fin_bags_names all_names = {features, classes, 2, NULL, "label"};
+static const fin_bags_names all_names = {
+    .features = features, .classes = classes, .class_count = 2, .label = "label"};
 
 static fin_fit *fit_to(const fin_bags *bags)
 {
@@ -59,7 +60,7 @@ static void make__borrows_bags_and_copies_names(void **state)
     const char *names[D] = {first, "b", "c"}, *bags[N];
     for (int i = 0; i < N; i++)
         bags[i] = bag;
-    fin_bags_names n = {names, classes, 2, bags, label};
+    fin_bags_names n = {names, classes, 2, bags, label, NULL, NULL};
     assert_ok(fin_bag_set_make(&set, &draw(&s)->bags, &n, &err));
     first[0] = label[0] = bag[0] = 'x';
     const fin_bags *have = fin_bag_set_bags(set);
@@ -110,9 +111,10 @@ static void model__is_that_of_a_file(void **state)
     fin_npz_writer *writer;
     const int64_t shape[2] = {N * L, D};
     fin_fit *fit = fit_to(&draw(&s)->bags);
-    assert_ok(fin_bag_set_make(&set, &s.bags, &(fin_bags_names){NULL, NULL, 2, NULL, "y"}, &err));
+    assert_ok(
+        fin_bag_set_make(&set, &s.bags, &(fin_bags_names){.class_count = 2, .label = "y"}, &err));
     assert_ok(fin_bag_set_make(&none, &(fin_bags){.d = D},
-                               &(fin_bags_names){NULL, NULL, 2, NULL, "y"}, &err));
+                               &(fin_bags_names){.class_count = 2, .label = "y"}, &err));
     for (int i = 0; i <= N; i++)
         s.offsets[i] -= 100;
     assert_ok(fin_npz_create(in_folder("b.npz"), &writer, &err));
@@ -239,7 +241,7 @@ static void make__refuses_sizes(void **state)
     b = s.bags;
     b.dtype = FIN_I64;
     refuses(&b, &names, "FIN_F32 or FIN_F64");
-    b = (fin_bags){1, D, 0, 1, zero, FIN_F64, s.tokens, s.labels};
+    b = (fin_bags){1, D, 0, 1, zero, FIN_F64, s.tokens, s.labels, NULL};
     refuses(&b, &names, "at least one token");
 }
 

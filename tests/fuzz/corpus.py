@@ -37,6 +37,8 @@ put('bags', 'quoted', b'\x00"bag","y",x\r\n"a\n""b""",yes,1\r\n" c",no,2\r\n')
 put('bags', 'missing', b'\x11bag,x,z,label\nu,1,2,\nv,3,4,nan\nw,5,6,1.0\nq,7,8,a\n')
 put('bags', 'numbers', b'\x01bag,y,x\n1,0.5,1\n2,1.5,2\n3,2.5,3e-30\n')
 put('bags', 'differs', b'\x00bag,label,x\na,0,1\na,1,2\nb,1,3\n')
+put('bags', 'groups', b'\x80bag,label,g,x\na,0,p,1\na,0,p,2\nb,1,"q",3\nc,1,p,4\n')
+put('bags', 'split', b'\x80bag,label,x,g\na,0,1,p\nb,1,2,q\na,0,3,r\n')
 put('bags', 'right', b'\x00x,z,label,bag\n1,2,0,a\n3,4,0,a\n5,6,1,b\n')
 
 # folds

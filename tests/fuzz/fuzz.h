@@ -72,6 +72,7 @@ static inline void fuzz_look_at_set(const fin_bag_set *set)
         double y = bags->labels ? bags->labels[i] : 0;
         FUZZ_CHECK(bags->offsets[i + 1] > bags->offsets[i]);
         FUZZ_CHECK(fin_bag_set_name(set, i) && fin_bag_set_name(set, i)[0]);
+        FUZZ_CHECK(!bags->groups || (bags->groups[i] >= 0 && bags->groups[i] < bags->total));
         FUZZ_CHECK(classes == 0 || !(y < 0 || y >= (double)classes));
     }
     for (int64_t i = 0; i < tokens * bags->d; i++)
@@ -109,6 +110,8 @@ static inline fin_bags_source fuzz_source(const char *path, uint8_t bits)
     }
     if (bits & 32)
         source.features = bits & 64 ? "x*,2:" : "3,2";
+    if (bits & 128)
+        source.group = "g";
     return source;
 }
 

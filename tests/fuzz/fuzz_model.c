@@ -25,10 +25,11 @@ static void fuzz_ask(const fin_model *model)
     FUZZ_CHECK(tokens && mean && sd);
     for (int64_t i = 0; i < 4 * info.d; i++)
         tokens[i] = (double)(i % 7) - 3;
-    fin_bags bags = {2, info.d, 0, 2, offsets, FIN_F64, tokens, labels};
+    fin_bags bags = {2, info.d, 0, 2, offsets, FIN_F64, tokens, labels, NULL};
     (void)fin_fit_predict(fin_model_fit(model), &bags, mean, sd, &err);
     if (fin_fit_locates(fin_model_fit(model)))
-        (void)fin_fit_locate(fin_model_fit(model), &bags, &(fin_locations){.prior = weights, .given = NULL}, &err);
+        (void)fin_fit_locate(fin_model_fit(model), &bags,
+                             &(fin_locations){.prior = weights, .given = NULL}, &err);
     free(tokens);
     free(mean);
     free(sd);
