@@ -276,7 +276,7 @@ static fin_status write_model(const fit_run *run, const char *path, fin_error *e
     count++;
     if (run->validation) {
         const fin_validation_row *row = fin_validation_at(run->validation, 0);
-        snprintf(score, sizeof score, "%.4f +- %.4f", row->main, row->main_se);
+        snprintf(score, sizeof score, "%.4f +- %.4f", fit_round(row->main), row->main_se);
         snprintf(folds, sizeof folds, "%d folds, %d times", run->folds, run->repeats);
         notes[count++] = (fin_entry){fit_main_name(run->classes), score};
         notes[count++] = (fin_entry){"cross-validation", folds};

@@ -57,6 +57,12 @@ assert abs(one["difference"] - one["mixture"] + one["mean"]) < 1e-12 and one["di
 assert one["mixture_model"] == "mixture+rbf" and one["mean_model"] == "mean"
 assert "(log loss of mixture+rbf %.4f, of mean %.4f, mixture minus mean pooling %.4f +- %.4f)" % (
     one["mixture"], one["mean"], one["difference"], one["difference_se"]) in text
+fit = a["fit"]
+if "inner_loss" in fit: # of the inner folds of the calibration
+    assert "inner folds log loss %.4f (base rate %.4f)" % (fit["inner_loss"], fit["base_loss"]) in text
+if "loss" in fit["locator"]:
+    assert "locations   by mixture+rbf: log loss %.4f on bags left out" % fit["locator"]["loss"] in text
+assert not re.search(r"[-+]0\.0000", text)
 curve = a["learning_curve"]
 assert [round(p["bags"]) for p in curve] == [24, 48, 72, 96] and all(p["se"] >= 0 for p in curve)
 assert curve[3]["score"] > curve[0]["score"] and len(a["importance"]) == 5
