@@ -129,7 +129,9 @@ double fit_round(double number);
 const char *fit_loss_name(int64_t classes);
 /* Parts that predict; those kept for locations alone do not count. *only: the one, if there is one. */
 int64_t fit_parts(const fin_fit *fit, const fin_fit_settings **only);
-void fit_print_parts(const fin_fit *fit, int margin);
+/* A line for each; of `any` the positive class too. */
+void fit_print_parts(const fin_fit *fit, int margin,
+                     const char *(*class_name)(const void *user, int64_t c), const void *user);
 json_t *fit_json_parts(const fin_fit *fit);
 /* "mixture+rbf: log loss 0.31 on bags left out (base rate 0.69)"; what is not known is left away, ""
  * if nobody locates. Returns buffer. */

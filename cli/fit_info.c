@@ -32,7 +32,7 @@ static int print_text(const fin_model *model, const char *path)
     printf("%-*s%s: %s, %lld fit%s\n", LABEL, "model", fit_clean(path, text, sizeof text),
            fit_title(fin_fit_get_settings(fit), info.classes, name, sizeof name),
            (long long)info.members, info.members == 1 ? "" : "s");
-    fit_print_parts(fit, LABEL);
+    fit_print_parts(fit, LABEL, fit_class_name, fin_model_class_names(model));
     printf("%-*s%lld bags, %lld tokens\n", LABEL, "fitted to", (long long)info.bags,
            (long long)info.tokens);
     if (fin_model_bag(model))

@@ -29,7 +29,8 @@ int64_t fit_parts(const fin_fit *fit, const fin_fit_settings **only)
     return count;
 }
 
-void fit_print_parts(const fin_fit *fit, int margin)
+void fit_print_parts(const fin_fit *fit, int margin,
+                     const char *(*class_name)(const void *user, int64_t c), const void *user)
 {
     fin_fit_info info;
     char name[64];
@@ -40,9 +41,12 @@ void fit_print_parts(const fin_fit *fit, int margin)
         printf("%-*s%-16s ", margin, i ? "" : "parts",
                fit_title(part, info.classes, name, sizeof name));
         if (weight > 0)
-            printf("weight %.3f\n", weight);
+            printf("weight %.3f", weight);
         else
-            printf("for locations\n");
+            printf("for locations");
+        if (part->model == FIN_MODEL_ANY && !fin_is_auto((double)part->positive))
+            printf(", positive %s", fit_clean(class_name(user, part->positive), name, sizeof name));
+        printf("\n");
     }
 }
 

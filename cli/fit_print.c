@@ -152,6 +152,11 @@ static void print_data(const fit_run *run)
 
 /* ---- what was fitted ------------------------------------------------------------------------ */
 
+static const char *class_name(const void *set, int64_t c)
+{
+    return fin_bag_set_class(set, c);
+}
+
 static void print_fitted(const fit_run *run)
 {
     const fin_fit_info *info = &run->info;
@@ -167,7 +172,7 @@ static void print_fitted(const fit_run *run)
            plural(info->members), info->parts > 1 ? "up to " : "", (long long)info->parameters,
            info->members > 1 ? " each" : "");
     if (parts > 1)
-        fit_print_parts(run->fit, LABEL);
+        fit_print_parts(run->fit, LABEL, class_name, run->set);
     if (run->classes == 2 && info->positive >= 0)
         printf("%-*s%s (%s)\n", LABEL, "positive",
                fit_clean(fin_bag_set_class(run->set, info->positive), name, sizeof name),
