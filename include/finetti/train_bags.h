@@ -55,7 +55,8 @@ typedef struct fin_bags {
     fin_dtype dtype;        /* FIN_F32 or FIN_F64 */
     const void *tokens;     /* (offsets[n] - offsets[0], d), row-major, finite */
     const double *labels;   /* (n) numbers, or classes 0 .. classes - 1; NULL: not known */
-    const int64_t *groups;  /* (n) or NULL: bags with the same number (slides of one patient) are never
+    const int64_t
+        *groups; /* (n) or NULL: bags with the same number (slides of one patient) are never
                              * on both sides of a fold, nor of any other split. 0 .. 2^52 */
 } fin_bags;
 
@@ -155,6 +156,11 @@ typedef struct fin_fit fin_fit;
 FIN_API fin_status fin_fit_create(fin_fit **fit, const fin_fit_settings *settings, int64_t classes,
                                   const fin_bags *bags, const double *weights, fin_sum sum,
                                   const fin_progress *progress, fin_error *err);
+/* The same; auto chooses among further models too: (others) settings of single ones, at most 16. */
+FIN_API fin_status fin_fit_create_among(fin_fit **fit, int others, const fin_fit_settings *other,
+                                        const fin_fit_settings *settings, int64_t classes,
+                                        const fin_bags *bags, const double *weights, fin_sum sum,
+                                        const fin_progress *progress, fin_error *err);
 FIN_API void fin_fit_destroy(fin_fit *fit); /* NULL is fine */
 
 /* What was fitted. */
@@ -170,8 +176,8 @@ typedef struct fin_fit_info {
     double loss;      /* mean training loss: squared error over the label's variance, or log loss */
     double noise;     /* numbers: standard deviation of a label around the prediction */
     double sharpness; /* classes: the power that probabilities are taken to (calibrate); 1: none */
-    int64_t positive; /* two classes, and any among the parts: the class that a token brings about; else
-                       * -1 */
+    int64_t positive; /* the class that own and none of fin_fit_locate are about, and that one token
+                       * brings about if `any` is among the parts; -1: none */
     int64_t locator;  /* part that answers fin_fit_locate; -1: none can */
     /* Mean losses on inner folds (log loss; squared error over the labels' variance); NaN where there
      * were none: of the fit, of the base rate, of the part that locates. */
@@ -197,10 +203,12 @@ FIN_API fin_status fin_fit_predict(const fin_fit *fit, const fin_bags *bags, dou
                                    double *sd, fin_error *err);
 /* What is known of the tokens; each may be NULL. */
 typedef struct fin_locations {
-    double *prior; /* (tokens) probability that it decided, without the label; sums to 1 over a bag */
+    double
+        *prior; /* (tokens) probability that it decided, without the label; sums to 1 over a bag */
     double *given; /* (tokens) given the bag's label too; NaN where the label is NaN */
     /* Two classes, models any and mixture (NaN elsewhere): */
-    double *own;  /* (tokens) probability that the token is positive: any: that it is on; mixture: that
+    double
+        *own; /* (tokens) probability that the token is positive: any: that it is on; mixture: that
                    * it decides and says so */
     double *none; /* (n) probability that no token is: own and none need not sum to 1 with any */
 } fin_locations;

@@ -95,7 +95,7 @@ class Fit:
         parts, weight = [], ffi.new("double *")
         for i in range(info.parts):
             part = TABLE.read(lib.fin_fit_part(self.pointer, i, weight))
-            parts.append({"model": part["model"], "features": part["features"], "weight": weight[0]})
+            parts.append({"model": part["model"], "basis": part["basis"], "weight": weight[0]})
         out["parts"] = parts
         out["locates"] = bool(lib.fin_fit_locates(self.pointer))
         return out

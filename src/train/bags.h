@@ -48,6 +48,7 @@ typedef struct fini_bag_shape {
     int64_t heads, classes; /* classes 0: numbers */
     int64_t outputs;        /* 1 for numbers and two classes, else classes */
     int64_t longest;        /* tokens of the longest bag, for scratch */
+    int positive;           /* `any`: the class that a token brings about */
 } fini_bag_shape;
 
 typedef struct fini_bag_form {
@@ -72,6 +73,10 @@ typedef struct fini_bag_form {
      * sigma2 the variance of a label around its prediction. NULL: the form has no location. */
     void (*locate)(const fini_bag_shape *shape, const double *extra, int64_t L, const double *U,
                    const double *y, double sigma2, double *weight, double *scratch);
+    /* Two classes: probabilities of the tokens (L) that they are of the positive class by themselves;
+     * returns that of none being so. NULL: the form does not say. */
+    double (*own)(const fini_bag_shape *shape, const double *extra, int64_t L, const double *U,
+                  double *own, double *scratch);
 } fini_bag_form;
 
 extern const fini_bag_form fini_bag_softmax, fini_bag_erf, fini_bag_linear, fini_bag_mixture,
@@ -140,6 +145,10 @@ fin_status fini_map_restore(fini_map *map, const fin_fit_settings *settings, con
                             const fin_tensor *tensors, int64_t count, fin_error *err);
 
 /* ---- blocks of bags (bags_share.c) ----------------------------------------------------------- */
+
+/* all: (total) from the own (n) numbers of every process; sum NULL: alone. */
+fin_status fini_bags_gather(const fin_bags *bags, fin_sum sum, const double *own, double *all,
+                            fin_error *err);
 
 /* The blocks of this process: numbers first .. first + count - 1 (of fin_bags_blocks(total)). */
 void fini_bags_own(const fin_bags *bags, int64_t *first, int64_t *count);
@@ -214,13 +223,30 @@ struct fin_fit {
     int64_t classes, d, bags, tokens;
     double label_center,
         label_scale; /* numbers: y = center + scale * standardised; classes: 0, 1 */
+    bool swapped;    /* two classes: 1 is 0 inside, and 0 is 1 */
     int64_t parts;
     fini_part *part;
-    double noise;      /* standard deviation of a label around the prediction, standardised */
-    double sharpness;  /* classes: power of the probabilities (bags_calibrate.c); 1: none */
+    double noise;     /* standard deviation of a label around the prediction, standardised */
+    double sharpness; /* classes: power of the probabilities (bags_calibrate.c); 1: none */
+    int64_t locator;  /* part that locates, or -1 */
+    double inner_loss, base_loss, locator_loss; /* on inner folds; NaN: not known */
+    double locator_sharpness;
+    double *range;  /* (2, d) of training tokens, or NULL (bags_same.c) */
+    int64_t hashes; /* of training bags, ascending */
+    int64_t *hash;
     int64_t counts[5]; /* for files */
-    double numbers[4];
+    double numbers[4], inner[4];
+    int64_t choice[2];
 };
+
+/* Center and scale of labels, and which class is which inside, from the training bags; the labels as parts
+ * want them (n). Two classes are numbered in the order in which they appear: so their names, which decide
+ * about their numbers outside, change nothing. */
+fin_status fini_fit_labels(fin_fit *fit, const fin_bags *bags, const double *weights, fin_sum sum,
+                           double *labels, fin_error *err);
+/* Ranges and hashes (bags_same.c). */
+fin_status fini_fit_remember(fin_fit *fit, const fin_bags *bags, const double *weights, fin_sum sum,
+                             fin_error *err);
 
 /* One part, fitted: what all models but auto and stack are. labels: standardised, or classes. */
 fin_status fini_part_fit(fini_part *part, const fin_fit_settings *settings, int64_t classes,
@@ -234,8 +260,17 @@ void fini_part_close(fini_part *part);
 fin_status fini_part_predict(const fini_part *part, const fin_bags *bags, double *mean,
                              double *spread, double *within, fini_look *look, fin_error *err);
 fin_status fini_part_locate(const fini_part *part, const fin_bags *bags, const double *labels,
-                            double *prior, double *given, fin_error *err);
+                            const fin_locations *to, fin_error *err);
 
+/* Adds a part to mean and variance, both (n, width), 0 at first; before: weight of those added before.
+ * fini_fit_outside_units ends it: labels and classes as the caller knows them, sharpened. */
+void fini_add_part(const fin_fit *fit, double weight, double noise, double before, int64_t n,
+                   const double *m, const double *spread, const double *within, double *mean,
+                   double *variance);
+void fini_fit_outside_units(const fin_fit *fit, int64_t n, double *mean, double *variance, double *sd);
+/* The class that own and none of fin_fit_locate are about, as the caller numbers them: what `any` takes
+ * for positive, else what is asked for, else 1; -1: there is none. */
+int fini_positive(const fin_fit *fit);
 /* fin_fit_predict, for a caller that looks up. */
 fin_status fini_fit_predict(const fin_fit *fit, const fin_bags *bags, double *mean, double *sd,
                             fini_look *look, fin_error *err);
@@ -249,17 +284,15 @@ fin_status fini_em(fini_risk *risk, const fini_bag_shape *shape, const fini_phi 
                    const double *labels, const double *weights, const double *penalty_of,
                    int64_t steps, double *parameters, double *value, fin_sum sum, fin_error *err);
 
-/* auto, stack, and any model that is calibrated (bags_choose.c): fills fit->part with the chosen
- * parts, fitted to all bags, and fit->sharpness. */
+/* Choices, calibration, and the fits (bags_choose.c): fills fit->part and what inner folds say. others:
+ * (count) further candidates of auto. */
 fin_status fini_fit_choose(fin_fit *fit, const fin_bags *bags, const double *labels,
-                           const double *weights, fin_sum sum, const fin_progress *progress,
-                           fin_error *err);
+                           const double *weights, int count, const fin_fit_settings *others,
+                           fin_sum sum, const fin_progress *progress, fin_error *err);
 
 /* ---- calibration (bags_calibrate.c) ------------------------------------------------------------ */
 
 #define FINI_SHARPEST 16.0 /* sharpness is at most this, at least one over it */
-/* Is a fit with these settings calibrated? */
-bool fini_calibrates(const fin_fit_settings *settings, int64_t classes);
 /* The sharpness that makes the log loss of predictions (n, classes) smallest, over the bags of all
  * processes with a positive omega (n). The predictions are overwritten. */
 fin_status fini_sharpness(const fin_bags *bags, int64_t classes, const double *labels,

@@ -118,7 +118,7 @@ static void locate_bag(const office *o, const desk *t, int64_t at, int64_t L, do
 {
     const fini_part *part = o->part;
     double sigma2 = part->noise * part->noise;
-    bool known = to->given && !isnan(y);
+    bool known = to->to.given && !isnan(y);
     memset(t->sum[0], 0, (size_t)L * sizeof(double));
     memset(t->sum[1], 0, (size_t)L * sizeof(double));
     for (int64_t m = 0; m < part->members; m++) {
@@ -132,11 +132,34 @@ static void locate_bag(const office *o, const desk *t, int64_t at, int64_t L, do
         }
     }
     for (int64_t l = 0; l < L; l++) {
-        if (to->prior)
-            to->prior[at + l] = t->sum[0][l];
-        if (to->given)
-            to->given[at + l] = known ? t->sum[1][l] : NAN;
+        if (to->to.prior)
+            to->to.prior[at + l] = t->sum[0][l];
+        if (to->to.given)
+            to->to.given[at + l] = known ? t->sum[1][l] : NAN;
     }
+}
+
+/* What every token is by itself, and whether none is. */
+static void own_bag(const office *o, const desk *t, int64_t i, int64_t at, int64_t L,
+                    const fini_answer *to)
+{
+    const fini_part *part = o->part;
+    bool says = part->form->own && part->shape.classes == 2;
+    double none = says ? 0 : NAN;
+    for (int64_t l = 0; l < L; l++)
+        t->sum[0][l] = none;
+    for (int64_t m = 0; m < part->members && says; m++) {
+        const double *extra = part->member + m * part->parameters + o->q * o->p;
+        pick(o, t, m, L);
+        none +=
+            part->form->own(&o->shape, extra, L, t->U, t->weight, t->work) / (double)part->members;
+        for (int64_t l = 0; l < L; l++)
+            t->sum[0][l] += t->weight[l] / (double)part->members;
+    }
+    for (int64_t l = 0; l < L && to->to.own; l++)
+        to->to.own[at + l] = t->sum[0][l];
+    if (to->to.none)
+        to->to.none[i] = none;
 }
 
 fin_status fini_part_answer(const fini_part *part, const fini_phi *phi, const fini_answer *answer,
@@ -157,7 +180,9 @@ fin_status fini_part_answer(const fini_part *part, const fini_phi *phi, const fi
         fini_project(phi, at, L, o.q * part->members, o.W, t->all, t->project);
         if (answer->mean)
             predict_bag(&o, t, i, L, answer);
-        if (answer->prior || answer->given)
+        if (answer->to.own || answer->to.none)
+            own_bag(&o, t, i, at, L, answer);
+        if (answer->to.prior || answer->to.given)
             locate_bag(&o, t, at, L, answer->labels ? answer->labels[i] : NAN, answer);
     }
     fini_arena_close(&o.arena);
@@ -206,8 +231,9 @@ static fin_status answer_all(const fini_part *part, const fin_bags *bags, const 
         fin_bags some = cut_bags(bags, from, end);
         int64_t token = bags->offsets[from] - bags->offsets[0];
         fini_answer piece = {moved(to->mean, from * width), moved(to->spread, from * width),
-                             moved(to->within, from),       to->labels ? to->labels + from : NULL,
-                             moved(to->prior, token),       moved(to->given, token)};
+                             moved(to->within, from), to->labels ? to->labels + from : NULL,
+                             .to = {moved(to->to.prior, token), moved(to->to.given, token),
+                                    moved(to->to.own, token), moved(to->to.none, from)}};
         fini_phi phi;
         status = fini_map_apply(&part->map, &some, &phi, look, err);
         if (!status) {
@@ -226,12 +252,11 @@ fin_status fini_part_predict(const fini_part *part, const fin_bags *bags, double
 }
 
 fin_status fini_part_locate(const fini_part *part, const fin_bags *bags, const double *labels,
-                            double *prior, double *given, fin_error *err)
+                            const fin_locations *to, fin_error *err)
 {
     if (!part->form->locate)
         return fini_fail(err, FIN_ERR_UNSUPPORTED,
                          "this model looks at a bag as a whole and has no location; softmax and "
                          "mixture have one");
-    return answer_all(part, bags, &(fini_answer){.labels = labels, .prior = prior, .given = given},
-                      NULL, err);
+    return answer_all(part, bags, &(fini_answer){.labels = labels, .to = *to}, NULL, err);
 }

@@ -1,4 +1,5 @@
-/* any: the label is 1 if any of the tokens is "on" (noisy-or; two classes).
+/* any: the label is 1 if any of the tokens is "on" (noisy-or; two classes; 1 stands for the positive
+ * class, shape->positive).
  *
  *     u_l = v.phi_l + b,   P(l on) = s_l = 1 / (1 + exp(-u_l)), independently,
  *     P(y = 1 | X) = 1 - prod_l (1 - s_l) = 1 - exp(-S),
@@ -87,9 +88,8 @@ static double log_loss(double S)
 static double loss(const fini_bag_shape *shape, const double *extra, int64_t L, const double *U,
                    double y, double *dU, double *dextra, double *work)
 {
-    (void)shape;
     sums all = sum_up(extra[0], L, U, work);
-    bool on = y > 0.5;
+    bool on = (y > 0.5) == shape->positive;
     for (int64_t l = 0; l < L; l++) {
         double lam = all.lam[l];
         if (all.faint) /* s = S lam, exp(S) - 1 = S */
@@ -104,10 +104,9 @@ static double loss(const fini_bag_shape *shape, const double *extra, int64_t L, 
 static void predict(const fini_bag_shape *shape, const double *extra, int64_t L, const double *U,
                     double *out, double *variance, double *work)
 {
-    (void)shape;
     sums all = sum_up(extra[0], L, U, work);
-    out[0] = exp(-all.S);
-    out[1] = -expm1(-all.S);
+    out[!shape->positive] = exp(-all.S);
+    out[shape->positive] = -expm1(-all.S);
     if (variance)
         variance[0] = 0;
 }
@@ -124,4 +123,15 @@ static void locate(const fini_bag_shape *shape, const double *extra, int64_t L, 
         weight[l] = !usable ? 1 / (double)L : all.faint ? all.lam[l] : all.lam[l] / all.S;
 }
 
-const fini_bag_form fini_bag_any = {"any", none, one, one, scratch, loss, predict, locate};
+/* P(l on) = s_l, and exp(-S) that none is. */
+static double own(const fini_bag_shape *shape, const double *extra, int64_t L, const double *U,
+                  double *on, double *work)
+{
+    (void)shape;
+    sums all = sum_up(extra[0], L, U, work);
+    for (int64_t l = 0; l < L; l++)
+        on[l] = all.faint ? all.S * all.lam[l] : -expm1(-all.lam[l]);
+    return exp(-all.S);
+}
+
+const fini_bag_form fini_bag_any = {"any", none, one, one, scratch, loss, predict, locate, own};

@@ -269,8 +269,8 @@ static void locate(const fini_bag_shape *shape, weights_of weights, bool shifts,
     {                                                                                              \
         locate(shape, weights, shifts, extra, L, U, y, sigma2, weight, work);                      \
     }                                                                                              \
-    const fini_bag_form fini_bag_##form = {label,   keys,        values,         extras,           \
-                                           scratch, form##_loss, form##_predict, form##_locate}
+    const fini_bag_form fini_bag_##form = {                                                        \
+        label, keys, values, extras, scratch, form##_loss, form##_predict, form##_locate, NULL}
 
 FORM(softmax, "softmax", softmax_weights, false, biases);
 FORM(erf, "erf", erf_weights, true, biases_and_shifts);

@@ -1,7 +1,9 @@
-/* The candidates of `auto`, and what a stack is made of: a list in order of preference. */
+/* The candidates of `auto`, what a stack is made of, and the single models behind any model asked for. */
 #include "train/bags_judge.h"
 
-/* In order of preference. Every model that a report compares can be chosen. */
+#include <string.h>
+
+/* In order of preference. Every model that a report compares by itself can be chosen. */
 static const struct {
     int model, basis;
     bool monotone; /* one more token can only raise the positive class */
@@ -13,45 +15,81 @@ static const struct {
     {FIN_MODEL_MEAN, FIN_BASIS_LINEAR, false},      {FIN_MODEL_BASE, FIN_BASIS_LINEAR, true},
 };
 
-/* Models of another basis than the caller's are left out, if he has one. `any` is there for both sides
- * unless one is given. */
+static bool is_several(const fin_fit_settings *s)
+{
+    return s->model == FIN_MODEL_AUTO || s->model == FIN_MODEL_STACK;
+}
+
+/* Both sides, unless one is given. Returns how many; side may be NULL. */
+static int sides_of(const fin_fit_settings *s, int64_t classes, fin_fit_settings *side)
+{
+    bool both = s->model == FIN_MODEL_ANY && classes == 2 && fin_is_auto((double)s->positive);
+    for (int k = 0; k <= both && side; k++) {
+        side[k] = *s;
+        if (both)
+            side[k].positive = 1 - k;
+        fini_single(&side[k], classes);
+    }
+    return 1 + both;
+}
+
+/* Models that see tokens through another basis than the caller's are left out, if he has one. */
 int fin_fit_candidates(const fin_fit_settings *base, int64_t classes, fin_fit_settings *models,
                        int room)
 {
     int count = 0;
     for (size_t k = 0; k < sizeof preference / sizeof *preference; k++) {
-        fin_fit_settings s = *base;
-        bool any = preference[k].model == FIN_MODEL_ANY, base_rate = preference[k].model == FIN_MODEL_BASE;
+        fin_fit_settings s = *base, side[2];
         bool tokens = fini_bag_form_of(preference[k].model) != &fini_bag_mean;
-        bool side = fin_is_auto((double)base->positive);
-        if (any && classes != 2)
-            continue;
-        if (base->assume == 1 && !preference[k].monotone)
-            continue;
-        if (tokens && base->basis != FIN_BASIS_AUTO && base->basis != preference[k].basis)
-            continue;
         s.model = preference[k].model;
-        s.basis = base_rate ? FIN_BASIS_LINEAR : preference[k].basis;
-        for (int p = any && side ? 1 : 0; p >= 0; p--) {
-            s.positive = any && side ? p : base->positive;
+        if ((s.model == FIN_MODEL_ANY && classes != 2) ||
+            (base->assume == 1 && !preference[k].monotone) ||
+            (tokens && base->basis != FIN_BASIS_AUTO && base->basis != preference[k].basis))
+            continue;
+        s.basis = preference[k].basis;
+        for (int i = 0, both = sides_of(&s, classes, side); i < both; i++, count++)
             if (count < room)
-                models[count] = s;
-            count++;
-        }
+                models[count] = side[i];
     }
     return count;
 }
 
-int fini_candidates(const fin_fit_settings *base, int64_t classes, fin_fit_settings *model)
+void fini_single(fin_fit_settings *s, int64_t classes)
 {
-    bool several = base->model == FIN_MODEL_AUTO || base->model == FIN_MODEL_STACK;
-    int count = several ? fin_fit_candidates(base, classes, NULL, 0) : 1;
-    if (!model)
-        return count;
-    model[0] = *base;
-    if (several)
-        fin_fit_candidates(base, classes, model, count);
-    for (int m = 0; m < count; m++)
-        model[m].calibrate = 0;
+    s->basis = s->model == FIN_MODEL_BASE ? FIN_BASIS_LINEAR : fin_fit_basis(s, classes);
+    s->calibrate = s->assume = s->locator = 0;
+    s->heads = fin_fit_has_heads(s) ? s->heads : 1;
+    if (s->model != FIN_MODEL_ANY)
+        s->positive = FIN_AUTO_INT;
+}
+
+int fini_candidates(const fin_fit_settings *asked, int64_t classes, fin_fit_settings *model,
+                    int room)
+{
+    fin_fit_settings side[2];
+    if (is_several(asked))
+        return fin_fit_candidates(asked, classes, model, room);
+    int count = sides_of(asked, classes, side);
+    for (int k = 0; k < count && k < room; k++)
+        model[k] = side[k];
     return count;
+}
+
+bool fini_same(const fin_fit_settings *a, const fin_fit_settings *b)
+{
+    for (int i = 0; i < fin_fit_table.count; i++) {
+        const fin_field *field = &fin_fit_table.fields[i];
+        if (fin_settings_get(field, a) != fin_settings_get(field, b))
+            return false;
+    }
+    return true;
+}
+
+int fini_place(fin_fit_settings *list, int *count, const fin_fit_settings *model)
+{
+    for (int k = 0; k < *count; k++)
+        if (fini_same(&list[k], model))
+            return k;
+    list[*count] = *model;
+    return (*count)++;
 }

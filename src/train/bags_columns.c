@@ -2,15 +2,20 @@
  *
  *     z_j = scale_j clamp(x_j - center_j, -bound_j, bound_j)
  *
- * scale_j = 1 / (c deviation_j), bound_j = LIMIT deviation_j: values beyond three deviations count
- * as three. Without that a column that is nearly constant, or has a heavy tail, decides about bags
- * where nothing of the kind was in the training set; on the molecule and image sets it was worth
- * more than any other choice (tiger: accuracy 0.83 to 0.87). c makes the mean of |z|^2 over
- * training rows 1.
+ * scale_j = 1 / (c deviation_j). Without a bound a column that is nearly constant, or has a heavy tail,
+ * decides about bags where nothing of the kind was in the training set; on the molecule and image sets
+ * it was worth more than any other choice (tiger: accuracy 0.83 to 0.87). But in a bag of a thousand
+ * tokens three deviations are nothing special, and what is cut off there may be the token that is looked
+ * for. So the bound lies beyond what an ordinary bag reaches:
  *
- * Three passes over the tokens, each a sum over blocks: sums and sums of absolute values; then of
+ *     bound_j = max(LIMIT deviation_j, REACH mean over bags of max_l |x_lj - center_j|)
+ *
+ * c makes the mean of |z|^2 over training rows 1.
+ *
+ * Four passes over the tokens, each a sum over blocks: sums and sums of absolute values; then of
  * x - mean and its square, in units of a power of two near the mean absolute value, so that neither
- * overflows (the corrected two-pass algorithm; Chan, Golub and LeVeque 1983); then of z_j^2.
+ * overflows (the corrected two-pass algorithm; Chan, Golub and LeVeque 1983); then of the largest
+ * deviation in each bag; then of z_j^2.
  * Columns are taken a few thousand at a time: memory does not grow with their number. */
 #include "train/bags_map.h"
 
@@ -21,6 +26,8 @@
 
 enum { COLUMNS = 4096, STEP = 128 }; /* columns of a pass; rows summed before they are added up */
 #define LIMIT 3.0                    /* deviations */
+#define REACH 1.5                    /* times what an ordinary bag reaches */
+#define FARTHEST 100.0               /* deviations that a bag counts for at most */
 #define SIZE_PART 0.3                /* weight of the log of the size beside blocks of statistics */
 
 int fini_map_groups(const fini_map *map)
@@ -68,7 +75,9 @@ void fini_columns_apply(const fini_map *map, const fin_bags *bags, int64_t row, 
 /* ---- one pass -------------------------------------------------------------------------------- */
 
 typedef struct pass {
-    int number; /* 0: x and |x|; 1: x - a and its square, times b; 2: square of the bounded x - a */
+    /* 0: x and |x|; 1: x - a and its square, times b; 2: square of the bounded x - a; 3: largest
+     * |x - a| of a bag, at most `bound`, and 1 */
+    int number;
     const fin_bags *bags;
     const double *weights;
     int64_t from, to; /* columns */
@@ -93,10 +102,16 @@ static void add_row(const pass *p, const double *x, double *first, double *secon
             first[j] += t;
             second[j] += t * t;
         }
-    else
+    else if (p->number == 2)
         for (int64_t j = 0; j < n; j++) {
             double t = b[j] * cut(x[j] - a[j], bound[j]);
             first[j] += t * t;
+        }
+    else
+        for (int64_t j = 0; j < n; j++) {
+            double t = fabs(cut(x[j] - a[j], bound[j]));
+            first[j] = t > first[j] ? t : first[j];
+            second[j] = 1;
         }
 }
 
@@ -125,12 +140,17 @@ static void add_block(const pass *p, const fini_blocks *blocks, int64_t block, d
         fini_bag_rows(p->bags, i, &from, &to);
         for (int64_t r = from; r < to; r++) {
             add_row(p, fini_row(p->bags, r, p->from, p->to, room), first, second);
-            if (++held % STEP)
+            if (++held % STEP || p->number == 3)
                 continue;
             empty(n, first, second, out);
             if (fini_look_on(p->look, 2 * STEP * (double)n))
                 return;
         }
+        if (p->number != 3)
+            continue;
+        empty(n, first, second, out);
+        if (fini_look_on(p->look, 2 * (double)(to - from) * (double)n))
+            return;
     }
     empty(n, first, second, out);
 }
@@ -208,7 +228,7 @@ static double pooled(const fini_map *map)
     return count ? largest * sqrt(sum / (double)count) : 1;
 }
 
-/* From deviations in spread to scale and bound, the former without c. Where columns are divided by
+/* From deviations in spread, and what bags reach in bound, to scale and bound, the former without c. Where columns are divided by
  * nothing, what matters is c alone, and a power of two near the deviations keeps squares finite. */
 static fin_status set_scales(fini_map *map, int scaling, fin_error *err)
 {
@@ -224,7 +244,9 @@ static fin_status set_scales(fini_map *map, int scaling, fin_error *err)
             by = deviation;
         map->used += deviation > 0;
         map->scale[j] = deviation > 0 ? 1 / by : 0;
-        map->bound[j] = !(deviation > 0) ? 0 : scaling == NONE ? INFINITY : LIMIT * by;
+        map->bound[j] = !(deviation > 0)  ? 0
+                        : scaling == NONE ? INFINITY
+                                          : fmax(LIMIT * by, REACH * map->bound[j]);
     }
     if (map->used)
         return FIN_OK;
@@ -305,6 +327,15 @@ fin_status fini_columns_fit(fini_map *map, int scaling, const fin_bags *bags, co
     for (p.from = 0; p.from < map->s && !status; p.from = p.to) {
         p.to = map->s - p.from < COLUMNS ? map->s : p.from + COLUMNS;
         status = moments(map, p, &blocks, sum, N, parts, room, out, err);
+    }
+    for (int64_t j = 0; j < map->s && !status; j++)
+        map->bound[j] = fmin(FARTHEST * map->spread[j], DBL_MAX);
+    p.number = 3;
+    for (p.from = 0; p.from < map->s && !status; p.from = p.to) {
+        p.to = map->s - p.from < COLUMNS ? map->s : p.from + COLUMNS;
+        status = take_pass(&p, &blocks, sum, parts, room, out, err);
+        for (int64_t j = p.from; j < p.to && !status; j++)
+            map->bound[j] = out[j - p.from] / out[p.to - p.from + j - p.from];
     }
     if (!status)
         status = set_scales(map, scaling, err);

@@ -14,7 +14,10 @@
  * freedom, which keep it from zero. (The mixture has its noise among its parameters.)
  *
  * From the strongest penalty to the weakest: mean pooling from its last minimum, to many digits since
- * it is convex; then the form itself from there, and from other starts if there are restarts. Where
+ * it is convex; then the form itself from there, and from other starts if there are restarts. Attention
+ * to two classes may start where bags reach farthest instead (bags_extreme.c): a needle is not seen from
+ * the mean. At one of the penalties both are tried, and what is lower by more than a few bags' worth of
+ * loss is the start for all. Where
  * members are polished, all but the first start at the last one's minimum, which is near. Numbers on
  * many features have second derivatives that help (bags_ridge.c). */
 #include "train/bags_descend.h"
@@ -34,6 +37,8 @@ static const double grid_polished[] = {3, 1, 0.3};
  * cannot, unless there is little noise: a penalty is relative to the noise that is found. */
 static const double grid_embedding[] = {20, 15, 10};
 enum { PATIENCE = 10 };
+/* Losses, summed over bags, by which a start far out must be better than the mean. */
+#define FAR 3.0
 /* Attention to classes is better, and five times faster, when it does not go all the way. */
 enum { ITERATIONS = 200, ITERATIONS_CLASSES = 20, MEAN_ITERATIONS = 1000, EM_STEPS = 5 };
 
@@ -51,7 +56,9 @@ int64_t fini_penalties(const fini_problem *problem, double *penalty)
     const fini_part *part = problem->part;
     const double *from = grid;
     size_t bytes = sizeof grid;
-    if (!fin_is_auto(part->settings.penalty)) {
+    if (part->settings.model == FIN_MODEL_BASE) { /* none matters */
+        bytes = sizeof *from;
+    } else if (!fin_is_auto(part->settings.penalty)) {
         from = &part->settings.penalty;
         bytes = sizeof *from;
     } else if (fini_polished(problem)) {
@@ -73,6 +80,7 @@ typedef struct objective {
     int64_t keys, values;   /* numbers, not vectors */
     double penalty, n;
     bool profile;
+    bool frozen; /* biases alone are free: the base rate */
     /* stopping early */
     double best;
     double *best_x;
@@ -107,6 +115,8 @@ static fin_status evaluate(void *user, const double *x, double *value, double *g
         for (int64_t i = 0; i < o->parameters; i++)
             gradient[i] *= factor;
     }
+    if (o->frozen)
+        memset(gradient, 0, (size_t)(o->keys + o->values) * sizeof *gradient);
     double lam = o->penalty / o->n;
     *value = loss + penalise(o->keys, KEY * lam, x, gradient) +
              penalise(o->values, lam, x + o->keys, gradient + o->keys);
@@ -154,6 +164,7 @@ typedef struct way {
     double *mean, *x; /* mean pooling's parameters; the form's */
     double *last;     /* the form's minimum at the last penalty, before it was polished */
     double *best_x;   /* the best of stopping early */
+    double *far;      /* the start where bags reach farthest, or NULL: not there */
     double first;     /* length of the gradient where nothing is known */
 } way;
 
@@ -170,6 +181,7 @@ static void close_way(way *w)
     fini_free(w->x);
     fini_free(w->last);
     fini_free(w->best_x);
+    fini_free(w->far);
 }
 
 static fin_status open_risks(way *w, fin_error *err)
@@ -280,6 +292,7 @@ static fin_status pool(way *w, double penalty, double *variance, fin_error *err)
                    .penalty = penalty,
                    .n = problem->weight,
                    .profile = itself && part->shape.classes == 0,
+                   .frozen = part->settings.model == FIN_MODEL_BASE,
                    .parameters = n,
                    .look = problem->look};
     /* As a start it need not be exact; as a model it is convex and cheap, so it is. */
@@ -297,7 +310,7 @@ static fin_status pool(way *w, double penalty, double *variance, fin_error *err)
         w->mean_search.iterations = 0; /* it starts elsewhere */
     w->mean_search.gradient = tolerance * w->first;
     w->mean_search.decrease = itself ? 1e-14 : 1e-6;
-    if (!status && o.profile && !w->held && !w->ridge &&
+    if (!status && o.profile && !o.frozen && !w->held && !w->ridge &&
         fini_ridge_helps(problem->phi, problem->bags))
         status = fini_ridge_create(&w->ridge, problem->phi, problem->weights, problem->weight,
                                    problem->sum, problem->look, err);
@@ -322,9 +335,9 @@ static int64_t starts_of(const fini_part *part)
     return given != FIN_AUTO_INT ? given : part->settings.model == FIN_MODEL_ERF ? 4 : 1;
 }
 
-/* One start of the form. Returns its value in *value, its parameters in w->x. */
-static fin_status descend(way *w, int64_t m, int64_t start, double variance, double *value,
-                          fin_error *err)
+/* One start of the form at penalty m, after `done` others. Returns its value in *value, its parameters in w->x. */
+static fin_status descend(way *w, int64_t done, int64_t m, int64_t start, double variance,
+                          double *value, fin_error *err)
 {
     fini_problem *problem = w->problem;
     fini_part *part = problem->part;
@@ -339,10 +352,10 @@ static fin_status descend(way *w, int64_t m, int64_t start, double variance, dou
                    .profile = part->shape.classes == 0 && !mixture,
                    .parameters = part->parameters,
                    .look = problem->look};
-    bool any = part->settings.model == FIN_MODEL_ANY;
-    bool again = m > 0 && (start == 1 || any || (start == 0 && w->polished));
-    if (again)
-        memcpy(w->x, w->last, (size_t)part->parameters * sizeof *w->x);
+    bool any = part->settings.model == FIN_MODEL_ANY, far = start == 0 && w->far;
+    bool again = done > 0 && !far && (start == 1 || any || (start == 0 && w->polished));
+    if (again || far)
+        memcpy(w->x, far ? w->far : w->last, (size_t)part->parameters * sizeof *w->x);
     else
         fini_start(problem, start, w->mean, variance, w->x);
     fin_status status = FIN_OK;
@@ -387,7 +400,7 @@ static fin_status member(way *w, int64_t m, double variance, fin_error *err)
     bool finished = true, automatic = part->settings.iterations == FIN_AUTO_INT;
     for (int64_t start = 0; start < starts; start++) {
         double value;
-        fin_status status = descend(w, m, start, variance, &value, err);
+        fin_status status = descend(w, m, m, start, variance, &value, err);
         if (status)
             return status;
         if (start > 0 && !(value < best))
@@ -401,10 +414,48 @@ static fin_status member(way *w, int64_t m, double variance, fin_error *err)
     return polish(w, m, x, err);
 }
 
+/* Is there a better start than the mean? Tried at the middle penalty. Leaves w as it was but for w->far. */
+static fin_status probe(way *w, fin_error *err)
+{
+    fini_problem *problem = w->problem;
+    fini_part *part = problem->part;
+    int64_t m = part->members / 2, iterations = part->iterations, evaluations = part->evaluations;
+    double variance, near, far;
+    bool found = false;
+    if (part->shape.classes != 2 || !w->risk || problem->held || part->shape.heads > 1 ||
+        (part->form != &fini_bag_softmax && part->form != &fini_bag_mixture &&
+         part->form != &fini_bag_any))
+        return FIN_OK;
+    double *x = fini_alloc_array(part->parameters, sizeof *x);
+    if (!x)
+        return fini_fail_memory(err, (size_t)part->parameters * sizeof *x, "a start");
+    fin_status status = fini_extreme(problem, x, &found, err);
+    if (!status && found)
+        status = pool(w, part->penalty[m], &variance, err);
+    if (!status && found)
+        status = descend(w, 0, m, 0, variance, &near, err);
+    w->far = found ? x : NULL;
+    if (!status && found)
+        status = descend(w, 0, m, 0, variance, &far, err);
+    if (!found)
+        fini_free(x);
+    if (status || !found)
+        return status;
+    if (!((near - far) * problem->weight > FAR)) {
+        fini_free(w->far);
+        w->far = NULL;
+    }
+    w->first = 0;
+    memset(w->mean, 0, (size_t)fini_risk_parameters(w->mean_risk) * sizeof *w->mean);
+    part->iterations = iterations;
+    part->evaluations = evaluations;
+    return FIN_OK;
+}
+
 static fin_status go(way *w, fin_error *err)
 {
     fini_part *part = w->problem->part;
-    fin_status status = FIN_OK;
+    fin_status status = probe(w, err);
     for (int64_t m = 0; m < part->members && !status; m++) {
         double variance;
         status = fini_look_stage(w->problem->look, "fit", (double)m, (double)part->members, err);

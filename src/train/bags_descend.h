@@ -75,6 +75,9 @@ fin_status fini_phi_means(const fini_phi *phi, fini_phi *means, fini_look *look,
  * with no preference for any token. variance: of the labels around mean pooling. */
 void fini_start(const fini_problem *problem, int64_t start, const double *mean, double variance,
                 double *x);
+/* Parameters that look where the bags of the two classes reach farthest (bags_extreme.c); *found is
+ * false if there is no such place, or if there are too many bags. */
+fin_status fini_extreme(const fini_problem *problem, double *x, bool *found, fin_error *err);
 /* Fills weight, bags and tokens. */
 fin_status fini_problem_count(fini_problem *problem, fin_error *err);
 
@@ -84,7 +87,7 @@ fin_status fini_problem_count(fini_problem *problem, fin_error *err);
 typedef struct fini_answer {
     double *mean, *spread, *within; /* as fini_part_predict */
     const double *labels;           /* for given */
-    double *prior, *given;          /* as fini_part_locate, by tokens */
+    fin_locations to;               /* as fini_part_locate */
 } fini_answer;
 fin_status fini_part_answer(const fini_part *part, const fini_phi *phi, const fini_answer *answer,
                             fini_look *look, fin_error *err);

@@ -103,35 +103,41 @@ static fin_status check_labels(fin_fit *fit, const fin_bags *bags, const double 
     return FIN_OK;
 }
 
+/* The class of the first training bag of everybody; -1: there is none. */
+static fin_status first_class(const fin_bags *bags, const double *weights, fin_sum sum,
+                              double *first, fin_error *err)
+{
+    double parts[FIN_BAGS_BLOCKS * FIN_BAGS_BLOCKS] = {0}, all[FIN_BAGS_BLOCKS] = {0};
+    int64_t from, to, start, own, blocks = fin_bags_blocks(bags->total);
+    fini_bags_own(bags, &start, &own);
+    for (int64_t b = 0; b < own; b++) {
+        fini_bags_block(bags, b, &from, &to);
+        for (int64_t i = to - 1; i >= from; i--)
+            if (!weights || weights[i] > 0)
+                parts[b * blocks + start + b] = 1 + bags->labels[i];
+    }
+    fin_status status = sum(blocks, blocks, parts, all, err);
+    *first = -1;
+    for (int64_t b = blocks - 1; b >= 0 && !status; b--)
+        *first = all[b] > 0 ? all[b] - 1 : *first;
+    return status;
+}
+
+fin_status fini_fit_labels(fin_fit *fit, const fin_bags *bags, const double *weights, fin_sum sum,
+                           double *labels, fin_error *err)
+{
+    double first = 0;
+    fin_status status = check_labels(fit, bags, weights, sum, err);
+    if (!status && fit->classes == 2)
+        status = first_class(bags, weights, sum, &first, err);
+    fit->swapped = !status && first == 1;
+    for (int64_t i = 0; !status && i < bags->n; i++)
+        labels[i] = fit->swapped ? 1 - bags->labels[i]
+                                 : (bags->labels[i] - fit->label_center) / fit->label_scale;
+    return status;
+}
+
 /* ---- fitting ------------------------------------------------------------------------------------------ */
-
-/* Numbers: with few bags for its parameters a model goes through its training labels, and how far it
- * is off there says nothing of new ones. Then the noise is measured on bags left out (bags_choose.c).
- * The mixture has a noise of its own. */
-static bool measures_noise(const fin_fit *fit)
-{
-    const fin_fit_settings *s = &fit->settings;
-    bool many = s->model == FIN_MODEL_EMBEDDING || s->basis > FIN_BASIS_LINEAR || fit->bags / 4 < fit->d;
-    return fit->classes == 0 && s->model != FIN_MODEL_MIXTURE &&
-           (s->calibrate == 2 || (s->calibrate == 0 && many && fit->bags >= 2 * s->inner));
-}
-
-static fin_status fit_parts(fin_fit *fit, const fin_bags *bags, const double *labels,
-                            const double *weights, fin_sum sum, const fin_progress *progress,
-                            fin_error *err)
-{
-    int model = fit->settings.model;
-    if (model == FIN_MODEL_AUTO || model == FIN_MODEL_STACK ||
-        fini_calibrates(&fit->settings, fit->classes) || measures_noise(fit))
-        return fini_fit_choose(fit, bags, labels, weights, sum, progress, err);
-    fit->part = fini_alloc(sizeof *fit->part);
-    if (!fit->part)
-        return fini_fail_memory(err, sizeof *fit->part, "a model");
-    memset(fit->part, 0, sizeof *fit->part);
-    fit->parts = 1;
-    return fini_part_fit(fit->part, &fit->settings, fit->classes, bags, labels, weights, sum,
-                         progress, err);
-}
 
 static fin_status count(fin_fit *fit, const fin_bags *bags, const double *weights, fin_sum sum,
                         fin_error *err)
@@ -155,21 +161,20 @@ static fin_status count(fin_fit *fit, const fin_bags *bags, const double *weight
     return status;
 }
 
-static fin_status fit_all(fin_fit *fit, const fin_bags *bags, const double *weights, fin_sum sum,
-                          const fin_progress *progress, fin_error *err)
+static fin_status fit_all(fin_fit *fit, const fin_bags *bags, const double *weights, int others,
+                          const fin_fit_settings *other, fin_sum sum, const fin_progress *progress,
+                          fin_error *err)
 {
-    fin_status status = check_labels(fit, bags, weights, sum, err);
+    double *labels = fini_alloc_array(bags->n ? bags->n : 1, sizeof *labels), variance = 0;
+    fin_status status = labels ? fini_fit_labels(fit, bags, weights, sum, labels, err)
+                               : fini_fail_memory(err, (size_t)bags->n * sizeof *labels, "labels");
     if (!status)
         status = count(fit, bags, weights, sum, err);
-    double *labels = status ? NULL : fini_alloc_array(bags->n, sizeof *labels);
-    if (!status && !labels)
-        status = fini_fail_memory(err, (size_t)bags->n * sizeof *labels, "labels");
-    for (int64_t i = 0; !status && i < bags->n; i++)
-        labels[i] = (bags->labels[i] - fit->label_center) / fit->label_scale;
     if (!status)
-        status = fit_parts(fit, bags, labels, weights, sum, progress, err);
+        status = fini_fit_choose(fit, bags, labels, weights, others, other, sum, progress, err);
+    if (!status)
+        status = fini_fit_remember(fit, bags, weights, sum, err);
     fini_free(labels);
-    double variance = 0;
     for (int64_t k = 0; !status && k < fit->parts; k++)
         variance += fit->part[k].weight * fit->part[k].noise * fit->part[k].noise;
     fit->noise = sqrt(variance);
@@ -179,6 +184,14 @@ static fin_status fit_all(fin_fit *fit, const fin_bags *bags, const double *weig
 fin_status fin_fit_create(fin_fit **out, const fin_fit_settings *settings, int64_t classes,
                           const fin_bags *bags, const double *weights, fin_sum sum,
                           const fin_progress *progress, fin_error *err)
+{
+    return fin_fit_create_among(out, 0, NULL, settings, classes, bags, weights, sum, progress, err);
+}
+
+fin_status fin_fit_create_among(fin_fit **out, int others, const fin_fit_settings *other,
+                                const fin_fit_settings *settings, int64_t classes,
+                                const fin_bags *bags, const double *weights, fin_sum sum,
+                                const fin_progress *progress, fin_error *err)
 {
     *out = NULL;
     fin_status status = fin_settings_validate(&fin_fit_table, settings, err);
@@ -190,13 +203,27 @@ fin_status fin_fit_create(fin_fit **out, const fin_fit_settings *settings, int64
         return fini_fail(err, FIN_ERR_ARGUMENT,
                          "%lld classes; 0 stands for numbers, and otherwise there are at least 2",
                          (long long)classes);
+    if (settings->assume == 1 && classes != 2)
+        return fini_fail(
+            err, FIN_ERR_ARGUMENT,
+            "assume = monotone is about a positive class, and needs two classes; these "
+            "%s",
+            classes ? "are more" : "labels are numbers");
     if (bags->n && !bags->labels)
         return fini_fail(err, FIN_ERR_ARGUMENT, "bags without labels: there is nothing to learn");
     fin_fit *fit = fini_alloc(sizeof *fit);
     if (!fit)
         return fini_fail_memory(err, sizeof *fit, "a fit");
-    *fit = (fin_fit){.settings = *settings, .classes = classes, .d = bags->d, .sharpness = 1};
-    status = fit_all(fit, bags, weights, sum ? sum : fini_sum_alone, progress, err);
+    *fit = (fin_fit){.settings = *settings,
+                     .classes = classes,
+                     .d = bags->d,
+                     .sharpness = 1,
+                     .locator = -1,
+                     .locator_sharpness = 1,
+                     .inner_loss = NAN,
+                     .base_loss = NAN,
+                     .locator_loss = NAN};
+    status = fit_all(fit, bags, weights, others, other, sum ? sum : fini_sum_alone, progress, err);
     if (!status)
         status = fini_fit_finish(fit, err);
     if (status) {
@@ -214,6 +241,8 @@ void fin_fit_destroy(fin_fit *fit)
     for (int64_t k = 0; fit->part && k < fit->parts; k++)
         fini_part_close(&fit->part[k]);
     fini_free(fit->part);
+    fini_free(fit->range);
+    fini_free(fit->hash);
     fini_free(fit);
 }
 
@@ -231,17 +260,43 @@ static fin_status check_bags(const fin_fit *fit, const fin_bags *bags, fin_error
 
 /* mean = sum_k w_k m_k;   variance = sum_k w_k (var_k + (m_k - mean)^2), with var_k the spread of
  * part k's members and, for numbers, its noise: the variance within the model if it has one, else
- * that of the training labels around the prediction. The last two as sums of squares first. */
-static void add_part(const fin_fit *fit, const fini_part *part, int64_t n, int64_t width,
-                     const double *m, const double *spread, const double *within, double *mean,
-                     double *square)
+ * that of the training labels around the prediction. Added part by part (West 1979): no difference of
+ * large squares. */
+void fini_add_part(const fin_fit *fit, double weight, double noise, double before, int64_t n,
+                   const double *m, const double *spread, const double *within, double *mean,
+                   double *variance)
 {
+    int64_t width = fit->classes ? fit->classes : 1;
+    double all = before + weight;
     for (int64_t i = 0; i < n * width; i++) {
-        mean[i] += part->weight * m[i];
-        double variance = spread[i] * spread[i];
+        double own = spread[i] * spread[i], gap = m[i] - mean[i];
         if (fit->classes == 0)
-            variance += within[i] > 0 ? within[i] : part->noise * part->noise;
-        square[i] += part->weight * (variance + m[i] * m[i]);
+            own += within[i] > 0 ? within[i] : noise * noise;
+        mean[i] += weight / all * gap;
+        variance[i] += weight * own + weight * before / all * gap * gap;
+    }
+}
+
+void fini_fit_outside_units(const fin_fit *fit, int64_t n, double *mean, double *variance,
+                            double *sd)
+{
+    int64_t width = fit->classes ? fit->classes : 1;
+    for (int64_t i = 0; i < n * width; i++) {
+        if (sd)
+            sd[i] = fit->label_scale * sqrt(variance[i] > 0 ? variance[i] : 0);
+        mean[i] = fit->label_center + fit->label_scale * mean[i];
+    }
+    if (fit->classes)
+        fini_sharpen(fit->sharpness, n, width, mean, sd);
+    for (int64_t i = 0; i < n && fit->swapped; i++) {
+        double kept = mean[2 * i];
+        mean[2 * i] = mean[2 * i + 1];
+        mean[2 * i + 1] = kept;
+        kept = sd ? sd[2 * i] : 0;
+        if (sd) {
+            sd[2 * i] = sd[2 * i + 1];
+            sd[2 * i + 1] = kept;
+        }
     }
 }
 
@@ -253,11 +308,11 @@ fin_status fini_fit_predict(const fin_fit *fit, const fin_bags *bags, double *me
         return status;
     int64_t n = bags->n, width = fit->classes ? fit->classes : 1;
     fini_arena a = {0};
-    double *m = NULL, *spread = NULL, *within = NULL, *square = NULL;
+    double *m = NULL, *spread = NULL, *within = NULL, *variance = NULL, before = 0;
     for (int twice = 0; twice < 2; twice++) {
         m = fini_take(&a, n, (size_t)width * sizeof *m);
         spread = fini_take(&a, n, (size_t)width * sizeof *spread);
-        square = fini_take(&a, n, (size_t)width * sizeof *square);
+        variance = fini_take(&a, n, (size_t)width * sizeof *variance);
         within = fini_take(&a, n, sizeof *within);
         status = twice ? FIN_OK : fini_arena_open(&a, "predictions", err);
         if (status)
@@ -266,18 +321,17 @@ fin_status fini_fit_predict(const fin_fit *fit, const fin_bags *bags, double *me
     for (int64_t i = 0; i < n * width; i++)
         mean[i] = 0;
     for (int64_t k = 0; k < fit->parts && !status; k++) {
-        status = fini_part_predict(&fit->part[k], bags, m, spread, within, look, err);
+        const fini_part *part = &fit->part[k];
+        if (!(part->weight > 0)) /* it only locates */
+            continue;
+        status = fini_part_predict(part, bags, m, spread, within, look, err);
         if (!status)
-            add_part(fit, &fit->part[k], n, width, m, spread, within, mean, square);
+            fini_add_part(fit, part->weight, part->noise, before, n, m, spread, within, mean,
+                          variance);
+        before += part->weight;
     }
-    for (int64_t i = 0; i < n * width && !status; i++) {
-        double variance = square[i] - mean[i] * mean[i];
-        if (sd)
-            sd[i] = fit->label_scale * sqrt(variance > 0 ? variance : 0);
-        mean[i] = fit->label_center + fit->label_scale * mean[i];
-    }
-    if (fit->classes && !status)
-        fini_sharpen(fit->sharpness, n, width, mean, sd);
+    if (!status)
+        fini_fit_outside_units(fit, n, mean, variance, sd);
     fini_arena_close(&a);
     return status;
 }
@@ -290,59 +344,37 @@ fin_status fin_fit_predict(const fin_fit *fit, const fin_bags *bags, double *mea
 
 /* ---- locations ------------------------------------------------------------------------------------------ */
 
-int fin_fit_locates(const fin_fit *fit)
+int fini_positive(const fin_fit *fit)
 {
-    for (int64_t k = 0; k < fit->parts; k++)
-        if (fit->part[k].form->locate && fit->part[k].weight > 0)
-            return 1;
-    return 0;
+    bool says = false;
+    for (int64_t k = 0; k < fit->parts && fit->classes == 2; k++) {
+        if (fit->part[k].form == &fini_bag_any)
+            return (fit->part[k].shape.positive != 0) != fit->swapped;
+        says |= k == fit->locator && fit->part[k].form->own;
+    }
+    if (!says)
+        return -1;
+    return fin_is_auto((double)fit->settings.positive) ? 1 : (int)fit->settings.positive;
 }
 
-static fin_status locate_parts(const fin_fit *fit, const fin_bags *bags, const double *labels,
-                               double *one, double *prior, double *given, fin_error *err)
+int fin_fit_locates(const fin_fit *fit)
 {
-    int64_t tokens = bags->n ? bags->offsets[bags->n] - bags->offsets[0] : 0;
-    double all = 0, *some = one, *more = one + tokens;
-    for (int64_t k = 0; k < fit->parts; k++)
-        all += fit->part[k].form->locate ? fit->part[k].weight : 0;
-    for (int64_t t = 0; t < tokens; t++) {
-        prior[t] = 0;
-        if (given)
-            given[t] = 0;
-    }
-    for (int64_t k = 0; k < fit->parts; k++) {
-        const fini_part *part = &fit->part[k];
-        double w = part->weight / all;
-        if (!part->form->locate || !(w > 0))
-            continue;
-        fin_status status = fini_part_locate(part, bags, labels, some, given ? more : NULL, err);
-        if (status)
-            return status;
-        for (int64_t t = 0; t < tokens; t++) {
-            prior[t] += w * some[t];
-            if (given)
-                given[t] += w * more[t];
-        }
-    }
-    return FIN_OK;
+    return fit->locator >= 0;
 }
 
 fin_status fin_fit_locate(const fin_fit *fit, const fin_bags *bags, const fin_locations *to,
                           fin_error *err)
 {
-    double *prior = to->prior, *given = to->given;
     fin_status status = check_bags(fit, bags, err);
     if (status)
         return status;
     if (!fin_fit_locates(fit))
         return fini_fail(err, FIN_ERR_UNSUPPORTED,
                          "this model looks at a bag as a whole and has no location; softmax and "
-                         "mixture have one");
-    int64_t tokens = bags->n ? bags->offsets[bags->n] - bags->offsets[0] : 0;
-    double *labels = fini_alloc_array(bags->n, sizeof *labels);
-    double *one = fini_alloc_array(tokens, 2 * sizeof *one);
-    if (!labels || !one)
-        status = fini_fail_memory(err, (size_t)tokens * 2 * sizeof *one, "locations");
+                         "mixture have one, and locator = auto keeps one beside it");
+    double *labels = fini_alloc_array(bags->n ? bags->n : 1, sizeof *labels);
+    if (!labels)
+        status = fini_fail_memory(err, (size_t)bags->n * sizeof *labels, "labels");
     for (int64_t i = 0; i < bags->n && !status; i++) {
         double y = bags->labels ? bags->labels[i] : NAN;
         if (!isfinite(y))
@@ -351,11 +383,18 @@ fin_status fin_fit_locate(const fin_fit *fit, const fin_bags *bags, const fin_lo
             status = fini_fail(err, FIN_ERR_ARGUMENT,
                                "bag %lld has the label %g; the classes are 0 to %lld",
                                (long long)(bags->first + i), y, (long long)fit->classes - 1);
-        labels[i] = (y - fit->label_center) / fit->label_scale;
+        labels[i] = fit->swapped ? 1 - y : (y - fit->label_center) / fit->label_scale;
     }
+    fini_part part = fit->part[fit->locator];
+    if (part.form == &fini_bag_mixture && fit->classes == 2)
+        part.shape.positive = (fini_positive(fit) == 1) != fit->swapped;
     if (!status)
-        status = locate_parts(fit, bags, labels, one, prior, given, err);
+        status = fini_part_locate(&part, bags, labels, to, err);
+    for (int64_t i = 0; i < bags->n && !status && to->none; i++) { /* as sure as predictions are */
+        double p[2] = {to->none[i], 1 - to->none[i]};
+        fini_sharpen(fit->locator_sharpness, 1, 2, p, NULL);
+        to->none[i] = p[0];
+    }
     fini_free(labels);
-    fini_free(one);
     return status;
 }

@@ -11,6 +11,11 @@ void fin_fit_get_info(const fin_fit *fit, fin_fit_info *info)
                            .tokens = fit->tokens,
                            .parts = fit->parts,
                            .sharpness = fit->sharpness,
+                           .positive = fini_positive(fit),
+                           .locator = fit->locator,
+                           .inner_loss = fit->inner_loss,
+                           .base_loss = fit->base_loss,
+                           .locator_loss = fit->locator_loss,
                            .noise = fit->classes ? 0 : fit->noise * fit->label_scale};
     for (int64_t k = 0; k < fit->parts; k++) {
         const fini_part *part = &fit->part[k];

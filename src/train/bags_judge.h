@@ -15,37 +15,136 @@ enum { FINI_ECE_BINS = 15 };
 int fini_bin(double probability, int bins);
 
 /* As fin_folds_make, for the bags with use[i] (NULL: all); the others get -1. lone: a class that has
- * one bag is no error, that bag gets -1 too. */
-fin_status fini_folds_make(int64_t n, int64_t classes, const double *labels,
+ * one bag (one group) is no error, that bag gets -1 too. */
+fin_status fini_folds_make(int64_t n, int64_t classes, const double *labels, const int64_t *groups,
                            const unsigned char *use, bool lone, int repeats, int folds,
                            int64_t seed, int32_t *fold, fin_error *err);
+/* Groups with numbers from 0 on, in the order of their first bag with use[i] (NULL: all); -1 for the
+ * others. Returns how many there are. */
+fin_status fini_groups_number(int64_t n, const int64_t *groups, const unsigned char *use,
+                              int64_t *number, int64_t *count, fin_error *err);
 
 /* ---- many fits (bags_cross.c) ------------------------------------------------------------------- */
 
-/* A fit to the bags that are not in a fold, and its predictions for those that are. */
+/* Fits of models to training sets and to all but a fold of each, and their predictions (bags_cross.c). */
 typedef struct fini_crossing {
     const fin_bags *bags;
     int64_t classes;
-    const double *labels;  /* (n): what fini_part_fit wants, if `whole` is 0 */
-    const double *weights; /* (n) or NULL */
-    fin_sum sum;           /* NULL: alone, and the fits run side by side */
-    int models, repeats, folds;
-    const fin_fit_settings *model; /* (models) */
-    const int32_t *fold;           /* (repeats, n); -1: never left out */
-    bool whole;                    /* fin_fit_create, as a user would; else one part */
-    const char *what;              /* for progress */
-    double *mean;                  /* (models, repeats, n, width): width 1 or classes */
-    double *sd;                    /* (models, repeats, n), numbers; or NULL */
-    double *seconds;               /* (models): processor time; or NULL */
+    const double *weights;         /* (n) or NULL */
+    fin_sum sum;                   /* NULL: alone, and the fits run side by side */
+    int models, outers;            /* outers: training sets */
+    const fin_fit_settings *model; /* (models) single models */
+    const unsigned char *nested;   /* (models): with fits to all but an inner fold */
+    const unsigned char
+        *test;            /* (outers, n): bags that are not in the training set and are predicted;
+                                    * NULL: none, and no fits to whole training sets */
+    const int *inner;     /* (outers) inner folds; 0: none */
+    const int32_t *fold;  /* (outers, n) inner fold of a bag; -1: never left out */
+    const double *labels; /* (outers, n): what fini_part_fit wants */
+    int folds;            /* outer folds of a repeat, for messages */
+    const char *what;     /* for progress */
+    double *mean;         /* (models, outers, n, width): width 1 or classes */
+    double *spread, *within; /* (models, outers, n), numbers, as fini_part_predict; or NULL */
+    double *noise;           /* (models, outers) of fits to whole training sets; or NULL */
+    double *seconds;         /* (models): processor time; or NULL */
 } fini_crossing;
 
 fin_status fini_cross(const fini_crossing *crossing, const fin_progress *progress, fin_error *err);
 
 /* ---- candidates (bags_candidates.c) ------------------------------------------------------------- */
 
-/* What fini_fit_choose compares: the parts of a stack for auto and stack, else the model itself. How
- * many there are at most; with room for so many, fills the list and returns how many there are. */
-int fini_candidates(const fin_fit_settings *base, int64_t classes, fin_fit_settings *model);
+/* A model as fini_cross takes it: what does not matter to it, or is decided by then, has one value. */
+void fini_single(fin_fit_settings *settings, int64_t classes);
+/* The single models that a model asked for is made of, in order of preference: those of auto and stack,
+ * both sides of `any` if it is not given, else the model itself. Fills at most `room`, returns how many
+ * there are. */
+int fini_candidates(const fin_fit_settings *asked, int64_t classes, fin_fit_settings *model,
+                    int room);
+bool fini_same(const fin_fit_settings *a, const fin_fit_settings *b);
+/* Place of `model` in the list, where it is put if it is not there. */
+int fini_place(fin_fit_settings *list, int *count, const fin_fit_settings *model);
+enum { FINI_CANDIDATES = 32 };
+
+/* ---- decisions (bags_decide.c) --------------------------------------------------------------------- */
+
+/* What was predicted, inside one training set, for bags left out; bags of all processes. */
+typedef struct fini_inner {
+    int64_t total, classes;
+    int models, folds;
+    const fin_fit_settings *model; /* (models) */
+    double *y;                     /* (total) labels */
+    double *learn;                 /* (total) weights to learn from */
+    double *omega;                 /* (total) weights of predictions; 0: not predicted */
+    int32_t *fold;                 /* (total) */
+    int64_t *group;                /* (total) 0 .. groups - 1; NULL: every bag for itself */
+    int64_t groups;
+    double *P; /* (models, total): probability of the label, or prediction */
+} fini_inner;
+
+typedef struct fini_decision {
+    double *weight; /* (models) */
+    double *w;      /* (folds, models): the same, found without a fold */
+} fini_decision;
+
+/* of: (count) numbers of the candidates, in order of preference. */
+fin_status fini_decide(const fini_inner *in, const fin_fit_settings *asked, int count,
+                       const int *of, fini_decision *out, fin_error *err);
+double fini_inner_loss(const fini_inner *in, int m); /* mean loss of model m */
+fin_status fini_inner_base(const fini_inner *in, double *base, fin_error *err);
+
+/* Does a fit with these settings need inner folds? bags: how many it has. */
+bool fini_is_nested(const fin_fit_settings *settings, int64_t classes, int64_t bags, int64_t d);
+/* Inner folds and weights of all bags (y and learn are there): fills fold, omega and group (or NULL), sets
+ * folds; 0: there are too few bags. */
+fin_status fini_inner_deal(fini_inner *in, const int64_t *groups, const fin_fit_settings *settings,
+                           fin_error *err);
+/* Predictions of own bags (n, width) by what was decided: mean (models, stride) of all models, from
+ * first on. fold: of own bags. */
+void fini_inner_mix(const fini_inner *in, const fini_decision *decision, int64_t n, int64_t width,
+                    const int32_t *fold, const double *mean, int64_t stride, double *out);
+
+/* ---- choices (bags_choose.c) ----------------------------------------------------------------------- */
+
+typedef struct fini_choice {
+    const fin_bags *bags;
+    const double *labels, *weights; /* own bags */
+    fin_sum sum;                    /* NULL: alone */
+    int64_t width;
+    fin_fit_settings asked; /* with classes as they are inside */
+    fini_inner in;
+    fini_decision decision;
+    int count, of[FINI_CANDIDATES];          /* candidates of the model asked for */
+    fin_fit_settings model[FINI_CANDIDATES]; /* theirs, and those that may locate */
+    unsigned char nested[FINI_CANDIDATES];
+    int locator;    /* which model locates, or -1 */
+    double *out;    /* (models, stride): (n, width) out-of-fold predictions of own bags */
+    int64_t stride; /* from model to model */
+    double *own;    /* (n) */
+    double *mix;    /* (n, width) */
+} fini_choice;
+
+/* With inner folds dealt and predicted: fills decision, and the fit's sharpness and losses. */
+fin_status fini_choice_decide(fini_choice *c, fin_fit *fit, fin_error *err);
+/* Without inner folds: the same, or an error if they are needed. */
+fin_status fini_choice_skip(fini_choice *c, fin_fit *fit, fin_error *err);
+/* The noise of model m; fitted: what its own fit says. */
+double fini_choice_noise(const fini_choice *c, int m, double fitted);
+
+/* ---- nested cross-validation (bags_nested.c) ------------------------------------------------------- */
+
+typedef struct fini_nested {
+    const fin_bags *bags;
+    int64_t classes;
+    int count; /* models */
+    const fin_fit_settings *asked;
+    int repeats, folds;
+    const int32_t *fold; /* (repeats, n) */
+    double *mean;        /* (count, repeats, n, width) predictions for bags left out */
+    double *sd;          /* (count, repeats, n), numbers; or NULL */
+    double *seconds;     /* (count) processor time of all its fits */
+} fini_nested;
+
+fin_status fini_nested_run(const fini_nested *nested, const fin_progress *progress, fin_error *err);
 
 /* ---- weights of a stack (bags_weights.c) ------------------------------------------------------- */
 

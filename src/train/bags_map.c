@@ -40,10 +40,10 @@ void fini_phi_close(fini_phi *phi)
 
 static int statistics_of(int model)
 {
-    return model == FIN_MODEL_EMBEDDING ? FINI_STATISTICS
-           : model == FIN_MODEL_MEAN    ? FINI_MEAN
-           : model == FIN_MODEL_MAX     ? FINI_MAX
-                                        : FINI_TOKENS;
+    return model == FIN_MODEL_EMBEDDING                         ? FINI_STATISTICS
+           : model == FIN_MODEL_MEAN || model == FIN_MODEL_BASE ? FINI_MEAN
+           : model == FIN_MODEL_MAX                             ? FINI_MAX
+                                                                : FINI_TOKENS;
 }
 
 /* The embedding is one in the space of a kernel always; the statistics themselves are seen beside

@@ -56,4 +56,5 @@ static void predict(const fini_bag_shape *shape, const double *extra, int64_t L,
         variance[0] = 0;
 }
 
-const fini_bag_form fini_bag_mean = {"mean", keys, outputs, outputs, scratch, loss, predict, NULL};
+const fini_bag_form fini_bag_mean = {"mean", keys,    outputs, outputs, scratch,
+                                     loss,   predict, NULL,    NULL};

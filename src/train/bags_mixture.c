@@ -248,6 +248,22 @@ static void locate(const fini_bag_shape *shape, const double *extra, int64_t L, 
         weight[l] = bag.post[l];
 }
 
+/* The mixture has a null location too, if labels other than the positive one are taken for "no token
+ * did it":  P(token l did it) = gate_l P(positive | m_l),  P(none) = sum_l gate_l (1 - P(positive | m_l)).
+ * The positive class is 1 inside; the caller's first class stands for none (bags_fit.c). */
+static double own(const fini_bag_shape *shape, const double *extra, int64_t L, const double *U,
+                  double *out, double *scratch)
+{
+    double none = 0;
+    gate_of(L, U, 2, scratch);
+    for (int64_t l = 0; l < L; l++) {
+        double m = (shape->positive ? 1 : -1) * (U[2 * l + 1] + extra[0]);
+        out[l] = scratch[l] / (1 + exp(-m));
+        none += scratch[l] / (1 + exp(m));
+    }
+    return none;
+}
+
 const fini_bag_form fini_bag_mixture = {
     .name = "mixture",
     .keys = one,
@@ -257,4 +273,5 @@ const fini_bag_form fini_bag_mixture = {
     .loss = loss,
     .predict = predict,
     .locate = locate,
+    .own = own,
 };

@@ -77,13 +77,15 @@ static fin_status balance_classes(const fini_problem *o, double *weights, fin_er
     return status;
 }
 
-/* Which bags are held out depends on seed and number of a bag alone. */
+/* Which bags are held out depends on the seed and the number of a bag, or of its group, alone. */
 static void hold_out(const fini_problem *o, double *weights, double *held)
 {
     const fin_fit_settings *s = &o->part->settings;
     for (int64_t i = 0; i < o->phi->bags.n; i++) {
         fin_random r;
-        fin_random_open(&r, (uint64_t)s->seed, STREAM_HELD, (uint64_t)(o->phi->bags.first + i));
+        const int64_t *groups = o->phi->bags.groups;
+        int64_t number = groups ? groups[i] : o->phi->bags.first + i;
+        fin_random_open(&r, (uint64_t)s->seed, STREAM_HELD, (uint64_t)number);
         bool out = fin_random_uniform(&r) < s->early;
         held[i] = out ? weights[i] : 0;
         weights[i] = out ? 0 : weights[i];
@@ -184,7 +186,8 @@ void fini_part_shape(fini_part *part, int64_t classes)
     part->shape = (fini_bag_shape){.heads = heads ? part->settings.heads : 1,
                                    .classes = classes,
                                    .outputs = classes > 2 ? classes : 1,
-                                   .longest = 1};
+                                   .longest = 1,
+                                   .positive = part->settings.positive != 0};
 }
 
 static fin_status open_part(fini_part *part, const fin_fit_settings *settings, int64_t classes,

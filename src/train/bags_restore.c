@@ -79,10 +79,12 @@ static fin_status numbers_of(const source *s, const char *prefix, const char *na
 /* One line "name=value"; names that this version does not know are passed over. */
 static fin_status read_line(char *line, fin_fit_settings *settings, fin_error *err)
 {
-    char *value = strchr(line, '=');
+    char *value = strchr(line, '='), basis[] = "basis";
     if (!value)
         return fini_fail(err, FIN_ERR_FORMAT, "the settings of the model have a line without '='");
     *value++ = '\0';
+    if (strcmp(line, "features") == 0) /* its name in version 0.1 */
+        line = basis;
     if (!fin_settings_find(&fin_fit_table, line))
         return FIN_OK;
     fin_error why = {FIN_OK, ""};
@@ -187,13 +189,18 @@ static fin_status restore_part(const source *s, const fin_fit *fit, int64_t k, f
 
 /* ---- the fit --------------------------------------------------------------------------------------------- */
 
+static const fin_tensor *there(const source *s, const char *name)
+{
+    for (int64_t i = 0; i < s->count; i++)
+        if (strncmp(s->tensors[i].name, name, sizeof s->tensors[i].name) == 0)
+            return &s->tensors[i];
+    return NULL;
+}
+
 /* A model that is not calibrated, or of an earlier version, has no such tensor. */
 static fin_status restore_sharpness(const source *s, fin_fit *fit)
 {
-    bool there = false;
-    for (int64_t i = 0; i < s->count; i++)
-        there |= strncmp(s->tensors[i].name, "sharpness", sizeof s->tensors[i].name) == 0;
-    if (!there)
+    if (!there(s, "sharpness"))
         return FIN_OK;
     fin_status status = numbers_of(s, "", "sharpness", 1, 0, &fit->sharpness);
     const double most = FINI_SHARPEST * (1 + 1e-9);
@@ -204,6 +211,82 @@ static fin_status restore_sharpness(const source *s, fin_fit *fit)
                       "%g to %g, and for classes only",
                       (long long)fit->classes, fit->sharpness, 1 / FINI_SHARPEST, FINI_SHARPEST);
     return status;
+}
+
+/* The part of an earlier version that locates: the heaviest that can. */
+static int64_t heaviest_locator(const fin_fit *fit)
+{
+    int64_t best = -1;
+    for (int64_t k = 0; k < fit->parts; k++)
+        if (fit->part[k].form->locate && (best < 0 || fit->part[k].weight > fit->part[best].weight))
+            best = k;
+    return best;
+}
+
+/* What inner folds said, and which part locates. */
+static fin_status restore_choice(const source *s, fin_fit *fit)
+{
+    int64_t choice[2];
+    double inner[4];
+    fit->locator = heaviest_locator(fit);
+    if (!there(s, "choice"))
+        return FIN_OK;
+    fin_status status = counts_of(s, "", "choice", 2, choice);
+    if (!status)
+        status = numbers_of(s, "", "inner", 4, 0, inner);
+    if (status)
+        return status;
+    const double most = FINI_SHARPEST * (1 + 1e-9);
+    if (choice[0] > (fit->classes == 2) || choice[1] > fit->parts ||
+        (choice[1] && !fit->part[choice[1] - 1].form->locate) ||
+        !(inner[3] >= 1 / most && inner[3] <= most))
+        return fini_fail(
+            s->err, FIN_ERR_FORMAT,
+            "the model has a part that locates, an order of classes or a sharpness that "
+            "cannot be");
+    fit->swapped = choice[0];
+    fit->locator = choice[1] - 1;
+    fit->inner_loss = inner[0] >= 0 ? inner[0] : NAN;
+    fit->base_loss = inner[1] >= 0 ? inner[1] : NAN;
+    fit->locator_loss = inner[2] >= 0 ? inner[2] : NAN;
+    fit->locator_sharpness = inner[3];
+    return FIN_OK;
+}
+
+static int not_descending(const int64_t *numbers, int64_t n)
+{
+    for (int64_t i = 1; i < n; i++)
+        if (numbers[i] < numbers[i - 1])
+            return 0;
+    return 1;
+}
+
+/* What training data were like. */
+static fin_status restore_memory(const source *s, fin_fit *fit)
+{
+    fin_status status = FIN_OK;
+    if (there(s, "range")) {
+        if (!find(s, "", "range", FIN_F64, 2, fit->d))
+            return FIN_ERR_FORMAT; /* before memory is taken for it */
+        fit->range = fini_alloc_array(fit->d, 2 * sizeof *fit->range);
+        if (!fit->range)
+            return fini_fail_memory(s->err, (size_t)fit->d * 2 * sizeof *fit->range, "a model");
+        status = numbers_of(s, "", "range", 2, fit->d, fit->range);
+    }
+    const fin_tensor *hashes = there(s, "hashes");
+    if (status || !hashes)
+        return status;
+    hashes = find(s, "", "hashes", FIN_I64, -1, 0);
+    if (!hashes)
+        return FIN_ERR_FORMAT;
+    fit->hash = fini_alloc_array(hashes->shape[0] ? hashes->shape[0] : 1, sizeof *fit->hash);
+    if (!fit->hash)
+        return fini_fail_memory(s->err, (size_t)hashes->shape[0] * sizeof *fit->hash, "a model");
+    fit->hashes = hashes->shape[0];
+    memcpy(fit->hash, hashes->data, (size_t)fit->hashes * sizeof *fit->hash);
+    if (!not_descending(fit->hash, fit->hashes))
+        return fini_fail(s->err, FIN_ERR_FORMAT, "the model's hashes of bags do not ascend");
+    return FIN_OK;
 }
 
 static fin_status restore_all(const source *s, fin_fit *fit)
@@ -244,7 +327,9 @@ static fin_status restore_all(const source *s, fin_fit *fit)
     if (!status && !(fabs(weight - 1) < 1e-6))
         status = fini_fail(s->err, FIN_ERR_FORMAT,
                            "the weights of the model's parts sum to %g, not to 1", weight);
-    return status;
+    if (!status)
+        status = restore_choice(s, fit);
+    return status ? status : restore_memory(s, fit);
 }
 
 fin_status fin_fit_restore(fin_fit **out, const fin_fit_settings *settings,
@@ -257,7 +342,13 @@ fin_status fin_fit_restore(fin_fit **out, const fin_fit_settings *settings,
     fin_fit *fit = fini_alloc(sizeof *fit);
     if (!fit)
         return fini_fail_memory(err, sizeof *fit, "a model");
-    *fit = (fin_fit){.settings = *settings, .sharpness = 1};
+    *fit = (fin_fit){.settings = *settings,
+                     .sharpness = 1,
+                     .locator = -1,
+                     .locator_sharpness = 1,
+                     .inner_loss = NAN,
+                     .base_loss = NAN,
+                     .locator_loss = NAN};
     source s = {tensors, count, err};
     status = restore_all(&s, fit);
     if (!status)

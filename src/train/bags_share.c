@@ -64,6 +64,38 @@ fin_status fini_sum_alone(int64_t blocks, int64_t n, double *parts, double *sum,
     return FIN_OK;
 }
 
+/* One block at a time is summed, in which only its owner has something to add: exact, whatever the number
+ * of processes. */
+fin_status fini_bags_gather(const fin_bags *bags, fin_sum sum, const double *own, double *all,
+                            fin_error *err)
+{
+    int64_t blocks = fin_bags_blocks(bags->total), first, count, most = 0;
+    fin_status status = FIN_OK;
+    if (!sum || sum == fini_sum_alone) {
+        memcpy(all, own, (size_t)bags->total * sizeof *all);
+        return FIN_OK;
+    }
+    fini_bags_own(bags, &first, &count);
+    for (int64_t b = 0; b < blocks; b++) {
+        int64_t size = start_of(bags->total, blocks, b + 1) - start_of(bags->total, blocks, b);
+        most = size > most ? size : most;
+    }
+    double *parts = fini_alloc_array(most * (count ? count : 1), sizeof *parts);
+    if (!parts)
+        return fini_fail_memory(err, (size_t)(most * count) * sizeof *parts, "numbers of all bags");
+    for (int64_t b = 0; !status && b < blocks; b++) {
+        int64_t from = start_of(bags->total, blocks, b);
+        int64_t size = start_of(bags->total, blocks, b + 1) - from;
+        memset(parts, 0, (size_t)(size * count) * sizeof *parts);
+        if (b >= first && b < first + count)
+            memcpy(parts + (b - first) * size, own + (from - bags->first),
+                   (size_t)size * sizeof *parts);
+        status = sum(blocks, size, parts, all + from, err);
+    }
+    fini_free(parts);
+    return status;
+}
+
 fin_status fini_bags_check(const fin_bags *bags, fin_error *err)
 {
     const int64_t most = INT64_C(1) << 48;

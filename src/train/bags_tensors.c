@@ -3,6 +3,10 @@
  *     counts, numbers          of the fit: parts, classes, columns, bags, tokens; the labels' centre
  *                              and scale, the noise
  *     sharpness                power of the probabilities, if it is not 1
+ *     choice                   are two classes swapped inside; the part that locates (from 1; 0: none)
+ *     inner                    losses on inner folds: of the fit, of the base rate, of what locates (-1: not
+ *                              known); sharpness of what locates
+ *     range, hashes            of training tokens (2, d); of training bags (bags_same.c)
  *     K.settings               of part K, as lines "name=value": a later version that knows more
  *                              settings can still be read, and so can an earlier one
  *     K.counts, K.numbers      members, parameters, iterations, evaluations, unfinished; weight,
@@ -44,8 +48,14 @@ fin_status fini_fit_finish(fin_fit *fit, fin_error *err)
     fin_status status = FIN_OK;
     int64_t counts[] = {fit->parts, fit->classes, fit->d, fit->bags, fit->tokens};
     double numbers[] = {fit->label_center, fit->label_scale, fit->noise, fit->sharpness};
+    const double losses[] = {fit->inner_loss, fit->base_loss, fit->locator_loss};
     memcpy(fit->counts, counts, sizeof counts);
     memcpy(fit->numbers, numbers, sizeof numbers);
+    for (int i = 0; i < 3; i++)
+        fit->inner[i] = isfinite(losses[i]) ? losses[i] : -1;
+    fit->inner[3] = fit->locator_sharpness;
+    fit->choice[0] = fit->swapped;
+    fit->choice[1] = fit->locator + 1;
     for (int64_t k = 0; k < fit->parts && !status; k++) {
         fini_part *part = &fit->part[k];
         int64_t part_counts[] = {part->members, part->parameters, part->iterations,
@@ -83,6 +93,12 @@ int64_t fin_fit_tensors(const fin_fit *fit, fin_tensor *tensors, int64_t room)
     put(&l, "", "numbers", FIN_F64, 3, 0, fit->numbers);
     if (fit->sharpness != 1)
         put(&l, "", "sharpness", FIN_F64, 1, 0, fit->numbers + 3);
+    put(&l, "", "choice", FIN_I64, 2, 0, fit->choice);
+    put(&l, "", "inner", FIN_F64, 4, 0, fit->inner);
+    if (fit->range)
+        put(&l, "", "range", FIN_F64, 2, fit->d, fit->range);
+    if (fit->hashes)
+        put(&l, "", "hashes", FIN_I64, fit->hashes, 0, fit->hash);
     for (int64_t k = 0; k < fit->parts; k++) {
         const fini_part *part = &fit->part[k];
         char prefix[32];

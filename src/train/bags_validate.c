@@ -1,4 +1,5 @@
-/* Cross-validation of several models on the same folds, and what it says.
+/* Cross-validation of several models on the same folds, and what it says (bags_nested.c makes the
+ * predictions).
  *
  * Every fit is judged on the bags it has not seen, fold by fold; means and standard errors are over
  * the (repeats x folds) values. Two scores are not means over bags and need more of them than a
@@ -289,19 +290,17 @@ fin_status fin_validate(fin_validation **out, int count, const fin_fit_settings 
         status = open_validation(&v, count, classes, bags, repeats, folds, err);
     if (status)
         return status;
-    fini_crossing crossing = {.bags = bags,
-                              .classes = classes,
-                              .models = count,
-                              .repeats = repeats,
-                              .folds = folds,
-                              .model = models,
-                              .fold = fold,
-                              .whole = true,
-                              .what = "cross-validation",
-                              .mean = v->all,
-                              .sd = v->sd,
-                              .seconds = v->seconds};
-    status = fini_cross(&crossing, progress, err);
+    fini_nested nested = {.bags = bags,
+                          .classes = classes,
+                          .count = count,
+                          .asked = models,
+                          .repeats = repeats,
+                          .folds = folds,
+                          .fold = fold,
+                          .mean = v->all,
+                          .sd = v->sd,
+                          .seconds = v->seconds};
+    status = fini_nested_run(&nested, progress, err);
     if (!status)
         status = judge_all(v, fold, err);
     for (int m = 0; !status && m < count; m++) {
