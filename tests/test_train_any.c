@@ -15,7 +15,7 @@
 enum { LONGEST = 9, DIM = 4, BAGS = 60 };
 
 static const fini_bag_form *form = &fini_bag_any;
-static const fini_bag_shape shape = {1, 2, 1, LONGEST};
+static const fini_bag_shape shape = {1, 2, 1, LONGEST, 1};
 
 static void near(double got, double wanted, double tolerance)
 {
@@ -231,7 +231,7 @@ static data *draw(void)
         for (int64_t l = set.offsets[i]; l < set.offsets[i + 1]; l++)
             set.labels[i] = set.tokens[l * DIM] > 1.2 ? 1 : set.labels[i];
     }
-    set.bags = (fin_bags){BAGS, DIM, 0, BAGS, set.offsets, FIN_F64, set.tokens, set.labels};
+    set.bags = (fin_bags){BAGS, DIM, 0, BAGS, set.offsets, FIN_F64, set.tokens, set.labels, NULL};
     fin_settings_defaults(&fin_fit_table, &set.settings);
     set.settings.model = FIN_MODEL_ANY;
     return &set;

@@ -73,7 +73,9 @@ static void stop_everywhere(const fin_fit_settings *settings, int64_t classes, c
     fin_status status;
     listener all = stopped_fit(settings, classes, bags, 0, &status);
     assert_int_equal(status, FIN_OK);
-    assert_true(all.calls >= least && all.features >= 1 && all.fit >= 1);
+    assert_true(all.calls >= least);
+    /* with several threads, another one may have fitted all parts */
+    assert_true(fin_threads_get() > 1 || (all.features >= 1 && all.fit >= 1));
     step *= sized(15, 1, 1);
     for (long k = 1; k <= all.calls;
          k = k < all.calls && k + step > all.calls ? all.calls : k + step) {
@@ -89,20 +91,35 @@ static void stop_everywhere(const fin_fit_settings *settings, int64_t classes, c
 
 /* ---- every model ----------------------------------------------------------------------------- */
 
+/* Every report of one model alone; some of those with inner folds, and groups in them. */
 static void cancel__any_report_of_any_model(void **state)
 {
     (void)state;
-    bags_sample numbers = bags_make(24, 3, 0, 3, 0.3, 21),
-                classes = bags_make(24, 3, 2, 3, 0.3, 22);
-    for (int model = FIN_MODEL_AUTO; model <= FIN_MODEL_ANY; model++) {
+    enum { N = 24 };
+    bags_sample numbers = bags_make(N, 3, 0, 3, 0.3, 21), classes = bags_make(N, 3, 2, 3, 0.3, 22);
+    int64_t groups[N];
+    for (int i = 0; i < N; i++)
+        groups[i] = i / 2;
+    for (int model = FIN_MODEL_AUTO; model <= FIN_MODEL_BASE; model++) {
         fin_fit_settings settings = settings_of(model);
         bool many = model == FIN_MODEL_AUTO || model == FIN_MODEL_STACK;
+        settings.calibrate = settings.locator = many ? 0 : 1;
         for (int threads = 1; threads <= 1 + many; threads++) {
             fin_threads_set(threads);
             if (model != FIN_MODEL_ANY)
-                stop_everywhere(&settings, 0, &numbers.bags, many ? 31 : 1, 5);
-            stop_everywhere(&settings, 2, &classes.bags, many ? 31 : 1, 5);
+                stop_everywhere(&settings, 0, &numbers.bags, many ? 61 : 1, 5);
+            if (model == FIN_MODEL_ANY)
+                settings.positive = 1;
+            stop_everywhere(&settings, 2, &classes.bags, many ? 61 : 1, 5);
         }
+    }
+    numbers.bags.groups = classes.bags.groups = groups;
+    for (int model = FIN_MODEL_SOFTMAX; model <= FIN_MODEL_ANY; model++) {
+        fin_fit_settings settings = settings_of(model);
+        fin_threads_set(1 + model % 2);
+        stop_everywhere(&settings, 2, &classes.bags, 61, 5);
+        if (model == FIN_MODEL_EMBEDDING)
+            stop_everywhere(&settings, 0, &numbers.bags, 31, 5);
     }
     fin_threads_set(0);
     bags_free(&numbers);
@@ -113,12 +130,12 @@ static void cancel__all_sorts_of_features(void **state)
 {
     (void)state;
     bags_sample s = bags_make(24, 3, 0, 3, 0.3, 23);
-    for (int features = 0; features < 3; features++)
+    for (int basis = FIN_BASIS_LINEAR; basis <= FIN_BASIS_BOTH; basis++)
         for (int map = 0; map < 2; map++) {
             fin_fit_settings settings = settings_of(map ? FIN_MODEL_MEAN : FIN_MODEL_MIXTURE);
-            settings.features = features;
+            settings.basis = basis;
             settings.map = map;
-            settings.calibrate = 1;
+            settings.calibrate = settings.locator = 1;
             settings.early = map ? 0.2 : 0;
             stop_everywhere(&settings, 0, &s.bags, 1, 5);
         }
@@ -133,7 +150,7 @@ static void cancel__within_long_phases(void **state)
     (void)state;
     bags_sample s = bags_make(300, 4, 0, 3, 0.3, 24);
     fin_fit_settings settings = settings_of(FIN_MODEL_EMBEDDING);
-    settings.calibrate = 1;
+    settings.calibrate = settings.locator = 1;
     settings.penalty = 1;
     for (int threads = 1; threads <= 2; threads++) {
         fin_status status;
@@ -155,7 +172,7 @@ static void cancel__where_landmarks_repeat(void **state)
     for (int64_t t = 0; t < 2 * s.offsets[200]; t++)
         s.tokens[t] = floor(2 * s.tokens[t]);
     fin_fit_settings settings = settings_of(FIN_MODEL_SOFTMAX);
-    settings.features = 1;
+    settings.basis = FIN_BASIS_RBF;
     settings.landmarks = 200;
     settings.penalty = 1;
     settings.calibrate = 1;

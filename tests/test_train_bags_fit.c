@@ -20,6 +20,8 @@ static fin_fit_settings settings_of(int model)
     fin_fit_settings s;
     fin_settings_defaults(&fin_fit_table, &s);
     s.model = model;
+    s.basis = FIN_BASIS_LINEAR;
+    s.calibrate = s.locator = 1; /* no: one model, and nothing else */
     return s;
 }
 
@@ -89,7 +91,7 @@ static void noise__is_that_of_new_labels(void **state)
     for (int64_t i = 0; i <= N; i++)
         offsets[i] = i;
     for (int64_t t = 0; t < times; t++) {
-        fin_bags bags = {N, D, 0, N, offsets, FIN_F64, tokens, labels};
+        fin_bags bags = {N, D, 0, N, offsets, FIN_F64, tokens, labels, NULL};
         fin_fit_info info;
         fin_random_normals_f64(7, 1, (uint64_t)t, 0, N * D, tokens);
         fin_random_normals_f64(7, 2, (uint64_t)t, 0, N, labels);
@@ -295,7 +297,7 @@ static void answers__depend_on_their_own_bag_only(void **state)
         int64_t classes = classes_of[k], width = classes ? classes : 1;
         bags_sample s = bags_make(N, 4, classes, 3, 0.3, 7);
         fin_fit_settings settings = settings_of(FIN_MODEL_SOFTMAX);
-        settings.features = 2;
+        settings.basis = FIN_BASIS_BOTH;
         settings.landmarks = 10;
         fin_fit *fit = fit_to(&settings, classes, &s.bags, NULL);
         double all[3 * N], sd[3 * N], one[3], one_sd[3], prior[6 * N], given[6 * N], p[6], g[6];
@@ -529,7 +531,7 @@ static void fit__survives_every_failed_allocation(void **state)
             j.settings.penalty = 0.1;
             j.settings.iterations = 3;
             j.settings.landmarks = 5;
-            j.settings.features = m == 0 ? 2 : 0;
+            j.settings.basis = m == 0 ? FIN_BASIS_BOTH : FIN_BASIS_LINEAR;
             j.settings.early = m == 0 ? 0.2 : 0;
             j.settings.class_weights = classes > 0;
             assert_true(fault_every(work, &j) > 5);

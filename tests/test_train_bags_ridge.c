@@ -57,7 +57,7 @@ static void ridge__ends_at_the_minimum(void **state)
     for (int model = FIN_MODEL_EMBEDDING; model <= FIN_MODEL_MAX; model++)
         for (int unequal = 0; unequal < 2; unequal++) {
             fin_fit_settings settings = settings_of(model);
-            settings.features = 2;
+            settings.basis = FIN_BASIS_BOTH;
             settings.landmarks = 200;
             fini_part part;
             fini_phi phi;

@@ -207,7 +207,7 @@ static void nystrom__is_centred_over_long_bags(void **state)
     (void)state;
     enum { M = 20 };
     int64_t offsets[] = {0, 100, h.offsets[HELP_N]}, N = offsets[2];
-    fin_bags two = {2, HELP_D, 0, 2, offsets, FIN_F64, h.tokens, NULL};
+    fin_bags two = {2, HELP_D, 0, 2, offsets, FIN_F64, h.tokens, NULL, NULL};
     fini_map map;
     fin_fit_settings settings = help_settings(FIN_MODEL_SOFTMAX, RBF, NYSTROM, M);
     fini_phi phi = fit(&map, &settings, &two, NULL);

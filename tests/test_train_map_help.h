@@ -40,7 +40,7 @@ static inline void help_open(help_bags *h)
             h->tokens[t * HELP_D + j] = help_number(t, j);
             h->floats[t * HELP_D + j] = (float)h->tokens[t * HELP_D + j];
         }
-    h->bags = (fin_bags){HELP_N, HELP_D, 0, HELP_N, h->offsets, FIN_F64, h->tokens, h->labels};
+    h->bags = (fin_bags){HELP_N, HELP_D, 0, HELP_N, h->offsets, FIN_F64, h->tokens, h->labels, NULL};
 }
 
 static inline fin_fit_settings help_settings(int model, int features, int map, int64_t landmarks)
@@ -48,7 +48,7 @@ static inline fin_fit_settings help_settings(int model, int features, int map, i
     fin_fit_settings s;
     memset(&s, 0, sizeof s);
     s.model = model;
-    s.features = features;
+    s.basis = FIN_BASIS_LINEAR + features;
     s.map = map;
     s.landmarks = landmarks;
     s.bandwidth = FIN_AUTO;

@@ -210,7 +210,7 @@ static void apply__wild_tokens(void **state)
         fin_error err = {FIN_OK, ""};
         int64_t offsets[] = {0, 1, 2, 3, 4, 5};
         double tokens[5 * HELP_D];
-        fin_bags bags = {5, HELP_D, 0, 5, offsets, FIN_F64, tokens, NULL};
+        fin_bags bags = {5, HELP_D, 0, 5, offsets, FIN_F64, tokens, NULL, NULL};
         fin_fit_settings settings =
             help_settings(i % 2 ? FIN_MODEL_SOFTMAX : FIN_MODEL_EMBEDDING, 1, i / 2 % 2, 50);
         settings.scaling = i / 4;
@@ -237,7 +237,7 @@ static void apply__larger_than_the_machine(void **state)
     fini_phi phi;
     fin_error err = {FIN_OK, ""};
     int64_t offsets[] = {0, INT64_C(1) << 40};
-    fin_bags bags = {1, HELP_D, 0, 1, offsets, FIN_F64, h.tokens, NULL};
+    fin_bags bags = {1, HELP_D, 0, 1, offsets, FIN_F64, h.tokens, NULL, NULL};
     fin_fit_settings settings = help_settings(FIN_MODEL_SOFTMAX, 1, 0, 50);
     assert_int_equal(fini_map_fit(&map, &settings, 2, &h.bags, NULL, NULL, NULL, &err), FIN_OK);
     assert_int_equal(fini_map_apply(&map, &bags, &phi, NULL, &err), FIN_ERR_MEMORY);

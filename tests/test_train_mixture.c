@@ -25,7 +25,7 @@ static void near(double got, double wanted, double tolerance)
 
 static fini_bag_shape shape_of(int64_t classes)
 {
-    return (fini_bag_shape){1, classes, classes > 2 ? classes : 1, LONGEST};
+    return (fini_bag_shape){1, classes, classes > 2 ? classes : 1, LONGEST, 1};
 }
 
 /* Normal scores times `size`, extras and a label. */

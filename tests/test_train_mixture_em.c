@@ -44,7 +44,7 @@ static void draw(sample *s, int64_t classes)
     fini_kernel_ref.normals_f64((fini_key){7, (uint64_t)classes, 901}, 0,
                                 (TOKENS * P + BAGS) / FINI_NORMALS_F64 + 1, normals);
     memcpy(s->tokens, normals, sizeof s->tokens);
-    s->shape = (fini_bag_shape){1, classes, classes > 2 ? classes : 1, MOST};
+    s->shape = (fini_bag_shape){1, classes, classes > 2 ? classes : 1, MOST, 1};
     s->offsets[0] = 0;
     for (int64_t i = 0; i < BAGS; i++) {
         s->offsets[i + 1] = s->offsets[i] + 1 + i % MOST;

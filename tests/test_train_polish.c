@@ -64,8 +64,8 @@ static void draw(sample *s, const char *kind, int64_t n, int64_t d, int64_t L, d
         s->labels[i] /= s->scale;
     for (int64_t i = 0; i < n * L * d; i++)
         s->tokens[i] /= sqrt((double)d);
-    s->phi.bags = (fin_bags){n, d, 0, n, s->offsets, FIN_F64, s->tokens, s->labels};
-    s->shape = (fini_bag_shape){1, 0, 1, L};
+    s->phi.bags = (fin_bags){n, d, 0, n, s->offsets, FIN_F64, s->tokens, s->labels, NULL};
+    s->shape = (fini_bag_shape){1, 0, 1, L, 1};
 }
 
 static void close_sample(sample *s)

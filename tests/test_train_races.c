@@ -336,7 +336,7 @@ static void fit_wide(const bags_sample *s, int model, double *mean)
 {
     fin_fit *fit = NULL;
     fin_fit_settings settings = fit_settings(model);
-    settings.features = 0;
+    settings.basis = FIN_BASIS_LINEAR;
     settings.penalty = 1;
     OK(fin_fit_create(&fit, &settings, 0, &s->bags, NULL, NULL, NULL, &err));
     OK(fin_fit_predict(fit, &s->bags, mean, NULL, &err));

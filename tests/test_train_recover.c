@@ -54,9 +54,9 @@ static void draw(sample *s, const char *name, int64_t n, int64_t held, int64_t d
     ok(fin_task_offsets(s->task, 0, all, s->offsets, &err), &err);
     ok(fin_task_draw(s->task, 0, all, FIN_F64, s->offsets, s->tokens, s->labels, s->location, &err),
        &err);
-    s->learn = (fin_bags){n, d, 0, n, s->offsets, FIN_F64, s->tokens, s->labels};
+    s->learn = (fin_bags){n, d, 0, n, s->offsets, FIN_F64, s->tokens, s->labels, NULL};
     s->test =
-        (fin_bags){held, d, 0, held, s->offsets + n, FIN_F64, s->tokens + n * L * d, s->labels + n};
+        (fin_bags){held, d, 0, held, s->offsets + n, FIN_F64, s->tokens + n * L * d, s->labels + n, NULL};
 }
 
 static void close_sample(sample *s)

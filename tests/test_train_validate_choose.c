@@ -21,33 +21,47 @@ static fin_fit *fitted(const toy *t, const fin_fit_settings *s, int64_t classes,
 
 /* ---- candidates ------------------------------------------------------------------------------ */
 
+/* Single models, none twice; `any` for two classes alone, and from both sides. */
 static void candidates__are_listed(void **state)
 {
     (void)state;
-    fin_fit_settings base = toy_settings(FIN_MODEL_AUTO), list[32], some[2];
-    int count = fin_fit_candidates(&base, list, 32), stacks = 0;
-    assert_in_range(count, 3, 32);
-    assert_int_equal(fin_fit_candidates(&base, NULL, 0), count);
-    assert_int_equal(fin_fit_candidates(&base, some, 2), count);
-    assert_true(some[1].model == list[1].model && some[1].features == list[1].features);
-    for (int i = 0; i < count; i++) {
-        OK(fin_settings_validate(&fin_fit_table, &list[i], &err));
-        assert_int_not_equal(list[i].model, FIN_MODEL_AUTO);
-        assert_int_equal(list[i].inner, base.inner);
-        assert_int_equal(list[i].landmarks, base.landmarks);
-        stacks += list[i].model == FIN_MODEL_STACK;
-        for (int j = 0; j < i; j++)
-            assert_true(list[i].model != list[j].model || list[i].features != list[j].features);
+    for (int64_t classes = 0; classes <= 3; classes += classes ? 1 : 2) {
+        fin_fit_settings base = toy_settings(FIN_MODEL_AUTO), list[32], some[2];
+        int count = fin_fit_candidates(&base, classes, list, 32), sides[2] = {0, 0}, bases = 0;
+        assert_in_range(count, 3, 16);
+        assert_int_equal(fin_fit_candidates(&base, classes, NULL, 0), count);
+        assert_int_equal(fin_fit_candidates(&base, classes, some, 2), count);
+        assert_true(fini_same(&some[1], &list[1]));
+        for (int i = 0; i < count; i++) {
+            OK(fin_settings_validate(&fin_fit_table, &list[i], &err));
+            assert_true(list[i].model != FIN_MODEL_AUTO && list[i].model != FIN_MODEL_STACK);
+            assert_int_equal(list[i].inner, base.inner);
+            assert_int_equal(list[i].landmarks, base.landmarks);
+            bases += list[i].model == FIN_MODEL_BASE;
+            if (list[i].model == FIN_MODEL_ANY)
+                sides[list[i].positive]++;
+            for (int j = 0; j < i; j++)
+                assert_false(fini_same(&list[i], &list[j]));
+        }
+        assert_int_equal(bases, 1);
+        assert_int_equal(sides[0], classes == 2 ? 2 : 0); /* linear and both */
+        assert_int_equal(sides[1], sides[0]);
+        base.model = FIN_MODEL_STACK; /* the same: it is not a part of itself */
+        assert_int_equal(fin_fit_candidates(&base, classes, list, 32), count);
+        base.basis = FIN_BASIS_LINEAR; /* asked for: no others of those that see tokens */
+        int linear = fin_fit_candidates(&base, classes, list, 32);
+        assert_true(linear < count);
+        for (int i = 0; i < linear; i++)
+            assert_int_equal(list[i].basis, FIN_BASIS_LINEAR);
+        base.basis = FIN_BASIS_AUTO;
+        base.positive = 1; /* given: no other side */
+        assert_int_equal(fin_fit_candidates(&base, classes, list, 32),
+                         count - (classes == 2 ? 2 : 0));
+        base.assume = 1;
+        int monotone = fin_fit_candidates(&base, classes, list, 32);
+        for (int i = 0; i < monotone; i++)
+            assert_true(list[i].model == FIN_MODEL_ANY || list[i].model == FIN_MODEL_BASE);
     }
-    assert_int_equal(stacks, 1);
-    base.model = FIN_MODEL_STACK; /* it is not a part of itself */
-    assert_int_equal(fin_fit_candidates(&base, list, 32), count - 1);
-    for (int i = 0; i < count - 1; i++)
-        assert_int_not_equal(list[i].model, FIN_MODEL_STACK);
-    base.features = 1; /* asked for: no others */
-    count = fin_fit_candidates(&base, list, 32);
-    for (int i = 0; i < count; i++)
-        assert_int_equal(list[i].features, 1);
 }
 
 /* ---- what is in it --------------------------------------------------------------------------- */
@@ -61,7 +75,7 @@ static void stack__is_a_convex_combination(void **state)
         toy t;
         toy_draw(&t, N, classes, 0.5, 1);
         fin_fit_settings s = toy_settings(FIN_MODEL_STACK);
-        s.calibrate = 1; /* no */
+        s.calibrate = s.locator = 1; /* no */
         fin_fit *stack = fitted(&t, &s, classes, NULL);
         fin_fit_info info;
         double sum = 0, want[3 * N] = {0}, got[3 * N], part[3 * N], of_locations = 0;
@@ -71,7 +85,9 @@ static void stack__is_a_convex_combination(void **state)
         for (int64_t k = 0; k < info.parts; k++) {
             double weight = 0;
             const fin_fit_settings *of = fin_fit_part(stack, k, &weight);
-            fin_fit *alone = fitted(&t, of, classes, NULL);
+            fin_fit_settings one = *of;
+            one.calibrate = one.locator = 1;
+            fin_fit *alone = fitted(&t, &one, classes, NULL);
             OK(fin_fit_predict(alone, &t.bags, part, NULL, &err));
             for (int64_t i = 0; i < N * width; i++)
                 want[i] += weight * part[i];
@@ -91,25 +107,30 @@ static void stack__is_a_convex_combination(void **state)
     }
 }
 
-/* By hand: every candidate fitted without each fold, its predictions for that fold, the weights. */
+/* By hand: every candidate fitted without each fold, its predictions for that fold, the weights of the
+ * best one and of the strong kinds that are not worse by more than two standard errors. */
 static void stack__weights_come_from_bags_left_out(void **state)
 {
     (void)state;
     enum { N = 60, FOLDS = 3, MOST = 16 };
     toy t;
     fin_fit_settings s = toy_settings(FIN_MODEL_STACK), list[MOST];
-    int models = fin_fit_candidates(&s, list, MOST), part = 0;
+    int models = fin_fit_candidates(&s, 2, list, MOST), part = 0, kept, in[MOST];
     int32_t fold[N];
-    double weights[N], p[2 * N], P[MOST * N], w[MOST], sum = 0;
+    double weights[N], p[2 * N], P[MOST * N], Q[MOST * N], w[MOST], sum = 0;
     unsigned char use[N];
-    toy_draw(&t, N, 2, 0.5, 9);
+    s.locator = 1; /* no */
+    toy_draw(&t, N, 2, 0.5, 10);
     for (int i = 0; i < N; i++)
         use[i] = i % 5 != 0;
-    OK(fini_folds_make(N, 2, t.labels, use, true, 1, FOLDS, s.seed, fold, &err));
+    assert_true(t.labels[1] == 0); /* the first bag in use: no classes change places */
+    OK(fini_folds_make(N, 2, t.labels, NULL, use, true, 1, FOLDS, s.seed, fold, &err));
     for (int k = 0; k < models * FOLDS; k++) {
         for (int i = 0; i < N; i++)
             weights[i] = use[i] && fold[i] != k % FOLDS;
-        fin_fit *fit = fitted(&t, &list[k / FOLDS], 2, weights);
+        fin_fit_settings one = list[k / FOLDS];
+        one.calibrate = one.locator = 1;
+        fin_fit *fit = fitted(&t, &one, 2, weights);
         OK(fin_fit_predict(fit, &t.bags, p, NULL, &err));
         for (int i = 0; i < N; i++)
             if (fold[i] == k % FOLDS)
@@ -120,17 +141,24 @@ static void stack__weights_come_from_bags_left_out(void **state)
         weights[i] = use[i];
     for (int k = 0; k < models * N; k++)
         P[k] = use[k % N] ? P[k] : 0;
-    OK(fini_weights(models, N, P, NULL, weights, 10, w, &err));
+    kept = toy_stack(N, use, models, list, P, in);
+    for (int k = 0; k < kept; k++)
+        memcpy(Q + k * N, P + in[k] * N, N * sizeof *P);
+    assert_in_range(kept, 2, models - 1); /* or the test says nothing */
+    OK(fini_weights(kept, N, Q, NULL, weights, 10, w, &err));
     fin_fit *stack = fitted(&t, &s, 2, weights);
-    for (int m = 0; m < models; m++) /* what has hardly any weight is left out */
-        sum += w[m] < 0.01 ? 0 : w[m];
-    for (int m = 0; m < models; m++) {
+    double least = fmin(0.01, 0.5 / models);
+    for (int m = 0; m < kept; m++) /* what has hardly any weight is left out */
+        sum += w[m] < least ? 0 : w[m];
+    for (int m = 0; m < kept; m++) {
         double weight = 0;
-        if (w[m] < 0.01)
+        if (w[m] < least)
             continue;
-        assert_int_equal(fin_fit_part(stack, part++, &weight)->model, list[m].model);
+        const fin_fit_settings *of = fin_fit_part(stack, part++, &weight);
+        assert_true(of->model == list[in[m]].model && of->basis == list[in[m]].basis);
         assert_true(fabs(weight - w[m] / sum) < 1e-12);
     }
+    assert_null(fin_fit_part(stack, part, NULL));
     fin_fit_destroy(stack);
 }
 
@@ -361,7 +389,7 @@ static void choose__without_memory(void **state)
     s.iterations = 1;
     s.inner = 2;
     s.landmarks = 2;
-    s.features = 1; /* fewer candidates */
+    s.basis = FIN_BASIS_RBF; /* fewer candidates */
     s.penalty = 0.1;
     fin_threads_set(1);
     print_message("%ld allocations\n", fault_every(choose_once, &s));

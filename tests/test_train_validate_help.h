@@ -52,6 +52,42 @@ static inline void toy_draw(toy *t, int64_t n, int64_t classes, double noise, ui
                          .labels = t->labels};
 }
 
+/* Mean over bags in use of what m loses more than `best` (-1: of its loss), and its standard error. */
+static inline double toy_worse(int n, const unsigned char *use, const double *P, int m, int best, double *se)
+{
+    double sum = 0, squares = 0, count = 0;
+    for (int i = 0; i < n; i++)
+        if (use[i]) {
+            double gap = -log(P[m * n + i]) + (best < 0 ? 0 : log(P[best * n + i]));
+            sum += gap;
+            squares += gap * gap;
+            count++;
+        }
+    *se = sqrt((squares - sum * sum / count) / (count - 1) / count);
+    return sum / count;
+}
+
+/* What a stack is made of: the best candidate by P (models, n), and the strong kinds that are not worse
+ * by more than two standard errors. in: their numbers; returns how many there are. */
+static inline int toy_stack(int n, const unsigned char *use, int models,
+                            const fin_fit_settings *list, const double *P, int *in)
+{
+    int best = 0, kept = 0;
+    double se;
+    for (int m = 1; m < models; m++)
+        if (toy_worse(n, use, P, m, -1, &se) < toy_worse(n, use, P, best, -1, &se))
+            best = m;
+    for (int m = 0; m < models; m++) {
+        bool strong = list[m].model == FIN_MODEL_SOFTMAX || list[m].model == FIN_MODEL_MIXTURE ||
+                      list[m].model == FIN_MODEL_EMBEDDING ||
+                      (list[m].model == FIN_MODEL_ANY && list[m].basis == FIN_BASIS_BOTH);
+        double gap = toy_worse(n, use, P, m, best, &se);
+        if (m == best || (strong && gap <= 2 * se))
+            in[kept++] = m;
+    }
+    return kept;
+}
+
 /* Small and fast. */
 static inline fin_fit_settings toy_settings(int model)
 {

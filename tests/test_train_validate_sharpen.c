@@ -77,15 +77,15 @@ static void sharpness__is_found(void **state)
         double factor = factors[k / 2];
         sample s = drawn(2000, 2 + k % 2 * 2, factor, 11 + (uint64_t)k);
         double t = found(&s), se = 1 / sqrt(s.information);
-        double z = (log(t) - log(factor) * (1 - 2 * se * se)) / se; /* the prior's share: 2 se^2 */
+        double z = (log(t) - log(factor) * (1 - 8 * se * se)) / se; /* the prior's share: 8 se^2 */
         print_message("%d classes, factor %.1f: %.4f, z = %.2f\n", (int)s.classes, factor, t, z);
         assert_true(fabs(z) < 5);
         drop(&s);
     }
 }
 
-/* The penalised loss, written down again. */
-static double objective(const sample *s, double t)
+/* The penalised loss, written down again; bag: what one bag with the mean weight counts for in it. */
+static double objective(const sample *s, double t, double *bag)
 {
     double sum = 0, total = 0, squares = 0;
     for (int64_t i = 0; i < s->n; i++) {
@@ -98,27 +98,35 @@ static double objective(const sample *s, double t)
         total += s->omega[i];
         squares += s->omega[i] * s->omega[i];
     }
-    return sum / total + 2 * squares / (total * total) * log(t) * log(t) / 2;
+    *bag = squares / (total * total);
+    return sum / total + 8 * *bag * log(t) * log(t) / 2;
 }
 
+/* Below 1 it goes only for a gain of two units of log likelihood; else it is 1 exactly. */
 static void sharpness__is_the_best(void **state)
 {
     (void)state;
-    for (int k = 0; k < 8; k++) {
-        sample s = drawn(k < 4 ? 30 : 3, 2 + k % 3, k % 2 ? 5 : 0.3, 50 + (uint64_t)k);
+    int softer = 0, sharper = 0, kept = 0;
+    for (int k = 0; k < 24; k++) {
+        sample s = drawn(k % 8 < 4 ? 30 : 3, 2 + k % 3, k % 2 ? 5 : 0.3, 50 + (uint64_t)k);
         for (int64_t i = 0; i < s.n; i++)
             s.omega[i] = 1 + (double)(i % 3);
         s.omega[0] = 0;
         s.p[0] = s.labels[0] = NAN; /* does not count */
-        double t = found(&s), value = objective(&s, t);
+        double bag, t = found(&s), value = objective(&s, t, &bag), slack = t == 1 ? 2 * bag : 0;
         assert_true(t >= 1.0 / 16 - 1e-12 && t <= 16 + 1e-12);
         for (double u = -2.77; u <= 2.77; u += 0.005)
-            assert_true(value <= objective(&s, exp(u)) + 1e-10);
+            assert_true(value <= objective(&s, exp(u), &bag) + (u < 0 ? slack : 0) + 1e-10);
+        assert_true(t >= 1 || value < objective(&s, 1, &bag) - 2 * bag);
+        softer += t < 1;
+        sharper += t > 1;
+        kept += t == 1;
         for (int64_t i = 0; i < s.n; i++) /* units of weights do not matter */
             s.omega[i] *= 1024;
         assert_true(fabs(found(&s) - t) < 1e-9 * t);
         drop(&s);
     }
+    assert_true(softer > 0 && sharper > 0 && kept > 0); /* or the test says nothing */
 }
 
 static void sharpness__at_the_edges(void **state)

@@ -301,6 +301,7 @@ fin_status fini_choice_decide(fini_choice *c, fin_fit *fit, fin_error *err)
 {
     const fin_fit_settings *asked = &c->asked;
     bool sharpen = calibrates(asked, c->in.classes, fit->bags);
+    c->measured = fini_is_nested(asked, c->in.classes, fit->bags, fit->d);
     fin_status status = fini_decide(&c->in, asked, c->count, c->of, &c->decision, err);
     if (!status)
         status = fini_inner_base(&c->in, &fit->base_loss, err);
@@ -434,7 +435,7 @@ static fin_status fit_parts(fin_fit *fit, const fini_choice *c, const fin_progre
 double fini_choice_noise(const fini_choice *c, int m, double fitted)
 {
     bool own = c->model[m].model == FIN_MODEL_MIXTURE && c->count == 1;
-    return c->in.classes || !c->in.folds || own ? fitted : sqrt(fini_inner_loss(&c->in, m));
+    return c->in.classes || !c->measured || own ? fitted : sqrt(fini_inner_loss(&c->in, m));
 }
 
 static void measure_noise(fin_fit *fit, const fini_choice *c)
@@ -457,6 +458,7 @@ fin_status fini_choice_skip(fini_choice *c, fin_fit *fit, fin_error *err)
                          "model, such as softmax, with calibrate=no",
                          (long long)fit->bags);
     c->in.folds = 0;
+    c->measured = false;
     take_one(c, c->of[0], &c->decision);
     c->locator = locates(&c->model[c->of[0]]) ? c->of[0] : -1;
     fit->sharpness = 1;

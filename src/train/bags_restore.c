@@ -279,6 +279,10 @@ static fin_status restore_memory(const source *s, fin_fit *fit)
     hashes = find(s, "", "hashes", FIN_I64, -1, 0);
     if (!hashes)
         return FIN_ERR_FORMAT;
+    if (hashes->shape[0] > fit->bags) /* before memory is taken for it */
+        return fini_fail(s->err, FIN_ERR_FORMAT,
+                         "the model has hashes of %lld bags, and was fitted to %lld",
+                         (long long)hashes->shape[0], (long long)fit->bags);
     fit->hash = fini_alloc_array(hashes->shape[0] ? hashes->shape[0] : 1, sizeof *fit->hash);
     if (!fit->hash)
         return fini_fail_memory(s->err, (size_t)hashes->shape[0] * sizeof *fit->hash, "a model");

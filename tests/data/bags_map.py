@@ -20,11 +20,14 @@ def show(name, values):
     print("static const double %s[] = {%s};" % (name, ", ".join("%.17g" % v for v in np.ravel(values))))
 
 
-def standard(Y, scaling="standard"):
+def standard(Y, scaling="standard", pieces=None):
+    """pieces: rows of each bag; None: every row is a bag. A column is cut off at three deviations, or at
+    1.5 times what bags reach on average, whichever is farther."""
     mean, sd = Y.mean(0), Y.std(0)
     keep = sd > 1e-13 * np.abs(mean)
     by = sd if scaling == "standard" else np.full(Y.shape[1], np.sqrt((sd[keep] ** 2).mean()) if scaling == "pooled" else 1)
-    bound = np.where(keep, np.inf if scaling == "none" else 3 * by, 0)
+    reach = np.mean([np.abs(p - mean).clip(max=100 * sd).max(0) for p in (pieces or Y[:, None])], 0)
+    bound = np.where(keep, np.inf if scaling == "none" else np.maximum(3 * by, 1.5 * reach), 0)
     scale = np.where(keep, 1 / np.where(keep, by, 1), 0)
     Z = np.clip(Y - mean, -bound, bound) * scale
     c = np.sqrt((Z**2).sum(1).mean())
@@ -41,12 +44,12 @@ def gram(Z):
 
 
 for scaling in ("standard", "pooled", "none"):
-    mean, scale, bound, Z = standard(X, scaling)
+    mean, scale, bound, Z = standard(X, scaling, bags)
     show("center", mean)
     show("scale_" + scaling, scale)
     show("bound_" + scaling, [b if np.isfinite(b) else -1 for b in bound])
 
-mean, scale, bound, Z = standard(X)
+mean, scale, bound, Z = standard(X, pieces=bags)
 show("spread", np.sqrt((Z**2).mean(0)))
 h, K = gram(Z)
 show("bandwidth", [h])
