@@ -152,6 +152,7 @@ static double optimism(const fini_problem *o)
     bool location = form == &fini_bag_softmax || form == &fini_bag_mixture;
     int64_t q = form->values(&part->shape) + (location ? 0 : form->keys(&part->shape));
     double p = (double)(o->phi->bags.d - o->phi->left_out), n = o->bags;
+    p = part->settings.model == FIN_MODEL_BASE ? 0 : p; /* a mean, and nothing else */
     double c = fmin(p * (double)q + 1, 0.5 * n);
     return (n + c) / (n - c);
 }
