@@ -84,7 +84,8 @@ static void names__change_no_bit(void **state)
         fin_fit_settings s = settings_of(model);
         if (model == FIN_MODEL_ERF)
             s.restarts = 2;
-        s.landmarks = sized(10, 30, 150);
+        s.landmarks = sized(10, 20, 150);
+        s.inner = 3;
         compare(&s, &d, &fresh.bags, model % 2 ? weights : NULL);
     }
     fin_threads_set(0);

@@ -346,13 +346,15 @@ fin_status fin_fit_predict(const fin_fit *fit, const fin_bags *bags, double *mea
 
 int fini_positive(const fin_fit *fit)
 {
-    bool says = false;
-    for (int64_t k = 0; k < fit->parts && fit->classes == 2; k++) {
-        if (fit->part[k].form == &fini_bag_any)
-            return (fit->part[k].shape.positive != 0) != fit->swapped;
-        says |= k == fit->locator && fit->part[k].form->own;
-    }
-    if (!says)
+    if (fit->classes != 2)
+        return -1;
+    const fini_part *locator = fit->locator >= 0 ? &fit->part[fit->locator] : NULL;
+    const fini_part *any = locator && locator->form == &fini_bag_any ? locator : NULL;
+    for (int64_t k = 0; k < fit->parts && !any; k++)
+        any = fit->part[k].form == &fini_bag_any ? &fit->part[k] : NULL;
+    if (any)
+        return (any->shape.positive != 0) != fit->swapped;
+    if (!locator || !locator->form->own)
         return -1;
     return fin_is_auto((double)fit->settings.positive) ? 1 : (int)fit->settings.positive;
 }
