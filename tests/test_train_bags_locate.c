@@ -122,8 +122,8 @@ static void locator__finds_both_sides(void **state)
     }
     fin_bags bags = {N, D, 0, N, offsets, FIN_F64, tokens, labels, NULL};
     fin_fit_settings s = settings_of(FIN_MODEL_AUTO);
-    s.landmarks = FIN_AUTO_INT;
-    s.inner = sized(2, 3, 5);
+    s.landmarks = sized(60, 60, 150);
+    s.inner = sized(2, 2, 5);
     fin_fit *fit = fitted(&s, 2, &bags);
     fin_fit_info info;
     fin_fit_get_info(fit, &info);
