@@ -63,6 +63,98 @@ static void validate__predicts_bags_that_were_left_out(void **state)
     }
 }
 
+/* Inner fits are shared: a table of several models says of each what it says alone, to the bit; and that is
+ * what a fit to the training set answers. Only the fold that has the first bag may differ by rounding: what
+ * class is first there is another one. */
+static void validate__shares_fits(void **state)
+{
+    (void)state;
+    enum { MODELS = 6, TWO = 2, SOME = 40 };
+    static const int models[MODELS] = {FIN_MODEL_STACK,     FIN_MODEL_ANY,  FIN_MODEL_SOFTMAX,
+                                       FIN_MODEL_EMBEDDING, FIN_MODEL_MEAN, FIN_MODEL_SOFTMAX};
+    for (int64_t classes = 0; classes <= 3; classes += classes ? 1 : 2) {
+        toy t;
+        int64_t width = width_of(classes), groups[SOME];
+        int32_t fold[SOME];
+        fin_fit_settings s[MODELS];
+        fin_validation *all = NULL;
+        int count = 0;
+        toy_draw(&t, SOME, classes, 0.5, 9 + (uint64_t)classes);
+        for (int i = 0; i < SOME; i++)
+            groups[i] = i / 2;
+        t.bags.groups = classes == 2 ? groups : NULL;
+        OK(fin_folds_make(SOME, classes, t.labels, t.bags.groups, 1, TWO, 3, fold, &err));
+        for (int m = 0; m < MODELS; m++)
+            if ((models[m] != FIN_MODEL_ANY && models[m] != FIN_MODEL_STACK) || classes == 2)
+                s[count++] = toy_settings(models[m]);
+        s[count - 1].inner = 4; /* other folds: a family of its own */
+        OK(fin_validate(&all, count, s, classes, &t.bags, 1, TWO, fold, NULL, &err));
+        for (int m = 0; m < count; m++) {
+            fin_validation *alone = NULL;
+            const double *p = fin_validation_mean(all, m);
+            OK(fin_validate(&alone, 1, &s[m], classes, &t.bags, 1, TWO, fold, NULL, &err));
+            assert_memory_equal(p, fin_validation_mean(alone, 0),
+                                (size_t)(SOME * width) * sizeof *p);
+            assert_memory_equal(&fin_validation_at(all, m)->mean, &fin_validation_at(alone, 0)->mean,
+                                sizeof(fin_fit_score));
+            fin_validation_destroy(alone);
+            for (int f = 0; f < TWO; f++) {
+                double weights[SOME], mean[3 * SOME];
+                fin_fit *fit = NULL;
+                for (int i = 0; i < SOME; i++)
+                    weights[i] = fold[i] != f;
+                OK(fin_fit_create(&fit, &s[m], classes, &t.bags, weights, NULL, NULL, &err));
+                OK(fin_fit_predict(fit, &t.bags, mean, NULL, &err));
+                fin_fit_destroy(fit);
+                for (int64_t k = 0; k < SOME * width; k++)
+                    if (fold[k / width] == f && !(fabs(mean[k] - p[k]) <= 1e-12 * fabs(p[k])))
+                        fail_msg("%d classes, model %d, bag %d: %.17g, and not %.17g", (int)classes,
+                                 s[m].model, (int)(k / width), p[k], mean[k]);
+            }
+        }
+        fin_validation_destroy(all);
+    }
+}
+
+/* Auto looks at the other models too, as fin_fit_create_among does. */
+static void validate__auto_chooses_among_the_others(void **state)
+{
+    (void)state;
+    enum { TWO = 2 };
+    toy t;
+    int32_t fold[N];
+    fin_validation *v = NULL;
+    toy_draw(&t, N, 2, 0.5, 14);
+    OK(fin_folds_make(N, 2, t.labels, NULL, 1, TWO, 3, fold, &err));
+    fin_fit_settings s[3] = {toy_settings(FIN_MODEL_AUTO), toy_settings(FIN_MODEL_ERF),
+                             toy_settings(FIN_MODEL_SOFTMAX)};
+    s[2].heads = 2;
+    OK(fin_validate(&v, 3, s, 2, &t.bags, 1, TWO, fold, NULL, &err));
+    for (int f = 0; f < TWO; f++) {
+        double weights[N], mean[2 * N];
+        const double *p = fin_validation_mean(v, 0);
+        fin_fit *fit = NULL;
+        for (int i = 0; i < N; i++)
+            weights[i] = fold[i] != f;
+        OK(fin_fit_create_among(&fit, 2, s + 1, s, 2, &t.bags, weights, NULL, NULL, &err));
+        OK(fin_fit_predict(fit, &t.bags, mean, NULL, &err));
+        fin_fit_destroy(fit);
+        for (int k = 0; k < 2 * N; k++)
+            if (fold[k / 2] == f)
+                assert_true(fabs(mean[k] - p[k]) <= 1e-12 * p[k]);
+    }
+    fin_validation_destroy(v);
+    fin_fit_settings many[20];
+    for (int m = 0; m < 20; m++) {
+        many[m] = toy_settings(FIN_MODEL_MEAN);
+        many[m].penalty = 1 + m;
+    }
+    fin_fit *fit = NULL;
+    assert_int_equal(fin_fit_create_among(&fit, 20, many, s, 2, &t.bags, NULL, NULL, NULL, &err),
+                     FIN_ERR_ARGUMENT);
+    assert_null(fit);
+}
+
 static void validate__same_bits_for_any_threads(void **state)
 {
     (void)state;
@@ -90,7 +182,7 @@ static void validate__same_bits_for_any_threads(void **state)
         else
             first = v;
     }
-    fin_threads_set(0);
+    fin_threads_set(1);
     fin_validation_destroy(first);
 }
 
@@ -279,7 +371,7 @@ static void validate__reports_and_can_be_cancelled(void **state)
         }
         fin_validation_destroy(v);
     }
-    fin_threads_set(0);
+    fin_threads_set(1);
 }
 
 /* ---- what is refused ------------------------------------------------------------------------- */
@@ -360,13 +452,15 @@ static void validate__without_memory(void **state)
     print_message("%ld allocations\n", fault_every(validate_once, &s));
     fin_threads_set(2);
     fault_every(validate_once, &s);
-    fin_threads_set(0);
+    fin_threads_set(1);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(validate__predicts_bags_that_were_left_out),
+        cmocka_unit_test(validate__shares_fits),
+        cmocka_unit_test(validate__auto_chooses_among_the_others),
         cmocka_unit_test(validate__same_bits_for_any_threads),
         cmocka_unit_test(rows__are_means_over_folds),
         cmocka_unit_test(rows__of_leave_one_out),
@@ -375,5 +469,6 @@ int main(void)
         cmocka_unit_test(validate__refuses),
         cmocka_unit_test(validate__without_memory),
     };
+    fin_threads_set(1); /* what is small takes longer on several */
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
