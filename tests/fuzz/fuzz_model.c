@@ -18,21 +18,31 @@ static void fuzz_ask(const fin_model *model)
     if (info.d > WIDE || info.classes > WIDE)
         return;
     static const int64_t offsets[] = {0, 2, 4};
-    double labels[] = {0, 1}, weights[4];
+    double labels[] = {0, 1}, weights[4], given[4], own[4], none[2];
+    unsigned char known[2];
+    int64_t *outside = malloc((size_t)info.d * sizeof *outside);
     double *tokens = malloc(4 * (size_t)info.d * sizeof *tokens);
     size_t outputs = 2 * (info.classes ? (size_t)info.classes : 1);
     double *mean = malloc(outputs * sizeof *mean), *sd = malloc(outputs * sizeof *sd);
-    FUZZ_CHECK(tokens && mean && sd);
+    FUZZ_CHECK(tokens && mean && sd && outside);
     for (int64_t i = 0; i < 4 * info.d; i++)
         tokens[i] = (double)(i % 7) - 3;
     fin_bags bags = {2, info.d, 0, 2, offsets, FIN_F64, tokens, labels, NULL};
     (void)fin_fit_predict(fin_model_fit(model), &bags, mean, sd, &err);
     if (fin_fit_locates(fin_model_fit(model)))
         (void)fin_fit_locate(fin_model_fit(model), &bags,
-                             &(fin_locations){.prior = weights, .given = NULL}, &err);
+                             &(fin_locations){weights, given, own, none}, &err);
+    FUZZ_CHECK(fin_fit_known(fin_model_fit(model), &bags, known, &err) == FIN_OK);
+    FUZZ_CHECK(fin_fit_outside(fin_model_fit(model), &bags, outside, NULL, NULL, &err) == FIN_OK);
+    for (int64_t j = 0; j < info.d; j++)
+        FUZZ_CHECK(outside[j] >= 0 && outside[j] <= 4);
+    for (int64_t k = 0; k < info.parts; k++)
+        FUZZ_CHECK(fin_fit_part(fin_model_fit(model), k, NULL) != NULL);
+    FUZZ_CHECK(info.locator < info.parts && info.positive < 2);
     free(tokens);
     free(mean);
     free(sd);
+    free(outside);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
