@@ -150,7 +150,9 @@ static void fit__recovers_key_and_value(void **state)
         assert_true(fabs(cosine(D, k, k_star)) > 0.95);
         assert_true(fabs(cosine(D, v, v_star)) > 0.99);
         assert_true(cosine(D, v, v_star) > 0 && cosine(D, k, k_star) > 0);
-        assert_int_equal(fin_fit_locate(fit, &s.bags, &(fin_locations){.prior = prior, .given = NULL}, &err), FIN_OK);
+        assert_int_equal(
+            fin_fit_locate(fit, &s.bags, &(fin_locations){.prior = prior, .given = NULL}, &err),
+            FIN_OK);
         for (int i = 0; i < 800; i++) {
             int64_t best = s.offsets[i];
             for (int64_t l = best; l < s.offsets[i + 1]; l++)
@@ -302,7 +304,9 @@ static void answers__depend_on_their_own_bag_only(void **state)
         fin_fit *fit = fit_to(&settings, classes, &s.bags, NULL);
         double all[3 * N], sd[3 * N], one[3], one_sd[3], prior[6 * N], given[6 * N], p[6], g[6];
         fin_fit_predict(fit, &s.bags, all, sd, NULL);
-        assert_int_equal(fin_fit_locate(fit, &s.bags, &(fin_locations){.prior = prior, .given = given}, NULL), FIN_OK);
+        assert_int_equal(
+            fin_fit_locate(fit, &s.bags, &(fin_locations){.prior = prior, .given = given}, NULL),
+            FIN_OK);
         for (int i = 0; i < N; i++) {
             fin_bags bag = s.bags;
             int64_t L = s.offsets[i + 1] - s.offsets[i];
@@ -326,7 +330,9 @@ static void answers__depend_on_their_own_bag_only(void **state)
                 assert_true(one_sd[c] >= 0 && (classes || one_sd[c] > 0));
         }
         s.labels[3] = NAN; /* a label that is not known */
-        assert_int_equal(fin_fit_locate(fit, &s.bags, &(fin_locations){.prior = prior, .given = given}, NULL), FIN_OK);
+        assert_int_equal(
+            fin_fit_locate(fit, &s.bags, &(fin_locations){.prior = prior, .given = given}, NULL),
+            FIN_OK);
         assert_true(isnan(given[s.offsets[3]]) && !isnan(given[s.offsets[4]]));
         fin_fit_destroy(fit);
         bags_free(&s);
@@ -444,7 +450,9 @@ static void fit__refuses_what_it_cannot_learn_from(void **state)
     bags = s.bags;
     bags.d = 1;
     assert_int_equal(fin_fit_predict(fit, &bags, P, NULL, NULL), FIN_ERR_ARGUMENT);
-    assert_int_equal(fin_fit_locate(fit, &s.bags, &(fin_locations){.prior = P, .given = NULL}, NULL), FIN_ERR_UNSUPPORTED);
+    assert_int_equal(
+        fin_fit_locate(fit, &s.bags, &(fin_locations){.prior = P, .given = NULL}, NULL),
+        FIN_ERR_UNSUPPORTED);
     assert_int_equal(fin_fit_locates(fit), 0);
     fin_fit_destroy(fit);
     fin_fit_destroy(NULL);
@@ -509,7 +517,8 @@ static fin_status work(void *user, fin_error *err)
         return status;
     status = fin_fit_predict(fit, &j->s->bags, mean, sd, err);
     if (!status && fin_fit_locates(fit))
-        status = fin_fit_locate(fit, &j->s->bags, &(fin_locations){.prior = prior, .given = given}, err);
+        status =
+            fin_fit_locate(fit, &j->s->bags, &(fin_locations){.prior = prior, .given = given}, err);
     int64_t count = fin_fit_tensors(fit, tensors, 32);
     if (!status)
         status = fin_fit_restore(&again, &j->settings, tensors, count, err);

@@ -136,8 +136,8 @@ static void locator__finds_both_sides(void **state)
         right += best == where[i];
     }
     const fin_fit_settings *part = fin_fit_part(fit, info.locator, NULL);
-    print_message("model %d, basis %d: %.0f of %d, log loss %.3f\n", part->model, part->basis, right,
-                  N / 2, info.locator_loss);
+    print_message("model %d, basis %d: %.0f of %d, log loss %.3f\n", part->model, part->basis,
+                  right, N / 2, info.locator_loss);
     assert_true(right >= 0.9 * N / 2 && info.locator_loss < info.base_loss);
     fin_fit_destroy(fit);
 }
@@ -178,7 +178,8 @@ static void own__of_any(void **state)
         int64_t count = fin_fit_tensors(fit, t, TENSORS);
         assert_int_equal(tensor(t, count, "0.members")->shape[0], 1);
         const double *v = tensor(t, count, "0.members")->data;
-        const fin_tensor *columns = tensor(t, count, "0.columns"); /* (4, d): centre, scale, bound, .. */
+        const fin_tensor *columns =
+            tensor(t, count, "0.columns"); /* (4, d): centre, scale, bound, .. */
         assert_true(columns->ndim == 2 && columns->shape[1] == D);
         const double *center = columns->data, *scale = center + D, *bound = scale + D;
         OK(fin_fit_locate(fit, &d.bags, &(fin_locations){.own = own, .none = none}, &err));

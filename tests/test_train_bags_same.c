@@ -117,7 +117,7 @@ static void outside__counts_tokens_beyond_the_range(void **state)
     }
     for (int64_t l = 0; l < d.offsets[N]; l++)
         d.tokens[l * WIDE + 9] = 5; /* constant: it is not used, and may be anything */
-    for (int i = 0; i < N; i += 3) /* bags that do not count */
+    for (int i = 0; i < N; i += 3)  /* bags that do not count */
         d.tokens[d.offsets[i] * WIDE + 7] = 1e9;
     fin_fit *fit = fitted(&s, 2, &d.bags, weights);
     for (int j = 0; j < WIDE; j++) {
@@ -167,7 +167,7 @@ static void known__whatever_the_order_of_tokens(void **state)
     unsigned char known[N];
     static float floats[N * 6 * D];
     fin_fit_settings s = settings_of(FIN_MODEL_MEAN);
-    s.calibrate = s.locator = 1; /* no */
+    s.calibrate = s.locator = 1;                   /* no */
     for (int64_t t = 0; t < d.offsets[N] * D; t++) /* exact in both types */
         d.tokens[t] = (double)(floats[t] = (float)d.tokens[t]);
     d.tokens[0] = 0;
@@ -288,9 +288,9 @@ static void restore__keeps_what_is_new(void **state)
         same_info(fit[0], fit[1]);
         for (int k = 0; k < 2; k++) {
             OK(fin_fit_predict(fit[k], &d.bags, p[k], NULL, &err));
-            OK(fin_fit_locate(
-                fit[k], &d.bags,
-                &(fin_locations){.prior = prior[k], .own = own[k], .none = none[k]}, &err));
+            OK(fin_fit_locate(fit[k], &d.bags,
+                              &(fin_locations){.prior = prior[k], .own = own[k], .none = none[k]},
+                              &err));
             OK(fin_fit_outside(fit[k], &d.bags, outside[k], low[k], high[k], &err));
             OK(fin_fit_known(fit[k], &d.bags, known[k], &err));
         }
@@ -339,7 +339,8 @@ static void restore__reads_earlier_versions(void **state)
     OK(fin_fit_predict(back, &d.bags, p[1], NULL, &err));
     for (int i = 0; i < 2 * N; i++)
         assert_true(p[0][i] == p[1][i ^ 1]);
-    OK(fin_fit_locate(back, &d.bags, &(fin_locations){.prior = prior}, &err)); /* the one that can */
+    OK(fin_fit_locate(back, &d.bags, &(fin_locations){.prior = prior},
+                      &err)); /* the one that can */
     fin_fit_destroy(back);
     fin_fit_destroy(fit);
     bags_free(&d);
@@ -423,16 +424,17 @@ static void restore__refuses_hostile_ones(void **state)
                 refused(&s, bad, count, names[k]);
             }
         }
-        const int64_t choices[][2] = {{2, 2}, {-1, 2},  {classes == 3, 2 + (classes == 2)},
-                                      {0, 3}, {0, -1},  {0, 1}, /* part 0 is the embedding */
-                                      {0, INT64_MAX}, {INT64_MIN, 2}};
+        const int64_t choices[][2] = {
+            {2, 2},         {-1, 2},       {classes == 3, 2 + (classes == 2)},
+            {0, 3},         {0, -1},       {0, 1}, /* part 0 is the embedding */
+            {0, INT64_MAX}, {INT64_MIN, 2}};
         for (size_t k = 0; k < sizeof choices / sizeof *choices; k++) {
             memcpy(bad, t, sizeof bad);
             bad[at(t, count, "choice")].data = choices[k];
             refused(&s, bad, count, "choice");
         }
-        const double inner[][4] = {{NAN, 1, 1, 1}, {1, INFINITY, 1, 1}, {1, 1, 1, 0},
-                                   {1, 1, 1, 17},  {1, 1, 1, NAN},      {1, 1, 1, -1},
+        const double inner[][4] = {{NAN, 1, 1, 1},  {1, INFINITY, 1, 1}, {1, 1, 1, 0},
+                                   {1, 1, 1, 17},   {1, 1, 1, NAN},      {1, 1, 1, -1},
                                    {1, 1e300, 1, 1}};
         for (size_t k = 0; k < sizeof inner / sizeof *inner; k++) {
             memcpy(bad, t, sizeof bad);

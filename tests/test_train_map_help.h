@@ -40,7 +40,8 @@ static inline void help_open(help_bags *h)
             h->tokens[t * HELP_D + j] = help_number(t, j);
             h->floats[t * HELP_D + j] = (float)h->tokens[t * HELP_D + j];
         }
-    h->bags = (fin_bags){HELP_N, HELP_D, 0, HELP_N, h->offsets, FIN_F64, h->tokens, h->labels, NULL};
+    h->bags =
+        (fin_bags){HELP_N, HELP_D, 0, HELP_N, h->offsets, FIN_F64, h->tokens, h->labels, NULL};
 }
 
 static inline fin_fit_settings help_settings(int model, int features, int map, int64_t landmarks)

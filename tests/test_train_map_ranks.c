@@ -15,8 +15,8 @@ static double weights[HELP_N];
 enum { WIDE_N = 64, WIDE_D = 1500 };
 static int64_t wide_offsets[WIDE_N + 1];
 static double wide_tokens[WIDE_N * WIDE_D];
-static const fin_bags wide = {WIDE_N,       WIDE_D,  0,           WIDE_N,
-                              wide_offsets, FIN_F64, wide_tokens, wide_tokens, NULL};
+static const fin_bags wide = {WIDE_N,  WIDE_D,      0,           WIDE_N, wide_offsets,
+                              FIN_F64, wide_tokens, wide_tokens, NULL};
 
 static int setup(void **state)
 {
@@ -201,7 +201,8 @@ static void apply__bags_do_not_mix(void **state)
         int64_t row = 0;
         for (int64_t b = 0; b < 25; b++) {
             fin_bags one = {
-                1, HELP_D, 0, 1, h.offsets + b, FIN_F64, h.tokens + h.offsets[b] * HELP_D, NULL, NULL};
+                1,    HELP_D, 0, 1, h.offsets + b, FIN_F64, h.tokens + h.offsets[b] * HELP_D,
+                NULL, NULL};
             fini_phi phi;
             fin_error err = {FIN_OK, ""};
             assert_int_equal(fini_map_apply(&all.map, &one, &phi, NULL, &err), FIN_OK);

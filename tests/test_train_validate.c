@@ -95,8 +95,8 @@ static void validate__shares_fits(void **state)
             OK(fin_validate(&alone, 1, &s[m], classes, &t.bags, 1, TWO, fold, NULL, &err));
             assert_memory_equal(p, fin_validation_mean(alone, 0),
                                 (size_t)(SOME * width) * sizeof *p);
-            assert_memory_equal(&fin_validation_at(all, m)->mean, &fin_validation_at(alone, 0)->mean,
-                                sizeof(fin_fit_score));
+            assert_memory_equal(&fin_validation_at(all, m)->mean,
+                                &fin_validation_at(alone, 0)->mean, sizeof(fin_fit_score));
             fin_validation_destroy(alone);
             for (int f = 0; f < TWO; f++) {
                 double weights[SOME], mean[3 * SOME];
@@ -360,6 +360,7 @@ static void validate__reports_and_can_be_cancelled(void **state)
         const fin_progress progress = {look, &w};
         fin_validation *v = NULL;
         fin_error e = {FIN_OK, ""};
+        fault_begin(-1, 0);
         fin_status status = fin_validate(&v, 2, s, 2, &t.bags, REPEATS, FOLDS, fold, &progress, &e);
         if (stop) {
             assert_int_equal(status, FIN_ERR_CANCELLED);
@@ -370,6 +371,8 @@ static void validate__reports_and_can_be_cancelled(void **state)
             assert_true(w.done == w.total && w.calls >= fits);
         }
         fin_validation_destroy(v);
+        assert_int_equal(atomic_load(&fault_live), 0);
+        fault_end();
     }
     fin_threads_set(1);
 }
@@ -434,11 +437,11 @@ static fin_status validate_once(void *user, fin_error *e)
     static const int32_t fold[] = {0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1};
     toy t;
     fin_validation *v = NULL;
-    fin_fit_settings s = *(fin_fit_settings *)user;
+    const fin_fit_settings *s = user; /* two: with families of their own */
     toy_draw(&t, 12, 2, 0.5, 8);
     for (int i = 0; i < 12; i++)
         t.labels[i] = i % 2;
-    fin_status status = fin_validate(&v, 1, &s, 2, &t.bags, 1, 2, fold, NULL, e);
+    fin_status status = fin_validate(&v, 2, s, 2, &t.bags, 1, 2, fold, NULL, e);
     fin_validation_destroy(v);
     return status;
 }
@@ -446,12 +449,14 @@ static fin_status validate_once(void *user, fin_error *e)
 static void validate__without_memory(void **state)
 {
     (void)state;
-    fin_fit_settings s = toy_settings(FIN_MODEL_MEAN);
-    s.iterations = 1;
+    fin_fit_settings s[2] = {toy_settings(FIN_MODEL_MEAN), toy_settings(FIN_MODEL_ANY)};
+    s[0].iterations = s[1].iterations = 1;
+    s[1].basis = FIN_BASIS_LINEAR;
+    s[1].inner = 2;
     fin_threads_set(1);
-    print_message("%ld allocations\n", fault_every(validate_once, &s));
+    print_message("%ld allocations\n", fault_every(validate_once, s));
     fin_threads_set(2);
-    fault_every(validate_once, &s);
+    fault_every(validate_once, s);
     fin_threads_set(1);
 }
 

@@ -87,7 +87,8 @@ static double sharpness_by_hand(hand *h, const fin_fit_settings *s)
     h->count = fini_candidates(s, h->classes, NULL, 0);
     assert_in_range(h->count, 1, MOST);
     h->count = fini_candidates(s, h->classes, h->list, MOST);
-    OK(fini_folds_make(N, h->classes, h->t.labels, NULL, h->use, true, 1, FOLDS, s->seed, h->fold, &err));
+    OK(fini_folds_make(N, h->classes, h->t.labels, NULL, h->use, true, 1, FOLDS, s->seed, h->fold,
+                       &err));
     for (int k = 0; k < FOLDS * h->count; k++)
         predict_left_out(h, k / FOLDS, k % FOLDS);
     for (int f = 0; f < FOLDS; f++)

@@ -374,9 +374,11 @@ static fin_status choose_once(void *user, fin_error *e)
 {
     toy t;
     fin_fit *fit = NULL;
+    static const int64_t groups[] = {5, 5, 1, 1, 3, 3, 9, 9};
     toy_draw(&t, 8, 2, 0.5, 7);
     for (int i = 0; i < 8; i++)
         t.labels[i] = i % 2;
+    t.bags.groups = groups;
     fin_status status = fin_fit_create(&fit, user, 2, &t.bags, NULL, NULL, NULL, e);
     fin_fit_destroy(fit);
     return status;

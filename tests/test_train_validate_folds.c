@@ -155,7 +155,8 @@ static void refused(int64_t n, int64_t classes, const double *y, int repeats, in
 {
     int32_t fold[REPEATS * N];
     fin_error e = {FIN_OK, ""};
-    assert_int_equal(fin_folds_make(n, classes, y, NULL, repeats, folds, 1, fold, &e), FIN_ERR_ARGUMENT);
+    assert_int_equal(fin_folds_make(n, classes, y, NULL, repeats, folds, 1, fold, &e),
+                     FIN_ERR_ARGUMENT);
     if (!strstr(e.message, word))
         fail_msg("'%s' is not in: %s", word, e.message);
 }

@@ -140,7 +140,8 @@ static void folds__balance_means_of_groups(void **state)
         y[i] = 10 * sin(group[i] * 12.9898) + i / GROUPS;
     }
     OK(fin_folds_make(N, 0, y, group, 1, FOLDS, 3, fold, &err));
-    for (int q = 0; q < GROUPS; q++) { /* below any group's mean, folds have as many groups, but for one */
+    for (int q = 0; q < GROUPS;
+         q++) { /* below any group's mean, folds have as many groups, but for one */
         int count[FOLDS] = {0}, least = N, most = 0;
         for (int g = 0; g < GROUPS; g++)
             count[fold[g]] += y[g] <= y[q];
@@ -255,8 +256,8 @@ static void inner__folds_keep_groups_together(void **state)
             fin_fit_destroy(fit);
         }
     }
-    print_message("log loss on new patients: %.3f with groups; without %.3f, and %.3f inside\n", with,
-                  without, inner);
+    print_message("log loss on new patients: %.3f with groups; without %.3f, and %.3f inside\n",
+                  with, without, inner);
     assert_true(with <= 0.75);
     assert_true(inner < 0.4 && without > with); /* or the test says nothing */
 }
@@ -278,10 +279,9 @@ static void auto__is_not_worse_than_the_base_rate(void **state)
         for (int64_t i = 0; i < n; i++) {
             weights[i] = k % 3 ? 1 : 0.5 + fin_random_uniform(&r);
             if (k % 6 > 1) /* nothing to do with the tokens */
-                t.labels[i] = !classes ? fin_random_normal(&r)
-                              : i < 2 * classes
-                                  ? (double)(i % classes)
-                                  : (double)(fin_random_uniform(&r) < 0.2 ? 1 : 0);
+                t.labels[i] = !classes          ? fin_random_normal(&r)
+                              : i < 2 * classes ? (double)(i % classes)
+                                                : (double)(fin_random_uniform(&r) < 0.2 ? 1 : 0);
         }
         fin_fit_settings s = toy_settings(FIN_MODEL_AUTO);
         s.class_weights = k % 5 == 4;

@@ -53,7 +53,8 @@ static inline void toy_draw(toy *t, int64_t n, int64_t classes, double noise, ui
 }
 
 /* Mean over bags in use of what m loses more than `best` (-1: of its loss), and its standard error. */
-static inline double toy_worse(int n, const unsigned char *use, const double *P, int m, int best, double *se)
+static inline double toy_worse(int n, const unsigned char *use, const double *P, int m, int best,
+                               double *se)
 {
     double sum = 0, squares = 0, count = 0;
     for (int i = 0; i < n; i++)

@@ -117,7 +117,7 @@ typedef struct fini_choice {
     fin_fit_settings model[FINI_CANDIDATES]; /* theirs, and those that may locate */
     unsigned char nested[FINI_CANDIDATES];
     int locator;    /* which model locates, or -1 */
-    bool measured;  /* numbers: the noise is that on inner folds, which may be there for the locator alone */
+    bool measured;  /* numbers: the noise is that on inner folds (they may be there for a locator) */
     double *out;    /* (models, stride): (n, width) out-of-fold predictions of own bags */
     int64_t stride; /* from model to model */
     double *own;    /* (n) */
