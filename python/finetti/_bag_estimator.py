@@ -5,6 +5,7 @@ same settings and data give the same model, to the last bit.
 """
 
 import warnings
+from inspect import signature
 from statistics import NormalDist
 
 import numpy as np
@@ -12,40 +13,23 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics import accuracy_score, r2_score
 
-from . import _fit, _labels
+from . import _bag_columns, _fit, _labels, _permutation
+from ._bag_keywords import RENAMED
 from ._bags import Bags, even_offsets
-from ._core import ArgumentError
-from ._order import check_bags
-from ._signature import Keyword, by_name, parameters
+from ._core import ArgumentError, UnsupportedError
+from ._order import check_bags, title_of
+from ._signature import by_name
 from ._tokens import all_finite, find_bad
 
 _FLOAT64 = np.dtype(np.float64)
-_ONE_HEAD = ("mixture", "any", "embedding", "mean", "max")
 _NINETY = 1.6448536269514722  # the normal quantile of 0.95 that the command line has
-_SEED = Keyword("random_state", None, "int | None", "seed of landmarks, frequencies, starts and folds; None is 1, a "
-                "RandomState or Generator is asked for a number", field=_fit.TABLE.fields["seed"])
-_CLASS_WEIGHT = Keyword("class_weight", None, "dict | Literal['balanced'] | None", "weights of bags by class: "
-                        "'balanced' gives all classes equal sums, a dict has {label: weight}")
-_VERBOSE = Keyword("verbose", False, "bool", "show progress (tqdm's bar, if it is installed), or a function "
-                   "f(what, done, total)")
-_STATISTICS = Keyword("statistics", "embedding", "Literal['embedding', 'mean', 'max']", "what is taken of a bag: its "
-                      "kernel mean embedding with smallest, largest and mean values and its size; its mean; its "
-                      "largest values")
-
-
-def keywords(classes, whole):
-    """Keywords of an estimator. classes: of a classifier; whole: of a model of the bag as a whole."""
-    without = {"seed", "class_weights"} | ({"model", "heads", "em_steps", "gate"} if whole else set())
-    extra = ([_CLASS_WEIGHT] if classes else []) + [_SEED, _VERBOSE]
-    rows = parameters(_fit.TABLE, without=without, extra=extra, defaults={"model": "softmax"})
-    return [_STATISTICS, *rows] if whole else rows
 
 
 class _BagEstimator(BaseEstimator):
     """What all four have in common."""
 
     def _more_tags(self):
-        return {"X_types": ["2darray", "3darray"], "requires_y": True}
+        return {"X_types": ["2darray", "3darray"], "requires_y": True, "_xfail_checks": self._folds_inside()}
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -53,13 +37,21 @@ class _BagEstimator(BaseEstimator):
         tags.target_tags.required = True
         return tags
 
+    def _folds_inside(self):
+        """scikit-learn's check that shuffles the bags, if there are inner folds: they follow the order of bags."""
+        chooses = getattr(self, "model", None) in ("auto", "stack")
+        if self.calibrate == "no" and not chooses or self._estimator_type == "regressor" and not chooses:
+            return {}
+        return {"check_sample_weights_invariance": "the folds by which probabilities are calibrated, and models "
+                                                   "chosen, follow the order of bags; calibrate='no' has none"}
+
     def __sklearn_is_fitted__(self):
         return "_fit" in self.__dict__
 
     # ---- fitting ----------------------------------------------------------------------------------
 
-    @by_name("lengths=..., groups=..., sample_weight=...")
-    def fit(self, X, y, *, lengths=None, groups=None, sample_weight=None):
+    @by_name("lengths=..., groups=..., sample_weight=..., bag_groups=...")
+    def fit(self, X, y, *, lengths=None, groups=None, sample_weight=None, bag_groups=None):
         """Fits the model to bags with one label each.
 
         Parameters
@@ -71,29 +63,38 @@ class _BagEstimator(BaseEstimator):
         sample_weight : array (bags,), optional
             Weights of bags in the loss; a bag of weight 0 counts as if it were not there. Columns are standardised over
             all others, each counted once.
+        bag_groups : array (bags,), optional
+            Which bags belong together, such as the patient of a slide: those with the same value never fall on both
+            sides of an inner fold (models that choose or are calibrated). With groups, one for each row will do too.
 
         Returns
         -------
         self
         """
-        label = getattr(y, "name", None)
+        names = {"label": title_of(y) or "y", "group": title_of(bag_groups)}
         bags = self._bags(X, lengths, groups)
+        if _rows_alone(X, bags, lengths, groups) and len(bags) > 1:
+            warnings.warn(f"X is a 2-D array without lengths or groups: each of its {len(bags)} rows is taken as a bag "
+                          "of its own (one token): attention has nothing to choose from; give lengths=..., groups=... "
+                          "or finetti.Bags(X, groups=...)", stacklevel=3)
         y = _labels.given(y, bags, type(self).__name__, level=5)
         weights = _labels.weights(sample_weight, bags)
+        together = _labels.together(bag_groups, bags)
         if weights is not None and not weights.all():
             keep = np.flatnonzero(weights)
             if len(keep) == 0:
                 raise ValueError("all weights are 0: there is nothing to learn from")
             bags, y, weights = bags[keep], y[keep], weights[keep]
+            together = None if together is None else together[keep]
         settings = self._settings()
         labels, classes = self._code(y)
         if len(bags) == 1:
             raise ValueError("n_samples = 1: nothing can be learnt from a single bag")
-        settings["class_weights"], weights = self._class_weights(classes, labels, weights)
+        more, weights = self._class_settings(classes, labels, weights)
         count = 0 if classes is None else len(classes)
-        self._fit = _fit.Fit.create(settings, count, bags, labels, weights, self.verbose)
-        self._label_name = label if isinstance(label, str) and label else "y"
-        self._note(bags.feature_names, classes)
+        used = _bag_columns.used(bags, self.bag_columns, level=3)
+        self._fit = _fit.Fit.create({**settings, **more}, count, bags, labels, weights, self.verbose, together, used)
+        self._note(bags.feature_names, classes, {**names, "bag": bags._title})
         if self.info_["unfinished"]:
             warnings.warn(f"{self.info_['unfinished']} of {self.info_['members']} fits ran out of iterations; give "
                           "more (iterations=...) or a larger penalty, though predictions rarely change",
@@ -104,21 +105,27 @@ class _BagEstimator(BaseEstimator):
         """The settings of the library from the parameters."""
         settings = {name: getattr(self, name) for name in _fit.TABLE.fields if hasattr(self, name)}
         settings["seed"] = _labels.seed(self.random_state)
-        if settings.get("model") in _ONE_HEAD and settings["heads"] not in (None, 1):
+        settings.pop("positive", None)  # a label
+        if settings.get("heads") not in (None, 1) and not _fit.has_heads(settings["model"]):
             warnings.warn(f"model={settings['model']!r} has one head; heads={settings['heads']!r} counts for softmax, "
                           "erf and linear (and for these in auto and stack)", stacklevel=4)
         return settings
 
-    def _class_weights(self, classes, labels, weights):
-        return "none", weights
+    def _class_settings(self, classes, labels, weights):
+        """(settings that are about classes, weights of bags)"""
+        return {}, weights
 
-    def _note(self, feature_names, classes):
-        """Attributes of what was fitted."""
+    def _note(self, feature_names, classes, names):
+        """Attributes of what was fitted. names: of label, bag and group in a table."""
+        self._names = names
         self.info_ = self._fit.info()
-        self.n_features_in_ = self._fit.d
+        self.info_["left_out"] = _bag_columns.left_out(self._fit, feature_names)
+        self.n_features_in_ = self._fit.width
         self.n_iter_ = self.info_["iterations"]
         if classes is not None:
             self.classes_ = classes
+            positive = self.info_["positive"]
+            self.positive_ = self.info_["positive"] = None if positive is None else classes[positive]
         else:
             self.noise_ = self.info_["noise"]
         self.__dict__.pop("feature_names_in_", None)
@@ -134,8 +141,8 @@ class _BagEstimator(BaseEstimator):
             raise ValueError(f"Found array with 0 sample(s) (shape={bags.tokens.shape}) while a minimum of 1 is "
                              f"required by {type(self).__name__}.")
         if fit is not None:
-            _labels.check_features(self, bags, fit.d)
-            if lengths is None and groups is None and bags._like == "rows" and not isinstance(X, (Bags, tuple)):
+            _labels.check_features(self, bags, fit.width)
+            if _rows_alone(X, bags, lengths, groups):
                 self._warn_of_rows(len(bags), level)
         problem = find_bad(bags.tokens, bags.offsets)
         if problem:
@@ -158,20 +165,26 @@ class _BagEstimator(BaseEstimator):
     def _answer(self, X, lengths, groups, spread=False):
         """(mean, sd) of the library for bags."""
         fit = self._fitted()
-        if type(X) is np.ndarray and X.ndim == 3 and lengths is None and groups is None and self._plain(X, fit.d):
-            return fit.predict(X, even_offsets(*X.shape[:2]), spread)
-        bags = self._bags(X, lengths, groups, fit, level=5)
-        return fit.predict(bags.tokens, bags.offsets, spread)
+        if type(X) is np.ndarray and X.ndim == 3 and lengths is None and groups is None and self._plain(X, fit):
+            tokens, offsets = X, even_offsets(*X.shape[:2])
+        else:
+            bags = self._bags(X, lengths, groups, fit, level=5)
+            tokens, offsets = fit.take(bags.tokens), bags.offsets
+        mean, sd, far = fit.predict(tokens, offsets, spread)
+        if far:
+            _bag_columns.warn_of_far(fit, tokens, offsets, self.__dict__.get("feature_names_in_"), level=3)
+        return mean, sd
 
-    def _plain(self, X, d):
+    def _plain(self, X, fit):
         """Is nothing to be said or done about a 3-D array? A short cut: predicting one bag takes microseconds."""
-        return (X.dtype is _FLOAT64 and X.flags.c_contiguous and X.shape[2] == d and X.size > 0
-                and "feature_names_in_" not in self.__dict__ and all_finite(X))
+        return (X.dtype is _FLOAT64 and X.flags.c_contiguous and X.shape[2] == fit.d and X.size > 0
+                and fit.used is None and "feature_names_in_" not in self.__dict__ and all_finite(X))
 
     def importances(self):
         """How much columns matter: (of a token's score, of its value), standard deviations due to each column.
 
-        Models that do not see columns (embedding, RBF features) raise UnsupportedError.
+        Models that do not see columns (embedding, basis='rbf') raise UnsupportedError; permutation_importance is for
+        all. Columns that were left out have 0.
 
         >>> import numpy as np, finetti
         >>> X = np.random.default_rng(0).normal(size=(100, 4, 3))
@@ -185,7 +198,7 @@ class _BagEstimator(BaseEstimator):
     def directions(self, part=0):
         """Keys (heads, d) and values (heads, outputs, d) in units of the columns, averaged over the ensemble.
 
-        part: which model of a stack. Only for models that see columns (features='linear').
+        part: which model of a stack. Only for models that see columns (basis='linear', and the columns of 'both').
 
         >>> import numpy as np, finetti
         >>> X = np.random.default_rng(0).normal(size=(100, 4, 3))
@@ -195,12 +208,33 @@ class _BagEstimator(BaseEstimator):
         """
         return self._fitted().directions(part)
 
+    def permutation_importance(self, X, y, *, n_repeats=5, random_state=None, scoring=None, lengths=None, groups=None):
+        """How much worse the score is when a column is shuffled over the tokens of all bags; for every model.
+
+        As sklearn.inspection.permutation_importance, which cannot take bags. random_state: None is 1.
+
+        Returns
+        -------
+        Bunch with importances (columns, n_repeats), importances_mean and importances_std (columns,)
+
+        >>> import numpy as np, finetti
+        >>> X = np.random.default_rng(0).normal(size=(100, 4, 3))
+        >>> X[:, 0, 2] += 5
+        >>> model = finetti.SingleLocationRegressor().fit(X, X[:, 0, 1])
+        >>> [round(float(drop), 1) for drop in model.permutation_importance(X, X[:, 0, 1]).importances_mean]
+        [0.0, 1.9, 1.7]
+        """
+        bags = self._bags(X, lengths, groups, self._fitted())
+        y = _labels.given(y, bags, type(self).__name__)
+        return _permutation.importance(self, bags, y, n_repeats, random_state, scoring)
+
     # ---- files ------------------------------------------------------------------------------------
 
     def save(self, path, notes=None):
         """Writes a model file (.fin), which load_model and the commands finetti predict and locate read.
 
         notes: {name: text} that are kept in it. Class labels are written as text; their type is noted as 'labels'.
+        Columns that were left out are not in it: load_model and the tool want the others.
 
         >>> import numpy as np, finetti, tempfile
         >>> X = np.random.default_rng(0).normal(size=(100, 4, 3))
@@ -210,24 +244,41 @@ class _BagEstimator(BaseEstimator):
         array([False,  True])
         """
         fit = self._fitted()
-        names = getattr(self, "feature_names_in_", None)
+        features = getattr(self, "feature_names_in_", None)
         classes = getattr(self, "classes_", None)
         notes = dict(notes or {})
         if classes is not None:
             if "labels" in notes:
                 raise ArgumentError("the note 'labels' says of what type the classes are; call yours otherwise")
             notes["labels"] = classes.dtype.kind
-        fit.write(path, names, None if classes is None else _labels.class_names(classes), self._label_name, notes)
+        if fit.used is not None:
+            features = [str(j) for j in fit.used] if features is None else features[fit.used]
+        fit.write(path, {"features": features, "classes": None if classes is None else _labels.class_names(classes),
+                         **self._names}, notes)
+
+    def __setstate__(self, state):
+        """From a pickle; version 0.1 had fewer parameters, one of another name, and fewer attributes."""
+        state = {RENAMED.get(name, name): value for name, value in state.items()}
+        if "_label_name" in state:
+            state["_names"] = {"label": state.pop("_label_name")}
+        for name, parameter in signature(type(self)).parameters.items():
+            if parameter.default is not parameter.empty:
+                state.setdefault(name, parameter.default)
+        super().__setstate__(state)
 
 
 class _Locating:
     """Models that say which token decided."""
 
-    def locate(self, X, y=None, *, lengths=None, groups=None):
+    def locate(self, X, y=None, return_own=False, *, lengths=None, groups=None):
         """Probability of every token that it decided its bag's label; they sum to 1 over a bag.
 
         With y, given the labels too (a label that is NaN or None gives NaN). The answer is laid out as X is: a list of
         arrays (also for Bags), one number for each row, or (bags, tokens) with 0 for padding.
+
+        return_own: (location, own, none), of two classes and for the models any and mixture (info_["locator"] says
+        which model locates). own, laid out as the location, is the probability of a token that it is positive by
+        itself, and need not sum to anything; none (bags,) that no token is. The positive class is positive_.
 
         That is under the fitted model: look at its score first. With few bags or no signal it is overconfident.
 
@@ -245,8 +296,16 @@ class _Locating:
         if y is not None:
             check_bags(bags, y, "y")
             labels = self._known(bags._per_bag(_labels.column(y), "y"))
-        values = fit.locate(bags, labels)
-        return bags.split(values) if isinstance(X, Bags) else bags._as_given(values)
+        tokens = fit.take(bags.tokens)
+        location, own, none = fit.locate(tokens, bags.offsets, labels, return_own)
+        _bag_columns.warn_of_far(fit, tokens, bags.offsets, self.__dict__.get("feature_names_in_"), level=2)
+        laid_out = bags.split if isinstance(X, Bags) else bags._as_given
+        if not return_own:
+            return laid_out(location)
+        if np.isnan(none).any():
+            raise UnsupportedError(f"{fit.info()['locator']} does not say what a token is by itself; any and mixture "
+                                   "do, of two classes: model='any'")
+        return laid_out(location), laid_out(own), none
 
 
 class _Regressor(RegressorMixin, _BagEstimator):
@@ -299,8 +358,10 @@ class _Classifier(ClassifierMixin, _BagEstimator):
     def _known(self, y):
         return _labels.known_classes(y, self.classes_)
 
-    def _class_weights(self, classes, labels, weights):
-        return _labels.class_weights(self.class_weight, classes, labels, weights)
+    def _class_settings(self, classes, labels, weights):
+        by_class, weights = _labels.class_weights(self.class_weight, classes, labels, weights)
+        positive = _labels.positive(getattr(self, "positive", None), classes)
+        return {"class_weights": by_class, "positive": positive}, weights
 
     def predict(self, X, *, lengths=None, groups=None):
         """The most probable class of every bag."""
@@ -331,4 +392,9 @@ class _Whole:
     def _settings(self):
         if self.statistics not in ("embedding", "mean", "max"):
             raise ArgumentError(f"statistics is {self.statistics!r}; it can be 'embedding', 'mean' or 'max'")
-        return dict(super()._settings(), model=self.statistics)
+        return dict(super()._settings(), model=self.statistics, locator="no")
+
+
+def _rows_alone(X, bags, lengths, groups):
+    """Is X a 2-D array of which nobody said which rows make a bag?"""
+    return lengths is None and groups is None and bags._like == "rows" and not isinstance(X, (Bags, tuple))

@@ -8,7 +8,7 @@ import functools
 
 import numpy as np
 
-from ._order import check_rows, index_of
+from ._order import check_rows, index_of, title_of
 from ._tokens import as_list, axes, exact, is_list, matrix, names_of, numbered, whole_lengths
 
 
@@ -51,6 +51,7 @@ class Bags:
     """
 
     _index = None  # of the rows of X, if groups say what their bags are and X is a DataFrame
+    _title = None  # name of `groups`, if it is a Series that has one
 
     def __init__(self, X, lengths=None, groups=None):
         self.names = self.rows = self.feature_names = None
@@ -79,6 +80,7 @@ class Bags:
         elif groups is not None:
             self._index = index_of(X)
             check_rows(self._index, groups, "groups")
+            self._title = title_of(groups)
             self._group(tokens, groups)
         else:
             self._like = "rows"
@@ -178,7 +180,7 @@ class Bags:
     def _some(self, key):
         """The bags of a slice (no copy) or of an index array."""
         some = Bags.__new__(Bags)
-        some.feature_names, some._like = self.feature_names, None
+        some.feature_names, some._like, some._title = self.feature_names, None, self._title
         some.names = None if self.names is None else self.names[key]
         if isinstance(key, slice):
             offsets = self.offsets[key.start:key.stop + 1]
@@ -194,7 +196,8 @@ class Bags:
 
     def __array__(self, *args, **kwargs):
         raise TypeError("bags have different lengths and are no array; bags.tokens is one, with bags.offsets. "
-                        "finetti.PerToken makes a transformer of rows one of bags")
+                        "finetti.PerToken makes a transformer of rows one of bags; instead of sklearn.inspection's, "
+                        "estimators of bags have a method permutation_importance(X, y)")
 
     def __setstate__(self, state):
         """From a pickle, which may have been damaged: C trusts what offsets say."""
@@ -223,8 +226,12 @@ class Bags:
         tokens = matrix(tokens, "tokens")
         if tokens.ndim != 2 or len(tokens) != len(self.tokens):
             raise ValueError(f"tokens have shape {tokens.shape}; these bags have {len(self.tokens)} of them")
+        return self._with(tokens, names)
+
+    def _with(self, tokens, feature_names):
+        """The same bags with other tokens, which nobody has to look at."""
         other = Bags.__new__(Bags)
-        other.__dict__.update(self.__dict__, _tokens=tokens, feature_names=names)
+        other.__dict__.update(self.__dict__, _tokens=tokens, feature_names=feature_names)
         return other
 
     def split(self, values):

@@ -3,15 +3,19 @@
 import numpy as np
 
 from . import _fit, _labels
-from ._bag_estimator import _Classifier, _Locating, _Regressor, _Whole, keywords
+from ._bag_estimator import _Classifier, _Locating, _Regressor, _Whole
+from ._bag_keywords import RENAMED, keywords
 from ._signature import document, initializer
 
 _NUMBERS = "noise_ : standard deviation of a label around its prediction (of AttentionRegressor it is a variance)"
-_CLASSES = "classes_ : the labels, sorted: the order of predict_proba's columns"
+_CLASSES = """classes_ : the labels, sorted: the order of predict_proba's columns
+    positive_ : the class that one token can bring about (models any and mixture), or None"""
 _ATTRIBUTES = """{}
     n_features_in_, feature_names_in_ : columns of a token; their names, if X was a DataFrame
     n_iter_ : iterations of L-BFGS, over the whole ensemble
-    info_ : dict, what was fitted: bags, tokens, columns, members, parameters, loss ...
+    info_ : dict, what was fitted: bags, tokens, columns, left_out, members, parameters, loss, parts; inner_loss and
+        base_loss (on inner folds: of the model, of the base rate; None where there were none), locator (the model that
+        answers locate) and locator_loss ...
 
     Notes
     -----
@@ -112,7 +116,7 @@ for _class in (SingleLocationRegressor, SingleLocationClassifier, BagEmbeddingRe
     _rows = keywords(_classes, issubclass(_class, _Whole))
     _attributes = _ATTRIBUTES.format(_CLASSES if _classes else _NUMBERS)
     _class.__doc__ = (_class.__doc__ or "").replace("{attributes}", _attributes)
-    _class.__init__ = initializer(_rows)
+    _class.__init__ = initializer(_rows, RENAMED)
     document(_class, _rows)
 
 
@@ -124,9 +128,11 @@ def load_model(path):
     Traceback (most recent call last):
     finetti._core.FileError: ...
     """
-    fit, features, classes, label, notes = _fit.read(path)
-    settings = fit.settings()
-    whole = settings["model"] in ("embedding", "mean", "max")
+    fit, names, notes = _fit.read(path)
+    settings, features, classes = fit.settings(), names.pop("features"), names.pop("classes")
+    if classes is not None:
+        classes = _labels.from_names(classes, notes.pop("labels", None))
+    whole = settings["model"] in ("embedding", "mean", "max") and not fit.info()["locates"]
     kinds = (BagEmbeddingRegressor, BagEmbeddingClassifier) if whole else (
         SingleLocationRegressor, SingleLocationClassifier)
     kind = kinds[classes is not None]
@@ -137,10 +143,13 @@ def load_model(path):
         given["statistics"] = settings["model"]
     if classes is not None and settings["class_weights"] != "none":
         given["class_weight"] = settings["class_weights"]
+    if "positive" in known:
+        given["positive"] = None if settings["positive"] == "auto" else classes[settings["positive"]]
     model = kind(**given)
-    model._fit, model._label_name = fit, label or None
-    numbered = features == [str(j) for j in range(len(features))]
-    model._note(None if numbered else np.array(features, dtype=object),
-                None if classes is None else _labels.from_names(classes, notes.pop("labels", None)))
+    model._fit = fit
+    numbered = all(map(str.isdecimal, features))  # not all of them, if some were left out
+    if numbered:
+        names["features"] = features
+    model._note(None if numbered else np.array(features, dtype=object), classes, names)
     model.info_["notes"] = notes
     return model

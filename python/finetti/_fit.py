@@ -4,6 +4,9 @@ Nothing here looks at what people pass; _estimators.py has done that. A Fit neve
 number of threads may ask it at once.
 """
 
+import operator
+from math import isnan
+
 import numpy as np
 
 from ._arrays import copy
@@ -21,42 +24,74 @@ _DTYPES = {lib.FIN_F32: np.float32, lib.FIN_F64: np.float64, lib.FIN_I32: np.int
 _NUMBERS = {np.dtype(dtype): code for code, dtype in _DTYPES.items()}
 
 
-def view(tokens, offsets, labels=None):
+def view(tokens, offsets, labels=None, groups=None):
     """A fin_bags over arrays that the caller keeps alive."""
     n = len(offsets) - 1
     return ffi.new(_BAGS, (n, tokens.shape[-1], 0, n, ffi.from_buffer(_INT64S, offsets), _CODES[tokens.dtype.char],
-                           ffi.from_buffer(tokens), ffi.NULL if labels is None else ffi.from_buffer(_DOUBLES, labels)))
+                           ffi.from_buffer(tokens), ffi.NULL if labels is None else ffi.from_buffer(_DOUBLES, labels),
+                           ffi.NULL if groups is None else ffi.from_buffer(_INT64S, groups)))
+
+
+def level(bags):
+    """Which columns are constant within every bag, and not all the same: (d) of bool."""
+    out, err = np.zeros(bags.tokens.shape[1], np.uint8), error()
+    check(lib.fin_bags_level(view(bags.tokens, bags.offsets), ffi.from_buffer("unsigned char[]", out), err), err)
+    return out.astype(bool)
+
+
+def has_heads(model):
+    """Has the model of this name several heads? 1 for auto and stack too, which may choose one that has."""
+    return bool(lib.fin_fit_has_heads(TABLE.make({"model": model})))
 
 
 class Fit:
-    """A fin_fit. classes: 0 for numbers; d: columns of a token."""
+    """A fin_fit. classes: 0 for numbers; d: columns of a token.
 
-    __slots__ = ("pointer", "owner", "classes", "d")
+    used: which columns of what people pass these are (ascending), None: all; width: how many there are in all.
+    """
 
-    def __init__(self, pointer, owner=None):
+    __slots__ = ("pointer", "owner", "classes", "d", "used", "width", "none_far")
+
+    def __init__(self, pointer, owner=None, used=None, width=None):
         self.pointer = pointer
         self.owner = owner  # what `pointer` belongs to, if it is not its own
         info = ffi.new("fin_fit_info *")
         lib.fin_fit_get_info(pointer, info)
         self.classes, self.d = info.classes, info.d
+        self.used, self.width = used, self.d if used is None else width
+        self.none_far = bytes(8 * self.d)
 
     @classmethod
-    def create(cls, settings, classes, bags, labels, weights=None, progress=None):
-        """Fits to bags with labels (and weights): contiguous arrays of doubles."""
+    def create(cls, settings, classes, bags, labels, weights=None, progress=None, groups=None, used=None):
+        """Fits to bags with labels (and weights): contiguous arrays of doubles. groups: int64, of bags."""
         settings = TABLE.make(settings)
-        struct = view(bags.tokens, bags.offsets, labels)
+        tokens = bags.tokens if used is None else np.ascontiguousarray(bags.tokens[:, used])
+        struct = view(tokens, bags.offsets, labels, groups)
         out = ffi.new("fin_fit **")
         chosen = ffi.NULL if weights is None else ffi.from_buffer(_DOUBLES, weights)
         with Watch(progress) as watch:
             watch.check(lib.fin_fit_create(out, settings, classes, struct, chosen, ffi.NULL, watch.pointer, watch.err))
-        return cls(ffi.gc(out[0], lib.fin_fit_destroy))
+        return cls(ffi.gc(out[0], lib.fin_fit_destroy), None, used, bags.tokens.shape[1])
 
     # ---- answers ----------------------------------------------------------------------------------
 
-    def predict(self, tokens, offsets, spread=True):
-        """(mean, sd) of every bag: (n) for numbers, (n, classes) for classes; sd is None unless it is asked for.
+    def take(self, tokens):
+        """The columns of tokens that the model looks at."""
+        return tokens if self.used is None else np.ascontiguousarray(tokens[..., self.used])
 
-        tokens may have three axes: C sees no difference.
+    def spread_out(self, values):
+        """Values of columns (last axis) for all columns: 0 for those that are not looked at."""
+        if self.used is None:
+            return values
+        out = np.zeros(values.shape[:-1] + (self.width,))
+        out[..., self.used] = values
+        return out
+
+    def predict(self, tokens, offsets, spread=True):
+        """(mean, sd, is any token far outside of what the model was fitted to?) of every bag.
+
+        mean, sd: (n) for numbers, (n, classes) for classes; sd is None unless it is asked for. tokens may have three
+        axes: C sees no difference.
         """
         n = len(offsets) - 1
         shape = (n, self.classes) if self.classes else n
@@ -64,21 +99,34 @@ class Fit:
         sd = np.empty(shape) if spread else None
         struct = view(tokens, offsets)
         err = ffi.new(_ERROR)
+        far = ffi.new(_INT64S, self.d)
         status = lib.fin_fit_predict(self.pointer, struct, ffi.from_buffer(_DOUBLES, mean),
-                                     ffi.from_buffer(_DOUBLES, sd) if spread else ffi.NULL, err)
+                                     ffi.from_buffer(_DOUBLES, sd) if spread else ffi.NULL, err) or \
+            lib.fin_fit_outside(self.pointer, struct, far, ffi.NULL, ffi.NULL, err)
         if status:
             check(status, err)
-        return mean, sd
+        return mean, sd, ffi.buffer(far)[:] != self.none_far
 
-    def locate(self, bags, labels=None):
-        """Probability of every token that it decided; given the labels if there are any."""
-        prior = np.empty(len(bags.tokens))
-        given = np.empty_like(prior) if labels is not None else None
-        err = error()
-        struct = view(bags.tokens, bags.offsets, labels)
-        check(lib.fin_fit_locate(self.pointer, struct, ffi.from_buffer(_DOUBLES, prior),
-                                 ffi.NULL if given is None else ffi.from_buffer(_DOUBLES, given), err), err)
-        return prior if given is None else given
+    def outside(self, tokens, offsets):
+        """Of every column: how many tokens are far outside of the training range, and its ends: (count, low, high)."""
+        count, low, high, err = np.zeros(self.d, np.int64), np.empty(self.d), np.empty(self.d), error()
+        check(lib.fin_fit_outside(self.pointer, view(tokens, offsets), ffi.from_buffer(_INT64S, count),
+                                  ffi.from_buffer(_DOUBLES, low), ffi.from_buffer(_DOUBLES, high), err), err)
+        return count, low, high
+
+    def locate(self, tokens, offsets, labels=None, own=False):
+        """(probability of every token that it decided, given the labels if there are any; own, none of fin_locations).
+
+        The latter two are None unless they are asked for, and NaN where the model does not say.
+        """
+        location, err = np.empty(len(tokens)), error()
+        to = {"prior" if labels is None else "given": ffi.from_buffer(_DOUBLES, location)}
+        tokens_own, none = (np.empty(len(tokens)), np.empty(len(offsets) - 1)) if own else (None, None)
+        if own:
+            to.update(own=ffi.from_buffer(_DOUBLES, tokens_own), none=ffi.from_buffer(_DOUBLES, none))
+        struct = view(tokens, offsets, labels)
+        check(lib.fin_fit_locate(self.pointer, struct, ffi.new("fin_locations *", to), err), err)
+        return location, tokens_own, none
 
     # ---- what it is -------------------------------------------------------------------------------
 
@@ -92,26 +140,43 @@ class Fit:
         lib.fin_fit_get_info(self.pointer, info)
         out = {"model": self.settings()["model"]}
         out.update((name, getattr(info, name)) for name, _ in ffi.typeof("fin_fit_info").fields)
+        for name in ("inner_loss", "base_loss", "locator_loss"):
+            out[name] = None if isnan(out[name]) else out[name]
         parts, weight = [], ffi.new("double *")
         for i in range(info.parts):
-            part = TABLE.read(lib.fin_fit_part(self.pointer, i, weight))
-            parts.append({"model": part["model"], "basis": part["basis"], "weight": weight[0]})
+            part = lib.fin_fit_part(self.pointer, i, weight)
+            parts.append({"model": TABLE.read(part)["model"], "basis": self._basis(part), "weight": weight[0]})
         out["parts"] = parts
+        out["positive"] = None if info.positive < 0 else info.positive
         out["locates"] = bool(lib.fin_fit_locates(self.pointer))
+        out["locator"] = self._title(lib.fin_fit_part(self.pointer, info.locator, ffi.NULL)) if out["locates"] else None
         return out
+
+    def _basis(self, settings):
+        """What a token is seen through, where auto has been decided."""
+        return TABLE.fields["basis"].choices[lib.fin_fit_basis(settings, self.classes)]
+
+    def _title(self, settings):
+        """A single model as the tool names it: softmax+rbf, mixture:linear, softmax x2."""
+        usual = ffi.new("fin_fit_settings *", settings[0])
+        usual.basis = lib.FIN_BASIS_AUTO
+        basis, plain = self._basis(settings), self._basis(usual) == "linear"
+        ending = {"both": "+rbf", "rbf": ":rbf"}.get(basis, "" if plain else ":linear")
+        heads = f" x{settings.heads}" if settings.heads > 1 and lib.fin_fit_has_heads(settings) else ""
+        return TABLE.read(settings)["model"] + ending + heads
 
     def importance(self):
         """(of the score, of the value) of every column."""
         key, value, err = np.empty(self.d), np.empty(self.d), error()
         check(lib.fin_fit_importance(self.pointer, ffi.from_buffer(_DOUBLES, key), ffi.from_buffer(_DOUBLES, value),
                                      err), err)
-        return key, value
+        return self.spread_out(key), self.spread_out(value)
 
     def directions(self, part=0):
         """(keys (heads, d), values (heads, outputs, d)) of a part."""
         settings = lib.fin_fit_part(self.pointer, part, ffi.NULL)
         err = error()
-        several = settings != ffi.NULL and TABLE.read(settings)["model"] in ("softmax", "erf", "linear")
+        several = settings != ffi.NULL and lib.fin_fit_has_heads(settings)
         heads = settings.heads if several else 1
         outputs = self.classes if self.classes > 2 else 1
         keys, values = np.empty((heads, self.d)), np.empty((heads, outputs, self.d))
@@ -119,7 +184,7 @@ class Fit:
             for o in range(outputs):
                 check(lib.fin_fit_directions(self.pointer, part, h, o, ffi.from_buffer(_DOUBLES, keys[h]),
                                              ffi.from_buffer(_DOUBLES, values[h, o]), err), err)
-        return keys, values
+        return self.spread_out(keys), self.spread_out(values)
 
     # ---- in memory and in files -------------------------------------------------------------------
 
@@ -131,11 +196,12 @@ class Fit:
         return [(text(t.name), copy(t.data, tuple(t.shape[0:t.ndim]), _DTYPES[t.dtype])) for t in list_]
 
     def __reduce__(self):
-        return restore, (self.settings(), self.tensors(), __version__)
+        columns = () if self.used is None else (self.used.tolist(), self.width)
+        return restore, (self.settings(), self.tensors(), __version__, *columns)
 
-    def write(self, path, features=None, classes=None, label=None, notes=None):
-        """Writes a model file, with the names of columns and classes."""
-        names, alive = _names(features, classes, label)
+    def write(self, path, names, notes=None):
+        """Writes a model file. names: of fin_bags_names, features, classes, label, bag and group; any may be None."""
+        names, alive = _names(**names)
         none = ffi.new(_BAGS, {"d": self.d})
         out, err = ffi.new("fin_bag_set **"), error()
         check(lib.fin_bag_set_make(out, none, names, err), err)
@@ -146,10 +212,10 @@ class Fit:
         del alive
 
 
-def restore(settings, tensors, version=__version__):
-    """The Fit back from a pickle: its settings and tensors, and the version of the package that wrote them."""
+def restore(settings, tensors, version=__version__, used=None, width=None):
+    """The Fit back from a pickle: settings, tensors, the version of the package that wrote them, columns in use."""
     try:
-        return _restore(settings, tensors)
+        return _restore(settings, tensors, used, width)
     except (ValueError, TypeError, LookupError, AttributeError) as problem:
         if version == __version__:
             raise FormatError(f"this is no model that finetti pickled, or it is damaged: {problem}") from problem
@@ -158,7 +224,9 @@ def restore(settings, tensors, version=__version__):
             "it there and write it with save, whose files load_model reads, or fit it again") from problem
 
 
-def _restore(settings, tensors):
+def _restore(settings, tensors, used, width):
+    if "features" in settings and "basis" not in settings:  # its name in version 0.1
+        settings = {"basis" if name == "features" else name: value for name, value in settings.items()}
     list_ = ffi.new("fin_tensor[]", len(tensors))
     tensors = [(name, np.ascontiguousarray(array)) for name, array in tensors]
     for tensor, (name, array) in zip(list_, tensors):
@@ -170,11 +238,18 @@ def _restore(settings, tensors):
         tensor.data = ffi.from_buffer(array) if array.size else list_  # nothing is read there, but it must not be NULL
     out, err = ffi.new("fin_fit **"), error()
     check(lib.fin_fit_restore(out, TABLE.make(settings), list_, len(tensors), err), err)
-    return Fit(ffi.gc(out[0], lib.fin_fit_destroy))
+    fit = Fit(ffi.gc(out[0], lib.fin_fit_destroy))
+    if used is None:
+        return fit
+    used = np.array(used, dtype=np.int64)
+    inside = used.ndim == 1 and len(used) == fit.d and 0 <= used[0] and used[-1] < operator.index(width)
+    if not (inside and (np.diff(used) > 0).all()):
+        raise ValueError("the columns in use are not those of the tensors")
+    return Fit(fit.pointer, None, used, width)
 
 
 def read(path):
-    """(Fit, names of columns, names of classes or None, name of the label, notes) from a model file."""
+    """(Fit, names as Fit.write takes them, notes) from a model file."""
     out, err = ffi.new("fin_model **"), error()
     check(lib.fin_model_read(encoded(path), out, err), err)
     model = ffi.gc(out[0], lib.fin_model_destroy)
@@ -184,7 +259,9 @@ def read(path):
     entries = ffi.new("fin_entry **")
     count = lib.fin_model_notes(model, entries)
     notes = {text(entry.key): text(entry.value) for entry in entries[0][0:count]}
-    return fit, features, classes, text(lib.fin_model_label(model)), notes
+    names = {"features": features, "classes": classes, "label": text(lib.fin_model_label(model)) or None,
+             "bag": text(lib.fin_model_bag(model)) or None, "group": text(lib.fin_model_group(model)) or None}
+    return fit, names, notes
 
 
 def _bytes(word):
@@ -195,7 +272,7 @@ def _bytes(word):
     return word
 
 
-def _names(features, classes, label):
+def _names(features=None, classes=None, **titles):
     """(fin_bags_names, what has to stay alive as long as it)."""
     alive = []
 
@@ -206,7 +283,7 @@ def _names(features, classes, label):
         alive.extend([texts, ffi.new("char *[]", texts)])
         return alive[-1]
 
-    title = ffi.NULL if label is None else ffi.new("char[]", _bytes(label))
-    alive.append(title)
+    titles = {name: ffi.new("char[]", _bytes(title)) for name, title in titles.items() if title is not None}
+    alive.append(titles)
     return ffi.new("fin_bags_names *", {"features": words(features), "classes": words(classes),
-                                        "class_count": len(classes or ()), "label": title}), alive
+                                        "class_count": len(classes or ()), **titles}), alive

@@ -11,7 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from ._core import ArgumentError
 from ._order import check_bags
-from ._tokens import exact, is_missing
+from ._tokens import as_groups, counted, exact, first_missing, is_missing
 
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?(e[-+]?[0-9]+)?")
@@ -139,6 +139,36 @@ def weights(sample_weight, bags):
         if values.sum() == np.inf:
             raise ValueError("sample_weight sums to more than the largest number; divide all weights by the same one")
     return values
+
+
+def together(bag_groups, bags):
+    """Numbers of the groups of bags (int64), or None."""
+    if bag_groups is None:
+        return None
+    check_bags(bags, bag_groups, "bag_groups")
+    values = as_groups(bag_groups, "bag_groups")
+    if values.ndim != 1:
+        raise ValueError(f"bag_groups has shape {values.shape}; it is one value for each bag: ({len(bags)},)")
+    i = first_missing(values)
+    if i is not None:
+        raise ValueError(f"bag_groups[{i}] is {values[i]!r} (NaN or None); give a bag that belongs to no other a group "
+                         "of its own, or leave it out")
+    return counted(bags._per_bag(values, "bag_groups"), "bag_groups")[0]
+
+
+def positive(wanted, classes):
+    """The library's setting `positive` for a class: its number, or 'auto'."""
+    if wanted is None or isinstance(wanted, str) and wanted == "auto" and "auto" not in classes.tolist():
+        return "auto"
+    try:
+        code = known_classes(as_groups([wanted], "positive"), classes)[0]
+    except ValueError:
+        code = np.nan
+    if not code == code:
+        raise ArgumentError(f"positive is {wanted!r}; it can be one of the classes {classes.tolist()}, or None")
+    if len(classes) > 2:
+        raise ArgumentError(f"positive is {wanted!r}, and there are {len(classes)} classes; it needs two")
+    return int(code)
 
 
 def class_weights(wanted, classes, labels, weights):

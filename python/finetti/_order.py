@@ -12,6 +12,12 @@ def index_of(values):
     return index if hasattr(index, "equals") else None
 
 
+def title_of(values):
+    """The name of a Series, if it has one that is text, else None."""
+    name = getattr(values, "name", None)
+    return name if isinstance(name, str) and name else None
+
+
 def check_rows(index, values, name):
     """Refuses `values`, one for each row, whose index is another than `index`, that of X. Either may have none."""
     own = index_of(values)

@@ -109,8 +109,11 @@ def unknown(function, name, names):
     return TypeError(f"{function}() has no keyword {name!r}{hint}")
 
 
-def initializer(keywords):
-    """An __init__ that keeps its keywords as attributes, unchanged and unchecked, as scikit-learn asks for."""
+def initializer(keywords, renamed=None):
+    """An __init__ that keeps its keywords as attributes, unchanged and unchecked, as scikit-learn asks for.
+
+    renamed: {former name: name}, which are refused with the new name.
+    """
     defaults = {keyword.name: keyword.default for keyword in keywords}
 
     def __init__(self, *args, **given):
@@ -118,6 +121,8 @@ def initializer(keywords):
             raise TypeError(f"{type(self).__name__}() takes keywords only, such as {keywords[0].name}=...; "
                             f"{args[0]!r} has no name")
         for name in given:
+            if name in (renamed or {}):
+                raise TypeError(f"{type(self).__name__}(): {name} is called {renamed[name]} now")
             if name not in defaults:
                 raise unknown(type(self).__name__, name, defaults)
         for name, default in defaults.items():

@@ -226,20 +226,36 @@ def exact(values, name):
 
 def numbered(groups, n):
     """(number of the bag, from 0 in the order of first rows, for each of n rows; value of `groups` for each bag)."""
-    pairs = isinstance(groups, list) and len(groups) and isinstance(groups[0], tuple)
-    groups = _objects(groups) if pairs else exact(groups, "groups")
+    groups = as_groups(groups, "groups")
     if groups.shape != (n,):
         raise ValueError(f"groups have shape {groups.shape}; X has {n} rows, and each needs its group: ({n},)")
-    missing = list(map(is_missing, groups)) if groups.dtype.kind == "O" else groups != groups
-    if np.any(missing):
-        i = int(np.argmax(missing))
+    i = first_missing(groups)
+    if i is not None:
         raise ValueError(f"row {i} has no group ({groups[i]!r}); leave such rows out, or give each a group of its own")
+    return counted(groups)
+
+
+def as_groups(groups, name):
+    """Groups as an array, none of them altered."""
+    pairs = isinstance(groups, list) and len(groups) and isinstance(groups[0], tuple)
+    return _objects(groups) if pairs else exact(groups, name)
+
+
+def first_missing(groups):
+    """The place of the first group that is None or NaN; None: there is none."""
+    missing = list(map(is_missing, groups)) if groups.dtype.kind == "O" else groups != groups
+    return int(np.argmax(missing)) if np.any(missing) else None
+
+
+def counted(groups, name="groups"):
+    """(number of the group, from 0 in the order in which they come, for each; the groups)."""
     if groups.dtype.kind == "O":  # may not be sortable
         numbers = {}
         try:
-            number = np.fromiter((numbers.setdefault(g, len(numbers)) for g in groups.tolist()), np.int64, n)
+            number = np.fromiter((numbers.setdefault(g, len(numbers)) for g in groups.tolist()), np.int64,
+                                 len(groups))
         except TypeError as problem:
-            raise TypeError(f"groups cannot be told apart ({problem}); texts, numbers and tuples can") from None
+            raise TypeError(f"{name} cannot be told apart ({problem}); texts, numbers and tuples can") from None
         return number, _objects(list(numbers))
     values, first, number = np.unique(groups, return_index=True, return_inverse=True)
     order = np.argsort(first)

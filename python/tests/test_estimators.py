@@ -26,8 +26,10 @@ def test_parameters_are_those_of_the_table(kind):
     names = set(inspect.signature(kind).parameters)
     table = set(finetti._fit.TABLE.fields)
     whole, classes = kind.__name__.startswith("Bag"), "Classifier" in kind.__name__
-    assert names == table - {"seed", "class_weights"} - ({"model", "heads", "em_steps", "gate"} if whole else set()) | {
-        "random_state", "verbose"} | ({"statistics"} if whole else set()) | ({"class_weight"} if classes else set())
+    other = {"seed", "class_weights"} | (set() if classes and not whole else {"positive", "assume"})
+    other |= {"model", "heads", "em_steps", "gate", "locator"} if whole else set()
+    assert names == table - other | {"random_state", "verbose", "bag_columns"} | (
+        {"statistics"} if whole else set()) | ({"class_weight"} if classes else set())
     assert all(name in kind.__doc__ for name in names)
     assert kind(penalty=0.5, verbose=True).get_params()["penalty"] == 0.5
 
@@ -48,7 +50,7 @@ def test_wrong_parameters():
 
 def test_random_state():
     def landmarks(state):
-        model = SingleLocationRegressor(features="rbf", landmarks=5, random_state=state).fit(BAGS, Y)
+        model = SingleLocationRegressor(basis="rbf", landmarks=5, random_state=state).fit(BAGS, Y)
         return model.predict(BAGS).tobytes()
     assert landmarks(None) == landmarks(1) == landmarks(np.int64(1)) != landmarks(2)
     assert landmarks(np.random.RandomState(3)) == landmarks(np.random.RandomState(3))
@@ -86,8 +88,8 @@ def test_no_copy_reaches_the_library(dtype, monkeypatch):
     y = X[:, 1, 1].astype(float)
     seen, view = [], finetti._fit.view
 
-    def watched(tokens, offsets, labels=None):
-        struct = view(tokens, offsets, labels)
+    def watched(tokens, offsets, labels=None, groups=None):
+        struct = view(tokens, offsets, labels, groups)
         seen.append((int(finetti._core.ffi.cast("uintptr_t", struct.tokens)),
                      int(finetti._core.ffi.cast("uintptr_t", struct.labels))))
         return struct
@@ -97,13 +99,14 @@ def test_no_copy_reaches_the_library(dtype, monkeypatch):
     flat = X.reshape(-1, 4)
     model.predict(flat, lengths=[3] * 50), model.predict(Bags(X)[2:])
     bag = X[0].nbytes
-    assert [tokens - X.ctypes.data for tokens, _ in seen] == [0, 0, 3 * bag, 0, 0, 2 * bag]
-    assert seen[0][1] == seen[3][1] == y.ctypes.data
+    # The fit looks for columns of bags first; locate looks at ranges after it.
+    assert [tokens - X.ctypes.data for tokens, _ in seen] == [0, 0, 0, 3 * bag, 0, 0, 0, 2 * bag]
+    assert seen[1][1] == seen[4][1] == y.ctypes.data
 
 
 def test_a_fit_keeps_no_view_of_its_data():
     X, y = cube()
-    model = SingleLocationRegressor(features="both", landmarks=5).fit(X, y)
+    model = SingleLocationRegressor(basis="both", landmarks=5).fit(X, y)
     want = model.predict(X[:5].copy()).tobytes()
     rest = X[:5].copy()
     X[:], y[:] = np.nan, np.nan
@@ -145,8 +148,10 @@ def test_tokens_are_looked_at_in_pieces(monkeypatch):
 def test_large_numbers_are_finite():
     X, y = cube()
     X[0, 0, 0] = X[1, 0, 0] = 1e308
-    assert np.isfinite(SingleLocationRegressor().fit(*cube()).predict(X)).all()
-    assert np.isfinite(SingleLocationRegressor().fit(*cube()).predict(np.repeat(X, 200, axis=0))).all()
+    model = SingleLocationRegressor().fit(*cube())
+    for data in (X, np.repeat(X, 200, axis=0)):
+        with pytest.warns(UserWarning, match="far outside"):
+            assert np.isfinite(model.predict(data)).all()
 
 
 def test_columns_are_checked():
@@ -226,7 +231,7 @@ def test_locate_given_labels():
     with pytest.raises(ValueError, match="'maybe' is none of the classes"):
         model.locate(BAGS, ["maybe"] * 60)
     with pytest.raises(finetti.UnsupportedError, match="no location"):
-        SingleLocationClassifier(model="mean").fit(BAGS, y).locate(BAGS)
+        SingleLocationClassifier(model="mean", locator="no").fit(BAGS, y).locate(BAGS)
     assert not hasattr(BagEmbeddingClassifier(), "locate")
 
 
@@ -273,7 +278,7 @@ def test_progress():
 
 def test_several_threads_get_the_same_answers(two_threads):
     X, y = cube(400)
-    model = SingleLocationClassifier(features="both", landmarks=20).fit(X, y > 0)
+    model = SingleLocationClassifier(basis="both", landmarks=20).fit(X, y > 0)
     want, answers = model.predict_proba(X).tobytes(), []
 
     def ask():

@@ -187,7 +187,7 @@ def test_a_file_keeps_names_of_columns(tmp_path):
     frames = [pd.DataFrame(bag, columns=["a", "é", "b c", "4"]) for bag in BAGS]
     SingleLocationRegressor().fit(frames, pd.Series(Y, name="logP")).save(tmp_path / "m.fin")
     again = finetti.load_model(tmp_path / "m.fin")
-    assert again.feature_names_in_.tolist() == ["a", "é", "b c", "4"] and again._label_name == "logP"
+    assert again.feature_names_in_.tolist() == ["a", "é", "b c", "4"] and again._names["label"] == "logP"
     assert again.predict(frames).shape == (60,)
 
 
@@ -217,10 +217,12 @@ def test_a_hostile_pickle_is_refused():
     assert version == finetti.__version__
     for i, (name, array) in enumerate(tensors):
         half = [*tensors[:i], (name, array.ravel()[:len(array.ravel()) // 2]), *tensors[i + 1:]]
-        with pytest.raises(finetti.FormatError):
-            restore(settings, half)
-        with pytest.raises(finetti.FormatError):
-            restore(settings, tensors[:i] + tensors[i + 1:])
+        if name != "hashes":  # of bags, however many
+            with pytest.raises(finetti.FormatError):
+                restore(settings, half)
+        if name not in ("choice", "inner", "range", "hashes"):  # which version 0.1 did not have
+            with pytest.raises(finetti.FormatError):
+                restore(settings, tensors[:i] + tensors[i + 1:])
         for other in (array.astype(object), array.astype(complex), array.reshape(array.shape + (1, 1, 1, 1))):
             with pytest.raises(finetti.FormatError, match="no model that finetti pickled"):
                 restore(settings, [*tensors[:i], (name, other), *tensors[i + 1:]])

@@ -29,13 +29,13 @@ def bags(n=40, d=5, dtype=np.float64):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("options", [{"model": "softmax"}, {"model": "softmax", "heads": 2, "features": "both",
+@pytest.mark.parametrize("options", [{"model": "softmax"}, {"model": "softmax", "heads": 2, "basis": "both",
                                                             "landmarks": 9, "penalty": 0.1}, {"model": "mixture"},
                                      {"model": "embedding", "inner": 3}, {"model": "stack", "inner": 2, "seed": 7}])
 def test_numbers(options, dtype, tmp_path):
     tokens, lengths, y = bags(dtype=dtype)
     write(tmp_path / "x.npz", tokens, lengths, y)
-    words = [w for name, value in options.items() for w in ("--" + ("basis" if name == "features" else name), value)]
+    words = [w for name, value in options.items() for w in ("--" + name, value)]
     run("fit", tmp_path / "x.npz", "--kind", "regression", "--cv", "none", "--quiet", "--out", tmp_path / "m.fin",
         *words)
     run("predict", tmp_path / "m.fin", tmp_path / "x.npz", "--out", tmp_path / "p.npz")
@@ -79,7 +79,11 @@ def test_classes_that_are_text(tmp_path):
     rows = [f"{i},{'yes' if y[i] > 0 else 'no'},{a:.17g},{b:.17g}\n" for i, (a, b) in zip(
         np.repeat(np.arange(30), lengths), tokens)]
     (tmp_path / "x.csv").write_text("bag,label,a,b\n" + "".join(rows))
-    run("fit", tmp_path / "x.csv", "--model", "mean", "--cv", "none", "--quiet", "--out", tmp_path / "m.fin")
+    words = ["fit", tmp_path / "x.csv", "--model", "mean", "--cv", "none", "--quiet", "--out", tmp_path / "m.fin"]
+    run(*words)
+    loaded = finetti.load_model(tmp_path / "m.fin")  # which has a model beside it that locates
+    assert type(loaded) is finetti.SingleLocationClassifier and loaded.model == "mean" and loaded.info_["locates"]
+    run(*words, "--locator", "no")
     loaded = finetti.load_model(tmp_path / "m.fin")
     assert type(loaded) is finetti.BagEmbeddingClassifier and loaded.statistics == "mean"
     assert loaded.classes_.tolist() == ["no", "yes"] and loaded.feature_names_in_.tolist() == ["a", "b"]

@@ -99,7 +99,7 @@ def test_rows_that_become_bags(kind):
             ask(FLAT[:2], lengths=[1, 1]), ask(FLAT[:2], groups=[0, 1]), ask((FLAT[:2], ["a", "b"]))
             ask([FLAT[:1], FLAT[1:2]]), ask(Bags(FLAT[:2])), ask(FLAT[:2, None])
         model.predict([FLAT[:2]]), model.predict(FLAT[:1])
-        single = kind().fit(FLAT[:40], np.arange(40) % 2)
+        single = kind().fit(Bags(FLAT[:40]), np.arange(40) % 2)
         single.predict(FLAT)
 
 

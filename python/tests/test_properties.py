@@ -49,13 +49,13 @@ class Data:
 
 
 def fit(model, X, y, **more):
-    kind, name, features = model
+    kind, name, basis = model
     whole = name in ("embedding", "mean", "max")
     names = {"numbers": "Regressor", "classes": "Classifier"}
     estimator = getattr(finetti, ("BagEmbedding" if whole else "SingleLocation") + names[kind])
     own = {"statistics": name} if whole else {"model": name}
     settings = {key: value for key, value in QUICK.items() if not (whole and key == "gate")}
-    return estimator(features=features, **own, **settings).fit(X, y, **more)
+    return estimator(basis=basis, **own, **settings).fit(X, y, **more)
 
 
 def answers(model, X):

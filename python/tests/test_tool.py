@@ -169,7 +169,7 @@ def test_latent(data, name, L, Q, seed):
 
 FITS = st.fixed_dictionaries({
     "model": st.sampled_from("softmax erf linear mixture embedding mean max any stack auto".split()),
-    "features": st.sampled_from(["linear", "rbf", "both"]), "map": st.sampled_from(["nystrom", "fourier"]),
+    "basis": st.sampled_from(["linear", "rbf", "both"]), "map": st.sampled_from(["nystrom", "fourier"]),
     "scaling": st.sampled_from(["standard", "pooled", "none"]), "landmarks": st.integers(1, 12),
     "heads": st.sampled_from([1, 1, 2]), "inner": st.just(2), "seed": st.integers(0, 2**53),
     "iterations": st.integers(1, 9), "penalty": st.sampled_from(["auto", 0.1, 10.0]),
@@ -196,7 +196,7 @@ def test_fit_predict_locate(seed, options, dtype, regression):
     with tempfile.TemporaryDirectory() as folder:
         data, theirs_, ours_ = (os.path.join(folder, name) for name in ("x.npz", "theirs.fin", "ours.fin"))
         np.savez(data, tokens=tokens, offsets=offsets, y=y)
-        there = words({"basis" if name == "features" else name: value for name, value in options.items()})
+        there = words(options)
         theirs = run("fit", data, "--kind", "regression" if regression else "classes", "--cv", "none", "--quiet",
                      "--out", theirs_, *there)
         ours = ask(lambda: kind(**own).fit(tokens, y, lengths=lengths))
