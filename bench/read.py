@@ -22,9 +22,10 @@ class Error(ctypes.Structure):
 
 
 class Source(ctypes.Structure):
-    _fields_ = [("path", c_char_p), ("bag", c_char_p), ("label", c_char_p), ("features", c_char_p), ("kind", c_char_p),
-                ("rank", c_int), ("ranks", c_int), ("feature_names", c_void_p), ("feature_count", c_int64),
-                ("class_names", c_void_p), ("class_count", c_int64)]
+    _fields_ = [("path", c_char_p), ("bag", c_char_p), ("label", c_char_p), ("group", c_char_p),
+                ("features", c_char_p), ("kind", c_char_p), ("rank", c_int), ("ranks", c_int),
+                ("feature_names", c_void_p), ("feature_count", c_int64), ("class_names", c_void_p),
+                ("class_count", c_int64), ("each", c_int), ("unlabelled", c_int), ("model_bag", c_char_p)]
 
 
 def open_library(path):
