@@ -157,6 +157,16 @@ static const char *class_name(const void *set, int64_t c)
     return fin_bag_set_class(set, c);
 }
 
+/* Which class a token can bring about matters to `any`; else only to what locate says of tokens. */
+static bool has_any(const fit_run *run)
+{
+    double weight;
+    for (int64_t i = 0; i < run->info.parts; i++)
+        if (fin_fit_part(run->fit, i, &weight)->model == FIN_MODEL_ANY)
+            return true;
+    return false;
+}
+
 static void print_fitted(const fit_run *run)
 {
     const fin_fit_info *info = &run->info;
@@ -176,7 +186,9 @@ static void print_fitted(const fit_run *run)
     if (run->classes == 2 && info->positive >= 0)
         printf("%-*s%s (%s)\n", LABEL, "positive",
                fit_clean(fin_bag_set_class(run->set, info->positive), name, sizeof name),
-               fin_is_auto((double)run->settings.positive) ? "chosen on inner folds" : "as asked");
+               !fin_is_auto((double)run->settings.positive) ? "as asked"
+               : has_any(run)                               ? "chosen on inner folds"
+                              : "the second class; --positive names the other");
     printf("%-*s%lld iterations of L-BFGS, %lld evaluations", LABEL, "search",
            (long long)info->iterations, (long long)info->evaluations);
     if (info->unfinished)

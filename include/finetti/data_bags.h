@@ -140,7 +140,7 @@ FIN_API const char *fin_tensors_entry(const fin_tensor_file *file, const char *k
 
 /* Version of the model file: a reader takes its own and all earlier ones, and says which version of
  * finetti wrote a later one. */
-enum { FIN_MODEL_VERSION = 1 };
+enum { FIN_MODEL_VERSION = 2 };
 
 typedef struct fin_model fin_model; /* a fit with the names of its columns and classes */
 

@@ -352,7 +352,7 @@ static fin_status run(const void *values, fini_result *result, const fin_progres
 const fini_job fini_job_fit = {
     .name = "fit",
     .summary = "attention fitted to bags of a task: risk, locations and directions against n / d",
-    .revision = 1,
+    .revision = 2,
     .size = sizeof(fit_values),
     .words = words,
     .outputs = outputs,

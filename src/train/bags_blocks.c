@@ -92,7 +92,7 @@ fin_status fini_numbers(double **numbers, int64_t count, int64_t width, const ch
     if (bytes > most)
         return fini_fail(err, FIN_ERR_MEMORY,
                          "%s: %lld rows of %lld numbers take %.3g GB, and this machine has %.3g; "
-                         "fewer landmarks, features = linear or more processes usually help",
+                         "fewer landmarks, basis = linear or more processes usually help",
                          what, (long long)count, (long long)width, bytes / 1e9, most / 1e9);
     int64_t size = count * width;
     *numbers = fini_alloc_array(size ? size : 1, sizeof **numbers);

@@ -538,6 +538,9 @@ fin_status fini_fit_choose(fin_fit *fit, const fin_bags *bags, const double *lab
         status = fit_parts(fit, c, progress, err);
     if (!status)
         measure_noise(fit, c);
+    for (int64_t k = 0; !status && fit->swapped && k < fit->parts; k++)
+        if (fit->part[k].form == &fini_bag_any) /* as the caller numbers them */
+            fit->part[k].settings.positive = 1 - fit->part[k].settings.positive;
     fini_arena_close(&arena);
     fini_free(c);
     return status;

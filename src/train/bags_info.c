@@ -23,9 +23,11 @@ void fin_fit_get_info(const fin_fit *fit, fin_fit_info *info)
         for (int64_t j = 0; j < part->map.d && j < part->map.s; j++)
             used += part->map.scale[j] != 0;
         info->columns = used > info->columns ? used : info->columns;
-        info->members += part->members;
-        info->parameters =
-            part->parameters > info->parameters ? part->parameters : info->parameters;
+        if (part->weight > 0) {
+            info->members += part->members;
+            info->parameters =
+                part->parameters > info->parameters ? part->parameters : info->parameters;
+        }
         info->iterations += part->iterations;
         info->evaluations += part->evaluations;
         info->unfinished += part->unfinished;
@@ -74,7 +76,7 @@ fin_status fin_fit_directions(const fin_fit *fit, int64_t i, int64_t h, int64_t 
     int64_t keys = part->form->keys(&part->shape), heads = part->shape.heads;
     if (!by_columns(part))
         return fini_fail(err, FIN_ERR_UNSUPPORTED,
-                         "this model does not see the columns of a token; with features = linear "
+                         "this model does not see the columns of a token; with basis = linear "
                          "it has a key and a value");
     if (h < 0 || h >= heads || o < 0 || o >= part->shape.outputs)
         return fini_fail(err, FIN_ERR_ARGUMENT,
@@ -117,7 +119,7 @@ fin_status fin_fit_importance(const fin_fit *fit, double *key, double *value, fi
         }
     if (!(values > 0))
         return fini_fail(err, FIN_ERR_UNSUPPORTED,
-                         "this model does not see the columns of a token; with features = linear "
+                         "this model does not see the columns of a token; with basis = linear "
                          "or both it does");
     for (int64_t i = 0; i < fit->parts; i++) {
         const fini_part *part = &fit->part[i];

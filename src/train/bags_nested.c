@@ -94,12 +94,12 @@ static fin_status list_models(family *g, fin_error *err)
         int of[FINI_CANDIDATES];
         if (!g->member[m])
             continue;
+        int count = places(g, m, of);
         if (g->models > FINI_CANDIDATES)
             return fini_fail(err, FIN_ERR_ARGUMENT,
                              "cross-validation of %d models: they are made of more than %d "
                              "different ones; compare fewer at a time",
                              v->count, FINI_CANDIDATES);
-        int count = places(g, m, of);
         bool nested = fini_is_nested(&v->asked[m], v->classes, v->bags->n, v->bags->d);
         for (int k = 0; k < count; k++)
             g->nested[of[k]] |= nested;

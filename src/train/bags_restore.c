@@ -245,6 +245,8 @@ static fin_status restore_choice(const source *s, fin_fit *fit)
             "the model has a part that locates, an order of classes or a sharpness that "
             "cannot be");
     fit->swapped = choice[0];
+    for (int64_t k = 0; k < fit->parts; k++)
+        fit->part[k].shape.positive ^= fit->swapped;
     fit->locator = choice[1] - 1;
     fit->inner_loss = inner[0] >= 0 ? inner[0] : NAN;
     fit->base_loss = inner[1] >= 0 ? inner[1] : NAN;
