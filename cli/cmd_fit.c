@@ -170,6 +170,8 @@ static fin_status read_bags(fit_run *run, fin_error *err)
     if (!status && cli_get(args, "positive"))
         status =
             fit_positive_read(cli_get(args, "positive"), run->set, &run->settings.positive, err);
+    else if (!status && run->settings.assume == 1 && run->classes == 2)
+        status = fit_positive_guess(run->set, &run->settings.positive, err);
     status = fit_agree(status, err);
     if (!status && run->classes)
         status = fit_add(run->class_count, run->classes, err);

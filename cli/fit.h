@@ -24,6 +24,8 @@ bool fit_same(const fin_fit_settings *a, const fin_fit_settings *b, int64_t clas
 /* The number of the class that --positive names. */
 fin_status fit_positive_read(const char *name, const fin_bag_set *set, int64_t *positive,
                              fin_error *err);
+/* The same for --assume monotone without --positive: only if the names of the classes tell. */
+fin_status fit_positive_guess(const fin_bag_set *set, int64_t *positive, fin_error *err);
 /* "auto", "regression" or "classes". */
 fin_status fit_kind_check(const char *kind, fin_error *err);
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 /* ---- names ---------------------------------------------------------------------------------- */
 
@@ -232,6 +233,25 @@ fin_status fit_positive_read(const char *name, const fin_bag_set *set, int64_t *
                       "'%.40s'",
                       name, near ? ", did you mean " : "", near ? near : "", near ? "?" : "",
                       names[0], names[1]);
+}
+
+/* Names that say by themselves which class is the positive one: the second. */
+fin_status fit_positive_guess(const fin_bag_set *set, int64_t *positive, fin_error *err)
+{
+    static const char *const pairs[][2] = {{"0", "1"},           {"-1", "1"},
+                                           {"no", "yes"},        {"false", "true"},
+                                           {"neg", "pos"},       {"negative", "positive"},
+                                           {"absent", "present"}};
+    const char *names[2] = {fin_bag_set_class(set, 0), fin_bag_set_class(set, 1)};
+    for (size_t k = 0; k < sizeof pairs / sizeof *pairs; k++)
+        if (strcasecmp(names[0], pairs[k][0]) == 0 && strcasecmp(names[1], pairs[k][1]) == 0) {
+            *positive = 1;
+            return FIN_OK;
+        }
+    return cli_status(err, FIN_ERR_ARGUMENT,
+                      "--assume monotone: one more token can only raise the positive class; which "
+                      "is it, '%.40s' or '%.40s'? --positive '%.40s' says so",
+                      names[0], names[1], names[1]);
 }
 
 fin_status fit_kind_check(const char *kind, fin_error *err)

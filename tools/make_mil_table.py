@@ -17,8 +17,8 @@ import tempfile
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 TESTS = ("single", "concepts", "frequency")
 # The order of the rows; a model is written as on the command line.
-ROWS = ("any", "any+rbf", "auto, assume=monotone", "stack, assume=monotone", "max", "softmax",
-        "softmax+rbf", "mixture", "mixture+rbf", "erf", "linear", "embedding", "mean", "auto",
+ROWS = ("any", "any+rbf", "auto, assume=monotone", "stack, assume=monotone", "max", "softmax+rbf",
+        "softmax:linear", "mixture+rbf", "mixture:linear", "erf", "linear", "embedding", "mean", "auto",
         "stack")
 
 
@@ -30,7 +30,8 @@ def finetti(tool, *words):
 
 
 def name(run):
-    return (run["model"] + ("+rbf" if run["basis"] == "both" else "")
+    both = run["model"] in ("softmax", "mixture")  # their usual basis
+    return (run["model"] + ("+rbf" if run["basis"] == "both" else ":linear" if both else "")
             + (", assume=monotone" if run["assume"] == "monotone" else ""))
 
 

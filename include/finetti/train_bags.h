@@ -108,7 +108,8 @@ typedef fin_status (*fin_sum)(int64_t blocks, int64_t n, double *parts, double *
       "sharpness of probabilities, noise of numbers by inner cross-validation; auto = classes, "   \
       "stack and auto, and numbers with few bags for the model")                                   \
     F(int64_t, positive, FIN_AUTO_INT, 0, 1,                                                       \
-      "any: the class that a single token can bring about; auto = what inner folds prefer")        \
+      "any: the class that a single token can bring about; auto = what inner folds prefer, 1 if "  \
+      "assume is monotone")                                                                        \
     C(assume, 0, "nothing|monotone",                                                               \
       "auto, stack: choose among all models, or among those for which one more token can only "    \
       "raise the positive class")                                                                  \

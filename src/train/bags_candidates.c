@@ -20,6 +20,17 @@ static bool is_several(const fin_fit_settings *s)
     return s->model == FIN_MODEL_AUTO || s->model == FIN_MODEL_STACK;
 }
 
+/* Who assumes that models are monotone speaks of a positive class: it is 1 unless he says otherwise. */
+fin_fit_settings fini_asked(const fin_fit_settings *settings, bool swapped)
+{
+    fin_fit_settings asked = *settings;
+    if (asked.assume == 1 && fin_is_auto((double)asked.positive))
+        asked.positive = 1;
+    if (swapped && !fin_is_auto((double)asked.positive))
+        asked.positive = 1 - asked.positive;
+    return asked;
+}
+
 /* Both sides, unless one is given. Returns how many; side may be NULL. */
 static int sides_of(const fin_fit_settings *s, int64_t classes, fin_fit_settings *side)
 {
@@ -39,7 +50,7 @@ int fin_fit_candidates(const fin_fit_settings *base, int64_t classes, fin_fit_se
 {
     int count = 0;
     for (size_t k = 0; k < sizeof preference / sizeof *preference; k++) {
-        fin_fit_settings s = *base, side[2];
+        fin_fit_settings s = fini_asked(base, false), side[2];
         bool tokens = fini_bag_form_of(preference[k].model) != &fini_bag_mean;
         s.model = preference[k].model;
         if ((s.model == FIN_MODEL_ANY && classes != 2) ||

@@ -518,11 +518,9 @@ fin_status fini_fit_choose(fin_fit *fit, const fin_bags *bags, const double *lab
                        .sum = sum == fini_sum_alone ? NULL : sum,
                        .width = fit->classes ? fit->classes : 1,
                        .stride = bags->n * (fit->classes ? fit->classes : 1),
-                       .asked = fit->settings,
+                       .asked = fini_asked(&fit->settings, fit->swapped),
                        .in = {.classes = fit->classes, .total = bags->total, .model = c->model},
                        .locator = -1};
-    if (fit->swapped && !fin_is_auto((double)c->asked.positive))
-        c->asked.positive = 1 - c->asked.positive;
     fin_status status = list_models(c, count, others, err);
     if (!status) {
         layout(&arena, c, &room, &groups, c->asked.inner);

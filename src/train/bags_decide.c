@@ -252,42 +252,17 @@ static fin_status decide(desk *d, int asked, fini_decision *out, fin_error *err)
     return status;
 }
 
-/* One more token raises the positive class only if all parts agree which one that is. */
-static int one_side(const fini_inner *in, int count, const int *of, int *some)
-{
-    double least[2] = {INFINITY, INFINITY};
-    int kept = 0;
-    for (int k = 0; k < count; k++)
-        if (in->model[of[k]].model == FIN_MODEL_ANY) {
-            double *side = &least[in->model[of[k]].positive != 0];
-            *side = fmin(*side, fini_inner_loss(in, of[k]));
-        }
-    for (int k = 0; k < count; k++)
-        if (in->model[of[k]].model != FIN_MODEL_ANY ||
-            (in->model[of[k]].positive != 0) == (least[1] <= least[0]))
-            some[kept++] = of[k];
-    return kept;
-}
-
 fin_status fini_decide(const fini_inner *in, const fin_fit_settings *asked, int count,
                        const int *of, fini_decision *out, fin_error *err)
 {
-    int *some = fini_alloc_array(count, sizeof *some);
     fini_arena arena = {0};
     desk d = {.in = in, .count = count, .of = of, .monotone = asked->assume == 1};
-    if (!some)
-        return fini_fail_memory(err, (size_t)count * sizeof *some, "choosing a model");
-    if (asked->assume == 1) {
-        d.count = one_side(in, count, of, some);
-        d.of = some;
-    }
     layout(&arena, &d);
     fin_status status = fini_arena_open(&arena, "choosing a model", err);
-    if (!status) {
-        layout(&arena, &d);
-        status = decide(&d, asked->model, out, err);
-        fini_arena_close(&arena);
-    }
-    fini_free(some);
+    if (status)
+        return status;
+    layout(&arena, &d);
+    status = decide(&d, asked->model, out, err);
+    fini_arena_close(&arena);
     return status;
 }

@@ -53,6 +53,8 @@ fin_status fini_cross(const fini_crossing *crossing, const fin_progress *progres
 
 /* ---- candidates (bags_candidates.c) ------------------------------------------------------------- */
 
+/* The settings asked for, with classes as they are inside. */
+fin_fit_settings fini_asked(const fin_fit_settings *settings, bool swapped);
 /* A model as fini_cross takes it: what does not matter to it, or is decided by then, has one value. */
 void fini_single(fin_fit_settings *settings, int64_t classes);
 /* The single models that a model asked for is made of, in order of preference: those of auto and stack,

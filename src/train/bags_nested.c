@@ -70,10 +70,7 @@ static bool same_folds(const fin_fit_settings *a, const fin_fit_settings *b)
 /* With classes as they are inside. */
 static fin_fit_settings asked_for(const family *g, int m)
 {
-    fin_fit_settings asked = g->v->asked[m];
-    if (g->swapped && !fin_is_auto((double)asked.positive))
-        asked.positive = 1 - asked.positive;
-    return asked;
+    return fini_asked(&g->v->asked[m], g->swapped);
 }
 
 /* The candidates of a model, as places in g->model: count of them. */
