@@ -83,9 +83,8 @@ typedef fin_status (*fin_sum)(int64_t blocks, int64_t n, double *parts, double *
       "what a token is seen through: its columns (linear), RBF features, both; auto = both for "   \
       "softmax and mixture with classes, else linear")                                             \
     C(map, 0, "nystrom|fourier", "RBF features: landmarks from the data, or random frequencies")   \
-    F(int64_t, landmarks, FIN_AUTO_INT, 1, 20000,                                                  \
-      "number of RBF features; auto = 150, up to 1000 where tokens are many but not too many "     \
-      "(landmarks of embedding and max are bags: at least 1000, or all)")                          \
+    F(int64_t, landmarks, 150, 1, 20000,                                                           \
+      "number of RBF features (landmarks of embedding and max are bags: at least 1000, or all)")   \
     F(double, bandwidth, FIN_AUTO, 1e-100, 1e100,                                                  \
       "of the RBF, in standardised units; auto = 0.55 median distances of landmarks")              \
     C(scaling, 0, "standard|pooled|none",                                                          \

@@ -94,7 +94,6 @@ static fin_status list_models(fini_choice *c, int count, const fin_fit_settings 
     if (one || asked->locator == 1)
         return FIN_OK;
     as_auto.model = FIN_MODEL_AUTO;
-    as_auto.assume = 0;
     found = fin_fit_candidates(&as_auto, classes, list, FINI_CANDIDATES);
     for (int k = 0; k < found; k++)
         if (locates(&list[k]))

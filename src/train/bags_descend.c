@@ -39,6 +39,8 @@ static const double grid_embedding[] = {20, 15, 10};
 enum { PATIENCE = 10 };
 /* Losses, summed over bags, by which a start far out must be better than the mean. */
 #define FAR 3.0
+/* Tokens a bag from which on one of them may be lost in the mean. */
+#define CROWD 16.0
 /* Attention to classes is better, and five times faster, when it does not go all the way. */
 enum { ITERATIONS = 200, ITERATIONS_CLASSES = 20, MEAN_ITERATIONS = 1000, EM_STEPS = 5 };
 
@@ -423,6 +425,7 @@ static fin_status probe(way *w, fin_error *err)
     double variance, near, far;
     bool found = false;
     if (part->shape.classes != 2 || !w->risk || problem->held || part->shape.heads > 1 ||
+        problem->tokens < CROWD * problem->bags ||
         (part->form != &fini_bag_softmax && part->form != &fini_bag_mixture &&
          part->form != &fini_bag_any))
         return FIN_OK;

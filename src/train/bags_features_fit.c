@@ -297,44 +297,18 @@ static fin_status reserve(fini_map *map, int64_t n, int64_t m, fin_error *err)
     return status;
 }
 
-/* Landmarks that nobody asked for: a row in ten, as far as the features of all rows stay small. */
-static fin_status usual_landmarks(const fin_bags *bags, const double *weights, fin_sum sum,
-                                  int64_t *wanted, fin_error *err)
-{
-    const double least = 150, most = 1000, numbers = 6e6;
-    double parts[FIN_BAGS_BLOCKS], rows = 0;
-    fini_blocks blocks;
-    fin_status status = fini_blocks_open(&blocks, bags, err);
-    for (int64_t b = 0; b < blocks.count && !status; b++) {
-        int64_t begin, end, from, to;
-        parts[b] = 0;
-        fini_block_bags(&blocks, bags, b, &begin, &end);
-        for (int64_t i = begin; i < end; i++) {
-            fini_bag_rows(bags, i, &from, &to);
-            parts[b] += fini_bag_counts(weights, i) ? (double)(to - from) : 0;
-        }
-    }
-    if (!status)
-        status = fini_blocks_sum(&blocks, sum, 1, parts, &rows, err);
-    *wanted = (int64_t)fmax(least, fmin(most, fmin(rows / 10, numbers / rows)));
-    return status;
-}
-
 fin_status fini_features_fit(fini_map *map, const fin_fit_settings *settings, const fin_bags *bags,
                              const double *weights, fin_sum sum, fini_look *look, fin_error *err)
 {
     bool bag_each = map->statistics == FINI_MAX || map->statistics == FINI_STATISTICS;
     int64_t wanted = settings->landmarks, n;
     double *rows = NULL;
-    fin_status status = FIN_OK;
-    if (fin_is_auto((double)wanted))
-        status = usual_landmarks(bags, weights, sum, &wanted, err);
     if (bag_each && map->kind == 0 && wanted < BAGS_MOST)
         wanted = BAGS_MOST;
     wanted += map->kind == 1 && wanted % 2;
     n = map->kind == 0 || wanted < MEDIAN_ROWS ? wanted : MEDIAN_ROWS;
-    if (!status)
-        status = fini_landmarks(map, settings->seed, bags, weights, sum, &n, &rows, look, err);
+    fin_status status =
+        fini_landmarks(map, settings->seed, bags, weights, sum, &n, &rows, look, err);
     if (!status)
         status = reserve(map, n, wanted, err);
     double *landmarks = map->landmarks, *whiten = map->whiten;
