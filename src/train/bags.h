@@ -244,6 +244,10 @@ struct fin_fit {
  * about their numbers outside, change nothing. */
 fin_status fini_fit_labels(fin_fit *fit, const fin_bags *bags, const double *weights, fin_sum sum,
                            double *labels, fin_error *err);
+/* A number for every bag of everybody (total), from its tokens whatever their order: 52 bits; -1 for bags
+ * without weight (bags_same.c). */
+fin_status fini_bags_hash(const fin_bags *bags, const double *weights, fin_sum sum, double *all,
+                          fin_error *err);
 /* Ranges and hashes (bags_same.c). */
 fin_status fini_fit_remember(fin_fit *fit, const fin_bags *bags, const double *weights, fin_sum sum,
                              fin_error *err);
@@ -267,7 +271,8 @@ fin_status fini_part_locate(const fini_part *part, const fin_bags *bags, const d
 void fini_add_part(const fin_fit *fit, double weight, double noise, double before, int64_t n,
                    const double *m, const double *spread, const double *within, double *mean,
                    double *variance);
-void fini_fit_outside_units(const fin_fit *fit, int64_t n, double *mean, double *variance, double *sd);
+void fini_fit_outside_units(const fin_fit *fit, int64_t n, double *mean, double *variance,
+                            double *sd);
 /* The class that own and none of fin_fit_locate are about, as the caller numbers them: what `any` takes
  * for positive, else what is asked for, else 1; -1: there is none. */
 int fini_positive(const fin_fit *fit);

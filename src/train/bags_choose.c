@@ -141,8 +141,8 @@ fin_status fini_inner_deal(fini_inner *in, const int64_t *groups, const fin_fit_
         count += use[i] = in->learn[i] > 0;
     in->folds = (int)(s->inner < count ? s->inner : count);
     for (; in->folds >= 2; in->folds--) { /* lone bags may leave too few for so many folds */
-        status = fini_folds_make(in->total, in->classes, in->y, groups, use, true, 1, in->folds,
-                                 s->seed, in->fold, &why);
+        status = fini_folds_ordered(in->total, in->classes, in->y, groups, use, in->order,
+                                    in->folds, s->seed, in->fold, &why);
         if (status != FIN_ERR_ARGUMENT)
             break;
     }
@@ -177,6 +177,9 @@ static fin_status deal_folds(fini_choice *c, const fin_fit_settings *asked, int6
         status = fini_bags_gather(bags, c->sum, c->own, c->in.omega, err);
     for (int64_t i = 0; i < bags->total && bags->groups && !status; i++)
         groups[i] = (int64_t)c->in.omega[i];
+    if (!status)
+        status = fini_bags_hash(bags, c->weights, c->sum, c->order, err);
+    c->in.order = c->order;
     return status ? status : fini_inner_deal(&c->in, bags->groups ? groups : NULL, asked, err);
 }
 
@@ -481,6 +484,7 @@ static void layout(fini_arena *a, fini_choice *c, fini_decision *room, int64_t *
     c->out = fini_take(a, n * models, (size_t)c->width * sizeof(double));
     c->mix = fini_take(a, n, (size_t)c->width * sizeof(double));
     c->own = fini_take(a, n, sizeof(double));
+    c->order = fini_take(a, total, sizeof(double));
     *groups = fini_take(a, total, sizeof **groups);
 }
 

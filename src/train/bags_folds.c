@@ -385,6 +385,49 @@ fin_status fini_folds_make(int64_t n, int64_t classes, const double *labels, con
     return status;
 }
 
+typedef struct ordered {
+    int64_t *line, *groups;
+    double *labels;
+    unsigned char *use;
+    int32_t *fold;
+    fini_arena arena;
+} ordered;
+
+static void layout_ordered(ordered *o, int64_t n)
+{
+    o->line = fini_take(&o->arena, 2 * n, sizeof *o->line);
+    o->groups = fini_take(&o->arena, n, sizeof *o->groups);
+    o->labels = fini_take(&o->arena, n, sizeof *o->labels);
+    o->use = fini_take(&o->arena, n, 1);
+    o->fold = fini_take(&o->arena, n, sizeof *o->fold);
+}
+
+fin_status fini_folds_ordered(int64_t n, int64_t classes, const double *labels,
+                              const int64_t *groups, const unsigned char *use, const double *order,
+                              int folds, int64_t seed, int32_t *fold, fin_error *err)
+{
+    ordered o = {0};
+    layout_ordered(&o, n);
+    fin_status status = fini_arena_open(&o.arena, "folds", err);
+    if (status)
+        return status;
+    layout_ordered(&o, n);
+    for (int64_t i = 0; i < n; i++)
+        o.line[i] = i;
+    sort_by(order, n, o.line, o.line + n);
+    for (int64_t i = 0; i < n; i++) {
+        o.labels[i] = labels[o.line[i]];
+        o.use[i] = use[o.line[i]];
+        o.groups[i] = groups ? groups[o.line[i]] : 0;
+    }
+    status = fini_folds_make(n, classes, o.labels, groups ? o.groups : NULL, o.use, true, 1, folds,
+                             seed, o.fold, err);
+    for (int64_t i = 0; i < n && !status; i++)
+        fold[o.line[i]] = o.fold[i];
+    fini_arena_close(&o.arena);
+    return status;
+}
+
 fin_status fin_folds_make(int64_t n, int64_t classes, const double *labels, const int64_t *groups,
                           int repeats, int folds, int64_t seed, int32_t *fold, fin_error *err)
 {

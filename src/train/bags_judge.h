@@ -19,6 +19,11 @@ int fini_bin(double probability, int bins);
 fin_status fini_folds_make(int64_t n, int64_t classes, const double *labels, const int64_t *groups,
                            const unsigned char *use, bool lone, int repeats, int folds,
                            int64_t seed, int32_t *fold, fin_error *err);
+/* The same for one repeat, with bags taken in the order of these numbers (n), not in that of the file:
+ * which bags are together does not depend on how they are sorted. */
+fin_status fini_folds_ordered(int64_t n, int64_t classes, const double *labels,
+                              const int64_t *groups, const unsigned char *use, const double *order,
+                              int folds, int64_t seed, int32_t *fold, fin_error *err);
 /* Groups with numbers from 0 on, in the order of their first bag with use[i] (NULL: all); -1 for the
  * others. Returns how many there are. */
 fin_status fini_groups_number(int64_t n, const int64_t *groups, const unsigned char *use,
@@ -77,8 +82,9 @@ typedef struct fini_inner {
     double *y;                     /* (total) labels */
     double *learn;                 /* (total) weights to learn from */
     double *omega;                 /* (total) weights of predictions; 0: not predicted */
-    int32_t *fold;                 /* (total) */
-    int64_t *group;                /* (total) 0 .. groups - 1; NULL: every bag for itself */
+    const double *order; /* (total) numbers of bags that do not depend on how they are sorted */
+    int32_t *fold;       /* (total) */
+    int64_t *group;      /* (total) 0 .. groups - 1; NULL: every bag for itself */
     int64_t groups;
     double *P; /* (models, total): probability of the label, or prediction */
 } fini_inner;
@@ -124,6 +130,7 @@ typedef struct fini_choice {
     int64_t stride; /* from model to model */
     double *own;    /* (n) */
     double *mix;    /* (n, width) */
+    double *order;  /* (total) */
 } fini_choice;
 
 /* With inner folds dealt and predicted: fills decision, and the fit's sharpness and losses. */

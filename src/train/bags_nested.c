@@ -27,6 +27,7 @@ typedef struct family {
     double *weights; /* (n) */
     int64_t *group;  /* (outers, n) */
     double *omega;   /* (outers, n) */
+    double *order;   /* (n) */
     int64_t *groups; /* (outers) */
     double *mean, *spread, *within, *noise;
     double *P;       /* (models, n) */
@@ -48,6 +49,7 @@ static void layout(fini_arena *a, family *g, int64_t inner)
     g->group = fini_take(a, cells, sizeof *g->group);
     g->groups = fini_take(a, g->outers, sizeof *g->groups);
     g->omega = fini_take(a, cells, sizeof(double));
+    g->order = fini_take(a, g->n, sizeof(double));
     g->mean = fini_take(a, cells * models, (size_t)g->width * sizeof(double));
     g->spread = numbers ? fini_take(a, cells * models, sizeof(double)) : NULL;
     g->within = numbers ? fini_take(a, cells * models, sizeof(double)) : NULL;
@@ -120,6 +122,7 @@ static fini_inner inner_of(const family *g, int64_t o)
                         .y = g->labels + at,
                         .learn = g->weights,
                         .omega = g->omega + at,
+                        .order = g->order,
                         .fold = g->fold + at,
                         .group = g->v->bags->groups ? g->group + at : NULL,
                         .groups = g->groups[o],
@@ -301,6 +304,8 @@ static fin_status run_family(family *g, const fin_fit_settings *settings,
     layout(&arena, g, settings->inner);
     for (int u = 0; u < g->models; u++)
         nested |= g->nested[u];
+    if (nested)
+        status = fini_bags_hash(v->bags, NULL, NULL, g->order, err);
     for (int64_t o = 0; o < g->outers && !status; o++)
         status = open_outer(g, o, settings, nested, err);
     fini_crossing crossing = {.bags = v->bags,

@@ -155,14 +155,16 @@ fin_status fin_fit_outside(const fin_fit *fit, const fin_bags *bags, int64_t *ou
         if (high)
             high[j] = fit->range ? fit->range[d + j] : NAN;
     }
-    double room[SOME];
-    for (int64_t from = 0; from < d && fit->range; from += SOME) {
+    int threads = fini_map_threads((double)rows * (double)d / 16);
+#pragma omp parallel for num_threads(threads)
+    for (int64_t from = 0; from < (fit->range ? d : 0); from += SOME) {
+        double room[SOME];
         int64_t n = d - from < SOME ? d - from : SOME;
         const double *a = fit->range + from, *b = a + d;
         for (int64_t r = 0; r < rows; r++) {
             const double *x = fini_row(bags, r, from, from + n, room);
             for (int64_t j = 0; j < n; j++)
-                outside[from + j] += x[j] - b[j] > b[j] - a[j] || a[j] - x[j] > b[j] - a[j];
+                outside[from + j] += (x[j] - b[j] > b[j] - a[j]) | (a[j] - x[j] > b[j] - a[j]);
         }
     }
     for (int64_t j = 0; j < d && fit->range; j++) /* constant in training: it is not used */
@@ -210,19 +212,28 @@ static int ascending(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-static fin_status find_hashes(fin_fit *fit, const fin_bags *bags, const double *weights,
-                              fin_sum sum, fin_error *err)
+fin_status fini_bags_hash(const fin_bags *bags, const double *weights, fin_sum sum, double *all,
+                          fin_error *err)
 {
-    double *own = NULL, *all = NULL;
-    if (bags->total > most_bags)
-        return FIN_OK;
+    double *own;
     fin_status status = fini_numbers(&own, bags->n, 1, "hashes of bags", err);
-    if (!status)
-        status = fini_numbers(&all, bags->total, 1, "hashes of bags", err);
     if (!status)
         status = hash_all(bags, weights, own, err);
     if (!status)
         status = fini_bags_gather(bags, sum, own, all, err);
+    fini_free(own);
+    return status;
+}
+
+static fin_status find_hashes(fin_fit *fit, const fin_bags *bags, const double *weights,
+                              fin_sum sum, fin_error *err)
+{
+    double *all = NULL;
+    if (bags->total > most_bags)
+        return FIN_OK;
+    fin_status status = fini_numbers(&all, bags->total, 1, "hashes of bags", err);
+    if (!status)
+        status = fini_bags_hash(bags, weights, sum, all, err);
     fit->hash = status ? NULL : fini_alloc_array(bags->total, sizeof *fit->hash);
     if (!status && !fit->hash)
         status = fini_fail_memory(err, (size_t)bags->total * sizeof *fit->hash, "hashes of bags");
@@ -231,7 +242,6 @@ static fin_status find_hashes(fin_fit *fit, const fin_bags *bags, const double *
             fit->hash[fit->hashes++] = (int64_t)all[i];
     if (!status)
         qsort(fit->hash, (size_t)fit->hashes, sizeof *fit->hash, ascending);
-    fini_free(own);
     fini_free(all);
     return status;
 }
