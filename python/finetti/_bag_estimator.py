@@ -29,21 +29,13 @@ class _BagEstimator(BaseEstimator):
     """What all four have in common."""
 
     def _more_tags(self):
-        return {"X_types": ["2darray", "3darray"], "requires_y": True, "_xfail_checks": self._folds_inside()}
+        return {"X_types": ["2darray", "3darray"], "requires_y": True}
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.three_d_array = True
         tags.target_tags.required = True
         return tags
-
-    def _folds_inside(self):
-        """scikit-learn's check that shuffles the bags, if there are inner folds: they follow the order of bags."""
-        chooses = getattr(self, "model", None) in ("auto", "stack")
-        if self.calibrate == "no" and not chooses or self._estimator_type == "regressor" and not chooses:
-            return {}
-        return {"check_sample_weights_invariance": "the folds by which probabilities are calibrated, and models "
-                                                   "chosen, follow the order of bags; calibrate='no' has none"}
 
     def __sklearn_is_fitted__(self):
         return "_fit" in self.__dict__
