@@ -17,10 +17,10 @@
 enum { POINTS = 17, ROUNDS = 7 };
 
 /* log t is normal with mean 0 and this precision. A bag says about log t at most 0.44 (the variance
- * of the log odds of two classes, p (1 - p) log^2(p / (1 - p))), often half of it: forty bags. */
-static const double prior = 8;
-/* Log likelihood that softer probabilities (t < 1) must gain, more than chance gives a parameter (a half). Fits
- * to four fifths of the bags are a little worse than those to all, and look too sure. */
+ * of the log odds of two classes, p (1 - p) log^2(p / (1 - p))), often half of it: twenty bags. */
+static const double prior = 4;
+/* Log likelihood that softer probabilities (t < 1) must gain, which is more than chance gives to one
+ * parameter. Fits to four fifths of the bags are a little worse than those to all, and look too sure. */
 static const double least_gain = 2;
 
 /* ---- finding it ------------------------------------------------------------------------------ */
