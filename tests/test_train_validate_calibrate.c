@@ -87,8 +87,10 @@ static double sharpness_by_hand(hand *h, const fin_fit_settings *s)
     h->count = fini_candidates(s, h->classes, NULL, 0);
     assert_in_range(h->count, 1, MOST);
     h->count = fini_candidates(s, h->classes, h->list, MOST);
-    OK(fini_folds_make(N, h->classes, h->t.labels, NULL, h->use, true, 1, FOLDS, s->seed, h->fold,
-                       &err));
+    double order[N];
+    OK(fini_bags_hash(&h->t.bags, NULL, NULL, order, &err));
+    OK(fini_folds_ordered(N, h->classes, h->t.labels, NULL, h->use, order, FOLDS, s->seed, h->fold,
+                          &err));
     for (int k = 0; k < FOLDS * h->count; k++)
         predict_left_out(h, k / FOLDS, k % FOLDS);
     for (int f = 0; f < FOLDS; f++)
@@ -112,10 +114,10 @@ static void calibrate__comes_from_bags_left_out(void **state)
         static hand h;
         double weights[N], a[3 * N], b[3 * N];
         fin_fit_settings s = toy_settings(models[k]);
-        s.penalty = 3; /* so that a fit is less sure than it may be */
+        s.penalty = 10; /* so that a fit is less sure than it may be */
         s.locator = NO;
         h.classes = k == 1 ? 3 : 2;
-        toy_draw(&h.t, N, h.classes, 0.2, 21 + (uint64_t)k);
+        toy_draw(&h.t, N, h.classes, 0.05, 31 + (uint64_t)k);
         for (int i = 0; i < N; i++)
             weights[i] = h.use[i] = i % 6 != 0;
         s.calibrate = k ? YES : 0;

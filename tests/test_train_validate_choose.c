@@ -124,7 +124,9 @@ static void stack__weights_come_from_bags_left_out(void **state)
     for (int i = 0; i < N; i++)
         use[i] = i % 5 != 0;
     assert_true(t.labels[1] == 0); /* the first bag in use: no classes change places */
-    OK(fini_folds_make(N, 2, t.labels, NULL, use, true, 1, FOLDS, s.seed, fold, &err));
+    double order[N];
+    OK(fini_bags_hash(&t.bags, NULL, NULL, order, &err));
+    OK(fini_folds_ordered(N, 2, t.labels, NULL, use, order, FOLDS, s.seed, fold, &err));
     for (int k = 0; k < models * FOLDS; k++) {
         for (int i = 0; i < N; i++)
             weights[i] = use[i] && fold[i] != k % FOLDS;

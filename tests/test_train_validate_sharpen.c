@@ -77,7 +77,7 @@ static void sharpness__is_found(void **state)
         double factor = factors[k / 2];
         sample s = drawn(2000, 2 + k % 2 * 2, factor, 11 + (uint64_t)k);
         double t = found(&s), se = 1 / sqrt(s.information);
-        double z = (log(t) - log(factor) * (1 - 8 * se * se)) / se; /* the prior's share: 8 se^2 */
+        double z = (log(t) - log(factor) * (1 - 4 * se * se)) / se; /* the prior's share: 4 se^2 */
         print_message("%d classes, factor %.1f: %.4f, z = %.2f\n", (int)s.classes, factor, t, z);
         assert_true(fabs(z) < 5);
         drop(&s);
@@ -99,7 +99,7 @@ static double objective(const sample *s, double t, double *bag)
         squares += s->omega[i] * s->omega[i];
     }
     *bag = squares / (total * total);
-    return sum / total + 8 * *bag * log(t) * log(t) / 2;
+    return sum / total + 4 * *bag * log(t) * log(t) / 2;
 }
 
 /* Below 1 it goes only for a gain of two units of log likelihood; else it is 1 exactly. */
