@@ -194,7 +194,7 @@ static void read__asks_for_kind_and_version(void **state)
 {
     (void)state;
     refuses(changed("finetti", "tensors", NULL), FIN_ERR_FORMAT, "with 'tensors', not a model");
-    refuses(changed("version", "2", NULL), FIN_ERR_UNSUPPORTED, "version 2, written by finetti 0.");
+    refuses(changed("version", "3", NULL), FIN_ERR_UNSUPPORTED, "version 3, written by finetti 0.");
     refuses(changed("version", NULL, NULL), FIN_ERR_FORMAT, "no version");
     refuses(write_file("x.fin", "\2\0\0\0\0\0\0\0{}", 10), FIN_ERR_FORMAT, "finetti fit --out");
     refuses(bags_file(), FIN_ERR_FORMAT, "is not a safetensors file");
@@ -276,6 +276,14 @@ static int tried(const char *path, const char *name)
     return status != FIN_OK;
 }
 
+/* Files of version 0.1 do not have these, and a model that is not calibrated has no sharpness. */
+static bool may_be_missing(const char *name)
+{
+    return !strcmp(name, "choice") || !strcmp(name, "sharpness") || !strcmp(name, "range") ||
+           !strcmp(name, "hashes");
+}
+
+
 /* Every tensor of the fit missing, of another type, of another shape: refused. */
 static void read__rejects_other_tensors(void **state)
 {
@@ -298,7 +306,8 @@ static void read__rejects_other_tensors(void **state)
                 t.shape[t.ndim ? t.ndim - 1 : t.ndim++] = 1000;
             memcpy(t.name, have->name, sizeof t.name);
             t.data = change ? zeros : NULL;
-            if (!tried(changed(NULL, NULL, &t), t.name))
+            bool no = tried(changed(NULL, NULL, &t), t.name);
+            if (!no && !(change == 0 && may_be_missing(t.name)))
                 fail_msg("tensor '%s', change %d: it was read", t.name, change);
         }
     }

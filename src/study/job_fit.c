@@ -224,6 +224,9 @@ static fin_status directions(trial *t, const fin_task *task, const fin_fit *fit,
 static fin_status run_trial(const fit_values *v, int64_t number, trial *t, int *locates,
                             fin_error *err)
 {
+    fin_fit_settings settings = v->fit;
+    if (settings.model != FIN_MODEL_AUTO && settings.model != FIN_MODEL_STACK)
+        settings.locator = 1; /* what locates is the model itself, or nothing does */
     int64_t n = (int64_t)bags_of(v), most = n > CHUNK ? n : CHUNK;
     uint64_t seed = (uint64_t)fini_seed_apart(v->fit.seed) + (uint64_t)number;
     fin_task *task = NULL;
@@ -236,7 +239,7 @@ static fin_status run_trial(const fit_values *v, int64_t number, trial *t, int *
     if (!status)
         status = draw(&w, task, 0, n, err);
     if (!status)
-        status = fin_fit_create(&fit, &v->fit, 0, &w.bags, NULL, NULL, NULL, err);
+        status = fin_fit_create(&fit, &settings, 0, &w.bags, NULL, NULL, NULL, err);
     if (!status)
         status = judge(t, task, fit, &w, (uint64_t)n, v->own.test, err);
     for (int i = 0; i < ROWS; i++)

@@ -9,7 +9,8 @@
  *   - which model, of those that auto and stack have; which side, for `any`;
  *   - how sure probabilities may be (bags_calibrate.c), from the predictions of what was chosen, those of
  *     a stack with weights found without the fold; how large the noise of numbers is;
- *   - auto is never worse there than the base rate: if it were, the base rate is what it writes;
+ *   - auto is never worse there than the base rate: unless it is better by more than a standard error (of
+ *     groups, where there are some: two), the base rate is what it writes;
  *   - which model locates: the model itself if it can and is one; else the best of those that can, which
  *     is kept beside the others with no weight in predictions.
  *
@@ -226,30 +227,24 @@ void fini_inner_mix(const fini_inner *in, const fini_decision *decision, int64_t
 
 /* ---- what comes of it ---------------------------------------------------------------------------- */
 
-/* Mean loss of c->mix, taken to a power. */
+/* Losses of c->mix, taken to a power, of all bags: c->loss; and their mean. */
 static fin_status mixed_loss(fini_choice *c, double sharpness, double *loss, fin_error *err)
 {
-    double parts[2 * FIN_BAGS_BLOCKS] = {0}, sum[2];
-    int64_t first, own;
-    fini_bags_own(c->bags, &first, &own);
+    double sum = 0, total = 0;
+    const double *omega = c->in.omega;
     if (c->in.classes)
         fini_sharpen(sharpness, c->bags->n, c->width, c->mix, NULL);
-    for (int64_t b = 0; b < own; b++) {
-        int64_t from, to;
-        fini_bags_block(c->bags, b, &from, &to);
-        for (int64_t i = from; i < to; i++) {
-            double omega = c->in.omega[c->bags->first + i], gap = c->mix[i] - c->labels[i];
-            if (!(omega > 0))
-                continue;
-            double p = c->in.classes ? c->mix[i * c->width + (int64_t)c->labels[i]] : 1;
-            parts[2 * b] +=
-                omega * (c->in.classes ? -log(p < DBL_EPSILON ? DBL_EPSILON : p) : gap * gap);
-            parts[2 * b + 1] += omega;
-        }
+    for (int64_t i = 0; i < c->bags->n; i++) {
+        bool left = omega[c->bags->first + i] > 0;
+        double gap = c->mix[i] - c->labels[i];
+        double p = c->in.classes && left ? c->mix[i * c->width + (int64_t)c->labels[i]] : 1;
+        c->own[i] = !left ? 0 : c->in.classes ? -log(p < DBL_EPSILON ? DBL_EPSILON : p) : gap * gap;
     }
-    fin_status status =
-        (c->sum ? c->sum : fini_sum_alone)(fin_bags_blocks(c->bags->total), 2, parts, sum, err);
-    *loss = sum[0] / sum[1];
+    fin_status status = fini_bags_gather(c->bags, c->sum, c->own, c->loss, err);
+    for (int64_t i = 0; i < c->in.total && !status; i++)
+        if (omega[i] > 0)
+            sum += omega[i] / (total += omega[i]) * (c->loss[i] - sum);
+    *loss = sum;
     return status;
 }
 
@@ -303,14 +298,15 @@ fin_status fini_choice_decide(fini_choice *c, fin_fit *fit, fin_error *err)
 {
     const fin_fit_settings *asked = &c->asked;
     bool sharpen = calibrates(asked, c->in.classes, fit->bags);
+    double gain = 0, se = 0, sure = c->in.groups ? 2 : 1; /* few groups: se is uncertain itself */
     c->measured = fini_is_nested(asked, c->in.classes, fit->bags, fit->d);
     fin_status status = fini_decide(&c->in, asked, c->count, c->of, &c->decision, err);
     if (!status)
-        status = fini_inner_base(&c->in, &fit->base_loss, err);
-    if (!status)
         status = calibrate(c, &c->decision, sharpen, &fit->sharpness, &fit->inner_loss, err);
+    if (!status)
+        status = fini_inner_base(&c->in, c->loss, &fit->base_loss, &gain, &se, err);
     for (int k = 0; k < c->count && !status && asked->model == FIN_MODEL_AUTO; k++)
-        if (c->model[c->of[k]].model == FIN_MODEL_BASE && !(fit->inner_loss <= fit->base_loss)) {
+        if (c->model[c->of[k]].model == FIN_MODEL_BASE && !(gain > sure * se)) {
             take_one(c, c->of[k], &c->decision);
             fit->sharpness = 1;
             fit->inner_loss = fit->base_loss;
@@ -485,6 +481,7 @@ static void layout(fini_arena *a, fini_choice *c, fini_decision *room, int64_t *
     c->mix = fini_take(a, n, (size_t)c->width * sizeof(double));
     c->own = fini_take(a, n, sizeof(double));
     c->order = fini_take(a, total, sizeof(double));
+    c->loss = fini_take(a, total, sizeof(double));
     *groups = fini_take(a, total, sizeof **groups);
 }
 

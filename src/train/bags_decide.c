@@ -53,35 +53,44 @@ static double loss_of(const fini_inner *in, const double *P, int64_t i)
     return in->classes ? -log(P[i] < DBL_EPSILON ? DBL_EPSILON : P[i]) : gap * gap;
 }
 
-/* Weighted mean over bags of the loss of P, less that of Q if it is not NULL, and its standard error. */
-static double mean_loss(const fini_inner *in, const double *P, const double *Q, double *sum,
-                        double *se)
+/* Weighted mean over bags of each[i], or of the loss of P, less that of Q if it is not NULL; and its
+ * standard error. sum: (groups). */
+static double mean_of(const fini_inner *in, const double *each, const double *P, const double *Q,
+                      double *sum, double *se)
 {
     double mean = 0, total = 0, squares = 0, of_weights = 0;
-    for (int64_t i = 0; i < in->total; i++)
-        if (in->omega[i] > 0) {
-            mean += in->omega[i] * (loss_of(in, P, i) - (Q ? loss_of(in, Q, i) : 0));
-            total += in->omega[i];
+    for (int pass = 0; pass < 1 + (se != NULL); pass++) {
+        for (int64_t g = 0; g < in->groups && pass; g++)
+            sum[g] = 0;
+        for (int64_t i = 0; i < in->total; i++) {
+            if (!(in->omega[i] > 0))
+                continue;
+            double value = each ? each[i] : loss_of(in, P, i) - (Q ? loss_of(in, Q, i) : 0);
+            double gap = in->omega[i] * (value - mean);
+            if (pass == 0) {
+                mean += in->omega[i] / (total += in->omega[i]) * (value - mean);
+            } else {
+                if (in->group)
+                    sum[in->group[i]] += gap;
+                else
+                    squares += gap * gap;
+                of_weights += in->omega[i] * in->omega[i];
+            }
         }
-    mean /= total;
+    }
     if (!se)
         return mean;
-    for (int64_t g = 0; g < in->groups; g++)
-        sum[g] = 0;
-    for (int64_t i = 0; i < in->total; i++)
-        if (in->omega[i] > 0) {
-            double gap = in->omega[i] * (loss_of(in, P, i) - (Q ? loss_of(in, Q, i) : 0) - mean);
-            if (in->group)
-                sum[in->group[i]] += gap;
-            else
-                squares += gap * gap;
-            of_weights += in->omega[i] * in->omega[i];
-        }
     for (int64_t g = 0; g < in->groups; g++)
         squares += sum[g] * sum[g];
     double effective = in->groups ? (double)in->groups : total * total / of_weights;
     *se = effective > 1 ? sqrt(squares / (total * total) * effective / (effective - 1)) : 0;
     return mean;
+}
+
+static double mean_loss(const fini_inner *in, const double *P, const double *Q, double *sum,
+                        double *se)
+{
+    return mean_of(in, NULL, P, Q, sum, se);
 }
 
 double fini_inner_loss(const fini_inner *in, int m)
@@ -90,11 +99,8 @@ double fini_inner_loss(const fini_inner *in, int m)
 }
 
 /* What a guess by the shares of the classes, or the mean, of the bags outside of the fold would lose. */
-fin_status fini_inner_base(const fini_inner *in, double *base, fin_error *err)
+static void guess(const fini_inner *in, double *share, double *each)
 {
-    double loss = 0, total = 0, *share = fini_alloc_array(in->classes + 1, sizeof *share);
-    if (!share)
-        return fini_fail_memory(err, (size_t)(in->classes + 1) * sizeof *share, "classes");
     for (int f = 0; f < in->folds; f++) {
         double weight = 0, mean = 0;
         memset(share, 0, (size_t)(in->classes + 1) * sizeof *share);
@@ -109,14 +115,32 @@ fin_status fini_inner_base(const fini_inner *in, double *base, fin_error *err)
                 continue;
             double p = in->classes ? share[(int64_t)in->y[i]] / weight : 1;
             double gap = in->y[i] - mean / weight;
-            loss +=
-                in->omega[i] * (in->classes ? -log(p < DBL_EPSILON ? DBL_EPSILON : p) : gap * gap);
-            total += in->omega[i];
+            each[i] = in->classes ? -log(p < DBL_EPSILON ? DBL_EPSILON : p) : gap * gap;
         }
     }
-    *base = loss / total;
+}
+
+fin_status fini_inner_base(const fini_inner *in, const double *loss, double *base, double *gain,
+                           double *se, fin_error *err)
+{
+    double *share = fini_alloc_array(in->classes + 1, sizeof *share);
+    double *each = fini_alloc_array(in->total, sizeof *each);
+    double *sum = fini_alloc_array(in->groups + 1, sizeof *sum);
+    fin_status status =
+        share && each && sum
+            ? FIN_OK
+            : fini_fail_memory(err, (size_t)in->total * sizeof *each, "the base rate");
+    if (!status) {
+        guess(in, share, each);
+        *base = mean_of(in, each, NULL, NULL, NULL, NULL);
+        for (int64_t i = 0; i < in->total; i++)
+            each[i] = in->omega[i] > 0 ? each[i] - loss[i] : 0;
+        *gain = mean_of(in, each, NULL, NULL, sum, se);
+    }
     fini_free(share);
-    return FIN_OK;
+    fini_free(each);
+    fini_free(sum);
+    return status;
 }
 
 /* ---- the stack ------------------------------------------------------------------------------------ */

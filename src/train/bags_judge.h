@@ -98,7 +98,10 @@ typedef struct fini_decision {
 fin_status fini_decide(const fini_inner *in, const fin_fit_settings *asked, int count,
                        const int *of, fini_decision *out, fin_error *err);
 double fini_inner_loss(const fini_inner *in, int m); /* mean loss of model m */
-fin_status fini_inner_base(const fini_inner *in, double *base, fin_error *err);
+/* Mean loss of a guess, and by how much less predictions with these losses (total) lose, with its
+ * standard error over bags or groups. */
+fin_status fini_inner_base(const fini_inner *in, const double *loss, double *base, double *gain,
+                           double *se, fin_error *err);
 
 /* Does a fit with these settings need inner folds? bags: how many it has. */
 bool fini_is_nested(const fin_fit_settings *settings, int64_t classes, int64_t bags, int64_t d);
@@ -124,13 +127,14 @@ typedef struct fini_choice {
     int count, of[FINI_CANDIDATES];          /* candidates of the model asked for */
     fin_fit_settings model[FINI_CANDIDATES]; /* theirs, and those that may locate */
     unsigned char nested[FINI_CANDIDATES];
-    int locator;    /* which model locates, or -1 */
-    bool measured;  /* numbers: the noise is that on inner folds (they may be there for a locator) */
-    double *out;    /* (models, stride): (n, width) out-of-fold predictions of own bags */
+    int locator;   /* which model locates, or -1 */
+    bool measured; /* numbers: the noise is that on inner folds (they may be there for a locator) */
+    double *out;   /* (models, stride): (n, width) out-of-fold predictions of own bags */
     int64_t stride; /* from model to model */
     double *own;    /* (n) */
     double *mix;    /* (n, width) */
     double *order;  /* (total) */
+    double *loss;   /* (total) of what was decided; may share room with order */
 } fini_choice;
 
 /* With inner folds dealt and predicted: fills decision, and the fit's sharpness and losses. */

@@ -144,7 +144,8 @@ static fin_status restore_features(fini_map *map, const source *s)
         int64_t m = map->group_m[g], most = g < fini_map_groups(map) ? MOST : 0;
         bool there = g < fini_map_groups(map);
         if (m < 0 || m > most || (map->kind == 1 && m % 2) ||
-            (there && !(map->bandwidth[g] > 0 && map->bandwidth[g] <= 1e100)))
+            !(map->bandwidth[g] >= 0 && map->bandwidth[g] <= 1e100) ||
+            (there && !(map->bandwidth[g] > 0)))
             return fini_fail(s->err, FIN_ERR_FORMAT,
                              "the model has %lld features of bandwidth %g in group %d of its "
                              "columns, which cannot be",

@@ -266,6 +266,8 @@ static fin_status decide_all(family *g, fin_error *err)
                            .out = g->mean + o * g->n * g->width,
                            .stride = g->outers * g->n * g->width,
                            .mix = g->row[0],
+                           .own = g->row[1],
+                           .loss = g->row[2],
                            .locator = -1};
         memcpy(c->model, g->model, (size_t)g->models * sizeof *c->model);
         learn_from(g, o);

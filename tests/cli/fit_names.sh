@@ -84,7 +84,7 @@ accepts fit words.csv --model any --positive malignant --cv none
 prints "positive    malignant (as asked)"
 accepts fit words.csv --model any --cv none
 prints "positive    malignant (chosen on inner folds)"
-accepts fit words.csv --model mean --cv none
+accepts fit words.csv --model mean --locator no --cv none
 ! grep -q ^positive stdout || fail "$(cat stdout)"
 refuses 2 "no class 'malignent', did you mean malignant?" fit words.csv --model any --positive malignent
 refuses 2 "the classes are 'benign' and 'malignant'" fit words.csv --model any --positive 1
