@@ -259,6 +259,40 @@ static void own__is_calibrated(void **state)
     bags_free(&d);
 }
 
+/* Calibrated, tokens and none still go together: a sum, or a product; and own alone is the same own. */
+static void own__goes_with_none(void **state)
+{
+    (void)state;
+    enum { N = 60 };
+    bags_sample d = bags_make(N, 3, 2, 3, 0.1, 52);
+    for (int any = 0; any < 2; any++) {
+        fin_fit_settings s = settings_of(any ? FIN_MODEL_ANY : FIN_MODEL_MIXTURE);
+        double own[6 * N], none[N], alone[6 * N];
+        fin_fit_info info;
+        s.calibrate = 2; /* yes */
+        s.penalty = 3;   /* less sure than it may be */
+        s.positive = 1;
+        fin_fit *fit = fitted(&s, 2, &d.bags);
+        fin_fit_get_info(fit, &info);
+        print_message("sharpness %.3f\n", info.sharpness);
+        assert_true(info.sharpness != 1); /* or the test says nothing */
+        OK(fin_fit_locate(fit, &d.bags, &(fin_locations){.own = own, .none = none}, &err));
+        OK(fin_fit_locate(fit, &d.bags, &(fin_locations){.own = alone}, &err));
+        assert_memory_equal(own, alone, (size_t)d.offsets[N] * sizeof *own);
+        for (int64_t i = 0; i < N; i++) {
+            double sum = 0, product = 1;
+            for (int64_t l = d.offsets[i]; l < d.offsets[i + 1]; l++) {
+                assert_true(own[l] >= 0 && own[l] <= 1);
+                sum += own[l];
+                product *= 1 - own[l];
+            }
+            assert_true(fabs((any ? product : 1 - sum) - none[i]) < 1e-10);
+        }
+        fin_fit_destroy(fit);
+    }
+    bags_free(&d);
+}
+
 /* Softmax does not say; nor does any model of three classes or of numbers. */
 static void own__is_not_said_by_others(void **state)
 {
@@ -353,6 +387,7 @@ int main(void)
         cmocka_unit_test(own__of_any),
         cmocka_unit_test(own__of_mixture),
         cmocka_unit_test(own__is_calibrated),
+        cmocka_unit_test(own__goes_with_none),
         cmocka_unit_test(own__is_not_said_by_others),
         cmocka_unit_test(own__is_that_of_the_part_that_locates),
     };

@@ -210,7 +210,9 @@ typedef struct fin_locations {
     double
         *own; /* (tokens) probability that the token is positive: any: that it is on; mixture: that
                    * it decides and says so */
-    double *none; /* (n) probability that no token is: own and none need not sum to 1 with any */
+    double
+        *none; /* (n) probability that no token is, as sharp as predictions are; own goes with it:
+                   * mixture: their sum is 1; any: none is the product of 1 - own, if it is calibrated */
 } fin_locations;
 /* Models of the bag as a whole (embedding, mean, max, base) have no location: FIN_ERR_UNSUPPORTED,
  * unless a model that has one was kept beside them (`locator`), which then answers. */

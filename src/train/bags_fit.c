@@ -364,6 +364,30 @@ int fin_fit_locates(const fin_fit *fit)
     return fit->locator >= 0;
 }
 
+/* `none` as sharp as predictions are, and tokens such that they still go together:
+ *
+ *     mixture   own' = own (1 - none') / (1 - none)                    sum of own' = 1 - none'
+ *     any       1 - own' = (1 - own)^r,  r = log none' / sum log(1 - own)      product of 1 - own' = none' */
+static void calibrate_tokens(const fin_fit *fit, const fini_part *part, const fin_bags *bags,
+                             const fin_locations *to)
+{
+    for (int64_t i = 0; i < bags->n && fit->locator_sharpness != 1; i++) {
+        double before = to->none[i], p[2] = {before, 1 - before}, sum = 0;
+        int64_t from = bags->offsets[i] - bags->offsets[0];
+        int64_t end = bags->offsets[i + 1] - bags->offsets[0];
+        if (!(before > 0 && before < 1))
+            continue;
+        fini_sharpen(fit->locator_sharpness, 1, 2, p, NULL);
+        to->none[i] = p[0];
+        for (int64_t t = from; t < end && to->own; t++)
+            sum += log1p(-to->own[t]);
+        double r = part->form == &fini_bag_any ? log(p[0]) / sum : p[1] / (1 - before);
+        for (int64_t t = from; t < end && to->own && isfinite(r); t++)
+            to->own[t] =
+                part->form == &fini_bag_any ? -expm1(r * log1p(-to->own[t])) : r * to->own[t];
+    }
+}
+
 fin_status fin_fit_locate(const fin_fit *fit, const fin_bags *bags, const fin_locations *to,
                           fin_error *err)
 {
@@ -374,9 +398,12 @@ fin_status fin_fit_locate(const fin_fit *fit, const fin_bags *bags, const fin_lo
         return fini_fail(err, FIN_ERR_UNSUPPORTED,
                          "this model looks at a bag as a whole and has no location; softmax and "
                          "mixture have one, and locator = auto keeps one beside it");
-    double *labels = fini_alloc_array(bags->n ? bags->n : 1, sizeof *labels);
+    double *labels = fini_alloc_array(bags->n ? bags->n : 1, 2 * sizeof *labels);
     if (!labels)
-        status = fini_fail_memory(err, (size_t)bags->n * sizeof *labels, "labels");
+        status = fini_fail_memory(err, (size_t)bags->n * 2 * sizeof *labels, "labels");
+    fin_locations all = *to;
+    if (all.own && !all.none) /* it takes one to calibrate the other */
+        all.none = labels + bags->n;
     for (int64_t i = 0; i < bags->n && !status; i++) {
         double y = bags->labels ? bags->labels[i] : NAN;
         if (!isfinite(y))
@@ -391,12 +418,9 @@ fin_status fin_fit_locate(const fin_fit *fit, const fin_bags *bags, const fin_lo
     if (part.form == &fini_bag_mixture && fit->classes == 2)
         part.shape.positive = (fini_positive(fit) == 1) != fit->swapped;
     if (!status)
-        status = fini_part_locate(&part, bags, labels, to, err);
-    for (int64_t i = 0; i < bags->n && !status && to->none; i++) { /* as sure as predictions are */
-        double p[2] = {to->none[i], 1 - to->none[i]};
-        fini_sharpen(fit->locator_sharpness, 1, 2, p, NULL);
-        to->none[i] = p[0];
-    }
+        status = fini_part_locate(&part, bags, labels, &all, err);
+    if (!status && all.none)
+        calibrate_tokens(fit, &part, bags, &all);
     fini_free(labels);
     return status;
 }
