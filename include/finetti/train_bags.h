@@ -223,7 +223,7 @@ FIN_API int fin_fit_locates(const fin_fit *fit); /* 1 if it has a location */
 /* ---- is it the same kind of data? ------------------------------------------------------------- */
 
 /* outside: (d) tokens whose column is far outside of what the model was fitted to: below low or above
- * high by more than the range high - low. low, high: (d) each or NULL, the training range. All 0 where
+ * high by more than the range high - low; 0 where they are at most one in fifty. low, high: (d) each or NULL, the training range. All 0 where
  * the model does not know (files of version 0.1). Tokens of bags may be anything finite. */
 FIN_API fin_status fin_fit_outside(const fin_fit *fit, const fin_bags *bags, int64_t *outside,
                                    double *low, double *high, fin_error *err);

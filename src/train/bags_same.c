@@ -13,7 +13,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-enum { SOME = 128 };                      /* columns whose ranges are brought together at a time */
+enum { SOME = 128, FEW = 50 };            /* columns whose ranges are brought together at a time */
 static const int64_t most_bags = 1000000; /* of which hashes are kept */
 
 /* ---- columns of bags ----------------------------------------------------------------------------- */
@@ -167,8 +167,9 @@ fin_status fin_fit_outside(const fin_fit *fit, const fin_bags *bags, int64_t *ou
                 outside[from + j] += (x[j] - b[j] > b[j] - a[j]) | (a[j] - x[j] > b[j] - a[j]);
         }
     }
-    for (int64_t j = 0; j < d && fit->range; j++) /* constant in training: it is not used */
-        outside[j] = fit->range[j] < fit->range[d + j] ? outside[j] : 0;
+    /* Constant in training: it is not used. A few: that is usual where columns have long tails. */
+    for (int64_t j = 0; j < d && fit->range; j++)
+        outside[j] = fit->range[j] < fit->range[d + j] && outside[j] * FEW > rows ? outside[j] : 0;
     return FIN_OK;
 }
 
