@@ -194,9 +194,9 @@ static void mil__numbers_belong_together(void **state)
 /* ---- what every job must do -------------------------------------------------------------------- */
 
 static const char *const small[] = {
-    "mil model=mean bags=20 judged=20 d=2 trials=2",
-    "mil test=concepts model=any basis=linear positive=1 bags=20 judged=20 d=2 trials=2",
-    "mil test=frequency model=softmax basis=linear bags=20 judged=20 d=2 trials=2",
+    "mil model=mean bags=20 judged=20 d=2 trials=2 calibrate=no",
+    "mil test=concepts model=any basis=linear positive=1 bags=20 judged=20 d=2 trials=2 calibrate=no",
+    "mil test=frequency model=softmax basis=linear bags=20 judged=20 d=2 trials=2 calibrate=no",
 };
 
 static void mil__outputs(void **state)

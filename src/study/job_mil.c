@@ -94,8 +94,10 @@ static fin_status run_trial(const mil_values *v, int64_t number, fini_mil_bags *
     const fini_mil_law *law = &v->law;
     uint64_t seed = (uint64_t)fini_seed_apart(v->fit.seed) + (uint64_t)number;
     fin_fit *fit = NULL;
+    fin_fit_settings settings = v->fit;
+    settings.locator = 1; /* no: nobody asks for locations */
     fini_mil_draw(room, law, seed, 0, law->bags, false);
-    fin_status status = fin_fit_create(&fit, &v->fit, 2, &room->bags, NULL, NULL, NULL, err);
+    fin_status status = fin_fit_create(&fit, &settings, 2, &room->bags, NULL, NULL, NULL, err);
     for (int flipped = 0; flipped < 2 && !status; flipped++) {
         fini_mil_draw(room, law, seed, (uint64_t)law->bags, law->judged, flipped);
         status = judge(fit, room, mean, &t->row[AUC_TRAIN + flipped],
