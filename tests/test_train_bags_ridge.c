@@ -100,7 +100,7 @@ static void ridge__inverts_second_moments(void **state)
     fin_random_normals_f64(33, FIN_STREAM_USER, 0, 0, P + 1, v);
     for (int i = 0; i < N; i++)
         n += weights[i] = i % 5;
-    fini_phi phi = {.bags = {N, P, 0, N, offsets, FIN_F64, x, NULL}};
+    fini_phi phi = {.bags = {N, P, 0, N, offsets, FIN_F64, x, NULL, NULL}};
     for (int j = 0; j < P; j++)
         d[j] = penalty * v[j];
     d[P] = v[P] / variance;
