@@ -56,7 +56,8 @@ static void draw(sample *s, int64_t classes)
                                       : (double)((f > -0.4) + (f > 0.4));
         s->weights[i] = i % 7 == 3 ? 0 : 1 + 0.5 * (double)(i % 3);
     }
-    s->phi = (fini_phi){.bags = {BAGS, P, 0, BAGS, s->offsets, FIN_F64, s->tokens, s->labels}};
+    s->phi =
+        (fini_phi){.bags = {BAGS, P, 0, BAGS, s->offsets, FIN_F64, s->tokens, s->labels, NULL}};
 }
 
 static void set_up(sample *s, int64_t classes)
