@@ -54,7 +54,9 @@ static gaussian law_of(int test, int what)
         return background;
     if (what == FINI_MIL_POISON)
         return poison;
-    return (test == FINI_MIL_SINGLE ? wide : narrow)[what - FINI_MIL_A];
+    if (test == FINI_MIL_SINGLE)
+        return what == FINI_MIL_A ? wide[0] : wide[1];
+    return what == FINI_MIL_A ? narrow[0] : narrow[1];
 }
 
 int64_t fini_mil_longest(const fini_mil_law *law)
