@@ -89,17 +89,17 @@ assert "reliability" not in a["validation"] and a["fit"]["noise"] > 0
 P
 
 # ---- the default is a quick cross-validation, without the curve; --curve alone is possible
-accepts fit bags.npz --model mean
+accepts fit bags.npz --model mean --locator no
 prints "cross-validation: 5 folds, 1 time "
 ! grep -q "learning curve" stdout || fail "a learning curve that nobody asked for"
 prints "on the bags it was fitted to (new bags: see below)"
-accepts fit bags.npz --model mean --cv none
+accepts fit bags.npz --model mean --locator no --cv none
 prints "cross-validation: none"
 prints "(too good: new bags were not tried)"
-accepts fit bags.npz --model mean --cv none --curve
+accepts fit bags.npz --model mean --locator no --cv none --curve
 prints "learning curve: accuracy"
 prints "(new bags: see below)"
-accepts fit bags.npz --model mean --cv auto
+accepts fit bags.npz --model mean --locator no --cv auto
 prints "5 folds, 1 time"
 
 # ---- auto names what it took, and is compared with what it chooses from, each once
@@ -132,13 +132,13 @@ with open("folds.csv", "w") as f:
     for i in range(120):
         f.write("%d,%d,%d\n" % (i, 1 + i % 3, 1 + i // 40))
 P
-accepts fit bags.npz --model mean --folds folds.csv --compare none --no-curve
+accepts fit bags.npz --model mean --locator no --folds folds.csv --compare none --no-curve
 prints "cross-validation: 3 folds, 2 times, from folds.csv"
-refuses 2 "both say what the folds are" fit bags.npz --model mean --folds folds.csv --cv 3x2
-refuses 2 "both say what the folds are" fit bags.npz --model mean --folds folds.csv --cv 5
-accepts fit bags.npz --model mean --folds folds.csv --cv auto --compare none --no-curve
+refuses 2 "both say what the folds are" fit bags.npz --model mean --locator no --folds folds.csv --cv 3x2
+refuses 2 "both say what the folds are" fit bags.npz --model mean --locator no --folds folds.csv --cv 5
+accepts fit bags.npz --model mean --locator no --folds folds.csv --cv auto --compare none --no-curve
 grep -v '^17,' folds.csv >hole.csv
-refuses 1 "17" fit bags.npz --model mean --folds hole.csv
+refuses 1 "17" fit bags.npz --model mean --locator no --folds hole.csv
 
 # ---- one token does not decide: the label is the sign of the mean, and the report warns
 "$PYTHON" - <<'P'
@@ -152,12 +152,12 @@ with open("mean.csv", "w") as f:
         for r in rows:
             f.write("m%d,%s,%.6f,%.6f\n" % (i, y, *r))
 P
-accepts fit mean.csv --model mean --cv 5x2 --no-curve
+accepts fit mean.csv --model mean --locator no --cv 5x2 --no-curve
 prints "Warning: mean pooling explains the labels better than any single token does"
 prints "locations may not mean much"
 prints "no: "
 prints "yes: "
-"$FINETTI" fit mean.csv --model mean --json --compare mixture | "$PYTHON" -c '
+"$FINETTI" fit mean.csv --model mean --locator no --json --compare mixture | "$PYTHON" -c '
 import json, sys
 a = json.load(sys.stdin)
 assert a["one_token"]["warning"] and [c["name"] for c in a["data"]["classes"]] == ["no", "yes"]'
