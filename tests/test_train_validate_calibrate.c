@@ -88,7 +88,7 @@ static double sharpness_by_hand(hand *h, const fin_fit_settings *s)
     assert_in_range(h->count, 1, MOST);
     h->count = fini_candidates(s, h->classes, h->list, MOST);
     double order[N];
-    OK(fini_bags_hash(&h->t.bags, NULL, NULL, order, &err));
+    OK(fini_bags_hash(&h->t.bags, NULL, true, NULL, order, &err));
     OK(fini_folds_ordered(N, h->classes, h->t.labels, NULL, h->use, order, FOLDS, s->seed, h->fold,
                           &err));
     for (int k = 0; k < FOLDS * h->count; k++)

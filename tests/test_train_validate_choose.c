@@ -125,7 +125,7 @@ static void stack__weights_come_from_bags_left_out(void **state)
         use[i] = i % 5 != 0;
     assert_true(t.labels[1] == 0); /* the first bag in use: no classes change places */
     double order[N];
-    OK(fini_bags_hash(&t.bags, NULL, NULL, order, &err));
+    OK(fini_bags_hash(&t.bags, NULL, true, NULL, order, &err));
     OK(fini_folds_ordered(N, 2, t.labels, NULL, use, order, FOLDS, s.seed, fold, &err));
     for (int k = 0; k < models * FOLDS; k++) {
         for (int i = 0; i < N; i++)

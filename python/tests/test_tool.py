@@ -189,6 +189,8 @@ def make_bags(seed, dtype):
 @given(seeds, FITS, st.sampled_from([np.float32, np.float64]), st.booleans())
 def test_fit_predict_locate(seed, options, dtype, regression):
     tokens, lengths, offsets, y = make_bags(seed, dtype)
+    if options["model"] not in ("softmax", "erf", "linear", "stack", "auto"):
+        options = {**options, "heads": 1}  # the tool refuses more, Python warns
     kind = finetti.SingleLocationRegressor if regression else finetti.SingleLocationClassifier
     y = y if regression else np.where(y > 0, 4, -2)
     own = {**options, "random_state": options["seed"]}

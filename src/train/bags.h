@@ -245,9 +245,9 @@ struct fin_fit {
 fin_status fini_fit_labels(fin_fit *fit, const fin_bags *bags, const double *weights, fin_sum sum,
                            double *labels, fin_error *err);
 /* A number for every bag of everybody (total), from its tokens whatever their order: 52 bits; -1 for bags
- * without weight (bags_same.c). */
-fin_status fini_bags_hash(const fin_bags *bags, const double *weights, fin_sum sum, double *all,
-                          fin_error *err);
+ * without weight (bags_same.c). order: powers of two in the units of columns change nothing. */
+fin_status fini_bags_hash(const fin_bags *bags, const double *weights, bool order, fin_sum sum,
+                          double *all, fin_error *err);
 /* Ranges and hashes (bags_same.c). */
 fin_status fini_fit_remember(fin_fit *fit, const fin_bags *bags, const double *weights, fin_sum sum,
                              fin_error *err);

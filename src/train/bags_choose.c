@@ -179,7 +179,7 @@ static fin_status deal_folds(fini_choice *c, const fin_fit_settings *asked, int6
     for (int64_t i = 0; i < bags->total && bags->groups && !status; i++)
         groups[i] = (int64_t)c->in.omega[i];
     if (!status)
-        status = fini_bags_hash(bags, c->weights, c->sum, c->order, err);
+        status = fini_bags_hash(bags, c->weights, true, c->sum, c->order, err);
     c->in.order = c->order;
     return status ? status : fini_inner_deal(&c->in, bags->groups ? groups : NULL, asked, err);
 }

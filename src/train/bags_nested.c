@@ -307,7 +307,7 @@ static fin_status run_family(family *g, const fin_fit_settings *settings,
     for (int u = 0; u < g->models; u++)
         nested |= g->nested[u];
     if (nested)
-        status = fini_bags_hash(v->bags, NULL, NULL, g->order, err);
+        status = fini_bags_hash(v->bags, NULL, true, NULL, g->order, err);
     for (int64_t o = 0; o < g->outers && !status; o++)
         status = open_outer(g, o, settings, nested, err);
     fini_crossing crossing = {.bags = v->bags,

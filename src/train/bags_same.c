@@ -175,22 +175,24 @@ fin_status fin_fit_outside(const fin_fit *fit, const fin_bags *bags, int64_t *ou
 
 /* ---- hashes ------------------------------------------------------------------------------------------ */
 
-static int64_t hash_of(const fin_bags *bags, int64_t i, double *row)
+/* order: units that are powers of two do not matter, as they do not matter to fits. */
+static int64_t hash_of(const fin_bags *bags, int64_t i, bool order, double *row)
 {
+    int exponent;
     uint64_t sum = 0;
     int64_t from, to;
     fini_bag_rows(bags, i, &from, &to);
     for (int64_t r = from; r < to; r++) {
         const double *x = fini_row(bags, r, 0, bags->d, row);
         for (int64_t j = 0; j < bags->d; j++)
-            row[j] = x[j] + 0.0; /* no -0 */
+            row[j] = order ? frexp(x[j] + 0.0, &exponent) : x[j] + 0.0; /* no -0 */
         sum += XXH3_64bits(row, (size_t)bags->d * sizeof *row);
     }
     return (int64_t)(XXH3_64bits(&sum, sizeof sum) >> 12);
 }
 
 /* hash: (n). */
-static fin_status hash_all(const fin_bags *bags, const double *weights, double *hash,
+static fin_status hash_all(const fin_bags *bags, const double *weights, bool order, double *hash,
                            fin_error *err)
 {
     int threads = fini_map_threads((double)fini_bags_tokens(bags) * (double)bags->d);
@@ -201,7 +203,7 @@ static fin_status hash_all(const fin_bags *bags, const double *weights, double *
 #pragma omp parallel for schedule(dynamic, 8) num_threads(threads)
     for (int64_t i = 0; i < bags->n; i++)
         hash[i] = fini_bag_counts(weights, i)
-                      ? (double)hash_of(bags, i, room + omp_get_thread_num() * bags->d)
+                      ? (double)hash_of(bags, i, order, room + omp_get_thread_num() * bags->d)
                       : -1;
     fini_free(room);
     return FIN_OK;
@@ -213,13 +215,13 @@ static int ascending(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-fin_status fini_bags_hash(const fin_bags *bags, const double *weights, fin_sum sum, double *all,
-                          fin_error *err)
+fin_status fini_bags_hash(const fin_bags *bags, const double *weights, bool order, fin_sum sum,
+                          double *all, fin_error *err)
 {
     double *own;
     fin_status status = fini_numbers(&own, bags->n, 1, "hashes of bags", err);
     if (!status)
-        status = hash_all(bags, weights, own, err);
+        status = hash_all(bags, weights, order, own, err);
     if (!status)
         status = fini_bags_gather(bags, sum, own, all, err);
     fini_free(own);
@@ -234,7 +236,7 @@ static fin_status find_hashes(fin_fit *fit, const fin_bags *bags, const double *
         return FIN_OK;
     fin_status status = fini_numbers(&all, bags->total, 1, "hashes of bags", err);
     if (!status)
-        status = fini_bags_hash(bags, weights, sum, all, err);
+        status = fini_bags_hash(bags, weights, false, sum, all, err);
     fit->hash = status ? NULL : fini_alloc_array(bags->total, sizeof *fit->hash);
     if (!status && !fit->hash)
         status = fini_fail_memory(err, (size_t)bags->total * sizeof *fit->hash, "hashes of bags");
@@ -258,7 +260,7 @@ fin_status fin_fit_known(const fin_fit *fit, const fin_bags *bags, unsigned char
         return status;
     memset(known, 0, (size_t)bags->n);
     if (bags->d == fit->d && fit->hashes)
-        status = hash_all(bags, NULL, hash, err);
+        status = hash_all(bags, NULL, false, hash, err);
     for (int64_t i = 0; i < bags->n && !status && bags->d == fit->d && fit->hashes; i++) {
         int64_t key = (int64_t)hash[i];
         known[i] = bsearch(&key, fit->hash, (size_t)fit->hashes, sizeof key, ascending) != NULL;

@@ -106,7 +106,7 @@ import numpy as np
 import layout
 
 tensors, metadata = layout.load("model.fin")
-assert metadata["finetti"] == "model" and metadata["version"] == "1" and metadata["written_by"].startswith("finetti ")
+assert metadata["finetti"] == "model" and metadata["version"] == "2" and metadata["written_by"].startswith("finetti ")
 assert metadata["setting.model"] == "softmax" and metadata["label"] == "y" and len(metadata["checksum"]) == 16
 assert tensors["names.features"].tobytes().decode().split("\0") == ["x1", "x2", "x3", ""]
 assert len(tensors["names.classes"].tobytes().split(b"\0")) == 3
