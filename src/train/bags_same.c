@@ -175,20 +175,29 @@ fin_status fin_fit_outside(const fin_fit *fit, const fin_bags *bags, int64_t *ou
 
 /* ---- hashes ------------------------------------------------------------------------------------------ */
 
-/* order: units that are powers of two do not matter, as they do not matter to fits. */
-static int64_t hash_of(const fin_bags *bags, int64_t i, bool order, double *row)
+static uint64_t sum_of(const fin_bags *bags, int64_t i, bool mantissas, double *row)
 {
-    int exponent;
     uint64_t sum = 0;
     int64_t from, to;
+    int exponent;
     fini_bag_rows(bags, i, &from, &to);
     for (int64_t r = from; r < to; r++) {
         const double *x = fini_row(bags, r, 0, bags->d, row);
         for (int64_t j = 0; j < bags->d; j++)
-            row[j] = order ? frexp(x[j] + 0.0, &exponent) : x[j] + 0.0; /* no -0 */
+            row[j] = mantissas ? frexp(x[j] + 0.0, &exponent) : x[j] + 0.0; /* no -0 */
         sum += XXH3_64bits(row, (size_t)bags->d * sizeof *row);
     }
-    return (int64_t)(XXH3_64bits(&sum, sizeof sum) >> 12);
+    return XXH3_64bits(&sum, sizeof sum);
+}
+
+/* order: units that are powers of two do not matter, as they do not matter to fits, but among bags that
+ * differ by nothing else: 26 bits of mantissas, then 26 of the numbers. */
+static int64_t hash_of(const fin_bags *bags, int64_t i, bool order, double *row)
+{
+    uint64_t all = sum_of(bags, i, false, row);
+    if (!order)
+        return (int64_t)(all >> 12);
+    return (int64_t)(sum_of(bags, i, true, row) >> 38 << 26 | all >> 38);
 }
 
 /* hash: (n). */
