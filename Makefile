@@ -60,11 +60,11 @@ check-all:
 # With clang all that is installed is built, and what computes is run, with clang's OpenMP run-time.
 check-clang: override CC := clang
 check-clang: override SAN :=
-check-clang: override TESTS := ^test_(kernel|math|attention)_|^test_train_(bags_)?bytes$$
+check-clang: override TESTS := ^test_(kernel|math|attention|context)_|^test_(train|bags)_bytes$$
 check-clang:
 	@$(setup) build check check-all
 	@$(configure) >/dev/null
-	@$(compile) product test_kernel test_math test_attention test_train
+	@$(compile) product test_kernel test_math test_attention test_context test_train test_bags
 	@$(call run_tests,lean)
 
 check-sanitizers:
@@ -77,8 +77,8 @@ check-races: override SAN := thread
 check-races:
 	@$(setup) build check check-all
 	@$(configure) >/dev/null
-	@$(compile) test_train test_study
-	@bash tests/run.sh $(BUILD) lean 1 '^test_(train|study)_'
+	@$(compile) test_train test_bags test_study
+	@bash tests/run.sh $(BUILD) lean 1 '^test_(train|bags|study)_'
 
 check-slow:
 	@tools/setup.sh build check check-all

@@ -22,36 +22,33 @@ const cli_command cli_study_commands = {
     .run = run,
 };
 
-static void print_output(void *user, const char *name, const char *meaning)
+static void print_command(const fin_command *command)
 {
     static const int widths[] = {0, 20, 76};
-    (void)user;
-    const char *cells[] = {"", name, meaning};
-    study_print_cells(cells, widths, 3);
+    printf("%s: %s\n", command->name, command->summary);
+    for (const fin_output *o = command->outputs; o->name; o++)
+        study_print_cells((const char *[]){"", o->name, o->meaning}, widths, 3);
 }
 
-static void add_output(void *user, const char *name, const char *meaning)
+static json_t *json_command(const fin_command *command)
 {
-    json_object_set_new(user, name, json_string(meaning));
+    json_t *outputs = json_object();
+    for (const fin_output *o = command->outputs; o->name; o++)
+        json_object_set_new(outputs, o->name, json_string(o->meaning));
+    return json_pack("{s:s, s:o}", "summary", command->summary, "outputs", outputs);
 }
 
 static int run(cli_args *args)
 {
-    json_t *root = json_object();
-    for (int i = 0; i < fin_job_count(); i++) {
-        if (cli_get(args, "json")) {
-            json_t *outputs = json_object();
-            fin_job_outputs(i, add_output, outputs);
-            json_object_set_new(
-                root, fin_job_name(i),
-                json_pack("{s:s, s:o}", "summary", fin_job_summary(i), "outputs", outputs));
-            continue;
+    json_t *root = cli_get(args, "json") ? json_object() : NULL;
+    for (int i = 0; i < fin_command_count(); i++) {
+        const fin_command *command = fin_command_at(i);
+        if (root)
+            json_object_set_new(root, command->name, json_command(command));
+        else {
+            printf("%s", i ? "\n" : "");
+            print_command(command);
         }
-        printf("%s%s: %s\n", i ? "\n" : "", fin_job_name(i), fin_job_summary(i));
-        fin_job_outputs(i, print_output, NULL);
     }
-    if (cli_get(args, "json"))
-        return cli_print_json(root);
-    json_decref(root);
-    return cli_flush();
+    return root ? cli_print_json(root) : cli_flush();
 }

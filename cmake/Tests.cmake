@@ -117,15 +117,15 @@ set_tests_properties(all_report_browser PROPERTIES FIXTURES_REQUIRED reproduced 
 add_test(NAME headers
   COMMAND ${CMAKE_COMMAND} -D CC=${CMAKE_C_COMPILER} -D SRC=${PROJECT_SOURCE_DIR}
           -P ${PROJECT_SOURCE_DIR}/cmake/check_headers.cmake)
-# A room uses the rooms above it only.
-add_test(NAME rooms
-  COMMAND ${CMAKE_COMMAND} -D SRC=${PROJECT_SOURCE_DIR} -P ${PROJECT_SOURCE_DIR}/cmake/check_rooms.cmake)
+# A module uses the modules above it only.
+add_test(NAME modules
+  COMMAND ${CMAKE_COMMAND} -D SRC=${PROJECT_SOURCE_DIR} -P ${PROJECT_SOURCE_DIR}/cmake/check_modules.cmake)
 # An installed library can be used through find_package and through pkg-config.
 add_test(NAME consumer
   COMMAND ${CMAKE_COMMAND} -D CC=${CMAKE_C_COMPILER} -D "SANITIZE=${FINETTI_SANITIZE}"
           -D SRC=${PROJECT_SOURCE_DIR} -D BUILD=${PROJECT_BINARY_DIR}
           -P ${PROJECT_SOURCE_DIR}/tests/consumer/run.cmake)
-set_tests_properties(headers rooms consumer PROPERTIES LABELS lean TIMEOUT 300)
+set_tests_properties(headers modules consumer PROPERTIES LABELS lean TIMEOUT 300)
 set_tests_properties(consumer PROPERTIES ENVIRONMENT "${test_environment}")
 if(NOT FINETTI_SANITIZE)
   # The shared library shows fin_ names only, the static one fin_ and fini_.

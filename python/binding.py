@@ -31,7 +31,6 @@ CALLBACKS = """
 extern "Python" {
     int finpy_progress(void *user, const char *what, double done, double total);
     int finpy_news(void *user, const fin_study_news *news);
-    void finpy_output(void *user, const char *name, const char *meaning);
     fin_status finpy_study_row(void *user, const fin_study_row *row, fin_error *err);
     fin_status finpy_run_row(void *user, const fin_run_row *row, fin_error *err);
     fin_status finpy_scalar_row(void *user, const fin_run_row *row, const fin_scalar *scalar, fin_error *err);

@@ -4,7 +4,7 @@
 #define BAGS_SAMPLE_H
 
 #include "finetti/random.h"
-#include "finetti/train_bags.h"
+#include "finetti/bags.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #define TEST_ENCODER_CORPUS_HELP_H
 
 #include "finetti/encoder_learn.h"
-#include "test_task_latent_help.h"
+#include "test_family_help.h"
 
 static inline fin_corpus_settings corpus_defaults(int objective)
 {

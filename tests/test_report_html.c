@@ -520,10 +520,10 @@ static void figure__bands_without_numbers_are_noted(void **state)
     assert_ok(fin_store_open(in_folder("bands.db"), FIN_STORE_CREATE, &store, &err));
     assert_ok(fini_store_plan(store, study, false, missing, NULL, &err));
     for (int i = 0; i < 2; i++) {
-        fini_done done = {.position = i, .state = FIN_STATE_DONE, .result = fini_result_create()};
+        fini_done done = {.position = i, .state = FIN_STATE_DONE, .result = fin_result_create()};
         fini_result_scalar(done.result, "risk", 1 + i, i ? INFINITY : 0.1, FIN_HOW_SIMULATION, 9);
-        assert_ok(fini_store_keep(store, study, &done, 1, &err));
-        fini_result_destroy(done.result);
+        assert_ok(fini_study_keep(store, study, &done, 1, &err));
+        fin_result_destroy(done.result);
     }
     fin_figure figure = {
         .study = "bands", .x = "lam", .y = y, .y_count = 1, .note = keep_note, .note_user = notes};
@@ -548,11 +548,11 @@ static void notes_of(const char *name, int runs, const char *axis, char *notes)
     for (int i = 0; i < (runs > 2 ? runs - 1 : runs); i++) {
         fini_done done = {.position = i, .state = i ? FIN_STATE_DONE : FIN_STATE_FAILED};
         snprintf(done.reason, sizeof done.reason, "%s", i ? "" : "no");
-        done.result = i ? fini_result_create() : NULL;
+        done.result = i ? fin_result_create() : NULL;
         if (i)
             fini_result_scalar(done.result, "risk", i, 0, FIN_HOW_CLOSED, 0);
-        assert_ok(fini_store_keep(store, study, &done, 1, &err));
-        fini_result_destroy(done.result);
+        assert_ok(fini_study_keep(store, study, &done, 1, &err));
+        fin_result_destroy(done.result);
     }
     fin_figure figure = {
         .study = "gaps", .x = "lam", .y = y, .y_count = 1, .note = keep_note, .note_user = notes};
@@ -594,10 +594,10 @@ static fin_store *open_several(void)
     assert_ok(fin_store_open(in_folder("several.db"), FIN_STORE_CREATE, &store, &err));
     assert_ok(fini_store_plan(store, study, false, missing, NULL, &err));
     for (int i = 0; i < 9; i++) {
-        fini_done done = {.position = i, .state = FIN_STATE_DONE, .result = fini_result_create()};
+        fini_done done = {.position = i, .state = FIN_STATE_DONE, .result = fin_result_create()};
         fini_result_scalar(done.result, "risk", values[i], 0.5, FIN_HOW_SIMULATION, 9);
-        assert_ok(fini_store_keep(store, study, &done, 1, &err));
-        fini_result_destroy(done.result);
+        assert_ok(fini_study_keep(store, study, &done, 1, &err));
+        fin_result_destroy(done.result);
     }
     fin_study_destroy(study);
     return store;

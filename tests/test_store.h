@@ -6,7 +6,7 @@
 
 #include "fault.h"
 
-#include "study/store.h"
+#include "store/store.h"
 #include "study/study.h"
 
 #include <math.h>
@@ -52,11 +52,11 @@ static inline fin_store *open_store(const char *path, int how)
 }
 
 /* What a run at this place leaves: three scalars and, at even places, a series. */
-static inline fini_result *make_result(int64_t position)
+static inline fin_result *make_result(int64_t position)
 {
     double curve[6];
     const int64_t shape[2] = {2, 3};
-    fini_result *result = fini_result_create();
+    fin_result *result = fin_result_create();
     for (int i = 0; i < 6; i++)
         curve[i] = (double)position + i / 7.0;
     fini_result_scalar(result, "risk", (double)position / 3, 0, FIN_HOW_CLOSED, 0);
@@ -75,8 +75,8 @@ static inline fin_status keep(fin_store *store, const fin_study *study, int64_t 
 {
     fini_done done = {.position = position, .state = FIN_STATE_DONE, .seconds = 0.5};
     done.result = make_result(position);
-    fin_status status = fini_store_keep(store, study, &done, 1, &err);
-    fini_result_destroy(done.result);
+    fin_status status = fini_study_keep(store, study, &done, 1, &err);
+    fin_result_destroy(done.result);
     return status;
 }
 
@@ -85,7 +85,7 @@ static inline fin_status keep_failed(fin_store *store, const fin_study *study, i
 {
     fini_done done = {.position = position, .state = FIN_STATE_FAILED, .seconds = 0.5};
     snprintf(done.reason, sizeof done.reason, "%s", reason);
-    return fini_store_keep(store, study, &done, 1, &err);
+    return fini_study_keep(store, study, &done, 1, &err);
 }
 
 static inline void plan(fin_store *store, const fin_study *study)

@@ -42,7 +42,7 @@ typedef struct fate {
     double risk_5, error_5;       /* of run 5, unless 0 */
 } fate;
 
-static void fill(fini_result *result, int64_t i, const fate *f)
+static void fill(fin_result *result, int64_t i, const fate *f)
 {
     static const double shares[TRAINED] = {0.5, 0.8, 0.2};
     if (i >= GRID) {
@@ -66,16 +66,16 @@ static void keep_runs(fin_store *store, const fin_study *study, const fate *f)
         if (i < GRID && i >= GRID - f->missing)
             continue;
         fini_done done = {.position = i, .state = FIN_STATE_DONE, .seconds = 0.5};
-        done.result = fini_result_create();
+        done.result = fin_result_create();
         if (i < GRID && i >= GRID - f->missing - f->failed) {
             done.state = FIN_STATE_FAILED;
             snprintf(done.reason, sizeof done.reason, "it was too late");
         } else {
             fill(done.result, i, f);
         }
-        if (fini_store_keep(store, study, &done, 1, &err))
+        if (fini_study_keep(store, study, &done, 1, &err))
             fail_msg("%s", err.message);
-        fini_result_destroy(done.result);
+        fin_result_destroy(done.result);
     }
 }
 

@@ -1,4 +1,4 @@
-/* Runs of a study: the settings of a job, canonical JSON, hashes, the values of axes. */
+/* Runs of a study: the settings of a command, canonical JSON, hashes, the values of axes. */
 #include "test_data.h"
 
 #include "fault.h"
@@ -9,7 +9,7 @@
 
 static fin_error err;
 
-/* ---- a job of our own ----------------------------------------------------------------------- */
+/* ---- a command of our own ----------------------------------------------------------------------- */
 
 #define TOY_FIELDS(F, C)                                                                           \
     F(int64_t, n, 3, 1, INT64_C(1) << 62, "a whole number")                                        \
@@ -40,12 +40,12 @@ typedef struct toy {
     extra_settings extra;
 } toy;
 
-static fin_status toy_groups(void *values, fini_group groups[FINI_GROUPS], int *count, fin_error *e)
+static fin_status toy_groups(void *values, fin_group groups[FIN_GROUPS], int *count, fin_error *e)
 {
     toy *t = values;
-    groups[(*count)++] = (fini_group){&toy_table, &t->toy};
+    groups[(*count)++] = (fin_group){&toy_table, &t->toy};
     if (strcmp(t->mood, "wet") == 0)
-        groups[(*count)++] = (fini_group){&extra_table, &t->extra};
+        groups[(*count)++] = (fin_group){&extra_table, &t->extra};
     else if (strcmp(t->mood, "dry") != 0)
         return fini_fail(e, FIN_ERR_ARGUMENT, "mood '%s' must be dry or wet", t->mood);
     return FIN_OK;
@@ -57,25 +57,25 @@ static fin_status toy_check(const void *values, fin_error *e)
     return t->toy.n == 13 ? fini_fail(e, FIN_ERR_ARGUMENT, "n = 13 brings bad luck") : FIN_OK;
 }
 
-static const fini_word toy_words[] = {{"mood", offsetof(toy, mood), 8, "dry", "dry or wet"},
-                                      {"other", offsetof(toy, other), 16, "", "anything"},
-                                      {NULL, 0, 0, NULL, NULL}};
-static const fini_job toy_job = {.name = "toy",
-                                 .revision = 4,
-                                 .size = sizeof(toy),
-                                 .words = toy_words,
-                                 .groups = toy_groups,
-                                 .check = toy_check};
+static const fin_word toy_words[] = {{"mood", offsetof(toy, mood), 8, "dry", "dry or wet"},
+                                     {"other", offsetof(toy, other), 16, "", "anything"},
+                                     {NULL, 0, 0, NULL, NULL}};
+static const fin_command toy_job = {.name = "toy",
+                                    .revision = 4,
+                                    .size = sizeof(toy),
+                                    .words = toy_words,
+                                    .groups = toy_groups,
+                                    .check = toy_check};
 
 static toy values;
 
-static const char *text_of(const fini_pair *pairs, int count)
+static const char *text_of(const fin_pair *pairs, int count)
 {
     static char text[1024];
     int bad = -2;
-    assert_ok(fini_job_apply(&toy_job, &values, pairs, count, &bad, &err));
+    assert_ok(fin_command_apply(&toy_job, &values, pairs, count, &bad, &err));
     assert_int_equal(bad, -1);
-    assert_ok(fini_job_text(&toy_job, &values, text, sizeof text, &err));
+    assert_ok(fin_command_text(&toy_job, &values, text, sizeof text, &err));
     return text;
 }
 
@@ -87,10 +87,10 @@ static void job__text_is_canonical(void **state)
         "{\"command\":\"toy\",\"revision\":4,\"settings\":{\"mood\":\"dry\",\"n\":3,"
         "\"n_auto\":\"auto\",\"other\":\"\",\"pick\":\"green\",\"x\":0.1,"
         "\"y\":\"auto\"}}");
-    const fini_pair pairs[] = {{"x", "1e5", NULL},           {"deep-water", "0.30", NULL},
-                               {"mood", "wet", NULL},        {"n-auto", "7", NULL},
-                               {"y", "inf", NULL},           {"pick", "RED", NULL},
-                               {"other", "a\"b\\c\t", NULL}, {"n", "9", NULL}};
+    const fin_pair pairs[] = {{"x", "1e5", NULL},           {"deep-water", "0.30", NULL},
+                              {"mood", "wet", NULL},        {"n-auto", "7", NULL},
+                              {"y", "inf", NULL},           {"pick", "RED", NULL},
+                              {"other", "a\"b\\c\t", NULL}, {"n", "9", NULL}};
     const char *expected = "{\"command\":\"toy\",\"revision\":4,\"settings\":{\"deep_water\":0.3,"
                            "\"mood\":\"wet\",\"n\":9,\"n_auto\":7,\"other\":\"a\\\"b\\\\c\\u0009\","
                            "\"pick\":\"red\",\"x\":100000,\"y\":\"inf\"}}";
@@ -98,7 +98,7 @@ static void job__text_is_canonical(void **state)
     assert_int_equal(values.extra.n, 9); /* both tables */
     assert_int_equal(values.toy.n, 9);
     /* The order of pairs does not matter, and the last of two wins. */
-    fini_pair turned[9] = {{"n", "2", NULL}};
+    fin_pair turned[9] = {{"n", "2", NULL}};
     for (int i = 0; i < 8; i++)
         turned[i + 1] = pairs[7 - i];
     assert_string_equal(text_of(turned, 9), expected);
@@ -121,14 +121,14 @@ static void job__text_of_numbers(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const char *found;
         int length;
-        const char *json = text_of(&(fini_pair){"x", cases[i][0], NULL}, 1);
+        const char *json = text_of(&(fin_pair){"x", cases[i][0], NULL}, 1);
         assert_true(fini_setting_find(json, "x", &found, &length));
         if ((size_t)length != strlen(cases[i][1]) || strncmp(found, cases[i][1], (size_t)length))
             fail_msg("%s became %.*s, not %s", cases[i][0], length, found, cases[i][1]);
     }
     const char *found;
     int length;
-    const char *json = text_of(&(fini_pair){"n", "4611686018427387904", NULL}, 1);
+    const char *json = text_of(&(fin_pair){"n", "4611686018427387904", NULL}, 1);
     assert_true(fini_setting_find(json, "n", &found, &length));
     assert_int_equal(length, 19);
     assert_memory_equal(found, "4611686018427387904", 19);
@@ -159,7 +159,7 @@ static void job__blames_the_pair(void **state)
 {
     (void)state;
     static const struct {
-        fini_pair pairs[3];
+        fin_pair pairs[3];
         int count, bad;
         const char *part;
     } cases[] = {
@@ -178,12 +178,13 @@ static void job__blames_the_pair(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         int bad = -2;
         fin_status status =
-            fini_job_apply(&toy_job, &values, cases[i].pairs, cases[i].count, &bad, &err);
+            fin_command_apply(&toy_job, &values, cases[i].pairs, cases[i].count, &bad, &err);
         if (status != FIN_ERR_ARGUMENT || bad != cases[i].bad ||
             !strstr(err.message, cases[i].part))
             fail_msg("case %zu: status %d, pair %d, %s", i, status, bad, err.message);
         assert_int_equal(
-            fini_job_apply(&toy_job, &values, cases[i].pairs, cases[i].count, NULL, NULL), status);
+            fin_command_apply(&toy_job, &values, cases[i].pairs, cases[i].count, NULL, NULL),
+            status);
     }
 }
 
@@ -192,10 +193,10 @@ static void job__text_must_fit(void **state)
     (void)state;
     char text[1024];
     size_t size = strlen(text_of(NULL, 0));
-    assert_int_equal(fini_job_text(&toy_job, &values, text, size, &err), FIN_ERR_ARGUMENT);
-    assert_int_equal(fini_job_text(&toy_job, &values, text, 3, &err), FIN_ERR_ARGUMENT);
-    assert_int_equal(fini_job_text(&toy_job, &values, text, 0, &err), FIN_ERR_ARGUMENT);
-    assert_ok(fini_job_text(&toy_job, &values, text, size + 1, &err));
+    assert_int_equal(fin_command_text(&toy_job, &values, text, size, &err), FIN_ERR_ARGUMENT);
+    assert_int_equal(fin_command_text(&toy_job, &values, text, 3, &err), FIN_ERR_ARGUMENT);
+    assert_int_equal(fin_command_text(&toy_job, &values, text, 0, &err), FIN_ERR_ARGUMENT);
+    assert_ok(fin_command_text(&toy_job, &values, text, size + 1, &err));
 }
 
 static void hash__known_answers(void **state)
@@ -437,14 +438,14 @@ static void job__blames_what_does_not_fit(void **state)
 {
     (void)state;
     const fini_node file = {.line = 3}, change = {.line = -1};
-    const fini_job *risk = fini_job_find("risk");
+    const fin_command *risk = fin_command_find("risk");
     void *scratch = malloc(risk->size);
-    fini_pair pairs[] = {{"lam", "0.2", &file}, {"L", "4", &file}, {"L_min", "5", &file}};
-    assert_int_equal(fini_job_blame(risk, scratch, pairs, 3), 2);
-    pairs[1].node = &change;
-    assert_int_equal(fini_job_blame(risk, scratch, pairs, 3), 1);
-    pairs[0] = (fini_pair){"show", "nothing", &file}; /* two mistakes: neither alone */
-    assert_int_equal(fini_job_blame(risk, scratch, pairs, 3), -1);
+    fin_pair pairs[] = {{"lam", "0.2", &file}, {"L", "4", &file}, {"L_min", "5", &file}};
+    assert_int_equal(fini_command_blame(risk, scratch, pairs, 3), 2);
+    pairs[1].mark = &change;
+    assert_int_equal(fini_command_blame(risk, scratch, pairs, 3), 1);
+    pairs[0] = (fin_pair){"show", "nothing", &file}; /* two mistakes: neither alone */
+    assert_int_equal(fini_command_blame(risk, scratch, pairs, 3), -1);
     free(scratch);
 }
 
@@ -461,11 +462,11 @@ static void plan__describes_the_run(void **state)
     assert_string_equal(plan.hash, hash);
     assert_ok(fin_study_get_run(study, 0, &plan, &err));
     assert_string_not_equal(plan.hash, hash);
-    const fini_job *job = study->blocks[0].job;
-    void *run = malloc(job->size);
+    const fin_command *command = study->blocks[0].command;
+    void *run = malloc(command->size);
     char text[FIN_SETTINGS_TEXT];
     assert_ok(fini_study_settings(study, 0, run, &err));
-    assert_ok(fini_job_text(job, run, text, sizeof text, &err));
+    assert_ok(fin_command_text(command, run, text, sizeof text, &err));
     assert_string_equal(text, plan.settings);
     free(run);
     fin_study_destroy(study);
@@ -481,7 +482,7 @@ static void plan__combinations_fail_alone(void **state)
     assert_ok(fin_study_get_run(study, 3, &plan, &err));
     assert_ok(
         fin_study_get_run(study, 2, &plan, &err)); /* it will fail, and be known by its hash */
-    void *run = malloc(study->blocks[0].job->size);
+    void *run = malloc(study->blocks[0].command->size);
     assert_non_null(run);
     assert_int_equal(fini_study_settings(study, 2, run, &err), FIN_ERR_ARGUMENT);
     free(run);

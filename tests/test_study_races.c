@@ -7,7 +7,7 @@
 
 #include "finetti/study.h"
 #include "study/run.h"
-#include "study/store.h"
+#include "store/store.h"
 #include "test_encoder_help.h"
 
 static fin_error err;
@@ -151,7 +151,7 @@ static void workers__give_every_run_once(void **state)
         for (int i = fini_pool_drain(pool, done, 100); i > 0; i--) {
             back += done[i - 1].state == FIN_STATE_DONE;
             seen[done[i - 1].position]++;
-            fini_result_destroy(done[i - 1].result);
+            fin_result_destroy(done[i - 1].result);
         }
     }
     fini_pool_destroy(pool);

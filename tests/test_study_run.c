@@ -210,7 +210,7 @@ static void study_run__failures_are_kept_and_retried(void **state)
     };
     unsigned char missing[RUNS];
     assert_ok(fini_store_plan(store, study, false, missing, NULL, &err));
-    assert_ok(fini_store_keep(store, study, broken, 2, &err));
+    assert_ok(fini_study_keep(store, study, broken, 2, &err));
     assert_ok(fin_study_run(study, store, &settings, NULL, NULL, &count, &err));
     assert_int_equal(count.present, 2);
     assert_int_equal(count.done, RUNS - 2);

@@ -9,7 +9,7 @@
 #include "fault.h"
 #include "finetti/theory_latent.h"
 #include "test_random_stats.h"
-#include "test_task_latent_help.h"
+#include "test_family_help.h"
 
 static fin_risk_settings settings_of(fin_method method, int64_t samples)
 {

@@ -3,7 +3,7 @@
 #define FINETTI_DATA_BAGS_H
 
 #include "finetti/data.h"
-#include "finetti/train_bags.h"
+#include "finetti/bags.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -28,7 +28,7 @@
 #ifndef FINETTI_ENCODER_H
 #define FINETTI_ENCODER_H
 
-#include "finetti/train_bags.h" /* fin_tensor, fin_sum */
+#include "finetti/bags.h" /* fin_tensor, fin_sum */
 
 #ifdef __cplusplus
 extern "C" {

@@ -23,7 +23,7 @@
 
 #include "finetti/encoder.h"
 #include "finetti/task.h"
-#include "finetti/task_latent.h"
+#include "finetti/family.h"
 
 #ifdef __cplusplus
 extern "C" {

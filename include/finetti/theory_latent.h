@@ -3,8 +3,8 @@
 #ifndef FINETTI_THEORY_LATENT_H
 #define FINETTI_THEORY_LATENT_H
 
-#include "finetti/attention_cross.h"
-#include "finetti/task_latent.h"
+#include "finetti/context.h"
+#include "finetti/family.h"
 #include "finetti/theory.h"
 
 #ifdef __cplusplus

@@ -49,11 +49,12 @@ def study_commands():
     ['distance', 'bound']
     """
     rows = []
-    for i in range(lib.fin_job_count()):
-        with Watch() as watch:
-            watch.take = lambda name, meaning: rows.append((text(lib.fin_job_name(i)), text(name), text(meaning)))
-            lib.fin_job_outputs(i, lib.finpy_output, watch.handle)
-            watch.check(lib.FIN_OK)
+    for i in range(lib.fin_command_count()):
+        command = lib.fin_command_at(i)
+        output = command.outputs
+        while output.name:
+            rows.append((text(command.name), text(output.name), text(output.meaning)))
+            output += 1
     return Columns.from_rows(("command", "name", "meaning"), rows)
 
 

@@ -41,11 +41,6 @@ def finpy_note(user, note):
     _hand_over(user, note)
 
 
-@ffi.def_extern(onerror=keep_exception)
-def finpy_output(user, name, meaning):
-    _hand_over(user, name, meaning)
-
-
 # ---- a store, or a study in it --------------------------------------------------------------------
 
 _RUN = ("position", "block", "command", "hash", "state", "reason", "seconds", "version", "kernel", "settings")

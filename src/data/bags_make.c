@@ -4,7 +4,7 @@
  * files: UTF-8, no control characters but those that a quoted cell may have, no two columns or
  * classes alike. */
 #include "data/bags.h"
-#include "train/bags.h"
+#include "bags/bags.h"
 
 #include <string.h>
 

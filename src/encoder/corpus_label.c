@@ -7,7 +7,7 @@
  *     label z, a class         prediction: the posterior probabilities     (concepts, finite) */
 #include "encoder/corpus.h"
 
-#include "task/family.h"
+#include "family/family.h"
 
 #include <math.h>
 

@@ -9,7 +9,7 @@
  * Categories are one-hot: a covariate of a key, an outcome of a value. */
 #include "encoder/corpus.h"
 
-#include "task/family.h"
+#include "family/family.h"
 
 #include <math.h>
 #include <string.h>

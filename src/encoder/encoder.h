@@ -17,11 +17,11 @@ typedef struct fini_piece {
 } fini_piece;
 
 /* Places in the block; -1: there is none. */
-typedef struct fini_pair {
+typedef struct fin_pair {
     int64_t weight, bias;
-} fini_pair;
+} fin_pair;
 typedef struct fini_layer {
-    fini_pair norm1, in, out, norm2, ff1, ff2;
+    fin_pair norm1, in, out, norm2, ff1, ff2;
     int64_t ridge;
 } fini_layer;
 
@@ -32,7 +32,7 @@ struct fin_encoder {
     fin_encoder_shape shape;
     int64_t width, hidden, d; /* d: width of a head */
     int64_t count;            /* parameters */
-    fini_pair input, norm, head[FIN_HEADS_MOST];
+    fin_pair input, norm, head[FIN_HEADS_MOST];
     int64_t mask, positions;
     fini_layer *layer; /* (layers) */
     fini_piece *piece; /* (pieces) */
@@ -72,7 +72,7 @@ int64_t fini_encoder_order(const fin_encoder *o, int64_t L, const float *tokens,
 enum { FINI_GROUP = 256 };
 enum { FINI_LONGEST = 1 << 24 }; /* most tokens of a sequence */
 
-typedef struct fini_job {
+typedef struct fin_command {
     const fin_encoder *o;
     const fin_sequences *sequences;
     fin_pass *pass;
@@ -91,25 +91,25 @@ typedef struct fini_job {
     int64_t columns;              /* of parts: heads, then parameters with a gradient */
     double *parts;                /* (own, columns): sums of losses, gradients */
     const void *sines;            /* (longest, width) sinusoidal positions, or NULL */
-} fini_job;
+} fin_command;
 
 /* Code for one type of numbers. `layout` cuts (or, without base, measures) the scratch of one
  * thread; `run` does one block with it. */
 typedef struct fini_passer {
     size_t size;    /* of a number */
     size_t scratch; /* of the struct that layout fills */
-    void (*layout)(const fini_job *job, fini_arena *arena, void *scratch);
-    void (*run)(const fini_job *job, int64_t block, void *scratch);
+    void (*layout)(const fin_command *job, fini_arena *arena, void *scratch);
+    void (*run)(const fin_command *job, int64_t block, void *scratch);
     void (*convert)(int64_t n, const float *from, void *to);
     void (*sines)(int64_t longest, int64_t width, void *to);
 } fini_passer;
 extern const fini_passer fini_passer_f32, fini_passer_f64;
 
 /* Everything that can be wrong with the arguments of a pass; fills in the job's plain numbers. */
-fin_status fini_encoder_check(fini_job *job, fin_error *err);
+fin_status fini_encoder_check(fin_command *job, fin_error *err);
 
 /* Targets of head h among sequences from .. to - 1 of this process. */
-int64_t fini_encoder_targets(const fini_job *job, int h, int64_t from, int64_t to);
+int64_t fini_encoder_targets(const fin_command *job, int h, int64_t from, int64_t to);
 double fini_log_variance(double t); /* kept within +-20 */
 /* Is any number of a target there? */
 bool fini_head_asked(const fin_head *head, const double *target);

@@ -9,7 +9,7 @@
 
 #include "base/base.h"
 #include "finetti/encoder_learn.h"
-#include "train/bags_descend.h" /* L-BFGS */
+#include "bags/descend.h" /* L-BFGS */
 
 /* ---- state ----------------------------------------------------------------------------------- */
 

@@ -9,7 +9,7 @@
 #include "encoder/probe.h"
 
 #include "math/gram.h"
-#include "train/bags_descend.h"
+#include "bags/descend.h"
 
 #include <cblas.h>
 #include <math.h>

@@ -18,7 +18,7 @@ static fin_status paths_block(const fini_spec *spec, const fini_block **block, f
     if (status)
         return status;
     *block = fini_study_block(spec->study, id);
-    if (*block && strcmp((*block)->job->name, "train") == 0)
+    if (*block && strcmp((*block)->command->name, "train") == 0)
         return FIN_OK;
     return fini_node_fail(spec->study->tree, paths, err,
                           "'paths' must name a block of runs of the command train; '%.64s' %s", id,

@@ -19,14 +19,14 @@ static fin_status check_output(const fini_spec *spec, const fini_block *block, c
     fin_status status = fini_node_text(spec->study->tree, map, key, NULL, &name, err);
     if (status)
         return status;
-    for (const fini_output_row *o = block->job->outputs; o->name && count < NAMES; o++) {
+    for (const fin_output *o = block->command->outputs; o->name && count < NAMES; o++) {
         names[count++] = o->name;
         if (strcmp(o->name, name) == 0)
             return FIN_OK;
     }
     const char *near = fin_nearest_name(name, names, count);
     return fini_node_fail(spec->study->tree, fini_node_get(map, key), err,
-                          "%s leaves no series '%.40s'%s%s%s", block->job->name, name,
+                          "%s leaves no series '%.40s'%s%s%s", block->command->name, name,
                           near ? "; did you mean " : "; 'finetti study commands' lists them",
                           near ? near : "", near ? "?" : "");
 }

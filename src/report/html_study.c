@@ -99,7 +99,7 @@ static void add_block(fini_page *page, const fini_block *block)
 {
     element(page, "<div class=\"block\"><table><caption><strong>", block->id,
             "</strong> \xc2\xb7 ");
-    element(page, "<code>", block->job->name, "</code>");
+    element(page, "<code>", block->command->name, "</code>");
     fini_page_print(page, " \xc2\xb7 %lld run%s</caption>\n<tbody>\n", (long long)block->count,
                     block->count == 1 ? "" : "s");
     for (int i = 0; i < block->fixed_count; i++) {

@@ -213,13 +213,13 @@ fin_status fini_spec_axis(const fini_spec *spec, const fini_block *block, const 
 fin_status fini_spec_command(const fini_spec *spec, const fini_block *block, const char *command,
                              const char *what, fin_error *err)
 {
-    if (strcmp(block->job->name, command) == 0)
+    if (strcmp(block->command->name, command) == 0)
         return FIN_OK;
     const fini_node *from = fini_node_get(spec->node, "from");
     return fini_node_fail(spec->study->tree, from ? from : spec->node, err,
                           "a figure of kind %s shows runs of the command %s, and block %.64s is "
                           "%s",
-                          what, command, block->id, block->job->name);
+                          what, command, block->id, block->command->name);
 }
 
 /* ---- building ------------------------------------------------------------------------------- */

@@ -15,23 +15,11 @@
 #include <string.h>
 #include <xxhash.h>
 
-enum { DIGITS = 12, STREAM = 900 }; /* no other room of the library uses this stream */
+enum { STREAM = 900 }; /* no other room of the library uses this stream */
 
 #define WHOLE_MOST 9007199254740992.0 /* 2^53 */
 
 /* ---- numbers -------------------------------------------------------------------------------- */
-
-/* Rounded to DIGITS digits, inside [low, high]. */
-static double tidy(double x, double low, double high)
-{
-    char text[FINI_SHORTEST];
-    double size = fmax(fabs(low), fabs(high)), rounded = x;
-    if (isfinite(size) && fabs(x) < 1e-14 * size && low <= 0 && high >= 0)
-        return 0;
-    fini_print_double(x, DIGITS, text, sizeof text);
-    fini_read_number(text, &rounded);
-    return fmin(fmax(rounded, low), high);
-}
 
 static char *number_text(fini_tree *tree, double number)
 {
@@ -133,17 +121,6 @@ static fin_status read_list(fini_tree *tree, const fini_node *list, bool grid, c
 
 /* ---- evenly spaced -------------------------------------------------------------------------- */
 
-/* Value i of n; the ends are exact. */
-static double spaced(double from, double to, bool logarithmic, int64_t i, int64_t n)
-{
-    double t = (double)i / (double)(n - 1), low = fmin(from, to), high = fmax(from, to);
-    if (i == 0 || i == n - 1)
-        return i == 0 ? from : to;
-    if (logarithmic)
-        return tidy(exp((1 - t) * log(from) + t * log(to)), low, high);
-    return tidy((1 - t) * from + t * to, low, high);
-}
-
 static fin_status fill_spaced(const fini_axis_place *place, double from, double to,
                               bool logarithmic, int64_t n, fini_axis *axis, fin_error *err)
 {
@@ -151,7 +128,7 @@ static fin_status fill_spaced(const fini_axis_place *place, double from, double 
     double last = NAN;
     int64_t used = 0;
     for (int64_t i = 0; i < n && !status; i++) {
-        double x = spaced(from, to, logarithmic, i, n);
+        double x = fini_range_value(from, to, logarithmic, i, n);
         if (place->whole)
             x = round(x);
         if (x == last) /* rounded to the same whole number */
@@ -248,13 +225,13 @@ static double draw(law which, double a, double b, fin_random *r)
 {
     switch (which) {
     case UNIFORM:
-        return tidy(a + (b - a) * fin_random_uniform(r), a, b);
+        return fini_range_tidy(a + (b - a) * fin_random_uniform(r), a, b);
     case LOGUNIFORM: {
         double u = fin_random_uniform(r);
-        return tidy(exp((1 - u) * log(a) + u * log(b)), a, b);
+        return fini_range_tidy(exp((1 - u) * log(a) + u * log(b)), a, b);
     }
     case NORMAL:
-        return tidy(a + b * fin_random_normal(r), -HUGE_VAL, HUGE_VAL);
+        return fini_range_tidy(a + b * fin_random_normal(r), -HUGE_VAL, HUGE_VAL);
     default:
         return a + (double)fin_random_below(r, (int64_t)(b - a) + 1);
     }

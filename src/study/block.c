@@ -11,7 +11,7 @@
 
 /* ---- settings of a block -------------------------------------------------------------------- */
 
-static const fini_pair *find_pair(const fini_block *block, const char *name)
+static const fin_pair *find_pair(const fini_block *block, const char *name)
 {
     for (int i = 0; i < block->fixed_count; i++)
         if (fini_same_name(block->fixed[i].name, name))
@@ -44,7 +44,7 @@ static fin_status read_fixed(fini_reader *r, const fini_node *set, fini_block *b
         if (find_pair(block, node->name))
             return fini_node_fail_key(r->tree, node, r->err, "%s is set twice ('-' is '_')",
                                       fini_shown(node->name, shown));
-        block->fixed[block->fixed_count++] = (fini_pair){node->name, node->text, node};
+        block->fixed[block->fixed_count++] = (fin_pair){node->name, node->text, node};
     }
     return FIN_OK;
 }
@@ -52,7 +52,7 @@ static fin_status read_fixed(fini_reader *r, const fini_node *set, fini_block *b
 /* ---- axes of a block ------------------------------------------------------------------------ */
 
 /* All that chooses tables: fixed settings, and the first of values that are written out. */
-static int first_words(const fini_block *block, const fini_node *axes, fini_pair *pairs)
+static int first_words(const fini_block *block, const fini_node *axes, fin_pair *pairs)
 {
     int count = block->fixed_count;
     if (count)
@@ -60,7 +60,7 @@ static int first_words(const fini_block *block, const fini_node *axes, fini_pair
     for (int i = 0; i < axes->count; i++) {
         const fini_node *list = &axes->child[i];
         if (list->kind == FINI_LIST && list->count > 0 && list->child[0].kind == FINI_TEXT)
-            pairs[count++] = (fini_pair){list->name, list->child[0].text, NULL};
+            pairs[count++] = (fin_pair){list->name, list->child[0].text, NULL};
     }
     return count;
 }
@@ -129,7 +129,7 @@ static fin_status read_axes(fini_reader *r, const fini_node *node, fini_block *b
     block->axes = fini_tree_take(r->tree, axes->count + 1, sizeof *block->axes);
     if (!block->axes)
         return fini_tree_fail_memory(r->err);
-    fini_pair pairs[FINI_PAIRS_MOST + FINI_AXES_MOST];
+    fin_pair pairs[FINI_PAIRS_MOST + FINI_AXES_MOST];
     int words = first_words(block, axes, pairs);
     fini_axis_place place = {.tree = r->tree};
     fin_status status = read_draws(r, node, &place.draws, &place.seed);
@@ -138,7 +138,7 @@ static fin_status read_axes(fini_reader *r, const fini_node *node, fini_block *b
         place.node = &axes->child[i];
         const char *name = place.node->name;
         random = random || fini_axis_is_random(place.node);
-        place.whole = fini_job_is_whole(block->job, values, pairs, words, name);
+        place.whole = fini_command_is_whole(block->command, values, pairs, words, name);
         status = check_axis_name(r, block, place.node, name);
         if (!status)
             status = fini_axis_read(&place, name, &block->axes[block->axis_count], r->err);
@@ -182,17 +182,17 @@ static fin_status check_made(fini_reader *r, const fini_block *block, const fini
     fin_error inner = {FIN_OK, ""};
     fin_status status = FIN_OK;
     for (int64_t i = 1; i < axis->count && !status; i++)
-        status = fini_job_try(block->job, values, axis->name, axis->texts[i], &inner);
+        status = fini_command_try(block->command, values, axis->name, axis->texts[i], &inner);
     return status ? fail_at(r, axis->node, status, &inner) : FIN_OK;
 }
 
 /* Values that are written out, one by one with the first of all others. What does not fit together
  * is forgiven if another axis could make it fit. */
-static fin_status check_written(fini_reader *r, const fini_block *block, int a, fini_pair *pairs,
+static fin_status check_written(fini_reader *r, const fini_block *block, int a, fin_pair *pairs,
                                 int count, void *values)
 {
     const fini_axis *axis = &block->axes[a];
-    fini_pair *pair = &pairs[block->fixed_count + a];
+    fin_pair *pair = &pairs[block->fixed_count + a];
     bool alone = true;
     for (int i = 0; i < block->axis_count; i++)
         alone = alone && (i == a || block->axes[i].count == 1);
@@ -200,7 +200,7 @@ static fin_status check_written(fini_reader *r, const fini_block *block, int a, 
         fin_error inner = {FIN_OK, ""};
         int bad;
         pair->text = axis->texts[i];
-        fin_status status = fini_job_apply(block->job, values, pairs, count, &bad, &inner);
+        fin_status status = fin_command_apply(block->command, values, pairs, count, &bad, &inner);
         if (status && (bad >= 0 || alone || status == FIN_ERR_MEMORY))
             return fail_at(r, value_node(axis, i), status, &inner);
     }
@@ -210,19 +210,19 @@ static fin_status check_written(fini_reader *r, const fini_block *block, int a, 
 
 static fin_status check_values(fini_reader *r, const fini_block *block, void *values)
 {
-    fini_pair pairs[FINI_PAIRS_MOST + FINI_AXES_MOST];
+    fin_pair pairs[FINI_PAIRS_MOST + FINI_AXES_MOST];
     int count = block->fixed_count, bad;
     if (count)
         memcpy(pairs, block->fixed, (size_t)count * sizeof *pairs);
     for (int a = 0; a < block->axis_count; a++)
-        pairs[count++] = (fini_pair){block->axes[a].name, block->axes[a].texts[0],
-                                     value_node(&block->axes[a], 0)};
+        pairs[count++] = (fin_pair){block->axes[a].name, block->axes[a].texts[0],
+                                    value_node(&block->axes[a], 0)};
     fin_error inner = {FIN_OK, ""};
-    fin_status status = fini_job_apply(block->job, values, pairs, count, &bad, &inner);
+    fin_status status = fin_command_apply(block->command, values, pairs, count, &bad, &inner);
     if (status && bad < 0 && status != FIN_ERR_MEMORY)
-        bad = fini_job_blame(block->job, values, pairs, count);
+        bad = fini_command_blame(block->command, values, pairs, count);
     if (status) { /* an unknown setting: at its name */
-        const fini_node *node = bad >= 0 ? pairs[bad].node : block->node;
+        const fini_node *node = bad >= 0 ? pairs[bad].mark : block->node;
         bool unknown = bad >= 0 && strstr(inner.message, "has no setting");
         if (unknown && bad >= block->fixed_count)
             node = block->axes[bad - block->fixed_count].node;
@@ -255,20 +255,20 @@ fin_status fini_read_name(fini_reader *r, const fini_node *map, const char *key,
     return status;
 }
 
-static fin_status find_job(fini_reader *r, const fini_node *node, const fini_job **job)
+static fin_status find_job(fini_reader *r, const fini_node *node, const fin_command **command)
 {
-    enum { JOBS = 64 };
-    const char *names[JOBS], *name;
+    enum { COMMANDS = 64 };
+    const char *names[COMMANDS], *name;
     char shown[FINI_SHOWN], hint[200];
     int count = 0;
     fin_status status = fini_node_text(r->tree, node, "command", NULL, &name, r->err);
     if (status)
         return status;
-    *job = fini_job_find(name);
-    if (*job)
+    *command = fin_command_find(name);
+    if (*command)
         return FIN_OK;
-    for (; count < fini_job_count() && count < JOBS; count++)
-        names[count] = fini_job_at(count)->name;
+    for (; count < fin_command_count() && count < COMMANDS; count++)
+        names[count] = fin_command_at(count)->name;
     return fini_node_fail(r->tree, fini_node_get(node, "command"), r->err,
                           "there is no command '%s' that a study can run%s",
                           fini_shown(name, shown),
@@ -300,9 +300,9 @@ fin_status fini_read_block(fini_reader *r, const fini_node *node, fini_block *bl
     block->node = node;
     fin_status status = fini_node_keys(r->tree, node, "a block of runs", keys, r->err);
     if (!status)
-        status = find_job(r, node, &block->job);
+        status = find_job(r, node, &block->command);
     if (!status)
-        status = fini_read_name(r, node, "id", block->job->name, &block->id);
+        status = fini_read_name(r, node, "id", block->command->name, &block->id);
     if (status)
         return status;
     if (fini_study_block(r->study, block->id)) {
@@ -313,12 +313,36 @@ fin_status fini_read_block(fini_reader *r, const fini_node *node, fini_block *bl
     status = read_fixed(r, fini_node_get(node, "set"), block);
     if (status)
         return status;
-    void *values = fini_alloc(block->job->size);
+    void *values = fini_alloc(block->command->size);
     if (!values)
-        return fini_fail_memory(r->err, block->job->size, "the settings of a run");
+        return fini_fail_memory(r->err, block->command->size, "the settings of a run");
     status = read_axes(r, node, block, values);
     if (!status)
         status = check_values(r, block, values);
     fini_free(values);
     return status ? status : count_runs(r, block);
+}
+
+/* ---- whom to blame ---------------------------------------------------------------------------- */
+
+int fini_command_blame(const fin_command *command, void *values, const fin_pair *pairs, int count)
+{
+    fin_pair rest[FINI_PAIRS_MOST + FINI_AXES_MOST];
+    int blamed = -1;
+    bool given = false; /* the blamed one comes from --set */
+    for (int i = count - 1; i >= 0 && count <= FINI_PAIRS_MOST + FINI_AXES_MOST; i--) {
+        const fini_node *node = pairs[i].mark;
+        bool set = node && node->line < 0;
+        if (blamed >= 0 && (given || !set))
+            continue;
+        int left = 0;
+        for (int j = 0; j < count; j++)
+            if (j != i)
+                rest[left++] = pairs[j];
+        if (fin_command_apply(command, values, rest, left, NULL, NULL))
+            continue;
+        blamed = i;
+        given = set;
+    }
+    return blamed;
 }

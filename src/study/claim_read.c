@@ -2,7 +2,7 @@
  *
  * The same function serves the check when a study is read and the judge later, so that they cannot
  * differ. Names in formulas and in `where` are looked up in the settings of the block's first run
- * and in the table of what its job leaves: a typing error is found before anything runs. */
+ * and in the table of what its command leaves: a typing error is found before anything runs. */
 #include "study/claim.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* `where` and formulas of the study file, checked against what the runs of a block will have.
  *
  * The settings of a block are those of its first run's canonical JSON, so that there is no second
- * list of them; what a run leaves is in the table of its job. Shared by claims and figures. */
+ * list of them; what a run leaves is in the table of its command. Shared by claims and figures. */
 #include "study/study.h"
 
 #include <stdio.h>
@@ -51,7 +51,7 @@ static fin_status read_names(const fin_study *study, const fini_block *block, na
     find_keys(n);
     n->settings = n->count;
     add_name(n, "seconds");
-    for (const fini_output_row *row = block->job->outputs; row->name; row++)
+    for (const fin_output *row = block->command->outputs; row->name; row++)
         add_name(n, row->name);
     return FIN_OK;
 }

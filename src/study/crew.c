@@ -335,7 +335,7 @@ static void put_done(member *m, fini_done *done)
         fini_pool_stop(m->pool);
     }
     fini_free(bytes);
-    fini_result_destroy(done->result);
+    fin_result_destroy(done->result);
 }
 
 static void hear(member *m)

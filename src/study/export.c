@@ -5,7 +5,8 @@
  * the plan and columns by name, so two stores with the same runs give the same bytes, in
  * whatever order they were filled. Times differ from pass to pass and are left out unless they
  * are asked for. */
-#include "study/store.h"
+#include "store/store.h"
+#include "study/study.h"
 
 #include "data/data.h"
 

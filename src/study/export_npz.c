@@ -9,7 +9,8 @@
  *
  * Settings and scalars are columns in memory; series are unpacked one at a time while the file
  * is written. */
-#include "study/store.h"
+#include "store/store.h"
+#include "study/study.h"
 
 #include "data/data.h"
 

@@ -2,7 +2,8 @@
 #ifndef FINI_STUDY_FRAME_H
 #define FINI_STUDY_FRAME_H
 
-#include "study/store.h"
+#include "store/store.h"
+#include "study/study.h"
 
 /* Memory for the texts of a column. */
 typedef struct fini_chunk {

@@ -3,6 +3,7 @@
  * Positions are numbers in mixed base: block by block, the draw first, then the axes of the grid,
  * the last one moving fastest. Nothing is kept between calls, so that threads can ask a study for
  * any run at the same time. */
+#include "store/store.h"
 #include "study/read.h"
 
 #include <string.h>
@@ -28,7 +29,7 @@ const fini_block *fini_study_block_at(const fin_study *study, int64_t i)
     return &study->blocks[low];
 }
 
-static int fill_pairs(const fini_block *block, int64_t i, fini_pair *pairs)
+static int fill_pairs(const fini_block *block, int64_t i, fin_pair *pairs)
 {
     int64_t rest = i - block->first, draw = rest / (block->count / block->draws);
     int count = block->fixed_count;
@@ -39,7 +40,7 @@ static int fill_pairs(const fini_block *block, int64_t i, fini_pair *pairs)
         int64_t value = axis->random ? draw : rest % axis->count;
         if (!axis->random)
             rest /= axis->count;
-        pairs[count++] = (fini_pair){axis->name, axis->texts[value], NULL};
+        pairs[count++] = (fin_pair){axis->name, axis->texts[value], NULL};
     }
     return count;
 }
@@ -48,11 +49,12 @@ static int fill_pairs(const fini_block *block, int64_t i, fini_pair *pairs)
 static fin_status settings_of(const fin_study *study, const fini_block *block, int64_t i,
                               bool whole, void *values, fin_error *err)
 {
-    fini_pair pairs[FINI_PAIRS_MOST + FINI_AXES_MOST];
+    fin_pair pairs[FINI_PAIRS_MOST + FINI_AXES_MOST];
     int count = fill_pairs(block, i, pairs);
     fin_error inner = {FIN_OK, ""};
-    fin_status status = whole ? fini_job_apply(block->job, values, pairs, count, NULL, &inner)
-                              : fini_job_fill(block->job, values, pairs, count, &inner);
+    fin_status status = whole
+                            ? fin_command_apply(block->command, values, pairs, count, NULL, &inner)
+                            : fini_command_fill(block->command, values, pairs, count, &inner);
     if (status)
         fini_fail(err, status, "%.100s: run %lld of block '%s': %.300s",
                   fini_yaml_label(study->tree), (long long)(i - block->first + 1), block->id,
@@ -82,17 +84,28 @@ fin_status fin_study_get_run(const fin_study *study, int64_t i, fin_plan *out, f
     if (status)
         return status;
     const fini_block *block = fini_study_block_at(study, i);
-    void *values = fini_alloc(block->job->size);
+    void *values = fini_alloc(block->command->size);
     if (!values)
-        return fini_fail_memory(err, block->job->size, "the settings of a run");
+        return fini_fail_memory(err, block->command->size, "the settings of a run");
     status = settings_of(study, block, i, false, values, err);
     if (!status)
-        status = fini_job_text(block->job, values, out->settings, sizeof out->settings, err);
+        status = fin_command_text(block->command, values, out->settings, sizeof out->settings, err);
     fini_free(values);
     if (status)
         return status;
     out->block = block->id;
-    out->command = block->job->name;
+    out->command = block->command->name;
     fini_hash(out->settings, out->hash);
     return FIN_OK;
+}
+
+static fin_status plan_of(const void *study, int64_t position, fin_plan *out, fin_error *err)
+{
+    return fin_study_get_run(study, position, out, err);
+}
+
+fin_status fini_study_keep(fin_store *store, const fin_study *study, const fini_done *done,
+                           int count, fin_error *err)
+{
+    return fini_store_keep(store, plan_of, study, done, count, err);
 }

@@ -1,7 +1,7 @@
 /* Many processes: MPI, or alone.
  *
  * The only file that knows MPI. Its calls are made by the thread that called fin_ranks_start
- * (MPI_THREAD_FUNNELED), and an error within MPI ends the job by MPI's own handler. A program that
+ * (MPI_THREAD_FUNNELED), and an error within MPI ends the command by MPI's own handler. A program that
  * was not started by mpirun or srun never calls MPI_Init: that takes half a second and opens
  * sockets, for nothing. Waiting for other ranks is done by asking and sleeping in turn, because MPI's
  * own waiting takes a whole processor, which a rank that computes could use. */

@@ -13,8 +13,7 @@ enum {
     FINI_PAIRS_MOST = 256,      /* fixed settings of a block */
     FINI_AXIS_MOST = 1000000,   /* values of an axis, because they are kept as texts */
     FINI_VALUES_MOST = 4000000, /* of all axes of a study */
-    FINI_NAME_MOST = 64,        /* letters of a study's or block's name */
-    FINI_SHOWN = 64             /* room for a piece of the file in a message */
+    FINI_NAME_MOST = 64         /* letters of a study's or block's name */
 };
 
 /* ---- the tree (tree.c) ---------------------------------------------------------------------- */
@@ -55,33 +54,17 @@ fin_status fini_edit_set(fini_tree *tree, const char *change, fin_error *err);
 
 /* ---- helpers -------------------------------------------------------------------------------- */
 
-/* '-' and '_' are the same. */
-bool fini_same_name(const char *a, const char *b);
 /* [A-Za-z0-9_-]{1,64} */
 bool fini_is_name(const char *text);
 /* A plain ~, null or nothing at all. */
 bool fini_node_is_null(const fini_node *node);
-/* `word` as it may stand in a message; buffer has FINI_SHOWN bytes. */
-const char *fini_shown(const char *word, char *buffer);
 /* "; did you mean 'x'?" or "; allowed are a, b, c". Returns buffer. */
 char *fini_hint(const char *word, const char *const *names, int count, char *buffer, size_t size);
-/* Shortest text that reads back as this number: whole numbers without an exponent up to 2^53. */
-enum { FINI_SHORTEST = 32 };
-size_t fini_shortest(double number, char buffer[FINI_SHORTEST]);
-
-/* ---- settings.c ----------------------------------------------------------------------------- */
-
-/* Is this setting a whole number in the tables that these pairs choose? values: scratch. */
-bool fini_job_is_whole(const fini_job *job, void *values, const fini_pair *pairs, int count,
-                       const char *name);
-/* Does the table's row take this text? FIN_OK too if there is no such row. values must have been
- * filled by fini_job_apply and are changed. */
-fin_status fini_job_try(const fini_job *job, void *values, const char *name, const char *text,
-                        fin_error *err);
+/* ---- block.c: whom to blame -------------------------------------------------------------------- */
 
 /* Settings do not fit together: the pair without which (at its default) they do, one from --set if
  * there is such a one, else the last; -1 if there is none. values: scratch. */
-int fini_job_blame(const fini_job *job, void *values, const fini_pair *pairs, int count);
+int fini_command_blame(const fin_command *command, void *values, const fin_pair *pairs, int count);
 
 /* ---- axes.c --------------------------------------------------------------------------------- */
 

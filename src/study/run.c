@@ -5,7 +5,8 @@
  * at any moment loses the runs in flight and nothing else; while a commit is under way more runs
  * finish, and go together into the next one. */
 #include "study/run.h"
-#include "study/store.h"
+#include "store/store.h"
+#include "study/study.h"
 
 #include <math.h>
 #include <string.h>
@@ -94,7 +95,7 @@ static int still_planning(void *user, const char *what, double done, double tota
 static fin_status keep(conductor *c, int count, fin_status status, fin_error *err)
 {
     if (count && !c->broken) {
-        fin_status kept = fini_store_keep(c->store, c->study, c->batch, count, status ? NULL : err);
+        fin_status kept = fini_study_keep(c->store, c->study, c->batch, count, status ? NULL : err);
         c->broken = kept != FIN_OK;
         status = status ? status : kept;
     }
@@ -104,7 +105,7 @@ static fin_status keep(conductor *c, int count, fin_status status, fin_error *er
             c->count.failed += c->batch[i].state == FIN_STATE_FAILED;
             fini_crew_learn(c->crew, &c->batch[i]);
         }
-        fini_result_destroy(c->batch[i].result);
+        fin_result_destroy(c->batch[i].result);
         c->batch[i].result = NULL;
     }
     return status;

@@ -55,7 +55,7 @@ void fini_ranks_send(int to, const void *bytes, int size);
 enum { FINI_SLOTS = 2 };
 void fini_ranks_post(int to, int slot, const void *bytes, int size);
 void fini_ranks_complete(int to, int slot);
-/* True in a job of ranks, even if it has only one. */
+/* True in a command of ranks, even if it has only one. */
 bool fini_ranks_joined(void);
 /* For sums (ranks_sum.c). False if the other side has left: it will never come. */
 fin_status fini_ranks_begin_sum(fin_error *err);

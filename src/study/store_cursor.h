@@ -3,7 +3,8 @@
 #ifndef FINI_STUDY_STORE_CURSOR_H
 #define FINI_STUDY_STORE_CURSOR_H
 
-#include "study/store.h"
+#include "store/store.h"
+#include "study/study.h"
 
 enum { FINI_WHERE_MOST = 32 };
 

@@ -1,5 +1,6 @@
 /* Studies, sessions and claims of a store, and a study as it was run. */
-#include "study/store.h"
+#include "store/store.h"
+#include "study/study.h"
 
 #include <limits.h>
 #include <math.h>

@@ -2,7 +2,8 @@
  *
  * A plan that is already there is compared, not written again, so that resuming a study of 100 000
  * runs writes nothing. */
-#include "study/store.h"
+#include "store/store.h"
+#include "study/study.h"
 
 #include <math.h>
 #include <stdio.h>

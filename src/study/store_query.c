@@ -1,5 +1,6 @@
 /* Runs, scalars and series of a store, row by row, as a query asks for them. */
-#include "study/store.h"
+#include "store/store.h"
+#include "study/study.h"
 
 #include <string.h>
 

@@ -3,7 +3,8 @@
  * SQLite could join and sort them, run by run; but there are few names and many runs, so the
  * names are read once, with the place of each among them, and a run's dozen rows are put in
  * order here. */
-#include "study/store.h"
+#include "store/store.h"
+#include "study/study.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,8 +4,8 @@
  *                   (tree.c: its memory; node.c: asking it; edit.c: `full:` and --set)
  *     read.c        tree -> study: blocks, axes, claims, figures (block.c, axes.c)
  *     plan.c        run i of a study: its settings, canonical JSON and hash
- *     settings.c    names and texts -> the settings of a job
- *     job.c         the table of jobs; job_<name>.c: one command that a study can run
+ *     settings.c    names and texts -> the settings of a command
+ *     command.c         the table of commands; job_<name>.c: one command that a study can run
  *     result.c      what a run leaves, and the same as bytes
  *     store*.c      the SQLite file
  *     run.c         what is missing -> threads and ranks -> the store; ranks.c: MPI or alone
@@ -14,11 +14,10 @@
 #ifndef FINI_STUDY_H
 #define FINI_STUDY_H
 
-#include "base/base.h"
-#include "finetti/attention.h"
+#include "command/command.h"
 #include "finetti/study.h"
-#include "finetti/task.h"
 #include "math/stats.h"
+#include "store/done.h"
 
 /* ---- YAML as a tree (yaml.c) ---------------------------------------------------------------- */
 
@@ -67,128 +66,6 @@ fin_status fini_node_number(const fini_tree *tree, const fini_node *map, const c
                             double fallback, double *number, fin_error *err);
 fin_status fini_node_flag(const fini_tree *tree, const fini_node *map, const char *key,
                           int fallback, bool *flag, fin_error *err);
-/* A plain number ("1e9", "inf", "-3"), whole text. */
-bool fini_read_number(const char *text, double *number);
-
-/* ---- jobs: commands as functions (job.c, settings.c) ----------------------------------------- */
-
-typedef struct fini_result fini_result;
-
-/* A setting that is text and no row of a settings table: task, form, lengths, show, ... */
-typedef struct fini_word {
-    const char *name;
-    size_t offset, size; /* of a char array in the job's settings */
-    const char *fallback, *meaning;
-} fini_word;
-
-typedef struct fini_group {
-    const fin_settings *table;
-    void *values;
-} fini_group;
-enum { FINI_GROUPS = 12 };
-
-typedef struct fini_output_row {
-    const char *name, *meaning;
-} fini_output_row;
-
-/* One command that a study can run; one file each. */
-typedef struct fini_job {
-    const char *name, *summary;
-    int revision;                   /* counted up when the same settings give other numbers */
-    size_t size;                    /* of its settings struct */
-    const fini_word *words;         /* ends with a NULL name */
-    const fini_output_row *outputs; /* ends with a NULL name */
-    /* The settings tables, which may depend on the words (task, form). A bad word: a message. */
-    fin_status (*groups)(void *values, fini_group groups[FINI_GROUPS], int *count, fin_error *err);
-    /* Do the settings fit together? May be NULL. */
-    fin_status (*check)(const void *values, fin_error *err);
-    /* Brings words that are lists into one form, so that the same list is the same run. What is
-     * no list, because check() has not been asked, it leaves alone. May be NULL. */
-    void (*tidy)(void *values);
-    const char *hidden; /* a row of the tables that says nothing about a run, or NULL: not in its
-                         * canonical JSON */
-    fin_status (*run)(const void *values, fini_result *result, const fin_progress *progress,
-                      fin_error *err);
-} fini_job;
-
-int fini_job_count(void);
-const fini_job *fini_job_at(int i);
-const fini_job *fini_job_find(const char *name); /* NULL if there is none */
-
-/* Settings as texts. */
-typedef struct fini_pair {
-    const char *name, *text;
-    const fini_node *node; /* where it stands in the file, or NULL */
-} fini_pair;
-
-/* Fills `values` (job->size bytes, aligned for anything): defaults, then words, then rows; later
- * pairs win; '-' and '_' are the same in names. Validates tables and check(). On failure *bad is
- * the number of the pair to blame, or -1. An unknown name is answered with the nearest one. */
-fin_status fini_job_apply(const fini_job *job, void *values, const fini_pair *pairs, int count,
-                          int *bad, fin_error *err);
-/* The same without check(): for settings that are to be written, not run. */
-fin_status fini_job_fill(const fini_job *job, void *values, const fini_pair *pairs, int count,
-                         fin_error *err);
-/* Canonical JSON: {"command":"train","revision":1,"settings":{"L":10,...}}, names sorted, numbers
- * as short as reads back exactly, choices and words as strings, "auto" where it is. */
-fin_status fini_job_text(const fini_job *job, const void *values, char *buffer, size_t size,
-                         fin_error *err);
-void fini_hash(const char *text, char hash[FIN_HASH_TEXT]); /* XXH3, 128 bits, hexadecimal */
-/* The value of a setting in canonical JSON: *text points into json (a string without its quotes; it
- * has no escapes that matter for choices). False if there is no such setting. Fast: no parsing. */
-bool fini_setting_find(const char *json, const char *name, const char **text, int *length);
-
-/* Shared by jobs that have a task and a form. Words: FINI_MODEL_WORDS(struct, member). */
-typedef struct fini_model {
-    char task[32], form[32], lengths[512];
-    fin_task_settings task_settings;
-    fin_form_settings form_settings;
-} fini_model;
-#define FINI_MODEL_WORDS(type, member)                                                             \
-    {"task", offsetof(type, member.task), 32, "slr", "generative model"},                          \
-        {"form", offsetof(type, member.form), 32, "erf", "attention form"},                        \
-    {                                                                                              \
-        "lengths", offsetof(type, member.lengths), 512, "",                                        \
-            "law of the sequence length, such as 5:0.2,10:0.8, instead of L"                       \
-    }
-/* Appends the tables of the task and of the form. */
-fin_status fini_model_groups(fini_model *model, fini_group groups[FINI_GROUPS], int *count,
-                             fin_error *err);
-fin_status fini_model_task(const fini_model *model, int64_t seed, int flags, fin_task **task,
-                           fin_error *err);
-const fin_form *fini_model_form(const fini_model *model);
-
-/* ---- what a run leaves (result.c) ----------------------------------------------------------- */
-
-/* Names are copied, data too. A failure (memory, a bad number of dimensions, the same name twice) is
- * remembered and told by fini_result_status. */
-fini_result *fini_result_create(void); /* NULL: no memory */
-void fini_result_destroy(fini_result *result);
-void fini_result_clear(fini_result *result);
-void fini_result_scalar(fini_result *result, const char *name, double value, double error,
-                        fin_how how, int64_t samples);
-void fini_result_series(fini_result *result, const char *name, fin_dtype dtype, int ndim,
-                        const int64_t *shape, const void *data);
-fin_status fini_result_status(const fini_result *result, fin_error *err);
-int fini_result_scalar_count(const fini_result *result);
-int fini_result_series_count(const fini_result *result);
-fin_scalar fini_result_get_scalar(const fini_result *result, int i); /* sorted by name */
-fin_series fini_result_get_series(const fini_result *result, int i); /* sorted by name */
-
-/* A finished run, as ranks send it and the store keeps it. */
-typedef struct fini_done {
-    int64_t position; /* in the study */
-    fin_state state;  /* DONE or FAILED */
-    double seconds;
-    char reason[512];
-    fini_result *result; /* owned by whoever holds this; NULL or empty if it failed */
-} fini_done;
-/* Bytes in fini_alloc memory. */
-fin_status fini_done_pack(const fini_done *done, unsigned char **bytes, size_t *size,
-                          fin_error *err);
-/* Whatever the bytes are: a result or a message. */
-fin_status fini_done_unpack(const unsigned char *bytes, size_t size, fini_done *done,
-                            fin_error *err);
 
 /* ---- studies (read.c, plan.c) ---------------------------------------------------------------- */
 
@@ -202,9 +79,9 @@ typedef struct fini_axis {
 
 typedef struct fini_block {
     const char *id;
-    const fini_job *job;
+    const fin_command *command;
     const fini_node *node;
-    fini_pair *fixed;
+    fin_pair *fixed;
     int fixed_count;
     fini_axis *axes; /* seeds included, last; the last one moves fastest */
     int axis_count;
@@ -231,7 +108,7 @@ enum { FINI_RUNS_MOST = 10000000, FINI_BLOCKS_MOST = 1000, FINI_AXES_MOST = 16 }
 const fini_block *fini_study_block(const fin_study *study, const char *id); /* NULL: none */
 /* The block that has run i, 0 <= i < run_count. */
 const fini_block *fini_study_block_at(const fin_study *study, int64_t i);
-/* Settings of run i into values (the job's size bytes). */
+/* Settings of run i into values (the command's size bytes). */
 fin_status fini_study_settings(const fin_study *study, int64_t i, void *values, fin_error *err);
 /* The study as the store keeps it: text, changes, full -> the same study again. */
 fin_status fini_study_restore(const char *text, size_t size, const char *changes, bool full,
@@ -245,7 +122,7 @@ fin_status fini_study_restore(const char *text, size_t size, const char *changes
 fin_status fini_store_plan(fin_store *store, const fin_study *study, bool retry,
                            unsigned char *missing, const fin_progress *progress, fin_error *err);
 /* Keeps finished runs, in one transaction. */
-fin_status fini_store_keep(fin_store *store, const fin_study *study, const fini_done *done,
+fin_status fini_study_keep(fin_store *store, const fin_study *study, const fini_done *done,
                            int count, fin_error *err);
 /* A line for `status`: begin gives the session its id; said again now and then; NaN left is fine. */
 fin_status fini_store_session(fin_store *store, int64_t *id, const fin_session_row *row,

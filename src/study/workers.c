@@ -66,7 +66,7 @@ static int asked_to_stop(void *user, const char *what, double done, double total
     return atomic_load(&((fini_pool *)user)->stop);
 }
 
-static fin_status compute(fini_pool *pool, int64_t position, void *values, fini_result *result,
+static fin_status compute(fini_pool *pool, int64_t position, void *values, fin_result *result,
                           fin_error *err)
 {
     const fin_progress progress = {asked_to_stop, pool};
@@ -74,8 +74,8 @@ static fin_status compute(fini_pool *pool, int64_t position, void *values, fini_
         return fini_fail(err, FIN_ERR_MEMORY, "out of memory for the results of the run");
     fin_status status = fini_study_settings(pool->study, position, values, err);
     if (!status)
-        status =
-            fini_study_block_at(pool->study, position)->job->run(values, result, &progress, err);
+        status = fini_study_block_at(pool->study, position)
+                     ->command->run(values, result, &progress, err);
     return status ? status : fini_result_status(result, err);
 }
 
@@ -85,25 +85,25 @@ static bool run(worker *self, int64_t position, fini_done *done)
     fin_error err = {FIN_OK, ""};
     memset(done, 0, sizeof *done);
     done->position = position;
-    done->result = fini_result_create();
+    done->result = fin_result_create();
     double begin = fini_clock();
     fin_status status = compute(self->pool, position, self->values, done->result, &err);
     done->seconds = fini_clock() - begin;
     done->state = status ? FIN_STATE_FAILED : FIN_STATE_DONE;
     if (!status)
         return true;
-    fini_result_destroy(done->result);
+    fin_result_destroy(done->result);
     done->result = NULL;
     snprintf(done->reason, sizeof done->reason, "%s",
              err.message[0] ? err.message : fin_status_name(status));
     return !(status == FIN_ERR_CANCELLED && atomic_load(&self->pool->stop));
 }
 
-static size_t result_bytes(const fini_result *result)
+static size_t result_bytes(const fin_result *result)
 {
     size_t sum = 0;
-    for (int i = 0; result && i < fini_result_series_count(result); i++) {
-        fin_series series = fini_result_get_series(result, i);
+    for (int i = 0; result && i < fin_result_series_count(result); i++) {
+        fin_series series = fin_result_get_series(result, i);
         size_t size = fin_dtype_size(series.dtype);
         for (int j = 0; j < series.ndim; j++)
             size *= (size_t)series.shape[j];
@@ -171,7 +171,7 @@ static size_t values_size(const fin_study *study)
 {
     size_t size = 64;
     for (int i = 0; i < study->block_count; i++)
-        size = study->blocks[i].job->size > size ? study->blocks[i].job->size : size;
+        size = study->blocks[i].command->size > size ? study->blocks[i].command->size : size;
     return (size + 63) / 64 * 64;
 }
 
@@ -244,7 +244,7 @@ void fini_pool_destroy(fini_pool *pool)
     while (!fini_pool_look(pool).finished) {
         fini_pool_wait(pool, 1);
         while (fini_pool_drain(pool, &done, 1))
-            fini_result_destroy(done.result);
+            fin_result_destroy(done.result);
     }
     for (int i = 0; i < pool->started; i++)
         pthread_join(pool->worker[i].thread, NULL);

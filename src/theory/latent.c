@@ -15,7 +15,7 @@
 
 #include "finetti/theory_latent.h"
 #include "math/gram.h"
-#include "task/family.h"
+#include "family/family.h"
 
 #include <math.h>
 

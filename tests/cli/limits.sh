@@ -5,7 +5,7 @@
 # the commands that compute are run at both ends of every range and with every choice: they answer or say in one line why
 # not, and stop when told to. What else a value can be (nan, inf, empty, text, 1x, too large for a number, a fraction for a
 # whole number, at and past the limits to the last bit) is tried on every table of the library, in the process, by
-# tests/test_study_limits.c, with the parser that the tool uses (fin_settings_parse), and on the parser by
+# tests/test_command_limits.c, with the parser that the tool uses (fin_settings_parse), and on the parser by
 # tests/test_base_settings.c. With sanitizers (FINETTI_TEST_SIZE=small) every fifth option and end is tried.
 . "$SRC/tests/cli/common.bash"
 

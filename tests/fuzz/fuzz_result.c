@@ -1,18 +1,18 @@
 /* Finished runs as ranks send them. What is read can be sent again, and is then the same. */
 #include "fuzz.h"
 
-#include "study/study.h"
+#include "store/done.h"
 
-static void fuzz_look_at_result(const fini_result *result)
+static void fuzz_look_at_result(const fin_result *result)
 {
     double sum = 0;
-    for (int i = 0; i < fini_result_scalar_count(result); i++) {
-        fin_scalar s = fini_result_get_scalar(result, i);
+    for (int i = 0; i < fin_result_scalar_count(result); i++) {
+        fin_scalar s = fin_result_get_scalar(result, i);
         FUZZ_CHECK(s.name[0] && fin_how_name(s.how) && s.samples >= 0);
-        FUZZ_CHECK(i == 0 || strcmp(fini_result_get_scalar(result, i - 1).name, s.name) < 0);
+        FUZZ_CHECK(i == 0 || strcmp(fin_result_get_scalar(result, i - 1).name, s.name) < 0);
     }
-    for (int i = 0; i < fini_result_series_count(result); i++) {
-        fin_series s = fini_result_get_series(result, i);
+    for (int i = 0; i < fin_result_series_count(result); i++) {
+        fin_series s = fin_result_get_series(result, i);
         size_t bytes = fin_dtype_size(s.dtype);
         FUZZ_CHECK(s.name[0] && bytes && s.ndim >= 1 && s.ndim <= 4);
         for (int a = 0; a < s.ndim; a++)
@@ -40,8 +40,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     FUZZ_CHECK(!fini_done_unpack(bytes, length, &again, &err));
     FUZZ_CHECK(!fini_done_pack(&again, &same, &same_length, &err));
     FUZZ_CHECK(length == same_length && memcmp(bytes, same, length) == 0);
-    fini_result_destroy(done.result);
-    fini_result_destroy(again.result);
+    fin_result_destroy(done.result);
+    fin_result_destroy(again.result);
     fini_free(bytes);
     fini_free(same);
     return 0;

@@ -50,7 +50,7 @@ enum { FUZZ_GRID = 4, FUZZ_STORE_RUNS = 7, FUZZ_STORE_MOST = 1 << 16 };
 static unsigned char fuzz_store_bytes[FUZZ_STORE_MOST], fuzz_part_bytes[FUZZ_STORE_MOST];
 static size_t fuzz_store_size, fuzz_part_size;
 
-static void fuzz_add_series(fini_result *result, const char *name, int rows, int columns)
+static void fuzz_add_series(fin_result *result, const char *name, int rows, int columns)
 {
     double numbers[36];
     const int64_t shape[2] = {rows ? rows : columns, columns};
@@ -59,7 +59,7 @@ static void fuzz_add_series(fini_result *result, const char *name, int rows, int
     fini_result_series(result, name, FIN_F64, rows ? 2 : 1, shape, numbers);
 }
 
-static void fuzz_add_results(fini_result *result, int64_t position)
+static void fuzz_add_results(fin_result *result, int64_t position)
 {
     static const char *const bands[] = {"excess", "abs_kappa", "abs_nu", "distance"};
     static const char *const squares[] = {"risk", "d_kappa", "d_nu"};
@@ -105,10 +105,10 @@ static void fuzz_fill_store(const char *path)
     FUZZ_CHECK(!fini_store_plan(store, study, false, missing, NULL, &err));
     for (int i = 0; i < FUZZ_STORE_RUNS; i++) {
         fini_done done = {.position = i, .state = FIN_STATE_DONE, .seconds = 0.5};
-        FUZZ_CHECK(done.result = fini_result_create());
+        FUZZ_CHECK(done.result = fin_result_create());
         fuzz_add_results(done.result, i);
-        FUZZ_CHECK(!fini_store_keep(store, study, &done, 1, &err));
-        fini_result_destroy(done.result);
+        FUZZ_CHECK(!fini_study_keep(store, study, &done, 1, &err));
+        fin_result_destroy(done.result);
     }
     FUZZ_CHECK(!fini_store_session(store, &session, &row, &err));
     FUZZ_CHECK(!fin_store_judge(store, "small", &err));
@@ -541,10 +541,10 @@ static void fuzz_ask_writer(const char *path, int ask, fin_error *e)
         fuzz_answer_is(fini_store_plan(store, study, true, missing, NULL, e), e);
         for (int i = 0; i < FUZZ_STORE_RUNS; i += 3) { /* as if they had been run again */
             fini_done done = {.position = i, .state = FIN_STATE_DONE, .seconds = 0.5};
-            FUZZ_CHECK(done.result = fini_result_create());
+            FUZZ_CHECK(done.result = fin_result_create());
             fuzz_add_results(done.result, i);
-            fuzz_answer_is(fini_store_keep(store, study, &done, 1, e), e);
-            fini_result_destroy(done.result);
+            fuzz_answer_is(fini_study_keep(store, study, &done, 1, e), e);
+            fin_result_destroy(done.result);
         }
     }
     if (ask == FUZZ_ASK_GC)

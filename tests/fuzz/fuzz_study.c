@@ -32,7 +32,7 @@ static void fuzz_look_at_run(const fin_study *study, int64_t i, fin_plan *plan)
         return;
     FUZZ_CHECK(strlen(plan->hash) == FIN_HASH_TEXT - 1 && plan->block[0] && plan->command[0]);
     FUZZ_CHECK(plan->settings[0] == '{' && plan->settings[strlen(plan->settings) - 1] == '}');
-    void *values = malloc(fini_study_block_at(study, i)->job->size);
+    void *values = malloc(fini_study_block_at(study, i)->command->size);
     FUZZ_CHECK(values);
     status = fini_study_settings(study, i, values, &err); /* or it would fail */
     FUZZ_CHECK(!status || err.message[0]);

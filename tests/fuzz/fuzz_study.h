@@ -8,7 +8,7 @@
 #include "study/read.h"
 #undef FINI_SHOWN
 #define FINI_SHOWN FUZZ_SHOWN_STORE
-#include "study/store.h"
+#include "store/store.h"
 #undef FINI_SHOWN
 
 #endif

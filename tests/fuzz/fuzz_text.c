@@ -2,10 +2,10 @@
 #include "fuzz_study.h"
 
 #include "data/bags.h"
-#include "finetti/attention_cross.h"
-#include "finetti/train_bags.h"
-#include "finetti/train_tune.h"
-#include "study/learner.h"
+#include "finetti/context.h"
+#include "finetti/bags.h"
+#include "finetti/context_tune.h"
+#include "lab/learner.h"
 
 #include <math.h>
 
@@ -135,7 +135,7 @@ static void fuzz_lists(const char *text)
 }
 
 /* "name=text" on each line. */
-static int fuzz_pairs(char *text, fini_pair *pairs, int most)
+static int fuzz_pairs(char *text, fin_pair *pairs, int most)
 {
     int count = 0;
     for (char *line = text, *next; line && count < most; line = next) {
@@ -145,20 +145,20 @@ static int fuzz_pairs(char *text, fini_pair *pairs, int most)
         if (!equal || (next && equal >= next))
             continue;
         *equal = '\0';
-        pairs[count++] = (fini_pair){line, equal + 1, NULL};
+        pairs[count++] = (fin_pair){line, equal + 1, NULL};
     }
     return count;
 }
 
 /* The settings in canonical JSON, which is changed. */
-static int fuzz_pairs_of_json(char *json, fini_pair *pairs, int most)
+static int fuzz_pairs_of_json(char *json, fin_pair *pairs, int most)
 {
     fini_setting setting;
     char *name[512], *text[512];
     int count = 0;
     for (const char *at = fini_setting_first(json);
          count < most && (at = fini_setting_next(at, &setting));) {
-        pairs[count] = (fini_pair){setting.name, setting.text, NULL};
+        pairs[count] = (fin_pair){setting.name, setting.text, NULL};
         name[count] = json + (setting.name - json) + setting.name_length;
         text[count++] = json + (setting.text - json) + setting.length;
     }
@@ -167,30 +167,30 @@ static int fuzz_pairs_of_json(char *json, fini_pair *pairs, int most)
     return count;
 }
 
-/* The settings of a job, by its first letter, then as lines. What is good is written as canonical
+/* The settings of a command, by its first letter, then as lines. What is good is written as canonical
  * JSON, and that, read again, is the same. */
 static void fuzz_job(char *text)
 {
     enum { PAIRS = 256 };
     static char json[FIN_SETTINGS_TEXT], copy[FIN_SETTINGS_TEXT], again[FIN_SETTINGS_TEXT];
     fin_error err = {FIN_OK, ""};
-    fini_pair pairs[PAIRS];
+    fin_pair pairs[PAIRS];
     int bad;
     if (!text[0])
         return;
-    const fini_job *job = fini_job_at((unsigned char)text[0] % fini_job_count());
-    void *values = malloc(job->size);
+    const fin_command *command = fin_command_at((unsigned char)text[0] % fin_command_count());
+    void *values = malloc(command->size);
     FUZZ_CHECK(values);
     int count = fuzz_pairs(text + 1, pairs, PAIRS);
-    fin_status status = fini_job_apply(job, values, pairs, count, &bad, &err);
+    fin_status status = fin_command_apply(command, values, pairs, count, &bad, &err);
     FUZZ_CHECK(status ? err.message[0] && bad >= -1 && bad < count : bad == -1);
     if (!status)
-        status = fini_job_text(job, values, json, sizeof json, &err);
+        status = fin_command_text(command, values, json, sizeof json, &err);
     if (!status && !strchr(json, '\\')) {
         strcpy(copy, json);
         count = fuzz_pairs_of_json(copy, pairs, PAIRS);
-        FUZZ_CHECK(!fini_job_apply(job, values, pairs, count, &bad, &err));
-        FUZZ_CHECK(!fini_job_text(job, values, again, sizeof again, &err));
+        FUZZ_CHECK(!fin_command_apply(command, values, pairs, count, &bad, &err));
+        FUZZ_CHECK(!fin_command_text(command, values, again, sizeof again, &err));
         FUZZ_CHECK(strcmp(json, again) == 0);
     }
     free(values);

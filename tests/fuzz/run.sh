@@ -12,7 +12,7 @@ src=$(cd "$here/../.." && pwd)
 build=${FUZZ_BUILD:-$src/build-fuzz}
 seconds=${1:-60}
 shift
-jobs=${FUZZ_JOBS:-$(nproc)}
+commands=${FUZZ_JOBS:-$(nproc)}
 
 all=
 for source in "$here"/fuzz_*.c; do
@@ -30,8 +30,8 @@ echo "building the harnesses (the first time takes some minutes) ..."
 {
     FINETTI_SETUP=no cmake -S "$src" -B "$build" -DCMAKE_C_COMPILER=clang \
         -DFINETTI_SANITIZE=address,undefined,fuzzer-no-link &&
-        # not to look for the job server of a make that called us
-        env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL cmake --build "$build" -j "$jobs" --target fuzz
+        # not to look for the command server of a make that called us
+        env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL cmake --build "$build" -j "$commands" --target fuzz
 } > "$build.log" 2>&1 || {
     tail -n 20 "$build.log"
     echo "the harnesses could not be built; $build.log says why"

@@ -1,0 +1,173 @@
+/* command: the verbs. Settings in, a result out.
+ *
+ * Every computation that needs no file of the user's is a row of one table: the tool runs it (finetti risk,
+ * finetti lab rate), a study runs it (command: rate), Python runs it (finetti.run("rate")) and so does this header,
+ * and all of them get the same numbers to the last bit. Settings are names and texts, as on the command line:
+ *
+ *     const fin_pair pairs[] = {{.name = "lam", .text = "0.1"}, {.name = "L", .text = "20"}};
+ *     fin_result *result;
+ *     fin_status status = fin_command_run(fin_command_find("risk"), pairs, 2, NULL, &result, &err);
+ *
+ * A new command is one file, src/command/<name>.c or src/lab/<name>.c, and one row in src/command/command.c. */
+#ifndef FINETTI_COMMAND_H
+#define FINETTI_COMMAND_H
+
+#include "finetti/base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- results -------------------------------------------------------------------------------- */
+
+/* How a number came about. */
+#define FIN_HOW_LIST(H)                                                                            \
+    H(CLOSED, "closed form")                                                                       \
+    H(QUADRATURE, "quadrature") /* error: of the quadrature */                                     \
+    H(SIMULATION, "simulation") /* error: the standard error */                                    \
+    H(SHARE, "share of runs")   /* of `samples` runs */                                            \
+    H(RUNS, "over runs")        /* a statistic of `samples` runs */                                \
+    H(CLOCK, "clock")           /* a time: differs from machine to machine */                      \
+    H(DERIVED, "derived")       /* from numbers of more than one kind */
+typedef enum fin_how {
+#define FIN_HOW_ENUM(name, text) FIN_HOW_##name,
+    FIN_HOW_LIST(FIN_HOW_ENUM)
+#undef FIN_HOW_ENUM
+        FIN_HOW_COUNT
+} fin_how;
+FIN_API const char *fin_how_name(fin_how how);
+
+typedef struct fin_scalar {
+    const char *name;
+    double value, error; /* error: 0 if it is exact */
+    fin_how how;
+    int64_t samples; /* 0 where it does not apply */
+} fin_scalar;
+
+typedef struct fin_series {
+    const char *name;
+    fin_dtype dtype;
+    int ndim;
+    int64_t shape[4];
+    const void *data; /* NULL from fin_store_series with data = 0 */
+    int64_t stored;   /* bytes in the file */
+} fin_series;
+
+/* What a run leaves: scalars, series and notes. Whatever is read from it is borrowed until it is destroyed. */
+typedef struct fin_result fin_result;
+FIN_API void fin_result_destroy(fin_result *result); /* NULL is fine */
+FIN_API int fin_result_scalar_count(const fin_result *result);
+FIN_API int fin_result_series_count(const fin_result *result);
+FIN_API fin_scalar fin_result_get_scalar(const fin_result *result, int i); /* sorted by name */
+FIN_API fin_series fin_result_get_series(const fin_result *result, int i); /* sorted by name */
+/* Remarks in words, such as why a number is not there. NULL past the end. */
+FIN_API const char *fin_result_note(const fin_result *result, int i);
+
+/* ---- the table ------------------------------------------------------------------------------ */
+
+/* A setting that is text and no row of a settings table: task, form, lengths, show, ... */
+typedef struct fin_word {
+    const char *name;
+    size_t offset, size; /* of a char array in the command's settings */
+    const char *fallback, *meaning;
+} fin_word;
+
+typedef struct fin_group {
+    const fin_settings *table;
+    void *values;
+} fin_group;
+enum { FIN_GROUPS = 12 };
+
+typedef struct fin_output {
+    const char *name, *meaning;
+    const char *unit; /* NULL: a plain number */
+} fin_output;
+
+enum { FIN_HASH_TEXT = 33, FIN_SETTINGS_TEXT = 8192 };
+
+typedef struct fin_command {
+    const char *name, *summary;
+    int revision;          /* counted up when the same settings give other numbers */
+    size_t size;           /* of its settings struct */
+    const fin_word *words; /* ends with a NULL name */
+    const fin_output *
+        outputs; /* scalars, then series (their meaning begins with the shape); ends with a NULL name */
+    /* The settings tables, which may depend on the words (task, form). A bad word: a message. */
+    fin_status (*groups)(void *values, fin_group groups[FIN_GROUPS], int *count, fin_error *err);
+    /* Do the settings fit together? May be NULL. */
+    fin_status (*check)(const void *values, fin_error *err);
+    /* Brings words that are lists into one form, so that the same list is the same run. What is
+     * no list, because check() has not been asked, it leaves alone. May be NULL. */
+    void (*tidy)(void *values);
+    const char *hidden; /* a row of the tables that says nothing about a run, or NULL: not in its
+                         * canonical JSON */
+    fin_status (*run)(const void *values, fin_result *result, const fin_progress *progress,
+                      fin_error *err);
+} fin_command;
+
+FIN_API int fin_command_count(void);
+FIN_API const fin_command *fin_command_at(int i);              /* NULL past the end */
+FIN_API const fin_command *fin_command_find(const char *name); /* NULL if there is none */
+
+/* ---- settings ------------------------------------------------------------------------------- */
+
+/* A setting as text. '-' and '_' are the same in names. */
+typedef struct fin_pair {
+    const char *name, *text;
+    const void *mark; /* for whoever makes the pairs; not looked at */
+} fin_pair;
+
+/* Fills `values` (command->size bytes, aligned for anything): defaults, then words, then rows; later
+ * pairs win. Validates tables and check(). On failure *bad (may be NULL) is the number of the pair to
+ * blame, or -1. An unknown name is answered with the nearest one. */
+FIN_API fin_status fin_command_apply(const fin_command *command, void *values,
+                                     const fin_pair *pairs, int count, int *bad, fin_error *err);
+/* Canonical JSON: {"command":"train","revision":1,"settings":{"L":10,...}}, names sorted, numbers
+ * as short as reads back exactly, choices and words as strings, "auto" where it is. */
+FIN_API fin_status fin_command_text(const fin_command *command, const void *values, char *buffer,
+                                    size_t size, fin_error *err);
+
+/* ---- running -------------------------------------------------------------------------------- */
+
+/* Applies the pairs, runs, and leaves a result for the caller to destroy; on failure *out is NULL. */
+FIN_API fin_status fin_command_run(const fin_command *command, const fin_pair *pairs, int count,
+                                   const fin_progress *progress, fin_result **out, fin_error *err);
+
+/* ---- many points ---------------------------------------------------------------------------- */
+
+/* A setting that differs from point to point: numbers or texts, one for each of n points. */
+typedef struct fin_column {
+    const char *name;
+    const double *numbers;    /* [n], or NULL */
+    const char *const *texts; /* [n], where numbers is NULL */
+} fin_column;
+
+/* The scalars of all points: a column each, in the order of the command's outputs. */
+typedef struct fin_sweep fin_sweep;
+typedef struct fin_sweep_column {
+    const char *name;
+    const double *value, *error; /* [n]; NaN where a point does not have it */
+    fin_how how;                 /* DERIVED where points differ */
+} fin_sweep_column;
+
+/* The command at n points: `pairs` for all of them and a value of every column for each. The numbers are those of
+ * fin_command_run at each point, to the last bit; where a command has a way to do many points at once, it is taken. On
+ * failure *bad (may be NULL) is the point that failed, or -1, and nothing is left. Caller: fin_sweep_destroy. */
+FIN_API fin_status fin_command_sweep(const fin_command *command, const fin_pair *pairs, int count,
+                                     const fin_column *columns, int column_count, int64_t n,
+                                     const fin_progress *progress, fin_sweep **out, int64_t *bad,
+                                     fin_error *err);
+FIN_API void fin_sweep_destroy(fin_sweep *sweep); /* NULL is fine */
+FIN_API int fin_sweep_count(const fin_sweep *sweep);
+FIN_API fin_sweep_column fin_sweep_get(const fin_sweep *sweep, int i);
+
+/* "0.01:3:100log", "2:50:10lin" (lin is the default), "0.1,0.2,0.5": the values of a range. whole: they are rounded to
+ * whole numbers, each once. Ends are exact, what lies between is rounded to 12 digits, so that 0.3 is 0.3 here, in
+ * studies and in Python. values (room for `most`) may be NULL: only counts. */
+FIN_API fin_status fin_range_read(const char *text, int whole, int64_t most, double *values,
+                                  int64_t *count, fin_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

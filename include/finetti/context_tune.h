@@ -1,0 +1,79 @@
+/* train, second part: kernel scale, noise and temperature from data (empirical Bayes). */
+#ifndef FINETTI_TRAIN_TUNE_H
+#define FINETTI_TRAIN_TUNE_H
+
+#include "finetti/context.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define FIN_TUNE_FIELDS(F, C)                                                                      \
+    C(by, 0, "auto|evidence|loo",                                                                  \
+      "what to tune by: marginal likelihood (cme) or leave-one-out; auto: the former for cme")     \
+    F(int64_t, restarts, 4, 1, 1000, "starts of the search; the first is the settings given")      \
+    F(int64_t, iterations, 200, 1, 100000, "most iterations of one search")                        \
+    F(int64_t, tune_seed, 1, 0, INT64_C(1) << 53, "seed of the other starts")
+
+enum { FIN_TUNE_BY_AUTO, FIN_TUNE_BY_EVIDENCE, FIN_TUNE_BY_LOO };
+
+typedef struct fin_tune_settings {
+    FIN_TUNE_FIELDS(FIN_MEMBER_F, FIN_MEMBER_C)
+} fin_tune_settings;
+FIN_API extern const fin_settings fin_tune_table;
+
+/* Sequences that share their settings: ragged, offsets (n + 1). Borrowed. */
+typedef struct fin_tune_data {
+    int64_t n, dk, dv;
+    const int64_t *offsets;      /* (n + 1), ascending from 0 */
+    const double *keys, *values; /* (offsets[n], dk) and (offsets[n], dv), finite */
+} fin_tune_data;
+
+enum {
+    FIN_TUNE_SCALE = 1,
+    FIN_TUNE_PRIOR = 2,
+    FIN_TUNE_NOISE = 4,
+    FIN_TUNE_TEMPERATURE = 8,
+    FIN_TUNE_LEVEL = 16 /* fin_tune_guess only */
+};
+
+/* The settings that fin_tune chooses if `which` is 0: for softmax the temperature, for nw the scale,
+ * for cme scale, prior and noise. The linear kernel (and the polynomial with offset 0) has no scale
+ * beside its prior, and with a scale for every column no prior beside those. */
+FIN_API unsigned fin_tune_which(const fin_cross_settings *cross, int columns);
+
+/* Reasonable values from the size of keys and values alone, for those named in `which`:
+ *     scale        sqrt(sum over columns of the keys' variance), or of their mean square for kernels
+ *                  of the product a.b
+ *     temperature  mean square of a key's coordinate
+ *     level        100 times the mean square of the values: practically a free constant
+ *     prior        variance of the values (mean square, if level is 0) over the mean of k(a, a)
+ *     noise        a tenth of that variance
+ * scales: (dk) or NULL: a scale for every column, with `scale` (if it is named) then 1. */
+FIN_API fin_status fin_tune_guess(fin_cross_settings *cross, double *scales, unsigned which,
+                                  const fin_tune_data *data, fin_error *err);
+
+typedef struct fin_tune_report {
+    double before; /* what is maximised, at the start (NaN where it does not exist) */
+    double after;  /* and at the end: log marginal likelihood, or minus the mean squared
+                    * leave-one-out error (softmax, nw), or the mean leave-one-out log score (cme) */
+    int64_t evaluations;
+    int converged;     /* 0: iterations ran out in the best search */
+    unsigned at_limit; /* FIN_TUNE_... of those that ended at the end of their range */
+} fin_tune_report;
+
+/* Searches from `cross` (in) for the best settings (out), over those named in `which` (FIN_TUNE_...,
+ * 0: all that the form has). scales: (dk) tuned instead of `scale`, one per column, or NULL: as they
+ * are. By L-BFGS on logarithms with exact gradients (cme by evidence; by loo with central
+ * differences) or a grid and Brent's method (softmax, nw: one number). Ranges are wide multiples of
+ * what fin_tune_guess gives. Settings that fail numerically (a matrix without a factor) count as
+ * the worst. If the call fails, nothing is changed. Memory: that of fin_cross and of
+ * fin_cross_evidence for the longest sequence (for short ones, in every thread). */
+FIN_API fin_status fin_tune(fin_cross_settings *cross, double *scales, unsigned which,
+                            const fin_tune_data *data, const fin_tune_settings *settings,
+                            const fin_progress *progress, fin_tune_report *report, fin_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,262 @@
+/* Predictions and locations of a part: the average over its members.
+ *
+ * A bag is projected on the vectors of all members at once, so that its tokens are read once; the
+ * members then answer one by one. Threads share bags, and nothing of a bag depends on the others.
+ * Where the map makes something new of the tokens, it does so for a limited number at a time. */
+#include "bags/descend.h"
+
+#include <omp.h>
+#include <string.h>
+
+/* One thread's room. */
+typedef struct desk {
+    double *project; /* fini_project's */
+    double *all;     /* (L, members q) */
+    double *U;       /* (L, q) of one member */
+    double *work;    /* the form's */
+    double *out;     /* (members, width) */
+    double *weight;  /* (L) */
+    double *sum[2];  /* (L) locations: without and with the label */
+} desk;
+
+typedef struct office {
+    const fini_part *part;
+    const fini_phi *phi;
+    fini_bag_shape shape;
+    int64_t q, p, width; /* width: numbers of a prediction */
+    int threads;
+    double *W; /* (members q, p) */
+    desk *desk;
+    fini_arena arena;
+} office;
+
+static void layout(office *o)
+{
+    fini_arena *a = &o->arena;
+    int64_t L = o->shape.longest, members = o->part->members, q = o->q * members;
+    o->W = fini_take(a, q, (size_t)o->p * sizeof(double));
+    o->desk = fini_take(a, o->threads, sizeof *o->desk);
+    for (int i = 0; i < o->threads; i++) {
+        desk one = {.project = fini_take(a, fini_project_scratch(o->phi, q), sizeof(double))};
+        one.all = fini_take(a, L, (size_t)q * sizeof(double));
+        one.U = fini_take(a, L, (size_t)o->q * sizeof(double));
+        one.work = fini_take(a, o->part->form->scratch(&o->shape), sizeof(double));
+        one.out = fini_take(a, members, (size_t)o->width * sizeof(double));
+        one.weight = fini_take(a, L, sizeof(double));
+        one.sum[0] = fini_take(a, L, sizeof(double));
+        one.sum[1] = fini_take(a, L, sizeof(double));
+        if (a->base)
+            o->desk[i] = one;
+    }
+}
+
+static fin_status open_office(office *o, fin_error *err)
+{
+    const fini_part *part = o->part;
+    const fin_bags *bags = &o->phi->bags;
+    int64_t rows = bags->n ? bags->offsets[bags->n] - bags->offsets[0] : 0;
+    o->shape = part->shape;
+    o->shape.longest = 1;
+    for (int64_t i = 0; i < bags->n; i++) {
+        int64_t L = bags->offsets[i + 1] - bags->offsets[i];
+        o->shape.longest = L > o->shape.longest ? L : o->shape.longest;
+    }
+    o->p = bags->d;
+    o->q = part->form->keys(&o->shape) + part->form->values(&o->shape);
+    o->width = part->shape.classes ? part->shape.classes : 1;
+    o->threads = rows * o->p < 2000000 ? 1 : fin_threads_get();
+    layout(o);
+    fin_status status = fini_arena_open(&o->arena, "predictions", err);
+    if (status)
+        return status;
+    layout(o);
+    for (int64_t m = 0; m < part->members; m++)
+        memcpy(o->W + m * o->q * o->p, part->member + m * part->parameters,
+               (size_t)(o->q * o->p) * sizeof(double));
+    return FIN_OK;
+}
+
+/* ---- one bag ---------------------------------------------------------------------------------------- */
+
+static void pick(const office *o, const desk *t, int64_t m, int64_t L)
+{
+    int64_t all = o->q * o->part->members;
+    for (int64_t l = 0; l < L; l++)
+        memcpy(t->U + l * o->q, t->all + l * all + m * o->q, (size_t)o->q * sizeof(double));
+}
+
+static void predict_bag(const office *o, const desk *t, int64_t i, int64_t L, const fini_answer *to)
+{
+    const fini_part *part = o->part;
+    int64_t members = part->members, width = o->width;
+    double within = 0;
+    for (int64_t m = 0; m < members; m++) {
+        double variance = 0;
+        const double *extra = part->member + m * part->parameters + o->q * o->p;
+        pick(o, t, m, L);
+        part->form->predict(&o->shape, extra, L, t->U, t->out + m * width, &variance, t->work);
+        within += variance / (double)members;
+    }
+    for (int64_t c = 0; c < width; c++) {
+        double mean = 0, square = 0;
+        for (int64_t m = 0; m < members; m++)
+            mean += t->out[m * width + c] / (double)members;
+        for (int64_t m = 0; m < members; m++) {
+            double rest = t->out[m * width + c] - mean;
+            square += rest * rest / (double)members;
+        }
+        to->mean[i * width + c] = mean;
+        if (to->spread)
+            to->spread[i * width + c] = sqrt(square);
+    }
+    if (to->within)
+        to->within[i] = part->shape.classes ? 0 : within;
+}
+
+static void locate_bag(const office *o, const desk *t, int64_t at, int64_t L, double y,
+                       const fini_answer *to)
+{
+    const fini_part *part = o->part;
+    double sigma2 = part->noise * part->noise;
+    bool known = to->to.given && !isnan(y);
+    memset(t->sum[0], 0, (size_t)L * sizeof(double));
+    memset(t->sum[1], 0, (size_t)L * sizeof(double));
+    for (int64_t m = 0; m < part->members; m++) {
+        const double *extra = part->member + m * part->parameters + o->q * o->p;
+        pick(o, t, m, L);
+        for (int k = 0; k < 1 + known; k++) {
+            part->form->locate(&o->shape, extra, L, t->U, k ? &y : NULL, sigma2, t->weight,
+                               t->work);
+            for (int64_t l = 0; l < L; l++)
+                t->sum[k][l] += t->weight[l] / (double)part->members;
+        }
+    }
+    for (int64_t l = 0; l < L; l++) {
+        if (to->to.prior)
+            to->to.prior[at + l] = t->sum[0][l];
+        if (to->to.given)
+            to->to.given[at + l] = known ? t->sum[1][l] : NAN;
+    }
+}
+
+/* What every token is by itself, and whether none is. */
+static void own_bag(const office *o, const desk *t, int64_t i, int64_t at, int64_t L,
+                    const fini_answer *to)
+{
+    const fini_part *part = o->part;
+    bool says = part->form->own && part->shape.classes == 2;
+    double none = says ? 0 : NAN;
+    for (int64_t l = 0; l < L; l++)
+        t->sum[0][l] = none;
+    for (int64_t m = 0; m < part->members && says; m++) {
+        const double *extra = part->member + m * part->parameters + o->q * o->p;
+        pick(o, t, m, L);
+        none +=
+            part->form->own(&o->shape, extra, L, t->U, t->weight, t->work) / (double)part->members;
+        for (int64_t l = 0; l < L; l++)
+            t->sum[0][l] += t->weight[l] / (double)part->members;
+    }
+    for (int64_t l = 0; l < L && to->to.own; l++)
+        to->to.own[at + l] = t->sum[0][l];
+    if (to->to.none)
+        to->to.none[i] = none;
+}
+
+fin_status fini_part_answer(const fini_part *part, const fini_phi *phi, const fini_answer *answer,
+                            fini_look *look, fin_error *err)
+{
+    office o = {.part = part, .phi = phi};
+    const fin_bags *bags = &phi->bags;
+    fin_status status = open_office(&o, err);
+    if (status)
+        return status;
+#pragma omp parallel for num_threads(o.threads) schedule(dynamic, 16)
+    for (int64_t i = 0; i < bags->n; i++) {
+        const desk *t = &o.desk[omp_get_thread_num()];
+        int64_t at = bags->offsets[i] - bags->offsets[0];
+        int64_t L = bags->offsets[i + 1] - bags->offsets[i];
+        if (fini_look_on(look, (double)(L * o.p * o.q * part->members)))
+            continue;
+        fini_project(phi, at, L, o.q * part->members, o.W, t->all, t->project);
+        if (answer->mean)
+            predict_bag(&o, t, i, L, answer);
+        if (answer->to.own || answer->to.none)
+            own_bag(&o, t, i, at, L, answer);
+        if (answer->to.prior || answer->to.given)
+            locate_bag(&o, t, at, L, answer->labels ? answer->labels[i] : NAN, answer);
+    }
+    fini_arena_close(&o.arena);
+    return fini_look_end(look, err);
+}
+
+/* ---- bags through the map -------------------------------------------------------------------------- */
+
+/* Bags from .. as many as make a limited number of features. */
+static int64_t some_bags(const fini_part *part, const fin_bags *bags, int64_t from)
+{
+    const int64_t numbers = 4 * 1024 * 1024;
+    int64_t to = from + 1;
+    if (part->map.statistics == FINI_TOKENS && part->map.features == 0)
+        return bags->n; /* a view */
+    while (to < bags->n &&
+           bags->offsets[to + 1] - bags->offsets[from] <= numbers / (part->map.p + part->map.s))
+        to++;
+    return to;
+}
+
+static fin_bags cut_bags(const fin_bags *bags, int64_t from, int64_t to)
+{
+    fin_bags some = *bags;
+    int64_t skip = (bags->offsets[from] - bags->offsets[0]) * bags->d;
+    some.n = to - from;
+    some.first = bags->first + from;
+    some.offsets = bags->offsets + from;
+    some.tokens = (const char *)bags->tokens + skip * (bags->dtype == FIN_F32 ? 4 : 8);
+    some.labels = bags->labels ? bags->labels + from : NULL;
+    return some;
+}
+
+static double *moved(double *array, int64_t by)
+{
+    return array ? array + by : NULL;
+}
+
+static fin_status answer_all(const fini_part *part, const fin_bags *bags, const fini_answer *to,
+                             fini_look *look, fin_error *err)
+{
+    int64_t width = part->shape.classes ? part->shape.classes : 1;
+    fin_status status = FIN_OK;
+    for (int64_t from = 0, end; from < bags->n && !status; from = end) {
+        end = some_bags(part, bags, from);
+        fin_bags some = cut_bags(bags, from, end);
+        int64_t token = bags->offsets[from] - bags->offsets[0];
+        fini_answer piece = {moved(to->mean, from * width), moved(to->spread, from * width),
+                             moved(to->within, from), to->labels ? to->labels + from : NULL,
+                             .to = {moved(to->to.prior, token), moved(to->to.given, token),
+                                    moved(to->to.own, token), moved(to->to.none, from)}};
+        fini_phi phi;
+        status = fini_map_apply(&part->map, &some, &phi, look, err);
+        if (!status) {
+            status = fini_part_answer(part, &phi, &piece, look, err);
+            fini_phi_close(&phi);
+        }
+    }
+    return status;
+}
+
+fin_status fini_part_predict(const fini_part *part, const fin_bags *bags, double *mean,
+                             double *spread, double *within, fini_look *look, fin_error *err)
+{
+    return answer_all(part, bags, &(fini_answer){.mean = mean, .spread = spread, .within = within},
+                      look, err);
+}
+
+fin_status fini_part_locate(const fini_part *part, const fin_bags *bags, const double *labels,
+                            const fin_locations *to, fin_error *err)
+{
+    if (!part->form->locate)
+        return fini_fail(err, FIN_ERR_UNSUPPORTED,
+                         "this model looks at a bag as a whole and has no location; softmax and "
+                         "mixture have one");
+    return answer_all(part, bags, &(fini_answer){.labels = labels, .to = *to}, NULL, err);
+}

@@ -1,0 +1,309 @@
+/* Private face of fitting to bags: what its files share.
+ *
+ * A fit is a list of parts (one, or those of a stack). A part is a map, a form and members:
+ *
+ *     bags --map--> tokens phi in R^p --W--> scores U (L, q) --form--> loss, prediction, location
+ *
+ * A form never sees tokens: it gets the q scores of each token of one bag, and gives back what the
+ * loss wants them to be. So the engine reads a bag's tokens once, projects, asks the form, gathers,
+ * and a new form is a few formulas. Models of a bag as a whole (mean, max, embedding) are the form
+ * `mean` after a map that makes one token of a bag. */
+#ifndef FINI_BAGS_H
+#define FINI_BAGS_H
+
+#include "base/base.h"
+#include "finetti/bags.h"
+
+#include <math.h>
+#include <stdatomic.h>
+
+/* ---- cancelling (bags_look.c) ---------------------------------------------------------------- */
+
+/* One for each fit that runs, or NULL: nobody asks. A process that was stopped takes part in no sum
+ * any more, as one whose memory is out (fin_sum). */
+typedef struct fini_look {
+    const fin_progress *progress;
+    const char *what; /* reported, with done of total */
+    double done, total;
+    double work;       /* since the last report */
+    const void *owner; /* the thread that reports */
+    atomic_bool stop;
+} fini_look;
+
+void fini_look_open(fini_look *look, const fin_progress *progress, const char *what);
+/* From any thread, after so many products: true if all is to be dropped. */
+bool fini_look_on(fini_look *look, double products);
+bool fini_look_now(fini_look *look); /* the same, and reports */
+/* After a loop: FIN_ERR_CANCELLED if it was stopped. */
+fin_status fini_look_end(fini_look *look, fin_error *err);
+/* Begins something else, and reports. */
+fin_status fini_look_stage(fini_look *look, const char *what, double done, double total,
+                           fin_error *err);
+
+#define FINI_FEATURES "features" /* what is reported while tokens are prepared */
+
+/* ---- forms (form table in bags_form.c; bags_attention.c, bags_mixture.c, bags_mean.c) -------- */
+
+typedef struct fini_bag_shape {
+    int64_t heads, classes; /* classes 0: numbers */
+    int64_t outputs;        /* 1 for numbers and two classes, else classes */
+    int64_t longest;        /* tokens of the longest bag, for scratch */
+    int positive;           /* `any`: the class that a token brings about */
+} fini_bag_shape;
+
+typedef struct fini_bag_form {
+    const char *name;
+    /* Scores of a token: q of them; W has q rows of p numbers: first those of keys, then values. */
+    int64_t (*keys)(const fini_bag_shape *shape);
+    int64_t (*values)(const fini_bag_shape *shape);
+    /* Parameters beside W (biases first: `outputs` of them, then e.g. the logarithm of sigma). Not
+     * penalised. */
+    int64_t (*extras)(const fini_bag_shape *shape);
+    /* Doubles of scratch for bags of up to shape->longest tokens. */
+    int64_t (*scratch)(const fini_bag_shape *shape);
+    /* Loss of one bag (for numbers (f - y)^2 / 2 with y standardised, or minus the log likelihood),
+     * and its derivatives: dU (L, q) is written, dextra is added to. */
+    double (*loss)(const fini_bag_shape *shape, const double *extra, int64_t L, const double *U,
+                   double y, double *dU, double *dextra, double *scratch);
+    /* numbers: out[0] mean, variance[0] that of the label within the model (0 if it has none);
+     * classes: out (classes) probabilities. */
+    void (*predict)(const fini_bag_shape *shape, const double *extra, int64_t L, const double *U,
+                    double *out, double *variance, double *scratch);
+    /* Probabilities of the tokens (L); y: NULL, or the label (standardised, or the class), with
+     * sigma2 the variance of a label around its prediction. NULL: the form has no location. */
+    void (*locate)(const fini_bag_shape *shape, const double *extra, int64_t L, const double *U,
+                   const double *y, double sigma2, double *weight, double *scratch);
+    /* Two classes: probabilities of the tokens (L) that they are of the positive class by themselves;
+     * returns that of none being so. NULL: the form does not say. */
+    double (*own)(const fini_bag_shape *shape, const double *extra, int64_t L, const double *U,
+                  double *own, double *scratch);
+} fini_bag_form;
+
+extern const fini_bag_form fini_bag_softmax, fini_bag_erf, fini_bag_linear, fini_bag_mixture,
+    fini_bag_mean, fini_bag_any;
+const fini_bag_form *fini_bag_form_of(int model); /* FIN_MODEL_..., not auto and stack */
+
+/* ---- maps (bags_map.c, bags_statistics.c, bags_features.c) ----------------------------------- */
+
+/* From bags to what a form sees, in four steps, each left out where it is not wanted:
+ *
+ *     statistics   a bag becomes one row: its largest values, or its statistics
+ *     columns      z_j = scale_j clamp(x_j - center_j, -bound_j, bound_j); scale and bound are 0
+ *                  for columns left out, the bound is infinite where nothing is cut off
+ *     features     of an RBF kernel of z, beside z or instead of it
+ *     mean         a bag becomes one row: the mean of its rows (FINI_MEAN)
+ *
+ * Scales are such that the mean over training rows of |z|^2 is 1, and of the features too: a
+ * penalty means the same whatever d and m are, and needs no factor for them. */
+typedef struct fini_map {
+    int statistics;          /* FINI_TOKENS: none */
+    int features;            /* 0 linear, 1 rbf, 2 both */
+    int kind;                /* 0 nystrom, 1 fourier */
+    int64_t d;               /* columns of a raw token */
+    int64_t s;               /* after the statistics; s = d for tokens and their mean */
+    int64_t m;               /* features; 0: none */
+    int64_t linear;          /* columns of z, the last ones, that the form sees: s, 0 or 1 */
+    int64_t p;               /* what a form sees: linear + m; first z, then the features */
+    double *center, *scale;  /* (s); with bound and spread one block, owned by center */
+    double *bound;           /* (s) */
+    double *spread;          /* (s) root of the mean of z_j^2: importance is |k_j| spread_j */
+    int64_t used;            /* columns that are not left out */
+    int64_t group_m[2];      /* features of the one or two groups of columns (bags_features.c) */
+    double bandwidth[2];     /* of each, in units of z */
+    double *landmarks;       /* (m, columns used) of each group: nystrom: rows z; fourier:
+                              * frequencies, of which there are m / 2 */
+    double *whiten;          /* nystrom: (m, m) of each group, lower triangular; else NULL */
+    double *shift, *stretch; /* (m) features seen: (f - shift) stretch */
+} fini_map;
+
+enum { FINI_TOKENS, FINI_MEAN, FINI_MAX, FINI_STATISTICS }; /* the last: for `embedding` */
+
+/* What a form sees. Either the caller's bags, seen through centre, bound and scale without copying,
+ * or tokens of its own (owned; the three are then NULL). Kernels for both: kernel/rows.h. */
+typedef struct fini_phi {
+    fin_bags bags;                        /* d = p; n, first, total, labels as in the raw bags */
+    const double *center, *scale, *bound; /* (p) or NULL; borrowed from the map */
+    int64_t left_out;                     /* columns, of p, that are 0 for all tokens */
+    void *owned;
+    int64_t *owned_offsets;
+} fini_phi;
+
+/* Only which weights are positive matters here, not how large they are. */
+fin_status fini_map_fit(fini_map *map, const fin_fit_settings *settings, int64_t classes,
+                        const fin_bags *bags, const double *weights, fin_sum sum, fini_look *look,
+                        fin_error *err);
+fin_status fini_map_apply(const fini_map *map, const fin_bags *bags, fini_phi *phi, fini_look *look,
+                          fin_error *err);
+void fini_phi_close(fini_phi *phi);
+void fini_map_close(fini_map *map);
+/* For files: the arrays of a map, named prefix + "columns" and so on: fills at most `room` tensors,
+ * which point into the map, and returns how many there are. */
+int64_t fini_map_tensors(const fini_map *map, const char *prefix, fin_tensor *tensors,
+                         int64_t room);
+/* The map back from them, copied and checked: they may come from a hostile file. */
+fin_status fini_map_restore(fini_map *map, const fin_fit_settings *settings, const char *prefix,
+                            const fin_tensor *tensors, int64_t count, fin_error *err);
+
+/* ---- blocks of bags (bags_share.c) ----------------------------------------------------------- */
+
+/* all: (total) from the own (n) numbers of every process; sum NULL: alone. */
+fin_status fini_bags_gather(const fin_bags *bags, fin_sum sum, const double *own, double *all,
+                            fin_error *err);
+
+/* The blocks of this process: numbers first .. first + count - 1 (of fin_bags_blocks(total)). */
+void fini_bags_own(const fin_bags *bags, int64_t *first, int64_t *count);
+/* Own block i (from 0): its bags are from .. to - 1, counted from this process's first bag. */
+void fini_bags_block(const fin_bags *bags, int64_t i, int64_t *from, int64_t *to);
+/* Sizes, offsets and type make sense. Tokens and labels are not looked at. */
+fin_status fini_bags_check(const fin_bags *bags, fin_error *err);
+
+/* ---- outputs to losses, for all forms (bags_form.c) ------------------------------------------ */
+
+/* Loss of outputs f (outputs) and df = dloss/df, as fini_bag_form.loss says. df may be NULL. */
+double fini_emission_loss(const fini_bag_shape *shape, const double *f, double y, double *df);
+/* Numbers: out[0] = f[0]; classes: probabilities (classes). */
+void fini_emission_predict(const fini_bag_shape *shape, const double *f, double *out);
+
+/* ---- the engine (bags_risk.c: loss and gradient; bags_descend.c: L-BFGS) --------------------- */
+
+typedef struct fini_risk
+    fini_risk; /* one training problem with its scratch, for many evaluations */
+
+/* weights: (n) or NULL. */
+fin_status fini_risk_create(fini_risk **risk, const fini_bag_form *form,
+                            const fini_bag_shape *shape, const fini_phi *phi, const double *labels,
+                            const double *weights, fin_sum sum, fin_error *err);
+void fini_risk_destroy(fini_risk *risk);
+int64_t fini_risk_parameters(const fini_risk *risk); /* q p + extras */
+/* Weighted mean loss over bags, without penalty; gradient (parameters) or NULL. */
+fin_status fini_risk_value(fini_risk *risk, const double *parameters, double *loss,
+                           double *gradient, fin_error *err);
+
+/* Evaluations look up (NULL: they do not); what is looked at. */
+void fini_risk_look(fini_risk *risk, fini_look *look);
+fini_look *fini_risk_looks(const fini_risk *risk);
+
+/* Sums blocks in the order of fin_ranks_sum (a binary tree over block numbers), in one process. */
+fin_status fini_sum_alone(int64_t blocks, int64_t n, double *parts, double *sum, fin_error *err);
+
+/* Scores U (rows, q) of rows of a view, with W (q, p) given: the engine's projection, for
+ * prediction. scratch: so many doubles. */
+int64_t fini_project_scratch(const fini_phi *phi, int64_t q);
+void fini_project(const fini_phi *phi, int64_t first_row, int64_t rows, int64_t q, const double *W,
+                  double *U, double *scratch);
+/* One token of a view as p doubles: in the buffer (p), or where it is. */
+const double *fini_phi_row(const fini_phi *phi, int64_t row, double *buffer);
+/* A small view of raw columns becomes a standardised copy, to be read many times; columns that are
+ * left out are not in it (d is then smaller). */
+fin_status fini_phi_settle(fini_phi *phi, fin_sum sum, fin_error *err);
+/* Sum of the weights over all bags of all processes. */
+double fini_risk_weight(const fini_risk *risk);
+
+/* ---- parts and fits (bags_fit.c, bags_part.c, bags_tensors.c) -------------------------------- */
+
+typedef struct fini_part {
+    fin_fit_settings settings; /* model: neither auto nor stack */
+    const fini_bag_form *form;
+    fini_bag_shape shape; /* longest is set per call */
+    fini_map map;
+    int64_t parameters, members;
+    double *member;  /* (members, parameters) */
+    double *penalty; /* (members) */
+    double weight;   /* in the fit */
+    double noise;    /* numbers: standard deviation around the prediction, in standardised units */
+    double loss;
+    int64_t iterations, evaluations, unfinished;
+    char *text;         /* for files (bags_tensors.c): the settings */
+    int64_t counts[12]; /* sizes */
+    double numbers[8];
+} fini_part;
+
+struct fin_fit {
+    fin_fit_settings settings;
+    int64_t classes, d, bags, tokens;
+    double label_center,
+        label_scale; /* numbers: y = center + scale * standardised; classes: 0, 1 */
+    bool swapped;    /* two classes: 1 is 0 inside, and 0 is 1 */
+    int64_t parts;
+    fini_part *part;
+    double noise;     /* standard deviation of a label around the prediction, standardised */
+    double sharpness; /* classes: power of the probabilities (bags_calibrate.c); 1: none */
+    int64_t locator;  /* part that locates, or -1 */
+    double inner_loss, base_loss, locator_loss; /* on inner folds; NaN: not known */
+    double locator_sharpness;
+    double *range;  /* (2, d) of training tokens, or NULL (bags_same.c) */
+    int64_t hashes; /* of training bags, ascending */
+    int64_t *hash;
+    int64_t counts[5]; /* for files */
+    double numbers[4], inner[4];
+    int64_t choice[2];
+};
+
+/* Center and scale of labels, and which class is which inside, from the training bags; the labels as parts
+ * want them (n). Two classes are numbered in the order in which they appear: so their names, which decide
+ * about their numbers outside, change nothing. */
+fin_status fini_fit_labels(fin_fit *fit, const fin_bags *bags, const double *weights, fin_sum sum,
+                           double *labels, fin_error *err);
+/* A number for every bag of everybody (total), from its tokens whatever their order: 52 bits; -1 for bags
+ * without weight (bags_same.c). order: powers of two in the units of columns change nothing. */
+fin_status fini_bags_hash(const fin_bags *bags, const double *weights, bool order, fin_sum sum,
+                          double *all, fin_error *err);
+/* Ranges and hashes (bags_same.c). */
+fin_status fini_fit_remember(fin_fit *fit, const fin_bags *bags, const double *weights, fin_sum sum,
+                             fin_error *err);
+
+/* One part, fitted: what all models but auto and stack are. labels: standardised, or classes. */
+fin_status fini_part_fit(fini_part *part, const fin_fit_settings *settings, int64_t classes,
+                         const fin_bags *bags, const double *labels, const double *weights,
+                         fin_sum sum, const fin_progress *progress, fin_error *err);
+/* Form and shape from part->settings; the form is NULL for auto and stack. */
+void fini_part_shape(fini_part *part, int64_t classes);
+void fini_part_close(fini_part *part);
+/* As fin_fit_predict and fin_fit_locate, in the part's own units; within: (n) or NULL, the mean
+ * over members of the variance within the model. */
+fin_status fini_part_predict(const fini_part *part, const fin_bags *bags, double *mean,
+                             double *spread, double *within, fini_look *look, fin_error *err);
+fin_status fini_part_locate(const fini_part *part, const fin_bags *bags, const double *labels,
+                            const fin_locations *to, fin_error *err);
+
+/* Adds a part to mean and variance, both (n, width), 0 at first; before: weight of those added before.
+ * fini_fit_outside_units ends it: labels and classes as the caller knows them, sharpened. */
+void fini_add_part(const fin_fit *fit, double weight, double noise, double before, int64_t n,
+                   const double *m, const double *spread, const double *within, double *mean,
+                   double *variance);
+void fini_fit_outside_units(const fin_fit *fit, int64_t n, double *mean, double *variance,
+                            double *sd);
+/* The class that own and none of fin_fit_locate are about, as the caller numbers them: what `any` takes
+ * for positive, else what is asked for, else 1; -1: there is none. */
+int fini_positive(const fin_fit *fit);
+/* fin_fit_predict, for a caller that looks up. */
+fin_status fini_fit_predict(const fin_fit *fit, const fin_bags *bags, double *mean, double *sd,
+                            fini_look *look, fin_error *err);
+
+/* What files need of a fit that is complete (bags_tensors.c). */
+fin_status fini_fit_finish(fin_fit *fit, fin_error *err);
+
+/* EM for the mixture (bags_em.c): `steps` steps on the penalised likelihood, in place; the
+ * penalised risk never grows. Returns its value. */
+fin_status fini_em(fini_risk *risk, const fini_bag_shape *shape, const fini_phi *phi,
+                   const double *labels, const double *weights, const double *penalty_of,
+                   int64_t steps, double *parameters, double *value, fin_sum sum, fin_error *err);
+
+/* Choices, calibration, and the fits (bags_choose.c): fills fit->part and what inner folds say. others:
+ * (count) further candidates of auto. */
+fin_status fini_fit_choose(fin_fit *fit, const fin_bags *bags, const double *labels,
+                           const double *weights, int count, const fin_fit_settings *others,
+                           fin_sum sum, const fin_progress *progress, fin_error *err);
+
+/* ---- calibration (bags_calibrate.c) ------------------------------------------------------------ */
+
+#define FINI_SHARPEST 16.0 /* sharpness is at most this, at least one over it */
+/* The sharpness that makes the log loss of predictions (n, classes) smallest, over the bags of all
+ * processes with a positive omega (n). The predictions are overwritten. */
+fin_status fini_sharpness(const fin_bags *bags, int64_t classes, const double *labels,
+                          const double *omega, double *probability, fin_sum sum, double *sharpness,
+                          fin_error *err);
+/* Applies it to probabilities (n, classes) and their deviations, which may be NULL. */
+void fini_sharpen(double sharpness, int64_t n, int64_t classes, double *mean, double *sd);
+
+#endif

@@ -1,0 +1,352 @@
+/* Many fits, each with some bags left out, and the predictions for those.
+ *
+ * There are `outers` training sets, each with its bags to be tested on and, inside it, inner folds. For
+ * every training set a model is fitted to all of it, and predicts the test bags; and to all but one inner
+ * fold, and predicts that one. So every bag is predicted once for every training set, by a fit that has
+ * not seen it. Choices and calibration of several models need the same inner fits: they are made once.
+ *
+ * A task is one (model, training set, inner fold or none). Tasks run side by side, each on one thread, and
+ * write to places of their own, so that the result is the same for any number of threads; costly models go
+ * first, so that no thread is left with one at the end. When the bags are split over processes, a fit is
+ * work of all of them together, and the tasks run one after another.
+ *
+ * Bags are left out by weights of 0: nothing of the training set is copied. The bags to predict are
+ * scattered, so they are copied together, a few at a time. */
+#include "bags/judge.h"
+
+#include <math.h>
+#include <omp.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+enum { CHUNK = 1 << 24 }; /* bytes of tokens copied together, if a bag has not more */
+
+typedef struct task {
+    int model, outer, inner; /* inner: a fold, or -1: the whole training set */
+} task;
+
+typedef struct scheduler {
+    const fini_crossing *c;
+    const fin_progress *progress;
+    task *task; /* (tasks) costly ones first */
+    int64_t tasks;
+    double done, total;
+    atomic_bool stop;
+    atomic_llong left; /* tasks not yet done */
+    int64_t failed;    /* first task that failed, or -1 */
+    fin_status status;
+    fin_error error;
+} scheduler;
+
+static int64_t width_of(const fini_crossing *c)
+{
+    return c->classes ? c->classes : 1;
+}
+
+/* ---- predictions for scattered bags ---------------------------------------------------------- */
+
+/* Room for `bags` bags with `bytes` of tokens, and what they get. */
+typedef struct chunk {
+    int64_t n;
+    int64_t *bag;     /* (n) numbers of the bags */
+    int64_t *offsets; /* (n + 1) */
+    unsigned char *tokens;
+    double *mean, *spread; /* (n, width) */
+    double *within;        /* (n) */
+} chunk;
+
+static void layout(fini_arena *a, chunk *k, int64_t bags, int64_t bytes, int64_t width)
+{
+    k->bag = fini_take(a, bags, sizeof *k->bag);
+    k->offsets = fini_take(a, bags + 1, sizeof *k->offsets);
+    k->tokens = fini_take(a, bytes, 1);
+    k->mean = fini_take(a, bags * width, sizeof *k->mean);
+    k->spread = fini_take(a, bags * width, sizeof *k->spread);
+    k->within = fini_take(a, bags, sizeof *k->within);
+}
+
+static fin_status predict_chunk(const fini_crossing *c, int64_t at, const fini_part *part, chunk *k,
+                                fini_look *look, fin_error *err)
+{
+    int64_t width = width_of(c), n = c->bags->n;
+    double *mean = c->mean + at * n * width;
+    fin_bags bags = *c->bags;
+    bags.n = bags.total = k->n;
+    bags.first = 0;
+    bags.offsets = k->offsets;
+    bags.tokens = k->tokens;
+    bags.labels = NULL;
+    bags.groups = NULL;
+    fin_status status = fini_part_predict(part, &bags, k->mean, k->spread, k->within, look, err);
+    for (int64_t j = 0; !status && j < k->n; j++) {
+        memcpy(mean + k->bag[j] * width, k->mean + j * width, (size_t)width * sizeof *mean);
+        if (c->spread)
+            c->spread[at * n + k->bag[j]] = k->spread[j];
+        if (c->within)
+            c->within[at * n + k->bag[j]] = k->within[j];
+    }
+    k->n = 0;
+    return status;
+}
+
+static int64_t bytes_of(const fin_bags *bags, int64_t i)
+{
+    int64_t size = bags->dtype == FIN_F32 ? 4 : 8;
+    return (bags->offsets[i + 1] - bags->offsets[i]) * bags->d * size;
+}
+
+static void append(const fin_bags *bags, int64_t i, chunk *k)
+{
+    int64_t row = bytes_of(bags, i) / (bags->offsets[i + 1] - bags->offsets[i]);
+    const unsigned char *from =
+        (const unsigned char *)bags->tokens + (bags->offsets[i] - bags->offsets[0]) * row;
+    memcpy(k->tokens + k->offsets[k->n] * row, from, (size_t)bytes_of(bags, i));
+    k->bag[k->n] = i;
+    k->offsets[k->n + 1] = k->offsets[k->n] + bags->offsets[i + 1] - bags->offsets[i];
+    k->n++;
+}
+
+/* Is bag i predicted by the fit of this task? */
+static bool is_asked(const fini_crossing *c, const task *t, int64_t i)
+{
+    int64_t at = t->outer * c->bags->n + i;
+    bool test = c->test && c->test[at];
+    return t->inner < 0 ? test : !test && c->fold[at] == t->inner;
+}
+
+static fin_status predict_asked(const fini_crossing *c, const task *t, const fini_part *part,
+                                fini_look *look, fin_error *err)
+{
+    int64_t count = 0, bytes = 0, longest = 0, at = (int64_t)t->model * c->outers + t->outer;
+    for (int64_t i = 0; i < c->bags->n; i++) {
+        if (!is_asked(c, t, i))
+            continue;
+        count++;
+        bytes += bytes_of(c->bags, i);
+        longest = bytes_of(c->bags, i) > longest ? bytes_of(c->bags, i) : longest;
+    }
+    if (!count)
+        return FIN_OK; /* a process may have none of them */
+    chunk k = {0};
+    fini_arena arena = {0};
+    int64_t room = bytes < CHUNK ? bytes : longest > CHUNK ? longest : CHUNK, held = 0;
+    layout(&arena, &k, count, room, width_of(c));
+    fin_status status = fini_arena_open(&arena, "the bags that were left out", err);
+    if (status)
+        return status;
+    layout(&arena, &k, count, room, width_of(c));
+    for (int64_t i = 0; !status && i < c->bags->n; i++) {
+        if (!is_asked(c, t, i))
+            continue;
+        int64_t more = bytes_of(c->bags, i);
+        if (k.n && held + more > room) {
+            status = predict_chunk(c, at, part, &k, look, err);
+            held = 0;
+        }
+        append(c->bags, i, &k);
+        held += more;
+    }
+    if (!status)
+        status = predict_chunk(c, at, part, &k, look, err);
+    fini_arena_close(&arena);
+    return status;
+}
+
+/* ---- one task -------------------------------------------------------------------------------- */
+
+static double processor_seconds(void)
+{
+    struct timespec now;
+    return clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now)
+               ? 0
+               : (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* What a fit reports while it runs: the thread that made the call passes it on, the others only
+ * learn whether they are to stop. */
+typedef struct listener {
+    scheduler *scheduler;
+    bool speaks;
+} listener;
+
+static int hear(void *user, const char *what, double done, double total)
+{
+    listener *l = user;
+    scheduler *w = l->scheduler;
+    bool early = strcmp(what, FINI_FEATURES) == 0;
+    if (l->speaks && !atomic_load(&w->stop)) {
+        double finished, part = !early && total > 0 && done <= total ? done / total : 0;
+#pragma omp atomic read
+        finished = w->done;
+        if (fini_report(w->progress, w->c->what, fmin(finished + part, w->total), w->total))
+            atomic_store(&w->stop, true);
+    }
+    return atomic_load(&w->stop);
+}
+
+static fin_status fit_task(scheduler *w, const task *t, bool speaks, fin_error *err)
+{
+    const fini_crossing *c = w->c;
+    int64_t n = c->bags->n, at = t->outer * n;
+    listener l = {w, speaks};
+    const fin_progress progress = {hear, &l};
+    fini_look look;
+    fini_part part = {0};
+    double *weights = fini_alloc_array(n, sizeof *weights);
+    if (!weights)
+        return fini_fail_memory(err, (size_t)n * sizeof *weights, "weights of bags");
+    for (int64_t i = 0; i < n; i++) {
+        bool out = (c->test && c->test[at + i]) || (t->inner >= 0 && c->fold[at + i] == t->inner);
+        weights[i] = out ? 0 : c->weights ? c->weights[i] : 1;
+    }
+    fin_status status = fini_part_fit(&part, &c->model[t->model], c->classes, c->bags,
+                                      c->labels + at, weights, c->sum, &progress, err);
+    fini_look_open(&look, &progress, "fit");
+    if (!status)
+        status = fini_look_stage(&look, "fit", 1, 1, err);
+    if (!status)
+        status = predict_asked(c, t, &part, &look, err);
+    if (!status && t->inner < 0 && c->noise)
+        c->noise[t->model * c->outers + t->outer] = part.noise;
+    fini_part_close(&part);
+    fini_free(weights);
+    return status;
+}
+
+/* The first that failed is told of; those that were stopped because of it are not. */
+static void note_failure(scheduler *w, int64_t number, fin_status status, const fin_error *error)
+{
+    bool stopped = status == FIN_ERR_CANCELLED;
+    const task *t = &w->task[number];
+#pragma omp critical(finetti_cross)
+    if (w->failed < 0 || (w->status == FIN_ERR_CANCELLED && !stopped) ||
+        (number < w->failed && (w->status == FIN_ERR_CANCELLED) == stopped)) {
+        w->failed = number;
+        w->status = status;
+        w->error = *error;
+        if (w->c->test && !stopped)
+            snprintf(w->error.message, sizeof w->error.message,
+                     "with fold %d of repeat %d (from 0) left out: %.430s", t->outer % w->c->folds,
+                     t->outer / w->c->folds, error->message);
+    }
+    atomic_store(&w->stop, true);
+}
+
+static void run_task(scheduler *w, int64_t number, bool speaks)
+{
+    const fini_crossing *c = w->c;
+    const task *t = &w->task[number];
+    fin_error error = {FIN_OK, ""};
+    double begin = processor_seconds();
+    fin_status status = fit_task(w, t, speaks, &error);
+    double spent = processor_seconds() - begin;
+    if (status)
+        note_failure(w, number, status, &error);
+    if (c->seconds) {
+#pragma omp atomic
+        c->seconds[t->model] += spent;
+    }
+#pragma omp atomic
+    w->done += 1;
+    if (speaks && !atomic_load(&w->stop)) {
+        double finished;
+#pragma omp atomic read
+        finished = w->done;
+        if (fini_report(w->progress, c->what, finished, w->total))
+            atomic_store(&w->stop, true);
+    }
+}
+
+/* ---- all tasks ------------------------------------------------------------------------------- */
+
+/* Features of a kernel cost more than columns. */
+static bool is_costly(const fin_fit_settings *s)
+{
+    return s->model == FIN_MODEL_EMBEDDING || s->basis > FIN_BASIS_LINEAR;
+}
+
+static void list_tasks(scheduler *w)
+{
+    const fini_crossing *c = w->c;
+    w->tasks = 0;
+    for (int costly = 1; costly >= 0; costly--)
+        for (int m = 0; m < c->models; m++)
+            for (int o = 0; o < c->outers; o++)
+                for (int f = c->test ? -1 : 0; f < c->inner[o]; f++) {
+                    if (is_costly(&c->model[m]) != costly || (f >= 0 && !c->nested[m]))
+                        continue;
+                    if (w->task)
+                        w->task[w->tasks] = (task){m, o, f};
+                    w->tasks++;
+                }
+    w->total = (double)w->tasks;
+}
+
+/* The thread that made the call has nothing more to do, and goes on asking while others have. */
+static void wait_for_others(scheduler *w)
+{
+    const struct timespec moment = {0, 5000000};
+    listener l = {w, true};
+    while (atomic_load(&w->left) > 0) {
+        nanosleep(&moment, NULL);
+        hear(&l, w->c->what, 0, 1);
+    }
+}
+
+static void run_alone(scheduler *w)
+{
+    int threads = fin_threads_get();
+    threads = w->tasks < threads ? (int)w->tasks : threads;
+    atomic_store(&w->left, w->tasks);
+#pragma omp parallel num_threads(threads)
+    {
+        int before = fini_threads_limit(1);
+        bool speaks = omp_get_thread_num() == 0;
+#pragma omp for schedule(dynamic, 1) nowait
+        for (int64_t t = 0; t < w->tasks; t++) {
+            if (!atomic_load(&w->stop))
+                run_task(w, t, speaks);
+            atomic_fetch_sub(&w->left, 1);
+        }
+        if (speaks)
+            wait_for_others(w);
+        fini_threads_limit(before);
+    }
+}
+
+fin_status fini_cross(const fini_crossing *c, const fin_progress *progress, fin_error *err)
+{
+    int64_t slots = (int64_t)c->models * c->outers * c->bags->n;
+    scheduler w = {.c = c, .progress = progress, .failed = -1};
+    list_tasks(&w);
+    w.task = fini_alloc_array(w.tasks ? w.tasks : 1, sizeof *w.task);
+    if (!w.task)
+        return fini_fail_memory(err, (size_t)w.tasks * sizeof *w.task, "cross-validation");
+    list_tasks(&w);
+    for (int64_t i = 0; i < slots * width_of(c); i++)
+        c->mean[i] = NAN;
+    for (int64_t i = 0; i < slots; i++) {
+        if (c->spread)
+            c->spread[i] = NAN;
+        if (c->within)
+            c->within[i] = NAN;
+    }
+    for (int m = 0; c->seconds && m < c->models; m++)
+        c->seconds[m] = 0;
+    atomic_store(&w.stop, fini_report(progress, c->what, 0, w.total));
+    if (c->sum && c->sum != fini_sum_alone) {
+        for (int64_t t = 0; t < w.tasks && !atomic_load(&w.stop); t++)
+            run_task(&w, t, true);
+    } else {
+        run_alone(&w);
+    }
+    fini_free(w.task);
+    if (w.failed >= 0)
+        return fini_fail(err, w.status, "%s", w.error.message);
+    if (atomic_load(&w.stop))
+        return fini_fail(err, FIN_ERR_CANCELLED, "cancelled after %.0f of %.0f fits", w.done,
+                         w.total);
+    return FIN_OK;
+}

@@ -1,0 +1,292 @@
+/* A decision from out-of-fold predictions: which of the candidates, or what average of them.
+ *
+ *     stack   weights on the simplex with the least out-of-fold loss (bags_weights.c), of the best
+ *             candidate and of the strong kinds that are not clearly worse (by more than two standard
+ *             errors of the paired difference)
+ *     auto    the first candidate, in order of preference, whose mean loss is within one standard error
+ *             (of the best one's loss) of the least. The stack is a candidate too, and the first; its
+ *             loss in a fold is that of weights found without this fold.
+ *     any     the side, if it is not given: the one with the smaller loss
+ *
+ * The loss is the log loss, or squared error: accuracies of a few hundred bags tell good models from each
+ * other no better than coins. Standard errors are over groups of bags, where there are groups. */
+#include "bags/judge.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+/* A part with less weight than this is not worth its time. */
+static const double least_weight = 0.01;
+/* Bags' worth of belief that all candidates are equally good. */
+static const double prior = 10;
+
+typedef struct desk {
+    const fini_inner *in;
+    int count;
+    const int *of; /* (count) candidates, in order of preference */
+    bool monotone;
+    bool *in_stack;     /* (count) */
+    double *P;          /* (count + 1, total): of the candidates; then the stack's */
+    double *weight, *w; /* (count), (folds, count): of those in the stack */
+    double *left;       /* (total): omega without a fold */
+    double *some;       /* (count) */
+    double *sum;        /* (groups) */
+} desk;
+
+static void layout(fini_arena *a, desk *d)
+{
+    d->in_stack = fini_take(a, d->count, sizeof *d->in_stack);
+    d->P = fini_take(a, d->in->total, (size_t)(d->count + 1) * sizeof *d->P);
+    d->weight = fini_take(a, d->count, sizeof *d->weight);
+    d->w = fini_take(a, (int64_t)d->count * d->in->folds, sizeof *d->w);
+    d->left = fini_take(a, d->in->total, sizeof *d->left);
+    d->some = fini_take(a, d->count, sizeof *d->some);
+    d->sum = fini_take(a, d->in->groups + 1, sizeof *d->sum);
+}
+
+/* ---- losses ------------------------------------------------------------------------------------- */
+
+static double loss_of(const fini_inner *in, const double *P, int64_t i)
+{
+    double gap = P[i] - in->y[i];
+    return in->classes ? -log(P[i] < DBL_EPSILON ? DBL_EPSILON : P[i]) : gap * gap;
+}
+
+/* Weighted mean over bags of each[i], or of the loss of P, less that of Q if it is not NULL; and its
+ * standard error. sum: (groups). */
+static double mean_of(const fini_inner *in, const double *each, const double *P, const double *Q,
+                      double *sum, double *se)
+{
+    double mean = 0, total = 0, squares = 0, of_weights = 0;
+    for (int pass = 0; pass < 1 + (se != NULL); pass++) {
+        for (int64_t g = 0; g < in->groups && pass; g++)
+            sum[g] = 0;
+        for (int64_t i = 0; i < in->total; i++) {
+            if (!(in->omega[i] > 0))
+                continue;
+            double value = each ? each[i] : loss_of(in, P, i) - (Q ? loss_of(in, Q, i) : 0);
+            double gap = in->omega[i] * (value - mean);
+            if (pass == 0) {
+                mean += in->omega[i] / (total += in->omega[i]) * (value - mean);
+            } else {
+                if (in->group)
+                    sum[in->group[i]] += gap;
+                else
+                    squares += gap * gap;
+                of_weights += in->omega[i] * in->omega[i];
+            }
+        }
+    }
+    if (!se)
+        return mean;
+    for (int64_t g = 0; g < in->groups; g++)
+        squares += sum[g] * sum[g];
+    double effective = in->groups ? (double)in->groups : total * total / of_weights;
+    *se = effective > 1 ? sqrt(squares / (total * total) * effective / (effective - 1)) : 0;
+    return mean;
+}
+
+static double mean_loss(const fini_inner *in, const double *P, const double *Q, double *sum,
+                        double *se)
+{
+    return mean_of(in, NULL, P, Q, sum, se);
+}
+
+double fini_inner_loss(const fini_inner *in, int m)
+{
+    return mean_loss(in, in->P + m * in->total, NULL, NULL, NULL);
+}
+
+/* What a guess by the shares of the classes, or the mean, of the bags outside of the fold would lose. */
+static void guess(const fini_inner *in, double *share, double *each)
+{
+    for (int f = 0; f < in->folds; f++) {
+        double weight = 0, mean = 0;
+        memset(share, 0, (size_t)(in->classes + 1) * sizeof *share);
+        for (int64_t i = 0; i < in->total; i++)
+            if (in->learn[i] > 0 && in->fold[i] != f) {
+                weight += in->learn[i];
+                mean += in->learn[i] * in->y[i];
+                share[in->classes ? (int64_t)in->y[i] : 0] += in->learn[i];
+            }
+        for (int64_t i = 0; i < in->total; i++) {
+            if (!(in->omega[i] > 0) || in->fold[i] != f)
+                continue;
+            double p = in->classes ? share[(int64_t)in->y[i]] / weight : 1;
+            double gap = in->y[i] - mean / weight;
+            each[i] = in->classes ? -log(p < DBL_EPSILON ? DBL_EPSILON : p) : gap * gap;
+        }
+    }
+}
+
+fin_status fini_inner_base(const fini_inner *in, const double *loss, double *base, double *gain,
+                           double *se, fin_error *err)
+{
+    double *share = fini_alloc_array(in->classes + 1, sizeof *share);
+    double *each = fini_alloc_array(in->total, sizeof *each);
+    double *sum = fini_alloc_array(in->groups + 1, sizeof *sum);
+    fin_status status =
+        share && each && sum
+            ? FIN_OK
+            : fini_fail_memory(err, (size_t)in->total * sizeof *each, "the base rate");
+    if (!status) {
+        guess(in, share, each);
+        *base = mean_of(in, each, NULL, NULL, NULL, NULL);
+        for (int64_t i = 0; i < in->total; i++)
+            each[i] = in->omega[i] > 0 ? each[i] - loss[i] : 0;
+        *gain = mean_of(in, each, NULL, NULL, sum, se);
+    }
+    fini_free(share);
+    fini_free(each);
+    fini_free(sum);
+    return status;
+}
+
+/* ---- the stack ------------------------------------------------------------------------------------ */
+
+static int best_of(const desk *d)
+{
+    int best = 0;
+    double least = INFINITY;
+    for (int k = 0; k < d->count; k++) {
+        double loss = mean_loss(d->in, d->P + k * d->in->total, NULL, NULL, NULL);
+        if (loss < least) {
+            least = loss;
+            best = k;
+        }
+    }
+    return best;
+}
+
+/* Simple kinds seldom add to an average of the others, and with few bags their weights are noise. */
+static bool is_strong(const fin_fit_settings *s, bool monotone)
+{
+    return s->model == FIN_MODEL_SOFTMAX || s->model == FIN_MODEL_MIXTURE ||
+           s->model == FIN_MODEL_EMBEDDING ||
+           (s->model == FIN_MODEL_ANY && (monotone || s->basis > FIN_BASIS_LINEAR));
+}
+
+static void leave_worse_out(desk *d)
+{
+    int first = best_of(d);
+    const double *best = d->P + first * d->in->total;
+    for (int k = 0; k < d->count; k++) {
+        double se, worse = mean_loss(d->in, d->P + k * d->in->total, best, d->sum, &se);
+        d->in_stack[k] =
+            k == first || (is_strong(&d->in->model[d->of[k]], d->monotone) && !(worse > 2 * se));
+    }
+}
+
+/* Weights of those in the stack, by bags with weights omega; 0 for the others. */
+static fin_status weigh(desk *d, const double *omega, double *w, fin_error *err)
+{
+    const fini_inner *in = d->in;
+    int count = 0;
+    double *P = fini_alloc_array((int64_t)d->count * in->total, sizeof *P);
+    if (!P)
+        return fini_fail_memory(err, (size_t)d->count * (size_t)in->total * sizeof *P, "a stack");
+    for (int k = 0; k < d->count; k++)
+        if (d->in_stack[k])
+            memcpy(P + count++ * in->total, d->P + k * in->total, (size_t)in->total * sizeof *P);
+    fin_status status =
+        fini_weights(count, in->total, P, in->classes ? NULL : in->y, omega, prior, d->some, err);
+    for (int k = 0, at = 0; k < d->count && !status; k++)
+        w[k] = d->in_stack[k] ? d->some[at++] : 0;
+    fini_free(P);
+    return status;
+}
+
+/* The stack's predictions, with weights found without the fold of the bag. */
+static fin_status predict_stack(desk *d, fin_error *err)
+{
+    const fini_inner *in = d->in;
+    double *stack = d->P + d->count * in->total;
+    leave_worse_out(d);
+    for (int f = 0; f < in->folds; f++) {
+        double *w = d->w + (int64_t)f * d->count;
+        for (int64_t i = 0; i < in->total; i++)
+            d->left[i] = in->fold[i] == f ? 0 : in->omega[i];
+        fin_status status = weigh(d, d->left, w, err);
+        if (status)
+            return status;
+        for (int64_t i = 0; i < in->total; i++) {
+            if (in->fold[i] != f)
+                continue;
+            stack[i] = 0;
+            for (int k = 0; k < d->count; k++)
+                stack[i] += w[k] > 0 ? w[k] * d->P[k * in->total + i] : 0;
+        }
+    }
+    return weigh(d, in->omega, d->weight, err);
+}
+
+/* ---- the decision --------------------------------------------------------------------------------- */
+
+/* Number `count` is the stack, and comes first in the order of preference. */
+static int prefer(const desk *d)
+{
+    const int64_t total = d->in->total;
+    double least = INFINITY, se = 0, own;
+    for (int k = 0; k <= d->count; k++) {
+        double loss = mean_loss(d->in, d->P + k * total, NULL, d->sum, &own);
+        se = loss < least ? own : se;
+        least = fmin(loss, least);
+    }
+    int k = 0;
+    if (mean_loss(d->in, d->P + d->count * total, NULL, NULL, NULL) <= least + se)
+        return d->count;
+    while (k < d->count - 1 &&
+           !(mean_loss(d->in, d->P + k * total, NULL, NULL, NULL) <= least + se))
+        k++;
+    return k;
+}
+
+/* What was chosen, as weights of all models, with and without each fold; the least ones are dropped. */
+static void write_down(const desk *d, int chosen, fini_decision *out)
+{
+    const fini_inner *in = d->in;
+    double sum = 0;
+    for (int m = 0; m < in->models; m++)
+        out->weight[m] = 0;
+    for (int64_t k = 0; k < (int64_t)in->folds * in->models; k++)
+        out->w[k] = 0;
+    for (int k = 0; k < d->count; k++) {
+        double w = chosen < d->count ? k == chosen : d->weight[k];
+        w = chosen == d->count && w < fmin(least_weight, 0.5 / d->count) ? 0 : w;
+        out->weight[d->of[k]] = w;
+        sum += w;
+        for (int f = 0; f < in->folds; f++)
+            out->w[(int64_t)f * in->models + d->of[k]] =
+                chosen < d->count ? k == chosen : d->w[(int64_t)f * d->count + k];
+    }
+    for (int m = 0; m < in->models; m++)
+        out->weight[m] /= sum;
+}
+
+static fin_status decide(desk *d, int asked, fini_decision *out, fin_error *err)
+{
+    bool several = asked == FIN_MODEL_AUTO || asked == FIN_MODEL_STACK;
+    int64_t total = d->in->total;
+    for (int k = 0; k < d->count; k++)
+        memcpy(d->P + k * total, d->in->P + d->of[k] * total, (size_t)total * sizeof *d->P);
+    fin_status status = several ? predict_stack(d, err) : FIN_OK;
+    if (!status)
+        write_down(d, asked == FIN_MODEL_AUTO ? prefer(d) : several ? d->count : best_of(d), out);
+    return status;
+}
+
+fin_status fini_decide(const fini_inner *in, const fin_fit_settings *asked, int count,
+                       const int *of, fini_decision *out, fin_error *err)
+{
+    fini_arena arena = {0};
+    desk d = {.in = in, .count = count, .of = of, .monotone = asked->assume == 1};
+    layout(&arena, &d);
+    fin_status status = fini_arena_open(&arena, "choosing a model", err);
+    if (status)
+        return status;
+    layout(&arena, &d);
+    status = decide(&d, asked->model, out, err);
+    fini_arena_close(&arena);
+    return status;
+}

@@ -1,0 +1,489 @@
+/* From starts to members: a fit for every penalty of the grid.
+ *
+ * What is minimised, with n the sum of the weights and |phi| of the order of 1:
+ *
+ *     (1/n) sum_i w_i loss_i + lam/(2n) (KEY |keys|^2 + |values|^2)
+ *
+ * The sum of losses, not their mean, stands against the penalty: 1/lam is the prior variance of a
+ * score, whatever the number of bags and of columns. For numbers the noise is not known, and the
+ * squared error becomes the likelihood with the noise profiled out,
+ *
+ *     (n + NU)/(2n) log(RSS + NU S0),   RSS = sum_i w_i (f_i - y_i)^2,
+ *
+ * so that the penalty is relative to the noise that is found; NU and S0 are a prior's few degrees of
+ * freedom, which keep it from zero. (The mixture has its noise among its parameters.)
+ *
+ * From the strongest penalty to the weakest: mean pooling from its last minimum, to many digits since
+ * it is convex; then the form itself from there, and from other starts if there are restarts. Attention
+ * to two classes may start where bags reach farthest instead (bags_extreme.c): a needle is not seen from
+ * the mean. At one of the penalties both are tried, and what is lower by more than a few bags' worth of
+ * loss is the start for all. Where
+ * members are polished, all but the first start at the last one's minimum, which is near. Numbers on
+ * many features have second derivatives that help (bags_ridge.c). */
+#include "bags/descend.h"
+#include "bags/relax.h"
+#include "bags/ridge.h"
+
+#include <string.h>
+
+#define KEY 2.0
+#define NU 5.0
+#define S0 0.1
+static const double grid[] = {1, 0.3, 0.1, 0.03, 0.01};
+/* Where what a penalty shrinks is fitted again it hardly matters which, and weak ones only let the
+ * key of attention fit the noise. */
+static const double grid_polished[] = {3, 1, 0.3};
+/* An embedding has more features than bags and can fit any numbers, noise included. With these it
+ * cannot, unless there is little noise: a penalty is relative to the noise that is found. */
+static const double grid_embedding[] = {20, 15, 10};
+enum { PATIENCE = 10 };
+/* Losses, summed over bags, by which a start far out must be better than the mean. */
+#define FAR 3.0
+/* Tokens a bag from which on one of them may be lost in the mean. */
+#define CROWD 16.0
+/* Attention to classes is better, and five times faster, when it does not go all the way. */
+enum { ITERATIONS = 200, ITERATIONS_CLASSES = 20, MEAN_ITERATIONS = 1000, EM_STEPS = 5 };
+
+bool fini_polished(const fini_problem *problem)
+{
+    const fini_part *part = problem->part;
+    bool form = part->form == &fini_bag_softmax || part->form == &fini_bag_mixture;
+    double columns = (double)(problem->phi->bags.d - problem->phi->left_out);
+    return form && part->shape.classes == 0 && !problem->held &&
+           problem->bags >= FINI_RELAX_BAGS * columns;
+}
+
+int64_t fini_penalties(const fini_problem *problem, double *penalty)
+{
+    const fini_part *part = problem->part;
+    const double *from = grid;
+    size_t bytes = sizeof grid;
+    if (part->settings.model == FIN_MODEL_BASE) { /* none matters */
+        bytes = sizeof *from;
+    } else if (!fin_is_auto(part->settings.penalty)) {
+        from = &part->settings.penalty;
+        bytes = sizeof *from;
+    } else if (fini_polished(problem)) {
+        from = grid_polished;
+        bytes = sizeof grid_polished;
+    } else if (part->settings.model == FIN_MODEL_EMBEDDING && part->shape.classes == 0) {
+        from = grid_embedding;
+        bytes = sizeof grid_embedding;
+    }
+    if (penalty)
+        memcpy(penalty, from, bytes);
+    return (int64_t)(bytes / sizeof *from);
+}
+
+/* ---- the function ---------------------------------------------------------------------------------- */
+
+typedef struct objective {
+    fini_risk *risk, *held; /* held: to stop early, or NULL */
+    int64_t keys, values;   /* numbers, not vectors */
+    double penalty, n;
+    bool profile;
+    bool frozen; /* biases alone are free: the base rate */
+    /* stopping early */
+    double best;
+    double *best_x;
+    int64_t parameters, waited;
+    fin_status status;
+    fin_error *err;
+    fini_look *look;
+    const fini_ridge *ridge; /* or NULL */
+} objective;
+
+static double penalise(int64_t n, double times, const double *x, double *gradient)
+{
+    double square = 0;
+    for (int64_t i = 0; i < n; i++) {
+        square += x[i] * x[i];
+        gradient[i] += times * x[i];
+    }
+    return 0.5 * times * square;
+}
+
+static fin_status evaluate(void *user, const double *x, double *value, double *gradient,
+                           fin_error *err)
+{
+    objective *o = user;
+    double loss;
+    fin_status status = fini_risk_value(o->risk, x, &loss, gradient, err);
+    if (status)
+        return status;
+    if (o->profile) {
+        double rss = 2 * o->n * loss + NU * S0, factor = (o->n + NU) / rss;
+        loss = 0.5 * (o->n + NU) / o->n * log(rss);
+        for (int64_t i = 0; i < o->parameters; i++)
+            gradient[i] *= factor;
+    }
+    if (o->frozen)
+        memset(gradient, 0, (size_t)(o->keys + o->values) * sizeof *gradient);
+    double lam = o->penalty / o->n;
+    *value = loss + penalise(o->keys, KEY * lam, x, gradient) +
+             penalise(o->values, lam, x + o->keys, gradient + o->keys);
+    return FIN_OK;
+}
+
+/* After each iteration: tells how far, and looks at the bags held out. */
+static bool watch(void *user, int64_t iteration, const double *x, double value)
+{
+    objective *o = user;
+    (void)value;
+    if (iteration % 16 == 15 && fini_look_now(o->look))
+        return true;
+    if (!o->held)
+        return false;
+    double loss;
+    o->status = fini_risk_value(o->held, x, &loss, NULL, o->err);
+    if (o->status)
+        return true;
+    if (loss < o->best) {
+        o->best = loss;
+        o->waited = 0;
+        memcpy(o->best_x, x, (size_t)o->parameters * sizeof *x);
+        return false;
+    }
+    return ++o->waited >= PATIENCE;
+}
+
+static bool newton(void *user, double *d)
+{
+    const objective *o = user;
+    return fini_ridge_solve(o->ridge, o->parameters, d);
+}
+
+/* ---- the way ---------------------------------------------------------------------------------------- */
+
+typedef struct way {
+    fini_problem *problem;
+    fini_phi means;
+    const fini_phi *mean_phi;
+    fini_risk *mean_risk, *risk, *held;
+    fini_lbfgs mean_search, search;
+    fini_ridge *ridge; /* of mean pooling, or NULL */
+    bool polished;
+    double *mean, *x; /* mean pooling's parameters; the form's */
+    double *last;     /* the form's minimum at the last penalty, before it was polished */
+    double *best_x;   /* the best of stopping early */
+    double *far;      /* the start where bags reach farthest, or NULL: not there */
+    double first;     /* length of the gradient where nothing is known */
+} way;
+
+static void close_way(way *w)
+{
+    fini_risk_destroy(w->mean_risk);
+    fini_risk_destroy(w->risk);
+    fini_risk_destroy(w->held);
+    fini_ridge_destroy(w->ridge);
+    fini_phi_close(&w->means);
+    fini_lbfgs_close(&w->mean_search);
+    fini_lbfgs_close(&w->search);
+    fini_free(w->mean);
+    fini_free(w->x);
+    fini_free(w->last);
+    fini_free(w->best_x);
+    fini_free(w->far);
+}
+
+static fin_status open_risks(way *w, fin_error *err)
+{
+    fini_problem *o = w->problem;
+    const fini_part *part = o->part;
+    fin_status status = FIN_OK;
+    w->mean_phi = o->phi;
+    if (part->form != &fini_bag_mean) {
+        status = fini_phi_means(o->phi, &w->means, o->look, err);
+        if (w->means.bags.tokens)
+            w->mean_phi = &w->means;
+        if (!status)
+            status = fini_risk_create(&w->risk, part->form, &part->shape, o->phi, o->labels,
+                                      o->weights, o->sum, err);
+    }
+    if (!status)
+        status = fini_risk_create(&w->mean_risk, &fini_bag_mean, &part->shape, w->mean_phi,
+                                  o->labels, o->weights, o->sum, err);
+    if (!status && o->held)
+        status = fini_risk_create(&w->held, part->form, &part->shape, o->phi, o->labels, o->held,
+                                  o->sum, err);
+    fini_risk *const risks[] = {w->risk, w->mean_risk, w->held};
+    for (int i = 0; i < 3; i++)
+        if (risks[i])
+            fini_risk_look(risks[i], o->look);
+    return status;
+}
+
+static fin_status open_way(way *w, fin_error *err)
+{
+    const fini_part *part = w->problem->part;
+    fin_status status = open_risks(w, err);
+    int64_t means = status ? 0 : fini_risk_parameters(w->mean_risk), all = part->parameters;
+    if (!status)
+        status = fini_lbfgs_create(&w->mean_search, means, err);
+    if (!status && w->risk)
+        status = fini_lbfgs_create(&w->search, all, err);
+    if (status)
+        return status;
+    w->mean = fini_alloc_array(means, sizeof(double));
+    w->x = fini_alloc_array(all, sizeof(double));
+    w->last = fini_alloc_array(all, sizeof(double));
+    w->best_x = fini_alloc_array(all, sizeof(double));
+    w->polished = fini_polished(w->problem);
+    if (!w->mean || !w->x || !w->last || !w->best_x)
+        return fini_fail_memory(err, (size_t)all * sizeof(double), "parameters");
+    memset(w->mean, 0, (size_t)means * sizeof(double));
+    return FIN_OK;
+}
+
+/* Runs one search from x; best by the bags held out, if there are any. */
+static fin_status run(way *w, fini_lbfgs *search, objective *o, double *x, fin_error *err)
+{
+    fini_part *part = w->problem->part;
+    search->function = evaluate;
+    search->watch = watch;
+    search->newton = o->ridge ? newton : NULL;
+    search->user = o;
+    o->best = INFINITY;
+    o->best_x = w->best_x;
+    o->waited = 0;
+    o->err = err;
+    fin_status status = fini_lbfgs_run(search, x, err);
+    if (!status)
+        status = o->status;
+    if (!status)
+        status = fini_look_end(o->look, err);
+    if (!status && o->held && isfinite(o->best))
+        memcpy(x, w->best_x, (size_t)o->parameters * sizeof *x);
+    part->iterations += search->done;
+    part->evaluations += search->evaluations;
+    return status;
+}
+
+/* Least squares in rounds of a few iterations, each with the noise that was found so far. */
+static fin_status run_rounds(way *w, objective *o, fin_error *err)
+{
+    enum { ROUND = 30 };
+    fini_lbfgs *search = &w->mean_search;
+    int64_t left = search->iterations;
+    fin_status status = FIN_OK;
+    do {
+        double loss = 0;
+        status = fini_risk_value(o->risk, w->mean, &loss, NULL, err);
+        if (!status)
+            status = fini_ridge_factor(w->ridge, o->penalty / o->n,
+                                       (2 * o->n * loss + NU * S0) / (o->n + NU), o->look, err);
+        search->iterations = left < ROUND ? left : ROUND;
+        if (!status)
+            status = run(w, search, o, w->mean, err);
+        left -= search->iterations;
+    } while (!status && !search->finished && left > 0);
+    return status;
+}
+
+/* Mean pooling at one penalty, from where w->mean is. It is a member itself if the form is `mean`;
+ * otherwise plain least squares, whose residual variance the mixture's noise starts from. */
+static fin_status pool(way *w, double penalty, double *variance, fin_error *err)
+{
+    fini_problem *problem = w->problem;
+    const fini_part *part = problem->part;
+    bool itself = part->form == &fini_bag_mean;
+    int64_t n = fini_risk_parameters(w->mean_risk);
+    objective o = {.risk = w->mean_risk,
+                   .held = itself ? w->held : NULL,
+                   .values = n - part->shape.outputs,
+                   .penalty = penalty,
+                   .n = problem->weight,
+                   .profile = itself && part->shape.classes == 0,
+                   .frozen = part->settings.model == FIN_MODEL_BASE,
+                   .parameters = n,
+                   .look = problem->look};
+    /* As a start it need not be exact; as a model it is convex and cheap, so it is. */
+    double loss = 0, tolerance = itself ? fmin(1e-7, part->settings.tolerance) : 1e-4;
+    fin_status status = FIN_OK;
+    if (w->first == 0) {
+        status = evaluate(&o, w->mean, &loss, w->mean_search.g, err);
+        for (int64_t i = 0; i < n; i++)
+            w->first += w->mean_search.g[i] * w->mean_search.g[i];
+        w->first = sqrt(w->first);
+    }
+    w->mean_search.iterations =
+        part->settings.iterations > MEAN_ITERATIONS ? part->settings.iterations : MEAN_ITERATIONS;
+    if (part->settings.model == FIN_MODEL_ANY)
+        w->mean_search.iterations = 0; /* it starts elsewhere */
+    w->mean_search.gradient = tolerance * w->first;
+    w->mean_search.decrease = itself ? 1e-14 : 1e-6;
+    if (!status && o.profile && !o.frozen && !w->held && !w->ridge &&
+        fini_ridge_helps(problem->phi, problem->bags))
+        status = fini_ridge_create(&w->ridge, problem->phi, problem->weights, problem->weight,
+                                   problem->sum, problem->look, err);
+    o.ridge = w->ridge;
+    if (!status)
+        status = w->ridge ? run_rounds(w, &o, err) : run(w, &w->mean_search, &o, w->mean, err);
+    if (!status && !itself && part->shape.classes == 0)
+        status = fini_risk_value(w->mean_risk, w->mean, &loss, NULL, err);
+    *variance = 2 * loss;
+    return status;
+}
+
+static int64_t iterations_of(const fini_part *part)
+{
+    int64_t given = part->settings.iterations;
+    return given != FIN_AUTO_INT ? given : part->shape.classes ? ITERATIONS_CLASSES : ITERATIONS;
+}
+
+static int64_t starts_of(const fini_part *part)
+{
+    int64_t given = part->settings.restarts;
+    return given != FIN_AUTO_INT ? given : part->settings.model == FIN_MODEL_ERF ? 4 : 1;
+}
+
+/* One start of the form at penalty m, after `done` others. Returns its value in *value, its parameters in w->x. */
+static fin_status descend(way *w, int64_t done, int64_t m, int64_t start, double variance,
+                          double *value, fin_error *err)
+{
+    fini_problem *problem = w->problem;
+    fini_part *part = problem->part;
+    int64_t p = problem->phi->bags.d, keys = part->form->keys(&part->shape) * p;
+    bool mixture = part->settings.model == FIN_MODEL_MIXTURE;
+    objective o = {.risk = w->risk,
+                   .held = w->held,
+                   .keys = keys,
+                   .values = part->form->values(&part->shape) * p,
+                   .penalty = part->penalty[m],
+                   .n = problem->weight,
+                   .profile = part->shape.classes == 0 && !mixture,
+                   .parameters = part->parameters,
+                   .look = problem->look};
+    bool any = part->settings.model == FIN_MODEL_ANY, far = start == 0 && w->far;
+    bool again = done > 0 && !far && (start == 1 || any || (start == 0 && w->polished));
+    if (again || far)
+        memcpy(w->x, far ? w->far : w->last, (size_t)part->parameters * sizeof *w->x);
+    else
+        fini_start(problem, start, w->mean, variance, w->x);
+    fin_status status = FIN_OK;
+    int64_t steps = part->settings.em_steps;
+    steps = steps != FIN_AUTO_INT ? steps : part->shape.classes ? 0 : EM_STEPS;
+    if (mixture && steps > 0 && !again && !w->held) {
+        double lam = o.penalty / o.n, penalty_of[2] = {KEY * lam, lam}, reached;
+        status = fini_em(w->risk, &part->shape, problem->phi, problem->labels, problem->weights,
+                         penalty_of, steps, w->x, &reached, problem->sum, err);
+    }
+    w->search.iterations = iterations_of(part);
+    /* What is polished afterwards need not be exact. */
+    double tolerance = (w->polished ? 10 : 1) * part->settings.tolerance;
+    w->search.gradient = tolerance * w->first;
+    w->search.decrease = 0.1 * tolerance;
+    if (!status)
+        status = run(w, &w->search, &o, w->x, err);
+    *value = w->held ? o.best : w->search.value;
+    return status;
+}
+
+/* What the penalty has shrunk, and keys that labels say little about (bags_polish.c). Stopping early
+ * has shrunk things on purpose. */
+static fin_status polish(way *w, int64_t m, double *x, fin_error *err)
+{
+    const fini_problem *problem = w->problem;
+    const fini_part *part = problem->part;
+    double lam = part->penalty[m] / problem->weight, penalty_of[2] = {KEY * lam, lam}, loss;
+    int gate = part->settings.gate;
+    if (w->held || (part->shape.classes && gate != FINI_GATE_GAUSSIAN))
+        return FIN_OK;
+    return fini_polish(w->risk, part->form, &part->shape, problem->phi, problem->labels,
+                       problem->weights, penalty_of, gate, problem->sum, x, &loss, err);
+}
+
+/* The best of all starts becomes member m. */
+static fin_status member(way *w, int64_t m, double variance, fin_error *err)
+{
+    fini_part *part = w->problem->part;
+    double *x = part->member + m * part->parameters, best = INFINITY;
+    int64_t starts = starts_of(part);
+    bool finished = true, automatic = part->settings.iterations == FIN_AUTO_INT;
+    for (int64_t start = 0; start < starts; start++) {
+        double value;
+        fin_status status = descend(w, m, m, start, variance, &value, err);
+        if (status)
+            return status;
+        if (start > 0 && !(value < best))
+            continue;
+        best = value;
+        finished = w->search.finished;
+        memcpy(x, w->x, (size_t)part->parameters * sizeof *x);
+    }
+    part->unfinished += !finished && !(automatic && part->shape.classes);
+    memcpy(w->last, x, (size_t)part->parameters * sizeof *x);
+    return polish(w, m, x, err);
+}
+
+/* Is there a better start than the mean? Tried at the middle penalty. Leaves w as it was but for w->far. */
+static fin_status probe(way *w, fin_error *err)
+{
+    fini_problem *problem = w->problem;
+    fini_part *part = problem->part;
+    int64_t m = part->members / 2, iterations = part->iterations, evaluations = part->evaluations;
+    double variance, near, far;
+    bool found = false;
+    if (part->shape.classes != 2 || !w->risk || problem->held || part->shape.heads > 1 ||
+        problem->tokens < CROWD * problem->bags ||
+        (part->form != &fini_bag_softmax && part->form != &fini_bag_mixture &&
+         part->form != &fini_bag_any))
+        return FIN_OK;
+    double *x = fini_alloc_array(part->parameters, sizeof *x);
+    if (!x)
+        return fini_fail_memory(err, (size_t)part->parameters * sizeof *x, "a start");
+    fin_status status = fini_extreme(problem, x, &found, err);
+    if (!status && found)
+        status = pool(w, part->penalty[m], &variance, err);
+    if (!status && found)
+        status = descend(w, 0, m, 0, variance, &near, err);
+    w->far = found ? x : NULL;
+    if (!status && found)
+        status = descend(w, 0, m, 0, variance, &far, err);
+    if (!found)
+        fini_free(x);
+    if (status || !found)
+        return status;
+    if (!((near - far) * problem->weight > FAR)) {
+        fini_free(w->far);
+        w->far = NULL;
+    }
+    w->first = 0;
+    memset(w->mean, 0, (size_t)fini_risk_parameters(w->mean_risk) * sizeof *w->mean);
+    part->iterations = iterations;
+    part->evaluations = evaluations;
+    return FIN_OK;
+}
+
+static fin_status go(way *w, fin_error *err)
+{
+    fini_part *part = w->problem->part;
+    fin_status status = probe(w, err);
+    for (int64_t m = 0; m < part->members && !status; m++) {
+        double variance;
+        status = fini_look_stage(w->problem->look, "fit", (double)m, (double)part->members, err);
+        if (!status)
+            status = pool(w, part->penalty[m], &variance, err);
+        if (!status && w->risk) {
+            status = member(w, m, variance, err);
+        } else if (!status) {
+            memcpy(part->member + m * part->parameters, w->mean,
+                   (size_t)part->parameters * sizeof(double));
+            part->unfinished += !w->mean_search.finished;
+        }
+    }
+    if (!status)
+        status = fini_look_stage(w->problem->look, "fit", (double)part->members,
+                                 (double)part->members, err);
+    return status;
+}
+
+fin_status fini_part_descend(fini_problem *problem, fin_error *err)
+{
+    way w = {.problem = problem};
+    fin_status status = open_way(&w, err);
+    if (!status)
+        status = go(&w, err);
+    close_way(&w);
+    return status;
+}

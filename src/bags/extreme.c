@@ -1,0 +1,323 @@
+/* A start for a needle: where the bags reach farthest.
+ *
+ * Attention that starts at mean pooling sees nothing of one odd token among a thousand: it moves the
+ * mean by a thousandth. It moves the largest or the smallest value of a column by much. So
+ *
+ *     a_ij = max_l phi_ilj,  b_ij = min_l phi_ilj,     each standardised over the training bags,
+ *
+ * and a ridge-penalised logistic regression of the labels on both (2 p numbers a bag, convex, cheap:
+ * bags, not tokens) gives alpha, beta and with them a direction for tokens,
+ *
+ *     w_j = alpha_j / sd(a_j) + beta_j / sd(b_j):
+ *
+ * a token far out on the side on which class 1 is has a large w.phi. With t_i = max_l w.phi_il and
+ * s_i = min_l w.phi_il, either the bags of class 1 reach higher (t is what tells them apart) or those
+ * of class 0 reach lower (s is). Keys look there, values read w.phi there. Whether it is a better place
+ * to start from than the mean the objective says (bags_descend.c). Two classes.
+ *
+ * Where a form sees columns and RBF features, j runs over the columns alone: a needle that is rare is no
+ * landmark, and the ends of many features are noise. */
+#include "bags/descend.h"
+
+#include <omp.h>
+#include <string.h>
+
+/* Penalty of the regression, against the sum of losses; the direction hardly depends on it. */
+static const double penalty = 1, widest = 4;
+enum { STEPS = 100, TALLY = 12 };
+
+typedef struct extreme {
+    const fini_problem *problem;
+    int64_t n, p;         /* p: columns that are looked at, the first ones of phi */
+    double *values;       /* (n, 2 p) a, b of the bags */
+    double *mean, *scale; /* (2 p) */
+    double *x;            /* (2 p + 1) of the regression */
+    double *sum;          /* (2 p) */
+    double *parts;        /* (own blocks, 2 p) */
+    double *low, *high;   /* (n) ends of w.phi in a bag */
+    double *square;       /* (n, 2) its sum, and that of its square */
+    fini_arena arena;
+    fini_lbfgs search;
+    fini_risk *risk;
+} extreme;
+
+static void layout(extreme *e, int64_t own)
+{
+    fini_arena *a = &e->arena;
+    e->values = fini_take(a, e->n, 2 * (size_t)e->p * sizeof(double));
+    e->mean = fini_take(a, 2 * e->p, sizeof(double));
+    e->scale = fini_take(a, 2 * e->p, sizeof(double));
+    e->x = fini_take(a, 2 * e->p + 1, sizeof(double));
+    e->sum = fini_take(a, 2 * e->p, sizeof(double));
+    e->parts = fini_take(a, own, 2 * (size_t)e->p * sizeof(double));
+    e->low = fini_take(a, e->n, sizeof(double));
+    e->high = fini_take(a, e->n, sizeof(double));
+    e->square = fini_take(a, e->n, 2 * sizeof(double));
+}
+
+/* ---- largest and smallest values ---------------------------------------------------------------- */
+
+static fin_status take_values(extreme *e, fin_error *err)
+{
+    const fini_problem *o = e->problem;
+    const fini_phi *phi = o->phi;
+    int64_t p = e->p, d = phi->bags.d;
+    int threads = phi->bags.n * p < 20000 ? 1 : fin_threads_get();
+    double *buffer = fini_alloc_array(threads * d, sizeof *buffer);
+    if (!buffer)
+        return fini_fail_memory(err, (size_t)(threads * d) * sizeof *buffer, "ends of columns");
+#pragma omp parallel for num_threads(threads) schedule(dynamic, 4)
+    for (int64_t i = 0; i < e->n; i++) {
+        int64_t from = phi->bags.offsets[i] - phi->bags.offsets[0];
+        int64_t to = phi->bags.offsets[i + 1] - phi->bags.offsets[0];
+        double *a = e->values + i * 2 * p, *b = a + p;
+        if (!(o->weights[i] > 0) || fini_look_on(o->look, 2 * (double)((to - from) * p)))
+            continue;
+        for (int64_t r = from; r < to; r++) {
+            const double *x = fini_phi_row(phi, r, buffer + omp_get_thread_num() * d);
+            for (int64_t j = 0; j < p; j++) {
+                a[j] = r == from || x[j] > a[j] ? x[j] : a[j];
+                b[j] = r == from || x[j] < b[j] ? x[j] : b[j];
+            }
+        }
+    }
+    fini_free(buffer);
+    return fini_look_end(o->look, err);
+}
+
+/* Sums over training bags of values - mean, or of its square. */
+static fin_status sum_values(extreme *e, bool squares, fin_error *err)
+{
+    const fini_problem *o = e->problem;
+    const fin_bags *bags = &o->phi->bags;
+    int64_t width = 2 * e->p, first, own;
+    fini_bags_own(bags, &first, &own);
+    memset(e->parts, 0, (size_t)(own * width) * sizeof *e->parts);
+    for (int64_t b = 0; b < own; b++) {
+        int64_t from, to;
+        fini_bags_block(bags, b, &from, &to);
+        for (int64_t i = from; i < to; i++)
+            for (int64_t j = 0; j < width && o->weights[i] > 0; j++) {
+                double t = e->values[i * width + j] - e->mean[j];
+                e->parts[b * width + j] += squares ? t * t : t;
+            }
+    }
+    return o->sum(fin_bags_blocks(bags->total), width, e->parts, e->sum, err);
+}
+
+/* Centred, divided by deviations, and all by one number that makes the mean of |.|^2 1. */
+static fin_status standardise(extreme *e, bool *any, fin_error *err)
+{
+    const fini_problem *o = e->problem;
+    int64_t width = 2 * e->p, used = 0;
+    fin_status status = sum_values(e, false, err);
+    for (int64_t j = 0; j < width && !status; j++)
+        e->mean[j] = e->sum[j] / o->bags;
+    if (!status)
+        status = sum_values(e, true, err);
+    for (int64_t j = 0; j < width && !status; j++) {
+        double deviation = sqrt(e->sum[j] / o->bags);
+        e->scale[j] = deviation > 1e-9 ? 1 / deviation : 0;
+        used += e->scale[j] > 0;
+    }
+    *any = used > 0;
+    for (int64_t j = 0; j < width && !status && *any; j++)
+        e->scale[j] /= sqrt((double)used);
+    for (int64_t k = 0; k < e->n * width && !status; k++)
+        if (o->weights[k / width] > 0)
+            e->values[k] = (e->values[k] - e->mean[k % width]) * e->scale[k % width];
+    return status;
+}
+
+/* ---- the regression ------------------------------------------------------------------------------ */
+
+static fin_status evaluate(void *user, const double *x, double *value, double *slope,
+                           fin_error *err)
+{
+    extreme *e = user;
+    fin_status status = fini_risk_value(e->risk, x, value, slope, err);
+    double times = penalty / e->problem->weight;
+    for (int64_t j = 0; j < 2 * e->p && !status; j++) {
+        *value += 0.5 * times * x[j] * x[j];
+        slope[j] += times * x[j];
+    }
+    return status;
+}
+
+/* The first p of w, as above. */
+static fin_status regress(extreme *e, double *w, fin_error *err)
+{
+    const fini_problem *o = e->problem;
+    int64_t p = e->p;
+    int64_t *offsets = fini_alloc_array(e->n + 1, sizeof *offsets);
+    if (!offsets)
+        return fini_fail_memory(err, (size_t)(e->n + 1) * sizeof *offsets, "ends of columns");
+    for (int64_t i = 0; i <= e->n; i++)
+        offsets[i] = i;
+    fini_phi rows = {.bags = o->phi->bags};
+    rows.bags.d = 2 * p;
+    rows.bags.dtype = FIN_F64;
+    rows.bags.tokens = e->values;
+    rows.bags.offsets = offsets;
+    fin_status status = fini_risk_create(&e->risk, &fini_bag_mean, &o->part->shape, &rows,
+                                         o->labels, o->weights, o->sum, err);
+    if (!status)
+        status = fini_lbfgs_create(&e->search, 2 * p + 1, err);
+    if (!status) {
+        fini_risk_look(e->risk, o->look);
+        e->search.iterations = STEPS;
+        e->search.relative = 1e-4;
+        e->search.function = evaluate;
+        e->search.user = e;
+        status = fini_lbfgs_run(&e->search, e->x, err);
+    }
+    for (int64_t j = 0; j < p && !status; j++)
+        w[j] = e->x[j] * e->scale[j] + e->x[p + j] * e->scale[p + j];
+    fini_free(offsets);
+    return status;
+}
+
+/* ---- what tokens have of it --------------------------------------------------------------------- */
+
+static fin_status project(extreme *e, const double *w, fin_error *err)
+{
+    const fini_problem *o = e->problem;
+    const fini_phi *phi = o->phi;
+    int64_t longest = 1, room = fini_project_scratch(phi, 1);
+    for (int64_t i = 0; i < e->n; i++) {
+        int64_t L = phi->bags.offsets[i + 1] - phi->bags.offsets[i];
+        longest = L > longest ? L : longest;
+    }
+    double *u = fini_alloc_array(longest + room, sizeof *u);
+    if (!u)
+        return fini_fail_memory(err, (size_t)(longest + room) * sizeof *u, "scores");
+    for (int64_t i = 0; i < e->n; i++) {
+        int64_t row = phi->bags.offsets[i] - phi->bags.offsets[0];
+        int64_t L = phi->bags.offsets[i + 1] - phi->bags.offsets[i];
+        double *square = e->square + 2 * i;
+        square[0] = square[1] = 0;
+        if (!(o->weights[i] > 0) || fini_look_on(o->look, (double)(L * e->p)))
+            continue;
+        fini_project(phi, row, L, 1, w, u, u + longest);
+        e->low[i] = e->high[i] = u[0];
+        for (int64_t l = 0; l < L; l++) {
+            e->low[i] = fmin(e->low[i], u[l]);
+            e->high[i] = fmax(e->high[i], u[l]);
+            square[0] += u[l];
+            square[1] += u[l] * u[l];
+        }
+    }
+    fini_free(u);
+    return fini_look_end(o->look, err);
+}
+
+/* Sums: tokens' w.phi and its square; for each class bags, and both ends with their squares. */
+static fin_status tally(const extreme *e, double sum[TALLY], fin_error *err)
+{
+    const fini_problem *o = e->problem;
+    double parts[TALLY * FIN_BAGS_BLOCKS] = {0};
+    int64_t first, own;
+    fini_bags_own(&o->phi->bags, &first, &own);
+    for (int64_t b = 0; b < own; b++) {
+        int64_t from, to;
+        fini_bags_block(&o->phi->bags, b, &from, &to);
+        for (int64_t i = from; i < to; i++) {
+            double *s = parts + TALLY * b, *c = s + (o->labels[i] > 0.5 ? 7 : 2);
+            if (!(o->weights[i] > 0))
+                continue;
+            s[0] += e->square[2 * i];
+            s[1] += e->square[2 * i + 1];
+            c[0] += 1;
+            c[1] += e->low[i];
+            c[2] += e->low[i] * e->low[i];
+            c[3] += e->high[i];
+            c[4] += e->high[i] * e->high[i];
+        }
+    }
+    return o->sum(fin_bags_blocks(o->phi->bags.total), TALLY, parts, sum, err);
+}
+
+/* How far apart the classes are, in deviations; where: half-way. c: count, sum, sum of squares. */
+static double gap(const double *zero, const double *one, int at, double *where)
+{
+    double a = zero[at] / zero[0], b = one[at] / one[0];
+    double va = zero[at + 1] / zero[0] - a * a, vb = one[at + 1] / one[0] - b * b;
+    *where = 0.5 * (a + b);
+    return (b - a) / sqrt(fmax(va + vb, 1e-12));
+}
+
+/* From w and what tokens have of it to parameters of the form. */
+static void set_parameters(const extreme *e, const double *w, const double sum[TALLY], double *x)
+{
+    const fini_part *part = e->problem->part;
+    bool any = part->form == &fini_bag_any;
+    int64_t p = e->problem->phi->bags.d, keys = part->form->keys(&part->shape);
+    double tokens = e->problem->tokens, L = tokens / e->problem->bags, above, below;
+    double up = gap(sum + 2, sum + 7, 3, &above), down = gap(sum + 2, sum + 7, 1, &below);
+    double mean = sum[0] / tokens, sd = sqrt(fmax(sum[1] / tokens - mean * mean, 1e-300));
+    double side = up >= down ? 1 : -1, middle = side > 0 ? above : below;
+    if (any) { /* towards the class that a token can bring about */
+        side = part->shape.positive ? 1 : -1;
+        middle = side > 0 ? above : below;
+    }
+    double key = fmax(1, 0.5 * sqrt(2 * log(L))) / sd;
+    double value = fmin(widest, 2 / fmax(fabs(middle - mean) / sd, 1e-3)) / sd;
+    memset(x, 0, (size_t)part->parameters * sizeof *x);
+    for (int64_t h = 0; h < keys; h++)
+        for (int64_t j = 0; j < p; j++)
+            x[h * p + j] = side * key * w[j];
+    if (any) {
+        double nu = fmax(1, value * sd) / sd;
+        for (int64_t j = 0; j < p; j++)
+            x[j] = side * nu * w[j];
+        x[p] = fmin(-nu * fabs(middle), log(log(2) / L) - 0.5 * nu * nu * sd * sd);
+        return;
+    }
+    for (int64_t h = 0; h < keys; h++)
+        for (int64_t j = 0; j < p; j++)
+            x[(keys + h) * p + j] = value * w[j] / (double)keys;
+    x[2 * keys * p] = -value * middle;
+}
+
+fin_status fini_extreme(const fini_problem *problem, double *x, bool *found, fin_error *err)
+{
+    const int64_t most = 64 * 1024 * 1024; /* bytes for all processes together */
+    const fin_bags *bags = &problem->phi->bags;
+    const fini_map *map = &problem->part->map;
+    extreme e = {.problem = problem, .n = bags->n, .p = bags->d};
+    if (map->m > 0 && map->linear > 0)
+        e.p = map->linear;
+    double sum[TALLY];
+    int64_t first, own;
+    *found = false;
+    if (bags->total > most / 16 / bags->d)
+        return FIN_OK;
+    fini_bags_own(bags, &first, &own);
+    layout(&e, own);
+    fin_status status = fini_arena_open(&e.arena, "ends of columns", err);
+    if (status)
+        return status;
+    layout(&e, own);
+    double *w = fini_alloc_array(bags->d, sizeof *w);
+    if (w)
+        memset(w, 0, (size_t)bags->d * sizeof *w);
+    status = w ? take_values(&e, err)
+               : fini_fail_memory(err, (size_t)bags->d * sizeof *w, "ends of columns");
+    if (!status)
+        status = standardise(&e, found, err);
+    if (!status && *found)
+        status = regress(&e, w, err);
+    if (!status && *found)
+        status = project(&e, w, err);
+    if (!status && *found)
+        status = tally(&e, sum, err);
+    if (!status && *found && sum[2] > 0 && sum[7] > 0)
+        set_parameters(&e, w, sum, x);
+    else
+        *found = false;
+    fini_risk_destroy(e.risk);
+    fini_lbfgs_close(&e.search);
+    fini_free(w);
+    fini_arena_close(&e.arena);
+    return status;
+}

@@ -1,0 +1,426 @@
+/* A fit from outside: labels in their own units, one part or several.
+ *
+ * Numbers are standardised with mean and deviation of the training bags, so that a penalty and a
+ * noise mean the same for all labels; predictions go back through the same two numbers. */
+#include "bags/bags.h"
+
+#include <string.h>
+
+/* ---- labels and weights ----------------------------------------------------------------------------- */
+
+/* What is said of one bag that cannot be learnt from, or NULL. */
+static const char *fault_of(int64_t classes, double y, double w)
+{
+    if (!(w >= 0 && w < INFINITY))
+        return "has a weight that is negative or not a number";
+    if (w > 0 && !isfinite(y))
+        return "has no label; give it the weight 0, or leave it out";
+    if (w > 0 && classes && !(y >= 0 && y < (double)classes && y == floor(y)))
+        return "has a label that is not one of the classes 0, 1, ...";
+    return NULL;
+}
+
+/* Sums over bags: those that cannot be used, weight, weight * (y - center), its square and its
+ * absolute value. Every process takes part, also one that has found a fault: the others would wait
+ * for it. */
+static fin_status sum_labels(const fin_bags *bags, const double *weights, int64_t classes,
+                             double center, fin_sum sum, double out[5], fin_error *err)
+{
+    double parts[5 * FIN_BAGS_BLOCKS];
+    int64_t first, own;
+    fini_bags_own(bags, &first, &own);
+    for (int64_t b = 0; b < own; b++) {
+        int64_t from, to;
+        double *part = parts + 5 * b;
+        memset(part, 0, 5 * sizeof *part);
+        fini_bags_block(bags, b, &from, &to);
+        for (int64_t i = from; i < to; i++) {
+            double w = weights ? weights[i] : 1, rest = bags->labels[i] - center;
+            part[0] += fault_of(classes, bags->labels[i], w) != NULL;
+            part[1] += w > 0 ? w : 0;
+            part[2] += w > 0 ? w * rest : 0;
+            part[3] += w > 0 ? w * rest * rest : 0;
+            part[4] += w > 0 ? w * fabs(rest) : 0;
+        }
+    }
+    return sum(fin_bags_blocks(bags->total), 5, parts, out, err);
+}
+
+static fin_status complain(const fin_bags *bags, const double *weights, int64_t classes,
+                           fin_error *err)
+{
+    for (int64_t i = 0; i < bags->n; i++) {
+        const char *fault = fault_of(classes, bags->labels[i], weights ? weights[i] : 1);
+        if (fault)
+            return fini_fail(err, FIN_ERR_ARGUMENT, "bag %lld %s", (long long)(bags->first + i),
+                             fault);
+    }
+    return fini_fail(err, FIN_ERR_ARGUMENT, "bags of another process cannot be used");
+}
+
+/* Are there two classes with weight? Sums of the lowest and the highest say: the weighted variance
+ * of the class numbers is zero if there is one only. */
+static fin_status check_labels(fin_fit *fit, const fin_bags *bags, const double *weights,
+                               fin_sum sum, fin_error *err)
+{
+    double s[5];
+    fin_status status = sum_labels(bags, weights, fit->classes, 0, sum, s, err);
+    if (status)
+        return status;
+    if (s[0] > 0)
+        return complain(bags, weights, fit->classes, err);
+    if (!(s[1] > 0))
+        return fini_fail(err, FIN_ERR_ARGUMENT,
+                         "%lld bags, and none has a weight: there is nothing to learn from",
+                         (long long)bags->total);
+    if (!(s[1] < INFINITY))
+        return fini_fail(err, FIN_ERR_ARGUMENT,
+                         "the weights of the bags are too large to be summed; divide them by a "
+                         "power of ten");
+    double center = s[2] / s[1];
+    status = sum_labels(bags, weights, fit->classes, center, sum, s, err);
+    if (status)
+        return status;
+    if (fit->classes && s[3] <= 1e-18 * s[1])
+        return fini_fail(err, FIN_ERR_ARGUMENT,
+                         "all training bags have the class number %g; at least two classes are "
+                         "needed to learn a difference",
+                         center);
+    fit->label_center = fit->classes ? 0 : center + s[2] / s[1];
+    double variance = s[3] / s[1] - s[2] / s[1] * (s[2] / s[1]);
+    fit->label_scale = fit->classes ? 1 : variance > 0 ? sqrt(variance) : 1;
+    if (!isfinite(fit->label_center) || !isfinite(fit->label_scale))
+        return fini_fail(err, FIN_ERR_ARGUMENT,
+                         "the labels are too large for their mean and variance to be numbers; "
+                         "divide them by a power of ten");
+    /* Their squares vanish, and they would pass for constant ones; those differ by roundings. */
+    double spread = s[4] / s[1];
+    if (!fit->classes && spread < 1e-150 && spread > 1e-12 * fabs(center))
+        return fini_fail(err, FIN_ERR_ARGUMENT,
+                         "the labels differ by %.3g only, too little for their variance to be a "
+                         "number; multiply them by a power of ten",
+                         spread);
+    return FIN_OK;
+}
+
+/* The class of the first training bag of everybody; -1: there is none. */
+static fin_status first_class(const fin_bags *bags, const double *weights, fin_sum sum,
+                              double *first, fin_error *err)
+{
+    double parts[FIN_BAGS_BLOCKS * FIN_BAGS_BLOCKS] = {0}, all[FIN_BAGS_BLOCKS] = {0};
+    int64_t from, to, start, own, blocks = fin_bags_blocks(bags->total);
+    fini_bags_own(bags, &start, &own);
+    for (int64_t b = 0; b < own; b++) {
+        fini_bags_block(bags, b, &from, &to);
+        for (int64_t i = to - 1; i >= from; i--)
+            if (!weights || weights[i] > 0)
+                parts[b * blocks + start + b] = 1 + bags->labels[i];
+    }
+    fin_status status = sum(blocks, blocks, parts, all, err);
+    *first = -1;
+    for (int64_t b = blocks - 1; b >= 0 && !status; b--)
+        *first = all[b] > 0 ? all[b] - 1 : *first;
+    return status;
+}
+
+fin_status fini_fit_labels(fin_fit *fit, const fin_bags *bags, const double *weights, fin_sum sum,
+                           double *labels, fin_error *err)
+{
+    double first = 0;
+    fin_status status = check_labels(fit, bags, weights, sum, err);
+    if (!status && fit->classes == 2)
+        status = first_class(bags, weights, sum, &first, err);
+    fit->swapped = !status && first == 1;
+    for (int64_t i = 0; !status && i < bags->n; i++)
+        labels[i] = fit->swapped ? 1 - bags->labels[i]
+                                 : (bags->labels[i] - fit->label_center) / fit->label_scale;
+    return status;
+}
+
+/* ---- fitting ------------------------------------------------------------------------------------------ */
+
+static fin_status count(fin_fit *fit, const fin_bags *bags, const double *weights, fin_sum sum,
+                        fin_error *err)
+{
+    double parts[2 * FIN_BAGS_BLOCKS], s[2];
+    int64_t first, own;
+    fini_bags_own(bags, &first, &own);
+    for (int64_t b = 0; b < own; b++) {
+        int64_t from, to;
+        fini_bags_block(bags, b, &from, &to);
+        parts[2 * b] = parts[2 * b + 1] = 0;
+        for (int64_t i = from; i < to; i++)
+            if (!weights || weights[i] > 0) {
+                parts[2 * b] += 1;
+                parts[2 * b + 1] += (double)(bags->offsets[i + 1] - bags->offsets[i]);
+            }
+    }
+    fin_status status = sum(fin_bags_blocks(bags->total), 2, parts, s, err);
+    fit->bags = (int64_t)s[0];
+    fit->tokens = (int64_t)s[1];
+    return status;
+}
+
+static fin_status fit_all(fin_fit *fit, const fin_bags *bags, const double *weights, int others,
+                          const fin_fit_settings *other, fin_sum sum, const fin_progress *progress,
+                          fin_error *err)
+{
+    double *labels = fini_alloc_array(bags->n ? bags->n : 1, sizeof *labels), variance = 0;
+    fin_status status = labels ? fini_fit_labels(fit, bags, weights, sum, labels, err)
+                               : fini_fail_memory(err, (size_t)bags->n * sizeof *labels, "labels");
+    if (!status)
+        status = count(fit, bags, weights, sum, err);
+    if (!status)
+        status = fini_fit_choose(fit, bags, labels, weights, others, other, sum, progress, err);
+    if (!status)
+        status = fini_fit_remember(fit, bags, weights, sum, err);
+    fini_free(labels);
+    for (int64_t k = 0; !status && k < fit->parts; k++)
+        variance += fit->part[k].weight * fit->part[k].noise * fit->part[k].noise;
+    fit->noise = sqrt(variance);
+    return status;
+}
+
+fin_status fin_fit_create(fin_fit **out, const fin_fit_settings *settings, int64_t classes,
+                          const fin_bags *bags, const double *weights, fin_sum sum,
+                          const fin_progress *progress, fin_error *err)
+{
+    return fin_fit_create_among(out, 0, NULL, settings, classes, bags, weights, sum, progress, err);
+}
+
+fin_status fin_fit_create_among(fin_fit **out, int others, const fin_fit_settings *other,
+                                const fin_fit_settings *settings, int64_t classes,
+                                const fin_bags *bags, const double *weights, fin_sum sum,
+                                const fin_progress *progress, fin_error *err)
+{
+    *out = NULL;
+    fin_status status = fin_settings_validate(&fin_fit_table, settings, err);
+    if (!status)
+        status = fini_bags_check(bags, err);
+    if (status)
+        return status;
+    if (classes < 0 || classes == 1 || classes > 1000000)
+        return fini_fail(err, FIN_ERR_ARGUMENT,
+                         "%lld classes; 0 stands for numbers, and otherwise there are at least 2",
+                         (long long)classes);
+    if (settings->assume == 1 && classes != 2)
+        return fini_fail(
+            err, FIN_ERR_ARGUMENT,
+            "assume = monotone is about a positive class, and needs two classes; these "
+            "%s",
+            classes ? "are more" : "labels are numbers");
+    if (bags->n && !bags->labels)
+        return fini_fail(err, FIN_ERR_ARGUMENT, "bags without labels: there is nothing to learn");
+    fin_fit *fit = fini_alloc(sizeof *fit);
+    if (!fit)
+        return fini_fail_memory(err, sizeof *fit, "a fit");
+    *fit = (fin_fit){.settings = *settings,
+                     .classes = classes,
+                     .d = bags->d,
+                     .sharpness = 1,
+                     .locator = -1,
+                     .locator_sharpness = 1,
+                     .inner_loss = NAN,
+                     .base_loss = NAN,
+                     .locator_loss = NAN};
+    status = fit_all(fit, bags, weights, others, other, sum ? sum : fini_sum_alone, progress, err);
+    if (!status)
+        status = fini_fit_finish(fit, err);
+    if (status) {
+        fin_fit_destroy(fit);
+        return status;
+    }
+    *out = fit;
+    return FIN_OK;
+}
+
+void fin_fit_destroy(fin_fit *fit)
+{
+    if (!fit)
+        return;
+    for (int64_t k = 0; fit->part && k < fit->parts; k++)
+        fini_part_close(&fit->part[k]);
+    fini_free(fit->part);
+    fini_free(fit->range);
+    fini_free(fit->hash);
+    fini_free(fit);
+}
+
+/* ---- predictions -------------------------------------------------------------------------------------- */
+
+static fin_status check_bags(const fin_fit *fit, const fin_bags *bags, fin_error *err)
+{
+    fin_status status = fini_bags_check(bags, err);
+    if (!status && bags->d != fit->d)
+        status = fini_fail(err, FIN_ERR_ARGUMENT,
+                           "tokens have %lld columns; the model was fitted to %lld",
+                           (long long)bags->d, (long long)fit->d);
+    return status;
+}
+
+/* mean = sum_k w_k m_k;   variance = sum_k w_k (var_k + (m_k - mean)^2), with var_k the spread of
+ * part k's members and, for numbers, its noise: the variance within the model if it has one, else
+ * that of the training labels around the prediction. Added part by part (West 1979): no difference of
+ * large squares. */
+void fini_add_part(const fin_fit *fit, double weight, double noise, double before, int64_t n,
+                   const double *m, const double *spread, const double *within, double *mean,
+                   double *variance)
+{
+    int64_t width = fit->classes ? fit->classes : 1;
+    double all = before + weight;
+    for (int64_t i = 0; i < n * width; i++) {
+        double own = spread[i] * spread[i], gap = m[i] - mean[i];
+        if (fit->classes == 0)
+            own += within[i] > 0 ? within[i] : noise * noise;
+        mean[i] += weight / all * gap;
+        variance[i] += weight * own + weight * before / all * gap * gap;
+    }
+}
+
+void fini_fit_outside_units(const fin_fit *fit, int64_t n, double *mean, double *variance,
+                            double *sd)
+{
+    int64_t width = fit->classes ? fit->classes : 1;
+    for (int64_t i = 0; i < n * width; i++) {
+        if (sd)
+            sd[i] = fit->label_scale * sqrt(variance[i] > 0 ? variance[i] : 0);
+        mean[i] = fit->label_center + fit->label_scale * mean[i];
+    }
+    if (fit->classes)
+        fini_sharpen(fit->sharpness, n, width, mean, sd);
+    for (int64_t i = 0; i < n && fit->swapped; i++) {
+        double kept = mean[2 * i];
+        mean[2 * i] = mean[2 * i + 1];
+        mean[2 * i + 1] = kept;
+        kept = sd ? sd[2 * i] : 0;
+        if (sd) {
+            sd[2 * i] = sd[2 * i + 1];
+            sd[2 * i + 1] = kept;
+        }
+    }
+}
+
+fin_status fini_fit_predict(const fin_fit *fit, const fin_bags *bags, double *mean, double *sd,
+                            fini_look *look, fin_error *err)
+{
+    fin_status status = check_bags(fit, bags, err);
+    if (status)
+        return status;
+    int64_t n = bags->n, width = fit->classes ? fit->classes : 1;
+    fini_arena a = {0};
+    double *m = NULL, *spread = NULL, *within = NULL, *variance = NULL, before = 0;
+    for (int twice = 0; twice < 2; twice++) {
+        m = fini_take(&a, n, (size_t)width * sizeof *m);
+        spread = fini_take(&a, n, (size_t)width * sizeof *spread);
+        variance = fini_take(&a, n, (size_t)width * sizeof *variance);
+        within = fini_take(&a, n, sizeof *within);
+        status = twice ? FIN_OK : fini_arena_open(&a, "predictions", err);
+        if (status)
+            return status;
+    }
+    for (int64_t i = 0; i < n * width; i++)
+        mean[i] = 0;
+    for (int64_t k = 0; k < fit->parts && !status; k++) {
+        const fini_part *part = &fit->part[k];
+        if (!(part->weight > 0)) /* it only locates */
+            continue;
+        status = fini_part_predict(part, bags, m, spread, within, look, err);
+        if (!status)
+            fini_add_part(fit, part->weight, part->noise, before, n, m, spread, within, mean,
+                          variance);
+        before += part->weight;
+    }
+    if (!status)
+        fini_fit_outside_units(fit, n, mean, variance, sd);
+    fini_arena_close(&a);
+    return status;
+}
+
+fin_status fin_fit_predict(const fin_fit *fit, const fin_bags *bags, double *mean, double *sd,
+                           fin_error *err)
+{
+    return fini_fit_predict(fit, bags, mean, sd, NULL, err);
+}
+
+/* ---- locations ------------------------------------------------------------------------------------------ */
+
+int fini_positive(const fin_fit *fit)
+{
+    if (fit->classes != 2)
+        return -1;
+    const fini_part *locator = fit->locator >= 0 ? &fit->part[fit->locator] : NULL;
+    const fini_part *any = locator && locator->form == &fini_bag_any ? locator : NULL;
+    for (int64_t k = 0; k < fit->parts && !any; k++)
+        any = fit->part[k].form == &fini_bag_any ? &fit->part[k] : NULL;
+    if (any)
+        return (any->shape.positive != 0) != fit->swapped;
+    if (!locator || !locator->form->own)
+        return -1;
+    return fin_is_auto((double)fit->settings.positive) ? 1 : (int)fit->settings.positive;
+}
+
+int fin_fit_locates(const fin_fit *fit)
+{
+    return fit->locator >= 0;
+}
+
+/* `none` as sharp as predictions are, and tokens such that they still go together:
+ *
+ *     mixture   own' = own (1 - none') / (1 - none)                    sum of own' = 1 - none'
+ *     any       1 - own' = (1 - own)^r,  r = log none' / sum log(1 - own)      product of 1 - own' = none' */
+static void calibrate_tokens(const fin_fit *fit, const fini_part *part, const fin_bags *bags,
+                             const fin_locations *to)
+{
+    for (int64_t i = 0; i < bags->n && fit->locator_sharpness != 1; i++) {
+        double before = to->none[i], p[2] = {before, 1 - before}, sum = 0;
+        int64_t from = bags->offsets[i] - bags->offsets[0];
+        int64_t end = bags->offsets[i + 1] - bags->offsets[0];
+        if (!(before > 0 && before < 1))
+            continue;
+        fini_sharpen(fit->locator_sharpness, 1, 2, p, NULL);
+        to->none[i] = p[0];
+        for (int64_t t = from; t < end && to->own; t++)
+            sum += log1p(-to->own[t]);
+        double r = part->form == &fini_bag_any ? log(p[0]) / sum : p[1] / (1 - before);
+        for (int64_t t = from; t < end && to->own && isfinite(r); t++)
+            to->own[t] =
+                part->form == &fini_bag_any ? -expm1(r * log1p(-to->own[t])) : r * to->own[t];
+    }
+}
+
+fin_status fin_fit_locate(const fin_fit *fit, const fin_bags *bags, const fin_locations *to,
+                          fin_error *err)
+{
+    fin_status status = check_bags(fit, bags, err);
+    if (status)
+        return status;
+    if (!fin_fit_locates(fit))
+        return fini_fail(err, FIN_ERR_UNSUPPORTED,
+                         "this model looks at a bag as a whole and has no location; softmax and "
+                         "mixture have one, and locator = auto keeps one beside it");
+    double *labels = fini_alloc_array(bags->n ? bags->n : 1, 2 * sizeof *labels);
+    if (!labels)
+        status = fini_fail_memory(err, (size_t)bags->n * 2 * sizeof *labels, "labels");
+    fin_locations all = *to;
+    if (all.own && !all.none) /* it takes one to calibrate the other */
+        all.none = labels + bags->n;
+    for (int64_t i = 0; i < bags->n && !status; i++) {
+        double y = bags->labels ? bags->labels[i] : NAN;
+        if (!isfinite(y))
+            y = NAN;
+        else if (fit->classes && !(y >= 0 && y < (double)fit->classes && y == floor(y)))
+            status = fini_fail(err, FIN_ERR_ARGUMENT,
+                               "bag %lld has the label %g; the classes are 0 to %lld",
+                               (long long)(bags->first + i), y, (long long)fit->classes - 1);
+        labels[i] = fit->swapped ? 1 - y : (y - fit->label_center) / fit->label_scale;
+    }
+    fini_part part = fit->part[fit->locator];
+    if (part.form == &fini_bag_mixture && fit->classes == 2)
+        part.shape.positive = (fini_positive(fit) == 1) != fit->swapped;
+    if (!status)
+        status = fini_part_locate(&part, bags, labels, &all, err);
+    if (!status && all.none)
+        calibrate_tokens(fit, &part, bags, &all);
+    fini_free(labels);
+    return status;
+}

@@ -1,0 +1,295 @@
+/* One part: a model fitted, from bags to members and what they say about the training bags. */
+#include "bags/descend.h"
+
+#include "finetti/random.h"
+
+#include <string.h>
+
+enum { STREAM_HELD = 211 };
+
+void fini_part_close(fini_part *part)
+{
+    if (!part)
+        return;
+    fini_map_close(&part->map);
+    fini_free(part->member);
+    fini_free(part->penalty);
+    fini_free(part->text);
+    part->member = part->penalty = NULL;
+    part->text = NULL;
+}
+
+/* ---- weights ---------------------------------------------------------------------------------------- */
+
+/* Sums of `width` numbers of every bag with weight, over all processes; width at most ROOM. */
+typedef void (*number_of)(const void *user, int64_t i, double *sums);
+
+static fin_status sum_bags(const fini_problem *o, int64_t width, number_of number, const void *user,
+                           double *sum, fin_error *err)
+{
+    const fin_bags *bags = &o->phi->bags;
+    int64_t first, own;
+    fini_bags_own(bags, &first, &own);
+    double *parts = fini_alloc_array(own * width, sizeof *parts);
+    if (!parts)
+        return fini_fail_memory(err, (size_t)(own * width) * sizeof *parts, "sums over bags");
+    memset(parts, 0, (size_t)(own * width) * sizeof *parts);
+    for (int64_t b = 0; b < own; b++) {
+        int64_t from, to;
+        fini_bags_block(bags, b, &from, &to);
+        for (int64_t i = from; i < to; i++)
+            number(user, i, parts + b * width);
+    }
+    fin_status status = o->sum(fin_bags_blocks(bags->total), width, parts, sum, err);
+    fini_free(parts);
+    return status;
+}
+
+typedef struct balance {
+    const double *labels, *weights;
+    int64_t classes;
+} balance;
+
+static void class_weight(const void *user, int64_t i, double *sums)
+{
+    const balance *b = user;
+    if (b->weights[i] > 0)
+        sums[(int64_t)b->labels[i]] += b->weights[i];
+}
+
+/* Every class that occurs gets the same sum, and all together what they had. */
+static fin_status balance_classes(const fini_problem *o, double *weights, fin_error *err)
+{
+    int64_t classes = o->part->shape.classes, present = 0;
+    balance b = {o->labels, weights, classes};
+    double *sum = fini_alloc_array(classes, sizeof *sum), all = 0;
+    if (!sum)
+        return fini_fail_memory(err, (size_t)classes * sizeof *sum, "weights of classes");
+    fin_status status = sum_bags(o, classes, class_weight, &b, sum, err);
+    for (int64_t c = 0; !status && c < classes; c++) {
+        all += sum[c];
+        present += sum[c] > 0;
+    }
+    for (int64_t i = 0; !status && i < o->phi->bags.n; i++)
+        if (weights[i] > 0)
+            weights[i] *= all / (double)present / sum[(int64_t)o->labels[i]];
+    fini_free(sum);
+    return status;
+}
+
+/* Which bags are held out depends on the seed and the number of a bag, or of its group, alone. */
+static void hold_out(const fini_problem *o, double *weights, double *held)
+{
+    const fin_fit_settings *s = &o->part->settings;
+    for (int64_t i = 0; i < o->phi->bags.n; i++) {
+        fin_random r;
+        const int64_t *groups = o->phi->bags.groups;
+        int64_t number = groups ? groups[i] : o->phi->bags.first + i;
+        fin_random_open(&r, (uint64_t)s->seed, STREAM_HELD, (uint64_t)number);
+        bool out = fin_random_uniform(&r) < s->early;
+        held[i] = out ? weights[i] : 0;
+        weights[i] = out ? 0 : weights[i];
+    }
+}
+
+static fin_status weigh(fini_problem *o, const double *given, double *weights, double *held,
+                        fin_error *err)
+{
+    fin_status status = FIN_OK;
+    for (int64_t i = 0; i < o->phi->bags.n; i++)
+        weights[i] = given ? given[i] : 1;
+    o->weights = weights;
+    if (o->part->settings.class_weights && o->part->shape.classes)
+        status = balance_classes(o, weights, err);
+    if (!status && o->part->settings.early > 0) {
+        fini_problem other = *o;
+        hold_out(o, weights, held);
+        other.weights = held;
+        status = fini_problem_count(&other, err);
+        if (!status && other.bags > 0)
+            o->held = held;
+    }
+    if (!status)
+        status = fini_problem_count(o, err);
+    if (!status && !(o->weight > 0))
+        status = fini_fail(err, FIN_ERR_ARGUMENT,
+                           "no bag is left to learn from; weights are positive, and `early` holds "
+                           "out a share of the bags");
+    return status;
+}
+
+/* ---- what came out ---------------------------------------------------------------------------------- */
+
+typedef struct review {
+    const double *labels, *weights, *mean;
+    int64_t classes;
+} review;
+
+static void bag_loss(const void *user, int64_t i, double *sums)
+{
+    const review *r = user;
+    if (!(r->weights[i] > 0))
+        return;
+    double y = r->labels[i], loss;
+    if (r->classes) {
+        double p = r->mean[i * r->classes + (int64_t)y];
+        loss = -log(p > 1e-300 ? p : 1e-300);
+    } else {
+        loss = (r->mean[i] - y) * (r->mean[i] - y);
+    }
+    sums[0] += r->weights[i] * loss;
+    sums[1] += r->weights[i];
+}
+
+/* Variance of new labels around the prediction, over that of the labels that it was fitted to: with
+ * c numbers fitted by least squares (n + c) / (n - c), where tokens are random. Keys of softmax and
+ * mixture do not count: they bend the prediction little once they find the token. More numbers than
+ * half of the bags count as half: a penalty holds them back, and this does not know how far. */
+static double optimism(const fini_problem *o)
+{
+    const fini_part *part = o->part;
+    const fini_bag_form *form = part->form;
+    bool location = form == &fini_bag_softmax || form == &fini_bag_mixture;
+    int64_t q = form->values(&part->shape) + (location ? 0 : form->keys(&part->shape));
+    double p = (double)(o->phi->bags.d - o->phi->left_out), n = o->bags;
+    p = part->settings.model == FIN_MODEL_BASE ? 0 : p; /* a mean, and nothing else */
+    double c = fmin(p * (double)q + 1, 0.5 * n);
+    return (n + c) / (n - c);
+}
+
+/* Loss of the average over members on the training bags, and the noise. */
+static fin_status look_back(fini_problem *o, fin_error *err)
+{
+    fini_part *part = o->part;
+    int64_t width = part->shape.classes ? part->shape.classes : 1;
+    double *mean = fini_alloc_array(o->phi->bags.n * width, sizeof *mean), sum[2];
+    if (!mean)
+        return fini_fail_memory(err, (size_t)(o->phi->bags.n * width) * sizeof *mean,
+                                "predictions");
+    review r = {o->labels, o->weights, mean, part->shape.classes};
+    fin_status status = fini_part_answer(part, o->phi, &(fini_answer){.mean = mean}, o->look, err);
+    if (!status)
+        status = sum_bags(o, 2, bag_loss, &r, sum, err);
+    if (!status) {
+        part->loss = sum[0] / sum[1];
+        part->noise = part->shape.classes ? 0 : sqrt(part->loss * optimism(o));
+    }
+    fini_free(mean);
+    return status;
+}
+
+/* ---- the fit ------------------------------------------------------------------------------------------ */
+
+void fini_part_shape(fini_part *part, int64_t classes)
+{
+    bool heads = fin_fit_has_heads(&part->settings);
+    part->form = fini_bag_form_of(part->settings.model);
+    part->shape = (fini_bag_shape){.heads = heads ? part->settings.heads : 1,
+                                   .classes = classes,
+                                   .outputs = classes > 2 ? classes : 1,
+                                   .longest = 1,
+                                   .positive = part->settings.positive != 0};
+}
+
+static fin_status open_part(fini_part *part, const fin_fit_settings *settings, int64_t classes,
+                            fin_error *err)
+{
+    *part = (fini_part){.settings = *settings, .weight = 1};
+    part->settings.basis = fin_fit_basis(settings, classes);
+    fini_part_shape(part, classes);
+    if (!part->form)
+        return fini_fail(err, FIN_ERR_ARGUMENT, "a part is one model, neither auto nor stack");
+    if (part->form == &fini_bag_any && classes != 2)
+        return fini_fail(err, FIN_ERR_UNSUPPORTED,
+                         "the model any says yes or no and needs labels of two classes; these %s. "
+                         "softmax and mixture take all labels",
+                         classes ? "have more" : "are numbers");
+    return FIN_OK;
+}
+
+static fin_status open_members(const fini_problem *problem, fin_error *err)
+{
+    fini_part *part = problem->part;
+    const fini_bag_form *form = part->form;
+    int64_t q = form->keys(&part->shape) + form->values(&part->shape);
+    part->members = fini_penalties(problem, NULL);
+    if (__builtin_mul_overflow(q, problem->phi->bags.d, &part->parameters))
+        return fini_fail_memory(err, SIZE_MAX, "parameters");
+    part->parameters += form->extras(&part->shape);
+    part->penalty = fini_alloc_array(part->members, sizeof(double));
+    part->member = fini_alloc_array(part->members, (size_t)part->parameters * sizeof(double));
+    if (!part->penalty || !part->member)
+        return fini_fail_memory(err, (size_t)part->parameters * sizeof(double), "parameters");
+    fini_penalties(problem, part->penalty);
+    return FIN_OK;
+}
+
+/* Members of a fit without the columns that are left out, to those of all columns. */
+static fin_status fill_members(fini_part *part, int64_t used, fin_error *err)
+{
+    const fini_bag_form *form = part->form;
+    int64_t q = form->keys(&part->shape) + form->values(&part->shape), p = part->map.p;
+    int64_t extras = form->extras(&part->shape), parameters = q * p + extras;
+    if (used == p)
+        return FIN_OK;
+    double *all = fini_alloc_array(part->members, (size_t)parameters * sizeof *all), *to = all;
+    const double *from = part->member;
+    if (!all)
+        return fini_fail_memory(err, (size_t)parameters * sizeof *all, "parameters");
+    for (int64_t m = 0; m < part->members; m++) {
+        for (int64_t j = 0; j < q * p; j++)
+            *to++ = part->map.scale[j % p] != 0 ? *from++ : 0;
+        for (int64_t e = 0; e < extras; e++)
+            *to++ = *from++;
+    }
+    fini_free(part->member);
+    part->member = all;
+    part->parameters = parameters;
+    return FIN_OK;
+}
+
+fin_status fini_part_fit(fini_part *part, const fin_fit_settings *settings, int64_t classes,
+                         const fin_bags *bags, const double *labels, const double *weights,
+                         fin_sum sum, const fin_progress *progress, fin_error *err)
+{
+    fini_phi phi = {0};
+    fini_look look;
+    fini_problem o = {.part = part,
+                      .phi = &phi,
+                      .labels = labels,
+                      .sum = sum ? sum : fini_sum_alone,
+                      .look = &look};
+    double *learn = NULL, *held = NULL;
+    fin_status status = open_part(part, settings, classes, err);
+    fini_look_open(&look, progress, FINI_FEATURES);
+    if (!status)
+        status = fini_look_stage(&look, FINI_FEATURES, 0, 3, err);
+    if (!status)
+        status = fini_map_fit(&part->map, &part->settings, classes, bags, weights, sum, &look, err);
+    if (!status)
+        status = fini_map_apply(&part->map, bags, &phi, &look, err);
+    if (!status)
+        status = fini_phi_settle(&phi, o.sum, err);
+    if (!status) {
+        learn = fini_alloc_array(bags->n, sizeof *learn);
+        held = fini_alloc_array(bags->n, sizeof *held);
+        status = learn && held ? FIN_OK
+                               : fini_fail_memory(err, (size_t)bags->n * sizeof *learn, "weights");
+    }
+    if (!status)
+        status = weigh(&o, weights, learn, held, err);
+    if (!status)
+        status = open_members(&o, err);
+    if (!status)
+        status = fini_part_descend(&o, err);
+    if (!status)
+        status = look_back(&o, err);
+    if (!status)
+        status = fill_members(part, phi.bags.d, err);
+    fini_free(learn);
+    fini_free(held);
+    fini_phi_close(&phi);
+    if (status)
+        fini_part_close(part);
+    return status;
+}

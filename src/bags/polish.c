@@ -1,0 +1,327 @@
+/* After the penalised minimum: keys from the posterior location, and gains (bags_relax.c).
+ *
+ * Labels say little about a key once it finds the token most of the time: where softmax is
+ * saturated its slope is 0. The tokens say more. Given the label, r_l = P(J = l | X, y) is nearly
+ * known, and the key that tells such tokens from others is Fisher's discriminant, S^-1 (m_1 - m_0),
+ * with m_1 and m_0 the means of tokens weighted by r and by 1 - r, and S the covariance within. It
+ * is exact if both are Gaussian with one covariance, as in single-location regression. The same
+ * direction comes from least squares,
+ *
+ *     minimise  sum_i sum_l (k.phi_il + c - r_il)^2 / 2 + |k|^2 / 2
+ *
+ * (Hastie, Tibshirani and Friedman, The Elements of Statistical Learning, exercise 4.2), which
+ * needs no p x p matrix, only passes over the tokens: a form with one more score than the model's
+ * own, as in bags_em.c. Then values are fitted again with keys held, and gains. Twice.
+ *
+ * Where tokens are not like that the key is worse than the one that was fitted. So both are
+ * compared by Akaike's criterion, corrected for few bags (Hurvich and Tsai 1989): the fitted key
+ * has used p degrees of freedom more. The likelihood is the mixture's, for attention too, with the
+ * same key and value: squared errors of attention are large for the few bags whose location was
+ * missed, and a key that was fitted to these says nothing about others. The setting `gate` can
+ * decide instead: never a new key, or always one, then for classes and few bags too, where gains
+ * are left as they are. */
+#include "bags/relax.h"
+
+#include "bags/descend.h"
+#include "bags/mixture.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- least squares as a form ---------------------------------------------------------------- */
+
+/* A row of U: the new score, then the model's. Extras: c, the model's, sigma^2. */
+static int64_t one(const fini_bag_shape *shape)
+{
+    (void)shape;
+    return 1;
+}
+
+static double regress(const fini_bag_form *model, const fini_bag_shape *shape, const double *extra,
+                      int64_t L, const double *U, double y, double *dU, double *dextra,
+                      double *scratch)
+{
+    int64_t q = model->keys(shape) + model->values(shape), stride = 1 + q;
+    double *own = scratch, *r = own + L * q, *room = r + L, value = 0;
+    for (int64_t l = 0; l < L; l++)
+        memcpy(own + l * q, U + l * stride + 1, (size_t)q * sizeof *own);
+    model->locate(shape, extra + 1, L, own, &y, extra[1 + model->extras(shape)], r, room);
+    memset(dU, 0, (size_t)(L * stride) * sizeof *dU);
+    for (int64_t l = 0; l < L; l++) {
+        double rest = U[l * stride] + extra[0] - r[l];
+        value += 0.5 * rest * rest;
+        dU[l * stride] = rest;
+        dextra[0] += rest;
+    }
+    return value;
+}
+
+#define REGRESSION(symbol, model)                                                                  \
+    static int64_t symbol##_values(const fini_bag_shape *shape)                                    \
+    {                                                                                              \
+        return model.keys(shape) + model.values(shape);                                            \
+    }                                                                                              \
+    static int64_t symbol##_extras(const fini_bag_shape *shape)                                    \
+    {                                                                                              \
+        return 2 + model.extras(shape);                                                            \
+    }                                                                                              \
+    static int64_t symbol##_scratch(const fini_bag_shape *shape)                                   \
+    {                                                                                              \
+        return shape->longest * (1 + symbol##_values(shape)) + model.scratch(shape);               \
+    }                                                                                              \
+    static double symbol##_loss(const fini_bag_shape *shape, const double *extra, int64_t L,       \
+                                const double *U, double y, double *dU, double *dextra,             \
+                                double *scratch)                                                   \
+    {                                                                                              \
+        return regress(&model, shape, extra, L, U, y, dU, dextra, scratch);                        \
+    }                                                                                              \
+    static const fini_bag_form symbol = {                                                          \
+        .name = #symbol,                                                                           \
+        .keys = one,                                                                               \
+        .values = symbol##_values,                                                                 \
+        .extras = symbol##_extras,                                                                 \
+        .scratch = symbol##_scratch,                                                               \
+        .loss = symbol##_loss,                                                                     \
+    };
+
+REGRESSION(softmax_regression, fini_bag_softmax)
+REGRESSION(mixture_regression, fini_bag_mixture)
+
+/* ---- two searches --------------------------------------------------------------------------- */
+
+enum { ROUNDS = 2, STEPS = 30 };
+static const double flat = 1e-7, steep = 1e-3; /* when a search ends */
+
+typedef struct polish {
+    fini_arena arena;
+    fini_risk *risk, *regression, *judge;
+    const fini_bag_form *form;
+    const fini_bag_shape *shape;
+    bool gains;                 /* numbers, and enough bags for gains to be fitted again */
+    bool squares;               /* the loss is a squared error, not a log likelihood */
+    double penalty, noise;      /* of values, against a log likelihood; what makes the loss one */
+    int64_t n, p, used, extras; /* parameters; columns; those not left out; extras of the model */
+    double bags;                /* with weight */
+    fini_lbfgs key_search, value_search;
+    double *key;               /* (p + 1) the new key, c */
+    double *x;                 /* (n) the model's parameters with it */
+    double *wide, *wide_slope; /* (n + p + 2) parameters of the regression */
+    double *trial;             /* (n + 1) of the mixture */
+} polish;
+
+static void layout(polish *o)
+{
+    o->key = fini_take(&o->arena, o->p + 1, sizeof(double));
+    o->x = fini_take(&o->arena, o->n, sizeof(double));
+    o->wide = fini_take(&o->arena, o->n + o->p + 2, sizeof(double));
+    o->wide_slope = fini_take(&o->arena, o->n + o->p + 2, sizeof(double));
+    o->trial = fini_take(&o->arena, o->n + 1, sizeof(double));
+}
+
+/* The regression's parameters are key, W, c, extras, sigma^2; all but key and c are in place. A
+ * penalty of 1 on the sum is 1 / bags on the mean. */
+static fin_status key_at(void *user, const double *x, double *value, double *slope, fin_error *err)
+{
+    polish *o = user;
+    int64_t at = o->p + o->n - o->extras;
+    memcpy(o->wide, x, (size_t)o->p * sizeof *x);
+    o->wide[at] = x[o->p];
+    fin_status status = fini_risk_value(o->regression, o->wide, value, o->wide_slope, err);
+    if (status)
+        return status;
+    for (int64_t j = 0; j < o->p; j++) {
+        *value += 0.5 * x[j] * x[j] / o->bags;
+        slope[j] = o->wide_slope[j] + x[j] / o->bags;
+    }
+    slope[o->p] = o->wide_slope[at];
+    return FIN_OK;
+}
+
+static fin_status value_at(void *user, const double *x, double *value, double *slope,
+                           fin_error *err)
+{
+    polish *o = user;
+    fin_status status = fini_risk_value(o->risk, x, value, slope, err);
+    if (status)
+        return status;
+    memset(slope, 0, (size_t)o->p * sizeof *slope);
+    for (int64_t j = o->p; j < o->n - o->extras; j++) {
+        *value += 0.5 * o->penalty * o->noise * x[j] * x[j];
+        slope[j] += o->penalty * o->noise * x[j];
+    }
+    return FIN_OK;
+}
+
+/* ---- one round ------------------------------------------------------------------------------ */
+
+static double length(int64_t n, const double *x)
+{
+    double sum = 0;
+    for (int64_t j = 0; j < n; j++)
+        sum += x[j] * x[j];
+    return sqrt(sum);
+}
+
+/* Gains where they are fitted again, and the loss. */
+static fin_status gain(polish *o, double *x, double *loss, fin_error *err)
+{
+    if (o->gains)
+        return fini_relax(o->risk, o->form, o->shape, x, loss, err);
+    return fini_risk_value(o->risk, x, loss, NULL, err);
+}
+
+/* A new key from where o->x is, as long as the old one; then values, then gains. */
+static fin_status round_of(polish *o, double *loss, fin_error *err)
+{
+    int64_t weights = o->n - o->extras;
+    double *x = o->x;
+    memcpy(o->wide + o->p, x, (size_t)weights * sizeof *x);
+    memcpy(o->wide + o->p + weights + 1, x + weights, (size_t)o->extras * sizeof *x);
+    double variance = fmax(2 * *loss, FINI_SIGMA_LEAST * FINI_SIGMA_LEAST);
+    o->wide[o->n + o->p + 1] = variance;
+    o->noise = o->squares ? variance : 1;
+    memset(o->key, 0, (size_t)(o->p + 1) * sizeof *x);
+    fin_status status = fini_lbfgs_run(&o->key_search, o->key, err);
+    double size = length(o->p, x), found = length(o->p, o->key);
+    if (status || !(found > 0) || !(size > 0))
+        return status;
+    for (int64_t j = 0; j < o->p; j++)
+        x[j] = o->key[j] * (size / found);
+    status = fini_lbfgs_run(&o->value_search, x, err);
+    return status ? status : gain(o, x, loss, err);
+}
+
+/* ---- which key ------------------------------------------------------------------------------- */
+
+/* Akaike's criterion of parameters whose loss is `loss`: twice the mixture's, and the charge. The
+ * gains of attention become those that the mixture prefers: the location is then calibrated, and
+ * the prediction with it, where squared errors would have it too sure of itself. */
+static fin_status criterion(polish *o, double *x, double loss, double degrees, double *value,
+                            fin_error *err)
+{
+    fin_status status = FIN_OK;
+    if (o->judge) { /* attention: key, value, bias; log sigma comes last */
+        memcpy(o->trial, x, (size_t)o->n * sizeof *x);
+        o->trial[o->n] = fini_mixture_log_sigma(2 * loss);
+        status = fini_relax(o->judge, &fini_bag_mixture, o->shape, o->trial, &loss, err);
+        memcpy(x, o->trial, (size_t)o->n * sizeof *x);
+    }
+    *value = 2 * o->bags * loss + 2 * degrees * o->bags / (o->bags - degrees - 1);
+    return status;
+}
+
+/* parameters: with the fitted key, o->x: with the new one; *loss and `other` are theirs. */
+static fin_status choose(polish *o, int gate, double *parameters, double *loss, double other,
+                         fin_error *err)
+{
+    double with = 0, without = 0, p = (double)o->used;
+    fin_status status = FIN_OK;
+    if (o->gains && gate != FINI_GATE_GAUSSIAN)
+        status = criterion(o, parameters, *loss, 2 * p, &without, err);
+    if (!status && o->gains && gate != FINI_GATE_FREE)
+        status = criterion(o, o->x, other, p, &with, err);
+    if (!status && (gate == FINI_GATE_GAUSSIAN || (gate == FINI_GATE_AUTO && with < without)))
+        memcpy(parameters, o->x, (size_t)o->n * sizeof *parameters);
+    if (!status)
+        status = fini_risk_value(o->risk, parameters, loss, NULL, err);
+    return status;
+}
+
+static fin_status run(polish *o, int gate, double *parameters, double *loss, fin_error *err)
+{
+    fin_status status = gain(o, parameters, loss, err);
+    if (status || !o->regression)
+        return status;
+    double other = *loss;
+    memcpy(o->x, parameters, (size_t)o->n * sizeof *parameters);
+    for (int k = 0; k < ROUNDS && !status && gate != FINI_GATE_FREE; k++)
+        status = round_of(o, &other, err);
+    return status ? status : choose(o, gate, parameters, loss, other, err);
+}
+
+/* ---- when ----------------------------------------------------------------------------------- */
+
+/* Bags with weight, of all processes. */
+static fin_status count_bags(const fini_phi *phi, const double *weights, fin_sum sum, double *bags,
+                             fin_error *err)
+{
+    double parts[FIN_BAGS_BLOCKS] = {0};
+    int64_t first, count, from, to;
+    fini_bags_own(&phi->bags, &first, &count);
+    for (int64_t b = 0; b < count; b++) {
+        fini_bags_block(&phi->bags, b, &from, &to);
+        for (int64_t i = from; i < to; i++)
+            parts[b] += !weights || weights[i] > 0;
+    }
+    return (sum ? sum : fini_sum_alone)(fin_bags_blocks(phi->bags.total), 1, parts, bags, err);
+}
+
+static void ask(polish *o, fini_lbfgs *search, fini_function function)
+{
+    search->iterations = STEPS;
+    search->relative = steep;
+    search->decrease = flat;
+    search->function = function;
+    search->user = o;
+}
+
+static fin_status open_polish(polish *o, const fini_phi *phi, const double *labels,
+                              const double *weights, fin_sum sum, fin_error *err)
+{
+    layout(o);
+    fin_status status = fini_arena_open(&o->arena, "keys from locations", err);
+    if (status)
+        return status;
+    layout(o);
+    if (o->form == &fini_bag_softmax && o->shape->heads > 1)
+        return FIN_OK; /* which head's token decided is not known */
+    status = fini_lbfgs_create(&o->key_search, o->p + 1, err);
+    if (!status)
+        status = fini_lbfgs_create(&o->value_search, o->n, err);
+    if (status)
+        return status;
+    ask(o, &o->key_search, key_at);
+    ask(o, &o->value_search, value_at);
+    bool attention = o->form == &fini_bag_softmax;
+    if (o->squares)
+        status = fini_risk_create(&o->judge, &fini_bag_mixture, o->shape, phi, labels, weights, sum,
+                                  err);
+    if (!status)
+        status =
+            fini_risk_create(&o->regression, attention ? &softmax_regression : &mixture_regression,
+                             o->shape, phi, labels, weights, sum, err);
+    if (!status)
+        fini_risk_look(o->regression, fini_risk_looks(o->risk));
+    if (!status && o->judge)
+        fini_risk_look(o->judge, fini_risk_looks(o->risk));
+    return status;
+}
+
+fin_status fini_polish(fini_risk *risk, const fini_bag_form *form, const fini_bag_shape *shape,
+                       const fini_phi *phi, const double *labels, const double *weights,
+                       const double *penalty_of, int gate, fin_sum sum, double *parameters,
+                       double *loss, fin_error *err)
+{
+    polish o = {.risk = risk, .form = form, .shape = shape, .penalty = penalty_of[1]};
+    bool attention = form == &fini_bag_softmax, numbers = shape->classes == 0;
+    o.n = fini_risk_parameters(risk);
+    o.p = phi->bags.d;
+    o.used = phi->bags.d - phi->left_out;
+    o.extras = form->extras(shape);
+    o.squares = attention && numbers;
+    fin_status status = count_bags(phi, weights, sum, &o.bags, err);
+    if (status)
+        return status;
+    o.gains = numbers && o.bags >= FINI_RELAX_BAGS * (double)o.used;
+    if ((!attention && form != &fini_bag_mixture) || (!o.gains && gate != FINI_GATE_GAUSSIAN))
+        return fini_risk_value(risk, parameters, loss, NULL, err);
+    status = open_polish(&o, phi, labels, weights, sum, err);
+    if (!status)
+        status = run(&o, gate, parameters, loss, err);
+    fini_risk_destroy(o.regression);
+    fini_risk_destroy(o.judge);
+    fini_lbfgs_close(&o.key_search);
+    fini_lbfgs_close(&o.value_search);
+    fini_arena_close(&o.arena);
+    return status;
+}

@@ -1,0 +1,186 @@
+/* Least squares with many features: what L-BFGS starts its steps from.
+ *
+ * Numbers on features of a kernel are a badly conditioned problem: thousands of iterations, where
+ * the noise is small. It is quadratic but for the noise s^2, and its second derivatives are
+ *
+ *     (A + mu I) / s^2,    A = sum_i w_i phi_i phi_i' / n,    mu = penalty s^2 / n,
+ *
+ * so one Cholesky factor makes a Newton step of a step (and only that: the minimum is found by the
+ * same rules as without). A is summed over blocks of bags, a panel of columns at a time: parts of
+ * all blocks take little memory, and no bit depends on threads or processes. */
+#include "bags/ridge.h"
+
+#include "math/gram.h"
+
+#include <cblas.h>
+#include <omp.h>
+#include <string.h>
+
+/* Numbers of a panel's parts of all blocks, about; rows that are added together. */
+enum { PARTS = 1 << 22, ROWS = 256 };
+
+struct fini_ridge {
+    int64_t p;
+    double *A, *C; /* (p, p) lower triangles; of A + mu I */
+    double scale, trace;
+    bool ready;
+};
+
+bool fini_ridge_helps(const fini_phi *phi, double bags)
+{
+    enum { LEAST = 128, MOST = 5000 }; /* columns: less is quick anyway, more is too much memory */
+    int64_t p = phi->bags.d;
+    if (phi->center || phi->bags.dtype != FIN_F64)
+        return false; /* a view of what is elsewhere */
+    return p >= LEAST && p <= MOST && bags >= (double)p / 4;
+}
+
+typedef struct panel {
+    const fini_phi *phi;
+    const double *weights;
+    int64_t p, from, to; /* columns */
+} panel;
+
+static void add_rows(const panel *a, int64_t count, const double *rows, double *part)
+{
+    int height = (int)(a->p - a->from), width = (int)(a->to - a->from);
+    cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, height, width, (int)count, 1, rows, height,
+                rows, height, 1, part, width);
+}
+
+/* Rows from .. of A, columns of the panel, of one block: part (p - from, to - from). rows: room. */
+static void add_block(const panel *a, int64_t block, double *part, double *rows, fini_look *look)
+{
+    int64_t begin, end, count = 0, height = a->p - a->from, size = height * (a->to - a->from);
+    fini_bags_block(&a->phi->bags, block, &begin, &end);
+    memset(part, 0, (size_t)size * sizeof *part);
+    for (int64_t i = begin; i < end; i++) {
+        if (!(a->weights[i] > 0))
+            continue;
+        const double *x = (const double *)a->phi->bags.tokens + i * a->p + a->from;
+        double root = sqrt(a->weights[i]), *to = rows + count++ * height;
+        for (int64_t j = 0; j < height; j++)
+            to[j] = root * x[j];
+        if (count < ROWS)
+            continue;
+        if (fini_look_on(look, (double)(size * count)))
+            return;
+        add_rows(a, count, rows, part);
+        count = 0;
+    }
+    if (count && !fini_look_on(look, (double)(size * count)))
+        add_rows(a, count, rows, part);
+}
+
+/* A panel of everybody, to A. */
+static fin_status add_panel(fini_ridge *o, const panel *a, int64_t own, double n, double *parts,
+                            int threads, double *rows, fin_sum sum, fini_look *look, fin_error *err)
+{
+    int64_t height = a->p - a->from, width = a->to - a->from, size = height * width;
+    double *out = parts + own * size;
+    fini_blas_enter();
+#pragma omp parallel for schedule(dynamic) num_threads(threads)
+    for (int64_t b = 0; b < own; b++)
+        add_block(a, b, parts + b * size, rows + omp_get_thread_num() * ROWS * a->p, look);
+    fini_blas_leave();
+    fin_status status = fini_look_end(look, err);
+    if (!status)
+        status = sum(fin_bags_blocks(a->phi->bags.total), size, parts, out, err);
+    for (int64_t i = 0; i < height && !status; i++)
+        for (int64_t j = 0; j < width; j++)
+            o->A[(a->from + i) * a->p + a->from + j] = out[i * width + j] / n;
+    return status;
+}
+
+static fin_status add_all(fini_ridge *o, const fini_phi *phi, const double *weights, double n,
+                          fin_sum sum, fini_look *look, fin_error *err)
+{
+    const fin_bags *bags = &phi->bags;
+    int64_t first, own, blocks = fin_bags_blocks(bags->total);
+    int64_t wide = PARTS / ((blocks + 1) * o->p);
+    fini_bags_own(bags, &first, &own);
+    wide = wide < 8 ? 8 : wide;
+    int64_t room = ROWS * o->p;
+    int threads = fin_threads_get(); /* once: another thread may set another number meanwhile */
+    double *parts = fini_alloc_array((own + 1) * o->p, (size_t)wide * sizeof *parts);
+    double *rows = fini_alloc_array(threads, (size_t)room * sizeof *rows);
+    fin_status status = parts && rows ? FIN_OK
+                                      : fini_fail_memory(err, (size_t)room * sizeof *rows,
+                                                         "second moments of features");
+    panel a = {phi, weights, o->p, 0, 0};
+    for (; a.from < o->p && !status; a.from = a.to) {
+        a.to = o->p - a.from < wide ? o->p : a.from + wide;
+        status = add_panel(o, &a, own, n, parts, threads, rows, sum, look, err);
+    }
+    fini_free(parts);
+    fini_free(rows);
+    return status;
+}
+
+fin_status fini_ridge_create(fini_ridge **ridge, const fini_phi *phi, const double *weights,
+                             double n, fin_sum sum, fini_look *look, fin_error *err)
+{
+    *ridge = NULL;
+    int64_t p = phi->bags.d;
+    fini_ridge *o = fini_alloc(sizeof *o);
+    if (!o)
+        return fini_fail_memory(err, sizeof *o, "second moments of features");
+    *o = (fini_ridge){.p = p, .A = fini_alloc_array(2 * p, (size_t)p * sizeof *o->A)};
+    fin_status status = o->A ? FIN_OK
+                             : fini_fail_memory(err, 2 * (size_t)(p * p) * sizeof *o->A,
+                                                "second moments of features");
+    o->C = o->A ? o->A + p * p : NULL;
+    if (!status)
+        status = add_all(o, phi, weights, n, sum, look, err);
+    for (int64_t j = 0; j < p && !status; j++)
+        o->trace += o->A[j * p + j];
+    if (status) {
+        fini_ridge_destroy(o);
+        return status;
+    }
+    *ridge = o;
+    return FIN_OK;
+}
+
+void fini_ridge_destroy(fini_ridge *ridge)
+{
+    if (!ridge)
+        return;
+    fini_free(ridge->A);
+    fini_free(ridge);
+}
+
+static int look_up(void *user, const char *what, double done, double total)
+{
+    (void)what, (void)done, (void)total;
+    return fini_look_now(user);
+}
+
+/* A factor that cannot be had is not needed: steps then start from the gradient. */
+fin_status fini_ridge_factor(fini_ridge *o, double penalty, double variance, fini_look *look,
+                             fin_error *err)
+{
+    const double least = 1e-10;
+    const fin_progress progress = {look_up, look};
+    double mu = fmax(penalty * variance, least * o->trace / (double)o->p);
+    int64_t p = o->p;
+    for (int64_t i = 0; i < p; i++) {
+        memcpy(o->C + i * p, o->A + i * p, (size_t)(i + 1) * sizeof *o->C);
+        o->C[i * p + i] += mu;
+    }
+    fin_status status = fini_cholesky(p, o->C, p, NULL, &progress, err);
+    o->ready = !status;
+    o->scale = variance;
+    return status == FIN_ERR_NUMERIC ? FIN_OK : status;
+}
+
+bool fini_ridge_solve(const fini_ridge *o, int64_t n, double *d)
+{
+    if (!o->ready)
+        return false;
+    fini_solve_lower(o->p, o->C, o->p, 1, d, 1);
+    fini_solve_upper(o->p, o->C, o->p, 1, d, 1);
+    for (int64_t i = 0; i < n; i++)
+        d[i] *= o->scale;
+    return true;
+}

@@ -1,0 +1,374 @@
+/* Loss over bags and its gradient: the only place that walks through all tokens.
+ *
+ *     risk(W, e) = sum_i w_i loss(form, W phi_i, e; y_i) / sum_i w_i
+ *
+ * Bags are taken in runs that fit a core's own cache: a run's tokens are projected on the q rows of
+ * W, given to the form bag by bag, and what the form gives back is gathered from the same tokens
+ * while they are there. Views of raw columns are centred and cut off on the way from memory
+ * (kernel/rows.h), and nothing is copied, so tokens mapped from a file are read once per evaluation,
+ * at the speed of memory. What is small, and read hundreds of times, is standardised beforehand.
+ *
+ * Threads share blocks of bags (bags_share.c), and a block is summed bag by bag. So no bit depends
+ * on the threads. */
+#include "bags/bags.h"
+
+#include "kernel/rows.h"
+
+#include <omp.h>
+#include <string.h>
+
+enum { CACHE = 256 * 1024, LEAST_ROWS = 16, MOST_ROWS = 4096, FEW_NUMBERS = 4000000 };
+
+/* Tokens of a run. */
+static int64_t rows_of(const fini_phi *phi)
+{
+    int64_t rows = CACHE / (phi->bags.dtype == FIN_F32 ? 4 : 8) / phi->bags.d;
+    return rows < LEAST_ROWS ? LEAST_ROWS : rows > MOST_ROWS ? MOST_ROWS : rows;
+}
+
+/* ---- tokens of a view ------------------------------------------------------------------------- */
+
+/* W with the columns' scales: what the kernels, which centre and cut off but do not scale, want. */
+static void scaled(const fini_phi *phi, int64_t q, const double *W, double *to)
+{
+    int64_t p = phi->bags.d;
+    for (int64_t c = 0; c < q; c++)
+        for (int64_t j = 0; j < p; j++)
+            to[c * p + j] = phi->scale ? phi->scale[j] * W[c * p + j] : W[c * p + j];
+}
+
+static void project(const fini_phi *phi, int64_t row, int64_t rows, int64_t q, const double *W,
+                    double *U)
+{
+    const fini_rows *kernel = fini_rows_get();
+    int64_t p = phi->bags.d;
+    if (phi->bags.dtype == FIN_F32)
+        kernel->project_f32(rows, p, (const float *)phi->bags.tokens + row * p, phi->center,
+                            phi->bound, q, W, U);
+    else
+        kernel->project_f64(rows, p, (const double *)phi->bags.tokens + row * p, phi->center,
+                            phi->bound, q, W, U);
+}
+
+static void gather(const fini_phi *phi, int64_t row, int64_t rows, int64_t q, const double *dU,
+                   double *G)
+{
+    const fini_rows *kernel = fini_rows_get();
+    int64_t p = phi->bags.d;
+    if (phi->bags.dtype == FIN_F32)
+        kernel->gather_f32(rows, p, (const float *)phi->bags.tokens + row * p, phi->center,
+                           phi->bound, q, dU, G);
+    else
+        kernel->gather_f64(rows, p, (const double *)phi->bags.tokens + row * p, phi->center,
+                           phi->bound, q, dU, G);
+}
+
+int64_t fini_project_scratch(const fini_phi *phi, int64_t q)
+{
+    return phi->scale ? q * phi->bags.d : 0;
+}
+
+void fini_project(const fini_phi *phi, int64_t first_row, int64_t rows, int64_t q, const double *W,
+                  double *U, double *scratch)
+{
+    if (phi->scale)
+        scaled(phi, q, W, scratch);
+    project(phi, first_row, rows, q, phi->scale ? scratch : W, U);
+}
+
+const double *fini_phi_row(const fini_phi *phi, int64_t row, double *buffer)
+{
+    int64_t p = phi->bags.d;
+    bool single = phi->bags.dtype == FIN_F32;
+    const float *xf = (const float *)phi->bags.tokens + row * p;
+    const double *xd = (const double *)phi->bags.tokens + row * p;
+    if (!phi->center && !single)
+        return xd;
+    for (int64_t j = 0; j < p; j++)
+        buffer[j] = single ? (double)xf[j] : xd[j];
+    for (int64_t j = 0; phi->center && j < p; j++) {
+        double t = buffer[j] - phi->center[j], most = phi->bound[j];
+        t = t > most ? most : t < -most ? -most : t;
+        buffer[j] = phi->scale[j] * t;
+    }
+    return buffer;
+}
+
+/* The number of tokens of everybody decides, or the bits would depend on the processes. */
+static fin_status count_tokens(const fin_bags *bags, fin_sum sum, double *tokens, fin_error *err)
+{
+    double parts[FIN_BAGS_BLOCKS];
+    int64_t first, own;
+    fini_bags_own(bags, &first, &own);
+    for (int64_t b = 0; b < own; b++) {
+        int64_t from, to;
+        fini_bags_block(bags, b, &from, &to);
+        parts[b] = (double)(bags->offsets[to] - bags->offsets[from]);
+    }
+    return sum(fin_bags_blocks(bags->total), 1, parts, tokens, err);
+}
+
+fin_status fini_phi_settle(fini_phi *phi, fin_sum sum, fin_error *err)
+{
+    const double most = 32e6; /* bytes */
+    int64_t p = phi->bags.d, n = phi->bags.n, used = 0;
+    int64_t rows = n ? phi->bags.offsets[n] - phi->bags.offsets[0] : 0;
+    double tokens;
+    if (!phi->center || phi->owned)
+        return FIN_OK;
+    fin_status status = count_tokens(&phi->bags, sum, &tokens, err);
+    if (status || tokens * (double)p * sizeof(double) > most)
+        return status;
+    for (int64_t j = 0; j < p; j++)
+        used += phi->scale[j] != 0;
+    double *row = fini_alloc_array(p, sizeof *row);
+    double *copy = fini_alloc_array(rows * used, sizeof *copy);
+    if (!copy || !row) {
+        fini_free(row);
+        fini_free(copy);
+        return fini_fail_memory(err, (size_t)(rows * used) * sizeof *copy, "standardised tokens");
+    }
+    for (int64_t r = 0, at = 0; r < rows; r++) {
+        fini_phi_row(phi, r, row);
+        for (int64_t j = 0; j < p; j++)
+            if (phi->scale[j] != 0)
+                copy[at++] = row[j];
+    }
+    fini_free(row);
+    phi->owned = copy;
+    phi->bags.tokens = copy;
+    phi->bags.dtype = FIN_F64;
+    phi->bags.d = used;
+    phi->left_out = 0;
+    phi->center = phi->scale = phi->bound = NULL;
+    return FIN_OK;
+}
+
+/* ---- a training problem ------------------------------------------------------------------------- */
+
+typedef struct lane {
+    double *U, *dU;    /* (tokens, q) */
+    double *work;      /* the form's */
+    double *bag_extra; /* (extras) of one bag */
+} lane;
+
+struct fini_risk {
+    const fini_bag_form *form;
+    fini_bag_shape shape;
+    const fini_phi *phi;
+    const double *labels, *weights;
+    fin_sum sum;
+    int64_t p, q, extras, parameters;
+    int64_t blocks, own; /* of everybody, of this process */
+    int64_t rows;        /* of a run */
+    double weight;       /* sum over all bags of everybody */
+    int64_t *begin;      /* (own + 1) first bag of every block */
+    int lanes;
+    lane *lane;   /* (lanes) */
+    double *W;    /* (q, p) scaled */
+    double *part; /* (own, parameters + 1) gradient, loss */
+    double *all;  /* (parameters + 1) */
+    fini_look *look;
+    fini_arena arena;
+};
+
+static void layout(fini_arena *a, fini_risk *o)
+{
+    int64_t longest = o->shape.longest > o->rows ? o->shape.longest : o->rows;
+    o->lane = fini_take(a, o->lanes, sizeof *o->lane);
+    o->begin = fini_take(a, o->own + 1, sizeof *o->begin);
+    o->W = fini_take(a, o->q * o->p, sizeof *o->W);
+    o->part = fini_take(a, o->own * (o->parameters + 1), sizeof *o->part);
+    o->all = fini_take(a, o->parameters + 1, sizeof *o->all);
+    for (int i = 0; i < o->lanes; i++) {
+        lane one = {0};
+        one.U = fini_take(a, longest * o->q, sizeof(double));
+        one.dU = fini_take(a, longest * o->q, sizeof(double));
+        one.work = fini_take(a, o->form->scratch(&o->shape), sizeof(double));
+        one.bag_extra = fini_take(a, o->extras, sizeof(double));
+        if (a->base)
+            o->lane[i] = one;
+    }
+}
+
+static double weight_of(const fini_risk *o, int64_t i)
+{
+    return o->weights ? o->weights[i] : 1;
+}
+
+static fin_status weigh(fini_risk *o, fin_error *err)
+{
+    for (int64_t b = 0; b < o->own; b++) {
+        fini_bags_block(&o->phi->bags, b, &o->begin[b], &o->begin[b + 1]);
+        o->part[b] = 0;
+        for (int64_t i = o->begin[b]; i < o->begin[b + 1]; i++)
+            o->part[b] += weight_of(o, i) > 0 ? weight_of(o, i) : 0;
+    }
+    fin_status status = o->sum(o->blocks, 1, o->part, o->all, err);
+    o->weight = o->all[0];
+    if (!status && !(o->weight > 0 && o->weight < INFINITY))
+        status = fini_fail(err, FIN_ERR_ARGUMENT,
+                           "the weights of the bags sum to %g; at least one must be positive",
+                           o->weight);
+    return status;
+}
+
+fin_status fini_risk_create(fini_risk **risk, const fini_bag_form *form,
+                            const fini_bag_shape *shape, const fini_phi *phi, const double *labels,
+                            const double *weights, fin_sum sum, fin_error *err)
+{
+    *risk = NULL;
+    fini_risk *o = fini_alloc(sizeof *o);
+    if (!o)
+        return fini_fail_memory(err, sizeof *o, "a training problem");
+    *o = (fini_risk){.form = form,
+                     .shape = *shape,
+                     .phi = phi,
+                     .labels = labels,
+                     .weights = weights,
+                     .sum = sum ? sum : fini_sum_alone,
+                     .p = phi->bags.d,
+                     .q = form->keys(shape) + form->values(shape),
+                     .extras = form->extras(shape),
+                     .rows = rows_of(phi)};
+    int64_t first, longest = 1;
+    for (int64_t i = 0; i < phi->bags.n; i++) {
+        int64_t L = phi->bags.offsets[i + 1] - phi->bags.offsets[i];
+        longest = L > longest ? L : longest;
+    }
+    o->shape.longest = longest;
+    o->parameters = o->q * o->p + o->extras;
+    o->blocks = fin_bags_blocks(phi->bags.total);
+    fini_bags_own(&phi->bags, &first, &o->own);
+    int threads = fin_threads_get(); /* once: another thread may set another number meanwhile */
+    o->lanes = threads < o->own ? threads : (int)o->own;
+    o->lanes = o->lanes < 1 ? 1 : o->lanes;
+    layout(&o->arena, o);
+    fin_status status = fini_arena_open(&o->arena, "a training problem", err);
+    if (!status) {
+        layout(&o->arena, o);
+        status = weigh(o, err);
+    }
+    if (status) {
+        fini_risk_destroy(o);
+        return status;
+    }
+    *risk = o;
+    return FIN_OK;
+}
+
+void fini_risk_destroy(fini_risk *risk)
+{
+    if (!risk)
+        return;
+    fini_arena_close(&risk->arena);
+    fini_free(risk);
+}
+
+int64_t fini_risk_parameters(const fini_risk *risk)
+{
+    return risk->parameters;
+}
+
+double fini_risk_weight(const fini_risk *risk)
+{
+    return risk->weight;
+}
+
+void fini_risk_look(fini_risk *risk, fini_look *look)
+{
+    risk->look = look;
+}
+
+fini_look *fini_risk_looks(const fini_risk *risk)
+{
+    return risk->look;
+}
+
+/* ---- one evaluation ------------------------------------------------------------------------------ */
+
+/* Form and derivatives of bags from .. to - 1, whose tokens begin at row 0 of the lane's U. */
+static double ask(const fini_risk *o, const lane *t, int64_t from, int64_t to, const double *extra,
+                  double *gradient)
+{
+    const int64_t *offsets = o->phi->bags.offsets;
+    double loss = 0, *dextra = t->bag_extra;
+    for (int64_t i = from; i < to; i++) {
+        int64_t L = offsets[i + 1] - offsets[i], at = (offsets[i] - offsets[from]) * o->q;
+        double w = weight_of(o, i);
+        memset(dextra, 0, (size_t)o->extras * sizeof *dextra);
+        loss += w * o->form->loss(&o->shape, extra, L, t->U + at, o->labels[i], t->dU + at, dextra,
+                                  t->work);
+        for (int64_t e = 0; gradient && e < o->extras; e++)
+            gradient[o->q * o->p + e] += w * dextra[e];
+        for (int64_t j = 0; gradient && w != 1 && j < L * o->q; j++)
+            t->dU[at + j] *= w;
+    }
+    return loss;
+}
+
+/* A run of bags: projected, asked, gathered. */
+static double run(const fini_risk *o, const lane *t, int64_t from, int64_t to, const double *extra,
+                  double *gradient)
+{
+    const int64_t *offsets = o->phi->bags.offsets;
+    int64_t first = offsets[from] - offsets[0], tokens = offsets[to] - offsets[from];
+    project(o->phi, first, tokens, o->q, o->W, t->U);
+    double loss = ask(o, t, from, to, extra, gradient);
+    if (gradient)
+        gather(o->phi, first, tokens, o->q, t->dU, gradient);
+    return loss;
+}
+
+/* Runs end before bags without weight, and where the cache is full. */
+static double block(const fini_risk *o, const lane *t, int64_t b, const double *extra,
+                    double *gradient)
+{
+    const int64_t *offsets = o->phi->bags.offsets;
+    int64_t from = o->begin[b], to = o->begin[b + 1];
+    double loss = 0;
+    while (from < to) {
+        int64_t end = from + 1;
+        if (!(weight_of(o, from) > 0)) {
+            from++;
+            continue;
+        }
+        while (end < to && weight_of(o, end) > 0 && offsets[end + 1] - offsets[from] <= o->rows)
+            end++;
+        if (fini_look_on(o->look, (double)((offsets[end] - offsets[from]) * o->p * o->q * 2)))
+            break;
+        loss += run(o, t, from, end, extra, gradient);
+        from = end;
+    }
+    return loss;
+}
+
+fin_status fini_risk_value(fini_risk *o, const double *parameters, double *loss, double *gradient,
+                           fin_error *err)
+{
+    const int64_t *offsets = o->phi->bags.offsets;
+    int64_t n = o->phi->bags.n, width = gradient ? o->parameters + 1 : 1;
+    const double *extra = parameters + o->q * o->p;
+    int threads = fin_threads_get();
+    threads = threads < o->lanes ? threads : o->lanes;
+    if (n == 0 || (offsets[n] - offsets[0]) * o->p * o->q < FEW_NUMBERS)
+        threads = 1; /* waking a second thread costs more */
+    scaled(o->phi, o->q, parameters, o->W);
+#pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
+    for (int64_t b = 0; b < o->own; b++) {
+        double *part = o->part + b * width;
+        memset(part, 0, (size_t)width * sizeof *part);
+        part[width - 1] =
+            block(o, &o->lane[omp_get_thread_num()], b, extra, gradient ? part : NULL);
+    }
+    fin_status status = fini_look_end(o->look, err);
+    if (status)
+        return status;
+    status = o->sum(o->blocks, width, o->part, o->all, err);
+    *loss = o->all[width - 1] / o->weight;
+    for (int64_t j = 0; gradient && j < o->parameters; j++)
+        gradient[j] = o->all[j] / o->weight;
+    for (int64_t j = 0; gradient && o->phi->scale && j < o->q * o->p; j++)
+        gradient[j] *= o->phi->scale[j % o->p];
+    return status;
+}

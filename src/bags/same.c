@@ -1,0 +1,286 @@
+/* Is it the same kind of data? Columns that belong to bags, ranges of columns, bags seen before.
+ *
+ * A fit keeps the range of every column over its training tokens, and a hash of every training bag: 52
+ * bits, the sum over tokens of a hash of the token's numbers, so that the order of tokens does not matter.
+ * Both are found block by block, so that any number of processes has the same bits. */
+#include "bags/map.h"
+
+#include <math.h>
+#include <omp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+enum { SOME = 128, FEW = 50 };            /* columns whose ranges are brought together at a time */
+static const int64_t most_bags = 1000000; /* of which hashes are kept */
+
+/* ---- columns of bags ----------------------------------------------------------------------------- */
+
+fin_status fin_bags_level(const fin_bags *bags, unsigned char *level, fin_error *err)
+{
+    fin_status status = fini_bags_check(bags, err);
+    if (status)
+        return status;
+    int64_t d = bags->d, from, to;
+    double *room = fini_alloc_array(d, 3 * sizeof *room), *own = room + d, *first = own + d;
+    unsigned char *differs = fini_alloc_array(d, 1); /* between bags */
+    bool several = false;
+    if (!room || !differs) {
+        fini_free(room);
+        fini_free(differs);
+        return fini_fail_memory(err, 3 * (size_t)d * sizeof *room, "columns");
+    }
+    memset(differs, 0, (size_t)d);
+    memset(level, 1, (size_t)d);
+    for (int64_t i = 0; i < bags->n; i++) {
+        fini_bag_rows(bags, i, &from, &to);
+        if (to - from < 2) /* says nothing */
+            continue;
+        memcpy(own, fini_row(bags, from, 0, d, room), (size_t)d * sizeof *own);
+        if (!several)
+            memcpy(first, own, (size_t)d * sizeof *own);
+        several = true;
+        for (int64_t j = 0; j < d; j++)
+            differs[j] |= own[j] != first[j];
+        for (int64_t r = from + 1; r < to; r++) {
+            const double *x = fini_row(bags, r, 0, d, room);
+            for (int64_t j = 0; j < d; j++)
+                level[j] &= x[j] == own[j];
+        }
+    }
+    for (int64_t j = 0; j < d; j++)
+        level[j] &= several && differs[j];
+    fini_free(room);
+    fini_free(differs);
+    return FIN_OK;
+}
+
+/* ---- ranges ---------------------------------------------------------------------------------------- */
+
+/* low, high: (n) of columns from .. from + n - 1 over the training tokens of one block; infinite if there
+ * are none. */
+static void range_of_block(const fin_bags *bags, const double *weights, int64_t begin, int64_t end,
+                           int64_t column, int64_t n, double *low, double *high)
+{
+    double room[SOME];
+    for (int64_t j = 0; j < n; j++)
+        low[j] = INFINITY, high[j] = -INFINITY;
+    for (int64_t i = begin; i < end; i++) {
+        int64_t from, to;
+        if (!fini_bag_counts(weights, i))
+            continue;
+        fini_bag_rows(bags, i, &from, &to);
+        for (int64_t r = from; r < to; r++) {
+            const double *x = fini_row(bags, r, column, column + n, room);
+            for (int64_t j = 0; j < n; j++) {
+                low[j] = x[j] < low[j] ? x[j] : low[j];
+                high[j] = x[j] > high[j] ? x[j] : high[j];
+            }
+        }
+    }
+}
+
+/* Both ends of some columns, of all processes: own blocks have their numbers in places of their own, so
+ * that a sum brings them together. Infinity stands for "none" and cannot be summed: 1 says it is there. */
+static fin_status some_ranges(const fin_bags *bags, const double *weights,
+                              const fini_blocks *blocks, fin_sum sum, int64_t column, int64_t n,
+                              double *parts, double *all, double *low, double *high, fin_error *err)
+{
+    int64_t width = blocks->all * 3 * n;
+    memset(parts, 0, (size_t)(blocks->count * width) * sizeof *parts);
+#pragma omp parallel for num_threads(fini_map_threads((double)fini_bags_tokens(bags) * (double)n))
+    for (int64_t b = 0; b < blocks->count; b++) {
+        int64_t begin, end;
+        double *to = parts + b * width + (blocks->first + b) * 3 * n;
+        fini_block_bags(blocks, bags, b, &begin, &end);
+        range_of_block(bags, weights, begin, end, column, n, to, to + n);
+        for (int64_t j = 0; j < n; j++) {
+            to[2 * n + j] = to[j] <= to[n + j];
+            if (!(to[j] <= to[n + j]))
+                to[j] = to[n + j] = 0;
+        }
+    }
+    fin_status status = fini_blocks_sum(blocks, sum, width, parts, all, err);
+    for (int64_t j = 0; j < n && !status; j++) {
+        low[j] = INFINITY;
+        high[j] = -INFINITY;
+        for (int64_t b = 0; b < blocks->all; b++) {
+            const double *from = all + b * 3 * n + j;
+            low[j] = from[2 * n] > 0 ? fmin(low[j], from[0]) : low[j];
+            high[j] = from[2 * n] > 0 ? fmax(high[j], from[n]) : high[j];
+        }
+        low[j] = low[j] <= high[j] ? low[j] : 0;
+        high[j] = low[j] <= high[j] ? high[j] : 0;
+    }
+    return status;
+}
+
+static fin_status find_ranges(fin_fit *fit, const fin_bags *bags, const double *weights,
+                              fin_sum sum, fin_error *err)
+{
+    fini_blocks blocks;
+    double *parts = NULL, *all = NULL;
+    fin_status status = fini_blocks_open(&blocks, bags, err);
+    if (!status)
+        status = fini_numbers(&fit->range, 2, bags->d, "ranges of columns", err);
+    if (!status)
+        status = fini_numbers(&parts, blocks.count + 1, blocks.all * 3 * SOME, "ranges", err);
+    all = parts ? parts + blocks.count * blocks.all * 3 * SOME : NULL;
+    for (int64_t j = 0; j < bags->d && !status; j += SOME) {
+        int64_t n = bags->d - j < SOME ? bags->d - j : SOME;
+        status = some_ranges(bags, weights, &blocks, sum, j, n, parts, all, fit->range + j,
+                             fit->range + bags->d + j, err);
+    }
+    fini_free(parts);
+    return status;
+}
+
+fin_status fin_fit_outside(const fin_fit *fit, const fin_bags *bags, int64_t *outside, double *low,
+                           double *high, fin_error *err)
+{
+    fin_status status = fini_bags_check(bags, err);
+    int64_t d = fit->d, rows = status ? 0 : fini_bags_tokens(bags);
+    if (!status && bags->d != d)
+        status = fini_fail(err, FIN_ERR_ARGUMENT,
+                           "tokens have %lld columns; the model was fitted to %lld",
+                           (long long)bags->d, (long long)d);
+    if (status)
+        return status;
+    memset(outside, 0, (size_t)d * sizeof *outside);
+    for (int64_t j = 0; j < d; j++) {
+        if (low)
+            low[j] = fit->range ? fit->range[j] : NAN;
+        if (high)
+            high[j] = fit->range ? fit->range[d + j] : NAN;
+    }
+    int threads = fini_map_threads((double)rows * (double)d / 16);
+#pragma omp parallel for num_threads(threads)
+    for (int64_t from = 0; from < (fit->range ? d : 0); from += SOME) {
+        double room[SOME];
+        int64_t n = d - from < SOME ? d - from : SOME;
+        const double *a = fit->range + from, *b = a + d;
+        for (int64_t r = 0; r < rows; r++) {
+            const double *x = fini_row(bags, r, from, from + n, room);
+            for (int64_t j = 0; j < n; j++)
+                outside[from + j] += (x[j] - b[j] > b[j] - a[j]) | (a[j] - x[j] > b[j] - a[j]);
+        }
+    }
+    /* Constant in training: it is not used. A few: that is usual where columns have long tails. */
+    for (int64_t j = 0; j < d && fit->range; j++)
+        outside[j] = fit->range[j] < fit->range[d + j] && outside[j] * FEW > rows ? outside[j] : 0;
+    return FIN_OK;
+}
+
+/* ---- hashes ------------------------------------------------------------------------------------------ */
+
+static uint64_t sum_of(const fin_bags *bags, int64_t i, bool mantissas, double *row)
+{
+    uint64_t sum = 0;
+    int64_t from, to;
+    int exponent;
+    fini_bag_rows(bags, i, &from, &to);
+    for (int64_t r = from; r < to; r++) {
+        const double *x = fini_row(bags, r, 0, bags->d, row);
+        for (int64_t j = 0; j < bags->d; j++)
+            row[j] = mantissas ? frexp(x[j] + 0.0, &exponent) : x[j] + 0.0; /* no -0 */
+        sum += XXH3_64bits(row, (size_t)bags->d * sizeof *row);
+    }
+    return XXH3_64bits(&sum, sizeof sum);
+}
+
+/* order: units that are powers of two do not matter, as they do not matter to fits, but among bags that
+ * differ by nothing else: 26 bits of mantissas, then 26 of the numbers. */
+static int64_t hash_of(const fin_bags *bags, int64_t i, bool order, double *row)
+{
+    uint64_t all = sum_of(bags, i, false, row);
+    if (!order)
+        return (int64_t)(all >> 12);
+    return (int64_t)(sum_of(bags, i, true, row) >> 38 << 26 | all >> 38);
+}
+
+/* hash: (n). */
+static fin_status hash_all(const fin_bags *bags, const double *weights, bool order, double *hash,
+                           fin_error *err)
+{
+    int threads = fini_map_threads((double)fini_bags_tokens(bags) * (double)bags->d);
+    double *room;
+    fin_status status = fini_numbers(&room, threads, bags->d, "hashes of bags", err);
+    if (status)
+        return status;
+#pragma omp parallel for schedule(dynamic, 8) num_threads(threads)
+    for (int64_t i = 0; i < bags->n; i++)
+        hash[i] = fini_bag_counts(weights, i)
+                      ? (double)hash_of(bags, i, order, room + omp_get_thread_num() * bags->d)
+                      : -1;
+    fini_free(room);
+    return FIN_OK;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+fin_status fini_bags_hash(const fin_bags *bags, const double *weights, bool order, fin_sum sum,
+                          double *all, fin_error *err)
+{
+    double *own;
+    fin_status status = fini_numbers(&own, bags->n, 1, "hashes of bags", err);
+    if (!status)
+        status = hash_all(bags, weights, order, own, err);
+    if (!status)
+        status = fini_bags_gather(bags, sum, own, all, err);
+    fini_free(own);
+    return status;
+}
+
+static fin_status find_hashes(fin_fit *fit, const fin_bags *bags, const double *weights,
+                              fin_sum sum, fin_error *err)
+{
+    double *all = NULL;
+    if (bags->total > most_bags)
+        return FIN_OK;
+    fin_status status = fini_numbers(&all, bags->total, 1, "hashes of bags", err);
+    if (!status)
+        status = fini_bags_hash(bags, weights, false, sum, all, err);
+    fit->hash = status ? NULL : fini_alloc_array(bags->total, sizeof *fit->hash);
+    if (!status && !fit->hash)
+        status = fini_fail_memory(err, (size_t)bags->total * sizeof *fit->hash, "hashes of bags");
+    for (int64_t i = 0; i < bags->total && !status; i++)
+        if (all[i] >= 0)
+            fit->hash[fit->hashes++] = (int64_t)all[i];
+    if (!status)
+        qsort(fit->hash, (size_t)fit->hashes, sizeof *fit->hash, ascending);
+    fini_free(all);
+    return status;
+}
+
+fin_status fin_fit_known(const fin_fit *fit, const fin_bags *bags, unsigned char *known,
+                         fin_error *err)
+{
+    double *hash;
+    fin_status status = fini_bags_check(bags, err);
+    if (!status)
+        status = fini_numbers(&hash, bags->n, 1, "hashes of bags", err);
+    if (status)
+        return status;
+    memset(known, 0, (size_t)bags->n);
+    if (bags->d == fit->d && fit->hashes)
+        status = hash_all(bags, NULL, false, hash, err);
+    for (int64_t i = 0; i < bags->n && !status && bags->d == fit->d && fit->hashes; i++) {
+        int64_t key = (int64_t)hash[i];
+        known[i] = bsearch(&key, fit->hash, (size_t)fit->hashes, sizeof key, ascending) != NULL;
+    }
+    fini_free(hash);
+    return status;
+}
+
+fin_status fini_fit_remember(fin_fit *fit, const fin_bags *bags, const double *weights, fin_sum sum,
+                             fin_error *err)
+{
+    fin_status status = find_ranges(fit, bags, weights, sum, err);
+    return status ? status : find_hashes(fit, bags, weights, sum, err);
+}

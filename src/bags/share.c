@@ -1,0 +1,124 @@
+/* Blocks of bags: how a sum over bags is cut, so that its bits depend on the number of bags alone.
+ *
+ * All bags of all processes are cut into at most FIN_BAGS_BLOCKS blocks. A block is summed bag by
+ * bag by one thread; blocks are added as a binary tree over their numbers, the tree of
+ * fin_ranks_sum, whoever owns them. A process has whole blocks. */
+#include "bags/bags.h"
+
+#include <string.h>
+
+int64_t fin_bags_blocks(int64_t total)
+{
+    return total < 0 ? 0 : total < FIN_BAGS_BLOCKS ? total : FIN_BAGS_BLOCKS;
+}
+
+/* First bag of a block: b total / blocks, without a product that could overflow. */
+static int64_t start_of(int64_t total, int64_t blocks, int64_t b)
+{
+    return blocks ? total / blocks * b + total % blocks * b / blocks : 0;
+}
+
+/* The first blocks % ranks processes have one block more than the others, as in fin_ranks_share. */
+void fin_bags_share(int64_t total, int rank, int ranks, int64_t *first, int64_t *count)
+{
+    int64_t blocks = fin_bags_blocks(total), least = blocks / ranks, more = blocks % ranks;
+    int64_t a = rank * least + (rank < more ? rank : more), b = a + least + (rank < more);
+    *first = start_of(total, blocks, a);
+    *count = start_of(total, blocks, b) - *first;
+}
+
+void fini_bags_own(const fin_bags *bags, int64_t *first, int64_t *count)
+{
+    int64_t blocks = fin_bags_blocks(bags->total), b = 0;
+    while (b < blocks && start_of(bags->total, blocks, b) < bags->first)
+        b++;
+    *first = b;
+    while (b < blocks && start_of(bags->total, blocks, b) < bags->first + bags->n)
+        b++;
+    *count = b - *first;
+}
+
+void fini_bags_block(const fin_bags *bags, int64_t i, int64_t *from, int64_t *to)
+{
+    int64_t first, count, blocks = fin_bags_blocks(bags->total);
+    fini_bags_own(bags, &first, &count);
+    *from = start_of(bags->total, blocks, first + i) - bags->first;
+    *to = start_of(bags->total, blocks, first + i + 1) - bags->first;
+}
+
+/* level h = 1, 2, 4, ...: node(a) <- node(a) + node(a + h) for a = 0, 2h, 4h, ... */
+fin_status fini_sum_alone(int64_t blocks, int64_t n, double *parts, double *sum, fin_error *err)
+{
+    (void)err;
+    for (int64_t h = 1; h < blocks; h *= 2)
+        for (int64_t a = 0; a + h < blocks; a += 2 * h) {
+            double *to = parts + a * n;
+            const double *from = parts + (a + h) * n;
+            for (int64_t i = 0; i < n; i++)
+                to[i] += from[i];
+        }
+    if (n > 0 && blocks > 0)
+        memcpy(sum, parts, (size_t)n * sizeof *sum);
+    else if (n > 0)
+        memset(sum, 0, (size_t)n * sizeof *sum);
+    return FIN_OK;
+}
+
+/* One block at a time is summed, in which only its owner has something to add: exact, whatever the number
+ * of processes. */
+fin_status fini_bags_gather(const fin_bags *bags, fin_sum sum, const double *own, double *all,
+                            fin_error *err)
+{
+    int64_t blocks = fin_bags_blocks(bags->total), first, count, most = 0;
+    fin_status status = FIN_OK;
+    if (!sum || sum == fini_sum_alone) {
+        memcpy(all, own, (size_t)bags->total * sizeof *all);
+        return FIN_OK;
+    }
+    fini_bags_own(bags, &first, &count);
+    for (int64_t b = 0; b < blocks; b++) {
+        int64_t size = start_of(bags->total, blocks, b + 1) - start_of(bags->total, blocks, b);
+        most = size > most ? size : most;
+    }
+    double *parts = fini_alloc_array(most * (count ? count : 1), sizeof *parts);
+    if (!parts)
+        return fini_fail_memory(err, (size_t)(most * count) * sizeof *parts, "numbers of all bags");
+    for (int64_t b = 0; !status && b < blocks; b++) {
+        int64_t from = start_of(bags->total, blocks, b);
+        int64_t size = start_of(bags->total, blocks, b + 1) - from;
+        memset(parts, 0, (size_t)(size * count) * sizeof *parts);
+        if (b >= first && b < first + count)
+            memcpy(parts + (b - first) * size, own + (from - bags->first),
+                   (size_t)size * sizeof *parts);
+        status = sum(blocks, size, parts, all + from, err);
+    }
+    fini_free(parts);
+    return status;
+}
+
+fin_status fini_bags_check(const fin_bags *bags, fin_error *err)
+{
+    const int64_t most = INT64_C(1) << 48;
+    if (bags->n < 0 || bags->n > most || bags->d < 1 || bags->d > most)
+        return fini_fail(err, FIN_ERR_ARGUMENT,
+                         "%lld bags of tokens with %lld columns; a token has at least one column",
+                         (long long)bags->n, (long long)bags->d);
+    if (bags->first < 0 || bags->total > most || bags->first > bags->total - bags->n)
+        return fini_fail(
+            err, FIN_ERR_ARGUMENT, "bags %lld to %lld of %lld: alone, first is 0 and total is n",
+            (long long)bags->first, (long long)(bags->first + bags->n - 1), (long long)bags->total);
+    if (bags->dtype != FIN_F32 && bags->dtype != FIN_F64)
+        return fini_fail(err, FIN_ERR_ARGUMENT, "tokens must be FIN_F32 or FIN_F64, not type %d",
+                         (int)bags->dtype);
+    if (bags->n && (!bags->offsets || !bags->tokens))
+        return fini_fail(err, FIN_ERR_ARGUMENT, "bags without tokens or without offsets");
+    for (int64_t i = 0; i < bags->n; i++)
+        if (bags->offsets[i + 1] <= bags->offsets[i] ||
+            bags->offsets[i + 1] - bags->offsets[0] > most / bags->d)
+            return fini_fail(err, FIN_ERR_ARGUMENT,
+                             "bag %lld has the tokens from %lld to %lld; a bag has at least one "
+                             "token, and offsets ascend",
+                             (long long)(bags->first + i), (long long)bags->offsets[i],
+                             (long long)bags->offsets[i + 1] - 1);
+    return FIN_OK;
+}

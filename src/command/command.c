@@ -1,0 +1,77 @@
+/* The table of commands. A new command is one file, src/command/<name>.c or src/lab/<name>.c, and one row here. */
+#include "command/command.h"
+
+#include <string.h>
+
+/* In the order in which they are listed: the verbs of the tool, then the laboratory. */
+#define COMMAND_LIST(C)                                                                            \
+    C(risk)                                                                                        \
+    C(train)                                                                                       \
+    C(landscape)                                                                                   \
+    C(latent)                                                                                      \
+    C(fit)                                                                                         \
+    C(law)                                                                                         \
+    C(rate)                                                                                        \
+    C(limit)                                                                                       \
+    C(identity)                                                                                    \
+    C(regret)                                                                                      \
+    C(urn)                                                                                         \
+    C(prior)                                                                                       \
+    C(erm)                                                                                         \
+    C(linear)                                                                                      \
+    C(lipschitz)                                                                                   \
+    C(stationary)                                                                                  \
+    C(shift)                                                                                       \
+    C(head)                                                                                        \
+    C(encoder)                                                                                     \
+    C(pretrain)                                                                                    \
+    C(mil)
+
+#define COMMAND_EXTERN(name) extern const fin_command fini_command_##name;
+COMMAND_LIST(COMMAND_EXTERN)
+
+#define COMMAND_ROW(name) &fini_command_##name,
+static const fin_command *const commands[] = {COMMAND_LIST(COMMAND_ROW)};
+enum { COMMANDS = sizeof commands / sizeof *commands };
+
+int fin_command_count(void)
+{
+    return COMMANDS;
+}
+
+const fin_command *fin_command_at(int i)
+{
+    return i >= 0 && i < COMMANDS ? commands[i] : NULL;
+}
+
+const fin_command *fin_command_find(const char *name)
+{
+    for (int i = 0; name && i < COMMANDS; i++)
+        if (strcmp(commands[i]->name, name) == 0)
+            return commands[i];
+    return NULL;
+}
+
+fin_status fin_command_run(const fin_command *command, const fin_pair *pairs, int count,
+                           const fin_progress *progress, fin_result **out, fin_error *err)
+{
+    if (out)
+        *out = NULL;
+    if (!command || !out || count < 0 || (count > 0 && !pairs))
+        return fini_fail(err, FIN_ERR_ARGUMENT,
+                         "fin_command_run needs a command, such as fin_command_find(\"risk\"), a "
+                         "place for the result, and as many pairs as it is told");
+    void *values = fini_alloc(command->size);
+    fin_result *result = fin_result_create();
+    fin_status status = values && result
+                            ? fin_command_apply(command, values, pairs, count, NULL, err)
+                            : fini_fail_memory(err, command->size, "a command");
+    if (!status)
+        status = command->run(values, result, progress, err);
+    fini_free(values);
+    if (status)
+        fin_result_destroy(result);
+    else
+        *out = result;
+    return status;
+}

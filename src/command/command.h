@@ -1,0 +1,150 @@
+/* What the files of commands share: the type of a command is public, in finetti/command.h. */
+#ifndef FINI_COMMAND_H
+#define FINI_COMMAND_H
+
+#include "base/base.h"
+#include "finetti/attention.h"
+#include "finetti/command.h"
+#include "finetti/family.h"
+#include "finetti/task.h"
+#include "finetti/theory.h"
+#include "finetti/train.h"
+#include "math/stats.h"
+
+/* ---- settings (settings.c) --------------------------------------------------------------------- */
+
+/* The same without check(): for settings that are to be written, not run. */
+fin_status fini_command_fill(const fin_command *command, void *values, const fin_pair *pairs,
+                             int count, fin_error *err);
+void fini_hash(const char *text, char hash[FIN_HASH_TEXT]); /* XXH3, 128 bits, hexadecimal */
+/* The value of a setting in canonical JSON: *text points into json (a string without its quotes; it
+ * has no escapes that matter for choices). False if there is no such setting. Fast: no parsing. */
+bool fini_setting_find(const char *json, const char *name, const char **text, int *length);
+
+/* Shared by commands that have a task and a form. Words: FINI_MODEL_WORDS(struct, member). */
+typedef struct fini_model {
+    char task[32], form[32], lengths[512];
+    fin_task_settings task_settings;
+    fin_form_settings form_settings;
+} fini_model;
+#define FINI_MODEL_WORDS(type, member)                                                             \
+    {"task", offsetof(type, member.task), 32, "slr", "generative model"},                          \
+        {"form", offsetof(type, member.form), 32, "erf", "attention form"},                        \
+    {                                                                                              \
+        "lengths", offsetof(type, member.lengths), 512, "",                                        \
+            "law of the sequence length, such as 5:0.2,10:0.8, instead of L"                       \
+    }
+/* Appends the tables of the task and of the form. */
+fin_status fini_model_groups(fini_model *model, fin_group groups[FIN_GROUPS], int *count,
+                             fin_error *err);
+fin_status fini_model_task(const fini_model *model, int64_t seed, int flags, fin_task **task,
+                           fin_error *err);
+const fin_form *fini_model_form(const fini_model *model);
+
+/* ---- what a run leaves (result.c) ----------------------------------------------------------- */
+
+/* Names are copied, data too. A failure (memory, a bad number of dimensions, the same name twice) is
+ * remembered and told by fini_result_status. */
+fin_result *fin_result_create(void); /* NULL: no memory */
+void fini_result_clear(fin_result *result);
+void fini_result_scalar(fin_result *result, const char *name, double value, double error,
+                        fin_how how, int64_t samples);
+void fini_result_series(fin_result *result, const char *name, fin_dtype dtype, int ndim,
+                        const int64_t *shape, const void *data);
+fin_status fini_result_status(const fin_result *result, fin_error *err);
+/* A remark in words. */
+void fini_result_note(fin_result *result, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* ---- settings.c ----------------------------------------------------------------------------- */
+
+/* Is this setting a whole number in the tables that these pairs choose? values: scratch. */
+bool fini_command_is_whole(const fin_command *command, void *values, const fin_pair *pairs,
+                           int count, const char *name);
+/* Does the table's row take this text? FIN_OK too if there is no such row. values must have been
+ * filled by fin_command_apply and are changed. */
+fin_status fini_command_try(const fin_command *command, void *values, const char *name,
+                            const char *text, fin_error *err);
+
+/* ---- names and numbers as text ------------------------------------------------------------------ */
+
+/* '-' and '_' are the same. */
+bool fini_same_name(const char *a, const char *b);
+enum { FINI_SHOWN = 64 }; /* room for a text from outside in a message */
+/* `word` as it may stand in a message; buffer has FINI_SHOWN bytes. */
+const char *fini_shown(const char *word, char *buffer);
+/* A plain number ("1e9", "inf", "-3"), whole text. */
+bool fini_read_number(const char *text, double *number);
+/* Shortest text that reads back as this number: whole numbers without an exponent up to 2^53. */
+enum { FINI_SHORTEST = 32 };
+size_t fini_shortest(double number, char buffer[FINI_SHORTEST]);
+
+/* ---- ranges (sweep.c) ---------------------------------------------------------------------------- */
+
+/* Rounded to 12 digits, inside [low, high]: so that the last bits of this machine's libm do not make a different run. */
+double fini_range_tidy(double x, double low, double high);
+/* Value i of n between two ends, which are exact. */
+double fini_range_value(double from, double to, bool logarithmic, int64_t i, int64_t n);
+
+/* ---- what commands share ------------------------------------------------------------------------ */
+
+/* A seed whose draws have nothing to do with those of `seed`: a hash of it, in 53 bits. */
+int64_t fini_seed_apart(int64_t seed);
+
+/* "5:0.2,10:0.8": whole number and number, at most `most` of them. `what` names the setting and
+ * `example` shows one in messages. "" has none. */
+fin_status fini_parse_pieces(const char *text, const char *what, const char *example, int most,
+                             int64_t *whole, double *number, int *count, fin_error *err);
+enum { FINI_PIECES = 256 }; /* a word of 512 characters has no more */
+
+/* Such a list in one form: shortest numbers, no blanks. It stays as it is if it cannot be read or
+ * would not fit. */
+void fini_tidy_pieces(char *text, size_t size);
+
+/* Do task, form and lengths fit together? Makes the task, which is cheap without vectors. */
+fin_status fini_model_check(const fini_model *model, fin_error *err);
+void fini_model_tidy(fini_model *model);
+
+/* A number of the theory room, with how it came about. */
+fin_how fini_how_of(fin_method method);
+void fini_result_estimate(fin_result *result, const char *name, const fin_estimate *estimate);
+
+/* ---- families of exchangeable tokens (concepts.c, show.c) --------------------------------------- */
+
+/* The table of the family of this name; a message with the names there are if it is none of them. */
+fin_status fini_family_group(const char *name, fin_latent_settings *settings,
+                             fin_group list[FIN_GROUPS], int *count, fin_error *err);
+/* The tables P_z(r | c) of the family `concepts`, (concepts, covariates, outcomes), in fini_alloc
+ * memory. */
+fin_status fini_concept_tables(const fin_latent *latent, double **tables, fin_error *err);
+/* "risk,bayes": bit i for names[i]. */
+fin_status fini_show_parse(const char *text, const char *const *names, int count, unsigned *show,
+                           fin_error *err);
+/* Such a list in the order of the names, each once. It stays as it is if it cannot be read. */
+void fini_show_tidy(char *text, size_t size, const char *const *names, int count);
+
+/* ---- training, for the commands that train (training.c) ------------------------------------------- */
+
+typedef struct fini_train_values {
+    fini_model model;
+    char lam_schedule[512], alpha_schedule[512];
+    fin_overlaps overlaps;
+    fin_train_settings train;
+} fini_train_values;
+
+/* The tables of task, form, overlaps and train; values: fini_train_values, as commands give them. */
+fin_status fini_train_groups(void *values, fin_group groups[FIN_GROUPS], int *count,
+                             fin_error *err);
+/* Schedules, model, nothing that would be ignored, and no init = vectors, which a study has no file
+ * for. */
+fin_status fini_train_check(const void *values, fin_error *err);
+void fini_train_tidy(void *values);
+/* Makes the runs and takes them to their end. On failure both are NULL, else the caller destroys
+ * the training and then the task. */
+fin_status fini_train_finish(const fini_train_values *values, const fin_progress *progress,
+                             fin_task **task, fin_train **train, fin_error *err);
+/* (runs, logs) or (runs) numbers of the training by name; an empty one, data NULL, if there is no
+ * such array. */
+fin_train_array fini_train_named(const fin_train *train, const char *name);
+
+#endif

@@ -1,0 +1,86 @@
+/* Families of commands: from a word to a table of settings, and the tables of finitely many concepts.
+ *
+ * The library keeps the tables P_z(r | c) to itself, but a drawn sequence has its z, and the
+ * `truth` at a query is the row of z and the query's covariate: enough sequences show all rows, to
+ * the last bit. */
+#include "command/command.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+fin_status fini_family_group(const char *name, fin_latent_settings *settings,
+                             fin_group list[FIN_GROUPS], int *count, fin_error *err)
+{
+    enum { NAMES = 64 };
+    const fin_family *family = fin_family_find(name);
+    if (family) {
+        list[(*count)++] = (fin_group){fin_family_table(family), settings};
+        return FIN_OK;
+    }
+    const char *names[NAMES];
+    char all[256] = "";
+    int families = fin_family_count() < NAMES ? fin_family_count() : NAMES;
+    for (int i = 0; i < families; i++) {
+        size_t used = strlen(all);
+        names[i] = fin_family_name(fin_family_at(i));
+        snprintf(all + used, sizeof all - used, "%s%s", i ? ", " : "", names[i]);
+    }
+    const char *near = fin_nearest_name(name, names, families);
+    return fini_fail(err, FIN_ERR_ARGUMENT, "there is no family '%.31s'; there are %s%s%s%s", name,
+                     all, near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+}
+
+/* ---- the tables of concepts ------------------------------------------------------------------ */
+
+enum { QUERIES = 64, PATIENCE = 1000 };
+
+/* Sequences in turn, until no row is missing: about rows log(rows) / QUERIES of them, or, with few
+ * covariates, concepts log(concepts). */
+static fin_status meet_all(const fin_latent *latent, double *tables, unsigned char *seen,
+                           double *queries, double *truth, fin_error *err)
+{
+    const fin_latent_settings *s = fin_latent_get_settings(latent);
+    int64_t C = s->covariates, R = s->outcomes, rows = s->concepts * C, missing = rows;
+    int64_t most = PATIENCE * s->concepts * (1 + C / QUERIES);
+    for (int64_t i = 0; i < most && missing > 0; i++) {
+        double z;
+        fin_status status = fin_latent_draw(latent, (uint64_t)i, 1, 0, QUERIES, NULL, NULL, queries,
+                                            NULL, truth, &z, err);
+        if (status)
+            return status;
+        for (int q = 0; q < QUERIES; q++) {
+            int64_t row = (int64_t)z * C + (int64_t)queries[q];
+            missing -= !seen[row];
+            seen[row] = 1;
+            memcpy(tables + row * R, truth + q * R, (size_t)R * sizeof(double));
+        }
+    }
+    return missing == 0 ? FIN_OK
+                        : fini_fail(err, FIN_ERR_NUMERIC,
+                                    "%lld of %lld rows of the concepts' tables were not met",
+                                    (long long)missing, (long long)rows);
+}
+
+fin_status fini_concept_tables(const fin_latent *latent, double **tables, fin_error *err)
+{
+    const fin_latent_settings *s = fin_latent_get_settings(latent);
+    int64_t rows = s->concepts * s->covariates, R = s->outcomes;
+    *tables = fini_alloc_array(rows * R, sizeof **tables);
+    unsigned char *seen = fini_alloc_array(rows, 1);
+    double *room = fini_alloc_array(QUERIES * (R + 1), sizeof *room);
+    fin_status status = FIN_OK;
+    if (!*tables || !seen || !room)
+        status = fini_fail_memory(err, (size_t)(rows * R) * sizeof **tables, "tables of concepts");
+    if (!status) {
+        memset(seen, 0, (size_t)rows);
+        status = meet_all(latent, *tables, seen, room, room + QUERIES, err);
+    }
+    fini_free(room);
+    fini_free(seen);
+    if (status) {
+        fini_free(*tables);
+        *tables = NULL;
+    }
+    return status;
+}

@@ -1,0 +1,201 @@
+/* Task and form of a command: from words to tables, and from settings to a task. */
+#include "command/command.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- words ---------------------------------------------------------------------------------- */
+
+/* One "WHOLE:NUMBER" of a list; *text moves behind it and its comma. */
+static bool read_piece(const char **text, int64_t *whole, double *number)
+{
+    char *end;
+    errno = 0;
+    *whole = strtoll(*text, &end, 10);
+    if (end == *text || errno || *end != ':')
+        return false;
+    const char *start = end + 1;
+    *number = fini_strtod(start, &end);
+    if (end == start || (*end != ',' && *end != '\0'))
+        return false;
+    if (*end == ',' && end[1] == '\0')
+        return false;
+    *text = *end == ',' ? end + 1 : end;
+    return true;
+}
+
+fin_status fini_parse_pieces(const char *text, const char *what, const char *example, int most,
+                             int64_t *whole, double *number, int *count, fin_error *err)
+{
+    *count = 0;
+    for (const char *rest = text; *rest; ++*count) {
+        if (*count == most)
+            return fini_fail(err, FIN_ERR_ARGUMENT, "%s has more than %d pieces", what, most);
+        if (!read_piece(&rest, &whole[*count], &number[*count]))
+            return fini_fail(err, FIN_ERR_ARGUMENT,
+                             "%s = '%.60s' is not a list of pairs, such as %s", what, text,
+                             example);
+    }
+    return FIN_OK;
+}
+
+void fini_tidy_pieces(char *text, size_t size)
+{
+    int64_t whole[FINI_PIECES];
+    double number[FINI_PIECES];
+    int count;
+    char tidy[512], piece[FINI_SHORTEST];
+    size_t used = 0;
+    if (fini_parse_pieces(text, "", "", FINI_PIECES, whole, number, &count, NULL))
+        return;
+    for (int i = 0; i < count; i++) {
+        fini_shortest(number[i], piece);
+        int length = snprintf(tidy + used, sizeof tidy - used, "%s%lld:%s", i ? "," : "",
+                              (long long)whole[i], piece);
+        if (length < 0 || (size_t)length >= sizeof tidy - used)
+            return;
+        used += (size_t)length;
+    }
+    if (used >= size)
+        return;
+    memset(text, 0, size);
+    memcpy(text, tidy, used);
+}
+
+/* ---- tables --------------------------------------------------------------------------------- */
+
+static fin_status unknown(const char *what, const char *word, const char *const *names, int count,
+                          fin_error *err)
+{
+    char list[256] = "";
+    for (int i = 0; i < count; i++) {
+        size_t used = strlen(list), room = sizeof list - used;
+        if (strlen(names[i]) + 3 > room)
+            break;
+        strcat(strcat(list, i ? ", " : ""), names[i]);
+    }
+    const char *near = fin_nearest_name(word, names, count);
+    return fini_fail(err, FIN_ERR_ARGUMENT, "there is no %s '%.31s'; there are %s%s%s%s", what,
+                     word, list, near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+}
+
+enum { NAMES = 64 };
+
+static fin_status unknown_task(const char *word, fin_error *err)
+{
+    const char *names[NAMES];
+    int count = fin_task_count() < NAMES ? fin_task_count() : NAMES;
+    for (int i = 0; i < count; i++)
+        names[i] = fin_task_kind_name(fin_task_at(i));
+    return unknown("task", word, names, count, err);
+}
+
+static fin_status unknown_form(const char *word, fin_error *err)
+{
+    const char *names[NAMES];
+    int count = fin_form_count() < NAMES ? fin_form_count() : NAMES;
+    for (int i = 0; i < count; i++)
+        names[i] = fin_form_name(fin_form_at(i));
+    return unknown("form", word, names, count, err);
+}
+
+fin_status fini_model_groups(fini_model *model, fin_group groups[FIN_GROUPS], int *count,
+                             fin_error *err)
+{
+    const fin_task_kind *kind = fin_task_find(model->task);
+    const fin_form *form = fin_form_find(model->form);
+    if (!kind)
+        return unknown_task(model->task, err);
+    if (!form)
+        return unknown_form(model->form, err);
+    groups[(*count)++] = (fin_group){fin_task_kind_table(kind), &model->task_settings};
+    groups[(*count)++] = (fin_group){fin_form_table(form), &model->form_settings};
+    return FIN_OK;
+}
+
+/* ---- the task ------------------------------------------------------------------------------- */
+
+fin_status fini_model_task(const fini_model *model, int64_t seed, int flags, fin_task **task,
+                           fin_error *err)
+{
+    const fin_task_kind *kind = fin_task_find(model->task);
+    *task = NULL;
+    if (!kind)
+        return unknown_task(model->task, err);
+    if (!model->lengths[0])
+        return fin_task_create(task, kind, &model->task_settings, NULL, (uint64_t)seed, flags, err);
+    int64_t L[FINI_PIECES];
+    double p[FINI_PIECES];
+    int count;
+    fin_status status = fini_parse_pieces(model->lengths, "lengths", "5:0.2,10:0.8 (LENGTH:WEIGHT)",
+                                          FINI_PIECES, L, p, &count, err);
+    if (status)
+        return status;
+    fin_lengths lengths = {count, L, p};
+    return fin_task_create(task, kind, &model->task_settings, &lengths, (uint64_t)seed, flags, err);
+}
+
+const fin_form *fini_model_form(const fini_model *model)
+{
+    return fin_form_find(model->form);
+}
+
+/* L beside lengths would be ignored, and two runs with different L would be the same one. */
+static fin_status check_lengths(const fini_model *model, fin_error *err)
+{
+    fin_task_settings usual;
+    fin_settings_defaults(fin_task_kind_table(fin_task_find(model->task)), &usual);
+    if (model->lengths[0] &&
+        (model->task_settings.L != usual.L || model->task_settings.L_min != usual.L_min))
+        return fini_fail(err, FIN_ERR_ARGUMENT,
+                         "lengths takes the place of L and L_min; give one or the other");
+    return FIN_OK;
+}
+
+fin_status fini_model_check(const fini_model *model, fin_error *err)
+{
+    fin_task *task;
+    fin_status status = fini_model_task(model, 1, 0, &task, err);
+    fin_task_destroy(task);
+    return status ? status : check_lengths(model, err);
+}
+
+void fini_model_tidy(fini_model *model)
+{
+    fini_tidy_pieces(model->lengths, sizeof model->lengths);
+}
+
+/* ---- numbers -------------------------------------------------------------------------------- */
+
+/* The finaliser of splitmix64: every bit of the seed moves every bit of the answer. The constant
+ * keeps 0 from being its own image. */
+int64_t fini_seed_apart(int64_t seed)
+{
+    uint64_t x = (uint64_t)seed + UINT64_C(0x9e3779b97f4a7c15);
+    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+    return (int64_t)((x ^ x >> 31) >> 11);
+}
+
+fin_how fini_how_of(fin_method method)
+{
+    switch (method) {
+    case FIN_METHOD_CLOSED:
+        return FIN_HOW_CLOSED;
+    case FIN_METHOD_QUADRATURE:
+        return FIN_HOW_QUADRATURE;
+    case FIN_METHOD_SIMULATION:
+        return FIN_HOW_SIMULATION;
+    case FIN_METHOD_AUTO:
+        break;
+    }
+    return FIN_HOW_DERIVED;
+}
+
+void fini_result_estimate(fin_result *result, const char *name, const fin_estimate *estimate)
+{
+    fini_result_scalar(result, name, estimate->value, estimate->error,
+                       fini_how_of(estimate->method), estimate->samples);
+}

@@ -1,0 +1,446 @@
+/* Settings of a command from names and texts, and back as canonical JSON.
+ *
+ * The tables of a command depend on its words (the task's name chooses the task's table), so words come
+ * first, then defaults, then rows. All of it works on the caller's memory: runs are prepared by
+ * many threads at once, ten thousand of them in a fraction of a second. */
+#include "command/command.h"
+
+#include "data/data.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+/* ---- texts -> settings ---------------------------------------------------------------------- */
+
+static const fin_word *find_word(const fin_command *command, const char *name)
+{
+    for (const fin_word *word = command->words; word->name; word++)
+        if (fini_same_name(word->name, name))
+            return word;
+    return NULL;
+}
+
+static const fin_field *find_field(const fin_settings *table, const char *name)
+{
+    for (int i = 0; i < table->count; i++)
+        if (fini_same_name(table->fields[i].name, name))
+            return &table->fields[i];
+    return NULL;
+}
+
+/* Defaults and pairs that are words; `skip` is left out (-1: none). */
+static fin_status apply_words(const fin_command *command, void *values, const fin_pair *pairs,
+                              int count, int skip, int *bad, fin_error *err)
+{
+    memset(values, 0, command->size);
+    for (const fin_word *word = command->words; word->name; word++) {
+        assert(strlen(word->fallback) < word->size);
+        memcpy((char *)values + word->offset, word->fallback, strlen(word->fallback) + 1);
+    }
+    for (int i = 0; i < count; i++) {
+        const fin_word *word = i == skip ? NULL : find_word(command, pairs[i].name);
+        if (!word)
+            continue;
+        size_t length = strlen(pairs[i].text);
+        if (length >= word->size) {
+            *bad = i;
+            return fini_fail(err, FIN_ERR_ARGUMENT,
+                             "%s: %s has %zu letters; it may have at most %zu", command->name,
+                             word->name, length, word->size - 1);
+        }
+        memset((char *)values + word->offset, 0, word->size);
+        memcpy((char *)values + word->offset, pairs[i].text, length);
+    }
+    return FIN_OK;
+}
+
+/* The word without which the tables can be chosen. */
+static int blame_word(const fin_command *command, void *values, const fin_pair *pairs, int count)
+{
+    for (int i = 0; i < count; i++) {
+        fin_group groups[FIN_GROUPS];
+        int group_count = 0, bad;
+        if (find_word(command, pairs[i].name) &&
+            !apply_words(command, values, pairs, count, i, &bad, NULL) &&
+            !command->groups(values, groups, &group_count, NULL))
+            return i;
+    }
+    return -1;
+}
+
+/* Who has this setting, among all tasks or all forms: "spiked, max". NULL if nobody has. */
+static const char *owners_of(bool task, const char *name, char *owners, size_t size,
+                             const char **spelling)
+{
+    int count = task ? fin_task_count() : fin_form_count();
+    size_t used = 0;
+    for (int i = 0; i < count; i++) {
+        const fin_field *field = find_field(
+            task ? fin_task_kind_table(fin_task_at(i)) : fin_form_table(fin_form_at(i)), name);
+        if (!field || used >= size)
+            continue;
+        *spelling = field->name;
+        used += (size_t)snprintf(owners + used, size - used, "%s%s", used ? ", " : "",
+                                 task ? fin_task_kind_name(fin_task_at(i))
+                                      : fin_form_name(fin_form_at(i)));
+    }
+    return used ? owners : NULL;
+}
+
+/* "slr has no setting snr; it belongs to spiked, max". FIN_OK if it belongs to no task or form. */
+static fin_status fail_elsewhere(const fin_command *command, const void *values, const char *name,
+                                 fin_error *err)
+{
+    for (const fin_word *word = command->words; word->name; word++) {
+        bool task = strcmp(word->name, "task") == 0, form = strcmp(word->name, "form") == 0;
+        char owners[256];
+        const char *spelling;
+        if ((task || form) && owners_of(task, name, owners, sizeof owners, &spelling))
+            return fini_fail(err, FIN_ERR_ARGUMENT, "%.32s has no setting %s; it belongs to %s",
+                             (const char *)values + word->offset, spelling, owners);
+    }
+    return FIN_OK;
+}
+
+/* "train with task slr and form erf has no setting 'gama'; did you mean 'gamma'?" */
+static fin_status fail_unknown(const fin_command *command, const void *values,
+                               const fin_group *groups, int count, const char *name, fin_error *err)
+{
+    enum { NAMES = 512 };
+    const char *names[NAMES];
+    int used = 0;
+    char chosen[160] = "", shown[FINI_SHOWN], plain[FINI_SHOWN];
+    size_t length = 0;
+    fin_status elsewhere = fail_elsewhere(command, values, name, err);
+    if (elsewhere)
+        return elsewhere;
+    for (const fin_word *word = command->words; word->name && used < NAMES; word++) {
+        const char *text = (const char *)values + word->offset;
+        names[used++] = word->name;
+        bool chooses = strcmp(word->name, "task") == 0 || strcmp(word->name, "form") == 0;
+        if (chooses && length < sizeof chosen)
+            length += (size_t)snprintf(chosen + length, sizeof chosen - length, "%s%s %.32s",
+                                       length ? " and " : " with ", word->name, text);
+    }
+    for (int g = 0; g < count; g++)
+        for (int i = 0; i < groups[g].table->count && used < NAMES; i++)
+            names[used++] = groups[g].table->fields[i].name;
+    fini_shown(name, shown);
+    snprintf(plain, sizeof plain, "%s", shown);
+    for (char *c = plain; *c; c++)
+        *c = *c == '-' ? '_' : *c;
+    const char *near = fin_nearest_name(plain, names, used);
+    return near ? fini_fail(err, FIN_ERR_ARGUMENT, "%s%s has no setting '%s'; did you mean '%s'?",
+                            command->name, chosen, shown, near)
+                : fini_fail(err, FIN_ERR_ARGUMENT,
+                            "%s%s has no setting '%s'; 'finetti help %s' lists its settings",
+                            command->name, chosen, shown, command->name);
+}
+
+/* Into every table that has such a row: a seed may be known to more than one. */
+static fin_status apply_row(const fin_command *command, const void *values, const fin_group *groups,
+                            int count, const fin_pair *pair, fin_error *err)
+{
+    bool found = false;
+    for (int g = 0; g < count; g++) {
+        const fin_field *field = find_field(groups[g].table, pair->name);
+        fin_status status = FIN_OK;
+        if (field)
+            status =
+                fin_settings_parse(groups[g].table, groups[g].values, field->name, pair->text, err);
+        if (status)
+            return status;
+        found = found || field;
+    }
+    return found ? FIN_OK : fail_unknown(command, values, groups, count, pair->name, err);
+}
+
+/* Everything but check() and tidy(). */
+static fin_status fill(const fin_command *command, void *values, const fin_pair *pairs, int count,
+                       int *bad, fin_error *err)
+{
+    fin_group groups[FIN_GROUPS];
+    int group_count = 0, blamed = -1;
+    if (!bad)
+        bad = &blamed;
+    *bad = -1;
+    fin_status status = apply_words(command, values, pairs, count, -1, bad, err);
+    if (status)
+        return status;
+    status = command->groups(values, groups, &group_count, err);
+    if (status) {
+        *bad = blame_word(command, values, pairs, count);
+        return status;
+    }
+    for (int g = 0; g < group_count; g++)
+        fin_settings_defaults(groups[g].table, groups[g].values);
+    for (int i = 0; i < count; i++) {
+        if (find_word(command, pairs[i].name))
+            continue;
+        status = apply_row(command, values, groups, group_count, &pairs[i], err);
+        if (status) {
+            *bad = i;
+            return status;
+        }
+    }
+    for (int g = 0; g < group_count && !status; g++)
+        status = fin_settings_validate(groups[g].table, groups[g].values, err);
+    return status;
+}
+
+fin_status fin_command_apply(const fin_command *command, void *values, const fin_pair *pairs,
+                             int count, int *bad, fin_error *err)
+{
+    fin_status status = fill(command, values, pairs, count, bad, err);
+    if (!status && command->check)
+        status = command->check(values, err);
+    if (!status && command->tidy)
+        command->tidy(values);
+    return status;
+}
+
+fin_status fini_command_fill(const fin_command *command, void *values, const fin_pair *pairs,
+                             int count, fin_error *err)
+{
+    fin_status status = fill(command, values, pairs, count, NULL, err);
+    if (!status && command->tidy)
+        command->tidy(values);
+    return status;
+}
+
+bool fini_command_is_whole(const fin_command *command, void *values, const fin_pair *pairs,
+                           int count, const char *name)
+{
+    fin_group groups[FIN_GROUPS];
+    int group_count = 0, bad;
+    if (apply_words(command, values, pairs, count, -1, &bad, NULL) ||
+        command->groups(values, groups, &group_count, NULL))
+        return false;
+    for (int g = 0; g < group_count; g++) {
+        const fin_field *field = find_field(groups[g].table, name);
+        if (field)
+            return field->type == FIN_TYPE_int64_t;
+    }
+    return false;
+}
+
+fin_status fini_command_try(const fin_command *command, void *values, const char *name,
+                            const char *text, fin_error *err)
+{
+    fin_group groups[FIN_GROUPS];
+    int group_count = 0;
+    fin_status status = command->groups(values, groups, &group_count, err);
+    for (int g = 0; g < group_count && !status; g++) {
+        const fin_field *field = find_field(groups[g].table, name);
+        if (field)
+            status = fin_settings_parse(groups[g].table, groups[g].values, field->name, text, err);
+    }
+    return status;
+}
+
+/* ---- numbers as text ------------------------------------------------------------------------ */
+
+/* A decimal of at most 15 digits survives the way to a double and back (to 15 digits), so if there
+ * is such a text, it is the one that %.15g prints. Else 16 digits are tried, and 17 always do. */
+size_t fini_shortest(double number, char buffer[FINI_SHORTEST])
+{
+    double size = fabs(number), back;
+    if (size <= 0x1p53 && size == floor(size)) {
+        size_t length = fini_format(number == 0 ? 0 : number, buffer); /* no -0 */
+        buffer[length] = '\0';
+        return length;
+    }
+    for (int digits = 15; digits <= 17; digits++) {
+        fini_print_double(number, digits, buffer, FINI_SHORTEST);
+        if (digits == 17 || !isfinite(number) ||
+            (fini_read_number(buffer, &back) && back == number))
+            break;
+    }
+    return strlen(buffer);
+}
+
+/* ---- settings -> canonical JSON ------------------------------------------------------------- */
+
+typedef struct entry {
+    const char *name;
+    const fin_field *field; /* NULL: a word */
+    const void *values;     /* of its table; the word's text */
+} entry;
+enum { ENTRIES = 512 };
+
+typedef struct writer {
+    char *buffer;
+    size_t used, size; /* used > size: it did not fit */
+} writer;
+
+static void put(writer *w, const char *text, size_t length)
+{
+    if (w->used <= w->size && length < w->size - w->used)
+        memcpy(w->buffer + w->used, text, length);
+    else
+        w->used = w->size;
+    w->used += length;
+}
+
+static void put_string(writer *w, const char *text)
+{
+    put(w, "\"", 1);
+    while (*text) {
+        size_t plain = 0;
+        while (text[plain] && (unsigned char)text[plain] >= 0x20 && text[plain] != '"' &&
+               text[plain] != '\\')
+            plain++;
+        put(w, text, plain);
+        text += plain;
+        char escape[8];
+        if (*text == '"' || *text == '\\')
+            put(w, escape, (size_t)snprintf(escape, sizeof escape, "\\%c", *text++));
+        else if (*text)
+            put(w, escape,
+                (size_t)snprintf(escape, sizeof escape, "\\u%04x", (unsigned char)*text++));
+    }
+    put(w, "\"", 1);
+}
+
+static void put_value(writer *w, const entry *e)
+{
+    char text[128];
+    if (!e->field) {
+        put_string(w, e->values);
+        return;
+    }
+    double number = fin_settings_get(e->field, e->values);
+    if (e->field->type == FIN_TYPE_choice || fin_is_auto(number)) {
+        fin_settings_text(e->field, e->values, text, sizeof text);
+        put_string(w, text);
+    } else if (e->field->type == FIN_TYPE_int64_t) {
+        const void *place = (const unsigned char *)e->values + e->field->offset;
+        int64_t whole = *(const int64_t *)place;
+        if (whole > -(INT64_C(1) << 53) && whole < INT64_C(1) << 53)
+            put(w, text, fini_format((double)whole, text)); /* much faster than printf */
+        else
+            put(w, text, (size_t)snprintf(text, sizeof text, "%lld", (long long)whole));
+    } else if (isfinite(number)) {
+        put(w, text, fini_shortest(number, text));
+    } else { /* JSON has no infinity */
+        put_string(w, number > 0 ? "inf" : number < 0 ? "-inf" : "nan");
+    }
+}
+
+/* Keeps the entries sorted; of two with one name the first stays. */
+static void insert(entry entries[ENTRIES], int *count, entry e)
+{
+    int low = 0, high = *count;
+    while (low < high) {
+        int middle = (low + high) / 2, order = strcmp(entries[middle].name, e.name);
+        if (order == 0)
+            return;
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (*count == ENTRIES)
+        return;
+    memmove(entries + low + 1, entries + low, (size_t)(*count - low) * sizeof *entries);
+    entries[low] = e;
+    ++*count;
+}
+
+fin_status fin_command_text(const fin_command *command, const void *values, char *buffer,
+                            size_t size, fin_error *err)
+{
+    fin_group groups[FIN_GROUPS];
+    entry entries[ENTRIES];
+    int group_count = 0, count = 0;
+    /* It only says where the tables' structs are; nothing is written. */
+    fin_status status = command->groups((void *)(uintptr_t)values, groups, &group_count, err);
+    if (status)
+        return status;
+    for (const fin_word *word = command->words; word->name; word++)
+        insert(entries, &count, (entry){word->name, NULL, (const char *)values + word->offset});
+    for (int g = 0; g < group_count; g++)
+        for (int i = 0; i < groups[g].table->count; i++) {
+            const fin_field *field = &groups[g].table->fields[i];
+            if (command->hidden && strcmp(field->name, command->hidden) == 0)
+                continue;
+            insert(entries, &count, (entry){field->name, field, groups[g].values});
+        }
+    writer w = {buffer, 0, size};
+    char head[160];
+    put(&w, head,
+        (size_t)snprintf(head, sizeof head, "{\"command\":\"%.64s\",\"revision\":%d,\"settings\":{",
+                         command->name, command->revision));
+    for (int i = 0; i < count; i++) {
+        put(&w, ",", i > 0);
+        put_string(&w, entries[i].name);
+        put(&w, ":", 1);
+        put_value(&w, &entries[i]);
+    }
+    put(&w, "}}", 2);
+    if (w.used >= w.size)
+        return fini_fail(err, FIN_ERR_ARGUMENT,
+                         "%s: the settings are longer than %zu bytes as text; shorten the longest",
+                         command->name, size);
+    buffer[w.used] = '\0';
+    return FIN_OK;
+}
+
+void fini_hash(const char *text, char hash[FIN_HASH_TEXT])
+{
+    XXH128_canonical_t canonical;
+    XXH128_canonicalFromHash(&canonical, XXH3_128bits(text, strlen(text)));
+    for (int i = 0; i < 16; i++) {
+        hash[2 * i] = "0123456789abcdef"[canonical.digest[i] >> 4];
+        hash[2 * i + 1] = "0123456789abcdef"[canonical.digest[i] & 15];
+    }
+    hash[32] = '\0';
+}
+
+/* ---- one setting out of canonical JSON ------------------------------------------------------ */
+
+/* Behind the string that begins at p (a quote), or at the end of a text that is cut short. */
+static const char *skip_string(const char *p)
+{
+    for (p++; *p && *p != '"'; p++)
+        p += *p == '\\' && p[1];
+    return *p ? p + 1 : p;
+}
+
+/* Is the name at p, a quoted string, this one? */
+static bool is_name_at(const char *p, const char *name)
+{
+    for (p++; *name; p++, name++)
+        if (*p != *name && !(*name == '-' && *p == '_'))
+            return false;
+    return *p == '"';
+}
+
+bool fini_setting_find(const char *json, const char *name, const char **text, int *length)
+{
+    const char *p = strstr(json, "\"settings\":{"); /* the command before it is a plain word */
+    if (!p)
+        return false;
+    for (p += strlen("\"settings\":{"); *p == '"';) {
+        bool found = is_name_at(p, name);
+        p = skip_string(p);
+        if (*p != ':')
+            return false;
+        const char *value = ++p;
+        bool string = *p == '"';
+        p = string ? skip_string(p) : p + strcspn(p, ",}");
+        if (string && (p - value < 2 || p[-1] != '"'))
+            return false;
+        if (found) {
+            *text = value + string;
+            *length = (int)(p - value) - 2 * string;
+            return true;
+        }
+        p += *p == ',';
+    }
+    return false;
+}

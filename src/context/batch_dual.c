@@ -1,0 +1,367 @@
+/* Kernel ridge attention of many contexts by a matrix of tokens and tokens, each by one thread.
+ *
+ *     A = prior G + level + noise I,   alpha = A^-1 V,   out = K_q alpha,   K_q = prior k_q + level
+ *     variance = prior k(q,q) + level - |U'^-1 K_q'|^2,   A = U'U
+ *
+ * Up to FINI_SMALL tokens everything stays in a core's own cache and goes through the kernels:
+ * half of the Gram matrix, its factor, two triangular solves. Longer ones are factored in tiles
+ * (math/gram.h). All in double, whatever the batch is in: the condition of A is up to 1 + L
+ * prior / noise, and a float would have nothing left of it.
+ *
+ * Backward, with the same factor: u = A^-1 K_q' dout, and
+ *
+ *     dV = u,   dK_q = dout alpha',   dA = -u alpha'
+ *
+ * from which keys and queries follow by the chain rule through k, and
+ *
+ *     d/d log noise = noise tr dA,   d/d log prior = -that - level (sum dA + sum dK_q):
+ *
+ * the output depends on noise / prior and level / prior alone. */
+#include "context/batch.h"
+
+#include <cblas.h>
+#include <float.h>
+#include <math.h>
+#include <omp.h>
+#include <string.h>
+
+enum { GROUP = 12 }; /* rows of the Gram matrix made at a time */
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+void fini_dual_layout(fini_arena *arena, const fini_many *o, fini_scratch *s)
+{
+    int64_t dk = o->batch->dk, dv = o->batch->dv, L = o->longest;
+    int64_t chunk = least(o->widest, FINI_QUERIES), rows = o->dout ? FINI_QUERIES : GROUP;
+    int64_t padded = (L + FINI_PANEL_F64 - 1) / FINI_PANEL_F64 * FINI_PANEL_F64;
+    s->ld = fini_factor_leading(L);
+    s->ldx = fini_factor_leading(dv);
+    s->ldc = fini_factor_leading(chunk);
+    s->keys = fini_take(arena, L * dk, sizeof(double));
+    s->panels = fini_take(arena, padded * dk, sizeof(double));
+    s->A = fini_take(arena, L * s->ld, sizeof(double));
+    s->X = fini_take(arena, L * s->ldx, sizeof(double));
+    s->queries = fini_take(arena, chunk * dk, sizeof(double));
+    s->query_panels = fini_take(arena, (chunk + FINI_PANEL_F64) * dk, sizeof(double));
+    s->T = fini_take(arena, L * s->ldc, sizeof(double));
+    s->out = fini_take(arena, chunk * (dv + 1), sizeof(double));
+    if (!o->dout)
+        return;
+    s->U = fini_take(arena, L * s->ldx, sizeof(double));
+    s->S = fini_take(arena, L * s->ldc + rows * s->ld, sizeof(double));
+    s->D = fini_take(arena, L * s->ldc + rows * s->ld, sizeof(double));
+    s->values = fini_take(arena, L * dv, sizeof(double));
+    s->dkeys = fini_take(arena, L * dk, sizeof(double));
+    s->dqueries = fini_take(arena, chunk * dk, sizeof(double));
+    s->dout = fini_take(arena, chunk * dv, sizeof(double));
+}
+
+/* ---- covariances and their factor ----------------------------------------------------------- */
+
+/* Half of A: the upper one for the kernels, the lower one for math/gram.h. */
+static void gram(const fini_many *o, const fini_one *c, fini_scratch *s, double diagonal)
+{
+    int64_t dk = o->batch->dk, n = c->L, groups = (n + GROUP - 1) / GROUP;
+    const fini_kernel *kernel = fini_kernel_get();
+#pragma omp parallel for schedule(static)                                                          \
+    num_threads(fini_factor_small(c->L) ? 1 : fin_threads_get())
+    for (int64_t g = 0; g < groups; g++) {
+        int64_t i = g * GROUP, rows = least(GROUP, n - i);
+        int64_t from = fini_factor_small(c->L) ? i / FINI_PANEL_F64 * FINI_PANEL_F64 : 0;
+        kernel->covariances(
+            &(fini_covariances){.score = o->score,
+                                .queries = rows,
+                                .keys = (fini_factor_small(c->L) ? n : i + rows) - from,
+                                .dk = dk,
+                                .ld = s->ld,
+                                .q = s->keys + i * dk,
+                                .panels = s->panels + from * dk,
+                                .times = o->settings->prior,
+                                .plus = o->settings->level,
+                                .value = s->A + i * s->ld + from});
+        for (int64_t r = i; r < i + rows; r++)
+            s->A[r * s->ld + r] += diagonal;
+    }
+}
+
+/* With noise 0, are there tokens with the same key and other values? The later one, or -1. */
+static int64_t contradiction(const fini_many *o, const fini_one *c, const fini_scratch *s,
+                             int64_t *earlier)
+{
+    int64_t dk = o->batch->dk, dv = o->batch->dv;
+    size_t size = (o->batch->dtype == FIN_F32 ? sizeof(float) : sizeof(double)) * (size_t)dv;
+    const char *values = (const char *)o->batch->values + (size_t)c->token * size;
+    for (int64_t i = 1; i < c->L; i++)
+        for (int64_t j = 0; j < i; j++)
+            if (memcmp(s->keys + i * dk, s->keys + j * dk, (size_t)dk * sizeof(double)) == 0 &&
+                memcmp(values + (size_t)i * size, values + (size_t)j * size, size) != 0) {
+                *earlier = j;
+                return i;
+            }
+    return -1;
+}
+
+static double mean_diagonal(const fini_one *c, const fini_scratch *s)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < c->L; i++)
+        sum += s->A[i * s->ld + i];
+    return sum / (double)c->L;
+}
+
+/* Keys, A and its factor. The jitter is that of fin_cross_load. A jitter above the noise is more
+ * than a repair of rounding if it moves the means at the tokens: see harmless. */
+static fin_status prepare(const fini_many *o, const fini_one *c, fini_scratch *s, fin_error *err)
+{
+    double noise = o->settings->noise;
+    int64_t pivot = -1, earlier = 0;
+    fini_many_points(o, c, 0, c->L, s, true);
+    fini_kernel_get()->pack_f64(o->batch->dk, c->L, s->keys, NULL, 1, s->panels);
+    if (noise == 0 && (pivot = contradiction(o, c, s, &earlier)) >= 0)
+        return fini_fail(err, FIN_ERR_NUMERIC,
+                         "context %lld: tokens %lld and %lld have the same key and other values, "
+                         "and noise is 0: no function does that; give a positive noise",
+                         (long long)c->context, (long long)earlier, (long long)pivot);
+    gram(o, c, s, noise);
+    double size = mean_diagonal(c, s), relative = 0;
+    s->jitter = 0;
+    if (!isfinite(size))
+        return fini_fail(err, FIN_ERR_NUMERIC,
+                         "context %lld: covariances are too large for a double; take a larger "
+                         "scale",
+                         (long long)c->context);
+    for (;;) {
+        fin_status status = fini_factor(c->L, s->A, s->ld, size * (double)c->L, &pivot, err);
+        if (status || pivot < 0)
+            return status;
+        relative = fini_factor_jitter(relative);
+        if (relative == 0)
+            return fini_fail(err, FIN_ERR_NUMERIC,
+                             "context %lld: the covariance matrix is not positive definite at "
+                             "token %lld (noise %g, mean variance %g); give a positive noise",
+                             (long long)c->context, (long long)pivot, noise, size);
+        s->jitter = relative * size;
+        gram(o, c, s, noise + s->jitter);
+    }
+}
+
+/* Column by column, because each has its own unit: do the means at the tokens, which are the values
+ * less jitter alpha, stay near the values, or as near as noise of that variance would put them? */
+static bool harmless(const fini_many *o, const fini_one *c, const fini_scratch *s)
+{
+    int64_t dv = o->batch->dv;
+    bool is = true;
+    for (int64_t j = 0; j < dv && is; j++) {
+        double largest = 0, moved = 0, value;
+        for (int64_t l = 0; l < c->L; l++) {
+            fini_many_read(o, o->batch->values, (c->token + l) * dv + j, 1, 1, &value);
+            largest = fmax(largest, fabs(value));
+            moved = fmax(moved, s->jitter * fabs(s->X[l * s->ldx + j]));
+        }
+        is = moved <= 1e-6 * largest + 8 * sqrt(s->jitter);
+    }
+    return is;
+}
+
+/* alpha, in X. */
+static fin_status solve_values(const fini_many *o, const fini_one *c, fini_scratch *s,
+                               fin_error *err)
+{
+    int64_t dv = o->batch->dv;
+    for (int64_t l = 0; l < c->L; l++)
+        fini_many_read(o, o->batch->values, (c->token + l) * dv, dv, 1, s->X + l * s->ldx);
+    fini_factor_solve(c->L, s->A, s->ld, dv, s->X, s->ldx);
+    if (s->jitter > o->settings->noise && !harmless(o, c, s))
+        return fini_fail(err, FIN_ERR_NUMERIC,
+                         "context %lld: the covariance matrix is positive definite only with %g "
+                         "added to the noise of %g, which moves the answers; give a positive noise",
+                         (long long)c->context, s->jitter, o->settings->noise);
+    return FIN_OK;
+}
+
+/* Queries first .. of a context: T = K_q' (tokens, queries), and, if S is given, its slope. */
+static void meet_queries(const fini_many *o, const fini_one *c, int64_t first, int64_t count,
+                         fini_scratch *s, double *slope)
+{
+    const fini_kernel *kernel = fini_kernel_get();
+    fini_many_points(o, c, first, count, s, false);
+    kernel->pack_f64(o->batch->dk, count, s->queries, NULL, 1, s->query_panels);
+    kernel->covariances(&(fini_covariances){.score = o->score,
+                                            .queries = c->L,
+                                            .keys = count,
+                                            .dk = o->batch->dk,
+                                            .ld = s->ldc,
+                                            .q = s->keys,
+                                            .panels = s->query_panels,
+                                            .times = o->settings->prior,
+                                            .plus = o->settings->level,
+                                            .value = s->T,
+                                            .slope = slope});
+}
+
+/* ---- forward -------------------------------------------------------------------------------- */
+
+/* prior k(q, q) + level. */
+static double prior_variance(const fini_many *o, const double *q)
+{
+    double u = 0, k = 1;
+    for (int64_t i = 0; i < o->batch->dk && !fini_score_distance(&o->score); i++)
+        u += q[i] * q[i];
+    if (o->score.kind == FINI_SCORE_LINEAR)
+        k = u;
+    else if (o->score.kind == FINI_SCORE_POLYNOMIAL)
+        k = pow(o->score.offset + u, (double)o->score.degree);
+    else if (o->score.kind == FINI_SCORE_EXPONENTIAL)
+        k = exp(u);
+    return o->settings->prior * k + o->settings->level;
+}
+
+/* Never below 0: what is left after rounding is not. T becomes U'^-1 K_q'. */
+static void variances(const fini_many *o, const fini_one *c, int64_t count, fini_scratch *s,
+                      double *variance)
+{
+    fini_factor_half(c->L, s->A, s->ld, count, s->T, s->ldc);
+    for (int64_t i = 0; i < count; i++)
+        variance[i] = prior_variance(o, s->queries + i * o->batch->dk);
+    for (int64_t l = 0; l < c->L; l++)
+        for (int64_t i = 0; i < count; i++)
+            variance[i] -= s->T[l * s->ldc + i] * s->T[l * s->ldc + i];
+    for (int64_t i = 0; i < count; i++)
+        variance[i] = variance[i] > 0 ? variance[i] : 0;
+}
+
+fin_status fini_cme_check(const fini_many *o, const fini_one *c, int64_t first, int64_t count,
+                          int64_t width, const double *x, fin_error *err)
+{
+    double most = o->batch->dtype == FIN_F32 ? (double)FLT_MAX : DBL_MAX;
+    for (int64_t i = 0; i < count * width; i++)
+        if (!(fabs(x[i]) <= most))
+            return fini_fail(err, FIN_ERR_NUMERIC,
+                             "context %lld, query %lld: the answer is not finite; covariances or "
+                             "values are too large: take a larger scale, or divide the values",
+                             (long long)c->context, (long long)(first + i / width));
+    return FIN_OK;
+}
+
+fin_status fini_dual_forward(const fini_many *o, const fini_one *c, fini_scratch *s, fin_error *err)
+{
+    int64_t dv = o->batch->dv;
+    if (c->m == 0)
+        return FIN_OK;
+    fin_status status = c->L > 0 ? prepare(o, c, s, err) : FIN_OK;
+    if (!status && c->L > 0)
+        status = solve_values(o, c, s, err);
+    for (int64_t first = 0; !status && first < c->m; first += FINI_QUERIES) {
+        int64_t count = least(FINI_QUERIES, c->m - first);
+        double *variance = s->out + count * dv;
+        meet_queries(o, c, first, count, s, NULL);
+        memset(s->out, 0, (size_t)(count * dv) * sizeof *s->out);
+        if (c->L > 0)
+            cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)count, (int)dv, (int)c->L, 1,
+                        s->T, (int)s->ldc, s->X, (int)s->ldx, 0, s->out, (int)dv);
+        if (o->variance)
+            variances(o, c, count, s, variance);
+        status = fini_cme_check(o, c, first, count, dv, s->out, err);
+        if (!status && o->variance)
+            status = fini_cme_check(o, c, first, count, 1, variance, err);
+        if (!status)
+            fini_many_write(o, o->out, (c->query + first) * dv, count * dv, s->out);
+        if (!status && o->variance)
+            fini_many_write(o, o->variance, c->query + first, count, variance);
+    }
+    return status;
+}
+
+/* ---- backward ------------------------------------------------------------------------------- */
+
+static double dot(int64_t n, const double *a, const double *b)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++)
+        sum += a[i] * b[i];
+    return sum;
+}
+
+/* u and what comes through K_q: dT = alpha dout', C = dT * slope. */
+static void backward_queries(const fini_many *o, const fini_one *c, int64_t first, int64_t count,
+                             fini_scratch *s, double *hyper)
+{
+    int64_t dk = o->batch->dk, dv = o->batch->dv, L = c->L;
+    meet_queries(o, c, first, count, s, s->S);
+    fini_many_read(o, o->dout, (c->query + first) * dv, count * dv, 1, s->dout);
+    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)L, (int)dv, (int)count, 1, s->T,
+                (int)s->ldc, s->dout, (int)dv, 1, s->U, (int)s->ldx);
+    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)L, (int)count, (int)dv, 1, s->X,
+                (int)s->ldx, s->dout, (int)dv, 0, s->D, (int)s->ldc);
+    for (int64_t l = 0; l < L; l++)
+        for (int64_t i = 0; i < count; i++) {
+            hyper[2] -= o->settings->level * s->D[l * s->ldc + i];
+            s->D[l * s->ldc + i] *= s->S[l * s->ldc + i];
+        }
+    memset(s->dqueries, 0, (size_t)(count * dk) * sizeof *s->dqueries);
+    fini_many_pull(fini_score_distance(&o->score), dk, L, s->keys, count, s->queries, s->D, s->ldc,
+                   s->dkeys, s->dqueries);
+    hyper[0] -= dot(count * dk, s->queries, s->dqueries);
+    fini_many_add(o, o->gradient->queries, (c->query + first) * dk, count * dk, o->query_times,
+                  s->dqueries);
+}
+
+/* What comes through A, rows i .. of it: C = (dA + dA') * slope, dA = -u alpha'. */
+static void backward_rows(const fini_many *o, const fini_one *c, int64_t i, int64_t rows,
+                          fini_scratch *s, double *hyper)
+{
+    int64_t dk = o->batch->dk, dv = o->batch->dv, L = c->L, ld = s->ld;
+    fini_kernel_get()->covariances(&(fini_covariances){.score = o->score,
+                                                       .queries = rows,
+                                                       .keys = L,
+                                                       .dk = dk,
+                                                       .ld = ld,
+                                                       .q = s->keys + i * dk,
+                                                       .panels = s->panels,
+                                                       .times = o->settings->prior,
+                                                       .value = s->D,
+                                                       .slope = s->S});
+    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)rows, (int)L, (int)dv, -1,
+                s->U + i * s->ldx, (int)s->ldx, s->X, (int)s->ldx, 0, s->D, (int)ld);
+    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)rows, (int)L, (int)dv, -1,
+                s->X + i * s->ldx, (int)s->ldx, s->U, (int)s->ldx, 1, s->D, (int)ld);
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t j = 0; j < L; j++) {
+            hyper[2] -= o->settings->level * s->D[r * ld + j] / 2;
+            s->D[r * ld + j] *= s->S[r * ld + j];
+        }
+    fini_many_pull(fini_score_distance(&o->score), dk, rows, s->keys + i * dk, L, s->keys, s->D, ld,
+                   s->dkeys + i * dk, NULL);
+}
+
+fin_status fini_dual_backward(const fini_many *o, const fini_one *c, fini_scratch *s,
+                              fin_error *err)
+{
+    int64_t dk = o->batch->dk, dv = o->batch->dv, L = c->L;
+    double *hyper = o->hyper[c->context];
+    if (c->m == 0 || L == 0)
+        return FIN_OK; /* without tokens the answer is 0, whatever the query */
+    fin_status status = prepare(o, c, s, err);
+    if (!status)
+        status = solve_values(o, c, s, err);
+    if (status)
+        return status;
+    memset(s->U, 0, (size_t)(L * s->ldx) * sizeof *s->U);
+    memset(s->dkeys, 0, (size_t)(L * dk) * sizeof *s->dkeys);
+    for (int64_t first = 0; first < c->m; first += FINI_QUERIES)
+        backward_queries(o, c, first, least(FINI_QUERIES, c->m - first), s, hyper);
+    fini_factor_solve(c->L, s->A, s->ld, dv, s->U, s->ldx);
+    for (int64_t i = 0; i < L; i += FINI_QUERIES)
+        backward_rows(o, c, i, least(FINI_QUERIES, L - i), s, hyper);
+    for (int64_t l = 0; l < L; l++) {
+        hyper[1] -= o->settings->noise * dot(dv, s->U + l * s->ldx, s->X + l * s->ldx);
+        fini_many_add(o, o->gradient->values, (c->token + l) * dv, dv, 1, s->U + l * s->ldx);
+    }
+    hyper[2] -= hyper[1];
+    hyper[0] -= dot(L * dk, s->keys, s->dkeys);
+    fini_many_add(o, o->gradient->keys, c->token * dk, L * dk, o->key_times, s->dkeys);
+    return fini_cme_check(o, c, 0, 1, 3, hyper, err);
+}

@@ -1,0 +1,74 @@
+/* Private face of tuning: one search, its parameters and what it maximises. */
+#ifndef FINI_TUNE_H
+#define FINI_TUNE_H
+
+#include "base/base.h"
+#include "finetti/context_tune.h"
+
+/* A parameter is the logarithm of a setting or of a column's scale. */
+typedef struct fini_tune_part {
+    unsigned what;       /* FIN_TUNE_... */
+    int64_t column;      /* of a scale; -1: `scale` itself */
+    double low, high;    /* ends of its range */
+    double first, guess; /* where the first search starts; what the data suggest */
+    double below, above; /* other starts lie from guess - below to guess + above */
+} fini_tune_part;
+
+/* One thread's share of the work. */
+typedef struct fini_tune_lane {
+    fin_cross *cross;
+    double *mean, *variance; /* (longest, dv) for leave-one-out */
+    double *columns;         /* (dk) gradient of one sequence */
+} fini_tune_lane;
+
+typedef struct fini_tune {
+    const fin_tune_data *data;
+    fin_cross_settings settings; /* those that are not tuned, and the place for those that are */
+    fin_tune_settings how;
+    bool loo; /* else evidence */
+    bool ard;
+    int64_t parts, padded, longest;
+    fini_tune_part *part; /* (parts) */
+    double *scales;       /* (dk) or NULL */
+    int lanes;
+    fini_tune_lane *lane; /* (lanes) */
+    double *value;        /* (n) of every sequence */
+    double *gradient;     /* (n, parts) */
+
+    double *at;        /* (parts): where the search is, as logarithms */
+    double *slope;     /* (parts) */
+    double *x;         /* (padded): the same without ends, for L-BFGS */
+    double *best;      /* (parts) */
+    double best_value; /* the largest so far; -infinity: none */
+    int best_start;
+
+    const fin_progress *progress; /* the caller's */
+    int64_t evaluations, in_start;
+    int start;         /* which search */
+    fin_status status; /* what stops everything: memory, cancelling */
+    fin_error *err;
+} fini_tune;
+
+/* Sums and squares of the data (tune_guess.c). */
+typedef struct fini_tune_size {
+    double mean_square, variance;    /* of a value, over all columns */
+    double norm_square, norm_spread; /* of a key: mean of |k|^2, and about the mean */
+} fini_tune_size;
+fin_status fini_tune_check(const fin_tune_data *data, fin_error *err);
+void fini_tune_measure(const fin_tune_data *data, fini_tune_size *size);
+/* Root of a column's variance, or of its mean square. */
+double fini_tune_column(const fin_tune_data *data, int64_t column, bool centred);
+/* Does the kernel depend on a - b only? */
+bool fini_tune_centred(const fin_cross_settings *cross);
+
+/* What is maximised, at t->at, and its derivatives (parts) or NULL (tune_value.c). A numerical
+ * failure is -infinity; what stops everything is left in t->status. */
+double fini_tune_value(fini_tune *t, double *gradient);
+/* Puts parameters into settings and scales. */
+void fini_tune_put(const fini_tune *t, const double *at, fin_cross_settings *cross, double *scales);
+
+/* From t->at (tune_search.c). *converged: before iterations ran out. */
+void fini_tune_climb(fini_tune *t, bool *converged);
+void fini_tune_scan(fini_tune *t, bool *converged);
+
+#endif

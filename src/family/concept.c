@@ -1,0 +1,77 @@
+/* concept: v = Z phi(k) + noise with Z a matrix of independent N(0, prior). The main family: cme
+ * attention with the kernel phi(a).phi(b) and lam = noise / prior is its posterior mean. */
+#include "family/family.h"
+
+#include <math.h>
+
+#define FIELDS(F, C) FIN_LATENT_KEYS(F, C) FIN_LATENT_FEATURES(F, C) FIN_LATENT_GAUSS(F, C)
+#define FIN_TABLE_STRUCT fin_latent_settings
+FIN_TABLE(static, concept_settings, "concept", FIELDS);
+
+static fin_status resolve(fin_latent *latent, fin_error *err)
+{
+    fin_status status = fini_features_resolve(latent, err);
+    if (status)
+        return status;
+    int64_t D = latent->shape.features, dv = latent->settings.dv;
+    fini_gauss_shape(latent);
+    latent->shape.latent = dv * D;
+    latent->shape.posterior = dv * D + D * D;
+    return FIN_OK;
+}
+
+static void prepare(fin_latent *latent)
+{
+    fini_features_prepare(latent, latent->common);
+}
+
+static int64_t room_tokens(const fin_latent *latent, int64_t L, int64_t m)
+{
+    return (L + m) * latent->shape.features + fini_dual_room(L, latent->shape.dv, m);
+}
+
+static fin_status draw(const fin_latent *latent, const fini_sequence *s, double *work,
+                       fin_error *err)
+{
+    (void)err;
+    fini_keys_draw(latent, s);
+    fin_random_normals_f64(s->seed, FINI_LATENT_Z + s->up, s->sample, 0, latent->shape.latent,
+                           s->z);
+    double scale = sqrt(latent->settings.prior);
+    for (int64_t i = 0; i < latent->shape.latent; i++)
+        s->z[i] *= scale;
+    fini_gauss_values(latent, s, s->z, work);
+    return FIN_OK;
+}
+
+/* With fewer tokens than features their Gram matrix is the smaller one. */
+static fin_status predict_tokens(const fin_latent *latent, int64_t L, const double *keys,
+                                 const double *values, int64_t m, const double *queries,
+                                 double *mean, double *variance, double *work, fin_error *err)
+{
+    const fin_covariance product = {.kernel = FIN_KERNEL_LINEAR, .scale = 1};
+    int64_t D = latent->shape.features;
+    double *phi = work, *phi_q = phi + L * D;
+    fini_features(latent, L, keys, phi, D);
+    fini_features(latent, m, queries, phi_q, D);
+    return fini_dual_predict(&product, latent->settings.prior, latent->settings.noise, D, L, phi,
+                             latent->shape.dv, values, m, phi_q, mean, variance, phi_q + m * D,
+                             err);
+}
+
+const fin_family fini_family_concept = {
+    .name = "concept",
+    .summary = "v = Z phi(k) + noise, Z Gaussian: a linear concept",
+    .settings = &concept_settings,
+    .linear = true,
+    .latent_gaussian = true,
+    .resolve = resolve,
+    .prepare = prepare,
+    .room = fini_gauss_room,
+    .draw = draw,
+    .accumulate = fini_gauss_accumulate,
+    .posterior = fini_gauss_posterior,
+    .predict = fini_gauss_predict,
+    .predict_tokens = predict_tokens,
+    .room_tokens = room_tokens,
+};

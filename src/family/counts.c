@@ -1,0 +1,162 @@
+/* counts: tokens are categories with probabilities theta ~ Dirichlet(a), a_j = alpha (1 + j)^skew.
+ * Posterior Dirichlet(a + counts), prediction (a_j + count_j) / (a_0 + L): conjugate, in closed
+ * form. What all families of outcomes need to draw and to normalize is here too. */
+#include "family/family.h"
+
+#include "task/task.h"
+
+#include <math.h>
+
+#define FIELDS(F, C)                                                                               \
+    FIN_LATENT_OUTCOMES(F, C)                                                                      \
+    FIN_LATENT_ALPHA(F, C) FIN_LATENT_SKEW(F, C)
+#define FIN_TABLE_STRUCT fin_latent_settings
+FIN_TABLE(static, counts_settings, "counts", FIELDS);
+
+/* ---- for all families of outcomes ------------------------------------------------------------ */
+
+bool fini_softmax(int64_t n, double *odds)
+{
+    double top = -INFINITY, total = 0;
+    for (int64_t i = 0; i < n; i++) {
+        if (odds[i] != odds[i])
+            return false;
+        top = odds[i] > top ? odds[i] : top;
+    }
+    if (isinf(top))
+        return false;
+    fini_softmax_shift(n, odds);
+    for (int64_t i = 0; i < n; i++)
+        total += odds[i] = exp(odds[i]);
+    for (int64_t i = 0; i < n; i++)
+        odds[i] /= total;
+    return true;
+}
+
+void fini_cumulate(int64_t n, const double *p, double *cumulated)
+{
+    double sum = 0;
+    int64_t last = 0; /* the last that is possible takes what rounding leaves */
+    for (int64_t i = 0; i < n; i++) {
+        cumulated[i] = sum += p[i];
+        last = p[i] > 0 ? i : last;
+    }
+    for (int64_t i = last; i < n; i++)
+        cumulated[i] = 1;
+}
+
+int64_t fini_category(int64_t n, const double *cumulated, double u)
+{
+    int64_t low = 0, high = n - 1;
+    while (low < high) {
+        int64_t middle = low + (high - low) / 2;
+        if (cumulated[middle] >= u)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
+
+/* ---- the family ------------------------------------------------------------------------------ */
+
+static fin_status resolve(fin_latent *latent, fin_error *err)
+{
+    (void)err;
+    int64_t outcomes = latent->settings.outcomes;
+    latent->shape.dv = 1;
+    latent->shape.outcomes = latent->shape.latent = outcomes;
+    latent->shape.statistic = latent->shape.posterior = latent->commons = outcomes;
+    return FIN_OK;
+}
+
+static void prepare(fin_latent *latent)
+{
+    const fin_latent_settings *s = &latent->settings;
+    for (int64_t j = 0; j < s->outcomes; j++)
+        latent->common[j] = s->alpha * pow((double)(1 + j), s->skew);
+}
+
+static int64_t room(const fin_latent *latent, int64_t L, int64_t m)
+{
+    (void)L, (void)m;
+    return latent->shape.outcomes;
+}
+
+static void categories(const fin_latent *latent, const fini_sequence *s, uint32_t stream, int64_t n,
+                       const double *cumulated, double *out)
+{
+    fin_random random;
+    fin_random_open(&random, s->seed, stream + s->up, s->sample);
+    for (int64_t l = 0; l < n; l++)
+        out[l] =
+            (double)fini_category(latent->shape.outcomes, cumulated, fin_random_uniform(&random));
+}
+
+static fin_status draw(const fin_latent *latent, const fini_sequence *s, double *work,
+                       fin_error *err)
+{
+    (void)err;
+    int64_t outcomes = latent->shape.outcomes;
+    fin_random random;
+    fin_random_open(&random, s->seed, FINI_LATENT_Z + s->up, s->sample);
+    fin_random_dirichlet(&random, outcomes, latent->common, s->z);
+    fini_cumulate(outcomes, s->z, work);
+    if (s->values)
+        categories(latent, s, FINI_LATENT_VALUES, s->L, work, s->values);
+    if (s->answers)
+        categories(latent, s, FINI_LATENT_ANSWERS, s->Q, work, s->answers);
+    for (int64_t q = 0; s->truth && q < s->Q; q++)
+        for (int64_t j = 0; j < outcomes; j++)
+            s->truth[q * outcomes + j] = s->z[j];
+    return FIN_OK;
+}
+
+static void accumulate(const fin_latent *latent, int64_t L, const double *keys,
+                       const double *values, double *statistic, double *work)
+{
+    (void)latent, (void)keys, (void)work;
+    for (int64_t l = 0; l < L; l++)
+        statistic[(int64_t)values[l]]++;
+}
+
+static fin_status posterior(const fin_latent *latent, const double *statistic, double *parameters,
+                            double *work, fin_error *err)
+{
+    (void)work, (void)err;
+    for (int64_t j = 0; j < latent->shape.outcomes; j++)
+        parameters[j] = latent->common[j] + statistic[j];
+    return FIN_OK;
+}
+
+static fin_status predict(const fin_latent *latent, const double *statistic, int64_t m,
+                          const double *queries, double *mean, double *variance, double *work,
+                          fin_error *err)
+{
+    (void)queries, (void)variance;
+    int64_t outcomes = latent->shape.outcomes;
+    double total = 0;
+    posterior(latent, statistic, work, NULL, err);
+    for (int64_t j = 0; j < outcomes; j++)
+        total += work[j];
+    if (isinf(total))
+        return fini_fail(err, FIN_ERR_NUMERIC, "counts: the sum of the counts overflows");
+    for (int64_t q = 0; q < m; q++)
+        for (int64_t j = 0; j < outcomes; j++)
+            mean[q * outcomes + j] = work[j] / total;
+    return FIN_OK;
+}
+
+const fin_family fini_family_counts = {
+    .name = "counts",
+    .summary = "tokens are categories, their probabilities Dirichlet",
+    .settings = &counts_settings,
+    .value_categories = true,
+    .resolve = resolve,
+    .prepare = prepare,
+    .room = room,
+    .draw = draw,
+    .accumulate = accumulate,
+    .posterior = posterior,
+    .predict = predict,
+};

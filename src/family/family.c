@@ -1,0 +1,123 @@
+/* The table of families of exchangeable tokens, and making one. */
+#include "family/family.h"
+
+#include <string.h>
+
+static const fin_family *const families[] = {
+    &fini_family_concept,  &fini_family_mean,   &fini_family_process, &fini_family_counts,
+    &fini_family_concepts, &fini_family_sphere, &fini_family_finite,  &fini_family_urn};
+enum { FAMILIES = sizeof families / sizeof *families };
+
+int fin_family_count(void)
+{
+    return FAMILIES;
+}
+
+const fin_family *fin_family_at(int i)
+{
+    return i >= 0 && i < FAMILIES ? families[i] : NULL;
+}
+
+const fin_family *fin_family_find(const char *name)
+{
+    for (int i = 0; i < FAMILIES; i++)
+        if (strcmp(families[i]->name, name) == 0)
+            return families[i];
+    return NULL;
+}
+
+const char *fin_family_name(const fin_family *family)
+{
+    return family->name;
+}
+
+const char *fin_family_summary(const fin_family *family)
+{
+    return family->summary;
+}
+
+const fin_settings *fin_family_table(const fin_family *family)
+{
+    return family->settings;
+}
+
+/* ---- create and destroy ---------------------------------------------------------------------- */
+
+static fin_status build(fin_latent *latent, fin_error *err)
+{
+    const fin_family *family = latent->family;
+    fin_status status = fin_settings_validate(family->settings, &latent->settings, err);
+    latent->shape.longest = INT64_MAX;
+    if (status || (status = family->resolve(latent, err)))
+        return status;
+    if (latent->commons > FINI_COMMON_MOST)
+        return fini_fail(
+            err, FIN_ERR_ARGUMENT,
+            "%s: what all sequences share has %lld numbers; at most %lld are possible, "
+            "with fewer concepts, covariates, outcomes or features",
+            family->name, (long long)latent->commons, (long long)FINI_COMMON_MOST);
+    if (latent->commons == 0)
+        return FIN_OK;
+    latent->common = fini_alloc_array(latent->commons, sizeof *latent->common);
+    if (!latent->common)
+        return fini_fail_memory(err, (size_t)latent->commons * sizeof *latent->common, "a family");
+    family->prepare(latent);
+    return FIN_OK;
+}
+
+fin_status fin_latent_create(fin_latent **out, const fin_family *family,
+                             const fin_latent_settings *settings, uint64_t seed, fin_error *err)
+{
+    *out = NULL;
+    if (!family)
+        return fini_fail(err, FIN_ERR_ARGUMENT,
+                         "no such family; fin_family_find knows concept, mean, process, counts, "
+                         "concepts, sphere, finite, urn");
+    fin_latent *latent = fini_alloc(sizeof *latent);
+    if (!latent)
+        return fini_fail_memory(err, sizeof *latent, "a family");
+    memset(latent, 0, sizeof *latent);
+    latent->family = family;
+    latent->seed = seed;
+    if (settings)
+        latent->settings = *settings;
+    else
+        fin_settings_defaults(family->settings, &latent->settings);
+    fin_status status = build(latent, err);
+    if (status) {
+        fin_latent_destroy(latent);
+        return status;
+    }
+    *out = latent;
+    return FIN_OK;
+}
+
+void fin_latent_destroy(fin_latent *latent)
+{
+    if (!latent)
+        return;
+    fini_free(latent->common);
+    fini_free(latent);
+}
+
+/* ---- what it is ------------------------------------------------------------------------------ */
+
+void fin_latent_get_shape(const fin_latent *latent, fin_latent_shape *shape)
+{
+    *shape = latent->shape;
+}
+
+const fin_family *fin_latent_get_family(const fin_latent *latent)
+{
+    return latent->family;
+}
+
+const fin_latent_settings *fin_latent_get_settings(const fin_latent *latent)
+{
+    return &latent->settings;
+}
+
+int64_t fini_latent_width(const fin_latent *latent)
+{
+    return latent->shape.outcomes > 0 ? latent->shape.outcomes : latent->shape.dv;
+}

@@ -1,0 +1,167 @@
+/* Private face of the families of exchangeable tokens: the row of their table, the object, and what
+ * several families share.
+ *
+ * A family is one file, family_<name>.c, with one row. The row's functions allocate nothing: the
+ * public calls (family_draw.c, family_infer.c) and the simulations of the theory room check the
+ * arguments, take memory once and hand out `work`, so that a million short sequences cost no
+ * million allocations. */
+#ifndef FINI_FAMILY_H
+#define FINI_FAMILY_H
+
+#include "base/base.h"
+#include "finetti/random.h"
+#include "finetti/family.h"
+
+/* Streams of random numbers, after those of task.h. The first group is common to all sequences, the
+ * second is for one sequence; simulations of the theory room use the same, moved up, so that they
+ * have nothing in common with the data of the same seed. */
+enum {
+    FINI_LATENT_COMMON = 256, /* frequencies, tables of concepts, the finite set */
+    FINI_LATENT_Z = 272,
+    FINI_LATENT_KEYS,
+    FINI_LATENT_VALUES,
+    FINI_LATENT_WRONG,
+    FINI_LATENT_QUERIES,
+    FINI_LATENT_ANSWERS,
+    FINI_LATENT_THEORY = 32 /* how far up */
+};
+
+#define FINI_FEATURES_MOST INT64_C(16384)   /* a statistic of 2 GB */
+#define FINI_POINTS_MOST INT64_C(16384)     /* tokens and queries of a process: a matrix of 2 GB */
+#define FINI_COMMON_MOST (INT64_C(1) << 27) /* numbers in the tables of all concepts: 1 GB */
+
+/* One sequence to draw. values, answers and truth may be NULL; keys is there if values are, queries
+ * if answers or truth are, z if the family has one. */
+typedef struct fini_sequence {
+    uint64_t seed, sample;
+    uint32_t up; /* added to the streams: 0 or FINI_LATENT_THEORY */
+    int64_t L, Q;
+    double *keys, *values, *queries, *answers, *truth, *z;
+} fini_sequence;
+
+struct fin_family {
+    const char *name, *summary;
+    const fin_settings *settings;
+    bool linear; /* v = Z phi(k) + noise: statistic and compress are those of family_gauss.c */
+    bool latent_gaussian; /* and Z is Gaussian, so that there is a filter */
+    /* Judges the settings beyond their ranges; fills shape and `common`, how many numbers all
+     * sequences share. */
+    fin_status (*resolve)(fin_latent *latent, fin_error *err);
+    void (*prepare)(fin_latent *latent); /* fills them; NULL if there are none */
+    /* Doubles of work that any of the functions below takes with L tokens and m queries, but for
+     * predict_tokens, and for draw of the linear families, which takes D. */
+    int64_t (*room)(const fin_latent *latent, int64_t L, int64_t m);
+    fin_status (*draw)(const fin_latent *latent, const fini_sequence *s, double *work,
+                       fin_error *err);
+    /* Tokens and statistics come here checked: finite, categories whole and in range. */
+    void (*accumulate)(const fin_latent *latent, int64_t L, const double *keys,
+                       const double *values, double *statistic, double *work);
+    fin_status (*posterior)(const fin_latent *latent, const double *statistic, double *posterior,
+                            double *work, fin_error *err);
+    fin_status (*predict)(const fin_latent *latent, const double *statistic, int64_t m,
+                          const double *queries, double *mean, double *variance, double *work,
+                          fin_error *err);
+    /* Straight from tokens, and its doubles of work; NULL: through the statistic. */
+    fin_status (*predict_tokens)(const fin_latent *latent, int64_t L, const double *keys,
+                                 const double *values, int64_t m, const double *queries,
+                                 double *mean, double *variance, double *work, fin_error *err);
+    int64_t (*room_tokens)(const fin_latent *latent, int64_t L, int64_t m);
+    bool key_categories, value_categories; /* whole numbers, not real ones */
+};
+
+extern const fin_family fini_family_concept, fini_family_mean, fini_family_process,
+    fini_family_counts, fini_family_concepts, fini_family_sphere, fini_family_finite,
+    fini_family_urn;
+
+struct fin_latent {
+    const fin_family *family;
+    fin_latent_settings settings;
+    fin_latent_shape shape;
+    uint64_t seed;
+    int64_t commons;
+    double *common; /* (commons): what all sequences share, laid out by the family */
+};
+
+/* ---- sequences without allocation (family_draw.c, family_infer.c) ---------------------------- */
+
+/* Are n sequences of L tokens and Q queries possible, and do their sizes fit an int64_t? */
+fin_status fini_latent_check_sizes(const fin_latent *latent, int64_t n, int64_t L, int64_t Q,
+                                   fin_error *err);
+/* The same for L tokens, and whether their numbers are what the family knows. */
+fin_status fini_latent_check_tokens(const fin_latent *latent, int64_t L, const double *keys,
+                                    const double *values, fin_error *err);
+/* As fin_latent_draw, from another seed and other streams. */
+fin_status fini_latent_draw_many(const fin_latent *latent, uint64_t seed, uint32_t up,
+                                 uint64_t first, int64_t n, const fini_sequence *arrays,
+                                 fin_error *err);
+/* Doubles of work of the next two; of fini_latent_predict_one alone. */
+int64_t fini_latent_room(const fin_latent *latent, int64_t L, int64_t m);
+int64_t fini_latent_predict_room(const fin_latent *latent, int64_t L, int64_t m);
+fin_status fini_latent_draw_one(const fin_latent *latent, const fini_sequence *s, double *work,
+                                fin_error *err);
+fin_status fini_latent_predict_one(const fin_latent *latent, int64_t L, const double *keys,
+                                   const double *values, int64_t m, const double *queries,
+                                   double *mean, double *variance, double *work, fin_error *err);
+/* Numbers of truth and of a prediction for one query: dv or outcomes. */
+int64_t fini_latent_width(const fin_latent *latent);
+
+/* ---- keys and their features (family_keys.c) ------------------------------------------------- */
+
+/* dk, D, and how many numbers features have in common. */
+fin_status fini_features_resolve(fin_latent *latent, fin_error *err);
+void fini_features_prepare(const fin_latent *latent, double *common);
+void fini_keys_draw(const fin_latent *latent, const fini_sequence *s);
+/* phi of n keys into rows of `ld` numbers. */
+void fini_features(const fin_latent *latent, int64_t n, const double *keys, double *phi,
+                   int64_t ld);
+/* out (D, D): E phi phi' under the law of keys, where it is known; false where it is not. */
+bool fini_features_moment(const fin_latent *latent, double *out);
+
+/* ---- Gaussian machinery: concept, mean, finite (family_gauss.c, family_dual.c) --------------- */
+
+/* Where the parts of a statistic begin. */
+typedef struct fini_moments_at {
+    int64_t S, T, VV, L; /* Phi'Phi (D, D), V'Phi (dv, D), V'V (dv, dv), tokens */
+} fini_moments_at;
+fini_moments_at fini_gauss_parts(const fin_latent *latent);
+void fini_gauss_shape(fin_latent *latent); /* all but latent and posterior */
+int64_t fini_gauss_room(const fin_latent *latent, int64_t L, int64_t m);
+void fini_gauss_accumulate(const fin_latent *latent, int64_t L, const double *keys,
+                           const double *values, double *statistic, double *work);
+fin_status fini_gauss_posterior(const fin_latent *latent, const double *statistic,
+                                double *posterior, double *work, fin_error *err);
+fin_status fini_gauss_predict(const fin_latent *latent, const double *statistic, int64_t m,
+                              const double *queries, double *mean, double *variance, double *work,
+                              fin_error *err);
+/* Lower Cholesky factor of S + lam I into C (D, D); *ridge: lam, or what took its place where
+ * rounding leaves no positive definite matrix (see family_gauss.c). */
+fin_status fini_gauss_factor(const fin_latent *latent, const double *S, double *C, double *ridge,
+                             fin_error *err);
+/* Values and truth of a sequence given dv x D numbers Z; work: D. */
+void fini_gauss_values(const fin_latent *latent, const fini_sequence *s, const double *Z,
+                       double *work);
+/* Adds jitter to the diagonal of the lower triangle of A until it has a Cholesky factor, which
+ * takes its place: 0, then 1e-12, 1e-11, .. 1e-8 times its mean. diagonal: (n) work. */
+fin_status fini_factor_jittered(int64_t n, double *A, double *diagonal, double *jitter,
+                                fin_error *err);
+/* Prediction in the space of tokens: rows a: (L, width) and b: (m, width), covariance of them. */
+int64_t fini_dual_room(int64_t L, int64_t dv, int64_t m);
+fin_status fini_dual_predict(const fin_covariance *covariance, double prior, double noise,
+                             int64_t width, int64_t L, const double *a, int64_t dv,
+                             const double *values, int64_t m, const double *b, double *mean,
+                             double *variance, double *work, fin_error *err);
+
+/* ---- outcomes: counts, concepts, urn (family_counts.c) --------------------------------------- */
+
+/* Odds to probabilities, in place. False if no entry is above -inf, or one is NaN or +inf. */
+bool fini_softmax(int64_t n, double *odds);
+/* The first entry of a cumulated law that reaches u. */
+int64_t fini_category(int64_t n, const double *cumulated, double u);
+void fini_cumulate(int64_t n, const double *p, double *cumulated);
+
+/* ---- rotations (family_rotation.c) ----------------------------------------------------------- */
+
+/* Mean of O under the density exp(tr(F'O)) on the rotations of R^d, d = 2 or 3. */
+fin_status fini_rotation_mean(int64_t d, const double *F, double *mean, fin_error *err);
+
+#endif

@@ -1,0 +1,289 @@
+/* What the linear families v = Z phi(k) + noise share: the statistic and, for a Gaussian Z, the
+ * posterior in the space of features. With S = Phi'Phi, T = V'Phi, lam = noise / prior:
+ *
+ *     posterior of a row of Z    N( T (S + lam I)^-1,  noise (S + lam I)^-1 )
+ *     mean at q                  T (S + lam I)^-1 phi(q)
+ *     its variance               prior lam phi(q)'(S + lam I)^-1 phi(q)
+ *
+ * in every one of the dv numbers. Written with prior lam instead of noise, so that lam may be
+ * replaced: where rounding leaves no positive definite matrix (noise 0 and fewer tokens than
+ * features, most often), 1e-8 of the mean diagonal of S is added to lam and counts as noise. Then
+ * the mean tends to that of the pseudo-inverse and the variance to prior times the projection on
+ * what no token has shown, which are the limits of noise -> 0. */
+#include "family/family.h"
+
+#include "math/gram.h"
+
+#include <cblas.h>
+#include <math.h>
+
+enum { BLOCK = 64 }; /* tokens or queries at once */
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+fini_moments_at fini_gauss_parts(const fin_latent *latent)
+{
+    int64_t D = latent->shape.features, dv = latent->shape.dv;
+    return (fini_moments_at){
+        .S = 0, .T = D * D, .VV = D * D + dv * D, .L = D * D + dv * D + dv * dv};
+}
+
+void fini_gauss_shape(fin_latent *latent)
+{
+    latent->shape.dv = latent->settings.dv;
+    latent->shape.statistic = fini_gauss_parts(latent).L + 1;
+}
+
+int64_t fini_gauss_room(const fin_latent *latent, int64_t L, int64_t m)
+{
+    int64_t D = latent->shape.features, dv = latent->shape.dv, W = D + dv;
+    int64_t accumulate = least(L, BLOCK) * W + W * W;
+    int64_t predict = D * D + D * dv + D * least(m, BLOCK) + least(m, BLOCK) * D;
+    return accumulate > predict ? accumulate : predict;
+}
+
+/* One product of the rows [phi, v] with themselves has all three matrices. */
+void fini_gauss_accumulate(const fin_latent *latent, int64_t L, const double *keys,
+                           const double *values, double *statistic, double *work)
+{
+    int64_t D = latent->shape.features, dv = latent->shape.dv, dk = latent->shape.dk, W = D + dv;
+    fini_moments_at at = fini_gauss_parts(latent);
+    double *sum = work, *rows = work + W * W;
+    for (int64_t i = 0; i < W * W; i++)
+        sum[i] = 0;
+    fini_blas_enter();
+    for (int64_t from = 0; from < L; from += BLOCK) {
+        int64_t n = least(L - from, BLOCK);
+        fini_features(latent, n, keys ? keys + from * dk : NULL, rows, W);
+        for (int64_t l = 0; l < n; l++)
+            for (int64_t c = 0; c < dv; c++)
+                rows[l * W + D + c] = values[(from + l) * dv + c];
+        cblas_dsyrk(CblasRowMajor, CblasLower, CblasTrans, (int)W, (int)n, 1, rows, (int)W, 1, sum,
+                    (int)W);
+    }
+    fini_blas_leave();
+    for (int64_t i = 0; i < W; i++)
+        for (int64_t j = 0; j <= i; j++) {
+            double x = sum[i * W + j];
+            if (i < D) {
+                statistic[at.S + i * D + j] += x;
+                if (i != j)
+                    statistic[at.S + j * D + i] += x;
+            } else if (j < D) {
+                statistic[at.T + (i - D) * D + j] += x;
+            } else {
+                statistic[at.VV + (i - D) * dv + j - D] += x;
+                if (i != j)
+                    statistic[at.VV + (j - D) * dv + i - D] += x;
+            }
+        }
+    statistic[at.L] += (double)L;
+}
+
+/* ---- the factor ------------------------------------------------------------------------------ */
+
+static double mean_diagonal(int64_t n, const double *A)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++)
+        sum += A[i * n + i] / (double)n;
+    return sum;
+}
+
+/* fini_cholesky, but small matrices, of which simulations have thousands, by hand. */
+static fin_status factor(int64_t n, double *A, int64_t *pivot, fin_error *err)
+{
+    enum { SMALL = 32 };
+    *pivot = -1;
+    if (n > SMALL)
+        return fini_cholesky(n, A, n, pivot, NULL, err);
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j <= i; j++) {
+            double x = A[i * n + j];
+            for (int64_t c = 0; c < j; c++)
+                x -= A[i * n + c] * A[j * n + c];
+            if (i == j && !fini_pivot_holds(x, A[i * n + j])) {
+                *pivot = i;
+                return FIN_OK;
+            }
+            A[i * n + j] = i == j ? sqrt(x) : x / A[j * n + j];
+        }
+    return FIN_OK;
+}
+
+/* Copies the lower triangle with lam added; *done if that has a factor. */
+static fin_status try_factor(int64_t n, const double *A, double lam, double *C, bool *done,
+                             fin_error *err)
+{
+    int64_t pivot;
+    for (int64_t i = 0; i < n; i++) {
+        for (int64_t j = 0; j <= i; j++)
+            C[i * n + j] = A[i * n + j];
+        C[i * n + i] += lam;
+    }
+    fin_status status = factor(n, C, &pivot, err);
+    *done = pivot < 0 && status == FIN_OK;
+    return pivot < 0 ? status : FIN_OK;
+}
+
+fin_status fini_gauss_factor(const fin_latent *latent, const double *S, double *C, double *ridge,
+                             fin_error *err)
+{
+    int64_t D = latent->shape.features;
+    double lam = latent->settings.noise / latent->settings.prior, scale = mean_diagonal(D, S);
+    if (lam == 0 && scale == 0)
+        lam = 1; /* no token yet: any ridge gives the prior back */
+    *ridge = lam;
+    bool done = false;
+    fin_status status = try_factor(D, S, *ridge, C, &done, err);
+    if (!status &&
+        !done) { /* rounding of S and T costs eps / jitter, jitter itself as much as it is */
+        *ridge = lam + 1e-8 * scale;
+        status = try_factor(D, S, *ridge, C, &done, err);
+    }
+    if (status || done)
+        return status;
+    return fini_fail(err, FIN_ERR_NUMERIC,
+                     "%s: the statistic plus a ridge of %g is not positive definite; is it one of "
+                     "tokens? A larger noise helps, if its numbers are large",
+                     latent->family->name, *ridge);
+}
+
+fin_status fini_factor_jittered(int64_t n, double *A, double *diagonal, double *jitter,
+                                fin_error *err)
+{
+    double scale = n > 0 ? mean_diagonal(n, A) : 0;
+    for (int64_t i = 0; i < n; i++) /* above the diagonal, which no factor touches, A is kept */
+        for (int64_t j = 0; j < i; j++)
+            A[j * n + i] = A[i * n + j];
+    for (int64_t i = 0; i < n; i++)
+        diagonal[i] = A[i * n + i];
+    for (int power = -13; power <= -8; power++) {
+        int64_t pivot;
+        *jitter = power < -12 ? 0 : pow(10, power) * scale;
+        for (int64_t i = 0; i < n; i++) {
+            for (int64_t j = 0; j < i; j++)
+                A[i * n + j] = A[j * n + i];
+            A[i * n + i] = diagonal[i] + *jitter;
+        }
+        fin_status status = factor(n, A, &pivot, err);
+        if (pivot < 0)
+            return status;
+    }
+    return fini_fail(err, FIN_ERR_NUMERIC,
+                     "the covariance of %lld points is not positive definite, not even with %g "
+                     "added to its diagonal; are the keys so large that it overflows? Otherwise "
+                     "give a positive noise",
+                     (long long)n, *jitter);
+}
+
+/* ---- posterior and prediction ---------------------------------------------------------------- */
+
+/* C^-1 T' into X (D, dv). */
+static void solve_cross(const fin_latent *latent, const double *statistic, const double *C,
+                        double *X)
+{
+    int64_t D = latent->shape.features, dv = latent->shape.dv;
+    const double *T = statistic + fini_gauss_parts(latent).T;
+    for (int64_t i = 0; i < D; i++)
+        for (int64_t c = 0; c < dv; c++)
+            X[i * dv + c] = T[c * D + i];
+    fini_solve_lower(D, C, D, dv, X, dv);
+}
+
+fin_status fini_gauss_posterior(const fin_latent *latent, const double *statistic,
+                                double *posterior, double *work, fin_error *err)
+{
+    int64_t D = latent->shape.features, dv = latent->shape.dv;
+    double *C = posterior + dv * D, *X = work, ridge;
+    fin_status status = fini_gauss_factor(latent, statistic, C, &ridge, err);
+    if (status)
+        return status;
+    solve_cross(latent, statistic, C, X);
+    fini_solve_upper(D, C, D, dv, X, dv);
+    for (int64_t c = 0; c < dv; c++)
+        for (int64_t i = 0; i < D; i++)
+            posterior[c * D + i] = X[i * dv + c];
+    if ((status = fini_cholesky_inverse(D, C, D, err)))
+        return status;
+    double scale = latent->settings.prior * ridge;
+    for (int64_t i = 0; i < D; i++)
+        for (int64_t j = 0; j <= i; j++)
+            C[i * D + j] = C[j * D + i] = scale * C[i * D + j];
+    return FIN_OK;
+}
+
+/* mean = (C^-1 phi)'(C^-1 T'), variance = prior lam |C^-1 phi|^2. */
+fin_status fini_gauss_predict(const fin_latent *latent, const double *statistic, int64_t m,
+                              const double *queries, double *mean, double *variance, double *work,
+                              fin_error *err)
+{
+    int64_t D = latent->shape.features, dv = latent->shape.dv, dk = latent->shape.dk;
+    double *C = work, *X = C + D * D, *P = X + D * dv, *phi = P + D * least(m, BLOCK), ridge;
+    fin_status status = fini_gauss_factor(latent, statistic, C, &ridge, err);
+    if (status)
+        return status;
+    solve_cross(latent, statistic, C, X);
+    for (int64_t from = 0; from < m; from += BLOCK) {
+        int64_t n = least(m - from, BLOCK);
+        fini_features(latent, n, queries ? queries + from * dk : NULL, phi, D);
+        for (int64_t i = 0; i < D; i++)
+            for (int64_t j = 0; j < n; j++)
+                P[i * n + j] = phi[j * D + i];
+        fini_solve_lower(D, C, D, n, P, n);
+        for (int64_t j = 0; j < n; j++) {
+            double *out = mean + (from + j) * dv, norm2 = 0;
+            for (int64_t c = 0; c < dv; c++)
+                out[c] = 0;
+            for (int64_t i = 0; i < D; i++) {
+                double p = P[i * n + j];
+                norm2 += p * p;
+                for (int64_t c = 0; c < dv; c++)
+                    out[c] += p * X[i * dv + c];
+            }
+            if (variance)
+                variance[from + j] = latent->settings.prior * ridge * norm2;
+        }
+    }
+    return FIN_OK;
+}
+
+/* ---- drawing --------------------------------------------------------------------------------- */
+
+/* out = Z phi(k) for n keys; add: plus s times the standard normals that are in out. phi: (D). */
+static void images(const fin_latent *latent, int64_t n, const double *keys, const double *Z,
+                   double *out, bool add, double *phi)
+{
+    int64_t D = latent->shape.features, dv = latent->shape.dv, dk = latent->shape.dk;
+    double s = sqrt(latent->settings.noise);
+    for (int64_t l = 0; l < n; l++) {
+        fini_features(latent, 1, keys ? keys + l * dk : NULL, phi, D);
+        for (int64_t c = 0; c < dv; c++) {
+            double x = 0;
+            for (int64_t i = 0; i < D; i++)
+                x += Z[c * D + i] * phi[i];
+            out[l * dv + c] = x + (add ? s * out[l * dv + c] : 0);
+        }
+    }
+}
+
+void fini_gauss_values(const fin_latent *latent, const fini_sequence *s, const double *Z,
+                       double *work)
+{
+    int64_t dv = latent->shape.dv;
+    if (s->values) {
+        fin_random_normals_f64(s->seed, FINI_LATENT_VALUES + s->up, s->sample, 0, s->L * dv,
+                               s->values);
+        images(latent, s->L, s->keys, Z, s->values, true, work);
+    }
+    if (s->answers) {
+        fin_random_normals_f64(s->seed, FINI_LATENT_ANSWERS + s->up, s->sample, 0, s->Q * dv,
+                               s->answers);
+        images(latent, s->Q, s->queries, Z, s->answers, true, work);
+    }
+    if (s->truth)
+        images(latent, s->Q, s->queries, Z, s->truth, false, work);
+}

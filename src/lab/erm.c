@@ -1,0 +1,279 @@
+/* erm: attention learnt from n sequences of L tokens, M of them masked, against the Bayes
+ * prediction.
+ *
+ * The small models of small.h are fitted by least squares to the masked values; what is measured is
+ *
+ *     excess = E |f(q) - E[v | tokens, q]|^2 on sequences of their own,
+ *
+ * the risk above that of the posterior mean. cme attention can be the posterior mean, so that its
+ * excess is all generalization error: n excess tends to tr(H^-1 S), H = E J'J / M, S = Cov(J'r /
+ * M), which does not grow with L. softmax attention cannot; the best it can do, with scores kappa
+ * q.k and values gain * v, is its floor, and what is above the floor falls like 1/n.
+ *
+ * Fits start at the best parameters: this is about the minimum that belongs to them, not about how
+ * to find it (the command `stationary` starts anywhere). */
+#include "lab/small.h"
+
+#include "finetti/math.h"
+
+#include <math.h>
+#include <string.h>
+
+#define ERM_FIELDS(F, C)                                                                           \
+    C(form, 0, "cme|softmax", "attention form")                                                    \
+    F(int64_t, n, 256, 2, 1000000, "training sequences")                                           \
+    F(int64_t, repetitions, 20, 2, 100000, "training sets")                                        \
+    F(int64_t, test, 1000, 10, 1000000, "sequences that each fit is judged on")                    \
+    F(int64_t, sandwich, 0, 0, 1000000,                                                            \
+      "sequences for the limit of n excess, tr(H^-1 S), at the best parameters; 0: not computed")  \
+    F(int64_t, seed, 1, 0, INT64_C(1) << 53, "seed of everything drawn")
+
+typedef struct erm_own {
+    ERM_FIELDS(FIN_MEMBER_F, FIN_MEMBER_C)
+} erm_own;
+typedef struct erm_values {
+    erm_own own;
+    fini_small_task task;
+} erm_values;
+
+#define FIN_TABLE_STRUCT erm_own
+FIN_TABLE(static, erm_table, "erm", ERM_FIELDS);
+#undef FIN_TABLE_STRUCT
+
+static const fin_word words[] = {{NULL, 0, 0, NULL, NULL}};
+
+static const fin_output outputs[] = {
+    {"excess", "E |f(q) - posterior mean|^2, mean over training sets", NULL},
+    {"scaled", "n excess", NULL},
+    {"bayes", "E |truth - posterior mean|^2, what no predictor can beat", NULL},
+    {"floor", "least excess of any parameters (softmax)", NULL},
+    {"floor_scaled", "L times that (softmax)", NULL},
+    {"kappa", "scores of the best parameters (softmax)", NULL},
+    {"above", "excess - floor, from the same sequences (softmax)", NULL},
+    {"above_scaled", "n times that (softmax)", NULL},
+    {"predicted", "limit of n excess, or of n above: tr(H^-1 S)", NULL},
+    {"rank", "eigenvalues of H that count: above 1e-11 of the largest", NULL},
+    {"steps", "steps of a fit, mean", NULL},
+    {"gradient", "largest gradient that a fit ended with", NULL},
+    {NULL, NULL, NULL},
+};
+
+enum { FLOOR_SEQUENCES = 1 << 21 }; /* where those that the floor is found on begin */
+
+static fin_status groups(void *values, fin_group list[FIN_GROUPS], int *count, fin_error *err)
+{
+    erm_values *v = values;
+    (void)err;
+    return fini_small_groups(&erm_table, &v->own, &v->task, list, count);
+}
+
+static int64_t greater(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+static fin_status check(const void *values, fin_error *err)
+{
+    const erm_values *v = values;
+    int64_t n = greater(greater(v->own.n, v->own.test), v->own.sandwich);
+    return v->own.form == FINI_SMALL_SOFTMAX ? fini_small_check_tokens(n, &v->task, err) : FIN_OK;
+}
+
+/* ---- work ------------------------------------------------------------------------------------ */
+
+typedef struct work {
+    const erm_values *v;
+    fini_small_world world;
+    fini_small_model model;
+    fini_small_set train, test;
+    fini_small_fit fit;
+    fini_arena arena;
+    fini_small_sandwich sandwich;
+    double *best, *theta; /* (parameters) */
+    double *f;            /* (M, dv): one sequence */
+    double gain;          /* softmax: of the best values */
+    fini_average excess, bayes, floor, above, steps;
+    double gradient;
+} work;
+
+static void lay_out(void *user)
+{
+    work *w = user;
+    fini_arena *a = &w->arena;
+    int64_t P = w->model.parameters, rows = w->model.M * w->model.dv;
+    bool tokens = w->model.form == FINI_SMALL_SOFTMAX;
+    fini_small_set_take(&w->train, a, tokens);
+    fini_small_set_take(&w->test, a, tokens);
+    fini_small_fit_take(&w->fit, a, P, rows);
+    w->best = fini_take(a, P, sizeof(double));
+    w->theta = fini_take(a, P, sizeof(double));
+    w->f = fini_take(a, rows, sizeof(double));
+    fini_small_sandwich_take(&w->sandwich, a, &w->model);
+}
+
+/* |f(q) - mean q|^2 of a test sequence: exactly over q for cme, at masked tokens for softmax. */
+static double distance(work *w, const double *theta, int64_t i)
+{
+    const fini_small_model *m = &w->model;
+    double sum = 0, F[FINI_SMALL_KEYS * FINI_SMALL_KEYS];
+    if (m->form == FINI_SMALL_CME) {
+        const double *mean = w->test.mean + i * m->dv * m->d;
+        fini_small_matrix(m, theta, w->test.moments + i * m->p * m->p, F);
+        for (int64_t j = 0; j < m->dv * m->d; j++)
+            sum += (F[j] - mean[j]) * (F[j] - mean[j]) / (double)m->d;
+        return sum;
+    }
+    fini_small_answers(m, theta, &w->test, i, w->f, NULL);
+    for (int64_t k = 0; k < m->M * m->dv; k++) {
+        double far = w->f[k] - fini_small_bayes(&w->test, i, k);
+        sum += far * far / (double)m->M;
+    }
+    return sum;
+}
+
+/* ---- the best softmax attention can do ------------------------------------------------------- */
+
+/* Its parameters by symmetry: scores kappa q.k, values gain * v. The gain that fits best to the
+ * posterior mean at this kappa, and what is left then. */
+static double floor_at(double log_kappa, void *user)
+{
+    work *w = user;
+    const fini_small_model *m = &w->model;
+    double ff = 0, fm = 0, mm = 0;
+    fini_small_truth(m, &w->world, exp(log_kappa), 1, w->best);
+    for (int64_t i = 0; i < w->test.n; i++) {
+        fini_small_answers(m, w->best, &w->test, i, w->f, NULL);
+        for (int64_t k = 0; k < m->M * m->dv; k++) {
+            double truth = fini_small_bayes(&w->test, i, k);
+            ff += w->f[k] * w->f[k];
+            fm += w->f[k] * truth;
+            mm += truth * truth;
+        }
+    }
+    w->gain = fm / ff;
+    return mm - fm * fm / ff;
+}
+
+static fin_status find_best(work *w, double *kappa, fin_error *err)
+{
+    double least, log_kappa;
+    fin_status status = FIN_OK;
+    if (w->model.form == FINI_SMALL_CME) {
+        fini_small_truth(&w->model, &w->world, 0, 0, w->best);
+        return FIN_OK;
+    }
+    fini_small_draw(&w->test, FINI_STREAM_SMALL_TEST, FLOOR_SEQUENCES);
+    status = fin_brent(floor_at, w, log(0.3), log(100), 1e-4, &log_kappa, &least, err);
+    if (status)
+        return status;
+    floor_at(log_kappa, w);
+    *kappa = exp(log_kappa);
+    fini_small_truth(&w->model, &w->world, *kappa, w->gain, w->best);
+    return FIN_OK;
+}
+
+/* ---- tr(H^-1 S) ------------------------------------------------------------------------------ */
+
+static fin_status predict(work *w, fin_result *result, fin_error *err)
+{
+    int64_t done = 0;
+    double trace = 0, error = 0;
+    int rank = 0;
+    for (uint64_t from = FLOOR_SEQUENCES * 2; done < w->v->own.sandwich; done += w->test.n) {
+        fini_small_draw(&w->test, FINI_STREAM_SMALL_TEST, from + (uint64_t)done);
+        fini_small_sandwich_add(&w->sandwich, &w->fit, &w->test, w->best);
+    }
+    fin_status status = fini_small_sandwich_trace(&w->sandwich, &trace, &error, &rank, err);
+    fini_result_scalar(result, "predicted", trace, error, FIN_HOW_SIMULATION, done);
+    fini_result_exact(result, "rank", rank);
+    return status;
+}
+
+/* ---- training sets --------------------------------------------------------------------------- */
+
+static fin_status one_set(work *w, int64_t repetition, fin_error *err)
+{
+    const fini_small_model *m = &w->model;
+    fini_small_loss loss = {m, &w->train};
+    double excess = 0, floor = 0, bayes = 0, n = (double)w->test.n;
+    fini_small_draw(&w->train, FINI_STREAM_SMALL, (uint64_t)(repetition * w->train.n));
+    fini_small_draw(&w->test, FINI_STREAM_SMALL_TEST, (uint64_t)repetition << 32);
+    w->fit.enough = 1e-9;
+    fin_status status = fini_small_learn(&w->fit, &loss, w->best, w->theta, err);
+    w->gradient = fmax(w->gradient, w->fit.gradient);
+    for (int64_t i = 0; i < w->test.n; i++) {
+        const double *z = w->test.z + i * m->dv * m->d, *mean = w->test.mean + i * m->dv * m->d;
+        excess += distance(w, w->theta, i) / n;
+        if (m->form == FINI_SMALL_SOFTMAX)
+            floor += distance(w, w->best, i) / n;
+        for (int64_t j = 0; j < m->dv * m->d; j++)
+            bayes += (z[j] - mean[j]) * (z[j] - mean[j]) / (double)m->d / n;
+    }
+    fini_average_add(&w->excess, excess);
+    fini_average_add(&w->floor, floor);
+    fini_average_add(&w->above, excess - floor);
+    fini_average_add(&w->bayes, bayes);
+    fini_average_add(&w->steps, (double)w->fit.steps);
+    return status;
+}
+
+static void add_all(const work *w, double kappa, fin_result *result)
+{
+    double n = (double)w->v->own.n;
+    fini_result_average(result, "excess", &w->excess, 1);
+    fini_result_average(result, "scaled", &w->excess, n);
+    fini_result_average(result, "bayes", &w->bayes, 1);
+    fini_result_average(result, "steps", &w->steps, 1);
+    fini_result_exact(result, "gradient", w->gradient);
+    if (w->model.form == FINI_SMALL_CME)
+        return;
+    fini_result_average(result, "floor", &w->floor, 1);
+    fini_result_average(result, "floor_scaled", &w->floor, (double)w->v->task.L);
+    fini_result_average(result, "above", &w->above, 1);
+    fini_result_average(result, "above_scaled", &w->above, n);
+    fini_result_scalar(result, "kappa", kappa, NAN, FIN_HOW_SIMULATION, w->test.n);
+}
+
+static fin_status measure(void *user, fin_result *result, const fin_progress *progress,
+                          fin_error *err)
+{
+    work *w = user;
+    double kappa = 0;
+    int64_t count = w->v->own.repetitions;
+    fin_status status = find_best(w, &kappa, err);
+    if (!status && w->v->own.sandwich > 0)
+        status = predict(w, result, err);
+    for (int64_t i = 0; i < count && !status; i++) {
+        if (fini_report(progress, "learning", (double)i, (double)count))
+            status = fini_fail(err, FIN_ERR_CANCELLED, "cancelled");
+        else
+            status = one_set(w, i, err);
+    }
+    if (!status)
+        add_all(w, kappa, result);
+    return status;
+}
+
+static fin_status run(const void *values, fin_result *result, const fin_progress *progress,
+                      fin_error *err)
+{
+    const erm_values *v = values;
+    work w = {.v = v, .model = fini_small_model_make((int)v->own.form, 1, &v->task)};
+    fini_small_world_make(&w.world, &v->task, fini_small_seed(v->own.seed, v->task.L, v->own.n));
+    w.train = (fini_small_set){.n = v->own.n, .world = &w.world};
+    w.test = (fini_small_set){.n = v->own.test, .world = &w.world};
+    const fini_small_frame frame = {&w.arena, "training and test sets", lay_out, measure};
+    return fini_small_frame_run(&frame, &w, result, progress, err);
+}
+
+const fin_command fini_command_erm = {
+    .name = "erm",
+    .summary = "small attention layers learnt from n sequences, against the posterior mean",
+    .revision = 1,
+    .size = sizeof(erm_values),
+    .words = words,
+    .outputs = outputs,
+    .groups = groups,
+    .check = check,
+    .run = run,
+};

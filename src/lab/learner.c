@@ -1,0 +1,152 @@
+/* An encoder, its sequences and its learning from the settings of a command. */
+#include "lab/learner.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What a corpus of single-location regression has to say: its tokens are the task's, and there is
+ * nothing to mask. */
+#define TASK_CORPUS_FIELDS(F, C)                                                                   \
+    C(answer, 0, "value|gaussian", "squared error, or a Gaussian with learnt variance")            \
+    F(int64_t, samples, 0, 0, INT64_C(1) << 40,                                                    \
+      "fixed-sample (ERM) training: so many sequences, again and again; 0 = fresh ones")
+#define FIN_TABLE_STRUCT fin_corpus_settings
+FIN_TABLE(static, task_corpus_table, "corpus", TASK_CORPUS_FIELDS);
+#undef FIN_TABLE_STRUCT
+
+/* ---- settings -------------------------------------------------------------------------------- */
+
+fin_status fini_learner_groups(fini_learner_values *v, fin_group list[FIN_GROUPS], int *count,
+                               fin_error *err)
+{
+    const fin_task_kind *kind = fin_task_find(v->family);
+    fin_status status = FIN_OK;
+    if (kind)
+        list[(*count)++] = (fin_group){fin_task_kind_table(kind), &v->task};
+    else
+        status = fini_family_group(v->family, &v->latent, list, count, err);
+    if (status)
+        return status;
+    list[(*count)++] = (fin_group){kind ? &task_corpus_table : &fin_corpus_table, &v->corpus};
+    list[(*count)++] = (fin_group){&fin_encoder_table, &v->encoder};
+    list[(*count)++] = (fin_group){&fin_learn_table, &v->learn};
+    return FIN_OK;
+}
+
+fin_status fini_learner_check(const fini_learner_values *v, fin_error *err)
+{
+    fini_learner learner;
+    fin_status status = fini_learner_open(&learner, v, err);
+    fini_learner_close(&learner);
+    return status;
+}
+
+/* ---- making ---------------------------------------------------------------------------------- */
+
+static fin_status open_corpus(fini_learner *o, const fini_learner_values *v, fin_error *err)
+{
+    uint64_t seed = (uint64_t)v->learn.seed;
+    const fin_task_kind *kind = fin_task_find(v->family);
+    if (!kind) {
+        fin_status status =
+            fin_latent_create(&o->latent, fin_family_find(v->family), &v->latent, seed, err);
+        return status ? status : fin_corpus_latent(&o->corpus, &v->corpus, o->latent, seed, err);
+    }
+    fin_corpus_settings corpus; /* rows that the small table has not */
+    fin_settings_defaults(&fin_corpus_table, &corpus);
+    corpus.objective = FIN_OBJECTIVE_SUPERVISED;
+    corpus.answer = v->corpus.answer;
+    corpus.samples = v->corpus.samples;
+    fin_status status =
+        fin_task_create(&o->task, kind, &v->task, NULL, seed, FIN_TASK_AMBIENT, err);
+    return status ? status : fin_corpus_task(&o->corpus, &corpus, o->task, err);
+}
+
+fin_status fini_learner_open(fini_learner *o, const fini_learner_values *v, fin_error *err)
+{
+    fin_encoder_shape shape;
+    fin_encoder_settings settings = v->encoder;
+    *o = (fini_learner){NULL, NULL, NULL, NULL, NULL};
+    fin_status status = open_corpus(o, v, err);
+    if (!status) {
+        fin_corpus_get_shape(o->corpus, &shape);
+        if (settings.positions == FIN_POSITIONS_LEARNED && settings.longest == FIN_AUTO_INT)
+            settings.longest = fin_corpus_longest(o->corpus);
+        status = fin_encoder_create(&o->encoder, &settings, &shape, (uint64_t)v->learn.seed, err);
+    }
+    if (!status)
+        status =
+            fin_learn_create(&o->learn, &v->learn, o->encoder, o->corpus, NULL, NULL, 0, 1, err);
+    if (status)
+        fini_learner_close(o);
+    return status;
+}
+
+void fini_learner_close(fini_learner *o)
+{
+    fin_learn_destroy(o->learn);
+    fin_encoder_destroy(o->encoder);
+    fin_corpus_destroy(o->corpus);
+    fin_task_destroy(o->task);
+    fin_latent_destroy(o->latent);
+    *o = (fini_learner){NULL, NULL, NULL, NULL, NULL};
+}
+
+/* ---- learning -------------------------------------------------------------------------------- */
+
+typedef struct watch {
+    const char *what;
+    const fin_progress *progress;
+} watch;
+
+static int look(void *user, const fin_learn_report *report)
+{
+    const watch *w = user;
+    return fini_report(w->progress, w->what, (double)report->step, (double)report->steps);
+}
+
+fin_status fini_learner_run(fin_learn *learn, const char *what, const fin_progress *progress,
+                            fin_error *err)
+{
+    watch w = {what, progress};
+    return fin_learn_run(learn, -1, look, &w, err);
+}
+
+/* ---- lists of whole numbers ------------------------------------------------------------------ */
+
+fin_status fini_parse_wholes(const char *text, const char *what, int64_t least, int64_t most,
+                             int64_t *whole, int *count, fin_error *err)
+{
+    *count = 0;
+    for (const char *rest = text; *rest;) {
+        char *end;
+        errno = 0;
+        long long number = strtoll(rest, &end, 10);
+        bool good = end > rest && !errno && number >= least && number <= most &&
+                    *count < FINI_WHOLES && (*count == 0 || number > whole[*count - 1]);
+        end += good ? strspn(end, " ") : 0;
+        if (!good || (*end && (*end != ',' || !end[1])))
+            return fini_fail(err, FIN_ERR_ARGUMENT,
+                             "%s: '%.40s' is no list of ascending whole numbers from %lld to %lld, "
+                             "at most %d of them, such as 4,8,16",
+                             what, text, (long long)least, (long long)most, FINI_WHOLES);
+        whole[(*count)++] = number;
+        rest = end + (*end == ',');
+    }
+    return FIN_OK;
+}
+
+void fini_tidy_wholes(char *text, size_t size)
+{
+    int64_t whole[FINI_WHOLES];
+    int count;
+    size_t used = 0;
+    if (fini_parse_wholes(text, "", INT64_MIN, INT64_MAX, whole, &count, NULL))
+        return;
+    memset(text, 0, size); /* the numbers are no longer than the text was */
+    for (int i = 0; i < count; i++)
+        used +=
+            (size_t)snprintf(text + used, size - used, "%s%lld", i ? "," : "", (long long)whole[i]);
+}

@@ -1,0 +1,53 @@
+/* What the commands share that train a transformer encoder (encoder, pretrain): where sequences come
+ * from, the encoder, and learning, as one group of settings and one object. */
+#ifndef FINI_STUDY_LEARNER_H
+#define FINI_STUDY_LEARNER_H
+
+#include "finetti/encoder_learn.h"
+#include "command/command.h"
+
+typedef struct fini_learner_values {
+    char family[32]; /* a family of exchangeable tokens, or a task of single-location regression */
+    fin_latent_settings latent;
+    fin_task_settings task;
+    fin_encoder_settings encoder;
+    fin_corpus_settings corpus;
+    fin_learn_settings learn;
+} fini_learner_values;
+#define FINI_LEARNER_WORDS(type, member)                                                           \
+    {                                                                                              \
+        "family", offsetof(type, member.family), 32, "concept",                                    \
+            "family of exchangeable tokens, or a task: slr, spiked, max"                           \
+    }
+
+/* Appends the tables of family or task, encoder, corpus and learning. */
+fin_status fini_learner_groups(fini_learner_values *values, fin_group list[FIN_GROUPS], int *count,
+                               fin_error *err);
+/* Do they fit together? Makes all of it, which is cheap but for large tables. */
+fin_status fini_learner_check(const fini_learner_values *values, fin_error *err);
+
+typedef struct fini_learner {
+    fin_latent *latent;
+    fin_task *task;
+    fin_corpus *corpus;
+    fin_encoder *encoder;
+    fin_learn *learn;
+} fini_learner;
+
+/* Everything is drawn from the seed of learning. */
+fin_status fini_learner_open(fini_learner *learner, const fini_learner_values *values,
+                             fin_error *err);
+void fini_learner_close(fini_learner *learner); /* zeros are fine */
+/* Learns to the end. `what` is what the progress says. */
+fin_status fini_learner_run(fin_learn *learn, const char *what, const fin_progress *progress,
+                            fin_error *err);
+
+/* "4,8,16": whole numbers from least to most, ascending, at most FINI_WHOLES of them. `what` names
+ * the setting in messages. "" has none. */
+enum { FINI_WHOLES = 64 };
+fin_status fini_parse_wholes(const char *text, const char *what, int64_t least, int64_t most,
+                             int64_t *whole, int *count, fin_error *err);
+/* Such a list in one form. It stays as it is if it cannot be read. */
+void fini_tidy_wholes(char *text, size_t size);
+
+#endif

@@ -1,0 +1,184 @@
+/* mil: does a model of bags respect what multiple-instance learning assumes?
+ *
+ * A trial fits a model (fin_fit_create) to bags of one of the three laws of mil_draw.c, in which
+ * something wrong is easy to learn, and judges it twice: on fresh bags of that law, and on the same
+ * bags flipped, where the wrong thing points the other way. A model passes if it ranks both better than
+ * by chance (Raff and Holt, NeurIPS 2023): AUC > 0.5, and the first alone proves nothing. */
+#include "lab/mil.h"
+
+#include <math.h>
+
+#define FIN_TABLE_STRUCT fini_mil_law
+FIN_TABLE(static, law_table, "mil", FINI_MIL_FIELDS);
+#undef FIN_TABLE_STRUCT
+
+typedef struct mil_values {
+    fini_mil_law law;
+    fin_fit_settings fit;
+} mil_values;
+
+static const fin_word words[] = {{NULL, 0, 0, NULL, NULL}};
+
+enum { AUC_TRAIN, AUC_TEST, GAIN, ACCURACY_TRAIN, ACCURACY_TEST, ROWS };
+static const fin_output outputs[] = {
+    {"auc_train", "mean AUC on fresh bags that are drawn as the training bags are", NULL},
+    {"auc_test", "mean AUC on the same bags flipped: what was easy to learn is wrong there", NULL},
+    {"gain", "auc_test - auc_train, from the same trials", NULL},
+    {"accuracy_train", "share of fresh bags whose class is right", NULL},
+    {"accuracy_test", "the same of flipped bags", NULL},
+    {"least_gain", "the smallest gain of all trials", NULL},
+    {"largest_gain", "the largest", NULL},
+    {"passed", "share of trials in which both AUC are above 0.5", NULL},
+    {NULL, NULL, NULL},
+};
+
+/* ---- settings -------------------------------------------------------------------------------- */
+
+static fin_status groups(void *values, fin_group list[FIN_GROUPS], int *count, fin_error *err)
+{
+    mil_values *v = values;
+    (void)err;
+    list[(*count)++] = (fin_group){&law_table, &v->law};
+    list[(*count)++] = (fin_group){&fin_fit_table, &v->fit};
+    return FIN_OK;
+}
+
+static fin_status check(const void *values, fin_error *err)
+{
+    const mil_values *v = values;
+    const fini_mil_law *law = &v->law;
+    int64_t n = law->bags > law->judged ? law->bags : law->judged;
+    double numbers = (double)n * (double)fini_mil_longest(law) * (double)law->d;
+    if (law->least > law->most)
+        return fini_fail(err, FIN_ERR_ARGUMENT,
+                         "least = %lld, most = %lld background tokens; the first is at most the "
+                         "second",
+                         (long long)law->least, (long long)law->most);
+    if (law->least_repeats > law->most_repeats)
+        return fini_fail(err, FIN_ERR_ARGUMENT,
+                         "least_repeats = %lld, most_repeats = %lld; the first is at most the "
+                         "second",
+                         (long long)law->least_repeats, (long long)law->most_repeats);
+    if (!(numbers <= 5e8))
+        return fini_fail(err, FIN_ERR_ARGUMENT,
+                         "bags of tokens of d numbers are up to %g numbers, more than 5e8; fewer "
+                         "bags or a smaller d do",
+                         numbers);
+    return FIN_OK;
+}
+
+/* ---- one trial ------------------------------------------------------------------------------- */
+
+typedef struct trial {
+    double row[ROWS];
+} trial;
+
+/* mean: room for (judged, 2) probabilities. */
+static fin_status judge(const fin_fit *fit, const fini_mil_bags *room, double *mean, double *auc,
+                        double *accuracy, fin_error *err)
+{
+    fin_fit_score score;
+    fin_status status = fin_fit_predict(fit, &room->bags, mean, NULL, err);
+    if (!status)
+        status = fin_fit_judge(room->bags.n, 2, room->labels, mean, NULL, &score, err);
+    if (!status) {
+        *auc = score.auc;
+        *accuracy = score.accuracy;
+    }
+    return status;
+}
+
+static fin_status run_trial(const mil_values *v, int64_t number, fini_mil_bags *room, double *mean,
+                            trial *t, fin_error *err)
+{
+    const fini_mil_law *law = &v->law;
+    uint64_t seed = (uint64_t)fini_seed_apart(v->fit.seed) + (uint64_t)number;
+    fin_fit *fit = NULL;
+    fin_fit_settings settings = v->fit;
+    settings.locator = 1; /* no: nobody asks for locations */
+    fini_mil_draw(room, law, seed, 0, law->bags, false);
+    fin_status status = fin_fit_create(&fit, &settings, 2, &room->bags, NULL, NULL, NULL, err);
+    for (int flipped = 0; flipped < 2 && !status; flipped++) {
+        fini_mil_draw(room, law, seed, (uint64_t)law->bags, law->judged, flipped);
+        status = judge(fit, room, mean, &t->row[AUC_TRAIN + flipped],
+                       &t->row[ACCURACY_TRAIN + flipped], err);
+    }
+    if (!status)
+        t->row[GAIN] = t->row[AUC_TEST] - t->row[AUC_TRAIN];
+    fin_fit_destroy(fit);
+    return status;
+}
+
+/* ---- all trials ------------------------------------------------------------------------------ */
+
+static void add_means(fin_result *result, const trial *t, int64_t n)
+{
+    for (int row = 0; row < ROWS; row++) {
+        double mean = 0, squares = 0;
+        for (int64_t i = 0; i < n; i++)
+            mean += t[i].row[row] / (double)n;
+        for (int64_t i = 0; i < n; i++)
+            squares += (t[i].row[row] - mean) * (t[i].row[row] - mean);
+        fini_result_scalar(result, outputs[row].name, mean,
+                           sqrt(squares / (double)(n - 1) / (double)n), FIN_HOW_SIMULATION, n);
+    }
+}
+
+/* The extremes are of these trials: exact. */
+static void add_extremes(fin_result *result, const trial *t, int64_t n)
+{
+    double least = INFINITY, largest = -INFINITY, passed = 0;
+    for (int64_t i = 0; i < n; i++) {
+        least = fmin(least, t[i].row[GAIN]);
+        largest = fmax(largest, t[i].row[GAIN]);
+        passed += t[i].row[AUC_TRAIN] > 0.5 && t[i].row[AUC_TEST] > 0.5;
+    }
+    double share = passed / (double)n;
+    fini_result_scalar(result, "least_gain", least, 0, FIN_HOW_SIMULATION, n);
+    fini_result_scalar(result, "largest_gain", largest, 0, FIN_HOW_SIMULATION, n);
+    fini_result_scalar(result, "passed", share, sqrt(share * (1 - share) / (double)n),
+                       FIN_HOW_SHARE, n);
+}
+
+static fin_status run(const void *values, fin_result *result, const fin_progress *progress,
+                      fin_error *err)
+{
+    const mil_values *v = values;
+    const fini_mil_law *law = &v->law;
+    int64_t n = law->trials, most = law->bags > law->judged ? law->bags : law->judged;
+    fini_mil_bags room = {.offsets = NULL};
+    trial *t = fini_alloc_array(n, sizeof *t);
+    double *mean = fini_alloc_array(law->judged, 2 * sizeof *mean);
+    fin_status status = FIN_OK;
+    if (!t || !mean)
+        status = fini_fail_memory(err, (size_t)n * sizeof *t, "the trials");
+    if (!status)
+        status = fini_mil_open(&room, law, most, err);
+    for (int64_t i = 0; i < n && !status; i++) {
+        if (fini_report(progress, "fitting", (double)i, (double)n))
+            status = fini_fail(err, FIN_ERR_CANCELLED, "cancelled");
+        else
+            status = run_trial(v, i, &room, mean, &t[i], err);
+    }
+    if (!status) {
+        add_means(result, t, n);
+        add_extremes(result, t, n);
+        status = fini_result_status(result, err);
+    }
+    fini_mil_close(&room);
+    fini_free(mean);
+    fini_free(t);
+    return status;
+}
+
+const fin_command fini_command_mil = {
+    .name = "mil",
+    .summary = "a model of bags and what multiple-instance learning assumes: three unit tests",
+    .revision = 1,
+    .size = sizeof(mil_values),
+    .words = words,
+    .outputs = outputs,
+    .groups = groups,
+    .check = check,
+    .run = run,
+};

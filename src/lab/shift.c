@@ -1,0 +1,230 @@
+/* shift: a model learnt with queries of one covariance, asked with another. Its error at a query is
+ * linear in it, (F - mean) q, so that with covariances Sigma before and Sigma' after
+ *
+ *     eps' = E tr((F - mean) Sigma' (F - mean)') <= kappa eps,
+ *     kappa = largest eigenvalue of Sigma^-1/2 Sigma' Sigma^-1/2,
+ *
+ * the condition number of the transfer. It is attained by an error in one direction x, Sigma^1/2 x
+ * the eigenvector; here by a change of Wq of cme attention. Models that were learnt err in many
+ * directions and lose less. Both covariances have trace 1, eigenvalues in a geometric row from 1 to
+ * `spread` or `shift`, and axes of their own. */
+#include "lab/small.h"
+
+#include "finetti/random.h"
+
+#include <math.h>
+#include <string.h>
+
+#define SHIFT_FIELDS(F, C)                                                                         \
+    F(double, spread, 2, 1, 1e6, "largest over least eigenvalue of Sigma")                         \
+    F(double, shift, 4, 1, 1e6, "largest over least eigenvalue of Sigma'")                         \
+    F(int64_t, n, 256, 2, 1000000, "training sequences")                                           \
+    F(int64_t, repetitions, 20, 2, 100000, "training sets")                                        \
+    F(int64_t, test, 1000, 10, 1000000, "sequences that each fit is judged on")                    \
+    F(int64_t, seed, 1, 0, INT64_C(1) << 53, "seed of everything drawn")
+
+typedef struct shift_own {
+    SHIFT_FIELDS(FIN_MEMBER_F, FIN_MEMBER_C)
+} shift_own;
+typedef struct shift_values {
+    shift_own own;
+    fini_small_task task;
+} shift_values;
+
+#define FIN_TABLE_STRUCT shift_own
+FIN_TABLE(static, shift_table, "shift", SHIFT_FIELDS);
+#undef FIN_TABLE_STRUCT
+
+static const fin_word words[] = {{NULL, 0, 0, NULL, NULL}};
+
+static const fin_output outputs[] = {
+    {"kappa", "largest eigenvalue of Sigma^-1/2 Sigma' Sigma^-1/2", NULL},
+    {"extremal", "eps' / eps of the extremal direction", NULL},
+    {"before", "eps of learnt models, mean", NULL},
+    {"after", "eps' of learnt models, mean", NULL},
+    {"ratio", "eps' / eps of learnt models, mean", NULL},
+    {"worst", "largest eps' / eps of a learnt model", NULL},
+    {"violations", "share of learnt models with eps' > kappa eps", NULL},
+    {"before_extremal", "eps of the extremal direction", NULL},
+    {NULL, NULL, NULL},
+};
+
+enum { K = FINI_SMALL_KEYS, STREAM_AXES = 736 };
+
+static fin_status groups(void *values, fin_group list[FIN_GROUPS], int *count, fin_error *err)
+{
+    shift_values *v = values;
+    (void)err;
+    return fini_small_groups(&shift_table, &v->own, &v->task, list, count);
+}
+
+typedef struct work {
+    const shift_values *v;
+    fini_small_world world;
+    fini_small_model model;
+    fini_small_set train, test;
+    fini_small_fit fit;
+    fini_arena arena;
+    double *best, *theta;
+    double before[K * K], after[K * K]; /* covariances */
+    double x[K], kappa;                 /* extremal direction */
+} work;
+
+static void lay_out(void *user)
+{
+    work *w = user;
+    int64_t P = w->model.parameters;
+    fini_small_set_take(&w->train, &w->arena, false);
+    fini_small_set_take(&w->test, &w->arena, false);
+    fini_small_fit_take(&w->fit, &w->arena, P, w->model.M * w->model.dv);
+    w->best = fini_take(&w->arena, P, sizeof(double));
+    w->theta = fini_take(&w->arena, P, sizeof(double));
+}
+
+/* R' diag R of trace 1. */
+static void covariance(const work *w, uint64_t number, double spread, double *out)
+{
+    int64_t d = w->v->task.d;
+    double R[K * K], value[K], sum = 0;
+    fin_random r;
+    fin_random_open(&r, (uint64_t)w->v->own.seed, STREAM_AXES, number);
+    fin_random_rotation(&r, d, R);
+    for (int64_t k = 0; k < d; k++)
+        sum += value[k] = d > 1 ? pow(spread, (double)k / (double)(d - 1)) : 1;
+    memset(out, 0, (size_t)(d * d) * sizeof *out);
+    for (int64_t i = 0; i < d; i++)
+        for (int64_t j = 0; j < d; j++)
+            for (int64_t k = 0; k < d; k++)
+                out[i * d + j] += R[k * d + i] * value[k] / sum * R[k * d + j];
+}
+
+/* With Sigma = C C': kappa and its eigenvector e of C^-1 Sigma' C'^-1, and x = C'^-1 e. */
+static fin_status find_kappa(work *w, fin_error *err)
+{
+    int64_t d = w->v->task.d;
+    double C[K * K], A[K * K], value[K], room[64 * K];
+    memcpy(C, w->before, sizeof C);
+    memcpy(A, w->after, sizeof A);
+    if (!fini_small_cholesky(d, C))
+        return fini_fail(err, FIN_ERR_NUMERIC, "Sigma is singular; a smaller spread helps");
+    for (int side = 0; side < 2; side++) { /* rows, and after turning it over columns */
+        for (int64_t i = 0; i < d; i++)
+            fini_small_lower(d, C, A + i * d);
+        for (int64_t i = 0; i < d; i++)
+            for (int64_t j = 0; j < i; j++) {
+                double keep = A[i * d + j];
+                A[i * d + j] = A[j * d + i];
+                A[j * d + i] = keep;
+            }
+    }
+    fin_status status = fini_small_eigen(d, A, value, room, err);
+    if (status)
+        return status;
+    w->kappa = value[d - 1];
+    memcpy(w->x, A + (d - 1) * d, (size_t)d * sizeof *w->x);
+    fini_small_upper(d, C, w->x);
+    return FIN_OK;
+}
+
+/* eps and eps' of parameters on the test sequences, exactly over queries. */
+static void errors(const work *w, const double *theta, double *before, double *after)
+{
+    const fini_small_model *m = &w->model;
+    int64_t d = m->d;
+    double F[K * K];
+    *before = *after = 0;
+    for (int64_t i = 0; i < w->test.n; i++) {
+        fini_small_matrix(m, theta, w->test.moments + i * m->p * m->p, F);
+        for (int64_t j = 0; j < m->dv * d; j++)
+            F[j] -= w->test.mean[i * m->dv * d + j];
+        for (int64_t j = 0; j < m->dv; j++)
+            for (int64_t a = 0; a < d; a++)
+                for (int64_t b = 0; b < d; b++) {
+                    double square = F[j * d + a] * F[j * d + b] / (double)w->test.n;
+                    *before += square * w->before[a * d + b];
+                    *after += square * w->after[a * d + b];
+                }
+    }
+}
+
+/* Wq = 1 + 0.1 (1, .., 1)' x': an error in the direction x alone. */
+static void add_extremal(work *w, fin_result *result)
+{
+    int64_t d = w->model.d, p = w->model.p;
+    double before, after;
+    memcpy(w->theta, w->best, (size_t)w->model.parameters * sizeof *w->theta);
+    for (int64_t i = 0; i < d * d; i++)
+        w->theta[p * p + i] += 0.1 * w->x[i % d];
+    fini_small_draw(&w->test, FINI_STREAM_SMALL_TEST, UINT64_C(1) << 60);
+    errors(w, w->theta, &before, &after);
+    fini_result_exact(result, "kappa", w->kappa);
+    fini_result_exact(result, "extremal", after / before);
+    fini_result_exact(result, "before_extremal", before);
+}
+
+static fin_status measure(void *user, fin_result *result, const fin_progress *progress,
+                          fin_error *err)
+{
+    work *w = user;
+    fini_small_loss loss = {&w->model, &w->train};
+    fini_average before = {0}, after = {0}, ratio = {0};
+    int64_t count = w->v->own.repetitions, violations = 0;
+    double worst = 0;
+    fin_status status = FIN_OK;
+    fini_small_truth(&w->model, &w->world, 0, 0, w->best);
+    add_extremal(w, result);
+    for (int64_t i = 0; i < count && !status; i++) {
+        double a, b;
+        if (fini_report(progress, "learning", (double)i, (double)count))
+            return fini_fail(err, FIN_ERR_CANCELLED, "cancelled");
+        fini_small_draw(&w->train, FINI_STREAM_SMALL, (uint64_t)(i * w->train.n));
+        fini_small_draw(&w->test, FINI_STREAM_SMALL_TEST, (uint64_t)i << 32);
+        status = fini_small_learn(&w->fit, &loss, w->best, w->theta, err);
+        errors(w, w->theta, &a, &b);
+        fini_average_add(&before, a);
+        fini_average_add(&after, b);
+        fini_average_add(&ratio, b / a);
+        worst = fmax(worst, b / a);
+        violations += !(b <= w->kappa * a * (1 + 1e-9));
+    }
+    if (status)
+        return status;
+    fini_result_average(result, "before", &before, 1);
+    fini_result_average(result, "after", &after, 1);
+    fini_result_average(result, "ratio", &ratio, 1);
+    fini_result_scalar(result, "worst", worst, 0, FIN_HOW_CLOSED, count);
+    double share = (double)violations / (double)count;
+    fini_result_scalar(result, "violations", share, sqrt(share * (1 - share) / (double)count),
+                       FIN_HOW_SHARE, count);
+    return FIN_OK;
+}
+
+static fin_status run(const void *values, fin_result *result, const fin_progress *progress,
+                      fin_error *err)
+{
+    const shift_values *v = values;
+    work w = {.v = v, .model = fini_small_model_make(FINI_SMALL_CME, 1, &v->task)};
+    fini_small_world_make(&w.world, &v->task, fini_small_seed(v->own.seed, v->task.L, v->own.n));
+    covariance(&w, 0, v->own.spread, w.before);
+    covariance(&w, 1, v->own.shift, w.after);
+    fin_status status = find_kappa(&w, err);
+    if (!status && !fini_small_world_queries(&w.world, w.before))
+        status = fini_fail(err, FIN_ERR_NUMERIC, "Sigma is singular; a smaller spread helps");
+    w.train = (fini_small_set){.n = v->own.n, .world = &w.world};
+    w.test = (fini_small_set){.n = v->own.test, .world = &w.world};
+    if (status)
+        return status;
+    const fini_small_frame frame = {&w.arena, "training and test sets", lay_out, measure};
+    return fini_small_frame_run(&frame, &w, result, progress, err);
+}
+
+const fin_command fini_command_shift = {
+    .name = "shift",
+    .summary = "cme attention asked with another covariance of queries than it was learnt with",
+    .revision = 1,
+    .size = sizeof(shift_values),
+    .words = words,
+    .outputs = outputs,
+    .groups = groups,
+    .run = run,
+};

@@ -1,0 +1,107 @@
+/* Small positive definite systems: see small.h. */
+#include "lab/small.h"
+
+#include "math/gram.h"
+
+#include <lapacke.h>
+#include <math.h>
+#include <string.h>
+
+bool fini_small_cholesky(int64_t n, double *A)
+{
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j <= i; j++) {
+            double sum = A[i * n + j], whole = A[i * n + i];
+            for (int64_t k = 0; k < j; k++)
+                sum -= A[i * n + k] * A[j * n + k];
+            if (j < i) {
+                A[i * n + j] = sum / A[j * n + j];
+                continue;
+            }
+            if (!fini_pivot_holds(sum, whole) || !isfinite(sum))
+                return false;
+            A[i * n + i] = sqrt(sum);
+        }
+    return true;
+}
+
+void fini_small_lower(int64_t n, const double *C, double *x)
+{
+    for (int64_t i = 0; i < n; i++) {
+        for (int64_t k = 0; k < i; k++)
+            x[i] -= C[i * n + k] * x[k];
+        x[i] /= C[i * n + i];
+    }
+}
+
+/* By rows of C, which lie one after another in memory. */
+void fini_small_upper(int64_t n, const double *C, double *x)
+{
+    for (int64_t i = n - 1; i >= 0; i--) {
+        x[i] /= C[i * n + i];
+        for (int64_t k = 0; k < i; k++)
+            x[k] -= C[i * n + k] * x[i];
+    }
+}
+
+void fini_small_solve(int64_t n, const double *C, double *x)
+{
+    fini_small_lower(n, C, x);
+    fini_small_upper(n, C, x);
+}
+
+int64_t fini_small_eigen_work(int64_t n)
+{
+    return 64 * n;
+}
+
+/* LAPACK counts by columns: what it leaves in columns are our rows. */
+fin_status fini_small_eigen(int64_t n, double *A, double *w, double *work, fin_error *err)
+{
+    fini_blas_enter();
+    lapack_int info =
+        LAPACKE_dsyev_work(LAPACK_COL_MAJOR, 'V', 'U', (lapack_int)n, A, (lapack_int)n, w, work,
+                           (lapack_int)fini_small_eigen_work(n));
+    fini_blas_leave();
+    if (info != 0)
+        return fini_fail(err, FIN_ERR_NUMERIC, "LAPACK dsyev gave up on %lld rows (info %d)",
+                         (long long)n, (int)info);
+    return FIN_OK;
+}
+
+double fini_small_dot(int64_t n, const double *a, const double *b)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++)
+        sum += a[i] * b[i];
+    return sum;
+}
+
+void fini_small_mirror(int64_t n, double *A)
+{
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = i + 1; j < n; j++)
+            A[i * n + j] = A[j * n + i];
+}
+
+bool fini_small_regress(int64_t n, int64_t width, const double *x, const double *y, double *room,
+                        double *answer)
+{
+    memset(room, 0, (size_t)(width * width) * sizeof *room);
+    memset(answer, 0, (size_t)width * sizeof *answer);
+    for (int64_t i = 0; i < n; i++, x += width)
+        for (int64_t a = 0; a < width; a++) {
+            answer[a] += x[a] * y[i];
+            for (int64_t b = 0; b <= a; b++)
+                room[a * width + b] += x[a] * x[b];
+        }
+    if (!fini_small_cholesky(width, room))
+        return false;
+    fini_small_solve(width, room, answer);
+    return true;
+}
+
+uint64_t fini_small_seed(int64_t seed, int64_t L, int64_t n)
+{
+    return (uint64_t)fini_seed_apart(fini_seed_apart(fini_seed_apart(seed) ^ L) ^ n);
+}

@@ -1,0 +1,213 @@
+/* What the commands of learning share (erm, stationary, shift, head; some of it all of them).
+ *
+ * A sequence of the linear concept, mixed: Z has dv x d numbers N(0, prior), keys k are uniform on
+ * the sphere, values v = Z k + N(0, noise), and a token is x = B (k, v) with a matrix B, p = d +
+ * dv, that a model has to undo. Masked tokens show their key q = root k and hide their value. Two
+ * models of one attention layer each:
+ *
+ *     cme      f(q) = V'K (K'K + lam)^-1 Wq q,  K = X Wk', V = X Wv'; the Bayes prediction if
+ *              Wk B = (1, 0), Wv B = (0, 1), Wq = 1 and lam = noise / prior
+ *     softmax  f(q) = sum over heads of V' softmax(X Wqk q), V = X Wv'; never the Bayes prediction
+ *
+ * Training is nonlinear least squares, by Levenberg's and Marquardt's method with exact derivatives
+ * (small_fit.c). cme sees a sequence through X'X alone, so that its cost does not depend on L. */
+#ifndef FINI_STUDY_SMALL_H
+#define FINI_STUDY_SMALL_H
+
+#include "command/command.h"
+#include "lab/rate.h"
+
+/* ---- small systems, solved many thousand times on the spot (small.c) ------------------------- */
+
+/* A = C C' in place of the lower triangle of A (n, n), row by row. False if A is not positive
+ * definite, by the rule of fini_pivot_holds, or not finite. */
+bool fini_small_cholesky(int64_t n, double *A);
+/* x <- C^-1 x, x <- C'^-1 x, and both: x <- (C C')^-1 x. */
+void fini_small_lower(int64_t n, const double *C, double *x);
+void fini_small_upper(int64_t n, const double *C, double *x);
+void fini_small_solve(int64_t n, const double *C, double *x);
+/* A <- eigenvectors in its rows, w <- eigenvalues, ascending. work: fini_small_eigen_work(n). */
+fin_status fini_small_eigen(int64_t n, double *A, double *w, double *work, fin_error *err);
+int64_t fini_small_eigen_work(int64_t n);
+double fini_small_dot(int64_t n, const double *a, const double *b);
+/* The upper triangle of A (n, n) from its lower one. */
+void fini_small_mirror(int64_t n, double *A);
+/* Least squares y ~ x (n, width) by normal equations. room: (width, width). False if x does not
+ * determine the answer. */
+bool fini_small_regress(int64_t n, int64_t width, const double *x, const double *y, double *room,
+                        double *answer);
+/* A seed for this L and n, so that runs which differ in them share no draws. */
+uint64_t fini_small_seed(int64_t seed, int64_t L, int64_t n);
+
+/* ---- the frame of a command (small_job.c) -------------------------------------------------------- */
+
+/* Takes the memory of a command with `lay_out`, once to count and once to have it, and does its work. */
+typedef struct fini_small_frame {
+    fini_arena *arena;
+    const char *what; /* in a message about memory */
+    void (*lay_out)(void *work);
+    fin_status (*measure)(void *work, fin_result *result, const fin_progress *progress,
+                          fin_error *err);
+} fini_small_frame;
+fin_status fini_small_frame_run(const fini_small_frame *frame, void *work, fin_result *result,
+                                const fin_progress *progress, fin_error *err);
+/* factor * mean, with its standard error. */
+void fini_result_average(fin_result *result, const char *name, const fini_average *average,
+                         double factor);
+/* A number that is what it is: no error, no samples. */
+void fini_result_exact(fin_result *result, const char *name, double value);
+
+/* ---- sequences (small_draw.c) ---------------------------------------------------------------- */
+
+#define FINI_SMALL_FIELDS(F, C)                                                                    \
+    F(int64_t, d, 3, 1, 8, "numbers in a key")                                                     \
+    F(int64_t, dv, 2, 1, 8, "numbers in a value")                                                  \
+    F(double, prior, 1, 1e-3, 1e3, "prior variance of the concept's numbers")                      \
+    F(double, noise, 0.1, 1e-6, 1e3, "variance of a value around its mean")                        \
+    F(int64_t, L, 64, 1, 65536, "tokens in a context")                                             \
+    F(int64_t, masked, 2, 1, 64, "masked tokens of a sequence, M")
+
+typedef struct fini_small_task {
+    FINI_SMALL_FIELDS(FIN_MEMBER_F, FIN_MEMBER_C)
+} fini_small_task;
+extern const fin_settings fini_small_table;
+/* For commands with settings of their own and those of the task: both tables. */
+fin_status fini_small_groups(const fin_settings *own, void *values, fini_small_task *task,
+                             fin_group list[FIN_GROUPS], int *count);
+/* Softmax attention keeps all tokens of n sequences: a message if they are too many. */
+fin_status fini_small_check_tokens(int64_t n, const fini_small_task *task, fin_error *err);
+
+/* Most numbers in a key or value; in a token. */
+enum { FINI_SMALL_KEYS = 8, FINI_SMALL_TOKEN = 16 };
+enum { FINI_STREAM_SMALL = 724, FINI_STREAM_SMALL_TEST, FINI_STREAM_SMALL_OWN };
+
+typedef struct fini_small_world {
+    fini_small_task task;
+    int64_t p;
+    uint64_t seed;
+    double B[FINI_SMALL_TOKEN * FINI_SMALL_TOKEN], inverse[FINI_SMALL_TOKEN * FINI_SMALL_TOKEN];
+    double root[FINI_SMALL_KEYS * FINI_SMALL_KEYS]; /* (d, d): q = root k */
+} fini_small_world;
+
+/* B = rotation * diag(1/2 .. 2) * rotation, from the seed; root = 1. */
+void fini_small_world_make(fini_small_world *world, const fini_small_task *task, uint64_t seed);
+/* root root' = d * covariance, (d, d). */
+bool fini_small_world_queries(fini_small_world *world, const double *covariance);
+
+typedef struct fini_small_set {
+    int64_t n;
+    const fini_small_world *world;
+    double *tokens;   /* (n, p, L), NULL if not wanted */
+    double *moments;  /* (n, p, p): X'X */
+    double *q, *y;    /* (n, M, d), (n, M, dv): masked keys and values */
+    double *z, *mean; /* (n, dv, d): the concept, and its posterior mean */
+    double *room;     /* one sequence as it is drawn */
+} fini_small_set;
+
+void fini_small_set_take(fini_small_set *set, fini_arena *arena, bool tokens);
+/* Sequences first .. first + n - 1 of this stream. */
+void fini_small_draw(fini_small_set *set, uint32_t stream, uint64_t first);
+/* n of these sequences, in the same memory. */
+fini_small_set fini_small_part(const fini_small_set *set, int64_t first, int64_t n);
+/* The Bayes prediction of hidden number k = (masked token, number) of sequence i: mean q. */
+double fini_small_bayes(const fini_small_set *set, int64_t i, int64_t k);
+
+/* ---- models (small_model.c) ------------------------------------------------------------------ */
+
+enum { FINI_SMALL_CME, FINI_SMALL_SOFTMAX };
+
+typedef struct fini_small_model {
+    int form;
+    int64_t d, dv, p, L, M, heads;
+    int64_t parameters;
+} fini_small_model;
+
+fini_small_model fini_small_model_make(int form, int64_t heads, const fini_small_task *task);
+/* cme: what makes it the Bayes prediction; softmax: scores kappa q.k, values gain * v, shared out
+ * evenly among heads. */
+void fini_small_truth(const fini_small_model *model, const fini_small_world *world, double kappa,
+                      double gain, double *theta);
+/* F (dv, d) of cme, f(q) = F q. moments: (p, p). */
+void fini_small_matrix(const fini_small_model *model, const double *theta, const double *moments,
+                       double *F);
+/* The d f_i / d theta at q for cme, given sequence: J (dv, parameters) and f (dv). */
+void fini_small_cme(const fini_small_model *model, const double *theta, const double *moments,
+                    int64_t queries, const double *q, double *f, double *J);
+/* A label <head, F> of cme with Wq = 1: its derivatives in theta, then in the head (dv, d). J may
+ * be NULL. */
+void fini_small_label(const fini_small_model *model, const double *theta, const double *moments,
+                      const double *head, double *label, double *J);
+/* f and J for softmax. J may be NULL in both. */
+void fini_small_softmax(const fini_small_model *model, const double *theta, const double *tokens,
+                        int64_t queries, const double *q, double *f, double *J);
+/* f (M, dv) and J (M, dv, parameters) at the masked tokens of sequence i, for either form. */
+void fini_small_answers(const fini_small_model *model, const double *theta,
+                        const fini_small_set *set, int64_t i, double *f, double *J);
+
+/* ---- least squares (small_fit.c) ------------------------------------------------------------- */
+
+/* sum over n sequences of sum over `rows` of residual^2, divided by n and `share`. */
+typedef struct fini_small_rows {
+    int64_t n, rows, parameters;
+    double share;
+    const void *user;
+    /* residual: (rows); J: (rows, parameters), may be NULL. */
+    void (*one)(const void *user, const double *theta, int64_t i, double *residual, double *J);
+} fini_small_rows;
+
+typedef struct fini_small_fit {
+    int64_t parameters, block; /* block: sequences at once */
+    int64_t most;              /* steps */
+    double enough;             /* length of the gradient to stop at */
+    double decrease;           /* descend: or when ten steps gained less than that, relatively */
+    double *H, *C, *g, *step, *trial, *J, *r;
+    double *from;               /* descend: where it started */
+    const fini_small_rows *now; /* and on what */
+    /* what came out */
+    double value, gradient;
+    int64_t steps;
+} fini_small_fit;
+
+void fini_small_fit_take(fini_small_fit *fit, fini_arena *arena, int64_t parameters, int64_t rows);
+/* From theta to a stationary point, theta. */
+void fini_small_fit_run(fini_small_fit *fit, const fini_small_rows *rows, double *theta);
+/* The same by quasi-Newton steps (L-BFGS) in coordinates in which J'J is about 1: for models with
+ * directions that the data hardly know, where what Levenberg and Marquardt leave out of the second
+ * derivatives is all there is. */
+fin_status fini_small_fit_descend(fini_small_fit *fit, const fini_small_rows *rows, double *theta,
+                                  fin_error *err);
+/* The value; with g (parameters) half its gradient and with H (parameters, parameters) the lower
+ * triangle of J'J, both divided as the value is. They may be NULL. */
+double fini_small_sums(fini_small_fit *fit, const fini_small_rows *rows, const double *theta,
+                       double *g, double *H);
+
+/* The rows of a model on a set: f - y. */
+typedef struct fini_small_loss {
+    const fini_small_model *model;
+    const fini_small_set *set;
+} fini_small_loss;
+fini_small_rows fini_small_rows_of(const fini_small_loss *loss);
+/* theta <- the minimum that belongs to `from`, on this set: cme by quasi-Newton steps, softmax by
+ * those of Levenberg and Marquardt, 300 at most. */
+fin_status fini_small_learn(fini_small_fit *fit, const fini_small_loss *loss, const double *from,
+                            double *theta, fin_error *err);
+
+/* ---- what n excess tends to (small_sandwich.c) ----------------------------------------------- */
+
+enum { FINI_SMALL_GROUPS = 10 };
+typedef struct fini_small_sandwich {
+    const fini_small_model *model;
+    double *H, *S; /* (groups + 1, parameters, parameters): lower triangles; the last is room */
+    double *f, *J, *g, *theta, *w, *room;
+} fini_small_sandwich;
+
+void fini_small_sandwich_take(fini_small_sandwich *sandwich, fini_arena *arena,
+                              const fini_small_model *model);
+/* Adds the sequences of a set (10 at least) at the best parameters. */
+void fini_small_sandwich_add(fini_small_sandwich *sandwich, fini_small_fit *fit,
+                             const fini_small_set *set, const double *best);
+/* tr(H^-1 S) of all that was added, its standard error, and how many eigenvalues of H count. */
+fin_status fini_small_sandwich_trace(fini_small_sandwich *sandwich, double *trace, double *error,
+                                     int *rank, fin_error *err);
+
+#endif

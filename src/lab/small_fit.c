@@ -1,0 +1,202 @@
+/* Nonlinear least squares by Levenberg's and Marquardt's method, with exact derivatives.
+ *
+ *     (J'J + mu) step = -J'r,  mu by the rule of Nielsen (1999)
+ *
+ * The models have directions in which nothing changes (K and Wq turned together); mu takes care of
+ * them. What the method leaves out of the second derivatives is r times those of the model, so that
+ * it ends fast where residuals are small or like noise. */
+#include "lab/small.h"
+
+#include "math/gram.h"
+#include "bags/descend.h"
+
+#include <cblas.h>
+#include <math.h>
+#include <string.h>
+
+enum { ROWS_AT_ONCE = 256 };
+
+void fini_small_fit_take(fini_small_fit *fit, fini_arena *arena, int64_t parameters, int64_t rows)
+{
+    double **const vectors[] = {&fit->g, &fit->step, &fit->trial, &fit->from};
+    fit->parameters = parameters;
+    fit->block = rows < ROWS_AT_ONCE ? ROWS_AT_ONCE / rows : 1;
+    for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++)
+        *vectors[i] = fini_take(arena, parameters, sizeof(double));
+    fit->H = fini_take(arena, parameters * parameters, sizeof(double));
+    fit->C = fini_take(arena, parameters * parameters, sizeof(double));
+    fit->J = fini_take(arena, fit->block * rows * parameters, sizeof(double));
+    fit->r = fini_take(arena, fit->block * rows, sizeof(double));
+}
+
+double fini_small_sums(fini_small_fit *fit, const fini_small_rows *o, const double *theta,
+                       double *g, double *H)
+{
+    int P = (int)o->parameters;
+    double sum = 0, scale = 1 / ((double)o->n * o->share);
+    if (g)
+        memset(g, 0, (size_t)P * sizeof *g);
+    if (H)
+        memset(H, 0, (size_t)P * (size_t)P * sizeof *H);
+    fini_blas_enter();
+    for (int64_t first = 0; first < o->n; first += fit->block) {
+        int64_t count = o->n - first < fit->block ? o->n - first : fit->block;
+        int rows = (int)(count * o->rows);
+        for (int64_t i = 0; i < count; i++)
+            o->one(o->user, theta, first + i, fit->r + i * o->rows,
+                   g || H ? fit->J + i * o->rows * P : NULL);
+        for (int i = 0; i < rows; i++)
+            sum += fit->r[i] * fit->r[i];
+        if (g)
+            cblas_dgemv(CblasRowMajor, CblasTrans, rows, P, scale, fit->J, P, fit->r, 1, 1, g, 1);
+        if (H)
+            cblas_dsyrk(CblasRowMajor, CblasLower, CblasTrans, P, rows, scale, fit->J, P, 1, H, P);
+    }
+    fini_blas_leave();
+    return sum * scale;
+}
+
+/* The step from theta to trial; false if the matrix is not positive definite. */
+static bool try_step(fini_small_fit *fit, const double *theta, double mu)
+{
+    int64_t P = fit->parameters;
+    memcpy(fit->C, fit->H, (size_t)(P * P) * sizeof *fit->C);
+    for (int64_t i = 0; i < P; i++) {
+        fit->C[i * P + i] += mu;
+        fit->step[i] = -fit->g[i];
+    }
+    if (!fini_small_cholesky(P, fit->C))
+        return false;
+    fini_small_solve(P, fit->C, fit->step);
+    for (int64_t i = 0; i < P; i++)
+        fit->trial[i] = theta[i] + fit->step[i];
+    return true;
+}
+
+static double first_mu(const fini_small_fit *fit)
+{
+    double most = 0;
+    for (int64_t i = 0; i < fit->parameters; i++)
+        most = fmax(most, fit->H[i * fit->parameters + i]);
+    return 1e-4 * most;
+}
+
+void fini_small_fit_run(fini_small_fit *fit, const fini_small_rows *rows, double *theta)
+{
+    int64_t P = fit->parameters;
+    double mu, more = 2;
+    fit->value = fini_small_sums(fit, rows, theta, fit->g, fit->H);
+    mu = first_mu(fit);
+    double most = 1e12 * mu;
+    for (fit->steps = 0; fit->steps < fit->most; fit->steps++) {
+        fit->gradient = 2 * sqrt(fini_small_dot(P, fit->g, fit->g));
+        if (!(fit->gradient > fit->enough) || !isfinite(fit->value) || mu > most)
+            return;
+        double value = NAN, expected = 0;
+        if (try_step(fit, theta, mu)) {
+            value = fini_small_sums(fit, rows, fit->trial, NULL, NULL);
+            expected =
+                mu * fini_small_dot(P, fit->step, fit->step) - fini_small_dot(P, fit->g, fit->step);
+        }
+        /* Near the end the last digits of the value are noise. */
+        if (!(value <= fit->value * (1 + 1e-14))) {
+            mu *= more;
+            more *= 2;
+            continue;
+        }
+        double gain = expected > 0 ? (fit->value - value) / expected : 1;
+        mu *= fmax(1.0 / 3, 1 - pow(2 * gain - 1, 3));
+        mu = fmax(mu, 1e-24 * most);
+        more = 2;
+        memcpy(theta, fit->trial, (size_t)P * sizeof *theta);
+        fit->value = fini_small_sums(fit, rows, theta, fit->g, fit->H);
+    }
+    fit->gradient = 2 * sqrt(fini_small_dot(P, fit->g, fit->g));
+}
+
+/* ---- quasi-Newton ---------------------------------------------------------------------------- */
+
+/* theta = from + C'^-1 x, so that the gradient in x is C^-1 times that in theta. */
+static fin_status whitened(void *user, const double *x, double *value, double *gradient,
+                           fin_error *err)
+{
+    fini_small_fit *fit = user;
+    int64_t P = fit->parameters;
+    (void)err;
+    memcpy(fit->trial, x, (size_t)P * sizeof *x);
+    fini_small_upper(P, fit->C, fit->trial);
+    for (int64_t i = 0; i < P; i++)
+        fit->trial[i] += fit->from[i];
+    *value = fini_small_sums(fit, fit->now, fit->trial, gradient, NULL);
+    for (int64_t i = 0; i < P; i++)
+        gradient[i] *= 2;
+    fini_small_lower(P, fit->C, gradient);
+    return FIN_OK;
+}
+
+fin_status fini_small_fit_descend(fini_small_fit *fit, const fini_small_rows *rows, double *theta,
+                                  fin_error *err)
+{
+    int64_t P = fit->parameters;
+    fini_lbfgs search;
+    fit->now = rows;
+    fit->value = fini_small_sums(fit, rows, theta, fit->g, fit->H);
+    double mu = first_mu(fit);
+    memcpy(fit->from, theta, (size_t)P * sizeof *theta);
+    if (!try_step(fit, theta, mu))
+        return fini_fail(err, FIN_ERR_NUMERIC, "the derivatives at the start are no numbers");
+    fin_status status = fini_lbfgs_create(&search, P, err);
+    if (status)
+        return status;
+    search.iterations = fit->most;
+    search.gradient = fit->enough;
+    search.decrease = fit->decrease;
+    search.function = whitened;
+    search.user = fit;
+    memset(fit->step, 0, (size_t)P * sizeof *fit->step);
+    status = fini_lbfgs_run(&search, fit->step, err);
+    fit->steps = search.done;
+    fini_lbfgs_close(&search);
+    fini_small_upper(P, fit->C, fit->step);
+    for (int64_t i = 0; i < P; i++)
+        theta[i] = fit->from[i] + fit->step[i];
+    fit->value = fini_small_sums(fit, rows, theta, fit->g, NULL);
+    fit->gradient = 2 * sqrt(fini_small_dot(P, fit->g, fit->g));
+    return status;
+}
+
+/* ---- a model on a set ------------------------------------------------------------------------ */
+
+static void one(const void *user, const double *theta, int64_t i, double *residual, double *J)
+{
+    const fini_small_loss *o = user;
+    const fini_small_model *m = o->model;
+    const double *y = o->set->y + i * m->M * m->dv;
+    fini_small_answers(m, theta, o->set, i, residual, J);
+    for (int64_t k = 0; k < m->M * m->dv; k++)
+        residual[k] -= y[k];
+}
+
+fini_small_rows fini_small_rows_of(const fini_small_loss *loss)
+{
+    const fini_small_model *m = loss->model;
+    return (fini_small_rows){.n = loss->set->n,
+                             .rows = m->M * m->dv,
+                             .parameters = m->parameters,
+                             .share = (double)m->M,
+                             .user = loss,
+                             .one = one};
+}
+
+fin_status fini_small_learn(fini_small_fit *fit, const fini_small_loss *loss, const double *from,
+                            double *theta, fin_error *err)
+{
+    fini_small_rows rows = fini_small_rows_of(loss);
+    memcpy(theta, from, (size_t)rows.parameters * sizeof *theta);
+    fit->most = 300;
+    fit->decrease = 1e-6;
+    if (loss->model->form == FINI_SMALL_CME)
+        return fini_small_fit_descend(fit, &rows, theta, err);
+    fini_small_fit_run(fit, &rows, theta);
+    return FIN_OK;
+}

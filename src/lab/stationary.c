@@ -1,0 +1,246 @@
+/* stationary: how good is a point where the gradient vanishes? Squared loss is convex in the
+ * predictions f, so that with J = df/dtheta and any direction delta
+ *
+ *     risk(f) - risk(f*) <= 2 <f - y, f - f*> = 2 <f - y, f - f* + J delta> - <gradient, delta>
+ *
+ * and, where the gradient is zero,
+ *
+ *     risk(f) - risk(f*) <= 2 |f - y| min over delta of |f - f* + J delta|:
+ *
+ * a stationary point is nearly as good as any f* that the tangent space reaches. Here f* is the
+ * Bayes prediction, risks and norms are means over the training sequences, and a small attention
+ * layer (small.h) is trained from random parameters. */
+#include "lab/small.h"
+
+#include "finetti/random.h"
+
+#include <math.h>
+#include <string.h>
+
+#define STATIONARY_FIELDS(F, C)                                                                    \
+    C(form, 1, "cme|softmax", "attention form")                                                    \
+    F(int64_t, heads, 1, 1, 16, "heads of softmax attention, whose answers are added")             \
+    F(int64_t, n, 128, 2, 100000, "training sequences")                                            \
+    F(int64_t, start, 1, 0, INT64_C(1) << 53, "which random parameters to start from")             \
+    F(double, size, 0.5, 1e-6, 1e3, "standard deviation of the parameters at the start")           \
+    F(int64_t, steps, 3000, 0, 1000000, "most steps of the search")                                \
+    F(double, enough, 1e-6, 0, 1, "length of the gradient to stop at")                             \
+    F(int64_t, seed, 1, 0, INT64_C(1) << 53, "seed of the training sequences")
+
+typedef struct stationary_own {
+    STATIONARY_FIELDS(FIN_MEMBER_F, FIN_MEMBER_C)
+} stationary_own;
+typedef struct stationary_values {
+    stationary_own own;
+    fini_small_task task;
+} stationary_values;
+
+#define FIN_TABLE_STRUCT stationary_own
+FIN_TABLE(static, stationary_table, "stationary", STATIONARY_FIELDS);
+#undef FIN_TABLE_STRUCT
+
+static const fin_word words[] = {{NULL, 0, 0, NULL, NULL}};
+
+static const fin_output outputs[] = {
+    {"risk", "of the point found, on the training sequences", NULL},
+    {"bayes", "of the Bayes prediction, on the same", NULL},
+    {"gap", "risk - bayes", NULL},
+    {"bound", "2 |f - y| min |f - f* + J delta|", NULL},
+    {"tangent", "min |f - f* + J delta|: what the tangent space does not reach", NULL},
+    {"distance", "|f - f*|", NULL},
+    {"slack", "|<gradient, delta>|, which the bound leaves out", NULL},
+    {"gradient", "length of the gradient", NULL},
+    {"taken", "steps taken", NULL},
+    {"parameters", "how many there are", NULL},
+    {NULL, NULL, NULL},
+};
+
+enum { STREAM_START = 733, LM_STEPS = 60 };
+
+static fin_status groups(void *values, fin_group list[FIN_GROUPS], int *count, fin_error *err)
+{
+    stationary_values *v = values;
+    (void)err;
+    return fini_small_groups(&stationary_table, &v->own, &v->task, list, count);
+}
+
+static fin_status check(const void *values, fin_error *err)
+{
+    const stationary_values *v = values;
+    if (v->own.form == FINI_SMALL_CME && v->own.heads > 1)
+        return fini_fail(err, FIN_ERR_ARGUMENT, "heads = %lld: cme has one here; leave heads out",
+                         (long long)v->own.heads);
+    return fini_small_check_tokens(v->own.n, &v->task, err);
+}
+
+typedef struct work {
+    const stationary_values *v;
+    fini_small_world world;
+    fini_small_model model;
+    fini_small_set set;
+    fini_small_fit fit;
+    fini_arena arena;
+    double *theta, *delta, *w, *own; /* (parameters), and room for eigenvalues */
+} work;
+
+static void lay_out(void *user)
+{
+    work *w = user;
+    fini_arena *a = &w->arena;
+    int64_t P = w->model.parameters;
+    fini_small_set_take(&w->set, a, w->model.form == FINI_SMALL_SOFTMAX);
+    fini_small_fit_take(&w->fit, a, P, w->model.M * w->model.dv);
+    w->theta = fini_take(a, P, sizeof(double));
+    w->delta = fini_take(a, P, sizeof(double));
+    w->w = fini_take(a, P, sizeof(double));
+    w->own = fini_take(a, fini_small_eigen_work(P), sizeof(double));
+}
+
+/* f - f* of sequence i, which is least squares with the Bayes prediction in place of y. */
+static void one(const void *user, const double *theta, int64_t i, double *residual, double *J)
+{
+    const work *w = user;
+    const fini_small_model *m = &w->model;
+    fini_small_answers(m, theta, &w->set, i, residual, J);
+    for (int64_t k = 0; k < m->M * m->dv; k++)
+        residual[k] -= fini_small_bayes(&w->set, i, k);
+}
+
+/* f - f* + J delta. */
+static void one_tangent(const void *user, const double *theta, int64_t i, double *residual,
+                        double *J)
+{
+    const work *w = user;
+    int64_t P = w->model.parameters;
+    one(user, theta, i, residual, J);
+    for (int64_t k = 0; k < w->model.M * w->model.dv; k++)
+        for (int64_t a = 0; a < P; a++)
+            residual[k] += J[k * P + a] * w->delta[a];
+}
+
+/* delta = -(J'J)^+ J'(f - f*), by eigenvectors. Any delta makes the bound true; what is left out of
+ * small eigenvalues can only make it larger. */
+static fin_status tangent(work *w, const fini_small_rows *rows, fin_error *err)
+{
+    int64_t P = w->model.parameters;
+    double *H = w->fit.H, *g = w->fit.g;
+    fini_small_sums(&w->fit, rows, w->theta, g, H);
+    fini_small_mirror(P, H);
+    fin_status status = fini_small_eigen(P, H, w->w, w->own, err);
+    memset(w->delta, 0, (size_t)P * sizeof *w->delta);
+    for (int64_t k = 0; k < P && !status; k++) {
+        const double *e = H + k * P;
+        if (!(w->w[k] > 1e-11 * w->w[P - 1]))
+            continue;
+        double along = -fini_small_dot(P, e, g) / w->w[k];
+        for (int64_t a = 0; a < P; a++)
+            w->delta[a] += along * e[a];
+    }
+    return status;
+}
+
+static double bayes_risk(const work *w)
+{
+    const fini_small_model *m = &w->model;
+    double sum = 0;
+    for (int64_t i = 0; i < w->set.n; i++)
+        for (int64_t k = 0; k < m->M * m->dv; k++) {
+            double far = w->set.y[i * m->M * m->dv + k] - fini_small_bayes(&w->set, i, k);
+            sum += far * far;
+        }
+    return sum / (double)(w->set.n * m->M);
+}
+
+/* Levenberg and Marquardt first, which is safe far away; then quasi-Newton steps and, as long as
+ * the gradient is not small, more of both. */
+static fin_status search(work *w, int64_t *taken, const fin_progress *progress, fin_error *err)
+{
+    fini_small_loss loss = {&w->model, &w->set};
+    fini_small_rows rows = fini_small_rows_of(&loss);
+    fin_status status = FIN_OK;
+    fin_random r;
+    fin_random_open(&r, (uint64_t)w->v->own.start, STREAM_START, 0);
+    for (int64_t a = 0; a < w->model.parameters; a++)
+        w->theta[a] = w->v->own.size * fin_random_normal(&r);
+    w->fit.enough = w->v->own.enough;
+    for (*taken = 0; *taken < w->v->own.steps && !status;) {
+        int64_t left = w->v->own.steps - *taken;
+        if (fini_report(progress, "descending", (double)*taken, (double)w->v->own.steps))
+            return fini_fail(err, FIN_ERR_CANCELLED, "cancelled");
+        w->fit.most = left < LM_STEPS ? left : LM_STEPS;
+        fini_small_fit_run(&w->fit, &rows, w->theta);
+        *taken += w->fit.steps + 1;
+        if (!(w->fit.gradient > w->fit.enough) || *taken >= w->v->own.steps)
+            break;
+        left = w->v->own.steps - *taken;
+        w->fit.most = left < 4 * LM_STEPS ? left : 4 * LM_STEPS;
+        status = fini_small_fit_descend(&w->fit, &rows, w->theta, err);
+        *taken += w->fit.steps + 1;
+        if (!(w->fit.gradient > w->fit.enough))
+            break;
+    }
+    return status;
+}
+
+static fin_status measure(void *user, fin_result *result, const fin_progress *progress,
+                          fin_error *err)
+{
+    work *w = user;
+    const fini_small_model *m = &w->model;
+    fini_small_loss loss = {m, &w->set};
+    fini_small_rows to_y = fini_small_rows_of(&loss), to_bayes = to_y, reached;
+    int64_t taken = 0;
+    double slack = 0, length = 0, *g = w->fit.g;
+    fini_small_draw(&w->set, FINI_STREAM_SMALL, 0);
+    fin_status status = search(w, &taken, progress, err);
+    to_bayes.user = w;
+    to_bayes.one = one;
+    reached = to_bayes;
+    reached.one = one_tangent;
+    double distance = fini_small_sums(&w->fit, &to_bayes, w->theta, NULL, NULL);
+    if (!status)
+        status = tangent(w, &to_bayes, err);
+    if (status)
+        return status;
+    double left = fini_small_sums(&w->fit, &reached, w->theta, g, NULL);
+    double risk = fini_small_sums(&w->fit, &to_y, w->theta, g, NULL), bayes = bayes_risk(w);
+    for (int64_t a = 0; a < m->parameters; a++) {
+        slack += 2 * g[a] * w->delta[a];
+        length += 4 * g[a] * g[a];
+    }
+    fini_result_exact(result, "risk", risk);
+    fini_result_exact(result, "bayes", bayes);
+    fini_result_exact(result, "gap", risk - bayes);
+    fini_result_exact(result, "bound", 2 * sqrt(risk * left));
+    fini_result_exact(result, "tangent", sqrt(left));
+    fini_result_exact(result, "distance", sqrt(distance));
+    fini_result_exact(result, "slack", fabs(slack));
+    fini_result_exact(result, "gradient", sqrt(length));
+    fini_result_exact(result, "taken", (double)taken);
+    fini_result_exact(result, "parameters", (double)m->parameters);
+    return FIN_OK;
+}
+
+static fin_status run(const void *values, fin_result *result, const fin_progress *progress,
+                      fin_error *err)
+{
+    const stationary_values *v = values;
+    work w = {.v = v};
+    w.model = fini_small_model_make((int)v->own.form, v->own.heads, &v->task);
+    fini_small_world_make(&w.world, &v->task, fini_small_seed(v->own.seed, v->task.L, v->own.n));
+    w.set = (fini_small_set){.n = v->own.n, .world = &w.world};
+    const fini_small_frame frame = {&w.arena, "a training set", lay_out, measure};
+    return fini_small_frame_run(&frame, &w, result, progress, err);
+}
+
+const fin_command fini_command_stationary = {
+    .name = "stationary",
+    .summary = "small attention trained from anywhere: its risk against the tangent space's bound",
+    .revision = 1,
+    .size = sizeof(stationary_values),
+    .words = words,
+    .outputs = outputs,
+    .groups = groups,
+    .check = check,
+    .run = run,
+};

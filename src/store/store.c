@@ -1,0 +1,447 @@
+/* The store: one SQLite file.
+ *
+ * It is in WAL mode: one writer and any number of readers at the same time, a commit without
+ * waiting for the disk, and after a kill -9 exactly the transactions that were committed. The
+ * last program to close it folds the log into the file, so that one file is all there is to
+ * copy.
+ *
+ * A file is looked at with plain reads before SQLite gets it, because SQLite changes what it
+ * opens (it folds logs, it rolls back journals): what is refused stays as it was. Then the
+ * tables are compared, text by text, with those that this file would create: a store with other
+ * tables, with triggers or views, was not made by us. */
+#include "store/store.h"
+
+#include "data/data.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+/* scalars are kept by name, because columns are what is asked for; (run_id) serves one run at a
+ * time and its removal. NaN is NULL, infinities are themselves. */
+static const struct {
+    const char *name, *sql;
+} schema[] = {
+    {"studies", "CREATE TABLE studies(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, "
+                "title TEXT NOT NULL, source TEXT NOT NULL, text TEXT NOT NULL, "
+                "changes TEXT NOT NULL, full INTEGER NOT NULL, hash TEXT NOT NULL)"},
+    {"plan",
+     "CREATE TABLE plan(study_id INTEGER NOT NULL REFERENCES studies(id) ON DELETE CASCADE, "
+     "position INTEGER NOT NULL, block TEXT NOT NULL, hash TEXT NOT NULL, "
+     "PRIMARY KEY(study_id, position)) WITHOUT ROWID"},
+    {"plan_hash", "CREATE INDEX plan_hash ON plan(hash)"},
+    {"runs", "CREATE TABLE runs(id INTEGER PRIMARY KEY, hash TEXT NOT NULL UNIQUE, "
+             "command TEXT NOT NULL, settings TEXT NOT NULL, seed INTEGER, state INTEGER NOT NULL, "
+             "reason TEXT NOT NULL, version TEXT NOT NULL, kernel TEXT NOT NULL, seconds REAL, "
+             "finished REAL)"},
+    /* Few, and all that a look at the hashes alone does not tell. */
+    {"runs_failed", "CREATE INDEX runs_failed ON runs(state) WHERE state = 2"},
+    {"names", "CREATE TABLE names(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE)"},
+    {"scalars", "CREATE TABLE scalars(name_id INTEGER NOT NULL REFERENCES names(id), "
+                "run_id INTEGER NOT NULL REFERENCES runs(id) ON DELETE CASCADE, value REAL, "
+                "error REAL, how INTEGER NOT NULL, samples INTEGER NOT NULL, "
+                "PRIMARY KEY(name_id, run_id)) WITHOUT ROWID"},
+    {"scalars_run", "CREATE INDEX scalars_run ON scalars(run_id)"},
+    {"series", "CREATE TABLE series(run_id INTEGER NOT NULL REFERENCES runs(id) ON DELETE CASCADE, "
+               "name_id INTEGER NOT NULL REFERENCES names(id), dtype TEXT NOT NULL, "
+               "shape TEXT NOT NULL, data BLOB NOT NULL, PRIMARY KEY(run_id, name_id)) "
+               "WITHOUT ROWID"},
+    {"claims", "CREATE TABLE claims(study_id INTEGER NOT NULL REFERENCES studies(id) "
+               "ON DELETE CASCADE, position INTEGER NOT NULL, id TEXT NOT NULL, "
+               "statement TEXT NOT NULL, source TEXT NOT NULL, quantity TEXT NOT NULL, "
+               "expected TEXT NOT NULL, figure TEXT NOT NULL, how TEXT NOT NULL, value REAL, "
+               "low REAL, high REAL, verdict INTEGER NOT NULL, PRIMARY KEY(study_id, position)) "
+               "WITHOUT ROWID"},
+    {"sessions", "CREATE TABLE sessions(id INTEGER PRIMARY KEY, study TEXT NOT NULL, started REAL, "
+                 "spoke REAL, ended REAL, total INTEGER NOT NULL, done INTEGER NOT NULL, "
+                 "failed INTEGER NOT NULL, ranks INTEGER NOT NULL, threads INTEGER NOT NULL, "
+                 "seconds REAL, left REAL)"},
+};
+enum { TABLES = sizeof schema / sizeof *schema, HEADER = 100 };
+
+const char *fin_how_name(fin_how how)
+{
+    static const char *const names[] = {
+#define FIN_HOW_TEXT(name, text) text,
+        FIN_HOW_LIST(FIN_HOW_TEXT)
+#undef FIN_HOW_TEXT
+    };
+    return (int)how >= 0 && how < FIN_HOW_COUNT ? names[how] : NULL;
+}
+
+const char *fin_state_name(fin_state state)
+{
+    static const char *const names[] = {
+#define FIN_STATE_TEXT(name, text) text,
+        FIN_STATE_LIST(FIN_STATE_TEXT)
+#undef FIN_STATE_TEXT
+    };
+    return (int)state >= 0 && state <= FIN_STATE_FAILED ? names[state] : NULL;
+}
+
+/* ---- before SQLite sees the file ------------------------------------------------------------- */
+
+static uint32_t big_endian(const unsigned char *bytes)
+{
+    return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
+}
+
+static fin_status wrong_schema(const fin_store *store, int64_t version, fin_error *err)
+{
+    if (version > FINI_STORE_SCHEMA)
+        return fini_fail(err, FIN_ERR_FORMAT,
+                         "'%s' was made by a newer finetti, schema %lld; this one knows up to %d",
+                         store->shown, (long long)version, FINI_STORE_SCHEMA);
+    return fini_fail(err, FIN_ERR_FORMAT, "'%s' has schema %lld, which no finetti has made",
+                     store->shown, (long long)version);
+}
+
+static fin_status not_a_store(const fin_store *store, const char *why, fin_error *err)
+{
+    return fini_fail(err, FIN_ERR_FORMAT, "'%s' is no store of studies: %s", store->shown, why);
+}
+
+/* The first bytes of the file: is it SQLite's, and one of ours? */
+static fin_status check_header(const fin_store *store, const unsigned char *header, size_t size,
+                               fin_error *err)
+{
+    if (size < HEADER || memcmp(header, "SQLite format 3", 16) != 0)
+        return not_a_store(store, "it is no SQLite database", err);
+    uint32_t application = big_endian(header + 68), version = big_endian(header + 60);
+    if (application == 0 && version == 0 && big_endian(header + 40) == 0)
+        return FIN_OK; /* it never had a table: a program died while it made it */
+    if (application != FINI_STORE_APPLICATION)
+        return not_a_store(store, "it is a SQLite database of another program", err);
+    return version == FINI_STORE_SCHEMA ? FIN_OK : wrong_schema(store, (int32_t)version, err);
+}
+
+static fin_status inspect(const fin_store *store, const char *path, int how, fin_error *err)
+{
+    struct stat info;
+    unsigned char header[HEADER] = {0};
+    if (stat(path, &info) != 0)
+        return errno == ENOENT && how == FIN_STORE_CREATE
+                   ? FIN_OK
+                   : fini_fail_io(err, "open the store", path, errno);
+    if (S_ISDIR(info.st_mode))
+        return fini_fail(err, FIN_ERR_IO, "cannot open the store '%s': it is a folder",
+                         store->shown);
+    if (!S_ISREG(info.st_mode))
+        return fini_fail(err, FIN_ERR_IO, "cannot open the store '%s': it is no regular file",
+                         store->shown);
+    /* Closing it would drop SQLite's locks on it; and it has been looked at. */
+    if (fini_stores_have((uint64_t)info.st_dev, (uint64_t)info.st_ino))
+        return FIN_OK;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t size = fd < 0 ? -1 : read(fd, header, sizeof header);
+    int number = errno;
+    if (fd >= 0)
+        close(fd);
+    if (size < 0)
+        return fini_fail_io(err, "open the store", path, number);
+    if (size == 0 && how == FIN_STORE_CREATE)
+        return FIN_OK;
+    if (size == 0)
+        return not_a_store(store, "it is empty", err);
+    return check_header(store, header, (size_t)size, err);
+}
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+/* "file:..." with everything that a URI reads otherwise written as %XX. */
+static char *make_uri(const char *path, const char *query)
+{
+    size_t length = strlen(path), used = 5;
+    char *uri = fini_alloc(length * 3 + strlen(query) + 8);
+    if (!uri)
+        return NULL;
+    memcpy(uri, "file:", 5);
+    for (size_t i = 0; i < length; i++) {
+        unsigned char c = (unsigned char)path[i];
+        bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                     c == '/' || c == '.' || c == '_' || c == '-';
+        used += (size_t)sprintf(uri + used, plain ? "%c" : "%%%02X", c);
+    }
+    strcpy(uri + used, query);
+    return uri;
+}
+
+/* 0, or why not. */
+static int folder_is_closed(const char *path)
+{
+    char folder[4096] = ".";
+    const char *slash = strrchr(path, '/');
+    if (slash)
+        snprintf(folder, sizeof folder, "%.*s", (int)(slash - path + 1), path);
+    return faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) == 0 ? 0 : errno;
+}
+
+static bool has_log(const char *path)
+{
+    char name[4200];
+    struct stat info;
+    snprintf(name, sizeof name, "%.4096s-wal", path);
+    return stat(name, &info) == 0 && info.st_size > 0;
+}
+
+/* To read a store in WAL mode SQLite needs to write beside it. Where it can, it may: then the last
+ * reader leaves one file, as a writer does. Where it cannot, and there is no log, nobody else can
+ * write either, and the file is read as it stands. */
+static fin_status open_file(fin_store *store, const char *path, int how, fin_error *err)
+{
+    int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI;
+    const char *query = "";
+    int closed = folder_is_closed(path);
+    bool beside = closed == 0;
+    bool writable = faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) == 0;
+    if (how == FIN_STORE_CREATE && closed && faccessat(AT_FDCWD, path, F_OK, AT_EACCESS) != 0)
+        return fini_fail_io(err, "create the store", path, closed);
+    if (how == FIN_STORE_CREATE)
+        flags |= SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+    else if (how == FIN_STORE_WRITE || (beside && writable))
+        flags |= SQLITE_OPEN_READWRITE;
+    else
+        flags |= SQLITE_OPEN_READONLY;
+    if (how == FIN_STORE_READ && !beside && !has_log(path))
+        query = "?immutable=1";
+    char *uri = make_uri(path, query);
+    if (!uri)
+        return fini_fail_memory(err, strlen(path) * 3, "the name of a store");
+    int code = sqlite3_open_v2(uri, &store->db, flags, NULL);
+    fini_free(uri);
+    if (code)
+        return fini_store_fail(store, code, "open", err);
+    if (how != FIN_STORE_READ && sqlite3_db_readonly(store->db, "main") == 1)
+        return fini_store_fail(store, SQLITE_READONLY, "write to", err);
+    return FIN_OK;
+}
+
+static fin_status exec(fin_store *store, const char *sql, const char *action, fin_error *err)
+{
+    int code = sqlite3_exec(store->db, sql, NULL, NULL, NULL);
+    return code ? fini_store_fail(store, code, action, err) : FIN_OK;
+}
+
+/* What SQLite advises for files from strangers, and our own way of writing. */
+static fin_status configure(fin_store *store, fin_error *err)
+{
+    static const struct {
+        int option, value;
+    } options[] = {{SQLITE_DBCONFIG_DEFENSIVE, 1},      {SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0},
+                   {SQLITE_DBCONFIG_ENABLE_TRIGGER, 0}, {SQLITE_DBCONFIG_ENABLE_VIEW, 0},
+                   {SQLITE_DBCONFIG_ENABLE_FKEY, 1},    {SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0},
+                   {SQLITE_DBCONFIG_DQS_DML, 0},        {SQLITE_DBCONFIG_DQS_DDL, 0}};
+    sqlite3_extended_result_codes(store->db, 1);
+    sqlite3_busy_timeout(store->db, FINI_STORE_WAIT);
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+        sqlite3_db_config(store->db, options[i].option, options[i].value, NULL);
+    /* Pages of 8 KiB make a scan of all runs a quarter faster. Checkpoints wait for the disk:
+     * rarely, and then of pages that were written many times. */
+    fin_status status = exec(store,
+                             "PRAGMA page_size = 8192; PRAGMA cell_size_check = ON; "
+                             "PRAGMA mmap_size = 0; PRAGMA synchronous = NORMAL; "
+                             "PRAGMA wal_autocheckpoint = 4096; PRAGMA temp_store = MEMORY",
+                             "open", err);
+    /* Who only reads passes along most pages once: the system keeps them, and a second copy in
+     * fresh memory takes longer than the reading. */
+    return status ? status
+                  : exec(store,
+                         store->writes ? "PRAGMA cache_size = -65536" : "PRAGMA cache_size = -2048",
+                         "open", err);
+}
+
+/* ---- the tables ------------------------------------------------------------------------------ */
+
+static fin_status create_tables(fin_store *store, fin_error *err)
+{
+    char pragma[128];
+    fin_status status = FIN_OK;
+    for (int i = 0; i < TABLES && !status; i++)
+        status = exec(store, schema[i].sql, "create", err);
+    snprintf(pragma, sizeof pragma, "PRAGMA application_id = %d; PRAGMA user_version = %d",
+             FINI_STORE_APPLICATION, FINI_STORE_SCHEMA);
+    return status ? status : exec(store, pragma, "create", err);
+}
+
+/* How many of our tables are there as they should be, and is there anything that should not? */
+static fin_status compare_tables(fin_store *store, int *found, fin_error *err)
+{
+    sqlite3_stmt *statement;
+    bool row = true;
+    *found = 0;
+    fin_status status =
+        fini_sql_prepare(store, "SELECT type, name, sql FROM sqlite_schema", &statement, err);
+    if (status)
+        return status;
+    while (!(status = fini_sql_step(store, statement, &row, err)) && row) {
+        const char *type = (const char *)sqlite3_column_text(statement, 0);
+        const char *name = (const char *)sqlite3_column_text(statement, 1);
+        const char *sql = (const char *)sqlite3_column_text(statement, 2);
+        bool plain = type && (strcmp(type, "table") == 0 || strcmp(type, "index") == 0);
+        int i = 0;
+        while (i < TABLES && !(name && strcmp(name, schema[i].name) == 0))
+            i++;
+        if (!plain || (i < TABLES && !(sql && strcmp(sql, schema[i].sql) == 0))) {
+            status = not_a_store(store, "its tables are not those of a store", err);
+            break;
+        }
+        *found += i < TABLES;
+    }
+    sqlite3_finalize(statement);
+    return status;
+}
+
+/* As SQLite sees it now, with its log. *empty: there is nothing in it. */
+static fin_status check_tables(fin_store *store, bool *empty, fin_error *err)
+{
+    int64_t application = 0, version = 0, objects = 0;
+    int found;
+    fin_status status =
+        fini_sql_number(store, "SELECT count(*) FROM sqlite_schema", 0, &objects, err);
+    if (!status)
+        status = fini_sql_number(store, "PRAGMA application_id", 0, &application, err);
+    if (!status)
+        status = fini_sql_number(store, "PRAGMA user_version", 0, &version, err);
+    if (status)
+        return status;
+    *empty = application == 0 && version == 0 && objects == 0;
+    if (*empty)
+        return FIN_OK;
+    if (application != FINI_STORE_APPLICATION)
+        return not_a_store(store, "it is a SQLite database of another program", err);
+    if (version != FINI_STORE_SCHEMA)
+        return wrong_schema(store, version, err);
+    status = compare_tables(store, &found, err);
+    if (!status && found != TABLES)
+        status = not_a_store(store, "some of its tables are missing", err);
+    return status;
+}
+
+/* Two programs may create the same store at the same time: the second finds it done. */
+static fin_status create(fin_store *store, fin_error *err)
+{
+    bool empty = false;
+    fin_status status = exec(store, "BEGIN EXCLUSIVE", "create", err);
+    if (status)
+        return status;
+    status = check_tables(store, &empty, err);
+    if (!status && empty)
+        status = create_tables(store, err);
+    if (!status)
+        status = exec(store, "COMMIT", "create", err);
+    if (status)
+        sqlite3_exec(store->db, "ROLLBACK", NULL, NULL, NULL);
+    return status;
+}
+
+/* A file system that cannot do WAL keeps a rollback journal, which is as safe, only slower. Another
+ * program that is just looking makes SQLite answer "busy", which it does not wait out by itself. */
+static fin_status use_log(fin_store *store, fin_error *err)
+{
+    int code = SQLITE_BUSY;
+    for (int i = 0; i < FINI_STORE_WAIT / 10 && (code & 0xff) == SQLITE_BUSY; i++) {
+        if (i > 0)
+            nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+        code = sqlite3_exec(store->db, "PRAGMA journal_mode = WAL", NULL, NULL, NULL);
+    }
+    return code ? fini_store_fail(store, code, "write to", err) : FIN_OK;
+}
+
+static fin_status open_tables(fin_store *store, int how, fin_error *err)
+{
+    bool empty = false;
+    fin_status status = check_tables(store, &empty, err);
+    if (!status && empty && how != FIN_STORE_CREATE)
+        status = not_a_store(store, "it is empty", err);
+    if (!status && empty)
+        status = create(store, err);
+    if (!status && how == FIN_STORE_READ)
+        status = exec(store, "PRAGMA query_only = ON", "open", err);
+    if (!status && how != FIN_STORE_READ)
+        status = use_log(store, err);
+    return status;
+}
+
+fin_status fin_store_open(const char *path, int how, fin_store **out, fin_error *err)
+{
+    *out = NULL;
+    if (how != FIN_STORE_READ && how != FIN_STORE_WRITE && how != FIN_STORE_CREATE)
+        return fini_fail(err, FIN_ERR_ARGUMENT, "a store is opened to read, write or create");
+    if (!path || !*path || strlen(path) >= 4096)
+        return fini_fail(err, FIN_ERR_ARGUMENT, "the name of a store has 1 to 4095 bytes");
+    fin_store *store = fini_alloc(sizeof *store);
+    if (!store)
+        return fini_fail_memory(err, sizeof *store, "a store");
+    memset(store, 0, sizeof *store);
+    store->writes = how != FIN_STORE_READ;
+    store->lock = -1;
+    fini_printable(path, strlen(path), store->shown, sizeof store->shown);
+    fini_stores_lock();
+    fin_status status = inspect(store, path, how, err);
+    if (!status)
+        status = open_file(store, path, how, err);
+    if (!status)
+        fini_stores_add(store);
+    fini_stores_unlock();
+    if (!status)
+        status = configure(store, err);
+    if (!status)
+        status = open_tables(store, how, err);
+    if (status) {
+        fin_store_close(store);
+        return status;
+    }
+    *out = store;
+    return FIN_OK;
+}
+
+void fin_store_close(fin_store *store)
+{
+    if (!store)
+        return;
+    fini_store_forget_names(store);
+    if (store->deflates)
+        deflateEnd(&store->deflate);
+    for (int i = 0; i < FINI_SQL_COUNT; i++)
+        sqlite3_finalize(store->statements[i]);
+    sqlite3_close_v2(store->db); /* folds the log into the file, if nobody else has it open */
+    fini_stores_remove(store);
+    fini_free(store);
+}
+
+/* ---- checking -------------------------------------------------------------------------------- */
+
+static fin_status first_trouble(fin_store *store, const char *sql, const char *fine,
+                                const char *what, fin_error *err)
+{
+    sqlite3_stmt *statement;
+    bool row = false;
+    fin_status status = fini_sql_prepare(store, sql, &statement, err);
+    if (status)
+        return status;
+    status = fini_sql_step(store, statement, &row, err);
+    if (!status && row) {
+        const char *text = (const char *)sqlite3_column_text(statement, 0);
+        char shown[FINI_SHOWN * 2] = "";
+        if (text)
+            fini_printable(text, strlen(text), shown, sizeof shown);
+        if (!text || !fine || strcmp(text, fine) != 0)
+            status = fini_store_damaged(store, err, "%s: %s", what, shown);
+    }
+    sqlite3_finalize(statement);
+    return status;
+}
+
+fin_status fin_store_check(fin_store *store, fin_error *err)
+{
+    fin_status status =
+        first_trouble(store, "PRAGMA integrity_check(1)", "ok", "the integrity check says", err);
+    if (!status)
+        status = first_trouble(store, "PRAGMA foreign_key_check", NULL,
+                               "rows belong to nothing in table", err);
+    return status;
+}
