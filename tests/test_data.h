@@ -1,4 +1,4 @@
-/* What the tests of the data room share: a folder of their own, and files in it. */
+/* What the tests of the data module share: a folder of their own, and files in it. */
 #ifndef TEST_DATA_H
 #define TEST_DATA_H
 

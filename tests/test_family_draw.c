@@ -141,7 +141,7 @@ static void draw__longer_begins_with_shorter(void **state)
     }
 }
 
-/* Tokens and queries, their noise, and simulations of the theory room of the same seed: each has
+/* Tokens and queries, their noise, and simulations of the theory module of the same seed: each has
  * its own stream. */
 static void draw__streams_are_apart(void **state)
 {

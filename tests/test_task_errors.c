@@ -1,4 +1,4 @@
-/* Bad input to the task room is answered by a status and a message; out of memory leaves nothing.
+/* Bad input to the task module is answered by a status and a message; out of memory leaves nothing.
  */
 #include <setjmp.h>
 #include <stdarg.h>

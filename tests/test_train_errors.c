@@ -1,4 +1,4 @@
-/* What the train room refuses and how it says so; arrays of all kinds to go on from; runs that
+/* What the train module refuses and how it says so; arrays of all kinds to go on from; runs that
  * diverge; memory that runs out. */
 #include <setjmp.h>
 #include <stdarg.h>

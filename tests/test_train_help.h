@@ -1,4 +1,4 @@
-/* What the tests of the train room share: short ways to make tasks and runs. Include after
+/* What the tests of the train module share: short ways to make tasks and runs. Include after
  * cmocka.h. */
 #ifndef TEST_TRAIN_HELP_H
 #define TEST_TRAIN_HELP_H

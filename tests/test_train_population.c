@@ -103,7 +103,7 @@ static fin_task *problem_task(const problem *p)
     return task_make(p->task, &ts, 5, FIN_TASK_AMBIENT);
 }
 
-/* Gradient of the exact risk, from the theory room's public face. */
+/* Gradient of the exact risk, from the theory module's public face. */
 static void exact_gradient(const fin_task *task, const problem *p, const fin_overlaps *o,
                            double lam, double R[5], double *d_lam)
 {

@@ -5,13 +5,13 @@
 
 A fault changes one place of src/ or cli/: a sign, a constant, a comparison, an index, && and ||, * and /, a
 statement left out, two arguments swapped. Comments, strings, directives, declarations, assertions and the words
-of error messages are left alone. The same seed and the same sources give the same faults; every room gets some.
+of error messages are left alone. The same seed and the same sources give the same faults; every module gets some.
 
 Everything happens in a copy of the tree (build-mutants/tree). For each fault:
   - it is built, with warnings as errors; what does not compile does not count, and another is drawn;
   - the object code, without what is for the debugger, is compared with the original's; the same code is the
     same program: that does not count either, and another is drawn;
-  - the lean tests of its room are run, test_<room>_... (cli_... for the tool), until one fails;
+  - the lean tests of its module are run, test_<module>_... (cli_... for the tool), until one fails;
   - if none does, all lean tests, until one fails.
 A test that takes ten times as long as without the fault, and more than a minute, has found it too.
 
@@ -19,6 +19,7 @@ Nothing but the standard library is needed. A change of the tests is judged by t
 --json FILE writes what was done, and --replay FILE does it again, in this tree or in another (--tree).
 """
 import argparse
+import glob
 import bisect
 import fcntl
 import hashlib
@@ -335,18 +336,16 @@ class Source:
 KINDS = {"sign": 4, "constant": 4, "comparison": 4, "index": 3, "statement": 4, "arguments": 2, "logic": 3, "product": 3}
 
 
-class Room:
-    """The sources of a room, and an endless row of faults in them that the seed alone decides."""
+class Module:
+    """The sources of a module, and an endless row of faults in them that the seed alone decides."""
 
     def __init__(self, name, folder, tree, seed):
         self.name, self.sources = name, []
-        for file in sorted(os.listdir(os.path.join(tree, folder))):
-            path = os.path.join(tree, folder, file)
-            if file.endswith((".c", ".h")):
-                with open(path, encoding="utf-8") as f:
-                    source = Source(f"{folder}/{file}", f.read())
-                if source.faults:
-                    self.sources.append(source)
+        for path in sorted(glob.glob(f"{folder}/**/*.[ch]", root_dir=tree, recursive=True)):
+            with open(os.path.join(tree, path), encoding="utf-8") as f:
+                source = Source(path, f.read())
+            if source.faults:
+                self.sources.append(source)
         self.lines = sum(len(source.lines) for source in self.sources)
         self.random = random.Random(f"{seed}/{name}")
         self.taken = set()
@@ -366,25 +365,25 @@ class Room:
             b = source.starts[last] if last < len(source.starts) else len(source.text)
             old = source.text[a:b]
             new = source.text[a:at] + text + source.text[end:b]
-            return {"room": self.name, "file": source.path, "line": first, "kind": kind, "old": old, "new": new}
+            return {"module": self.name, "file": source.path, "line": first, "kind": kind, "old": old, "new": new}
         return None
 
 
-def rooms_of(tree, seed):
+def modules_of(tree, seed):
     folders = [(name, f"src/{name}") for name in sorted(os.listdir(os.path.join(tree, "src")))]
     folders = [(n, f) for n, f in folders if os.path.isdir(os.path.join(tree, f))] + [("cli", "cli")]
-    rooms = [Room(name, folder, tree, seed) for name, folder in folders]
-    return [room for room in rooms if room.sources]
+    modules = [Module(name, folder, tree, seed) for name, folder in folders]
+    return [module for module in modules if module.sources]
 
 
-def shares(rooms, count):
-    """Two for every room, where there are enough, the rest by the square root of its lines."""
-    least = min(2, count // len(rooms))
-    rest = count - least * len(rooms)
-    total = sum(room.lines ** 0.5 for room in rooms)
-    exact = [rest * room.lines ** 0.5 / total for room in rooms]
+def shares(modules, count):
+    """Two for every module, where there are enough, the rest by the square root of its lines."""
+    least = min(2, count // len(modules))
+    rest = count - least * len(modules)
+    total = sum(module.lines ** 0.5 for module in modules)
+    exact = [rest * module.lines ** 0.5 / total for module in modules]
     got = [int(x) for x in exact]
-    by_rest = sorted(range(len(rooms)), key=lambda i: (got[i] - exact[i], i))
+    by_rest = sorted(range(len(modules)), key=lambda i: (got[i] - exact[i], i))
     for i in by_rest[:rest - sum(got)]:
         got[i] += 1
     return [least + n for n in got]
@@ -397,7 +396,7 @@ class Stop(Exception):
 
 
 def limit_child():
-    """A fault may ask for all memory, or write without end. Room for the stacks of 4096 threads must be."""
+    """A fault may ask for all memory, or write without end. Module for the stacks of 4096 threads must be."""
     memory = max(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"), 1 << 36)
     resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     try:
@@ -499,8 +498,8 @@ class Tree:
             if "lean" in properties.get("LABELS", []):
                 self.tests[test["name"]] = (test.get("command") or [""], properties.get("TIMEOUT", 300))
 
-    def tests_of(self, room):
-        prefix = ("cli_", "test_cli_") if room == "cli" else f"test_{room}_"
+    def tests_of(self, module):
+        prefix = ("cli_", "test_cli_") if module == "cli" else f"test_{module}_"
         return [name for name in self.tests if name.startswith(prefix)]
 
     def targets_of(self, tests):
@@ -510,8 +509,8 @@ class Tree:
             program = self.tests[name][0][0]
             base = os.path.basename(program)
             if not program: # ctest does not say, as long as it is not built
-                room = "_".join(name.split("_")[:2])
-                base = name if name in self.targets else room
+                module = "_".join(name.split("_")[:2])
+                base = name if name in self.targets else module
                 program = os.path.join(self.build, base)
             if os.path.realpath(program).startswith(os.path.realpath(self.build) + os.sep) and base in self.targets:
                 targets.add(base)
@@ -640,12 +639,12 @@ class Tree:
         fault["seconds"] = round(time.monotonic() - began, 1)
 
     def judge(self, fault, stage, tell):
-        room = self.tests_of(fault["room"])
+        module = self.tests_of(fault["module"])
         hints = [name for name in fault.get("hints", []) if name in self.tests]
         steps = [("hint", [name]) for name in hints]
-        steps.append(("module", [name for name in room if name not in hints]))
+        steps.append(("module", [name for name in module if name not in hints]))
         if stage == "lean":
-            steps.append(("lean", [name for name in self.tests if name not in room and name not in hints]))
+            steps.append(("lean", [name for name in self.tests if name not in module and name not in hints]))
         if stage == "hints":
             steps = [step for step in steps if step[0] == "hint"]
         first = [t for t in ("finetti_objects", "finetti_cli") if t in self.targets] or ["tests"]
@@ -694,7 +693,7 @@ def describe(fault, out):
 def report(faults, out):
     rows = {}
     for fault in faults:
-        row = rows.setdefault(fault["room"], {"killed": 0, "survived": 0, "equivalent": 0, "other": 0})
+        row = rows.setdefault(fault["module"], {"killed": 0, "survived": 0, "equivalent": 0, "other": 0})
         verdict = fault.get("verdict")
         row[verdict if verdict in row else "other"] += 1
     for verdict, head in (("killed", "Killed"), ("survived", "Survived"), ("equivalent", "The same code"),
@@ -707,7 +706,7 @@ def report(faults, out):
                 print(f"{fault['number']:4}  {fault['file']}:{fault['line']}  {fault['kind']}: {fault['by']}", file=out)
             else:
                 describe(fault, out)
-    print(f"\n{'room':<12}{'killed':>8}{'survived':>10}{'same code':>11}", file=out)
+    print(f"\n{'module':<12}{'killed':>8}{'survived':>10}{'same code':>11}", file=out)
     for name, row in list(rows.items()) + [("all", {k: sum(r[k] for r in rows.values()) for k in
                                                     ("killed", "survived", "equivalent", "other")})]:
         print(f"{name:<12}{row['killed']:>8}{row['survived']:>10}{row['equivalent']:>11}", file=out)
@@ -764,7 +763,7 @@ def options_of():
     p.add_argument("-n", type=int, default=60, metavar="N", help="how many faults (60)")
     p.add_argument("--seed", type=int, default=1, help="which faults (1)")
     p.add_argument("--stage", choices=("build", "hints", "module", "lean"), default="lean",
-                   help="how far to go: build it, the tests named in hints, those of the room, all lean ones (lean)")
+                   help="how far to go: build it, the tests named in hints, those of the module, all lean ones (lean)")
     p.add_argument("--list", action="store_true", help="only list the faults, with --json FILE also there")
     p.add_argument("--replay", metavar="FILE", help="the faults of an earlier --json FILE; what killed a fault then, and "
                    "the tests that its \"hints\" name, are tried first")
@@ -794,19 +793,19 @@ def replayed(options):
 
 
 def queue_of(options):
-    """[(fault, room to draw from if it does not count, or None)]"""
+    """[(fault, module to draw from if it does not count, or None)]"""
     if options.replay:
         return [(fault, None) for fault in replayed(options)]
-    rooms = rooms_of(options.tree, options.seed)
+    modules = modules_of(options.tree, options.seed)
     queue = []
-    for room, count in zip(rooms, shares(rooms, options.n)):
+    for module, count in zip(modules, shares(modules, options.n)):
         for _ in range(count):
-            fault = room.draw()
+            fault = module.draw()
             if fault:
-                queue.append((fault, room))
+                queue.append((fault, module))
     for number, (fault, _) in enumerate(queue, 1):
         fault["number"] = number
-    return [(f, room) for f, room in queue if not options.only or f["number"] in options.only]
+    return [(f, module) for f, module in queue if not options.only or f["number"] in options.only]
 
 
 def work(options):
@@ -821,13 +820,13 @@ def work(options):
     progress = Progress(len(queue))
     done, number = [], max([fault["number"] for fault in faults], default=0)
     try:
-        for fault, room in queue:
+        for fault, module in queue:
             while fault:
                 tree.make_clean([t for t in ("finetti_objects", "finetti_cli") if t in tree.targets] or ["tests"])
                 if options.stage != "build":
                     tests = [name for name in fault.get("hints", []) if name in tree.tests]
                     if options.stage != "hints":
-                        tests += tree.tests_of(fault["room"])
+                        tests += tree.tests_of(fault["module"])
                     if options.stage == "lean" and not fault.get("hints"):
                         tests = list(tree.tests)
                     missing = [name for name in tests if name not in tree.seconds]
@@ -841,17 +840,17 @@ def work(options):
                 verdict = fault["verdict"]
                 progress.say(f"{fault['number']:4}  {fault['file']}:{fault['line']}  {fault['kind']}: {verdict}"
                              + (f" by {fault['by']}" if "by" in fault else ""))
-                if verdict != "does not compile" or not room:
+                if verdict != "does not compile" or not module:
                     done.append(fault)
                 save(options.json, options, done)
-                if not room or verdict not in ("does not compile", "equivalent"):
+                if not module or verdict not in ("does not compile", "equivalent"):
                     break
                 if verdict == "equivalent": # it keeps its number
                     number += 1
                     mine = number
                 else:
                     mine = fault["number"]
-                fault = room.draw()
+                fault = module.draw()
                 if fault:
                     fault["number"] = mine
             progress.done += 1

@@ -1,6 +1,6 @@
 /* base: status and messages, memory, settings tables, version, threads, progress.
  *
- * Every other room stands on this one. Three rules hold for the whole library:
+ * Every other module stands on this one. Three rules hold for the whole library:
  *   - a call that can fail returns fin_status and takes an optional `fin_error *err` (may be NULL);
  *   - nothing prints, nothing exits; long work reports through a fin_progress that can cancel it;
  *   - results never depend on the number of threads.

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The tool and the tests of the rooms that handle memory, under valgrind: no error, nothing definitely lost.
+# The tool and the tests of the modules that handle memory, under valgrind: no error, nothing definitely lost.
 . "$SRC/tests/cli/common.bash"
 command -v valgrind >/dev/null || skip "no valgrind"
 check() {
