@@ -19,9 +19,9 @@ Nothing but the standard library is needed. A change of the tests is judged by t
 --json FILE writes what was done, and --replay FILE does it again, in this tree or in another (--tree).
 """
 import argparse
-import glob
 import bisect
 import fcntl
+import glob
 import hashlib
 import json
 import os
