@@ -50,14 +50,16 @@ static void table__outputs_are_what_comes(void **state)
     static const char *const runs[] = {
         "risk show=risk,oracle,star,linear,bayes,check samples=500",
         "risk task=spiked form=linear L=5 show=linear",
+        "risk kappa=1 eta=1",
+        "risk form=softmax show=risk,oracle,star,bayes,check samples=8",
         "train runs=2 steps=20 d=20",
         "landscape grid=3",
         "law runs=2 steps=2 d=5 L=3",
     };
-    expect_outputs("risk", runs, 2);
-    expect_outputs("train", runs + 2, 1);
-    expect_outputs("landscape", runs + 3, 1);
-    expect_outputs("law", runs + 4, 1);
+    expect_outputs("risk", runs, 4);
+    expect_outputs("train", runs + 4, 1);
+    expect_outputs("landscape", runs + 5, 1);
+    expect_outputs("law", runs + 6, 1);
 }
 
 /* ---- models ---------------------------------------------------------------------------------- */
@@ -312,20 +314,74 @@ static void risk__star_of_a_simulation(void **state)
     fin_result_destroy(r);
 }
 
+/* Is there a remark that says this? */
+static bool noted(const fin_result *r, const char *part)
+{
+    const char *note;
+    for (int i = 0; (note = fin_result_note(r, i)); i++)
+        if (strstr(note, part))
+            return true;
+    return false;
+}
+
+/* A formula has a number there, and says that it is none; a simulation has not. */
 static void risk__overlaps_no_vectors_have(void **state)
 {
     (void)state;
-    fin_result *r = fin_result_create();
-    const fin_command *command;
-    void *values;
-    assert_int_equal(apply("risk kappa=1 eta=1", &command, &values, &err), FIN_OK);
-    free(values);
-    assert_int_equal(run_into("risk kappa=1 eta=1", r, NULL, &err), FIN_ERR_ARGUMENT);
-    assert_non_null(strstr(err.message, "eta"));
+    fin_result *r = run("risk kappa=1 eta=1");
+    assert_true(scalar(r, "unreal").value == 1 && isfinite(scalar(r, "risk").value));
+    assert_true(noted(r, "no unit vectors") && noted(r, "what the formula gives"));
+    fini_result_clear(r);
+    assert_int_equal(run_into("risk kappa=1 eta=1 form=softmax", r, NULL, &err), FIN_ERR_ARGUMENT);
+    assert_non_null(strstr(err.message, "no unit vectors"));
+    fini_result_clear(r);
     assert_int_equal(run_into("risk kappa=1 eta=1 show=check", r, NULL, &err), FIN_ERR_ARGUMENT);
     fin_result_destroy(r);
     r = run("risk kappa=1 eta=1 show=oracle"); /* they are not used */
+    assert_true(missing(r, "unreal") && !fin_result_note(r, 0));
     fin_result_destroy(r);
+}
+
+/* Why a number is not there, or is not to be trusted. */
+static void risk__notes(void **state)
+{
+    (void)state;
+    static const char *const cases[][2] = {
+        {"risk form=hardmax kappa=0.1 show=risk,star samples=2000", "star: hardmax has no lam"},
+        {"risk m=2 show=risk,bayes",
+         "bayes: the Bayes risk is computed for m = 1 only, here m = 2"},
+        {"risk form=softmax L=3 samples=5", "risk: one sample makes up a tenth"},
+        {"risk task=spiked snr=0 show=star", "star: at the end of the search"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        fin_result *r;
+        const fin_command *command;
+        void *values;
+        assert_int_equal(apply(cases[i][0], &command, &values, &err), FIN_OK);
+        r = fin_result_create();
+        assert_int_equal(fini_command_perform(command, values, r, NULL, NULL), FIN_OK);
+        if (!noted(r, cases[i][1]) || fin_result_note(r, 1))
+            fail_msg("%s: '%s'", cases[i][0], fin_result_note(r, 0));
+        fin_result_destroy(r);
+        free(values);
+    }
+}
+
+static void risk__settled(void **state)
+{
+    (void)state;
+    const fin_command *command;
+    void *values;
+    char text[FIN_SETTINGS_TEXT];
+    assert_int_equal(apply("risk form=bayes d=50 L=7", &command, &values, &err), FIN_OK);
+    assert_int_equal(fin_command_text(command, values, text, sizeof text, &err), FIN_OK);
+    assert_non_null(strstr(text, "\"mu\":\"auto\""));
+    assert_int_equal(fin_command_settle(command, values, &err), FIN_OK);
+    assert_int_equal(fin_command_text(command, values, text, sizeof text, &err), FIN_OK);
+    assert_non_null(strstr(text, "\"L_min\":7"));
+    assert_non_null(strstr(text, "\"mu\":5,"));
+    assert_null(strstr(strstr(text, "\"mu\""), "auto")); /* `method` comes before it */
+    free(values);
 }
 
 /* z of many exact risks against simulations is a standard normal number: mean and spread. */
@@ -553,6 +609,8 @@ int main(void)
         cmocka_unit_test(risk__star_is_the_best_oracle),
         cmocka_unit_test(risk__star_of_a_simulation),
         cmocka_unit_test(risk__overlaps_no_vectors_have),
+        cmocka_unit_test(risk__notes),
+        cmocka_unit_test(risk__settled),
         cmocka_unit_test(risk__check_is_independent),
         cmocka_unit_test(landscape__grid_and_points),
         cmocka_unit_test(landscape__what_no_vectors_have),

@@ -85,6 +85,9 @@ typedef struct fin_output {
 
 enum { FIN_HASH_TEXT = 33, FIN_SETTINGS_TEXT = 8192 };
 
+typedef struct fin_points fin_points; /* of a sweep, for many() */
+typedef struct fin_sweep fin_sweep;
+
 typedef struct fin_command {
     const char *name, *summary;
     int revision;          /* counted up when the same settings give other numbers */
@@ -103,6 +106,12 @@ typedef struct fin_command {
                          * canonical JSON */
     fin_status (*run)(const void *values, fin_result *result, const fin_progress *progress,
                       fin_error *err);
+    /* Works out what is "auto", for whoever shows the settings. May be NULL. */
+    fin_status (*settle)(void *values, fin_error *err);
+    /* The scalars of many points at once, to the bit those of run(). FIN_ERR_UNSUPPORTED: not these
+     * points, so they are run one by one. May be NULL. */
+    fin_status (*many)(fin_points *points, fin_sweep *sweep, const fin_progress *progress,
+                       fin_error *err);
 } fin_command;
 
 FIN_API int fin_command_count(void);
@@ -122,6 +131,8 @@ typedef struct fin_pair {
  * blame, or -1. An unknown name is answered with the nearest one. */
 FIN_API fin_status fin_command_apply(const fin_command *command, void *values,
                                      const fin_pair *pairs, int count, int *bad, fin_error *err);
+/* Replaces "auto" in applied settings by what it stands for, where the command knows it beforehand. */
+FIN_API fin_status fin_command_settle(const fin_command *command, void *values, fin_error *err);
 /* Canonical JSON: {"command":"train","revision":1,"settings":{"L":10,...}}, names sorted, numbers
  * as short as reads back exactly, choices and words as strings, "auto" where it is. */
 FIN_API fin_status fin_command_text(const fin_command *command, const void *values, char *buffer,
@@ -143,11 +154,12 @@ typedef struct fin_column {
 } fin_column;
 
 /* The scalars of all points: a column each, in the order of the command's outputs. */
-typedef struct fin_sweep fin_sweep;
 typedef struct fin_sweep_column {
     const char *name;
     const double *value, *error; /* [n]; NaN where a point does not have it */
-    fin_how how;                 /* DERIVED where points differ */
+    fin_how how;                 /* DERIVED where points differ, which `hows` tells apart */
+    const unsigned char *hows;   /* [n] fin_how, or NULL: all are alike */
+    const int64_t *samples;      /* [n], or NULL: all are 0 */
 } fin_sweep_column;
 
 /* The command at n points: `pairs` for all of them and a value of every column for each. The numbers are those of

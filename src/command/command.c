@@ -52,6 +52,19 @@ const fin_command *fin_command_find(const char *name)
     return NULL;
 }
 
+fin_status fini_command_perform(const fin_command *command, const void *values, fin_result *result,
+                                const fin_progress *progress, fin_error *err)
+{
+    fin_error own;
+    err = err ? err : &own; /* a command may look at what it excuses */
+    fin_status status = command->run(values, result, progress, err);
+    if (!status)
+        status = fini_result_status(result, err);
+    if (!status)
+        *err = (fin_error){FIN_OK, ""};
+    return status;
+}
+
 fin_status fin_command_run(const fin_command *command, const fin_pair *pairs, int count,
                            const fin_progress *progress, fin_result **out, fin_error *err)
 {
@@ -67,7 +80,7 @@ fin_status fin_command_run(const fin_command *command, const fin_pair *pairs, in
                             ? fin_command_apply(command, values, pairs, count, NULL, err)
                             : fini_fail_memory(err, command->size, "a command");
     if (!status)
-        status = command->run(values, result, progress, err);
+        status = fini_command_perform(command, values, result, progress, err);
     fini_free(values);
     if (status)
         fin_result_destroy(result);

@@ -21,6 +21,8 @@ void fini_hash(const char *text, char hash[FIN_HASH_TEXT]); /* XXH3, 128 bits, h
  * has no escapes that matter for choices). False if there is no such setting. Fast: no parsing. */
 bool fini_setting_find(const char *json, const char *name, const char **text, int *length);
 
+enum { FINI_PIECES = 256 }; /* pairs in a word of 512 characters */
+
 /* Shared by commands that have a task and a form. Words: FINI_MODEL_WORDS(struct, member). */
 typedef struct fini_model {
     char task[32], form[32], lengths[512];
@@ -37,6 +39,14 @@ typedef struct fini_model {
 /* Appends the tables of the task and of the form. */
 fin_status fini_model_groups(fini_model *model, fin_group groups[FIN_GROUPS], int *count,
                              fin_error *err);
+/* The law of L in `lengths`, NULL if there is none; the arrays are in `room`. */
+typedef struct fini_lengths {
+    fin_lengths lengths;
+    int64_t L[FINI_PIECES];
+    double p[FINI_PIECES];
+} fini_lengths;
+fin_status fini_model_lengths(const fini_model *model, fini_lengths *room,
+                              const fin_lengths **lengths, fin_error *err);
 fin_status fini_model_task(const fini_model *model, int64_t seed, int flags, fin_task **task,
                            fin_error *err);
 const fin_form *fini_model_form(const fini_model *model);
@@ -52,6 +62,10 @@ void fini_result_scalar(fin_result *result, const char *name, double value, doub
 void fini_result_series(fin_result *result, const char *name, fin_dtype dtype, int ndim,
                         const int64_t *shape, const void *data);
 fin_status fini_result_status(const fin_result *result, fin_error *err);
+/* In a sweep: the point before this one, what it left and with which settings, so that what does not change
+ * need not be computed again. NULL if there is none. */
+const fin_result *fini_result_before(const fin_result *result, const void **values);
+void fini_result_follow(fin_result *result, const fin_result *before, const void *values);
 /* A remark in words. */
 void fini_result_note(fin_result *result, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
@@ -61,6 +75,8 @@ void fini_result_note(fin_result *result, const char *format, ...)
 /* Is this setting a whole number in the tables that these pairs choose? values: scratch. */
 bool fini_command_is_whole(const fin_command *command, void *values, const fin_pair *pairs,
                            int count, const char *name);
+/* The row of this name, '-' and '_' being the same; NULL if there is none. */
+const fin_field *fini_field_find(const fin_settings *table, const char *name);
 /* Does the table's row take this text? FIN_OK too if there is no such row. values must have been
  * filled by fin_command_apply and are changed. */
 fin_status fini_command_try(const fin_command *command, void *values, const char *name,
@@ -79,6 +95,27 @@ bool fini_read_number(const char *text, double *number);
 enum { FINI_SHORTEST = 32 };
 size_t fini_shortest(double number, char buffer[FINI_SHORTEST]);
 
+/* ---- running (command.c) -------------------------------------------------------------------------- */
+
+/* Runs with applied settings; what went wrong with the result is told here. err is clean after success. */
+fin_status fini_command_perform(const fin_command *command, const void *values, fin_result *result,
+                                const fin_progress *progress, fin_error *err);
+
+/* ---- many points (sweep.c) ------------------------------------------------------------------------ */
+
+struct fin_points {
+    void *values; /* the settings of the command, at the point gone to last */
+    int64_t n, at;
+    struct fini_target *targets;
+    int target_count;
+};
+bool fini_points_vary(const fin_points *points, const char *name);
+/* Puts the columns of a point into the values. False: a number is out of its range. */
+bool fini_points_go(fin_points *points, int64_t point);
+/* The place of an output, with room for a number at every point; -1: no memory. */
+int fini_sweep_place(fin_sweep *sweep, const char *name);
+void fini_sweep_put(fin_sweep *sweep, int place, int64_t point, const fin_scalar *scalar);
+
 /* ---- ranges (sweep.c) ---------------------------------------------------------------------------- */
 
 /* Rounded to 12 digits, inside [low, high]: so that the last bits of this machine's libm do not make a different run. */
@@ -95,11 +132,13 @@ int64_t fini_seed_apart(int64_t seed);
  * `example` shows one in messages. "" has none. */
 fin_status fini_parse_pieces(const char *text, const char *what, const char *example, int most,
                              int64_t *whole, double *number, int *count, fin_error *err);
-enum { FINI_PIECES = 256 }; /* a word of 512 characters has no more */
 
 /* Such a list in one form: shortest numbers, no blanks. It stays as it is if it cannot be read or
  * would not fit. */
 void fini_tidy_pieces(char *text, size_t size);
+
+/* Works out the task's "auto", and that of the form's lam and c. */
+fin_status fini_model_settle(fini_model *model, fin_error *err);
 
 /* Do task, form and lengths fit together? Makes the task, which is cheap without vectors. */
 fin_status fini_model_check(const fini_model *model, fin_error *err);

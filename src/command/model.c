@@ -117,24 +117,48 @@ fin_status fini_model_groups(fini_model *model, fin_group groups[FIN_GROUPS], in
 
 /* ---- the task ------------------------------------------------------------------------------- */
 
+fin_status fini_model_lengths(const fini_model *model, fini_lengths *room,
+                              const fin_lengths **lengths, fin_error *err)
+{
+    int count;
+    *lengths = model->lengths[0] ? &room->lengths : NULL;
+    if (!*lengths)
+        return FIN_OK;
+    fin_status status = fini_parse_pieces(model->lengths, "lengths", "5:0.2,10:0.8 (LENGTH:WEIGHT)",
+                                          FINI_PIECES, room->L, room->p, &count, err);
+    room->lengths = (fin_lengths){count, room->L, room->p};
+    return status;
+}
+
 fin_status fini_model_task(const fini_model *model, int64_t seed, int flags, fin_task **task,
                            fin_error *err)
 {
     const fin_task_kind *kind = fin_task_find(model->task);
+    fini_lengths room;
+    const fin_lengths *lengths;
     *task = NULL;
     if (!kind)
         return unknown_task(model->task, err);
-    if (!model->lengths[0])
-        return fin_task_create(task, kind, &model->task_settings, NULL, (uint64_t)seed, flags, err);
-    int64_t L[FINI_PIECES];
-    double p[FINI_PIECES];
-    int count;
-    fin_status status = fini_parse_pieces(model->lengths, "lengths", "5:0.2,10:0.8 (LENGTH:WEIGHT)",
-                                          FINI_PIECES, L, p, &count, err);
+    fin_status status = fini_model_lengths(model, &room, &lengths, err);
     if (status)
         return status;
-    fin_lengths lengths = {count, L, p};
-    return fin_task_create(task, kind, &model->task_settings, &lengths, (uint64_t)seed, flags, err);
+    return fin_task_create(task, kind, &model->task_settings, lengths, (uint64_t)seed, flags, err);
+}
+
+fin_status fini_model_settle(fini_model *model, fin_error *err)
+{
+    fin_task *task;
+    fin_status status = fini_model_task(model, 1, 0, &task, err);
+    if (status)
+        return status;
+    double lam, c;
+    fin_form_settings *form = &model->form_settings;
+    fin_task_bayes_parameters(task, &lam, &c);
+    form->lam = fin_is_auto(form->lam) ? lam : form->lam;
+    form->c = fin_is_auto(form->c) ? c : form->c;
+    model->task_settings = *fin_task_get_settings(task);
+    fin_task_destroy(task);
+    return FIN_OK;
 }
 
 const fin_form *fini_model_form(const fini_model *model)

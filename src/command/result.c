@@ -35,6 +35,8 @@ struct fin_result {
     char (*notes)[NOTE_MOST];
     int scalar_count, scalar_room, series_count, series_room, note_count, note_room;
     fin_error error; /* the first one */
+    const fin_result *before;
+    const void *before_values;
 };
 
 /* ---- making ---------------------------------------------------------------------------------- */
@@ -71,6 +73,18 @@ fin_status fini_result_status(const fin_result *result, fin_error *err)
     if (!result->error.status)
         return FIN_OK;
     return fini_fail(err, result->error.status, "%s", result->error.message);
+}
+
+const fin_result *fini_result_before(const fin_result *result, const void **values)
+{
+    *values = result->before_values;
+    return result->before;
+}
+
+void fini_result_follow(fin_result *result, const fin_result *before, const void *values)
+{
+    result->before = before;
+    result->before_values = values;
 }
 
 /* ---- adding ---------------------------------------------------------------------------------- */

@@ -1,10 +1,15 @@
 /* risk: the risk of a predictor and, beside it, those it should be compared with.
  *
- * A number that a combination of task and form does not have is left out; the reader of a store
- * sees that it is not there. Only the numbers in `show` are computed. */
+ * Only the numbers in `show` are computed. One that a combination of task and form does not have
+ * (FIN_ERR_UNSUPPORTED) is left out, and a note says why; everything else that goes wrong is a failure.
+ * Overlaps that no unit vectors have are no failure where there is a formula: the number is what it gives,
+ * `unreal` is 1 and a note says so. */
 #include "command/command.h"
 
+#include "theory/theory.h"
+
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 typedef struct risk_values {
@@ -39,6 +44,7 @@ static const fin_word words[] = {
 
 static const fin_output outputs[] = {
     {"risk", "E (Y - f(X))^2 at these overlaps", NULL},
+    {"eps2", "the part of risk and oracle from label noise (exact risks only)", NULL},
     {"signal", "its part from relevant tokens (exact risks only)", NULL},
     {"noise", "its part from irrelevant tokens (exact risks only)", NULL},
     {"bias", "the square of the mean error (exact risks only)", NULL},
@@ -48,6 +54,14 @@ static const fin_output outputs[] = {
     {"d_eta", "derivative in eta", NULL},
     {"d_rho", "derivative in rho", NULL},
     {"oracle", "the risk at k = k*, v = v*, same lam", NULL},
+    {"oracle_signal", "as signal", NULL},
+    {"oracle_noise", "as noise", NULL},
+    {"oracle_bias", "as bias", NULL},
+    {"oracle_d_kappa", "as d_kappa", NULL},
+    {"oracle_d_nu", "as d_nu", NULL},
+    {"oracle_d_theta", "as d_theta", NULL},
+    {"oracle_d_eta", "as d_eta", NULL},
+    {"oracle_d_rho", "as d_rho", NULL},
     {"lam_star", "the best lam of the oracle (forms with a lam)", NULL},
     {"star", "the oracle's risk at its best lam", NULL},
     {"linear", "the best linear predictor's risk", NULL},
@@ -56,6 +70,14 @@ static const fin_output outputs[] = {
     {"check", "the risk again, by a simulation whose seed is a hash of `seed`", NULL},
     {"z", "(risk - check) / standard error; not there if rare samples make up the simulation",
      NULL},
+    {"unreal", "1 if no unit vectors have the overlaps: risk is what the formula gives", NULL},
+#define RARE "1 if one sample makes up a tenth of it, so that it and its error are too small"
+    {"risk_rare", RARE, NULL},
+    {"oracle_rare", RARE, NULL},
+    {"star_rare", RARE, NULL},
+    {"bayes_rare", RARE, NULL},
+    {"check_rare", RARE, NULL},
+#undef RARE
     {NULL, NULL, NULL},
 };
 
@@ -104,21 +126,52 @@ static fin_status risk_at(const setting *s, const fin_overlaps *at, const fin_ri
                     err);
 }
 
-/* Parts and derivatives come from the same sums as the risk; its error stands for theirs. */
-static void add_parts(const setting *s, const fin_risk_report *report)
+/* Flags are there only if they are raised. */
+static void add_flag(const setting *s, const char *name)
 {
-    static const char *const gradient[5] = {"d_kappa", "d_nu", "d_theta", "d_eta", "d_rho"};
-    const char *const names[3] = {"signal", "noise", "bias"};
-    const double parts[3] = {report->signal, report->noise, report->bias};
+    fini_result_scalar(s->result, name, 1, 0, FIN_HOW_DERIVED, 0);
+}
+
+static void add_estimate(const setting *s, const char *name, const fin_estimate *estimate)
+{
+    char flag[32];
+    fini_result_estimate(s->result, name, estimate);
+    if (!estimate->rare)
+        return;
+    snprintf(flag, sizeof flag, "%s_rare", name);
+    add_flag(s, flag);
+    fini_result_note(
+        s->result,
+        "%s: one sample makes up a tenth of it; larger ones were most likely not met, and "
+        "both the number and its error are too small",
+        name);
+}
+
+/* A risk and what it is made of. Parts and derivatives come from the same sums as the risk; its error
+ * stands for theirs. */
+static void add_report(const setting *s, const char *name, const char *prefix,
+                       const fin_risk_report *report)
+{
+    static const char *const names[8] = {"signal", "noise",   "bias",  "d_kappa",
+                                         "d_nu",   "d_theta", "d_eta", "d_rho"};
+    const double *g = report->gradient;
+    const double values[8] = {report->signal, report->noise, report->bias, g[0],
+                              g[1],           g[2],          g[3],         g[4]};
+    int from = report->has_parts ? 0 : 3, to = report->has_gradient ? 8 : 3;
     fin_estimate e = report->risk;
-    for (int i = 0; report->has_parts && i < 3; i++) {
-        e.value = parts[i];
-        fini_result_estimate(s->result, names[i], &e);
+    add_estimate(s, name, &e);
+    for (int i = from; i < to; i++) {
+        char full[32];
+        snprintf(full, sizeof full, "%s%s", prefix, names[i]);
+        e.value = values[i];
+        fini_result_estimate(s->result, full, &e);
     }
-    for (int i = 0; report->has_gradient && i < 5; i++) {
-        e.value = report->gradient[i];
-        fini_result_estimate(s->result, gradient[i], &e);
-    }
+}
+
+static void add_eps2(const setting *s)
+{
+    double eps = fin_task_get_settings(s->task)->eps;
+    fini_result_scalar(s->result, "eps2", eps * eps, 0, FIN_HOW_CLOSED, 0);
 }
 
 /* If rare samples make up the mean, its error is too small by any factor, and z says nothing. */
@@ -131,7 +184,7 @@ static fin_status add_check(const setting *s, const fin_estimate *risk, fin_erro
     fin_status status = risk_at(s, &s->v->overlaps, &how, &again, err);
     if (status)
         return status;
-    fini_result_estimate(s->result, "check", &again.risk);
+    add_estimate(s, "check", &again.risk);
     double error = hypot(risk->error, again.risk.error), gap = risk->value - again.risk.value;
     if (!again.risk.rare && !risk->rare)
         fini_result_scalar(s->result, "z", gap == 0 ? 0 : gap / error, 0, FIN_HOW_DERIVED,
@@ -139,36 +192,84 @@ static fin_status add_check(const setting *s, const fin_estimate *risk, fin_erro
     return FIN_OK;
 }
 
-/* A draw of overlaps may hit ones that no vectors have, so this is told by the run and not by the
- * study. */
-static fin_status add_risk(const setting *s, unsigned show, fin_error *err)
+/* ---- what the point before has already --------------------------------------------------------- */
+
+#define SAME(a, b) (memcmp(&(a), &(b), sizeof(a)) == 0)
+
+/* In a sweep: takes these numbers, which depend on the task and how it is simulated and, if `form`, on the
+ * form but for lam, from the point before. False if they may differ or are not there. */
+static bool repeat(const setting *s, bool form, int count, const char *const names[])
+{
+    const void *other;
+    const fin_result *before = fini_result_before(s->result, &other);
+    if (!before)
+        return false;
+    risk_values was = *(const risk_values *)other;
+    const risk_values *v = s->v;
+    if (!form) {
+        was.risk.method = v->risk.method;
+        memcpy(was.model.form, v->model.form, sizeof was.model.form);
+        was.model.form_settings = v->model.form_settings;
+    }
+    was.model.form_settings.lam = v->model.form_settings.lam;
+    bool found = false;
+    for (int i = 0; SAME(was.model, v->model) && SAME(was.risk, v->risk) &&
+                    i < fin_result_scalar_count(before);
+         i++) {
+        fin_scalar n = fin_result_get_scalar(before, i);
+        for (int j = 0; j < count; j++)
+            if (strcmp(n.name, names[j]) == 0) {
+                fini_result_scalar(s->result, n.name, n.value, n.error, n.how, n.samples);
+                found = true;
+            }
+    }
+    return found;
+}
+
+/* ---- numbers, continued ------------------------------------------------------------------------ */
+
+/* What is simulated needs the vectors and fails without; a formula does not. */
+static void look_at_overlaps(const setting *s)
+{
+    fin_error why;
+    if (!fin_overlaps_realisable(&s->v->overlaps, fin_task_get_settings(s->task)->d, &why))
+        return;
+    add_flag(s, "unreal");
+    fini_result_note(s->result, "%s; the risk is what the formula gives", why.message);
+}
+
+static fin_status add_risk(const setting *s, unsigned show, bool *parts, fin_error *err)
 {
     fin_risk_report report;
-    fin_status status =
-        fin_overlaps_realisable(&s->v->overlaps, fin_task_get_settings(s->task)->d, err);
-    if (!status)
-        status = risk_at(s, &s->v->overlaps, &s->v->risk, &report, err);
+    fin_status status = risk_at(s, &s->v->overlaps, &s->v->risk, &report, err);
     if (status)
         return status;
-    fini_result_estimate(s->result, "risk", &report.risk);
-    add_parts(s, &report);
+    look_at_overlaps(s);
+    add_report(s, "risk", "", &report);
+    *parts = report.has_parts;
     return show & SHOW_check ? add_check(s, &report.risk, err) : FIN_OK;
 }
 
-static fin_status add_oracle(const setting *s, fin_error *err)
+static fin_status add_oracle(const setting *s, bool *parts, fin_error *err)
 {
     const fin_overlaps oracle = {.kappa = 1, .nu = 1};
     fin_risk_report report;
     fin_status status = risk_at(s, &oracle, &s->v->risk, &report, err);
-    if (!status)
-        fini_result_estimate(s->result, "oracle", &report.risk);
-    return status;
+    if (status)
+        return status;
+    add_report(s, "oracle", "oracle_", &report);
+    *parts = *parts || report.has_parts;
+    return FIN_OK;
 }
 
 /* What this combination does not have is left out, all else is a failure. */
-static fin_status excuse(fin_status status)
+static fin_status excuse(const setting *s, const char *name, fin_status status,
+                         const fin_error *err)
 {
-    return status == FIN_ERR_UNSUPPORTED ? FIN_OK : status;
+    if (status != FIN_ERR_UNSUPPORTED)
+        return status;
+    fini_result_note(s->result, "%s: %s", name, err->message);
+    return FIN_OK;
 }
 
 static fin_status search(const setting *s, const fin_risk_settings *how, double *lam,
@@ -210,9 +311,11 @@ static fin_status add_star(const setting *s, fin_error *err)
 {
     fin_estimate star;
     double lam, error;
+    if (repeat(s, true, 3, (const char *const[]){"lam_star", "star", "star_rare"}))
+        return FIN_OK;
     fin_status status = search(s, &s->v->risk, &lam, &star, err);
     if (status)
-        return excuse(status);
+        return excuse(s, "star", status, err);
     error = 1e-9 * lam;
     if (star.method == FIN_METHOD_SIMULATION) {
         status = star_error(s, &error, err);
@@ -221,7 +324,9 @@ static fin_status add_star(const setting *s, fin_error *err)
     if (status)
         return status;
     fini_result_scalar(s->result, "lam_star", lam, error, fini_how_of(star.method), star.samples);
-    fini_result_estimate(s->result, "star", &star);
+    add_estimate(s, "star", &star);
+    if (lam < 1.01 * FIN_LAM_LEAST || lam > 0.99 * FIN_LAM_MOST)
+        fini_result_note(s->result, "star: at the end of the search; the risk still falls there");
     return FIN_OK;
 }
 
@@ -241,20 +346,25 @@ static fin_status add_bayes(const setting *s, fin_error *err)
 {
     fin_risk_settings how = s->v->risk;
     fin_estimate bayes;
+    if (repeat(s, false, 2, (const char *const[]){"bayes", "bayes_rare"}))
+        return FIN_OK;
     how.method = FIN_METHOD_AUTO;
     fin_status status = fin_risk_bayes(s->task, &how, s->progress, &bayes, err);
     if (!status)
-        fini_result_estimate(s->result, "bayes", &bayes);
-    return excuse(status);
+        add_estimate(s, "bayes", &bayes);
+    return excuse(s, "bayes", status, err);
 }
 
 static fin_status add_all(const setting *s, unsigned show, fin_error *err)
 {
     fin_status status = FIN_OK;
+    bool parts = false;
     if (show & (SHOW_risk | SHOW_check))
-        status = add_risk(s, show, err);
+        status = add_risk(s, show, &parts, err);
     if (!status && show & SHOW_oracle)
-        status = add_oracle(s, err);
+        status = add_oracle(s, &parts, err);
+    if (!status && parts)
+        add_eps2(s);
     if (!status && show & SHOW_star)
         status = add_star(s, err);
     if (!status && show & SHOW_linear)
@@ -286,6 +396,107 @@ static fin_status run(const void *values, fin_result *result, const fin_progress
     return status;
 }
 
+/* ---- many points ------------------------------------------------------------------------------- */
+
+/* Is it the closed form of erf at all points? */
+static bool is_formula(const fin_points *points, const fin_task_kind *kind)
+{
+    const risk_values *v = points->values;
+    bool lengths =
+        v->model.lengths[0] && (fini_points_vary(points, "L") || fini_points_vary(points, "L_min"));
+    return strcmp(v->model.form, "erf") == 0 && !kind->by_score && strcmp(v->show, "risk") == 0 &&
+           v->risk.method <= FIN_METHOD_CLOSED && !lengths;
+}
+
+enum { BLOCK = 1024, NUMBERS = 10 };
+
+/* As add_report(), add_eps2() and look_at_overlaps() do. */
+static void put_point(fin_sweep *sweep, const int places[NUMBERS], int64_t at, double eps,
+                      const fin_risk_value *value)
+{
+    const double *g = value->gradient;
+    const double numbers[NUMBERS] = {value->risk, eps * eps, value->signal, value->noise,
+                                     value->bias, g[0],      g[1],          g[2],
+                                     g[3],        g[4]};
+    for (int i = 0; i < NUMBERS; i++)
+        fini_sweep_put(sweep, places[i], at,
+                       &(fin_scalar){.value = numbers[i], .how = FIN_HOW_CLOSED});
+}
+
+static fin_status flag_unreal(fin_sweep *sweep, int64_t at, fin_error *err)
+{
+    int place = fini_sweep_place(sweep, "unreal");
+    if (place < 0)
+        return fini_fail_memory(err, sizeof(double), "the sweep");
+    fini_sweep_put(sweep, place, at, &(fin_scalar){.value = 1, .how = FIN_HOW_DERIVED});
+    return FIN_OK;
+}
+
+typedef struct formula {
+    const fin_task_kind *kind;
+    const fin_lengths *lengths;
+    int places[NUMBERS];
+    fin_risk_point row[BLOCK];
+    fin_risk_value value[BLOCK];
+} formula;
+
+static fin_status one_block(formula *f, fin_points *points, int64_t from, int64_t count,
+                            fin_sweep *sweep, fin_error *err)
+{
+    const risk_values *v = points->values;
+    fin_status status = FIN_OK;
+    for (int64_t i = 0; i < count && !status; i++) {
+        fini_length_law law;
+        if (!fini_points_go(points, from + i))
+            return FIN_ERR_ARGUMENT;
+        fin_task_settings task = v->model.task_settings;
+        status = fini_task_settle(f->kind, &task, f->lengths, &law, err);
+        if (!status && fin_overlaps_realisable(&v->overlaps, task.d, NULL))
+            status = flag_unreal(sweep, from + i, err);
+        if (!status)
+            f->row[i] = fini_risk_point(&task, law.mean, law.variance, &v->overlaps,
+                                        v->model.form_settings.lam);
+    }
+    if (!status && fin_risk_erf(count, f->row, f->value, NULL))
+        status = FIN_ERR_UNSUPPORTED; /* which one, they say one by one */
+    for (int64_t i = 0; i < count && !status; i++)
+        put_point(sweep, f->places, from + i, f->row[i].eps, &f->value[i]);
+    return status;
+}
+
+static fin_status many(fin_points *points, fin_sweep *sweep, const fin_progress *progress,
+                       fin_error *err)
+{
+    static const char *const names[NUMBERS] = {"risk",    "eps2", "signal",  "noise", "bias",
+                                               "d_kappa", "d_nu", "d_theta", "d_eta", "d_rho"};
+    const risk_values *v = points->values;
+    const fin_task_kind *kind = fin_task_find(v->model.task);
+    fini_lengths room;
+    if (!is_formula(points, kind))
+        return FIN_ERR_UNSUPPORTED;
+    formula *f = fini_alloc(sizeof *f);
+    if (!f)
+        return fini_fail_memory(err, sizeof *f, "the sweep");
+    f->kind = kind;
+    fin_status status = fini_model_lengths(&v->model, &room, &f->lengths, err);
+    for (int i = 0; i < NUMBERS && !status; i++)
+        if ((f->places[i] = fini_sweep_place(sweep, names[i])) < 0)
+            status = fini_fail_memory(err, sizeof(double), "the sweep");
+    for (int64_t from = 0; from < points->n && !status; from += BLOCK) {
+        int64_t count = points->n - from < BLOCK ? points->n - from : BLOCK;
+        status = one_block(f, points, from, count, sweep, err);
+        if (!status && fini_report(progress, "risk", (double)(from + count), (double)points->n))
+            status = fini_fail(err, FIN_ERR_CANCELLED, "cancelled");
+    }
+    fini_free(f);
+    return status;
+}
+
+static fin_status settle(void *values, fin_error *err)
+{
+    return fini_model_settle(&((risk_values *)values)->model, err);
+}
+
 const fin_command fini_command_risk = {
     .name = "risk",
     .summary = "risk of a predictor, beside oracle, best linear and Bayes",
@@ -297,4 +508,6 @@ const fin_command fini_command_risk = {
     .check = check,
     .tidy = tidy,
     .run = run,
+    .settle = settle,
+    .many = many,
 };

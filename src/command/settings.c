@@ -24,7 +24,7 @@ static const fin_word *find_word(const fin_command *command, const char *name)
     return NULL;
 }
 
-static const fin_field *find_field(const fin_settings *table, const char *name)
+const fin_field *fini_field_find(const fin_settings *table, const char *name)
 {
     for (int i = 0; i < table->count; i++)
         if (fini_same_name(table->fields[i].name, name))
@@ -79,7 +79,7 @@ static const char *owners_of(bool task, const char *name, char *owners, size_t s
     int count = task ? fin_task_count() : fin_form_count();
     size_t used = 0;
     for (int i = 0; i < count; i++) {
-        const fin_field *field = find_field(
+        const fin_field *field = fini_field_find(
             task ? fin_task_kind_table(fin_task_at(i)) : fin_form_table(fin_form_at(i)), name);
         if (!field || used >= size)
             continue;
@@ -147,7 +147,7 @@ static fin_status apply_row(const fin_command *command, const void *values, cons
 {
     bool found = false;
     for (int g = 0; g < count; g++) {
-        const fin_field *field = find_field(groups[g].table, pair->name);
+        const fin_field *field = fini_field_find(groups[g].table, pair->name);
         fin_status status = FIN_OK;
         if (field)
             status =
@@ -203,6 +203,11 @@ fin_status fin_command_apply(const fin_command *command, void *values, const fin
     return status;
 }
 
+fin_status fin_command_settle(const fin_command *command, void *values, fin_error *err)
+{
+    return command->settle ? command->settle(values, err) : FIN_OK;
+}
+
 fin_status fini_command_fill(const fin_command *command, void *values, const fin_pair *pairs,
                              int count, fin_error *err)
 {
@@ -221,7 +226,7 @@ bool fini_command_is_whole(const fin_command *command, void *values, const fin_p
         command->groups(values, groups, &group_count, NULL))
         return false;
     for (int g = 0; g < group_count; g++) {
-        const fin_field *field = find_field(groups[g].table, name);
+        const fin_field *field = fini_field_find(groups[g].table, name);
         if (field)
             return field->type == FIN_TYPE_int64_t;
     }
@@ -235,7 +240,7 @@ fin_status fini_command_try(const fin_command *command, void *values, const char
     int group_count = 0;
     fin_status status = command->groups(values, groups, &group_count, err);
     for (int g = 0; g < group_count && !status; g++) {
-        const fin_field *field = find_field(groups[g].table, name);
+        const fin_field *field = fini_field_find(groups[g].table, name);
         if (field)
             status = fin_settings_parse(groups[g].table, groups[g].values, field->name, text, err);
     }

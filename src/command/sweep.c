@@ -1,7 +1,8 @@
 /* A command at many points, and ranges of values.
  *
- * Every point is a run of its own, with the numbers that fin_command_run has there. Settings are applied once for all
- * points; a point changes what its columns say. */
+ * Every point is a run of its own, with the numbers that fin_command_run has there. Two things make it faster: a
+ * command that can do many points at once (many) gets them all, as numbers that never become text; and one that
+ * cannot sees the point before, so that what does not change is not computed again. */
 #include "command/command.h"
 
 #include "data/data.h"
@@ -10,20 +11,32 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SCALARS = 256 }; /* of a command */
+enum { SCALARS = 256, COLUMNS = FIN_GROUPS * 64 };
 
 struct fin_sweep {
     int64_t n;
     int count;
-    const char *names[SCALARS]; /* of the command's table, which lives longer */
-    double *value[SCALARS], *error[SCALARS];
-    fin_how how[SCALARS];
+    bool memory; /* ran out */
+    struct column {
+        const char *name;      /* of the command's table, which lives longer */
+        double *value, *error; /* NULL until there is a number; one block */
+        unsigned char *hows;
+        int64_t *samples;
+        fin_how how;
+    } columns[SCALARS];
 };
+
+static void free_column(struct column *column)
+{
+    fini_free(column->value);
+    fini_free(column->hows);
+    fini_free(column->samples);
+}
 
 void fin_sweep_destroy(fin_sweep *sweep)
 {
     for (int i = 0; sweep && i < sweep->count; i++)
-        fini_free(sweep->value[i]);
+        free_column(&sweep->columns[i]);
     fini_free(sweep);
 }
 
@@ -34,49 +47,74 @@ int fin_sweep_count(const fin_sweep *sweep)
 
 fin_sweep_column fin_sweep_get(const fin_sweep *sweep, int i)
 {
-    return (fin_sweep_column){sweep->names[i], sweep->value[i], sweep->error[i], sweep->how[i]};
+    const struct column *c = &sweep->columns[i];
+    return (fin_sweep_column){c->name, c->value, c->error, c->how, c->hows, c->samples};
 }
 
-/* ---- one point after the other --------------------------------------------------------------- */
+/* ---- numbers of a point ---------------------------------------------------------------------- */
 
-static int place_of(const fin_sweep *sweep, const char *name)
+/* A column for every output that is not a series, so that the order is that of the table. */
+static void lay_out(fin_sweep *sweep, const fin_command *command)
 {
-    for (int i = 0; i < sweep->count; i++)
-        if (strcmp(sweep->names[i], name) == 0)
-            return i;
+    for (const fin_output *o = command->outputs; o->name && sweep->count < SCALARS; o++)
+        if (o->meaning[0] != '(')
+            sweep->columns[sweep->count++] = (struct column){.name = o->name};
+}
+
+int fini_sweep_place(fin_sweep *sweep, const char *name)
+{
+    for (int i = 0; i < sweep->count; i++) {
+        struct column *c = &sweep->columns[i];
+        if (strcmp(c->name, name) != 0)
+            continue;
+        if (!c->value && (c->value = fini_alloc_array(sweep->n, 2 * sizeof *c->value))) {
+            c->error = c->value + sweep->n;
+            for (int64_t j = 0; j < 2 * sweep->n; j++)
+                c->value[j] = NAN;
+            c->how = FIN_HOW_COUNT; /* none yet */
+        }
+        sweep->memory = sweep->memory || !c->value;
+        return c->value ? i : -1;
+    }
     return -1;
 }
 
-/* A column for every output that is not a series, so that the order is that of the table. */
-static fin_status lay_out(fin_sweep *sweep, const fin_command *command, fin_error *err)
+/* Points before this one had the common `how`. */
+static void tell_apart(fin_sweep *sweep, struct column *c)
 {
-    for (const fin_output *o = command->outputs; o->name; o++) {
-        if (o->meaning[0] == '(' || sweep->count == SCALARS)
-            continue;
-        double *room = fini_alloc_array(sweep->n, 2 * sizeof *room);
-        if (!room)
-            return fini_fail_memory(err, (size_t)sweep->n * 2 * sizeof *room, "the sweep");
-        for (int64_t i = 0; i < 2 * sweep->n; i++)
-            room[i] = NAN;
-        sweep->names[sweep->count] = o->name;
-        sweep->value[sweep->count] = room;
-        sweep->error[sweep->count] = room + sweep->n;
-        sweep->how[sweep->count++] = FIN_HOW_COUNT; /* none yet */
+    if ((c->hows = fini_alloc_array(sweep->n, sizeof *c->hows)))
+        memset(c->hows, (int)c->how, (size_t)sweep->n * sizeof *c->hows);
+    sweep->memory = sweep->memory || !c->hows;
+    c->how = FIN_HOW_DERIVED;
+}
+
+void fini_sweep_put(fin_sweep *sweep, int place, int64_t point, const fin_scalar *scalar)
+{
+    struct column *c = &sweep->columns[place];
+    c->value[point] = scalar->value;
+    c->error[point] = scalar->error;
+    if (c->how == FIN_HOW_COUNT)
+        c->how = scalar->how;
+    if (!c->hows && c->how != scalar->how)
+        tell_apart(sweep, c);
+    if (c->hows)
+        c->hows[point] = (unsigned char)scalar->how;
+    if (scalar->samples && !c->samples) {
+        if ((c->samples = fini_alloc_array(sweep->n, sizeof *c->samples)))
+            memset(c->samples, 0, (size_t)sweep->n * sizeof *c->samples);
+        sweep->memory = sweep->memory || !c->samples;
     }
-    return FIN_OK;
+    if (c->samples)
+        c->samples[point] = scalar->samples;
 }
 
 static void keep(fin_sweep *sweep, int64_t point, const fin_result *result)
 {
     for (int i = 0; i < fin_result_scalar_count(result); i++) {
         fin_scalar scalar = fin_result_get_scalar(result, i);
-        int c = place_of(sweep, scalar.name);
-        if (c < 0)
-            continue;
-        sweep->value[c][point] = scalar.value;
-        sweep->error[c][point] = scalar.error;
-        bool same = sweep->how[c] == FIN_HOW_COUNT || sweep->how[c] == scalar.how;
-        sweep->how[c] = same ? scalar.how : FIN_HOW_DERIVED;
+        int place = fini_sweep_place(sweep, scalar.name);
+        if (place >= 0)
+            fini_sweep_put(sweep, place, point, &scalar);
     }
 }
 
@@ -84,53 +122,179 @@ static void keep(fin_sweep *sweep, int64_t point, const fin_result *result)
 static void drop_empty(fin_sweep *sweep)
 {
     int kept = 0;
-    for (int i = 0; i < sweep->count; i++) {
-        if (sweep->how[i] == FIN_HOW_COUNT) {
-            fini_free(sweep->value[i]);
-            continue;
-        }
-        sweep->names[kept] = sweep->names[i];
-        sweep->value[kept] = sweep->value[i];
-        sweep->error[kept] = sweep->error[i];
-        sweep->how[kept++] = sweep->how[i];
-    }
+    for (int i = 0; i < sweep->count; i++)
+        if (sweep->columns[i].value)
+            sweep->columns[kept++] = sweep->columns[i];
     sweep->count = kept;
 }
 
-typedef struct part {
+/* ---- one point after the other --------------------------------------------------------------- */
+
+typedef struct walk {
+    const fin_command *command;
+    const fin_column *columns;
+    fin_pair *pairs; /* `fixed` of the caller's, then one a column */
+    int fixed, column_count;
+    fin_sweep *sweep;
     const fin_progress *whole;
-    int64_t point, n;
-} part;
+    int64_t point;
+    fin_result *results[2]; /* of this point and of the one before */
+    void *values[2];
+} walk;
 
 static int report(void *user, const char *what, double done, double total)
 {
-    const part *p = user;
+    const walk *w = user;
     double share = total > 0 ? done / total : 0;
-    return fini_report(p->whole, what, (double)p->point + share, (double)p->n);
+    return fini_report(w->whole, what, (double)w->point + share, (double)w->sweep->n);
 }
 
-static fin_status one_point(const fin_command *command, fin_pair *pairs, int fixed,
-                            const fin_column *columns, int column_count, part *p, fin_sweep *sweep,
-                            fin_error *err)
+static fin_status apply_point(walk *w, void *values, fin_error *err)
 {
-    char numbers[FIN_GROUPS * 64][FINI_SHORTEST];
-    const fin_progress progress = {report, p};
-    fin_result *result;
-    for (int c = 0; c < column_count; c++) {
-        const char *text = columns[c].texts ? columns[c].texts[p->point] : numbers[c];
-        if (!columns[c].texts)
-            fini_shortest(columns[c].numbers[p->point], numbers[c]);
-        pairs[fixed + c] = (fin_pair){columns[c].name, text, NULL};
+    char numbers[COLUMNS][FINI_SHORTEST];
+    for (int c = 0; c < w->column_count; c++) {
+        const fin_column *column = &w->columns[c];
+        const char *text = column->texts ? column->texts[w->point] : numbers[c];
+        if (!column->texts)
+            fini_shortest(column->numbers[w->point], numbers[c]);
+        w->pairs[w->fixed + c] = (fin_pair){column->name, text, NULL};
     }
-    fin_status status =
-        fin_command_run(command, pairs, fixed + column_count, &progress, &result, err);
+    return fin_command_apply(w->command, values, w->pairs, w->fixed + w->column_count, NULL, err);
+}
+
+static fin_status one_point(walk *w, bool follows, fin_error *err)
+{
+    int me = (int)(w->point % 2), other = 1 - me;
+    fin_result *result = w->results[me];
+    const fin_progress progress = {report, w};
+    fin_status status = apply_point(w, w->values[me], err);
     if (status)
         return status;
-    keep(sweep, p->point, result);
-    fin_result_destroy(result);
-    if (fini_report(p->whole, command->name, (double)p->point + 1, (double)p->n))
+    fini_result_clear(result);
+    fini_result_follow(result, follows ? w->results[other] : NULL, w->values[other]);
+    status = fini_command_perform(w->command, w->values[me], result, &progress, err);
+    if (status)
+        return status;
+    keep(w->sweep, w->point, result);
+    if (fini_report(w->whole, w->command->name, (double)w->point + 1, (double)w->sweep->n))
         return fini_fail(err, FIN_ERR_CANCELLED, "cancelled");
     return FIN_OK;
+}
+
+static fin_status all_points(walk *w, fin_error *err)
+{
+    fin_status status = FIN_OK;
+    for (w->point = 0; w->point < w->sweep->n && !status; w->point += !status)
+        status = one_point(w, w->point > 0, err);
+    return status;
+}
+
+/* ---- many at once ---------------------------------------------------------------------------- */
+
+/* Where the numbers of a column go: a row of a table. */
+struct fini_target {
+    const fin_field *field;
+    unsigned char *values;
+    const double *numbers;
+};
+
+bool fini_points_vary(const fin_points *points, const char *name)
+{
+    for (int i = 0; i < points->target_count; i++)
+        if (strcmp(points->targets[i].field->name, name) == 0)
+            return true;
+    return false;
+}
+
+/* A number that a table takes as text, it takes here, and no other; adding 0 leaves no -0, as text does. */
+bool fini_points_go(fin_points *points, int64_t point)
+{
+    points->at = point;
+    for (int i = 0; i < points->target_count; i++) {
+        const struct fini_target *t = &points->targets[i];
+        double x = t->numbers[point] + 0.0;
+        void *place = t->values + t->field->offset;
+        bool whole = t->field->type == FIN_TYPE_int64_t;
+        if (!(x >= t->field->lowest && x <= t->field->highest) || (whole && x != floor(x)))
+            return false;
+        if (whole)
+            *(int64_t *)place = (int64_t)x;
+        else
+            *(double *)place = x;
+    }
+    return true;
+}
+
+/* FIN_ERR_UNSUPPORTED if a column is no row of numbers. */
+static fin_status find_targets(walk *w, fin_points *points, fin_error *err)
+{
+    fin_group groups[FIN_GROUPS];
+    int group_count = 0;
+    fin_status status = w->command->groups(points->values, groups, &group_count, err);
+    for (int c = 0; c < w->column_count && !status; c++) {
+        int before = points->target_count;
+        for (int g = 0; g < group_count; g++) {
+            const fin_field *field = fini_field_find(groups[g].table, w->columns[c].name);
+            if (field && field->type != FIN_TYPE_choice && w->columns[c].numbers)
+                points->targets[points->target_count++] =
+                    (struct fini_target){field, groups[g].values, w->columns[c].numbers};
+        }
+        if (points->target_count == before)
+            status = FIN_ERR_UNSUPPORTED;
+    }
+    return status;
+}
+
+/* What a command says of a point that it refuses is said by the point alone, in the same words. */
+static fin_status many_points(walk *w, fin_error *err)
+{
+    fin_points points = {.values = w->values[0], .n = w->sweep->n};
+    if (!w->command->many || points.n < 2)
+        return FIN_ERR_UNSUPPORTED;
+    fin_status status = apply_point(w, points.values, err);
+    if (status)
+        return status == FIN_ERR_MEMORY ? status : FIN_ERR_UNSUPPORTED;
+    points.targets =
+        fini_alloc_array((int64_t)w->column_count * FIN_GROUPS + 1, sizeof *points.targets);
+    if (!points.targets)
+        return fini_fail_memory(err, sizeof *points.targets, "the sweep");
+    status = find_targets(w, &points, NULL);
+    if (!status)
+        status = w->command->many(&points, w->sweep, w->whole, err);
+    fini_free(points.targets);
+    w->point = points.at;
+    if (status == FIN_ERR_ARGUMENT) {
+        fin_status alone = one_point(w, false, err);
+        status = alone ? alone : status;
+    }
+    return status;
+}
+
+static fin_status open_walk(walk *w, const fin_pair *pairs, const fin_command *command,
+                            fin_error *err)
+{
+    w->pairs = fini_alloc_array((int64_t)w->fixed + w->column_count + 1, sizeof *w->pairs);
+    bool good = w->pairs && w->sweep;
+    for (int i = 0; i < 2; i++) {
+        w->results[i] = fin_result_create();
+        w->values[i] = fini_alloc(command->size);
+        good = good && w->results[i] && w->values[i];
+    }
+    if (!good)
+        return fini_fail_memory(err, sizeof *w->sweep, "the sweep");
+    lay_out(w->sweep, command);
+    if (w->fixed)
+        memcpy(w->pairs, pairs, (size_t)w->fixed * sizeof *pairs);
+    return FIN_OK;
+}
+
+static void close_walk(walk *w)
+{
+    for (int i = 0; i < 2; i++) {
+        fin_result_destroy(w->results[i]);
+        fini_free(w->values[i]);
+    }
+    fini_free(w->pairs);
 }
 
 fin_status fin_command_sweep(const fin_command *command, const fin_pair *pairs, int count,
@@ -138,38 +302,38 @@ fin_status fin_command_sweep(const fin_command *command, const fin_pair *pairs, 
                              const fin_progress *progress, fin_sweep **out, int64_t *bad,
                              fin_error *err)
 {
-    int64_t own;
-    bad = bad ? bad : &own;
-    *bad = -1;
+    if (bad)
+        *bad = -1;
     if (out)
         *out = NULL;
     if (!command || !out || n < 0 || count < 0 || (count && !pairs) || column_count < 0 ||
-        column_count > FIN_GROUPS * 64 || (column_count && !columns))
+        column_count > COLUMNS || (column_count && !columns))
         return fini_fail(err, FIN_ERR_ARGUMENT,
                          "fin_command_sweep needs a command, a place for the result, and as many "
                          "pairs, columns and points as it is told");
-    fin_pair *all = fini_alloc_array((int64_t)count + column_count, sizeof *all);
-    fin_sweep *sweep = fini_alloc(sizeof *sweep);
-    fin_status status = FIN_OK;
-    if (sweep)
-        *sweep = (fin_sweep){.n = n};
-    if (!all || !sweep)
-        status = fini_fail_memory(err, sizeof *sweep, "the sweep");
-    if (!status)
-        status = lay_out(sweep, command, err);
-    if (!status && count)
-        memcpy(all, pairs, (size_t)count * sizeof *all);
-    for (part p = {progress, 0, n}; p.point < n && !status; p.point++) {
-        status = one_point(command, all, count, columns, column_count, &p, sweep, err);
-        *bad = status ? p.point : -1;
-    }
-    fini_free(all);
+    walk w = {.command = command,
+              .columns = columns,
+              .fixed = count,
+              .column_count = column_count,
+              .whole = progress,
+              .sweep = fini_alloc(sizeof *w.sweep)};
+    if (w.sweep)
+        *w.sweep = (fin_sweep){.n = n};
+    fin_status status = open_walk(&w, pairs, command, err);
+    bool opened = !status;
+    if (!status && (status = many_points(&w, err)) == FIN_ERR_UNSUPPORTED)
+        status = all_points(&w, err);
+    if (!status && w.sweep->memory)
+        status = fini_fail_memory(err, (size_t)n * 2 * sizeof(double), "the sweep");
+    if (status && opened && bad && status != FIN_ERR_MEMORY && status != FIN_ERR_CANCELLED)
+        *bad = w.point;
+    close_walk(&w);
     if (status) {
-        fin_sweep_destroy(sweep);
+        fin_sweep_destroy(w.sweep);
         return status;
     }
-    drop_empty(sweep);
-    *out = sweep;
+    drop_empty(w.sweep);
+    *out = w.sweep;
     return FIN_OK;
 }
 

@@ -73,10 +73,10 @@ static fin_status compute(fini_pool *pool, int64_t position, void *values, fin_r
     if (!result)
         return fini_fail(err, FIN_ERR_MEMORY, "out of memory for the results of the run");
     fin_status status = fini_study_settings(pool->study, position, values, err);
-    if (!status)
-        status = fini_study_block_at(pool->study, position)
-                     ->command->run(values, result, &progress, err);
-    return status ? status : fini_result_status(result, err);
+    if (status)
+        return status;
+    const fin_command *command = fini_study_block_at(pool->study, position)->command;
+    return fini_command_perform(command, values, result, &progress, err);
 }
 
 /* False if it was dropped on the way. */

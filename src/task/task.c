@@ -54,13 +54,13 @@ static void layout(fini_arena *arena, fin_task *task, int ambient)
     task->v_star = ambient ? fini_take(arena, padded, sizeof *task->v_star) : NULL;
 }
 
-static fin_status check_lengths(const fin_task *task, const fin_lengths *lengths, fin_error *err)
+static fin_status check_lengths(const fin_task_kind *kind, const fin_task_settings *s,
+                                const fin_lengths *lengths, fin_error *err)
 {
-    const fin_task_settings *s = &task->settings;
     if (!lengths) {
         if (s->L_min > s->L)
             return fini_fail(err, FIN_ERR_ARGUMENT, "%s: L_min = %lld is above L = %lld",
-                             task->kind->name, (long long)s->L_min, (long long)s->L);
+                             kind->name, (long long)s->L_min, (long long)s->L);
         return FIN_OK;
     }
     if (lengths->count < 1 || !lengths->L || !lengths->p)
@@ -83,41 +83,63 @@ static fin_status check_lengths(const fin_task *task, const fin_lengths *lengths
     return FIN_OK;
 }
 
-/* Mean and variance of L, and its cumulated law. A uniform law needs no table: one row, and the
- * range is in shortest and longest. */
-static void set_lengths(fin_task *task, const fin_lengths *lengths)
+static fini_length_law law_of(const fin_task_settings *s, const fin_lengths *lengths)
 {
-    const fin_task_settings *s = &task->settings;
     if (!lengths) {
         double spread = (double)(s->L - s->L_min) + 1;
-        task->shortest = s->L_min;
-        task->longest = s->L;
-        task->length[0] = s->L;
-        task->length_cumulated[0] = 1;
-        task->length_mean = ((double)s->L_min + (double)s->L) / 2;
-        task->length_variance = (spread * spread - 1) / 12;
-        return;
+        return (fini_length_law){s->L_min, s->L, ((double)s->L_min + (double)s->L) / 2,
+                                 (spread * spread - 1) / 12};
     }
-    double total = 0, mean = 0, running = 0, variance = 0;
-    task->shortest = INT64_MAX;
+    fini_length_law law = {.shortest = INT64_MAX};
+    double total = 0;
     for (int64_t i = 0; i < lengths->count; i++) {
         total += lengths->p[i];
-        task->length[i] = lengths->L[i];
-        task->shortest = lengths->L[i] < task->shortest ? lengths->L[i] : task->shortest;
-        task->longest = lengths->L[i] > task->longest ? lengths->L[i] : task->longest;
+        law.shortest = lengths->L[i] < law.shortest ? lengths->L[i] : law.shortest;
+        law.longest = lengths->L[i] > law.longest ? lengths->L[i] : law.longest;
     }
+    for (int64_t i = 0; i < lengths->count; i++)
+        law.mean += lengths->p[i] / total * (double)lengths->L[i];
     for (int64_t i = 0; i < lengths->count; i++) {
+        double off = (double)lengths->L[i] - law.mean;
+        law.variance += lengths->p[i] / total * off * off;
+    }
+    return law;
+}
+
+fin_status fini_task_settle(const fin_task_kind *kind, fin_task_settings *s,
+                            const fin_lengths *lengths, fini_length_law *law, fin_error *err)
+{
+    fin_status status = fin_settings_validate(kind->settings, s, err);
+    if (status)
+        return status;
+    if (fin_is_auto((double)s->L_min))
+        s->L_min = s->L;
+    if ((status = kind->resolve(s, err)) || (status = check_lengths(kind, s, lengths, err)))
+        return status;
+    *law = law_of(s, lengths);
+    s->L_min = law->shortest;
+    s->L = law->longest;
+    if (law->shortest < s->m)
+        return fini_fail(err, FIN_ERR_ARGUMENT,
+                         "%s: m = %lld relevant tokens do not fit in a sequence of %lld",
+                         kind->name, (long long)s->m, (long long)law->shortest);
+    return FIN_OK;
+}
+
+/* The cumulated law of L. A uniform law needs no table: one row, and the range is in shortest and
+ * longest. */
+static void set_lengths(fin_task *task, const fin_lengths *lengths)
+{
+    double total = 0, running = 0;
+    task->length[0] = task->longest;
+    for (int64_t i = 0; lengths && i < lengths->count; i++)
+        total += lengths->p[i];
+    for (int64_t i = 0; lengths && i < lengths->count; i++) {
         running += lengths->p[i];
+        task->length[i] = lengths->L[i];
         task->length_cumulated[i] = running / total;
-        mean += lengths->p[i] / total * (double)lengths->L[i];
     }
-    task->length_cumulated[lengths->count - 1] = 1;
-    for (int64_t i = 0; i < lengths->count; i++) {
-        double off = (double)lengths->L[i] - mean;
-        variance += lengths->p[i] / total * off * off;
-    }
-    task->length_mean = mean;
-    task->length_variance = variance;
+    task->length_cumulated[task->lengths - 1] = 1;
 }
 
 /* v becomes a unit vector orthogonal to the unit vector k; twice, so that rounding is clean. */
@@ -140,13 +162,14 @@ static void make_orthogonal(int64_t d, const double *k, double *v)
 static fin_status build(fin_task *task, const fin_lengths *lengths, int flags, fin_error *err)
 {
     fin_task_settings *s = &task->settings;
-    fin_status status = fin_settings_validate(task->kind->settings, s, err);
+    fini_length_law law;
+    fin_status status = fini_task_settle(task->kind, s, lengths, &law, err);
     if (status)
         return status;
-    if (fin_is_auto((double)s->L_min))
-        s->L_min = s->L;
-    if ((status = task->kind->resolve(s, err)) || (status = check_lengths(task, lengths, err)))
-        return status;
+    task->shortest = law.shortest;
+    task->longest = law.longest;
+    task->length_mean = law.mean;
+    task->length_variance = law.variance;
     int ambient = flags & FIN_TASK_AMBIENT;
     if (ambient && s->d > AMBIENT_MOST)
         return fini_fail(err, FIN_ERR_ARGUMENT,
@@ -159,12 +182,6 @@ static fin_status build(fin_task *task, const fin_lengths *lengths, int flags, f
         return status;
     layout(&task->arena, task, ambient);
     set_lengths(task, lengths);
-    s->L_min = task->shortest;
-    s->L = task->longest;
-    if (task->shortest < s->m)
-        return fini_fail(err, FIN_ERR_ARGUMENT,
-                         "%s: m = %lld relevant tokens do not fit in a sequence of %lld",
-                         task->kind->name, (long long)s->m, (long long)task->shortest);
     if (ambient) {
         fin_random random;
         fin_random_open(&random, task->seed, FINI_STREAM_DIRECTIONS, 0);

@@ -58,6 +58,15 @@ struct fin_task {
     fini_arena arena;
 };
 
+/* What follows from the settings of a task, without making it: s gets its "auto" worked out and the ends
+ * of the law of L, *law the law's moments. */
+typedef struct fini_length_law {
+    int64_t shortest, longest;
+    double mean, variance;
+} fini_length_law;
+fin_status fini_task_settle(const fin_task_kind *kind, fin_task_settings *s,
+                            const fin_lengths *lengths, fini_length_law *law, fin_error *err);
+
 /* Threads for work on this many numbers: one, if waking others would cost more than it gains. */
 int fini_threads_for(double numbers);
 

@@ -35,10 +35,8 @@ static void closed_form(const fin_task *task, const fin_form *form, const fin_fo
 static fin_status erf_closed_form(const fin_task *task, const fin_form_settings *fs,
                                   const fin_overlaps *o, fin_risk_report *report, fin_error *err)
 {
-    const fin_task_settings *s = &task->settings;
-    fin_risk_point point = {o->kappa, o->nu,        o->theta,          o->eta,
-                            o->rho,   fs->lam,      s->gamma,          s->mu,
-                            s->eps,   (double)s->m, task->length_mean, task->length_variance};
+    fin_risk_point point =
+        fini_risk_point(&task->settings, task->length_mean, task->length_variance, o, fs->lam);
     fin_risk_value value;
     fin_status status = fin_risk_erf(1, &point, &value, err);
     if (status)

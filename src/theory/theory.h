@@ -23,6 +23,14 @@ fin_status fini_simulate(const fini_simulation *simulation, const fin_progress *
 /* The settings given, or the defaults, written to `room`. */
 const void *fini_or_defaults(const fin_settings *table, const void *values, void *room);
 
+/* The row of fin_risk_erf for a task that is settled. */
+static inline fin_risk_point fini_risk_point(const fin_task_settings *s, double L_mean,
+                                             double L_variance, const fin_overlaps *o, double lam)
+{
+    return (fin_risk_point){o->kappa, o->nu, o->theta, o->eta,       o->rho, lam,
+                            s->gamma, s->mu, s->eps,   (double)s->m, L_mean, L_variance};
+}
+
 /* Gaussian moments of the weight of a token and of its square (attention/form.h): [0] of a relevant
  * token, [1] of another. */
 typedef struct fini_moments {

@@ -2,26 +2,16 @@
 #include "train/train.h"
 
 #include "finetti/random.h"
+#include "theory/theory.h"
 
 #include <math.h>
 
 fin_status fini_exact_risk(const fin_train *t, const fin_overlaps *o, double lam,
                            fin_risk_value *value, fin_error *err)
 {
-    const fin_task_settings *s = &t->task->settings;
     if (t->form == &fini_form_erf) {
-        fin_risk_point point = {o->kappa,
-                                o->nu,
-                                o->theta,
-                                o->eta,
-                                o->rho,
-                                lam,
-                                s->gamma,
-                                s->mu,
-                                s->eps,
-                                (double)s->m,
-                                t->task->length_mean,
-                                t->task->length_variance};
+        fin_risk_point point = fini_risk_point(&t->task->settings, t->task->length_mean,
+                                               t->task->length_variance, o, lam);
         return fin_risk_erf(1, &point, value, err);
     }
     fin_form_settings fs = t->form_settings;
