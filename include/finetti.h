@@ -6,6 +6,7 @@
 #include "finetti/bags.h"
 #include "finetti/base.h"
 #include "finetti/command.h"
+#include "finetti/command_train.h"
 #include "finetti/context.h"
 #include "finetti/context_tune.h"
 #include "finetti/data.h"

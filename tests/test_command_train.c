@@ -1,6 +1,8 @@
 /* The commands that train: the numbers of `train` and `law`, by hand from the library's own arrays. */
 #include "test_command.h"
 
+#include "command/training.h"
+
 /* ---- train ----------------------------------------------------------------------------------- */
 
 static void train__known_outcome(void **state)

@@ -8,7 +8,6 @@
 #include "finetti/family.h"
 #include "finetti/task.h"
 #include "finetti/theory.h"
-#include "finetti/train.h"
 #include "math/stats.h"
 
 /* ---- settings (settings.c) --------------------------------------------------------------------- */
@@ -161,29 +160,5 @@ fin_status fini_show_parse(const char *text, const char *const *names, int count
                            fin_error *err);
 /* Such a list in the order of the names, each once. It stays as it is if it cannot be read. */
 void fini_show_tidy(char *text, size_t size, const char *const *names, int count);
-
-/* ---- training, for the commands that train (training.c) ------------------------------------------- */
-
-typedef struct fini_train_values {
-    fini_model model;
-    char lam_schedule[512], alpha_schedule[512];
-    fin_overlaps overlaps;
-    fin_train_settings train;
-} fini_train_values;
-
-/* The tables of task, form, overlaps and train; values: fini_train_values, as commands give them. */
-fin_status fini_train_groups(void *values, fin_group groups[FIN_GROUPS], int *count,
-                             fin_error *err);
-/* Schedules, model, nothing that would be ignored, and no init = vectors, which a study has no file
- * for. */
-fin_status fini_train_check(const void *values, fin_error *err);
-void fini_train_tidy(void *values);
-/* Makes the runs and takes them to their end. On failure both are NULL, else the caller destroys
- * the training and then the task. */
-fin_status fini_train_finish(const fini_train_values *values, const fin_progress *progress,
-                             fin_task **task, fin_train **train, fin_error *err);
-/* (runs, logs) or (runs) numbers of the training by name; an empty one, data NULL, if there is no
- * such array. */
-fin_train_array fini_train_named(const fin_train *train, const char *name);
 
 #endif

@@ -2,7 +2,7 @@
  *
  * The scalars say where the runs ended, with an error that comes from the runs alone: a share has
  * its binomial one, a quantile that of its order statistics. The series show the way there. */
-#include "command/command.h"
+#include "command/training.h"
 
 #include <math.h>
 #include <string.h>
@@ -18,6 +18,8 @@ static const fin_word words[] = {
 
 static const fin_output outputs[] = {
     {"share", "share of runs that converged", NULL},
+    {"share_low", "lower end of the 95 % interval of that share (Wilson)", NULL},
+    {"share_high", "upper end of it", NULL},
     {"moving", "share of runs that did not, and are not stuck", NULL},
     {"stuck", "share of runs that are stuck", NULL},
     {"diverged", "share of runs that diverged; the numbers below are of the others", NULL},
@@ -33,6 +35,11 @@ static const fin_output outputs[] = {
     {"low_excess", "5 % quantile of the excess risk at the end", NULL},
     {"high_excess", "95 % quantile of the excess risk at the end", NULL},
     {"farthest", "largest distance to M of any of these runs at any logged step", NULL},
+    {"risk_error", "largest error of their risks at the end; obtained as these risks are", NULL},
+    {"least_steps", "fewest steps that any of them made", NULL},
+    {"most_steps", "most steps that any of them made", NULL},
+    {"first_diverged", "the run that diverged first, if any did, counted from 0", NULL},
+    {"first_diverged_step", "steps that it had made: the next one was not finite", NULL},
     {"step", "(T) logged steps", NULL},
     {"excess", "(6, T) excess risk: mean, 2.5, 25, 50, 75 and 97.5 % quantiles over runs", NULL},
     {"risk", "(6, T) risk", NULL},
@@ -42,44 +49,63 @@ static const fin_output outputs[] = {
     {"lam", "(6, T) lam", NULL},
     {"path_kappa", "(8 or fewer, T) kappa of the first runs; nan where a run has ended", NULL},
     {"path_nu", "(8 or fewer, T) nu of the first runs", NULL},
+    {"quantiles",
+     "(6, 5) 5, 25, 50, 75 and 95 % quantiles over runs at the end: |kappa|, |nu|, risk, excess, "
+     "distance, lam",
+     NULL},
     {"end_kappa", "(runs) kappa at the end; nan if the run diverged", NULL},
     {"end_nu", "(runs) nu at the end", NULL},
     {"end_theta", "(runs) theta at the end", NULL},
     {"end_eta", "(runs) eta at the end", NULL},
     {"end_rho", "(runs) rho at the end", NULL},
+    {"end_lam", "(runs) lam at the end", NULL},
+    {"end_risk", "(runs) risk at the end", NULL},
+    {"end_risk_error", "(runs) its error; 0: exact", NULL},
+    {"end_excess", "(runs) excess risk at the end", NULL},
+    {"end_distance", "(runs) distance to M at the end", NULL},
+    {"end_gradient", "(runs) norm of the gradient at the end; nan if the risk is simulated", NULL},
+    {"end_status", "(runs) 0 moving, 1 converged, 2 stuck, 3 diverged", NULL},
+    {"end_step", "(runs) steps made", NULL},
+    {"converged_at", "(runs) step first seen converged; nan: not met", NULL},
+    {"stuck_at", "(runs) step first seen stuck", NULL},
+    {"left_at", "(runs) step first seen away from M", NULL},
     {NULL, NULL, NULL},
 };
 
-/* What is drawn along the way, and which of it is summed up at the end. */
-#define QUANTITY_LIST(Q)                                                                           \
-    Q(excess, "excess", 0, "median_excess", "low_excess", "high_excess")                           \
-    Q(risk, "risk", 0, "median_risk", NULL, NULL)                                                  \
-    Q(abs_kappa, "kappa", 1, "median_abs_kappa", "low_abs_kappa", "high_abs_kappa")                \
-    Q(abs_nu, "nu", 1, "median_abs_nu", "low_abs_nu", "high_abs_nu")                               \
-    Q(distance, "distance", 0, "median_distance", NULL, NULL)                                      \
-    Q(lam, "lam", 0, NULL, NULL, NULL)
+/* What is drawn along the way, and summed up at the end: of a fin_train_point, |x| if it is absolute. */
 typedef struct quantity {
     const char *name, *log; /* as a series here, and as an array of the training */
     bool absolute;
     const char *median, *low, *high;
+    size_t offset;
 } quantity;
+#define AT(name) offsetof(fin_train_point, name)
 static const quantity quantities[] = {
-#define QUANTITY_ROW(name, log, absolute, median, low, high)                                       \
-    {#name, log, absolute, median, low, high},
-    QUANTITY_LIST(QUANTITY_ROW)
-#undef QUANTITY_ROW
+    {"abs_kappa", "kappa", 1, "median_abs_kappa", "low_abs_kappa", "high_abs_kappa", AT(kappa)},
+    {"abs_nu", "nu", 1, "median_abs_nu", "low_abs_nu", "high_abs_nu", AT(nu)},
+    {"risk", "risk", 0, "median_risk", NULL, NULL, AT(risk)},
+    {"excess", "excess", 0, "median_excess", "low_excess", "high_excess", AT(excess)},
+    {"distance", "distance", 0, "median_distance", NULL, NULL, AT(distance)},
+    {"lam", "lam", 0, NULL, NULL, NULL, AT(lam)},
 };
-enum { QUANTITIES = sizeof quantities / sizeof *quantities, BANDS = 6, PATHS = 8 };
+#undef AT
+enum { QUANTITIES = sizeof quantities / sizeof *quantities, BANDS = 6, PATHS = 8, LEVELS = 5 };
 static const double band_quantiles[BANDS - 1] = {0.025, 0.25, 0.5, 0.75, 0.975};
+static const double end_quantiles[LEVELS] = {0.05, 0.25, 0.5, 0.75, 0.95};
 
 typedef struct summary {
-    const fin_train *train;
+    const fin_training *training;
     fin_result *result;
     int64_t runs, logs, kept;
-    const int64_t *status; /* (runs) */
-    double *column;        /* (runs): scratch */
-    double *series;        /* (BANDS, logs): scratch */
+    fin_run *ends;  /* (runs) */
+    double *column; /* (runs): scratch */
+    double *series; /* (BANDS, logs): scratch */
 } summary;
+
+static bool is_kept(const summary *s, int64_t run)
+{
+    return s->ends[run].status != FIN_RUN_DIVERGED;
+}
 
 /* ---- at the end ------------------------------------------------------------------------------ */
 
@@ -92,11 +118,39 @@ static void add_shares(summary *s)
     for (int i = 0; i < 4; i++) {
         int64_t count = 0;
         for (int64_t r = 0; r < s->runs; r++)
-            count += s->status[r] == i;
+            count += (int)s->ends[r].status == i;
         double p = (double)count / (double)s->runs;
         fini_result_scalar(s->result, names[i], p, sqrt(p * (1 - p) / (double)s->runs),
                            FIN_HOW_SHARE, s->runs);
+        if (i != FIN_RUN_CONVERGED)
+            continue;
+        fini_interval wilson = fini_wilson((double)count, s->runs);
+        fini_result_scalar(s->result, "share_low", wilson.low, 0, FIN_HOW_SHARE, s->runs);
+        fini_result_scalar(s->result, "share_high", wilson.high, 0, FIN_HOW_SHARE, s->runs);
     }
+}
+
+/* How many steps runs made, and which one diverged first. */
+static void add_steps(summary *s)
+{
+    int64_t first = -1;
+    double least = NAN, most = NAN;
+    for (int64_t r = 0; r < s->runs; r++) {
+        double step = (double)s->ends[r].step;
+        if (is_kept(s, r)) {
+            least = fmin(least, step); /* not NaN, if one of them is not */
+            most = fmax(most, step);
+        } else if (first < 0 || s->ends[r].step < s->ends[first].step) {
+            first = r;
+        }
+    }
+    fini_result_scalar(s->result, "least_steps", least, 0, FIN_HOW_RUNS, s->kept);
+    fini_result_scalar(s->result, "most_steps", most, 0, FIN_HOW_RUNS, s->kept);
+    if (first < 0)
+        return;
+    fini_result_scalar(s->result, "first_diverged", (double)first, 0, FIN_HOW_RUNS, s->runs);
+    fini_result_scalar(s->result, "first_diverged_step", (double)s->ends[first].step, 0,
+                       FIN_HOW_RUNS, s->runs);
 }
 
 /* The number of values below a quantile is binomial, so order statistics z standard deviations
@@ -124,57 +178,89 @@ static double value_of(const quantity *q, double x)
     return q->absolute ? fabs(x) : x;
 }
 
-static fin_status add_ends(summary *s, fin_error *err)
+static double number_at(const void *record, size_t offset)
 {
+    double number;
+    memcpy(&number, (const char *)record + offset, sizeof number);
+    return number;
+}
+
+static void add_quantiles(summary *s)
+{
+    double table[QUANTITIES][LEVELS];
     for (int i = 0; i < QUANTITIES; i++) {
         const quantity *q = &quantities[i];
         int64_t n = 0;
-        for (int64_t r = 0; r < s->runs && q->median; r++) {
-            fin_run run;
-            fin_status status = fin_train_get_run(s->train, r, &run, err);
-            if (status)
-                return status;
-            const double now[QUANTITIES] = {run.now.excess, run.now.risk,     run.now.kappa,
-                                            run.now.nu,     run.now.distance, run.now.lam};
-            if (run.status != FIN_RUN_DIVERGED && !isnan(now[i]))
-                s->column[n++] = value_of(q, now[i]);
+        for (int64_t r = 0; r < s->runs; r++) {
+            double x = number_at(&s->ends[r].now, q->offset);
+            if (is_kept(s, r) && !isnan(x))
+                s->column[n++] = value_of(q, x);
         }
         fini_sort(s->column, n);
         add_quantile(s, q->median, n, 0.5);
         add_quantile(s, q->low, n, 0.05);
         add_quantile(s, q->high, n, 0.95);
+        for (int level = 0; level < LEVELS; level++)
+            table[i][level] = fini_quantile(s->column, n, end_quantiles[level]);
     }
-    return FIN_OK;
+    fini_result_series(s->result, "quantiles", FIN_F64, 2, (int64_t[]){QUANTITIES, LEVELS}, table);
 }
 
-static fin_status add_overlaps(summary *s, fin_error *err)
+/* One number of every run, NaN where it diverged if it is none that was met before. */
+static void add_ends(summary *s)
 {
-    static const char *const names[5] = {"end_kappa", "end_nu", "end_theta", "end_eta", "end_rho"};
-    for (int i = 0; i < 5; i++) {
-        for (int64_t r = 0; r < s->runs; r++) {
-            fin_run run;
-            fin_status status = fin_train_get_run(s->train, r, &run, err);
-            if (status)
-                return status;
-            const double now[5] = {run.now.kappa, run.now.nu, run.now.theta, run.now.eta,
-                                   run.now.rho};
-            s->column[r] = run.status == FIN_RUN_DIVERGED ? NAN : now[i];
-        }
-        fini_result_series(s->result, names[i], FIN_F64, 1, &s->runs, s->column);
+    static const struct {
+        const char *name;
+        size_t offset;
+        bool always;
+    } rows[] = {
+#define ROW(name, meaning) {"end_" #name, offsetof(fin_run, now.name), false},
+        FIN_LOG_LIST(ROW)
+#undef ROW
+            {"converged_at", offsetof(fin_run, converged_at), true},
+        {"stuck_at", offsetof(fin_run, stuck_at), true},
+        {"left_at", offsetof(fin_run, left_at), true},
+    };
+    int64_t *whole = (int64_t *)s->column;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        for (int64_t r = 0; r < s->runs; r++)
+            s->column[r] =
+                rows[i].always || is_kept(s, r) ? number_at(&s->ends[r], rows[i].offset) : NAN;
+        fini_result_series(s->result, rows[i].name, FIN_F64, 1, &s->runs, s->column);
     }
+    for (int64_t r = 0; r < s->runs; r++)
+        whole[r] = s->ends[r].status;
+    fini_result_series(s->result, "end_status", FIN_I64, 1, &s->runs, whole);
+    for (int64_t r = 0; r < s->runs; r++)
+        whole[r] = s->ends[r].step;
+    fini_result_series(s->result, "end_step", FIN_I64, 1, &s->runs, whole);
+}
+
+/* The largest error, as the method of the risk says: it does not depend on the point, so one cheap call tells it. */
+static fin_status add_risk_error(summary *s, fin_error *err)
+{
+    fin_training_parts of = fin_training_get(s->training);
+    fin_risk_settings how;
+    fin_risk_report report;
+    double most = 0;
+    fin_settings_defaults(&fin_risk_table, &how);
+    how.samples = 2;
+    fin_status status =
+        fin_risk(of.task, of.form, of.form_settings, NULL, &how, NULL, &report, err);
+    if (status)
+        return status;
+    for (int64_t r = 0; r < s->runs; r++)
+        most = is_kept(s, r) ? fmax(most, s->ends[r].now.risk_error) : most;
+    fini_result_scalar(s->result, "risk_error", most, 0, fini_how_of(report.risk.method),
+                       report.risk.method == FIN_METHOD_SIMULATION ? of.settings->risk_samples : 0);
     return FIN_OK;
 }
 
 /* ---- along the way --------------------------------------------------------------------------- */
 
-static bool is_kept(const summary *s, int64_t run)
-{
-    return s->status[run] != FIN_RUN_DIVERGED;
-}
-
 static void add_farthest(summary *s)
 {
-    const double *distance = fini_train_named(s->train, "distance").data;
+    const double *distance = fini_train_named(s->training->train, "distance").data;
     double most = 0;
     for (int64_t r = 0; r < s->runs; r++)
         for (int64_t t = 0; t < s->logs && is_kept(s, r); t++)
@@ -202,7 +288,7 @@ static fin_status add_bands(summary *s, const fin_progress *progress, fin_error 
 {
     const int64_t shape[2] = {BANDS, s->logs};
     for (int i = 0; i < QUANTITIES; i++) {
-        const double *log = fini_train_named(s->train, quantities[i].log).data;
+        const double *log = fini_train_named(s->training->train, quantities[i].log).data;
         for (int64_t t = 0; t < s->logs; t++) {
             fill_bands(s, &quantities[i], log, t);
             if (t % 64 == 0 && fini_report(progress, "summing up", i, QUANTITIES))
@@ -215,25 +301,32 @@ static fin_status add_bands(summary *s, const fin_progress *progress, fin_error 
 
 static void add_paths(summary *s)
 {
+    const fin_train *train = s->training->train;
     const int64_t shape[2] = {s->runs < PATHS ? s->runs : PATHS, s->logs};
     fini_result_series(s->result, "path_kappa", FIN_F64, 2, shape,
-                       fini_train_named(s->train, "kappa").data);
-    fini_result_series(s->result, "path_nu", FIN_F64, 2, shape,
-                       fini_train_named(s->train, "nu").data);
-    const int64_t *step = fini_train_named(s->train, "step").data;
+                       fini_train_named(train, "kappa").data);
+    fini_result_series(s->result, "path_nu", FIN_F64, 2, shape, fini_train_named(train, "nu").data);
+    const int64_t *step = fini_train_named(train, "step").data;
     for (int64_t t = 0; t < s->logs; t++)
         s->series[t] = (double)step[t];
     fini_result_series(s->result, "step", FIN_F64, 1, &s->logs, s->series);
 }
 
-/* ---- running --------------------------------------------------------------------------------- */
+/* ---- all of it -------------------------------------------------------------------------------- */
 
 static fin_status add_all(summary *s, const fin_progress *progress, fin_error *err)
 {
+    for (int64_t r = 0; r < s->runs; r++) {
+        fin_status status = fin_train_get_run(s->training->train, r, &s->ends[r], err);
+        if (status)
+            return status;
+        s->kept += is_kept(s, r);
+    }
     add_shares(s);
-    fin_status status = add_ends(s, err);
-    if (!status)
-        status = add_overlaps(s, err);
+    add_steps(s);
+    add_quantiles(s);
+    add_ends(s);
+    fin_status status = add_risk_error(s, err);
     if (!status)
         status = add_bands(s, progress, err);
     if (status)
@@ -243,56 +336,70 @@ static fin_status add_all(summary *s, const fin_progress *progress, fin_error *e
     return fini_result_status(s->result, err);
 }
 
-static fin_status check_kept(summary *s, fin_error *err)
-{
-    const int64_t *at = fini_train_named(s->train, "at").data;
-    int64_t last = 0;
-    for (int64_t r = 0; r < s->runs; r++) {
-        s->kept += is_kept(s, r);
-        last = at[r] > last ? at[r] : last;
-    }
-    if (s->kept)
-        return FIN_OK;
-    return fini_fail(err, FIN_ERR_NUMERIC,
-                     "all %lld runs diverged, the last one behind step %lld; a smaller alpha "
-                     "usually helps",
-                     (long long)s->runs, (long long)last);
-}
-
-static fin_status sum_up(const fin_train *train, fin_result *result, const fin_progress *progress,
+static fin_status sum_up(const fin_training *t, fin_result *result, const fin_progress *progress,
                          fin_error *err)
 {
-    summary s = {.train = train, .result = result};
-    fin_train_array status_of = fini_train_named(train, "status");
-    s.status = status_of.data;
-    s.runs = status_of.shape[0];
-    s.logs = fini_train_named(train, "step").shape[0];
-    fin_status status = check_kept(&s, err);
-    if (status)
-        return status;
+    summary s = {.training = t,
+                 .result = result,
+                 .runs = fin_train_get_settings(t->train)->runs,
+                 .logs = fini_train_named(t->train, "step").shape[0]};
+    fin_status status = FIN_OK;
+    s.ends = fini_alloc_array(s.runs, sizeof *s.ends);
     s.column = fini_alloc_array(s.runs, sizeof *s.column);
     s.series = fini_alloc_array(s.logs, BANDS * sizeof *s.series);
-    if (!s.column || !s.series)
-        status = fini_fail_memory(err, ((size_t)s.runs + (size_t)s.logs * BANDS) * sizeof(double),
+    if (!s.ends || !s.column || !s.series)
+        status = fini_fail_memory(err,
+                                  (size_t)s.runs * (sizeof *s.ends + sizeof *s.column) +
+                                      (size_t)s.logs * BANDS * sizeof *s.series,
                                   "the summary of the runs");
     else
         status = add_all(&s, progress, err);
+    fini_free(s.ends);
     fini_free(s.column);
     fini_free(s.series);
     return status;
 }
 
+fin_status fin_training_result(const fin_training *t, const fin_progress *progress,
+                               fin_result **out, fin_error *err)
+{
+    *out = fin_result_create();
+    if (!*out)
+        return fini_fail_memory(err, 1, "a result");
+    fin_status status = sum_up(t, *out, progress, err);
+    if (!status)
+        return FIN_OK;
+    fin_result_destroy(*out);
+    *out = NULL;
+    return status;
+}
+
+fin_status fin_training_check(const fin_training *t, fin_error *err)
+{
+    fin_train_array ends = fini_train_named(t->train, "status");
+    const int64_t *status = ends.data, *at = fini_train_named(t->train, "at").data;
+    int64_t last = 0;
+    for (int64_t r = 0; r < ends.shape[0]; r++) {
+        if (status[r] != FIN_RUN_DIVERGED)
+            return FIN_OK;
+        last = at[r] > last ? at[r] : last;
+    }
+    return fini_fail(err, FIN_ERR_NUMERIC,
+                     "all %lld runs diverged, the last one behind step %lld; a smaller alpha "
+                     "usually helps",
+                     (long long)ends.shape[0], (long long)last);
+}
+
 static fin_status run(const void *values, fin_result *result, const fin_progress *progress,
                       fin_error *err)
 {
-    fin_task *task;
-    fin_train *train;
-    fin_status status = fini_train_finish(values, progress, &task, &train, err);
-    if (status)
-        return status;
-    status = sum_up(train, result, progress, err);
-    fin_train_destroy(train);
-    fin_task_destroy(task);
+    fin_training *t;
+    fin_status status = fini_training_finish(&t, values, progress, err);
+    if (!status)
+        status = fin_training_check(t, err);
+    if (!status)
+        status = sum_up(t, result, progress, err);
+    fin_training_destroy(t);
     return status;
 }
 

@@ -1,7 +1,13 @@
-/* What the commands that train share: settings, checks, and runs that are finished. */
-#include "command/command.h"
+/* A training: from settings to runs.
+ *
+ * Whoever trains comes through here, with pairs (the tool, Python), with the settings of a command (studies) or with the
+ * lines of a file, which are pairs too. */
+#include "command/training.h"
 
+#include <stdio.h>
 #include <string.h>
+
+const char *const fini_list_names[FINI_LISTS] = {"lengths", "lam_schedule", "alpha_schedule"};
 
 fin_status fini_train_groups(void *values, fin_group groups[FIN_GROUPS], int *count, fin_error *err)
 {
@@ -14,95 +20,329 @@ fin_status fini_train_groups(void *values, fin_group groups[FIN_GROUPS], int *co
     return FIN_OK;
 }
 
-/* ---- schedules ------------------------------------------------------------------------------- */
-
-typedef struct pieces {
-    int64_t step[FINI_PIECES];
-    double value[FINI_PIECES];
-    int count;
-} pieces;
-
-static fin_status read_schedule(const char *text, const char *what, pieces *p, fin_error *err)
+void fini_train_tidy(void *values)
 {
-    return fini_parse_pieces(text, what, "0:1,1000:0.5 (STEP:VALUE)", FINI_PIECES, p->step,
-                             p->value, &p->count, err);
+    fini_train_values *v = values;
+    fini_model_tidy(&v->model);
+    fini_tidy_pieces(v->lam_schedule, sizeof v->lam_schedule);
+    fini_tidy_pieces(v->alpha_schedule, sizeof v->alpha_schedule);
 }
 
-static fin_schedule schedule_of(const pieces *p)
-{
-    return (fin_schedule){p->count, p->step, p->value};
-}
+/* ---- lists ----------------------------------------------------------------------------------- */
 
-/* What fin_train_create would say, but before anything has run. */
-static fin_status check_schedule(const char *text, const char *what, double highest, fin_error *err)
+static void print_list(fini_list *list)
 {
-    pieces p;
-    fin_status status = read_schedule(text, what, &p, err);
-    for (int i = 0; i < p.count && !status; i++) {
-        if (i == 0 ? p.step[0] != 0 : p.step[i] <= p.step[i - 1])
-            status = fini_fail(err, FIN_ERR_ARGUMENT,
-                               "%s has a piece from step %lld on; steps must begin with 0 and "
-                               "ascend, as in 0:1,1000:0.5",
-                               what, (long long)p.step[i]);
-        else if (!(p.value[i] >= 0 && p.value[i] <= highest))
-            status =
-                fini_fail(err, FIN_ERR_ARGUMENT, "%s has the value %g; it must be from 0 to %g",
-                          what, p.value[i], highest);
+    char *end = list->text, piece[FINI_SHORTEST];
+    for (int i = 0; i < list->count; i++) {
+        fini_shortest(list->number[i], piece);
+        end += sprintf(end, "%s%lld:%s", i ? "," : "", (long long)list->whole[i], piece);
     }
+    *end = '\0';
+}
+
+static fin_status read_list(fini_list *list, const char *text, const char *name, fin_error *err)
+{
+    const char *example = name == fini_list_names[FINI_LENGTHS] ? "5:0.2,10:0.8 (LENGTH:WEIGHT)"
+                                                                : "0:1,1000:0.5 (STEP:VALUE)";
+    int64_t most = 1;
+    for (const char *c = text; *c; c++)
+        most += *c == ',';
+    if (most > 1 << 20)
+        return fini_fail(err, FIN_ERR_ARGUMENT, "%s has %lld pieces; it may have at most %d", name,
+                         (long long)most, 1 << 20);
+    const size_t each = sizeof(int64_t) + sizeof(double) + 24 + FINI_SHORTEST; /* and as text */
+    list->whole = fini_alloc_array(most, each);
+    if (!list->whole)
+        return fini_fail_memory(err, (size_t)most * each, name);
+    list->number = (double *)(list->whole + most);
+    list->text = (char *)(list->number + most);
+    fin_status status = fini_parse_pieces(text, name, example, (int)most, list->whole, list->number,
+                                          &list->count, err);
+    if (!status)
+        print_list(list);
     return status;
 }
 
-static fin_status check_schedules(const fini_train_values *values, fin_error *err)
+/* ---- from texts to settings ------------------------------------------------------------------ */
+
+static fin_status begin(fin_training **out, fin_error *err)
 {
-    const fin_settings *form = fin_form_table(fini_model_form(&values->model));
-    const fin_field *lam = fin_settings_find(form, "lam"), *alpha;
-    if (!lam && values->lam_schedule[0])
-        return fini_fail(err, FIN_ERR_ARGUMENT, "%s has no lam, so there is no lam_schedule for it",
-                         values->model.form);
-    fin_status status =
-        check_schedule(values->lam_schedule, "lam_schedule", lam ? lam->highest : 0, err);
-    alpha = fin_settings_find(&fin_train_table, "alpha");
-    return status ? status
-                  : check_schedule(values->alpha_schedule, "alpha_schedule", alpha->highest, err);
+    fin_training *t = *out = fini_alloc(sizeof *t);
+    if (!t)
+        return fini_fail_memory(err, sizeof *t, "a training");
+    memset(t, 0, sizeof *t);
+    snprintf(t->version, sizeof t->version, "%s", fin_version());
+    return FIN_OK;
 }
 
-/* ---- the runs -------------------------------------------------------------------------------- */
-
-static fin_status create(const fini_train_values *values, const fin_task *task, fin_train **train,
-                         fin_error *err)
+static fin_status read_lists(fin_training *t, const char *const texts[FINI_LISTS], fin_error *err)
 {
-    pieces lam, alpha;
-    fin_status status = read_schedule(values->lam_schedule, "lam_schedule", &lam, err);
+    fin_status status = FIN_OK;
+    for (int i = 0; i < FINI_LISTS && !status; i++)
+        status = read_list(&t->lists[i], texts[i], fini_list_names[i], err);
+    return status;
+}
+
+static int which_list(const char *name)
+{
+    for (int i = 0; i < FINI_LISTS; i++)
+        if (fini_same_name(fini_list_names[i], name))
+            return i;
+    return -1;
+}
+
+fin_status fini_training_from_pairs(fin_training **out, const fin_pair *pairs, int count,
+                                    fin_error *err)
+{
+    const char *texts[FINI_LISTS] = {"", "", ""};
+    int rest = 0;
+    fin_status status = begin(out, err);
+    fin_pair *others = status ? NULL : fini_alloc_array(count + 1, sizeof *others);
+    if (!status && !others)
+        status = fini_fail_memory(err, (size_t)count * sizeof *others, "the settings");
+    for (int i = 0; i < count && !status; i++) {
+        int list = which_list(pairs[i].name);
+        if (list >= 0)
+            texts[list] = pairs[i].text;
+        else
+            others[rest++] = pairs[i];
+    }
     if (!status)
-        status = read_schedule(values->alpha_schedule, "alpha_schedule", &alpha, err);
+        status = fini_command_fill(fin_command_find("train"), &(*out)->values, others, rest, err);
+    if (!status)
+        status = read_lists(*out, texts, err);
+    fini_free(others);
+    return status;
+}
+
+fin_status fini_training_from_values(fin_training **out, const fini_train_values *values,
+                                     fin_error *err)
+{
+    fin_status status = begin(out, err);
     if (status)
         return status;
-    fin_train_start start = {.lam = schedule_of(&lam), .alpha = schedule_of(&alpha)};
-    if (values->train.init == FIN_INIT_OVERLAPS) {
-        start.count = 1;
-        start.overlaps = &values->overlaps;
-    }
-    return fin_train_create(train, task, fini_model_form(&values->model),
-                            &values->model.form_settings, &values->train, &start, err);
+    (*out)->values = *values;
+    return read_lists(*out,
+                      (const char *[FINI_LISTS]){values->model.lengths, values->lam_schedule,
+                                                 values->alpha_schedule},
+                      err);
 }
 
-fin_status fini_train_finish(const fini_train_values *values, const fin_progress *progress,
-                             fin_task **task, fin_train **train, fin_error *err)
+/* ---- what goes together ---------------------------------------------------------------------- */
+
+/* Is the row of this name there, and not at its default? */
+static bool is_changed(const fin_settings *table, const char *name, const void *values)
 {
-    int flags = values->train.engine == FIN_ENGINE_AMBIENT ? FIN_TASK_AMBIENT : 0;
-    *train = NULL;
-    fin_status status = fini_model_task(&values->model, values->train.seed, flags, task, err);
+    const fin_field *field = fin_settings_find(table, name);
+    double now = field ? fin_settings_get(field, values) : 0;
+    return field && now != field->fallback && !(fin_is_auto(now) && fin_is_auto(field->fallback));
+}
+
+/* Settings that would be ignored: two runs that differ in them only would be the same one. */
+static fin_status check_ignored(const fin_training *t, fin_error *err)
+{
+    const fini_train_values *v = &t->values;
+    const fin_settings *task = fin_task_kind_table(fin_task_find(v->model.task)),
+                       *form = fin_form_table(fini_model_form(&v->model));
+    const struct {
+        int list;
+        const char *name, *both;
+        const fin_settings *table;
+        const void *values;
+    } beside[] = {
+        {FINI_LENGTHS, "L", "L and L_min", task, &v->model.task_settings},
+        {FINI_LENGTHS, "L_min", "L and L_min", task, &v->model.task_settings},
+        {FINI_LAM, "lam", "lam", form, &v->model.form_settings},
+        {FINI_ALPHA, "alpha", "alpha", &fin_train_table, &v->train},
+    };
+    for (size_t i = 0; i < sizeof beside / sizeof *beside; i++)
+        if (t->lists[beside[i].list].count &&
+            is_changed(beside[i].table, beside[i].name, beside[i].values))
+            return fini_fail(err, FIN_ERR_ARGUMENT,
+                             "%s takes the place of %s; give one or the other",
+                             fini_list_names[beside[i].list], beside[i].both);
+    for (int i = 0; i < fin_overlaps_table.count && v->train.init != FIN_INIT_OVERLAPS; i++)
+        if (is_changed(&fin_overlaps_table, fin_overlaps_table.fields[i].name, &v->overlaps))
+            return fini_fail(err, FIN_ERR_ARGUMENT,
+                             "%s is where runs start with init = overlaps; add that, or leave %s "
+                             "out",
+                             fin_overlaps_table.fields[i].name, fin_overlaps_table.fields[i].name);
+    return FIN_OK;
+}
+
+/* One run of no steps: whatever creation has to say about settings, it says it now. The ambient
+ * engine needs vectors in R^d even for that; what it alone refuses waits for the run. */
+fin_status fini_train_check(const void *values, fin_error *err)
+{
+    fini_train_values trial = *(const fini_train_values *)values;
+    fin_training *t;
+    if (trial.train.init == FIN_INIT_VECTORS)
+        return fini_fail(err, FIN_ERR_ARGUMENT,
+                         "init = vectors needs a file of vectors, which a study has not; use "
+                         "sphere, manifold or overlaps");
+    trial.train.runs = 1;
+    trial.train.steps = 0;
+    trial.train.risk_samples = 2;
+    if (trial.train.engine == FIN_ENGINE_AMBIENT)
+        trial.train.engine = FIN_ENGINE_REDUCED;
+    fin_status status = fini_training_from_values(&t, &trial, err);
     if (!status)
-        status = create(values, *task, train, err);
+        status = check_ignored(t, err);
     if (!status)
-        status = fin_train_run(*train, values->train.steps, progress, err);
+        status = fini_training_make_task(t, NULL, err);
+    if (!status)
+        status = fini_training_make_runs(t, NULL, err);
+    fin_training_destroy(t);
+    return status;
+}
+
+/* ---- making the runs ------------------------------------------------------------------------- */
+
+/* Vectors in R^d are made only where somebody looks at them: they are what limits d. */
+fin_status fini_training_make_task(fin_training *t, const uint64_t *seed, fin_error *err)
+{
+    const fini_train_values *v = &t->values;
+    const fini_list *list = &t->lists[FINI_LENGTHS];
+    const fin_lengths lengths = {list->count, list->whole, list->number};
+    bool vectors = v->train.engine == FIN_ENGINE_AMBIENT || v->train.init == FIN_INIT_VECTORS;
+    t->seed = seed ? *seed : (uint64_t)v->train.seed;
+    return fin_task_create(&t->task, fin_task_find(v->model.task), &v->model.task_settings,
+                           list->count ? &lengths : NULL, t->seed, vectors ? FIN_TASK_AMBIENT : 0,
+                           err);
+}
+
+static fin_schedule schedule_of(const fini_list *list)
+{
+    return (fin_schedule){list->count, list->whole, list->number};
+}
+
+fin_status fini_training_make_runs(fin_training *t, const fin_training_start *start, fin_error *err)
+{
+    fini_train_values *v = &t->values;
+    fin_train_start first = {.lam = schedule_of(&t->lists[FINI_LAM]),
+                             .alpha = schedule_of(&t->lists[FINI_ALPHA])};
+    if (v->train.init == FIN_INIT_OVERLAPS) {
+        bool given = start && start->overlaps;
+        if (given && start->count > 0)
+            v->overlaps = start->overlaps[0];
+        first.count = given ? start->count : 1;
+        first.overlaps = given ? start->overlaps : &v->overlaps;
+    } else if (v->train.init == FIN_INIT_VECTORS) {
+        if (!start || !start->k || !start->v)
+            return fini_fail(err, FIN_ERR_ARGUMENT,
+                             "init = vectors needs a start: arrays k and v of shape (d) or (runs, "
+                             "d)");
+        first.count = start->count;
+        first.k = start->k;
+        first.v = start->v;
+    }
+    return fin_train_create(&t->train, t->task, fini_model_form(&v->model), &v->model.form_settings,
+                            &v->train, &first, err);
+}
+
+/* What is given as vectors, and nothing that would be ignored. */
+static fin_status check_start(const fin_training *t, const fin_training_start *start,
+                              fin_error *err)
+{
+    int init = t->values.train.init;
+    bool vectors = start && (start->k || start->v || start->path);
+    if (vectors && init != FIN_INIT_VECTORS)
+        return fini_fail(err, FIN_ERR_ARGUMENT,
+                         "a start of vectors goes with init = vectors; add that, or leave it out");
+    if (start && start->overlaps && init != FIN_INIT_OVERLAPS)
+        return fini_fail(err, FIN_ERR_ARGUMENT,
+                         "a start of overlaps goes with init = overlaps; add that, or leave it "
+                         "out");
+    if (start && !start->k_star != !start->v_star)
+        return fini_fail(err, FIN_ERR_ARGUMENT, "k_star and v_star come together; give both");
+    return FIN_OK;
+}
+
+static fin_status make(fin_training *t, const fin_training_start *start, fin_error *err)
+{
+    fin_training_start own = start ? *start : (fin_training_start){.count = 0};
+    fini_vectors file = {0, NULL, NULL};
+    fin_status status = check_start(t, start, err);
+    if (!status)
+        status = fini_training_make_task(t, own.seed, err);
+    if (!status && own.path) {
+        status = fini_training_read_start(t, own.path, &file, err);
+        own.count = file.count;
+        own.k = file.k;
+        own.v = file.v;
+    }
+    if (!status && own.k_star && fin_task_k_star(t->task))
+        status = fin_task_set_directions(t->task, own.k_star, own.v_star, err);
+    if (!status)
+        status = fini_training_make_runs(t, &own, err);
+    fini_free(file.k);
+    fini_free(file.v);
+    return status;
+}
+
+fin_status fin_training_create(fin_training **out, const fin_pair *pairs, int count,
+                               const fin_training_start *start, fin_error *err)
+{
+    fin_status status = fini_training_from_pairs(out, pairs, count, err);
+    if (!status)
+        status = check_ignored(*out, err);
+    if (!status)
+        status = make(*out, start, err);
+    if (!status)
+        status = fini_training_describe(*out, err);
     if (!status)
         return FIN_OK;
-    fin_train_destroy(*train);
-    fin_task_destroy(*task);
-    *train = NULL;
-    *task = NULL;
+    fin_training_destroy(*out);
+    *out = NULL;
     return status;
+}
+
+fin_status fini_training_finish(fin_training **out, const fini_train_values *values,
+                                const fin_progress *progress, fin_error *err)
+{
+    fin_status status = fini_training_from_values(out, values, err);
+    if (!status)
+        status = make(*out, NULL, err);
+    if (!status)
+        status = fin_train_run((*out)->train, values->train.steps, progress, err);
+    return status;
+}
+
+void fin_training_destroy(fin_training *t)
+{
+    if (!t)
+        return;
+    fin_train_destroy(t->train);
+    fin_task_destroy(t->task);
+    for (int i = 0; i < FINI_LISTS; i++)
+        fini_free(t->lists[i].whole);
+    fini_free(t->text);
+    fini_free(t);
+}
+
+/* ---- what it is ------------------------------------------------------------------------------- */
+
+fin_train *fin_training_runs(fin_training *t)
+{
+    return t->train;
+}
+
+fin_training_parts fin_training_get(const fin_training *t)
+{
+    const fini_train_values *v = &t->values;
+    return (fin_training_parts){
+        .task = t->task,
+        .form = fini_model_form(&v->model),
+        .form_settings = &v->model.form_settings,
+        .settings = fin_train_get_settings(t->train),
+        .overlaps = v->train.init == FIN_INIT_OVERLAPS ? &v->overlaps : NULL,
+        .lengths = t->lists[FINI_LENGTHS].text,
+        .lam_schedule = t->lists[FINI_LAM].text,
+        .alpha_schedule = t->lists[FINI_ALPHA].text,
+        .lam = schedule_of(&t->lists[FINI_LAM]),
+        .alpha = schedule_of(&t->lists[FINI_ALPHA]),
+        .version = t->version,
+    };
 }
 
 fin_train_array fini_train_named(const fin_train *train, const char *name)
@@ -115,74 +355,16 @@ fin_train_array fini_train_named(const fin_train *train, const char *name)
     return (fin_train_array){.name = NULL};
 }
 
-/* ---- checks ---------------------------------------------------------------------------------- */
-
-/* Is the row of this name there, and not at its default? */
-static bool is_changed(const fin_settings *table, const char *name, const void *values)
+fin_status fin_training_curvature(const fin_training *t, int64_t run, fin_curvature *out,
+                                  fin_error *err)
 {
-    const fin_field *field = fin_settings_find(table, name);
-    double now = field ? fin_settings_get(field, values) : 0;
-    return field && now != field->fallback && !(fin_is_auto(now) && fin_is_auto(field->fallback));
-}
-
-/* One run of no steps: whatever creation has to say about settings, it says it now. The ambient
- * engine needs vectors in R^d even for that; what it alone refuses waits for the run. */
-static fin_status try_settings(const fini_train_values *values, fin_error *err)
-{
-    fini_train_values trial = *values;
-    fin_task *task;
-    fin_train *train = NULL;
-    trial.train.runs = 1;
-    trial.train.steps = 0;
-    trial.train.risk_samples = 2;
-    if (trial.train.engine == FIN_ENGINE_AMBIENT)
-        trial.train.engine = FIN_ENGINE_REDUCED;
-    fin_status status = fini_model_task(&trial.model, 1, 0, &task, err);
-    if (!status)
-        status = create(&trial, task, &train, err);
-    fin_train_destroy(train);
-    fin_task_destroy(task);
-    return status;
-}
-
-/* Settings that would be ignored: two runs that differ in them only would be the same one. */
-static fin_status check_ignored(const fini_train_values *values, fin_error *err)
-{
-    const fin_settings *form = fin_form_table(fini_model_form(&values->model));
-    for (int i = 0; i < fin_overlaps_table.count && values->train.init != FIN_INIT_OVERLAPS; i++)
-        if (is_changed(&fin_overlaps_table, fin_overlaps_table.fields[i].name, &values->overlaps))
-            return fini_fail(err, FIN_ERR_ARGUMENT,
-                             "%s is where runs start with init = overlaps; add that, or leave %s "
-                             "out",
-                             fin_overlaps_table.fields[i].name, fin_overlaps_table.fields[i].name);
-    if (values->lam_schedule[0] && is_changed(form, "lam", &values->model.form_settings))
-        return fini_fail(err, FIN_ERR_ARGUMENT,
-                         "lam_schedule takes the place of lam; give one or the other");
-    if (values->alpha_schedule[0] && is_changed(&fin_train_table, "alpha", &values->train))
-        return fini_fail(err, FIN_ERR_ARGUMENT,
-                         "alpha_schedule takes the place of alpha; give one or the other");
-    return FIN_OK;
-}
-
-fin_status fini_train_check(const void *values, fin_error *err)
-{
-    const fini_train_values *v = values;
-    if (v->train.init == FIN_INIT_VECTORS)
-        return fini_fail(err, FIN_ERR_ARGUMENT,
-                         "init = vectors needs a file of vectors, which a study has not; use "
-                         "sphere, manifold or overlaps");
-    fin_status status = check_schedules(v, err);
-    if (!status)
-        status = check_ignored(v, err);
-    if (!status)
-        status = fini_model_check(&v->model, err);
-    return status ? status : try_settings(v, err);
-}
-
-void fini_train_tidy(void *values)
-{
-    fini_train_values *v = values;
-    fini_model_tidy(&v->model);
-    fini_tidy_pieces(v->lam_schedule, sizeof v->lam_schedule);
-    fini_tidy_pieces(v->alpha_schedule, sizeof v->alpha_schedule);
+    fin_run now;
+    memset(out, 0, sizeof *out);
+    fin_status status = fin_train_get_run(t->train, run, &now, err);
+    if (status || now.status == FIN_RUN_DIVERGED)
+        return status;
+    fin_form_settings form = t->values.model.form_settings;
+    form.lam = now.now.lam;
+    const fin_overlaps at = {now.now.kappa, now.now.nu, now.now.theta, now.now.eta, now.now.rho};
+    return fin_risk_curvature(t->task, fini_model_form(&t->values.model), &form, &at, out, err);
 }

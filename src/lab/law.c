@@ -3,7 +3,7 @@
  * Both are meant to have the same law. They are run from the same settings with seeds that have
  * nothing to do with each other, and the five overlaps at the end are compared as samples of
  * distributions: Kolmogorov-Smirnov for each, Bonferroni for all. */
-#include "command/command.h"
+#include "command/training.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -90,17 +90,14 @@ static fin_status train_one(const fini_train_values *values, int engine, int64_t
                             const fin_progress *progress, fin_error *err)
 {
     fini_train_values own = *values;
-    fin_task *task;
-    fin_train *train;
+    fin_training *t;
     own.train.engine = engine;
     own.train.seed = seed;
-    fin_status status = fini_train_finish(&own, progress, &task, &train, err);
-    if (status)
-        return status;
-    status = collect(train, engine == FIN_ENGINE_REDUCED ? "reduced" : "ambient", own.train.runs,
-                     out, err);
-    fin_train_destroy(train);
-    fin_task_destroy(task);
+    fin_status status = fini_training_finish(&t, &own, progress, err);
+    if (!status)
+        status = collect(t->train, engine == FIN_ENGINE_REDUCED ? "reduced" : "ambient",
+                         own.train.runs, out, err);
+    fin_training_destroy(t);
     return status;
 }
 

@@ -1,0 +1,438 @@
+/* A training in a file, or in arrays, and back.
+ *
+ * What is read is not trusted: the settings are lines of text, of which every one must be known, be there, and be there
+ * once; they go the way of all settings; and the arrays are looked at by fin_train_resume. */
+#include "command/training.h"
+
+#include "finetti/data.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { TEXT_MOST = 1 << 24, LINES_MOST = 128, ARRAYS_MOST = 64 };
+
+/* ---- settings as text ------------------------------------------------------------------------ */
+
+/* The tables in the order of the file, with every "auto" worked out where somebody knows it. */
+static int tables_of(const fin_training *t, fin_group groups[4])
+{
+    const fini_train_values *v = &t->values;
+    const void *values[4] = {&v->model.form_settings, fin_task_get_settings(t->task),
+                             v->train.init == FIN_INIT_OVERLAPS ? &v->overlaps : NULL,
+                             fin_train_get_settings(t->train)};
+    const fin_settings *tables[4] = {fin_form_table(fini_model_form(&v->model)),
+                                     fin_task_kind_table(fin_task_find(v->model.task)),
+                                     &fin_overlaps_table, &fin_train_table};
+    int count = 0;
+    for (int i = 0; i < 4; i++)
+        if (values[i]) /* only read */
+            groups[count++] = (fin_group){tables[i], (void *)(uintptr_t)values[i]};
+    return count;
+}
+
+/* Appends to what fits; *used counts all of it. */
+static void line(char *buffer, size_t size, size_t *used, const char *name, const char *text)
+{
+    bool fits = *used < size;
+    *used += (size_t)snprintf(fits ? buffer + *used : NULL, fits ? size - *used : 0, "%s %s\n",
+                              name, text);
+}
+
+static size_t print_lines(const fin_training *t, char *buffer, size_t size)
+{
+    fin_group groups[4];
+    char text[64];
+    size_t used = 0;
+    int count = tables_of(t, groups);
+    line(buffer, size, &used, "finetti", fin_version());
+    line(buffer, size, &used, "task", t->values.model.task);
+    line(buffer, size, &used, "form", t->values.model.form);
+    for (int g = 0; g < count; g++)
+        for (int i = 0; i < groups[g].table->count; i++) {
+            const fin_field *field = &groups[g].table->fields[i];
+            line(buffer, size, &used, field->name,
+                 fin_settings_text(field, groups[g].values, text, sizeof text));
+        }
+    for (int i = 0; i < FINI_LISTS; i++)
+        if (t->lists[i].count)
+            line(buffer, size, &used, fini_list_names[i], t->lists[i].text);
+    return used;
+}
+
+fin_status fini_training_describe(fin_training *t, fin_error *err)
+{
+    t->size = print_lines(t, NULL, 0);
+    t->text = fini_alloc(t->size + 1);
+    if (!t->text)
+        return fini_fail_memory(err, t->size + 1, "the settings");
+    print_lines(t, t->text, t->size + 1);
+    return FIN_OK;
+}
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
+int fin_training_array_count(const fin_training *t)
+{
+    return 1 + fin_train_array_count(t->train) + (fin_task_k_star(t->task) ? 2 : 0);
+}
+
+fin_status fin_training_get_array(const fin_training *t, int i, fin_train_array *out,
+                                  fin_error *err)
+{
+    int runs = fin_train_array_count(t->train);
+    int64_t d = fin_task_get_settings(t->task)->d;
+    if (i < 0 || i >= fin_training_array_count(t))
+        return fini_fail(err, FIN_ERR_ARGUMENT, "array %d; there are %d, from 0 on", i,
+                         fin_training_array_count(t));
+    if (i >= 1 && i <= runs)
+        return fin_train_get_array(t->train, i - 1, out, err);
+    *out = i == 0 ? (fin_train_array){"settings", "text", FIN_U8, 1, {(int64_t)t->size, 0}, t->text}
+           : i == runs + 1
+               ? (fin_train_array){"k_star", "k*", FIN_F64, 1, {d, 0}, fin_task_k_star(t->task)}
+               : (fin_train_array){"v_star", "v*", FIN_F64, 1, {d, 0}, fin_task_v_star(t->task)};
+    return FIN_OK;
+}
+
+fin_status fin_training_write(const fin_training *t, const char *path, fin_error *err)
+{
+    const fin_train_settings *settings = fin_train_get_settings(t->train);
+    fin_npz_writer *npz = NULL;
+    if (settings->engine == FIN_ENGINE_AMBIENT && t->seed != (uint64_t)settings->seed)
+        return fini_fail(err, FIN_ERR_UNSUPPORTED,
+                         "the file has one seed; here the task's is %llu and the training's %lld. "
+                         "Give both the same one",
+                         (unsigned long long)t->seed, (long long)settings->seed);
+    fin_status status = fin_npz_create(path, &npz, err);
+    for (int i = 0; i < fin_training_array_count(t) && !status; i++) {
+        fin_train_array a;
+        status = fin_training_get_array(t, i, &a, err);
+        if (!status)
+            status = fin_npz_add(npz, a.name, a.dtype, a.ndim, a.shape, a.data, err);
+    }
+    /* No progress: whoever has pressed Ctrl-C wants this file more than anything. */
+    if (!status)
+        return fin_npz_commit(npz, NULL, err);
+    fin_npz_abort(npz);
+    return status;
+}
+
+/* ---- arrays, from wherever they are ---------------------------------------------------------- */
+
+typedef struct source {
+    const fin_training_source *from;
+    fin_npz *file; /* NULL: in memory */
+} source;
+
+static fin_status open_source(source *s, const fin_training_source *from, fin_error *err)
+{
+    *s = (source){from, NULL};
+    return from->path ? fin_npz_open(from->path, &s->file, err) : FIN_OK;
+}
+
+static const fin_train_array *in_memory(const fin_training_source *from, const char *name)
+{
+    for (int i = 0; i < from->count; i++)
+        if (strcmp(from->arrays[i].name, name) == 0)
+            return &from->arrays[i];
+    return NULL;
+}
+
+static bool has(const source *s, const char *name)
+{
+    for (int64_t i = 0; s->file && i < fin_npz_count(s->file); i++)
+        if (strcmp(fin_npz_name(s->file, i), name) == 0)
+            return true;
+    return !s->file && in_memory(s->from, name);
+}
+
+/* An array of one or two dimensions. */
+static fin_status get(const source *s, const char *name, fin_train_array *out, fin_error *err)
+{
+    fin_array a;
+    int ndim = 0;
+    if (!has(s, name))
+        return fini_fail(err, FIN_ERR_FORMAT, "there is no array %s", name);
+    if (!s->file) {
+        *out = *in_memory(s->from, name);
+        ndim = out->ndim;
+    } else {
+        fin_status status = fin_npz_array(s->file, name, &a, err);
+        if (status)
+            return status;
+        ndim = a.ndim;
+        *out = (fin_train_array){name, "", a.dtype, a.ndim, {a.shape[0], a.shape[1]}, a.data};
+    }
+    if (ndim < 1 || ndim > 2)
+        return fini_fail(err, FIN_ERR_FORMAT, "array %s has %d dimensions; it must have 1 or 2",
+                         name, ndim);
+    if (ndim == 1)
+        out->shape[1] = 1;
+    return FIN_OK;
+}
+
+/* Whatever is wrong here is wrong with the file. */
+static fin_status blame(const char *path, fin_status status, fin_error *err)
+{
+    if (status != FIN_ERR_ARGUMENT && status != FIN_ERR_FORMAT && status != FIN_ERR_UNSUPPORTED)
+        return status;
+    if (!err)
+        return FIN_ERR_FORMAT;
+    fin_error first = *err;
+    if (path && !strstr(first.message, path))
+        fini_fail(err, FIN_ERR_FORMAT, "'%.100s': %.380s", path, first.message);
+    return err->status = FIN_ERR_FORMAT;
+}
+
+/* ---- starting points ------------------------------------------------------------------------- */
+
+/* An array of rows of d numbers as doubles, in memory from fini_alloc. */
+static fin_status read_rows(const source *s, const char *name, int64_t d, int64_t *rows,
+                            double **out, fin_error *err)
+{
+    fin_train_array a;
+    fin_status status = get(s, name, &a, err);
+    if (status)
+        return status;
+    int64_t last = a.shape[a.ndim - 1];
+    *rows = a.ndim == 2 ? a.shape[0] : 1;
+    if (a.dtype != FIN_F32 && a.dtype != FIN_F64)
+        return fini_fail(err, FIN_ERR_FORMAT, "%s holds whole numbers; float or double is needed",
+                         name);
+    if (last != d)
+        return fini_fail(err, FIN_ERR_FORMAT,
+                         "%s has rows of %lld numbers; it must be (d) or (runs, d) with d = %lld, "
+                         "a setting",
+                         name, (long long)last, (long long)d);
+    *out = fini_alloc_array(*rows * d + 1, sizeof **out);
+    if (!*out)
+        return fini_fail_memory(err, (size_t)(*rows * d) * sizeof **out, name);
+    for (int64_t i = 0; i < *rows * d; i++) {
+        (*out)[i] =
+            a.dtype == FIN_F32 ? (double)((const float *)a.data)[i] : ((const double *)a.data)[i];
+        if (!isfinite((*out)[i]))
+            return fini_fail(err, FIN_ERR_FORMAT, "%s[%lld] is %g", name, (long long)i, (*out)[i]);
+    }
+    return FIN_OK;
+}
+
+static fin_status set_directions(fin_training *t, const source *s, fin_error *err)
+{
+    int64_t d = fin_task_get_settings(t->task)->d, rows[2] = {0, 0};
+    double *k = NULL, *v = NULL;
+    fin_status status = read_rows(s, "k_star", d, &rows[0], &k, err);
+    if (!status)
+        status = read_rows(s, "v_star", d, &rows[1], &v, err);
+    if (!status && (rows[0] != 1 || rows[1] != 1))
+        status = fini_fail(err, FIN_ERR_FORMAT,
+                           "k_star and v_star must have one row of d = %lld numbers", (long long)d);
+    if (!status)
+        status = fin_task_set_directions(t->task, k, v, err);
+    fini_free(k);
+    fini_free(v);
+    return status;
+}
+
+static fin_status read_start(fin_training *t, const source *s, fini_vectors *out, fin_error *err)
+{
+    int64_t d = fin_task_get_settings(t->task)->d, runs = t->values.train.runs, rows = 0;
+    fin_status status = read_rows(s, "k", d, &out->count, &out->k, err);
+    if (!status)
+        status = read_rows(s, "v", d, &rows, &out->v, err);
+    if (!status && (rows != out->count || (rows != 1 && rows != runs)))
+        status = fini_fail(err, FIN_ERR_FORMAT,
+                           "k has %lld rows and v %lld; both must have one, or one for each of the "
+                           "%lld runs",
+                           (long long)out->count, (long long)rows, (long long)runs);
+    if (status)
+        return status;
+    bool k_star = has(s, "k_star"), v_star = has(s, "v_star");
+    if (k_star != v_star)
+        return fini_fail(err, FIN_ERR_FORMAT, "there is %s but not %s; give both or neither",
+                         k_star ? "k_star" : "v_star", k_star ? "v_star" : "k_star");
+    return k_star ? set_directions(t, s, err) : FIN_OK;
+}
+
+fin_status fini_training_read_start(fin_training *t, const char *path, fini_vectors *out,
+                                    fin_error *err)
+{
+    const fin_training_source from = {.path = path};
+    source s;
+    fin_status status = open_source(&s, &from, err);
+    if (!status)
+        status = blame(path, read_start(t, &s, out, err), err);
+    fin_npz_close(s.file);
+    return status;
+}
+
+/* ---- going on -------------------------------------------------------------------------------- */
+
+/* The bytes of "settings" as text, in memory from fini_alloc. */
+static fin_status read_text(const source *s, char **text, fin_error *err)
+{
+    fin_train_array a;
+    if (!has(s, "settings"))
+        return fini_fail(err, FIN_ERR_FORMAT,
+                         "there is no array settings, which a file that a training was written to "
+                         "has");
+    fin_status status = get(s, "settings", &a, err);
+    if (status)
+        return status;
+    size_t size = (size_t)a.shape[0];
+    if (a.dtype != FIN_U8 || a.ndim != 1 || a.shape[0] > TEXT_MOST ||
+        (size > 0 && memchr(a.data, 0, size)))
+        return fini_fail(err, FIN_ERR_FORMAT, "settings is not text");
+    *text = fini_alloc(size + 1);
+    if (!*text)
+        return fini_fail_memory(err, size + 1, "the settings");
+    if (size > 0)
+        memcpy(*text, a.data, size);
+    (*text)[size] = '\0';
+    return FIN_OK;
+}
+
+/* Cuts text into lines "name value", which become pairs; value is "" if there is none. */
+static fin_status cut_lines(char *text, fin_pair pairs[LINES_MOST], int *count, fin_error *err)
+{
+    for (*count = 0; *text; ++*count) {
+        if (*count == LINES_MOST)
+            return fini_fail(err, FIN_ERR_FORMAT, "the settings have more than %d lines",
+                             LINES_MOST);
+        char *name = text, shown[FINI_SHOWN];
+        text += strcspn(text, "\n");
+        if (*text)
+            *text++ = '\0';
+        char *value = name + strcspn(name, " ");
+        if (*value)
+            *value++ = '\0';
+        if (!*value)
+            return fini_fail(err, FIN_ERR_FORMAT, "the settings have '%s' without a value",
+                             fini_shown(name, shown));
+        for (int i = 0; i < *count; i++)
+            if (fini_same_name(pairs[i].name, name))
+                return fini_fail(err, FIN_ERR_FORMAT, "the settings have %s twice",
+                                 fini_shown(name, shown));
+        pairs[*count] = (fin_pair){.name = name, .text = value};
+    }
+    return FIN_OK;
+}
+
+/* Every line of a file that is written must be in one that is read. */
+static fin_status check_complete(const fin_training *t, const fin_pair *pairs, int count,
+                                 fin_error *err)
+{
+    fini_train_values values = t->values; /* groups() wants to be able to write */
+    fin_group groups[FIN_GROUPS];
+    int group_count = 0;
+    fin_status status = fini_train_groups(&values, groups, &group_count, err);
+    for (int g = 0; g < group_count && !status; g++) {
+        if (groups[g].table == &fin_overlaps_table && values.train.init != FIN_INIT_OVERLAPS)
+            continue;
+        for (int i = 0; i < groups[g].table->count && !status; i++) {
+            const char *name = groups[g].table->fields[i].name;
+            int at = 0;
+            while (at < count && strcmp(pairs[at].name, name) != 0)
+                at++;
+            if (at == count)
+                status = fini_fail(err, FIN_ERR_FORMAT, "the settings have no %s", name);
+        }
+    }
+    return status;
+}
+
+/* The settings, from lines of which the first three say what the others mean. */
+static fin_status read_settings(fin_training **out, const source *s, char *text, fin_error *err)
+{
+    static const char *const first[3] = {"finetti", "task", "form"};
+    fin_pair pairs[LINES_MOST];
+    int count;
+    fin_status status = cut_lines(text, pairs, &count, err);
+    if (status)
+        return status;
+    for (int i = 0; i < 3; i++)
+        if (i >= count || strcmp(pairs[i].name, first[i]) != 0)
+            return fini_fail(err, FIN_ERR_FORMAT, "line %d of the settings is not '%s ...'", i + 1,
+                             first[i]);
+    status = fini_training_from_pairs(out, pairs + 1, count - 1, err);
+    if (!status)
+        status = check_complete(*out, pairs, count, err);
+    if (!status) {
+        fini_shown(pairs[0].text, (*out)->version);
+        /* Before memory is taken for so many runs, there should be so many. */
+        fin_train_array at;
+        int64_t runs = (*out)->values.train.runs;
+        status = get(s, "at", &at, err);
+        if (!status && (at.ndim != 1 || at.shape[0] != runs))
+            status = fini_fail(err, FIN_ERR_FORMAT,
+                               "array at has %lld numbers, but the settings have runs %lld",
+                               (long long)at.shape[0], (long long)runs);
+    }
+    return status;
+}
+
+static fin_status lengthen(fin_training *t, int64_t steps, fin_error *err)
+{
+    int64_t *now = &t->values.train.steps;
+    if (steps > 0 && steps < *now)
+        return fini_fail(err, FIN_ERR_ARGUMENT,
+                         "steps = %lld is less than the %lld steps that there are; give more of "
+                         "them",
+                         (long long)steps, (long long)*now);
+    *now = steps > *now ? steps : *now;
+    return fin_settings_validate(&fin_train_table, &t->values.train, err);
+}
+
+static fin_status put_back(fin_training *t, const source *s, fin_error *err)
+{
+    fin_train_array arrays[ARRAYS_MOST];
+    int count = fin_train_array_count(t->train);
+    fin_status status = FIN_OK;
+    assert(count <= ARRAYS_MOST);
+    for (int i = 0; i < count && !status; i++) {
+        status = fin_train_get_array(t->train, i, &arrays[i], err);
+        if (!status)
+            status = get(s, arrays[i].name, &arrays[i], err);
+    }
+    return status ? status : fin_train_resume(t->train, arrays, count, err);
+}
+
+static fin_status go_on(fin_training *t, const source *s, fin_error *err)
+{
+    fin_status status = fini_training_make_task(t, s->from->seed, err);
+    if (!status && fin_task_k_star(t->task))
+        status = set_directions(t, s, err);
+    if (status)
+        return status;
+    /* The runs have left their starting points; any vectors do, since the state follows. */
+    const fin_training_start start = {
+        .count = 1, .k = fin_task_k_star(t->task), .v = fin_task_v_star(t->task)};
+    status = fini_training_make_runs(t, &start, err);
+    if (!status)
+        status = put_back(t, s, err);
+    return status ? status : fini_training_describe(t, err);
+}
+
+fin_status fin_training_resume(fin_training **out, const fin_training_source *from, int64_t steps,
+                               fin_error *err)
+{
+    source s;
+    char *text = NULL;
+    *out = NULL;
+    fin_status status = open_source(&s, from, err);
+    if (!status)
+        status = blame(from->path, read_text(&s, &text, err), err);
+    if (!status)
+        status = blame(from->path, read_settings(out, &s, text, err), err);
+    if (!status)
+        status = lengthen(*out, steps, err);
+    if (!status)
+        status = blame(from->path, go_on(*out, &s, err), err);
+    fini_free(text);
+    fin_npz_close(s.file);
+    if (!status)
+        return FIN_OK;
+    fin_training_destroy(*out);
+    *out = NULL;
+    return status;
+}
