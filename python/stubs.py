@@ -20,7 +20,7 @@ HEAD = '''"""Type stub, written by python/stubs.py."""
 '''
 PLAIN = (bool, int, float, str, type(None))
 SPECIAL = ("__len__", "__getitem__", "__iter__", "__float__", "__enter__", "__exit__", "__init__", "__contains__",
-           "__add__")
+           "__add__", "__getattr__")
 unknown = []  # what has no type
 
 
@@ -79,10 +79,10 @@ def default_of(parameter):
     return f" = {parameter.default!r}" if plain else " = ..."
 
 
-def parameters(function, name, owner, flags):
+def parameters(signature, name, owner, flags):
     """What is between the parentheses. flags: parameters that have one value here."""
     out, seen_default, starred = [], False, False
-    for parameter in inspect.signature(function).parameters.values():
+    for parameter in signature.parameters.values():
         if parameter.name == "self":
             out.append("self")
             continue
@@ -96,6 +96,7 @@ def parameters(function, name, owner, flags):
         default = "" if fixed is True else " = False" if fixed is False else default_of(parameter)
         stars = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "")
         out.append(f"{stars}{parameter.name}: {text}{default}")
+        out += ["/"] if parameter.kind is parameter.POSITIONAL_ONLY else []  # nothing has two of them
         seen_default = seen_default or bool(default)
     return out
 
@@ -104,12 +105,14 @@ def function_stub(function, name, owner=None, indent=""):
     kind = type(inspect.getattr_static(owner, name)) if owner else None
     lines, first = {staticmethod: (["@staticmethod"], []), classmethod: (["@classmethod"], ["cls"])}.get(kind, ([], []))
     result = "None" if name == "__init__" else result_of(name, owner)
-    variants = result if isinstance(result, list) else [({}, result)]
+    own = [inspect.signature(function)] if not hasattr(function, "overloads") else function.overloads()
+    variants = [(signature, *one) for signature in own for one in
+                (result if isinstance(result, list) else [({}, result)])]
     text = ""
-    for flags, answer in variants:
+    for signature, flags, answer in variants:
         for line in [*(["@overload"] if len(variants) > 1 else []), *lines]:
             text += f"{indent}{line}\n"
-        text += wrapped(f"def {name}", first + parameters(function, name, owner, flags), f" -> {answer}: ...", indent)
+        text += wrapped(f"def {name}", first + parameters(signature, name, owner, flags), f" -> {answer}: ...", indent)
     return text
 
 

@@ -2,8 +2,9 @@
 
 Estimators (scikit-learn's conventions): SingleLocationRegressor, SingleLocationClassifier, BagEmbeddingRegressor,
 BagEmbeddingClassifier, AttentionRegressor; Bags holds their input.
-Laboratory: risk, lam_star, bayes_risk, stationary_points, train, tasks, families, study. Lower down: Context (queries
-to a context of tokens), attend (many short contexts at once), Store (what studies leave).
+Laboratory: risk, lam_star, bayes_risk, stationary_points, train, tasks, families, study; run, which takes any command
+of the library's table. Lower down: Context (queries to a context of tokens), attend (many short contexts at once),
+Store (what studies leave).
 
 Nothing but the C library is loaded until a name is used, so that `import finetti` takes milliseconds.
 """
@@ -26,6 +27,8 @@ _HOMES = {
     "attend": "_attend",
     "tasks": "tasks",
     "families": "families",
+    "run": "_command",
+    "commands": "_command",
     "risk": "_risk",
     "risk_erf": "_erf",
     "lam_star": "_risk",

@@ -7,11 +7,8 @@ import numpy as np
 
 from . import _arrays
 from ._core import UnsupportedError, check, error, ffi, lib
-from ._lab import _kinds, find
+from ._lab import FAMILIES, find
 from .tasks import _seed
-
-FAMILIES = _kinds(lib.fin_family_count, lib.fin_family_at, lib.fin_family_name, lib.fin_family_table,
-                  "fin_latent_settings", lib.fin_family_summary)
 
 # What the posterior of z is made of, and z itself where it is not a row of numbers.
 _POSTERIORS = {

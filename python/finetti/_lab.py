@@ -32,6 +32,8 @@ TASKS = _kinds(lib.fin_task_count, lib.fin_task_at, lib.fin_task_kind_name, lib.
                "fin_task_settings", lib.fin_task_kind_summary)
 FORMS = _kinds(lib.fin_form_count, lib.fin_form_at, lib.fin_form_name, lib.fin_form_table,
                "fin_form_settings", lib.fin_form_summary)
+FAMILIES = _kinds(lib.fin_family_count, lib.fin_family_at, lib.fin_family_name, lib.fin_family_table,
+                  "fin_latent_settings", lib.fin_family_summary)
 OVERLAPS = Table(ffi.addressof(lib, "fin_overlaps_table"), "fin_overlaps")
 RISK = Table(ffi.addressof(lib, "fin_risk_table"), "fin_risk_settings")
 TRAIN = Table(ffi.addressof(lib, "fin_train_table"), "fin_train_settings")
@@ -72,10 +74,11 @@ def union(kinds, arrays=False, without=()):
         for name, field in kind.table.fields.items():
             if name not in without:
                 made.setdefault(name, []).append((kind, field))
-    return [_common(fields, arrays, len(fields) == len(kinds)) for fields in made.values()]
+    return [common(fields, arrays, len(fields) == len(kinds)) for fields in made.values()]
 
 
-def _common(fields, arrays, everywhere):
+def common(fields, arrays, everywhere):
+    """The Keyword of a setting that several kinds (or tables) have: [(kind, field)]."""
     keyword = of_field(fields[0][1], arrays=arrays)
     defaults = {field.default for _, field in fields}
     if len(defaults) > 1:
@@ -200,7 +203,7 @@ def _range(name, value):
     return f"{name} {least}" if least == most else f"{name} {least} to {most}"
 
 
-class Result:
+class Answer:
     """Numbers in attributes: floats where all settings were numbers, arrays where some were arrays."""
 
     _columns = ()  # attributes that are columns of to_frame

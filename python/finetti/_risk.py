@@ -11,7 +11,7 @@ import numpy as np
 
 from ._core import Watch, check, error, ffi, keep_exception, lib, text
 from ._erf import whole_sweep
-from ._lab import FORM, FORMS, LENGTHS, OVERLAP_NAMES, OVERLAPS, PROGRESS, RISK, TASK, TASKS, Result, union
+from ._lab import FORM, FORMS, LENGTHS, OVERLAP_NAMES, OVERLAPS, PROGRESS, RISK, TASK, TASKS, Answer, union
 from ._model import Model, each
 from ._signature import Keyword, parameters, signed
 
@@ -19,7 +19,7 @@ _METHODS = tuple(text(lib.fin_method_name(i)) for i in range(4))
 _PARTS = ("signal", "noise", "bias")
 
 
-class Estimate(Result):
+class Estimate(Answer):
     """A risk and how it was obtained.
 
     Attributes

@@ -4,11 +4,12 @@ import json
 import os
 
 from ._columns import Columns, near
+from ._command import COMMANDS, settings_of
 from ._core import FileError, Table, Watch, check, error, ffi, keep_exception, lib, text
 from ._signature import parameters, signed
 from ._store import Store
 from ._texts import Held, encoded, several
-from ._view import View, settings_of
+from ._view import View
 
 _TABLE = Table(ffi.addressof(lib, "fin_study_table"), "fin_study_settings")
 _KEYWORDS = parameters(_TABLE)
@@ -48,14 +49,9 @@ def study_commands():
     >>> outputs["name"][outputs["command"] == "urn"].tolist()
     ['distance', 'bound']
     """
-    rows = []
-    for i in range(lib.fin_command_count()):
-        command = lib.fin_command_at(i)
-        output = command.outputs
-        while output.name:
-            rows.append((text(command.name), text(output.name), text(output.meaning)))
-            output += 1
-    return Columns.from_rows(("command", "name", "meaning"), rows)
+    return Columns.from_rows(("command", "name", "meaning"), [
+        (command.name, output.name, output.meaning) for command in COMMANDS.values()
+        for output in command.outputs.values()])
 
 
 def _words(value):

@@ -4,19 +4,17 @@ Rows come out of the library one by one, through a callback for each kind of row
 the function that asked. What goes wrong there, Ctrl-C included, ends the question and comes out of it.
 """
 
-import json
 import os
 import tempfile
 import warnings
 
-from . import _arrays
 from ._columns import Columns, column, near
+from ._command import DTYPES, array_of, settings_of
 from ._core import ArgumentError, Watch, ffi, keep_exception, lib, text
 from ._signature import Keyword, signed
 from ._texts import Held, conditions, encoded, several
 
 _STATES = {None: 0, "done": lib.FIN_STATE_DONE, "failed": lib.FIN_STATE_FAILED, "planned": -1}
-_DTYPES = {lib.FIN_F32: "f4", lib.FIN_F64: "f8", lib.FIN_I32: "i4", lib.FIN_I64: "i8", lib.FIN_U8: "u1"}
 
 
 # ---- what C calls ---------------------------------------------------------------------------------
@@ -110,9 +108,7 @@ class View:
         found = {}
 
         def take(run, series):
-            shape = tuple(series.shape[i] for i in range(series.ndim))
-            found.setdefault(text(run.hash), {})[text(series.name)] = _arrays.copy(
-                series.data, shape, _DTYPES[series.dtype])
+            found.setdefault(text(run.hash), {}).update([array_of(series)])
 
         self._ask(lib.fin_store_series, self._query(query), 1, lib.finpy_series_row, take=take)
         if name is None:
@@ -133,7 +129,7 @@ class View:
         """
         rows = []
         self._ask(lib.fin_store_series, self._query(query), 0, lib.finpy_series_row,
-                  take=lambda run, s: rows.append((text(run.hash), text(s.name), _DTYPES[s.dtype],
+                  take=lambda run, s: rows.append((text(run.hash), text(s.name), DTYPES[s.dtype],
                                                    tuple(s.shape[i] for i in range(s.ndim)), s.stored)))
         return Columns.from_rows(("hash", "name", "dtype", "shape", "stored"), rows)
 
@@ -307,13 +303,6 @@ def _value(field):
 def _run(run):
     return (run.position, text(run.block), text(run.command), text(run.hash), text(lib.fin_state_name(run.state)),
             text(run.reason), run.seconds, text(run.version), text(run.kernel), settings_of(text(run.settings)))
-
-
-def settings_of(canonical):
-    """The settings in the canonical JSON of a run, which writes infinite numbers as texts."""
-    special = {"inf": float("inf"), "-inf": float("-inf"), "nan": float("nan")}
-    settings = json.loads(canonical or "{}")
-    return {name: special.get(value, value) for name, value in settings.get("settings", settings).items()}
 
 
 def _wide(runs, numbers):

@@ -76,6 +76,8 @@ CLASSES = [getattr(finetti, name) for name in finetti.__all__ if inspect.isclass
 def test_functions(stubs, module, name, function):
     node = stubs[module][name]
     overloaded = any(isinstance(d, ast.Name) and d.id == "overload" for d in node.decorator_list)
+    if hasattr(function, "overloads"):  # the last of them
+        function.__signature__ = list(function.overloads())[-1]
     expected = runtime_arguments(function)
     assert arguments(node) == expected or overloaded and sum(arguments(node), []) == sum(expected, [])
     for arg in node.args.args + node.args.kwonlyargs:

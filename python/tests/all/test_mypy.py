@@ -40,6 +40,10 @@ kappa: NDArray[np.float64] = runs.kappa
 runs.save("runs.npz")
 more = finetti.train(resume=finetti.train(resume="runs.npz"), steps=20).count("stuck") + 1
 tokens, outputs, location = tasks.max(snr=float("inf"), lengths={3: 1.0}).draw(10, dtype="float64")
+rate = finetti.run("rate", L=[64, 256], keys="vmf", kernel=["rbf", "linear"], noise=0.1, progress=True)
+error: float = rate.rmse + rate["rmse"] + rate.errors["rmse"]
+shape = finetti.run("landscape", task="spiked", grid=3, lengths={5: 1.0}, mu="auto").series["risk"].shape
+meaning: str = finetti.commands()["rate"].summary
 result = finetti.study("slr_training", set={"title": "x"}, progress=True)
 claims = result.claims()["verdict"]
 try:
@@ -59,6 +63,10 @@ BAD = [
     ("finetti.Context(np.zeros((2, 2)))", "Missing positional argument"),
     ("finetti.train(start=3)", "incompatible type"),
     ("finetti.train(steps=10).kapa", "has no attribute"),
+    ("finetti.run('rate', Ll=3)", "No overload variant"),
+    ("finetti.run('rats')", "No overload variant"),
+    ("finetti.run('rate', keys='vfm')", "No overload variant"),
+    ("finetti.run('rate', L='many')", "No overload variant"),
     ("finetti.riks()", "has no attribute"),
 ]
 
