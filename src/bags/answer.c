@@ -163,7 +163,7 @@ static void own_bag(const office *o, const desk *t, int64_t i, int64_t at, int64
 }
 
 fin_status fini_part_answer(const fini_part *part, const fini_phi *phi, const fini_answer *answer,
-                            fini_look *look, fin_error *err)
+                            fini_cancel *cancel, fin_error *err)
 {
     office o = {.part = part, .phi = phi};
     const fin_bags *bags = &phi->bags;
@@ -175,7 +175,7 @@ fin_status fini_part_answer(const fini_part *part, const fini_phi *phi, const fi
         const desk *t = &o.desk[omp_get_thread_num()];
         int64_t at = bags->offsets[i] - bags->offsets[0];
         int64_t L = bags->offsets[i + 1] - bags->offsets[i];
-        if (fini_look_on(look, (double)(L * o.p * o.q * part->members)))
+        if (fini_cancelled(cancel, (double)(L * o.p * o.q * part->members)))
             continue;
         fini_project(phi, at, L, o.q * part->members, o.W, t->all, t->project);
         if (answer->mean)
@@ -186,7 +186,7 @@ fin_status fini_part_answer(const fini_part *part, const fini_phi *phi, const fi
             locate_bag(&o, t, at, L, answer->labels ? answer->labels[i] : NAN, answer);
     }
     fini_arena_close(&o.arena);
-    return fini_look_end(look, err);
+    return fini_cancel_end(cancel, err);
 }
 
 /* ---- bags through the map -------------------------------------------------------------------------- */
@@ -222,7 +222,7 @@ static double *moved(double *array, int64_t by)
 }
 
 static fin_status answer_all(const fini_part *part, const fin_bags *bags, const fini_answer *to,
-                             fini_look *look, fin_error *err)
+                             fini_cancel *cancel, fin_error *err)
 {
     int64_t width = part->shape.classes ? part->shape.classes : 1;
     fin_status status = FIN_OK;
@@ -235,9 +235,9 @@ static fin_status answer_all(const fini_part *part, const fin_bags *bags, const 
                              .to = {moved(to->to.prior, token), moved(to->to.given, token),
                                     moved(to->to.own, token), moved(to->to.none, from)}};
         fini_phi phi;
-        status = fini_map_apply(&part->map, &some, &phi, look, err);
+        status = fini_map_apply(&part->map, &some, &phi, cancel, err);
         if (!status) {
-            status = fini_part_answer(part, &phi, &piece, look, err);
+            status = fini_part_answer(part, &phi, &piece, cancel, err);
             fini_phi_close(&phi);
         }
     }
@@ -245,10 +245,10 @@ static fin_status answer_all(const fini_part *part, const fin_bags *bags, const 
 }
 
 fin_status fini_part_predict(const fini_part *part, const fin_bags *bags, double *mean,
-                             double *spread, double *within, fini_look *look, fin_error *err)
+                             double *spread, double *within, fini_cancel *cancel, fin_error *err)
 {
     return answer_all(part, bags, &(fini_answer){.mean = mean, .spread = spread, .within = within},
-                      look, err);
+                      cancel, err);
 }
 
 fin_status fini_part_locate(const fini_part *part, const fin_bags *bags, const double *labels,

@@ -17,32 +17,35 @@
 #include <math.h>
 #include <stdatomic.h>
 
-/* ---- cancelling (bags_look.c) ---------------------------------------------------------------- */
+/* ---- cancelling (cancel.c) ---------------------------------------------------------------- */
 
 /* One for each fit that runs, or NULL: nobody asks. A process that was stopped takes part in no sum
  * any more, as one whose memory is out (fin_sum). */
-typedef struct fini_look {
+typedef struct fini_cancel {
     const fin_progress *progress;
     const char *what; /* reported, with done of total */
     double done, total;
     double work;       /* since the last report */
     const void *owner; /* the thread that reports */
     atomic_bool stop;
-} fini_look;
+} fini_cancel;
 
-void fini_look_open(fini_look *look, const fin_progress *progress, const char *what);
+void fini_cancel_open(fini_cancel *cancel, const fin_progress *progress, const char *what);
 /* From any thread, after so many products: true if all is to be dropped. */
-bool fini_look_on(fini_look *look, double products);
-bool fini_look_now(fini_look *look); /* the same, and reports */
+bool fini_cancelled(fini_cancel *cancel, double products);
+bool fini_cancel_now(fini_cancel *cancel); /* the same, and reports */
 /* After a loop: FIN_ERR_CANCELLED if it was stopped. */
-fin_status fini_look_end(fini_look *look, fin_error *err);
+fin_status fini_cancel_end(fini_cancel *cancel, fin_error *err);
 /* Begins something else, and reports. */
-fin_status fini_look_stage(fini_look *look, const char *what, double done, double total,
-                           fin_error *err);
+fin_status fini_cancel_stage(fini_cancel *cancel, const char *what, double done, double total,
+                             fin_error *err);
+
+/* What a fin_progress calls, for those who know only that: user is a fini_cancel. */
+int fini_cancel_hook(void *user, const char *what, double done, double total);
 
 #define FINI_FEATURES "features" /* what is reported while tokens are prepared */
 
-/* ---- forms (form table in bags_form.c; bags_attention.c, bags_mixture.c, bags_mean.c) -------- */
+/* ---- forms (form table in form.c; attention.c, mixture.c, mean.c) -------- */
 
 typedef struct fini_bag_shape {
     int64_t heads, classes; /* classes 0: numbers */
@@ -83,7 +86,7 @@ extern const fini_bag_form fini_bag_softmax, fini_bag_erf, fini_bag_linear, fini
     fini_bag_mean, fini_bag_any;
 const fini_bag_form *fini_bag_form_of(int model); /* FIN_MODEL_..., not auto and stack */
 
-/* ---- maps (bags_map.c, bags_statistics.c, bags_features.c) ----------------------------------- */
+/* ---- maps (map.c, statistics.c, features.c) ----------------------------------- */
 
 /* From bags to what a form sees, in four steps, each left out where it is not wanted:
  *
@@ -108,7 +111,7 @@ typedef struct fini_map {
     double *bound;           /* (s) */
     double *spread;          /* (s) root of the mean of z_j^2: importance is |k_j| spread_j */
     int64_t used;            /* columns that are not left out */
-    int64_t group_m[2];      /* features of the one or two groups of columns (bags_features.c) */
+    int64_t group_m[2];      /* features of the one or two groups of columns (features.c) */
     double bandwidth[2];     /* of each, in units of z */
     double *landmarks;       /* (m, columns used) of each group: nystrom: rows z; fourier:
                               * frequencies, of which there are m / 2 */
@@ -130,10 +133,10 @@ typedef struct fini_phi {
 
 /* Only which weights are positive matters here, not how large they are. */
 fin_status fini_map_fit(fini_map *map, const fin_fit_settings *settings, int64_t classes,
-                        const fin_bags *bags, const double *weights, fin_sum sum, fini_look *look,
-                        fin_error *err);
-fin_status fini_map_apply(const fini_map *map, const fin_bags *bags, fini_phi *phi, fini_look *look,
-                          fin_error *err);
+                        const fin_bags *bags, const double *weights, fin_sum sum,
+                        fini_cancel *cancel, fin_error *err);
+fin_status fini_map_apply(const fini_map *map, const fin_bags *bags, fini_phi *phi,
+                          fini_cancel *cancel, fin_error *err);
 void fini_phi_close(fini_phi *phi);
 void fini_map_close(fini_map *map);
 /* For files: the arrays of a map, named prefix + "columns" and so on: fills at most `room` tensors,
@@ -144,7 +147,7 @@ int64_t fini_map_tensors(const fini_map *map, const char *prefix, fin_tensor *te
 fin_status fini_map_restore(fini_map *map, const fin_fit_settings *settings, const char *prefix,
                             const fin_tensor *tensors, int64_t count, fin_error *err);
 
-/* ---- blocks of bags (bags_share.c) ----------------------------------------------------------- */
+/* ---- blocks of bags (share.c) ----------------------------------------------------------- */
 
 /* all: (total) from the own (n) numbers of every process; sum NULL: alone. */
 fin_status fini_bags_gather(const fin_bags *bags, fin_sum sum, const double *own, double *all,
@@ -157,14 +160,14 @@ void fini_bags_block(const fin_bags *bags, int64_t i, int64_t *from, int64_t *to
 /* Sizes, offsets and type make sense. Tokens and labels are not looked at. */
 fin_status fini_bags_check(const fin_bags *bags, fin_error *err);
 
-/* ---- outputs to losses, for all forms (bags_form.c) ------------------------------------------ */
+/* ---- outputs to losses, for all forms (form.c) ------------------------------------------ */
 
 /* Loss of outputs f (outputs) and df = dloss/df, as fini_bag_form.loss says. df may be NULL. */
 double fini_emission_loss(const fini_bag_shape *shape, const double *f, double y, double *df);
 /* Numbers: out[0] = f[0]; classes: probabilities (classes). */
 void fini_emission_predict(const fini_bag_shape *shape, const double *f, double *out);
 
-/* ---- the engine (bags_risk.c: loss and gradient; bags_descend.c: L-BFGS) --------------------- */
+/* ---- the engine (risk.c: loss and gradient; descend.c: L-BFGS) --------------------- */
 
 typedef struct fini_risk
     fini_risk; /* one training problem with its scratch, for many evaluations */
@@ -179,9 +182,9 @@ int64_t fini_risk_parameters(const fini_risk *risk); /* q p + extras */
 fin_status fini_risk_value(fini_risk *risk, const double *parameters, double *loss,
                            double *gradient, fin_error *err);
 
-/* Evaluations look up (NULL: they do not); what is looked at. */
-void fini_risk_look(fini_risk *risk, fini_look *look);
-fini_look *fini_risk_looks(const fini_risk *risk);
+/* Evaluations can be cancelled (NULL: they cannot); by what. */
+void fini_risk_cancel(fini_risk *risk, fini_cancel *cancel);
+fini_cancel *fini_risk_cancels(const fini_risk *risk);
 
 /* Sums blocks in the order of fin_ranks_sum (a binary tree over block numbers), in one process. */
 fin_status fini_sum_alone(int64_t blocks, int64_t n, double *parts, double *sum, fin_error *err);
@@ -199,7 +202,7 @@ fin_status fini_phi_settle(fini_phi *phi, fin_sum sum, fin_error *err);
 /* Sum of the weights over all bags of all processes. */
 double fini_risk_weight(const fini_risk *risk);
 
-/* ---- parts and fits (bags_fit.c, bags_part.c, bags_tensors.c) -------------------------------- */
+/* ---- parts and fits (fit.c, part.c, tensors.c) -------------------------------- */
 
 typedef struct fini_part {
     fin_fit_settings settings; /* model: neither auto nor stack */
@@ -213,7 +216,7 @@ typedef struct fini_part {
     double noise;    /* numbers: standard deviation around the prediction, in standardised units */
     double loss;
     int64_t iterations, evaluations, unfinished;
-    char *text;         /* for files (bags_tensors.c): the settings */
+    char *text;         /* for files (tensors.c): the settings */
     int64_t counts[12]; /* sizes */
     double numbers[8];
 } fini_part;
@@ -227,11 +230,11 @@ struct fin_fit {
     int64_t parts;
     fini_part *part;
     double noise;     /* standard deviation of a label around the prediction, standardised */
-    double sharpness; /* classes: power of the probabilities (bags_calibrate.c); 1: none */
+    double sharpness; /* classes: power of the probabilities (calibrate.c); 1: none */
     int64_t locator;  /* part that locates, or -1 */
     double inner_loss, base_loss, locator_loss; /* on inner folds; NaN: not known */
     double locator_sharpness;
-    double *range;  /* (2, d) of training tokens, or NULL (bags_same.c) */
+    double *range;  /* (2, d) of training tokens, or NULL (same.c) */
     int64_t hashes; /* of training bags, ascending */
     int64_t *hash;
     int64_t counts[5]; /* for files */
@@ -245,10 +248,10 @@ struct fin_fit {
 fin_status fini_fit_labels(fin_fit *fit, const fin_bags *bags, const double *weights, fin_sum sum,
                            double *labels, fin_error *err);
 /* A number for every bag of everybody (total), from its tokens whatever their order: 52 bits; -1 for bags
- * without weight (bags_same.c). order: powers of two in the units of columns change nothing. */
+ * without weight (same.c). order: powers of two in the units of columns change nothing. */
 fin_status fini_bags_hash(const fin_bags *bags, const double *weights, bool order, fin_sum sum,
                           double *all, fin_error *err);
-/* Ranges and hashes (bags_same.c). */
+/* Ranges and hashes (same.c). */
 fin_status fini_fit_remember(fin_fit *fit, const fin_bags *bags, const double *weights, fin_sum sum,
                              fin_error *err);
 
@@ -262,7 +265,7 @@ void fini_part_close(fini_part *part);
 /* As fin_fit_predict and fin_fit_locate, in the part's own units; within: (n) or NULL, the mean
  * over members of the variance within the model. */
 fin_status fini_part_predict(const fini_part *part, const fin_bags *bags, double *mean,
-                             double *spread, double *within, fini_look *look, fin_error *err);
+                             double *spread, double *within, fini_cancel *cancel, fin_error *err);
 fin_status fini_part_locate(const fini_part *part, const fin_bags *bags, const double *labels,
                             const fin_locations *to, fin_error *err);
 
@@ -276,26 +279,26 @@ void fini_fit_outside_units(const fin_fit *fit, int64_t n, double *mean, double 
 /* The class that own and none of fin_fit_locate are about, as the caller numbers them: what `any` takes
  * for positive, else what is asked for, else 1; -1: there is none. */
 int fini_positive(const fin_fit *fit);
-/* fin_fit_predict, for a caller that looks up. */
+/* fin_fit_predict, which can be cancelled. */
 fin_status fini_fit_predict(const fin_fit *fit, const fin_bags *bags, double *mean, double *sd,
-                            fini_look *look, fin_error *err);
+                            fini_cancel *cancel, fin_error *err);
 
-/* What files need of a fit that is complete (bags_tensors.c). */
+/* What files need of a fit that is complete (tensors.c). */
 fin_status fini_fit_finish(fin_fit *fit, fin_error *err);
 
-/* EM for the mixture (bags_em.c): `steps` steps on the penalised likelihood, in place; the
+/* EM for the mixture (em.c): `steps` steps on the penalised likelihood, in place; the
  * penalised risk never grows. Returns its value. */
 fin_status fini_em(fini_risk *risk, const fini_bag_shape *shape, const fini_phi *phi,
                    const double *labels, const double *weights, const double *penalty_of,
                    int64_t steps, double *parameters, double *value, fin_sum sum, fin_error *err);
 
-/* Choices, calibration, and the fits (bags_choose.c): fills fit->part and what inner folds say. others:
+/* Choices, calibration, and the fits (choose.c): fills fit->part and what inner folds say. others:
  * (count) further candidates of auto. */
 fin_status fini_fit_choose(fin_fit *fit, const fin_bags *bags, const double *labels,
                            const double *weights, int count, const fin_fit_settings *others,
                            fin_sum sum, const fin_progress *progress, fin_error *err);
 
-/* ---- calibration (bags_calibrate.c) ------------------------------------------------------------ */
+/* ---- calibration (calibrate.c) ------------------------------------------------------------ */
 
 #define FINI_SHARPEST 16.0 /* sharpness is at most this, at least one over it */
 /* The sharpness that makes the log loss of predictions (n, classes) smallest, over the bags of all

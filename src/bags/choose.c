@@ -1,13 +1,13 @@
 /* From a model asked for to parts that are fitted: choices and calibration by inner cross-validation.
  *
  * Every candidate is fitted with one fold of the training bags left out after the other, and predicts
- * those: the out-of-fold predictions, one for every bag, made without its label (bags_cross.c). From them
- * alone come all decisions (bags_decide.c); then what was decided is fitted to all training bags. Bags of
+ * those: the out-of-fold predictions, one for every bag, made without its label (cross.c). From them
+ * alone come all decisions (decide.c); then what was decided is fitted to all training bags. Bags of
  * weight 0 take no part in any of it, so that a cross-validation around it is not fooled; bags of a group
  * are left out together.
  *
  *   - which model, of those that auto and stack have; which side, for `any`;
- *   - how sure probabilities may be (bags_calibrate.c), from the predictions of what was chosen, those of
+ *   - how sure probabilities may be (calibrate.c), from the predictions of what was chosen, those of
  *     a stack with weights found without the fold; how large the noise of numbers is;
  *   - auto is never worse there than the base rate: unless it is better by more than a standard error (of
  *     groups, where there are some: two), the base rate is what it writes;

@@ -82,7 +82,7 @@ typedef struct pass {
     const double *weights;
     int64_t from, to; /* columns */
     const double *a, *b, *bound;
-    fini_look *look;
+    fini_cancel *cancel;
     int threads; /* that there is room for; another thread may set another number meanwhile */
 } pass;
 
@@ -143,13 +143,13 @@ static void add_block(const pass *p, const fini_blocks *blocks, int64_t block, d
             if (++held % STEP || p->number == 3)
                 continue;
             empty(n, first, second, out);
-            if (fini_look_on(p->look, 2 * STEP * (double)n))
+            if (fini_cancelled(p->cancel, 2 * STEP * (double)n))
                 return;
         }
         if (p->number != 3)
             continue;
         empty(n, first, second, out);
-        if (fini_look_on(p->look, 2 * (double)(to - from) * (double)n))
+        if (fini_cancelled(p->cancel, 2 * (double)(to - from) * (double)n))
             return;
     }
     empty(n, first, second, out);
@@ -165,7 +165,7 @@ static fin_status take_pass(const pass *p, const fini_blocks *blocks, fin_sum su
 #pragma omp parallel for schedule(dynamic) num_threads(threads)
     for (int64_t b = 0; b < blocks->count; b++)
         add_block(p, blocks, b, parts + b * 2 * n, room + omp_get_thread_num() * 3 * COLUMNS);
-    fin_status status = fini_look_end(p->look, err);
+    fin_status status = fini_cancel_end(p->cancel, err);
     return status ? status : fini_blocks_sum(blocks, sum, 2 * n, parts, out, err);
 }
 
@@ -309,7 +309,7 @@ static fin_status count_rows(const fin_bags *bags, const double *weights, const 
 }
 
 fin_status fini_columns_fit(fini_map *map, int scaling, const fin_bags *bags, const double *weights,
-                            fin_sum sum, fini_look *look, fin_error *err)
+                            fin_sum sum, fini_cancel *cancel, fin_error *err)
 {
     fini_blocks blocks;
     double N = 0;
@@ -322,7 +322,7 @@ fin_status fini_columns_fit(fini_map *map, int scaling, const fin_bags *bags, co
     if (!out)
         return fini_fail_memory(err, (size_t)size * sizeof *out, "means of columns");
     double *room = out + 2 * COLUMNS, *parts = room + 3 * (int64_t)threads * COLUMNS;
-    pass p = {0, bags, weights, 0, 0, map->center, map->scale, map->bound, look, threads};
+    pass p = {0, bags, weights, 0, 0, map->center, map->scale, map->bound, cancel, threads};
     status = count_rows(bags, weights, &blocks, sum, parts, &N, err);
     for (p.from = 0; p.from < map->s && !status; p.from = p.to) {
         p.to = map->s - p.from < COLUMNS ? map->s : p.from + COLUMNS;

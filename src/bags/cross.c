@@ -68,7 +68,7 @@ static void layout(fini_arena *a, chunk *k, int64_t bags, int64_t bytes, int64_t
 }
 
 static fin_status predict_chunk(const fini_crossing *c, int64_t at, const fini_part *part, chunk *k,
-                                fini_look *look, fin_error *err)
+                                fini_cancel *cancel, fin_error *err)
 {
     int64_t width = width_of(c), n = c->bags->n;
     double *mean = c->mean + at * n * width;
@@ -79,7 +79,7 @@ static fin_status predict_chunk(const fini_crossing *c, int64_t at, const fini_p
     bags.tokens = k->tokens;
     bags.labels = NULL;
     bags.groups = NULL;
-    fin_status status = fini_part_predict(part, &bags, k->mean, k->spread, k->within, look, err);
+    fin_status status = fini_part_predict(part, &bags, k->mean, k->spread, k->within, cancel, err);
     for (int64_t j = 0; !status && j < k->n; j++) {
         memcpy(mean + k->bag[j] * width, k->mean + j * width, (size_t)width * sizeof *mean);
         if (c->spread)
@@ -117,7 +117,7 @@ static bool is_asked(const fini_crossing *c, const task *t, int64_t i)
 }
 
 static fin_status predict_asked(const fini_crossing *c, const task *t, const fini_part *part,
-                                fini_look *look, fin_error *err)
+                                fini_cancel *cancel, fin_error *err)
 {
     int64_t count = 0, bytes = 0, longest = 0, at = (int64_t)t->model * c->outers + t->outer;
     for (int64_t i = 0; i < c->bags->n; i++) {
@@ -142,14 +142,14 @@ static fin_status predict_asked(const fini_crossing *c, const task *t, const fin
             continue;
         int64_t more = bytes_of(c->bags, i);
         if (k.n && held + more > room) {
-            status = predict_chunk(c, at, part, &k, look, err);
+            status = predict_chunk(c, at, part, &k, cancel, err);
             held = 0;
         }
         append(c->bags, i, &k);
         held += more;
     }
     if (!status)
-        status = predict_chunk(c, at, part, &k, look, err);
+        status = predict_chunk(c, at, part, &k, cancel, err);
     fini_arena_close(&arena);
     return status;
 }
@@ -192,7 +192,7 @@ static fin_status fit_task(scheduler *w, const task *t, bool speaks, fin_error *
     int64_t n = c->bags->n, at = t->outer * n;
     listener l = {w, speaks};
     const fin_progress progress = {hear, &l};
-    fini_look look;
+    fini_cancel cancel;
     fini_part part = {0};
     double *weights = fini_alloc_array(n, sizeof *weights);
     if (!weights)
@@ -203,11 +203,11 @@ static fin_status fit_task(scheduler *w, const task *t, bool speaks, fin_error *
     }
     fin_status status = fini_part_fit(&part, &c->model[t->model], c->classes, c->bags,
                                       c->labels + at, weights, c->sum, &progress, err);
-    fini_look_open(&look, &progress, "fit");
+    fini_cancel_open(&cancel, &progress, "fit");
     if (!status)
-        status = fini_look_stage(&look, "fit", 1, 1, err);
+        status = fini_cancel_stage(&cancel, "fit", 1, 1, err);
     if (!status)
-        status = predict_asked(c, t, &part, &look, err);
+        status = predict_asked(c, t, &part, &cancel, err);
     if (!status && t->inner < 0 && c->noise)
         c->noise[t->model * c->outers + t->outer] = part.noise;
     fini_part_close(&part);

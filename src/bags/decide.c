@@ -1,6 +1,6 @@
 /* A decision from out-of-fold predictions: which of the candidates, or what average of them.
  *
- *     stack   weights on the simplex with the least out-of-fold loss (bags_weights.c), of the best
+ *     stack   weights on the simplex with the least out-of-fold loss (weights.c), of the best
  *             candidate and of the strong kinds that are not clearly worse (by more than two standard
  *             errors of the paired difference)
  *     auto    the first candidate, in order of preference, whose mean loss is within one standard error

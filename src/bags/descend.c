@@ -15,11 +15,11 @@
  *
  * From the strongest penalty to the weakest: mean pooling from its last minimum, to many digits since
  * it is convex; then the form itself from there, and from other starts if there are restarts. Attention
- * to two classes may start where bags reach farthest instead (bags_extreme.c): a needle is not seen from
+ * to two classes may start where bags reach farthest instead (extreme.c): a needle is not seen from
  * the mean. At one of the penalties both are tried, and what is lower by more than a few bags' worth of
  * loss is the start for all. Where
  * members are polished, all but the first start at the last one's minimum, which is near. Numbers on
- * many features have second derivatives that help (bags_ridge.c). */
+ * many features have second derivatives that help (ridge.c). */
 #include "bags/descend.h"
 #include "bags/relax.h"
 #include "bags/ridge.h"
@@ -89,7 +89,7 @@ typedef struct objective {
     int64_t parameters, waited;
     fin_status status;
     fin_error *err;
-    fini_look *look;
+    fini_cancel *cancel;
     const fini_ridge *ridge; /* or NULL */
 } objective;
 
@@ -130,7 +130,7 @@ static bool watch(void *user, int64_t iteration, const double *x, double value)
 {
     objective *o = user;
     (void)value;
-    if (iteration % 16 == 15 && fini_look_now(o->look))
+    if (iteration % 16 == 15 && fini_cancel_now(o->cancel))
         return true;
     if (!o->held)
         return false;
@@ -193,7 +193,7 @@ static fin_status open_risks(way *w, fin_error *err)
     fin_status status = FIN_OK;
     w->mean_phi = o->phi;
     if (part->form != &fini_bag_mean) {
-        status = fini_phi_means(o->phi, &w->means, o->look, err);
+        status = fini_phi_means(o->phi, &w->means, o->cancel, err);
         if (w->means.bags.tokens)
             w->mean_phi = &w->means;
         if (!status)
@@ -209,7 +209,7 @@ static fin_status open_risks(way *w, fin_error *err)
     fini_risk *const risks[] = {w->risk, w->mean_risk, w->held};
     for (int i = 0; i < 3; i++)
         if (risks[i])
-            fini_risk_look(risks[i], o->look);
+            fini_risk_cancel(risks[i], o->cancel);
     return status;
 }
 
@@ -251,7 +251,7 @@ static fin_status run(way *w, fini_lbfgs *search, objective *o, double *x, fin_e
     if (!status)
         status = o->status;
     if (!status)
-        status = fini_look_end(o->look, err);
+        status = fini_cancel_end(o->cancel, err);
     if (!status && o->held && isfinite(o->best))
         memcpy(x, w->best_x, (size_t)o->parameters * sizeof *x);
     part->iterations += search->done;
@@ -271,7 +271,7 @@ static fin_status run_rounds(way *w, objective *o, fin_error *err)
         status = fini_risk_value(o->risk, w->mean, &loss, NULL, err);
         if (!status)
             status = fini_ridge_factor(w->ridge, o->penalty / o->n,
-                                       (2 * o->n * loss + NU * S0) / (o->n + NU), o->look, err);
+                                       (2 * o->n * loss + NU * S0) / (o->n + NU), o->cancel, err);
         search->iterations = left < ROUND ? left : ROUND;
         if (!status)
             status = run(w, search, o, w->mean, err);
@@ -296,7 +296,7 @@ static fin_status pool(way *w, double penalty, double *variance, fin_error *err)
                    .profile = itself && part->shape.classes == 0,
                    .frozen = part->settings.model == FIN_MODEL_BASE,
                    .parameters = n,
-                   .look = problem->look};
+                   .cancel = problem->cancel};
     /* As a start it need not be exact; as a model it is convex and cheap, so it is. */
     double loss = 0, tolerance = itself ? fmin(1e-7, part->settings.tolerance) : 1e-4;
     fin_status status = FIN_OK;
@@ -315,7 +315,7 @@ static fin_status pool(way *w, double penalty, double *variance, fin_error *err)
     if (!status && o.profile && !o.frozen && !w->held && !w->ridge &&
         fini_ridge_helps(problem->phi, problem->bags))
         status = fini_ridge_create(&w->ridge, problem->phi, problem->weights, problem->weight,
-                                   problem->sum, problem->look, err);
+                                   problem->sum, problem->cancel, err);
     o.ridge = w->ridge;
     if (!status)
         status = w->ridge ? run_rounds(w, &o, err) : run(w, &w->mean_search, &o, w->mean, err);
@@ -353,7 +353,7 @@ static fin_status descend(way *w, int64_t done, int64_t m, int64_t start, double
                    .n = problem->weight,
                    .profile = part->shape.classes == 0 && !mixture,
                    .parameters = part->parameters,
-                   .look = problem->look};
+                   .cancel = problem->cancel};
     bool any = part->settings.model == FIN_MODEL_ANY, far = start == 0 && w->far;
     bool again = done > 0 && !far && (start == 1 || any || (start == 0 && w->polished));
     if (again || far)
@@ -379,7 +379,7 @@ static fin_status descend(way *w, int64_t done, int64_t m, int64_t start, double
     return status;
 }
 
-/* What the penalty has shrunk, and keys that labels say little about (bags_polish.c). Stopping early
+/* What the penalty has shrunk, and keys that labels say little about (polish.c). Stopping early
  * has shrunk things on purpose. */
 static fin_status polish(way *w, int64_t m, double *x, fin_error *err)
 {
@@ -461,7 +461,8 @@ static fin_status go(way *w, fin_error *err)
     fin_status status = probe(w, err);
     for (int64_t m = 0; m < part->members && !status; m++) {
         double variance;
-        status = fini_look_stage(w->problem->look, "fit", (double)m, (double)part->members, err);
+        status =
+            fini_cancel_stage(w->problem->cancel, "fit", (double)m, (double)part->members, err);
         if (!status)
             status = pool(w, part->penalty[m], &variance, err);
         if (!status && w->risk) {
@@ -473,8 +474,8 @@ static fin_status go(way *w, fin_error *err)
         }
     }
     if (!status)
-        status = fini_look_stage(w->problem->look, "fit", (double)part->members,
-                                 (double)part->members, err);
+        status = fini_cancel_stage(w->problem->cancel, "fit", (double)part->members,
+                                   (double)part->members, err);
     return status;
 }
 

@@ -1,11 +1,11 @@
-/* What the files of the engine share among themselves: L-BFGS (bags_lbfgs.c), where fits start
- * (bags_start.c), and the way from starts to members (bags_descend.c). */
+/* What the files of the engine share among themselves: L-BFGS (lbfgs.c), where fits start
+ * (start.c), and the way from starts to members (descend.c). */
 #ifndef FINI_BAGS_DESCEND_H
 #define FINI_BAGS_DESCEND_H
 
 #include "bags/bags.h"
 
-/* ---- L-BFGS (bags_lbfgs.c) ---------------------------------------------------------------------- */
+/* ---- L-BFGS (lbfgs.c) ---------------------------------------------------------------------- */
 
 /* What is minimised: value and gradient (n) at x. */
 typedef fin_status (*fini_function)(void *user, const double *x, double *value, double *gradient,
@@ -55,33 +55,34 @@ typedef struct fini_problem {
     const double *weights; /* (n) of bags to learn from */
     const double *held;    /* (n) of bags held out to stop early, or NULL */
     fin_sum sum;           /* never NULL */
-    fini_look *look;       /* stage "fit" */
+    fini_cancel *cancel;   /* stage "fit" */
     /* sums over training bags of all processes */
     double weight, bags, tokens;
 } fini_problem;
 
 /* Fills part->member from starts to minima, for every penalty of the grid. */
 fin_status fini_part_descend(fini_problem *problem, fin_error *err);
-/* Are the members polished (bags_polish.c)? Numbers, and bags enough; after fini_problem_count. */
+/* Are the members polished (polish.c)? Numbers, and bags enough; after fini_problem_count. */
 bool fini_polished(const fini_problem *problem);
 /* Penalties of a fit, strongest first; returns how many. penalty may be NULL. */
 int64_t fini_penalties(const fini_problem *problem, double *penalty);
 
-/* ---- starts (bags_start.c) ------------------------------------------------------------------------ */
+/* ---- starts (start.c) ------------------------------------------------------------------------ */
 
 /* A view with one token per bag: its mean. Small: a copy; NULL tokens if it would not be. */
-fin_status fini_phi_means(const fini_phi *phi, fini_phi *means, fini_look *look, fin_error *err);
+fin_status fini_phi_means(const fini_phi *phi, fini_phi *means, fini_cancel *cancel,
+                          fin_error *err);
 /* Parameters of the part's form from mean pooling's (values and biases): start number `start`, 0
  * with no preference for any token. variance: of the labels around mean pooling. */
 void fini_start(const fini_problem *problem, int64_t start, const double *mean, double variance,
                 double *x);
-/* Parameters that look where the bags of the two classes reach farthest (bags_extreme.c); *found is
+/* Parameters that look where the bags of the two classes reach farthest (extreme.c); *found is
  * false if there is no such place, or if there are too many bags. */
 fin_status fini_extreme(const fini_problem *problem, double *x, bool *found, fin_error *err);
 /* Fills weight, bags and tokens. */
 fin_status fini_problem_count(fini_problem *problem, fin_error *err);
 
-/* ---- answers (bags_answer.c) ------------------------------------------------------------------------ */
+/* ---- answers (answer.c) ------------------------------------------------------------------------ */
 
 /* What is wanted of the bags of a view; each may be NULL. In the part's own units. */
 typedef struct fini_answer {
@@ -90,6 +91,6 @@ typedef struct fini_answer {
     fin_locations to;               /* as fini_part_locate */
 } fini_answer;
 fin_status fini_part_answer(const fini_part *part, const fini_phi *phi, const fini_answer *answer,
-                            fini_look *look, fin_error *err);
+                            fini_cancel *cancel, fin_error *err);
 
 #endif

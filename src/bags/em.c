@@ -1,4 +1,4 @@
-/* EM for the mixture (bags_mixture.c), on the penalised likelihood.
+/* EM for the mixture (mixture.c), on the penalised likelihood.
  *
  * With r_il = P(J_i = l | X_i, y_i) at the parameters x0 (E-step), the risk is bounded by
  *
@@ -226,7 +226,7 @@ fin_status fini_em(fini_risk *risk, const fini_bag_shape *shape, const fini_phi 
     if (!status)
         status = fini_risk_create(&o.bound, &bound_form, shape, phi, labels, weights, sum, err);
     if (!status) {
-        fini_risk_look(o.bound, fini_risk_looks(risk));
+        fini_risk_cancel(o.bound, fini_risk_cancels(risk));
         status = run(&o, steps, parameters, value, err);
     }
     fini_risk_destroy(o.bound);

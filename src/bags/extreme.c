@@ -13,7 +13,7 @@
  * a token far out on the side on which class 1 is has a large w.phi. With t_i = max_l w.phi_il and
  * s_i = min_l w.phi_il, either the bags of class 1 reach higher (t is what tells them apart) or those
  * of class 0 reach lower (s is). Keys look there, values read w.phi there. Whether it is a better place
- * to start from than the mean the objective says (bags_descend.c). Two classes.
+ * to start from than the mean the objective says (descend.c). Two classes.
  *
  * Where a form sees columns and RBF features, j runs over the columns alone: a needle that is rare is no
  * landmark, and the ends of many features are noise. */
@@ -71,7 +71,7 @@ static fin_status take_values(extreme *e, fin_error *err)
         int64_t from = phi->bags.offsets[i] - phi->bags.offsets[0];
         int64_t to = phi->bags.offsets[i + 1] - phi->bags.offsets[0];
         double *a = e->values + i * 2 * p, *b = a + p;
-        if (!(o->weights[i] > 0) || fini_look_on(o->look, 2 * (double)((to - from) * p)))
+        if (!(o->weights[i] > 0) || fini_cancelled(o->cancel, 2 * (double)((to - from) * p)))
             continue;
         for (int64_t r = from; r < to; r++) {
             const double *x = fini_phi_row(phi, r, buffer + omp_get_thread_num() * d);
@@ -82,7 +82,7 @@ static fin_status take_values(extreme *e, fin_error *err)
         }
     }
     fini_free(buffer);
-    return fini_look_end(o->look, err);
+    return fini_cancel_end(o->cancel, err);
 }
 
 /* Sums over training bags of values - mean, or of its square. */
@@ -164,7 +164,7 @@ static fin_status regress(extreme *e, double *w, fin_error *err)
     if (!status)
         status = fini_lbfgs_create(&e->search, 2 * p + 1, err);
     if (!status) {
-        fini_risk_look(e->risk, o->look);
+        fini_risk_cancel(e->risk, o->cancel);
         e->search.iterations = STEPS;
         e->search.relative = 1e-4;
         e->search.function = evaluate;
@@ -196,7 +196,7 @@ static fin_status project(extreme *e, const double *w, fin_error *err)
         int64_t L = phi->bags.offsets[i + 1] - phi->bags.offsets[i];
         double *square = e->square + 2 * i;
         square[0] = square[1] = 0;
-        if (!(o->weights[i] > 0) || fini_look_on(o->look, (double)(L * e->p)))
+        if (!(o->weights[i] > 0) || fini_cancelled(o->cancel, (double)(L * e->p)))
             continue;
         fini_project(phi, row, L, 1, w, u, u + longest);
         e->low[i] = e->high[i] = u[0];
@@ -208,7 +208,7 @@ static fin_status project(extreme *e, const double *w, fin_error *err)
         }
     }
     fini_free(u);
-    return fini_look_end(o->look, err);
+    return fini_cancel_end(o->cancel, err);
 }
 
 /* Sums: tokens' w.phi and its square; for each class bags, and both ends with their squares. */

@@ -1,5 +1,5 @@
 /* RBF features, fitted: landmarks, bandwidths, the inverse of the landmarks' factor, centres
- * (bags_features.c says what they are). Every process does the same work on the same landmarks. */
+ * (features.c says what they are). Every process does the same work on the same landmarks. */
 #include "finetti/random.h"
 #include "kernel/kernel.h"
 #include "kernel/pairs.h"
@@ -53,10 +53,10 @@ static fin_status median_distance(int64_t n, int64_t width, const double *a, dou
 /* C with C C' = K for landmarks that add something, which are moved to the front; returns how many
  * there are. row: room for n + 1 numbers. */
 static int64_t factor_some(int64_t n, int64_t width, double bandwidth, double *landmarks, double *C,
-                           double *row, fini_look *look)
+                           double *row, fini_cancel *cancel)
 {
     int64_t m = 0;
-    for (int64_t i = 0; i < n && !fini_look_on(look, (double)(m * (m + width))); i++) {
+    for (int64_t i = 0; i < n && !fini_cancelled(cancel, (double)(m * (m + width))); i++) {
         double *at = landmarks + m * width;
         memmove(at, landmarks + i * width, (size_t)width * sizeof *at);
         fini_pairs_get()->squares(width, 1, at, m, landmarks, -0.5 / bandwidth / bandwidth, row, n);
@@ -68,30 +68,24 @@ static int64_t factor_some(int64_t n, int64_t width, double bandwidth, double *l
     return m;
 }
 
-static int look_up(void *user, const char *what, double done, double total)
-{
-    (void)what, (void)done, (void)total;
-    return fini_look_now(user);
-}
-
 /* All of them at once; false if some are not needed. */
 static bool factor_all(int64_t n, int64_t width, double bandwidth, const double *landmarks,
-                       double *C, fini_look *look, fin_status *status, fin_error *err)
+                       double *C, fini_cancel *cancel, fin_status *status, fin_error *err)
 {
-    const fin_progress progress = {look_up, look};
+    const fin_progress progress = {fini_cancel_hook, cancel};
     int64_t pivot = -1;
     const fini_pairs *pairs = fini_pairs_get();
     int threads = fini_map_threads((double)n * (double)n * (double)width);
 #pragma omp parallel for schedule(dynamic) num_threads(threads)
     for (int64_t i = 0; i < n; i += TILE) {
         int64_t rows = n - i < TILE ? n - i : TILE;
-        if (fini_look_on(look, (double)(rows * n * width)))
+        if (fini_cancelled(cancel, (double)(rows * n * width)))
             continue;
         pairs->squares(width, rows, landmarks + i * width, n, landmarks,
                        -0.5 / bandwidth / bandwidth, C + i * n, n);
         fini_kernel_get()->exp(rows * n, C + i * n, C + i * n);
     }
-    *status = fini_look_end(look, err);
+    *status = fini_cancel_end(cancel, err);
     if (!*status)
         *status = fini_cholesky(n, C, n, &pivot, &progress, err);
     if (*status == FIN_ERR_NUMERIC && pivot >= 0)
@@ -104,33 +98,33 @@ static bool factor_all(int64_t n, int64_t width, double bandwidth, const double 
 
 /* whiten (m, m) = C^-1 from C with rows of n. Some columns at a time, to look up between them: a
  * multiple of those that a solver takes together, and never a few, so that no bit changes. */
-static fin_status invert(int64_t m, const double *C, int64_t n, double *whiten, fini_look *look,
+static fin_status invert(int64_t m, const double *C, int64_t n, double *whiten, fini_cancel *cancel,
                          fin_error *err)
 {
     int64_t some = 128 * (int64_t)fin_threads_get();
     memset(whiten, 0, (size_t)(m * m) * sizeof *whiten);
     for (int64_t i = 0; i < m; i++)
         whiten[i * m + i] = 1;
-    for (int64_t from = 0, to; from < m && !fini_look_now(look); from = to) {
+    for (int64_t from = 0, to; from < m && !fini_cancel_now(cancel); from = to) {
         to = m - from < 2 * some ? m : from + some;
         fini_solve_lower(m, C, n, to - from, whiten + from, m);
     }
-    return fini_look_end(look, err);
+    return fini_cancel_end(cancel, err);
 }
 
 /* Group g from `n` landmarks a (n, width), of which m stay: appended to landmarks and whiten. */
 static fin_status fit_nystrom(fini_map *map, int g, int64_t n, double *a, double *landmarks,
-                              double *whiten, fini_look *look, fin_error *err)
+                              double *whiten, fini_cancel *cancel, fin_error *err)
 {
     int64_t width = fini_map_width(map, g), m = n;
     double *C;
     fin_status status = fini_numbers(&C, n + 1, n, "the kernel of landmarks", err);
     if (status)
         return status;
-    if (!factor_all(n, width, map->bandwidth[g], a, C, look, &status, err) && !status)
-        m = factor_some(n, width, map->bandwidth[g], a, C, C + n * n, look);
+    if (!factor_all(n, width, map->bandwidth[g], a, C, cancel, &status, err) && !status)
+        m = factor_some(n, width, map->bandwidth[g], a, C, C + n * n, cancel);
     if (!status)
-        status = invert(m, C, n, whiten, look, err);
+        status = invert(m, C, n, whiten, cancel, err);
     if (!status) {
         memcpy(landmarks, a, (size_t)(m * width) * sizeof *a);
         map->group_m[g] = m;
@@ -151,7 +145,7 @@ static void fit_fourier(fini_map *map, int g, int64_t seed, int64_t m, double *f
 /* One group: its columns of the landmarks, its bandwidth, its features. */
 static fin_status fit_group(fini_map *map, const fin_fit_settings *settings, int g, int64_t wanted,
                             int64_t n, const double *rows, double *landmarks, double *whiten,
-                            fini_look *look, fin_error *err)
+                            fini_cancel *cancel, fin_error *err)
 {
     int64_t width = fini_map_width(map, g);
     double *a, median = 1;
@@ -167,7 +161,7 @@ static fin_status fit_group(fini_map *map, const fin_fit_settings *settings, int
     status = median_distance(n, width, a, &median, err);
     map->bandwidth[g] = fin_is_auto(settings->bandwidth) ? BANDWIDTH * median : settings->bandwidth;
     if (!status && map->kind == 0)
-        status = fit_nystrom(map, g, n, a, landmarks, whiten, look, err);
+        status = fit_nystrom(map, g, n, a, landmarks, whiten, cancel, err);
     else if (!status)
         fit_fourier(map, g, settings->seed, wanted, landmarks);
     fini_free(a);
@@ -179,7 +173,7 @@ static fin_status fit_group(fini_map *map, const fin_fit_settings *settings, int
 /* Rows waiting for their features to be added up: sums of f_j, of f_j^2, and their number. */
 typedef struct tally {
     const fini_map *map;
-    fini_look *look;
+    fini_cancel *cancel;
     int64_t held;
     double *z, *f, *room, *out;
 } tally;
@@ -187,7 +181,7 @@ typedef struct tally {
 static void add_up(tally *t)
 {
     int64_t m = t->map->m;
-    if (fini_look_on(t->look, fini_features_cost(t->map, t->held))) {
+    if (fini_cancelled(t->cancel, fini_features_cost(t->map, t->held))) {
         t->held = 0;
         return;
     }
@@ -205,9 +199,9 @@ static void add_up(tally *t)
 /* out: (2 m + 1) of one block. */
 static void sum_block(const fini_map *map, const fin_bags *bags, const double *weights,
                       const fini_blocks *blocks, int64_t block, double *out, double *scratch,
-                      fini_look *look)
+                      fini_cancel *cancel)
 {
-    tally t = {map, look, 0, scratch, .out = out};
+    tally t = {map, cancel, 0, scratch, .out = out};
     int64_t begin, end, from, to;
     t.room = t.z + TILE * map->s;
     t.f = t.room + TILE * (map->s + 3 * map->m);
@@ -250,7 +244,7 @@ static fin_status set_stretch(fini_map *map, const double *total, fin_error *err
 }
 
 static fin_status centre(fini_map *map, const fin_bags *bags, const double *weights, fin_sum sum,
-                         fini_look *look, fin_error *err)
+                         fini_cancel *cancel, fin_error *err)
 {
     fini_blocks blocks;
     int64_t n = 2 * map->m + 1, room = fini_features_scratch(map);
@@ -267,8 +261,8 @@ static fin_status centre(fini_map *map, const fin_bags *bags, const double *weig
 #pragma omp parallel for schedule(dynamic) num_threads(threads)
         for (int64_t b = 0; b < blocks.count; b++)
             sum_block(map, bags, weights, &blocks, b, parts + b * n,
-                      scratch + omp_get_thread_num() * room, look);
-        status = fini_look_end(look, err);
+                      scratch + omp_get_thread_num() * room, cancel);
+        status = fini_cancel_end(cancel, err);
         if (!status)
             status = fini_blocks_sum(&blocks, sum, n, parts, total, err);
         if (!status)
@@ -298,7 +292,8 @@ static fin_status reserve(fini_map *map, int64_t n, int64_t m, fin_error *err)
 }
 
 fin_status fini_features_fit(fini_map *map, const fin_fit_settings *settings, const fin_bags *bags,
-                             const double *weights, fin_sum sum, fini_look *look, fin_error *err)
+                             const double *weights, fin_sum sum, fini_cancel *cancel,
+                             fin_error *err)
 {
     bool bag_each = map->statistics == FINI_MAX || map->statistics == FINI_STATISTICS;
     int64_t wanted = settings->landmarks, n;
@@ -308,13 +303,13 @@ fin_status fini_features_fit(fini_map *map, const fin_fit_settings *settings, co
     wanted += map->kind == 1 && wanted % 2;
     n = map->kind == 0 || wanted < MEDIAN_ROWS ? wanted : MEDIAN_ROWS;
     fin_status status =
-        fini_landmarks(map, settings->seed, bags, weights, sum, &n, &rows, look, err);
+        fini_landmarks(map, settings->seed, bags, weights, sum, &n, &rows, cancel, err);
     if (!status)
         status = reserve(map, n, wanted, err);
     double *landmarks = map->landmarks, *whiten = map->whiten;
     map->m = 0;
     for (int g = 0; g < fini_map_groups(map) && !status; g++) {
-        status = fit_group(map, settings, g, wanted, n, rows, landmarks, whiten, look, err);
+        status = fit_group(map, settings, g, wanted, n, rows, landmarks, whiten, cancel, err);
         int64_t m = map->group_m[g];
         map->m += m;
         landmarks += (map->kind == 0 ? m : m / 2) * fini_map_width(map, g);
@@ -322,5 +317,5 @@ fin_status fini_features_fit(fini_map *map, const fin_fit_settings *settings, co
             whiten += m * m;
     }
     fini_free(rows);
-    return status || map->m == 0 ? status : centre(map, bags, weights, sum, look, err);
+    return status || map->m == 0 ? status : centre(map, bags, weights, sum, cancel, err);
 }

@@ -301,7 +301,7 @@ void fini_fit_outside_units(const fin_fit *fit, int64_t n, double *mean, double 
 }
 
 fin_status fini_fit_predict(const fin_fit *fit, const fin_bags *bags, double *mean, double *sd,
-                            fini_look *look, fin_error *err)
+                            fini_cancel *cancel, fin_error *err)
 {
     fin_status status = check_bags(fit, bags, err);
     if (status)
@@ -324,7 +324,7 @@ fin_status fini_fit_predict(const fin_fit *fit, const fin_bags *bags, double *me
         const fini_part *part = &fit->part[k];
         if (!(part->weight > 0)) /* it only locates */
             continue;
-        status = fini_part_predict(part, bags, m, spread, within, look, err);
+        status = fini_part_predict(part, bags, m, spread, within, cancel, err);
         if (!status)
             fini_add_part(fit, part->weight, part->noise, before, n, m, spread, within, mean,
                           variance);

@@ -29,9 +29,9 @@ fin_status fini_folds_ordered(int64_t n, int64_t classes, const double *labels,
 fin_status fini_groups_number(int64_t n, const int64_t *groups, const unsigned char *use,
                               int64_t *number, int64_t *count, fin_error *err);
 
-/* ---- many fits (bags_cross.c) ------------------------------------------------------------------- */
+/* ---- many fits (cross.c) ------------------------------------------------------------------- */
 
-/* Fits of models to training sets and to all but a fold of each, and their predictions (bags_cross.c). */
+/* Fits of models to training sets and to all but a fold of each, and their predictions (cross.c). */
 typedef struct fini_crossing {
     const fin_bags *bags;
     int64_t classes;
@@ -56,7 +56,7 @@ typedef struct fini_crossing {
 
 fin_status fini_cross(const fini_crossing *crossing, const fin_progress *progress, fin_error *err);
 
-/* ---- candidates (bags_candidates.c) ------------------------------------------------------------- */
+/* ---- candidates (candidates.c) ------------------------------------------------------------- */
 
 /* The settings asked for, with classes as they are inside. */
 fin_fit_settings fini_asked(const fin_fit_settings *settings, bool swapped);
@@ -72,7 +72,7 @@ bool fini_same(const fin_fit_settings *a, const fin_fit_settings *b);
 int fini_place(fin_fit_settings *list, int *count, const fin_fit_settings *model);
 enum { FINI_CANDIDATES = 32 };
 
-/* ---- decisions (bags_decide.c) --------------------------------------------------------------------- */
+/* ---- decisions (decide.c) --------------------------------------------------------------------- */
 
 /* What was predicted, inside one training set, for bags left out; bags of all processes. */
 typedef struct fini_inner {
@@ -114,7 +114,7 @@ fin_status fini_inner_deal(fini_inner *in, const int64_t *groups, const fin_fit_
 void fini_inner_mix(const fini_inner *in, const fini_decision *decision, int64_t n, int64_t width,
                     const int32_t *fold, const double *mean, int64_t stride, double *out);
 
-/* ---- choices (bags_choose.c) ----------------------------------------------------------------------- */
+/* ---- choices (choose.c) ----------------------------------------------------------------------- */
 
 typedef struct fini_choice {
     const fin_bags *bags;
@@ -144,7 +144,7 @@ fin_status fini_choice_skip(fini_choice *c, fin_fit *fit, fin_error *err);
 /* The noise of model m; fitted: what its own fit says. */
 double fini_choice_noise(const fini_choice *c, int m, double fitted);
 
-/* ---- nested cross-validation (bags_nested.c) ------------------------------------------------------- */
+/* ---- nested cross-validation (nested.c) ------------------------------------------------------- */
 
 typedef struct fini_nested {
     const fin_bags *bags;
@@ -160,7 +160,7 @@ typedef struct fini_nested {
 
 fin_status fini_nested_run(const fini_nested *nested, const fin_progress *progress, fin_error *err);
 
-/* ---- weights of a stack (bags_weights.c) ------------------------------------------------------- */
+/* ---- weights of a stack (weights.c) ------------------------------------------------------- */
 
 /* Weights w >= 0 with sum 1 that make a convex loss of n bags smallest:
  *

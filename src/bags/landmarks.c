@@ -27,7 +27,7 @@ typedef struct search {
     uint64_t key;                       /* of the seed */
     double before[FIN_BAGS_BLOCKS + 1]; /* training rows before each block of everybody */
     uint64_t last;                      /* hashes up to this one are taken */
-    fini_look *look;
+    fini_cancel *cancel;
 } search;
 
 static bool taken(const search *s, int64_t number)
@@ -54,10 +54,10 @@ static fin_status count_blocks(search *s, bool all, double *before, fin_error *e
                     count += taken(s, number++);
         }
         own[b] = (double)count;
-        if (fini_look_on(s->look, (double)count))
+        if (fini_cancelled(s->cancel, (double)count))
             break;
     }
-    fin_status status = fini_look_end(s->look, err);
+    fin_status status = fini_cancel_end(s->cancel, err);
     if (!status)
         status = fini_blocks_gather(&s->blocks, s->sum, own, every, err);
     before[0] = 0;
@@ -73,7 +73,7 @@ static void count_hashes(const search *s, int64_t block, uint64_t prefix, int kn
     int64_t from = (int64_t)s->before[s->blocks.first + block];
     int64_t to = (int64_t)s->before[s->blocks.first + block + 1];
     memset(count, 0, BUCKETS * sizeof *count);
-    if (fini_look_on(s->look, (double)(to - from)))
+    if (fini_cancelled(s->cancel, (double)(to - from)))
         return;
     for (int64_t number = from; number < to; number++) {
         uint64_t hash = mix((uint64_t)number ^ s->key);
@@ -98,7 +98,7 @@ static fin_status find_last(search *s, double need, fin_error *err)
 #pragma omp parallel for schedule(dynamic) num_threads(threads)
         for (int64_t b = 0; b < s->blocks.count; b++)
             count_hashes(s, b, prefix, known, bits, parts + b * BUCKETS);
-        status = fini_look_end(s->look, err);
+        status = fini_cancel_end(s->cancel, err);
         if (!status)
             status = fini_blocks_sum(&s->blocks, s->sum, BUCKETS, parts, total, err);
         if (status)
@@ -128,7 +128,7 @@ static void copy_rows(const search *s, const fini_map *map, int64_t block, const
         fini_bag_rows(s->bags, i, &from, &to);
         if (!fini_bag_counts(s->weights, i))
             continue;
-        if (fini_look_on(s->look, (double)(to - from)))
+        if (fini_cancelled(s->cancel, (double)(to - from)))
             return;
         for (int64_t r = from; r < to; r++)
             if (taken(s, number++)) {
@@ -153,7 +153,7 @@ static fin_status share_rows(const search *s, const fini_map *map, const double 
             copy_rows(s, map, b, places, 0, count, rows);
         for (int64_t t = 0; t < count * map->s; t++)
             rows[t] += 0.0; /* as a sum with zeros does: no -0 */
-        return fini_look_end(s->look, err);
+        return fini_cancel_end(s->cancel, err);
     }
     fin_status status = fini_numbers(&parts, own * each, map->s, "landmarks", err);
     for (int64_t first = 0; first < count && !status; first += each) {
@@ -161,7 +161,7 @@ static fin_status share_rows(const search *s, const fini_map *map, const double 
         memset(parts, 0, (size_t)(own * width) * sizeof *parts);
         for (int64_t b = 0; b < own; b++)
             copy_rows(s, map, b, places, first, many, parts + b * width);
-        status = fini_look_end(s->look, err);
+        status = fini_cancel_end(s->cancel, err);
         if (!status)
             status = fini_blocks_sum(&s->blocks, s->sum, width, parts, rows + first * map->s, err);
     }
@@ -171,9 +171,10 @@ static fin_status share_rows(const search *s, const fini_map *map, const double 
 
 fin_status fini_landmarks(const fini_map *map, int64_t seed, const fin_bags *bags,
                           const double *weights, fin_sum sum, int64_t *count, double **rows,
-                          fini_look *look, fin_error *err)
+                          fini_cancel *cancel, fin_error *err)
 {
-    search s = {bags, weights, sum, .key = mix((uint64_t)seed), .last = UINT64_MAX, .look = look};
+    search s = {
+        bags, weights, sum, .key = mix((uint64_t)seed), .last = UINT64_MAX, .cancel = cancel};
     double places[FIN_BAGS_BLOCKS + 1];
     *rows = NULL;
     fin_status status = fini_blocks_open(&s.blocks, bags, err);

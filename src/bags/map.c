@@ -76,8 +76,8 @@ fin_status fini_map_open(fini_map *map, const fin_fit_settings *settings, int64_
 }
 
 fin_status fini_map_fit(fini_map *map, const fin_fit_settings *settings, int64_t classes,
-                        const fin_bags *bags, const double *weights, fin_sum sum, fini_look *look,
-                        fin_error *err)
+                        const fin_bags *bags, const double *weights, fin_sum sum,
+                        fini_cancel *cancel, fin_error *err)
 {
     (void)classes; /* no map looks at labels */
     fin_status status = fini_map_open(map, settings, bags->d, err);
@@ -85,15 +85,15 @@ fin_status fini_map_fit(fini_map *map, const fin_fit_settings *settings, int64_t
         return status;
     fini_phi rows = {.bags = *bags};
     if (bag_each(map))
-        status = fini_statistics(map, bags, &rows, look, err);
+        status = fini_statistics(map, bags, &rows, cancel, err);
     if (!status)
-        status = fini_columns_fit(map, settings->scaling, &rows.bags, weights, sum, look, err);
+        status = fini_columns_fit(map, settings->scaling, &rows.bags, weights, sum, cancel, err);
     if (!status)
-        status = fini_look_stage(look, FINI_FEATURES, 1, 3, err);
+        status = fini_cancel_stage(cancel, FINI_FEATURES, 1, 3, err);
     if (!status && map->features)
-        status = fini_features_fit(map, settings, &rows.bags, weights, sum, look, err);
+        status = fini_features_fit(map, settings, &rows.bags, weights, sum, cancel, err);
     if (!status)
-        status = fini_look_stage(look, FINI_FEATURES, 2, 3, err);
+        status = fini_cancel_stage(cancel, FINI_FEATURES, 2, 3, err);
     map->p = map->linear + map->m;
     fini_phi_close(&rows);
     if (status)
@@ -105,13 +105,13 @@ fin_status fini_map_fit(fini_map *map, const fin_fit_settings *settings, int64_t
 
 /* All rows of `rows`, to as many rows of p numbers. */
 static void apply_rows(const fini_map *map, const fin_bags *bags, int64_t rows, double *out,
-                       double *scratch, int threads, fini_look *look)
+                       double *scratch, int threads, fini_cancel *cancel)
 {
     int64_t room = fini_features_scratch(map);
 #pragma omp parallel for schedule(dynamic) num_threads(threads)
     for (int64_t r = 0; r < rows; r += TILE) {
         int64_t some = rows - r < TILE ? rows - r : TILE;
-        if (!fini_look_on(look, fini_features_cost(map, some)))
+        if (!fini_cancelled(cancel, fini_features_cost(map, some)))
             fini_features_apply(map, bags, r, some, out + r * map->p,
                                 scratch + omp_get_thread_num() * (room + TILE * map->p));
     }
@@ -119,7 +119,7 @@ static void apply_rows(const fini_map *map, const fin_bags *bags, int64_t rows, 
 
 /* The mean over a bag's rows, added up in their order. */
 static void mean_of_bag(const fini_map *map, const fin_bags *bags, int64_t i, double *out,
-                        double *scratch, fini_look *look)
+                        double *scratch, fini_cancel *cancel)
 {
     int64_t from, to;
     double *tile = scratch + fini_features_scratch(map);
@@ -127,7 +127,7 @@ static void mean_of_bag(const fini_map *map, const fin_bags *bags, int64_t i, do
     memset(out, 0, (size_t)map->p * sizeof *out);
     for (int64_t r = from; r < to; r += TILE) {
         int64_t rows = to - r < TILE ? to - r : TILE;
-        if (fini_look_on(look, fini_features_cost(map, rows)))
+        if (fini_cancelled(cancel, fini_features_cost(map, rows)))
             return;
         fini_features_apply(map, bags, r, rows, tile, scratch);
         for (int64_t t = 0; t < rows; t++)
@@ -139,7 +139,7 @@ static void mean_of_bag(const fini_map *map, const fin_bags *bags, int64_t i, do
 }
 
 static fin_status materialise(const fini_map *map, const fin_bags *bags, fini_phi *phi,
-                              fini_look *look, fin_error *err)
+                              fini_cancel *cancel, fin_error *err)
 {
     bool means = map->statistics == FINI_MEAN;
     double each = (double)map->s + (double)map->m * (double)(map->s + map->m);
@@ -157,19 +157,19 @@ static fin_status materialise(const fini_map *map, const fin_bags *bags, fini_ph
 #pragma omp parallel for schedule(dynamic) num_threads(threads)
         for (int64_t i = 0; i < bags->n; i++)
             mean_of_bag(map, bags, i, (double *)phi->owned + i * map->p,
-                        scratch + omp_get_thread_num() * room, look);
+                        scratch + omp_get_thread_num() * room, cancel);
     } else {
-        apply_rows(map, bags, fini_bags_tokens(bags), phi->owned, scratch, threads, look);
+        apply_rows(map, bags, fini_bags_tokens(bags), phi->owned, scratch, threads, cancel);
     }
     fini_free(scratch);
-    status = fini_look_end(look, err);
+    status = fini_cancel_end(cancel, err);
     if (status)
         fini_phi_close(phi);
     return status;
 }
 
-static fin_status apply(const fini_map *map, const fin_bags *bags, fini_phi *phi, fini_look *look,
-                        fin_error *err)
+static fin_status apply(const fini_map *map, const fin_bags *bags, fini_phi *phi,
+                        fini_cancel *cancel, fin_error *err)
 {
     if (map->statistics == FINI_TOKENS && map->features == 0) {
         phi->center = map->center;
@@ -178,12 +178,12 @@ static fin_status apply(const fini_map *map, const fin_bags *bags, fini_phi *phi
         return FIN_OK;
     }
     if (!bag_each(map))
-        return materialise(map, bags, phi, look, err);
+        return materialise(map, bags, phi, cancel, err);
     fini_phi rows;
-    fin_status status = fini_statistics(map, bags, &rows, look, err);
+    fin_status status = fini_statistics(map, bags, &rows, cancel, err);
     if (status)
         return status;
-    status = materialise(map, &rows.bags, phi, look, err);
+    status = materialise(map, &rows.bags, phi, cancel, err);
     if (!status) { /* what was borrowed from the rows goes over to phi */
         phi->owned_offsets = rows.owned_offsets;
         rows.owned_offsets = NULL;
@@ -192,15 +192,15 @@ static fin_status apply(const fini_map *map, const fin_bags *bags, fini_phi *phi
     return status;
 }
 
-fin_status fini_map_apply(const fini_map *map, const fin_bags *bags, fini_phi *phi, fini_look *look,
-                          fin_error *err)
+fin_status fini_map_apply(const fini_map *map, const fin_bags *bags, fini_phi *phi,
+                          fini_cancel *cancel, fin_error *err)
 {
     *phi = (fini_phi){.bags = *bags};
     if (bags->d != map->d)
         return fini_fail(err, FIN_ERR_ARGUMENT,
                          "tokens of %lld columns; the model was fitted to %lld", (long long)bags->d,
                          (long long)map->d);
-    fin_status status = apply(map, bags, phi, look, err);
+    fin_status status = apply(map, bags, phi, cancel, err);
     for (int64_t j = map->s - map->linear; j < map->s && !status; j++)
         phi->left_out += map->scale[j] == 0;
     return status;

@@ -4,7 +4,7 @@
 
 #include "bags/bags.h"
 
-/* ---- blocks and rows (bags_blocks.c) --------------------------------------------------------- */
+/* ---- blocks and rows (blocks.c) --------------------------------------------------------- */
 
 /* The blocks of bags that are here: numbers first .. first + count - 1 of `all`. */
 typedef struct fini_blocks {
@@ -52,11 +52,11 @@ int fini_map_threads(double products);
 fin_status fini_numbers(double **numbers, int64_t count, int64_t width, const char *what,
                         fin_error *err);
 
-/* ---- columns (bags_columns.c) ---------------------------------------------------------------- */
+/* ---- columns (columns.c) ---------------------------------------------------------------- */
 
 /* Centre, scale, bound and spread of the columns of `bags` (after the statistics). */
 fin_status fini_columns_fit(fini_map *map, int scaling, const fin_bags *bags, const double *weights,
-                            fin_sum sum, fini_look *look, fin_error *err);
+                            fin_sum sum, fini_cancel *cancel, fin_error *err);
 /* z (s) of a row. */
 void fini_columns_apply(const fini_map *map, const fin_bags *bags, int64_t row, double *z);
 
@@ -72,24 +72,25 @@ void fini_map_pick(const fini_map *map, int g, const double *z, double *out);
 fin_status fini_map_open(fini_map *map, const fin_fit_settings *settings, int64_t d,
                          fin_error *err);
 
-/* ---- statistics (bags_statistics.c) ---------------------------------------------------------- */
+/* ---- statistics (statistics.c) ---------------------------------------------------------- */
 
 /* Bags of one row each, in memory of its own (fini_phi_close). */
 fin_status fini_statistics(const fini_map *map, const fin_bags *bags, fini_phi *phi,
-                           fini_look *look, fin_error *err);
+                           fini_cancel *cancel, fin_error *err);
 /* One row of p numbers for each bag, or for each token, to be filled in. */
 fin_status fini_phi_open(fini_phi *phi, const fin_bags *bags, int64_t p, bool bag_each,
                          fin_error *err);
 
-/* ---- landmarks and features (bags_landmarks.c, bags_features.c) ------------------------------ */
+/* ---- landmarks and features (landmarks.c, features.c) ------------------------------ */
 
 /* min(*count, training rows) different rows z (*count, s), the same for any number of processes;
  * freed by the caller. */
 fin_status fini_landmarks(const fini_map *map, int64_t seed, const fin_bags *bags,
                           const double *weights, fin_sum sum, int64_t *count, double **rows,
-                          fini_look *look, fin_error *err);
+                          fini_cancel *cancel, fin_error *err);
 fin_status fini_features_fit(fini_map *map, const fin_fit_settings *settings, const fin_bags *bags,
-                             const double *weights, fin_sum sum, fini_look *look, fin_error *err);
+                             const double *weights, fin_sum sum, fini_cancel *cancel,
+                             fin_error *err);
 
 enum { FINI_MAP_TILE = 64 }; /* rows whose features are made together */
 /* z (rows, s) to features f (rows, m) as they come, group after group; room: (TILE, s + 3 m). */

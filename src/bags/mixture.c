@@ -250,7 +250,7 @@ static void locate(const fini_bag_shape *shape, const double *extra, int64_t L, 
 
 /* The mixture has a null location too, if labels other than the positive one are taken for "no token
  * did it":  P(token l did it) = gate_l P(positive | m_l),  P(none) = sum_l gate_l (1 - P(positive | m_l)).
- * The positive class is 1 inside; the caller's first class stands for none (bags_fit.c). */
+ * The positive class is 1 inside; the caller's first class stands for none (fit.c). */
 static double own(const fini_bag_shape *shape, const double *extra, int64_t L, const double *U,
                   double *out, double *scratch)
 {

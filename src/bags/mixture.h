@@ -1,4 +1,4 @@
-/* What the mixture (bags_mixture.c) and its EM (bags_em.c) share. */
+/* What the mixture (mixture.c) and its EM (em.c) share. */
 #ifndef FINI_BAGS_MIXTURE_H
 #define FINI_BAGS_MIXTURE_H
 

@@ -2,7 +2,7 @@
  *
  * A model is a choice among single ones, and calibrated: for every outer fold both are made inside the
  * training set, from inner folds, as fin_fit_create does. Models share single ones, and these share their
- * fits (bags_cross.c): a table of ten models costs as much as `auto`, which looks at all of them. Models
+ * fits (cross.c): a table of ten models costs as much as `auto`, which looks at all of them. Models
  * with other inner folds (inner, seed, class_weights) than the first are done after those. */
 #include "bags/judge.h"
 

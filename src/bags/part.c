@@ -167,7 +167,8 @@ static fin_status look_back(fini_problem *o, fin_error *err)
         return fini_fail_memory(err, (size_t)(o->phi->bags.n * width) * sizeof *mean,
                                 "predictions");
     review r = {o->labels, o->weights, mean, part->shape.classes};
-    fin_status status = fini_part_answer(part, o->phi, &(fini_answer){.mean = mean}, o->look, err);
+    fin_status status =
+        fini_part_answer(part, o->phi, &(fini_answer){.mean = mean}, o->cancel, err);
     if (!status)
         status = sum_bags(o, 2, bag_loss, &r, sum, err);
     if (!status) {
@@ -253,21 +254,22 @@ fin_status fini_part_fit(fini_part *part, const fin_fit_settings *settings, int6
                          fin_sum sum, const fin_progress *progress, fin_error *err)
 {
     fini_phi phi = {0};
-    fini_look look;
+    fini_cancel cancel;
     fini_problem o = {.part = part,
                       .phi = &phi,
                       .labels = labels,
                       .sum = sum ? sum : fini_sum_alone,
-                      .look = &look};
+                      .cancel = &cancel};
     double *learn = NULL, *held = NULL;
     fin_status status = open_part(part, settings, classes, err);
-    fini_look_open(&look, progress, FINI_FEATURES);
+    fini_cancel_open(&cancel, progress, FINI_FEATURES);
     if (!status)
-        status = fini_look_stage(&look, FINI_FEATURES, 0, 3, err);
+        status = fini_cancel_stage(&cancel, FINI_FEATURES, 0, 3, err);
     if (!status)
-        status = fini_map_fit(&part->map, &part->settings, classes, bags, weights, sum, &look, err);
+        status =
+            fini_map_fit(&part->map, &part->settings, classes, bags, weights, sum, &cancel, err);
     if (!status)
-        status = fini_map_apply(&part->map, bags, &phi, &look, err);
+        status = fini_map_apply(&part->map, bags, &phi, &cancel, err);
     if (!status)
         status = fini_phi_settle(&phi, o.sum, err);
     if (!status) {

@@ -1,4 +1,4 @@
-/* After the penalised minimum: keys from the posterior location, and gains (bags_relax.c).
+/* After the penalised minimum: keys from the posterior location, and gains (relax.c).
  *
  * Labels say little about a key once it finds the token most of the time: where softmax is
  * saturated its slope is 0. The tokens say more. Given the label, r_l = P(J = l | X, y) is nearly
@@ -11,7 +11,7 @@
  *
  * (Hastie, Tibshirani and Friedman, The Elements of Statistical Learning, exercise 4.2), which
  * needs no p x p matrix, only passes over the tokens: a form with one more score than the model's
- * own, as in bags_em.c. Then values are fitted again with keys held, and gains. Twice.
+ * own, as in em.c. Then values are fitted again with keys held, and gains. Twice.
  *
  * Where tokens are not like that the key is worse than the one that was fitted. So both are
  * compared by Akaike's criterion, corrected for few bags (Hurvich and Tsai 1989): the fitted key
@@ -291,9 +291,9 @@ static fin_status open_polish(polish *o, const fini_phi *phi, const double *labe
             fini_risk_create(&o->regression, attention ? &softmax_regression : &mixture_regression,
                              o->shape, phi, labels, weights, sum, err);
     if (!status)
-        fini_risk_look(o->regression, fini_risk_looks(o->risk));
+        fini_risk_cancel(o->regression, fini_risk_cancels(o->risk));
     if (!status && o->judge)
-        fini_risk_look(o->judge, fini_risk_looks(o->risk));
+        fini_risk_cancel(o->judge, fini_risk_cancels(o->risk));
     return status;
 }
 

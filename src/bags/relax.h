@@ -1,4 +1,4 @@
-/* What follows a penalised minimum: gains (bags_relax.c), keys (bags_polish.c). */
+/* What follows a penalised minimum: gains (relax.c), keys (polish.c). */
 #ifndef FINI_BAGS_RELAX_H
 #define FINI_BAGS_RELAX_H
 
@@ -18,7 +18,7 @@ enum { FINI_GATE_AUTO, FINI_GATE_FREE, FINI_GATE_GAUSSIAN };
  * a mean log likelihood.
  *
  *     gains     for numbers, and at least FINI_RELAX_BAGS bags a column, whatever `gate` is
- *     keys      from the posterior location (bags_polish.c), if there is one head. auto: where
+ *     keys      from the posterior location (polish.c), if there is one head. auto: where
  *               there are gains, if the training bags prefer it; free: never; gaussian: always, for
  *               classes and few bags too */
 fin_status fini_polish(fini_risk *risk, const fini_bag_form *form, const fini_bag_shape *shape,

@@ -1,4 +1,4 @@
-/* A fit from its tensors (bags_tensors.c), which may come from a hostile file.
+/* A fit from its tensors (tensors.c), which may come from a hostile file.
  *
  * Nothing is believed: every tensor must be there with the type and the shape that settings and the
  * sizes before it ask for, every number must be finite and in its range. Sizes are compared with

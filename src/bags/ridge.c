@@ -49,7 +49,8 @@ static void add_rows(const panel *a, int64_t count, const double *rows, double *
 }
 
 /* Rows from .. of A, columns of the panel, of one block: part (p - from, to - from). rows: room. */
-static void add_block(const panel *a, int64_t block, double *part, double *rows, fini_look *look)
+static void add_block(const panel *a, int64_t block, double *part, double *rows,
+                      fini_cancel *cancel)
 {
     int64_t begin, end, count = 0, height = a->p - a->from, size = height * (a->to - a->from);
     fini_bags_block(&a->phi->bags, block, &begin, &end);
@@ -63,27 +64,28 @@ static void add_block(const panel *a, int64_t block, double *part, double *rows,
             to[j] = root * x[j];
         if (count < ROWS)
             continue;
-        if (fini_look_on(look, (double)(size * count)))
+        if (fini_cancelled(cancel, (double)(size * count)))
             return;
         add_rows(a, count, rows, part);
         count = 0;
     }
-    if (count && !fini_look_on(look, (double)(size * count)))
+    if (count && !fini_cancelled(cancel, (double)(size * count)))
         add_rows(a, count, rows, part);
 }
 
 /* A panel of everybody, to A. */
 static fin_status add_panel(fini_ridge *o, const panel *a, int64_t own, double n, double *parts,
-                            int threads, double *rows, fin_sum sum, fini_look *look, fin_error *err)
+                            int threads, double *rows, fin_sum sum, fini_cancel *cancel,
+                            fin_error *err)
 {
     int64_t height = a->p - a->from, width = a->to - a->from, size = height * width;
     double *out = parts + own * size;
     fini_blas_enter();
 #pragma omp parallel for schedule(dynamic) num_threads(threads)
     for (int64_t b = 0; b < own; b++)
-        add_block(a, b, parts + b * size, rows + omp_get_thread_num() * ROWS * a->p, look);
+        add_block(a, b, parts + b * size, rows + omp_get_thread_num() * ROWS * a->p, cancel);
     fini_blas_leave();
-    fin_status status = fini_look_end(look, err);
+    fin_status status = fini_cancel_end(cancel, err);
     if (!status)
         status = sum(fin_bags_blocks(a->phi->bags.total), size, parts, out, err);
     for (int64_t i = 0; i < height && !status; i++)
@@ -93,7 +95,7 @@ static fin_status add_panel(fini_ridge *o, const panel *a, int64_t own, double n
 }
 
 static fin_status add_all(fini_ridge *o, const fini_phi *phi, const double *weights, double n,
-                          fin_sum sum, fini_look *look, fin_error *err)
+                          fin_sum sum, fini_cancel *cancel, fin_error *err)
 {
     const fin_bags *bags = &phi->bags;
     int64_t first, own, blocks = fin_bags_blocks(bags->total);
@@ -110,7 +112,7 @@ static fin_status add_all(fini_ridge *o, const fini_phi *phi, const double *weig
     panel a = {phi, weights, o->p, 0, 0};
     for (; a.from < o->p && !status; a.from = a.to) {
         a.to = o->p - a.from < wide ? o->p : a.from + wide;
-        status = add_panel(o, &a, own, n, parts, threads, rows, sum, look, err);
+        status = add_panel(o, &a, own, n, parts, threads, rows, sum, cancel, err);
     }
     fini_free(parts);
     fini_free(rows);
@@ -118,7 +120,7 @@ static fin_status add_all(fini_ridge *o, const fini_phi *phi, const double *weig
 }
 
 fin_status fini_ridge_create(fini_ridge **ridge, const fini_phi *phi, const double *weights,
-                             double n, fin_sum sum, fini_look *look, fin_error *err)
+                             double n, fin_sum sum, fini_cancel *cancel, fin_error *err)
 {
     *ridge = NULL;
     int64_t p = phi->bags.d;
@@ -131,7 +133,7 @@ fin_status fini_ridge_create(fini_ridge **ridge, const fini_phi *phi, const doub
                                                 "second moments of features");
     o->C = o->A ? o->A + p * p : NULL;
     if (!status)
-        status = add_all(o, phi, weights, n, sum, look, err);
+        status = add_all(o, phi, weights, n, sum, cancel, err);
     for (int64_t j = 0; j < p && !status; j++)
         o->trace += o->A[j * p + j];
     if (status) {
@@ -150,18 +152,12 @@ void fini_ridge_destroy(fini_ridge *ridge)
     fini_free(ridge);
 }
 
-static int look_up(void *user, const char *what, double done, double total)
-{
-    (void)what, (void)done, (void)total;
-    return fini_look_now(user);
-}
-
 /* A factor that cannot be had is not needed: steps then start from the gradient. */
-fin_status fini_ridge_factor(fini_ridge *o, double penalty, double variance, fini_look *look,
+fin_status fini_ridge_factor(fini_ridge *o, double penalty, double variance, fini_cancel *cancel,
                              fin_error *err)
 {
     const double least = 1e-10;
-    const fin_progress progress = {look_up, look};
+    const fin_progress progress = {fini_cancel_hook, cancel};
     double mu = fmax(penalty * variance, least * o->trace / (double)o->p);
     int64_t p = o->p;
     for (int64_t i = 0; i < p; i++) {

@@ -8,7 +8,7 @@
  * (kernel/rows.h), and nothing is copied, so tokens mapped from a file are read once per evaluation,
  * at the speed of memory. What is small, and read hundreds of times, is standardised beforehand.
  *
- * Threads share blocks of bags (bags_share.c), and a block is summed bag by bag. So no bit depends
+ * Threads share blocks of bags (share.c), and a block is summed bag by bag. So no bit depends
  * on the threads. */
 #include "bags/bags.h"
 
@@ -168,7 +168,7 @@ struct fini_risk {
     double *W;    /* (q, p) scaled */
     double *part; /* (own, parameters + 1) gradient, loss */
     double *all;  /* (parameters + 1) */
-    fini_look *look;
+    fini_cancel *cancel;
     fini_arena arena;
 };
 
@@ -275,14 +275,14 @@ double fini_risk_weight(const fini_risk *risk)
     return risk->weight;
 }
 
-void fini_risk_look(fini_risk *risk, fini_look *look)
+void fini_risk_cancel(fini_risk *risk, fini_cancel *cancel)
 {
-    risk->look = look;
+    risk->cancel = cancel;
 }
 
-fini_look *fini_risk_looks(const fini_risk *risk)
+fini_cancel *fini_risk_cancels(const fini_risk *risk)
 {
-    return risk->look;
+    return risk->cancel;
 }
 
 /* ---- one evaluation ------------------------------------------------------------------------------ */
@@ -335,7 +335,7 @@ static double block(const fini_risk *o, const lane *t, int64_t b, const double *
         }
         while (end < to && weight_of(o, end) > 0 && offsets[end + 1] - offsets[from] <= o->rows)
             end++;
-        if (fini_look_on(o->look, (double)((offsets[end] - offsets[from]) * o->p * o->q * 2)))
+        if (fini_cancelled(o->cancel, (double)((offsets[end] - offsets[from]) * o->p * o->q * 2)))
             break;
         loss += run(o, t, from, end, extra, gradient);
         from = end;
@@ -361,7 +361,7 @@ fin_status fini_risk_value(fini_risk *o, const double *parameters, double *loss,
         part[width - 1] =
             block(o, &o->lane[omp_get_thread_num()], b, extra, gradient ? part : NULL);
     }
-    fin_status status = fini_look_end(o->look, err);
+    fin_status status = fini_cancel_end(o->cancel, err);
     if (status)
         return status;
     status = o->sum(o->blocks, width, o->part, o->all, err);

@@ -34,7 +34,7 @@ static void mean_of(const fini_phi *phi, int64_t row, int64_t rows, double *buff
         mean[j] /= (double)rows;
 }
 
-fin_status fini_phi_means(const fini_phi *phi, fini_phi *means, fini_look *look, fin_error *err)
+fin_status fini_phi_means(const fini_phi *phi, fini_phi *means, fini_cancel *cancel, fin_error *err)
 {
     const int64_t most = 64 * 1024 * 1024; /* bytes for all processes together */
     int64_t n = phi->bags.n, p = phi->bags.d;
@@ -55,7 +55,7 @@ fin_status fini_phi_means(const fini_phi *phi, fini_phi *means, fini_look *look,
     const int64_t *offsets = phi->bags.offsets;
 #pragma omp parallel for num_threads(threads)
     for (int64_t i = 0; i < n; i++)
-        if (!fini_look_on(look, (double)((offsets[i + 1] - offsets[i]) * p)))
+        if (!fini_cancelled(cancel, (double)((offsets[i + 1] - offsets[i]) * p)))
             mean_of(phi, offsets[i] - offsets[0], offsets[i + 1] - offsets[i],
                     buffer + omp_get_thread_num() * p, mean + i * p);
     fini_free(buffer);
@@ -64,7 +64,7 @@ fin_status fini_phi_means(const fini_phi *phi, fini_phi *means, fini_look *look,
     means->bags.tokens = mean;
     means->bags.offsets = means->owned_offsets;
     means->bags.dtype = FIN_F64;
-    return fini_look_end(look, err); /* closed with the others, cancelled or not */
+    return fini_cancel_end(cancel, err); /* closed with the others, cancelled or not */
 }
 
 /* ---- starts --------------------------------------------------------------------------------------- */

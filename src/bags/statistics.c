@@ -73,7 +73,7 @@ static void everything(const fin_bags *bags, int64_t i, double *out, double *roo
 }
 
 fin_status fini_statistics(const fini_map *map, const fin_bags *bags, fini_phi *phi,
-                           fini_look *look, fin_error *err)
+                           fini_cancel *cancel, fin_error *err)
 {
     fin_status status = fini_phi_open(phi, bags, map->s, true, err);
     if (status)
@@ -87,7 +87,7 @@ fin_status fini_statistics(const fini_map *map, const fin_bags *bags, fini_phi *
 #pragma omp parallel for schedule(dynamic, 8) num_threads(threads)
     for (int64_t i = 0; i < bags->n; i++) {
         int64_t L = bags->offsets[i + 1] - bags->offsets[i];
-        if (fini_look_on(look, 4 * (double)(L * bags->d)))
+        if (fini_cancelled(cancel, 4 * (double)(L * bags->d)))
             continue;
         double *out = (double *)phi->owned + i * map->s;
         double *own = room + omp_get_thread_num() * 2 * bags->d;
@@ -97,7 +97,7 @@ fin_status fini_statistics(const fini_map *map, const fin_bags *bags, fini_phi *
             everything(bags, i, out, own);
     }
     fini_free(room);
-    status = fini_look_end(look, err);
+    status = fini_cancel_end(cancel, err);
     if (status)
         fini_phi_close(phi);
     return status;

@@ -1,4 +1,4 @@
-/* The numbers of a fit as named tensors, for files; bags_restore.c is the way back.
+/* The numbers of a fit as named tensors, for files; restore.c is the way back.
  *
  *     counts, numbers          of the fit: parts, classes, columns, bags, tokens; the labels' centre
  *                              and scale, the noise
@@ -6,13 +6,13 @@
  *     choice                   are two classes swapped inside; the part that locates (from 1; 0: none)
  *     inner                    losses on inner folds: of the fit, of the base rate, of what locates (-1: not
  *                              known); sharpness of what locates
- *     range, hashes            of training tokens (2, d); of training bags (bags_same.c)
+ *     range, hashes            of training tokens (2, d); of training bags (same.c)
  *     K.settings               of part K, as lines "name=value": a later version that knows more
  *                              settings can still be read, and so can an earlier one
  *     K.counts, K.numbers      members, parameters, iterations, evaluations, unfinished; weight,
  *                              noise, loss
  *     K.penalty, K.members     (members), (members, parameters)
- *     K.columns ...            of the map (bags_map_tensors.c)
+ *     K.columns ...            of the map (map_tensors.c)
  *
  * Tensors point into the fit, so what is not an array there is made one when a fit is complete. */
 #include "bags/bags.h"

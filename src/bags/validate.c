@@ -1,4 +1,4 @@
-/* Cross-validation of several models on the same folds, and what it says (bags_nested.c makes the
+/* Cross-validation of several models on the same folds, and what it says (nested.c makes the
  * predictions).
  *
  * Every fit is judged on the bags it has not seen, fold by fold; means and standard errors are over

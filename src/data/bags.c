@@ -145,19 +145,15 @@ fin_status fini_bags_fail_token(const fin_bag_set *set, const char *label, int64
                                 fin_error *err)
 {
     const fin_bags *bags = &set->bags;
-    char bag[48], column[48];
-    const char *bag_name = fin_bag_set_name(set, bag_of(bags, t));
-    const char *column_name = fin_bag_set_feature(set, j);
+    const char *bag = fin_bag_set_name(set, bag_of(bags, t)), *column = fin_bag_set_feature(set, j);
     int64_t at = t * bags->d + j;
     double value = bags->dtype == FIN_F32 ? (double)((const float *)bags->tokens)[at]
                                           : ((const double *)bags->tokens)[at];
-    fini_printable(bag_name, strlen(bag_name), bag, sizeof bag);
-    fini_printable(column_name, strlen(column_name), column, sizeof column);
     return fini_fail(
         err, FIN_ERR_FORMAT,
         "%.200s, row %lld of bag '%s', column '%s': %s is not a finite number; fill it "
         "in, or leave the row or the column out",
-        label, (long long)fin_bag_set_row(set, t), bag, column,
+        label, (long long)fin_bag_set_row(set, t), FINI_SHOW(bag), FINI_SHOW(column),
         isnan(value) ? "nan"
         : value > 0  ? "inf"
                      : "-inf");

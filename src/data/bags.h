@@ -5,7 +5,7 @@
 #ifndef FINI_DATA_BAGS_H
 #define FINI_DATA_BAGS_H
 
-#include "data/data.h"
+#include "data/csv.h"
 #include "finetti/data_bags.h"
 
 enum {
@@ -14,32 +14,6 @@ enum {
     FINI_BAGS_AUTO_CLASSES = 20, /* whole numbers: more of them are numbers, not classes */
     FINI_BAGS_NOTES = 8
 };
-
-/* ---- names (bags_names.c) ---------------------------------------------------------------------- */
-
-/* Many short texts in one block, numbered from 0, found by a hash table. All zeros is empty. */
-typedef struct fini_names {
-    int64_t count, room;
-    int64_t *at; /* (room) where text i begins in letters */
-    char *letters;
-    size_t used, size;
-    struct fini_name_slot *slots; /* (places) or NULL: not found by name */
-    int64_t places;               /* a power of two */
-    uint64_t seed;
-} fini_names;
-
-/* Appends without looking; text need not end with NUL. */
-fin_status fini_names_add(fini_names *names, const char *text, size_t size, fin_error *err);
-/* Number of the text, which is added if it is new. */
-fin_status fini_names_put(fini_names *names, const char *text, size_t size, int64_t *number,
-                          fin_error *err);
-/* Makes what was added findable; of equal texts the first is found. */
-fin_status fini_names_index(fini_names *names, fin_error *err);
-int64_t fini_names_find(const fini_names *names, const char *text, size_t size); /* or -1 */
-const char *fini_names_get(const fini_names *names, int64_t i);
-/* Adds "first", "first + 1", ...: count of them. */
-fin_status fini_names_numbers(fini_names *names, int64_t first, int64_t count, fin_error *err);
-void fini_names_close(fini_names *names);
 
 /* ---- the set (bags.c) -------------------------------------------------------------------------- */
 
@@ -156,7 +130,7 @@ fin_status fini_folds_parse(const char *text, size_t size, const char *label,
 fin_status fini_folds_groups(const fin_bag_set *set, const char *file, int64_t repeats,
                              const int32_t *fold, fin_error *err);
 
-/* ---- an array in a file, mapped (npy_map.c) ------------------------------------------------------ */
+/* ---- an array in a file, mapped (npy.c) ------------------------------------------------------ */
 
 typedef struct fini_npy {
     void *base; /* of the mapping, page-aligned */
@@ -166,5 +140,62 @@ typedef struct fini_npy {
 
 fin_status fini_npy_map(const char *path, fini_npy *map, fin_error *err);
 void fini_npy_unmap(fini_npy *map);
+
+/* ---- bags from arrays (bags_open.c finds them, bags_arrays.c uses them) --------------------------- */
+
+typedef struct fini_arrays {
+    const char *file;                  /* for messages */
+    fin_array tokens, offsets, bag, y; /* data NULL: not there */
+    fin_array group;
+    const char *bag_name, *label_name, *group_name; /* of the arrays that were found */
+    fini_names columns; /* names of the features; empty: numbers from 0 */
+    bool nameless;
+    int64_t rows, width, total; /* tokens, their columns, bags */
+    int64_t *bag_of;            /* (rows) or NULL: by offsets */
+    bool gather;                /* the rows of some bag are not neighbours */
+    int64_t skipped;            /* rows before the share, in the order of bags */
+    fini_names names;           /* of the bags, if they are not by offsets */
+    int64_t *group_of;          /* (total) or NULL: there are none */
+} fini_arrays;
+
+double fini_element(const fin_array *array, int64_t i);
+/* false: it is no whole number. */
+bool fini_element_whole(const fin_array *array, int64_t i, int64_t *number);
+/* Numbers of the groups into a->group_of; offsets: of all bags (bags_groups.c). */
+fin_status fini_arrays_groups(fini_arrays *arrays, const int64_t *offsets, fin_error *err);
+/* Fills the set. The arrays' data must live as long as the set (set->npz, set->map). */
+fin_status fini_bags_arrays(fini_arrays *arrays, fin_bag_set *set, const fin_bags_source *source,
+                            fin_error *err);
+
+/* ---- bags from a long CSV file (bags_csv*.c) ------------------------------------------------------ */
+
+typedef struct fini_long {
+    fini_csv csv;
+    bool quotes;          /* there is a quote in the body */
+    fini_names names;     /* of the columns */
+    int64_t bag, label;   /* columns; -1: there is none */
+    int64_t group;        /* likewise */
+    bool each;            /* every row is a bag of its own */
+    char *kind;           /* (columns) FINI_COLUMN_... */
+    int32_t *to;          /* (columns) place of a column among the features, or -1 */
+    int64_t rows;         /* of the file */
+    const char **line;    /* (rows + 1) where row i begins; the last: the end of the text */
+    int64_t *bag_of;      /* (rows) number of its bag, in the order of first rows */
+    fini_names bags;      /* of all bags */
+    int64_t *first_row;   /* (bags, of room rows) */
+    fini_labels labels;   /* of all bags */
+    fini_names groups;    /* names of the groups */
+    int64_t *group_of;    /* (bags, of room rows) numbers in `groups`, or NULL */
+    int64_t *place;       /* (rows) row of the token among those of the share, -1: not ours;
+                                 * NULL: the rows of the file lie in the order of bags */
+    int64_t skipped, own; /* rows before the share in the order of bags, rows of the share */
+} fini_long;
+
+/* Reads the names of the columns and gives each its part. */
+fin_status fini_long_columns(fini_long *table, fin_bag_set *set, const fin_bags_source *source,
+                             fin_error *err);
+/* Parses the features of the own rows into set->tokens. */
+fin_status fini_long_rows(fini_long *table, fin_bag_set *set, const fin_progress *progress,
+                          fin_error *err);
 
 #endif

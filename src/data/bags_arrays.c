@@ -4,7 +4,7 @@
  * a bag are neighbours; else those of the own share are copied. Which rows make a bag is said by
  * offsets (n + 1), or by bag (N), a number per row. Offsets, bags and labels are small and always
  * copied: they are checked once and trusted from then on. */
-#include "data/bags_arrays.h"
+#include "data/bags.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -21,27 +21,19 @@ fin_status fini_no_column(const fini_columns *columns, const char *what, const c
 {
     enum { NEAR_MOST = 1000 }; /* the edit distance to every one of a million names is no help */
     const fini_names *names = columns->names;
-    const char *near = NULL, *some[NEAR_MOST];
-    char shown[48], all[200] = "", name[40];
+    const char *near = NULL, *some[NEAR_MOST], *shown = FINI_SHOW(word);
+    char all[FINI_LISTED];
     int64_t count = names->count < NEAR_MOST ? names->count : NEAR_MOST;
-    fini_printable(word, strlen(word), shown, sizeof shown);
     for (int64_t j = 0; j < count; j++)
         some[j] = fini_names_get(names, j);
     if (word[0] && word[1] && strlen(word) < 64) /* one letter is near to every other */
         near = fin_nearest_name(word, some, (int)count);
     if (near)
         return fini_fail(err, FIN_ERR_ARGUMENT, "%.150s has no %s '%s'; did you mean %.60s?",
-                         columns->file, what, shown,
-                         fini_printable(near, strlen(near), name, sizeof name));
-    size_t used = 0;
-    for (int64_t j = 0; j < names->count && used < 120; j++)
-        used +=
-            (size_t)snprintf(all + used, sizeof all - used, "%s%s", j ? ", " : "",
-                             fini_printable(fini_names_get(names, j),
-                                            strlen(fini_names_get(names, j)), name, sizeof name));
-    return fini_fail(err, FIN_ERR_ARGUMENT, "%.150s has no %s '%s'; there are %lld: %s%s",
-                     columns->file, what, shown, (long long)names->count, all,
-                     used >= 120 ? ", ..." : "");
+                         columns->file, what, shown, FINI_SHOW(near));
+    return fini_fail(err, FIN_ERR_ARGUMENT, "%.150s has no %s '%s'; there are %lld: %s",
+                     columns->file, what, shown, (long long)names->count,
+                     fini_names_list(names, all));
 }
 
 /* A column by name, or by its number from 1; -1: none. */
@@ -163,7 +155,7 @@ static fin_status missing_names(const reader *r, const fin_bags_source *source, 
 {
     enum { ROOM = 160, TRIED = 20 };
     const fini_names *names = r->columns->names;
-    char list[ROOM + 64] = "", name[48], other[48], hint[128] = "";
+    char list[ROOM + 64] = "", hint[128] = "";
     int64_t missing = 0, told = 0;
     size_t used = 0;
     for (int64_t j = 0; j < source->feature_count; j++) {
@@ -172,13 +164,12 @@ static fin_status missing_names(const reader *r, const fin_bags_source *source, 
             continue;
         if (missing++ < TRIED && !hint[0])
             near = other_spelling(names, source, one);
-        fini_printable(one, strlen(one), name, sizeof name);
         if (near)
-            snprintf(hint, sizeof hint, "; is its '%s' the model's '%s'?",
-                     fini_printable(near, strlen(near), other, sizeof other), name);
+            snprintf(hint, sizeof hint, "; is its '%s' the model's '%s'?", FINI_SHOW(near),
+                     FINI_SHOW(one));
         if (used < ROOM) {
-            used +=
-                (size_t)snprintf(list + used, sizeof list - used, "%s'%s'", told ? ", " : "", name);
+            used += (size_t)snprintf(list + used, sizeof list - used, "%s'%s'", told ? ", " : "",
+                                     FINI_SHOW(one));
             told++;
         }
     }

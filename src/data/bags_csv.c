@@ -5,7 +5,7 @@
  * and the second (bags_csv_rows.c) reads numbers straight into it, by several threads, of the own
  * share only: nothing is sorted or copied, whether the rows of a bag are neighbours or not. */
 #define _GNU_SOURCE /* memrchr */
-#include "data/bags_csv.h"
+#include "data/bags.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -75,15 +75,13 @@ static const char *find_cells(const fini_long *t, const char *p, cells *c)
 static fin_status fail_cell(const fini_long *t, const char *line, int64_t column,
                             const fini_cell *cell, const char *why, fin_error *err)
 {
-    char text[FINI_SHOWN], name[FINI_SHOWN];
-    const char *column_name = fini_names_get(&t->names, column);
+    const char *name = fini_names_get(&t->names, column);
     fin_status status = fini_csv_length(&t->csv, line, err);
     if (status)
         return status;
-    fini_printable(cell->text, (size_t)(cell->end - cell->text), text, sizeof text);
-    fini_printable(column_name, strlen(column_name), name, sizeof name);
     return fini_fail(err, FIN_ERR_FORMAT, "%.200s, line %lld, column '%s': '%s' %s", t->csv.label,
-                     (long long)fini_csv_line(&t->csv, line), name, text, why);
+                     (long long)fini_csv_line(&t->csv, line), FINI_SHOW(name), FINI_SHOW_CELL(cell),
+                     why);
 }
 
 /* Number of the cell's text among `names`; a copy is made only where quotes are doubled. */
@@ -124,11 +122,10 @@ static fin_status read_label(fini_long *t, const char *line, const fini_cell *ce
 static fin_status fail_differs(const fini_long *t, int64_t row, int64_t bag, int64_t column,
                                const fini_cell *cell, const char *what, fin_error *err)
 {
-    char name[FINI_SHOWN], why[160];
-    const char *bag_name = fini_names_get(&t->bags, bag);
-    fini_printable(bag_name, strlen(bag_name), name, sizeof name);
-    snprintf(why, sizeof why, "differs from the %s of the same bag, '%s', in line %lld", what, name,
-             (long long)fini_csv_line(&t->csv, t->line[t->first_row[bag]]));
+    char why[160];
+    const char *name = fini_names_get(&t->bags, bag);
+    snprintf(why, sizeof why, "differs from the %s of the same bag, '%s', in line %lld", what,
+             FINI_SHOW(name), (long long)fini_csv_line(&t->csv, t->line[t->first_row[bag]]));
     return fail_cell(t, t->line[row], column, cell, why, err);
 }
 

@@ -1,36 +1,11 @@
 /* Columns of a long CSV file: which names the bag, which is the label, which are features, which are
  * text and left out. */
-#include "data/bags_csv.h"
+#include "data/bags.h"
 
 #include <stdio.h>
 #include <string.h>
 
 enum { SAMPLE = 64 }; /* rows that decide whether a column is text */
-
-static fin_status read_names(fini_long *t, fin_error *err)
-{
-    const fini_csv *s = &t->csv;
-    size_t room = (size_t)(s->body - s->start) + 1;
-    char *copy = fini_alloc(room);
-    fini_cell cell;
-    fin_status status = copy ? FIN_OK : fini_fail_memory(err, room, "the names of columns");
-    const char *p = s->start;
-    for (int64_t j = 0; j < s->columns && !status; j++, p++) {
-        int64_t number;
-        char shown[FINI_SHOWN];
-        p = fini_csv_cell(p, s->end, &cell);
-        size_t size = fini_csv_copy(&cell, copy);
-        status = fini_names_put(&t->names, copy, size, &number, err);
-        if (!status && number < j)
-            status = fini_fail(
-                err, FIN_ERR_FORMAT,
-                "%.300s, line 1: columns %lld and %lld are both called '%s'; names must differ",
-                s->label, (long long)number + 1, (long long)j + 1,
-                fini_printable(copy, size, shown, sizeof shown));
-    }
-    fini_free(copy);
-    return status;
-}
 
 static int64_t named(const fini_long *t, const char *name)
 {
@@ -51,42 +26,24 @@ static fin_status check_separator(const fini_long *t, fin_error *err)
                      t->csv.label, other);
 }
 
-/* "a, b, c", as many columns as fit. */
-static const char *columns_of(const fini_long *t, char all[200])
-{
-    char name[40];
-    size_t used = 0;
-    int64_t j = 0;
-    all[0] = '\0';
-    for (; j < t->names.count && used < 120; j++) {
-        const char *one = fini_names_get(&t->names, j);
-        used += (size_t)snprintf(all + used, 200 - used, "%s%s", j ? ", " : "",
-                                 fini_printable(one, strlen(one), name, sizeof name));
-    }
-    if (j < t->names.count)
-        snprintf(all + used, 200 - used, ", ...");
-    return all;
-}
-
 static fin_status no_label(const fini_long *t, const char *file, fin_error *err)
 {
-    char all[200];
+    char all[FINI_LISTED];
     return fini_fail(
         err, FIN_ERR_ARGUMENT,
         "%.200s has no column 'label' or 'y'; say which column is the label (--label): "
         "there are %s",
-        file, columns_of(t, all));
+        file, fini_names_list(&t->names, all));
 }
 
 static fin_status no_model_bag(const fini_long *t, const char *file, const char *wanted,
                                fin_error *err)
 {
-    char all[200], shown[FINI_SHOWN];
+    char all[FINI_LISTED];
     return fini_fail(err, FIN_ERR_ARGUMENT,
                      "%.150s has no column '%s', which named the bags that the model was fitted "
                      "to; there are %s (--bag says another)",
-                     file, fini_printable(wanted, strlen(wanted), shown, sizeof shown),
-                     columns_of(t, all));
+                     file, FINI_SHOW(wanted), fini_names_list(&t->names, all));
 }
 
 /* The column of the groups has no other part to play. */
@@ -155,7 +112,6 @@ static void look_for_text(fini_long *t)
 static void note_text(const fini_long *t, const fin_bag_set *set)
 {
     int64_t count = 0, first = -1;
-    char name[FINI_SHOWN];
     for (int64_t j = t->csv.columns - 1; j >= 0; j--)
         if (t->kind[j] == FINI_COLUMN_TEXT && t->to[j] < 0) {
             count++;
@@ -163,8 +119,7 @@ static void note_text(const fini_long *t, const fin_bag_set *set)
         }
     if (count == 0)
         return;
-    const char *text = fini_names_get(&t->names, first);
-    fini_printable(text, strlen(text), name, sizeof name);
+    const char *name = FINI_SHOW(fini_names_get(&t->names, first));
     if (count == 1)
         fini_bags_note(set, "column '%s' is text and is left out", name);
     else
@@ -177,7 +132,7 @@ fin_status fini_long_columns(fini_long *t, fin_bag_set *set, const fin_bags_sour
 {
     int64_t columns = t->csv.columns, *list = NULL, count = 0;
     fini_columns all = {t->csv.label, &t->names, false, NULL};
-    fin_status status = read_names(t, err);
+    fin_status status = fini_csv_names(&t->csv, &t->names, err);
     if (!status)
         status = check_separator(t, err);
     if (!status)

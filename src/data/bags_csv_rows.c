@@ -3,31 +3,13 @@
  * Rows are shared out over threads in batches. A short loop knows what a good row looks like; the
  * first row of the file that it refuses is read again, slowly, to say what is wrong with it, so
  * that the message is the same for any number of threads. */
-#include "data/bags_csv.h"
+#include "data/bags.h"
 
 #include <float.h>
 #include <math.h>
 #include <string.h>
 
 enum { BATCH = 1 << 26, CHUNK = 64 }; /* bytes between reports, rows a thread takes at a time */
-
-static const char *read_quoted(const char *p, const char *end, double *value)
-{
-    fini_cell cell;
-    p = fini_csv_cell(p, end, &cell);
-    return cell.open || cell.trailing || !fini_csv_number(&cell, value) ? NULL : p;
-}
-
-static inline const char *read_number(const char *p, const char *end, double *value)
-{
-    if (p < end && (unsigned char)*p <= '"') { /* a space, a tab or a quote */
-        p = fini_skip_blanks(p, end);
-        if (p < end && *p == '"')
-            return read_quoted(p, end, value);
-    }
-    p = fini_decimal(p, end, value);
-    return p && p < end && fini_is_blank(*p) ? fini_skip_blanks(p, end) : p;
-}
 
 static const char *skip_cell(const char *p, const char *end)
 {
@@ -51,7 +33,7 @@ static bool read_row(const fini_long *t, int64_t row, double *values)
         }
         if (to[j] >= 0) {
             double value;
-            p = read_number(p, end, &value);
+            p = fini_csv_value(p, end, &value);
             bad += value * 0; /* NaN, and stays so, if one is not finite */
             values[to[j]] = value;
         } else {
@@ -69,11 +51,9 @@ static bool read_row(const fini_long *t, int64_t row, double *values)
 static fin_status no_token(const fini_long *t, const char *line, const char *name, bool empty,
                            fin_error *err)
 {
-    char column[FINI_SHOWN];
     return fini_fail(err, FIN_ERR_FORMAT,
                      "%.200s, line %lld, column '%s': %s, or leave the row or the column out",
-                     t->csv.label, (long long)fini_csv_line(&t->csv, line),
-                     fini_printable(name, strlen(name), column, sizeof column),
+                     t->csv.label, (long long)fini_csv_line(&t->csv, line), FINI_SHOW(name),
                      empty ? "the cell is empty; fill it in"
                            : "the number is beyond 1.8e308; scale the column");
 }
@@ -96,15 +76,13 @@ static fin_status diagnose(const fini_long *t, int64_t row, fin_error *err)
         if (!number || cell.trailing)
             return fini_csv_no_number(s, line, name, &cell, value, err);
         if (!isfinite(value)) {
-            char column[FINI_SHOWN], bag[FINI_SHOWN];
-            const char *bag_name = fini_names_get(&t->bags, t->bag_of[row]);
+            const char *bag = fini_names_get(&t->bags, t->bag_of[row]);
             return fini_fail(err, FIN_ERR_FORMAT,
                              "%.200s, line %lld, column '%s' of bag '%s': %s is not a finite "
                              "number; fill it in, "
                              "or leave the row or the column out",
-                             s->label, (long long)fini_csv_line(s, line),
-                             fini_printable(name, strlen(name), column, sizeof column),
-                             fini_printable(bag_name, strlen(bag_name), bag, sizeof bag),
+                             s->label, (long long)fini_csv_line(s, line), FINI_SHOW(name),
+                             FINI_SHOW(bag),
                              isnan(value) ? "nan"
                              : value > 0  ? "inf"
                                           : "-inf");

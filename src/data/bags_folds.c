@@ -2,7 +2,6 @@
  *
  * The numbers may be any whole ones; those that occur are put in order and counted from 0. */
 #include "data/bags.h"
-#include "data/csv.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -24,7 +23,6 @@ typedef struct folds {
 static fin_status find_bag(folds *f, const fini_cell *cell, const char *line, int64_t *bag,
                            fin_error *err)
 {
-    char shown[FINI_SHOWN];
     size_t size = (size_t)(cell->end - cell->text);
     char *copy = fini_alloc(size + 1);
     if (!copy)
@@ -38,7 +36,7 @@ static fin_status find_bag(folds *f, const fini_cell *cell, const char *line, in
     if (f->seen[*bag])
         return fini_fail(err, FIN_ERR_FORMAT, "%.200s, line %lld: bag '%s' is there twice",
                          f->csv.label, (long long)fini_csv_line(&f->csv, line),
-                         fini_printable(cell->text, size, shown, sizeof shown));
+                         FINI_SHOW_CELL(cell));
     f->seen[*bag] = 1;
     return FIN_OK;
 }
@@ -47,21 +45,19 @@ static fin_status read_fold(folds *f, const fini_cell *cell, const char *line, i
                             int32_t *fold, fin_error *err)
 {
     double value;
-    char shown[FINI_SHOWN];
     if (fini_csv_number(cell, &value) && !cell->trailing && value == floor(value) &&
         fabs(value) <= INT32_MAX) {
         *fold = (int32_t)value;
         return FIN_OK;
     }
-    return fini_fail(
-        err, FIN_ERR_FORMAT,
-        "%.200s, line %lld, column %lld: '%s' is not the number of a fold (0, 1, ...)",
-        f->csv.label, (long long)fini_csv_line(&f->csv, line), (long long)column,
-        fini_printable(cell->text, (size_t)(cell->end - cell->text), shown, sizeof shown));
+    return fini_fail(err, FIN_ERR_FORMAT,
+                     "%.200s, line %lld, column %lld: '%s' is not the number of a fold (0, 1, ...)",
+                     f->csv.label, (long long)fini_csv_line(&f->csv, line), (long long)column,
+                     FINI_SHOW_CELL(cell));
 }
 
-/* Puts the number among the different ones; false: there are too many. */
-static bool remember(folds *f, int32_t fold)
+/* Where the number stands among the different ones, or belongs. */
+static int64_t place_of(const folds *f, int32_t fold)
 {
     int64_t low = 0, high = f->count;
     while (low < high) {
@@ -71,6 +67,13 @@ static bool remember(folds *f, int32_t fold)
         else
             high = middle;
     }
+    return low;
+}
+
+/* Puts the number among the different ones; false: there are too many. */
+static bool remember(folds *f, int32_t fold)
+{
+    int64_t low = place_of(f, fold);
     if (low < f->count && f->different[low] == fold)
         return true;
     memmove(f->different + low + 1, f->different + low,
@@ -107,7 +110,6 @@ static fin_status read_row(folds *f, const char **at, fin_error *err)
 static fin_status finish(folds *f, const fin_bag_set *set, fin_error *err)
 {
     int64_t missing = 0, first = -1;
-    char shown[FINI_SHOWN];
     for (int64_t i = f->n - 1; i >= 0; i--)
         if (!f->seen[i]) {
             missing++;
@@ -118,8 +120,7 @@ static fin_status finish(folds *f, const fin_bag_set *set, fin_error *err)
         return fini_fail(err, FIN_ERR_FORMAT,
                          "%.200s has no folds for bag '%s' (%lld of %lld bags are missing); the "
                          "first column must have every bag's name",
-                         f->csv.label, fini_printable(name, strlen(name), shown, sizeof shown),
-                         (long long)missing, (long long)f->n);
+                         f->csv.label, FINI_SHOW(name), (long long)missing, (long long)f->n);
     }
     if (f->count < 2)
         return fini_fail(err, FIN_ERR_FORMAT,
@@ -129,16 +130,8 @@ static fin_status finish(folds *f, const fin_bag_set *set, fin_error *err)
         int32_t *fold = f->fold + r * f->n;
         memset(f->seen, 0, (size_t)f->count);
         for (int64_t i = 0; i < f->n; i++) {
-            int64_t low = 0, high = f->count - 1;
-            while (low < high) {
-                int64_t middle = low + (high - low) / 2;
-                if (f->different[middle] < fold[i])
-                    low = middle + 1;
-                else
-                    high = middle;
-            }
-            fold[i] = (int32_t)low;
-            f->seen[low] = 1;
+            fold[i] = (int32_t)place_of(f, fold[i]);
+            f->seen[fold[i]] = 1;
         }
         for (int64_t k = 0; k < f->count && set->bags.n == set->bags.total; k++)
             if (!f->seen[k])

@@ -2,7 +2,7 @@
  *
  * They are numbered from 0 in the order of their first appearance in the whole file, so that the
  * shares of several processes agree. */
-#include "data/bags_arrays.h"
+#include "data/bags.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -95,16 +95,14 @@ fin_status fini_arrays_groups(fini_arrays *a, const int64_t *offsets, fin_error 
 static const char *bags_of(const fin_bag_set *set, int64_t g, char all[160])
 {
     enum { SHOWN = 4 };
-    char name[32];
     size_t used = 0;
     int count = 0;
     for (int64_t i = 0; i < set->bags.n && count <= SHOWN; i++) {
         if (set->bags.groups[i] != g)
             continue;
         const char *one = fini_names_get(&set->names, i);
-        fini_printable(one, strlen(one), name, sizeof name);
-        used += (size_t)snprintf(all + used, 160 - used, "%s%s", count ? ", " : "",
-                                 count < SHOWN ? name : "...");
+        used += (size_t)snprintf(all + used, 160 - used, "%s%.31s", count ? ", " : "",
+                                 count < SHOWN ? FINI_SHOW(one) : "...");
         count++;
     }
     return all;
@@ -115,7 +113,7 @@ fin_status fini_folds_groups(const fin_bag_set *set, const char *file, int64_t r
 {
     const fin_bags *bags = &set->bags;
     int64_t top = -1, n = bags->n;
-    char all[160], name[48];
+    char all[160];
     for (int64_t i = 0; i < n && bags->groups; i++)
         top = bags->groups[i] > top ? bags->groups[i] : top;
     if (top < 0)
@@ -136,8 +134,7 @@ fin_status fini_folds_groups(const fin_bag_set *set, const char *file, int64_t r
                     "folds: "
                     "%s; a group belongs into one fold",
                     file, (long long)r + 1, (long long)r + 2,
-                    set->group ? fini_printable(set->group, strlen(set->group), name, sizeof name)
-                               : "groups",
+                    set->group ? FINI_SHOW(set->group) : "groups",
                     bags_of(set, bags->groups[i], all));
     }
     fini_free(first);

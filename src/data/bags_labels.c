@@ -228,9 +228,7 @@ static fin_status train(fin_bag_set *set, const fin_bags_source *source, fini_la
                          "%.200s: %s%lld bag%s of class '%s'; at least two classes are needed",
                          labels->file, labels->n == 1 ? "the " : "all ", (long long)labels->n,
                          labels->n == 1 ? " is" : "s are",
-                         fini_printable(fini_names_get(&set->class_names, 0),
-                                        strlen(fini_names_get(&set->class_names, 0)), shown,
-                                        sizeof shown));
+                         FINI_SHOW(fini_names_get(&set->class_names, 0)));
     return status;
 }
 

@@ -3,7 +3,7 @@
  * Tokens of NPY files stay mapped as long as the set lives; the other arrays are mapped only until
  * they have been copied. */
 #define _POSIX_C_SOURCE 200809L
-#include "data/bags_arrays.h"
+#include "data/bags.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -43,36 +43,25 @@ static fin_status get(place *from, int which, const char *name, fin_array *out, 
     return status;
 }
 
-/* "x.npz has no array 'z'; it has a, b", as many as fit; "folder/z.npy" for files. */
-static fin_status no_array(const place *from, const char *file, const char *wanted, fin_error *err)
+/* "x.npz has no array 'z'; it has a, b"; "folder/z.npy" for files. */
+static fin_status no_array(const place *from, const char *wanted, fin_error *err)
 {
-    char all[200] = "", shown[48], name[40];
-    size_t used = 0;
-    int64_t i = 0, count = from->npz ? fin_npz_count(from->npz) : 0;
-    fini_printable(wanted, strlen(wanted), shown, sizeof shown);
-    if (!from->npz)
-        return fini_fail(
-            err, FIN_ERR_ARGUMENT,
-            "there is no file %.300s%s.npy; bags are tokens.npy, offsets.npy and y.npy",
-            from->before, shown);
-    for (; i < count && used < 120; i++) {
-        const char *one = fin_npz_name(from->npz, i);
-        used += (size_t)snprintf(all + used, sizeof all - used, "%s%s", i ? ", " : "",
-                                 fini_printable(one, strlen(one), name, sizeof name));
-    }
-    return fini_fail(err, FIN_ERR_ARGUMENT, "%.200s has no array '%s'; it has %s%s", file, shown,
-                     used ? all : "none", i < count ? ", ..." : "");
+    fin_array none;
+    if (from->npz)
+        return fin_npz_array(from->npz, wanted, &none, err); /* which says so */
+    return fini_fail(err, FIN_ERR_ARGUMENT,
+                     "there is no file %.300s%s.npy; bags are tokens.npy, offsets.npy and y.npy",
+                     from->before, FINI_SHOW(wanted));
 }
 
 /* The first of the names that is there; `wanted`, if not NULL, is the only one and must be there. */
-static fin_status get_one(place *from, int which, const char *file, const char *wanted,
-                          const char *const *names, fin_array *out, const char **found,
-                          fin_error *err)
+static fin_status get_one(place *from, int which, const char *wanted, const char *const *names,
+                          fin_array *out, const char **found, fin_error *err)
 {
     *found = wanted;
     if (wanted) {
         fin_status status = get(from, which, wanted, out, err);
-        return status || out->data ? status : no_array(from, file, wanted, err);
+        return status || out->data ? status : no_array(from, wanted, err);
     }
     for (; *names; names++) {
         *found = *names;
@@ -94,18 +83,18 @@ static fin_status find_arrays(place *from, fini_arrays *a, const fin_bags_source
     const char *name;
     /* a model remembers the label's name, which data to be predicted need not have */
     const char *wanted = fini_bags_training(source) ? source->label : NULL;
-    fin_status status = get_one(from, TOKENS, a->file, source->each ? NULL : "tokens",
+    fin_status status = get_one(from, TOKENS, source->each ? NULL : "tokens",
                                 source->each ? images : tokens, &a->tokens, &name, err);
     if (!status && !a->tokens.data)
-        status = no_array(from, a->file, images[0], err);
+        status = no_array(from, images[0], err);
     if (!status && !source->bag && !source->each)
-        status = get_one(from, 1, a->file, NULL, offsets, &a->offsets, &name, err);
+        status = get_one(from, 1, NULL, offsets, &a->offsets, &name, err);
     if (!status && !a->offsets.data && !source->each && !source->bag && source->model_bag) {
         status = get(from, 2, source->model_bag, &a->bag, err);
         a->bag_name = source->model_bag;
     }
     if (!status && !a->offsets.data && !a->bag.data && !source->each)
-        status = get_one(from, 2, a->file, source->bag, bag, &a->bag, &a->bag_name, err);
+        status = get_one(from, 2, source->bag, bag, &a->bag, &a->bag_name, err);
     if (!status && !a->offsets.data && !a->bag.data && !source->each)
         status = fini_fail(err, FIN_ERR_ARGUMENT,
                            "%.200s has neither 'offsets' (n + 1 numbers) nor 'bag' (one for each "
@@ -116,9 +105,9 @@ static fin_status find_arrays(place *from, fini_arrays *a, const fin_bags_source
         a->label_name = source->label;
     }
     if (!status && !a->y.data)
-        status = get_one(from, 3, a->file, wanted, label, &a->y, &a->label_name, err);
+        status = get_one(from, 3, wanted, label, &a->y, &a->label_name, err);
     if (!status && source->group)
-        status = get_one(from, 4, a->file, source->group, NULL, &a->group, &a->group_name, err);
+        status = get_one(from, 4, source->group, NULL, &a->group, &a->group_name, err);
     return status;
 }
 

@@ -1,10 +1,30 @@
-/* Encoders from files (checkpoint.h says what is in them). A file may be hostile: its settings, heads
- * and sizes are checked before memory is taken for what they promise. */
-#include "data/checkpoint.h"
+/* Encoders from files and to files. A file may be hostile: its settings, heads and sizes are checked
+ * before memory is taken for what they promise.
+ *
+ *     metadata   finetti = "encoder", version, written_by,
+ *                setting.<field> of the encoder, inputs, values,
+ *                head.<i> = "<name> <kind> <where> <size> <weight>",
+ *                learn.<field> if learning is kept, entry.<key> what the caller gave
+ *     tensors    those of the encoder by their own names (as torch would load them),
+ *                scale.center, scale.scale, and those of the learning, learn.<name>
+ *
+ * A setting that a file does not have keeps its default, so that settings can be added without a new
+ * version; one that this version does not know is refused, because the encoder would be another. */
+#include "data/tensors.h"
+#include "finetti/data_encoder.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define LEARN "learn."
+#define ENTRY "entry."
+
+enum { KINDS = 3, PLACES = 2 };
+static const char *const kinds[KINDS] = {"value", "gaussian",
+                                         "classes"}; /* by FIN_HEAD_VALUE ... */
+static const char *const places[PLACES] = {"tokens", "pooled"};
 
 struct fin_checkpoint {
     fin_tensor_file *file;
@@ -23,34 +43,6 @@ static bool begins(const char *text, const char *with)
     return strncmp(text, with, strlen(with)) == 0;
 }
 
-/* ---- settings --------------------------------------------------------------------------------- */
-
-/* All entries that begin with `before`; *found: there is one. */
-static fin_status read_settings(const fin_checkpoint *c, const fin_settings *table,
-                                const char *before, void *values, bool *found, fin_error *err)
-{
-    const fin_entry *entry;
-    int64_t count = fini_tensors_entries(c->file, &entry);
-    fin_error why = {FIN_OK, ""};
-    fin_status status = FIN_OK;
-    *found = false;
-    fin_settings_defaults(table, values);
-    for (int64_t i = 0; i < count && !status; i++)
-        if (begins(entry[i].key, before)) {
-            *found = true;
-            status = fin_settings_parse(table, values, entry[i].key + strlen(before),
-                                        entry[i].value, &why);
-        }
-    if (!status)
-        status = fin_settings_validate(table, values, &why);
-    if (!status)
-        return FIN_OK;
-    char text[200];
-    fini_printable(why.message, strlen(why.message), text, sizeof text);
-    return fini_fail(err, FIN_ERR_FORMAT, "the encoder '%s' has a setting that is not allowed: %s",
-                     c->path, text);
-}
-
 /* ---- shape ------------------------------------------------------------------------------------ */
 
 enum { LARGEST = 1 << 20 }; /* columns of a token, numbers of an answer */
@@ -58,12 +50,11 @@ enum { LARGEST = 1 << 20 }; /* columns of a token, numbers of an answer */
 static fin_status bad_shape(const fin_checkpoint *c, const char *key, const char *value,
                             fin_error *err)
 {
-    char text[60];
     value = value ? value : "";
     return fini_fail(err, FIN_ERR_FORMAT,
                      "the encoder '%s' cannot be read: its entry '%s' is '%s', not what finetti "
                      "writes there",
-                     c->path, key, fini_printable(value, strlen(value), text, sizeof text));
+                     c->path, key, FINI_SHOW(value));
 }
 
 static bool read_whole(const char *text, int64_t lowest, int64_t *number)
@@ -101,9 +92,8 @@ static bool read_head(const char *text, fin_head *head)
     char word[40], *end;
     *head = (fin_head){0};
     if (!take_word(&text, head->name, sizeof head->name) || !take_word(&text, word, sizeof word) ||
-        (head->kind = find_word(word, fini_head_kinds, FINI_HEAD_KINDS)) < 0 ||
-        !take_word(&text, word, sizeof word) ||
-        (head->where = find_word(word, fini_head_places, FINI_HEAD_PLACES)) < 0 ||
+        (head->kind = find_word(word, kinds, KINDS)) < 0 || !take_word(&text, word, sizeof word) ||
+        (head->where = find_word(word, places, PLACES)) < 0 ||
         !take_word(&text, word, sizeof word) || !read_whole(word, 1, &head->size) ||
         !take_word(&text, word, sizeof word) || *text)
         return false;
@@ -120,7 +110,7 @@ static fin_status read_shape(fin_checkpoint *c, fin_error *err)
         return bad_shape(c, "inputs", inputs, err);
     if (!read_whole(values, 0, &shape->values) || shape->values > shape->inputs)
         return bad_shape(c, "values", values, err);
-    char key[] = FINI_CHECKPOINT_HEAD "0";
+    char key[] = "head.0";
     for (int i = 0; i < FIN_HEADS_MOST; i++) {
         key[sizeof key - 2] = (char)('0' + i);
         const char *text = fin_tensors_entry(c->file, key);
@@ -138,7 +128,7 @@ static fin_status read_shape(fin_checkpoint *c, fin_error *err)
 /* Is the tensor one of the encoder's? */
 static bool of_encoder(const fin_tensor *tensor)
 {
-    return !begins(tensor->name, FINI_CHECKPOINT_LEARN) && !begins(tensor->name, "scale.");
+    return !begins(tensor->name, LEARN) && !begins(tensor->name, "scale.");
 }
 
 /* Memory for an encoder is taken only if the file has about as many numbers: its matrices are
@@ -204,7 +194,6 @@ static fin_status read_scale(fin_checkpoint *c, fin_error *err)
 
 fin_status fin_checkpoint_read(const char *path, fin_checkpoint **out, fin_error *err)
 {
-    bool found;
     fin_checkpoint *c = *out = fini_alloc(sizeof *c);
     if (!c)
         return fini_fail_memory(err, sizeof *c, "a checkpoint");
@@ -214,11 +203,11 @@ fin_status fin_checkpoint_read(const char *path, fin_checkpoint **out, fin_error
     if (status)
         c->file = NULL;
     if (!status)
-        status = read_settings(c, &fin_encoder_table, FINI_CHECKPOINT_SETTING, &c->settings, &found,
-                               err);
+        status = fini_tensors_settings(c->file, "encoder", "setting.", &fin_encoder_table,
+                                       &c->settings, NULL, err);
     if (!status)
-        status =
-            read_settings(c, &fin_learn_table, FINI_CHECKPOINT_LEARN, &c->learn, &c->learns, err);
+        status = fini_tensors_settings(c->file, "encoder", LEARN, &fin_learn_table, &c->learn,
+                                       &c->learns, err);
     if (!status)
         status = read_shape(c, err);
     if (!status)
@@ -252,7 +241,7 @@ static fin_status list_tensors(const fin_checkpoint *c, bool own, fin_tensor **o
         return fini_fail_memory(err, (size_t)all * sizeof *tensors, "a checkpoint");
     for (int64_t i = 0; i < all; i++) {
         const fin_tensor *tensor = fin_tensors_at(c->file, i);
-        if (own ? !of_encoder(tensor) : !begins(tensor->name, FINI_CHECKPOINT_LEARN))
+        if (own ? !of_encoder(tensor) : !begins(tensor->name, LEARN))
             continue;
         tensors[(*count)++] = *tensor;
     }
@@ -323,8 +312,69 @@ const char *fin_checkpoint_entry(const fin_checkpoint *c, const char *key)
     const fin_entry *entry;
     int64_t count = fini_tensors_entries(c->file, &entry);
     for (int64_t i = 0; i < count; i++)
-        if (begins(entry[i].key, FINI_CHECKPOINT_ENTRY) &&
-            strcmp(entry[i].key + strlen(FINI_CHECKPOINT_ENTRY), key) == 0)
+        if (begins(entry[i].key, ENTRY) && strcmp(entry[i].key + strlen(ENTRY), key) == 0)
             return entry[i].value;
     return NULL;
+}
+
+/* ---- writing ---------------------------------------------------------------------------------- */
+
+static void add_shape(fini_metadata *m, const fin_encoder_shape *shape)
+{
+    char text[128], weight[64], number[24];
+    fini_metadata_number(m, "inputs", shape->inputs);
+    fini_metadata_number(m, "values", shape->values);
+    for (int64_t i = 0; i < shape->heads; i++) {
+        const fin_head *head = &shape->head[i];
+        fini_print_double(head->weight, 17, weight, sizeof weight);
+        snprintf(text, sizeof text, "%s %s %s %lld %s", head->name, kinds[head->kind],
+                 places[head->where], (long long)head->size, weight);
+        snprintf(number, sizeof number, "%lld", (long long)i);
+        fini_metadata_add(m, "head.", number, text);
+    }
+}
+
+static fin_status gather_tensors(const fin_encoder *encoder, const fin_learn *learn,
+                                 const fin_token_scale *scale, fin_tensor **out, int64_t *count,
+                                 fin_error *err)
+{
+    int64_t own = fin_encoder_tensors(encoder, NULL, 0);
+    int64_t state = learn ? fin_learn_tensors(learn, NULL, 0) : 0, room = own + state + 2;
+    fin_tensor *tensors = *out = fini_alloc_array(room, sizeof *tensors);
+    if (!tensors)
+        return fini_fail_memory(err, (size_t)room * sizeof *tensors, "a checkpoint");
+    fin_encoder_tensors(encoder, tensors, own);
+    if (learn) /* their names begin with "learn." */
+        fin_learn_tensors(learn, tensors + own, state);
+    *count = own + state;
+    if (scale) {
+        const fin_tensor center = {"scale.center", FIN_F64, 1, {scale->columns}, scale->center};
+        tensors[(*count)++] = center;
+        const fin_tensor by = {"scale.scale", FIN_F64, 1, {scale->columns}, scale->scale};
+        tensors[(*count)++] = by;
+    }
+    return FIN_OK;
+}
+
+/* The same encoder and entries give the same bytes. The file is written whole under a temporary name
+ * and renamed, so that a full disk or a power cut leaves the last good checkpoint. */
+fin_status fin_checkpoint_write(const char *path, const fin_encoder *encoder,
+                                const fin_learn *learn, const fin_token_scale *scale,
+                                const fin_entry *entries, int64_t count, fin_error *err)
+{
+    fin_tensor *tensors = NULL;
+    int64_t tensor_count = 0;
+    fini_metadata m;
+    fini_metadata_open(&m, "encoder", FIN_CHECKPOINT_VERSION, err);
+    fini_metadata_settings(&m, "setting.", &fin_encoder_table, fin_encoder_get_settings(encoder));
+    add_shape(&m, fin_encoder_get_shape(encoder));
+    if (learn)
+        fini_metadata_settings(&m, LEARN, &fin_learn_table, fin_learn_get_settings(learn));
+    for (int64_t i = 0; i < count; i++)
+        fini_metadata_add(&m, ENTRY, entries[i].key, entries[i].value);
+    if (!m.status)
+        m.status = gather_tensors(encoder, learn, scale, &tensors, &tensor_count, err);
+    fin_status status = fini_metadata_write(&m, path, tensors, tensor_count);
+    fini_free(tensors);
+    return status;
 }

@@ -4,8 +4,6 @@
 
 #include "data/data.h"
 
-enum { FINI_SHOWN = 48 }; /* bytes of a cell or a name in a message */
-
 typedef struct fini_csv {
     const char *label;       /* for messages */
     const char *start, *end; /* without byte order mark and blank lines at the end */
@@ -33,6 +31,11 @@ static inline const char *fini_skip_blanks(const char *p, const char *end)
     return p;
 }
 
+/* The cell in a message, as FINI_SHOW. */
+#define FINI_SHOW_CELL(cell)                                                                       \
+    fini_printable((cell)->text, (size_t)((cell)->end - (cell)->text), (char[FINI_SHORT]){""},     \
+                   (size_t)FINI_SHORT)
+
 /* Is it text at all? Then cuts off byte order mark and blank end. s->label is set before. */
 fin_status fini_csv_open(fini_csv *s, const char *text, size_t size, fin_error *err);
 /* Counts the columns, checks their names, finds the body; allocates nothing, so that a wild header
@@ -42,8 +45,23 @@ fin_status fini_csv_header(fini_csv *s, int64_t most, fin_error *err);
 const char *fini_csv_cell(const char *p, const char *end, fini_cell *cell);
 /* Copies the cell's text without a NUL ("" inside quotes becomes "); returns its length. */
 size_t fini_csv_copy(const fini_cell *cell, char *to);
+/* The names of the columns, which must differ, into `names`; after fini_csv_header. */
+fin_status fini_csv_names(const fini_csv *s, fini_names *names, fin_error *err);
 /* Is the cell a number? If not, *value is infinite for one out of range, else NaN. */
 bool fini_csv_number(const fini_cell *cell, double *value);
+/* A number in quotes at p; returns the cell's end, or NULL if it is not good. */
+const char *fini_csv_quoted(const char *p, const char *end, double *value);
+/* The same for any cell, quickly: what is not good is read again, slowly, to say why. */
+static inline const char *fini_csv_value(const char *p, const char *end, double *value)
+{
+    if (p < end && (unsigned char)*p <= '"') { /* a space, a tab or a quote */
+        p = fini_skip_blanks(p, end);
+        if (p < end && *p == '"')
+            return fini_csv_quoted(p, end, value);
+    }
+    p = fini_decimal(p, end, value);
+    return p && p < end && fini_is_blank(*p) ? fini_skip_blanks(p, end) : p;
+}
 /* What keeps the cell from being a name ("is empty; ..."), or NULL. */
 const char *fini_csv_bad_name(const fini_cell *cell);
 int64_t fini_csv_lines(const char *p, const char *end);

@@ -61,6 +61,13 @@ bool fini_csv_number(const fini_cell *cell, double *value)
     return stop == end;
 }
 
+const char *fini_csv_quoted(const char *p, const char *end, double *value)
+{
+    fini_cell cell;
+    p = fini_csv_cell(p, end, &cell);
+    return cell.open || cell.trailing || !fini_csv_number(&cell, value) ? NULL : p;
+}
+
 /* ---- header ------------------------------------------------------------------------------- */
 
 const char *fini_csv_bad_name(const fini_cell *cell)
@@ -85,15 +92,13 @@ const char *fini_csv_bad_name(const fini_cell *cell)
 static fin_status check_name(const fini_csv *s, const fini_cell *cell, int64_t column,
                              fin_error *err)
 {
-    char name[FINI_SHOWN];
     const char *wrong = fini_csv_bad_name(cell);
     if (!wrong && cell->end == cell->text)
         wrong = "is empty; every column needs a name";
     if (!wrong)
         return FIN_OK;
-    fini_printable(cell->text, (size_t)(cell->end - cell->text), name, sizeof name);
     return fini_fail(err, FIN_ERR_FORMAT, "%.200s, line 1, column %lld: the name '%s' %s", s->label,
-                     (long long)column, name, wrong);
+                     (long long)column, FINI_SHOW_CELL(cell), wrong);
 }
 
 fin_status fini_csv_header(fini_csv *s, int64_t most, fin_error *err)
@@ -128,6 +133,27 @@ fin_status fini_csv_header(fini_csv *s, int64_t most, fin_error *err)
         s->body_line += *q == '\n';
     s->columns = count;
     return FIN_OK;
+}
+
+fin_status fini_csv_names(const fini_csv *s, fini_names *names, fin_error *err)
+{
+    size_t room = (size_t)(s->body - s->start) + 1;
+    char *copy = fini_alloc(room);
+    fini_cell cell;
+    fin_status status = copy ? FIN_OK : fini_fail_memory(err, room, "the names of columns");
+    const char *p = s->start;
+    for (int64_t j = 0, number; j < s->columns && !status; j++, p++) {
+        p = fini_csv_cell(p, s->end, &cell);
+        status = fini_names_put(names, copy, fini_csv_copy(&cell, copy), &number, err);
+        if (!status && number < j)
+            status = fini_fail(
+                err, FIN_ERR_FORMAT,
+                "%.300s, line 1: columns %lld and %lld are both called '%s'; names must differ",
+                s->label, (long long)number + 1, (long long)j + 1,
+                FINI_SHOW(fini_names_get(names, number)));
+    }
+    fini_free(copy);
+    return status;
 }
 
 int64_t fini_csv_lines(const char *p, const char *end)
@@ -200,11 +226,9 @@ fin_status fini_csv_length(const fini_csv *s, const char *p, fin_error *err)
 fin_status fini_csv_no_number(const fini_csv *s, const char *p, const char *column,
                               const fini_cell *cell, double value, fin_error *err)
 {
-    char name[FINI_SHOWN], text[FINI_SHOWN];
+    const char *name = FINI_SHOW(column), *text = FINI_SHOW_CELL(cell);
     size_t size = (size_t)(cell->end - cell->text);
     long long line = fini_csv_line(s, p);
-    fini_printable(column, strlen(column), name, sizeof name);
-    fini_printable(cell->text, size, text, sizeof text);
     if (size == 0)
         return fini_fail(err, FIN_ERR_FORMAT,
                          "%.200s, line %lld, column '%s': the cell is empty; write nan for a "

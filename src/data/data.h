@@ -1,4 +1,4 @@
-/* Private face of the data room: files, text and numbers as its readers and writers share them. */
+/* Private face of the data module: files, text and numbers as its readers and writers share them. */
 #ifndef FINI_DATA_H
 #define FINI_DATA_H
 
@@ -9,6 +9,9 @@
 
 /* "cannot read 'x.csv': No such file or directory"; `number` is an errno. */
 fin_status fini_fail_io(fin_error *err, const char *action, const char *path, int number);
+
+/* A regular file, open for reading, and its size; pipes, devices and folders are refused. */
+fin_status fini_open_regular(const char *path, int *fd, int64_t *size, fin_error *err);
 
 /* A file that is not there until it is committed.
  *
@@ -37,6 +40,10 @@ int fini_utf8_length(const char *p, const char *end);
 /* A short, printable, terminated copy for messages: at most `room` bytes with the NUL, odd bytes as
  * '?', "..." where it was cut. Returns buffer. */
 char *fini_printable(const char *text, size_t size, char *buffer, size_t room);
+enum { FINI_SHORT = 48 }; /* bytes of a name in a message */
+/* A name in a message, in a buffer that lives as long as the block around it. */
+#define FINI_SHOW(text)                                                                            \
+    fini_printable(text, strlen(text), (char[FINI_SHORT]){""}, (size_t)FINI_SHORT)
 
 /* ---- numbers (decimal.c, format.c) ---------------------------------------------------------- */
 
@@ -48,24 +55,37 @@ enum { FINI_NUMBER = 32 }; /* room for %.17g: at most 24 characters */
 /* Writes the number as %.17g; returns the length. Not terminated. */
 size_t fini_format(double number, char buffer[FINI_NUMBER]);
 
-/* ---- tables (table.c) ------------------------------------------------------------------------ */
+/* ---- names (names.c) ------------------------------------------------------------------------ */
 
-struct fin_table {
-    fini_arena arena; /* holds this struct too */
-    int64_t rows, capacity;
-    int columns;
-    char **names;   /* [columns] */
-    char *letters;  /* the names' text */
-    int32_t *order; /* [columns] column numbers by name */
-    int32_t *spare; /* [columns] for the sort */
-    double *values; /* [columns][capacity] */
-};
+/* Many short texts in one block, numbered from 0, found by a hash table. All zeros is empty. */
+typedef struct fini_names {
+    int64_t count, room;
+    int64_t *at; /* (room) where text i begins in letters */
+    char *letters;
+    size_t used, size;
+    struct fini_name_slot *slots; /* (places) or NULL: not found by name */
+    int64_t places;               /* a power of two */
+    uint64_t seed;
+} fini_names;
 
-/* `letters`: bytes for the names with their NULs. Names and values are for the caller to fill. */
-fin_status fini_table_create(int columns, int64_t capacity, int64_t letters, fin_table **out,
-                             fin_error *err);
-/* Once the names are there. Equal names become neighbours in `order`, the first column first. */
-void fini_table_sort(fin_table *table);
+/* Appends without looking; text need not end with NUL. */
+fin_status fini_names_add(fini_names *names, const char *text, size_t size, fin_error *err);
+/* Appends one text made of two. */
+fin_status fini_names_join(fini_names *names, const char *first, const char *second,
+                           fin_error *err);
+/* Number of the text, which is added if it is new. */
+fin_status fini_names_put(fini_names *names, const char *text, size_t size, int64_t *number,
+                          fin_error *err);
+/* Makes what was added findable; of equal texts the first is found. */
+fin_status fini_names_index(fini_names *names, fin_error *err);
+int64_t fini_names_find(const fini_names *names, const char *text, size_t size); /* or -1 */
+const char *fini_names_get(const fini_names *names, int64_t i);
+/* "a, b, c", as many as fit, for messages; how many are left out is said by ", ...". */
+enum { FINI_LISTED = 200 };
+const char *fini_names_list(const fini_names *names, char text[FINI_LISTED]);
+/* Adds "first", "first + 1", ...: count of them. */
+fin_status fini_names_numbers(fini_names *names, int64_t first, int64_t count, fin_error *err);
+void fini_names_close(fini_names *names);
 
 /* ---- one array as NPY (npy.c) ---------------------------------------------------------------- */
 

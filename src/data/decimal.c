@@ -29,66 +29,26 @@ static const double ten[EXACT_TEN + 1] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e
                                           1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
                                           1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
 
-#define FIVE_13 UINT64_C(1220703125)
-static const uint64_t five[EXACT_FIVE + 1] = {1,
-                                              5,
-                                              25,
-                                              125,
-                                              625,
-                                              3125,
-                                              15625,
-                                              78125,
-                                              390625,
-                                              1953125,
-                                              9765625,
-                                              48828125,
-                                              244140625,
-                                              FIVE_13,
-                                              FIVE_13 * 5,
-                                              FIVE_13 * 25,
-                                              FIVE_13 * 125,
-                                              FIVE_13 * 625,
-                                              FIVE_13 * 3125,
-                                              FIVE_13 * 15625,
-                                              FIVE_13 * 78125,
-                                              FIVE_13 * 390625,
-                                              FIVE_13 * 1953125,
-                                              FIVE_13 * 9765625,
-                                              FIVE_13 * 48828125,
-                                              FIVE_13 * 244140625,
-                                              FIVE_13 *FIVE_13,
-                                              FIVE_13 *FIVE_13 * 5};
+#define FOUR(a, b, c, d) a, b, c, d /* a row of a table */
+static const uint64_t five[EXACT_FIVE + 1] = {
+    FOUR(1, 5, 25, 125),
+    FOUR(625, 3125, 15625, 78125),
+    FOUR(390625, 1953125, 9765625, 48828125),
+    FOUR(244140625, 1220703125, 6103515625, 30517578125),
+    FOUR(152587890625, 762939453125, 3814697265625, 19073486328125),
+    FOUR(95367431640625, 476837158203125, 2384185791015625, 11920928955078125),
+    FOUR(59604644775390625, 298023223876953125, 1490116119384765625, 7450580596923828125)};
 
 /* floor(2^127 / b), where b is 5^k shifted left as far as it goes:
  *     for k in range(1, 28): b = 5**k << (64 - (5**k).bit_length()); print(hex(2**127 // b)) */
-static const uint64_t inverse_five[EXACT_FIVE + 1] = {0,
-                                                      UINT64_C(0xcccccccccccccccc),
-                                                      UINT64_C(0xa3d70a3d70a3d70a),
-                                                      UINT64_C(0x83126e978d4fdf3b),
-                                                      UINT64_C(0xd1b71758e219652b),
-                                                      UINT64_C(0xa7c5ac471b478423),
-                                                      UINT64_C(0x8637bd05af6c69b5),
-                                                      UINT64_C(0xd6bf94d5e57a42bc),
-                                                      UINT64_C(0xabcc77118461cefc),
-                                                      UINT64_C(0x89705f4136b4a597),
-                                                      UINT64_C(0xdbe6fecebdedd5be),
-                                                      UINT64_C(0xafebff0bcb24aafe),
-                                                      UINT64_C(0x8cbccc096f5088cb),
-                                                      UINT64_C(0xe12e13424bb40e13),
-                                                      UINT64_C(0xb424dc35095cd80f),
-                                                      UINT64_C(0x901d7cf73ab0acd9),
-                                                      UINT64_C(0xe69594bec44de15b),
-                                                      UINT64_C(0xb877aa3236a4b449),
-                                                      UINT64_C(0x9392ee8e921d5d07),
-                                                      UINT64_C(0xec1e4a7db69561a5),
-                                                      UINT64_C(0xbce5086492111aea),
-                                                      UINT64_C(0x971da05074da7bee),
-                                                      UINT64_C(0xf1c90080baf72cb1),
-                                                      UINT64_C(0xc16d9a0095928a27),
-                                                      UINT64_C(0x9abe14cd44753b52),
-                                                      UINT64_C(0xf79687aed3eec551),
-                                                      UINT64_C(0xc612062576589dda),
-                                                      UINT64_C(0x9e74d1b791e07e48)};
+static const uint64_t inverse_five[EXACT_FIVE + 1] = {
+    FOUR(0x0, 0xcccccccccccccccc, 0xa3d70a3d70a3d70a, 0x83126e978d4fdf3b),
+    FOUR(0xd1b71758e219652b, 0xa7c5ac471b478423, 0x8637bd05af6c69b5, 0xd6bf94d5e57a42bc),
+    FOUR(0xabcc77118461cefc, 0x89705f4136b4a597, 0xdbe6fecebdedd5be, 0xafebff0bcb24aafe),
+    FOUR(0x8cbccc096f5088cb, 0xe12e13424bb40e13, 0xb424dc35095cd80f, 0x901d7cf73ab0acd9),
+    FOUR(0xe69594bec44de15b, 0xb877aa3236a4b449, 0x9392ee8e921d5d07, 0xec1e4a7db69561a5),
+    FOUR(0xbce5086492111aea, 0x971da05074da7bee, 0xf1c90080baf72cb1, 0xc16d9a0095928a27),
+    FOUR(0x9abe14cd44753b52, 0xf79687aed3eec551, 0xc612062576589dda, 0x9e74d1b791e07e48)};
 
 /* 2^e for a normal result. */
 static double power_of_two(int e)

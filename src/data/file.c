@@ -22,7 +22,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { BUFFER = 1 << 16, TEMPORARY_NAME = 64, ATTEMPTS = 1000, READ_FIRST = 1 << 16, PIECE = 1 << 20 };
+enum {
+    BUFFER = 1 << 16,
+    TEMPORARY_NAME = 64,
+    ATTEMPTS = 1000,
+    READ_FIRST = 1 << 16,
+    PIECE = 1 << 20
+};
 
 struct fini_output {
     fini_arena arena; /* holds this struct too */
@@ -320,6 +326,23 @@ void fini_output_abort(fini_output *output)
 }
 
 /* ---- input -------------------------------------------------------------------------------- */
+
+fin_status fini_open_regular(const char *path, int *fd, int64_t *size, fin_error *err)
+{
+    struct stat info;
+    *fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK); /* a pipe must not wait */
+    fin_status status = FIN_OK;
+    if (*fd < 0 || fstat(*fd, &info) != 0)
+        status = fini_fail_io(err, "read", path, errno);
+    else if (!S_ISREG(info.st_mode))
+        status = fini_fail(err, FIN_ERR_IO, "cannot read '%.300s': it is %s, not a regular file",
+                           path, S_ISDIR(info.st_mode) ? "a folder" : "a device or a pipe");
+    else
+        *size = info.st_size;
+    if (status && *fd >= 0)
+        close(*fd);
+    return status;
+}
 
 static fin_status read_all(int fd, const char *path, size_t room, char **text, size_t *size,
                            fin_error *err)

@@ -11,6 +11,8 @@
 #include "data/token_set.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
 
 /* Pixels from top to bottom: as asked for, as the array has them, or the root of their number. */
 static fin_status find_height(const fin_bag_set *bags, const fin_token_source *source,
@@ -78,4 +80,98 @@ fin_status fini_images_map(const fin_bag_set *bags, const fin_token_source *sour
                 (t / across * patch + j / patch) * width + t % across * patch + j % patch;
     }
     return FIN_OK;
+}
+
+/* ---- pictures --------------------------------------------------------------------------------- */
+
+/* Grey images to an SVG file: one rectangle for every run of pixels of the same grey in a row of an
+ * image, so that a dark background costs little. Whole or absent, as all files here. */
+
+enum { CELL = 120, GAP = 8, HIDDEN = -1 }; /* sizes in points of the picture */
+
+typedef struct images {
+    int64_t height, width;
+    double low, high, side; /* side of a pixel in the picture */
+    fini_output *output;
+} images;
+
+static int grey(const images *p, double x)
+{
+    if (isnan(x))
+        return HIDDEN;
+    double share = p->high > p->low ? (x - p->low) / (p->high - p->low) : 0.5;
+    return (int)lround(255 * fmin(fmax(share, 0), 1));
+}
+
+/* A number without trailing zeros, in the C locale. */
+static const char *place(double x, char text[32])
+{
+    fini_print_double(round(1e4 * x) / 1e4, 8, text, 32);
+    return text;
+}
+
+static fin_status draw_run(const images *p, double x, double y, double width, int shade,
+                           fin_error *err)
+{
+    char text[256], number[4][32], color[8] = "#9db7d5";
+    if (shade != HIDDEN)
+        snprintf(color, sizeof color, "#%02x%02x%02x", shade & 255, shade & 255, shade & 255);
+    int length = snprintf(text, sizeof text,
+                          "<rect x=\"%s\" y=\"%s\" width=\"%s\" height=\"%s\" fill=\"%s\"/>\n",
+                          place(x, number[0]), place(y, number[1]), place(width, number[2]),
+                          place(p->side, number[3]), color);
+    return fini_output_write(p->output, text, (size_t)length, err);
+}
+
+static fin_status draw_image(const images *p, const double *x, double left, double top,
+                             fin_error *err)
+{
+    fin_status status = FIN_OK;
+    for (int64_t r = 0; r < p->height; r++)
+        for (int64_t c = 0, end; c < p->width && !status; c = end) {
+            int shade = grey(p, x[r * p->width + c]);
+            for (end = c + 1; end < p->width && grey(p, x[r * p->width + end]) == shade; end++)
+                ;
+            status = draw_run(p, left + p->side * (double)c, top + p->side * (double)r,
+                              p->side * (double)(end - c), shade, err);
+        }
+    return status;
+}
+
+fin_status fin_images_write(const char *path, const char *title, int64_t rows, int64_t count,
+                            int64_t height, int64_t width, const double *pixels, double low,
+                            double high, fin_error *err)
+{
+    enum { MOST = 1000 };
+    char head[512], *tail = "</svg>\n";
+    if (rows < 1 || rows > MOST || count < 1 || count > MOST || height < 1 || width < 1 ||
+        !(isfinite(low) && isfinite(high)) || strpbrk(title, "<&"))
+        return fini_fail(err, FIN_ERR_ARGUMENT,
+                         "a picture of %lld x %lld images of %lld x %lld pixels cannot be drawn; "
+                         "from 1 to %d are, with a title without < and &",
+                         (long long)rows, (long long)count, (long long)height, (long long)width,
+                         MOST);
+    images p = {height, width, low, high, (double)CELL / (double)(height > width ? height : width),
+                NULL};
+    fin_status status = fini_output_open(path, false, &p.output, err);
+    if (status)
+        return status;
+    int length = snprintf(head, sizeof head,
+                          "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%lld\" "
+                          "height=\"%lld\" shape-rendering=\"crispEdges\">\n<title>%.200s</title>\n"
+                          "<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n",
+                          (long long)(GAP + count * (CELL + GAP)),
+                          (long long)(GAP + rows * (CELL + GAP)), title);
+    status = fini_output_write(p.output, head, (size_t)length, err);
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t i = 0; i < count && !status; i++)
+            status =
+                draw_image(&p, pixels + (r * count + i) * height * width,
+                           (double)(GAP + i * (CELL + GAP)), (double)(GAP + r * (CELL + GAP)), err);
+    if (!status)
+        status = fini_output_write(p.output, tail, strlen(tail), err);
+    if (!status)
+        return fini_output_commit(p.output, err);
+    fini_output_abort(p.output);
+    return status;
 }

@@ -11,7 +11,11 @@
  * this version does not know is refused, because the model would mean something else without it. */
 #include "data/tensors.h"
 
+#include <stdio.h>
 #include <string.h>
+
+/* Tensors that are names and not part of the fit begin so. */
+#define NAMES "names."
 
 struct fin_model {
     fini_arena arena; /* holds this struct too */
@@ -42,31 +46,6 @@ static const char *note_key(const char *key)
     return key > digits && *key == '.' ? key + 1 : NULL;
 }
 
-static fin_status read_settings(const char *path, const fin_tensor_file *file,
-                                fin_fit_settings *settings, fin_error *err)
-{
-    const fin_entry *entry;
-    int64_t count = fini_tensors_entries(file, &entry);
-    fin_error why = {FIN_OK, ""};
-    fin_status status = FIN_OK;
-    fin_settings_defaults(&fin_fit_table, settings);
-    for (int64_t i = 0; i < count && !status; i++)
-        if (begins(entry[i].key, "setting.")) {
-            const char *name = entry[i].key + strlen("setting.");
-            if (strcmp(name, "features") == 0) /* so it was called in version 0.1 */
-                name = "basis";
-            status = fin_settings_parse(&fin_fit_table, settings, name, entry[i].value, &why);
-        }
-    if (!status)
-        status = fin_settings_validate(&fin_fit_table, settings, &why);
-    if (!status)
-        return FIN_OK;
-    char text[200];
-    fini_printable(why.message, strlen(why.message), text, sizeof text);
-    return fini_fail(err, FIN_ERR_FORMAT,
-                     "the model '%.200s' has a setting that is not allowed: %s", path, text);
-}
-
 static int64_t count_names(const fin_tensor *tensor)
 {
     const char *text = tensor ? tensor->data : NULL;
@@ -85,14 +64,15 @@ static fin_status restore(const char *path, const fin_tensor_file *file, fin_fit
     fin_fit_settings settings;
     fin_error why = {FIN_OK, ""};
     int64_t count = 0;
-    fin_status status = read_settings(path, file, &settings, err);
+    fin_status status =
+        fini_tensors_settings(file, "model", "setting.", &fin_fit_table, &settings, NULL, err);
     if (status)
         return status;
     fin_tensor *tensors = fini_alloc_array(fin_tensors_count(file), sizeof *tensors);
     if (!tensors)
         return fini_fail_memory(err, (size_t)fin_tensors_count(file) * sizeof *tensors, "a model");
     for (int64_t i = 0; i < fin_tensors_count(file); i++)
-        if (!begins(fin_tensors_at(file, i)->name, FINI_NAMES))
+        if (!begins(fin_tensors_at(file, i)->name, NAMES))
             tensors[count++] = *fin_tensors_at(file, i);
     status = fin_fit_restore(fit, &settings, tensors, count, &why);
     fini_free(tensors);
@@ -143,8 +123,8 @@ static char *copy_text(char **to, const char *text)
 static fin_status build(const fin_tensor_file *file, fin_model *sizes, fin_model **out,
                         fin_error *err)
 {
-    const fin_tensor *features = fin_tensors_find(file, FINI_NAMES "features"),
-                     *classes = fin_tensors_find(file, FINI_NAMES "classes");
+    const fin_tensor *features = fin_tensors_find(file, NAMES "features"),
+                     *classes = fin_tensors_find(file, NAMES "classes");
     const char *label = fin_tensors_entry(file, "label"), *bag = fin_tensors_entry(file, "bag"),
                *group = fin_tensors_entry(file, "group");
     const fin_entry *entry;
@@ -196,9 +176,8 @@ fin_status fin_model_read(const char *path, fin_model **out, fin_error *err)
         fin_fit_get_info(sizes.fit, &info);
         sizes.features = info.d;
         sizes.classes = info.classes;
-        if (count_names(fin_tensors_find(file, FINI_NAMES "features")) != info.d ||
-            (info.classes &&
-             count_names(fin_tensors_find(file, FINI_NAMES "classes")) != info.classes))
+        if (count_names(fin_tensors_find(file, NAMES "features")) != info.d ||
+            (info.classes && count_names(fin_tensors_find(file, NAMES "classes")) != info.classes))
             status = fini_fail(err, FIN_ERR_FORMAT,
                                "the model '%.200s' has %lld columns and %lld classes, and not as "
                                "many names for them",
@@ -267,4 +246,88 @@ int64_t fin_model_notes(const fin_model *model, const fin_entry **notes)
 {
     *notes = model->notes;
     return model->note_count;
+}
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
+/* The names from the set, one after the other, as a tensor; *letters for fini_free. */
+static fin_status join_names(const char *(*name)(const fin_bag_set *set, int64_t i),
+                             const fin_bag_set *set, const char *title, int64_t count,
+                             fin_tensor *tensor, char **letters, fin_error *err)
+{
+    size_t size = 0;
+    for (int64_t i = 0; i < count; i++) {
+        const char *text = name(set, i);
+        if (!text)
+            return fini_fail(err, FIN_ERR_ARGUMENT,
+                             "a model needs the names of its %s, and number %lld has none", title,
+                             (long long)i);
+        size += strlen(text) + 1;
+    }
+    char *to = *letters = fini_alloc(size ? size : 1);
+    if (!to)
+        return fini_fail_memory(err, size, "the names of a model");
+    for (int64_t i = 0; i < count; i++) {
+        size_t length = strlen(name(set, i)) + 1;
+        memcpy(to, name(set, i), length);
+        to += length;
+    }
+    *tensor = (fin_tensor){.dtype = FIN_U8, .ndim = 1, .shape = {(int64_t)size}, .data = *letters};
+    snprintf(tensor->name, sizeof tensor->name, NAMES "%s", title);
+    return FIN_OK;
+}
+
+/* Tensors of the fit and the names; *count of them, for fini_free. */
+static fin_status gather_tensors(const fin_fit *fit, const fin_bag_set *set, fin_tensor **tensors,
+                                 int64_t *count, char *letters[2], fin_error *err)
+{
+    fin_fit_info info;
+    fin_fit_get_info(fit, &info);
+    int64_t of_fit = fin_fit_tensors(fit, NULL, 0);
+    if (info.d != fin_bag_set_bags(set)->d || info.classes != fin_bag_set_classes(set))
+        return fini_fail(err, FIN_ERR_ARGUMENT,
+                         "the fit has %lld columns and %lld classes, and the bags that name them "
+                         "%lld and %lld",
+                         (long long)info.d, (long long)info.classes,
+                         (long long)fin_bag_set_bags(set)->d, (long long)fin_bag_set_classes(set));
+    *tensors = fini_alloc_array(of_fit + 2, sizeof **tensors);
+    if (!*tensors)
+        return fini_fail_memory(err, (size_t)(of_fit + 2) * sizeof **tensors, "a model");
+    *count = fin_fit_tensors(fit, *tensors, of_fit);
+    fin_status status = join_names(fin_bag_set_feature, set, "features", info.d,
+                                   &(*tensors)[(*count)++], &letters[0], err);
+    if (!status && info.classes)
+        status = join_names(fin_bag_set_class, set, "classes", info.classes,
+                            &(*tensors)[(*count)++], &letters[1], err);
+    return status;
+}
+
+/* The same fit, names and notes give the same bytes. */
+fin_status fin_model_write(const char *path, const fin_fit *fit, const fin_bag_set *set,
+                           const fin_entry *notes, int64_t count, fin_error *err)
+{
+    const char *label = fin_bag_set_label(set), *bag = fin_bag_set_bag(set),
+               *group = fin_bag_set_group(set);
+    fin_tensor *tensors = NULL;
+    char *letters[2] = {NULL, NULL}, before[40];
+    int64_t tensor_count = 0;
+    fini_metadata m;
+    fini_metadata_open(&m, "model", FIN_MODEL_VERSION, err);
+    fini_metadata_add(&m, "", "label", label ? label : "");
+    if (bag)
+        fini_metadata_add(&m, "", "bag", bag);
+    if (group)
+        fini_metadata_add(&m, "", "group", group);
+    fini_metadata_settings(&m, "setting.", &fin_fit_table, fin_fit_get_settings(fit));
+    for (int64_t i = 0; i < count; i++) {
+        snprintf(before, sizeof before, "note.%lld.", (long long)i + 1);
+        fini_metadata_add(&m, before, notes[i].key, notes[i].value);
+    }
+    if (!m.status)
+        m.status = gather_tensors(fit, set, &tensors, &tensor_count, letters, err);
+    fin_status status = fini_metadata_write(&m, path, tensors, tensor_count);
+    fini_free(letters[0]);
+    fini_free(letters[1]);
+    fini_free(tensors);
+    return status;
 }

@@ -4,10 +4,13 @@
  * https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
  * The text is a Python literal. What is read here is the part of that language that numpy writes
  * for arrays of plain numbers; everything else is named in the message and refused. */
-#include "data/data.h"
+#include "data/bags.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "arrays are read and written as they lie in memory, which must be little-endian"
@@ -170,7 +173,7 @@ static bool take_shape(reader *r, fin_array *out)
 
 static fin_status find_dtype(const char *descr, const char *label, fin_array *out, fin_error *err)
 {
-    char shown[WORD];
+    const char *shown = FINI_SHOW(descr);
     for (int i = 0; i < DTYPES; i++)
         if (strcmp(descr, dtypes[i].descr) == 0) {
             out->dtype = (fin_dtype)i;
@@ -180,7 +183,6 @@ static fin_status find_dtype(const char *descr, const char *label, fin_array *ou
         out->dtype = FIN_U8;
         return FIN_OK;
     }
-    fini_printable(descr, strlen(descr), shown, sizeof shown);
     if (strchr(descr, 'O'))
         return fini_fail(err, FIN_ERR_UNSUPPORTED,
                          "%s is an array of Python objects; save plain numbers (astype('<f8'))",
@@ -257,4 +259,84 @@ fin_status fini_npy_describe(const char *text, size_t size, const char *label, f
     if (!fini_shape_count(out->dtype, out->ndim, out->shape, &out->count))
         return fini_fail(err, FIN_ERR_FORMAT, "%s has a shape whose size overflows", label);
     return FIN_OK;
+}
+
+/* ---- one file, mapped ------------------------------------------------------------------------ */
+
+/* A file mapped into memory: a gigabyte of tokens is neither read nor copied, and processes
+ * that share a machine share its pages.
+ *
+ * The mapping is read-only and its bounds are those of the file when it was opened: a header that
+ * asks for more than the file has is refused. A file that another program cuts short while it is
+ * mapped ends this one with SIGBUS; that is the price of not copying, and why everything else in
+ * this module is read instead. Small arrays that are checked and then trusted (offsets) are copied by
+ * the caller, because whoever may write to the file could change them in between. */
+
+/* Reads the description; *start is where the elements begin. */
+static fin_status describe(const unsigned char *bytes, size_t size, const char *label,
+                           fin_array *array, size_t *start, fin_error *err)
+{
+    unsigned char prefix[12] = {0};
+    size_t from, length;
+    memcpy(prefix, bytes, size < sizeof prefix ? size : sizeof prefix);
+    fin_status status = fini_npy_prefix(prefix, label, &from, &length, err);
+    if (status)
+        return status;
+    if (size < from || length > size - from)
+        return fini_fail(err, FIN_ERR_FORMAT, "%s is cut short inside its description", label);
+    status = fini_npy_describe((const char *)bytes + from, length, label, array, err);
+    if (status)
+        return status;
+    *start = from + length;
+    uint64_t need = (uint64_t)array->count * fin_dtype_size(array->dtype);
+    if (need != size - *start)
+        return fini_fail(err, FIN_ERR_FORMAT,
+                         "%s has %llu bytes of elements where its shape asks for %llu%s", label,
+                         (unsigned long long)(size - *start), (unsigned long long)need,
+                         need > size - *start ? "; the file is cut short" : "");
+    return FIN_OK;
+}
+
+static fin_status map_file(int fd, int64_t size, const char *path, fini_npy *map, fin_error *err)
+{
+    char label[320];
+    size_t start = 0;
+    snprintf(label, sizeof label, "'%.300s'", path);
+    if (size == 0)
+        return fini_fail(err, FIN_ERR_FORMAT, "%s is empty", label);
+    if ((uintmax_t)size > SIZE_MAX / 2)
+        return fini_fail_io(err, "read", path, EFBIG);
+    map->size = (size_t)size;
+    map->base = mmap(NULL, map->size, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (map->base == MAP_FAILED) {
+        int number = errno;
+        map->base = NULL;
+        return number == ENOMEM ? fini_fail_memory(err, map->size, label)
+                                : fini_fail_io(err, "map", path, number);
+    }
+    fin_status status = describe(map->base, map->size, label, &map->array, &start, err);
+    map->array.data = (const char *)map->base + start;
+    return status;
+}
+
+fin_status fini_npy_map(const char *path, fini_npy *map, fin_error *err)
+{
+    int fd;
+    int64_t size;
+    *map = (fini_npy){0};
+    fin_status status = fini_open_regular(path, &fd, &size, err);
+    if (status)
+        return status;
+    status = map_file(fd, size, path, map, err);
+    close(fd);
+    if (status)
+        fini_npy_unmap(map);
+    return status;
+}
+
+void fini_npy_unmap(fini_npy *map)
+{
+    if (map->base)
+        munmap(map->base, map->size);
+    *map = (fini_npy){0};
 }

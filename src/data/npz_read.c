@@ -5,16 +5,14 @@
  * exactly the bytes that the entry has. */
 #include "data/data.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <unistd.h>
 #include <zip.h>
 
 enum { NAME_MOST = 256, DEFLATE_MOST = 1032 }; /* deflate makes at most 1032 bytes of one */
 
 struct slot {
-    char *name; /* without ".npy" */
     uint64_t index;
     void *block; /* NULL: not read yet */
     fin_array array;
@@ -24,7 +22,7 @@ struct fin_npz {
     zip_t *zip;
     int64_t count, file_size;
     struct slot *slots; /* [count] */
-    char *letters;      /* the names' text */
+    fini_names names;   /* without ".npy" */
     char path[300];
 };
 
@@ -45,48 +43,34 @@ static size_t array_name(const char *name)
     return length > 4 && strcmp(name + length - 4, ".npy") == 0 ? length - 4 : 0;
 }
 
-/* Two walks over the entries: how many arrays and letters, then their names. */
 static fin_status list_arrays(fin_npz *npz, fin_error *err)
 {
     zip_int64_t entries = zip_get_num_entries(npz->zip, 0);
-    size_t letters = 0, length;
-    int64_t count = 0;
-    for (zip_int64_t i = 0; i < entries; i++)
-        if ((length = array_name(zip_get_name(npz->zip, (zip_uint64_t)i, 0))) > 0) {
-            count++;
-            letters += length + 1;
-        }
-    if (count == 0)
-        return fini_fail(err, FIN_ERR_FORMAT, "'%s' holds no arrays (no entry ends in .npy)",
-                         npz->path);
-    npz->slots = fini_alloc_array(count, sizeof *npz->slots);
-    npz->letters = fini_alloc(letters);
-    if (!npz->slots || !npz->letters)
-        return fini_fail_memory(err, (size_t)count * sizeof *npz->slots + letters, "an NPZ file");
-    memset(npz->slots, 0, (size_t)count * sizeof *npz->slots);
-    char *to = npz->letters;
-    for (zip_int64_t i = 0; i < entries; i++) {
+    fin_status status = FIN_OK;
+    npz->slots = fini_alloc_array(entries, sizeof *npz->slots);
+    if (!npz->slots)
+        return fini_fail_memory(err, (size_t)entries * sizeof *npz->slots, "an NPZ file");
+    for (zip_int64_t i = 0; i < entries && !status; i++) {
         const char *name = zip_get_name(npz->zip, (zip_uint64_t)i, 0);
-        if ((length = array_name(name)) == 0)
+        size_t length = array_name(name);
+        if (length == 0)
             continue;
-        npz->slots[npz->count++] = (struct slot){.name = to, .index = (uint64_t)i};
-        memcpy(to, name, length);
-        to[length] = '\0';
-        to += length + 1;
+        status = fini_names_add(&npz->names, name, length, err);
+        npz->slots[npz->count++] = (struct slot){.index = (uint64_t)i};
     }
-    return FIN_OK;
+    if (!status && npz->count == 0)
+        status = fini_fail(err, FIN_ERR_FORMAT, "'%s' holds no arrays (no entry ends in .npy)",
+                           npz->path);
+    return status;
 }
 
 static fin_status open_zip(fin_npz *npz, const char *path, fin_error *err)
 {
-    struct stat info;
-    int code = 0;
-    if (stat(path, &info) != 0)
-        return fini_fail_io(err, "read", path, errno);
-    if (!S_ISREG(info.st_mode))
-        return fini_fail(err, FIN_ERR_IO, "cannot read '%s': it is %s, not a regular file",
-                         npz->path, S_ISDIR(info.st_mode) ? "a folder" : "a device or a pipe");
-    npz->file_size = info.st_size;
+    int fd, code = 0;
+    fin_status status = fini_open_regular(path, &fd, &npz->file_size, err);
+    if (status)
+        return status;
+    close(fd);
     npz->zip = zip_open(path, ZIP_RDONLY, &code);
     if (npz->zip)
         return FIN_OK;
@@ -99,7 +83,7 @@ static fin_status open_zip(fin_npz *npz, const char *path, fin_error *err)
     snprintf(label, sizeof label, "'%s'", npz->path);
     zip_error_t error;
     zip_error_init_with_code(&error, code);
-    fin_status status = fail_zip(err, label, &error);
+    status = fail_zip(err, label, &error);
     zip_error_fini(&error);
     return status;
 }
@@ -211,11 +195,10 @@ static fin_status read_elements(zip_file_t *file, struct slot *slot, const char 
     return FIN_OK;
 }
 
-static fin_status load(fin_npz *npz, struct slot *slot, fin_error *err)
+static fin_status load(fin_npz *npz, struct slot *slot, const char *name, fin_error *err)
 {
-    char name[64], label[sizeof npz->path + sizeof name + 32];
-    fini_printable(slot->name, strlen(slot->name), name, sizeof name);
-    snprintf(label, sizeof label, "array '%s' of '%.200s'", name, npz->path);
+    char label[sizeof npz->path + FINI_SHORT + 32];
+    snprintf(label, sizeof label, "array '%s' of '%.200s'", FINI_SHOW(name), npz->path);
     uint64_t left = 0;
     fin_status status = claimed_size(npz, slot, label, &left, err);
     if (status)
@@ -230,38 +213,21 @@ static fin_status load(fin_npz *npz, struct slot *slot, fin_error *err)
     return status;
 }
 
-/* "'x.npz' has no array 'z'; it has a, b, c", as many as fit. */
-static fin_status fail_missing(const fin_npz *npz, const char *name, fin_error *err)
-{
-    char list[160] = "", shown[48], wanted[48];
-    size_t used = 0;
-    for (int64_t i = 0; i < npz->count; i++) {
-        const char *have = npz->slots[i].name;
-        fini_printable(have, strlen(have), shown, sizeof shown);
-        if (used + strlen(shown) + 8 > sizeof list) {
-            strcpy(list + used, ", ...");
-            break;
-        }
-        used += (size_t)sprintf(list + used, "%s%s", used ? ", " : "", shown);
-    }
-    fini_printable(name, strlen(name), wanted, sizeof wanted);
-    return fini_fail(err, FIN_ERR_ARGUMENT, "'%.200s' has no array '%s'; it has %s", npz->path,
-                     wanted, list);
-}
-
 fin_status fin_npz_array(fin_npz *npz, const char *name, fin_array *out, fin_error *err)
 {
+    char all[FINI_LISTED];
     memset(out, 0, sizeof *out);
     for (int64_t i = 0; i < npz->count; i++) {
         struct slot *slot = &npz->slots[i];
-        if (strcmp(slot->name, name) != 0)
+        if (strcmp(fini_names_get(&npz->names, i), name) != 0)
             continue;
-        fin_status status = slot->block ? FIN_OK : load(npz, slot, err);
+        fin_status status = slot->block ? FIN_OK : load(npz, slot, name, err);
         if (!status)
             *out = slot->array;
         return status;
     }
-    return fail_missing(npz, name, err);
+    return fini_fail(err, FIN_ERR_ARGUMENT, "'%.200s' has no array '%s'; it has %s", npz->path,
+                     FINI_SHOW(name), fini_names_list(&npz->names, all));
 }
 
 int64_t fin_npz_count(const fin_npz *npz)
@@ -271,7 +237,7 @@ int64_t fin_npz_count(const fin_npz *npz)
 
 const char *fin_npz_name(const fin_npz *npz, int64_t i)
 {
-    return i >= 0 && i < npz->count ? npz->slots[i].name : NULL;
+    return fini_names_get(&npz->names, i);
 }
 
 void fin_npz_close(fin_npz *npz)
@@ -283,6 +249,6 @@ void fin_npz_close(fin_npz *npz)
     if (npz->zip)
         zip_discard(npz->zip);
     fini_free(npz->slots);
-    fini_free(npz->letters);
+    fini_names_close(&npz->names);
     fini_free(npz);
 }

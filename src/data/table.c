@@ -1,78 +1,143 @@
-/* The table itself: one block of memory, columns found by name. */
-#include "data/data.h"
+/* CSV text to a table of doubles: one block for each column, columns found by name.
+ *
+ * The header is scanned cell by cell with all the rules of RFC 4180. The rows, which are most of
+ * the text, go through a short loop that knows only what a good row looks like; at the first thing
+ * it does not know, diagnose() reads that one line again, slowly, to say what is wrong with it.
+ *
+ * Memory is bounded by the size of the text before anything is parsed: a cell has at least one byte
+ * and one separator, so there are at most (bytes + 1) / (2 columns) rows. */
+#include "data/csv.h"
 
+#include <math.h>
 #include <string.h>
 
-static fin_table *layout(fini_arena *arena, int columns, int64_t capacity, int64_t letters)
+struct fin_table {
+    int64_t rows, capacity;
+    int columns;
+    fini_names names;
+    double *values; /* [columns][capacity] */
+};
+
+/* ---- rows --------------------------------------------------------------------------------- */
+
+/* Says what is wrong with the line at p; it is known that something is. */
+static fin_status diagnose(const fini_csv *s, const fin_table *table, const char *p, fin_error *err)
 {
-    fin_table *table = fini_take(arena, 1, sizeof *table);
-    char **names = fini_take(arena, columns, sizeof *names);
-    char *text = fini_take(arena, letters, 1);
-    int32_t *order = fini_take(arena, columns, sizeof *order);
-    int32_t *spare = fini_take(arena, columns, sizeof *spare);
-    int64_t count;
-    if (__builtin_mul_overflow(capacity, (int64_t)columns, &count))
-        count = -1; /* fini_take reports it */
-    double *values = fini_take(arena, count, sizeof *values);
-    if (!arena->base)
-        return NULL;
-    *table = (fin_table){.capacity = capacity,
-                         .columns = columns,
-                         .names = names,
-                         .letters = text,
-                         .order = order,
-                         .spare = spare,
-                         .values = values};
-    return table;
+    const char *start = p;
+    double value;
+    fini_cell cell;
+    fin_status status = fini_csv_length(s, p, err);
+    for (int j = 0; !status && j < table->columns; j++, p++) {
+        p = fini_csv_cell(p, s->end, &cell);
+        if (fini_csv_number(&cell, &value) && !cell.trailing)
+            continue;
+        if (cell.trailing) /* show what was not understood */
+            cell.end = p, value = NAN;
+        return fini_csv_no_number(s, start, fin_table_name(table, j), &cell, value, err);
+    }
+    if (status) /* a row the fast loop refuses is refused here too; what follows is for safety only */
+        return status;
+    return fini_fail(err, FIN_ERR_FORMAT, "%.300s, line %lld cannot be read", s->label,
+                     (long long)fini_csv_line(s, start));
 }
 
-fin_status fini_table_create(int columns, int64_t capacity, int64_t letters, fin_table **out,
-                             fin_error *err)
+/* Past the line end at p; NULL if there is none. */
+static inline const char *read_line_end(const char *p, const char *end)
 {
-    fini_arena arena = {0};
-    *out = NULL;
-    layout(&arena, columns, capacity, letters);
-    fin_status status = fini_arena_open(&arena, "a table", err);
-    if (status)
-        return status;
-    *out = layout(&arena, columns, capacity, letters);
-    (*out)->arena = arena;
+    if (p < end && *p == '\r')
+        p++;
+    return p == end ? p : *p == '\n' ? p + 1 : NULL;
+}
+
+static fin_status read_rows(const fini_csv *s, fin_table *table, fin_error *err)
+{
+    const char *p = s->body, *end = s->end;
+    int64_t row = 0, stride = table->capacity;
+    int last = table->columns - 1;
+    for (; p < end; row++) {
+        const char *line = p;
+        double *value = table->values + row;
+        if (row == table->capacity) /* too few bytes are left for a full row */
+            return diagnose(s, table, line, err);
+        for (int j = 0; p && j < last; j++, value += stride) {
+            p = fini_csv_value(p, end, value);
+            p = p && p < end && *p == ',' ? p + 1 : NULL;
+        }
+        p = p ? fini_csv_value(p, end, value) : NULL;
+        p = p ? read_line_end(p, end) : NULL;
+        if (!p)
+            return diagnose(s, table, line, err);
+    }
+    table->rows = row;
     return FIN_OK;
 }
 
-/* Merge sort of the column numbers by name: qsort may allocate behind our back, and a hash table
- * can be made slow by a file that is written for it. */
-void fini_table_sort(fin_table *table)
+/* ---- the whole text ------------------------------------------------------------------------- */
+
+static fin_status fill(fin_table *table, const fini_csv *s, fin_error *err)
 {
-    int n = table->columns;
-    int32_t *from = table->order, *to = table->spare;
-    for (int j = 0; j < n; j++)
-        from[j] = j;
-    for (int width = 1; width < n; width *= 2) {
-        for (int low = 0; low < n; low += 2 * width) {
-            int middle = low + width < n ? low + width : n;
-            int high = low + 2 * width < n ? low + 2 * width : n;
-            for (int a = low, b = middle, i = low; i < high; i++) {
-                bool left = a < middle && (b == high || strcmp(table->names[from[a]],
-                                                               table->names[from[b]]) <= 0);
-                to[i] = left ? from[a++] : from[b++];
-            }
-        }
-        int32_t *swap = from;
-        from = to;
-        to = swap;
-    }
-    table->order = from;
-    table->spare = to;
+    int64_t cells;
+    fin_status status = fini_csv_names(s, &table->names, err);
+    if (status)
+        return status;
+    if (__builtin_mul_overflow(table->capacity, (int64_t)table->columns, &cells))
+        cells = -1; /* which is not allocated */
+    table->values = fini_alloc_array(cells, sizeof *table->values);
+    if (!table->values)
+        return fini_fail_memory(err, (size_t)cells * sizeof *table->values, "a table");
+    return read_rows(s, table, err);
+}
+
+fin_status fin_table_parse(const char *text, size_t size, const char *label, fin_table **out,
+                           fin_error *err)
+{
+    *out = NULL;
+    fini_csv s = {.label = label};
+    fin_status status = fini_csv_open(&s, text, size, err);
+    if (!status)
+        status = fini_csv_header(&s, FIN_TABLE_COLUMNS_MAX, err);
+    if (status)
+        return status;
+    int64_t most = ((s.end - s.body) + 1) / (2 * s.columns);
+    int64_t capacity = fini_csv_lines(s.body, s.end);
+    capacity = capacity < most ? capacity : most;
+    if (capacity > FIN_TABLE_ROWS_MAX)
+        return fini_fail(err, FIN_ERR_FORMAT, "%.300s has more than %lld rows; split the file",
+                         label, (long long)FIN_TABLE_ROWS_MAX);
+    fin_table *table = fini_alloc(sizeof *table);
+    if (!table)
+        return fini_fail_memory(err, sizeof *table, "a table");
+    *table = (fin_table){.capacity = capacity, .columns = (int)s.columns};
+    status = fill(table, &s, err);
+    if (status)
+        fin_table_destroy(table);
+    else
+        *out = table;
+    return status;
+}
+
+fin_status fin_table_read(const char *path, fin_table **out, fin_error *err)
+{
+    char *text;
+    size_t size;
+    *out = NULL;
+    fin_status status = fini_read_text(path, &text, &size, err);
+    if (!status)
+        status = fin_table_parse(text, size, strcmp(path, "-") ? path : "standard input", out, err);
+    fini_free(text);
+    return status;
 }
 
 void fin_table_destroy(fin_table *table)
 {
     if (!table)
         return;
-    fini_arena arena = table->arena;
-    fini_arena_close(&arena);
+    fini_names_close(&table->names);
+    fini_free(table->values);
+    fini_free(table);
 }
+
+/* ---- what is in it -------------------------------------------------------------------------- */
 
 int64_t fin_table_rows(const fin_table *table)
 {
@@ -86,7 +151,7 @@ int fin_table_columns(const fin_table *table)
 
 const char *fin_table_name(const fin_table *table, int j)
 {
-    return j >= 0 && j < table->columns ? table->names[j] : NULL;
+    return fini_names_get(&table->names, j);
 }
 
 const double *fin_table_values(const fin_table *table, int j)
@@ -96,16 +161,5 @@ const double *fin_table_values(const fin_table *table, int j)
 
 int fin_table_column(const fin_table *table, const char *name)
 {
-    int low = 0, high = table->columns;
-    while (low < high) {
-        int middle = low + (high - low) / 2;
-        int sign = strcmp(name, table->names[table->order[middle]]);
-        if (sign == 0)
-            return table->order[middle];
-        if (sign < 0)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return -1;
+    return (int)fini_names_find(&table->names, name, strlen(name));
 }

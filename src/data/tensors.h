@@ -55,9 +55,29 @@ fin_status fini_tensors_open(const char *path, const char *kind, int version,
                              fin_tensor_file **file, fin_error *err);
 /* All metadata, in the order of the file. */
 int64_t fini_tensors_entries(const fin_tensor_file *file, const fin_entry **entries);
+/* The settings in entries called `before` + field, checked; others keep their defaults. `kind` is
+ * for the message. Returns in *found, if it is not NULL, whether there is one. */
+fin_status fini_tensors_settings(const fin_tensor_file *file, const char *kind, const char *before,
+                                 const fin_settings *table, void *values, bool *found,
+                                 fin_error *err);
 
-/* Tensors of a model that are names and not part of the fit begin so. */
-#define FINI_NAMES "names."
+/* Metadata to be written, in the order in which they are added: `before` and `key` make the key.
+ * The first failure is kept, and nothing is done after it. (tensors_write.c) */
+typedef struct fini_metadata {
+    fini_names texts; /* key, value, key, value, ... */
+    fin_status status;
+    fin_error *err;
+} fini_metadata;
+
+/* With the two entries that every file of ours begins with. */
+void fini_metadata_open(fini_metadata *m, const char *kind, int version, fin_error *err);
+void fini_metadata_add(fini_metadata *m, const char *before, const char *key, const char *value);
+void fini_metadata_number(fini_metadata *m, const char *key, int64_t value);
+void fini_metadata_settings(fini_metadata *m, const char *before, const fin_settings *table,
+                            const void *values);
+/* Writes the file, unless something has failed before, and closes the metadata. */
+fin_status fini_metadata_write(fini_metadata *m, const char *path, const fin_tensor *tensors,
+                               int64_t count);
 
 /* "F32", ... */
 const char *fini_tensor_dtype(fin_dtype dtype);

@@ -34,8 +34,7 @@ static fin_status read_slot(const fin_tensor_file *file, const char *name, const
     const json_t *shape = json_object_get(json, "shape"),
                  *offsets = json_object_get(json, "data_offsets");
     const char *dtype = json_string_value(json_object_get(json, "dtype"));
-    char shown[64], type[32] = "";
-    fini_printable(name, strlen(name), shown, sizeof shown);
+    const char *shown = FINI_SHOW(name);
     if (!json_is_array(shape) || !dtype || json_array_size(offsets) != 2 ||
         !whole(offsets, 0, &slot->begin) || !whole(offsets, 1, &slot->end) ||
         slot->begin > slot->end)
@@ -47,8 +46,8 @@ static fin_status read_slot(const fin_tensor_file *file, const char *name, const
         return fini_fail(err, FIN_ERR_UNSUPPORTED,
                          "tensor '%s' of '%s' has dtype %s and %zu axes; F32, F64, I32, I64 and U8 "
                          "with at most %d axes and printable names of at most %d bytes are read",
-                         shown, file->path, fini_printable(dtype, strlen(dtype), type, sizeof type),
-                         json_array_size(shape), FINI_TENSOR_AXES, (int)sizeof tensor->name - 1);
+                         shown, file->path, FINI_SHOW(dtype), json_array_size(shape),
+                         FINI_TENSOR_AXES, (int)sizeof tensor->name - 1);
     strcpy(tensor->name, name);
     tensor->ndim = (int)json_array_size(shape);
     int64_t count = 0;

@@ -9,10 +9,8 @@
 #include "data/tensors.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include <xxhash.h>
 
@@ -32,19 +30,6 @@ static fin_status read_bytes(fin_tensor_file *file, void *to, int64_t size, fin_
         next += got > 0 ? got : 0;
         size -= got > 0 ? got : 0;
     }
-    return FIN_OK;
-}
-
-static fin_status open_file(fin_tensor_file *file, const char *path, fin_error *err)
-{
-    struct stat info;
-    file->fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK); /* a pipe must not wait */
-    if (file->fd < 0 || fstat(file->fd, &info) != 0)
-        return fini_fail_io(err, "read", path, errno);
-    if (!S_ISREG(info.st_mode))
-        return fini_fail(err, FIN_ERR_IO, "cannot read '%s': it is %s, not a regular file",
-                         file->path, S_ISDIR(info.st_mode) ? "a folder" : "a device or a pipe");
-    file->size = info.st_size;
     return FIN_OK;
 }
 
@@ -101,11 +86,10 @@ static fin_status parse_header(fin_tensor_file *file, fin_error *err)
         return FIN_OK;
     if (!file->root && json_error_code(&why) == json_error_out_of_memory)
         return fini_fail_memory(err, (size_t)file->header_size, "the header of a file of tensors");
-    char text[JSON_ERROR_TEXT_LENGTH];
     return fini_fail(err, FIN_ERR_FORMAT,
                      "'%s' is not a safetensors file, or was damaged: its header is no JSON that "
                      "can be read: %s",
-                     file->path, fini_printable(why.text, strlen(why.text), text, sizeof text));
+                     file->path, FINI_SHOW(why.text));
 }
 
 static fin_status list_metadata(fin_tensor_file *file, fin_error *err)
@@ -185,7 +169,6 @@ static int small_number(const char *text)
 static fin_status check_kind(const fin_tensor_file *file, const char *kind, int version,
                              fin_error *err)
 {
-    char shown[64], by[64];
     const char *have = fin_tensors_entry(file, "finetti"),
                *writer = fin_tensors_entry(file, "written_by");
     bool encoder = strcmp(kind, "encoder") == 0;
@@ -197,8 +180,7 @@ static fin_status check_kind(const fin_tensor_file *file, const char *kind, int 
                          file->path, article, kind, command);
     if (strcmp(have, kind) != 0)
         return fini_fail(err, FIN_ERR_FORMAT, "'%s' is a file of finetti with '%s', not %s %s",
-                         file->path, fini_printable(have, strlen(have), shown, sizeof shown),
-                         article, kind);
+                         file->path, FINI_SHOW(have), article, kind);
     int number = small_number(fin_tensors_entry(file, "version"));
     if (number < 1)
         return fini_fail(err, FIN_ERR_FORMAT, "'%s' has no version that can be read", file->path);
@@ -207,8 +189,7 @@ static fin_status check_kind(const fin_tensor_file *file, const char *kind, int 
             err, FIN_ERR_UNSUPPORTED,
             "'%s' is %s %s file of version %d, written by %s; finetti %s reads version "
             "%d and earlier: a later finetti is needed",
-            file->path, article, kind, number,
-            writer ? fini_printable(writer, strlen(writer), by, sizeof by) : "a later finetti",
+            file->path, article, kind, number, writer ? FINI_SHOW(writer) : "a later finetti",
             fin_version(), version);
     return FIN_OK;
 }
@@ -235,8 +216,10 @@ fin_status fini_tensors_open(const char *path, const char *kind, int version, fi
         return fini_fail_memory(err, sizeof *file, "a file of tensors");
     memset(file, 0, sizeof *file);
     snprintf(file->path, sizeof file->path, "%s", path);
-    fin_status status = open_file(file, path, err);
-    if (!status)
+    fin_status status = fini_open_regular(path, &file->fd, &file->size, err);
+    if (status)
+        file->fd = -1;
+    else
         status = read_header(file, err);
     if (!status)
         status = parse_header(file, err);
@@ -297,6 +280,37 @@ int64_t fini_tensors_entries(const fin_tensor_file *file, const fin_entry **entr
 {
     *entries = file->entries;
     return file->entry_count;
+}
+
+fin_status fini_tensors_settings(const fin_tensor_file *file, const char *kind, const char *before,
+                                 const fin_settings *table, void *values, bool *found,
+                                 fin_error *err)
+{
+    fin_error why = {FIN_OK, ""};
+    fin_status status = FIN_OK;
+    size_t length = strlen(before);
+    bool any = false;
+    fin_settings_defaults(table, values);
+    for (int64_t i = 0; i < file->entry_count && !status; i++) {
+        const fin_entry *entry = &file->entries[i];
+        if (strncmp(entry->key, before, length) != 0)
+            continue;
+        const char *name = entry->key + length;
+        if (table == &fin_fit_table && strcmp(name, "features") == 0)
+            name = "basis"; /* so it was called in version 0.1 */
+        status = fin_settings_parse(table, values, name, entry->value, &why);
+        any = true;
+    }
+    if (found)
+        *found = any;
+    if (!status)
+        status = fin_settings_validate(table, values, &why);
+    if (!status)
+        return FIN_OK;
+    char text[200];
+    return fini_fail(err, FIN_ERR_FORMAT, "the %s '%.200s' has a setting that is not allowed: %s",
+                     kind, file->path,
+                     fini_printable(why.message, strlen(why.message), text, sizeof text));
 }
 
 const char *fin_tensors_entry(const fin_tensor_file *file, const char *key)

@@ -93,13 +93,12 @@ static fin_status put_metadata(json_t *root, const char *path, const fin_entry *
         return fail_json(path, err);
     for (int64_t i = 0; i < entries; i++) {
         const char *key = metadata[i].key, *value = metadata[i].value;
-        char shown[64];
         if (!key || !value || json_object_get(object, key) || !fini_is_text(key, strlen(key)))
             return fini_fail(err, FIN_ERR_ARGUMENT,
                              "cannot write '%.200s': '%s' cannot be an entry of the metadata: keys "
                              "are printable UTF-8, different from each other and from checksum, "
                              "and have a value",
-                             path, key ? fini_printable(key, strlen(key), shown, 64) : "NULL");
+                             path, key ? FINI_SHOW(key) : "NULL");
         json_t *text = json_string(value);
         const char *end = value + strlen(value);
         for (const char *p = value; !text && p < end;) { /* memory, or the text? */
@@ -107,7 +106,7 @@ static fin_status put_metadata(json_t *root, const char *path, const fin_entry *
             if (!length)
                 return fini_fail(err, FIN_ERR_ARGUMENT,
                                  "cannot write '%.200s': the text of '%s' is not UTF-8", path,
-                                 fini_printable(key, strlen(key), shown, sizeof shown));
+                                 FINI_SHOW(key));
             p += length;
         }
         if (!put(object, key, text))
@@ -276,4 +275,54 @@ fin_status fin_tensors_write(const char *path, const fin_entry *metadata, int64_
     fini_free(header);
     fini_free(order);
     return status;
+}
+
+/* ---- metadata -------------------------------------------------------------------------------- */
+
+void fini_metadata_add(fini_metadata *m, const char *before, const char *key, const char *value)
+{
+    if (!m->status)
+        m->status = fini_names_join(&m->texts, before, key, m->err);
+    if (!m->status)
+        m->status = fini_names_add(&m->texts, value, strlen(value), m->err);
+}
+
+void fini_metadata_number(fini_metadata *m, const char *key, int64_t value)
+{
+    char text[24];
+    snprintf(text, sizeof text, "%lld", (long long)value);
+    fini_metadata_add(m, "", key, text);
+}
+
+void fini_metadata_open(fini_metadata *m, const char *kind, int version, fin_error *err)
+{
+    *m = (fini_metadata){.err = err};
+    fini_metadata_add(m, "", "finetti", kind);
+    fini_metadata_number(m, "version", version);
+}
+
+void fini_metadata_settings(fini_metadata *m, const char *before, const fin_settings *table,
+                            const void *values)
+{
+    char text[64];
+    for (int i = 0; i < table->count; i++)
+        fini_metadata_add(m, before, table->fields[i].name,
+                          fin_settings_text(&table->fields[i], values, text, sizeof text));
+}
+
+fin_status fini_metadata_write(fini_metadata *m, const char *path, const fin_tensor *tensors,
+                               int64_t count)
+{
+    int64_t entries = m->texts.count / 2;
+    fin_entry *entry = m->status ? NULL : fini_alloc_array(entries, sizeof *entry);
+    if (!m->status && !entry)
+        m->status = fini_fail_memory(m->err, (size_t)entries * sizeof *entry, "metadata");
+    for (int64_t i = 0; i < entries && !m->status; i++)
+        entry[i] =
+            (fin_entry){fini_names_get(&m->texts, 2 * i), fini_names_get(&m->texts, 2 * i + 1)};
+    if (!m->status)
+        m->status = fin_tensors_write(path, entry, entries, tensors, count, m->err);
+    fini_free(entry);
+    fini_names_close(&m->texts);
+    return m->status;
 }

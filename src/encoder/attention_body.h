@@ -9,7 +9,7 @@ typedef struct piece {
     int64_t at, L, seen, ask, m, to, head;
 } piece;
 
-static piece piece_of(const fin_command *job, int64_t layer, const scratch *s, int64_t i)
+static piece piece_of(const fini_work *job, int64_t layer, const scratch *s, int64_t i)
 {
     bool last = layer == job->o->settings.layers - 1;
     int64_t at = s->start[i], L = s->start[i + 1] - at, skip = last ? s->skip[i] : 0;
@@ -21,7 +21,7 @@ static REAL softmax_times(const fin_encoder *o)
     return (REAL)(1 / sqrt((double)o->d));
 }
 
-static void attend_softmax(const fin_command *job, scratch *s, kept *k, const piece *p)
+static void attend_softmax(const fini_work *job, scratch *s, kept *k, const piece *p)
 {
     const fin_encoder *o = job->o;
     int64_t w = o->width, column = p->head * o->d;
@@ -31,7 +31,7 @@ static void attend_softmax(const fin_command *job, scratch *s, kept *k, const pi
                    s->attend);
 }
 
-static void attend_softmax_back(const fin_command *job, scratch *s, const kept *k, const piece *p)
+static void attend_softmax_back(const fini_work *job, scratch *s, const kept *k, const piece *p)
 {
     const fin_encoder *o = job->o;
     int64_t w = o->width, column = p->head * o->d, to = p->to * w + column;
@@ -57,8 +57,7 @@ static void scatter(int64_t rows, int64_t d, int64_t ld, const double *from, REA
             to[i * ld + j] = (REAL)from[i * d + j];
 }
 
-static void load_cme(const fin_command *job, int64_t layer, scratch *s, const kept *k,
-                     const piece *p)
+static void load_cme(const fini_work *job, int64_t layer, scratch *s, const kept *k, const piece *p)
 {
     const fin_encoder *o = job->o;
     const REAL *weights = job->weights;
@@ -75,7 +74,7 @@ static void load_cme(const fin_command *job, int64_t layer, scratch *s, const ke
     gather(p->seen, d, 3 * w, keys + w, c->V);
 }
 
-static void attend_cme(const fin_command *job, int64_t layer, scratch *s, kept *k, const piece *p)
+static void attend_cme(const fini_work *job, int64_t layer, scratch *s, kept *k, const piece *p)
 {
     int64_t w = job->o->width, d = job->o->d;
     load_cme(job, layer, s, k, p);
@@ -83,7 +82,7 @@ static void attend_cme(const fin_command *job, int64_t layer, scratch *s, kept *
     scatter(p->m, d, w, s->cme.O, k->att + p->to * w + p->head * d);
 }
 
-static void attend_cme_back(const fin_command *job, int64_t layer, scratch *s, const kept *k,
+static void attend_cme_back(const fini_work *job, int64_t layer, scratch *s, const kept *k,
                             const piece *p)
 {
     const fin_encoder *o = job->o;
@@ -104,8 +103,7 @@ static void attend_cme_back(const fin_command *job, int64_t layer, scratch *s, c
 
 /* Weights of one head of one sequence in the order of its tokens. After its attention, in which
  * every token has asked. */
-static void write_map(const fin_command *job, scratch *s, const kept *k, const piece *p,
-                      double *map)
+static void write_map(const fini_work *job, scratch *s, const kept *k, const piece *p, double *map)
 {
     const fin_encoder *o = job->o;
     bool cme = o->settings.attention == FIN_ENCODER_CME;
@@ -132,7 +130,7 @@ static void write_map(const fin_command *job, scratch *s, const kept *k, const p
 /* ---- a group --------------------------------------------------------------------------------- */
 
 /* Numbers of the maps of the sequences before `sequence`. */
-static int64_t map_start(const fin_command *job, int64_t from, int64_t to)
+static int64_t map_start(const fini_work *job, int64_t from, int64_t to)
 {
     const int64_t *offsets = job->sequences->offsets;
     int64_t sum = 0;
@@ -141,7 +139,7 @@ static int64_t map_start(const fin_command *job, int64_t from, int64_t to)
     return sum;
 }
 
-static void attend(const fin_command *job, int64_t layer, scratch *s)
+static void attend(const fini_work *job, int64_t layer, scratch *s)
 {
     const fin_encoder *o = job->o;
     const fin_pass *pass = job->pass;
@@ -168,7 +166,7 @@ static void attend(const fin_command *job, int64_t layer, scratch *s)
 }
 
 /* From the gradient of att, in dy, to that of queries, keys and values, in wide. */
-static void attend_back(const fin_command *job, int64_t layer, scratch *s)
+static void attend_back(const fini_work *job, int64_t layer, scratch *s)
 {
     const fin_encoder *o = job->o;
     kept *k = &s->layer[layer];

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-static fin_status check_offsets(fin_command *job, fin_error *err)
+static fin_status check_offsets(fini_work *job, fin_error *err)
 {
     const fin_sequences *s = job->sequences;
     const int64_t most = INT64_C(1) << 48;
@@ -30,7 +30,7 @@ static fin_status check_offsets(fin_command *job, fin_error *err)
     return FIN_OK;
 }
 
-static fin_status check_tokens(const fin_command *job, fin_error *err)
+static fin_status check_tokens(const fini_work *job, fin_error *err)
 {
     const fin_sequences *s = job->sequences;
     const fin_encoder *o = job->o;
@@ -53,7 +53,7 @@ static fin_status check_tokens(const fin_command *job, fin_error *err)
     return FIN_OK;
 }
 
-static fin_status check_targets(const fin_command *job, int h, fin_error *err)
+static fin_status check_targets(const fini_work *job, int h, fin_error *err)
 {
     const fin_head *head = &job->o->shape.head[h];
     const fin_sequences *s = job->sequences;
@@ -80,7 +80,7 @@ static fin_status check_targets(const fin_command *job, int h, fin_error *err)
 }
 
 /* The blocks of this process, and that its sequences are whole ones. */
-static fin_status check_share(fin_command *job, fin_error *err)
+static fin_status check_share(fini_work *job, fin_error *err)
 {
     const fin_pass *pass = job->pass;
     int64_t n = job->sequences->n, b = 0;
@@ -118,7 +118,7 @@ static fin_status check_share(fin_command *job, fin_error *err)
 }
 
 /* What is asked for: how many layers that takes, and which heads. */
-static fin_status check_questions(fin_command *job, fin_error *err)
+static fin_status check_questions(fini_work *job, fin_error *err)
 {
     fin_pass *pass = job->pass;
     const fin_encoder_settings *s = &job->o->settings;
@@ -152,7 +152,7 @@ static fin_status check_questions(fin_command *job, fin_error *err)
     return FIN_OK;
 }
 
-fin_status fini_encoder_check(fin_command *job, fin_error *err)
+fin_status fini_encoder_check(fini_work *job, fin_error *err)
 {
     if (job->pass->dtype != FIN_F32 && job->pass->dtype != FIN_F64)
         return fini_fail(err, FIN_ERR_ARGUMENT,

@@ -156,7 +156,7 @@ fin_status fin_encoder_create(fin_encoder **encoder, const fin_encoder_settings 
     cut(&o->arena, o);
     status = fini_arena_open(&o->arena, "the parameters of an encoder", err);
     if (!status)
-        status = fini_spare_create(&o->spare, err);
+        status = fini_memory_pool_create(&o->pool, err);
     if (status) {
         fin_encoder_destroy(o);
         return status;
@@ -172,7 +172,7 @@ void fin_encoder_destroy(fin_encoder *o)
 {
     if (!o)
         return;
-    fini_spare_destroy(o->spare);
+    fini_memory_pool_destroy(o->pool);
     fini_arena_close(&o->arena);
     fini_free(o);
 }

@@ -1,4 +1,4 @@
-/* Private face of the encoder room's engine: where parameters stand, how sequences are cut into
+/* Private face of the encoder module: its engine: where parameters stand, how sequences are cut into
  * blocks, put in order, and what a pass hands to the code of its type. */
 #ifndef FINI_ENCODER_H
 #define FINI_ENCODER_H
@@ -17,28 +17,28 @@ typedef struct fini_piece {
 } fini_piece;
 
 /* Places in the block; -1: there is none. */
-typedef struct fin_pair {
+typedef struct fini_pair {
     int64_t weight, bias;
-} fin_pair;
+} fini_pair;
 typedef struct fini_layer {
-    fin_pair norm1, in, out, norm2, ff1, ff2;
+    fini_pair norm1, in, out, norm2, ff1, ff2;
     int64_t ridge;
 } fini_layer;
 
-typedef struct fini_spare fini_spare;
+typedef struct fini_memory_pool fini_memory_pool;
 
 struct fin_encoder {
     fin_encoder_settings settings; /* hidden is not auto any more */
     fin_encoder_shape shape;
     int64_t width, hidden, d; /* d: width of a head */
     int64_t count;            /* parameters */
-    fin_pair input, norm, head[FIN_HEADS_MOST];
+    fini_pair input, norm, head[FIN_HEADS_MOST];
     int64_t mask, positions;
     fini_layer *layer; /* (layers) */
     fini_piece *piece; /* (pieces) */
     int64_t pieces;
-    float *weights;    /* (count) */
-    fini_spare *spare; /* memory of the last pass, for the next one */
+    float *weights;         /* (count) */
+    fini_memory_pool *pool; /* memory of the last pass, for the next one */
     fini_arena arena;
 };
 
@@ -65,14 +65,14 @@ int64_t fini_encoder_order(const fin_encoder *o, int64_t L, const float *tokens,
                            const uint8_t *hidden, int64_t *order, int64_t *twin,
                            fini_sorter *scratch);
 
-/* ---- passes (pass.c, check.c, spare.c, loss.c; pass_f32.c, pass_f64.c) ----------------------- */
+/* ---- passes (pass.c, check.c, pool.c, loss.c; pass_f32.c, pass_f64.c) ----------------------- */
 
 /* Rows of a group: so many tokens of whole sequences are taken at a time, or one sequence that is
  * longer. It is a matter of caches, and changes the last bits of a gradient. */
 enum { FINI_GROUP = 256 };
 enum { FINI_LONGEST = 1 << 24 }; /* most tokens of a sequence */
 
-typedef struct fin_command {
+typedef struct fini_work {
     const fin_encoder *o;
     const fin_sequences *sequences;
     fin_pass *pass;
@@ -91,25 +91,25 @@ typedef struct fin_command {
     int64_t columns;              /* of parts: heads, then parameters with a gradient */
     double *parts;                /* (own, columns): sums of losses, gradients */
     const void *sines;            /* (longest, width) sinusoidal positions, or NULL */
-} fin_command;
+} fini_work;
 
 /* Code for one type of numbers. `layout` cuts (or, without base, measures) the scratch of one
  * thread; `run` does one block with it. */
 typedef struct fini_passer {
     size_t size;    /* of a number */
     size_t scratch; /* of the struct that layout fills */
-    void (*layout)(const fin_command *job, fini_arena *arena, void *scratch);
-    void (*run)(const fin_command *job, int64_t block, void *scratch);
+    void (*layout)(const fini_work *job, fini_arena *arena, void *scratch);
+    void (*run)(const fini_work *job, int64_t block, void *scratch);
     void (*convert)(int64_t n, const float *from, void *to);
     void (*sines)(int64_t longest, int64_t width, void *to);
 } fini_passer;
 extern const fini_passer fini_passer_f32, fini_passer_f64;
 
 /* Everything that can be wrong with the arguments of a pass; fills in the job's plain numbers. */
-fin_status fini_encoder_check(fin_command *job, fin_error *err);
+fin_status fini_encoder_check(fini_work *job, fin_error *err);
 
 /* Targets of head h among sequences from .. to - 1 of this process. */
-int64_t fini_encoder_targets(const fin_command *job, int h, int64_t from, int64_t to);
+int64_t fini_encoder_targets(const fini_work *job, int h, int64_t from, int64_t to);
 double fini_log_variance(double t); /* kept within +-20 */
 /* Is any number of a target there? */
 bool fini_head_asked(const fin_head *head, const double *target);
@@ -119,9 +119,10 @@ double fini_head_loss(const fin_head *head, const double *answer, const double *
 
 /* Memory that is handed from pass to pass. Taking is safe from several threads: who comes second
  * gets new memory. */
-fin_status fini_spare_create(fini_spare **spare, fin_error *err);
-void fini_spare_destroy(fini_spare *spare);
-void *fini_spare_take(fini_spare *spare, size_t *size); /* NULL: memory is out; *size: at least */
-void fini_spare_give(fini_spare *spare, void *memory, size_t size);
+fin_status fini_memory_pool_create(fini_memory_pool **pool, fin_error *err);
+void fini_memory_pool_destroy(fini_memory_pool *pool);
+void *fini_memory_pool_take(fini_memory_pool *pool,
+                            size_t *size); /* NULL: memory is out; *size: at least */
+void fini_memory_pool_give(fini_memory_pool *pool, void *memory, size_t size);
 
 #endif

@@ -6,7 +6,7 @@
 /* First rows of sequence i of the group whose end nobody asks for: if no visible token has a
  * target, all of them (they are keys and values in the last layer and nothing more), else none. It
  * depends on the sequence alone, and so do the bits of its sums. */
-static int64_t rows_to_skip(const fin_command *job, const scratch *s, int64_t i)
+static int64_t rows_to_skip(const fini_work *job, const scratch *s, int64_t i)
 {
     const fin_pass *pass = job->pass;
     const int64_t *place = s->place + s->start[i];
@@ -24,7 +24,7 @@ static int64_t rows_to_skip(const fin_command *job, const scratch *s, int64_t i)
 }
 
 /* Sequences from `first` on, before `end`: as many as fill a group, at least one. */
-static void load_group(const fin_command *job, scratch *s, int64_t first, int64_t end)
+static void load_group(const fini_work *job, scratch *s, int64_t first, int64_t end)
 {
     const fin_sequences *q = job->sequences;
     int64_t inputs = job->o->shape.inputs, keys = inputs - job->o->shape.values;
@@ -56,7 +56,7 @@ static void load_group(const fin_command *job, scratch *s, int64_t first, int64_
 }
 
 /* x = A t + a + mask of hidden ones + position. */
-static void forward_input(const fin_command *job, scratch *s)
+static void forward_input(const fini_work *job, scratch *s)
 {
     const fin_encoder *o = job->o;
     const REAL *weights = job->weights;
@@ -72,7 +72,7 @@ static void forward_input(const fin_command *job, scratch *s)
         LAYERS->add_bias(1, w, positions + s->place[r] * w, x + r * w, x + r * w);
 }
 
-static void backward_input(const fin_command *job, scratch *s)
+static void backward_input(const fini_work *job, scratch *s)
 {
     const fin_encoder *o = job->o;
     int64_t w = o->width;
@@ -94,7 +94,7 @@ static int64_t pooled_rows(const scratch *s, int64_t i)
     return s->visible[i] ? s->visible[i] : s->start[i + 1] - s->start[i];
 }
 
-static void write_states(const fin_command *job, const scratch *s, const REAL *x)
+static void write_states(const fini_work *job, const scratch *s, const REAL *x)
 {
     const fin_pass *pass = job->pass;
     int64_t w = job->o->width;
@@ -116,7 +116,7 @@ static void write_states(const fin_command *job, const scratch *s, const REAL *x
 
 /* ---- answers --------------------------------------------------------------------------------- */
 
-static void pool(const fin_command *job, scratch *s, const REAL *r)
+static void pool(const fini_work *job, scratch *s, const REAL *r)
 {
     int64_t w = job->o->width;
     memset(s->mean, 0, (size_t)(s->n * w) * sizeof(REAL));
@@ -129,7 +129,7 @@ static void pool(const fin_command *job, scratch *s, const REAL *r)
 }
 
 /* dy += the gradient of the means, spread over their rows. */
-static void pool_back(const fin_command *job, scratch *s)
+static void pool_back(const fini_work *job, scratch *s)
 {
     int64_t w = job->o->width;
     for (int64_t i = 0; i < s->n; i++) {
@@ -143,7 +143,7 @@ static void pool_back(const fin_command *job, scratch *s)
 
 /* One answer: written where it is wanted, its loss added; in its place comes its gradient. `to` is
  * the token or sequence of this process. */
-static double one_answer(const fin_command *job, int h, scratch *s, int64_t to, REAL *answer)
+static double one_answer(const fini_work *job, int h, scratch *s, int64_t to, REAL *answer)
 {
     const fin_head *head = &job->o->shape.head[h];
     const fin_pass *pass = job->pass;
@@ -166,7 +166,7 @@ static double one_answer(const fin_command *job, int h, scratch *s, int64_t to, 
     return asked ? loss : 0;
 }
 
-static double all_answers(const fin_command *job, int h, scratch *s)
+static double all_answers(const fini_work *job, int h, scratch *s)
 {
     int64_t n = fin_head_answers(&job->o->shape.head[h]);
     bool tokens = job->o->shape.head[h].where == FIN_HEAD_TOKENS;
@@ -193,7 +193,7 @@ static double all_answers(const fin_command *job, int h, scratch *s)
 
 /* Head h of representations r: its losses, and on the way back its gradient added to dy (tokens) or
  * dmean (pooled). */
-static double answer(const fin_command *job, int h, scratch *s, const REAL *r)
+static double answer(const fini_work *job, int h, scratch *s, const REAL *r)
 {
     const fin_encoder *o = job->o;
     const REAL *weights = job->weights;

@@ -30,17 +30,17 @@ static int64_t put(walk *w, const char *prefix, const char *name, int64_t rows, 
 }
 
 /* A linear map: N(0, 1/fan-in) times `factor`, bias 0. */
-static fin_pair put_map(walk *w, const char *prefix, int64_t rows, int64_t columns, double factor)
+static fini_pair put_map(walk *w, const char *prefix, int64_t rows, int64_t columns, double factor)
 {
-    fin_pair pair;
+    fini_pair pair;
     pair.weight = put(w, prefix, ".weight", rows, columns, 0, factor / sqrt((double)columns));
     pair.bias = put(w, prefix, ".bias", rows, 0, 0, 0);
     return pair;
 }
 
-static fin_pair put_norm(walk *w, const char *prefix)
+static fini_pair put_norm(walk *w, const char *prefix)
 {
-    fin_pair pair = {-1, -1};
+    fini_pair pair = {-1, -1};
     if (w->o->settings.norm == FIN_NORM_NONE)
         return pair;
     pair.weight = put(w, prefix, ".weight", w->o->width, 0, 1, 0);
@@ -53,10 +53,10 @@ static fin_pair put_norm(walk *w, const char *prefix)
  * feed-forward part bend at different places. Measured on a linear concept, softmax attention, 500
  * steps, two seeds: 43 and 49 % above Bayes without it, 38 and 34 % with it. Where all but
  * attention is linear it is 0: there it made short sequences worse. */
-static fin_pair put_input(walk *w)
+static fini_pair put_input(walk *w)
 {
     const fin_encoder *o = w->o;
-    fin_pair pair;
+    fini_pair pair;
     double spread = o->settings.norm == FIN_NORM_NONE && o->hidden == 0 ? 0 : 1;
     pair.weight =
         put(w, "input.weight", "", o->width, o->shape.inputs, 0, 1 / sqrt((double)o->shape.inputs));

@@ -74,7 +74,7 @@ bool fini_head_asked(const fin_head *head, const double *target)
     return false;
 }
 
-int64_t fini_encoder_targets(const fin_command *job, int h, int64_t from, int64_t to)
+int64_t fini_encoder_targets(const fini_work *job, int h, int64_t from, int64_t to)
 {
     const fin_head *head = &job->o->shape.head[h];
     const double *y = job->pass->targets[h];

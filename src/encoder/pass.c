@@ -28,7 +28,7 @@ static const fini_passer *passer_of(fin_dtype dtype)
 enum { WORTH = 1 << 18 };
 
 /* As many threads as there is work for. No bit depends on it. */
-static int threads_for(const fin_command *job, double work)
+static int threads_for(const fini_work *job, double work)
 {
     int threads = fin_threads_get();
     if (work < WORTH || threads < 1 || job->own < 2)
@@ -39,14 +39,14 @@ static int threads_for(const fin_command *job, double work)
 /* The kernels' own products take matrices whose sides are whole panels, and which are small: for
  * large ones a BLAS is as good. Nothing but the encoder decides. */
 enum { PANELS_MOST = 1024 };
-static bool use_panels(const fin_command *job)
+static bool use_panels(const fini_work *job)
 {
     const fin_encoder *o = job->o;
     return job->pass->dtype == FIN_F32 && fini_layers_get()->map && o->width % FINI_PANEL == 0 &&
            o->hidden % FINI_PANEL == 0 && o->width <= PANELS_MOST && o->hidden <= PANELS_MOST;
 }
 
-static void pack(const fin_command *job, float *panels)
+static void pack(const fini_work *job, float *panels)
 {
     const fin_encoder *o = job->o;
     const float *weights = job->weights;
@@ -66,7 +66,7 @@ static void pack(const fin_command *job, float *panels)
     }
 }
 
-static void layout(fini_arena *a, const fin_command *job, int threads, memory *m)
+static void layout(fini_arena *a, const fini_work *job, int threads, memory *m)
 {
     const fini_passer *passer = passer_of(job->pass->dtype);
     const fin_encoder *o = job->o;
@@ -87,7 +87,7 @@ static void layout(fini_arena *a, const fin_command *job, int threads, memory *m
 }
 
 /* What memory depends on. */
-static void plan(fin_command *job, int64_t longest, int64_t tokens, int64_t sequences)
+static void plan(fini_work *job, int64_t longest, int64_t tokens, int64_t sequences)
 {
     job->longest = longest;
     job->rows = longest > FINI_GROUP ? longest : FINI_GROUP;
@@ -96,7 +96,7 @@ static void plan(fin_command *job, int64_t longest, int64_t tokens, int64_t sequ
 }
 
 /* How many targets everybody has, of each head, and what one weighs. */
-static fin_status count_targets(fin_command *job, fin_error *err)
+static fin_status count_targets(fini_work *job, fin_error *err)
 {
     double parts[FINI_BLOCKS_MOST * FIN_HEADS_MOST] = {0}, sum[FIN_HEADS_MOST] = {0};
     int64_t heads = job->o->shape.heads;
@@ -117,7 +117,7 @@ static fin_status count_targets(fin_command *job, fin_error *err)
 }
 
 /* The tree of fini_sum_alone, with columns shared among threads. */
-static void add_blocks(const fin_command *job, int threads, double *sum)
+static void add_blocks(const fini_work *job, int threads, double *sum)
 {
     enum { COLUMNS = 1024 };
     int64_t chunks = (job->columns + COLUMNS - 1) / COLUMNS, n = job->columns;
@@ -133,7 +133,7 @@ static void add_blocks(const fin_command *job, int threads, double *sum)
     }
 }
 
-static fin_status finish(const fin_command *job, int threads, double *sum, fin_error *err)
+static fin_status finish(const fini_work *job, int threads, double *sum, fin_error *err)
 {
     fin_pass *pass = job->pass;
     const fin_encoder_shape *shape = &job->o->shape;
@@ -162,7 +162,7 @@ static fin_status finish(const fin_command *job, int threads, double *sum, fin_e
     return FIN_OK;
 }
 
-static void run(fin_command *job, const memory *m, int threads)
+static void run(fini_work *job, const memory *m, int threads)
 {
     const fini_passer *passer = passer_of(job->pass->dtype);
     fini_blas_enter();
@@ -175,7 +175,7 @@ static void run(fin_command *job, const memory *m, int threads)
 fin_status fin_encoder_pass(const fin_encoder *o, const fin_sequences *sequences, fin_pass *pass,
                             fin_error *err)
 {
-    fin_command job = {.o = o, .sequences = sequences, .pass = pass};
+    fini_work job = {.o = o, .sequences = sequences, .pass = pass};
     const fini_passer *passer = passer_of(pass->dtype);
     int64_t n = sequences->n;
     memory m = {0};
@@ -192,7 +192,7 @@ fin_status fin_encoder_pass(const fin_encoder *o, const fin_sequences *sequences
                          "overflows",
                          (long long)job.longest);
     size_t size = arena.used;
-    void *block = fini_spare_take(o->spare, &size);
+    void *block = fini_memory_pool_take(o->pool, &size);
     if (!block)
         return fini_fail_memory(err, size, "a pass of an encoder");
     arena = (fini_arena){.base = block};
@@ -215,14 +215,14 @@ fin_status fin_encoder_pass(const fin_encoder *o, const fin_sequences *sequences
         run(&job, &m, threads);
         status = finish(&job, threads, m.sum, err);
     }
-    fini_spare_give(o->spare, block, size);
+    fini_memory_pool_give(o->pool, block, size);
     return status;
 }
 
 double fin_encoder_bytes(const fin_encoder *o, int64_t L, fin_dtype dtype)
 {
     fin_pass pass = {.dtype = dtype};
-    fin_command job = {
+    fini_work job = {
         .o = o, .pass = &pass, .back = true, .through = true, .depth = o->settings.layers};
     memory m = {0};
     fini_arena arena = {0};

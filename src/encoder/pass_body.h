@@ -28,7 +28,7 @@ static void map(int64_t rows, int64_t in, int64_t out, const REAL *x, const REAL
 
 /* y = x W' + bias: the bias is there before the product, which then needs not begin with zeros. */
 static void map_bias(int64_t rows, int64_t in, int64_t out, const REAL *x, const REAL *weights,
-                     fin_pair at, REAL *y)
+                     fini_pair at, REAL *y)
 {
     for (int64_t r = 0; r < rows; r++)
         memcpy(y + r * out, weights + at.bias, (size_t)out * sizeof(REAL));
@@ -53,8 +53,8 @@ static void map_back_weight(int64_t rows, int64_t in, int64_t out, const REAL *x
 
 /* Maps of layers, whose matrices stand in panels where there are kernels for them (pass.c):
  * y = x W' (+ bias) (+ from, with a bias only) */
-static void layer_map(const fin_command *job, int64_t rows, int64_t in, int64_t out, const REAL *x,
-                      fin_pair at, bool bias, const REAL *from, REAL *y)
+static void layer_map(const fini_work *job, int64_t rows, int64_t in, int64_t out, const REAL *x,
+                      fini_pair at, bool bias, const REAL *from, REAL *y)
 {
     const REAL *weights = job->weights, *panels = job->panels;
     if (panels)
@@ -69,8 +69,8 @@ static void layer_map(const fin_command *job, int64_t rows, int64_t in, int64_t 
 }
 
 /* dx = dy W, dW += dy' x */
-static void layer_map_back(const fin_command *job, scratch *s, int64_t rows, int64_t in,
-                           int64_t out, const REAL *x, fin_pair at, const REAL *dy, REAL *dx)
+static void layer_map_back(const fini_work *job, scratch *s, int64_t rows, int64_t in, int64_t out,
+                           const REAL *x, fini_pair at, const REAL *dy, REAL *dx)
 {
     const REAL *weights = job->weights, *panels = job->panels;
     if (panels) {
@@ -87,7 +87,7 @@ static void layer_map_back(const fin_command *job, scratch *s, int64_t rows, int
 
 /* ---- norms ----------------------------------------------------------------------------------- */
 
-static void norm(const fin_command *job, int64_t rows, fin_pair at, const REAL *x, REAL *y,
+static void norm(const fini_work *job, int64_t rows, fini_pair at, const REAL *x, REAL *y,
                  REAL *mean, REAL *inverse)
 {
     const REAL *weights = job->weights;
@@ -97,7 +97,7 @@ static void norm(const fin_command *job, int64_t rows, fin_pair at, const REAL *
 }
 
 /* dx += the norm's gradient, from dy; without norms dy is added as it is. */
-static void norm_back(const fin_command *job, scratch *s, int64_t rows, fin_pair at, const REAL *x,
+static void norm_back(const fini_work *job, scratch *s, int64_t rows, fini_pair at, const REAL *x,
                       const REAL *mean, const REAL *inverse)
 {
     const REAL *weights = job->weights;
@@ -115,7 +115,7 @@ static void norm_back(const fin_command *job, scratch *s, int64_t rows, fin_pair
 /* From the last layer's attention on there are only the rows that somebody asks for, one after the
  * other: in masked training the visible tokens are no more than keys and values there, and a good
  * part of the work is saved. */
-static int64_t rows_after(const fin_command *job, int64_t layer, const scratch *s)
+static int64_t rows_after(const fini_work *job, int64_t layer, const scratch *s)
 {
     return layer == job->o->settings.layers - 1 ? s->end[s->n] : s->rows;
 }
@@ -145,7 +145,7 @@ static void all_rows(const scratch *s, int64_t rows, int64_t w, REAL *x)
 
 /* ---- a layer --------------------------------------------------------------------------------- */
 
-static void forward_layer(const fin_command *job, int64_t i, scratch *s)
+static void forward_layer(const fini_work *job, int64_t i, scratch *s)
 {
     const fin_encoder *o = job->o;
     const fini_layer *at = &o->layer[i];
@@ -166,7 +166,7 @@ static void forward_layer(const fin_command *job, int64_t i, scratch *s)
     layer_map(job, rows, hidden, w, k->act, at->ff2, true, mid, out);
 }
 
-static void backward_feed_forward(const fin_command *job, const fini_layer *at, scratch *s,
+static void backward_feed_forward(const fini_work *job, const fini_layer *at, scratch *s,
                                   int64_t rows, const kept *k)
 {
     int64_t w = job->o->width, hidden = job->o->hidden;
@@ -179,7 +179,7 @@ static void backward_feed_forward(const fin_command *job, const fini_layer *at, 
 }
 
 /* dx: the gradient of what comes out; afterwards of what goes in. */
-static void backward_layer(const fin_command *job, int64_t i, scratch *s)
+static void backward_layer(const fini_work *job, int64_t i, scratch *s)
 {
     const fini_layer *at = &job->o->layer[i];
     int64_t rows = rows_after(job, i, s), w = job->o->width;
@@ -198,7 +198,7 @@ static void backward_layer(const fin_command *job, int64_t i, scratch *s)
 
 /* ---- a group --------------------------------------------------------------------------------- */
 
-static void forward(const fin_command *job, scratch *s)
+static void forward(const fini_work *job, scratch *s)
 {
     const fin_pass *pass = job->pass;
     bool states = pass->states || pass->pooled;
@@ -219,7 +219,7 @@ static void forward(const fin_command *job, scratch *s)
 }
 
 /* Losses of all heads are added to `losses`; dx becomes the gradient of the end. */
-static void answers(const fin_command *job, scratch *s, double *losses)
+static void answers(const fini_work *job, scratch *s, double *losses)
 {
     const fin_encoder_shape *shape = &job->o->shape;
     const kept *end = &s->layer[job->depth];
@@ -254,7 +254,7 @@ static void flush(int64_t n, bool written, REAL *gradient, double *sums)
     memset(gradient, 0, (size_t)n * sizeof(REAL));
 }
 
-static void run(const fin_command *job, int64_t block, void *memory)
+static void run(const fini_work *job, int64_t block, void *memory)
 {
     scratch *s = memory;
     const fin_encoder *o = job->o;

@@ -45,7 +45,7 @@ static REAL *take(fini_arena *a, int64_t rows, int64_t columns)
     return fini_take(a, rows * columns, sizeof(REAL));
 }
 
-static void layout_norm(fini_arena *a, const fin_command *job, REAL *x, REAL **y, REAL **mean,
+static void layout_norm(fini_arena *a, const fini_work *job, REAL *x, REAL **y, REAL **mean,
                         REAL **inverse)
 {
     bool norms = job->o->settings.norm == FIN_NORM_LAYER;
@@ -54,7 +54,7 @@ static void layout_norm(fini_arena *a, const fin_command *job, REAL *x, REAL **y
     *inverse = take(a, job->rows, norms);
 }
 
-static void layout_layer(fini_arena *a, const fin_command *job, kept *k, REAL *x)
+static void layout_layer(fini_arena *a, const fini_work *job, kept *k, REAL *x)
 {
     const fin_encoder *o = job->o;
     int64_t rows = job->rows, w = o->width;
@@ -72,7 +72,7 @@ static void layout_layer(fini_arena *a, const fin_command *job, kept *k, REAL *x
 }
 
 /* Layers, each with memory of its own if there is a way back. */
-static void layout_layers(fini_arena *a, const fin_command *job, scratch *s)
+static void layout_layers(fini_arena *a, const fini_work *job, scratch *s)
 {
     s->layer = fini_take(a, job->depth + 1, sizeof *s->layer);
     kept one = {0};
@@ -88,7 +88,7 @@ static void layout_layers(fini_arena *a, const fin_command *job, scratch *s)
     }
 }
 
-static void layout_cme(fini_arena *a, const fin_command *job, fini_cme *c)
+static void layout_cme(fini_arena *a, const fini_work *job, fini_cme *c)
 {
     bool cme = job->o->settings.attention == FIN_ENCODER_CME;
     int64_t d = job->o->d, longest = cme ? job->longest : 0, back = job->through ? longest : 0;
@@ -103,7 +103,7 @@ static void layout_cme(fini_arena *a, const fin_command *job, fini_cme *c)
         *square[i] = fini_take(a, cme ? d * d : 0, sizeof(double));
 }
 
-static int64_t most_answers(const fin_command *job)
+static int64_t most_answers(const fini_work *job)
 {
     int64_t most = 0;
     for (int h = 0; h < (int)job->o->shape.heads; h++) {
@@ -113,7 +113,7 @@ static int64_t most_answers(const fin_command *job)
     return most;
 }
 
-static void layout(const fin_command *job, fini_arena *a, void *to)
+static void layout(const fini_work *job, fini_arena *a, void *to)
 {
     const fin_encoder *o = job->o;
     int64_t rows = job->rows, w = o->width, most = most_answers(job);

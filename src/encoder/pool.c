@@ -9,15 +9,15 @@
 #include <pthread.h>
 #include <string.h>
 
-struct fini_spare {
+struct fini_memory_pool {
     pthread_mutex_t mutex;
     void *memory;
     size_t size;
 };
 
-fin_status fini_spare_create(fini_spare **spare, fin_error *err)
+fin_status fini_memory_pool_create(fini_memory_pool **pool, fin_error *err)
 {
-    fini_spare *s = *spare = fini_alloc(sizeof *s);
+    fini_memory_pool *s = *pool = fini_alloc(sizeof *s);
     if (!s)
         return fini_fail_memory(err, sizeof *s, "an encoder");
     memset(s, 0, sizeof *s);
@@ -25,7 +25,7 @@ fin_status fini_spare_create(fini_spare **spare, fin_error *err)
     return FIN_OK;
 }
 
-void fini_spare_destroy(fini_spare *s)
+void fini_memory_pool_destroy(fini_memory_pool *s)
 {
     if (!s)
         return;
@@ -34,7 +34,7 @@ void fini_spare_destroy(fini_spare *s)
     fini_free(s);
 }
 
-void *fini_spare_take(fini_spare *s, size_t *size)
+void *fini_memory_pool_take(fini_memory_pool *s, size_t *size)
 {
     pthread_mutex_lock(&s->mutex);
     void *memory = s->memory;
@@ -51,7 +51,7 @@ void *fini_spare_take(fini_spare *s, size_t *size)
     return fini_alloc(*size);
 }
 
-void fini_spare_give(fini_spare *s, void *memory, size_t size)
+void fini_memory_pool_give(fini_memory_pool *s, void *memory, size_t size)
 {
     pthread_mutex_lock(&s->mutex);
     void *other = s->memory;

@@ -4,8 +4,9 @@
  * would be most of the reading. The table is open, at most half full, keeps the whole hash beside
  * each number, and is seeded by the clock and an address, so that a file cannot be written to make
  * it slow. The seed shows nowhere: names are numbered in the order in which they come. */
-#include "data/bags.h"
+#include "data/data.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <xxhash.h>
@@ -52,21 +53,48 @@ static fin_status make_room(fini_names *names, size_t size, fin_error *err)
     return FIN_OK;
 }
 
-fin_status fini_names_add(fini_names *names, const char *text, size_t size, fin_error *err)
+static fin_status append(fini_names *names, const char *text, size_t size, const char *more,
+                         size_t more_size, fin_error *err)
 {
-    fin_status status = make_room(names, size, err);
+    fin_status status = make_room(names, size + more_size, err);
     if (status)
         return status;
+    char *to = names->letters + names->used;
     names->at[names->count++] = (int64_t)names->used;
-    memcpy(names->letters + names->used, text, size);
-    names->used += size;
-    names->letters[names->used++] = '\0';
+    memcpy(to, text, size);
+    memcpy(to + size, more, more_size);
+    to[size + more_size] = '\0';
+    names->used += size + more_size + 1;
     return FIN_OK;
+}
+
+fin_status fini_names_add(fini_names *names, const char *text, size_t size, fin_error *err)
+{
+    return append(names, text, size, "", 0, err);
+}
+
+fin_status fini_names_join(fini_names *names, const char *first, const char *second, fin_error *err)
+{
+    return append(names, first, strlen(first), second, strlen(second), err);
 }
 
 const char *fini_names_get(const fini_names *names, int64_t i)
 {
     return i >= 0 && i < names->count ? names->letters + names->at[i] : NULL;
+}
+
+const char *fini_names_list(const fini_names *names, char text[FINI_LISTED])
+{
+    enum { ENOUGH = 120 }; /* one more name and ", ..." fit behind it */
+    size_t used = 0;
+    int64_t i = 0;
+    text[0] = '\0';
+    for (; i < names->count && used < ENOUGH; i++)
+        used += (size_t)snprintf(text + used, FINI_LISTED - used, "%s%s", i ? ", " : "",
+                                 FINI_SHOW(fini_names_get(names, i)));
+    if (i < names->count)
+        snprintf(text + used, FINI_LISTED - used, ", ...");
+    return text;
 }
 
 /* ---- the table -------------------------------------------------------------------------------- */
