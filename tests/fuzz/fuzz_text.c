@@ -5,6 +5,7 @@
 #include "finetti/context.h"
 #include "finetti/bags.h"
 #include "finetti/context_tune.h"
+#include "finetti/train.h"
 #include "lab/learner.h"
 
 #include <math.h>
