@@ -171,6 +171,7 @@ RESULTS = {
     "train": "Training",
     "Training.count": "int",
     "Training.ends_to_frame": "Any",
+    "Training.summary": "Result",
     "names": "tuple[str, ...]",
     **dict.fromkeys(["slr", "spiked", "max"], "Task"),
     "Task.draw": "tuple[Any, _Array, _Ints]",

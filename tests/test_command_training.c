@@ -120,7 +120,7 @@ static void resume__same_bytes(void **state)
         const fin_training_source sources[] = {{.path = path},
                                                {.arrays = parts.arrays, .count = parts.count}};
         for (int s = 0; s < 2; s++) {
-            fin_training *again = resumed(&sources[s], 0);
+            fin_training *again = resumed(&sources[s], -1);
             kept before = keep(again);
             expect_same(&before, &parts); /* nothing has happened yet */
             drop(&before);
@@ -214,7 +214,7 @@ static void lists__of_any_length(void **state)
     assert_true(lam[1] == strtod("0.003003", NULL)); /* 1/333 as %g has it: of the last step made */
     kept all = keep(t);
     fin_training *again =
-        resumed(&(fin_training_source){.arrays = all.arrays, .count = all.count}, 0);
+        resumed(&(fin_training_source){.arrays = all.arrays, .count = all.count}, -1);
     assert_int_equal(fin_training_get(again).lam.count, PIECES);
     drop(&all);
     fin_training_destroy(again);
@@ -288,7 +288,7 @@ static void start__seed_of_the_task(void **state)
     kept a = keep(own), b = keep(plain);
     assert_memory_not_equal(a.arrays[2].data, b.arrays[2].data, bytes_of(&a.arrays[2]));
     fin_training *again =
-        resumed(&(fin_training_source){.arrays = a.arrays, .count = a.count, .seed = &seed}, 0);
+        resumed(&(fin_training_source){.arrays = a.arrays, .count = a.count, .seed = &seed}, -1);
     kept c = keep(again);
     expect_same(&a, &c);
     assert_int_equal(fin_training_write(own, in_folder("own.npz"), &err), FIN_ERR_UNSUPPORTED);
@@ -375,7 +375,7 @@ static void resume__hostile_settings(void **state)
         k.arrays[0].data = other;
         k.arrays[0].shape[0] = (int64_t)strlen(other);
         err = (fin_error){FIN_OK, ""};
-        assert_int_equal(fin_training_resume(&none, &source, 0, &err), FIN_ERR_FORMAT);
+        assert_int_equal(fin_training_resume(&none, &source, -1, &err), FIN_ERR_FORMAT);
         assert_null(none);
         if (!strstr(err.message, wrong[i].part))
             fail_msg("'%s' does not say '%s'", err.message, wrong[i].part);
@@ -384,17 +384,17 @@ static void resume__hostile_settings(void **state)
     memset(lines, '\n', sizeof lines);
     k.arrays[0].data = lines;
     k.arrays[0].shape[0] = sizeof lines;
-    assert_int_equal(fin_training_resume(&none, &source, 0, &err), FIN_ERR_FORMAT);
+    assert_int_equal(fin_training_resume(&none, &source, -1, &err), FIN_ERR_FORMAT);
     for (size_t i = 0; i < sizeof lines / 2; i++)
         memcpy(lines + 2 * i, (char[]){(char)('a' + i % 26), '\n'}, 2);
-    assert_int_equal(fin_training_resume(&none, &source, 0, &err), FIN_ERR_FORMAT);
+    assert_int_equal(fin_training_resume(&none, &source, -1, &err), FIN_ERR_FORMAT);
     lines[17] = '\0';
-    assert_int_equal(fin_training_resume(&none, &source, 0, &err), FIN_ERR_FORMAT);
+    assert_int_equal(fin_training_resume(&none, &source, -1, &err), FIN_ERR_FORMAT);
     assert_non_null(strstr(err.message, "not text"));
-    assert_int_equal(fin_training_resume(&none, &(fin_training_source){.count = 0}, 0, &err),
+    assert_int_equal(fin_training_resume(&none, &(fin_training_source){.count = 0}, -1, &err),
                      FIN_ERR_FORMAT);
     assert_non_null(strstr(err.message, "no array settings"));
-    assert_int_equal(fin_training_resume(&none, &(fin_training_source){.count = 0}, 0, NULL),
+    assert_int_equal(fin_training_resume(&none, &(fin_training_source){.count = 0}, -1, NULL),
                      FIN_ERR_FORMAT);
     k.arrays[0].data = text;
     drop(&k);
@@ -415,7 +415,7 @@ static void resume__other_version(void **state)
     const void *own = k.arrays[0].data;
     k.arrays[0].data = other;
     k.arrays[0].shape[0] = (int64_t)strlen(other);
-    fin_training *again = resumed(&(fin_training_source){.arrays = k.arrays, .count = k.count}, 0);
+    fin_training *again = resumed(&(fin_training_source){.arrays = k.arrays, .count = k.count}, -1);
     assert_string_equal(fin_training_get(again).version, "99.0");
     k.arrays[0].data = own;
     drop(&k);
@@ -532,7 +532,7 @@ static fin_status once(void *user, fin_error *error)
     if (!status)
         status = fin_training_write(t, path, error);
     if (!status)
-        status = fin_training_resume(&again, &(fin_training_source){.path = path}, 0, error);
+        status = fin_training_resume(&again, &(fin_training_source){.path = path}, -1, error);
     if (!status)
         status = fin_train_run(fin_training_runs(again), 2, NULL, error);
     if (!status)

@@ -60,7 +60,7 @@ typedef struct fin_training_source {
     const uint64_t *seed; /* of the task; NULL: that of the runs */
 } fin_training_source;
 
-/* Goes on with the settings that are there, except that `steps` may be larger; 0: as many as there are. Whatever is in
+/* Goes on with the settings that are there, except that `steps` may be larger; -1: as many as there are. Whatever is in
  * the arrays, the answer is a message or a valid state. */
 FIN_API fin_status fin_training_resume(fin_training **out, const fin_training_source *source,
                                        int64_t steps, fin_error *err);

@@ -364,6 +364,11 @@ def once(command, words, progress=None):
     out, (pairs, kept) = ffi.new("fin_result **"), pairs_of(words)
     with Watch(progress) as watch:
         watch.check(lib.fin_command_run(command.pointer, pairs, len(words), watch.pointer, out, watch.err))
+    return left_in(out)
+
+
+def left_in(out):
+    """(numbers, series, notes) of the fin_result that a call has left in out."""
     result = ffi.gc(out[0], lib.fin_result_destroy)
     numbers = [(text(s.name), s.value, s.error, HOWS[s.how], s.samples) for s in (
         lib.fin_result_get_scalar(result, i) for i in range(lib.fin_result_scalar_count(result)))]

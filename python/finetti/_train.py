@@ -1,24 +1,22 @@
 """finetti.train: how k and v move on their spheres, for many runs at a time."""
 
 import operator
-import os
 import warnings
 
 from . import _arrays
-from ._core import ArgumentError, FormatError, Watch, __version__, check, error, ffi, lib, text
-from ._lab import (FORM, FORMS, LENGTHS, OVERLAP_NAMES, OVERLAPS, PROGRESS, TASK, TASKS, TRAIN, create, fill, find,
-                   union)
-from ._model import Model, as_array
+from ._core import ArgumentError, Watch, __version__, encoded, ffi, lib, text
+from ._command import as_array, pairs_of, split
+from ._lab import (FORM, FORMS, LENGTHS, OVERLAP_NAMES, OVERLAPS, PROGRESS, TASK, TASKS, TRAIN, fill, find, law, union)
 from ._signature import Keyword, parameters, signed
-from ._training import Training, put_back, read_file
+from ._training import Training, made
 from .tasks import Task
 
 # ---- arguments ------------------------------------------------------------------------------------
 
 def _schedule(value, name):
-    """[(step, value)] of a schedule."""
+    """A schedule as text, such as 0:1,1000:0.5."""
     if value is None:
-        return []
+        return ""
     pairs = value.items() if hasattr(value, "items") else value
     try:
         pairs = [(operator.index(step), float(number)) for step, number in pairs]
@@ -27,18 +25,15 @@ def _schedule(value, name):
             from None
     if not pairs:
         raise ArgumentError(f"{name} is empty; it must be such as {{0: 1.0, 1000: 0.5}}")
-    if not all(0 <= step < 1 << 53 for step, _ in pairs):
-        raise ArgumentError(f"{name}: steps must be from 0 to 2^53 - 1, not {[step for step, _ in pairs]}")
-    return pairs
+    return _list(pairs)
 
 
-def _pointers(pairs):
-    """A fin_schedule."""
-    return len(pairs), ffi.new("int64_t[]", [step for step, _ in pairs]), ffi.new("double[]", [v for _, v in pairs])
+def _list(pairs):
+    return ",".join(f"{step}:{number!r}" for step, number in pairs)
 
 
 def _starting_overlaps(start, runs):
-    """(count, fin_overlaps[]) from {name: number or array (runs,)}."""
+    """Fields of fin_training_start from {name: number or array (runs,)}."""
     odd = [name for name in start if name not in OVERLAP_NAMES]
     if odd:
         raise TypeError(f"start has no {odd[0]!r}; it can have {', '.join(OVERLAP_NAMES)}")
@@ -54,7 +49,7 @@ def _starting_overlaps(start, runs):
     for r in range(count):
         points[r] = fill(OVERLAPS, {name: array.flat[r if array.ndim else 0].item()
                                     for name, array in arrays.items()})[0]
-    return {"count": count, "overlaps": points}, points
+    return {"count": count, "overlaps": points}
 
 
 def _starting_vectors(start, d, runs):
@@ -70,25 +65,7 @@ def _starting_vectors(start, d, runs):
         pointers.append(_arrays.view(vector, name, dtype="d", shape=shape)[0])
     if k.ndim != v.ndim:
         raise ValueError(f"start: k has shape {k.shape}, v {v.shape}; they must be alike")
-    return {"count": 1 if k.ndim == 1 else runs, "k": pointers[0], "v": pointers[1]}, pointers
-
-
-def _start(start, settings, task):
-    """Fields of fin_train_start, and what keeps them alive. `init` follows from what is given."""
-    names = TRAIN.fields["init"].choices
-    if start is None and settings.init == lib.FIN_INIT_OVERLAPS:
-        start = {}
-    if start is None:
-        if settings.init == lib.FIN_INIT_VECTORS:
-            raise TypeError("init = 'vectors' needs start: a pair (k, v) of arrays of shape (d) or (runs, d)")
-        return {}, None
-    overlaps = hasattr(start, "keys")
-    wanted = lib.FIN_INIT_OVERLAPS if overlaps else lib.FIN_INIT_VECTORS
-    if settings.init != wanted:
-        raise TypeError(f"start is given as {names[wanted]}, but init = {names[settings.init]!r}; leave out init")
-    if overlaps:
-        return _starting_overlaps(start, settings.runs)
-    return _starting_vectors(start, lib.fin_task_get_settings(task).d, settings.runs)
+    return {"count": 1 if k.ndim == 1 else runs, "k": pointers[0], "v": pointers[1]}
 
 
 _OWN = [
@@ -143,71 +120,58 @@ def train(task="slr", form="erf", *, lengths=None, start=None, lam_schedule=None
     overlaps = {name: given.pop(name) for name in OVERLAP_NAMES if given.get(name) is not None}
     if overlaps and start is not None:
         raise TypeError(f"{next(iter(overlaps))} and start both say where runs start; give one of them")
-    start = overlaps or start
-    if start is not None:
-        given.setdefault("init", "overlaps" if hasattr(start, "keys") else "vectors")
-    return _Runs(Model(task, form, given, lengths, TRAIN), start, lam_schedule, alpha_schedule).train(progress)
+    lists = {"lam_schedule": _schedule(lam_schedule, "lam_schedule"),
+             "alpha_schedule": _schedule(alpha_schedule, "alpha_schedule")}
+    return _create(task, form, given, lengths, overlaps or start, lists, progress)
 
 
-class _Runs:
-    """The runs at step 0."""
-
-    def __init__(self, model, start, lam_schedule, alpha_schedule):
-        if model.arrays:
-            raise TypeError(f"{model.arrays[0][1]} is an array; a training has one {model.arrays[0][1]} (make several)")
-        self.model = model
-        self.structs = form_settings, settings = model.structs()
-        self.task = _task(model, settings)
-        self.schedules = _schedule(lam_schedule, "lam_schedule"), _schedule(alpha_schedule, "alpha_schedule")
-        lam, alpha = keep = [_pointers(pairs) for pairs in self.schedules]
-        first, self.overlaps = _start(start, settings, self.task)
-        self.pointer = _create(self.task, model.form.pointer, form_settings, settings,
-                               {**first, "lam": lam, "alpha": alpha})
-        del keep  # copied
-
-    def train(self, progress):
-        """Goes on to the end. What stops it carries what was done so far."""
-        try:
-            with Watch(progress) as watch:
-                watch.check(lib.fin_train_run(self.pointer, self.structs[1].steps, watch.pointer, watch.err))
-        except BaseException as problem:
-            problem.training = self.result()
-            raise
-        return self.result()
-
-    def result(self):
-        model, used = self.model, lib.fin_train_get_settings(self.pointer)
-        settings = model.settings(self.task, [self.structs[0], used])
-        seed = model.own.seed if model.own else used.seed
-        k, v = lib.fin_task_k_star(self.task), lib.fin_task_v_star(self.task)
-        directions = tuple(_arrays.copy(one, (settings["d"],)) for one in (k, v)) if k != ffi.NULL else None
-        return Training(self.pointer, settings, self._lines(used), directions, seed)
-
-    def _lines(self, used):
-        """The settings as text, as `finetti train --out` writes them."""
-        model, groups = self.model, [(self.model.form.table, self.structs[0]),
-                                     (self.model.kind.table, lib.fin_task_get_settings(self.task))]
-        if used.init == lib.FIN_INIT_OVERLAPS:
-            groups.append((OVERLAPS, self.overlaps))
-        lines = [f"finetti {__version__}", f"task {model.kind.name}", f"form {model.form.name}"]
-        room = ffi.new("char[64]")
-        for table, struct in [*groups, (TRAIN, used)]:
-            lines += [f"{field.name} {text(lib.fin_settings_text(field.pointer, struct, room, 64))}"
-                      for field in table.fields.values()]
-        law = model.own._lengths if model.own else model.lengths
-        words = zip(("lengths", "lam_schedule", "alpha_schedule"), (list(zip(*law)) if law else [], *self.schedules))
-        lines += [f"{name} " + ",".join(f"{a}:{_short(b)}" for a, b in pairs) for name, pairs in words if pairs]
-        return "\n".join(lines) + "\n"
+def _create(task, form, given, lengths, start, lists, progress):
+    own = task if isinstance(task, Task) else None
+    kind = own._kind if own else find(TASKS, task, "task")
+    given, arrays = split(given)
+    if arrays:
+        raise TypeError(f"{next(iter(arrays))} is an array; a training has one {next(iter(arrays))} (make several)")
+    wrong = [name for name in given if name in kind.table.fields] + ["lengths"] * (lengths is not None)
+    if own and wrong:
+        raise TypeError(f"{wrong[0]!r} is a setting of the task, and the task is given as an object: make another with "
+                        f"finetti.tasks.{own.name}({wrong[0]}=...)")
+    law_of_length = own._lengths if own else law(lengths, given)
+    if law_of_length == ((), ()):
+        raise ArgumentError("lengths is empty; it must be such as {5: 0.2, 10: 0.8}")
+    fields = _start(start, given, own.settings["d"] if own else kind.table.make({"d": given.get("d")}).d)
+    words = {"task": kind.name, "form": form, **given, **lists,
+             "lengths": _list(zip(*law_of_length)) if law_of_length else ""}
+    if own:
+        words.update(split(own._given)[0])
+        fields["seed"] = ffi.new("uint64_t *", own.seed)
+        fields.update(zip(("k_star", "v_star"), map(_arrays.doubles, own._directions or ())))
+    pairs, kept = pairs_of(words)
+    training = made(lib.fin_training_create, pairs, len(words), ffi.new("fin_training_start *", fields))
+    return _finish(training, own and own.seed, progress)
 
 
-def _short(number):
-    return repr(number)[:-2] if repr(number).endswith(".0") else repr(number)
+def _start(start, given, d):
+    """Fields of fin_training_start. `init` follows from what is given."""
+    if start is None:
+        if given.get("init") == "vectors":
+            raise TypeError("init = 'vectors' needs start: a pair (k, v) of arrays of shape (d) or (runs, d)")
+        return {}
+    init, runs = "overlaps" if hasattr(start, "keys") else "vectors", TRAIN.make({"runs": given.get("runs")}).runs
+    if given.setdefault("init", init) != init:
+        raise TypeError(f"start is given as {init}, but init = {given['init']!r}; leave out init")
+    return _starting_overlaps(start, runs) if init == "overlaps" else _starting_vectors(start, d, runs)
 
 
-def _create(task, form, form_settings, settings, start):
-    out, err = ffi.new("fin_train **"), error()
-    check(lib.fin_train_create(out, task, form, form_settings, settings, ffi.new("fin_train_start *", start), err), err)
-    return ffi.gc(out[0], lib.fin_train_destroy)
+def _finish(training, seed, progress):
+    """Goes on to the end. What stops it carries what was done so far."""
+    try:
+        with Watch(progress) as watch:
+            steps = lib.fin_training_get(training).settings.steps
+            watch.check(lib.fin_train_run(lib.fin_training_runs(training), steps, watch.pointer, watch.err))
+    except BaseException as problem:
+        problem.training = Training(training, seed)
+        raise
+    return Training(training, seed)
 
 
 def _together(given, lam_schedule, alpha_schedule):
@@ -218,69 +182,22 @@ def _together(given, lam_schedule, alpha_schedule):
         raise TypeError("log_decade takes the place of log_every; give one or the other")
 
 
-def _task(model, settings):
-    """Vectors in R^d are made only where somebody looks at them: they are what limits d."""
-    vectors = settings.engine == lib.FIN_ENGINE_AMBIENT or settings.init == lib.FIN_INIT_VECTORS
-    if model.own:
-        return model.own._in_space() if vectors else model.own._plain
-    return create(model.kind, model.parts[0], model.lengths, settings.seed, lib.FIN_TASK_AMBIENT if vectors else 0)
-
-
 # ---- going on -------------------------------------------------------------------------------------
 
 def _go_on(source, task, form, given, progress):
     steps = given.pop("steps", None)
-    steps = None if steps is None else TRAIN.make({"steps": steps}).steps
+    steps = -1 if steps is None else TRAIN.make({"steps": steps}).steps
     odd = [name for name, value in given.items() if value is not None] + ["task"] * (task != "slr") \
         + ["form"] * (form != "erf")
     if odd:
         raise TypeError(f"{odd[0]!r} cannot be changed: resume takes the settings of what it goes on from; only steps "
                         "and progress go with it")
     if isinstance(source, Training):
-        lines, arrays, directions, seed = source._lines, source._arrays, source._directions, source._seed
-    else:
-        arrays = read_file(source)
-        if "settings" not in arrays:
-            raise FormatError(f"{_label(source)} has no array settings; resume takes a file that Training.save or "
-                              "'finetti train --out' wrote")
-        lines, seed = arrays["settings"].tobytes().decode("utf-8", "replace"), None
-        directions = tuple(arrays[name] for name in ("k_star", "v_star") if name in arrays) or None
-    values = dict(line.partition(" ")[::2] for line in lines.splitlines())
-    made = values.get("steps", "")
-    if steps is not None and made.isdecimal() and steps < int(made):
-        raise ArgumentError(f"steps = {steps} is less than the {made} steps that there are; give more of them")
-    try:
-        runs = _again(values, steps, directions, seed, len(arrays.get("at", ())))
-        put_back(runs.pointer, arrays)
-    except (TypeError, ValueError, KeyError) as problem:  # not of the arguments, but of the file
-        what = f"the settings have no {problem}" if isinstance(problem, KeyError) else problem
-        raise FormatError(f"{_label(source)}: {what}") from None
-    return runs.train(progress)
-
-
-def _label(source):
-    return repr(source if isinstance(source, Training) else os.fsdecode(source))
-
-
-def _again(values, steps, directions, seed, count):
-    """The runs that the settings of a file describe, at step 0."""
-    if values["finetti"] != __version__:
-        warnings.warn(f"the file was written by version {values['finetti']}, this is {__version__}; numbers may differ",
-                      stacklevel=5)
-    values.pop("finetti")
-    kind, form = find(TASKS, values.pop("task"), "task"), values.pop("form")
-    words = {name: [pair.split(":") for pair in values.pop(name).split(",")] if name in values else None
-             for name in ("lengths", "lam_schedule", "alpha_schedule")}
-    words = {name: pairs and [(int(a), float(b)) for a, b in pairs] for name, pairs in words.items()}
-    settings = {name: values.pop(name) for name in kind.table.fields}
-    if words["lengths"]:
-        del settings["L"], settings["L_min"]
-    if int(values["runs"]) != count:
-        raise FormatError(f"array at has {count} numbers, but the settings have runs {values['runs']}")
-    values["steps"] = max(int(values["steps"]), steps or 0)
-    overlaps = {name: float(values.pop(name)) for name in OVERLAP_NAMES if name in values}
-    task = Task(kind.name, settings, words["lengths"], int(values["seed"]) if seed is None else seed,
-                *(directions or (None, None)))
-    model = Model(task, form, values, None, TRAIN)
-    start = {"overlaps": overlaps, "vectors": directions}.get(values["init"])  # left behind: any will do
-    return _Runs(model, start, words["lam_schedule"], words["alpha_schedule"])
+        return _finish(source._again(steps), source._seed, progress)
+    path = ffi.new("char[]", encoded(source))
+    training = made(lib.fin_training_resume, ffi.new("fin_training_source *", {"path": path}), steps)
+    version = text(lib.fin_training_get(training).version)
+    if version != __version__:
+        warnings.warn(f"the file was written by version {version}, this is {__version__}; numbers may differ",
+                      stacklevel=3)
+    return _finish(training, None, progress)

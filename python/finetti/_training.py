@@ -3,15 +3,14 @@
 import numpy as np
 
 from . import _arrays
-from ._core import ArgumentError, FormatError, UnsupportedError, check, encoded, error, ffi, lib, text
-from ._lab import frame
+from ._core import ArgumentError, check, encoded, error, ffi, lib, text
+from ._command import DTYPES, Result, left_in
+from ._lab import FORMS, TASKS, TRAIN, frame
 
 _STATUS = np.array([text(lib.fin_run_status_name(i)) for i in range(lib.FIN_RUN_DIVERGED + 1)])
 _RUN = ("status", "at", "converged_at", "stuck_at", "left_at")  # one number for each run
 _POINT = tuple(name for name, _ in ffi.typeof("fin_train_point").fields)
-_DTYPES = {lib.FIN_F32: np.float32, lib.FIN_F64: np.float64, lib.FIN_I32: np.int32, lib.FIN_I64: np.int64,
-           lib.FIN_U8: np.uint8}
-_CODES = {np.dtype(dtype): code for code, dtype in _DTYPES.items()}
+_CODES = {np.dtype(dtype): code for code, dtype in DTYPES.items()}
 
 
 class Training:
@@ -36,15 +35,15 @@ class Training:
         Every setting that was used, 'auto' worked out.
     """
 
-    def __init__(self, train, settings, lines, directions, seed):
-        self.settings = settings
-        self._lines, self._directions, self._seed = lines, directions, seed  # what it takes to go on
-        self._arrays = dict(_read(train))
+    def __init__(self, training, seed):
+        self.settings = _settings(lib.fin_training_get(training))
+        self._seed = seed  # of the task; None: that of the settings
+        self._arrays = dict(_read(training))
         self._logs = [name for name in self._arrays if name in _POINT]
         for name in ("step", *self._logs, *_RUN[1:]):
             setattr(self, name, self._arrays[name])
         self.status = _STATUS[self._arrays["status"]]
-        self.final = dict(zip(_POINT, _ends(train, len(self)).T))
+        self.final = dict(zip(_POINT, _ends(lib.fin_training_runs(training), len(self)).T))
 
     def __len__(self):
         return len(self.status)
@@ -70,22 +69,24 @@ class Training:
 
         finetti.train(resume=path, steps=...) and `finetti train --resume` go on from it; NumPy reads it.
         """
-        if self.settings["engine"] == "ambient" and self._seed != self.settings["seed"]:
-            raise UnsupportedError(f"the file has one seed; here the task's is {self._seed} and the training's "
-                                   f"{self.settings['seed']}. Pass both the same one, or resume the object itself")
-        arrays = {"settings": np.frombuffer(self._lines.encode(), np.uint8), **self._arrays}
-        if self._directions:
-            arrays["k_star"], arrays["v_star"] = self._directions
-        out, err = ffi.new("fin_npz_writer **"), error()
-        check(lib.fin_npz_create(encoded(path), out, err), err)
-        try:
-            for name, array in arrays.items():
-                check(lib.fin_npz_add(out[0], name.encode(), _CODES[array.dtype], array.ndim, array.shape,
-                                      ffi.from_buffer(array), err), err)
-        except BaseException:
-            lib.fin_npz_abort(out[0])
-            raise
-        check(lib.fin_npz_commit(out[0], ffi.NULL, err), err)
+        err = error()
+        check(lib.fin_training_write(self._again(), encoded(path), err), err)
+
+    def summary(self):
+        """What finetti.run("train") leaves, of these runs: share, median_risk, farthest, ..., as a Result."""
+        out, err = ffi.new("fin_result **"), error()
+        check(lib.fin_training_result(self._again(), ffi.NULL, out, err), err)
+        return Result("train", self.settings, (), {}, *left_in(out))
+
+    def _again(self, steps=-1):
+        """A fin_training that goes on from here."""
+        seed = ffi.NULL if self._seed is None else ffi.new("uint64_t *", self._seed)
+        names = [ffi.new("char[]", name.encode()) for name in self._arrays]
+        arrays = ffi.new("fin_train_array[]", [
+            {"name": name, "dtype": _CODES[array.dtype], "ndim": array.ndim, "shape": array.shape,
+             "data": ffi.from_buffer(array)} for name, array in zip(names, self._arrays.values())])
+        source = ffi.new("fin_training_source *", {"arrays": arrays, "count": len(names), "seed": seed})
+        return made(lib.fin_training_resume, source, steps)
 
     def __repr__(self):
         kinds = self.status.tolist()
@@ -93,12 +94,31 @@ class Training:
         return f"<Training of {len(self)} runs: {found}>"
 
 
-def _read(train):
+def made(create, *arguments):
+    """The fin_training that a call makes."""
+    out, err = ffi.new("fin_training **"), error()
+    check(create(out, *arguments, err), err)
+    return ffi.gc(out[0], lib.fin_training_destroy)
+
+
+def _settings(parts):
+    """Every setting, 'auto' worked out."""
+    kind, form = TASKS[text(lib.fin_task_kind_name(lib.fin_task_get_kind(parts.task)))], \
+        FORMS[text(lib.fin_form_name(parts.form))]
+    settings = {**kind.table.read(lib.fin_task_get_settings(parts.task)), **form.table.read(parts.form_settings),
+                **TRAIN.read(parts.settings)}
+    lam, c = ffi.new("double *"), ffi.new("double *")
+    lib.fin_task_bayes_parameters(parts.task, lam, c)  # where the form takes them from the task
+    settings.update({name: value[0] for name, value in (("lam", lam), ("c", c)) if settings.get(name) == "auto"})
+    return {"task": kind.name, "form": form.name, **settings}
+
+
+def _read(training):
     """Copies of the library's arrays, by name."""
     array, err = ffi.new("fin_train_array *"), error()
-    for i in range(lib.fin_train_array_count(train)):
-        check(lib.fin_train_get_array(train, i, array, err), err)
-        yield text(array.name), _arrays.copy(array.data, tuple(array.shape[0:array.ndim]), _DTYPES[array.dtype])
+    for i in range(lib.fin_training_array_count(training)):
+        check(lib.fin_training_get_array(training, i, array, err), err)
+        yield text(array.name), _arrays.copy(array.data, tuple(array.shape[0:array.ndim]), DTYPES[array.dtype])
 
 
 def _ends(train, runs):
@@ -110,33 +130,3 @@ def _ends(train, runs):
         check(lib.fin_train_get_run(train, r, run, err), err)
         ffi.memmove(target + r * size, source, size)
     return ends
-
-
-# ---- going on -------------------------------------------------------------------------------------
-
-def read_file(path):
-    """{name: array} of an NPZ file."""
-    out, err, found = ffi.new("fin_npz **"), error(), ffi.new("fin_array *")
-    check(lib.fin_npz_open(encoded(path), out, err), err)
-    file = ffi.gc(out[0], lib.fin_npz_close)
-    arrays = {}
-    for i in range(lib.fin_npz_count(file)):
-        name = lib.fin_npz_name(file, i)
-        check(lib.fin_npz_array(file, name, found, err), err)
-        arrays[text(name)] = _arrays.copy(found.data, tuple(found.shape[0:found.ndim]), _DTYPES[found.dtype])
-    return arrays
-
-
-def put_back(train, arrays):
-    """Hands the arrays of a stopped training to a new one, which looks at them closely."""
-    count, err = lib.fin_train_array_count(train), error()
-    given, keep = ffi.new("fin_train_array[]", count), []
-    for i in range(count):
-        check(lib.fin_train_get_array(train, i, given + i, err), err)
-        array = arrays.get(text(given[i].name))
-        if array is None or array.ndim not in (1, 2):
-            raise FormatError(f"there is no array {text(given[i].name)} of one or two axes")
-        keep.append(ffi.from_buffer(array))
-        given[i].dtype, given[i].ndim, given[i].data = _CODES[array.dtype], array.ndim, keep[-1]
-        given[i].shape = [*array.shape, 1][:2]
-    check(lib.fin_train_resume(train, given, count, err), err)

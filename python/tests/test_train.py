@@ -152,11 +152,11 @@ def lines(text):
 
 @pytest.mark.parametrize("changes, message", [
     ({"settings": None}, "no array settings"),
-    ({"settings": lines("")}, "settings have no 'finetti'"),
-    ({"settings": lines(VERSION + "\ntask slt\nform erf\n")}, "did you mean 'slr'"),
-    ({"settings": lines(VERSION + "\ntask slr\nform erf\nd 5\n")}, "settings have no 'L'"),
+    ({"settings": lines("")}, "line 1 of the settings is not 'finetti"),
+    ({"settings": lines(VERSION + "\ntask slt\nform erf\n")}, "did you mean '?slr"),
+    ({"settings": lines(VERSION + "\ntask slr\nform erf\nd 5\n")}, "settings have no L"),
     ({"settings": np.arange(256).astype(np.uint8)}, "bad.npz"),
-    ({"at": None}, "at has 0 numbers"),
+    ({"at": None}, "no array at"),
     ({"at": np.zeros(3, np.int64)}, "at has 3 numbers"),
     ({"state": None}, "no array state"),
     ({"state": np.zeros((1, 1))}, "state"),
@@ -244,6 +244,36 @@ def test_results():
         runs.count("conveged")
     again = pickle.loads(pickle.dumps(runs))
     assert np.array_equal(again.kappa, runs.kappa) and again.settings == runs.settings
+
+
+@pytest.mark.parametrize("settings", [*SHAPES, {"alpha": 1.2e154, "engine": "reduced", "d": 50, "steps": 1, "runs": 8,
+                                                "seed": 2}], ids=range(len(SHAPES) + 1))
+def test_summary_is_what_the_command_leaves(settings):
+    settings = {"runs": 3, **settings}
+    ours, start = finetti.train(**settings), settings.pop("start", {})
+    if start:
+        settings.update(start, init="overlaps")
+    theirs = finetti.run("train", **settings)
+    for runs in (ours, pickle.loads(pickle.dumps(ours))):
+        found = runs.summary()
+        assert list(found) == list(theirs) and list(found.series) == list(theirs.series)
+        for name in theirs:
+            assert np.array_equal(found[name], theirs[name], equal_nan=True), name
+            assert (found.how[name], found.samples[name]) == (theirs.how[name], theirs.samples[name]), name
+        for name, array in theirs.series.items():
+            assert found.series[name].tobytes() == array.tobytes(), name
+    assert found.share == ours.count() / len(ours) and found.diverged == ours.count("diverged") / len(ours)
+    assert np.array_equal(found.end_kappa, np.where(ours.status == "diverged", np.nan, ours.final["kappa"]),
+                          equal_nan=True)
+
+
+def test_schedules_of_any_length(tmp_path):
+    schedule = {step: 1 / (1 + step) for step in range(2000)}
+    runs = finetti.train(runs=1, steps=1999, lam_schedule=schedule, log_every=1)
+    assert runs.lam[0, 1:].tolist() == list(schedule.values())[:-1]
+    runs.save(tmp_path / "runs.npz")
+    again = finetti.train(resume=tmp_path / "runs.npz", steps=2050)
+    assert np.array_equal(again.lam[:, :2000], runs.lam) and (again.lam[0, 2000:] == 1 / 2000).all()
 
 
 def test_frames():

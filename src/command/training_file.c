@@ -374,7 +374,7 @@ static fin_status read_settings(fin_training **out, const source *s, char *text,
 static fin_status lengthen(fin_training *t, int64_t steps, fin_error *err)
 {
     int64_t *now = &t->values.train.steps;
-    if (steps > 0 && steps < *now)
+    if (steps >= 0 && steps < *now)
         return fini_fail(err, FIN_ERR_ARGUMENT,
                          "steps = %lld is less than the %lld steps that there are; give more of "
                          "them",
