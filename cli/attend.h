@@ -129,15 +129,11 @@ fin_status attend_standardize(attend_data *data, bool wanted, fin_error *err);
 typedef struct attend_fit {
     attend_data *data;
     fin_cross_settings settings;
-    double *scales; /* (dk), to be multiplied by settings.scale, or NULL */
-    bool tuned;
-    unsigned which; /* FIN_TUNE_... that were */
-    fin_tune_report tune;
-    int by;              /* FIN_TUNE_BY_... */
-    int64_t tune_tokens; /* the random part they were tuned on; 0: all */
-    fin_cross_info info; /* of the longest sequence */
-    double jitter;       /* the largest */
-    int64_t jittered;    /* sequences that needed it */
+    double *scales;       /* (dk), to be multiplied by settings.scale, or NULL */
+    fin_tune_report tune; /* which = 0: nothing was tuned */
+    fin_cross_info info;  /* of the longest sequence */
+    double jitter;        /* the largest */
+    int64_t jittered;     /* sequences that needed it */
     bool has_evidence;
     double evidence;
 
@@ -157,24 +153,6 @@ typedef struct attend_fit {
 fin_status attend_choose(attend_fit *fit, cli_args *args, fin_error *err);
 fin_status attend_fit_run(attend_fit *fit, cli_args *args, attend_data *data, fin_error *err);
 void attend_fit_close(attend_fit *fit);
-
-/* ---- how good it is (attend_score.c) -------------------------------------------------------- */
-
-enum { ATTEND_LEVELS = 3, ATTEND_BINS = 10 };
-extern const double attend_levels[ATTEND_LEVELS]; /* 0.5, 0.9, 0.95 */
-
-typedef struct attend_score {
-    int64_t count; /* numbers judged */
-    double rmse, r2;
-    double log_score; /* mean log density; NaN: there is no density */
-    double coverage[ATTEND_LEVELS];
-    int64_t pit[ATTEND_BINS];
-} attend_score;
-
-/* Column j of values against mean and variance (n, dv); `noise` is added to the variance. */
-void attend_judge(const attend_fit *fit, int64_t n, int64_t j, const double *values,
-                  const double *mean, const double *variance, double noise, attend_score *score);
-double attend_pit(double value, double mean, double variance);
 
 /* ---- printing and writing ------------------------------------------------------------------- */
 

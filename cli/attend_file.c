@@ -69,8 +69,8 @@ static void put_left_out(sheet *s, const attend_fit *fit, int64_t i)
         put(s, data->values[at], "%.80s", name);
         put(s, fit->loo_mean[at], "%.80s_mean", name);
         put(s, sqrt(fit->loo_variance[at]), cme ? "%.80s_sd_new" : "%.80s_spread", name);
-        put(s, attend_pit(data->values[at], fit->loo_mean[at], fit->loo_variance[at]), "%.80s_pit",
-            name);
+        put(s, fin_cross_pit(data->values[at], fit->loo_mean[at], fit->loo_variance[at]),
+            "%.80s_pit", name);
     }
 }
 

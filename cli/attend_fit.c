@@ -10,13 +10,13 @@
 /* ---- memory --------------------------------------------------------------------------------- */
 
 /* The matrix, and once more for its inverse; asked before an hour is spent on it. */
-static fin_status check_memory(const attend_fit *fit, fin_error *err)
+static fin_status check_memory(const attend_fit *fit, bool tunes, fin_error *err)
 {
     const attend_data *data = fit->data;
     double bytes, machine = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
     fin_status status =
         fin_cross_bytes(&fit->settings, data->dk, data->dv, data->longest, &bytes, err);
-    bool twice = fit->leaves_out || fit->tuned;
+    bool twice = fit->leaves_out || tunes;
     if (!status && machine > 0 && bytes * (twice ? 2 : 1) > machine)
         status = cli_status(err, FIN_ERR_UNSUPPORTED,
                             "%lld tokens take %.3g GB and this machine has %.3g GB; --method "
@@ -288,7 +288,7 @@ fin_status attend_fit_run(attend_fit *fit, cli_args *args, attend_data *data, fi
     fin_cross_settings *s = &fit->settings;
     s->scale = s->prior = s->noise = s->temperature = 1;
     s->level = fin_is_auto(s->level) ? 1 : s->level;
-    fin_status status = check_memory(fit, err);
+    fin_status status = check_memory(fit, cli_get(args, "tune") != NULL, err);
     if (!status)
         status = attend_choose(fit, args, err);
     if (!status)

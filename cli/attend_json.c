@@ -38,14 +38,14 @@ static json_t *json_scales(const attend_fit *fit)
 static json_t *json_tune(const attend_fit *fit)
 {
     char chosen[64], ends[64];
-    int64_t tokens = fit->tune_tokens ? fit->tune_tokens : fit->data->tokens.count;
-    return json_pack(
-        "{s:s, s:s, s:o, s:o, s:I, s:b, s:s, s:I}", "chosen",
-        attend_tuned_names(fit->which, chosen, sizeof chosen), "by",
-        fit->by == FIN_TUNE_BY_EVIDENCE ? "evidence" : "loo", "before",
-        cli_json_number(fit->tune.before), "after", cli_json_number(fit->tune.after), "evaluations",
-        (json_int_t)fit->tune.evaluations, "converged", fit->tune.converged, "at_limit",
-        attend_tuned_names(fit->tune.at_limit, ends, sizeof ends), "tokens", (json_int_t)tokens);
+    return json_pack("{s:s, s:s, s:o, s:o, s:I, s:b, s:s, s:I}", "chosen",
+                     attend_tuned_names(fit->tune.which, chosen, sizeof chosen), "by",
+                     fit->tune.by == FIN_TUNE_BY_EVIDENCE ? "evidence" : "loo", "before",
+                     cli_json_number(fit->tune.before), "after", cli_json_number(fit->tune.after),
+                     "evaluations", (json_int_t)fit->tune.evaluations, "converged",
+                     fit->tune.converged, "at_limit",
+                     attend_tuned_names(fit->tune.at_limit, ends, sizeof ends), "tokens",
+                     (json_int_t)fit->tune.tokens);
 }
 
 static json_t *json_method(const fin_cross_info *info, double jitter)
@@ -57,10 +57,10 @@ static json_t *json_method(const fin_cross_info *info, double jitter)
                      "bytes", cli_json_number(info->bytes));
 }
 
-static json_t *json_score(const attend_fit *fit, const attend_score *s)
+static json_t *json_score(const attend_fit *fit, const fin_cross_score *s)
 {
     json_t *pit = json_array();
-    for (int b = 0; b < ATTEND_BINS; b++)
+    for (int b = 0; b < FIN_SCORE_BINS; b++)
         json_array_append_new(pit, json_integer((json_int_t)s->pit[b]));
     json_t *object =
         json_pack("{s:I, s:o, s:o, s:{s:o, s:o, s:o}, s:o}", "count", (json_int_t)s->count, "rmse",
@@ -77,8 +77,8 @@ static json_t *json_scores(const attend_fit *fit, int64_t n, const double *value
 {
     json_t *object = json_object();
     for (int64_t j = 0; j < fit->data->dv; j++) {
-        attend_score s;
-        attend_judge(fit, n, j, values, mean, variance, noise, &s);
+        fin_cross_score s;
+        fin_cross_judge(n, fit->data->dv, values + j, mean + j, variance + j, noise, &s, NULL);
         json_object_set_new(object, attend_value_name(fit->data, j), json_score(fit, &s));
     }
     return object;
@@ -155,7 +155,7 @@ int attend_print_json(const cli_args *args, const attend_fit *fit)
                              json_method(&fit->info, fit->jitter), "notes", notes);
     if (fit->scales)
         json_object_set_new(root, "scales", json_scales(fit));
-    if (fit->tuned)
+    if (fit->tune.which)
         json_object_set_new(root, "tune", json_tune(fit));
     if (fit->has_evidence)
         json_object_set_new(root, "evidence", cli_json_number(fit->evidence));

@@ -55,17 +55,17 @@ static void print_settings(const attend_fit *fit)
 static void print_tuned(const attend_fit *fit)
 {
     char names[64];
-    bool evidence = fit->by == FIN_TUNE_BY_EVIDENCE, cme = fit->settings.form == FIN_CROSS_CME;
+    bool evidence = fit->tune.by == FIN_TUNE_BY_EVIDENCE, cme = fit->settings.form == FIN_CROSS_CME;
     printf("%-*s%s by %s: %.6g, before %.6g\n", LABEL, "tuned",
-           attend_tuned_names(fit->which, names, sizeof names),
+           attend_tuned_names(fit->tune.which, names, sizeof names),
            evidence ? "marginal likelihood"
            : cme    ? "leave-one-out log score"
                     : "leave-one-out squared error",
            evidence || cme ? fit->tune.after : -fit->tune.after,
            evidence || cme ? fit->tune.before : -fit->tune.before);
-    if (fit->tune_tokens)
+    if (cme && fit->settings.method == FIN_CROSS_NYSTROM)
         printf("%-*son a random part of %lld tokens, by the dual method\n", LABEL, "",
-               (long long)fit->tune_tokens);
+               (long long)fit->tune.tokens);
 }
 
 /* "24 kB", "3.2 GB" */
@@ -112,30 +112,30 @@ static void print_head(const attend_fit *fit)
     print_names("key", &data->context, &data->key, data->standardized ? " (standardized)" : "");
     print_names("value", &data->context, &data->value, "");
     print_settings(fit);
-    if (fit->tuned)
+    if (fit->tune.which)
         print_tuned(fit);
     print_method(fit);
 }
 
 /* ---- scores --------------------------------------------------------------------------------- */
 
-static void print_pit(const int64_t pit[ATTEND_BINS], bool cme)
+static void print_pit(const int64_t pit[FIN_SCORE_BINS], bool cme)
 {
     enum { BAR = 50 };
     int64_t most = 1, total = 0;
-    for (int b = 0; b < ATTEND_BINS; b++) {
+    for (int b = 0; b < FIN_SCORE_BINS; b++) {
         most = pit[b] > most ? pit[b] : most;
         total += pit[b];
     }
     printf("PIT of %lld values%s; flat is right, %.3g in every row\n", (long long)total,
-           cme ? "" : " (a normal law with the weighted spread)", (double)total / ATTEND_BINS);
-    for (int b = 0; b < ATTEND_BINS; b++) {
+           cme ? "" : " (a normal law with the weighted spread)", (double)total / FIN_SCORE_BINS);
+    for (int b = 0; b < FIN_SCORE_BINS; b++) {
         char bar[BAR + 1];
         int length = (int)(((double)pit[b] * BAR) / (double)most + 0.5);
         memset(bar, '#', (size_t)length);
         bar[length] = '\0';
-        printf("  %.1f-%.1f %7lld%s%s\n", (double)b / ATTEND_BINS, (double)(b + 1) / ATTEND_BINS,
-               (long long)pit[b], length ? "  " : "", bar);
+        printf("  %.1f-%.1f %7lld%s%s\n", (double)b / FIN_SCORE_BINS,
+               (double)(b + 1) / FIN_SCORE_BINS, (long long)pit[b], length ? "  " : "", bar);
     }
 }
 
@@ -152,28 +152,28 @@ __attribute__((format(printf, 1, 0))) static void print_score(const char *format
 static void print_scores(const attend_fit *fit, const char *title, int64_t n, const double *values,
                          const double *mean, const double *variance, double noise, bool pit)
 {
-    int64_t all[ATTEND_BINS] = {0};
+    int64_t all[FIN_SCORE_BINS] = {0};
     bool cme = fit->settings.form == FIN_CROSS_CME;
     printf("\n%-20s %8s %12s %9s %12s %7s %7s %7s\n", title, "values", "rmse", "R2", "log score",
            "in 50%", "in 90%", "in 95%");
     for (int64_t j = 0; j < fit->data->dv; j++) {
-        attend_score s;
-        attend_judge(fit, n, j, values, mean, variance, noise, &s);
+        fin_cross_score s;
+        fin_cross_judge(n, fit->data->dv, values + j, mean + j, variance + j, noise, &s, NULL);
         printf("%-20.60s %8lld", attend_value_name(fit->data, j), (long long)s.count);
         print_score(" %12.6g", 13, s.rmse);
         print_score(" %9.4f", 10, s.r2);
-        print_score(" %12.6g", 13, s.log_score);
-        for (int k = 0; k < ATTEND_LEVELS; k++)
+        print_score(" %12.6g", 13, cme ? s.log_score : NAN);
+        for (int k = 0; k < FIN_SCORE_LEVELS; k++)
             print_score(" %6.1f%%", 8, 100 * s.coverage[k]);
         printf("\n");
-        for (int b = 0; b < ATTEND_BINS; b++)
+        for (int b = 0; b < FIN_SCORE_BINS; b++)
             all[b] += s.pit[b];
     }
     if (!cme && n > 0)
         printf(
             "(in ..%%: intervals from the weighted spread of the values, which is no posterior)\n");
     int64_t total = 0;
-    for (int b = 0; b < ATTEND_BINS; b++)
+    for (int b = 0; b < FIN_SCORE_BINS; b++)
         total += all[b];
     if (total == 0)
         printf("(nothing to judge: %s)\n",

@@ -250,7 +250,7 @@ static fin_status all_steps(fit_run *run, fin_error *err)
         cli_get(args, "curve") || (cli_get(args, "cv") && run->repeats) || cli_get(args, "folds");
     curve = curve && !cli_get(args, "no-curve");
     double first = fit_work(&run->settings, run->classes), second = 0,
-           third = curve ? FIT_SIZES * FIT_CURVE_FOLDS : 0;
+           third = curve ? FIN_CURVE_SIZES * FIN_CURVE_FOLDS : 0;
     for (int i = 0; i < run->models; i++)
         second += fit_work(&run->model[i], run->classes) * run->folds * run->repeats;
     double all = first + second + third;

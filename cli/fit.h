@@ -39,13 +39,7 @@ fin_status fit_add(double *numbers, int64_t n, fin_error *err);
 
 /* ---- what fit finds out ------------------------------------------------------------------------ */
 
-enum { FIT_MODELS = 32, FIT_BINS = 10, FIT_SIZES = 4, FIT_CURVE_FOLDS = 5, FIT_TOP = 10 };
-
-/* A point of the learning curve. */
-typedef struct fit_size {
-    double bags;      /* mean over folds of the training bags */
-    double score, se; /* accuracy or R2: mean over folds, its standard error */
-} fit_size;
+enum { FIT_MODELS = 32, FIT_BINS = 10, FIT_TOP = 10 };
 
 typedef struct fit_run {
     cli_args *args;
@@ -82,8 +76,8 @@ typedef struct fit_run {
     int row_mixture, row_mean;               /* the best of each kind */
     double loss_mixture, loss_mean, loss_se; /* se: of the difference, paired by bag */
 
-    int sizes;
-    fit_size size[FIT_SIZES];
+    int sizes; /* of the learning curve; 0: there is none */
+    fin_curve_size size[FIN_CURVE_SIZES];
     char no_curve[160];
 
     double seconds_read, seconds_fit, seconds_validate, seconds_curve; /* of the processor */

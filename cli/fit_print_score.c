@@ -138,7 +138,7 @@ static void print_curve(const fit_run *run)
         return;
     printf("\nlearning curve: %s on the bags of a fold after so many others (%d folds: mean +- "
            "standard error)\n",
-           fit_main_name(run->classes), FIT_CURVE_FOLDS);
+           fit_main_name(run->classes), FIN_CURVE_FOLDS);
     printf("  %10s %18s\n", "bags", fit_main_name(run->classes));
     for (int s = 0; s < run->sizes; s++) {
         printf("  %10.0f", run->size[s].bags);

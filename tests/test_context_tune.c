@@ -9,7 +9,7 @@
 #include "fault.h"
 #include "finetti/data.h"
 #include "finetti/random.h"
-#include "finetti/context_tune.h"
+#include "context/tune.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -45,7 +45,7 @@ static void read_sample(sample *s, int64_t sequences)
     fin_table_destroy(table);
     for (int64_t i = 0; i <= sequences; i++)
         s->offsets[i] = TOKENS * i / sequences;
-    s->data = (fin_tune_data){sequences, DK, 1, s->offsets, s->keys, s->values};
+    s->data = (fin_tune_data){sequences, DK, 1, s->offsets, s->keys, s->values, NULL};
 }
 
 static fin_cross_settings cross_of(const char *form, const char *kernel)
@@ -95,7 +95,7 @@ static void guess__is_the_size_of_the_data(void **state)
     (void)state;
     static const double keys[] = {1, 10, 3, 10, 5, 40}, values[] = {2, 4, 6};
     static const int64_t offsets[] = {0, 2, 3};
-    const fin_tune_data data = {2, 2, 1, offsets, keys, values};
+    const fin_tune_data data = {2, 2, 1, offsets, keys, values, NULL};
     fin_cross_settings cross = cross_of("cme", "rbf");
     const unsigned all =
         FIN_TUNE_SCALE | FIN_TUNE_PRIOR | FIN_TUNE_NOISE | FIN_TUNE_TEMPERATURE | FIN_TUNE_LEVEL;
@@ -127,7 +127,7 @@ static void guess__constants_and_giants_are_one(void **state)
     (void)state;
     static const double keys[] = {7, 7, 7}, values[] = {1e200, -1e200, 1e200};
     static const int64_t offsets[] = {0, 3};
-    const fin_tune_data data = {1, 1, 1, offsets, keys, values};
+    const fin_tune_data data = {1, 1, 1, offsets, keys, values, NULL};
     fin_cross_settings cross = cross_of("cme", "matern52");
     assert_int_equal(fin_tune_guess(&cross, NULL, 31, &data, NULL), FIN_OK);
     near(cross.scale, 1, 0);
@@ -239,12 +239,127 @@ static void tune__says_when_a_range_ends(void **state)
     tune_or_fail(&cross, NULL, 0, &s, &how, &report);
     assert_true(report.at_limit & FIN_TUNE_NOISE);
     assert_false(report.at_limit & FIN_TUNE_PRIOR);
+    assert_true(report.notes >= 1);
+    const char *note = report.note[report.notes - 1];
+    assert_true(strstr(note, "noise ended at the lower end of the range that was searched, ") ==
+                note);
+    assert_non_null(strstr(note, ": the values look free of noise"));
     how.iterations = 1;
     how.restarts = 1;
     fin_cross_settings stopped = cross_of("cme", "matern32");
     tune_or_fail(&stopped, NULL, 0, &s, &how, &report);
     assert_false(report.converged);
     assert_true(report.after >= report.before);
+    assert_non_null(strstr(report.note[report.notes - 1], "ran out of iterations"));
+}
+
+/* Of two scales at an end the one that went further is named; noise at the upper end has no advice. */
+static void notes__name_what_ended(void **state)
+{
+    (void)state;
+    static const char *const names[DK] = {"first", "second", "third"};
+    fini_tune_part part[] = {{FIN_TUNE_SCALE, 0, -9, 9, 0, 0, 1, 1},
+                             {FIN_TUNE_SCALE, 1, -9, 9, 0, 0, 1, 1},
+                             {FIN_TUNE_SCALE, 2, -9, 9, 1, 0, 1, 1},
+                             {FIN_TUNE_NOISE, -1, -9, log(50), 0, 0, 1, 1}};
+    double best[] = {8.9, 9, 9, log(50)}, scales[DK] = {exp(8.9), exp(9), exp(9)};
+    fin_tune_data data = {.names = NULL};
+    fini_tune t = {.data = &data, .parts = 4, .part = part, .best = best};
+    fin_cross_settings cross = cross_of("cme", "rbf");
+    fin_tune_report report = {.converged = 1};
+    fini_tune_notes(&t, &cross, scales, &report);
+    assert_int_equal(report.notes, 2);
+    assert_string_equal(report.note[0],
+                        "scale of column 1 ended at the upper end of the range that "
+                        "was searched, 8.1e+03: the column does not matter");
+    assert_string_equal(report.note[1],
+                        "noise ended at the upper end of the range that was searched, 50");
+    data.names = names;
+    best[0] = scales[0] = -9; /* as far as the second, and the first of its kind */
+    report.notes = 0;
+    report.converged = 0;
+    fini_tune_notes(&t, &cross, scales, &report);
+    assert_int_equal(report.notes, 3);
+    assert_string_equal(report.note[0],
+                        "scale of first ended at the lower end of the range that was searched, -9");
+    assert_string_equal(report.note[2],
+                        "the search ran out of iterations; more iterations may do better");
+}
+
+/* ---- settings from data --------------------------------------------------------------------- */
+
+static void choose__is_a_guess_then_a_search(void **state)
+{
+    (void)state;
+    const unsigned open = FIN_TUNE_SCALE | FIN_TUNE_NOISE | FIN_TUNE_LEVEL;
+    sample s;
+    read_sample(&s, 2);
+    fin_tune_settings how = usual();
+    fin_cross_settings one = cross_of("cme", "rbf"), two = one;
+    fin_tune_report first, second;
+    assert_int_equal(fin_tune_guess(&one, NULL, open, &s.data, NULL), FIN_OK);
+    assert_int_equal(fin_tune_choose(&two, NULL, open, &s.data, NULL, NULL, &second, NULL), FIN_OK);
+    assert_memory_equal(&one, &two, sizeof one);
+    assert_int_equal(second.which, 0);
+    tune_or_fail(&one, NULL, FIN_TUNE_SCALE | FIN_TUNE_NOISE, &s, &how, &first);
+    two = cross_of("cme", "rbf");
+    assert_int_equal(fin_tune_choose(&two, NULL, open, &s.data, &how, NULL, &second, NULL), FIN_OK);
+    assert_memory_equal(&one, &two, sizeof one);
+    assert_true(first.after == second.after && second.tokens == TOKENS);
+    assert_int_equal(second.which, FIN_TUNE_SCALE | FIN_TUNE_NOISE);
+    assert_int_equal(second.by, FIN_TUNE_BY_EVIDENCE);
+    /* nothing to tune: the guess; what fails leaves the settings alone */
+    assert_int_equal(
+        fin_tune_choose(&two, NULL, FIN_TUNE_LEVEL, &s.data, &how, NULL, &second, NULL), FIN_OK);
+    assert_int_equal(second.which, 0);
+    one = two;
+    s.keys[3] = NAN;
+    assert_int_equal(fin_tune_choose(&two, NULL, open, &s.data, &how, NULL, &second, NULL),
+                     FIN_ERR_ARGUMENT);
+    assert_int_equal(fin_tune_choose(NULL, NULL, open, &s.data, &how, NULL, &second, NULL),
+                     FIN_ERR_ARGUMENT);
+    assert_memory_equal(&one, &two, sizeof one);
+}
+
+/* With landmarks: exactly, on a random part, of every sequence its own. */
+static void tune__landmarks_are_a_part_of_the_tokens(void **state)
+{
+    (void)state;
+    enum { LANDMARKS = 12 };
+    sample s, part;
+    read_sample(&s, 2);
+    int64_t to = 0;
+    for (int q = 0; q < 2; q++) { /* Knuth's algorithm S */
+        fin_random random;
+        fin_random_open(&random, 5, FIN_STREAM_USER, (uint64_t)q);
+        int64_t n = s.offsets[q + 1] - s.offsets[q], left = LANDMARKS;
+        for (int64_t i = 0; i < n; i++)
+            if (fin_random_below(&random, n - i) < left) {
+                int64_t from = s.offsets[q] + i;
+                memcpy(part.keys + to * DK, s.keys + from * DK, DK * sizeof(double));
+                part.values[to++] = s.values[from];
+                left--;
+            }
+    }
+    part.offsets[0] = 0;
+    part.offsets[1] = LANDMARKS;
+    part.offsets[2] = 2 * LANDMARKS;
+    part.data = (fin_tune_data){2, DK, 1, part.offsets, part.keys, part.values, NULL};
+    fin_tune_settings how = usual();
+    fin_cross_settings exact = cross_of("cme", "rbf"), few = exact, all = exact, whole = exact;
+    fin_tune_report report;
+    few.method = all.method = FIN_CROSS_NYSTROM;
+    few.landmarks = LANDMARKS;
+    few.seed = 5;
+    tune_or_fail(&exact, NULL, 0, &part, &how, &report);
+    tune_or_fail(&few, NULL, 0, &s, &how, &report);
+    assert_int_equal(report.tokens, 2 * LANDMARKS);
+    assert_int_equal(few.method, FIN_CROSS_NYSTROM);
+    assert_true(few.scale == exact.scale && few.prior == exact.prior && few.noise == exact.noise);
+    tune_or_fail(&all, NULL, 0, &s, &how, &report); /* 1000 of them: every token */
+    tune_or_fail(&whole, NULL, 0, &s, &how, NULL);
+    assert_int_equal(report.tokens, TOKENS);
+    assert_true(all.scale == whole.scale && all.noise == whole.noise);
 }
 
 /* ---- leave-one-out -------------------------------------------------------------------------- */
@@ -342,7 +457,7 @@ static void draw_crowd(crowd *c)
             c->values[l] = sin(c->keys[2 * l] + a) + 0.3 * fin_random_normal(&random);
         }
     }
-    c->data = (fin_tune_data){MANY, 2, 1, c->offsets, c->keys, c->values};
+    c->data = (fin_tune_data){MANY, 2, 1, c->offsets, c->keys, c->values, NULL};
 }
 
 static void tune__same_bytes_for_any_threads(void **state)
@@ -467,6 +582,11 @@ static fin_status run_all(void *user, fin_error *err)
     cross = cross_of("nw", "rbf");
     if (!status)
         status = fin_tune(&cross, NULL, 0, &s->data, &how, NULL, NULL, err);
+    cross = cross_of("cme", "rbf");
+    cross.method = FIN_CROSS_NYSTROM;
+    cross.landmarks = 3;
+    if (!status)
+        status = fin_tune(&cross, NULL, FIN_TUNE_NOISE, &s->data, &how, NULL, NULL, err);
     return status;
 }
 
@@ -489,7 +609,7 @@ static void tune__numerical_failure_is_said(void **state)
     (void)state;
     static const double keys[] = {1, 1, 2}, values[] = {0, 1, 2};
     static const int64_t offsets[] = {0, 3};
-    const fin_tune_data data = {1, 1, 1, offsets, keys, values};
+    const fin_tune_data data = {1, 1, 1, offsets, keys, values, NULL};
     fin_cross_settings cross = cross_of("cme", "rbf"), before;
     fin_tune_settings how = usual();
     fin_error err = {FIN_OK, ""};
@@ -582,6 +702,9 @@ int main(void)
         cmocka_unit_test(evidence__gradient_vanishes),
         cmocka_unit_test(tune__holds_what_is_not_named),
         cmocka_unit_test(tune__says_when_a_range_ends),
+        cmocka_unit_test(notes__name_what_ended),
+        cmocka_unit_test(choose__is_a_guess_then_a_search),
+        cmocka_unit_test(tune__landmarks_are_a_part_of_the_tokens),
         cmocka_unit_test(loo__finds_the_best_of_a_grid),
         cmocka_unit_test(loo__cme_is_a_maximum),
         cmocka_unit_test(tune__same_bytes_for_any_threads),

@@ -1,4 +1,4 @@
-/* train, third part: attention fitted to bags of tokens with one label each.
+/* bags: attention fitted to bags of tokens with one label each.
  *
  * A bag is a set of vectors (tokens) with one label, and one or a few of the tokens decided it:
  * single-location regression, which others call multiple-instance learning. A model is fitted to
@@ -33,8 +33,8 @@
  *
  * Sums over bags are taken in an order that depends on the number of bags alone: the same bits for
  * any number of threads and of processes. */
-#ifndef FINETTI_TRAIN_BAGS_H
-#define FINETTI_TRAIN_BAGS_H
+#ifndef FINETTI_BAGS_H
+#define FINETTI_BAGS_H
 
 #include "finetti/base.h"
 
@@ -299,6 +299,20 @@ FIN_API const double *fin_validation_mean(const fin_validation *validation, int 
 FIN_API fin_status fin_validation_reliability(const fin_validation *validation, int i, int bins,
                                               int64_t *count, double *predicted, double *observed,
                                               fin_error *err);
+
+/* The learning curve of a fit on the bags that it was made from: what more bags would be worth. Of
+ * those outside each of five folds a quarter, a half, three quarters and all are fitted with its
+ * settings (of auto: with what it chose), and judged on the fold. At least 40 bags, 10 of a class;
+ * a part of the bags that cannot be fitted ends it, with its message. Fits go
+ * side by side, with the same numbers for any number of threads. */
+enum { FIN_CURVE_SIZES = 4, FIN_CURVE_FOLDS = 5 };
+typedef struct fin_curve_size {
+    double bags;      /* trained on: mean over folds */
+    double score, se; /* accuracy or R2: mean over folds, its standard error */
+} fin_curve_size;
+FIN_API fin_status fin_fit_curve(const fin_fit *fit, const fin_bags *bags,
+                                 const fin_progress *progress, fin_curve_size size[FIN_CURVE_SIZES],
+                                 fin_error *err);
 
 /* The candidates of `auto` beside their stack: single models, fully specified, in the order of
  * preference when they are equally good. Fills at most `room`; returns how many there are. base: the

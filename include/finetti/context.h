@@ -1,4 +1,4 @@
-/* attention, second part: queries that attend to a context of (key, value) tokens.
+/* context: queries that attend to a context of (key, value) tokens.
  *
  *     softmax   sum_l w_l v_l,  w = softmax(q.k_l / temperature)
  *     nw        sum_l w_l v_l,  w_l = k(q, k_l) / sum           (Nadaraya and Watson)
@@ -16,8 +16,8 @@
  *
  * fin_cross is one context, made for many queries, for growing and for shrinking; fin_cross_forward
  * and fin_cross_backward do many short contexts at once. */
-#ifndef FINETTI_ATTENTION_CROSS_H
-#define FINETTI_ATTENTION_CROSS_H
+#ifndef FINETTI_CONTEXT_H
+#define FINETTI_CONTEXT_H
 
 #include "finetti/base.h"
 #include "finetti/math.h"
@@ -149,6 +149,26 @@ FIN_API fin_status fin_cross_prefix(const fin_cross *cross, int64_t m, const dou
 FIN_API fin_status fin_cross_evidence(const fin_cross *cross, double *evidence, double gradient[3],
                                       double *by_column, const fin_progress *progress,
                                       fin_error *err);
+
+/* ---- how good it is -------------------------------------------------------------------------- */
+
+enum { FIN_SCORE_LEVELS = 3, FIN_SCORE_BINS = 10 };
+
+/* A number that there is nothing to take it from is NaN. */
+typedef struct fin_cross_score {
+    int64_t count; /* numbers judged */
+    double rmse, r2;
+    double log_score;                  /* mean log density of a normal law */
+    double coverage[FIN_SCORE_LEVELS]; /* share in the intervals of 50, 90 and 95 % */
+    int64_t pit[FIN_SCORE_BINS];       /* histogram of fin_cross_pit */
+} fin_cross_score;
+/* n numbers against their predictions, each `step` after the one before (dv, for a column); those
+ * where value or mean is not finite do not count. noise is added to the variance. */
+FIN_API fin_status fin_cross_judge(int64_t n, int64_t step, const double *values,
+                                   const double *mean, const double *variance, double noise,
+                                   fin_cross_score *score, fin_error *err);
+/* P(new value <= the one that came), of a normal law. */
+FIN_API double fin_cross_pit(double value, double mean, double variance);
 
 /* ---- many short contexts --------------------------------------------------------------------- */
 

@@ -167,8 +167,10 @@ class AttentionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         settings = {name: getattr(self, name) for name in TABLE.fields if name != "seed"}
         settings["seed"] = self._seed()
         search = {name: getattr(self, name) for name in TUNE.fields} if self.tune else None
-        struct, scales, report = choose(settings, keys, y.reshape(len(y), -1), scaled=self.scales is not None,
-                                        ard=bool(self.ard), search=search, progress=self.verbose)
+        names = getattr(self, "feature_names_in_", [f"column {j}" for j in range(X.shape[1])])
+        struct, scales, report = choose(settings, keys, y.reshape(len(y), -1), [names[j] for j in columns.used],
+                                        scaled=self.scales is not None, ard=bool(self.ard), search=search,
+                                        progress=self.verbose)
         self.context_ = Context(keys, y, scales=scales, progress=self.verbose, **TABLE.read(struct))
         self.settings_ = self.context_.settings
         self.noise_ = self.settings_["noise"]

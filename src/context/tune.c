@@ -250,23 +250,17 @@ static void search(fini_tune *t, fin_tune_report *report)
     }
     report->after = t->best_value;
     report->evaluations = t->evaluations;
-    for (int64_t i = 0; i < t->parts && t->best_value > -INFINITY; i++) {
-        const fini_tune_part *p = &t->part[i];
-        double near = 1e-3 * (p->high - p->low);
-        if (t->best[i] < p->low + near || t->best[i] > p->high - near)
-            report->at_limit |= p->what;
-    }
+    for (int64_t i = 0; i < t->parts && t->best_value > -INFINITY; i++)
+        if (fini_tune_end(t, i))
+            report->at_limit |= t->part[i].what;
 }
 
-fin_status fin_tune(fin_cross_settings *cross, double *scales, unsigned which,
-                    const fin_tune_data *data, const fin_tune_settings *settings,
-                    const fin_progress *progress, fin_tune_report *report, fin_error *err)
+/* The settings of the call, where landmarks have given way to a part of the tokens. */
+static fin_status tune(fin_cross_settings *cross, double *scales, unsigned which,
+                       const fin_tune_data *data, const fin_tune_settings *settings,
+                       const fin_progress *progress, fin_tune_report *report, fin_error *err)
 {
-    fin_tune_report own = {0};
     fin_error cause = {FIN_OK, ""};
-    fin_status status = check(cross, scales, &which, data, settings, err);
-    if (status)
-        return status;
     fini_tune t = {.data = data,
                    .settings = *cross,
                    .how = *settings,
@@ -279,21 +273,51 @@ fin_status fin_tune(fin_cross_settings *cross, double *scales, unsigned which,
                          (long long)t.parts);
     fini_arena arena = {NULL, 0, false};
     layout(&arena, &t);
-    if ((status = fini_arena_open(&arena, "tune", err)))
+    fin_status status = fini_arena_open(&arena, "tune", err);
+    if (status)
         return status;
     layout(&arena, &t);
     status = set_ranges(&t, which, scales, err);
     if (!status) {
-        search(&t, &own);
+        search(&t, report);
         status = t.status ? t.status : t.best_value == -INFINITY ? FIN_ERR_NUMERIC : FIN_OK;
         if (status)
             fini_fail(err, status, "%s", cause.message);
     }
     if (!status) {
         fini_tune_put(&t, t.best, cross, scales);
-        if (report)
-            *report = own;
+        fini_tune_notes(&t, cross, scales, report);
     }
     fini_arena_close(&arena);
     return status;
+}
+
+fin_status fin_tune(fin_cross_settings *cross, double *scales, unsigned which,
+                    const fin_tune_data *data, const fin_tune_settings *settings,
+                    const fin_progress *progress, fin_tune_report *report, fin_error *err)
+{
+    fin_status status = check(cross, scales, &which, data, settings, err);
+    if (status)
+        return status;
+    bool cme = cross->form == FIN_CROSS_CME, loo = !cme || settings->by == FIN_TUNE_BY_LOO;
+    fin_tune_report own = {.which = which, .by = loo ? FIN_TUNE_BY_LOO : FIN_TUNE_BY_EVIDENCE};
+    fin_cross_settings exact = *cross;
+    fin_tune_data part = *data;
+    fini_arena arena = {NULL, 0, false};
+    if (cme && cross->method == FIN_CROSS_NYSTROM) {
+        exact.method = FIN_CROSS_AUTO;
+        status = fini_tune_portion(data, cross->landmarks, cross->seed, &arena, &part, err);
+    }
+    if (!status) {
+        own.tokens = part.offsets[part.n];
+        status = tune(&exact, scales, which, &part, settings, progress, &own, err);
+    }
+    fini_arena_close(&arena);
+    if (status)
+        return status;
+    exact.method = cross->method;
+    *cross = exact;
+    if (report)
+        *report = own;
+    return FIN_OK;
 }

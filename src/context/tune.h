@@ -67,6 +67,16 @@ double fini_tune_value(fini_tune *t, double *gradient);
 /* Puts parameters into settings and scales. */
 void fini_tune_put(const fini_tune *t, const double *at, fin_cross_settings *cross, double *scales);
 
+/* The part of the tokens that is tuned on: at most `most` of every sequence, at random
+ * (tune_choose.c). *part borrows from `arena`, which the caller closes. */
+fin_status fini_tune_portion(const fin_tune_data *data, int64_t most, int64_t seed,
+                             fini_arena *arena, fin_tune_data *part, fin_error *err);
+/* What the user should know of the end of a search; settings and scales are those found. */
+void fini_tune_notes(const fini_tune *t, const fin_cross_settings *cross, const double *scales,
+                     fin_tune_report *report);
+/* Is the best point at the end of this range? -1: the lower one; 1: the upper one. */
+int fini_tune_end(const fini_tune *t, int64_t i);
+
 /* From t->at (tune_search.c). *converged: before iterations ran out. */
 void fini_tune_climb(fini_tune *t, bool *converged);
 void fini_tune_scan(fini_tune *t, bool *converged);

@@ -94,7 +94,7 @@ grep -q "constant key column x" stderr || fail "$(cat stderr)"
 # a setting at an end of its range: which one, where, what to do
 "$PYTHON" -c 'print("x,y"); [print("%d,%.17g" % (i, 3 + 2 * i)) for i in range(12)]' >exact.csv
 accepts attend exact.csv --key x --value y --tune --kernel linear
-grep -q "noise ended at the lower end of the range that was searched, [0-9.e-]*: the values look free of noise or the kernel is too rough; look at --loo, or give --noise" stderr || fail "$(cat stderr)"
+grep -q "noise ended at the lower end of the range that was searched, [0-9.e-]*: the values look free of noise or the kernel is too rough; look at leave-one-out (loo), or give noise" stderr || fail "$(cat stderr)"
 # rounding is repaired, and said: on standard error, in the text and in JSON
 accepts attend equal.csv --key x --value y --noise 0
 grep -q "added to the noise" stderr || fail "$(cat stderr)"
