@@ -4,6 +4,22 @@
 
 #include "cli.h"
 
+#define ATTEND_FIELDS(F, C)                                                                        \
+    F(int64_t, top, 3, 0, 1000, "most attended rows that are listed for a query")
+typedef struct attend_list_settings {
+    ATTEND_FIELDS(FIN_MEMBER_F, FIN_MEMBER_C)
+} attend_list_settings;
+typedef struct attend_settings {
+    fin_cross_settings cross; /* scale, prior, noise, level and temperature may be auto */
+    fin_tune_settings tune;
+    attend_list_settings list;
+} attend_settings;
+
+static inline const attend_settings *attend_asked(const cli_args *args)
+{
+    return (const void *)args->values;
+}
+
 /* ---- named columns, from CSV or NPZ (attend_source.c) --------------------------------------- */
 
 /* The different texts of a column, whose cells are numbers from 1 that count them. */

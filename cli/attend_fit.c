@@ -270,7 +270,7 @@ fin_status attend_fit_run(attend_fit *fit, cli_args *args, attend_data *data, fi
     fit->predicts = data->asked != NULL;
     fit->grows = cli_get(args, "prefix") != NULL;
     fit->leaves_out = cli_get(args, "loo") || (!fit->predicts && !fit->grows);
-    fit->top = fit->predicts ? (int)args->attend.top : 0;
+    fit->top = fit->predicts ? (int)attend_asked(args)->list.top : 0;
     fit->top = fit->top < data->longest ? fit->top : (int)data->longest;
     const double most = 1e9; /* weights: minutes; the means alone do not need them */
     if (!cli_given(args, "top") && (double)data->longest * (double)data->queries.count > most) {
@@ -284,7 +284,7 @@ fin_status attend_fit_run(attend_fit *fit, cli_args *args, attend_data *data, fi
     if (fit->grows && fit->predicts && !data->answers)
         attend_note(data, "the queries have no answers: the learning curve predicts every token "
                           "from those before it");
-    fit->settings = args->cross; /* its method decides, whatever the rest will be */
+    fit->settings = attend_asked(args)->cross; /* its method decides, whatever the rest will be */
     fin_cross_settings *s = &fit->settings;
     s->scale = s->prior = s->noise = s->temperature = 1;
     s->level = fin_is_auto(s->level) ? 1 : s->level;

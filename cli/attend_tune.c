@@ -43,8 +43,9 @@ static fin_status choose(attend_fit *fit, const cli_args *args, const char **nam
     if (tune && !(fin_tune_which(&fit->settings, fit->scales != NULL) & open))
         return cli_status(err, FIN_ERR_ARGUMENT,
                           "--tune has nothing to choose: settings that are given stay as they are");
-    fin_status status = fin_tune_choose(&fit->settings, fit->scales, open, &tokens,
-                                        tune ? &args->tune : NULL, cli_progress(), &fit->tune, err);
+    fin_status status =
+        fin_tune_choose(&fit->settings, fit->scales, open, &tokens,
+                        tune ? &attend_asked(args)->tune : NULL, cli_progress(), &fit->tune, err);
     for (int i = 0; i < fit->tune.notes && !status; i++)
         attend_note(data, "%s", fit->tune.note[i]);
     return status;
@@ -55,7 +56,7 @@ fin_status attend_choose(attend_fit *fit, cli_args *args, fin_error *err)
     size_t dk = (size_t)fit->data->dk;
     const char **names = calloc(dk, sizeof *names);
     bool ard = cli_get(args, "ard");
-    fit->settings = args->cross;
+    fit->settings = attend_asked(args)->cross;
     fit->scales = ard ? calloc(dk, sizeof *fit->scales) : NULL;
     fin_status status = names && (fit->scales || !ard)
                             ? choose(fit, args, names, err)

@@ -33,6 +33,56 @@ static const cli_word words[] = {
     {NULL, NULL, NULL},
 };
 
+/* The library's table of cross attention, with settings that the tool can take from the data. */
+static const fin_settings *cross_table(void)
+{
+    static const struct {
+        const char *name, *meaning;
+    } autos[] = {
+        {"scale", "length scale: keys are divided by it; auto: the spread of the keys"},
+        {"prior", "cme: prior variance of the function, in units of k(a, a); auto: the values'"},
+        {"noise", "cme: variance of a value around the function; auto: a tenth of the values'"},
+        {"level", "cme: prior variance of a constant added to the function; auto: 100 times the "
+                  "mean square of the values, practically a free constant"},
+        {"temperature", "softmax: scores are q.k / temperature; auto: mean square of the keys"},
+    };
+    enum { FIELDS = 32 };
+    static fin_field fields[FIELDS];
+    static fin_settings table;
+    table = fin_cross_table;
+    for (int i = 0; i < table.count && i < FIELDS; i++) {
+        fields[i] = fin_cross_table.fields[i];
+        for (size_t k = 0; k < sizeof autos / sizeof *autos; k++)
+            if (strcmp(fields[i].name, autos[k].name) == 0) {
+                fields[i].fallback = FIN_AUTO;
+                fields[i].meaning = autos[k].meaning;
+            }
+    }
+    table.fields = fields;
+    return &table;
+}
+
+#define FIN_TABLE_STRUCT attend_list_settings
+FIN_TABLE(static, list_table, "attend", ATTEND_FIELDS);
+#undef FIN_TABLE_STRUCT
+
+static fin_status groups(void *values, fin_group list[FIN_GROUPS], int *count, fin_error *err)
+{
+    attend_settings *s = values;
+    (void)err;
+    list[(*count)++] = (fin_group){cross_table(), &s->cross};
+    list[(*count)++] = (fin_group){&fin_tune_table, &s->tune};
+    list[(*count)++] = (fin_group){&list_table, &s->list};
+    return FIN_OK;
+}
+
+static const fin_command options = {
+    .name = "attend",
+    .size = sizeof(attend_settings),
+    .words = cli_no_words,
+    .groups = groups,
+};
+
 const cli_command cli_attend = {
     .name = "attend",
     .summary = "your table as a context: predictions with uncertainty, tuned by evidence",
@@ -47,7 +97,8 @@ const cli_command cli_attend = {
         "  finetti attend train.csv --key x1:x5 --value y --tune --ard --standardize --loo\n"
         "  finetti attend train.csv --key x --value y --query 'x=0.5;x=1.5' --tune --json\n"
         "  finetti attend visits.csv --key age --value dose --sequence patient --tune --prefix\n",
-    .uses = CLI_USES_CROSS | CLI_USES_TUNE | CLI_USES_ATTEND | CLI_USES_RUN,
+    .settings = &options,
+    .computes = true,
     .operands = {.name = "CONTEXT",
                  .meaning = "CSV or NPZ file with the tokens; - is CSV from "
                             "standard input",
@@ -67,7 +118,7 @@ static int check_options(cli_args *args)
                          "that are predicted");
     if (query && strcmp(cli_get(args, "query"), "-") == 0 && strcmp(args->operand[0], "-") == 0)
         return cli_usage("the context and --query cannot both be standard input");
-    if (cli_get(args, "ard") && args->cross.form != FIN_CROSS_CME)
+    if (cli_get(args, "ard") && attend_asked(args)->cross.form != FIN_CROSS_CME)
         return cli_usage("--ard is for --form cme; --standardize or --scales go with every form");
     if (cli_get(args, "ard") && (cli_get(args, "scales") || cli_given(args, "scale")))
         return cli_usage("--ard chooses a scale for every column; --scale and --scales do not go "

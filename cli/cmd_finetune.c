@@ -34,6 +34,22 @@ static const cli_word words[] = {
     {NULL, NULL, NULL},
 };
 
+static fin_status groups(void *values, fin_group list[FIN_GROUPS], int *count, fin_error *err)
+{
+    encoder_asked *s = values;
+    (void)err;
+    list[(*count)++] = (fin_group){&encoder_data_table, &s->data};
+    list[(*count)++] = (fin_group){encoder_learn_table(), &s->learn};
+    return FIN_OK;
+}
+
+static const fin_command options = {
+    .name = "finetune",
+    .size = sizeof(encoder_asked),
+    .words = cli_no_words,
+    .groups = groups,
+};
+
 const cli_command cli_finetune = {
     .name = "finetune",
     .summary = "labels learnt with a pretrained encoder, judged on sequences held out",
@@ -47,7 +63,8 @@ const cli_command cli_finetune = {
         "  finetti finetune enc.fin --data digits.csv --label digit --per-class 10 --train heads\n"
         "  finetti finetune enc.fin --data digits.csv --label digit --per-class 10 --train "
         "scratch\n",
-    .uses = CLI_USES_DATA | CLI_USES_LEARN | CLI_USES_RUN,
+    .settings = &options,
+    .computes = true,
     .operands = {.name = "ENC", .meaning = "an encoder's file", .least = 1, .most = 1},
     .words = words,
     .ranks = true,
@@ -110,7 +127,7 @@ static int check_options(tuning *t)
 static void choose_settings(tuning *t)
 {
     fin_learn_settings *s = &t->settings;
-    *s = t->args->learn;
+    *s = encoder_get(t->args)->learn;
     if (!cli_given(t->args, "steps"))
         s->steps = 500;
     if (!cli_given(t->args, "batch"))

@@ -36,11 +36,33 @@ static const cli_word words[] = {
      "models that are cross-validated beside --model, with commas, such as mean,softmax+rbf; "
      "none; default: base, mean, max and mixture; with --cv and --model auto what it chooses from"},
     {"curve", NULL, "the learning curve, also without cross-validation"},
-    {"no-curve", NULL, "no learning curve"},
+    {"no_curve", NULL, "no learning curve"},
     {"out", "FILE", "write the model, for predict and locate: MODEL.fin"},
     {"json", NULL, "print JSON"},
     {"quiet", NULL, "print nothing but errors"},
     {NULL, NULL, NULL},
+};
+
+/* The name of a model may say more than the table's row: softmax+rbf, erf:rbf x4. */
+static const fin_word setting_words[] = {
+    {"model", offsetof(fit_asked, model), sizeof(((fit_asked *)NULL)->model), "softmax",
+     "the model; +rbf has RBF features beside the columns, :rbf those alone, :linear columns "
+     "alone"},
+    {NULL, 0, 0, NULL, NULL},
+};
+
+static fin_status groups(void *values, fin_group list[FIN_GROUPS], int *count, fin_error *err)
+{
+    (void)err;
+    list[(*count)++] = (fin_group){&fin_fit_table, &((fit_asked *)values)->fit};
+    return FIN_OK;
+}
+
+static const fin_command options = {
+    .name = "fit",
+    .size = sizeof(fit_asked),
+    .words = setting_words,
+    .groups = groups,
 };
 
 const cli_command cli_fit = {
@@ -61,7 +83,8 @@ const cli_command cli_fit = {
         "  finetti fit bags.csv --folds folds.csv --compare mean,max,mixture,softmax+rbf --json\n"
         "  finetti simulate --n 500 --d 20 --out bags.npz && finetti fit bags.npz\n"
         "  mpirun -n 4 finetti fit tokens.npy --model softmax --out model.fin\n",
-    .uses = CLI_USES_FIT | CLI_USES_RUN,
+    .settings = &options,
+    .computes = true,
     .operands = {.name = "DATA",
                  .meaning = "bags: a CSV file with a row per token, an NPZ file with tokens, "
                             "offsets and y, or a folder of such NPY files",
@@ -111,7 +134,7 @@ static int check_options(cli_args *args)
     if (none && (cli_get(args, "folds") || cli_get(args, "compare")))
         return cli_usage("--cv none and %s do not go together",
                          cli_get(args, "folds") ? "--folds" : "--compare");
-    if (cli_get(args, "curve") && cli_get(args, "no-curve"))
+    if (cli_get(args, "curve") && cli_get(args, "no_curve"))
         return cli_usage("--curve and --no-curve do not go together");
     if (cli_get(args, "quiet") && (cli_get(args, "json") || !out))
         return cli_usage(cli_get(args, "json") ? "--quiet and --json do not go together"
@@ -248,7 +271,7 @@ static fin_status all_steps(fit_run *run, fin_error *err)
         return status;
     bool curve =
         cli_get(args, "curve") || (cli_get(args, "cv") && run->repeats) || cli_get(args, "folds");
-    curve = curve && !cli_get(args, "no-curve");
+    curve = curve && !cli_get(args, "no_curve");
     double first = fit_work(&run->settings, run->classes), second = 0,
            third = curve ? FIN_CURVE_SIZES * FIN_CURVE_FOLDS : 0;
     for (int i = 0; i < run->models; i++)
@@ -327,7 +350,9 @@ static int run_command(cli_args *args)
     static fit_run run;
     fin_error err = {FIN_OK, ""};
     const char *out = cli_get(args, "out");
-    run = (fit_run){.args = args, .path = args->operand[0], .settings = args->fit};
+    run = (fit_run){.args = args,
+                    .path = args->operand[0],
+                    .settings = ((const fit_asked *)(const void *)args->values)->fit};
     if (fin_ranks() > 1)
         cli_release_signals(); /* a process that stops alone would leave the others waiting */
     fin_status status = out && fin_rank() == 0 ? cli_try_output(out, &err) : FIN_OK;

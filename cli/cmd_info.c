@@ -51,7 +51,7 @@ const cli_command cli_info = {
                 "  finetti info --json\n"
                 "  finetti info model.fin\n"
                 "  FINETTI_KERNEL=ref finetti info\n",
-    .uses = CLI_USES_RUN,
+    .computes = true,
     .operands = {.name = "MODEL",
                  .meaning = "a file of a model or an encoder",
                  .least = 0,

@@ -9,11 +9,8 @@
 static int run(cli_args *args);
 
 static const cli_word words[] = {
-    {"task", "NAME", "generative model"},
-    {"form", "NAME", "attention form"},
-    {"lengths", "L:P,...", "law of the sequence length, such as 5:0.2,10:0.8, instead of --L"},
-    {"kappa-range", "FROM:TO", "the grid along kappa; default -1:1"},
-    {"nu-range", "FROM:TO", "the grid along nu; default -1:1"},
+    {"kappa_range", "FROM:TO", "the grid along kappa; default -1:1"},
+    {"nu_range", "FROM:TO", "the grid along nu; default -1:1"},
     {"out", "FILE",
      "the grid as CSV: kappa, nu, risk, its derivatives d_kappa and d_nu, the velocity flow_kappa, "
      "flow_nu of gradient flow, and gradient, the norm of the gradient on the spheres; - is "
@@ -35,7 +32,8 @@ const cli_command cli_landscape = {
                 "  finetti landscape --grid 101 --out plane.csv\n"
                 "  finetti landscape --theta 0.3 --rho 0.1 --kappa-range 0:1 --out - | head\n"
                 "  finetti landscape --task spiked --form shifted --c 1 --json\n",
-    .uses = CLI_USES_TASK | CLI_USES_FORM | CLI_USES_PLANE | CLI_USES_RUN,
+    .row = "landscape",
+    .computes = true,
     .words = words,
     .run = run,
 };
@@ -173,21 +171,20 @@ static int run(cli_args *args)
     landscape g;
     fin_task *task = NULL;
     fin_error err = {FIN_OK, ""};
-    int code = cli_check_lengths(args);
-    if (!code)
-        code = landscape_read(&g, args);
+    int code = landscape_read(&g, args);
     if (!code && out && json && strcmp(out, "-") == 0)
         code = cli_usage("--json and the grid cannot both go to standard output");
     if (code)
         return code;
-    fin_status status = cli_task_create(args, &args->task, 1, 0, &task, &err);
+    fin_status status = cli_task_create(args, 1, 0, &task, &err);
     if (!status && out && strcmp(out, "-") != 0)
         status = cli_try_output(out, &err);
     if (!status)
         status = landscape_compute(&g, args, task, &err);
     if (!status && (json || !out))
-        status = fin_stationary_points(task, args->form, &args->form_settings, POINTS_MOST,
-                                       list.point, &list.found, &err);
+        status = fin_stationary_points(task, cli_form(args),
+                                       cli_values(args, fin_form_table(cli_form(args))),
+                                       POINTS_MOST, list.point, &list.found, &err);
     list.count = list.found < POINTS_MOST ? list.found : POINTS_MOST;
     if (!status && out)
         status = landscape_write(&g, out, &err);

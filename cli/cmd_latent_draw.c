@@ -8,7 +8,6 @@
 static int run(cli_args *args);
 
 static const cli_word words[] = {
-    {"family", "NAME", "family of exchangeable tokens"},
     {"out", "FILE",
      "required: FILE.npz has arrays keys (n x L x dk), values (n x L x dv), queries, answers, "
      "truth (what an answer is on average, given the latent), z (the latent), the family and its "
@@ -18,6 +17,44 @@ static const cli_word words[] = {
      "CSV file for queries with answers v1.. and truth1.., beside --out FILE.csv"},
     {"json", NULL, "print a summary as JSON"},
     {NULL, NULL, NULL},
+};
+
+#define DRAW_FIELDS(F, C)                                                                          \
+    F(int64_t, n, 100, 1, INT64_C(1) << 40, "sequences to draw")                                   \
+    F(int64_t, L, 32, 0, FIN_L_MAX, "tokens in a sequence")                                        \
+    F(int64_t, Q, 8, 0, FIN_L_MAX, "queries behind a sequence")                                    \
+    F(int64_t, seed, 1, 0, INT64_C(1) << 53, "seed; sequence i is a function of the seed and i")
+typedef struct draw_settings {
+    DRAW_FIELDS(FIN_MEMBER_F, FIN_MEMBER_C)
+} draw_settings;
+#define FIN_TABLE_STRUCT draw_settings
+FIN_TABLE(static, draw_table, "latent draw", DRAW_FIELDS);
+#undef FIN_TABLE_STRUCT
+
+typedef struct draw_asked {
+    char family[32];
+    fin_latent_settings latent;
+    draw_settings own;
+} draw_asked;
+
+static const fin_word setting_words[] = {
+    {"family", offsetof(draw_asked, family), 32, "concept", "family of exchangeable tokens"},
+    {NULL, 0, 0, NULL, NULL},
+};
+
+static fin_status groups(void *values, fin_group list[FIN_GROUPS], int *count, fin_error *err)
+{
+    draw_asked *s = values;
+    fin_status status = fin_word_group("family", s->family, &s->latent, list, count, err);
+    list[(*count)++] = (fin_group){&draw_table, &s->own};
+    return status;
+}
+
+static const fin_command options = {
+    .name = "latent draw",
+    .size = sizeof(draw_asked),
+    .words = setting_words,
+    .groups = groups,
 };
 
 const cli_command cli_latent_draw = {
@@ -32,7 +69,8 @@ const cli_command cli_latent_draw = {
         "--queries queries.csv\n"
         "  finetti attend tokens.csv --key k1 --value v1 --sequence sequence --query "
         "queries.csv --tune\n",
-    .uses = CLI_USES_FAMILY | CLI_USES_SEQUENCE | CLI_USES_RUN,
+    .settings = &options,
+    .computes = true,
     .words = words,
     .run = run,
 };
@@ -212,13 +250,14 @@ static int check_words(const cli_args *args)
 
 static int summary(const cli_args *args, const drawn *s)
 {
+    const draw_asked *asked = (const void *)args->values;
     const char *path = cli_get(args, "out");
     if (cli_get(args, "json"))
         return cli_print_json(json_pack(
-            "{s:s, s:o, s:I, s:I, s:I, s:I, s:s}", "family", fin_family_name(args->family),
-            "family_settings", cli_json_settings(fin_family_table(args->family), &args->latent),
-            "n", (json_int_t)s->n, "L", (json_int_t)s->L, "Q", (json_int_t)s->Q, "seed",
-            (json_int_t)args->sequence.seed, "out", path));
+            "{s:s, s:o, s:I, s:I, s:I, s:I, s:s}", "family", asked->family, "family_settings",
+            cli_json_settings(fin_family_table(cli_settings_family(args)), &asked->latent), "n",
+            (json_int_t)s->n, "L", (json_int_t)s->L, "Q", (json_int_t)s->Q, "seed",
+            (json_int_t)asked->own.seed, "out", path));
     cli_note("%lld sequences of %lld tokens and %lld queries to %s", (long long)s->n,
              (long long)s->L, (long long)s->Q, strcmp(path, "-") ? path : "standard output");
     return CLI_OK;
@@ -228,13 +267,15 @@ static int run(cli_args *args)
 {
     fin_error err = {FIN_OK, ""};
     fin_latent *latent = NULL;
-    drawn s = {.n = args->sequence.n, .L = args->sequence.L, .Q = args->sequence.Q};
+    const draw_asked *asked = (const void *)args->values;
+    drawn s = {.n = asked->own.n, .L = asked->own.L, .Q = asked->own.Q};
     const char *path = cli_get(args, "out");
-    uint64_t seed = (uint64_t)args->sequence.seed;
+    uint64_t seed = (uint64_t)asked->own.seed;
     int code = check_words(args);
     if (code)
         return code;
-    fin_status status = fin_latent_create(&latent, args->family, &args->latent, seed, &err);
+    fin_status status =
+        fin_latent_create(&latent, cli_settings_family(args), &asked->latent, seed, &err);
     if (!status) {
         fin_latent_get_shape(latent, &s.shape);
         s.width = s.shape.outcomes > 0 ? s.shape.outcomes : s.shape.dv;

@@ -13,7 +13,6 @@
 static int run(cli_args *args);
 
 static const cli_word words[] = {
-    {"family", "NAME", "family of exchangeable tokens"},
     {"L", "LIST", "numbers of tokens, such as 1,2,5,10; default 1,2,4,...,64"},
     {"attention", "LIST",
      "forms beside the Bayes risk: cme, softmax, nw, or none; default cme,softmax where there are "
@@ -23,6 +22,42 @@ static const cli_word words[] = {
     {"out", "FILE", "CSV file instead of the table; - is standard output"},
     {"json", NULL, "print JSON"},
     {NULL, NULL, NULL},
+};
+
+#define SAMPLES_FIELDS(F, C)                                                                       \
+    F(int64_t, samples, 10000, 2, INT64_C(1) << 40, "sequences in a simulation")                   \
+    F(int64_t, seed, 1, 0, INT64_C(1) << 53, "seed of the simulation")
+typedef struct risk_settings {
+    SAMPLES_FIELDS(FIN_MEMBER_F, FIN_MEMBER_C)
+} risk_settings;
+#define FIN_TABLE_STRUCT risk_settings
+FIN_TABLE(static, samples_table, "risk", SAMPLES_FIELDS);
+#undef FIN_TABLE_STRUCT
+
+typedef struct risk_asked {
+    char family[32];
+    fin_latent_settings latent;
+    risk_settings own;
+} risk_asked;
+
+static const fin_word setting_words[] = {
+    {"family", offsetof(risk_asked, family), 32, "concept", "family of exchangeable tokens"},
+    {NULL, 0, 0, NULL, NULL},
+};
+
+static fin_status groups(void *values, fin_group list[FIN_GROUPS], int *count, fin_error *err)
+{
+    risk_asked *s = values;
+    fin_status status = fin_word_group("family", s->family, &s->latent, list, count, err);
+    list[(*count)++] = (fin_group){&samples_table, &s->own};
+    return status;
+}
+
+static const fin_command options = {
+    .name = "latent risk",
+    .size = sizeof(risk_asked),
+    .words = setting_words,
+    .groups = groups,
 };
 
 const cli_command cli_latent_risk = {
@@ -36,7 +71,8 @@ const cli_command cli_latent_risk = {
                 "  finetti latent risk --family counts --outcomes 4 --L 1,10,100\n"
                 "  finetti latent risk --family process --kernel matern32 --d 1 --L 5,20,80\n"
                 "  finetti latent risk --family finite --samples 20000 --attention cme\n",
-    .uses = CLI_USES_FAMILY | CLI_USES_SAMPLES | CLI_USES_RUN,
+    .settings = &options,
+    .computes = true,
     .words = words,
     .run = run,
 };
@@ -101,7 +137,7 @@ static int read_forms(table *t)
         if (!possible)
             return cli_usage("attention needs keys and values that are numbers; the family %s has "
                              "%s",
-                             fin_family_name(t->args->family),
+                             fin_family_name(cli_settings_family(t->args)),
                              shape.dk > 0 ? "outcomes" : "no keys");
         t->wanted[form] = true;
         text += length + (text[length] == ',');
@@ -127,7 +163,7 @@ static int read_temperature(table *t)
 static void choose_attention(const table *t, int form, fin_cross_settings *cross)
 {
     const fin_latent_settings *s = fin_latent_get_settings(t->latent);
-    const char *family = fin_family_name(t->args->family);
+    const char *family = fin_family_name(cli_settings_family(t->args));
     fin_settings_defaults(&fin_cross_table, cross);
     cross->form = form;
     cross->kernel = form == NW ? FIN_KERNEL_RBF : FIN_KERNEL_LINEAR;
@@ -288,8 +324,9 @@ static void print_how(const table *t)
 static int print_table(const table *t)
 {
     line head = {"L       ", 8};
-    printf("family %-9s ", fin_family_name(t->args->family));
-    cli_print_settings(fin_family_table(t->args->family), fin_latent_get_settings(t->latent));
+    printf("family %-9s ", fin_family_name(cli_settings_family(t->args)));
+    cli_print_settings(fin_family_table(cli_settings_family(t->args)),
+                       fin_latent_get_settings(t->latent));
     putchar('\n');
     add_cell(&head, "Bayes");
     for (int form = 0; form < FORMS; form++)
@@ -318,11 +355,13 @@ static int print_json(const table *t)
             json_object_set_new(one, "temperature", cli_json_number(r->temperature));
         json_array_append_new(lengths, one);
     }
-    return cli_print_json(json_pack(
-        "{s:s, s:o, s:I, s:I, s:o}", "family", fin_family_name(t->args->family), "family_settings",
-        cli_json_settings(fin_family_table(t->args->family), fin_latent_get_settings(t->latent)),
-        "samples", (json_int_t)t->settings.samples, "seed", (json_int_t)t->settings.seed, "lengths",
-        lengths));
+    return cli_print_json(
+        json_pack("{s:s, s:o, s:I, s:I, s:o}", "family",
+                  fin_family_name(cli_settings_family(t->args)), "family_settings",
+                  cli_json_settings(fin_family_table(cli_settings_family(t->args)),
+                                    fin_latent_get_settings(t->latent)),
+                  "samples", (json_int_t)t->settings.samples, "seed", (json_int_t)t->settings.seed,
+                  "lengths", lengths));
 }
 
 static fin_status write_csv(const table *t, const char *path, fin_error *err)
@@ -379,9 +418,11 @@ static int run(cli_args *args)
     if (cli_get(args, "out") && cli_get(args, "json"))
         return cli_usage("--out writes CSV and --json prints; give one or the other");
     fin_settings_defaults(&fin_risk_table, &t.settings);
-    t.settings.samples = args->samples.samples;
-    t.settings.seed = args->samples.seed;
-    if (fin_latent_create(&t.latent, args->family, &args->latent, (uint64_t)t.settings.seed, &err))
+    const risk_asked *asked = (const void *)args->values;
+    t.settings.samples = asked->own.samples;
+    t.settings.seed = asked->own.seed;
+    if (fin_latent_create(&t.latent, cli_settings_family(args), &asked->latent,
+                          (uint64_t)t.settings.seed, &err))
         return cli_error(&err);
     int code = read_lengths(&t);
     code = code ? code : read_forms(&t);

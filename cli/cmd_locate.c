@@ -18,6 +18,17 @@ static const cli_word words[] = {
     {NULL, NULL, NULL},
 };
 
+#define LOCATE_FIELDS(F, C)                                                                        \
+    F(int64_t, top, FIN_AUTO_INT, 1, INT64_C(1) << 40,                                             \
+      "tokens listed of a bag; auto = all, 3 on a terminal")
+typedef struct locate_settings {
+    LOCATE_FIELDS(FIN_MEMBER_F, FIN_MEMBER_C)
+} locate_settings;
+#define FIN_TABLE_STRUCT locate_settings
+FIN_TABLE(static, locate_table, "locate", LOCATE_FIELDS);
+#undef FIN_TABLE_STRUCT
+CLI_ONE_TABLE(options, "locate", locate_settings, &locate_table);
+
 const cli_command cli_locate = {
     .name = "locate",
     .summary = "which token of a bag decided, with probabilities",
@@ -33,7 +44,8 @@ const cli_command cli_locate = {
     .examples = "  finetti locate model.fin bags.csv\n"
                 "  finetti locate model.fin bags.csv --top 1 --out deciders.csv\n"
                 "  finetti locate model.fin bags.npz --blind --json\n",
-    .uses = CLI_USES_LOCATE | CLI_USES_RUN,
+    .settings = &options,
+    .computes = true,
     .operands = {.name = "MODEL DATA",
                  .meaning = "a model file, and bags as 'finetti fit' reads them (labels may be "
                             "missing)",
@@ -331,7 +343,8 @@ static int run(cli_args *args)
     fin_error err = {FIN_OK, ""};
     const char *out = cli_get(args, "out");
     bool table = !out && !cli_get(args, "json") && isatty(STDOUT_FILENO);
-    l.top = !fin_is_auto((double)args->locate.top) ? args->locate.top : table ? 3 : INT64_MAX;
+    int64_t top = ((const locate_settings *)(const void *)args->values)->top;
+    l.top = !fin_is_auto((double)top) ? top : table ? 3 : INT64_MAX;
     fin_status status = out && strcmp(out, "-") != 0 ? cli_try_output(out, &err) : FIN_OK;
     if (!status)
         status = fit_answer_open(&l.from, args, &err);

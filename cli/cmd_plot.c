@@ -33,6 +33,17 @@ static const cli_word lists[] = {
     {NULL, NULL, NULL},
 };
 
+#define PAPER_FIELDS(F, C)                                                                         \
+    F(double, width, FIN_AUTO, 72, 7200, "width in points (1/72 inch); auto = 432 a panel")        \
+    F(double, height, FIN_AUTO, 72, 7200, "height in points; auto = 288 a panel")
+typedef struct paper_settings {
+    PAPER_FIELDS(FIN_MEMBER_F, FIN_MEMBER_C)
+} paper_settings;
+#define FIN_TABLE_STRUCT paper_settings
+FIN_TABLE(static, paper_table, "plot", PAPER_FIELDS);
+#undef FIN_TABLE_STRUCT
+CLI_ONE_TABLE(options, "plot", paper_settings, &paper_table);
+
 const cli_command cli_plot = {
     .name = "plot",
     .summary = "a figure of a study as SVG, PDF or PNG, or its numbers as CSV",
@@ -45,7 +56,7 @@ const cli_command cli_plot = {
         "  finetti plot --study slr_training --figure manifold --out manifold.pdf\n"
         "  finetti plot --study lengths --x L --y risk,linear --split lam --log x --out a.svg\n"
         "  finetti plot --study lengths --x 'log(L)' --y 'log(risk)' --fit --out slope.png\n",
-    .uses = CLI_USES_PAPER,
+    .settings = &options,
     .words = words,
     .lists = lists,
     .run = run,
@@ -76,7 +87,8 @@ static int check_list(cli_args *args)
             strcmp(w->name, "study") != 0 && strcmp(w->name, "store") != 0 &&
             cli_get(args, w->name))
             return cli_usage("--%s does not go with --list, which draws nothing", w->name);
-    if (args->list_count[0] || !fin_is_auto(args->paper.width) || !fin_is_auto(args->paper.height))
+    const paper_settings *paper = (const void *)args->values;
+    if (args->list_count[0] || !fin_is_auto(paper->width) || !fin_is_auto(paper->height))
         return cli_usage("--where, --width and --height do not go with --list, which draws "
                          "nothing");
     return CLI_OK;
@@ -171,8 +183,9 @@ static int draw(cli_args *args, fin_store *store)
     const char *lines[LINES];
     fin_error err = {FIN_OK, ""};
     char *y = cli_get(args, "y") ? strdup(cli_get(args, "y")) : NULL;
-    figure.width = fin_is_auto(args->paper.width) ? 0 : args->paper.width;
-    figure.height = fin_is_auto(args->paper.height) ? 0 : args->paper.height;
+    const paper_settings *paper = (const void *)args->values;
+    figure.width = fin_is_auto(paper->width) ? 0 : paper->width;
+    figure.height = fin_is_auto(paper->height) ? 0 : paper->height;
     figure.where = cli_list(args, "where", &figure.where_count);
     figure.y = lines;
     int code = read_axes(cli_get(args, "log"), &figure);

@@ -27,7 +27,7 @@ const cli_command cli_predict = {
     .examples = "  finetti predict model.fin new.csv\n"
                 "  finetti predict model.fin new.csv --out answers.csv\n"
                 "  finetti predict model.fin new.npz --json\n",
-    .uses = CLI_USES_RUN,
+    .computes = true,
     .operands = {.name = "MODEL DATA",
                  .meaning = "a model file, and bags as 'finetti fit' reads them (labels may be "
                             "missing)",

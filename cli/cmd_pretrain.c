@@ -13,23 +13,60 @@
 static int run_command(cli_args *args);
 
 static const cli_word words[] = {
-    {"family", "NAME", "family of exchangeable tokens to draw sequences from"},
-    {"task", "NAME", "or a task of single-location regression (--objective supervised)"},
-    {"data", "FILE",
-     "or a file: bags (CSV, NPZ, folder of NPY, as finetti fit reads them), or with --patch images "
-     "(a row of a CSV file, or an entry of `images` in an NPZ file, is one)"},
     ENCODER_DATA_WORDS,
     {"lengths", "L,...",
      "families: how good it is at these other lengths, such as 4,8,16,32,64,128"},
     {"out", "FILE", "write the encoder, for finetune and probe: ENC.fin"},
     {"checkpoint", "FILE", "the same with the state of learning, written now and then"},
-    {"resume", "FILE",
-     "goes on from a checkpoint with its settings, to the same bytes as if it had not been "
-     "stopped; beside it only --data (the file has another name now), --out, --checkpoint, "
-     "--checkpoint-every, --stop-at, --lengths, --log, --threads and --json"},
     {"log", "FILE", "evaluations while it learnt, as CSV"},
     {"json", NULL, "print JSON"},
     {NULL, NULL, NULL},
+};
+
+static const char one_source[] = "--task, --family, --data and --resume each say where sequences "
+                                 "come from; give one of them";
+
+static const fin_word setting_words[] = {
+    {"family", offsetof(encoder_asked, family), 32, "",
+     "family of exchangeable tokens to draw sequences from; concept if nothing else is given"},
+    {"task", offsetof(encoder_asked, task), 32, "",
+     "or a task of single-location regression (--objective supervised)"},
+    {"data", offsetof(encoder_asked, data_path), CLI_PATH, "",
+     "or a file: bags (CSV, NPZ, folder of NPY, as finetti fit reads them), or with --patch images "
+     "(a row of a CSV file, or an entry of `images` in an NPZ file, is one)"},
+    {"resume", offsetof(encoder_asked, resume), CLI_PATH, "",
+     "goes on from a checkpoint with its settings, to the same bytes as if it had not been "
+     "stopped; beside it only --data (the file has another name now), --out, --checkpoint, "
+     "--checkpoint-every, --stop-at, --lengths, --log, --threads and --json"},
+    {NULL, 0, 0, NULL, NULL},
+};
+
+static fin_status groups(void *values, fin_group list[FIN_GROUPS], int *count, fin_error *err)
+{
+    encoder_asked *s = values;
+    fin_status status = FIN_OK;
+    bool file = *s->data_path || *s->resume;
+    if (!!*s->task + !!*s->family + file > 1)
+        return cli_status(err, FIN_ERR_ARGUMENT, "%s", one_source);
+    if (!*s->task && !*s->family && !file)
+        strcpy(s->family, "concept");
+    if (*s->task)
+        status = fin_word_group("task", s->task, &s->task_settings, list, count, err);
+    else if (*s->family)
+        status = fin_word_group("family", s->family, &s->latent, list, count, err);
+    list[(*count)++] = (fin_group){&fin_corpus_table, &s->corpus};
+    list[(*count)++] = (fin_group){&encoder_data_table, &s->data};
+    list[(*count)++] = (fin_group){&fin_encoder_table, &s->encoder};
+    list[(*count)++] = (fin_group){encoder_learn_table(), &s->learn};
+    list[(*count)++] = (fin_group){&cli_pause_table, &s->pause};
+    return status;
+}
+
+static const fin_command options = {
+    .name = "pretrain",
+    .size = sizeof(encoder_asked),
+    .words = setting_words,
+    .groups = groups,
 };
 
 const cli_command cli_pretrain = {
@@ -51,8 +88,8 @@ const cli_command cli_pretrain = {
         "enc.fin\n"
         "  mpirun -n 4 finetti pretrain --data mnist.npz --patch 4 --share 0.75 --readout pooled "
         "--out enc.fin\n",
-    .uses = CLI_USES_FAMILY | CLI_USES_TASK | CLI_USES_CORPUS | CLI_USES_DATA | CLI_USES_ENCODER |
-            CLI_USES_LEARN | CLI_USES_PAUSE | CLI_USES_RUN,
+    .settings = &options,
+    .computes = true,
     .words = words,
     .ranks = true,
     .run = run_command,
@@ -62,27 +99,16 @@ const cli_command cli_pretrain = {
 
 static int check_resume(cli_args *args)
 {
-    static const char *const fitting[] = {"resume",  "data", "out", "checkpoint",
-                                          "lengths", "log",  "json"};
-    const char *odd = NULL;
-    for (int i = 0; words[i].name; i++) {
-        bool fits = !args->word[i];
-        for (size_t j = 0; j < sizeof fitting / sizeof *fitting; j++)
-            fits = fits || strcmp(words[i].name, fitting[j]) == 0;
-        odd = fits ? odd : words[i].name;
-    }
-    for (int g = 0; g < args->group_count; g++) {
-        const cli_group *group = &args->groups[g];
-        for (int i = 0; i < group->table->count; i++)
-            if (group->given >> i & 1 && !(group->use & (CLI_USES_PAUSE | CLI_USES_RUN)))
-                odd = group->table->fields[i].name;
-    }
+    static const char *const fitting[] = {"resume",           "data", "out",  "checkpoint",
+                                          "lengths",          "log",  "json", "stop_at",
+                                          "checkpoint_every", NULL};
+    const char *odd = cli_odd_option(args, fitting);
     char option[ENCODER_OPTION];
     if (odd)
         return cli_usage("%s cannot be changed: --resume takes the settings from the file; only "
                          "--data, --out, --checkpoint, --checkpoint-every, --stop-at, --lengths, "
                          "--log, --threads and --json go with it",
-                         encoder_dashed(odd, option));
+                         cli_dashed(odd, option));
     const char *out = cli_get(args, "out");
     if (out && strcmp(out, cli_get(args, "resume")) == 0)
         return cli_usage("--out would write over the checkpoint %.200s an encoder that cannot go "
@@ -129,7 +155,7 @@ static int check_options(cli_args *args)
 static fin_status new_encoder(pretraining *p, fin_error *err)
 {
     cli_args *args = p->args;
-    fin_encoder_settings settings = args->encoder;
+    fin_encoder_settings settings = encoder_get(args)->encoder;
     fin_encoder_shape shape;
     fin_corpus_get_shape(p->data.corpus, &shape);
     if (fin_is_auto((double)settings.longest)) {
@@ -139,7 +165,8 @@ static fin_status new_encoder(pretraining *p, fin_error *err)
         if (settings.positions != FIN_POSITIONS_LEARNED && settings.longest > 1 << 20)
             settings.longest = 1 << 20; /* there are none to run out of */
     }
-    return fin_encoder_create(&p->encoder, &settings, &shape, (uint64_t)args->learn.seed, err);
+    return fin_encoder_create(&p->encoder, &settings, &shape,
+                              (uint64_t)encoder_get(args)->learn.seed, err);
 }
 
 static fin_status make_learn(pretraining *p, const fin_learn_settings *settings, fin_error *err)
@@ -155,7 +182,7 @@ static fin_status open_new(pretraining *p, fin_error *err)
         status = encoder_data_open(&p->data, &p->plan, NULL, err);
     if (!status)
         status = new_encoder(p, err);
-    return status ? status : make_learn(p, &p->args->learn, err);
+    return status ? status : make_learn(p, &encoder_get(p->args)->learn, err);
 }
 
 /* Learning that goes on with other sequences would be neither the old run nor a new one. */
@@ -210,7 +237,7 @@ static fin_status open_all(pretraining *p, fin_error *err)
                             encoder_plan_name(&p->plan));
     if (!status && lengths)
         status = encoder_lengths_read(lengths, p->length, &p->lengths, err);
-    int64_t stop = args->pause.stop_at;
+    int64_t stop = encoder_get(args)->pause.stop_at;
     if (!status && !fin_is_auto((double)stop) && stop < fin_learn_step(p->learn))
         status = cli_status(err, FIN_ERR_ARGUMENT,
                             "--stop-at %lld lies behind: %lld steps have been made",
@@ -264,17 +291,17 @@ static int after_step(void *user, const fin_learn_report *report)
     p->tokens[1] = report->tokens;
     if (p->checkpoint && fin_rank() == 0 && cli_clock() >= p->due) {
         write_checkpoint(p);
-        p->due = cli_clock() + p->args->pause.checkpoint_every;
+        p->due = cli_clock() + encoder_get(p->args)->pause.checkpoint_every;
     }
     return cli_progress_learn(NULL, report);
 }
 
 static fin_status advance(pretraining *p, fin_error *err)
 {
-    int64_t stop = p->args->pause.stop_at;
+    int64_t stop = encoder_get(p->args)->pause.stop_at;
     p->checkpoint = cli_get(p->args, "checkpoint");
     p->start = cli_clock();
-    p->due = p->start + p->args->pause.checkpoint_every;
+    p->due = p->start + encoder_get(p->args)->pause.checkpoint_every;
     return fin_learn_run(p->learn, fin_is_auto((double)stop) ? -1 : stop, after_step, p, err);
 }
 

@@ -29,6 +29,22 @@ static const cli_word words[] = {
     {NULL, NULL, NULL},
 };
 
+static fin_status groups(void *values, fin_group list[FIN_GROUPS], int *count, fin_error *err)
+{
+    encoder_asked *s = values;
+    (void)err;
+    list[(*count)++] = (fin_group){encoder_probe_table(), &s->probe};
+    list[(*count)++] = (fin_group){&encoder_data_table, &s->data};
+    return FIN_OK;
+}
+
+static const fin_command options = {
+    .name = "probe",
+    .size = sizeof(encoder_asked),
+    .words = cli_no_words,
+    .groups = groups,
+};
+
 const cli_command cli_probe = {
     .name = "probe",
     .summary = "what an encoder's representations tell: linear probes, attention, pictures",
@@ -42,7 +58,8 @@ const cli_command cli_probe = {
         "  finetti probe enc.fin --target mean\n"
         "  finetti probe enc.fin --data digits.csv --label digit --per-class 10 --layer all\n"
         "  finetti probe enc.fin --reconstruct images.svg --maps map.csv --states states.npz\n",
-    .uses = CLI_USES_PROBE | CLI_USES_DATA | CLI_USES_RUN,
+    .settings = &options,
+    .computes = true,
     .operands = {.name = "ENC", .meaning = "an encoder's file", .least = 1, .most = 1},
     .words = words,
     .run = run_command,
@@ -127,7 +144,7 @@ static int check_options(probing *p)
 /* The label of data; the posterior of families, if nothing else is asked for; y of tasks. */
 static void choose_target(probing *p)
 {
-    p->settings = p->args->probe;
+    p->settings = encoder_get(p->args)->probe;
     if (!cli_given(p->args, "target"))
         p->settings.target = p->plan.from == ENCODER_FAMILY ? FIN_PROBE_POSTERIOR : FIN_PROBE_LABEL;
     if (p->settings.target == FIN_PROBE_LABEL)

@@ -39,7 +39,7 @@ const cli_command cli_reproduce = {
                 "  finetti reproduce --full --out full\n"
                 "  mpirun -n 64 finetti reproduce --full --out full\n"
                 "  make reproduce ARGS=--fresh\n",
-    .uses = CLI_USES_RUN,
+    .computes = true,
     .operands = {"STUDY",
                  "only these studies of those that come with finetti; the beginning of names "
                  "up to a _ stands for all that have it (slr: slr_risk, slr_sgd, ...)",
@@ -275,7 +275,7 @@ static int run(cli_args *args)
     if (code)
         return code; /* on every rank */
     fin_settings_defaults(&fin_study_table, &settings);
-    settings.threads = args->run.threads;
+    settings.threads = args->threads;
     settings.retry_failed = 1; /* the studies are ours: what failed is worth another try */
     if (fin_rank() != 0)
         return study_follow(&settings);

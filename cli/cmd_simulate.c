@@ -9,8 +9,6 @@
 static int run(cli_args *args);
 
 static const cli_word words[] = {
-    {"task", "NAME", "generative model"},
-    {"lengths", "L:P,...", "law of the sequence length, such as 5:0.2,10:0.8, instead of --L"},
     {"out", "FILE",
      "required: FILE.npz has arrays tokens (all tokens x d), offsets (n+1), y (n), location (n x "
      "m, "
@@ -21,6 +19,31 @@ static const cli_word words[] = {
     {"sign", NULL, "y is 1 where it is positive, else 0: two classes, for finetti fit"},
     {"json", NULL, "print a summary as JSON"},
     {NULL, NULL, NULL},
+};
+
+#define FIN_TABLE_STRUCT simulate_settings
+FIN_TABLE(static, draw_table, "simulate", SIMULATE_FIELDS);
+#undef FIN_TABLE_STRUCT
+
+static const fin_word setting_words[] = {
+    {"task", offsetof(simulate_asked, task), 32, "slr", "generative model"},
+    {"lengths", offsetof(simulate_asked, lengths), 512, "",
+     "law of the sequence length, such as 5:0.2,10:0.8, instead of L"},
+    {NULL, 0, 0, NULL, NULL},
+};
+
+static fin_status groups(void *values, fin_group list[FIN_GROUPS], int *count, fin_error *err)
+{
+    simulate_asked *s = values;
+    list[(*count)++] = (fin_group){&draw_table, &s->draw};
+    return fin_word_group("task", s->task, &s->task_settings, list, count, err);
+}
+
+static const fin_command options = {
+    .name = "simulate",
+    .size = sizeof(simulate_asked),
+    .words = setting_words,
+    .groups = groups,
 };
 
 const cli_command cli_simulate = {
@@ -35,7 +58,8 @@ const cli_command cli_simulate = {
         "  finetti simulate --n 200 --skip 10000 --d 400 --L 10 --out test.npz\n"
         "  finetti simulate --task max --snr inf --n 100 --d 5 --out - | head\n"
         "  finetti simulate --L 30 --L_min 5 --m 2 --dtype double --seed 7 --out bags.npz\n",
-    .uses = CLI_USES_TASK | CLI_USES_DRAW | CLI_USES_RUN,
+    .settings = &options,
+    .computes = true,
     .words = words,
     .run = run,
 };
@@ -228,14 +252,13 @@ static int summary(const cli_args *args, const draws *s, const char *path, doubl
                  strcmp(path, "-") ? path : "standard output", bytes / 1e6, seconds);
         return CLI_OK;
     }
-    const char *kind = fin_task_kind_name(args->kind);
     json_t *settings =
-        cli_json_settings(fin_task_kind_table(args->kind), fin_task_get_settings(s->task));
+        cli_json_settings(fin_task_kind_table(cli_task_kind(args)), fin_task_get_settings(s->task));
     return cli_print_json(
-        json_pack("{s:s, s:o, s:I, s:I, s:s, s:I, s:s, s:I}", "task", kind, "task_settings",
-                  settings, "n", (json_int_t)s->n, "seed", (json_int_t)args->draw.seed, "dtype",
-                  s->single ? "float" : "double", "tokens", (json_int_t)s->offsets[s->n], "out",
-                  path, "bytes", (json_int_t)bytes));
+        json_pack("{s:s, s:o, s:I, s:I, s:s, s:I, s:s, s:I}", "task", cli_word_text(args, "task"),
+                  "task_settings", settings, "n", (json_int_t)s->n, "seed",
+                  (json_int_t)simulate_get(args)->seed, "dtype", s->single ? "float" : "double",
+                  "tokens", (json_int_t)s->offsets[s->n], "out", path, "bytes", (json_int_t)bytes));
 }
 
 static int run(cli_args *args)
@@ -249,13 +272,11 @@ static int run(cli_args *args)
         return cli_usage("--out '%.200s' tells no format; end it in .npz or .csv", path);
     if (standard && cli_get(args, "json"))
         return cli_usage("--json and the samples cannot both go to standard output");
-    if (cli_check_lengths(args))
-        return CLI_USAGE;
     draws s;
     fin_error err = {FIN_OK, ""};
     double start = cli_clock();
     /* A number has 4 or 8 bytes in NPZ and, mostly, at least ten characters in CSV. */
-    double width = standard ? 0 : !npz ? 10 : args->draw.dtype == 0 ? 4 : 8;
+    double width = standard ? 0 : !npz ? 10 : simulate_get(args)->dtype == 0 ? 4 : 8;
     fin_status status = draws_open(&s, args, width, path, &err);
     if (!status)
         status = npz ? write_npz(&s, path, &err) : write_csv(&s, path, &err);

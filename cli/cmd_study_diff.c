@@ -12,6 +12,16 @@ static const cli_word words[] = {
     {NULL, NULL, NULL},
 };
 
+#define COMPARE_FIELDS(F, C)                                                                       \
+    F(double, tolerance, 0, 0, 1e300, "numbers that differ by no more are equal")
+typedef struct compare_settings {
+    COMPARE_FIELDS(FIN_MEMBER_F, FIN_MEMBER_C)
+} compare_settings;
+#define FIN_TABLE_STRUCT compare_settings
+FIN_TABLE(static, compare_table, "study diff", COMPARE_FIELDS);
+#undef FIN_TABLE_STRUCT
+CLI_ONE_TABLE(options, "study diff", compare_settings, &compare_table);
+
 const cli_command cli_study_diff = {
     .name = "study diff",
     .summary = "what differs between two stores",
@@ -20,7 +30,7 @@ const cli_command cli_study_diff = {
         "code is 1 if there are any.",
     .examples = "  finetti study diff old.db new.db\n"
                 "  finetti study diff here.db there.db --tolerance 1e-12\n",
-    .uses = CLI_USES_COMPARE,
+    .settings = &options,
     .operands = {"STORE", "two stores, A.db and B.db", 2, 2, false},
     .words = words,
     .run = run,
@@ -74,7 +84,9 @@ static int run(cli_args *args)
     if (!status)
         status = fin_store_open(args->operand[1], FIN_STORE_READ, &right, &err);
     if (!status)
-        status = fin_store_diff(left, right, args->compare.tolerance, add, &c, &c.count, &err);
+        status = fin_store_diff(left, right,
+                                ((const compare_settings *)(const void *)args->values)->tolerance,
+                                add, &c, &c.count, &err);
     fin_store_close(left);
     fin_store_close(right);
     int code = CLI_OK;

@@ -8,7 +8,7 @@ static int run(cli_args *args);
 static const cli_word words[] = {
     STUDY_WORD_STORE,
     {"drop", "NAME", "this study too, with the runs that no other study plans"},
-    {"dry-run", NULL, "only say what would go"},
+    {"dry_run", NULL, "only say what would go"},
     {"json", NULL, "print JSON"},
     {NULL, NULL, NULL},
 };
@@ -30,7 +30,7 @@ static int run(cli_args *args)
     fin_store *store = NULL;
     fin_gc_count count = {.runs = 0};
     fin_error err = {FIN_OK, ""};
-    bool dry = cli_get(args, "dry-run");
+    bool dry = cli_get(args, "dry_run");
     const char *drop = cli_get(args, "drop");
     fin_status status = study_open(args, dry ? FIN_STORE_READ : FIN_STORE_WRITE, &store, &err);
     if (!status && drop)

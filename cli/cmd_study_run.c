@@ -11,11 +11,11 @@ static int run(cli_args *args);
 static const cli_word words[] = {
     STUDY_WORD_STORE,
     {"full", NULL, "the sizes under `full:` in the file instead of the quick ones"},
-    {"dry-run", NULL, "list the runs and which of them the store has, and run nothing"},
+    {"dry_run", NULL, "list the runs and which of them the store has, and run nothing"},
     {"shard", "I/N",
      "only part I of N, counted from 1: for job arrays, each with a --store of its own; 'finetti "
      "study merge' joins them"},
-    {"retry-failed", NULL, "run again what failed before"},
+    {"retry_failed", NULL, "run again what failed before"},
     {"json", NULL, "print JSON: counts and claims, or the runs of a --dry-run"},
     {NULL, NULL, NULL},
 };
@@ -41,7 +41,7 @@ const cli_command cli_study_run = {
                 "  finetti study run slr_training --full --set manifold.runs=1000\n"
                 "  mpirun -n 64 finetti study run lengths.yaml\n"
                 "  finetti study run lengths.yaml --shard 3/10 --store part3.db\n",
-    .uses = CLI_USES_RUN,
+    .computes = true,
     .operands = {"FILE", "a study file (YAML), or the name of a study that comes with finetti", 1,
                  1, true},
     .words = words,
@@ -74,11 +74,11 @@ static int read_settings(cli_args *args, fin_study_settings *settings)
 {
     const char *shard = cli_get(args, "shard"), *usual = getenv("FINETTI_STORE");
     fin_settings_defaults(&fin_study_table, settings);
-    settings->threads = args->run.threads;
-    settings->retry_failed = cli_get(args, "retry-failed") != NULL;
+    settings->threads = args->threads;
+    settings->retry_failed = cli_get(args, "retry_failed") != NULL;
     if (!shard)
         return CLI_OK;
-    if (cli_get(args, "dry-run"))
+    if (cli_get(args, "dry_run"))
         return cli_usage("--dry-run lists all runs; --shard does not go with it");
     if (!cli_get(args, "store") && !(usual && *usual))
         return cli_usage("--shard needs a store of its own, such as --store part1.db; 'finetti "
@@ -236,7 +236,7 @@ static int lead(cli_args *args, const fin_study_settings *settings)
     if (!status)
         status = fin_report_check(study, &err);
     int code = status                     ? cli_error(&err)
-               : cli_get(args, "dry-run") ? dry_run(args, study)
+               : cli_get(args, "dry_run") ? dry_run(args, study)
                                           : conduct(args, study, settings);
     fin_study_destroy(study);
     return code;

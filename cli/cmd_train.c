@@ -9,12 +9,6 @@
 static int run(cli_args *args);
 
 static const cli_word words[] = {
-    {"task", "NAME", "generative model"},
-    {"form", "NAME", "attention form"},
-    {"lengths", "L:P,...", "law of the sequence length, such as 5:0.2,10:0.8, instead of --L"},
-    {"lam-schedule", "STEP:VALUE,...",
-     "lam by steps, such as 0:1,1000:0.5, instead of --lam; divided by 1 + decay t too"},
-    {"alpha-schedule", "STEP:VALUE,...", "alpha by steps, instead of --alpha"},
     {"start", "FILE",
      "NPZ with arrays k and v, of shape (d) or (runs, d), where --init vectors starts; if it has "
      "k_star and v_star, of shape (d), these are the true directions"},
@@ -32,6 +26,37 @@ static const cli_word words[] = {
     {NULL, NULL, NULL},
 };
 
+static const fin_word setting_words[] = {
+    {"task", offsetof(train_asked, task), 32, "slr", "generative model"},
+    {"form", offsetof(train_asked, form), 32, "erf", "attention form"},
+    {"lengths", offsetof(train_asked, lengths), 512, "",
+     "law of the sequence length, such as 5:0.2,10:0.8, instead of L"},
+    {"lam_schedule", offsetof(train_asked, lam_schedule), 512, "",
+     "lam by steps, such as 0:1,1000:0.5, instead of lam; divided by 1 + decay t too"},
+    {"alpha_schedule", offsetof(train_asked, alpha_schedule), 512, "",
+     "alpha by steps, instead of alpha"},
+    {NULL, 0, 0, NULL, NULL},
+};
+
+static fin_status groups(void *values, fin_group list[FIN_GROUPS], int *count, fin_error *err)
+{
+    train_asked *s = values;
+    fin_status status = fin_word_group("form", s->form, &s->form_settings, list, count, err);
+    if (!status)
+        status = fin_word_group("task", s->task, &s->task_settings, list, count, err);
+    list[(*count)++] = (fin_group){&fin_overlaps_table, &s->overlaps};
+    list[(*count)++] = (fin_group){&fin_train_table, &s->train};
+    list[(*count)++] = (fin_group){&cli_pause_table, &s->pause};
+    return status;
+}
+
+static const fin_command options = {
+    .name = "train",
+    .size = sizeof(train_asked),
+    .words = setting_words,
+    .groups = groups,
+};
+
 const cli_command cli_train = {
     .name = "train",
     .summary = "gradient descent, SGD or gradient flow on the spheres of k and v",
@@ -47,8 +72,8 @@ const cli_command cli_train = {
         "  finetti train --init overlaps --kappa 0.1 --nu 0.1 --runs 1 --rule flow --json\n"
         "  finetti train --engine ambient --steps 20000 --checkpoint run.npz\n"
         "  finetti train --resume run.npz --checkpoint run.npz --out runs.npz\n",
-    .uses = CLI_USES_TASK | CLI_USES_FORM | CLI_USES_OVERLAPS | CLI_USES_TRAIN | CLI_USES_PAUSE |
-            CLI_USES_RUN,
+    .settings = &options,
+    .computes = true,
     .words = words,
     .run = run,
 };
@@ -57,40 +82,28 @@ const cli_command cli_train = {
 
 static int check_resume(cli_args *args)
 {
-    static const char *const fitting[] = {"resume", "out", "checkpoint", "curvature", "json"};
-    const char *odd = NULL;
-    for (int i = 0; words[i].name; i++) {
-        bool fits = !args->word[i];
-        for (size_t j = 0; j < sizeof fitting / sizeof *fitting; j++)
-            fits = fits || strcmp(words[i].name, fitting[j]) == 0;
-        odd = fits ? odd : words[i].name;
-    }
-    for (int g = 0; g < args->group_count; g++) {
-        const cli_group *group = &args->groups[g];
-        for (int i = 0; i < group->table->count; i++)
-            if (group->given >> i & 1 && !(group->use & (CLI_USES_PAUSE | CLI_USES_RUN)) &&
-                strcmp(group->table->fields[i].name, "steps") != 0)
-                odd = group->table->fields[i].name;
-    }
+    static const char *const fitting[] = {"resume", "out",   "checkpoint", "curvature",
+                                          "json",   "steps", "stop_at",    "checkpoint_every",
+                                          NULL};
+    const char *odd = cli_odd_option(args, fitting);
+    char option[CLI_NAME + 2];
     if (odd)
-        return cli_usage("--%s cannot be changed: --resume takes the settings from the file; only "
+        return cli_usage("%s cannot be changed: --resume takes the settings from the file; only "
                          "--steps, --stop-at, --out, --checkpoint, --checkpoint-every, "
                          "--curvature, --threads and --json go with it",
-                         odd);
+                         cli_dashed(odd, option));
     return CLI_OK;
 }
 
 static int check_start(cli_args *args)
 {
-    for (int g = 0; g < args->group_count; g++) {
-        const cli_group *group = &args->groups[g];
-        for (int i = 0; group->use == CLI_USES_OVERLAPS && i < group->table->count; i++)
-            if (group->given >> i & 1 && args->train.init != FIN_INIT_OVERLAPS)
-                return cli_usage("--%s is where runs start with --init overlaps; add that, or "
-                                 "leave it out",
-                                 group->table->fields[i].name);
-    }
-    bool vectors = args->train.init == FIN_INIT_VECTORS;
+    const fin_train_settings *train = &train_get(args)->train;
+    for (int i = 0; i < fin_overlaps_table.count; i++)
+        if (cli_given(args, fin_overlaps_table.fields[i].name) && train->init != FIN_INIT_OVERLAPS)
+            return cli_usage("--%s is where runs start with --init overlaps; add that, or leave it "
+                             "out",
+                             fin_overlaps_table.fields[i].name);
+    bool vectors = train->init == FIN_INIT_VECTORS;
     if (vectors && !cli_get(args, "start"))
         return cli_usage("--init vectors needs --start FILE.npz with arrays k and v");
     if (!vectors && cli_get(args, "start"))
@@ -107,14 +120,14 @@ static int check_options(cli_args *args)
         return cli_usage("--checkpoint-every goes with --checkpoint FILE");
     if (cli_get(args, "resume"))
         return check_resume(args);
-    if (cli_given(args, "log_every") && cli_given(args, "log_decade") && args->train.log_decade > 0)
+    if (cli_given(args, "log_every") && cli_given(args, "log_decade") &&
+        train_get(args)->train.log_decade > 0)
         return cli_usage("--log-decade takes the place of --log-every; give one or the other");
-    if (cli_get(args, "lam-schedule") && cli_given(args, "lam"))
+    if (cli_get(args, "lam_schedule") && cli_given(args, "lam"))
         return cli_usage("--lam-schedule takes the place of --lam; give one or the other");
-    if (cli_get(args, "alpha-schedule") && cli_given(args, "alpha"))
+    if (cli_get(args, "alpha_schedule") && cli_given(args, "alpha"))
         return cli_usage("--alpha-schedule takes the place of --alpha; give one or the other");
-    int code = cli_check_lengths(args);
-    return code ? code : check_start(args);
+    return check_start(args);
 }
 
 /* The files must be writable before an hour is spent. */
@@ -129,8 +142,8 @@ static fin_status try_outputs(const cli_args *args, fin_error *err)
 static fin_status try_curvature(const training *t, fin_error *err)
 {
     fin_curvature curvature;
-    return fin_risk_curvature(t->task, t->args->form, &t->args->form_settings, NULL, &curvature,
-                              err);
+    return fin_risk_curvature(t->task, cli_form(t->args), &train_get(t->args)->form_settings, NULL,
+                              &curvature, err);
 }
 
 /* ---- running -------------------------------------------------------------------------------- */
@@ -139,7 +152,7 @@ static fin_status try_curvature(const training *t, fin_error *err)
 static fin_status find_end(const training *t, int64_t *until, fin_error *err)
 {
     const fin_train_settings *settings = fin_train_get_settings(t->train);
-    int64_t stop = t->args->pause.stop_at;
+    int64_t stop = train_get(t->args)->pause.stop_at;
     *until = settings->steps;
     if (fin_is_auto((double)stop))
         return FIN_OK;
@@ -186,7 +199,7 @@ static fin_status advance(training *t, int64_t until, fin_error *err)
     keeper k = {.path = cli_get(t->args, "checkpoint")};
     const fin_progress hook = {report, &k};
     for (;;) {
-        k.due = cli_clock() + t->args->pause.checkpoint_every;
+        k.due = cli_clock() + train_get(t->args)->pause.checkpoint_every;
         fin_status status = fin_train_run(t->train, until, &hook, err);
         bool due = status == FIN_ERR_CANCELLED && !cli_cancelled();
         if (!due)

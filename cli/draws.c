@@ -78,14 +78,14 @@ static fin_status take_memory(draws *s, fin_error *err)
 fin_status draws_open(draws *s, const cli_args *args, double bytes_per_number, const char *path,
                       fin_error *err)
 {
+    const simulate_settings *asked = simulate_get(args);
     memset(s, 0, sizeof *s);
-    s->n = args->draw.n;
-    s->skip = (uint64_t)args->draw.skip;
-    s->single = args->draw.dtype == 0;
+    s->n = asked->n;
+    s->skip = (uint64_t)asked->skip;
+    s->single = asked->dtype == 0;
     s->sign = cli_get(args, "sign") != NULL;
     s->element = s->single ? sizeof(float) : sizeof(double);
-    fin_status status =
-        cli_task_create(args, &args->task, args->draw.seed, FIN_TASK_AMBIENT, &s->task, err);
+    fin_status status = cli_task_create(args, asked->seed, FIN_TASK_AMBIENT, &s->task, err);
     if (status)
         return status;
     s->d = fin_task_get_settings(s->task)->d;

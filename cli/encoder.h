@@ -10,6 +10,40 @@
  * of probes. */
 const fin_settings *encoder_learn_table(void);
 const fin_settings *encoder_probe_table(void);
+/* Sequences of tokens from files. */
+#define ENCODER_DATA_FIELDS(F, C)                                                                  \
+    F(int64_t, patch, 0, 0, 4096,                                                                  \
+      "images: side of the square patches that they are cut into, such as 4 for 28 x 28; 0 = the " \
+      "data are bags, a row for each token")                                                       \
+    F(int64_t, rows, 0, 0, 65536, "images: pixels from top to bottom; 0 = they are square")        \
+    F(int64_t, test_folds, 5, 0, INT64_C(1) << 30,                                                 \
+      "one of so many folds is held out to judge on; 0 = none")                                    \
+    F(int64_t, test_fold, 0, 0, INT64_C(1) << 30,                                                  \
+      "which one: sequences whose number (from 0) is this modulo test-folds")                      \
+    F(int64_t, per_class, 0, 0, INT64_C(1) << 30,                                                  \
+      "learn from so many of each class only, drawn by the seed; 0 = all")
+typedef struct cli_data_settings {
+    ENCODER_DATA_FIELDS(FIN_MEMBER_F, FIN_MEMBER_C)
+} cli_data_settings;
+extern const fin_settings encoder_data_table;
+
+/* What pretrain, finetune and probe are asked for; each has the tables that it needs. */
+typedef struct encoder_asked {
+    char family[32], task[32], data_path[CLI_PATH], resume[CLI_PATH];
+    fin_latent_settings latent;
+    fin_task_settings task_settings;
+    fin_corpus_settings corpus;
+    cli_data_settings data;
+    fin_encoder_settings encoder;
+    fin_learn_settings learn;
+    fin_probe_settings probe;
+    cli_pause_settings pause;
+} encoder_asked;
+static inline const encoder_asked *encoder_get(const cli_args *args)
+{
+    return (const void *)args->values;
+}
+
 /* "4,8,16": *count numbers from 0 to 2^20. */
 enum { ENCODER_LENGTHS = 64 };
 fin_status encoder_lengths_read(const char *text, int64_t lengths[ENCODER_LENGTHS], int *count,
@@ -44,7 +78,7 @@ typedef struct encoder_plan {
          "columns of a token, or pixels of an image: names, x*, a:c or numbers from 1, with "      \
          "commas; default: all other columns that are numbers"},                                   \
     {                                                                                              \
-        "key-columns", "COLUMNS", "bags: those of them that a hidden token still shows"            \
+        "key_columns", "COLUMNS", "bags: those of them that a hidden token still shows"            \
     }
 
 fin_status encoder_plan_args(encoder_plan *plan, cli_args *args, fin_error *err);
@@ -68,9 +102,7 @@ void encoder_entries_close(encoder_entries *list);
 
 /* ---- do options fit together (encoder_check.c) ------------------------------------------------- */
 
-enum { ENCODER_OPTION = 64 };
-/* "test_folds" as it is typed: "--test-folds". */
-const char *encoder_dashed(const char *name, char buffer[ENCODER_OPTION]);
+enum { ENCODER_OPTION = CLI_NAME + 2 };
 /* Outputs are files, each its own, and neither the data nor the encoder that is read. An exit code,
  * after the message, as the next two. */
 int encoder_check_files(const cli_args *args, const char *const outputs[], int count);

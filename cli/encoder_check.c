@@ -7,14 +7,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-const char *encoder_dashed(const char *name, char buffer[ENCODER_OPTION])
-{
-    snprintf(buffer, ENCODER_OPTION, "--%s", name);
-    for (char *c = buffer; *c; c++)
-        *c = *c == '_' ? '-' : *c;
-    return buffer;
-}
-
 /* ---- files ------------------------------------------------------------------------------------ */
 
 static bool same_file(const char *a, const char *b)
@@ -64,7 +56,7 @@ static const char *first_given(cli_args *args, const char *const names[])
 static int refuse(const char *name, const char *why)
 {
     char option[ENCODER_OPTION];
-    return cli_usage("%s would change nothing here: %s", encoder_dashed(name, option), why);
+    return cli_usage("%s would change nothing here: %s", cli_dashed(name, option), why);
 }
 
 int encoder_check_learn(cli_args *args)
@@ -72,7 +64,7 @@ int encoder_check_learn(cli_args *args)
     static const char *const adamw[] = {"batch", "accumulate", "rate",  "warmup", "final_rate",
                                         "beta1", "beta2",      "decay", "clip",   NULL};
     const char *odd =
-        args->learn.optimizer == FIN_OPTIMIZER_LBFGS ? first_given(args, adamw) : NULL;
+        encoder_get(args)->learn.optimizer == FIN_OPTIMIZER_LBFGS ? first_given(args, adamw) : NULL;
     return odd ? refuse(odd, "L-BFGS looks at all sequences and finds its own steps; it is for "
                              "--optimizer adamw")
                : CLI_OK;
@@ -84,13 +76,15 @@ static int check_corpus(cli_args *args)
     static const char *const of_masked[] = {"M", "share", "readout", NULL};
     static const char *const of_labels[] = {"label_noise", "keep", NULL};
     const char *odd, *data = cli_get(args, "data");
-    if ((data || args->kind) && (odd = first_given(args, of_families)))
+    if ((data || cli_task_kind(args)) && (odd = first_given(args, of_families)))
         return refuse(odd, "it is for families of tokens (--family)");
     if (data && cli_given(args, "L"))
         return refuse("L", "the sequences of a file have their own lengths");
-    if (args->corpus.objective == FIN_OBJECTIVE_SUPERVISED && (odd = first_given(args, of_masked)))
+    if (encoder_get(args)->corpus.objective == FIN_OBJECTIVE_SUPERVISED &&
+        (odd = first_given(args, of_masked)))
         return refuse(odd, "nothing is hidden; it is for --objective masked");
-    if (args->corpus.objective == FIN_OBJECTIVE_MASKED && (odd = first_given(args, of_labels)))
+    if (encoder_get(args)->corpus.objective == FIN_OBJECTIVE_MASKED &&
+        (odd = first_given(args, of_labels)))
         return refuse(odd, "hidden tokens are learnt and no labels; it is for --objective "
                            "supervised");
     return CLI_OK;
@@ -98,7 +92,7 @@ static int check_corpus(cli_args *args)
 
 int encoder_check_pretrain(cli_args *args)
 {
-    const fin_encoder_settings *e = &args->encoder;
+    const fin_encoder_settings *e = &encoder_get(args)->encoder;
     int code = check_corpus(args);
     if (!code)
         code = encoder_check_learn(args);
@@ -111,7 +105,7 @@ int encoder_check_pretrain(cli_args *args)
 
 fin_status encoder_check_data(const encoder_plan *plan, cli_args *args, fin_error *err)
 {
-    static const char *const words[] = {"bag", "label", "kind", "columns", "key-columns"};
+    static const char *const words[] = {"bag", "label", "kind", "columns", "key_columns"};
     static const char *const fields[] = {"patch",     "rows",      "test_folds",
                                          "test_fold", "per_class", NULL};
     const cli_data_settings *s = &plan->data;
@@ -121,7 +115,7 @@ fin_status encoder_check_data(const encoder_plan *plan, cli_args *args, fin_erro
         odd = cli_get(args, words[i]) ? words[i] : odd;
     if (plan->from != ENCODER_DATA && odd)
         return cli_status(err, FIN_ERR_ARGUMENT, "%s goes with --data FILE",
-                          encoder_dashed(odd, option));
+                          cli_dashed(odd, option));
     if (s->patch == 0 && cli_given(args, "rows"))
         return cli_status(err, FIN_ERR_ARGUMENT,
                           "--rows is for images, and goes with --patch SIDE");

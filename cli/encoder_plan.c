@@ -32,7 +32,7 @@ static fin_status copy_word(const cli_args *args, const char *name, char to[ENCO
 
 fin_status encoder_plan_data(encoder_plan *plan, cli_args *args, fin_error *err)
 {
-    static const char *const names[] = {"data", "bag", "label", "kind", "columns", "key-columns"};
+    static const char *const names[] = {"data", "bag", "label", "kind", "columns", "key_columns"};
     char *const to[] = {plan->path,       plan->bag,     plan->label,
                         plan->label_kind, plan->columns, plan->keys};
     fin_status status = FIN_OK;
@@ -40,29 +40,27 @@ fin_status encoder_plan_data(encoder_plan *plan, cli_args *args, fin_error *err)
         plan->from = ENCODER_DATA;
     for (size_t i = 0; i < sizeof names / sizeof *names && !status; i++)
         status = copy_word(args, names[i], to[i], err);
-    for (int g = 0; g < args->group_count; g++) {
-        const cli_group *group = &args->groups[g];
-        for (int i = 0; group->use == CLI_USES_DATA && i < group->table->count && !status; i++) {
-            const fin_field *field = &group->table->fields[i];
-            if (group->given >> i & 1)
-                status = fin_settings_set(group->table, &plan->data, field,
-                                          fin_settings_get(field, &args->data), err);
-        }
+    for (int i = 0; i < encoder_data_table.count && !status; i++) {
+        const fin_field *field = &encoder_data_table.fields[i];
+        if (cli_given(args, field->name))
+            status = fin_settings_set(&encoder_data_table, &plan->data, field,
+                                      fin_settings_get(field, &encoder_get(args)->data), err);
     }
     return status ? status : encoder_check_data(plan, args, err);
 }
 
 fin_status encoder_plan_args(encoder_plan *plan, cli_args *args, fin_error *err)
 {
+    const encoder_asked *asked = encoder_get(args);
     memset(plan, 0, sizeof *plan);
-    plan->from = args->kind ? ENCODER_TASK : ENCODER_FAMILY;
-    plan->family = args->family;
-    plan->kind = args->kind;
-    plan->latent = args->latent;
-    plan->task = args->task;
-    plan->corpus = args->corpus;
-    plan->data = args->data;
-    plan->seed = args->learn.seed;
+    plan->kind = cli_task_kind(args);
+    plan->from = plan->kind ? ENCODER_TASK : ENCODER_FAMILY;
+    plan->family = cli_settings_family(args);
+    plan->latent = asked->latent;
+    plan->task = asked->task_settings;
+    plan->corpus = asked->corpus;
+    plan->data = asked->data;
+    plan->seed = asked->learn.seed;
     return encoder_plan_data(plan, args, err);
 }
 
@@ -117,17 +115,6 @@ static char *text_of(encoder_plan *plan, int i)
     return texts[i];
 }
 
-/* The table of CLI_DATA_FIELDS stands in options.c; a command that uses it is how to get there. */
-static const fin_settings *data_table(void)
-{
-    static cli_args args;
-    cli_defaults(&args, &cli_pretrain, NULL, NULL);
-    for (int g = 0; g < args.group_count; g++)
-        if (args.groups[g].use == CLI_USES_DATA)
-            return args.groups[g].table;
-    return NULL;
-}
-
 void encoder_plan_entries(encoder_entries *list, const encoder_plan *plan)
 {
     static const char *const names[] = {"family", "task", "data"};
@@ -146,7 +133,7 @@ void encoder_plan_entries(encoder_entries *list, const encoder_plan *plan)
         for (int i = 0; i < TEXTS; i++)
             if (*text_of((encoder_plan *)plan, i))
                 encoder_entry(list, text_names[i], text_of((encoder_plan *)plan, i));
-        put_table(list, "data", data_table(), &plan->data);
+        put_table(list, "data", &encoder_data_table, &plan->data);
     }
 }
 
@@ -195,7 +182,7 @@ static fin_status read_data(encoder_plan *plan, const fin_checkpoint *file, fin_
             return cli_status(err, FIN_ERR_FORMAT, "its entry %s is too long", text_names[i]);
         strcpy(text_of(plan, i), text ? text : "");
     }
-    return get_table(file, "data", data_table(), &plan->data, err);
+    return get_table(file, "data", &encoder_data_table, &plan->data, err);
 }
 
 fin_status encoder_plan_read(encoder_plan *plan, const fin_checkpoint *file, const char *path,

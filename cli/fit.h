@@ -4,6 +4,12 @@
 
 #include "cli.h"
 
+/* The settings of fit. */
+typedef struct fit_asked {
+    char model[64];
+    fin_fit_settings fit;
+} fit_asked;
+
 /* ---- settings and names (fit_settings.c) ---------------------------------------------------- */
 
 /* The name of a model as people write it: "softmax", "softmax+rbf" (columns and RBF features),
@@ -17,7 +23,6 @@ const char *fit_basis_name(const fin_fit_settings *settings, int64_t classes);
 fin_status fit_name_read(const char *name, fin_fit_settings *settings, fin_error *err);
 /* --model takes the same names: its model at once, basis and heads of the name when all options are
  * known, as they must not contradict --basis and --heads. */
-fin_status fit_model_set(cli_args *args, const char *text, fin_error *err);
 fin_status fit_model_settle(cli_args *args, fin_error *err);
 /* Do both mean the same fit? */
 bool fit_same(const fin_fit_settings *a, const fin_fit_settings *b, int64_t classes);

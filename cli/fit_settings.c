@@ -159,19 +159,10 @@ fin_status fit_name_read(const char *name, fin_fit_settings *settings, fin_error
 
 /* ---- --model -------------------------------------------------------------------------------- */
 
-fin_status fit_model_set(cli_args *args, const char *text, fin_error *err)
-{
-    parts p;
-    fin_status status = read_parts("--model", text, &p, err);
-    if (!status)
-        args->fit.model = p.model;
-    return status;
-}
-
 fin_status fit_model_settle(cli_args *args, fin_error *err)
 {
-    const char *text = args->fit_model;
-    fin_fit_settings *settings = &args->fit;
+    const char *text = cli_get(args, "model");
+    fin_fit_settings *settings = &((fit_asked *)(void *)args->values)->fit;
     parts p;
     fin_status status = text ? read_parts("--model", text, &p, err) : FIN_OK;
     if (status)
@@ -184,6 +175,8 @@ fin_status fit_model_settle(cli_args *args, fin_error *err)
         return cli_status(err, FIN_ERR_ARGUMENT,
                           "--model %.60s and --heads contradict each other; give one of them",
                           text);
+    if (text)
+        settings->model = p.model;
     if (text && p.basis >= 0)
         settings->basis = p.basis;
     if (text && p.heads)

@@ -23,20 +23,10 @@ static void print_wrapped(const char *text)
     putchar('\n');
 }
 
-/* Names are shown with '-', as shells are used to; '_' is understood as well. */
-static const char *dashed(const char *name, char *buffer, size_t size)
-{
-    snprintf(buffer, size, "--%s", name);
-    for (char *c = buffer; *c; c++)
-        *c = *c == '_' ? '-' : *c;
-    return buffer;
-}
-
 static void print_option(const char *name, const char *value, const char *text)
 {
-    char option[64];
-    int used = printf("  %s%s%s", dashed(name, option, sizeof option), value ? " " : "",
-                      value ? value : "");
+    char option[CLI_NAME + 2];
+    int used = printf("  %s%s%s", cli_dashed(name, option), value ? " " : "", value ? value : "");
     if (used + 1 >= MARGIN)
         printf("\n%*s", MARGIN, "");
     else
@@ -83,51 +73,90 @@ static void print_field(const fin_field *field)
     print_option(field->name, field->type == FIN_TYPE_int64_t ? "INTEGER" : "NUMBER", text);
 }
 
-/* "a|b|c" */
-static char *task_names(char *buffer, size_t size)
+/* "slr|spiked|max": what a word that chooses a table, or takes the place of a row, can be; "" for
+ * other words. */
+static char *choices_of(const cli_args *args, const char *word, char *buffer, size_t size)
 {
-    buffer[0] = '\0';
-    for (int i = 0; i < fin_task_count(); i++) {
+    const fin_group *group;
+    const fin_field *field = cli_field(args, word, &group);
+    snprintf(buffer, size, "%s", field && field->names ? field->names : "");
+    for (int i = 0; fin_word_choice(word, i); i++) {
         size_t used = strlen(buffer);
-        snprintf(buffer + used, size - used, "%s%s", i ? "|" : "",
-                 fin_task_kind_name(fin_task_at(i)));
+        snprintf(buffer + used, size - used, "%s%s", i ? "|" : "", fin_word_choice(word, i));
     }
     return buffer;
 }
 
-static char *form_names(char *buffer, size_t size)
+/* ---- settings ------------------------------------------------------------------------------- */
+
+/* What stands above the rows of a table, by what messages call it. */
+static void print_title(const cli_args *args, const fin_settings *table)
 {
-    buffer[0] = '\0';
-    for (int i = 0; i < fin_form_count(); i++) {
-        size_t used = strlen(buffer);
-        snprintf(buffer + used, size - used, "%s%s", i ? "|" : "", fin_form_name(fin_form_at(i)));
-    }
-    return buffer;
+    static const struct {
+        const char *name, *title;
+    } titles[] = {
+        {"overlaps", "Overlaps of the unit vectors k, v with k*, v*"},
+        {"risk", "How to compute"},
+        {"train", "Training"},
+        {"plane", "The grid"},
+        {"attention", "Attention"},
+        {"cross", "Attention"},
+        {"tune", "Tuning"},
+        {"fit", "The model"},
+        {"corpus", "What is learnt"},
+        {"data", "Data"},
+        {"encoder", "The encoder"},
+        {"learn", "Learning"},
+        {"probe", "The probe"},
+        {"options", "How to run"},
+    };
+    for (const fin_word *word = args->settings->words; word->name; word++)
+        if (fin_word_choice(word->name, 0) &&
+            strcmp(table->name, (const char *)args->values + word->offset) == 0) {
+            printf("\nSettings of %s %s:\n", word->name, table->name);
+            return;
+        }
+    for (size_t i = 0; i < sizeof titles / sizeof *titles; i++)
+        if (strcmp(titles[i].name, table->name) == 0) {
+            printf("\n%s:\n", titles[i].title);
+            return;
+        }
+    printf("\nSettings of %s:\n", table->name);
 }
 
-static char *family_names(char *buffer, size_t size)
+/* The row is an option: no word has its name, and no table before this one. */
+static bool is_option(const cli_args *args, const fin_group *group, const fin_field *field)
 {
-    buffer[0] = '\0';
-    for (int i = 0; i < fin_family_count(); i++) {
-        size_t used = strlen(buffer);
-        snprintf(buffer + used, size - used, "%s%s", i ? "|" : "",
-                 fin_family_name(fin_family_at(i)));
-    }
-    return buffer;
+    const fin_group *first = NULL;
+    cli_field(args, field->name, &first);
+    for (const fin_word *word = args->settings->words; word->name; word++)
+        if (strcmp(word->name, field->name) == 0)
+            return false;
+    return first == group;
 }
 
-static void print_group(cli_args *args, const cli_group *group)
+static void print_group(const cli_args *args, const fin_group *group)
 {
-    const char *name = group->use == CLI_USES_TASK     ? fin_task_kind_name(args->kind)
-                       : group->use == CLI_USES_FORM   ? fin_form_name(args->form)
-                       : group->use == CLI_USES_FAMILY ? fin_family_name(args->family)
-                                                       : NULL;
-    printf("\n%s%s%s:\n", group->title, name ? " " : "", name ? name : "");
-    if (name && group->table->count == 0)
+    print_title(args, group->table);
+    if (group->table->count == 0)
         printf("  (none)\n");
     for (int i = 0; i < group->table->count; i++)
-        if (!cli_hidden(args->command, group->table->fields[i].name))
+        if (is_option(args, group, &group->table->fields[i]))
             print_field(&group->table->fields[i]);
+}
+
+static void print_setting_word(const cli_args *args, const fin_word *word)
+{
+    char names[512], text[1024];
+    choices_of(args, word->name, names, sizeof names);
+    snprintf(text, sizeof text, "%s%s%s%s%s%s", word->meaning,
+             *names || *word->fallback ? " [" : "", names,
+             *names            ? "; default "
+             : *word->fallback ? "default "
+                               : "",
+             *names && !*word->fallback ? "none" : word->fallback,
+             *names || *word->fallback ? "]" : "");
+    print_option(word->name, *names ? "NAME" : word->size == CLI_PATH ? "FILE" : "TEXT", text);
 }
 
 /* "a, b, c" */
@@ -160,40 +189,54 @@ static void print_usage(const cli_command *command)
     print_wrapped(text);
 }
 
-static void print_word(const cli_command *command, const cli_word *word)
+/* What a row of the library's table leaves: its numbers, then its series. */
+static void print_outputs(const fin_command *row)
 {
-    char names[512], text[768];
-    snprintf(text, sizeof text, "%s", word->meaning);
-    if (strcmp(word->name, "task") == 0 && command->uses & CLI_USES_FAMILY)
-        snprintf(text, sizeof text, "%s [%s; default none]", word->meaning,
-                 task_names(names, sizeof names));
-    else if (strcmp(word->name, "task") == 0)
-        snprintf(text, sizeof text, "%s [%s; default %s]", word->meaning,
-                 task_names(names, sizeof names), fin_task_kind_name(fin_task_at(0)));
-    if (strcmp(word->name, "form") == 0)
-        snprintf(text, sizeof text, "%s [%s; default %s]", word->meaning,
-                 form_names(names, sizeof names), fin_form_name(fin_form_at(0)));
-    if (strcmp(word->name, "family") == 0)
-        snprintf(text, sizeof text, "%s [%s; default %s]", word->meaning,
-                 family_names(names, sizeof names), fin_family_name(fin_family_at(0)));
-    print_option(word->name, word->value, text);
+    printf("\nNumbers:\n");
+    bool series = false;
+    for (const fin_output *o = row->outputs; o->name; o++) {
+        if (o->meaning[0] == '(' && !series)
+            printf("\nSeries (--out FILE.npz, --json):\n");
+        series = o->meaning[0] == '(';
+        char text[512];
+        snprintf(text, sizeof text, "%s%s%s%s", o->meaning, o->unit ? " [" : "",
+                 o->unit ? o->unit : "", o->unit ? "]" : "");
+        int used = printf("  %s", o->name);
+        if (used + 1 >= MARGIN)
+            printf("\n%*s", MARGIN, "");
+        else
+            printf("%*s", MARGIN - used, "");
+        print_wrapped(text);
+    }
 }
 
-void cli_help_command(cli_args *args)
+void cli_help_command(const cli_args *args)
 {
     const cli_command *command = args->command;
+    bool chooses = false;
     print_usage(command);
     printf("\nOptions:\n");
+    for (const fin_word *word = args->settings ? args->settings->words : NULL; word && word->name;
+         word++)
+        if (!cli_hidden(command, word->name)) {
+            print_setting_word(args, word);
+            chooses = chooses || fin_word_choice(word->name, 0);
+        }
     for (const cli_word *word = command->lists; word && word->name; word++)
-        print_word(command, word);
+        print_option(word->name, word->value, word->meaning);
     for (const cli_word *word = command->words; word->name; word++)
-        print_word(command, word);
+        print_option(word->name, word->value, word->meaning);
     print_option("help", NULL,
-                 command->uses & (CLI_USES_TASK | CLI_USES_FORM)
-                     ? "this text; with --task or --form, their settings"
-                     : "this text");
+                 chooses ? "this text; with --task, --form or --family, their settings"
+                         : "this text");
     for (int g = 0; g < args->group_count; g++)
         print_group(args, &args->groups[g]);
+    if (command->computes) {
+        printf("\nHow to run:\n");
+        print_field(cli_threads_table.fields);
+    }
+    if (command->row)
+        print_outputs(args->settings);
     printf("\nExamples:\n%s", command->examples);
 }
 
@@ -202,7 +245,7 @@ void cli_help_family(const cli_family *family, const cli_command *const *command
     printf("Usage: finetti %s COMMAND [--OPTION VALUE]...\n\n%s\n\nCommands:\n", family->name,
            family->about);
     for (; *commands; commands++)
-        if (cli_family_member(family, *commands))
+        if (cli_family_member(family, *commands) && !(*commands)->unlisted)
             printf("  %-12s%s\n", cli_family_member(family, *commands), (*commands)->summary);
     printf("\n'finetti help %s COMMAND' explains one.\n", family->name);
 }
@@ -250,34 +293,37 @@ void cli_help_overview(const cli_command *const *commands, const cli_family *fam
 
 /* ---- completion ----------------------------------------------------------------------------- */
 
-static void complete_table(const cli_command *command, const fin_settings *table)
+static void complete_field(const fin_field *field)
 {
     static const char *const types[] = {"integer", "number", "choice"};
-    for (int i = 0; i < table->count; i++) {
-        const fin_field *field = &table->fields[i];
-        char option[64];
-        if (cli_hidden(command, field->name))
-            continue;
-        printf("%s\t%s\t%.17g\t%.17g\t%.17g\t%s\n", dashed(field->name, option, sizeof option),
-               types[field->type], field->fallback, field->lowest, field->highest,
-               field->names ? field->names : "");
-    }
+    char option[CLI_NAME + 2];
+    printf("%s\t%s\t%.17g\t%.17g\t%.17g\t%s\n", cli_dashed(field->name, option), types[field->type],
+           field->fallback, field->lowest, field->highest, field->names ? field->names : "");
 }
 
 static void complete_word(const cli_word *word)
 {
-    char names[512];
-    const char *choices = strcmp(word->name, "task") == 0     ? task_names(names, sizeof names)
-                          : strcmp(word->name, "form") == 0   ? form_names(names, sizeof names)
-                          : strcmp(word->name, "family") == 0 ? family_names(names, sizeof names)
-                                                              : "";
+    char option[CLI_NAME + 2];
     bool file =
         word->value && (strcmp(word->value, "FILE") == 0 || strcmp(word->value, "DIR") == 0);
-    printf("--%s\t%s\t\t\t\t%s\n", word->name,
+    printf("%s\t%s\t\t\t\t\n", cli_dashed(word->name, option),
            !word->value ? "flag"
            : file       ? "file"
-                        : "text",
-           choices);
+                        : "text");
+}
+
+static void complete_settings(const cli_args *args)
+{
+    char option[CLI_NAME + 2], names[512];
+    for (const fin_word *word = args->settings->words; word->name; word++)
+        if (!cli_hidden(args->command, word->name))
+            printf("%s\t%s\t\t\t\t%s\n", cli_dashed(word->name, option),
+                   word->size == CLI_PATH ? "file" : "text",
+                   choices_of(args, word->name, names, sizeof names));
+    for (int g = 0; g < args->group_count; g++)
+        for (int i = 0; i < args->groups[g].table->count; i++)
+            if (is_option(args, &args->groups[g], &args->groups[g].table->fields[i]))
+                complete_field(&args->groups[g].table->fields[i]);
 }
 
 /* A study and, where several may be named, before the first of its group the beginning of names
@@ -295,7 +341,7 @@ static void complete_study(int i, bool groups)
     printf("%s\toperand\t\t\t\t\n", name);
 }
 
-void cli_complete(cli_args *args)
+void cli_complete(const cli_args *args)
 {
     const cli_command *command = args->command;
     for (int i = 0; command->operands.shipped && i < fin_shipped_count(); i++)
@@ -305,6 +351,8 @@ void cli_complete(cli_args *args)
     for (const cli_word *word = command->words; word->name; word++)
         complete_word(word);
     printf("--help\tflag\t\t\t\t\n");
-    for (int g = 0; g < args->group_count; g++)
-        complete_table(command, args->groups[g].table);
+    if (args->settings)
+        complete_settings(args);
+    if (command->computes)
+        complete_field(cli_threads_table.fields);
 }

@@ -22,12 +22,19 @@ static int read_axis(const cli_args *args, const char *name, landscape_axis *axi
     return CLI_OK;
 }
 
+static double setting(const cli_args *args, const char *name)
+{
+    const fin_group *group = NULL;
+    const fin_field *field = cli_field(args, name, &group);
+    return fin_settings_get(field, group->values);
+}
+
 int landscape_read(landscape *g, const cli_args *args)
 {
     memset(g, 0, sizeof *g);
-    g->side = args->plane.grid;
-    int code = read_axis(args, "kappa-range", &g->kappa);
-    return code ? code : read_axis(args, "nu-range", &g->nu);
+    g->side = (int64_t)setting(args, "grid");
+    int code = read_axis(args, "kappa_range", &g->kappa);
+    return code ? code : read_axis(args, "nu_range", &g->nu);
 }
 
 /* The i-th of n numbers, ends included exactly; symmetric ranges have symmetric points. */
@@ -81,7 +88,8 @@ static fin_status compute_point(landscape *g, const cli_args *args, const fin_ta
         return FIN_OK;
     }
     fin_status status =
-        fin_risk(task, args->form, &args->form_settings, o, &args->risk, NULL, &report, err);
+        fin_risk(task, cli_form(args), cli_values(args, fin_form_table(cli_form(args))), o, NULL,
+                 NULL, &report, err);
     if (status)
         return status;
     double error = fmax(g->how.error, report.risk.error);
@@ -95,7 +103,8 @@ static fin_status compute_point(landscape *g, const cli_args *args, const fin_ta
 static fin_status check_gradient(const cli_args *args, const fin_task *task, fin_error *err)
 {
     fin_curvature unused;
-    return fin_risk_curvature(task, args->form, &args->form_settings, NULL, &unused, err);
+    return fin_risk_curvature(task, cli_form(args),
+                              cli_values(args, fin_form_table(cli_form(args))), NULL, &unused, err);
 }
 
 fin_status landscape_compute(landscape *g, const cli_args *args, const fin_task *task,
@@ -111,8 +120,8 @@ fin_status landscape_compute(landscape *g, const cli_args *args, const fin_task 
         return cli_status_memory(err, (double)total * sizeof *g->points, "the grid");
     for (int64_t i = 0; i < total && !status; i++) {
         fin_overlaps o = {coordinate(&g->kappa, i / g->side, g->side),
-                          coordinate(&g->nu, i % g->side, g->side), args->plane.theta,
-                          args->plane.eta, args->plane.rho};
+                          coordinate(&g->nu, i % g->side, g->side), setting(args, "theta"),
+                          setting(args, "eta"), setting(args, "rho")};
         status = compute_point(g, args, task, &o, err);
         if (!status && progress->report(progress->user, "landscape", (double)i, (double)total))
             status = cli_status(err, FIN_ERR_CANCELLED, "cancelled");

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const cli_command *const commands[] = {
+static const cli_command *const own[] = {
     &cli_risk,        &cli_simulate,     &cli_train,        &cli_landscape,
     &cli_fit,         &cli_predict,      &cli_locate,       &cli_attend,
     &cli_latent_risk, &cli_latent_draw,  &cli_study_run,    &cli_study_ls,
@@ -21,8 +21,23 @@ static const cli_family families[] = {
      "A study is a YAML file that says what to run and what theory claims about the outcome;\n"
      "docs/studies.md describes it. Its runs go into a store, one SQLite file, from which\n"
      "claims, figures and reports are read."},
+    {"lab", "experiments: what studies are made of, one at a time",
+     "Every computation that needs no file of yours: the experiments that the studies run over\n"
+     "many settings, here for one setting or a sweep (--sweep NAME=RANGE). Each says what it\n"
+     "computes, how every number was obtained, and writes JSON, CSV or NPZ."},
     {NULL, NULL, NULL},
 };
+
+/* Those above, then a command of the lab for every row of the library's table. */
+enum { COMMANDS = 192 };
+static const cli_command *commands[COMMANDS];
+
+static void collect(void)
+{
+    int count = (int)(sizeof own / sizeof *own) - 1;
+    memcpy(commands, own, sizeof own);
+    cli_lab(own, commands + count, COMMANDS - 1 - count);
+}
 
 const char *cli_family_member(const cli_family *family, const cli_command *command)
 {
@@ -43,7 +58,7 @@ static const cli_family *find_family(const char *name)
 
 static int unknown_command(const char *name)
 {
-    const char *names[32];
+    const char *names[COMMANDS];
     int count = 0;
     for (int i = 0; commands[i]; i++)
         if (!strchr(commands[i]->name, ' '))
@@ -59,7 +74,7 @@ static int unknown_command(const char *name)
 
 static int unknown_member(const cli_family *family, const char *name)
 {
-    const char *names[32];
+    const char *names[COMMANDS];
     int count = 0;
     for (int i = 0; commands[i]; i++)
         if (cli_family_member(family, commands[i]))
@@ -115,7 +130,7 @@ static int call_family(int mode, const cli_family *family, int argc, char **argv
     if (mode != COMPLETE)
         cli_help_family(family, commands);
     for (int i = 0; mode == COMPLETE && commands[i]; i++)
-        if (cli_family_member(family, commands[i]))
+        if (cli_family_member(family, commands[i]) && !commands[i]->unlisted)
             printf("%s\tcommand\t\t\t\t\n", cli_family_member(family, commands[i]));
     return cli_flush();
 }
@@ -181,6 +196,7 @@ int main(int argc, char **argv)
 {
     cli_catch_signals();
     cli_json_begin();
+    collect();
     if (argc < 2)
         return overview();
     const char *name = argv[1];

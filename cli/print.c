@@ -131,24 +131,28 @@ void cli_print_settings(const fin_settings *table, const void *values)
 
 void cli_print_model(const cli_args *args, const fin_task *task)
 {
-    printf("task  %-10s ", fin_task_kind_name(args->kind));
-    cli_print_settings(fin_task_kind_table(args->kind), fin_task_get_settings(task));
-    if (cli_get(args, "lengths"))
-        printf("%*slengths %s: mean %g, variance %g\n", MARGIN, "", cli_get(args, "lengths"),
+    const fin_task_kind *kind = cli_task_kind(args);
+    const fin_form *form = cli_form(args);
+    printf("task  %-10s ", fin_task_kind_name(kind));
+    cli_print_settings(fin_task_kind_table(kind), fin_task_get_settings(task));
+    if (*cli_word_text(args, "lengths"))
+        printf("%*slengths %s: mean %g, variance %g\n", MARGIN, "", cli_word_text(args, "lengths"),
                fin_task_length_mean(task), fin_task_length_variance(task));
-    printf("form  %-10s ", fin_form_name(args->form));
-    cli_print_settings(fin_form_table(args->form), &args->form_settings);
+    printf("form  %-10s ", fin_form_name(form));
+    cli_print_settings(fin_form_table(form), cli_values(args, fin_form_table(form)));
 }
 
 json_t *cli_json_model(const cli_args *args, const fin_task *task)
 {
-    const fin_settings *table = fin_task_kind_table(args->kind);
-    return json_pack("{s:s, s:s, s:o, s:{s:o, s:o}, s:o}", "task", fin_task_kind_name(args->kind),
-                     "form", fin_form_name(args->form), "task_settings",
-                     cli_json_settings(table, fin_task_get_settings(task)), "length", "mean",
-                     cli_json_number(fin_task_length_mean(task)), "variance",
-                     cli_json_number(fin_task_length_variance(task)), "form_settings",
-                     cli_json_settings(fin_form_table(args->form), &args->form_settings));
+    const fin_task_kind *kind = cli_task_kind(args);
+    const fin_form *form = cli_form(args);
+    return json_pack(
+        "{s:s, s:s, s:o, s:{s:o, s:o}, s:o}", "task", fin_task_kind_name(kind), "form",
+        fin_form_name(form), "task_settings",
+        cli_json_settings(fin_task_kind_table(kind), fin_task_get_settings(task)), "length", "mean",
+        cli_json_number(fin_task_length_mean(task)), "variance",
+        cli_json_number(fin_task_length_variance(task)), "form_settings",
+        cli_json_settings(fin_form_table(form), cli_values(args, fin_form_table(form))));
 }
 
 /* ---- files ---------------------------------------------------------------------------------- */

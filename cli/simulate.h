@@ -4,6 +4,25 @@
 
 #include "cli.h"
 
+#define SIMULATE_FIELDS(F, C)                                                                      \
+    F(int64_t, n, 1000, 1, INT64_C(1) << 40, "samples (sequences) to draw")                        \
+    F(int64_t, skip, 0, 0, INT64_C(1) << 53,                                                       \
+      "number of the first one: new samples with the same k* and v*, such as for testing")         \
+    F(int64_t, seed, 1, 0, INT64_C(1) << 53, "seed; sample i is a function of the seed and i")     \
+    C(dtype, 0, "float|double", "precision of the tokens")
+typedef struct simulate_settings {
+    SIMULATE_FIELDS(FIN_MEMBER_F, FIN_MEMBER_C)
+} simulate_settings;
+typedef struct simulate_asked {
+    char task[32], lengths[512];
+    fin_task_settings task_settings;
+    simulate_settings draw;
+} simulate_asked;
+static inline const simulate_settings *simulate_get(const cli_args *args)
+{
+    return &((const simulate_asked *)(const void *)args->values)->draw;
+}
+
 typedef struct draws {
     fin_task *task;
     int64_t n, d, m;

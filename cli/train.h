@@ -5,6 +5,20 @@
 #include "cli.h"
 #include "stats.h"
 
+/* What is asked for; in the order of the lines of a file. */
+typedef struct train_asked {
+    char task[32], form[32], lengths[512], lam_schedule[512], alpha_schedule[512];
+    fin_form_settings form_settings;
+    fin_task_settings task_settings;
+    fin_overlaps overlaps;
+    fin_train_settings train;
+    cli_pause_settings pause;
+} train_asked;
+static inline train_asked *train_get(cli_args *args)
+{
+    return (void *)args->values;
+}
+
 /* One training: the runs, the task they borrow, and the settings both were made from. */
 typedef struct training {
     cli_args *args; /* borrowed */

@@ -11,45 +11,42 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Settings that are words on the command line and lines in the file. */
-static const char *const kept_words[] = {"lengths", "lam_schedule", "alpha_schedule"};
-enum { KEPT = sizeof kept_words / sizeof *kept_words, TEXT_MOST = 1 << 24, ARRAYS = 32 };
-
-static const unsigned KEPT_GROUPS =
-    CLI_USES_TASK | CLI_USES_FORM | CLI_USES_TRAIN | CLI_USES_OVERLAPS;
+enum { TEXT_MOST = 1 << 24, ARRAYS = 32 };
 
 /* ---- settings as text ----------------------------------------------------------------------- */
 
-static bool is_kept(const cli_args *args, unsigned use)
+static bool is_kept(cli_args *args, const fin_group *group)
 {
-    return use & KEPT_GROUPS && (use != CLI_USES_OVERLAPS || args->train.init == FIN_INIT_OVERLAPS);
+    bool overlaps = train_get(args)->train.init == FIN_INIT_OVERLAPS;
+    return group->table != &cli_pause_table && (group->table != &fin_overlaps_table || overlaps);
 }
 
 /* The values with every "auto" worked out, where somebody knows them. */
-static const void *resolved(const training *t, const cli_group *group)
+static const void *resolved(const training *t, const fin_group *group)
 {
-    return group->use == CLI_USES_TASK    ? (const void *)fin_task_get_settings(t->task)
-           : group->use == CLI_USES_TRAIN ? (const void *)fin_train_get_settings(t->train)
-                                          : group->values;
+    bool task = group->table == fin_task_kind_table(cli_task_kind(t->args));
+    return task                               ? (const void *)fin_task_get_settings(t->task)
+           : group->table == &fin_train_table ? (const void *)fin_train_get_settings(t->train)
+                                              : group->values;
 }
 
 static void print_lines(const training *t, FILE *out)
 {
-    const cli_args *args = t->args;
+    cli_args *args = t->args;
     char text[64];
-    fprintf(out, "finetti %s\ntask %s\nform %s\n", fin_version(), fin_task_kind_name(args->kind),
-            fin_form_name(args->form));
+    fprintf(out, "finetti %s\ntask %s\nform %s\n", fin_version(), train_get(args)->task,
+            train_get(args)->form);
     for (int g = 0; g < args->group_count; g++) {
-        const cli_group *group = &args->groups[g];
-        for (int i = 0; is_kept(args, group->use) && i < group->table->count; i++) {
+        const fin_group *group = &args->groups[g];
+        for (int i = 0; is_kept(args, group) && i < group->table->count; i++) {
             const fin_field *field = &group->table->fields[i];
             fprintf(out, "%s %s\n", field->name,
                     fin_settings_text(field, resolved(t, group), text, sizeof text));
         }
     }
-    for (int i = 0; i < KEPT; i++)
-        if (cli_get(args, kept_words[i]))
-            fprintf(out, "%s %s\n", kept_words[i], cli_get(args, kept_words[i]));
+    for (const fin_word *word = args->settings->words; word->name; word++)
+        if (!fin_word_choice(word->name, 0) && cli_get(args, word->name))
+            fprintf(out, "%s %s\n", word->name, cli_get(args, word->name));
 }
 
 static fin_status settings_text(const training *t, char **text, size_t *size, fin_error *err)
@@ -175,7 +172,7 @@ static fin_status set_directions(training *t, const char *path, fin_error *err)
 fin_status training_read_start(training *t, const char *path, fin_train_start *start,
                                fin_error *err)
 {
-    int64_t d = fin_task_get_settings(t->task)->d, runs = t->args->train.runs, rows = 0;
+    int64_t d = fin_task_get_settings(t->task)->d, runs = train_get(t->args)->train.runs, rows = 0;
     fin_status status = fin_npz_open(path, &t->file, err);
     if (!status)
         status = read_rows(t->file, path, "k", d, &start->count, (double **)&start->k, err);
@@ -235,34 +232,27 @@ static bool next_line(char **rest, char **name, char **value)
     return true;
 }
 
-static bool is_kept_word(const char *name)
-{
-    for (int i = 0; i < KEPT; i++)
-        if (strcmp(kept_words[i], name) == 0)
-            return true;
-    return false;
-}
-
 static fin_status set_line(cli_args *args, const char *name, const char *value, fin_error *err)
 {
-    const fin_field *field;
-    const cli_group *group = cli_find(args, name, &field);
-    bool word = is_kept_word(name);
-    if (!word && !(group && group->use & KEPT_GROUPS))
+    const fin_group *group = NULL;
+    bool word = cli_is_word(args, name) && !fin_word_choice(name, 0),
+         row = cli_field(args, name, &group) && group->table != &cli_pause_table;
+    if (!word && !row)
         return cli_status(err, FIN_ERR_FORMAT, "the settings have a line '%.40s'", name);
-    if (word ? cli_get(args, name) != NULL : cli_given(args, name))
+    if (cli_given(args, name))
         return cli_status(err, FIN_ERR_FORMAT, "the settings have %s twice", name);
     if (word && !*value)
         return cli_status(err, FIN_ERR_FORMAT, "the settings have %s without a value", name);
-    return cli_set(args, name, value, err);
+    cli_add(args, name, value);
+    return FIN_OK;
 }
 
-static fin_status check_complete(const cli_args *args, fin_error *err)
+static fin_status check_complete(cli_args *args, fin_error *err)
 {
     for (int g = 0; g < args->group_count; g++) {
-        const cli_group *group = &args->groups[g];
-        for (int i = 0; is_kept(args, group->use) && i < group->table->count; i++)
-            if (!(group->given >> i & 1))
+        const fin_group *group = &args->groups[g];
+        for (int i = 0; is_kept(args, group) && i < group->table->count; i++)
+            if (!cli_given(args, group->table->fields[i].name))
                 return cli_status(err, FIN_ERR_FORMAT, "the settings have no %s",
                                   group->table->fields[i].name);
     }
@@ -270,8 +260,7 @@ static fin_status check_complete(const cli_args *args, fin_error *err)
 }
 
 /* The first three lines say what the others mean. */
-static fin_status read_names(char **rest, const fin_task_kind **kind, const fin_form **form,
-                             fin_error *err)
+static fin_status read_names(char **rest, cli_args *args, fin_error *err)
 {
     static const char *const expected[3] = {"finetti", "task", "form"};
     char *name, *value[3];
@@ -279,11 +268,12 @@ static fin_status read_names(char **rest, const fin_task_kind **kind, const fin_
         if (!next_line(rest, &name, &value[i]) || strcmp(name, expected[i]) != 0)
             return cli_status(err, FIN_ERR_FORMAT, "line %d of the settings is not '%s ...'", i + 1,
                               expected[i]);
-    *kind = fin_task_find(value[1]);
-    *form = fin_form_find(value[2]);
-    if (!*kind || !*form)
-        return cli_status(err, FIN_ERR_FORMAT, "the settings have %s '%.40s', which is not known",
-                          *kind ? "form" : "task", *kind ? value[2] : value[1]);
+    args->pair_count = 0;
+    cli_add(args, "task", value[1]);
+    cli_add(args, "form", value[2]);
+    if (fin_command_tables(args->settings, args->values, args->pairs, 2, args->groups,
+                           &args->group_count, NULL, err))
+        return err->status = FIN_ERR_FORMAT;
     if (strcmp(value[0], fin_version()) != 0)
         cli_note("note: the file was written by version %.20s, this is %s; numbers may differ",
                  value[0], fin_version());
@@ -295,36 +285,32 @@ static fin_status check_runs(training *t, fin_error *err)
 {
     fin_array at;
     fin_status status = fin_npz_array(t->file, "at", &at, err);
-    if (!status && (at.ndim != 1 || at.count != t->args->train.runs))
+    if (!status && (at.ndim != 1 || at.count != train_get(t->args)->train.runs))
         status = cli_status(err, FIN_ERR_FORMAT,
                             "array at has %lld numbers, but the settings have runs %lld",
-                            (long long)at.count, (long long)t->args->train.runs);
+                            (long long)at.count, (long long)train_get(t->args)->train.runs);
     return status;
 }
 
 fin_status training_read_settings(training *t, const char *path, fin_error *err)
 {
-    static cli_args given; /* large, and used once */
     cli_args *args = t->args;
-    const fin_task_kind *kind = NULL;
-    const fin_form *form = NULL;
+    const cli_pause_settings pause = train_get(args)->pause;
     fin_status status = fin_npz_open(path, &t->file, err);
     if (!status)
         status = read_text(t, path, err);
     if (status)
         return status;
     char *rest = t->text, *name, *value;
-    if ((status = read_names(&rest, &kind, &form, err)))
-        return status;
-    given = *args;
-    cli_defaults(args, given.command, kind, form);
-    args->pause = given.pause;
-    args->run = given.run;
-    memcpy(args->word, given.word, sizeof args->word);
+    status = read_names(&rest, args, err);
     while (!status && next_line(&rest, &name, &value))
         status = set_line(args, name, value, err);
     if (!status)
+        status = fin_command_apply(args->settings, args->values, args->pairs, args->pair_count,
+                                   NULL, err);
+    if (!status)
         status = check_complete(args, err);
+    train_get(args)->pause = pause;
     return status ? status : check_runs(t, err);
 }
 

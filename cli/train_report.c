@@ -74,8 +74,8 @@ static fin_status find_method(const training *t, train_summary *s, fin_error *er
     fin_risk_report report;
     fin_settings_defaults(&fin_risk_table, &how);
     how.samples = 2;
-    fin_status status =
-        fin_risk(t->task, t->args->form, &t->args->form_settings, NULL, &how, NULL, &report, err);
+    fin_status status = fin_risk(t->task, cli_form(t->args), &train_get(t->args)->form_settings,
+                                 NULL, &how, NULL, &report, err);
     if (status)
         return status;
     s->risk.method = report.risk.method;
@@ -115,10 +115,10 @@ static fin_status curvature_of(const training *t, int64_t r, fin_curvature *out,
     fin_status status = fin_train_get_run(t->train, r, &run, err);
     if (status || run.status == FIN_RUN_DIVERGED)
         return status;
-    fin_form_settings form = t->args->form_settings;
+    fin_form_settings form = train_get(t->args)->form_settings;
     form.lam = run.now.lam;
     fin_overlaps at = {run.now.kappa, run.now.nu, run.now.theta, run.now.eta, run.now.rho};
-    return fin_risk_curvature(t->task, t->args->form, &form, &at, out, err);
+    return fin_risk_curvature(t->task, cli_form(t->args), &form, &at, out, err);
 }
 
 fin_status train_curvature(const training *t, fin_curvature **curvature, fin_error *err)
@@ -146,14 +146,14 @@ void train_print_head(const training *t)
     cli_print_model(args, t->task);
     printf("train %-10s ", "");
     cli_print_settings(&fin_train_table, fin_train_get_settings(t->train));
-    if (args->train.init == FIN_INIT_OVERLAPS) {
+    if (train_get(t->args)->train.init == FIN_INIT_OVERLAPS) {
         printf("start %-10s ", "overlaps");
-        cli_print_settings(&fin_overlaps_table, &args->overlaps);
+        cli_print_settings(&fin_overlaps_table, &train_get(t->args)->overlaps);
     }
-    if (cli_get(args, "lam-schedule"))
-        printf("lam   %-10s %s\n", "schedule", cli_get(args, "lam-schedule"));
-    if (cli_get(args, "alpha-schedule"))
-        printf("alpha %-10s %s\n", "schedule", cli_get(args, "alpha-schedule"));
+    if (cli_get(args, "lam_schedule"))
+        printf("lam   %-10s %s\n", "schedule", cli_get(args, "lam_schedule"));
+    if (cli_get(args, "alpha_schedule"))
+        printf("alpha %-10s %s\n", "schedule", cli_get(args, "alpha_schedule"));
     putchar('\n');
 }
 
@@ -258,9 +258,9 @@ json_t *train_json_settings(const training *t)
     json_t *root = cli_json_model(args, t->task);
     json_object_set_new(root, "train_settings",
                         cli_json_settings(&fin_train_table, fin_train_get_settings(t->train)));
-    if (args->train.init == FIN_INIT_OVERLAPS)
+    if (train_get(t->args)->train.init == FIN_INIT_OVERLAPS)
         json_object_set_new(root, "overlaps",
-                            cli_json_settings(&fin_overlaps_table, &args->overlaps));
+                            cli_json_settings(&fin_overlaps_table, &train_get(t->args)->overlaps));
     set_schedule(root, "lam_schedule", &(fin_schedule){t->lam.count, t->lam.step, t->lam.value});
     set_schedule(root, "alpha_schedule",
                  &(fin_schedule){t->alpha.count, t->alpha.step, t->alpha.value});

@@ -47,9 +47,9 @@ static fin_status read_schedule(const cli_args *args, const char *name, int64_t 
 /* ---- making the runs ------------------------------------------------------------------------ */
 
 /* Vectors in R^d are made only where somebody looks at them: they are what limits d. */
-static int task_flags(const cli_args *args)
+static int task_flags(const fin_train_settings *train)
 {
-    bool vectors = args->train.engine == FIN_ENGINE_AMBIENT || args->train.init == FIN_INIT_VECTORS;
+    bool vectors = train->engine == FIN_ENGINE_AMBIENT || train->init == FIN_INIT_VECTORS;
     return vectors ? FIN_TASK_AMBIENT : 0;
 }
 
@@ -57,27 +57,27 @@ static fin_status make_task(training *t, fin_error *err)
 {
     cli_args *args = t->args;
     fin_status status =
-        read_schedule(args, "lam-schedule", &t->lam.count, &t->lam.step, &t->lam.value, err);
+        read_schedule(args, "lam_schedule", &t->lam.count, &t->lam.step, &t->lam.value, err);
     if (!status)
-        status = read_schedule(args, "alpha-schedule", &t->alpha.count, &t->alpha.step,
+        status = read_schedule(args, "alpha_schedule", &t->alpha.count, &t->alpha.step,
                                &t->alpha.value, err);
     if (!status)
-        status =
-            cli_task_create(args, &args->task, args->train.seed, task_flags(args), &t->task, err);
+        status = cli_task_create(args, train_get(args)->train.seed,
+                                 task_flags(&train_get(args)->train), &t->task, err);
     return status;
 }
 
 static fin_status make_train(training *t, fin_train_start *start, fin_error *err)
 {
-    const cli_args *args = t->args;
+    const train_asked *asked = train_get(t->args);
     start->lam = (fin_schedule){t->lam.count, t->lam.step, t->lam.value};
     start->alpha = (fin_schedule){t->alpha.count, t->alpha.step, t->alpha.value};
-    if (args->train.init == FIN_INIT_OVERLAPS) {
+    if (asked->train.init == FIN_INIT_OVERLAPS) {
         start->count = 1;
-        start->overlaps = &args->overlaps;
+        start->overlaps = &asked->overlaps;
     }
-    return fin_train_create(&t->train, t->task, args->form, &args->form_settings, &args->train,
-                            start, err);
+    return fin_train_create(&t->train, t->task, cli_form(t->args), &asked->form_settings,
+                            &asked->train, start, err);
 }
 
 /* Its arrays are as large as the runs, and have been copied. */
@@ -118,7 +118,7 @@ fin_status training_open(training *t, cli_args *args, fin_error *err)
 
 static fin_status lengthen(training *t, int64_t steps, fin_error *err)
 {
-    fin_train_settings *settings = &t->args->train;
+    fin_train_settings *settings = &train_get(t->args)->train;
     if (steps < settings->steps)
         return cli_status(err, FIN_ERR_ARGUMENT,
                           "--steps %lld is less than the %lld steps of the file; give more of "
@@ -137,7 +137,7 @@ static fin_status go_on(training *t, const char *path, fin_error *err)
         return status;
     /* The runs have left their starting points; any vectors do, since the state follows. */
     fin_train_start start = {.count = 0};
-    if (t->args->train.init == FIN_INIT_VECTORS)
+    if (train_get(t->args)->train.init == FIN_INIT_VECTORS)
         start = (fin_train_start){
             .count = 1, .k = fin_task_k_star(t->task), .v = fin_task_v_star(t->task)};
     status = make_train(t, &start, err);
@@ -148,7 +148,7 @@ fin_status training_resume(training *t, cli_args *args, const char *path, fin_er
 {
     memset(t, 0, sizeof *t);
     t->args = args;
-    int64_t steps = cli_given(args, "steps") ? args->train.steps : -1;
+    int64_t steps = cli_given(args, "steps") ? train_get(args)->train.steps : -1;
     fin_status status = blame(path, training_read_settings(t, path, err), err);
     if (!status && steps >= 0)
         status = lengthen(t, steps, err);

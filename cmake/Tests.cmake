@@ -141,7 +141,7 @@ endif()
 # replay their corpus. That of the tool includes two of its files, and is linked with the others.
 function(link_cli program)
   target_sources(${program} PRIVATE
-    "$<FILTER:$<TARGET_OBJECTS:finetti_cli>,EXCLUDE,/(main|risk_sweep)[.]c[.]o$>")
+    "$<FILTER:$<TARGET_OBJECTS:finetti_cli>,EXCLUDE,/(main|sweep)[.]c[.]o$>")
   target_include_directories(${program} PRIVATE cli)
   target_link_libraries(${program} PRIVATE PkgConfig::jansson)
 endfunction()

@@ -13,6 +13,7 @@
 #define FINETTI_COMMAND_H
 
 #include "finetti/base.h"
+#include "finetti/task.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -133,10 +134,28 @@ FIN_API fin_status fin_command_apply(const fin_command *command, void *values,
                                      const fin_pair *pairs, int count, int *bad, fin_error *err);
 /* Replaces "auto" in applied settings by what it stands for, where the command knows it beforehand. */
 FIN_API fin_status fin_command_settle(const fin_command *command, void *values, fin_error *err);
+/* The first half of it: words from the pairs, all else at its default, and the tables that the words
+ * choose, as help and tables of points need them. Rows are not looked at. */
+FIN_API fin_status fin_command_tables(const fin_command *command, void *values,
+                                      const fin_pair *pairs, int count,
+                                      fin_group groups[FIN_GROUPS], int *group_count, int *bad,
+                                      fin_error *err);
+/* Choice i of a word that chooses a table: of task, form and family. NULL past the end, and for other
+ * words. */
+FIN_API const char *fin_word_choice(const char *word, int i);
+/* For groups(): appends the table that such a choice stands for; a message with the choices there are
+ * if it is none. */
+FIN_API fin_status fin_word_group(const char *word, const char *choice, void *values,
+                                  fin_group groups[FIN_GROUPS], int *count, fin_error *err);
 /* Canonical JSON: {"command":"train","revision":1,"settings":{"L":10,...}}, names sorted, numbers
  * as short as reads back exactly, choices and words as strings, "auto" where it is. */
 FIN_API fin_status fin_command_text(const fin_command *command, const void *values, char *buffer,
                                     size_t size, fin_error *err);
+
+/* The task that settings with a word `task` (and `lengths`) speak of; what is auto in them is worked out in its own
+ * settings. */
+FIN_API fin_status fin_command_task(const fin_command *command, const void *values, int64_t seed,
+                                    int flags, fin_task **task, fin_error *err);
 
 /* ---- running -------------------------------------------------------------------------------- */
 

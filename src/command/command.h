@@ -149,9 +149,6 @@ void fini_result_estimate(fin_result *result, const char *name, const fin_estima
 
 /* ---- families of exchangeable tokens (concepts.c, show.c) --------------------------------------- */
 
-/* The table of the family of this name; a message with the names there are if it is none of them. */
-fin_status fini_family_group(const char *name, fin_latent_settings *settings,
-                             fin_group list[FIN_GROUPS], int *count, fin_error *err);
 /* The tables P_z(r | c) of the family `concepts`, (concepts, covariates, outcomes), in fini_alloc
  * memory. */
 fin_status fini_concept_tables(const fin_latent *latent, double **tables, fin_error *err);

@@ -1,4 +1,4 @@
-/* Families of commands: from a word to a table of settings, and the tables of finitely many concepts.
+/* The tables of finitely many concepts.
  *
  * The library keeps the tables P_z(r | c) to itself, but a drawn sequence has its z, and the
  * `truth` at a query is the row of z and the query's covariate: enough sequences show all rows, to
@@ -8,28 +8,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-
-fin_status fini_family_group(const char *name, fin_latent_settings *settings,
-                             fin_group list[FIN_GROUPS], int *count, fin_error *err)
-{
-    enum { NAMES = 64 };
-    const fin_family *family = fin_family_find(name);
-    if (family) {
-        list[(*count)++] = (fin_group){fin_family_table(family), settings};
-        return FIN_OK;
-    }
-    const char *names[NAMES];
-    char all[256] = "";
-    int families = fin_family_count() < NAMES ? fin_family_count() : NAMES;
-    for (int i = 0; i < families; i++) {
-        size_t used = strlen(all);
-        names[i] = fin_family_name(fin_family_at(i));
-        snprintf(all + used, sizeof all - used, "%s%s", i ? ", " : "", names[i]);
-    }
-    const char *near = fin_nearest_name(name, names, families);
-    return fini_fail(err, FIN_ERR_ARGUMENT, "there is no family '%.31s'; there are %s%s%s%s", name,
-                     all, near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
-}
 
 /* ---- the tables of concepts ------------------------------------------------------------------ */
 

@@ -68,7 +68,7 @@ static fin_status groups(void *values, fin_group list[FIN_GROUPS], int *count, f
 {
     latent_values *v = values;
     unsigned show;
-    fin_status status = fini_family_group(v->family, &v->latent, list, count, err);
+    fin_status status = fin_word_group("family", v->family, &v->latent, list, count, err);
     if (!status)
         status = fini_show_parse(v->show, show_names, SHOWS, &show, err);
     if (status)

@@ -66,53 +66,14 @@ void fini_tidy_pieces(char *text, size_t size)
 
 /* ---- tables --------------------------------------------------------------------------------- */
 
-static fin_status unknown(const char *what, const char *word, const char *const *names, int count,
-                          fin_error *err)
-{
-    char list[256] = "";
-    for (int i = 0; i < count; i++) {
-        size_t used = strlen(list), room = sizeof list - used;
-        if (strlen(names[i]) + 3 > room)
-            break;
-        strcat(strcat(list, i ? ", " : ""), names[i]);
-    }
-    const char *near = fin_nearest_name(word, names, count);
-    return fini_fail(err, FIN_ERR_ARGUMENT, "there is no %s '%.31s'; there are %s%s%s%s", what,
-                     word, list, near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
-}
-
-enum { NAMES = 64 };
-
-static fin_status unknown_task(const char *word, fin_error *err)
-{
-    const char *names[NAMES];
-    int count = fin_task_count() < NAMES ? fin_task_count() : NAMES;
-    for (int i = 0; i < count; i++)
-        names[i] = fin_task_kind_name(fin_task_at(i));
-    return unknown("task", word, names, count, err);
-}
-
-static fin_status unknown_form(const char *word, fin_error *err)
-{
-    const char *names[NAMES];
-    int count = fin_form_count() < NAMES ? fin_form_count() : NAMES;
-    for (int i = 0; i < count; i++)
-        names[i] = fin_form_name(fin_form_at(i));
-    return unknown("form", word, names, count, err);
-}
-
 fin_status fini_model_groups(fini_model *model, fin_group groups[FIN_GROUPS], int *count,
                              fin_error *err)
 {
-    const fin_task_kind *kind = fin_task_find(model->task);
-    const fin_form *form = fin_form_find(model->form);
-    if (!kind)
-        return unknown_task(model->task, err);
-    if (!form)
-        return unknown_form(model->form, err);
-    groups[(*count)++] = (fin_group){fin_task_kind_table(kind), &model->task_settings};
-    groups[(*count)++] = (fin_group){fin_form_table(form), &model->form_settings};
-    return FIN_OK;
+    fin_status status =
+        fin_word_group("task", model->task, &model->task_settings, groups, count, err);
+    if (!status)
+        status = fin_word_group("form", model->form, &model->form_settings, groups, count, err);
+    return status;
 }
 
 /* ---- the task ------------------------------------------------------------------------------- */
@@ -136,9 +97,11 @@ fin_status fini_model_task(const fini_model *model, int64_t seed, int flags, fin
     const fin_task_kind *kind = fin_task_find(model->task);
     fini_lengths room;
     const fin_lengths *lengths;
+    fin_group unused[FIN_GROUPS];
+    int none = 0;
     *task = NULL;
     if (!kind)
-        return unknown_task(model->task, err);
+        return fin_word_group("task", model->task, NULL, unused, &none, err);
     fin_status status = fini_model_lengths(model, &room, &lengths, err);
     if (status)
         return status;
@@ -159,6 +122,30 @@ fin_status fini_model_settle(fini_model *model, fin_error *err)
     model->task_settings = *fin_task_get_settings(task);
     fin_task_destroy(task);
     return FIN_OK;
+}
+
+fin_status fin_command_task(const fin_command *command, const void *values, int64_t seed, int flags,
+                            fin_task **task, fin_error *err)
+{
+    fin_group groups[FIN_GROUPS];
+    fini_model model;
+    int count = 0;
+    *task = NULL;
+    memset(&model, 0, sizeof model);
+    for (const fin_word *word = command->words; word->name; word++) {
+        const char *text = (const char *)values + word->offset;
+        if (strcmp(word->name, "task") == 0)
+            snprintf(model.task, sizeof model.task, "%s", text);
+        if (strcmp(word->name, "lengths") == 0)
+            snprintf(model.lengths, sizeof model.lengths, "%s", text);
+    }
+    /* It only says where the tables' structs are; nothing is written. */
+    fin_status status = command->groups((void *)(uintptr_t)values, groups, &count, err);
+    for (int g = 0; g < count; g++)
+        if (fin_task_find(model.task) &&
+            groups[g].table == fin_task_kind_table(fin_task_find(model.task)))
+            memcpy(&model.task_settings, groups[g].values, sizeof model.task_settings);
+    return status ? status : fini_model_task(&model, seed, flags, task, err);
 }
 
 const fin_form *fini_model_form(const fini_model *model)

@@ -72,36 +72,96 @@ static int blame_word(const fin_command *command, void *values, const fin_pair *
     return -1;
 }
 
-/* Who has this setting, among all tasks or all forms: "spiked, max". NULL if nobody has. */
-static const char *owners_of(bool task, const char *name, char *owners, size_t size,
+/* Rows that a word chooses: a task, a form, a family. */
+typedef struct kind {
+    const char *word;
+    int (*count)(void);
+    const char *(*name)(int i);
+    const fin_settings *(*table)(int i);
+} kind;
+
+#define KIND(label, find, name_of, table_of)                                                       \
+    static const char *label##_name(int i)                                                         \
+    {                                                                                              \
+        return name_of(find(i));                                                                   \
+    }                                                                                              \
+    static const fin_settings *label##_table(int i)                                                \
+    {                                                                                              \
+        return table_of(find(i));                                                                  \
+    }
+KIND(task, fin_task_at, fin_task_kind_name, fin_task_kind_table)
+KIND(form, fin_form_at, fin_form_name, fin_form_table)
+KIND(family, fin_family_at, fin_family_name, fin_family_table)
+#undef KIND
+
+static const kind kinds[] = {
+    {"task", fin_task_count, task_name, task_table},
+    {"form", fin_form_count, form_name, form_table},
+    {"family", fin_family_count, family_name, family_table},
+};
+
+static const kind *find_kind(const char *word)
+{
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
+        if (strcmp(kinds[k].word, word) == 0)
+            return &kinds[k];
+    return NULL;
+}
+
+const char *fin_word_choice(const char *word, int i)
+{
+    const kind *k = find_kind(word);
+    return k && i >= 0 && i < k->count() ? k->name(i) : NULL;
+}
+
+fin_status fin_word_group(const char *word, const char *choice, void *values,
+                          fin_group groups[FIN_GROUPS], int *count, fin_error *err)
+{
+    enum { NAMES = 64 };
+    const kind *k = find_kind(word);
+    const char *names[NAMES];
+    char all[256] = "";
+    int n = k ? k->count() : 0;
+    for (int i = 0; i < n && i < NAMES; i++) {
+        size_t used = strlen(all);
+        names[i] = k->name(i);
+        if (strcmp(names[i], choice) == 0) {
+            groups[(*count)++] = (fin_group){k->table(i), values};
+            return FIN_OK;
+        }
+        snprintf(all + used, sizeof all - used, "%s%s", i ? ", " : "", names[i]);
+    }
+    const char *near = fin_nearest_name(choice, names, n < NAMES ? n : NAMES);
+    return fini_fail(err, FIN_ERR_ARGUMENT, "there is no %s '%.31s'; there are %s%s%s%s", word,
+                     choice, all, near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+}
+
+/* Who has this setting: "spiked, max". NULL if nobody has. */
+static const char *owners_of(const kind *k, const char *name, char *owners, size_t size,
                              const char **spelling)
 {
-    int count = task ? fin_task_count() : fin_form_count();
     size_t used = 0;
-    for (int i = 0; i < count; i++) {
-        const fin_field *field = fini_field_find(
-            task ? fin_task_kind_table(fin_task_at(i)) : fin_form_table(fin_form_at(i)), name);
+    for (int i = 0; i < k->count(); i++) {
+        const fin_field *field = fini_field_find(k->table(i), name);
         if (!field || used >= size)
             continue;
         *spelling = field->name;
-        used += (size_t)snprintf(owners + used, size - used, "%s%s", used ? ", " : "",
-                                 task ? fin_task_kind_name(fin_task_at(i))
-                                      : fin_form_name(fin_form_at(i)));
+        used += (size_t)snprintf(owners + used, size - used, "%s%s", used ? ", " : "", k->name(i));
     }
     return used ? owners : NULL;
 }
 
-/* "slr has no setting snr; it belongs to spiked, max". FIN_OK if it belongs to no task or form. */
+/* "slr has no setting snr; it belongs to spiked, max". FIN_OK if it belongs to none. */
 static fin_status fail_elsewhere(const fin_command *command, const void *values, const char *name,
                                  fin_error *err)
 {
     for (const fin_word *word = command->words; word->name; word++) {
-        bool task = strcmp(word->name, "task") == 0, form = strcmp(word->name, "form") == 0;
+        const kind *k = find_kind(word->name);
+        const char *chosen = (const char *)values + word->offset, *spelling;
         char owners[256];
-        const char *spelling;
-        if ((task || form) && owners_of(task, name, owners, sizeof owners, &spelling))
+        if (k && *chosen && owners_of(k, name, owners, sizeof owners, &spelling))
             return fini_fail(err, FIN_ERR_ARGUMENT, "%.32s has no setting %s; it belongs to %s",
-                             (const char *)values + word->offset, spelling, owners);
+                             chosen, spelling, owners);
     }
     return FIN_OK;
 }
@@ -121,8 +181,7 @@ static fin_status fail_unknown(const fin_command *command, const void *values,
     for (const fin_word *word = command->words; word->name && used < NAMES; word++) {
         const char *text = (const char *)values + word->offset;
         names[used++] = word->name;
-        bool chooses = strcmp(word->name, "task") == 0 || strcmp(word->name, "form") == 0;
-        if (chooses && length < sizeof chosen)
+        if (find_kind(word->name) && *text && length < sizeof chosen)
             length += (size_t)snprintf(chosen + length, sizeof chosen - length, "%s%s %.32s",
                                        length ? " and " : " with ", word->name, text);
     }
@@ -159,25 +218,38 @@ static fin_status apply_row(const fin_command *command, const void *values, cons
     return found ? FIN_OK : fail_unknown(command, values, groups, count, pair->name, err);
 }
 
+fin_status fin_command_tables(const fin_command *command, void *values, const fin_pair *pairs,
+                              int count, fin_group groups[FIN_GROUPS], int *group_count, int *bad,
+                              fin_error *err)
+{
+    int blamed;
+    bad = bad ? bad : &blamed;
+    *bad = -1;
+    *group_count = 0;
+    fin_status status = apply_words(command, values, pairs, count, -1, bad, err);
+    if (status)
+        return status;
+    status = command->groups(values, groups, group_count, err);
+    if (status) {
+        *bad = blame_word(command, values, pairs, count);
+        return status;
+    }
+    for (int g = 0; g < *group_count; g++)
+        fin_settings_defaults(groups[g].table, groups[g].values);
+    return FIN_OK;
+}
+
 /* Everything but check() and tidy(). */
 static fin_status fill(const fin_command *command, void *values, const fin_pair *pairs, int count,
                        int *bad, fin_error *err)
 {
     fin_group groups[FIN_GROUPS];
-    int group_count = 0, blamed = -1;
-    if (!bad)
-        bad = &blamed;
-    *bad = -1;
-    fin_status status = apply_words(command, values, pairs, count, -1, bad, err);
+    int group_count, blamed;
+    bad = bad ? bad : &blamed;
+    fin_status status =
+        fin_command_tables(command, values, pairs, count, groups, &group_count, bad, err);
     if (status)
         return status;
-    status = command->groups(values, groups, &group_count, err);
-    if (status) {
-        *bad = blame_word(command, values, pairs, count);
-        return status;
-    }
-    for (int g = 0; g < group_count; g++)
-        fin_settings_defaults(groups[g].table, groups[g].values);
     for (int i = 0; i < count; i++) {
         if (find_word(command, pairs[i].name))
             continue;

@@ -26,7 +26,7 @@ fin_status fini_learner_groups(fini_learner_values *v, fin_group list[FIN_GROUPS
     if (kind)
         list[(*count)++] = (fin_group){fin_task_kind_table(kind), &v->task};
     else
-        status = fini_family_group(v->family, &v->latent, list, count, err);
+        status = fin_word_group("family", v->family, &v->latent, list, count, err);
     if (status)
         return status;
     list[(*count)++] = (fin_group){kind ? &task_corpus_table : &fin_corpus_table, &v->corpus};

@@ -61,7 +61,7 @@ static fin_status groups(void *values, fin_group list[FIN_GROUPS], int *count, f
         return fini_fail(err, FIN_ERR_ARGUMENT,
                          "regret knows the families concepts and concept, not '%.31s'", v->family);
     list[(*count)++] = (fin_group){&regret_table, &v->own};
-    return fini_family_group(v->family, &v->latent, list, count, err);
+    return fin_word_group("family", v->family, &v->latent, list, count, err);
 }
 
 static fin_status check(const void *values, fin_error *err)

@@ -12,7 +12,7 @@
 int finetti_main(int argc, char **argv);
 #include "../../cli/main.c"
 #undef main
-#include "../../cli/risk_sweep.c"
+#include "../../cli/sweep.c"
 
 /* A table, in which columns of text are allowed. */
 static void fuzz_table_of_text(const char *text, size_t size)
@@ -65,6 +65,7 @@ static void fuzz_options(char *text)
     char *words[WORDS + 1];
     int count = 0, commands_count = 0;
     bool help = false;
+    collect();
     while (commands[commands_count])
         commands_count++;
     if (!text[0])
@@ -80,17 +81,16 @@ static void fuzz_options(char *text)
     FUZZ_CHECK(code == CLI_OK || code == CLI_USAGE || code == CLI_FAILED);
     if (code || help)
         return;
-    if (command == &cli_risk) {
-        sweep s = {.axes = 0};
-        (void)prepare(&args, &s);
-        for (int a = 0; a < s.axes; a++)
-            free(s.axis[a].values);
-        free(s.numbers);
+    if (command->row && !cli_get(&args, "points")) {
+        static plan p;
+        memset(&p, 0, sizeof p);
+        (void)plan_sweep(&p, &args);
+        release(&p);
     }
     fin_task *task = NULL;
     fin_error err = {FIN_OK, ""};
-    if (command == &cli_risk || command == &cli_train) {
-        fin_status status = cli_task_create(&args, &args.task, 1, 0, &task, &err);
+    if ((command == &cli_risk || command == &cli_train) && !cli_is_many(&args)) {
+        fin_status status = cli_task_create(&args, 1, 0, &task, &err);
         FUZZ_CHECK(status ? err.message[0] != '\0' : task != NULL);
         fin_task_destroy(task);
     }
