@@ -63,6 +63,8 @@ PARAMETERS = {
     "values": "_Floats",
     "queries": "_Floats",
     "answers": "_Floats",
+    "judge(mean)": "_Array",
+    "judge(variance)": "_Array",
     "scales": "_Array",
     "capacity": "int",
     # laboratory
@@ -129,6 +131,7 @@ RESULTS = {
     "_Classifier.predict_log_proba": _ONE,
     "_Locating.locate": [({"return_own": False}, "Any"), ({"return_own": True}, "tuple[Any, Any, _Array]")],
     "_BagEstimator.permutation_importance": "Any",
+    "_BagEstimator.bag_curve": _THREE,
     "_BagEstimator.importances": "tuple[_Array, _Array]",
     "_BagEstimator.directions": "tuple[_Array, _Array]",
     "save": "None",
@@ -142,6 +145,7 @@ RESULTS = {
     "AttentionRegressor.weights": _ONE,
     # contexts
     "attend": [({"return_variance": False}, "_Floats"), ({"return_variance": True}, "tuple[_Floats, _Floats]")],
+    "judge": "dict[str, Any]",
     "Context.append": "None",
     "Context.drop": "None",
     "Context.loo": _TWO,

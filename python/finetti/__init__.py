@@ -4,7 +4,7 @@ Estimators (scikit-learn's conventions): SingleLocationRegressor, SingleLocation
 BagEmbeddingClassifier, AttentionRegressor; Bags holds their input.
 Laboratory: risk, lam_star, bayes_risk, stationary_points, train, tasks, families, study; run, which takes any command
 of the library's table. Lower down: Context (queries to a context of tokens), attend (many short contexts at once),
-Store (what studies leave).
+judge (how good predictions were), Store (what studies leave).
 
 Nothing but the C library is loaded until a name is used, so that `import finetti` takes milliseconds.
 """
@@ -25,6 +25,7 @@ _HOMES = {
     "AttentionRegressor": "_attention",
     "Context": "_context",
     "attend": "_attend",
+    "judge": "_attend",
     "tasks": "tasks",
     "families": "families",
     "run": "_command",

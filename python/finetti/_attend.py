@@ -62,6 +62,37 @@ def attend(keys, values, queries, lengths=None, query_lengths=None, return_varia
     return (out, variance) if return_variance else out
 
 
+def judge(values, mean, variance):
+    """How good predictions were, as `finetti attend --loo` says it: error, log score, coverage, PIT.
+
+    Parameters
+    ----------
+    values, mean, variance : arrays of float64 of one shape
+        What came, and what was predicted: variance is that of a value, noise included (Context.loo has it so). Where
+        value or mean is not finite, nothing is judged.
+
+    Returns
+    -------
+    dict
+        count, rmse, r2, log_score (mean log density of a normal law), coverage (of the intervals of 50, 90 and 95 %, by
+        their number), pit (10 counts; flat is right).
+
+    Examples
+    --------
+    >>> import numpy as np, finetti
+    >>> random = np.random.default_rng(0)
+    >>> scores = finetti.judge(random.standard_normal(1000), np.zeros(1000), np.ones(1000))
+    >>> scores["count"], round(scores["rmse"], 1), round(scores["coverage"][90], 1)
+    (1000, 1.0, 0.9)
+    """
+    arrays = [view(array, name, dtype="d", shape=np.shape(values))[0]
+              for array, name in ((values, "values"), (mean, "mean"), (variance, "variance"))]
+    score, err = ffi.new("fin_cross_score *"), error()
+    check(lib.fin_cross_judge(values.size, 1, *arrays, 0, score, err), err)
+    return {"count": score.count, "rmse": score.rmse, "r2": score.r2, "log_score": score.log_score,
+            "coverage": dict(zip((50, 90, 95), score.coverage)), "pit": list(score.pit)}
+
+
 class _Batch:
     """Checked arrays and where every context begins."""
 

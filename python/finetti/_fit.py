@@ -128,6 +128,14 @@ class Fit:
         check(lib.fin_fit_locate(self.pointer, struct, ffi.new("fin_locations *", to), err), err)
         return location, tokens_own, none
 
+    def curve(self, tokens, offsets, labels, groups=None, progress=None):
+        """(bags, score, se) of the learning curve, on the bags that it was fitted to."""
+        size = ffi.new("fin_curve_size[]", lib.FIN_CURVE_SIZES)
+        with Watch(progress) as watch:
+            watch.check(lib.fin_fit_curve(self.pointer, view(tokens, offsets, labels, groups), watch.pointer, size,
+                                          watch.err))
+        return tuple(np.array([getattr(one, name) for one in size]) for name in ("bags", "score", "se"))
+
     # ---- what it is -------------------------------------------------------------------------------
 
     def settings(self):

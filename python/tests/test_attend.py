@@ -1,7 +1,10 @@
 """attend: many contexts at once against one Context each, and what it refuses."""
 
+import json
+
 import numpy as np
 import pytest
+from tool import tool
 
 import finetti
 from finetti import Context, _attend, attend
@@ -110,3 +113,26 @@ def test_bad_settings():
         attend(*ragged(), kernl="rbf")
     with pytest.raises(finetti.FinettiError, match="nystrom"):
         attend(*ragged(), method="nystrom")
+
+
+def test_judge_is_what_the_tool_prints(tmp_path):
+    random = np.random.default_rng(5)
+    keys, values = random.standard_normal((40, 2)), random.standard_normal((40, 1))
+    np.savetxt(tmp_path / "t.csv", np.hstack([keys, values]), "%.17g", ",", header="a,b,y", comments="")
+    told = json.loads(tool("attend", tmp_path / "t.csv", "--key", "a,b", "--value", "y", "--scale", 1, "--prior", 1,
+                           "--noise", 0.3, "--level", 0, "--loo", "--json"))["loo"]["y"]
+    mean, variance = finetti.Context(keys, values, noise=0.3).loo()
+    found = finetti.judge(values, mean, variance)
+    assert found["coverage"] == {int(level): share for level, share in told.pop("coverage").items()}
+    assert {name: found[name] for name in told} == told and found["count"] == sum(found["pit"]) == 40
+
+
+def test_judge_wants_arrays_of_one_shape():
+    one = np.ones(3)
+    with pytest.raises(ValueError, match="mean has shape"):
+        finetti.judge(one, np.ones(2), one)
+    with pytest.raises(TypeError, match="values must be"):
+        finetti.judge([1.0], one, one)
+    with pytest.raises(finetti.ArgumentError, match="variance 1 is -1"):
+        finetti.judge(one, one, np.array([1.0, -1.0, 1.0]))
+    assert np.isnan(finetti.judge(np.full(3, np.nan), one, one)["rmse"])

@@ -1,11 +1,12 @@
 """Python and the command line tool: the same fits, answers and files, to the last bit."""
 
+import json
 import subprocess
 
 import numpy as np
 import pandas as pd
 import pytest
-from tool import TOOL
+from tool import TOOL, tool
 
 import finetti
 
@@ -117,3 +118,15 @@ def test_names_of_columns_agree(tmp_path):
     table.to_csv(tmp_path / "x.csv", index=False, float_format="%.17g")
     run("predict", tmp_path / "m.fin", tmp_path / "x.csv", "--bag", "bag", "--out", tmp_path / "p.npz")
     assert np.load(tmp_path / "p.npz")["mean"].tobytes() == model.predict(frame, lengths=lengths).tobytes()
+
+
+def test_bag_curve(tmp_path):
+    tokens, lengths, y = bags(60)
+    write(tmp_path / "x.npz", tokens, lengths, y > 0)
+    told = json.loads(tool("fit", tmp_path / "x.npz", "--kind", "classes", "--model", "mean", "--cv", "none", "--curve",
+                           "--json"))["learning_curve"]
+    model = finetti.SingleLocationClassifier(model="mean").fit(tokens, y > 0, lengths=lengths)
+    found = model.bag_curve(tokens, y > 0, lengths=lengths)
+    assert [list(point.values()) for point in told] == np.transpose(found).tolist()
+    with pytest.raises(finetti.UnsupportedError, match="at least 40 bags"):
+        model.bag_curve(tokens[:lengths[:30].sum()], y[:30] > 0, lengths=lengths[:30])
