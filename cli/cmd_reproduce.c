@@ -237,7 +237,8 @@ static int conduct(reproduction *r, const fin_study_settings *settings)
     for (int i = 0; i < r->count && !status; i++)
         status = study_conduct(r->studies[i], r->store, settings, &r->outcomes[i], &err);
     if (!status)
-        status = fin_report_write(r->store, NULL, 0, NULL, r->report_path, &err);
+        status = fin_report_all(r->store, (const fin_study *const *)r->studies, r->count, NULL,
+                                r->report_path, &err);
     if (status == FIN_ERR_CANCELLED)
         return cli_stopped("cancelled; what is finished is in %.300s, the same command%s goes on",
                            r->store_path, cli_get(r->args, "fresh") ? " without --fresh" : "");

@@ -69,6 +69,8 @@ typedef struct study_claims {
     json_t *list; /* an object a claim */
     int total, count[STUDY_VERDICTS];
 } study_claims;
+/* One more; user is the study_claims, whose list is an array. */
+fin_status study_claims_add(void *user, const fin_claim *claim, fin_error *err);
 /* All claims of a study as last judged; untested where nobody has. *claims must be zero; json_decref(list) in any case. */
 fin_status study_claims_read(fin_store *store, const char *study, study_claims *claims,
                              fin_error *err);

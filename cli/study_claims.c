@@ -8,7 +8,7 @@
 
 enum { MARGIN = 0, VERDICT = 8, STATEMENT = 52, MEASURED = 28, EXPECTED = 24 };
 
-static fin_status add_claim(void *user, const fin_claim *claim, fin_error *err)
+fin_status study_claims_add(void *user, const fin_claim *claim, fin_error *err)
 {
     study_claims *claims = user;
     int verdict = (int)claim->verdict;
@@ -33,7 +33,7 @@ fin_status study_claims_read(fin_store *store, const char *study, study_claims *
     claims->list = json_array();
     if (!claims->list)
         return cli_status(err, FIN_ERR_MEMORY, "not enough memory for the claims");
-    return fin_store_verdicts(store, study, add_claim, claims, err);
+    return fin_store_verdicts(store, study, study_claims_add, claims, err);
 }
 
 /* ---- text ----------------------------------------------------------------------------------- */

@@ -35,20 +35,6 @@ int study_follow(const fin_study_settings *settings)
 
 /* ---- rank 0 --------------------------------------------------------------------------------- */
 
-typedef struct failed {
-    const char *study;
-    int64_t count;
-} failed;
-
-static fin_status count_failed(void *user, const fin_study_row *study, fin_error *err)
-{
-    failed *f = user;
-    (void)err;
-    if (strcmp(study->name, f->study) == 0)
-        f->count = study->failed;
-    return FIN_OK;
-}
-
 /* A log gets its last line; on a terminal the line that was drawn goes. */
 static void last_line(const char *study, const fin_study_count *count)
 {
@@ -62,26 +48,15 @@ static void last_line(const char *study, const fin_study_count *count)
 fin_status study_conduct(fin_study *study, fin_store *store, const fin_study_settings *settings,
                          study_outcome *outcome, fin_error *err)
 {
-    const char *name = fin_study_name(study);
     memset(outcome, 0, sizeof *outcome);
+    outcome->claims.list = json_array();
+    fin_study_calls calls = {cli_progress_study, study_claims_add, &outcome->claims};
     fin_status status = fin_ranks() > 1 ? fin_study_share(&study, err) : FIN_OK;
     if (!status)
-        status =
-            fin_study_run(study, store, settings, cli_progress_study, NULL, &outcome->count, err);
+        status = fin_study_conduct(study, store, settings, &calls, &outcome->count, err);
     if (!status)
-        last_line(name, &outcome->count);
-    if (!status) {
-        status = fin_store_judge(store, name, err);
-    } else { /* cut short: what is finished is judged all the same, as far as the store works */
-        fin_error ignored;
-        (void)fin_store_judge(store, name, &ignored);
-    }
-    if (!status)
-        status = study_claims_read(store, name, &outcome->claims, err);
-    failed f = {.study = name};
-    if (!status)
-        status = fin_store_studies(store, count_failed, &f, err);
-    outcome->failed = f.count;
+        last_line(fin_study_name(study), &outcome->count);
+    outcome->failed = outcome->count.failed_in_store;
     return status;
 }
 

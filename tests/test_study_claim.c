@@ -338,6 +338,14 @@ static void where__selects(void **state)
                   "count among 4 numbers, simulation");
     expect_number("take: risk > 0, reduce: count, where: {L: ['!=', 4]}", 5, 5, 5,
                   "count among 5 numbers, simulation");
+    expect_number("take: risk > 0, reduce: count, where: L = 3", 1, 1, 1,
+                  "count among 1 number, simulation");
+    expect_number("take: risk > 0, reduce: count, where: 'L = 3, 5'", 2, 2, 2,
+                  "count among 2 numbers, simulation");
+    expect_number("take: risk > 0, reduce: count, where: 'L>=4, form = erf, linear, L != 5'", 3, 3,
+                  3, "count among 3 numbers, simulation");
+    expect_number("take: risk > 0, reduce: count, where: [L > 2, L <= 4]", 2, 2, 2,
+                  "count among 2 numbers, simulation");
     expect_number("take: risk > 0, reduce: count, where: {}", 6, 6, 6,
                   "count among 6 numbers, simulation");
 }
@@ -523,10 +531,10 @@ static void check__says_where_and_what(void **state)
 {
     (void)state;
     refuses_claim("take: risk, where: {L: ['=>', 3]}, expect: {equal: 1}", "14:51",
-                  "'where' takes");
+                  "a condition is");
     refuses_claim("take: risk, where: {L: ['>=', 3, 4]}, expect: {equal: 1}", "14:51",
-                  "'where' takes");
-    refuses_claim("take: risk, where: {L: ['>=']}, expect: {equal: 1}", "14:51", "'where' takes");
+                  "a condition is");
+    refuses_claim("take: risk, where: {L: ['>=']}, expect: {equal: 1}", "14:51", "a condition is");
     refuses_claim("tak: risk, expect: {equal: 1}", "14:27", "did you mean 'take'");
     refuses_claim("expect: {equal: 1}", "14:5", "a claim has no 'take'");
     refuses_claim("take: risk", "14:5", "a claim has no 'expect'");
@@ -541,10 +549,20 @@ static void check__says_where_and_what(void **state)
     refuses_claim("take: risk, figure: show, expect: {equal: 1}", "14:47", "did you mean shown?");
     refuses_claim("take: risk, where: {lamb: 1}, expect: {equal: 1}", "14:47", "did you mean lam?");
     refuses_claim("take: risk, where: {risk: 1}, expect: {equal: 1}", "14:47", "is no setting");
-    refuses_claim("take: risk, where: {L: []}, expect: {equal: 1}", "14:50", "no value");
-    refuses_claim("take: risk, where: {L: [[1]]}, expect: {equal: 1}", "14:51", "a comparison");
-    refuses_claim("take: risk, where: {L: '1|2'}, expect: {equal: 1}", "14:50", "a comparison");
-    refuses_claim("take: risk, where: L, expect: {equal: 1}", "14:46", "must be a map");
+    refuses_claim("take: risk, where: {L: []}, expect: {equal: 1}", "14:50", "a condition is");
+    refuses_claim("take: risk, where: {L: [[1]]}, expect: {equal: 1}", "14:51", "a condition is");
+    refuses_claim("take: risk, where: {L: '1|2'}, expect: {equal: 1}", "14:50", "a condition is");
+    const char *const bad[] = {"L",         "L =",      "= 3",        "L => 3",
+                               "L ! 3",     "L == 3",   "'3, L = 2'", "'L >= 3, 4'",
+                               "[[L = 2]]", "'L = 2,'", "L = 2|3",    "'L = 2, !form'"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        char claim[128];
+        snprintf(claim, sizeof claim, "take: risk, expect: {equal: 1}, where: %s", bad[i]);
+        refuses_claim(claim, strncmp(bad[i], "[[", 2) ? "14:66" : "14:67", "a condition is");
+    }
+    refuses_claim("take: risk, where: lamb = 1, expect: {equal: 1}", "14:46", "did you mean lam?");
+    refuses_claim("take: risk, where: [L = 2, lamb > 1], expect: {equal: 1}", "14:54",
+                  "did you mean lam?");
     refuses_claim("take: risk, precision: 0, expect: {equal: 1}", "14:50", "larger than 0");
     refuses_claim("take: [risk], expect: {equal: 1}", "14:33", "must be a text");
 }

@@ -16,6 +16,10 @@ FIN_API fin_status fin_report_check(const fin_study *study, fin_error *err);
  * studies NULL: all of the store. title NULL: the default one. */
 FIN_API fin_status fin_report_write(fin_store *store, const char *const *studies, int count,
                                     const char *title, const char *path, fin_error *err);
+/* All of the store, for a caller who has (some of) its studies as they were run: these are not read
+ * back. */
+FIN_API fin_status fin_report_all(fin_store *store, const fin_study *const *hand, int count,
+                                  const char *title, const char *path, fin_error *err);
 
 typedef struct fin_figure_row {
     const char *study, *id, *title, *kind;

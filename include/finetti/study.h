@@ -101,6 +101,7 @@ typedef int (*fin_study_report)(void *user, const fin_study_news *news);
 typedef struct fin_study_count {
     int64_t planned, present, done, failed; /* present: before; done: now, failed included */
     double seconds;
+    int64_t failed_in_store; /* now or before; set by fin_study_conduct */
 } fin_study_count;
 
 /* Does what is missing of the study. Collective: every rank calls it, rank 0 with the store, the
@@ -109,6 +110,21 @@ typedef struct fin_study_count {
 FIN_API fin_status fin_study_run(const fin_study *study, fin_store *store,
                                  const fin_study_settings *settings, fin_study_report report,
                                  void *user, fin_study_count *count, fin_error *err);
+
+/* What fin_study_conduct calls with `user`; each may be NULL. */
+typedef struct fin_study_calls {
+    fin_study_report news;
+    fin_status (*claim)(void *user, const fin_claim *claim, fin_error *err);
+    void *user;
+} fin_study_calls;
+
+/* From end to end: does what is missing, judges every claim, keeps the verdicts, and hands each claim
+ * on. Of runs that were cut short, what is finished is judged all the same, and the status is that of
+ * the runs. calls may be NULL; count may not. */
+FIN_API fin_status fin_study_conduct(const fin_study *study, fin_store *store,
+                                     const fin_study_settings *settings,
+                                     const fin_study_calls *calls, fin_study_count *count,
+                                     fin_error *err);
 
 /* ---- claims --------------------------------------------------------------------------------- */
 

@@ -167,8 +167,7 @@ class StudyResult(View):
         self.title = text(lib.fin_study_title(pointer))
         self.planned, self.present, self.done = count.planned, count.present, count.done
         self.seconds = count.seconds
-        studies = store.studies()
-        self.failed = int(studies["failed"][studies["name"] == self.name].sum())
+        self.failed = count.failed_in_store
         self.holds = self.failed == 0 and bool((self.claims()["verdict"] == "holds").all())
 
     def __repr__(self):
@@ -233,12 +232,7 @@ def study(study, store=None, *, set=None, full=False, progress=None, **settings)
 
 def _run(pointer, store, values, progress):
     count = ffi.new("fin_study_count *")
-    name = lib.fin_study_name(pointer)
     with store._lock, Watch(progress) as watch:
-        file = store._get()
-        status = lib.fin_study_run(pointer, file, values, lib.finpy_news, watch.handle, count, watch.err)
-        if status:  # cut short: what is finished is judged all the same, as far as the store works
-            lib.fin_store_judge(file, name, error())
-        watch.check(status)
-        watch.check(lib.fin_store_judge(file, name, watch.err))
+        calls = ffi.new("fin_study_calls *", {"news": lib.finpy_news, "user": watch.handle})
+        watch.check(lib.fin_study_conduct(pointer, store._get(), values, calls, count, watch.err))
     return count

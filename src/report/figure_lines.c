@@ -36,8 +36,8 @@ static fin_status check_style(const fini_tree *tree, const fini_node *line, fini
 static fin_status read_line(const fini_spec *spec, const fini_node *node, fini_line_spec *line,
                             fin_error *err)
 {
-    static const char *const keys[] = {"take", "label",   "split", "style", "band",
-                                       "fit",  "average", "from",  "where", NULL};
+    static const char *const keys[] = {"take",    "label", "split", "style", "band", "fit",
+                                       "average", "from",  "where", "each",  NULL};
     const fini_tree *tree = spec->study->tree;
     const fini_node *x = fini_node_get(spec->node, "x");
     const fini_block *block = NULL;

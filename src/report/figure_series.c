@@ -48,7 +48,7 @@ static fin_status read_style(const fini_tree *tree, const fini_node *line, fini_
 
 static fin_status check_line(const fini_spec *spec, const fini_node *line, fin_error *err)
 {
-    static const char *const keys[] = {"take", "label", "style", "from", "where", NULL};
+    static const char *const keys[] = {"take", "label", "style", "from", "where", "each", NULL};
     const fini_tree *tree = spec->study->tree;
     const fini_block *block = NULL;
     const char *text;

@@ -150,48 +150,23 @@ static fin_status compose(fini_page *page, const fini_html *html, const char *ti
 
 /* ---- which studies -------------------------------------------------------------------------- */
 
-/* Their names, one after the other, because nothing is to be asked of a store within its answer. */
-static fin_status add_name(void *user, const fin_study_row *row, fin_error *err)
+static fin_status add_study(void *user, const char *name, const fin_study *study,
+                            const fin_error *why, fin_error *err)
 {
-    fini_page_bytes(user, row->name, strlen(row->name) + 1);
-    return fini_page_status(user, err);
+    fin_status status = fini_html_claims(user, name, study, err);
+    return status ? status : fini_html_study(user, name, study, why, err);
 }
 
-static fin_status read_names(fin_store *store, const char *const *studies, int count,
-                             fini_page *names, fin_error *err)
-{
-    if (!studies)
-        return fin_store_studies(store, add_name, names, err);
-    for (int i = 0; i < count; i++) {
-        fin_study *study = NULL; /* an unknown name is answered with the nearest one */
-        fin_status status = fini_store_study(store, studies[i], &study, err);
-        fin_study_destroy(study);
-        if (status)
-            return status;
-        bool again = false; /* named twice is shown once */
-        for (int k = 0; k < i; k++)
-            again = again || strcmp(studies[k], studies[i]) == 0;
-        if (!again)
-            fini_page_bytes(names, studies[i], strlen(studies[i]) + 1);
-    }
-    return fini_page_status(names, err);
-}
-
-fin_status fin_report_write(fin_store *store, const char *const *studies, int count,
-                            const char *title, const char *path, fin_error *err)
+static fin_status write_report(fin_store *store, const fini_studies *which, const char *title,
+                               const char *path, fin_error *err)
 {
     if (!store || !path)
         return fini_fail(err, FIN_ERR_ARGUMENT, "a report needs a store and the path of a file");
     fini_html html;
     memset(&html, 0, sizeof html);
     html.store = store;
-    fini_page names = {NULL, 0, 0, false}, page = {NULL, 0, 0, false};
-    fin_status status = read_names(store, studies, count, &names, err);
-    for (size_t at = 0; at < names.size && !status; at += strlen(names.text + at) + 1) {
-        status = fini_html_claims(&html, names.text + at, err);
-        if (!status)
-            status = fini_html_study(&html, names.text + at, err);
-    }
+    fini_page page = {NULL, 0, 0, false};
+    fin_status status = fini_studies_visit(store, which, add_study, &html, err);
     if (!status)
         status = compose(&page, &html,
                          title                   ? title
@@ -200,11 +175,24 @@ fin_status fin_report_write(fin_store *store, const char *const *studies, int co
                          err);
     if (!status)
         status = fini_page_write(&page, path, err);
-    fini_page_close(&names);
     fini_page_close(&page);
     fini_page_close(&html.claims);
     fini_page_close(&html.studies);
     fini_page_close(&html.links);
     fini_page_close(&html.title);
     return status;
+}
+
+fin_status fin_report_write(fin_store *store, const char *const *studies, int count,
+                            const char *title, const char *path, fin_error *err)
+{
+    fini_studies which = {.names = studies, .count = count};
+    return write_report(store, &which, title, path, err);
+}
+
+fin_status fin_report_all(fin_store *store, const fin_study *const *hand, int count,
+                          const char *title, const char *path, fin_error *err)
+{
+    fini_studies which = {.hand = hand, .hand_count = count};
+    return write_report(store, &which, title, path, err);
 }

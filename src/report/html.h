@@ -15,10 +15,12 @@ typedef struct fini_html {
     int64_t planned, done, failed;
 } fini_html;
 
-/* The rows of one study's claims. */
-fin_status fini_html_claims(fini_html *html, const char *study, fin_error *err);
-/* The section of one study, and the link to it. */
-fin_status fini_html_study(fini_html *html, const char *study, fin_error *err);
+/* The rows of one study's claims. study NULL: it cannot be read back. */
+fin_status fini_html_claims(fini_html *html, const char *name, const fin_study *study,
+                            fin_error *err);
+/* The section of one study, and the link to it; `why` is shown where there is no study. */
+fin_status fini_html_study(fini_html *html, const char *name, const fin_study *study,
+                           const fin_error *why, fin_error *err);
 /* "figure-STUDY.ID", the id of a figure on the page. */
 void fini_html_figure_id(fini_page *page, const char *study, const char *id);
 

@@ -118,7 +118,8 @@ static fin_status add_claim(void *user, const fin_claim *claim, fin_error *err)
     return fini_page_status(page, err);
 }
 
-fin_status fini_html_claims(fini_html *html, const char *study, fin_error *err)
+fin_status fini_html_claims(fini_html *html, const char *name, const fin_study *study,
+                            fin_error *err)
 {
-    return fin_store_verdicts(html->store, study, add_claim, html, err);
+    return fini_claims_list(html->store, name, study, add_claim, html, err);
 }

@@ -232,24 +232,20 @@ static void add_head(fini_html *html, const char *name, const fin_study *study)
     element(&html->links, "\">", title, "</a></li>\n");
 }
 
-fin_status fini_html_study(fini_html *html, const char *name, fin_error *err)
+fin_status fini_html_study(fini_html *html, const char *name, const fin_study *study,
+                           const fin_error *why, fin_error *err)
 {
-    fin_study *study = NULL;
-    fin_error why = {FIN_OK, ""};
     provenance p;
     memset(&p, 0, sizeof p);
     p.html = html;
     fin_query query;
     memset(&query, 0, sizeof query);
     query.study = name;
-    fin_status status = fini_store_study(html->store, name, &study, &why);
-    if (status == FIN_ERR_MEMORY)
-        return fini_fail(err, status, "%s", why.message);
     add_head(html, name, study);
     if (!study) /* written by another version, perhaps: its runs and claims are there */
-        element(&html->studies, "<p class=\"note\">The study cannot be read: ", why.message,
+        element(&html->studies, "<p class=\"note\">The study cannot be read: ", why->message,
                 "</p>\n");
-    status = fin_store_runs(html->store, &query, add_run, &p, err);
+    fin_status status = fin_store_runs(html->store, &query, add_run, &p, err);
     if (!status) {
         add_provenance(&html->studies, &p, study);
         html->study_count++;
@@ -263,7 +259,6 @@ fin_status fini_html_study(fini_html *html, const char *name, fin_error *err)
         add_settings(&html->studies, study);
     fini_page_add(&html->studies, "</section>\n");
     fini_page_close(&p.failures);
-    fin_study_destroy(study);
     if (!status)
         status = fini_page_status(&html->links, err);
     if (!status)

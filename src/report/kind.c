@@ -37,7 +37,7 @@ static fin_status find_kind(const fini_spec *spec, const fini_figure_kind **kind
 
 static fin_status check_keys(const fini_spec *spec, const fini_figure_kind *kind, fin_error *err)
 {
-    static const char *const common[] = {"id", "title", "caption", "kind", "from", "where"};
+    static const char *const common[] = {"id", "title", "caption", "kind", "from", "where", "each"};
     const char *keys[KEYS_MOST + 1];
     int count = 0;
     for (size_t i = 0; i < sizeof common / sizeof *common; i++)
@@ -79,25 +79,8 @@ fin_status fini_figure_check(const fini_spec *spec, fin_error *err)
 fin_status fini_spec_block(const fini_spec *spec, const fini_node *line, const fini_block **block,
                            fin_error *err)
 {
-    const fin_study *study = spec->study;
-    const fini_node *from = fini_node_get(line, "from");
-    if (!from)
-        from = fini_node_get(spec->node, "from");
-    if (study->block_count == 0)
-        return fini_node_fail(study->tree, spec->node, err, "the study has no runs to draw");
-    *block = &study->blocks[0];
-    if (!from)
-        return FIN_OK;
-    const char *id = from->kind == FINI_TEXT ? from->text : "";
-    *block = fini_study_block(study, id);
-    if (*block)
-        return FIN_OK;
-    const char *near = NULL;
-    for (int i = 0; i < study->block_count && !near; i++)
-        near = fin_nearest_name(id, &study->blocks[i].id, 1);
-    return fini_node_fail(study->tree, from, err, "there is no block of runs '%.64s'%s%.64s%s", id,
-                          near ? "; did you mean " : "; the first one is ",
-                          near ? near : study->blocks[0].id, near ? "?" : "");
+    const fini_node *map = fini_node_get(line, "from") ? line : spec->node;
+    return fini_from_read(spec->study, map, &spec->study->blocks[0], block, err);
 }
 
 fin_status fini_spec_formula(const fini_spec *spec, const fini_block *block, const fini_node *map,
@@ -109,61 +92,21 @@ fin_status fini_spec_formula(const fini_spec *spec, const fini_block *block, con
                               "'%s' is missing: a formula of settings and numbers, such as "
                               "%s: log(risk)",
                               key, key);
-    return fini_formula_check(spec->study, block, node, err);
-}
-
-/* The names of all settings of a run, from its canonical JSON, which is cut into pieces. */
-static int setting_names(char *json, const char **names, int most)
-{
-    int count = 0;
-    for (char *at = strchr(json, '"'); at && count < most; at = strchr(at, '"')) {
-        char *end = at + 1;
-        while (*end && *end != '"')
-            end += end[0] == '\\' && end[1] ? 2 : 1;
-        if (!*end)
-            break;
-        if (end[1] == ':' && end[2] != '{') {
-            *end = '\0';
-            names[count++] = at + 1;
-        }
-        at = end + 1;
-    }
-    return count;
+    return fini_formula_read(spec->study, block, node, NULL, err);
 }
 
 fin_status fini_spec_setting(const fini_spec *spec, const fini_block *block, const fini_node *map,
                              const char *key, fin_error *err)
 {
-    enum { NAMES = 200 };
     const fini_node *node = fini_node_get(map, key);
-    if (!node)
-        return FIN_OK;
-    const char *text;
-    fin_plan *plan = NULL;
-    fin_status status = fini_node_text(spec->study->tree, map, key, NULL, &text, err);
-    if (!status && !(plan = fini_alloc(sizeof *plan)))
-        status = fini_fail_memory(err, sizeof *plan, "a run's settings");
-    if (!status)
-        status = fin_study_get_run(spec->study, block->first, plan, err);
-    const char *value, *names[NAMES];
-    int length;
-    if (!status && !fini_setting_find(plan->settings, text, &value, &length)) {
-        const char *near =
-            fin_nearest_name(text, names, setting_names(plan->settings, names, NAMES));
-        status = fini_node_fail(spec->study->tree, node, err,
-                                "'%.64s' is no setting of the runs of %.64s%s%s%s", text, block->id,
-                                near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
-    }
-    fini_free(plan);
-    return status;
+    return node ? fini_setting_read(spec->study, block, node, err) : FIN_OK;
 }
 
 fin_status fini_spec_where(const fini_spec *spec, const fini_block *block, const fini_node *map,
                            fin_error *err)
 {
     fini_where where;
-    fin_status status =
-        fini_where_read(spec->study, block, fini_node_get(map, "where"), &where, err);
+    fin_status status = fini_where_read(spec->study, block, map, &where, err);
     if (!status)
         fini_where_free(&where);
     return status;
@@ -287,9 +230,9 @@ fin_status fini_spec_frame(const fini_spec *spec, const fini_node *line, fini_fi
      * replaces it then. */
     bool other = line && fini_node_get(line, "from");
     if (!status && !other)
-        status = fini_where_read(spec->study, block, fini_node_get(spec->node, "where"), &own, err);
+        status = fini_where_read(spec->study, block, spec->node, &own, err);
     if (!status && line)
-        status = fini_where_read(spec->study, block, fini_node_get(line, "where"), &of_line, err);
+        status = fini_where_read(spec->study, block, line, &of_line, err);
     int count = own.count + of_line.count;
     if (!status && !(clauses = fini_alloc_array(count + 1, sizeof *clauses)))
         status = fini_fail_memory(err, (size_t)count * sizeof *clauses, "a 'where'");

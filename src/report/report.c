@@ -37,8 +37,6 @@ fin_status fin_report_check(const fin_study *study, fin_error *err)
     if (!study)
         return fini_fail(err, FIN_ERR_ARGUMENT, "there is no study to check");
     const fini_node *figures = study->figures;
-    if (figures && figures->kind != FINI_LIST)
-        return fini_node_fail(study->tree, figures, err, "'figures' must be a list");
     fin_status status = FIN_OK;
     for (int i = 0; figures && i < figures->count && !status; i++) {
         fini_spec spec = {study, NULL, &figures->child[i]};
@@ -64,24 +62,18 @@ static const char *text_of(const fini_node *map, const char *key)
     return node && node->kind == FINI_TEXT ? node->text : "";
 }
 
-static fin_status list_study(fin_store *store, const char *name, const list *l, fin_error *err)
+static fin_status list_study(void *user, const char *name, const fin_study *study,
+                             const fin_error *why, fin_error *err)
 {
-    fin_study *study = NULL;
-    fin_status status = fini_store_study(store, name, &study, err);
+    const list *l = user;
+    fin_status status = study ? FIN_OK : fini_fail(err, why->status, "%s", why->message);
     for (int i = 0; !status && study->figures && i < study->figures->count; i++) {
         const fini_node *node = &study->figures->child[i];
         fin_figure_row row = {name, text_of(node, "id"), text_of(node, "title"),
                               text_of(node, "kind")};
         status = l->row(l->user, &row, err);
     }
-    fin_study_destroy(study);
     return status;
-}
-
-static fin_status add_name(void *user, const fin_study_row *row, fin_error *err)
-{
-    fini_page_bytes(user, row->name, strlen(row->name) + 1);
-    return fini_page_status(user, err);
 }
 
 fin_status fin_report_figures(fin_store *store, const char *study,
@@ -92,14 +84,8 @@ fin_status fin_report_figures(fin_store *store, const char *study,
     list l = {row, user};
     if (!store || !row)
         return fini_fail(err, FIN_ERR_ARGUMENT, "a list of figures needs a store and a function");
-    if (study)
-        return list_study(store, study, &l, err);
-    fini_page names = {NULL, 0, 0, false};
-    fin_status status = fin_store_studies(store, add_name, &names, err);
-    for (size_t at = 0; at < names.size && !status; at += strlen(names.text + at) + 1)
-        status = list_study(store, names.text + at, &l, err);
-    fini_page_close(&names);
-    return status;
+    fini_studies which = {.names = study ? &study : NULL, .count = 1};
+    return fini_studies_visit(store, &which, list_study, &l, err);
 }
 
 /* ---- one figure ----------------------------------------------------------------------------- */

@@ -282,69 +282,53 @@ static fin_verdict judge(const fini_claim_plan *plan, fini_measured *m)
     return m->high >= plan->low && m->low <= plan->high ? FIN_VERDICT_HOLDS : FIN_VERDICT_FAILS;
 }
 
-/* A claim with what it points to. */
+/* What a claim points to beside its plan. */
 typedef struct verdict_row {
-    fini_claim_plan plan;
     fini_measured measured;
     char quantity[1200];
 } verdict_row;
 
-static fin_status judge_one(fin_store *store, const fin_study *study, const fini_node *node,
-                            verdict_row *row, fin_claim *claim, fin_error *err)
+static fin_claim describe(const fin_study *study, const fini_claim_plan *plan, verdict_row *row)
 {
-    fin_status status = fini_claim_read(study, node, &row->plan, err);
-    if (!status)
-        status = measure_claim(store, study->name, &row->plan, &row->measured, err);
-    if (status)
-        return status;
-    quantity_text(&row->plan, row->quantity, sizeof row->quantity);
-    fin_verdict verdict = judge(&row->plan, &row->measured);
-    *claim = (fin_claim){.study = study->name,
-                         .id = row->plan.id,
-                         .statement = row->plan.statement,
-                         .source = row->plan.source,
-                         .quantity = row->quantity,
-                         .expected = row->plan.expected,
-                         .figure = row->plan.figure,
-                         .how = row->measured.how,
-                         .value = row->measured.value,
-                         .low = row->measured.low,
-                         .high = row->measured.high,
-                         .verdict = verdict};
-    return FIN_OK;
+    quantity_text(plan, row->quantity, sizeof row->quantity);
+    return (fin_claim){.study = study->name,
+                       .id = plan->id,
+                       .statement = plan->statement,
+                       .source = plan->source,
+                       .quantity = row->quantity,
+                       .expected = plan->expected,
+                       .figure = plan->figure,
+                       .how = row->measured.how,
+                       .value = row->measured.value + 0.0, /* no -0, which a store does not keep */
+                       .low = row->measured.low + 0.0,
+                       .high = row->measured.high + 0.0,
+                       .verdict = FIN_VERDICT_UNTESTED};
 }
 
-static fin_status judge_study(fin_store *store, const fin_study *study, fin_error *err)
+fin_status fini_claims_judge(fin_store *store, const fin_study *study, fini_claim_row row,
+                             void *user, fin_error *err)
 {
-    int count = study->claims ? study->claims->count : 0, read = 0;
-    if (count == 0)
-        return fini_store_keep_claims(store, study->name, NULL, 0, err);
+    int count = study->claim_count;
     size_t each = sizeof(verdict_row) + sizeof(fin_claim);
-    verdict_row *rows = fini_alloc_array(count, each);
+    verdict_row *rows = fini_alloc_array(count + 1, each);
     if (!rows)
         return fini_fail_memory(err, (size_t)count * each, "the claims of a study");
-    memset(rows, 0, (size_t)count * each);
+    memset(rows, 0, ((size_t)count + 1) * each);
     fin_claim *claims = (fin_claim *)(rows + count);
     fin_status status = FIN_OK;
-    for (; read < count && !status; read++)
-        status =
-            judge_one(store, study, &study->claims->child[read], &rows[read], &claims[read], err);
+    for (int i = 0; i < count && !status; i++) {
+        status = measure_claim(store, study->name, &study->claims[i], &rows[i].measured, err);
+        if (status)
+            break;
+        fin_verdict verdict = judge(&study->claims[i], &rows[i].measured);
+        claims[i] = describe(study, &study->claims[i], &rows[i]);
+        claims[i].verdict = verdict;
+    }
     if (!status)
         status = fini_store_keep_claims(store, study->name, claims, count, err);
-    for (int i = 0; i < read; i++)
-        fini_claim_free(&rows[i].plan);
+    for (int i = 0; i < count && row && !status; i++)
+        status = row(user, &claims[i], err);
     fini_free(rows);
-    return status;
-}
-
-static fin_status judge_named(fin_store *store, const char *name, fin_error *err)
-{
-    fin_study *study;
-    fin_status status = fini_store_study(store, name, &study, err);
-    if (status)
-        return status;
-    status = judge_study(store, study, err);
-    fin_study_destroy(study);
     return status;
 }
 
@@ -353,105 +337,39 @@ static fin_status judge_named(fin_store *store, const char *name, fin_error *err
 typedef struct listing {
     const fin_study *study; /* NULL: it cannot be read back */
     bool *seen;             /* [claims of the study] */
-    fin_status (*row)(void *user, const fin_claim *claim, fin_error *err);
+    fini_claim_row row;
     void *user;
 } listing;
 
 static fin_status pass_on(void *user, const fin_claim *claim, fin_error *err)
 {
     listing *l = user;
-    for (int i = 0; l->seen && i < l->study->claims->count; i++)
-        l->seen[i] = l->seen[i] ||
-                     strcmp(fini_node_get(&l->study->claims->child[i], "id")->text, claim->id) == 0;
+    for (int i = 0; l->seen && i < l->study->claim_count; i++)
+        l->seen[i] = l->seen[i] || strcmp(l->study->claims[i].id, claim->id) == 0;
     return l->row(l->user, claim, err);
 }
 
-static fin_status add_unjudged(const listing *l, const fini_node *node, fin_error *err)
+fin_status fini_claims_list(fin_store *store, const char *name, const fin_study *study,
+                            fini_claim_row row, void *user, fin_error *err)
 {
-    fini_claim_plan plan;
-    char quantity[1200];
-    fin_status status = fini_claim_read(l->study, node, &plan, err);
-    if (status)
-        return status;
-    quantity_text(&plan, quantity, sizeof quantity);
-    fin_claim claim = {.study = l->study->name,
-                       .id = plan.id,
-                       .statement = plan.statement,
-                       .source = plan.source,
-                       .quantity = quantity,
-                       .expected = plan.expected,
-                       .figure = plan.figure,
-                       .how = "not judged yet: the runs were cut short",
-                       .value = NAN,
-                       .low = NAN,
-                       .high = NAN,
-                       .verdict = FIN_VERDICT_UNTESTED};
-    status = l->row(l->user, &claim, err);
-    fini_claim_free(&plan);
-    return status;
-}
-
-fin_status fin_store_verdicts(fin_store *store, const char *name,
-                              fin_status (*row)(void *user, const fin_claim *claim, fin_error *err),
-                              void *user, fin_error *err)
-{
-    fin_study *study = NULL;
-    fin_error why = {FIN_OK, ""};
-    fin_status status = fini_store_study(store, name, &study, &why);
-    if (status == FIN_ERR_MEMORY)
-        return fini_fail(err, status, "%s", why.message);
-    /* A study of another version has at least what was judged then. */
-    int count = !status && study->claims ? study->claims->count : 0;
-    listing l = {status ? NULL : study, NULL, row, user};
-    status = FIN_OK;
-    if (count > 0 && !(l.seen = fini_alloc_array(count, sizeof *l.seen)))
-        status = fini_fail_memory(err, (size_t)count, "the claims of a study");
-    if (l.seen)
-        memset(l.seen, 0, (size_t)count * sizeof *l.seen);
-    if (!status)
+    int count = study ? study->claim_count : 0;
+    listing l = {study, fini_alloc_array(count + 1, sizeof *l.seen), row, user};
+    verdict_row *unjudged = fini_alloc(sizeof *unjudged);
+    fin_status status = FIN_OK;
+    if (!l.seen || !unjudged)
+        status = fini_fail_memory(err, sizeof *unjudged, "the claims of a study");
+    if (!status) {
+        memset(l.seen, 0, ((size_t)count + 1) * sizeof *l.seen);
+        not_known(&unjudged->measured, "not judged yet: the runs were cut short");
         status = fin_store_claims(store, name, pass_on, &l, err);
-    for (int i = 0; i < count && !status; i++)
-        if (!l.seen[i])
-            status = add_unjudged(&l, &study->claims->child[i], err);
+    }
+    for (int i = 0; i < count && !status; i++) {
+        if (l.seen[i])
+            continue;
+        fin_claim claim = describe(study, &study->claims[i], unjudged);
+        status = row(user, &claim, err);
+    }
     fini_free(l.seen);
-    fin_study_destroy(study);
-    return status;
-}
-
-/* ---- all studies ------------------------------------------------------------------------------ */
-
-enum { STUDY_NAME = 128 };
-typedef struct study_names {
-    char (*names)[STUDY_NAME]; /* NULL: only count */
-    int64_t count, most;
-} study_names;
-
-static fin_status keep_name(void *user, const fin_study_row *study, fin_error *err)
-{
-    (void)err;
-    study_names *list = user;
-    if (list->names && list->count < list->most)
-        snprintf(list->names[list->count], STUDY_NAME, "%s", study->name);
-    list->count++;
-    return FIN_OK;
-}
-
-fin_status fin_store_judge(fin_store *store, const char *study, fin_error *err)
-{
-    if (study)
-        return judge_named(store, study, err);
-    study_names list = {0};
-    fin_status status = fin_store_studies(store, keep_name, &list, err);
-    if (status || list.count == 0)
-        return status;
-    list.most = list.count;
-    list.count = 0;
-    list.names = fini_alloc_array(list.most, sizeof *list.names);
-    if (!list.names)
-        return fini_fail_memory(err, (size_t)list.most * sizeof *list.names, "names of studies");
-    status = fin_store_studies(store, keep_name, &list, err);
-    for (int64_t i = 0; i < list.count && i < list.most && !status; i++)
-        status = judge_named(store, list.names[i], err);
-    fini_free(list.names);
+    fini_free(unjudged);
     return status;
 }

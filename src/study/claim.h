@@ -36,7 +36,7 @@ typedef struct fini_measure {
     fini_reduce reduce;
 } fini_measure;
 
-typedef struct fini_claim_plan {
+struct fini_claim_plan {
     const char *id, *statement, *source, *figure;
     double low, high; /* what is expected; may be infinite */
     char expected[96];
@@ -45,11 +45,7 @@ typedef struct fini_claim_plan {
     int count;
     const char *quantity_text; /* NULL: the one measure is the quantity */
     fini_formula *quantity;
-} fini_claim_plan;
-
-fin_status fini_claim_read(const fin_study *study, const fini_node *node, fini_claim_plan *out,
-                           fin_error *err);
-void fini_claim_free(fini_claim_plan *plan); /* half-built ones, too */
+};
 
 /* A number, its 95 % interval, and how it came about or why it is not there. */
 typedef struct fini_measured {

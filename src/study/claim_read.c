@@ -34,37 +34,6 @@ static fin_status need(const fin_study *study, const fini_node *map, const char 
     return FIN_OK;
 }
 
-static fin_status read_formula(const fin_study *study, const fini_block *block,
-                               const fini_node *node, const char **text, fini_formula **formula,
-                               fin_error *err)
-{
-    fin_status status = fini_formula_check(study, block, node, err);
-    if (status)
-        return status;
-    *text = node->text;
-    return fini_formula_parse(node->text, formula, err);
-}
-
-static fin_status read_block(const fin_study *study, const fini_node *map,
-                             const fini_block *fallback, const fini_block **block, fin_error *err)
-{
-    const fini_node *node = fini_node_get(map, "from");
-    *block = fallback;
-    if (!node)
-        return FIN_OK;
-    if (node->kind != FINI_TEXT)
-        return fini_node_fail(study->tree, node, err, "'from' must be the id of a block of runs");
-    *block = fini_study_block(study, node->text);
-    if (*block)
-        return FIN_OK;
-    const char *near = NULL;
-    for (int i = 0; i < study->block_count && !near; i++)
-        near = fin_nearest_name(node->text, &study->blocks[i].id, 1);
-    return fini_node_fail(study->tree, node, err, "there is no block of runs '%.64s'%s%s%s",
-                          node->text, near ? "; did you mean " : "; the first one is ",
-                          near ? near : study->blocks[0].id, near ? "?" : "");
-}
-
 static fin_status read_reduce(const fin_study *study, const fini_node *map, fini_reduce *reduce,
                               fin_error *err)
 {
@@ -91,17 +60,18 @@ static fin_status read_measure(const fin_study *study, const fini_node *map, con
                                const fini_block *fallback, fini_measure *m, fin_error *err)
 {
     const fini_node *take, *against = fini_node_get(map, "against");
-    fin_status status = read_block(study, map, fallback, &m->block, err);
+    fin_status status = fini_from_read(study, map, fallback, &m->block, err);
     if (!status)
-        status = fini_where_read(study, m->block, fini_node_get(map, "where"), &m->where, err);
+        status = fini_where_read(study, m->block, map, &m->where, err);
     if (!status)
         status = need(study, map, what, "take", &take, err);
     if (!status)
-        status = read_formula(study, m->block, take, &m->take_text, &m->take, err);
+        status = fini_formula_read(study, m->block, take, &m->take, err);
     if (!status)
         status = read_reduce(study, map, &m->reduce, err);
     if (status)
         return status;
+    m->take_text = take->text;
     if ((m->reduce == FINI_REDUCE_SLOPE) != (against != NULL))
         return against ? fini_node_fail_key(study->tree, against, err,
                                             "'against' is for 'reduce: slope' alone")
@@ -109,9 +79,8 @@ static fin_status read_measure(const fin_study *study, const fini_node *map, con
                                         "a slope needs 'against', such as against: log(L)");
     if (!against)
         return FIN_OK;
-    status = need(study, map, what, "against", &against, err);
-    return status ? status
-                  : read_formula(study, m->block, against, &m->against_text, &m->against, err);
+    m->against_text = against->text;
+    return fini_formula_read(study, m->block, against, &m->against, err);
 }
 
 /* ---- several measures and a formula of them -------------------------------------------------- */
@@ -152,7 +121,7 @@ static fin_status check_quantity(const fin_study *study, const fini_node *node,
 static fin_status read_values(const fin_study *study, const fini_node *claim,
                               const fini_block *block, fini_claim_plan *plan, fin_error *err)
 {
-    static const char *const keys[] = {"from", "where", "take", "reduce", "against", NULL};
+    static const char *const keys[] = {"from", "where", "take", "reduce", "against", "each", NULL};
     const fini_node *values = fini_node_get(claim, "values"), *node;
     for (int i = 0; i < values->count; i++) {
         const fini_node *value = &values->child[i];
@@ -167,16 +136,12 @@ static fin_status read_values(const fin_study *study, const fini_node *claim,
         if (status)
             return status;
     }
-    fin_error why;
     fin_status status = need(study, claim, "a claim with 'values'", "quantity", &node, err);
+    if (!status)
+        status = fini_formula_read(study, NULL, node, &plan->quantity, err);
     if (status)
         return status;
     plan->quantity_text = node->text;
-    status = fini_formula_parse(node->text, &plan->quantity, &why);
-    if (status == FIN_ERR_MEMORY)
-        return fini_fail(err, status, "%s", why.message);
-    if (status)
-        return fini_node_fail(study->tree, node, err, "%s", why.message);
     return check_quantity(study, node, plan, err);
 }
 
@@ -186,7 +151,7 @@ static fin_status read_quantity(const fin_study *study, const fini_node *claim,
 {
     const fini_node *values = fini_node_get(claim, "values");
     const fini_block *block;
-    fin_status status = read_block(study, claim, &study->blocks[0], &block, err);
+    fin_status status = fini_from_read(study, claim, &study->blocks[0], &block, err);
     if (status)
         return status;
     if (values && (values->kind != FINI_MAP || values->count < 1 || values->count > MEASURES_MOST))
@@ -320,7 +285,7 @@ static fin_status check_figure(const fin_study *study, const fini_node *claim, c
                                fin_error *err)
 {
     const char *near = NULL;
-    int count = study->figures && study->figures->kind == FINI_LIST ? study->figures->count : 0;
+    int count = study->figures ? study->figures->count : 0;
     for (int i = 0; i < count; i++) {
         const fini_node *id = fini_node_get(&study->figures->child[i], "id");
         if (!id || id->kind != FINI_TEXT)
@@ -360,60 +325,57 @@ static fin_status read_words(const fin_study *study, const fini_node *claim, fin
     return FIN_OK;
 }
 
-fin_status fini_claim_read(const fin_study *study, const fini_node *node, fini_claim_plan *out,
-                           fin_error *err)
+/* What is half-read stays in the plan, for fini_claims_free. */
+static fin_status read_claim(const fin_study *study, const fini_node *node, fini_claim_plan *plan,
+                             fin_error *err)
 {
     static const char *const keys[] = {"id",     "statement", "source",  "from",   "where",
                                        "take",   "reduce",    "against", "values", "quantity",
-                                       "expect", "precision", "figure",  NULL};
-    memset(out, 0, sizeof *out);
+                                       "expect", "precision", "figure",  "each",   NULL};
     fin_status status = fini_node_keys(study->tree, node, "a claim", keys, err);
     if (!status)
-        status = read_words(study, node, out, err);
+        status = read_words(study, node, plan, err);
     if (!status)
-        status = read_quantity(study, node, out, err);
-    if (!status)
-        status = read_expect(study, node, out, err);
-    if (status)
-        fini_claim_free(out);
+        status = read_quantity(study, node, plan, err);
+    return status ? status : read_expect(study, node, plan, err);
+}
+
+fin_status fini_claims_read(fin_study *study, const fini_node *list, fin_error *err)
+{
+    if (list->count > CLAIMS_MOST)
+        return fini_node_fail(study->tree, list, err, "there are %d claims; the most is %d",
+                              list->count, CLAIMS_MOST);
+    study->claims = fini_alloc_array(list->count, sizeof *study->claims);
+    if (!study->claims)
+        return fini_fail_memory(err, (size_t)list->count * sizeof *study->claims, "claims");
+    memset(study->claims, 0, (size_t)list->count * sizeof *study->claims);
+    fin_status status = FIN_OK;
+    while (study->claim_count < list->count && !status) {
+        int i = study->claim_count++;
+        status = read_claim(study, &list->child[i], &study->claims[i], err);
+        for (int k = 0; k < i && !status; k++)
+            if (strcmp(study->claims[k].id, study->claims[i].id) == 0)
+                status =
+                    fini_node_fail(study->tree, fini_node_get(&list->child[i], "id"), err,
+                                   "there are two claims '%s'; the first one is in line %d",
+                                   study->claims[i].id, fini_node_get(&list->child[k], "id")->line);
+    }
     return status;
 }
 
-void fini_claim_free(fini_claim_plan *plan)
+void fini_claims_free(fin_study *study)
 {
-    for (int i = 0; i < plan->count; i++) {
-        fini_where_free(&plan->measures[i].where);
-        fini_formula_destroy(plan->measures[i].take);
-        fini_formula_destroy(plan->measures[i].against);
-    }
-    fini_free(plan->measures);
-    fini_formula_destroy(plan->quantity);
-    memset(plan, 0, sizeof *plan);
-}
-
-fin_status fini_claims_check(const fin_study *study, fin_error *err)
-{
-    const fini_node *claims = study->claims;
-    if (!claims)
-        return FIN_OK;
-    if (claims->kind != FINI_LIST || claims->count > CLAIMS_MOST)
-        return fini_node_fail(study->tree, claims, err,
-                              "'claims' must be a list, of at most %d claims", CLAIMS_MOST);
-    for (int i = 0; i < claims->count; i++) {
-        const fini_node *claim = &claims->child[i];
-        fini_claim_plan plan;
-        fin_status status = fini_claim_read(study, claim, &plan, err);
-        if (status)
-            return status;
-        fini_claim_free(&plan);
-        const fini_node *id = fini_node_get(claim, "id");
-        for (int k = 0; k < i; k++) {
-            const fini_node *other = fini_node_get(&claims->child[k], "id");
-            if (strcmp(other->text, id->text) == 0)
-                return fini_node_fail(study->tree, id, err,
-                                      "there are two claims '%s'; the first one is in line %d",
-                                      id->text, other->line);
+    for (int k = 0; k < study->claim_count; k++) {
+        fini_claim_plan *plan = &study->claims[k];
+        for (int i = 0; i < plan->count; i++) {
+            fini_where_free(&plan->measures[i].where);
+            fini_formula_destroy(plan->measures[i].take);
+            fini_formula_destroy(plan->measures[i].against);
         }
+        fini_free(plan->measures);
+        fini_formula_destroy(plan->quantity);
     }
-    return FIN_OK;
+    fini_free(study->claims);
+    study->claims = NULL;
+    study->claim_count = 0;
 }

@@ -1,189 +1,325 @@
-/* `where` and formulas of the study file, checked against what the runs of a block will have.
- *
- * The settings of a block are those of its first run's canonical JSON, so that there is no second
- * list of them; what a run leaves is in the table of its command. Shared by claims and figures. */
-#include "study/study.h"
+/* Conditions, formulas and blocks that claims and figures name, checked against what the runs of a
+ * block will have: `where: L >= 10, keys = sphere, vmf`, as on the command line. */
+#include "study/read.h"
 
+#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { CLAUSES_MOST = 32, CLAUSE_BYTES = 4096, NAMES_MOST = 400 };
+enum { CLAUSES_MOST = 32 };
 
 /* ---- names that a block knows ----------------------------------------------------------------- */
 
-typedef struct names {
-    fin_plan plan;
-    const char *list[NAMES_MOST];
-    int count, settings; /* settings: how many of them are */
-} names;
-
-/* Keys of canonical JSON: a string before a colon. Cuts the text into pieces. */
-static void find_keys(names *n)
+/* Leaves of the canonical JSON; groups of settings are objects. names NULL: only counts. */
+static int find_keys(fini_tree *tree, json_t *object, const char **names, int count)
 {
-    char *at = n->plan.settings;
-    while ((at = strchr(at, '"')) && n->count < NAMES_MOST) {
-        char *end = at + 1;
-        while (*end && *end != '"')
-            end += end[0] == '\\' && end[1] ? 2 : 1;
-        if (!*end)
-            return;
-        if (end[1] == ':' && end[2] != '{') {
-            *end = '\0';
-            n->list[n->count++] = at + 1;
-        }
-        at = end + 1;
+    const char *key;
+    json_t *value;
+    json_object_foreach(object, key, value)
+    {
+        if (json_is_object(value))
+            count = find_keys(tree, value, names, count);
+        else if (names && !(names[count] = fini_tree_copy(tree, key, strlen(key))))
+            return -1;
+        else
+            count++;
+        if (count < 0)
+            return -1;
     }
+    return count;
 }
 
-static void add_name(names *n, const char *name)
+/* Settings of the first run's canonical JSON, so that there is no second list of them; what a run
+ * leaves is in the table of its command. */
+fin_status fini_block_names(fini_reader *r, fini_block *block)
 {
-    if (n->count < NAMES_MOST)
-        n->list[n->count++] = name;
-}
-
-static fin_status read_names(const fin_study *study, const fini_block *block, names *n,
-                             fin_error *err)
-{
-    fin_status status = fin_study_get_run(study, block->first, &n->plan, err);
+    int outputs = 1;
+    for (const fin_output *row = block->command->outputs; row->name; row++)
+        outputs++;
+    fin_plan *plan = fini_alloc(sizeof *plan);
+    if (!plan)
+        return fini_fail_memory(r->err, sizeof *plan, "the names of a block");
+    fin_status status = fin_study_get_run(r->study, block->first, plan, r->err);
+    json_t *json = status ? NULL : json_loads(plan->settings, 0, NULL);
+    fini_free(plan);
     if (status)
         return status;
-    n->count = 0;
-    find_keys(n);
-    n->settings = n->count;
-    add_name(n, "seconds");
+    block->setting_count = json ? find_keys(r->tree, json, NULL, 0) : -1;
+    block->names =
+        fini_tree_take(r->tree, (int64_t)block->setting_count + outputs, sizeof *block->names);
+    bool fine = json && block->names && find_keys(r->tree, json, block->names, 0) >= 0;
+    json_decref(json);
+    if (!fine)
+        return fini_tree_fail_memory(r->err);
+    const char **next = block->names + block->setting_count;
+    *next++ = "seconds";
     for (const fin_output *row = block->command->outputs; row->name; row++)
-        add_name(n, row->name);
+        *next++ = row->name;
+    block->name_count = (int)(next - block->names);
     return FIN_OK;
 }
 
-static bool has_name(const names *n, const char *name, bool settings)
+static bool has_name(const fini_block *block, const char *name, int count)
 {
-    int count = settings ? n->settings : n->count;
-    for (int i = 0; i < count; i++)
-        if (strcmp(n->list[i], name) == 0)
-            return true;
-    return false;
+    int i = 0;
+    while (i < count && strcmp(block->names[i], name) != 0)
+        i++;
+    return i < count;
 }
 
-/* In this block, or in any. `what` is the sentence if it is not there: "no run has ...". */
+bool fini_block_has_setting(const fini_block *block, const char *name)
+{
+    return has_name(block, name, block->setting_count);
+}
+
 static fin_status check_name(const fin_study *study, const fini_block *block, const char *name,
-                             bool settings, const fini_node *node, bool key, fin_error *err)
+                             bool setting, const fini_node *node, fin_error *err)
 {
-    int first = block ? (int)(block - study->blocks) : 0;
-    int last = block ? first + 1 : study->block_count;
-    names *n = fini_alloc(sizeof *n);
-    if (!n)
-        return fini_fail_memory(err, sizeof *n, "the names of a block");
-    fin_status status = FIN_OK;
-    bool found = false;
-    char near[80] = "";
-    for (int i = first; i < last && !status && !found; i++) {
-        status = read_names(study, &study->blocks[i], n, err);
-        found = !status && has_name(n, name, settings);
-        if (status || found || near[0])
-            continue;
-        const char *nearest = fin_nearest_name(name, n->list, settings ? n->settings : n->count);
-        snprintf(near, sizeof near, "%s", nearest ? nearest : "");
-    }
-    fini_free(n);
-    if (status || found)
-        return status;
-    return (key ? fini_node_fail_key : fini_node_fail)(
-        study->tree, node, err, "'%.64s' is no %s of the runs of %s%s%s%s", name,
-        settings ? "setting" : "setting or number", block ? block->id : "this study",
-        near[0] ? "; did you mean " : "", near, near[0] ? "?" : "");
+    int count = setting ? block->setting_count : block->name_count;
+    if (has_name(block, name, count))
+        return FIN_OK;
+    const char *near = fin_nearest_name(name, block->names, count);
+    return fini_node_fail(study->tree, node, err, "'%.64s' is no %s of the runs of %s%s%s%s", name,
+                          setting ? "setting" : "setting or number", block->id,
+                          near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
 }
 
-fin_status fini_formula_check(const fin_study *study, const fini_block *block,
-                              const fini_node *node, fin_error *err)
+fin_status fini_setting_read(const fin_study *study, const fini_block *block, const fini_node *node,
+                             fin_error *err)
+{
+    if (node->kind != FINI_TEXT)
+        return fini_node_fail(study->tree, node, err, "'%s' must be the name of a setting",
+                              node->name);
+    return check_name(study, block, node->text, true, node, err);
+}
+
+fin_status fini_formula_read(const fin_study *study, const fini_block *block, const fini_node *node,
+                             fini_formula **out, fin_error *err)
 {
     if (node->kind != FINI_TEXT)
         return fini_node_fail(study->tree, node, err,
                               "a formula must be a text, such as log(risk)");
-    fini_formula *formula;
+    fini_formula *formula = NULL;
     fin_error why;
     fin_status status = fini_formula_parse(node->text, &formula, &why);
     if (status == FIN_ERR_MEMORY)
         return fini_fail(err, status, "%s", why.message);
     if (status)
         return fini_node_fail(study->tree, node, err, "%s", why.message);
-    for (int i = 0; i < fini_formula_name_count(formula) && !status; i++)
-        status = check_name(study, block, fini_formula_name(formula, i), false, node, false, err);
-    fini_formula_destroy(formula);
+    for (int i = 0; block && i < fini_formula_name_count(formula) && !status; i++)
+        status = check_name(study, block, fini_formula_name(formula, i), false, node, err);
+    if (status || !out)
+        fini_formula_destroy(formula);
+    else
+        *out = formula;
     return status;
+}
+
+fin_status fini_from_read(const fin_study *study, const fini_node *map, const fini_block *fallback,
+                          const fini_block **block, fin_error *err)
+{
+    const fini_node *node = fini_node_get(map, "from");
+    *block = fallback;
+    if (!node)
+        return FIN_OK;
+    if (node->kind != FINI_TEXT)
+        return fini_node_fail(study->tree, node, err, "'from' must be the id of a block of runs");
+    *block = fini_study_block(study, node->text);
+    if (*block)
+        return FIN_OK;
+    const char *near = NULL;
+    for (int i = 0; i < study->block_count && !near; i++)
+        near = fin_nearest_name(node->text, &study->blocks[i].id, 1);
+    return fini_node_fail(study->tree, node, err, "there is no block of runs '%.64s'%s%s%s",
+                          node->text, near ? "; did you mean " : "; the first one is ",
+                          near ? near : study->blocks[0].id, near ? "?" : "");
 }
 
 /* ---- where ------------------------------------------------------------------------------------ */
 
-static const char *comparison(const fini_node *node)
+typedef struct reader {
+    const fin_study *study;
+    const fini_block *block;
+    fini_where *out;
+    char *end; /* of the last clause's text: an alternative goes here */
+    fin_error *err;
+} reader;
+
+/* Bytes that the clauses of a node take at most, and how many there can be. */
+static size_t measure(const fini_node *node, int *clauses)
+{
+    size_t bytes = 8 + (node->name ? strlen(node->name) : 0);
+    if (node->kind == FINI_TEXT) {
+        bytes += 2 * strlen(node->text);
+        ++*clauses;
+        for (const char *comma = node->text; (comma = strchr(comma, ',')); comma++)
+            ++*clauses;
+    }
+    for (int i = 0; i < node->count; i++)
+        bytes += measure(&node->child[i], clauses);
+    return bytes;
+}
+
+static fin_status fail_form(const reader *r, const fini_node *node)
+{
+    return fini_node_fail(r->study->tree, node, r->err,
+                          "a condition is a setting, one of = != < <= > >=, and a value, such as "
+                          "L >= 10; one of several is keys = sphere, vmf");
+}
+
+/* A value: not empty, no bar, which separates alternatives, and no sign, which is mistyped. */
+static bool is_value(const char *text, size_t length)
+{
+    return length > 0 && !strchr("=<>!", text[0]) && !memchr(text, '|', length);
+}
+
+/* `name` of `length` letters, `sign` and a value open a clause. */
+static fin_status open_clause(reader *r, const fini_node *node, const char *name, size_t length,
+                              const char *sign, size_t signs)
+{
+    if (r->out->count == CLAUSES_MOST)
+        return fini_node_fail(r->study->tree, node, r->err, "'where' has more than %d conditions",
+                              CLAUSES_MOST);
+    char *text = r->end ? r->end + 1 : r->out->clauses[0];
+    memcpy(text, name, length);
+    text[length] = '\0';
+    r->out->clauses[r->out->count++] = text;
+    fini_node at = *node;
+    if (node->name && strcmp(node->name, text) == 0) { /* of a map: at the key */
+        at.line = node->name_line;
+        at.column = node->name_column;
+    }
+    fin_status status = check_name(r->study, r->block, text, true, &at, r->err);
+    memcpy(text + length, sign, signs);
+    r->end = text + length + signs;
+    *r->end = '\0';
+    return status;
+}
+
+static void add_value(reader *r, bool another, const char *text, size_t length)
+{
+    if (another)
+        *r->end++ = '|';
+    memcpy(r->end, text, length);
+    r->end += length;
+    *r->end = '\0';
+}
+
+static const char *trim(const char *text, size_t *length)
+{
+    for (; *length && (*text == ' ' || *text == '\n' || *text == '\t'); text++)
+        --*length;
+    while (*length && strchr(" \n\t", text[*length - 1]))
+        --*length;
+    return text;
+}
+
+/* Between two commas: a condition, or one more value of the one before. */
+static fin_status read_piece(reader *r, const fini_node *node, const char *text, size_t length)
+{
+    text = trim(text, &length);
+    size_t name = 0, signs, skip;
+    while (name < length && !strchr("=<>!", text[name]))
+        name++;
+    if (name == length) {
+        const char *before = r->end ? r->out->clauses[r->out->count - 1] : "";
+        size_t sign = strcspn(before, "=<>!");
+        if (!r->end || before[sign] != '=' || !is_value(text, length))
+            return fail_form(r, node);
+        add_value(r, true, text, length);
+        return FIN_OK;
+    }
+    signs = 1 + (name + 1 < length && text[name + 1] == '=' && text[name] != '=');
+    skip = name + signs;
+    size_t left = length - skip;
+    const char *value = trim(text + skip, &left);
+    trim(text, &name);
+    if (name == 0 || (signs == 1 && text[skip - 1] == '!') || !is_value(value, left))
+        return fail_form(r, node);
+    fin_status status = open_clause(r, node, text, name, text + skip - signs, signs);
+    if (!status)
+        add_value(r, false, value, left);
+    return status;
+}
+
+static fin_status read_text(reader *r, const fini_node *node)
+{
+    if (node->kind != FINI_TEXT)
+        return fail_form(r, node);
+    fin_status status = FIN_OK;
+    for (const char *at = node->text; !status; at++) {
+        size_t length = strcspn(at, ",");
+        status = read_piece(r, node, at, length);
+        at += length;
+        if (!*at)
+            break;
+    }
+    return status;
+}
+
+/* A map reads as well: {L: 10, keys: [sphere, vmf], lam: [">=", 0.1]}. */
+static fin_status read_pair(reader *r, const fini_node *node)
 {
     static const char *const signs[] = {"=", "!=", "<", "<=", ">", ">="};
-    for (int i = 0; i < 6; i++)
-        if (node->kind == FINI_TEXT && strcmp(node->text, signs[i]) == 0)
-            return signs[i];
-    return NULL;
-}
-
-/* A value in a clause: not empty, no bar, which separates alternatives, and no sign, which stands
- * where none can be, or is mistyped. */
-static bool is_value(const fini_node *node)
-{
-    return node->kind == FINI_TEXT && node->text[0] && !strchr("=<>!", node->text[0]) &&
-           !strchr(node->text, '|');
-}
-
-/* "name=a|b" or "name>=a" into text (CLAUSE_BYTES). */
-static fin_status write_clause(const fin_study *study, const fini_node *node, char *text,
-                               fin_error *err)
-{
+    const fini_node *values = node->kind == FINI_LIST ? node->child : node;
+    int count = node->kind == FINI_LIST ? node->count : 1, first = 0;
     const char *sign = "=";
-    int first = 0, count = node->kind == FINI_LIST ? node->count : 1;
-    if (node->kind == FINI_LIST && node->count == 2 && comparison(&node->child[0])) {
-        sign = comparison(&node->child[0]);
-        first = 1;
+    for (int i = 0; i < 6 && count == 2 && first == 0; i++)
+        if (values[0].kind == FINI_TEXT && strcmp(values[0].text, signs[i]) == 0)
+            sign = values[first++].text;
+    fin_status status = open_clause(r, node, node->name, strlen(node->name), sign, strlen(sign));
+    if (!status && count == 0)
+        status = fail_form(r, node);
+    for (int i = first; i < count && !status; i++) {
+        if (values[i].kind != FINI_TEXT || !is_value(values[i].text, strlen(values[i].text)))
+            return fail_form(r, &values[i]);
+        add_value(r, i > first, values[i].text, strlen(values[i].text));
     }
-    int used = snprintf(text, CLAUSE_BYTES, "%s%s", node->name, sign);
-    for (int i = first; i < count && used < CLAUSE_BYTES; i++) {
-        const fini_node *value = node->kind == FINI_LIST ? &node->child[i] : node;
-        if (!is_value(value))
-            return fini_node_fail(
-                study->tree, value, err,
-                "'where' takes a value, a list of values, or a comparison such as "
-                "[\">=\", 10]");
-        used += snprintf(text + used, (size_t)(CLAUSE_BYTES - used), "%s%s", i > first ? "|" : "",
-                         value->text);
-    }
-    if (count == 0 || used >= CLAUSE_BYTES)
-        return fini_node_fail(study->tree, node, err, "'where' has %s for '%.64s'",
-                              count ? "too many values" : "no value", node->name);
-    return FIN_OK;
+    return status;
 }
 
-fin_status fini_where_read(const fin_study *study, const fini_block *block, const fini_node *node,
+/* The case of `each` that this claim or figure is, as far as `where` does not say otherwise. */
+static fin_status read_case(reader *r, const fini_node *each)
+{
+    fin_status status = FIN_OK;
+    int written = r->out->count;
+    for (int i = 0; each && i < each->count && !status; i++) {
+        const char *name = each->child[i].name;
+        bool skip = !fini_block_has_setting(r->block, name);
+        for (int k = 0; k < written && !skip; k++) {
+            size_t length = strcspn(r->out->clauses[k], "=<>!");
+            skip = length == strlen(name) && memcmp(r->out->clauses[k], name, length) == 0;
+        }
+        if (!skip)
+            status = read_pair(r, &each->child[i]);
+    }
+    return status;
+}
+
+fin_status fini_where_read(const fin_study *study, const fini_block *block, const fini_node *map,
                            fini_where *out, fin_error *err)
 {
+    const fini_node *where = fini_node_get(map, "where"), *each = fini_node_get(map, "each");
     *out = (fini_where){0};
-    if (!node || (node->kind == FINI_MAP && node->count == 0))
+    if (!where && !each)
         return FIN_OK;
-    if (node->kind != FINI_MAP || node->count > CLAUSES_MOST)
-        return fini_node_fail(study->tree, node, err,
-                              "'where' must be a map of at most %d settings, such as {L: 100}",
-                              CLAUSES_MOST);
-    size_t pointers = (size_t)node->count * sizeof(char *);
-    size_t size = pointers + (size_t)node->count * CLAUSE_BYTES;
-    char **clauses = fini_alloc(size);
-    if (!clauses)
-        return fini_fail_memory(err, size, "a 'where'");
-    out->clauses = clauses;
-    out->count = node->count;
+    int most = 0;
+    size_t bytes = (where ? measure(where, &most) : 0) + (each ? measure(each, &most) : 0);
+    if (where && where->kind != FINI_TEXT)
+        most += where->count;
+    size_t pointers = ((size_t)most + 1) * sizeof(char *);
+    out->clauses = fini_alloc(pointers + bytes + 1);
+    if (!out->clauses)
+        return fini_fail_memory(err, pointers + bytes, "a 'where'");
+    out->clauses[0] = (char *)out->clauses + pointers;
+    reader r = {study, block, out, NULL, err};
     fin_status status = FIN_OK;
-    for (int i = 0; i < node->count && !status; i++) {
-        const fini_node *child = &node->child[i];
-        clauses[i] = (char *)clauses + pointers + (size_t)i * CLAUSE_BYTES;
-        status = check_name(study, block, child->name, true, child, true, err);
-        if (!status)
-            status = write_clause(study, child, clauses[i], err);
-    }
+    if (where && where->kind == FINI_TEXT)
+        status = read_text(&r, where);
+    for (int i = 0; where && i < where->count && !status; i++)
+        status = (where->kind == FINI_MAP ? read_pair : read_text)(&r, &where->child[i]);
+    if (!status)
+        status = read_case(&r, each);
     if (status)
         fini_where_free(out);
     return status;

@@ -81,22 +81,29 @@ static fin_status merge_block(fini_tree *tree, fini_node *block, const fini_node
     return status;
 }
 
-fin_status fini_edit_full(fini_tree *tree, bool full, bool *has_full, fin_error *err)
+fin_status fini_edit_full(fini_tree *tree, bool full, fin_error *err)
 {
     fini_node *runs = fini_node_find(fini_yaml_root(tree), "runs");
     fin_status status = FIN_OK;
-    *has_full = false;
     for (int i = 0; runs && runs->kind == FINI_LIST && i < runs->count && !status; i++) {
         fini_node *block = &runs->child[i], *found = fini_node_find(block, "full");
         if (!found)
             continue;
         fini_node copy = *found; /* its children stay where they are */
-        *has_full = true;
         fini_node_remove(block, "full");
         if (full)
             status = merge_block(tree, block, &copy, err);
     }
     return status;
+}
+
+bool fini_edit_has_full(const fini_tree *tree)
+{
+    fini_node *runs = fini_node_find(fini_yaml_root(tree), "runs");
+    bool has = false;
+    for (int i = 0; runs && runs->kind == FINI_LIST && i < runs->count; i++)
+        has = has || fini_node_find(&runs->child[i], "full");
+    return has;
 }
 
 /* ---- --set ---------------------------------------------------------------------------------- */

@@ -213,3 +213,17 @@ void fini_node_remove(fini_node *map, const char *key)
     fini_node *end = map->child + map->count--;
     memmove(node, node + 1, (size_t)(end - node - 1) * sizeof *node);
 }
+
+fin_status fini_node_copy(fini_tree *tree, const fini_node *from, fini_node *out, fin_error *err)
+{
+    *out = *from;
+    if (from->kind == FINI_TEXT)
+        return FIN_OK;
+    out->child = fini_tree_take(tree, from->count, sizeof *out->child);
+    if (!out->child)
+        return fini_tree_fail_memory(err);
+    fin_status status = FIN_OK;
+    for (int i = 0; i < from->count && !status; i++)
+        status = fini_node_copy(tree, &from->child[i], &out->child[i], err);
+    return status;
+}

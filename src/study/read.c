@@ -23,21 +23,13 @@ static fin_status read_blocks(fini_reader *r, const fini_node *root)
     for (int i = 0; i < runs->count && !status; i++) {
         status = fini_read_block(r, &runs->child[i], &study->blocks[i]);
         study->block_count = i + 1;
+        if (!status)
+            status = fini_block_names(r, &study->blocks[i]);
     }
     return status;
 }
 
 /* ---- the study ------------------------------------------------------------------------------ */
-
-static fin_status read_list_of(fini_reader *r, const fini_node *root, const char *key,
-                               const fini_node **out)
-{
-    const fini_node *node = fini_node_get(root, key);
-    if (node && node->kind != FINI_LIST)
-        return fini_node_fail(r->tree, node, r->err, "%s must be a list", key);
-    *out = node;
-    return FIN_OK;
-}
 
 static fin_status read_root(fini_reader *r)
 {
@@ -57,10 +49,11 @@ static fin_status read_root(fini_reader *r)
     if (!status)
         status = read_blocks(r, root);
     if (!status)
-        status = read_list_of(r, root, "claims", &study->claims);
+        status = fini_unfold(r, "figures", &study->figures);
+    const fini_node *claims = NULL;
     if (!status)
-        status = read_list_of(r, root, "figures", &study->figures);
-    return status ? status : fini_claims_check(study, r->err);
+        status = fini_unfold(r, "claims", &claims);
+    return status || !claims ? status : fini_claims_read(study, claims, r->err);
 }
 
 /* The study's struct and what it keeps of the call, in the tree's memory. */
@@ -83,66 +76,68 @@ static fin_status keep_call(fini_tree *tree, const char *text, size_t size,
     return FIN_OK;
 }
 
-static fin_status parse(const char *text, size_t size, const char *label,
-                        const fin_study_changes *changes, bool *has_full, fin_study **out,
-                        fin_error *err)
+/* Changes to the tree, then the study. */
+static fin_status read_changed(fini_reader *r, const fin_study_changes *changes)
 {
-    fini_reader r = {.err = err};
-    fin_status status = fini_yaml_parse(text, size, label, &r.tree, err);
-    if (status)
-        return status;
-    status = keep_call(r.tree, text, size, changes, &r.study, err);
-    if (!status)
-        status = fini_edit_full(r.tree, r.study->full, has_full, err);
+    fin_status status = fini_edit_full(r->tree, r->study->full, r->err);
     for (int i = 0; changes && i < changes->count && !status; i++)
-        status = fini_edit_set(r.tree, changes->set[i], err);
+        status = fini_edit_set(r->tree, changes->set[i], r->err);
+    return status ? status : read_root(r);
+}
+
+/* The study with the sizes under `full:`, from a copy of the tree; it is only looked at. */
+static fin_status read_full(const fini_tree *tree, const fini_node *root,
+                            const fin_study_changes *changes, fin_error *err)
+{
+    fini_tree copy = {.label = tree->label};
+    fin_study study = {.tree = &copy, .full = true};
+    fini_reader r = {.tree = &copy, .study = &study, .err = err};
+    copy.root = fini_tree_take(&copy, 1, sizeof *copy.root);
+    fin_status status =
+        copy.root ? fini_node_copy(&copy, root, copy.root, err) : fini_tree_fail_memory(err);
     if (!status)
-        status = read_root(&r);
-    if (status)
-        fini_yaml_destroy(r.tree);
-    else
-        *out = r.study;
+        status = read_changed(&r, changes);
+    fini_claims_free(&study);
+    fini_tree_clear(&copy);
     return status;
 }
 
 /* A mistake under `full:` is not to be found by whoever waits for the large run. Changes that do not
  * go with the large sizes are none, if the file alone is good: they were made for the quick ones. */
-static fin_status check_full(const char *text, size_t size, const char *label,
+static fin_status check_full(const fini_tree *tree, const fini_node *root,
                              const fin_study_changes *changes, fin_error *err)
 {
-    fin_study_changes full = {.full = 1};
-    fin_study *large = NULL;
-    bool has_full;
     fin_error inner = {FIN_OK, ""};
-    if (changes) {
-        full.set = changes->set;
-        full.count = changes->count;
-    }
-    fin_status status = parse(text, size, label, &full, &has_full, &large, &inner);
-    fin_study_destroy(large);
-    if (status && status != FIN_ERR_MEMORY && full.count) {
-        fin_study_changes plain = {.full = 1};
-        large = NULL;
-        if (!parse(text, size, label, &plain, &has_full, &large, NULL))
-            status = FIN_OK;
-        fin_study_destroy(large);
-    }
+    fin_status status = read_full(tree, root, changes, &inner);
+    if (status && status != FIN_ERR_MEMORY && changes && changes->count &&
+        !read_full(tree, root, NULL, NULL))
+        status = FIN_OK;
     return status ? fini_fail(err, status, "%s", inner.message) : FIN_OK;
 }
 
 fin_status fin_study_parse(const char *text, size_t size, const char *label,
                            const fin_study_changes *changes, fin_study **out, fin_error *err)
 {
-    bool has_full = false;
+    fini_reader r = {.err = err};
     *out = NULL;
-    fin_status status = parse(text, size, label, changes, &has_full, out, err);
-    if (!status && has_full && !(*out)->full) {
-        status = check_full(text, size, label, changes, err);
-        if (status) {
-            fin_study_destroy(*out);
-            *out = NULL;
-        }
-    }
+    fin_status status = fini_yaml_parse(text, size, label, &r.tree, err);
+    if (status)
+        return status;
+    status = keep_call(r.tree, text, size, changes, &r.study, err);
+    fini_node pristine; /* as the file has it, where `full:` is to be checked too */
+    bool both = !status && !r.study->full && fini_edit_has_full(r.tree);
+    if (both)
+        status = fini_node_copy(r.tree, r.tree->root, &pristine, err);
+    if (!status)
+        status = read_changed(&r, changes);
+    if (!status && both)
+        status = check_full(r.tree, &pristine, changes, err);
+    if (status && r.study)
+        fini_claims_free(r.study);
+    if (status)
+        fini_yaml_destroy(r.tree);
+    else
+        *out = r.study;
     return status;
 }
 
@@ -194,8 +189,10 @@ fin_status fini_study_restore(const char *text, size_t size, const char *changes
 
 void fin_study_destroy(fin_study *study)
 {
-    if (study)
-        fini_yaml_destroy(study->tree); /* which holds the study */
+    if (!study)
+        return;
+    fini_claims_free(study);
+    fini_yaml_destroy(study->tree); /* which holds the study */
 }
 
 const char *fin_study_name(const fin_study *study)
@@ -215,5 +212,5 @@ int64_t fin_study_run_count(const fin_study *study)
 
 int fin_study_claim_count(const fin_study *study)
 {
-    return study->claims ? study->claims->count : 0;
+    return study->claim_count;
 }

@@ -1,6 +1,6 @@
 /* What the files that read studies share: tree.c and yaml.c (text -> tree), node.c (asking it),
- * edit.c (changes to it), axes.c (values of an axis), block.c and read.c (tree -> study), and
- * settings.c.
+ * edit.c (changes to it), each.c (families of claims and figures), axes.c (values of an axis),
+ * block.c and read.c (tree -> study).
  *
  * A study lives in the memory of its tree: everything that is read from the file, made from it, or
  * given by --set stays until the tree is destroyed, so that there is nothing to free one by one. */
@@ -32,6 +32,7 @@ struct fini_tree {
 void *fini_tree_take(fini_tree *tree, int64_t count, size_t size);
 char *fini_tree_copy(fini_tree *tree, const char *text, size_t length); /* NULL: no memory */
 fin_status fini_tree_fail_memory(fin_error *err);
+void fini_tree_clear(fini_tree *tree); /* frees its memory, and not the struct */
 /* From here on nodes with line -path_count come from --set `path`. */
 fin_status fini_tree_remember(fini_tree *tree, const char *path, fin_error *err);
 
@@ -47,9 +48,12 @@ fini_node *fini_node_find(fini_node *map, const char *key); /* '-' and '_' are t
 fin_status fini_node_put(fini_tree *tree, fini_node *map, const char *key, const fini_node *value,
                          fin_error *err);
 void fini_node_remove(fini_node *map, const char *key);
+/* With all that is below it; texts are shared. */
+fin_status fini_node_copy(fini_tree *tree, const fini_node *from, fini_node *out, fin_error *err);
 
 /* `full:` of every block into the block, or out of it; then the changes, "path=value" each. */
-fin_status fini_edit_full(fini_tree *tree, bool full, bool *has_full, fin_error *err);
+fin_status fini_edit_full(fini_tree *tree, bool full, fin_error *err);
+bool fini_edit_has_full(const fini_tree *tree);
 fin_status fini_edit_set(fini_tree *tree, const char *change, fin_error *err);
 
 /* ---- helpers -------------------------------------------------------------------------------- */
@@ -97,5 +101,13 @@ fin_status fini_read_name(fini_reader *r, const fini_node *map, const char *key,
                           const char *fallback, const char **name);
 /* The block with all its values checked; adds its runs to those of the study. */
 fin_status fini_read_block(fini_reader *r, const fini_node *node, fini_block *block);
+/* Its names (claim_where.c). */
+fin_status fini_block_names(fini_reader *r, fini_block *block);
+
+/* ---- each.c --------------------------------------------------------------------------------- */
+
+/* The list under `key` (claims, figures) with its families and groups unfolded; NULL: there is
+ * none. */
+fin_status fini_unfold(fini_reader *r, const char *key, const fini_node **out);
 
 #endif

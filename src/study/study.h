@@ -85,10 +85,14 @@ typedef struct fini_block {
     int fixed_count;
     fini_axis *axes; /* seeds included, last; the last one moves fastest */
     int axis_count;
-    int64_t draws; /* 1 without random axes */
-    int64_t count; /* runs: the grid times draws */
-    int64_t first; /* position of its first run in the study */
+    int64_t draws;      /* 1 without random axes */
+    int64_t count;      /* runs: the grid times draws */
+    int64_t first;      /* position of its first run in the study */
+    const char **names; /* what formulas may have: settings of its first run, then what it leaves */
+    int name_count, setting_count;
 } fini_block;
+
+typedef struct fini_claim_plan fini_claim_plan; /* claim.h */
 
 struct fin_study {
     fini_arena arena; /* holds what is below, this struct too, or however read.c wants it */
@@ -101,7 +105,9 @@ struct fin_study {
     fini_block *blocks;
     int block_count;
     int64_t run_count;
-    const fini_node *claims, *figures; /* lists, or NULL */
+    fini_claim_plan *claims; /* [claim_count] */
+    int claim_count;
+    const fini_node *figures; /* a list, or NULL; families (`each`) are unfolded */
 };
 enum { FINI_RUNS_MOST = 10000000, FINI_BLOCKS_MOST = 1000, FINI_AXES_MOST = 16 };
 
@@ -199,26 +205,59 @@ fin_status fini_formula_values(const fini_formula *formula, const char *const *n
                                const fini_number *numbers, int count, fini_number *out,
                                fin_error *err);
 
-/* A `where` of the study file as such clauses: {L: [2, 10], d: 500, lam: [">=", 0.1]}. */
+/* Conditions of the study file as such clauses. */
 typedef struct fini_where {
     char **clauses; /* [count], one block of fini_alloc memory */
     int count;
 } fini_where;
-/* Checks names against the settings of the block (NULL: those of any block of the study). node NULL:
- * no clauses. */
-fin_status fini_where_read(const fin_study *study, const fini_block *block, const fini_node *node,
+/* `where` of a claim, a value, a figure or a line, and the settings of its case of `each` that it
+ * does not name itself and that the block has. map NULL: no clauses. */
+fin_status fini_where_read(const fin_study *study, const fini_block *block, const fini_node *map,
                            fini_where *out, fin_error *err);
 void fini_where_free(fini_where *where);
-/* A formula that stands in the file: it parses, and its names are settings or outputs of the block
- * (NULL: of any block), or "seconds"; else file, line, column and the nearest name. */
-fin_status fini_formula_check(const fin_study *study, const fini_block *block,
-                              const fini_node *node, fin_error *err);
+/* The block that `from` of the map names, else `fallback`. */
+fin_status fini_from_read(const fin_study *study, const fini_node *map, const fini_block *fallback,
+                          const fini_block **block, fin_error *err);
+bool fini_block_has_setting(const fini_block *block, const char *name);
+/* A formula that stands in the file: it parses, and its names are settings or outputs of the block,
+ * or "seconds"; else file, line, column and the nearest name. out may be NULL. */
+fin_status fini_formula_read(const fin_study *study, const fini_block *block, const fini_node *node,
+                             fini_formula **out, fin_error *err);
+/* A text that names a setting of the block. */
+fin_status fini_setting_read(const fin_study *study, const fini_block *block, const fini_node *node,
+                             fin_error *err);
 
 /* ---- claims (claim.c) ------------------------------------------------------------------------ */
 
 /* The id of a claim or a figure: 1 to 64 letters, digits, - or _. */
 bool fini_is_id(const char *text);
-/* Are the claims of a study well formed: keys, formulas, blocks, reductions? */
-fin_status fini_claims_check(const fin_study *study, fin_error *err);
+/* Reads the claims into study->claims, with all checks: keys, formulas, blocks, reductions. What was
+ * read is freed by fini_claims_free, after a failure too. */
+fin_status fini_claims_read(fin_study *study, const fini_node *list, fin_error *err);
+void fini_claims_free(fin_study *study);
+typedef fin_status (*fini_claim_row)(void *user, const fin_claim *claim, fin_error *err);
+/* Judges them, keeps the verdicts, and hands each to `row`, which may be NULL. */
+fin_status fini_claims_judge(fin_store *store, const fin_study *study, fini_claim_row row,
+                             void *user, fin_error *err);
+/* Claims of the store, and those of the study that nobody has judged. study NULL: one that cannot be
+ * read back has at least what was judged. */
+fin_status fini_claims_list(fin_store *store, const char *name, const fin_study *study,
+                            fini_claim_row row, void *user, fin_error *err);
+
+/* ---- the studies of a store (conduct.c) -------------------------------------------------------- */
+
+/* Which of them, and those that the caller has already: no study is read twice. */
+typedef struct fini_studies {
+    const char *const *names; /* [count]; NULL: all */
+    int count;
+    const fin_study *const *hand; /* [hand_count] */
+    int hand_count;
+} fini_studies;
+/* study NULL: it cannot be read back, and `why` says why. */
+typedef fin_status (*fini_study_visit)(void *user, const char *name, const fin_study *study,
+                                       const fin_error *why, fin_error *err);
+/* Visits each study once. An unknown name: FIN_ERR_ARGUMENT with the nearest one. */
+fin_status fini_studies_visit(fin_store *store, const fini_studies *which, fini_study_visit visit,
+                              void *user, fin_error *err);
 
 #endif

@@ -62,14 +62,18 @@ fin_status fini_tree_fail_memory(fin_error *err)
     return fini_fail(err, FIN_ERR_MEMORY, "out of memory while a study was read");
 }
 
-void fini_yaml_destroy(fini_tree *tree)
+void fini_tree_clear(fini_tree *tree)
 {
-    if (!tree)
-        return;
     for (chunk *c = tree->chunks, *next; c; c = next) {
         next = c->next;
         fini_free(c);
     }
+}
+
+void fini_yaml_destroy(fini_tree *tree)
+{
+    if (tree)
+        fini_tree_clear(tree);
     fini_free(tree);
 }
 
