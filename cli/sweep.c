@@ -17,6 +17,7 @@ typedef struct plan {
     int64_t n;
     fin_column columns[MOST_SETTINGS];
     char names[MOST_SETTINGS][CLI_NAME];
+    const char *titles[MOST_SETTINGS]; /* as the file has them: lambda for lam */
     int count;
     const char *path;           /* of --points; NULL: a sweep */
     fin_table *table;           /* its file */
@@ -156,6 +157,7 @@ static int make_grid(plan *p, const axis *axes, int count)
             else
                 words[i] = a->words[i / inner % a->count];
         strcpy(p->names[k], a->name);
+        p->titles[k] = p->names[k];
         p->columns[k] = (fin_column){p->names[k], numbers, words};
     }
     p->count = count;
@@ -289,6 +291,7 @@ static int add_file_column(plan *p, const cli_args *args, int j)
     if (p->count == MOST_SETTINGS)
         return cli_failed("%.200s: more than %d columns are settings", p->path, MOST_SETTINGS);
     strcpy(p->names[p->count], name);
+    p->titles[p->count] = column;
     p->columns[p->count] = (fin_column){p->names[p->count], fin_table_values(p->table, j), NULL};
     return check_values(p, column, group, field, p->columns[p->count++].numbers);
 }
@@ -329,7 +332,7 @@ static fin_status write_points(const plan *p, const fin_sweep *sweep, const char
     static cli_column columns[CLI_COLUMNS];
     int count = 0;
     for (int k = 0; k < p->count; k++) {
-        cli_add_column(columns, &count, p->columns[k].name, "", p->columns[k].numbers);
+        cli_add_column(columns, &count, p->titles[k], "", p->columns[k].numbers);
         columns[k].texts = p->columns[k].texts;
     }
     for (int i = 0; i < fin_sweep_count(sweep); i++) {

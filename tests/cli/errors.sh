@@ -9,17 +9,17 @@ refuses 2 "unknown command" qwertyuiop
 refuses 2 "unknown command" ""
 refuses 2 "a command comes first" --json
 refuses 2 "did you mean simulate?" help simulat
-refuses 2 "did you mean --kappa?" risk --kapa 1
+refuses 2 "risk with task slr and form erf has no setting 'kapa'; did you mean 'kappa'?" risk --kapa 1
 refuses 2 "did you mean --json?" info --jsn
-refuses 2 "see 'finetti help risk'" risk --qwertyuiop 1
+refuses 2 "'finetti help risk' lists its settings" risk --qwertyuiop 1
 refuses 2 "did you mean spiked?" risk --task spikd
 refuses 2 "did you mean softmax?" risk --form=sofmax
-refuses 2 "unknown task ''" risk --task ""
+refuses 2 "there is no task ''" risk --task ""
 refuses 2 "slr has no setting snr; it belongs to spiked, max" risk --snr 3
 refuses 2 "slr has no setting snr; it belongs to spiked, max" simulate --snr 3 --out x.npz
 refuses 2 "spiked has no setting gamma; it belongs to slr" risk --task spiked --gamma 3
 refuses 2 "erf has no setting c; it belongs to" risk --c 1
-refuses 2 "did you mean lam?" risk --sweep lm=1:2:3
+refuses 2 "did you mean 'lam'?" risk --sweep lamm=1:2:3
 refuses 2 "did you mean bayes?" risk --show bays
 
 # ---- how options are written
@@ -32,24 +32,28 @@ refuses 2 "unexpected argument" risk 5
 refuses 2 "unexpected argument" risk -d 5
 refuses 2 "unexpected argument" risk --
 refuses 2 "unknown option" risk "--$(printf 'x%.0s' {1..500})"
-refuses 2 "unknown option --ka?ppa" risk $'--ka\nppa' 1
+refuses 2 "no setting 'ka?ppa'" risk $'--ka\nppa' 1
 refuses 2 "d = 'a?b'" risk --d $'a\nb'
 
 # ---- combinations
 refuses 2 "do not go together" risk --points a.csv --sweep lam=1,2
 refuses 2 "--json is for one point" risk --sweep lam=1,2 --json
-refuses 2 "--out goes with" risk --out a.txt
+refuses 2 "both write to standard output" risk --out - --json
 refuses 2 "takes the place of" risk --lengths 5:1 --L 4
 refuses 2 "is both given and swept" risk --lam 1 --sweep lam=1,2
 refuses 2 "swept twice" risk --sweep lam=1,2 --sweep lam=3,4
-refuses 2 "at most 2" risk --sweep lam=1 --sweep nu=1 --sweep d=3
+axes=(--sweep lam=1 --sweep nu=1 --sweep d=3 --sweep kappa=1 --sweep eta=0 --sweep rho=0 --sweep theta=0 --sweep eps=0)
+refuses 2 "at most 8" risk "${axes[@]}" --sweep m=1
+refuses 2 "more than 1000000 points" risk --sweep lam=1:2:1001 --sweep eps=0:1:1000
+refuses 2 "did you mean softmax?" risk --sweep form=erf,sofmax
+refuses 2 "erf has no setting c; it belongs to" risk --sweep c=0,1
 refuses 2 "L_min = 20" risk --L_min 20
 refuses 2 "do not fit" risk --m 11
 for lengths in 5 5: :1 "5:1," 5:x 5:0 5:-1 5:nan 0:1 5:1,,6:1 5:inf 99999999999:1 x; do
     refuses 2 "lengths" risk --lengths "$lengths"
 done
 for sweep in lam lam= =1 lam=1:2 lam=1:2:0 lam=1:2:3cubic lam=0:1:5log lam=1:2:2.5 lam=nan lam=1,,2 lam=1,x \
-    lam=-1:1:3 lam=1:inf:3 lam=1:2:3:4 lam=1:2:9999999 kappa=0,2 L=1.5,2 method=1,2 samples=2,3; do
+    lam=-1:1:3 lam=1:inf:3 lam=1:2:3:4 lam=1:2:9999999 kappa=0,2 L=1.5,2 method=1,2 method=closed,simulaton samples=1,2; do
     refuses 2 "" risk --sweep "$sweep"
 done
 

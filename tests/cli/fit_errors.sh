@@ -30,7 +30,7 @@ refuses 2 "did you mean softmax" "${fit[@]}" --cv 2 --compare mean,sofmax
 refuses 2 "models are auto|softmax" "${fit[@]}" --cv 2 --compare transformer
 refuses 2 "is no model" "${fit[@]}" --cv 2 --compare softmax+poly
 refuses 2 "no model ''" "${fit[@]}" --cv 2 --compare mean,,max
-refuses 2 "allowed are auto|softmax" fit bags.npz --model transformer
+refuses 2 "models are auto|softmax" fit bags.npz --model transformer
 refuses 2 "landmarks = 0" "${fit[@]}" --landmarks 0
 refuses 2 "heads = 65" "${fit[@]}" --heads 65
 refuses 2 "early = 0.6" "${fit[@]}" --early 0.6

@@ -48,7 +48,7 @@ for a in g[::5]:
     v.append(math.sqrt(max(0, 1 - dot(v, v))))
     out = subprocess.run([os.environ["FINETTI"], "risk", "--json", "--show", "risk"] + ["--%s=%r" % p for p in zip(
         ("kappa", "nu", "theta", "eta", "rho"), (kappa, nu, theta, eta, rho))], capture_output=True, check=True).stdout
-    d = json.loads(out)["risk"]["gradient"]
+    d = {name: json.loads(out)["scalars"]["d_" + name]["value"] for name in ("kappa", "nu", "theta", "eta", "rho")}
     gk = [d["kappa"], d["eta"], 0, 0]
     gv = [d["theta"], d["nu"], 0, 0]
     gk, gv = [x + d["rho"] * y for x, y in zip(gk, v)], [x + d["rho"] * y for x, y in zip(gv, k)]

@@ -115,8 +115,8 @@ accepts pretrain --resume d.fin --data moved.csv
 mv moved.csv images.csv
 
 # ---- wrong options
-refuses 2 "did you mean --steps" pretrain --stepz 3
-refuses 2 "unknown family" pretrain --family nothing
+refuses 2 "did you mean 'steps'" pretrain --stepz 3
+refuses 2 "there is no family" pretrain --family nothing
 refuses 2 "give one of them" pretrain --family concept --data bags.csv
 refuses 2 "give one of them" pretrain --family concept --task slr
 refuses 2 "goes with --data" pretrain --patch 2

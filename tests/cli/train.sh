@@ -189,7 +189,7 @@ done
 cmp threads1.json threads2.json
 
 # ---- what is refused: names, ranges, combinations
-refuses 2 "did you mean --momentum?" train --momentun 0.5
+refuses 2 "did you mean 'momentum'?" train --momentun 0.5
 refuses 2 "allowed are population|reduced|ambient" train --engine reducd
 refuses 2 "add that, or leave it out" train --kappa 0.5
 refuses 2 "--init overlaps" train --init manifold --rho 0.5
@@ -201,7 +201,7 @@ refuses 2 "goes with --checkpoint" train --checkpoint-every 3
 refuses 2 "beyond --steps 10" train --steps 10 --stop-at 11
 refuses 2 "takes the place of --lam" train --lam 1 --lam-schedule 0:1
 refuses 2 "takes the place of --alpha" train --alpha 1 --alpha-schedule 0:1
-refuses 2 "takes the place of --L" train --L 5 --lengths 5:1
+refuses 2 "takes the place of L" train --L 5 --lengths 5:1
 for schedule in 0 0: :1 0:1, 0:x 1:1 0:1,0:2 0:1,5:2,3:1 0:nan 0:-1 0:1,,2:1 x 0:inf 99999999999999999999:1; do
     refuses 2 "" train --steps 10 --runs 2 --lam-schedule "$schedule"
     refuses 2 "" train --steps 10 --runs 2 --alpha-schedule "$schedule"
