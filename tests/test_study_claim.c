@@ -344,6 +344,8 @@ static void where__selects(void **state)
                   "count among 2 numbers, simulation");
     expect_number("take: risk > 0, reduce: count, where: 'L>=4, form = erf, linear, L != 5'", 3, 3,
                   3, "count among 3 numbers, simulation");
+    expect_number("take: risk > 0, reduce: count, where: 'L != 3, 5'", 4, 4, 4,
+                  "count among 4 numbers, simulation");
     expect_number("take: risk > 0, reduce: count, where: [L > 2, L <= 4]", 2, 2, 2,
                   "count among 2 numbers, simulation");
     expect_number("take: risk > 0, reduce: count, where: {}", 6, 6, 6,

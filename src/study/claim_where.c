@@ -196,10 +196,11 @@ static fin_status open_clause(reader *r, const fini_node *node, const char *name
     return status;
 }
 
-static void add_value(reader *r, bool another, const char *text, size_t length)
+/* mark: before one more value; 0: it is the first. */
+static void add_value(reader *r, char mark, const char *text, size_t length)
 {
-    if (another)
-        *r->end++ = '|';
+    if (mark)
+        *r->end++ = mark;
     memcpy(r->end, text, length);
     r->end += length;
     *r->end = '\0';
@@ -223,10 +224,10 @@ static fin_status read_piece(reader *r, const fini_node *node, const char *text,
         name++;
     if (name == length) {
         const char *before = r->end ? r->out->clauses[r->out->count - 1] : "";
-        size_t sign = strcspn(before, "=<>!");
-        if (!r->end || before[sign] != '=' || !is_value(text, length))
+        char sign = before[strcspn(before, "=<>!")];
+        if ((sign != '=' && sign != '!') || !is_value(text, length))
             return fail_form(r, node);
-        add_value(r, true, text, length);
+        add_value(r, ',', text, length); /* or part of a word, 5:0.2,10:0.8: the store tries both */
         return FIN_OK;
     }
     signs = 1 + (name + 1 < length && text[name + 1] == '=' && text[name] != '=');
@@ -238,7 +239,7 @@ static fin_status read_piece(reader *r, const fini_node *node, const char *text,
         return fail_form(r, node);
     fin_status status = open_clause(r, node, text, name, text + skip - signs, signs);
     if (!status)
-        add_value(r, false, value, left);
+        add_value(r, 0, value, left);
     return status;
 }
 
@@ -273,7 +274,7 @@ static fin_status read_pair(reader *r, const fini_node *node)
     for (int i = first; i < count && !status; i++) {
         if (values[i].kind != FINI_TEXT || !is_value(values[i].text, strlen(values[i].text)))
             return fail_form(r, &values[i]);
-        add_value(r, i > first, values[i].text, strlen(values[i].text));
+        add_value(r, i > first ? '|' : 0, values[i].text, strlen(values[i].text));
     }
     return status;
 }
