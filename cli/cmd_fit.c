@@ -45,10 +45,11 @@ static const cli_word words[] = {
 
 /* The name of a model may say more than the table's row: softmax+rbf, erf:rbf x4. */
 static const fin_word setting_words[] = {
-    {"model", offsetof(fit_asked, model), sizeof(((fit_asked *)NULL)->model), "softmax",
-     "the model; +rbf has RBF features beside the columns, :rbf those alone, :linear columns "
-     "alone"},
-    {NULL, 0, 0, NULL, NULL},
+    FIN_WORD(
+        "model", fit_asked, model, "softmax",
+        "the model; +rbf has RBF features beside the columns, :rbf those alone, :linear columns "
+        "alone"),
+    FIN_WORDS_END,
 };
 
 static fin_status groups(void *values, fin_group list[FIN_GROUPS], int *count, fin_error *err)

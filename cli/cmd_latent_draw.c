@@ -38,8 +38,8 @@ typedef struct draw_asked {
 } draw_asked;
 
 static const fin_word setting_words[] = {
-    {"family", offsetof(draw_asked, family), 32, "concept", "family of exchangeable tokens"},
-    {NULL, 0, 0, NULL, NULL},
+    FIN_WORD("family", draw_asked, family, "concept", "family of exchangeable tokens"),
+    FIN_WORDS_END,
 };
 
 static fin_status groups(void *values, fin_group list[FIN_GROUPS], int *count, fin_error *err)

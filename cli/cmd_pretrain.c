@@ -27,18 +27,20 @@ static const char one_source[] = "--task, --family, --data and --resume each say
                                  "come from; give one of them";
 
 static const fin_word setting_words[] = {
-    {"family", offsetof(encoder_asked, family), 32, "",
-     "family of exchangeable tokens to draw sequences from; concept if nothing else is given"},
-    {"task", offsetof(encoder_asked, task), 32, "",
-     "or a task of single-location regression (--objective supervised)"},
-    {"data", offsetof(encoder_asked, data_path), CLI_PATH, "",
-     "or a file: bags (CSV, NPZ, folder of NPY, as finetti fit reads them), or with --patch images "
-     "(a row of a CSV file, or an entry of `images` in an NPZ file, is one)"},
-    {"resume", offsetof(encoder_asked, resume), CLI_PATH, "",
-     "goes on from a checkpoint with its settings, to the same bytes as if it had not been "
-     "stopped; beside it only --data (the file has another name now), --out, --checkpoint, "
-     "--checkpoint-every, --stop-at, --lengths, --log, --threads and --json"},
-    {NULL, 0, 0, NULL, NULL},
+    FIN_WORD(
+        "family", encoder_asked, family, "",
+        "family of exchangeable tokens to draw sequences from; concept if nothing else is given"),
+    FIN_WORD("task", encoder_asked, task, "",
+             "or a task of single-location regression (--objective supervised)"),
+    FIN_WORD("data", encoder_asked, data_path, "",
+             "or a file: bags (CSV, NPZ, folder of NPY, as finetti fit reads them), or with "
+             "--patch images "
+             "(a row of a CSV file, or an entry of `images` in an NPZ file, is one)"),
+    FIN_WORD("resume", encoder_asked, resume, "",
+             "goes on from a checkpoint with its settings, to the same bytes as if it had not been "
+             "stopped; beside it only --data (the file has another name now), --out, --checkpoint, "
+             "--checkpoint-every, --stop-at, --lengths, --log, --threads and --json"),
+    FIN_WORDS_END,
 };
 
 static fin_status groups(void *values, fin_group list[FIN_GROUPS], int *count, fin_error *err)

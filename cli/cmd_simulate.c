@@ -26,10 +26,10 @@ FIN_TABLE(static, draw_table, "simulate", SIMULATE_FIELDS);
 #undef FIN_TABLE_STRUCT
 
 static const fin_word setting_words[] = {
-    {"task", offsetof(simulate_asked, task), 32, "slr", "generative model"},
-    {"lengths", offsetof(simulate_asked, lengths), 512, "",
-     "law of the sequence length, such as 5:0.2,10:0.8, instead of L"},
-    {NULL, 0, 0, NULL, NULL},
+    FIN_WORD("task", simulate_asked, task, "slr", "generative model"),
+    FIN_WORD("lengths", simulate_asked, lengths, "",
+             "law of the sequence length, such as 5:0.2,10:0.8, instead of L"),
+    FIN_WORDS_END,
 };
 
 static fin_status groups(void *values, fin_group list[FIN_GROUPS], int *count, fin_error *err)

@@ -27,15 +27,14 @@ static const cli_word words[] = {
 };
 
 static const fin_word setting_words[] = {
-    {"task", offsetof(train_asked, task), 32, "slr", "generative model"},
-    {"form", offsetof(train_asked, form), 32, "erf", "attention form"},
-    {"lengths", offsetof(train_asked, lengths), 512, "",
-     "law of the sequence length, such as 5:0.2,10:0.8, instead of L"},
-    {"lam_schedule", offsetof(train_asked, lam_schedule), 512, "",
-     "lam by steps, such as 0:1,1000:0.5, instead of lam; divided by 1 + decay t too"},
-    {"alpha_schedule", offsetof(train_asked, alpha_schedule), 512, "",
-     "alpha by steps, instead of alpha"},
-    {NULL, 0, 0, NULL, NULL},
+    FIN_WORD("task", train_asked, task, "slr", "generative model"),
+    FIN_WORD("form", train_asked, form, "erf", "attention form"),
+    FIN_WORD("lengths", train_asked, lengths, "",
+             "law of the sequence length, such as 5:0.2,10:0.8, instead of L"),
+    FIN_WORD("lam_schedule", train_asked, lam_schedule, "",
+             "lam by steps, such as 0:1,1000:0.5, instead of lam; divided by 1 + decay t too"),
+    FIN_WORD("alpha_schedule", train_asked, alpha_schedule, "", "alpha by steps, instead of alpha"),
+    FIN_WORDS_END,
 };
 
 static fin_status groups(void *values, fin_group list[FIN_GROUPS], int *count, fin_error *err)

@@ -21,7 +21,7 @@ FIN_TABLE(, cli_threads_table, "options", CLI_THREADS_FIELDS);
 FIN_TABLE(, cli_pause_table, "options", CLI_PAUSE_FIELDS);
 #undef FIN_TABLE_STRUCT
 
-const fin_word cli_no_words[] = {{NULL, 0, 0, NULL, NULL}};
+const fin_word cli_no_words[] = {FIN_WORDS_END};
 
 /* ---- names ---------------------------------------------------------------------------------- */
 

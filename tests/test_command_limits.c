@@ -49,8 +49,8 @@ static void add_job(const fin_command *command, const char *word, const char *ch
     void *values = calloc(1, command->size);
     assert_non_null(values);
     if (!fini_command_fill(command, values, &pair, word ? 1 : 0, NULL) &&
-        !command->groups(values, groups, &count,
-                         NULL)) /* not every family goes with every command */
+        !fin_command_groups(command, values, groups, &count,
+                            NULL)) /* not every family goes with every command */
         for (int i = 0; i < count; i++)
             add(groups[i].table);
     else

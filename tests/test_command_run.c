@@ -152,13 +152,43 @@ static void model__lists_have_one_form(void **state)
     for (int i = 1; strlen(most) < 500; i++)
         snprintf(most + strlen(most), sizeof most - strlen(most), ",%d:1e15", i);
     char text[] = "0:1e15,1:1e15", narrow[16] = "0:1e15,1:2";
-    fini_tidy_pieces(narrow, sizeof narrow);
+    fini_word_tidy(&(fin_word){.size = sizeof narrow, .kind = FIN_WORD_PAIRS}, narrow);
     assert_string_equal(narrow, "0:1e15,1:2");
-    fini_tidy_pieces(text, sizeof text);
+    fini_word_tidy(&(fin_word){.size = sizeof text, .kind = FIN_WORD_PAIRS}, text);
     assert_string_equal(text, "0:1e15,1:1e15");
     snprintf(kept, sizeof kept, "%s", most);
-    fini_tidy_pieces(most, sizeof most);
+    fini_word_tidy(&(fin_word){.size = sizeof most, .kind = FIN_WORD_PAIRS}, most);
     assert_string_equal(most, kept);
+}
+
+/* A part of the plane; the whole of it is not in the text, so that runs of before it could be said keep theirs. */
+static void landscape__part_of_the_plane(void **state)
+{
+    (void)state;
+    assert_null(strstr(text_of("landscape", "kappa_range", "-1:1"), "kappa_range"));
+    assert_non_null(
+        strstr(text_of("landscape", "kappa-range", "0.250:1e0"), "\"kappa_range\":\"0.25:1\""));
+    expect_refused("landscape kappa_range=1", "is not FROM:TO");
+    expect_refused("landscape nu_range=0:1:2", "is not FROM:TO");
+    expect_refused("landscape nu_range=0:1.5", "from -1 to 1");
+    expect_refused("landscape nu_range=1:0", "FROM below TO");
+    fin_result *r = run("landscape grid=3 kappa_range=0:1 nu_range=0.5:1 theta=0.6 rho=0.1");
+    const double *kappa = numbers(r, "kappa", 3, 0), *nu = numbers(r, "nu", 3, 0);
+    assert_true(kappa[0] == 0 && kappa[1] == 0.5 && kappa[2] == 1);
+    assert_true(nu[0] == 0.5 && nu[1] == 0.75 && nu[2] == 1);
+    const double *risk = numbers(r, "risk", 3, 3), *flow = numbers(r, "flow_kappa", 3, 3);
+    const double *gradient = numbers(r, "gradient", 3, 3);
+    double out = 0, least = INFINITY;
+    for (int i = 0; i < 9; i++) {
+        out += isnan(risk[i]);
+        least = fmin(least, risk[i]);
+        assert_true(isnan(risk[i]) || fabs(flow[i]) <= gradient[i] * (1 + 1e-12));
+    }
+    assert_true(scalar(r, "left_out").value == out && out > 0 && out < 9);
+    assert_true(scalar(r, "least_risk").value == least);
+    double at_kappa = scalar(r, "least_kappa").value, at_nu = scalar(r, "least_nu").value;
+    assert_true(risk[(int)(2 * at_kappa) * 3 + (int)(4 * at_nu - 2)] == least);
+    fin_result_destroy(r);
 }
 
 /* law runs two engines, so there is none to be told. */
@@ -601,6 +631,7 @@ int main(void)
         cmocka_unit_test(table__outputs_are_what_comes),
         cmocka_unit_test(model__words_are_checked),
         cmocka_unit_test(model__lists_have_one_form),
+        cmocka_unit_test(landscape__part_of_the_plane),
         cmocka_unit_test(law__has_no_engine),
         cmocka_unit_test(model__lengths_are_used),
         cmocka_unit_test(seed__apart),

@@ -226,8 +226,8 @@ static void wholes__lists(void **state)
         snprintf(many + strlen(many), sizeof many - strlen(many), ",%d", i);
     assert_int_equal(fini_parse_wholes(many, "x", 0, 100, n, &count, &err), FIN_ERR_ARGUMENT);
     char text[32] = " 04, +8", wrong[32] = "8, 4";
-    fini_tidy_wholes(text, sizeof text);
-    fini_tidy_wholes(wrong, sizeof wrong);
+    fini_word_tidy(&(fin_word){.size = sizeof text, .kind = FIN_WORD_WHOLES}, text);
+    fini_word_tidy(&(fin_word){.size = sizeof wrong, .kind = FIN_WORD_WHOLES}, wrong);
     assert_string_equal(text, "4,8");
     assert_string_equal(wrong, "8, 4");
 }

@@ -19,6 +19,7 @@ static void table__outputs_are_what_comes(void **state)
     static const char *const latent[] = {
         "latent family=process L=3 samples=4 show=risk,bayes,attention",
         "latent family=concepts L=3 samples=4 show=posterior",
+        "latent family=process L=3 samples=4 show=bayes,cme,softmax,nw",
     };
     static const char *const regret[] = {
         "regret T=12 sequences=10",
@@ -26,7 +27,7 @@ static void table__outputs_are_what_comes(void **state)
     };
     static const char *const urn[] = {"urn"};
     expect_outputs("identity", identity, 6);
-    expect_outputs("latent", latent, 2);
+    expect_outputs("latent", latent, 3);
     expect_outputs("regret", regret, 2);
     expect_outputs("urn", urn, 1);
 }
@@ -305,6 +306,54 @@ static void latent__attention(void **state)
     fin_result_destroy(r);
 }
 
+/* cme, softmax and nw are `attention` with settings that suit the family, and the best temperature is the best. */
+static void latent__forms(void **state)
+{
+    (void)state;
+    static const char *const runs[][2] = {
+        {"latent L=6 samples=300 show=cme", "latent L=6 samples=300 show=attention kernel=linear"},
+        {"latent L=6 samples=300 show=softmax temperature=0.7",
+         "latent L=6 samples=300 show=attention form=softmax kernel=linear temperature=0.7"},
+        {"latent L=6 samples=300 show=nw",
+         "latent L=6 samples=300 show=attention form=nw kernel=rbf"},
+        {"latent family=process d=1 L=6 samples=300 show=cme kernel=matern32 scale=0.5",
+         "latent family=process d=1 L=6 samples=300 show=bayes kernel=matern32 scale=0.5"},
+    };
+    static const char *const names[][2] = {
+        {"cme", "attention"}, {"softmax", "attention"}, {"nw", "attention"}, {"cme", "bayes"}};
+    for (int i = 0; i < 4; i++) {
+        fin_result *a = run(runs[i][0]), *b = run(runs[i][1]);
+        fin_scalar x = scalar(a, names[i][0]), y = scalar(b, names[i][1]);
+        if (i < 3)
+            assert_true(x.value == y.value && x.error == y.error && x.samples == y.samples);
+        else
+            assert_true(fabs(x.value - y.value) < 5 * hypot(x.error, y.error));
+        fin_result_destroy(a);
+        fin_result_destroy(b);
+    }
+    fin_result *r = run("latent L=6 samples=300 show=softmax");
+    double best = scalar(r, "temperature").value, least = scalar(r, "softmax").value;
+    fin_result_destroy(r);
+    for (int i = -1; i <= 1; i++) {
+        char text[128];
+        snprintf(text, sizeof text, "latent L=6 samples=300 show=softmax temperature=%.17g",
+                 best * (1 + 0.1 * i));
+        r = run(text);
+        assert_true(i ? scalar(r, "softmax").value > least : scalar(r, "softmax").value == least);
+        fin_result_destroy(r);
+    }
+    r = run("latent L=0 samples=300 show=cme,softmax"); /* nothing to look at */
+    assert_true(missing(r, "softmax") && !missing(r, "cme") && missing(r, "temperature"));
+    assert_string_equal(fin_result_note(r, 0), "softmax: it needs a token");
+    fin_result_destroy(r);
+    r = run("latent L=1 samples=300 show=softmax"); /* any temperature */
+    assert_true(missing(r, "temperature") && !missing(r, "softmax"));
+    fin_result_destroy(r);
+    expect_refused("latent show=softmax,attention", "each have a temperature");
+    expect_refused("latent family=counts show=cme", "keys and values that are numbers");
+    expect_refused("latent show=cme temperature=3", "temperature");
+}
+
 static void latent__posterior(void **state)
 {
     (void)state;
@@ -528,6 +577,7 @@ int main(void)
         cmocka_unit_test(latent__risks_agree),
         cmocka_unit_test(latent__closed_forms),
         cmocka_unit_test(latent__attention),
+        cmocka_unit_test(latent__forms),
         cmocka_unit_test(latent__posterior),
         cmocka_unit_test(regret__concepts),
         cmocka_unit_test(regret__concept),

@@ -57,9 +57,8 @@ static fin_status toy_check(const void *values, fin_error *e)
     return t->toy.n == 13 ? fini_fail(e, FIN_ERR_ARGUMENT, "n = 13 brings bad luck") : FIN_OK;
 }
 
-static const fin_word toy_words[] = {{"mood", offsetof(toy, mood), 8, "dry", "dry or wet"},
-                                     {"other", offsetof(toy, other), 16, "", "anything"},
-                                     {NULL, 0, 0, NULL, NULL}};
+static const fin_word toy_words[] = {FIN_WORD("mood", toy, mood, "dry", "dry or wet"),
+                                     FIN_WORD("other", toy, other, "", "anything"), FIN_WORDS_END};
 static const fin_command toy_job = {.name = "toy",
                                     .revision = 4,
                                     .size = sizeof(toy),

@@ -311,7 +311,7 @@ static double until_stuck(const fin_train *t, const double x[STATE])
     fin_overlaps o = {x[0], x[1], x[2], x[3], x[4]};
     fin_risk_value value;
     OK(fini_exact_risk(t, &o, x[LAM], &value, &err));
-    return t->settings.stuck - fini_gradient_norm(&o, value.gradient);
+    return t->settings.stuck - fini_gradient_of(&o, value.gradient).norm;
 }
 
 /* When the margin passes through zero: Runge-Kutta step by step, the last one cut in two again and

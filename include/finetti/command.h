@@ -66,18 +66,46 @@ FIN_API const char *fin_result_note(const fin_result *result, int i);
 
 /* ---- the table ------------------------------------------------------------------------------ */
 
+/* What a word holds: a plain word; names out of a list, "risk,bayes"; pairs, "5:0.2,10:0.8"; ascending whole
+ * numbers, "4,8,16". Lists are brought into one form when they are applied, so that the same list is the same run. */
+typedef enum fin_word_kind {
+    FIN_WORD_PLAIN,
+    FIN_WORD_NAMES,
+    FIN_WORD_PAIRS,
+    FIN_WORD_WHOLES
+} fin_word_kind;
+
 /* A setting that is text and no row of a settings table: task, form, lengths, show, ... */
 typedef struct fin_word {
     const char *name;
     size_t offset, size; /* of a char array in the command's settings */
     const char *fallback, *meaning;
+    fin_word_kind kind;
+    const char *const *names; /* FIN_WORD_NAMES: those there are; ends with NULL */
+    int quiet; /* 1: not in canonical JSON where it is the default, so that older runs keep their names */
 } fin_word;
+/* Rows of a command's words: member is a char array of the settings struct `type`. */
+#define FIN_WORD_OF(name_, type, member, fallback_, meaning_)                                      \
+    .name = (name_), .offset = offsetof(type, member), .size = sizeof(((type *)NULL)->member),     \
+    .fallback = (fallback_), .meaning = (meaning_)
+#define FIN_WORD(name, type, member, fallback, meaning)                                            \
+    {                                                                                              \
+        FIN_WORD_OF(name, type, member, fallback, meaning)                                         \
+    }
+#define FIN_WORDS_END                                                                              \
+    {                                                                                              \
+        .name = NULL                                                                               \
+    }
 
 typedef struct fin_group {
     const fin_settings *table;
     void *values;
 } fin_group;
 enum { FIN_GROUPS = 12 };
+typedef struct fin_table_at {
+    const fin_settings *table;
+    size_t offset; /* of its values in the command's settings */
+} fin_table_at;
 
 typedef struct fin_output {
     const char *name, *meaning;
@@ -94,14 +122,18 @@ typedef struct fin_command {
     int revision;          /* counted up when the same settings give other numbers */
     size_t size;           /* of its settings struct */
     const fin_word *words; /* ends with a NULL name */
-    const fin_output *
-        outputs; /* scalars, then series (their meaning begins with the shape); ends with a NULL name */
-    /* The settings tables, which may depend on the words (task, form). A bad word: a message. */
+    const fin_output
+        *outputs; /* scalars, then series (their meaning begins with the shape); ends with
+                                * a NULL name */
+    const fin_table_at
+        *tables; /* the settings tables; ends with a NULL table; where groups is NULL */
+    /* The settings tables where they depend on the words (task, form). A bad word: a message.
+     * fin_command_groups() asks for either. */
     fin_status (*groups)(void *values, fin_group groups[FIN_GROUPS], int *count, fin_error *err);
     /* Do the settings fit together? May be NULL. */
     fin_status (*check)(const void *values, fin_error *err);
-    /* Brings words that are lists into one form, so that the same list is the same run. What is
-     * no list, because check() has not been asked, it leaves alone. May be NULL. */
+    /* Brings words that no kind describes into one form. What is none of theirs, because check() has not been
+     * asked, it leaves alone. May be NULL. */
     void (*tidy)(void *values);
     const char *hidden; /* a row of the tables that says nothing about a run, or NULL: not in its
                          * canonical JSON */
@@ -118,6 +150,10 @@ typedef struct fin_command {
 FIN_API int fin_command_count(void);
 FIN_API const fin_command *fin_command_at(int i);              /* NULL past the end */
 FIN_API const fin_command *fin_command_find(const char *name); /* NULL if there is none */
+
+/* The tables that these words choose, and where their values are; count begins at 0. */
+FIN_API fin_status fin_command_groups(const fin_command *command, void *values,
+                                      fin_group groups[FIN_GROUPS], int *count, fin_error *err);
 
 /* ---- settings ------------------------------------------------------------------------------- */
 

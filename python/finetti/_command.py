@@ -105,7 +105,7 @@ class Command:
         for word in words:
             name = chosen.get(text(word.name), text(word.fallback)).encode()
             ffi.memmove(ffi.cast("char *", values) + word.offset, name, len(name))
-        if self.pointer.groups(values, groups, count, ffi.NULL):
+        if lib.fin_command_groups(self.pointer, values, groups, count, ffi.NULL):
             return []
         return [_table(groups[i].table) for i in range(count[0])]
 

@@ -20,6 +20,28 @@ void fini_hash(const char *text, char hash[FIN_HASH_TEXT]); /* XXH3, 128 bits, h
  * has no escapes that matter for choices). False if there is no such setting. Fast: no parsing. */
 bool fini_setting_find(const char *json, const char *name, const char **text, int *length);
 
+/* Words that are lists, beside FIN_WORD. */
+#define FINI_LIST(name, type, member, fallback, meaning, kind_)                                    \
+    {                                                                                              \
+        FIN_WORD_OF(name, type, member, fallback, meaning), .kind = (kind_)                        \
+    }
+#define FINI_NAMES(name, type, member, fallback, meaning, names_)                                  \
+    {                                                                                              \
+        FIN_WORD_OF(name, type, member, fallback, meaning), .kind = FIN_WORD_NAMES,                \
+                                                            .names = (names_)                      \
+    }
+extern const fin_word fini_no_words[]; /* of a command that has none */
+/* Tables of a command whose words choose none. */
+#define FINI_TABLES(...)                                                                           \
+    (const fin_table_at[])                                                                         \
+    {                                                                                              \
+        __VA_ARGS__,                                                                               \
+        {                                                                                          \
+            NULL, 0                                                                                \
+        }                                                                                          \
+    }
+#define FINI_TABLE_ONLY(table) FINI_TABLES({&table, 0})
+
 enum { FINI_PIECES = 256 }; /* pairs in a word of 512 characters */
 
 /* Shared by commands that have a task and a form. Words: FINI_MODEL_WORDS(struct, member). */
@@ -29,12 +51,11 @@ typedef struct fini_model {
     fin_form_settings form_settings;
 } fini_model;
 #define FINI_MODEL_WORDS(type, member)                                                             \
-    {"task", offsetof(type, member.task), 32, "slr", "generative model"},                          \
-        {"form", offsetof(type, member.form), 32, "erf", "attention form"},                        \
-    {                                                                                              \
-        "lengths", offsetof(type, member.lengths), 512, "",                                        \
-            "law of the sequence length, such as 5:0.2,10:0.8, instead of L"                       \
-    }
+    FIN_WORD("task", type, member.task, "slr", "generative model"),                                \
+        FIN_WORD("form", type, member.form, "erf", "attention form"),                              \
+        FINI_LIST("lengths", type, member.lengths, "",                                             \
+                  "law of the sequence length, such as 5:0.2,10:0.8, instead of L",                \
+                  FIN_WORD_PAIRS)
 /* Appends the tables of the task and of the form. */
 fin_status fini_model_groups(fini_model *model, fin_group groups[FIN_GROUPS], int *count,
                              fin_error *err);
@@ -127,35 +148,40 @@ double fini_range_value(double from, double to, bool logarithmic, int64_t i, int
 /* A seed whose draws have nothing to do with those of `seed`: a hash of it, in 53 bits. */
 int64_t fini_seed_apart(int64_t seed);
 
-/* "5:0.2,10:0.8": whole number and number, at most `most` of them. `what` names the setting and
- * `example` shows one in messages. "" has none. */
-fin_status fini_parse_pieces(const char *text, const char *what, const char *example, int most,
-                             int64_t *whole, double *number, int *count, fin_error *err);
-
-/* Such a list in one form: shortest numbers, no blanks. It stays as it is if it cannot be read or
- * would not fit. */
-void fini_tidy_pieces(char *text, size_t size);
-
 /* Works out the task's "auto", and that of the form's lam and c. */
 fin_status fini_model_settle(fini_model *model, fin_error *err);
 
 /* Do task, form and lengths fit together? Makes the task, which is cheap without vectors. */
 fin_status fini_model_check(const fini_model *model, fin_error *err);
-void fini_model_tidy(fini_model *model);
 
 /* A number of the theory room, with how it came about. */
 fin_how fini_how_of(fin_method method);
 void fini_result_estimate(fin_result *result, const char *name, const fin_estimate *estimate);
+/* The same and, if rare samples make it up, `<name>_rare` = 1 and a note. */
+void fini_result_flagged(fin_result *result, const char *name, const fin_estimate *estimate);
 
-/* ---- families of exchangeable tokens (concepts.c, show.c) --------------------------------------- */
+/* ---- families of exchangeable tokens (concepts.c) --------------------------------------- */
 
 /* The tables P_z(r | c) of the family `concepts`, (concepts, covariates, outcomes), in fini_alloc
  * memory. */
 fin_status fini_concept_tables(const fin_latent *latent, double **tables, fin_error *err);
-/* "risk,bayes": bit i for names[i]. */
-fin_status fini_show_parse(const char *text, const char *const *names, int count, unsigned *show,
-                           fin_error *err);
-/* Such a list in the order of the names, each once. It stays as it is if it cannot be read. */
-void fini_show_tidy(char *text, size_t size, const char *const *names, int count);
+
+/* ---- lists in one word (words.c) ------------------------------------------------------------------ */
+
+/* "risk,bayes": bit i for names[i], which end with NULL. `what` names the setting in messages. */
+fin_status fini_parse_names(const char *text, const char *what, const char *const *names,
+                            unsigned *found, fin_error *err);
+/* "4,8,16": whole numbers from least to most, ascending, at most FINI_WHOLES of them. "" has none. */
+enum { FINI_WHOLES = 64 };
+fin_status fini_parse_wholes(const char *text, const char *what, int64_t least, int64_t most,
+                             int64_t *whole, int *count, fin_error *err);
+/* "5:0.2,10:0.8": whole number and number, at most `most` of them. `example` shows one in messages. "" has none. */
+fin_status fini_parse_pieces(const char *text, const char *what, const char *example, int most,
+                             int64_t *whole, double *number, int *count, fin_error *err);
+/* Is a word of names a list of its names? Others are for check(). */
+fin_status fini_word_check(const fin_word *word, const char *text, fin_error *err);
+/* A list in one form: names in their order and once, shortest numbers, no blanks. It stays as it is if it cannot be
+ * read or would not fit. */
+void fini_word_tidy(const fin_word *word, char *text);
 
 #endif

@@ -31,8 +31,8 @@ typedef struct fit_values {
 } fit_values;
 
 static const fin_word words[] = {
-    {"task", offsetof(fit_values, task), 32, "spiked", "generative model"},
-    {NULL, 0, 0, NULL, NULL},
+    FIN_WORD("task", fit_values, task, "spiked", "generative model"),
+    FIN_WORDS_END,
 };
 
 static const fin_output outputs[] = {
@@ -348,7 +348,6 @@ static fin_status run(const void *values, fin_result *result, const fin_progress
             add_calibration(result, t, n);
         }
         fini_result_scalar(result, "bags", bags_of(v), 0, FIN_HOW_CLOSED, 0);
-        status = fini_result_status(result, err);
     }
     fini_free(t);
     return status;

@@ -1,7 +1,10 @@
 /* landscape: the risk over (kappa, nu), its derivatives, and where gradient flow rests. */
 #include "command/command.h"
 
+#include "train/train.h"
+
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 /*   type     field    default        lowest  highest         meaning */
@@ -21,11 +24,17 @@ FIN_TABLE(static, plane_table, "plane", PLANE_FIELDS);
 typedef struct landscape_values {
     fini_model model;
     plane_settings plane;
+    char kappa_range[48], nu_range[48];
 } landscape_values;
 
 static const fin_word words[] = {
     FINI_MODEL_WORDS(landscape_values, model),
-    {NULL, 0, 0, NULL, NULL},
+    {FIN_WORD_OF("kappa_range", landscape_values, kappa_range, "-1:1",
+                 "ends of the grid along kappa, FROM:TO"),
+     .quiet = 1},
+    {FIN_WORD_OF("nu_range", landscape_values, nu_range, "-1:1", "ends of the grid along nu"),
+     .quiet = 1},
+    FIN_WORDS_END,
 };
 
 static const fin_output outputs[] = {
@@ -33,17 +42,37 @@ static const fin_output outputs[] = {
     {"saddles", "those that are saddles", NULL},
     {"stationary", "stationary points on M (theta = eta = rho = 0)", NULL},
     {"least_risk", "least risk on the grid", NULL},
+    {"least_kappa", "where that is", NULL},
+    {"least_nu", "where that is", NULL},
     {"greatest_risk", "greatest risk on the grid", NULL},
+    {"greatest_kappa", "where that is", NULL},
+    {"greatest_nu", "where that is", NULL},
+    {"left_out", "points of the grid whose overlaps no unit vectors have", NULL},
     {"kappa", "(n) the grid along kappa", NULL},
     {"nu", "(n) the grid along nu", NULL},
     {"risk", "(n, n) the risk, a row for every kappa; nan where no unit vectors have the overlaps",
      NULL},
     {"d_kappa", "(n, n) its derivative in kappa", NULL},
     {"d_nu", "(n, n) its derivative in nu", NULL},
+    {"flow_kappa", "(n, n) velocity of kappa under gradient flow on the spheres", NULL},
+    {"flow_nu", "(n, n) velocity of nu", NULL},
+    {"gradient", "(n, n) norm of the gradient on the spheres", NULL},
     {"point_kappa", "(stationary) kappa of the stationary points, by risk", NULL},
     {"point_nu", "(stationary) their nu", NULL},
     {"point_risk", "(stationary) their risk", NULL},
-    {"point_negative", "(stationary) negative eigenvalues of the Hessian there", NULL},
+    {"point_kind",
+     "(stationary) 0 minimum, 1 saddle, 2 maximum, 3 degenerate: flat, and none negative", NULL},
+    {"point_negative", "(stationary) negative eigenvalues of the Hessian there, with multiplicity",
+     NULL},
+    {"point_flat", "(stationary) those that cannot be told from 0", NULL},
+    {"point_gradient", "(stationary) norm of the gradient on the spheres", NULL},
+    {"point_tolerance", "(stationary) what the differences behind the Hessian leave undecided",
+     NULL},
+    {"point_rest_count", "(stationary) how often each of point_rest is there: d - 4, or 0", NULL},
+    {"point_span", "(stationary, 6) eigenvalues in span(k, v, k*, v*), ascending; nan if fewer",
+     NULL},
+    {"point_rest", "(stationary, 2) the two eigenvalues in all other directions; nan if none",
+     NULL},
     {NULL, NULL, NULL},
 };
 
@@ -56,15 +85,44 @@ static fin_status groups(void *values, fin_group list[FIN_GROUPS], int *count, f
     return status;
 }
 
+typedef struct range {
+    double from, to;
+} range;
+
+static fin_status read_range(const char *name, const char *text, range *r, fin_error *err)
+{
+    char *end;
+    r->from = fini_strtod(text, &end);
+    const char *second = end + 1;
+    bool good = end != text && *end == ':';
+    r->to = good ? fini_strtod(second, &end) : 0;
+    if (!good || end == second || *end)
+        return fini_fail(err, FIN_ERR_ARGUMENT, "%s = '%s' is not FROM:TO, such as 0:1", name,
+                         text);
+    if (!(r->from >= -1 && r->from < r->to && r->to <= 1))
+        return fini_fail(err, FIN_ERR_ARGUMENT,
+                         "%s = '%s': an overlap is from -1 to 1, and FROM below TO", name, text);
+    return FIN_OK;
+}
+
+static fin_status read_ranges(const landscape_values *v, range *kappa, range *nu, fin_error *err)
+{
+    fin_status status = read_range("kappa_range", v->kappa_range, kappa, err);
+    return status ? status : read_range("nu_range", v->nu_range, nu, err);
+}
+
 /* The curvature at one point says best which combinations have an exact risk, and why not. */
 static fin_status check(const void *values, fin_error *err)
 {
     const fini_model *model = &((const landscape_values *)values)->model;
     const fin_overlaps oracle = {.kappa = 1, .nu = 1};
+    range kappa, nu;
     fin_curvature curvature;
     fin_task *task;
     fin_error inner = {FIN_OK, ""};
-    fin_status status = fini_model_check(model, err);
+    fin_status status = read_ranges(values, &kappa, &nu, err);
+    if (!status)
+        status = fini_model_check(model, err);
     if (!status)
         status = fini_model_task(model, 1, 0, &task, err);
     if (status)
@@ -75,53 +133,93 @@ static fin_status check(const void *values, fin_error *err)
     return status == FIN_ERR_UNSUPPORTED ? fini_fail(err, status, "%s", inner.message) : FIN_OK;
 }
 
+static void tidy_range(char text[48])
+{
+    range r;
+    char from[FINI_SHORTEST], to[FINI_SHORTEST];
+    if (read_range("", text, &r, NULL))
+        return;
+    fini_shortest(r.from, from);
+    fini_shortest(r.to, to);
+    memset(text, 0, 48);
+    snprintf(text, 48, "%.22s:%.22s", from, to);
+}
+
 static void tidy(void *values)
 {
-    fini_model_tidy(&((landscape_values *)values)->model);
+    landscape_values *v = values;
+    tidy_range(v->kappa_range);
+    tidy_range(v->nu_range);
 }
 
 /* ---- the grid -------------------------------------------------------------------------------- */
 
+/* The series of the grid, in this order in `planes`. */
+enum { RISK, D_KAPPA, D_NU, FLOW_KAPPA, FLOW_NU, GRADIENT, PLANES };
+static const char *const plane_names[PLANES] = {"risk",       "d_kappa", "d_nu",
+                                                "flow_kappa", "flow_nu", "gradient"};
+
+typedef struct extreme {
+    fin_estimate risk;
+    double kappa, nu;
+} extreme;
+
 typedef struct grid {
     const landscape_values *v;
     const fin_task *task;
-    int64_t side;
-    double *axis;                  /* (side) */
-    double *risk, *d_kappa, *d_nu; /* (side, side) */
-    fin_estimate least, greatest;
+    int64_t side, left_out;
+    double *kappa, *nu;     /* (side) */
+    double *planes[PLANES]; /* (side, side) */
+    extreme least, greatest;
     bool any;
 } grid;
 
 static fin_status point(grid *g, int64_t i, int64_t j, fin_error *err)
 {
     const plane_settings *p = &g->v->plane;
-    fin_overlaps at = {g->axis[i], g->axis[j], p->theta, p->eta, p->rho};
+    fin_overlaps at = {g->kappa[i], g->nu[j], p->theta, p->eta, p->rho};
     int64_t place = i * g->side + j;
-    g->risk[place] = g->d_kappa[place] = g->d_nu[place] = NAN;
-    if (fin_overlaps_realisable(&at, fin_task_get_settings(g->task)->d, NULL))
+    for (int k = 0; k < PLANES; k++)
+        g->planes[k][place] = NAN;
+    if (fin_overlaps_realisable(&at, fin_task_get_settings(g->task)->d, NULL)) {
+        g->left_out++;
         return FIN_OK;
+    }
     fin_risk_report report;
     fin_status status = fin_risk(g->task, fini_model_form(&g->v->model), &g->v->model.form_settings,
                                  &at, NULL, NULL, &report, err);
     if (status)
         return status;
-    g->risk[place] = report.risk.value;
-    g->d_kappa[place] = report.gradient[0];
-    g->d_nu[place] = report.gradient[1];
-    if (!g->any || report.risk.value < g->least.value)
-        g->least = report.risk;
-    if (!g->any || report.risk.value > g->greatest.value)
-        g->greatest = report.risk;
+    fini_sphere_gradient sphere = fini_gradient_of(&at, report.gradient);
+    const double numbers[PLANES] = {report.risk.value, report.gradient[0], report.gradient[1],
+                                    0 - sphere.kappa,  0 - sphere.nu,      sphere.norm};
+    for (int k = 0; k < PLANES; k++)
+        g->planes[k][place] = numbers[k];
+    extreme here = {report.risk, at.kappa, at.nu};
+    if (!g->any || here.risk.value < g->least.risk.value)
+        g->least = here;
+    if (!g->any || here.risk.value > g->greatest.risk.value)
+        g->greatest = here;
     g->any = true;
     return FIN_OK;
 }
 
+/* Ends exactly; symmetric ranges have symmetric points. */
+static void set_axis(double *axis, int64_t n, range r)
+{
+    double last = (double)(n - 1);
+    for (int64_t i = 0; i < n; i++)
+        axis[i] = (double)(n - 1 - i) / last * r.from + (double)i / last * r.to;
+}
+
 static fin_status fill(grid *g, const fin_progress *progress, fin_error *err)
 {
-    double last = (double)(g->side - 1);
-    fin_status status = FIN_OK;
-    for (int64_t i = 0; i < g->side; i++) /* symmetric, and both ends exactly */
-        g->axis[i] = (double)i / last - (double)(g->side - 1 - i) / last;
+    range kappa, nu;
+    fin_status status = read_ranges(g->v, &kappa, &nu, err);
+    if (status)
+        return status;
+    set_axis(g->kappa, g->side, kappa);
+    set_axis(g->nu, g->side, nu);
     for (int64_t i = 0; i < g->side && !status; i++) {
         for (int64_t j = 0; j < g->side && !status; j++)
             status = point(g, i, j, err);
@@ -136,34 +234,42 @@ static fin_status fill(grid *g, const fin_progress *progress, fin_error *err)
     return status;
 }
 
+static void add_extreme(fin_result *result, const char *const names[3], const extreme *e)
+{
+    fini_result_estimate(result, names[0], &e->risk);
+    fini_result_scalar(result, names[1], e->kappa, 0, FIN_HOW_DERIVED, 0);
+    fini_result_scalar(result, names[2], e->nu, 0, FIN_HOW_DERIVED, 0);
+}
+
 static void add_grid(const grid *g, fin_result *result)
 {
     const int64_t shape[2] = {g->side, g->side};
-    fini_result_series(result, "kappa", FIN_F64, 1, shape, g->axis);
-    fini_result_series(result, "nu", FIN_F64, 1, shape, g->axis);
-    fini_result_series(result, "risk", FIN_F64, 2, shape, g->risk);
-    fini_result_series(result, "d_kappa", FIN_F64, 2, shape, g->d_kappa);
-    fini_result_series(result, "d_nu", FIN_F64, 2, shape, g->d_nu);
-    fini_result_estimate(result, "least_risk", &g->least);
-    fini_result_estimate(result, "greatest_risk", &g->greatest);
+    fini_result_series(result, "kappa", FIN_F64, 1, shape, g->kappa);
+    fini_result_series(result, "nu", FIN_F64, 1, shape, g->nu);
+    for (int k = 0; k < PLANES; k++)
+        fini_result_series(result, plane_names[k], FIN_F64, 2, shape, g->planes[k]);
+    add_extreme(result, (const char *const[]){"least_risk", "least_kappa", "least_nu"}, &g->least);
+    add_extreme(result, (const char *const[]){"greatest_risk", "greatest_kappa", "greatest_nu"},
+                &g->greatest);
+    fini_result_scalar(result, "left_out", (double)g->left_out, 0, FIN_HOW_DERIVED, 0);
 }
 
 static fin_status grid_of(const landscape_values *v, const fin_task *task, fin_result *result,
                           const fin_progress *progress, fin_method *method, fin_error *err)
 {
     grid g = {.v = v, .task = task, .side = v->plane.grid};
-    int64_t plane = g.side * g.side; /* at most 2049^2 */
-    g.axis = fini_alloc_array(g.side + 3 * plane, sizeof *g.axis);
-    if (!g.axis)
-        return fini_fail_memory(err, (size_t)(g.side + 3 * plane) * sizeof *g.axis, "the grid");
-    g.risk = g.axis + g.side;
-    g.d_kappa = g.risk + plane;
-    g.d_nu = g.d_kappa + plane;
+    int64_t plane = g.side * g.side, all = 2 * g.side + PLANES * plane; /* at most 2049^2 */
+    g.kappa = fini_alloc_array(all, sizeof *g.kappa);
+    if (!g.kappa)
+        return fini_fail_memory(err, (size_t)all * sizeof *g.kappa, "the grid");
+    g.nu = g.kappa + g.side;
+    for (int k = 0; k < PLANES; k++)
+        g.planes[k] = g.nu + g.side + k * plane;
     fin_status status = fill(&g, progress, err);
     if (!status)
         add_grid(&g, result);
-    *method = g.least.method;
-    fini_free(g.axis);
+    *method = g.least.risk.method;
+    fini_free(g.kappa);
     return status;
 }
 
@@ -194,32 +300,53 @@ static fin_status find_points(const landscape_values *v, const fin_task *task, p
     }
 }
 
+enum { COLUMNS = 9, SPAN = 6, REST = 2 };
+static const char *const point_names[COLUMNS] = {
+    "point_kappa", "point_nu",       "point_risk",      "point_kind",      "point_negative",
+    "point_flat",  "point_gradient", "point_tolerance", "point_rest_count"};
+static const char *const kinds[] = {"minimum", "saddle", "maximum", "degenerate"};
+
+static int kind_of(const fin_curvature *c, int64_t d)
+{
+    int kind = 0;
+    while (kind < 3 && strcmp(kinds[kind], fin_curvature_name(c, d)) != 0)
+        kind++;
+    return kind;
+}
+
 static fin_status add_points(const points *found, int64_t d, fin_how how, fin_result *result,
                              fin_error *err)
 {
-    int64_t minima = 0, saddles = 0, n = found->count;
-    double *values = fini_alloc_array(n, 4 * sizeof *values);
+    int64_t n = found->count, counts[4] = {0};
+    double *values = fini_alloc_array(n, (COLUMNS + SPAN + REST) * sizeof *values);
     if (!values)
-        return fini_fail_memory(err, (size_t)n * 4 * sizeof *values, "stationary points");
+        return fini_fail_memory(err, (size_t)n * COLUMNS * sizeof *values, "stationary points");
+    double *span = values + COLUMNS * n, *rest = span + SPAN * n;
     for (int64_t i = 0; i < n; i++) {
         const fin_stationary *p = &found->at[i];
-        const char *kind = fin_curvature_name(&p->curvature, d);
-        minima += strcmp(kind, "minimum") == 0;
-        saddles += strcmp(kind, "saddle") == 0;
-        values[i] = p->at.kappa;
-        values[n + i] = p->at.nu;
-        values[2 * n + i] = p->risk;
-        values[3 * n + i] = (double)p->curvature.negative;
+        const fin_curvature *c = &p->curvature;
+        int kind = kind_of(c, d);
+        const double row[COLUMNS] = {
+            p->at.kappa,          p->at.nu,        p->risk,     kind,
+            (double)c->negative,  (double)c->flat, c->gradient, c->tolerance,
+            (double)c->rest_count};
+        counts[kind]++;
+        for (int k = 0; k < COLUMNS; k++)
+            values[k * n + i] = row[k];
+        for (int k = 0; k < SPAN; k++)
+            span[i * SPAN + k] = k < c->span_count ? c->span[k] : NAN;
+        for (int k = 0; k < REST; k++)
+            rest[i * REST + k] = c->rest_count ? c->rest[k] : NAN;
     }
-    fini_result_scalar(result, "minima", (double)minima, 0, how, 0);
-    fini_result_scalar(result, "saddles", (double)saddles, 0, how, 0);
+    fini_result_scalar(result, "minima", (double)counts[0], 0, how, 0);
+    fini_result_scalar(result, "saddles", (double)counts[1], 0, how, 0);
     fini_result_scalar(result, "stationary", (double)n, 0, how, 0);
-    fini_result_series(result, "point_kappa", FIN_F64, 1, &n, values);
-    fini_result_series(result, "point_nu", FIN_F64, 1, &n, values + n);
-    fini_result_series(result, "point_risk", FIN_F64, 1, &n, values + 2 * n);
-    fini_result_series(result, "point_negative", FIN_F64, 1, &n, values + 3 * n);
+    for (int k = 0; k < COLUMNS; k++)
+        fini_result_series(result, point_names[k], FIN_F64, 1, &n, values + k * n);
+    fini_result_series(result, "point_span", FIN_F64, 2, (const int64_t[]){n, SPAN}, span);
+    fini_result_series(result, "point_rest", FIN_F64, 2, (const int64_t[]){n, REST}, rest);
     fini_free(values);
-    return fini_result_status(result, err);
+    return FIN_OK;
 }
 
 /* ---- running --------------------------------------------------------------------------------- */
@@ -245,6 +372,11 @@ static fin_status run(const void *values, fin_result *result, const fin_progress
     return status;
 }
 
+static fin_status settle(void *values, fin_error *err)
+{
+    return fini_model_settle(&((landscape_values *)values)->model, err);
+}
+
 const fin_command fini_command_landscape = {
     .name = "landscape",
     .summary = "the risk over (kappa, nu), its derivatives and its stationary points",
@@ -256,4 +388,5 @@ const fin_command fini_command_landscape = {
     .check = check,
     .tidy = tidy,
     .run = run,
+    .settle = settle,
 };

@@ -3,50 +3,45 @@
  *
  *     risk        simulation: draw z, tokens and queries, predict, square the error
  *     bayes       theory: closed form, or the posterior variance averaged over keys
- *     attention   the risk of attention
+ *     attention   the risk of attention with settings of one's own
+ *     cme, softmax, nw   the same with settings that suit the family (latent_forms.c)
  *     posterior   how sure the posterior is of the true z, where z is one of finitely many
  *
  * The first two are about the same number and share no draws. */
-#include "finetti/theory_latent.h"
-#include "command/command.h"
+#include "command/latent.h"
 
 #include <math.h>
 #include <string.h>
 
-#define LATENT_FIELDS(F, C) F(int64_t, L, 10, 0, INT64_C(1) << 20, "tokens in a context")
 #define CROSS_FIELDS(F, C)                                                                         \
     C(form, 0, "cme|softmax|nw", "attention form")                                                 \
     FIN_COVARIANCE_FIELDS(F, C)                                                                    \
     F(double, temperature, 1, 1e-100, 1e100, "softmax: scores are q.k / temperature")
 
-typedef struct latent_own {
-    LATENT_FIELDS(FIN_MEMBER_F, FIN_MEMBER_C)
-} latent_own;
-
-typedef struct latent_values {
-    char family[32], show[128];
-    latent_own own;
-    fin_latent_settings latent;
-    fin_cross_settings cross;
-    fin_risk_settings risk;
-} latent_values;
-
-#define FIN_TABLE_STRUCT latent_own
-FIN_TABLE(static, latent_table, "latent", LATENT_FIELDS);
+#define FIN_TABLE_STRUCT fini_latent_own
+FIN_TABLE(static, latent_table, "latent", FINI_LATENT_FIELDS);
+#undef FIN_TABLE_STRUCT
+#define FIN_TABLE_STRUCT fini_latent_best
+FIN_TABLE(static, best_table, "attention", FINI_LATENT_BEST_FIELDS);
 #undef FIN_TABLE_STRUCT
 #define FIN_TABLE_STRUCT fin_cross_settings
 FIN_TABLE(static, cross_table, "attention", CROSS_FIELDS);
 #undef FIN_TABLE_STRUCT
 
-enum { SHOW_RISK = 1, SHOW_BAYES = 2, SHOW_ATTENTION = 4, SHOW_POSTERIOR = 8 };
-static const char *const show_names[] = {"risk", "bayes", "attention", "posterior"};
-enum { SHOWS = sizeof show_names / sizeof *show_names };
+enum { SHOW_RISK = 1, SHOW_BAYES = 2, SHOW_ATTENTION = 4, SHOW_POSTERIOR = 8, SHOW_CME = 16 };
+enum {
+    SHOW_SOFTMAX = 2 * SHOW_CME,
+    SHOW_FORMS = 7 * SHOW_CME
+}; /* in the order of FIN_CROSS_CME ... */
+static const char *const show_names[] = {"risk", "bayes",   "attention", "posterior",
+                                         "cme",  "softmax", "nw",        NULL};
 
 static const fin_word words[] = {
-    {"family", offsetof(latent_values, family), 32, "concept", "family of exchangeable tokens"},
-    {"show", offsetof(latent_values, show), 128, "risk,bayes",
-     "which numbers: a list of risk, bayes, attention, posterior"},
-    {NULL, 0, 0, NULL, NULL},
+    FIN_WORD("family", fini_latent_values, family, "concept", "family of exchangeable tokens"),
+    FINI_NAMES("show", fini_latent_values, show, "risk,bayes",
+               "which numbers: a list of risk, bayes, attention, posterior, cme, softmax, nw",
+               show_names),
+    FIN_WORDS_END,
 };
 
 static const fin_output outputs[] = {
@@ -59,6 +54,17 @@ static const fin_output outputs[] = {
      NULL},
     {"gap", "attention - bayes", NULL},
     {"posterior", "mean posterior probability of the true z", NULL},
+    {"cme", "the risk of cme attention with the family's own prior and noise", NULL},
+    {"softmax", "the risk of softmax attention at `temperature`", NULL},
+    {"nw", "the risk of Nadaraya-Watson attention", NULL},
+    {"temperature", "of softmax: as given, or the best for this L (L > 1)", NULL},
+#define RARE "1 if one sample makes up a tenth of it, so that it and its error are too small"
+    {"bayes_rare", RARE, NULL},
+    {"attention_rare", RARE, NULL},
+    {"cme_rare", RARE, NULL},
+    {"softmax_rare", RARE, NULL},
+    {"nw_rare", RARE, NULL},
+#undef RARE
     {NULL, NULL, NULL},
 };
 
@@ -66,17 +72,19 @@ static const fin_output outputs[] = {
 
 static fin_status groups(void *values, fin_group list[FIN_GROUPS], int *count, fin_error *err)
 {
-    latent_values *v = values;
+    fini_latent_values *v = values;
     unsigned show;
     fin_status status = fin_word_group("family", v->family, &v->latent, list, count, err);
     if (!status)
-        status = fini_show_parse(v->show, show_names, SHOWS, &show, err);
+        status = fini_parse_names(v->show, "show", show_names, &show, err);
     if (status)
         return status;
     list[(*count)++] = (fin_group){&latent_table, &v->own};
     list[(*count)++] = (fin_group){&fin_risk_table, &v->risk};
     if (show & SHOW_ATTENTION)
         list[(*count)++] = (fin_group){&cross_table, &v->cross};
+    if (show & SHOW_SOFTMAX)
+        list[(*count)++] = (fin_group){&best_table, &v->best};
     return FIN_OK;
 }
 
@@ -84,11 +92,11 @@ static fin_status groups(void *values, fin_group list[FIN_GROUPS], int *count, f
  * has to make anyway. */
 static fin_status check(const void *values, fin_error *err)
 {
-    const latent_values *v = values;
+    const fini_latent_values *v = values;
     fin_latent *latent = NULL;
     fin_latent_shape shape;
     unsigned show;
-    fin_status status = fini_show_parse(v->show, show_names, SHOWS, &show, err);
+    fin_status status = fini_parse_names(v->show, "show", show_names, &show, err);
     if (!status)
         status = fin_latent_create(&latent, fin_family_find(v->family), &v->latent,
                                    (uint64_t)v->risk.seed, err);
@@ -105,17 +113,14 @@ static fin_status check(const void *values, fin_error *err)
                          "show: posterior is for families with finitely many z, concepts and "
                          "finite, not for %s",
                          v->family);
-    if ((show & SHOW_ATTENTION) && (shape.dk == 0 || shape.outcomes > 0))
+    if ((show & (SHOW_ATTENTION | SHOW_FORMS)) && (shape.dk == 0 || shape.outcomes > 0))
         return fini_fail(err, FIN_ERR_ARGUMENT,
                          "show: attention needs keys and values that are numbers, which %s has not",
                          v->family);
+    if ((show & SHOW_ATTENTION) && (show & SHOW_SOFTMAX))
+        return fini_fail(err, FIN_ERR_ARGUMENT,
+                         "show: attention and softmax each have a temperature; give one of them");
     return FIN_OK;
-}
-
-static void tidy(void *values)
-{
-    latent_values *v = values;
-    fini_show_tidy(v->show, sizeof v->show, show_names, SHOWS);
 }
 
 /* ---- drawn sequences ------------------------------------------------------------------------- */
@@ -193,7 +198,7 @@ static fin_status sureness_of(sample *s, int64_t i, double *sure, fin_error *err
 typedef fin_status (*measure)(sample *s, int64_t i, double *number, fin_error *err);
 
 /* The mean of a number over `samples` sequences and its standard error. */
-static fin_status average(const fin_latent *latent, const latent_values *v, measure of,
+static fin_status average(const fin_latent *latent, const fini_latent_values *v, measure of,
                           const char *name, fin_result *result, const fin_progress *progress,
                           fin_error *err)
 {
@@ -241,7 +246,7 @@ static double named(const fin_result *result, const char *name, double *error)
     return *error = NAN;
 }
 
-static void add_derived(const latent_values *v, unsigned show, fin_result *result)
+static void add_derived(const fini_latent_values *v, unsigned show, fin_result *result)
 {
     double a, b, c, value_a = named(result, "risk", &a), value_b = named(result, "bayes", &b);
     double value_c = named(result, "attention", &c);
@@ -254,17 +259,17 @@ static void add_derived(const latent_values *v, unsigned show, fin_result *resul
         fini_result_scalar(result, "gap", value_c - value_b, hypot(b, c), FIN_HOW_SIMULATION, n);
 }
 
-static fin_status add_bayes(const latent_values *v, const fin_latent *latent, fin_result *result,
-                            const fin_progress *progress, fin_error *err)
+static fin_status add_bayes(const fini_latent_values *v, const fin_latent *latent,
+                            fin_result *result, const fin_progress *progress, fin_error *err)
 {
     fin_estimate bayes;
     fin_status status = fin_latent_risk(latent, v->own.L, &v->risk, progress, &bayes, err);
     if (!status)
-        fini_result_estimate(result, "bayes", &bayes);
+        fini_result_flagged(result, "bayes", &bayes);
     return status;
 }
 
-static fin_status add_attention(const latent_values *v, const fin_latent *latent,
+static fin_status add_attention(const fini_latent_values *v, const fin_latent *latent,
                                 fin_result *result, const fin_progress *progress, fin_error *err)
 {
     fin_cross_settings cross;
@@ -281,7 +286,7 @@ static fin_status add_attention(const latent_values *v, const fin_latent *latent
     fin_status status =
         fin_latent_risk_cross(latent, &cross, v->own.L, &v->risk, progress, &risk, err);
     if (!status)
-        fini_result_estimate(result, "attention", &risk);
+        fini_result_flagged(result, "attention", &risk);
     return status;
 }
 
@@ -290,10 +295,10 @@ static fin_status add_attention(const latent_values *v, const fin_latent *latent
 static fin_status run(const void *values, fin_result *result, const fin_progress *progress,
                       fin_error *err)
 {
-    const latent_values *v = values;
+    const fini_latent_values *v = values;
     unsigned show;
     fin_latent *latent = NULL;
-    fin_status status = fini_show_parse(v->show, show_names, SHOWS, &show, err);
+    fin_status status = fini_parse_names(v->show, "show", show_names, &show, err);
     if (!status)
         status = fin_latent_create(&latent, fin_family_find(v->family), &v->latent,
                                    (uint64_t)v->risk.seed, err);
@@ -305,22 +310,24 @@ static fin_status run(const void *values, fin_result *result, const fin_progress
         status = add_bayes(v, latent, result, progress, err);
     if (!status && (show & SHOW_ATTENTION))
         status = add_attention(v, latent, result, progress, err);
+    for (int form = 0; form < 3 && !status; form++)
+        if (show & (unsigned)SHOW_CME << form)
+            status = fini_latent_form(v, latent, form, result, progress, err);
     fin_latent_destroy(latent);
     if (status)
         return status;
     add_derived(v, show, result);
-    return fini_result_status(result, err);
+    return FIN_OK;
 }
 
 const fin_command fini_command_latent = {
     .name = "latent",
     .summary = "risks after L exchangeable tokens: posterior, theory, attention",
     .revision = 1,
-    .size = sizeof(latent_values),
+    .size = sizeof(fini_latent_values),
     .words = words,
     .outputs = outputs,
     .groups = groups,
     .check = check,
-    .tidy = tidy,
     .run = run,
 };

@@ -1,68 +1,9 @@
 /* Task and form of a command: from words to tables, and from settings to a task. */
 #include "command/command.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* ---- words ---------------------------------------------------------------------------------- */
-
-/* One "WHOLE:NUMBER" of a list; *text moves behind it and its comma. */
-static bool read_piece(const char **text, int64_t *whole, double *number)
-{
-    char *end;
-    errno = 0;
-    *whole = strtoll(*text, &end, 10);
-    if (end == *text || errno || *end != ':')
-        return false;
-    const char *start = end + 1;
-    *number = fini_strtod(start, &end);
-    if (end == start || (*end != ',' && *end != '\0'))
-        return false;
-    if (*end == ',' && end[1] == '\0')
-        return false;
-    *text = *end == ',' ? end + 1 : end;
-    return true;
-}
-
-fin_status fini_parse_pieces(const char *text, const char *what, const char *example, int most,
-                             int64_t *whole, double *number, int *count, fin_error *err)
-{
-    *count = 0;
-    for (const char *rest = text; *rest; ++*count) {
-        if (*count == most)
-            return fini_fail(err, FIN_ERR_ARGUMENT, "%s has more than %d pieces", what, most);
-        if (!read_piece(&rest, &whole[*count], &number[*count]))
-            return fini_fail(err, FIN_ERR_ARGUMENT,
-                             "%s = '%.60s' is not a list of pairs, such as %s", what, text,
-                             example);
-    }
-    return FIN_OK;
-}
-
-void fini_tidy_pieces(char *text, size_t size)
-{
-    int64_t whole[FINI_PIECES];
-    double number[FINI_PIECES];
-    int count;
-    char tidy[512], piece[FINI_SHORTEST];
-    size_t used = 0;
-    if (fini_parse_pieces(text, "", "", FINI_PIECES, whole, number, &count, NULL))
-        return;
-    for (int i = 0; i < count; i++) {
-        fini_shortest(number[i], piece);
-        int length = snprintf(tidy + used, sizeof tidy - used, "%s%lld:%s", i ? "," : "",
-                              (long long)whole[i], piece);
-        if (length < 0 || (size_t)length >= sizeof tidy - used)
-            return;
-        used += (size_t)length;
-    }
-    if (used >= size)
-        return;
-    memset(text, 0, size);
-    memcpy(text, tidy, used);
-}
 
 /* ---- tables --------------------------------------------------------------------------------- */
 
@@ -140,7 +81,7 @@ fin_status fin_command_task(const fin_command *command, const void *values, int6
             snprintf(model.lengths, sizeof model.lengths, "%s", text);
     }
     /* It only says where the tables' structs are; nothing is written. */
-    fin_status status = command->groups((void *)(uintptr_t)values, groups, &count, err);
+    fin_status status = fin_command_groups(command, (void *)(uintptr_t)values, groups, &count, err);
     for (int g = 0; g < count; g++)
         if (fin_task_find(model.task) &&
             groups[g].table == fin_task_kind_table(fin_task_find(model.task)))
@@ -171,11 +112,6 @@ fin_status fini_model_check(const fini_model *model, fin_error *err)
     fin_status status = fini_model_task(model, 1, 0, &task, err);
     fin_task_destroy(task);
     return status ? status : check_lengths(model, err);
-}
-
-void fini_model_tidy(fini_model *model)
-{
-    fini_tidy_pieces(model->lengths, sizeof model->lengths);
 }
 
 /* ---- numbers -------------------------------------------------------------------------------- */
@@ -209,4 +145,18 @@ void fini_result_estimate(fin_result *result, const char *name, const fin_estima
 {
     fini_result_scalar(result, name, estimate->value, estimate->error,
                        fini_how_of(estimate->method), estimate->samples);
+}
+
+void fini_result_flagged(fin_result *result, const char *name, const fin_estimate *estimate)
+{
+    char flag[64];
+    fini_result_estimate(result, name, estimate);
+    if (!estimate->rare)
+        return;
+    snprintf(flag, sizeof flag, "%s_rare", name);
+    fini_result_scalar(result, flag, 1, 0, FIN_HOW_DERIVED, 0);
+    fini_result_note(result,
+                     "%s: one sample makes up a tenth of it; larger ones were most likely not met, "
+                     "and both the number and its error are too small",
+                     name);
 }

@@ -24,22 +24,21 @@ enum {
 #define SHOW_PLACE(name) PLACE_##name,
     SHOW_LIST(SHOW_PLACE)
 #undef SHOW_PLACE
-        SHOWS,
 #define SHOW_BIT(name) SHOW_##name = 1 << PLACE_##name,
-    SHOW_LIST(SHOW_BIT)
+        SHOW_LIST(SHOW_BIT)
 #undef SHOW_BIT
 };
-static const char *const show_names[SHOWS] = {
+static const char *const show_names[] = {
 #define SHOW_NAME(name) #name,
     SHOW_LIST(SHOW_NAME)
 #undef SHOW_NAME
-};
+        NULL};
 
 static const fin_word words[] = {
     FINI_MODEL_WORDS(risk_values, model),
-    {"show", offsetof(risk_values, show), sizeof(((risk_values *)NULL)->show), "risk",
-     "which numbers: a list of risk, oracle, star, linear, bayes, check"},
-    {NULL, 0, 0, NULL, NULL},
+    FINI_NAMES("show", risk_values, show, "risk",
+               "which numbers: a list of risk, oracle, star, linear, bayes, check", show_names),
+    FIN_WORDS_END,
 };
 
 static const fin_output outputs[] = {
@@ -96,17 +95,7 @@ static fin_status groups(void *values, fin_group list[FIN_GROUPS], int *count, f
 
 static fin_status check(const void *values, fin_error *err)
 {
-    const risk_values *v = values;
-    unsigned show;
-    fin_status status = fini_show_parse(v->show, show_names, SHOWS, &show, err);
-    return status ? status : fini_model_check(&v->model, err);
-}
-
-static void tidy(void *values)
-{
-    risk_values *v = values;
-    fini_show_tidy(v->show, sizeof v->show, show_names, SHOWS);
-    fini_model_tidy(&v->model);
+    return fini_model_check(&((const risk_values *)values)->model, err);
 }
 
 /* ---- numbers --------------------------------------------------------------------------------- */
@@ -126,27 +115,6 @@ static fin_status risk_at(const setting *s, const fin_overlaps *at, const fin_ri
                     err);
 }
 
-/* Flags are there only if they are raised. */
-static void add_flag(const setting *s, const char *name)
-{
-    fini_result_scalar(s->result, name, 1, 0, FIN_HOW_DERIVED, 0);
-}
-
-static void add_estimate(const setting *s, const char *name, const fin_estimate *estimate)
-{
-    char flag[32];
-    fini_result_estimate(s->result, name, estimate);
-    if (!estimate->rare)
-        return;
-    snprintf(flag, sizeof flag, "%s_rare", name);
-    add_flag(s, flag);
-    fini_result_note(
-        s->result,
-        "%s: one sample makes up a tenth of it; larger ones were most likely not met, and "
-        "both the number and its error are too small",
-        name);
-}
-
 /* A risk and what it is made of. Parts and derivatives come from the same sums as the risk; its error
  * stands for theirs. */
 static void add_report(const setting *s, const char *name, const char *prefix,
@@ -159,7 +127,7 @@ static void add_report(const setting *s, const char *name, const char *prefix,
                               g[1],           g[2],          g[3],         g[4]};
     int from = report->has_parts ? 0 : 3, to = report->has_gradient ? 8 : 3;
     fin_estimate e = report->risk;
-    add_estimate(s, name, &e);
+    fini_result_flagged(s->result, name, &e);
     for (int i = from; i < to; i++) {
         char full[32];
         snprintf(full, sizeof full, "%s%s", prefix, names[i]);
@@ -184,7 +152,7 @@ static fin_status add_check(const setting *s, const fin_estimate *risk, fin_erro
     fin_status status = risk_at(s, &s->v->overlaps, &how, &again, err);
     if (status)
         return status;
-    add_estimate(s, "check", &again.risk);
+    fini_result_flagged(s->result, "check", &again.risk);
     double error = hypot(risk->error, again.risk.error), gap = risk->value - again.risk.value;
     if (!again.risk.rare && !risk->rare)
         fini_result_scalar(s->result, "z", gap == 0 ? 0 : gap / error, 0, FIN_HOW_DERIVED,
@@ -234,7 +202,7 @@ static void look_at_overlaps(const setting *s)
     fin_error why;
     if (!fin_overlaps_realisable(&s->v->overlaps, fin_task_get_settings(s->task)->d, &why))
         return;
-    add_flag(s, "unreal");
+    fini_result_scalar(s->result, "unreal", 1, 0, FIN_HOW_DERIVED, 0);
     fini_result_note(s->result, "%s; the risk is what the formula gives", why.message);
 }
 
@@ -324,7 +292,7 @@ static fin_status add_star(const setting *s, fin_error *err)
     if (status)
         return status;
     fini_result_scalar(s->result, "lam_star", lam, error, fini_how_of(star.method), star.samples);
-    add_estimate(s, "star", &star);
+    fini_result_flagged(s->result, "star", &star);
     if (lam < 1.01 * FIN_LAM_LEAST || lam > 0.99 * FIN_LAM_MOST)
         fini_result_note(s->result, "star: at the end of the search; the risk still falls there");
     return FIN_OK;
@@ -351,7 +319,7 @@ static fin_status add_bayes(const setting *s, fin_error *err)
     how.method = FIN_METHOD_AUTO;
     fin_status status = fin_risk_bayes(s->task, &how, s->progress, &bayes, err);
     if (!status)
-        add_estimate(s, "bayes", &bayes);
+        fini_result_flagged(s->result, "bayes", &bayes);
     return excuse(s, "bayes", status, err);
 }
 
@@ -385,7 +353,7 @@ static fin_status run(const void *values, fin_result *result, const fin_progress
     const risk_values *v = values;
     unsigned show;
     fin_task *task = NULL;
-    fin_status status = fini_show_parse(v->show, show_names, SHOWS, &show, err);
+    fin_status status = fini_parse_names(v->show, "show", show_names, &show, err);
     if (!status)
         status = fini_model_task(&v->model, v->risk.seed, 0, &task, err);
     if (!status) {
@@ -506,7 +474,6 @@ const fin_command fini_command_risk = {
     .outputs = outputs,
     .groups = groups,
     .check = check,
-    .tidy = tidy,
     .run = run,
     .settle = settle,
     .many = many,

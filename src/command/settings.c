@@ -32,6 +32,17 @@ const fin_field *fini_field_find(const fin_settings *table, const char *name)
     return NULL;
 }
 
+fin_status fin_command_groups(const fin_command *command, void *values,
+                              fin_group groups[FIN_GROUPS], int *count, fin_error *err)
+{
+    *count = 0;
+    if (command->groups)
+        return command->groups(values, groups, count, err);
+    for (const fin_table_at *at = command->tables; at->table; at++)
+        groups[(*count)++] = (fin_group){at->table, (char *)values + at->offset};
+    return FIN_OK;
+}
+
 /* Defaults and pairs that are words; `skip` is left out (-1: none). */
 static fin_status apply_words(const fin_command *command, void *values, const fin_pair *pairs,
                               int count, int skip, int *bad, fin_error *err)
@@ -66,7 +77,7 @@ static int blame_word(const fin_command *command, void *values, const fin_pair *
         int group_count = 0, bad;
         if (find_word(command, pairs[i].name) &&
             !apply_words(command, values, pairs, count, i, &bad, NULL) &&
-            !command->groups(values, groups, &group_count, NULL))
+            !fin_command_groups(command, values, groups, &group_count, NULL))
             return i;
     }
     return -1;
@@ -229,7 +240,7 @@ fin_status fin_command_tables(const fin_command *command, void *values, const fi
     fin_status status = apply_words(command, values, pairs, count, -1, bad, err);
     if (status)
         return status;
-    status = command->groups(values, groups, group_count, err);
+    status = fin_command_groups(command, values, groups, group_count, err);
     if (status) {
         *bad = blame_word(command, values, pairs, count);
         return status;
@@ -264,14 +275,24 @@ static fin_status fill(const fin_command *command, void *values, const fin_pair 
     return status;
 }
 
+static void tidy(const fin_command *command, void *values)
+{
+    for (const fin_word *word = command->words; word->name; word++)
+        fini_word_tidy(word, (char *)values + word->offset);
+    if (command->tidy)
+        command->tidy(values);
+}
+
 fin_status fin_command_apply(const fin_command *command, void *values, const fin_pair *pairs,
                              int count, int *bad, fin_error *err)
 {
     fin_status status = fill(command, values, pairs, count, bad, err);
+    for (const fin_word *word = command->words; word->name && !status; word++)
+        status = fini_word_check(word, (const char *)values + word->offset, err);
     if (!status && command->check)
         status = command->check(values, err);
-    if (!status && command->tidy)
-        command->tidy(values);
+    if (!status)
+        tidy(command, values);
     return status;
 }
 
@@ -284,8 +305,8 @@ fin_status fini_command_fill(const fin_command *command, void *values, const fin
                              int count, fin_error *err)
 {
     fin_status status = fill(command, values, pairs, count, NULL, err);
-    if (!status && command->tidy)
-        command->tidy(values);
+    if (!status)
+        tidy(command, values);
     return status;
 }
 
@@ -295,7 +316,7 @@ bool fini_command_is_whole(const fin_command *command, void *values, const fin_p
     fin_group groups[FIN_GROUPS];
     int group_count = 0, bad;
     if (apply_words(command, values, pairs, count, -1, &bad, NULL) ||
-        command->groups(values, groups, &group_count, NULL))
+        fin_command_groups(command, values, groups, &group_count, NULL))
         return false;
     for (int g = 0; g < group_count; g++) {
         const fin_field *field = fini_field_find(groups[g].table, name);
@@ -310,7 +331,7 @@ fin_status fini_command_try(const fin_command *command, void *values, const char
 {
     fin_group groups[FIN_GROUPS];
     int group_count = 0;
-    fin_status status = command->groups(values, groups, &group_count, err);
+    fin_status status = fin_command_groups(command, values, groups, &group_count, err);
     for (int g = 0; g < group_count && !status; g++) {
         const fin_field *field = fini_field_find(groups[g].table, name);
         if (field)
@@ -435,11 +456,15 @@ fin_status fin_command_text(const fin_command *command, const void *values, char
     entry entries[ENTRIES];
     int group_count = 0, count = 0;
     /* It only says where the tables' structs are; nothing is written. */
-    fin_status status = command->groups((void *)(uintptr_t)values, groups, &group_count, err);
+    fin_status status =
+        fin_command_groups(command, (void *)(uintptr_t)values, groups, &group_count, err);
     if (status)
         return status;
-    for (const fin_word *word = command->words; word->name; word++)
-        insert(entries, &count, (entry){word->name, NULL, (const char *)values + word->offset});
+    for (const fin_word *word = command->words; word->name; word++) {
+        const char *text = (const char *)values + word->offset;
+        if (!word->quiet || strcmp(text, word->fallback) != 0)
+            insert(entries, &count, (entry){word->name, NULL, text});
+    }
     for (int g = 0; g < group_count; g++)
         for (int i = 0; i < groups[g].table->count; i++) {
             const fin_field *field = &groups[g].table->fields[i];

@@ -230,7 +230,7 @@ static fin_status find_targets(walk *w, fin_points *points, fin_error *err)
 {
     fin_group groups[FIN_GROUPS];
     int group_count = 0;
-    fin_status status = w->command->groups(points->values, groups, &group_count, err);
+    fin_status status = fin_command_groups(w->command, points->values, groups, &group_count, err);
     for (int c = 0; c < w->column_count && !status; c++) {
         int before = points->target_count;
         for (int g = 0; g < group_count; g++) {

@@ -9,11 +9,11 @@
 
 static const fin_word words[] = {
     FINI_MODEL_WORDS(fini_train_values, model),
-    {"lam_schedule", offsetof(fini_train_values, lam_schedule), 512, "",
-     "lam from a step on, such as 0:1,1000:0.5, instead of lam"},
-    {"alpha_schedule", offsetof(fini_train_values, alpha_schedule), 512, "",
-     "alpha from a step on, such as 0:0.1,1000:0.01, instead of alpha"},
-    {NULL, 0, 0, NULL, NULL},
+    FINI_LIST("lam_schedule", fini_train_values, lam_schedule, "",
+              "lam from a step on, such as 0:1,1000:0.5, instead of lam", FIN_WORD_PAIRS),
+    FINI_LIST("alpha_schedule", fini_train_values, alpha_schedule, "",
+              "alpha from a step on, such as 0:0.1,1000:0.01, instead of alpha", FIN_WORD_PAIRS),
+    FIN_WORDS_END,
 };
 
 static const fin_output outputs[] = {
@@ -412,6 +412,5 @@ const fin_command fini_command_train = {
     .outputs = outputs,
     .groups = fini_train_groups,
     .check = fini_train_check,
-    .tidy = fini_train_tidy,
     .run = run,
 };

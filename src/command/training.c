@@ -20,14 +20,6 @@ fin_status fini_train_groups(void *values, fin_group groups[FIN_GROUPS], int *co
     return FIN_OK;
 }
 
-void fini_train_tidy(void *values)
-{
-    fini_train_values *v = values;
-    fini_model_tidy(&v->model);
-    fini_tidy_pieces(v->lam_schedule, sizeof v->lam_schedule);
-    fini_tidy_pieces(v->alpha_schedule, sizeof v->alpha_schedule);
-}
-
 /* ---- lists ----------------------------------------------------------------------------------- */
 
 static void print_list(fini_list *list)

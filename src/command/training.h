@@ -17,7 +17,6 @@ fin_status fini_train_groups(void *values, fin_group groups[FIN_GROUPS], int *co
                              fin_error *err);
 /* Everything that creation would say, and no init = vectors, which a command has no vectors for. */
 fin_status fini_train_check(const void *values, fin_error *err);
-void fini_train_tidy(void *values);
 
 /* ---- the object (training.c) ---------------------------------------------------------------------- */
 

@@ -26,9 +26,9 @@ typedef struct encoder_values {
 
 static const fin_word words[] = {
     FINI_LEARNER_WORDS(encoder_values, learner),
-    {"lengths", offsetof(encoder_values, lengths), 256, "",
-     "families: other lengths to be judged at, such as 4,8,16"},
-    {NULL, 0, 0, NULL, NULL},
+    FINI_LIST("lengths", encoder_values, lengths, "",
+              "families: other lengths to be judged at, such as 4,8,16", FIN_WORD_WHOLES),
+    FIN_WORDS_END,
 };
 
 static const fin_output outputs[] = {
@@ -88,12 +88,6 @@ static fin_status check(const void *values, fin_error *err)
                            "lengths: learned positions belong to the length of training; take "
                            "positions = none or sinusoidal");
     return status ? status : fini_learner_check(&v->learner, err);
-}
-
-static void tidy(void *values)
-{
-    encoder_values *v = values;
-    fini_tidy_wholes(v->lengths, sizeof v->lengths);
 }
 
 /* ---- what came out --------------------------------------------------------------------------- */
@@ -216,7 +210,6 @@ static fin_status run(const void *values, fin_result *result, const fin_progress
                            FIN_HOW_CLOSED, 0);
         fini_result_scalar(result, "steps_taken", (double)fin_learn_step(o.learn), 0,
                            FIN_HOW_CLOSED, 0);
-        status = fini_result_status(result, err);
     }
     fini_free(room);
     fini_learner_close(&o);
@@ -232,6 +225,5 @@ const fin_command fini_command_encoder = {
     .outputs = outputs,
     .groups = groups,
     .check = check,
-    .tidy = tidy,
     .run = run,
 };

@@ -40,8 +40,6 @@ typedef struct erm_values {
 FIN_TABLE(static, erm_table, "erm", ERM_FIELDS);
 #undef FIN_TABLE_STRUCT
 
-static const fin_word words[] = {{NULL, 0, 0, NULL, NULL}};
-
 static const fin_output outputs[] = {
     {"excess", "E |f(q) - posterior mean|^2, mean over training sets", NULL},
     {"scaled", "n excess", NULL},
@@ -59,13 +57,6 @@ static const fin_output outputs[] = {
 };
 
 enum { FLOOR_SEQUENCES = 1 << 21 }; /* where those that the floor is found on begin */
-
-static fin_status groups(void *values, fin_group list[FIN_GROUPS], int *count, fin_error *err)
-{
-    erm_values *v = values;
-    (void)err;
-    return fini_small_groups(&erm_table, &v->own, &v->task, list, count);
-}
 
 static int64_t greater(int64_t a, int64_t b)
 {
@@ -271,9 +262,9 @@ const fin_command fini_command_erm = {
     .summary = "small attention layers learnt from n sequences, against the posterior mean",
     .revision = 1,
     .size = sizeof(erm_values),
-    .words = words,
+    .words = fini_no_words,
     .outputs = outputs,
-    .groups = groups,
+    .tables = FINI_SMALL_TABLES(erm_values, erm_table),
     .check = check,
     .run = run,
 };

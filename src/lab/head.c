@@ -41,8 +41,6 @@ typedef struct head_values {
 FIN_TABLE(static, head_table, "head", HEAD_FIELDS);
 #undef FIN_TABLE_STRUCT
 
-static const fin_word words[] = {{NULL, 0, 0, NULL, NULL}};
-
 static const fin_output outputs[] = {
     {"pretraining", "eps: excess of pretraining, E |(F - mean) q|^2", NULL},
     {"zero", "excess of <A, F>, without labels", NULL},
@@ -63,13 +61,6 @@ static const fin_output outputs[] = {
 
 enum { K = FINI_SMALL_KEYS, DD = K * K, STREAM_LABELS = 740, STREAM_HEADS, STREAM_STARTS };
 enum { ZERO, HEAD, EXACT, FLOOR, NEAR, SCRATCH, PRE, BOUND, PREDICTED, VARIANCE, ABOVE, MEASURES };
-
-static fin_status groups(void *values, fin_group list[FIN_GROUPS], int *count, fin_error *err)
-{
-    head_values *v = values;
-    (void)err;
-    return fini_small_groups(&head_table, &v->own, &v->task, list, count);
-}
 
 static fin_status check(const void *values, fin_error *err)
 {
@@ -353,9 +344,9 @@ const fin_command fini_command_head = {
     .summary = "masked pretraining and a frozen linear head, against learning all from labels",
     .revision = 1,
     .size = sizeof(head_values),
-    .words = words,
+    .words = fini_no_words,
     .outputs = outputs,
-    .groups = groups,
+    .tables = FINI_SMALL_TABLES(head_values, head_table),
     .check = check,
     .run = run,
 };

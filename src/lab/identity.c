@@ -24,8 +24,8 @@ enum { KINDS = sizeof kinds / sizeof *kinds, SERIES = 6 };
     "bma, permutation, mixing, compression, merge, perturbation, memory, density, nw, heads"
 
 static const fin_word words[] = {
-    {"which", offsetof(fini_identity_values, which), 32, "bma", "the identity: one of " KIND_LIST},
-    {NULL, 0, 0, NULL, NULL},
+    FIN_WORD("which", fini_identity_values, which, "bma", "the identity: one of " KIND_LIST),
+    FIN_WORDS_END,
 };
 
 static const fin_output outputs[] = {
@@ -215,10 +215,8 @@ static fin_status run(const void *values, fin_result *result, const fin_progress
         return fini_fail_memory(err, (size_t)c.size * SERIES * sizeof(double), "the numbers");
     memset(c.series, 0, (size_t)c.size * SERIES * sizeof(double));
     fin_status status = run_models(v, kind, &c, progress, err);
-    if (!status) {
+    if (!status)
         add_all(kind, &c, v->own.models, result);
-        status = fini_result_status(result, err);
-    }
     fini_free(c.series);
     return status;
 }

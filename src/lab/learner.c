@@ -1,11 +1,6 @@
 /* An encoder, its sequences and its learning from the settings of a command. */
 #include "lab/learner.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 /* What a corpus of single-location regression has to say: its tokens are the task's, and there is
  * nothing to mask. */
 #define TASK_CORPUS_FIELDS(F, C)                                                                   \
@@ -112,41 +107,4 @@ fin_status fini_learner_run(fin_learn *learn, const char *what, const fin_progre
 {
     watch w = {what, progress};
     return fin_learn_run(learn, -1, look, &w, err);
-}
-
-/* ---- lists of whole numbers ------------------------------------------------------------------ */
-
-fin_status fini_parse_wholes(const char *text, const char *what, int64_t least, int64_t most,
-                             int64_t *whole, int *count, fin_error *err)
-{
-    *count = 0;
-    for (const char *rest = text; *rest;) {
-        char *end;
-        errno = 0;
-        long long number = strtoll(rest, &end, 10);
-        bool good = end > rest && !errno && number >= least && number <= most &&
-                    *count < FINI_WHOLES && (*count == 0 || number > whole[*count - 1]);
-        end += good ? strspn(end, " ") : 0;
-        if (!good || (*end && (*end != ',' || !end[1])))
-            return fini_fail(err, FIN_ERR_ARGUMENT,
-                             "%s: '%.40s' is no list of ascending whole numbers from %lld to %lld, "
-                             "at most %d of them, such as 4,8,16",
-                             what, text, (long long)least, (long long)most, FINI_WHOLES);
-        whole[(*count)++] = number;
-        rest = end + (*end == ',');
-    }
-    return FIN_OK;
-}
-
-void fini_tidy_wholes(char *text, size_t size)
-{
-    int64_t whole[FINI_WHOLES];
-    int count;
-    size_t used = 0;
-    if (fini_parse_wholes(text, "", INT64_MIN, INT64_MAX, whole, &count, NULL))
-        return;
-    memset(text, 0, size); /* the numbers are no longer than the text was */
-    for (int i = 0; i < count; i++)
-        used +=
-            (size_t)snprintf(text + used, size - used, "%s%lld", i ? "," : "", (long long)whole[i]);
 }

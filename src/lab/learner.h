@@ -15,10 +15,8 @@ typedef struct fini_learner_values {
     fin_learn_settings learn;
 } fini_learner_values;
 #define FINI_LEARNER_WORDS(type, member)                                                           \
-    {                                                                                              \
-        "family", offsetof(type, member.family), 32, "concept",                                    \
-            "family of exchangeable tokens, or a task: slr, spiked, max"                           \
-    }
+    FIN_WORD("family", type, member.family, "concept",                                             \
+             "family of exchangeable tokens, or a task: slr, spiked, max")
 
 /* Appends the tables of family or task, encoder, corpus and learning. */
 fin_status fini_learner_groups(fini_learner_values *values, fin_group list[FIN_GROUPS], int *count,
@@ -41,13 +39,5 @@ void fini_learner_close(fini_learner *learner); /* zeros are fine */
 /* Learns to the end. `what` is what the progress says. */
 fin_status fini_learner_run(fin_learn *learn, const char *what, const fin_progress *progress,
                             fin_error *err);
-
-/* "4,8,16": whole numbers from least to most, ascending, at most FINI_WHOLES of them. `what` names
- * the setting in messages. "" has none. */
-enum { FINI_WHOLES = 64 };
-fin_status fini_parse_wholes(const char *text, const char *what, int64_t least, int64_t most,
-                             int64_t *whole, int *count, fin_error *err);
-/* Such a list in one form. It stays as it is if it cannot be read. */
-void fini_tidy_wholes(char *text, size_t size);
 
 #endif

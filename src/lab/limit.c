@@ -18,8 +18,6 @@
 FIN_TABLE(static, limit_table, "limit", FINI_LIMIT_FIELDS);
 #undef FIN_TABLE_STRUCT
 
-static const fin_word words[] = {{NULL, 0, 0, NULL, NULL}};
-
 static const fin_output outputs[] = {
     {"gain_cme", "gain: what cme multiplies harmonics of this degree by, measured", NULL},
     {"gain_softmax", "gain: the same of softmax", NULL},
@@ -34,13 +32,6 @@ static const fin_output outputs[] = {
     {"dimension_limit", "dimension: for L to infinity", NULL},
     {NULL, NULL, NULL},
 };
-
-static fin_status groups(void *values, fin_group list[FIN_GROUPS], int *count, fin_error *err)
-{
-    (void)err;
-    list[(*count)++] = (fin_group){&limit_table, values};
-    return FIN_OK;
-}
 
 static fin_cross_settings cross_of(const fini_limit_settings *v, int form)
 {
@@ -237,10 +228,9 @@ static fin_status measure(fini_limit *w, fin_result *result, const fin_progress 
         if (!status && fini_report(progress, "limit", (double)i, (double)w->v->contexts))
             status = fini_fail(err, FIN_ERR_CANCELLED, "cancelled");
     }
-    if (status)
-        return status;
-    add_results(w, result);
-    return fini_result_status(result, err);
+    if (!status)
+        add_results(w, result);
+    return status;
 }
 
 static fin_status create(fini_limit *w, fin_error *err)
@@ -283,9 +273,9 @@ const fin_command fini_command_limit = {
         "dimension",
     .revision = 1,
     .size = sizeof(fini_limit_settings),
-    .words = words,
+    .words = fini_no_words,
     .outputs = outputs,
-    .groups = groups,
+    .tables = FINI_TABLE_ONLY(limit_table),
     .check = check,
     .run = run,
 };

@@ -42,8 +42,6 @@ typedef struct linear_values {
 FIN_TABLE(static, linear_table, "linear", LINEAR_FIELDS);
 #undef FIN_TABLE_STRUCT
 
-static const fin_word words[] = {{NULL, 0, 0, NULL, NULL}};
-
 static const fin_output outputs[] = {
     {"excess", "risk of the learnt G, by the formula, above that of G*; mean over training sets",
      NULL},
@@ -69,13 +67,6 @@ typedef struct work {
     fini_arena arena;
     double *H, *b; /* (d^2, d^2), (d^2) */
 } work;
-
-static fin_status groups(void *values, fin_group list[FIN_GROUPS], int *count, fin_error *err)
-{
-    (void)err;
-    list[(*count)++] = (fin_group){&linear_table, values};
-    return FIN_OK;
-}
 
 static fin_status check(const void *values, fin_error *err)
 {
@@ -277,9 +268,9 @@ const fin_command fini_command_linear = {
     .summary = "linear attention learnt from n sequences, against its closed forms",
     .revision = 1,
     .size = sizeof(linear_values),
-    .words = words,
+    .words = fini_no_words,
     .outputs = outputs,
-    .groups = groups,
+    .tables = FINI_TABLE_ONLY(linear_table),
     .check = check,
     .run = run,
 };

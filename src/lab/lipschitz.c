@@ -30,8 +30,6 @@ typedef struct lipschitz_values {
 FIN_TABLE(static, lipschitz_table, "lipschitz", LIPSCHITZ_FIELDS);
 #undef FIN_TABLE_STRUCT
 
-static const fin_word words[] = {{NULL, 0, 0, NULL, NULL}};
-
 static const fin_output outputs[] = {
     {"attention", "largest |f - f'| / (R |dWv| + R^3 |Wv| |dWqk|)", NULL},
     {"softmax", "largest |softmax(x) - softmax(y)|_1 / |x - y|_inf of random scores", NULL},
@@ -41,13 +39,6 @@ static const fin_output outputs[] = {
 };
 
 enum { P = 16, STREAM_LIPSCHITZ = 732 };
-
-static fin_status groups(void *values, fin_group list[FIN_GROUPS], int *count, fin_error *err)
-{
-    (void)err;
-    list[(*count)++] = (fin_group){&lipschitz_table, values};
-    return FIN_OK;
-}
 
 static fin_status check(const void *values, fin_error *err)
 {
@@ -237,9 +228,9 @@ const fin_command fini_command_lipschitz = {
     .summary = "how far attention moves with its parameters, against bounds without the length",
     .revision = 1,
     .size = sizeof(lipschitz_values),
-    .words = words,
+    .words = fini_no_words,
     .outputs = outputs,
-    .groups = groups,
+    .tables = FINI_TABLE_ONLY(lipschitz_table),
     .check = check,
     .run = run,
 };

@@ -17,8 +17,6 @@ typedef struct mil_values {
     fin_fit_settings fit;
 } mil_values;
 
-static const fin_word words[] = {{NULL, 0, 0, NULL, NULL}};
-
 enum { AUC_TRAIN, AUC_TEST, GAIN, ACCURACY_TRAIN, ACCURACY_TEST, ROWS };
 static const fin_output outputs[] = {
     {"auc_train", "mean AUC on fresh bags that are drawn as the training bags are", NULL},
@@ -33,15 +31,6 @@ static const fin_output outputs[] = {
 };
 
 /* ---- settings -------------------------------------------------------------------------------- */
-
-static fin_status groups(void *values, fin_group list[FIN_GROUPS], int *count, fin_error *err)
-{
-    mil_values *v = values;
-    (void)err;
-    list[(*count)++] = (fin_group){&law_table, &v->law};
-    list[(*count)++] = (fin_group){&fin_fit_table, &v->fit};
-    return FIN_OK;
-}
 
 static fin_status check(const void *values, fin_error *err)
 {
@@ -163,7 +152,6 @@ static fin_status run(const void *values, fin_result *result, const fin_progress
     if (!status) {
         add_means(result, t, n);
         add_extremes(result, t, n);
-        status = fini_result_status(result, err);
     }
     fini_mil_close(&room);
     fini_free(mean);
@@ -176,9 +164,10 @@ const fin_command fini_command_mil = {
     .summary = "a model of bags and what multiple-instance learning assumes: three unit tests",
     .revision = 1,
     .size = sizeof(mil_values),
-    .words = words,
+    .words = fini_no_words,
     .outputs = outputs,
-    .groups = groups,
+    .tables = FINI_TABLES({&law_table, offsetof(mil_values, law)},
+                          {&fin_fit_table, offsetof(mil_values, fit)}),
     .check = check,
     .run = run,
 };

@@ -45,9 +45,9 @@ typedef struct pretrain_values {
 
 static const fin_word words[] = {
     FINI_LEARNER_WORDS(pretrain_values, learner),
-    {"labels", offsetof(pretrain_values, labels), 256, "16,64,256,1024",
-     "numbers of labelled sequences, such as 16,64,256"},
-    {NULL, 0, 0, NULL, NULL},
+    FINI_LIST("labels", pretrain_values, labels, "16,64,256,1024",
+              "numbers of labelled sequences, such as 16,64,256", FIN_WORD_WHOLES),
+    FIN_WORDS_END,
 };
 
 static const fin_output outputs[] = {
@@ -113,12 +113,6 @@ static fin_status check(const void *values, fin_error *err)
                          "pretrain: learned positions belong to the length of pretraining; take "
                          "positions = none");
     return fini_learner_check(&v->learner, err);
-}
-
-static void tidy(void *values)
-{
-    pretrain_values *v = values;
-    fini_tidy_wholes(v->labels, sizeof v->labels);
 }
 
 /* ---- scratch --------------------------------------------------------------------------------- */
@@ -274,7 +268,6 @@ static fin_status run(const void *values, fin_result *result, const fin_progress
         fini_result_scalar(result, "bayes", c.bayes, NAN, FIN_HOW_SIMULATION, n);
         fini_result_scalar(result, "variance", c.variance, NAN, FIN_HOW_SIMULATION, n);
         add_curves(result, &c, v->own.scratch_steps > 0);
-        status = fini_result_status(result, err);
     }
     fini_learner_close(&o);
     return status;
@@ -289,6 +282,5 @@ const fin_command fini_command_pretrain = {
     .outputs = outputs,
     .groups = groups,
     .check = check,
-    .tidy = tidy,
     .run = run,
 };

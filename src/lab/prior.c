@@ -38,8 +38,6 @@ typedef struct prior_values {
 FIN_TABLE(static, prior_table, "prior", PRIOR_FIELDS);
 #undef FIN_TABLE_STRUCT
 
-static const fin_word words[] = {{NULL, 0, 0, NULL, NULL}};
-
 static const fin_output outputs[] = {
     {"divergence", "mean KL(Bayes prediction || learnt prediction), each of them exact", NULL},
     {"scaled", "n times that", NULL},
@@ -54,13 +52,6 @@ enum { STREAM_PRIOR = 720, STEPS = 200 };
  * there the loss may have become flat enough for the search to end. */
 #define FAR 25.0
 #define LOST 12.0
-
-static fin_status groups(void *values, fin_group list[FIN_GROUPS], int *count, fin_error *err)
-{
-    (void)err;
-    list[(*count)++] = (fin_group){&prior_table, values};
-    return FIN_OK;
-}
 
 typedef struct work {
     const prior_values *v;
@@ -312,8 +303,8 @@ const fin_command fini_command_prior = {
     .summary = "price of a prior that was learnt from n sequences with a masked token",
     .revision = 1,
     .size = sizeof(prior_values),
-    .words = words,
+    .words = fini_no_words,
     .outputs = outputs,
-    .groups = groups,
+    .tables = FINI_TABLE_ONLY(prior_table),
     .run = run,
 };

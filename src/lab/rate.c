@@ -19,8 +19,6 @@
 FIN_TABLE(static, rate_table, "rate", FINI_RATE_FIELDS);
 #undef FIN_TABLE_STRUCT
 
-static const fin_word words[] = {{NULL, 0, 0, NULL, NULL}};
-
 static const fin_output outputs[] = {
     {"rmse", "root of the mean squared error to m", NULL},
     {"rmse_limit", "root of the mean squared distance to what it tends to (closed forms only)",
@@ -40,13 +38,6 @@ static const fin_output outputs[] = {
 };
 
 enum { NO, YES };
-
-static fin_status groups(void *values, fin_group list[FIN_GROUPS], int *count, fin_error *err)
-{
-    (void)err;
-    list[(*count)++] = (fin_group){&rate_table, values};
-    return FIN_OK;
-}
 
 static fin_cross_settings cross_of(const fini_rate *v)
 {
@@ -290,8 +281,7 @@ static fin_status add_all(work *w, fin_result *result, const fin_progress *progr
     add_mean(result, "scaled", &w->parts[ERROR], (double)w->v->L);
     add_mean(result, "values", &w->parts[NOISE], 1);
     add_limit(w, result);
-    status = add_theory(w->v, result, err);
-    return status ? status : fini_result_status(result, err);
+    return add_theory(w->v, result, err);
 }
 
 /* Weights are the largest array: as many queries at once as make a million of them. */
@@ -321,9 +311,9 @@ const fin_command fini_command_rate = {
                "limit",
     .revision = 1,
     .size = sizeof(fini_rate),
-    .words = words,
+    .words = fini_no_words,
     .outputs = outputs,
-    .groups = groups,
+    .tables = FINI_TABLE_ONLY(rate_table),
     .check = check,
     .run = run,
 };

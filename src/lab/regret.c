@@ -21,9 +21,9 @@ FIN_TABLE(static, regret_table, "regret", FINI_REGRET_FIELDS);
 #undef FIN_TABLE_STRUCT
 
 static const fin_word words[] = {
-    {"family", offsetof(fini_regret_values, family), 32, "concepts",
-     "concepts (finitely many) or concept (linear, Gaussian)"},
-    {NULL, 0, 0, NULL, NULL},
+    FIN_WORD("family", fini_regret_values, family, "concepts",
+             "concepts (finitely many) or concept (linear, Gaussian)"),
+    FIN_WORDS_END,
 };
 
 static const fin_output outputs[] = {
@@ -239,7 +239,6 @@ static fin_status run(const void *values, fin_result *result, const fin_progress
         else
             add_concept(&w, result);
         add_curves(&w, result);
-        status = fini_result_status(result, err);
     }
     fini_regret_close(&w);
     fin_latent_destroy(latent);

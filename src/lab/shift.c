@@ -35,8 +35,6 @@ typedef struct shift_values {
 FIN_TABLE(static, shift_table, "shift", SHIFT_FIELDS);
 #undef FIN_TABLE_STRUCT
 
-static const fin_word words[] = {{NULL, 0, 0, NULL, NULL}};
-
 static const fin_output outputs[] = {
     {"kappa", "largest eigenvalue of Sigma^-1/2 Sigma' Sigma^-1/2", NULL},
     {"extremal", "eps' / eps of the extremal direction", NULL},
@@ -50,13 +48,6 @@ static const fin_output outputs[] = {
 };
 
 enum { K = FINI_SMALL_KEYS, STREAM_AXES = 736 };
-
-static fin_status groups(void *values, fin_group list[FIN_GROUPS], int *count, fin_error *err)
-{
-    shift_values *v = values;
-    (void)err;
-    return fini_small_groups(&shift_table, &v->own, &v->task, list, count);
-}
 
 typedef struct work {
     const shift_values *v;
@@ -223,8 +214,8 @@ const fin_command fini_command_shift = {
     .summary = "cme attention asked with another covariance of queries than it was learnt with",
     .revision = 1,
     .size = sizeof(shift_values),
-    .words = words,
+    .words = fini_no_words,
     .outputs = outputs,
-    .groups = groups,
+    .tables = FINI_SMALL_TABLES(shift_values, shift_table),
     .run = run,
 };

@@ -72,8 +72,8 @@ typedef struct fini_small_task {
 } fini_small_task;
 extern const fin_settings fini_small_table;
 /* For commands with settings of their own and those of the task: both tables. */
-fin_status fini_small_groups(const fin_settings *own, void *values, fini_small_task *task,
-                             fin_group list[FIN_GROUPS], int *count);
+#define FINI_SMALL_TABLES(type, own_table)                                                         \
+    FINI_TABLES({&own_table, offsetof(type, own)}, {&fini_small_table, offsetof(type, task)})
 /* Softmax attention keeps all tokens of n sequences: a message if they are too many. */
 fin_status fini_small_check_tokens(int64_t n, const fini_small_task *task, fin_error *err);
 

@@ -11,7 +11,7 @@ fin_status fini_small_frame_run(const fini_small_frame *frame, void *work, fin_r
     frame->lay_out(work);
     status = frame->measure(work, result, progress, err);
     fini_arena_close(frame->arena);
-    return status ? status : fini_result_status(result, err);
+    return status;
 }
 
 void fini_result_average(fin_result *result, const char *name, const fini_average *average,
@@ -24,14 +24,6 @@ void fini_result_average(fin_result *result, const char *name, const fini_averag
 void fini_result_exact(fin_result *result, const char *name, double value)
 {
     fini_result_scalar(result, name, value, 0, FIN_HOW_CLOSED, 0);
-}
-
-fin_status fini_small_groups(const fin_settings *own, void *values, fini_small_task *task,
-                             fin_group list[FIN_GROUPS], int *count)
-{
-    list[(*count)++] = (fin_group){own, values};
-    list[(*count)++] = (fin_group){&fini_small_table, task};
-    return FIN_OK;
 }
 
 fin_status fini_small_check_tokens(int64_t n, const fini_small_task *task, fin_error *err)

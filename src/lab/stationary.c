@@ -39,8 +39,6 @@ typedef struct stationary_values {
 FIN_TABLE(static, stationary_table, "stationary", STATIONARY_FIELDS);
 #undef FIN_TABLE_STRUCT
 
-static const fin_word words[] = {{NULL, 0, 0, NULL, NULL}};
-
 static const fin_output outputs[] = {
     {"risk", "of the point found, on the training sequences", NULL},
     {"bayes", "of the Bayes prediction, on the same", NULL},
@@ -56,13 +54,6 @@ static const fin_output outputs[] = {
 };
 
 enum { STREAM_START = 733, LM_STEPS = 60 };
-
-static fin_status groups(void *values, fin_group list[FIN_GROUPS], int *count, fin_error *err)
-{
-    stationary_values *v = values;
-    (void)err;
-    return fini_small_groups(&stationary_table, &v->own, &v->task, list, count);
-}
 
 static fin_status check(const void *values, fin_error *err)
 {
@@ -238,9 +229,9 @@ const fin_command fini_command_stationary = {
     .summary = "small attention trained from anywhere: its risk against the tangent space's bound",
     .revision = 1,
     .size = sizeof(stationary_values),
-    .words = words,
+    .words = fini_no_words,
     .outputs = outputs,
-    .groups = groups,
+    .tables = FINI_SMALL_TABLES(stationary_values, stationary_table),
     .check = check,
     .run = run,
 };

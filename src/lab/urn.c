@@ -22,20 +22,11 @@ typedef struct urn_values {
 FIN_TABLE(static, urn_table, "urn", URN_FIELDS);
 #undef FIN_TABLE_STRUCT
 
-static const fin_word words[] = {{NULL, 0, 0, NULL, NULL}};
-
 static const fin_output outputs[] = {
     {"distance", "total variation between draws without and with replacement", NULL},
     {"bound", "2 L / N (Diaconis and Freedman)", NULL},
     {NULL, NULL, NULL},
 };
-
-static fin_status groups(void *values, fin_group list[FIN_GROUPS], int *count, fin_error *err)
-{
-    (void)err;
-    list[(*count)++] = (fin_group){&urn_table, values};
-    return FIN_OK;
-}
 
 static fin_status check(const void *values, fin_error *err)
 {
@@ -58,7 +49,7 @@ static fin_status run(const void *values, fin_result *result, const fin_progress
         return fini_fail(err, FIN_ERR_NUMERIC, "the distance is not a number");
     fini_result_scalar(result, "distance", distance, 0, FIN_HOW_CLOSED, 0);
     fini_result_scalar(result, "bound", 2 * (double)v->L / (double)v->N, 0, FIN_HOW_CLOSED, 0);
-    return fini_result_status(result, err);
+    return FIN_OK;
 }
 
 const fin_command fini_command_urn = {
@@ -66,9 +57,9 @@ const fin_command fini_command_urn = {
     .summary = "distance of a finite exchangeable sequence from independent draws",
     .revision = 1,
     .size = sizeof(urn_values),
-    .words = words,
+    .words = fini_no_words,
     .outputs = outputs,
-    .groups = groups,
+    .tables = FINI_TABLE_ONLY(urn_table),
     .check = check,
     .run = run,
 };

@@ -30,9 +30,9 @@ fin_status fini_exact_risk(const fin_train *t, const fin_overlaps *o, double lam
     return FIN_OK;
 }
 
-/* |g_k|^2 = grad_k.g_k, g_k being what grad_k = R_kappa k* + R_eta v* + R_rho v has orthogonal to k,
- * and v's likewise; products as in kernel/descent_body.h. */
-double fini_gradient_norm(const fin_overlaps *o, const double R[5])
+/* g_k is what grad_k = R_kappa k* + R_eta v* + R_rho v has orthogonal to k, and g_v likewise; products as in
+ * kernel/descent_body.h. |g_k|^2 = grad_k.g_k. */
+fini_sphere_gradient fini_gradient_of(const fin_overlaps *o, const double R[5])
 {
     double Rk = R[0], Rn = R[1], Rt = R[2], Re = R[3], Rr = R[4];
     double k_ks = Rk * (1 - o->kappa * o->kappa) - Re * o->kappa * o->eta +
@@ -48,7 +48,7 @@ double fini_gradient_norm(const fin_overlaps *o, const double R[5])
     double v_k = Rt * (o->kappa - o->theta * o->rho) + Rn * (o->eta - o->nu * o->rho) +
                  Rr * (1 - o->rho * o->rho);
     double total = Rk * k_ks + Re * k_vs + Rr * k_v + Rt * v_ks + Rn * v_vs + Rr * v_k;
-    return sqrt(total > 0 ? total : 0);
+    return (fini_sphere_gradient){k_ks, v_vs, sqrt(total > 0 ? total : 0)};
 }
 
 /* Each simulated risk has draws of its own, so that errors average out over runs and steps. */
@@ -82,7 +82,7 @@ fin_status fini_point_of(const fin_train *t, int64_t run, int64_t step, const fi
         p->risk = value.risk;
         p->excess = value.signal + value.noise + value.bias;
         value.gradient[4] += 2 * t->settings.penalty * o->rho;
-        p->gradient = fini_gradient_norm(o, value.gradient);
+        p->gradient = fini_gradient_of(o, value.gradient).norm;
         return FIN_OK;
     }
     double eps = t->task->settings.eps;

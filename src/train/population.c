@@ -50,7 +50,7 @@ static fin_status line_search(const fin_train *t, double *x, double lam, const f
     double R[5];
     memcpy(R, here->gradient, sizeof R);
     R[4] += 2 * t->settings.penalty * o->rho;
-    double slope = fini_gradient_norm(o, R), value = objective(t, o, here->risk);
+    double slope = fini_gradient_of(o, R).norm, value = objective(t, o, here->risk);
     const double least = 1e-18, most = 1e18; /* where nothing changes any more, either way */
     if (!(slope > 0))
         return FIN_OK;

@@ -95,8 +95,12 @@ fin_status fini_point_of(const fin_train *t, int64_t run, int64_t step,
 /* The exact risk with its gradient, for forms that have one; d_lam for erf only, else NaN. */
 fin_status fini_exact_risk(const fin_train *t, const fin_overlaps *overlaps, double lam,
                            fin_risk_value *value, fin_error *err);
-/* Norm of the gradient on the spheres, from the derivatives in the overlaps. */
-double fini_gradient_norm(const fin_overlaps *overlaps, const double derivative[5]);
+/* The gradient on the spheres, from the derivatives in the overlaps: gradient flow moves kappa by -kappa and
+ * nu by -nu. */
+typedef struct fini_sphere_gradient {
+    double kappa, nu, norm; /* g_k.k*, g_v.v*, and the norm of (g_k, g_v) */
+} fini_sphere_gradient;
+fini_sphere_gradient fini_gradient_of(const fin_overlaps *overlaps, const double derivative[5]);
 /* Writes log number i of a run and, unless the rule is flow (which sees them itself), events. */
 fin_status fini_log_point(fin_train *t, int64_t run, int64_t i, const fin_overlaps *overlaps,
                           double lam, fin_error *err);

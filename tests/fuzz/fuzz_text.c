@@ -96,8 +96,11 @@ static void fuzz_setting(const char *text)
 /* Lists in one word: tidied, they say the same, and tidying them again changes nothing. */
 static void fuzz_lists(const char *text)
 {
-    static const char *const names[] = {"risk", "oracle", "star", "linear", "bayes", "check"};
+    static const char *const names[] = {"risk", "oracle", "star", "linear", "bayes", "check", NULL};
     enum { ROOM = 512 };
+    const fin_word pairs = {.size = ROOM, .kind = FIN_WORD_PAIRS};
+    const fin_word wholes = {.size = ROOM, .kind = FIN_WORD_WHOLES};
+    const fin_word list = {.size = ROOM, .kind = FIN_WORD_NAMES, .names = names};
     char tidy[ROOM] = "", twice[ROOM];
     fin_error err = {FIN_OK, ""};
     int64_t whole[FINI_PIECES], whole_again[FINI_PIECES];
@@ -107,9 +110,9 @@ static void fuzz_lists(const char *text)
     if (strlen(text) >= ROOM)
         return;
     strcpy(tidy, text);
-    fini_tidy_pieces(tidy, ROOM);
+    fini_word_tidy(&pairs, tidy);
     memcpy(twice, tidy, ROOM);
-    fini_tidy_pieces(twice, ROOM);
+    fini_word_tidy(&pairs, twice);
     FUZZ_CHECK(strcmp(tidy, twice) == 0);
     if (!fini_parse_pieces(text, "x", "y", FINI_PIECES, whole, number, &count, &err)) {
         FUZZ_CHECK(!fini_parse_pieces(tidy, "x", "y", FINI_PIECES, whole_again, number_again,
@@ -121,7 +124,7 @@ static void fuzz_lists(const char *text)
     }
     memset(tidy, 0, ROOM);
     strcpy(tidy, text);
-    fini_tidy_wholes(tidy, ROOM);
+    fini_word_tidy(&wholes, tidy);
     if (!fini_parse_wholes(text, "x", INT64_MIN, INT64_MAX, whole, &count, &err)) {
         FUZZ_CHECK(
             !fini_parse_wholes(tidy, "x", INT64_MIN, INT64_MAX, whole_again, &count_again, &err));
@@ -130,9 +133,9 @@ static void fuzz_lists(const char *text)
     }
     memset(tidy, 0, ROOM);
     strcpy(tidy, text);
-    fini_show_tidy(tidy, ROOM, names, 6);
-    if (!fini_show_parse(text, names, 6, &show, &err))
-        FUZZ_CHECK(!fini_show_parse(tidy, names, 6, &show_again, &err) && show == show_again);
+    fini_word_tidy(&list, tidy);
+    if (!fini_parse_names(text, "x", names, &show, &err))
+        FUZZ_CHECK(!fini_parse_names(tidy, "x", names, &show_again, &err) && show == show_again);
 }
 
 /* "name=text" on each line. */
