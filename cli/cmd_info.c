@@ -1,7 +1,7 @@
 /* finetti info: what is running here. For a bug report, and to see that a variable was understood.
  */
-#include "encoder.h"
-#include "fit.h"
+#include "encoder/encoder.h"
+#include "bags/fit.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #ifndef CLI_LANDSCAPE_H
 #define CLI_LANDSCAPE_H
 
-#include "train.h"
+#include "train/train.h"
 
 /* The columns of the CSV file, in their order. */
 #define LANDSCAPE_COLUMNS(C)                                                                       \

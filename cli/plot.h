@@ -2,7 +2,7 @@
 #ifndef CLI_PLOT_H
 #define CLI_PLOT_H
 
-#include "study.h"
+#include "study/study.h"
 
 /* Whether the name says a format that can be written. Returns an exit code, after the message. */
 int plot_check(const char *path);

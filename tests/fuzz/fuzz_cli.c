@@ -2,9 +2,9 @@
  * columns. The first byte says which. Nothing is run. */
 #include "fuzz.h"
 
-#include "attend.h"
-#include "encoder.h"
-#include "fit.h"
+#include "attend/attend.h"
+#include "../../cli/encoder/encoder.h" /* src has one of this name */
+#include "bags/fit.h"
 
 /* The table of commands, and the ranges of --sweep, which nobody else sees. */
 #undef main

@@ -1,0 +1,120 @@
+/* A model and bags for it, as predict and locate need them, and names in files. */
+#include "bags/fit.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_data(const char *path)
+{
+    return cli_ends_with(path, ".csv") || cli_ends_with(path, ".npz") ||
+           cli_ends_with(path, ".npy");
+}
+
+int fit_answer_check(const cli_args *args)
+{
+    const char *out = cli_get(args, "out"), *model = args->operand[0], *data = args->operand[1];
+    if (is_data(model) && !is_data(data))
+        return cli_usage("'%.150s' is data and stands where the model is expected; the model comes "
+                         "first: finetti %s MODEL.fin DATA",
+                         model, args->command->name);
+    if (cli_ends_with(data, ".fin"))
+        return cli_usage("'%.150s' is a model and stands where data are expected: finetti %s "
+                         "MODEL.fin DATA",
+                         data, args->command->name);
+    if (out && strcmp(out, "-") != 0 && !cli_ends_with(out, ".csv") && !cli_ends_with(out, ".npz"))
+        return cli_usage("--out '%.200s' tells no format; end it in .csv or .npz, or give - for "
+                         "CSV on standard output",
+                         out);
+    if (out && strcmp(out, "-") == 0 && cli_get(args, "json"))
+        return cli_usage("--out - and --json both write to standard output; give one of them");
+    return CLI_OK;
+}
+
+fin_status fit_answer_open(fit_answer *answer, const cli_args *args, fin_error *err)
+{
+    memset(answer, 0, sizeof *answer);
+    fin_status status = fin_model_read(args->operand[0], &answer->model, err);
+    if (status)
+        return status;
+    answer->fit = fin_model_fit(answer->model);
+    answer->classes = fin_model_classes(answer->model);
+    answer->class_names = fin_model_class_names(answer->model);
+    const char *label = cli_get(args, "label");
+    const fin_bags_source source = {
+        .path = args->operand[1],
+        .bag = cli_get(args, "bag"),
+        .model_bag = fin_model_bag(answer->model),
+        .label = label ? label : fin_model_label(answer->model),
+        .kind = answer->classes ? "classes" : "regression",
+        .ranks = 1,
+        .feature_names = fin_model_feature_names(answer->model),
+        .feature_count = fin_model_features(answer->model),
+        .class_names = answer->class_names,
+        .class_count = answer->classes,
+    };
+    status = fin_bag_set_read(&answer->set, &source, cli_progress(), err);
+    if (status)
+        return status;
+    answer->bags = fin_bag_set_bags(answer->set);
+    answer->tokens = answer->bags->offsets[answer->bags->n] - answer->bags->offsets[0];
+    answer->labels = answer->bags->labels;
+    const char *found = fin_bag_set_label(answer->set);
+    if (label && (!found || strcmp(found, label) != 0))
+        return cli_status(err, FIN_ERR_ARGUMENT, "--label: %.200s has no column '%.60s'",
+                          args->operand[1], label);
+    return fit_answer_look(answer, err);
+}
+
+void fit_answer_close(fit_answer *answer)
+{
+    fin_bag_set_destroy(answer->set);
+    fin_model_destroy(answer->model);
+}
+
+/* ---- names ---------------------------------------------------------------------------------- */
+
+const char *fit_bag_name(const void *set, int64_t i)
+{
+    return fin_bag_set_name(set, i);
+}
+
+const char *fit_class_name(const void *names, int64_t c)
+{
+    return ((const char *const *)names)[c];
+}
+
+fin_status fit_add_names(fin_npz_writer *npz, const char *array, int64_t count,
+                         const char *(*name)(const void *user, int64_t i), const void *user,
+                         char **text, fin_error *err)
+{
+    size_t size = 0;
+    for (int64_t i = 0; i < count; i++)
+        size += strlen(name(user, i)) + 1;
+    char *next = *text = malloc(size + 1);
+    if (!next)
+        return cli_status_memory(err, (double)size, "names");
+    for (int64_t i = 0; i < count; i++) {
+        const char *one = name(user, i);
+        size_t length = strlen(one);
+        memcpy(next, one, length);
+        for (size_t k = 0; k < length; k++)
+            next[k] = next[k] == '\n' ? ' ' : next[k];
+        next[length] = '\n';
+        next += length + 1;
+    }
+    return fin_npz_add(npz, array, FIN_U8, 1, (int64_t[]){(int64_t)size}, *text, err);
+}
+
+const char *fit_label_text(const fit_answer *answer, int64_t i, char *buffer, size_t size)
+{
+    double label = answer->labels ? answer->labels[i] : NAN;
+    if (isnan(label))
+        snprintf(buffer, size, "%s", "");
+    else if (answer->classes)
+        return answer->class_names[(int64_t)label]; /* whole, however long it is */
+    else
+        cli_number(label, buffer, size);
+    return buffer;
+}

@@ -1,0 +1,183 @@
+/* Columns that are no features: those that are constant within every bag, and groups.
+ *
+ * A column that is the same for all tokens of a bag says something about the bag, such as a patient's
+ * age or the answer itself, and nothing about which token decides. Unless somebody asks for it by name,
+ * no model is fitted to it. */
+#include "bags/fit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- with several processes ------------------------------------------------------------------- */
+
+static double cell(const fin_bags *bags, int64_t row, int64_t j)
+{
+    int64_t at = row * bags->d + j;
+    return bags->dtype == FIN_F32 ? (double)((const float *)bags->tokens)[at]
+                                  : ((const double *)bags->tokens)[at];
+}
+
+/* The first bag from i on that has several tokens; n: none. */
+static int64_t next_bag(const fin_bags *bags, int64_t i)
+{
+    while (i < bags->n && bags->offsets[i + 1] - bags->offsets[i] < 2)
+        i++;
+    return i;
+}
+
+/* As fin_bags_level, over the shares of all processes. Every value is compared with the first one of
+ * the first process that has a bag of several tokens. sums: (2 d) zeros. */
+static fin_status level_of_all(const fin_bags *bags, double *sums, unsigned char *level,
+                               fin_error *err)
+{
+    int64_t d = bags->d, one = next_bag(bags, 0);
+    double *inside = sums, *differs = sums + d, *have = calloc((size_t)fin_ranks(), sizeof *have);
+    double *first = calloc((size_t)d, sizeof *first);
+    if (!have || !first) /* the others wait: a process that ends makes mpirun end them */
+        abort();
+    int leader = 0;
+    have[fin_rank()] = one < bags->n;
+    fin_status status = fit_add(have, fin_ranks(), err);
+    while (leader < fin_ranks() && have[leader] == 0)
+        leader++;
+    for (int64_t j = 0; j < d && leader == fin_rank(); j++)
+        first[j] = cell(bags, bags->offsets[one] - bags->offsets[0], j);
+    if (!status)
+        status = fit_add(first, d, err);
+    for (int64_t i = one; i < bags->n && !status; i = next_bag(bags, i + 1)) {
+        int64_t from = bags->offsets[i] - bags->offsets[0],
+                to = bags->offsets[i + 1] - bags->offsets[0];
+        for (int64_t row = from; row < to; row++)
+            for (int64_t j = 0; j < d; j++) {
+                inside[j] += cell(bags, row, j) != cell(bags, from, j);
+                differs[j] += cell(bags, row, j) != first[j];
+            }
+    }
+    if (!status)
+        status = fit_add(sums, 2 * d, err);
+    for (int64_t j = 0; j < d; j++)
+        level[j] = inside[j] == 0 && differs[j] > 0;
+    free(have);
+    free(first);
+    return status;
+}
+
+/* ---- columns that belong to bags -------------------------------------------------------------- */
+
+/* Names of the columns in `level`, each with a NUL behind it; NULL: no memory. */
+static char *names_of(const fin_bag_set *set, const unsigned char *level, int64_t d)
+{
+    size_t size = 1;
+    for (int64_t j = 0; j < d; j++)
+        size += level[j] ? strlen(fin_bag_set_feature(set, j)) + 1 : 0;
+    char *names = malloc(size), *to = names;
+    for (int64_t j = 0; j < d && names; j++)
+        if (level[j]) {
+            size_t length = strlen(fin_bag_set_feature(set, j)) + 1;
+            memcpy(to, fin_bag_set_feature(set, j), length);
+            to += length;
+        }
+    return names;
+}
+
+char *fit_level_names(const fit_run *run, char *buffer, size_t size)
+{
+    enum { SHOWN = 6 };
+    const char *name = run->level_names;
+    char one[80];
+    buffer[0] = '\0';
+    for (int64_t k = 0; k < run->levels && k <= SHOWN; k++, name += strlen(name) + 1) {
+        size_t used = strlen(buffer);
+        snprintf(buffer + used, size - used, "%s%s", k ? ", " : "",
+                 k < SHOWN ? fit_clean(name, one, sizeof one) : "...");
+    }
+    return buffer;
+}
+
+char *fit_level_note(const fit_run *run, char *buffer, size_t size)
+{
+    char names[700];
+    fit_level_names(run, names, sizeof names);
+    snprintf(buffer, size, "%s constant within every bag: %s; %s about bags, not about tokens",
+             run->levels == 1 ? "a column is" : "columns are", names,
+             run->levels == 1 ? "it says something" : "they say something");
+    return buffer;
+}
+
+static fin_status keep_or_drop(fit_run *run, const unsigned char *level, fin_error *err)
+{
+    char names[700];
+    int64_t d = run->bags->d;
+    run->level_names = names_of(run->set, level, d);
+    if (!run->level_names)
+        return cli_status_memory(err, 80.0 * (double)run->levels, "names");
+    run->level_kept = cli_get(run->args, "features") != NULL;
+    if (run->level_kept)
+        return FIN_OK;
+    if (run->levels == d)
+        return cli_status(
+            err, FIN_ERR_ARGUMENT,
+            "every column of %.150s is constant within every bag (%.200s), so that no "
+            "token differs from the others of its bag; --features names columns to "
+            "use them all the same",
+            run->path, fit_level_names(run, names, sizeof names));
+    return fin_bag_set_drop(run->set, level, err);
+}
+
+fin_status fit_level(fit_run *run, fin_error *err)
+{
+    int64_t d = run->bags->d;
+    unsigned char *level = calloc((size_t)d, 1);
+    double *sums = calloc(2 * (size_t)d, sizeof *sums);
+    fin_status status = FIN_OK;
+    if (!level || !sums)
+        status = cli_status_memory(err, 17.0 * (double)d, "the columns");
+    status = fit_agree(status, err);
+    if (!status)
+        status = fin_ranks() == 1 ? fin_bags_level(run->bags, level, err)
+                                  : level_of_all(run->bags, sums, level, err);
+    for (int64_t j = 0; j < d && !status; j++)
+        run->levels += level[j];
+    if (!status && run->levels)
+        status = keep_or_drop(run, level, err);
+    free(level);
+    free(sums);
+    return fit_agree(status, err);
+}
+
+/* ---- groups ----------------------------------------------------------------------------------- */
+
+/* They are numbered from 0 over the whole file. */
+fin_status fit_count_groups(fit_run *run, fin_error *err)
+{
+    const fin_bags *bags = run->bags;
+    double *top = calloc((size_t)fin_ranks(), sizeof *top);
+    fin_status status = top ? FIN_OK : cli_status_memory(err, 8.0 * fin_ranks(), "groups");
+    status = fit_agree(status, err);
+    for (int64_t i = 0; i < bags->n && bags->groups && !status; i++)
+        if ((double)bags->groups[i] + 1 > top[fin_rank()])
+            top[fin_rank()] = (double)bags->groups[i] + 1;
+    if (!status)
+        status = fit_add(top, fin_ranks(), err);
+    for (int r = 0; r < fin_ranks() && !status; r++)
+        run->groups = (int64_t)top[r] > run->groups ? (int64_t)top[r] : run->groups;
+    free(top);
+    return status;
+}
+
+int64_t fit_class_groups(const fit_run *run, int64_t c)
+{
+    const fin_bags *bags = run->bags;
+    int64_t count = 0;
+    unsigned char *seen = run->groups ? calloc((size_t)run->groups, 1) : NULL;
+    if (!seen) /* no groups; or no memory for them, which is not worth more words */
+        return (int64_t)run->class_count[c];
+    for (int64_t i = 0; i < bags->n; i++)
+        if (bags->labels[i] == (double)c && !seen[bags->groups[i]]) {
+            seen[bags->groups[i]] = 1;
+            count++;
+        }
+    free(seen);
+    return count;
+}

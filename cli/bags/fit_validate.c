@@ -1,0 +1,199 @@
+/* Cross-validation: which folds, which models, and the run itself. */
+#include "bags/fit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Without --cv, five folds once, if that takes no longer than a look at the screen. */
+enum { USUAL_FOLDS = 5 };
+static const double USUAL_SIZE = 2e6; /* tokens times columns */
+
+fin_status fit_cv_read(const char *text, int *folds, int *repeats, fin_error *err)
+{
+    char *end = NULL;
+    bool digits = text[0] >= '0' && text[0] <= '9';
+    long f = strtol(text, &end, 10), r = 1;
+    if (digits && *end == 'x') {
+        digits = end[1] >= '0' && end[1] <= '9';
+        r = strtol(end + 1, &end, 10);
+    }
+    if (!digits || *end || f < 2 || f > 1000 || r < 1 || r > 1000)
+        return cli_status(err, FIN_ERR_ARGUMENT,
+                          "--cv '%.40s' is not FOLDSxREPEATS, 2 to 1000 folds and 1 to 1000 "
+                          "repeats, such as 10x5 or 5, and not none",
+                          text);
+    *folds = (int)f;
+    *repeats = (int)r;
+    return FIN_OK;
+}
+
+double fit_work(const fin_fit_settings *settings, int64_t classes)
+{
+    enum { NO = 1, YES = 2 }; /* of calibrate */
+    bool chooses = settings->model == FIN_MODEL_AUTO || settings->model == FIN_MODEL_STACK;
+    int count = chooses ? fin_fit_candidates(settings, classes, NULL, 0) : 1;
+    bool inner = chooses || settings->calibrate == YES || (classes && settings->calibrate != NO);
+    return (double)count * (inner ? (double)(settings->inner + 1) : 1);
+}
+
+/* ---- folds ---------------------------------------------------------------------------------- */
+
+/* What folds are made of: bags of the rarest class, or all; groups of them, if there are any. */
+static int64_t rarest(const fit_run *run)
+{
+    int64_t least = run->groups ? run->groups : run->bags->n;
+    for (int64_t c = 0; c < run->classes; c++) {
+        int64_t have = fit_class_groups(run, c);
+        least = have < least ? have : least;
+    }
+    return least;
+}
+
+/* None, and why, or the usual ones. */
+static void usual_folds(fit_run *run)
+{
+    double size = (double)run->info.tokens * (double)run->bags->d;
+    if (fin_ranks() > 1)
+        snprintf(run->no_validation, sizeof run->no_validation, "not with several processes");
+    else if (size > USUAL_SIZE)
+        snprintf(run->no_validation, sizeof run->no_validation,
+                 "the data are large; --cv 5 asks for it");
+    else if (rarest(run) < USUAL_FOLDS)
+        snprintf(run->no_validation, sizeof run->no_validation, "too few %s%s",
+                 run->groups ? "groups" : "bags", run->classes ? " of a class" : "");
+    else
+        run->folds = USUAL_FOLDS, run->repeats = 1;
+}
+
+static fin_status read_folds(fit_run *run, const char *path, fin_error *err)
+{
+    run->fold_read = true;
+    return fin_folds_read(path, run->set, &run->repeats, &run->folds, &run->fold, err);
+}
+
+/* The library knows classes by number; a person by name. */
+static fin_status check_lone(const fit_run *run, fin_error *err)
+{
+    const char *what = run->groups ? "group" : "bag";
+    for (int64_t c = 0; c < run->classes; c++)
+        if (fit_class_groups(run, c) == 1)
+            return cli_status(err, FIN_ERR_ARGUMENT,
+                              "class '%.60s' has a single %s: when it is left out, nothing is "
+                              "known of its class; cross-validation takes two %ss of every class, "
+                              "--cv none goes without",
+                              fin_bag_set_class(run->set, c), what, what);
+    return FIN_OK;
+}
+
+static fin_status make_folds(fit_run *run, fin_error *err)
+{
+    double n = (double)run->bags->n * run->repeats;
+    if (check_lone(run, err))
+        return err->status;
+    int64_t most = run->groups ? run->groups : run->bags->n;
+    const char *what = run->groups ? "groups" : "bags";
+    if (run->folds > most)
+        return cli_status(err, FIN_ERR_ARGUMENT,
+                          "--cv with %d folds, but there are %lld %s; as many folds as %s at most",
+                          run->folds, (long long)most, what, what);
+    run->fold = malloc((size_t)n * sizeof *run->fold);
+    if (!run->fold)
+        return cli_status_memory(err, n * 4, "the folds");
+    return fin_folds_make(run->bags->n, run->classes, run->bags->labels, run->bags->groups,
+                          run->repeats, run->folds, run->settings.seed, run->fold, err);
+}
+
+/* ---- models --------------------------------------------------------------------------------- */
+
+static void add_model(fit_run *run, const fin_fit_settings *settings)
+{
+    for (int i = 0; i < run->models; i++)
+        if (fit_same(&run->model[i], settings, run->classes))
+            return;
+    if (run->models < FIT_MODELS)
+        run->model[run->models++] = *settings;
+}
+
+/* Compared with what was asked for: what auto chooses from, if there is time; else baselines, and the
+ * mixture for the question whether one token decides. */
+static void usual_models(fit_run *run)
+{
+    static const int names[] = {FIN_MODEL_BASE, FIN_MODEL_MEAN, FIN_MODEL_MAX, FIN_MODEL_MIXTURE};
+    fin_fit_settings base = run->settings, candidates[FIT_MODELS];
+    bool asked = cli_get(run->args, "cv") || cli_get(run->args, "folds"); /* time is no matter */
+    if (base.model == FIN_MODEL_AUTO && asked) {
+        int count = fin_fit_candidates(&base, run->classes, candidates, FIT_MODELS);
+        for (int i = 0; i < count && i < FIT_MODELS; i++) {
+            candidates[i].positive = base.positive; /* a single row for both sides of `any` */
+            add_model(run, &candidates[i]);
+        }
+        return;
+    }
+    base.heads = 1;
+    base.basis = FIN_BASIS_AUTO;
+    for (int i = 0; i < (int)(sizeof names / sizeof *names); i++) {
+        base.model = names[i];
+        add_model(run, &base);
+    }
+}
+
+static fin_status listed_models(fit_run *run, const char *list, fin_error *err)
+{
+    while (*list) {
+        char word[96];
+        size_t length = strcspn(list, ",");
+        snprintf(word, sizeof word, "%.*s", length < sizeof word ? (int)length : 95, list);
+        fin_fit_settings settings = run->settings;
+        fin_status status = fit_name_read(word, &settings, err);
+        if (status)
+            return status;
+        if (run->models == FIT_MODELS)
+            return cli_status(err, FIN_ERR_ARGUMENT, "--compare takes at most %d models",
+                              FIT_MODELS - 1);
+        add_model(run, &settings);
+        list += length;
+        list += *list == ',';
+    }
+    return FIN_OK;
+}
+
+fin_status fit_validate_prepare(fit_run *run, fin_error *err)
+{
+    const char *cv = cli_get(run->args, "cv"), *file = cli_get(run->args, "folds"),
+               *compare = cli_get(run->args, "compare");
+    fin_status status = FIN_OK;
+    if (cv && strcmp(cv, "none") == 0)
+        return FIN_OK;
+    if (cv && strcmp(cv, "auto") != 0)
+        status = fit_cv_read(cv, &run->folds, &run->repeats, err);
+    else if (!file)
+        usual_folds(run);
+    if (!status && file)
+        status = read_folds(run, file, err);
+    else if (!status && run->repeats)
+        status = make_folds(run, err);
+    if (status || !run->repeats)
+        return status;
+    add_model(run, &run->settings);
+    if (!compare)
+        usual_models(run);
+    else if (strcmp(compare, "none") != 0)
+        status = listed_models(run, compare, err);
+    return status;
+}
+
+fin_status fit_validate(fit_run *run, fin_error *err)
+{
+    if (!run->repeats)
+        return FIN_OK;
+    double start = fit_clock();
+    fin_status status =
+        fin_validate(&run->validation, run->models, run->model, run->classes, run->bags,
+                     run->repeats, run->folds, run->fold, cli_progress(), err);
+    if (!status && run->classes)
+        status = fin_validation_reliability(run->validation, 0, FIT_BINS, run->bin_count,
+                                            run->bin_predicted, run->bin_observed, err);
+    run->seconds_validate = fit_clock() - start;
+    return status;
+}

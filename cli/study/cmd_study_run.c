@@ -1,0 +1,256 @@
+/* finetti study run: does what is missing of a study and judges its claims. */
+#include "study/study.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int run(cli_args *args);
+
+static const cli_word words[] = {
+    STUDY_WORD_STORE,
+    {"full", NULL, "the sizes under `full:` in the file instead of the quick ones"},
+    {"dry_run", NULL, "list the runs and which of them the store has, and run nothing"},
+    {"shard", "I/N",
+     "only part I of N, counted from 1: for job arrays, each with a --store of its own; 'finetti "
+     "study merge' joins them"},
+    {"retry_failed", NULL, "run again what failed before"},
+    {"json", NULL, "print JSON: counts and claims, or the runs of a --dry-run"},
+    {NULL, NULL, NULL},
+};
+
+static const cli_word lists[] = {
+    {"set", "PATH=VALUE",
+     "changes the file: BLOCK.SETTING=VALUE, such as --set grid.lam=0.2, runs.BLOCK.axes.SETTING="
+     "[VALUES] or title=TEXT; as often as needed"},
+    {NULL, NULL, NULL},
+};
+
+const cli_command cli_study_run = {
+    .name = "study run",
+    .summary = "run what is missing of a study, judge its claims",
+    .about =
+        "Runs every combination of settings that the file asks for and the store does not have,\n"
+        "over threads or, under mpirun or srun, over ranks (of one thread each, unless --threads\n"
+        "says more). Stopped at any moment, by whatever means, the same command goes on. The exit\n"
+        "code is 1 if runs failed or a claim does not hold. Times go to terminals and into\n"
+        "--json only, so that outputs can be compared.",
+    .examples = "  finetti study run lengths.yaml --dry-run\n"
+                "  finetti study run lengths.yaml --store lengths.db\n"
+                "  finetti study run slr_training --full --set manifold.runs=1000\n"
+                "  mpirun -n 64 finetti study run lengths.yaml\n"
+                "  finetti study run lengths.yaml --shard 3/10 --store part3.db\n",
+    .computes = true,
+    .operands = {"FILE", "a study file (YAML), or the name of a study that comes with finetti", 1,
+                 1, true},
+    .words = words,
+    .lists = lists,
+    .ranks = true,
+    .run = run,
+};
+
+/* ---- options -------------------------------------------------------------------------------- */
+
+/* "3/10": part 3 of 10. */
+static int read_shard(const char *text, fin_study_settings *settings)
+{
+    static const long long MOST = 1 << 30;
+    char *end = NULL, *last = NULL;
+    long long i = strtoll(text, &end, 10), n = 0;
+    bool digits = text[0] >= '0' && text[0] <= '9';
+    if (*end == '/' && end[1] >= '0' && end[1] <= '9')
+        n = strtoll(end + 1, &last, 10);
+    if (!digits || !last || *last || n < 1 || n > MOST || i < 1 || i > n)
+        return cli_usage("--shard '%.40s' is not I/N, part I of N with 1 <= I <= N <= 2^30, such "
+                         "as 1/10",
+                         text);
+    settings->shard = i - 1;
+    settings->shards = n;
+    return CLI_OK;
+}
+
+static int read_settings(cli_args *args, fin_study_settings *settings)
+{
+    const char *shard = cli_get(args, "shard"), *usual = getenv("FINETTI_STORE");
+    fin_settings_defaults(&fin_study_table, settings);
+    settings->threads = args->threads;
+    settings->retry_failed = cli_get(args, "retry_failed") != NULL;
+    if (!shard)
+        return CLI_OK;
+    if (cli_get(args, "dry_run"))
+        return cli_usage("--dry-run lists all runs; --shard does not go with it");
+    if (!cli_get(args, "store") && !(usual && *usual))
+        return cli_usage("--shard needs a store of its own, such as --store part1.db; 'finetti "
+                         "study merge' joins them");
+    return read_shard(shard, settings);
+}
+
+/* ---- --dry-run ------------------------------------------------------------------------------ */
+
+typedef struct listing {
+    const fin_study *study;
+    fin_store *store; /* NULL: there is none yet */
+    study_varying varying;
+    json_t *list;
+    int64_t count[3]; /* by state */
+} listing;
+
+static fin_status note_state(void *user, const fin_run_row *row, fin_error *err)
+{
+    (void)err;
+    *(fin_state *)user = row->state;
+    return FIN_OK;
+}
+
+static void list_run(listing *l, int64_t i, const fin_plan *plan, fin_state state)
+{
+    static const int widths[] = {7, 16, 12, 8, 0};
+    char place[32], hash[13], text[1024];
+    l->count[state]++;
+    if (l->list) {
+        json_array_append_new(
+            l->list, json_pack("{s:I, s:s, s:s, s:s, s:s, s:o}", "position", (json_int_t)i, "block",
+                               plan->block, "command", plan->command, "hash", plan->hash, "state",
+                               fin_state_name(state), "settings", study_settings(plan->settings)));
+        return;
+    }
+    snprintf(place, sizeof place, "%7lld", (long long)i);
+    snprintf(hash, sizeof hash, "%.12s", plan->hash);
+    const char *cells[] = {
+        place, plan->block, hash, fin_state_name(state),
+        study_varying_text(&l->varying, plan->block, plan->settings, text, sizeof text)};
+    study_print_cells(cells, widths, 5);
+}
+
+/* pass 0 finds out what varies, pass 1 prints. */
+static fin_status list_runs(listing *l, int pass, fin_error *err)
+{
+    fin_plan plan;
+    fin_status status = FIN_OK;
+    int64_t count = fin_study_run_count(l->study);
+    for (int64_t i = 0; i < count && !status; i++) {
+        fin_state state = FIN_STATE_PLANNED;
+        status = fin_study_get_run(l->study, i, &plan, err);
+        if (!status && pass == 0)
+            status = study_varying_add(&l->varying, plan.block, plan.settings, err);
+        if (!status && pass == 1 && l->store) {
+            fin_query query = {.hash = plan.hash};
+            status = fin_store_runs(l->store, &query, note_state, &state, err);
+        }
+        if (!status && pass == 1)
+            list_run(l, i, &plan, state);
+        if (!status && cli_cancelled())
+            status = cli_status(err, FIN_ERR_CANCELLED, "cancelled");
+    }
+    return status;
+}
+
+static int dry_run(cli_args *args, const fin_study *study)
+{
+    bool json = cli_get(args, "json");
+    listing l = {.study = study, .list = json ? json_array() : NULL};
+    fin_error err = {FIN_OK, ""};
+    fin_status status = FIN_OK;
+    if (access(study_store(args), F_OK) == 0)
+        status = study_open(args, FIN_STORE_READ, &l.store, &err);
+    if (!status && !study_varying_create(&l.varying))
+        status = cli_status_memory(&err, 0, "the list of runs");
+    for (int pass = 0; pass < 2 && !status; pass++)
+        status = list_runs(&l, pass, &err);
+    int code = CLI_OK;
+    if (status) {
+        code = cli_error(&err);
+    } else if (json) {
+        code = cli_print_json(json_incref(l.list));
+    } else {
+        char text[64];
+        printf("%s: %lld done, %lld failed, %lld to do\n",
+               study_plural(fin_study_run_count(study), "run", text, sizeof text),
+               (long long)l.count[FIN_STATE_DONE], (long long)l.count[FIN_STATE_FAILED],
+               (long long)l.count[FIN_STATE_PLANNED]);
+        code = cli_flush();
+    }
+    study_varying_destroy(&l.varying);
+    json_decref(l.list);
+    fin_store_close(l.store);
+    return code;
+}
+
+/* ---- running -------------------------------------------------------------------------------- */
+
+static int print(cli_args *args, const fin_study *study, fin_store *store,
+                 const study_outcome *outcome)
+{
+    bool fine = study_claims_hold(&outcome->claims, cli_get(args, "shard")) && !outcome->failed;
+    fin_error err = {FIN_OK, ""};
+    int code = CLI_OK;
+    if (cli_get(args, "json")) {
+        json_t *root = study_outcome_json(study, outcome);
+        json_object_set_new(root, "store", json_string(study_store(args)));
+        json_object_set_new(root, "holds", json_boolean(fine));
+        code = cli_print_json(root);
+    } else {
+        char text[512];
+        printf("%s  %s\n", fin_study_name(study),
+               study_clean(fin_study_title(study), text, sizeof text));
+        study_outcome_print(outcome);
+        if (outcome->failed && study_print_failures(store, fin_study_name(study), &err))
+            return cli_error(&err);
+        if (outcome->claims.total)
+            putchar('\n');
+        study_claims_print(&outcome->claims, true);
+        if (outcome->claims.total)
+            study_claims_sum(&outcome->claims);
+        code = cli_flush();
+    }
+    return code || fine ? code : CLI_FAILED;
+}
+
+static int conduct(cli_args *args, fin_study *study, const fin_study_settings *settings)
+{
+    fin_store *store;
+    study_outcome outcome = {.failed = 0};
+    fin_error err = {FIN_OK, ""};
+    fin_status status = study_open(args, FIN_STORE_CREATE, &store, &err);
+    if (!status)
+        status = study_conduct(study, store, settings, &outcome, &err);
+    int code =
+        status == FIN_ERR_CANCELLED
+            ? cli_stopped("cancelled; what is finished is in %.300s, the same command goes on",
+                          study_store(args))
+        : status ? cli_error(&err)
+                 : print(args, study, store, &outcome);
+    study_outcome_clear(&outcome);
+    fin_store_close(store);
+    return code;
+}
+
+static int lead(cli_args *args, const fin_study_settings *settings)
+{
+    fin_study_changes changes = {.full = cli_get(args, "full") != NULL};
+    fin_study *study = NULL;
+    fin_error err = {FIN_OK, ""};
+    changes.set = cli_list(args, "set", &changes.count);
+    fin_status status = study_read(args->operand[0], &changes, &study, &err);
+    if (!status)
+        status = fin_report_check(study, &err);
+    int code = status                     ? cli_error(&err)
+               : cli_get(args, "dry_run") ? dry_run(args, study)
+                                          : conduct(args, study, settings);
+    fin_study_destroy(study);
+    return code;
+}
+
+static int run(cli_args *args)
+{
+    fin_study_settings settings;
+    int code = read_settings(args, &settings);
+    if (code)
+        return code; /* on every rank */
+    if (fin_rank() != 0)
+        return study_follow(&settings);
+    code = lead(args, &settings);
+    study_release();
+    return code;
+}
