@@ -323,12 +323,15 @@ static void table__truncated_anywhere(void **state)
         char *copy = malloc(size ? size : 1);
         memcpy(copy, text, size);
         fin_table *table;
-        err.message[0] = '\0';
-        if (fin_table_parse(copy, size, "t.csv", &table, &err))
-            assert_message(&err, "t.csv");
-        else
-            assert_true(fin_table_rows(table) >= 1);
-        fin_table_destroy(table);
+        for (int texts = 0; texts <= 1; texts++) {
+            err.message[0] = '\0';
+            if ((texts ? fin_table_parse_texts : fin_table_parse)(copy, size, "t.csv", &table,
+                                                                  &err))
+                assert_message(&err, "t.csv");
+            else
+                assert_true(fin_table_rows(table) >= 1);
+            fin_table_destroy(table);
+        }
         free(copy);
     }
 }
@@ -344,12 +347,101 @@ static void table__damaged_anywhere(void **state)
             memcpy(copy, good, sizeof good - 1);
             copy[i] = nasty[k];
             fin_table *table;
-            err.message[0] = '\0';
-            if (fin_table_parse(copy, sizeof good - 1, "t.csv", &table, &err))
-                assert_message(&err, "t.csv");
-            fin_table_destroy(table);
+            for (int texts = 0; texts <= 1; texts++) {
+                err.message[0] = '\0';
+                if ((texts ? fin_table_parse_texts : fin_table_parse)(copy, sizeof good - 1,
+                                                                      "t.csv", &table, &err))
+                    assert_message(&err, "t.csv");
+                fin_table_destroy(table);
+            }
             free(copy);
         }
+}
+
+/* ---- texts ---------------------------------------------------------------------------- */
+
+static fin_table *parse_texts(const char *text)
+{
+    fin_table *table = NULL;
+    size_t size = strlen(text);
+    char *copy = malloc(size ? size : 1);
+    memcpy(copy, text, size);
+    fin_status status = fin_table_parse_texts(copy, size, "t.csv", &table, &err);
+    free(copy);
+    if (status)
+        assert_null(table);
+    return table;
+}
+
+static void texts__are_numbered_as_they_come(void **state)
+{
+    (void)state;
+    fin_table *table =
+        parse_texts("who,x,y\r\n ann ,1,NA\r\n\"b \"\"o\"\" b\",,2\r\nann,n/a,-inf\r\n"
+                    "7,4,none\r\nNULL,5,6");
+    const double who[] = {1, 2, 1, 3, NAN}, x[] = {1, NAN, NAN, 4, 5},
+                 y[] = {NAN, 2, -INFINITY, NAN, 6}, *const expected[] = {who, x, y};
+    assert_non_null(table);
+    assert_int_equal(fin_table_rows(table), 5);
+    for (int j = 0; j < 3; j++)
+        for (int i = 0; i < 5; i++) {
+            double value = fin_table_values(table, j)[i], wanted = expected[j][i];
+            if (value != wanted && !(isnan(value) && isnan(wanted)))
+                fail_msg("column %d, row %d: %g, not %g", j, i, value, wanted);
+        }
+    assert_int_equal(fin_table_texts(table, 0), 3);
+    assert_string_equal(fin_table_text(table, 0, 0), "ann");
+    assert_string_equal(fin_table_text(table, 0, 1), "b \"o\" b");
+    assert_string_equal(fin_table_text(table, 0, 2), "7");
+    assert_null(fin_table_text(table, 0, 3));
+    assert_int_equal(fin_table_find_text(table, 0, "7"), 2);
+    assert_int_equal(fin_table_find_text(table, 0, "8"), -1);
+    for (int j = -1; j < 4; j++)
+        if (j != 0) {
+            assert_int_equal(fin_table_texts(table, j), 0);
+            assert_null(fin_table_text(table, j, 0));
+            assert_int_equal(fin_table_find_text(table, j, "ann"), -1);
+        }
+    fin_table_destroy(table);
+    table = parse_texts("a,b\n,\n,\n,\n"); /* hardly more bytes than cells */
+    assert_non_null(table);
+    assert_int_equal(fin_table_rows(table), 3);
+    fin_table_destroy(table);
+    table = parse_texts("a,b\n1,2\n"); /* numbers alone */
+    assert_int_equal(fin_table_texts(table, 0), 0);
+    fin_table_destroy(table);
+}
+
+/* What is malformed is told as of a table of numbers. */
+static void texts__malformed_files_keep_their_message(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {"a,b\nx\n",  "a,b\nx,1,2\n", "a\n\"x\n",       "a\n\"x\"y\n",
+                                      "",          "a\nx\n\ny\n",  "a,b\nx,1e999\n", "a,a\nx,y\n",
+                                      "1,2\nx,y\n"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        fin_table *table;
+        fin_error other = {FIN_OK, ""};
+        assert_int_equal(fin_table_parse(bad[i], strlen(bad[i]), "t.csv", &table, &other),
+                         FIN_ERR_FORMAT);
+        if (parse_texts(bad[i]) || strcmp(err.message, other.message) != 0)
+            fail_msg("'%s': '%s', not '%s'", bad[i], err.message, other.message);
+    }
+}
+
+static fin_status read_texts(void *user, fin_error *e)
+{
+    fin_table *table = NULL;
+    fin_status status = fin_table_parse_texts(user, strlen(user), "t.csv", &table, e);
+    fin_table_destroy(table);
+    return status;
+}
+
+static void texts__every_allocation_may_fail(void **state)
+{
+    (void)state;
+    char text[] = "a,b\nx,1\n\"y\"\"\",z\n";
+    assert_true(fault_every(read_texts, text) > 5);
 }
 
 /* ---- files, faults -------------------------------------------------------------------- */
@@ -426,6 +518,9 @@ int main(void)
         TEST(table__rejects_cells),
         TEST(table__truncated_anywhere),
         TEST(table__damaged_anywhere),
+        TEST(texts__are_numbered_as_they_come),
+        TEST(texts__malformed_files_keep_their_message),
+        TEST(texts__every_allocation_may_fail),
         TEST(table__dash_is_standard_input),
         TEST(table__survives_allocation_faults),
     };

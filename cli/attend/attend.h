@@ -22,18 +22,14 @@ static inline const attend_settings *attend_asked(const cli_args *args)
 
 /* ---- named columns, from CSV or NPZ (attend_source.c) --------------------------------------- */
 
-/* The different texts of a column, whose cells are numbers from 1 that count them. */
-typedef struct attend_words {
-    char **text; /* (count) */
-    int64_t count;
-} attend_words;
-
 typedef struct attend_column {
     const char *name; /* owned by the source, as all of it */
     fin_dtype dtype;
     const void *data;
     int64_t rows, stride;
-    const attend_words *words; /* NULL: a column of numbers */
+    const fin_table *table; /* where its texts are, of column `number` */
+    int number;
+    int64_t words; /* different texts, whose cells are numbers from 1; 0: a column of numbers */
 } attend_column;
 
 typedef struct attend_source {
@@ -43,24 +39,15 @@ typedef struct attend_source {
     attend_column *column; /* (columns) */
     int columns;
     char *letters;
-    attend_words *words; /* (words_count), of a CSV file with text, or NULL */
-    int words_count;
 } attend_source;
-
-/* A CSV file, in which columns of text are allowed (attend_text.c). */
-fin_status attend_text_read(const char *path, fin_table **table, attend_words **words, int *columns,
-                            fin_error *err);
-/* The same for text that is there already: what fin_table_parse refused is read again. */
-fin_status attend_text_parse(const char *text, size_t size, const char *label, fin_table **table,
-                             attend_words **words, int *columns, fin_error *err);
-void attend_words_free(attend_words *words, int columns);
 
 /* A file; or points such as "x=1,y=2;x=3,y=4". Borrow their text. */
 fin_status attend_source_open(attend_source *source, const char *path, fin_error *err);
 fin_status attend_source_points(attend_source *source, const char *text, fin_error *err);
 void attend_source_close(attend_source *source);
 double attend_cell(const attend_column *column, int64_t row);
-int attend_find(const attend_source *source, const char *name); /* or -1 */
+int attend_find(const attend_source *source, const char *name);  /* or -1 */
+const char *attend_word(const attend_column *column, int64_t i); /* text i, from 0 */
 /* A cell as text: its word, or its number. Returns buffer. */
 char *attend_cell_text(const attend_column *column, int64_t row, char *buffer, size_t size);
 

@@ -60,7 +60,7 @@ static fin_status gather(const attend_source *source, const attend_list *list,
             return cli_status(err, FIN_ERR_FORMAT,
                               "%.150s: column %.60s has text, such as '%.40s'; keys and values are "
                               "numbers: recode it",
-                              source->label, column->name, column->words->text[0]);
+                              source->label, column->name, attend_word(column, 0));
         for (int64_t i = 0; i < rows->count; i++) {
             double x = attend_cell(column, rows->row[i]);
             if (!isfinite(x) && !missing)
@@ -179,8 +179,9 @@ static fin_status check_numbers(const attend_source *points, const attend_list *
 {
     for (int j = 0; j < list->count; j++) {
         const attend_column *column = &points->column[list->at[j]];
-        for (int64_t i = 0; column->words && i < column->words->count; i++) {
-            char *end, *word = column->words->text[i];
+        for (int64_t i = 0; i < column->words; i++) {
+            const char *word = attend_word(column, i);
+            char *end;
             strtod(word, &end);
             if (*end || end == word)
                 return cli_status(err, FIN_ERR_ARGUMENT,

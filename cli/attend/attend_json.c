@@ -134,7 +134,7 @@ static json_t *json_answer(const attend_fit *fit, int64_t q)
         const attend_column *column = &data->asked->column[data->asked_sequence.at[0]];
         double cell = attend_cell(column, row);
         json_object_set_new(object, "sequence",
-                            column->words ? json_string(column->words->text[(int64_t)cell - 1])
+                            column->words ? json_string(attend_word(column, (int64_t)cell - 1))
                                           : cli_json_number(cell));
     }
     if (cme)

@@ -27,55 +27,41 @@ double attend_label(const attend_data *data, const attend_source *source, const 
                                                                : x;
 }
 
-static int by_word(const void *a, const void *b)
-{
-    return strcmp(**(char *const *const *)a, **(char *const *const *)b);
-}
-
 /* Words of the queries that the context does not have come behind those that it has. */
 fin_status attend_translate(attend_data *data, fin_error *err)
 {
-    const attend_words *ours = data->context.column[data->sequence.at[0]].words,
-                       *theirs = data->other.column[data->asked_sequence.at[0]].words;
-    if (!ours != !theirs)
+    const attend_column *ours = &data->context.column[data->sequence.at[0]],
+                        *theirs = &data->other.column[data->asked_sequence.at[0]];
+    if (!ours->words != !theirs->words)
         return cli_status(err, FIN_ERR_FORMAT,
                           "the sequence column %.60s has text in %.120s and numbers in %.120s",
-                          data->context.column[data->sequence.at[0]].name,
-                          ours ? data->context.label : data->other.label,
-                          ours ? data->other.label : data->context.label);
-    if (!ours)
+                          ours->name, ours->words ? data->context.label : data->other.label,
+                          ours->words ? data->other.label : data->context.label);
+    if (!ours->words)
         return FIN_OK;
-    char ***sorted = malloc((size_t)(ours->count + 1) * sizeof *sorted);
-    data->translate = calloc((size_t)theirs->count + 1, sizeof *data->translate);
-    fin_status status = sorted && data->translate
-                            ? FIN_OK
-                            : cli_status_memory(err, 8.0 * (double)ours->count, "the sequences");
-    for (int64_t i = 0; i < ours->count && !status; i++)
-        sorted[i] = &ours->text[i];
-    if (!status)
-        qsort(sorted, (size_t)ours->count, sizeof *sorted, by_word);
-    int64_t more = ours->count;
-    for (int64_t i = 0; i < theirs->count && !status; i++) {
-        char **key = &theirs->text[i];
-        char ***found = bsearch(&key, sorted, (size_t)ours->count, sizeof *sorted, by_word);
-        data->translate[i] = found ? (double)(*found - ours->text + 1) : (double)++more;
+    data->translate = calloc((size_t)theirs->words, sizeof *data->translate);
+    if (!data->translate)
+        return cli_status_memory(err, 8.0 * (double)theirs->words, "the sequences");
+    int64_t more = ours->words;
+    for (int64_t i = 0; i < theirs->words; i++) {
+        int64_t found = fin_table_find_text(ours->table, ours->number, attend_word(theirs, i));
+        data->translate[i] = (double)(found >= 0 ? found + 1 : ++more);
     }
-    free(sorted);
-    return status;
+    return FIN_OK;
 }
 
 char *attend_sequence_name(const attend_data *data, int64_t s, char *buffer, size_t size)
 {
-    const attend_words *ours = data->context.column[data->sequence.at[0]].words;
-    const attend_words *theirs =
-        data->translate ? data->other.column[data->asked_sequence.at[0]].words : NULL;
+    const attend_column *ours = &data->context.column[data->sequence.at[0]];
+    const attend_column *theirs =
+        data->translate ? &data->other.column[data->asked_sequence.at[0]] : NULL;
     double label = data->label[s];
     snprintf(buffer, size, "%g", label);
-    if (ours && label <= (double)ours->count)
-        snprintf(buffer, size, "%s", ours->text[(int64_t)label - 1]);
-    for (int64_t i = 0; theirs && i < theirs->count; i++)
+    if (label >= 1 && label <= (double)ours->words)
+        snprintf(buffer, size, "%s", attend_word(ours, (int64_t)label - 1));
+    for (int64_t i = 0; theirs && i < theirs->words; i++)
         if (data->translate[i] == label)
-            snprintf(buffer, size, "%s", theirs->text[i]);
+            snprintf(buffer, size, "%s", attend_word(theirs, i));
     return buffer;
 }
 
@@ -83,13 +69,13 @@ char *attend_sequence_name(const attend_data *data, int64_t s, char *buffer, siz
 static fin_status check_words(const attend_source *source, const attend_column *column,
                               fin_error *err)
 {
-    for (int64_t i = 0; column->words && i < column->words->count; i++) {
-        json_t *text = json_string(column->words->text[i]);
+    for (int64_t i = 0; i < column->words; i++) {
+        json_t *text = json_string(attend_word(column, i));
         if (!text)
             return cli_status(err, FIN_ERR_FORMAT,
                               "%.150s, column %.60s: '%.40s' is not UTF-8; save the file as UTF-8 "
                               "text",
-                              source->label, column->name, column->words->text[i]);
+                              source->label, column->name, attend_word(column, i));
         json_decref(text);
     }
     return FIN_OK;

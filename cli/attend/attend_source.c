@@ -24,11 +24,16 @@ double attend_cell(const attend_column *column, int64_t row)
     return 0;
 }
 
+const char *attend_word(const attend_column *column, int64_t i)
+{
+    return fin_table_text(column->table, column->number, i);
+}
+
 char *attend_cell_text(const attend_column *column, int64_t row, char *buffer, size_t size)
 {
     double number = attend_cell(column, row);
-    if (column->words && number >= 1 && number <= (double)column->words->count)
-        snprintf(buffer, size, "%s", column->words->text[(int64_t)number - 1]);
+    if (number >= 1 && number <= (double)column->words)
+        snprintf(buffer, size, "%s", attend_word(column, (int64_t)number - 1));
     else
         snprintf(buffer, size, "%.6g", number);
     return buffer;
@@ -48,7 +53,6 @@ void attend_source_close(attend_source *source)
     fin_npz_close(source->npz);
     free(source->column);
     free(source->letters);
-    attend_words_free(source->words, source->words_count);
     *source = (attend_source){.label = source->label};
 }
 
@@ -66,15 +70,15 @@ static fin_status use_table(attend_source *source, fin_error *err)
 {
     int count = fin_table_columns(source->table);
     fin_status status = take_columns(source, count, err);
-    for (int j = 0; j < count && !status; j++) {
-        const attend_words *words = j < source->words_count ? &source->words[j] : NULL;
+    for (int j = 0; j < count && !status; j++)
         source->column[j] = (attend_column){.name = fin_table_name(source->table, j),
                                             .dtype = FIN_F64,
                                             .data = fin_table_values(source->table, j),
                                             .rows = fin_table_rows(source->table),
                                             .stride = 1,
-                                            .words = words && words->count ? words : NULL};
-    }
+                                            .table = source->table,
+                                            .number = j,
+                                            .words = fin_table_texts(source->table, j)};
     source->columns = status ? 0 : count;
     return status;
 }
@@ -88,7 +92,8 @@ static void add_array(attend_source *source, const char *name, const fin_array *
     int64_t width = array->ndim == 2 ? array->shape[1] : 1;
     for (int64_t c = 0; c < width; c++) {
         attend_column *column = &source->column[source->columns++];
-        *column = (attend_column){*at, array->dtype, array->data, array->shape[0], width, NULL};
+        *column = (attend_column){
+            .name = *at, .dtype = array->dtype, .rows = array->shape[0], .stride = width};
         column->data = (const char *)array->data + (size_t)c * fin_dtype_size(array->dtype);
         *at += width > 1 ? sprintf(*at, "%s.%lld", name, (long long)c) : sprintf(*at, "%s", name);
         ++*at; /* behind the NUL */
@@ -139,9 +144,8 @@ fin_status attend_source_open(attend_source *source, const char *path, fin_error
 {
     *source = (attend_source){.label = path};
     bool npz = cli_ends_with(path, ".npz");
-    fin_status status =
-        npz ? fin_npz_open(path, &source->npz, err)
-            : attend_text_read(path, &source->table, &source->words, &source->words_count, err);
+    fin_status status = npz ? fin_npz_open(path, &source->npz, err)
+                            : fin_table_read_texts(path, &source->table, err);
     if (!status)
         status = npz ? use_arrays(source, err) : use_table(source, err);
     if (!status && source->columns == 0)
@@ -202,8 +206,7 @@ fin_status attend_source_points(attend_source *source, const char *text, fin_err
     fin_status status =
         csv ? to_csv(text, csv, err) : cli_status_memory(err, 0, "the query points");
     if (!status)
-        status = attend_text_parse(csv, strlen(csv), "--query", &source->table, &source->words,
-                                   &source->words_count, err);
+        status = fin_table_parse_texts(csv, strlen(csv), "--query", &source->table, err);
     if (!status)
         status = use_table(source, err);
     if (status == FIN_ERR_FORMAT)

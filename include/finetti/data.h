@@ -32,6 +32,12 @@ FIN_API fin_status fin_table_read(const char *path, fin_table **out, fin_error *
 /* The same from memory. `text` is borrowed during the call; messages call it `label`. */
 FIN_API fin_status fin_table_parse(const char *text, size_t size, const char *label,
                                    fin_table **out, fin_error *err);
+/* The same, where columns may be text: where some cell of a column is no number, every different
+ * text gets one, from 1 in the order of appearance. What is missing (an empty cell, NA, N/A, null or
+ * none in any case) is nan, in columns of numbers too. */
+FIN_API fin_status fin_table_read_texts(const char *path, fin_table **out, fin_error *err);
+FIN_API fin_status fin_table_parse_texts(const char *text, size_t size, const char *label,
+                                         fin_table **out, fin_error *err);
 FIN_API void fin_table_destroy(fin_table *table);
 
 FIN_API int64_t fin_table_rows(const fin_table *table);
@@ -39,6 +45,11 @@ FIN_API int fin_table_columns(const fin_table *table);
 /* Name and values of column j, owned by the table; NULL if there is no column j. */
 FIN_API const char *fin_table_name(const fin_table *table, int j);
 FIN_API const double *fin_table_values(const fin_table *table, int j);
+/* How many different texts column j has, 0 for one of numbers; and text i, from 0: that of value
+ * i + 1. */
+FIN_API int64_t fin_table_texts(const fin_table *table, int j);
+FIN_API const char *fin_table_text(const fin_table *table, int j, int64_t i);
+FIN_API int64_t fin_table_find_text(const fin_table *table, int j, const char *text); /* or -1 */
 /* Number of the column with this name, or -1. */
 FIN_API int fin_table_column(const fin_table *table, const char *name);
 

@@ -10,12 +10,14 @@
 
 #include <math.h>
 #include <string.h>
+#include <strings.h>
 
 struct fin_table {
     int64_t rows, capacity;
     int columns;
     fini_names names;
-    double *values; /* [columns][capacity] */
+    double *values;    /* [columns][capacity] */
+    fini_names *texts; /* [columns] the different texts of each; NULL: all columns are numbers */
 };
 
 /* ---- rows --------------------------------------------------------------------------------- */
@@ -72,24 +74,110 @@ static fin_status read_rows(const fini_csv *s, fin_table *table, fin_error *err)
     return FIN_OK;
 }
 
-/* ---- the whole text ------------------------------------------------------------------------- */
+/* ---- rows with texts ------------------------------------------------------------------------ */
 
-static fin_status fill(fin_table *table, const fini_csv *s, fin_error *err)
+static bool is_missing(const fini_cell *cell)
+{
+    static const char *const words[] = {"", "NA", "N/A", "null", "none"};
+    size_t size = (size_t)(cell->end - cell->text);
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strlen(words[i]) == size && strncasecmp(words[i], cell->text, size) == 0)
+            return true;
+    return false;
+}
+
+/* Number of the text in its column, from 1. room: as long as the longest cell. */
+static fin_status read_text(fini_names *texts, const fini_cell *cell, char *room, double *value,
+                            fin_error *err)
+{
+    int64_t number;
+    fin_status status = fini_names_put(texts, room, fini_csv_copy(cell, room), &number, err);
+    *value = (double)number + 1;
+    return status;
+}
+
+/* First finds out which columns are text (is_text), then fills the table. FIN_ERR_FORMAT: the text
+ * is malformed, and what was said about its numbers is said. */
+static fin_status read_cells(const fini_csv *s, fin_table *table, bool *is_text, char *room,
+                             bool fills, fin_error *err)
+{
+    fin_status status = FIN_OK;
+    int64_t row = 0;
+    for (const char *p = s->body; p < s->end && !status; row++, p += p < s->end) {
+        fini_cell cell;
+        if (row == table->capacity || fini_csv_length(s, p, NULL))
+            return FIN_ERR_FORMAT;
+        for (int j = 0; j < table->columns && !status; j++, p += j < table->columns) {
+            double value = NAN;
+            p = fini_csv_cell(p, s->end, &cell);
+            bool missing = is_missing(&cell), text = !missing && !fini_csv_number(&cell, &value);
+            if (cell.trailing || (text && isinf(value)))
+                return FIN_ERR_FORMAT;
+            is_text[j] |= text;
+            if (fills && is_text[j] && !missing)
+                status = read_text(&table->texts[j], &cell, room, &value, err);
+            if (fills)
+                table->values[j * table->capacity + row] = value;
+        }
+    }
+    table->rows = row;
+    return status;
+}
+
+static fin_status take_values(fin_table *table, fin_error *err)
 {
     int64_t cells;
-    fin_status status = fini_csv_names(s, &table->names, err);
-    if (status)
-        return status;
     if (__builtin_mul_overflow(table->capacity, (int64_t)table->columns, &cells))
         cells = -1; /* which is not allocated */
+    fini_free(table->values);
     table->values = fini_alloc_array(cells, sizeof *table->values);
     if (!table->values)
         return fini_fail_memory(err, (size_t)cells * sizeof *table->values, "a table");
-    return read_rows(s, table, err);
+    return FIN_OK;
 }
 
-fin_status fin_table_parse(const char *text, size_t size, const char *label, fin_table **out,
-                           fin_error *err)
+/* err has what keeps the table from being one of numbers. An empty cell has a separator only. */
+static fin_status read_texts(const fini_csv *s, fin_table *table, fin_error *err)
+{
+    size_t size = (size_t)(s->end - s->body), columns = (size_t)table->columns;
+    int64_t lines = fini_csv_lines(s->body, s->end),
+            most = ((s->end - s->body) + 1) / table->columns;
+    bool *is_text = fini_alloc(columns);
+    char *room = fini_alloc(size);
+    fin_error cause = {FIN_ERR_FORMAT, ""};
+    table->capacity = lines < most ? lines : most;
+    table->texts = fini_alloc(columns * sizeof *table->texts);
+    fin_status status = take_values(table, &cause);
+    if (!status && !(is_text && room && table->texts))
+        status = fini_fail_memory(&cause, size + columns * sizeof *table->texts, "a table");
+    if (table->texts)
+        memset(table->texts, 0, columns * sizeof *table->texts);
+    if (is_text)
+        memset(is_text, 0, columns);
+    for (int fills = 0; fills <= 1 && !status; fills++)
+        status = read_cells(s, table, is_text, room, fills, &cause);
+    fini_free(is_text);
+    fini_free(room);
+    return status == FIN_OK || status == FIN_ERR_FORMAT
+               ? status
+               : fini_fail(err, status, "%s", cause.message);
+}
+
+/* ---- the whole text ------------------------------------------------------------------------- */
+
+static fin_status fill(fin_table *table, const fini_csv *s, bool texts, fin_error *err)
+{
+    fin_status status = fini_csv_names(s, &table->names, err);
+    if (!status)
+        status = take_values(table, err);
+    if (status)
+        return status;
+    status = read_rows(s, table, err);
+    return status == FIN_ERR_FORMAT && texts ? read_texts(s, table, err) : status;
+}
+
+static fin_status parse(const char *text, size_t size, const char *label, bool texts,
+                        fin_table **out, fin_error *err)
 {
     *out = NULL;
     fini_csv s = {.label = label};
@@ -108,7 +196,7 @@ fin_status fin_table_parse(const char *text, size_t size, const char *label, fin
     if (!table)
         return fini_fail_memory(err, sizeof *table, "a table");
     *table = (fin_table){.capacity = capacity, .columns = (int)s.columns};
-    status = fill(table, &s, err);
+    status = fill(table, &s, texts, err);
     if (status)
         fin_table_destroy(table);
     else
@@ -116,22 +204,47 @@ fin_status fin_table_parse(const char *text, size_t size, const char *label, fin
     return status;
 }
 
-fin_status fin_table_read(const char *path, fin_table **out, fin_error *err)
+static fin_status read_file(const char *path, bool texts, fin_table **out, fin_error *err)
 {
     char *text;
     size_t size;
     *out = NULL;
     fin_status status = fini_read_text(path, &text, &size, err);
     if (!status)
-        status = fin_table_parse(text, size, strcmp(path, "-") ? path : "standard input", out, err);
+        status = parse(text, size, strcmp(path, "-") ? path : "standard input", texts, out, err);
     fini_free(text);
     return status;
+}
+
+fin_status fin_table_parse(const char *text, size_t size, const char *label, fin_table **out,
+                           fin_error *err)
+{
+    return parse(text, size, label, false, out, err);
+}
+
+fin_status fin_table_read(const char *path, fin_table **out, fin_error *err)
+{
+    return read_file(path, false, out, err);
+}
+
+fin_status fin_table_parse_texts(const char *text, size_t size, const char *label, fin_table **out,
+                                 fin_error *err)
+{
+    return parse(text, size, label, true, out, err);
+}
+
+fin_status fin_table_read_texts(const char *path, fin_table **out, fin_error *err)
+{
+    return read_file(path, true, out, err);
 }
 
 void fin_table_destroy(fin_table *table)
 {
     if (!table)
         return;
+    for (int j = 0; table->texts && j < table->columns; j++)
+        fini_names_close(&table->texts[j]);
+    fini_free(table->texts);
     fini_names_close(&table->names);
     fini_free(table->values);
     fini_free(table);
@@ -157,6 +270,21 @@ const char *fin_table_name(const fin_table *table, int j)
 const double *fin_table_values(const fin_table *table, int j)
 {
     return j >= 0 && j < table->columns ? table->values + j * table->capacity : NULL;
+}
+
+int64_t fin_table_texts(const fin_table *table, int j)
+{
+    return table->texts && j >= 0 && j < table->columns ? table->texts[j].count : 0;
+}
+
+const char *fin_table_text(const fin_table *table, int j, int64_t i)
+{
+    return fin_table_texts(table, j) ? fini_names_get(&table->texts[j], i) : NULL;
+}
+
+int64_t fin_table_find_text(const fin_table *table, int j, const char *text)
+{
+    return fin_table_texts(table, j) ? fini_names_find(&table->texts[j], text, strlen(text)) : -1;
 }
 
 int fin_table_column(const fin_table *table, const char *name)
