@@ -155,6 +155,10 @@ FIN_API int fin_is_auto(double value);
 
 /* The nearest of `count` names to `word` by edit distance, or NULL if none is near. */
 FIN_API const char *fin_nearest_name(const char *word, const char *const *names, int count);
+/* "; did you mean NEAR?" (at most 64 letters of it) or, if near is NULL, `otherwise`, which must live as long as it is
+ * used. Returns buffer or otherwise. */
+enum { FIN_HINT = 96 };
+FIN_API const char *fin_hint(const char *near, const char *otherwise, char buffer[FIN_HINT]);
 
 /* ---- threads ---------------------------------------------------------------------------- */
 

@@ -46,6 +46,13 @@ double fini_strtod(const char *text, char **end);
 /* %.*g in the C locale. */
 void fini_print_double(double number, int digits, char *buffer, size_t size);
 
+/* fin_hint into memory of the block that it is called in. */
+#define fini_did_you_mean(near, otherwise) fin_hint(near, otherwise, (char[FIN_HINT]){""})
+/* The same with the name in quotes. */
+#define fini_did_you_mean_quoted(near, otherwise)                                                  \
+    fin_hint(fini_quoted(near, (char[FIN_HINT]){""}), otherwise, (char[FIN_HINT]){""})
+const char *fini_quoted(const char *name, char buffer[FIN_HINT]); /* NULL stays NULL */
+
 /* Edit distance of two short words, at most `limit` + 1. */
 int fini_edit_distance(const char *a, const char *b, int limit);
 

@@ -273,3 +273,18 @@ const char *fin_nearest_name(const char *word, const char *const *names, int cou
     }
     return best;
 }
+
+const char *fin_hint(const char *near, const char *otherwise, char buffer[FIN_HINT])
+{
+    if (!near)
+        return otherwise;
+    snprintf(buffer, FIN_HINT, "; did you mean %.64s?", near);
+    return buffer;
+}
+
+const char *fini_quoted(const char *name, char buffer[FIN_HINT])
+{
+    if (name)
+        snprintf(buffer, FIN_HINT, "'%.62s'", name);
+    return name ? buffer : NULL;
+}

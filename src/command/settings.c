@@ -143,8 +143,8 @@ fin_status fin_word_group(const char *word, const char *choice, void *values,
         snprintf(all + used, sizeof all - used, "%s%s", i ? ", " : "", names[i]);
     }
     const char *near = fin_nearest_name(choice, names, n < NAMES ? n : NAMES);
-    return fini_fail(err, FIN_ERR_ARGUMENT, "there is no %s '%.31s'; there are %s%s%s%s", word,
-                     choice, all, near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+    return fini_fail(err, FIN_ERR_ARGUMENT, "there is no %s '%.31s'; there are %s%s", word, choice,
+                     all, fini_did_you_mean(near, ""));
 }
 
 /* Who has this setting: "spiked, max". NULL if nobody has. */
@@ -184,7 +184,7 @@ static fin_status fail_unknown(const fin_command *command, const void *values,
     enum { NAMES = 512 };
     const char *names[NAMES];
     int used = 0;
-    char chosen[160] = "", shown[FINI_SHOWN], plain[FINI_SHOWN];
+    char chosen[160] = "", listed[96], shown[FINI_SHOWN], plain[FINI_SHOWN];
     size_t length = 0;
     fin_status elsewhere = fail_elsewhere(command, values, name, err);
     if (elsewhere)
@@ -204,11 +204,9 @@ static fin_status fail_unknown(const fin_command *command, const void *values,
     for (char *c = plain; *c; c++)
         *c = *c == '-' ? '_' : *c;
     const char *near = fin_nearest_name(plain, names, used);
-    return near ? fini_fail(err, FIN_ERR_ARGUMENT, "%s%s has no setting '%s'; did you mean '%s'?",
-                            command->name, chosen, shown, near)
-                : fini_fail(err, FIN_ERR_ARGUMENT,
-                            "%s%s has no setting '%s'; 'finetti help %s' lists its settings",
-                            command->name, chosen, shown, command->name);
+    snprintf(listed, sizeof listed, "; 'finetti help %s' lists its settings", command->name);
+    return fini_fail(err, FIN_ERR_ARGUMENT, "%s%s has no setting '%s'%s", command->name, chosen,
+                     shown, fini_did_you_mean_quoted(near, listed));
 }
 
 /* Into every table that has such a row: a seed may be known to more than one. */

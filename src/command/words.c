@@ -29,8 +29,8 @@ static fin_status unknown(const char *what, const char *const *names, const char
         snprintf(all + used, sizeof all - used, "%s%s", count ? ", " : "", names[count]);
     }
     const char *near = fin_nearest_name(name, names, count);
-    return fini_fail(err, FIN_ERR_ARGUMENT, "%s: '%s' is not one of %s%s%s%s", what, name, all,
-                     near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+    return fini_fail(err, FIN_ERR_ARGUMENT, "%s: '%s' is not one of %s%s", what, name, all,
+                     fini_did_you_mean(near, ""));
 }
 
 fin_status fini_parse_names(const char *text, const char *what, const char *const *names,

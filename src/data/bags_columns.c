@@ -29,8 +29,8 @@ fin_status fini_no_column(const fini_columns *columns, const char *what, const c
     if (word[0] && word[1] && strlen(word) < 64) /* one letter is near to every other */
         near = fin_nearest_name(word, some, (int)count);
     if (near)
-        return fini_fail(err, FIN_ERR_ARGUMENT, "%.150s has no %s '%s'; did you mean %.60s?",
-                         columns->file, what, shown, FINI_SHOW(near));
+        return fini_fail(err, FIN_ERR_ARGUMENT, "%.150s has no %s '%s'%s", columns->file, what,
+                         shown, fini_did_you_mean(FINI_SHOW(near), ""));
     return fini_fail(err, FIN_ERR_ARGUMENT, "%.150s has no %s '%s'; there are %lld: %s",
                      columns->file, what, shown, (long long)names->count,
                      fini_names_list(names, all));

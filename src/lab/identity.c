@@ -76,9 +76,8 @@ static fin_status groups(void *values, fin_group list[FIN_GROUPS], int *count, f
         for (int i = 0; i < KINDS; i++)
             names[i] = kinds[i].name;
         const char *near = fin_nearest_name(v->which, names, KINDS);
-        return fini_fail(err, FIN_ERR_ARGUMENT, "there is no identity '%.31s'; there are %s%s%s%s",
-                         v->which, KIND_LIST, near ? "; did you mean " : "", near ? near : "",
-                         near ? "?" : "");
+        return fini_fail(err, FIN_ERR_ARGUMENT, "there is no identity '%.31s'; there are %s%s",
+                         v->which, KIND_LIST, fini_did_you_mean(near, ""));
     }
     list[(*count)++] = (fin_group){&identity_table, &v->own};
     if (strcmp(v->which, "perturbation") == 0)

@@ -26,9 +26,8 @@ static fin_status check_output(const fini_spec *spec, const fini_block *block, c
     }
     const char *near = fin_nearest_name(name, names, count);
     return fini_node_fail(spec->study->tree, fini_node_get(map, key), err,
-                          "%s leaves no series '%.40s'%s%s%s", block->command->name, name,
-                          near ? "; did you mean " : "; 'finetti study commands' lists them",
-                          near ? near : "", near ? "?" : "");
+                          "%s leaves no series '%.40s'%s", block->command->name, name,
+                          fini_did_you_mean(near, "; 'finetti study commands' lists them"));
 }
 
 static fin_status read_style(const fini_tree *tree, const fini_node *line, fini_mark *mark,

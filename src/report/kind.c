@@ -27,12 +27,11 @@ static fin_status find_kind(const fini_spec *spec, const fini_figure_kind **kind
             return FIN_OK;
     }
     const char *near = fin_nearest_name(name, names, KINDS);
-    return fini_node_fail(spec->study->tree, fini_node_get(spec->node, "kind"), err,
-                          "there is no kind of figure '%.40s'; %s%s%s", name,
-                          near ? "did you mean " : "", near ? near : "",
-                          near ? "?"
-                               : "there are lines, training, portrait, quantiles, bars, heat, "
-                                 "calibration and series");
+    return fini_node_fail(
+        spec->study->tree, fini_node_get(spec->node, "kind"), err,
+        "there is no kind of figure '%.40s'%s", name,
+        fini_did_you_mean(near, "; there are lines, training, portrait, quantiles, bars, heat, "
+                                "calibration and series"));
 }
 
 static fin_status check_keys(const fini_spec *spec, const fini_figure_kind *kind, fin_error *err)

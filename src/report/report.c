@@ -101,9 +101,8 @@ static fin_status build_named(fin_store *store, const fin_study *study, const ch
         return fini_fail(err, FIN_ERR_ARGUMENT,
                          "the study %.64s has no figure '%.64s'; its first one is %.64s",
                          study->name, id, id_of(&study->figures->child[0]));
-    return fini_fail(err, FIN_ERR_ARGUMENT, "the study %.64s has no figure '%.64s'%s%.64s%s",
-                     study->name, id, near ? "; did you mean " : "", near ? near : "",
-                     near ? "?" : "");
+    return fini_fail(err, FIN_ERR_ARGUMENT, "the study %.64s has no figure '%.64s'%s", study->name,
+                     id, fini_did_you_mean(near, ""));
 }
 
 /* x against y. */

@@ -48,11 +48,11 @@ static fin_status read_reduce(const fin_study *study, const fini_node *map, fini
             return FIN_OK;
         }
     const char *near = fin_nearest_name(given, reduce_words, FINI_REDUCTIONS);
-    return fini_node_fail(study->tree, node, err, "there is no reduction '%.40s'; %s%s%s", given,
-                          near ? "did you mean " : "", near ? near : "",
-                          near ? "?"
-                               : "there are only, first, last, min, max, mean, median, sum, count, "
-                                 "share and slope");
+    return fini_node_fail(
+        study->tree, node, err, "there is no reduction '%.40s'%s", given,
+        fini_did_you_mean(near,
+                          "; there are only, first, last, min, max, mean, median, sum, count, "
+                          "share and slope"));
 }
 
 /* from, where, take, reduce, against. */
@@ -112,8 +112,8 @@ static fin_status check_quantity(const fin_study *study, const fini_node *node,
             continue;
         near = fin_nearest_name(name, names, plan->count);
         return fini_node_fail(study->tree, node, err,
-                              "'quantity' has '%s', which is none of the 'values'%s%s%s", name,
-                              near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+                              "'quantity' has '%s', which is none of the 'values'%s", name,
+                              fini_did_you_mean(near, ""));
     }
     return FIN_OK;
 }
@@ -296,8 +296,7 @@ static fin_status check_figure(const fin_study *study, const fini_node *claim, c
             near = fin_nearest_name(figure, &id->text, 1);
     }
     return fini_node_fail(study->tree, fini_node_get(claim, "figure"), err,
-                          "there is no figure '%.64s'%s%s%s", figure, near ? "; did you mean " : "",
-                          near ? near : "", near ? "?" : "");
+                          "there is no figure '%.64s'%s", figure, fini_did_you_mean(near, ""));
 }
 
 static fin_status read_words(const fin_study *study, const fini_node *claim, fini_claim_plan *plan,

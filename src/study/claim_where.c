@@ -79,9 +79,9 @@ static fin_status check_name(const fin_study *study, const fini_block *block, co
     if (has_name(block, name, count))
         return FIN_OK;
     const char *near = fin_nearest_name(name, block->names, count);
-    return fini_node_fail(study->tree, node, err, "'%.64s' is no %s of the runs of %s%s%s%s", name,
+    return fini_node_fail(study->tree, node, err, "'%.64s' is no %s of the runs of %s%s", name,
                           setting ? "setting" : "setting or number", block->id,
-                          near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+                          fini_did_you_mean(near, ""));
 }
 
 fin_status fini_setting_read(const fin_study *study, const fini_block *block, const fini_node *node,
@@ -130,9 +130,9 @@ fin_status fini_from_read(const fin_study *study, const fini_node *map, const fi
     const char *near = NULL;
     for (int i = 0; i < study->block_count && !near; i++)
         near = fin_nearest_name(node->text, &study->blocks[i].id, 1);
-    return fini_node_fail(study->tree, node, err, "there is no block of runs '%.64s'%s%s%s",
-                          node->text, near ? "; did you mean " : "; the first one is ",
-                          near ? near : study->blocks[0].id, near ? "?" : "");
+    return fini_node_fail(study->tree, node, err, "there is no block of runs '%.64s'%s%s",
+                          node->text, fini_did_you_mean(near, "; the first one is "),
+                          near ? "" : study->blocks[0].id);
 }
 
 /* ---- where ------------------------------------------------------------------------------------ */

@@ -288,9 +288,8 @@ static fin_status check_used(const unfolder *u, const fini_node *variable, bool 
         near = fin_nearest_name(variable->name, study->blocks[i].names,
                                 study->blocks[i].setting_count);
     return fini_node_fail_key(u->r->tree, variable, u->r->err,
-                              "'%.64s' is no setting of the runs, and no text has {%.64s}%s%s%s",
-                              variable->name, variable->name, near ? "; did you mean " : "",
-                              near ? near : "", near ? "?" : "");
+                              "'%.64s' is no setting of the runs, and no text has {%.64s}%s",
+                              variable->name, variable->name, fini_did_you_mean(near, ""));
 }
 
 static fin_status unfold_each(unfolder *u, const fini_node *item, const fini_node *each,

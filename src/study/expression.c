@@ -232,8 +232,8 @@ static fin_status unknown_name(const char *name, const char *const *names, int c
                                fin_error *err)
 {
     const char *near = fin_nearest_name(name, names, count);
-    return fini_fail(err, FIN_ERR_ARGUMENT, "no run has a setting or number '%s'%s%s%s", name,
-                     near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+    return fini_fail(err, FIN_ERR_ARGUMENT, "no run has a setting or number '%s'%s", name,
+                     fini_did_you_mean(near, ""));
 }
 
 fin_status fini_formula_frame(const fini_formula *formula, const fini_frame *frame, int64_t row,

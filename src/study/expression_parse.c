@@ -126,11 +126,11 @@ static fin_status unknown_function(const parser *p, const char *start, size_t le
     const char *near = fin_nearest_name(word, names, count);
     char text[SHOWN];
     fini_printable(p->text, strlen(p->text), text, sizeof text);
-    return fini_fail(p->err, FIN_ERR_FORMAT, "formula '%s': there is no function '%s'; %s%s%s",
-                     text, word, near ? "did you mean " : "", near ? near : "",
-                     near ? "?"
-                          : "there are error, sqrt, abs, exp, log, log10, log2, erf, floor, round, "
-                            "sign, min and max");
+    return fini_fail(
+        p->err, FIN_ERR_FORMAT, "formula '%s': there is no function '%s'%s", text, word,
+        fini_did_you_mean(near,
+                          "; there are error, sqrt, abs, exp, log, log10, log2, erf, floor, round, "
+                          "sign, min and max"));
 }
 
 /* error(name), the name of a column. */

@@ -35,7 +35,7 @@ char *fini_hint(const char *word, const char *const *names, int count, char *buf
     size_t used = 0;
     buffer[0] = '\0';
     if (near) {
-        snprintf(buffer, size, "; did you mean '%s'?", near);
+        snprintf(buffer, size, "%s", fini_did_you_mean_quoted(near, ""));
         return buffer;
     }
     for (int i = 0; i < count; i++) {

@@ -243,8 +243,8 @@ static fin_status unknown_name(fini_cursor *cursor, const char *name, fin_error 
         fini_printable(name, strlen(name), shown, sizeof shown);
         if (nearest)
             fini_printable(nearest, strlen(nearest), other, sizeof other);
-        status = fini_fail(err, FIN_ERR_ARGUMENT, "no run has a setting or a scalar '%s'%s%s%s",
-                           shown, nearest ? "; did you mean '" : "", other, nearest ? "'?" : "");
+        status = fini_fail(err, FIN_ERR_ARGUMENT, "no run has a setting or a scalar '%s'%s", shown,
+                           fini_did_you_mean_quoted(nearest ? other : NULL, ""));
     }
     fini_name_list_free(&names);
     return status;
