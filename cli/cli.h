@@ -39,18 +39,12 @@ extern const fin_settings cli_pause_table, cli_threads_table;
 
 typedef struct cli_args cli_args;
 
-/* `symbol`: the settings of a command that are the rows of one table. */
+/* `symbol`: the settings of a command that are the rows of tables at places of a struct. */
 extern const fin_word cli_no_words[];
-#define CLI_ONE_TABLE(symbol, label, type, table)                                                  \
-    static fin_status symbol##_groups(void *values, fin_group list[FIN_GROUPS], int *count,        \
-                                      fin_error *err)                                              \
-    {                                                                                              \
-        (void)err;                                                                                 \
-        list[(*count)++] = (fin_group){table, values};                                             \
-        return FIN_OK;                                                                             \
-    }                                                                                              \
+#define CLI_SETTINGS(symbol, label, type, words_, ...)                                             \
+    static const fin_table_at symbol##_tables[] = {__VA_ARGS__, {NULL, 0}};                        \
     static const fin_command symbol = {                                                            \
-        .name = label, .size = sizeof(type), .words = cli_no_words, .groups = symbol##_groups}
+        .name = (label), .size = sizeof(type), .words = (words_), .tables = symbol##_tables}
 
 /* Words without dashes behind the command, such as names of files. */
 typedef struct cli_operands {
@@ -71,7 +65,10 @@ typedef struct cli_command {
     const cli_word *words; /* of one given twice the last counts; ends with a NULL name; a setting
                             * with the name of a word is no option */
     const cli_word *lists; /* of these every one counts; ends likewise; NULL: none */
-    bool computes;         /* takes --threads */
+    /* Adds settings that follow from words of the tool, before names are looked at. May be NULL. */
+    void (*prepare)(cli_args *args);
+    bool computes; /* takes --threads */
+    bool tabular; /* many points are printed as a table, and not as CSV, if nothing else is asked */
     /* Outputs that the table leaves to --json and files: beginnings of names, or ends with a '_'. */
     const char *const *folded;
     bool unlisted; /* help and completion do not list it */
@@ -189,7 +186,8 @@ int cli_check_row(const cli_args *args);
 /* Runs the command's row and leaves its result for fin_result_destroy. An exit code. */
 int cli_run_row(cli_args *args, fin_result **result);
 /* Runs many points and writes them. */
-int cli_sweep(cli_args *args);
+int cli_sweep(cli_args *args, void (*head)(const cli_args *args));
+bool cli_find_scalar(const fin_result *result, const char *name, fin_scalar *scalar);
 /* The table of numbers; the outputs that notes give a reason for are there with a dash. */
 void cli_print_result(const cli_args *args, const fin_result *result);
 int cli_print_result_json(const cli_args *args, const fin_result *result);
@@ -242,6 +240,8 @@ json_t *cli_json_settings(const fin_settings *table, const void *values);
 char *cli_how(const fin_estimate *estimate, char *buffer, size_t size);
 /* "d=400 L=10 ...", in lines of at most 100 characters that begin behind the margin. */
 void cli_print_settings(const fin_settings *table, const void *values);
+/* The same for a row of the library's table that has a task and a form. */
+void cli_print_asked_model(const cli_args *args);
 /* "task  slr        d=400 ..." and "form  erf        lam=0.1" */
 void cli_print_model(const cli_args *args, const fin_task *task);
 json_t *cli_json_model(const cli_args *args, const fin_task *task);

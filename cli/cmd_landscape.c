@@ -1,5 +1,5 @@
 /* finetti landscape: the risk over (kappa, nu), where gradient flow goes, and where it rests. */
-#include "landscape.h"
+#include "cli.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -9,15 +9,15 @@
 static int run(cli_args *args);
 
 static const cli_word words[] = {
-    {"kappa_range", "FROM:TO", "the grid along kappa; default -1:1"},
-    {"nu_range", "FROM:TO", "the grid along nu; default -1:1"},
+    {"points", "FILE", "the numbers, without the grids, for each row of a CSV file of settings"},
     {"out", "FILE",
      "the grid as CSV: kappa, nu, risk, its derivatives d_kappa and d_nu, the velocity flow_kappa, "
      "flow_nu of gradient flow, and gradient, the norm of the gradient on the spheres; - is "
-     "standard output"},
-    {"json", NULL, "print JSON: the stationary points and, if --grid is given, the grid"},
+     "standard output; FILE.npz gets the stationary points, too"},
+    {"json", NULL, "print JSON: numbers, stationary points and grid"},
     {NULL, NULL, NULL},
 };
+static const cli_word lists[] = {CLI_ROW_LISTS, {NULL, NULL, NULL}};
 
 const cli_command cli_landscape = {
     .name = "landscape",
@@ -33,166 +33,153 @@ const cli_command cli_landscape = {
                 "  finetti landscape --theta 0.3 --rho 0.1 --kappa-range 0:1 --out - | head\n"
                 "  finetti landscape --task spiked --form shifted --c 1 --json\n",
     .row = "landscape",
-    .computes = true,
     .words = words,
+    .lists = lists,
+    .computes = true,
     .run = run,
 };
 
-/* ---- stationary points ---------------------------------------------------------------------- */
-
-enum { POINTS_MOST = 256 };
-
-typedef struct stationary_list {
-    fin_stationary point[POINTS_MOST];
-    int64_t count, found; /* written here, and in all */
-} stationary_list;
-
-/* What cannot be told from 0 is shown as 0. */
-static double rounded(const fin_curvature *c, double eigenvalue)
+/* The numbers of a series, which the command has. */
+static const double *series(const fin_result *result, const char *name, int64_t *rows)
 {
-    return fabs(eigenvalue) > c->tolerance ? eigenvalue : 0;
+    for (int i = 0; i < fin_result_series_count(result); i++) {
+        fin_series s = fin_result_get_series(result, i);
+        if (strcmp(s.name, name) == 0) {
+            *rows = s.shape[0];
+            return s.data;
+        }
+    }
+    *rows = 0;
+    return NULL;
 }
 
-static void print_eigenvalues(const fin_curvature *c)
+static double number(const fin_result *result, const char *name)
 {
-    for (int i = 0; i < c->span_count; i++)
-        printf("%s%.4g", i ? " " : "", rounded(c, c->span[i]));
-    if (c->rest_count)
-        printf("; %.4g and %.4g, each %lld times", rounded(c, c->rest[0]), rounded(c, c->rest[1]),
-               (long long)c->rest_count);
+    fin_scalar s = {.value = NAN};
+    cli_find_scalar(result, name, &s);
+    return s.value;
+}
+
+/* ---- printing ------------------------------------------------------------------------------- */
+
+/* What cannot be told from 0 is shown as 0. */
+static double rounded(double eigenvalue, double tolerance)
+{
+    return fabs(eigenvalue) > tolerance ? eigenvalue : 0;
+}
+
+static void print_eigenvalues(const fin_result *result, int64_t i)
+{
+    enum { SPAN = 6, REST = 2 };
+    int64_t n;
+    const double *span = series(result, "point_span", &n) + i * SPAN,
+                 *rest = series(result, "point_rest", &n) + i * REST,
+                 tolerance = series(result, "point_tolerance", &n)[i];
+    for (int k = 0; k < SPAN && !isnan(span[k]); k++)
+        printf("%s%.4g", k ? " " : "", rounded(span[k], tolerance));
+    if (!isnan(rest[0]))
+        printf("; %.4g and %.4g, each %.0f times", rounded(rest[0], tolerance),
+               rounded(rest[1], tolerance), series(result, "point_rest_count", &n)[i]);
     putchar('\n');
 }
 
-static void print_stationary(const stationary_list *list, int64_t d)
+static void print_stationary(const fin_result *result)
 {
+    static const char *const kinds[] = {"minimum", "saddle", "maximum", "degenerate"};
+    int64_t n;
+    const double *kappa = series(result, "point_kappa", &n), *nu = series(result, "point_nu", &n),
+                 *risk = series(result, "point_risk", &n), *kind = series(result, "point_kind", &n),
+                 *negative = series(result, "point_negative", &n);
     printf("\nStationary points on M (theta = eta = rho = 0)\n\n%-13s %-13s %-16s %-11s %-9s %s\n",
            "kappa", "nu", "risk", "kind", "negative", "eigenvalues: in the span; the rest");
-    for (int64_t i = 0; i < list->count; i++) {
-        const fin_stationary *p = &list->point[i];
-        printf("%-13.8g %-13.8g %-16.10g %-11s %-9lld ", p->at.kappa, p->at.nu, p->risk,
-               fin_curvature_name(&p->curvature, d), (long long)p->curvature.negative);
-        print_eigenvalues(&p->curvature);
+    for (int64_t i = 0; i < n; i++) {
+        printf("%-13.8g %-13.8g %-16.10g %-11s %-9.0f ", kappa[i], nu[i], risk[i],
+               kinds[(int)kind[i]], negative[i]);
+        print_eigenvalues(result, i);
     }
-    if (list->found > list->count)
-        printf("... and %lld more\n", (long long)(list->found - list->count));
 }
 
-static void print_range(const landscape *g)
+static void print_range(const fin_result *result)
 {
-    const landscape_point *least = g->points, *most = g->points;
-    for (int64_t i = 0; i < g->count; i++) {
-        least = g->points[i].risk < least->risk ? &g->points[i] : least;
-        most = g->points[i].risk > most->risk ? &g->points[i] : most;
-    }
+    int64_t rows, columns;
+    const double *kappa = series(result, "kappa", &rows), *nu = series(result, "nu", &columns);
+    double left_out = number(result, "left_out");
+    fin_scalar least = {.name = NULL};
     char how[128];
-    printf("\nGrid of %lld points, kappa in [%g, %g], nu in [%g, %g]", (long long)g->count,
-           g->kappa.from, g->kappa.to, g->nu.from, g->nu.to);
-    if (g->left_out)
-        printf("; %lld left out: no unit vectors have these overlaps", (long long)g->left_out);
-    printf("\n");
-    if (!g->count)
-        return;
-    printf("least risk    %.10g at kappa = %g, nu = %g\n", least->risk, least->kappa, least->nu);
-    printf("greatest risk %.10g at kappa = %g, nu = %g\n", most->risk, most->kappa, most->nu);
-    printf("how           %s\n", cli_how(&g->how, how, sizeof how));
+    cli_find_scalar(result, "least_risk", &least);
+    printf("\nGrid of %.0f points, kappa in [%g, %g], nu in [%g, %g]",
+           (double)rows * (double)columns - left_out, kappa[0], kappa[rows - 1], nu[0],
+           nu[columns - 1]);
+    if (left_out > 0)
+        printf("; %.0f left out: no unit vectors have these overlaps", left_out);
+    printf("\nleast risk    %.10g at kappa = %g, nu = %g\n", least.value,
+           number(result, "least_kappa"), number(result, "least_nu"));
+    printf("greatest risk %.10g at kappa = %g, nu = %g\n", number(result, "greatest_risk"),
+           number(result, "greatest_kappa"), number(result, "greatest_nu"));
+    printf("how           %s\n", cli_scalar_how(&least, how, sizeof how));
 }
 
-/* ---- as JSON -------------------------------------------------------------------------------- */
+/* ---- the grid as CSV ------------------------------------------------------------------------ */
 
-static json_t *json_stationary(const stationary_list *list, int64_t d)
+static fin_status write_grid(const fin_result *result, const char *path, fin_error *err)
 {
-    json_t *array = json_array();
-    for (int64_t i = 0; i < list->count; i++) {
-        const fin_stationary *p = &list->point[i];
-        json_t *object = train_json_curvature(&p->curvature, d);
-        json_object_set_new(object, "kappa", cli_json_number(p->at.kappa));
-        json_object_set_new(object, "nu", cli_json_number(p->at.nu));
-        json_object_set_new(object, "risk", cli_json_number(p->risk));
-        json_array_append_new(array, object);
+    static const char *const names[] = {"kappa", "nu",         "risk",    "d_kappa",
+                                        "d_nu",  "flow_kappa", "flow_nu", "gradient"};
+    enum { COLUMNS = sizeof names / sizeof *names };
+    const double *of[COLUMNS];
+    int64_t n = 0, side;
+    fin_csv *csv;
+    for (int j = 0; j < COLUMNS; j++)
+        of[j] = series(result, names[j], &side);
+    fin_status status = fin_csv_open(path, names, COLUMNS, &csv, err);
+    for (int64_t i = 0; i < side * side && !status; i++) {
+        double row[COLUMNS] = {of[0][i / side], of[1][i % side]};
+        for (int j = 2; j < COLUMNS; j++)
+            row[j] = of[j][i];
+        if (isnan(row[2])) /* no unit vectors have these overlaps */
+            continue;
+        n++;
+        status = fin_csv_row(csv, row, err);
     }
-    return array;
-}
-
-static json_t *json_grid(const landscape *g)
-{
-    json_t *root = json_object();
-#define COLUMN(name)                                                                               \
-    {                                                                                              \
-        json_t *list = json_array();                                                               \
-        for (int64_t i = 0; i < g->count; i++)                                                     \
-            json_array_append_new(list, cli_json_number(g->points[i].name));                       \
-        json_object_set_new(root, #name, list);                                                    \
+    if (status) {
+        fin_csv_abort(csv);
+        return status;
     }
-    LANDSCAPE_COLUMNS(COLUMN)
-#undef COLUMN
-    return root;
-}
-
-static int print_json(cli_args *args, const fin_task *task, const landscape *g,
-                      const stationary_list *list)
-{
-    int64_t d = fin_task_get_settings(task)->d;
-    json_t *root = cli_json_model(args, task);
-    json_object_set_new(root, "stationary", json_stationary(list, d));
-    json_object_set_new(root, "stationary_count", json_integer((json_int_t)list->found));
-    json_object_set_new(root, "method", json_string(fin_method_name(g->how.method)));
-    json_object_set_new(root, "left_out", json_integer((json_int_t)g->left_out));
-    if (cli_given(args, "grid"))
-        json_object_set_new(root, "grid", json_grid(g));
-    return cli_print_json(root);
+    if (!(status = fin_csv_commit(csv, err)))
+        cli_note("%lld points to %s; %.0f left out: no unit vectors have these overlaps",
+                 (long long)n, strcmp(path, "-") ? path : "standard output",
+                 number(result, "left_out"));
+    return status;
 }
 
 /* ---- running -------------------------------------------------------------------------------- */
 
-static int print(cli_args *args, const fin_task *task, const landscape *g,
-                 const stationary_list *list)
+static int show(cli_args *args, const fin_result *result)
 {
+    const char *out = cli_get(args, "out");
+    fin_error err = {FIN_OK, ""};
+    if (out && (cli_ends_with(out, ".npz") ? cli_write_result(out, result, &err)
+                                           : write_grid(result, out, &err)))
+        return cli_error(&err);
     if (cli_get(args, "json"))
-        return print_json(args, task, g, list);
-    cli_print_model(args, task);
-    print_stationary(list, fin_task_get_settings(task)->d);
-    print_range(g);
+        return cli_print_result_json(args, result);
+    if (out)
+        return cli_flush();
+    cli_print_asked_model(args);
+    print_stationary(result);
+    print_range(result);
     return cli_flush();
-}
-
-static int written(const landscape *g, const char *path)
-{
-    cli_note("%lld points to %s; %lld left out: no unit vectors have these overlaps",
-             (long long)g->count, strcmp(path, "-") ? path : "standard output",
-             (long long)g->left_out);
-    return CLI_OK;
 }
 
 static int run(cli_args *args)
 {
-    static stationary_list list;
-    const char *out = cli_get(args, "out");
-    bool json = cli_get(args, "json");
-    landscape g;
-    fin_task *task = NULL;
-    fin_error err = {FIN_OK, ""};
-    int code = landscape_read(&g, args);
-    if (!code && out && json && strcmp(out, "-") == 0)
-        code = cli_usage("--json and the grid cannot both go to standard output");
-    if (code)
-        return code;
-    fin_status status = cli_task_create(args, 1, 0, &task, &err);
-    if (!status && out && strcmp(out, "-") != 0)
-        status = cli_try_output(out, &err);
-    if (!status)
-        status = landscape_compute(&g, args, task, &err);
-    if (!status && (json || !out))
-        status = fin_stationary_points(task, cli_form(args),
-                                       cli_values(args, fin_form_table(cli_form(args))),
-                                       POINTS_MOST, list.point, &list.found, &err);
-    list.count = list.found < POINTS_MOST ? list.found : POINTS_MOST;
-    if (!status && out)
-        status = landscape_write(&g, out, &err);
-    cli_progress_end();
-    code = status         ? cli_error(&err)
-           : json || !out ? print(args, task, &g, &list)
-                          : written(&g, out);
-    free(g.points);
-    fin_task_destroy(task);
+    fin_result *result;
+    int code = cli_check_row(args);
+    if (code || cli_is_many(args))
+        return code ? code : cli_sweep(args, NULL);
+    code = cli_run_row(args, &result);
+    if (!code)
+        code = show(args, result);
+    fin_result_destroy(result);
     return code;
 }

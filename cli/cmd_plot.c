@@ -42,7 +42,7 @@ typedef struct paper_settings {
 #define FIN_TABLE_STRUCT paper_settings
 FIN_TABLE(static, paper_table, "plot", PAPER_FIELDS);
 #undef FIN_TABLE_STRUCT
-CLI_ONE_TABLE(options, "plot", paper_settings, &paper_table);
+CLI_SETTINGS(options, "plot", paper_settings, cli_no_words, {&paper_table, 0});
 
 const cli_command cli_plot = {
     .name = "plot",

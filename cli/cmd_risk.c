@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 static int run(cli_args *args);
+static void prepare(cli_args *args);
 
 static const cli_word words[] = {CLI_ROW_WORDS, {NULL, NULL, NULL}};
 static const cli_word lists[] = {CLI_ROW_LISTS, {NULL, NULL, NULL}};
@@ -29,27 +30,29 @@ const cli_command cli_risk = {
     .words = words,
     .lists = lists,
     .folded = folded,
+    .prepare = prepare,
     .computes = true,
     .run = run,
 };
 
 static void print_head(const cli_args *args)
 {
-    fin_task *task = NULL;
-    if (cli_task_create(args, 1, 0, &task, NULL) == FIN_OK)
-        cli_print_model(args, task);
-    fin_task_destroy(task);
+    cli_print_asked_model(args);
     printf("at    %-10s ", "overlaps");
     cli_print_settings(&fin_overlaps_table, cli_values(args, &fin_overlaps_table));
     putchar('\n');
 }
 
-static int run(cli_args *args)
+static void prepare(cli_args *args)
 {
     if (!cli_given(args, "show"))
         cli_add(args, "show",
                 cli_get(args, "points") ? "risk"
                 : cli_is_many(args)     ? "risk,oracle,linear,bayes"
                                         : "risk,oracle,star,linear,bayes");
+}
+
+static int run(cli_args *args)
+{
     return cli_run(args, print_head);
 }

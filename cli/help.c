@@ -129,6 +129,8 @@ static bool is_option(const cli_args *args, const fin_group *group, const fin_fi
 {
     const fin_group *first = NULL;
     cli_field(args, field->name, &first);
+    if (cli_hidden(args->command, field->name))
+        return false;
     for (const fin_word *word = args->settings->words; word->name; word++)
         if (strcmp(word->name, field->name) == 0)
             return false;
@@ -137,12 +139,18 @@ static bool is_option(const cli_args *args, const fin_group *group, const fin_fi
 
 static void print_group(const cli_args *args, const fin_group *group)
 {
-    print_title(args, group->table);
-    if (group->table->count == 0)
+    const fin_settings *table = group->table;
+    int shown = 0;
+    for (int i = 0; i < table->count; i++)
+        if (is_option(args, group, &table->fields[i])) {
+            if (!shown++)
+                print_title(args, table);
+            print_field(&table->fields[i]);
+        }
+    if (table->count == 0) {
+        print_title(args, table);
         printf("  (none)\n");
-    for (int i = 0; i < group->table->count; i++)
-        if (is_option(args, group, &group->table->fields[i]))
-            print_field(&group->table->fields[i]);
+    }
 }
 
 static void print_setting_word(const cli_args *args, const fin_word *word)

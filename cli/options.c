@@ -47,7 +47,7 @@ const fin_field *cli_field(const cli_args *args, const char *name, const fin_gro
 {
     for (int g = 0; g < args->group_count; g++) {
         const fin_field *field = fin_settings_find(args->groups[g].table, name);
-        if (field && !cli_hidden(args->command, name)) {
+        if (field) {
             *group = &args->groups[g];
             return field;
         }
@@ -354,6 +354,8 @@ int cli_parse(cli_args *args, const cli_command *command, int argc, char **argv,
     int code = CLI_OK;
     for (int i = 0; i < argc && !code; i++)
         code = read_option(args, argc, argv, &i, *help);
+    if (!code && command->prepare)
+        command->prepare(args);
     if (!code)
         code = check_pairs(args, !*help);
     if (*help || code)

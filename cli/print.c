@@ -142,6 +142,14 @@ void cli_print_model(const cli_args *args, const fin_task *task)
     cli_print_settings(fin_form_table(form), cli_values(args, fin_form_table(form)));
 }
 
+void cli_print_asked_model(const cli_args *args)
+{
+    fin_task *task = NULL;
+    if (cli_task_create(args, 1, 0, &task, NULL) == FIN_OK)
+        cli_print_model(args, task);
+    fin_task_destroy(task);
+}
+
 json_t *cli_json_model(const cli_args *args, const fin_task *task)
 {
     const fin_task_kind *kind = cli_task_kind(args);

@@ -8,7 +8,7 @@
 
 /* ---- looking into a result ------------------------------------------------------------------- */
 
-static bool find_scalar(const fin_result *result, const char *name, fin_scalar *scalar)
+bool cli_find_scalar(const fin_result *result, const char *name, fin_scalar *scalar)
 {
     for (int i = 0; i < fin_result_scalar_count(result); i++) {
         *scalar = fin_result_get_scalar(result, i);
@@ -33,7 +33,7 @@ static bool is_reason(const fin_command *row, const fin_result *result, const ch
 {
     fin_scalar scalar;
     for (const fin_output *o = row->outputs; o->name; o++)
-        if (!find_scalar(result, o->name, &scalar) && reason(result, o->name) &&
+        if (!cli_find_scalar(result, o->name, &scalar) && reason(result, o->name) &&
             strncmp(note, o->name, strlen(o->name)) == 0 && note[strlen(o->name)] == ':')
             return true;
     return false;
@@ -70,7 +70,7 @@ static void print_line(const widths *w, const fin_output *o, const fin_result *r
 {
     fin_scalar s;
     char how[160];
-    if (find_scalar(result, o->name, &s))
+    if (cli_find_scalar(result, o->name, &s))
         printf("%-*s  %-18.12g  %-*s  %s\n", w->name, o->name, s.value, w->how,
                cli_scalar_how(&s, how, sizeof how), o->meaning);
     else if (reason(result, o->name))
@@ -317,8 +317,6 @@ int cli_check_row(const cli_args *args)
     cli_list(args, "sweep", &sweeps);
     if (points && sweeps)
         return cli_usage("--points and --sweep do not go together");
-    if (cli_is_many(args) && cli_get(args, "json"))
-        return cli_usage("--%s writes CSV; --json is for one point", points ? "points" : "sweep");
     if (out && cli_get(args, "json") && strcmp(out, "-") == 0)
         return cli_usage("--out - and --json both write to standard output; give one of them");
     return CLI_OK;
@@ -350,7 +348,7 @@ int cli_run(cli_args *args, void (*head)(const cli_args *args))
     fin_error err = {FIN_OK, ""};
     int code = cli_check_row(args);
     if (code || cli_is_many(args))
-        return code ? code : cli_sweep(args);
+        return code ? code : cli_sweep(args, head);
     if ((code = cli_run_row(args, &result)))
         return code;
     fin_command_settle(args->settings, args->values, NULL);

@@ -91,14 +91,14 @@ static int read_numbers(plan *p, const cli_args *args, const fin_group *group,
     if (group->table->size > sizeof scratch)
         return cli_failed("the settings of %s are too large", args->settings->name);
     if (fin_range_read(a->text, whole, MOST_POINTS, NULL, &a->count, &err))
-        return cli_usage("--sweep %s: %s", a->name, err.message);
+        return cli_usage("%s: %s", a->name, err.message);
     a->numbers = take(p, (size_t)a->count * sizeof *a->numbers);
     if (!a->numbers)
         return no_memory(a->count);
     fin_range_read(a->text, whole, MOST_POINTS, a->numbers, &a->count, &err);
     for (int64_t i = 0; i < a->count; i++)
         if (fin_settings_set(group->table, scratch, field, a->numbers[i], &err))
-            return cli_usage("--sweep: %s", err.message);
+            return cli_usage("%s", err.message);
     return CLI_OK;
 }
 
@@ -114,7 +114,7 @@ static int choose_tables(cli_args *args, const axis *axes, int count)
         fin_command_tables(args->settings, args->values, args->pairs, args->pair_count,
                            args->groups, &args->group_count, NULL, &err);
     args->pair_count = given;
-    return status ? cli_usage("--sweep: %s", err.message) : CLI_OK;
+    return status ? cli_usage("%s", err.message) : CLI_OK;
 }
 
 static int read_row(plan *p, cli_args *args, axis *a)
@@ -129,7 +129,7 @@ static int read_row(plan *p, cli_args *args, axis *a)
     cli_add(args, a->name, a->text); /* the library says what is wrong with it */
     fin_command_apply(args->settings, args->values, args->pairs, args->pair_count, NULL, &err);
     args->pair_count = given;
-    return cli_usage("--sweep: %s", err.message);
+    return cli_usage("%s", err.message);
 }
 
 static int make_grid(plan *p, const axis *axes, int count)
@@ -326,10 +326,8 @@ static bool has_errors(const double *error, int64_t n)
     return false;
 }
 
-static fin_status write_points(const plan *p, const fin_sweep *sweep, const char *path,
-                               fin_error *err)
+static int gather(const plan *p, const fin_sweep *sweep, cli_column columns[CLI_COLUMNS])
 {
-    static cli_column columns[CLI_COLUMNS];
     int count = 0;
     for (int k = 0; k < p->count; k++) {
         cli_add_column(columns, &count, p->titles[k], "", p->columns[k].numbers);
@@ -341,7 +339,119 @@ static fin_status write_points(const plan *p, const fin_sweep *sweep, const char
         if (has_errors(c.error, p->n))
             cli_add_column(columns, &count, c.name, "_error", c.error);
     }
-    return cli_write_columns(path, columns, count, p->n, err);
+    return count;
+}
+
+static int print_json(const cli_args *args, const plan *p, const fin_sweep *sweep,
+                      const cli_column *columns, int count)
+{
+    json_t *points = json_object(), *how = json_object();
+    for (int j = 0; j < count; j++) {
+        json_t *list = json_array();
+        for (int64_t i = 0; i < p->n; i++)
+            json_array_append_new(list, columns[j].texts ? json_string(columns[j].texts[i])
+                                                         : cli_json_number(columns[j].values[i]));
+        json_object_set_new(points, columns[j].name, list);
+    }
+    for (int i = 0; i < fin_sweep_count(sweep); i++) {
+        fin_sweep_column c = fin_sweep_get(sweep, i);
+        json_object_set_new(how, c.name, json_string(fin_how_name(c.how)));
+    }
+    json_t *settings = cli_json_all_settings(args);
+    for (int k = 0; k < p->count; k++)
+        json_object_del(settings, p->names[k]);
+    return cli_print_json(json_pack("{s:s, s:o, s:o, s:o}", "command", args->settings->name,
+                                    "settings", settings, "points", points, "how", how));
+}
+
+/* ---- as a table ------------------------------------------------------------------------------ */
+
+enum { CELL = 24 };
+
+/* Is the point made by a few samples? Such numbers have a flag of their own. */
+static bool is_rare(const fin_sweep *sweep, const char *name, int64_t point)
+{
+    char flag[80];
+    snprintf(flag, sizeof flag, "%s_rare", name);
+    for (int i = 0; i < fin_sweep_count(sweep); i++) {
+        fin_sweep_column c = fin_sweep_get(sweep, i);
+        if (strcmp(c.name, flag) == 0)
+            return c.value[point] == 1;
+    }
+    return false;
+}
+
+static bool is_flag(const char *name)
+{
+    return cli_ends_with(name, "_rare");
+}
+
+static void print_cell(const fin_sweep *sweep, const fin_sweep_column *c, int64_t i, bool last)
+{
+    char text[64] = "-";
+    if (c->error[i] > 0 && isfinite(c->value[i]))
+        snprintf(text, sizeof text, "%.6g +- %.1g%s", c->value[i], c->error[i],
+                 is_rare(sweep, c->name, i) ? " (!)" : "");
+    else if (!isnan(c->value[i]))
+        snprintf(text, sizeof text, "%.8g", c->value[i]);
+    printf(" %-*s%s", last ? 0 : CELL - 2, text, last ? "\n" : "");
+}
+
+static void print_how(const fin_sweep *sweep, const fin_sweep_column *c, int64_t n)
+{
+    fin_scalar s = {.name = c->name, .how = c->how, .samples = c->samples ? c->samples[n - 1] : 0};
+    char how[128];
+    bool rare = false;
+    for (int64_t i = 0; i < n; i++)
+        rare = rare || is_rare(sweep, c->name, i);
+    printf("%-12s %s%s\n", c->name, cli_scalar_how(&s, how, sizeof how),
+           rare ? "; (!): made by a few samples, most likely too small" : "");
+}
+
+static int print_table(const plan *p, const fin_sweep *sweep)
+{
+    fin_sweep_column shown[CLI_COLUMNS];
+    char text[32];
+    int count = 0;
+    for (int i = 0; i < fin_sweep_count(sweep) && count < CLI_COLUMNS; i++) {
+        shown[count] = fin_sweep_get(sweep, i);
+        count += !is_flag(shown[count].name);
+    }
+    for (int k = 0; k < p->count; k++)
+        printf("%-8s", p->titles[k]);
+    for (int i = 0; i < count; i++)
+        printf(" %-*s%s", i == count - 1 ? 0 : CELL - 2, shown[i].name, i == count - 1 ? "\n" : "");
+    for (int64_t i = 0; i < p->n; i++) {
+        for (int k = 0; k < p->count; k++)
+            printf("%-8s", p->columns[k].texts
+                               ? p->columns[k].texts[i]
+                               : cli_number(p->columns[k].numbers[i], text, sizeof text));
+        for (int j = 0; j < count; j++)
+            print_cell(sweep, &shown[j], i, j == count - 1);
+    }
+    putchar('\n');
+    for (int j = 0; j < count; j++)
+        print_how(sweep, &shown[j], p->n);
+    return cli_flush();
+}
+
+/* ---- running --------------------------------------------------------------------------------- */
+
+static int show(const plan *p, cli_args *args, const fin_sweep *sweep,
+                void (*head)(const cli_args *args))
+{
+    static cli_column columns[CLI_COLUMNS];
+    const char *out = cli_get(args, "out");
+    bool json = cli_get(args, "json"), table = args->command->tabular && !out && !json;
+    fin_error err = {FIN_OK, ""};
+    int count = gather(p, sweep, columns);
+    if (table && head)
+        head(args);
+    if (table)
+        return print_table(p, sweep);
+    if ((out || !json) && cli_write_columns(out ? out : "-", columns, count, p->n, &err))
+        return cli_error(&err);
+    return json ? print_json(args, p, sweep, columns, count) : CLI_OK;
 }
 
 /* Which point it was: the line of a file, or the values of what is swept. */
@@ -360,23 +470,39 @@ static int blame_point(const plan *p, int64_t bad, const fin_error *err)
                      ? p->columns[k].texts[bad]
                      : cli_number(p->columns[k].numbers[bad], number, sizeof number));
     }
-    return err->status == FIN_ERR_ARGUMENT ? cli_usage("--sweep, %s: %s", point, err->message)
-                                           : cli_failed("--sweep, %s: %s", point, err->message);
+    return err->status == FIN_ERR_ARGUMENT ? cli_usage("%s: %s", point, err->message)
+                                           : cli_failed("%s: %s", point, err->message);
 }
 
-static int compute(const plan *p, const cli_args *args)
+/* What is shown of the settings is that of the first point, with "auto" worked out. */
+static void settle(const plan *p, cli_args *args)
 {
-    const char *path = cli_get(args, "out") ? cli_get(args, "out") : "-";
+    int given = args->pair_count;
+    char text[MOST_SETTINGS][32];
+    for (int k = 0; k < p->count && p->n > 0; k++)
+        cli_add(args, p->names[k],
+                p->columns[k].texts
+                    ? p->columns[k].texts[0]
+                    : cli_number(p->columns[k].numbers[0], text[k], sizeof text[k]));
+    fin_command_apply(args->settings, args->values, args->pairs, args->pair_count, NULL, NULL);
+    fin_command_settle(args->settings, args->values, NULL);
+    args->pair_count = given;
+}
+
+static int compute(const plan *p, cli_args *args, void (*head)(const cli_args *args))
+{
+    const char *out = cli_get(args, "out");
     fin_sweep *sweep = NULL;
     int64_t bad = -1;
     fin_error err = {FIN_OK, ""};
-    if (cli_try_output(path, &err))
+    if (out && strcmp(out, "-") != 0 && cli_try_output(out, &err))
         return cli_error(&err);
     if (fin_command_sweep(args->settings, args->pairs, args->pair_count, p->columns, p->count, p->n,
                           cli_progress(), &sweep, &bad, &err))
         return blame_point(p, bad, &err);
     cli_progress_end();
-    int code = write_points(p, sweep, path, &err) ? cli_error(&err) : CLI_OK;
+    settle(p, args);
+    int code = show(p, args, sweep, head);
     fin_sweep_destroy(sweep);
     return code;
 }
@@ -388,13 +514,13 @@ static void release(plan *p)
         free(p->owned[i]);
 }
 
-int cli_sweep(cli_args *args)
+int cli_sweep(cli_args *args, void (*head)(const cli_args *args))
 {
     static plan p;
     memset(&p, 0, sizeof p);
     int code = cli_get(args, "points") ? plan_points(&p, args) : plan_sweep(&p, args);
     if (!code)
-        code = compute(&p, args);
+        code = compute(&p, args, head);
     release(&p);
     return code;
 }

@@ -52,19 +52,7 @@ static const fin_word setting_words[] = {
     FIN_WORDS_END,
 };
 
-static fin_status groups(void *values, fin_group list[FIN_GROUPS], int *count, fin_error *err)
-{
-    (void)err;
-    list[(*count)++] = (fin_group){&fin_fit_table, &((fit_asked *)values)->fit};
-    return FIN_OK;
-}
-
-static const fin_command options = {
-    .name = "fit",
-    .size = sizeof(fit_asked),
-    .words = setting_words,
-    .groups = groups,
-};
+CLI_SETTINGS(options, "fit", fit_asked, setting_words, {&fin_fit_table, offsetof(fit_asked, fit)});
 
 const cli_command cli_fit = {
     .name = "fit",

@@ -27,7 +27,7 @@ typedef struct locate_settings {
 #define FIN_TABLE_STRUCT locate_settings
 FIN_TABLE(static, locate_table, "locate", LOCATE_FIELDS);
 #undef FIN_TABLE_STRUCT
-CLI_ONE_TABLE(options, "locate", locate_settings, &locate_table);
+CLI_SETTINGS(options, "locate", locate_settings, cli_no_words, {&locate_table, 0});
 
 const cli_command cli_locate = {
     .name = "locate",

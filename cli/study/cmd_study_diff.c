@@ -20,7 +20,7 @@ typedef struct compare_settings {
 #define FIN_TABLE_STRUCT compare_settings
 FIN_TABLE(static, compare_table, "study diff", COMPARE_FIELDS);
 #undef FIN_TABLE_STRUCT
-CLI_ONE_TABLE(options, "study diff", compare_settings, &compare_table);
+CLI_SETTINGS(options, "study diff", compare_settings, cli_no_words, {&compare_table, 0});
 
 const cli_command cli_study_diff = {
     .name = "study diff",

@@ -37,7 +37,6 @@ refuses 2 "d = 'a?b'" risk --d $'a\nb'
 
 # ---- combinations
 refuses 2 "do not go together" risk --points a.csv --sweep lam=1,2
-refuses 2 "--json is for one point" risk --sweep lam=1,2 --json
 refuses 2 "both write to standard output" risk --out - --json
 refuses 2 "takes the place of" risk --lengths 5:1 --L 4
 refuses 2 "is both given and swept" risk --lam 1 --sweep lam=1,2

@@ -58,25 +58,29 @@ for a in g[::5]:
     assert close(a["gradient"], math.sqrt(dot(gk, gk) + dot(gv, gv))), a
 
 a, b = json.load(open("a.json")), json.load(open("b.json"))
-assert "grid" not in b and len(a["grid"]["risk"]) == 9 and a["stationary"] == b["stationary"]
-points = {(round(p["kappa"], 6), round(p["nu"], 6)): p for p in a["stationary"]}
-assert set(points) == {(1, 1), (-1, -1), (0, 0), (1, -1), (-1, 1)} and a["stationary_count"] == 5
+a, b = a["series"], b["series"]
+assert [len(row) for row in a["risk"]] == [3, 3, 3] and len(b["risk"]) == 41
+stationary = [{name: a["point_" + name][i] for name in ("kappa", "nu", "risk", "kind", "negative")} for i in range(5)]
+assert all(a[name] == b[name] for name in a if name.startswith("point_"))
+assert [x for row in a["risk"] for x in row][4] == next(p for p in stationary if p["kappa"] == 0)["risk"]
+points = {(round(p["kappa"], 6), round(p["nu"], 6)): p for p in stationary}
+assert set(points) == {(1, 1), (-1, -1), (0, 0), (1, -1), (-1, 1)} and len(a["point_kappa"]) == 5
 for at in ((1, 1), (-1, -1)):
-    assert abs(points[at]["risk"] - 0.113498082965) < 1e-12 and points[at]["kind"] == "minimum" and points[at]["negative"] == 0
-assert points[0, 0]["kind"] == "saddle" and points[1, -1]["kind"] == points[-1, 1]["kind"] == "saddle"
-assert [p["risk"] for p in a["stationary"]] == sorted(p["risk"] for p in a["stationary"])
+    assert abs(points[at]["risk"] - 0.113498082965) < 1e-12 and points[at]["kind"] == 0 and points[at]["negative"] == 0
+assert points[0, 0]["kind"] == points[1, -1]["kind"] == points[-1, 1]["kind"] == 1
+assert a["point_risk"] == sorted(a["point_risk"])
 P
 
 # ---- what is refused
 refuses 1 "softmax" landscape --form softmax
 refuses 1 "max" landscape --task max
-refuses 2 "did you mean --kappa-range?" landscape --kappa 0.5
+refuses 2 "no setting 'kappa'" landscape --kappa 0.5
 refuses 2 "theta = 2" landscape --theta 2
 refuses 2 "takes the place of" landscape --lengths 5:1 --L 4
-refuses 2 "cannot both" landscape --json --out -
+refuses 2 "both write to standard output" landscape --json --out -
 for range in 0 0: :1 1:0 0:0 -2:0 0:2 nan:1 0:nan 0:1:2 0:1x x inf:1; do
-    refuses 2 "--kappa-range" landscape --kappa-range="$range"
-    refuses 2 "--nu-range" landscape --nu-range "$range"
+    refuses 2 "kappa_range" landscape --kappa-range="$range"
+    refuses 2 "nu_range" landscape --nu-range "$range"
 done
 mkdir folder.csv
 ln -s /dev/full full.csv

@@ -8,18 +8,20 @@ set -eu
 "$FINETTI" latent risk --L 4,40 --samples 4000 --attention cme,softmax,nw --json >concept.json
 "$PYTHON" - <<'P'
 import json
-rows = json.load(open("mean.json"))["lengths"]
-for row in rows:  # dv s^2 tau^2 / (s^2 + L tau^2)
-    assert abs(row["bayes"]["value"] - 2 * 0.5 * 2 / (0.5 + 2 * row["L"])) < 1e-14, row
-    assert row["bayes"]["method"] == "closed form" and set(row) == {"L", "bayes"}
+mean = json.load(open("mean.json"))
+assert set(mean["points"]) == {"L", "bayes"} and mean["how"]["bayes"] == "closed form" and mean["points"]["L"] == [0, 3, 10]
+for L, bayes in zip(mean["points"]["L"], mean["points"]["bayes"]):  # dv s^2 tau^2 / (s^2 + L tau^2)
+    assert abs(bayes - 2 * 0.5 * 2 / (0.5 + 2 * L)) < 1e-14, (L, bayes)
 a0, L = 1.5, 4
-(row,) = json.load(open("counts.json"))["lengths"]
-assert abs(row["bayes"]["value"] - 3 * 0.5 * (a0 - 0.5) / (a0 * (a0 + 1) * (a0 + L))) < 1e-14
-for row in json.load(open("concept.json"))["lengths"]:
-    bayes, cme, softmax, nw = (row[k] for k in ("bayes", "cme", "softmax", "nw"))
-    z = (cme["value"] - bayes["value"]) / (cme["error"] ** 2 + bayes["error"] ** 2) ** 0.5
-    assert abs(z) < 5, (row["L"], z)
-    assert softmax["value"] > 2 * bayes["value"] and nw["value"] > bayes["value"]
+(bayes,) = json.load(open("counts.json"))["points"]["bayes"]
+assert abs(bayes - 3 * 0.5 * (a0 - 0.5) / (a0 * (a0 + 1) * (a0 + L))) < 1e-14
+points = json.load(open("concept.json"))["points"]
+assert points["L"] == [4, 40]
+for i, L in enumerate(points["L"]):
+    row = {name: numbers[i] for name, numbers in points.items()}
+    z = (row["cme"] - row["bayes"]) / (row["cme_error"] ** 2 + row["bayes_error"] ** 2) ** 0.5
+    assert abs(z) < 5, (L, z)
+    assert row["softmax"] > 2 * row["bayes"] and row["nw"] > row["bayes"]
     assert row["temperature"] > 0
 P
 "$FINETTI" latent risk --L 4 --samples 500 --attention none --out risk.csv
@@ -29,7 +31,7 @@ best=$("$FINETTI" latent risk --L 8 --samples 500 --attention softmax --json)
 for t in 0.5 1 2 4; do
     "$FINETTI" latent risk --L 8 --samples 500 --attention softmax --temperature $t --json >one.json
     BEST=$best "$PYTHON" -c 'import json, os
-best, one = (json.loads(x)["lengths"][0]["softmax"]["value"] for x in (os.environ["BEST"], open("one.json").read()))
+best, one = (json.loads(x)["points"]["softmax"][0] for x in (os.environ["BEST"], open("one.json").read()))
 assert best <= one * (1 + 1e-5), (best, one)'
 done
 FINETTI_THREADS=1 "$FINETTI" latent risk --L 5,9 --samples 300 >one.txt
@@ -78,11 +80,12 @@ P
 # ---- what cannot be done
 refuses 2 'did you mean concept' latent risk --family concpt
 refuses 2 'it belongs to' latent risk --family mean --rho 2
-refuses 2 'list of whole numbers' latent risk --L 1,x
-refuses 2 'no keys' latent risk --family mean --attention cme
-refuses 2 'there are cme, softmax, nw' latent risk --attention mse
-refuses 2 'positive number' latent risk --temperature 0
-refuses 2 'goes with --attention softmax' latent risk --temperature 1 --attention cme
+refuses 2 'not a number' latent risk --L 1,x
+refuses 2 'whole number' latent risk --L 1,2.5
+refuses 2 'needs keys' latent risk --family mean --attention cme
+refuses 2 'not one of' latent risk --attention mse
+refuses 2 'temperature = 0' latent risk --temperature 0
+refuses 2 "no setting 'temperature'" latent risk --temperature 1 --attention cme
 refuses 2 'one or the other' latent risk --out x.csv --json
 refuses 2 'missing' latent draw
 refuses 2 'tells no format' latent draw --out x.txt
