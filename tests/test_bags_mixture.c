@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "kernel/kernel.h"
-#include "bags/mixture.h"
+#include "bags/descend.h"
 
 #include <math.h>
 #include <stdio.h>

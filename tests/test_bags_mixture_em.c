@@ -8,8 +8,7 @@
 
 #include "fault.h"
 #include "kernel/kernel.h"
-#include "bags/mixture.h"
-#include "bags/relax.h"
+#include "bags/descend.h"
 
 #include <math.h>
 #include <string.h>

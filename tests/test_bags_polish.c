@@ -9,7 +9,6 @@
 #include "fault.h"
 #include "finetti/task.h"
 #include "bags/descend.h"
-#include "bags/relax.h"
 
 #include <math.h>
 #include <stdlib.h>

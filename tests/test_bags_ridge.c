@@ -9,7 +9,7 @@
 
 #include "bags_sample.h"
 #include "fault.h"
-#include "bags/ridge.h"
+#include "bags/descend.h"
 
 #include <string.h>
 

@@ -56,11 +56,7 @@ static fin_status open_office(office *o, fin_error *err)
     const fin_bags *bags = &o->phi->bags;
     int64_t rows = bags->n ? bags->offsets[bags->n] - bags->offsets[0] : 0;
     o->shape = part->shape;
-    o->shape.longest = 1;
-    for (int64_t i = 0; i < bags->n; i++) {
-        int64_t L = bags->offsets[i + 1] - bags->offsets[i];
-        o->shape.longest = L > o->shape.longest ? L : o->shape.longest;
-    }
+    o->shape.longest = fini_bags_longest(bags);
     o->p = bags->d;
     o->q = part->form->keys(&o->shape) + part->form->values(&o->shape);
     o->width = part->shape.classes ? part->shape.classes : 1;

@@ -31,18 +31,6 @@
 /* Below this score exp(u) (1 - exp(u) / 2) is exp(u) to the last bit. */
 static const double faint = -40;
 
-static int64_t none(const fini_bag_shape *shape)
-{
-    (void)shape;
-    return 0;
-}
-
-static int64_t one(const fini_bag_shape *shape)
-{
-    (void)shape;
-    return 1;
-}
-
 static int64_t scratch(const fini_bag_shape *shape)
 {
     return shape->longest;
@@ -134,4 +122,5 @@ static double own(const fini_bag_shape *shape, const double *extra, int64_t L, c
     return exp(-all.S);
 }
 
-const fini_bag_form fini_bag_any = {"any", none, one, one, scratch, loss, predict, locate, own};
+const fini_bag_form fini_bag_any = {
+    "any", fini_size_none, fini_size_one, fini_size_one, scratch, loss, predict, locate, own};

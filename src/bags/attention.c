@@ -32,11 +32,6 @@ static int64_t values(const fini_bag_shape *shape)
     return shape->heads * shape->outputs;
 }
 
-static int64_t biases(const fini_bag_shape *shape)
-{
-    return shape->outputs;
-}
-
 static int64_t biases_and_shifts(const fini_bag_shape *shape)
 {
     return shape->outputs + shape->heads;
@@ -133,12 +128,50 @@ static void values_back(const fini_bag_shape *shape, int64_t h, int64_t L, const
     }
 }
 
-static double softmax_loss(const fini_bag_shape *shape, const double *extra, int64_t L,
-                           const double *U, double y, double *dU, double *dextra, double *work)
+/* du of head h, from the scores u of the tokens, their weights w and s, as above; returns the sum of
+ * du where there is a shift. mean: sum_m w_m s_m. */
+static double softmax_back(int64_t L, const double *u, int64_t q, double shift, double mean,
+                           double *w, const double *s, double *du)
+{
+    (void)u, (void)shift;
+    for (int64_t l = 0; l < L; l++)
+        du[l * q] = w[l] * (s[l] - mean);
+    return 0;
+}
+
+static double erf_back(int64_t L, const double *u, int64_t q, double shift, double mean, double *w,
+                       const double *s, double *du)
+{
+    const double two_over_root_pi = 1.1283791670955126;
+    double sum = 0, *slope = w; /* the weights are not needed any more */
+    (void)mean;
+    for (int64_t l = 0; l < L; l++)
+        slope[l] = u[l * q] + shift;
+    fini_kernel_get()->gauss(L, slope, slope);
+    for (int64_t l = 0; l < L; l++)
+        sum += du[l * q] = two_over_root_pi * slope[l] * s[l];
+    return sum;
+}
+
+static double linear_back(int64_t L, const double *u, int64_t q, double shift, double mean,
+                          double *w, const double *s, double *du)
+{
+    (void)u, (void)shift, (void)mean, (void)w;
+    for (int64_t l = 0; l < L; l++)
+        du[l * q] = s[l] / (double)L;
+    return 0;
+}
+
+typedef double (*weights_back)(int64_t L, const double *u, int64_t q, double shift, double mean,
+                               double *w, const double *s, double *du);
+
+static double loss(const fini_bag_shape *shape, weights_of weights, weights_back back, bool shifts,
+                   const double *extra, int64_t L, const double *U, double y, double *dU,
+                   double *dextra, double *work)
 {
     int64_t H = shape->heads, O = shape->outputs, q = H + H * O;
     pieces p = cut(shape, L, work);
-    forward(shape, softmax_weights, false, extra, L, U, p);
+    forward(shape, weights, shifts, extra, L, U, p);
     double value = fini_emission_loss(shape, p.f, y, p.df);
     for (int64_t o = 0; o < O; o++)
         dextra[o] += p.df[o];
@@ -147,48 +180,10 @@ static double softmax_loss(const fini_bag_shape *shape, const double *extra, int
         values_back(shape, h, L, U, p, dU);
         for (int64_t o = 0; o < O; o++)
             mean += p.df[o] * p.head[h * O + o];
-        for (int64_t l = 0; l < L; l++)
-            dU[l * q + h] = p.w[h * L + l] * (p.more[l] - mean);
-    }
-    return value;
-}
-
-static double erf_loss(const fini_bag_shape *shape, const double *extra, int64_t L, const double *U,
-                       double y, double *dU, double *dextra, double *work)
-{
-    const double two_over_root_pi = 1.1283791670955126;
-    int64_t H = shape->heads, O = shape->outputs, q = H + H * O;
-    pieces p = cut(shape, L, work);
-    forward(shape, erf_weights, true, extra, L, U, p);
-    double value = fini_emission_loss(shape, p.f, y, p.df);
-    for (int64_t o = 0; o < O; o++)
-        dextra[o] += p.df[o];
-    for (int64_t h = 0; h < H; h++) {
-        double sum = 0, *slope = p.w + h * L; /* the weights are not needed after values_back */
-        values_back(shape, h, L, U, p, dU);
-        for (int64_t l = 0; l < L; l++)
-            slope[l] = U[l * q + h] + extra[O + h];
-        fini_kernel_get()->gauss(L, slope, slope);
-        for (int64_t l = 0; l < L; l++)
-            sum += dU[l * q + h] = two_over_root_pi * slope[l] * p.more[l];
-        dextra[O + h] += sum;
-    }
-    return value;
-}
-
-static double linear_loss(const fini_bag_shape *shape, const double *extra, int64_t L,
-                          const double *U, double y, double *dU, double *dextra, double *work)
-{
-    int64_t H = shape->heads, O = shape->outputs, q = H + H * O;
-    pieces p = cut(shape, L, work);
-    forward(shape, linear_weights, false, extra, L, U, p);
-    double value = fini_emission_loss(shape, p.f, y, p.df);
-    for (int64_t o = 0; o < O; o++)
-        dextra[o] += p.df[o];
-    for (int64_t h = 0; h < H; h++) {
-        values_back(shape, h, L, U, p, dU);
-        for (int64_t l = 0; l < L; l++)
-            dU[l * q + h] = p.more[l] / (double)L;
+        double sum =
+            back(L, U + h, q, shifts ? extra[O + h] : 0, mean, p.w + h * L, p.more, dU + h);
+        if (shifts)
+            dextra[O + h] += sum;
     }
     return value;
 }
@@ -257,21 +252,26 @@ static void locate(const fini_bag_shape *shape, weights_of weights, bool shifts,
         weight[l] /= sum;
 }
 
-#define FORM(form, label, weights, shifts, extras)                                                 \
+#define FORM(form, shifts, extras)                                                                 \
+    static double form##_loss(const fini_bag_shape *shape, const double *extra, int64_t L,         \
+                              const double *U, double y, double *dU, double *dextra, double *work) \
+    {                                                                                              \
+        return loss(shape, form##_weights, form##_back, shifts, extra, L, U, y, dU, dextra, work); \
+    }                                                                                              \
     static void form##_predict(const fini_bag_shape *shape, const double *extra, int64_t L,        \
                                const double *U, double *out, double *variance, double *work)       \
     {                                                                                              \
-        predict(shape, weights, shifts, extra, L, U, out, variance, work);                         \
+        predict(shape, form##_weights, shifts, extra, L, U, out, variance, work);                  \
     }                                                                                              \
     static void form##_locate(const fini_bag_shape *shape, const double *extra, int64_t L,         \
                               const double *U, const double *y, double sigma2, double *weight,     \
                               double *work)                                                        \
     {                                                                                              \
-        locate(shape, weights, shifts, extra, L, U, y, sigma2, weight, work);                      \
+        locate(shape, form##_weights, shifts, extra, L, U, y, sigma2, weight, work);               \
     }                                                                                              \
     const fini_bag_form fini_bag_##form = {                                                        \
-        label, keys, values, extras, scratch, form##_loss, form##_predict, form##_locate, NULL}
+        #form, keys, values, extras, scratch, form##_loss, form##_predict, form##_locate, NULL}
 
-FORM(softmax, "softmax", softmax_weights, false, biases);
-FORM(erf, "erf", erf_weights, true, biases_and_shifts);
-FORM(linear, "linear", linear_weights, false, biases);
+FORM(softmax, false, fini_size_outputs);
+FORM(erf, true, biases_and_shifts);
+FORM(linear, false, fini_size_outputs);

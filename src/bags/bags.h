@@ -84,9 +84,13 @@ typedef struct fini_bag_form {
 
 extern const fini_bag_form fini_bag_softmax, fini_bag_erf, fini_bag_linear, fini_bag_mixture,
     fini_bag_mean, fini_bag_any;
+/* Sizes that several forms have: none, one, as many as there are outputs. */
+int64_t fini_size_none(const fini_bag_shape *shape);
+int64_t fini_size_one(const fini_bag_shape *shape);
+int64_t fini_size_outputs(const fini_bag_shape *shape);
 const fini_bag_form *fini_bag_form_of(int model); /* FIN_MODEL_..., not auto and stack */
 
-/* ---- maps (map.c, statistics.c, features.c) ----------------------------------- */
+/* ---- maps (map.c, features.c) ----------------------------------- */
 
 /* From bags to what a form sees, in four steps, each left out where it is not wanted:
  *
@@ -157,6 +161,22 @@ fin_status fini_bags_gather(const fin_bags *bags, fin_sum sum, const double *own
 void fini_bags_own(const fin_bags *bags, int64_t *first, int64_t *count);
 /* Own block i (from 0): its bags are from .. to - 1, counted from this process's first bag. */
 void fini_bags_block(const fin_bags *bags, int64_t i, int64_t *from, int64_t *to);
+/* Adds what it has to say of bag i to `sums`. */
+typedef void (*fini_bag_numbers)(const void *user, int64_t i, double *sums);
+/* Sums of `width` numbers over all bags of all processes, the same bits for any threads; sum NULL:
+ * alone. */
+fin_status fini_bags_sum(const fin_bags *bags, fin_sum sum, int threads, int64_t width,
+                         fini_bag_numbers numbers, const void *user, double *out, fin_error *err);
+/* Tokens of the longest bag, at least 1. */
+static inline int64_t fini_bags_longest(const fin_bags *bags)
+{
+    int64_t longest = 1;
+    for (int64_t i = 0; i < bags->n; i++) {
+        int64_t L = bags->offsets[i + 1] - bags->offsets[i];
+        longest = L > longest ? L : longest;
+    }
+    return longest;
+}
 /* Sizes, offsets and type make sense. Tokens and labels are not looked at. */
 fin_status fini_bags_check(const fin_bags *bags, fin_error *err);
 
@@ -199,8 +219,6 @@ const double *fini_phi_row(const fini_phi *phi, int64_t row, double *buffer);
 /* A small view of raw columns becomes a standardised copy, to be read many times; columns that are
  * left out are not in it (d is then smaller). */
 fin_status fini_phi_settle(fini_phi *phi, fin_sum sum, fin_error *err);
-/* Sum of the weights over all bags of all processes. */
-double fini_risk_weight(const fini_risk *risk);
 
 /* ---- parts and fits (fit.c, part.c, tensors.c) -------------------------------- */
 
@@ -285,6 +303,22 @@ fin_status fini_fit_predict(const fin_fit *fit, const fin_bags *bags, double *me
 
 /* What files need of a fit that is complete (tensors.c). */
 fin_status fini_fit_finish(fin_fit *fit, fin_error *err);
+
+/* A list of tensors being filled; beyond `room` they are only counted. */
+typedef struct fini_tensor_list {
+    fin_tensor *tensors;
+    int64_t count, room;
+} fini_tensor_list;
+/* Adds one called prefix + name; columns 0: one axis. */
+void fini_tensor_put(fini_tensor_list *list, const char *prefix, const char *name, fin_dtype dtype,
+                     int64_t rows, int64_t columns, const void *data);
+/* The one called prefix + name, or NULL. */
+const fin_tensor *fini_tensor_find(const fin_tensor *tensors, int64_t count, const char *prefix,
+                                   const char *name);
+/* Has it this type and shape? columns 0: one axis; -1: any, but not 0. rows -1: any. */
+bool fini_tensor_fits(const fin_tensor *tensor, fin_dtype dtype, int64_t rows, int64_t columns);
+/* Number i of a tensor of floats or doubles, which need not be aligned. */
+double fini_tensor_number(const fin_tensor *tensor, int64_t i);
 
 /* EM for the mixture (em.c): `steps` steps on the penalised likelihood, in place; the
  * penalised risk never grows. Returns its value. */

@@ -46,13 +46,15 @@ typedef struct search {
     int64_t classes;
     const double *labels, *omega, *l; /* own bags */
     fin_sum sum;
+    const double *t;       /* (POINTS) */
     double total, squares; /* of omega over all bags */
 } search;
 
 /*     loss_i(t) = -t l_y + log sum_c exp(t l_c), for all t at once; then omega and its square */
-static void add_bag(const search *s, int64_t i, const double *t, double *sums)
+static void add_bag(const void *user, int64_t i, double *sums)
 {
-    const double *l = s->l + i * s->classes, omega = s->omega[i];
+    const search *s = user;
+    const double *t = s->t, *l = s->l + i * s->classes, omega = s->omega[i];
     if (!(omega > 0))
         return;
     for (int k = 0; k < POINTS; k++) {
@@ -67,19 +69,10 @@ static void add_bag(const search *s, int64_t i, const double *t, double *sums)
 
 static fin_status losses(search *s, const double *t, double *loss, fin_error *err)
 {
-    enum { SUMS = POINTS + 2 };
-    double parts[SUMS * FIN_BAGS_BLOCKS], sums[SUMS];
-    int64_t first, own;
-    fini_bags_own(s->bags, &first, &own);
-    memset(parts, 0, sizeof parts);
-#pragma omp parallel for num_threads(fin_threads_get())
-    for (int64_t b = 0; b < own; b++) {
-        int64_t from, to;
-        fini_bags_block(s->bags, b, &from, &to);
-        for (int64_t i = from; i < to; i++)
-            add_bag(s, i, t, parts + SUMS * b);
-    }
-    fin_status status = s->sum(fin_bags_blocks(s->bags->total), SUMS, parts, sums, err);
+    double sums[POINTS + 2];
+    s->t = t;
+    fin_status status =
+        fini_bags_sum(s->bags, s->sum, fin_threads_get(), POINTS + 2, add_bag, s, sums, err);
     s->total = sums[POINTS];
     s->squares = sums[POINTS + 1];
     memcpy(loss, sums, POINTS * sizeof *loss);
@@ -92,7 +85,7 @@ fin_status fini_sharpness(const fin_bags *bags, int64_t classes, const double *l
                           const double *omega, double *probability, fin_sum sum, double *sharpness,
                           fin_error *err)
 {
-    search s = {bags, classes, labels, omega, probability, sum, 0, 0};
+    search s = {bags, classes, labels, omega, probability, sum, NULL, 0, 0};
     const double widest = log(FINI_SHARPEST);
     double center = 0, step = 2 * widest / (POINTS - 1), plain = 0, least = 0;
     take_logarithms(bags->n, classes, omega, probability);

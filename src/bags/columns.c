@@ -125,14 +125,13 @@ static void empty(int64_t n, double *first, double *second, double *out)
 }
 
 /* out: (2, width) sums of one block; room: (3, COLUMNS). */
-static void add_block(const pass *p, const fini_blocks *blocks, int64_t block, double *out,
-                      double *room)
+static void add_block(const pass *p, int64_t block, double *out, double *room)
 {
     int64_t n = p->to - p->from, begin, end, held = 0;
     double *first = room + COLUMNS, *second = first + COLUMNS;
     memset(out, 0, 2 * (size_t)n * sizeof *out);
     memset(first, 0, 2 * COLUMNS * sizeof *first);
-    fini_block_bags(blocks, p->bags, block, &begin, &end);
+    fini_bags_block(p->bags, block, &begin, &end);
     for (int64_t i = begin; i < end; i++) {
         int64_t from, to;
         if (!fini_bag_counts(p->weights, i))
@@ -164,7 +163,7 @@ static fin_status take_pass(const pass *p, const fini_blocks *blocks, fin_sum su
     threads = threads < p->threads ? threads : p->threads;
 #pragma omp parallel for schedule(dynamic) num_threads(threads)
     for (int64_t b = 0; b < blocks->count; b++)
-        add_block(p, blocks, b, parts + b * 2 * n, room + omp_get_thread_num() * 3 * COLUMNS);
+        add_block(p, b, parts + b * 2 * n, room + omp_get_thread_num() * 3 * COLUMNS);
     fin_status status = fini_cancel_end(p->cancel, err);
     return status ? status : fini_blocks_sum(blocks, sum, 2 * n, parts, out, err);
 }
@@ -290,22 +289,11 @@ static fin_status normalise_all(fini_map *map, fin_error *err)
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-static fin_status count_rows(const fin_bags *bags, const double *weights, const fini_blocks *blocks,
-                             fin_sum sum, double *parts, double *N, fin_error *err)
+static void count_rows(const void *user, int64_t i, double *sums)
 {
-    for (int64_t b = 0; b < blocks->count; b++) {
-        int64_t begin, end;
-        fini_block_bags(blocks, bags, b, &begin, &end);
-        parts[b] = 0;
-        for (int64_t i = begin; i < end; i++)
-            if (fini_bag_counts(weights, i))
-                parts[b] += (double)(bags->offsets[i + 1] - bags->offsets[i]);
-    }
-    fin_status status = fini_blocks_sum(blocks, sum, 1, parts, N, err);
-    if (!status && !(*N > 0))
-        status = fini_fail(err, FIN_ERR_ARGUMENT,
-                           "no bag has a positive weight: there is nothing to fit to");
-    return status;
+    const pass *p = user;
+    if (fini_bag_counts(p->weights, i))
+        sums[0] += (double)(p->bags->offsets[i + 1] - p->bags->offsets[i]);
 }
 
 fin_status fini_columns_fit(fini_map *map, int scaling, const fin_bags *bags, const double *weights,
@@ -323,7 +311,10 @@ fin_status fini_columns_fit(fini_map *map, int scaling, const fin_bags *bags, co
         return fini_fail_memory(err, (size_t)size * sizeof *out, "means of columns");
     double *room = out + 2 * COLUMNS, *parts = room + 3 * (int64_t)threads * COLUMNS;
     pass p = {0, bags, weights, 0, 0, map->center, map->scale, map->bound, cancel, threads};
-    status = count_rows(bags, weights, &blocks, sum, parts, &N, err);
+    status = fini_bags_sum(bags, sum, 1, 1, count_rows, &p, &N, err);
+    if (!status && !(N > 0))
+        status = fini_fail(err, FIN_ERR_ARGUMENT,
+                           "no bag has a positive weight: there is nothing to fit to");
     for (p.from = 0; p.from < map->s && !status; p.from = p.to) {
         p.to = map->s - p.from < COLUMNS ? map->s : p.from + COLUMNS;
         status = moments(map, p, &blocks, sum, N, parts, room, out, err);

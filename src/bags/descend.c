@@ -21,8 +21,6 @@
  * members are polished, all but the first start at the last one's minimum, which is near. Numbers on
  * many features have second derivatives that help (ridge.c). */
 #include "bags/descend.h"
-#include "bags/relax.h"
-#include "bags/ridge.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* What the files of the engine share among themselves: L-BFGS (lbfgs.c), where fits start
- * (start.c), and the way from starts to members (descend.c). */
+ * (start.c), the way from starts to members (descend.c), and what helps on it. */
 #ifndef FINI_BAGS_DESCEND_H
 #define FINI_BAGS_DESCEND_H
 
@@ -92,5 +92,76 @@ typedef struct fini_answer {
 } fini_answer;
 fin_status fini_part_answer(const fini_part *part, const fini_phi *phi, const fini_answer *answer,
                             fini_cancel *cancel, fin_error *err);
+
+/* ---- the mixture and its EM (mixture.c, em.c) --------------------------------------------------- */
+
+/* The standard deviation of the Gaussian emission, in units of the labels' own deviation, is
+ *
+ *     sigma^2 = FINI_SIGMA_LEAST^2 + exp(2 s),    s = extra[outputs], any number.
+ *
+ * Without a floor the likelihood has no maximum as soon as the values can interpolate the labels:
+ * sigma = 0 is infinitely likely, whatever the penalty. One hundredth of the labels' deviation is
+ * an R^2 of 0.9999, above what anybody measures. */
+#define FINI_SIGMA_LEAST 0.01
+double fini_mixture_variance(double s);
+double fini_mixture_log_sigma(double variance); /* the s of a variance; at least -12 */
+/* What sigma adds to the loss of a bag beside the logp, log(2 pi sigma^2) / 2; ds is added to.
+ * square: mean over tokens, by their posterior, of (y - m)^2 / sigma^2. */
+double fini_mixture_sigma(double s, double square, double *ds);
+
+/* The tokens of one bag, seen by the mixture; each array is (L) unless it says otherwise. */
+typedef struct fini_mixture {
+    double *gate;  /* P(J = l | X) */
+    double *post;  /* P(J = l | X, y) */
+    double *logp;  /* log p(y | J = l), without what is the same for all labels and tokens */
+    double *slope; /* (L, outputs): d logp / d mean */
+    double log_gate, log_joint; /* log sums of exp: of the gate's scores, of these plus logp */
+} fini_mixture;
+
+int64_t fini_mixture_scratch(const fini_bag_shape *shape);
+/* Everything for the label y; stride: numbers of U from one token to the next. */
+void fini_mixture_label(const fini_bag_shape *shape, const double *extra, int64_t L,
+                        const double *U, int64_t stride, double y, fini_mixture *bag,
+                        double *scratch);
+
+/* ---- what follows a penalised minimum: gains, keys (polish.c) ------------------------------------- */
+
+/* Enough bags beside p columns for it? Fewer, and it costs more than it gains: in simulations (50
+ * to 200 columns) the break-even point is between two and four bags a column. */
+enum { FINI_RELAX_BAGS = 4 };
+/* In place; the loss, without penalty, never grows. For numbers. */
+fin_status fini_relax(fini_risk *risk, const fini_bag_form *form, const fini_bag_shape *shape,
+                      double *parameters, double *loss, fin_error *err);
+
+/* Choices of the setting `gate`. */
+enum { FINI_GATE_AUTO, FINI_GATE_FREE, FINI_GATE_GAUSSIAN };
+/* After a penalised minimum of softmax or the mixture; other forms are left as they are. In place;
+ * *loss is the mean loss, without penalty. penalty_of: of keys, of values, where the loss is minus
+ * a mean log likelihood.
+ *
+ *     gains     for numbers, and at least FINI_RELAX_BAGS bags a column, whatever `gate` is
+ *     keys      from the posterior location (polish.c), if there is one head. auto: where
+ *               there are gains, if the training bags prefer it; free: never; gaussian: always, for
+ *               classes and few bags too */
+fin_status fini_polish(fini_risk *risk, const fini_bag_form *form, const fini_bag_shape *shape,
+                       const fini_phi *phi, const double *labels, const double *weights,
+                       const double *penalty_of, int gate, fin_sum sum, double *parameters,
+                       double *loss, fin_error *err);
+
+/* ---- second derivatives of least squares on features (ridge.c) ------------------------------------ */
+
+typedef struct fini_ridge fini_ridge;
+
+/* Is it worth its time, with so many bags of everybody? */
+bool fini_ridge_helps(const fini_phi *phi, double bags);
+/* phi: one token per bag, in memory of its own. n: sum of the weights. */
+fin_status fini_ridge_create(fini_ridge **ridge, const fini_phi *phi, const double *weights,
+                             double n, fin_sum sum, fini_cancel *cancel, fin_error *err);
+void fini_ridge_destroy(fini_ridge *ridge); /* NULL is fine */
+/* For a penalty, over n, and a variance of the noise. */
+fin_status fini_ridge_factor(fini_ridge *ridge, double penalty, double variance,
+                             fini_cancel *cancel, fin_error *err);
+/* d (n), of which the first p belong to features: times the inverse. False: there is no factor. */
+bool fini_ridge_solve(const fini_ridge *ridge, int64_t n, double *d);
 
 #endif

@@ -20,7 +20,6 @@
  * scores (those of x, then those of x0) finds them again, bag by bag, while the bag is in cache;
  * and the engine that sums any form over blocks, threads and processes sums this one too. */
 #include "bags/descend.h"
-#include "bags/mixture.h"
 
 #include <math.h>
 #include <string.h>

@@ -33,7 +33,7 @@ typedef struct extreme {
     double *mean, *scale; /* (2 p) */
     double *x;            /* (2 p + 1) of the regression */
     double *sum;          /* (2 p) */
-    double *parts;        /* (own blocks, 2 p) */
+    bool squares;         /* what is summed */
     double *low, *high;   /* (n) ends of w.phi in a bag */
     double *square;       /* (n, 2) its sum, and that of its square */
     fini_arena arena;
@@ -41,7 +41,7 @@ typedef struct extreme {
     fini_risk *risk;
 } extreme;
 
-static void layout(extreme *e, int64_t own)
+static void layout(extreme *e)
 {
     fini_arena *a = &e->arena;
     e->values = fini_take(a, e->n, 2 * (size_t)e->p * sizeof(double));
@@ -49,7 +49,6 @@ static void layout(extreme *e, int64_t own)
     e->scale = fini_take(a, 2 * e->p, sizeof(double));
     e->x = fini_take(a, 2 * e->p + 1, sizeof(double));
     e->sum = fini_take(a, 2 * e->p, sizeof(double));
-    e->parts = fini_take(a, own, 2 * (size_t)e->p * sizeof(double));
     e->low = fini_take(a, e->n, sizeof(double));
     e->high = fini_take(a, e->n, sizeof(double));
     e->square = fini_take(a, e->n, 2 * sizeof(double));
@@ -86,23 +85,21 @@ static fin_status take_values(extreme *e, fin_error *err)
 }
 
 /* Sums over training bags of values - mean, or of its square. */
+static void add_values(const void *user, int64_t i, double *sums)
+{
+    const extreme *e = user;
+    int64_t width = 2 * e->p;
+    for (int64_t j = 0; j < width && e->problem->weights[i] > 0; j++) {
+        double t = e->values[i * width + j] - e->mean[j];
+        sums[j] += e->squares ? t * t : t;
+    }
+}
+
 static fin_status sum_values(extreme *e, bool squares, fin_error *err)
 {
-    const fini_problem *o = e->problem;
-    const fin_bags *bags = &o->phi->bags;
-    int64_t width = 2 * e->p, first, own;
-    fini_bags_own(bags, &first, &own);
-    memset(e->parts, 0, (size_t)(own * width) * sizeof *e->parts);
-    for (int64_t b = 0; b < own; b++) {
-        int64_t from, to;
-        fini_bags_block(bags, b, &from, &to);
-        for (int64_t i = from; i < to; i++)
-            for (int64_t j = 0; j < width && o->weights[i] > 0; j++) {
-                double t = e->values[i * width + j] - e->mean[j];
-                e->parts[b * width + j] += squares ? t * t : t;
-            }
-    }
-    return o->sum(fin_bags_blocks(bags->total), width, e->parts, e->sum, err);
+    e->squares = squares;
+    return fini_bags_sum(&e->problem->phi->bags, e->problem->sum, 1, 2 * e->p, add_values, e,
+                         e->sum, err);
 }
 
 /* Centred, divided by deviations, and all by one number that makes the mean of |.|^2 1. */
@@ -183,11 +180,7 @@ static fin_status project(extreme *e, const double *w, fin_error *err)
 {
     const fini_problem *o = e->problem;
     const fini_phi *phi = o->phi;
-    int64_t longest = 1, room = fini_project_scratch(phi, 1);
-    for (int64_t i = 0; i < e->n; i++) {
-        int64_t L = phi->bags.offsets[i + 1] - phi->bags.offsets[i];
-        longest = L > longest ? L : longest;
-    }
+    int64_t longest = fini_bags_longest(&phi->bags), room = fini_project_scratch(phi, 1);
     double *u = fini_alloc_array(longest + room, sizeof *u);
     if (!u)
         return fini_fail_memory(err, (size_t)(longest + room) * sizeof *u, "scores");
@@ -212,29 +205,19 @@ static fin_status project(extreme *e, const double *w, fin_error *err)
 }
 
 /* Sums: tokens' w.phi and its square; for each class bags, and both ends with their squares. */
-static fin_status tally(const extreme *e, double sum[TALLY], fin_error *err)
+static void tally(const void *user, int64_t i, double *sums)
 {
-    const fini_problem *o = e->problem;
-    double parts[TALLY * FIN_BAGS_BLOCKS] = {0};
-    int64_t first, own;
-    fini_bags_own(&o->phi->bags, &first, &own);
-    for (int64_t b = 0; b < own; b++) {
-        int64_t from, to;
-        fini_bags_block(&o->phi->bags, b, &from, &to);
-        for (int64_t i = from; i < to; i++) {
-            double *s = parts + TALLY * b, *c = s + (o->labels[i] > 0.5 ? 7 : 2);
-            if (!(o->weights[i] > 0))
-                continue;
-            s[0] += e->square[2 * i];
-            s[1] += e->square[2 * i + 1];
-            c[0] += 1;
-            c[1] += e->low[i];
-            c[2] += e->low[i] * e->low[i];
-            c[3] += e->high[i];
-            c[4] += e->high[i] * e->high[i];
-        }
-    }
-    return o->sum(fin_bags_blocks(o->phi->bags.total), TALLY, parts, sum, err);
+    const extreme *e = user;
+    double *c = sums + (e->problem->labels[i] > 0.5 ? 7 : 2);
+    if (!(e->problem->weights[i] > 0))
+        return;
+    sums[0] += e->square[2 * i];
+    sums[1] += e->square[2 * i + 1];
+    c[0] += 1;
+    c[1] += e->low[i];
+    c[2] += e->low[i] * e->low[i];
+    c[3] += e->high[i];
+    c[4] += e->high[i] * e->high[i];
 }
 
 /* How far apart the classes are, in deviations; where: half-way. c: count, sum, sum of squares. */
@@ -288,16 +271,14 @@ fin_status fini_extreme(const fini_problem *problem, double *x, bool *found, fin
     if (map->m > 0 && map->linear > 0)
         e.p = map->linear;
     double sum[TALLY];
-    int64_t first, own;
     *found = false;
     if (bags->total > most / 16 / bags->d)
         return FIN_OK;
-    fini_bags_own(bags, &first, &own);
-    layout(&e, own);
+    layout(&e);
     fin_status status = fini_arena_open(&e.arena, "ends of columns", err);
     if (status)
         return status;
-    layout(&e, own);
+    layout(&e);
     double *w = fini_alloc_array(bags->d, sizeof *w);
     if (w)
         memset(w, 0, (size_t)bags->d * sizeof *w);
@@ -310,7 +291,7 @@ fin_status fini_extreme(const fini_problem *problem, double *x, bool *found, fin
     if (!status && *found)
         status = project(&e, w, err);
     if (!status && *found)
-        status = tally(&e, sum, err);
+        status = fini_bags_sum(bags, problem->sum, 1, TALLY, tally, &e, sum, err);
     if (!status && *found && sum[2] > 0 && sum[7] > 0)
         set_parameters(&e, w, sum, x);
     else

@@ -198,15 +198,14 @@ static void add_up(tally *t)
 
 /* out: (2 m + 1) of one block. */
 static void sum_block(const fini_map *map, const fin_bags *bags, const double *weights,
-                      const fini_blocks *blocks, int64_t block, double *out, double *scratch,
-                      fini_cancel *cancel)
+                      int64_t block, double *out, double *scratch, fini_cancel *cancel)
 {
     tally t = {map, cancel, 0, scratch, .out = out};
     int64_t begin, end, from, to;
     t.room = t.z + TILE * map->s;
     t.f = t.room + TILE * (map->s + 3 * map->m);
     memset(out, 0, (size_t)(2 * map->m + 1) * sizeof *out);
-    fini_block_bags(blocks, bags, block, &begin, &end);
+    fini_bags_block(bags, block, &begin, &end);
     for (int64_t i = begin; i < end; i++) {
         if (!fini_bag_counts(weights, i))
             continue;
@@ -260,8 +259,8 @@ static fin_status centre(fini_map *map, const fin_bags *bags, const double *weig
         double *total = parts + blocks.count * n;
 #pragma omp parallel for schedule(dynamic) num_threads(threads)
         for (int64_t b = 0; b < blocks.count; b++)
-            sum_block(map, bags, weights, &blocks, b, parts + b * n,
-                      scratch + omp_get_thread_num() * room, cancel);
+            sum_block(map, bags, weights, b, parts + b * n, scratch + omp_get_thread_num() * room,
+                      cancel);
         status = fini_cancel_end(cancel, err);
         if (!status)
             status = fini_blocks_sum(&blocks, sum, n, parts, total, err);

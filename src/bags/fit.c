@@ -20,30 +20,27 @@ static const char *fault_of(int64_t classes, double y, double w)
     return NULL;
 }
 
+typedef struct labelling {
+    const fin_bags *bags;
+    const double *weights;
+    int64_t classes;
+    double center;
+} labelling;
+
 /* Sums over bags: those that cannot be used, weight, weight * (y - center), its square and its
  * absolute value. Every process takes part, also one that has found a fault: the others would wait
  * for it. */
-static fin_status sum_labels(const fin_bags *bags, const double *weights, int64_t classes,
-                             double center, fin_sum sum, double out[5], fin_error *err)
+static void add_label(const void *user, int64_t i, double *sums)
 {
-    double parts[5 * FIN_BAGS_BLOCKS];
-    int64_t first, own;
-    fini_bags_own(bags, &first, &own);
-    for (int64_t b = 0; b < own; b++) {
-        int64_t from, to;
-        double *part = parts + 5 * b;
-        memset(part, 0, 5 * sizeof *part);
-        fini_bags_block(bags, b, &from, &to);
-        for (int64_t i = from; i < to; i++) {
-            double w = weights ? weights[i] : 1, rest = bags->labels[i] - center;
-            part[0] += fault_of(classes, bags->labels[i], w) != NULL;
-            part[1] += w > 0 ? w : 0;
-            part[2] += w > 0 ? w * rest : 0;
-            part[3] += w > 0 ? w * rest * rest : 0;
-            part[4] += w > 0 ? w * fabs(rest) : 0;
-        }
-    }
-    return sum(fin_bags_blocks(bags->total), 5, parts, out, err);
+    const labelling *l = user;
+    double w = l->weights ? l->weights[i] : 1, y = l->bags->labels[i], rest = y - l->center;
+    sums[0] += fault_of(l->classes, y, w) != NULL;
+    if (!(w > 0))
+        return;
+    sums[1] += w;
+    sums[2] += w * rest;
+    sums[3] += w * rest * rest;
+    sums[4] += w * fabs(rest);
 }
 
 static fin_status complain(const fin_bags *bags, const double *weights, int64_t classes,
@@ -64,7 +61,8 @@ static fin_status check_labels(fin_fit *fit, const fin_bags *bags, const double 
                                fin_sum sum, fin_error *err)
 {
     double s[5];
-    fin_status status = sum_labels(bags, weights, fit->classes, 0, sum, s, err);
+    labelling l = {bags, weights, fit->classes, 0};
+    fin_status status = fini_bags_sum(bags, sum, 1, 5, add_label, &l, s, err);
     if (status)
         return status;
     if (s[0] > 0)
@@ -77,8 +75,8 @@ static fin_status check_labels(fin_fit *fit, const fin_bags *bags, const double 
         return fini_fail(err, FIN_ERR_ARGUMENT,
                          "the weights of the bags are too large to be summed; divide them by a "
                          "power of ten");
-    double center = s[2] / s[1];
-    status = sum_labels(bags, weights, fit->classes, center, sum, s, err);
+    double center = l.center = s[2] / s[1];
+    status = fini_bags_sum(bags, sum, 1, 5, add_label, &l, s, err);
     if (status)
         return status;
     if (fit->classes && s[3] <= 1e-18 * s[1])
@@ -139,37 +137,27 @@ fin_status fini_fit_labels(fin_fit *fit, const fin_bags *bags, const double *wei
 
 /* ---- fitting ------------------------------------------------------------------------------------------ */
 
-static fin_status count(fin_fit *fit, const fin_bags *bags, const double *weights, fin_sum sum,
-                        fin_error *err)
+static void count(const void *user, int64_t i, double *sums)
 {
-    double parts[2 * FIN_BAGS_BLOCKS], s[2];
-    int64_t first, own;
-    fini_bags_own(bags, &first, &own);
-    for (int64_t b = 0; b < own; b++) {
-        int64_t from, to;
-        fini_bags_block(bags, b, &from, &to);
-        parts[2 * b] = parts[2 * b + 1] = 0;
-        for (int64_t i = from; i < to; i++)
-            if (!weights || weights[i] > 0) {
-                parts[2 * b] += 1;
-                parts[2 * b + 1] += (double)(bags->offsets[i + 1] - bags->offsets[i]);
-            }
-    }
-    fin_status status = sum(fin_bags_blocks(bags->total), 2, parts, s, err);
-    fit->bags = (int64_t)s[0];
-    fit->tokens = (int64_t)s[1];
-    return status;
+    const labelling *l = user;
+    if (l->weights && !(l->weights[i] > 0))
+        return;
+    sums[0] += 1;
+    sums[1] += (double)(l->bags->offsets[i + 1] - l->bags->offsets[i]);
 }
 
 static fin_status fit_all(fin_fit *fit, const fin_bags *bags, const double *weights, int others,
                           const fin_fit_settings *other, fin_sum sum, const fin_progress *progress,
                           fin_error *err)
 {
-    double *labels = fini_alloc_array(bags->n ? bags->n : 1, sizeof *labels), variance = 0;
+    double *labels = fini_alloc_array(bags->n, sizeof *labels), variance = 0, sums[2] = {0};
+    labelling l = {.bags = bags, .weights = weights};
     fin_status status = labels ? fini_fit_labels(fit, bags, weights, sum, labels, err)
                                : fini_fail_memory(err, (size_t)bags->n * sizeof *labels, "labels");
     if (!status)
-        status = count(fit, bags, weights, sum, err);
+        status = fini_bags_sum(bags, sum, 1, 2, count, &l, sums, err);
+    fit->bags = (int64_t)sums[0];
+    fit->tokens = (int64_t)sums[1];
     if (!status)
         status = fini_fit_choose(fit, bags, labels, weights, others, other, sum, progress, err);
     if (!status)

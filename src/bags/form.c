@@ -26,6 +26,23 @@ int fin_fit_basis(const fin_fit_settings *s, int64_t classes)
                                       : FIN_BASIS_LINEAR;
 }
 
+int64_t fini_size_none(const fini_bag_shape *shape)
+{
+    (void)shape;
+    return 0;
+}
+
+int64_t fini_size_one(const fini_bag_shape *shape)
+{
+    (void)shape;
+    return 1;
+}
+
+int64_t fini_size_outputs(const fini_bag_shape *shape)
+{
+    return shape->outputs;
+}
+
 /* Indexed by FIN_MODEL_...; mean, max and embedding differ by their maps. */
 static const fini_bag_form *const forms[] = {
     [FIN_MODEL_SOFTMAX] = &fini_bag_softmax, [FIN_MODEL_ERF] = &fini_bag_erf,

@@ -56,7 +56,7 @@ typedef struct fini_crossing {
 
 fin_status fini_cross(const fini_crossing *crossing, const fin_progress *progress, fin_error *err);
 
-/* ---- candidates (candidates.c) ------------------------------------------------------------- */
+/* ---- candidates (decide.c) ------------------------------------------------------------- */
 
 /* The settings asked for, with classes as they are inside. */
 fin_fit_settings fini_asked(const fin_fit_settings *settings, bool swapped);

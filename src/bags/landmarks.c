@@ -41,7 +41,7 @@ static fin_status count_blocks(search *s, bool all, double *before, fin_error *e
     double own[FIN_BAGS_BLOCKS], every[FIN_BAGS_BLOCKS];
     for (int64_t b = 0; b < s->blocks.count; b++) {
         int64_t begin, end, number = all ? 0 : (int64_t)s->before[s->blocks.first + b], count = 0;
-        fini_block_bags(&s->blocks, s->bags, b, &begin, &end);
+        fini_bags_block(s->bags, b, &begin, &end);
         for (int64_t i = begin; i < end; i++) {
             int64_t from, to;
             fini_bag_rows(s->bags, i, &from, &to);
@@ -122,7 +122,7 @@ static void copy_rows(const search *s, const fini_map *map, int64_t block, const
 {
     int64_t begin, end, number = (int64_t)s->before[s->blocks.first + block];
     int64_t place = (int64_t)places[s->blocks.first + block];
-    fini_block_bags(&s->blocks, s->bags, block, &begin, &end);
+    fini_bags_block(s->bags, block, &begin, &end);
     for (int64_t i = begin; i < end; i++) {
         int64_t from, to;
         fini_bag_rows(s->bags, i, &from, &to);

@@ -4,7 +4,7 @@
 
 #include "bags/bags.h"
 
-/* ---- blocks and rows (blocks.c) --------------------------------------------------------- */
+/* ---- blocks and rows (share.c) ------------------------------------------------------------ */
 
 /* The blocks of bags that are here: numbers first .. first + count - 1 of `all`. */
 typedef struct fini_blocks {
@@ -13,9 +13,6 @@ typedef struct fini_blocks {
 
 /* Fails if the bags here are not whole blocks. */
 fin_status fini_blocks_open(fini_blocks *blocks, const fin_bags *bags, fin_error *err);
-/* Bags of block b of those here (0 .. count - 1), as places in bags: from .. to - 1. */
-void fini_block_bags(const fini_blocks *blocks, const fin_bags *bags, int64_t b, int64_t *from,
-                     int64_t *to);
 /* fin_sum over the blocks; sum == NULL: alone. */
 fin_status fini_blocks_sum(const fini_blocks *blocks, fin_sum sum, int64_t n, double *parts,
                            double *out, fin_error *err);
@@ -68,11 +65,13 @@ void fini_map_group(const fini_map *map, int g, int64_t *from, int64_t *to);
 int64_t fini_map_width(const fini_map *map, int g);
 void fini_map_pick(const fini_map *map, int g, const double *z, double *out);
 
+/* Numbers in landmarks and in whiten. (tensors.c) */
+void fini_map_sizes(const fini_map *map, int64_t *landmarks, int64_t *whiten);
 /* Sets everything that settings say about tokens of d columns, with room for the columns. */
 fin_status fini_map_open(fini_map *map, const fin_fit_settings *settings, int64_t d,
                          fin_error *err);
 
-/* ---- statistics (statistics.c) ---------------------------------------------------------- */
+/* ---- statistics (map.c) ---------------------------------------------------------- */
 
 /* Bags of one row each, in memory of its own (fini_phi_close). */
 fin_status fini_statistics(const fini_map *map, const fin_bags *bags, fini_phi *phi,

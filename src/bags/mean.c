@@ -4,17 +4,6 @@
  * a bag it is linear or logistic regression on that token. It has no location. */
 #include "bags/bags.h"
 
-static int64_t keys(const fini_bag_shape *shape)
-{
-    (void)shape;
-    return 0;
-}
-
-static int64_t outputs(const fini_bag_shape *shape)
-{
-    return shape->outputs;
-}
-
 static int64_t scratch(const fini_bag_shape *shape)
 {
     return 2 * shape->outputs;
@@ -56,5 +45,10 @@ static void predict(const fini_bag_shape *shape, const double *extra, int64_t L,
         variance[0] = 0;
 }
 
-const fini_bag_form fini_bag_mean = {"mean", keys,    outputs, outputs, scratch,
-                                     loss,   predict, NULL,    NULL};
+const fini_bag_form fini_bag_mean = {.name = "mean",
+                                     .keys = fini_size_none,
+                                     .values = fini_size_outputs,
+                                     .extras = fini_size_outputs,
+                                     .scratch = scratch,
+                                     .loss = loss,
+                                     .predict = predict};

@@ -16,7 +16,7 @@
  * posterior and prior pull at each other until they agree. Sums are taken in logarithms, since a
  * label that no token explains has a likelihood far below the smallest number. Exponentials go
  * through the kernels, a bag at a time. */
-#include "bags/mixture.h"
+#include "bags/descend.h"
 
 #include "kernel/kernel.h"
 
@@ -39,17 +39,6 @@ double fini_mixture_log_sigma(double variance)
 }
 
 /* ---- sizes ---------------------------------------------------------------------------------- */
-
-static int64_t one(const fini_bag_shape *shape)
-{
-    (void)shape;
-    return 1;
-}
-
-static int64_t outputs(const fini_bag_shape *shape)
-{
-    return shape->outputs;
-}
 
 static int64_t extras(const fini_bag_shape *shape)
 {
@@ -266,8 +255,8 @@ static double own(const fini_bag_shape *shape, const double *extra, int64_t L, c
 
 const fini_bag_form fini_bag_mixture = {
     .name = "mixture",
-    .keys = one,
-    .values = outputs,
+    .keys = fini_size_one,
+    .values = fini_size_outputs,
     .extras = extras,
     .scratch = fini_mixture_scratch,
     .loss = loss,

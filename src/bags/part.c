@@ -21,30 +21,6 @@ void fini_part_close(fini_part *part)
 
 /* ---- weights ---------------------------------------------------------------------------------------- */
 
-/* Sums of `width` numbers of every bag with weight, over all processes; width at most ROOM. */
-typedef void (*number_of)(const void *user, int64_t i, double *sums);
-
-static fin_status sum_bags(const fini_problem *o, int64_t width, number_of number, const void *user,
-                           double *sum, fin_error *err)
-{
-    const fin_bags *bags = &o->phi->bags;
-    int64_t first, own;
-    fini_bags_own(bags, &first, &own);
-    double *parts = fini_alloc_array(own * width, sizeof *parts);
-    if (!parts)
-        return fini_fail_memory(err, (size_t)(own * width) * sizeof *parts, "sums over bags");
-    memset(parts, 0, (size_t)(own * width) * sizeof *parts);
-    for (int64_t b = 0; b < own; b++) {
-        int64_t from, to;
-        fini_bags_block(bags, b, &from, &to);
-        for (int64_t i = from; i < to; i++)
-            number(user, i, parts + b * width);
-    }
-    fin_status status = o->sum(fin_bags_blocks(bags->total), width, parts, sum, err);
-    fini_free(parts);
-    return status;
-}
-
 typedef struct balance {
     const double *labels, *weights;
     int64_t classes;
@@ -65,7 +41,8 @@ static fin_status balance_classes(const fini_problem *o, double *weights, fin_er
     double *sum = fini_alloc_array(classes, sizeof *sum), all = 0;
     if (!sum)
         return fini_fail_memory(err, (size_t)classes * sizeof *sum, "weights of classes");
-    fin_status status = sum_bags(o, classes, class_weight, &b, sum, err);
+    fin_status status =
+        fini_bags_sum(&o->phi->bags, o->sum, 1, classes, class_weight, &b, sum, err);
     for (int64_t c = 0; !status && c < classes; c++) {
         all += sum[c];
         present += sum[c] > 0;
@@ -170,7 +147,7 @@ static fin_status look_back(fini_problem *o, fin_error *err)
     fin_status status =
         fini_part_answer(part, o->phi, &(fini_answer){.mean = mean}, o->cancel, err);
     if (!status)
-        status = sum_bags(o, 2, bag_loss, &r, sum, err);
+        status = fini_bags_sum(&o->phi->bags, o->sum, 1, 2, bag_loss, &r, sum, err);
     if (!status) {
         part->loss = sum[0] / sum[1];
         part->noise = part->shape.classes ? 0 : sqrt(part->loss * optimism(o));

@@ -3,13 +3,13 @@
  * Nothing is believed: every tensor must be there with the type and the shape that settings and the
  * sizes before it ask for, every number must be finite and in its range. Sizes are compared with
  * shapes of tensors, whose data the caller vouches for, before anything is allocated. */
-#include "bags/bags.h"
+#include "bags/map.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-enum { PARTS = 64, MEMBERS = 4096, CLASSES = 1000000, TEXT = 65536 };
+/* FEATURES: of a group of columns, far more than settings allow. */
+enum { PARTS = 64, MEMBERS = 4096, CLASSES = 1000000, TEXT = 65536, FEATURES = 1 << 20 };
 
 typedef struct source {
     const fin_tensor *tensors;
@@ -17,28 +17,21 @@ typedef struct source {
     fin_error *err;
 } source;
 
-/* The tensor, with its type and shape as they must be; columns 0: one axis; rows -1: any. */
+/* The tensor, with its type and shape as they must be (fini_tensor_fits). */
 static const fin_tensor *find(const source *s, const char *prefix, const char *name,
                               fin_dtype dtype, int64_t rows, int64_t columns)
 {
-    char full[64];
-    snprintf(full, sizeof full, "%s%s", prefix, name);
-    for (int64_t i = 0; i < s->count; i++) {
-        const fin_tensor *t = &s->tensors[i];
-        if (strncmp(t->name, full, sizeof t->name) != 0)
-            continue;
-        if (t->dtype == dtype && t->ndim == (columns ? 2 : 1) && t->data &&
-            (rows < 0 ? t->shape[0] >= 0 : t->shape[0] == rows) &&
-            (!columns || t->shape[1] == columns))
-            return t;
+    const fin_tensor *t = fini_tensor_find(s->tensors, s->count, prefix, name);
+    if (!t)
         fini_fail(s->err, FIN_ERR_FORMAT,
-                  "the tensor '%s' of the model has not the type and shape that the other tensors "
-                  "ask for",
-                  full);
-        return NULL;
-    }
-    fini_fail(s->err, FIN_ERR_FORMAT, "the model has no tensor '%s'; the file is not complete",
-              full);
+                  "the model has no tensor '%s%s'; the file is not complete", prefix, name);
+    else if (fini_tensor_fits(t, dtype, rows, columns) && (t->data || rows == 0))
+        return t;
+    else
+        fini_fail(s->err, FIN_ERR_FORMAT,
+                  "the tensor '%s%s' of the model has not the type and shape that its settings and "
+                  "the other tensors ask for",
+                  prefix, name);
     return NULL;
 }
 
@@ -122,6 +115,105 @@ static fin_status read_settings(const source *s, const char *prefix, fin_fit_set
     return status;
 }
 
+/* ---- the map of a part ----------------------------------------------------------------------------------- */
+
+/* Copies n numbers from a tensor; those that are not between low and high are refused. */
+static fin_status copy(const source *s, const char *prefix, const char *name, int64_t n, double low,
+                       double high, double **to)
+{
+    const fin_tensor *t = find(s, prefix, name, FIN_F64, n, 0);
+    fin_status status = t ? fini_numbers(to, 1, n, "a map from a file", s->err) : FIN_ERR_FORMAT;
+    if (status)
+        return status;
+    const double *x = t->data;
+    for (int64_t i = 0; i < n; i++) {
+        (*to)[i] = x[i];
+        if (!(x[i] >= low && x[i] <= high))
+            return fini_fail(s->err, FIN_ERR_FORMAT,
+                             "the model's tensor %s%s has %g at place %lld; it should be between "
+                             "%g and %g",
+                             prefix, name, x[i], (long long)i, low, high);
+    }
+    return FIN_OK;
+}
+
+static fin_status restore_columns(fini_map *map, const source *s, const fin_tensor *t)
+{
+    memcpy(map->center, t->data, 4 * (size_t)map->s * sizeof(double));
+    for (int64_t j = 0; j < map->s; j++) {
+        bool good = isfinite(map->center[j]) && map->scale[j] >= 0 && isfinite(map->scale[j]) &&
+                    map->bound[j] >= 0 && map->spread[j] >= 0 && isfinite(map->spread[j]);
+        if (!good)
+            return fini_fail(s->err, FIN_ERR_FORMAT,
+                             "the model's column %lld has centre %g, scale %g, bound %g and spread "
+                             "%g; the first must be finite, the others not negative",
+                             (long long)j, map->center[j], map->scale[j], map->bound[j],
+                             map->spread[j]);
+        map->used += map->scale[j] > 0;
+    }
+    return FIN_OK;
+}
+
+static fin_status restore_features(fini_map *map, const source *s, const char *prefix)
+{
+    const fin_tensor *groups = find(s, prefix, "groups", FIN_I64, 2, 0);
+    const fin_tensor *bandwidth = groups ? find(s, prefix, "bandwidth", FIN_F64, 2, 0) : NULL;
+    if (!bandwidth)
+        return FIN_ERR_FORMAT;
+    memcpy(map->group_m, groups->data, sizeof map->group_m);
+    memcpy(map->bandwidth, bandwidth->data, sizeof map->bandwidth);
+    for (int g = 0; g < 2; g++) {
+        int64_t m = map->group_m[g], most = g < fini_map_groups(map) ? FEATURES : 0;
+        bool there = g < fini_map_groups(map);
+        if (m < 0 || m > most || (map->kind == 1 && m % 2) ||
+            !(map->bandwidth[g] >= 0 && map->bandwidth[g] <= 1e100) ||
+            (there && !(map->bandwidth[g] > 0)))
+            return fini_fail(s->err, FIN_ERR_FORMAT,
+                             "the model has %lld features of bandwidth %g in group %d of its "
+                             "columns, which cannot be",
+                             (long long)m, map->bandwidth[g], g);
+        map->m += m;
+    }
+    int64_t landmarks, whiten;
+    if (map->s > (INT64_MAX >> 24))
+        return fini_fail(s->err, FIN_ERR_FORMAT, "the model has %lld columns", (long long)map->s);
+    fini_map_sizes(map, &landmarks, &whiten);
+    fin_status status = copy(s, prefix, "landmarks", landmarks, -1e150, 1e150, &map->landmarks);
+    if (!status && map->kind == 0)
+        status = copy(s, prefix, "whiten", whiten, -1e150, 1e150, &map->whiten);
+    if (!status)
+        status = copy(s, prefix, "shift", map->m, -1e150, 1e150, &map->shift);
+    if (!status)
+        status = copy(s, prefix, "stretch", map->m, 0, 1e150, &map->stretch);
+    return status;
+}
+
+fin_status fini_map_restore(fini_map *map, const fin_fit_settings *settings, const char *prefix,
+                            const fin_tensor *tensors, int64_t count, fin_error *err)
+{
+    source s = {tensors, count, err};
+    *map = (fini_map){0};
+    const fin_tensor *columns = find(&s, prefix, "columns", FIN_F64, 4, -1);
+    if (!columns)
+        return FIN_ERR_FORMAT;
+    int64_t d = columns->shape[1];
+    bool thrice = settings->model == FIN_MODEL_EMBEDDING;
+    if (thrice && (d < 4 || d % 3 != 1))
+        return fini_fail(err, FIN_ERR_FORMAT,
+                         "the model's tensor %scolumns has %lld columns, which are not the "
+                         "statistics of tokens",
+                         prefix, (long long)d);
+    fin_status status = fini_map_open(map, settings, thrice ? d / 3 : d, err);
+    if (!status)
+        status = restore_columns(map, &s, columns);
+    if (!status && map->features)
+        status = restore_features(map, &s, prefix);
+    map->p = map->linear + map->m;
+    if (status)
+        fini_map_close(map);
+    return status;
+}
+
 /* ---- a part ---------------------------------------------------------------------------------------------- */
 
 static fin_status restore_members(const source *s, const char *prefix, fini_part *part)
@@ -191,10 +283,7 @@ static fin_status restore_part(const source *s, const fin_fit *fit, int64_t k, f
 
 static const fin_tensor *there(const source *s, const char *name)
 {
-    for (int64_t i = 0; i < s->count; i++)
-        if (strncmp(s->tensors[i].name, name, sizeof s->tensors[i].name) == 0)
-            return &s->tensors[i];
-    return NULL;
+    return fini_tensor_find(s->tensors, s->count, "", name);
 }
 
 /* A model that is not calibrated, or of an earlier version, has no such tensor. */

@@ -8,7 +8,7 @@
  * so one Cholesky factor makes a Newton step of a step (and only that: the minimum is found by the
  * same rules as without). A is summed over blocks of bags, a panel of columns at a time: parts of
  * all blocks take little memory, and no bit depends on threads or processes. */
-#include "bags/ridge.h"
+#include "bags/descend.h"
 
 #include "math/gram.h"
 

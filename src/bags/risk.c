@@ -94,18 +94,10 @@ const double *fini_phi_row(const fini_phi *phi, int64_t row, double *buffer)
     return buffer;
 }
 
-/* The number of tokens of everybody decides, or the bits would depend on the processes. */
-static fin_status count_tokens(const fin_bags *bags, fin_sum sum, double *tokens, fin_error *err)
+static void count_tokens(const void *user, int64_t i, double *sums)
 {
-    double parts[FIN_BAGS_BLOCKS];
-    int64_t first, own;
-    fini_bags_own(bags, &first, &own);
-    for (int64_t b = 0; b < own; b++) {
-        int64_t from, to;
-        fini_bags_block(bags, b, &from, &to);
-        parts[b] = (double)(bags->offsets[to] - bags->offsets[from]);
-    }
-    return sum(fin_bags_blocks(bags->total), 1, parts, tokens, err);
+    const fin_bags *bags = user;
+    sums[0] += (double)(bags->offsets[i + 1] - bags->offsets[i]);
 }
 
 fin_status fini_phi_settle(fini_phi *phi, fin_sum sum, fin_error *err)
@@ -116,7 +108,9 @@ fin_status fini_phi_settle(fini_phi *phi, fin_sum sum, fin_error *err)
     double tokens;
     if (!phi->center || phi->owned)
         return FIN_OK;
-    fin_status status = count_tokens(&phi->bags, sum, &tokens, err);
+    /* The number of tokens of everybody decides, or the bits would depend on the processes. */
+    fin_status status =
+        fini_bags_sum(&phi->bags, sum, 1, 1, count_tokens, &phi->bags, &tokens, err);
     if (status || tokens * (double)p * sizeof(double) > most)
         return status;
     for (int64_t j = 0; j < p; j++)
@@ -196,16 +190,17 @@ static double weight_of(const fini_risk *o, int64_t i)
     return o->weights ? o->weights[i] : 1;
 }
 
+static void add_weight(const void *user, int64_t i, double *sums)
+{
+    double w = weight_of(user, i);
+    sums[0] += w > 0 ? w : 0;
+}
+
 static fin_status weigh(fini_risk *o, fin_error *err)
 {
-    for (int64_t b = 0; b < o->own; b++) {
+    for (int64_t b = 0; b < o->own; b++)
         fini_bags_block(&o->phi->bags, b, &o->begin[b], &o->begin[b + 1]);
-        o->part[b] = 0;
-        for (int64_t i = o->begin[b]; i < o->begin[b + 1]; i++)
-            o->part[b] += weight_of(o, i) > 0 ? weight_of(o, i) : 0;
-    }
-    fin_status status = o->sum(o->blocks, 1, o->part, o->all, err);
-    o->weight = o->all[0];
+    fin_status status = fini_bags_sum(&o->phi->bags, o->sum, 1, 1, add_weight, o, &o->weight, err);
     if (!status && !(o->weight > 0 && o->weight < INFINITY))
         status = fini_fail(err, FIN_ERR_ARGUMENT,
                            "the weights of the bags sum to %g; at least one must be positive",
@@ -231,12 +226,8 @@ fin_status fini_risk_create(fini_risk **risk, const fini_bag_form *form,
                      .q = form->keys(shape) + form->values(shape),
                      .extras = form->extras(shape),
                      .rows = rows_of(phi)};
-    int64_t first, longest = 1;
-    for (int64_t i = 0; i < phi->bags.n; i++) {
-        int64_t L = phi->bags.offsets[i + 1] - phi->bags.offsets[i];
-        longest = L > longest ? L : longest;
-    }
-    o->shape.longest = longest;
+    int64_t first;
+    o->shape.longest = fini_bags_longest(&phi->bags);
     o->parameters = o->q * o->p + o->extras;
     o->blocks = fin_bags_blocks(phi->bags.total);
     fini_bags_own(&phi->bags, &first, &o->own);
@@ -268,11 +259,6 @@ void fini_risk_destroy(fini_risk *risk)
 int64_t fini_risk_parameters(const fini_risk *risk)
 {
     return risk->parameters;
-}
-
-double fini_risk_weight(const fini_risk *risk)
-{
-    return risk->weight;
 }
 
 void fini_risk_cancel(fini_risk *risk, fini_cancel *cancel)

@@ -94,7 +94,7 @@ static fin_status some_ranges(const fin_bags *bags, const double *weights,
     for (int64_t b = 0; b < blocks->count; b++) {
         int64_t begin, end;
         double *to = parts + b * width + (blocks->first + b) * 3 * n;
-        fini_block_bags(blocks, bags, b, &begin, &end);
+        fini_bags_block(bags, b, &begin, &end);
         range_of_block(bags, weights, begin, end, column, n, to, to + n);
         for (int64_t j = 0; j < n; j++) {
             to[2 * n + j] = to[j] <= to[n + j];

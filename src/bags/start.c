@@ -7,7 +7,6 @@
 #include "bags/descend.h"
 
 #include "finetti/random.h"
-#include "bags/mixture.h"
 
 #include <omp.h>
 #include <string.h>
@@ -113,25 +112,22 @@ void fini_start(const fini_problem *problem, int64_t start, const double *mean, 
 
 /* ---- how much there is ------------------------------------------------------------------------- */
 
+static void count(const void *user, int64_t i, double *sums)
+{
+    const fini_problem *problem = user;
+    const int64_t *offsets = problem->phi->bags.offsets;
+    if (!(problem->weights[i] > 0))
+        return;
+    sums[0] += (double)(offsets[i + 1] - offsets[i]);
+    sums[1] += 1;
+    sums[2] += problem->weights[i];
+}
+
 fin_status fini_problem_count(fini_problem *problem, fin_error *err)
 {
-    const fin_bags *bags = &problem->phi->bags;
-    double parts[3 * FIN_BAGS_BLOCKS], sum[3];
-    int64_t first, own;
-    fini_bags_own(bags, &first, &own);
-    for (int64_t b = 0; b < own; b++) {
-        int64_t from, to;
-        double *part = parts + 3 * b;
-        part[0] = part[1] = part[2] = 0;
-        fini_bags_block(bags, b, &from, &to);
-        for (int64_t i = from; i < to; i++)
-            if (problem->weights[i] > 0) {
-                part[0] += (double)(bags->offsets[i + 1] - bags->offsets[i]);
-                part[1] += 1;
-                part[2] += problem->weights[i];
-            }
-    }
-    fin_status status = problem->sum(fin_bags_blocks(bags->total), 3, parts, sum, err);
+    double sum[3] = {0};
+    fin_status status =
+        fini_bags_sum(&problem->phi->bags, problem->sum, 1, 3, count, problem, sum, err);
     problem->tokens = sum[0];
     problem->bags = sum[1];
     problem->weight = sum[2];

@@ -12,10 +12,13 @@
  *     K.counts, K.numbers      members, parameters, iterations, evaluations, unfinished; weight,
  *                              noise, loss
  *     K.penalty, K.members     (members), (members, parameters)
- *     K.columns ...            of the map (map_tensors.c)
+ *     K.columns                (4, s) of the map: centres, scales, bounds, spreads
+ *     K.groups, K.bandwidth    (2) features of each group of columns, if the map has features
+ *     K.landmarks, K.whiten    numbers of all groups
+ *     K.shift, K.stretch       (m)
  *
  * Tensors point into the fit, so what is not an array there is made one when a fit is complete. */
-#include "bags/bags.h"
+#include "bags/map.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -68,46 +71,104 @@ fin_status fini_fit_finish(fin_fit *fit, fin_error *err)
     return status;
 }
 
-typedef struct list {
-    fin_tensor *tensors;
-    int64_t count, room;
-} list;
+/* ---- lists of tensors ------------------------------------------------------------------------ */
 
-static void put(list *l, const char *prefix, const char *name, fin_dtype dtype, int64_t rows,
-                int64_t columns, const void *data)
+void fini_tensor_put(fini_tensor_list *list, const char *prefix, const char *name, fin_dtype dtype,
+                     int64_t rows, int64_t columns, const void *data)
 {
-    if (l->count < l->room) {
-        fin_tensor *t = &l->tensors[l->count];
+    if (list->count < list->room) {
+        fin_tensor *t = &list->tensors[list->count];
         *t = (fin_tensor){.dtype = dtype, .ndim = columns ? 2 : 1, .data = data};
         snprintf(t->name, sizeof t->name, "%s%s", prefix, name);
         t->shape[0] = rows;
         t->shape[1] = columns;
     }
-    l->count++;
+    list->count++;
+}
+
+const fin_tensor *fini_tensor_find(const fin_tensor *tensors, int64_t count, const char *prefix,
+                                   const char *name)
+{
+    size_t n = strlen(prefix);
+    for (int64_t i = 0; i < count; i++)
+        if (strncmp(tensors[i].name, prefix, n) == 0 &&
+            strncmp(tensors[i].name + n, name, sizeof tensors[i].name - n) == 0)
+            return &tensors[i];
+    return NULL;
+}
+
+bool fini_tensor_fits(const fin_tensor *t, fin_dtype dtype, int64_t rows, int64_t columns)
+{
+    return t->dtype == dtype && t->ndim == (columns ? 2 : 1) &&
+           (rows < 0 ? t->shape[0] >= 0 : t->shape[0] == rows) &&
+           (columns < 0 ? t->shape[1] > 0 : columns == 0 || t->shape[1] == columns);
+}
+
+double fini_tensor_number(const fin_tensor *t, int64_t i)
+{
+    float f;
+    double d;
+    if (t->dtype == FIN_F32) {
+        memcpy(&f, (const char *)t->data + (size_t)i * sizeof f, sizeof f);
+        return (double)f;
+    }
+    memcpy(&d, (const char *)t->data + (size_t)i * sizeof d, sizeof d);
+    return d;
+}
+
+/* ---- of a map, of a fit ---------------------------------------------------------------------- */
+
+void fini_map_sizes(const fini_map *map, int64_t *landmarks, int64_t *whiten)
+{
+    *landmarks = *whiten = 0;
+    for (int g = 0; g < fini_map_groups(map); g++) {
+        int64_t m = map->group_m[g];
+        *landmarks += (map->kind == 0 ? m : m / 2) * fini_map_width(map, g);
+        *whiten += map->kind == 0 ? m * m : 0;
+    }
+}
+
+int64_t fini_map_tensors(const fini_map *map, const char *prefix, fin_tensor *tensors, int64_t room)
+{
+    fini_tensor_list l = {tensors, 0, room};
+    int64_t landmarks, whiten, m = map->m;
+    fini_map_sizes(map, &landmarks, &whiten);
+    fini_tensor_put(&l, prefix, "columns", FIN_F64, 4, map->s, map->center);
+    if (!map->features)
+        return l.count;
+    fini_tensor_put(&l, prefix, "groups", FIN_I64, 2, 0, map->group_m);
+    fini_tensor_put(&l, prefix, "bandwidth", FIN_F64, 2, 0, map->bandwidth);
+    fini_tensor_put(&l, prefix, "landmarks", FIN_F64, landmarks, 0, map->landmarks);
+    if (map->kind == 0)
+        fini_tensor_put(&l, prefix, "whiten", FIN_F64, whiten, 0, map->whiten);
+    fini_tensor_put(&l, prefix, "shift", FIN_F64, m, 0, map->shift);
+    fini_tensor_put(&l, prefix, "stretch", FIN_F64, m, 0, map->stretch);
+    return l.count;
 }
 
 int64_t fin_fit_tensors(const fin_fit *fit, fin_tensor *tensors, int64_t room)
 {
-    list l = {tensors, 0, tensors ? room : 0};
-    put(&l, "", "counts", FIN_I64, 5, 0, fit->counts);
-    put(&l, "", "numbers", FIN_F64, 3, 0, fit->numbers);
+    fini_tensor_list l = {tensors, 0, tensors ? room : 0};
+    fini_tensor_put(&l, "", "counts", FIN_I64, 5, 0, fit->counts);
+    fini_tensor_put(&l, "", "numbers", FIN_F64, 3, 0, fit->numbers);
     if (fit->sharpness != 1)
-        put(&l, "", "sharpness", FIN_F64, 1, 0, fit->numbers + 3);
-    put(&l, "", "choice", FIN_I64, 2, 0, fit->choice);
-    put(&l, "", "inner", FIN_F64, 4, 0, fit->inner);
+        fini_tensor_put(&l, "", "sharpness", FIN_F64, 1, 0, fit->numbers + 3);
+    fini_tensor_put(&l, "", "choice", FIN_I64, 2, 0, fit->choice);
+    fini_tensor_put(&l, "", "inner", FIN_F64, 4, 0, fit->inner);
     if (fit->range)
-        put(&l, "", "range", FIN_F64, 2, fit->d, fit->range);
+        fini_tensor_put(&l, "", "range", FIN_F64, 2, fit->d, fit->range);
     if (fit->hashes)
-        put(&l, "", "hashes", FIN_I64, fit->hashes, 0, fit->hash);
+        fini_tensor_put(&l, "", "hashes", FIN_I64, fit->hashes, 0, fit->hash);
     for (int64_t k = 0; k < fit->parts; k++) {
         const fini_part *part = &fit->part[k];
         char prefix[32];
         snprintf(prefix, sizeof prefix, "%lld.", (long long)k);
-        put(&l, prefix, "settings", FIN_U8, part->counts[5], 0, part->text);
-        put(&l, prefix, "counts", FIN_I64, 5, 0, part->counts);
-        put(&l, prefix, "numbers", FIN_F64, 3, 0, part->numbers);
-        put(&l, prefix, "penalty", FIN_F64, part->members, 0, part->penalty);
-        put(&l, prefix, "members", FIN_F64, part->members, part->parameters, part->member);
+        fini_tensor_put(&l, prefix, "settings", FIN_U8, part->counts[5], 0, part->text);
+        fini_tensor_put(&l, prefix, "counts", FIN_I64, 5, 0, part->counts);
+        fini_tensor_put(&l, prefix, "numbers", FIN_F64, 3, 0, part->numbers);
+        fini_tensor_put(&l, prefix, "penalty", FIN_F64, part->members, 0, part->penalty);
+        fini_tensor_put(&l, prefix, "members", FIN_F64, part->members, part->parameters,
+                        part->member);
         int64_t left = l.room > l.count ? l.room - l.count : 0;
         l.count += fini_map_tensors(&part->map, prefix, left ? tensors + l.count : NULL, left);
     }

@@ -8,7 +8,7 @@
  * In double also where the rest is float: K'K has the square of the condition of K, and a learnt
  * ridge may be small. A is d x d, d the width of a head. A matrix that is not positive definite
  * (NaN somewhere, a ridge that underflowed) makes every answer NaN, which the loss then shows. */
-#include "encoder/cme.h"
+#include "encoder/encoder.h"
 
 #include <cblas.h>
 #include <math.h>

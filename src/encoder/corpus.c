@@ -9,7 +9,8 @@
 FIN_TABLE(, fin_corpus_table, "corpus", FIN_CORPUS_FIELDS);
 
 fin_status fini_corpus_open(fin_corpus **corpus, const fini_corpus_kind *kind,
-                            const fin_corpus_settings *settings, uint64_t seed, fin_error *err)
+                            const fin_corpus_settings *settings, const void *source, uint64_t seed,
+                            fin_error *err)
 {
     fin_corpus_settings s;
     *corpus = NULL;
@@ -33,8 +34,12 @@ fin_status fini_corpus_open(fin_corpus **corpus, const fini_corpus_kind *kind,
     c->masked = s.objective == FIN_OBJECTIVE_MASKED;
     c->by_token =
         c->masked && (s.readout == FIN_READOUT_TOKENS || kind != &fini_corpus_kind_memory);
-    *corpus = c;
-    return FIN_OK;
+    status = kind->resolve(c, source, err);
+    if (status)
+        fin_corpus_destroy(c);
+    else
+        *corpus = c;
+    return status;
 }
 
 void fin_corpus_destroy(fin_corpus *corpus)

@@ -29,6 +29,8 @@ typedef struct fini_example {
 } fini_example;
 
 typedef struct fini_corpus_kind {
+    /* What its source is, checked: the shape, lengths and what Bayes knows are filled in. */
+    fin_status (*resolve)(fin_corpus *corpus, const void *source, fin_error *err);
     /* Tokens of a sequence, hidden ones too. */
     fin_status (*length)(const fin_corpus *corpus, uint64_t number, uint64_t epoch, int64_t L,
                          int64_t *length, fin_error *err);
@@ -58,9 +60,10 @@ struct fin_corpus {
 /* Most bytes of work of all threads together, if fewer threads can do with less. */
 #define FINI_CORPUS_WORK_MOST 0x1p31
 
-/* Checks the settings and makes an empty corpus with them. */
+/* Checks the settings and makes a corpus of the kind from its source. */
 fin_status fini_corpus_open(fin_corpus **corpus, const fini_corpus_kind *kind,
-                            const fin_corpus_settings *settings, uint64_t seed, fin_error *err);
+                            const fin_corpus_settings *settings, const void *source, uint64_t seed,
+                            fin_error *err);
 /* The one head: masked: "value" of tokens (or of all of them), else "label" of the sequence;
  * classes > 0: so many. */
 void fini_corpus_head(fin_corpus *corpus, int64_t size, int64_t classes);

@@ -45,9 +45,9 @@ static fin_status check(const fin_corpus *c, fin_error *err)
     return fini_latent_check_sizes(latent, 1, s->L, c->masked ? s->M : 0, err);
 }
 
-static fin_status resolve(fin_corpus *c, fin_error *err)
+static fin_status resolve(fin_corpus *c, const void *source, fin_error *err)
 {
-    const fin_latent *latent = c->latent;
+    const fin_latent *latent = c->latent = source;
     const fin_latent_shape *shape = &latent->shape;
     fin_status status = check(c, err);
     if (status)
@@ -71,15 +71,7 @@ static fin_status resolve(fin_corpus *c, fin_error *err)
 fin_status fin_corpus_latent(fin_corpus **corpus, const fin_corpus_settings *settings,
                              const fin_latent *latent, uint64_t seed, fin_error *err)
 {
-    fin_status status = fini_corpus_open(corpus, &fini_corpus_kind_latent, settings, seed, err);
-    if (status)
-        return status;
-    (*corpus)->latent = latent;
-    if ((status = resolve(*corpus, err))) {
-        fin_corpus_destroy(*corpus);
-        *corpus = NULL;
-    }
-    return status;
+    return fini_corpus_open(corpus, &fini_corpus_kind_latent, settings, latent, seed, err);
 }
 
 /* ---- work ------------------------------------------------------------------------------------ */
@@ -297,4 +289,4 @@ static fin_status draw(const fin_corpus *c, const fini_example *e, double *work,
 }
 
 const fini_corpus_kind fini_corpus_kind_latent = {
-    .length = length_of, .work = work_of, .draw = draw};
+    .resolve = resolve, .length = length_of, .work = work_of, .draw = draw};

@@ -127,9 +127,10 @@ static fin_status pool_values(fin_corpus *c, fin_error *err)
     return FIN_OK;
 }
 
-static fin_status resolve(fin_corpus *c, fin_error *err)
+static fin_status resolve(fin_corpus *c, const void *source, fin_error *err)
 {
     const fin_memory *m = &c->memory;
+    c->memory = *(const fin_memory *)source;
     fin_status status = check_shape(m, c->masked, err);
     if (status)
         return status;
@@ -153,15 +154,7 @@ static fin_status resolve(fin_corpus *c, fin_error *err)
 fin_status fin_corpus_memory(fin_corpus **corpus, const fin_corpus_settings *settings,
                              const fin_memory *memory, uint64_t seed, fin_error *err)
 {
-    fin_status status = fini_corpus_open(corpus, &fini_corpus_kind_memory, settings, seed, err);
-    if (status)
-        return status;
-    (*corpus)->memory = *memory;
-    if ((status = resolve(*corpus, err))) {
-        fin_corpus_destroy(*corpus);
-        *corpus = NULL;
-    }
-    return status;
+    return fini_corpus_open(corpus, &fini_corpus_kind_memory, settings, memory, seed, err);
 }
 
 /* ---- one sequence ---------------------------------------------------------------------------- */
@@ -280,4 +273,4 @@ static fin_status draw(const fin_corpus *c, const fini_example *e, double *work,
 }
 
 const fini_corpus_kind fini_corpus_kind_memory = {
-    .length = length_of, .work = work_of, .draw = draw};
+    .resolve = resolve, .length = length_of, .work = work_of, .draw = draw};

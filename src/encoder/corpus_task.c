@@ -28,26 +28,23 @@ static fin_status check(const fin_corpus *c, fin_error *err)
     return FIN_OK;
 }
 
-fin_status fin_corpus_task(fin_corpus **corpus, const fin_corpus_settings *settings,
-                           const fin_task *task, fin_error *err)
+static fin_status resolve(fin_corpus *c, const void *source, fin_error *err)
 {
-    fin_status status = fini_corpus_open(corpus, &fini_corpus_kind_task, settings, 0, err);
-    if (status)
-        return status;
-    fin_corpus *c = *corpus;
+    const fin_task *task = c->task = source;
     const fin_task_settings *s = fin_task_get_settings(task);
-    c->task = task;
     c->longest = fin_task_longest(task);
     c->shape.inputs = s->d;
     c->sequences = c->settings.samples;
     c->settings.L = c->settings.L_least = c->longest;
     c->bayes = c->variance = s->m == 1 && (task->kind->by_score || s->gamma > 0);
     fini_corpus_head(c, 1, 0);
-    if ((status = check(c, err))) {
-        fin_corpus_destroy(c);
-        *corpus = NULL;
-    }
-    return status;
+    return check(c, err);
+}
+
+fin_status fin_corpus_task(fin_corpus **corpus, const fin_corpus_settings *settings,
+                           const fin_task *task, fin_error *err)
+{
+    return fini_corpus_open(corpus, &fini_corpus_kind_task, settings, task, 0, err);
 }
 
 static fin_status length_of(const fin_corpus *c, uint64_t number, uint64_t epoch, int64_t L,
@@ -95,4 +92,5 @@ static fin_status draw(const fin_corpus *c, const fini_example *e, double *work,
     return status || !e->bayes ? status : predict(c, e, work, err);
 }
 
-const fini_corpus_kind fini_corpus_kind_task = {.length = length_of, .work = work_of, .draw = draw};
+const fini_corpus_kind fini_corpus_kind_task = {
+    .resolve = resolve, .length = length_of, .work = work_of, .draw = draw};

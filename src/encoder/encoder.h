@@ -6,7 +6,7 @@
 #include "base/base.h"
 #include "finetti/encoder.h"
 
-/* ---- the encoder (encoder.c, layout.c) ------------------------------------------------------- */
+/* ---- the encoder (encoder.c, parameters.c) ------------------------------------------------------- */
 
 /* A parameter: its place in the block, its shape, and what it starts as: `start`, or normal numbers
  * of standard deviation `spread` where that is positive. */
@@ -45,7 +45,7 @@ struct fin_encoder {
 /* Fills in all places. With o->piece == NULL it only counts. */
 void fini_encoder_layout(fin_encoder *o);
 
-/* ---- blocks (share.c) ------------------------------------------------------------------------ */
+/* ---- blocks (pass.c) ------------------------------------------------------------------------ */
 
 enum { FINI_BLOCKS = 8, FINI_BLOCKS_MOST = 64 };
 int64_t fini_encoder_blocks(int64_t total, int64_t blocks); /* in use */
@@ -64,6 +64,22 @@ typedef struct fini_sorter {
 int64_t fini_encoder_order(const fin_encoder *o, int64_t L, const float *tokens,
                            const uint8_t *hidden, int64_t *order, int64_t *twin,
                            fini_sorter *scratch);
+
+/* ---- kernel ridge attention of one head of one sequence (cme.c): m queries, L keys and values -- */
+
+/* All matrices are dense. A, W, B: scratch (d, d). */
+typedef struct fini_cme {
+    int64_t m, L, d;
+    double ridge;
+    double *Q, *K, *V;    /* (m, d), (L, d), (L, d) */
+    double *O;            /* (m, d): answers, or on the way back their gradient */
+    double *dQ, *dK, *dV; /* written by the way back */
+    double *A, *W, *B;
+} fini_cme;
+
+void fini_cme_forward(fini_cme *o);
+void fini_cme_weights(fini_cme *o, int64_t i, double *weights);
+double fini_cme_backward(fini_cme *o); /* returns d/d ridge */
 
 /* ---- passes (pass.c, check.c, pool.c, loss.c; pass_f32.c, pass_f64.c) ----------------------- */
 

@@ -11,8 +11,10 @@
  * sequence share its latent). */
 #include "encoder/encoder.h"
 #include "encoder/learn.h"
+#include "encoder/probe.h"
 
 #include <math.h>
+#include <string.h>
 
 enum { BLOCKS = 8, PIECE = 256 };
 #define PIECE_TOKENS 65536.0
@@ -58,24 +60,13 @@ static void add_moments(double *sums, double S, double n)
     sums[PRODUCT] += S * n;
 }
 
-/* Logits or log probabilities become probabilities; returns log sum exp. */
-static double normalise(int64_t n, const double *logits, double *p)
-{
-    double most = -INFINITY, sum = 0;
-    for (int64_t j = 0; j < n; j++)
-        most = logits[j] > most ? logits[j] : most;
-    for (int64_t j = 0; j < n; j++)
-        sum += p[j] = exp(logits[j] - most);
-    for (int64_t j = 0; j < n; j++)
-        p[j] /= sum;
-    return most + log(sum);
-}
-
 /* Squared error of the numbers of a target, or cross-entropy. p: numbers to compare. */
 static double risk_of(const fin_head *head, const double *answer, const double *target, double *p)
 {
-    if (head->kind == FIN_HEAD_CLASSES)
-        return normalise(head->size, answer, p) - answer[(int64_t)target[0]];
+    if (head->kind == FIN_HEAD_CLASSES) {
+        memcpy(p, answer, (size_t)head->size * sizeof *p);
+        return fini_probe_softmax(head->size, p) - answer[(int64_t)target[0]];
+    }
     double sum = 0;
     for (int64_t j = 0; j < head->size; j++) {
         sum += isnan(target[j]) ? 0 : (answer[j] - target[j]) * (answer[j] - target[j]);

@@ -115,7 +115,7 @@ fin_status fini_learn_room(fin_learn *learn, int64_t rows, fin_error *err);
 bool fini_learn_due(const fin_learn *learn);
 fin_status fini_learn_evaluate(fin_learn *learn, fin_error *err);
 
-/* ---- fitting together (learn_head.c) --------------------------------------------------------- */
+/* ---- fitting together (learn.c) --------------------------------------------------------- */
 
 /* The head of the encoder that has the corpus's targets. Everything else has to fit, too. */
 fin_status fini_learn_head(const fin_encoder *encoder, const fin_corpus *corpus, int64_t *head,

@@ -3,39 +3,40 @@
 #include "encoder/learn.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <string.h>
+
+/* Where the numbers of a row stand, in the order of files. */
+#define AT(field) offsetof(fin_learn_row, field)
+static const size_t place[FINI_ROW] = {AT(step),          AT(rate),           AT(loss),
+                                       AT(norm),          AT(test.sequences), AT(test.targets),
+                                       AT(test.risk),     AT(test.risk_se),   AT(test.bayes),
+                                       AT(test.bayes_se), AT(test.excess),    AT(test.excess_se),
+                                       AT(test.quotient), AT(test.distance),  AT(test.correlation),
+                                       AT(test.accuracy), AT(test.loss)};
+
+static bool is_count(int i)
+{
+    return i == 0 || i == 4 || i == 5;
+}
 
 void fini_learn_row_numbers(const fin_learn_row *row, double numbers[FINI_ROW])
 {
-    const fin_evaluation *t = &row->test;
-    const double all[FINI_ROW] = {
-        (double)row->step,  row->rate,    row->loss,   row->norm,   (double)t->sequences,
-        (double)t->targets, t->risk,      t->risk_se,  t->bayes,    t->bayes_se,
-        t->excess,          t->excess_se, t->quotient, t->distance, t->correlation,
-        t->accuracy,        t->loss};
-    memcpy(numbers, all, sizeof all);
+    for (int i = 0; i < FINI_ROW; i++) {
+        const char *from = (const char *)row + place[i];
+        int64_t count;
+        memcpy(is_count(i) ? (void *)&count : &numbers[i], from, sizeof(double));
+        numbers[i] = is_count(i) ? (double)count : numbers[i];
+    }
 }
 
 void fini_learn_row_from(const double numbers[FINI_ROW], fin_learn_row *row)
 {
-    const double *n = numbers;
-    *row = (fin_learn_row){.step = (int64_t)n[0],
-                           .rate = n[1],
-                           .loss = n[2],
-                           .norm = n[3],
-                           .test = {.sequences = (int64_t)n[4],
-                                    .targets = (int64_t)n[5],
-                                    .risk = n[6],
-                                    .risk_se = n[7],
-                                    .bayes = n[8],
-                                    .bayes_se = n[9],
-                                    .excess = n[10],
-                                    .excess_se = n[11],
-                                    .quotient = n[12],
-                                    .distance = n[13],
-                                    .correlation = n[14],
-                                    .accuracy = n[15],
-                                    .loss = n[16]}};
+    for (int i = 0; i < FINI_ROW; i++) {
+        int64_t count = is_count(i) ? (int64_t)numbers[i] : 0;
+        memcpy((char *)row + place[i], is_count(i) ? (const void *)&count : &numbers[i],
+               sizeof(double));
+    }
 }
 
 fin_status fini_learn_room(fin_learn *learn, int64_t rows, fin_error *err)

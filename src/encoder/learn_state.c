@@ -6,7 +6,6 @@
 #include "encoder/learn.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 enum { MOST = 12 };
@@ -52,14 +51,10 @@ int64_t fin_learn_tensors(const fin_learn *learn, fin_tensor *tensors, int64_t r
     int count = parts_of(learn, parts);
     if (learn->rows)
         parts[count++] = (part){"learn.log", FIN_F64, learn->rows, FINI_ROW, learn->row_numbers};
-    for (int i = 0; i < count && i < room; i++) {
-        fin_tensor *t = &tensors[i];
-        *t = (fin_tensor){.dtype = parts[i].dtype,
-                          .ndim = parts[i].columns ? 2 : 1,
-                          .shape = {parts[i].rows, parts[i].columns},
-                          .data = parts[i].data};
-        snprintf(t->name, sizeof t->name, "%s", parts[i].name);
-    }
+    fini_tensor_list l = {tensors, 0, room};
+    for (int i = 0; i < count; i++)
+        fini_tensor_put(&l, "", parts[i].name, parts[i].dtype, parts[i].rows, parts[i].columns,
+                        parts[i].data);
     return count;
 }
 
@@ -73,10 +68,7 @@ typedef struct source {
 
 static const fin_tensor *find(const source *s, const char *name)
 {
-    for (int64_t i = 0; i < s->count; i++)
-        if (strncmp(s->tensors[i].name, name, sizeof s->tensors[i].name) == 0)
-            return &s->tensors[i];
-    return NULL;
+    return fini_tensor_find(s->tensors, s->count, "", name);
 }
 
 static fin_status fetch(const source *s, const part *p, const fin_tensor **tensor)
@@ -87,8 +79,7 @@ static fin_status fetch(const source *s, const part *p, const fin_tensor **tenso
                          "the state of learning has no tensor '%s'; it is not complete, or was "
                          "saved with another optimizer",
                          p->name);
-    if (t->dtype != p->dtype || t->ndim != (p->columns ? 2 : 1) || t->shape[0] != p->rows ||
-        (p->columns && t->shape[1] != p->columns) || !t->data)
+    if (!fini_tensor_fits(t, p->dtype, p->rows, p->columns) || !t->data)
         return fini_fail(s->err, FIN_ERR_FORMAT,
                          "the tensor '%s' of the state of learning has another type or shape than "
                          "this encoder asks for",
@@ -96,26 +87,12 @@ static fin_status fetch(const source *s, const part *p, const fin_tensor **tenso
     return FIN_OK;
 }
 
-/* Number i of a tensor, which need not be aligned. */
-static double number_at(const fin_tensor *t, int64_t i)
-{
-    const char *at = (const char *)t->data + (size_t)i * size_of(t->dtype);
-    float f;
-    double d;
-    if (t->dtype == FIN_F32) {
-        memcpy(&f, at, sizeof f);
-        return (double)f;
-    }
-    memcpy(&d, at, sizeof d);
-    return d;
-}
-
 static fin_status check_finite(const source *s, const part *p, const fin_tensor *t)
 {
     int64_t n = p->rows * (p->columns ? p->columns : 1);
     bool square = strcmp(p->name, "learn.second") == 0;
     for (int64_t i = 0; i < n; i++) {
-        double x = number_at(t, i);
+        double x = fini_tensor_number(t, i);
         if (!isfinite(x) || (square && x < 0))
             return fini_fail(s->err, FIN_ERR_FORMAT,
                              "number %lld of the tensor '%s' of the state of learning is %g",
@@ -152,11 +129,11 @@ static fin_status check_log(const source *s, int64_t step, const fin_tensor **lo
                 t->shape[0] <= step + 1 && t->shape[1] == FINI_ROW && t->data;
     double last = -1;
     for (int64_t i = 0; good && i < t->shape[0]; i++) {
-        double at = number_at(t, i * FINI_ROW);
+        double at = fini_tensor_number(t, i * FINI_ROW);
         good = at > last && at <= (double)step && at == floor(at);
         last = at;
         for (int j = 4; j <= 5; j++) {
-            double count = number_at(t, i * FINI_ROW + j);
+            double count = fini_tensor_number(t, i * FINI_ROW + j);
             good = good && count >= 0 && count <= 0x1p52;
         }
     }

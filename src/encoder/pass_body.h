@@ -5,7 +5,6 @@
  * REAL for some thousand tokens and then goes to the block's sums in double: a float sum over a few
  * groups is as good as the product inside it, a float sum over a large batch would not be. */
 
-#include "encoder/cme.h"
 #include "encoder/encoder.h"
 
 #include <cblas.h>

@@ -46,7 +46,7 @@ int64_t fini_features_width(fini_features *f); /* fills in one and width, and re
 fin_status fini_features_of(const fini_features *f, const fin_examples *e, double *x,
                             fin_error *err);
 
-/* ---- scores (probe_score.c) ------------------------------------------------------------------ */
+/* ---- scores (probe.c) ------------------------------------------------------------------ */
 
 void fini_probe_score_none(fin_probe_score *score); /* all NaN and 0 */
 /* y (n) classes, P (n, classes) probabilities. */

@@ -3,13 +3,16 @@
  *
  * Families and tasks have fresh sequences for both parts, far from those of training and of
  * evaluations. Data without a second corpus are cut at random: as many sequences as asked for, or
- * all of them in that proportion. */
+ * all of them in that proportion. A head of an encoder can be set to the probe of what it reads: the
+ * mean of the end. */
 #include "encoder/corpus.h"
+#include "encoder/learn.h"
 #include "encoder/probe.h"
 
 #include "finetti/random.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { CHUNK = 256, STREAM = 345 };
@@ -24,6 +27,7 @@ typedef struct probing {
     bool tokens;
     int flags;
     const fin_progress *progress;
+    const char *what; /* for progress */
     double done, total;
 } probing;
 
@@ -239,7 +243,7 @@ static fin_status make_rows(probing *o, part *p, fin_error *err)
         if (!status)
             status = add_rows(o, p, &e, err);
         o->done += (double)n;
-        if (!status && fini_report(o->progress, "probe", o->done, o->total))
+        if (!status && fini_report(o->progress, o->what, o->done, o->total))
             status = fini_fail(err, FIN_ERR_CANCELLED, "cancelled after %.0f of %.0f sequences",
                                o->done, o->total);
     }
@@ -318,8 +322,10 @@ fin_status fin_encoder_probe_on(const fin_encoder *encoder, const fin_corpus *co
 {
     fin_probe_settings defaults;
     fin_settings_defaults(&fin_probe_table, &defaults);
-    probing o = {
-        .encoder = encoder, .settings = settings ? settings : &defaults, .progress = progress};
+    probing o = {.encoder = encoder,
+                 .settings = settings ? settings : &defaults,
+                 .progress = progress,
+                 .what = "probe"};
     part fitted = {.corpus = corpus}, judged = {.corpus = test ? test : corpus};
     fin_status status = prepare(&o, fitted.corpus, judged.corpus, err);
     if (!status)
@@ -342,4 +348,63 @@ fin_status fin_encoder_probe(const fin_encoder *encoder, const fin_corpus *corpu
 {
     return fin_encoder_probe_on(encoder, corpus, NULL, settings, score, column_r2, room, progress,
                                 err);
+}
+
+/* ---- the head of an encoder ------------------------------------------------------------------- */
+
+static fin_status load_head(fin_encoder *encoder, const fin_head *head, const fin_probe *probe,
+                            fin_error *err)
+{
+    int64_t width = fin_encoder_get_settings(encoder)->width;
+    double *W = fini_alloc_array(head->size, (size_t)(width + 1) * sizeof *W);
+    if (!W)
+        return fini_fail_memory(err, (size_t)(head->size * width) * sizeof *W, "a head");
+    double *b = W + head->size * width;
+    char name[sizeof head->name + 8];
+    fin_tensor tensors[2];
+    fini_tensor_list l = {tensors, 0, 2};
+    fin_probe_weights(probe, W, b);
+    snprintf(name, sizeof name, "head.%s", head->name);
+    fini_tensor_put(&l, name, ".weight", FIN_F64, head->size, width, W);
+    fini_tensor_put(&l, name, ".bias", FIN_F64, head->size, 0, b);
+    fin_status status = fin_encoder_load(encoder, tensors, 2, 1, NULL, err);
+    fini_free(W);
+    return status;
+}
+
+/* All sequences with all their tokens: under numbers from FIN_TEST_FIRST on. */
+fin_status fin_encoder_start_head(fin_encoder *encoder, const fin_corpus *corpus, double penalty,
+                                  const fin_progress *progress, fin_error *err)
+{
+    const fin_probe_settings settings = {.target = FIN_PROBE_LABEL, .pool = FIN_POOL_MEAN};
+    int64_t h, layers = fin_encoder_get_settings(encoder)->layers;
+    fin_status status = fini_learn_head(encoder, corpus, &h, err);
+    if (status)
+        return status;
+    const fin_head *head = &fin_encoder_get_shape(encoder)->head[h];
+    probing o = {.encoder = encoder,
+                 .settings = &settings,
+                 .features = {.encoder = encoder, .first = layers, .last = layers},
+                 .columns = 1,
+                 .classes = head->kind == FIN_HEAD_CLASSES ? head->size : 0,
+                 .progress = progress,
+                 .what = "head"};
+    part all = {.corpus = corpus, .n = fin_corpus_sequences(corpus)};
+    fin_probe *probe = NULL;
+    if (corpus->masked || all.n == 0 || head->kind == FIN_HEAD_GAUSSIAN)
+        return fini_fail(err, FIN_ERR_UNSUPPORTED,
+                         "a head starts at a probe for labels of data, classes or numbers without "
+                         "variances");
+    o.width = fini_features_width(&o.features);
+    o.total = (double)all.n;
+    status = take_numbers(&all, NULL, fini_corpus_whole(corpus), err);
+    if (!status)
+        status = make_rows(&o, &all, err);
+    if (!status)
+        status = fin_probe_fit(&probe, all.rows, o.width, all.x, o.classes, 1, all.y, penalty, err);
+    if (!status)
+        status = load_head(encoder, head, probe, err);
+    fin_probe_destroy(probe);
+    close_part(&all);
+    return status;
 }
