@@ -296,10 +296,10 @@ static void merge__damage_stops_it(void **state)
 {
     (void)state;
     static const char *const harm[] = {
-        "UPDATE runs SET settings = '{}' WHERE id = 4",
-        "UPDATE runs SET hash = 'x' WHERE id = 4",
+        "UPDATE settings SET own = '{}' WHERE id = 4",
+        "UPDATE settings SET hash = 'x' WHERE id = 4",
         "UPDATE runs SET state = 9 WHERE id = 4",
-        "UPDATE runs SET command = x'00' WHERE id = 4",
+        "UPDATE common SET command = x'00'",
         "UPDATE runs SET version = CAST(x'ff41' AS TEXT) WHERE id = 4",
         "UPDATE scalars SET how = 99 WHERE run_id = 4",
         "UPDATE scalars SET samples = -1 WHERE run_id = 4",
@@ -320,6 +320,9 @@ static void merge__damage_stops_it(void **state)
         hack(in_folder("b.db"), harm[i]);
         assert_no_merge(in_folder("a.db"), in_folder("b.db"), FIN_ERR_FORMAT, "b.db' is damaged");
     }
+    fill_store(in_folder("c.db"), 0, 1);
+    hack(in_folder("c.db"), "UPDATE settings SET own = '{\"settings\":' WHERE id = 4");
+    assert_no_merge(in_folder("a.db"), in_folder("c.db"), FIN_ERR_FORMAT, "c.db': it is damaged");
 }
 
 /* ---- differences ----------------------------------------------------------------------------- */
@@ -375,9 +378,9 @@ static void diff__tells_all(void **state)
                             "(SELECT id FROM names WHERE name = 'risk')");
     assert_int_equal(diff_of(in_folder("a.db"), in_folder("b.db"), 0, &h), 1);
     assert_true(isnan(h.right) && !isnan(h.left));
-    hack(in_folder("b.db"), "PRAGMA foreign_keys = ON; DELETE FROM runs WHERE id IN (1, 2)");
+    hack(in_folder("b.db"), "PRAGMA foreign_keys = ON; DELETE FROM runs WHERE id IN (15, 16)");
     hack(in_folder("a.db"), "PRAGMA foreign_keys = ON; DELETE FROM runs WHERE id = 1");
-    hack(in_folder("b.db"), "DELETE FROM series WHERE run_id = 4; UPDATE runs SET state = 2 WHERE "
+    hack(in_folder("b.db"), "DELETE FROM series WHERE run_id = 3; UPDATE runs SET state = 2 WHERE "
                             "id = 6");
     assert_int_equal(diff_of(in_folder("a.db"), in_folder("b.db"), 0, &h), 6);
     assert_true(h.missing == 3 && h.numbers == 1 && h.states == 1 && h.series == 1);

@@ -28,7 +28,7 @@ static void open__creates_one_file(void **state)
         assert_int_equal(list_folder(0), 1);
     }
     assert_int_equal(ask(path, "PRAGMA application_id"), FINI_STORE_APPLICATION);
-    assert_int_equal(ask(path, "PRAGMA user_version"), 1);
+    assert_int_equal(ask(path, "PRAGMA user_version"), 2);
     fin_store_close(NULL);
 }
 
@@ -95,10 +95,10 @@ static void open__refuses_other_schemas(void **state)
     fin_store_close(open_store(path, FIN_STORE_CREATE));
     hack(path, "PRAGMA user_version = 7");
     assert_refused_unchanged(path, FIN_STORE_WRITE,
-                             "made by a newer finetti, schema 7; this one knows up to 1");
+                             "made by a newer finetti, schema 7; this one knows up to 2");
     hack(path, "PRAGMA user_version = 0");
     assert_refused_unchanged(path, FIN_STORE_WRITE, "schema 0");
-    hack(path, "PRAGMA user_version = 1; DROP TABLE claims");
+    hack(path, "PRAGMA user_version = 2; DROP TABLE claims");
     assert_refused(path, FIN_STORE_WRITE, FIN_ERR_FORMAT, "missing");
     hack(path, "CREATE TABLE claims(x)");
     assert_refused(path, FIN_STORE_WRITE, FIN_ERR_FORMAT, "not those of a store");
@@ -115,6 +115,105 @@ static void open__refuses_triggers_and_views(void **state)
     assert_refused(path, FIN_STORE_READ, FIN_ERR_FORMAT, "not those of a store");
     hack(path, "DROP VIEW v");
     fin_store_close(open_store(path, FIN_STORE_READ));
+}
+
+static fin_status see_study(void *user, const fin_study_row *row, fin_error *e)
+{
+    (void)e;
+    *(fin_study_row *)user = *row;
+    assert_string_equal(row->name, "small");
+    assert_string_equal(row->title, "A small one");
+    return FIN_OK;
+}
+
+static fin_status count_runs(void *user, const fin_run_row *run, fin_error *e)
+{
+    (void)e;
+    assert_int_equal(run->state, FIN_STATE_PLANNED);
+    ++*(int *)user;
+    return FIN_OK;
+}
+
+/* A store as schema 1 had it: all settings with each run, and hashes in the plan. */
+static void make_old(const char *path)
+{
+    hack(path,
+         "CREATE TABLE r AS SELECT s.id, hash, command, json_patch(c.text, s.own) AS settings, "
+         "state, reason, version, kernel, seconds, finished FROM settings AS s JOIN common AS c "
+         "ON c.id = s.common_id JOIN runs USING(id); CREATE TABLE p AS SELECT study_id, position, "
+         "block, hash FROM plan JOIN settings ON id = run_id; DROP TABLE plan; DROP TABLE runs; "
+         "DROP TABLE settings; DROP TABLE common; "
+         "CREATE TABLE plan(study_id INTEGER NOT NULL REFERENCES studies(id) ON DELETE CASCADE, "
+         "position INTEGER NOT NULL, block TEXT NOT NULL, hash TEXT NOT NULL, "
+         "PRIMARY KEY(study_id, position)) WITHOUT ROWID; CREATE INDEX plan_hash ON plan(hash); "
+         "CREATE TABLE runs(id INTEGER PRIMARY KEY, hash TEXT NOT NULL UNIQUE, "
+         "command TEXT NOT NULL, settings TEXT NOT NULL, seed INTEGER, state INTEGER NOT NULL, "
+         "reason TEXT NOT NULL, version TEXT NOT NULL, kernel TEXT NOT NULL, seconds REAL, "
+         "finished REAL); CREATE INDEX runs_failed ON runs(state) WHERE state = 2; "
+         "INSERT INTO runs SELECT id, hash, command, settings, 1, state, reason, version, kernel, "
+         "seconds, finished FROM r; INSERT INTO plan SELECT * FROM p; DROP TABLE r; DROP TABLE p; "
+         "PRAGMA user_version = 1; VACUUM");
+}
+
+static void export_small(fin_store *store, const char *path)
+{
+    const fin_query query = {.study = "small", .state = FIN_STATE_DONE};
+    assert_ok(fin_store_export(store, &query, path, 0, &err));
+}
+
+/* Read, it stays as it is; written to, it becomes a new one. Of planned runs it knew only hashes. */
+static void open__brings_an_older_store_up_to_date(void **state)
+{
+    (void)state;
+    char path[1024]; /* in_folder gives a few names, and then the first again */
+    snprintf(path, sizeof path, "%s", in_folder("old.db"));
+    fin_study *study = parse_study(small_text);
+    fill_store(path, 0, 2);
+    fin_store *store = open_store(path, FIN_STORE_WRITE);
+    assert_ok(keep_failed(store, study, 1, "no"));
+    export_small(store, in_folder("new.csv"));
+    fin_store_close(store);
+    copy_file(path, "new.db");
+    make_old(path);
+    size_t size, after;
+    char *before = read_file(path, &size);
+    store = open_store(path, FIN_STORE_READ);
+    assert_ok(fin_store_check(store, &err));
+    export_small(store, in_folder("old.csv"));
+    assert_same_file(in_folder("new.csv"), in_folder("old.csv"));
+    fin_store *other = open_store(in_folder("new.db"), FIN_STORE_WRITE);
+    int64_t differences = -1;
+    assert_ok(fin_store_diff(other, store, 0, NULL, NULL, &differences, &err));
+    assert_int_equal(differences, 0);
+    fin_merge_count count;
+    assert_ok(fin_store_merge(other, path, 0, &count, &err));
+    assert_true(count.same == SMALL / 2 + 1 && count.added == 0 && count.studies == 0);
+    fin_store_close(other);
+    fin_store_close(store);
+    char *now = read_file(path, &after);
+    assert_int_equal(size, after);
+    assert_memory_equal(before, now, size);
+    free(before);
+    free(now);
+    store = open_store(path, FIN_STORE_WRITE);
+    assert_ok(fin_store_check(store, &err));
+    assert_int_equal(ask(path, "PRAGMA user_version"), 2);
+    export_small(store, in_folder("up.csv"));
+    assert_same_file(in_folder("new.csv"), in_folder("up.csv"));
+    fin_study_row row = {.planned = 0};
+    assert_ok(fin_store_studies(store, see_study, &row, &err));
+    assert_true(row.planned == SMALL && row.done == SMALL / 2 && row.failed == 1);
+    const char *const where[] = {"L=6"}; /* planned: not known before it is planned again */
+    const fin_query query = {.study = "small", .where = where, .where_count = 1};
+    int seen = 0;
+    assert_ok(fin_store_runs(store, &query, count_runs, &seen, &err));
+    assert_int_equal(seen, 0);
+    plan(store, study);
+    assert_ok(fin_store_runs(store, &query, count_runs, &seen, &err));
+    assert_int_equal(seen, 1);
+    assert_ok(fin_store_check(store, &err));
+    fin_store_close(store);
+    fin_study_destroy(study);
 }
 
 static void open__read_does_not_write(void **state)
@@ -401,7 +500,7 @@ static void plan__other_settings_under_a_hash_are_damage(void **state)
     (void)state;
     const char *path = in_folder("h.db");
     fill_store(path, 0, 1);
-    hack(path, "UPDATE runs SET settings = '{}' WHERE id = 5");
+    hack(path, "UPDATE settings SET own = '{}' WHERE id = 5");
     fin_study *study = parse_study(small_text);
     fin_store *store = open_store(path, FIN_STORE_WRITE);
     unsigned char missing[SMALL];
@@ -522,15 +621,6 @@ static fin_status see_claim(void *user, const fin_claim *claim, fin_error *e)
                        : isnan(claim->value) && claim->verdict == FIN_VERDICT_UNTESTED);
     ++*count;
     return *count == 7 ? FIN_ERR_CANCELLED : FIN_OK;
-}
-
-static fin_status see_study(void *user, const fin_study_row *row, fin_error *e)
-{
-    (void)e;
-    *(fin_study_row *)user = *row;
-    assert_string_equal(row->name, "small");
-    assert_string_equal(row->title, "A small one");
-    return FIN_OK;
 }
 
 static void claims__are_kept_in_order(void **state)
@@ -831,6 +921,7 @@ int main(void)
         cmocka_unit_test_setup(open__refuses_other_files_and_leaves_them, empty_folder),
         cmocka_unit_test_setup(open__refuses_other_schemas, empty_folder),
         cmocka_unit_test_setup(open__refuses_triggers_and_views, empty_folder),
+        cmocka_unit_test_setup(open__brings_an_older_store_up_to_date, empty_folder),
         cmocka_unit_test_setup(open__read_does_not_write, empty_folder),
         cmocka_unit_test_setup(open__read_only_file_and_folder, empty_folder),
         cmocka_unit_test_setup(open__waits_for_a_lock_and_says_so, empty_folder),

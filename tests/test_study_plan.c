@@ -1,5 +1,5 @@
 /* Runs of a study: the settings of a command, canonical JSON, hashes, the values of axes. */
-#include "test_data.h"
+#include "test_json.h"
 
 #include "fault.h"
 #include "study/read.h"
@@ -118,19 +118,11 @@ static void job__text_of_numbers(void **state)
                                            {"123456789012345678", "1.2345678901234568e+17"},
                                            {"0.70710678118654757", "0.7071067811865476"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const char *found;
-        int length;
         const char *json = text_of(&(fin_pair){"x", cases[i][0], NULL}, 1);
-        assert_true(fini_setting_find(json, "x", &found, &length));
-        if ((size_t)length != strlen(cases[i][1]) || strncmp(found, cases[i][1], (size_t)length))
-            fail_msg("%s became %.*s, not %s", cases[i][0], length, found, cases[i][1]);
+        assert_string_equal(json_setting(json, "x"), cases[i][1]);
     }
-    const char *found;
-    int length;
     const char *json = text_of(&(fin_pair){"n", "4611686018427387904", NULL}, 1);
-    assert_true(fini_setting_find(json, "n", &found, &length));
-    assert_int_equal(length, 19);
-    assert_memory_equal(found, "4611686018427387904", 19);
+    assert_string_equal(json_setting(json, "n"), "4611686018427387904");
 }
 
 static void shortest__reads_back(void **state)
@@ -213,33 +205,47 @@ static void hash__known_answers(void **state)
     }
 }
 
-static void find__looks_at_names_only(void **state)
+/* What is its own, put over the settings of another run, gives all settings of a run. */
+static void difference__over_the_base_is_the_whole(void **state)
 {
     (void)state;
-    const char *json = "{\"command\":\"c\",\"revision\":1,\"settings\":{\"a\":\"b\",\"b\":12,"
-                       "\"c_d\":\"x\\\"b\\\":3\",\"e\":-1e-07}}";
-    const char *text;
-    int length;
-    static const char *const cases[][2] = {
-        {"a", "b"}, {"b", "12"}, {"c_d", "x\\\"b\\\":3"}, {"c-d", "x\\\"b\\\":3"}, {"e", "-1e-07"}};
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        assert_true(fini_setting_find(json, cases[i][0], &text, &length));
-        assert_int_equal(length, strlen(cases[i][1]));
-        assert_memory_equal(text, cases[i][1], (size_t)length);
+    static const fin_pair cases[][2] = {
+        {{"x", "0.1", NULL}, {"n", "3", NULL}},
+        {{"x", "1e-7", NULL}, {"pick", "red", NULL}},
+        {{"y", "inf", NULL}, {"n_auto", "7", NULL}},
+        {{"y", "auto", NULL}, {"x", "-0", NULL}},
+        {{"n", "4611686018427387904", NULL}, {"x", "0.30000000000000004", NULL}},
+        {{"n", "9007199254740992", NULL}, {"x", "0.3", NULL}},
+        {{"mood", "wet", NULL}, {"other", "a\"b\\c\t", NULL}},
+        {{"mood", "wet", NULL}, {"deep-water", "0.5", NULL}}};
+    enum { CASES = sizeof cases / sizeof *cases, WET = CASES - 2 };
+    toy given[CASES];
+    char texts[CASES][1024], own[1024];
+    sqlite3 *db;
+    sqlite3_stmt *patch;
+    assert_int_equal(sqlite3_open(":memory:", &db), SQLITE_OK);
+    assert_int_equal(sqlite3_prepare_v2(db, "SELECT json_patch(?1, ?2)", -1, &patch, NULL),
+                     SQLITE_OK);
+    for (int i = 0; i < CASES; i++) {
+        assert_ok(fin_command_apply(&toy_job, &given[i], cases[i], 2, NULL, &err));
+        assert_ok(fin_command_text(&toy_job, &given[i], texts[i], sizeof texts[i], &err));
     }
-    assert_false(fini_setting_find(json, "x", &text, &length));
-    assert_false(fini_setting_find(json, "command", &text, &length));
-    assert_false(fini_setting_find(json, "", &text, &length));
-    /* Cut anywhere: never past the end. */
-    for (size_t cut = 0; cut < strlen(json); cut++) {
-        char *copy = malloc(cut + 1);
-        memcpy(copy, json, cut);
-        copy[cut] = '\0';
-        fini_setting_find(copy, "zzz", &text, &length);
-        if (fini_setting_find(copy, "e", &text, &length))
-            assert_true(text + length <= copy + cut);
-        free(copy);
-    }
+    for (int i = 0; i < CASES; i++)
+        for (int k = 0; k < CASES; k++) {
+            bool said = fini_command_difference(&toy_job, &given[i], &given[k], own, sizeof own);
+            assert_int_equal(said, (i < WET) == (k < WET)); /* the others have a setting more */
+            if (!said)
+                continue;
+            assert_true((strcmp(own, "{}") == 0) == (strcmp(texts[i], texts[k]) == 0));
+            sqlite3_bind_text(patch, 1, texts[i], -1, SQLITE_STATIC);
+            sqlite3_bind_text(patch, 2, own, -1, SQLITE_STATIC);
+            assert_int_equal(sqlite3_step(patch), SQLITE_ROW);
+            assert_string_equal((const char *)sqlite3_column_text(patch, 0), texts[k]);
+            sqlite3_reset(patch);
+        }
+    assert_false(fini_command_difference(&toy_job, &given[0], &given[4], own, 20));
+    sqlite3_finalize(patch);
+    sqlite3_close(db);
 }
 
 /* ---- axes ----------------------------------------------------------------------------------- */
@@ -384,12 +390,11 @@ static void assert_settings(const fin_study *study, int64_t i, const char *expec
     snprintf(copy, sizeof copy, "%s", expected);
     for (char *p = copy; (name = strtok(p, " ")); p = NULL) {
         char *equal = strchr(name, '=');
-        const char *found;
-        int length;
         *equal = '\0';
-        assert_true(fini_setting_find(plan.settings, name, &found, &length));
-        snprintf(text + strlen(text), sizeof text - strlen(text), "%s%s=%.*s", p ? "" : " ", name,
-                 length, found);
+        const char *found = json_setting(plan.settings, name);
+        assert_non_null(found);
+        snprintf(text + strlen(text), sizeof text - strlen(text), "%s%s=%s", p ? "" : " ", name,
+                 found);
     }
     assert_string_equal(text, expected);
 }
@@ -554,7 +559,7 @@ int main(void)
         cmocka_unit_test(job__blames_the_pair),
         cmocka_unit_test(job__text_must_fit),
         cmocka_unit_test(hash__known_answers),
-        cmocka_unit_test(find__looks_at_names_only),
+        cmocka_unit_test(difference__over_the_base_is_the_whole),
         cmocka_unit_test(axes__values),
         cmocka_unit_test(draws__known_answers),
         cmocka_unit_test(draws__stay_inside),

@@ -1,6 +1,6 @@
 /* Studies from their files: what is read, what --set and `full:` change, and what is refused, with
  * file, line and column. tests/data/study_bad.txt holds a mistake a case. */
-#include "test_data.h"
+#include "test_json.h"
 
 #include "fault.h"
 #include "study/study.h"
@@ -25,17 +25,11 @@ static fin_study *parse(const char *text)
 /* A setting of run i as text. */
 static const char *setting(const fin_study *study, int64_t i, const char *name)
 {
-    static char texts[4][64];
-    static int next;
-    char *text = texts[next++ % 4];
-    fin_plan *plan = malloc(sizeof *plan);
-    const char *found;
-    int length;
-    assert_ok(fin_study_get_run(study, i, plan, &err));
-    if (!fini_setting_find(plan->settings, name, &found, &length))
-        fail_msg("there is no %s in %s", name, plan->settings);
-    snprintf(text, sizeof texts[0], "%.*s", length, found);
-    free(plan);
+    static fin_plan plan;
+    assert_ok(fin_study_get_run(study, i, &plan, &err));
+    const char *text = json_setting(plan.settings, name);
+    if (!text)
+        fail_msg("there is no %s in %s", name, plan.settings);
     return text;
 }
 

@@ -15,10 +15,11 @@
 /* The same without check(): for settings that are to be written, not run. */
 fin_status fini_command_fill(const fin_command *command, void *values, const fin_pair *pairs,
                              int count, fin_error *err);
+/* As JSON, the settings in which values are not like base, "{}" if there are none: what, put over the
+ * text of base, gives that of values. false: it cannot be said like this. */
+bool fini_command_difference(const fin_command *command, const void *base, const void *values,
+                             char *buffer, size_t size);
 void fini_hash(const char *text, char hash[FIN_HASH_TEXT]); /* XXH3, 128 bits, hexadecimal */
-/* The value of a setting in canonical JSON: *text points into json (a string without its quotes; it
- * has no escapes that matter for choices). False if there is no such setting. Fast: no parsing. */
-bool fini_setting_find(const char *json, const char *name, const char **text, int *length);
 
 /* Words that are lists, beside FIN_WORD. */
 #define FINI_LIST(name, type, member, fallback, meaning, kind_)                                    \

@@ -447,12 +447,13 @@ static void insert(entry entries[ENTRIES], int *count, entry e)
     ++*count;
 }
 
-fin_status fin_command_text(const fin_command *command, const void *values, char *buffer,
-                            size_t size, fin_error *err)
+/* All settings, by name. */
+static fin_status collect(const fin_command *command, const void *values, entry entries[ENTRIES],
+                          int *count, fin_error *err)
 {
     fin_group groups[FIN_GROUPS];
-    entry entries[ENTRIES];
-    int group_count = 0, count = 0;
+    int group_count = 0;
+    *count = 0;
     /* It only says where the tables' structs are; nothing is written. */
     fin_status status =
         fin_command_groups(command, (void *)(uintptr_t)values, groups, &group_count, err);
@@ -461,15 +462,26 @@ fin_status fin_command_text(const fin_command *command, const void *values, char
     for (const fin_word *word = command->words; word->name; word++) {
         const char *text = (const char *)values + word->offset;
         if (!word->quiet || strcmp(text, word->fallback) != 0)
-            insert(entries, &count, (entry){word->name, NULL, text});
+            insert(entries, count, (entry){word->name, NULL, text});
     }
     for (int g = 0; g < group_count; g++)
         for (int i = 0; i < groups[g].table->count; i++) {
             const fin_field *field = &groups[g].table->fields[i];
             if (command->hidden && strcmp(field->name, command->hidden) == 0)
                 continue;
-            insert(entries, &count, (entry){field->name, field, groups[g].values});
+            insert(entries, count, (entry){field->name, field, groups[g].values});
         }
+    return FIN_OK;
+}
+
+fin_status fin_command_text(const fin_command *command, const void *values, char *buffer,
+                            size_t size, fin_error *err)
+{
+    entry entries[ENTRIES];
+    int count;
+    fin_status status = collect(command, values, entries, &count, err);
+    if (status)
+        return status;
     writer w = {buffer, 0, size};
     char head[160];
     put(&w, head,
@@ -490,6 +502,43 @@ fin_status fin_command_text(const fin_command *command, const void *values, char
     return FIN_OK;
 }
 
+/* A value is written twice, as it is and as in `base`, and stays if the two differ. */
+bool fini_command_difference(const fin_command *command, const void *base, const void *values,
+                             char *buffer, size_t size)
+{
+    entry old[ENTRIES], entries[ENTRIES];
+    int count, old_count, differ = 0;
+    if (collect(command, base, old, &old_count, NULL) ||
+        collect(command, values, entries, &count, NULL) || count != old_count)
+        return false;
+    writer w = {buffer, 0, size};
+    put(&w, "{\"settings\":{", 13);
+    for (int i = 0; i < count && w.used < w.size; i++) {
+        size_t start = w.used;
+        if (strcmp(entries[i].name, old[i].name) != 0)
+            return false;
+        put(&w, ",", differ > 0);
+        put_string(&w, entries[i].name);
+        put(&w, ":", 1);
+        size_t from = w.used;
+        put_value(&w, &entries[i]);
+        size_t end = w.used, length = end - from;
+        put_value(&w, &old[i]);
+        if (w.used >= w.size)
+            return false;
+        bool same = w.used - end == length && memcmp(buffer + from, buffer + end, length) == 0;
+        w.used = same ? start : end;
+        differ += !same;
+    }
+    put(&w, "}}", 2);
+    if (w.used >= w.size)
+        return false;
+    buffer[w.used] = '\0';
+    if (differ == 0)
+        strcpy(buffer, "{}");
+    return true;
+}
+
 void fini_hash(const char *text, char hash[FIN_HASH_TEXT])
 {
     XXH128_canonical_t canonical;
@@ -499,48 +548,4 @@ void fini_hash(const char *text, char hash[FIN_HASH_TEXT])
         hash[2 * i + 1] = "0123456789abcdef"[canonical.digest[i] & 15];
     }
     hash[32] = '\0';
-}
-
-/* ---- one setting out of canonical JSON ------------------------------------------------------ */
-
-/* Behind the string that begins at p (a quote), or at the end of a text that is cut short. */
-static const char *skip_string(const char *p)
-{
-    for (p++; *p && *p != '"'; p++)
-        p += *p == '\\' && p[1];
-    return *p ? p + 1 : p;
-}
-
-/* Is the name at p, a quoted string, this one? */
-static bool is_name_at(const char *p, const char *name)
-{
-    for (p++; *name; p++, name++)
-        if (*p != *name && !(*name == '-' && *p == '_'))
-            return false;
-    return *p == '"';
-}
-
-bool fini_setting_find(const char *json, const char *name, const char **text, int *length)
-{
-    const char *p = strstr(json, "\"settings\":{"); /* the command before it is a plain word */
-    if (!p)
-        return false;
-    for (p += strlen("\"settings\":{"); *p == '"';) {
-        bool found = is_name_at(p, name);
-        p = skip_string(p);
-        if (*p != ':')
-            return false;
-        const char *value = ++p;
-        bool string = *p == '"';
-        p = string ? skip_string(p) : p + strcspn(p, ",}");
-        if (string && (p - value < 2 || p[-1] != '"'))
-            return false;
-        if (found) {
-            *text = value + string;
-            *length = (int)(p - value) - 2 * string;
-            return true;
-        }
-        p += *p == ',';
-    }
-    return false;
 }

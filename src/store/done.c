@@ -19,12 +19,6 @@
 enum { VERSION = 1, ITEMS_MOST = 65536, NAME_MOST = 64 };
 static const unsigned char magic[4] = {'F', 'I', 'N', 'R'};
 
-#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-enum { BIG_ENDIAN_HOST = 1 };
-#else
-enum { BIG_ENDIAN_HOST = 0 };
-#endif
-
 /* ---- writing --------------------------------------------------------------------------------- */
 
 /* Run twice, as a layout: with bytes == NULL it only measures. */
@@ -61,17 +55,6 @@ static void put_name(writer *w, const char *name)
     put(w, name, strlen(name));
 }
 
-/* Elements in the order of the file; the way back is the same. */
-static void swap_elements(unsigned char *bytes, int64_t count, size_t size)
-{
-    for (int64_t i = 0; BIG_ENDIAN_HOST && i < count; i++, bytes += size)
-        for (size_t a = 0, b = size - 1; a < b; a++, b--) {
-            unsigned char c = bytes[a];
-            bytes[a] = bytes[b];
-            bytes[b] = c;
-        }
-}
-
 static void put_series(writer *w, const fin_series *s)
 {
     int64_t count = 0; /* a shape that a result holds has been counted before */
@@ -81,10 +64,7 @@ static void put_series(writer *w, const fin_series *s)
     for (int i = 0; i < s->ndim; i++)
         put_whole(w, (uint64_t)s->shape[i], 8);
     (void)fini_shape_count(s->dtype, s->ndim, s->shape, &count);
-    size_t size = fin_dtype_size(s->dtype), start = w->used;
-    put(w, s->data, (size_t)count * size);
-    if (w->bytes)
-        swap_elements(w->bytes + start, count, size);
+    put(w, s->data, (size_t)count * fin_dtype_size(s->dtype));
 }
 
 static void put_result(writer *w, const fin_result *result)
@@ -214,31 +194,18 @@ static void take_scalar(reader *r, fin_result *result)
         fini_result_scalar(result, name, value, error, (fin_how)how, samples);
 }
 
-static fin_status take_elements(reader *r, fin_result *result, const char *name, fin_dtype dtype,
-                                int ndim, const int64_t *shape, fin_error *err)
+static void take_elements(reader *r, fin_result *result, const char *name, fin_dtype dtype,
+                          int ndim, const int64_t *shape)
 {
     int64_t count;
     size_t size = fin_dtype_size(dtype);
-    if (!fini_shape_count(dtype, ndim, shape, &count) || (size_t)count > r->left / size) {
+    if (!fini_shape_count(dtype, ndim, shape, &count) || (size_t)count > r->left / size)
         r->bad = true;
-        return FIN_OK;
-    }
-    const unsigned char *at = take(r, (size_t)count * size);
-    if (!BIG_ENDIAN_HOST) {
-        fini_result_series(result, name, dtype, ndim, shape, at);
-        return FIN_OK;
-    }
-    unsigned char *copy = fini_alloc_array(count, size);
-    if (!copy)
-        return fini_fail_memory(err, (size_t)count * size, "a series of a run");
-    memcpy(copy, at, (size_t)count * size);
-    swap_elements(copy, count, size);
-    fini_result_series(result, name, dtype, ndim, shape, copy);
-    fini_free(copy);
-    return FIN_OK;
+    else
+        fini_result_series(result, name, dtype, ndim, shape, take(r, (size_t)count * size));
 }
 
-static fin_status take_series(reader *r, fin_result *result, fin_error *err)
+static void take_series(reader *r, fin_result *result)
 {
     char name[NAME_MOST + 1];
     int64_t shape[4] = {0};
@@ -249,7 +216,8 @@ static fin_status take_series(reader *r, fin_result *result, fin_error *err)
         r->bad = true;
     for (int i = 0; i < ndim && !r->bad; i++)
         shape[i] = (int64_t)take_whole(r, 8);
-    return r->bad ? FIN_OK : take_elements(r, result, name, dtype, ndim, shape, err);
+    if (!r->bad)
+        take_elements(r, result, name, dtype, ndim, shape);
 }
 
 static fin_status take_result(reader *r, fin_result *result, fin_error *err)
@@ -260,8 +228,8 @@ static fin_status take_result(reader *r, fin_result *result, fin_error *err)
         r->bad = true;
     for (uint64_t i = 0; i < scalars && !r->bad; i++)
         take_scalar(r, result);
-    for (uint64_t i = 0; i < series && !r->bad && !status; i++)
-        status = take_series(r, result, err);
+    for (uint64_t i = 0; i < series && !r->bad; i++)
+        take_series(r, result);
     if (!status && result)
         status = fini_result_status(result, err);
     return status == FIN_ERR_ARGUMENT ? fini_fail(err, FIN_ERR_FORMAT, /* not the caller's doing */

@@ -4,8 +4,7 @@
 #include <string.h>
 
 /* ?1: the study that goes; its plan does not count. */
-#define UNWANTED                                                                                   \
-    "NOT EXISTS(SELECT 1 FROM plan WHERE plan.hash = runs.hash AND plan.study_id IS NOT ?1)"
+#define UNWANTED "NOT EXISTS(SELECT 1 FROM plan WHERE run_id = settings.id AND study_id IS NOT ?1)"
 
 static fin_status change(fin_store *store, const char *sql, int64_t study, int64_t *count,
                          fin_error *err)
@@ -26,22 +25,22 @@ static fin_status change(fin_store *store, const char *sql, int64_t study, int64
 static fin_status count_only(fin_store *store, int64_t study, fin_gc_count *count, fin_error *err)
 {
     int64_t texts = 0, numbers = 0, series = 0;
-    fin_status status = fini_sql_number(store, "SELECT count(*) FROM runs WHERE " UNWANTED, study,
-                                        &count->runs, err);
+    fin_status status =
+        fini_sql_number(store, "SELECT count(*) FROM settings JOIN runs USING(id) WHERE " UNWANTED,
+                        study, &count->runs, err);
+    if (!status)
+        status =
+            fini_sql_number(store, "SELECT sum(length(own) + 150) FROM settings WHERE " UNWANTED,
+                            study, &texts, err);
     if (!status)
         status = fini_sql_number(store,
-                                 "SELECT sum(length(settings) + length(reason) + 150) FROM runs "
-                                 "WHERE " UNWANTED,
-                                 study, &texts, err);
-    if (!status)
-        status = fini_sql_number(store,
-                                 "SELECT 40 * count(*) FROM runs JOIN scalars ON run_id = runs.id "
-                                 "WHERE " UNWANTED,
+                                 "SELECT 40 * count(*) FROM settings JOIN scalars AS n ON "
+                                 "n.run_id = settings.id WHERE " UNWANTED,
                                  study, &numbers, err);
     if (!status)
         status = fini_sql_number(store,
-                                 "SELECT sum(length(data)) FROM runs JOIN series ON "
-                                 "run_id = runs.id WHERE " UNWANTED,
+                                 "SELECT sum(length(data)) FROM settings JOIN series AS n ON "
+                                 "n.run_id = settings.id WHERE " UNWANTED,
                                  study, &series, err);
     count->studies = study != 0;
     count->bytes = texts + numbers + series;
@@ -60,12 +59,22 @@ static fin_status size_of(fin_store *store, int64_t *bytes, fin_error *err)
 
 static fin_status sweep(fin_store *store, int64_t study, fin_gc_count *count, fin_error *err)
 {
+    int64_t other;
     fin_status status = fini_store_begin(store, err);
     if (status)
         return status;
     status = change(store, "DELETE FROM studies WHERE id = ?1", study, &count->studies, err);
     if (!status)
-        status = change(store, "DELETE FROM runs WHERE " UNWANTED, study, &count->runs, err);
+        status = fini_sql_number(
+            store, "SELECT count(*) FROM settings JOIN runs USING(id) WHERE " UNWANTED, study,
+            &count->runs, err);
+    if (!status)
+        status = change(store, "DELETE FROM settings WHERE " UNWANTED, study, &other, err);
+    if (!status)
+        status = change(store,
+                        "DELETE FROM common WHERE ?1 = ?1 AND id NOT IN (SELECT common_id "
+                        "FROM settings)",
+                        study, &other, err);
     return fini_store_end(store, status, err);
 }
 

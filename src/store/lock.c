@@ -16,6 +16,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -129,12 +130,10 @@ void fini_store_unlock(fin_store *store)
 fin_status fini_store_lock(fin_store *store, const char *study, fin_error *err)
 {
     char hash[FIN_HASH_TEXT];
-    uint64_t key[2];
     bool held;
     fini_hash(study, hash);
-    if (!fini_hash_key(hash, key))
-        key[0] = 0;
-    fin_status status = take(store, (int64_t)(key[0] % BYTES), 1, &held, err);
+    hash[16] = '\0';
+    fin_status status = take(store, (int64_t)(strtoull(hash, NULL, 16) % BYTES), 1, &held, err);
     if (!status && held)
         status = fini_fail(err, FIN_ERR_IO,
                            "another pass of study '%.80s' is running on this store ('finetti study "

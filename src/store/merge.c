@@ -1,162 +1,246 @@
 /* Another store's studies and runs into this one.
  *
  * The other store is a stranger's file: every value of it passes the same checks as when it is read
- * for any other reason, every hash is worked out again, and every series is unpacked. All of it is
- * one transaction: a difference in the last run leaves the store as it was. */
-#include "store/store.h"
+ * for any other reason, every hash is worked out again, and every series is unpacked. Then it is
+ * attached, and what is missing here is copied by SQL. All of it is one transaction: a difference in
+ * the last run leaves the store as it was. */
+#include "store/diff.h"
 
 #include "data/data.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 typedef struct merge {
-    fin_store *store, *other;
+    fin_store *store;
+    fin_store there; /* our connection under the name of the other store, for messages */
     bool force;
     fin_merge_count *count;
-    sqlite3_stmt *runs;             /* of the other store */
-    sqlite3_stmt *scalars, *series; /* of one of its runs */
-    sqlite3_stmt *mine;             /* a run of this store */
-    fini_compare compare;
-    bool differs; /* the run at hand */
-    char what[FINI_SHOWN];
-    double here, there;
+    int64_t last; /* the run that differed last */
 } merge;
 
-enum { ID, HASH, COMMAND, SETTINGS, SEED, STATE, REASON, VERSION, KERNEL, SECONDS, FINISHED };
-
-/* ---- one run --------------------------------------------------------------------------------- */
-
-/* A run of the other store, checked. */
-typedef struct stranger {
-    int64_t id, state;
-    const char *hash, *command, *settings, *reason, *version, *kernel;
-    double seconds, finished;
-} stranger;
-
-static fin_status read_run(merge *m, stranger *s, fin_error *err)
+static fin_status run_sql(merge *m, const char *sql, int64_t *changes, fin_error *err)
 {
-    char hash[FIN_HASH_TEXT];
-    const struct {
-        int column, most;
-        const char *what, **text;
-    } texts[] = {{HASH, FIN_HASH_TEXT - 1, "a hash", &s->hash},
-                 {COMMAND, FINI_SHOWN, "the command of a run", &s->command},
-                 {SETTINGS, FIN_SETTINGS_TEXT - 1, "the settings of a run", &s->settings},
-                 {REASON, FINI_STORE_TEXT, "the reason of a failure", &s->reason},
-                 {VERSION, FINI_SHOWN, "a version", &s->version},
-                 {KERNEL, FINI_SHOWN, "the name of a kernel", &s->kernel}};
-    fin_status status = FIN_OK;
-    for (size_t i = 0; i < sizeof texts / sizeof *texts && !status; i++)
-        status = fini_sql_text(m->other, m->runs, texts[i].column, texts[i].most, texts[i].what,
-                               texts[i].text, err);
-    if (!status)
-        status = fini_sql_integer(m->other, m->runs, STATE, FIN_STATE_DONE, FIN_STATE_FAILED,
-                                  "the state of a run", &s->state, err);
-    if (status)
-        return status;
-    s->id = sqlite3_column_int64(m->runs, ID);
-    s->seconds = fini_sql_double(m->runs, SECONDS);
-    s->finished = fini_sql_double(m->runs, FINISHED);
-    fini_hash(s->settings, hash);
-    if (strcmp(hash, s->hash) != 0)
-        return fini_store_damaged(m->other, err, "run %.32s has settings that are not its own",
-                                  fini_is_hash(s->hash) ? s->hash : "?");
-    return FIN_OK;
+    int code = sqlite3_exec(m->store->db, sql, NULL, NULL, NULL);
+    if (changes)
+        *changes = sqlite3_changes(m->store->db);
+    return code ? fini_store_fail(m->store, code, "merge into", err) : FIN_OK;
 }
 
-static fin_status copy_scalars(merge *m, int64_t from, int64_t to, fin_error *err)
+/* ---- is it what it says? --------------------------------------------------------------------- */
+
+/* Calls check with every row of a statement. */
+static fin_status check_rows(merge *m, const char *sql, int64_t parameter,
+                             fin_status (*check)(const fin_store *there, sqlite3_stmt *row,
+                                                 void *user, fin_error *err),
+                             void *user, fin_error *err)
 {
+    sqlite3_stmt *statement;
     bool row = false;
-    fin_scalar scalar;
-    fin_status status = FIN_OK;
-    sqlite3_bind_int64(m->scalars, 1, from);
-    while (!status && !(status = fini_sql_step(m->other, m->scalars, &row, err)) && row) {
-        status = fini_read_scalar(m->other, m->scalars, &scalar, err);
-        if (!status)
-            status = fini_store_add_scalar(m->store, to, &scalar, err);
-    }
-    sqlite3_reset(m->scalars);
+    fin_status status = fini_sql_prepare(&m->there, sql, &statement, err);
+    if (status)
+        return status;
+    sqlite3_bind_int64(statement, 1, parameter);
+    while (!status && !(status = fini_sql_step(&m->there, statement, &row, err)) && row)
+        status = check(&m->there, statement, user, err);
+    sqlite3_finalize(statement);
     return status;
 }
 
-static fin_status copy_series(merge *m, int64_t from, int64_t to, fin_error *err)
+enum { HASH, SETTINGS, COMMAND, REASON, VERSION, KERNEL, STATE };
+
+/* Of a planned run an upgraded store may not know the settings. */
+static fin_status check_run(const fin_store *there, sqlite3_stmt *row, void *user, fin_error *err)
 {
-    bool row = false;
+    char expected[FIN_HASH_TEXT];
+    const char *texts[6];
+    static const struct {
+        int most;
+        const char *what;
+    } limits[] = {{FIN_HASH_TEXT - 1, "a hash"},
+                  {FIN_SETTINGS_TEXT - 1, "the settings of a run"},
+                  {FINI_SHOWN, "the command of a run"},
+                  {FINI_STORE_TEXT, "the reason of a failure"},
+                  {FINI_SHOWN, "a version"},
+                  {FINI_SHOWN, "the name of a kernel"}};
+    bool planned = sqlite3_column_type(row, STATE) == SQLITE_NULL;
+    int64_t state;
+    fin_status status = FIN_OK;
+    (void)user;
+    for (int i = 0; i < (planned ? REASON : STATE) && !status; i++)
+        status = fini_sql_text(there, row, i, limits[i].most, limits[i].what, &texts[i], err);
+    if (!status && !planned)
+        status = fini_sql_integer(there, row, STATE, FIN_STATE_DONE, FIN_STATE_FAILED,
+                                  "the state of a run", &state, err);
+    if (status || (planned && strcmp(texts[SETTINGS], "{}") == 0))
+        return status;
+    fini_hash(texts[SETTINGS], expected);
+    if (strcmp(expected, texts[HASH]) != 0)
+        return fini_store_damaged(there, err, "run %.32s has settings that are not its own",
+                                  fini_is_hash(texts[HASH]) ? texts[HASH] : "?");
+    return FIN_OK;
+}
+
+static fin_status check_scalar(const fin_store *there, sqlite3_stmt *row, void *user,
+                               fin_error *err)
+{
+    (void)row, (void)user;
+    return fini_store_damaged(there, err, "a scalar is none");
+}
+
+static fin_status check_series(const fin_store *there, sqlite3_stmt *row, void *user,
+                               fin_error *err)
+{
     fin_series series;
-    fin_status status = FIN_OK;
-    sqlite3_bind_int64(m->series, 1, from);
-    while (!status && !(status = fini_sql_step(m->other, m->series, &row, err)) && row) {
-        status = fini_read_series(m->other, m->series, true, &series, err);
-        if (!status)
-            status = fini_store_add_series(m->store, to, &series, err);
-        fini_free((void *)series.data);
-    }
-    sqlite3_reset(m->series);
+    (void)user;
+    fin_status status = fini_read_series(there, row, true, &series, err);
+    fini_free((void *)series.data);
     return status;
 }
 
-static fin_status copy_run(merge *m, const stranger *s, fin_error *err)
+static fin_status check_texts(const fin_store *there, sqlite3_stmt *row, void *user, fin_error *err)
 {
-    sqlite3_stmt *statement;
-    bool row;
-    fin_status status = fini_sql_get(m->store, FINI_SQL_RUN_ADD, &statement, err);
-    if (status)
-        return status;
-    fini_sql_bind_text(statement, 1, s->hash);
-    fini_sql_bind_text(statement, 2, s->command);
-    fini_sql_bind_text(statement, 3, s->settings);
-    if (sqlite3_column_type(m->runs, SEED) == SQLITE_INTEGER)
-        sqlite3_bind_int64(statement, 4, sqlite3_column_int64(m->runs, SEED));
-    else
-        sqlite3_bind_null(statement, 4);
-    sqlite3_bind_int(statement, 5, (int)s->state);
-    fini_sql_bind_text(statement, 6, s->reason);
-    fini_sql_bind_text(statement, 7, s->version);
-    fini_sql_bind_text(statement, 8, s->kernel);
-    fini_sql_bind_number(statement, 9, s->seconds);
-    fini_sql_bind_number(statement, 10, s->finished);
-    status = fini_sql_step(m->store, statement, &row, err);
-    int64_t id = sqlite3_last_insert_rowid(m->store->db);
+    fin_status status = FIN_OK;
+    const char *text;
+    (void)user;
+    for (int i = 0; i < sqlite3_column_count(row) && !status; i++)
+        status = fini_sql_text(there, row, i, FINI_STORE_TEXT, "a text", &text, err);
+    return status;
+}
+
+/* A plan as far as it was read. */
+typedef struct chain {
+    int64_t next;
+    char hash[FIN_HASH_TEXT];
+} chain;
+
+static fin_status check_place(const fin_store *there, sqlite3_stmt *row, void *user, fin_error *err)
+{
+    chain *c = user;
+    int64_t position;
+    const char *block, *run;
+    fin_status status =
+        fini_sql_integer(there, row, 0, c->next, c->next, "a place in a plan", &position, err);
     if (!status)
-        status = copy_scalars(m, s->id, id, err);
-    return status ? status : copy_series(m, s->id, id, err);
+        status = fini_sql_text(there, row, 1, FINI_STORE_TEXT, "the name of a block", &block, err);
+    if (!status)
+        status = fini_sql_text(there, row, 2, FIN_HASH_TEXT - 1, "a hash", &run, err);
+    if (!status)
+        fini_plan_hash(c->hash, block, run);
+    c->next++;
+    return status;
 }
 
-static fin_status replace_run(merge *m, int64_t id, const stranger *s, fin_error *err)
+/* The plan gives the hash of its study. */
+static fin_status check_study(const fin_store *there, sqlite3_stmt *row, void *user, fin_error *err)
 {
-    sqlite3_stmt *statement;
-    bool row;
-    fin_status status = fini_sql_get(m->store, FINI_SQL_RUN_DELETE, &statement, err);
+    chain c = {0, "00000000000000000000000000000000"};
+    const char *hash;
+    fin_status status = check_rows(user,
+                                   "SELECT position, block, hash FROM other.plan LEFT JOIN "
+                                   "other.settings ON id = run_id WHERE study_id = ?1 "
+                                   "ORDER BY position",
+                                   sqlite3_column_int64(row, 0), check_place, &c, err);
+    if (!status)
+        status = fini_sql_text(there, row, 1, FINI_STORE_TEXT, "a hash", &hash, err);
+    if (!status && strcmp(hash, c.hash) != 0)
+        status = fini_store_damaged(there, err, "the plan of a study is not the one it was given");
+    return status;
+}
+
+static fin_status check_other(merge *m, fin_error *err)
+{
+    static const struct {
+        const char *sql;
+        fin_status (*check)(const fin_store *there, sqlite3_stmt *row, void *user, fin_error *err);
+    } checks[] = {
+        {"SELECT hash, " FINI_SQL_SETTINGS ", command, reason, version, kernel, state "
+         "FROM other.settings AS s LEFT JOIN other.common AS c ON c.id = s.common_id "
+         "LEFT JOIN other.runs AS r ON r.id = s.id",
+         check_run},
+        {"SELECT name FROM other.names", check_texts},
+        {"SELECT 1 FROM other.scalars WHERE typeof(how) <> 'integer' OR how NOT BETWEEN 0 AND 6 OR "
+         "typeof(samples) <> 'integer' OR samples < 0 OR typeof(value) NOT IN ('real', 'null') OR "
+         "typeof(error) NOT IN ('real', 'null')",
+         check_scalar},
+        {"SELECT name, dtype, shape, data FROM other.series JOIN other.names ON id = name_id",
+         check_series},
+        {"SELECT name, title, source, text, changes, hash FROM other.studies", check_texts},
+        {"SELECT id, hash FROM other.studies", check_study},
+        {"SELECT id, statement, source, quantity, expected, figure, how FROM other.claims",
+         check_texts},
+    };
+    _Static_assert(FIN_HOW_COUNT == 7, "how a scalar came about is checked above");
+    fin_status status = FIN_OK;
+    for (size_t i = 0; i < sizeof checks / sizeof *checks && !status; i++)
+        status = check_rows(m, checks[i].sql, 0, checks[i].check, m, err);
+    return status;
+}
+
+/* ---- studies --------------------------------------------------------------------------------- */
+
+static fin_status refuse_study(const fin_store *there, sqlite3_stmt *row, void *user,
+                               fin_error *err)
+{
+    char shown[FINI_SHOWN];
+    const char *name;
+    (void)user;
+    fin_status status = fini_sql_text(there, row, 0, FINI_STORE_TEXT, "a name", &name, err);
     if (status)
         return status;
-    sqlite3_bind_int64(statement, 1, id);
-    status = fini_sql_step(m->store, statement, &row, err);
-    m->count->replaced += !status;
-    return status ? status : copy_run(m, s, err);
+    fini_printable(name, strlen(name), shown, sizeof shown);
+    return fini_fail(err, FIN_ERR_FORMAT,
+                     "study '%s' is in both stores with different runs; nothing was merged; "
+                     "rename one of them, or force the other store's plan",
+                     shown);
 }
 
-/* ---- two of the same hash -------------------------------------------------------------------- */
+#define OTHER_PLAN                                                                                 \
+    "main.studies AS m JOIN other.studies AS o ON o.name = m.name AND o.hash <> m.hash"
 
-static fin_status note(void *user, const char *what, double left, double right, bool in_left,
-                       bool in_right, fin_error *err)
+/* Those that are new, or forced: taken.id, with their number there. */
+static fin_status merge_studies(merge *m, fin_error *err)
 {
-    merge *m = user;
-    (void)in_left;
-    (void)in_right;
-    (void)err;
-    if (!m->differs)
-        fini_printable(what, strlen(what), m->what, sizeof m->what);
-    if (!m->differs) {
-        m->here = left;
-        m->there = right;
-    }
-    m->differs = true;
-    return FIN_OK;
+    fin_status status = FIN_OK;
+    if (!m->force)
+        status = check_rows(m, "SELECT m.name FROM " OTHER_PLAN " ORDER BY m.name LIMIT 1", 0,
+                            refuse_study, NULL, err);
+    if (!status)
+        status = run_sql(m,
+                         "DELETE FROM main.studies WHERE id IN (SELECT m.id FROM " OTHER_PLAN "); "
+                         "CREATE TEMP TABLE studies_taken AS SELECT id FROM other.studies "
+                         "WHERE name NOT IN (SELECT name FROM main.studies)",
+                         NULL, err);
+    return status
+               ? status
+               : run_sql(m,
+                         "INSERT INTO main.studies(name, title, source, text, changes, full, hash) "
+                         "SELECT name, title, source, text, changes, full <> 0, hash "
+                         "FROM other.studies WHERE id IN (SELECT id FROM studies_taken)",
+                         &m->count->studies, err);
 }
+
+/* A study here, s, that was taken from there, o. */
+#define TAKEN                                                                                      \
+    "FROM studies_taken AS t JOIN other.studies AS o ON o.id = t.id JOIN main.studies AS s "       \
+    "ON s.name = o.name "
+
+static fin_status merge_plans(merge *m, fin_error *err)
+{
+    return run_sql(
+        m,
+        "INSERT INTO main.plan SELECT s.id, p.position, p.block, x.id " TAKEN
+        "JOIN other.plan AS p ON p.study_id = o.id JOIN other.settings AS y "
+        "ON y.id = p.run_id JOIN main.settings AS x ON x.hash = y.hash; "
+        "INSERT INTO main.claims SELECT s.id, c.position, c.id, c.statement, c.source, "
+        "c.quantity, c.expected, c.figure, c.how, c.value, c.low, c.high, c.verdict " TAKEN
+        "JOIN other.claims AS c ON c.study_id = o.id",
+        NULL, err);
+}
+
+/* ---- runs ------------------------------------------------------------------------------------ */
 
 /* "0.10.2" is newer than "0.9.11". */
 static int compare_versions(const char *a, const char *b)
@@ -172,250 +256,124 @@ static int compare_versions(const char *a, const char *b)
     return 0;
 }
 
-static fin_status refuse(const merge *m, const char *hash, fin_error *err)
-{
-    char here[FINI_NUMBER + 1] = "", there[FINI_NUMBER + 1] = "";
-    fini_print_double(m->here, 17, here, sizeof here);
-    fini_print_double(m->there, 17, there, sizeof there);
-    return fini_fail(err, FIN_ERR_FORMAT,
-                     "run %s is in both stores, but '%s' is not the same (%s here, %s there); "
-                     "nothing was merged; with force the newer version wins",
-                     hash, m->what, here, there);
-}
-
-/* Columns of m->mine: id, state, settings, version, finished. */
-static fin_status merge_known(merge *m, const stranger *s, fin_error *err)
-{
-    int64_t id = sqlite3_column_int64(m->mine, 0), state;
-    const char *settings, *version;
-    fin_status status = fini_sql_integer(m->store, m->mine, 1, FIN_STATE_DONE, FIN_STATE_FAILED,
-                                         "the state of a run", &state, err);
-    if (!status)
-        status = fini_sql_text(m->store, m->mine, 2, FIN_SETTINGS_TEXT, "the settings of a run",
-                               &settings, err);
-    if (!status)
-        status = fini_sql_text(m->store, m->mine, 3, FINI_STORE_TEXT, "a version", &version, err);
-    if (status)
-        return status;
-    if (strcmp(settings, s->settings) != 0)
-        return fini_store_damaged(m->store, err, "run %s has settings that are not its own",
-                                  s->hash);
-    if (state == FIN_STATE_FAILED && s->state == FIN_STATE_DONE)
-        return replace_run(m, id, s, err);
-    m->differs = false;
-    if (state == FIN_STATE_DONE && s->state == FIN_STATE_DONE)
-        status = fini_compare_runs(&m->compare, id, s->id, note, m, err);
-    if (!status && m->differs && !m->force)
-        status = refuse(m, s->hash, err);
-    if (status)
-        return status;
-    int newer = compare_versions(s->version, version);
-    double finished = fini_sql_double(m->mine, 4);
-    if (m->differs && (newer > 0 || (newer == 0 && s->finished > finished)))
-        return replace_run(m, id, s, err);
-    m->count->same++;
-    return FIN_OK;
-}
-
-static fin_status merge_run(merge *m, fin_error *err)
-{
-    stranger s;
-    bool known = false;
-    fin_status status = read_run(m, &s, err);
-    if (status)
-        return status;
-    fini_sql_bind_text(m->mine, 1, s.hash);
-    status = fini_sql_step(m->store, m->mine, &known, err);
-    if (!status && known)
-        status = merge_known(m, &s, err);
-    else if (!status) {
-        status = copy_run(m, &s, err);
-        m->count->added += !status;
-    }
-    sqlite3_reset(m->mine);
-    return status;
-}
-
-static fin_status merge_runs(merge *m, fin_error *err)
-{
-    bool row = false;
-    fin_status status =
-        fini_sql_prepare(m->other,
-                         "SELECT id, hash, command, settings, seed, state, reason, "
-                         "version, kernel, seconds, finished FROM runs ORDER BY hash",
-                         &m->runs, err);
-    if (!status)
-        status = fini_sql_prepare(m->other, fini_sql_scalars, &m->scalars, err);
-    if (!status)
-        status = fini_sql_prepare(m->other, fini_sql_series, &m->series, err);
-    if (!status)
-        status = fini_sql_prepare(m->store,
-                                  "SELECT id, state, settings, version, finished FROM runs "
-                                  "WHERE hash = ?1",
-                                  &m->mine, err);
-    if (!status)
-        status = fini_compare_open(m->store, m->other, 0, &m->compare, err);
-    while (!status && !(status = fini_sql_step(m->other, m->runs, &row, err)) && row)
-        status = merge_run(m, err);
-    sqlite3_finalize(m->runs);
-    sqlite3_finalize(m->scalars);
-    sqlite3_finalize(m->series);
-    sqlite3_finalize(m->mine);
-    fini_compare_close(&m->compare);
-    return status;
-}
-
-/* ---- studies --------------------------------------------------------------------------------- */
-
-/* Copies the plan, and works out its hash, which must be that of the study. */
-static fin_status copy_plan(merge *m, int64_t from, int64_t to, const char *hash, fin_error *err)
-{
-    sqlite3_stmt *statement, *add;
-    bool row = false;
-    int64_t position = 0, expected = 0;
-    const char *block, *run;
-    char sum[FIN_HASH_TEXT] = "00000000000000000000000000000000";
-    fin_status status = fini_sql_prepare(
-        m->other, "SELECT position, block, hash FROM plan WHERE study_id = ?1 ORDER BY position",
-        &statement, err);
-    if (status)
-        return status;
-    sqlite3_bind_int64(statement, 1, from);
-    while (!status && !(status = fini_sql_step(m->other, statement, &row, err)) && row) {
-        status = fini_sql_integer(m->other, statement, 0, expected, expected, "a place in a plan",
-                                  &position, err);
-        if (!status)
-            status = fini_sql_text(m->other, statement, 1, FINI_STORE_TEXT, "the name of a block",
-                                   &block, err);
-        if (!status)
-            status = fini_sql_text(m->other, statement, 2, FIN_HASH_TEXT - 1, "a hash", &run, err);
-        if (!status)
-            status = fini_sql_get(m->store, FINI_SQL_PLAN_ADD, &add, err);
-        if (status)
-            break;
-        sqlite3_bind_int64(add, 1, to);
-        sqlite3_bind_int64(add, 2, position);
-        fini_sql_bind_text(add, 3, block);
-        fini_sql_bind_text(add, 4, run);
-        status = fini_sql_step(m->store, add, &row, err);
-        fini_plan_hash(sum, block, run);
-        expected++;
-    }
-    sqlite3_finalize(statement);
-    if (!status && strcmp(sum, hash) != 0)
-        status =
-            fini_store_damaged(m->other, err, "the plan of a study is not the one it was given");
-    return status;
-}
-
-typedef struct claims {
-    fin_store *store;
-    int64_t study;
-    int count;
-} claims;
-
-static fin_status copy_claim(void *user, const fin_claim *claim, fin_error *err)
-{
-    claims *c = user;
-    return fini_store_add_claim(c->store, c->study, c->count++, claim, err);
-}
-
-/* Columns of `from`: id, name, title, source, text, changes, hash, full. */
-static fin_status copy_study(merge *m, sqlite3_stmt *from, const char *const texts[6],
-                             fin_error *err)
+/* By force the newer version wins, and of two of the same version the one that ended later. */
+static fin_status take_newer(merge *m, const fini_difference *d, fin_error *err)
 {
     sqlite3_stmt *statement;
-    bool row;
-    claims c = {.store = m->store};
+    bool row = false;
+    const char *here, *there;
     fin_status status =
         fini_sql_prepare(m->store,
-                         "INSERT INTO studies(name, title, source, text, changes, hash, full) "
-                         "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+                         "SELECT x.version, y.version, ifnull(y.finished > x.finished, 0) FROM "
+                         "main.runs AS x, other.runs AS y WHERE x.id = ?1 AND y.id = ?2",
                          &statement, err);
     if (status)
         return status;
-    for (int i = 0; i < 6; i++)
-        fini_sql_bind_text(statement, i + 1, texts[i]);
-    sqlite3_bind_int(statement, 7, sqlite3_column_int(from, 7) != 0);
+    sqlite3_bind_int64(statement, 1, d->id[0]);
+    sqlite3_bind_int64(statement, 2, d->id[1]);
     status = fini_sql_step(m->store, statement, &row, err);
+    if (!status)
+        status = fini_sql_text(m->store, statement, 0, FINI_STORE_TEXT, "a version", &here, err);
+    if (!status)
+        status = fini_sql_text(&m->there, statement, 1, FINI_STORE_TEXT, "a version", &there, err);
+    int newer = status ? 0 : compare_versions(there, here);
+    bool later = sqlite3_column_int(statement, 2) == 1;
     sqlite3_finalize(statement);
-    c.study = sqlite3_last_insert_rowid(m->store->db);
-    if (!status)
-        status = copy_plan(m, sqlite3_column_int64(from, 0), c.study, texts[5], err);
-    if (!status)
-        status = fin_store_claims(m->other, texts[0], copy_claim, &c, err);
-    m->count->studies += !status;
-    return status;
-}
-
-/* What this store has under the name; *id = 0: nothing. */
-static fin_status find_mine(merge *m, const char *name, const char *hash, int64_t *id, bool *same,
-                            fin_error *err)
-{
-    sqlite3_stmt *statement;
-    bool row = false;
-    *id = 0;
-    fin_status status = fini_sql_prepare(
-        m->store, "SELECT id, hash = ?2 FROM studies WHERE name = ?1", &statement, err);
+    if (status || newer < 0 || (newer == 0 && !later))
+        return status;
+    status = fini_sql_prepare(m->store, "INSERT INTO runs_taken VALUES(?1, ?2)", &statement, err);
     if (status)
         return status;
-    fini_sql_bind_text(statement, 1, name);
-    fini_sql_bind_text(statement, 2, hash);
+    sqlite3_bind_int64(statement, 1, d->id[0]);
+    sqlite3_bind_int64(statement, 2, d->id[1]);
     status = fini_sql_step(m->store, statement, &row, err);
-    if (!status && row) {
-        *id = sqlite3_column_int64(statement, 0);
-        *same = sqlite3_column_int(statement, 1) == 1;
-    }
     sqlite3_finalize(statement);
     return status;
 }
 
-static fin_status merge_study(merge *m, sqlite3_stmt *from, fin_error *err)
+/* Runs that only one store has are no difference here, nor is one that failed in one of them. */
+static fin_status see_difference(void *user, const fini_difference *d, fin_error *err)
 {
-    const char *texts[6];
-    char shown[FINI_SHOWN];
-    int64_t id;
-    bool same = false;
-    fin_status status = FIN_OK;
-    for (int i = 0; i < 6 && !status; i++)
-        status = fini_sql_text(m->other, from, i + 1, FINI_STORE_TEXT, "a text of a study",
-                               &texts[i], err);
-    if (!status)
-        status = find_mine(m, texts[0], texts[5], &id, &same, err);
-    if (status || same)
-        return status;
-    if (id && !m->force) {
-        fini_printable(texts[0], strlen(texts[0]), shown, sizeof shown);
-        return fini_fail(err, FIN_ERR_FORMAT,
-                         "study '%s' is in both stores with different runs; nothing was merged; "
-                         "rename one of them, or force the other store's plan",
-                         shown);
-    }
-    if (id) {
-        sqlite3_stmt *statement;
-        bool row;
-        status = fini_sql_prepare(m->store, "DELETE FROM studies WHERE id = ?1", &statement, err);
-        if (status)
-            return status;
-        sqlite3_bind_int64(statement, 1, id);
-        status = fini_sql_step(m->store, statement, &row, err);
-        sqlite3_finalize(statement);
-    }
-    return status ? status : copy_study(m, from, texts, err);
+    merge *m = user;
+    char what[FINI_SHOWN], here[FINI_NUMBER + 1] = "", there[FINI_NUMBER + 1] = "";
+    if (!d->number && strcmp(d->face.what, "settings") == 0)
+        return fini_store_damaged(m->store, err, "run %s has settings that are not its own",
+                                  d->face.hash);
+    if (!d->number || m->last == d->id[0])
+        return FIN_OK;
+    m->last = d->id[0];
+    if (m->force)
+        return take_newer(m, d, err);
+    fini_printable(d->face.what, strlen(d->face.what), what, sizeof what);
+    fini_print_double(d->face.left, 17, here, sizeof here);
+    fini_print_double(d->face.right, 17, there, sizeof there);
+    return fini_fail(err, FIN_ERR_FORMAT,
+                     "run %s is in both stores, but '%s' is not the same (%s here, %s there); "
+                     "nothing was merged; with force the newer version wins",
+                     d->face.hash, what, here, there);
 }
 
-static fin_status merge_studies(merge *m, fin_error *err)
+/* runs_taken: which to copy, and under which number. */
+static fin_status choose_runs(merge *m, fin_error *err)
 {
-    sqlite3_stmt *from;
-    bool row = false;
-    fin_status status = fini_sql_prepare(
-        m->other,
-        "SELECT id, name, title, source, text, changes, hash, full FROM studies ORDER BY name",
-        &from, err);
-    while (!status && !(status = fini_sql_step(m->other, from, &row, err)) && row)
-        status = merge_study(m, from, err);
-    sqlite3_finalize(from);
-    return status;
+    int64_t both = 0;
+    fin_status status =
+        run_sql(m,
+                "INSERT INTO main.common(command, text) SELECT command, text FROM other.common "
+                "WHERE text NOT IN (SELECT text FROM main.common) GROUP BY text ORDER BY id; "
+                "INSERT INTO main.settings(hash, common_id, own) SELECT s.hash, min(x.id), s.own "
+                "FROM other.settings AS s JOIN other.common AS c ON c.id = s.common_id "
+                "JOIN main.common AS x ON x.text = c.text "
+                "WHERE s.hash NOT IN (SELECT hash FROM main.settings) GROUP BY s.id ORDER BY s.id; "
+                "CREATE TEMP TABLE runs_taken(here INTEGER PRIMARY KEY, there INTEGER)",
+                NULL, err);
+    if (!status)
+        status = fini_store_differences(m->store, 0, see_difference, m, err);
+    if (!status)
+        status =
+            fini_sql_number(m->store,
+                            "SELECT count(*) FROM other.settings AS y JOIN other.runs USING(id) "
+                            "JOIN main.settings AS x ON x.hash = y.hash JOIN main.runs AS r "
+                            "ON r.id = x.id",
+                            0, &both, err);
+    if (!status) /* failed here, done there */
+        status = run_sql(m,
+                         "INSERT INTO runs_taken SELECT x.id, y.id FROM other.settings AS y "
+                         "JOIN other.runs AS q ON q.id = y.id JOIN main.settings AS x "
+                         "ON x.hash = y.hash JOIN main.runs AS r ON r.id = x.id "
+                         "WHERE r.state = 2 AND q.state = 1",
+                         NULL, err);
+    if (!status)
+        status = fini_sql_number(m->store, "SELECT count(*) FROM runs_taken", 0,
+                                 &m->count->replaced, err);
+    m->count->same = both - m->count->replaced;
+    return status ? status
+                  : run_sql(m,
+                            "DELETE FROM main.runs WHERE id IN (SELECT here FROM runs_taken); "
+                            "INSERT INTO runs_taken SELECT x.id, y.id FROM other.settings AS y "
+                            "JOIN other.runs AS q ON q.id = y.id JOIN main.settings AS x "
+                            "ON x.hash = y.hash WHERE x.id NOT IN (SELECT id FROM main.runs) "
+                            "AND x.id NOT IN (SELECT here FROM runs_taken)",
+                            &m->count->added, err);
+}
+
+static fin_status copy_runs(merge *m, fin_error *err)
+{
+    return run_sql(m,
+                   "INSERT INTO main.runs SELECT t.here, state, reason, version, kernel, seconds, "
+                   "finished FROM runs_taken AS t JOIN other.runs AS r ON r.id = t.there "
+                   "ORDER BY t.here; "
+                   "INSERT INTO main.names(name) SELECT name FROM other.names "
+                   "WHERE name NOT IN (SELECT name FROM main.names) ORDER BY id; "
+                   "INSERT INTO main.scalars SELECT x.id, t.here, value, error, how, samples "
+                   "FROM other.scalars AS s JOIN runs_taken AS t ON t.there = s.run_id "
+                   "JOIN other.names AS y ON y.id = s.name_id JOIN main.names AS x "
+                   "ON x.name = y.name; "
+                   "INSERT INTO main.series SELECT t.here, x.id, dtype, shape, data "
+                   "FROM runs_taken AS t JOIN other.series AS s ON s.run_id = t.there "
+                   "JOIN other.names AS y ON y.id = s.name_id JOIN main.names AS x "
+                   "ON x.name = y.name",
+                   NULL, err);
 }
 
 /* ---- the whole ------------------------------------------------------------------------------- */
@@ -434,9 +392,17 @@ static fin_status merge_all(merge *m, fin_error *err)
     fin_status status = fini_store_begin(m->store, err);
     if (status)
         return status;
-    status = merge_studies(m, err);
+    status = check_other(m, err);
     if (!status)
-        status = merge_runs(m, err);
+        status = merge_studies(m, err);
+    if (!status)
+        status = choose_runs(m, err);
+    if (!status)
+        status = copy_runs(m, err);
+    if (!status)
+        status = merge_plans(m, err);
+    if (!status)
+        status = run_sql(m, "DROP TABLE studies_taken; DROP TABLE runs_taken", NULL, err);
     return fini_store_end(m->store, status, err);
 }
 
@@ -444,20 +410,22 @@ fin_status fin_store_merge(fin_store *store, const char *other, int force, fin_m
                            fin_error *err)
 {
     fin_merge_count own;
-    bool mine = false;
+    fin_store *opened = NULL;
     merge m = {.store = store, .force = force != 0, .count = count ? count : &own};
     *m.count = (fin_merge_count){0};
-    fin_status status = fin_store_open(other, FIN_STORE_READ, &m.other, err);
-    if (!status && is_same_file(store, m.other))
+    fin_status status = fin_store_open(other, FIN_STORE_READ, &opened, err);
+    if (!status && is_same_file(store, opened))
         status =
             fini_fail(err, FIN_ERR_ARGUMENT, "'%s' cannot be merged into itself", store->shown);
     if (!status)
-        status = fini_store_look(m.other, &mine, err);
-    if (!status)
+        status = fini_store_attach(store, opened, err);
+    if (!status) {
+        m.there.db = store->db;
+        memcpy(m.there.shown, opened->shown, sizeof m.there.shown);
         status = merge_all(&m, err);
-    if (m.other)
-        fini_store_unlook(m.other, mine);
-    fin_store_close(m.other);
+        fini_store_detach(store);
+    }
+    fin_store_close(opened);
     if (status)
         *m.count = (fin_merge_count){0};
     return status;

@@ -243,42 +243,9 @@ bool fini_is_utf8(const char *text, size_t size)
     return true;
 }
 
-/* Digits of a hash are random: a table, because no branch on them is ever guessed right. Others
- * than digits are 0x80. */
-static const unsigned char *hex_values(void)
-{
-    enum { N = 0x80 };
-#define EIGHT N, N, N, N, N, N, N, N
-#define LINE EIGHT, EIGHT
-    static const unsigned char values[256] = {
-        LINE, LINE, LINE, 0,     1,    2,    3,    4,    5,    6,    7,    8,    9,
-        N,    N,    N,    N,     N,    N,    LINE, LINE, N,    10,   11,   12,   13,
-        14,   15,   N,    EIGHT, LINE, LINE, LINE, LINE, LINE, LINE, LINE, LINE, LINE};
-#undef LINE
-#undef EIGHT
-    return values;
-}
-
-bool fini_hash_key(const char *text, uint64_t key[2])
-{
-    const unsigned char *values = hex_values();
-    unsigned bad = 0;
-    for (int half = 0; half < 2; half++) {
-        uint64_t value = 0;
-        for (int i = 0; i < 16; i++) {
-            unsigned digit = values[(unsigned char)text[half * 16 + i]];
-            bad |= digit;
-            value = value << 4 | (digit & 15);
-        }
-        key[half] = value;
-    }
-    return !(bad & 0x80) && text[32] == '\0';
-}
-
 bool fini_is_hash(const char *text)
 {
-    uint64_t key[2];
-    return strlen(text) == FIN_HASH_TEXT - 1 && fini_hash_key(text, key);
+    return strlen(text) == FIN_HASH_TEXT - 1 && strspn(text, "0123456789abcdef") == strlen(text);
 }
 
 fin_status fini_sql_text(const fin_store *store, sqlite3_stmt *statement, int column, int most,
@@ -312,6 +279,23 @@ fin_status fini_sql_integer(const fin_store *store, sqlite3_stmt *statement, int
                                   (long long)least, (long long)most);
     }
     return FIN_OK;
+}
+
+/* SQL's number(x): what a number or a JSON text, which may be a string, is as a number; NULL if it is
+ * none, or NaN. SQLite's own conversion of decimals is not right to the last bit. */
+void fini_sql_number_of(sqlite3_context *context, int count, sqlite3_value **values)
+{
+    double number;
+    (void)count;
+    if (sqlite3_value_type(values[0]) != SQLITE_TEXT) {
+        sqlite3_result_value(context, values[0]);
+        return;
+    }
+    const char *text = (const char *)sqlite3_value_text(values[0]);
+    int length = sqlite3_value_bytes(values[0]);
+    bool quoted = text && length >= 2 && text[0] == '"' && text[length - 1] == '"';
+    if (text && fini_text_number(text + quoted, length - 2 * quoted, &number) && !isnan(number))
+        sqlite3_result_double(context, number);
 }
 
 /* ---- transactions ---------------------------------------------------------------------------- */

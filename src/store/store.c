@@ -21,47 +21,75 @@
 #include <time.h>
 #include <unistd.h>
 
-/* scalars are kept by name, because columns are what is asked for; (run_id) serves one run at a
- * time and its removal. NaN is NULL, infinities are themselves. */
+/* The settings of a run are those that its block has in common, and its own: what a query looks at
+ * is short. scalars are kept by name, because columns are what is asked for; (run_id) serves one run
+ * at a time and its removal. NaN is NULL, infinities are themselves. */
 static const struct {
+    int first, last; /* schemas that have it */
     const char *name, *sql;
 } schema[] = {
-    {"studies", "CREATE TABLE studies(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, "
-                "title TEXT NOT NULL, source TEXT NOT NULL, text TEXT NOT NULL, "
-                "changes TEXT NOT NULL, full INTEGER NOT NULL, hash TEXT NOT NULL)"},
-    {"plan",
+    {1, 2, "studies",
+     "CREATE TABLE studies(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, "
+     "title TEXT NOT NULL, source TEXT NOT NULL, text TEXT NOT NULL, "
+     "changes TEXT NOT NULL, full INTEGER NOT NULL, hash TEXT NOT NULL)"},
+    {1, 1, "plan",
      "CREATE TABLE plan(study_id INTEGER NOT NULL REFERENCES studies(id) ON DELETE CASCADE, "
      "position INTEGER NOT NULL, block TEXT NOT NULL, hash TEXT NOT NULL, "
      "PRIMARY KEY(study_id, position)) WITHOUT ROWID"},
-    {"plan_hash", "CREATE INDEX plan_hash ON plan(hash)"},
-    {"runs", "CREATE TABLE runs(id INTEGER PRIMARY KEY, hash TEXT NOT NULL UNIQUE, "
-             "command TEXT NOT NULL, settings TEXT NOT NULL, seed INTEGER, state INTEGER NOT NULL, "
-             "reason TEXT NOT NULL, version TEXT NOT NULL, kernel TEXT NOT NULL, seconds REAL, "
-             "finished REAL)"},
-    /* Few, and all that a look at the hashes alone does not tell. */
-    {"runs_failed", "CREATE INDEX runs_failed ON runs(state) WHERE state = 2"},
-    {"names", "CREATE TABLE names(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE)"},
-    {"scalars", "CREATE TABLE scalars(name_id INTEGER NOT NULL REFERENCES names(id), "
-                "run_id INTEGER NOT NULL REFERENCES runs(id) ON DELETE CASCADE, value REAL, "
-                "error REAL, how INTEGER NOT NULL, samples INTEGER NOT NULL, "
-                "PRIMARY KEY(name_id, run_id)) WITHOUT ROWID"},
-    {"scalars_run", "CREATE INDEX scalars_run ON scalars(run_id)"},
-    {"series", "CREATE TABLE series(run_id INTEGER NOT NULL REFERENCES runs(id) ON DELETE CASCADE, "
-               "name_id INTEGER NOT NULL REFERENCES names(id), dtype TEXT NOT NULL, "
-               "shape TEXT NOT NULL, data BLOB NOT NULL, PRIMARY KEY(run_id, name_id)) "
-               "WITHOUT ROWID"},
-    {"claims", "CREATE TABLE claims(study_id INTEGER NOT NULL REFERENCES studies(id) "
-               "ON DELETE CASCADE, position INTEGER NOT NULL, id TEXT NOT NULL, "
-               "statement TEXT NOT NULL, source TEXT NOT NULL, quantity TEXT NOT NULL, "
-               "expected TEXT NOT NULL, figure TEXT NOT NULL, how TEXT NOT NULL, value REAL, "
-               "low REAL, high REAL, verdict INTEGER NOT NULL, PRIMARY KEY(study_id, position)) "
-               "WITHOUT ROWID"},
-    {"sessions", "CREATE TABLE sessions(id INTEGER PRIMARY KEY, study TEXT NOT NULL, started REAL, "
-                 "spoke REAL, ended REAL, total INTEGER NOT NULL, done INTEGER NOT NULL, "
-                 "failed INTEGER NOT NULL, ranks INTEGER NOT NULL, threads INTEGER NOT NULL, "
-                 "seconds REAL, left REAL)"},
+    {1, 1, "plan_hash", "CREATE INDEX plan_hash ON plan(hash)"},
+    {1, 1, "runs",
+     "CREATE TABLE runs(id INTEGER PRIMARY KEY, hash TEXT NOT NULL UNIQUE, "
+     "command TEXT NOT NULL, settings TEXT NOT NULL, seed INTEGER, state INTEGER NOT NULL, "
+     "reason TEXT NOT NULL, version TEXT NOT NULL, kernel TEXT NOT NULL, seconds REAL, "
+     "finished REAL)"},
+    {1, 1, "runs_failed", "CREATE INDEX runs_failed ON runs(state) WHERE state = 2"},
+    {2, 2, "common",
+     "CREATE TABLE common(id INTEGER PRIMARY KEY, command TEXT NOT NULL, "
+     "text TEXT NOT NULL)"},
+    {2, 2, "settings",
+     "CREATE TABLE settings(id INTEGER PRIMARY KEY, hash TEXT NOT NULL UNIQUE, "
+     "common_id INTEGER NOT NULL REFERENCES common(id), own TEXT NOT NULL)"},
+    {2, 2, "plan",
+     "CREATE TABLE plan(study_id INTEGER NOT NULL REFERENCES studies(id) ON DELETE CASCADE, "
+     "position INTEGER NOT NULL, block TEXT NOT NULL, "
+     "run_id INTEGER NOT NULL REFERENCES settings(id), "
+     "PRIMARY KEY(study_id, position)) WITHOUT ROWID"},
+    {2, 2, "plan_run", "CREATE INDEX plan_run ON plan(run_id)"},
+    {2, 2, "runs",
+     "CREATE TABLE runs(id INTEGER PRIMARY KEY REFERENCES settings(id) ON DELETE CASCADE, "
+     "state INTEGER NOT NULL, reason TEXT NOT NULL, version TEXT NOT NULL, "
+     "kernel TEXT NOT NULL, seconds REAL, finished REAL)"},
+    {1, 2, "names", "CREATE TABLE names(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE)"},
+    {1, 2, "scalars",
+     "CREATE TABLE scalars(name_id INTEGER NOT NULL REFERENCES names(id), "
+     "run_id INTEGER NOT NULL REFERENCES runs(id) ON DELETE CASCADE, value REAL, "
+     "error REAL, how INTEGER NOT NULL, samples INTEGER NOT NULL, "
+     "PRIMARY KEY(name_id, run_id)) WITHOUT ROWID"},
+    {1, 2, "scalars_run", "CREATE INDEX scalars_run ON scalars(run_id)"},
+    {1, 2, "series",
+     "CREATE TABLE series(run_id INTEGER NOT NULL REFERENCES runs(id) ON DELETE CASCADE, "
+     "name_id INTEGER NOT NULL REFERENCES names(id), dtype TEXT NOT NULL, "
+     "shape TEXT NOT NULL, data BLOB NOT NULL, PRIMARY KEY(run_id, name_id)) "
+     "WITHOUT ROWID"},
+    {1, 2, "claims",
+     "CREATE TABLE claims(study_id INTEGER NOT NULL REFERENCES studies(id) "
+     "ON DELETE CASCADE, position INTEGER NOT NULL, id TEXT NOT NULL, "
+     "statement TEXT NOT NULL, source TEXT NOT NULL, quantity TEXT NOT NULL, "
+     "expected TEXT NOT NULL, figure TEXT NOT NULL, how TEXT NOT NULL, value REAL, "
+     "low REAL, high REAL, verdict INTEGER NOT NULL, PRIMARY KEY(study_id, position)) "
+     "WITHOUT ROWID"},
+    {1, 2, "sessions",
+     "CREATE TABLE sessions(id INTEGER PRIMARY KEY, study TEXT NOT NULL, started REAL, "
+     "spoke REAL, ended REAL, total INTEGER NOT NULL, done INTEGER NOT NULL, "
+     "failed INTEGER NOT NULL, ranks INTEGER NOT NULL, threads INTEGER NOT NULL, "
+     "seconds REAL, left REAL)"},
 };
 enum { TABLES = sizeof schema / sizeof *schema, HEADER = 100 };
+
+/* How a file may be used is said by the mode in its URI. */
+enum {
+    OPEN_FLAGS = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI | SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
+};
 
 const char *fin_how_name(fin_how how)
 {
@@ -116,7 +144,9 @@ static fin_status check_header(const fin_store *store, const unsigned char *head
         return FIN_OK; /* it never had a table: a program died while it made it */
     if (application != FINI_STORE_APPLICATION)
         return not_a_store(store, "it is a SQLite database of another program", err);
-    return version == FINI_STORE_SCHEMA ? FIN_OK : wrong_schema(store, (int32_t)version, err);
+    return version >= 1 && version <= FINI_STORE_SCHEMA
+               ? FIN_OK
+               : wrong_schema(store, (int32_t)version, err);
 }
 
 static fin_status inspect(const fin_store *store, const char *path, int how, fin_error *err)
@@ -193,26 +223,22 @@ static bool has_log(const char *path)
  * write either, and the file is read as it stands. */
 static fin_status open_file(fin_store *store, const char *path, int how, fin_error *err)
 {
-    int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI;
-    const char *query = "";
     int closed = folder_is_closed(path);
     bool beside = closed == 0;
     bool writable = faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) == 0;
     if (how == FIN_STORE_CREATE && closed && faccessat(AT_FDCWD, path, F_OK, AT_EACCESS) != 0)
         return fini_fail_io(err, "create the store", path, closed);
+    const char *mode = "?mode=ro";
     if (how == FIN_STORE_CREATE)
-        flags |= SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+        mode = "?mode=rwc";
     else if (how == FIN_STORE_WRITE || (beside && writable))
-        flags |= SQLITE_OPEN_READWRITE;
-    else
-        flags |= SQLITE_OPEN_READONLY;
-    if (how == FIN_STORE_READ && !beside && !has_log(path))
-        query = "?immutable=1";
-    char *uri = make_uri(path, query);
-    if (!uri)
+        mode = "?mode=rw";
+    else if (!beside && !has_log(path))
+        mode = "?mode=ro&immutable=1";
+    store->uri = make_uri(path, mode);
+    if (!store->uri)
         return fini_fail_memory(err, strlen(path) * 3, "the name of a store");
-    int code = sqlite3_open_v2(uri, &store->db, flags, NULL);
-    fini_free(uri);
+    int code = sqlite3_open_v2(store->uri, &store->db, OPEN_FLAGS, NULL);
     if (code)
         return fini_store_fail(store, code, "open", err);
     if (how != FIN_STORE_READ && sqlite3_db_readonly(store->db, "main") == 1)
@@ -239,6 +265,11 @@ static fin_status configure(fin_store *store, fin_error *err)
     sqlite3_busy_timeout(store->db, FINI_STORE_WAIT);
     for (size_t i = 0; i < sizeof options / sizeof *options; i++)
         sqlite3_db_config(store->db, options[i].option, options[i].value, NULL);
+    int code = sqlite3_create_function_v2(store->db, "number", 1,
+                                          SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS,
+                                          NULL, fini_sql_number_of, NULL, NULL, NULL);
+    if (code)
+        return fini_store_fail(store, code, "open", err);
     /* Pages of 8 KiB make a scan of all runs a quarter faster. Checkpoints wait for the disk:
      * rarely, and then of pages that were written many times. */
     fin_status status = exec(store,
@@ -256,23 +287,32 @@ static fin_status configure(fin_store *store, fin_error *err)
 
 /* ---- the tables ------------------------------------------------------------------------------ */
 
-static fin_status create_tables(fin_store *store, fin_error *err)
+/* Those that schema `before` has not. */
+static fin_status create_tables(fin_store *store, int before, fin_error *err)
 {
     char pragma[128];
     fin_status status = FIN_OK;
     for (int i = 0; i < TABLES && !status; i++)
-        status = exec(store, schema[i].sql, "create", err);
+        if (schema[i].first > before && schema[i].last == FINI_STORE_SCHEMA)
+            status = exec(store, schema[i].sql, "create", err);
     snprintf(pragma, sizeof pragma, "PRAGMA application_id = %d; PRAGMA user_version = %d",
              FINI_STORE_APPLICATION, FINI_STORE_SCHEMA);
     return status ? status : exec(store, pragma, "create", err);
 }
 
-/* How many of our tables are there as they should be, and is there anything that should not? */
-static fin_status compare_tables(fin_store *store, int *found, fin_error *err)
+static bool is_of(int table, int64_t version)
+{
+    return schema[table].first <= version && version <= schema[table].last;
+}
+
+/* Are all our tables there as they should be, and nothing that should not? */
+static fin_status compare_tables(fin_store *store, int64_t version, fin_error *err)
 {
     sqlite3_stmt *statement;
     bool row = true;
-    *found = 0;
+    int left = 0;
+    for (int i = 0; i < TABLES; i++)
+        left += is_of(i, version);
     fin_status status =
         fini_sql_prepare(store, "SELECT type, name, sql FROM sqlite_schema", &statement, err);
     if (status)
@@ -283,59 +323,116 @@ static fin_status compare_tables(fin_store *store, int *found, fin_error *err)
         const char *sql = (const char *)sqlite3_column_text(statement, 2);
         bool plain = type && (strcmp(type, "table") == 0 || strcmp(type, "index") == 0);
         int i = 0;
-        while (i < TABLES && !(name && strcmp(name, schema[i].name) == 0))
+        while (i < TABLES && !(name && is_of(i, version) && strcmp(name, schema[i].name) == 0))
             i++;
         if (!plain || (i < TABLES && !(sql && strcmp(sql, schema[i].sql) == 0))) {
             status = not_a_store(store, "its tables are not those of a store", err);
             break;
         }
-        *found += i < TABLES;
+        left -= i < TABLES;
     }
     sqlite3_finalize(statement);
-    return status;
+    return status || left == 0 ? status : not_a_store(store, "some of its tables are missing", err);
 }
 
-/* As SQLite sees it now, with its log. *empty: there is nothing in it. */
-static fin_status check_tables(fin_store *store, bool *empty, fin_error *err)
+/* As SQLite sees it now, with its log. *version = 0: there is nothing in it. */
+static fin_status check_tables(fin_store *store, int64_t *version, fin_error *err)
 {
-    int64_t application = 0, version = 0, objects = 0;
-    int found;
+    int64_t application = 0, objects = 0;
     fin_status status =
         fini_sql_number(store, "SELECT count(*) FROM sqlite_schema", 0, &objects, err);
     if (!status)
         status = fini_sql_number(store, "PRAGMA application_id", 0, &application, err);
     if (!status)
-        status = fini_sql_number(store, "PRAGMA user_version", 0, &version, err);
-    if (status)
+        status = fini_sql_number(store, "PRAGMA user_version", 0, version, err);
+    if (status || (application == 0 && *version == 0 && objects == 0))
         return status;
-    *empty = application == 0 && version == 0 && objects == 0;
-    if (*empty)
-        return FIN_OK;
     if (application != FINI_STORE_APPLICATION)
         return not_a_store(store, "it is a SQLite database of another program", err);
-    if (version != FINI_STORE_SCHEMA)
-        return wrong_schema(store, version, err);
-    status = compare_tables(store, &found, err);
-    if (!status && found != TABLES)
-        status = not_a_store(store, "some of its tables are missing", err);
-    return status;
+    if (*version < 1 || *version > FINI_STORE_SCHEMA)
+        return wrong_schema(store, *version, err);
+    return compare_tables(store, *version, err);
 }
 
-/* Two programs may create the same store at the same time: the second finds it done. */
+/* Schema 1 had all settings with every run, and of a planned run nothing but its hash: its settings
+ * are "{}" until the study is planned again. */
+static fin_status upgrade(fin_store *store, fin_error *err)
+{
+    fin_status status = exec(store,
+                             "DROP INDEX plan_hash; DROP INDEX runs_failed; "
+                             "ALTER TABLE runs RENAME TO old_runs; "
+                             "ALTER TABLE plan RENAME TO old_plan",
+                             "upgrade", err);
+    if (!status)
+        status = create_tables(store, 1, err);
+    return status ? status
+                  : exec(store,
+                         "INSERT INTO common SELECT id, command, settings FROM old_runs; "
+                         "INSERT INTO settings SELECT id, hash, id, '{}' FROM old_runs; "
+                         "INSERT INTO common(command, text) VALUES('', '{}'); "
+                         "INSERT INTO settings(hash, common_id, own) SELECT DISTINCT hash, "
+                         "(SELECT max(id) FROM common), '{}' FROM old_plan "
+                         "WHERE hash NOT IN (SELECT hash FROM old_runs); "
+                         "INSERT INTO runs SELECT id, state, reason, version, kernel, seconds, "
+                         "finished FROM old_runs; "
+                         "INSERT INTO plan SELECT study_id, position, block, s.id "
+                         "FROM old_plan AS p JOIN settings AS s ON s.hash = p.hash; "
+                         "DROP TABLE old_plan; DROP TABLE old_runs",
+                         "upgrade", err);
+}
+
+/* Two programs may create or upgrade the same store at the same time: the second finds it done. Names
+ * in foreign keys stay as they are while a table has another name. */
 static fin_status create(fin_store *store, fin_error *err)
 {
-    bool empty = false;
-    fin_status status = exec(store, "BEGIN EXCLUSIVE", "create", err);
+    int64_t version = 0;
+    fin_status status = exec(store,
+                             "PRAGMA foreign_keys = OFF; PRAGMA legacy_alter_table = ON; "
+                             "BEGIN EXCLUSIVE",
+                             "create", err);
     if (status)
         return status;
-    status = check_tables(store, &empty, err);
-    if (!status && empty)
-        status = create_tables(store, err);
+    status = check_tables(store, &version, err);
+    if (!status && version == 0)
+        status = create_tables(store, 0, err);
+    else if (!status && version == 1)
+        status = upgrade(store, err);
     if (!status)
         status = exec(store, "COMMIT", "create", err);
     if (status)
         sqlite3_exec(store->db, "ROLLBACK", NULL, NULL, NULL);
+    sqlite3_exec(store->db, "PRAGMA foreign_keys = ON; PRAGMA legacy_alter_table = OFF", NULL, NULL,
+                 NULL);
     return status;
+}
+
+/* Whoever only reads an older store reads a copy in memory, brought up to date there. */
+static fin_status copy_to_memory(fin_store *store, fin_error *err)
+{
+    enum { SIZE = 64 };
+    char *uri = fini_alloc(SIZE);
+    sqlite3 *memory = NULL;
+    sqlite3_stmt *statement = NULL;
+    bool row;
+    if (!uri)
+        return fini_fail_memory(err, SIZE, "the name of a store");
+    snprintf(uri, SIZE, "file:/%p?vfs=memdb", (void *)store);
+    int code = sqlite3_open_v2(uri, &memory, OPEN_FLAGS, NULL);
+    fin_status status = code ? fini_store_fail(store, code, "read", err) : FIN_OK;
+    if (!status)
+        status = fini_sql_prepare(store, "VACUUM INTO ?1", &statement, err);
+    if (!status) {
+        fini_sql_bind_text(statement, 1, uri);
+        status = fini_sql_step(store, statement, &row, err);
+    }
+    sqlite3_finalize(statement);
+    sqlite3_close_v2(store->db);
+    fini_free(store->uri);
+    store->db = memory;
+    store->uri = uri;
+    if (!status)
+        status = configure(store, err);
+    return status ? status : create(store, err);
 }
 
 /* A file system that cannot do WAL keeps a rollback journal, which is as safe, only slower. Another
@@ -353,12 +450,12 @@ static fin_status use_log(fin_store *store, fin_error *err)
 
 static fin_status open_tables(fin_store *store, int how, fin_error *err)
 {
-    bool empty = false;
-    fin_status status = check_tables(store, &empty, err);
-    if (!status && empty && how != FIN_STORE_CREATE)
+    int64_t version = 0;
+    fin_status status = check_tables(store, &version, err);
+    if (!status && version == 0 && how != FIN_STORE_CREATE)
         status = not_a_store(store, "it is empty", err);
-    if (!status && empty)
-        status = create(store, err);
+    if (!status && version < FINI_STORE_SCHEMA)
+        status = (how == FIN_STORE_READ ? copy_to_memory : create)(store, err);
     if (!status && how == FIN_STORE_READ)
         status = exec(store, "PRAGMA query_only = ON", "open", err);
     if (!status && how != FIN_STORE_READ)
@@ -410,6 +507,7 @@ void fin_store_close(fin_store *store)
         sqlite3_finalize(store->statements[i]);
     sqlite3_close_v2(store->db); /* folds the log into the file, if nobody else has it open */
     fini_stores_remove(store);
+    fini_free(store->uri);
     fini_free(store);
 }
 

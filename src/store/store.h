@@ -1,18 +1,18 @@
 /* Private face of the store: what its files share.
  *
- *     store.c         open, close, check; the tables
- *     store_lock.c    one pass of a study at a time
- *     store_sql.c     statements, transactions, texts and numbers of a row, SQLite's failures in
- *                     our words
- *     store_blob.c    a series as bytes and back
- *     store_write.c   finished runs;  store_plan.c: plans, sessions, claims
- *     store_where.c   conditions on settings and scalars
- *     store_cursor.c  the runs that a query selects, one after the other;  store_select.c: which
- *                     they are;  store_fit.c: does a run fit?  store_scan.c: all runs by hash
- *     store_query.c   fin_store_runs, _scalars, _series;  store_sheet.c: a run's scalars by name
- *     store_list.c    studies, sessions, claims
- *     store_compare.c are two runs the same?  store_merge.c, store_diff.c, store_gc.c
- *     export.c, export_npz.c
+ *     store.c      open, close, check; the tables, and those of older stores
+ *     lock.c       one pass of a study at a time
+ *     sql.c        statements, transactions, texts and numbers of a row, SQLite's failures in our
+ *                  words
+ *     blob.c       a series as bytes and back;  done.c: a finished run as bytes
+ *     write.c      planned and finished runs;  notes.c: sessions and claims
+ *     where.c      conditions on settings and scalars, as SQL
+ *     cursor.c     the runs that a query selects, one after the other
+ *     query.c      fin_store_runs, _scalars, _series;  sheet.c: a run's scalars by name;
+ *                  values.c: its settings by name
+ *     list.c       studies, sessions, claims
+ *     frame.c      runs as columns (frame_column.c)
+ *     merge.c, diff.c, gc.c, export.c, export_npz.c
  *
  * SQL is text of ours alone: whatever comes from outside is bound to a parameter. What comes out
  * of the file is looked at before it is used, for the file may have been made by anybody. */
@@ -25,12 +25,15 @@
 #include <zlib.h>
 
 enum {
-    FINI_STORE_SCHEMA = 1,
+    FINI_STORE_SCHEMA = 2,
     FINI_STORE_APPLICATION = 0x46494e45, /* "FINE" */
     FINI_STORE_WAIT = 10000,             /* milliseconds for another writer to end */
     FINI_STORE_TEXT = 1 << 20,           /* bytes of any text in the file */
     FINI_STORE_NAMES = 256               /* remembered with their numbers */
 };
+
+/* All settings of a run: settings AS s JOIN common AS c. */
+#define FINI_SQL_SETTINGS "iif(s.own = '{}', c.text, json_patch(c.text, s.own))"
 
 /* Statements of the writing side, prepared once. */
 #define FINI_SQL_LIST(S)                                                                           \
@@ -39,21 +42,20 @@ enum {
     S(ROLLBACK, "ROLLBACK")                                                                        \
     S(NAME_FIND, "SELECT id FROM names WHERE name = ?1")                                           \
     S(NAME_ADD, "INSERT INTO names(name) VALUES(?1)")                                              \
-    S(RUN_ADD,                                                                                     \
-      "INSERT INTO runs(hash, command, settings, seed, state, reason, version, kernel, seconds, "  \
-      "finished) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)")                                 \
-    S(RUN_CHANGE,                                                                                  \
-      "UPDATE runs SET state = ?2, reason = ?3, version = ?4, kernel = ?5, seconds = ?6, "         \
-      "finished = ?7 WHERE id = ?1")                                                               \
-    S(RUN_FIND, "SELECT id, state, settings FROM runs WHERE hash = ?1")                            \
-    S(RUN_DELETE, "DELETE FROM runs WHERE id = ?1")                                                \
-    S(SCALARS_DELETE, "DELETE FROM scalars WHERE run_id = ?1")                                     \
-    S(SERIES_DELETE, "DELETE FROM series WHERE run_id = ?1")                                       \
+    S(COMMON_FIND, "SELECT id FROM common WHERE text = ?1")                                        \
+    S(COMMON_ADD, "INSERT INTO common(command, text) VALUES(?1, ?2)")                              \
+    S(SETTINGS_FIND,                                                                               \
+      "SELECT s.id, ifnull(r.state, 0), (s.common_id = ?2 AND s.own = ?3) OR " FINI_SQL_SETTINGS   \
+      " = ?4 FROM settings AS s JOIN common AS c ON c.id = s.common_id "                           \
+      "LEFT JOIN runs AS r ON r.id = s.id WHERE s.hash = ?1")                                      \
+    S(SETTINGS_ADD, "INSERT INTO settings(hash, common_id, own) VALUES(?1, ?2, ?3)")               \
+    S(SETTINGS_CHANGE, "UPDATE settings SET common_id = ?2, own = ?3 WHERE id = ?1")               \
+    S(RUN_PUT, "INSERT OR REPLACE INTO runs VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)")                   \
     S(SCALAR_ADD, "INSERT INTO scalars(name_id, run_id, value, error, how, samples) "              \
                   "VALUES(?1, ?2, ?3, ?4, ?5, ?6)")                                                \
     S(SERIES_ADD,                                                                                  \
       "INSERT INTO series(run_id, name_id, dtype, shape, data) VALUES(?1, ?2, ?3, ?4, ?5)")        \
-    S(PLAN_ADD, "INSERT INTO plan(study_id, position, block, hash) VALUES(?1, ?2, ?3, ?4)")        \
+    S(PLAN_ADD, "INSERT INTO plan(study_id, position, block, run_id) VALUES(?1, ?2, ?3, ?4)")      \
     S(PLAN_CUT, "DELETE FROM plan WHERE study_id = ?1 AND position >= ?2")                         \
     S(CLAIM_ADD,                                                                                   \
       "INSERT INTO claims VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)")         \
@@ -73,6 +75,7 @@ struct fin_store {
     sqlite3_stmt *statements[FINI_SQL_COUNT]; /* NULL until they are needed */
     bool writes;                              /* it may be written to */
     char shown[200];                          /* the path, for messages */
+    char *uri;                                /* what SQLite opened; fini_alloc */
     struct {
         char *name; /* fini_alloc */
         int64_t id;
@@ -86,7 +89,7 @@ struct fin_store {
     int lock;              /* descriptor of the file that holds our locks, or -1 */
 };
 
-/* ---- store_lock.c ---------------------------------------------------------------------------- */
+/* ---- lock.c ---------------------------------------------------------------------------------- */
 
 /* A pass of this study, for as long as it takes; FIN_ERR_IO if there is one already. Where the
  * system or the file system has no such locks, nothing is locked. */
@@ -101,7 +104,7 @@ bool fini_stores_have(uint64_t device, uint64_t file);
 void fini_stores_add(fin_store *store);    /* with the list locked */
 void fini_stores_remove(fin_store *store); /* after SQLite has closed it */
 
-/* ---- store_sql.c ----------------------------------------------------------------------------- */
+/* ---- sql.c ----------------------------------------------------------------------------------- */
 
 /* "cannot <action> the store 'x': ..." from what SQLite answered. */
 fin_status fini_store_fail(fin_store *store, int code, const char *action, fin_error *err);
@@ -136,8 +139,7 @@ fin_status fini_sql_integer(const fin_store *store, sqlite3_stmt *statement, int
                             fin_error *err);
 bool fini_is_utf8(const char *text, size_t size);
 bool fini_is_hash(const char *text);
-/* A hash (32 characters, at least) as two numbers; false if it is none. */
-bool fini_hash_key(const char *text, uint64_t key[2]);
+void fini_sql_number_of(sqlite3_context *context, int count, sqlite3_value **values);
 
 /* Between begin and end all or nothing is done. A store that was opened to read refuses begin. end
  * rolls back if status says so, and returns the status of the whole. */
@@ -155,17 +157,19 @@ void fini_store_forget_names(fin_store *store);
 fin_status fini_store_find_study(fin_store *store, const char *name, int64_t *id, fin_error *err);
 double fini_now(void); /* unix time */
 
-/* ---- store_write.c, store_plan.c ------------------------------------------------------------- */
+/* ---- write.c, notes.c ------------------------------------------------------------------------ */
 
-/* *id = 0 and state PLANNED if it is not there. With our hash but other settings: damaged. */
-fin_status fini_store_find_run(fin_store *store, const fin_plan *plan, int64_t *id, int64_t *state,
-                               fin_error *err);
+/* Settings that runs have in common: canonical JSON of one of them. */
+fin_status fini_store_common(fin_store *store, const char *command, const char *text, int64_t *id,
+                             fin_error *err);
+/* The run of these settings, put there if need be: common and, as JSON, those that are its own. With
+ * its hash but other settings: damaged, unless it is only planned. */
+fin_status fini_store_settings(fin_store *store, const fin_plan *plan, int64_t common,
+                               const char *own, int64_t *id, int64_t *state, fin_error *err);
 fin_status fini_store_add_scalar(fin_store *store, int64_t run, const fin_scalar *scalar,
                                  fin_error *err);
 fin_status fini_store_add_series(fin_store *store, int64_t run, const fin_series *series,
                                  fin_error *err);
-fin_status fini_store_add_claim(fin_store *store, int64_t study, int position,
-                                const fin_claim *claim, fin_error *err);
 /* Which run stands at this position of a study. */
 typedef fin_status fini_plan_of(const void *study, int64_t position, fin_plan *out, fin_error *err);
 /* Keeps finished runs, in one transaction. */
@@ -173,8 +177,17 @@ fin_status fini_store_keep(fin_store *store, fini_plan_of *plan_of, const void *
                            const fini_done *done, int count, fin_error *err);
 /* The hash of a plan, run by run: starts with zeros, and every run changes it. */
 void fini_plan_hash(char hash[FIN_HASH_TEXT], const char *block, const char *run);
+/* A line for `status`: begin gives the session its id; said again now and then; NaN left is fine. */
+fin_status fini_store_session(fin_store *store, int64_t *id, const fin_session_row *row,
+                              fin_error *err);
+/* Its number (id may be NULL); FIN_ERR_IO if somebody has removed it in the meantime. */
+fin_status fini_store_still_has(fin_store *store, const char *study, int64_t *id, fin_error *err);
+fin_status fini_store_delete_claims(fin_store *store, int64_t study, fin_error *err);
+/* Replaces the claims of a study. */
+fin_status fini_store_keep_claims(fin_store *store, const char *study, const fin_claim *claims,
+                                  int count, fin_error *err);
 
-/* ---- store_blob.c ---------------------------------------------------------------------------- */
+/* ---- blob.c ---------------------------------------------------------------------------------- */
 
 enum { FINI_SHAPE_TEXT = 96 };
 void fini_shape_text(const fin_series *series, char text[FINI_SHAPE_TEXT]);
@@ -188,41 +201,37 @@ fin_status fini_blob_read(const fin_store *store, sqlite3_stmt *statement, int c
                           fin_series *out, fin_error *err);
 size_t fini_series_bytes(const fin_series *series); /* once its shape is known to be good */
 
-/* ---- store_where.c --------------------------------------------------------------------------- */
-
-/* One setting after the other in canonical JSON, whatever the text is. */
-typedef struct fini_setting {
-    const char *name, *text; /* not terminated; text without its quotes */
-    int name_length, length;
-} fini_setting;
-const char *fini_setting_first(const char *json); /* NULL: none */
-const char *fini_setting_next(const char *at,
-                              fini_setting *out); /* NULL: no more, out is not set */
+/* ---- where.c --------------------------------------------------------------------------------- */
 
 /* A number that is the whole of a text: decimal, inf, -inf, nan. */
 bool fini_text_number(const char *text, int length, double *number);
 
 /* "L>=10", "form=softmax", "L=2,10,100". */
 typedef struct fini_condition {
-    char *name;   /* fini_alloc memory that holds the rest too; with _ for - */
-    char *needle; /* see fini_setting_seek */
-    int op;       /* index into the list of operators */
-    int count;    /* values; more than one only with = and != */
+    char *name; /* fini_alloc memory that holds the rest too; with _ for - */
+    char *path; /* of the setting in canonical JSON */
+    int op;     /* index into the list of operators */
+    int count;  /* values; more than one only with = and != */
     const char **texts;
     int *lengths;
     double *numbers; /* NaN: not a number */
     bool words;      /* some value is not a number */
+    bool setting;    /* some run has a setting of this name */
     int64_t name_id; /* of the scalar of this name; 0: none */
+    int first;       /* its first parameter in SQL: path, name_id, values */
 } fini_condition;
 fin_status fini_condition_parse(const char *text, fini_condition *out, fin_error *err);
 void fini_condition_free(fini_condition *where);
-/* Does the value (as text and, unless NaN, as number) meet it? */
-bool fini_condition_holds(const fini_condition *where, const char *text, int length, double number);
-
-/* fini_setting_find, several times as fast. The needle is the name, with _ for -, in quotes, and a
- * colon: strlen(name) + 4 bytes. */
-void fini_setting_needle(const char *name, char *needle);
-bool fini_setting_seek(const char *json, const char *needle, const char **text, int *length);
+/* What it can be about in this store. */
+fin_status fini_condition_look_up(fin_store *store, fini_condition *where, fin_error *err);
+/* As SQL on settings AS s, common AS c and runs AS r. Its value: a number or text, NULL if a run has
+ * none; a number alone: NULL if it is none. */
+void fini_condition_value(const fini_condition *where, bool number, sqlite3_str *sql);
+void fini_condition_sql(const fini_condition *where, sqlite3_str *sql);
+int fini_condition_parameters(const fini_condition *where);
+void fini_condition_bind(const fini_condition *where, sqlite3_stmt *statement);
+/* "$.settings.name", with _ for -; "$.*" if no setting can have this name. strlen(name) + 16 bytes. */
+void fini_setting_path(const char *name, char *path);
 
 /* Names in order, each once. */
 typedef struct fini_name_list {
@@ -232,59 +241,55 @@ typedef struct fini_name_list {
 fin_status fini_name_list_add(fini_name_list *names, const char *name, int length, fin_error *err);
 int fini_name_list_find(const fini_name_list *names, const char *name, int length); /* -1: none */
 void fini_name_list_free(fini_name_list *names);
-/* All settings of a run. */
-fin_status fini_name_list_settings(fini_name_list *names, const char *json, fin_error *err);
 
-/* ---- store_scan.c ---------------------------------------------------------------------------- */
-
-enum { FINI_SCAN_MOST = 4000000 }; /* runs */
-
-typedef struct fini_scan_run {
-    uint64_t key[2]; /* its hash */
-    int64_t id;
-    uint32_t seen;  /* bit i: it has what condition i asks about */
-    uint32_t words; /* bit i: and that is not a number */
-    uint8_t state;
-    bool examined; /* the conditions were looked at */
-    bool fit;      /* and are met */
-} fini_scan_run;
-
-typedef struct fini_scan {
-    fini_scan_run *runs;
-    int64_t count, room, fit; /* fit: so many do */
-    int64_t next;             /* after the one that was found last */
-    int32_t *slots;           /* [mask + 1] numbers of runs, -1: empty; NULL until needed */
-    uint64_t mask;
-} fini_scan;
-fin_status fini_scan_add(fini_scan *scan, const fini_scan_run *run, fin_error *err);
-void fini_scan_sort(fini_scan *scan); /* by hash */
-/* *run = NULL: there is none. None must be added or sorted after this. */
-fin_status fini_scan_find(fini_scan *scan, const uint64_t key[2], fini_scan_run **run,
-                          fin_error *err);
-void fini_key_text(const uint64_t key[2], char hash[FIN_HASH_TEXT]);
-void fini_scan_free(fini_scan *scan);
-
-/* ---- store_cursor.c -------------------------------------------------------------------------- */
+/* ---- cursor.c -------------------------------------------------------------------------------- */
 
 typedef struct fini_cursor fini_cursor;
-fin_status fini_cursor_open(fin_store *store, const fin_query *query, fini_cursor **out,
+struct fini_cursor {
+    fin_store *store;
+    sqlite3_stmt *statement;
+    fini_condition *where;
+    const fin_query *query;
+    int64_t study;
+    int where_count, what;
+    bool mine, any; /* any: there was one */
+    /* of the run at hand */
+    int64_t id; /* of its settings; and of its results, if it has some */
+    fin_run_row run;
+    int64_t common_id;
+    const char *own;
+};
+/* PLACES: position, block, hash and state of a run; ROWS: all of it; VALUES: all of it, with the
+ * settings as they are in the file, in common and own. query NULL: all. */
+enum { FINI_CURSOR_PLACES, FINI_CURSOR_ROWS, FINI_CURSOR_VALUES };
+fin_status fini_cursor_open(fin_store *store, const fin_query *query, int what, fini_cursor *out,
                             fin_error *err);
-/* How many runs the query selects. */
-int64_t fini_cursor_count(const fini_cursor *cursor);
-/* The next of them; false after the last. */
-bool fini_cursor_next(fini_cursor *cursor);
+/* *more = false after the last. What is given is good until the next call. */
+fin_status fini_cursor_next(fini_cursor *cursor, bool *more, fin_error *err);
 void fini_cursor_rewind(fini_cursor *cursor); /* back to before the first */
-void fini_cursor_close(fini_cursor *cursor);
-/* Of the run at hand. id is 0 for a planned one. */
-int64_t fini_cursor_id(const fini_cursor *cursor);
-int64_t fini_cursor_position(const fini_cursor *cursor);
-fin_state fini_cursor_state(const fini_cursor *cursor);
-const char *fini_cursor_hash(const fini_cursor *cursor);
-const char *fini_cursor_block(const fini_cursor *cursor);
-/* All of it; valid until the next call. */
-fin_status fini_cursor_row(fini_cursor *cursor, fin_run_row *row, fin_error *err);
+void fini_cursor_close(fini_cursor *cursor);  /* even if opening failed */
 
-/* ---- store_query.c --------------------------------------------------------------------------- */
+/* ---- values.c -------------------------------------------------------------------------------- */
+
+/* The settings of one run after the other, by name, as texts: numbers as in JSON, words without
+ * quotes. */
+typedef struct fini_value {
+    char *name, *common, *own; /* fini_alloc; own NULL: as common */
+    const char *text;          /* NULL: the run at hand has no such setting */
+} fini_value;
+typedef struct fini_values {
+    fin_store *store;
+    sqlite3_stmt *statement;
+    int64_t common_id;
+    fini_value *value; /* [count] by name; those of other runs before stay */
+    int count, room;
+} fini_values;
+/* To be closed even if opening failed. */
+fin_status fini_values_open(fin_store *store, fini_values *values, fin_error *err);
+void fini_values_close(fini_values *values);
+fin_status fini_values_read(fini_values *values, const fini_cursor *cursor, fin_error *err);
+
+/* ---- query.c --------------------------------------------------------------------------------- */
 
 /* Scalars (or series) of one run by name; statement by fini_sql_prepare of the text below. */
 extern const char fini_sql_scalars[], fini_sql_series[];
@@ -294,7 +299,7 @@ fin_status fini_read_scalar(const fin_store *store, sqlite3_stmt *statement, fin
 fin_status fini_read_series(const fin_store *store, sqlite3_stmt *statement, bool data,
                             fin_series *out, fin_error *err);
 
-/* ---- store_sheet.c --------------------------------------------------------------------------- */
+/* ---- sheet.c --------------------------------------------------------------------------------- */
 
 typedef struct fini_sheet_name {
     int64_t id, rank; /* rank: its place by name */
@@ -316,23 +321,6 @@ typedef struct fini_sheet {
 fin_status fini_sheet_open(fin_store *store, fini_sheet *sheet, fin_error *err);
 void fini_sheet_close(fini_sheet *sheet);
 fin_status fini_sheet_read(fini_sheet *sheet, int64_t run, fin_error *err);
-
-/* ---- store_compare.c ------------------------------------------------------------------------- */
-
-typedef struct fini_compare {
-    fin_store *store[2];
-    sqlite3_stmt *scalars[2], *series[2];
-    double tolerance;
-} fini_compare;
-/* A scalar or series that is not the same in both; NaN where a side has no such scalar. */
-typedef fin_status (*fini_compare_row)(void *user, const char *what, double left, double right,
-                                       bool in_left, bool in_right, fin_error *err);
-/* To be closed even if opening failed. */
-fin_status fini_compare_open(fin_store *left, fin_store *right, double tolerance, fini_compare *out,
-                             fin_error *err);
-void fini_compare_close(fini_compare *compare);
-fin_status fini_compare_runs(const fini_compare *compare, int64_t left, int64_t right,
-                             fini_compare_row row, void *user, fin_error *err);
 
 /* ---- export_npz.c ---------------------------------------------------------------------------- */
 

@@ -1,8 +1,8 @@
-/* Conditions on runs: "lam=0.1", "L>=10", "form=softmax,linear", "risk<1".
+/* Conditions on settings and scalars: "L>=10", "form=erf,softmax", "risk<1".
  *
- * They are looked at here and not by SQLite, so that no text from outside comes near SQL. Two
- * numbers are compared as numbers (0.1 is 1e-1), everything else as text; a number and a word are
- * different and neither is the greater. */
+ * They become SQL of ours in which names and values are parameters. Two numbers are compared as
+ * numbers (0.1 is 1e-1), everything else as text; a number and a word are different and neither is
+ * the greater. */
 #include "store/store.h"
 
 #include "data/data.h"
@@ -11,71 +11,11 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { WHERE_MOST = 65536 };
+enum { WHERE_MOST = 65536, VALUES_MOST = 1000 };
 
 /* The longer ones first: ">=" begins with ">". */
 static const char *const operators[] = {"!=", "<=", ">=", "=", "<", ">"};
 enum { OP_NOT, OP_AT_MOST, OP_AT_LEAST, OP_EQUAL, OP_LESS, OP_MORE, OPS };
-
-/* ---- settings in canonical JSON -------------------------------------------------------------- */
-
-/* Past the closing quote of the string that begins at p; NULL if there is none. */
-static const char *string_end(const char *p)
-{
-    for (p++; *p && *p != '"'; p++)
-        if (*p == '\\' && !*++p)
-            return NULL;
-    return *p ? p + 1 : NULL;
-}
-
-const char *fini_setting_first(const char *json)
-{
-    static const char start[] = "\"settings\":{";
-    const char *p = strstr(json, start);
-    return p ? p + sizeof start - 1 : NULL;
-}
-
-const char *fini_setting_next(const char *at, fini_setting *out)
-{
-    if (!at || *at != '"')
-        return NULL;
-    const char *end = string_end(at);
-    if (!end || *end != ':')
-        return NULL;
-    out->name = at + 1;
-    out->name_length = (int)(end - at - 2);
-    const char *value = end + 1;
-    bool quoted = *value == '"';
-    end = quoted ? string_end(value) : value + strcspn(value, ",}");
-    if (!end || (*end != ',' && *end != '}'))
-        return NULL;
-    out->text = value + quoted;
-    out->length = (int)(end - value) - 2 * quoted;
-    return *end == ',' ? end + 1 : end;
-}
-
-void fini_setting_needle(const char *name, char *needle)
-{
-    sprintf(needle, "\"%s\":", name);
-    for (char *p = needle; *p; p++)
-        if (*p == '-')
-            *p = '_';
-}
-
-/* A quote inside a string is escaped, so that ,"name": and {"name": are nowhere but at a
- * setting. */
-bool fini_setting_seek(const char *json, const char *needle, const char **text, int *length)
-{
-    fini_setting setting;
-    const char *p = fini_setting_first(json);
-    while (p && (p = strstr(p, needle)) && p[-1] != ',' && p[-1] != '{')
-        p++;
-    if (!p || !fini_setting_next(p, &setting))
-        return false;
-    *text = setting.text;
-    *length = setting.length;
-    return true;
-}
 
 bool fini_text_number(const char *text, int length, double *number)
 {
@@ -129,7 +69,7 @@ static void trim(const char **text, size_t *length)
 static void layout(fini_arena *arena, fini_condition *out, size_t size, int count)
 {
     out->name = fini_take(arena, (int64_t)size + 1, 1);
-    out->needle = fini_take(arena, (int64_t)size + 4, 1);
+    out->path = fini_take(arena, (int64_t)size + 16, 1);
     out->texts = fini_take(arena, count, sizeof *out->texts);
     out->lengths = fini_take(arena, count, sizeof *out->lengths);
     out->numbers = fini_take(arena, count, sizeof *out->numbers);
@@ -177,6 +117,9 @@ fin_status fini_condition_parse(const char *text, fini_condition *out, fin_error
             count += *p == separator(at);
         count += count > 1;
     }
+    if (count > VALUES_MOST)
+        return fini_fail(err, FIN_ERR_ARGUMENT, "a condition on runs has at most %d values",
+                         VALUES_MOST - 1);
     layout(&arena, out, size, count);
     fin_status status = fini_arena_open(&arena, "a condition on runs", err);
     if (status) {
@@ -190,8 +133,10 @@ fin_status fini_condition_parse(const char *text, fini_condition *out, fin_error
     /* The name last: its terminator stands where the operator was. */
     memmove(out->name, out->name + (name - text), name_length);
     out->name[name_length] = '\0';
-    fini_setting_needle(out->name, out->needle);
-    memcpy(out->name, out->needle + 1, name_length); /* with _ for - */
+    for (char *p = out->name; *p; p++)
+        if (*p == '-')
+            *p = '_';
+    fini_setting_path(out->name, out->path);
     out->op = op;
     return FIN_OK;
 }
@@ -202,47 +147,138 @@ void fini_condition_free(fini_condition *where)
     where->name = NULL;
 }
 
-static bool equal(const fini_condition *where, int i, const char *text, int length, double number)
+/* ---- as SQL ---------------------------------------------------------------------------------- */
+
+void fini_setting_path(const char *name, char *path)
 {
-    if (!isnan(where->numbers[i]) && !isnan(number))
-        return where->numbers[i] == number;
-    return where->lengths[i] == length && memcmp(where->texts[i], text, (size_t)length) == 0;
+    bool plain = true;
+    for (const char *p = name; *p && plain; p++)
+        plain = (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') || (*p >= '0' && *p <= '9') ||
+                *p == '_' || *p == '-';
+    sprintf(path, "$.settings.%s", plain ? name : "");
+    if (!plain || !*name)
+        strcpy(path, "$[0]"); /* an object has no such thing */
+    for (char *p = path; *p; p++)
+        if (*p == '-')
+            *p = '_';
 }
 
-/* -1, 0, 1; 2 where there is no order. */
-static int order(const fini_condition *where, const char *text, int length, double number)
+fin_status fini_condition_look_up(fin_store *store, fini_condition *where, fin_error *err)
 {
-    double other = where->numbers[0];
-    if (!isnan(number) && !isnan(other))
-        return (number > other) - (number < other);
-    if (!isnan(number) || !isnan(other))
-        return 2;
-    int least = length < where->lengths[0] ? length : where->lengths[0];
-    int difference = memcmp(text, where->texts[0], (size_t)least);
-    if (difference == 0)
-        difference = length - where->lengths[0];
-    return (difference > 0) - (difference < 0);
+    sqlite3_stmt *statement;
+    fin_status status = fini_store_name(store, where->name, false, &where->name_id, err);
+    if (!status)
+        status = fini_sql_prepare(store,
+                                  "SELECT 1 FROM common WHERE json_type(text, ?1) IS NOT NULL "
+                                  "LIMIT 1",
+                                  &statement, err);
+    if (status)
+        return status;
+    fini_sql_bind_text(statement, 1, where->path);
+    status = fini_sql_step(store, statement, &where->setting, err);
+    sqlite3_finalize(statement);
+    return status;
 }
 
-bool fini_condition_holds(const fini_condition *where, const char *text, int length, double number)
+static bool is_seconds(const fini_condition *where)
 {
-    bool found = false;
+    return strcmp(where->name, "seconds") == 0;
+}
+
+/* The first of these that a run has: a setting, seconds or a scalar. */
+void fini_condition_value(const fini_condition *where, bool number, sqlite3_str *sql)
+{
+    int path = where->first, name = path + 1;
+    sqlite3_str_appendall(sql, "coalesce(NULL");
+    if (where->setting)
+        sqlite3_str_appendf(sql,
+                            number ? ", number(coalesce(s.own -> ?%d, c.text -> ?%d))"
+                                   : ", s.own ->> ?%d, c.text ->> ?%d",
+                            path, path);
+    if (is_seconds(where))
+        sqlite3_str_appendall(sql, number ? ", r.seconds"
+                                          : ", iif(r.id IS NULL, NULL, ifnull(r.seconds, 'nan'))");
+    else if (where->name_id)
+        sqlite3_str_appendf(sql, ", (SELECT %s FROM scalars WHERE name_id = ?%d AND run_id = s.id)",
+                            number ? "value" : "ifnull(value, 'nan')", name);
+    sqlite3_str_appendall(sql, ", NULL)");
+}
+
+/* The value as text or as number; column: in a row of scalars. */
+static void put_value(const fini_condition *where, bool column, bool number, sqlite3_str *sql)
+{
+    if (column)
+        sqlite3_str_appendall(sql, number ? "value" : "ifnull(value, 'nan')");
+    else
+        fini_condition_value(where, number, sql);
+}
+
+/* Is it one of the values that are numbers, or one of those that are not? */
+static void put_list(const fini_condition *where, bool column, bool number, sqlite3_str *sql)
+{
+    const char *mark = "";
+    sqlite3_str_appendall(sql, "ifnull(");
+    put_value(where, column, number, sql);
+    sqlite3_str_appendall(sql, " IN (");
+    for (int i = 0; i < where->count; i++)
+        if (isnan(where->numbers[i]) == !number) {
+            sqlite3_str_appendf(sql, "%s?%d", mark, where->first + 2 + i);
+            mark = ", ";
+        }
+    sqlite3_str_appendall(sql, "), 0)");
+}
+
+static void put_comparison(const fini_condition *where, bool column, sqlite3_str *sql)
+{
+    bool word = isnan(where->numbers[0]);
     if (where->op == OP_EQUAL || where->op == OP_NOT) {
-        for (int i = 0; i < where->count && !found; i++)
-            found = equal(where, i, text, length, number);
-        return found == (where->op == OP_EQUAL);
+        sqlite3_str_appendall(sql, "(");
+        put_list(where, column, true, sql);
+        sqlite3_str_appendall(sql, " OR ");
+        put_list(where, column, false, sql);
+        sqlite3_str_appendf(sql, ") = %d AND ", where->op == OP_EQUAL);
+        put_value(where, column, false, sql);
+        sqlite3_str_appendall(sql, " IS NOT NULL");
+        return;
     }
-    int sign = order(where, text, length, number);
-    switch (where->op) {
-    case OP_LESS:
-        return sign == -1;
-    case OP_AT_MOST:
-        return sign == -1 || sign == 0;
-    case OP_MORE:
-        return sign == 1;
-    default:
-        return sign == 0 || sign == 1;
+    put_value(where, column, !word, sql);
+    sqlite3_str_appendf(sql, " %s ?%d", operators[where->op], where->first + 2);
+    if (word) { /* a number is less than any text to SQLite */
+        sqlite3_str_appendall(sql, " AND typeof(");
+        put_value(where, column, false, sql);
+        sqlite3_str_appendall(sql, ") = 'text' AND ");
+        put_value(where, column, true, sql);
+        sqlite3_str_appendall(sql, " IS NULL");
     }
+}
+
+/* A scalar alone is a column of the file: a walk along it is much faster than a look for each run. */
+void fini_condition_sql(const fini_condition *where, sqlite3_str *sql)
+{
+    bool column = !where->setting && where->name_id && !is_seconds(where);
+    if (column)
+        sqlite3_str_appendf(sql, "s.id IN (SELECT run_id FROM scalars WHERE name_id = ?%d AND ",
+                            where->first + 1);
+    put_comparison(where, column, sql);
+    if (column)
+        sqlite3_str_appendall(sql, ")");
+}
+
+int fini_condition_parameters(const fini_condition *where)
+{
+    return 2 + where->count;
+}
+
+void fini_condition_bind(const fini_condition *where, sqlite3_stmt *statement)
+{
+    fini_sql_bind_text(statement, where->first, where->path);
+    sqlite3_bind_int64(statement, where->first + 1, where->name_id);
+    for (int i = 0; i < where->count; i++)
+        if (isnan(where->numbers[i]))
+            sqlite3_bind_text(statement, where->first + 2 + i, where->texts[i], where->lengths[i],
+                              SQLITE_STATIC);
+        else
+            sqlite3_bind_double(statement, where->first + 2 + i, where->numbers[i]);
 }
 
 /* ---- sets of names --------------------------------------------------------------------------- */
@@ -314,14 +350,4 @@ void fini_name_list_free(fini_name_list *names)
         fini_free(names->name[i]);
     fini_free(names->name);
     *names = (fini_name_list){0};
-}
-
-fin_status fini_name_list_settings(fini_name_list *names, const char *json, fin_error *err)
-{
-    fini_setting setting;
-    fin_status status = FIN_OK;
-    for (const char *at = fini_setting_first(json);
-         (at = fini_setting_next(at, &setting)) && !status;)
-        status = fini_name_list_add(names, setting.name, setting.name_length, err);
-    return status;
 }

@@ -1,4 +1,4 @@
-/* Finished runs into the store.
+/* Planned and finished runs into the store.
  *
  * A run that the store has is left alone: its numbers are those that would be written. Only a
  * failed run is replaced. Whoever calls often has few runs in a call, so what a transaction
@@ -9,7 +9,7 @@
 #include "data/data.h"
 #include "finetti/kernel.h"
 
-#include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 /* A run in the store with our hash but other settings: either hashes collide, which nobody will see
@@ -20,84 +20,100 @@ static fin_status other_settings(const fin_store *store, const char *hash, fin_e
                               "run %s has other settings than those its hash stands for", hash);
 }
 
-fin_status fini_store_find_run(fin_store *store, const fin_plan *plan, int64_t *id, int64_t *state,
-                               fin_error *err)
+fin_status fini_store_common(fin_store *store, const char *command, const char *text, int64_t *id,
+                             fin_error *err)
 {
     sqlite3_stmt *statement;
-    bool row;
-    const char *settings;
-    *id = 0;
-    *state = FIN_STATE_PLANNED;
-    fin_status status = fini_sql_get(store, FINI_SQL_RUN_FIND, &statement, err);
+    bool row = false;
+    fin_status status = fini_sql_get(store, FINI_SQL_COMMON_FIND, &statement, err);
     if (status)
         return status;
-    fini_sql_bind_text(statement, 1, plan->hash);
+    fini_sql_bind_text(statement, 1, text);
     status = fini_sql_step(store, statement, &row, err);
-    if (status || !row)
-        return status;
-    *id = sqlite3_column_int64(statement, 0);
-    status = fini_sql_integer(store, statement, 1, FIN_STATE_DONE, FIN_STATE_FAILED,
-                              "the state of a run", state, err);
-    if (!status)
-        status = fini_sql_text(store, statement, 2, FIN_SETTINGS_TEXT, "the settings of a run",
-                               &settings, err);
-    if (!status && strcmp(settings, plan->settings) != 0)
-        status = other_settings(store, plan->hash, err);
+    *id = row ? sqlite3_column_int64(statement, 0) : 0;
     sqlite3_reset(statement);
-    return status;
-}
-
-static fin_status add_run(fin_store *store, const fin_plan *plan, const fini_done *done,
-                          const char *reason, int64_t *id, fin_error *err)
-{
-    sqlite3_stmt *statement;
-    bool row;
-    const char *seed;
-    int length;
-    double number;
-    fin_status status = fini_sql_get(store, FINI_SQL_RUN_ADD, &statement, err);
-    if (status)
+    if (!status && !row)
+        status = fini_sql_get(store, FINI_SQL_COMMON_ADD, &statement, err);
+    if (status || row)
         return status;
-    fini_sql_bind_text(statement, 1, plan->hash);
-    fini_sql_bind_text(statement, 2, plan->command);
-    fini_sql_bind_text(statement, 3, plan->settings);
-    if (fini_setting_find(plan->settings, "seed", &seed, &length) &&
-        fini_text_number(seed, length, &number) && fabs(number) < 9e15)
-        sqlite3_bind_int64(statement, 4, (int64_t)number);
-    else
-        sqlite3_bind_null(statement, 4);
-    sqlite3_bind_int(statement, 5, (int)done->state);
-    fini_sql_bind_text(statement, 6, reason);
-    fini_sql_bind_text(statement, 7, fin_version());
-    fini_sql_bind_text(statement, 8, fin_kernel_name());
-    fini_sql_bind_number(statement, 9, done->seconds);
-    sqlite3_bind_double(statement, 10, fini_now());
+    fini_sql_bind_text(statement, 1, command);
+    fini_sql_bind_text(statement, 2, text);
     status = fini_sql_step(store, statement, &row, err);
     *id = sqlite3_last_insert_rowid(store->db);
     return status;
 }
 
-static fin_status delete_of(fin_store *store, fini_sql which, int64_t id, fin_error *err)
+/* The statement has the hash or the number of the run first. */
+static fin_status put_settings(fin_store *store, sqlite3_stmt *statement, int64_t common,
+                               const char *own, fin_error *err)
 {
-    sqlite3_stmt *statement;
     bool row;
-    fin_status status = fini_sql_get(store, which, &statement, err);
-    if (status)
-        return status;
-    sqlite3_bind_int64(statement, 1, id);
+    sqlite3_bind_int64(statement, 2, common);
+    fini_sql_bind_text(statement, 3, own);
     return fini_sql_step(store, statement, &row, err);
 }
 
-static fin_status change_run(fin_store *store, int64_t id, const fini_done *done,
-                             const char *reason, fin_error *err)
+/* *id = 0: there is none. common = 0: not known. */
+static fin_status find_settings(fin_store *store, const fin_plan *plan, int64_t common,
+                                const char *own, int64_t *id, int64_t *state, bool *same,
+                                fin_error *err)
 {
     sqlite3_stmt *statement;
     bool row;
-    fin_status status = delete_of(store, FINI_SQL_SCALARS_DELETE, id, err);
+    *id = 0;
+    *state = FIN_STATE_PLANNED;
+    fin_status status = fini_sql_get(store, FINI_SQL_SETTINGS_FIND, &statement, err);
+    if (status)
+        return status;
+    fini_sql_bind_text(statement, 1, plan->hash);
+    sqlite3_bind_int64(statement, 2, common);
+    fini_sql_bind_text(statement, 3, own);
+    fini_sql_bind_text(statement, 4, plan->settings);
+    status = fini_sql_step(store, statement, &row, err);
+    if (status || !row)
+        return status;
+    *id = sqlite3_column_int64(statement, 0);
+    *same = sqlite3_column_int(statement, 2) == 1;
+    status = fini_sql_integer(store, statement, 1, FIN_STATE_PLANNED, FIN_STATE_FAILED,
+                              "the state of a run", state, err);
+    sqlite3_reset(statement);
+    return status;
+}
+
+fin_status fini_store_settings(fin_store *store, const fin_plan *plan, int64_t common,
+                               const char *own, int64_t *id, int64_t *state, fin_error *err)
+{
+    sqlite3_stmt *statement;
+    bool same = false;
+    fin_status status = find_settings(store, plan, common, own, id, state, &same, err);
+    if (status || (*id && same))
+        return status;
+    if (*state != FIN_STATE_PLANNED)
+        return other_settings(store, plan->hash, err);
+    if (common == 0) /* a run that no plan has put here */
+        status = fini_store_common(store, plan->command, plan->settings, &common, err);
     if (!status)
-        status = delete_of(store, FINI_SQL_SERIES_DELETE, id, err);
-    if (!status)
-        status = fini_sql_get(store, FINI_SQL_RUN_CHANGE, &statement, err);
+        status = fini_sql_get(store, *id ? FINI_SQL_SETTINGS_CHANGE : FINI_SQL_SETTINGS_ADD,
+                              &statement, err);
+    if (status)
+        return status;
+    if (*id)
+        sqlite3_bind_int64(statement, 1, *id);
+    else
+        fini_sql_bind_text(statement, 1, plan->hash);
+    status = put_settings(store, statement, common, own, err);
+    if (*id == 0)
+        *id = sqlite3_last_insert_rowid(store->db);
+    return status;
+}
+
+/* What a failed one left goes with it. */
+static fin_status put_run(fin_store *store, int64_t id, const fini_done *done, const char *reason,
+                          fin_error *err)
+{
+    sqlite3_stmt *statement;
+    bool row;
+    fin_status status = fini_sql_get(store, FINI_SQL_RUN_PUT, &statement, err);
     if (status)
         return status;
     sqlite3_bind_int64(statement, 1, id);
@@ -169,12 +185,11 @@ static fin_status keep_run(fin_store *store, const fin_plan *plan, const fini_do
     char reason[sizeof done->reason];
     int64_t id, state;
     const fin_result *result = done->state == FIN_STATE_DONE ? done->result : NULL;
-    fin_status status = fini_store_find_run(store, plan, &id, &state, err);
+    fin_status status = fini_store_settings(store, plan, 0, "{}", &id, &state, err);
     if (status || state == FIN_STATE_DONE)
         return status;
     fini_printable(done->reason, strnlen(done->reason, sizeof done->reason), reason, sizeof reason);
-    status = id ? change_run(store, id, done, reason, err)
-                : add_run(store, plan, done, reason, &id, err);
+    status = put_run(store, id, done, reason, err);
     for (int i = 0; result && i < fin_result_scalar_count(result) && !status; i++) {
         fin_scalar scalar = fin_result_get_scalar(result, i);
         status = fini_store_add_scalar(store, id, &scalar, err);
@@ -202,4 +217,11 @@ fin_status fini_store_keep(fin_store *store, fini_plan_of *plan_of, const void *
             status = keep_run(store, &plan, &done[i], err);
     }
     return fini_store_end(store, status, err);
+}
+
+void fini_plan_hash(char hash[FIN_HASH_TEXT], const char *block, const char *run)
+{
+    char line[512];
+    snprintf(line, sizeof line, "%s %s %.400s", hash, run, block);
+    fini_hash(line, hash);
 }

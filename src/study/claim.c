@@ -4,6 +4,8 @@
  * it is untested and `how` says why. Only memory, the file and a study that cannot be read back do. */
 #include "study/claim.h"
 
+#include "store/store.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -78,25 +78,33 @@ fin_status fini_study_settings(const fin_study *study, int64_t i, void *values, 
 }
 
 /* Settings that do not fit together are a run too: one that will fail, and say why. */
-fin_status fin_study_get_run(const fin_study *study, int64_t i, fin_plan *out, fin_error *err)
+fin_status fini_study_get_run(const fin_study *study, int64_t i, void *values, fin_plan *out,
+                              fin_error *err)
 {
-    fin_status status = check_position(study, i, err);
-    if (status)
-        return status;
     const fini_block *block = fini_study_block_at(study, i);
-    void *values = fini_alloc(block->command->size);
-    if (!values)
-        return fini_fail_memory(err, block->command->size, "the settings of a run");
-    status = settings_of(study, block, i, false, values, err);
+    fin_status status = settings_of(study, block, i, false, values, err);
     if (!status)
         status = fin_command_text(block->command, values, out->settings, sizeof out->settings, err);
-    fini_free(values);
     if (status)
         return status;
     out->block = block->id;
     out->command = block->command->name;
     fini_hash(out->settings, out->hash);
     return FIN_OK;
+}
+
+fin_status fin_study_get_run(const fin_study *study, int64_t i, fin_plan *out, fin_error *err)
+{
+    fin_status status = check_position(study, i, err);
+    if (status)
+        return status;
+    size_t size = fini_study_block_at(study, i)->command->size;
+    void *values = fini_alloc(size);
+    if (!values)
+        return fini_fail_memory(err, size, "the settings of a run");
+    status = fini_study_get_run(study, i, values, out, err);
+    fini_free(values);
+    return status;
 }
 
 static fin_status plan_of(const void *study, int64_t position, fin_plan *out, fin_error *err)

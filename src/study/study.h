@@ -4,12 +4,9 @@
  *                   (tree.c: its memory; node.c: asking it; edit.c: `full:` and --set)
  *     read.c        tree -> study: blocks, axes, claims, figures (block.c, axes.c)
  *     plan.c        run i of a study: its settings, canonical JSON and hash
- *     settings.c    names and texts -> the settings of a command
- *     command.c         the table of commands; job_<name>.c: one command that a study can run
- *     result.c      what a run leaves, and the same as bytes
- *     store*.c      the SQLite file
+ *     record.c      plan -> store, and the study as it was run back from there
  *     run.c         what is missing -> threads and ranks -> the store; ranks.c: MPI or alone
- *     frame.c       runs of a block as columns;  expression.c: formulas of columns
+ *     expression.c  formulas of columns
  *     claim.c       columns -> a number with its uncertainty -> a verdict */
 #ifndef FINI_STUDY_H
 #define FINI_STUDY_H
@@ -18,6 +15,7 @@
 #include "finetti/study.h"
 #include "math/stats.h"
 #include "store/done.h"
+#include "store/frame.h"
 
 /* ---- YAML as a tree (yaml.c) ---------------------------------------------------------------- */
 
@@ -114,13 +112,16 @@ enum { FINI_RUNS_MOST = 10000000, FINI_BLOCKS_MOST = 1000, FINI_AXES_MOST = 16 }
 const fini_block *fini_study_block(const fin_study *study, const char *id); /* NULL: none */
 /* The block that has run i, 0 <= i < run_count. */
 const fini_block *fini_study_block_at(const fin_study *study, int64_t i);
+/* fin_study_get_run of a run that is there, and its settings in values (the command's size bytes). */
+fin_status fini_study_get_run(const fin_study *study, int64_t i, void *values, fin_plan *out,
+                              fin_error *err);
 /* Settings of run i into values (the command's size bytes). */
 fin_status fini_study_settings(const fin_study *study, int64_t i, void *values, fin_error *err);
 /* The study as the store keeps it: text, changes, full -> the same study again. */
 fin_status fini_study_restore(const char *text, size_t size, const char *changes, bool full,
                               const char *label, fin_study **out, fin_error *err);
 
-/* ---- the store (store*.c) -------------------------------------------------------------------- */
+/* ---- into the store, and back (record.c) ----------------------------------------------------- */
 
 /* Puts the study and its plan in place of what the store has under this name, in one transaction.
  * Sets missing[i] = 1 for runs that are to be done (failed ones too, if retry). progress may be
@@ -130,50 +131,10 @@ fin_status fini_store_plan(fin_store *store, const fin_study *study, bool retry,
 /* Keeps finished runs, in one transaction. */
 fin_status fini_study_keep(fin_store *store, const fin_study *study, const fini_done *done,
                            int count, fin_error *err);
-/* A line for `status`: begin gives the session its id; said again now and then; NaN left is fine. */
-fin_status fini_store_session(fin_store *store, int64_t *id, const fin_session_row *row,
-                              fin_error *err);
 /* The study with this name as it was run. FIN_ERR_ARGUMENT with the nearest name if there is none. */
 fin_status fini_store_study(fin_store *store, const char *name, fin_study **out, fin_error *err);
-/* Its number (id may be NULL); FIN_ERR_IO if somebody has removed it in the meantime. */
-fin_status fini_store_still_has(fin_store *store, const char *study, int64_t *id, fin_error *err);
-/* Replaces the claims of a study. */
-fin_status fini_store_keep_claims(fin_store *store, const char *study, const fin_claim *claims,
-                                  int count, fin_error *err);
 
-/* ---- runs as columns (frame.c, expression.c) -------------------------------------------------- */
-
-/* The runs of one block (NULL: all) of a study that match `where`, in order. Planned and failed
- * ones are counted but have no row. A clause of `where` is as in fin_query ("L>=10"); alternatives
- * are separated by a bar: "L=2|10". */
-typedef struct fini_frame fini_frame;
-
-typedef struct fini_column {
-    const char *name;
-    const double *value, *error; /* [rows]; NaN: not there or no number; error NULL: all 0 */
-    const fin_how *how;          /* [rows], NULL for a setting */
-    const int64_t *samples;      /* [rows], NULL for a setting */
-    const char *const *text;     /* [rows], settings only, as in the canonical JSON */
-} fini_column;
-
-fin_status fini_frame_read(fin_store *store, const char *study, const char *block,
-                           const char *const *where, int where_count, fini_frame **out,
-                           fin_error *err);
-void fini_frame_destroy(fini_frame *frame);
-int64_t fini_frame_rows(const fini_frame *frame);
-int64_t fini_frame_missing(const fini_frame *frame); /* planned, not done */
-int64_t fini_frame_failed(const fini_frame *frame);
-const char *fini_frame_hash(const fini_frame *frame, int64_t row);
-const char *fini_frame_block(const fini_frame *frame, int64_t row);
-/* A setting, a scalar, or "seconds" (how = CLOCK). NULL if no row has it. */
-const fini_column *fini_frame_column(const fini_frame *frame, const char *name);
-/* Names of all columns, for messages. */
-const char *const *fini_frame_names(const fini_frame *frame, int *count);
-/* What went wrong in fini_frame_column or fini_frame_names, which answer NULL or nothing then. */
-fin_status fini_frame_status(const fini_frame *frame, fin_error *err);
-/* A series of one row. Data in fini_alloc memory, for the caller to fini_free (out->data). */
-fin_status fini_frame_series(const fini_frame *frame, int64_t row, const char *name,
-                             fin_series *out, fin_error *err);
+/* ---- formulas (expression.c) ----------------------------------------------------------------- */
 
 /* A formula of columns: + - * / ^, brackets, numbers, names, pi, inf; sqrt abs exp log log10 log2
  * erf min(a,b) max(a,b) floor round sign; error(name): the error of a column; comparisons give 0

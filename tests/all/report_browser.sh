@@ -48,8 +48,8 @@ for name in glob.glob("svg/*.svg"):
     minidom.parse(name)
 db = sqlite3.connect("file:report/finetti.db?mode=ro", uri=True)
 def scalars(study, block, setting, name):
-    rows = db.execute("""SELECT r.settings, s.value FROM studies t JOIN plan p ON p.study_id = t.id
-        JOIN runs r ON r.hash = p.hash JOIN scalars s ON s.run_id = r.id JOIN names n ON n.id = s.name_id
+    rows = db.execute("""SELECT json_patch(c.text, r.own), s.value FROM studies t JOIN plan p ON p.study_id = t.id
+        JOIN settings r ON r.id = p.run_id JOIN common c ON c.id = r.common_id JOIN scalars s ON s.run_id = r.id JOIN names n ON n.id = s.name_id
         WHERE t.name = ? AND p.block = ? AND n.name = ?""", (study, block, name))
     return sorted((float(json.loads(s)["settings"][setting]), v) for s, v in rows)
 drawn = {}

@@ -35,7 +35,7 @@ RUNS=600
 export_as() {
     accepts study export ranks --store "$2" --out "$1.csv"
     accepts study export ranks --store "$2" --out "$1.npz"
-    sqlite3 "$2" 'SELECT hash, state, reason FROM runs ORDER BY hash' >"$1.txt" # the failed ones too
+    sqlite3 "$2" 'SELECT hash, state, reason FROM runs JOIN settings USING(id) ORDER BY hash' >"$1.txt" # the failed ones too
 }
 # same STORE [NAME]: its exports are those of that name.
 same() {

@@ -175,7 +175,7 @@ prints "1 run"
 "$PYTHON" - <<'P'
 import sqlite3
 db = sqlite3.connect("finetti.db")
-where = "id in (select r.id from runs r join plan p on p.hash = r.hash join studies s on s.id = p.study_id where s.name = 'small' limit 2)"
+where = "id in (select r.id from runs r join plan p on p.run_id = r.id join studies s on s.id = p.study_id where s.name = 'small' limit 2)"
 db.execute("delete from scalars where run_" + where)
 db.execute("update runs set state = (select state from runs where reason <> '' limit 1), reason = 'lightning' where " + where)
 db.commit()

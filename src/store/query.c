@@ -1,6 +1,5 @@
 /* Runs, scalars and series of a store, row by row, as a query asks for them. */
 #include "store/store.h"
-#include "study/study.h"
 
 #include <string.h>
 
@@ -76,33 +75,29 @@ static fin_status visit_series(visit *v, int64_t id, const fin_run_row *run, fin
     return status;
 }
 
-static fin_status visit_run(visit *v, fini_cursor *cursor, fin_error *err)
+static fin_status visit_run(visit *v, const fini_cursor *cursor, fin_error *err)
 {
-    fin_run_row run;
-    int64_t id = fini_cursor_id(cursor);
-    if (id == 0 && !v->run)
-        return FIN_OK;
-    fin_status status = fini_cursor_row(cursor, &run, err);
-    if (status)
-        return status;
     if (v->run)
-        return v->run(v->user, &run, err);
-    return (v->scalar ? visit_scalars : visit_series)(v, id, &run, err);
+        return v->run(v->user, &cursor->run, err);
+    if (cursor->run.state == FIN_STATE_PLANNED)
+        return FIN_OK;
+    return (v->scalar ? visit_scalars : visit_series)(v, cursor->id, &cursor->run, err);
 }
 
 static fin_status visit_all(visit *v, const fin_query *query, fin_error *err)
 {
-    fini_cursor *cursor;
-    fin_status status = fini_cursor_open(v->store, query, &cursor, err);
+    fini_cursor cursor;
+    bool more = true;
+    fin_status status = fini_cursor_open(v->store, query, FINI_CURSOR_ROWS, &cursor, err);
     if (!status && v->scalar)
         status = fini_sheet_open(v->store, &v->sheet, err);
     if (!status && v->series)
         status = fini_sql_prepare(v->store, fini_sql_series, &v->statement, err);
-    while (!status && fini_cursor_next(cursor))
-        status = visit_run(v, cursor, err);
+    while (!status && !(status = fini_cursor_next(&cursor, &more, err)) && more)
+        status = visit_run(v, &cursor, err);
     fini_sheet_close(&v->sheet);
     sqlite3_finalize(v->statement);
-    fini_cursor_close(cursor);
+    fini_cursor_close(&cursor);
     return status;
 }
 

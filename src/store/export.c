@@ -6,7 +6,6 @@
  * whatever order they were filled. Times differ from pass to pass and are left out unless they
  * are asked for. */
 #include "store/store.h"
-#include "study/study.h"
 
 #include "data/data.h"
 
@@ -16,11 +15,12 @@
 
 typedef struct table {
     fin_store *store;
-    fini_cursor *cursor;
+    fini_cursor cursor;
     bool times;
-    fini_sheet sheet;                       /* scalars of the run at hand */
-    fini_name_list settings, names, errors; /* errors: of scalars that have one somewhere */
-    fin_scalar *row;                        /* [names.count] of the run at hand */
+    fini_values values;           /* settings of the run at hand */
+    fini_sheet sheet;             /* its scalars */
+    fini_name_list names, errors; /* errors: of scalars that have one somewhere */
+    fin_scalar *row;              /* [names.count] of the run at hand */
     fini_output *output;
 } table;
 
@@ -69,14 +69,11 @@ static fin_status note_scalars(table *t, int64_t id, fin_error *err)
     return status;
 }
 
-static fin_status note_run(table *t, fini_cursor *cursor, fin_error *err)
+static fin_status note_run(table *t, fin_error *err)
 {
-    fin_run_row run;
-    fin_status status = fini_cursor_row(cursor, &run, err);
-    if (!status)
-        status = fini_name_list_settings(&t->settings, run.settings, err);
-    return status || fini_cursor_id(cursor) == 0 ? status
-                                                 : note_scalars(t, fini_cursor_id(cursor), err);
+    fin_status status = fini_values_read(&t->values, &t->cursor, err);
+    return status || t->cursor.run.state == FIN_STATE_PLANNED ? status
+                                                              : note_scalars(t, t->cursor.id, err);
 }
 
 /* ---- lines ----------------------------------------------------------------------------------- */
@@ -85,8 +82,10 @@ static fin_status put_header(table *t, fin_error *err)
 {
     static const char first[] = "position,block,command,hash,state";
     fin_status status = put(t, first, sizeof first - 1, err);
-    for (int i = 0; i < t->settings.count && !status; i++)
-        status = put_text(t, t->settings.name[i], strlen(t->settings.name[i]), false, err);
+    for (int i = 0; i < t->values.count && !status; i++) {
+        const char *name = t->values.value[i].name;
+        status = put_text(t, name, strlen(name), false, err);
+    }
     for (int i = 0; i < t->names.count && !status; i++) {
         const char *name = t->names.name[i];
         status = put_text(t, name, strlen(name), false, err);
@@ -102,13 +101,13 @@ static fin_status put_header(table *t, fin_error *err)
     return status ? status : put(t, "\n", 1, err);
 }
 
-static fin_status read_scalars(table *t, int64_t id, fin_error *err)
+static fin_status read_scalars(table *t, fin_error *err)
 {
     for (int i = 0; i < t->names.count; i++)
         t->row[i].name = NULL;
-    if (id == 0)
+    if (t->cursor.run.state == FIN_STATE_PLANNED)
         return FIN_OK;
-    fin_status status = fini_sheet_read(&t->sheet, id, err);
+    fin_status status = fini_sheet_read(&t->sheet, t->cursor.id, err);
     for (int64_t k = 0; k < t->sheet.count && !status; k++) {
         const fin_scalar *scalar = &t->sheet.rows[k].scalar;
         int i = fini_name_list_find(&t->names, scalar->name, (int)strlen(scalar->name));
@@ -136,56 +135,46 @@ static fin_status put_scalars(table *t, fin_error *err)
     return status;
 }
 
-static fin_status put_settings(table *t, const char *json, fin_error *err)
+static fin_status put_run(table *t, fin_error *err)
 {
-    fin_status status = FIN_OK;
-    for (int i = 0; i < t->settings.count && !status; i++) {
-        const char *text = "";
-        int length = 0;
-        if (!fini_setting_find(json, t->settings.name[i], &text, &length))
-            length = 0;
-        status = put_text(t, text, (size_t)length, false, err);
-    }
-    return status;
-}
-
-static fin_status put_run(table *t, fini_cursor *cursor, fin_error *err)
-{
-    fin_run_row run;
+    const fin_run_row *run = &t->cursor.run;
     char position[32];
-    fin_status status = fini_cursor_row(cursor, &run, err);
-    if (status)
-        return status;
-    const char *texts[] = {position, run.block, run.command, run.hash, fin_state_name(run.state)};
-    snprintf(position, sizeof position, "%lld", (long long)run.position);
+    const char *texts[] = {position, run->block, run->command, run->hash,
+                           fin_state_name(run->state)};
+    fin_status status = fini_values_read(&t->values, &t->cursor, err);
+    snprintf(position, sizeof position, "%lld", (long long)run->position);
     for (int i = 0; i < 5 && !status; i++)
         status = put_text(t, texts[i], strlen(texts[i]), i == 0, err);
+    for (int i = 0; i < t->values.count && !status; i++) {
+        const char *text = t->values.value[i].text;
+        status = put_text(t, text ? text : "", text ? strlen(text) : 0, false, err);
+    }
     if (!status)
-        status = put_settings(t, run.settings, err);
-    if (!status)
-        status = read_scalars(t, fini_cursor_id(cursor), err);
+        status = read_scalars(t, err);
     if (!status)
         status = put_scalars(t, err);
     if (!status && t->times)
-        status = isnan(run.seconds) ? put(t, ",", 1, err) : put_number(t, run.seconds, err);
+        status = isnan(run->seconds) ? put(t, ",", 1, err) : put_number(t, run->seconds, err);
     return status ? status : put(t, "\n", 1, err);
 }
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
-static fin_status each(table *t, fin_status (*visit)(table *, fini_cursor *, fin_error *),
-                       fin_error *err)
+static fin_status each(table *t, fin_status (*visit)(table *, fin_error *), fin_error *err)
 {
+    bool more = true;
     fin_status status = FIN_OK;
-    fini_cursor_rewind(t->cursor);
-    while (!status && fini_cursor_next(t->cursor))
-        status = visit(t, t->cursor, err);
+    fini_cursor_rewind(&t->cursor);
+    while (!status && !(status = fini_cursor_next(&t->cursor, &more, err)) && more)
+        status = visit(t, err);
     return status;
 }
 
 static fin_status write_table(table *t, const char *path, fin_error *err)
 {
     fin_status status = fini_sheet_open(t->store, &t->sheet, err);
+    if (!status)
+        status = fini_values_open(t->store, &t->values, err);
     if (!status)
         status = each(t, note_run, err);
     if (!status && !(t->row = fini_alloc_array(t->names.count, sizeof *t->row)))
@@ -208,12 +197,12 @@ static fin_status export_csv(fin_store *store, const fin_query *query, const cha
                              fin_error *err)
 {
     table t = {.store = store, .times = times};
-    fin_status status = fini_cursor_open(store, query, &t.cursor, err);
+    fin_status status = fini_cursor_open(store, query, FINI_CURSOR_VALUES, &t.cursor, err);
     if (!status)
         status = write_table(&t, path, err);
-    fini_cursor_close(t.cursor);
+    fini_cursor_close(&t.cursor);
+    fini_values_close(&t.values);
     fini_sheet_close(&t.sheet);
-    fini_name_list_free(&t.settings);
     fini_name_list_free(&t.names);
     fini_name_list_free(&t.errors);
     fini_free(t.row);

@@ -1,6 +1,5 @@
-/* Studies, sessions and claims of a store, and a study as it was run. */
+/* Studies, sessions and claims of a store. */
 #include "store/store.h"
-#include "study/study.h"
 
 #include <limits.h>
 #include <math.h>
@@ -56,7 +55,7 @@ fin_status fin_store_studies(fin_store *store,
             "SELECT count(*), total(r.state = 1), total(r.state = 2), total(r.seconds), "
             "(SELECT count(*) FROM claims WHERE study_id = ?1), "
             "(SELECT count(*) FROM claims WHERE study_id = ?1 AND verdict = 1) "
-            "FROM plan AS p LEFT JOIN runs AS r ON r.hash = p.hash WHERE p.study_id = ?1",
+            "FROM plan AS p LEFT JOIN runs AS r ON r.id = p.run_id WHERE p.study_id = ?1",
             &count, err);
     while (!status && !(status = fini_sql_step(store, studies, &more, err)) && more) {
         const char *texts[3];
@@ -73,32 +72,6 @@ fin_status fin_store_studies(fin_store *store,
     sqlite3_finalize(studies);
     sqlite3_finalize(count);
     fini_store_unlook(store, mine);
-    return status;
-}
-
-fin_status fini_store_study(fin_store *store, const char *name, fin_study **out, fin_error *err)
-{
-    sqlite3_stmt *statement;
-    bool row = false;
-    int64_t id;
-    const char *texts[2];
-    *out = NULL;
-    fin_status status = fini_store_find_study(store, name, &id, err);
-    if (!status)
-        status = fini_sql_prepare(store, "SELECT text, changes, full FROM studies WHERE id = ?1",
-                                  &statement, err);
-    if (status)
-        return status;
-    sqlite3_bind_int64(statement, 1, id);
-    status = fini_sql_step(store, statement, &row, err);
-    if (!status && !row)
-        status = fini_store_damaged(store, err, "study '%.60s' is gone", name);
-    if (!status)
-        status = read_texts(store, statement, 0, 2, "the text of a study", texts, err);
-    if (!status)
-        status = fini_study_restore(texts[0], strlen(texts[0]), texts[1],
-                                    sqlite3_column_int(statement, 2) != 0, name, out, err);
-    sqlite3_finalize(statement);
     return status;
 }
 

@@ -1,25 +1,17 @@
-/* The plan of a study, what it says about itself while it runs, and its claims.
+/* The plan of a study into a store, and the study back.
  *
  * A plan that is already there is compared, not written again, so that resuming a study of 100 000
  * runs writes nothing. */
 #include "store/store.h"
 #include "study/study.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 /* Between two questions whether to go on: runs, and instructions of SQLite. */
-enum { SESSIONS_KEPT = 100, RUNS_A_LOOK = 1024, STEPS_A_LOOK = 200000 };
+enum { RUNS_A_LOOK = 1024, STEPS_A_LOOK = 200000 };
 
 /* ---- plans ----------------------------------------------------------------------------------- */
-
-void fini_plan_hash(char hash[FIN_HASH_TEXT], const char *block, const char *run)
-{
-    char line[512];
-    snprintf(line, sizeof line, "%s %s %.400s", hash, run, block);
-    fini_hash(line, hash);
-}
 
 /* *known: the study is in the store exactly like this. */
 static fin_status find_study(fin_store *store, const fin_study *study, int64_t *id, bool *known,
@@ -76,8 +68,8 @@ static fin_status write_study(fin_store *store, const fin_study *study, const ch
     return status ? status : fini_store_find_study(store, study->name, id, err);
 }
 
-static fin_status add_to_plan(fin_store *store, int64_t study, int64_t position,
-                              const fin_plan *plan, fin_error *err)
+static fin_status add_to_plan(fin_store *store, int64_t study, int64_t position, const char *block,
+                              int64_t run, fin_error *err)
 {
     sqlite3_stmt *statement;
     bool row;
@@ -86,8 +78,8 @@ static fin_status add_to_plan(fin_store *store, int64_t study, int64_t position,
         return status;
     sqlite3_bind_int64(statement, 1, study);
     sqlite3_bind_int64(statement, 2, position);
-    fini_sql_bind_text(statement, 3, plan->block);
-    fini_sql_bind_text(statement, 4, plan->hash);
+    fini_sql_bind_text(statement, 3, block);
+    sqlite3_bind_int64(statement, 4, run);
     return fini_sql_step(store, statement, &row, err);
 }
 
@@ -105,17 +97,16 @@ static fin_status cut_plan(fin_store *store, int64_t study, int64_t position, fi
 
 /* Is the next run of the plan in the store this one? */
 static fin_status same_as_next(fin_store *store, sqlite3_stmt *old, int64_t position,
-                               const fin_plan *plan, bool *same, fin_error *err)
+                               const char *block, int64_t run, bool *same, fin_error *err)
 {
     bool row;
     *same = false;
     fin_status status = fini_sql_step(store, old, &row, err);
     if (status || !row)
         return status;
-    const char *block = (const char *)sqlite3_column_text(old, 1);
-    const char *hash = (const char *)sqlite3_column_text(old, 2);
-    *same = sqlite3_column_int64(old, 0) == position && block && hash &&
-            strcmp(block, plan->block) == 0 && strcmp(hash, plan->hash) == 0;
+    const char *text = (const char *)sqlite3_column_text(old, 1);
+    *same = sqlite3_column_int64(old, 0) == position && text && strcmp(text, block) == 0 &&
+            sqlite3_column_int64(old, 2) == run;
     return FIN_OK;
 }
 
@@ -131,6 +122,10 @@ typedef struct planner {
     char hash[FIN_HASH_TEXT];
     const fin_progress *progress;
     int64_t at; /* runs that are planned */
+    /* The run whose settings the next ones have in common, but for some of their own. */
+    const fini_block *block;
+    int64_t common;
+    void *base, *values; /* the command's size bytes */
 } planner;
 
 static bool cancelled(const planner *p)
@@ -145,22 +140,52 @@ static int look_up(void *user)
     return cancelled(user);
 }
 
+static fin_status enter_block(planner *p, const fini_block *block, fin_error *err)
+{
+    size_t size = block->command->size;
+    fini_free(p->base);
+    fini_free(p->values);
+    p->base = fini_alloc(size);
+    p->values = fini_alloc(size);
+    p->block = block;
+    p->common = 0;
+    return p->base && p->values ? FIN_OK : fini_fail_memory(err, size, "the settings of a run");
+}
+
+/* Settings that cannot be said by those of the run before are what the next ones have in common. */
+static fin_status put_settings(planner *p, const fin_plan *plan, int64_t *run, int64_t *state,
+                               fin_error *err)
+{
+    char own[FIN_SETTINGS_TEXT] = "{}";
+    const fin_command *command = p->block->command;
+    fin_status status = FIN_OK;
+    if (p->common == 0 || !fini_command_difference(command, p->base, p->values, own, sizeof own)) {
+        status = fini_store_common(p->store, plan->command, plan->settings, &p->common, err);
+        memcpy(p->base, p->values, command->size);
+        strcpy(own, "{}");
+    }
+    return status ? status : fini_store_settings(p->store, plan, p->common, own, run, state, err);
+}
+
 static fin_status plan_one(planner *p, int64_t i, fin_error *err)
 {
     fin_plan plan;
     int64_t run, state;
-    fin_status status = fin_study_get_run(p->study, i, &plan, err);
+    const fini_block *block = fini_study_block_at(p->study, i);
+    fin_status status = block != p->block ? enter_block(p, block, err) : FIN_OK;
+    if (!status)
+        status = fini_study_get_run(p->study, i, p->values, &plan, err);
+    if (!status)
+        status = put_settings(p, &plan, &run, &state, err);
     if (!status && p->same) {
-        status = same_as_next(p->store, p->old, i, &plan, &p->same, err);
+        status = same_as_next(p->store, p->old, i, plan.block, run, &p->same, err);
         if (!status && !p->same) {
             sqlite3_reset(p->old);
             status = cut_plan(p->store, p->id, i, err);
         }
     }
     if (!status && !p->same)
-        status = add_to_plan(p->store, p->id, i, &plan, err);
-    if (!status)
-        status = fini_store_find_run(p->store, &plan, &run, &state, err);
+        status = add_to_plan(p->store, p->id, i, plan.block, run, err);
     if (status)
         return status;
     p->missing[i] = state == FIN_STATE_PLANNED || (p->retry && state == FIN_STATE_FAILED);
@@ -176,7 +201,7 @@ static fin_status write_plan(planner *p, fin_error *err)
     memset(p->hash, '0', FIN_HASH_TEXT - 1);
     p->hash[FIN_HASH_TEXT - 1] = '\0';
     fin_status status = fini_sql_prepare(
-        p->store, "SELECT position, block, hash FROM plan WHERE study_id = ?1 ORDER BY position",
+        p->store, "SELECT position, block, run_id FROM plan WHERE study_id = ?1 ORDER BY position",
         &p->old, err);
     if (status)
         return status;
@@ -193,44 +218,27 @@ static fin_status write_plan(planner *p, fin_error *err)
 }
 
 /* The same run may stand at several places of a plan: it is done for the first. The index has the
- * hashes in order, and the places of one hash in order. */
+ * runs in order, and the places of one run in order. */
 static fin_status drop_repeats(planner *p, fin_error *err)
 {
     sqlite3_stmt *statement;
-    char last[FIN_HASH_TEXT] = "";
+    int64_t last = -1;
     bool row = false;
     fin_status status =
         fini_sql_prepare(p->store,
-                         "SELECT position, hash FROM plan INDEXED BY plan_hash WHERE study_id = ?1 "
-                         "ORDER BY hash, position",
+                         "SELECT position, run_id FROM plan INDEXED BY plan_run WHERE "
+                         "study_id = ?1 ORDER BY run_id, position",
                          &statement, err);
     if (status)
         return status;
     sqlite3_bind_int64(statement, 1, p->id);
     while (!(status = fini_sql_step(p->store, statement, &row, err)) && row) {
         int64_t position = sqlite3_column_int64(statement, 0);
-        const char *hash = (const char *)sqlite3_column_text(statement, 1);
-        if (!hash)
-            continue;
-        if (strcmp(hash, last) != 0)
-            snprintf(last, sizeof last, "%s", hash);
-        else if (position >= 0 && position < p->study->run_count)
+        int64_t run = sqlite3_column_int64(statement, 1);
+        if (run == last && position >= 0 && position < p->study->run_count)
             p->missing[position] = 0;
+        last = run;
     }
-    sqlite3_finalize(statement);
-    return status;
-}
-
-static fin_status delete_claims(fin_store *store, int64_t id, fin_error *err)
-{
-    sqlite3_stmt *statement;
-    bool row;
-    fin_status status =
-        fini_sql_prepare(store, "DELETE FROM claims WHERE study_id = ?1", &statement, err);
-    if (status)
-        return status;
-    sqlite3_bind_int64(statement, 1, id);
-    status = fini_sql_step(store, statement, &row, err);
     sqlite3_finalize(statement);
     return status;
 }
@@ -250,7 +258,7 @@ static fin_status plan_all(planner *p, fin_error *err)
     if (!status && !(known && strcmp(p->hash, before) == 0)) {
         status = write_study(p->store, p->study, p->hash, &p->id, err);
         if (!status)
-            status = delete_claims(p->store, p->id, err); /* they were of another study */
+            status = fini_store_delete_claims(p->store, p->id, err); /* of another study */
     }
     return status;
 }
@@ -268,132 +276,42 @@ fin_status fini_store_plan(fin_store *store, const fin_study *study, bool retry,
     sqlite3_progress_handler(store->db, STEPS_A_LOOK, look_up, &p);
     status = plan_all(&p, err);
     sqlite3_progress_handler(store->db, 0, NULL, NULL);
+    fini_free(p.base);
+    fini_free(p.values);
     if (status == FIN_ERR_CANCELLED) /* between two runs, or by SQLite within a statement */
         fini_fail(err, status, "cancelled after planning %lld of %lld runs; the store is as it was",
                   (long long)p.at, (long long)study->run_count);
     return fini_store_end(store, status, err);
 }
 
-/* ---- sessions and claims --------------------------------------------------------------------- */
+/* ---- and back --------------------------------------------------------------------------------- */
 
-static fin_status add_session(fin_store *store, int64_t *id, const char *study, fin_error *err)
+fin_status fini_store_study(fin_store *store, const char *name, fin_study **out, fin_error *err)
 {
     sqlite3_stmt *statement;
-    bool row;
-    fin_status status = fini_sql_prepare(
-        store,
-        "INSERT INTO sessions(study, started, total, done, failed, ranks, threads) "
-        "VALUES(?1, ?2, 0, 0, 0, 0, 0)",
-        &statement, err);
-    if (status)
-        return status;
-    fini_sql_bind_text(statement, 1, study);
-    sqlite3_bind_double(statement, 2, fini_now());
-    status = fini_sql_step(store, statement, &row, err);
-    sqlite3_finalize(statement);
-    *id = sqlite3_last_insert_rowid(store->db);
-    if (status)
-        return status;
-    status = fini_sql_prepare(store,
-                              "DELETE FROM sessions WHERE id <= (SELECT id FROM sessions "
-                              "ORDER BY id DESC LIMIT 1 OFFSET ?1)",
-                              &statement, err);
-    if (status)
-        return status;
-    sqlite3_bind_int(statement, 1, SESSIONS_KEPT);
-    status = fini_sql_step(store, statement, &row, err);
-    sqlite3_finalize(statement);
-    return status;
-}
-
-static fin_status say(fin_store *store, int64_t id, const fin_session_row *session, fin_error *err)
-{
-    sqlite3_stmt *statement;
-    bool row;
-    double now = fini_now();
-    fin_status status = fini_sql_get(store, FINI_SQL_SESSION_SAY, &statement, err);
+    bool row = false;
+    int64_t id;
+    const char *texts[2];
+    *out = NULL;
+    fin_status status = fini_store_find_study(store, name, &id, err);
+    if (!status)
+        status = fini_sql_prepare(store, "SELECT text, changes, full FROM studies WHERE id = ?1",
+                                  &statement, err);
     if (status)
         return status;
     sqlite3_bind_int64(statement, 1, id);
-    sqlite3_bind_double(statement, 2, now);
-    fini_sql_bind_number(statement, 3, session->ended ? now : (double)NAN);
-    sqlite3_bind_int64(statement, 4, session->total);
-    sqlite3_bind_int64(statement, 5, session->done);
-    sqlite3_bind_int64(statement, 6, session->failed);
-    sqlite3_bind_int(statement, 7, session->ranks);
-    sqlite3_bind_int(statement, 8, session->threads);
-    fini_sql_bind_number(statement, 9, session->seconds);
-    fini_sql_bind_number(statement, 10, session->left);
-    fini_sql_bind_text(statement, 11, session->study);
-    return fini_sql_step(store, statement, &row, err);
-}
-
-fin_status fini_store_session(fin_store *store, int64_t *id, const fin_session_row *row,
-                              fin_error *err)
-{
-    int64_t number = *id;
-    fin_status status = fini_store_begin(store, err);
-    if (status)
-        return status;
-    if (number <= 0)
-        status = add_session(store, &number, row->study, err);
+    status = fini_sql_step(store, statement, &row, err);
+    if (!status && !row)
+        status = fini_store_damaged(store, err, "study '%.60s' is gone", name);
     if (!status)
-        status = say(store, number, row, err);
-    status = fini_store_end(store, status, err);
+        status = fini_sql_text(store, statement, 0, FINI_STORE_TEXT, "the text of a study",
+                               &texts[0], err);
     if (!status)
-        *id = number;
+        status = fini_sql_text(store, statement, 1, FINI_STORE_TEXT, "the changes of a study",
+                               &texts[1], err);
+    if (!status)
+        status = fini_study_restore(texts[0], strlen(texts[0]), texts[1],
+                                    sqlite3_column_int(statement, 2) != 0, name, out, err);
+    sqlite3_finalize(statement);
     return status;
-}
-
-/* Whoever asks has just run or read the study: that it is gone is no mistake of theirs. */
-fin_status fini_store_still_has(fin_store *store, const char *study, int64_t *id, fin_error *err)
-{
-    int64_t own;
-    fin_error inner = {FIN_OK, ""};
-    fin_status status = fini_store_find_study(store, study, id ? id : &own, &inner);
-    if (status == FIN_ERR_ARGUMENT)
-        return fini_fail(
-            err, FIN_ERR_IO,
-            "the study '%.80s' is no longer in the store '%s': another program removed "
-            "it; run it again, which does what is missing",
-            study, store->shown);
-    if (status && err)
-        *err = inner;
-    return status;
-}
-
-fin_status fini_store_add_claim(fin_store *store, int64_t study, int position,
-                                const fin_claim *claim, fin_error *err)
-{
-    sqlite3_stmt *statement;
-    bool row;
-    const char *texts[] = {claim->id,       claim->statement, claim->source, claim->quantity,
-                           claim->expected, claim->figure,    claim->how};
-    fin_status status = fini_sql_get(store, FINI_SQL_CLAIM_ADD, &statement, err);
-    if (status)
-        return status;
-    sqlite3_bind_int64(statement, 1, study);
-    sqlite3_bind_int(statement, 2, position);
-    for (int k = 0; k < 7; k++)
-        fini_sql_bind_text(statement, 3 + k, texts[k] ? texts[k] : "");
-    fini_sql_bind_number(statement, 10, claim->value);
-    fini_sql_bind_number(statement, 11, claim->low);
-    fini_sql_bind_number(statement, 12, claim->high);
-    sqlite3_bind_int(statement, 13, (int)claim->verdict);
-    return fini_sql_step(store, statement, &row, err);
-}
-
-fin_status fini_store_keep_claims(fin_store *store, const char *study, const fin_claim *claims,
-                                  int count, fin_error *err)
-{
-    int64_t id;
-    fin_status status = fini_store_begin(store, err);
-    if (status)
-        return status;
-    status = fini_store_still_has(store, study, &id, err);
-    if (!status)
-        status = delete_claims(store, id, err);
-    for (int i = 0; i < count && !status; i++)
-        status = fini_store_add_claim(store, id, i, &claims[i], err);
-    return fini_store_end(store, status, err);
 }

@@ -4,7 +4,6 @@
  * names are read once, with the place of each among them, and a run's dozen rows are put in
  * order here. */
 #include "store/store.h"
-#include "study/study.h"
 
 #include <stdlib.h>
 #include <string.h>
