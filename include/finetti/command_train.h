@@ -38,6 +38,10 @@ typedef struct fin_training_start {
     const uint64_t *seed; /* of the task; NULL: that of the runs */
 } fin_training_start;
 
+/* The settings, for whoever wants to look at them before; there is no such command in the table, and it cannot be run.
+ * They are those of `train`, which has no vectors to start from. */
+FIN_API extern const fin_command fin_training_settings;
+
 /* Makes the runs at step 0. Lists (lengths, lam_schedule, alpha_schedule) may be of any length here. */
 FIN_API fin_status fin_training_create(fin_training **out, const fin_pair *pairs, int count,
                                        const fin_training_start *start, fin_error *err);
@@ -73,6 +77,7 @@ typedef struct fin_training_parts {
     const fin_task *task;
     const fin_form *form;
     const fin_form_settings *form_settings;
+    const fin_train *runs;
     const fin_train_settings *settings; /* every "auto" worked out */
     const fin_overlaps *overlaps;       /* the first starting point, or NULL: not init = overlaps */
     const char *lengths, *lam_schedule, *alpha_schedule; /* tidy lists; "": none */

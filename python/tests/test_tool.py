@@ -126,6 +126,22 @@ def test_train(data, task, form):
             with open(path, "rb") as one, open(own, "rb") as other:
                 assert one.read() == other.read()
             assert [one["status"] for one in found["runs"]] == ours[0].status.tolist()
+            same_summary(found["summary"], ours[0].summary())
+
+
+def same_summary(found, summary):
+    """finetti train --json says what the command train leaves."""
+    runs = found["runs"]
+    assert [found["status"][name] / runs for name in ("moving", "converged", "stuck", "diverged")] == \
+        [summary[name] for name in ("moving", "share", "stuck", "diverged")]
+    assert found["converged_interval"] == [summary.share_low, summary.share_high]
+    for row, quantiles in zip(found["quantiles"].values(), summary.quantiles):
+        assert all(map(equal, row, quantiles))
+    assert list(found["quantiles"]) == ["abs_kappa", "abs_nu", "risk", "excess", "distance", "lam"]
+    assert equal(found["largest_distance"], summary.farthest)
+    assert equal(found["risk"]["largest_error"], summary.risk_error)
+    assert found["risk"]["method"] == summary.how["risk_error"]
+    assert found["risk"]["samples"] == summary.samples["risk_error"]
 
 
 @many

@@ -43,7 +43,7 @@ extern const fin_word fini_no_words[]; /* of a command that has none */
     }
 #define FINI_TABLE_ONLY(table) FINI_TABLES({&table, 0})
 
-enum { FINI_PIECES = 256 }; /* pairs in a word of 512 characters */
+enum { FINI_PIECES = 512 }; /* pairs in a word of 2048 characters */
 
 /* Shared by commands that have a task and a form. Words: FINI_MODEL_WORDS(struct, member). */
 typedef struct fini_model {
@@ -179,6 +179,9 @@ fin_status fini_parse_wholes(const char *text, const char *what, int64_t least, 
 /* "5:0.2,10:0.8": whole number and number, at most `most` of them. `example` shows one in messages. "" has none. */
 fin_status fini_parse_pieces(const char *text, const char *what, const char *example, int most,
                              int64_t *whole, double *number, int *count, fin_error *err);
+/* And back, as short as reads back exactly. Returns the length; as many as `size` or more: it did not fit. */
+size_t fini_print_pieces(const int64_t *whole, const double *number, int count, char *buffer,
+                         size_t size);
 /* Is a word of names a list of its names? Others are for check(). */
 fin_status fini_word_check(const fin_word *word, const char *text, fin_error *err);
 /* A list in one form: names in their order and once, shortest numbers, no blanks. It stays as it is if it cannot be

@@ -10,7 +10,8 @@
 static const fin_word words[] = {
     FINI_MODEL_WORDS(fini_train_values, model),
     FINI_LIST("lam_schedule", fini_train_values, lam_schedule, "",
-              "lam from a step on, such as 0:1,1000:0.5, instead of lam", FIN_WORD_PAIRS),
+              "lam from a step on, such as 0:1,1000:0.5, instead of lam; divided by 1 + decay t too",
+              FIN_WORD_PAIRS),
     FINI_LIST("alpha_schedule", fini_train_values, alpha_schedule, "",
               "alpha from a step on, such as 0:0.1,1000:0.01, instead of alpha", FIN_WORD_PAIRS),
     FIN_WORDS_END,
@@ -261,10 +262,10 @@ static fin_status add_risk_error(summary *s, fin_error *err)
 static void add_farthest(summary *s)
 {
     const double *distance = fini_train_named(s->training->train, "distance").data;
-    double most = 0;
+    double most = NAN; /* if there are none */
     for (int64_t r = 0; r < s->runs; r++)
         for (int64_t t = 0; t < s->logs && is_kept(s, r); t++)
-            most = fmax(most, distance[r * s->logs + t]); /* never NaN */
+            most = fmax(most, distance[r * s->logs + t]);
     fini_result_scalar(s->result, "farthest", most, 0, FIN_HOW_RUNS, s->kept);
 }
 
@@ -413,4 +414,11 @@ const fin_command fini_command_train = {
     .groups = fini_train_groups,
     .check = fini_train_check,
     .run = run,
+};
+
+const fin_command fin_training_settings = {
+    .name = "train",
+    .size = sizeof(fini_train_values),
+    .words = words,
+    .groups = fini_train_groups,
 };

@@ -22,16 +22,6 @@ fin_status fini_train_groups(void *values, fin_group groups[FIN_GROUPS], int *co
 
 /* ---- lists ----------------------------------------------------------------------------------- */
 
-static void print_list(fini_list *list)
-{
-    char *end = list->text, piece[FINI_SHORTEST];
-    for (int i = 0; i < list->count; i++) {
-        fini_shortest(list->number[i], piece);
-        end += sprintf(end, "%s%lld:%s", i ? "," : "", (long long)list->whole[i], piece);
-    }
-    *end = '\0';
-}
-
 static fin_status read_list(fini_list *list, const char *text, const char *name, fin_error *err)
 {
     const char *example = name == fini_list_names[FINI_LENGTHS] ? "5:0.2,10:0.8 (LENGTH:WEIGHT)"
@@ -42,7 +32,8 @@ static fin_status read_list(fini_list *list, const char *text, const char *name,
     if (most > 1 << 20)
         return fini_fail(err, FIN_ERR_ARGUMENT, "%s has %lld pieces; it may have at most %d", name,
                          (long long)most, 1 << 20);
-    const size_t each = sizeof(int64_t) + sizeof(double) + 24 + FINI_SHORTEST; /* and as text */
+    const size_t text_of_one = 24 + FINI_SHORTEST,
+                 each = sizeof(int64_t) + sizeof(double) + text_of_one;
     list->whole = fini_alloc_array(most, each);
     if (!list->whole)
         return fini_fail_memory(err, (size_t)most * each, name);
@@ -50,8 +41,10 @@ static fin_status read_list(fini_list *list, const char *text, const char *name,
     list->text = (char *)(list->number + most);
     fin_status status = fini_parse_pieces(text, name, example, (int)most, list->whole, list->number,
                                           &list->count, err);
+    list->text[0] = '\0';
     if (!status)
-        print_list(list);
+        fini_print_pieces(list->whole, list->number, list->count, list->text,
+                          (size_t)most * text_of_one);
     return status;
 }
 
@@ -100,7 +93,7 @@ fin_status fini_training_from_pairs(fin_training **out, const fin_pair *pairs, i
             others[rest++] = pairs[i];
     }
     if (!status)
-        status = fini_command_fill(fin_command_find("train"), &(*out)->values, others, rest, err);
+        status = fini_command_fill(&fin_training_settings, &(*out)->values, others, rest, err);
     if (!status)
         status = read_lists(*out, texts, err);
     fini_free(others);
@@ -147,6 +140,9 @@ static fin_status check_ignored(const fin_training *t, fin_error *err)
         {FINI_LAM, "lam", "lam", form, &v->model.form_settings},
         {FINI_ALPHA, "alpha", "alpha", &fin_train_table, &v->train},
     };
+    if (v->train.log_decade > 0 && is_changed(&fin_train_table, "log_every", &v->train))
+        return fini_fail(err, FIN_ERR_ARGUMENT,
+                         "log_decade takes the place of log_every; give one or the other");
     for (size_t i = 0; i < sizeof beside / sizeof *beside; i++)
         if (t->lists[beside[i].list].count &&
             is_changed(beside[i].table, beside[i].name, beside[i].values))
@@ -223,7 +219,7 @@ fin_status fini_training_make_runs(fin_training *t, const fin_training_start *st
         if (!start || !start->k || !start->v)
             return fini_fail(err, FIN_ERR_ARGUMENT,
                              "init = vectors needs a start: arrays k and v of shape (d) or (runs, "
-                             "d)");
+                             "d), in the tool --start FILE.npz");
         first.count = start->count;
         first.k = start->k;
         first.v = start->v;
@@ -326,6 +322,7 @@ fin_training_parts fin_training_get(const fin_training *t)
         .task = t->task,
         .form = fini_model_form(&v->model),
         .form_settings = &v->model.form_settings,
+        .runs = t->train,
         .settings = fin_train_get_settings(t->train),
         .overlaps = v->train.init == FIN_INIT_OVERLAPS ? &v->overlaps : NULL,
         .lengths = t->lists[FINI_LENGTHS].text,

@@ -5,9 +5,10 @@
 #include "command/command.h"
 #include "finetti/command_train.h"
 
+enum { FINI_SCHEDULE = 2048 };
 typedef struct fini_train_values {
     fini_model model;
-    char lam_schedule[512], alpha_schedule[512];
+    char lam_schedule[FINI_SCHEDULE], alpha_schedule[FINI_SCHEDULE];
     fin_overlaps overlaps;
     fin_train_settings train;
 } fini_train_values;

@@ -99,24 +99,29 @@ fin_status fini_parse_pieces(const char *text, const char *what, const char *exa
     return FIN_OK;
 }
 
+size_t fini_print_pieces(const int64_t *whole, const double *number, int count, char *buffer,
+                         size_t size)
+{
+    char piece[FINI_SHORTEST];
+    size_t used = 0;
+    for (int i = 0; i < count && used < size; i++) {
+        fini_shortest(number[i], piece);
+        used += (size_t)snprintf(buffer + used, size - used, "%s%lld:%s", i ? "," : "",
+                                 (long long)whole[i], piece);
+    }
+    return used;
+}
+
 static void tidy_pieces(char *text, size_t size)
 {
     int64_t whole[FINI_PIECES];
     double number[FINI_PIECES];
     int count;
-    char tidy[512], piece[FINI_SHORTEST];
-    size_t used = 0;
+    char tidy[2048];
     if (fini_parse_pieces(text, "", "", FINI_PIECES, whole, number, &count, NULL))
         return;
-    for (int i = 0; i < count; i++) {
-        fini_shortest(number[i], piece);
-        int length = snprintf(tidy + used, sizeof tidy - used, "%s%lld:%s", i ? "," : "",
-                              (long long)whole[i], piece);
-        if (length < 0 || (size_t)length >= sizeof tidy - used)
-            return;
-        used += (size_t)length;
-    }
-    if (used >= size)
+    size_t used = fini_print_pieces(whole, number, count, tidy, sizeof tidy);
+    if (used >= size || used >= sizeof tidy)
         return;
     memset(text, 0, size);
     memcpy(text, tidy, used);

@@ -69,6 +69,20 @@ for r in a["runs"]:
     assert len(c["span"]) == 6 and c["rest_count"] == 396 and c["kind"] in ("minimum", "saddle", "degenerate", "maximum")
 assert sum(r["curvature"]["kind"] == "minimum" for r in a["runs"]) >= status.count("converged")
 P
+# Runs that diverged do not count in what is said of the others.
+"$FINETTI" train --engine reduced --runs 8 --d 50 --steps 1 --alpha 1.2e154 --seed 2 --out d.npz --json >d.json
+accepts train --engine reduced --runs 8 --d 50 --steps 1 --alpha 1.2e154 --seed 2
+"$PYTHON" - <<'P'
+import json
+from npz import load
+a, f, text = json.load(open("d.json")), load("d.npz"), open("stdout").read()
+gone = [i for i, r in enumerate(a["runs"]) if r["status"] == "diverged"]
+assert 0 < len(gone) < 8 and a["summary"]["status"]["diverged"] == len(gone)
+first = f["distance"][1][::2]  # of run i at step 0
+last = [x for i, x in enumerate(f["distance"][1][1::2]) if i not in gone]
+assert a["summary"]["largest_distance"] == max(last + [x for i, x in enumerate(first) if i not in gone]) < max(first)
+assert "diverged         %d (first run %d: the step behind 0 was not finite)" % (len(gone), gone[0]) in text, text
+P
 accepts train --form softmax --engine reduced --steps 20 --runs 3 --risk-samples 200
 prints "simulation, 200 samples"
 accepts train --form shifted --c 0.5 --steps 20 --runs 3
@@ -130,8 +144,8 @@ vectors="--init vectors --d 6 --runs 2 --steps 30"
         refuses 1 "$file" train $vectors --engine ambient --start "$file"
     done
     refuses 2 "is zero" train $vectors --start zero.npz
-    refuses 1 "which --d sets" train --init vectors --runs 2 --steps 30 --start one.npz
-    refuses 1 "has k_star but not v_star" train $vectors --start bad_half_star.npz
+    refuses 1 "with d = 400, a setting" train --init vectors --runs 2 --steps 30 --start one.npz
+    refuses 1 "there is k_star but not v_star" train $vectors --start bad_half_star.npz
     refuses 1 "nowhere.npz" train $vectors --start nowhere.npz
 }
 "$PYTHON" - <<'P'
@@ -191,16 +205,16 @@ cmp threads1.json threads2.json
 # ---- what is refused: names, ranges, combinations
 refuses 2 "did you mean 'momentum'?" train --momentun 0.5
 refuses 2 "allowed are population|reduced|ambient" train --engine reducd
-refuses 2 "add that, or leave it out" train --kappa 0.5
-refuses 2 "--init overlaps" train --init manifold --rho 0.5
-refuses 2 "needs --start" train --init vectors
-refuses 2 "goes with --init vectors" train --start one.npz
+refuses 2 "add that, or leave kappa out" train --kappa 0.5
+refuses 2 "init = overlaps" train --init manifold --rho 0.5
+refuses 2 "needs a start" train --init vectors
+refuses 2 "goes with init = vectors" train --start one.npz
 refuses 2 "no unit vectors" train --init overlaps --kappa 0.9 --eta 0.9
 refuses 2 "end it in .npz" train --out runs.csv
 refuses 2 "goes with --checkpoint" train --checkpoint-every 3
 refuses 2 "beyond --steps 10" train --steps 10 --stop-at 11
-refuses 2 "takes the place of --lam" train --lam 1 --lam-schedule 0:1
-refuses 2 "takes the place of --alpha" train --alpha 1 --alpha-schedule 0:1
+refuses 2 "takes the place of lam" train --lam 2 --lam-schedule 0:1
+refuses 2 "takes the place of alpha" train --alpha 1 --alpha-schedule 0:1
 refuses 2 "takes the place of L" train --L 5 --lengths 5:1
 for schedule in 0 0: :1 0:1, 0:x 1:1 0:1,0:2 0:1,5:2,3:1 0:nan 0:-1 0:1,,2:1 x 0:inf 99999999999999999999:1; do
     refuses 2 "" train --steps 10 --runs 2 --lam-schedule "$schedule"
@@ -214,7 +228,7 @@ for option in "--alpha 1" "--task slr" "--form erf" "--seed 1" "--lengths 5:1" "
     # shellcheck disable=SC2086
     refuses 2 "cannot be changed" train --resume half.npz $option
 done
-refuses 2 "--steps 39 is less than the 40 steps" train --resume half.npz --steps 39
+refuses 2 "steps = 39 is less than the 40 steps" train --resume half.npz --steps 39
 refuses 2 "lies behind" train --resume half.npz --stop-at 10
 
 # ---- files that are none of ours
