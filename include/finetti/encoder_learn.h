@@ -3,7 +3,7 @@
  *
  * A corpus makes sequences with targets; sequence i is a pure function of the corpus and i.
  *
- *     latent   a family of exchangeable tokens (task_latent.h). masked: L tokens in sight and M
+ *     latent   a family of exchangeable tokens (family.h). masked: L tokens in sight and M
  *              hidden ones, whose values are the targets; Bayes: the posterior predictive.
  *              supervised: the label is a number, <A, z> + noise with A a random unit vector for
  *              concept, mean, counts; or z itself, a class, for concepts and finite

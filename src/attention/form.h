@@ -1,4 +1,4 @@
-/* Private face of the attention room: the row of the table of forms. One form, one file. */
+/* Private face of the attention module: the row of the table of forms. One form, one file. */
 #ifndef FINI_FORM_H
 #define FINI_FORM_H
 

@@ -33,8 +33,9 @@ static double value(const fin_form_settings *s, double chi)
 }
 
 /* 1 + erf is erfc of the opposite, and E[w^2] = E[w]^2 + Var(erf): nothing cancels where the
- * weights are tiny. With t = c + lam mean, g = lam sd, x = t/B, y = t/A (theory, section 3) the
- * derivatives of E[w^2] are those of zeta with 1 + erf(y) in the place of erf(y). */
+ * weights are tiny. With t = c + lam mean, g = lam sd, B^2 = 1 + 2 g^2, A = B sqrt(1 + 4 g^2),
+ * x = t/B and y = t/A the derivatives of E[w^2] are those of zeta (math.h) with 1 + erf(y) in the
+ * place of erf(y). */
 static void moments(const fin_form_settings *s, double mean, double sd, double m[4], double h[4])
 {
     const double c0 = 1.1283791670955126;

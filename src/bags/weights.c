@@ -14,6 +14,7 @@
  * With a few hundred bags the loss hardly tells good models from each other, and equal weights
  * predict better than the best ones: hence the prior. */
 #include "bags/judge.h"
+#include "math/small.h"
 
 #include <float.h>
 #include <math.h>
@@ -49,14 +50,6 @@ static void read_row(const stack *s, int64_t i)
     }
 }
 
-static double dot(int n, const double *a, const double *b)
-{
-    double sum = 0;
-    for (int m = 0; m < n; m++)
-        sum += a[m] * b[m];
-    return sum;
-}
-
 static double loss_at(const stack *s, const double *w)
 {
     double loss = 0;
@@ -65,7 +58,7 @@ static double loss_at(const stack *s, const double *w)
         if (!(omega > 0))
             continue;
         read_row(s, i);
-        double mean = dot(s->models, w, s->row);
+        double mean = fini_dot(s->models, w, s->row);
         loss += omega * (s->y ? s->precision * mean * mean / 2 : -log(mean));
     }
     loss /= s->total;
@@ -87,7 +80,7 @@ static void differentiate(const stack *s)
         if (!(omega > 0))
             continue;
         read_row(s, i);
-        double mean = dot(M, s->w, s->row), slope = s->y ? s->precision * mean : -1 / mean;
+        double mean = fini_dot(M, s->w, s->row), slope = s->y ? s->precision * mean : -1 / mean;
         double bend = s->y ? s->precision : slope * slope;
         for (int m = 0; m < M; m++) {
             s->g[m] += omega * slope * s->row[m];
@@ -110,7 +103,7 @@ static double gap(const stack *s)
     double least = s->g[0];
     for (int m = 1; m < s->models; m++)
         least = fmin(least, s->g[m]);
-    return dot(s->models, s->g, s->w) - least;
+    return fini_dot(s->models, s->g, s->w) - least;
 }
 
 /* u: the minimum of the quadratic on the simplex; q: its gradient there. */
@@ -143,7 +136,7 @@ static void solve_quadratic(const stack *s)
 static bool advance(const stack *s, double *loss)
 {
     int M = s->models;
-    double slope = 0, level = dot(M, s->g, s->w), rounding = 1e-14 * (1 + fabs(*loss));
+    double slope = 0, level = fini_dot(M, s->g, s->w), rounding = 1e-14 * (1 + fabs(*loss));
     for (int m = 0; m < M; m++) /* the level adds nothing, for u - w has sum 0, but its rounding */
         slope += (s->g[m] - level) * (s->u[m] - s->w[m]);
     if (!(slope < 0))

@@ -1,4 +1,4 @@
-/* Private face of the base room: what the other rooms use to fail, allocate and report. */
+/* Private face of the base module: what the other modules use to fail, allocate and report. */
 #ifndef FINI_BASE_H
 #define FINI_BASE_H
 

@@ -18,6 +18,7 @@
  *
  * the output depends on noise / prior and level / prior alone. */
 #include "context/batch.h"
+#include "math/small.h"
 
 #include <cblas.h>
 #include <float.h>
@@ -27,15 +28,10 @@
 
 enum { GROUP = 12 }; /* rows of the Gram matrix made at a time */
 
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 void fini_dual_layout(fini_arena *arena, const fini_many *o, fini_scratch *s)
 {
     int64_t dk = o->batch->dk, dv = o->batch->dv, L = o->longest;
-    int64_t chunk = least(o->widest, FINI_QUERIES), rows = o->dout ? FINI_QUERIES : GROUP;
+    int64_t chunk = fini_least(o->widest, FINI_QUERIES), rows = o->dout ? FINI_QUERIES : GROUP;
     int64_t padded = (L + FINI_PANEL_F64 - 1) / FINI_PANEL_F64 * FINI_PANEL_F64;
     s->ld = fini_factor_leading(L);
     s->ldx = fini_factor_leading(dv);
@@ -69,7 +65,7 @@ static void gram(const fini_many *o, const fini_one *c, fini_scratch *s, double 
 #pragma omp parallel for schedule(static)                                                          \
     num_threads(fini_factor_small(c->L) ? 1 : fin_threads_get())
     for (int64_t g = 0; g < groups; g++) {
-        int64_t i = g * GROUP, rows = least(GROUP, n - i);
+        int64_t i = g * GROUP, rows = fini_least(GROUP, n - i);
         int64_t from = fini_factor_small(c->L) ? i / FINI_PANEL_F64 * FINI_PANEL_F64 : 0;
         kernel->covariances(
             &(fini_covariances){.score = o->score,
@@ -255,7 +251,7 @@ fin_status fini_dual_forward(const fini_many *o, const fini_one *c, fini_scratch
     if (!status && c->L > 0)
         status = solve_values(o, c, s, err);
     for (int64_t first = 0; !status && first < c->m; first += FINI_QUERIES) {
-        int64_t count = least(FINI_QUERIES, c->m - first);
+        int64_t count = fini_least(FINI_QUERIES, c->m - first);
         double *variance = s->out + count * dv;
         meet_queries(o, c, first, count, s, NULL);
         memset(s->out, 0, (size_t)(count * dv) * sizeof *s->out);
@@ -277,14 +273,6 @@ fin_status fini_dual_forward(const fini_many *o, const fini_one *c, fini_scratch
 
 /* ---- backward ------------------------------------------------------------------------------- */
 
-static double dot(int64_t n, const double *a, const double *b)
-{
-    double sum = 0;
-    for (int64_t i = 0; i < n; i++)
-        sum += a[i] * b[i];
-    return sum;
-}
-
 /* u and what comes through K_q: dT = alpha dout', C = dT * slope. */
 static void backward_queries(const fini_many *o, const fini_one *c, int64_t first, int64_t count,
                              fini_scratch *s, double *hyper)
@@ -304,7 +292,7 @@ static void backward_queries(const fini_many *o, const fini_one *c, int64_t firs
     memset(s->dqueries, 0, (size_t)(count * dk) * sizeof *s->dqueries);
     fini_many_pull(fini_score_distance(&o->score), dk, L, s->keys, count, s->queries, s->D, s->ldc,
                    s->dkeys, s->dqueries);
-    hyper[0] -= dot(count * dk, s->queries, s->dqueries);
+    hyper[0] -= fini_dot(count * dk, s->queries, s->dqueries);
     fini_many_add(o, o->gradient->queries, (c->query + first) * dk, count * dk, o->query_times,
                   s->dqueries);
 }
@@ -352,16 +340,16 @@ fin_status fini_dual_backward(const fini_many *o, const fini_one *c, fini_scratc
     memset(s->U, 0, (size_t)(L * s->ldx) * sizeof *s->U);
     memset(s->dkeys, 0, (size_t)(L * dk) * sizeof *s->dkeys);
     for (int64_t first = 0; first < c->m; first += FINI_QUERIES)
-        backward_queries(o, c, first, least(FINI_QUERIES, c->m - first), s, hyper);
+        backward_queries(o, c, first, fini_least(FINI_QUERIES, c->m - first), s, hyper);
     fini_factor_solve(c->L, s->A, s->ld, dv, s->U, s->ldx);
     for (int64_t i = 0; i < L; i += FINI_QUERIES)
-        backward_rows(o, c, i, least(FINI_QUERIES, L - i), s, hyper);
+        backward_rows(o, c, i, fini_least(FINI_QUERIES, L - i), s, hyper);
     for (int64_t l = 0; l < L; l++) {
-        hyper[1] -= o->settings->noise * dot(dv, s->U + l * s->ldx, s->X + l * s->ldx);
+        hyper[1] -= o->settings->noise * fini_dot(dv, s->U + l * s->ldx, s->X + l * s->ldx);
         fini_many_add(o, o->gradient->values, (c->token + l) * dv, dv, 1, s->U + l * s->ldx);
     }
     hyper[2] -= hyper[1];
-    hyper[0] -= dot(L * dk, s->keys, s->dkeys);
+    hyper[0] -= fini_dot(L * dk, s->keys, s->dkeys);
     fini_many_add(o, o->gradient->keys, c->token * dk, L * dk, o->key_times, s->dkeys);
     return fini_cme_check(o, c, 0, 1, 3, hyper, err);
 }

@@ -15,17 +15,13 @@
  *
  * The polynomial kernel, and noise 0, take the matrix of tokens backward. */
 #include "context/batch.h"
+#include "math/small.h"
 
 #include <cblas.h>
 #include <math.h>
 #include <string.h>
 
 enum { BLOCK = FINI_CROSS_BLOCK };
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
 
 void fini_primal_layout(fini_arena *arena, const fini_many *o, fini_scratch *s)
 {
@@ -68,7 +64,7 @@ static double add_up(const fini_many *o, const fini_one *c, fini_scratch *s, dou
     memset(s->M, 0, (size_t)(D * s->ld) * sizeof *s->M);
     memset(s->B, 0, (size_t)(D * s->ldx) * sizeof *s->B);
     for (int64_t first = 0; first < c->L; first += BLOCK) {
-        int64_t count = least(BLOCK, c->L - first);
+        int64_t count = fini_least(BLOCK, c->L - first);
         fini_many_points(o, c, first, count, s, true);
         fini_many_read(o, o->batch->values, (c->token + first) * dv, count * dv, 1, s->values);
         features(s, count, s->keys);
@@ -130,7 +126,7 @@ fin_status fini_primal_forward(const fini_many *o, const fini_one *c, fini_scrat
         return FIN_OK;
     fin_status status = prepare(o, c, s, err);
     for (int64_t first = 0; !status && first < c->m; first += BLOCK) {
-        int64_t count = least(BLOCK, c->m - first);
+        int64_t count = fini_least(BLOCK, c->m - first);
         double *variance = s->out + count * dv;
         fini_many_points(o, c, first, count, s, false);
         features(s, count, s->queries);
@@ -150,14 +146,6 @@ fin_status fini_primal_forward(const fini_many *o, const fini_one *c, fini_scrat
 }
 
 /* ---- backward, linear ----------------------------------------------------------------------- */
-
-static double dot(int64_t n, const double *a, const double *b)
-{
-    double sum = 0;
-    for (int64_t i = 0; i < n; i++)
-        sum += a[i] * b[i];
-    return sum;
-}
 
 /* G (dv, dk) += a' Z over `rows` rows. */
 static void gather(int64_t rows, int64_t dv, int64_t dk, const double *a, const double *Z,
@@ -182,7 +170,7 @@ static void backward_queries(const fini_many *o, const fini_one *c, fini_scratch
     int64_t D = o->features, dk = o->batch->dk, dv = o->batch->dv;
     memset(s->R, 0, (size_t)(D * s->ldx) * sizeof *s->R);
     for (int64_t first = 0; first < c->m; first += BLOCK) {
-        int64_t count = least(BLOCK, c->m - first);
+        int64_t count = fini_least(BLOCK, c->m - first);
         fini_many_points(o, c, first, count, s, false);
         fini_many_read(o, o->dout, (c->query + first) * dv, count * dv, 1, s->dout);
         features(s, count, s->queries);
@@ -201,7 +189,7 @@ static void backward_tokens(const fini_many *o, const fini_one *c, fini_scratch 
     fini_many_points(o, c, 0, c->L, s, true);
     fini_many_read(o, o->batch->values, c->token * dv, c->L * dv, inverse, s->X);
     for (int64_t first = 0; first < c->L; first += BLOCK) {
-        int64_t count = least(BLOCK, c->L - first);
+        int64_t count = fini_least(BLOCK, c->L - first);
         features(s, count, s->keys + first * dk);
         cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)count, (int)dv, (int)D, 1, s->F,
                     (int)s->ldc, s->R, (int)s->ldx, 0, s->U + first * dv, (int)dv);
@@ -250,16 +238,16 @@ fin_status fini_primal_backward(const fini_many *o, const fini_one *c, fini_scra
     spread(L, dv, dk, prior, s->X, by_query, s->dkeys);
     spread(L, dv, dk, -prior, s->U, by_alpha, s->dkeys);
     spread(L, dv, dk, -prior, s->X, by_u, s->dkeys);
-    hyper[1] = -o->settings->noise * dot(L * dv, s->U, s->X);
+    hyper[1] = -o->settings->noise * fini_dot(L * dv, s->U, s->X);
     hyper[2] = -hyper[1] - o->settings->level * through_level(o, c, s);
-    hyper[0] = -dot(L * dk, s->keys, s->dkeys);
+    hyper[0] = -fini_dot(L * dk, s->keys, s->dkeys);
     for (int64_t first = 0; first < c->m; first += BLOCK) { /* dZ_q */
-        int64_t count = least(BLOCK, c->m - first);
+        int64_t count = fini_least(BLOCK, c->m - first);
         fini_many_points(o, c, first, count, s, false);
         fini_many_read(o, o->dout, (c->query + first) * dv, count * dv, 1, s->dout);
         memset(s->dqueries, 0, (size_t)(count * dk) * sizeof *s->dqueries);
         spread(count, dv, dk, prior, s->dout, by_alpha, s->dqueries);
-        hyper[0] -= dot(count * dk, s->queries, s->dqueries);
+        hyper[0] -= fini_dot(count * dk, s->queries, s->dqueries);
         fini_many_add(o, o->gradient->queries, (c->query + first) * dk, count * dk, o->query_times,
                       s->dqueries);
     }

@@ -13,15 +13,11 @@
  *
  * with u = q.k or -|q - k|^2/2 and slope = (dk/du) / sum_l k. */
 #include "context/batch.h"
+#include "math/small.h"
 
 #include <cblas.h>
 #include <math.h>
 #include <string.h>
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
 
 void fini_rows_layout(fini_arena *arena, const fini_many *o, fini_scratch *s)
 {
@@ -29,7 +25,7 @@ void fini_rows_layout(fini_arena *arena, const fini_many *o, fini_scratch *s)
     size_t size = o->batch->dtype == FIN_F32 ? sizeof(float) : sizeof(double);
     int64_t block = o->batch->dtype == FIN_F32 ? FINI_BLOCK_F32 : FINI_BLOCK_F64;
     block = o->dout ? FINI_QUERIES : block;
-    int64_t rows = least(block, o->widest);
+    int64_t rows = fini_least(block, o->widest);
     s->top = fini_take(arena, rows, sizeof(double));
     s->sum = fini_take(arena, rows, sizeof(double));
     if (!o->dout) {
@@ -87,7 +83,7 @@ static void sweep(const tokens *x, fini_attend *a)
     }
     a->panels = x->panels;
     for (int64_t t = 0; t < x->L; t += FINI_TILE) {
-        a->keys = least(x->L - t, FINI_TILE);
+        a->keys = fini_least(x->L - t, FINI_TILE);
         a->v = (const char *)x->values + (size_t)(t * a->dv) * size;
         if (x->in_double) {
             kernel->pack_f64(a->dk, a->keys, (const double *)x->keys + t * a->dk, x->origin,
@@ -198,14 +194,6 @@ static void backward_tile(const fini_many *o, int64_t count, int64_t t, int64_t 
                    s->D, ld, s->dqueries, s->dkeys + t * dk);
 }
 
-static double dot(int64_t n, const double *a, const double *b)
-{
-    double sum = 0;
-    for (int64_t i = 0; i < n; i++)
-        sum += a[i] * b[i];
-    return sum;
-}
-
 fin_status fini_rows_backward(const fini_many *o, const fini_one *c, fini_scratch *s,
                               fin_error *err)
 {
@@ -226,7 +214,7 @@ fin_status fini_rows_backward(const fini_many *o, const fini_one *c, fini_scratc
     memset(s->dkeys, 0, (size_t)(c->L * dk) * sizeof *s->dkeys);
     memset(s->dvalues, 0, (size_t)(c->L * dv) * sizeof *s->dvalues);
     for (int64_t first = 0; first < c->m; first += FINI_QUERIES) {
-        int64_t count = least(c->m - first, FINI_QUERIES);
+        int64_t count = fini_least(c->m - first, FINI_QUERIES);
         fini_many_points(o, c, first, count, s, false);
         fini_many_read(o, o->dout, (c->query + first) * dv, count * dv, 1, s->dout);
         memset(s->dqueries, 0, (size_t)(count * dk) * sizeof *s->dqueries);
@@ -242,16 +230,16 @@ fin_status fini_rows_backward(const fini_many *o, const fini_one *c, fini_scratc
         if (status)
             return status;
         for (int64_t i = 0; i < count; i++)
-            delta[i] = dot(dv, s->dout + i * dv, s->out + i * dv) / s->sum[i];
+            delta[i] = fini_dot(dv, s->dout + i * dv, s->out + i * dv) / s->sum[i];
         for (int64_t t = 0; t < c->L; t += FINI_TILE)
-            backward_tile(o, count, t, least(c->L - t, FINI_TILE), s, delta);
-        double by_query = dot(count * dk, s->queries, s->dqueries);
+            backward_tile(o, count, t, fini_least(c->L - t, FINI_TILE), s, delta);
+        double by_query = fini_dot(count * dk, s->queries, s->dqueries);
         scale -= by_query;
         temperature -= by_query;
         fini_many_add(o, o->gradient->queries, (c->query + first) * dk, count * dk, o->query_times,
                       s->dqueries);
     }
-    scale -= dot(c->L * dk, s->keys, s->dkeys);
+    scale -= fini_dot(c->L * dk, s->keys, s->dkeys);
     fini_many_add(o, o->gradient->keys, c->token * dk, c->L * dk, o->key_times, s->dkeys);
     fini_many_add(o, o->gradient->values, c->token * dv, c->L * dv, 1, s->dvalues);
     o->hyper[c->context][0] = softmax ? 0 : scale;

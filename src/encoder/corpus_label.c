@@ -8,6 +8,7 @@
 #include "encoder/corpus.h"
 
 #include "family/family.h"
+#include "math/small.h"
 
 #include <math.h>
 
@@ -27,14 +28,6 @@ fin_status fini_corpus_direction(fin_corpus *c, fin_error *err)
     return FIN_OK;
 }
 
-static double dot(int64_t n, const double *a, const double *b)
-{
-    double sum = 0;
-    for (int64_t i = 0; i < n; i++)
-        sum += a[i] * b[i];
-    return sum;
-}
-
 void fini_corpus_label(const fin_corpus *c, const fini_example *e, const double *z)
 {
     if (!c->direction) {
@@ -43,7 +36,7 @@ void fini_corpus_label(const fin_corpus *c, const fini_example *e, const double 
     }
     fin_random r;
     fin_random_open(&r, c->seed, FINI_CORPUS_LABEL, e->number);
-    e->targets[0] = dot(c->latent->shape.latent, c->direction, z) +
+    e->targets[0] = fini_dot(c->latent->shape.latent, c->direction, z) +
                     sqrt(c->settings.label_noise) * fin_random_normal(&r);
 }
 
@@ -65,12 +58,12 @@ static void read_gauss(const fin_corpus *c, const double *posterior, double *mea
 {
     int64_t D = c->latent->shape.features, dv = c->latent->shape.dv;
     const double *C = posterior + dv * D;
-    *mean = dot(dv * D, c->direction, posterior);
+    *mean = fini_dot(dv * D, c->direction, posterior);
     *variance = 0;
     for (int64_t row = 0; row < dv; row++) {
         const double *a = c->direction + row * D;
         for (int64_t i = 0; i < D; i++)
-            *variance += a[i] * dot(D, C + i * D, a);
+            *variance += a[i] * fini_dot(D, C + i * D, a);
     }
     *variance = fmax(*variance, 0);
 }

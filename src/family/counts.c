@@ -77,7 +77,7 @@ static void prepare(fin_latent *latent)
         latent->common[j] = s->alpha * pow((double)(1 + j), s->skew);
 }
 
-static int64_t room(const fin_latent *latent, int64_t L, int64_t m)
+int64_t fini_outcomes_room(const fin_latent *latent, int64_t L, int64_t m)
 {
     (void)L, (void)m;
     return latent->shape.outcomes;
@@ -112,8 +112,8 @@ static fin_status draw(const fin_latent *latent, const fini_sequence *s, double 
     return FIN_OK;
 }
 
-static void accumulate(const fin_latent *latent, int64_t L, const double *keys,
-                       const double *values, double *statistic, double *work)
+void fini_outcomes_count(const fin_latent *latent, int64_t L, const double *keys,
+                         const double *values, double *statistic, double *work)
 {
     (void)latent, (void)keys, (void)work;
     for (int64_t l = 0; l < L; l++)
@@ -154,9 +154,9 @@ const fin_family fini_family_counts = {
     .value_categories = true,
     .resolve = resolve,
     .prepare = prepare,
-    .room = room,
+    .room = fini_outcomes_room,
     .draw = draw,
-    .accumulate = accumulate,
+    .accumulate = fini_outcomes_count,
     .posterior = posterior,
     .predict = predict,
 };

@@ -1,8 +1,8 @@
 /* Private face of the families of exchangeable tokens: the row of their table, the object, and what
  * several families share.
  *
- * A family is one file, family_<name>.c, with one row. The row's functions allocate nothing: the
- * public calls (family_draw.c, family_infer.c) and the simulations of the theory room check the
+ * A family is one file, <name>.c, with one row. The row's functions allocate nothing: the
+ * public calls (draw.c, infer.c) and the simulations of the theory module check the
  * arguments, take memory once and hand out `work`, so that a million short sequences cost no
  * million allocations. */
 #ifndef FINI_FAMILY_H
@@ -13,7 +13,7 @@
 #include "finetti/family.h"
 
 /* Streams of random numbers, after those of task.h. The first group is common to all sequences, the
- * second is for one sequence; simulations of the theory room use the same, moved up, so that they
+ * second is for one sequence; simulations of the theory module use the same, moved up, so that they
  * have nothing in common with the data of the same seed. */
 enum {
     FINI_LATENT_COMMON = 256, /* frequencies, tables of concepts, the finite set */
@@ -42,7 +42,7 @@ typedef struct fini_sequence {
 struct fin_family {
     const char *name, *summary;
     const fin_settings *settings;
-    bool linear; /* v = Z phi(k) + noise: statistic and compress are those of family_gauss.c */
+    bool linear;          /* v = Z phi(k) + noise: statistic and compress are those of gauss.c */
     bool latent_gaussian; /* and Z is Gaussian, so that there is a filter */
     /* Judges the settings beyond their ranges; fills shape and `common`, how many numbers all
      * sequences share. */
@@ -82,7 +82,7 @@ struct fin_latent {
     double *common; /* (commons): what all sequences share, laid out by the family */
 };
 
-/* ---- sequences without allocation (family_draw.c, family_infer.c) ---------------------------- */
+/* ---- sequences without allocation (draw.c, infer.c) ---------------------------- */
 
 /* Are n sequences of L tokens and Q queries possible, and do their sizes fit an int64_t? */
 fin_status fini_latent_check_sizes(const fin_latent *latent, int64_t n, int64_t L, int64_t Q,
@@ -105,7 +105,7 @@ fin_status fini_latent_predict_one(const fin_latent *latent, int64_t L, const do
 /* Numbers of truth and of a prediction for one query: dv or outcomes. */
 int64_t fini_latent_width(const fin_latent *latent);
 
-/* ---- keys and their features (family_keys.c) ------------------------------------------------- */
+/* ---- keys and their features (keys.c) ------------------------------------------------- */
 
 /* dk, D, and how many numbers features have in common. */
 fin_status fini_features_resolve(fin_latent *latent, fin_error *err);
@@ -117,7 +117,7 @@ void fini_features(const fin_latent *latent, int64_t n, const double *keys, doub
 /* out (D, D): E phi phi' under the law of keys, where it is known; false where it is not. */
 bool fini_features_moment(const fin_latent *latent, double *out);
 
-/* ---- Gaussian machinery: concept, mean, finite (family_gauss.c, family_dual.c) --------------- */
+/* ---- Gaussian machinery: concept, mean, finite (gauss.c, dual.c) --------------- */
 
 /* Where the parts of a statistic begin. */
 typedef struct fini_moments_at {
@@ -134,7 +134,7 @@ fin_status fini_gauss_predict(const fin_latent *latent, const double *statistic,
                               const double *queries, double *mean, double *variance, double *work,
                               fin_error *err);
 /* Lower Cholesky factor of S + lam I into C (D, D); *ridge: lam, or what took its place where
- * rounding leaves no positive definite matrix (see family_gauss.c). */
+ * rounding leaves no positive definite matrix (see gauss.c). */
 fin_status fini_gauss_factor(const fin_latent *latent, const double *S, double *C, double *ridge,
                              fin_error *err);
 /* Values and truth of a sequence given dv x D numbers Z; work: D. */
@@ -151,15 +151,19 @@ fin_status fini_dual_predict(const fin_covariance *covariance, double prior, dou
                              const double *values, int64_t m, const double *b, double *mean,
                              double *variance, double *work, fin_error *err);
 
-/* ---- outcomes: counts, concepts, urn (family_counts.c) --------------------------------------- */
+/* ---- outcomes: counts, concepts, urn (counts.c) --------------------------------------- */
 
 /* Odds to probabilities, in place. False if no entry is above -inf, or one is NaN or +inf. */
 bool fini_softmax(int64_t n, double *odds);
 /* The first entry of a cumulated law that reaches u. */
 int64_t fini_category(int64_t n, const double *cumulated, double u);
 void fini_cumulate(int64_t n, const double *p, double *cumulated);
+/* Room and statistic of tokens that are categories: how often each came. */
+int64_t fini_outcomes_room(const fin_latent *latent, int64_t L, int64_t m);
+void fini_outcomes_count(const fin_latent *latent, int64_t L, const double *keys,
+                         const double *values, double *statistic, double *work);
 
-/* ---- rotations (family_rotation.c) ----------------------------------------------------------- */
+/* ---- rotations (rotation.c) ----------------------------------------------------------- */
 
 /* Mean of O under the density exp(tr(F'O)) on the rotations of R^d, d = 2 or 3. */
 fin_status fini_rotation_mean(int64_t d, const double *F, double *mean, fin_error *err);

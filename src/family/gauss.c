@@ -13,16 +13,12 @@
 #include "family/family.h"
 
 #include "math/gram.h"
+#include "math/small.h"
 
 #include <cblas.h>
 #include <math.h>
 
 enum { BLOCK = 64 }; /* tokens or queries at once */
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
 
 fini_moments_at fini_gauss_parts(const fin_latent *latent)
 {
@@ -40,8 +36,8 @@ void fini_gauss_shape(fin_latent *latent)
 int64_t fini_gauss_room(const fin_latent *latent, int64_t L, int64_t m)
 {
     int64_t D = latent->shape.features, dv = latent->shape.dv, W = D + dv;
-    int64_t accumulate = least(L, BLOCK) * W + W * W;
-    int64_t predict = D * D + D * dv + D * least(m, BLOCK) + least(m, BLOCK) * D;
+    int64_t accumulate = fini_least(L, BLOCK) * W + W * W;
+    int64_t predict = D * D + D * dv + D * fini_least(m, BLOCK) + fini_least(m, BLOCK) * D;
     return accumulate > predict ? accumulate : predict;
 }
 
@@ -56,7 +52,7 @@ void fini_gauss_accumulate(const fin_latent *latent, int64_t L, const double *ke
         sum[i] = 0;
     fini_blas_enter();
     for (int64_t from = 0; from < L; from += BLOCK) {
-        int64_t n = least(L - from, BLOCK);
+        int64_t n = fini_least(L - from, BLOCK);
         fini_features(latent, n, keys ? keys + from * dk : NULL, rows, W);
         for (int64_t l = 0; l < n; l++)
             for (int64_t c = 0; c < dv; c++)
@@ -222,13 +218,13 @@ fin_status fini_gauss_predict(const fin_latent *latent, const double *statistic,
                               fin_error *err)
 {
     int64_t D = latent->shape.features, dv = latent->shape.dv, dk = latent->shape.dk;
-    double *C = work, *X = C + D * D, *P = X + D * dv, *phi = P + D * least(m, BLOCK), ridge;
+    double *C = work, *X = C + D * D, *P = X + D * dv, *phi = P + D * fini_least(m, BLOCK), ridge;
     fin_status status = fini_gauss_factor(latent, statistic, C, &ridge, err);
     if (status)
         return status;
     solve_cross(latent, statistic, C, X);
     for (int64_t from = 0; from < m; from += BLOCK) {
-        int64_t n = least(m - from, BLOCK);
+        int64_t n = fini_least(m - from, BLOCK);
         fini_features(latent, n, queries ? queries + from * dk : NULL, phi, D);
         for (int64_t i = 0; i < D; i++)
             for (int64_t j = 0; j < n; j++)

@@ -4,7 +4,7 @@
  *
  *     p(O | tokens) ~ exp( rho sum_l v_l.O k_l ) = exp(tr(F'O)),  F = rho V'K,
  *
- * whose mean is known by quadrature for d = 2 and 3 (family_rotation.c). */
+ * whose mean is known by quadrature for d = 2 and 3 (rotation.c). */
 #include "family/family.h"
 
 #define FIELDS(F, C) FIN_LATENT_DIRECTIONS(F, C) FIN_LATENT_SPHERE(F, C)

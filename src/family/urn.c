@@ -37,12 +37,6 @@ static void prepare(fin_latent *latent)
     }
 }
 
-static int64_t room(const fin_latent *latent, int64_t L, int64_t m)
-{
-    (void)L, (void)m;
-    return latent->shape.outcomes;
-}
-
 static double draw_ball(int64_t outcomes, fin_random *random, double *left, int64_t total)
 {
     int64_t ball = fin_random_below(random, total), kind = 0;
@@ -72,14 +66,6 @@ static fin_status draw(const fin_latent *latent, const fini_sequence *s, double 
     for (int64_t q = 0; s->answers && q < s->Q; q++, total--)
         s->answers[q] = draw_ball(outcomes, &random, work, total);
     return FIN_OK;
-}
-
-static void accumulate(const fin_latent *latent, int64_t L, const double *keys,
-                       const double *values, double *statistic, double *work)
-{
-    (void)latent, (void)keys, (void)work;
-    for (int64_t l = 0; l < L; l++)
-        statistic[(int64_t)values[l]]++;
 }
 
 static fin_status posterior(const fin_latent *latent, const double *statistic, double *left,
@@ -125,9 +111,9 @@ const fin_family fini_family_urn = {
     .value_categories = true,
     .resolve = resolve,
     .prepare = prepare,
-    .room = room,
+    .room = fini_outcomes_room,
     .draw = draw,
-    .accumulate = accumulate,
+    .accumulate = fini_outcomes_count,
     .posterior = posterior,
     .predict = predict,
 };

@@ -113,6 +113,10 @@ typedef struct fini_covariances {
 
 typedef struct fini_kernel {
     const char *name;
+    /* The other tables of this instruction set. */
+    const struct fini_pairs *pairs;
+    const struct fini_rows *rows;
+    const struct fini_layers_f32 *layers;
 
     /* out[groups * 64] (or * 16): the normals number 64 * first, ... of this key. */
     void (*normals_f32)(fini_key key, uint32_t first, int64_t groups, float *out);
@@ -183,13 +187,8 @@ void fini_normals_block(fini_key key, uint32_t block, float out[4]);
  * try takes a block: `block`, block - 2, ... */
 double fini_gamma_retry(fini_key key, uint32_t block, double scale);
 
-extern const fini_kernel fini_kernel_ref;
-#ifdef FINI_KERNEL_AVX2
-extern const fini_kernel fini_kernel_avx2;
-#endif
-#ifdef FINI_KERNEL_AVX512
-extern const fini_kernel fini_kernel_avx512;
-#endif
+extern const fini_kernel fini_kernel_ref, fini_kernel_avx2,
+    fini_kernel_avx512; /* those that were built */
 
 /* The kernels in use. Chosen at the first call, or forced. */
 const fini_kernel *fini_kernel_get(void);

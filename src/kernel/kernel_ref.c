@@ -352,29 +352,6 @@ double fini_gamma_retry(fini_key key, uint32_t block, double scale)
     }
 }
 
-const fini_kernel fini_kernel_ref = {
-    .name = "ref",
-    .normals_f32 = normals_f32,
-    .normals_f64 = normals_f64,
-    .exp = array_exp,
-    .log1p = array_log1p,
-    .erf = array_erf,
-    .gauss = array_gauss,
-    .project_f32 = project_f32,
-    .project_f64 = project_f64,
-    .project_norm_f32 = project_norm_f32,
-    .project_norm_f64 = project_norm_f64,
-    .gather_f32 = gather_f32,
-    .gather_f64 = gather_f64,
-    .pack_f32 = pack_f32,
-    .pack_f64 = pack_f64,
-    .attend_f32 = attend_f32,
-    .attend_f64 = attend_f64,
-    .covariances = covariances,
-    .factor = factor,
-    .forward = forward,
-    .back = back,
-    .erf_risk = erf_risk,
-    .population = population,
-    .reduced = reduced,
-};
+#define KERNEL_NAME "ref"
+#define TABLE_OF(what) fini_##what##_ref
+#include "kernel/kernel_table.h"

@@ -31,17 +31,7 @@ const fini_layers_f64 fini_layers_ref_f64 = TABLE(f64);
 
 const fini_layers_f32 *fini_layers_get(void)
 {
-    const fini_kernel *kernel = fini_kernel_get();
-#ifdef FINI_KERNEL_AVX2
-    if (kernel == &fini_kernel_avx2)
-        return &fini_layers_avx2;
-#endif
-#ifdef FINI_KERNEL_AVX512
-    if (kernel == &fini_kernel_avx512)
-        return &fini_layers_avx512;
-#endif
-    (void)kernel;
-    return &fini_layers_ref;
+    return fini_kernel_get()->layers;
 }
 
 int64_t fini_attend_scratch(int64_t L, int64_t d)

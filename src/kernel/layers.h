@@ -76,14 +76,9 @@ typedef struct fini_adamw {
     double times, rate, decay, b1, b2, c1, c2;
 } fini_adamw;
 
-extern const fini_layers_f32 fini_layers_ref;
+extern const fini_layers_f32 fini_layers_ref, fini_layers_avx2,
+    fini_layers_avx512; /* those that were built */
 extern const fini_layers_f64 fini_layers_ref_f64;
-#ifdef FINI_KERNEL_AVX2
-extern const fini_layers_f32 fini_layers_avx2;
-#endif
-#ifdef FINI_KERNEL_AVX512
-extern const fini_layers_f32 fini_layers_avx512;
-#endif
 
 /* The table that belongs to fini_kernel_get(). */
 const fini_layers_f32 *fini_layers_get(void);

@@ -23,7 +23,3 @@ INLINE float fold_most(vf x)
 #include "kernel/layers_attend_body.h"
 
 #include "kernel/layers_map_body.h"
-
-const fini_layers_f32 fini_layers_avx2 = {norm,        norm_back, gelu,     relu,
-                                          act_back,    add_bias,  sum_rows, attend,
-                                          attend_back, weights,   map,      map_weight};

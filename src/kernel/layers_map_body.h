@@ -88,3 +88,7 @@ static void map_weight(int64_t rows, int64_t in, int64_t out, const float *x, co
         }
     }
 }
+
+const fini_layers_f32 TABLE_OF(layers) = {norm,        norm_back, gelu,     relu,
+                                          act_back,    add_bias,  sum_rows, attend,
+                                          attend_back, weights,   map,      map_weight};

@@ -55,15 +55,5 @@ const fini_pairs fini_pairs_ref = {dots, squares, matern32, matern52, decay};
 
 const fini_pairs *fini_pairs_get(void)
 {
-    const fini_kernel *kernel = fini_kernel_get();
-#ifdef FINI_KERNEL_AVX2
-    if (kernel == &fini_kernel_avx2)
-        return &fini_pairs_avx2;
-#endif
-#ifdef FINI_KERNEL_AVX512
-    if (kernel == &fini_kernel_avx512)
-        return &fini_pairs_avx512;
-#endif
-    (void)kernel;
-    return &fini_pairs_ref;
+    return fini_kernel_get()->pairs;
 }

@@ -27,13 +27,8 @@ typedef struct fini_pairs {
     void (*decay)(int64_t n, const double *x, double *y);
 } fini_pairs;
 
-extern const fini_pairs fini_pairs_ref;
-#ifdef FINI_KERNEL_AVX2
-extern const fini_pairs fini_pairs_avx2;
-#endif
-#ifdef FINI_KERNEL_AVX512
-extern const fini_pairs fini_pairs_avx512;
-#endif
+extern const fini_pairs fini_pairs_ref, fini_pairs_avx2,
+    fini_pairs_avx512; /* those that were built */
 
 /* The table that belongs to fini_kernel_get(). */
 const fini_pairs *fini_pairs_get(void);

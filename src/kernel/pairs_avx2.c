@@ -6,5 +6,4 @@
 
 #include "kernel/simd_avx2.h"
 
-#define TABLE fini_pairs_avx2
 #include "kernel/pairs_body.h"

@@ -6,5 +6,4 @@
 
 #include "kernel/simd_avx512.h"
 
-#define TABLE fini_pairs_avx512
 #include "kernel/pairs_body.h"

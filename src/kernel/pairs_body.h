@@ -108,4 +108,4 @@ ARRAY(matern32, (1 + s) * VEXP(-s))
 ARRAY(matern52, FMA_D(s *s, SET_D(1. / 3), 1 + s) * VEXP(-s))
 ARRAY(decay, VEXP(-s))
 
-const fini_pairs TABLE = {dots, squares, matern32, matern52, decay};
+const fini_pairs TABLE_OF(pairs) = {dots, squares, matern32, matern52, decay};

@@ -48,15 +48,5 @@ const fini_rows fini_rows_ref = {project_f32, project_f64, gather_f32, gather_f6
 
 const fini_rows *fini_rows_get(void)
 {
-    const fini_kernel *kernel = fini_kernel_get();
-#ifdef FINI_KERNEL_AVX2
-    if (kernel == &fini_kernel_avx2)
-        return &fini_rows_avx2;
-#endif
-#ifdef FINI_KERNEL_AVX512
-    if (kernel == &fini_kernel_avx512)
-        return &fini_rows_avx512;
-#endif
-    (void)kernel;
-    return &fini_rows_ref;
+    return fini_kernel_get()->rows;
 }

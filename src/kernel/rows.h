@@ -30,13 +30,7 @@ typedef struct fini_rows {
                        const double *bound, int64_t q, const double *D, double *G);
 } fini_rows;
 
-extern const fini_rows fini_rows_ref;
-#ifdef FINI_KERNEL_AVX2
-extern const fini_rows fini_rows_avx2;
-#endif
-#ifdef FINI_KERNEL_AVX512
-extern const fini_rows fini_rows_avx512;
-#endif
+extern const fini_rows fini_rows_ref, fini_rows_avx2, fini_rows_avx512; /* those that were built */
 
 /* The table that belongs to fini_kernel_get(). */
 const fini_rows *fini_rows_get(void);

@@ -1,4 +1,4 @@
-/* How a row of tokens is seen, for both types of tokens; used by rows_body.h. */
+/* How a row of tokens is seen, then rows_body.h for both types of tokens. */
 
 #define INLINE static inline __attribute__((always_inline))
 /* AHEAD: bytes between what is read and what is asked for beforehand. Rows are short, and the
@@ -47,3 +47,17 @@ INLINE int least(int64_t n)
 {
     return n < WD ? (int)n : WD;
 }
+
+#define REAL float
+#define NAME(name) name##_f32
+#define FETCH(p) WIDEN(p)
+#define FETCH_SOME(p, n) WIDE(load_some_f(p, n), 0)
+#include "kernel/rows_body.h"
+
+#define REAL double
+#define NAME(name) name##_f64
+#define FETCH(p) LOAD_D(p)
+#define FETCH_SOME(p, n) load_some_d(p, n)
+#include "kernel/rows_body.h"
+
+const fini_rows TABLE_OF(rows) = {project_f32, project_f64, gather_f32, gather_f64};

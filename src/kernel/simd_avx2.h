@@ -3,7 +3,7 @@
 #include <sleef.h>
 
 #define KERNEL_NAME "avx2"
-#define KERNEL fini_kernel_avx2
+#define TABLE_OF(what) fini_##what##_avx2
 #define WF 8
 #define WD 4
 

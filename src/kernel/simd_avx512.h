@@ -4,7 +4,7 @@
 #include <sleef.h>
 
 #define KERNEL_NAME "avx512"
-#define KERNEL fini_kernel_avx512
+#define TABLE_OF(what) fini_##what##_avx512
 #define WF 16
 #define WD 8
 

@@ -567,29 +567,4 @@ static void normals_lanes(const lane_keys *keys, uint32_t block, int count, vf *
 }
 #include "kernel/reduced_body.h"
 
-const fini_kernel KERNEL = {
-    .name = KERNEL_NAME,
-    .normals_f32 = normals_f32,
-    .normals_f64 = normals_f64,
-    .exp = array_exp,
-    .log1p = array_log1p,
-    .erf = array_erf,
-    .gauss = array_gauss,
-    .project_f32 = project_f32,
-    .project_f64 = project_f64,
-    .project_norm_f32 = project_norm_f32,
-    .project_norm_f64 = project_norm_f64,
-    .gather_f32 = gather_f32,
-    .gather_f64 = gather_f64,
-    .pack_f32 = pack_f32,
-    .pack_f64 = pack_f64,
-    .attend_f32 = attend_f32,
-    .attend_f64 = attend_f64,
-    .covariances = covariances,
-    .factor = factor,
-    .forward = forward,
-    .back = back,
-    .erf_risk = erf_risk,
-    .population = population,
-    .reduced = reduced,
-};
+#include "kernel/kernel_table.h"

@@ -5,6 +5,7 @@
 
 #include "finetti/context.h"
 #include "lab/rate.h"
+#include "math/small.h"
 
 /*   type     field    default        lowest  highest         meaning */
 #define FINI_LIMIT_FIELDS(F, C)                                                                    \
@@ -55,13 +56,5 @@ fin_status fini_limit_one_ratio(fini_limit *w, int64_t context, const fin_progre
                                 fin_error *err);
 void fini_limit_add_ratio(const fini_limit *w, fin_result *result);
 void fini_limit_add_ratio_limits(const fini_limit_settings *v, fin_result *result);
-
-static inline double fini_limit_dot(int64_t n, const double *a, const double *b)
-{
-    double sum = 0;
-    for (int64_t i = 0; i < n; i++)
-        sum += a[i] * b[i];
-    return sum;
-}
 
 #endif

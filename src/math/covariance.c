@@ -1,5 +1,6 @@
 /* Whole matrices of covariances: tiles, shared among threads. */
 #include "math/gram.h"
+#include "math/small.h"
 
 #include <math.h>
 #include <omp.h>
@@ -12,11 +13,6 @@ FIN_TABLE(, fin_covariance_table, "covariance", FIN_COVARIANCE_FIELDS);
 enum { TILE = 64 };
 #define MOST (INT64_C(1) << 40)
 
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 bool fini_covariance_positive(const fin_covariance *c)
 {
     return c->kernel != FIN_KERNEL_LINEAR && c->kernel != FIN_KERNEL_POLYNOMIAL;
@@ -27,7 +23,7 @@ static void lower_rows(const fin_covariance *c, int64_t d, int64_t n, int64_t i,
                        double *out, int64_t ld)
 {
     double square[TILE * TILE];
-    int64_t rows = least(TILE, n - i);
+    int64_t rows = fini_least(TILE, n - i);
     fini_covariance_tile(c, d, rows, a + i * d, i, a, out + i * ld, ld);
     fini_covariance_tile(c, d, rows, a + i * d, rows, a + i * d, square, TILE);
     for (int64_t r = 0; r < rows; r++)
@@ -88,8 +84,8 @@ static void mirror(int64_t n, double *out)
 {
     for (int64_t i = 0; i < n; i += TILE)
         for (int64_t j = 0; j <= i; j += TILE)
-            for (int64_t r = i; r < least(n, i + TILE); r++)
-                for (int64_t s = j; s < least(r, j + TILE); s++)
+            for (int64_t r = i; r < fini_least(n, i + TILE); r++)
+                for (int64_t s = j; s < fini_least(r, j + TILE); s++)
                     out[s * n + r] = out[r * n + s];
 }
 
@@ -116,7 +112,7 @@ fin_status fin_covariance_matrix(const fin_covariance *covariance, int64_t d, in
         int threads = n > TILE ? fin_threads_get() : 1;
 #pragma omp parallel for schedule(dynamic) num_threads(threads)
         for (int64_t i = 0; i < n; i += TILE)
-            fini_covariance_tile(covariance, d, least(TILE, n - i), scaled + i * d, m, other,
+            fini_covariance_tile(covariance, d, fini_least(TILE, n - i), scaled + i * d, m, other,
                                  out + i * m, m);
     }
     fini_free(scaled);

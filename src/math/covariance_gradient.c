@@ -18,6 +18,7 @@
  * and keys far from the origin would lose their digits here. */
 #include "kernel/pairs.h"
 #include "math/gram.h"
+#include "math/small.h"
 
 #include <cblas.h>
 #include <math.h>
@@ -34,11 +35,6 @@ typedef struct block {
     double P[BLOCK * BLOCK], rows[BLOCK], columns[BLOCK];
     double A[BLOCK * BLOCK], B[BLOCK * BLOCK], T[BLOCK * BLOCK];
 } block;
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
 
 /* h in P. */
 static void slopes(block *o, const double *K, int64_t ldk)
@@ -98,7 +94,7 @@ static void weigh(block *o, const double *K, int64_t ldk, const double *G, int64
 static void load(block *o, int64_t from)
 {
     o->from = from;
-    o->width = least(BLOCK, o->d - from);
+    o->width = fini_least(BLOCK, o->d - from);
     for (int64_t k = 0; k < o->width; k++) {
         double centre = o->stationary ? o->b[from + k] : 0;
         for (int64_t i = 0; i < o->n; i++)
@@ -162,8 +158,8 @@ static void walk(const fin_covariance *c, int64_t d, int64_t n, const double *a,
     fini_blas_enter();
     for (int64_t i = 0; i < n; i += BLOCK)
         for (int64_t j = 0; j < m; j += BLOCK) {
-            o.n = least(BLOCK, n - i);
-            o.m = least(BLOCK, m - j);
+            o.n = fini_least(BLOCK, n - i);
+            o.m = fini_least(BLOCK, m - j);
             o.a = a + i * d;
             o.b = b + j * d;
             weigh(&o, K + i * ldk + j, ldk, G + i * ldg + j, ldg);

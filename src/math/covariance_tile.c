@@ -12,15 +12,11 @@
 #include "kernel/kernel.h"
 #include "kernel/pairs.h"
 #include "math/gram.h"
+#include "math/small.h"
 
 #include <math.h>
 
 enum { BLOCK_ROWS = 64, BLOCK_COLUMNS = 256 };
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
 
 static bool stationary(const fin_covariance *c)
 {
@@ -95,7 +91,8 @@ static void tile(const fin_covariance *c, void (*finish)(const fin_covariance *,
     const fini_pairs *pairs = fini_pairs_get();
     for (int64_t i = 0; i < n; i += BLOCK_ROWS)
         for (int64_t j = 0; j < m; j += BLOCK_COLUMNS) {
-            int64_t rows = least(BLOCK_ROWS, n - i), columns = least(BLOCK_COLUMNS, m - j);
+            int64_t rows = fini_least(BLOCK_ROWS, n - i),
+                    columns = fini_least(BLOCK_COLUMNS, m - j);
             double *to = out + i * ld + j;
             (stationary(c) ? pairs->squares : pairs->dots)(d, rows, a + i * d, columns, b + j * d,
                                                            factor_of(c), to, ld);

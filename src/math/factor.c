@@ -6,6 +6,7 @@
  * so is every bit. (A row-major lower triangle is a column-major upper one, which is what LAPACK is
  * told.) */
 #include "math/gram.h"
+#include "math/small.h"
 
 #include <assert.h>
 #include <cblas.h>
@@ -16,11 +17,6 @@
 #include <omp.h>
 
 enum { TILE = 256, COLUMNS = 128 };
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
 
 /* Rows first, ..., first + size - 1, whose tile of the diagonal has just been factored as far as
  * `good`: the first row that is not determined, or -1.
@@ -68,20 +64,20 @@ static void subtract(int64_t k, int64_t next, int64_t row, int64_t rows, double 
 static void eliminate(int64_t n, int64_t k, int64_t next, double *A, int64_t ld)
 {
     int64_t tiles = (n - next + TILE - 1) / TILE;
-    int threads = (int)least(fin_threads_get(), tiles);
+    int threads = (int)fini_least(fin_threads_get(), tiles);
 #pragma omp parallel num_threads(threads)
     {
 #pragma omp for schedule(dynamic)
         for (int64_t t = 0; t < tiles; t++) {
             int64_t row = next + t * TILE;
             cblas_dtrsm(CblasRowMajor, CblasRight, CblasLower, CblasTrans, CblasNonUnit,
-                        (int)least(TILE, n - row), (int)(next - k), 1, A + k * ld + k, (int)ld,
+                        (int)fini_least(TILE, n - row), (int)(next - k), 1, A + k * ld + k, (int)ld,
                         A + row * ld + k, (int)ld);
         }
 #pragma omp for schedule(dynamic)
         for (int64_t t = tiles - 1; t >= 0; t--) { /* the longest rows first */
             int64_t row = next + t * TILE;
-            subtract(k, next, row, least(TILE, n - row), A, ld);
+            subtract(k, next, row, fini_least(TILE, n - row), A, ld);
         }
     }
 }
@@ -104,7 +100,7 @@ fin_status fini_cholesky(int64_t n, double *A, int64_t ld, int64_t *pivot,
                                (long long)n, (long long)k);
             break;
         }
-        int64_t next = least(k + TILE, n);
+        int64_t next = fini_least(k + TILE, n);
         bad = factor_tile(k, next - k, A, ld);
         if (bad < 0 && next < n)
             eliminate(n, k, next, A, ld);
@@ -134,7 +130,7 @@ static void solve(CBLAS_TRANSPOSE trans, int64_t n, const double *C, int64_t ld,
     if (n == 0 || m == 0)
         return;
     int64_t width = few(n, m) ? 1 : COLUMNS, blocks = (m + width - 1) / width;
-    int threads = width > 1 ? (int)least(fin_threads_get(), blocks) : 1;
+    int threads = width > 1 ? (int)fini_least(fin_threads_get(), blocks) : 1;
     fini_blas_enter();
 #pragma omp parallel for schedule(dynamic) num_threads(threads) if (threads > 1)
     for (int64_t t = 0; t < blocks; t++) {
@@ -144,7 +140,7 @@ static void solve(CBLAS_TRANSPOSE trans, int64_t n, const double *C, int64_t ld,
                         (int)ldx);
         else
             cblas_dtrsm(CblasRowMajor, CblasLeft, CblasLower, trans, CblasNonUnit, (int)n,
-                        (int)least(COLUMNS, m - t * width), 1, C, (int)ld, x, (int)ldx);
+                        (int)fini_least(COLUMNS, m - t * width), 1, C, (int)ld, x, (int)ldx);
     }
     fini_blas_leave();
 }

@@ -4,6 +4,7 @@
  * block row to the last, and W becomes W'W in the same order, since row i of that needs rows i and
  * later of W only. In each step the tiles of one block row are shared among threads. */
 #include "math/gram.h"
+#include "math/small.h"
 
 #include <assert.h>
 #include <cblas.h>
@@ -19,11 +20,6 @@ typedef struct matrix {
     double *C;
     double *copy; /* (TILE, n): the block row that a step replaces, as it was */
 } matrix;
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
 
 static void keep(const matrix *o, int64_t row, int64_t rows, int64_t columns)
 {
@@ -49,9 +45,9 @@ static void invert_tile(const matrix *o, int64_t i, int64_t rows, int64_t j)
 static void invert(const matrix *o)
 {
     for (int64_t i = 0; i < o->n; i += TILE) {
-        int64_t rows = least(TILE, o->n - i);
+        int64_t rows = fini_least(TILE, o->n - i);
         keep(o, i, rows, i);
-        int threads = (int)least(fin_threads_get(), i / TILE + 1);
+        int threads = (int)fini_least(fin_threads_get(), i / TILE + 1);
 #pragma omp parallel for schedule(dynamic) num_threads(threads)
         for (int64_t j = 0; j < i; j += TILE) /* the longest sums first */
             invert_tile(o, i, rows, j);
@@ -83,9 +79,9 @@ static void multiply_tile(const matrix *o, int64_t i, int64_t rows, int64_t j)
 static void multiply(const matrix *o)
 {
     for (int64_t i = 0; i < o->n; i += TILE) {
-        int64_t rows = least(TILE, o->n - i);
+        int64_t rows = fini_least(TILE, o->n - i);
         keep(o, i, rows, i + rows);
-        int threads = (int)least(fin_threads_get(), i / TILE + 1);
+        int threads = (int)fini_least(fin_threads_get(), i / TILE + 1);
 #pragma omp parallel for schedule(dynamic) num_threads(threads)
         for (int64_t j = 0; j <= i; j += TILE)
             multiply_tile(o, i, rows, j);
@@ -97,7 +93,7 @@ fin_status fini_cholesky_inverse(int64_t n, double *C, int64_t ld, fin_error *er
     assert(n >= 0 && ld >= n && ld <= INT_MAX);
     if (n == 0)
         return FIN_OK;
-    int64_t rows = least(TILE, n);
+    int64_t rows = fini_least(TILE, n);
     matrix o = {n, ld, C, fini_alloc_array(rows, (size_t)n * sizeof *C)};
     if (!o.copy)
         return fini_fail_memory(err, (size_t)rows * (size_t)n * sizeof *C,

@@ -1,4 +1,4 @@
-/* Private face of the math room: the integral below Owen's T and below the variance of an erf. */
+/* Private face of the math module: the integral below Owen's T and below the variance of an erf. */
 #ifndef FINI_OWEN_H
 #define FINI_OWEN_H
 

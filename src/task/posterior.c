@@ -1,6 +1,6 @@
 /* The exact posterior of the location given the tokens, and the Bayes prediction.
  *
- * Log-odds of token l, up to a constant (theory, section 2):
+ * Log-odds of token l, up to a constant, by Bayes' rule from the densities of both kinds of token:
  *     -|X_l - mu k*|^2 / (2 gamma^2) + |X_l|^2 / 2 = lam X_l.k* + c |X_l|^2 + const
  *     lam = mu / gamma^2,  c = (1 - 1/gamma^2) / 2          (slr and spiked)
  *     lam = snr,           c = 0                            (max)

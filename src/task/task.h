@@ -1,4 +1,4 @@
-/* Private face of the task room: the row of the table of tasks, and the object. */
+/* Private face of the task module: the row of the table of tasks, and the object. */
 #ifndef FINI_TASK_H
 #define FINI_TASK_H
 
@@ -6,7 +6,7 @@
 #include "finetti/random.h"
 #include "finetti/task.h"
 
-/* Streams of random numbers, one per purpose: what simulations of the theory room draw has nothing
+/* Streams of random numbers, one per purpose: what simulations of the theory module draw has nothing
  * in common with the data of a task of the same seed. */
 enum {
     FINI_STREAM_DIRECTIONS = 1,

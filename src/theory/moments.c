@@ -1,8 +1,9 @@
 /* The risk of any element-wise form from Gaussian moments of its weight.
  *
  * For a relevant token let u = w z - y be its error (chi, z, y jointly normal, means mu kappa,
- * mu theta, 0). Integration by parts turns E[u] and E[u^2] into moments of w and w^2 and their
- * derivatives (theory, section 3); another token adds w z with mean C. As in the erf kernel,
+ * mu theta, 0). Integration by parts, E[f(chi) z] = E[z] E[f] + Cov(chi, z) E[f'], turns E[u] and
+ * E[u^2] into moments of w and w^2 and their derivatives; another token adds w z with mean C. As in
+ * the erf kernel,
  *     R = eps^2 + m Var(u) + (E[L] - m) Var(w z) + (m E[u] + (E[L] - m) C)^2 + Var(L) C^2.
  */
 #include "theory/theory.h"

@@ -1,4 +1,4 @@
-/* Private face of the theory room. */
+/* Private face of the theory module. */
 #ifndef FINI_THEORY_H
 #define FINI_THEORY_H
 

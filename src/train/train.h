@@ -1,4 +1,4 @@
-/* Private face of the train room: the object, and the row of the table of engines. */
+/* Private face of the train module: the object, and the row of the table of engines. */
 #ifndef FINI_TRAIN_H
 #define FINI_TRAIN_H
 
