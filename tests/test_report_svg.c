@@ -500,7 +500,8 @@ static void sort__by_x_keeps_what_belongs_together(void **state)
     fini_figure_open(&figure);
     const double x[] = {3, NAN, 1, 3, 2}, y[] = {30, 0, 10, 31, 20};
     fini_curve *curve = curve_of(&figure, fini_figure_panel(&figure, ""), FINI_MARK_SOLID, 5, x, y);
-    assert_int_equal(fini_curve_sort(curve, NULL), FIN_OK);
+    fini_curve_sort(&figure, curve);
+    assert_int_equal(fini_figure_status(&figure, NULL), FIN_OK);
     const double expected[] = {10, 20, 30, 31, 0};
     assert_memory_equal(curve->y, expected, sizeof expected);
     assert_true(isnan(curve->x[4]));
@@ -522,7 +523,7 @@ static fin_status draw_all(void *user, fin_error *err)
         curve->x[i] = curve->y[i] = 50 - i;
     fin_status status = fini_figure_status(&figure, err);
     if (!status)
-        status = fini_curve_sort(curve, err);
+        fini_curve_sort(&figure, curve);
     if (!status)
         fini_figure_note(&figure, "a note");
     if (!status)

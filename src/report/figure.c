@@ -1,7 +1,7 @@
 /* The figure as data: its memory, its limits, its CSV and its layout as JSON.
  *
  * All that belongs to a figure is cut from pieces that are freed together, so that the kinds
- * need no clean-up of their own; running out of memory is remembered in `failed`. */
+ * need no clean-up of their own; the first failure, such as running out of memory, is remembered. */
 #include "report/figure.h"
 
 #include <math.h>
@@ -31,8 +31,15 @@ void fini_figure_open(fini_figure *figure)
     figure->note_end = &figure->notes;
 }
 
+struct fini_figure_frame {
+    struct fini_figure_frame *next;
+    fini_frame *frame;
+};
+
 void fini_figure_close(fini_figure *figure)
 {
+    for (; figure->frames; figure->frames = figure->frames->next)
+        fini_frame_destroy(figure->frames->frame);
     while (figure->pieces) {
         struct fini_piece *next = figure->pieces->next;
         fini_free(figure->pieces);
@@ -42,7 +49,41 @@ void fini_figure_close(fini_figure *figure)
 
 fin_status fini_figure_status(const fini_figure *figure, fin_error *err)
 {
-    return figure->failed ? fini_fail_memory(err, 0, "a figure") : FIN_OK;
+    fin_status status = figure->trouble.status;
+    if (status && err)
+        *err = figure->trouble;
+    for (const struct fini_figure_frame *f = figure->frames; f && !status; f = f->next)
+        status = fini_frame_status(f->frame, err); /* a column that could not be read */
+    return status;
+}
+
+void fini_figure_fail(fini_figure *figure, fin_status status, const char *format, ...)
+{
+    if (figure->failed)
+        return;
+    va_list list;
+    va_start(list, format);
+    vsnprintf(figure->trouble.message, sizeof figure->trouble.message, format, list);
+    va_end(list);
+    figure->trouble.status = status;
+    figure->failed = true;
+}
+
+const fini_frame *fini_figure_runs(fini_figure *figure, fin_store *store, const char *study,
+                                   const char *block, const char *const *where, int count)
+{
+    struct fini_figure_frame *kept = fini_figure_take(figure, 1, sizeof *kept);
+    fin_error err = {FIN_OK, ""};
+    if (!kept)
+        return NULL;
+    fin_status status = fini_frame_read(store, study, block, where, count, &kept->frame, &err);
+    if (status) {
+        fini_figure_fail(figure, status, "%s", err.message);
+        return NULL;
+    }
+    kept->next = figure->frames;
+    figure->frames = kept;
+    return kept->frame;
 }
 
 void *fini_figure_take(fini_figure *figure, int64_t count, size_t size)
@@ -52,7 +93,7 @@ void *fini_figure_take(fini_figure *figure, int64_t count, size_t size)
     if (!figure->failed && count >= 0 && (size == 0 || (uint64_t)count <= most / size))
         piece = fini_alloc(HEAD + (size_t)count * size);
     if (!piece) {
-        figure->failed = true;
+        fini_figure_fail(figure, FIN_ERR_MEMORY, "out of memory for a figure");
         return NULL;
     }
     memset(piece, 0, HEAD + (size_t)count * size);
@@ -174,30 +215,24 @@ static void sort_places(const double *x, int64_t *order, int64_t *spare, int64_t
     }
 }
 
-fin_status fini_curve_sort(fini_curve *curve, fin_error *err)
+void fini_curve_sort(fini_figure *figure, fini_curve *curve)
 {
     int64_t n = curve->count;
-    int64_t *order = fini_alloc_array(2 * (n > 0 ? n : 1), sizeof *order);
-    double *old = fini_alloc_array(n > 0 ? n : 1, sizeof *old);
-    fin_status status = FIN_OK;
-    if (!order || !old)
-        status = fini_fail_memory(err, (size_t)n * 24, "sorting a curve");
-    else if (n > 0) {
-        for (int64_t i = 0; i < n; i++)
-            order[i] = i;
-        sort_places(curve->x, order, order + n, n);
-        double *arrays[] = {curve->x,     curve->y,  curve->low, curve->high,
-                            curve->value, curve->dx, curve->dy};
-        for (size_t k = 0; k < sizeof arrays / sizeof *arrays; k++)
-            if (arrays[k]) {
-                memcpy(old, arrays[k], (size_t)n * sizeof *old);
-                for (int64_t i = 0; i < n; i++)
-                    arrays[k][i] = old[order[i]];
-            }
-    }
-    fini_free(order);
-    fini_free(old);
-    return status;
+    int64_t *order = fini_figure_take(figure, n, 2 * sizeof *order);
+    double *old = fini_figure_take(figure, n, sizeof *old);
+    if (!order || !old || n == 0)
+        return;
+    for (int64_t i = 0; i < n; i++)
+        order[i] = i;
+    sort_places(curve->x, order, order + n, n);
+    double *arrays[] = {curve->x,     curve->y,  curve->low, curve->high,
+                        curve->value, curve->dx, curve->dy};
+    for (size_t k = 0; k < sizeof arrays / sizeof *arrays; k++)
+        if (arrays[k]) {
+            memcpy(old, arrays[k], (size_t)n * sizeof *old);
+            for (int64_t i = 0; i < n; i++)
+                arrays[k][i] = old[order[i]];
+        }
 }
 
 /* ---- limits --------------------------------------------------------------------------------- */

@@ -97,13 +97,21 @@ typedef struct fini_figure {
     fini_panel *panels, **panel_end;
     fini_note *notes, **note_end;
     int panel_count;
-    struct fini_piece *pieces; /* all its memory */
-    bool failed;
+    struct fini_piece *pieces;        /* all its memory */
+    struct fini_figure_frame *frames; /* runs that it is drawn from */
+    bool failed;                      /* see trouble: what is asked for then is not done */
+    fin_error trouble;
 } fini_figure;
 
 void fini_figure_open(fini_figure *figure);
 void fini_figure_close(fini_figure *figure);
 fin_status fini_figure_status(const fini_figure *figure, fin_error *err);
+/* The first failure counts; out of memory is one, too. */
+void fini_figure_fail(fini_figure *figure, fin_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* The runs of a block (fini_frame_read), kept by the figure; NULL after a failure. */
+const fini_frame *fini_figure_runs(fini_figure *figure, fin_store *store, const char *study,
+                                   const char *block, const char *const *where, int count);
 /* Zeroed memory that lives as long as the figure; NULL: fini_figure_status tells. */
 void *fini_figure_take(fini_figure *figure, int64_t count, size_t size);
 const char *fini_figure_copy(fini_figure *figure, const char *text); /* NULL gives "" */
@@ -120,7 +128,7 @@ double *fini_figure_array(fini_figure *figure, const fini_curve *curve);
 void fini_figure_reference(fini_figure *figure, fini_panel *panel, int where, double at,
                            const char *label);
 /* Sorts the points by x, those at one x as they were. */
-fin_status fini_curve_sort(fini_curve *curve, fin_error *err);
+void fini_curve_sort(fini_figure *figure, fini_curve *curve);
 /* Sets limits that are NaN, and notes how many points cannot be drawn. */
 fin_status fini_figure_finish(fini_figure *figure, fin_error *err);
 /* Where cell k of n begins (k = n: where the last one ends), as a place on the scale: half-way
@@ -166,51 +174,67 @@ void fini_svg_heat(double place, char text[8]);
 
 /* ---- kinds (kind.c, figure_<kind>.c) --------------------------------------------------------- */
 
-/* What a figure is built from. */
+/* What a figure is built from. Checks are asked one after the other: the first failure counts, and
+ * what is asked after it gives something harmless. */
 typedef struct fini_spec {
     const fin_study *study;
     fin_store *store; /* NULL while checking */
     const fini_node *node;
+    fin_error *err; /* may be NULL */
+    fin_status status;
 } fini_spec;
 
 typedef struct fini_figure_kind {
     const char *name;
     const char *const *keys; /* beside those that every figure has; ends with NULL */
-    fin_status (*check)(const fini_spec *spec, fin_error *err);
-    fin_status (*build)(const fini_spec *spec, fini_figure *figure, fin_error *err);
+    void (*check)(fini_spec *spec);
+    void (*build)(fini_spec *spec, fini_figure *figure);
 } fini_figure_kind;
 extern const fini_figure_kind fini_figure_lines, fini_figure_training, fini_figure_portrait,
     fini_figure_quantiles, fini_figure_bars, fini_figure_heat, fini_figure_calibration,
     fini_figure_series;
 
 /* Checks one figure of a study. */
-fin_status fini_figure_check(const fini_spec *spec, fin_error *err);
+fin_status fini_figure_check(fini_spec *spec);
 /* Builds and finishes it. */
-fin_status fini_figure_build(const fini_spec *spec, fini_figure *figure, fin_error *err);
+fin_status fini_figure_build(fini_spec *spec, fini_figure *figure);
 
+#define FINI_SPEC_FAIL(spec, node, ...)                                                            \
+    ((spec)->status = (spec)->status                                                               \
+                          ? (spec)->status                                                         \
+                          : fini_node_fail((spec)->study->tree, node, (spec)->err, __VA_ARGS__))
+/* As fini_node_keys, _text, _flag. */
+void fini_spec_keys(fini_spec *spec, const fini_node *map, const char *what,
+                    const char *const *keys);
+const char *fini_spec_text(fini_spec *spec, const fini_node *map, const char *key,
+                           const char *fallback);
+bool fini_spec_flag(fini_spec *spec, const fini_node *map, const char *key);
+/* The children of the list under `key`, of which there must be some; `such` is an example. */
+const fini_node *fini_spec_list(fini_spec *spec, const char *key, const char *such);
+/* `style` of a line. */
+fini_mark fini_spec_style(fini_spec *spec, const fini_node *line);
 /* The block that `from` of `line` (may be NULL), else of the figure, names; else the first. */
-fin_status fini_spec_block(const fini_spec *spec, const fini_node *line, const fini_block **block,
-                           fin_error *err);
+const fini_block *fini_spec_block(fini_spec *spec, const fini_node *line);
 /* Its runs that `where` of both lets through. Notes what is missing, once per figure. */
-fin_status fini_spec_frame(const fini_spec *spec, const fini_node *line, fini_figure *figure,
-                           fini_frame **frame, fin_error *err);
+const fini_frame *fini_spec_frame(fini_spec *spec, const fini_node *line, fini_figure *figure);
 /* Notes which runs of the block are not there. */
 void fini_spec_missing(fini_figure *figure, const char *block, const fini_frame *frame);
-/* Is child `key` of map a formula of the block's settings and outputs? */
-fin_status fini_spec_formula(const fini_spec *spec, const fini_block *block, const fini_node *map,
-                             const char *key, fin_error *err);
+/* Child `key` of map: a formula of the block's settings and outputs. */
+const char *fini_spec_formula(fini_spec *spec, const fini_block *block, const fini_node *map,
+                              const char *key);
 /* Is child `key` of map (if it is there) a setting of the block? */
-fin_status fini_spec_setting(const fini_spec *spec, const fini_block *block, const fini_node *map,
-                             const char *key, fin_error *err);
-/* Is child `key` of map (if it is there) a well-formed `where` of the block? */
-fin_status fini_spec_where(const fini_spec *spec, const fini_block *block, const fini_node *map,
-                           fin_error *err);
-/* Is child `key` of the figure (if it is there) an axis: label, scale, with `take` a formula? */
-fin_status fini_spec_axis(const fini_spec *spec, const fini_block *block, const char *key,
-                          bool take, fin_error *err);
-/* Is the block of this command? `what` is the kind of figure. */
-fin_status fini_spec_command(const fini_spec *spec, const fini_block *block, const char *command,
-                             const char *what, fin_error *err);
+void fini_spec_setting(fini_spec *spec, const fini_block *block, const fini_node *map,
+                       const char *key);
+/* Is `where` of map (if it is there) well formed? */
+void fini_spec_where(fini_spec *spec, const fini_block *block, const fini_node *map);
+/* Is child `key` of the figure (if it is there) an axis: label, scale; it must be there with a `take`
+ * that is a formula, or a setting? */
+typedef enum fini_axis_take { FINI_TAKE_NONE, FINI_TAKE_FORMULA, FINI_TAKE_SETTING } fini_axis_take;
+void fini_spec_axis(fini_spec *spec, const char *key, fini_axis_take take);
+/* `take` of an axis that was checked. */
+const char *fini_spec_take(const fini_spec *spec, const char *key);
+/* Is the figure's block of this command? `what` is the kind of figure. */
+void fini_spec_command(fini_spec *spec, const char *command, const char *what);
 /* Label and scale of an axis that was checked; `fallback` where it has no label. */
 void fini_spec_scale(const fini_spec *spec, fini_figure *figure, const char *key,
                      const char *fallback, fini_scale *scale);
@@ -221,21 +245,25 @@ typedef struct fini_values {
     double *value, *low, *high; /* low, high: the 95 % interval; NaN where it is not known */
     bool drawn;                 /* chance has a part in them */
 } fini_values;
-fin_status fini_spec_values(const fini_frame *frame, const char *formula, fini_figure *figure,
-                            fini_values *values, fin_error *err);
+fini_values fini_spec_values(const fini_frame *frame, const char *formula, fini_figure *figure);
 /* The different texts of a setting in a frame: texts[k], and for every row its k in which[row]. By
  * size where all are numbers, else in the order of their first rows. */
-fin_status fini_spec_groups(const fini_frame *frame, const char *setting, fini_figure *figure,
-                            const char ***texts, int *count, int **which, fin_error *err);
+typedef struct fini_groups {
+    const char **texts; /* [count] */
+    int count, *which;
+} fini_groups;
+fini_groups fini_spec_groups(const fini_frame *frame, const char *setting, fini_figure *figure);
 
 /* A series of one run as numbers, in the figure's memory. FIN_ERR_FORMAT unless it has `ndim`
- * dimensions; *values NULL if the run has no such series. */
+ * dimensions (0: 1 or 2); values NULL if the run has no such series. */
 typedef struct fini_matrix {
     double *values;
     int64_t rows, columns; /* rows = 1 for a vector */
 } fini_matrix;
-fin_status fini_spec_series(const fini_frame *frame, int64_t row, const char *name, int ndim,
-                            fini_figure *figure, fini_matrix *matrix, fin_error *err);
+fini_matrix fini_spec_series(const fini_frame *frame, int64_t row, const char *name, int ndim,
+                             fini_figure *figure);
+/* How many of the frame's runs are shown: at most so many, which a note says. */
+int64_t fini_spec_runs(const fini_frame *frame, int64_t most, fini_figure *figure);
 /* What tells a run from the other rows: "L = 10, seed = 2"; "" for the only one. */
 const char *fini_spec_row(const fini_frame *frame, const fini_block *block, int64_t row,
                           fini_figure *figure);
@@ -262,7 +290,7 @@ typedef struct fini_line_spec {
     bool band, fit;
     fini_several several;
 } fini_line_spec;
-fin_status fini_lines_add(const fini_frame *frame, const char *x, const fini_line_spec *line,
-                          fini_figure *figure, fini_panel *panel, fin_error *err);
+void fini_lines_add(const fini_frame *frame, const char *x, const fini_line_spec *line,
+                    fini_figure *figure, fini_panel *panel);
 
 #endif

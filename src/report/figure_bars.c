@@ -14,61 +14,43 @@ static bool is_log(const fini_spec *spec)
     return scale && scale->kind == FINI_TEXT && strcmp(scale->text, "log") == 0;
 }
 
-static fin_status check(const fini_spec *spec, fin_error *err)
+static void check(fini_spec *spec)
 {
     static const char *const part_keys[] = {"take", "label", NULL};
-    const fini_tree *tree = spec->study->tree;
-    const fini_node *lines = fini_node_get(spec->node, "lines");
-    const fini_block *block;
-    const char *text;
-    fin_status status = fini_spec_block(spec, NULL, &block, err);
-    if (!status)
-        status = fini_spec_axis(spec, block, "x", true, err);
-    if (!status)
-        status = fini_spec_setting(spec, block, fini_node_get(spec->node, "x"), "take", err);
-    if (!status)
-        status = fini_spec_axis(spec, block, "y", false, err);
-    if (!status && is_log(spec) &&
-        (!fini_node_get(fini_node_get(spec->node, "y"), "limits") ||
-         (lines && lines->kind == FINI_LIST && lines->count > 1)))
-        status = fini_node_fail(tree, fini_node_get(spec->node, "y"), err,
-                                "bars on a log axis have one part and 'limits', such as "
-                                "[1e-18, 1]: they stand on the lower one");
-    if (!status && (!lines || lines->kind != FINI_LIST || lines->count == 0))
-        status = fini_node_fail(tree, lines ? lines : spec->node, err,
-                                "a figure of bars needs 'lines', the parts of a bar, such as "
-                                "[{take: signal}, {take: noise}]");
-    for (int i = 0; !status && i < lines->count; i++) {
-        status = fini_node_keys(tree, &lines->child[i], "a part of a bar", part_keys, err);
-        if (!status)
-            status = fini_spec_formula(spec, block, &lines->child[i], "take", err);
-        if (!status)
-            status = fini_node_text(tree, &lines->child[i], "label", "", &text, err);
+    const fini_node *y = fini_node_get(spec->node, "y");
+    fini_spec_axis(spec, "x", FINI_TAKE_SETTING);
+    fini_spec_axis(spec, "y", FINI_TAKE_NONE);
+    const fini_node *lines = fini_spec_list(
+        spec, "lines", "the parts of a bar, such as [{take: signal}, {take: noise}]");
+    if (is_log(spec) && (!fini_node_get(y, "limits") || lines->count > 1))
+        FINI_SPEC_FAIL(spec, y,
+                       "bars on a log axis have one part and 'limits', such as [1e-18, 1]: they "
+                       "stand on the lower one");
+    for (int i = 0; i < lines->count; i++) {
+        fini_spec_keys(spec, &lines->child[i], "a part of a bar", part_keys);
+        fini_spec_formula(spec, fini_spec_block(spec, NULL), &lines->child[i], "take");
+        fini_spec_text(spec, &lines->child[i], "label", "");
     }
-    return status;
 }
 
 typedef struct stack {
     double up[PLACES], down[PLACES];
 } stack;
 
-static fin_status add_part(const fini_frame *frame, const fini_node *part, int colour,
-                           const int *which, int places, stack *s, fini_figure *figure,
-                           fini_panel *panel, fin_error *err)
+static void add_part(const fini_frame *frame, const fini_node *part, int colour, const int *which,
+                     int places, stack *s, fini_figure *figure, fini_panel *panel)
 {
     const fini_node *label = fini_node_get(part, "label");
     const char *take = fini_node_get(part, "take")->text;
-    fini_values values;
-    fin_status status = fini_spec_values(frame, take, figure, &values, err);
-    fini_curve *bars = status ? NULL
-                              : fini_figure_curve(figure, panel, label ? label->text : take,
-                                                  FINI_MARK_BARS, places);
+    fini_values values = fini_spec_values(frame, take, figure);
+    fini_curve *bars =
+        fini_figure_curve(figure, panel, label ? label->text : take, FINI_MARK_BARS, places);
     if (!bars)
-        return status ? status : fini_figure_status(figure, err);
+        return;
     bars->low = fini_figure_array(figure, bars);
     bars->high = fini_figure_array(figure, bars);
     if (figure->failed)
-        return fini_figure_status(figure, err);
+        return;
     bars->colour = colour;
     for (int k = 0; k < places; k++) {
         bars->x[k] = k;
@@ -90,39 +72,32 @@ static fin_status add_part(const fini_frame *frame, const fini_node *part, int c
         bars->high[k] = fmax(*base, *base + y);
         *base += y;
     }
-    return FIN_OK;
 }
 
-static fin_status build(const fini_spec *spec, fini_figure *figure, fin_error *err)
+static void build(fini_spec *spec, fini_figure *figure)
 {
     const fini_node *lines = fini_node_get(spec->node, "lines");
-    const char *setting = fini_node_get(fini_node_get(spec->node, "x"), "take")->text;
-    fini_frame *frame = NULL;
+    const char *setting = fini_spec_take(spec, "x");
     stack s = {{0}, {0}};
-    int *which = NULL;
     fini_panel *panel = fini_figure_panel(figure, "");
-    fin_status status = fini_figure_status(figure, err);
-    if (!status)
-        status = fini_spec_frame(spec, NULL, figure, &frame, err);
-    if (!status) {
-        fini_spec_scale(spec, figure, "x", setting, &panel->x);
-        fini_spec_scale(spec, figure, "y", "", &panel->y);
-        panel->x.log = false; /* makes no sense for a stack; nor does y's, for more than one part */
-        status = fini_spec_groups(frame, setting, figure, &panel->x.category, &panel->x.categories,
-                                  &which, err);
-    }
-    if (!status && fini_frame_rows(frame) > panel->x.categories && panel->x.categories > 0)
+    const fini_frame *frame = panel ? fini_spec_frame(spec, NULL, figure) : NULL;
+    if (!frame)
+        return;
+    fini_spec_scale(spec, figure, "x", setting, &panel->x);
+    fini_spec_scale(spec, figure, "y", "", &panel->y);
+    panel->x.log = false; /* makes no sense for a stack; nor does y's, for more than one part */
+    fini_groups bars = fini_spec_groups(frame, setting, figure);
+    panel->x.category = bars.texts;
+    panel->x.categories = bars.count;
+    if (fini_frame_rows(frame) > bars.count && bars.count > 0)
         fini_figure_note(figure, "Several runs share a bar: the first one of each is shown.");
-    for (int i = 0; i < lines->count && !status && fini_frame_rows(frame) > 0; i++)
-        status = add_part(frame, &lines->child[i], i, which, panel->x.categories, &s, figure, panel,
-                          err);
+    for (int i = 0; i < lines->count && !figure->failed && fini_frame_rows(frame) > 0; i++)
+        add_part(frame, &lines->child[i], i, bars.which, bars.count, &s, figure, panel);
     double lowest = 0;
     for (int k = 0; k < PLACES; k++)
         lowest = fmin(lowest, s.down[k]);
-    if (!status && lowest == 0 && isnan(panel->y.low)) /* never a log axis */
-        panel->y.low = 0;                              /* bars stand on the axis */
-    fini_frame_destroy(frame);
-    return status ? status : fini_figure_status(figure, err);
+    if (lowest == 0 && isnan(panel->y.low)) /* never a log axis */
+        panel->y.low = 0;                   /* bars stand on the axis */
 }
 
 static const char *const keys[] = {"x", "y", "lines", NULL};

@@ -8,115 +8,68 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const styles[] = {
-#define NAME(name, text) text,
-    FINI_MARK_LIST(NAME)
-#undef NAME
-};
 enum { SHAPES_UP_TO = 40 }; /* lines with more points are drawn without their shapes */
 
 /* ---- check ---------------------------------------------------------------------------------- */
 
-static fin_status check_style(const fini_tree *tree, const fini_node *line, fini_mark *mark,
-                              fin_error *err)
-{
-    const char *text;
-    fin_status status = fini_node_text(tree, line, "style", "solid", &text, err);
-    if (status)
-        return status;
-    for (int i = 0; i < FINI_MARK_STYLES; i++)
-        if (strcmp(text, styles[i]) == 0) {
-            *mark = (fini_mark)i;
-            return FIN_OK;
-        }
-    return fini_node_fail(tree, fini_node_get(line, "style"), err,
-                          "a style is solid, dashed, dotted or points, not '%.40s'", text);
-}
-
-static fin_status read_line(const fini_spec *spec, const fini_node *node, fini_line_spec *line,
-                            fin_error *err)
+static fini_line_spec read_line(fini_spec *spec, const fini_node *node)
 {
     static const char *const keys[] = {"take",    "label", "split", "style", "band", "fit",
                                        "average", "from",  "where", "each",  NULL};
-    const fini_tree *tree = spec->study->tree;
-    const fini_node *x = fini_node_get(spec->node, "x");
-    const fini_block *block = NULL;
-    bool average = false;
-    memset(line, 0, sizeof *line);
-    fin_status status = fini_node_keys(tree, node, "a line", keys, err);
-    if (!status)
-        status = fini_spec_block(spec, node, &block, err);
-    if (!status)
-        status = fini_spec_formula(spec, block, node, "take", err);
-    if (!status)
-        status = fini_spec_formula(spec, block, x, "take", err);
-    if (!status)
-        status = fini_spec_setting(spec, block, node, "split", err);
-    if (!status)
-        status = fini_spec_where(spec, block, node, err);
-    if (!status)
-        status = check_style(tree, node, &line->mark, err);
-    if (!status)
-        status = fini_node_flag(tree, node, "band", 0, &line->band, err);
-    if (!status)
-        status = fini_node_flag(tree, node, "fit", 0, &line->fit, err);
-    if (!status)
-        status = fini_node_flag(tree, node, "average", 0, &average, err);
-    line->several = average                          ? FINI_SEVERAL_MEAN
-                    : line->mark == FINI_MARK_POINTS ? FINI_SEVERAL_KEEP
-                                                     : FINI_SEVERAL_TELL;
-    if (!status)
-        status = fini_node_text(tree, node, "take", NULL, &line->take, err);
-    if (!status)
-        status = fini_node_text(tree, node, "label", line->take, &line->label, err);
-    if (!status)
-        status = fini_node_text(tree, node, "split", "", &line->split, err);
-    if (!status && !line->split[0])
-        line->split = NULL;
-    return status;
+    fini_line_spec line = {0};
+    fini_spec_keys(spec, node, "a line", keys);
+    const fini_block *block = fini_spec_block(spec, node);
+    line.take = fini_spec_formula(spec, block, node, "take");
+    fini_spec_formula(spec, block, fini_node_get(spec->node, "x"), "take");
+    fini_spec_setting(spec, block, node, "split");
+    fini_spec_where(spec, block, node);
+    line.mark = fini_spec_style(spec, node);
+    line.band = fini_spec_flag(spec, node, "band");
+    line.fit = fini_spec_flag(spec, node, "fit");
+    line.several = fini_spec_flag(spec, node, "average") ? FINI_SEVERAL_MEAN
+                   : line.mark == FINI_MARK_POINTS       ? FINI_SEVERAL_KEEP
+                                                         : FINI_SEVERAL_TELL;
+    line.label = fini_spec_text(spec, node, "label", line.take);
+    line.split = fini_spec_text(spec, node, "split", "");
+    line.split = line.split[0] ? line.split : NULL;
+    return line;
 }
 
-static fin_status check_reference(const fini_tree *tree, const fini_node *node, fin_error *err)
+typedef struct reference {
+    bool x;
+    double at;
+    const char *label;
+} reference;
+
+static reference read_reference(fini_spec *spec, const fini_node *node)
 {
     static const char *const keys[] = {"x", "y", "label", NULL};
-    const char *text;
-    double number;
-    fin_status status = fini_node_keys(tree, node, "a reference line", keys, err);
-    bool x = fini_node_get(node, "x"), y = fini_node_get(node, "y");
-    if (!status && x == y)
-        status = fini_node_fail(tree, node, err, "a reference line has either 'x' or 'y'");
-    if (!status)
-        status = fini_node_number(tree, node, x ? "x" : "y", NAN, &number, err);
-    if (!status && isinf(number))
-        status = fini_node_fail(tree, node, err, "a reference line must be at a finite number");
-    return status ? status : fini_node_text(tree, node, "label", "", &text, err);
+    const fini_tree *tree = spec->study->tree;
+    reference r = {.x = fini_node_get(node, "x") != NULL};
+    fini_spec_keys(spec, node, "a reference line", keys);
+    if (r.x == (fini_node_get(node, "y") != NULL))
+        FINI_SPEC_FAIL(spec, node, "a reference line has either 'x' or 'y'");
+    if (!spec->status)
+        spec->status = fini_node_number(tree, node, r.x ? "x" : "y", NAN, &r.at, spec->err);
+    if (isinf(r.at))
+        FINI_SPEC_FAIL(spec, node, "a reference line must be at a finite number");
+    r.label = fini_spec_text(spec, node, "label", "");
+    return r;
 }
 
-static fin_status check(const fini_spec *spec, fin_error *err)
+static void check(fini_spec *spec)
 {
-    const fini_tree *tree = spec->study->tree;
-    const fini_node *lines = fini_node_get(spec->node, "lines");
     const fini_node *references = fini_node_get(spec->node, "reference");
-    const fini_block *block;
-    fin_status status = fini_spec_block(spec, NULL, &block, err);
-    if (!status)
-        status = fini_spec_axis(spec, block, "x", true, err);
-    if (!status)
-        status = fini_spec_axis(spec, block, "y", false, err);
-    if (!status && (!lines || lines->kind != FINI_LIST || lines->count == 0))
-        status = fini_node_fail(tree, lines ? lines : spec->node, err,
-                                "a figure of lines needs 'lines', a list such as "
-                                "[{take: risk}]");
-    for (int i = 0; !status && i < lines->count; i++) {
-        fini_line_spec line;
-        status = read_line(spec, &lines->child[i], &line, err);
-    }
-    if (!status && references && references->kind != FINI_LIST)
-        status = fini_node_fail(tree, references, err,
-                                "'reference' must be a list, such as [{y: 0.5, label: limit}]");
-    for (int i = 0; !status && references && i < references->count; i++)
-        status = check_reference(tree, &references->child[i], err);
-    return status;
+    fini_spec_axis(spec, "x", FINI_TAKE_FORMULA);
+    fini_spec_axis(spec, "y", FINI_TAKE_NONE);
+    const fini_node *lines = fini_spec_list(spec, "lines", "a list such as [{take: risk}]");
+    for (int i = 0; i < lines->count; i++)
+        read_line(spec, &lines->child[i]);
+    if (references && references->kind != FINI_LIST)
+        FINI_SPEC_FAIL(spec, references,
+                       "'reference' must be a list, such as [{y: 0.5, label: limit}]");
+    for (int i = 0; !spec->status && references && i < references->count; i++)
+        read_reference(spec, &references->child[i]);
 }
 
 /* ---- build ---------------------------------------------------------------------------------- */
@@ -149,13 +102,12 @@ static const char *slope_label(const fini_curve *curve, const fini_line *line, i
 }
 
 /* A straight line through the points in the scales of the axes, with its slope as the label. */
-static fin_status add_fit(const fini_curve *curve, bool drawn, fini_figure *figure,
-                          fini_panel *panel, fin_error *err)
+static void add_fit(const fini_curve *curve, bool drawn, fini_figure *figure, fini_panel *panel)
 {
     int64_t n = 0;
     double *x = fini_figure_array(figure, curve), *y = fini_figure_array(figure, curve);
     if (figure->failed)
-        return fini_figure_status(figure, err);
+        return;
     double first = INFINITY, last = -INFINITY;
     for (int64_t i = 0; i < curve->count; i++) {
         if (!fini_scale_shows(&panel->x, curve->x[i]) || !fini_scale_shows(&panel->y, curve->y[i]))
@@ -167,14 +119,14 @@ static fin_status add_fit(const fini_curve *curve, bool drawn, fini_figure *figu
         n++;
     }
     if (n < 2 || !(first < last))
-        return FIN_OK;
+        return;
     fini_line line = fini_fit_line(x, y, n);
     if (!isfinite(line.slope) || !isfinite(line.intercept))
-        return FIN_OK;
+        return;
     const char *label = slope_label(curve, &line, n, drawn, figure, panel);
     fini_curve *fit = fini_figure_curve(figure, panel, label, FINI_MARK_DASHED, 2);
     if (!fit)
-        return fini_figure_status(figure, err);
+        return;
     fit->thin = true;
     fit->colour = curve->colour;
     for (int k = 0; k < 2; k++) {
@@ -182,7 +134,6 @@ static fin_status add_fit(const fini_curve *curve, bool drawn, fini_figure *figu
         fit->x[k] = panel->x.log ? pow(10, at) : at;
         fit->y[k] = panel->y.log ? pow(10, value) : value;
     }
-    return fini_figure_status(figure, err);
 }
 
 /* The mean of n points at one x, those that are no finite numbers left out, as point `to`; returns
@@ -250,9 +201,9 @@ static void note_unknown(const fini_curve *curve, fini_figure *figure)
 }
 
 /* The rows of one group (group < 0: all) as a curve. */
-static fin_status add_curve(const fini_values *x, const fini_values *y, const int *which, int group,
-                            const char *label, int colour, const fini_line_spec *line,
-                            fini_figure *figure, fini_panel *panel, fin_error *err)
+static void add_curve(const fini_values *x, const fini_values *y, const int *which, int group,
+                      const char *label, int colour, const fini_line_spec *line,
+                      fini_figure *figure, fini_panel *panel)
 {
     int64_t count = 0, k = 0;
     for (int64_t i = 0; i < y->count; i++)
@@ -263,7 +214,7 @@ static fin_status add_curve(const fini_values *x, const fini_values *y, const in
         curve->high = fini_figure_array(figure, curve);
     }
     if (figure->failed)
-        return fini_figure_status(figure, err);
+        return;
     for (int64_t i = 0; i < y->count; i++) {
         if (group >= 0 && which[i] != group)
             continue;
@@ -275,16 +226,15 @@ static fin_status add_curve(const fini_values *x, const fini_values *y, const in
         }
         k++;
     }
-    fin_status status = fini_curve_sort(curve, err);
-    if (status)
-        return status;
+    fini_curve_sort(figure, curve);
     treat_several(curve, line->several, figure);
     note_unknown(curve, figure);
     curve->colour = colour;
     if (line->mark == FINI_MARK_POINTS ||
         (line->mark == FINI_MARK_SOLID && curve->count <= SHAPES_UP_TO))
         curve->shape = colour % (FINI_DIAMOND + 1);
-    return line->fit ? add_fit(curve, y->drawn, figure, panel, err) : FIN_OK;
+    if (line->fit)
+        add_fit(curve, y->drawn, figure, panel);
 }
 
 /* A split that other lines of the figure have too gives the same value the same colour: found by
@@ -300,88 +250,64 @@ static int split_colour(const fini_panel *panel, const char *end)
     return next_colour(panel);
 }
 
-fin_status fini_lines_add(const fini_frame *frame, const char *x_formula,
-                          const fini_line_spec *line, fini_figure *figure, fini_panel *panel,
-                          fin_error *err)
+void fini_lines_add(const fini_frame *frame, const char *x_formula, const fini_line_spec *line,
+                    fini_figure *figure, fini_panel *panel)
 {
-    fini_values x, y;
-    const char **texts = NULL;
-    int groups = 0, *which = NULL;
-    fin_status status = fini_spec_values(frame, x_formula, figure, &x, err);
-    if (!status)
-        status = fini_spec_values(frame, line->take, figure, &y, err);
-    if (!status && line->split)
-        status = fini_spec_groups(frame, line->split, figure, &texts, &groups, &which, err);
-    if (status || fini_frame_rows(frame) == 0)
-        return status;
+    fini_values x = fini_spec_values(frame, x_formula, figure);
+    fini_values y = fini_spec_values(frame, line->take, figure);
+    fini_groups groups = {0};
+    if (line->split)
+        groups = fini_spec_groups(frame, line->split, figure);
+    if (figure->failed || fini_frame_rows(frame) == 0)
+        return;
     if (!line->split)
-        return add_curve(&x, &y, NULL, -1, line->label, next_colour(panel), line, figure, panel,
-                         err);
-    for (int k = 0; k < groups && !status; k++) {
-        bool number = texts[k][0] && strchr("+-.0123456789", texts[k][0]);
-        const char *end = number
-                              ? fini_figure_say(figure, ", %.64s = %.200s", line->split, texts[k])
-                              : fini_figure_say(figure, ", %.200s", texts[k]);
+        add_curve(&x, &y, NULL, -1, line->label, next_colour(panel), line, figure, panel);
+    for (int k = 0; k < groups.count && !figure->failed; k++) {
+        const char *text = groups.texts[k];
+        bool number = text[0] && strchr("+-.0123456789", text[0]);
+        const char *end = number ? fini_figure_say(figure, ", %.64s = %.200s", line->split, text)
+                                 : fini_figure_say(figure, ", %.200s", text);
         /* A label that only says what is split would say it twice. */
         bool named = line->label[0] && strcmp(line->label, line->split) != 0;
+        if (figure->failed)
+            return;
         const char *label = named ? fini_figure_say(figure, "%.200s%s", line->label, end) : end + 2;
-        status = fini_figure_status(figure, err);
-        if (!status)
-            status = add_curve(&x, &y, which, k, label, split_colour(panel, end), line, figure,
-                               panel, err);
+        add_curve(&x, &y, groups.which, k, label, split_colour(panel, end), line, figure, panel);
     }
-    return status;
 }
 
-static fin_status build_line(const fini_spec *spec, const fini_node *node, const char *x,
-                             fini_figure *figure, fini_panel *panel, fin_error *err)
+static void build_line(fini_spec *spec, const fini_node *node, fini_figure *figure,
+                       fini_panel *panel)
 {
-    fini_line_spec line;
-    fini_frame *frame = NULL;
-    fin_status status = read_line(spec, node, &line, err);
-    if (!status)
-        status = fini_spec_frame(spec, node, figure, &frame, err);
-    if (!status) {
-        fin_error why = {FIN_OK, ""};
-        status = fini_lines_add(frame, x, &line, figure, panel, &why);
-        if (status == FIN_ERR_ARGUMENT) { /* its runs do not have it: the other lines may */
-            fini_figure_note(figure, "%.100s: %s", line.label, why.message);
-            status = FIN_OK;
-        } else if (status) {
-            fini_fail(err, status, "%s", why.message);
-        }
+    fini_line_spec line = read_line(spec, node);
+    const fini_frame *frame = fini_spec_frame(spec, node, figure);
+    if (frame)
+        fini_lines_add(frame, fini_spec_take(spec, "x"), &line, figure, panel);
+    if (figure->trouble.status == FIN_ERR_ARGUMENT) { /* its runs do not have it: others may */
+        fin_error why = figure->trouble;
+        figure->failed = false;
+        figure->trouble.status = FIN_OK;
+        fini_figure_note(figure, "%.100s: %s", line.label, why.message);
     }
-    fini_frame_destroy(frame);
-    return status;
 }
 
-static fin_status build(const fini_spec *spec, fini_figure *figure, fin_error *err)
+static void build(fini_spec *spec, fini_figure *figure)
 {
     const fini_node *lines = fini_node_get(spec->node, "lines");
     const fini_node *references = fini_node_get(spec->node, "reference");
-    const fini_node *take = fini_node_get(fini_node_get(spec->node, "x"), "take");
     fini_panel *panel = fini_figure_panel(figure, "");
     if (!panel)
-        return fini_figure_status(figure, err);
-    fini_spec_scale(spec, figure, "x", take->text, &panel->x);
+        return;
+    fini_spec_scale(spec, figure, "x", fini_spec_take(spec, "x"), &panel->x);
     fini_spec_scale(spec, figure, "y",
                     lines->count == 1 ? fini_node_get(&lines->child[0], "take")->text : "",
                     &panel->y);
-    fin_status status = FIN_OK;
-    for (int i = 0; i < lines->count && !status; i++)
-        status = build_line(spec, &lines->child[i], take->text, figure, panel, err);
-    for (int i = 0; references && i < references->count && !status; i++) {
-        const fini_node *node = &references->child[i];
-        bool x = fini_node_get(node, "x");
-        const char *label = "";
-        double at = NAN;
-        status = fini_node_number(spec->study->tree, node, x ? "x" : "y", NAN, &at, err);
-        if (!status)
-            status = fini_node_text(spec->study->tree, node, "label", "", &label, err);
-        if (!status)
-            fini_figure_reference(figure, panel, x ? FINI_AT_X : FINI_AT_Y, at, label);
+    for (int i = 0; i < lines->count && !figure->failed; i++)
+        build_line(spec, &lines->child[i], figure, panel);
+    for (int i = 0; references && i < references->count; i++) {
+        reference r = read_reference(spec, &references->child[i]);
+        fini_figure_reference(figure, panel, r.x ? FINI_AT_X : FINI_AT_Y, r.at, r.label);
     }
-    return status ? status : fini_figure_status(figure, err);
 }
 
 static const char *const keys[] = {"x", "y", "lines", "reference", NULL};

@@ -7,63 +7,46 @@
 
 enum { ARROWS = 17 }; /* a side */
 
-static fin_status paths_block(const fini_spec *spec, const fini_block **block, fin_error *err)
+/* NULL: none is asked for. */
+static const fini_block *paths_block(fini_spec *spec)
 {
     const fini_node *paths = fini_node_get(spec->node, "paths");
-    const char *id;
-    *block = NULL;
-    if (!paths)
-        return FIN_OK;
-    fin_status status = fini_node_text(spec->study->tree, spec->node, "paths", NULL, &id, err);
-    if (status)
-        return status;
-    *block = fini_study_block(spec->study, id);
-    if (*block && strcmp((*block)->command->name, "train") == 0)
-        return FIN_OK;
-    return fini_node_fail(spec->study->tree, paths, err,
-                          "'paths' must name a block of runs of the command train; '%.64s' %s", id,
-                          *block ? "is of another one" : "is no block");
+    const char *id = fini_spec_text(spec, spec->node, "paths", "");
+    const fini_block *block = paths ? fini_study_block(spec->study, id) : NULL;
+    if (paths && (!block || strcmp(block->command->name, "train") != 0))
+        FINI_SPEC_FAIL(spec, paths,
+                       "'paths' must name a block of runs of the command train; '%.64s' %s", id,
+                       block ? "is of another one" : "is no block");
+    return block;
 }
 
-static fin_status check(const fini_spec *spec, fin_error *err)
+static void check(fini_spec *spec)
 {
-    const fini_block *block;
-    fin_status status = fini_spec_block(spec, NULL, &block, err);
-    if (!status)
-        status = fini_spec_command(spec, block, "landscape", "portrait", err);
-    if (!status)
-        status = fini_spec_axis(spec, block, "value", false, err);
-    return status ? status : paths_block(spec, &block, err);
+    fini_spec_command(spec, "landscape", "portrait");
+    fini_spec_axis(spec, "value", FINI_TAKE_NONE);
+    paths_block(spec);
 }
 
 typedef struct plane {
     fini_matrix kappa, nu, risk, d_kappa, d_nu;
 } plane;
 
-static fin_status read_plane(const fini_frame *frame, fini_figure *figure, plane *p, fin_error *err)
+static plane read_plane(const fini_frame *frame, fini_figure *figure)
 {
-    const struct {
-        const char *name;
-        int ndim;
-        fini_matrix *to;
-    } all[] = {{"kappa", 1, &p->kappa},
-               {"nu", 1, &p->nu},
-               {"risk", 2, &p->risk},
-               {"d_kappa", 2, &p->d_kappa},
-               {"d_nu", 2, &p->d_nu}};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        fin_status status =
-            fini_spec_series(frame, 0, all[i].name, all[i].ndim, figure, all[i].to, err);
-        if (status)
-            return status;
-        bool fits = all[i].to->values &&
-                    (all[i].ndim == 1 ||
-                     (all[i].to->rows == p->kappa.columns && all[i].to->columns == p->nu.columns));
-        if (!fits)
-            return fini_fail(err, FIN_ERR_FORMAT, "the run has no series '%s' of the right shape",
-                             all[i].name);
+    static const char *const names[] = {"risk", "d_kappa", "d_nu"};
+    plane p = {.kappa = fini_spec_series(frame, 0, "kappa", 1, figure),
+               .nu = fini_spec_series(frame, 0, "nu", 1, figure)};
+    fini_matrix *to[] = {&p.risk, &p.d_kappa, &p.d_nu};
+    const char *missing = !p.kappa.values ? "kappa" : !p.nu.values ? "nu" : NULL;
+    for (int i = 0; i < 3 && !missing; i++) {
+        *to[i] = fini_spec_series(frame, 0, names[i], 2, figure);
+        if (!to[i]->values || to[i]->rows != p.kappa.columns || to[i]->columns != p.nu.columns)
+            missing = names[i];
     }
-    return FIN_OK;
+    if (missing)
+        fini_figure_fail(figure, FIN_ERR_FORMAT, "the run has no series '%s' of the right shape",
+                         missing);
+    return p;
 }
 
 static void add_cells(const plane *p, fini_figure *figure, fini_panel *panel)
@@ -129,20 +112,16 @@ static void add_arrows(const plane *p, fini_figure *figure, fini_panel *panel)
 
 /* By the number of negative eigenvalues of the Hessian, which is that of the whole space: a point
  * that looks like a maximum in this plane may be a saddle. */
-static fin_status add_stationary(const fini_frame *frame, fini_figure *figure, fini_panel *panel,
-                                 fin_error *err)
+static void add_stationary(const fini_frame *frame, fini_figure *figure, fini_panel *panel)
 {
     static const char *const labels[] = {"minimum", "saddle"};
     static const int shapes[] = {FINI_CIRCLE, FINI_DIAMOND}, colours[] = {1, 3};
-    fini_matrix kappa, nu, negative;
-    fin_status status = fini_spec_series(frame, 0, "point_kappa", 1, figure, &kappa, err);
-    if (!status)
-        status = fini_spec_series(frame, 0, "point_nu", 1, figure, &nu, err);
-    if (!status)
-        status = fini_spec_series(frame, 0, "point_negative", 1, figure, &negative, err);
-    if (status || !kappa.values || !nu.values || !negative.values || nu.columns != kappa.columns ||
+    fini_matrix kappa = fini_spec_series(frame, 0, "point_kappa", 1, figure);
+    fini_matrix nu = fini_spec_series(frame, 0, "point_nu", 1, figure);
+    fini_matrix negative = fini_spec_series(frame, 0, "point_negative", 1, figure);
+    if (!kappa.values || !nu.values || !negative.values || nu.columns != kappa.columns ||
         negative.columns != kappa.columns)
-        return status;
+        return;
     for (int type = 0; type < 2; type++) {
         int64_t count = 0;
         for (int64_t i = 0; i < kappa.columns; i++)
@@ -152,7 +131,7 @@ static fin_status add_stationary(const fini_frame *frame, fini_figure *figure, f
         fini_curve *points =
             fini_figure_curve(figure, panel, labels[type], FINI_MARK_POINTS, count);
         if (!points)
-            return fini_figure_status(figure, err);
+            return;
         points->shape = shapes[type];
         points->colour = colours[type];
         for (int64_t i = 0, k = 0; i < kappa.columns; i++)
@@ -161,72 +140,52 @@ static fin_status add_stationary(const fini_frame *frame, fini_figure *figure, f
                 points->y[k++] = nu.values[i];
             }
     }
-    return FIN_OK;
 }
 
-static fin_status add_paths(const fini_spec *spec, const fini_block *block, fini_figure *figure,
-                            fini_panel *panel, fin_error *err)
+static void add_paths(const fini_spec *spec, const fini_block *block, fini_figure *figure,
+                      fini_panel *panel)
 {
-    fini_frame *frame = NULL;
-    fini_matrix kappa, nu;
-    fin_status status =
-        fini_frame_read(spec->store, spec->study->name, block->id, NULL, 0, &frame, err);
-    for (int64_t row = 0; !status && row < fini_frame_rows(frame) && row < 8; row++) {
-        status = fini_spec_series(frame, row, "path_kappa", 2, figure, &kappa, err);
-        if (!status)
-            status = fini_spec_series(frame, row, "path_nu", 2, figure, &nu, err);
-        bool fits = !status && kappa.values && nu.values && kappa.rows == nu.rows;
+    const fini_frame *frame =
+        fini_figure_runs(figure, spec->store, spec->study->name, block->id, NULL, 0);
+    for (int64_t row = 0; frame && row < fini_frame_rows(frame) && row < 8; row++) {
+        fini_matrix kappa = fini_spec_series(frame, row, "path_kappa", 2, figure);
+        fini_matrix nu = fini_spec_series(frame, row, "path_nu", 2, figure);
+        bool fits = kappa.values && nu.values && kappa.rows == nu.rows;
         int64_t lines = fits ? fini_spec_lines(figure, &kappa) : 0;
         for (int64_t p = 0; p < lines && !figure->failed; p++) {
             fini_curve *path =
                 fini_spec_curve(figure, panel, "path of a run", FINI_MARK_SOLID, &kappa, &nu, p);
             if (!path)
-                break;
+                return;
             path->colour = 4;
             path->quiet = p > 0 || row > 0;
         }
     }
-    fini_frame_destroy(frame);
-    return status ? status : fini_figure_status(figure, err);
 }
 
-static fin_status build(const fini_spec *spec, fini_figure *figure, fin_error *err)
+static void build(fini_spec *spec, fini_figure *figure)
 {
-    fini_frame *frame = NULL;
-    const fini_block *paths = NULL;
-    plane p;
+    const fini_block *paths = paths_block(spec);
     fini_panel *panel = fini_figure_panel(figure, "");
-    fin_status status = fini_figure_status(figure, err);
-    if (!status)
-        status = paths_block(spec, &paths, err);
-    if (!status)
-        status = fini_spec_frame(spec, NULL, figure, &frame, err);
-    if (!status && fini_frame_rows(frame) > 0) {
-        if (fini_frame_rows(frame) > 1)
-            fini_figure_note(figure, "The first of %lld runs is shown.",
-                             (long long)fini_frame_rows(frame));
-        panel->x.label = "kappa";
-        panel->y.label = "nu";
-        fini_spec_scale(spec, figure, "value", "risk", &panel->value);
-        status = read_plane(frame, figure, &p, err);
-        if (!status) {
-            add_cells(&p, figure, panel);
-            if (on_manifold(frame))
-                add_arrows(&p, figure, panel);
-            else
-                fini_figure_note(figure, "Off M (theta, eta or rho is not 0) descent leaves this "
-                                         "plane: its direction is not drawn.");
-            status = fini_frame_status(frame, err);
-            if (!status)
-                status = fini_figure_status(figure, err);
-        }
-        if (!status && paths)
-            status = add_paths(spec, paths, figure, panel, err);
-        if (!status)
-            status = add_stationary(frame, figure, panel, err);
-    }
-    fini_frame_destroy(frame);
-    return status ? status : fini_figure_status(figure, err);
+    const fini_frame *frame = panel ? fini_spec_frame(spec, NULL, figure) : NULL;
+    if (!frame || fini_spec_runs(frame, 1, figure) == 0)
+        return;
+    panel->x.label = "kappa";
+    panel->y.label = "nu";
+    fini_spec_scale(spec, figure, "value", "risk", &panel->value);
+    plane p = read_plane(frame, figure);
+    if (figure->failed)
+        return;
+    add_cells(&p, figure, panel);
+    if (on_manifold(frame))
+        add_arrows(&p, figure, panel);
+    else
+        fini_figure_note(figure,
+                         "Off M (theta, eta or rho is not 0) descent leaves this plane: its "
+                         "direction is not drawn.");
+    if (paths)
+        add_paths(spec, paths, figure, panel);
+    add_stationary(frame, figure, panel);
 }
 
 static const char *const keys[] = {"paths", "value", NULL};

@@ -3,7 +3,6 @@
 #include "report/figure.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 static const fini_figure_kind *const kinds[] = {
@@ -12,29 +11,155 @@ static const fini_figure_kind *const kinds[] = {
 };
 enum { KINDS = sizeof kinds / sizeof *kinds, KEYS_MOST = 24, GROUPS_MOST = 64 };
 
-/* ---- checks --------------------------------------------------------------------------------- */
+/* ---- asking the node ------------------------------------------------------------------------ */
 
-static fin_status find_kind(const fini_spec *spec, const fini_figure_kind **kind, fin_error *err)
+/* A step of a check: nothing after the first failure. */
+#define STEP(spec, call) ((spec)->status = (spec)->status ? (spec)->status : (call))
+
+void fini_spec_keys(fini_spec *spec, const fini_node *map, const char *what,
+                    const char *const *keys)
 {
-    const char *name, *names[KINDS];
-    fin_status status = fini_node_text(spec->study->tree, spec->node, "kind", NULL, &name, err);
-    if (status)
-        return status;
-    for (int i = 0; i < KINDS; i++) {
-        names[i] = kinds[i]->name;
-        *kind = kinds[i];
-        if (strcmp(name, names[i]) == 0)
-            return FIN_OK;
-    }
-    const char *near = fin_nearest_name(name, names, KINDS);
-    return fini_node_fail(
-        spec->study->tree, fini_node_get(spec->node, "kind"), err,
-        "there is no kind of figure '%.40s'%s", name,
-        fini_did_you_mean(near, "; there are lines, training, portrait, quantiles, bars, heat, "
-                                "calibration and series"));
+    STEP(spec, fini_node_keys(spec->study->tree, map, what, keys, spec->err));
 }
 
-static fin_status check_keys(const fini_spec *spec, const fini_figure_kind *kind, fin_error *err)
+const char *fini_spec_text(fini_spec *spec, const fini_node *map, const char *key,
+                           const char *fallback)
+{
+    const char *text = "";
+    STEP(spec, fini_node_text(spec->study->tree, map, key, fallback, &text, spec->err));
+    return text;
+}
+
+bool fini_spec_flag(fini_spec *spec, const fini_node *map, const char *key)
+{
+    bool flag = false;
+    STEP(spec, fini_node_flag(spec->study->tree, map, key, 0, &flag, spec->err));
+    return flag;
+}
+
+const fini_node *fini_spec_list(fini_spec *spec, const char *key, const char *such)
+{
+    static const fini_node none = {.kind = FINI_LIST};
+    const fini_node *list = fini_node_get(spec->node, key);
+    if (!list || list->kind != FINI_LIST || list->count == 0)
+        FINI_SPEC_FAIL(spec, list ? list : spec->node, "this kind of figure needs '%s', %s", key,
+                       such);
+    return spec->status ? &none : list;
+}
+
+fini_mark fini_spec_style(fini_spec *spec, const fini_node *line)
+{
+    const char *text = fini_spec_text(spec, line, "style", "solid");
+    for (int i = 0; i < FINI_MARK_STYLES; i++)
+        if (strcmp(text, fini_mark_name((fini_mark)i)) == 0)
+            return (fini_mark)i;
+    FINI_SPEC_FAIL(spec, fini_node_get(line, "style"),
+                   "a style is solid, dashed, dotted or points, not '%.40s'", text);
+    return FINI_MARK_SOLID;
+}
+
+const fini_block *fini_spec_block(fini_spec *spec, const fini_node *line)
+{
+    const fini_node *map = fini_node_get(line, "from") ? line : spec->node;
+    const fini_block *first = &spec->study->blocks[0], *block = NULL;
+    STEP(spec, fini_from_read(spec->study, map, first, &block, spec->err));
+    return block ? block : first;
+}
+
+const char *fini_spec_formula(fini_spec *spec, const fini_block *block, const fini_node *map,
+                              const char *key)
+{
+    const fini_node *node = fini_node_get(map, key);
+    if (!node)
+        FINI_SPEC_FAIL(spec, map ? map : spec->node,
+                       "'%s' is missing: a formula of settings and numbers, such as %s: log(risk)",
+                       key, key);
+    STEP(spec, fini_formula_read(spec->study, block, node, NULL, spec->err));
+    return spec->status ? "" : node->text;
+}
+
+void fini_spec_setting(fini_spec *spec, const fini_block *block, const fini_node *map,
+                       const char *key)
+{
+    const fini_node *node = fini_node_get(map, key);
+    if (node)
+        STEP(spec, fini_setting_read(spec->study, block, node, spec->err));
+}
+
+void fini_spec_where(fini_spec *spec, const fini_block *block, const fini_node *map)
+{
+    fini_where where = {0};
+    STEP(spec, fini_where_read(spec->study, block, map, &where, spec->err));
+    fini_where_free(&where);
+}
+
+static void check_limits(fini_spec *spec, const fini_node *axis)
+{
+    const fini_node *limits = fini_node_get(axis, "limits");
+    double low, high;
+    if (limits &&
+        !(limits->kind == FINI_LIST && limits->count == 2 && limits->child[0].kind == FINI_TEXT &&
+          limits->child[1].kind == FINI_TEXT && fini_read_number(limits->child[0].text, &low) &&
+          fini_read_number(limits->child[1].text, &high) && low < high && isfinite(low) &&
+          isfinite(high)))
+        FINI_SPEC_FAIL(spec, limits,
+                       "'limits' must be two finite numbers, the lower one first, such as [0, 1]");
+}
+
+void fini_spec_axis(fini_spec *spec, const char *key, fini_axis_take take)
+{
+    static const char *const with[] = {"take", "label", "scale", "limits", NULL};
+    const fini_block *block = fini_spec_block(spec, NULL);
+    const fini_node *axis = fini_node_get(spec->node, key);
+    if (!axis && take)
+        FINI_SPEC_FAIL(spec, spec->node,
+                       "a figure of this kind needs '%s', such as %s: {take: lam}", key, key);
+    if (!axis)
+        return;
+    fini_spec_keys(spec, axis, "an axis", take ? with : with + 1);
+    fini_spec_text(spec, axis, "label", "");
+    const char *scale = fini_spec_text(spec, axis, "scale", "linear");
+    if (strcmp(scale, "linear") != 0 && strcmp(scale, "log") != 0)
+        FINI_SPEC_FAIL(spec, fini_node_get(axis, "scale"), "a scale is linear or log, not '%.40s'",
+                       scale);
+    check_limits(spec, axis);
+    if (take)
+        fini_spec_formula(spec, block, axis, "take");
+    if (take == FINI_TAKE_SETTING)
+        fini_spec_setting(spec, block, axis, "take");
+}
+
+void fini_spec_command(fini_spec *spec, const char *command, const char *what)
+{
+    const fini_block *block = fini_spec_block(spec, NULL);
+    const fini_node *from = fini_node_get(spec->node, "from");
+    if (strcmp(block->command->name, command) != 0)
+        FINI_SPEC_FAIL(spec, from ? from : spec->node,
+                       "a figure of kind %s shows runs of the command %s, and block %.64s is %s",
+                       what, command, block->id, block->command->name);
+}
+
+/* ---- a figure ------------------------------------------------------------------------------- */
+
+static const fini_figure_kind *find_kind(fini_spec *spec)
+{
+    const char *name = fini_spec_text(spec, spec->node, "kind", NULL), *names[KINDS];
+    for (int i = 0; i < KINDS; i++) {
+        names[i] = kinds[i]->name;
+        if (strcmp(name, names[i]) == 0)
+            return kinds[i];
+    }
+    char hint[FIN_HINT];
+    FINI_SPEC_FAIL(
+        spec, fini_node_get(spec->node, "kind"), "there is no kind of figure '%.40s'%s", name,
+        fin_hint(
+            fin_nearest_name(name, names, KINDS),
+            "; there are lines, training, portrait, quantiles, bars, heat, calibration and series",
+            hint));
+    return kinds[0];
+}
+
+static void check_keys(fini_spec *spec, const fini_figure_kind *kind)
 {
     static const char *const common[] = {"id", "title", "caption", "kind", "from", "where", "each"};
     const char *keys[KEYS_MOST + 1];
@@ -44,127 +169,27 @@ static fin_status check_keys(const fini_spec *spec, const fini_figure_kind *kind
     for (int i = 0; kind->keys[i] && count < KEYS_MOST; i++)
         keys[count++] = kind->keys[i];
     keys[count] = NULL;
-    return fini_node_keys(spec->study->tree, spec->node, "a figure", keys, err);
+    fini_spec_keys(spec, spec->node, "a figure", keys);
 }
 
-fin_status fini_figure_check(const fini_spec *spec, fin_error *err)
+fin_status fini_figure_check(fini_spec *spec)
 {
-    const fini_tree *tree = spec->study->tree;
-    const fini_figure_kind *kind = NULL;
-    const fini_block *block;
-    const char *text;
     if (spec->node->kind != FINI_MAP)
-        return fini_node_fail(tree, spec->node, err,
+        return FINI_SPEC_FAIL(spec, spec->node,
                               "a figure must be a map, such as {id: risk, kind: lines, ...}");
-    fin_status status = find_kind(spec, &kind, err);
-    if (!status)
-        status = check_keys(spec, kind, err);
-    if (!status)
-        status = fini_node_text(tree, spec->node, "id", NULL, &text, err);
-    if (!status && !fini_is_id(text))
-        status = fini_node_fail(tree, fini_node_get(spec->node, "id"), err,
-                                "the id '%.70s' must have 1 to 64 letters, digits, - or _", text);
-    if (!status)
-        status = fini_node_text(tree, spec->node, "title", "", &text, err);
-    if (!status)
-        status = fini_node_text(tree, spec->node, "caption", "", &text, err);
-    if (!status)
-        status = fini_spec_block(spec, NULL, &block, err);
-    if (!status)
-        status = fini_spec_where(spec, block, spec->node, err);
-    return status ? status : kind->check(spec, err);
+    const fini_figure_kind *kind = find_kind(spec);
+    check_keys(spec, kind);
+    const char *id = fini_spec_text(spec, spec->node, "id", NULL);
+    if (!fini_is_id(id))
+        FINI_SPEC_FAIL(spec, fini_node_get(spec->node, "id"),
+                       "the id '%.70s' must have 1 to 64 letters, digits, - or _", id);
+    fini_spec_text(spec, spec->node, "title", "");
+    fini_spec_text(spec, spec->node, "caption", "");
+    fini_spec_where(spec, fini_spec_block(spec, NULL), spec->node);
+    if (!spec->status)
+        kind->check(spec);
+    return spec->status;
 }
-
-fin_status fini_spec_block(const fini_spec *spec, const fini_node *line, const fini_block **block,
-                           fin_error *err)
-{
-    const fini_node *map = fini_node_get(line, "from") ? line : spec->node;
-    return fini_from_read(spec->study, map, &spec->study->blocks[0], block, err);
-}
-
-fin_status fini_spec_formula(const fini_spec *spec, const fini_block *block, const fini_node *map,
-                             const char *key, fin_error *err)
-{
-    const fini_node *node = fini_node_get(map, key);
-    if (!node)
-        return fini_node_fail(spec->study->tree, map, err,
-                              "'%s' is missing: a formula of settings and numbers, such as "
-                              "%s: log(risk)",
-                              key, key);
-    return fini_formula_read(spec->study, block, node, NULL, err);
-}
-
-fin_status fini_spec_setting(const fini_spec *spec, const fini_block *block, const fini_node *map,
-                             const char *key, fin_error *err)
-{
-    const fini_node *node = fini_node_get(map, key);
-    return node ? fini_setting_read(spec->study, block, node, err) : FIN_OK;
-}
-
-fin_status fini_spec_where(const fini_spec *spec, const fini_block *block, const fini_node *map,
-                           fin_error *err)
-{
-    fini_where where;
-    fin_status status = fini_where_read(spec->study, block, map, &where, err);
-    if (!status)
-        fini_where_free(&where);
-    return status;
-}
-
-static fin_status check_limits(const fini_tree *tree, const fini_node *axis, fin_error *err)
-{
-    const fini_node *limits = fini_node_get(axis, "limits");
-    double low, high;
-    if (!limits ||
-        (limits->kind == FINI_LIST && limits->count == 2 && limits->child[0].kind == FINI_TEXT &&
-         limits->child[1].kind == FINI_TEXT && fini_read_number(limits->child[0].text, &low) &&
-         fini_read_number(limits->child[1].text, &high) && low < high && isfinite(low) &&
-         isfinite(high)))
-        return FIN_OK;
-    return fini_node_fail(
-        tree, limits, err,
-        "'limits' must be two finite numbers, the lower one first, such as [0, 1]");
-}
-
-fin_status fini_spec_axis(const fini_spec *spec, const fini_block *block, const char *key,
-                          bool take, fin_error *err)
-{
-    static const char *const with[] = {"take", "label", "scale", "limits", NULL};
-    const fini_tree *tree = spec->study->tree;
-    const fini_node *axis = fini_node_get(spec->node, key);
-    if (!axis && take)
-        return fini_node_fail(tree, spec->node, err,
-                              "a figure of this kind needs '%s', such as %s: {take: lam}", key,
-                              key);
-    if (!axis)
-        return FIN_OK;
-    const char *text;
-    fin_status status = fini_node_keys(tree, axis, "an axis", take ? with : with + 1, err);
-    if (!status)
-        status = fini_node_text(tree, axis, "label", "", &text, err);
-    if (!status)
-        status = fini_node_text(tree, axis, "scale", "linear", &text, err);
-    if (!status && strcmp(text, "linear") != 0 && strcmp(text, "log") != 0)
-        status = fini_node_fail(tree, fini_node_get(axis, "scale"), err,
-                                "a scale is linear or log, not '%.40s'", text);
-    if (!status)
-        status = check_limits(tree, axis, err);
-    return status || !take ? status : fini_spec_formula(spec, block, axis, "take", err);
-}
-
-fin_status fini_spec_command(const fini_spec *spec, const fini_block *block, const char *command,
-                             const char *what, fin_error *err)
-{
-    if (strcmp(block->command->name, command) == 0)
-        return FIN_OK;
-    const fini_node *from = fini_node_get(spec->node, "from");
-    return fini_node_fail(spec->study->tree, from ? from : spec->node, err,
-                          "a figure of kind %s shows runs of the command %s, and block %.64s is "
-                          "%s",
-                          what, command, block->id, block->command->name);
-}
-
-/* ---- building ------------------------------------------------------------------------------- */
 
 static const char *text_or(const fini_node *map, const char *key, const char *fallback)
 {
@@ -172,22 +197,24 @@ static const char *text_or(const fini_node *map, const char *key, const char *fa
     return node && node->kind == FINI_TEXT ? node->text : fallback;
 }
 
-fin_status fini_figure_build(const fini_spec *spec, fini_figure *figure, fin_error *err)
+fin_status fini_figure_build(fini_spec *spec, fini_figure *figure)
 {
-    const fini_figure_kind *kind = NULL;
     figure->study = fini_figure_copy(figure, spec->study->name);
     figure->id = fini_figure_copy(figure, text_or(spec->node, "id", ""));
     figure->title = fini_figure_copy(figure, text_or(spec->node, "title", ""));
     figure->caption = fini_figure_copy(figure, text_or(spec->node, "caption", ""));
     figure->kind = fini_figure_copy(figure, text_or(spec->node, "kind", ""));
-    fin_status status = fini_figure_status(figure, err);
+    fin_status status = fini_figure_check(spec); /* a store may hold a study of another version */
+    if (!status && !figure->failed)
+        find_kind(spec)->build(spec, figure);
     if (!status)
-        status = fini_figure_check(spec, err); /* a store may hold a study of another version */
-    if (!status)
-        status = find_kind(spec, &kind, err);
-    if (!status)
-        status = kind->build(spec, figure, err);
-    return status ? status : fini_figure_finish(figure, err);
+        status = spec->status ? spec->status : fini_figure_status(figure, spec->err);
+    return status ? status : fini_figure_finish(figure, spec->err);
+}
+
+const char *fini_spec_take(const fini_spec *spec, const char *key)
+{
+    return text_or(fini_node_get(spec->node, key), "take", "");
 }
 
 void fini_spec_scale(const fini_spec *spec, fini_figure *figure, const char *key,
@@ -217,64 +244,69 @@ void fini_spec_missing(fini_figure *figure, const char *block, const fini_frame 
         fini_figure_note(figure, "No run of %s fits what is asked for.", block);
 }
 
-fin_status fini_spec_frame(const fini_spec *spec, const fini_node *line, fini_figure *figure,
-                           fini_frame **frame, fin_error *err)
+const fini_frame *fini_spec_frame(fini_spec *spec, const fini_node *line, fini_figure *figure)
 {
-    *frame = NULL;
-    const fini_block *block = NULL;
+    const fini_block *block = fini_spec_block(spec, line);
+    const fini_frame *frame = NULL;
     fini_where own = {0}, of_line = {0};
-    const char **clauses = NULL;
-    fin_status status = fini_spec_block(spec, line, &block, err);
     /* A line from another block need not have the settings of the figure's `where`; its own
      * replaces it then. */
-    bool other = line && fini_node_get(line, "from");
-    if (!status && !other)
-        status = fini_where_read(spec->study, block, spec->node, &own, err);
-    if (!status && line)
-        status = fini_where_read(spec->study, block, line, &of_line, err);
+    if (!line || !fini_node_get(line, "from"))
+        STEP(spec, fini_where_read(spec->study, block, spec->node, &own, spec->err));
+    if (line)
+        STEP(spec, fini_where_read(spec->study, block, line, &of_line, spec->err));
     int count = own.count + of_line.count;
-    if (!status && !(clauses = fini_alloc_array(count + 1, sizeof *clauses)))
-        status = fini_fail_memory(err, (size_t)count * sizeof *clauses, "a 'where'");
-    if (!status) {
+    const char **clauses =
+        spec->status ? NULL : fini_figure_take(figure, count + 1, sizeof *clauses);
+    if (clauses) {
         for (int i = 0; i < count; i++)
             clauses[i] = i < own.count ? own.clauses[i] : of_line.clauses[i - own.count];
-        status =
-            fini_frame_read(spec->store, spec->study->name, block->id, clauses, count, frame, err);
+        frame = fini_figure_runs(figure, spec->store, spec->study->name, block->id, clauses, count);
     }
-    if (!status)
-        fini_spec_missing(figure, block->id, *frame);
-    fini_free(clauses);
+    if (frame)
+        fini_spec_missing(figure, block->id, frame);
     fini_where_free(&own);
     fini_where_free(&of_line);
-    return status;
+    return frame;
 }
 
-fin_status fini_spec_values(const fini_frame *frame, const char *formula, fini_figure *figure,
-                            fini_values *values, fin_error *err)
+int64_t fini_spec_runs(const fini_frame *frame, int64_t most, fini_figure *figure)
+{
+    int64_t rows = fini_frame_rows(frame);
+    if (rows > most && most == 1)
+        fini_figure_note(figure, "The first of %lld runs is shown.", (long long)rows);
+    else if (rows > most)
+        fini_figure_note(figure, "The first %lld of %lld runs are shown.", (long long)most,
+                         (long long)rows);
+    return rows < most ? rows : most;
+}
+
+fini_values fini_spec_values(const fini_frame *frame, const char *formula, fini_figure *figure)
 {
     fini_formula *parsed = NULL;
     int64_t rows = fini_frame_rows(frame);
-    values->count = rows;
-    values->drawn = false;
-    values->value = fini_figure_take(figure, rows, sizeof(double));
-    values->low = fini_figure_take(figure, rows, sizeof(double));
-    values->high = fini_figure_take(figure, rows, sizeof(double));
-    fin_status status = fini_figure_status(figure, err);
-    if (!status)
-        status = fini_formula_parse(formula, &parsed, err);
+    fini_values values = {rows, fini_figure_take(figure, rows, sizeof(double)),
+                          fini_figure_take(figure, rows, sizeof(double)),
+                          fini_figure_take(figure, rows, sizeof(double)), false};
+    if (figure->failed)
+        return values;
+    fin_error err = {FIN_OK, ""};
+    fin_status status = fini_formula_parse(formula, &parsed, &err);
     for (int64_t i = 0; i < rows && !status; i++) {
         fini_number number;
-        status = fini_formula_frame(parsed, frame, i, &number, err);
+        status = fini_formula_frame(parsed, frame, i, &number, &err);
         if (status)
             break;
         bool known = isfinite(number.low) && isfinite(number.high);
-        values->value[i] = number.value;
-        values->low[i] = known ? number.low : NAN;
-        values->high[i] = known ? number.high : NAN;
-        values->drawn = values->drawn || number.drawn;
+        values.value[i] = number.value;
+        values.low[i] = known ? number.low : NAN;
+        values.high[i] = known ? number.high : NAN;
+        values.drawn = values.drawn || number.drawn;
     }
     fini_formula_destroy(parsed);
-    return status;
+    if (status)
+        fini_figure_fail(figure, status, "%s", err.message);
+    return values;
 }
 
 /* ---- groups of rows ------------------------------------------------------------------------- */
@@ -306,35 +338,33 @@ static int find_text(const char *const *texts, int count, const char *text)
     return -1;
 }
 
-fin_status fini_spec_groups(const fini_frame *frame, const char *setting, fini_figure *figure,
-                            const char ***texts, int *count, int **which, fin_error *err)
+fini_groups fini_spec_groups(const fini_frame *frame, const char *setting, fini_figure *figure)
 {
     const fini_column *column = fini_frame_column(frame, setting);
-    int64_t rows = column && column->text ? fini_frame_rows(frame) : 0;
-    *count = 0;
-    *texts = fini_figure_take(figure, GROUPS_MOST, sizeof **texts);
-    *which = fini_figure_take(figure, fini_frame_rows(frame), sizeof **which);
-    fin_status status = fini_figure_status(figure, err);
-    if (!status && !column)
-        status = fini_frame_status(frame, err); /* none, or it could not be read? */
-    if (status)
-        return status;
+    int64_t all = fini_frame_rows(frame), rows = column && column->text ? all : 0;
+    fini_groups g = {fini_figure_take(figure, GROUPS_MOST, sizeof *g.texts), 0,
+                     fini_figure_take(figure, all, sizeof *g.which)};
+    fin_error err = {FIN_OK, ""};
+    if (!column && fini_frame_status(frame, &err)) /* none, or it could not be read? */
+        fini_figure_fail(figure, err.status, "%s", err.message);
+    if (figure->failed)
+        return g;
     bool cut = false;
     for (int64_t i = 0; i < rows; i++) {
         const char *text = column->text[i] ? column->text[i] : "";
-        if (find_text(*texts, *count, text) >= 0)
+        if (find_text(g.texts, g.count, text) >= 0)
             continue;
-        if (*count < GROUPS_MOST)
-            (*texts)[(*count)++] = fini_figure_copy(figure, text);
+        if (g.count < GROUPS_MOST)
+            g.texts[g.count++] = fini_figure_copy(figure, text);
         else
             cut = true;
     }
-    sort_texts(*texts, *count);
-    for (int64_t i = 0; i < fini_frame_rows(frame); i++)
-        (*which)[i] =
-            i < rows ? find_text(*texts, *count, column->text[i] ? column->text[i] : "") : -1;
+    sort_texts(g.texts, g.count);
+    for (int64_t i = 0; i < all; i++)
+        g.which[i] =
+            i < rows ? find_text(g.texts, g.count, column->text[i] ? column->text[i] : "") : -1;
     if (cut)
         fini_figure_note(figure, "More than %d values of %s: the first ones are shown.",
                          (int)GROUPS_MOST, setting);
-    return fini_figure_status(figure, err);
+    return g;
 }

@@ -39,8 +39,8 @@ fin_status fin_report_check(const fin_study *study, fin_error *err)
     const fini_node *figures = study->figures;
     fin_status status = FIN_OK;
     for (int i = 0; figures && i < figures->count && !status; i++) {
-        fini_spec spec = {study, NULL, &figures->child[i]};
-        status = fini_figure_check(&spec, err);
+        fini_spec spec = {.study = study, .node = &figures->child[i], .err = err};
+        status = fini_figure_check(&spec);
         if (!status && find_figure(study, id_of(spec.node)) != spec.node)
             status =
                 fini_node_fail(study->tree, spec.node, err,
@@ -93,9 +93,9 @@ fin_status fin_report_figures(fin_store *store, const char *study,
 static fin_status build_named(fin_store *store, const fin_study *study, const char *id,
                               fini_figure *figure, fin_error *err)
 {
-    fini_spec spec = {study, store, find_figure(study, id)};
+    fini_spec spec = {study, store, find_figure(study, id), err, FIN_OK};
     if (spec.node)
-        return fini_figure_build(&spec, figure, err);
+        return fini_figure_build(&spec, figure);
     const char *near = nearest_figure(study, id);
     if (!near && study->figures && study->figures->count > 0)
         return fini_fail(err, FIN_ERR_ARGUMENT,
@@ -110,7 +110,6 @@ static fin_status build_lines(fin_store *store, const fin_study *study, const fi
                               fini_figure *figure, fin_error *err)
 {
     const char *block = what->block;
-    fini_frame *frame = NULL;
     if (!what->x || what->y_count < 1 || !what->y)
         return fini_fail(err, FIN_ERR_ARGUMENT,
                          "a figure needs an id, or x and at least one y, such as lam and risk");
@@ -128,23 +127,22 @@ static fin_status build_lines(fin_store *store, const fin_study *study, const fi
     panel->y.label = what->y_count == 1 ? fini_figure_copy(figure, what->y[0]) : "";
     panel->x.log = what->log_x != 0;
     panel->y.log = what->log_y != 0;
-    fin_status status =
-        fini_frame_read(store, study->name, block, what->where, what->where_count, &frame, err);
-    if (!status)
-        fini_spec_missing(figure, block ? block : study->name, frame);
-    if (!status && what->split && fini_frame_rows(frame) > 0) {
-        const fini_column *column = fini_frame_column(frame, what->split);
-        status = fini_frame_status(frame, err);
-        if (!status && (!column || !column->text))
-            status = fini_fail(err, FIN_ERR_ARGUMENT, "'%.64s' is no setting of these runs",
-                               what->split);
-    }
+    const fini_frame *frame =
+        fini_figure_runs(figure, store, study->name, block, what->where, what->where_count);
+    if (!frame)
+        return fini_figure_status(figure, err);
+    fini_spec_missing(figure, block ? block : study->name, frame);
+    const fini_column *split = what->split ? fini_frame_column(frame, what->split) : NULL;
+    fin_status status = fini_frame_status(frame, err);
+    if (!status && what->split && fini_frame_rows(frame) > 0 && !(split && split->text))
+        status =
+            fini_fail(err, FIN_ERR_ARGUMENT, "'%.64s' is no setting of these runs", what->split);
     for (int i = 0; i < what->y_count && !status; i++) {
         fini_line_spec line = {what->y[i], what->y[i],     what->split,      FINI_MARK_SOLID,
                                true,       what->fit != 0, FINI_SEVERAL_AUTO};
-        status = fini_lines_add(frame, what->x, &line, figure, panel, err);
+        fini_lines_add(frame, what->x, &line, figure, panel);
+        status = fini_figure_status(figure, err);
     }
-    fini_frame_destroy(frame);
     return status ? status : fini_figure_finish(figure, err);
 }
 

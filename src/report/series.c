@@ -21,31 +21,33 @@ static double element(const fin_series *series, int64_t i)
     }
 }
 
-fin_status fini_spec_series(const fini_frame *frame, int64_t row, const char *name, int ndim,
-                            fini_figure *figure, fini_matrix *matrix, fin_error *err)
+fini_matrix fini_spec_series(const fini_frame *frame, int64_t row, const char *name, int ndim,
+                             fini_figure *figure)
 {
-    *matrix = (fini_matrix){NULL, 0, 0};
+    fini_matrix matrix = {NULL, 0, 0};
     fin_series series = {0};
     fin_error why = {FIN_OK, ""};
     fin_status status = fini_frame_series(frame, row, name, &series, &why);
     if (status == FIN_ERR_ARGUMENT)
-        return FIN_OK; /* it has none */
+        return matrix; /* it has none */
     if (status)
-        return fini_fail(err, status, "%s", why.message);
-    if (series.ndim != ndim)
-        status = fini_fail(err, FIN_ERR_FORMAT, "the series '%.64s' has %d dimensions, not %d",
-                           name, series.ndim, ndim);
-    if (!status) {
-        matrix->rows = ndim == 2 ? series.shape[0] : 1;
-        matrix->columns = series.shape[ndim - 1];
-        int64_t count = matrix->rows * matrix->columns;
-        matrix->values = fini_figure_take(figure, count, sizeof(double));
-        status = fini_figure_status(figure, err);
-        for (int64_t i = 0; i < count && !status; i++)
-            matrix->values[i] = element(&series, i);
+        fini_figure_fail(figure, status, "%s", why.message);
+    else if (ndim ? series.ndim != ndim : series.ndim < 1 || series.ndim > 2)
+        fini_figure_fail(figure, FIN_ERR_FORMAT, "the series '%.64s' has %d dimensions, not %s",
+                         name, series.ndim,
+                         ndim == 1 ? "1"
+                         : ndim    ? "2"
+                                   : "1 or 2");
+    if (!figure->failed) {
+        matrix.rows = series.ndim == 2 ? series.shape[0] : 1;
+        matrix.columns = series.shape[series.ndim - 1];
+        int64_t count = matrix.rows * matrix.columns;
+        matrix.values = fini_figure_take(figure, count, sizeof(double));
+        for (int64_t i = 0; i < count && matrix.values; i++)
+            matrix.values[i] = element(&series, i);
     }
     fini_free((void *)series.data);
-    return status;
+    return matrix;
 }
 
 const char *fini_spec_row(const fini_frame *frame, const fini_block *block, int64_t row,
