@@ -21,3 +21,17 @@ foreach(source IN LISTS example_sources)
     set_tests_properties(example_${name} PROPERTIES LABELS lean TIMEOUT 300)
   endif()
 endforeach()
+
+# docs/commands.md is what tools/commands.c prints.
+add_executable(commands_reference tools/commands.c)
+target_link_libraries(commands_reference PRIVATE finetti_shared)
+set_target_properties(commands_reference PROPERTIES
+  OUTPUT_NAME commands RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tools)
+add_dependencies(examples commands_reference)
+if(BUILD_TESTING)
+  add_test(NAME commands_reference
+    COMMAND ${CMAKE_COMMAND} -D PROGRAM=$<TARGET_FILE:commands_reference>
+            -D EXPECTED=${PROJECT_SOURCE_DIR}/docs/commands.md -D ACTUAL=${PROJECT_BINARY_DIR}/tools/commands.md
+            -P ${PROJECT_SOURCE_DIR}/cmake/run_example.cmake)
+  set_tests_properties(commands_reference PROPERTIES LABELS lean TIMEOUT 60)
+endif()

@@ -49,7 +49,7 @@ static const fin_output outputs[] = {
      "have a location",
      NULL},
     {"found", "share of test bags in which the deciding token has the largest probability", NULL},
-    {"bags", "training bags", NULL},
+    {"bags", "training bags", "bags"},
     {NULL, NULL, NULL},
 };
 
@@ -60,14 +60,11 @@ enum { BINS = 15, CHUNK = 2000, EXCESS = 2, COSINE_K = 3, COSINE_V = 4, FOUND = 
 static fin_status groups(void *values, fin_group list[FIN_GROUPS], int *count, fin_error *err)
 {
     fit_values *v = values;
-    const fin_task_kind *kind = fin_task_find(v->task);
-    if (!kind)
-        return fini_fail(err, FIN_ERR_ARGUMENT,
-                         "task '%.31s' is not known; there are slr, spiked and max", v->task);
     list[(*count)++] = (fin_group){&own_table, &v->own};
-    list[(*count)++] = (fin_group){fin_task_kind_table(kind), &v->task_settings};
-    list[(*count)++] = (fin_group){&fin_fit_table, &v->fit};
-    return FIN_OK;
+    fin_status status = fin_word_group("task", v->task, &v->task_settings, list, count, err);
+    if (!status)
+        list[(*count)++] = (fin_group){&fin_fit_table, &v->fit};
+    return status;
 }
 
 static double bags_of(const fit_values *v)

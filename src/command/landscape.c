@@ -38,16 +38,16 @@ static const fin_word words[] = {
 };
 
 static const fin_output outputs[] = {
-    {"minima", "stationary points on M that are minima in the whole space", NULL},
-    {"saddles", "those that are saddles", NULL},
-    {"stationary", "stationary points on M (theta = eta = rho = 0)", NULL},
+    {"minima", "stationary points on M that are minima in the whole space", "points"},
+    {"saddles", "those that are saddles", "points"},
+    {"stationary", "stationary points on M (theta = eta = rho = 0)", "points"},
     {"least_risk", "least risk on the grid", NULL},
     {"least_kappa", "where that is", NULL},
     {"least_nu", "where that is", NULL},
     {"greatest_risk", "greatest risk on the grid", NULL},
     {"greatest_kappa", "where that is", NULL},
     {"greatest_nu", "where that is", NULL},
-    {"left_out", "points of the grid whose overlaps no unit vectors have", NULL},
+    {"left_out", "points of the grid whose overlaps no unit vectors have", "points"},
     {"kappa", "(n) the grid along kappa", NULL},
     {"nu", "(n) the grid along nu", NULL},
     {"risk", "(n, n) the risk, a row for every kappa; nan where no unit vectors have the overlaps",

@@ -51,7 +51,7 @@ static const fin_output outputs[] = {
     {"above_scaled", "n times that (softmax)", NULL},
     {"predicted", "limit of n excess, or of n above: tr(H^-1 S)", NULL},
     {"rank", "eigenvalues of H that count: above 1e-11 of the largest", NULL},
-    {"steps", "steps of a fit, mean", NULL},
+    {"steps", "steps of a fit, mean", "steps"},
     {"gradient", "largest gradient that a fit ended with", NULL},
     {NULL, NULL, NULL},
 };

@@ -61,7 +61,7 @@ static const fin_output outputs[] = {
     {"scratch_many", "excess of scratch there", NULL},
     {"random_many", "excess of a head on the first weights there", NULL},
     {"wins", "share of the numbers of labels at which the head has less excess than scratch", NULL},
-    {"labels", "(numbers) labelled sequences", NULL},
+    {"labels", "(numbers) labelled sequences", "sequences"},
     {"head", "(numbers) excess of the head", NULL},
     {"random", "(numbers) excess of a head on the first weights", NULL},
     {"scratch", "(numbers) excess of scratch", NULL},

@@ -39,10 +39,10 @@ FIN_TABLE(static, prior_table, "prior", PRIOR_FIELDS);
 #undef FIN_TABLE_STRUCT
 
 static const fin_output outputs[] = {
-    {"divergence", "mean KL(Bayes prediction || learnt prediction), each of them exact", NULL},
-    {"scaled", "n times that", NULL},
-    {"limit", "what the last tends to: D / 2 (Wilks)", NULL},
-    {"bayes", "cross-entropy of the Bayes prediction, exact", NULL},
+    {"divergence", "mean KL(Bayes prediction || learnt prediction), each of them exact", "nats"},
+    {"scaled", "n times that", "nats"},
+    {"limit", "what the last tends to: D / 2 (Wilks)", "nats"},
+    {"bayes", "cross-entropy of the Bayes prediction, exact", "nats"},
     {"lost", "share of training sets whose best prior is at infinity or zero", NULL},
     {NULL, NULL, NULL},
 };

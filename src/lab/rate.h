@@ -7,7 +7,7 @@
 #include "finetti/theory_latent.h"
 #include "command/command.h"
 
-/* ---- keys, and means over contexts (rate_keys.c) ---------------------------------------------- */
+/* ---- keys, and means over contexts (rate_target.c) ---------------------------------------------- */
 
 enum { FINI_RATE_SPHERE, FINI_RATE_VMF, FINI_RATE_GAUSSIAN };
 #define FINI_RATE_NAMES "sphere|vmf|gaussian"

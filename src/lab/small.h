@@ -39,7 +39,7 @@ bool fini_small_regress(int64_t n, int64_t width, const double *x, const double 
 /* A seed for this L and n, so that runs which differ in them share no draws. */
 uint64_t fini_small_seed(int64_t seed, int64_t L, int64_t n);
 
-/* ---- the frame of a command (small_job.c) -------------------------------------------------------- */
+/* ---- the frame of a command (small.c) -------------------------------------------------------- */
 
 /* Takes the memory of a command with `lay_out`, once to count and once to have it, and does its work. */
 typedef struct fini_small_frame {

@@ -48,8 +48,8 @@ static const fin_output outputs[] = {
     {"distance", "|f - f*|", NULL},
     {"slack", "|<gradient, delta>|, which the bound leaves out", NULL},
     {"gradient", "length of the gradient", NULL},
-    {"taken", "steps taken", NULL},
-    {"parameters", "how many there are", NULL},
+    {"taken", "steps taken", "steps"},
+    {"parameters", "how many there are", "numbers"},
     {NULL, NULL, NULL},
 };
 
