@@ -261,15 +261,36 @@ static int check_column(const plan *p, const cli_args *args, const char *column)
 }
 
 /* Every value against its range, so that the message can name line and column. */
-static int check_values(const plan *p, const char *column, const fin_group *group,
-                        const fin_field *field, const double *values)
+static int check_values(const plan *p, int j, const fin_group *group, const fin_field *field)
 {
     unsigned char scratch[4096];
+    const double *values = fin_table_values(p->table, j);
+    const char *column = fin_table_name(p->table, j);
     fin_error err = {FIN_OK, ""};
+    if (fin_table_texts(p->table, j) > 0)
+        return cli_failed("%.200s: column %s has '%.40s', which is not a number", p->path, column,
+                          fin_table_text(p->table, j, 0));
     for (int64_t i = 0; i < p->n && group->table->size <= sizeof scratch; i++)
         if (fin_settings_set(group->table, scratch, field, values[i], &err))
             return cli_failed("%.200s, line %lld, column %s: %.250s", p->path, (long long)i + 2,
                               column, err.message);
+    return CLI_OK;
+}
+
+/* Words and choices: a text for every point. */
+static int take_texts(plan *p, int j)
+{
+    const double *values = fin_table_values(p->table, j);
+    const char **texts = take(p, (size_t)p->n * sizeof *texts);
+    if (!texts)
+        return no_memory(p->n);
+    for (int64_t i = 0; i < p->n; i++) {
+        if (fin_table_texts(p->table, j) == 0 || isnan(values[i]))
+            return cli_failed("%.200s, line %lld: column %s has no word", p->path, (long long)i + 2,
+                              fin_table_name(p->table, j));
+        texts[i] = fin_table_text(p->table, j, (int64_t)values[i] - 1);
+    }
+    p->columns[p->count].texts = texts;
     return CLI_OK;
 }
 
@@ -279,7 +300,8 @@ static int add_file_column(plan *p, const cli_args *args, int j)
     const fin_group *group = NULL;
     char name[CLI_NAME];
     const fin_field *field = cli_field(args, setting_of(column, name), &group);
-    if (!field || field->type == FIN_TYPE_choice)
+    bool text = cli_is_word(args, name) || (field && field->type == FIN_TYPE_choice);
+    if (!field && !text)
         return check_column(p, args, column);
     for (int k = 0; k < p->count; k++)
         if (strcmp(p->names[k], name) == 0)
@@ -292,8 +314,24 @@ static int add_file_column(plan *p, const cli_args *args, int j)
         return cli_failed("%.200s: more than %d columns are settings", p->path, MOST_SETTINGS);
     strcpy(p->names[p->count], name);
     p->titles[p->count] = column;
-    p->columns[p->count] = (fin_column){p->names[p->count], fin_table_values(p->table, j), NULL};
-    return check_values(p, column, group, field, p->columns[p->count++].numbers);
+    p->columns[p->count] = (fin_column){p->names[p->count], NULL, NULL};
+    int code = text ? take_texts(p, j) : check_values(p, j, group, field);
+    if (!text)
+        p->columns[p->count].numbers = fin_table_values(p->table, j);
+    p->count++;
+    return code;
+}
+
+static int plan_columns(plan *p, const cli_args *args)
+{
+    int code = CLI_OK;
+    p->n = fin_table_rows(p->table);
+    for (int j = 0; j < fin_table_columns(p->table) && !code; j++)
+        code = add_file_column(p, args, j);
+    if (!code && !p->count)
+        return cli_failed("%.200s: no column is a setting; 'finetti help %s' lists them", p->path,
+                          args->command->name);
+    return code;
 }
 
 static int plan_points(plan *p, const cli_args *args)
@@ -301,18 +339,9 @@ static int plan_points(plan *p, const cli_args *args)
     fin_error err = {FIN_OK, ""};
     p->path = cli_get(args, "points");
     cli_release_signals();
-    fin_status status = fin_table_read(p->path, &p->table, &err);
+    fin_status status = fin_table_read_texts(p->path, &p->table, &err);
     cli_catch_signals();
-    if (status)
-        return cli_failed("%s", err.message);
-    p->n = fin_table_rows(p->table);
-    int code = CLI_OK;
-    for (int j = 0; j < fin_table_columns(p->table) && !code; j++)
-        code = add_file_column(p, args, j);
-    if (!code && !p->count)
-        return cli_failed("%.200s: no column is a setting; 'finetti help %s' lists them", p->path,
-                          args->command->name);
-    return code;
+    return status ? cli_failed("%s", err.message) : plan_columns(p, args);
 }
 
 /* ---- computing and writing ------------------------------------------------------------------- */

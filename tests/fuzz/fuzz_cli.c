@@ -14,25 +14,21 @@ int finetti_main(int argc, char **argv);
 #undef main
 #include "../../cli/sweep.c"
 
-/* A table, in which columns of text are allowed. */
-static void fuzz_table_of_text(const char *text, size_t size)
+/* A file of --points for risk. */
+static void fuzz_table_of_points(const char *text, size_t size)
 {
-    fin_table *table = NULL;
-    attend_words *words = NULL;
-    int columns = 0;
+    static cli_args args;
+    static plan p;
+    bool help = false;
     fin_error err = {FIN_OK, ""};
-    fin_status status = attend_text_parse(text, size, "t.csv", &table, &words, &columns, &err);
-    FUZZ_CHECK(status ? !words && err.message[0] : table != NULL);
-    if (status)
-        return;
-    FUZZ_CHECK(!words || columns == fin_table_columns(table));
-    for (int j = 0; words && j < columns; j++)
-        for (int64_t i = 0; words[j].count && i < fin_table_rows(table); i++) {
-            double code = fin_table_values(table, j)[i];
-            FUZZ_CHECK(isnan(code) || (code >= 1 && code <= (double)words[j].count));
-        }
-    attend_words_free(words, columns);
-    fin_table_destroy(table);
+    memset(&p, 0, sizeof p);
+    p.path = "t.csv";
+    FUZZ_CHECK(cli_parse(&args, &cli_risk, 0, NULL, false, &help) == CLI_OK);
+    fin_status status = fin_table_parse_texts(text, size, p.path, &p.table, &err);
+    FUZZ_CHECK(status ? err.message[0] : p.table != NULL);
+    if (!status && plan_columns(&p, &args) == CLI_OK)
+        FUZZ_CHECK(p.count > 0 && p.n == fin_table_rows(p.table));
+    release(&p);
 }
 
 /* Points, and behind a line break a list of their columns. */
@@ -123,7 +119,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     text[size - 1] = '\0';
     switch (data[0] % 4) {
     case 0:
-        fuzz_table_of_text((const char *)data + 1, size - 1); /* of the exact size */
+        fuzz_table_of_points((const char *)data + 1, size - 1); /* of the exact size */
         break;
     case 1:
         fuzz_points(text);
