@@ -174,14 +174,12 @@ void fini_svg_heat(double place, char text[8]);
 
 /* ---- kinds (kind.c, figure_<kind>.c) --------------------------------------------------------- */
 
-/* What a figure is built from. Checks are asked one after the other: the first failure counts, and
- * what is asked after it gives something harmless. */
+/* What a figure is built from. */
 typedef struct fini_spec {
     const fin_study *study;
     fin_store *store; /* NULL while checking */
     const fini_node *node;
-    fin_error *err; /* may be NULL */
-    fin_status status;
+    fini_ask ask;
 } fini_spec;
 
 typedef struct fini_figure_kind {
@@ -199,16 +197,6 @@ fin_status fini_figure_check(fini_spec *spec);
 /* Builds and finishes it. */
 fin_status fini_figure_build(fini_spec *spec, fini_figure *figure);
 
-#define FINI_SPEC_FAIL(spec, node, ...)                                                            \
-    ((spec)->status = (spec)->status                                                               \
-                          ? (spec)->status                                                         \
-                          : fini_node_fail((spec)->study->tree, node, (spec)->err, __VA_ARGS__))
-/* As fini_node_keys, _text, _flag. */
-void fini_spec_keys(fini_spec *spec, const fini_node *map, const char *what,
-                    const char *const *keys);
-const char *fini_spec_text(fini_spec *spec, const fini_node *map, const char *key,
-                           const char *fallback);
-bool fini_spec_flag(fini_spec *spec, const fini_node *map, const char *key);
 /* The children of the list under `key`, of which there must be some; `such` is an example. */
 const fini_node *fini_spec_list(fini_spec *spec, const char *key, const char *such);
 /* `style` of a line. */

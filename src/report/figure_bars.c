@@ -23,13 +23,13 @@ static void check(fini_spec *spec)
     const fini_node *lines = fini_spec_list(
         spec, "lines", "the parts of a bar, such as [{take: signal}, {take: noise}]");
     if (is_log(spec) && (!fini_node_get(y, "limits") || lines->count > 1))
-        FINI_SPEC_FAIL(spec, y,
-                       "bars on a log axis have one part and 'limits', such as [1e-18, 1]: they "
-                       "stand on the lower one");
+        FINI_ASK_FAIL(&spec->ask, y,
+                      "bars on a log axis have one part and 'limits', such as [1e-18, 1]: they "
+                      "stand on the lower one");
     for (int i = 0; i < lines->count; i++) {
-        fini_spec_keys(spec, &lines->child[i], "a part of a bar", part_keys);
+        fini_ask_keys(&spec->ask, &lines->child[i], "a part of a bar", part_keys);
         fini_spec_formula(spec, fini_spec_block(spec, NULL), &lines->child[i], "take");
-        fini_spec_text(spec, &lines->child[i], "label", "");
+        fini_ask_text(&spec->ask, &lines->child[i], "label", "");
     }
 }
 

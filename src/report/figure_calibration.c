@@ -6,7 +6,7 @@ static void check(fini_spec *spec)
 {
     fini_spec_axis(spec, "x", FINI_TAKE_FORMULA);
     fini_spec_axis(spec, "y", FINI_TAKE_FORMULA);
-    fini_spec_text(spec, spec->node, "diagonal", "");
+    fini_ask_text(&spec->ask, spec->node, "diagonal", "");
     fini_spec_setting(spec, fini_spec_block(spec, NULL), spec->node, "split");
 }
 
@@ -28,7 +28,7 @@ static void build(fini_spec *spec, fini_figure *figure)
     fini_spec_scale(spec, figure, "y", "observed", &panel->y);
     panel->square = true;
     fini_figure_reference(figure, panel, FINI_DIAGONAL, 0,
-                          fini_spec_text(spec, spec->node, "diagonal", "calibrated"));
+                          fini_ask_text(&spec->ask, spec->node, "diagonal", "calibrated"));
     fini_lines_add(frame, fini_spec_take(spec, "x"), &line, figure, panel);
     if (!split && panel->curves)
         panel->curves->quiet = true; /* the axis says it already */

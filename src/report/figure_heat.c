@@ -73,7 +73,7 @@ static void add_cells(const fini_values *values, const side *x, const side *y, c
 static void build(fini_spec *spec, fini_figure *figure)
 {
     const char *x_name = fini_spec_take(spec, "x"), *y_name = fini_spec_take(spec, "y");
-    const char *take = fini_spec_text(spec, spec->node, "take", NULL);
+    const char *take = fini_ask_text(&spec->ask, spec->node, "take", NULL);
     fini_panel *panel = fini_figure_panel(figure, "");
     const fini_frame *frame = panel ? fini_spec_frame(spec, NULL, figure) : NULL;
     if (!frame || fini_frame_rows(frame) == 0)

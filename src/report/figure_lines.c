@@ -17,20 +17,20 @@ static fini_line_spec read_line(fini_spec *spec, const fini_node *node)
     static const char *const keys[] = {"take",    "label", "split", "style", "band", "fit",
                                        "average", "from",  "where", "each",  NULL};
     fini_line_spec line = {0};
-    fini_spec_keys(spec, node, "a line", keys);
+    fini_ask_keys(&spec->ask, node, "a line", keys);
     const fini_block *block = fini_spec_block(spec, node);
     line.take = fini_spec_formula(spec, block, node, "take");
     fini_spec_formula(spec, block, fini_node_get(spec->node, "x"), "take");
     fini_spec_setting(spec, block, node, "split");
     fini_spec_where(spec, block, node);
     line.mark = fini_spec_style(spec, node);
-    line.band = fini_spec_flag(spec, node, "band");
-    line.fit = fini_spec_flag(spec, node, "fit");
-    line.several = fini_spec_flag(spec, node, "average") ? FINI_SEVERAL_MEAN
-                   : line.mark == FINI_MARK_POINTS       ? FINI_SEVERAL_KEEP
-                                                         : FINI_SEVERAL_TELL;
-    line.label = fini_spec_text(spec, node, "label", line.take);
-    line.split = fini_spec_text(spec, node, "split", "");
+    line.band = fini_ask_flag(&spec->ask, node, "band", 0);
+    line.fit = fini_ask_flag(&spec->ask, node, "fit", 0);
+    line.several = fini_ask_flag(&spec->ask, node, "average", 0) ? FINI_SEVERAL_MEAN
+                   : line.mark == FINI_MARK_POINTS               ? FINI_SEVERAL_KEEP
+                                                                 : FINI_SEVERAL_TELL;
+    line.label = fini_ask_text(&spec->ask, node, "label", line.take);
+    line.split = fini_ask_text(&spec->ask, node, "split", "");
     line.split = line.split[0] ? line.split : NULL;
     return line;
 }
@@ -44,16 +44,14 @@ typedef struct reference {
 static reference read_reference(fini_spec *spec, const fini_node *node)
 {
     static const char *const keys[] = {"x", "y", "label", NULL};
-    const fini_tree *tree = spec->study->tree;
     reference r = {.x = fini_node_get(node, "x") != NULL};
-    fini_spec_keys(spec, node, "a reference line", keys);
+    fini_ask_keys(&spec->ask, node, "a reference line", keys);
     if (r.x == (fini_node_get(node, "y") != NULL))
-        FINI_SPEC_FAIL(spec, node, "a reference line has either 'x' or 'y'");
-    if (!spec->status)
-        spec->status = fini_node_number(tree, node, r.x ? "x" : "y", NAN, &r.at, spec->err);
+        FINI_ASK_FAIL(&spec->ask, node, "a reference line has either 'x' or 'y'");
+    r.at = fini_ask_number(&spec->ask, node, r.x ? "x" : "y", NAN);
     if (isinf(r.at))
-        FINI_SPEC_FAIL(spec, node, "a reference line must be at a finite number");
-    r.label = fini_spec_text(spec, node, "label", "");
+        FINI_ASK_FAIL(&spec->ask, node, "a reference line must be at a finite number");
+    r.label = fini_ask_text(&spec->ask, node, "label", "");
     return r;
 }
 
@@ -66,9 +64,9 @@ static void check(fini_spec *spec)
     for (int i = 0; i < lines->count; i++)
         read_line(spec, &lines->child[i]);
     if (references && references->kind != FINI_LIST)
-        FINI_SPEC_FAIL(spec, references,
-                       "'reference' must be a list, such as [{y: 0.5, label: limit}]");
-    for (int i = 0; !spec->status && references && i < references->count; i++)
+        FINI_ASK_FAIL(&spec->ask, references,
+                      "'reference' must be a list, such as [{y: 0.5, label: limit}]");
+    for (int i = 0; !spec->ask.status && references && i < references->count; i++)
         read_reference(spec, &references->child[i]);
 }
 

@@ -11,12 +11,12 @@ enum { ARROWS = 17 }; /* a side */
 static const fini_block *paths_block(fini_spec *spec)
 {
     const fini_node *paths = fini_node_get(spec->node, "paths");
-    const char *id = fini_spec_text(spec, spec->node, "paths", "");
+    const char *id = fini_ask_text(&spec->ask, spec->node, "paths", "");
     const fini_block *block = paths ? fini_study_block(spec->study, id) : NULL;
     if (paths && (!block || strcmp(block->command->name, "train") != 0))
-        FINI_SPEC_FAIL(spec, paths,
-                       "'paths' must name a block of runs of the command train; '%.64s' %s", id,
-                       block ? "is of another one" : "is no block");
+        FINI_ASK_FAIL(&spec->ask, paths,
+                      "'paths' must name a block of runs of the command train; '%.64s' %s", id,
+                      block ? "is of another one" : "is no block");
     return block;
 }
 

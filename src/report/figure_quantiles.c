@@ -22,8 +22,8 @@ static int read_of(fini_spec *spec)
         while (k < OVERLAPS && (node->kind != FINI_TEXT || strcmp(node->text, overlaps[k]) != 0))
             k++;
         if (k == OVERLAPS)
-            FINI_SPEC_FAIL(spec, node, "'of' takes kappa, nu, theta, eta and rho, not '%.40s'",
-                           node->kind == FINI_TEXT ? node->text : "a list");
+            FINI_ASK_FAIL(&spec->ask, node, "'of' takes kappa, nu, theta, eta and rho, not '%.40s'",
+                          node->kind == FINI_TEXT ? node->text : "a list");
         bits |= 1 << k;
     }
     return bits;

@@ -13,7 +13,7 @@ static void check_output(fini_spec *spec, const fini_block *block, const fini_no
                          const char *key)
 {
     enum { NAMES = 128 };
-    const char *name = fini_spec_text(spec, map, key, NULL), *names[NAMES];
+    const char *name = fini_ask_text(&spec->ask, map, key, NULL), *names[NAMES];
     int count = 0;
     for (const fin_output *o = block->command->outputs; o->name && count < NAMES; o++) {
         names[count++] = o->name;
@@ -21,10 +21,10 @@ static void check_output(fini_spec *spec, const fini_block *block, const fini_no
             return;
     }
     char hint[FIN_HINT];
-    FINI_SPEC_FAIL(spec, fini_node_get(map, key), "%s leaves no series '%.40s'%s",
-                   block->command->name, name,
-                   fin_hint(fin_nearest_name(name, names, count),
-                            "; 'finetti study commands' lists them", hint));
+    FINI_ASK_FAIL(&spec->ask, fini_node_get(map, key), "%s leaves no series '%.40s'%s",
+                  block->command->name, name,
+                  fin_hint(fin_nearest_name(name, names, count),
+                           "; 'finetti study commands' lists them", hint));
 }
 
 static void check(fini_spec *spec)
@@ -32,15 +32,15 @@ static void check(fini_spec *spec)
     static const char *const keys[] = {"take", "label", "style", "from", "where", "each", NULL};
     fini_spec_axis(spec, "x", FINI_TAKE_FORMULA);
     fini_spec_axis(spec, "y", FINI_TAKE_NONE);
-    fini_spec_text(spec, spec->node, "diagonal", "");
+    fini_ask_text(&spec->ask, spec->node, "diagonal", "");
     const fini_node *lines = fini_spec_list(spec, "lines", "a list such as [{take: mean}]");
     for (int i = 0; i < lines->count; i++) {
         const fini_node *line = &lines->child[i];
-        fini_spec_keys(spec, line, "a line", keys);
+        fini_ask_keys(&spec->ask, line, "a line", keys);
         const fini_block *block = fini_spec_block(spec, line);
         check_output(spec, block, line, "take");
         check_output(spec, block, fini_node_get(spec->node, "x"), "take");
-        fini_spec_text(spec, line, "label", "");
+        fini_ask_text(&spec->ask, line, "label", "");
         fini_spec_where(spec, block, line);
         fini_spec_style(spec, line);
     }
@@ -83,8 +83,8 @@ static void add_line(fini_spec *spec, const fini_node *node, int *colour, fini_f
 {
     const fini_block *block = fini_spec_block(spec, node);
     line_spec line = {fini_spec_frame(spec, node, figure), fini_spec_take(spec, "x"),
-                      fini_spec_text(spec, node, "take", NULL), fini_spec_style(spec, node)};
-    const char *label = fini_spec_text(spec, node, "label", line.y);
+                      fini_ask_text(&spec->ask, node, "take", NULL), fini_spec_style(spec, node)};
+    const char *label = fini_ask_text(&spec->ask, node, "label", line.y);
     int64_t runs = line.frame ? fini_spec_runs(line.frame, RUNS_MOST, figure) : 0;
     for (int64_t run = 0; run < runs && !figure->failed; run++) {
         const char *own = fini_spec_row(line.frame, block, run, figure);

@@ -66,7 +66,8 @@ static fin_status add_figures(fini_html *html, const fin_study *study, fin_error
     for (int i = 0; study->figures && i < study->figures->count && !status; i++) {
         fini_figure figure;
         fin_error why = {FIN_OK, ""};
-        fini_spec spec = {study, html->store, &study->figures->child[i], &why, FIN_OK};
+        fini_spec spec = {
+            study, html->store, &study->figures->child[i], {study->tree, &why, FIN_OK}};
         fini_figure_open(&figure);
         status = fini_figure_build(&spec, &figure);
         if (status == FIN_ERR_MEMORY || status == FIN_ERR_CANCELLED)

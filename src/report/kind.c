@@ -13,48 +13,24 @@ enum { KINDS = sizeof kinds / sizeof *kinds, KEYS_MOST = 24, GROUPS_MOST = 64 };
 
 /* ---- asking the node ------------------------------------------------------------------------ */
 
-/* A step of a check: nothing after the first failure. */
-#define STEP(spec, call) ((spec)->status = (spec)->status ? (spec)->status : (call))
-
-void fini_spec_keys(fini_spec *spec, const fini_node *map, const char *what,
-                    const char *const *keys)
-{
-    STEP(spec, fini_node_keys(spec->study->tree, map, what, keys, spec->err));
-}
-
-const char *fini_spec_text(fini_spec *spec, const fini_node *map, const char *key,
-                           const char *fallback)
-{
-    const char *text = "";
-    STEP(spec, fini_node_text(spec->study->tree, map, key, fallback, &text, spec->err));
-    return text;
-}
-
-bool fini_spec_flag(fini_spec *spec, const fini_node *map, const char *key)
-{
-    bool flag = false;
-    STEP(spec, fini_node_flag(spec->study->tree, map, key, 0, &flag, spec->err));
-    return flag;
-}
-
 const fini_node *fini_spec_list(fini_spec *spec, const char *key, const char *such)
 {
     static const fini_node none = {.kind = FINI_LIST};
     const fini_node *list = fini_node_get(spec->node, key);
     if (!list || list->kind != FINI_LIST || list->count == 0)
-        FINI_SPEC_FAIL(spec, list ? list : spec->node, "this kind of figure needs '%s', %s", key,
-                       such);
-    return spec->status ? &none : list;
+        FINI_ASK_FAIL(&spec->ask, list ? list : spec->node, "this kind of figure needs '%s', %s",
+                      key, such);
+    return spec->ask.status ? &none : list;
 }
 
 fini_mark fini_spec_style(fini_spec *spec, const fini_node *line)
 {
-    const char *text = fini_spec_text(spec, line, "style", "solid");
+    const char *text = fini_ask_text(&spec->ask, line, "style", "solid");
     for (int i = 0; i < FINI_MARK_STYLES; i++)
         if (strcmp(text, fini_mark_name((fini_mark)i)) == 0)
             return (fini_mark)i;
-    FINI_SPEC_FAIL(spec, fini_node_get(line, "style"),
-                   "a style is solid, dashed, dotted or points, not '%.40s'", text);
+    FINI_ASK_FAIL(&spec->ask, fini_node_get(line, "style"),
+                  "a style is solid, dashed, dotted or points, not '%.40s'", text);
     return FINI_MARK_SOLID;
 }
 
@@ -62,7 +38,7 @@ const fini_block *fini_spec_block(fini_spec *spec, const fini_node *line)
 {
     const fini_node *map = fini_node_get(line, "from") ? line : spec->node;
     const fini_block *first = &spec->study->blocks[0], *block = NULL;
-    STEP(spec, fini_from_read(spec->study, map, first, &block, spec->err));
+    FINI_ASK(&spec->ask, fini_from_read(spec->study, map, first, &block, spec->ask.err));
     return block ? block : first;
 }
 
@@ -71,11 +47,11 @@ const char *fini_spec_formula(fini_spec *spec, const fini_block *block, const fi
 {
     const fini_node *node = fini_node_get(map, key);
     if (!node)
-        FINI_SPEC_FAIL(spec, map ? map : spec->node,
-                       "'%s' is missing: a formula of settings and numbers, such as %s: log(risk)",
-                       key, key);
-    STEP(spec, fini_formula_read(spec->study, block, node, NULL, spec->err));
-    return spec->status ? "" : node->text;
+        FINI_ASK_FAIL(&spec->ask, map ? map : spec->node,
+                      "'%s' is missing: a formula of settings and numbers, such as %s: log(risk)",
+                      key, key);
+    FINI_ASK(&spec->ask, fini_formula_read(spec->study, block, node, NULL, spec->ask.err));
+    return spec->ask.status ? "" : node->text;
 }
 
 void fini_spec_setting(fini_spec *spec, const fini_block *block, const fini_node *map,
@@ -83,13 +59,13 @@ void fini_spec_setting(fini_spec *spec, const fini_block *block, const fini_node
 {
     const fini_node *node = fini_node_get(map, key);
     if (node)
-        STEP(spec, fini_setting_read(spec->study, block, node, spec->err));
+        FINI_ASK(&spec->ask, fini_setting_read(spec->study, block, node, spec->ask.err));
 }
 
 void fini_spec_where(fini_spec *spec, const fini_block *block, const fini_node *map)
 {
     fini_where where = {0};
-    STEP(spec, fini_where_read(spec->study, block, map, &where, spec->err));
+    FINI_ASK(&spec->ask, fini_where_read(spec->study, block, map, &where, spec->ask.err));
     fini_where_free(&where);
 }
 
@@ -102,8 +78,8 @@ static void check_limits(fini_spec *spec, const fini_node *axis)
           limits->child[1].kind == FINI_TEXT && fini_read_number(limits->child[0].text, &low) &&
           fini_read_number(limits->child[1].text, &high) && low < high && isfinite(low) &&
           isfinite(high)))
-        FINI_SPEC_FAIL(spec, limits,
-                       "'limits' must be two finite numbers, the lower one first, such as [0, 1]");
+        FINI_ASK_FAIL(&spec->ask, limits,
+                      "'limits' must be two finite numbers, the lower one first, such as [0, 1]");
 }
 
 void fini_spec_axis(fini_spec *spec, const char *key, fini_axis_take take)
@@ -112,16 +88,16 @@ void fini_spec_axis(fini_spec *spec, const char *key, fini_axis_take take)
     const fini_block *block = fini_spec_block(spec, NULL);
     const fini_node *axis = fini_node_get(spec->node, key);
     if (!axis && take)
-        FINI_SPEC_FAIL(spec, spec->node,
-                       "a figure of this kind needs '%s', such as %s: {take: lam}", key, key);
+        FINI_ASK_FAIL(&spec->ask, spec->node,
+                      "a figure of this kind needs '%s', such as %s: {take: lam}", key, key);
     if (!axis)
         return;
-    fini_spec_keys(spec, axis, "an axis", take ? with : with + 1);
-    fini_spec_text(spec, axis, "label", "");
-    const char *scale = fini_spec_text(spec, axis, "scale", "linear");
+    fini_ask_keys(&spec->ask, axis, "an axis", take ? with : with + 1);
+    fini_ask_text(&spec->ask, axis, "label", "");
+    const char *scale = fini_ask_text(&spec->ask, axis, "scale", "linear");
     if (strcmp(scale, "linear") != 0 && strcmp(scale, "log") != 0)
-        FINI_SPEC_FAIL(spec, fini_node_get(axis, "scale"), "a scale is linear or log, not '%.40s'",
-                       scale);
+        FINI_ASK_FAIL(&spec->ask, fini_node_get(axis, "scale"),
+                      "a scale is linear or log, not '%.40s'", scale);
     check_limits(spec, axis);
     if (take)
         fini_spec_formula(spec, block, axis, "take");
@@ -134,24 +110,24 @@ void fini_spec_command(fini_spec *spec, const char *command, const char *what)
     const fini_block *block = fini_spec_block(spec, NULL);
     const fini_node *from = fini_node_get(spec->node, "from");
     if (strcmp(block->command->name, command) != 0)
-        FINI_SPEC_FAIL(spec, from ? from : spec->node,
-                       "a figure of kind %s shows runs of the command %s, and block %.64s is %s",
-                       what, command, block->id, block->command->name);
+        FINI_ASK_FAIL(&spec->ask, from ? from : spec->node,
+                      "a figure of kind %s shows runs of the command %s, and block %.64s is %s",
+                      what, command, block->id, block->command->name);
 }
 
 /* ---- a figure ------------------------------------------------------------------------------- */
 
 static const fini_figure_kind *find_kind(fini_spec *spec)
 {
-    const char *name = fini_spec_text(spec, spec->node, "kind", NULL), *names[KINDS];
+    const char *name = fini_ask_text(&spec->ask, spec->node, "kind", NULL), *names[KINDS];
     for (int i = 0; i < KINDS; i++) {
         names[i] = kinds[i]->name;
         if (strcmp(name, names[i]) == 0)
             return kinds[i];
     }
     char hint[FIN_HINT];
-    FINI_SPEC_FAIL(
-        spec, fini_node_get(spec->node, "kind"), "there is no kind of figure '%.40s'%s", name,
+    FINI_ASK_FAIL(
+        &spec->ask, fini_node_get(spec->node, "kind"), "there is no kind of figure '%.40s'%s", name,
         fin_hint(
             fin_nearest_name(name, names, KINDS),
             "; there are lines, training, portrait, quantiles, bars, heat, calibration and series",
@@ -169,26 +145,26 @@ static void check_keys(fini_spec *spec, const fini_figure_kind *kind)
     for (int i = 0; kind->keys[i] && count < KEYS_MOST; i++)
         keys[count++] = kind->keys[i];
     keys[count] = NULL;
-    fini_spec_keys(spec, spec->node, "a figure", keys);
+    fini_ask_keys(&spec->ask, spec->node, "a figure", keys);
 }
 
 fin_status fini_figure_check(fini_spec *spec)
 {
     if (spec->node->kind != FINI_MAP)
-        return FINI_SPEC_FAIL(spec, spec->node,
-                              "a figure must be a map, such as {id: risk, kind: lines, ...}");
+        return FINI_ASK_FAIL(&spec->ask, spec->node,
+                             "a figure must be a map, such as {id: risk, kind: lines, ...}");
     const fini_figure_kind *kind = find_kind(spec);
     check_keys(spec, kind);
-    const char *id = fini_spec_text(spec, spec->node, "id", NULL);
+    const char *id = fini_ask_text(&spec->ask, spec->node, "id", NULL);
     if (!fini_is_id(id))
-        FINI_SPEC_FAIL(spec, fini_node_get(spec->node, "id"),
-                       "the id '%.70s' must have 1 to 64 letters, digits, - or _", id);
-    fini_spec_text(spec, spec->node, "title", "");
-    fini_spec_text(spec, spec->node, "caption", "");
+        FINI_ASK_FAIL(&spec->ask, fini_node_get(spec->node, "id"),
+                      "the id '%.70s' must have 1 to 64 letters, digits, - or _", id);
+    fini_ask_text(&spec->ask, spec->node, "title", "");
+    fini_ask_text(&spec->ask, spec->node, "caption", "");
     fini_spec_where(spec, fini_spec_block(spec, NULL), spec->node);
-    if (!spec->status)
+    if (!spec->ask.status)
         kind->check(spec);
-    return spec->status;
+    return spec->ask.status;
 }
 
 static const char *text_or(const fini_node *map, const char *key, const char *fallback)
@@ -208,8 +184,8 @@ fin_status fini_figure_build(fini_spec *spec, fini_figure *figure)
     if (!status && !figure->failed)
         find_kind(spec)->build(spec, figure);
     if (!status)
-        status = spec->status ? spec->status : fini_figure_status(figure, spec->err);
-    return status ? status : fini_figure_finish(figure, spec->err);
+        status = spec->ask.status ? spec->ask.status : fini_figure_status(figure, spec->ask.err);
+    return status ? status : fini_figure_finish(figure, spec->ask.err);
 }
 
 const char *fini_spec_take(const fini_spec *spec, const char *key)
@@ -252,12 +228,12 @@ const fini_frame *fini_spec_frame(fini_spec *spec, const fini_node *line, fini_f
     /* A line from another block need not have the settings of the figure's `where`; its own
      * replaces it then. */
     if (!line || !fini_node_get(line, "from"))
-        STEP(spec, fini_where_read(spec->study, block, spec->node, &own, spec->err));
+        FINI_ASK(&spec->ask, fini_where_read(spec->study, block, spec->node, &own, spec->ask.err));
     if (line)
-        STEP(spec, fini_where_read(spec->study, block, line, &of_line, spec->err));
+        FINI_ASK(&spec->ask, fini_where_read(spec->study, block, line, &of_line, spec->ask.err));
     int count = own.count + of_line.count;
     const char **clauses =
-        spec->status ? NULL : fini_figure_take(figure, count + 1, sizeof *clauses);
+        spec->ask.status ? NULL : fini_figure_take(figure, count + 1, sizeof *clauses);
     if (clauses) {
         for (int i = 0; i < count; i++)
             clauses[i] = i < own.count ? own.clauses[i] : of_line.clauses[i - own.count];

@@ -39,7 +39,7 @@ fin_status fin_report_check(const fin_study *study, fin_error *err)
     const fini_node *figures = study->figures;
     fin_status status = FIN_OK;
     for (int i = 0; figures && i < figures->count && !status; i++) {
-        fini_spec spec = {.study = study, .node = &figures->child[i], .err = err};
+        fini_spec spec = {study, NULL, &figures->child[i], {study->tree, err, FIN_OK}};
         status = fini_figure_check(&spec);
         if (!status && find_figure(study, id_of(spec.node)) != spec.node)
             status =
@@ -93,7 +93,7 @@ fin_status fin_report_figures(fin_store *store, const char *study,
 static fin_status build_named(fin_store *store, const fin_study *study, const char *id,
                               fini_figure *figure, fin_error *err)
 {
-    fini_spec spec = {study, store, find_figure(study, id), err, FIN_OK};
+    fini_spec spec = {study, store, find_figure(study, id), {study->tree, err, FIN_OK}};
     if (spec.node)
         return fini_figure_build(&spec, figure);
     const char *near = nearest_figure(study, id);

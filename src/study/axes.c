@@ -147,21 +147,15 @@ static fin_status read_spaced(const fini_axis_place *place, fini_axis *axis, fin
     static const char *const keys[] = {"from", "to", "count", "spacing", NULL};
     const fini_tree *tree = place->tree;
     const fini_node *node = place->node;
-    double from = 0, to = 0, count = 0;
-    const char *spacing = "linear";
-    fin_status status = fini_node_keys(tree, node, "an evenly spaced axis", keys, err);
-    if (!status)
-        status = fini_node_number(tree, node, "from", NAN, &from, err);
-    if (!status)
-        status = fini_node_number(tree, node, "to", NAN, &to, err);
-    if (!status)
-        status = fini_node_number(tree, node, "count", NAN, &count, err);
-    if (!status)
-        status = fini_node_text(tree, node, "spacing", "linear", &spacing, err);
-    if (!status)
-        status = check_count(tree, fini_node_get(node, "count"), count, 2, "count", err);
-    if (status)
-        return status;
+    fini_ask ask = {tree, err, FIN_OK};
+    fini_ask_keys(&ask, node, "an evenly spaced axis", keys);
+    double from = fini_ask_number(&ask, node, "from", NAN);
+    double to = fini_ask_number(&ask, node, "to", NAN);
+    double count = fini_ask_number(&ask, node, "count", NAN);
+    const char *spacing = fini_ask_text(&ask, node, "spacing", "linear");
+    FINI_ASK(&ask, check_count(tree, fini_node_get(node, "count"), count, 2, "count", err));
+    if (ask.status)
+        return ask.status;
     bool logarithmic = strcmp(spacing, "log") == 0;
     if (!logarithmic && strcmp(spacing, "linear") != 0)
         return fini_node_fail(tree, fini_node_get(node, "spacing"), err,
@@ -170,10 +164,9 @@ static fin_status read_spaced(const fini_axis_place *place, fini_axis *axis, fin
         return fini_node_fail(tree, node, err, "from and to must be two different, finite numbers");
     if (logarithmic && !(from > 0 && to > 0))
         return fini_node_fail(tree, node, err, "from and to must be above 0 for spacing: log");
-    status = check_whole(place, fini_node_get(node, "from"), from, "from", err);
-    if (!status)
-        status = check_whole(place, fini_node_get(node, "to"), to, "to", err);
-    return status ? status : fill_spaced(place, from, to, logarithmic, (int64_t)count, axis, err);
+    FINI_ASK(&ask, check_whole(place, fini_node_get(node, "from"), from, "from", err));
+    FINI_ASK(&ask, check_whole(place, fini_node_get(node, "to"), to, "to", err));
+    return FINI_ASK(&ask, fill_spaced(place, from, to, logarithmic, (int64_t)count, axis, err));
 }
 
 /* ---- random laws ---------------------------------------------------------------------------- */

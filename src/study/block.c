@@ -94,26 +94,23 @@ static fin_status count_axis(fini_reader *r, fini_block *block, const fini_node 
 /* draws and its seed: whole numbers; 0 where there are no draws. */
 static fin_status read_draws(fini_reader *r, const fini_node *node, int64_t *draws, int64_t *seed)
 {
-    double count = 0, number = 1;
-    fin_status status = fini_node_number(r->tree, node, "draws", 0, &count, r->err);
+    fini_ask ask = {r->tree, r->err, FIN_OK};
+    double count = fini_ask_number(&ask, node, "draws", 0);
     const fini_node *at = fini_node_get(node, "draws");
-    if (!status && at && !(count >= 1 && count <= FINI_AXIS_MOST && count == floor(count)))
-        status = fini_node_fail(r->tree, at, r->err,
-                                "draws = %g; it must be a whole number from 1 to %d", count,
-                                (int)FINI_AXIS_MOST);
-    if (!status)
-        status = fini_node_number(r->tree, node, "seed", 1, &number, r->err);
+    if (at && !(count >= 1 && count <= FINI_AXIS_MOST && count == floor(count)))
+        FINI_ASK_FAIL(&ask, at, "draws = %g; it must be a whole number from 1 to %d", count,
+                      (int)FINI_AXIS_MOST);
+    double number = fini_ask_number(&ask, node, "seed", 1);
     at = fini_node_get(node, "seed");
-    if (!status && !(number >= 0 && number <= 0x1p53 && number == floor(number)))
-        status = fini_node_fail(r->tree, at, r->err,
-                                "seed = %g; it must be a whole number from 0 to 2^53", number);
-    if (!status && at && count == 0)
-        status = fini_node_fail_key(r->tree, at, r->err,
-                                    "this seed is that of 'draws', which the block does not have; "
-                                    "the setting seed stands under 'set:'");
-    *draws = status ? 0 : (int64_t)count;
-    *seed = status ? 0 : (int64_t)number;
-    return status;
+    if (!(number >= 0 && number <= 0x1p53 && number == floor(number)))
+        FINI_ASK_FAIL(&ask, at, "seed = %g; it must be a whole number from 0 to 2^53", number);
+    if (at && count == 0)
+        FINI_ASK(&ask, fini_node_fail_key(r->tree, at, r->err,
+                                          "this seed is that of 'draws', which the block does not "
+                                          "have; the setting seed stands under 'set:'"));
+    *draws = ask.status ? 0 : (int64_t)count;
+    *seed = ask.status ? 0 : (int64_t)number;
+    return ask.status;
 }
 
 static fin_status read_axes(fini_reader *r, const fini_node *node, fini_block *block, void *values)
@@ -149,12 +146,12 @@ static fin_status read_axes(fini_reader *r, const fini_node *node, fini_block *b
         status = fini_node_fail_key(r->tree, fini_node_get(node, "draws"), r->err,
                                     "draws needs an axis with a law, such as {uniform: [0, 1]}; "
                                     "for the same settings again use 'seeds'");
-    if (!status && seeds)
-        status = check_axis_name(r, block, seeds, "seed");
-    if (!status && seeds)
-        status = fini_axis_seeds(r->tree, seeds, &block->axes[block->axis_count], r->err);
-    if (!status && seeds)
-        status = count_axis(r, block, seeds);
+    if (seeds) {
+        fini_ask ask = {r->tree, r->err, status};
+        FINI_ASK(&ask, check_axis_name(r, block, seeds, "seed"));
+        FINI_ASK(&ask, fini_axis_seeds(r->tree, seeds, &block->axes[block->axis_count], r->err));
+        status = FINI_ASK(&ask, count_axis(r, block, seeds));
+    }
     block->draws = random ? place.draws : 1;
     return status;
 }

@@ -1,7 +1,6 @@
 /* What the file says about claims: checked, with line and column, and parsed.
  *
- * The same function serves the check when a study is read and the judge later, so that they cannot
- * differ. Names in formulas and in `where` are looked up in the settings of the block's first run
+ * A claim is read with its study, and judged as it was read. Names in formulas and in `where` are looked up in the settings of the block's first run
  * and in the table of what its command leaves: a typing error is found before anything runs. */
 #include "study/claim.h"
 
@@ -22,162 +21,149 @@ static const char *const name_characters =
 
 /* ---- one measure ----------------------------------------------------------------------------- */
 
-/* A text that must stand in the map. */
-static fin_status need(const fin_study *study, const fini_node *map, const char *what,
-                       const char *key, const fini_node **child, fin_error *err)
+/* The study, and what has gone wrong so far. */
+typedef struct reader {
+    const fin_study *study;
+    fini_ask ask;
+} reader;
+
+/* A text that must stand in the map; NULL after a failure. */
+static const fini_node *need(reader *r, const fini_node *map, const char *what, const char *key)
 {
-    *child = fini_node_get(map, key);
-    if (!*child)
-        return fini_node_fail(study->tree, map, err, "%s has no '%s'", what, key);
-    if ((*child)->kind != FINI_TEXT)
-        return fini_node_fail(study->tree, *child, err, "'%s' must be a text", key);
-    return FIN_OK;
+    const fini_node *child = fini_node_get(map, key);
+    if (!child)
+        FINI_ASK_FAIL(&r->ask, map, "%s has no '%s'", what, key);
+    else if (child->kind != FINI_TEXT)
+        FINI_ASK_FAIL(&r->ask, child, "'%s' must be a text", key);
+    return r->ask.status ? NULL : child;
 }
 
-static fin_status read_reduce(const fin_study *study, const fini_node *map, fini_reduce *reduce,
-                              fin_error *err)
+static fini_reduce read_reduce(reader *r, const fini_node *map)
 {
     const fini_node *node = fini_node_get(map, "reduce");
-    *reduce = FINI_REDUCE_ONLY;
-    if (!node)
-        return FIN_OK;
-    const char *given = node->kind == FINI_TEXT ? node->text : "";
+    const char *given = !node ? "only" : node->kind == FINI_TEXT ? node->text : "";
     for (int i = 0; i < FINI_REDUCTIONS; i++)
-        if (strcmp(given, reduce_words[i]) == 0) {
-            *reduce = (fini_reduce)i;
-            return FIN_OK;
-        }
-    const char *near = fin_nearest_name(given, reduce_words, FINI_REDUCTIONS);
-    return fini_node_fail(
-        study->tree, node, err, "there is no reduction '%.40s'%s", given,
-        fini_did_you_mean(near,
-                          "; there are only, first, last, min, max, mean, median, sum, count, "
-                          "share and slope"));
+        if (strcmp(given, reduce_words[i]) == 0)
+            return (fini_reduce)i;
+    FINI_ASK_FAIL(&r->ask, node, "there is no reduction '%.40s'%s", given,
+                  fini_did_you_mean(fin_nearest_name(given, reduce_words, FINI_REDUCTIONS),
+                                    "; there are only, first, last, min, max, mean, median, sum, "
+                                    "count, share and slope"));
+    return FINI_REDUCE_ONLY;
+}
+
+static const char *read_formula(reader *r, const fini_block *block, const fini_node *node,
+                                fini_formula **formula)
+{
+    if (node)
+        FINI_ASK(&r->ask, fini_formula_read(r->study, block, node, formula, r->ask.err));
+    return node ? node->text : NULL;
 }
 
 /* from, where, take, reduce, against. */
-static fin_status read_measure(const fin_study *study, const fini_node *map, const char *what,
-                               const fini_block *fallback, fini_measure *m, fin_error *err)
+static void read_measure(reader *r, const fini_node *map, const char *what,
+                         const fini_block *fallback, fini_measure *m)
 {
-    const fini_node *take, *against = fini_node_get(map, "against");
-    fin_status status = fini_from_read(study, map, fallback, &m->block, err);
-    if (!status)
-        status = fini_where_read(study, m->block, map, &m->where, err);
-    if (!status)
-        status = need(study, map, what, "take", &take, err);
-    if (!status)
-        status = fini_formula_read(study, m->block, take, &m->take, err);
-    if (!status)
-        status = read_reduce(study, map, &m->reduce, err);
-    if (status)
-        return status;
-    m->take_text = take->text;
-    if ((m->reduce == FINI_REDUCE_SLOPE) != (against != NULL))
-        return against ? fini_node_fail_key(study->tree, against, err,
-                                            "'against' is for 'reduce: slope' alone")
-                       : fini_node_fail(study->tree, fini_node_get(map, "reduce"), err,
-                                        "a slope needs 'against', such as against: log(L)");
-    if (!against)
-        return FIN_OK;
-    m->against_text = against->text;
-    return fini_formula_read(study, m->block, against, &m->against, err);
+    const fini_node *against = fini_node_get(map, "against");
+    FINI_ASK(&r->ask, fini_from_read(r->study, map, fallback, &m->block, r->ask.err));
+    FINI_ASK(&r->ask, fini_where_read(r->study, m->block, map, &m->where, r->ask.err));
+    m->take_text = read_formula(r, m->block, need(r, map, what, "take"), &m->take);
+    m->reduce = read_reduce(r, map);
+    if (against && m->reduce != FINI_REDUCE_SLOPE)
+        FINI_ASK(&r->ask, fini_node_fail_key(r->ask.tree, against, r->ask.err,
+                                             "'against' is for 'reduce: slope' alone"));
+    if (!against && m->reduce == FINI_REDUCE_SLOPE)
+        FINI_ASK_FAIL(&r->ask, fini_node_get(map, "reduce"),
+                      "a slope needs 'against', such as against: log(L)");
+    m->against_text = read_formula(r, m->block, against, &m->against);
 }
 
 /* ---- several measures and a formula of them -------------------------------------------------- */
 
-static fin_status check_value_name(const fin_study *study, const fini_node *node, fin_error *err)
+static void check_value_name(reader *r, const fini_node *node)
 {
     const char *name = node->name;
     size_t length = strlen(name);
     if (length == 0 || length >= ID_LENGTH || strspn(name, name_characters) != length ||
         (name[0] >= '0' && name[0] <= '9') || strcmp(name, "pi") == 0 || strcmp(name, "inf") == 0)
-        return fini_node_fail_key(study->tree, node, err,
-                                  "the name of a value is made of letters, digits and _, does not "
-                                  "begin with a digit, and is not pi or inf");
-    return FIN_OK;
+        FINI_ASK(&r->ask,
+                 fini_node_fail_key(r->ask.tree, node, r->ask.err,
+                                    "the name of a value is made of letters, digits and _, does "
+                                    "not begin with a digit, and is not pi or inf"));
 }
 
-static fin_status check_quantity(const fin_study *study, const fini_node *node,
-                                 const fini_claim_plan *plan, fin_error *err)
+static void check_quantity(reader *r, const fini_node *node, const fini_claim_plan *plan)
 {
     const char *names[MEASURES_MOST];
     for (int i = 0; i < plan->count; i++)
         names[i] = plan->measures[i].name;
-    for (int i = 0; i < fini_formula_name_count(plan->quantity); i++) {
-        const char *name = fini_formula_name(plan->quantity, i), *near;
+    for (int i = 0; !r->ask.status && i < fini_formula_name_count(plan->quantity); i++) {
+        const char *name = fini_formula_name(plan->quantity, i);
         int k = 0;
         while (k < plan->count && strcmp(name, names[k]) != 0)
             k++;
-        if (k < plan->count)
-            continue;
-        near = fin_nearest_name(name, names, plan->count);
-        return fini_node_fail(study->tree, node, err,
-                              "'quantity' has '%s', which is none of the 'values'%s", name,
-                              fini_did_you_mean(near, ""));
+        if (k == plan->count)
+            FINI_ASK_FAIL(&r->ask, node, "'quantity' has '%s', which is none of the 'values'%s",
+                          name, fini_did_you_mean(fin_nearest_name(name, names, plan->count), ""));
     }
-    return FIN_OK;
 }
 
-static fin_status read_values(const fin_study *study, const fini_node *claim,
-                              const fini_block *block, fini_claim_plan *plan, fin_error *err)
+static void read_values(reader *r, const fini_node *claim, const fini_block *block,
+                        fini_claim_plan *plan)
 {
     static const char *const keys[] = {"from", "where", "take", "reduce", "against", "each", NULL};
-    const fini_node *values = fini_node_get(claim, "values"), *node;
-    for (int i = 0; i < values->count; i++) {
+    const fini_node *values = fini_node_get(claim, "values");
+    for (int i = 0; i < values->count && !r->ask.status; i++) {
         const fini_node *value = &values->child[i];
-        fini_measure *m = &plan->measures[i];
-        m->name = value->name;
+        plan->measures[i].name = value->name;
         plan->count = i + 1; /* now, so that a half-read one is freed */
-        fin_status status = check_value_name(study, value, err);
-        if (!status)
-            status = fini_node_keys(study->tree, value, "a value", keys, err);
-        if (!status)
-            status = read_measure(study, value, "the value", block, m, err);
-        if (status)
-            return status;
+        check_value_name(r, value);
+        fini_ask_keys(&r->ask, value, "a value", keys);
+        if (!r->ask.status)
+            read_measure(r, value, "the value", block, &plan->measures[i]);
     }
-    fin_status status = need(study, claim, "a claim with 'values'", "quantity", &node, err);
-    if (!status)
-        status = fini_formula_read(study, NULL, node, &plan->quantity, err);
-    if (status)
-        return status;
-    plan->quantity_text = node->text;
-    return check_quantity(study, node, plan, err);
+    const fini_node *node = need(r, claim, "a claim with 'values'", "quantity");
+    plan->quantity_text = read_formula(r, NULL, node, &plan->quantity);
+    check_quantity(r, node, plan);
 }
 
 /* `take` of one block, or `values` and `quantity`. */
-static fin_status read_quantity(const fin_study *study, const fini_node *claim,
-                                fini_claim_plan *plan, fin_error *err)
+static void read_quantity(reader *r, const fini_node *claim, fini_claim_plan *plan)
 {
-    const fini_node *values = fini_node_get(claim, "values");
-    const fini_block *block;
-    fin_status status = fini_from_read(study, claim, &study->blocks[0], &block, err);
-    if (status)
-        return status;
-    if (values && (values->kind != FINI_MAP || values->count < 1 || values->count > MEASURES_MOST))
-        return fini_node_fail(study->tree, values, err,
-                              "'values' must be a map of 1 to %d named numbers", MEASURES_MOST);
     static const char *const single[] = {"take", "reduce", "against", "where"};
+    const fini_node *values = fini_node_get(claim, "values");
+    const fini_node *quantity = fini_node_get(claim, "quantity");
+    const fini_block *block = NULL;
+    FINI_ASK(&r->ask, fini_from_read(r->study, claim, &r->study->blocks[0], &block, r->ask.err));
+    if (values && (values->kind != FINI_MAP || values->count < 1 || values->count > MEASURES_MOST))
+        FINI_ASK_FAIL(&r->ask, values, "'values' must be a map of 1 to %d named numbers",
+                      MEASURES_MOST);
     for (int i = 0; i < 4 && values; i++) {
         const fini_node *extra = fini_node_get(claim, single[i]);
         if (extra)
-            return fini_node_fail_key(study->tree, extra, err,
-                                      "a claim with 'values' has '%s' in each of them", single[i]);
+            FINI_ASK(&r->ask, fini_node_fail_key(r->ask.tree, extra, r->ask.err,
+                                                 "a claim with 'values' has '%s' in each of them",
+                                                 single[i]));
     }
-    const fini_node *quantity = fini_node_get(claim, "quantity");
     if (!values && quantity)
-        return fini_node_fail_key(study->tree, quantity, err,
-                                  "'quantity' is a formula of 'values', which the claim has not; "
-                                  "use 'take' for a formula of runs");
+        FINI_ASK(&r->ask, fini_node_fail_key(r->ask.tree, quantity, r->ask.err,
+                                             "'quantity' is a formula of 'values', which the claim "
+                                             "has not; use 'take' for a formula of runs"));
+    if (r->ask.status)
+        return;
     int count = values ? values->count : 1;
     plan->measures = fini_alloc_array(count, sizeof *plan->measures);
-    if (!plan->measures)
-        return fini_fail_memory(err, (size_t)count * sizeof *plan->measures, "a claim");
+    if (!plan->measures) {
+        r->ask.status =
+            fini_fail_memory(r->ask.err, (size_t)count * sizeof *plan->measures, "a claim");
+        return;
+    }
     memset(plan->measures, 0, (size_t)count * sizeof *plan->measures);
+    plan->count = values ? 0 : 1;
     if (values)
-        return read_values(study, claim, block, plan, err);
-    plan->count = 1;
-    return read_measure(study, claim, "a claim", block, &plan->measures[0], err);
+        read_values(r, claim, block, plan);
+    else
+        read_measure(r, claim, "a claim", block, &plan->measures[0]);
 }
 
 /* ---- what is expected ------------------------------------------------------------------------ */
@@ -191,39 +177,33 @@ static void number_text(double number, char *text, size_t size)
     }
 }
 
-static fin_status read_between(const fin_study *study, const fini_node *node, fini_claim_plan *plan,
-                               fin_error *err)
+static void read_between(reader *r, const fini_node *node, fini_claim_plan *plan)
 {
     if (node->kind != FINI_LIST || node->count != 2 || node->child[0].kind != FINI_TEXT ||
         node->child[1].kind != FINI_TEXT || !fini_read_number(node->child[0].text, &plan->low) ||
         !fini_read_number(node->child[1].text, &plan->high) || !(plan->low <= plan->high) ||
         isinf(plan->low) || isinf(plan->high))
-        return fini_node_fail(study->tree, node, err,
-                              "'between' takes two finite numbers, the smaller one first: [0.35, "
-                              "0.65]; a claim with one bound has at_most or at_least");
-    return FIN_OK;
+        FINI_ASK_FAIL(&r->ask, node,
+                      "'between' takes two finite numbers, the smaller one first: [0.35, 0.65]; a "
+                      "claim with one bound has at_most or at_least");
 }
 
-static fin_status read_bounds(const fin_study *study, const fini_node *node, fini_claim_plan *plan,
-                              fin_error *err)
+static void read_bounds(reader *r, const fini_node *node, fini_claim_plan *plan)
 {
-    double value = 0, tolerance = 0;
     char a[32], b[32];
-    fin_status status = FIN_OK;
     plan->low = -INFINITY;
     plan->high = INFINITY;
     if (fini_node_get(node, "between")) {
-        status = read_between(study, fini_node_get(node, "between"), plan, err);
+        read_between(r, fini_node_get(node, "between"), plan);
         number_text(plan->low, a, sizeof a);
         number_text(plan->high, b, sizeof b);
         snprintf(plan->expected, sizeof plan->expected, "%s to %s", a, b);
     } else if (fini_node_get(node, "equal")) {
-        status = fini_node_number(study->tree, node, "equal", NAN, &value, err);
-        if (!status)
-            status = fini_node_number(study->tree, node, "tolerance", 0, &tolerance, err);
-        if (!status && !(tolerance >= 0 && tolerance < INFINITY && fabs(value) < INFINITY))
-            return fini_node_fail(study->tree, node, err,
-                                  "'equal' must be finite and 'tolerance' finite, 0 or more");
+        double value = fini_ask_number(&r->ask, node, "equal", NAN);
+        double tolerance = fini_ask_number(&r->ask, node, "tolerance", 0);
+        if (!(tolerance >= 0 && tolerance < INFINITY && fabs(value) < INFINITY))
+            FINI_ASK_FAIL(&r->ask, node,
+                          "'equal' must be finite and 'tolerance' finite, 0 or more");
         plan->low = value - tolerance;
         plan->high = value + tolerance;
         number_text(value, a, sizeof a);
@@ -231,43 +211,37 @@ static fin_status read_bounds(const fin_study *study, const fini_node *node, fin
         snprintf(plan->expected, sizeof plan->expected, tolerance > 0 ? "%s +- %s" : "%s", a, b);
     } else {
         bool most = fini_node_get(node, "at_most") != NULL;
-        double *bound = most ? &plan->high : &plan->low;
-        status =
-            fini_node_number(study->tree, node, most ? "at_most" : "at_least", NAN, bound, err);
-        if (!status && isinf(*bound)) /* every number would do, or none */
-            status = fini_node_fail(study->tree, node, err, "the bound of a claim must be finite");
-        number_text(*bound, a, sizeof a);
+        double bound = fini_ask_number(&r->ask, node, most ? "at_most" : "at_least", NAN);
+        if (isinf(bound)) /* every number would do, or none */
+            FINI_ASK_FAIL(&r->ask, node, "the bound of a claim must be finite");
+        *(most ? &plan->high : &plan->low) = bound;
+        number_text(bound, a, sizeof a);
         snprintf(plan->expected, sizeof plan->expected, "at %s %s", most ? "most" : "least", a);
     }
-    return status;
 }
 
-static fin_status read_expect(const fin_study *study, const fini_node *claim, fini_claim_plan *plan,
-                              fin_error *err)
+static void read_expect(reader *r, const fini_node *claim, fini_claim_plan *plan)
 {
     static const char *const keys[] = {"equal",    "tolerance", "at_most",
                                        "at_least", "between",   NULL};
     const fini_node *node = fini_node_get(claim, "expect");
-    if (!node)
-        return fini_node_fail(study->tree, claim, err,
-                              "a claim has no 'expect', such as expect: {at_most: 5}");
-    fin_status status = fini_node_keys(study->tree, node, "'expect'", keys, err);
-    if (status)
-        return status;
+    if (!node) {
+        FINI_ASK_FAIL(&r->ask, claim, "a claim has no 'expect', such as expect: {at_most: 5}");
+        return;
+    }
+    fini_ask_keys(&r->ask, node, "'expect'", keys);
     int kinds = 0;
     for (int i = 0; keys[i]; i++)
         kinds += i != 1 && fini_node_get(node, keys[i]) != NULL;
     if (kinds != 1 || (fini_node_get(node, "tolerance") && !fini_node_get(node, "equal")))
-        return fini_node_fail(study->tree, node, err,
-                              "'expect' takes one of {equal: x, tolerance: t}, {at_most: x}, "
-                              "{at_least: x} and {between: [a, b]}");
-    status = read_bounds(study, node, plan, err);
-    if (!status)
-        status = fini_node_number(study->tree, claim, "precision", INFINITY, &plan->precision, err);
-    if (!status && !(plan->precision > 0))
-        status = fini_node_fail(study->tree, fini_node_get(claim, "precision"), err,
-                                "'precision' must be larger than 0");
-    return status;
+        FINI_ASK_FAIL(&r->ask, node,
+                      "'expect' takes one of {equal: x, tolerance: t}, {at_most: x}, {at_least: x} "
+                      "and {between: [a, b]}");
+    read_bounds(r, node, plan);
+    plan->precision = fini_ask_number(&r->ask, claim, "precision", INFINITY);
+    if (!(plan->precision > 0))
+        FINI_ASK_FAIL(&r->ask, fini_node_get(claim, "precision"),
+                      "'precision' must be larger than 0");
 }
 
 /* ---- a claim --------------------------------------------------------------------------------- */
@@ -281,47 +255,37 @@ bool fini_is_id(const char *text)
 }
 
 /* Is there such a figure? The figures' own form is not looked at here. */
-static fin_status check_figure(const fin_study *study, const fini_node *claim, const char *figure,
-                               fin_error *err)
+static void check_figure(reader *r, const fini_node *node)
 {
     const char *near = NULL;
-    int count = study->figures ? study->figures->count : 0;
-    for (int i = 0; i < count; i++) {
-        const fini_node *id = fini_node_get(&study->figures->child[i], "id");
+    const fini_node *figures = r->study->figures;
+    for (int i = 0; figures && i < figures->count; i++) {
+        const fini_node *id = fini_node_get(&figures->child[i], "id");
         if (!id || id->kind != FINI_TEXT)
             continue;
-        if (strcmp(id->text, figure) == 0)
-            return FIN_OK;
+        if (strcmp(id->text, node->text) == 0)
+            return;
         if (!near)
-            near = fin_nearest_name(figure, &id->text, 1);
+            near = fin_nearest_name(node->text, &id->text, 1);
     }
-    return fini_node_fail(study->tree, fini_node_get(claim, "figure"), err,
-                          "there is no figure '%.64s'%s", figure, fini_did_you_mean(near, ""));
+    FINI_ASK_FAIL(&r->ask, node, "there is no figure '%.64s'%s", node->text,
+                  fini_did_you_mean(near, ""));
 }
 
-static fin_status read_words(const fin_study *study, const fini_node *claim, fini_claim_plan *plan,
-                             fin_error *err)
+static void read_words(reader *r, const fini_node *claim, fini_claim_plan *plan)
 {
-    const fini_node *id, *statement;
-    fin_status status = need(study, claim, "a claim", "id", &id, err);
-    if (!status && !fini_is_id(id->text))
-        status = fini_node_fail(study->tree, id, err,
-                                "the id '%.70s' must have 1 to %d letters, digits, - or _",
-                                id->text, ID_LENGTH);
-    if (!status)
-        status = need(study, claim, "a claim", "statement", &statement, err);
-    if (!status)
-        status = fini_node_text(study->tree, claim, "source", study->source ? study->source : "",
-                                &plan->source, err);
-    if (!status)
-        status = fini_node_text(study->tree, claim, "figure", "", &plan->figure, err);
-    if (!status && plan->figure[0])
-        status = check_figure(study, claim, plan->figure, err);
-    if (status)
-        return status;
-    plan->id = id->text;
-    plan->statement = statement->text;
-    return FIN_OK;
+    const fini_node *id = need(r, claim, "a claim", "id");
+    if (id && !fini_is_id(id->text))
+        FINI_ASK_FAIL(&r->ask, id, "the id '%.70s' must have 1 to %d letters, digits, - or _",
+                      id->text, ID_LENGTH);
+    const fini_node *statement = need(r, claim, "a claim", "statement");
+    plan->source =
+        fini_ask_text(&r->ask, claim, "source", r->study->source ? r->study->source : "");
+    plan->figure = fini_ask_text(&r->ask, claim, "figure", "");
+    if (plan->figure[0])
+        check_figure(r, fini_node_get(claim, "figure"));
+    plan->id = id ? id->text : "";
+    plan->statement = statement ? statement->text : "";
 }
 
 /* What is half-read stays in the plan, for fini_claims_free. */
@@ -331,12 +295,12 @@ static fin_status read_claim(const fin_study *study, const fini_node *node, fini
     static const char *const keys[] = {"id",     "statement", "source",  "from",   "where",
                                        "take",   "reduce",    "against", "values", "quantity",
                                        "expect", "precision", "figure",  "each",   NULL};
-    fin_status status = fini_node_keys(study->tree, node, "a claim", keys, err);
-    if (!status)
-        status = read_words(study, node, plan, err);
-    if (!status)
-        status = read_quantity(study, node, plan, err);
-    return status ? status : read_expect(study, node, plan, err);
+    reader r = {study, {study->tree, err, FIN_OK}};
+    fini_ask_keys(&r.ask, node, "a claim", keys);
+    read_words(&r, node, plan);
+    read_quantity(&r, node, plan);
+    read_expect(&r, node, plan);
+    return r.ask.status;
 }
 
 fin_status fini_claims_read(fin_study *study, const fini_node *list, fin_error *err)

@@ -164,6 +164,33 @@ fin_status fini_node_flag(const fini_tree *tree, const fini_node *map, const cha
     return FIN_OK;
 }
 
+void fini_ask_keys(fini_ask *ask, const fini_node *map, const char *what, const char *const *keys)
+{
+    FINI_ASK(ask, fini_node_keys(ask->tree, map, what, keys, ask->err));
+}
+
+const char *fini_ask_text(fini_ask *ask, const fini_node *map, const char *key,
+                          const char *fallback)
+{
+    const char *text = "";
+    FINI_ASK(ask, fini_node_text(ask->tree, map, key, fallback, &text, ask->err));
+    return text;
+}
+
+double fini_ask_number(fini_ask *ask, const fini_node *map, const char *key, double fallback)
+{
+    double number = 0;
+    FINI_ASK(ask, fini_node_number(ask->tree, map, key, fallback, &number, ask->err));
+    return number;
+}
+
+bool fini_ask_flag(fini_ask *ask, const fini_node *map, const char *key, int fallback)
+{
+    bool flag = false;
+    FINI_ASK(ask, fini_node_flag(ask->tree, map, key, fallback, &flag, ask->err));
+    return flag;
+}
+
 /* ---- changing ------------------------------------------------------------------------------- */
 
 fini_node fini_node_empty(const fini_node *node, fini_kind kind)

@@ -35,25 +35,18 @@ static fin_status read_root(fini_reader *r)
 {
     static const char *const keys[] = {"study", "title",  "source",  "about",
                                        "runs",  "claims", "figures", NULL};
-    const fini_node *root = fini_yaml_root(r->tree);
+    const fini_node *root = fini_yaml_root(r->tree), *claims = NULL;
     fin_study *study = r->study;
-    fin_status status = fini_node_keys(r->tree, root, "a study", keys, r->err);
-    if (!status)
-        status = fini_read_name(r, root, "study", NULL, &study->name);
-    if (!status)
-        status = fini_node_text(r->tree, root, "title", "", &study->title, r->err);
-    if (!status)
-        status = fini_node_text(r->tree, root, "source", "", &study->source, r->err);
-    if (!status)
-        status = fini_node_text(r->tree, root, "about", "", &study->about, r->err);
-    if (!status)
-        status = read_blocks(r, root);
-    if (!status)
-        status = fini_unfold(r, "figures", &study->figures);
-    const fini_node *claims = NULL;
-    if (!status)
-        status = fini_unfold(r, "claims", &claims);
-    return status || !claims ? status : fini_claims_read(study, claims, r->err);
+    fini_ask ask = {r->tree, r->err, FIN_OK};
+    fini_ask_keys(&ask, root, "a study", keys);
+    FINI_ASK(&ask, fini_read_name(r, root, "study", NULL, &study->name));
+    study->title = fini_ask_text(&ask, root, "title", "");
+    study->source = fini_ask_text(&ask, root, "source", "");
+    study->about = fini_ask_text(&ask, root, "about", "");
+    FINI_ASK(&ask, read_blocks(r, root));
+    FINI_ASK(&ask, fini_unfold(r, "figures", &study->figures));
+    FINI_ASK(&ask, fini_unfold(r, "claims", &claims));
+    return claims ? FINI_ASK(&ask, fini_claims_read(study, claims, r->err)) : ask.status;
 }
 
 /* The study's struct and what it keeps of the call, in the tree's memory. */

@@ -65,6 +65,23 @@ fin_status fini_node_number(const fini_tree *tree, const fini_node *map, const c
 fin_status fini_node_flag(const fini_tree *tree, const fini_node *map, const char *key,
                           int fallback, bool *flag, fin_error *err);
 
+/* The same, one question after the other: the first failure counts, and what is asked after it gives
+ * something harmless ("", 0, false). */
+typedef struct fini_ask {
+    const fini_tree *tree;
+    fin_error *err; /* may be NULL */
+    fin_status status;
+} fini_ask;
+/* A call, and a message about a node, unless something has failed before. */
+#define FINI_ASK(ask, call) ((ask)->status = (ask)->status ? (ask)->status : (call))
+#define FINI_ASK_FAIL(ask, node, ...)                                                              \
+    FINI_ASK(ask, fini_node_fail((ask)->tree, node, (ask)->err, __VA_ARGS__))
+void fini_ask_keys(fini_ask *ask, const fini_node *map, const char *what, const char *const *keys);
+const char *fini_ask_text(fini_ask *ask, const fini_node *map, const char *key,
+                          const char *fallback);
+double fini_ask_number(fini_ask *ask, const fini_node *map, const char *key, double fallback);
+bool fini_ask_flag(fini_ask *ask, const fini_node *map, const char *key, int fallback);
+
 /* ---- studies (read.c, plan.c) ---------------------------------------------------------------- */
 
 typedef struct fini_axis {
