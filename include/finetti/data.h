@@ -53,6 +53,25 @@ FIN_API int64_t fin_table_find_text(const fin_table *table, int j, const char *t
 /* Number of the column with this name, or -1. */
 FIN_API int fin_table_column(const fin_table *table, const char *name);
 
+/* ---- lists of columns --------------------------------------------------------------------- */
+
+/* UNASKED: not in ranges and patterns, only by name. TAKEN + k: refused by name too, because the
+ * column `taken[k]`, such as "is in --value already". */
+enum { FIN_COLUMN_FREE, FIN_COLUMN_UNASKED, FIN_COLUMN_TAKEN };
+
+typedef struct fin_columns {
+    const char *what, *file; /* for messages: what is read ("--key"), and of which file */
+    int64_t count;
+    const char *const *names; /* (count) */
+    const char *skip;         /* (count) FIN_COLUMN_..., or NULL: all are free */
+    const char *const *taken;
+} fin_columns;
+
+/* Columns as people write them, with commas: names, numbers from 1, ranges a:c (also a: and :c),
+ * patterns x*, and M for columns M.0, M.1, ...; each at most once. list: (count); *found of them. */
+FIN_API fin_status fin_columns_read(const fin_columns *columns, const char *text, int64_t *list,
+                                    int64_t *found, fin_error *err);
+
 /* ---- tables to CSV ---------------------------------------------------------------------- */
 
 /* Writes a header line, then one line per row; numbers as %.17g, so that they read back equal.

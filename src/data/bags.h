@@ -5,6 +5,7 @@
 #ifndef FINI_DATA_BAGS_H
 #define FINI_DATA_BAGS_H
 
+#include "data/columns.h"
 #include "data/csv.h"
 #include "finetti/data_bags.h"
 
@@ -83,25 +84,15 @@ fin_status fini_bags_fail_token(const fin_bag_set *set, const char *label, int64
 
 /* ---- columns (bags_columns.c) -------------------------------------------------------------------- */
 
-typedef struct fini_columns {
-    const char *file;        /* for messages */
-    const fini_names *names; /* indexed */
-    bool nameless;           /* names are only numbers that we gave */
-    const char *skip;        /* (names) FINI_COLUMN_..., or NULL: all are numbers */
-} fini_columns;
-
-/* A column of text is a feature only if it is asked for by itself, which then fails with its line;
- * the bag's, the group's and the label's never are. */
-enum { FINI_COLUMN_NUMBER, FINI_COLUMN_TEXT, FINI_COLUMN_OTHER };
+/* A column of text (FIN_COLUMN_UNASKED) is a feature only if it is asked for by itself, which then
+ * fails with its line; the bag's, the group's and the label's (FIN_COLUMN_TAKEN) never are. */
+extern const char *const fini_bags_taken[];
 
 /* The columns that are features, in their order: *list (*count), for fini_free. The set gets their
  * names. Order of preference: source->feature_names, source->features, all that are not skipped. */
 fin_status fini_bags_columns(fin_bag_set *set, const fin_bags_source *source,
                              const fini_columns *columns, int64_t **list, int64_t *count,
                              fin_error *err);
-/* "x.csv has no column 'y'; did you mean ...". */
-fin_status fini_no_column(const fini_columns *columns, const char *what, const char *word,
-                          fin_error *err);
 
 /* ---- labels (bags_labels.c) ---------------------------------------------------------------------- */
 
@@ -176,7 +167,7 @@ typedef struct fini_long {
     int64_t bag, label;   /* columns; -1: there is none */
     int64_t group;        /* likewise */
     bool each;            /* every row is a bag of its own */
-    char *kind;           /* (columns) FINI_COLUMN_... */
+    char *kind;           /* (columns) FIN_COLUMN_... */
     int32_t *to;          /* (columns) place of a column among the features, or -1 */
     int64_t rows;         /* of the file */
     const char **line;    /* (rows + 1) where row i begins; the last: the end of the text */

@@ -313,7 +313,7 @@ static fin_status tokens(fini_arrays *a, fin_bag_set *set, const fin_bags_source
                          fin_error *err)
 {
     fin_bags *bags = &set->bags;
-    fini_columns columns = {a->file, &a->columns, a->nameless, NULL};
+    fini_columns columns = {.file = a->file, .names = &a->columns, .nameless = a->nameless};
     int64_t *list, count, row, column;
     fin_status status = fini_bags_columns(set, source, &columns, &list, &count, err);
     if (status)

@@ -52,7 +52,7 @@ static fin_status find_group(fini_long *t, const fin_bags_source *source,
 {
     t->group = source->group ? named(t, source->group) : -1;
     if (t->group < 0)
-        return source->group ? fini_no_column(columns, "column", source->group, err) : FIN_OK;
+        return source->group ? fini_no_column(columns, source->group, err) : FIN_OK;
     if (t->group != t->bag && t->group != t->label)
         return FIN_OK;
     return fini_fail(err, FIN_ERR_ARGUMENT,
@@ -66,7 +66,7 @@ static fin_status find_bag_and_label(fini_long *t, const fin_bags_source *source
     const char *asked = source->bag ? source->bag : source->model_bag;
     t->bag = named(t, asked ? asked : "bag");
     if (t->bag < 0 && source->bag)
-        return fini_no_column(columns, "column", source->bag, err);
+        return fini_no_column(columns, source->bag, err);
     if (t->bag < 0 && asked)
         return no_model_bag(t, columns->file, asked, err);
     t->each = source->each;
@@ -80,7 +80,7 @@ static fin_status find_bag_and_label(fini_long *t, const fin_bags_source *source
     if (t->bag < 0 && !t->each)
         t->bag = 0;
     if (t->label < 0 && fini_bags_training(source) && (source->label || !source->unlabelled))
-        return source->label ? fini_no_column(columns, "column", source->label, err)
+        return source->label ? fini_no_column(columns, source->label, err)
                              : no_label(t, columns->file, err);
     if (t->label == t->bag && t->bag >= 0)
         return fini_fail(err, FIN_ERR_ARGUMENT,
@@ -102,7 +102,7 @@ static void look_for_text(fini_long *t)
             if (j < s->columns && cell.end > cell.text) {
                 bool number = fini_csv_number(&cell, &value);
                 if (number || row == 0)
-                    t->kind[j] = number ? FINI_COLUMN_NUMBER : FINI_COLUMN_TEXT;
+                    t->kind[j] = number ? FIN_COLUMN_FREE : FIN_COLUMN_UNASKED;
             }
             if (p == s->end || *p == '\n')
                 break;
@@ -113,7 +113,7 @@ static void note_text(const fini_long *t, const fin_bag_set *set)
 {
     int64_t count = 0, first = -1;
     for (int64_t j = t->csv.columns - 1; j >= 0; j--)
-        if (t->kind[j] == FINI_COLUMN_TEXT && t->to[j] < 0) {
+        if (t->kind[j] == FIN_COLUMN_UNASKED && t->to[j] < 0) {
             count++;
             first = j;
         }
@@ -131,7 +131,7 @@ fin_status fini_long_columns(fini_long *t, fin_bag_set *set, const fin_bags_sour
                              fin_error *err)
 {
     int64_t columns = t->csv.columns, *list = NULL, count = 0;
-    fini_columns all = {t->csv.label, &t->names, false, NULL};
+    fini_columns all = {.file = t->csv.label, .names = &t->names, .taken = fini_bags_taken};
     fin_status status = fini_csv_names(&t->csv, &t->names, err);
     if (!status)
         status = check_separator(t, err);
@@ -143,14 +143,14 @@ fin_status fini_long_columns(fini_long *t, fin_bag_set *set, const fin_bags_sour
     t->to = fini_alloc_array(columns, sizeof *t->to);
     if (!t->kind || !t->to)
         return fini_fail_memory(err, (size_t)columns * sizeof *t->to, "columns");
-    memset(t->kind, FINI_COLUMN_NUMBER, (size_t)columns);
+    memset(t->kind, FIN_COLUMN_FREE, (size_t)columns);
     look_for_text(t);
     if (t->bag >= 0)
-        t->kind[t->bag] = FINI_COLUMN_OTHER;
+        t->kind[t->bag] = FIN_COLUMN_TAKEN;
     if (t->label >= 0)
-        t->kind[t->label] = FINI_COLUMN_OTHER;
+        t->kind[t->label] = FIN_COLUMN_TAKEN;
     if (t->group >= 0)
-        t->kind[t->group] = FINI_COLUMN_OTHER;
+        t->kind[t->group] = FIN_COLUMN_TAKEN;
     all.skip = t->kind;
     status = fini_bags_columns(set, source, &all, &list, &count, err);
     memset(t->to, -1, (size_t)columns * sizeof *t->to);

@@ -35,7 +35,7 @@ static fin_status order_columns(fin_bag_set *bags, const fin_token_source *sourc
         fin_bag_set names = {.notes =
                                  bags->notes}; /* takes the names of the keys, and is dropped */
         const fin_bags_source wanted = {.path = source->bags.path, .features = source->keys};
-        const fini_columns columns = {source->bags.path, &bags->features, false, NULL};
+        const fini_columns columns = {.file = source->bags.path, .names = &bags->features};
         status = fini_names_index(&bags->features, err);
         if (!status)
             status = fini_bags_columns(&names, &wanted, &columns, &list, &keys, err);
