@@ -213,6 +213,8 @@ fin_status cli_task_create(const cli_args *args, int64_t seed, int flags, fin_ta
 
 /* ---- messages, output, progress ------------------------------------------------------------- */
 
+/* "; did you mean NEAR?" or, if near is NULL, `otherwise`, in memory of the block. */
+#define cli_hint(near, otherwise) fin_hint(near, otherwise, (char[FIN_HINT]){""})
 /* "finetti COMMAND: ..." on one line of standard error. These return the exit code. */
 void cli_message_prefix(const char *command);
 void cli_message_silence(void); /* nothing more is said: for ranks other than 0 */

@@ -68,8 +68,8 @@ static int unknown_command(const char *name)
     names[count++] = "help";
     const char *near = fin_nearest_name(name, names, count);
     cli_message_prefix("");
-    return near ? cli_usage("unknown command '%.40s'; did you mean %s?", name, near)
-                : cli_usage("unknown command '%.40s'; 'finetti help' lists them", name);
+    return cli_usage("unknown command '%.40s'%s", name,
+                     cli_hint(near, "; 'finetti help' lists them"));
 }
 
 static int unknown_member(const cli_family *family, const char *name)

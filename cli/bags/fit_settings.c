@@ -79,10 +79,9 @@ static fin_status no_model(const char *option, const char *word, const char *con
     const char *near = fin_nearest_name(word, names, count);
     return cli_status(
         err, FIN_ERR_ARGUMENT,
-        "%s: there is no model '%.40s'%s%s; models are %s, with +rbf for RBF features "
+        "%s: there is no model '%.40s'%s models are %s, with +rbf for RBF features "
         "beside the columns, :rbf for RBF features alone or :linear for columns alone",
-        option, word, near ? "; did you mean " : "", near ? near : "",
-        fin_settings_find(&fin_fit_table, "model")->names);
+        option, word, cli_hint(near, ";"), fin_settings_find(&fin_fit_table, "model")->names);
 }
 
 /* A name in its parts. */
@@ -222,10 +221,9 @@ fin_status fit_positive_read(const char *name, const fin_bag_set *set, int64_t *
         }
     const char *near = fin_nearest_name(name, names, 2);
     return cli_status(err, FIN_ERR_ARGUMENT,
-                      "--positive: there is no class '%.40s'%s%.40s%s; the classes are '%.40s' and "
+                      "--positive: there is no class '%.40s'%s the classes are '%.40s' and "
                       "'%.40s'",
-                      name, near ? ", did you mean " : "", near ? near : "", near ? "?" : "",
-                      names[0], names[1]);
+                      name, cli_hint(near, ";"), names[0], names[1]);
 }
 
 /* Names that say by themselves which class is the positive one: the second. */
@@ -255,7 +253,7 @@ fin_status fit_kind_check(const char *kind, fin_error *err)
             return FIN_OK;
     const char *near = fin_nearest_name(kind, kinds, 3);
     return cli_status(err, FIN_ERR_ARGUMENT,
-                      "--kind '%.40s'%s%s%s: allowed are auto, regression (labels are numbers) and "
+                      "--kind '%.40s'%s allowed are auto, regression (labels are numbers) and "
                       "classes",
-                      kind, near ? ", did you mean " : "", near ? near : "", near ? "?" : "");
+                      kind, cli_hint(near, ":"));
 }

@@ -108,9 +108,8 @@ static int check_names(const cli_args *args)
         char group[80];
         const char *near = found ? NULL : nearest(name, group, sizeof group);
         if (!found)
-            return cli_usage("there is no study '%.60s'%s%s%s", name,
-                             near ? "; did you mean " : "; 'finetti help reproduce' lists them",
-                             near ? near : "", near ? "?" : "");
+            return cli_usage("there is no study '%.60s'%s", name,
+                             cli_hint(near, "; 'finetti help reproduce' lists them"));
     }
     return CLI_OK;
 }

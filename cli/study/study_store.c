@@ -64,9 +64,8 @@ fin_status study_read(const char *name, const fin_study_changes *changes, fin_st
         return fin_study_parse(text, strlen(text), name, changes, study, err);
     }
     const char *near = strpbrk(name, "/.") ? NULL : nearest_shipped(name);
-    return cli_status(err, FIN_ERR_IO, "there is no file '%.200s', nor a study of that name%s%s%s",
-                      name, near ? "; did you mean " : "; 'finetti help study run' lists those",
-                      near ? near : "", near ? "?" : "");
+    return cli_status(err, FIN_ERR_IO, "there is no file '%.200s', nor a study of that name%s",
+                      name, cli_hint(near, "; 'finetti help study run' lists those"));
 }
 
 /* ---- studies in a store --------------------------------------------------------------------- */
@@ -112,9 +111,8 @@ fin_status study_need(fin_store *store, const char *name, fin_error *err)
     for (int i = 0; i < s.count; i++)
         names[i] = s.names[i];
     const char *near = fin_nearest_name(name, names, s.count);
-    return cli_status(err, FIN_ERR_ARGUMENT, "the store has no study '%.60s'%s%s%s", name,
-                      near ? "; did you mean " : "; 'finetti study ls' lists them",
-                      near ? near : "", near ? "?" : "");
+    return cli_status(err, FIN_ERR_ARGUMENT, "the store has no study '%.60s'%s", name,
+                      cli_hint(near, "; 'finetti study ls' lists them"));
 }
 
 /* ---- queries -------------------------------------------------------------------------------- */

@@ -86,7 +86,7 @@ accepts fit words.csv --model any --cv none
 prints "positive    malignant (chosen on inner folds)"
 accepts fit words.csv --model mean --locator no --cv none
 ! grep -q ^positive stdout || fail "$(cat stdout)"
-refuses 2 "no class 'malignent', did you mean malignant?" fit words.csv --model any --positive malignent
+refuses 2 "no class 'malignent'; did you mean malignant?" fit words.csv --model any --positive malignent
 refuses 2 "the classes are 'benign' and 'malignant'" fit words.csv --model any --positive 1
 refuses 2 "there are more" fit three.csv --model mean --positive a
 refuses 2 "the labels are numbers" fit numbers.npz --model mean --positive a
