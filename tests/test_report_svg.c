@@ -493,6 +493,19 @@ static void axes__labels_stand_at_their_values(void **state)
     free(svg);
 }
 
+static void form__escapes_what_comes_from_outside(void **state)
+{
+    (void)state;
+    fini_page page = {NULL, 0, 0, false};
+    fini_page_form(&page, "<a id=\"%i\">%s</a>%r 100%% %j %p %p %v %v.", "a<b c", "<&\"'>\x01",
+                   "<br>", "</script>", 1.256, -0.004, 0.5, NAN);
+    fini_page_bytes(&page, "", 1);
+    assert_string_equal(page.text,
+                        "<a id=\"a_b_c\">&lt;&amp;&quot;&#39;&gt;\xef\xbf\xbd</a><br> 100% "
+                        "\"\\u003c/script\\u003e\" 1.26 0 0.5 null.");
+    fini_page_close(&page);
+}
+
 static void sort__by_x_keeps_what_belongs_together(void **state)
 {
     (void)state;
@@ -563,6 +576,7 @@ int main(void)
         cmocka_unit_test(ticks__are_inside_and_said),
         cmocka_unit_test(ticks__of_many_decades_are_powers_of_ten),
         cmocka_unit_test(axes__labels_stand_at_their_values),
+        cmocka_unit_test(form__escapes_what_comes_from_outside),
         cmocka_unit_test(sort__by_x_keeps_what_belongs_together),
         cmocka_unit_test(figure__every_allocation_may_fail),
     };

@@ -35,11 +35,11 @@ static void add_head(fini_page *page, const char *title, const fini_page *style,
     add_hash(page, style);
     fini_page_add(page, "; script-src ");
     add_hash(page, script);
-    fini_page_add(page, "\">\n<meta name=\"viewport\" content=\"width=device-width, "
-                        "initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light dark\">\n"
-                        "<link rel=\"icon\" href=\"data:,\">\n<title>");
-    fini_page_xml(page, title);
-    fini_page_add(page, "</title>\n<style>");
+    fini_page_form(page,
+                   "\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+                   "<meta name=\"color-scheme\" content=\"light dark\">\n"
+                   "<link rel=\"icon\" href=\"data:,\">\n<title>%s</title>\n<style>",
+                   title);
     fini_page_bytes(page, style->text, style->size);
     fini_page_add(page, "</style>\n</head>\n<body>\n");
 }
@@ -119,9 +119,7 @@ static fin_status compose(fini_page *page, const fini_html *html, const char *ti
         status = fini_page_status(&script, err);
     if (!status) {
         add_head(page, title, &style, &script);
-        fini_page_add(page, "<header>\n<div><h1>");
-        fini_page_xml(page, title);
-        fini_page_add(page, "</h1>\n");
+        fini_page_form(page, "<header>\n<div><h1>%s</h1>\n", title);
         add_summary(page, html);
         fini_page_add(page, "</div>\n<button type=\"button\" id=\"theme\" class=\"needs-script\" "
                             "aria-label=\"Switch between light and dark\">"

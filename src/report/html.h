@@ -21,8 +21,6 @@ fin_status fini_html_claims(fini_html *html, const char *name, const fin_study *
 /* The section of one study, and the link to it; `why` is shown where there is no study. */
 fin_status fini_html_study(fini_html *html, const char *name, const fin_study *study,
                            const fin_error *why, fin_error *err);
-/* "figure-STUDY.ID", the id of a figure on the page. */
-void fini_html_figure_id(fini_page *page, const char *study, const char *id);
 
 void fini_sha256(const char *text, size_t size, char out[FINI_SHA256_TEXT]);
 

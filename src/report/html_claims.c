@@ -4,14 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-void fini_html_figure_id(fini_page *page, const char *study, const char *id)
-{
-    fini_page_add(page, "figure-");
-    fini_page_id(page, study);
-    fini_page_add(page, "."); /* which no id has */
-    fini_page_id(page, id);
-}
-
 static void add_number(fini_page *page, double number, int digits)
 {
     if (isnan(number))
@@ -25,9 +17,9 @@ static void add_verdict(fini_page *page, fin_verdict verdict)
     static const char *const signs[FINI_VERDICTS] = {"\xe2\x97\x8b", "\xe2\x9c\x93", "\xe2\x9c\x97",
                                                      "?"};
     const char *name = fin_verdict_name(verdict);
-    fini_page_print(page,
-                    "<span class=\"verdict %s\"><span aria-hidden=\"true\">%s</span> %s</span>",
-                    name, signs[verdict], name);
+    fini_page_form(page,
+                   "<span class=\"verdict %r\"><span aria-hidden=\"true\">%r</span> %r</span>",
+                   name, signs[verdict], name);
 }
 
 static void add_measured(fini_page *page, const fin_claim *claim)
@@ -45,11 +37,8 @@ static void add_measured(fini_page *page, const fin_claim *claim)
         add_number(page, claim->high, 4);
         fini_page_add(page, "]</span>");
     }
-    if (claim->quantity[0]) {
-        fini_page_add(page, "<br><code>");
-        fini_page_xml(page, claim->quantity);
-        fini_page_add(page, "</code>");
-    }
+    if (claim->quantity[0])
+        fini_page_form(page, "<br><code>%s</code>", claim->quantity);
 }
 
 /* A store has plain text: "+-" becomes a sign here. */
@@ -80,40 +69,22 @@ static fin_status add_claim(void *user, const fin_claim *claim, fin_error *err)
         verdict = FIN_VERDICT_UNTESTED;
     html->claim_count++;
     html->verdicts[verdict]++;
-    fini_page_print(page, "<tr data-verdict=\"%s\" data-study=\"",
-                    fin_verdict_name((fin_verdict)verdict));
-    fini_page_xml(page, claim->study);
-    fini_page_add(page, "\" id=\"claim-");
-    fini_page_id(page, claim->study);
-    fini_page_add(page, ".");
-    fini_page_id(page, claim->id);
-    fini_page_add(page, "\"><td>");
+    fini_page_form(page, "<tr data-verdict=\"%r\" data-study=\"%s\" id=\"claim-%i.%i\"><td>",
+                   fin_verdict_name((fin_verdict)verdict), claim->study, claim->study, claim->id);
     add_verdict(page, (fin_verdict)verdict);
-    fini_page_add(page, "</td><th scope=\"row\">");
-    fini_page_xml(page, claim->statement);
-    fini_page_add(page, "<small>");
-    fini_page_xml(page, claim->source);
-    fini_page_add(page, claim->source[0] ? " \xc2\xb7 " : "");
-    fini_page_add(page, "<a href=\"#study-");
-    fini_page_id(page, claim->study);
-    fini_page_add(page, "\">");
-    fini_page_xml(page, claim->study);
-    fini_page_add(page, "</a> \xc2\xb7 ");
-    fini_page_xml(page, claim->id);
-    fini_page_add(page, "</small></th><td data-label=\"measured\">");
+    fini_page_form(page,
+                   "</td><th scope=\"row\">%s<small>%s%r<a href=\"#study-%i\">%s</a> \xc2\xb7 %s"
+                   "</small></th><td data-label=\"measured\">",
+                   claim->statement, claim->source, claim->source[0] ? " \xc2\xb7 " : "",
+                   claim->study, claim->study, claim->id);
     add_measured(page, claim);
     fini_page_add(page, "</td><td data-label=\"expected\">");
     add_expected(page, claim->expected);
-    fini_page_add(page, "</td><td data-label=\"obtained by\">");
-    fini_page_xml(page, claim->how);
-    fini_page_add(page, "</td><td data-label=\"figure\">");
-    if (claim->figure[0]) {
-        fini_page_add(page, "<a class=\"to-figure\" href=\"#");
-        fini_html_figure_id(page, claim->study, claim->figure);
-        fini_page_add(page, "\">");
-        fini_page_xml(page, claim->figure);
-        fini_page_add(page, "</a>");
-    }
+    fini_page_form(page, "</td><td data-label=\"obtained by\">%s</td><td data-label=\"figure\">",
+                   claim->how);
+    if (claim->figure[0])
+        fini_page_form(page, "<a class=\"to-figure\" href=\"#figure-%i.%i\">%s</a>", claim->study,
+                       claim->figure, claim->figure);
     fini_page_add(page, "</td></tr>\n");
     return fini_page_status(page, err);
 }

@@ -35,16 +35,13 @@ static void add_figure(fini_page *page, const fini_figure *figure, const char *f
 {
     const char *title = figure->title[0] ? figure->title : figure->id;
     fini_page csv = {NULL, 0, 0, false};
-    fini_page_add(page, "<figure id=\"");
-    fini_html_figure_id(page, figure->study, figure->id);
-    fini_page_add(page, "\" data-name=\"");
-    fini_page_id(page, figure->study);
-    fini_page_add(page, "-");
-    fini_page_id(page, figure->id);
-    fini_page_print(page, "\" class=\"panels-%d\" tabindex=\"-1\">\n", figure->panel_count);
-    element(page, "<h4>", title, "</h4>\n");
+    fini_page_form(page,
+                   "<figure id=\"figure-%i.%i\" data-name=\"%i-%i\" class=\"panels-%p\" "
+                   "tabindex=\"-1\">\n<h4>%s</h4>\n",
+                   figure->study, figure->id, figure->study, figure->id,
+                   (double)figure->panel_count, title);
     if (failure) {
-        element(page, "<p class=\"note\">This figure could not be drawn: ", failure, "</p>\n");
+        fini_page_form(page, "<p class=\"note\">This figure could not be drawn: %s</p>\n", failure);
     } else {
         fini_page_add(page, "<div class=\"static\">");
         fini_figure_svg(figure, 432, 288, page);
@@ -53,9 +50,9 @@ static void add_figure(fini_page *page, const fini_figure *figure, const char *f
     }
     fini_page_add(page, "<figcaption>");
     if (figure->caption[0])
-        element(page, "<p>", figure->caption, "</p>");
+        fini_page_form(page, "<p>%s</p>", figure->caption);
     for (const fini_note *note = figure->notes; note; note = note->next)
-        element(page, "<p class=\"note\">", note->text, "</p>");
+        fini_page_form(page, "<p class=\"note\">%s</p>", note->text);
     fini_page_add(page, "</figcaption>\n</figure>\n");
     fini_page_close(&csv);
 }
@@ -98,14 +95,15 @@ static void add_axis(fini_page *page, const fini_axis *axis)
 
 static void add_block(fini_page *page, const fini_block *block)
 {
-    element(page, "<div class=\"block\"><table><caption><strong>", block->id,
-            "</strong> \xc2\xb7 ");
-    element(page, "<code>", block->command->name, "</code>");
+    fini_page_form(page,
+                   "<div class=\"block\"><table><caption><strong>%s</strong> \xc2\xb7 "
+                   "<code>%s</code>",
+                   block->id, block->command->name);
     fini_page_print(page, " \xc2\xb7 %lld run%s</caption>\n<tbody>\n", (long long)block->count,
                     block->count == 1 ? "" : "s");
     for (int i = 0; i < block->fixed_count; i++) {
-        element(page, "<tr><th scope=\"row\">", block->fixed[i].name, "</th>");
-        element(page, "<td><code>", block->fixed[i].text, "</code></td></tr>\n");
+        fini_page_form(page, "<tr><th scope=\"row\">%s</th><td><code>%s</code></td></tr>\n",
+                       block->fixed[i].name, block->fixed[i].text);
     }
     for (int i = 0; i < block->axis_count; i++)
         add_axis(page, &block->axes[i]);
@@ -165,9 +163,9 @@ static fin_status add_run(void *user, const fin_run_row *run, fin_error *err)
     remember(&p->kernels, run->kernel ? run->kernel : "");
     if (run->state != FIN_STATE_FAILED || p->failed > FAILURES_SHOWN)
         return FIN_OK;
-    element(page, "<tr><td>", run->block ? run->block : "", "</td>");
-    element(page, "<td><code>", run->hash ? run->hash : "", "</code></td>");
-    element(page, "<td>", run->reason ? run->reason : "", "</td></tr>\n");
+    fini_page_form(page, "<tr><td>%s</td><td><code>%s</code></td><td>%s</td></tr>\n",
+                   run->block ? run->block : "", run->hash ? run->hash : "",
+                   run->reason ? run->reason : "");
     return fini_page_status(page, err);
 }
 
@@ -216,21 +214,18 @@ static void add_head(fini_html *html, const char *name, const fin_study *study)
 {
     fini_page *page = &html->studies;
     const char *title = study && study->title && study->title[0] ? study->title : name;
-    fini_page_add(page, "<section class=\"study\" id=\"study-");
-    fini_page_id(page, name);
-    fini_page_add(page, "\">\n");
-    element(page, "<h2>", title, "</h2>\n");
-    element(page, "<p class=\"source\"><code>", name, "</code>");
+    fini_page_form(page,
+                   "<section class=\"study\" id=\"study-%i\">\n<h2>%s</h2>\n"
+                   "<p class=\"source\"><code>%s</code>",
+                   name, title, name);
     if (study && study->source && study->source[0])
-        element(page, " \xc2\xb7 ", study->source, "");
+        fini_page_form(page, " \xc2\xb7 %s", study->source);
     fini_page_add(page, "</p>\n");
     if (study && study->about && study->about[0])
-        element(page, "<p class=\"about\">", study->about, "</p>\n");
+        fini_page_form(page, "<p class=\"about\">%s</p>\n", study->about);
     if (html->study_count == 0)
         fini_page_bytes(&html->title, title, strlen(title) + 1);
-    fini_page_add(&html->links, "<li><a href=\"#study-");
-    fini_page_id(&html->links, name);
-    element(&html->links, "\">", title, "</a></li>\n");
+    fini_page_form(&html->links, "<li><a href=\"#study-%i\">%s</a></li>\n", name, title);
 }
 
 fin_status fini_html_study(fini_html *html, const char *name, const fin_study *study,

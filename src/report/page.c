@@ -188,6 +188,31 @@ void fini_page_script(fini_page *page, const char *bytes, size_t size)
     fini_page_bytes(page, bytes + from, size - from);
 }
 
+void fini_page_form(fini_page *page, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    for (const char *mark; (mark = strchr(format, '%')); format = mark + 2) {
+        fini_page_bytes(page, format, (size_t)(mark - format));
+        if (mark[1] == 's')
+            fini_page_xml(page, va_arg(list, const char *));
+        else if (mark[1] == 'i')
+            fini_page_id(page, va_arg(list, const char *));
+        else if (mark[1] == 'r')
+            fini_page_add(page, va_arg(list, const char *));
+        else if (mark[1] == 'j')
+            fini_page_json(page, va_arg(list, const char *));
+        else if (mark[1] == 'p')
+            fini_page_point(page, va_arg(list, double));
+        else if (mark[1] == 'v')
+            fini_page_json_number(page, va_arg(list, double));
+        else
+            fini_page_bytes(page, mark + 1, 1);
+    }
+    va_end(list);
+    fini_page_add(page, format);
+}
+
 /* ---- numbers -------------------------------------------------------------------------------- */
 
 void fini_page_point(fini_page *page, double number)

@@ -40,27 +40,16 @@ static double text_width(const char *text, double size)
 static void text_at(fini_page *page, double x, double y, const char *anchor, int size,
                     const char *fill, const char *text)
 {
-    fini_page_add(page, "<text x=\"");
-    fini_page_point(page, x);
-    fini_page_add(page, "\" y=\"");
-    fini_page_point(page, y);
-    fini_page_print(page, "\" text-anchor=\"%s\" font-size=\"%d\" fill=\"%s\">", anchor, size,
-                    fill);
-    fini_page_xml(page, text);
-    fini_page_add(page, "</text>\n");
+    fini_page_form(page,
+                   "<text x=\"%p\" y=\"%p\" text-anchor=\"%r\" font-size=\"%p\" fill=\"%r\">"
+                   "%s</text>\n",
+                   x, y, anchor, (double)size, fill, text);
 }
 
 static void line_at(fini_page *page, double x1, double y1, double x2, double y2, const char *stroke)
 {
-    fini_page_add(page, "<path d=\"M");
-    fini_page_point(page, x1);
-    fini_page_add(page, " ");
-    fini_page_point(page, y1);
-    fini_page_add(page, "L");
-    fini_page_point(page, x2);
-    fini_page_add(page, " ");
-    fini_page_point(page, y2);
-    fini_page_print(page, "\" stroke=\"%s\" fill=\"none\"/>\n", stroke);
+    fini_page_form(page, "<path d=\"M%p %pL%p %p\" stroke=\"%r\" fill=\"none\"/>\n", x1, y1, x2, y2,
+                   stroke);
 }
 
 /* ---- legend --------------------------------------------------------------------------------- */
@@ -167,11 +156,8 @@ static void y_axis(fini_page *page, const fini_scale *scale, fini_box box, doubl
     }
     if (!scale->label[0])
         return;
-    fini_page_add(page, "<g transform=\"translate(");
-    fini_page_point(page, label_x);
-    fini_page_add(page, " ");
-    fini_page_point(page, box.y + box.height / 2);
-    fini_page_add(page, ") rotate(-90)\">");
+    fini_page_form(page, "<g transform=\"translate(%p %p) rotate(-90)\">", label_x,
+                   box.y + box.height / 2);
     text_at(page, 0, 0, "middle", FONT, INK, scale->label);
     fini_page_add(page, "</g>\n");
 }
@@ -184,13 +170,8 @@ static void colour_bar(fini_page *page, const fini_scale *scale, fini_box box)
     for (int i = 0; i < STEPS; i++) {
         char colour[8];
         fini_svg_heat((i + 0.5) / STEPS, colour);
-        fini_page_add(page, "<path d=\"M");
-        fini_page_point(page, x);
-        fini_page_add(page, " ");
-        fini_page_point(page, box.y + box.height - (i + 1) * step);
-        fini_page_add(page, "h10v");
-        fini_page_point(page, step + 0.3);
-        fini_page_print(page, "h-10z\" fill=\"%s\"/>\n", colour);
+        fini_page_form(page, "<path d=\"M%p %ph10v%ph-10z\" fill=\"%r\"/>\n", x,
+                       box.y + box.height - (i + 1) * step, step + 0.3, colour);
     }
     fini_tick ticks[FINI_TICKS];
     int count = axis_ticks(scale, (int)(box.height / 38), ticks);
@@ -264,18 +245,14 @@ void fini_figure_svg(const fini_figure *figure, double width, double height, fin
         heights[r] += height + 6;
         total += heights[r];
     }
-    fini_page_add(page, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"");
-    fini_page_point(page, columns * width);
-    fini_page_add(page, "\" height=\"");
-    fini_page_point(page, total);
-    fini_page_add(page, "\" viewBox=\"0 0 ");
-    fini_page_point(page, columns * width);
-    fini_page_add(page, " ");
-    fini_page_point(page, total);
-    fini_page_add(page, "\" role=\"img\" font-family=\"Helvetica, Arial, 'Liberation Sans', "
-                        "'DejaVu Sans', sans-serif\" stroke-linejoin=\"round\">\n<title>");
-    fini_page_xml(page, figure->title[0] ? figure->title : figure->id);
-    fini_page_add(page, "</title>\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n");
+    fini_page_form(
+        page,
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%p\" height=\"%p\" "
+        "viewBox=\"0 0 %p %p\" role=\"img\" font-family=\"Helvetica, Arial, 'Liberation "
+        "Sans', 'DejaVu Sans', sans-serif\" stroke-linejoin=\"round\">\n<title>%s</title>\n"
+        "<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n",
+        columns * width, total, columns * width, total,
+        figure->title[0] ? figure->title : figure->id);
     if (figure->heading[0])
         text_at(page, 12, 18, "start", FONT + 3, INK, figure->heading);
     p = figure->panels;

@@ -36,10 +36,7 @@ void fini_svg_heat(double place, char text[8])
 
 static void pair(fini_page *page, const char *before, double x, double y)
 {
-    fini_page_add(page, before);
-    fini_page_point(page, x);
-    fini_page_add(page, " ");
-    fini_page_point(page, y);
+    fini_page_form(page, "%r%p %p", before, x, y);
 }
 
 static const char *dashes(fini_mark mark)
@@ -80,49 +77,24 @@ static void shape_path(fini_page *page, int shape, double x, double y, double r)
 {
     switch (shape) {
     case FINI_SQUARE:
-        pair(page, "M", x - 0.85 * r, y - 0.85 * r);
-        fini_page_add(page, "h");
-        fini_page_point(page, 1.7 * r);
-        fini_page_add(page, "v");
-        fini_page_point(page, 1.7 * r);
-        fini_page_add(page, "h");
-        fini_page_point(page, -1.7 * r);
-        fini_page_add(page, "z");
+        fini_page_form(page, "M%p %ph%pv%ph%pz", x - 0.85 * r, y - 0.85 * r, 1.7 * r, 1.7 * r,
+                       -1.7 * r);
         break;
     case FINI_TRIANGLE:
-        pair(page, "M", x, y - 1.15 * r);
-        pair(page, "L", x + r, y + 0.75 * r);
-        pair(page, "L", x - r, y + 0.75 * r);
-        fini_page_add(page, "z");
+        fini_page_form(page, "M%p %pL%p %pL%p %pz", x, y - 1.15 * r, x + r, y + 0.75 * r, x - r,
+                       y + 0.75 * r);
         break;
     case FINI_DIAMOND:
-        pair(page, "M", x, y - 1.25 * r);
-        pair(page, "L", x + 1.1 * r, y);
-        pair(page, "L", x, y + 1.25 * r);
-        pair(page, "L", x - 1.1 * r, y);
-        fini_page_add(page, "z");
+        fini_page_form(page, "M%p %pL%p %pL%p %pL%p %pz", x, y - 1.25 * r, x + 1.1 * r, y, x,
+                       y + 1.25 * r, x - 1.1 * r, y);
         break;
     case FINI_CROSS:
-        pair(page, "M", x - r, y - r);
-        pair(page, "L", x + r, y + r);
-        pair(page, "M", x - r, y + r);
-        pair(page, "L", x + r, y - r);
+        fini_page_form(page, "M%p %pL%p %pM%p %pL%p %p", x - r, y - r, x + r, y + r, x - r, y + r,
+                       x + r, y - r);
         break;
     default:
-        pair(page, "M", x - r, y);
-        fini_page_add(page, "a");
-        fini_page_point(page, r);
-        fini_page_add(page, " ");
-        fini_page_point(page, r);
-        fini_page_add(page, " 0 1 0 ");
-        fini_page_point(page, 2 * r);
-        fini_page_add(page, " 0a");
-        fini_page_point(page, r);
-        fini_page_add(page, " ");
-        fini_page_point(page, r);
-        fini_page_add(page, " 0 1 0 ");
-        fini_page_point(page, -2 * r);
-        fini_page_add(page, " 0");
+        fini_page_form(page, "M%p %pa%p %p 0 1 0 %p 0a%p %p 0 1 0 %p 0", x - r, y, r, r, 2 * r, r,
+                       r, -2 * r);
     }
 }
 
@@ -231,12 +203,11 @@ static void draw_bars(fini_page *page, const fini_panel *panel, const fini_curve
         double left = x_place(panel, box, c->x[i] - 0.35);
         double right = x_place(panel, box, c->x[i] + 0.35);
         double top = y_place(panel, box, c->high[i]), bottom = y_place(panel, box, c->low[i]);
-        pair(page, "<path d=\"M", left, bottom);
-        pair(page, "L", left, top);
-        pair(page, "L", right, top);
-        pair(page, "L", right, bottom);
-        fini_page_print(page, "z\" fill=\"%s\" stroke=\"#fff\" stroke-width=\"0.8\"/>\n",
-                        fini_svg_colour(c->colour));
+        fini_page_form(page,
+                       "<path d=\"M%p %pL%p %pL%p %pL%p %pz\" fill=\"%r\" stroke=\"#fff\" "
+                       "stroke-width=\"0.8\"/>\n",
+                       left, bottom, left, top, right, top, right, bottom,
+                       fini_svg_colour(c->colour));
     }
 }
 
@@ -271,14 +242,8 @@ static void draw_cells(fini_page *page, const fini_panel *panel, const fini_curv
                 double high =
                     y_place(panel, box, fini_cell_edge(&panel->y, c->y, 1, c->rows, j + 1));
                 /* A little larger, so that no light shines through between two. */
-                pair(page, any ? "M" : "<path d=\"M", left, low);
-                fini_page_add(page, "H");
-                fini_page_point(page, right + 0.3);
-                fini_page_add(page, "V");
-                fini_page_point(page, high - 0.3);
-                fini_page_add(page, "H");
-                fini_page_point(page, left);
-                fini_page_add(page, "z");
+                fini_page_form(page, "%rM%p %pH%pV%pH%pz", any ? "" : "<path d=\"", left, low,
+                               right + 0.3, high - 0.3, left);
                 any = true;
             }
         }
@@ -353,16 +318,11 @@ static void label_reference(fini_page *page, const fini_panel *panel, const fini
         x = start ? at + 4 : at - 4;
         y = 11;
     }
-    fini_page_add(page, "<text x=\"");
-    fini_page_point(page, x);
-    fini_page_add(page, "\" y=\"");
-    fini_page_point(page, y);
-    fini_page_print(page,
-                    "\" text-anchor=\"%s\" font-size=\"9\" fill=\"#57606a\" stroke=\"#fff\" "
-                    "stroke-width=\"2.5\" paint-order=\"stroke\">",
-                    start ? "start" : "end");
-    fini_page_xml(page, r->label);
-    fini_page_add(page, "</text>\n");
+    fini_page_form(page,
+                   "<text x=\"%p\" y=\"%p\" text-anchor=\"%r\" font-size=\"9\" "
+                   "fill=\"#57606a\" stroke=\"#fff\" stroke-width=\"2.5\" "
+                   "paint-order=\"stroke\">%s</text>\n",
+                   x, y, start ? "start" : "end", r->label);
 }
 
 static void draw_curve(fini_page *page, const fini_panel *panel, const fini_curve *c, fini_box box)
@@ -391,15 +351,8 @@ static void draw_curve(fini_page *page, const fini_panel *panel, const fini_curv
 
 void fini_svg_marks(fini_page *page, const fini_panel *panel, fini_box box)
 {
-    fini_page_add(page, "<svg x=\"");
-    fini_page_point(page, box.x);
-    fini_page_add(page, "\" y=\"");
-    fini_page_point(page, box.y);
-    fini_page_add(page, "\" width=\"");
-    fini_page_point(page, box.width);
-    fini_page_add(page, "\" height=\"");
-    fini_page_point(page, box.height);
-    fini_page_add(page, "\" overflow=\"hidden\">\n");
+    fini_page_form(page, "<svg x=\"%p\" y=\"%p\" width=\"%p\" height=\"%p\" overflow=\"hidden\">\n",
+                   box.x, box.y, box.width, box.height);
     for (const fini_curve *c = panel->curves; c; c = c->next)
         if (c->low && c->high && c->mark < FINI_MARK_POINTS)
             draw_band(page, panel, c, box);
@@ -420,26 +373,16 @@ void fini_svg_sample(fini_page *page, const fini_curve *c, double x, double y, d
 {
     const char *colour = fini_svg_colour(c->colour);
     if (c->mark == FINI_MARK_BARS) {
-        pair(page, "<path d=\"M", x - 5, y - 5);
-        fini_page_print(page, "h10v10h-10z\" fill=\"%s\"/>\n", colour);
+        fini_page_form(page, "<path d=\"M%p %ph10v10h-10z\" fill=\"%r\"/>\n", x - 5, y - 5, colour);
         return;
     }
-    if (c->low && c->mark < FINI_MARK_POINTS) {
-        pair(page, "<path d=\"M", x - width / 2, y - 5);
-        fini_page_add(page, "h");
-        fini_page_point(page, width);
-        fini_page_add(page, "v10h");
-        fini_page_point(page, -width);
-        fini_page_print(page, "z\" fill=\"%s\" fill-opacity=\"%s\"/>\n", colour,
-                        c->inner ? "0.4" : "0.18");
-    }
-    if (c->mark < FINI_MARK_POINTS) {
-        pair(page, "<path d=\"M", x - width / 2, y);
-        fini_page_add(page, "h");
-        fini_page_point(page, width);
-        fini_page_print(page, "\" stroke=\"%s\" stroke-width=\"%s\"%s fill=\"none\"/>\n", colour,
-                        c->thin ? "1" : "1.8", dashes(c->mark));
-    }
+    if (c->low && c->mark < FINI_MARK_POINTS)
+        fini_page_form(page, "<path d=\"M%p %ph%pv10h%pz\" fill=\"%r\" fill-opacity=\"%r\"/>\n",
+                       x - width / 2, y - 5, width, -width, colour, c->inner ? "0.4" : "0.18");
+    if (c->mark < FINI_MARK_POINTS)
+        fini_page_form(
+            page, "<path d=\"M%p %ph%p\" stroke=\"%r\" stroke-width=\"%r\"%r fill=\"none\"/>\n",
+            x - width / 2, y, width, colour, c->thin ? "1" : "1.8", dashes(c->mark));
     if (c->shape >= 0) {
         fini_page_add(page, "<path d=\"");
         shape_path(page, c->shape, x, y, c->mark == FINI_MARK_POINTS ? 3.4 : 2.6);
