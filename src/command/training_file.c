@@ -19,9 +19,10 @@ enum { TEXT_MOST = 1 << 24, LINES_MOST = 128, ARRAYS_MOST = 64 };
 static int tables_of(const fin_training *t, fin_group groups[4])
 {
     const fini_train_values *v = &t->values;
-    const void *values[4] = {&v->model.form_settings, fin_task_get_settings(t->task),
+    const void *values[4] = {&v->model.form_settings,
+                             t->task ? fin_task_get_settings(t->task) : &v->model.task_settings,
                              v->train.init == FIN_INIT_OVERLAPS ? &v->overlaps : NULL,
-                             fin_train_get_settings(t->train)};
+                             t->train ? fin_train_get_settings(t->train) : &v->train};
     const fin_settings *tables[4] = {fin_form_table(fini_model_form(&v->model)),
                                      fin_task_kind_table(fin_task_find(v->model.task)),
                                      &fin_overlaps_table, &fin_train_table};
@@ -131,43 +132,31 @@ static fin_status open_source(source *s, const fin_training_source *from, fin_er
     return from->path ? fin_npz_open(from->path, &s->file, err) : FIN_OK;
 }
 
-static const fin_train_array *in_memory(const fin_training_source *from, const char *name)
+/* An array of one or two dimensions. found may be NULL; else its lack is no failure. */
+static fin_status get(const source *s, const char *name, fin_train_array *out, bool *found,
+                      fin_error *err)
 {
-    for (int i = 0; i < from->count; i++)
-        if (strcmp(from->arrays[i].name, name) == 0)
-            return &from->arrays[i];
-    return NULL;
-}
-
-static bool has(const source *s, const char *name)
-{
-    for (int64_t i = 0; s->file && i < fin_npz_count(s->file); i++)
-        if (strcmp(fin_npz_name(s->file, i), name) == 0)
-            return true;
-    return !s->file && in_memory(s->from, name);
-}
-
-/* An array of one or two dimensions. */
-static fin_status get(const source *s, const char *name, fin_train_array *out, fin_error *err)
-{
-    fin_array a;
-    int ndim = 0;
-    if (!has(s, name))
-        return fini_fail(err, FIN_ERR_FORMAT, "there is no array %s", name);
-    if (!s->file) {
-        *out = *in_memory(s->from, name);
-        ndim = out->ndim;
-    } else {
+    bool there = false;
+    for (int i = 0; !s->file && i < s->from->count && !there; i++)
+        if ((there = strcmp(s->from->arrays[i].name, name) == 0))
+            *out = s->from->arrays[i];
+    for (int64_t i = 0; s->file && i < fin_npz_count(s->file) && !there; i++)
+        there = strcmp(fin_npz_name(s->file, i), name) == 0;
+    if (found)
+        *found = there;
+    if (!there)
+        return found ? FIN_OK : fini_fail(err, FIN_ERR_FORMAT, "there is no array %s", name);
+    if (s->file) {
+        fin_array a;
         fin_status status = fin_npz_array(s->file, name, &a, err);
         if (status)
             return status;
-        ndim = a.ndim;
         *out = (fin_train_array){name, "", a.dtype, a.ndim, {a.shape[0], a.shape[1]}, a.data};
     }
-    if (ndim < 1 || ndim > 2)
+    if (out->ndim < 1 || out->ndim > 2)
         return fini_fail(err, FIN_ERR_FORMAT, "array %s has %d dimensions; it must have 1 or 2",
-                         name, ndim);
-    if (ndim == 1)
+                         name, out->ndim);
+    if (out->ndim == 1)
         out->shape[1] = 1;
     return FIN_OK;
 }
@@ -192,7 +181,7 @@ static fin_status read_rows(const source *s, const char *name, int64_t d, int64_
                             double **out, fin_error *err)
 {
     fin_train_array a;
-    fin_status status = get(s, name, &a, err);
+    fin_status status = get(s, name, &a, NULL, err);
     if (status)
         return status;
     int64_t last = a.shape[a.ndim - 1];
@@ -245,13 +234,16 @@ static fin_status read_start(fin_training *t, const source *s, fini_vectors *out
                            "k has %lld rows and v %lld; both must have one, or one for each of the "
                            "%lld runs",
                            (long long)out->count, (long long)rows, (long long)runs);
-    if (status)
-        return status;
-    bool k_star = has(s, "k_star"), v_star = has(s, "v_star");
-    if (k_star != v_star)
+    bool k_star = false, v_star = false;
+    fin_train_array a;
+    if (!status)
+        status = get(s, "k_star", &a, &k_star, err);
+    if (!status)
+        status = get(s, "v_star", &a, &v_star, err);
+    if (!status && k_star != v_star)
         return fini_fail(err, FIN_ERR_FORMAT, "there is %s but not %s; give both or neither",
                          k_star ? "k_star" : "v_star", k_star ? "v_star" : "k_star");
-    return k_star ? set_directions(t, s, err) : FIN_OK;
+    return status || !k_star ? status : set_directions(t, s, err);
 }
 
 fin_status fini_training_read_start(fin_training *t, const char *path, fini_vectors *out,
@@ -272,11 +264,7 @@ fin_status fini_training_read_start(fin_training *t, const char *path, fini_vect
 static fin_status read_text(const source *s, char **text, fin_error *err)
 {
     fin_train_array a;
-    if (!has(s, "settings"))
-        return fini_fail(err, FIN_ERR_FORMAT,
-                         "there is no array settings, which a file that a training was written to "
-                         "has");
-    fin_status status = get(s, "settings", &a, err);
+    fin_status status = get(s, "settings", &a, NULL, err);
     if (status)
         return status;
     size_t size = (size_t)a.shape[0];
@@ -318,27 +306,22 @@ static fin_status cut_lines(char *text, fin_pair pairs[LINES_MOST], int *count, 
     return FIN_OK;
 }
 
-/* Every line of a file that is written must be in one that is read. */
+/* Every line that would be written now must have been in what was read. */
 static fin_status check_complete(const fin_training *t, const fin_pair *pairs, int count,
                                  fin_error *err)
 {
-    fini_train_values values = t->values; /* groups() wants to be able to write */
-    fin_group groups[FIN_GROUPS];
-    int group_count = 0;
-    fin_status status = fini_train_groups(&values, groups, &group_count, err);
-    for (int g = 0; g < group_count && !status; g++) {
-        if (groups[g].table == &fin_overlaps_table && values.train.init != FIN_INIT_OVERLAPS)
-            continue;
-        for (int i = 0; i < groups[g].table->count && !status; i++) {
+    fin_group groups[4];
+    int group_count = tables_of(t, groups);
+    for (int g = 0; g < group_count; g++)
+        for (int i = 0; i < groups[g].table->count; i++) {
             const char *name = groups[g].table->fields[i].name;
             int at = 0;
             while (at < count && strcmp(pairs[at].name, name) != 0)
                 at++;
             if (at == count)
-                status = fini_fail(err, FIN_ERR_FORMAT, "the settings have no %s", name);
+                return fini_fail(err, FIN_ERR_FORMAT, "the settings have no %s", name);
         }
-    }
-    return status;
+    return FIN_OK;
 }
 
 /* The settings, from lines of which the first three say what the others mean. */
@@ -362,7 +345,7 @@ static fin_status read_settings(fin_training **out, const source *s, char *text,
         /* Before memory is taken for so many runs, there should be so many. */
         fin_train_array at;
         int64_t runs = (*out)->values.train.runs;
-        status = get(s, "at", &at, err);
+        status = get(s, "at", &at, NULL, err);
         if (!status && (at.ndim != 1 || at.shape[0] != runs))
             status = fini_fail(err, FIN_ERR_FORMAT,
                                "array at has %lld numbers, but the settings have runs %lld",
@@ -392,7 +375,7 @@ static fin_status put_back(fin_training *t, const source *s, fin_error *err)
     for (int i = 0; i < count && !status; i++) {
         status = fin_train_get_array(t->train, i, &arrays[i], err);
         if (!status)
-            status = get(s, arrays[i].name, &arrays[i], err);
+            status = get(s, arrays[i].name, &arrays[i], NULL, err);
     }
     return status ? status : fin_train_resume(t->train, arrays, count, err);
 }
