@@ -236,17 +236,14 @@ void cli_json_begin(void);
 /* Prints and releases root. */
 int cli_print_json(json_t *root);
 json_t *cli_json_number(double number); /* not finite: the text "nan", "inf" or "-inf" */
-json_t *cli_json_estimate(const fin_estimate *estimate);
 json_t *cli_json_settings(const fin_settings *table, const void *values);
-/* "quadrature, error 1e-12" and the like. Returns buffer. */
-char *cli_how(const fin_estimate *estimate, char *buffer, size_t size);
 /* "d=400 L=10 ...", in lines of at most 100 characters that begin behind the margin. */
 void cli_print_settings(const fin_settings *table, const void *values);
 /* The same for a row of the library's table that has a task and a form. */
 void cli_print_asked_model(const cli_args *args);
 /* "task  slr        d=400 ..." and "form  erf        lam=0.1" */
-void cli_print_model(const cli_args *args, const fin_task *task);
-json_t *cli_json_model(const cli_args *args, const fin_task *task);
+void cli_print_model(const fin_task *task, const char *lengths, const fin_form *form,
+                     const fin_form_settings *settings);
 json_t *cli_json_all_settings(const cli_args *args);
 /* The shortest text that reads back as this number. Returns buffer. */
 char *cli_number(double number, char *buffer, size_t size);

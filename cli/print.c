@@ -59,14 +59,6 @@ json_t *cli_json_number(double number)
     return json_string(isnan(number) ? "nan" : number > 0 ? "inf" : "-inf");
 }
 
-json_t *cli_json_estimate(const fin_estimate *estimate)
-{
-    return json_pack("{s:o, s:o, s:s, s:I, s:b}", "value", cli_json_number(estimate->value),
-                     "error", cli_json_number(estimate->error), "method",
-                     fin_method_name(estimate->method), "samples", (json_int_t)estimate->samples,
-                     "rare", estimate->rare);
-}
-
 json_t *cli_json_settings(const fin_settings *table, const void *values)
 {
     json_t *object = json_object();
@@ -84,25 +76,6 @@ json_t *cli_json_settings(const fin_settings *table, const void *values)
         json_object_set_new(object, field->name, value);
     }
     return object;
-}
-
-char *cli_how(const fin_estimate *estimate, char *buffer, size_t size)
-{
-    const char *name = fin_method_name(estimate->method);
-    switch (estimate->method) {
-    case FIN_METHOD_AUTO:
-    case FIN_METHOD_CLOSED:
-        snprintf(buffer, size, "%s", name);
-        break;
-    case FIN_METHOD_QUADRATURE:
-        snprintf(buffer, size, "%s, error %.1g", name, estimate->error);
-        break;
-    case FIN_METHOD_SIMULATION:
-        snprintf(buffer, size, "%s, %lld samples, s.e. %.2g%s", name, (long long)estimate->samples,
-                 estimate->error, estimate->rare ? " (rare events: too small)" : "");
-        break;
-    }
-    return buffer;
 }
 
 char *cli_number(double number, char *buffer, size_t size)
@@ -129,38 +102,26 @@ void cli_print_settings(const fin_settings *table, const void *values)
     putchar('\n');
 }
 
-void cli_print_model(const cli_args *args, const fin_task *task)
+void cli_print_model(const fin_task *task, const char *lengths, const fin_form *form,
+                     const fin_form_settings *settings)
 {
-    const fin_task_kind *kind = cli_task_kind(args);
-    const fin_form *form = cli_form(args);
+    const fin_task_kind *kind = fin_task_get_kind(task);
     printf("task  %-10s ", fin_task_kind_name(kind));
     cli_print_settings(fin_task_kind_table(kind), fin_task_get_settings(task));
-    if (*cli_word_text(args, "lengths"))
-        printf("%*slengths %s: mean %g, variance %g\n", MARGIN, "", cli_word_text(args, "lengths"),
+    if (*lengths)
+        printf("%*slengths %s: mean %g, variance %g\n", MARGIN, "", lengths,
                fin_task_length_mean(task), fin_task_length_variance(task));
     printf("form  %-10s ", fin_form_name(form));
-    cli_print_settings(fin_form_table(form), cli_values(args, fin_form_table(form)));
+    cli_print_settings(fin_form_table(form), settings);
 }
 
 void cli_print_asked_model(const cli_args *args)
 {
     fin_task *task = NULL;
     if (cli_task_create(args, 1, 0, &task, NULL) == FIN_OK)
-        cli_print_model(args, task);
+        cli_print_model(task, cli_word_text(args, "lengths"), cli_form(args),
+                        cli_values(args, fin_form_table(cli_form(args))));
     fin_task_destroy(task);
-}
-
-json_t *cli_json_model(const cli_args *args, const fin_task *task)
-{
-    const fin_task_kind *kind = cli_task_kind(args);
-    const fin_form *form = cli_form(args);
-    return json_pack(
-        "{s:s, s:s, s:o, s:{s:o, s:o}, s:o}", "task", fin_task_kind_name(kind), "form",
-        fin_form_name(form), "task_settings",
-        cli_json_settings(fin_task_kind_table(kind), fin_task_get_settings(task)), "length", "mean",
-        cli_json_number(fin_task_length_mean(task)), "variance",
-        cli_json_number(fin_task_length_variance(task)), "form_settings",
-        cli_json_settings(fin_form_table(form), cli_values(args, fin_form_table(form))));
 }
 
 /* ---- files ---------------------------------------------------------------------------------- */

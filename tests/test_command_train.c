@@ -59,8 +59,8 @@ static void train__bands_by_hand(void **state)
     assert_int_equal(
         fin_train_create(&train, task, fin_form_find("erf"), NULL, &settings, NULL, &err), FIN_OK);
     assert_int_equal(fin_train_run(train, 50, NULL, &err), FIN_OK);
-    const double *kappa = fini_train_named(train, "kappa").data;
-    const double *distance = fini_train_named(train, "distance").data;
+    const double *kappa = fin_train_named(train, "kappa").data;
+    const double *distance = fin_train_named(train, "distance").data;
     const double *band = numbers(r, "abs_kappa", 6, 6), *end = numbers(r, "end_kappa", 7, 0);
     double farthest = 0;
     for (int t = 0; t < 6; t++) {
@@ -85,7 +85,7 @@ static void train__bands_by_hand(void **state)
     assert_true(isnan(scalar(r, "high_excess").error));
     for (int i = 0; i < 7; i++)
         assert_true(end[i] == kappa[i * 6 + 5]);
-    fin_train_array none = fini_train_named(train, "nonsense");
+    fin_train_array none = fin_train_named(train, "nonsense");
     assert_true(!none.name && !none.data);
     assert_true(scalar(r, "farthest").value == farthest && farthest > 0);
     fin_train_destroy(train);

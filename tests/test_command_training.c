@@ -210,7 +210,7 @@ static void lists__of_any_length(void **state)
     fin_training *t;
     assert_int_equal(fin_training_create(&t, pairs, 4, NULL, &err), FIN_OK);
     advance(t, 999);
-    const double *lam = fini_train_named(fin_training_runs(t), "lam").data;
+    const double *lam = fin_train_named(fin_training_runs(t), "lam").data;
     assert_true(lam[1] == strtod("0.003003", NULL)); /* 1/333 as %g has it: of the last step made */
     kept all = keep(t);
     fin_training *again =
@@ -234,7 +234,7 @@ static void start__vectors_and_directions(void **state)
     fin_training_start start = {.count = 1, .k = k, .v = v, .k_star = k_star, .v_star = v_star};
     fin_training *t = made(text, &start), *same;
     advance(t, 0);
-    const double *kappa = fini_train_named(fin_training_runs(t), "kappa").data;
+    const double *kappa = fin_train_named(fin_training_runs(t), "kappa").data;
     assert_true(fabs(kappa[0] - 0.6) < 1e-15);
     assert_int_equal(fin_npz_create(in_folder("start.npz"), &npz, &err), FIN_OK);
     fin_npz_add(npz, "k", FIN_F64, 1, shape, k, NULL);
@@ -269,7 +269,7 @@ static void start__overlaps_of_every_run(void **state)
     const fin_training_start start = {.count = 2, .overlaps = points};
     fin_training *t = made("init=overlaps runs=2 steps=5 log_every=5", &start);
     advance(t, 0);
-    const double *kappa = fini_train_named(fin_training_runs(t), "kappa").data;
+    const double *kappa = fin_train_named(fin_training_runs(t), "kappa").data;
     assert_true(kappa[0] == 0.1 && kappa[2] == -0.3);
     assert_true(fin_training_get(t).overlaps->nu == 0.2);
     fin_training_destroy(t);
@@ -458,7 +458,7 @@ static void result__ends_and_intervals(void **state)
     assert_int_equal(fin_training_result(t, NULL, &r, &err), FIN_OK);
     const int64_t *status = series(r, "end_status").data, *step = series(r, "end_step").data;
     const double *risk = numbers(r, "end_risk", 8, 0), *quantiles = numbers(r, "quantiles", 6, 5);
-    const double *distance = fini_train_named(fin_training_runs(t), "distance").data;
+    const double *distance = fin_train_named(fin_training_runs(t), "distance").data;
     int converged = 0, first = -1;
     double farthest = 0;
     for (int i = 0; i < 8; i++) {

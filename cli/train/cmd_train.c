@@ -119,22 +119,12 @@ static fin_status make(fin_training **t, const cli_args *args, fin_error *err)
     return status;
 }
 
-/* Steps made by every run, (runs). */
-static const int64_t *steps_of(const fin_training *t)
-{
-    const fin_train *runs = fin_training_get(t).runs;
-    fin_train_array a = {.name = ""};
-    for (int i = 0; i < fin_train_array_count(runs) && strcmp(a.name, "at") != 0; i++)
-        fin_train_get_array(runs, i, &a, NULL);
-    return a.data;
-}
-
 static double steps_made(const fin_training *t)
 {
     double sum = 0;
-    const int64_t *at = steps_of(t);
-    for (int64_t r = 0; r < fin_training_get(t).settings->runs; r++)
-        sum += (double)at[r];
+    fin_train_array at = fin_train_named(fin_training_get(t).runs, "at");
+    for (int64_t r = 0; r < at.shape[0]; r++)
+        sum += (double)((const int64_t *)at.data)[r];
     return sum;
 }
 
@@ -154,7 +144,7 @@ static fin_status find_end(int64_t stop, const fin_training *t, int64_t *until, 
                           "--stop-at %lld: a flow is computed in one piece and stops only at 0 or "
                           "at its end, --steps %lld",
                           (long long)stop, (long long)of.settings->steps);
-    const int64_t *at = steps_of(t);
+    const int64_t *at = fin_train_named(of.runs, "at").data;
     for (int64_t r = 0; r < of.settings->runs; r++)
         if (at[r] > stop)
             return cli_status(err, FIN_ERR_ARGUMENT,

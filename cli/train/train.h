@@ -7,6 +7,5 @@
 /* What came out, as text and as JSON. curvature: one for each run, or NULL. */
 void train_print(const fin_training *t, const fin_result *result, const fin_curvature *curvature);
 json_t *train_json(const fin_training *t, const fin_result *result, const fin_curvature *curvature);
-json_t *train_json_curvature(const fin_curvature *curvature, int64_t d);
 
 #endif

@@ -43,14 +43,7 @@ static void count_statuses(const fin_training *t, const fin_result *r, int64_t c
 static void print_head(const fin_training *t)
 {
     fin_training_parts of = fin_training_get(t);
-    const fin_task_kind *kind = fin_task_get_kind(of.task);
-    printf("task  %-10s ", fin_task_kind_name(kind));
-    cli_print_settings(fin_task_kind_table(kind), fin_task_get_settings(of.task));
-    if (of.lengths[0])
-        printf("%-16s lengths %s: mean %g, variance %g\n", "", of.lengths,
-               fin_task_length_mean(of.task), fin_task_length_variance(of.task));
-    printf("form  %-10s ", fin_form_name(of.form));
-    cli_print_settings(fin_form_table(of.form), of.form_settings);
+    cli_print_model(of.task, of.lengths, of.form, of.form_settings);
     printf("train %-10s ", "");
     cli_print_settings(&fin_train_table, of.settings);
     if (of.overlaps) {
@@ -220,7 +213,7 @@ static json_t *json_summary(const fin_training *t, const fin_result *r)
                      "largest_distance", number_or_null(scalar(r, "farthest").value));
 }
 
-json_t *train_json_curvature(const fin_curvature *c, int64_t d)
+static json_t *json_curvature(const fin_curvature *c, int64_t d)
 {
     json_t *span = json_array(), *rest = json_array();
     for (int i = 0; i < c->span_count; i++)
@@ -255,9 +248,8 @@ json_t *train_json(const fin_training *t, const fin_result *r, const fin_curvatu
             continue; /* the result has been made from them */
         json_t *object = json_run(&run);
         if (curvature && curvature[i].span_count)
-            json_object_set_new(
-                object, "curvature",
-                train_json_curvature(&curvature[i], fin_task_get_settings(of.task)->d));
+            json_object_set_new(object, "curvature",
+                                json_curvature(&curvature[i], fin_task_get_settings(of.task)->d));
         json_array_append_new(runs, object);
     }
     return json_pack("{s:o, s:o, s:o}", "settings", json_settings(t), "runs", runs, "summary",

@@ -9,9 +9,10 @@
 
 static const fin_word words[] = {
     FINI_MODEL_WORDS(fini_train_values, model),
-    FINI_LIST("lam_schedule", fini_train_values, lam_schedule, "",
-              "lam from a step on, such as 0:1,1000:0.5, instead of lam; divided by 1 + decay t too",
-              FIN_WORD_PAIRS),
+    FINI_LIST(
+        "lam_schedule", fini_train_values, lam_schedule, "",
+        "lam from a step on, such as 0:1,1000:0.5, instead of lam; divided by 1 + decay t too",
+        FIN_WORD_PAIRS),
     FINI_LIST("alpha_schedule", fini_train_values, alpha_schedule, "",
               "alpha from a step on, such as 0:0.1,1000:0.01, instead of alpha", FIN_WORD_PAIRS),
     FIN_WORDS_END,
@@ -261,7 +262,7 @@ static fin_status add_risk_error(summary *s, fin_error *err)
 
 static void add_farthest(summary *s)
 {
-    const double *distance = fini_train_named(s->training->train, "distance").data;
+    const double *distance = fin_train_named(s->training->train, "distance").data;
     double most = NAN; /* if there are none */
     for (int64_t r = 0; r < s->runs; r++)
         for (int64_t t = 0; t < s->logs && is_kept(s, r); t++)
@@ -289,7 +290,7 @@ static fin_status add_bands(summary *s, const fin_progress *progress, fin_error 
 {
     const int64_t shape[2] = {BANDS, s->logs};
     for (int i = 0; i < QUANTITIES; i++) {
-        const double *log = fini_train_named(s->training->train, quantities[i].log).data;
+        const double *log = fin_train_named(s->training->train, quantities[i].log).data;
         for (int64_t t = 0; t < s->logs; t++) {
             fill_bands(s, &quantities[i], log, t);
             if (t % 64 == 0 && fini_report(progress, "summing up", i, QUANTITIES))
@@ -305,9 +306,9 @@ static void add_paths(summary *s)
     const fin_train *train = s->training->train;
     const int64_t shape[2] = {s->runs < PATHS ? s->runs : PATHS, s->logs};
     fini_result_series(s->result, "path_kappa", FIN_F64, 2, shape,
-                       fini_train_named(train, "kappa").data);
-    fini_result_series(s->result, "path_nu", FIN_F64, 2, shape, fini_train_named(train, "nu").data);
-    const int64_t *step = fini_train_named(train, "step").data;
+                       fin_train_named(train, "kappa").data);
+    fini_result_series(s->result, "path_nu", FIN_F64, 2, shape, fin_train_named(train, "nu").data);
+    const int64_t *step = fin_train_named(train, "step").data;
     for (int64_t t = 0; t < s->logs; t++)
         s->series[t] = (double)step[t];
     fini_result_series(s->result, "step", FIN_F64, 1, &s->logs, s->series);
@@ -343,7 +344,7 @@ static fin_status sum_up(const fin_training *t, fin_result *result, const fin_pr
     summary s = {.training = t,
                  .result = result,
                  .runs = fin_train_get_settings(t->train)->runs,
-                 .logs = fini_train_named(t->train, "step").shape[0]};
+                 .logs = fin_train_named(t->train, "step").shape[0]};
     fin_status status = FIN_OK;
     s.ends = fini_alloc_array(s.runs, sizeof *s.ends);
     s.column = fini_alloc_array(s.runs, sizeof *s.column);
@@ -377,8 +378,8 @@ fin_status fin_training_result(const fin_training *t, const fin_progress *progre
 
 fin_status fin_training_check(const fin_training *t, fin_error *err)
 {
-    fin_train_array ends = fini_train_named(t->train, "status");
-    const int64_t *status = ends.data, *at = fini_train_named(t->train, "at").data;
+    fin_train_array ends = fin_train_named(t->train, "status");
+    const int64_t *status = ends.data, *at = fin_train_named(t->train, "at").data;
     int64_t last = 0;
     for (int64_t r = 0; r < ends.shape[0]; r++) {
         if (status[r] != FIN_RUN_DIVERGED)

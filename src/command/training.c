@@ -334,16 +334,6 @@ fin_training_parts fin_training_get(const fin_training *t)
     };
 }
 
-fin_train_array fini_train_named(const fin_train *train, const char *name)
-{
-    for (int i = 0; i < fin_train_array_count(train); i++) {
-        fin_train_array a;
-        if (fin_train_get_array(train, i, &a, NULL) == FIN_OK && strcmp(a.name, name) == 0)
-            return a;
-    }
-    return (fin_train_array){.name = NULL};
-}
-
 fin_status fin_training_curvature(const fin_training *t, int64_t run, fin_curvature *out,
                                   fin_error *err)
 {

@@ -66,8 +66,4 @@ fin_status fini_training_read_start(fin_training *t, const char *path, fini_vect
 fin_status fini_training_finish(fin_training **out, const fini_train_values *values,
                                 const fin_progress *progress, fin_error *err);
 
-/* (runs, logs) or (runs) numbers of the training by name; an empty one, data NULL, if there is no
- * such array. */
-fin_train_array fini_train_named(const fin_train *train, const char *name);
-
 #endif

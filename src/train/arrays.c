@@ -56,6 +56,15 @@ fin_status fin_train_get_array(const fin_train *t, int i, fin_train_array *out, 
     return FIN_OK;
 }
 
+fin_train_array fin_train_named(const fin_train *t, const char *name)
+{
+    fin_train_array a;
+    for (int i = 0; fin_train_get_array(t, i, &a, NULL) == FIN_OK; i++)
+        if (strcmp(a.name, name) == 0)
+            return a;
+    return (fin_train_array){.name = NULL};
+}
+
 /* ---- resuming ------------------------------------------------------------------------------------ */
 
 static const fin_train_array *find(const fin_train_array *arrays, int count, const char *name)
