@@ -144,9 +144,9 @@ static void workers__give_every_run_once(void **state)
     for (int64_t i = fini_pool_take(pool, 10, MANY, taken); i > 0; i--)
         seen[taken[i - 1]]++, back++;
     fini_pool_close(pool);
-    for (int i = 0; i < 200 && fini_pool_look(pool).ready < 1000; i++)
+    for (int i = 0; i < 200 && fini_pool_now(pool).ready < 1000; i++)
         races_rest();
-    while (!fini_pool_look(pool).finished) {
+    while (!fini_pool_now(pool).finished) {
         fini_pool_wait(pool, 0.1);
         for (int i = fini_pool_drain(pool, done, 100); i > 0; i--) {
             back += done[i - 1].state == FIN_STATE_DONE;
@@ -172,7 +172,7 @@ static void workers__stop_with_a_full_queue(void **state)
         positions[i] = i;
     assert_ok(fini_pool_create(study, CALLERS, 1, MANY, &pool, &err));
     fini_pool_add(pool, positions, MANY);
-    while (fini_pool_look(pool).ready < 1024)
+    while (fini_pool_now(pool).ready < 1024)
         races_rest();
     fini_pool_destroy(pool);
     fin_study_destroy(study);

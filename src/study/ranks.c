@@ -38,7 +38,7 @@ int fin_ranks_built(void)
 
 #if FINI_MPI
 
-enum { TAG_CREW = 1, TAG_SUM = 2, TAG_LEFT = 3, PIECE = 1 << 24 };
+enum { TAG_WORK = 1, TAG_SUM = 2, TAG_LEFT = 3, PIECE = 1 << 24 };
 
 static MPI_Comm everybody = MPI_COMM_NULL;
 static MPI_Request *posts; /* [ranks * FINI_SLOTS] */
@@ -228,7 +228,7 @@ bool fini_ranks_probe(int *from, int *size)
     MPI_Status status;
     if (rank_count == 1)
         return false;
-    MPI_Iprobe(MPI_ANY_SOURCE, TAG_CREW, everybody, &there, &status);
+    MPI_Iprobe(MPI_ANY_SOURCE, TAG_WORK, everybody, &there, &status);
     if (!there)
         return false;
     *from = status.MPI_SOURCE;
@@ -238,19 +238,19 @@ bool fini_ranks_probe(int *from, int *size)
 
 void fini_ranks_receive(int from, void *bytes, int size)
 {
-    MPI_Recv(bytes, size, MPI_BYTE, from, TAG_CREW, everybody, MPI_STATUS_IGNORE);
+    MPI_Recv(bytes, size, MPI_BYTE, from, TAG_WORK, everybody, MPI_STATUS_IGNORE);
 }
 
 void fini_ranks_send(int to, const void *bytes, int size)
 {
     MPI_Request request;
-    MPI_Isend(bytes, size, MPI_BYTE, to, TAG_CREW, everybody, &request);
+    MPI_Isend(bytes, size, MPI_BYTE, to, TAG_WORK, everybody, &request);
     await(&request);
 }
 
 void fini_ranks_post(int to, int slot, const void *bytes, int size)
 {
-    MPI_Isend(bytes, size, MPI_BYTE, to, TAG_CREW, everybody, &posts[to * FINI_SLOTS + slot]);
+    MPI_Isend(bytes, size, MPI_BYTE, to, TAG_WORK, everybody, &posts[to * FINI_SLOTS + slot]);
 }
 
 void fini_ranks_complete(int to, int slot)
@@ -281,38 +281,17 @@ static bool await_sum(MPI_Request *request)
     }
 }
 
-static int piece_of(int64_t n, int64_t at)
-{
-    return (int)(n - at < PIECE ? n - at : PIECE);
-}
-
-bool fini_ranks_send_numbers(int to, const double *numbers, int64_t n)
+bool fini_ranks_numbers(fini_ranks_way way, int other, double *numbers, int64_t n)
 {
     MPI_Request request;
-    for (int64_t at = 0; at < n; at += PIECE) {
-        MPI_Isend(numbers + at, piece_of(n, at), MPI_DOUBLE, to, TAG_SUM, everybody, &request);
-        if (!await_sum(&request))
-            return false;
-    }
-    return true;
-}
-
-bool fini_ranks_receive_numbers(int from, double *numbers, int64_t n)
-{
-    MPI_Request request;
-    for (int64_t at = 0; at < n; at += PIECE) {
-        MPI_Irecv(numbers + at, piece_of(n, at), MPI_DOUBLE, from, TAG_SUM, everybody, &request);
-        if (!await_sum(&request))
-            return false;
-    }
-    return true;
-}
-
-bool fini_ranks_broadcast_numbers(double *numbers, int64_t n)
-{
-    MPI_Request request;
-    for (int64_t at = 0; rank_count > 1 && at < n; at += PIECE) {
-        MPI_Ibcast(numbers + at, piece_of(n, at), MPI_DOUBLE, 0, everybody, &request);
+    for (int64_t at = 0; (way != FINI_SPREAD || rank_count > 1) && at < n; at += PIECE) {
+        int piece = (int)(n - at < PIECE ? n - at : PIECE);
+        if (way == FINI_SEND)
+            MPI_Isend(numbers + at, piece, MPI_DOUBLE, other, TAG_SUM, everybody, &request);
+        else if (way == FINI_RECEIVE)
+            MPI_Irecv(numbers + at, piece, MPI_DOUBLE, other, TAG_SUM, everybody, &request);
+        else
+            MPI_Ibcast(numbers + at, piece, MPI_DOUBLE, other, everybody, &request);
         if (!await_sum(&request))
             return false;
     }
@@ -388,21 +367,9 @@ void fini_ranks_complete(int to, int slot)
     (void)to, (void)slot;
 }
 
-bool fini_ranks_send_numbers(int to, const double *numbers, int64_t n)
+bool fini_ranks_numbers(fini_ranks_way way, int other, double *numbers, int64_t n)
 {
-    (void)to, (void)numbers, (void)n;
-    return true;
-}
-
-bool fini_ranks_receive_numbers(int from, double *numbers, int64_t n)
-{
-    (void)from, (void)numbers, (void)n;
-    return true;
-}
-
-bool fini_ranks_broadcast_numbers(double *numbers, int64_t n)
-{
-    (void)numbers, (void)n;
+    (void)way, (void)other, (void)numbers, (void)n;
     return true;
 }
 

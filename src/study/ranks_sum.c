@@ -54,10 +54,10 @@ fin_status fin_ranks_sum(int64_t blocks, int64_t n, double *parts, double *sum, 
             if (left != own_rank && right != own_rank) {
                 continue; /* it reaches over all of this rank's blocks */
             } else if (left != own_rank) {
-                if (!fini_ranks_send_numbers(left, parts + (a + h - first) * n, n))
+                if (!fini_ranks_numbers(FINI_SEND, left, parts + (a + h - first) * n, n))
                     return fini_ranks_fail_sum(err);
             } else if (right != own_rank) {
-                if (!fini_ranks_receive_numbers(right, sum, n))
+                if (!fini_ranks_numbers(FINI_RECEIVE, right, sum, n))
                     return fini_ranks_fail_sum(err);
                 add(n, parts + (a - first) * n, sum);
             } else {
@@ -68,5 +68,5 @@ fin_status fin_ranks_sum(int64_t blocks, int64_t n, double *parts, double *sum, 
     if (own_rank == 0 && n)
         blocks ? memcpy(sum, parts, (size_t)n * sizeof *sum)
                : memset(sum, 0, (size_t)n * sizeof *sum);
-    return fini_ranks_broadcast_numbers(sum, n) ? FIN_OK : fini_ranks_fail_sum(err);
+    return fini_ranks_numbers(FINI_SPREAD, 0, sum, n) ? FIN_OK : fini_ranks_fail_sum(err);
 }

@@ -21,7 +21,7 @@ typedef struct conductor {
     const fin_study *study;
     fin_store *store;
     fini_pool *pool;
-    fini_crew *crew;
+    fini_scheduler *scheduler;
     fini_done *batch; /* [BATCH] */
     fin_study_report report;
     void *user;
@@ -65,7 +65,8 @@ static void report(conductor *c)
                            .total = c->total,
                            .done = c->count.done,
                            .failed = c->count.failed,
-                           .running = fini_pool_look(c->pool).running + fini_crew_running(c->crew),
+                           .running = fini_pool_now(c->pool).running +
+                                      fini_scheduler_running(c->scheduler),
                            .seconds = now - c->begin,
                            .left = expected(c, now - c->begin)};
     c->said = now;
@@ -103,7 +104,7 @@ static fin_status keep(conductor *c, int count, fin_status status, fin_error *er
         if (!c->broken) {
             c->count.done++;
             c->count.failed += c->batch[i].state == FIN_STATE_FAILED;
-            fini_crew_learn(c->crew, &c->batch[i]);
+            fini_scheduler_learn(c->scheduler, &c->batch[i]);
         }
         fin_result_destroy(c->batch[i].result);
         c->batch[i].result = NULL;
@@ -120,13 +121,13 @@ static fin_status conduct(conductor *c, fin_error *err)
     bool stopped = false;
     fin_status status = write_session(c, false, err);
     report(c);
-    while (!fini_pool_look(c->pool).finished || !fini_crew_finished(c->crew)) {
+    while (!fini_pool_now(c->pool).finished || !fini_scheduler_finished(c->scheduler)) {
         int count = 0;
-        bool busy = fini_crew_poll(c->crew, c->pool, c->batch, BATCH, &count);
+        bool busy = fini_scheduler_poll(c->scheduler, c->pool, c->batch, BATCH, &count);
         count += fini_pool_drain(c->pool, c->batch + count, BATCH - count);
         status = keep(c, count, status, err);
         if (!status)
-            status = fini_crew_status(c->crew, err);
+            status = fini_scheduler_status(c->scheduler, err);
         double now = fini_clock();
         if (!status && now - c->wrote >= 1)
             status = write_session(c, false, err);
@@ -134,7 +135,7 @@ static fin_status conduct(conductor *c, fin_error *err)
             report(c);
         if ((status || c->cancelled) && !stopped) {
             fini_pool_stop(c->pool);
-            fini_crew_stop(c->crew);
+            fini_scheduler_stop(c->scheduler);
             stopped = true;
         }
         pause = busy || count ? shortest : 2 * pause < longest ? 2 * pause : longest;
@@ -243,7 +244,7 @@ static fin_status prepare(conductor *c, const fin_study_settings *settings, int6
         return fini_fail_memory(err, BATCH * sizeof *c->batch, "finished runs");
     int64_t most = c->total < c->threads ? c->total : c->threads;
     int workers = most > 1 ? (int)most : 1, inner = c->threads / workers;
-    status = fini_crew_create(c->study, workers, &c->crew, err);
+    status = fini_scheduler_create(c->study, workers, &c->scheduler, err);
     return status
                ? status
                : fini_pool_create(c->study, workers, inner, c->total ? c->total : 1, &c->pool, err);
@@ -261,10 +262,10 @@ static fin_status lead(conductor *c, const fin_study_settings *settings, fin_err
         list = NULL;
         status = finish(c, conduct(c, &outcome), &outcome);
         outcome.status = status;
-        fini_crew_end(&outcome, &c->count);
+        fini_scheduler_end(&outcome, &c->count);
     }
     fini_pool_destroy(c->pool);
-    fini_crew_destroy(c->crew);
+    fini_scheduler_destroy(c->scheduler);
     fini_free(c->batch);
     fini_free(list);
     if (c->store)
@@ -290,7 +291,7 @@ static fin_status follow(const fin_study *study, int threads, fin_status status,
         status = fini_pool_create(study, threads, 1, FINI_MEMBER_ROOM, &pool, &own);
     status = fini_ranks_agree(status, &own);
     if (!status)
-        status = fini_crew_member(pool, threads, buffer, count, &own);
+        status = fini_scheduler_member(pool, threads, buffer, count, &own);
     fini_pool_destroy(pool);
     fini_free(buffer);
     if (status && err)

@@ -1,5 +1,5 @@
 /* Between the files that run a study: threads that compute (workers.c), processes that talk
- * (ranks.c), work that is handed out over them (crew.c), and who keeps it all going (run.c). */
+ * (ranks.c), work that is handed out over them (scheduler.c), and who keeps it all going (run.c). */
 #ifndef FINI_RUN_H
 #define FINI_RUN_H
 
@@ -37,7 +37,7 @@ void fini_pool_stop(fini_pool *pool);  /* drops the list and the runs in flight 
 /* Waits until something is ready or finished, at most so long. */
 void fini_pool_wait(fini_pool *pool, double seconds);
 int fini_pool_drain(fini_pool *pool, fini_done *done, int most);
-fini_pool_state fini_pool_look(fini_pool *pool);
+fini_pool_state fini_pool_now(fini_pool *pool);
 
 /* ---- processes that talk (ranks.c) ------------------------------------------------------------ */
 
@@ -57,36 +57,38 @@ void fini_ranks_post(int to, int slot, const void *bytes, int size);
 void fini_ranks_complete(int to, int slot);
 /* True in a command of ranks, even if it has only one. */
 bool fini_ranks_joined(void);
-/* For sums (ranks_sum.c). False if the other side has left: it will never come. */
+/* For sums (ranks_sum.c): numbers to or from another rank, or its own to all. False if the other side
+ * has left: it will never come. */
+typedef enum fini_ranks_way { FINI_SEND, FINI_RECEIVE, FINI_SPREAD } fini_ranks_way;
 fin_status fini_ranks_begin_sum(fin_error *err);
-bool fini_ranks_send_numbers(int to, const double *numbers, int64_t n);
-bool fini_ranks_receive_numbers(int from, double *numbers, int64_t n);
-bool fini_ranks_broadcast_numbers(double *numbers, int64_t n); /* rank 0's */
-fin_status fini_ranks_fail_sum(fin_error *err);                /* says who has left */
+bool fini_ranks_numbers(fini_ranks_way way, int other, double *numbers, int64_t n);
+fin_status fini_ranks_fail_sum(fin_error *err); /* says who has left */
 
-/* ---- work over ranks (crew.c) ----------------------------------------------------------------- */
+/* ---- work over ranks (scheduler.c) ----------------------------------------------------------------- */
 
-/* Rank 0's view of the others; alone, a crew of nobody. */
-typedef struct fini_crew fini_crew;
-fin_status fini_crew_create(const fin_study *study, int threads, fini_crew **out, fin_error *err);
-void fini_crew_destroy(fini_crew *crew); /* NULL is fine */
+/* Rank 0's view of the others; alone, a scheduler without any. */
+typedef struct fini_scheduler fini_scheduler;
+fin_status fini_scheduler_create(const fin_study *study, int threads, fini_scheduler **out,
+                                 fin_error *err);
+void fini_scheduler_destroy(fini_scheduler *scheduler); /* NULL is fine */
 /* Receives what has come, hands out runs of the pool's list; *count finished runs are put into done.
  * True if anything came. */
-bool fini_crew_poll(fini_crew *crew, fini_pool *pool, fini_done *done, int most, int *count);
+bool fini_scheduler_poll(fini_scheduler *scheduler, fini_pool *pool, fini_done *done, int most,
+                         int *count);
 /* What a finished run took, so that pieces of work get a fitting size. */
-void fini_crew_learn(fini_crew *crew, const fini_done *done);
-void fini_crew_stop(fini_crew *crew); /* once or more */
-bool fini_crew_finished(const fini_crew *crew);
-int64_t fini_crew_running(const fini_crew *crew);
+void fini_scheduler_learn(fini_scheduler *scheduler, const fini_done *done);
+void fini_scheduler_stop(fini_scheduler *scheduler); /* once or more */
+bool fini_scheduler_finished(const fini_scheduler *scheduler);
+int64_t fini_scheduler_running(const fini_scheduler *scheduler);
 /* What went wrong on another rank or in talking to it; FIN_OK if nothing did. */
-fin_status fini_crew_status(const fini_crew *crew, fin_error *err);
-/* When the crew has finished: tells everybody how it ended. */
-void fini_crew_end(const fin_error *outcome, const fin_study_count *count);
+fin_status fini_scheduler_status(const fini_scheduler *scheduler, fin_error *err);
+/* When the scheduler has finished: tells everybody how it ended. */
+void fini_scheduler_end(const fin_error *outcome, const fin_study_count *count);
 
 /* What every other rank does until rank 0 says that it is over: its outcome and count. buffer: of
  * FINI_MESSAGE bytes; the pool has room for FINI_MEMBER_ROOM runs. */
 enum { FINI_CHUNK = 256, FINI_MEMBER_ROOM = 2 * FINI_CHUNK, FINI_MESSAGE = 1 << 18 };
-fin_status fini_crew_member(fini_pool *pool, int threads, void *buffer, fin_study_count *count,
-                            fin_error *err);
+fin_status fini_scheduler_member(fini_pool *pool, int threads, void *buffer, fin_study_count *count,
+                                 fin_error *err);
 
 #endif

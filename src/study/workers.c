@@ -241,7 +241,7 @@ void fini_pool_destroy(fini_pool *pool)
         return;
     fini_pool_stop(pool);
     /* A thread may be waiting for room in the queue. */
-    while (!fini_pool_look(pool).finished) {
+    while (!fini_pool_now(pool).finished) {
         fini_pool_wait(pool, 1);
         while (fini_pool_drain(pool, &done, 1))
             fin_result_destroy(done.result);
@@ -338,7 +338,7 @@ int fini_pool_drain(fini_pool *pool, fini_done *done, int most)
     return count;
 }
 
-fini_pool_state fini_pool_look(fini_pool *pool)
+fini_pool_state fini_pool_now(fini_pool *pool)
 {
     pthread_mutex_lock(&pool->lock);
     fini_pool_state state = {pool->end - pool->at, pool->at < pool->end ? pool->list[pool->at] : -1,

@@ -48,7 +48,7 @@ typedef struct mate {
     unsigned char head[8];
 } mate;
 
-struct fini_crew {
+struct fini_scheduler {
     fini_arena arena;
     const fin_study *study;
     int threads;            /* of rank 0 */
@@ -67,45 +67,46 @@ struct fini_crew {
 
 /* ---- rank 0 ------------------------------------------------------------------------------------ */
 
-static void layout(fini_arena *a, fini_crew *crew)
+static void layout(fini_arena *a, fini_scheduler *scheduler)
 {
-    crew->mate = fini_take(a, fin_ranks(), sizeof *crew->mate);
-    crew->cost = fini_take(a, crew->study->block_count, sizeof *crew->cost);
-    crew->message = fini_take(a, FINI_MESSAGE, 1);
+    scheduler->mate = fini_take(a, fin_ranks(), sizeof *scheduler->mate);
+    scheduler->cost = fini_take(a, scheduler->study->block_count, sizeof *scheduler->cost);
+    scheduler->message = fini_take(a, FINI_MESSAGE, 1);
 }
 
-fin_status fini_crew_create(const fin_study *study, int threads, fini_crew **out, fin_error *err)
+fin_status fini_scheduler_create(const fin_study *study, int threads, fini_scheduler **out,
+                                 fin_error *err)
 {
     *out = NULL;
-    fini_crew *crew = fini_alloc(sizeof *crew);
-    if (!crew)
-        return fini_fail_memory(err, sizeof *crew, "the ranks");
-    memset(crew, 0, sizeof *crew);
-    crew->study = study;
-    crew->threads = threads;
-    crew->left = fin_ranks() - 1;
-    crew->stop.kind = DOWN_STOP;
-    layout(&crew->arena, crew);
-    fin_status status = fini_arena_open(&crew->arena, "the ranks", err);
+    fini_scheduler *scheduler = fini_alloc(sizeof *scheduler);
+    if (!scheduler)
+        return fini_fail_memory(err, sizeof *scheduler, "the ranks");
+    memset(scheduler, 0, sizeof *scheduler);
+    scheduler->study = study;
+    scheduler->threads = threads;
+    scheduler->left = fin_ranks() - 1;
+    scheduler->stop.kind = DOWN_STOP;
+    layout(&scheduler->arena, scheduler);
+    fin_status status = fini_arena_open(&scheduler->arena, "the ranks", err);
     if (status) {
-        fini_free(crew);
+        fini_free(scheduler);
         return status;
     }
-    layout(&crew->arena, crew);
+    layout(&scheduler->arena, scheduler);
     for (int i = 1; i < fin_ranks(); i++)
-        crew->mate[i].threads = 1;
-    *out = crew;
+        scheduler->mate[i].threads = 1;
+    *out = scheduler;
     return FIN_OK;
 }
 
-void fini_crew_destroy(fini_crew *crew)
+void fini_scheduler_destroy(fini_scheduler *scheduler)
 {
-    if (!crew)
+    if (!scheduler)
         return;
     for (int i = 1; i < fin_ranks(); i++)
-        fini_free(crew->mate[i].record);
-    fini_arena_close(&crew->arena);
-    fini_free(crew);
+        fini_free(scheduler->mate[i].record);
+    fini_arena_close(&scheduler->arena);
+    fini_free(scheduler);
 }
 
 static void post(int to, int slot, const down *message)
@@ -116,45 +117,46 @@ static void post(int to, int slot, const down *message)
 }
 
 /* The first trouble counts; then everything is to stop. */
-static void trouble(fini_crew *crew, fin_status status, const char *message)
+static void trouble(fini_scheduler *scheduler, fin_status status, const char *message)
 {
-    if (!crew->trouble.status)
-        fini_fail(&crew->trouble, status, "%s", message);
+    if (!scheduler->trouble.status)
+        fini_fail(&scheduler->trouble, status, "%s", message);
 }
 
-void fini_crew_learn(fini_crew *crew, const fini_done *done)
+void fini_scheduler_learn(fini_scheduler *scheduler, const fini_done *done)
 {
-    double *cost =
-        &crew->cost[fini_study_block_at(crew->study, done->position) - crew->study->blocks];
+    double *cost = &scheduler->cost[fini_study_block_at(scheduler->study, done->position) -
+                                    scheduler->study->blocks];
     *cost = *cost > 0 ? 0.75 * *cost + 0.25 * done->seconds : done->seconds;
 }
 
-static int64_t chunk(const fini_crew *crew, const mate *m, int64_t left, const fini_block *block)
+static int64_t chunk(const fini_scheduler *scheduler, const mate *m, int64_t left,
+                     const fini_block *block)
 {
     const double patience = 0.1; /* seconds */
-    int64_t threads = crew->threads;
+    int64_t threads = scheduler->threads;
     for (int i = 1; i < fin_ranks(); i++)
-        threads += crew->mate[i].threads;
-    double cost = crew->cost[block - crew->study->blocks];
+        threads += scheduler->mate[i].threads;
+    double cost = scheduler->cost[block - scheduler->study->blocks];
     double guided = (double)m->threads * (double)left / (4 * (double)threads);
     double timed = (double)m->threads * (cost > 0 ? patience / cost : 1);
     double size = guided < timed ? guided : timed;
     return size < 1 ? 1 : size < FINI_CHUNK ? (int64_t)size : FINI_CHUNK;
 }
 
-static void answer(fini_crew *crew, fini_pool *pool, int to)
+static void answer(fini_scheduler *scheduler, fini_pool *pool, int to)
 {
-    mate *m = &crew->mate[to];
-    fini_pool_state state = fini_pool_look(pool);
+    mate *m = &scheduler->mate[to];
+    fini_pool_state state = fini_pool_now(pool);
     fini_ranks_complete(to, SLOT_WORK);
     m->answer.kind = DOWN_DRY;
     m->answer.count = 0;
     if (state.todo) {
-        const fini_block *block = fini_study_block_at(crew->study, state.next);
-        m->answer.count = (int32_t)fini_pool_take(pool, chunk(crew, m, state.todo, block),
+        const fini_block *block = fini_study_block_at(scheduler->study, state.next);
+        m->answer.count = (int32_t)fini_pool_take(pool, chunk(scheduler, m, state.todo, block),
                                                   block->first + block->count, m->answer.position);
         /* Nothing, because the list has just come to the next block: the next poll. */
-        if (!m->answer.count && fini_pool_look(pool).todo)
+        if (!m->answer.count && fini_pool_now(pool).todo)
             return;
         m->answer.kind = m->answer.count ? DOWN_WORK : DOWN_DRY;
     }
@@ -164,7 +166,8 @@ static void answer(fini_crew *crew, fini_pool *pool, int to)
 
 /* The next record of the stream, from the bytes at hand; *size is counted down. True if one is
  * complete, in m->record; false if more bytes are needed. */
-static bool next_record(fini_crew *crew, mate *m, const unsigned char **bytes, size_t *size)
+static bool next_record(fini_scheduler *scheduler, mate *m, const unsigned char **bytes,
+                        size_t *size)
 {
     while (*size && m->have < 8) {
         m->head[m->have++] = *(*bytes)++;
@@ -174,7 +177,7 @@ static bool next_record(fini_crew *crew, mate *m, const unsigned char **bytes, s
         memcpy(&m->size, m->head, 8);
         m->record = fini_alloc(m->size);
         if (!m->record)
-            trouble(crew, FIN_ERR_MEMORY, "out of memory for the results of another rank");
+            trouble(scheduler, FIN_ERR_MEMORY, "out of memory for the results of another rank");
     }
     if (m->have < 8)
         return false;
@@ -187,17 +190,18 @@ static bool next_record(fini_crew *crew, mate *m, const unsigned char **bytes, s
     return m->have == m->size + 8;
 }
 
-static int unpack_rest(fini_crew *crew, fini_done *done, int most)
+static int unpack_rest(fini_scheduler *scheduler, fini_done *done, int most)
 {
     int count = 0;
-    mate *m = &crew->mate[crew->from];
-    while (crew->rest_size && count < most && next_record(crew, m, &crew->rest, &crew->rest_size)) {
+    mate *m = &scheduler->mate[scheduler->from];
+    while (scheduler->rest_size && count < most &&
+           next_record(scheduler, m, &scheduler->rest, &scheduler->rest_size)) {
         fin_error err = {FIN_OK, ""};
         fin_status status = FIN_OK;
         if (m->record)
             status = fini_done_unpack(m->record, (size_t)m->size, &done[count], &err);
         if (status)
-            trouble(crew, status, err.message);
+            trouble(scheduler, status, err.message);
         else if (m->record)
             count++;
         fini_free(m->record);
@@ -207,74 +211,76 @@ static int unpack_rest(fini_crew *crew, fini_done *done, int most)
     return count;
 }
 
-static void receive(fini_crew *crew, int from, int size)
+static void receive(fini_scheduler *scheduler, int from, int size)
 {
     up head;
-    mate *m = &crew->mate[from];
-    fini_ranks_receive(from, crew->message, size);
-    memcpy(&head, crew->message, sizeof head);
+    mate *m = &scheduler->mate[from];
+    fini_ranks_receive(from, scheduler->message, size);
+    memcpy(&head, scheduler->message, sizeof head);
     m->threads = head.threads;
     m->running = head.running;
     m->wants |= head.wants;
     if (head.last && !m->last) {
         m->last = 1;
-        crew->left--;
+        scheduler->left--;
     }
-    crew->from = from;
-    crew->rest = crew->message + sizeof head;
-    crew->rest_size = (size_t)head.size;
+    scheduler->from = from;
+    scheduler->rest = scheduler->message + sizeof head;
+    scheduler->rest_size = (size_t)head.size;
     if (head.status) {
-        trouble(crew, (fin_status)head.status, (const char *)crew->rest);
-        crew->rest_size = 0;
+        trouble(scheduler, (fin_status)head.status, (const char *)scheduler->rest);
+        scheduler->rest_size = 0;
     }
 }
 
-bool fini_crew_poll(fini_crew *crew, fini_pool *pool, fini_done *done, int most, int *count)
+bool fini_scheduler_poll(fini_scheduler *scheduler, fini_pool *pool, fini_done *done, int most,
+                         int *count)
 {
     int from, size;
     bool busy = false;
-    *count = unpack_rest(crew, done, most);
-    while (!crew->rest_size && *count < most && crew->left && fini_ranks_probe(&from, &size)) {
-        receive(crew, from, size);
-        if (crew->mate[from].wants && !crew->stopped)
-            answer(crew, pool, from);
-        *count += unpack_rest(crew, done + *count, most - *count);
+    *count = unpack_rest(scheduler, done, most);
+    while (!scheduler->rest_size && *count < most && scheduler->left &&
+           fini_ranks_probe(&from, &size)) {
+        receive(scheduler, from, size);
+        if (scheduler->mate[from].wants && !scheduler->stopped)
+            answer(scheduler, pool, from);
+        *count += unpack_rest(scheduler, done + *count, most - *count);
         busy = true;
     }
-    for (int i = 1; i < fin_ranks() && !crew->stopped; i++)
-        if (crew->mate[i].wants)
-            answer(crew, pool, i);
+    for (int i = 1; i < fin_ranks() && !scheduler->stopped; i++)
+        if (scheduler->mate[i].wants)
+            answer(scheduler, pool, i);
     return busy || *count;
 }
 
-void fini_crew_stop(fini_crew *crew)
+void fini_scheduler_stop(fini_scheduler *scheduler)
 {
-    for (int i = 1; !crew->stopped && i < fin_ranks(); i++)
-        post(i, SLOT_STOP, &crew->stop);
-    crew->stopped = true;
+    for (int i = 1; !scheduler->stopped && i < fin_ranks(); i++)
+        post(i, SLOT_STOP, &scheduler->stop);
+    scheduler->stopped = true;
 }
 
-bool fini_crew_finished(const fini_crew *crew)
+bool fini_scheduler_finished(const fini_scheduler *scheduler)
 {
-    return !crew->left && !crew->rest_size;
+    return !scheduler->left && !scheduler->rest_size;
 }
 
-int64_t fini_crew_running(const fini_crew *crew)
+int64_t fini_scheduler_running(const fini_scheduler *scheduler)
 {
     int64_t running = 0;
     for (int i = 1; i < fin_ranks(); i++)
-        running += crew->mate[i].last ? 0 : crew->mate[i].running;
+        running += scheduler->mate[i].last ? 0 : scheduler->mate[i].running;
     return running;
 }
 
-fin_status fini_crew_status(const fini_crew *crew, fin_error *err)
+fin_status fini_scheduler_status(const fini_scheduler *scheduler, fin_error *err)
 {
-    if (crew->trouble.status && err)
-        *err = crew->trouble;
-    return crew->trouble.status;
+    if (scheduler->trouble.status && err)
+        *err = scheduler->trouble;
+    return scheduler->trouble.status;
 }
 
-void fini_crew_end(const fin_error *outcome, const fin_study_count *count)
+void fini_scheduler_end(const fin_error *outcome, const fin_study_count *count)
 {
     ending end = {DOWN_END, 0, *outcome, *count};
     for (int i = 1; i < fin_ranks(); i++) {
@@ -300,7 +306,7 @@ typedef struct member {
 static void send_up(member *m)
 {
     m->head->threads = m->threads;
-    m->head->running = fini_pool_look(m->pool).running;
+    m->head->running = fini_pool_now(m->pool).running;
     fini_ranks_send(0, m->message, (int)(sizeof *m->head + (size_t)m->head->size));
     memset(m->head, 0, sizeof *m->head);
 }
@@ -381,7 +387,7 @@ static bool speak(member *m)
     fini_done done;
     while (fini_pool_drain(m->pool, &done, 1))
         put_done(m, &done);
-    fini_pool_state state = fini_pool_look(m->pool);
+    fini_pool_state state = fini_pool_now(m->pool);
     if (hungry(m, &state))
         m->head->wants = m->asked = true;
     if (state.finished && !m->last) {
@@ -399,8 +405,8 @@ static bool speak(member *m)
     return something;
 }
 
-fin_status fini_crew_member(fini_pool *pool, int threads, void *buffer, fin_study_count *count,
-                            fin_error *err)
+fin_status fini_scheduler_member(fini_pool *pool, int threads, void *buffer, fin_study_count *count,
+                                 fin_error *err)
 {
     const double shortest = 2e-4, longest = 1e-3; /* shortest: some runs travel together */
     double pause = shortest;
