@@ -54,7 +54,19 @@ static const cli_family *find_family(const char *name)
     return NULL;
 }
 
+/* The mode of a command that is not running it: help, or the lines that completion reads. */
+enum { RUN, HELP, COMPLETE };
+
 /* ---- which command -------------------------------------------------------------------------- */
+
+/* An experiment by its name alone, as messages of the library have it. */
+static const cli_command *find_in_lab(const char *name)
+{
+    for (int i = 0; commands[i]; i++)
+        if (strncmp(commands[i]->name, "lab ", 4) == 0 && strcmp(commands[i]->name + 4, name) == 0)
+            return commands[i];
+    return NULL;
+}
 
 static int unknown_command(const char *name)
 {
@@ -68,6 +80,8 @@ static int unknown_command(const char *name)
     names[count++] = "help";
     const char *near = fin_nearest_name(name, names, count);
     cli_message_prefix("");
+    if (find_in_lab(name))
+        near = find_in_lab(name)->name;
     return cli_usage("unknown command '%.40s'%s", name,
                      cli_hint(near, "; 'finetti help' lists them"));
 }
@@ -90,7 +104,7 @@ static int unknown_member(const cli_family *family, const char *name)
 
 /* Takes one word or two from argv. *command is NULL, without a message, if a family stands alone;
  * *family is NULL if there is none. Returns an exit code, after the message. */
-static int find_command(int *argc, char ***argv, const cli_family **family,
+static int find_command(int mode, int *argc, char ***argv, const cli_family **family,
                         const cli_command **command)
 {
     const char *name = (*argv)[0];
@@ -105,6 +119,8 @@ static int find_command(int *argc, char ***argv, const cli_family **family,
         if (second ? member && strcmp(member, second) == 0 : strcmp(commands[i]->name, name) == 0)
             *command = commands[i];
     }
+    if (mode == HELP && !*command && !*family)
+        *command = find_in_lab(name);
     if (*command || (*family && !second))
         return CLI_OK;
     return *family ? unknown_member(*family, second) : unknown_command(name);
@@ -117,9 +133,6 @@ static int overview(void)
     cli_help_overview(commands, families);
     return cli_flush();
 }
-
-/* The mode of a command that is not running it: help, or the lines that completion reads. */
-enum { RUN, HELP, COMPLETE };
 
 static int call_family(int mode, const cli_family *family, int argc, char **argv)
 {
@@ -160,7 +173,7 @@ static int call(int mode, int argc, char **argv)
 {
     const cli_family *family;
     const cli_command *command;
-    int code = find_command(&argc, &argv, &family, &command);
+    int code = find_command(mode, &argc, &argv, &family, &command);
     if (code)
         return code;
     cli_message_prefix(command ? command->name : family->name);

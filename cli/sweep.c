@@ -267,9 +267,15 @@ static int check_values(const plan *p, int j, const fin_group *group, const fin_
     const double *values = fin_table_values(p->table, j);
     const char *column = fin_table_name(p->table, j);
     fin_error err = {FIN_OK, ""};
-    if (fin_table_texts(p->table, j) > 0)
-        return cli_failed("%.200s: column %s has '%.40s', which is not a number", p->path, column,
-                          fin_table_text(p->table, j, 0));
+    for (int64_t i = 0; i < p->n && fin_table_texts(p->table, j) > 0; i++) {
+        const char *text =
+            isnan(values[i]) ? "" : fin_table_text(p->table, j, (int64_t)values[i] - 1);
+        char *end;
+        strtod(text, &end);
+        if (end == text || *end)
+            return cli_failed("%.200s, line %lld, column %s: '%.40s' is not a number", p->path,
+                              (long long)i + 2, column, text);
+    }
     for (int64_t i = 0; i < p->n && group->table->size <= sizeof scratch; i++)
         if (fin_settings_set(group->table, scratch, field, values[i], &err))
             return cli_failed("%.200s, line %lld, column %s: %.250s", p->path, (long long)i + 2,

@@ -42,23 +42,25 @@ def keywords(model):
 def test_the_tool_says_the_same(model):
     theirs = tool_json("risk", **model, show="risk")
     ours = finetti.risk(**keywords(model))
-    assert (ours.risk, ours.error, ours.method) == tuple(theirs["risk"][key] for key in ("value", "error", "method"))
-    assert ours.samples == theirs["risk"].get("samples", 0)
-    if "parts" in theirs["risk"]:
-        parts = theirs["risk"]["parts"]
-        assert (ours.signal, ours.noise, ours.bias) == (parts["signal"], parts["noise"], parts["bias"])
-        assert ours.gradient == theirs["risk"]["gradient"]
+    numbers = theirs["scalars"]
+    assert (ours.risk, ours.error, ours.method) == tuple(numbers["risk"][key] for key in ("value", "error", "how"))
+    assert ours.samples == numbers["risk"]["samples"]
+    if "signal" in numbers:
+        assert (ours.signal, ours.noise, ours.bias) == tuple(numbers[key]["value"] for key in ("signal", "noise", "bias"))
+        assert ours.gradient == {name: numbers["d_" + name]["value"] for name in OVERLAPS}
     else:
         assert ours.signal is None and ours.gradient is None
-    for name, value in {**theirs["task_settings"], **theirs["overlaps"], **theirs["risk_settings"]}.items():
-        assert ours.settings[name] == (float(value) if value == "inf" else value), name
+    for name, value in theirs["settings"].items():
+        if name in ours.settings and name not in ("task", "form", "lengths", "show"):
+            assert ours.settings[name] == (float(value) if value == "inf" else value), name
+    assert set(OVERLAPS) | {"samples", "seed", "eps", "d", "L"} <= set(theirs["settings"]) & set(ours.settings)
 
 
 def test_other_numbers_of_the_tool():
-    theirs = tool_json("risk", L=7, d=100, lam=0.2, samples=2000)
+    theirs = tool_json("risk", L=7, d=100, lam=0.2, samples=2000)["scalars"]
     task = tasks.slr(L=7, d=100)
     star = finetti.lam_star(task, samples=2000)
-    assert (star.lam, star.risk) == (theirs["star"]["lam"], theirs["star"]["value"])
+    assert (star.lam, star.risk) == (theirs["lam_star"]["value"], theirs["star"]["value"])
     bayes = finetti.bayes_risk(task, samples=2000)
     assert (bayes.risk, bayes.error, bayes.samples) == tuple(theirs["bayes"][key]
                                                              for key in ("value", "error", "samples"))
@@ -67,7 +69,7 @@ def test_other_numbers_of_the_tool():
 
 
 def test_law_of_the_length():
-    theirs = tool_json("risk", lengths="5:0.2,10:0.8", show="risk", m=2)
+    theirs = tool_json("risk", lengths="5:0.2,10:0.8", show="risk", m=2)["scalars"]
     for lengths in ({5: 0.2, 10: 0.8}, [(5, 0.2), (10, 0.8)]):
         assert finetti.risk(lengths=lengths, m=2).risk == theirs["risk"]["value"]
         assert finetti.risk(lengths=lengths, m=np.array([1, 2])).risk[1] == theirs["risk"]["value"]
@@ -255,13 +257,15 @@ def test_what_an_activation_raises_comes_out(two_threads):
 # ---- stationary points ----------------------------------------------------------------------------
 
 def test_stationary_points_are_the_tool_s():
-    theirs = tool_json("landscape", task="spiked", form="shifted", c=1.0, snr=9.0)["stationary"]
+    theirs = tool_json("landscape", task="spiked", form="shifted", c=1.0, snr=9.0)["series"]
     ours = finetti.stationary_points("spiked", "shifted", c=1, snr=9)
-    assert len(ours) == len(theirs) > 0
-    for name in ("kappa", "nu", "risk", "gradient", "tolerance", "negative", "flat", "kind", "rest_count"):
-        assert getattr(ours, name).tolist() == [point[name] for point in theirs], name
-    assert ours.span.tolist() == [point["span"] for point in theirs]
-    assert ours.rest.tolist() == [point["rest"] for point in theirs]
+    assert len(ours) == len(theirs["point_kappa"]) > 0
+    for name in ("kappa", "nu", "risk", "gradient", "tolerance", "negative", "flat", "rest_count"):
+        assert getattr(ours, name).tolist() == theirs["point_" + name], name
+    kinds = ["minimum", "saddle", "maximum", "degenerate"]
+    assert ours.kind.tolist() == [kinds[int(kind)] for kind in theirs["point_kind"]]
+    assert ours.span.tolist() == theirs["point_span"]
+    assert ours.rest.tolist() == theirs["point_rest"]
 
 
 def test_stationary_points_of_few_dimensions():
