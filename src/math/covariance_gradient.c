@@ -1,16 +1,14 @@
-/* Gradients of a weighted sum of covariances, S = sum_ij G_ij k(a_i, b_j).
+/* Gradients of a weighted sum of covariances, S = sum_ij G_ij k(a_i, b_j), in the scales of columns.
  *
- * of |a - b|:  dk/da = -h (a - b),  dk/db = h (a - b),  dk/dlog scale_c = h (a_c - b_c)^2
- * of a.b:      dk/da = h b,         dk/db = h a,        dk/dlog scale_c = -2 h a_c b_c
+ * of |a - b|:  dk/dlog scale_c = h (a_c - b_c)^2        of a.b:  dk/dlog scale_c = -2 h a_c b_c
  * (the keys are divided by the scales, so d a_c / dlog scale_c = -a_c), where
  *
  *     rbf, exponential  h = k               matern32  h = 3 e^-s,          s = sqrt(3) r
  *     linear            h = 1               matern52  h = 5/3 (1+s) e^-s,  s = sqrt(5) r
  *     polynomial        h = degree (offset + a.b)^(degree-1)
  *
- * With P = G h everything is made of P b, P'a and the sums of P over rows and columns:
+ * With P = G h everything is made of P b and the sums of P over rows and columns:
  *
- *     sum_j P_ij (a_i - b_j)     = a_i sum_j P_ij - (P b)_i
  *     sum_ij P_ij (a_ic - b_jc)^2 = sum_i a_ic^2 sum_j P_ij + sum_j b_jc^2 sum_i P_ij
  *                                   - 2 sum_i a_ic (P b)_ic
  *
@@ -104,22 +102,11 @@ static void load(block *o, int64_t from)
     }
 }
 
-/* T = P B (n, width), or P'A (m, width). */
-static void times_b(block *o)
+/* By T = P B (n, width). */
+static void add_scales(block *o, double *out)
 {
     cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)o->n, (int)o->width, (int)o->m, 1,
                 o->P, (int)o->m, o->B, (int)o->width, 0, o->T, (int)o->width);
-}
-
-static void times_a(block *o)
-{
-    cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)o->m, (int)o->width, (int)o->n, 1,
-                o->P, (int)o->m, o->A, (int)o->width, 0, o->T, (int)o->width);
-}
-
-static void add_scales(block *o, double *out)
-{
-    times_b(o);
     for (int64_t i = 0; i < o->n; i++)
         for (int64_t k = 0; k < o->width; k++) {
             double x = o->A[i * o->width + k], t = o->T[i * o->width + k];
@@ -134,22 +121,9 @@ static void add_scales(block *o, double *out)
         }
 }
 
-/* One side: dkey += T - sums * key, without the second term for functions of a.b. */
-static void add_keys(const block *o, int64_t n, const double *key, const double *sums, double *dkey)
-{
-    for (int64_t i = 0; i < n; i++)
-        for (int64_t k = 0; k < o->width; k++) {
-            double t = o->T[i * o->width + k];
-            if (o->stationary)
-                t -= sums[i] * key[i * o->width + k];
-            dkey[i * o->d + o->from + k] += t;
-        }
-}
-
-/* All blocks of a tile: out, or da and db. */
-static void walk(const fin_covariance *c, int64_t d, int64_t n, const double *a, int64_t m,
-                 const double *b, const double *K, int64_t ldk, const double *G, int64_t ldg,
-                 double *out, double *da, double *db)
+void fini_covariance_scales(const fin_covariance *c, int64_t d, int64_t n, const double *a,
+                            int64_t m, const double *b, const double *K, int64_t ldk,
+                            const double *G, int64_t ldg, double *out)
 {
     block o; /* too large to be cleared for every tile */
     o.c = c;
@@ -165,31 +139,8 @@ static void walk(const fin_covariance *c, int64_t d, int64_t n, const double *a,
             weigh(&o, K + i * ldk + j, ldk, G + i * ldg + j, ldg);
             for (int64_t k = 0; k < d; k += BLOCK) {
                 load(&o, k);
-                if (out)
-                    add_scales(&o, out);
-                if (da) {
-                    times_b(&o);
-                    add_keys(&o, o.n, o.A, o.rows, da + i * d);
-                }
-                if (db) {
-                    times_a(&o);
-                    add_keys(&o, o.m, o.B, o.columns, db + j * d);
-                }
+                add_scales(&o, out);
             }
         }
     fini_blas_leave();
-}
-
-void fini_covariance_scales(const fin_covariance *c, int64_t d, int64_t n, const double *a,
-                            int64_t m, const double *b, const double *K, int64_t ldk,
-                            const double *G, int64_t ldg, double *out)
-{
-    walk(c, d, n, a, m, b, K, ldk, G, ldg, out, NULL, NULL);
-}
-
-void fini_covariance_backward(const fin_covariance *c, int64_t d, int64_t n, const double *a,
-                              int64_t m, const double *b, const double *K, int64_t ldk,
-                              const double *G, int64_t ldg, double *da, double *db)
-{
-    walk(c, d, n, a, m, b, K, ldk, G, ldg, NULL, da, db);
 }

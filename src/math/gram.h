@@ -33,14 +33,10 @@ void fini_covariance_logs(const fin_covariance *c, int64_t d, int64_t n, const d
 void fini_covariance_lower(const fin_covariance *c, int64_t d, int64_t n, const double *a,
                            double *out, int64_t ld);
 /* d sum_ij G_ij k(a_i, b_j) / d log scale_c for every column c, added to out (d): a scale for all
- * is their sum. K: the tile of covariances itself. One thread, here and below. */
+ * is their sum. K: the tile of covariances itself. One thread. */
 void fini_covariance_scales(const fin_covariance *c, int64_t d, int64_t n, const double *a,
                             int64_t m, const double *b, const double *K, int64_t ldk,
                             const double *G, int64_t ldg, double *out);
-/* d sum_ij G_ij k(a_i, b_j) / d a (n, d) and / d b (m, d), added; either may be NULL. */
-void fini_covariance_backward(const fin_covariance *c, int64_t d, int64_t n, const double *a,
-                              int64_t m, const double *b, const double *K, int64_t ldk,
-                              const double *G, int64_t ldg, double *da, double *db);
 
 /* ---- positive definite matrices (factor*.c) ------------------------------------------------- */
 
