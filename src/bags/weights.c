@@ -58,7 +58,7 @@ static double loss_at(const stack *s, const double *w)
         if (!(omega > 0))
             continue;
         read_row(s, i);
-        double mean = fini_dot(s->models, w, s->row);
+        double mean = fini_dot_in_order(s->models, w, s->row);
         loss += omega * (s->y ? s->precision * mean * mean / 2 : -log(mean));
     }
     loss /= s->total;
@@ -80,7 +80,8 @@ static void differentiate(const stack *s)
         if (!(omega > 0))
             continue;
         read_row(s, i);
-        double mean = fini_dot(M, s->w, s->row), slope = s->y ? s->precision * mean : -1 / mean;
+        double mean = fini_dot_in_order(M, s->w, s->row),
+               slope = s->y ? s->precision * mean : -1 / mean;
         double bend = s->y ? s->precision : slope * slope;
         for (int m = 0; m < M; m++) {
             s->g[m] += omega * slope * s->row[m];
@@ -103,7 +104,7 @@ static double gap(const stack *s)
     double least = s->g[0];
     for (int m = 1; m < s->models; m++)
         least = fmin(least, s->g[m]);
-    return fini_dot(s->models, s->g, s->w) - least;
+    return fini_dot_in_order(s->models, s->g, s->w) - least;
 }
 
 /* u: the minimum of the quadratic on the simplex; q: its gradient there. */
@@ -136,7 +137,8 @@ static void solve_quadratic(const stack *s)
 static bool advance(const stack *s, double *loss)
 {
     int M = s->models;
-    double slope = 0, level = fini_dot(M, s->g, s->w), rounding = 1e-14 * (1 + fabs(*loss));
+    double slope = 0, level = fini_dot_in_order(M, s->g, s->w),
+           rounding = 1e-14 * (1 + fabs(*loss));
     for (int m = 0; m < M; m++) /* the level adds nothing, for u - w has sum 0, but its rounding */
         slope += (s->g[m] - level) * (s->u[m] - s->w[m]);
     if (!(slope < 0))

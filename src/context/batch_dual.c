@@ -292,7 +292,7 @@ static void backward_queries(const fini_many *o, const fini_one *c, int64_t firs
     memset(s->dqueries, 0, (size_t)(count * dk) * sizeof *s->dqueries);
     fini_many_pull(fini_score_distance(&o->score), dk, L, s->keys, count, s->queries, s->D, s->ldc,
                    s->dkeys, s->dqueries);
-    hyper[0] -= fini_dot(count * dk, s->queries, s->dqueries);
+    hyper[0] -= fini_dot_in_order(count * dk, s->queries, s->dqueries);
     fini_many_add(o, o->gradient->queries, (c->query + first) * dk, count * dk, o->query_times,
                   s->dqueries);
 }
@@ -345,11 +345,12 @@ fin_status fini_dual_backward(const fini_many *o, const fini_one *c, fini_scratc
     for (int64_t i = 0; i < L; i += FINI_QUERIES)
         backward_rows(o, c, i, fini_least(FINI_QUERIES, L - i), s, hyper);
     for (int64_t l = 0; l < L; l++) {
-        hyper[1] -= o->settings->noise * fini_dot(dv, s->U + l * s->ldx, s->X + l * s->ldx);
+        hyper[1] -=
+            o->settings->noise * fini_dot_in_order(dv, s->U + l * s->ldx, s->X + l * s->ldx);
         fini_many_add(o, o->gradient->values, (c->token + l) * dv, dv, 1, s->U + l * s->ldx);
     }
     hyper[2] -= hyper[1];
-    hyper[0] -= fini_dot(L * dk, s->keys, s->dkeys);
+    hyper[0] -= fini_dot_in_order(L * dk, s->keys, s->dkeys);
     fini_many_add(o, o->gradient->keys, c->token * dk, L * dk, o->key_times, s->dkeys);
     return fini_cme_check(o, c, 0, 1, 3, hyper, err);
 }

@@ -238,16 +238,16 @@ fin_status fini_primal_backward(const fini_many *o, const fini_one *c, fini_scra
     spread(L, dv, dk, prior, s->X, by_query, s->dkeys);
     spread(L, dv, dk, -prior, s->U, by_alpha, s->dkeys);
     spread(L, dv, dk, -prior, s->X, by_u, s->dkeys);
-    hyper[1] = -o->settings->noise * fini_dot(L * dv, s->U, s->X);
+    hyper[1] = -o->settings->noise * fini_dot_in_order(L * dv, s->U, s->X);
     hyper[2] = -hyper[1] - o->settings->level * through_level(o, c, s);
-    hyper[0] = -fini_dot(L * dk, s->keys, s->dkeys);
+    hyper[0] = -fini_dot_in_order(L * dk, s->keys, s->dkeys);
     for (int64_t first = 0; first < c->m; first += BLOCK) { /* dZ_q */
         int64_t count = fini_least(BLOCK, c->m - first);
         fini_many_points(o, c, first, count, s, false);
         fini_many_read(o, o->dout, (c->query + first) * dv, count * dv, 1, s->dout);
         memset(s->dqueries, 0, (size_t)(count * dk) * sizeof *s->dqueries);
         spread(count, dv, dk, prior, s->dout, by_alpha, s->dqueries);
-        hyper[0] -= fini_dot(count * dk, s->queries, s->dqueries);
+        hyper[0] -= fini_dot_in_order(count * dk, s->queries, s->dqueries);
         fini_many_add(o, o->gradient->queries, (c->query + first) * dk, count * dk, o->query_times,
                       s->dqueries);
     }

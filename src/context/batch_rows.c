@@ -230,16 +230,16 @@ fin_status fini_rows_backward(const fini_many *o, const fini_one *c, fini_scratc
         if (status)
             return status;
         for (int64_t i = 0; i < count; i++)
-            delta[i] = fini_dot(dv, s->dout + i * dv, s->out + i * dv) / s->sum[i];
+            delta[i] = fini_dot_in_order(dv, s->dout + i * dv, s->out + i * dv) / s->sum[i];
         for (int64_t t = 0; t < c->L; t += FINI_TILE)
             backward_tile(o, count, t, fini_least(c->L - t, FINI_TILE), s, delta);
-        double by_query = fini_dot(count * dk, s->queries, s->dqueries);
+        double by_query = fini_dot_in_order(count * dk, s->queries, s->dqueries);
         scale -= by_query;
         temperature -= by_query;
         fini_many_add(o, o->gradient->queries, (c->query + first) * dk, count * dk, o->query_times,
                       s->dqueries);
     }
-    scale -= fini_dot(c->L * dk, s->keys, s->dkeys);
+    scale -= fini_dot_in_order(c->L * dk, s->keys, s->dkeys);
     fini_many_add(o, o->gradient->keys, c->token * dk, c->L * dk, o->key_times, s->dkeys);
     fini_many_add(o, o->gradient->values, c->token * dv, c->L * dv, 1, s->dvalues);
     o->hyper[c->context][0] = softmax ? 0 : scale;

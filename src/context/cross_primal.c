@@ -379,28 +379,12 @@ static fin_status drop(fin_cross *o, int64_t n, fin_error *err)
     return FIN_OK;
 }
 
-const fini_cross_method fini_cross_primal = {
-    .name = FIN_CROSS_PRIMAL,
-    .load = load,
-    .append = append,
-    .drop = drop,
-    .block = FINI_CROSS_LANES * BLOCK,
-    .scratch = fini_primal_scratch,
-    .predict = fini_primal_predict,
-    .loo = fini_primal_loo,
-    .prefix = fini_primal_prefix,
-    .evidence = fini_primal_evidence,
-};
-
-const fini_cross_method fini_cross_nystrom = {
-    .name = FIN_CROSS_NYSTROM,
-    .load = load,
-    .append = append,
-    .drop = drop,
-    .block = FINI_CROSS_LANES * BLOCK,
-    .scratch = fini_primal_scratch,
-    .predict = fini_primal_predict,
-    .loo = fini_primal_loo,
-    .prefix = fini_primal_prefix,
-    .evidence = fini_primal_evidence,
-};
+#define METHOD(number)                                                                             \
+    {                                                                                              \
+        .name = number, .load = load, .append = append, .drop = drop,                              \
+        .block = FINI_CROSS_LANES * BLOCK, .scratch = fini_primal_scratch,                         \
+        .predict = fini_primal_predict, .loo = fini_primal_loo, .prefix = fini_primal_prefix,      \
+        .evidence = fini_primal_evidence                                                           \
+    }
+const fini_cross_method fini_cross_primal = METHOD(FIN_CROSS_PRIMAL);
+const fini_cross_method fini_cross_nystrom = METHOD(FIN_CROSS_NYSTROM);

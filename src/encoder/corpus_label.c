@@ -36,7 +36,7 @@ void fini_corpus_label(const fin_corpus *c, const fini_example *e, const double 
     }
     fin_random r;
     fin_random_open(&r, c->seed, FINI_CORPUS_LABEL, e->number);
-    e->targets[0] = fini_dot(c->latent->shape.latent, c->direction, z) +
+    e->targets[0] = fini_dot_in_order(c->latent->shape.latent, c->direction, z) +
                     sqrt(c->settings.label_noise) * fin_random_normal(&r);
 }
 
@@ -58,12 +58,12 @@ static void read_gauss(const fin_corpus *c, const double *posterior, double *mea
 {
     int64_t D = c->latent->shape.features, dv = c->latent->shape.dv;
     const double *C = posterior + dv * D;
-    *mean = fini_dot(dv * D, c->direction, posterior);
+    *mean = fini_dot_in_order(dv * D, c->direction, posterior);
     *variance = 0;
     for (int64_t row = 0; row < dv; row++) {
         const double *a = c->direction + row * D;
         for (int64_t i = 0; i < D; i++)
-            *variance += a[i] * fini_dot(D, C + i * D, a);
+            *variance += a[i] * fini_dot_in_order(D, C + i * D, a);
     }
     *variance = fmax(*variance, 0);
 }

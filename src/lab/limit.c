@@ -149,7 +149,7 @@ static fin_status mean_gain(fini_limit *w, fin_cross *cross, const fin_progress 
             for (int64_t l = 0; l < v->L; l++)
                 sum += w->weights[i * v->L + l] *
                        zonal(v->d, v->degree,
-                             fini_dot(v->d, queries + i * v->d, w->keys + l * v->d));
+                             fini_dot_in_order(v->d, queries + i * v->d, w->keys + l * v->d));
     }
     fini_average_add(average, sum / (double)w->asked);
     return FIN_OK;

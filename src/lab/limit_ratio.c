@@ -39,7 +39,7 @@ static double mass(const fini_limit *w, const double *q)
     const fini_limit_settings *v = w->v;
     double sum = 0;
     for (int64_t l = 0; l < v->L; l++)
-        sum += exp(v->kappa * (fini_dot(v->d, q, w->keys + l * v->d) - 1));
+        sum += exp(v->kappa * (fini_dot_in_order(v->d, q, w->keys + l * v->d) - 1));
     return sum / (v->alpha * (double)v->L);
 }
 
@@ -56,8 +56,8 @@ static fin_status in_plane(fini_limit *w, fin_cross *cross, const fin_progress *
             return status;
         for (int64_t i = 0; i < count; i++) {
             const double *q = w->queries + (first + i) * d, *side = w->side + (first + i) * d;
-            const double along[2] = {fini_dot(d, w->out + i * d, q),
-                                     fini_dot(d, w->out + i * d, side)};
+            const double along[2] = {fini_dot_in_order(d, w->out + i * d, q),
+                                     fini_dot_in_order(d, w->out + i * d, side)};
             double factor = massive ? mass(w, q) : 0;
             for (int j = 0; j < 2; j++) {
                 plane[j] += along[j] / (double)w->asked;
@@ -125,8 +125,8 @@ void fini_limit_add_ratio_limits(const fini_limit_settings *v, fin_result *resul
     fin_sphere_limit_vmf(v->d, v->kappa, c, q, limit);
     if (v->keys == FINI_RATE_SPHERE)
         kept = fin_sphere_filter_cme(v->d, v->kappa, v->alpha, 1);
-    double length = sqrt(fini_dot(v->d, limit, limit));
+    double length = sqrt(fini_dot_in_order(v->d, limit, limit));
     fini_result_scalar(result, "ratio_limit", kept / length, 0, FIN_HOW_CLOSED, 0);
-    fini_result_scalar(result, "cosine_limit", fini_dot(v->d, limit, q) / length, 0,
+    fini_result_scalar(result, "cosine_limit", fini_dot_in_order(v->d, limit, q) / length, 0,
                        FIN_HOW_CLOSED, 0);
 }

@@ -9,7 +9,7 @@ static inline int64_t fini_least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-static inline double fini_dot(int64_t n, const double *a, const double *b)
+static inline double fini_dot_in_order(int64_t n, const double *a, const double *b)
 {
     double sum = 0;
     for (int64_t i = 0; i < n; i++)

@@ -126,7 +126,7 @@ static void tangent_basis(int n, const double *x, double basis[FRAME - 1][FRAME]
     for (int i = 0; i < n; i++)
         u[i] = x[i];
     u[0] += x[0] < 0 ? -1 : 1;
-    u2 = fini_dot(n, u, u);
+    u2 = fini_dot_in_order(n, u, u);
     for (int j = 1; j < n; j++)
         for (int i = 0; i < n; i++)
             basis[j - 1][i] = (i == j) - 2 * u[i] * u[j] / u2;
@@ -151,24 +151,24 @@ static double span_matrix(const place *p, const hessian *H, double *matrix)
         const double *xk = basis[0][j], *xv = basis[1][j];
         dq[j][KAPPA] = xk[0];
         dq[j][ETA] = xk[1];
-        dq[j][RHO] = fini_dot(n, xk, p->v);
+        dq[j][RHO] = fini_dot_in_order(n, xk, p->v);
         dq[half + j][THETA] = xv[0];
         dq[half + j][NU] = xv[1];
-        dq[half + j][RHO] = fini_dot(n, xv, p->k);
+        dq[half + j][RHO] = fini_dot_in_order(n, xv, p->k);
     }
     for (int i = 0; i < size; i++)
         for (int j = 0; j <= i; j++) {
             double value = 0;
             for (int a = 0; a < OVERLAPS; a++)
-                value += dq[i][a] * fini_dot(OVERLAPS, H->at[a], dq[j]);
+                value += dq[i][a] * fini_dot_in_order(OVERLAPS, H->at[a], dq[j]);
             if (i >= half && j < half)
-                value += p->R_rho * fini_dot(n, basis[1][i - half], basis[0][j]);
+                value += p->R_rho * fini_dot_in_order(n, basis[1][i - half], basis[0][j]);
             if (i == j)
                 value -= i < half ? p->bend_k : p->bend_v;
             matrix[j * size + i] = matrix[i * size + j] = value;
         }
     for (int a = 0; a < OVERLAPS; a++)
-        norm2 += fini_dot(OVERLAPS, H->at[a], H->at[a]);
+        norm2 += fini_dot_in_order(OVERLAPS, H->at[a], H->at[a]);
     return sqrt(norm2 + p->bend_k * p->bend_k + p->bend_v * p->bend_v + p->R_rho * p->R_rho);
 }
 
@@ -197,7 +197,8 @@ static fin_status place_of(const model *q, const fin_overlaps *o, place *p, fin_
                  .v = {o->theta, o->nu, f.b3, f.b4},
                  .R_rho = R[RHO]};
     /* Overlaps carry rounding; tangents are orthogonal to unit vectors. */
-    double k_norm = sqrt(fini_dot(p->n, p->k, p->k)), v_norm = sqrt(fini_dot(p->n, p->v, p->v));
+    double k_norm = sqrt(fini_dot_in_order(p->n, p->k, p->k)),
+           v_norm = sqrt(fini_dot_in_order(p->n, p->v, p->v));
     for (int i = 0; i < p->n; i++) {
         p->k[i] /= k_norm;
         p->v[i] /= v_norm;
@@ -207,8 +208,8 @@ static fin_status place_of(const model *q, const fin_overlaps *o, place *p, fin_
         p->grad_k[i] = R[RHO] * p->v[i] + (i < 2 ? along_k[i] : 0);
         p->grad_v[i] = R[RHO] * p->k[i] + (i < 2 ? along_v[i] : 0);
     }
-    p->bend_k = fini_dot(p->n, p->k, p->grad_k);
-    p->bend_v = fini_dot(p->n, p->v, p->grad_v);
+    p->bend_k = fini_dot_in_order(p->n, p->k, p->grad_k);
+    p->bend_v = fini_dot_in_order(p->n, p->v, p->grad_v);
     return FIN_OK;
 }
 

@@ -107,22 +107,10 @@ static fin_status reduced_lanes(fin_train *t, void *worker, double *scratch, int
     return FIN_OK;
 }
 
-const fini_engine fini_population_lanes = {
-    .block = FINI_RUNS,
-    .at_once = AT_ONCE,
-    .width = lanes_width,
-    .scratch = lanes_scratch,
-    .start = lanes_start,
-    .advance = population_lanes,
-    .read = lanes_read,
-};
-
-const fini_engine fini_reduced_lanes = {
-    .block = FINI_RUNS,
-    .at_once = AT_ONCE,
-    .width = lanes_width,
-    .scratch = lanes_scratch,
-    .start = lanes_start,
-    .advance = reduced_lanes,
-    .read = lanes_read,
-};
+#define LANES(advance_lanes)                                                                       \
+    {                                                                                              \
+        .block = FINI_RUNS, .at_once = AT_ONCE, .width = lanes_width, .scratch = lanes_scratch,    \
+        .start = lanes_start, .advance = advance_lanes, .read = lanes_read                         \
+    }
+const fini_engine fini_population_lanes = LANES(population_lanes);
+const fini_engine fini_reduced_lanes = LANES(reduced_lanes);
