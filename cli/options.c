@@ -176,10 +176,12 @@ static int unknown_option(cli_args *args, const char *name)
     char option[CLI_NAME + 2], other[CLI_NAME + 2];
     fin_error err = {FIN_OK, ""};
     cli_dashed(name, option);
-    if (near && own && strcmp(near, own) == 0)
+    if (args->settings)
+        fin_command_apply(args->settings, args->values, args->pairs, args->pair_count, NULL, &err);
+    bool elsewhere = strstr(err.message, "; it belongs to "); /* a setting of another task, say */
+    if (near && own && strcmp(near, own) == 0 && !elsewhere)
         return cli_usage("unknown option %s; did you mean %s?", option, cli_dashed(own, other));
-    if (args->settings &&
-        fin_command_apply(args->settings, args->values, args->pairs, args->pair_count, NULL, &err))
+    if (err.status)
         return cli_error(&err);
     return cli_usage("unknown option %s; see 'finetti help %s'", option, args->command->name);
 }
@@ -325,8 +327,6 @@ static int check_pairs(cli_args *args, bool names)
 int cli_apply(cli_args *args)
 {
     fin_error err = {FIN_OK, ""};
-    if (cli_given(args, "lengths") && (cli_given(args, "L") || cli_given(args, "L_min")))
-        return cli_usage("lengths takes the place of L and L_min; give one or the other");
     if (args->settings &&
         fin_command_apply(args->settings, args->values, args->pairs, args->pair_count, NULL, &err))
         return cli_error(&err);

@@ -13,14 +13,13 @@ from collections.abc import Mapping
 import numpy as np
 
 from . import _arrays
-from ._core import ArgumentError, Table, Watch, check, error, ffi, lib, text
-from ._lab import FAMILIES, FORMS, PROGRESS, TASKS, common, frame
+from ._core import ArgumentError, FinettiError, Table, Watch, check, error, ffi, lib, text
+from ._lab import PROGRESS, common, frame
 from ._signature import Keyword
 from ._texts import encoded
 
 HOWS = tuple(text(lib.fin_how_name(i)) for i in range(lib.FIN_HOW_COUNT))
 DTYPES = {lib.FIN_F32: "f4", lib.FIN_F64: "f8", lib.FIN_I32: "i4", lib.FIN_I64: "i8", lib.FIN_U8: "u1"}
-_KINDS = {"task": TASKS, "form": FORMS, "family": FAMILIES}  # words that name a row of another table
 _EXACT = 1 << 53  # whole numbers up to here are doubles
 
 
@@ -45,6 +44,11 @@ def _rows(row):
         row += 1
 
 
+def _until_null(get):
+    """The texts that get(0), get(1), ... point to, up to NULL."""
+    return list(itertools.takewhile(lambda one: one is not None, (text(get(i)) for i in itertools.count())))
+
+
 class Command:
     """A row of the table of commands; its repr is its help.
 
@@ -61,6 +65,7 @@ class Command:
         self.pointer = pointer
         self.name, self.summary = text(pointer.name), text(pointer.summary)
         self.outputs = {output.name: output for output in map(Output, _rows(pointer.outputs))}
+        self.words = [text(word.name) for word in _rows(pointer.words)]
         self._settings = None
 
     def _room(self):
@@ -75,37 +80,33 @@ class Command:
 
     def _collect(self):
         """Words, and the rows of all tables that words can choose."""
-        words = list(_rows(self.pointer.words))
-        choices = {text(word.name): self._choices(word, words) for word in words}
-        usual = {text(word.name): [text(word.fallback)] for word in words}
+        rows = {text(word.name): word for word in _rows(self.pointer.words)}
+        choices = {name: self._choices(word) for name, word in rows.items()}
         found, count = {}, 0
-        for chosen in itertools.product(*(choices[name] or usual[name] for name in usual)):
+        for chosen in itertools.product(*(choices[name] or [text(word.fallback)] for name, word in rows.items())):
             count += 1
-            for table in self._tables(words, dict(zip(usual, chosen))):
+            for table in self._tables(dict(zip(rows, chosen))):
                 for name, field in table.fields.items():
                     entry = found.setdefault(name, [0, {}])
                     entry[0] += 1
                     entry[1].setdefault(table.name, (table, field))
-        made = {text(word.name): _of_word(word, choices[text(word.name)]) for word in words}
+        made = {name: _of_word(word, choices[name]) for name, word in rows.items()}
         for name, (times, fields) in found.items():
             made.setdefault(name, _or_several(common(list(fields.values()), False, times >= count)))
         return made
 
-    def _choices(self, word, words):
-        """What a word can be, as far as the tables say it; a list is taken as a whole."""
-        name = text(word.name)
-        if name in _KINDS:
-            return [one for one in _KINDS[name] if self._tables(words, {name: one})]
-        found = re.search(r"\b(one|a list) of ((?:\w+, )+\w+)", text(word.meaning))
-        return found and (found[2].split(", ") if found[1] == "one" else [found[2].replace(", ", ",")])
+    def _choices(self, word):
+        """What a word can be, as far as the tables say it; of a list of names, all at once."""
+        if word.kind == lib.FIN_WORD_NAMES:
+            return [",".join(_until_null(lambda i: word.names[i]))]
+        known = _until_null(lambda i: lib.fin_word_choice(word.name, i))
+        found = re.search(r"\bone of ((?:\w+, )+\w+)", text(word.meaning))
+        return [one for one in known or found and found[1].split(", ") or () if self._tables({text(word.name): one})]
 
-    def _tables(self, words, chosen):
+    def _tables(self, words):
         """The settings tables that these words choose; none if one of them is wrong."""
-        values, groups, count = self._room(), ffi.new("fin_group[]", lib.FIN_GROUPS), ffi.new("int *")
-        for word in words:
-            name = chosen.get(text(word.name), text(word.fallback)).encode()
-            ffi.memmove(ffi.cast("char *", values) + word.offset, name, len(name))
-        if lib.fin_command_groups(self.pointer, values, groups, count, ffi.NULL):
+        groups, count, (pairs, kept) = ffi.new("fin_group[]", lib.FIN_GROUPS), ffi.new("int *"), pairs_of(words)
+        if lib.fin_command_tables(self.pointer, self._room(), pairs, len(words), groups, count, ffi.NULL, ffi.NULL):
             return []
         return [_table(groups[i].table) for i in range(count[0])]
 
@@ -127,11 +128,9 @@ def _table(pointer):
 
 
 def _of_word(word, choices):
-    name, kind = text(word.name), "str"
-    if choices and not (len(choices) == 1 and "," in choices[0]):
-        kind = f"Literal[{', '.join(map(repr, choices))}]"
-    pairs = " | Mapping[int, float]" if re.search(r"\d:\d", text(word.meaning)) else ""
-    return Keyword(name, text(word.fallback), f"{kind}{pairs} | Sequence[{kind}]", text(word.meaning))
+    kind = f"Literal[{', '.join(map(repr, choices))}]" if choices and word.kind == lib.FIN_WORD_PLAIN else "str"
+    pairs = " | Mapping[int, float]" if word.kind == lib.FIN_WORD_PAIRS else ""
+    return Keyword(text(word.name), text(word.fallback), f"{kind}{pairs} | Sequence[{kind}{pairs}]", text(word.meaning))
 
 
 def _or_several(keyword):
@@ -186,17 +185,17 @@ def find(name):
 _number = {float: repr, int: str, str: str}
 
 
-def _word(value, name):
+def word(value, name):
     """A setting as one writes it on the command line; None if it is an array."""
     kind = _number.get(type(value))
     if kind is not None:
         return kind(value)
     if isinstance(value, Mapping):  # {5: 0.2, 10: 0.8}
-        return ",".join(f"{_word(key, name)}:{_word(part, name)}" for key, part in value.items())
+        return ",".join(f"{word(key, name)}:{word(part, name)}" for key, part in value.items())
     if isinstance(value, (bool, str)):
         return str(int(value)) if isinstance(value, bool) else str(value)
     if isinstance(value, np.generic) or isinstance(value, np.ndarray) and value.ndim == 0:
-        return _word(value.item(), name)
+        return word(value.item(), name)
     if isinstance(value, (list, tuple, range, np.ndarray)) or hasattr(value, "__array__"):
         return None
     if hasattr(value, "__index__"):
@@ -212,7 +211,7 @@ def as_array(value, name):
     if isinstance(value, np.ma.MaskedArray):
         raise TypeError(f"{name} is a masked array; fill it ({name}.filled(value)) or leave out what is masked")
     if isinstance(value, (list, tuple)) and any(isinstance(one, (str, Mapping)) for one in value):
-        return np.array([_word(one, name) for one in value], dtype=object)
+        return np.array([word(one, name) for one in value], dtype=object)
     try:
         return np.asarray(value)
     except ValueError as problem:
@@ -224,11 +223,11 @@ def split(given):
     words, arrays = {}, {}
     for name, value in given.items():
         if value is not None:
-            word = _word(value, name)
-            if word is None:
+            plain = word(value, name)
+            if plain is None:
                 arrays[name] = as_array(value, name)
             else:
-                words[name] = word
+                words[name] = plain
     return words, arrays
 
 
@@ -249,19 +248,28 @@ def settings_of(json_text):
             for name, value in settings.get("settings", settings).items()}
 
 
-def canonical(command, words):
-    """Every setting that a run has, from its canonical JSON."""
+def applied(command, words):
+    """The struct of settings, if nothing is wrong with them."""
     values, err, (pairs, kept) = command._room(), error(), pairs_of(words)
     check(lib.fin_command_apply(command.pointer, values, pairs, len(words), ffi.NULL, err), err)
+    return values
+
+
+def canonical(command, words, settled=False):
+    """Every setting that a run has, from its canonical JSON. settled: 'auto' worked out where that can be done."""
+    values, err = applied(command, words), error()
+    if settled:
+        check(lib.fin_command_settle(command.pointer, values, err), err)
     buffer = ffi.new("char[]", lib.FIN_SETTINGS_TEXT)
     check(lib.fin_command_text(command.pointer, values, buffer, lib.FIN_SETTINGS_TEXT, err), err)
-    return settings_of(ffi.string(buffer).decode("utf-8", "replace"))
+    fields = command.settings
+    return {name: float(value) if type(value) is int and fields[name].field.kind is float else value
+            for name, value in settings_of(ffi.string(buffer).decode("utf-8", "replace")).items()}
 
 
-def swept(command, words, varying):
-    """The settings of a sweep: those of its first point, and what varies as arrays."""
-    first = {name: _word(array.flat[0], name) for name, array in varying.items() if array.size}
-    return {**canonical(command, {**words, **first}), **varying}
+def at_first(words, varying):
+    """The texts of the first point of a sweep."""
+    return {**words, **{name: word(array.flat[0], name) for name, array in varying.items() if array.size}}
 
 
 # ---- results ------------------------------------------------------------------------------------
@@ -277,7 +285,8 @@ class Result(Mapping):
     errors : dict
         By name: 0 for a closed form; for a quadrature how well it stands; for a simulation the standard error.
     how : dict
-        By name, how the number came about: 'closed form', 'quadrature', 'simulation', ...
+        By name, how the number came about: 'closed form', 'quadrature', 'simulation', ... (an array if it differs
+        between points).
     samples : dict
         By name: of a simulation or of a share; 0 where it does not apply.
     series : dict
@@ -343,7 +352,9 @@ class Result(Mapping):
         for name, value in self._values.items():
             shown = _range(value) if self.shape else f"{value:.6g}" + (
                 f" +- {self.errors[name]:.2g}" if self.errors[name] else "")
-            lines.append(f"{name:{width}}  {shown}  ({self.how[name]})")
+            how = self.how[name]
+            how = how if isinstance(how, str) else " or ".join(np.unique(how))
+            lines.append(f"{name:{width}}  {shown}  ({how})")
         lines += [f"{name}: array {array.shape}" for name, array in self.series.items()]
         return "\n".join(lines + [f"note: {note}" for note in self.notes])
 
@@ -374,9 +385,7 @@ def left_in(out):
         lib.fin_result_get_scalar(result, i) for i in range(lib.fin_result_scalar_count(result)))]
     series = dict(map(array_of, (lib.fin_result_get_series(result, i)
                                  for i in range(lib.fin_result_series_count(result)))))
-    notes = list(itertools.takewhile(lambda note: note is not None,
-                                     (text(lib.fin_result_note(result, i)) for i in itertools.count())))
-    return numbers, series, notes
+    return numbers, series, _until_null(lambda i: lib.fin_result_note(result, i))
 
 
 def array_of(series):
@@ -400,19 +409,29 @@ def _column(name, array, column):
     kept = [ffi.new("char[]", encoded(name, "a name"))]
     column.name = kept[0]
     flat = array.ravel()
+    if flat.dtype.kind not in "iufbUO":
+        raise TypeError(f"{name} is an array of {array.dtype}; it must be one of numbers or texts")
     if flat.dtype.kind in "iufb" and not (flat.dtype.kind in "iu" and np.any(np.abs(flat) > _EXACT)):
         numbers = np.ascontiguousarray(flat, dtype=np.float64)
         column.numbers = _arrays.doubles(numbers)
         return [*kept, numbers]
     words = []
     for value in flat.tolist():
-        word = _word(value, name)
-        if word is None:
+        one = word(value, name)
+        if one is None:
             raise TypeError(f"{name} is an array of {array.dtype}; it must be one of numbers or texts")
-        words.append(ffi.new("char[]", encoded(word, name)))
+        words.append(ffi.new("char[]", encoded(one, name)))
     kept += [words, ffi.new("char *[]", words or [ffi.NULL])]
     column.texts = kept[-1]
     return kept
+
+
+def _view(pointer, shape, owner, dtype=np.float64):
+    """An array on memory of the library, which `owner` frees when the last of them goes."""
+    size = int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
+    if size == 0:
+        return np.empty(shape, dtype)
+    return np.frombuffer(ffi.buffer(ffi.gc(pointer, lambda _, keep=owner: None), size), dtype).reshape(shape)
 
 
 def sweep(command, words, arrays, progress=None):
@@ -426,16 +445,20 @@ def sweep(command, words, arrays, progress=None):
                                        bad, watch.err)
         try:
             watch.check(status)
-        except ArgumentError as problem:
+        except FinettiError as problem:
             if bad[0] >= 0:
-                problem.args = (f"point {bad[0]}: {problem}",)
+                problem.args = (f"point {bad[0]}: {re.sub(r'^point 0: ', '', str(problem))}",)
             raise
-    found = ffi.gc(out[0], lib.fin_sweep_destroy)
-    numbers = []
-    for i in range(lib.fin_sweep_count(found)):
-        column = lib.fin_sweep_get(found, i)
-        value, error = (_arrays.copy(part, shape) for part in (column.value, column.error))
-        numbers.append((text(column.name), value, error, HOWS[column.how], None))
+    owner, numbers = ffi.gc(out[0], lib.fin_sweep_destroy), []
+    for i in range(lib.fin_sweep_count(owner)):
+        column = lib.fin_sweep_get(owner, i)
+        how, samples = HOWS[column.how], np.broadcast_to(np.int64(0), shape)
+        if column.hows:
+            how = np.array(HOWS)[_view(column.hows, shape, owner, np.uint8)]
+        if column.samples:
+            samples = _view(column.samples, shape, owner, np.int64)
+        numbers.append((text(column.name), _view(column.value, shape, owner), _view(column.error, shape, owner), how,
+                        samples))
     return shape, varying, numbers
 
 
@@ -473,7 +496,7 @@ def run(command, /, *, progress=None, **settings):
     words, arrays = split(settings)
     if arrays:
         shape, varying, numbers = sweep(row, words, arrays, progress)
-        return Result(row.name, lambda: swept(row, words, varying), shape, varying, numbers, {}, [])
+        return Result(row.name, lambda: {**canonical(row, at_first(words, varying)), **varying}, shape, varying, numbers, {}, [])
     numbers, series, notes = once(row, words, progress)
     return Result(row.name, lambda: canonical(row, words), (), {}, numbers, series, notes)
 

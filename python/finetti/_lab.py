@@ -1,8 +1,4 @@
-"""What the functions of the laboratory share: tasks and forms by name, keywords sorted into tables, results.
-
-A call such as finetti.risk("spiked", "softmax", snr=4, lam=2, kappa=0.9) has one flat list of keywords; the library
-has a settings table for each of task, form, overlaps and risk. `split` sorts the ones into the others.
-"""
+"""What the functions of the laboratory share: tasks, forms and families by name, their keywords, results."""
 
 import difflib
 import operator
@@ -89,39 +85,6 @@ def common(fields, arrays, everywhere):
     if not everywhere:
         keyword.meaning = f"{', '.join(kind.name for kind, _ in fields)}: {keyword.meaning}"
     return keyword
-
-
-_owners = {}
-
-
-def split(given, task, form, *tables):
-    """Sorts keywords into dicts of settings: those of the task, of the form (if not None), of each table.
-
-    None means: not given. A setting of another task or form is refused.
-    """
-    key = (task.name, form and form.name, *[table.name for table in tables])
-    owners = _owners.get(key)
-    if owners is None:
-        used = [task.table, *([form.table] if form else []), *tables]
-        owners = _owners[key] = {name: i for i, table in reversed(list(enumerate(used))) for name in table.fields}
-    parts = tuple({} for _ in range(1 + (form is not None) + len(tables)))
-    for name, value in given.items():
-        if value is not None:
-            i = owners.get(name)
-            if i is None:
-                raise TypeError(_misplaced(name, task, form))
-            parts[i][name] = value
-    return parts
-
-
-def _misplaced(name, task, form):
-    tasks = [kind.name for kind in TASKS.values() if name in kind.table.fields]
-    forms = [kind.name for kind in FORMS.values() if name in kind.table.fields]
-    if not tasks and not forms:
-        return f"there is no setting {name!r}"
-    if tasks:
-        return f"{name!r} is a setting of {' and '.join(tasks)}, not of the task {task.name}"
-    return f"{name!r} is a setting of the forms {', '.join(forms)}, not of {form.name if form else task.name}"
 
 
 # ---- structs ----------------------------------------------------------------------------------

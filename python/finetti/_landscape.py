@@ -2,12 +2,13 @@
 
 import numpy as np
 
-from ._core import check, error, ffi, lib, text
-from ._lab import FORM, FORMS, LENGTHS, OVERLAP_NAMES, TASK, TASKS, frame, union
-from ._model import Model
+from ._command import COMMANDS, once
+from ._lab import FORM, FORMS, LENGTHS, TASK, TASKS, frame, union
+from ._model import model_of, settings_of
 from ._signature import signed
 
-_MOST = 256
+_KINDS = np.array(["minimum", "saddle", "maximum", "degenerate"])  # by point_kind of the command
+_KEYWORDS = [TASK, FORM, *union(TASKS), LENGTHS, *union(FORMS)]
 
 
 class StationaryPoints:
@@ -35,23 +36,15 @@ class StationaryPoints:
         Every setting that was used.
     """
 
-    _columns = (*OVERLAP_NAMES[:2], "risk", "kind", "negative", "flat", "gradient", "tolerance", "rest_count")
+    _columns = ("kappa", "nu", "risk", "kind", "negative", "flat", "gradient", "tolerance", "rest_count")
 
-    def __init__(self, points, d, settings):
-        curvatures = [point.curvature for point in points]
+    def __init__(self, series, settings):
         self.settings = settings
-        self.kappa = np.array([point.at.kappa for point in points])
-        self.nu = np.array([point.at.nu for point in points])
-        self.risk = np.array([point.risk for point in points])
-        self.kind = np.array([text(lib.fin_curvature_name(ffi.addressof(c), d)) for c in curvatures], dtype=str)
+        for name in ("kappa", "nu", "risk", "gradient", "tolerance", "span", "rest"):
+            setattr(self, name, series["point_" + name])
         for name in ("negative", "flat", "rest_count"):
-            setattr(self, name, np.array([getattr(c, name) for c in curvatures], dtype=np.int64))
-        for name in ("gradient", "tolerance"):
-            setattr(self, name, np.array([getattr(c, name) for c in curvatures], dtype=float))
-        self.span = np.array([[*list(c.span)[:c.span_count], *[np.nan] * (6 - c.span_count)] for c in curvatures],
-                             dtype=float).reshape(-1, 6)
-        self.rest = np.array([list(c.rest) if c.rest_count else [np.nan] * 2 for c in curvatures],
-                             dtype=float).reshape(-1, 2)
+            setattr(self, name, series["point_" + name].astype(np.int64))
+        self.kind = _KINDS[series["point_kind"].astype(np.int64)]
 
     def __len__(self):
         return len(self.kappa)
@@ -71,7 +64,7 @@ class StationaryPoints:
         return {kind: kinds.count(kind) for kind in dict.fromkeys(kinds)}
 
 
-@signed([TASK, FORM, *union(TASKS), LENGTHS, *union(FORMS)])
+@signed(_KEYWORDS)
 def stationary_points(task="slr", form="erf", *, lengths=None, **given):
     """The stationary points of the risk on M (theta = eta = rho = 0), with the Hessian in all of the two spheres.
 
@@ -93,11 +86,8 @@ def stationary_points(task="slr", form="erf", *, lengths=None, **given):
     >>> print(points)
     <StationaryPoints: 5, 2 minimum, 3 saddle>
     """
-    model = Model(task, form, given, lengths)
-    if model.arrays:
-        raise TypeError(f"{model.arrays[0][1]} is an array; stationary points are computed for numbers")
-    task, (settings,) = model.task(), model.structs()
-    points, count, err = ffi.new("fin_stationary[]", _MOST), ffi.new("int64_t *"), error()
-    check(lib.fin_stationary_points(task, model.form.pointer, settings, _MOST, points, count, err), err)
-    found = [points[i] for i in range(min(count[0], _MOST))]
-    return StationaryPoints(found, lib.fin_task_get_settings(task).d, model.settings(task, [settings]))
+    words, arrays = model_of(task, form, given, lengths)
+    if arrays:
+        raise TypeError(f"{next(iter(arrays))} is an array; stationary points are computed for numbers")
+    _, series, _ = once(COMMANDS["landscape"], {**words, "grid": "2"})
+    return StationaryPoints(series, settings_of(words, _KEYWORDS))

@@ -1,22 +1,23 @@
 """finetti.risk and what is compared with it: exact where there is a closed form or a quadrature, else simulated.
 
-Settings are keywords, generated from the library's tables. Where they are arrays they are broadcast against each other
-and the results have that shape. The erf predictor on slr and spiked, for which the library has a call that takes many
-points, goes there in one piece; everything else is computed point by point.
+They are numbers of the command `risk` (finetti.run), by the names that they have here. Settings are keywords, generated
+from the library's tables; where they are arrays they are broadcast against each other and the results have that shape.
 """
 
 import warnings
 
 import numpy as np
 
-from ._core import Watch, check, error, ffi, keep_exception, lib, text
-from ._erf import whole_sweep
+from ._activation import risk_with
+from ._command import COMMANDS, at_first, once, sweep
+from ._core import lib, text
 from ._lab import FORM, FORMS, LENGTHS, OVERLAP_NAMES, OVERLAPS, PROGRESS, RISK, TASK, TASKS, Answer, union
-from ._model import Model, each
+from ._model import model_of, settings_of
 from ._signature import Keyword, parameters, signed
 
 _METHODS = tuple(text(lib.fin_method_name(i)) for i in range(4))
 _PARTS = ("signal", "noise", "bias")
+_COMMAND = COMMANDS["risk"]
 
 
 class Estimate(Answer):
@@ -75,55 +76,43 @@ class LamStar(Estimate):
 # ---- what the library answers ---------------------------------------------------------------------
 
 def _estimate(estimate):
+    """Fields of an Estimate from a fin_estimate."""
     return {"risk": estimate.value, "error": estimate.error, "method": _METHODS[estimate.method],
             "samples": estimate.samples, "rare": bool(estimate.rare)}
 
 
-def _fields(report):
-    fields = _estimate(report.risk)
-    fields["signal"], fields["noise"], fields["bias"] = \
-        (report.signal, report.noise, report.bias) if report.has_parts else (None, None, None)
-    fields["gradient"] = dict(zip(OVERLAP_NAMES, report.gradient)) if report.has_gradient else None
-    return fields
+def _fields(name, numbers, shape):
+    """Fields of a Risk, Estimate or LamStar from the numbers that a run of the command, or a sweep, has left."""
+    found = {one: rest for one, *rest in numbers}
+    if not found:  # a sweep without points
+        found = dict.fromkeys((name, "lam_star"), (np.empty(shape), np.empty(shape), "", np.zeros(shape, np.int64)))
+    value, error, method, samples = found[name]
+    rare = found[name + "_rare"][0] == 1 if name + "_rare" in found else \
+        np.broadcast_to(False, shape) if shape else False
+    fields = {"risk": value, "error": error, "method": method, "samples": samples, "rare": rare}
+    if name == "star":
+        fields["lam"] = found["lam_star"][0]
+    if name == "risk":
+        exact = "signal" in found
+        fields.update((part, found[part][0] if exact else None) for part in _PARTS)
+        fields["gradient"] = {one: found["d_" + one][0] for one in OVERLAP_NAMES} if exact else None
+    return fields, "unreal" in found
 
 
-def _risk_at(form):
-    """The call for one point."""
-    def call(task, structs, watch):
-        report = ffi.new("fin_risk_report *")
-        watch.check(lib.fin_risk(task, form, *structs, watch.pointer, report, watch.err))
-        return _fields(report)
-    return call
+def _ask(result, name, told, task, form, given, lengths, progress):
+    """(result, whether no vectors have its overlaps). told: the settings that it tells of, as keywords."""
+    words, arrays = model_of(task, form, given, lengths)
+    words["show"] = name
 
-
-def _together(result, model, rows, shape, settings):
-    """One result of arrays from those of the points."""
-    fields = {name: _array([row[name] for row in rows], shape) for name in result._columns}
-    methods = {row["method"] for row in rows}
-    fields["method"] = methods.pop() if len(methods) == 1 else fields["method"]
-    if not rows:
-        fields.update({name: None for name in fields if name == "gradient"})
-    return result(settings, model.varying(shape), fields)
-
-
-def _array(values, shape):
-    if values and isinstance(values[0], dict):
-        return {key: _array([value[key] for value in values], shape) for key in values[0]}
-    return None if values and values[0] is None else np.array(values).reshape(shape)
-
-
-def _alone(result, model, progress, call):
-    """The result of a call without arrays."""
-    task, structs = model.task(), model.structs()
-    with Watch(progress) as watch:
-        fields = call(task, structs, watch)
-    return result(lambda: model.settings(task, structs), {}, fields)
-
-
-def _answer(result, model, progress, call):
-    if model.arrays:
-        return _together(result, model, *each(model, progress, call))
-    return _alone(result, model, progress, call)
+    if not arrays:
+        fields, unreal = _fields(name, once(_COMMAND, words, progress)[0], ())
+        return result(lambda: settings_of(words, told), {}, fields), unreal
+    shape, varying, numbers = sweep(_COMMAND, words, arrays, progress)
+    fields, unreal = _fields(name, numbers, shape)
+    varying = {one.name: varying[one.name] for one in told if one.name in varying}
+    # What depends on an array stays 'auto'.
+    fixed = not any(one in _COMMAND.words or one in TASKS[words["task"]].table.fields for one in varying)
+    return result(lambda: {**settings_of(at_first(words, varying), told, fixed), **varying}, varying, fields), unreal
 
 
 # ---- the functions ------------------------------------------------------------------------------
@@ -134,8 +123,13 @@ _ACTIVATION = Keyword("activation", None, "Callable[[float], float] | None",
                       "your own element-wise weights w_l = activation(chi_l), instead of a form; by quadrature")
 
 
-@signed([TASK, FORM, *_SETTINGS, LENGTHS, *union(FORMS, arrays=True), *parameters(OVERLAPS, arrays=True), *_HOW,
-         _ACTIVATION, PROGRESS])
+_RISK = [TASK, FORM, *_SETTINGS, LENGTHS, *union(FORMS, arrays=True), *parameters(OVERLAPS, arrays=True), *_HOW]
+_STAR = [TASK, FORM, *_SETTINGS, LENGTHS, *union(FORMS, arrays=True, without=("lam",)), *_HOW]
+_BAYES = [TASK, *_SETTINGS, LENGTHS, *_HOW]
+_LINEAR = [TASK, *_SETTINGS, LENGTHS]
+
+
+@signed([*_RISK, _ACTIVATION, PROGRESS])
 def risk(task="slr", form="erf", *, lengths=None, activation=None, progress=None, **given):
     """E (Y - f(X))^2 of the predictor f(X) = sum_l w_l X_l.v, given the overlaps of k and v with k* and v*.
 
@@ -164,83 +158,15 @@ def risk(task="slr", form="erf", *, lengths=None, activation=None, progress=None
     if activation is not None:
         if form != "erf":
             raise TypeError(f"activation takes the place of form = {form!r}; give one or the other")
-        return _own_activation(task, activation, given, lengths, progress)
-    model = Model(task, form, given, lengths, OVERLAPS, RISK)
-    _look_at_overlaps(given)
-    exact = form == "erf" and model.kind.name != "max"
-    if model.arrays and exact and not any(group == 3 for group, _, _ in model.arrays):
-        structs = model.structs()
-        if structs[2].method <= lib.FIN_METHOD_CLOSED:
-            return Risk(*whole_sweep(model, structs))
-    if exact and not model.arrays and model.parts[3].get("method", "auto") in ("auto", "closed"):
-        return _closed(model)
-    return _answer(Risk, model, progress, _risk_at(model.form.pointer))
-
-
-def _look_at_overlaps(given):
-    """Warns if no unit vectors have these overlaps: the formula has a value there, but it is no risk."""
-    if not any(given.get(name) is not None for name in ("theta", "eta", "rho")):
-        return  # kappa and nu alone can always be had
-    try:
-        kappa, nu, theta, eta, rho = (OVERLAPS.fields[name].default if given.get(name) is None
-                                      else np.asarray(given[name], float) for name in OVERLAP_NAMES)
-    except (TypeError, ValueError):
-        return  # what is no number is refused elsewhere
-    # The part of k and of v that is orthogonal to k* and v* has this Gram matrix, which must be positive.
-    k, v, both = 1 - kappa**2 - eta**2, 1 - theta**2 - nu**2, rho - kappa * theta - eta * nu
-    if np.any((k < -1e-9) | (v < -1e-9) | (both**2 > k * v + 1e-9)):
+        return Risk(*risk_with(activation, task, given, lengths, progress))
+    result, unreal = _ask(Risk, "risk", _RISK, task, form, given, lengths, progress)
+    if unreal:
         warnings.warn("no unit vectors k, v have these overlaps (or some of them): the number is what the formula gives, "
-                      "not a risk that can be had; kappa^2 + eta^2 and theta^2 + nu^2 are at most 1", stacklevel=4)
+                      "not a risk that can be had; kappa^2 + eta^2 and theta^2 + nu^2 are at most 1", stacklevel=3)
+    return result
 
 
-def _closed(model):
-    """One closed form, too short to be watched."""
-    task, structs = model.task(), model.structs()
-    err, report = error(), ffi.new("fin_risk_report *")
-    check(lib.fin_risk(task, model.form.pointer, *structs, ffi.NULL, report, err), err)
-    return Risk(lambda: model.settings(task, structs), {}, _fields(report))
-
-
-def _own_activation(task, activation, given, lengths, progress):
-    if not callable(activation):
-        raise TypeError(f"activation must be a function of one number, not {activation!r}")
-    model = Model(task, None, given, lengths, OVERLAPS, RISK)
-    odd = [name for name in (*model.parts[2], *(name for i, name, _ in model.arrays if i == 2)) if name != "nodes"]
-    if odd:
-        raise TypeError(f"{odd[0]!r} does not go with activation: its risk is a quadrature, with at most `nodes` nodes")
-
-    def call(task, structs, watch):
-        report, caller = ffi.new("fin_risk_report *"), _Caller(activation)
-        handle = ffi.new_handle(caller)
-        status = lib.fin_risk_activation(task, lib.finpy_activation, handle, structs[0], structs[1].nodes, report,
-                                         watch.err)
-        if caller.problem is not None:
-            raise caller.problem
-        watch.check(status)
-        return _fields(report)
-
-    return _answer(Risk, model, progress, call)
-
-
-class _Caller:
-    """A Python function that C calls, and the first exception that it raised."""
-
-    def __init__(self, function):
-        self.function, self.problem = function, None
-
-
-@ffi.def_extern(error=float("nan"), onerror=keep_exception)
-def finpy_activation(chi, user):
-    caller = ffi.from_handle(user)
-    if caller.problem is None:
-        try:
-            return float(caller.function(chi))
-        except BaseException as problem:
-            caller.problem = problem
-    return float("nan")
-
-
-@signed([TASK, FORM, *_SETTINGS, LENGTHS, *union(FORMS, arrays=True, without=("lam",)), *_HOW, PROGRESS])
+@signed([*_STAR, PROGRESS])
 def lam_star(task="slr", form="erf", *, lengths=None, progress=None, **given):
     """The lam at which the oracle (k = k*, v = v*) has the least risk, and that risk.
 
@@ -262,17 +188,10 @@ def lam_star(task="slr", form="erf", *, lengths=None, progress=None, **given):
     >>> print(f"{best.lam:.5f} {best.risk:.5f}")
     0.06377 0.06710
     """
-    model = Model(task, form, given, lengths, RISK)
-
-    def call(task, structs, watch):
-        lam, estimate = ffi.new("double *"), ffi.new("fin_estimate *")
-        watch.check(lib.fin_lam_star(task, model.form.pointer, *structs, watch.pointer, lam, estimate, watch.err))
-        return {"lam": lam[0], **_estimate(estimate)}
-
-    return _answer(LamStar, model, progress, call)
+    return _ask(LamStar, "star", _STAR, task, form, given, lengths, progress)[0]
 
 
-@signed([TASK, *_SETTINGS, LENGTHS, *_HOW, PROGRESS])
+@signed([*_BAYES, PROGRESS])
 def bayes_risk(task="slr", *, lengths=None, progress=None, **given):
     """E Var(Y | X), the least risk that any predictor can have; needs m = 1.
 
@@ -293,17 +212,10 @@ def bayes_risk(task="slr", *, lengths=None, progress=None, **given):
     >>> print(f"{finetti.bayes_risk('spiked', snr=4, L=2).risk:.6f}")
     0.115509
     """
-    model = Model(task, None, given, lengths, RISK)
-
-    def call(task, structs, watch):
-        estimate = ffi.new("fin_estimate *")
-        watch.check(lib.fin_risk_bayes(task, structs[0], watch.pointer, estimate, watch.err))
-        return _estimate(estimate)
-
-    return _answer(Estimate, model, progress, call)
+    return _ask(Estimate, "bayes", _BAYES, task, None, given, lengths, progress)[0]
 
 
-@signed([TASK, *_SETTINGS, LENGTHS])
+@signed(_LINEAR)
 def linear_risk(task="slr", *, lengths=None, **given):
     """The risk of the best predictor that is linear in X, which is a multiple of sum_l X_l.v*. In closed form.
 
@@ -322,6 +234,4 @@ def linear_risk(task="slr", *, lengths=None, **given):
     >>> print(f"{finetti.linear_risk(L=10).risk:.6f}")
     0.473684
     """
-    model = Model(task, None, given, lengths)
-    return _answer(Estimate, model, None,
-                   lambda task, structs, watch: _estimate(lib.fin_risk_linear(task, ffi.NULL)))
+    return _ask(Estimate, "linear", _LINEAR, task, None, given, lengths, None)[0]

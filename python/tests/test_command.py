@@ -47,7 +47,8 @@ def test_lists_are_broadcast():
 def test_lists_of_names():
     result = finetti.run("risk", task=["slr", "max"], method="auto", d=[80, "81"], seed=[1, 2**53], samples=100)
     assert result.risk.tolist() == [finetti.risk(d=80).risk, finetti.risk("max", d=81, seed=2**53, samples=100).risk]
-    assert result.how["risk"] == "derived" and np.isnan(result.noise[1])
+    assert result.how["risk"].tolist() == ["closed form", "simulation"] and np.isnan(result.noise[1])
+    assert result.samples["risk"].tolist() == [0, 100] and "(closed form or simulation)" in repr(result)
     lengths = finetti.run("risk", lengths=[{5: 0.2, 10: 0.8}, "10:1"])
     assert lengths.risk[1] == finetti.risk().risk and lengths.risk[0] == finetti.run("risk", lengths={5: 0.2, 10: 0.8}).risk
 
@@ -78,7 +79,7 @@ def test_copies(make):
     (lambda: finetti.run(3), TypeError, "such as 'risk'"),
     (lambda: finetti.run("risk", lam=object()), TypeError, "lam must be a number"),
     (lambda: finetti.run("risk", lam=1j), TypeError, "lam must be"),
-    (lambda: finetti.run("risk", lam=[1j]), TypeError, "lam must be"),
+    (lambda: finetti.run("risk", lam=[1j]), TypeError, "lam is an array of complex"),
     (lambda: finetti.run("risk", lam=np.ma.array([1.0], mask=[True])), TypeError, "masked"),
     (lambda: finetti.run("risk", lam=[[1.0], [1.0, 2.0]]), (TypeError, ValueError), "lam"),
     (lambda: finetti.run("risk", lam=[1, 2], L=[1, 2, 3]), ValueError, r"lam \(2,\), L \(3,\)"),

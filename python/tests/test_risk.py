@@ -41,19 +41,20 @@ def keywords(model):
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: "-".join(str(v) for v in model.values()) or "default")
 def test_the_tool_says_the_same(model):
     theirs = tool_json("risk", **model, show="risk")
-    ours = finetti.risk(**keywords(model))
-    numbers = theirs["scalars"]
-    assert (ours.risk, ours.error, ours.method) == tuple(numbers["risk"][key] for key in ("value", "error", "how"))
-    assert ours.samples == numbers["risk"]["samples"]
+    ours, numbers = finetti.risk(**keywords(model)), theirs["scalars"]
+    assert (ours.risk, ours.error, ours.method, ours.samples) == of(numbers, "risk")
     if "signal" in numbers:
-        assert (ours.signal, ours.noise, ours.bias) == tuple(numbers[key]["value"] for key in ("signal", "noise", "bias"))
-        assert ours.gradient == {name: numbers["d_" + name]["value"] for name in OVERLAPS}
+        assert (ours.signal, ours.noise, ours.bias) == tuple(numbers[part]["value"] for part in ("signal", "noise", "bias"))
+        assert ours.gradient == {name: numbers[f"d_{name}"]["value"] for name in OVERLAPS}
     else:
         assert ours.signal is None and ours.gradient is None
     for name, value in theirs["settings"].items():
-        if name in ours.settings and name not in ("task", "form", "lengths", "show"):
+        if name not in ("lengths", "show"):
             assert ours.settings[name] == (float(value) if value == "inf" else value), name
-    assert set(OVERLAPS) | {"samples", "seed", "eps", "d", "L"} <= set(theirs["settings"]) & set(ours.settings)
+
+
+def of(numbers, name):
+    return tuple(numbers[name][key] for key in ("value", "error", "how", "samples"))
 
 
 def test_other_numbers_of_the_tool():
@@ -62,17 +63,18 @@ def test_other_numbers_of_the_tool():
     star = finetti.lam_star(task, samples=2000)
     assert (star.lam, star.risk) == (theirs["lam_star"]["value"], theirs["star"]["value"])
     bayes = finetti.bayes_risk(task, samples=2000)
-    assert (bayes.risk, bayes.error, bayes.samples) == tuple(theirs["bayes"][key]
-                                                             for key in ("value", "error", "samples"))
+    assert (bayes.risk, bayes.error, bayes.method, bayes.samples) == of(theirs, "bayes")
     assert finetti.linear_risk(task).risk == theirs["linear"]["value"]
     assert finetti.risk(task, lam=0.2).risk == theirs["oracle"]["value"]
 
 
 def test_law_of_the_length():
-    theirs = tool_json("risk", lengths="5:0.2,10:0.8", show="risk", m=2)["scalars"]
+    theirs = tool_json("risk", lengths="5:0.2,10:0.8", show="risk", m=2)["scalars"]["risk"]["value"]
     for lengths in ({5: 0.2, 10: 0.8}, [(5, 0.2), (10, 0.8)]):
-        assert finetti.risk(lengths=lengths, m=2).risk == theirs["risk"]["value"]
-        assert finetti.risk(lengths=lengths, m=np.array([1, 2])).risk[1] == theirs["risk"]["value"]
+        assert finetti.risk(lengths=lengths, m=2).risk == theirs
+        assert finetti.risk(lengths=lengths, m=np.array([1, 2])).risk[1] == theirs
+    many = {L: 1 / 3 for L in range(1, 150)}
+    assert finetti.risk(lengths=many).risk == finetti.risk(tasks.slr(lengths=many)).risk
 
 
 def test_a_sweep_is_the_tool_s():
@@ -218,11 +220,10 @@ def test_the_first_bad_point_is_named_in_long_calls(monkeypatch):
     points[27, 0] = 3
     with pytest.raises(finetti.ArgumentError, match="point 27"):
         finetti.risk_erf(points)
-    monkeypatch.setattr(_erf, "_SWEEP", 10)
-    snr = np.ones(35)
+    snr = np.ones(3000)
     assert np.ptp(finetti.risk("spiked", snr=snr).risk) == 0
-    snr[27] = 1e300
-    with pytest.raises(finetti.ArgumentError, match="point 27: mu"):
+    snr[2700] = 1e300
+    with pytest.raises(finetti.ArgumentError, match="^point 2700: mu"):
         finetti.risk("spiked", snr=snr)
 
 
@@ -260,12 +261,10 @@ def test_stationary_points_are_the_tool_s():
     theirs = tool_json("landscape", task="spiked", form="shifted", c=1.0, snr=9.0)["series"]
     ours = finetti.stationary_points("spiked", "shifted", c=1, snr=9)
     assert len(ours) == len(theirs["point_kappa"]) > 0
-    for name in ("kappa", "nu", "risk", "gradient", "tolerance", "negative", "flat", "rest_count"):
+    for name in ("kappa", "nu", "risk", "gradient", "tolerance", "negative", "flat", "rest_count", "span", "rest"):
         assert getattr(ours, name).tolist() == theirs["point_" + name], name
     kinds = ["minimum", "saddle", "maximum", "degenerate"]
     assert ours.kind.tolist() == [kinds[int(kind)] for kind in theirs["point_kind"]]
-    assert ours.span.tolist() == theirs["point_span"]
-    assert ours.rest.tolist() == theirs["point_rest"]
 
 
 def test_stationary_points_of_few_dimensions():
@@ -312,11 +311,11 @@ def test_without_pandas(monkeypatch):
 @pytest.mark.parametrize("call, kind, message", [
     (lambda: finetti.risk(kapa=1), TypeError, "did you mean 'kappa'"),
     (lambda: finetti.risk(l=3), TypeError, "did you mean 'L'"),
-    (lambda: finetti.risk(snr=1), TypeError, "'snr' is a setting of spiked and max"),
-    (lambda: finetti.risk(c=1), TypeError, "forms shifted, bayes"),
-    (lambda: finetti.risk("slt"), ValueError, "did you mean 'slr'"),
-    (lambda: finetti.risk(task=3), ValueError, "no task 3; there are slr"),
-    (lambda: finetti.risk(form="sofmax"), ValueError, "did you mean 'softmax'"),
+    (lambda: finetti.risk(snr=1), ValueError, "slr has no setting snr; it belongs to spiked, max"),
+    (lambda: finetti.risk(c=1), ValueError, "erf has no setting c; it belongs to shifted, bayes"),
+    (lambda: finetti.risk("slt"), ValueError, "did you mean slr"),
+    (lambda: finetti.risk(task=3), ValueError, "no task '3'; there are slr"),
+    (lambda: finetti.risk(form="sofmax"), ValueError, "did you mean softmax"),
     (lambda: finetti.risk(kappa=2), ValueError, "kappa = 2"),
     (lambda: finetti.risk(kappa=[0, 2]), ValueError, "kappa = 2"),
     (lambda: finetti.risk(kappa=[0, np.nan]), ValueError, "kappa = nan"),
@@ -325,11 +324,11 @@ def test_without_pandas(monkeypatch):
     (lambda: finetti.risk(L=[3, 4], m=[1, 9]), ValueError, "m = 9"),
     (lambda: finetti.risk(L=[3, 4], L_min=4), ValueError, "L_min = 4 is above L = 3"),
     (lambda: finetti.risk(gamma=[1, 1e-200]), ValueError, "gamma = 1e-200"),
-    (lambda: finetti.risk(d=2**70), ValueError, "too large"),
-    (lambda: finetti.risk(d=[2**70]), TypeError, "object"),
+    (lambda: finetti.risk(d=2**70), ValueError, r"d = 1.18\d+e\+21; it must be a whole number from 2"),
+    (lambda: finetti.risk(d=[2**70]), ValueError, r"point 0: slr: d = 1.18\d+e\+21"),
     (lambda: finetti.risk("spiked", snr=[1, np.inf]), ValueError, "snr = inf"),
     (lambda: finetti.risk(lam=[1, 2], kappa=[1, 1, 1]), ValueError, r"lam \(2,\), kappa \(3,\)"),
-    (lambda: finetti.risk(lam=["a"]), TypeError, "numbers"),
+    (lambda: finetti.risk(lam=["a"]), ValueError, "point 0: erf: lam = 'a'"),
     (lambda: finetti.risk(lam=np.ma.array([0.1, 0.2], mask=[0, 1])), TypeError, "lam is a masked array"),
     (lambda: finetti.risk(lam=[[0.1], [0.1, 0.2]]), (TypeError, ValueError), "lam is"),
     (lambda: finetti.risk(lam=np.array(["2020-01-01"], "M8[D]")), TypeError, "datetime64"),
@@ -338,7 +337,7 @@ def test_without_pandas(monkeypatch):
     (lambda: finetti.risk(lam=1j), TypeError, "lam"),
     (lambda: finetti.risk(lam=[1j]), TypeError, "complex"),
     (lambda: finetti.risk(method="cloosed"), ValueError, "cloosed"),
-    (lambda: finetti.risk(method=["closed"]), TypeError, "method"),
+    (lambda: finetti.risk(method=["closed", "x"]), ValueError, "point 1: risk: method = 'x'; allowed are auto"),
     (lambda: finetti.risk(form="softmax", method="closed"), finetti.UnsupportedError, "use simulation"),
     (lambda: finetti.risk(tasks.slr(), d=3), TypeError, r"tasks.slr\(d=...\)"),
     (lambda: finetti.risk(tasks.slr(), lengths={3: 1}), TypeError, "lengths"),

@@ -165,11 +165,11 @@ def test_study_refuses(arguments, keywords, kind, part):
 
 def test_a_run_that_fails_is_recorded():
     result = finetti.study({"study": "bad", "runs": [{"command": "risk", "axes": {"kappa": [0.5, 1]},
-                                                      "set": {"theta": 0.9}}]})
+                                                      "set": {"form": "softmax", "theta": 0.9}}]})
     assert result.failed > 0 and not result.holds
     reasons = result.runs(state="failed")["reason"]
     assert len(reasons) == result.failed and all(reasons)
-    again = finetti.study({"study": "bad", "runs": [{"command": "risk", "set": {"theta": 0.9}}]}, result.store)
+    again = finetti.study({"study": "bad", "runs": [{"command": "risk", "set": {"form": "softmax", "theta": 0.9}}]}, result.store)
     assert again.present == 1
-    assert finetti.study({"study": "bad", "runs": [{"command": "risk", "set": {"theta": 0.9}}]}, result.store,
+    assert finetti.study({"study": "bad", "runs": [{"command": "risk", "set": {"form": "softmax", "theta": 0.9}}]}, result.store,
                          retry_failed=True).done == 1

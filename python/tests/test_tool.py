@@ -98,14 +98,14 @@ def test_risk(data, task, form):
     ours = ask(lambda: finetti.risk(task, form, **given_))
     if agree(theirs, ours):
         found, result = json.loads(theirs[0]), ours[0]
+        numbers = found["scalars"]
         for name, key in (("risk", "value"), ("error", "error"), ("samples", "samples")):
-            assert equal(found["risk"].get(key, 0), getattr(result, name)), name
-        assert found["risk"]["method"] == result.method
-        for name, value in found["risk"].get("gradient", {}).items():
-            assert equal(value, result.gradient[name])
-        for group in ("task_settings", "form_settings", "overlaps", "risk_settings"):
-            for name, value in found[group].items():
-                assert value == "auto" or result.settings[name] == number(value), name  # which Python works out
+            assert equal(numbers["risk"][key], getattr(result, name)), name
+        assert numbers["risk"]["how"] == result.method and ("risk_rare" in numbers) == result.rare
+        for name, value in (result.gradient or {}).items():
+            assert equal(numbers["d_" + name]["value"], value)
+        for name, value in found["settings"].items():
+            assert name in ("lengths", "show") or result.settings[name] == number(value), name
 
 
 @many

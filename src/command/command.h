@@ -43,11 +43,11 @@ extern const fin_word fini_no_words[]; /* of a command that has none */
     }
 #define FINI_TABLE_ONLY(table) FINI_TABLES({&table, 0})
 
-enum { FINI_PIECES = 512 }; /* pairs in a word of 2048 characters */
+enum { FINI_PAIRS_TEXT = 4096, FINI_PIECES = FINI_PAIRS_TEXT / 4 + 1 }; /* a law of lengths */
 
 /* Shared by commands that have a task and a form. Words: FINI_MODEL_WORDS(struct, member). */
 typedef struct fini_model {
-    char task[32], form[32], lengths[512];
+    char task[32], form[32], lengths[FINI_PAIRS_TEXT];
     fin_task_settings task_settings;
     fin_form_settings form_settings;
 } fini_model;
@@ -136,6 +136,10 @@ bool fini_points_go(fin_points *points, int64_t point);
 /* The place of an output, with room for a number at every point; -1: no memory. */
 int fini_sweep_place(fin_sweep *sweep, const char *name);
 void fini_sweep_put(fin_sweep *sweep, int place, int64_t point, const fin_scalar *scalar);
+/* `count` numbers in closed form, from point `from` on, of an output that every point gets in this way. False: no
+ * memory. */
+bool fini_sweep_put_exact(fin_sweep *sweep, int place, int64_t from, int64_t count,
+                          const double *values);
 
 /* ---- ranges (sweep.c) ---------------------------------------------------------------------------- */
 

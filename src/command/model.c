@@ -109,9 +109,12 @@ static fin_status check_lengths(const fini_model *model, fin_error *err)
 fin_status fini_model_check(const fini_model *model, fin_error *err)
 {
     fin_task *task;
-    fin_status status = fini_model_task(model, 1, 0, &task, err);
+    fin_status status = check_lengths(model, err);
+    if (status)
+        return status;
+    status = fini_model_task(model, 1, 0, &task, err);
     fin_task_destroy(task);
-    return status ? status : check_lengths(model, err);
+    return status;
 }
 
 /* ---- numbers -------------------------------------------------------------------------------- */

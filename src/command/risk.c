@@ -341,10 +341,12 @@ static fin_status add_all(const setting *s, unsigned show, fin_error *err)
         status = add_bayes(s, err);
     if (!status)
         status = fini_result_status(s->result, err);
-    if (!status && fin_result_scalar_count(s->result) == 0)
-        status = fini_fail(err, FIN_ERR_UNSUPPORTED, "%s on %s has none of the numbers %s",
-                           s->v->model.form, s->v->model.task, s->v->show);
-    return status;
+    if (status || fin_result_scalar_count(s->result) > 0)
+        return status;
+    const char *why = fin_result_note(s->result, 0);
+    return fini_fail(err, FIN_ERR_UNSUPPORTED, "%s on %s has none of the numbers %s%s%.300s",
+                     s->v->model.form, s->v->model.task, s->v->show, why ? "; " : "",
+                     why ? why : "");
 }
 
 static fin_status run(const void *values, fin_result *result, const fin_progress *progress,
@@ -378,19 +380,6 @@ static bool is_formula(const fin_points *points, const fin_task_kind *kind)
 
 enum { BLOCK = 1024, NUMBERS = 10 };
 
-/* As add_report(), add_eps2() and look_at_overlaps() do. */
-static void put_point(fin_sweep *sweep, const int places[NUMBERS], int64_t at, double eps,
-                      const fin_risk_value *value)
-{
-    const double *g = value->gradient;
-    const double numbers[NUMBERS] = {value->risk, eps * eps, value->signal, value->noise,
-                                     value->bias, g[0],      g[1],          g[2],
-                                     g[3],        g[4]};
-    for (int i = 0; i < NUMBERS; i++)
-        fini_sweep_put(sweep, places[i], at,
-                       &(fin_scalar){.value = numbers[i], .how = FIN_HOW_CLOSED});
-}
-
 static fin_status flag_unreal(fin_sweep *sweep, int64_t at, fin_error *err)
 {
     int place = fini_sweep_place(sweep, "unreal");
@@ -406,7 +395,50 @@ typedef struct formula {
     int places[NUMBERS];
     fin_risk_point row[BLOCK];
     fin_risk_value value[BLOCK];
+    double numbers[NUMBERS][BLOCK];
+    fin_task_settings given, settled; /* the task of the point before, and what it comes to */
+    fini_length_law law;
+    fin_overlaps at; /* its overlaps, and whether no vectors have them */
+    bool any, unreal;
 } formula;
+
+/* What most points have in common with the one before is not worked out again. */
+static fin_status settle_point(formula *f, const risk_values *v, fin_error *err)
+{
+    bool same = f->any && SAME(f->given, v->model.task_settings);
+    fin_status status = FIN_OK;
+    if (same && SAME(f->at, v->overlaps))
+        return FIN_OK;
+    f->given = v->model.task_settings;
+    f->at = v->overlaps;
+    f->any = true;
+    if (!same) {
+        f->settled = f->given;
+        status = fini_task_settle(f->kind, &f->settled, f->lengths, &f->law, err);
+    }
+    f->unreal = !status && fin_overlaps_realisable(&f->at, f->settled.d, NULL);
+    return status;
+}
+
+/* As add_report() and add_eps2() do. */
+static fin_status put_block(formula *f, fin_sweep *sweep, int64_t from, int64_t count,
+                            fin_error *err)
+{
+    for (int64_t i = 0; i < count; i++) {
+        const fin_risk_value *value = &f->value[i];
+        f->numbers[0][i] = value->risk;
+        f->numbers[1][i] = f->row[i].eps * f->row[i].eps;
+        f->numbers[2][i] = value->signal;
+        f->numbers[3][i] = value->noise;
+        f->numbers[4][i] = value->bias;
+        for (int g = 0; g < 5; g++)
+            f->numbers[5 + g][i] = value->gradient[g];
+    }
+    for (int i = 0; i < NUMBERS; i++)
+        if (!fini_sweep_put_exact(sweep, f->places[i], from, count, f->numbers[i]))
+            return fini_fail_memory(err, sizeof f->numbers, "the sweep");
+    return FIN_OK;
+}
 
 static fin_status one_block(formula *f, fin_points *points, int64_t from, int64_t count,
                             fin_sweep *sweep, fin_error *err)
@@ -414,22 +446,18 @@ static fin_status one_block(formula *f, fin_points *points, int64_t from, int64_
     const risk_values *v = points->values;
     fin_status status = FIN_OK;
     for (int64_t i = 0; i < count && !status; i++) {
-        fini_length_law law;
         if (!fini_points_go(points, from + i))
             return FIN_ERR_ARGUMENT;
-        fin_task_settings task = v->model.task_settings;
-        status = fini_task_settle(f->kind, &task, f->lengths, &law, err);
-        if (!status && fin_overlaps_realisable(&v->overlaps, task.d, NULL))
+        status = settle_point(f, v, err);
+        if (!status && f->unreal)
             status = flag_unreal(sweep, from + i, err);
         if (!status)
-            f->row[i] = fini_risk_point(&task, law.mean, law.variance, &v->overlaps,
+            f->row[i] = fini_risk_point(&f->settled, f->law.mean, f->law.variance, &v->overlaps,
                                         v->model.form_settings.lam);
     }
     if (!status && fin_risk_erf(count, f->row, f->value, NULL))
         status = FIN_ERR_UNSUPPORTED; /* which one, they say one by one */
-    for (int64_t i = 0; i < count && !status; i++)
-        put_point(sweep, f->places, from + i, f->row[i].eps, &f->value[i]);
-    return status;
+    return status ? status : put_block(f, sweep, from, count, err);
 }
 
 static fin_status many(fin_points *points, fin_sweep *sweep, const fin_progress *progress,
@@ -446,6 +474,7 @@ static fin_status many(fin_points *points, fin_sweep *sweep, const fin_progress 
     if (!f)
         return fini_fail_memory(err, sizeof *f, "the sweep");
     f->kind = kind;
+    f->any = false;
     fin_status status = fini_model_lengths(&v->model, &room, &f->lengths, err);
     for (int i = 0; i < NUMBERS && !status; i++)
         if ((f->places[i] = fini_sweep_place(sweep, names[i])) < 0)

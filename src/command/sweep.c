@@ -16,19 +16,22 @@ enum { SCALARS = 256, COLUMNS = FIN_GROUPS * 64 };
 struct fin_sweep {
     int64_t n;
     int count;
-    bool memory; /* ran out */
+    bool memory;   /* ran out */
+    double *zeros; /* the errors of all columns that are exact */
     struct column {
         const char *name;      /* of the command's table, which lives longer */
-        double *value, *error; /* NULL until there is a number; one block */
+        double *value, *error; /* NULL until there is a number */
         unsigned char *hows;
         int64_t *samples;
         fin_how how;
     } columns[SCALARS];
 };
 
-static void free_column(struct column *column)
+static void free_column(const fin_sweep *sweep, struct column *column)
 {
     fini_free(column->value);
+    if (column->error != sweep->zeros)
+        fini_free(column->error);
     fini_free(column->hows);
     fini_free(column->samples);
 }
@@ -36,7 +39,9 @@ static void free_column(struct column *column)
 void fin_sweep_destroy(fin_sweep *sweep)
 {
     for (int i = 0; sweep && i < sweep->count; i++)
-        free_column(&sweep->columns[i]);
+        free_column(sweep, &sweep->columns[i]);
+    if (sweep)
+        fini_free(sweep->zeros);
     fini_free(sweep);
 }
 
@@ -67,16 +72,23 @@ int fini_sweep_place(fin_sweep *sweep, const char *name)
         struct column *c = &sweep->columns[i];
         if (strcmp(c->name, name) != 0)
             continue;
-        if (!c->value && (c->value = fini_alloc_array(sweep->n, 2 * sizeof *c->value))) {
-            c->error = c->value + sweep->n;
-            for (int64_t j = 0; j < 2 * sweep->n; j++)
-                c->value[j] = NAN;
+        if (!c->value) {
+            c->value = fini_alloc_array(sweep->n, sizeof *c->value);
             c->how = FIN_HOW_COUNT; /* none yet */
         }
         sweep->memory = sweep->memory || !c->value;
         return c->value ? i : -1;
     }
     return -1;
+}
+
+/* The first number of a column, which other points may not have. */
+static void open_column(fin_sweep *sweep, struct column *c)
+{
+    c->error = fini_alloc_array(sweep->n, sizeof *c->error);
+    sweep->memory = sweep->memory || !c->error;
+    for (int64_t i = 0; c->error && i < sweep->n; i++)
+        c->value[i] = c->error[i] = NAN;
 }
 
 /* Points before this one had the common `how`. */
@@ -91,6 +103,10 @@ static void tell_apart(fin_sweep *sweep, struct column *c)
 void fini_sweep_put(fin_sweep *sweep, int place, int64_t point, const fin_scalar *scalar)
 {
     struct column *c = &sweep->columns[place];
+    if (!c->error || c->error == sweep->zeros)
+        open_column(sweep, c);
+    if (!c->error)
+        return;
     c->value[point] = scalar->value;
     c->error[point] = scalar->error;
     if (c->how == FIN_HOW_COUNT)
@@ -106,6 +122,19 @@ void fini_sweep_put(fin_sweep *sweep, int place, int64_t point, const fin_scalar
     }
     if (c->samples)
         c->samples[point] = scalar->samples;
+}
+
+bool fini_sweep_put_exact(fin_sweep *sweep, int place, int64_t from, int64_t count,
+                          const double *values)
+{
+    struct column *c = &sweep->columns[place];
+    size_t size = (size_t)sweep->n * sizeof *values;
+    if (!sweep->zeros && (sweep->zeros = fini_alloc(size)))
+        memset(sweep->zeros, 0, size);
+    c->error = sweep->zeros;
+    c->how = FIN_HOW_CLOSED;
+    memcpy(c->value + from, values, (size_t)count * sizeof *values);
+    return c->error;
 }
 
 static void keep(fin_sweep *sweep, int64_t point, const fin_result *result)

@@ -117,7 +117,7 @@ static void tidy_pieces(char *text, size_t size)
     int64_t whole[FINI_PIECES];
     double number[FINI_PIECES];
     int count;
-    char tidy[2048];
+    char tidy[FINI_PAIRS_TEXT];
     if (fini_parse_pieces(text, "", "", FINI_PIECES, whole, number, &count, NULL))
         return;
     size_t used = fini_print_pieces(whole, number, count, tidy, sizeof tidy);
