@@ -130,28 +130,10 @@ void cli_print_result(const cli_args *args, const fin_result *result)
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
-/* Element i of a series. */
-static double element(const fin_series *s, int64_t i)
-{
-    switch (s->dtype) {
-    case FIN_F32:
-        return ((const float *)s->data)[i];
-    case FIN_F64:
-        return ((const double *)s->data)[i];
-    case FIN_I32:
-        return ((const int32_t *)s->data)[i];
-    case FIN_I64:
-        return (double)((const int64_t *)s->data)[i];
-    case FIN_U8:
-        return ((const uint8_t *)s->data)[i];
-    }
-    return NAN;
-}
-
 static json_t *json_elements(const fin_series *s, int dim, int64_t *next)
 {
     if (dim == s->ndim) {
-        double x = element(s, (*next)++);
+        double x = fin_dtype_get(s->dtype, s->data, (*next)++);
         bool whole = s->dtype != FIN_F32 && s->dtype != FIN_F64;
         return whole ? json_integer((json_int_t)x) : cli_json_number(x);
     }

@@ -8,20 +8,7 @@
 
 double attend_cell(const attend_column *column, int64_t row)
 {
-    int64_t i = row * column->stride;
-    switch (column->dtype) {
-    case FIN_F32:
-        return (double)((const float *)column->data)[i];
-    case FIN_F64:
-        return ((const double *)column->data)[i];
-    case FIN_I32:
-        return (double)((const int32_t *)column->data)[i];
-    case FIN_I64:
-        return (double)((const int64_t *)column->data)[i];
-    case FIN_U8:
-        return (double)((const uint8_t *)column->data)[i];
-    }
-    return 0;
+    return fin_dtype_get(column->dtype, column->data, row * column->stride);
 }
 
 const char *attend_word(const attend_column *column, int64_t i)

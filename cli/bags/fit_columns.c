@@ -13,9 +13,7 @@
 
 static double cell(const fin_bags *bags, int64_t row, int64_t j)
 {
-    int64_t at = row * bags->d + j;
-    return bags->dtype == FIN_F32 ? (double)((const float *)bags->tokens)[at]
-                                  : ((const double *)bags->tokens)[at];
+    return fin_dtype_get(bags->dtype, bags->tokens, row * bags->d + j);
 }
 
 /* The first bag from i on that has several tokens; n: none. */

@@ -198,8 +198,7 @@ static fin_status read_rows(const source *s, const char *name, int64_t d, int64_
     if (!*out)
         return fini_fail_memory(err, (size_t)(*rows * d) * sizeof **out, name);
     for (int64_t i = 0; i < *rows * d; i++) {
-        (*out)[i] =
-            a.dtype == FIN_F32 ? (double)((const float *)a.data)[i] : ((const double *)a.data)[i];
+        (*out)[i] = fin_dtype_get(a.dtype, a.data, i);
         if (!isfinite((*out)[i]))
             return fini_fail(err, FIN_ERR_FORMAT, "%s[%lld] is %g", name, (long long)i, (*out)[i]);
     }

@@ -149,8 +149,7 @@ typedef struct fini_arrays {
     int64_t *group_of;          /* (total) or NULL: there are none */
 } fini_arrays;
 
-double fini_element(const fin_array *array, int64_t i);
-/* false: it is no whole number. */
+/* Element i; false: it is no whole number. */
 bool fini_element_whole(const fin_array *array, int64_t i, int64_t *number);
 /* Numbers of the groups into a->group_of; offsets: of all bags (bags_groups.c). */
 fin_status fini_arrays_groups(fini_arrays *arrays, const int64_t *offsets, fin_error *err);

@@ -12,38 +12,13 @@
 
 /* ---- numbers from arrays ----------------------------------------------------------------------- */
 
-double fini_element(const fin_array *array, int64_t i)
-{
-    const char *at = (const char *)array->data + (size_t)i * fin_dtype_size(array->dtype);
-    float f;
-    double x;
-    int32_t k;
-    int64_t n;
-    switch (array->dtype) { /* memcpy: elements of a mapped file need not be aligned */
-    case FIN_F32:
-        memcpy(&f, at, sizeof f);
-        return (double)f;
-    case FIN_F64:
-        memcpy(&x, at, sizeof x);
-        return x;
-    case FIN_I32:
-        memcpy(&k, at, sizeof k);
-        return k;
-    case FIN_I64:
-        memcpy(&n, at, sizeof n);
-        return (double)n;
-    default:
-        return *(const unsigned char *)at;
-    }
-}
-
 bool fini_element_whole(const fin_array *array, int64_t i, int64_t *number)
 {
     if (array->dtype == FIN_I64) { /* all of them, not only those that a double holds */
         memcpy(number, (const char *)array->data + (size_t)i * sizeof *number, sizeof *number);
         return true;
     }
-    double x = fini_element(array, i);
+    double x = fin_dtype_get(array->dtype, array->data, i);
     if (!(x >= -9007199254740992.0 && x <= 9007199254740992.0 && x == floor(x)))
         return false;
     *number = (int64_t)x;
@@ -71,7 +46,8 @@ static fin_status read_offsets(fini_arrays *a, int64_t **out, fin_error *err)
             return fini_fail(err, FIN_ERR_FORMAT,
                              "%.200s: offsets[%lld] is %.17g; they must begin with 0, ascend and "
                              "end with the number of rows, %lld",
-                             a->file, (long long)i, fini_element(array, i), (long long)a->rows);
+                             a->file, (long long)i, fin_dtype_get(array->dtype, array->data, i),
+                             (long long)a->rows);
         if (i > 0 && here == last)
             return fini_fail(err, FIN_ERR_FORMAT,
                              "%.200s: bag %lld (from 0) has no rows (offsets[%lld] = offsets[%lld] "
@@ -103,7 +79,8 @@ static fin_status number_bags(fini_arrays *a, bool *ordered, fin_error *err)
             return fini_fail(err, FIN_ERR_FORMAT,
                              "%.200s: '%s' is %.17g in row %lld (from 0); the numbers of bags are "
                              "whole",
-                             a->file, a->bag_name, fini_element(&a->bag, row), (long long)row);
+                             a->file, a->bag_name, fin_dtype_get(a->bag.dtype, a->bag.data, row),
+                             (long long)row);
         if (row > 0 && number == last) {
             a->bag_of[row] = a->bag_of[row - 1];
             continue;
@@ -203,7 +180,7 @@ static fin_status fill_labels(fini_arrays *a, double *value, fin_error *err)
     const fin_array *y = &a->y;
     if (y->count == a->total) {
         for (int64_t i = 0; i < a->total; i++)
-            value[i] = fini_element(y, i);
+            value[i] = fin_dtype_get(y->dtype, y->data, i);
         return FIN_OK;
     }
     if (y->count != a->rows || !a->bag_of)
@@ -216,7 +193,7 @@ static fin_status fill_labels(fini_arrays *a, double *value, fin_error *err)
     int64_t seen = 0; /* bags are numbered in the order of their first rows */
     for (int64_t row = 0; row < a->rows; row++) {
         int64_t i = a->bag_of[row];
-        double here = fini_element(y, row);
+        double here = fin_dtype_get(y->dtype, y->data, row);
         if (i == seen) {
             value[i] = here;
             seen++;

@@ -27,7 +27,7 @@ static fin_status number_group(fini_arrays *a, fini_names *names, int64_t i, int
 {
     char text[FINI_NUMBER];
     int64_t whole;
-    double value = fini_element(&a->group, i);
+    double value = fin_dtype_get(a->group.dtype, a->group.data, i);
     if (fini_element_whole(&a->group, i, &whole))
         snprintf(text, sizeof text, "%lld", (long long)whole);
     else if (isfinite(value))
@@ -68,7 +68,8 @@ static fin_status fill_groups(fini_arrays *a, const int64_t *offsets, fini_names
                              "%.200s: row %lld (from 0) of '%.60s' has the group %.17g, but bag "
                              "'%s', to which it "
                              "belongs, has %.60s",
-                             a->file, (long long)i, a->group_name, fini_element(&a->group, i),
+                             a->file, (long long)i, a->group_name,
+                             fin_dtype_get(a->group.dtype, a->group.data, i),
                              a->bag_of ? fini_names_get(&a->names, at) : bag_number,
                              fini_names_get(names, group[at]));
         }

@@ -33,6 +33,31 @@ size_t fin_dtype_size(fin_dtype dtype)
     return (unsigned)dtype < DTYPES ? dtypes[dtype].size : 0;
 }
 
+double fin_dtype_get(fin_dtype dtype, const void *data, int64_t i)
+{
+    const char *at = (const char *)data + (size_t)i * fin_dtype_size(dtype);
+    float f;
+    double x;
+    int32_t k;
+    int64_t n;
+    switch (dtype) { /* memcpy: elements of a mapped file need not be aligned */
+    case FIN_F32:
+        memcpy(&f, at, sizeof f);
+        return (double)f;
+    case FIN_F64:
+        memcpy(&x, at, sizeof x);
+        return x;
+    case FIN_I32:
+        memcpy(&k, at, sizeof k);
+        return k;
+    case FIN_I64:
+        memcpy(&n, at, sizeof n);
+        return (double)n;
+    default:
+        return *(const unsigned char *)at;
+    }
+}
+
 bool fini_shape_count(fin_dtype dtype, int ndim, const int64_t *shape, int64_t *count)
 {
     int64_t product = 1, bytes;

@@ -1,25 +1,11 @@
 /* What the kinds share that draw the series of single runs: training, portrait, quantiles. */
 #include "report/figure.h"
 
+#include "finetti/data.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-
-static double element(const fin_series *series, int64_t i)
-{
-    switch (series->dtype) {
-    case FIN_F32:
-        return ((const float *)series->data)[i];
-    case FIN_F64:
-        return ((const double *)series->data)[i];
-    case FIN_I32:
-        return ((const int32_t *)series->data)[i];
-    case FIN_I64:
-        return (double)((const int64_t *)series->data)[i];
-    default:
-        return ((const unsigned char *)series->data)[i];
-    }
-}
 
 fini_matrix fini_spec_series(const fini_frame *frame, int64_t row, const char *name, int ndim,
                              fini_figure *figure)
@@ -44,7 +30,7 @@ fini_matrix fini_spec_series(const fini_frame *frame, int64_t row, const char *n
         int64_t count = matrix.rows * matrix.columns;
         matrix.values = fini_figure_take(figure, count, sizeof(double));
         for (int64_t i = 0; i < count && matrix.values; i++)
-            matrix.values[i] = element(&series, i);
+            matrix.values[i] = fin_dtype_get(series.dtype, series.data, i);
     }
     fini_free((void *)series.data);
     return matrix;
