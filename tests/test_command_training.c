@@ -254,7 +254,7 @@ static void start__vectors_and_directions(void **state)
     assert_int_equal(make(&t, text, &start, &err), FIN_ERR_ARGUMENT);
     assert_null(t);
     assert_int_equal(make(&t, text, NULL, &err), FIN_ERR_ARGUMENT);
-    assert_non_null(strstr(err.message, "needs a start"));
+    assert_non_null(strstr(err.message, "needs the vectors k and v"));
     start.v_star = v_star;
     assert_int_equal(make(&t, "d=3 L=3 runs=2 steps=5", &start, &err), FIN_ERR_ARGUMENT);
     assert_non_null(strstr(err.message, "init = vectors"));

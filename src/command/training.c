@@ -215,11 +215,7 @@ fin_status fini_training_make_runs(fin_training *t, const fin_training_start *st
             v->overlaps = start->overlaps[0];
         first.count = given ? start->count : 1;
         first.overlaps = given ? start->overlaps : &v->overlaps;
-    } else if (v->train.init == FIN_INIT_VECTORS) {
-        if (!start || !start->k || !start->v)
-            return fini_fail(err, FIN_ERR_ARGUMENT,
-                             "init = vectors needs a start: arrays k and v of shape (d) or (runs, "
-                             "d), in the tool --start FILE.npz");
+    } else if (v->train.init == FIN_INIT_VECTORS && start) {
         first.count = start->count;
         first.k = start->k;
         first.v = start->v;

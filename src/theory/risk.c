@@ -4,6 +4,7 @@
 #include "finetti/math.h"
 
 #include <math.h>
+#include <string.h>
 
 #define FIN_TABLE_STRUCT fin_risk_settings
 FIN_TABLE(, fin_risk_table, "risk", FIN_RISK_FIELDS);
@@ -63,6 +64,24 @@ static double activate(double chi, void *user)
     return a->form->value(a->settings, chi);
 }
 
+fin_status fini_form_resolve(const fin_task *task, const fin_form *form,
+                             const fin_form_settings *given, fin_form_settings *out, fin_error *err)
+{
+    fin_form_settings room;
+    double lam, c;
+    memset(&room, 0, sizeof room);
+    *out = *(const fin_form_settings *)fini_or_defaults(form->settings, given, &room);
+    if (form->needs_norm2 && task->settings.gamma == 0 &&
+        (fin_is_auto(out->lam) || fin_is_auto(out->c)))
+        return fini_fail(err, FIN_ERR_UNSUPPORTED,
+                         "with gamma = 0 the relevant token is a constant and has no posterior; "
+                         "give lam and c");
+    fin_task_bayes_parameters(task, &lam, &c);
+    out->lam = fin_is_auto(out->lam) ? lam : out->lam;
+    out->c = fin_is_auto(out->c) ? c : out->c;
+    return fini_form_check(form, out, err);
+}
+
 fin_status fin_risk(const fin_task *task, const fin_form *form,
                     const fin_form_settings *form_settings, const fin_overlaps *overlaps,
                     const fin_risk_settings *settings, const fin_progress *progress,
@@ -72,18 +91,9 @@ fin_status fin_risk(const fin_task *task, const fin_form *form,
     fin_overlaps at;
     fin_risk_settings how;
     fin_status status;
-    form_settings = fini_or_defaults(form->settings, form_settings, &fs);
     overlaps = fini_or_defaults(&fin_overlaps_table, overlaps, &at);
     settings = fini_or_defaults(&fin_risk_table, settings, &how);
-    fs = *form_settings;
-    double lam, c;
-    if (form->needs_norm2 && task->settings.gamma == 0 && fin_is_auto(fs.lam))
-        return fini_fail(err, FIN_ERR_UNSUPPORTED,
-                         "with gamma = 0 the relevant token is a constant and has no posterior");
-    fin_task_bayes_parameters(task, &lam, &c);
-    fs.lam = fin_is_auto(fs.lam) ? lam : fs.lam;
-    fs.c = fin_is_auto(fs.c) ? c : fs.c;
-    if ((status = fini_form_check(form, &fs, err)) ||
+    if ((status = fini_form_resolve(task, form, form_settings, &fs, err)) ||
         (status = fin_settings_validate(&fin_overlaps_table, overlaps, err)) ||
         (status = fin_settings_validate(&fin_risk_table, settings, err)))
         return status;

@@ -23,6 +23,11 @@ fin_status fini_simulate(const fini_simulation *simulation, const fin_progress *
 /* The settings given, or the defaults, written to `room`. */
 const void *fini_or_defaults(const fin_settings *table, const void *values, void *room);
 
+/* The form's settings (NULL: its defaults) with what is left to the task worked out, and looked at. */
+fin_status fini_form_resolve(const fin_task *task, const fin_form *form,
+                             const fin_form_settings *given, fin_form_settings *out,
+                             fin_error *err);
+
 /* The row of fin_risk_erf for a task that is settled. */
 static inline fin_risk_point fini_risk_point(const fin_task_settings *s, double L_mean,
                                              double L_variance, const fin_overlaps *o, double lam)

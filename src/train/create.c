@@ -2,6 +2,7 @@
 #include "train/train.h"
 
 #include "finetti/random.h"
+#include "theory/theory.h"
 
 #include <math.h>
 #include <string.h>
@@ -10,26 +11,6 @@
 FIN_TABLE(, fin_train_table, "train", FIN_TRAIN_FIELDS);
 
 /* ---- what goes together ----------------------------------------------------------------------- */
-
-/* The form's settings with what is left to the task worked out. */
-static fin_status resolve_form(fin_train *t, const fin_form_settings *given, fin_error *err)
-{
-    fin_form_settings *fs = &t->form_settings;
-    double lam, c;
-    memset(fs, 0, sizeof *fs);
-    fin_settings_defaults(t->form->settings, fs);
-    if (given)
-        *fs = *given;
-    if (t->form->needs_norm2 && t->task->settings.gamma == 0 &&
-        (fin_is_auto(fs->lam) || fin_is_auto(fs->c)))
-        return fini_fail(err, FIN_ERR_UNSUPPORTED,
-                         "with gamma = 0 the relevant token is a constant and has no posterior; "
-                         "give lam and c");
-    fin_task_bayes_parameters(t->task, &lam, &c);
-    fs->lam = fin_is_auto(fs->lam) ? lam : fs->lam;
-    fs->c = fin_is_auto(fs->c) ? c : fs->c;
-    return fini_form_check(t->form, fs, err);
-}
 
 static fin_status check_lam(const fin_train *t, const fin_train_start *start, fin_error *err)
 {
@@ -116,9 +97,10 @@ static fin_status check_start(const fin_train *t, const fin_train_start *start, 
         bool given = start && (init == FIN_INIT_OVERLAPS ? start->overlaps != NULL
                                                          : start->k != NULL && start->v != NULL);
         if (!given)
-            return fini_fail(err, FIN_ERR_ARGUMENT, "init = %s needs the %s to start from",
-                             init == FIN_INIT_OVERLAPS ? "overlaps" : "vectors",
-                             init == FIN_INIT_OVERLAPS ? "overlaps" : "vectors k and v");
+            return fini_fail(err, FIN_ERR_ARGUMENT, "init = %s to start from",
+                             init == FIN_INIT_OVERLAPS
+                                 ? "overlaps needs the overlaps"
+                                 : "vectors needs the vectors k and v (--start FILE.npz)");
         if (start->count != 1 && start->count != t->settings.runs)
             return fini_fail(err, FIN_ERR_ARGUMENT,
                              "%lld starting points for %lld runs; give one for all, or one each",
@@ -239,7 +221,8 @@ static fin_status build(fin_train *t, const fin_form_settings *form_settings,
     if (settings)
         *s = *settings;
     fin_status status = fin_settings_validate(&fin_train_table, s, err);
-    if (status || (status = resolve_form(t, form_settings, err)))
+    if (status ||
+        (status = fini_form_resolve(t->task, t->form, form_settings, &t->form_settings, err)))
         return status;
     if (s->log_every == FIN_AUTO_INT)
         s->log_every = s->steps >= 100 ? s->steps / 100 : 1;

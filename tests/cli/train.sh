@@ -207,7 +207,7 @@ refuses 2 "did you mean 'momentum'?" train --momentun 0.5
 refuses 2 "allowed are population|reduced|ambient" train --engine reducd
 refuses 2 "add that, or leave kappa out" train --kappa 0.5
 refuses 2 "init = overlaps" train --init manifold --rho 0.5
-refuses 2 "needs a start" train --init vectors
+refuses 2 "needs the vectors k and v" train --init vectors
 refuses 2 "goes with init = vectors" train --start one.npz
 refuses 2 "no unit vectors" train --init overlaps --kappa 0.9 --eta 0.9
 refuses 2 "end it in .npz" train --out runs.csv
