@@ -2,7 +2,7 @@
  *
  * All points are computed before the first line is written, so that a failure leaves nothing behind;
  * values are looked at and the output is tried before the work, so that a slip is found at once. */
-#include "cli.h"
+#include "sweep.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -10,20 +10,7 @@
 #include <string.h>
 #include <strings.h>
 
-enum { MOST_AXES = 8, MOST_POINTS = 1000000, MOST_SETTINGS = 64 };
-
-/* Settings that differ from point to point: axes of a grid, or columns of a file. */
-typedef struct plan {
-    int64_t n;
-    fin_column columns[MOST_SETTINGS];
-    char names[MOST_SETTINGS][CLI_NAME];
-    const char *titles[MOST_SETTINGS]; /* as the file has them: lambda for lam */
-    int count;
-    const char *path;           /* of --points; NULL: a sweep */
-    fin_table *table;           /* its file */
-    void *owned[MOST_SETTINGS]; /* to be freed */
-    int owned_count;
-} plan;
+enum { MOST_AXES = 8, MOST_POINTS = 1000000 };
 
 static void *take(plan *p, size_t bytes)
 {
@@ -350,144 +337,7 @@ static int plan_points(plan *p, const cli_args *args)
     return status ? cli_failed("%s", err.message) : plan_columns(p, args);
 }
 
-/* ---- computing and writing ------------------------------------------------------------------- */
-
-/* Errors are written where there are some. */
-static bool has_errors(const double *error, int64_t n)
-{
-    for (int64_t i = 0; i < n; i++)
-        if (error[i] > 0)
-            return true;
-    return false;
-}
-
-static int gather(const plan *p, const fin_sweep *sweep, cli_column columns[CLI_COLUMNS])
-{
-    int count = 0;
-    for (int k = 0; k < p->count; k++) {
-        cli_add_column(columns, &count, p->titles[k], "", p->columns[k].numbers);
-        columns[k].texts = p->columns[k].texts;
-    }
-    for (int i = 0; i < fin_sweep_count(sweep); i++) {
-        fin_sweep_column c = fin_sweep_get(sweep, i);
-        cli_add_column(columns, &count, c.name, "", c.value);
-        if (has_errors(c.error, p->n))
-            cli_add_column(columns, &count, c.name, "_error", c.error);
-    }
-    return count;
-}
-
-static int print_json(const cli_args *args, const plan *p, const fin_sweep *sweep,
-                      const cli_column *columns, int count)
-{
-    json_t *points = json_object(), *how = json_object();
-    for (int j = 0; j < count; j++) {
-        json_t *list = json_array();
-        for (int64_t i = 0; i < p->n; i++)
-            json_array_append_new(list, columns[j].texts ? json_string(columns[j].texts[i])
-                                                         : cli_json_number(columns[j].values[i]));
-        json_object_set_new(points, columns[j].name, list);
-    }
-    for (int i = 0; i < fin_sweep_count(sweep); i++) {
-        fin_sweep_column c = fin_sweep_get(sweep, i);
-        json_object_set_new(how, c.name, json_string(fin_how_name(c.how)));
-    }
-    json_t *settings = cli_json_all_settings(args);
-    for (int k = 0; k < p->count; k++)
-        json_object_del(settings, p->names[k]);
-    return cli_print_json(json_pack("{s:s, s:o, s:o, s:o}", "command", args->settings->name,
-                                    "settings", settings, "points", points, "how", how));
-}
-
-/* ---- as a table ------------------------------------------------------------------------------ */
-
-enum { CELL = 24 };
-
-/* Is the point made by a few samples? Such numbers have a flag of their own. */
-static bool is_rare(const fin_sweep *sweep, const char *name, int64_t point)
-{
-    char flag[80];
-    snprintf(flag, sizeof flag, "%s_rare", name);
-    for (int i = 0; i < fin_sweep_count(sweep); i++) {
-        fin_sweep_column c = fin_sweep_get(sweep, i);
-        if (strcmp(c.name, flag) == 0)
-            return c.value[point] == 1;
-    }
-    return false;
-}
-
-static bool is_flag(const char *name)
-{
-    return cli_ends_with(name, "_rare");
-}
-
-static void print_cell(const fin_sweep *sweep, const fin_sweep_column *c, int64_t i, bool last)
-{
-    char text[64] = "-";
-    if (c->error[i] > 0 && isfinite(c->value[i]))
-        snprintf(text, sizeof text, "%.6g +- %.1g%s", c->value[i], c->error[i],
-                 is_rare(sweep, c->name, i) ? " (!)" : "");
-    else if (!isnan(c->value[i]))
-        snprintf(text, sizeof text, "%.8g", c->value[i]);
-    printf(" %-*s%s", last ? 0 : CELL - 2, text, last ? "\n" : "");
-}
-
-static void print_how(const fin_sweep *sweep, const fin_sweep_column *c, int64_t n)
-{
-    fin_scalar s = {.name = c->name, .how = c->how, .samples = c->samples ? c->samples[n - 1] : 0};
-    char how[128];
-    bool rare = false;
-    for (int64_t i = 0; i < n; i++)
-        rare = rare || is_rare(sweep, c->name, i);
-    printf("%-12s %s%s\n", c->name, cli_scalar_how(&s, how, sizeof how),
-           rare ? "; (!): made by a few samples, most likely too small" : "");
-}
-
-static int print_table(const plan *p, const fin_sweep *sweep)
-{
-    fin_sweep_column shown[CLI_COLUMNS];
-    char text[32];
-    int count = 0;
-    for (int i = 0; i < fin_sweep_count(sweep) && count < CLI_COLUMNS; i++) {
-        shown[count] = fin_sweep_get(sweep, i);
-        count += !is_flag(shown[count].name);
-    }
-    for (int k = 0; k < p->count; k++)
-        printf("%-8s", p->titles[k]);
-    for (int i = 0; i < count; i++)
-        printf(" %-*s%s", i == count - 1 ? 0 : CELL - 2, shown[i].name, i == count - 1 ? "\n" : "");
-    for (int64_t i = 0; i < p->n; i++) {
-        for (int k = 0; k < p->count; k++)
-            printf("%-8s", p->columns[k].texts
-                               ? p->columns[k].texts[i]
-                               : cli_number(p->columns[k].numbers[i], text, sizeof text));
-        for (int j = 0; j < count; j++)
-            print_cell(sweep, &shown[j], i, j == count - 1);
-    }
-    putchar('\n');
-    for (int j = 0; j < count; j++)
-        print_how(sweep, &shown[j], p->n);
-    return cli_flush();
-}
-
 /* ---- running --------------------------------------------------------------------------------- */
-
-static int show(const plan *p, cli_args *args, const fin_sweep *sweep,
-                void (*head)(const cli_args *args))
-{
-    static cli_column columns[CLI_COLUMNS];
-    const char *out = cli_get(args, "out");
-    bool json = cli_get(args, "json"), table = args->command->tabular && !out && !json;
-    fin_error err = {FIN_OK, ""};
-    int count = gather(p, sweep, columns);
-    if (table && head)
-        head(args);
-    if (table)
-        return print_table(p, sweep);
-    if ((out || !json) && cli_write_columns(out ? out : "-", columns, count, p->n, &err))
-        return cli_error(&err);
-    return json ? print_json(args, p, sweep, columns, count) : CLI_OK;
-}
 
 /* Which point it was: the line of a file, or the values of what is swept. */
 static int blame_point(const plan *p, int64_t bad, const fin_error *err)
@@ -537,7 +387,7 @@ static int compute(const plan *p, cli_args *args, void (*head)(const cli_args *a
         return blame_point(p, bad, &err);
     cli_progress_end();
     settle(p, args);
-    int code = show(p, args, sweep, head);
+    int code = cli_sweep_show(p, args, sweep, head);
     fin_sweep_destroy(sweep);
     return code;
 }
