@@ -4,6 +4,7 @@ Names, ranges and sentences are the library's own: a setting travels as the text
 that the tool, a study and Python understand, refuse and compute the same.
 """
 
+import functools
 import inspect
 import itertools
 import json
@@ -231,13 +232,16 @@ def split(given):
     return words, arrays
 
 
+@functools.lru_cache(512)
+def _chars(value, name):
+    """A text for C, which must not be changed. Names and words come again and again."""
+    return ffi.new("char[]", encoded(value, name))
+
+
 def pairs_of(words):
     """(fin_pair[], what keeps its texts alive)."""
-    kept = [(ffi.new("char[]", encoded(name, "a name")), ffi.new("char[]", encoded(word, name))) for name, word in words.items()]
-    pairs = ffi.new("fin_pair[]", len(kept))
-    for pair, (name, word) in zip(pairs, kept):
-        pair.name, pair.text = name, word
-    return pairs, kept
+    kept = [(_chars(name, "a name"), _chars(value, name), ffi.NULL) for name, value in words.items()]
+    return ffi.new("fin_pair[]", kept), kept
 
 
 def settings_of(json_text):
@@ -379,13 +383,18 @@ def once(command, words, progress=None):
 
 
 def left_in(out):
-    """(numbers, series, notes) of the fin_result that a call has left in out."""
-    result = ffi.gc(out[0], lib.fin_result_destroy)
-    numbers = [(text(s.name), s.value, s.error, HOWS[s.how], s.samples) for s in (
-        lib.fin_result_get_scalar(result, i) for i in range(lib.fin_result_scalar_count(result)))]
-    series = dict(map(array_of, (lib.fin_result_get_series(result, i)
-                                 for i in range(lib.fin_result_series_count(result)))))
-    return numbers, series, _until_null(lambda i: lib.fin_result_note(result, i))
+    """(numbers, series, notes) of the fin_result that a call has left in out, which goes."""
+    result, get, string, notes = out[0], lib.fin_result_get_scalar, ffi.string, []
+    try:
+        numbers = [(string(s.name).decode(), s.value, s.error, HOWS[s.how], s.samples) for s in [
+            get(result, i) for i in range(lib.fin_result_scalar_count(result))]]
+        series = dict([array_of(lib.fin_result_get_series(result, i))
+                       for i in range(lib.fin_result_series_count(result))])
+        while note := lib.fin_result_note(result, len(notes)):
+            notes.append(text(note))
+    finally:
+        lib.fin_result_destroy(result)
+    return numbers, series, notes
 
 
 def array_of(series):
@@ -426,12 +435,17 @@ def _column(name, array, column):
     return kept
 
 
-def _view(pointer, shape, owner, dtype=np.float64):
-    """An array on memory of the library, which `owner` frees when the last of them goes."""
-    size = int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
-    if size == 0:
-        return np.empty(shape, dtype)
-    return np.frombuffer(ffi.buffer(ffi.gc(pointer, lambda _, keep=owner: None), size), dtype).reshape(shape)
+def _viewer(owner, n, shape):
+    """A function that makes arrays on memory of the library, which `owner` frees when the last of them goes."""
+    made = {}  # columns share what is 0 everywhere
+
+    def view(pointer, dtype=np.float64, size=8):
+        if n and pointer not in made:
+            memory = ffi.buffer(ffi.gc(pointer, lambda _, keep=owner: None), n * size)
+            made[pointer] = np.frombuffer(memory, dtype).reshape(shape)
+        return made[pointer] if n else np.empty(shape, dtype)
+
+    return view
 
 
 def sweep(command, words, arrays, progress=None):
@@ -450,15 +464,12 @@ def sweep(command, words, arrays, progress=None):
                 problem.args = (f"point {bad[0]}: {re.sub(r'^point 0: ', '', str(problem))}",)
             raise
     owner, numbers = ffi.gc(out[0], lib.fin_sweep_destroy), []
+    view, none = _viewer(owner, n, shape), np.broadcast_to(np.int64(0), shape)
     for i in range(lib.fin_sweep_count(owner)):
         column = lib.fin_sweep_get(owner, i)
-        how, samples = HOWS[column.how], np.broadcast_to(np.int64(0), shape)
-        if column.hows:
-            how = np.array(HOWS)[_view(column.hows, shape, owner, np.uint8)]
-        if column.samples:
-            samples = _view(column.samples, shape, owner, np.int64)
-        numbers.append((text(column.name), _view(column.value, shape, owner), _view(column.error, shape, owner), how,
-                        samples))
+        how = np.array(HOWS)[view(column.hows, np.uint8, 1)] if column.hows else HOWS[column.how]
+        samples = view(column.samples, np.int64) if column.samples else none
+        numbers.append((text(column.name), view(column.value), view(column.error), how, samples))
     return shape, varying, numbers
 
 

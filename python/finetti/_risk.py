@@ -17,6 +17,7 @@ from ._signature import Keyword, parameters, signed
 
 _METHODS = tuple(text(lib.fin_method_name(i)) for i in range(4))
 _PARTS = ("signal", "noise", "bias")
+_GRADIENT = tuple((name, "d_" + name) for name in OVERLAP_NAMES)
 _COMMAND = COMMANDS["risk"]
 
 
@@ -83,19 +84,21 @@ def _estimate(estimate):
 
 def _fields(name, numbers, shape):
     """Fields of a Risk, Estimate or LamStar from the numbers that a run of the command, or a sweep, has left."""
-    found = {one: rest for one, *rest in numbers}
+    found = {number[0]: number for number in numbers}
     if not found:  # a sweep without points
-        found = dict.fromkeys((name, "lam_star"), (np.empty(shape), np.empty(shape), "", np.zeros(shape, np.int64)))
-    value, error, method, samples = found[name]
-    rare = found[name + "_rare"][0] == 1 if name + "_rare" in found else \
+        nothing = np.empty(shape)
+        found = dict.fromkeys((name, "lam_star"), (name, nothing, nothing, "", np.zeros(shape, np.int64)))
+    _, value, error, method, samples = found[name]
+    rare = found[name + "_rare"][1] == 1 if name + "_rare" in found else \
         np.broadcast_to(False, shape) if shape else False
     fields = {"risk": value, "error": error, "method": method, "samples": samples, "rare": rare}
     if name == "star":
-        fields["lam"] = found["lam_star"][0]
+        fields["lam"] = found["lam_star"][1]
     if name == "risk":
         exact = "signal" in found
-        fields.update((part, found[part][0] if exact else None) for part in _PARTS)
-        fields["gradient"] = {one: found["d_" + one][0] for one in OVERLAP_NAMES} if exact else None
+        for part in _PARTS:
+            fields[part] = found[part][1] if exact else None
+        fields["gradient"] = {one: found[derivative][1] for one, derivative in _GRADIENT} if exact else None
     return fields, "unreal" in found
 
 
