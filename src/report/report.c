@@ -8,28 +8,10 @@
 
 /* ---- checks --------------------------------------------------------------------------------- */
 
-static const char *id_of(const fini_node *figure)
+static const char *text_of(const fini_node *map, const char *key)
 {
-    const fini_node *id = fini_node_get(figure, "id");
-    return id && id->kind == FINI_TEXT ? id->text : "";
-}
-
-static const fini_node *find_figure(const fin_study *study, const char *id)
-{
-    for (int i = 0; study->figures && i < study->figures->count; i++)
-        if (strcmp(id_of(&study->figures->child[i]), id) == 0)
-            return &study->figures->child[i];
-    return NULL;
-}
-
-static const char *nearest_figure(const fin_study *study, const char *id)
-{
-    for (int i = 0; study->figures && i < study->figures->count; i++) {
-        const char *name = id_of(&study->figures->child[i]);
-        if (fin_nearest_name(id, &name, 1))
-            return name;
-    }
-    return NULL;
+    const fini_node *node = fini_node_get(map, key);
+    return node && node->kind == FINI_TEXT ? node->text : "";
 }
 
 fin_status fin_report_check(const fin_study *study, fin_error *err)
@@ -41,10 +23,10 @@ fin_status fin_report_check(const fin_study *study, fin_error *err)
     for (int i = 0; figures && i < figures->count && !status; i++) {
         fini_spec spec = {study, NULL, &figures->child[i], {study->tree, err, FIN_OK}};
         status = fini_figure_check(&spec);
-        if (!status && find_figure(study, id_of(spec.node)) != spec.node)
-            status =
-                fini_node_fail(study->tree, spec.node, err,
-                               "the study has two figures with the id '%.64s'", id_of(spec.node));
+        const char *near, *id = text_of(spec.node, "id");
+        if (!status && fini_study_figure(study, id, &near) != spec.node)
+            status = fini_node_fail(study->tree, spec.node, err,
+                                    "the study has two figures with the id '%.64s'", id);
     }
     return status; /* that claims name figures that are there is checked when they are read */
 }
@@ -55,12 +37,6 @@ typedef struct list {
     fin_status (*row)(void *user, const fin_figure_row *figure, fin_error *err);
     void *user;
 } list;
-
-static const char *text_of(const fini_node *map, const char *key)
-{
-    const fini_node *node = fini_node_get(map, key);
-    return node && node->kind == FINI_TEXT ? node->text : "";
-}
 
 static fin_status list_study(void *user, const char *name, const fin_study *study,
                              const fin_error *why, fin_error *err)
@@ -93,14 +69,15 @@ fin_status fin_report_figures(fin_store *store, const char *study,
 static fin_status build_named(fin_store *store, const fin_study *study, const char *id,
                               fini_figure *figure, fin_error *err)
 {
-    fini_spec spec = {study, store, find_figure(study, id), {study->tree, err, FIN_OK}};
+    const char *near;
+    fini_spec spec = {
+        study, store, fini_study_figure(study, id, &near), {study->tree, err, FIN_OK}};
     if (spec.node)
         return fini_figure_build(&spec, figure);
-    const char *near = nearest_figure(study, id);
     if (!near && study->figures && study->figures->count > 0)
         return fini_fail(err, FIN_ERR_ARGUMENT,
                          "the study %.64s has no figure '%.64s'; its first one is %.64s",
-                         study->name, id, id_of(&study->figures->child[0]));
+                         study->name, id, text_of(&study->figures->child[0], "id"));
     return fini_fail(err, FIN_ERR_ARGUMENT, "the study %.64s has no figure '%.64s'%s", study->name,
                      id, fini_did_you_mean(near, ""));
 }

@@ -254,26 +254,9 @@ bool fini_is_id(const char *text)
     return length >= 1 && length <= ID_LENGTH && good == length;
 }
 
-/* Is there such a figure? The figures' own form is not looked at here. */
-static void check_figure(reader *r, const fini_node *node)
-{
-    const char *near = NULL;
-    const fini_node *figures = r->study->figures;
-    for (int i = 0; figures && i < figures->count; i++) {
-        const fini_node *id = fini_node_get(&figures->child[i], "id");
-        if (!id || id->kind != FINI_TEXT)
-            continue;
-        if (strcmp(id->text, node->text) == 0)
-            return;
-        if (!near)
-            near = fin_nearest_name(node->text, &id->text, 1);
-    }
-    FINI_ASK_FAIL(&r->ask, node, "there is no figure '%.64s'%s", node->text,
-                  fini_did_you_mean(near, ""));
-}
-
 static void read_words(reader *r, const fini_node *claim, fini_claim_plan *plan)
 {
+    const char *near;
     const fini_node *id = need(r, claim, "a claim", "id");
     if (id && !fini_is_id(id->text))
         FINI_ASK_FAIL(&r->ask, id, "the id '%.70s' must have 1 to %d letters, digits, - or _",
@@ -282,8 +265,9 @@ static void read_words(reader *r, const fini_node *claim, fini_claim_plan *plan)
     plan->source =
         fini_ask_text(&r->ask, claim, "source", r->study->source ? r->study->source : "");
     plan->figure = fini_ask_text(&r->ask, claim, "figure", "");
-    if (plan->figure[0])
-        check_figure(r, fini_node_get(claim, "figure"));
+    if (plan->figure[0] && !fini_study_figure(r->study, plan->figure, &near))
+        FINI_ASK_FAIL(&r->ask, fini_node_get(claim, "figure"), "there is no figure '%.64s'%s",
+                      plan->figure, fini_did_you_mean(near, ""));
     plan->id = id ? id->text : "";
     plan->statement = statement ? statement->text : "";
 }

@@ -16,6 +16,20 @@ const fini_block *fini_study_block(const fin_study *study, const char *id)
     return NULL;
 }
 
+const fini_node *fini_study_figure(const fin_study *study, const char *id, const char **near)
+{
+    *near = NULL;
+    for (int i = 0; study->figures && i < study->figures->count; i++) {
+        const fini_node *name = fini_node_get(&study->figures->child[i], "id");
+        if (!name || name->kind != FINI_TEXT)
+            continue;
+        if (strcmp(name->text, id) == 0)
+            return &study->figures->child[i];
+        *near = *near ? *near : fin_nearest_name(id, &name->text, 1);
+    }
+    return NULL;
+}
+
 const fini_block *fini_study_block_at(const fin_study *study, int64_t i)
 {
     int low = 0, high = study->block_count - 1;

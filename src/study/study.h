@@ -127,6 +127,8 @@ struct fin_study {
 enum { FINI_RUNS_MOST = 10000000, FINI_BLOCKS_MOST = 1000, FINI_AXES_MOST = 16 };
 
 const fini_block *fini_study_block(const fin_study *study, const char *id); /* NULL: none */
+/* The first figure with this id, or NULL and the nearest id (may be NULL). */
+const fini_node *fini_study_figure(const fin_study *study, const char *id, const char **near);
 /* The block that has run i, 0 <= i < run_count. */
 const fini_block *fini_study_block_at(const fin_study *study, int64_t i);
 /* fin_study_get_run of a run that is there, and its settings in values (the command's size bytes). */
