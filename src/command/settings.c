@@ -502,6 +502,16 @@ fin_status fin_command_text(const fin_command *command, const void *values, char
     return FIN_OK;
 }
 
+/* Surely the same, without writing it. */
+static bool is_same(const entry *a, const entry *b)
+{
+    if (!a->field || !b->field)
+        return !a->field && !b->field && strcmp(a->values, b->values) == 0;
+    size_t size = a->field->type == FIN_TYPE_choice ? sizeof(int) : 8;
+    return a->field == b->field && memcmp((const char *)a->values + a->field->offset,
+                                          (const char *)b->values + b->field->offset, size) == 0;
+}
+
 /* A value is written twice, as it is and as in `base`, and stays if the two differ. */
 bool fini_command_difference(const fin_command *command, const void *base, const void *values,
                              char *buffer, size_t size)
@@ -515,8 +525,10 @@ bool fini_command_difference(const fin_command *command, const void *base, const
     put(&w, "{\"settings\":{", 13);
     for (int i = 0; i < count && w.used < w.size; i++) {
         size_t start = w.used;
-        if (strcmp(entries[i].name, old[i].name) != 0)
+        if (entries[i].name != old[i].name && strcmp(entries[i].name, old[i].name) != 0)
             return false;
+        if (is_same(&entries[i], &old[i]))
+            continue;
         put(&w, ",", differ > 0);
         put_string(&w, entries[i].name);
         put(&w, ":", 1);

@@ -34,17 +34,18 @@ enum { P_STUDY = 1, P_BLOCK, P_COMMAND, P_HASH, P_STATE, P_HAS, P_WHERE };
 
 /* ---- the SELECT ------------------------------------------------------------------------------ */
 
-/* All of it but the conditions. The plan comes first, and its neighbours lie together. */
+/* All of it but the conditions. The plan comes first, and its neighbours lie together; what became of
+ * a run is looked up only if its settings are right. */
 static void put_from(const fini_cursor *cursor, bool settings, sqlite3_str *sql)
 {
     const fin_query *query = cursor->query;
     sqlite3_str_appendall(sql, cursor->study ? " FROM plan AS p CROSS JOIN settings AS s "
-                                               "ON s.id = p.run_id LEFT JOIN runs AS r "
-                                               "ON r.id = s.id"
-                                             : " FROM settings AS s CROSS JOIN runs AS r "
-                                               "ON r.id = s.id");
+                                               "ON s.id = p.run_id"
+                                             : " FROM settings AS s");
     if (settings || query->command)
         sqlite3_str_appendall(sql, " CROSS JOIN common AS c ON c.id = s.common_id");
+    sqlite3_str_appendf(sql, " %s JOIN runs AS r ON r.id = s.id",
+                        cursor->study && query->state <= 0 ? "LEFT" : "CROSS");
     sqlite3_str_appendall(sql, cursor->study ? " WHERE p.study_id = ?1" : " WHERE ?1 = 0");
     if (query->block)
         sqlite3_str_appendf(sql, " AND p.block = ?%d", P_BLOCK);
@@ -183,6 +184,8 @@ static fin_status open_all(fini_cursor *cursor, fin_error *err)
         status = check_block(cursor, err);
     if (status)
         return status;
+    if (!cursor->study && !cursor->store->writes) /* by hash is all over the file */
+        sqlite3_exec(cursor->store->db, "PRAGMA cache_size = -16384", NULL, NULL, NULL);
     sqlite3_str *sql = sqlite3_str_new(cursor->store->db);
     put_select(cursor, sql);
     return prepare(cursor, sql, &cursor->statement, err);

@@ -45,9 +45,10 @@ enum {
     S(COMMON_FIND, "SELECT id FROM common WHERE text = ?1")                                        \
     S(COMMON_ADD, "INSERT INTO common(command, text) VALUES(?1, ?2)")                              \
     S(SETTINGS_FIND,                                                                               \
-      "SELECT s.id, ifnull(r.state, 0), (s.common_id = ?2 AND s.own = ?3) OR " FINI_SQL_SETTINGS   \
-      " = ?4 FROM settings AS s JOIN common AS c ON c.id = s.common_id "                           \
-      "LEFT JOIN runs AS r ON r.id = s.id WHERE s.hash = ?1")                                      \
+      "SELECT s.id, ifnull(r.state, 0), (s.common_id = ?2 AND s.own = ?3) OR (?2 = 0 AND "         \
+      "r.id IS NULL AND c.text <> '{}') OR " FINI_SQL_SETTINGS " = ?4 FROM settings AS s "         \
+      "JOIN common AS c ON c.id = s.common_id LEFT JOIN runs AS r ON r.id = s.id "                 \
+      "WHERE s.hash = ?1")                                                                         \
     S(SETTINGS_ADD, "INSERT INTO settings(hash, common_id, own) VALUES(?1, ?2, ?3)")               \
     S(SETTINGS_CHANGE, "UPDATE settings SET common_id = ?2, own = ?3 WHERE id = ?1")               \
     S(RUN_PUT, "INSERT OR REPLACE INTO runs VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)")                   \

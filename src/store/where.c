@@ -189,19 +189,26 @@ static bool is_seconds(const fini_condition *where)
 void fini_condition_value(const fini_condition *where, bool number, sqlite3_str *sql)
 {
     int path = where->first, name = path + 1;
-    sqlite3_str_appendall(sql, "coalesce(NULL");
+    bool seconds = is_seconds(where), scalar = !seconds && where->name_id;
+    if (where->setting && number)
+        sqlite3_str_appendf(sql, seconds || scalar ? "coalesce(" : "");
     if (where->setting)
         sqlite3_str_appendf(sql,
-                            number ? ", number(coalesce(s.own -> ?%d, c.text -> ?%d))"
-                                   : ", s.own ->> ?%d, c.text ->> ?%d",
+                            number ? "number(coalesce(s.own -> ?%d, c.text -> ?%d))"
+                                   : "coalesce(s.own ->> ?%d, c.text ->> ?%d",
                             path, path);
-    if (is_seconds(where))
-        sqlite3_str_appendall(sql, number ? ", r.seconds"
-                                          : ", iif(r.id IS NULL, NULL, ifnull(r.seconds, 'nan'))");
-    else if (where->name_id)
-        sqlite3_str_appendf(sql, ", (SELECT %s FROM scalars WHERE name_id = ?%d AND run_id = s.id)",
+    if (where->setting && (seconds || scalar))
+        sqlite3_str_appendall(sql, ", ");
+    if (seconds)
+        sqlite3_str_appendall(sql, number ? "r.seconds"
+                                          : "iif(r.id IS NULL, NULL, ifnull(r.seconds, 'nan'))");
+    if (scalar)
+        sqlite3_str_appendf(sql, "(SELECT %s FROM scalars WHERE name_id = ?%d AND run_id = s.id)",
                             number ? "value" : "ifnull(value, 'nan')", name);
-    sqlite3_str_appendall(sql, ", NULL)");
+    if (!where->setting && !seconds && !scalar)
+        sqlite3_str_appendall(sql, "NULL");
+    if (where->setting && (!number || seconds || scalar))
+        sqlite3_str_appendall(sql, ")");
 }
 
 /* The value as text or as number; column: in a row of scalars. */
@@ -213,38 +220,50 @@ static void put_value(const fini_condition *where, bool column, bool number, sql
         fini_condition_value(where, number, sql);
 }
 
-/* Is it one of the values that are numbers, or one of those that are not? */
+/* "x IN (?3, ?4)": is it one of the values that are numbers, or one of those that are not? */
 static void put_list(const fini_condition *where, bool column, bool number, sqlite3_str *sql)
 {
-    const char *mark = "";
-    sqlite3_str_appendall(sql, "ifnull(");
+    const char *mark = " IN (";
     put_value(where, column, number, sql);
-    sqlite3_str_appendall(sql, " IN (");
     for (int i = 0; i < where->count; i++)
         if (isnan(where->numbers[i]) == !number) {
             sqlite3_str_appendf(sql, "%s?%d", mark, where->first + 2 + i);
             mark = ", ";
         }
-    sqlite3_str_appendall(sql, "), 0)");
+    sqlite3_str_appendall(sql, ")");
 }
 
+static void put_equal(const fini_condition *where, bool column, sqlite3_str *sql)
+{
+    int numbers = 0;
+    for (int i = 0; i < where->count; i++)
+        numbers += !isnan(where->numbers[i]);
+    if (numbers)
+        put_list(where, column, true, sql);
+    if (numbers > 0 && numbers < where->count)
+        sqlite3_str_appendall(sql, " OR ");
+    if (numbers < where->count)
+        put_list(where, column, false, sql);
+}
+
+/* Nothing is equal to what a run has not, nor unequal. */
 static void put_comparison(const fini_condition *where, bool column, sqlite3_str *sql)
 {
     bool word = isnan(where->numbers[0]);
-    if (where->op == OP_EQUAL || where->op == OP_NOT) {
-        sqlite3_str_appendall(sql, "(");
-        put_list(where, column, true, sql);
-        sqlite3_str_appendall(sql, " OR ");
-        put_list(where, column, false, sql);
-        sqlite3_str_appendf(sql, ") = %d AND ", where->op == OP_EQUAL);
+    if (where->op == OP_EQUAL) {
+        put_equal(where, column, sql);
+    } else if (where->op == OP_NOT) {
+        sqlite3_str_appendall(sql, "NOT ifnull(");
+        put_equal(where, column, sql);
+        sqlite3_str_appendall(sql, ", 0) AND ");
         put_value(where, column, false, sql);
         sqlite3_str_appendall(sql, " IS NOT NULL");
-        return;
+    } else {
+        put_value(where, column, !word, sql);
+        sqlite3_str_appendf(sql, " %s ?%d", operators[where->op], where->first + 2);
     }
-    put_value(where, column, !word, sql);
-    sqlite3_str_appendf(sql, " %s ?%d", operators[where->op], where->first + 2);
-    if (word) { /* a number is less than any text to SQLite */
-        sqlite3_str_appendall(sql, " AND typeof(");
+    if (word && where->op != OP_EQUAL && where->op != OP_NOT) {
+        sqlite3_str_appendall(sql, " AND typeof("); /* to SQLite, a number is less than any text */
         put_value(where, column, false, sql);
         sqlite3_str_appendall(sql, ") = 'text' AND ");
         put_value(where, column, true, sql);
@@ -257,11 +276,11 @@ void fini_condition_sql(const fini_condition *where, sqlite3_str *sql)
 {
     bool column = !where->setting && where->name_id && !is_seconds(where);
     if (column)
-        sqlite3_str_appendf(sql, "s.id IN (SELECT run_id FROM scalars WHERE name_id = ?%d AND ",
+        sqlite3_str_appendf(sql, "s.id IN (SELECT run_id FROM scalars WHERE name_id = ?%d AND (",
                             where->first + 1);
     put_comparison(where, column, sql);
     if (column)
-        sqlite3_str_appendall(sql, ")");
+        sqlite3_str_appendall(sql, "))");
 }
 
 int fini_condition_parameters(const fini_condition *where)

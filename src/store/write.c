@@ -53,7 +53,7 @@ static fin_status put_settings(fin_store *store, sqlite3_stmt *statement, int64_
     return fini_sql_step(store, statement, &row, err);
 }
 
-/* *id = 0: there is none. common = 0: not known. */
+/* *id = 0: there is none. common = 0: not known; then a planned run of this hash is the one. */
 static fin_status find_settings(fin_store *store, const fin_plan *plan, int64_t common,
                                 const char *own, int64_t *id, int64_t *state, bool *same,
                                 fin_error *err)
