@@ -4,7 +4,7 @@ import difflib
 import operator
 
 from ._core import ArgumentError, Table, check, error, ffi, lib, missing, text
-from ._signature import Keyword, of_field
+from ._signature import Keyword, of_field, parameters, signed
 
 
 class Kind:
@@ -85,6 +85,30 @@ def common(fields, arrays, everywhere):
     if not everywhere:
         keyword.meaning = f"{', '.join(kind.name for kind, _ in fields)}: {keyword.meaning}"
     return keyword
+
+
+def makers(kinds, what, cls, own):
+    """{name: function} that makes an object of `cls` from the settings of a kind and the keywords `own`."""
+    def maker(kind):
+        def make(**given):
+            others = {keyword.name: given.pop(keyword.name, keyword.default) for keyword in own}
+            return cls(kind.name, {name: value for name, value in given.items() if value is not None}, **others)
+
+        make.__name__ = make.__qualname__ = kind.name
+        make.__module__ = cls.__module__
+        make.__doc__ = f"""The {what} {kind.name}: {kind.summary}.
+
+    Parameters
+    ----------
+    {{parameters}}
+
+    Returns
+    -------
+    {cls.__name__}
+    """
+        return signed([*parameters(kind.table), *own])(make)
+
+    return {name: maker(kind) for name, kind in kinds.items()}
 
 
 # ---- structs ----------------------------------------------------------------------------------

@@ -21,8 +21,8 @@ import numpy as np
 
 from . import _arrays
 from ._core import ArgumentError, Table, Watch, check, error, ffi, lib
-from ._family import FAMILIES, Base
-from ._lab import PROGRESS, RISK, fill
+from ._family import Base
+from ._lab import FAMILIES, PROGRESS, RISK, fill, makers
 from ._risk import Estimate, _estimate
 from ._signature import Keyword, parameters, signed
 from .tasks import _count, _pieces
@@ -315,30 +315,7 @@ def _given(values):
 
 # ---- concept(), mean() and the others -----------------------------------------------------------
 
-def _maker(kind):
-    def make(*, seed=1, **settings):
-        return Family(kind.name, _given(settings), seed)
-
-    make.__name__ = make.__qualname__ = kind.name
-    make.__doc__ = f"""The family {kind.name}: {kind.summary}.
-
-    Parameters
-    ----------
-    {{parameters}}
-
-    Returns
-    -------
-    Family
-    """
-    return make
-
-
-def _define():
-    for kind in FAMILIES.values():
-        globals()[kind.name] = signed([*parameters(kind.table), _SEED])(_maker(kind))
-
-
-_define()
+globals().update(makers(FAMILIES, "family", Family, [_SEED]))
 __all__ = ["Family", "Sample", "names", *FAMILIES]
 
 

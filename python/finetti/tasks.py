@@ -20,7 +20,7 @@ import numpy as np
 
 from . import _arrays
 from ._core import ArgumentError, NumericalError, check, error, ffi, lib
-from ._lab import LENGTHS, OVERLAPS, TASKS, create, fill, find, law
+from ._lab import LENGTHS, OVERLAPS, TASKS, create, fill, find, law, makers
 from ._signature import Keyword, parameters, signed
 from ._tokens import find_bad
 
@@ -300,33 +300,7 @@ def _directions(k_star, v_star):
 
 # ---- slr(), spiked(), max() ---------------------------------------------------------------------
 
-def _maker(kind):
-    def make(*, lengths=None, seed=1, k_star=None, v_star=None, **settings):
-        settings = {name: value for name, value in settings.items() if value is not None}
-        return Task(kind.name, settings, lengths, seed, k_star, v_star)
-
-    make.__name__ = make.__qualname__ = kind.name
-    make.__doc__ = f"""The task {kind.name}: {kind.summary}.
-
-    Parameters
-    ----------
-    {{parameters}}
-
-    Returns
-    -------
-    Task
-    """
-    return make
-
-
-def _define():
-    for kind in TASKS.values():
-        keywords = parameters(kind.table)
-        maker = _maker(kind)
-        globals()[kind.name] = signed(keywords + _OWN)(maker)
-
-
-_define()
+globals().update(makers(TASKS, "task", Task, _OWN))
 __all__ = ["Task", "names", *TASKS]
 
 

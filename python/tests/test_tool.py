@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import finetti
 from finetti import families, tasks
-from finetti._family import FAMILIES
+from finetti._lab import FAMILIES
 from finetti._lab import FORMS, OVERLAPS, RISK, TASKS, TRAIN
 from tool import TOOL
 

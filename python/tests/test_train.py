@@ -154,7 +154,7 @@ def lines(text):
     ({"settings": None}, "no array settings"),
     ({"settings": lines("")}, "line 1 of the settings is not 'finetti"),
     ({"settings": lines(VERSION + "\ntask slt\nform erf\n")}, "did you mean '?slr"),
-    ({"settings": lines(VERSION + "\ntask slr\nform erf\nd 5\n")}, "settings have no L"),
+    ({"settings": lines(VERSION + "\ntask slr\nform erf\nd 5\n")}, "settings have no lam"),
     ({"settings": np.arange(256).astype(np.uint8)}, "bad.npz"),
     ({"at": None}, "no array at"),
     ({"at": np.zeros(3, np.int64)}, "at has 3 numbers"),
