@@ -22,9 +22,7 @@
 
 #include <float.h>
 #include <math.h>
-#include <omp.h>
 #include <string.h>
-#include <time.h>
 
 /* Bags for every inner fold that calibration takes. */
 enum { LEAST = 2 };
@@ -338,9 +336,15 @@ static fin_status open_parts(fin_fit *fit, const fini_choice *c, fin_error *err)
     return FIN_OK;
 }
 
-static fin_status fit_part(fini_part *part, const fini_choice *c, const fin_progress *progress,
-                           fin_error *err)
+typedef struct fitting {
+    fin_fit *fit;
+    const fini_choice *c;
+} fitting;
+
+static fin_status fit_part(void *user, int64_t k, const fin_progress *progress, fin_error *err)
 {
+    const fini_choice *c = ((fitting *)user)->c;
+    fini_part *part = &((fitting *)user)->fit->part[k];
     double weight = part->weight;
     fin_fit_settings settings = part->settings;
     fin_status status = fini_part_fit(part, &settings, c->in.classes, c->bags, c->labels,
@@ -349,83 +353,20 @@ static fin_status fit_part(fini_part *part, const fini_choice *c, const fin_prog
     return status;
 }
 
-/* Parts that are fitted side by side: the thread that made the call asks for all. */
-typedef struct chorus {
-    const fin_progress *progress;
-    atomic_bool stop;
-    atomic_llong left; /* parts not yet fitted */
-} chorus;
-
-static int speak(void *user, const char *what, double done, double total)
-{
-    chorus *c = user;
-    if (!atomic_load(&c->stop) && fini_report(c->progress, what, done, total))
-        atomic_store(&c->stop, true);
-    return atomic_load(&c->stop);
-}
-
-static int listen(void *user, const char *what, double done, double total)
-{
-    chorus *c = user;
-    (void)what, (void)done, (void)total;
-    return atomic_load(&c->stop);
-}
-
-static void wait_for_others(chorus *c, double parts)
-{
-    const struct timespec moment = {0, 5000000};
-    for (long long left; (left = atomic_load(&c->left)) > 0;) {
-        nanosleep(&moment, NULL);
-        speak(c, "fit", parts - (double)left, parts);
-    }
-}
-
-/* Parts in a row: each has all threads. No region of one thread around them: in one, libomp of LLVM 14
- * leaves out iterations of loops inside. */
-static fin_status fit_in_turn(fin_fit *fit, const fini_choice *c, const fin_progress *progress,
-                              fin_error *err)
-{
-    fin_status status = FIN_OK;
-    for (int64_t k = 0; k < fit->parts && !status; k++)
-        status = fit_part(&fit->part[k], c, progress, err);
-    return status;
-}
-
 /* Side by side if this process is alone, and if there are several. */
 static fin_status fit_parts(fin_fit *fit, const fini_choice *c, const fin_progress *progress,
                             fin_error *err)
 {
-    int64_t failed = fit->parts;
-    fin_status result = FIN_OK;
-    int threads = fin_threads_get();
-    if (c->sum || fit->parts == 1 || threads == 1)
-        return fit_in_turn(fit, c, progress, err);
-    chorus all = {.progress = progress};
-    atomic_init(&all.left, fit->parts);
-#pragma omp parallel num_threads(threads)
-    {
-        bool speaks = omp_get_thread_num() == 0;
-        const fin_progress heard = {speaks ? speak : listen, &all};
-        int before = fini_threads_limit(1);
-#pragma omp for schedule(dynamic, 1) nowait
-        for (int64_t k = 0; k < fit->parts; k++) {
-            fin_error error = {FIN_OK, ""};
-            fin_status status = fit_part(&fit->part[k], c, &heard, &error);
-#pragma omp critical(finetti_parts)
-            if (status && k < failed) {
-                failed = k;
-                result = fini_fail(err, status, "%s", error.message);
-            }
-            atomic_fetch_sub(&all.left, 1);
-        }
-        if (speaks)
-            wait_for_others(&all, (double)fit->parts);
-        fini_threads_limit(before);
-    }
-    /* The answer may have come when the last part was just done. */
-    if (!result && atomic_load(&all.stop))
-        result = fini_fail(err, FIN_ERR_CANCELLED, "the fit was cancelled");
-    return result;
+    fitting all = {fit, c};
+    if (fit->parts == 1)
+        return fit_part(&all, 0, progress, err);
+    const fini_fits fits = {.count = fit->parts,
+                            .fit = fit_part,
+                            .user = &all,
+                            .what = "fit",
+                            .threads = fin_threads_get(),
+                            .in_turn = c->sum != NULL};
+    return fini_fits_run(&fits, progress, err);
 }
 
 /* Numbers: the noise of a part is how far its out-of-fold predictions were off. On bags that it was

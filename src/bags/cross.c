@@ -17,28 +17,132 @@
 #include <math.h>
 #include <omp.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
 enum { CHUNK = 1 << 24 }; /* bytes of tokens copied together, if a bag has not more */
 
+/* ---- fits side by side ----------------------------------------------------------------------- */
+
+typedef struct scheduler {
+    const fini_fits *fits;
+    const fin_progress *progress;
+    double done, total;
+    atomic_bool stop;
+    atomic_llong left; /* fits not yet done */
+    int64_t failed;    /* first fit that failed, or -1 */
+    fin_status status;
+    fin_error error;
+} scheduler;
+
+/* What a fit reports while it runs: the thread that made the call passes it on, the others only
+ * learn whether they are to stop. */
+typedef struct listener {
+    scheduler *scheduler;
+    bool speaks;
+} listener;
+
+static int hear(void *user, const char *what, double done, double total)
+{
+    listener *l = user;
+    scheduler *w = l->scheduler;
+    bool early = strcmp(what, FINI_FEATURES) == 0;
+    if (l->speaks && !atomic_load(&w->stop)) {
+        double finished, part = !early && total > 0 && done <= total ? done / total : 0;
+#pragma omp atomic read
+        finished = w->done;
+        if (fini_report(w->progress, w->fits->what, fmin(finished + part, w->total), w->total))
+            atomic_store(&w->stop, true);
+    }
+    return atomic_load(&w->stop);
+}
+
+/* The first that failed is told of; those that were stopped because of it are not. */
+static void note_failure(scheduler *w, int64_t number, fin_status status, const fin_error *error)
+{
+    bool stopped = status == FIN_ERR_CANCELLED;
+#pragma omp critical(finetti_fits)
+    if (w->failed < 0 || (w->status == FIN_ERR_CANCELLED && !stopped) ||
+        (number < w->failed && (w->status == FIN_ERR_CANCELLED) == stopped)) {
+        w->failed = number;
+        w->status = status;
+        w->error = *error;
+    }
+    atomic_store(&w->stop, true);
+}
+
+static void run_one(scheduler *w, int64_t number, bool speaks)
+{
+    listener l = {w, speaks};
+    const fin_progress progress = {hear, &l};
+    fin_error error = {FIN_OK, ""};
+    fin_status status = w->fits->fit(w->fits->user, number, &progress, &error);
+    if (status)
+        note_failure(w, number, status, &error);
+#pragma omp atomic
+    w->done += 1;
+    hear(&l, "", 0, 1);
+}
+
+/* The thread that made the call has nothing more to do, and goes on asking while others have. */
+static void wait_for_others(scheduler *w)
+{
+    const struct timespec moment = {0, 5000000};
+    listener l = {w, true};
+    while (atomic_load(&w->left) > 0) {
+        nanosleep(&moment, NULL);
+        hear(&l, "", 0, 1);
+    }
+}
+
+static void run_all(scheduler *w, int threads)
+{
+    atomic_store(&w->left, w->fits->count);
+#pragma omp parallel num_threads(threads)
+    {
+        int before = fini_threads_limit(1);
+        bool speaks = omp_get_thread_num() == 0;
+#pragma omp for schedule(dynamic, 1) nowait
+        for (int64_t k = 0; k < w->fits->count; k++) {
+            if (!atomic_load(&w->stop))
+                run_one(w, k, speaks);
+            atomic_fetch_sub(&w->left, 1);
+        }
+        if (speaks)
+            wait_for_others(w);
+        fini_threads_limit(before);
+    }
+}
+
+/* In turn there is no region of one thread around the fits: in one, libomp of LLVM 14 leaves out
+ * iterations of loops inside. */
+fin_status fini_fits_run(const fini_fits *fits, const fin_progress *progress, fin_error *err)
+{
+    scheduler w = {.fits = fits, .progress = progress, .total = (double)fits->count, .failed = -1};
+    int threads = fits->count < fits->threads ? (int)fits->count : fits->threads;
+    atomic_store(&w.stop, fini_report(progress, fits->what, 0, w.total));
+    if (fits->in_turn || threads < 2)
+        for (int64_t k = 0; k < fits->count && !atomic_load(&w.stop); k++)
+            run_one(&w, k, true);
+    else
+        run_all(&w, threads);
+    if (w.failed >= 0)
+        return fini_fail(err, w.status, "%s", w.error.message);
+    if (atomic_load(&w.stop))
+        return fini_fail(err, FIN_ERR_CANCELLED, "cancelled after %.0f of %.0f fits", w.done,
+                         w.total);
+    return FIN_OK;
+}
+
 typedef struct task {
     int model, outer, inner; /* inner: a fold, or -1: the whole training set */
 } task;
 
-typedef struct scheduler {
+typedef struct crossing {
     const fini_crossing *c;
-    const fin_progress *progress;
     task *task; /* (tasks) costly ones first */
     int64_t tasks;
-    double done, total;
-    atomic_bool stop;
-    atomic_llong left; /* tasks not yet done */
-    int64_t failed;    /* first task that failed, or -1 */
-    fin_status status;
-    fin_error error;
-} scheduler;
+} crossing;
 
 static int64_t width_of(const fini_crossing *c)
 {
@@ -164,34 +268,10 @@ static double processor_seconds(void)
                : (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* What a fit reports while it runs: the thread that made the call passes it on, the others only
- * learn whether they are to stop. */
-typedef struct listener {
-    scheduler *scheduler;
-    bool speaks;
-} listener;
-
-static int hear(void *user, const char *what, double done, double total)
+static fin_status fit_and_predict(const fini_crossing *c, const task *t,
+                                  const fin_progress *progress, fin_error *err)
 {
-    listener *l = user;
-    scheduler *w = l->scheduler;
-    bool early = strcmp(what, FINI_FEATURES) == 0;
-    if (l->speaks && !atomic_load(&w->stop)) {
-        double finished, part = !early && total > 0 && done <= total ? done / total : 0;
-#pragma omp atomic read
-        finished = w->done;
-        if (fini_report(w->progress, w->c->what, fmin(finished + part, w->total), w->total))
-            atomic_store(&w->stop, true);
-    }
-    return atomic_load(&w->stop);
-}
-
-static fin_status fit_task(scheduler *w, const task *t, bool speaks, fin_error *err)
-{
-    const fini_crossing *c = w->c;
     int64_t n = c->bags->n, at = t->outer * n;
-    listener l = {w, speaks};
-    const fin_progress progress = {hear, &l};
     fini_cancel cancel;
     fini_part part = {0};
     double *weights = fini_alloc_array(n, sizeof *weights);
@@ -202,8 +282,8 @@ static fin_status fit_task(scheduler *w, const task *t, bool speaks, fin_error *
         weights[i] = out ? 0 : c->weights ? c->weights[i] : 1;
     }
     fin_status status = fini_part_fit(&part, &c->model[t->model], c->classes, c->bags,
-                                      c->labels + at, weights, c->sum, &progress, err);
-    fini_cancel_open(&cancel, &progress, "fit");
+                                      c->labels + at, weights, c->sum, progress, err);
+    fini_cancel_open(&cancel, progress, "fit");
     if (!status)
         status = fini_cancel_stage(&cancel, "fit", 1, 1, err);
     if (!status)
@@ -215,48 +295,23 @@ static fin_status fit_task(scheduler *w, const task *t, bool speaks, fin_error *
     return status;
 }
 
-/* The first that failed is told of; those that were stopped because of it are not. */
-static void note_failure(scheduler *w, int64_t number, fin_status status, const fin_error *error)
+static fin_status run_task(void *user, int64_t number, const fin_progress *progress, fin_error *err)
 {
-    bool stopped = status == FIN_ERR_CANCELLED;
-    const task *t = &w->task[number];
-#pragma omp critical(finetti_cross)
-    if (w->failed < 0 || (w->status == FIN_ERR_CANCELLED && !stopped) ||
-        (number < w->failed && (w->status == FIN_ERR_CANCELLED) == stopped)) {
-        w->failed = number;
-        w->status = status;
-        w->error = *error;
-        if (w->c->test && !stopped)
-            snprintf(w->error.message, sizeof w->error.message,
-                     "with fold %d of repeat %d (from 0) left out: %.430s", t->outer % w->c->folds,
-                     t->outer / w->c->folds, error->message);
-    }
-    atomic_store(&w->stop, true);
-}
-
-static void run_task(scheduler *w, int64_t number, bool speaks)
-{
+    const crossing *w = user;
     const fini_crossing *c = w->c;
     const task *t = &w->task[number];
-    fin_error error = {FIN_OK, ""};
+    fin_error why = {FIN_OK, ""};
     double begin = processor_seconds();
-    fin_status status = fit_task(w, t, speaks, &error);
+    fin_status status = fit_and_predict(c, t, progress, &why);
     double spent = processor_seconds() - begin;
-    if (status)
-        note_failure(w, number, status, &error);
     if (c->seconds) {
 #pragma omp atomic
         c->seconds[t->model] += spent;
     }
-#pragma omp atomic
-    w->done += 1;
-    if (speaks && !atomic_load(&w->stop)) {
-        double finished;
-#pragma omp atomic read
-        finished = w->done;
-        if (fini_report(w->progress, c->what, finished, w->total))
-            atomic_store(&w->stop, true);
-    }
+    if (status && c->test && status != FIN_ERR_CANCELLED)
+        return fini_fail(err, status, "with fold %d of repeat %d (from 0) left out: %.430s",
+                         t->outer % c->folds, t->outer / c->folds, why.message);
+    return status ? fini_fail(err, status, "%s", why.message) : FIN_OK;
 }
 
 /* ---- all tasks ------------------------------------------------------------------------------- */
@@ -267,7 +322,7 @@ static bool is_costly(const fin_fit_settings *s)
     return s->model == FIN_MODEL_EMBEDDING || s->basis > FIN_BASIS_LINEAR;
 }
 
-static void list_tasks(scheduler *w)
+static void list_tasks(crossing *w)
 {
     const fini_crossing *c = w->c;
     w->tasks = 0;
@@ -281,47 +336,14 @@ static void list_tasks(scheduler *w)
                         w->task[w->tasks] = (task){m, o, f};
                     w->tasks++;
                 }
-    w->total = (double)w->tasks;
-}
-
-/* The thread that made the call has nothing more to do, and goes on asking while others have. */
-static void wait_for_others(scheduler *w)
-{
-    const struct timespec moment = {0, 5000000};
-    listener l = {w, true};
-    while (atomic_load(&w->left) > 0) {
-        nanosleep(&moment, NULL);
-        hear(&l, w->c->what, 0, 1);
-    }
-}
-
-static void run_alone(scheduler *w)
-{
-    int threads = fin_threads_get();
-    threads = w->tasks < threads ? (int)w->tasks : threads;
-    atomic_store(&w->left, w->tasks);
-#pragma omp parallel num_threads(threads)
-    {
-        int before = fini_threads_limit(1);
-        bool speaks = omp_get_thread_num() == 0;
-#pragma omp for schedule(dynamic, 1) nowait
-        for (int64_t t = 0; t < w->tasks; t++) {
-            if (!atomic_load(&w->stop))
-                run_task(w, t, speaks);
-            atomic_fetch_sub(&w->left, 1);
-        }
-        if (speaks)
-            wait_for_others(w);
-        fini_threads_limit(before);
-    }
 }
 
 fin_status fini_cross(const fini_crossing *c, const fin_progress *progress, fin_error *err)
 {
     int64_t slots = (int64_t)c->models * c->outers * c->bags->n;
-    scheduler w = {.c = c, .progress = progress, .failed = -1};
+    crossing w = {.c = c};
     list_tasks(&w);
-    w.task = fini_alloc_array(w.tasks ? w.tasks : 1, sizeof *w.task);
+    w.task = fini_alloc_array(w.tasks, sizeof *w.task);
     if (!w.task)
         return fini_fail_memory(err, (size_t)w.tasks * sizeof *w.task, "cross-validation");
     list_tasks(&w);
@@ -335,18 +357,13 @@ fin_status fini_cross(const fini_crossing *c, const fin_progress *progress, fin_
     }
     for (int m = 0; c->seconds && m < c->models; m++)
         c->seconds[m] = 0;
-    atomic_store(&w.stop, fini_report(progress, c->what, 0, w.total));
-    if (c->sum && c->sum != fini_sum_alone) {
-        for (int64_t t = 0; t < w.tasks && !atomic_load(&w.stop); t++)
-            run_task(&w, t, true);
-    } else {
-        run_alone(&w);
-    }
+    const fini_fits fits = {.count = w.tasks,
+                            .fit = run_task,
+                            .user = &w,
+                            .what = c->what,
+                            .threads = fin_threads_get(),
+                            .in_turn = c->sum && c->sum != fini_sum_alone};
+    fin_status status = fini_fits_run(&fits, progress, err);
     fini_free(w.task);
-    if (w.failed >= 0)
-        return fini_fail(err, w.status, "%s", w.error.message);
-    if (atomic_load(&w.stop))
-        return fini_fail(err, FIN_ERR_CANCELLED, "cancelled after %.0f of %.0f fits", w.done,
-                         w.total);
-    return FIN_OK;
+    return status;
 }

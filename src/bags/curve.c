@@ -1,8 +1,7 @@
 /* The learning curve: what more bags would be worth. Of the bags outside a fold a quarter, a half,
  * three quarters and all are used for training, stratified by label as the folds are, each part
  * inside the next. */
-#include "base/base.h"
-#include "finetti/bags.h"
+#include "bags/judge.h"
 
 #include <math.h>
 #include <omp.h>
@@ -10,8 +9,6 @@
 enum { LEAST_BAGS = 40, LEAST_OF_CLASS = 10, CELLS = FIN_CURVE_SIZES * FIN_CURVE_FOLDS };
 
 typedef struct cell { /* one size, one fold */
-    fin_status status;
-    fin_error err;
     double bags, score;
 } cell;
 
@@ -23,9 +20,6 @@ typedef struct curve {
     int threads;
     double *room; /* (threads, n, 2 + 2 width) */
     cell *cells;  /* (CELLS) */
-    const fin_progress *progress;
-    int done;
-    bool stop;
 } curve;
 
 static void layout(fini_arena *a, curve *c)
@@ -60,30 +54,17 @@ static fin_fit_settings settings_of(const fin_fit *fit)
 
 /* ---- one size, one fold ----------------------------------------------------------------------- */
 
-/* Only the thread that called looks; the others see what it saw. */
-static int look(void *user, const char *what, double done, double total)
+/* Largest fits first, so that no thread is left with one at the end. */
+static fin_status one_cell(void *user, int64_t k, const fin_progress *progress, fin_error *err)
 {
-    (void)what, (void)done, (void)total;
     curve *c = user;
-    int now;
-#pragma omp atomic read
-    now = c->done;
-    if (fini_report(c->progress, "learning curve", now, CELLS)) {
-#pragma omp atomic write
-        c->stop = true;
-        return 1;
-    }
-    return 0;
-}
-
-static fin_status one_cell(curve *c, int t, const fin_progress *progress, cell *out)
-{
     const fin_bags *bags = c->bags;
-    int64_t n = bags->n, room = n * (2 + 2 * c->width);
-    int size = t / FIN_CURVE_FOLDS, fold = t % FIN_CURVE_FOLDS;
+    int64_t n = bags->n, room = n * (2 + 2 * c->width), t = CELLS - 1 - k;
+    int64_t size = t / FIN_CURVE_FOLDS, fold = t % FIN_CURVE_FOLDS;
     double *weights = c->room + omp_get_thread_num() * room, *labels = weights + n,
            *mean = labels + n;
     double *sd = mean + n * c->width;
+    cell *out = &c->cells[t];
     fin_fit *fit = NULL;
     fin_fit_score score = {.count = 0};
     for (int64_t i = 0; i < n; i++) { /* a label that is not to be judged is "not known" */
@@ -92,33 +73,14 @@ static fin_status one_cell(curve *c, int t, const fin_progress *progress, cell *
         out->bags += weights[i];
     }
     fin_status status =
-        fin_fit_create(&fit, &c->settings, c->classes, bags, weights, NULL, progress, &out->err);
+        fin_fit_create(&fit, &c->settings, c->classes, bags, weights, NULL, progress, err);
     if (!status)
-        status = fin_fit_predict(fit, bags, mean, sd, &out->err);
+        status = fin_fit_predict(fit, bags, mean, sd, err);
     if (!status)
-        status = fin_fit_judge(n, c->classes, labels, mean, sd, &score, &out->err);
+        status = fin_fit_judge(n, c->classes, labels, mean, sd, &score, err);
     out->score = c->classes ? score.accuracy : score.r2;
     fin_fit_destroy(fit);
     return status;
-}
-
-/* Largest fits first, so that no thread is left with one at the end. */
-static void all_cells(curve *c)
-{
-    const fin_progress hook = {look, c};
-#pragma omp parallel for schedule(dynamic, 1) num_threads(c->threads)
-    for (int t = CELLS - 1; t >= 0; t--) {
-        bool stop, first = omp_get_thread_num() == 0;
-        cell *out = &c->cells[t];
-        if (first)
-            look(c, "", 0, 0);
-#pragma omp atomic read
-        stop = c->stop;
-        out->status = stop ? fini_fail(&out->err, FIN_ERR_CANCELLED, "cancelled")
-                           : one_cell(c, t, first ? &hook : NULL, out);
-#pragma omp atomic update
-        c->done++;
-    }
 }
 
 /* ---- the call --------------------------------------------------------------------------------- */
@@ -156,7 +118,8 @@ static fin_status check(const fin_fit *fit, const fin_bags *bags, int64_t classe
     return FIN_OK;
 }
 
-static fin_status run(curve *c, fin_curve_size size[FIN_CURVE_SIZES], fin_error *err)
+static fin_status run(curve *c, const fin_progress *progress, fin_curve_size size[FIN_CURVE_SIZES],
+                      fin_error *err)
 {
     const fin_bags *bags = c->bags;
     fin_status status = fin_folds_make(bags->n, c->classes, bags->labels, bags->groups, 1,
@@ -164,12 +127,13 @@ static fin_status run(curve *c, fin_curve_size size[FIN_CURVE_SIZES], fin_error 
     if (!status) /* another seed: quarters and folds have nothing to do with each other */
         status = fin_folds_make(bags->n, c->classes, bags->labels, bags->groups, 1, FIN_CURVE_SIZES,
                                 c->seed ^ 1, c->quarter, err);
-    if (status)
-        return status;
-    all_cells(c);
-    for (int t = 0; t < CELLS && !status; t++)
-        if ((status = c->cells[t].status))
-            fini_fail(err, status, "%s", c->cells[t].err.message);
+    const fini_fits fits = {.count = CELLS,
+                            .fit = one_cell,
+                            .user = c,
+                            .what = "learning curve",
+                            .threads = c->threads};
+    if (!status)
+        status = fini_fits_run(&fits, progress, err);
     for (int s = 0; s < FIN_CURVE_SIZES && !status; s++)
         sum_up(c->cells + s * FIN_CURVE_FOLDS, &size[s]);
     return status;
@@ -189,14 +153,13 @@ fin_status fin_fit_curve(const fin_fit *fit, const fin_bags *bags, const fin_pro
                .classes = info.classes,
                .width = info.classes ? info.classes : 1,
                .bags = bags,
-               .threads = fin_threads_get(),
-               .progress = progress};
+               .threads = fin_threads_get()};
     fini_arena arena = {NULL, 0, false};
     layout(&arena, &c);
     if ((status = fini_arena_open(&arena, "the learning curve", err)))
         return status;
     layout(&arena, &c);
-    status = run(&c, size, err);
+    status = run(&c, progress, size, err);
     fini_arena_close(&arena);
     return status;
 }

@@ -31,6 +31,19 @@ fin_status fini_groups_number(int64_t n, const int64_t *groups, const unsigned c
 
 /* ---- many fits (cross.c) ------------------------------------------------------------------- */
 
+/* Fits 0 .. count - 1, each on one thread, side by side; the thread that made the call reports for
+ * all. The first that fails is told of, and stops the others. */
+typedef struct fini_fits {
+    int64_t count;
+    fin_status (*fit)(void *user, int64_t k, const fin_progress *progress, fin_error *err);
+    void *user;
+    const char *what; /* reported, with fits done of count */
+    int threads;      /* at most */
+    bool in_turn;     /* one after another, each on all threads: bags are split over processes */
+} fini_fits;
+
+fin_status fini_fits_run(const fini_fits *fits, const fin_progress *progress, fin_error *err);
+
 /* Fits of models to training sets and to all but a fold of each, and their predictions (cross.c). */
 typedef struct fini_crossing {
     const fin_bags *bags;

@@ -3,7 +3,7 @@
  * Whoever made the call is asked, on its own thread, every few milliseconds of work; the other
  * threads only read the answer. Work is counted in products, not in seconds: reading a clock for
  * every row would cost more, and a fit asks as often every time it is made. */
-#include "bags/bags.h"
+#include "base/cancel.h"
 
 enum { ENOUGH = 1 << 23 }; /* products: a few milliseconds */
 
