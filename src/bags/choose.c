@@ -353,20 +353,23 @@ static fin_status fit_part(void *user, int64_t k, const fin_progress *progress, 
     return status;
 }
 
-/* Side by side if this process is alone, and if there are several. */
+/* Side by side if this process is alone, and if there are several; else each has all threads, and
+ * reports for itself. */
 static fin_status fit_parts(fin_fit *fit, const fini_choice *c, const fin_progress *progress,
                             fin_error *err)
 {
     fitting all = {fit, c};
-    if (fit->parts == 1)
-        return fit_part(&all, 0, progress, err);
     const fini_fits fits = {.count = fit->parts,
                             .fit = fit_part,
                             .user = &all,
                             .what = "fit",
-                            .threads = fin_threads_get(),
-                            .in_turn = c->sum != NULL};
-    return fini_fits_run(&fits, progress, err);
+                            .threads = fin_threads_get()};
+    if (!c->sum && fit->parts > 1 && fits.threads > 1)
+        return fini_fits_run(&fits, progress, err);
+    fin_status status = FIN_OK;
+    for (int64_t k = 0; k < fit->parts && !status; k++)
+        status = fit_part(&all, k, progress, err);
+    return status;
 }
 
 /* Numbers: the noise of a part is how far its out-of-fold predictions were off. On bags that it was

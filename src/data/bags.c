@@ -233,11 +233,10 @@ fin_status fin_bag_set_read(fin_bag_set **out, const fin_bags_source *source,
         status = fini_bag_set_create(out, err);
     if (status)
         return status;
-    if (ends_in(source->path, ".npz"))
-        status = fini_bags_npz(*out, source, progress, err);
-    else if (ends_in(source->path, ".npy") ||
-             (stat(source->path, &info) == 0 && S_ISDIR(info.st_mode)))
-        status = fini_bags_npy(*out, source, progress, err);
+    bool archive = ends_in(source->path, ".npz");
+    if (archive || ends_in(source->path, ".npy") ||
+        (stat(source->path, &info) == 0 && S_ISDIR(info.st_mode)))
+        status = fini_bags_files(*out, source, archive, progress, err);
     else
         status = fini_bags_csv(*out, source, progress, err);
     return finish(out, status);
@@ -260,9 +259,7 @@ void fin_bag_set_destroy(fin_bag_set *set)
     fini_free(set->groups);
     fini_free(set->tokens);
     fin_npz_close(set->npz);
-    if (set->map)
-        fini_npy_unmap(set->map);
-    fini_free(set->map);
+    fini_npy_unmap(&set->map);
     fini_free(set);
 }
 

@@ -16,6 +16,17 @@ enum {
     FINI_BAGS_NOTES = 8
 };
 
+/* ---- an array in a file, mapped (npy.c) ------------------------------------------------------ */
+
+typedef struct fini_npy {
+    void *base; /* of the mapping, page-aligned */
+    size_t size;
+    fin_array array; /* data lie in the mapping */
+} fini_npy;
+
+fin_status fini_npy_map(const char *path, fini_npy *map, fin_error *err);
+void fini_npy_unmap(fini_npy *map);
+
 /* ---- the set (bags.c) -------------------------------------------------------------------------- */
 
 typedef struct fini_notes {
@@ -38,7 +49,7 @@ struct fin_bag_set {
     int axes;          /* of the array of tokens; 0: no array */
     int64_t height;    /* of an array with three axes: the second of them */
     fin_npz *npz;
-    struct fini_npy *map;
+    fini_npy map;
 };
 
 /* An empty set, for fin_bag_set_destroy. */
@@ -61,10 +72,8 @@ fin_status fini_bags_csv(fin_bag_set *set, const fin_bags_source *source,
                          const fin_progress *progress, fin_error *err);
 fin_status fini_bags_parse(fin_bag_set *set, const fin_bags_source *source, const char *text,
                            size_t size, const fin_progress *progress, fin_error *err);
-fin_status fini_bags_npz(fin_bag_set *set, const fin_bags_source *source,
-                         const fin_progress *progress, fin_error *err);
-fin_status fini_bags_npy(fin_bag_set *set, const fin_bags_source *source,
-                         const fin_progress *progress, fin_error *err);
+fin_status fini_bags_files(fin_bag_set *set, const fin_bags_source *source, bool archive,
+                           const fin_progress *progress, fin_error *err);
 
 /* Cuts the own share: sets offsets, n, first and total. `offsets` (total + 1) begin with 0 and are
  * taken, also on failure. *skipped: rows of the bags before the share. */
@@ -120,17 +129,6 @@ fin_status fini_folds_parse(const char *text, size_t size, const char *label,
 /* Every group is in one fold of each repeat? fold: (repeats, n). (bags_groups.c) */
 fin_status fini_folds_groups(const fin_bag_set *set, const char *file, int64_t repeats,
                              const int32_t *fold, fin_error *err);
-
-/* ---- an array in a file, mapped (npy.c) ------------------------------------------------------ */
-
-typedef struct fini_npy {
-    void *base; /* of the mapping, page-aligned */
-    size_t size;
-    fin_array array; /* data lie in the mapping */
-} fini_npy;
-
-fin_status fini_npy_map(const char *path, fini_npy *map, fin_error *err);
-void fini_npy_unmap(fini_npy *map);
 
 /* ---- bags from arrays (bags_open.c finds them, bags_arrays.c uses them) --------------------------- */
 

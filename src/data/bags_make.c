@@ -15,16 +15,10 @@ static const char *fault_of(const char *text)
         return "is missing";
     if (!*text)
         return "is empty";
-    for (const char *end = text + strlen(text); text < end;) {
-        int length = fini_utf8_length(text, end);
-        unsigned char c = (unsigned char)*text;
-        if (length == 0)
-            return "is not UTF-8";
-        if (c < ' ' && c != '\t' && c != '\n' && c != '\r')
-            return "has a control character";
-        text += length;
-    }
-    return NULL;
+    fini_fault fault = fini_text_fault(text, strlen(text), true);
+    return fault == FINI_FAULT_UTF8      ? "is not UTF-8"
+           : fault == FINI_FAULT_CONTROL ? "has a control character"
+                                         : NULL;
 }
 
 static fin_status fail_name(const char *what, int64_t i, const char *text, const char *fault,
@@ -168,8 +162,7 @@ fin_status fin_bag_set_drop(fin_bag_set *set, const unsigned char *drop, fin_err
     if (!set->tokens) { /* what they were copied from is no longer needed */
         fin_npz_close(set->npz);
         set->npz = NULL;
-        if (set->map)
-            fini_npy_unmap(set->map);
+        fini_npy_unmap(&set->map);
     }
     set->tokens = tokens;
     bags->tokens = tokens;

@@ -137,13 +137,7 @@ static fin_status read_features(fin_npz *npz, fini_arrays *a, fin_error *err)
     for (int64_t j = 0; j < array.shape[0] && !status; j++) {
         const char *text = (const char *)array.data + (size_t)(j * array.shape[1]);
         size_t size = strnlen(text, (size_t)array.shape[1]);
-        bool good = true;
-        for (size_t i = 0; i < size && good;) {
-            int length = fini_utf8_length(text + i, text + size);
-            good = length > 0 && (unsigned char)text[i] >= ' ';
-            i += (size_t)length;
-        }
-        if (!good || size == 0)
+        if (size == 0 || fini_text_fault(text, size, false))
             return fini_fail(err, FIN_ERR_FORMAT,
                              "%.200s: name %lld (from 0) of 'features' is empty, not UTF-8 or has "
                              "control characters",
@@ -152,35 +146,6 @@ static fin_status read_features(fin_npz *npz, fini_arrays *a, fin_error *err)
     }
     return status;
 }
-
-fin_status fini_bags_npz(fin_bag_set *set, const fin_bags_source *source,
-                         const fin_progress *progress, fin_error *err)
-{
-    fini_arrays a = {.file = source->path};
-    place *from = fini_alloc(sizeof *from);
-    if (!from)
-        return fini_fail_memory(err, sizeof *from, "arrays");
-    memset(from, 0, sizeof *from);
-    fin_status status = fin_npz_open(source->path, &set->npz, err);
-    from->npz = set->npz;
-    if (!status && fini_report(progress, "reading tokens", 0, 1))
-        status = fini_fail(err, FIN_ERR_CANCELLED, "reading %.300s was cancelled", source->path);
-    if (!status)
-        status = find_arrays(from, &a, source, err);
-    if (!status)
-        status = read_features(set->npz, &a, err);
-    if (!status)
-        status = fini_bags_arrays(&a, set, source, err);
-    if (!status && set->tokens) { /* copied: the archive is no longer needed */
-        fin_npz_close(set->npz);
-        set->npz = NULL;
-    }
-    close_arrays(&a);
-    fini_free(from);
-    return status;
-}
-
-/* ---- NPY -------------------------------------------------------------------------------------- */
 
 /* "folder/", or what stands before "tokens.npy" in a name. */
 static fin_status find_siblings(place *from, const char *path, fin_error *err)
@@ -206,31 +171,45 @@ static fin_status find_siblings(place *from, const char *path, fin_error *err)
     return FIN_OK;
 }
 
-fin_status fini_bags_npy(fin_bag_set *set, const fin_bags_source *source,
-                         const fin_progress *progress, fin_error *err)
+static fin_status read_place(place *from, fin_bag_set *set, const fin_bags_source *source,
+                             const fin_progress *progress, fin_error *err)
 {
     fini_arrays a = {.file = source->path};
-    place *from = fini_alloc(sizeof *from);
-    set->map = fini_alloc(sizeof *set->map);
-    if (set->map)
-        *set->map = (fini_npy){0};
-    if (from)
-        memset(from, 0, sizeof *from);
-    fin_status status = from && set->map ? find_siblings(from, source->path, err)
-                                         : fini_fail_memory(err, sizeof *from, "arrays");
-    if (!status && fini_report(progress, "mapping tokens", 0, 1))
+    fin_status status = FIN_OK;
+    if (fini_report(progress, from->npz ? "reading tokens" : "mapping tokens", 0, 1))
         status = fini_fail(err, FIN_ERR_CANCELLED, "reading %.300s was cancelled", source->path);
     if (!status)
         status = find_arrays(from, &a, source, err);
+    if (!status && from->npz)
+        status = read_features(from->npz, &a, err);
     if (!status)
         status = fini_bags_arrays(&a, set, source, err);
-    if (!status && !set->tokens) { /* the set keeps the mapping */
-        *set->map = from->map[TOKENS];
+    close_arrays(&a);
+    return status;
+}
+
+/* The set keeps the archive, or the mapping, unless tokens were copied. */
+fin_status fini_bags_files(fin_bag_set *set, const fin_bags_source *source, bool archive,
+                           const fin_progress *progress, fin_error *err)
+{
+    place *from = fini_alloc(sizeof *from);
+    if (!from)
+        return fini_fail_memory(err, sizeof *from, "arrays");
+    memset(from, 0, sizeof *from);
+    fin_status status = archive ? fin_npz_open(source->path, &set->npz, err)
+                                : find_siblings(from, source->path, err);
+    from->npz = set->npz;
+    if (!status)
+        status = read_place(from, set, source, progress, err);
+    if (!status && set->tokens) {
+        fin_npz_close(set->npz);
+        set->npz = NULL;
+    } else if (!status) {
+        set->map = from->map[TOKENS];
         from->map[TOKENS] = (fini_npy){0};
     }
-    for (int i = 0; from && i < ARRAYS; i++)
+    for (int i = 0; i < ARRAYS; i++)
         fini_npy_unmap(&from->map[i]);
-    close_arrays(&a);
     fini_free(from);
     return status;
 }

@@ -38,11 +38,6 @@ struct fin_checkpoint {
     double *numbers;
 };
 
-static bool begins(const char *text, const char *with)
-{
-    return strncmp(text, with, strlen(with)) == 0;
-}
-
 /* ---- shape ------------------------------------------------------------------------------------ */
 
 enum { LARGEST = 1 << 20 }; /* columns of a token, numbers of an answer */
@@ -128,7 +123,7 @@ static fin_status read_shape(fin_checkpoint *c, fin_error *err)
 /* Is the tensor one of the encoder's? */
 static bool of_encoder(const fin_tensor *tensor)
 {
-    return !begins(tensor->name, LEARN) && !begins(tensor->name, "scale.");
+    return !fini_begins(tensor->name, LEARN) && !fini_begins(tensor->name, "scale.");
 }
 
 /* Memory for an encoder is taken only if the file has about as many numbers: its matrices are
@@ -241,7 +236,7 @@ static fin_status list_tensors(const fin_checkpoint *c, bool own, fin_tensor **o
         return fini_fail_memory(err, (size_t)all * sizeof *tensors, "a checkpoint");
     for (int64_t i = 0; i < all; i++) {
         const fin_tensor *tensor = fin_tensors_at(c->file, i);
-        if (own ? !of_encoder(tensor) : !begins(tensor->name, LEARN))
+        if (own ? !of_encoder(tensor) : !fini_begins(tensor->name, LEARN))
             continue;
         tensors[(*count)++] = *tensor;
     }
@@ -312,7 +307,7 @@ const char *fin_checkpoint_entry(const fin_checkpoint *c, const char *key)
     const fin_entry *entry;
     int64_t count = fini_tensors_entries(c->file, &entry);
     for (int64_t i = 0; i < count; i++)
-        if (begins(entry[i].key, ENTRY) && strcmp(entry[i].key + strlen(ENTRY), key) == 0)
+        if (fini_begins(entry[i].key, ENTRY) && strcmp(entry[i].key + strlen(ENTRY), key) == 0)
             return entry[i].value;
     return NULL;
 }

@@ -72,21 +72,17 @@ const char *fini_csv_quoted(const char *p, const char *end, double *value)
 
 const char *fini_csv_bad_name(const fini_cell *cell)
 {
-    const char *wrong = NULL;
-    for (const char *p = cell->text; p < cell->end && !wrong;) {
-        unsigned char c = (unsigned char)*p;
-        int length = fini_utf8_length(p, cell->end);
-        if (length == 0)
-            wrong = "is not UTF-8; save the file as UTF-8 text";
-        else if (c < 0x20 && c != '\t' && !(cell->quoted && (c == '\n' || c == '\r')))
-            wrong = "has a control character; is this a CSV file with LF or CRLF line ends?";
-        p += length;
-    }
+    size_t size = (size_t)(cell->end - cell->text);
+    fini_fault fault = fini_text_fault(cell->text, size, true);
     if (cell->open)
-        wrong = "has an opening quote that is never closed; the file may be cut short";
-    else if (cell->trailing)
-        wrong = "has text after its closing quote";
-    return wrong;
+        return "has an opening quote that is never closed; the file may be cut short";
+    if (cell->trailing)
+        return "has text after its closing quote";
+    if (fault == FINI_FAULT_UTF8)
+        return "is not UTF-8; save the file as UTF-8 text";
+    return fault || (!cell->quoted && memchr(cell->text, '\r', size))
+               ? "has a control character; is this a CSV file with LF or CRLF line ends?"
+               : NULL;
 }
 
 static fin_status check_name(const fini_csv *s, const fini_cell *cell, int64_t column,

@@ -5,6 +5,8 @@
 #include "base/base.h"
 #include "finetti/data.h"
 
+#include <string.h>
+
 /* ---- files (file.c) ----------------------------------------------------------------------- */
 
 /* "cannot read 'x.csv': No such file or directory"; `number` is an errno. */
@@ -37,6 +39,13 @@ fin_status fini_read_text(const char *path, char **text, size_t *size, fin_error
 
 /* Length of the UTF-8 sequence at p, or 0 if it is not valid. */
 int fini_utf8_length(const char *p, const char *end);
+/* What keeps bytes from being text, the first of it. lines: tabs and line ends are text too. */
+typedef enum { FINI_FAULT_NONE, FINI_FAULT_UTF8, FINI_FAULT_CONTROL } fini_fault;
+fini_fault fini_text_fault(const char *text, size_t size, bool lines);
+static inline bool fini_begins(const char *text, const char *with)
+{
+    return strncmp(text, with, strlen(with)) == 0;
+}
 /* A short, printable, terminated copy for messages: at most `room` bytes with the NUL, odd bytes as
  * '?', "..." where it was cut. Returns buffer. */
 char *fini_printable(const char *text, size_t size, char *buffer, size_t room);

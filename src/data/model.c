@@ -29,15 +29,10 @@ struct fin_model {
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-static bool begins(const char *text, const char *with)
-{
-    return strncmp(text, with, strlen(with)) == 0;
-}
-
 /* The key of a note without its number, or NULL if it is none. */
 static const char *note_key(const char *key)
 {
-    if (!begins(key, "note."))
+    if (!fini_begins(key, "note."))
         return NULL;
     key += strlen("note.");
     const char *digits = key;
@@ -72,7 +67,7 @@ static fin_status restore(const char *path, const fin_tensor_file *file, fin_fit
     if (!tensors)
         return fini_fail_memory(err, (size_t)fin_tensors_count(file) * sizeof *tensors, "a model");
     for (int64_t i = 0; i < fin_tensors_count(file); i++)
-        if (!begins(fin_tensors_at(file, i)->name, NAMES))
+        if (!fini_begins(fin_tensors_at(file, i)->name, NAMES))
             tensors[count++] = *fin_tensors_at(file, i);
     status = fin_fit_restore(fit, &settings, tensors, count, &why);
     fini_free(tensors);

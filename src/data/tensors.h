@@ -81,7 +81,5 @@ fin_status fini_metadata_write(fini_metadata *m, const char *path, const fin_ten
 
 /* "F32", ... */
 const char *fini_tensor_dtype(fin_dtype dtype);
-/* True if all of a text is UTF-8, without control characters. */
-bool fini_is_text(const char *text, size_t size);
 
 #endif

@@ -42,7 +42,7 @@ static fin_status read_slot(const fin_tensor_file *file, const char *name, const
                          "tensor '%s' of '%s' has no readable dtype, shape and data_offsets", shown,
                          file->path);
     if (!find_dtype(dtype, &tensor->dtype) || json_array_size(shape) > FINI_TENSOR_AXES ||
-        strlen(name) >= sizeof tensor->name || !fini_is_text(name, strlen(name)))
+        strlen(name) >= sizeof tensor->name || fini_text_fault(name, strlen(name), false))
         return fini_fail(err, FIN_ERR_UNSUPPORTED,
                          "tensor '%s' of '%s' has dtype %s and %zu axes; F32, F64, I32, I64 and U8 "
                          "with at most %d axes and printable names of at most %d bytes are read",

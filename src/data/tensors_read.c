@@ -293,7 +293,7 @@ fin_status fini_tensors_settings(const fin_tensor_file *file, const char *kind, 
     fin_settings_defaults(table, values);
     for (int64_t i = 0; i < file->entry_count && !status; i++) {
         const fin_entry *entry = &file->entries[i];
-        if (strncmp(entry->key, before, length) != 0)
+        if (!fini_begins(entry->key, before))
             continue;
         const char *name = entry->key + length;
         if (table == &fin_fit_table && strcmp(name, "features") == 0)

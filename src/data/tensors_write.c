@@ -27,18 +27,6 @@ const char *fini_tensor_dtype(fin_dtype dtype)
     return (unsigned)dtype < sizeof names / sizeof *names ? names[dtype] : "?";
 }
 
-bool fini_is_text(const char *text, size_t size)
-{
-    const char *end = text + size;
-    for (const char *p = text; p < end;) {
-        int length = fini_utf8_length(p, end);
-        if (length == 0 || (length == 1 && ((unsigned char)*p < 0x20 || *p == 0x7f)))
-            return false;
-        p += length;
-    }
-    return true;
-}
-
 /* ---- what may be written --------------------------------------------------------------------- */
 
 static fin_status check_tensor(const char *path, const fin_tensor *tensor, int64_t *bytes,
@@ -48,8 +36,8 @@ static fin_status check_tensor(const char *path, const fin_tensor *tensor, int64
     size_t length = strnlen(tensor->name, sizeof tensor->name);
     int64_t count = 0;
     fini_printable(tensor->name, length, name, sizeof name);
-    if (length < 1 || length == sizeof tensor->name || !fini_is_text(tensor->name, length) ||
-        strcmp(tensor->name, "__metadata__") == 0)
+    if (length < 1 || length == sizeof tensor->name ||
+        fini_text_fault(tensor->name, length, false) || strcmp(tensor->name, "__metadata__") == 0)
         return fini_fail(err, FIN_ERR_ARGUMENT,
                          "cannot write '%.200s': '%s' cannot name a tensor; a name has 1 to %d "
                          "bytes of printable UTF-8 and is not __metadata__",
@@ -93,22 +81,18 @@ static fin_status put_metadata(json_t *root, const char *path, const fin_entry *
         return fail_json(path, err);
     for (int64_t i = 0; i < entries; i++) {
         const char *key = metadata[i].key, *value = metadata[i].value;
-        if (!key || !value || json_object_get(object, key) || !fini_is_text(key, strlen(key)))
+        if (!key || !value || json_object_get(object, key) ||
+            fini_text_fault(key, strlen(key), false))
             return fini_fail(err, FIN_ERR_ARGUMENT,
                              "cannot write '%.200s': '%s' cannot be an entry of the metadata: keys "
                              "are printable UTF-8, different from each other and from checksum, "
                              "and have a value",
                              path, key ? FINI_SHOW(key) : "NULL");
         json_t *text = json_string(value);
-        const char *end = value + strlen(value);
-        for (const char *p = value; !text && p < end;) { /* memory, or the text? */
-            int length = fini_utf8_length(p, end);
-            if (!length)
-                return fini_fail(err, FIN_ERR_ARGUMENT,
-                                 "cannot write '%.200s': the text of '%s' is not UTF-8", path,
-                                 FINI_SHOW(key));
-            p += length;
-        }
+        if (!text && fini_text_fault(value, strlen(value), true) == FINI_FAULT_UTF8)
+            return fini_fail(err, FIN_ERR_ARGUMENT,
+                             "cannot write '%.200s': the text of '%s' is not UTF-8", path,
+                             FINI_SHOW(key)); /* else it was memory */
         if (!put(object, key, text))
             return fail_json(path, err);
         told |= strcmp(key, "finetti") == 0;

@@ -27,6 +27,20 @@ int fini_utf8_length(const char *p, const char *end)
     return length;
 }
 
+fini_fault fini_text_fault(const char *text, size_t size, bool lines)
+{
+    for (const char *p = text, *end = text + size; p < end;) {
+        int length = fini_utf8_length(p, end);
+        if (length == 0)
+            return FINI_FAULT_UTF8;
+        bool line = *p == '\t' || *p == '\n' || *p == '\r';
+        if (((unsigned char)*p < ' ' && !(lines && line)) || (*p == 0x7f && !lines))
+            return FINI_FAULT_CONTROL;
+        p += length;
+    }
+    return FINI_FAULT_NONE;
+}
+
 /* Control characters can rewrite a terminal; those of C1 (U+0080 to U+009F) as well. */
 static bool is_control(const char *p, int length)
 {
