@@ -35,7 +35,7 @@ for model, row in rows.items():
     assert float(row["bags"]) == 400
 P
 
-for bad in "m: 2|known for m = 1" "d: 100000, ratio: 1000, L: 10|more than 5e8" "task: slrr|not known" "model: softmx|softmax"; do
+for bad in "m: 2|known for m = 1" "d: 100000, ratio: 1000, L: 10|more than 5e8" "task: slrr|there is no task" "model: softmx|softmax"; do
     cat >bad.yaml <<Y
 study: bad
 title: Bad
