@@ -21,6 +21,10 @@ extern "C" {
 FIN_API fin_status fin_latent_risk(const fin_latent *latent, int64_t L,
                                    const fin_risk_settings *settings, const fin_progress *progress,
                                    fin_estimate *risk, fin_error *err);
+/* Attention of this form (FIN_CROSS_...) as it suits the family: its own prior and noise (of a sphere, those of its second
+ * moments), its kernel (of a process), else the linear one, and rbf for Nadaraya-Watson. So cme is the posterior mean
+ * wherever that is linear in the values. */
+FIN_API void fin_latent_cross(const fin_latent *latent, int form, fin_cross_settings *cross);
 /* The same for attention with these settings in place of the posterior (families with keys and real
  * values; for concept and finite keys enter as their features phi). */
 FIN_API fin_status fin_latent_risk_cross(const fin_latent *latent, const fin_cross_settings *cross,

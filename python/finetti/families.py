@@ -273,7 +273,10 @@ class Family(Base):
         >>> bool(soft.risk > 10 * exact.risk)
         True
         """
-        settings = _CROSS.make({**self._attention(attention.get("form")), **_given(attention)})
+        settings, form = ffi.new("fin_cross_settings *"), _CROSS.make({"form": attention.get("form")}).form
+        lib.fin_latent_cross(self._latent, form, settings)
+        for name, value in _given(attention).items():
+            _CROSS.set(settings, name, value)
         how = fill(RISK, {"samples": samples, "seed": seed})
         return self._risks(L, progress, {**_CROSS.read(settings), "samples": how.samples, "seed": how.seed},
                            lambda tokens, watch, out: lib.fin_latent_risk_cross(
@@ -296,17 +299,6 @@ class Family(Base):
             return Estimate({**self.settings, "L": int(lengths[0]), **settings}, {}, rows[0])
         fields = {name: np.array([row[name] for row in rows]).reshape(np.shape(L)) for name in Estimate._columns}
         return Estimate({**self.settings, **settings}, {"L": lengths.reshape(np.shape(L))}, fields)
-
-    def _attention(self, form):
-        own = self.settings
-        suits = {"kernel": "rbf" if form == "nw" else "linear", "prior": own.get("prior"), "noise": own.get("noise")}
-        if self.name == "process":
-            suits.update({name: own[name] for name in ("kernel", "scale", "degree", "offset")})
-        elif self.name == "sphere":
-            along = lib.fin_sphere_mean(self.dk, own["rho"])
-            suits["prior"] = max(1e-100, along * along / self.dk)
-            suits["noise"] = max(0.0, (1 - along * along) / self.dk)
-        return _given(suits)
 
 
 def _given(values):

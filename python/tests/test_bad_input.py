@@ -226,8 +226,8 @@ def test_odd_arrays(name):
             words = "objects|object" if odd == "objects" else "float128" if odd == "longdouble" else None
         wrong[odd] = acceptance(call, make(array), expected, words)
     for odd, (make, words) in REFUSED.items():
-        if name in TAKES_WORDS and odd.startswith("words"):
-            continue
+        if name in TAKES_WORDS and odd.startswith("words") or name.startswith("settings of") and odd == "five axes":
+            continue  # a setting may be the text of a number
         wrong[odd] = refusal(call, make(array), "" if name in WHOLE and odd != "masked" else words)
     for odd, make in NOT_FINITE.items():
         if name not in WHOLE and not (name in TAKES_NAN and (odd == "NaN" or "y" not in name.split())):

@@ -10,28 +10,6 @@
 
 enum { SEARCH = 2000 }; /* samples of the search */
 
-/* A linear concept on the features; a process has its kernel; of rotations the second moments count. */
-static void choose(const fin_latent *latent, const char *family, int form,
-                   fin_cross_settings *cross)
-{
-    const fin_latent_settings *s = fin_latent_get_settings(latent);
-    fin_settings_defaults(&fin_cross_table, cross);
-    cross->form = form;
-    cross->kernel = form == FIN_CROSS_NW ? FIN_KERNEL_RBF : FIN_KERNEL_LINEAR;
-    cross->prior = s->prior;
-    cross->noise = s->noise;
-    if (strcmp(family, "process") == 0) {
-        cross->kernel = s->kernel;
-        cross->scale = s->scale;
-        cross->degree = s->degree;
-        cross->offset = s->offset;
-    } else if (strcmp(family, "sphere") == 0) {
-        double along = fin_sphere_mean(s->d, s->rho);
-        cross->prior = fmax(1e-100, along * along / (double)s->d); /* rho = 0: nothing to find */
-        cross->noise = fmax(0, (1 - along * along) / (double)s->d);
-    }
-}
-
 typedef struct search {
     const fin_latent *latent;
     fin_cross_settings *cross;
@@ -79,7 +57,7 @@ fin_status fini_latent_form(const fini_latent_values *v, const fin_latent *laten
         fini_result_note(result, "%s: it needs a token", names[form]);
         return FIN_OK;
     }
-    choose(latent, v->family, form, &cross);
+    fin_latent_cross(latent, form, &cross);
     if (softmax && given)
         cross.temperature = v->best.temperature;
     if (searched)
