@@ -143,7 +143,7 @@ static const struct bad {
     {"set_ignored", 4, 24, "nu is where runs start with init = overlaps; add that, or leave"},
     {"set_lengths_and_L", 4, 36, "lengths takes the place of L and L_min; give one or the other"},
     {"set_list", 4, 10, "set must be a map of settings, {lam: 0.1}"},
-    {"set_long_word", 5, 16, "risk: lengths has 803 letters; it may have at most 511"},
+    {"set_long_word", 5, 16, "risk: lengths has 8003 letters; it may have at most 4095"},
     {"set_no_exact_risk", 4, 26, "need an exact risk; there is none for softmax on slr"},
     {"set_nan", 4, 16, "erf: lam = nan; it must be a number"},
     {"set_not_number", 4, 16, "erf: lam = 'true'; it must be a number"},
