@@ -1,13 +1,15 @@
-/* Private face of the study room.
+/* Private face of the module study.
  *
  *     yaml.c        text -> tree of nodes that know their line and column; safe for any input
  *                   (tree.c: its memory; node.c: asking it; edit.c: `full:` and --set)
  *     read.c        tree -> study: blocks, axes, claims, figures (block.c, axes.c)
+ *     each.c        families and groups of claims and figures -> claims and figures
  *     plan.c        run i of a study: its settings, canonical JSON and hash
  *     record.c      plan -> store, and the study as it was run back from there
  *     run.c         what is missing -> threads and ranks -> the store; ranks.c: MPI or alone
  *     expression.c  formulas of columns
- *     claim.c       columns -> a number with its uncertainty -> a verdict */
+ *     claim.c       columns -> a number with its uncertainty -> a verdict
+ *     conduct.c     run, judge, hand on; the studies of a store, each read once */
 #ifndef FINI_STUDY_H
 #define FINI_STUDY_H
 
