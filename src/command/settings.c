@@ -447,13 +447,12 @@ static void insert(entry entries[ENTRIES], int *count, entry e)
     ++*count;
 }
 
-/* All settings, by name. */
-static fin_status collect(const fin_command *command, const void *values, entry entries[ENTRIES],
-                          int *count, fin_error *err)
+fin_status fin_command_text(const fin_command *command, const void *values, char *buffer,
+                            size_t size, fin_error *err)
 {
     fin_group groups[FIN_GROUPS];
-    int group_count = 0;
-    *count = 0;
+    entry entries[ENTRIES];
+    int group_count = 0, count = 0;
     /* It only says where the tables' structs are; nothing is written. */
     fin_status status =
         fin_command_groups(command, (void *)(uintptr_t)values, groups, &group_count, err);
@@ -462,26 +461,15 @@ static fin_status collect(const fin_command *command, const void *values, entry 
     for (const fin_word *word = command->words; word->name; word++) {
         const char *text = (const char *)values + word->offset;
         if (!word->quiet || strcmp(text, word->fallback) != 0)
-            insert(entries, count, (entry){word->name, NULL, text});
+            insert(entries, &count, (entry){word->name, NULL, text});
     }
     for (int g = 0; g < group_count; g++)
         for (int i = 0; i < groups[g].table->count; i++) {
             const fin_field *field = &groups[g].table->fields[i];
             if (command->hidden && strcmp(field->name, command->hidden) == 0)
                 continue;
-            insert(entries, count, (entry){field->name, field, groups[g].values});
+            insert(entries, &count, (entry){field->name, field, groups[g].values});
         }
-    return FIN_OK;
-}
-
-fin_status fin_command_text(const fin_command *command, const void *values, char *buffer,
-                            size_t size, fin_error *err)
-{
-    entry entries[ENTRIES];
-    int count;
-    fin_status status = collect(command, values, entries, &count, err);
-    if (status)
-        return status;
     writer w = {buffer, 0, size};
     char head[160];
     put(&w, head,
@@ -502,51 +490,76 @@ fin_status fin_command_text(const fin_command *command, const void *values, char
     return FIN_OK;
 }
 
-/* Surely the same, without writing it. */
-static bool is_same(const entry *a, const entry *b)
+/* Is there a word or a field before field i of group g that has its name, and hides it? */
+static bool is_hidden(const fin_command *command, const fin_group *groups, int g, int i)
 {
-    if (!a->field || !b->field)
-        return !a->field && !b->field && strcmp(a->values, b->values) == 0;
-    size_t size = a->field->type == FIN_TYPE_choice ? sizeof(int) : 8;
-    return a->field == b->field && memcmp((const char *)a->values + a->field->offset,
-                                          (const char *)b->values + b->field->offset, size) == 0;
+    const char *name = groups[g].table->fields[i].name;
+    if (command->hidden && strcmp(name, command->hidden) == 0)
+        return true;
+    for (const fin_word *word = command->words; word->name; word++)
+        if (strcmp(word->name, name) == 0)
+            return true;
+    for (int h = 0; h <= g; h++)
+        for (int k = 0; k < (h < g ? groups[h].table->count : i); k++)
+            if (strcmp(groups[h].table->fields[k].name, name) == 0)
+                return true;
+    return false;
 }
 
-/* A value is written twice, as it is and as in `base`, and stays if the two differ. */
+static void put_own(writer *w, entry e, int *count)
+{
+    put(w, ",", *count > 0);
+    put_string(w, e.name);
+    put(w, ":", 1);
+    put_value(w, &e);
+    ++*count;
+}
+
+static bool put_own_words(writer *w, const fin_command *command, const char *base,
+                          const char *values, int *count)
+{
+    for (const fin_word *word = command->words; word->name; word++) {
+        const char *old = base + word->offset, *text = values + word->offset;
+        if (strcmp(old, text) == 0)
+            continue;
+        if (word->quiet && (strcmp(old, word->fallback) == 0 || strcmp(text, word->fallback) == 0))
+            return false; /* one of the two texts has it not */
+        put_own(w, (entry){word->name, NULL, text}, count);
+    }
+    return true;
+}
+
+/* Most settings are the same: their bytes are compared before anything is written. */
 bool fini_command_difference(const fin_command *command, const void *base, const void *values,
                              char *buffer, size_t size)
 {
-    entry old[ENTRIES], entries[ENTRIES];
-    int count, old_count, differ = 0;
-    if (collect(command, base, old, &old_count, NULL) ||
-        collect(command, values, entries, &count, NULL) || count != old_count)
+    fin_group old[FIN_GROUPS], groups[FIN_GROUPS];
+    int old_count = 0, group_count = 0, count = 0;
+    if (fin_command_groups(command, (void *)(uintptr_t)base, old, &old_count, NULL) ||
+        fin_command_groups(command, (void *)(uintptr_t)values, groups, &group_count, NULL) ||
+        old_count != group_count)
         return false;
     writer w = {buffer, 0, size};
     put(&w, "{\"settings\":{", 13);
-    for (int i = 0; i < count && w.used < w.size; i++) {
-        size_t start = w.used;
-        if (entries[i].name != old[i].name && strcmp(entries[i].name, old[i].name) != 0)
+    if (!put_own_words(&w, command, base, values, &count))
+        return false;
+    for (int g = 0; g < group_count; g++) {
+        if (groups[g].table != old[g].table)
             return false;
-        if (is_same(&entries[i], &old[i]))
-            continue;
-        put(&w, ",", differ > 0);
-        put_string(&w, entries[i].name);
-        put(&w, ":", 1);
-        size_t from = w.used;
-        put_value(&w, &entries[i]);
-        size_t end = w.used, length = end - from;
-        put_value(&w, &old[i]);
-        if (w.used >= w.size)
-            return false;
-        bool same = w.used - end == length && memcmp(buffer + from, buffer + end, length) == 0;
-        w.used = same ? start : end;
-        differ += !same;
+        for (int i = 0; i < groups[g].table->count; i++) {
+            const fin_field *field = &groups[g].table->fields[i];
+            size_t bytes = field->type == FIN_TYPE_choice ? sizeof(fin_choice) : 8;
+            if (memcmp((const char *)old[g].values + field->offset,
+                       (const char *)groups[g].values + field->offset, bytes) != 0 &&
+                !is_hidden(command, groups, g, i))
+                put_own(&w, (entry){field->name, field, groups[g].values}, &count);
+        }
     }
     put(&w, "}}", 2);
     if (w.used >= w.size)
         return false;
     buffer[w.used] = '\0';
-    if (differ == 0)
+    if (count == 0)
         strcpy(buffer, "{}");
     return true;
 }
