@@ -24,12 +24,8 @@ static const cli_word words[] = {
     F(int64_t, L, 32, 0, FIN_L_MAX, "tokens in a sequence")                                        \
     F(int64_t, Q, 8, 0, FIN_L_MAX, "queries behind a sequence")                                    \
     F(int64_t, seed, 1, 0, INT64_C(1) << 53, "seed; sequence i is a function of the seed and i")
-typedef struct draw_settings {
-    DRAW_FIELDS(FIN_MEMBER_F, FIN_MEMBER_C)
-} draw_settings;
 #define FIN_TABLE_STRUCT draw_settings
-FIN_TABLE(static, draw_table, "latent draw", DRAW_FIELDS);
-#undef FIN_TABLE_STRUCT
+FIN_TABLE_OF_ITS_OWN(draw_table, "latent draw", DRAW_FIELDS);
 
 typedef struct draw_asked {
     char family[32];

@@ -36,12 +36,9 @@ static const cli_word lists[] = {
 #define PAPER_FIELDS(F, C)                                                                         \
     F(double, width, FIN_AUTO, 72, 7200, "width in points (1/72 inch); auto = 432 a panel")        \
     F(double, height, FIN_AUTO, 72, 7200, "height in points; auto = 288 a panel")
-typedef struct paper_settings {
-    PAPER_FIELDS(FIN_MEMBER_F, FIN_MEMBER_C)
-} paper_settings;
 #define FIN_TABLE_STRUCT paper_settings
-FIN_TABLE(static, paper_table, "plot", PAPER_FIELDS);
-#undef FIN_TABLE_STRUCT
+FIN_TABLE_OF_ITS_OWN(paper_table, "plot", PAPER_FIELDS);
+
 CLI_SETTINGS(options, "plot", paper_settings, cli_no_words, {&paper_table, 0});
 
 const cli_command cli_plot = {

@@ -23,7 +23,6 @@ static const cli_word words[] = {
 
 #define FIN_TABLE_STRUCT simulate_settings
 FIN_TABLE(static, draw_table, "simulate", SIMULATE_FIELDS);
-#undef FIN_TABLE_STRUCT
 
 static const fin_word setting_words[] = {
     FIN_WORD("task", simulate_asked, task, "slr", "generative model"),

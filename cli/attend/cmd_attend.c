@@ -64,7 +64,6 @@ static const fin_settings *cross_table(void)
 
 #define FIN_TABLE_STRUCT attend_list_settings
 FIN_TABLE(static, list_table, "attend", ATTEND_FIELDS);
-#undef FIN_TABLE_STRUCT
 
 static fin_status groups(void *values, fin_group list[FIN_GROUPS], int *count, fin_error *err)
 {

@@ -21,12 +21,9 @@ static const cli_word words[] = {
 #define LOCATE_FIELDS(F, C)                                                                        \
     F(int64_t, top, FIN_AUTO_INT, 1, INT64_C(1) << 40,                                             \
       "tokens listed of a bag; auto = all, 3 on a terminal")
-typedef struct locate_settings {
-    LOCATE_FIELDS(FIN_MEMBER_F, FIN_MEMBER_C)
-} locate_settings;
 #define FIN_TABLE_STRUCT locate_settings
-FIN_TABLE(static, locate_table, "locate", LOCATE_FIELDS);
-#undef FIN_TABLE_STRUCT
+FIN_TABLE_OF_ITS_OWN(locate_table, "locate", LOCATE_FIELDS);
+
 CLI_SETTINGS(options, "locate", locate_settings, cli_no_words, {&locate_table, 0});
 
 const cli_command cli_locate = {

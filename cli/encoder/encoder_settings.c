@@ -7,7 +7,6 @@
 
 #define FIN_TABLE_STRUCT cli_data_settings
 FIN_TABLE(, encoder_data_table, "data", ENCODER_DATA_FIELDS);
-#undef FIN_TABLE_STRUCT
 
 /* A copy of the table without one row. */
 static const fin_settings *without(const fin_settings *from, const char *name, fin_field *fields,

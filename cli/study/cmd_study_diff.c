@@ -14,12 +14,9 @@ static const cli_word words[] = {
 
 #define COMPARE_FIELDS(F, C)                                                                       \
     F(double, tolerance, 0, 0, 1e300, "numbers that differ by no more are equal")
-typedef struct compare_settings {
-    COMPARE_FIELDS(FIN_MEMBER_F, FIN_MEMBER_C)
-} compare_settings;
 #define FIN_TABLE_STRUCT compare_settings
-FIN_TABLE(static, compare_table, "study diff", COMPARE_FIELDS);
-#undef FIN_TABLE_STRUCT
+FIN_TABLE_OF_ITS_OWN(compare_table, "study diff", COMPARE_FIELDS);
+
 CLI_SETTINGS(options, "study diff", compare_settings, cli_no_words, {&compare_table, 0});
 
 const cli_command cli_study_diff = {

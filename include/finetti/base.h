@@ -136,6 +136,13 @@ typedef struct fin_settings {
                                          (int)(sizeof symbol##_fields / sizeof *symbol##_fields),  \
                                          sizeof(FIN_TABLE_STRUCT)}
 
+/* The same and, before it, the struct, where nobody else uses it. */
+#define FIN_TABLE_OF_ITS_OWN(symbol, label, FIELDS)                                                \
+    typedef struct FIN_TABLE_STRUCT {                                                              \
+        FIELDS(FIN_MEMBER_F, FIN_MEMBER_C)                                                         \
+    } FIN_TABLE_STRUCT;                                                                            \
+    FIN_TABLE(static, symbol, label, FIELDS)
+
 FIN_API void fin_settings_defaults(const fin_settings *table, void *values);
 FIN_API fin_status fin_settings_validate(const fin_settings *table, const void *values,
                                          fin_error *err);

@@ -16,12 +16,8 @@
     F(int64_t, trials, 4, 2, 100000, "directions and training sets drawn")                         \
     F(int64_t, test, 10000, 100, 100000000, "bags that a trial is judged on")
 
-typedef struct fit_own {
-    FIT_FIELDS(FIN_MEMBER_F, FIN_MEMBER_C)
-} fit_own;
 #define FIN_TABLE_STRUCT fit_own
-FIN_TABLE(static, own_table, "fit", FIT_FIELDS);
-#undef FIN_TABLE_STRUCT
+FIN_TABLE_OF_ITS_OWN(own_table, "fit", FIT_FIELDS);
 
 typedef struct fit_values {
     char task[32];

@@ -14,12 +14,8 @@
     F(double, eta, 0, -1, 1, "k.v* at every point of the grid")                                    \
     F(double, rho, 0, -1, 1, "k.v at every point of the grid")
 
-typedef struct plane_settings {
-    PLANE_FIELDS(FIN_MEMBER_F, FIN_MEMBER_C)
-} plane_settings;
 #define FIN_TABLE_STRUCT plane_settings
-FIN_TABLE(static, plane_table, "plane", PLANE_FIELDS);
-#undef FIN_TABLE_STRUCT
+FIN_TABLE_OF_ITS_OWN(plane_table, "plane", PLANE_FIELDS);
 
 typedef struct landscape_values {
     fini_model model;

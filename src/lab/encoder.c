@@ -11,12 +11,8 @@
 #define ENCODER_FIELDS(F, C)                                                                       \
     F(int64_t, test, 4000, 2, 100000000, "sequences that the end is judged on, at every length")
 
-typedef struct encoder_own {
-    ENCODER_FIELDS(FIN_MEMBER_F, FIN_MEMBER_C)
-} encoder_own;
 #define FIN_TABLE_STRUCT encoder_own
-FIN_TABLE(static, own_table, "encoder", ENCODER_FIELDS);
-#undef FIN_TABLE_STRUCT
+FIN_TABLE_OF_ITS_OWN(own_table, "encoder", ENCODER_FIELDS);
 
 typedef struct encoder_values {
     fini_learner_values learner;

@@ -28,17 +28,13 @@
       "sequences for the limit of n excess, tr(H^-1 S), at the best parameters; 0: not computed")  \
     F(int64_t, seed, 1, 0, INT64_C(1) << 53, "seed of everything drawn")
 
-typedef struct erm_own {
-    ERM_FIELDS(FIN_MEMBER_F, FIN_MEMBER_C)
-} erm_own;
+#define FIN_TABLE_STRUCT erm_own
+FIN_TABLE_OF_ITS_OWN(erm_table, "erm", ERM_FIELDS);
+
 typedef struct erm_values {
     erm_own own;
     fini_small_task task;
 } erm_values;
-
-#define FIN_TABLE_STRUCT erm_own
-FIN_TABLE(static, erm_table, "erm", ERM_FIELDS);
-#undef FIN_TABLE_STRUCT
 
 static const fin_output outputs[] = {
     {"excess", "E |f(q) - posterior mean|^2, mean over training sets", NULL},

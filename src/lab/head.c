@@ -29,17 +29,13 @@
     F(int64_t, test, 1000, 100, 1000000, "sequences that each of them is judged on")               \
     F(int64_t, seed, 1, 0, INT64_C(1) << 53, "seed of everything drawn")
 
-typedef struct head_own {
-    HEAD_FIELDS(FIN_MEMBER_F, FIN_MEMBER_C)
-} head_own;
+#define FIN_TABLE_STRUCT head_own
+FIN_TABLE_OF_ITS_OWN(head_table, "head", HEAD_FIELDS);
+
 typedef struct head_values {
     head_own own;
     fini_small_task task;
 } head_values;
-
-#define FIN_TABLE_STRUCT head_own
-FIN_TABLE(static, head_table, "head", HEAD_FIELDS);
-#undef FIN_TABLE_STRUCT
 
 static const fin_output outputs[] = {
     {"pretraining", "eps: excess of pretraining, E |(F - mean) q|^2", NULL},

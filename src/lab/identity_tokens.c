@@ -90,6 +90,48 @@ static void measure_move(const fini_context *c, const changed *h, fini_trial *t)
     fini_widen(c->values, h->values, c->L * c->shape.dv, &t->moved);
 }
 
+/* A concept, its context, and room for changed tokens: what every identity of this file begins with. */
+typedef struct frame {
+    const fini_identity_values *values;
+    fini_trial *trial;
+    fini_context c;
+    changed h;
+    fin_latent_settings s;
+    fin_random r;
+} frame;
+
+static fin_status with_frame(const fini_identity_values *values, int64_t model, fini_trial *trial,
+                             fin_status (*change)(frame *f, fin_error *err), fin_error *err)
+{
+    frame f = {.values = values, .trial = trial};
+    fin_status status = open_concept(values, model, &f.c, &f.s, &f.r, err);
+    if (!status)
+        status = open_changed(&f.h, &f.c, err);
+    if (!status)
+        status = change(&f, err);
+    fini_arena_close(&f.h.arena);
+    fini_context_close(&f.c);
+    return status;
+}
+
+/* CHANGE(name) { ... } is the identity of this name, given a frame f. */
+#define CHANGE(name)                                                                               \
+    static fin_status change_##name(frame *f, fin_error *err);                                     \
+    FINI_IDENTITY_RUN(name)                                                                        \
+    {                                                                                              \
+        return with_frame(values, model, trial, change_##name, err);                               \
+    }                                                                                              \
+    static fin_status change_##name(frame *f, fin_error *err)
+
+/* Cme on all changed tokens, and how far they moved. */
+static fin_status compare_moved(frame *f, fin_error *err)
+{
+    fin_cross_settings cross = fini_concept_attention(&f->s);
+    fin_status status = compare(&cross, &f->c, &f->h, f->c.L, f->trial, err);
+    measure_move(&f->c, &f->h, f->trial);
+    return status;
+}
+
 /* ---- another order --------------------------------------------------------------------------- */
 
 /* Fisher and Yates, from inside out: token l takes a place among the first l + 1, and what was
@@ -106,29 +148,20 @@ static void shuffle(fin_random *r, const fini_context *c, changed *h)
     }
 }
 
-FINI_IDENTITY_RUN(permutation)
+CHANGE(permutation)
 {
     static const fin_choice forms[] = {FIN_CROSS_CME, FIN_CROSS_SOFTMAX, FIN_CROSS_NW};
-    fini_context c;
-    changed h = {.phi = NULL};
-    fin_latent_settings s;
-    fin_random r;
-    fin_status status = open_concept(values, model, &c, &s, &r, err);
-    if (!status)
-        status = open_changed(&h, &c, err);
-    if (!status)
-        shuffle(&r, &c, &h);
-    for (int f = 0; f < 3 && !status; f++) {
-        fin_cross_settings cross = fini_concept_attention(&s);
-        cross.form = forms[f];
+    fin_status status = FIN_OK;
+    shuffle(&f->r, &f->c, &f->h);
+    for (int i = 0; i < 3 && !status; i++) {
+        fin_cross_settings cross = fini_concept_attention(&f->s);
+        cross.form = forms[i];
         if (cross.form == FIN_CROSS_NW)
             cross.kernel = FIN_KERNEL_RBF;
-        status = compare(&cross, &c, &h, c.L, trial, err);
+        status = compare(&cross, &f->c, &f->h, f->c.L, f->trial, err);
     }
     if (!status)
-        measure_move(&c, &h, trial);
-    fini_arena_close(&h.arena);
-    fini_context_close(&c);
+        measure_move(&f->c, &f->h, f->trial);
     return status;
 }
 
@@ -144,50 +177,28 @@ static void mix(int64_t n, int64_t columns, const double *O, const double *from,
         }
 }
 
-FINI_IDENTITY_RUN(mixing)
+CHANGE(mixing)
 {
-    fini_context c;
-    changed h = {.phi = NULL};
-    fin_latent_settings s;
-    fin_random r;
-    fin_status status = open_concept(values, model, &c, &s, &r, err);
-    if (!status)
-        status = open_changed(&h, &c, err);
-    if (!status) {
-        fin_cross_settings cross = fini_concept_attention(&s);
-        fin_random_rotation(&r, c.L, h.work);
-        mix(c.L, c.shape.features, h.work, c.phi, h.phi);
-        mix(c.L, c.shape.dv, h.work, c.values, h.values);
-        status = compare(&cross, &c, &h, c.L, trial, err);
-        measure_move(&c, &h, trial);
-    }
-    fini_arena_close(&h.arena);
-    fini_context_close(&c);
-    return status;
+    const fini_context *c = &f->c;
+    fin_random_rotation(&f->r, c->L, f->h.work);
+    mix(c->L, c->shape.features, f->h.work, c->phi, f->h.phi);
+    mix(c->L, c->shape.dv, f->h.work, c->values, f->h.values);
+    return compare_moved(f, err);
 }
 
 /* ---- fewer tokens ---------------------------------------------------------------------------- */
 
-FINI_IDENTITY_RUN(compression)
+CHANGE(compression)
 {
-    fini_context c;
-    changed h = {.phi = NULL};
-    fin_latent_settings s;
-    fin_random r;
+    fini_context *c = &f->c;
+    fin_cross_settings cross = fini_concept_attention(&f->s);
     int64_t count = 0;
-    fin_status status = open_concept(values, model, &c, &s, &r, err);
-    if (!status)
-        status = open_changed(&h, &c, err);
-    if (!status)
-        status = fin_latent_compress(c.latent, c.L, c.keys, c.values, &count, h.phi, h.values, err);
-    if (!status) {
-        fin_cross_settings cross = fini_concept_attention(&s);
-        trial->tokens = (double)count;
-        status = compare(&cross, &c, &h, count, trial, err);
-    }
-    fini_arena_close(&h.arena);
-    fini_context_close(&c);
-    return status;
+    fin_status status = fin_latent_compress(c->latent, c->L, c->keys, c->values, &count, f->h.phi,
+                                            f->h.values, err);
+    if (status)
+        return status;
+    f->trial->tokens = (double)count;
+    return compare(&cross, c, &f->h, count, f->trial, err);
 }
 
 /* The context is cut at a third and at two thirds; the parts are added in the other order. */
@@ -205,64 +216,46 @@ static fin_status merge_parts(const fini_context *c, changed *h, fin_error *err)
     return status;
 }
 
-FINI_IDENTITY_RUN(merge)
+CHANGE(merge)
 {
-    fini_context c;
-    changed h = {.phi = NULL};
-    fin_latent_settings s;
-    fin_random r;
-    fin_status status = open_concept(values, model, &c, &s, &r, err);
+    fini_context *c = &f->c;
+    changed *h = &f->h;
+    fini_trial *t = f->trial;
+    fin_status status = merge_parts(c, h, err);
     if (!status)
-        status = open_changed(&h, &c, err);
+        status = fin_latent_predict(c->latent, h->statistic, c->Q, c->queries, h->mean, h->variance,
+                                    err);
     if (!status)
-        status = merge_parts(&c, &h, err);
-    if (!status)
-        status = fin_latent_predict(c.latent, h.statistic, c.Q, c.queries, h.mean, h.variance, err);
-    if (!status)
-        status = fin_latent_predict_tokens(c.latent, c.L, c.keys, c.values, c.Q, c.queries, c.mean,
-                                           c.variance, err);
-    if (!status) {
-        trial->worst = trial->worst_variance = 0;
-        fini_widen(c.mean, h.mean, c.Q * c.shape.dv, &trial->worst);
-        fini_widen(c.variance, h.variance, c.Q, &trial->worst_variance);
-        trial->one[0] = c.mean[0];
-        trial->other[0] = h.mean[0];
-    }
-    fini_arena_close(&h.arena);
-    fini_context_close(&c);
-    return status;
+        status = fin_latent_predict_tokens(c->latent, c->L, c->keys, c->values, c->Q, c->queries,
+                                           c->mean, c->variance, err);
+    if (status)
+        return status;
+    t->worst = t->worst_variance = 0;
+    fini_widen(c->mean, h->mean, c->Q * c->shape.dv, &t->worst);
+    fini_widen(c->variance, h->variance, c->Q, &t->worst_variance);
+    t->one[0] = c->mean[0];
+    t->other[0] = h->mean[0];
+    return FIN_OK;
 }
 
 /* ---- the control ----------------------------------------------------------------------------- */
 
 /* Changes of the statistic beside those of the answers: neither may stay. */
-FINI_IDENTITY_RUN(perturbation)
+CHANGE(perturbation)
 {
-    fini_context c;
-    changed h = {.phi = NULL};
-    fin_latent_settings s;
-    fin_random r;
-    fin_status status = open_concept(values, model, &c, &s, &r, err);
+    const fini_context *c = &f->c;
+    changed *h = &f->h;
+    memcpy(h->keys, c->keys, (size_t)(c->L * c->shape.dk) * sizeof(double));
+    memcpy(h->values, c->values, (size_t)(c->L * c->shape.dv) * sizeof(double));
+    h->keys[0] += f->values->control.eps;
+    fin_status status = fin_latent_features(c->latent, c->L, h->keys, h->phi, err);
     if (!status)
-        status = open_changed(&h, &c, err);
-    if (!status) {
-        memcpy(h.keys, c.keys, (size_t)(c.L * c.shape.dk) * sizeof(double));
-        memcpy(h.values, c.values, (size_t)(c.L * c.shape.dv) * sizeof(double));
-        h.keys[0] += values->control.eps;
-        status = fin_latent_features(c.latent, c.L, h.keys, h.phi, err);
-    }
+        status = fin_latent_accumulate(c->latent, c->L, c->keys, c->values, h->statistic, err);
     if (!status)
-        status = fin_latent_accumulate(c.latent, c.L, c.keys, c.values, h.statistic, err);
-    if (!status)
-        status = fin_latent_accumulate(c.latent, c.L, h.keys, h.values, h.other, err);
-    if (!status) {
-        fin_cross_settings cross = fini_concept_attention(&s);
-        trial->statistic = 0;
-        fini_widen(h.statistic, h.other, c.shape.statistic, &trial->statistic);
-        status = compare(&cross, &c, &h, c.L, trial, err);
-        measure_move(&c, &h, trial);
-    }
-    fini_arena_close(&h.arena);
-    fini_context_close(&c);
-    return status;
+        status = fin_latent_accumulate(c->latent, c->L, h->keys, h->values, h->other, err);
+    if (status)
+        return status;
+    f->trial->statistic = 0;
+    fini_widen(h->statistic, h->other, c->shape.statistic, &f->trial->statistic);
+    return compare_moved(f, err);
 }

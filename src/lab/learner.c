@@ -9,7 +9,6 @@
       "fixed-sample (ERM) training: so many sequences, again and again; 0 = fresh ones")
 #define FIN_TABLE_STRUCT fin_corpus_settings
 FIN_TABLE(static, task_corpus_table, "corpus", TASK_CORPUS_FIELDS);
-#undef FIN_TABLE_STRUCT
 
 /* ---- settings -------------------------------------------------------------------------------- */
 

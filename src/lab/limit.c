@@ -16,7 +16,6 @@
 
 #define FIN_TABLE_STRUCT fini_limit_settings
 FIN_TABLE(static, limit_table, "limit", FINI_LIMIT_FIELDS);
-#undef FIN_TABLE_STRUCT
 
 static const fin_output outputs[] = {
     {"gain_cme", "gain: what cme multiplies harmonics of this degree by, measured", NULL},
@@ -78,21 +77,6 @@ static fin_status check(const void *values, fin_error *err)
 }
 
 /* ---- both forms with one context ---------------------------------------------------------------- */
-
-typedef struct work {
-    const fini_limit_settings *v;
-    fini_rate_law law;
-    int64_t longest, asked, block; /* softmax's L; queries; of them at once */
-    fin_cross *cme, *softmax;
-    fini_arena arena;
-    double *keys, *queries; /* (longest, d), (asked, d) */
-    double *side;           /* (asked, d): unit vectors, orthogonal to the query */
-    double *out, *spread;   /* (block, d) */
-    double *weights;        /* (block, L) */
-    double *planar;         /* (contexts, 6): ratio's outputs along query and side: cme, softmax,
-                             * softmax times the kernel's mass */
-    fini_average first, second;
-} work;
 
 static void layout(fini_limit *w, fini_arena *arena)
 {

@@ -34,13 +34,8 @@
     F(int64_t, test, 0, 0, 100000000, "sequences to draw the risk of G* and tr(H^-1 S) from")      \
     F(int64_t, seed, 1, 0, INT64_C(1) << 53, "seed of everything drawn")
 
-typedef struct linear_values {
-    LINEAR_FIELDS(FIN_MEMBER_F, FIN_MEMBER_C)
-} linear_values;
-
 #define FIN_TABLE_STRUCT linear_values
-FIN_TABLE(static, linear_table, "linear", LINEAR_FIELDS);
-#undef FIN_TABLE_STRUCT
+FIN_TABLE_OF_ITS_OWN(linear_table, "linear", LINEAR_FIELDS);
 
 static const fin_output outputs[] = {
     {"excess", "risk of the learnt G, by the formula, above that of G*; mean over training sets",

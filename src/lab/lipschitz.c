@@ -22,13 +22,8 @@
     F(int64_t, draws, 1000, 1, 100000000, "random inputs")                                         \
     F(int64_t, seed, 1, 0, INT64_C(1) << 53, "seed of everything drawn")
 
-typedef struct lipschitz_values {
-    LIPSCHITZ_FIELDS(FIN_MEMBER_F, FIN_MEMBER_C)
-} lipschitz_values;
-
 #define FIN_TABLE_STRUCT lipschitz_values
-FIN_TABLE(static, lipschitz_table, "lipschitz", LIPSCHITZ_FIELDS);
-#undef FIN_TABLE_STRUCT
+FIN_TABLE_OF_ITS_OWN(lipschitz_table, "lipschitz", LIPSCHITZ_FIELDS);
 
 static const fin_output outputs[] = {
     {"attention", "largest |f - f'| / (R |dWv| + R^3 |Wv| |dWqk|)", NULL},

@@ -10,7 +10,6 @@
 
 #define FIN_TABLE_STRUCT fini_mil_law
 FIN_TABLE(static, law_table, "mil", FINI_MIL_FIELDS);
-#undef FIN_TABLE_STRUCT
 
 typedef struct mil_values {
     fini_mil_law law;

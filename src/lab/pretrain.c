@@ -30,12 +30,8 @@
     F(double, scratch_rate, 1e-3, 1e-9, 100, "smallest of its learning rates")                     \
     F(int64_t, scratch_rates, 2, 1, 16, "how many, each three times the one before")
 
-typedef struct pretrain_own {
-    PRETRAIN_FIELDS(FIN_MEMBER_F, FIN_MEMBER_C)
-} pretrain_own;
 #define FIN_TABLE_STRUCT pretrain_own
-FIN_TABLE(static, own_table, "pretrain", PRETRAIN_FIELDS);
-#undef FIN_TABLE_STRUCT
+FIN_TABLE_OF_ITS_OWN(own_table, "pretrain", PRETRAIN_FIELDS);
 
 typedef struct pretrain_values {
     fini_learner_values learner;

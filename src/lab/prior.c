@@ -30,13 +30,8 @@
     F(int64_t, repetitions, 300, 2, 1000000, "training sets")                                      \
     F(int64_t, seed, 1, 0, INT64_C(1) << 53, "seed of the training sets")
 
-typedef struct prior_values {
-    PRIOR_FIELDS(FIN_MEMBER_F, FIN_MEMBER_C)
-} prior_values;
-
 #define FIN_TABLE_STRUCT prior_values
-FIN_TABLE(static, prior_table, "prior", PRIOR_FIELDS);
-#undef FIN_TABLE_STRUCT
+FIN_TABLE_OF_ITS_OWN(prior_table, "prior", PRIOR_FIELDS);
 
 static const fin_output outputs[] = {
     {"divergence", "mean KL(Bayes prediction || learnt prediction), each of them exact", "nats"},

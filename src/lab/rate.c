@@ -17,7 +17,6 @@
 
 #define FIN_TABLE_STRUCT fini_rate
 FIN_TABLE(static, rate_table, "rate", FINI_RATE_FIELDS);
-#undef FIN_TABLE_STRUCT
 
 static const fin_output outputs[] = {
     {"rmse", "root of the mean squared error to m", NULL},

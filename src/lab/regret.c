@@ -18,7 +18,6 @@ enum { GROUPS = 10 }; /* of sequences, for the error of a slope */
 
 #define FIN_TABLE_STRUCT fini_regret_own
 FIN_TABLE(static, regret_table, "regret", FINI_REGRET_FIELDS);
-#undef FIN_TABLE_STRUCT
 
 static const fin_word words[] = {
     FIN_WORD("family", fini_regret_values, family, "concepts",

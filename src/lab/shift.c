@@ -23,17 +23,13 @@
     F(int64_t, test, 1000, 10, 1000000, "sequences that each fit is judged on")                    \
     F(int64_t, seed, 1, 0, INT64_C(1) << 53, "seed of everything drawn")
 
-typedef struct shift_own {
-    SHIFT_FIELDS(FIN_MEMBER_F, FIN_MEMBER_C)
-} shift_own;
+#define FIN_TABLE_STRUCT shift_own
+FIN_TABLE_OF_ITS_OWN(shift_table, "shift", SHIFT_FIELDS);
+
 typedef struct shift_values {
     shift_own own;
     fini_small_task task;
 } shift_values;
-
-#define FIN_TABLE_STRUCT shift_own
-FIN_TABLE(static, shift_table, "shift", SHIFT_FIELDS);
-#undef FIN_TABLE_STRUCT
 
 static const fin_output outputs[] = {
     {"kappa", "largest eigenvalue of Sigma^-1/2 Sigma' Sigma^-1/2", NULL},

@@ -9,7 +9,6 @@
 
 #define FIN_TABLE_STRUCT fini_small_task
 FIN_TABLE(, fini_small_table, "concept", FINI_SMALL_FIELDS);
-#undef FIN_TABLE_STRUCT
 
 enum { P = FINI_SMALL_TOKEN };
 

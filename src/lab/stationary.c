@@ -27,17 +27,13 @@
     F(double, enough, 1e-6, 0, 1, "length of the gradient to stop at")                             \
     F(int64_t, seed, 1, 0, INT64_C(1) << 53, "seed of the training sequences")
 
-typedef struct stationary_own {
-    STATIONARY_FIELDS(FIN_MEMBER_F, FIN_MEMBER_C)
-} stationary_own;
+#define FIN_TABLE_STRUCT stationary_own
+FIN_TABLE_OF_ITS_OWN(stationary_table, "stationary", STATIONARY_FIELDS);
+
 typedef struct stationary_values {
     stationary_own own;
     fini_small_task task;
 } stationary_values;
-
-#define FIN_TABLE_STRUCT stationary_own
-FIN_TABLE(static, stationary_table, "stationary", STATIONARY_FIELDS);
-#undef FIN_TABLE_STRUCT
 
 static const fin_output outputs[] = {
     {"risk", "of the point found, on the training sequences", NULL},

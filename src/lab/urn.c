@@ -14,13 +14,8 @@
     F(double, red, 0.5, 0, 1, "share of red ones; their number is rounded")                        \
     F(int64_t, L, 10, 1, INT64_C(1) << 20, "balls drawn")
 
-typedef struct urn_values {
-    URN_FIELDS(FIN_MEMBER_F, FIN_MEMBER_C)
-} urn_values;
-
 #define FIN_TABLE_STRUCT urn_values
-FIN_TABLE(static, urn_table, "urn", URN_FIELDS);
-#undef FIN_TABLE_STRUCT
+FIN_TABLE_OF_ITS_OWN(urn_table, "urn", URN_FIELDS);
 
 static const fin_output outputs[] = {
     {"distance", "total variation between draws without and with replacement", NULL},
