@@ -143,7 +143,7 @@ add_python_session(python lean usual ${lean})
 
 # Laws, and agreement with the tool, on ever more random inputs.
 set(laws ${lean})
-list(FILTER laws INCLUDE REGEX "/test_(properties|tool)\\.py$")
+list(FILTER laws INCLUDE REGEX "/test_(properties|tool|faces)\\.py$")
 file(GLOB all CONFIGURE_DEPENDS python/tests/all/test_*.py)
 file(GLOB long CONFIGURE_DEPENDS python/tests/long/test_*.py)
 add_python_session(python_all all more ${laws} ${all})

@@ -23,7 +23,7 @@ from finetti._command import COMMANDS, DTYPES, HOWS, _rows
 from finetti._core import error, ffi, lib, text
 from tool import TOOL
 
-DRAWS = max(2, settings.default.max_examples // 3)
+DRAWS = min(40, max(2, settings.default.max_examples // 3))
 TIMED = "clock"  # differs from run to run
 
 
@@ -207,7 +207,15 @@ def test_same_numbers(name):
             break
     assert sum(not isinstance(one, str) for one in answers) == DRAWS
     for given, c, study in zip(taken, answers, by_study(taken)):
-        assert c == study, given
+        assert stored(c) == study, given
+
+
+def stored(answer):
+    """As a store keeps it: SQLite has no -0, of single numbers; arrays are bytes."""
+    if isinstance(answer, str):
+        return answer
+    return {name: (bits(*(number + 0.0 for number in struct.unpack("2d", numbers))), *rest)
+            for name, (numbers, *rest) in answer[0].items()}, answer[1]
 
 
 # ---- the same sentences ---------------------------------------------------------------------------
