@@ -346,7 +346,7 @@ typedef struct listing {
 static fin_status pass_on(void *user, const fin_claim *claim, fin_error *err)
 {
     listing *l = user;
-    for (int i = 0; l->seen && i < l->study->claim_count; i++)
+    for (int i = 0; l->study && i < l->study->claim_count; i++)
         l->seen[i] = l->seen[i] || strcmp(l->study->claims[i].id, claim->id) == 0;
     return l->row(l->user, claim, err);
 }
