@@ -217,7 +217,7 @@ static fin_status directions(trial *t, const fin_task *task, const fin_fit *fit,
 }
 
 static fin_status run_trial(const fit_values *v, int64_t number, trial *t, int *locates,
-                            fin_error *err)
+                            const fin_progress *whole, fin_error *err)
 {
     fin_fit_settings settings = v->fit;
     if (settings.model != FIN_MODEL_AUTO && settings.model != FIN_MODEL_STACK)
@@ -227,6 +227,8 @@ static fin_status run_trial(const fit_values *v, int64_t number, trial *t, int *
     fin_task *task = NULL;
     fin_fit *fit = NULL;
     draws w = {0};
+    fini_part part = {whole, number, v->own.trials};
+    const fin_progress progress = {fini_part_report, &part};
     fin_status status = fin_task_create(&task, fin_task_find(v->task), &v->task_settings, NULL,
                                         seed, FIN_TASK_AMBIENT, err);
     if (!status)
@@ -234,7 +236,7 @@ static fin_status run_trial(const fit_values *v, int64_t number, trial *t, int *
     if (!status)
         status = draw(&w, task, 0, n, err);
     if (!status)
-        status = fin_fit_create(&fit, &settings, 0, &w.bags, NULL, NULL, NULL, err);
+        status = fin_fit_create(&fit, &settings, 0, &w.bags, NULL, NULL, &progress, err);
     if (!status)
         status = judge(t, task, fit, &w, (uint64_t)n, v->own.test, err);
     for (int i = 0; i < ROWS; i++)
@@ -325,7 +327,7 @@ static fin_status run(const void *values, fin_result *result, const fin_progress
         if (fini_report(progress, "fitting", (double)i, (double)n))
             status = fini_fail(err, FIN_ERR_CANCELLED, "cancelled");
         else
-            status = run_trial(v, i, &t[i], &locates, err);
+            status = run_trial(v, i, &t[i], &locates, progress, err);
     }
     if (!status) {
         add_mean(result, "risk", t, 0, n);

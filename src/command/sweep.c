@@ -171,13 +171,6 @@ typedef struct walk {
     void *values[2];
 } walk;
 
-static int report(void *user, const char *what, double done, double total)
-{
-    const walk *w = user;
-    double share = total > 0 ? done / total : 0;
-    return fini_report(w->whole, what, (double)w->point + share, (double)w->sweep->n);
-}
-
 static fin_status apply_point(walk *w, void *values, fin_error *err)
 {
     char numbers[COLUMNS][FINI_SHORTEST];
@@ -195,7 +188,8 @@ static fin_status one_point(walk *w, bool follows, fin_error *err)
 {
     int me = (int)(w->point % 2), other = 1 - me;
     fin_result *result = w->results[me];
-    const fin_progress progress = {report, w};
+    fini_part part = {w->whole, w->point, w->sweep->n};
+    const fin_progress progress = {fini_part_report, &part};
     fin_status status = apply_point(w, w->values[me], err);
     if (status)
         return status;

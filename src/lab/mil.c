@@ -77,15 +77,17 @@ static fin_status judge(const fin_fit *fit, const fini_mil_bags *room, double *m
 }
 
 static fin_status run_trial(const mil_values *v, int64_t number, fini_mil_bags *room, double *mean,
-                            trial *t, fin_error *err)
+                            trial *t, const fin_progress *whole, fin_error *err)
 {
     const fini_mil_law *law = &v->law;
     uint64_t seed = (uint64_t)fini_seed_apart(v->fit.seed) + (uint64_t)number;
     fin_fit *fit = NULL;
     fin_fit_settings settings = v->fit;
+    fini_part part = {whole, number, law->trials};
+    const fin_progress progress = {fini_part_report, &part};
     settings.locator = 1; /* no: nobody asks for locations */
     fini_mil_draw(room, law, seed, 0, law->bags, false);
-    fin_status status = fin_fit_create(&fit, &settings, 2, &room->bags, NULL, NULL, NULL, err);
+    fin_status status = fin_fit_create(&fit, &settings, 2, &room->bags, NULL, NULL, &progress, err);
     for (int flipped = 0; flipped < 2 && !status; flipped++) {
         fini_mil_draw(room, law, seed, (uint64_t)law->bags, law->judged, flipped);
         status = judge(fit, room, mean, &t->row[AUC_TRAIN + flipped],
@@ -146,7 +148,7 @@ static fin_status run(const void *values, fin_result *result, const fin_progress
         if (fini_report(progress, "fitting", (double)i, (double)n))
             status = fini_fail(err, FIN_ERR_CANCELLED, "cancelled");
         else
-            status = run_trial(v, i, &room, mean, &t[i], err);
+            status = run_trial(v, i, &room, mean, &t[i], progress, err);
     }
     if (!status) {
         add_means(result, t, n);
