@@ -3,30 +3,9 @@
 
 #include <string.h>
 
-const char fini_sql_scalars[] =
-    "SELECT n.name, s.value, s.error, s.how, s.samples FROM scalars AS s JOIN names AS n "
-    "ON n.id = s.name_id WHERE s.run_id = ?1 ORDER BY n.name";
 const char fini_sql_series[] =
     "SELECT n.name, s.dtype, s.shape, s.data FROM series AS s JOIN names AS n "
     "ON n.id = s.name_id WHERE s.run_id = ?1 ORDER BY n.name";
-
-fin_status fini_read_scalar(const fin_store *store, sqlite3_stmt *statement, fin_scalar *out,
-                            fin_error *err)
-{
-    int64_t how = 0;
-    fin_status status = fini_sql_text(store, statement, 0, FINI_STORE_TEXT, "the name of a scalar",
-                                      &out->name, err);
-    if (!status)
-        status = fini_sql_integer(store, statement, 3, 0, FIN_HOW_COUNT - 1,
-                                  "how a scalar came about", &how, err);
-    if (!status)
-        status = fini_sql_integer(store, statement, 4, 0, INT64_MAX, "a number of samples",
-                                  &out->samples, err);
-    out->value = fini_sql_double(statement, 1);
-    out->error = fini_sql_double(statement, 2);
-    out->how = (fin_how)how;
-    return status;
-}
 
 fin_status fini_read_series(const fin_store *store, sqlite3_stmt *statement, bool data,
                             fin_series *out, fin_error *err)

@@ -292,11 +292,9 @@ fin_status fini_values_read(fini_values *values, const fini_cursor *cursor, fin_
 
 /* ---- query.c --------------------------------------------------------------------------------- */
 
-/* Scalars (or series) of one run by name; statement by fini_sql_prepare of the text below. */
-extern const char fini_sql_scalars[], fini_sql_series[];
-fin_status fini_read_scalar(const fin_store *store, sqlite3_stmt *statement, fin_scalar *out,
-                            fin_error *err);
-/* columns: name, dtype, shape, data */
+/* Series of one run by name; statement by fini_sql_prepare of the text below, whose columns are name,
+ * dtype, shape, data. */
+extern const char fini_sql_series[];
 fin_status fini_read_series(const fin_store *store, sqlite3_stmt *statement, bool data,
                             fin_series *out, fin_error *err);
 

@@ -126,7 +126,7 @@ static fin_status find_end(fin_train *t, void *worker, double *scratch, int64_t 
 
 /* ---- blocks ------------------------------------------------------------------------------------ */
 
-typedef struct fini_crew {
+typedef struct fini_scheduler {
     fin_train *t;
     int64_t until, blocks;
     atomic_llong next, made; /* block to be taken; run-steps made */
@@ -136,9 +136,9 @@ typedef struct fini_crew {
     fin_status status; /* of the first run, in their order, that failed */
     int64_t failed;
     fin_error error;
-} fini_crew;
+} fini_scheduler;
 
-static void fail(fini_crew *c, int64_t run, fin_status status, const fin_error *err)
+static void fail(fini_scheduler *c, int64_t run, fin_status status, const fin_error *err)
 {
 #pragma omp critical(fini_train_fail)
     if (!c->status || run < c->failed) {
@@ -150,7 +150,7 @@ static void fail(fini_crew *c, int64_t run, fin_status status, const fin_error *
 }
 
 /* The caller's own thread speaks to the caller. */
-static void report(fini_crew *c)
+static void report(fini_scheduler *c)
 {
     if (omp_get_thread_num() == 0 &&
         fini_report(c->progress, "training", (double)atomic_load(&c->made), c->total))
@@ -159,10 +159,10 @@ static void report(fini_crew *c)
 
 bool fini_stopped(fin_train *t)
 {
-    if (!t->crew)
+    if (!t->scheduler)
         return false;
-    report(t->crew);
-    return atomic_load(&t->crew->stop);
+    report(t->scheduler);
+    return atomic_load(&t->scheduler->stop);
 }
 
 static bool alive(const fin_train *t, int64_t run, int64_t until)
@@ -171,8 +171,8 @@ static bool alive(const fin_train *t, int64_t run, int64_t until)
 }
 
 /* Runs first .. first+count-1, which are at step `from` (those that live), to step `to`. */
-static fin_status advance(fini_crew *c, void *worker, double *scratch, double *copy, int64_t first,
-                          int count, int64_t from, int64_t to, fin_error *err)
+static fin_status advance(fini_scheduler *c, void *worker, double *scratch, double *copy,
+                          int64_t first, int count, int64_t from, int64_t to, fin_error *err)
 {
     fin_train *t = c->t;
     size_t size = (size_t)t->width * sizeof(double);
@@ -200,7 +200,7 @@ static fin_status advance(fini_crew *c, void *worker, double *scratch, double *c
     return status;
 }
 
-static int64_t next_stop(const fini_crew *c, int64_t from)
+static int64_t next_stop(const fini_scheduler *c, int64_t from)
 {
     const fin_train *t = c->t;
     if (t->engine->at_once == 0)
@@ -212,8 +212,8 @@ static int64_t next_stop(const fini_crew *c, int64_t from)
     return to < c->until ? to : c->until;
 }
 
-static fin_status work_on(fini_crew *c, void *worker, double *scratch, double *copy, int64_t block,
-                          int64_t *run, fin_error *err)
+static fin_status work_on(fini_scheduler *c, void *worker, double *scratch, double *copy,
+                          int64_t block, int64_t *run, fin_error *err)
 {
     fin_train *t = c->t;
     int64_t first = block * t->engine->block, end = first + t->engine->block;
@@ -245,7 +245,7 @@ static fin_status work_on(fini_crew *c, void *worker, double *scratch, double *c
     return status;
 }
 
-static void work(fini_crew *c, double *scratch, double *copy)
+static void work(fini_scheduler *c, double *scratch, double *copy)
 {
     fin_train *t = c->t;
     fin_error err = {FIN_OK, ""};
@@ -301,10 +301,10 @@ fin_status fin_train_run(fin_train *t, int64_t until, const fin_progress *progre
                          (long long)until, (long long)t->settings.steps);
     if (t->engine->at_once == 0 && until > 0)
         until = t->settings.steps; /* a flow is one piece */
-    fini_crew c = {.t = t,
-                   .until = until,
-                   .blocks = (t->settings.runs + t->engine->block - 1) / t->engine->block,
-                   .progress = progress};
+    fini_scheduler c = {.t = t,
+                        .until = until,
+                        .blocks = (t->settings.runs + t->engine->block - 1) / t->engine->block,
+                        .progress = progress};
     for (int64_t run = 0; run < t->settings.runs; run++)
         c.total += alive(t, run, until) ? (double)(until - t->at[run]) : 0;
     int threads = fin_threads_get();
@@ -322,7 +322,7 @@ fin_status fin_train_run(fin_train *t, int64_t until, const fin_progress *progre
     if (fini_report(progress, "training", 0, c.total))
         atomic_store(&c.stop, 1);
     atomic_store(&c.busy, threads);
-    t->crew = &c;
+    t->scheduler = &c;
 #pragma omp parallel num_threads(threads)
     {
         /* Should there be fewer threads than asked for, the missing ones have done their work. */
@@ -331,7 +331,7 @@ fin_status fin_train_run(fin_train *t, int64_t until, const fin_progress *progre
         double *mine = memory + omp_get_thread_num() * (scratch + copy);
         work(&c, mine, mine + scratch);
     }
-    t->crew = NULL;
+    t->scheduler = NULL;
     fini_free(memory);
     bool complete = true;
     for (int64_t run = 0; !c.status && run < t->settings.runs; run++) {

@@ -59,7 +59,7 @@ struct fin_train {
     int64_t *at, *status;                      /* (runs): steps made; fin_run_status */
     double *converged_at, *stuck_at, *left_at; /* (runs) */
     double cost;                               /* of a step of a block, about: numbers drawn */
-    struct fini_crew *crew;                    /* at work on the runs, or NULL */
+    struct fini_scheduler *scheduler;          /* at work on the runs, or NULL */
     fini_arena arena;
 };
 
