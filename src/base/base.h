@@ -41,12 +41,12 @@ int fini_threads_told(void);
 /* True if the caller wants to stop. `progress` may be NULL. */
 bool fini_report(const fin_progress *progress, const char *what, double done, double total);
 
-/* What one of `count` equal pieces of work says, as a part of the whole. Its progress: {fini_part_report, part}. */
-typedef struct fini_part {
+/* What one of `count` equal pieces of work says, as a part of the whole. Its progress: {fini_share_report, part}. */
+typedef struct fini_share {
     const fin_progress *whole; /* may be NULL */
     int64_t at, count;
-} fini_part;
-int fini_part_report(void *part, const char *what, double done, double total);
+} fini_share;
+int fini_share_report(void *part, const char *what, double done, double total);
 
 /* strtod in the C locale, whatever locale the host program runs in. */
 double fini_strtod(const char *text, char **end);

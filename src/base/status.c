@@ -47,9 +47,9 @@ bool fini_report(const fin_progress *progress, const char *what, double done, do
     return progress && progress->report && progress->report(progress->user, what, done, total) != 0;
 }
 
-int fini_part_report(void *part, const char *what, double done, double total)
+int fini_share_report(void *part, const char *what, double done, double total)
 {
-    const fini_part *p = part;
+    const fini_share *p = part;
     double share = total > 0 ? done / total : 0;
     return fini_report(p->whole, what, (double)p->at + share, (double)p->count);
 }

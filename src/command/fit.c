@@ -227,8 +227,8 @@ static fin_status run_trial(const fit_values *v, int64_t number, trial *t, int *
     fin_task *task = NULL;
     fin_fit *fit = NULL;
     draws w = {0};
-    fini_part part = {whole, number, v->own.trials};
-    const fin_progress progress = {fini_part_report, &part};
+    fini_share part = {whole, number, v->own.trials};
+    const fin_progress progress = {fini_share_report, &part};
     fin_status status = fin_task_create(&task, fin_task_find(v->task), &v->task_settings, NULL,
                                         seed, FIN_TASK_AMBIENT, err);
     if (!status)

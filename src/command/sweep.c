@@ -188,8 +188,8 @@ static fin_status one_point(walk *w, bool follows, fin_error *err)
 {
     int me = (int)(w->point % 2), other = 1 - me;
     fin_result *result = w->results[me];
-    fini_part part = {w->whole, w->point, w->sweep->n};
-    const fin_progress progress = {fini_part_report, &part};
+    fini_share part = {w->whole, w->point, w->sweep->n};
+    const fin_progress progress = {fini_share_report, &part};
     fin_status status = apply_point(w, w->values[me], err);
     if (status)
         return status;

@@ -83,8 +83,8 @@ static fin_status run_trial(const mil_values *v, int64_t number, fini_mil_bags *
     uint64_t seed = (uint64_t)fini_seed_apart(v->fit.seed) + (uint64_t)number;
     fin_fit *fit = NULL;
     fin_fit_settings settings = v->fit;
-    fini_part part = {whole, number, law->trials};
-    const fin_progress progress = {fini_part_report, &part};
+    fini_share part = {whole, number, law->trials};
+    const fin_progress progress = {fini_share_report, &part};
     settings.locator = 1; /* no: nobody asks for locations */
     fini_mil_draw(room, law, seed, 0, law->bags, false);
     fin_status status = fin_fit_create(&fit, &settings, 2, &room->bags, NULL, NULL, &progress, err);
