@@ -67,7 +67,7 @@ typedef struct fin_tune_report {
     int converged;     /* 0: iterations ran out in the best search */
     unsigned at_limit; /* FIN_TUNE_... of those that ended at the end of their range */
     int notes;         /* sentences for the user: about ends of ranges, and iterations */
-    char note[FIN_TUNE_NOTES][240];
+    char note[FIN_TUNE_NOTES][256];
 } fin_tune_report;
 
 /* Searches from `cross` (in) for the best settings (out), over those named in `which` (FIN_TUNE_...,
