@@ -333,8 +333,8 @@ int cli_run(cli_args *args, void (*head)(const cli_args *args))
         return code ? code : cli_sweep(args, head);
     if ((code = cli_run_row(args, &result)))
         return code;
-    fin_command_settle(args->settings, args->values, NULL);
-    if (out && cli_write_result(out, result, &err))
+    if (fin_command_settle(args->settings, args->values, &err) ||
+        (out && cli_write_result(out, result, &err)))
         code = cli_error(&err);
     if (!code && cli_get(args, "json")) {
         code = cli_print_result_json(args, result);

@@ -360,7 +360,7 @@ static int blame_point(const plan *p, int64_t bad, const fin_error *err)
 }
 
 /* What is shown of the settings is that of the first point, with "auto" worked out. */
-static void settle(const plan *p, cli_args *args)
+static fin_status settle(const plan *p, cli_args *args, fin_error *err)
 {
     int given = args->pair_count;
     char text[MOST_SETTINGS][32];
@@ -369,9 +369,10 @@ static void settle(const plan *p, cli_args *args)
                 p->columns[k].texts
                     ? p->columns[k].texts[0]
                     : cli_number(p->columns[k].numbers[0], text[k], sizeof text[k]));
-    fin_command_apply(args->settings, args->values, args->pairs, args->pair_count, NULL, NULL);
-    fin_command_settle(args->settings, args->values, NULL);
+    fin_status status =
+        fin_command_apply(args->settings, args->values, args->pairs, args->pair_count, NULL, err);
     args->pair_count = given;
+    return status ? status : fin_command_settle(args->settings, args->values, err);
 }
 
 static int compute(const plan *p, cli_args *args, void (*head)(const cli_args *args))
@@ -386,8 +387,7 @@ static int compute(const plan *p, cli_args *args, void (*head)(const cli_args *a
                           cli_progress(), &sweep, &bad, &err))
         return blame_point(p, bad, &err);
     cli_progress_end();
-    settle(p, args);
-    int code = cli_sweep_show(p, args, sweep, head);
+    int code = settle(p, args, &err) ? cli_error(&err) : cli_sweep_show(p, args, sweep, head);
     fin_sweep_destroy(sweep);
     return code;
 }
