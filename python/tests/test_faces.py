@@ -23,7 +23,7 @@ from finetti._command import COMMANDS, DTYPES, HOWS, _rows
 from finetti._core import error, ffi, lib, text
 from tool import TOOL
 
-DRAWS = min(40, max(2, settings.default.max_examples // 3))
+DRAWS = min(40, max(2, settings.default.max_examples // 8))
 TIMED = "clock"  # differs from run to run
 
 
