@@ -30,6 +30,17 @@ foreach(file IN LISTS files)
   endforeach()
 endforeach()
 
+# Streams of random numbers have names, all in src/random/streams.h: a number written elsewhere could be that of another purpose.
+foreach(file IN LISTS files)
+  file(READ ${file} text)
+  string(REGEX MATCHALL "fin_random_(open\\([^,;]*,|normals_f(32|64)\\()[^,;]*,[^,;]*," calls "${text}")
+  foreach(call IN LISTS calls)
+    if(NOT call MATCHES "stream|FINI_STREAM_" AND NOT file MATCHES "/src/random/")
+      message(SEND_ERROR "${file}: give the stream a name in src/random/streams.h: ${call}")
+    endif()
+  endforeach()
+endforeach()
+
 # A folder of more than 40 sources is asking to become two.
 file(GLOB folders LIST_DIRECTORIES true ${SRC}/src/* ${SRC}/cli ${SRC}/cli/*)
 foreach(folder IN LISTS folders)

@@ -156,7 +156,7 @@ static void draw__streams_are_apart(void **state)
         int64_t dk = b.shape.dk, dv = b.shape.dv;
         double *keys = help_array(N * dk), *values = help_array(N * dv);
         fini_sequence theory = {.L = N, .Q = 0, .keys = keys, .values = values};
-        assert_int_equal(fini_latent_draw_many(latent, 13, FINI_LATENT_THEORY, 3, 1, &theory, NULL),
+        assert_int_equal(fini_latent_draw_many(latent, 13, FINI_STREAMS_UP, 3, 1, &theory, NULL),
                          FIN_OK);
         assert_true(dk == 0 || !same(b.keys, b.queries, N * dk));
         assert_true(dk == 0 || !same(b.keys, keys, N * dk));

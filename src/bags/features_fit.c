@@ -1,6 +1,6 @@
 /* RBF features, fitted: landmarks, bandwidths, the inverse of the landmarks' factor, centres
  * (features.c says what they are). Every process does the same work on the same landmarks. */
-#include "finetti/random.h"
+#include "random/streams.h"
 #include "kernel/kernel.h"
 #include "kernel/pairs.h"
 #include "math/gram.h"
@@ -13,7 +13,7 @@
 
 /* BAGS_MOST: landmarks where rows are bags, if settings ask for fewer: their kernel is cheap, and
  * all bags at hand were better than some. MEDIAN_ROWS: those whose distances are looked at. */
-enum { TILE = FINI_MAP_TILE, STREAM = 212, BAGS_MOST = 1000, MEDIAN_ROWS = 256 };
+enum { TILE = FINI_MAP_TILE, BAGS_MOST = 1000, MEDIAN_ROWS = 256 };
 /* Bandwidth in median distances: its square is 0.3 times the median square, which was better than 1
  * on every set of bags tried. */
 #define BANDWIDTH 0.5477225575051661
@@ -136,7 +136,8 @@ static fin_status fit_nystrom(fini_map *map, int g, int64_t n, double *a, double
 static void fit_fourier(fini_map *map, int g, int64_t seed, int64_t m, double *frequencies)
 {
     int64_t count = m / 2 * fini_map_width(map, g);
-    fin_random_normals_f64((uint64_t)seed, STREAM, (uint64_t)g, 0, count, frequencies);
+    fin_random_normals_f64((uint64_t)seed, FINI_STREAM_BAGS_FREQUENCIES, (uint64_t)g, 0, count,
+                           frequencies);
     for (int64_t t = 0; t < count; t++)
         frequencies[t] /= map->bandwidth[g];
     map->group_m[g] = m;

@@ -19,12 +19,10 @@
  * Every repeat is a stream sample of its own: repeat 3 of 5 is repeat 3 of 100. */
 #include "bags/judge.h"
 
-#include "finetti/random.h"
+#include "random/streams.h"
 
 #include <math.h>
 #include <string.h>
-
-enum { STREAM = 301 };
 
 static void shuffle(fin_random *random, int64_t n, int64_t *items)
 {
@@ -372,7 +370,7 @@ fin_status fini_folds_make(int64_t n, int64_t classes, const double *labels, con
     }
     for (int r = 0; !status && r < repeats; r++) {
         fin_random random;
-        fin_random_open(&random, (uint64_t)seed, STREAM, (uint64_t)r);
+        fin_random_open(&random, (uint64_t)seed, FINI_STREAM_BAGS_FOLDS, (uint64_t)r);
         memset(fold + r * n, 0xff, (size_t)n * sizeof *fold); /* -1 */
         status = groups ? deal_groups(&g, lone, folds, order, &random, fold + r * n, err)
                         : deal_bags(n, classes, labels, key, use, lone, folds, &random, line, order,

@@ -1,11 +1,9 @@
 /* One part: a model fitted, from bags to members and what they say about the training bags. */
 #include "bags/descend.h"
 
-#include "finetti/random.h"
+#include "random/streams.h"
 
 #include <string.h>
-
-enum { STREAM_HELD = 211 };
 
 void fini_part_close(fini_part *part)
 {
@@ -62,7 +60,7 @@ static void hold_out(const fini_problem *o, double *weights, double *held)
         fin_random r;
         const int64_t *groups = o->phi->bags.groups;
         int64_t number = groups ? groups[i] : o->phi->bags.first + i;
-        fin_random_open(&r, (uint64_t)s->seed, STREAM_HELD, (uint64_t)number);
+        fin_random_open(&r, (uint64_t)s->seed, FINI_STREAM_BAGS_HELD, (uint64_t)number);
         bool out = fin_random_uniform(&r) < s->early;
         held[i] = out ? weights[i] : 0;
         weights[i] = out ? 0 : weights[i];

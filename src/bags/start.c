@@ -6,12 +6,10 @@
  * same for ever. */
 #include "bags/descend.h"
 
-#include "finetti/random.h"
+#include "random/streams.h"
 
 #include <omp.h>
 #include <string.h>
-
-enum { STREAM = 210 }; /* random keys */
 
 static int threads_for(const fin_bags *bags)
 {
@@ -72,8 +70,8 @@ fin_status fini_phi_means(const fini_phi *phi, fini_phi *means, fini_cancel *can
 static void random_keys(const fini_problem *problem, int64_t start, int64_t h, double *k)
 {
     const fini_part *part = problem->part;
-    fin_random_normals_f64((uint64_t)part->settings.seed, STREAM, (uint64_t)(start * 64 + h), 0,
-                           problem->phi->bags.d, k);
+    fin_random_normals_f64((uint64_t)part->settings.seed, FINI_STREAM_BAGS_START,
+                           (uint64_t)(start * 64 + h), 0, problem->phi->bags.d, k);
     for (int64_t j = 0; problem->phi->scale && j < problem->phi->bags.d; j++)
         if (problem->phi->scale[j] == 0)
             k[j] = 0;

@@ -13,13 +13,13 @@
  * and how far the mean moves from there is the estimate of the error. */
 #include "context/cross_primal.h"
 
-#include "finetti/random.h"
+#include "random/streams.h"
 
 #include <cblas.h>
 #include <math.h>
 #include <string.h>
 
-enum { BLOCK = FINI_CROSS_BLOCK, STREAM = 201 };
+enum { BLOCK = FINI_CROSS_BLOCK };
 
 /* A landmark whose prior variance is known from those before it to this share adds rounding
  * only. */
@@ -35,7 +35,7 @@ static fin_status draw(const fin_cross *o, int64_t count, int64_t *picked, fin_e
     for (int64_t i = 0; i < n; i++)
         order[i] = (int32_t)i;
     fin_random random;
-    fin_random_open(&random, (uint64_t)o->settings.seed, STREAM, 0);
+    fin_random_open(&random, (uint64_t)o->settings.seed, FINI_STREAM_LANDMARKS, 0);
     for (int64_t i = 0; i < count; i++) {
         int64_t j = i + fin_random_below(&random, n - i);
         int32_t token = order[j];

@@ -5,7 +5,7 @@
  * alone. All of it happens on logarithms: settings are positive and matter by their ratios. */
 #include "context/tune.h"
 
-#include "finetti/random.h"
+#include "random/streams.h"
 
 #include <math.h>
 #include <omp.h>
@@ -217,9 +217,8 @@ static void plan(fini_tune *t, unsigned which, bool scales)
 
 static void set_start(fini_tune *t, int start)
 {
-    enum { STREAM = 200 };
     fin_random random;
-    fin_random_open(&random, (uint64_t)t->how.tune_seed, STREAM, (uint64_t)start);
+    fin_random_open(&random, (uint64_t)t->how.tune_seed, FINI_STREAM_TUNE_START, (uint64_t)start);
     for (int64_t i = 0; i < t->parts; i++) {
         const fini_tune_part *p = &t->part[i];
         double u = fin_random_uniform(&random);

@@ -2,7 +2,7 @@
  * guess that it starts from. */
 #include "context/tune.h"
 
-#include "finetti/random.h"
+#include "random/streams.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -37,7 +37,7 @@ fin_status fini_tune_portion(const fin_tune_data *data, int64_t most, int64_t se
         int64_t first = data->offsets[s], n = data->offsets[s + 1] - first;
         int64_t left = n < most ? n : most;
         fin_random random;
-        fin_random_open(&random, (uint64_t)seed, FIN_STREAM_USER, (uint64_t)s);
+        fin_random_open(&random, (uint64_t)seed, FINI_STREAM_TUNE_TOKENS, (uint64_t)s);
         for (int64_t i = 0; i < n; i++) { /* each set as likely, ascending: Knuth's algorithm S */
             if (fin_random_below(&random, n - i) >= left)
                 continue;

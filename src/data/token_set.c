@@ -2,7 +2,7 @@
  * class). */
 #include "data/token_set.h"
 
-#include "finetti/random.h"
+#include "random/streams.h"
 
 #include <math.h>
 #include <string.h>
@@ -126,7 +126,7 @@ static fin_status pick_classes(const fin_token_set *set, const fin_token_part *w
     } else {
         for (int64_t i = 0; i < n; i++)
             order[i] = i;
-        fin_random_open(&random, which->seed, 0, 0);
+        fin_random_open(&random, which->seed, FINI_STREAM_SUBSET, 0);
         for (int64_t i = n - 1; i > 0; i--) { /* Fisher and Yates */
             int64_t j = fin_random_below(&random, i + 1), swap = order[i];
             order[i] = order[j];

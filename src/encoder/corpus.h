@@ -8,14 +8,7 @@
 
 #include "base/base.h"
 #include "finetti/encoder_learn.h"
-
-/* Streams of random numbers. */
-enum {
-    FINI_CORPUS_DIRECTION = 340, /* A of the label <A, z> */
-    FINI_CORPUS_LABEL,           /* its noise */
-    FINI_CORPUS_HIDING,          /* which tokens of data are hidden */
-    FINI_CORPUS_KEEPING          /* which are shown */
-};
+#include "random/streams.h"
 
 /* One sequence to make: where its numbers go. Targets and Bayes predictions are rows for tokens
  * (masked) or one row (supervised). NULL: not wanted; hidden: NULL if all are in sight. */

@@ -23,7 +23,7 @@ fin_status fini_corpus_direction(fin_corpus *c, fin_error *err)
     if (!(c->direction = fini_alloc_array(size, sizeof *c->direction)))
         return fini_fail_memory(err, (size_t)size * sizeof *c->direction, "the label's direction");
     fin_random r;
-    fin_random_open(&r, c->seed, FINI_CORPUS_DIRECTION, 0);
+    fin_random_open(&r, c->seed, FINI_STREAM_CORPUS_DIRECTION, 0);
     fin_random_sphere(&r, size, c->direction);
     return FIN_OK;
 }
@@ -35,7 +35,7 @@ void fini_corpus_label(const fin_corpus *c, const fini_example *e, const double 
         return;
     }
     fin_random r;
-    fin_random_open(&r, c->seed, FINI_CORPUS_LABEL, e->number);
+    fin_random_open(&r, c->seed, FINI_STREAM_CORPUS_LABEL, e->number);
     e->targets[0] = fini_dot_in_order(c->latent->shape.latent, c->direction, z) +
                     sqrt(c->settings.label_noise) * fin_random_normal(&r);
 }

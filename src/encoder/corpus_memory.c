@@ -7,7 +7,7 @@
  * supervised: round((keep + (1 - keep) u) L) tokens are shown, at least one; u is uniform. */
 #include "encoder/corpus.h"
 
-#include "finetti/random.h"
+#include "random/streams.h"
 
 #include <math.h>
 #include <string.h>
@@ -175,7 +175,7 @@ static int64_t length_in_memory(const fin_corpus *c, uint64_t number)
 static void open_random(const fin_corpus *c, uint64_t number, uint64_t epoch, fin_random *r)
 {
     fin_random_open(r, c->seed ^ (epoch * UINT64_C(0x9e3779b97f4a7c15)),
-                    c->masked ? FINI_CORPUS_HIDING : FINI_CORPUS_KEEPING, number);
+                    c->masked ? FINI_STREAM_CORPUS_HIDING : FINI_STREAM_CORPUS_KEEPING, number);
 }
 
 /* Tokens of L that are left out, the random numbers being at their beginning. */

@@ -1,7 +1,7 @@
 /* The encoder: its settings and shape checked, its block of parameters made and drawn. */
 #include "encoder/encoder.h"
 
-#include "finetti/random.h"
+#include "random/streams.h"
 
 #include <math.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 FIN_TABLE(, fin_encoder_table, "encoder", FIN_ENCODER_FIELDS);
 #undef FIN_TABLE_STRUCT
 
-enum { STREAM = 401, SIZE_MOST = 65536 }; /* columns of a token, numbers of an answer */
+enum { SIZE_MOST = 65536 }; /* columns of a token, numbers of an answer */
 
 int64_t fin_head_answers(const fin_head *head)
 {
@@ -128,7 +128,7 @@ static void draw(fin_encoder *o, uint64_t seed)
         float *w = o->weights + p->at;
         int64_t n = p->rows * (p->columns ? p->columns : 1);
         if (p->spread > 0)
-            fin_random_normals_f32(seed, STREAM, (uint64_t)i, 0, n, w);
+            fin_random_normals_f32(seed, FINI_STREAM_ENCODER, (uint64_t)i, 0, n, w);
         for (int64_t j = 0; j < n; j++)
             w[j] = p->spread > 0 ? (float)p->spread * w[j] : (float)p->start;
     }

@@ -1,12 +1,11 @@
 /* What a step learns from, and how fast: all of it pure functions of settings and step. */
 #include "encoder/corpus.h"
 #include "encoder/learn.h"
-#include "finetti/random.h"
+#include "random/streams.h"
 
 #include <math.h>
 
 #define PI 3.14159265358979323846
-enum { STREAM_ORDER = 250, STREAM_LENGTH = 251 };
 
 /* With w steps of warm-up and S steps in all, s = 0, 1, ... (torch's LambdaLR counts like this)
  *
@@ -42,7 +41,7 @@ static uint64_t turn(uint64_t seed, uint64_t epoch, uint64_t round, uint64_t dig
 {
     fin_random r;
     uint64_t key = ((epoch << ROUND_BITS | round) << DIGIT_BITS) | digit;
-    fin_random_open(&r, seed, STREAM_ORDER, key);
+    fin_random_open(&r, seed, FINI_STREAM_LEARN_ORDER, key);
     return (uint64_t)fin_random_below(&r, (int64_t)bound);
 }
 
@@ -72,7 +71,7 @@ int64_t fini_learn_length(const fin_learn *learn, int64_t batch)
     int64_t more = c->L_least == 0;
     double low = log((double)(c->L_least + more)), high = log((double)(c->L + 1 + more));
     fin_random r;
-    fin_random_open(&r, (uint64_t)learn->settings.seed, STREAM_LENGTH, (uint64_t)batch);
+    fin_random_open(&r, (uint64_t)learn->settings.seed, FINI_STREAM_LEARN_LENGTH, (uint64_t)batch);
     int64_t L = (int64_t)exp(low + fin_random_uniform(&r) * (high - low)) - more;
     return L < c->L_least ? c->L_least : L > c->L ? c->L : L;
 }

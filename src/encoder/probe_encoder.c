@@ -9,13 +9,13 @@
 #include "encoder/learn.h"
 #include "encoder/probe.h"
 
-#include "finetti/random.h"
+#include "random/streams.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { CHUNK = 256, STREAM = 345 };
+enum { CHUNK = 256 };
 #define FRESH_TRAIN (FIN_TEST_FIRST + (UINT64_C(1) << 44))
 #define FRESH_TEST (FIN_TEST_FIRST + (UINT64_C(1) << 45))
 
@@ -119,7 +119,7 @@ static uint64_t *shuffled(const probing *o, const fin_corpus *c, int64_t *count)
         if (o->settings->target != FIN_PROBE_LABEL || !isnan(c->memory.labels[i]))
             number[(*count)++] = fini_corpus_whole(c) + (uint64_t)i;
     fin_random r;
-    fin_random_open(&r, c->seed, STREAM, 0);
+    fin_random_open(&r, c->seed, FINI_STREAM_PROBE, 0);
     for (int64_t i = *count - 1; number && i > 0; i--) {
         int64_t j = fin_random_below(&r, i + 1);
         uint64_t kept = number[i];

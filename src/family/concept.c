@@ -35,8 +35,8 @@ static fin_status draw(const fin_latent *latent, const fini_sequence *s, double 
 {
     (void)err;
     fini_keys_draw(latent, s);
-    fin_random_normals_f64(s->seed, FINI_LATENT_Z + s->up, s->sample, 0, latent->shape.latent,
-                           s->z);
+    fin_random_normals_f64(s->seed, FINI_STREAM_FAMILY_Z + s->up, s->sample, 0,
+                           latent->shape.latent, s->z);
     double scale = sqrt(latent->settings.prior);
     for (int64_t i = 0; i < latent->shape.latent; i++)
         s->z[i] *= scale;

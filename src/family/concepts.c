@@ -47,7 +47,7 @@ static void prepare(fin_latent *latent)
     for (int64_t row = 0; row < s->concepts * s->covariates; row++) {
         double *p = latent->common + row * s->outcomes;
         fin_random random;
-        fin_random_open(&random, latent->seed, FINI_LATENT_COMMON, (uint64_t)row);
+        fin_random_open(&random, latent->seed, FINI_STREAM_FAMILY_COMMON, (uint64_t)row);
         for (int64_t r = 0; r < s->outcomes; r++)
             p[r] = s->alpha;
         fin_random_dirichlet(&random, s->outcomes, p, p);
@@ -88,7 +88,7 @@ static void responses(const fin_latent *latent, const fini_sequence *s, uint32_t
 static void spoil(const fin_latent *latent, const fini_sequence *s)
 {
     fin_random random;
-    fin_random_open(&random, s->seed, FINI_LATENT_WRONG + s->up, s->sample);
+    fin_random_open(&random, s->seed, FINI_STREAM_FAMILY_WRONG + s->up, s->sample);
     for (int64_t l = 0; l < s->L; l++) {
         double u = fin_random_uniform(&random), v = fin_random_uniform(&random);
         if (u < latent->settings.wrong)
@@ -102,22 +102,22 @@ static fin_status draw(const fin_latent *latent, const fini_sequence *s, double 
     (void)err;
     int64_t outcomes = latent->shape.outcomes;
     fin_random random;
-    fin_random_open(&random, s->seed, FINI_LATENT_Z + s->up, s->sample);
+    fin_random_open(&random, s->seed, FINI_STREAM_FAMILY_Z + s->up, s->sample);
     int64_t z = fin_random_below(&random, latent->settings.concepts);
     const double *P = table(latent, z);
     s->z[0] = (double)z;
     for (int64_t c = 0; c < latent->settings.covariates; c++)
         fini_cumulate(outcomes, P + c * outcomes, work + c * outcomes);
     if (s->keys)
-        covariates(latent, s, FINI_LATENT_KEYS, s->L, s->keys);
+        covariates(latent, s, FINI_STREAM_FAMILY_KEYS, s->L, s->keys);
     if (s->queries)
-        covariates(latent, s, FINI_LATENT_QUERIES, s->Q, s->queries);
+        covariates(latent, s, FINI_STREAM_FAMILY_QUERIES, s->Q, s->queries);
     if (s->values) {
-        responses(latent, s, FINI_LATENT_VALUES, s->L, s->keys, work, s->values);
+        responses(latent, s, FINI_STREAM_FAMILY_VALUES, s->L, s->keys, work, s->values);
         spoil(latent, s);
     }
     if (s->answers)
-        responses(latent, s, FINI_LATENT_ANSWERS, s->Q, s->queries, work, s->answers);
+        responses(latent, s, FINI_STREAM_FAMILY_ANSWERS, s->Q, s->queries, work, s->answers);
     for (int64_t q = 0; s->truth && q < s->Q; q++)
         for (int64_t r = 0; r < outcomes; r++)
             s->truth[q * outcomes + r] = P[(int64_t)s->queries[q] * outcomes + r];

@@ -99,13 +99,13 @@ static fin_status draw(const fin_latent *latent, const fini_sequence *s, double 
     (void)err;
     int64_t outcomes = latent->shape.outcomes;
     fin_random random;
-    fin_random_open(&random, s->seed, FINI_LATENT_Z + s->up, s->sample);
+    fin_random_open(&random, s->seed, FINI_STREAM_FAMILY_Z + s->up, s->sample);
     fin_random_dirichlet(&random, outcomes, latent->common, s->z);
     fini_cumulate(outcomes, s->z, work);
     if (s->values)
-        categories(latent, s, FINI_LATENT_VALUES, s->L, work, s->values);
+        categories(latent, s, FINI_STREAM_FAMILY_VALUES, s->L, work, s->values);
     if (s->answers)
-        categories(latent, s, FINI_LATENT_ANSWERS, s->Q, work, s->answers);
+        categories(latent, s, FINI_STREAM_FAMILY_ANSWERS, s->Q, work, s->answers);
     for (int64_t q = 0; s->truth && q < s->Q; q++)
         for (int64_t j = 0; j < outcomes; j++)
             s->truth[q * outcomes + j] = s->z[j];

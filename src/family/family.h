@@ -9,22 +9,8 @@
 #define FINI_FAMILY_H
 
 #include "base/base.h"
-#include "finetti/random.h"
 #include "finetti/family.h"
-
-/* Streams of random numbers, after those of task.h. The first group is common to all sequences, the
- * second is for one sequence; simulations of the theory module use the same, moved up, so that they
- * have nothing in common with the data of the same seed. */
-enum {
-    FINI_LATENT_COMMON = 256, /* frequencies, tables of concepts, the finite set */
-    FINI_LATENT_Z = 272,
-    FINI_LATENT_KEYS,
-    FINI_LATENT_VALUES,
-    FINI_LATENT_WRONG,
-    FINI_LATENT_QUERIES,
-    FINI_LATENT_ANSWERS,
-    FINI_LATENT_THEORY = 32 /* how far up */
-};
+#include "random/streams.h"
 
 #define FINI_FEATURES_MOST INT64_C(16384)   /* a statistic of 2 GB */
 #define FINI_POINTS_MOST INT64_C(16384)     /* tokens and queries of a process: a matrix of 2 GB */
@@ -34,7 +20,7 @@ enum {
  * if answers or truth are, z if the family has one. */
 typedef struct fini_sequence {
     uint64_t seed, sample;
-    uint32_t up; /* added to the streams: 0 or FINI_LATENT_THEORY */
+    uint32_t up; /* added to the streams: 0 or FINI_STREAMS_UP */
     int64_t L, Q;
     double *keys, *values, *queries, *answers, *truth, *z;
 } fini_sequence;

@@ -42,7 +42,7 @@ static void prepare(fin_latent *latent)
     int64_t count = s->concepts * s->dv * latent->shape.features;
     double *Z = matrices(latent), scale = sqrt(s->prior);
     fini_features_prepare(latent, latent->common);
-    fin_random_normals_f64(latent->seed, FINI_LATENT_COMMON + 1, 0, 0, count, Z);
+    fin_random_normals_f64(latent->seed, FINI_STREAM_FAMILY_FINITE, 0, 0, count, Z);
     for (int64_t i = 0; i < count; i++)
         Z[i] *= scale;
 }
@@ -59,7 +59,7 @@ static fin_status draw(const fin_latent *latent, const fini_sequence *s, double 
     (void)err;
     fin_random random;
     fini_keys_draw(latent, s);
-    fin_random_open(&random, s->seed, FINI_LATENT_Z + s->up, s->sample);
+    fin_random_open(&random, s->seed, FINI_STREAM_FAMILY_Z + s->up, s->sample);
     int64_t c = fin_random_below(&random, latent->settings.concepts);
     s->z[0] = (double)c;
     fini_gauss_values(latent, s, matrices(latent) + c * latent->shape.dv * latent->shape.features,

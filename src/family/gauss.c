@@ -271,12 +271,12 @@ void fini_gauss_values(const fin_latent *latent, const fini_sequence *s, const d
 {
     int64_t dv = latent->shape.dv;
     if (s->values) {
-        fin_random_normals_f64(s->seed, FINI_LATENT_VALUES + s->up, s->sample, 0, s->L * dv,
+        fin_random_normals_f64(s->seed, FINI_STREAM_FAMILY_VALUES + s->up, s->sample, 0, s->L * dv,
                                s->values);
         images(latent, s->L, s->keys, Z, s->values, true, work);
     }
     if (s->answers) {
-        fin_random_normals_f64(s->seed, FINI_LATENT_ANSWERS + s->up, s->sample, 0, s->Q * dv,
+        fin_random_normals_f64(s->seed, FINI_STREAM_FAMILY_ANSWERS + s->up, s->sample, 0, s->Q * dv,
                                s->answers);
         images(latent, s->Q, s->queries, Z, s->answers, true, work);
     }

@@ -46,7 +46,7 @@ void fini_features_prepare(const fin_latent *latent, double *common)
         return;
     int64_t D = latent->shape.features;
     fin_random random;
-    fin_random_open(&random, latent->seed, FINI_LATENT_COMMON, 0);
+    fin_random_open(&random, latent->seed, FINI_STREAM_FAMILY_COMMON, 0);
     for (int64_t i = 0; i < D * s->d; i++)
         common[i] = s->frequency * fin_random_normal(&random);
     for (int64_t j = 0; j < D; j++)
@@ -76,9 +76,9 @@ static void draw_keys(const fin_latent *latent, uint64_t seed, uint32_t stream, 
 void fini_keys_draw(const fin_latent *latent, const fini_sequence *s)
 {
     if (s->keys)
-        draw_keys(latent, s->seed, FINI_LATENT_KEYS + s->up, s->sample, s->L, s->keys);
+        draw_keys(latent, s->seed, FINI_STREAM_FAMILY_KEYS + s->up, s->sample, s->L, s->keys);
     if (s->queries)
-        draw_keys(latent, s->seed, FINI_LATENT_QUERIES + s->up, s->sample, s->Q, s->queries);
+        draw_keys(latent, s->seed, FINI_STREAM_FAMILY_QUERIES + s->up, s->sample, s->Q, s->queries);
 }
 
 static void cosines(const fin_latent *latent, const double *k, double *phi)

@@ -25,7 +25,7 @@ static fin_status draw(const fin_latent *latent, const fini_sequence *s, double 
     (void)err;
     int64_t dv = latent->shape.dv;
     double scale = sqrt(latent->settings.prior);
-    fin_random_normals_f64(s->seed, FINI_LATENT_Z + s->up, s->sample, 0, dv, s->z);
+    fin_random_normals_f64(s->seed, FINI_STREAM_FAMILY_Z + s->up, s->sample, 0, dv, s->z);
     for (int64_t i = 0; i < dv; i++)
         s->z[i] *= scale;
     fini_gauss_values(latent, s, s->z, work);

@@ -72,7 +72,7 @@ static fin_status draw(const fin_latent *latent, const fini_sequence *s, double 
     fin_status status = fini_factor_jittered(N, C, diagonal, &jitter, err);
     if (status)
         return status;
-    fin_random_normals_f64(s->seed, FINI_LATENT_Z + s->up, s->sample, 0, N * dv, f);
+    fin_random_normals_f64(s->seed, FINI_STREAM_FAMILY_Z + s->up, s->sample, 0, N * dv, f);
     double scale = sqrt(latent->settings.prior);
     for (int64_t i = N - 1; i >= 0; i--) /* from below, so that g is not overwritten too early */
         for (int64_t c = 0; c < dv; c++) {
@@ -83,9 +83,9 @@ static fin_status draw(const fin_latent *latent, const fini_sequence *s, double 
         }
     const double *at_queries = f + s->L * dv;
     if (s->values)
-        answer(latent, s, FINI_LATENT_VALUES, s->L, f, s->values);
+        answer(latent, s, FINI_STREAM_FAMILY_VALUES, s->L, f, s->values);
     if (s->answers)
-        answer(latent, s, FINI_LATENT_ANSWERS, s->Q, at_queries, s->answers);
+        answer(latent, s, FINI_STREAM_FAMILY_ANSWERS, s->Q, at_queries, s->answers);
     for (int64_t i = 0; s->truth && i < s->Q * dv; i++)
         s->truth[i] = at_queries[i];
     return FIN_OK;

@@ -66,12 +66,12 @@ static fin_status draw(const fin_latent *latent, const fini_sequence *s, double 
     int64_t d = latent->shape.dk;
     fin_random random;
     fini_keys_draw(latent, s);
-    fin_random_open(&random, s->seed, FINI_LATENT_Z + s->up, s->sample);
+    fin_random_open(&random, s->seed, FINI_STREAM_FAMILY_Z + s->up, s->sample);
     fin_random_rotation(&random, d, s->z);
     if (s->values)
-        values_near(latent, s, FINI_LATENT_VALUES, s->L, s->keys, work, s->values);
+        values_near(latent, s, FINI_STREAM_FAMILY_VALUES, s->L, s->keys, work, s->values);
     if (s->answers)
-        values_near(latent, s, FINI_LATENT_ANSWERS, s->Q, s->queries, work, s->answers);
+        values_near(latent, s, FINI_STREAM_FAMILY_ANSWERS, s->Q, s->queries, work, s->answers);
     double A = gain(latent);
     for (int64_t q = 0; s->truth && q < s->Q; q++) {
         turn(d, s->z, s->queries + q * d, s->truth + q * d);

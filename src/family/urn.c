@@ -52,7 +52,7 @@ static fin_status draw(const fin_latent *latent, const fini_sequence *s, double 
     (void)err;
     int64_t outcomes = latent->shape.outcomes, total = latent->settings.balls;
     fin_random random;
-    fin_random_open(&random, s->seed, FINI_LATENT_VALUES + s->up, s->sample);
+    fin_random_open(&random, s->seed, FINI_STREAM_FAMILY_VALUES + s->up, s->sample);
     for (int64_t j = 0; j < outcomes; j++)
         s->z[j] = work[j] = latent->common[j];
     for (int64_t l = 0; l < s->L; l++, total--) {

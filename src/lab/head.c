@@ -15,7 +15,7 @@
  *     scratch   the same from random parameters, the best of some starts by their training loss */
 #include "lab/small.h"
 
-#include "finetti/random.h"
+#include "random/streams.h"
 
 #include <math.h>
 #include <string.h>
@@ -55,7 +55,7 @@ static const fin_output outputs[] = {
     {NULL, NULL, NULL},
 };
 
-enum { K = FINI_SMALL_KEYS, DD = K * K, STREAM_LABELS = 740, STREAM_HEADS, STREAM_STARTS };
+enum { K = FINI_SMALL_KEYS, DD = K * K };
 enum { ZERO, HEAD, EXACT, FLOOR, NEAR, SCRATCH, PRE, BOUND, PREDICTED, VARIANCE, ABOVE, MEASURES };
 
 static fin_status check(const void *values, fin_error *err)
@@ -173,7 +173,8 @@ static fin_status from_labels(work *w, int64_t repetition, double measured[MEASU
     measured[NEAR] = whole_excess(w, w->learnt);
     for (int64_t s = 0; s < w->v->own.starts && !status; s++) {
         fin_random r;
-        fin_random_open(&r, w->world.seed, STREAM_STARTS, (uint64_t)repetition << 16 | (uint64_t)s);
+        fin_random_open(&r, w->world.seed, FINI_STREAM_HEAD_STARTS,
+                        (uint64_t)repetition << 16 | (uint64_t)s);
         for (int64_t a = 0; a < w->all; a++)
             w->trial[a] = 0.5 * fin_random_normal(&r);
         status = learn_whole(w, w->trial, err);
@@ -251,9 +252,9 @@ static void draw(work *w, int64_t repetition)
     fin_random r;
     uint64_t first = (uint64_t)repetition << 32;
     fini_small_draw(&w->pre, FINI_STREAM_SMALL, first);
-    fini_small_draw(&w->labelled, STREAM_LABELS, first);
+    fini_small_draw(&w->labelled, FINI_STREAM_HEAD_LABELS, first);
     fini_small_draw(&w->test, FINI_STREAM_SMALL_TEST, first);
-    fin_random_open(&r, w->world.seed, STREAM_HEADS, (uint64_t)repetition);
+    fin_random_open(&r, w->world.seed, FINI_STREAM_HEAD, (uint64_t)repetition);
     fin_random_sphere(&r, w->D, w->A);
     for (int64_t i = 0; i < w->labelled.n; i++)
         w->y[i] = fini_small_dot(w->D, w->A, w->labelled.z + i * w->D) +

@@ -5,7 +5,7 @@
 #define FINI_STUDY_IDENTITY_H
 
 #include "finetti/context.h"
-#include "finetti/random.h"
+#include "random/streams.h"
 #include "finetti/family.h"
 #include "command/command.h"
 

@@ -5,11 +5,9 @@
 #include <math.h>
 #include <string.h>
 
-enum { STREAM_MODELS = 910 }; /* of nobody else; 900 is that of axes.c */
-
 void fini_identity_random(const fini_identity_values *values, int64_t model, fin_random *r)
 {
-    fin_random_open(r, (uint64_t)values->own.seed, STREAM_MODELS, (uint64_t)model);
+    fin_random_open(r, (uint64_t)values->own.seed, FINI_STREAM_IDENTITY, (uint64_t)model);
 }
 
 fin_status fini_family_defaults(const char *family, fin_latent_settings *settings, fin_error *err)

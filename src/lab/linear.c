@@ -16,7 +16,7 @@
  * Wishart's law, which is drawn by Bartlett's decomposition: the cost does not depend on L. */
 #include "lab/small.h"
 
-#include "finetti/random.h"
+#include "random/streams.h"
 
 #include <math.h>
 #include <string.h>
@@ -49,7 +49,7 @@ static const fin_output outputs[] = {
     {NULL, NULL, NULL},
 };
 
-enum { D = 8, STREAM_LINEAR = 728, STREAM_LINEAR_TEST };
+enum { D = 8 };
 
 typedef struct sequence {
     double A[D * D], q[D], y[D]; /* (dv, d), (d), (dv) */
@@ -174,7 +174,7 @@ static bool learn(work *w, int64_t repetition)
     memset(w->H, 0, (size_t)(P * P) * sizeof *w->H);
     memset(w->b, 0, (size_t)P * sizeof *w->b);
     for (int64_t i = 0; i < w->v->n; i++) {
-        draw(w, STREAM_LINEAR, (uint64_t)(repetition * w->v->n + i), &s);
+        draw(w, FINI_STREAM_LINEAR, (uint64_t)(repetition * w->v->n + i), &s);
         add_sequence(w, &s);
     }
     if (!fini_small_cholesky(P, w->H))
@@ -192,7 +192,7 @@ static void draw_risk(work *w, fin_result *result)
     sequence s;
     for (int64_t i = 0; i < v->test; i++) {
         double residual[D], sum = 0, squares = 0;
-        draw(w, STREAM_LINEAR_TEST, (uint64_t)i, &s);
+        draw(w, FINI_STREAM_LINEAR_TEST, (uint64_t)i, &s);
         for (int64_t j = 0; j < v->dv; j++) {
             residual[j] = -s.y[j];
             for (int64_t a = 0; a < d; a++)

@@ -8,7 +8,7 @@
  * Each side is computed for many random inputs of length L; the ratio may not exceed 1. */
 #include "lab/small.h"
 
-#include "finetti/random.h"
+#include "random/streams.h"
 
 #include <math.h>
 #include <string.h>
@@ -33,7 +33,7 @@ static const fin_output outputs[] = {
     {NULL, NULL, NULL},
 };
 
-enum { P = 16, STREAM_LIPSCHITZ = 732 };
+enum { P = 16 };
 
 static fin_status check(const void *values, fin_error *err)
 {
@@ -193,10 +193,11 @@ static fin_status measure(void *user, fin_result *result, const fin_progress *pr
     work *w = user;
     const lipschitz_values *v = w->v;
     fin_random r;
+    uint64_t seed = fini_small_seed(v->seed, v->L, 0);
     for (int64_t i = 0; i < v->draws; i++) {
         if (fini_report(progress, "drawing", (double)i, (double)v->draws))
             return fini_fail(err, FIN_ERR_CANCELLED, "cancelled");
-        fin_random_open(&r, fini_small_seed(v->seed, v->L, 0), STREAM_LIPSCHITZ, (uint64_t)i);
+        fin_random_open(&r, seed, FINI_STREAM_LIPSCHITZ, (uint64_t)i);
         one(w, &r);
     }
     for (int64_t l = 0; l < v->L; l++) {

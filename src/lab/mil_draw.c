@@ -38,9 +38,7 @@
  *     frequency           AUC flipped <= AUC as trained */
 #include "lab/mil.h"
 
-#include "finetti/random.h"
-
-enum { STREAM_BAGS = 750, STREAM_TOKENS };
+#include "random/streams.h"
 
 typedef struct gaussian {
     double mean, deviation;
@@ -102,7 +100,7 @@ static int64_t compose(const fini_mil_law *law, uint64_t seed, uint64_t bag, boo
     bool positive = bag % 2;
     int64_t count = 0;
     fin_random r;
-    fin_random_open(&r, seed, STREAM_BAGS, bag);
+    fin_random_open(&r, seed, FINI_STREAM_MIL_BAGS, bag);
     for (int64_t left = between(&r, law->least, law->most); left > 0; left--)
         what[count++] = FINI_MIL_BACKGROUND;
     int64_t some = between(&r, 1, law->k);
@@ -133,7 +131,7 @@ void fini_mil_draw(fini_mil_bags *room, const fini_mil_law *law, uint64_t seed, 
         unsigned char *what = room->what + room->offsets[i];
         double *x = room->tokens + room->offsets[i] * law->d;
         int64_t L = compose(law, seed, bag, flipped, what);
-        fin_random_normals_f64(seed, STREAM_TOKENS, bag, 0, L * law->d, x);
+        fin_random_normals_f64(seed, FINI_STREAM_MIL_TOKENS, bag, 0, L * law->d, x);
         for (int64_t l = 0; l < L; l++) {
             gaussian g = law_of(law->test, what[l]);
             for (int64_t j = l * law->d; j < (l + 1) * law->d; j++)

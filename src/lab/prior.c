@@ -15,7 +15,7 @@
  * sum. */
 #include "lab/small.h"
 
-#include "finetti/random.h"
+#include "random/streams.h"
 #include "lab/rate.h"
 
 #include <math.h>
@@ -42,7 +42,7 @@ static const fin_output outputs[] = {
     {NULL, NULL, NULL},
 };
 
-enum { STREAM_PRIOR = 720, STEPS = 200 };
+enum { STEPS = 200 };
 /* A prior exp(FAR) times too large or too small is on its way to infinity or zero; LOST, too, but
  * there the loss may have become flat enough for the search to end. */
 #define FAR 25.0
@@ -148,7 +148,7 @@ static void draw(work *w, int64_t repetition)
 {
     const prior_values *v = w->v;
     fin_random r;
-    fin_random_open(&r, (uint64_t)v->seed, STREAM_PRIOR,
+    fin_random_open(&r, (uint64_t)v->seed, FINI_STREAM_PRIOR,
                     (uint64_t)v->n << 36 | (uint64_t)v->L << 20 | (uint64_t)repetition);
     memset(w->table, 0, (size_t)w->cells * sizeof *w->table);
     for (int64_t i = 0; i < v->n; i++) {

@@ -6,6 +6,7 @@
 
 #include "finetti/theory_latent.h"
 #include "command/command.h"
+#include "random/streams.h"
 
 /* ---- keys, and means over contexts (rate_target.c) ---------------------------------------------- */
 
@@ -19,19 +20,13 @@ typedef struct fini_rate_law {
     double g;             /* gaussian: variance */
 } fini_rate_law;
 
-/* n independent keys (n, d). Streams are those below; `sample` names the context. */
+/* n independent keys (n, d). Streams are FINI_STREAM_RATE_*; `sample` names the context. */
 void fini_rate_draw(const fini_rate_law *keys, int64_t seed, uint32_t stream, uint64_t sample,
                     int64_t n, double *out);
 /* The same, spread more evenly along the first axis; room: (FINI_RATE_CANDIDATES n, d). */
 void fini_rate_draw_spread(const fini_rate_law *keys, int64_t seed, uint64_t sample, int64_t n,
                            double *room, double *out);
 enum { FINI_RATE_CANDIDATES = 8 };
-enum {
-    FINI_STREAM_RATE_KEYS = 704,
-    FINI_STREAM_RATE_QUERIES,
-    FINI_STREAM_RATE_TURNS,
-    FINI_STREAM_RATE_PICKS,
-};
 
 /* A running mean of independent numbers (Welford), and its standard error. */
 typedef struct fini_average {

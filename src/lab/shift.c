@@ -10,7 +10,7 @@
  * `spread` or `shift`, and axes of their own. */
 #include "lab/small.h"
 
-#include "finetti/random.h"
+#include "random/streams.h"
 
 #include <math.h>
 #include <string.h>
@@ -43,7 +43,7 @@ static const fin_output outputs[] = {
     {NULL, NULL, NULL},
 };
 
-enum { K = FINI_SMALL_KEYS, STREAM_AXES = 736 };
+enum { K = FINI_SMALL_KEYS };
 
 typedef struct work {
     const shift_values *v;
@@ -74,7 +74,7 @@ static void covariance(const work *w, uint64_t number, double spread, double *ou
     int64_t d = w->v->task.d;
     double R[K * K], value[K], sum = 0;
     fin_random r;
-    fin_random_open(&r, (uint64_t)w->v->own.seed, STREAM_AXES, number);
+    fin_random_open(&r, (uint64_t)w->v->own.seed, FINI_STREAM_SHIFT_AXES, number);
     fin_random_rotation(&r, d, R);
     for (int64_t k = 0; k < d; k++)
         sum += value[k] = d > 1 ? pow(spread, (double)k / (double)(d - 1)) : 1;

@@ -15,6 +15,7 @@
 #define FINI_STUDY_SMALL_H
 
 #include "command/command.h"
+#include "random/streams.h"
 #include "lab/rate.h"
 
 /* ---- small systems, solved many thousand times on the spot (small.c) ------------------------- */
@@ -79,7 +80,6 @@ fin_status fini_small_check_tokens(int64_t n, const fini_small_task *task, fin_e
 
 /* Most numbers in a key or value; in a token. */
 enum { FINI_SMALL_KEYS = 8, FINI_SMALL_TOKEN = 16 };
-enum { FINI_STREAM_SMALL = 724, FINI_STREAM_SMALL_TEST, FINI_STREAM_SMALL_OWN };
 
 typedef struct fini_small_world {
     fini_small_task task;

@@ -12,7 +12,7 @@
  * layer (small.h) is trained from random parameters. */
 #include "lab/small.h"
 
-#include "finetti/random.h"
+#include "random/streams.h"
 
 #include <math.h>
 #include <string.h>
@@ -49,7 +49,7 @@ static const fin_output outputs[] = {
     {NULL, NULL, NULL},
 };
 
-enum { STREAM_START = 733, LM_STEPS = 60 };
+enum { LM_STEPS = 60 };
 
 static fin_status check(const void *values, fin_error *err)
 {
@@ -146,7 +146,7 @@ static fin_status search(work *w, int64_t *taken, const fin_progress *progress, 
     fini_small_rows rows = fini_small_rows_of(&loss);
     fin_status status = FIN_OK;
     fin_random r;
-    fin_random_open(&r, (uint64_t)w->v->own.start, STREAM_START, 0);
+    fin_random_open(&r, (uint64_t)w->v->own.start, FINI_STREAM_STATIONARY, 0);
     for (int64_t a = 0; a < w->model.parameters; a++)
         w->theta[a] = w->v->own.size * fin_random_normal(&r);
     w->fit.enough = w->v->own.enough;

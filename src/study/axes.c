@@ -6,7 +6,7 @@
  *
  * Draw i of an axis is a function of (seed, name, i) alone: more draws or another axis leave all
  * others as they were. */
-#include "finetti/random.h"
+#include "random/streams.h"
 #include "study/read.h"
 
 #include <math.h>
@@ -14,8 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
-
-enum { STREAM = 900 }; /* no other room of the library uses this stream */
 
 #define WHOLE_MOST 9007199254740992.0 /* 2^53 */
 
@@ -267,7 +265,7 @@ static fin_status read_random(const fini_axis_place *place, fini_axis *axis, fin
     uint64_t key = key_of(axis->name, place->seed);
     for (int64_t i = 0; i < axis->count && !status; i++) {
         fin_random r;
-        fin_random_open(&r, key, STREAM, (uint64_t)i);
+        fin_random_open(&r, key, FINI_STREAM_STUDY_AXES, (uint64_t)i);
         if (which == CHOICE) {
             axis->texts[i] = choices[fin_random_below(&r, node->count)];
             continue;

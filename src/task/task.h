@@ -3,34 +3,8 @@
 #define FINI_TASK_H
 
 #include "base/base.h"
-#include "finetti/random.h"
 #include "finetti/task.h"
-
-/* Streams of random numbers, one per purpose: what simulations of the theory module draw has nothing
- * in common with the data of a task of the same seed. */
-enum {
-    FINI_STREAM_DIRECTIONS = 1,
-    FINI_STREAM_LENGTH,
-    FINI_STREAM_LATENT, /* location and output noise */
-    FINI_STREAM_TOKENS,
-    FINI_STREAM_PROJECT,
-    FINI_STREAM_NORMS,
-    FINI_STREAM_RISK_LENGTH, /* theory: risk of a form */
-    FINI_STREAM_RISK_LATENT,
-    FINI_STREAM_RISK_SCORES,
-    FINI_STREAM_RISK_NORMS,
-    FINI_STREAM_BAYES_LENGTH, /* theory: Bayes risk */
-    FINI_STREAM_BAYES_TOKENS,
-    FINI_STREAM_BAYES_NORMS,
-    FINI_STREAM_TRAIN_START, /* train: where a run starts, its steps, and seeds of logged risks */
-    FINI_STREAM_TRAIN_LANES,
-    FINI_STREAM_TRAIN_LENGTH,
-    FINI_STREAM_TRAIN_LATENT,
-    FINI_STREAM_TRAIN_TOKENS,
-    FINI_STREAM_TRAIN_STAIRS,
-    FINI_STREAM_TRAIN_REST,
-    FINI_STREAM_TRAIN_RISK
-};
+#include "random/streams.h"
 
 /* A task is: how a relevant token differs from the others, and how relevance is decided. */
 struct fin_task_kind {

@@ -89,7 +89,7 @@ static double draw(const void *p, uint64_t sample, double *scratch)
     double *work = variance + Q, sum = 0;
     fini_sequence sequence = {.seed = q->seed,
                               .sample = sample,
-                              .up = FINI_LATENT_THEORY,
+                              .up = FINI_STREAMS_UP,
                               .L = q->L,
                               .Q = Q,
                               .keys = keys,

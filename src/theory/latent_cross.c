@@ -75,7 +75,7 @@ static fin_status answer(const batch *b, const fin_cross_settings *cross, uint64
                             .queries = b->queries,
                             .truth = b->truth};
     fin_status status =
-        fini_latent_draw_many(latent, seed, FINI_LATENT_THEORY, first, n, &arrays, err);
+        fini_latent_draw_many(latent, seed, FINI_STREAMS_UP, first, n, &arrays, err);
     if (status)
         return status;
     if (latent->family->linear) {
