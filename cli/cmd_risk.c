@@ -9,8 +9,8 @@ static void prepare(cli_args *args);
 static const cli_word words[] = {CLI_ROW_WORDS, {NULL, NULL, NULL}};
 static const cli_word lists[] = {CLI_ROW_LISTS, {NULL, NULL, NULL}};
 
-/* The oracle's parts; flags, which notes explain. */
-static const char *const folded[] = {"oracle_", "unreal", "_rare", NULL};
+/* Flags, which notes explain. */
+static const char *const folded[] = {"unreal", "_rare", NULL};
 
 const cli_command cli_risk = {
     .name = "risk",

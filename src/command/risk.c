@@ -43,7 +43,7 @@ static const fin_word words[] = {
 
 static const fin_output outputs[] = {
     {"risk", "E (Y - f(X))^2 at these overlaps", NULL},
-    {"eps2", "the part of risk and oracle from label noise (exact risks only)", NULL},
+    {"eps2", "its part from label noise (exact risks only)", NULL},
     {"signal", "its part from relevant tokens (exact risks only)", NULL},
     {"noise", "its part from irrelevant tokens (exact risks only)", NULL},
     {"bias", "the square of the mean error (exact risks only)", NULL},
@@ -53,14 +53,6 @@ static const fin_output outputs[] = {
     {"d_eta", "derivative in eta", NULL},
     {"d_rho", "derivative in rho", NULL},
     {"oracle", "the risk at k = k*, v = v*, same lam", NULL},
-    {"oracle_signal", "as signal", NULL},
-    {"oracle_noise", "as noise", NULL},
-    {"oracle_bias", "as bias", NULL},
-    {"oracle_d_kappa", "as d_kappa", NULL},
-    {"oracle_d_nu", "as d_nu", NULL},
-    {"oracle_d_theta", "as d_theta", NULL},
-    {"oracle_d_eta", "as d_eta", NULL},
-    {"oracle_d_rho", "as d_rho", NULL},
     {"lam_star", "the best lam of the oracle (forms with a lam)", NULL},
     {"star", "the oracle's risk at its best lam", NULL},
     {"linear", "the best linear predictor's risk", NULL},
@@ -117,29 +109,20 @@ static fin_status risk_at(const setting *s, const fin_overlaps *at, const fin_ri
 
 /* A risk and what it is made of. Parts and derivatives come from the same sums as the risk; its error
  * stands for theirs. */
-static void add_report(const setting *s, const char *name, const char *prefix,
-                       const fin_risk_report *report)
+static void add_report(const setting *s, const fin_risk_report *report)
 {
-    static const char *const names[8] = {"signal", "noise",   "bias",  "d_kappa",
-                                         "d_nu",   "d_theta", "d_eta", "d_rho"};
-    const double *g = report->gradient;
-    const double values[8] = {report->signal, report->noise, report->bias, g[0],
-                              g[1],           g[2],          g[3],         g[4]};
-    int from = report->has_parts ? 0 : 3, to = report->has_gradient ? 8 : 3;
+    static const char *const names[9] = {"eps2", "signal",  "noise", "bias", "d_kappa",
+                                         "d_nu", "d_theta", "d_eta", "d_rho"};
+    const double *g = report->gradient, eps = fin_task_get_settings(s->task)->eps;
+    const double values[9] = {eps * eps, report->signal, report->noise, report->bias, g[0],
+                              g[1],      g[2],           g[3],          g[4]};
+    int from = report->has_parts ? 0 : 4, to = report->has_gradient ? 9 : 4;
     fin_estimate e = report->risk;
-    fini_result_flagged(s->result, name, &e);
+    fini_result_flagged(s->result, "risk", &e);
     for (int i = from; i < to; i++) {
-        char full[32];
-        snprintf(full, sizeof full, "%s%s", prefix, names[i]);
         e.value = values[i];
-        fini_result_estimate(s->result, full, &e);
+        fini_result_estimate(s->result, names[i], &e);
     }
-}
-
-static void add_eps2(const setting *s)
-{
-    double eps = fin_task_get_settings(s->task)->eps;
-    fini_result_scalar(s->result, "eps2", eps * eps, 0, FIN_HOW_CLOSED, 0);
 }
 
 /* If rare samples make up the mean, its error is too small by any factor, and z says nothing. */
@@ -206,28 +189,26 @@ static void look_at_overlaps(const setting *s)
     fini_result_note(s->result, "%s; the risk is what the formula gives", why.message);
 }
 
-static fin_status add_risk(const setting *s, unsigned show, bool *parts, fin_error *err)
+static fin_status add_risk(const setting *s, unsigned show, fin_error *err)
 {
     fin_risk_report report;
     fin_status status = risk_at(s, &s->v->overlaps, &s->v->risk, &report, err);
     if (status)
         return status;
     look_at_overlaps(s);
-    add_report(s, "risk", "", &report);
-    *parts = report.has_parts;
+    add_report(s, &report);
     return show & SHOW_check ? add_check(s, &report.risk, err) : FIN_OK;
 }
 
-static fin_status add_oracle(const setting *s, bool *parts, fin_error *err)
+/* Its parts are those of the risk at kappa = nu = 1. */
+static fin_status add_oracle(const setting *s, fin_error *err)
 {
     const fin_overlaps oracle = {.kappa = 1, .nu = 1};
     fin_risk_report report;
     fin_status status = risk_at(s, &oracle, &s->v->risk, &report, err);
-    if (status)
-        return status;
-    add_report(s, "oracle", "oracle_", &report);
-    *parts = *parts || report.has_parts;
-    return FIN_OK;
+    if (!status)
+        fini_result_flagged(s->result, "oracle", &report.risk);
+    return status;
 }
 
 /* What this combination does not have is left out, all else is a failure. */
@@ -326,13 +307,10 @@ static fin_status add_bayes(const setting *s, fin_error *err)
 static fin_status add_all(const setting *s, unsigned show, fin_error *err)
 {
     fin_status status = FIN_OK;
-    bool parts = false;
     if (show & (SHOW_risk | SHOW_check))
-        status = add_risk(s, show, &parts, err);
+        status = add_risk(s, show, err);
     if (!status && show & SHOW_oracle)
-        status = add_oracle(s, &parts, err);
-    if (!status && parts)
-        add_eps2(s);
+        status = add_oracle(s, err);
     if (!status && show & SHOW_star)
         status = add_star(s, err);
     if (!status && show & SHOW_linear)
@@ -420,7 +398,7 @@ static fin_status settle_point(formula *f, const risk_values *v, fin_error *err)
     return status;
 }
 
-/* As add_report() and add_eps2() do. */
+/* As add_report() does. */
 static fin_status put_block(formula *f, fin_sweep *sweep, int64_t from, int64_t count,
                             fin_error *err)
 {

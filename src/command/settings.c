@@ -63,8 +63,9 @@ static fin_status apply_words(const fin_command *command, void *values, const fi
                              "%s: %s has %zu letters; it may have at most %zu", command->name,
                              word->name, length, word->size - 1);
         }
-        memset((char *)values + word->offset, 0, word->size);
-        memcpy((char *)values + word->offset, pairs[i].text, length);
+        char *text = (char *)values + word->offset;
+        memset(text, 0, strlen(text)); /* zero behind it already */
+        memcpy(text, pairs[i].text, length);
     }
     return FIN_OK;
 }

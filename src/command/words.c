@@ -123,7 +123,7 @@ static void tidy_pieces(char *text, size_t size)
     size_t used = fini_print_pieces(whole, number, count, tidy, sizeof tidy);
     if (used >= size || used >= sizeof tidy)
         return;
-    memset(text, 0, size);
+    memset(text, 0, strlen(text)); /* zero behind it already */
     memcpy(text, tidy, used);
 }
 
