@@ -22,18 +22,21 @@ done
 [ -s model.fin ] || fail "no model"
 ! grep ' $' stdout || fail "spaces at the end of a line"
 [ ! -s stderr ] || fail "$(cat stderr)"
-# the same without a terminal, twice: no times, no chance
-cp stdout first
-accepts fit bags.npz --model mixture --cv 5x2 --out again.fin --threads 1
-sed s/again/model/ stdout | cmp - first
-cmp model.fin again.fin
-"$FINETTI" fit bags.npz --model mixture --cv 5x2 --out again.fin --threads 3 --quiet >quiet 2>&1
-cmp model.fin again.fin
-[ ! -s quiet ] || fail "$(cat quiet)"
+# the same again, with more threads: no times, no chance; a sanitizer sees nothing new in it
+if [ "${FINETTI_TEST_SIZE:-usual}" != small ]; then
+    cp stdout first
+    accepts fit bags.npz --model mixture --cv 5x2 --out again.fin --threads 3
+    sed s/again/model/ stdout | cmp - first
+    cmp model.fin again.fin
+else
+    mv stdout first
+fi
+"$FINETTI" fit bags.npz --model mean --locator no --cv 2 --no-curve --out quiet.fin --quiet >quiet 2>&1
+[ -s quiet.fin ] && [ ! -s quiet ] || fail "$(cat quiet)"
 
 # ---- the same numbers in JSON; CSV and NPZ are the same data
 "$FINETTI" fit bags.npz --model mixture --cv 5x2 --json >npz.json
-"$FINETTI" fit bags.csv --bag sample --label y --features 'x*' --model mixture --cv 5x2 --json >csv.json
+"$FINETTI" fit bags.csv --bag sample --label y --features 'x*' --model mixture --cv 5x2 --no-curve --json >csv.json
 "$PYTHON" - <<'P'
 import json, re
 a, b = json.load(open("npz.json")), json.load(open("csv.json"))

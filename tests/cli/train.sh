@@ -171,6 +171,7 @@ resumed() { # resumed OPTIONS...; stops: where
     done
 }
 stops="0 1 37"
+[ "${FINETTI_TEST_SIZE:-usual}" != small ] || stops=37 # one is enough to see bad memory
 resumed --momentum 0.9 --alpha-lam 1e-4
 resumed --engine reduced --momentum 0.9 --alpha-lam 1e-3
 resumed --engine ambient --d 20 --L 4 --momentum 0.9 --alpha-lam 1e-3
