@@ -211,6 +211,12 @@ int cli_run(cli_args *args, void (*head)(const cli_args *args));
 fin_status cli_task_create(const cli_args *args, int64_t seed, int flags, fin_task **task,
                            fin_error *err);
 
+/* ---- ranks (ranks.c) ------------------------------------------------------------------------ */
+
+/* Joins the other processes of mpirun or srun; fails where there are some that cannot be reached. */
+fin_status cli_ranks_start(fin_error *err);
+bool cli_ranks_can(void); /* is the module for MPI there? */
+
 /* ---- messages, output, progress ------------------------------------------------------------- */
 
 /* "; did you mean NEAR?" or, if near is NULL, `otherwise`, in memory of the block. */

@@ -162,7 +162,7 @@ static int print_json(char warnings[WARNINGS][WARNING_SIZE], int count)
     json_object_set_new(root, "kernels", json_string(fin_kernel_available()));
     json_object_set_new(root, "threads", json_integer(fin_threads_get()));
     json_object_set_new(root, "libraries", needs);
-    json_object_set_new(root, "MPI", json_string(fin_ranks_built() ? "yes" : "no"));
+    json_object_set_new(root, "MPI", json_string(cli_ranks_can() ? "yes" : "no"));
     json_object_set_new(root, "tasks", tasks);
     json_object_set_new(root, "forms", forms);
     json_object_set_new(root, "families", families);
@@ -179,7 +179,7 @@ static int print_text(void)
     for (const library *l = libraries(); l->name; l++)
         printf("%s%s%s%s", l == libraries() ? "" : ", ", l->name, *l->version ? " " : "",
                digits(l->version, version, sizeof version));
-    printf("\nMPI       %s\n\ntasks\n", fin_ranks_built() ? "yes" : "no");
+    printf("\nMPI       %s\n\ntasks\n", cli_ranks_can() ? "yes" : "no");
     for (int i = 0; i < fin_task_count(); i++)
         printf("  %-10s %s\n", fin_task_kind_name(fin_task_at(i)),
                fin_task_kind_summary(fin_task_at(i)));

@@ -182,7 +182,7 @@ static int call(int mode, int argc, char **argv)
     if (mode != RUN || !command->ranks)
         return call_command(mode, command, argc, argv);
     fin_error err = {FIN_OK, ""};
-    if (fin_ranks_start(&err))
+    if (cli_ranks_start(&err))
         return cli_error(&err);
     if (fin_rank() != 0)
         cli_message_silence();

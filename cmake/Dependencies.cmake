@@ -53,19 +53,12 @@ foreach(library IN ITEMS ${SUNDIALS_CVODE_LIBRARY} ${SUNDIALS_CORE_LIBRARY})
 endforeach()
 list(PREPEND finetti_needs ${finetti_sundials})
 
-# MPI is optional: without it a study runs on one machine. Its libraries leak on purpose, so that a
-# build with sanitizers does without.
-set(finetti_definitions)
-set(finetti_mpi)
+# MPI is optional: without it studies and fits run on one machine. Only the module that the tool loads links it. Its
+# libraries leak on purpose, so that a build with sanitizers does without.
 if(FINETTI_MPI AND NOT FINETTI_SANITIZE)
   find_package(MPI QUIET COMPONENTS C)
 endif()
-if(MPI_C_FOUND)
-  list(APPEND finetti_needs ${MPI_C_LIBRARIES})
-  include_directories(SYSTEM ${MPI_C_INCLUDE_DIRS})
-  list(APPEND finetti_definitions FINI_MPI=1)
-  set(finetti_mpi ${MPI_C_LIBRARIES})
-else()
+if(NOT MPI_C_FOUND)
   message(STATUS "without MPI: studies run on one machine (Debian: libopenmpi-dev)")
 endif()
 

@@ -37,17 +37,9 @@ endif()
 
 # ---- the library inside the wheel --------------------------------------------------------------
 
-# The same objects, but for the one file that knows MPI: whoever imports a package in Python is no rank of a job,
-# and should not load MPI for nothing.
-add_library(finetti_python SHARED EXCLUDE_FROM_ALL src/study/ranks.c
-  $<FILTER:$<TARGET_OBJECTS:finetti_objects>,EXCLUDE,/study/ranks\\.c\\.>)
-set(python_needs ${finetti_needs})
-if(finetti_mpi)
-  list(REMOVE_ITEM python_needs ${finetti_mpi})
-endif()
-target_include_directories(finetti_python PRIVATE include src)
-target_compile_definitions(finetti_python PRIVATE ${kernel_definitions})
-target_link_libraries(finetti_python PRIVATE ${python_needs})
+# The same objects; only that it says nothing of where this build found what it needs.
+add_library(finetti_python SHARED EXCLUDE_FROM_ALL $<TARGET_OBJECTS:finetti_objects>)
+target_link_libraries(finetti_python PRIVATE ${finetti_needs})
 set(python_dir ${PROJECT_BINARY_DIR}/python)
 set_target_properties(finetti_python PROPERTIES OUTPUT_NAME finetti LIBRARY_OUTPUT_DIRECTORY ${python_dir}/library
   VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}

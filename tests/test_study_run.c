@@ -622,7 +622,7 @@ static void ranks__alone_is_rank_0_of_1(void **state)
 {
     (void)state;
     fin_study *study = parse(small), *same = study;
-    assert_ok(fin_ranks_start(&err));
+    assert_ok(fin_ranks_start(NULL, &err));
     assert_int_equal(fin_rank(), 0);
     assert_int_equal(fin_ranks(), 1);
     assert_ok(fin_study_share(&same, &err));
@@ -631,10 +631,24 @@ static void ranks__alone_is_rank_0_of_1(void **state)
     fin_study_destroy(study);
 }
 
+static void ranks__wrong_calls_are_refused(void **state)
+{
+    (void)state;
+    const fin_ranks_calls wrong[] = {{.version = FIN_RANKS_VERSION + 1, .ranks = 2},
+                                     {.version = FIN_RANKS_VERSION},
+                                     {.version = FIN_RANKS_VERSION, .rank = -1, .ranks = 2},
+                                     {.version = FIN_RANKS_VERSION, .rank = 2, .ranks = 2}};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        assert_int_equal(fin_ranks_start(&wrong[i], &err), FIN_ERR_ARGUMENT);
+        assert_int_equal(fin_ranks(), 1);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ranks__alone_is_rank_0_of_1),
+        cmocka_unit_test(ranks__wrong_calls_are_refused),
         cmocka_unit_test(ranks_sum__is_a_tree),
         cmocka_unit_test(study_run__same_bytes_for_any_threads),
         cmocka_unit_test_setup(study_run__shards_merge_to_the_same_bytes, empty_folder),

@@ -50,13 +50,37 @@ FIN_API const char *fin_shipped_text(int i);
 
 /* ---- ranks: many processes, on one machine or on many --------------------------------------- */
 
-/* Joins the MPI job this process was started in (mpirun, srun). Alone, or built without MPI, it
- * does nothing: one rank, number 0. Call it first thing; _end last. */
-FIN_API fin_status fin_ranks_start(fin_error *err);
+/* How ranks talk. The library knows no MPI: whoever starts processes that work together hands it
+ * this table, and is handed it back in nothing but its calls, made by the thread of fin_ranks_start.
+ * The module finetti_mpi.so, which the tool loads under mpirun or srun, is one, made by MPI.
+ *
+ * Calls that return a request begin something and come back at once; the bytes stay where they are
+ * until test says that it is over. Messages of a tag (0 to 9) between two ranks keep their order. */
+#define FIN_RANKS_VERSION 1
+typedef struct fin_ranks_calls {
+    int version;     /* FIN_RANKS_VERSION */
+    int rank, ranks; /* the own number, from 0, and how many there are */
+    uint64_t (*send)(int to, int tag, const void *bytes, int size);
+    uint64_t (*receive)(int from, int tag, void *bytes, int size);
+    uint64_t (*broadcast)(int from, void *bytes, int size); /* every rank calls it */
+    uint64_t (*least)(const int *mine, int *least);         /* the same; the least of all ranks */
+    int (*test)(uint64_t *request);                         /* 1: it is over */
+    int (*probe)(int tag, int *from, int *size); /* 1: such a message waits to be received */
+    void (*abort)(int code);                     /* ends all ranks; does not return */
+    void (*end)(void);                           /* after this no other call is made */
+} fin_ranks_calls;
+
+/* What a module defines, under the name FIN_RANKS_JOIN: joins the others and fills in the table, whose
+ * version the caller has set. A call of a program that was started alone makes it one rank. */
+#define FIN_RANKS_JOIN "finetti_ranks_join"
+typedef fin_status (*fin_ranks_join)(fin_ranks_calls *calls, fin_error *err);
+
+/* From here on this process is a rank. calls (copied) NULL, or no call at all: one rank, number 0. Call
+ * it first thing, on all ranks; _end last. */
+FIN_API fin_status fin_ranks_start(const fin_ranks_calls *calls, fin_error *err);
 FIN_API void fin_ranks_end(void);
 FIN_API int fin_rank(void);
 FIN_API int fin_ranks(void);
-FIN_API int fin_ranks_built(void); /* 1 if this library was built with MPI */
 
 /* Every rank gets rank 0's study. Rank 0 gives its own, or NULL if it has none: then the others
  * get NULL too, and nobody waits. */
@@ -66,7 +90,7 @@ FIN_API fin_status fin_study_share(fin_study **study, fin_error *err);
  * for any number of ranks: a binary tree over the block numbers. A rank has the blocks that
  * fin_ranks_share gives it, in parts: (count, n), which is used as scratch. sum: (n), on every
  * rank. Fails if another rank has called fin_ranks_end instead, which gave up: after that, the own
- * fin_ranks_end ends the whole job (MPI_Abort), because somebody may wait for ever. */
+ * fin_ranks_end ends all ranks (abort), because somebody may wait for ever. */
 FIN_API void fin_ranks_share(int64_t blocks, int64_t *first, int64_t *count);
 FIN_API fin_status fin_ranks_sum(int64_t blocks, int64_t n, double *parts, double *sum,
                                  fin_error *err);

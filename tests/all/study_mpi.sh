@@ -131,6 +131,7 @@ for bad in "study.yaml --store /nowhere/at/all.db" "nothing.yaml --store x.db" "
 done
 
 cc -O1 -I"$SRC/include" "$SRC/tests/mpi/ranks_sum.c" -o ranks_sum -L"$BUILD" -lfinetti -Wl,-rpath,"$BUILD" -lm
+export FINETTI_MPI=$BUILD/finetti_mpi.so
 ./ranks_sum >sums.txt
 for n in 1 2 3 4 7; do
     rm -rf sums

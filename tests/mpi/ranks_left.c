@@ -1,6 +1,6 @@
 /* ranks_left RANK: three sums over all ranks; then that rank gives up (-1: nobody does), and the others
  * go on to a fourth. Exit code 0 if everything was summed; else 1, and who notices says why. */
-#include <finetti.h>
+#include "join.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@ int main(int argc, char **argv)
     enum { N = 20000 }; /* too many for MPI to send ahead */
     static double parts[N], sum[N];
     fin_error err = {FIN_OK, ""};
-    if (argc != 2 || fin_ranks_start(&err))
+    if (argc != 2 || join_ranks(&err))
         return 2;
     fin_status status = FIN_OK;
     for (int round = 0; round < 4 && !status; round++) {

@@ -1,6 +1,6 @@
 /* Sums over ranks: every rank prints what it got, bit by bit. The lines must not depend on how many
  * ranks there are; tests/all/study_mpi.sh compares them. */
-#include "finetti/study.h"
+#include "join.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -42,7 +42,7 @@ int main(void)
 {
     fin_error err;
     int failed = 0;
-    if (fin_ranks_start(&err)) {
+    if (join_ranks(&err)) {
         fprintf(stderr, "%s\n", err.message);
         return 1;
     }
