@@ -7,6 +7,7 @@
 
 #include "fault.h"
 #include "test_bags_map_help.h"
+#include "test_state.h"
 
 static help_bags h;
 
@@ -263,15 +264,24 @@ static fin_status fit_and_apply(void *user, fin_error *err)
     return status;
 }
 
-static fin_tensor tensors[8];
+enum { ROOM = 32 };
+static fin_tensor tensors[ROOM];
 static int64_t count;
+
+static fin_status load_map(void *settings, const fin_tensor *from, int64_t n, fin_error *err)
+{
+    fini_map map;
+    const fini_state_source source = {"0.", from, n};
+    fin_status status = fini_map_restore(&map, settings, HELP_D, &source, err);
+    if (status)
+        assert_true(!map.center && !map.landmarks);
+    fini_map_close(&map);
+    return status;
+}
 
 static fin_status restore(void *user, fin_error *err)
 {
-    fini_map map;
-    fin_status status = fini_map_restore(&map, user, "0.", tensors, count, err);
-    fini_map_close(&map);
-    return status;
+    return load_map(user, tensors, count, err);
 }
 
 static void memory__every_allocation_fails_once(void **state)
@@ -286,7 +296,7 @@ static void memory__every_allocation_fails_once(void **state)
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-/* Back and forth: the same rows; each tensor missing, of another shape, or with a bad number. */
+/* Back and forth: the same rows; every field harmed. */
 static void restore__as_it_was_or_refused(void **state)
 {
     (void)state;
@@ -297,44 +307,18 @@ static void restore__as_it_was_or_refused(void **state)
         fini_phi a, b;
         fin_error err = {FIN_OK, ""};
         fin_fit_settings settings = help_settings(models[i % 4], i / 4 % 3, i / 12, 30);
+        fini_tensor_list l = {tensors, 0, ROOM};
         assert_int_equal(fini_map_fit(&map, &settings, 2, &h.bags, NULL, NULL, NULL, &err), FIN_OK);
-        count = fini_map_tensors(&map, "0.", tensors, 8);
-        assert_int_equal(count, fini_map_tensors(&map, "0.", NULL, 0));
-        assert_int_equal(fini_map_restore(&back, &settings, "0.", tensors, count, &err), FIN_OK);
+        fini_state_save(&fini_map_state, &map, "0.", &l);
+        count = l.count;
+        const fini_state_source from = {"0.", tensors, count};
+        assert_int_equal(fini_map_restore(&back, &settings, HELP_D, &from, &err), FIN_OK);
         assert_int_equal(fini_map_apply(&map, &h.bags, &a, NULL, &err), FIN_OK);
         assert_int_equal(fini_map_apply(&back, &h.bags, &b, NULL, &err), FIN_OK);
         double *x = help_rows(&a, map.p), *y = help_rows(&b, back.p);
         assert_true(map.p == back.p && map.m == back.m && map.used == back.used);
         assert_memory_equal(x, y, (size_t)(a.bags.offsets[HELP_N] * map.p) * sizeof *x);
-        for (int64_t k = 0; k < count; k++) {
-            fin_tensor keep = tensors[k];
-            for (int harm = 0; harm < 7; harm++) {
-                if (k == 0 && (harm == 3 || harm == 4))
-                    continue; /* any number of columns can be */
-                static double bad[2000];
-                static int64_t groups[2];
-                tensors[k].name[2] = harm == 0 ? 'q' : keep.name[2];
-                tensors[k].dtype = harm == 1 ? FIN_F32 : keep.dtype;
-                tensors[k].ndim = harm == 2 ? 3 - keep.ndim : keep.ndim;
-                tensors[k].shape[keep.ndim - 1] += harm == 3 ? 1 : harm == 4 ? -1 : 0;
-                tensors[k].data = harm == 5 ? NULL : keep.data;
-                if (harm == 6 && keep.dtype == FIN_F64) {
-                    int64_t n = keep.shape[0] * (keep.ndim > 1 ? keep.shape[1] : 1);
-                    memcpy(bad, keep.data, (size_t)(n < 2000 ? n : 2000) * sizeof *bad);
-                    bad[0] = NAN;
-                    tensors[k].data = bad;
-                } else if (harm == 6) {
-                    groups[0] = INT64_MAX;
-                    tensors[k].data = groups;
-                }
-                fini_map none;
-                if (fini_map_restore(&none, &settings, "0.", tensors, count, &err) !=
-                        FIN_ERR_FORMAT ||
-                    none.center || none.landmarks)
-                    fail_msg("settings %d, tensor %s, harm %d", i, keep.name, harm);
-                tensors[k] = keep;
-            }
-        }
+        state_harm_every(&fini_map_state, "0.", tensors, count, load_map, &settings);
         fini_phi_close(&a);
         fini_phi_close(&b);
         fini_map_close(&back);
@@ -343,6 +327,47 @@ static void restore__as_it_was_or_refused(void **state)
         if (i < 12)
             fault_every(restore, &settings);
         fini_map_close(&map);
+    }
+}
+
+static fin_status load_fit(void *settings, const fin_tensor *from, int64_t n, fin_error *err)
+{
+    fin_fit *fit;
+    fin_status status = fin_fit_restore(&fit, settings, from, n, err);
+    fin_fit_destroy(fit);
+    return status;
+}
+
+/* A whole model: its own fields, those of a part and those of the part's map. */
+static void fit__harmed_in_every_field(void **state)
+{
+    (void)state;
+    static const int models[] = {FIN_MODEL_SOFTMAX, FIN_MODEL_MIXTURE, FIN_MODEL_EMBEDDING};
+    for (int i = 0; i < 3; i++) {
+        fin_fit *fit;
+        fin_error err = {FIN_OK, ""};
+        fin_fit_settings settings;
+        fin_bags bags = h.bags;
+        double labels[HELP_N];
+        for (int k = 0; k < HELP_N; k++)
+            labels[k] = i == 2 ? 0.5 * k : k % 2;
+        bags.labels = labels;
+        fin_settings_defaults(&fin_fit_table, &settings);
+        settings.model = models[i];
+        settings.basis = FIN_BASIS_LINEAR + i;
+        settings.landmarks = 8;
+        settings.restarts = 1;
+        settings.iterations = 5;
+        assert_int_equal(
+            fin_fit_create(&fit, &settings, i == 2 ? 0 : 2, &bags, NULL, NULL, NULL, &err), FIN_OK);
+        count = fin_fit_tensors(fit, tensors, ROOM);
+        assert_true(count <= ROOM && count == fin_fit_tensors(fit, NULL, 0));
+        assert_true(state_harm_every(&fini_fit_state, "", tensors, count, load_fit, &settings) >
+                    200);
+        assert_true(state_harm_every(&fini_part_state, "0.", tensors, count, load_fit, &settings) >
+                    200);
+        state_harm_every(&fini_map_state, "0.", tensors, count, load_fit, &settings);
+        fin_fit_destroy(fit);
     }
 }
 
@@ -359,6 +384,7 @@ int main(void)
         cmocka_unit_test(apply__larger_than_the_machine),
         cmocka_unit_test(memory__every_allocation_fails_once),
         cmocka_unit_test(restore__as_it_was_or_refused),
+        cmocka_unit_test(fit__harmed_in_every_field),
     };
     return cmocka_run_group_tests(tests, setup, NULL);
 }

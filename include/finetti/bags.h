@@ -233,14 +233,6 @@ FIN_API fin_status fin_fit_known(const fin_fit *fit, const fin_bags *bags, unsig
 
 /* ---- the numbers of a fit, for files -------------------------------------------------------- */
 
-typedef struct fin_tensor {
-    char name[48]; /* "0.members", "0.center" ... */
-    fin_dtype dtype;
-    int ndim;
-    int64_t shape[4];
-    const void *data; /* owned by the fit, or by the file */
-} fin_tensor;
-
 /* Everything beside the settings. Fills at most `room` tensors; returns how many there are. */
 FIN_API int64_t fin_fit_tensors(const fin_fit *fit, fin_tensor *tensors, int64_t room);
 /* The fit back from its tensors (copied), which may come from a hostile file: shapes, ranges and

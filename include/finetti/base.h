@@ -73,6 +73,20 @@ typedef enum fin_dtype {
 #undef FIN_DTYPE_ENUM
 } fin_dtype;
 
+/* Bytes of one element; 0 if there is no such type. */
+FIN_API size_t fin_dtype_size(fin_dtype dtype);
+/* Element i of an array of this type, which need not be aligned, as a double. */
+FIN_API double fin_dtype_get(fin_dtype dtype, const void *data, int64_t i);
+
+/* An array with a name, in files and for them. */
+typedef struct fin_tensor {
+    char name[48]; /* "0.members", "0.columns" ... */
+    fin_dtype dtype;
+    int ndim;
+    int64_t shape[4];
+    const void *data; /* owned by the object that it is of, or by the file */
+} fin_tensor;
+
 /* ---- memory ----------------------------------------------------------------------------- */
 
 /* Replaces malloc/free for everything the library allocates itself (NULL, NULL restores them).

@@ -103,11 +103,6 @@ typedef struct fin_array {
     const void *data;            /* row-major, 64-byte aligned, owned by the fin_npz */
 } fin_array;
 
-/* Bytes of one element; 0 if there is no such type. */
-FIN_API size_t fin_dtype_size(fin_dtype dtype);
-/* Element i of an array of this type, which need not be aligned, as a double. */
-FIN_API double fin_dtype_get(fin_dtype dtype, const void *data, int64_t i);
-
 /* ---- arrays to NPZ ----------------------------------------------------------------------- */
 
 /* Collects arrays, then writes them in one go, uncompressed. The same arrays give the same bytes

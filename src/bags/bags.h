@@ -12,6 +12,7 @@
 #define FINI_BAGS_H
 
 #include "base/cancel.h"
+#include "base/state.h"
 #include "finetti/bags.h"
 
 #include <math.h>
@@ -116,13 +117,9 @@ fin_status fini_map_apply(const fini_map *map, const fin_bags *bags, fini_phi *p
                           fini_cancel *cancel, fin_error *err);
 void fini_phi_close(fini_phi *phi);
 void fini_map_close(fini_map *map);
-/* For files: the arrays of a map, named prefix + "columns" and so on: fills at most `room` tensors,
- * which point into the map, and returns how many there are. */
-int64_t fini_map_tensors(const fini_map *map, const char *prefix, fin_tensor *tensors,
-                         int64_t room);
-/* The map back from them, copied and checked: they may come from a hostile file. */
-fin_status fini_map_restore(fini_map *map, const fin_fit_settings *settings, const char *prefix,
-                            const fin_tensor *tensors, int64_t count, fin_error *err);
+/* The map of tokens of d columns back from a file, copied and checked. (state.c) */
+fin_status fini_map_restore(fini_map *map, const fin_fit_settings *settings, int64_t d,
+                            const fini_state_source *from, fin_error *err);
 
 /* ---- blocks of bags (share.c) ----------------------------------------------------------- */
 
@@ -193,34 +190,33 @@ const double *fini_phi_row(const fini_phi *phi, int64_t row, double *buffer);
  * left out are not in it (d is then smaller). */
 fin_status fini_phi_settle(fini_phi *phi, fin_sum sum, fin_error *err);
 
-/* ---- parts and fits (fit.c, part.c, tensors.c) -------------------------------- */
+/* ---- parts and fits (fit.c, part.c, state.c) -------------------------------- */
 
 typedef struct fini_part {
     fin_fit_settings settings; /* model: neither auto nor stack */
     const fini_bag_form *form;
     fini_bag_shape shape; /* longest is set per call */
     fini_map map;
-    int64_t parameters, members;
+    /* One after the other as in files (state.c): members .. unfinished, weight .. loss. */
+    int64_t members, parameters, iterations, evaluations, unfinished;
+    double weight; /* in the fit */
+    double noise;  /* numbers: standard deviation around the prediction, in standardised units */
+    double loss;
     double *member;  /* (members, parameters) */
     double *penalty; /* (members) */
-    double weight;   /* in the fit */
-    double noise;    /* numbers: standard deviation around the prediction, in standardised units */
-    double loss;
-    int64_t iterations, evaluations, unfinished;
-    char *text;         /* for files (tensors.c): the settings */
-    int64_t counts[12]; /* sizes */
-    double numbers[8];
+    int64_t letters;
+    char *text; /* (letters) the settings, for files */
 } fini_part;
 
 struct fin_fit {
     fin_fit_settings settings;
-    int64_t classes, d, bags, tokens;
+    /* One after the other as in files (state.c): parts .. tokens, label_center .. noise. */
+    int64_t parts, classes, d, bags, tokens;
     double label_center,
         label_scale; /* numbers: y = center + scale * standardised; classes: 0, 1 */
+    double noise;    /* standard deviation of a label around the prediction, standardised */
     bool swapped;    /* two classes: 1 is 0 inside, and 0 is 1 */
-    int64_t parts;
     fini_part *part;
-    double noise;     /* standard deviation of a label around the prediction, standardised */
     double sharpness; /* classes: power of the probabilities (calibrate.c); 1: none */
     int64_t locator;  /* part that locates, or -1 */
     double inner_loss, base_loss, locator_loss; /* on inner folds; NaN: not known */
@@ -228,9 +224,8 @@ struct fin_fit {
     double *range;  /* (2, d) of training tokens, or NULL (same.c) */
     int64_t hashes; /* of training bags, ascending */
     int64_t *hash;
-    int64_t counts[5]; /* for files */
-    double numbers[4], inner[4];
-    int64_t choice[2];
+    double inner[4];   /* for files: the losses and the locator's sharpness, */
+    int64_t choice[2]; /* and what locates */
 };
 
 /* Center and scale of labels, and which class is which inside, from the training bags; the labels as parts
@@ -274,24 +269,9 @@ int fini_positive(const fin_fit *fit);
 fin_status fini_fit_predict(const fin_fit *fit, const fin_bags *bags, double *mean, double *sd,
                             fini_cancel *cancel, fin_error *err);
 
-/* What files need of a fit that is complete (tensors.c). */
+/* What files need of a fit that is complete; and the tables of what they have. (state.c) */
 fin_status fini_fit_finish(fin_fit *fit, fin_error *err);
-
-/* A list of tensors being filled; beyond `room` they are only counted. */
-typedef struct fini_tensor_list {
-    fin_tensor *tensors;
-    int64_t count, room;
-} fini_tensor_list;
-/* Adds one called prefix + name; columns 0: one axis. */
-void fini_tensor_put(fini_tensor_list *list, const char *prefix, const char *name, fin_dtype dtype,
-                     int64_t rows, int64_t columns, const void *data);
-/* The one called prefix + name, or NULL. */
-const fin_tensor *fini_tensor_find(const fin_tensor *tensors, int64_t count, const char *prefix,
-                                   const char *name);
-/* Has it this type and shape? columns 0: one axis; -1: any, but not 0. rows -1: any. */
-bool fini_tensor_fits(const fin_tensor *tensor, fin_dtype dtype, int64_t rows, int64_t columns);
-/* Number i of a tensor of floats or doubles, which need not be aligned. */
-double fini_tensor_number(const fin_tensor *tensor, int64_t i);
+extern const fini_state fini_fit_state, fini_part_state, fini_map_state;
 
 /* EM for the mixture (em.c): `steps` steps on the penalised likelihood, in place; the
  * penalised risk never grows. Returns its value. */

@@ -168,14 +168,14 @@ fin_status fini_map_open(fini_map *map, const fin_fit_settings *settings, int64_
             map->features = BOTH;
     }
     map->linear = map->features != RBF ? map->s : map->statistics == FINI_STATISTICS ? 1 : 0;
-    fin_status status = fini_numbers(&map->center, 4, map->s, "centres and scales of columns", err);
-    if (status)
-        return status;
+    return FIN_OK;
+}
+
+void fini_map_cut(fini_map *map)
+{
     map->scale = map->center + map->s;
     map->bound = map->scale + map->s;
     map->spread = map->bound + map->s;
-    memset(map->center, 0, 4 * (size_t)map->s * sizeof *map->center);
-    return FIN_OK;
 }
 
 fin_status fini_map_fit(fini_map *map, const fin_fit_settings *settings, int64_t classes,
@@ -184,8 +184,12 @@ fin_status fini_map_fit(fini_map *map, const fin_fit_settings *settings, int64_t
 {
     (void)classes; /* no map looks at labels */
     fin_status status = fini_map_open(map, settings, bags->d, err);
+    if (!status)
+        status = fini_numbers(&map->center, 4, map->s, "centres and scales of columns", err);
     if (status)
         return status;
+    memset(map->center, 0, 4 * (size_t)map->s * sizeof *map->center);
+    fini_map_cut(map);
     fini_phi rows = {.bags = *bags};
     if (bag_each(map))
         status = fini_statistics(map, bags, &rows, cancel, err);

@@ -65,11 +65,10 @@ void fini_map_group(const fini_map *map, int g, int64_t *from, int64_t *to);
 int64_t fini_map_width(const fini_map *map, int g);
 void fini_map_pick(const fini_map *map, int g, const double *z, double *out);
 
-/* Numbers in landmarks and in whiten. (tensors.c) */
-void fini_map_sizes(const fini_map *map, int64_t *landmarks, int64_t *whiten);
-/* Sets everything that settings say about tokens of d columns, with room for the columns. */
+/* Sets everything that settings say about tokens of d columns. */
 fin_status fini_map_open(fini_map *map, const fin_fit_settings *settings, int64_t d,
                          fin_error *err);
+void fini_map_cut(fini_map *map); /* center (4, s) into scale, bound and spread */
 
 /* ---- statistics (map.c) ---------------------------------------------------------- */
 

@@ -48,6 +48,18 @@ typedef struct fini_share {
 } fini_share;
 int fini_share_report(void *part, const char *what, double done, double total);
 
+/* Element types by their numbers: "F32", numpy's "<f4", bytes. (dtype.c) */
+typedef struct fini_dtype {
+    const char *name, *descr;
+    size_t size;
+} fini_dtype;
+enum { FINI_DTYPES = FIN_U8 + 1 };
+extern const fini_dtype fini_dtypes[FINI_DTYPES];
+/* The type called so by us ("F32"), or by numpy ("<f4"); false: there is none. */
+bool fini_dtype_find(const char *text, bool numpy, fin_dtype *dtype);
+/* Product of the shape; false if it is negative somewhere or the bytes overflow. */
+bool fini_shape_count(fin_dtype dtype, int ndim, const int64_t *shape, int64_t *count);
+
 /* strtod in the C locale, whatever locale the host program runs in. */
 double fini_strtod(const char *text, char **end);
 /* %.*g in the C locale. */

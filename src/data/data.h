@@ -100,8 +100,6 @@ void fini_names_close(fini_names *names);
 
 enum { FINI_NPY_HEADER_MOST = 1024 }; /* 32 numbers of 20 digits and the rest fit */
 
-/* Product of the shape; false if it is negative somewhere or the bytes overflow. */
-bool fini_shape_count(fin_dtype dtype, int ndim, const int64_t *shape, int64_t *count);
 /* Writes magic, lengths and description; returns its size, a multiple of 64. */
 size_t fini_npy_header(fin_dtype dtype, int ndim, const int64_t *shape,
                        char buffer[FINI_NPY_HEADER_MOST]);

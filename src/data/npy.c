@@ -18,64 +18,6 @@
 
 enum { WORD = 32, DESCRIPTION_MOST = 1 << 16 };
 
-static const struct {
-    const char *descr;
-    size_t size;
-} dtypes[] = {
-#define DTYPE_ROW(name, descr, size) {descr, size},
-    FIN_DTYPE_LIST(DTYPE_ROW)
-#undef DTYPE_ROW
-};
-enum { DTYPES = sizeof dtypes / sizeof *dtypes };
-
-size_t fin_dtype_size(fin_dtype dtype)
-{
-    return (unsigned)dtype < DTYPES ? dtypes[dtype].size : 0;
-}
-
-double fin_dtype_get(fin_dtype dtype, const void *data, int64_t i)
-{
-    const char *at = (const char *)data + (size_t)i * fin_dtype_size(dtype);
-    float f;
-    double x;
-    int32_t k;
-    int64_t n;
-    switch (dtype) { /* memcpy: elements of a mapped file need not be aligned */
-    case FIN_F32:
-        memcpy(&f, at, sizeof f);
-        return (double)f;
-    case FIN_F64:
-        memcpy(&x, at, sizeof x);
-        return x;
-    case FIN_I32:
-        memcpy(&k, at, sizeof k);
-        return k;
-    case FIN_I64:
-        memcpy(&n, at, sizeof n);
-        return (double)n;
-    default:
-        return *(const unsigned char *)at;
-    }
-}
-
-bool fini_shape_count(fin_dtype dtype, int ndim, const int64_t *shape, int64_t *count)
-{
-    int64_t product = 1, bytes;
-    bool zero = false;
-    for (int i = 0; i < ndim; i++) {
-        if (shape[i] < 0)
-            return false;
-        zero |= shape[i] == 0;
-    }
-    for (int i = 0; i < ndim && !zero; i++)
-        if (__builtin_mul_overflow(product, shape[i], &product))
-            return false;
-    *count = zero ? 0 : product;
-    /* Room is left for headers, so that sums with this size cannot overflow either. */
-    return !__builtin_mul_overflow(product, (int64_t)dtypes[dtype].size, &bytes) &&
-           bytes < INT64_MAX / 4;
-}
-
 /* ---- writing ------------------------------------------------------------------------------ */
 
 size_t fini_npy_header(fin_dtype dtype, int ndim, const int64_t *shape,
@@ -85,7 +27,7 @@ size_t fini_npy_header(fin_dtype dtype, int ndim, const int64_t *shape,
     char *text = buffer + PREFIX;
     size_t room = FINI_NPY_HEADER_MOST - PREFIX, used;
     used = (size_t)snprintf(text, room, "{'descr': '%s', 'fortran_order': False, 'shape': (",
-                            dtypes[dtype].descr);
+                            fini_dtypes[dtype].descr);
     for (int i = 0; i < ndim; i++)
         used += (size_t)snprintf(text + used, room - used, i + 1 < ndim ? "%lld, " : "%lld",
                                  (long long)shape[i]);
@@ -199,11 +141,8 @@ static bool take_shape(reader *r, fin_array *out)
 static fin_status find_dtype(const char *descr, const char *label, fin_array *out, fin_error *err)
 {
     const char *shown = FINI_SHOW(descr);
-    for (int i = 0; i < DTYPES; i++)
-        if (strcmp(descr, dtypes[i].descr) == 0) {
-            out->dtype = (fin_dtype)i;
-            return FIN_OK;
-        }
+    if (fini_dtype_find(descr, true, &out->dtype))
+        return FIN_OK;
     if (strcmp(descr, "|b1") == 0) { /* numpy's True and False are bytes 1 and 0 */
         out->dtype = FIN_U8;
         return FIN_OK;

@@ -79,7 +79,4 @@ void fini_metadata_settings(fini_metadata *m, const char *before, const fin_sett
 fin_status fini_metadata_write(fini_metadata *m, const char *path, const fin_tensor *tensors,
                                int64_t count);
 
-/* "F32", ... */
-const char *fini_tensor_dtype(fin_dtype dtype);
-
 #endif

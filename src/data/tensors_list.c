@@ -9,16 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool find_dtype(const char *name, fin_dtype *dtype)
-{
-    for (int i = 0; name && fin_dtype_size((fin_dtype)i); i++)
-        if (strcmp(name, fini_tensor_dtype((fin_dtype)i)) == 0) {
-            *dtype = (fin_dtype)i;
-            return true;
-        }
-    return false;
-}
-
 /* False if it is not a whole number from 0 on. */
 static bool whole(const json_t *array, size_t i, int64_t *value)
 {
@@ -41,8 +31,9 @@ static fin_status read_slot(const fin_tensor_file *file, const char *name, const
         return fini_fail(err, FIN_ERR_FORMAT,
                          "tensor '%s' of '%s' has no readable dtype, shape and data_offsets", shown,
                          file->path);
-    if (!find_dtype(dtype, &tensor->dtype) || json_array_size(shape) > FINI_TENSOR_AXES ||
-        strlen(name) >= sizeof tensor->name || fini_text_fault(name, strlen(name), false))
+    if (!fini_dtype_find(dtype, false, &tensor->dtype) ||
+        json_array_size(shape) > FINI_TENSOR_AXES || strlen(name) >= sizeof tensor->name ||
+        fini_text_fault(name, strlen(name), false))
         return fini_fail(err, FIN_ERR_UNSUPPORTED,
                          "tensor '%s' of '%s' has dtype %s and %zu axes; F32, F64, I32, I64 and U8 "
                          "with at most %d axes and printable names of at most %d bytes are read",

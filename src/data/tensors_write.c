@@ -17,16 +17,6 @@
 #error "xxHash 0.8.0 or later is needed: XXH3 was not final before"
 #endif
 
-const char *fini_tensor_dtype(fin_dtype dtype)
-{
-    static const char *const names[] = {
-#define DTYPE_NAME(name, descr, size) #name,
-        FIN_DTYPE_LIST(DTYPE_NAME)
-#undef DTYPE_NAME
-    };
-    return (unsigned)dtype < sizeof names / sizeof *names ? names[dtype] : "?";
-}
-
 /* ---- what may be written --------------------------------------------------------------------- */
 
 static fin_status check_tensor(const char *path, const fin_tensor *tensor, int64_t *bytes,
@@ -121,7 +111,7 @@ static fin_status put_tensor(json_t *root, const char *path, const fin_tensor *t
         }
     json_t *object = json_object();
     bool ok = put(root, tensor->name, object) &&
-              put(object, "dtype", json_string(fini_tensor_dtype(tensor->dtype)));
+              put(object, "dtype", json_string(fini_dtypes[tensor->dtype].name));
     if (!ok)
         json_decref(shape);
     if (!ok || !put(object, "shape", shape) ||

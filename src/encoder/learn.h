@@ -7,7 +7,7 @@
 #ifndef FINI_LEARN_H
 #define FINI_LEARN_H
 
-#include "base/base.h"
+#include "base/state.h"
 #include "finetti/encoder_learn.h"
 #include "bags/descend.h" /* L-BFGS */
 
@@ -34,6 +34,8 @@ enum {
     FINI_PAST,   /* and the losses of the last iterations */
     FINI_NUMBERS = FINI_PAST + FINI_LBFGS_PAST
 };
+/* What files have of it (learn_state.c). */
+extern const fini_state fini_learn_state;
 /* A row of the log as numbers: four, then the evaluation. */
 enum { FINI_ROW = 17 };
 void fini_learn_row_numbers(const fin_learn_row *row, double numbers[FINI_ROW]);

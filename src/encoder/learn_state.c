@@ -1,206 +1,145 @@
 /* The state of learning as tensors, for files, and back from them.
  *
- * A file may be hostile: every tensor must have the type and the shape that this learn asks for,
- * and every number must be in its range, before anything is changed. Settings are not part of the
- * state: who goes on with other ones (more steps, say) may. */
+ * A file may be hostile: everything is looked at before anything is changed. Settings are not part
+ * of the state: who goes on with other ones (more steps, say) may. */
 #include "encoder/learn.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { MOST = 12 };
-
-/* A piece of the state: its name, its shape, and where it stands. */
-typedef struct part {
-    const char *name;
-    fin_dtype dtype;
-    int64_t rows, columns; /* columns 0: one dimension */
-    void *data;
-} part;
-
-static size_t size_of(fin_dtype dtype)
+static bool has_moments(const void *object)
 {
-    return dtype == FIN_F32 ? sizeof(float) : sizeof(double);
+    return ((const fin_learn *)object)->settings.optimizer == FIN_OPTIMIZER_ADAMW;
 }
 
-/* All pieces but the log; returns how many. */
-static int parts_of(const fin_learn *o, part parts[MOST])
+static bool has_search(const void *object)
 {
-    int64_t n = o->parameters;
-    int k = 0;
-    parts[k++] = (part){"learn.counts", FIN_I64, FINI_COUNTS, 0, o->count};
-    parts[k++] = (part){"learn.numbers", FIN_F64, FINI_NUMBERS, 0, o->number};
-    if (o->settings.optimizer == FIN_OPTIMIZER_ADAMW) {
-        parts[k++] = (part){"learn.first", FIN_F32, n, 0, o->moment_first};
-        parts[k++] = (part){"learn.second", FIN_F32, n, 0, o->moment_second};
-    } else {
-        parts[k++] = (part){"learn.x", FIN_F64, n, 0, o->x};
-        parts[k++] = (part){"learn.gradient", FIN_F64, n, 0, o->search.g};
-        parts[k++] = (part){"learn.S", FIN_F64, FINI_LBFGS_MEMORY, n, o->search.S};
-        parts[k++] = (part){"learn.Y", FIN_F64, FINI_LBFGS_MEMORY, n, o->search.Y};
-        parts[k++] = (part){"learn.rho", FIN_F64, FINI_LBFGS_MEMORY, 0, o->search.rho};
-    }
-    if (o->best && isfinite(o->number[FINI_BEST]))
-        parts[k++] = (part){"learn.best", FIN_F32, n, 0, o->best};
-    return k;
+    return !has_moments(object);
 }
 
-int64_t fin_learn_tensors(const fin_learn *learn, fin_tensor *tensors, int64_t room)
+static bool has_best(const void *object)
 {
-    part parts[MOST];
-    int count = parts_of(learn, parts);
-    if (learn->rows)
-        parts[count++] = (part){"learn.log", FIN_F64, learn->rows, FINI_ROW, learn->row_numbers};
-    fini_tensor_list l = {tensors, 0, room};
-    for (int i = 0; i < count; i++)
-        fini_tensor_put(&l, "", parts[i].name, parts[i].dtype, parts[i].rows, parts[i].columns,
-                        parts[i].data);
-    return count;
+    const fin_learn *o = object;
+    return o->best && isfinite(o->number[FINI_BEST]);
 }
 
-/* ---- back ------------------------------------------------------------------------------------ */
-
-typedef struct source {
-    const fin_tensor *tensors;
-    int64_t count;
-    fin_error *err;
-} source;
-
-static const fin_tensor *find(const source *s, const char *name)
+static fin_status check_numbers(void *object, fin_error *err)
 {
-    return fini_tensor_find(s->tensors, s->count, "", name);
-}
-
-static fin_status fetch(const source *s, const part *p, const fin_tensor **tensor)
-{
-    const fin_tensor *t = *tensor = find(s, p->name);
-    if (!t)
-        return fini_fail(s->err, FIN_ERR_FORMAT,
-                         "the state of learning has no tensor '%s'; it is not complete, or was "
-                         "saved with another optimizer",
-                         p->name);
-    if (!fini_tensor_fits(t, p->dtype, p->rows, p->columns) || !t->data)
-        return fini_fail(s->err, FIN_ERR_FORMAT,
-                         "the tensor '%s' of the state of learning has another type or shape than "
-                         "this encoder asks for",
-                         p->name);
-    return FIN_OK;
-}
-
-static fin_status check_finite(const source *s, const part *p, const fin_tensor *t)
-{
-    int64_t n = p->rows * (p->columns ? p->columns : 1);
-    bool square = strcmp(p->name, "learn.second") == 0;
-    for (int64_t i = 0; i < n; i++) {
-        double x = fini_tensor_number(t, i);
-        if (!isfinite(x) || (square && x < 0))
-            return fini_fail(s->err, FIN_ERR_FORMAT,
-                             "number %lld of the tensor '%s' of the state of learning is %g",
-                             (long long)i, p->name, x);
-    }
-    return FIN_OK;
-}
-
-static fin_status check_counts(const source *s, const int64_t *c, const double *x)
-{
-    const int64_t most = INT64_C(1) << 50;
-    bool good = true;
-    for (int i = 0; i < FINI_COUNTS; i++)
-        good = good && c[i] >= 0 && c[i] <= most;
-    good = good && c[FINI_STEP] <= INT64_C(1) << 40 && c[FINI_SINCE] <= c[FINI_STEP] &&
-           c[FINI_STOPPED] <= 1 && c[FINI_KEPT] <= FINI_LBFGS_MEMORY &&
-           c[FINI_NEWEST] < FINI_LBFGS_MEMORY;
+    const int64_t *c = ((const fin_learn *)object)->count;
+    const double *x = ((const fin_learn *)object)->number;
+    bool good = c[FINI_STEP] <= INT64_C(1) << 40 && c[FINI_SINCE] <= c[FINI_STEP] &&
+                c[FINI_STOPPED] <= 1 && c[FINI_KEPT] <= FINI_LBFGS_MEMORY &&
+                c[FINI_NEWEST] < FINI_LBFGS_MEMORY;
     good = good && x[FINI_TOKENS_SEEN] >= 0 && !isnan(x[FINI_BEST]);
     for (int i = FINI_LOSS_SUM; i < FINI_NUMBERS; i++)
         good = good && isfinite(x[i]);
     if (!good)
-        return fini_fail(s->err, FIN_ERR_FORMAT,
+        return fini_fail(err, FIN_ERR_FORMAT,
                          "counts or numbers of the state of learning are out of range");
     return FIN_OK;
 }
 
-/* The log: steps ascend and are not beyond the one that learning is at. */
-static fin_status check_log(const source *s, int64_t step, const fin_tensor **log)
+/* Steps ascend and are not beyond the one that learning is at. */
+static fin_status check_log(void *object, fin_error *err)
 {
-    const fin_tensor *t = *log = find(s, "learn.log");
-    if (!t)
-        return FIN_OK;
-    bool good = t->dtype == FIN_F64 && t->ndim == 2 && t->shape[0] >= 1 &&
-                t->shape[0] <= step + 1 && t->shape[1] == FINI_ROW && t->data;
+    const fin_learn *o = object;
+    int64_t step = o->count[FINI_STEP];
     double last = -1;
-    for (int64_t i = 0; good && i < t->shape[0]; i++) {
-        double at = fini_tensor_number(t, i * FINI_ROW);
-        good = at > last && at <= (double)step && at == floor(at);
-        last = at;
-        for (int j = 4; j <= 5; j++) {
-            double count = fini_tensor_number(t, i * FINI_ROW + j);
-            good = good && count >= 0 && count <= 0x1p52;
-        }
+    bool good = o->rows >= 1 && o->rows <= step + 1;
+    for (int64_t i = 0; good && i < o->rows; i++) {
+        const double *row = o->row_numbers + i * FINI_ROW;
+        good = row[0] > last && row[0] <= (double)step && row[0] == floor(row[0]);
+        last = row[0];
+        for (int j = 4; j <= 5; j++)
+            good = good && row[j] >= 0 && row[j] <= 0x1p52;
     }
     if (!good)
-        return fini_fail(s->err, FIN_ERR_FORMAT,
-                         "the log of the state of learning has another shape, or steps that do "
-                         "not ascend to %lld",
+        return fini_fail(err, FIN_ERR_FORMAT,
+                         "the log of the state of learning has steps that do not ascend to %lld",
                          (long long)step);
     return FIN_OK;
 }
 
-static void copy_log(fin_learn *o, const fin_tensor *log)
+#define LEARN(name_, type, member)                                                                 \
+    .name = "learn." name_, .dtype = FIN_##type, .at = offsetof(fin_learn, member),                \
+    .flags = FINI_STATE_THERE
+#define EACH .rows = FINI_SIZE(fin_learn, parameters)
+#define PAIRS .rows = FINI_LBFGS_MEMORY, .columns = FINI_SIZE(fin_learn, parameters)
+
+/* The first two say whether there are others; the log is the last. */
+enum { HEAD = 2, FIELDS = 11 };
+static const fini_state_field fields[FIELDS] = {
+    {LEARN("counts", I64, count), .rows = FINI_COUNTS, .high = 0x1p50},
+    {LEARN("numbers", F64, number) | FINI_STATE_ANY, .rows = FINI_NUMBERS, .check = check_numbers},
+    {LEARN("first", F32, moment_first), EACH, .has = has_moments},
+    {LEARN("second", F32, moment_second), EACH, .high = HUGE_VAL, .has = has_moments},
+    {LEARN("x", F64, x), EACH, .has = has_search},
+    {LEARN("gradient", F64, search.g), EACH, .has = has_search},
+    {LEARN("S", F64, search.S), PAIRS, .has = has_search},
+    {LEARN("Y", F64, search.Y), PAIRS, .has = has_search},
+    {LEARN("rho", F64, search.rho), .rows = FINI_LBFGS_MEMORY, .has = has_search},
+    {LEARN("best", F32, best), EACH, .has = has_best},
+    {LEARN("log", F64, row_numbers) | FINI_STATE_OWNED | FINI_STATE_FREE | FINI_STATE_OPTIONAL |
+         FINI_STATE_ANY,
+     .rows = FINI_SIZE(fin_learn, rows), .most = INT64_C(1) << 32, .columns = FINI_ROW,
+     .check = check_log},
+};
+#define WHAT "state of learning", "another optimizer"
+const fini_state fini_learn_state = {WHAT, fields, FIELDS};
+static const fini_state head = {WHAT, fields, HEAD},
+                        body = {WHAT, fields + HEAD, FIELDS - 1 - HEAD},
+                        log_only = {WHAT, fields + FIELDS - 1, 1};
+
+int64_t fin_learn_tensors(const fin_learn *learn, fin_tensor *tensors, int64_t room)
 {
-    o->rows = log ? log->shape[0] : 0;
-    if (log)
-        memcpy(o->row_numbers, log->data, (size_t)o->rows * FINI_ROW * sizeof(double));
-    for (int64_t i = 0; i < o->rows; i++)
-        fini_learn_row_from(o->row_numbers + i * FINI_ROW, &o->row[i]);
+    fini_tensor_list l = {tensors, 0, room};
+    fini_state_save(&fini_learn_state, learn, "", &l);
+    return l.count;
+}
+
+/* Whatever `next` has that has been looked at becomes the state. */
+static fin_status take_over(fin_learn *learn, const fin_learn *next, const fini_state_source *from,
+                            fin_error *err)
+{
+    fin_status status = fini_learn_room(learn, next->rows, err);
+    if (status)
+        return status;
+    memcpy(learn->count, next->count, FINI_COUNTS * sizeof *learn->count);
+    memcpy(learn->number, next->number, FINI_NUMBERS * sizeof *learn->number);
+    status = fini_state_load(&body, learn, from, err);
+    if (!has_best(learn)) {
+        learn->number[FINI_BEST] = INFINITY;
+        learn->count[FINI_WAITED] = 0;
+    }
+    learn->rows = next->rows;
+    for (int64_t i = 0; i < learn->rows; i++) {
+        memcpy(learn->row_numbers + i * FINI_ROW, next->row_numbers + i * FINI_ROW,
+               FINI_ROW * sizeof(double));
+        fini_learn_row_from(learn->row_numbers + i * FINI_ROW, &learn->row[i]);
+    }
+    if (has_search(learn))
+        fini_learn_lbfgs_load(learn);
+    return status;
 }
 
 fin_status fin_learn_restore(fin_learn *learn, const fin_tensor *tensors, int64_t count,
                              fin_error *err)
 {
-    source s = {tensors, count, err};
-    part parts[MOST];
-    const fin_tensor *found[MOST], *log;
+    const fini_state_source from = {"", tensors, count};
     int64_t counts[FINI_COUNTS];
     double numbers[FINI_NUMBERS];
-    bool best = false;
-    fin_status status = FIN_OK;
-    int n = parts_of(learn, parts);
-    if (strcmp(parts[n - 1].name, "learn.best") == 0)
-        n--; /* whether there are best weights the numbers say */
-    for (int i = 0; i < n && !status; i++) {
-        status = fetch(&s, &parts[i], &found[i]);
-        if (!status && i >= 2)
-            status = check_finite(&s, &parts[i], found[i]);
-    }
-    if (status)
-        return status;
-    memcpy(counts, found[0]->data, sizeof counts);
-    memcpy(numbers, found[1]->data, sizeof numbers);
-    status = check_counts(&s, counts, numbers);
+    fin_learn next = *learn; /* with counts, numbers and a log of its own */
+    next.count = counts;
+    next.number = numbers;
+    next.row_numbers = NULL;
+    next.rows = 0;
+    fin_status status = fini_state_load(&head, &next, &from, err);
     if (!status)
-        status = check_log(&s, counts[FINI_STEP], &log);
-    if (!status && learn->best && isfinite(numbers[FINI_BEST])) {
-        parts[n] = (part){"learn.best", FIN_F32, learn->parameters, 0, learn->best};
-        status = fetch(&s, &parts[n], &found[n]);
-        if (!status)
-            status = check_finite(&s, &parts[n], found[n]);
-        best = true;
-        n++;
-    }
+        status = fini_state_load(&log_only, &next, &from, err);
     if (!status)
-        status = fini_learn_room(learn, log ? log->shape[0] : 0, err);
-    if (status)
-        return status;
-    for (int i = 0; i < n; i++)
-        memcpy(parts[i].data, found[i]->data,
-               (size_t)(parts[i].rows * (parts[i].columns ? parts[i].columns : 1)) *
-                   size_of(parts[i].dtype));
-    if (!best) {
-        learn->number[FINI_BEST] = INFINITY;
-        learn->count[FINI_WAITED] = 0;
-    }
-    copy_log(learn, log);
-    if (learn->settings.optimizer == FIN_OPTIMIZER_LBFGS)
-        fini_learn_lbfgs_load(learn);
-    return FIN_OK;
+        status = fini_state_verify(&body, &next, &from, err);
+    if (!status)
+        status = take_over(learn, &next, &from, err);
+    fini_free(next.row_numbers);
+    return status;
 }

@@ -4,7 +4,7 @@
  * fill in. Places depend on settings and shape alone. Pieces follow each other without gaps, so
  * that the block as a whole is what an optimiser works on. */
 #include "encoder/encoder.h"
-#include "bags/bags.h" /* tensors */
+#include "base/state.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -108,110 +108,65 @@ void fini_encoder_layout(fin_encoder *o)
     o->pieces = w.pieces;
 }
 
+#define ENCODER "encoder", "other settings"
+
+/* A piece as a field of the block of weights. */
+static fini_state_field field_of(const fini_piece *p, int some)
+{
+    return (fini_state_field){.name = p->name,
+                              .dtype = FIN_F32,
+                              .flags = FINI_STATE_FLOATS | (some ? FINI_STATE_OPTIONAL : 0),
+                              .at = (size_t)p->at * sizeof(float),
+                              .rows = p->rows,
+                              .columns = p->columns};
+}
+
 int64_t fin_encoder_tensors(const fin_encoder *o, fin_tensor *tensors, int64_t room)
 {
-    for (int64_t i = 0; i < o->pieces && i < room; i++) {
-        const fini_piece *p = &o->piece[i];
-        fin_tensor *t = &tensors[i];
-        *t = (fin_tensor){.dtype = FIN_F32, .ndim = p->columns ? 2 : 1, .data = o->weights + p->at};
-        memcpy(t->name, p->name, sizeof t->name);
-        t->shape[0] = p->rows;
-        t->shape[1] = p->columns;
+    fini_tensor_list l = {tensors, 0, room};
+    for (int64_t i = 0; i < o->pieces; i++) {
+        const fini_state_field field = field_of(&o->piece[i], 0);
+        fini_state_save(&(fini_state){ENCODER, &field, 1}, o->weights, "", &l);
     }
-    return o->pieces;
+    return l.count;
 }
 
 /* ---- loading --------------------------------------------------------------------------------- */
 
-/* Parameters copied in by name, from a file that may be hostile or of another encoder.
- *
- * Everything is looked at before anything is copied, so that a failure leaves the encoder as it
- * was. */
-
-static int64_t numbers(const fini_piece *p)
-{
-    return p->rows * (p->columns ? p->columns : 1);
-}
-
-static void print_shape(int ndim, const int64_t *shape, char *text, size_t size)
-{
-    size_t at = 0;
-    text[0] = 0;
-    for (int i = 0; i < ndim && i < 4 && at < size; i++)
-        at += (size_t)snprintf(text + at, size - at, "%s%lld", i ? " x " : "", (long long)shape[i]);
-}
-
-/* Doubles are rounded to float: what is too large for that counts as not finite. */
-static float number(const fin_tensor *t, int64_t i)
-{
-    return (float)fini_tensor_number(t, i);
-}
-
-static fin_status check_tensor(const fini_piece *p, const fin_tensor *t, fin_error *err)
-{
-    if (!fini_tensor_fits(t, t->dtype, p->rows, p->columns)) {
-        char here[64], there[128];
-        print_shape(p->columns ? 2 : 1, (int64_t[]){p->rows, p->columns}, here, sizeof here);
-        print_shape(t->ndim, t->shape, there, sizeof there);
-        return fini_fail(err, FIN_ERR_FORMAT,
-                         "tensor %.47s is %s, but that of this encoder is %s: it belongs to an "
-                         "encoder of another shape",
-                         p->name, t->ndim > 0 ? there : "a single number", here);
-    }
-    if ((t->dtype != FIN_F32 && t->dtype != FIN_F64) || !t->data)
-        return fini_fail(err, FIN_ERR_FORMAT, "tensor %.47s has no float or double numbers",
-                         p->name);
-    int64_t n = numbers(p);
-    for (int64_t i = 0; i < n; i++)
-        if (!isfinite(number(t, i)))
-            return fini_fail(err, FIN_ERR_FORMAT,
-                             "number %lld of tensor %.47s is not finite; nothing was loaded",
-                             (long long)i, p->name);
-    return FIN_OK;
-}
-
-static const fini_piece *find_piece(const fin_encoder *o, const char *name)
+static bool is_known(const fin_encoder *o, const char *name)
 {
     for (int64_t i = 0; i < o->pieces; i++)
         if (strncmp(o->piece[i].name, name, sizeof o->piece[i].name) == 0)
-            return &o->piece[i];
-    return NULL;
+            return true;
+    return false;
 }
 
+/* Parameters copied in by name, from a file that may be hostile or of another encoder. Everything is
+ * looked at before anything is copied, so that a failure leaves the encoder as it was. */
 fin_status fin_encoder_load(fin_encoder *o, const fin_tensor *tensors, int64_t count, int some,
                             int64_t *copied, fin_error *err)
 {
+    const fini_state_source from = {"", tensors, count};
     int64_t found = 0;
+    fin_status status = FIN_OK;
     if (copied)
         *copied = 0;
     if (count < 0 || (count && !tensors))
         return fini_fail(err, FIN_ERR_ARGUMENT, "%lld tensors to load", (long long)count);
     for (int64_t i = 0; !some && i < count; i++)
-        if (!find_piece(o, tensors[i].name))
+        if (!is_known(o, tensors[i].name))
             return fini_fail(err, FIN_ERR_FORMAT,
                              "there is a tensor %.47s that this encoder has not: it belongs to an "
                              "encoder with other settings",
                              tensors[i].name);
-    for (int64_t i = 0; i < o->pieces; i++) {
-        const fini_piece *p = &o->piece[i];
-        const fin_tensor *t = fini_tensor_find(tensors, count, "", p->name);
-        if (!t && !some)
-            return fini_fail(err, FIN_ERR_FORMAT,
-                             "tensor %.47s is missing: the others belong to an encoder with other "
-                             "settings",
-                             p->name);
-        fin_status status = t ? check_tensor(p, t, err) : FIN_OK;
-        if (status)
-            return status;
-        found += t != NULL;
+    for (int64_t i = 0; i < 2 * o->pieces && !status; i++) {
+        const fini_state_field field = field_of(&o->piece[i % o->pieces], some);
+        const fini_state state = {ENCODER, &field, 1};
+        status = i < o->pieces ? fini_state_verify(&state, o->weights, &from, err)
+                               : fini_state_load(&state, o->weights, &from, err);
+        found += i < o->pieces && fini_state_find(&from, field.name);
     }
-    for (int64_t i = 0; i < o->pieces; i++) {
-        const fini_piece *p = &o->piece[i];
-        const fin_tensor *t = fini_tensor_find(tensors, count, "", p->name);
-        for (int64_t j = 0, n = t ? numbers(p) : 0; j < n; j++)
-            o->weights[p->at + j] = number(t, j);
-    }
-    if (copied)
+    if (copied && !status)
         *copied = found;
-    return FIN_OK;
+    return status;
 }

@@ -15,16 +15,6 @@
 enum { LEVEL = 4, RATIO_MOST = 1100 }; /* deflate makes at most 1032 bytes of one */
 #define BYTES_MOST (INT64_C(1) << 30)  /* of one series; SQLite's own limit for a blob */
 
-static const struct {
-    const char *name;
-    size_t size;
-} dtypes[] = {
-#define FINI_DTYPE_ROW(name, descr, size) {descr, size},
-    FIN_DTYPE_LIST(FINI_DTYPE_ROW)
-#undef FINI_DTYPE_ROW
-};
-enum { DTYPES = sizeof dtypes / sizeof *dtypes };
-
 static void *zip_alloc(void *user, unsigned count, unsigned size)
 {
     (void)user;
@@ -49,7 +39,7 @@ void fini_shape_text(const fin_series *series, char text[FINI_SHAPE_TEXT])
 
 size_t fini_series_bytes(const fin_series *series)
 {
-    size_t bytes = dtypes[series->dtype].size;
+    size_t bytes = fini_dtypes[series->dtype].size;
     for (int i = 0; i < series->ndim; i++)
         bytes *= (size_t)series->shape[i];
     return bytes;
@@ -71,16 +61,6 @@ static bool read_shape(const char *text, fin_series *out)
             return false;
     }
     return true;
-}
-
-static bool read_dtype(const char *text, fin_dtype *dtype)
-{
-    for (int i = 0; i < DTYPES; i++)
-        if (strcmp(text, dtypes[i].name) == 0) {
-            *dtype = (fin_dtype)i;
-            return true;
-        }
-    return false;
 }
 
 /* ---- packing --------------------------------------------------------------------------------- */
@@ -120,9 +100,9 @@ fin_status fini_blob_pack(fin_store *store, const fin_series *series, void **byt
     *bytes = NULL;
     *size = 0;
     if (series->ndim < 0 || series->ndim > 4 || (int)series->dtype < 0 ||
-        (int)series->dtype >= DTYPES ||
+        (int)series->dtype >= FINI_DTYPES ||
         !fini_shape_count(series->dtype, series->ndim, series->shape, &count) ||
-        count > BYTES_MOST / (int64_t)dtypes[series->dtype].size)
+        count > BYTES_MOST / (int64_t)fini_dtypes[series->dtype].size)
         return fini_fail(err, FIN_ERR_ARGUMENT,
                          "series '%.60s' has a shape that a store cannot hold: at most 4 axes and "
                          "1 GB",
@@ -139,7 +119,7 @@ fin_status fini_blob_pack(fin_store *store, const fin_series *series, void **byt
         return fini_fail_memory(err, raw + room, "packing a series");
     }
     if (raw > 0)
-        split(series->data, raw, dtypes[series->dtype].size, sorted);
+        split(series->data, raw, fini_dtypes[series->dtype].size, sorted);
     zip->next_in = sorted;
     zip->avail_in = (uInt)raw;
     zip->next_out = packed;
@@ -186,7 +166,7 @@ static fin_status unpack(const fin_store *store, const void *packed, size_t size
     bool good = sorted && data && inflate_all(packed, size, sorted, bytes, &memory);
     memory = memory || !sorted || !data;
     if (good)
-        join(sorted, bytes, dtypes[out->dtype].size, data);
+        join(sorted, bytes, fini_dtypes[out->dtype].size, data);
     fini_free(sorted);
     if (good) {
         out->data = data;
@@ -212,9 +192,9 @@ fin_status fini_blob_read(const fin_store *store, sqlite3_stmt *statement, int c
             fini_sql_text(store, statement, column + 1, FINI_SHAPE_TEXT, "a shape", &shape, err);
     if (status)
         return status;
-    if (!read_dtype(dtype, &out->dtype) || !read_shape(shape, out) ||
+    if (!fini_dtype_find(dtype, true, &out->dtype) || !read_shape(shape, out) ||
         !fini_shape_count(out->dtype, out->ndim, out->shape, &count) ||
-        count > BYTES_MOST / (int64_t)dtypes[out->dtype].size)
+        count > BYTES_MOST / (int64_t)fini_dtypes[out->dtype].size)
         return fini_store_damaged(store, err, "series '%.60s' has no type or no shape", out->name);
     bool blob = sqlite3_column_type(statement, column + 2) == SQLITE_BLOB;
     out->stored = sqlite3_column_bytes(statement, column + 2);
