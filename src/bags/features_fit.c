@@ -4,6 +4,7 @@
 #include "kernel/kernel.h"
 #include "kernel/pairs.h"
 #include "math/gram.h"
+#include "math/spd.h"
 #include "math/stats.h"
 #include "bags/map.h"
 
@@ -62,8 +63,9 @@ static int64_t factor_some(int64_t n, int64_t width, double bandwidth, double *l
         fini_pairs_get()->squares(width, 1, at, m, landmarks, -0.5 / bandwidth / bandwidth, row, n);
         fini_kernel_get()->exp(m, row, row);
         row[m] = 1;
-        if (fini_cholesky_append(m, C, n, row) && C[m * n + m] * C[m * n + m] >= KNOWN)
-            m++;
+        fini_spd known = fini_spd_of(m, C, n);
+        known.share = KNOWN;
+        m += fini_spd_append(known, row);
     }
     return m;
 }
@@ -73,7 +75,8 @@ static bool factor_all(int64_t n, int64_t width, double bandwidth, const double 
                        double *C, fini_cancel *cancel, fin_status *status, fin_error *err)
 {
     const fin_progress progress = {fini_cancel_hook, cancel};
-    int64_t pivot = -1;
+    fini_spd known = fini_spd_of(n, C, n);
+    known.share = KNOWN;
     const fini_pairs *pairs = fini_pairs_get();
     int threads = fini_map_threads((double)n * (double)n * (double)width);
 #pragma omp parallel for schedule(dynamic) num_threads(threads)
@@ -87,18 +90,13 @@ static bool factor_all(int64_t n, int64_t width, double bandwidth, const double 
     }
     *status = fini_cancel_end(cancel, err);
     if (!*status)
-        *status = fini_cholesky(n, C, n, &pivot, &progress, err);
-    if (*status == FIN_ERR_NUMERIC && pivot >= 0)
-        *status = FIN_OK;
-    bool good = pivot < 0;
-    for (int64_t i = 0; i < n && good && !*status; i++)
-        good = C[i * n + i] * C[i * n + i] >= KNOWN;
-    return good;
+        *status = fini_spd_factor(&known, &progress, err);
+    return known.pivot < 0;
 }
 
 /* whiten (m, m) = C^-1 from C with rows of n. Some columns at a time, to look up between them: a
  * multiple of those that a solver takes together, and never a few, so that no bit changes. */
-static fin_status invert(int64_t m, const double *C, int64_t n, double *whiten, fini_cancel *cancel,
+static fin_status invert(int64_t m, double *C, int64_t n, double *whiten, fini_cancel *cancel,
                          fin_error *err)
 {
     int64_t some = 128 * (int64_t)fin_threads_get();
@@ -107,7 +105,7 @@ static fin_status invert(int64_t m, const double *C, int64_t n, double *whiten, 
         whiten[i * m + i] = 1;
     for (int64_t from = 0, to; from < m && !fini_cancel_now(cancel); from = to) {
         to = m - from < 2 * some ? m : from + some;
-        fini_solve_lower(m, C, n, to - from, whiten + from, m);
+        fini_spd_lower(fini_spd_of(m, C, n), to - from, whiten + from, m);
     }
     return fini_cancel_end(cancel, err);
 }

@@ -11,6 +11,7 @@
 #include "bags/descend.h"
 
 #include "math/gram.h"
+#include "math/spd.h"
 
 #include <cblas.h>
 #include <omp.h>
@@ -164,18 +165,18 @@ fin_status fini_ridge_factor(fini_ridge *o, double penalty, double variance, fin
         memcpy(o->C + i * p, o->A + i * p, (size_t)(i + 1) * sizeof *o->C);
         o->C[i * p + i] += mu;
     }
-    fin_status status = fini_cholesky(p, o->C, p, NULL, &progress, err);
-    o->ready = !status;
+    fini_spd C = fini_spd_of(p, o->C, p);
+    fin_status status = fini_spd_factor(&C, &progress, err);
+    o->ready = !status && C.pivot < 0;
     o->scale = variance;
-    return status == FIN_ERR_NUMERIC ? FIN_OK : status;
+    return status;
 }
 
 bool fini_ridge_solve(const fini_ridge *o, int64_t n, double *d)
 {
     if (!o->ready)
         return false;
-    fini_solve_lower(o->p, o->C, o->p, 1, d, 1);
-    fini_solve_upper(o->p, o->C, o->p, 1, d, 1);
+    fini_spd_solve(fini_spd_of(o->p, o->C, o->p), 1, d, 1);
     for (int64_t i = 0; i < n; i++)
         d[i] *= o->scale;
     return true;

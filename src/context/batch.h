@@ -45,7 +45,6 @@ typedef struct fini_scratch {
 
 enum {
     FINI_QUERIES = 64,    /* queries of a chunk, where matrices (tokens, queries) are needed */
-    FINI_SMALL = 256,     /* tokens up to which a matrix is factored by the kernels */
     FINI_BLOCK_F32 = 384, /* queries of a unit of work in the row-wise forms */
     FINI_BLOCK_F64 = 192
 };
@@ -94,22 +93,5 @@ fin_status fini_primal_forward(const fini_many *o, const fini_one *c, fini_scrat
                                fin_error *err);
 fin_status fini_primal_backward(const fini_many *o, const fini_one *c, fini_scratch *s,
                                 fin_error *err);
-
-/* A = U'U (batch_factor.c). A is given and kept by its upper triangle if it is small, else by its
- * lower one. Leading dimensions have room for a panel more than the columns, and are an odd number
- * of cache lines. */
-int64_t fini_factor_leading(int64_t columns);
-bool fini_factor_small(int64_t n);
-/* *pivot: -1, or where A stops being positive definite: by fini_pivot_holds (math/gram.h) for
- * either size. trace: that of A. */
-fin_status fini_factor(int64_t n, double *A, int64_t ld, double trace, int64_t *pivot,
-                       fin_error *err);
-/* The next jitter to try, in units of the mean diagonal: 1e-12, 1e-11, ... 1e-8, then 0. */
-double fini_factor_jitter(double relative);
-/* X <- U'^-1 X, and X <- A^-1 X. */
-void fini_factor_half(int64_t n, const double *A, int64_t ld, int64_t columns, double *X,
-                      int64_t ldx);
-void fini_factor_solve(int64_t n, const double *A, int64_t ld, int64_t columns, double *X,
-                       int64_t ldx);
 
 #endif

@@ -3,9 +3,8 @@
  *     A = prior G + level + noise I,   alpha = A^-1 V,   out = K_q alpha,   K_q = prior k_q + level
  *     variance = prior k(q,q) + level - |U'^-1 K_q'|^2,   A = U'U
  *
- * Up to FINI_SMALL tokens everything stays in a core's own cache and goes through the kernels:
- * half of the Gram matrix, its factor, two triangular solves. Longer ones are factored in tiles
- * (math/gram.h). All in double, whatever the batch is in: the condition of A is up to 1 + L
+ * Up to 256 tokens everything stays in a core's own cache and goes through the kernels: half of the
+ * Gram matrix, its factor, two triangular solves. Longer ones are factored in tiles (math/spd.h). All in double, whatever the batch is in: the condition of A is up to 1 + L
  * prior / noise, and a float would have nothing left of it.
  *
  * Backward, with the same factor: u = A^-1 K_q' dout, and
@@ -33,9 +32,9 @@ void fini_dual_layout(fini_arena *arena, const fini_many *o, fini_scratch *s)
     int64_t dk = o->batch->dk, dv = o->batch->dv, L = o->longest;
     int64_t chunk = fini_least(o->widest, FINI_QUERIES), rows = o->dout ? FINI_QUERIES : GROUP;
     int64_t padded = (L + FINI_PANEL_F64 - 1) / FINI_PANEL_F64 * FINI_PANEL_F64;
-    s->ld = fini_factor_leading(L);
-    s->ldx = fini_factor_leading(dv);
-    s->ldc = fini_factor_leading(chunk);
+    s->ld = fini_spd_leading(L);
+    s->ldx = fini_spd_leading(dv);
+    s->ldc = fini_spd_leading(chunk);
     s->keys = fini_take(arena, L * dk, sizeof(double));
     s->panels = fini_take(arena, padded * dk, sizeof(double));
     s->A = fini_take(arena, L * s->ld, sizeof(double));
@@ -57,125 +56,98 @@ void fini_dual_layout(fini_arena *arena, const fini_many *o, fini_scratch *s)
 
 /* ---- covariances and their factor ----------------------------------------------------------- */
 
-/* Half of A: the upper one for the kernels, the lower one for math/gram.h. */
-static void gram(const fini_many *o, const fini_one *c, fini_scratch *s, double diagonal)
+static fini_spd matrix_of(const fini_one *c, const fini_scratch *s)
 {
-    int64_t dk = o->batch->dk, n = c->L, groups = (n + GROUP - 1) / GROUP;
+    return (fini_spd){.n = c->L, .ld = s->ld, .C = s->A, .route = FINI_SPD_BATCH};
+}
+
+/* A context on its way to a factor. */
+typedef struct gram {
+    const fini_many *o;
+    const fini_one *c;
+    const fini_scratch *s;
+} gram;
+
+/* Half of A: the upper one for the kernels, the lower one for tiles. */
+static void fill(void *user, double jitter)
+{
+    const gram *g = user;
+    const fini_scratch *s = g->s;
+    const fin_cross_settings *set = g->o->settings;
+    int64_t dk = g->o->batch->dk, n = g->c->L, groups = (n + GROUP - 1) / GROUP;
+    bool upper = fini_spd_upper_half(n);
     const fini_kernel *kernel = fini_kernel_get();
-#pragma omp parallel for schedule(static)                                                          \
-    num_threads(fini_factor_small(c->L) ? 1 : fin_threads_get())
-    for (int64_t g = 0; g < groups; g++) {
-        int64_t i = g * GROUP, rows = fini_least(GROUP, n - i);
-        int64_t from = fini_factor_small(c->L) ? i / FINI_PANEL_F64 * FINI_PANEL_F64 : 0;
-        kernel->covariances(
-            &(fini_covariances){.score = o->score,
-                                .queries = rows,
-                                .keys = (fini_factor_small(c->L) ? n : i + rows) - from,
-                                .dk = dk,
-                                .ld = s->ld,
-                                .q = s->keys + i * dk,
-                                .panels = s->panels + from * dk,
-                                .times = o->settings->prior,
-                                .plus = o->settings->level,
-                                .value = s->A + i * s->ld + from});
+#pragma omp parallel for schedule(static) num_threads(upper ? 1 : fin_threads_get())
+    for (int64_t t = 0; t < groups; t++) {
+        int64_t i = t * GROUP, rows = fini_least(GROUP, n - i);
+        int64_t from = upper ? i / FINI_PANEL_F64 * FINI_PANEL_F64 : 0;
+        kernel->covariances(&(fini_covariances){.score = g->o->score,
+                                                .queries = rows,
+                                                .keys = (upper ? n : i + rows) - from,
+                                                .dk = dk,
+                                                .ld = s->ld,
+                                                .q = s->keys + i * dk,
+                                                .panels = s->panels + from * dk,
+                                                .times = set->prior,
+                                                .plus = set->level,
+                                                .value = s->A + i * s->ld + from});
         for (int64_t r = i; r < i + rows; r++)
-            s->A[r * s->ld + r] += diagonal;
+            s->A[r * s->ld + r] += set->noise + jitter;
     }
 }
 
-/* With noise 0, are there tokens with the same key and other values? The later one, or -1. */
-static int64_t contradiction(const fini_many *o, const fini_one *c, const fini_scratch *s,
-                             int64_t *earlier)
-{
-    int64_t dk = o->batch->dk, dv = o->batch->dv;
-    size_t size = (o->batch->dtype == FIN_F32 ? sizeof(float) : sizeof(double)) * (size_t)dv;
-    const char *values = (const char *)o->batch->values + (size_t)c->token * size;
-    for (int64_t i = 1; i < c->L; i++)
-        for (int64_t j = 0; j < i; j++)
-            if (memcmp(s->keys + i * dk, s->keys + j * dk, (size_t)dk * sizeof(double)) == 0 &&
-                memcmp(values + (size_t)i * size, values + (size_t)j * size, size) != 0) {
-                *earlier = j;
-                return i;
-            }
-    return -1;
-}
-
-static double mean_diagonal(const fini_one *c, const fini_scratch *s)
-{
-    double sum = 0;
-    for (int64_t i = 0; i < c->L; i++)
-        sum += s->A[i * s->ld + i];
-    return sum / (double)c->L;
-}
-
-/* Keys, A and its factor. The jitter is that of fin_cross_load. A jitter above the noise is more
- * than a repair of rounding if it moves the means at the tokens: see harmless. */
+/* Keys, values (in X), A and its factor. */
 static fin_status prepare(const fini_many *o, const fini_one *c, fini_scratch *s, fin_error *err)
 {
     double noise = o->settings->noise;
-    int64_t pivot = -1, earlier = 0;
+    int64_t dk = o->batch->dk, dv = o->batch->dv, later = -1, earlier = 0;
     fini_many_points(o, c, 0, c->L, s, true);
-    fini_kernel_get()->pack_f64(o->batch->dk, c->L, s->keys, NULL, 1, s->panels);
-    if (noise == 0 && (pivot = contradiction(o, c, s, &earlier)) >= 0)
+    fini_kernel_get()->pack_f64(dk, c->L, s->keys, NULL, 1, s->panels);
+    for (int64_t l = 0; l < c->L; l++)
+        fini_many_read(o, o->batch->values, (c->token + l) * dv, dv, 1, s->X + l * s->ldx);
+    const fini_tokens tokens = {c->L, dk, dv, s->ldx, s->keys, s->X};
+    if (noise == 0 && (later = fini_spd_contradiction(&tokens, 0, s->T, &earlier)) >= 0)
         return fini_fail(err, FIN_ERR_NUMERIC,
                          "context %lld: tokens %lld and %lld have the same key and other values, "
                          "and noise is 0: no function does that; give a positive noise",
-                         (long long)c->context, (long long)earlier, (long long)pivot);
-    gram(o, c, s, noise);
-    double size = mean_diagonal(c, s), relative = 0;
-    s->jitter = 0;
-    if (!isfinite(size))
+                         (long long)c->context, (long long)earlier, (long long)later);
+    fini_spd A = matrix_of(c, s);
+    fini_spd_steps steps = {fill, &(gram){o, c, s}, .last = FINI_SPD_STEPS - 1};
+    fin_status status = fini_spd_ladder(&A, &steps, NULL, err);
+    s->jitter = A.jitter;
+    if (status || A.pivot < 0)
+        return status;
+    if (!isfinite(steps.mean))
         return fini_fail(err, FIN_ERR_NUMERIC,
                          "context %lld: covariances are too large for a double; take a larger "
                          "scale",
                          (long long)c->context);
-    for (;;) {
-        fin_status status = fini_factor(c->L, s->A, s->ld, size * (double)c->L, &pivot, err);
-        if (status || pivot < 0)
-            return status;
-        relative = fini_factor_jitter(relative);
-        if (relative == 0)
-            return fini_fail(err, FIN_ERR_NUMERIC,
-                             "context %lld: the covariance matrix is not positive definite at "
-                             "token %lld (noise %g, mean variance %g); give a positive noise",
-                             (long long)c->context, (long long)pivot, noise, size);
-        s->jitter = relative * size;
-        gram(o, c, s, noise + s->jitter);
-    }
+    return fini_fail(err, FIN_ERR_NUMERIC,
+                     "context %lld: the covariance matrix is not positive definite at "
+                     "token %lld (noise %g, mean variance %g); give a positive noise",
+                     (long long)c->context, (long long)A.pivot, noise, steps.mean);
 }
 
-/* Column by column, because each has its own unit: do the means at the tokens, which are the values
- * less jitter alpha, stay near the values, or as near as noise of that variance would put them? */
-static bool harmless(const fini_many *o, const fini_one *c, const fini_scratch *s)
-{
-    int64_t dv = o->batch->dv;
-    bool is = true;
-    for (int64_t j = 0; j < dv && is; j++) {
-        double largest = 0, moved = 0, value;
-        for (int64_t l = 0; l < c->L; l++) {
-            fini_many_read(o, o->batch->values, (c->token + l) * dv + j, 1, 1, &value);
-            largest = fmax(largest, fabs(value));
-            moved = fmax(moved, s->jitter * fabs(s->X[l * s->ldx + j]));
-        }
-        is = moved <= 1e-6 * largest + 8 * sqrt(s->jitter);
-    }
-    return is;
-}
-
-/* alpha, in X. */
+/* alpha in X, and whether the values bear the jitter, column by column. */
 static fin_status solve_values(const fini_many *o, const fini_one *c, fini_scratch *s,
                                fin_error *err)
 {
     int64_t dv = o->batch->dv;
-    for (int64_t l = 0; l < c->L; l++)
-        fini_many_read(o, o->batch->values, (c->token + l) * dv, dv, 1, s->X + l * s->ldx);
-    fini_factor_solve(c->L, s->A, s->ld, dv, s->X, s->ldx);
-    if (s->jitter > o->settings->noise && !harmless(o, c, s))
-        return fini_fail(err, FIN_ERR_NUMERIC,
-                         "context %lld: the covariance matrix is positive definite only with %g "
-                         "added to the noise of %g, which moves the answers; give a positive noise",
-                         (long long)c->context, s->jitter, o->settings->noise);
-    return FIN_OK;
+    double noise = o->settings->noise;
+    bool harmless = true;
+    fini_spd_solve(matrix_of(c, s), dv, s->X, s->ldx);
+    for (int64_t j = 0; j < dv && harmless && s->jitter > noise; j++) {
+        for (int64_t l = 0; l < c->L; l++)
+            fini_many_read(o, o->batch->values, (c->token + l) * dv + j, 1, 1, s->T + l);
+        harmless = fini_spd_harmless(s->jitter, noise, c->L, s->X + j, s->ldx, s->T, 1);
+    }
+    return harmless
+               ? FIN_OK
+               : fini_fail(err, FIN_ERR_NUMERIC,
+                           "context %lld: the covariance matrix is positive definite only with "
+                           "%g added to the noise of %g, which moves the answers; give a "
+                           "positive noise",
+                           (long long)c->context, s->jitter, noise);
 }
 
 /* Queries first .. of a context: T = K_q' (tokens, queries), and, if S is given, its slope. */
@@ -219,7 +191,7 @@ static double prior_variance(const fini_many *o, const double *q)
 static void variances(const fini_many *o, const fini_one *c, int64_t count, fini_scratch *s,
                       double *variance)
 {
-    fini_factor_half(c->L, s->A, s->ld, count, s->T, s->ldc);
+    fini_spd_lower(matrix_of(c, s), count, s->T, s->ldc);
     for (int64_t i = 0; i < count; i++)
         variance[i] = prior_variance(o, s->queries + i * o->batch->dk);
     for (int64_t l = 0; l < c->L; l++)
@@ -341,7 +313,7 @@ fin_status fini_dual_backward(const fini_many *o, const fini_one *c, fini_scratc
     memset(s->dkeys, 0, (size_t)(L * dk) * sizeof *s->dkeys);
     for (int64_t first = 0; first < c->m; first += FINI_QUERIES)
         backward_queries(o, c, first, fini_least(FINI_QUERIES, c->m - first), s, hyper);
-    fini_factor_solve(c->L, s->A, s->ld, dv, s->U, s->ldx);
+    fini_spd_solve(matrix_of(c, s), dv, s->U, s->ldx);
     for (int64_t i = 0; i < L; i += FINI_QUERIES)
         backward_rows(o, c, i, fini_least(FINI_QUERIES, L - i), s, hyper);
     for (int64_t l = 0; l < L; l++) {

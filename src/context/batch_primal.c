@@ -28,9 +28,9 @@ void fini_primal_layout(fini_arena *arena, const fini_many *o, fini_scratch *s)
     int64_t D = o->features, dk = o->batch->dk, dv = o->batch->dv, L = o->dout ? o->stored : BLOCK;
     s->basis = (fin_cross){.settings = *o->settings, .dk = dk, .dv = dv};
     fini_monomials_take(arena, &s->basis.basis, o->settings, dk);
-    s->ld = fini_factor_leading(D);
-    s->ldc = fini_factor_leading(BLOCK);
-    s->ldx = fini_factor_leading(dv);
+    s->ld = fini_spd_leading(D);
+    s->ldc = fini_spd_leading(BLOCK);
+    s->ldx = fini_spd_leading(dv);
     s->M = fini_take(arena, D * s->ld, sizeof(double));
     s->F = fini_take(arena, D * s->ldc, sizeof(double));
     s->B = fini_take(arena, D * s->ldx, sizeof(double));
@@ -55,12 +55,26 @@ static void features(const fini_scratch *s, int64_t count, const double *rows)
     fini_monomials_features(&s->basis, count, rows, s->F, s->ldc);
 }
 
-/* F F' + diagonal I and F V, in M and B. Returns the trace of M. */
-static double add_up(const fini_many *o, const fini_one *c, fini_scratch *s, double diagonal)
+static fini_spd matrix_of(const fini_many *o, const fini_scratch *s)
 {
+    return (fini_spd){.n = o->features, .ld = s->ld, .C = s->M, .route = FINI_SPD_BATCH};
+}
+
+/* A context on its way to a factor. */
+typedef struct sums {
+    const fini_many *o;
+    const fini_one *c;
+    fini_scratch *s;
+} sums;
+
+/* F F' + (noise + jitter) I and F V, in M and B. */
+static void fill(void *user, double jitter)
+{
+    const fini_many *o = ((sums *)user)->o;
+    const fini_one *c = ((sums *)user)->c;
+    fini_scratch *s = ((sums *)user)->s;
     int64_t D = o->features, dv = o->batch->dv;
-    double trace = 0;
-    CBLAS_UPLO half = fini_factor_small(D) ? CblasUpper : CblasLower;
+    CBLAS_UPLO half = fini_spd_upper_half(D) ? CblasUpper : CblasLower;
     memset(s->M, 0, (size_t)(D * s->ld) * sizeof *s->M);
     memset(s->B, 0, (size_t)(D * s->ldx) * sizeof *s->B);
     for (int64_t first = 0; first < c->L; first += BLOCK) {
@@ -74,36 +88,31 @@ static double add_up(const fini_many *o, const fini_one *c, fini_scratch *s, dou
                     (int)s->ldc, s->values, (int)dv, 1, s->B, (int)s->ldx);
     }
     for (int64_t i = 0; i < D; i++)
-        trace += s->M[i * s->ld + i] += diagonal;
-    return trace;
+        s->M[i * s->ld + i] += o->settings->noise + jitter;
 }
 
 /* M and B of a context, M factored. With a positive noise a jitter may help, as in fin_cross_load;
  * without one the question is whether there are as many tokens as it takes. */
 static fin_status prepare(const fini_many *o, const fini_one *c, fini_scratch *s, fin_error *err)
 {
-    int64_t D = o->features, pivot = 0;
-    double noise = o->settings->noise, relative = 0;
-    s->jitter = 0;
-    while (pivot >= 0) {
-        double trace = add_up(o, c, s, noise + s->jitter);
-        if (!isfinite(trace))
-            return fini_fail(err, FIN_ERR_NUMERIC,
-                             "context %lld: features are too large for a double; take a larger "
-                             "scale",
-                             (long long)c->context);
-        fin_status status = fini_factor(D, s->M, s->ld, trace, &pivot, err);
-        if (status)
-            return status;
-        relative = fini_factor_jitter(relative);
-        if (pivot >= 0 && (noise == 0 || relative == 0))
-            return fini_fail(err, FIN_ERR_NUMERIC,
-                             "context %lld: %lld tokens do not fix %lld features (noise %g); give "
-                             "a larger noise, or take method dual",
-                             (long long)c->context, (long long)c->L, (long long)D, noise);
-        s->jitter = pivot >= 0 ? relative * trace / (double)D : s->jitter;
-    }
-    fini_factor_solve(D, s->M, s->ld, o->batch->dv, s->B, s->ldx);
+    double noise = o->settings->noise;
+    fini_spd M = matrix_of(o, s);
+    fini_spd_steps steps = {fill, &(sums){o, c, s}, .last = noise > 0 ? FINI_SPD_STEPS - 1 : 0};
+    fin_status status = fini_spd_ladder(&M, &steps, NULL, err);
+    s->jitter = M.jitter;
+    if (status)
+        return status;
+    if (!isfinite(steps.mean))
+        return fini_fail(err, FIN_ERR_NUMERIC,
+                         "context %lld: features are too large for a double; take a larger "
+                         "scale",
+                         (long long)c->context);
+    if (M.pivot >= 0)
+        return fini_fail(err, FIN_ERR_NUMERIC,
+                         "context %lld: %lld tokens do not fix %lld features (noise %g); give "
+                         "a larger noise, or take method dual",
+                         (long long)c->context, (long long)c->L, (long long)M.n, noise);
+    fini_spd_solve(M, o->batch->dv, s->B, s->ldx);
     return FIN_OK;
 }
 
@@ -111,7 +120,7 @@ static fin_status prepare(const fini_many *o, const fini_one *c, fini_scratch *s
 static void variances(const fini_many *o, int64_t count, fini_scratch *s, double *variance)
 {
     double noise = o->settings->noise + s->jitter;
-    fini_factor_half(o->features, s->M, s->ld, count, s->F, s->ldc);
+    fini_spd_lower(matrix_of(o, s), count, s->F, s->ldc);
     memset(variance, 0, (size_t)count * sizeof *variance);
     for (int64_t j = 0; j < o->features; j++)
         for (int64_t i = 0; i < count; i++)
@@ -178,7 +187,7 @@ static void backward_queries(const fini_many *o, const fini_one *c, fini_scratch
                     (int)s->ldc, s->dout, (int)dv, 1, s->R, (int)s->ldx);
         gather(count, dv, dk, s->dout, s->queries, by_query);
     }
-    fini_factor_solve(D, s->M, s->ld, dv, s->R, s->ldx);
+    fini_spd_solve(matrix_of(o, s), dv, s->R, s->ldx);
 }
 
 /* u and alpha of every token. */

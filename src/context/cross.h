@@ -10,6 +10,7 @@
 #include "base/base.h"
 #include "finetti/context.h"
 #include "math/gram.h"
+#include "math/spd.h"
 
 enum {
     FINI_CROSS_LANES = 8, /* shares of blocks that threads do side by side, each with its scratch */

@@ -7,76 +7,39 @@
  * variance is a difference whose rounding error is about the machine epsilon times the prior
  * variance: below that it is noise, so it is cut at zero.
  *
- * If rounding leaves A without a factor, by the rule of fini_pivot_holds, the noise is raised a
- * little, and more, by the jitter that the header states. With a jitter above the noise the answer
- * must still pass through the values, or it is refused: after every change of the tokens. */
+ * If rounding leaves A without a factor the noise is raised by the jitter of math/spd.h. With a
+ * jitter above the noise the answer must still pass through the values, or it is refused: after every
+ * change of the tokens. */
 #include "context/cross.h"
 
 #include <cblas.h>
 #include <math.h>
 #include <string.h>
 
-enum { JITTERS = 6 }; /* none, 1e-12, ... 1e-8 */
-
-/* ---- equal keys ------------------------------------------------------------------------------ */
-
-static uint64_t hash_key(const fin_cross *o, int64_t token)
+/* Of the first n tokens. */
+static fini_spd factor_of(const fin_cross *o, int64_t n)
 {
-    uint64_t hash = 1469598103934665603u;
-    for (int64_t c = 0; c < o->dk; c++) {
-        double x = fini_cross_key(o, token)[c] + 0.0; /* -0 becomes 0 */
-        uint64_t bits;
-        memcpy(&bits, &x, sizeof bits);
-        hash = (hash ^ bits) * 0x9E3779B97F4A7C15u;
-        hash ^= hash >> 29;
-    }
-    return hash;
+    return fini_spd_of(n, o->C, o->capacity);
 }
 
-static bool same(const double *a, const double *b, int64_t n)
+/* With noise 0: do tokens from number `from` to n - 1 have the key of an earlier one and other
+ * values? */
+static fin_status check_equal(const fin_cross *o, int64_t from, int64_t n, fin_error *err)
 {
-    for (int64_t c = 0; c < n; c++)
-        if (a[c] != b[c])
-            return false;
-    return true;
-}
-
-/* With noise 0 a function has one value at one key. */
-static fin_status refuse_equal(int64_t a, int64_t b, fin_error *err)
-{
-    return fini_fail(err, FIN_ERR_NUMERIC,
-                     "tokens %lld and %lld have the same key and different values, which noise 0 "
-                     "cannot explain; give a positive noise",
-                     (long long)a, (long long)b);
-}
-
-static fin_status check_equal(const fin_cross *o, fin_error *err)
-{
-    int64_t size = 16;
-    while (size < 2 * o->tokens)
-        size *= 2;
-    int32_t *table = fini_alloc_array(size, sizeof *table);
-    if (!table)
-        return fini_fail_memory(err, (size_t)size * sizeof *table, "a search for equal keys");
-    memset(table, -1, (size_t)size * sizeof *table);
-    fin_status status = FIN_OK;
-    for (int64_t i = 0; i < o->tokens && !status; i++) {
-        int64_t at = (int64_t)(hash_key(o, i) & (uint64_t)(size - 1));
-        while (table[at] >= 0 && !same(fini_cross_key(o, table[at]), fini_cross_key(o, i), o->dk))
-            at = (at + 1) & (size - 1);
-        if (table[at] < 0)
-            table[at] = (int32_t)i;
-        else if (!same(fini_cross_value(o, table[at]), fini_cross_value(o, i), o->dv))
-            status = refuse_equal(table[at], i, err);
-    }
-    fini_free(table);
-    return status;
+    fini_tokens t = {n, o->dk, o->dv, o->dv, fini_cross_key(o, 0), fini_cross_value(o, 0)};
+    int64_t a = 0, b = o->settings.noise == 0 ? fini_spd_contradiction(&t, from, o->row, &a) : -1;
+    return b < 0 ? FIN_OK
+                 : fini_fail(err, FIN_ERR_NUMERIC,
+                             "tokens %lld and %lld have the same key and different values, which "
+                             "noise 0 cannot explain; give a positive noise",
+                             (long long)a, (long long)b);
 }
 
 /* ---- the factor ------------------------------------------------------------------------------ */
 
-static void fill(fin_cross *o)
+static void fill(void *user, double jitter)
 {
+    fin_cross *o = user;
     int64_t n = o->tokens, ld = o->capacity;
     double prior = o->settings.prior, level = o->settings.level;
     fini_covariance_lower(&o->kernel, o->dk, n, fini_cross_key(o, 0), o->C, ld);
@@ -87,64 +50,43 @@ static void fill(fin_cross *o)
         for (int64_t j = 0; j <= i && (prior != 1 || level != 0); j++)
             row[j] = prior * row[j] + level;
         o->diagonal[i] = row[i] + o->settings.noise;
-        row[i] = o->diagonal[i] + o->jitter;
+        row[i] = o->diagonal[i] + jitter;
     }
+}
+
+static double mean_diagonal(const fin_cross *o)
+{
+    double mean = 0;
+    for (int64_t i = 0; i < o->tokens; i++)
+        mean += o->diagonal[i] / (double)o->tokens;
+    return mean;
 }
 
 static fin_status refuse_factor(const fin_cross *o, int64_t pivot, fin_error *err)
 {
-    double mean = 0;
-    for (int64_t i = 0; i < o->tokens; i++)
-        mean += o->diagonal[i] / (double)o->tokens;
     return fini_fail(err, FIN_ERR_NUMERIC,
                      "the matrix of %lld tokens has no inverse in floating point: the key of token "
                      "%lld says nothing beyond those before it, and noise = %g; give a positive "
                      "noise, such as %.1g",
-                     (long long)o->tokens, (long long)pivot, o->settings.noise, 1e-6 * mean);
-}
-
-/* The jitter on step 0 .. JITTERS - 1. */
-static double jitter_of(const fin_cross *o, int step)
-{
-    double mean = 0;
-    for (int64_t i = 0; i < o->tokens; i++)
-        mean += o->diagonal[i] / (double)o->tokens;
-    return step == 0 ? 0 : mean * pow(10, step - 13);
-}
-
-/* Fills and factors; *pivot: the token that stops it, or -1. */
-static fin_status try_factor(fin_cross *o, int64_t *pivot, const fin_progress *progress,
-                             fin_error *err)
-{
-    fill(o);
-    fin_status status = fini_cholesky(o->tokens, o->C, o->capacity, pivot, progress, err);
-    if (status == FIN_ERR_NUMERIC && *pivot >= 0)
-        status = FIN_OK;
-    return status;
+                     (long long)o->tokens, (long long)pivot, o->settings.noise,
+                     1e-6 * mean_diagonal(o));
 }
 
 static void solve(fin_cross *o)
 {
     size_t bytes = (size_t)(o->tokens * o->dv) * sizeof(double);
     memcpy(o->w, fini_cross_value(o, 0), bytes);
-    fini_solve_lower(o->tokens, o->C, o->capacity, o->dv, o->w, o->dv);
+    fini_spd_lower(factor_of(o, o->tokens), o->dv, o->w, o->dv);
     memcpy(o->alpha, o->w, bytes);
-    fini_solve_upper(o->tokens, o->C, o->capacity, o->dv, o->alpha, o->dv);
+    fini_spd_upper(factor_of(o, o->tokens), o->dv, o->alpha, o->dv);
 }
 
-/* (A + jitter I) alpha = V: what the jitter leaves of the values is jitter * alpha. Column by
- * column, because each has its own unit. */
 static bool harmless(const fin_cross *o, int64_t n)
 {
     bool is = true;
-    for (int64_t c = 0; c < o->dv && is && o->jitter > o->settings.noise; c++) {
-        double left = 0, largest = 0;
-        for (int64_t i = c; i < n * o->dv; i += o->dv) {
-            left = fmax(left, fabs(o->jitter * o->alpha[i]));
-            largest = fmax(largest, fabs(fini_cross_value(o, 0)[i]));
-        }
-        is = left <= 1e-6 * largest + 8 * sqrt(o->jitter);
-    }
+    for (int64_t c = 0; c < o->dv && is; c++)
+        is = fini_spd_harmless(o->jitter, o->settings.noise, n, o->alpha + c, o->dv,
+                               fini_cross_value(o, 0) + c, o->dv);
     return is;
 }
 
@@ -153,25 +95,23 @@ static bool harmless(const fin_cross *o, int64_t n)
 static fin_status factor(fin_cross *o, int step, int64_t stopped, const fin_progress *progress,
                          fin_error *err)
 {
-    int64_t pivot = -1;
-    fin_status status = FIN_OK;
+    fini_spd A = factor_of(o, o->tokens);
+    fini_spd_steps steps = {fill, o, .first = step, .last = FINI_SPD_STEPS - 1};
     fini_cross_prior(o, o->tokens, fini_cross_key(o, 0), o->diagonal);
     for (int64_t i = 0; i < o->tokens; i++)
         o->diagonal[i] += o->settings.noise;
-    if (o->settings.noise == 0)
-        status = check_equal(o, err);
-    for (; step < JITTERS && !status; step++) {
-        o->jitter = step == 0 ? 0 : jitter_of(o, step);
-        status = try_factor(o, &pivot, progress, err);
-        if (status)
-            return status;
-        if (pivot < 0) {
-            solve(o);
-            return harmless(o, o->tokens) ? FIN_OK : refuse_factor(o, stopped, err);
-        }
-        stopped = pivot;
-    }
-    return status ? status : refuse_factor(o, stopped, err);
+    steps.mean = mean_diagonal(o);
+    A.stopped = stopped;
+    fin_status status = check_equal(o, 0, o->tokens, err);
+    if (!status)
+        status = fini_spd_ladder(&A, &steps, progress, err);
+    if (status)
+        return status;
+    o->jitter = A.jitter;
+    if (A.pivot >= 0)
+        return refuse_factor(o, A.pivot, err);
+    solve(o);
+    return harmless(o, o->tokens) ? FIN_OK : refuse_factor(o, A.stopped, err);
 }
 
 static fin_status load(fin_cross *o, const fin_progress *progress, fin_error *err)
@@ -188,7 +128,7 @@ static bool append_one(fin_cross *o, int64_t n)
     fini_cross_prior(o, 1, fini_cross_key(o, n), o->row + n);
     o->diagonal[n] = o->row[n] + o->settings.noise;
     o->row[n] = o->diagonal[n] + o->jitter;
-    return fini_cholesky_append(n, o->C, o->capacity, o->row);
+    return fini_spd_append(factor_of(o, n), o->row);
 }
 
 /* All anew with a jitter; if that fails too, what there was before. */
@@ -202,8 +142,9 @@ static fin_status append_anew(fin_cross *o, int64_t n, int64_t stopped, fin_erro
     if (!status)
         return FIN_OK;
     o->jitter = before;
-    int64_t pivot = -1;
-    if (!try_factor(o, &pivot, NULL, NULL) && pivot < 0)
+    fini_spd A = factor_of(o, held);
+    fill(o, before);
+    if (!fini_spd_factor(&A, NULL, NULL) && A.pivot < 0)
         solve(o);
     else if (factor(o, 0, 0, NULL, NULL))
         fini_cross_clear(o, NULL);
@@ -212,11 +153,9 @@ static fin_status append_anew(fin_cross *o, int64_t n, int64_t stopped, fin_erro
 
 static fin_status append(fin_cross *o, int64_t n, fin_error *err)
 {
-    for (int64_t i = o->tokens; i < o->tokens + n && o->settings.noise == 0; i++)
-        for (int64_t j = 0; j < i; j++)
-            if (same(fini_cross_key(o, j), fini_cross_key(o, i), o->dk) &&
-                !same(fini_cross_value(o, j), fini_cross_value(o, i), o->dv))
-                return refuse_equal(j, i, err);
+    fin_status status = check_equal(o, o->tokens, o->tokens + n, err);
+    if (status)
+        return status;
     for (int64_t i = o->tokens; i < o->tokens + n; i++)
         if (!append_one(o, i))
             return append_anew(o, n, i, err);
@@ -230,13 +169,13 @@ static fin_status append(fin_cross *o, int64_t n, fin_error *err)
             o->w[i * dv + c] = sum / row[i];
         }
     memcpy(o->alpha, o->w, (size_t)((held + n) * dv) * sizeof(double));
-    fini_solve_upper(held + n, o->C, o->capacity, dv, o->alpha, dv);
+    fini_spd_upper(factor_of(o, held + n), dv, o->alpha, dv);
     return harmless(o, held + n) ? FIN_OK : append_anew(o, n, held + n - 1, err);
 }
 
 static fin_status drop(fin_cross *o, int64_t n, fin_error *err)
 {
-    fini_cholesky_drop(o->tokens, n, o->C, o->capacity);
+    fini_spd_drop(factor_of(o, o->tokens), n);
     memmove(o->diagonal, o->diagonal + n, (size_t)(o->tokens - n) * sizeof(double));
     o->first += n;
     o->tokens -= n;
@@ -265,7 +204,7 @@ static void predict(const fin_cross *o, int64_t m, const double *queries, double
     fini_blas_leave();
     if (!variance && !weights)
         return;
-    fini_solve_lower(n, o->C, o->capacity, m, K, m);
+    fini_spd_lower(factor_of(o, n), m, K, m);
     fini_cross_prior(o, m, queries, prior);
     for (int64_t i = 0; i < n && variance; i++)
         for (int64_t j = 0; j < m; j++)
@@ -275,7 +214,7 @@ static void predict(const fin_cross *o, int64_t m, const double *queries, double
             variance[j * dv + c] = fmax(prior[j], 0);
     if (!weights)
         return;
-    fini_solve_upper(n, o->C, o->capacity, m, K, m);
+    fini_spd_upper(factor_of(o, n), m, K, m);
     for (int64_t j = 0; j < m; j++)
         for (int64_t i = 0; i < n; i++)
             weights[j * n + i] = K[i * m + j];
@@ -299,7 +238,7 @@ static fin_status loo(const fin_cross *o, double *mean, double *variance,
         memset(E, 0, (size_t)((n - l) * b) * sizeof *E);
         for (int64_t j = 0; j < b; j++)
             E[j * b + j] = 1;
-        fini_solve_lower(n - l, o->C + l * ld + l, ld, b, E, b);
+        fini_spd_lower(fini_spd_of(n - l, o->C + l * ld + l, ld), b, E, b);
         for (int64_t i = 0; i < n - l; i++)
             for (int64_t j = 0; j < b; j++)
                 sum[j] += E[i * b + j] * E[i * b + j];
@@ -356,7 +295,7 @@ static fin_status prefix(const fin_cross *o, int64_t m, const double *queries,
         memset(p.mean, 0, (size_t)(b * dv) * sizeof *p.mean);
         fini_cross_prior(o, b, queries + at * o->dk, p.variance);
         fini_cross_covariances(o, n, fini_cross_key(o, 0), b, queries + at * o->dk, X, b);
-        fini_solve_lower(n, o->C, o->capacity, b, X, b);
+        fini_spd_lower(factor_of(o, n), b, X, b);
         fini_prefix_now(&p, 0);
         fini_prefix_rows(&p, 0, n, X, o->w);
     }

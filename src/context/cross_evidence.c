@@ -71,7 +71,7 @@ static fin_status differentiate(const fin_cross *o, double *gradient, double *by
     for (int64_t i = 0; i < n; i++)
         memcpy(inverse + i * n, o->C + i * o->capacity, (size_t)(i + 1) * sizeof *inverse);
     memset(sums, 0, (size_t)(strips * width) * sizeof *sums);
-    fin_status status = fini_cholesky_inverse(n, inverse, n, err);
+    fin_status status = fini_spd_inverse(fini_spd_of(n, inverse, n), err);
     if (!status && fini_report(progress, "gradient", 1, 2))
         status = fini_cross_cancelled(err);
     fini_blas_enter();
@@ -100,7 +100,7 @@ fin_status fini_dual_evidence(const fin_cross *o, double *evidence, double *grad
     for (int64_t i = 0; i < o->tokens * o->dv; i++)
         sum += o->w[i] * o->w[i];
     *evidence = -0.5 * sum - 0.5 * (double)o->dv *
-                                 (fini_cholesky_logdet(o->tokens, o->C, o->capacity) +
+                                 (fini_spd_logdet(fini_spd_of(o->tokens, o->C, o->capacity)) +
                                   (double)o->tokens * log(FINI_CROSS_TWO_PI));
     return gradient ? differentiate(o, gradient, by_column, progress, err) : FIN_OK;
 }

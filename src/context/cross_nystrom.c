@@ -57,18 +57,11 @@ static void copy_key(fin_cross *o, int64_t landmark, int64_t token)
 static bool factor_all(fin_cross *o, const fin_progress *progress, fin_status *status,
                        fin_error *err)
 {
-    int64_t D = o->features, pivot = -1;
-    fini_cross_covariances(o, D, o->landmarks, D, o->landmarks, o->Cm, o->D);
-    *status = fini_cholesky(D, o->Cm, o->D, &pivot, progress, err);
-    if (*status == FIN_ERR_NUMERIC && pivot >= 0)
-        *status = FIN_OK;
-    bool good = pivot < 0;
-    for (int64_t i = 0; i < D && good; i++) {
-        double prior, c = o->Cm[i * o->D + i];
-        fini_cross_prior(o, 1, o->landmarks + i * o->dk, &prior);
-        good = c * c >= KNOWN * prior;
-    }
-    return good;
+    fini_spd A = fini_spd_of(o->features, o->Cm, o->D);
+    A.share = KNOWN;
+    fini_cross_covariances(o, A.n, o->landmarks, A.n, o->landmarks, A.C, A.ld);
+    *status = fini_spd_factor(&A, progress, err);
+    return A.pivot < 0;
 }
 
 /* One by one, leaving out those that say nothing new. */
@@ -77,14 +70,12 @@ static void factor_some(fin_cross *o, int64_t count, const int64_t *picked)
     o->features = 0;
     for (int64_t i = 0; i < count; i++) {
         int64_t D = o->features;
-        double prior, *row = o->x;
+        fini_spd A = fini_spd_of(D, o->Cm, o->D);
+        A.share = KNOWN;
         copy_key(o, D, picked[i]);
-        fini_cross_covariances(o, 1, o->landmarks + D * o->dk, D, o->landmarks, row, D);
-        fini_cross_prior(o, 1, o->landmarks + D * o->dk, &prior);
-        row[D] = prior;
-        if (fini_cholesky_append(D, o->Cm, o->D, row) &&
-            o->Cm[D * o->D + D] * o->Cm[D * o->D + D] >= KNOWN * prior)
-            o->features++;
+        fini_cross_covariances(o, 1, o->landmarks + D * o->dk, D, o->landmarks, o->x, D);
+        fini_cross_prior(o, 1, o->landmarks + D * o->dk, o->x + D);
+        o->features += fini_spd_append(A, o->x);
     }
 }
 
@@ -241,7 +232,7 @@ fin_status fini_nystrom_judge(fin_cross *o, fin_error *err)
     if (!keys)
         return fini_fail_memory(err, (size_t)numbers * sizeof *keys, "a judgement of landmarks");
     memcpy(o->half, o->u, (size_t)(half * o->dv) * sizeof *o->half);
-    fini_solve_upper(half, o->M, o->D, o->dv, o->half, o->dv);
+    fini_spd_upper(fini_spd_of(half, o->M, o->D), o->dv, o->half, o->dv);
     for (int64_t i = 0; i < o->tokens; i += step, count++) {
         memcpy(keys + held++ * o->dk, fini_cross_key(o, i), (size_t)o->dk * sizeof *keys);
         if (held == BLOCK || i + step >= o->tokens) {

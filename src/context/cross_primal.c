@@ -12,11 +12,10 @@
 #include "context/cross_primal.h"
 
 #include <cblas.h>
-#include <float.h>
 #include <math.h>
 #include <string.h>
 
-enum { BLOCK = FINI_CROSS_BLOCK, JITTERS = 6 };
+enum { BLOCK = FINI_CROSS_BLOCK };
 
 /* Without noise a feature counts as fixed by the tokens if they leave this share of its square. */
 #define CLEAR 1e-10
@@ -28,7 +27,7 @@ void fini_cross_features(const fin_cross *o, int64_t b, const double *keys, doub
         return;
     }
     fini_cross_covariances(o, o->features, o->landmarks, b, keys, F, ld);
-    fini_solve_lower(o->features, o->Cm, o->D, b, F, ld);
+    fini_spd_lower(fini_spd_of(o->features, o->Cm, o->D), b, F, ld);
 }
 
 void fini_cross_unseen(const fin_cross *o, int64_t b, const double *keys, const double *F,
@@ -131,60 +130,53 @@ static fin_status gather(fin_cross *o, int64_t from, int64_t n, const fin_progre
     return status;
 }
 
-/* M from S; *pivot: the feature that stops it, or -1. */
-fin_status fini_primal_factor(const fin_cross *o, double noise, const double *S, double *M,
-                              int64_t *pivot, fin_error *err)
+fini_spd fini_primal_matrix(const fin_cross *o, double noise, const double *S, double *M)
 {
     int64_t D = o->features, ld = o->D;
     for (int64_t i = 0; i < D; i++) {
         memcpy(M + i * ld, S + i * ld, (size_t)(i + 1) * sizeof *M);
         M[i * ld + i] += noise;
     }
-    fin_status status = fini_cholesky(D, M, ld, pivot, NULL, err);
-    if (status == FIN_ERR_NUMERIC && *pivot >= 0)
-        status = FIN_OK;
-    for (int64_t i = 0; i < D && noise == 0 && !status && *pivot < 0; i++)
-        if (!(M[i * ld + i] * M[i * ld + i] >= CLEAR * S[i * ld + i]))
-            *pivot = i;
-    return status;
+    fini_spd A = fini_spd_of(D, M, ld);
+    A.share = noise == 0 ? CLEAR : 0;
+    return A;
 }
 
 static void solve(fin_cross *o)
 {
     size_t bytes = (size_t)(o->features * o->dv) * sizeof(double);
     memcpy(o->u, o->T, bytes);
-    fini_solve_lower(o->features, o->M, o->D, o->dv, o->u, o->dv);
+    fini_spd_lower(fini_primal_M(o), o->dv, o->u, o->dv);
     memcpy(o->B, o->u, bytes);
-    fini_solve_upper(o->features, o->M, o->D, o->dv, o->B, o->dv);
+    fini_spd_upper(fini_primal_M(o), o->dv, o->B, o->dv);
 }
 
+static void fill(void *user, double jitter)
+{
+    const fin_cross *o = user;
+    fini_primal_matrix(o, o->settings.noise + jitter, o->S, o->M);
+}
+
+/* Without noise there is no jitter either: more tokens may repair it, and what is missing is said when
+ * something is asked. */
 static fin_status factor(fin_cross *o, fin_error *err)
 {
-    int64_t pivot = -1;
-    double mean = o->settings.noise;
-    for (int64_t j = 0; j < o->features; j++)
-        mean += o->S[j * o->D + j] / (double)o->features;
-    o->solved = true;
-    for (int step = 0; step < JITTERS; step++) {
-        o->jitter = step == 0 ? 0 : mean * pow(10, step - 13);
-        fin_status status =
-            fini_primal_factor(o, o->settings.noise + o->jitter, o->S, o->M, &pivot, err);
-        if (status)
-            return status;
-        if (pivot < 0) {
-            solve(o);
-            return FIN_OK;
-        }
-        if (o->settings.noise == 0) { /* more tokens may repair it: said when something is asked */
-            o->solved = o->tokens == 0;
-            return FIN_OK;
-        }
-    }
+    bool noise = o->settings.noise > 0;
+    fini_spd A = fini_primal_M(o);
+    fini_spd_steps steps = {fill, o, .last = noise ? FINI_SPD_STEPS - 1 : 0};
+    A.share = noise ? 0 : CLEAR;
+    fin_status status = fini_spd_ladder(&A, &steps, NULL, err);
+    o->jitter = A.jitter;
+    o->solved = A.pivot < 0 || o->tokens == 0;
+    if (!status && A.pivot < 0)
+        solve(o);
+    if (status || A.pivot < 0 || !noise)
+        return status;
     return fini_fail(
         err, FIN_ERR_NUMERIC,
         "the matrix of %lld features has no inverse in floating point with noise = %g; "
         "give a larger noise, such as %.1g, or standardise the keys",
-        (long long)o->features, o->settings.noise, 1e-6 * mean);
+        (long long)o->features, o->settings.noise, 1e-6 * steps.mean);
 }
 
 static fin_status load(fin_cross *o, const fin_progress *progress, fin_error *err)
@@ -207,73 +199,6 @@ static fin_status load(fin_cross *o, const fin_progress *progress, fin_error *er
 }
 
 /* ---- one more, one less ---------------------------------------------------------------------- */
-
-/* The one that takes x into (sign 1) or out of (-1) the pivot. */
-static bool rotation(double *pivot, double x, int sign, double *c, double *s)
-{
-    double square = *pivot * *pivot + sign * x * x, root = sqrt(square);
-    if (!(square > DBL_EPSILON * *pivot * *pivot))
-        return false;
-    *c = sign > 0 ? *pivot / root : root / *pivot;
-    *s = sign > 0 ? x / root : x / *pivot;
-    *pivot = root;
-    return true;
-}
-
-/* Rotations 0 .. to - 1 of `rows` rows of M and their numbers of x; side by side, because each
- * number of x waits for the one before. The mixed form of the downdate (Bojanczyk, Brent, van
- * Dooren and de Hoog 1987) is the stable one. */
-enum { SIDE = 4 };
-static inline __attribute__((always_inline)) void rotate_rows(int sign, int64_t to, int rows,
-                                                              double *M, int64_t ld, double *x,
-                                                              const double *c, const double *s)
-{
-    double y[SIDE];
-    for (int r = 0; r < rows; r++)
-        y[r] = x[r];
-    for (int64_t k = 0; k < to; k++) {
-        double inverse = sign > 0 ? 0 : 1 / c[k];
-#pragma GCC unroll 4
-        for (int r = 0; r < rows; r++) {
-            double *m = M + r * ld + k, old = *m;
-            double turned = sign > 0 ? c[k] * old + s[k] * y[r] : (old - s[k] * y[r]) * inverse;
-            *m = turned;
-            y[r] = c[k] * y[r] - s[k] * (sign > 0 ? old : turned);
-        }
-    }
-    for (int r = 0; r < rows; r++)
-        x[r] = y[r];
-}
-
-/* M M' + x x' (sign 1) or - x x' (sign -1). False if the result is not safely positive definite; M
- * is spoilt then. */
-static inline __attribute__((always_inline)) bool rotate(fin_cross *o, int sign)
-{
-    int64_t D = o->features, ld = o->D;
-    double *x = o->x, *c = o->F, *s = o->F + D; /* F has more than two columns */
-    for (int64_t i = 0; i < D; i += SIDE) {
-        int64_t rows = D - i < SIDE ? D - i : SIDE;
-        if (rows == SIDE)
-            rotate_rows(sign, i, SIDE, o->M + i * ld, ld, x + i, c, s);
-        for (int64_t r = i; r < i + rows; r++) {
-            int64_t from = rows == SIDE ? i : 0;
-            rotate_rows(sign, r - from, 1, o->M + r * ld + from, ld, x + r, c + from, s + from);
-            if (!rotation(o->M + r * ld + r, x[r], sign, c + r, s + r))
-                return false;
-        }
-    }
-    return true;
-}
-
-static void update(fin_cross *o)
-{
-    rotate(o, 1);
-}
-
-static bool downdate(fin_cross *o)
-{
-    return rotate(o, -1);
-}
 
 /* Features of one token into x, and S and T with or without it. */
 static void count_token(fin_cross *o, int64_t token, int sign)
@@ -312,7 +237,7 @@ static fin_status take_in(fin_cross *o, int64_t n, fin_error *err)
     for (int64_t i = o->tokens; i < o->tokens + n && !(fresh && n >= BLOCK / 2); i++) {
         count_token(o, i, 1);
         if (!fresh)
-            update(o);
+            fini_spd_rank_one(fini_primal_M(o), 1, o->x, o->F); /* F has more than two columns */
     }
     if (!fresh) {
         solve(o);
@@ -355,10 +280,10 @@ static bool take_out(fin_cross *o)
 {
     double known = 0;
     memcpy(o->F, o->x, (size_t)o->features * sizeof(double));
-    fini_solve_lower(o->features, o->M, o->D, 1, o->F, 1);
+    fini_spd_lower(fini_primal_M(o), 1, o->F, 1);
     for (int64_t j = 0; j < o->features; j++)
         known += o->F[j] * o->F[j];
-    return known < 1 - 1e-4 && downdate(o);
+    return known < 1 - 1e-4 && fini_spd_rank_one(fini_primal_M(o), -1, o->x, o->F);
 }
 
 static fin_status drop(fin_cross *o, int64_t n, fin_error *err)

@@ -8,8 +8,13 @@
 
 void fini_primal_add(const fin_cross *o, int64_t b, const double *F, int64_t ld, const double *V,
                      double *S, double *T);
-fin_status fini_primal_factor(const fin_cross *o, double noise, const double *S, double *M,
-                              int64_t *pivot, fin_error *err);
+/* S + noise I into M, to be factored. */
+fini_spd fini_primal_matrix(const fin_cross *o, double noise, const double *S, double *M);
+/* The factor that there is. */
+static inline fini_spd fini_primal_M(const fin_cross *o)
+{
+    return fini_spd_of(o->features, o->M, o->D);
+}
 
 int64_t fini_primal_scratch(const fin_cross *o, int64_t m);
 void fini_primal_predict(const fin_cross *o, int64_t m, const double *queries, double *mean,

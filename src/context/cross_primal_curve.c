@@ -63,18 +63,19 @@ static fin_status refuse(const curve *k, int64_t l, fin_error *err)
 static fin_status block_of_tokens(curve *k, int64_t l, int64_t t, fin_error *err)
 {
     const fin_cross *o = k->o;
-    int64_t D = o->features, dv = o->dv, pivot = -1;
-    fin_status status = fini_primal_factor(o, k->noise, k->S, k->M, &pivot, err);
-    if (!status && pivot >= 0)
+    int64_t D = o->features, dv = o->dv;
+    fini_spd M = fini_primal_matrix(o, k->noise, k->S, k->M), C = fini_spd_of(t, k->C, TILE);
+    fin_status status = fini_spd_factor(&M, NULL, err);
+    if (!status && M.pivot >= 0)
         status = refuse(k, l, err);
     if (status)
         return status;
     memcpy(k->u, k->T, (size_t)(D * dv) * sizeof *k->u);
-    fini_solve_lower(D, k->M, o->D, dv, k->u, dv);
+    fini_spd_lower(M, dv, k->u, dv);
     fini_cross_features(o, t, fini_cross_key(o, l), k->F, t);
     fini_cross_unseen(o, t, fini_cross_key(o, l), k->F, t, k->unseen);
     memcpy(k->Z, k->F, (size_t)(D * t) * sizeof *k->Z);
-    fini_solve_lower(D, k->M, o->D, t, k->Z, t);
+    fini_spd_lower(M, t, k->Z, t);
     memcpy(k->w, fini_cross_value(o, l), (size_t)(t * dv) * sizeof *k->w);
     memset(k->C, 0, TILE * TILE * sizeof *k->C);
     fini_blas_enter();
@@ -87,11 +88,12 @@ static fin_status block_of_tokens(curve *k, int64_t l, int64_t t, fin_error *err
     fini_blas_leave();
     for (int64_t i = 0; i < t; i++)
         k->C[i * TILE + i] += k->noise;
-    status = fini_cholesky(t, k->C, TILE, &pivot, NULL, err);
-    if (status)
-        return refuse(k, l + pivot + 1, err);
-    fini_solve_lower(t, k->C, TILE, dv, k->w, dv);
-    return FIN_OK;
+    status = fini_spd_factor(&C, NULL, err);
+    if (!status && C.pivot >= 0)
+        status = refuse(k, l + C.pivot + 1, err);
+    if (!status)
+        fini_spd_lower(C, dv, k->w, dv);
+    return status;
 }
 
 /* Token l + i: missed by C_ii w_i, with variance C_ii^2 and what the landmarks do not see. */
@@ -115,14 +117,14 @@ static void block_of_queries(curve *k, fini_prefix *p, int64_t l, int64_t t, con
     const fin_cross *o = k->o;
     int64_t D = o->features, b = p->m;
     fini_cross_features(o, b, queries, k->Zq, b);
-    fini_solve_lower(D, k->M, o->D, b, k->Zq, b);
+    fini_spd_lower(fini_spd_of(D, k->M, o->D), b, k->Zq, b);
     memset(k->X, 0, (size_t)(t * b) * sizeof *k->X);
     fini_blas_enter();
     if (D > 0 && t > 0)
         cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)t, (int)b, (int)D, k->noise, k->Z,
                     (int)t, k->Zq, (int)b, 0, k->X, (int)b);
     fini_blas_leave();
-    fini_solve_lower(t, k->C, TILE, b, k->X, b);
+    fini_spd_lower(fini_spd_of(t, k->C, TILE), b, k->X, b);
     if (l == 0)
         fini_prefix_now(p, 0);
     fini_prefix_rows(p, l, t, k->X, k->w);

@@ -122,14 +122,14 @@ static void predict_block(const fin_cross *o, int64_t at, int64_t m, double *scr
         memset(a->mean + at * o->dv, 0, (size_t)(m * o->dv) * sizeof *a->mean);
         squares(o->features, m, F, 1, sum);
     } else if (a->variance || a->weights) {
-        fini_solve_lower(o->features, o->M, o->D, m, F, m);
+        fini_spd_lower(fini_primal_M(o), m, F, m);
         squares(o->features, m, F, o->settings.noise + o->jitter, sum);
     }
     for (int64_t i = 0; i < m * o->dv && a->variance; i++)
         a->variance[at * o->dv + i] = sum[i / o->dv];
     if (!a->weights || none)
         return;
-    fini_solve_upper(o->features, o->M, o->D, m, F, m);
+    fini_spd_upper(fini_primal_M(o), m, F, m);
     token_weights(o, m, F, others, a->weights + at * o->tokens);
 }
 
@@ -155,7 +155,7 @@ static void loo_block(const fin_cross *o, int64_t at, int64_t b, double *F, void
     memset(own, 0, 2 * BLOCK * sizeof *own);
     squares(o->features, b, F, 1, own);
     means(o, b, F, a->mean + at * o->dv);
-    fini_solve_lower(o->features, o->M, o->D, b, F, b);
+    fini_spd_lower(fini_primal_M(o), b, F, b);
     squares(o->features, b, F, 1, h);
     for (int64_t i = 0; i < b; i++) {
         double left = fmax(1 - h[i], noise > 0 ? noise / (noise + own[i]) : 0);
@@ -215,7 +215,7 @@ static void differentiate(const fin_cross *o, double fit, double *E, double *gra
         memset(E, 0, (size_t)((D - l) * b) * sizeof *E);
         for (int64_t j = 0; j < b; j++)
             E[j * b + j] = 1;
-        fini_solve_lower(D - l, o->M + l * o->D + l, o->D, b, E, b);
+        fini_spd_lower(fini_spd_of(D - l, o->M + l * o->D + l, o->D), b, E, b);
         squares(D - l, b, E, 1, inverse);
         for (int64_t j = l; j < l + b; j++) {
             double e = -(double)dv * (1 - noise * inverse[j - l]);
@@ -253,7 +253,7 @@ fin_status fini_primal_evidence(const fin_cross *o, double *evidence, double *gr
         return status;
     for (int64_t i = 0; i < o->features * o->dv; i++)
         square += o->B[i] * o->B[i];
-    double logdet = (L - D) * log(noise) + fini_cholesky_logdet(o->features, o->M, o->D);
+    double logdet = (L - D) * log(noise) + fini_spd_logdet(fini_primal_M(o));
     *evidence =
         -0.5 * (fit / noise + square) - 0.5 * (double)o->dv * (logdet + L * log(FINI_CROSS_TWO_PI));
     if (!gradient)

@@ -10,6 +10,8 @@
  * (NaN somewhere, a ridge that underflowed) makes every answer NaN, which the loss then shows. */
 #include "encoder/encoder.h"
 
+#include "math/spd.h"
+
 #include <cblas.h>
 #include <math.h>
 #include <string.h>
@@ -25,42 +27,15 @@ static void multiply(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, int64_t rows, int64
                 beta, C, (int)columns);
 }
 
-/* A = C C', in place of its lower triangle. */
-static bool cholesky(int64_t d, double *A)
-{
-    for (int64_t i = 0; i < d; i++) {
-        double *row = A + i * d;
-        for (int64_t j = 0; j < i; j++) {
-            const double *other = A + j * d;
-            double rest = row[j];
-            for (int64_t c = 0; c < j; c++)
-                rest -= row[c] * other[c];
-            row[j] = rest / other[j];
-        }
-        double left = row[i];
-        for (int64_t c = 0; c < i; c++)
-            left -= row[c] * row[c];
-        if (!(left > 0 && isfinite(left)))
-            return false;
-        row[i] = sqrt(left);
-    }
-    return true;
-}
-
-/* X (d, columns) <- A^-1 X. */
-static void solve(int64_t d, const double *C, int64_t columns, double *X)
-{
-    int n = (int)d, m = (int)columns;
-    cblas_dtrsm(CblasRowMajor, CblasLeft, CblasLower, CblasNoTrans, CblasNonUnit, n, m, 1, C, n, X,
-                m);
-    cblas_dtrsm(CblasRowMajor, CblasLeft, CblasLower, CblasTrans, CblasNonUnit, n, m, 1, C, n, X,
-                m);
-}
-
 static void fill(int64_t n, double *x, double value)
 {
     for (int64_t i = 0; i < n; i++)
         x[i] = value;
+}
+
+static fini_spd factor_of(const fini_cme *o)
+{
+    return (fini_spd){.n = o->d, .ld = o->d, .C = o->A, .route = FINI_SPD_SMALL};
 }
 
 static bool prepare(fini_cme *o)
@@ -70,10 +45,11 @@ static bool prepare(fini_cme *o)
     multiply(CblasTrans, CblasNoTrans, d, d, o->L, 1, o->K, o->V, 0, o->W);
     for (int64_t i = 0; i < d; i++)
         o->A[i * d + i] += o->ridge;
-    if (!cholesky(d, o->A))
-        return false;
-    solve(d, o->A, d, o->W);
-    return true;
+    fini_spd A = factor_of(o);
+    fini_spd_factor(&A, NULL, NULL);
+    if (A.pivot < 0)
+        fini_spd_solve(A, d, o->W, d);
+    return A.pivot < 0;
 }
 
 void fini_cme_forward(fini_cme *o)
@@ -90,7 +66,7 @@ void fini_cme_forward(fini_cme *o)
 void fini_cme_weights(fini_cme *o, int64_t i, double *weights)
 {
     memcpy(o->B, o->Q + i * o->d, (size_t)o->d * sizeof(double));
-    solve(o->d, o->A, 1, o->B);
+    fini_spd_solve(factor_of(o), 1, o->B, 1);
     for (int64_t l = 0; l < o->L; l++) {
         weights[l] = 0;
         for (int64_t j = 0; j < o->d; j++)
@@ -109,7 +85,7 @@ double fini_cme_backward(fini_cme *o)
         return NAN;
     }
     multiply(CblasTrans, CblasNoTrans, d, d, m, 1, o->Q, o->O, 0, o->B);
-    solve(d, o->A, d, o->B);
+    fini_spd_solve(factor_of(o), d, o->B, d);
     multiply(CblasNoTrans, CblasTrans, m, d, d, 1, o->O, o->W, 0, o->dQ);
     multiply(CblasNoTrans, CblasNoTrans, L, d, d, 1, o->K, o->B, 0, o->dV);
     multiply(CblasNoTrans, CblasTrans, d, d, d, -1, o->B, o->W, 0, o->A); /* dA, over the factor */

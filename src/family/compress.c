@@ -3,6 +3,7 @@
 #include "family/family.h"
 
 #include "math/gram.h"
+#include "math/spd.h"
 
 #include <lapacke.h>
 #include <math.h>

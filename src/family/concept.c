@@ -27,7 +27,7 @@ static void prepare(fin_latent *latent)
 
 static int64_t room_tokens(const fin_latent *latent, int64_t L, int64_t m)
 {
-    return (L + m) * latent->shape.features + fini_dual_room(L, latent->shape.dv, m);
+    return (L + m) * latent->shape.features + fini_process_room(L, latent->shape.dv, m);
 }
 
 static fin_status draw(const fin_latent *latent, const fini_sequence *s, double *work,
@@ -49,14 +49,15 @@ static fin_status predict_tokens(const fin_latent *latent, int64_t L, const doub
                                  const double *values, int64_t m, const double *queries,
                                  double *mean, double *variance, double *work, fin_error *err)
 {
-    const fin_covariance product = {.kernel = FIN_KERNEL_LINEAR, .scale = 1};
-    int64_t D = latent->shape.features;
+    int64_t D = latent->shape.features, dv = latent->shape.dv;
     double *phi = work, *phi_q = phi + L * D;
+    const fini_process p = {{.kernel = FIN_KERNEL_LINEAR, .scale = 1},
+                            latent->settings.prior,
+                            latent->settings.noise,
+                            {L, D, dv, dv, phi, values}};
     fini_features(latent, L, keys, phi, D);
     fini_features(latent, m, queries, phi_q, D);
-    return fini_dual_predict(&product, latent->settings.prior, latent->settings.noise, D, L, phi,
-                             latent->shape.dv, values, m, phi_q, mean, variance, phi_q + m * D,
-                             err);
+    return fini_process_predict(&p, m, phi_q, mean, variance, phi_q + m * D, err);
 }
 
 const fin_family fini_family_concept = {

@@ -7,114 +7,129 @@
 #include "family/family.h"
 
 #include "math/gram.h"
+#include "math/small.h"
 
-#include <math.h>
+#include <string.h>
 
 enum { BLOCK = 64 }; /* queries at once */
 
-int64_t fini_dual_room(int64_t L, int64_t dv, int64_t m)
+int64_t fini_process_room(int64_t L, int64_t dv, int64_t m)
 {
-    int64_t block = m < BLOCK ? m : BLOCK;
-    return L * L + L + 2 * L * dv + L * block + block;
+    int64_t block = fini_least(m, BLOCK);
+    return L * L + 2 * L * dv + L * block + block;
+}
+
+typedef struct gram {
+    const fini_process *p;
+    double *C;
+} gram;
+
+static void fill(void *user, double jitter)
+{
+    const fini_process *p = ((gram *)user)->p;
+    double *C = ((gram *)user)->C;
+    int64_t L = p->tokens.n;
+    fini_covariance_lower(&p->covariance, p->tokens.dk, L, p->tokens.keys, C, L);
+    for (int64_t i = 0; i < L; i++) {
+        for (int64_t j = 0; j <= i && p->prior != 1; j++)
+            C[i * L + j] *= p->prior;
+        C[i * L + i] += p->noise;
+        C[i * L + i] += jitter;
+    }
+}
+
+fin_status fini_process_factor(const fini_process *p, double *C, double *jitter, fin_error *err)
+{
+    int64_t L = p->tokens.n;
+    fini_spd A = {.n = L, .ld = L, .C = C, .route = FINI_SPD_SMALL};
+    fini_spd_steps steps = {fill, &(gram){p, C}, .last = FINI_SPD_STEPS - 1};
+    fin_status status = fini_spd_ladder(&A, &steps, NULL, err);
+    *jitter = A.jitter;
+    if (status || A.pivot < 0)
+        return status;
+    return fini_fail(err, FIN_ERR_NUMERIC,
+                     "the covariance of %lld points is not positive definite, not even with %g "
+                     "added to its diagonal; are the keys so large that it overflows? Otherwise "
+                     "give a positive noise",
+                     (long long)L, *jitter);
 }
 
 /* Jitter repairs rounding, but two values at one key without noise are a contradiction. */
-static fin_status check_twins(int64_t width, int64_t L, const double *a, int64_t dv,
-                              const double *values, fin_error *err)
+static fin_status check_twins(const fini_process *p, double *room, fin_error *err)
 {
-    for (int64_t i = 1; i < L; i++)
-        for (int64_t j = 0; j < i; j++) {
-            bool same = true, agree = true;
-            for (int64_t c = 0; c < width && same; c++)
-                same = a[i * width + c] == a[j * width + c];
-            for (int64_t c = 0; c < dv && same && agree; c++)
-                agree = values[i * dv + c] == values[j * dv + c];
-            if (same && !agree)
-                return fini_fail(err, FIN_ERR_NUMERIC,
-                                 "tokens %lld and %lld have the same key and different values, "
-                                 "which cannot be without noise; give a positive noise",
-                                 (long long)j, (long long)i);
-        }
+    int64_t a = 0, b = p->noise == 0 ? fini_spd_contradiction(&p->tokens, 0, room, &a) : -1;
+    return b < 0 ? FIN_OK
+                 : fini_fail(err, FIN_ERR_NUMERIC,
+                             "tokens %lld and %lld have the same key and different values, "
+                             "which cannot be without noise; give a positive noise",
+                             (long long)a, (long long)b);
+}
+
+/* Values that the mean would miss by more than noise of the jitter's variance: the tokens contradict
+ * each other in a less plain way, and rounding divided by the jitter is all over the answer. X: C^-1 V,
+ * of which alpha is made. */
+static fin_status check_jitter(const fini_process *p, fini_spd C, double jitter, const double *X,
+                               double *alpha, fin_error *err)
+{
+    const fini_tokens *t = &p->tokens;
+    if (!(jitter > p->noise))
+        return FIN_OK;
+    memcpy(alpha, X, (size_t)(t->n * t->dv) * sizeof *alpha);
+    fini_spd_upper(C, t->dv, alpha, t->dv);
+    for (int64_t c = 0; c < t->dv; c++)
+        if (!fini_spd_harmless(jitter, p->noise, t->n, alpha + c, t->dv, t->values + c, t->ldv))
+            return fini_fail(err, FIN_ERR_NUMERIC,
+                             "the values of %lld tokens contradict each other: with noise = %g no "
+                             "function fits number %lld of them all; give a larger noise",
+                             (long long)t->n, p->noise, (long long)c);
     return FIN_OK;
 }
 
-/* (G + jitter I) alpha = V, so that jitter alpha is how far off the values the mean passes: no
- * farther than noise of that variance would have them, or the tokens contradict each other in a
- * less plain way, and rounding divided by the jitter is all over the answer. X: C^-1 V. */
-static fin_status check_jitter(int64_t L, const double *C, int64_t dv, const double *values,
-                               const double *X, double noise, double jitter, double *alpha,
-                               fin_error *err)
+static void predict_block(const fini_process *p, const double *X, int64_t n, const double *P,
+                          const double *itself, double *mean, double *variance)
 {
-    double off = 0, largest = 0;
-    for (int64_t i = 0; i < L * dv; i++)
-        alpha[i] = X[i];
-    fini_solve_upper(L, C, L, dv, alpha, dv);
-    for (int64_t i = 0; i < L * dv; i++) {
-        off = fmax(off, jitter * fabs(alpha[i]));
-        largest = fmax(largest, fabs(values[i]));
-    }
-    if (off <= 1e-6 * largest + 8 * sqrt(jitter))
-        return FIN_OK;
-    return fini_fail(err, FIN_ERR_NUMERIC,
-                     "the values of %lld tokens contradict each other: with noise = %g one of "
-                     "them is %.2g off every function that fits the others; give a larger noise",
-                     (long long)L, noise, off);
-}
-
-static void predict_block(int64_t L, int64_t dv, const double *X, int64_t n, const double *P,
-                          const double *itself, double prior, double *mean, double *variance)
-{
+    int64_t L = p->tokens.n, dv = p->tokens.dv;
     for (int64_t j = 0; j < n; j++) {
         double *out = mean + j * dv, norm2 = 0;
         for (int64_t c = 0; c < dv; c++)
             out[c] = 0;
         for (int64_t l = 0; l < L; l++) {
-            double p = P[l * n + j];
-            norm2 += p * p;
+            double k = P[l * n + j];
+            norm2 += k * k;
             for (int64_t c = 0; c < dv; c++)
-                out[c] += p * X[l * dv + c];
+                out[c] += k * X[l * dv + c];
         }
         if (variance) {
-            double left = prior * itself[j] - norm2;
+            double left = p->prior * itself[j] - norm2;
             variance[j] = left > 0 ? left : 0; /* below only by rounding */
         }
     }
 }
 
-fin_status fini_dual_predict(const fin_covariance *covariance, double prior, double noise,
-                             int64_t width, int64_t L, const double *a, int64_t dv,
-                             const double *values, int64_t m, const double *b, double *mean,
-                             double *variance, double *work, fin_error *err)
+fin_status fini_process_predict(const fini_process *p, int64_t m, const double *b, double *mean,
+                                double *variance, double *work, fin_error *err)
 {
-    double *C = work, *diagonal = C + L * L, *X = diagonal + L, *alpha = X + L * dv;
-    double *P = alpha + L * dv, jitter;
-    fini_covariance_lower(covariance, width, L, a, C, L);
-    for (int64_t i = 0; i < L; i++) {
-        for (int64_t j = 0; j <= i; j++)
-            C[i * L + j] *= prior;
-        C[i * L + i] += noise;
-    }
-    fin_status status = fini_factor_jittered(L, C, diagonal, &jitter, err);
-    if (!status && noise == 0 && jitter > 0)
-        status = check_twins(width, L, a, dv, values, err);
+    int64_t L = p->tokens.n, dv = p->tokens.dv, width = p->tokens.dk;
+    double *X = work + L * L, *alpha = X + L * dv, *P = alpha + L * dv, jitter = 0;
+    fini_spd C = fini_spd_of(L, work, L);
+    fin_status status = check_twins(p, alpha, err);
+    if (!status)
+        status = fini_process_factor(p, C.C, &jitter, err);
     if (status)
         return status;
-    for (int64_t i = 0; i < L * dv; i++)
-        X[i] = values[i];
-    fini_solve_lower(L, C, L, dv, X, dv);
-    if (jitter > noise && (status = check_jitter(L, C, dv, values, X, noise, jitter, alpha, err)))
+    memcpy(X, p->tokens.values, (size_t)(L * dv) * sizeof *X);
+    fini_spd_lower(C, dv, X, dv);
+    if ((status = check_jitter(p, C, jitter, X, alpha, err)))
         return status;
     for (int64_t from = 0; from < m; from += BLOCK) {
-        int64_t n = m - from < BLOCK ? m - from : BLOCK;
-        const double *q = b + from * width;
+        int64_t n = fini_least(m - from, BLOCK);
         double *itself = P + L * n;
-        fini_covariance_tile(covariance, width, L, a, n, q, P, n);
-        fini_covariance_diagonal(covariance, width, n, q, itself);
+        fini_covariance_tile(&p->covariance, width, L, p->tokens.keys, n, b + from * width, P, n);
+        fini_covariance_diagonal(&p->covariance, width, n, b + from * width, itself);
         for (int64_t i = 0; i < L * n; i++)
-            P[i] *= prior;
-        fini_solve_lower(L, C, L, n, P, n);
-        predict_block(L, dv, X, n, P, itself, prior, mean + from * dv,
-                      variance ? variance + from : NULL);
+            P[i] *= p->prior;
+        fini_spd_lower(C, n, P, n);
+        predict_block(p, X, n, P, itself, mean + from * dv, variance ? variance + from : NULL);
     }
     return FIN_OK;
 }

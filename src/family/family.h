@@ -10,6 +10,7 @@
 
 #include "base/base.h"
 #include "finetti/family.h"
+#include "math/spd.h"
 #include "random/streams.h"
 
 #define FINI_FEATURES_MOST INT64_C(16384)   /* a statistic of 2 GB */
@@ -126,16 +127,19 @@ fin_status fini_gauss_factor(const fin_latent *latent, const double *S, double *
 /* Values and truth of a sequence given dv x D numbers Z; work: D. */
 void fini_gauss_values(const fin_latent *latent, const fini_sequence *s, const double *Z,
                        double *work);
-/* Adds jitter to the diagonal of the lower triangle of A until it has a Cholesky factor, which
- * takes its place: 0, then 1e-12, 1e-11, .. 1e-8 times its mean. diagonal: (n) work. */
-fin_status fini_factor_jittered(int64_t n, double *A, double *diagonal, double *jitter,
-                                fin_error *err);
-/* Prediction in the space of tokens: rows a: (L, width) and b: (m, width), covariance of them. */
-int64_t fini_dual_room(int64_t L, int64_t dv, int64_t m);
-fin_status fini_dual_predict(const fin_covariance *covariance, double prior, double noise,
-                             int64_t width, int64_t L, const double *a, int64_t dv,
-                             const double *values, int64_t m, const double *b, double *mean,
-                             double *variance, double *work, fin_error *err);
+/* In the space of tokens: the prior times a covariance of keys, and noise (dual.c). For a linear
+ * concept the keys are features and the covariance is their product. */
+typedef struct fini_process {
+    fin_covariance covariance;
+    double prior, noise;
+    fini_tokens tokens;
+} fini_process;
+/* Lower Cholesky factor of prior k(a_i, a_j) + (noise + jitter) I, into C (L, L). */
+fin_status fini_process_factor(const fini_process *p, double *C, double *jitter, fin_error *err);
+int64_t fini_process_room(int64_t L, int64_t dv, int64_t m);
+/* At m rows b; work: fini_process_room. */
+fin_status fini_process_predict(const fini_process *p, int64_t m, const double *b, double *mean,
+                                double *variance, double *work, fin_error *err);
 
 /* ---- outcomes: counts, concepts, urn (counts.c) --------------------------------------- */
 

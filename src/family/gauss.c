@@ -14,9 +14,11 @@
 
 #include "math/gram.h"
 #include "math/small.h"
+#include "math/spd.h"
 
 #include <cblas.h>
 #include <math.h>
+#include <string.h>
 
 enum { BLOCK = 64 }; /* tokens or queries at once */
 
@@ -81,66 +83,38 @@ void fini_gauss_accumulate(const fin_latent *latent, int64_t L, const double *ke
 
 /* ---- the factor ------------------------------------------------------------------------------ */
 
-static double mean_diagonal(int64_t n, const double *A)
-{
-    double sum = 0;
-    for (int64_t i = 0; i < n; i++)
-        sum += A[i * n + i] / (double)n;
-    return sum;
-}
+typedef struct ridged {
+    int64_t n;
+    const double *S;
+    double lam, *C;
+} ridged;
 
-/* fini_cholesky, but small matrices, of which simulations have thousands, by hand. */
-static fin_status factor(int64_t n, double *A, int64_t *pivot, fin_error *err)
+static void fill(void *user, double jitter)
 {
-    enum { SMALL = 32 };
-    *pivot = -1;
-    if (n > SMALL)
-        return fini_cholesky(n, A, n, pivot, NULL, err);
-    for (int64_t i = 0; i < n; i++)
-        for (int64_t j = 0; j <= i; j++) {
-            double x = A[i * n + j];
-            for (int64_t c = 0; c < j; c++)
-                x -= A[i * n + c] * A[j * n + c];
-            if (i == j && !fini_pivot_holds(x, A[i * n + j])) {
-                *pivot = i;
-                return FIN_OK;
-            }
-            A[i * n + j] = i == j ? sqrt(x) : x / A[j * n + j];
-        }
-    return FIN_OK;
-}
-
-/* Copies the lower triangle with lam added; *done if that has a factor. */
-static fin_status try_factor(int64_t n, const double *A, double lam, double *C, bool *done,
-                             fin_error *err)
-{
-    int64_t pivot;
-    for (int64_t i = 0; i < n; i++) {
-        for (int64_t j = 0; j <= i; j++)
-            C[i * n + j] = A[i * n + j];
-        C[i * n + i] += lam;
+    const ridged *o = user;
+    for (int64_t i = 0; i < o->n; i++) {
+        memcpy(o->C + i * o->n, o->S + i * o->n, (size_t)(i + 1) * sizeof *o->C);
+        o->C[i * o->n + i] += o->lam + jitter;
     }
-    fin_status status = factor(n, C, &pivot, err);
-    *done = pivot < 0 && status == FIN_OK;
-    return pivot < 0 ? status : FIN_OK;
 }
 
+/* Nothing between no jitter and the largest: rounding of S and T costs eps / jitter, jitter itself as
+ * much as it is. */
 fin_status fini_gauss_factor(const fin_latent *latent, const double *S, double *C, double *ridge,
                              fin_error *err)
 {
     int64_t D = latent->shape.features;
-    double lam = latent->settings.noise / latent->settings.prior, scale = mean_diagonal(D, S);
-    if (lam == 0 && scale == 0)
-        lam = 1; /* no token yet: any ridge gives the prior back */
-    *ridge = lam;
-    bool done = false;
-    fin_status status = try_factor(D, S, *ridge, C, &done, err);
-    if (!status &&
-        !done) { /* rounding of S and T costs eps / jitter, jitter itself as much as it is */
-        *ridge = lam + 1e-8 * scale;
-        status = try_factor(D, S, *ridge, C, &done, err);
-    }
-    if (status || done)
+    ridged o = {D, S, latent->settings.noise / latent->settings.prior, C};
+    fini_spd A = {.n = D, .ld = D, .C = C, .route = FINI_SPD_SMALL};
+    fini_spd_steps steps = {fill, &o, .last = FINI_SPD_STEPS - 1, .leap = true};
+    double seen = 0;
+    for (int64_t i = 0; i < D; i++)
+        seen += S[i * D + i];
+    if (o.lam == 0 && seen == 0)
+        o.lam = 1; /* no token yet: any ridge gives the prior back */
+    fin_status status = fini_spd_ladder(&A, &steps, NULL, err);
+    *ridge = o.lam + A.jitter;
+    if (status || A.pivot < 0)
         return status;
     return fini_fail(err, FIN_ERR_NUMERIC,
                      "%s: the statistic plus a ridge of %g is not positive definite; is it one of "
@@ -148,46 +122,17 @@ fin_status fini_gauss_factor(const fin_latent *latent, const double *S, double *
                      latent->family->name, *ridge);
 }
 
-fin_status fini_factor_jittered(int64_t n, double *A, double *diagonal, double *jitter,
-                                fin_error *err)
-{
-    double scale = n > 0 ? mean_diagonal(n, A) : 0;
-    for (int64_t i = 0; i < n; i++) /* above the diagonal, which no factor touches, A is kept */
-        for (int64_t j = 0; j < i; j++)
-            A[j * n + i] = A[i * n + j];
-    for (int64_t i = 0; i < n; i++)
-        diagonal[i] = A[i * n + i];
-    for (int power = -13; power <= -8; power++) {
-        int64_t pivot;
-        *jitter = power < -12 ? 0 : pow(10, power) * scale;
-        for (int64_t i = 0; i < n; i++) {
-            for (int64_t j = 0; j < i; j++)
-                A[i * n + j] = A[j * n + i];
-            A[i * n + i] = diagonal[i] + *jitter;
-        }
-        fin_status status = factor(n, A, &pivot, err);
-        if (pivot < 0)
-            return status;
-    }
-    return fini_fail(err, FIN_ERR_NUMERIC,
-                     "the covariance of %lld points is not positive definite, not even with %g "
-                     "added to its diagonal; are the keys so large that it overflows? Otherwise "
-                     "give a positive noise",
-                     (long long)n, *jitter);
-}
-
 /* ---- posterior and prediction ---------------------------------------------------------------- */
 
 /* C^-1 T' into X (D, dv). */
-static void solve_cross(const fin_latent *latent, const double *statistic, const double *C,
-                        double *X)
+static void solve_cross(const fin_latent *latent, const double *statistic, double *C, double *X)
 {
     int64_t D = latent->shape.features, dv = latent->shape.dv;
     const double *T = statistic + fini_gauss_parts(latent).T;
     for (int64_t i = 0; i < D; i++)
         for (int64_t c = 0; c < dv; c++)
             X[i * dv + c] = T[c * D + i];
-    fini_solve_lower(D, C, D, dv, X, dv);
+    fini_spd_lower(fini_spd_of(D, C, D), dv, X, dv);
 }
 
 fin_status fini_gauss_posterior(const fin_latent *latent, const double *statistic,
@@ -199,11 +144,11 @@ fin_status fini_gauss_posterior(const fin_latent *latent, const double *statisti
     if (status)
         return status;
     solve_cross(latent, statistic, C, X);
-    fini_solve_upper(D, C, D, dv, X, dv);
+    fini_spd_upper(fini_spd_of(D, C, D), dv, X, dv);
     for (int64_t c = 0; c < dv; c++)
         for (int64_t i = 0; i < D; i++)
             posterior[c * D + i] = X[i * dv + c];
-    if ((status = fini_cholesky_inverse(D, C, D, err)))
+    if ((status = fini_spd_inverse(fini_spd_of(D, C, D), err)))
         return status;
     double scale = latent->settings.prior * ridge;
     for (int64_t i = 0; i < D; i++)
@@ -229,7 +174,7 @@ fin_status fini_gauss_predict(const fin_latent *latent, const double *statistic,
         for (int64_t i = 0; i < D; i++)
             for (int64_t j = 0; j < n; j++)
                 P[i * n + j] = phi[j * D + i];
-        fini_solve_lower(D, C, D, n, P, n);
+        fini_spd_lower(fini_spd_of(D, C, D), n, P, n);
         for (int64_t j = 0; j < n; j++) {
             double *out = mean + (from + j) * dv, norm2 = 0;
             for (int64_t c = 0; c < dv; c++)

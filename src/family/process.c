@@ -30,12 +30,12 @@ static fin_covariance covariance_of(const fin_latent *latent)
 static int64_t room(const fin_latent *latent, int64_t L, int64_t m)
 {
     int64_t N = L + m;
-    return N * latent->shape.dk + N * N + N + N * latent->shape.dv;
+    return N * latent->shape.dk + N * N + N * latent->shape.dv;
 }
 
 static int64_t room_tokens(const fin_latent *latent, int64_t L, int64_t m)
 {
-    return (L + m) * latent->shape.dk + fini_dual_room(L, latent->shape.dv, m);
+    return (L + m) * latent->shape.dk + fini_process_room(L, latent->shape.dv, m);
 }
 
 static void scaled(const fin_latent *latent, int64_t n, const double *keys, double *out)
@@ -61,15 +61,14 @@ static fin_status draw(const fin_latent *latent, const fini_sequence *s, double 
                        fin_error *err)
 {
     int64_t N = s->L + s->Q, dk = latent->shape.dk, dv = latent->shape.dv;
-    double *points = work, *C = points + N * dk, *diagonal = C + N * N, *f = diagonal + N, jitter;
-    fin_covariance covariance = covariance_of(latent);
+    double *points = work, *C = points + N * dk, *f = C + N * N, jitter;
+    const fini_process prior = {covariance_of(latent), 1, 0, {N, dk, .keys = points}};
     fini_keys_draw(latent, s);
     if (!s->values && !s->answers && !s->truth)
         return FIN_OK;
     scaled(latent, s->L, s->keys, points);
     scaled(latent, s->Q, s->queries, points + s->L * dk);
-    fini_covariance_lower(&covariance, dk, N, points, C, N);
-    fin_status status = fini_factor_jittered(N, C, diagonal, &jitter, err);
+    fin_status status = fini_process_factor(&prior, C, &jitter, err);
     if (status)
         return status;
     fin_random_normals_f64(s->seed, FINI_STREAM_FAMILY_Z + s->up, s->sample, 0, N * dv, f);
@@ -95,13 +94,15 @@ static fin_status predict_tokens(const fin_latent *latent, int64_t L, const doub
                                  const double *values, int64_t m, const double *queries,
                                  double *mean, double *variance, double *work, fin_error *err)
 {
-    fin_covariance covariance = covariance_of(latent);
-    int64_t dk = latent->shape.dk;
+    int64_t dk = latent->shape.dk, dv = latent->shape.dv;
     double *a = work, *b = a + L * dk;
+    const fini_process p = {covariance_of(latent),
+                            latent->settings.prior,
+                            latent->settings.noise,
+                            {L, dk, dv, dv, a, values}};
     scaled(latent, L, keys, a);
     scaled(latent, m, queries, b);
-    return fini_dual_predict(&covariance, latent->settings.prior, latent->settings.noise, dk, L, a,
-                             latent->shape.dv, values, m, b, mean, variance, b + m * dk, err);
+    return fini_process_predict(&p, m, b, mean, variance, b + m * dk, err);
 }
 
 const fin_family fini_family_process = {

@@ -5,6 +5,7 @@
 #include "lab/regret.h"
 
 #include "math/gram.h"
+#include "math/spd.h"
 
 #include <math.h>
 #include <string.h>
@@ -116,15 +117,16 @@ static fin_status cost(fini_regret *w, int64_t t, double *out, fin_error *err)
 /* 1/2 log det(I + prior S / noise) for every number of a value. */
 static fin_status information(fini_regret *w, double *out, fin_error *err)
 {
-    int64_t D = w->shape.features, pivot;
+    int64_t D = w->shape.features;
     double scale = w->v->latent.prior / w->v->latent.noise;
     for (int64_t i = 0; i < D * D; i++)
         w->factor[i] = scale * w->S[i] + (i % (D + 1) == 0);
-    fin_status status = fini_cholesky(D, w->factor, D, &pivot, NULL, err);
-    if (!status && pivot >= 0)
+    fini_spd A = fini_spd_of(D, w->factor, D);
+    fin_status status = fini_spd_factor(&A, NULL, err);
+    if (!status && A.pivot >= 0)
         status = fini_fail(err, FIN_ERR_NUMERIC, "I + prior S / noise is not positive definite");
     if (!status)
-        *out = 0.5 * (double)w->shape.dv * fini_cholesky_logdet(D, w->factor, D);
+        *out = 0.5 * (double)w->shape.dv * fini_spd_logdet(A);
     return status;
 }
 

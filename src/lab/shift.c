@@ -96,7 +96,7 @@ static fin_status find_kappa(work *w, fin_error *err)
         return fini_fail(err, FIN_ERR_NUMERIC, "Sigma is singular; a smaller spread helps");
     for (int side = 0; side < 2; side++) { /* rows, and after turning it over columns */
         for (int64_t i = 0; i < d; i++)
-            fini_small_lower(d, C, A + i * d);
+            fini_spd_lower(fini_small(d, C), 1, A + i * d, 1);
         for (int64_t i = 0; i < d; i++)
             for (int64_t j = 0; j < i; j++) {
                 double keep = A[i * d + j];
@@ -109,7 +109,7 @@ static fin_status find_kappa(work *w, fin_error *err)
         return status;
     w->kappa = value[d - 1];
     memcpy(w->x, A + (d - 1) * d, (size_t)d * sizeof *w->x);
-    fini_small_upper(d, C, w->x);
+    fini_spd_upper(fini_small(d, C), 1, w->x, 1);
     return FIN_OK;
 }
 

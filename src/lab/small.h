@@ -17,16 +17,26 @@
 #include "command/command.h"
 #include "random/streams.h"
 #include "lab/rate.h"
+#include "math/spd.h"
 
 /* ---- small systems, solved many thousand times on the spot (small.c) ------------------------- */
 
-/* A = C C' in place of the lower triangle of A (n, n), row by row. False if A is not positive
- * definite, by the rule of fini_pivot_holds, or not finite. */
-bool fini_small_cholesky(int64_t n, double *A);
-/* x <- C^-1 x, x <- C'^-1 x, and both: x <- (C C')^-1 x. */
-void fini_small_lower(int64_t n, const double *C, double *x);
-void fini_small_upper(int64_t n, const double *C, double *x);
-void fini_small_solve(int64_t n, const double *C, double *x);
+/* A (n, n) or its factor, by hand. */
+static inline fini_spd fini_small(int64_t n, double *C)
+{
+    return (fini_spd){.n = n, .ld = n, .C = C, .route = FINI_SPD_HAND};
+}
+/* A = C C' in place of the lower triangle of A. False if A is not positive definite, or not finite. */
+static inline bool fini_small_cholesky(int64_t n, double *A)
+{
+    fini_spd o = fini_small(n, A);
+    return !fini_spd_factor(&o, NULL, NULL) && o.pivot < 0;
+}
+/* x <- (C C')^-1 x. */
+static inline void fini_small_solve(int64_t n, double *C, double *x)
+{
+    fini_spd_solve(fini_small(n, C), 1, x, 1);
+}
 /* A <- eigenvectors in its rows, w <- eigenvalues, ascending. work: fini_small_eigen_work(n). */
 fin_status fini_small_eigen(int64_t n, double *A, double *w, double *work, fin_error *err);
 int64_t fini_small_eigen_work(int64_t n);

@@ -124,13 +124,13 @@ static fin_status whitened(void *user, const double *x, double *value, double *g
     int64_t P = fit->parameters;
     (void)err;
     memcpy(fit->trial, x, (size_t)P * sizeof *x);
-    fini_small_upper(P, fit->C, fit->trial);
+    fini_spd_upper(fini_small(P, fit->C), 1, fit->trial, 1);
     for (int64_t i = 0; i < P; i++)
         fit->trial[i] += fit->from[i];
     *value = fini_small_sums(fit, fit->now, fit->trial, gradient, NULL);
     for (int64_t i = 0; i < P; i++)
         gradient[i] *= 2;
-    fini_small_lower(P, fit->C, gradient);
+    fini_spd_lower(fini_small(P, fit->C), 1, gradient, 1);
     return FIN_OK;
 }
 
@@ -157,7 +157,7 @@ fin_status fini_small_fit_descend(fini_small_fit *fit, const fini_small_rows *ro
     status = fini_lbfgs_run(&search, fit->step, err);
     fit->steps = search.done;
     fini_lbfgs_close(&search);
-    fini_small_upper(P, fit->C, fit->step);
+    fini_spd_upper(fini_small(P, fit->C), 1, fit->step, 1);
     for (int64_t i = 0; i < P; i++)
         theta[i] = fit->from[i] + fit->step[i];
     fit->value = fini_small_sums(fit, rows, theta, fit->g, NULL);

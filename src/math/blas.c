@@ -23,8 +23,9 @@ static _Thread_local int depth, own; /* of this thread; what OpenMP had set for 
 
 void fini_blas_enter(void)
 {
-    if (depth == 0)
-        own = omp_get_max_threads();
+    if (depth++ > 0) /* this thread is counted already */
+        return;
+    own = omp_get_max_threads();
     pthread_mutex_lock(&mutex);
     if (inside++ == 0) {
         before = openblas_get_num_threads();
@@ -32,16 +33,16 @@ void fini_blas_enter(void)
             openblas_set_num_threads(1);
     }
     pthread_mutex_unlock(&mutex);
-    if (depth++ == 0) /* after OpenBLAS, which may have set this number itself */
-        omp_set_num_threads(1);
+    omp_set_num_threads(1); /* after OpenBLAS, which may have set this number itself */
 }
 
 void fini_blas_leave(void)
 {
+    if (--depth > 0)
+        return;
     pthread_mutex_lock(&mutex);
     if (--inside == 0 && before != 1)
         openblas_set_num_threads(before);
     pthread_mutex_unlock(&mutex);
-    if (--depth == 0)
-        omp_set_num_threads(own);
+    omp_set_num_threads(own);
 }

@@ -1,4 +1,4 @@
-/* Matrices of covariances, and what is done with a positive definite one.
+/* Matrices of covariances (math/spd.h has what is done with a positive definite one).
  *
  * Keys come here divided by their scale(s) already, so that a scale for every column costs nothing.
  * All matrices are row-major with a leading dimension. Work is cut into tiles of a fixed size, each
@@ -37,31 +37,5 @@ void fini_covariance_lower(const fin_covariance *c, int64_t d, int64_t n, const 
 void fini_covariance_scales(const fin_covariance *c, int64_t d, int64_t n, const double *a,
                             int64_t m, const double *b, const double *K, int64_t ldk,
                             const double *G, int64_t ldg, double *out);
-
-/* ---- positive definite matrices (factor*.c) ------------------------------------------------- */
-
-/* A = C C', C lower triangular. In place of the lower triangle of A; what is above is not touched.
- * Tiled, in parallel. *pivot (may be NULL): the row where A stops being positive definite, or -1;
- * FIN_ERR_NUMERIC then, and so with numbers in A that are not finite. After that, or when
- * cancelled, the lower triangle of A is of no use. */
-fin_status fini_cholesky(int64_t n, double *A, int64_t ld, int64_t *pivot,
-                         const fin_progress *progress, fin_error *err);
-/* Is a pivot of `left`, what remains of a diagonal element `whole`, more than rounding? False for
- * NaN. The rule of fini_cholesky and fini_cholesky_append: left > 64 eps whole. */
-bool fini_pivot_holds(double left, double whole);
-/* X <- C^-1 X (n, m) and X <- C'^-1 X. In parallel over columns of X where there are many. */
-void fini_solve_lower(int64_t n, const double *C, int64_t ld, int64_t m, double *X, int64_t ldx);
-void fini_solve_upper(int64_t n, const double *C, int64_t ld, int64_t m, double *X, int64_t ldx);
-/* One more row: row[0..n-1] = A[n][0..n-1], row[n] = A[n][n]; becomes row n of C. False if A is not
- * positive definite any more (C is as it was then, but for row n). row may be row n of C itself.
- * O(n^2). */
-bool fini_cholesky_append(int64_t n, double *C, int64_t ld, const double *row);
-/* Without its first `count` rows and columns: C is then (n - count) and starts where it did. O(n^2)
- * for each of them, by rotations. */
-void fini_cholesky_drop(int64_t n, int64_t count, double *C, int64_t ld);
-/* 2 sum log C_ii. */
-double fini_cholesky_logdet(int64_t n, const double *C, int64_t ld);
-/* The lower triangle of A^-1 = C'^-1 C^-1, in place of C. */
-fin_status fini_cholesky_inverse(int64_t n, double *C, int64_t ld, fin_error *err);
 
 #endif

@@ -15,6 +15,7 @@
 
 #include "finetti/theory_latent.h"
 #include "math/gram.h"
+#include "math/spd.h"
 #include "family/family.h"
 
 #include <math.h>
@@ -71,7 +72,7 @@ static fin_status trace(const model *q, const double *keys, const double *values
         return status;
     for (int64_t i = 0; i < D * D; i++)
         X[i] = q->root[i];
-    fini_solve_lower(D, C, D, D, X, D);
+    fini_spd_lower(fini_spd_of(D, C, D), D, X, D);
     for (int64_t i = 0; i < D * D; i++)
         norm2 += X[i] * X[i];
     *risk = (double)latent->shape.dv * latent->settings.prior * ridge * norm2;
@@ -121,14 +122,16 @@ static double draw(const void *p, uint64_t sample, double *scratch)
 /* root root' = Sigma_q; NULL (and no harm) where it is not known, or too large to be worth it. */
 static fin_status find_root(const fin_latent *latent, double **root, fin_error *err)
 {
-    int64_t D = latent->shape.features, pivot = -1;
+    int64_t D = latent->shape.features;
     *root = NULL;
     if (latent->family != &fini_family_concept || D > MOMENT_MOST)
         return FIN_OK;
     double *A = fini_alloc_array(D * D, sizeof *A);
     if (!A)
         return fini_fail_memory(err, (size_t)(D * D) * sizeof *A, "a risk's moments");
-    if (fini_features_moment(latent, A) && !fini_cholesky(D, A, D, &pivot, NULL, NULL)) {
+    fini_spd moment = fini_spd_of(D, A, D);
+    if (fini_features_moment(latent, A) && !fini_spd_factor(&moment, NULL, NULL) &&
+        moment.pivot < 0) {
         for (int64_t i = 0; i < D; i++)
             for (int64_t j = i + 1; j < D; j++)
                 A[i * D + j] = 0;

@@ -1,10 +1,11 @@
 /* The inverse of a positive definite matrix from its Cholesky factor, A^-1 = W'W with W = C^-1.
  *
- * Twice n^3/3 operations in tiles, as for the factor itself (factor.c): C becomes W from the first
+ * Twice n^3/3 operations in tiles, as for the factor itself (spd.c): C becomes W from the first
  * block row to the last, and W becomes W'W in the same order, since row i of that needs rows i and
  * later of W only. In each step the tiles of one block row are shared among threads. */
 #include "math/gram.h"
 #include "math/small.h"
+#include "math/spd.h"
 
 #include <assert.h>
 #include <cblas.h>
@@ -88,15 +89,16 @@ static void multiply(const matrix *o)
     }
 }
 
-fin_status fini_cholesky_inverse(int64_t n, double *C, int64_t ld, fin_error *err)
+fin_status fini_spd_inverse(fini_spd spd, fin_error *err)
 {
-    assert(n >= 0 && ld >= n && ld <= INT_MAX);
+    int64_t n = spd.n;
+    assert(n >= 0 && spd.ld >= n && spd.ld <= INT_MAX);
     if (n == 0)
         return FIN_OK;
     int64_t rows = fini_least(TILE, n);
-    matrix o = {n, ld, C, fini_alloc_array(rows, (size_t)n * sizeof *C)};
+    matrix o = {n, spd.ld, spd.C, fini_alloc_array(rows, (size_t)n * sizeof *o.copy)};
     if (!o.copy)
-        return fini_fail_memory(err, (size_t)rows * (size_t)n * sizeof *C,
+        return fini_fail_memory(err, (size_t)rows * (size_t)n * sizeof *o.copy,
                                 "the inverse of a matrix");
     fini_blas_enter();
     invert(&o);
