@@ -1,5 +1,6 @@
 /* Parameters loaded by name: all, some, in any order; and what a hostile file gets. */
 #include "test_encoder_help.h"
+#include "test_state.h"
 
 static fin_error err;
 
@@ -131,12 +132,40 @@ static void load__refuses_and_changes_nothing(void **state)
     fin_encoder_destroy(to);
 }
 
+static fin_status load_all(void *user, const fin_tensor *tensors, int64_t count, fin_error *why)
+{
+    return fin_encoder_load(user, tensors, count, 0, NULL, why);
+}
+
+/* Every tensor, harmed in every way. */
+static void load__refuses_every_harm(void **state)
+{
+    (void)state;
+    fin_encoder_settings s = small_settings();
+    fin_encoder_shape shape = small_shape();
+    fin_encoder *encoder = make_encoder(&s, &shape, 1), *from = make_encoder(&s, &shape, 2);
+    fin_tensor tensors[MOST];
+    char names[MOST][48];
+    fini_state_field fields[MOST];
+    int64_t n = fin_encoder_tensors(from, tensors, MOST);
+    for (int64_t i = 0; i < n; i++) {
+        memcpy(names[i], tensors[i].name, sizeof names[i]);
+        fields[i] =
+            (fini_state_field){.name = names[i], .dtype = FIN_F32, .flags = FINI_STATE_FLOATS};
+    }
+    const fini_state all = {"encoder", "", fields, (int)n};
+    assert_true(state_harm_every(&all, "", tensors, n, load_all, encoder) > 30 * n);
+    fin_encoder_destroy(from);
+    fin_encoder_destroy(encoder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(load__copies_by_name_in_any_order),
         cmocka_unit_test(load__takes_some_where_that_is_asked_for),
         cmocka_unit_test(load__refuses_and_changes_nothing),
+        cmocka_unit_test(load__refuses_every_harm),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -55,11 +55,16 @@ static inline void state_harm_kind(state_case *c, const fini_state_field *f, fin
 {
     const fin_tensor keep = *t;
     fin_error err = {FIN_OK, ""};
-    memset(t->name, '?', 3);
+    *t = c->tensors[--c->count];
     if (!(f->flags & FINI_STATE_OPTIONAL))
         state_refused(c, f, "missing", 0, true);
     else if (c->load(c->user, c->tensors, c->count, &err) != FIN_OK)
         fail_msg("%s%s is optional, and missing: '%s'", c->prefix, f->name, err.message);
+    c->count++;
+    *t = keep;
+    memset(t->name, '?', 3); /* and another in its place */
+    if (!(f->flags & FINI_STATE_OPTIONAL))
+        state_refused(c, f, "called otherwise", 0, false);
     *t = keep;
     for (int type = 0; type <= FINI_DTYPES; type++) {
         t->dtype = (fin_dtype)(type < FINI_DTYPES ? type : 77);

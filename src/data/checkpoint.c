@@ -13,6 +13,7 @@
 #include "data/tensors.h"
 #include "finetti/data_encoder.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,8 +35,7 @@ struct fin_checkpoint {
     bool learns;
     fin_learn_settings learn;
     bool scaled;
-    fin_token_scale scale; /* its arrays are those of the file, or copies in numbers */
-    double *numbers;
+    fin_token_scale scale; /* with memory of its own */
 };
 
 /* ---- shape ------------------------------------------------------------------------------------ */
@@ -154,35 +154,26 @@ static fin_status check_size(const fin_checkpoint *c, fin_error *err)
                      c->path, (long long)s->width, (long long)s->layers, need, have);
 }
 
+#define SCALE(name_, member)                                                                       \
+    .name = "scale." name_, .dtype = FIN_F64, .at = offsetof(fin_token_scale, member),             \
+    .flags = FINI_STATE_OWNED, .rows = FINI_SIZE(fin_token_scale, columns)
+
+static const fini_state_field scale_fields[] = {
+    {SCALE("center", center)},
+    {SCALE("scale", scale), .low = DBL_TRUE_MIN, .high = DBL_MAX},
+};
+static const fini_state scale_state = {"encoder", "tokens of other columns", scale_fields, 2};
+
 static fin_status read_scale(fin_checkpoint *c, fin_error *err)
 {
-    const fin_tensor *center = fin_tensors_find(c->file, "scale.center"),
-                     *scale = fin_tensors_find(c->file, "scale.scale");
-    int64_t columns = c->shape.inputs;
-    if (!center && !scale)
-        return FIN_OK;
-    const fin_tensor *both[] = {center, scale};
-    for (int k = 0; k < 2; k++) {
-        bool good = both[k] && both[k]->dtype == FIN_F64 && both[k]->ndim == 1 &&
-                    both[k]->shape[0] == columns;
-        for (int64_t j = 0; j < columns && good; j++) {
-            double x = ((const double *)both[k]->data)[j];
-            good = isfinite(x) && (k == 0 || x > 0);
-        }
-        if (!good)
-            return fini_fail(err, FIN_ERR_FORMAT,
-                             "the encoder '%s' cannot be read: scale.%s is not %lld %snumbers",
-                             c->path, k ? "scale" : "center", (long long)columns,
-                             k ? "positive " : "");
-    }
-    c->numbers = fini_alloc_array(2 * columns, sizeof *c->numbers);
-    if (!c->numbers)
-        return fini_fail_memory(err, (size_t)(2 * columns) * sizeof *c->numbers, "a checkpoint");
-    memcpy(c->numbers, center->data, (size_t)columns * sizeof *c->numbers);
-    memcpy(c->numbers + columns, scale->data, (size_t)columns * sizeof *c->numbers);
-    c->scale = (fin_token_scale){columns, c->numbers, c->numbers + columns};
-    c->scaled = true;
-    return FIN_OK;
+    const fini_state_source from = {"", c->file->tensors, c->file->count};
+    fin_error why = {FIN_OK, ""};
+    c->scale.columns = c->shape.inputs;
+    c->scaled = fini_state_find(&from, "scale.center") || fini_state_find(&from, "scale.scale");
+    fin_status status = c->scaled ? fini_state_load(&scale_state, &c->scale, &from, &why) : FIN_OK;
+    return status ? fini_fail(err, status, "cannot read the encoder '%s': %.280s", c->path,
+                              why.message)
+                  : FIN_OK;
 }
 
 /* ---- the file --------------------------------------------------------------------------------- */
@@ -221,40 +212,26 @@ void fin_checkpoint_close(fin_checkpoint *c)
     if (!c)
         return;
     fin_tensors_close(c->file);
-    fini_free(c->numbers);
+    fini_free(c->scale.center);
+    fini_free(c->scale.scale);
     fini_free(c);
-}
-
-/* The tensors of the encoder (own), or those of its learning; for fini_free. */
-static fin_status list_tensors(const fin_checkpoint *c, bool own, fin_tensor **out, int64_t *count,
-                               fin_error *err)
-{
-    int64_t all = fin_tensors_count(c->file);
-    fin_tensor *tensors = *out = fini_alloc_array(all, sizeof *tensors);
-    *count = 0;
-    if (!tensors)
-        return fini_fail_memory(err, (size_t)all * sizeof *tensors, "a checkpoint");
-    for (int64_t i = 0; i < all; i++) {
-        const fin_tensor *tensor = fin_tensors_at(c->file, i);
-        if (own ? !of_encoder(tensor) : !fini_begins(tensor->name, LEARN))
-            continue;
-        tensors[(*count)++] = *tensor;
-    }
-    return FIN_OK;
 }
 
 fin_status fin_checkpoint_encoder(const fin_checkpoint *c, fin_encoder **encoder, fin_error *err)
 {
-    fin_tensor *tensors = NULL;
     int64_t count = 0;
     fin_error why = {FIN_OK, ""};
     *encoder = NULL;
-    fin_status status = list_tensors(c, true, &tensors, &count, &why);
+    fin_tensor *own = fini_alloc_array(c->file->count, sizeof *own);
+    if (!own)
+        return fini_fail_memory(err, (size_t)c->file->count * sizeof *own, "a checkpoint");
+    for (int64_t i = 0; i < c->file->count; i++)
+        if (of_encoder(&c->file->tensors[i]))
+            own[count++] = c->file->tensors[i];
+    fin_status status = fin_encoder_create(encoder, &c->settings, &c->shape, 0, &why);
     if (!status)
-        status = fin_encoder_create(encoder, &c->settings, &c->shape, 0, &why);
-    if (!status)
-        status = fin_encoder_load(*encoder, tensors, count, 0, NULL, &why);
-    fini_free(tensors);
+        status = fin_encoder_load(*encoder, own, count, 0, NULL, &why);
+    fini_free(own);
     if (!status)
         return FIN_OK;
     fin_encoder_destroy(*encoder);
@@ -264,18 +241,13 @@ fin_status fin_checkpoint_encoder(const fin_checkpoint *c, fin_encoder **encoder
 
 fin_status fin_checkpoint_restore(const fin_checkpoint *c, fin_learn *learn, fin_error *err)
 {
-    fin_tensor *tensors = NULL;
-    int64_t count = 0;
     fin_error why = {FIN_OK, ""};
     if (!c->learns)
         return fini_fail(err, FIN_ERR_FORMAT,
                          "'%s' has an encoder, but not the state of its learning, so that learning "
                          "cannot go on from it; a checkpoint has both",
                          c->path);
-    fin_status status = list_tensors(c, false, &tensors, &count, &why);
-    if (!status)
-        status = fin_learn_restore(learn, tensors, count, &why);
-    fini_free(tensors);
+    fin_status status = fin_learn_restore(learn, c->file->tensors, c->file->count, &why);
     return status ? fini_fail(err, status, "cannot go on from '%s': %.280s", c->path, why.message)
                   : FIN_OK;
 }
@@ -341,13 +313,10 @@ static fin_status gather_tensors(const fin_encoder *encoder, const fin_learn *le
     fin_encoder_tensors(encoder, tensors, own);
     if (learn) /* their names begin with "learn." */
         fin_learn_tensors(learn, tensors + own, state);
-    *count = own + state;
-    if (scale) {
-        const fin_tensor center = {"scale.center", FIN_F64, 1, {scale->columns}, scale->center};
-        tensors[(*count)++] = center;
-        const fin_tensor by = {"scale.scale", FIN_F64, 1, {scale->columns}, scale->scale};
-        tensors[(*count)++] = by;
-    }
+    fini_tensor_list l = {tensors, own + state, room};
+    if (scale)
+        fini_state_save(&scale_state, scale, "", &l);
+    *count = l.count;
     return FIN_OK;
 }
 

@@ -52,25 +52,17 @@ static int64_t count_names(const fin_tensor *tensor)
     return count;
 }
 
-/* The fit: from all tensors but the names. */
+/* The fit: from the tensors that it knows; the names are none of them. */
 static fin_status restore(const char *path, const fin_tensor_file *file, fin_fit **fit,
                           fin_error *err)
 {
     fin_fit_settings settings;
     fin_error why = {FIN_OK, ""};
-    int64_t count = 0;
     fin_status status =
         fini_tensors_settings(file, "model", "setting.", &fin_fit_table, &settings, NULL, err);
     if (status)
         return status;
-    fin_tensor *tensors = fini_alloc_array(fin_tensors_count(file), sizeof *tensors);
-    if (!tensors)
-        return fini_fail_memory(err, (size_t)fin_tensors_count(file) * sizeof *tensors, "a model");
-    for (int64_t i = 0; i < fin_tensors_count(file); i++)
-        if (!fini_begins(fin_tensors_at(file, i)->name, NAMES))
-            tensors[count++] = *fin_tensors_at(file, i);
-    status = fin_fit_restore(fit, &settings, tensors, count, &why);
-    fini_free(tensors);
+    status = fin_fit_restore(fit, &settings, file->tensors, file->count, &why);
     if (status)
         fini_fail(err, status, "cannot read the model '%.200s': %.280s", path, why.message);
     return status;

@@ -11,6 +11,7 @@
 #ifndef FINI_TENSORS_H
 #define FINI_TENSORS_H
 
+#include "base/state.h"
 #include "data/data.h"
 #include "finetti/data_bags.h"
 
@@ -27,11 +28,6 @@ enum {
     FINI_HEADER_MOST = 8 << 20
 };
 
-typedef struct fini_slot {
-    fin_tensor tensor;
-    int64_t begin, end; /* in the data */
-} fini_slot;
-
 struct fin_tensor_file {
     char path[208]; /* for messages */
     int fd;
@@ -40,11 +36,11 @@ struct fin_tensor_file {
     unsigned char *data, *copy; /* [size]; of the tensors that are not aligned, or NULL */
     json_t *root, *metadata;    /* root is dropped once it is understood */
     int64_t count, entry_count;
-    fini_slot *slots;
+    fin_tensor *tensors;
     fin_entry *entries; /* texts are in metadata */
 };
 
-/* Fills the slots from the parsed header, in the order of the file; they agree with the bytes that
+/* Fills the list of tensors from the parsed header, in the order of the file; they agree with the bytes that
  * are there. (tensors_list.c) */
 fin_status fini_tensors_list(fin_tensor_file *file, fin_error *err);
 

@@ -9,6 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+typedef struct place {
+    fin_tensor tensor;
+    int64_t begin, end; /* in the data */
+} place;
+
 /* False if it is not a whole number from 0 on. */
 static bool whole(const json_t *array, size_t i, int64_t *value)
 {
@@ -18,7 +23,7 @@ static bool whole(const json_t *array, size_t i, int64_t *value)
 }
 
 static fin_status read_slot(const fin_tensor_file *file, const char *name, const json_t *json,
-                            fini_slot *slot, fin_error *err)
+                            place *slot, fin_error *err)
 {
     fin_tensor *tensor = &slot->tensor;
     const json_t *shape = json_object_get(json, "shape"),
@@ -55,7 +60,7 @@ static fin_status read_slot(const fin_tensor_file *file, const char *name, const
 
 static int by_place(const void *a, const void *b)
 {
-    const fini_slot *s = a, *t = b;
+    const place *s = a, *t = b;
     if (s->begin != t->begin)
         return s->begin < t->begin ? -1 : 1;
     if (s->end != t->end)
@@ -64,20 +69,18 @@ static int by_place(const void *a, const void *b)
 }
 
 /* Sorts the tensors as they lie in the file, one after the other from the first byte to the last. */
-static fin_status check_places(fin_tensor_file *file, fin_error *err)
+static fin_status check_places(const fin_tensor_file *file, place *slots, fin_error *err)
 {
     int64_t at = 0;
     if (file->count)
-        qsort(file->slots, (size_t)file->count, sizeof *file->slots, by_place);
-    for (int64_t i = 0; i < file->count; i++) {
-        fini_slot *slot = &file->slots[i];
-        if (slot->begin != at)
+        qsort(slots, (size_t)file->count, sizeof *slots, by_place);
+    for (int64_t i = 0; i < file->count; at = slots[i++].end)
+        if (slots[i].begin != at)
             return fini_fail(err, FIN_ERR_FORMAT,
                              "tensor '%s' of '%s' begins at byte %lld of the data, and the one "
                              "before it ends at byte %lld: no holes and no overlaps are allowed",
-                             slot->tensor.name, file->path, (long long)slot->begin, (long long)at);
-        at = slot->end;
-    }
+                             slots[i].tensor.name, file->path, (long long)slots[i].begin,
+                             (long long)at);
     if (at != file->size)
         return fini_fail(err, FIN_ERR_FORMAT,
                          "the tensors of '%s' have %lld bytes, and %lld are there: the file was "
@@ -86,29 +89,30 @@ static fin_status check_places(fin_tensor_file *file, fin_error *err)
     return FIN_OK;
 }
 
-static bool aligned(const fini_slot *slot)
+/* Bytes of a copy; 0: it can stay where it is. */
+static int64_t copy_bytes(const place *slot)
 {
-    return slot->begin % (int64_t)fin_dtype_size(slot->tensor.dtype) == 0;
+    const int64_t step = FINI_TENSOR_ALIGN, bytes = slot->end - slot->begin;
+    bool aligned = slot->begin % (int64_t)fin_dtype_size(slot->tensor.dtype) == 0;
+    return aligned ? 0 : (bytes + step - 1) / step * step;
 }
 
-static fin_status place_tensors(fin_tensor_file *file, fin_error *err)
+static fin_status place_tensors(fin_tensor_file *file, const place *slots, fin_error *err)
 {
-    const int64_t step = FINI_TENSOR_ALIGN;
     int64_t more = 0;
     for (int64_t i = 0; i < file->count; i++)
-        if (!aligned(&file->slots[i]))
-            more += (file->slots[i].end - file->slots[i].begin + step - 1) / step * step;
+        more += copy_bytes(&slots[i]);
     if (more && !(file->copy = fini_alloc((size_t)more)))
         return fini_fail_memory(err, (size_t)more, "tensors from a file");
     more = 0;
     for (int64_t i = 0; i < file->count; i++) {
-        fini_slot *slot = &file->slots[i];
-        slot->tensor.data = file->data + slot->begin;
-        if (aligned(slot))
-            continue;
-        int64_t bytes = slot->end - slot->begin;
-        slot->tensor.data = memcpy(file->copy + more, file->data + slot->begin, (size_t)bytes);
-        more += (bytes + step - 1) / step * step;
+        const unsigned char *data = file->data + slots[i].begin;
+        int64_t bytes = copy_bytes(&slots[i]);
+        if (bytes)
+            data = memcpy(file->copy + more, data, (size_t)(slots[i].end - slots[i].begin));
+        more += bytes;
+        file->tensors[i] = slots[i].tensor;
+        file->tensors[i].data = data;
     }
     return FIN_OK;
 }
@@ -118,18 +122,22 @@ fin_status fini_tensors_list(fin_tensor_file *file, fin_error *err)
     const char *name;
     json_t *value;
     int64_t room = (int64_t)json_object_size(file->root);
-    file->slots = fini_alloc_array(room, sizeof *file->slots);
-    if (!file->slots)
-        return fini_fail_memory(err, (size_t)room * sizeof *file->slots, "a list of tensors");
-    memset(file->slots, 0, (size_t)room * sizeof *file->slots);
+    place *slots = fini_alloc_array(room, sizeof *slots);
+    file->tensors = fini_alloc_array(room, sizeof *file->tensors);
+    fin_status status = slots && file->tensors
+                            ? FIN_OK
+                            : fini_fail_memory(err, (size_t)room * sizeof *slots, "tensors");
     json_object_foreach(file->root, name, value)
     {
-        if (strcmp(name, "__metadata__") == 0)
+        if (status || strcmp(name, "__metadata__") == 0)
             continue;
-        fin_status status = read_slot(file, name, value, &file->slots[file->count++], err);
-        if (status)
-            return status;
+        slots[file->count] = (place){.begin = 0};
+        status = read_slot(file, name, value, &slots[file->count++], err);
     }
-    fin_status status = check_places(file, err);
-    return status ? status : place_tensors(file, err);
+    if (!status)
+        status = check_places(file, slots, err);
+    if (!status)
+        status = place_tensors(file, slots, err);
+    fini_free(slots);
+    return status;
 }

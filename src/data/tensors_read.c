@@ -252,7 +252,7 @@ void fin_tensors_close(fin_tensor_file *file)
         return;
     json_decref(file->metadata);
     fini_free(file->entries);
-    fini_free(file->slots);
+    fini_free(file->tensors);
     fini_free(file->data);
     fini_free(file->copy);
     fini_free(file);
@@ -265,15 +265,12 @@ int64_t fin_tensors_count(const fin_tensor_file *file)
 
 const fin_tensor *fin_tensors_at(const fin_tensor_file *file, int64_t i)
 {
-    return i >= 0 && i < file->count ? &file->slots[i].tensor : NULL;
+    return i >= 0 && i < file->count ? &file->tensors[i] : NULL;
 }
 
 const fin_tensor *fin_tensors_find(const fin_tensor_file *file, const char *name)
 {
-    for (int64_t i = 0; i < file->count; i++)
-        if (strcmp(file->slots[i].tensor.name, name) == 0)
-            return &file->slots[i].tensor;
-    return NULL;
+    return fini_state_find(&(fini_state_source){"", file->tensors, file->count}, name);
 }
 
 int64_t fini_tensors_entries(const fin_tensor_file *file, const fin_entry **entries)
