@@ -241,7 +241,27 @@ int cli_flush(void);
 void cli_json_begin(void);
 /* Prints and releases root. */
 int cli_print_json(json_t *root);
-json_t *cli_json_number(double number); /* not finite: the text "nan", "inf" or "-inf" */
+/* Was there no memory for this record, or for a part of it? */
+bool cli_json_starved(const json_t *record);
+json_t *cli_json_number(double number);  /* not finite: the text "nan", "inf" or "-inf" */
+json_t *cli_json_text(const char *text); /* as it is, UTF-8 or not; NULL of NULL */
+json_t *cli_json_texts(const char *const *texts, int64_t count);
+/* Names and numbers up to a NULL; numbers that are not finite are left out. */
+void cli_put(json_t *object, ...) __attribute__((sentinel));
+static inline json_int_t cli_int(int64_t number) /* for json_pack, whose I takes no int64_t */
+{
+    return (json_int_t)number;
+}
+/* Prints a record by a form (show.c says what that is). */
+void cli_print(const json_t *record, const char *form);
+void cli_note_of(const json_t *record, const char *form); /* as cli_note; nothing if it is empty */
+/* A record as JSON, if --json asks for it, or by forms, one behind the other. Releases it. An exit
+ * code. */
+#define cli_show(args, record, ...)                                                                \
+    cli_show_forms(args, record, (const char *const[]){__VA_ARGS__, NULL})
+int cli_show_forms(const cli_args *args, json_t *record, const char *const *forms);
+/* Text from a file without codes that a terminal would obey. Returns buffer. */
+char *cli_clean(const char *text, char *buffer, size_t size);
 json_t *cli_json_settings(const fin_settings *table, const void *values);
 /* "d=400 L=10 ...", in lines of at most 100 characters that begin behind the margin. */
 void cli_print_settings(const fin_settings *table, const void *values);
@@ -257,6 +277,49 @@ bool cli_ends_with(const char *path, const char *end); /* in any case */
 /* Whether a file can be written, found out before an hour is spent. */
 fin_status cli_try_output(const char *path, fin_error *err);
 double cli_clock(void); /* seconds */
+
+/* ---- tables and arrays (rows.c) --------------------------------------------------------------- */
+
+/* Tells row i, cell by cell, always the same ones: for CSV, and for JSON. Texts stay the caller's, and
+ * must live until the row has been written. */
+typedef struct cli_row cli_row;
+typedef void cli_teller(cli_row *row, const void *user, int64_t i);
+void cli_cell(cli_row *row, const char *name, double number);
+void cli_cell_int(cli_row *row, const char *name, int64_t number);
+void cli_cell_known(cli_row *row, const char *name, double number);   /* JSON leaves NaN out */
+void cli_cell_text(cli_row *row, const char *name, const char *text); /* and "" */
+void cli_cell_label(cli_row *row, const char *name,
+                    double number); /* as short as it can be; NaN: "" */
+/* One of several: prefix_name_suffix in CSV, with what is not ""; in JSON `name` of an object `group`. */
+void cli_cell_of(cli_row *row, const char *group, const char *prefix, const char *name,
+                 const char *suffix, double number);
+json_t *cli_row_object(cli_row *row); /* of JSON; NULL: it is CSV */
+json_t *cli_json_row(cli_teller *tell, const void *user, int64_t i);
+json_t *cli_json_rows(cli_teller *tell, const void *user, int64_t count);
+/* CSV. Row 0 is told, for the names of the columns, even if count is 0. */
+fin_status cli_write_rows(const char *path, cli_teller *tell, const void *user, int64_t count,
+                          fin_error *err);
+
+/* An NPZ file that remembers what went wrong: after cli_npz_open anything can be added, and close
+ * writes it, or tells. Arrays are the caller's until then. */
+enum { CLI_NPZ_OWNED = 4 };
+typedef struct cli_npz {
+    fin_npz_writer *npz;
+    fin_status status;
+    fin_error *err;
+    void *owned[CLI_NPZ_OWNED];
+    int owned_count;
+} cli_npz;
+fin_status cli_npz_open(cli_npz *z, const char *path, fin_error *err);
+void cli_npz_add(cli_npz *z, const char *name, fin_dtype dtype, int ndim, const int64_t *shape,
+                 const void *data);
+/* Names, one per line, as an array of bytes. */
+void cli_npz_names(cli_npz *z, const char *array, int64_t count,
+                   const char *(*name)(const void *user, int64_t i), const void *user);
+/* So that the file says what it is: a name as bytes called `what`, settings as numbers. */
+void cli_npz_settings(cli_npz *z, const char *what, const char *name, const char *prefix,
+                      const fin_settings *table, const void *values);
+fin_status cli_npz_close(cli_npz *z);
 
 /* Ctrl-C and friends set a flag; the second one ends the program at once. */
 void cli_catch_signals(void);

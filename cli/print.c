@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,20 +35,24 @@ void cli_json_begin(void)
     json_set_alloc_funcs(json_take, free);
 }
 
+bool cli_json_starved(const json_t *record)
+{
+    return json_starved || !record;
+}
+
 int cli_print_json(json_t *root)
 {
-    if (json_starved) {
+    if (cli_json_starved(root)) {
         json_decref(root);
-        root = NULL;
-    }
-    if (!root)
         return cli_failed("not enough memory for the JSON text");
+    }
     errno = 0;
     int bad = json_dumpf(root, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
     json_decref(root);
     if (bad)
-        return cli_failed("cannot write to standard output: %s",
-                          errno ? strerror(errno) : "unknown error");
+        return cli_failed(errno ? "cannot write to standard output: %s"
+                                : "a name is no UTF-8, which JSON cannot have%s",
+                          errno ? strerror(errno) : "");
     putchar('\n');
     return cli_flush();
 }
@@ -57,6 +62,32 @@ json_t *cli_json_number(double number)
     if (isfinite(number))
         return json_real(number);
     return json_string(isnan(number) ? "nan" : number > 0 ? "inf" : "-inf");
+}
+
+json_t *cli_json_text(const char *text)
+{
+    return text ? json_string_nocheck(text) : NULL;
+}
+
+json_t *cli_json_texts(const char *const *texts, int64_t count)
+{
+    json_t *list = json_array();
+    for (int64_t i = 0; i < count; i++)
+        json_array_append_new(list, cli_json_text(texts[i]));
+    return list;
+}
+
+void cli_put(json_t *object, ...)
+{
+    va_list list;
+    const char *name;
+    va_start(list, object);
+    while ((name = va_arg(list, const char *))) {
+        double number = va_arg(list, double);
+        if (isfinite(number))
+            json_object_set_new(object, name, json_real(number));
+    }
+    va_end(list);
 }
 
 json_t *cli_json_settings(const fin_settings *table, const void *values)
@@ -137,6 +168,8 @@ fin_status cli_try_output(const char *path, fin_error *err)
     static const char *const names[] = {"x"};
     fin_csv *csv;
     struct stat info;
+    if (strcmp(path, "-") == 0)
+        return FIN_OK;
     if (stat(path, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode))
         return FIN_OK; /* whoever reads a pipe would take the trial for the end */
     fin_status status = fin_csv_open(path, names, 1, &csv, err);

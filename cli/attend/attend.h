@@ -159,8 +159,7 @@ void attend_fit_close(attend_fit *fit);
 
 /* ---- printing and writing ------------------------------------------------------------------- */
 
-int attend_print(const cli_args *args, const attend_fit *fit);
-int attend_print_json(const cli_args *args, const attend_fit *fit);
+int attend_report(const cli_args *args, const attend_fit *fit);
 fin_status attend_write(const char *path, const attend_fit *fit, fin_error *err);
 /* Name of key or value column j, as in the file. */
 const char *attend_key_name(const attend_data *data, int64_t j);

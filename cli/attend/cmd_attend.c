@@ -149,9 +149,7 @@ static int finish(cli_args *args, const attend_fit *fit)
         return cli_error(&err);
     cli_progress_end();
     print_notes(fit->data);
-    if (out && strcmp(out, "-") == 0)
-        return cli_flush();
-    return cli_get(args, "json") ? attend_print_json(args, fit) : attend_print(args, fit);
+    return out && strcmp(out, "-") == 0 ? cli_flush() : attend_report(args, fit);
 }
 
 static int run(cli_args *args)
@@ -163,14 +161,12 @@ static int run(cli_args *args)
     static attend_fit fit;
     fin_error err = {FIN_OK, ""};
     const char *out = cli_get(args, "out");
-    fin_status status = out && strcmp(out, "-") != 0 ? cli_try_output(out, &err) : FIN_OK;
+    fin_status status = out ? cli_try_output(out, &err) : FIN_OK;
     if (!status)
         status = attend_data_open(&data, args, &err);
     if (!status)
         status = attend_fit_run(&fit, args, &data, &err);
-    code = status == FIN_ERR_CANCELLED ? cli_stopped("cancelled")
-           : status                    ? cli_error(&err)
-                                       : finish(args, &fit);
+    code = status ? cli_error(&err) : finish(args, &fit);
     attend_fit_close(&fit);
     attend_data_close(&data);
     return code;

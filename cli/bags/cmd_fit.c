@@ -4,6 +4,7 @@
  * writes. Cross-validation is for one process: it fits to parts of the bags side by side. */
 #include "bags/fit.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -291,7 +292,8 @@ static fin_status write_model(const fit_run *run, const char *path, fin_error *e
     count++;
     if (run->validation) {
         const fin_validation_row *row = fin_validation_at(run->validation, 0);
-        snprintf(score, sizeof score, "%.4f +- %.4f", fit_round(row->main), row->main_se);
+        snprintf(score, sizeof score, "%.4f +- %.4f", fabs(row->main) < 0.5e-4 ? 0 : row->main,
+                 row->main_se);
         snprintf(folds, sizeof folds, "%d folds, %d times", run->folds, run->repeats);
         notes[count++] = (fin_entry){fit_main_name(run->classes), score};
         notes[count++] = (fin_entry){"cross-validation", folds};
@@ -314,7 +316,7 @@ static int finish(const fit_run *run)
         cli_note("note: %s", fin_bag_set_note(run->set, i));
     if (run->level_kept)
         cli_note("note: %s", fit_level_note(run, note, sizeof note));
-    return cli_get(args, "json") ? fit_print_json(run) : fit_print(run);
+    return fit_report(run);
 }
 
 static void close_run(fit_run *run)

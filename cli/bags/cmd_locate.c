@@ -58,6 +58,8 @@ typedef struct located {
     double *own, *none;    /* (tokens), (bags); NULL: the model has none */
     int64_t *order;        /* (tokens) tokens, bag by bag, the most probable first */
     int64_t top;           /* of a bag; at most */
+    int64_t lines;         /* tokens listed, all in all */
+    int64_t *bag, *place;  /* (lines) of each */
 } located;
 
 /* ---- locating and ranking ------------------------------------------------------------------- */
@@ -147,210 +149,173 @@ static fin_status locate(located *l, bool blind, fin_error *err)
     return status ? status : rank_tokens(l, err);
 }
 
-/* ---- CSV and the table ---------------------------------------------------------------------- */
+/* ---- rows and arrays ------------------------------------------------------------------------ */
 
-static fin_status write_csv(const located *l, const char *path, fin_error *err)
+/* What stands at place r of bag i. */
+static int64_t token_at(const located *l, int64_t i, int64_t r)
 {
-    const char *names[8] = {"bag", "rank", "row", "token", "probability"}, *texts[8] = {NULL};
-    int columns = 5;
+    return l->order[bag_start(l, i) + r];
+}
+
+static void tell_token(cli_row *row, const located *l, int64_t i, int64_t t)
+{
+    cli_cell_int(row, "row", fin_bag_set_row(l->from.set, t));
+    cli_cell_int(row, "token", t - bag_start(l, i));
+    cli_cell(row, "probability", l->prior[t]);
     if (l->given)
-        names[columns++] = "given_label";
+        cli_cell_known(row, "given_label", l->given[t]);
     if (l->own)
-        names[columns++] = "own";
+        cli_cell_known(row, "own", l->own[t]);
+}
+
+/* A line of CSV; l->bag and l->place say which token it is. */
+static void tell_line(cli_row *row, const void *user, int64_t line)
+{
+    const located *l = user;
+    int64_t i = l->bag[line], r = l->place[line];
+    cli_cell_text(row, "bag", fin_bag_set_name(l->from.set, i));
+    cli_cell_int(row, "rank", r + 1);
+    tell_token(row, l, i, token_at(l, i, r));
     if (l->none)
-        names[columns++] = "none";
-    fin_csv *csv;
-    fin_status status = fin_csv_open(path, names, columns, &csv, err);
-    if (status)
-        return status;
-    for (int64_t i = 0; i < l->from.bags->n && !status; i++) {
-        texts[0] = fin_bag_set_name(l->from.set, i);
-        for (int64_t r = 0; r < shown(l, i) && !status; r++) {
-            int64_t t = l->order[bag_start(l, i) + r];
-            double values[8] = {0, (double)r + 1, (double)fin_bag_set_row(l->from.set, t),
-                                (double)(t - bag_start(l, i)), l->prior[t]};
-            int k = 5;
-            if (l->given)
-                values[k++] = l->given[t];
-            if (l->own)
-                values[k++] = l->own[t];
-            if (l->none)
-                values[k++] = l->none[i];
-            status = fin_csv_cells(csv, texts, values, err);
-        }
-        if (!status && cli_cancelled())
-            status = cli_status(err, FIN_ERR_CANCELLED, "cancelled");
-    }
-    if (!status)
-        return fin_csv_commit(csv, err);
-    fin_csv_abort(csv);
-    return status;
+        cli_cell(row, "none", l->none[i]);
 }
 
-static void print_table(const located *l)
+typedef struct place {
+    const located *l;
+    int64_t bag;
+} place;
+
+static void tell_place(cli_row *row, const void *user, int64_t r)
 {
-    enum { BAGS = 40 };
-    int64_t n = l->from.bags->n;
-    char name[256], label[64];
-    printf("%-20s %6s%s  row (token): probability that it decided%s%s\n", "bag", "tokens",
-           l->none ? "  none" : "", l->given ? " (given the label)" : "",
-           l->own ? " [that it is positive]" : "");
-    for (int64_t i = 0; i < n && i < BAGS; i++) {
-        printf("%s %6lld ", fit_cell(fin_bag_set_name(l->from.set, i), 20, name, sizeof name),
-               (long long)bag_size(l, i));
-        if (l->none)
-            printf("%5.3f ", l->none[i]);
-        for (int64_t r = 0; r < shown(l, i); r++) {
-            int64_t t = l->order[bag_start(l, i) + r];
-            printf("%s%lld (%lld): %.3f", r ? ", " : " ",
-                   (long long)fin_bag_set_row(l->from.set, t), (long long)(t - bag_start(l, i)),
-                   l->prior[t]);
-            if (l->given && !isnan(l->given[t]))
-                printf(" (%.3f)", l->given[t]);
-            if (l->own && !isnan(l->own[t]))
-                printf(" [%.3f]", l->own[t]);
-        }
-        const char *text = fit_label_text(&l->from, i, label, sizeof label);
-        if (l->given && *text)
-            printf("  label %s", fit_clean(text, name, sizeof name));
-        printf("\n");
-    }
-    if (n > BAGS)
-        printf("... %lld more bags; --out FILE has all\n", (long long)(n - BAGS));
+    const place *p = user;
+    tell_token(row, p->l, p->bag, token_at(p->l, p->bag, r));
 }
 
-/* ---- NPZ and JSON --------------------------------------------------------------------------- */
-
-static fin_status fill_arrays(const located *l, int64_t *whole, double *real, int64_t count)
+static json_t *bags_of(const located *l, int64_t most)
 {
-    int64_t k = 0;
+    json_t *bags = json_array();
+    for (int64_t i = 0; i < l->from.bags->n && i < most; i++) {
+        const char *label = fit_class_text(&l->from, i);
+        char number[64];
+        if (l->from.labels && !l->from.classes && !isnan(l->from.labels[i]))
+            label = cli_number(l->from.labels[i], number, sizeof number);
+        bool none = l->none && !isnan(l->none[i]);
+        json_array_append_new(bags,
+                              json_pack("{s:o, s:I, s:o, s:o*, s:o*}", "bag",
+                                        cli_json_text(fin_bag_set_name(l->from.set, i)), "size",
+                                        cli_int(bag_size(l, i)), "tokens",
+                                        cli_json_rows(tell_place, &(place){l, i}, shown(l, i)),
+                                        "label", cli_json_text(l->given && *label ? label : NULL),
+                                        "none", none ? cli_json_number(l->none[i]) : NULL));
+    }
+    return bags;
+}
+
+/* Which token every line is about. */
+static fin_status make_lines(located *l, fin_error *err)
+{
     for (int64_t i = 0; i < l->from.bags->n; i++)
+        l->lines += shown(l, i);
+    l->bag = malloc((size_t)l->lines * 2 * sizeof *l->bag + 8);
+    if (!l->bag)
+        return cli_status_memory(err, 16.0 * (double)l->lines, "the lines");
+    l->place = l->bag + l->lines;
+    for (int64_t i = 0, k = 0; i < l->from.bags->n; i++)
         for (int64_t r = 0; r < shown(l, i); r++, k++) {
-            int64_t t = l->order[bag_start(l, i) + r];
-            whole[k] = i;
-            whole[count + k] = r + 1;
-            whole[2 * count + k] = fin_bag_set_row(l->from.set, t);
-            whole[3 * count + k] = t - bag_start(l, i);
-            real[k] = l->prior[t];
-            real[count + k] = l->given ? l->given[t] : NAN;
-            real[2 * count + k] = l->own ? l->own[t] : NAN;
+            l->bag[k] = i;
+            l->place[k] = r;
         }
     return FIN_OK;
 }
 
 static fin_status write_npz(const located *l, const char *path, fin_error *err)
 {
-    int64_t count = 0;
-    for (int64_t i = 0; i < l->from.bags->n; i++)
-        count += shown(l, i);
-    int64_t *whole = malloc((size_t)count * 4 * sizeof *whole);
-    double *real = malloc((size_t)count * 3 * sizeof *real);
-    char *bags = NULL;
-    fin_npz_writer *npz = NULL;
-    fin_status status = FIN_OK;
-    if (!whole || !real)
-        status = cli_status_memory(err, 56.0 * (double)count, "the arrays");
-    if (!status && !(status = fin_npz_create(path, &npz, err)))
-        status = fill_arrays(l, whole, real, count);
-    static const char *const names[] = {"bag", "rank", "row", "token"};
-    for (int j = 0; j < 4 && !status; j++)
-        status = fin_npz_add(npz, names[j], FIN_I64, 1, &count, whole + j * count, err);
-    if (!status)
-        status = fin_npz_add(npz, "probability", FIN_F64, 1, &count, real, err);
-    if (!status && l->given)
-        status = fin_npz_add(npz, "given_label", FIN_F64, 1, &count, real + count, err);
-    if (!status && l->own)
-        status = fin_npz_add(npz, "own", FIN_F64, 1, &count, real + 2 * count, err);
-    if (!status && l->none)
-        status = fin_npz_add(npz, "none", FIN_F64, 1, &l->from.bags->n, l->none, err);
-    if (!status)
-        status =
-            fit_add_names(npz, "bag_names", l->from.bags->n, fit_bag_name, l->from.set, &bags, err);
-    if (!status)
-        status = fin_npz_commit(npz, cli_progress(), err);
-    else
-        fin_npz_abort(npz);
+    cli_npz z;
+    int64_t count = l->lines;
+    int64_t *whole = malloc((size_t)count * 3 * sizeof *whole + 8);
+    double *real = malloc((size_t)count * 3 * sizeof *real + 8);
+    fin_status status =
+        whole && real ? FIN_OK : cli_status_memory(err, 48.0 * (double)count, "the arrays");
+    for (int64_t k = 0; k < count && !status; k++) {
+        int64_t i = l->bag[k], t = token_at(l, i, l->place[k]);
+        whole[k] = l->place[k] + 1;
+        whole[count + k] = fin_bag_set_row(l->from.set, t);
+        whole[2 * count + k] = t - bag_start(l, i);
+        real[k] = l->prior[t];
+        real[count + k] = l->given ? l->given[t] : NAN;
+        real[2 * count + k] = l->own ? l->own[t] : NAN;
+    }
+    if (!status && !(status = cli_npz_open(&z, path, err))) {
+        cli_npz_add(&z, "bag", FIN_I64, 1, &count, l->bag);
+        cli_npz_add(&z, "rank", FIN_I64, 1, &count, whole);
+        cli_npz_add(&z, "row", FIN_I64, 1, &count, whole + count);
+        cli_npz_add(&z, "token", FIN_I64, 1, &count, whole + 2 * count);
+        cli_npz_add(&z, "probability", FIN_F64, 1, &count, real);
+        if (l->given)
+            cli_npz_add(&z, "given_label", FIN_F64, 1, &count, real + count);
+        if (l->own)
+            cli_npz_add(&z, "own", FIN_F64, 1, &count, real + 2 * count);
+        if (l->none)
+            cli_npz_add(&z, "none", FIN_F64, 1, &l->from.bags->n, l->none);
+        cli_npz_names(&z, "bag_names", l->from.bags->n, fit_bag_name, l->from.set);
+        status = cli_npz_close(&z);
+    }
     free(whole);
     free(real);
-    free(bags);
     return status;
-}
-
-static int print_json(const located *l)
-{
-    json_t *bags = json_array();
-    for (int64_t i = 0; i < l->from.bags->n; i++) {
-        json_t *tokens = json_array();
-        char label[64];
-        for (int64_t r = 0; r < shown(l, i); r++) {
-            int64_t t = l->order[bag_start(l, i) + r];
-            json_t *token = json_pack(
-                "{s:I, s:I, s:o}", "row", (json_int_t)fin_bag_set_row(l->from.set, t), "token",
-                (json_int_t)(t - bag_start(l, i)), "probability", cli_json_number(l->prior[t]));
-            if (l->given && !isnan(l->given[t]))
-                json_object_set_new(token, "given_label", cli_json_number(l->given[t]));
-            if (l->own && !isnan(l->own[t]))
-                json_object_set_new(token, "own", cli_json_number(l->own[t]));
-            json_array_append_new(tokens, token);
-        }
-        json_t *bag =
-            json_pack("{s:s, s:o}", "bag", fin_bag_set_name(l->from.set, i), "tokens", tokens);
-        const char *text = fit_label_text(&l->from, i, label, sizeof label);
-        if (l->given && *text)
-            json_object_set_new(bag, "label", json_string(text));
-        if (l->none && !isnan(l->none[i]))
-            json_object_set_new(bag, "none", cli_json_number(l->none[i]));
-        json_array_append_new(bags, bag);
-    }
-    return cli_print_json(json_pack("{s:o, s:o, s:o}", "bags", bags, "locator",
-                                    fit_json_locator(l->from.fit), "notes",
-                                    fit_answer_json(&l->from)));
 }
 
 /* ---- running -------------------------------------------------------------------------------- */
 
-static int finish(const cli_args *args, const located *l, bool table)
+static const char table_form[] =
+    "bag                  tokens[{?none}  none]  row (token): probability that it decided"
+    "[{?given} (given the label)][{?own} \\[that it is positive\\]]\n"
+    "{*bags|{bag:-20.20s} {size:6d} [{none:5.3f} ]{*tokens|[{?first} |, ]{row} ({token}): "
+    "{probability:.3f}[ ({given_label:.3f})][ \\[{own:.3f}\\]]}[  label {label}]\n}"
+    "[{?more}... {more} more bags; --out FILE has all\n]";
+
+static int finish(const cli_args *args, located *l, bool table)
 {
+    enum { BAGS = 40 };
     const char *out = cli_get(args, "out");
     bool json = cli_get(args, "json");
-    char who[160];
+    int64_t n = l->from.bags->n, most = table ? BAGS : n;
     fin_error err = {FIN_OK, ""};
-    fin_status status = FIN_OK;
+    fin_status status = make_lines(l, &err);
     cli_progress_end();
-    if (out && cli_ends_with(out, ".npz"))
+    if (!status && out && cli_ends_with(out, ".npz"))
         status = write_npz(l, out, &err);
-    else if (out || (!json && !table))
-        status = write_csv(l, out ? out : "-", &err);
+    else if (!status && (out || (!json && !table)))
+        status = cli_write_rows(out ? out : "-", tell_line, l, l->lines, &err);
     if (status)
         return cli_error(&err);
+    json_t *record =
+        json_pack("{s:o*, s:o?, s:o}", "bags", json || table ? bags_of(l, most) : NULL, "locator",
+                  fit_locator(l->from.fit), "notes", fit_answer_json(&l->from));
     fit_answer_say(&l->from);
-    if (*fit_locator(l->from.fit, who, sizeof who))
-        cli_note("located by %s", who);
-    if (table)
-        print_table(l);
-    return json ? print_json(l) : cli_flush();
+    cli_note_of(record, "[located by " FIT_LOCATOR_FORM("locator.") "]");
+    if (table) { /* what its columns are */
+        json_object_set_new(record, "given", json_boolean(l->given));
+        json_object_set_new(record, "own", json_boolean(l->own));
+        json_object_set_new(record, "none", json_boolean(l->none));
+        json_object_set_new(record, "more", json_integer(n > most ? cli_int(n - most) : 0));
+    }
+    return cli_show(args, record, table ? table_form : "");
 }
 
 static int run(cli_args *args)
 {
-    int code = fit_answer_check(args);
-    if (code)
-        return code;
     located l = {.prior = NULL};
     fin_error err = {FIN_OK, ""};
-    const char *out = cli_get(args, "out");
-    bool table = !out && !cli_get(args, "json") && isatty(STDOUT_FILENO);
+    bool table = !cli_get(args, "out") && !cli_get(args, "json") && isatty(STDOUT_FILENO);
     int64_t top = ((const locate_settings *)(const void *)args->values)->top;
     l.top = !fin_is_auto((double)top) ? top : table ? 3 : INT64_MAX;
-    fin_status status = out && strcmp(out, "-") != 0 ? cli_try_output(out, &err) : FIN_OK;
-    if (!status)
-        status = fit_answer_open(&l.from, args, &err);
-    if (!status)
-        status = locate(&l, cli_get(args, "blind") != NULL, &err);
-    code = status == FIN_ERR_CANCELLED ? cli_stopped("cancelled")
-           : status                    ? cli_error(&err)
-                                       : finish(args, &l, table);
+    int code = fit_answer_open(&l.from, args);
+    if (!code)
+        code = locate(&l, cli_get(args, "blind") != NULL, &err) ? cli_error(&err)
+                                                                : finish(args, &l, table);
     free(l.prior);
+    free(l.bag);
     fit_answer_close(&l.from);
     return code;
 }

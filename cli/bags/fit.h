@@ -115,29 +115,29 @@ fin_status fit_curve(fit_run *run, fin_error *err);
 /* Work of fitting this model once, in units of a single model: for the time that is left. */
 double fit_work(const fin_fit_settings *settings, int64_t classes);
 
-/* ---- the report (fit_print.c, fit_print_score.c, fit_json.c) ------------------------------------- */
+/* ---- the report (fit_report.c) --------------------------------------------------------------- */
 
-int fit_print(const fit_run *run);
-void fit_print_validation(const fit_run *run);
-int fit_print_json(const fit_run *run);
-json_t *fit_json_score(const fin_fit_score *score, int64_t classes);
+int fit_report(const fit_run *run);
+json_t *fit_score_of(const fin_fit_score *score, int64_t classes);
 
 /* ---- the models in a fit (fit_parts.c) ---------------------------------------------------------- */
 
-/* A number that is printed with four digits behind the point: 0, and not -0, if it rounds to that. */
-double fit_round(double number);
 /* "log loss", or the squared error over the variance of the labels. */
 const char *fit_loss_name(int64_t classes);
 /* Parts that predict; those kept for locations alone do not count. *only: the one, if there is one. */
 int64_t fit_parts(const fin_fit *fit, const fin_fit_settings **only);
-/* A line for each; of `any` the positive class too. */
-void fit_print_parts(const fin_fit *fit, int margin,
-                     const char *(*class_name)(const void *user, int64_t c), const void *user);
-json_t *fit_json_parts(const fin_fit *fit);
-/* "mixture+rbf: log loss 0.31 on bags left out (base rate 0.69)"; what is not known is left away, ""
- * if nobody locates. Returns buffer. */
-char *fit_locator(const fin_fit *fit, char *buffer, size_t size);
-json_t *fit_json_locator(const fin_fit *fit);
+/* A record for each; of `any` the positive class too. Its line in a list: */
+json_t *fit_parts_of(const fin_fit *fit, const char *(*class_name)(const void *user, int64_t c),
+                     const void *user);
+#define FIT_PART_FORM                                                                              \
+    "<-12:[{?first}parts]>{title:-16s} [{?weight>0}weight {weight:.3f}|for locations]"             \
+    "[, positive {positive}]\n"
+/* Who locates, and how good it is on bags left out; NULL: nobody. As "mixture+rbf: log loss 0.31 on
+ * bags left out (base rate 0.69)": */
+json_t *fit_locator(const fin_fit *fit);
+#define FIT_LOCATOR_FORM(at)                                                                       \
+    "{" at "model}[: {" at "loss_name} {" at "loss:.4f} on bags left out[ (base rate {" at         \
+    "base_loss:.4f})]]"
 
 /* The score that a comparison is made by: accuracy, or R2. */
 const char *fit_main_name(int64_t classes);
@@ -161,8 +161,9 @@ typedef struct fit_answer {
     int notes;
 } fit_answer;
 
-/* Opens the model of operand 0 and the data of operand 1, which must suit it. */
-fin_status fit_answer_open(fit_answer *answer, const cli_args *args, fin_error *err);
+/* Opens the model of operand 0 and the data of operand 1, which must suit it, and tries --out. An exit
+ * code, after the message; fit_answer_close in any case. */
+int fit_answer_open(fit_answer *answer, const cli_args *args);
 void fit_answer_close(fit_answer *answer);
 /* Notes (fit_notes.c): those of the file, and columns far outside of what the model was fitted to. */
 fin_status fit_answer_look(fit_answer *answer, fin_error *err);
@@ -170,19 +171,9 @@ fin_status fit_answer_look(fit_answer *answer, fin_error *err);
 fin_status fit_answer_known(fit_answer *answer, fin_error *err);
 void fit_answer_say(const fit_answer *answer); /* on standard error */
 json_t *fit_answer_json(const fit_answer *answer);
-/* .csv, .npz, - or nothing; 2 after the message if it is something else. */
-int fit_answer_check(const cli_args *args);
-/* Names, one per line, as an array of bytes called `array` in an NPZ file; *text is for free(). */
-fin_status fit_add_names(fin_npz_writer *npz, const char *array, int64_t count,
-                         const char *(*name)(const void *user, int64_t i), const void *user,
-                         char **text, fin_error *err);
 const char *fit_bag_name(const void *set, int64_t i);
 const char *fit_class_name(const void *names, int64_t c);
-/* The label of bag i as text: the class's name or the number; "" if it is not known. */
-const char *fit_label_text(const fit_answer *answer, int64_t i, char *buffer, size_t size);
-/* Text from a file for a terminal: control characters are shown as '?'. Returns buffer. */
-char *fit_clean(const char *text, char *buffer, size_t size);
-/* The same, cut or filled up to `width` characters: a cell of a table. size: above 5 * width. */
-char *fit_cell(const char *text, int width, char *buffer, size_t size);
+/* The class of bag i; "" if it is not known, or a number. */
+const char *fit_class_text(const fit_answer *answer, int64_t i);
 
 #endif

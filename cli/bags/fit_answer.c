@@ -2,8 +2,6 @@
 #include "bags/fit.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static bool is_data(const char *path)
@@ -12,7 +10,8 @@ static bool is_data(const char *path)
            cli_ends_with(path, ".npy");
 }
 
-int fit_answer_check(const cli_args *args)
+/* .csv, .npz, - or nothing. */
+static int check(const cli_args *args)
 {
     const char *out = cli_get(args, "out"), *model = args->operand[0], *data = args->operand[1];
     if (is_data(model) && !is_data(data))
@@ -32,9 +31,8 @@ int fit_answer_check(const cli_args *args)
     return CLI_OK;
 }
 
-fin_status fit_answer_open(fit_answer *answer, const cli_args *args, fin_error *err)
+static fin_status open_both(fit_answer *answer, const cli_args *args, fin_error *err)
 {
-    memset(answer, 0, sizeof *answer);
     fin_status status = fin_model_read(args->operand[0], &answer->model, err);
     if (status)
         return status;
@@ -67,6 +65,17 @@ fin_status fit_answer_open(fit_answer *answer, const cli_args *args, fin_error *
     return fit_answer_look(answer, err);
 }
 
+int fit_answer_open(fit_answer *answer, const cli_args *args)
+{
+    const char *out = cli_get(args, "out");
+    fin_error err = {FIN_OK, ""};
+    memset(answer, 0, sizeof *answer);
+    int code = check(args);
+    if (!code && ((out && cli_try_output(out, &err)) || open_both(answer, args, &err)))
+        code = cli_error(&err);
+    return code;
+}
+
 void fit_answer_close(fit_answer *answer)
 {
     fin_bag_set_destroy(answer->set);
@@ -85,36 +94,8 @@ const char *fit_class_name(const void *names, int64_t c)
     return ((const char *const *)names)[c];
 }
 
-fin_status fit_add_names(fin_npz_writer *npz, const char *array, int64_t count,
-                         const char *(*name)(const void *user, int64_t i), const void *user,
-                         char **text, fin_error *err)
+const char *fit_class_text(const fit_answer *answer, int64_t i)
 {
-    size_t size = 0;
-    for (int64_t i = 0; i < count; i++)
-        size += strlen(name(user, i)) + 1;
-    char *next = *text = malloc(size + 1);
-    if (!next)
-        return cli_status_memory(err, (double)size, "names");
-    for (int64_t i = 0; i < count; i++) {
-        const char *one = name(user, i);
-        size_t length = strlen(one);
-        memcpy(next, one, length);
-        for (size_t k = 0; k < length; k++)
-            next[k] = next[k] == '\n' ? ' ' : next[k];
-        next[length] = '\n';
-        next += length + 1;
-    }
-    return fin_npz_add(npz, array, FIN_U8, 1, (int64_t[]){(int64_t)size}, *text, err);
-}
-
-const char *fit_label_text(const fit_answer *answer, int64_t i, char *buffer, size_t size)
-{
-    double label = answer->labels ? answer->labels[i] : NAN;
-    if (isnan(label))
-        snprintf(buffer, size, "%s", "");
-    else if (answer->classes)
-        return answer->class_names[(int64_t)label]; /* whole, however long it is */
-    else
-        cli_number(label, buffer, size);
-    return buffer;
+    double label = answer->labels && answer->classes ? answer->labels[i] : NAN;
+    return isnan(label) ? "" : answer->class_names[(int64_t)label];
 }

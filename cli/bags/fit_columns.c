@@ -88,7 +88,7 @@ char *fit_level_names(const fit_run *run, char *buffer, size_t size)
     for (int64_t k = 0; k < run->levels && k <= SHOWN; k++, name += strlen(name) + 1) {
         size_t used = strlen(buffer);
         snprintf(buffer + used, size - used, "%s%s", k ? ", " : "",
-                 k < SHOWN ? fit_clean(name, one, sizeof one) : "...");
+                 k < SHOWN ? cli_clean(name, one, sizeof one) : "...");
     }
     return buffer;
 }

@@ -32,7 +32,7 @@ static void note_columns(fit_answer *answer, int64_t *outside, const double *low
             "column '%s': %lld of %lld tokens are far outside of what the model was fitted to "
             "(%.4g "
             "to %.4g); are the units the same?",
-            fit_clean(fin_bag_set_feature(answer->set, most), name, sizeof name),
+            cli_clean(fin_bag_set_feature(answer->set, most), name, sizeof name),
             (long long)outside[most], (long long)answer->tokens, low[most], high[most]);
         outside[most] = 0;
     }

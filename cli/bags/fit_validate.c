@@ -28,6 +28,11 @@ fin_status fit_cv_read(const char *text, int *folds, int *repeats, fin_error *er
     return FIN_OK;
 }
 
+const char *fit_main_name(int64_t classes)
+{
+    return classes ? "accuracy" : "R2";
+}
+
 double fit_work(const fin_fit_settings *settings, int64_t classes)
 {
     enum { NO = 1, YES = 2 }; /* of calibrate */

@@ -24,14 +24,14 @@ static void print_notes(const fin_checkpoint *file)
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (fin_checkpoint_entry(file, keys[i]))
             printf("%-*s%s\n", ENCODER_MARGIN, keys[i],
-                   fit_clean(fin_checkpoint_entry(file, keys[i]), text, sizeof text));
+                   cli_clean(fin_checkpoint_entry(file, keys[i]), text, sizeof text));
     for (int c = 0; c < 30; c++) {
         char key[32];
         snprintf(key, sizeof key, "class.%d", c);
         const char *name = fin_checkpoint_entry(file, key);
         if (!name)
             break;
-        printf("%-*s%s\n", ENCODER_MARGIN, c ? "" : "classes", fit_clean(name, text, sizeof text));
+        printf("%-*s%s\n", ENCODER_MARGIN, c ? "" : "classes", cli_clean(name, text, sizeof text));
     }
 }
 
@@ -40,7 +40,7 @@ static int print_text(const fin_checkpoint *file, const encoder_plan *plan,
 {
     char text[256], name[256], objective[32];
     const fin_learn_settings *learn = fin_checkpoint_learn(file);
-    printf("%-*s%s: an encoder%s\n", ENCODER_MARGIN, "file", fit_clean(path, text, sizeof text),
+    printf("%-*s%s: an encoder%s\n", ENCODER_MARGIN, "file", cli_clean(path, text, sizeof text),
            learn ? " that can go on learning" : "");
     encoder_print_encoder("encoder", fin_encoder_get_settings(encoder),
                           fin_encoder_get_shape(encoder), (double)fin_encoder_parameters(encoder));
@@ -49,7 +49,7 @@ static int print_text(const fin_checkpoint *file, const encoder_plan *plan,
            (long long)fin_encoder_get_shape(encoder)->values);
     if (plan) {
         printf("%-*s%s, %s\n", ENCODER_MARGIN, "trained on",
-               fit_clean(encoder_plan_name(plan), name, sizeof name),
+               cli_clean(encoder_plan_name(plan), name, sizeof name),
                fin_settings_text(fin_settings_find(&fin_corpus_table, "objective"), &plan->corpus,
                                  objective, sizeof objective));
         if (plan->from == ENCODER_DATA && plan->data.patch)
