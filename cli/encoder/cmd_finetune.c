@@ -5,10 +5,8 @@
 #include "encoder/encoder.h"
 #include "bags/fit.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 static int run_command(cli_args *args);
 
@@ -278,46 +276,27 @@ static fin_status write_encoder(const tuning *t, const char *path, fin_error *er
     return status;
 }
 
-static int print_json(const tuning *t)
-{
-    json_t *root =
-        json_pack("{s:s, s:s, s:o, s:o, s:o, s:I, s:o, s:o, s:f}", "encoder", t->args->operand[0],
-                  "train", ways[t->way], "data", encoder_json_plan(&t->plan, &t->data), "shape",
-                  encoder_json_encoder(fin_encoder_get_settings(t->encoder),
-                                       fin_encoder_get_shape(t->encoder),
-                                       (double)fin_encoder_parameters(t->encoder)),
-                  "learn", cli_json_settings(&fin_learn_table, fin_learn_get_settings(t->learn)),
-                  "step", (json_int_t)fin_learn_step(t->learn), "test", encoder_json_test(&t->test),
-                  "log", encoder_json_log(t->learn), "seconds", cli_clock() - t->start);
-    json_object_set_new(root, "start", json_string(t->probe ? "probe" : "random"));
-    json_object_set_new(root, "keep", json_real(t->corpus.keep));
-    json_object_set_new(root, "per_class", json_integer((json_int_t)t->plan.data.per_class));
-    if (cli_get(t->args, "out"))
-        json_object_set_new(root, "out", json_string(cli_get(t->args, "out")));
-    return cli_print_json(root);
-}
+static const char form[] = ENCODER_PLAN_FORM
+    "labels      [{classes} classes|numbers][{?per_class}, {per_class} of each to learn from]\n"
+    "trained     [{?train=heads}the map to labels alone|{?train=all}everything"
+    "|everything, from new weights, in the shape] of {encoder}, {step} steps\n" ENCODER_TEST_FORM
+    "[{?tty}\ntime        {seconds:.3g} s\n]";
 
-static int print_text(const tuning *t)
+static int report(const tuning *t)
 {
-    static const char *const told[] = {"the map to labels alone", "everything",
-                                       "everything, from new weights, in the shape"};
     const fin_memory *m = fin_token_set_memory(t->data.train);
-    encoder_print_plan(&t->plan, &t->data);
-    printf("%-*s", ENCODER_MARGIN, "labels");
-    if (m->classes)
-        printf("%lld classes", (long long)m->classes);
-    else
-        printf("numbers");
-    if (t->plan.data.per_class)
-        printf(", %lld of each to learn from", (long long)t->plan.data.per_class);
-    printf("\n%-*s%s of %s, %lld steps\n", ENCODER_MARGIN, "trained", told[t->way],
-           t->args->operand[0], (long long)fin_learn_step(t->learn));
-    encoder_print_test(&t->test, t->data.test ? "sequences held out" : "of the same sequences");
-    if (cli_get(t->args, "out"))
-        printf("%-*s%s\n", ENCODER_MARGIN, "written to", cli_get(t->args, "out"));
-    if (isatty(STDOUT_FILENO))
-        printf("\n%-*s%.3g s\n", ENCODER_MARGIN, "time", cli_clock() - t->start);
-    return cli_flush();
+    json_t *record = json_pack(
+        "{s:o, s:s, s:o, s:o, s:o, s:I, s:o, s:s, s:o, s:f, s:s, s:f, s:I, s:o*, s:o*}", "encoder",
+        cli_json_text(t->args->operand[0]), "train", ways[t->way], "data",
+        encoder_plan_of(&t->plan, &t->data), "shape", encoder_of(t->encoder), "learn",
+        cli_json_settings(&fin_learn_table, fin_learn_get_settings(t->learn)), "step",
+        cli_int(fin_learn_step(t->learn)), "test", encoder_test(&t->test), "test_on",
+        t->data.test ? "sequences held out" : "of the same sequences", "log", encoder_log(t->learn),
+        "seconds", cli_clock() - t->start, "start", t->probe ? "probe" : "random", "keep",
+        t->corpus.keep, "per_class", cli_int(t->plan.data.per_class), "classes",
+        m->classes ? json_integer(cli_int(m->classes)) : NULL, "out",
+        cli_json_text(cli_get(t->args, "out")));
+    return cli_show(t->args, record, form);
 }
 
 static int finish(const tuning *t, fin_error *err)
@@ -329,7 +308,7 @@ static int finish(const tuning *t, fin_error *err)
         return cli_error(err);
     cli_progress_end();
     encoder_data_notes(&t->data);
-    return cli_get(t->args, "json") ? print_json(t) : print_text(t);
+    return report(t);
 }
 
 static int run_command(cli_args *args)

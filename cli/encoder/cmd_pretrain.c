@@ -4,8 +4,9 @@
  * alone prints and writes. Checkpoints are written between two steps, under a temporary name: a full
  * disk or a power cut leaves the last good one. */
 #include "bags/fit.h"
-#include "encoder/pretrain.h"
+#include "encoder/encoder.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -96,6 +97,25 @@ const cli_command cli_pretrain = {
     .ranks = true,
     .run = run_command,
 };
+
+typedef struct pretraining {
+    cli_args *args;
+    encoder_plan plan;
+    encoder_data data;
+    fin_checkpoint *file; /* that it goes on from, or NULL */
+    fin_encoder *encoder;
+    fin_learn *learn;
+    encoder_entries entries;
+    const char *checkpoint; /* or NULL */
+    double due;
+    bool warned; /* that a checkpoint could not be written */
+    double start;
+    double tokens[2]; /* seen at the first report and at the last */
+    fin_evaluation test;
+    int lengths;
+    int64_t length[ENCODER_LENGTHS];
+    fin_evaluation at[ENCODER_LENGTHS];
+} pretraining;
 
 /* ---- do the options fit together ------------------------------------------------------------ */
 
@@ -362,6 +382,45 @@ static fin_status write_all(pretraining *p, fin_error *err)
     return status;
 }
 
+static const char learning_form[] =
+    "learning    step {step} of {learn.steps}[{?learn.optimizer=lbfgs} of L-BFGS"
+    "|, {sequences_a_step} sequences each][, loss {end_loss:.5g} at the end]\n";
+static const char lengths_form[] =
+    "[{?lengths}\nat other lengths\n"
+    "       L         risk        Bayes       excess         +-     of Bayes\n"
+    "{*lengths|{L:8d} {~risk:12.5g} {~bayes:12.5g} {~excess:12.4g} {~excess_se:10.2g}"
+    "[ {of_bayes:10.1p} %]\n}]"
+    "[{?tty}\ntime        {seconds:.3g} s, {tokens_a_second:.3g} tokens a second\n]";
+
+static int report(const pretraining *p)
+{
+    const fin_learn_settings *s = fin_learn_get_settings(p->learn);
+    const fin_learn_row *row;
+    int64_t rows = fin_learn_log(p->learn, &row);
+    double seconds = cli_clock() - p->start;
+    json_t *lengths = json_array();
+    for (int i = 0; i < p->lengths; i++) {
+        json_t *one = encoder_test(&p->at[i]);
+        json_object_set_new(one, "L", json_integer(cli_int(p->length[i])));
+        json_array_append_new(lengths, one);
+    }
+    json_t *record =
+        json_pack("{s:o, s:o, s:o, s:I, s:I, s:b, s:o, s:s, s:o, s:o, s:f, s:o*}", "data",
+                  encoder_plan_of(&p->plan, &p->data), "encoder", encoder_of(p->encoder), "learn",
+                  cli_json_settings(&fin_learn_table, s), "step", cli_int(fin_learn_step(p->learn)),
+                  "sequences_a_step", cli_int(s->batch * s->accumulate), "done",
+                  fin_learn_done(p->learn), "test", encoder_test(&p->test), "test_on",
+                  p->data.judge ? "sequences held out"
+                  : p->data.all ? "of the same sequences"
+                                : "fresh sequences",
+                  "lengths", lengths, "log", encoder_log(p->learn), "seconds", seconds, "out",
+                  cli_json_text(cli_get(p->args, "out")));
+    cli_put(record, "end_loss", rows > 1 ? row[rows - 1].loss : NAN, "tokens_a_second",
+            cli_get(p->args, "json") ? NAN : (p->tokens[1] - p->tokens[0]) / seconds, NULL);
+    return cli_show(p->args, record, ENCODER_PLAN_FORM ENCODER_FORM("encoder"), learning_form,
+                    ENCODER_TEST_FORM, lengths_form);
+}
+
 static int finish(pretraining *p, fin_status status, fin_error *err)
 {
     if (status == FIN_ERR_CANCELLED)
@@ -381,7 +440,7 @@ static int finish(pretraining *p, fin_status status, fin_error *err)
     if (fin_rank() != 0)
         return CLI_OK;
     encoder_data_notes(&p->data);
-    return cli_get(p->args, "json") ? pretrain_print_json(p) : pretrain_print_text(p);
+    return report(p);
 }
 
 static int run_command(cli_args *args)
@@ -400,7 +459,7 @@ static int run_command(cli_args *args)
         status = try_outputs(args, &err);
     status = fit_agree(status, &err);
     if (status) {
-        code = status == FIN_ERR_CANCELLED ? cli_stopped("cancelled") : cli_error(&err);
+        code = cli_error(&err);
     } else {
         status = advance(&p, &err);
         code = finish(&p, status, &err);

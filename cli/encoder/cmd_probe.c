@@ -3,7 +3,6 @@
 #include "encoder/encoder.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -232,75 +231,41 @@ static fin_status write_files(probing *p, fin_error *err)
 
 /* ---- printing ------------------------------------------------------------------------------- */
 
-static const char *target_name(const probing *p, char *buffer, size_t size)
-{
-    return fin_settings_text(fin_settings_find(&fin_probe_table, "target"), &p->settings, buffer,
-                             size);
-}
+static const char form[] = ENCODER_FORM("shape") ENCODER_PLAN_FORM
+    "target      {target}, [{?layers.0.accuracy>-1}logistic|ridge] probe fitted to "
+    "{layers.0.train} "
+    "rows, judged on {layers.0.test}\n\n"
+    "[{?layers.0.accuracy>-1} layer   accuracy         +-   log loss    penalty\n"
+    "| layer         R2      least       most       rmse    penalty\n]"
+    "{*layers|{name:6s} [{accuracy:10.4f} {~accuracy_se:10.4f} {~log_loss:10.4f}"
+    "|{~r2:10.4f} {~r2_least:10.4f} {~r2_most:10.4f} {~rmse:10.4g}] {~penalty:10.2g}\n}";
 
-static int print_json(const probing *p)
+static int report(const probing *p)
 {
-    char target[32];
+    char target[32], name[32];
     json_t *rows = json_array();
     for (int i = 0; i < p->count; i++) {
         const fin_probe_score *s = &p->score[i];
-        json_t *one = json_pack("{s:I, s:I, s:I, s:I}", "layer", (json_int_t)p->at[i], "train",
-                                (json_int_t)s->train, "test", (json_int_t)s->test, "columns",
-                                (json_int_t)s->columns);
-        const struct {
-            const char *name;
-            double value;
-        } numbers[] = {{"r2", s->r2},
-                       {"r2_least", s->r2_least},
-                       {"r2_most", s->r2_most},
-                       {"rmse", s->rmse},
-                       {"accuracy", s->accuracy},
-                       {"accuracy_se", s->accuracy_se},
-                       {"log_loss", s->log_loss},
-                       {"penalty", s->penalty}};
-        for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++)
-            if (isfinite(numbers[k].value))
-                json_object_set_new(one, numbers[k].name, json_real(numbers[k].value));
+        snprintf(name, sizeof name, "%lld", (long long)p->at[i]);
+        json_t *one = json_pack("{s:I, s:s, s:I, s:I, s:I}", "layer", cli_int(p->at[i]), "name",
+                                p->at[i] == p->layers ? "end"
+                                : p->at[i] < 0        ? "joint"
+                                                      : name,
+                                "train", cli_int(s->train), "test", cli_int(s->test), "columns",
+                                cli_int(s->columns));
+        cli_put(one, "r2", s->r2, "r2_least", s->r2_least, "r2_most", s->r2_most, "rmse", s->rmse,
+                "accuracy", s->accuracy, "accuracy_se", s->accuracy_se, "log_loss", s->log_loss,
+                "penalty", s->penalty, NULL);
         json_array_append_new(rows, one);
     }
-    return cli_print_json(json_pack("{s:s, s:s, s:o, s:o}", "encoder", p->args->operand[0],
-                                    "target", target_name(p, target, sizeof target), "data",
-                                    encoder_json_plan(&p->plan, &p->data), "layers", rows));
-}
-
-static void print_row(const probing *p, int i, bool classes)
-{
-    const fin_probe_score *s = &p->score[i];
-    char layer[32];
-    snprintf(layer, sizeof layer, "%lld", (long long)p->at[i]);
-    printf("%6s ", p->at[i] == p->layers ? "end" : p->at[i] < 0 ? "joint" : layer);
-    if (classes)
-        printf("%10.4f %10.4f %10.4f %10.2g\n", s->accuracy, s->accuracy_se, s->log_loss,
-               s->penalty);
-    else
-        printf("%10.4f %10.4f %10.4f %10.4g %10.2g\n", s->r2, s->r2_least, s->r2_most, s->rmse,
-               s->penalty);
-}
-
-static int print_text(const probing *p)
-{
-    char target[32];
-    const fin_probe_score *s = &p->score[0];
-    bool classes = isfinite(s->accuracy);
-    encoder_print_encoder("encoder", fin_encoder_get_settings(p->encoder),
-                          fin_encoder_get_shape(p->encoder),
-                          (double)fin_encoder_parameters(p->encoder));
-    encoder_print_plan(&p->plan, &p->data);
-    printf("%-*s%s, %s probe fitted to %lld rows, judged on %lld\n\n", ENCODER_MARGIN, "target",
-           target_name(p, target, sizeof target), classes ? "logistic" : "ridge",
-           (long long)s->train, (long long)s->test);
-    if (classes)
-        printf("%6s %10s %10s %10s %10s\n", "layer", "accuracy", "+-", "log loss", "penalty");
-    else
-        printf("%6s %10s %10s %10s %10s %10s\n", "layer", "R2", "least", "most", "rmse", "penalty");
-    for (int i = 0; i < p->count; i++)
-        print_row(p, i, classes);
-    return cli_flush();
+    fin_settings_text(fin_settings_find(&fin_probe_table, "target"), &p->settings, target,
+                      sizeof target);
+    return cli_show(p->args,
+                    json_pack("{s:o, s:s, s:o, s:o, s:o}", "encoder",
+                              cli_json_text(p->args->operand[0]), "target", target, "data",
+                              encoder_plan_of(&p->plan, &p->data), "shape", encoder_of(p->encoder),
+                              "layers", rows),
+                    form);
 }
 
 static int run_command(cli_args *args)
@@ -328,10 +293,10 @@ static int run_command(cli_args *args)
         status = write_files(&p, &err);
     cli_progress_end();
     if (status)
-        code = status == FIN_ERR_CANCELLED ? cli_stopped("cancelled") : cli_error(&err);
+        code = cli_error(&err);
     if (!code) {
         encoder_data_notes(&p.data);
-        code = cli_get(args, "json") ? print_json(&p) : print_text(&p);
+        code = report(&p);
     }
     fin_encoder_destroy(p.encoder);
     encoder_data_close(&p.data);

@@ -133,20 +133,41 @@ void encoder_data_notes(const encoder_data *data);
 fin_status encoder_judge(const fin_encoder *encoder, const encoder_data *data, int64_t fresh,
                          int64_t L, fin_evaluation *evaluation, fin_error *err);
 
-/* ---- printing (encoder_print.c) ------------------------------------------------------------------ */
+/* ---- records (encoder_report.c), and how people read them ---------------------------------------- */
 
-enum { ENCODER_MARGIN = 12 };
-void encoder_print_encoder(const char *label, const fin_encoder_settings *settings,
-                           const fin_encoder_shape *shape, double parameters);
-void encoder_print_plan(const encoder_plan *plan, const encoder_data *data);
-void encoder_print_test(const fin_evaluation *test, const char *on);
-/* The excess in per cent of Bayes says something: the Bayes risk is more than rounding. */
-bool encoder_has_quotient(const fin_evaluation *test);
-json_t *encoder_json_test(const fin_evaluation *test);
-json_t *encoder_json_plan(const encoder_plan *plan, const encoder_data *data);
-json_t *encoder_json_encoder(const fin_encoder_settings *settings, const fin_encoder_shape *shape,
-                             double parameters);
-json_t *encoder_json_log(const fin_learn *learn);
+json_t *encoder_of(const fin_encoder *encoder);
+#define ENCODER_FORM(at)                                                                           \
+    "encoder     {" at ".settings.layers#layer} of {" at                                           \
+    ".settings.attention} attention, width {" at ".settings.width}, {" at                          \
+    ".settings.heads#head}[{?" at ".hidden}, {" at ".hidden} {" at                                 \
+    ".settings.activation} units]\n            [{?" at ".settings.positions=none}no|{" at          \
+    ".settings.positions}] positions, [{?" at ".settings.norm=none}no|layer] norm, {" at           \
+    ".parameters} parameters\n{*" at ".heads|<-12:[{?first}answers]>{name}: {size} {kind} of a "   \
+    "{of}\n}"
+json_t *encoder_plan_of(const encoder_plan *plan, const encoder_data *data);
+#define ENCODER_PLAN_FORM                                                                          \
+    "[family      {data.family:-4s}  {data.family_settings=}\n"                                    \
+    "|task        {data.task:-4s}  {data.task_settings=}\n"                                        \
+    "|data        {data.data}: {data.sequences} "                                                  \
+    "[{?data.patch}images as {data.patches#patch/patches} of {data.patch} x {data.patch}"          \
+    "|bags, {data.columns#column} of a token]\n"                                                   \
+    "            {data.train} to learn from, {data.test} held out\n]"                              \
+    "objective   {data.corpus.objective}"                                                          \
+    "[{?data.family}: [{data.shortest} to {data.corpus.L} tokens|{data.corpus.L#token}] in sight"  \
+    "[{?data.corpus.objective=masked}, {data.corpus.M} hidden]"                                    \
+    "|{?data.data}{?data.corpus.objective=masked}: {data.corpus.share:g} of the tokens are "       \
+    "hidden]\n"
+/* test_on says which sequences: "fresh sequences". */
+json_t *encoder_test(const fin_evaluation *test);
+#define ENCODER_TEST_FORM                                                                          \
+    "test        {test.sequences} {test_on}, {test.targets} targets\n"                             \
+    "[            accuracy {test.accuracy:.4f} +- {test.accuracy_se:.4f}\n]"                       \
+    "            risk {~test.risk:.5g}[ +- {test.risk_se:.2g}]"                                    \
+    "[, Bayes {test.bayes:.5g}, excess {~test.excess:.4g} +- {~test.excess_se:.2g}]"               \
+    "[ ({test.of_bayes:.1p} % of Bayes)]\n"                                                        \
+    "[            correlation with the Bayes prediction {test.correlation:.5f}\n]"                 \
+    "[written to  {out}\n]"
+json_t *encoder_log(const fin_learn *learn);
 /* The log of learning as CSV. */
 fin_status encoder_write_log(const char *path, const fin_learn *learn, fin_error *err);
 /* finetti info FILE of an encoder (encoder_info.c); *code is the exit code. False: it is none. */

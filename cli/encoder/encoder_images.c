@@ -94,23 +94,16 @@ static fin_status reconstruct(picture *p, const fin_encoder *encoder, const enco
 
 /* ---- files ------------------------------------------------------------------------------------- */
 
-static fin_status write_csv(const char *path, const picture *p, fin_error *err)
+static void tell_pixel(cli_row *row, const void *user, int64_t k)
 {
-    static const char *const names[] = {"image",  "row",      "column",
-                                        "hidden", "original", "reconstruction"};
+    const picture *p = user;
     int64_t pixels = p->height * p->width;
-    fin_csv *csv = NULL;
-    fin_status status = fin_csv_open(path, names, 6, &csv, err);
-    for (int64_t k = 0; k < p->count * pixels && !status; k++) {
-        const double row[] = {(double)(k / pixels),   (double)(k % pixels / p->width),
-                              (double)(k % p->width), p->hidden[k],
-                              p->panel[0][k],         p->panel[2][k]};
-        status = fin_csv_row(csv, row, err);
-    }
-    if (!status)
-        return fin_csv_commit(csv, err);
-    fin_csv_abort(csv);
-    return status;
+    cli_cell_int(row, "image", k / pixels);
+    cli_cell_int(row, "row", k % pixels / p->width);
+    cli_cell_int(row, "column", k % p->width);
+    cli_cell_int(row, "hidden", p->hidden[k]);
+    cli_cell(row, "original", p->panel[0][k]);
+    cli_cell(row, "reconstruction", p->panel[2][k]);
 }
 
 fin_status encoder_reconstruct(const char *path, const fin_encoder *encoder,
@@ -142,7 +135,7 @@ fin_status encoder_reconstruct(const char *path, const fin_encoder *encoder,
     if (!status)
         status =
             cli_ends_with(path, ".csv")
-                ? write_csv(path, &p, err)
+                ? cli_write_rows(path, tell_pixel, &p, p.count * p.height * p.width, err)
                 : fin_images_write(path,
                                    "original, what the encoder was shown, and its "
                                    "reconstruction",

@@ -1,6 +1,5 @@
 /* finetti info FILE of an encoder: what it is and what it was trained on. */
 #include "encoder/encoder.h"
-#include "bags/fit.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -17,65 +16,36 @@ static bool is_encoder(const char *path)
     return is;
 }
 
-static void print_notes(const fin_checkpoint *file)
+static const char form[] =
+    "file        {file}: an encoder[{?can_go_on} that can go on learning]\n" ENCODER_FORM(
+        "encoder") "tokens      {encoder.inputs} columns, {encoder.values} of them the value's\n"
+                   "[trained on  {trained_on}, {corpus.objective}\n"
+                   "[{?patch}            patches of {patch} x {patch}\n]]"
+                   "[pretrained  {pretrained}\n][train       {train}\n]"
+                   "[{*classes|<-12:[{?first}classes]>{.}\n}]";
+
+static int report(const cli_args *args, const fin_checkpoint *file, const encoder_plan *plan,
+                  const fin_encoder *encoder)
 {
-    static const char *const keys[] = {"pretrained", "train"};
-    char text[256];
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        if (fin_checkpoint_entry(file, keys[i]))
-            printf("%-*s%s\n", ENCODER_MARGIN, keys[i],
-                   cli_clean(fin_checkpoint_entry(file, keys[i]), text, sizeof text));
-    for (int c = 0; c < 30; c++) {
+    const fin_learn_settings *learn = fin_checkpoint_learn(file);
+    json_t *classes = json_array();
+    for (int c = 0; c < 256; c++) {
         char key[32];
         snprintf(key, sizeof key, "class.%d", c);
-        const char *name = fin_checkpoint_entry(file, key);
-        if (!name)
+        if (!fin_checkpoint_entry(file, key))
             break;
-        printf("%-*s%s\n", ENCODER_MARGIN, c ? "" : "classes", cli_clean(name, text, sizeof text));
+        json_array_append_new(classes, cli_json_text(fin_checkpoint_entry(file, key)));
     }
-}
-
-static int print_text(const fin_checkpoint *file, const encoder_plan *plan,
-                      const fin_encoder *encoder, const char *path)
-{
-    char text[256], name[256], objective[32];
-    const fin_learn_settings *learn = fin_checkpoint_learn(file);
-    printf("%-*s%s: an encoder%s\n", ENCODER_MARGIN, "file", cli_clean(path, text, sizeof text),
-           learn ? " that can go on learning" : "");
-    encoder_print_encoder("encoder", fin_encoder_get_settings(encoder),
-                          fin_encoder_get_shape(encoder), (double)fin_encoder_parameters(encoder));
-    printf("%-*s%lld columns, %lld of them the value's\n", ENCODER_MARGIN, "tokens",
-           (long long)fin_encoder_get_shape(encoder)->inputs,
-           (long long)fin_encoder_get_shape(encoder)->values);
-    if (plan) {
-        printf("%-*s%s, %s\n", ENCODER_MARGIN, "trained on",
-               cli_clean(encoder_plan_name(plan), name, sizeof name),
-               fin_settings_text(fin_settings_find(&fin_corpus_table, "objective"), &plan->corpus,
-                                 objective, sizeof objective));
-        if (plan->from == ENCODER_DATA && plan->data.patch)
-            printf("%*spatches of %lld x %lld\n", ENCODER_MARGIN, "", (long long)plan->data.patch,
-                   (long long)plan->data.patch);
-    }
-    print_notes(file);
-    return cli_flush();
-}
-
-static int print_json(const fin_checkpoint *file, const encoder_plan *plan,
-                      const fin_encoder *encoder)
-{
-    json_t *root = json_pack("{s:o, s:b}", "encoder",
-                             encoder_json_encoder(fin_encoder_get_settings(encoder),
-                                                  fin_encoder_get_shape(encoder),
-                                                  (double)fin_encoder_parameters(encoder)),
-                             "can_go_on", fin_checkpoint_learn(file) != NULL);
-    if (plan) {
-        json_object_set_new(root, "trained_on", json_string(encoder_plan_name(plan)));
-        json_object_set_new(root, "corpus", cli_json_settings(&fin_corpus_table, &plan->corpus));
-    }
-    if (fin_checkpoint_learn(file))
-        json_object_set_new(root, "learn",
-                            cli_json_settings(&fin_learn_table, fin_checkpoint_learn(file)));
-    return cli_print_json(root);
+    json_t *record =
+        json_pack("{s:o, s:o, s:b, s:o*, s:o*, s:I, s:o*, s:o*, s:o*, s:o}", "file",
+                  cli_json_text(args->operand[0]), "encoder", encoder_of(encoder), "can_go_on",
+                  learn != NULL, "trained_on", cli_json_text(plan ? encoder_plan_name(plan) : NULL),
+                  "corpus", plan ? cli_json_settings(&fin_corpus_table, &plan->corpus) : NULL,
+                  "patch", cli_int(plan && plan->from == ENCODER_DATA ? plan->data.patch : 0),
+                  "learn", learn ? cli_json_settings(&fin_learn_table, learn) : NULL, "pretrained",
+                  cli_json_text(fin_checkpoint_entry(file, "pretrained")), "train",
+                  cli_json_text(fin_checkpoint_entry(file, "train")), "classes", classes);
+    return cli_show(args, record, form);
 }
 
 bool encoder_info(const cli_args *args, int *code)
@@ -96,8 +66,7 @@ bool encoder_info(const cli_args *args, int *code)
         /* One that was not written by pretrain does not say what it was trained on. */
         const encoder_plan *known =
             encoder_plan_read(&plan, file, path, &err) == FIN_OK ? &plan : NULL;
-        *code = cli_get(args, "json") ? print_json(file, known, encoder)
-                                      : print_text(file, known, encoder, path);
+        *code = report(args, file, known, encoder);
     }
     fin_encoder_destroy(encoder);
     fin_checkpoint_close(file);
