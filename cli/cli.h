@@ -260,6 +260,8 @@ void cli_note_of(const json_t *record, const char *form); /* as cli_note; nothin
 #define cli_show(args, record, ...)                                                                \
     cli_show_forms(args, record, (const char *const[]){__VA_ARGS__, NULL})
 int cli_show_forms(const cli_args *args, json_t *record, const char *const *forms);
+/* A value as text: "400", "0.1", "softmax". Returns buffer. */
+char *cli_value(const json_t *value, char *buffer, size_t size);
 /* Text from a file without codes that a terminal would obey. Returns buffer. */
 char *cli_clean(const char *text, char *buffer, size_t size);
 json_t *cli_json_settings(const fin_settings *table, const void *values);

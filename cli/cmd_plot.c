@@ -63,16 +63,10 @@ const cli_command cli_plot = {
 
 static fin_status add_figure(void *user, const fin_figure_row *figure, fin_error *err)
 {
-    static const int widths[] = {24, 24, 12, 0};
-    json_t *list = user;
-    const char *cells[] = {figure->study, figure->id, figure->kind, figure->title};
     (void)err;
-    if (list)
-        json_array_append_new(list,
-                              json_pack("{s:s, s:s, s:s, s:s}", "study", figure->study, "id",
-                                        figure->id, "kind", figure->kind, "title", figure->title));
-    else
-        study_print_cells(cells, widths, 4);
+    json_array_append_new(user,
+                          json_pack("{s:s, s:s, s:s, s:s}", "study", figure->study, "id",
+                                    figure->id, "kind", figure->kind, "title", figure->title));
     return FIN_OK;
 }
 
@@ -93,7 +87,7 @@ static int check_list(cli_args *args)
 
 static int list_figures(cli_args *args, fin_store *store)
 {
-    json_t *list = cli_get(args, "json") ? json_array() : NULL;
+    json_t *list = json_array();
     fin_error err = {FIN_OK, ""};
     const char *study = cli_get(args, "study");
     if ((study && study_need(store, study, &err)) ||
@@ -101,7 +95,7 @@ static int list_figures(cli_args *args, fin_store *store)
         json_decref(list);
         return cli_error(&err);
     }
-    return list ? cli_print_json(list) : cli_flush();
+    return cli_show(args, list, "[{*.|{%24,24,12,0|{study}|{id}|{kind}|{title}}}]");
 }
 
 /* ---- which figure --------------------------------------------------------------------------- */
@@ -164,7 +158,7 @@ static void print_note(void *user, const char *text)
 {
     char clean[1024];
     (void)user;
-    cli_note("%s", study_clean(text, clean, sizeof clean));
+    cli_note("%s", cli_clean(text, clean, sizeof clean));
 }
 
 static int draw(cli_args *args, fin_store *store)

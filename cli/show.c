@@ -155,8 +155,7 @@ static double number_of(const json_t *value)
     return strcmp(text, "inf") == 0 ? INFINITY : strcmp(text, "-inf") == 0 ? -INFINITY : NAN;
 }
 
-/* "400", "0.1", "softmax". Returns buffer. */
-static const char *text_of(const json_t *value, char *buffer, size_t size)
+char *cli_value(const json_t *value, char *buffer, size_t size)
 {
     if (json_is_string(value))
         cli_clean(json_string_value(value), buffer, size);
@@ -239,7 +238,7 @@ static bool holds(const scope *s, const char *test)
         return s->index == 0;
     const json_t *value = find(s, path);
     if (test[length] == '=')
-        return value && strcmp(text_of(value, text, sizeof text), test + length + 1) == 0;
+        return value && strcmp(cli_value(value, text, sizeof text), test + length + 1) == 0;
     double number = strcmp(path, "@") == 0 ? (double)s->index : number_of(value);
     if (test[length])
         return test[length] == '>' ? number > atof(test + length + 1)
@@ -414,7 +413,7 @@ static bool print_value(page *p, const scope *s, const char *form)
     } else if (kind == ':' && last != 's' && !isnan(number)) {
         format_number(p, how, number);
     } else if (value && (!kind || last == 's')) {
-        format_text(p, kind ? how : "", text_of(value, text, sizeof text));
+        format_text(p, kind ? how : "", cli_value(value, text, sizeof text));
     } else {
         format_text(p, kind == ':' ? how : "", "-");
         return fine;
@@ -450,6 +449,7 @@ static void print_first(page *p, const scope *s, const char *form, const char *e
         if (render(p, s, form, bar))
             return;
         p->used = used;
+        add(p, "", 0);
     }
 }
 
@@ -488,8 +488,6 @@ static page page_of(const json_t *record, const char *form)
     render(&p, &(scope){record, "", 0, NULL}, form, form + strlen(form));
     if (p.failed)
         cli_failed("not enough memory for the text");
-    else
-        p.text[p.used] = '\0';
     return p;
 }
 

@@ -202,31 +202,24 @@ static void add_up(const reproduction *r, study_claims *sum, int64_t *failed)
     }
 }
 
-static int print_json(const reproduction *r, bool fine)
-{
-    json_t *list = json_array();
-    for (int i = 0; i < r->count; i++)
-        json_array_append_new(list, study_outcome_json(r->studies[i], &r->outcomes[i]));
-    return cli_print_json(json_pack("{s:s, s:s, s:b, s:o}", "store", r->store_path, "report",
-                                    r->report_path, "holds", fine, "studies", list));
-}
-
-static int print_text(const reproduction *r, const study_claims *sum)
+static int report(const reproduction *r, const study_claims *sum, bool fine)
 {
     fin_error err = {FIN_OK, ""};
+    json_t *list = json_array();
     for (int i = 0; i < r->count; i++) {
-        char title[512];
-        const char *name = fin_study_name(r->studies[i]);
-        printf("%s  %s\n", name, study_clean(fin_study_title(r->studies[i]), title, sizeof title));
-        study_outcome_print(&r->outcomes[i]);
-        if (r->outcomes[i].failed && study_print_failures(r->store, name, &err))
+        json_t *one = study_outcome_of(r->studies[i], r->store, &r->outcomes[i], &err);
+        if (!one) {
+            json_decref(list);
             return cli_error(&err);
-        study_claims_print(&r->outcomes[i].claims, true);
-        putchar('\n');
+        }
+        json_array_append_new(list, one);
     }
-    study_claims_sum(sum);
-    printf("report: %s\n", r->report_path);
-    return cli_flush();
+    return cli_show(r->args,
+                    json_pack("{s:o, s:o, s:b, s:o, s:o}", "store", cli_json_text(r->store_path),
+                              "report", cli_json_text(r->report_path), "holds", fine, "studies",
+                              list, "sum", study_claims_sum(sum)),
+                    "{*studies|" STUDY_OUTCOME_FORM STUDY_CLAIMS_FORM "\n}" STUDY_SUM_FORM
+                    "report: {report}\n");
 }
 
 static int conduct(reproduction *r, const fin_study_settings *settings)
@@ -247,7 +240,7 @@ static int conduct(reproduction *r, const fin_study_settings *settings)
     int64_t failed;
     add_up(r, &sum, &failed);
     bool fine = study_claims_hold(&sum, false) && !failed;
-    int code = cli_get(r->args, "json") ? print_json(r, fine) : print_text(r, &sum);
+    int code = report(r, &sum, fine);
     return code || fine ? code : CLI_FAILED;
 }
 

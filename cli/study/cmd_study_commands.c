@@ -1,8 +1,6 @@
 /* finetti study commands: what a study can run, and what a run leaves. */
 #include "study/study.h"
 
-#include <stdio.h>
-
 static int run(cli_args *args);
 
 static const cli_word words[] = {
@@ -22,14 +20,6 @@ const cli_command cli_study_commands = {
     .run = run,
 };
 
-static void print_command(const fin_command *command)
-{
-    static const int widths[] = {0, 20, 76};
-    printf("%s: %s\n", command->name, command->summary);
-    for (const fin_output *o = command->outputs; o->name; o++)
-        study_print_cells((const char *[]){"", o->name, o->meaning}, widths, 3);
-}
-
 static json_t *json_command(const fin_command *command)
 {
     json_t *outputs = json_object();
@@ -40,15 +30,8 @@ static json_t *json_command(const fin_command *command)
 
 static int run(cli_args *args)
 {
-    json_t *root = cli_get(args, "json") ? json_object() : NULL;
-    for (int i = 0; i < fin_command_count(); i++) {
-        const fin_command *command = fin_command_at(i);
-        if (root)
-            json_object_set_new(root, command->name, json_command(command));
-        else {
-            printf("%s", i ? "\n" : "");
-            print_command(command);
-        }
-    }
-    return root ? cli_print_json(root) : cli_flush();
+    json_t *root = json_object();
+    for (int i = 0; i < fin_command_count(); i++)
+        json_object_set_new(root, fin_command_at(i)->name, json_command(fin_command_at(i)));
+    return cli_show(args, root, "{*.|[{!first}\n]{@}: {summary}\n{*outputs|{%0,20,76||{@}|{.}}}}");
 }

@@ -1,10 +1,6 @@
 /* finetti study diff: what differs between two stores. */
 #include "study/study.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 static int run(cli_args *args);
 
 static const cli_word words[] = {
@@ -33,41 +29,19 @@ const cli_command cli_study_diff = {
     .run = run,
 };
 
-typedef struct comparison {
-    json_t *list; /* NULL: text */
-    int64_t count;
-} comparison;
-
-static void print(const fin_difference *d)
-{
-    static const int widths[] = {20, 12, 18, 24, 0};
-    char hash[13], left[64] = "-", right[64] = "-";
-    bool run = strcmp(d->what, "missing") == 0;
-    snprintf(hash, sizeof hash, "%.12s", d->hash);
-    if (run) {
-        snprintf(left, sizeof left, "%s", d->in_left ? "there" : "missing");
-        snprintf(right, sizeof right, "%s", d->in_right ? "there" : "missing");
-    }
-    if (!run && !isnan(d->left))
-        cli_number(d->left, left, sizeof left);
-    if (!run && !isnan(d->right))
-        cli_number(d->right, right, sizeof right);
-    const char *cells[] = {d->study ? d->study : "", hash, run ? "run" : d->what, left, right};
-    study_print_cells(cells, widths, 5);
-}
+static const char form[] =
+    "[{*.|{%20,12,18,24,0|{study}|{hash:.12s}|[{?what=missing}run|{what}]"
+    "|[{?what=missing}[{?in_left}there|missing]|{!left=nan}{left}|-]"
+    "|[{?what=missing}[{?in_right}there|missing]|{!right=nan}{right}|-]}}]{.#difference}\n";
 
 static fin_status add(void *user, const fin_difference *d, fin_error *err)
 {
-    comparison *c = user;
     (void)err;
-    if (c->list)
-        json_array_append_new(c->list, json_pack("{s:s, s:s, s:s, s:b, s:b, s:o, s:o}", "study",
-                                                 d->study ? d->study : "", "hash", d->hash, "what",
-                                                 d->what, "in_left", d->in_left, "in_right",
-                                                 d->in_right, "left", cli_json_number(d->left),
-                                                 "right", cli_json_number(d->right)));
-    else
-        print(d);
+    json_array_append_new(user,
+                          json_pack("{s:s, s:s, s:s, s:b, s:b, s:o, s:o}", "study",
+                                    d->study ? d->study : "", "hash", d->hash, "what", d->what,
+                                    "in_left", d->in_left, "in_right", d->in_right, "left",
+                                    cli_json_number(d->left), "right", cli_json_number(d->right)));
     return FIN_OK;
 }
 
@@ -75,27 +49,19 @@ static int run(cli_args *args)
 {
     fin_store *left = NULL, *right = NULL;
     fin_error err = {FIN_OK, ""};
-    bool json = cli_get(args, "json");
-    comparison c = {.list = json ? json_array() : NULL};
+    json_t *list = json_array();
+    int64_t count = 0;
     fin_status status = fin_store_open(args->operand[0], FIN_STORE_READ, &left, &err);
     if (!status)
         status = fin_store_open(args->operand[1], FIN_STORE_READ, &right, &err);
     if (!status)
         status = fin_store_diff(left, right,
                                 ((const compare_settings *)(const void *)args->values)->tolerance,
-                                add, &c, &c.count, &err);
+                                add, list, &count, &err);
     fin_store_close(left);
     fin_store_close(right);
-    int code = CLI_OK;
-    char text[64];
     if (status)
-        code = cli_error(&err);
-    else if (json)
-        code = cli_print_json(json_incref(c.list));
-    else
-        printf("%s\n", study_plural(c.count, "difference", text, sizeof text));
-    json_decref(c.list);
-    if (!code)
-        code = cli_flush();
-    return code || !c.count ? code : CLI_FAILED;
+        json_decref(list);
+    int code = status ? cli_error(&err) : cli_show(args, list, form);
+    return code || !count ? code : CLI_FAILED;
 }

@@ -1,8 +1,6 @@
 /* finetti study gc: what no study needs any more. */
 #include "study/study.h"
 
-#include <stdio.h>
-
 static int run(cli_args *args);
 
 static const cli_word words[] = {
@@ -40,15 +38,9 @@ static int run(cli_args *args)
     fin_store_close(store);
     if (status)
         return cli_error(&err);
-    if (cli_get(args, "json"))
-        return cli_print_json(json_pack("{s:I, s:I, s:I, s:b}", "runs", (json_int_t)count.runs,
-                                        "studies", (json_int_t)count.studies, "bytes",
-                                        (json_int_t)count.bytes, "dry", dry));
-    char runs[64], studies[64];
-    study_plural(count.runs, "run", runs, sizeof runs);
-    snprintf(studies, sizeof studies, "%lld %s", (long long)count.studies,
-             count.studies == 1 ? "study" : "studies");
-    printf("%s and %s %s, %lld bytes\n", runs, studies, dry ? "would go" : "removed",
-           (long long)count.bytes);
-    return cli_flush();
+    return cli_show(args,
+                    json_pack("{s:I, s:I, s:I, s:b}", "runs", cli_int(count.runs), "studies",
+                              cli_int(count.studies), "bytes", cli_int(count.bytes), "dry", dry),
+                    "{runs#run} and {studies#study/studies} [{?dry}would go|removed], {bytes} "
+                    "bytes\n");
 }

@@ -1,9 +1,6 @@
 /* finetti study ls: the studies of a store, or the runs of a study. */
 #include "study/study.h"
 
-#include <stdio.h>
-#include <string.h>
-
 static int run(cli_args *args);
 
 static const cli_word words[] = {
@@ -57,44 +54,18 @@ static fin_status add_study(void *user, const fin_study_row *study, fin_error *e
 static fin_status count_claims(fin_store *store, json_t *study, fin_error *err)
 {
     study_claims claims = {.total = 0};
-    fin_status status = study_claims_read(store, study_json_text(study, "study"), &claims, err);
+    const char *name = json_string_value(json_object_get(study, "study"));
+    fin_status status = study_claims_read(store, name, &claims, err);
     json_object_set_new(study, "claims", json_integer(claims.total));
     json_object_set_new(study, "held", json_integer(claims.count[FIN_VERDICT_HOLDS]));
     json_decref(claims.list);
     return status;
 }
 
-static long long number_of(const json_t *study, const char *name)
-{
-    return (long long)json_integer_value(json_object_get(study, name));
-}
-
-static void print_study(const json_t *study)
-{
-    static const int widths[] = {24, 13, 8, 8, 0};
-    char runs[64], failed[32], claims[64];
-    snprintf(runs, sizeof runs, "%lld/%lld", number_of(study, "done"), number_of(study, "runs"));
-    snprintf(failed, sizeof failed, "%lld", number_of(study, "failed"));
-    snprintf(claims, sizeof claims, "%lld/%lld", number_of(study, "held"),
-             number_of(study, "claims"));
-    const char *cells[] = {study_json_text(study, "study"), runs, failed, claims,
-                           study_json_text(study, "title")};
-    study_print_cells(cells, widths, 5);
-}
-
-static int print_studies(json_t *list)
-{
-    static const int widths[] = {24, 13, 8, 8, 0};
-    const char *header[] = {"study", "runs done", "failed", "claims", "title"};
-    size_t i;
-    json_t *study;
-    if (json_array_size(list) == 0)
-        printf("the store is empty\n");
-    else
-        study_print_cells(header, widths, 5);
-    json_array_foreach(list, i, study) print_study(study);
-    return cli_flush();
-}
+static const char form[] =
+    "[{?.}{%24,13,8,8,0|study|runs done|failed|claims|title}"
+    "{*.|{%24,13,8,8,0|{study}|{done}/{runs}|{failed}|{held}/{claims}|{title}}}"
+    "|the store is empty\n]";
 
 static int list_studies(cli_args *args, fin_store *store)
 {
@@ -107,11 +78,10 @@ static int list_studies(cli_args *args, fin_store *store)
     size_t i;
     json_t *study;
     json_array_foreach(list, i, study) if (!status) status = count_claims(store, study, &err);
-    int code = status                  ? cli_error(&err)
-               : cli_get(args, "json") ? cli_print_json(json_incref(list))
-                                       : print_studies(list);
+    if (!status)
+        return cli_show(args, list, form);
     json_decref(list);
-    return code;
+    return cli_error(&err);
 }
 
 /* ---- runs of one ---------------------------------------------------------------------------- */
@@ -119,7 +89,7 @@ static int list_studies(cli_args *args, fin_store *store)
 typedef struct listing {
     study_varying varying;
     json_t *list;
-    int64_t count;
+    bool json;
 } listing;
 
 static fin_status add_varying(void *user, const fin_run_row *run, fin_error *err)
@@ -130,30 +100,9 @@ static fin_status add_varying(void *user, const fin_run_row *run, fin_error *err
 
 static fin_status add_run(void *user, const fin_run_row *row, fin_error *err)
 {
-    static const int widths[] = {7, 16, 12, 8, 0};
     listing *l = user;
-    char place[32], hash[13], text[2048];
-    const char *block = row->block ? row->block : "";
     (void)err;
-    l->count++;
-    if (l->list) {
-        json_array_append_new(l->list, json_pack("{s:I, s:s, s:s, s:s, s:s, s:s, s:o}", "position",
-                                                 (json_int_t)row->position, "block", block,
-                                                 "command", row->command, "hash", row->hash,
-                                                 "state", fin_state_name(row->state), "reason",
-                                                 row->reason ? row->reason : "", "settings",
-                                                 study_settings(row->settings)));
-        return FIN_OK;
-    }
-    snprintf(place, sizeof place, "%7lld", (long long)row->position);
-    snprintf(hash, sizeof hash, "%.12s", row->hash);
-    study_varying_text(&l->varying, block, row->settings, text, sizeof text);
-    if (row->state == FIN_STATE_FAILED && row->reason) {
-        size_t used = strlen(text);
-        snprintf(text + used, sizeof text - used, "%s(%s)", used ? "  " : "", row->reason);
-    }
-    const char *cells[] = {place, block, hash, fin_state_name(row->state), text};
-    study_print_cells(cells, widths, 5);
+    json_array_append_new(l->list, study_run_row(row, &l->varying, l->json));
     return FIN_OK;
 }
 
@@ -162,11 +111,10 @@ static int list_runs(cli_args *args, fin_store *store, const char *name)
     fin_query query,
         whole = {.study = name}; /* what tells runs apart does not depend on a choice */
     fin_error err = {FIN_OK, ""};
-    bool json = cli_get(args, "json");
     int code = study_query(args, name, &query);
     if (code)
         return code;
-    listing l = {.list = json ? json_array() : NULL};
+    listing l = {.list = json_array(), .json = cli_get(args, "json")};
     fin_status status = study_need(store, name, &err);
     if (!status && !study_varying_create(&l.varying))
         status = cli_status_memory(&err, 0, "the list of runs");
@@ -174,16 +122,11 @@ static int list_runs(cli_args *args, fin_store *store, const char *name)
         status = fin_store_runs(store, &whole, add_varying, &l, &err);
     if (!status)
         status = fin_store_runs(store, &query, add_run, &l, &err);
-    char text[64];
-    if (status)
-        code = cli_error(&err);
-    else if (json)
-        code = cli_print_json(json_incref(l.list));
-    else
-        printf("%s\n", study_plural(l.count, "run", text, sizeof text));
+    if (!status)
+        code = cli_show(args, json_incref(l.list), STUDY_RUNS_FORM "{.#run}\n");
     study_varying_destroy(&l.varying);
     json_decref(l.list);
-    return code ? code : cli_flush();
+    return status ? cli_error(&err) : code;
 }
 
 static int run(cli_args *args)

@@ -1,8 +1,6 @@
 /* finetti study merge: stores into one. */
 #include "study/study.h"
 
-#include <stdio.h>
-
 static int run(cli_args *args);
 
 static const cli_word words[] = {
@@ -61,14 +59,9 @@ static int run(cli_args *args)
     fin_store_close(store);
     if (status)
         return cli_error(&err);
-    if (cli_get(args, "json"))
-        return cli_print_json(json_pack("{s:I, s:I, s:I, s:I}", "studies", (json_int_t)sum.studies,
-                                        "added", (json_int_t)sum.added, "same",
-                                        (json_int_t)sum.same, "replaced",
-                                        (json_int_t)sum.replaced));
-    char text[64];
-    printf("%s added, %lld there before, %lld replaced\n",
-           study_plural(sum.added, "run", text, sizeof text), (long long)sum.same,
-           (long long)sum.replaced);
-    return cli_flush();
+    return cli_show(args,
+                    json_pack("{s:I, s:I, s:I, s:I}", "studies", cli_int(sum.studies), "added",
+                              cli_int(sum.added), "same", cli_int(sum.same), "replaced",
+                              cli_int(sum.replaced)),
+                    "{added#run} added, {same} there before, {replaced} replaced\n");
 }

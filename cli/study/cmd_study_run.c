@@ -93,6 +93,7 @@ typedef struct listing {
     fin_store *store; /* NULL: there is none yet */
     study_varying varying;
     json_t *list;
+    bool json;
     int64_t count[3]; /* by state */
 } listing;
 
@@ -105,22 +106,14 @@ static fin_status note_state(void *user, const fin_run_row *row, fin_error *err)
 
 static void list_run(listing *l, int64_t i, const fin_plan *plan, fin_state state)
 {
-    static const int widths[] = {7, 16, 12, 8, 0};
-    char place[32], hash[13], text[1024];
+    const fin_run_row row = {.position = i,
+                             .block = plan->block,
+                             .command = plan->command,
+                             .hash = plan->hash,
+                             .state = state,
+                             .settings = plan->settings};
     l->count[state]++;
-    if (l->list) {
-        json_array_append_new(
-            l->list, json_pack("{s:I, s:s, s:s, s:s, s:s, s:o}", "position", (json_int_t)i, "block",
-                               plan->block, "command", plan->command, "hash", plan->hash, "state",
-                               fin_state_name(state), "settings", study_settings(plan->settings)));
-        return;
-    }
-    snprintf(place, sizeof place, "%7lld", (long long)i);
-    snprintf(hash, sizeof hash, "%.12s", plan->hash);
-    const char *cells[] = {
-        place, plan->block, hash, fin_state_name(state),
-        study_varying_text(&l->varying, plan->block, plan->settings, text, sizeof text)};
-    study_print_cells(cells, widths, 5);
+    json_array_append_new(l->list, study_run_row(&row, &l->varying, l->json));
 }
 
 /* pass 0 finds out what varies, pass 1 prints. */
@@ -148,8 +141,7 @@ static fin_status list_runs(listing *l, int pass, fin_error *err)
 
 static int dry_run(cli_args *args, const fin_study *study)
 {
-    bool json = cli_get(args, "json");
-    listing l = {.study = study, .list = json ? json_array() : NULL};
+    listing l = {.study = study, .list = json_array(), .json = cli_get(args, "json")};
     fin_error err = {FIN_OK, ""};
     fin_status status = FIN_OK;
     if (access(study_store(args), F_OK) == 0)
@@ -158,15 +150,10 @@ static int dry_run(cli_args *args, const fin_study *study)
         status = cli_status_memory(&err, 0, "the list of runs");
     for (int pass = 0; pass < 2 && !status; pass++)
         status = list_runs(&l, pass, &err);
-    int code = CLI_OK;
-    if (status) {
-        code = cli_error(&err);
-    } else if (json) {
-        code = cli_print_json(json_incref(l.list));
-    } else {
-        char text[64];
-        printf("%s: %lld done, %lld failed, %lld to do\n",
-               study_plural(fin_study_run_count(study), "run", text, sizeof text),
+    int code = status ? cli_error(&err) : cli_show(args, json_incref(l.list), STUDY_RUNS_FORM);
+    if (!code && !l.json) {
+        printf("%lld run%s: %lld done, %lld failed, %lld to do\n",
+               (long long)fin_study_run_count(study), fin_study_run_count(study) == 1 ? "" : "s",
                (long long)l.count[FIN_STATE_DONE], (long long)l.count[FIN_STATE_FAILED],
                (long long)l.count[FIN_STATE_PLANNED]);
         code = cli_flush();
@@ -184,26 +171,13 @@ static int print(cli_args *args, const fin_study *study, fin_store *store,
 {
     bool fine = study_claims_hold(&outcome->claims, cli_get(args, "shard")) && !outcome->failed;
     fin_error err = {FIN_OK, ""};
-    int code = CLI_OK;
-    if (cli_get(args, "json")) {
-        json_t *root = study_outcome_json(study, outcome);
-        json_object_set_new(root, "store", json_string(study_store(args)));
-        json_object_set_new(root, "holds", json_boolean(fine));
-        code = cli_print_json(root);
-    } else {
-        char text[512];
-        printf("%s  %s\n", fin_study_name(study),
-               study_clean(fin_study_title(study), text, sizeof text));
-        study_outcome_print(outcome);
-        if (outcome->failed && study_print_failures(store, fin_study_name(study), &err))
-            return cli_error(&err);
-        if (outcome->claims.total)
-            putchar('\n');
-        study_claims_print(&outcome->claims, true);
-        if (outcome->claims.total)
-            study_claims_sum(&outcome->claims);
-        code = cli_flush();
-    }
+    json_t *record = study_outcome_of(study, store, outcome, &err);
+    if (!record)
+        return cli_error(&err);
+    json_object_set_new(record, "store", cli_json_text(study_store(args)));
+    json_object_set_new(record, "holds", json_boolean(fine));
+    int code = cli_show(args, record,
+                        STUDY_OUTCOME_FORM "[{?claims}\n" STUDY_CLAIMS_FORM STUDY_SUM_FORM "]");
     return code || fine ? code : CLI_FAILED;
 }
 

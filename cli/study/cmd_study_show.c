@@ -1,7 +1,6 @@
 /* finetti study show: everything about one study, or about one run. */
 #include "study/study.h"
 
-#include <stdio.h>
 #include <string.h>
 
 static int run(cli_args *args);
@@ -71,47 +70,11 @@ static fin_status add_block(void *user, const fin_run_row *row, fin_error *err)
     return study_varying_add(&s->varying, row->block, row->settings, err);
 }
 
-static void print_blocks(summary *s)
-{
-    static const int widths[] = {16, 10, 13, 8, 50};
-    const char *header[] = {"block", "command", "runs done", "failed", "varies"};
-    const char *name;
-    json_t *block;
-    putchar('\n');
-    study_print_cells(header, widths, 5);
-    json_object_foreach(s->blocks, name, block)
-    {
-        char runs[64], failed[32], names[512];
-        snprintf(runs, sizeof runs, "%lld/%lld",
-                 (long long)json_integer_value(json_object_get(block, "done")),
-                 (long long)json_integer_value(json_object_get(block, "runs")));
-        snprintf(failed, sizeof failed, "%lld",
-                 (long long)json_integer_value(json_object_get(block, "failed")));
-        const char *cells[] = {name, study_json_text(block, "command"), runs, failed,
-                               study_varying_names(&s->varying, name, names, sizeof names)};
-        study_print_cells(cells, widths, 5);
-    }
-}
-
-static int print_study(summary *s, const study_claims *claims)
-{
-    char text[1024];
-    printf("study      %s%s\n", study_json_text(s->study, "study"),
-           json_is_true(json_object_get(s->study, "full")) ? " (full size)" : "");
-    if (*study_json_text(s->study, "title"))
-        printf("title      %s\n",
-               study_clean(study_json_text(s->study, "title"), text, sizeof text));
-    if (*study_json_text(s->study, "source"))
-        printf("source     %s\n",
-               study_clean(study_json_text(s->study, "source"), text, sizeof text));
-    print_blocks(s);
-    if (claims->total) {
-        putchar('\n');
-        study_claims_print(claims, true);
-        study_claims_sum(claims);
-    }
-    return cli_flush();
-}
+static const char form[] =
+    "study      {study}[{?full} (full size)]\n[{?title}title      {title}\n]"
+    "[{?source}source     {source}\n]\n{%16,10,13,8,50|block|command|runs done|failed|varies}"
+    "[{*blocks|{%16,10,13,8,50|{@}|{command}|{done}/{runs}|{failed}|{varies}}}]"
+    "[{?claims}\n" STUDY_CLAIMS_FORM STUDY_SUM_FORM "]";
 
 static int show_study(cli_args *args, fin_store *store, summary *s)
 {
@@ -126,16 +89,18 @@ static int show_study(cli_args *args, fin_store *store, summary *s)
         status = fin_store_runs(store, &query, add_block, s, &err);
     if (!status)
         status = study_claims_read(store, s->name, &claims, &err);
-    int code;
-    if (status) {
-        code = cli_error(&err);
-    } else if (cli_get(args, "json")) {
-        json_object_set(s->study, "blocks", s->blocks);
-        json_object_set(s->study, "claims", claims.list);
-        code = cli_print_json(json_incref(s->study));
-    } else {
-        code = print_study(s, &claims);
+    const char *name;
+    json_t *block;
+    char names[512];
+    json_object_foreach(s->blocks, name, block)
+    {
+        study_varying_names(&s->varying, name, names, sizeof names);
+        json_object_set_new(block, "varies", cli_json_text(names));
     }
+    json_object_set(s->study, "blocks", s->blocks);
+    json_object_set(s->study, "claims", claims.list);
+    json_object_set_new(s->study, "sum", study_claims_sum(&claims));
+    int code = status ? cli_error(&err) : cli_show(args, json_incref(s->study), form);
     json_decref(claims.list);
     return code;
 }

@@ -55,12 +55,16 @@ static fin_status add_pass(void *user, const fin_session_row *row, fin_error *er
     const json_t *old = json_object_get(p->by_study, row->study);
     if (old && json_number_value(json_object_get(old, "silent")) < row->silent)
         return FIN_OK;
+    char left[32] = "";
+    if (strcmp(state(row), "running") == 0)
+        cli_time_left(row->left, left, sizeof left);
     double rate = row->seconds > 0 ? (double)row->done / row->seconds : 0;
     json_t *pass = json_pack(
-        "{s:s, s:s, s:I, s:I, s:I, s:i, s:i, s:f, s:f, s:o, s:f}", "study", row->study, "state",
-        state(row), "total", (json_int_t)row->total, "done", (json_int_t)row->done, "failed",
-        (json_int_t)row->failed, "ranks", row->ranks, "threads", row->threads, "seconds",
-        row->seconds, "rate", rate, "left", cli_json_number(row->left), "silent", row->silent);
+        "{s:s, s:s, s:I, s:I, s:I, s:i, s:i, s:f, s:f, s:o, s:f, s:s*}", "study", row->study,
+        "state", state(row), "total", (json_int_t)row->total, "done", (json_int_t)row->done,
+        "failed", (json_int_t)row->failed, "ranks", row->ranks, "threads", row->threads, "seconds",
+        row->seconds, "rate", rate, "left", cli_json_number(row->left), "silent", row->silent,
+        "time_left", *left ? left : NULL);
     if (!pass || json_object_set_new(p->by_study, row->study, pass))
         return cli_status(err, FIN_ERR_MEMORY, "not enough memory for the sessions");
     return FIN_OK;
@@ -76,69 +80,34 @@ static fin_status look(fin_store *store, passes *p, fin_error *err)
     fin_status status = fin_store_sessions(store, add_pass, p, err);
     json_object_foreach(p->by_study, name, pass)
     {
-        p->running += strcmp(study_json_text(pass, "state"), "running") == 0;
+        p->running += strcmp(json_string_value(json_object_get(pass, "state")), "running") == 0;
     }
     return status;
 }
 
 /* ---- printing ------------------------------------------------------------------------------- */
 
-static long long whole(const json_t *pass, const char *name)
-{
-    return (long long)json_integer_value(json_object_get(pass, name));
-}
+static const char form[] =
+    "[{*.|{study:-24.63s} {state:-8s}[{?total} {done}/{total} runs  {rate:.3g}/s[  {time_left}]"
+    "[{?failed}  {failed} failed]  on [{?ranks>1}{ranks#rank}|{threads#thread}]"
+    "[{?state=silent}  for {silent:.0f} s]| nothing was left to do]\n}]";
 
-static void print_pass(const json_t *pass)
-{
-    char study[64], left[32] = "";
-    const json_t *seconds = json_object_get(pass, "left");
-    const char *now = study_json_text(pass, "state");
-    bool running = strcmp(now, "running") == 0;
-    printf("%-24s %-8s", study_clean(study_json_text(pass, "study"), study, sizeof study), now);
-    if (whole(pass, "total") == 0) {
-        printf(" nothing was left to do\n");
-        return;
-    }
-    printf(" %lld/%lld runs  %.3g/s", whole(pass, "done"), whole(pass, "total"),
-           json_number_value(json_object_get(pass, "rate")));
-    if (running && json_is_real(seconds))
-        cli_time_left(json_real_value(seconds), left, sizeof left);
-    if (*left)
-        printf("  %s", left);
-    if (whole(pass, "failed"))
-        printf("  %lld failed", whole(pass, "failed"));
-    char ranks[32], threads[32];
-    if (whole(pass, "ranks") > 1)
-        printf("  on %s", study_plural(whole(pass, "ranks"), "rank", ranks, sizeof ranks));
-    else
-        printf("  on %s", study_plural(whole(pass, "threads"), "thread", threads, sizeof threads));
-    if (strcmp(now, "silent") == 0)
-        printf("  for %.0f s", json_number_value(json_object_get(pass, "silent")));
-    putchar('\n');
-}
-
-static int print(const passes *p, bool json)
+static int print(const cli_args *args, const passes *p)
 {
     const char *name;
-    const json_t *pass;
-    json_t *list = json_array();
+    json_t *pass, *list = json_array();
     json_object_foreach(p->by_study, name, pass)
     {
-        if (json)
-            json_array_append(list, (json_t *)pass);
-        else
-            print_pass(pass);
+        json_array_append(list, pass);
     }
-    if (json)
-        return cli_print_json(list);
-    json_decref(list);
-    if (json_object_size(p->by_study) == 0)
+    if (json_array_size(list) == 0 && !cli_get(args, "json"))
         printf("nothing was run into this store%s\n", p->only ? " under that name" : "");
-    return cli_flush();
+    return cli_show(args, list, form);
 }
 
 /* On a terminal the lines are drawn over; elsewhere a block of lines every ten seconds. */
-static fin_status watch(fin_store *store, passes *p, int *code, fin_error *err)
+static fin_status watch(const cli_args *args, fin_store *store, passes *p, int *code,
+                        fin_error *err)
 {
     bool terminal = isatty(STDOUT_FILENO);
     fin_status status = FIN_OK;
@@ -151,7 +120,7 @@ static fin_status watch(fin_store *store, passes *p, int *code, fin_error *err)
             continue;
         if (terminal)
             printf("\033[%zuA\033[J", lines);
-        *code = print(p, false);
+        *code = print(args, p);
     }
     return status;
 }
@@ -169,9 +138,9 @@ static int run(cli_args *args)
         status = study_need(store, p.only, &err);
     if (!status)
         status = look(store, &p, &err);
-    int code = status ? CLI_OK : print(&p, json);
+    int code = status ? CLI_OK : print(args, &p);
     if (!status && !code && watching)
-        status = watch(store, &p, &code, &err);
+        status = watch(args, store, &p, &code, &err);
     json_decref(p.by_study);
     fin_store_close(store);
     return status ? cli_error(&err) : code;

@@ -25,17 +25,7 @@ fin_status study_need(fin_store *store, const char *name, fin_error *err);
  * code, after the message. Borrows from args. */
 int study_query(const cli_args *args, const char *study, fin_query *query);
 
-/* ---- text (study_text.c) -------------------------------------------------------------------- */
-
-/* Text from a store, which may be anyone's, without codes that a terminal would obey. Returns
- * buffer. */
-char *study_clean(const char *text, char *buffer, size_t size);
-/* Cells beside each other, each broken at spaces to its width; the last one may be any width (0:
- * never broken). */
-enum { STUDY_CELLS = 6 };
-void study_print_cells(const char *const *cells, const int *widths, int count);
-/* "1 run", "2 runs". Returns buffer. */
-char *study_plural(int64_t count, const char *what, char *buffer, size_t size);
+/* ---- runs (study_text.c) -------------------------------------------------------------------- */
 
 /* Which settings differ between the runs of a block: these tell runs apart. Two passes: all runs
  * are added, then described. */
@@ -54,10 +44,11 @@ char *study_varying_text(const study_varying *v, const char *block, const char *
 char *study_varying_names(const study_varying *v, const char *block, char *buffer, size_t size);
 /* The settings in canonical JSON, or NULL. New reference. */
 json_t *study_settings(const char *settings);
-/* The text of a member of an object, "" if it has none. */
-const char *study_json_text(const json_t *object, const char *name);
-/* The value of a setting as text. Returns buffer. */
-char *study_value(const json_t *value, char *buffer, size_t size);
+/* A run for a list: with its settings for JSON, else with those that vary. And the list: */
+json_t *study_run_row(const fin_run_row *row, const study_varying *v, bool json);
+#define STUDY_RUNS_FORM                                                                            \
+    "[{*.|{%7,16,12,8,0|{position:7d}|{block}|{hash:.12s}|{state}|{varying}"                       \
+    "[{?state=failed}{?reason}[{?varying}  ]({reason})]}}]"
 
 /* Prints the run whose hash begins so. Returns an exit code (study_show_run.c). */
 int study_show_run(cli_args *args, fin_store *store, const char *hash);
@@ -74,10 +65,17 @@ fin_status study_claims_add(void *user, const fin_claim *claim, fin_error *err);
 /* All claims of a study as last judged; untested where nobody has. *claims must be zero; json_decref(list) in any case. */
 fin_status study_claims_read(fin_store *store, const char *study, study_claims *claims,
                              fin_error *err);
-/* The rows; `header` above them. */
-void study_claims_print(const study_claims *claims, bool header);
-/* "12 claims: 11 hold, 1 fails" */
-void study_claims_sum(const study_claims *claims);
+/* How many there are, by verdict. */
+json_t *study_claims_sum(const study_claims *claims);
+/* The members claims and sum of a record. */
+#define STUDY_CLAIMS_FORM                                                                          \
+    "[{?claims}{%0,8,52,28,24||verdict|claim|measured \\[95 % interval\\]|expected}"               \
+    "{*claims|{%0,8,52,28,24||[{?verdict=fails}FAILS|{verdict}]|{statement}"                       \
+    "|[{?is_time}{!tty}(a time)|{measured}]|{expected}}}]"
+#define STUDY_SUM_FORM                                                                             \
+    "{sum.total#claim}: {sum.holds} [{?sum.holds=1}holds|hold]"                                    \
+    "[{?sum.fails}, {sum.fails} [{?sum.fails=1}FAILS|FAIL]][{?sum.vague}, {sum.vague} vague]"      \
+    "[{?sum.untested}, {sum.untested} untested]\n"
 /* Whether all is well; untested claims count as bad unless they are to be expected. */
 bool study_claims_hold(const study_claims *claims, bool untested_is_fine);
 
@@ -97,11 +95,15 @@ fin_status study_conduct(fin_study *study, fin_store *store, const fin_study_set
 void study_outcome_clear(study_outcome *outcome);
 void study_release(void);
 int study_follow(const fin_study_settings *settings);
-/* {"study": ..., "title": ..., "runs": ..., "claims": [...]} */
-json_t *study_outcome_json(const fin_study *study, const study_outcome *outcome);
-/* "40 runs: 28 there before, 12 done now, 1 failed" and, to a terminal, the time. */
-void study_outcome_print(const study_outcome *outcome);
-/* A few of the failed runs with their reasons. */
-fin_status study_print_failures(fin_store *store, const char *study, fin_error *err);
+/* {"study": ..., "title": ..., "runs": ..., "claims": [...]}, with a few of the failed runs and their
+ * reasons; NULL: see err. "40 runs: 28 there before, 12 done now, 1 failed" and, to a terminal, the
+ * time: */
+json_t *study_outcome_of(const fin_study *study, fin_store *store, const study_outcome *outcome,
+                         fin_error *err);
+#define STUDY_OUTCOME_FORM                                                                         \
+    "{study}  {title}\n{runs#run}: {present} there before, {done} done now"                        \
+    "[{?failed}, {failed} failed][{?tty}, {seconds:.3g} s]\n"                                      \
+    "[{*failures|{%8,12,16,0|failed|{hash:.12s}|{block}|{reason}}}]"                               \
+    "[{?more_failures}and {more_failures} more: finetti study ls {study} --state failed\n]"
 
 #endif

@@ -66,53 +66,38 @@ void study_outcome_clear(study_outcome *outcome)
     outcome->claims.list = NULL;
 }
 
-json_t *study_outcome_json(const fin_study *study, const study_outcome *outcome)
+static fin_status add_failure(void *user, const fin_run_row *run, fin_error *err)
 {
-    const fin_study_count *count = &outcome->count;
-    return json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:O}", "study", fin_study_name(study), "title",
-                     fin_study_title(study), "runs", (json_int_t)count->planned, "present",
-                     (json_int_t)count->present, "done", (json_int_t)count->done, "failed",
-                     (json_int_t)outcome->failed, "claims", outcome->claims.list);
-}
-
-void study_outcome_print(const study_outcome *outcome)
-{
-    const fin_study_count *count = &outcome->count;
-    char text[64];
-    printf("%s: %lld there before, %lld done now",
-           study_plural(count->planned, "run", text, sizeof text), (long long)count->present,
-           (long long)count->done);
-    if (outcome->failed)
-        printf(", %lld failed", (long long)outcome->failed);
-    if (isatty(STDOUT_FILENO))
-        printf(", %.3g s", count->seconds);
-    putchar('\n');
-}
-
-/* ---- what failed ---------------------------------------------------------------------------- */
-
-enum { SHOWN = 5 };
-
-static fin_status print_failure(void *user, const fin_run_row *run, fin_error *err)
-{
-    static const int widths[] = {8, 12, 16, 0};
-    int *count = user;
-    char hash[13];
+    enum { SHOWN = 5 };
+    json_t *record = user, *list = json_object_get(record, "failures");
+    json_int_t more = json_integer_value(json_object_get(record, "more_failures"));
     (void)err;
-    snprintf(hash, sizeof hash, "%.12s", run->hash);
-    const char *cells[] = {"failed", hash, run->block ? run->block : "",
-                           run->reason ? run->reason : ""};
-    if ((*count)++ < SHOWN)
-        study_print_cells(cells, widths, 4);
+    if (json_array_size(list) < SHOWN)
+        json_array_append_new(list, json_pack("{s:s, s:o, s:o}", "hash", run->hash, "block",
+                                              cli_json_text(run->block ? run->block : ""), "reason",
+                                              cli_json_text(run->reason ? run->reason : "")));
+    else
+        json_object_set_new(record, "more_failures", json_integer(more + 1));
     return FIN_OK;
 }
 
-fin_status study_print_failures(fin_store *store, const char *study, fin_error *err)
+json_t *study_outcome_of(const fin_study *study, fin_store *store, const study_outcome *outcome,
+                         fin_error *err)
 {
-    fin_query query = {.study = study, .state = FIN_STATE_FAILED};
-    int count = 0;
-    fin_status status = fin_store_runs(store, &query, print_failure, &count, err);
-    if (count > SHOWN)
-        printf("and %d more: finetti study ls %s --state failed\n", count - SHOWN, study);
-    return status;
+    const fin_study_count *count = &outcome->count;
+    fin_query query = {.study = fin_study_name(study), .state = FIN_STATE_FAILED};
+    json_t *record = json_pack(
+        "{s:s, s:s, s:I, s:I, s:I, s:I, s:O, s:o, s:[]}", "study", fin_study_name(study), "title",
+        fin_study_title(study), "runs", cli_int(count->planned), "present", cli_int(count->present),
+        "done", cli_int(count->done), "failed", cli_int(outcome->failed), "claims",
+        outcome->claims.list, "sum", study_claims_sum(&outcome->claims), "failures");
+    if (isatty(STDOUT_FILENO))
+        cli_put(record, "seconds", count->seconds, NULL);
+    if (record && outcome->failed && fin_store_runs(store, &query, add_failure, record, err)) {
+        json_decref(record);
+        return NULL;
+    }
+    if (!record)
+        cli_status_memory(err, 1e5, "the claims");
+    return record;
 }

@@ -1,9 +1,6 @@
 /* One run, named by the beginning of its hash: part of finetti study show. */
 #include "study/study.h"
 
-#include <stdio.h>
-#include <string.h>
-
 typedef struct found {
     int64_t count;
     json_t *run, *settings, *scalars, *series;
@@ -55,101 +52,15 @@ static fin_status add_series(void *user, const fin_run_row *row, const fin_serie
     return FIN_OK;
 }
 
-static void print_settings(const json_t *settings)
-{
-    char line[8192] = "", value[256];
-    const char *name;
-    json_t *item;
-    json_object_foreach((json_t *)settings, name, item)
-    {
-        size_t used = strlen(line);
-        snprintf(line + used, sizeof line - used, "%s%.60s=%s", used ? " " : "", name,
-                 study_value(item, value, sizeof value));
-    }
-    for (char *rest = line; *rest;) { /* cells hold less than this */
-        size_t bytes = strlen(rest) > 1000 ? 1000 : strlen(rest);
-        while (rest[bytes] && bytes > 1 && rest[bytes] != ' ')
-            bytes--;
-        char piece[1024];
-        snprintf(piece, sizeof piece, "%.*s", (int)bytes, rest);
-        const char *cells[] = {rest == line ? "settings" : "", piece};
-        study_print_cells(cells, (const int[]){9, 88}, 2);
-        rest += bytes;
-        rest += strspn(rest, " ");
-    }
-}
-
-static void print_scalars(const json_t *scalars)
-{
-    static const int widths[] = {20, 22, 12, 14, 0};
-    size_t i;
-    const json_t *row;
-    const char *header[] = {"scalar", "value", "error", "how", "samples"};
-    if (json_array_size(scalars)) {
-        putchar('\n');
-        study_print_cells(header, widths, 5);
-    }
-    json_array_foreach(scalars, i, row)
-    {
-        char value[64], error[64], samples[32] = "";
-        json_int_t count = json_integer_value(json_object_get(row, "samples"));
-        study_value(json_object_get(row, "value"), value, sizeof value);
-        study_value(json_object_get(row, "error"), error, sizeof error);
-        if (json_is_real(json_object_get(row, "error")))
-            snprintf(error, sizeof error, "%.3g", json_real_value(json_object_get(row, "error")));
-        if (count)
-            snprintf(samples, sizeof samples, "%lld", (long long)count);
-        const char *cells[] = {study_json_text(row, "name"), value, error,
-                               study_json_text(row, "how"), samples};
-        study_print_cells(cells, widths, 5);
-    }
-}
-
-static void print_series(const json_t *series)
-{
-    static const int widths[] = {20, 22, 12, 0};
-    size_t i, k;
-    const json_t *row, *size;
-    const char *header[] = {"series", "shape", "type", "bytes in the store"};
-    if (json_array_size(series)) {
-        putchar('\n');
-        study_print_cells(header, widths, 4);
-    }
-    json_array_foreach(series, i, row)
-    {
-        char shape[128] = "", bytes[32];
-        json_array_foreach(json_object_get(row, "shape"), k, size)
-        {
-            size_t used = strlen(shape);
-            snprintf(shape + used, sizeof shape - used, "%s%lld", k ? " x " : "",
-                     (long long)json_integer_value(size));
-        }
-        snprintf(bytes, sizeof bytes, "%lld",
-                 (long long)json_integer_value(json_object_get(row, "bytes")));
-        const char *cells[] = {study_json_text(row, "name"), shape, study_json_text(row, "dtype"),
-                               bytes};
-        study_print_cells(cells, widths, 4);
-    }
-}
-
-static int print_run(const found *f)
-{
-    char text[512];
-    printf("run        %s\n", study_json_text(f->run, "hash"));
-    printf("command    %s\n", study_clean(study_json_text(f->run, "command"), text, sizeof text));
-    printf("state      %s\n", study_json_text(f->run, "state"));
-    if (*study_json_text(f->run, "reason"))
-        printf("reason     %s\n",
-               study_clean(study_json_text(f->run, "reason"), text, sizeof text));
-    printf("by         finetti %s",
-           study_clean(study_json_text(f->run, "version"), text, sizeof text));
-    printf(", kernels %s, ", study_clean(study_json_text(f->run, "kernel"), text, sizeof text));
-    printf("%.3g s\n", json_number_value(json_object_get(f->run, "seconds")));
-    print_settings(f->settings);
-    print_scalars(f->scalars);
-    print_series(f->series);
-    return cli_flush();
-}
+static const char form[] =
+    "run        {hash}\ncommand    {command}\nstate      {state}\n"
+    "[{?reason}reason     {reason}\n]"
+    "by         finetti {version}, kernels {kernel}, {seconds:.3g} s\n"
+    "[settings   {settings=}\n]"
+    "[{?scalars}\n{%20,22,12,14,0|scalar|value|error|how|samples}"
+    "{*scalars|{%20,22,12,14,0|{name}|{value}|[{error:.3g}|{error}]|{how}|[{?samples}{samples}]}}]"
+    "[{?series}\n{%20,22,12,0|series|shape|type|bytes in the store}"
+    "{*series|{%20,22,12,0|{name}|{*shape|[{?first}| x ]{.}}|{dtype}|{bytes}}}]";
 
 static int show(cli_args *args, fin_store *store, const char *hash, found *f)
 {
@@ -169,12 +80,10 @@ static int show(cli_args *args, fin_store *store, const char *hash, found *f)
     if (fin_store_scalars(store, &query, add_scalar, f, &err) ||
         fin_store_series(store, &query, 0, add_series, f, &err))
         return cli_error(&err);
-    if (!cli_get(args, "json"))
-        return print_run(f);
     json_object_set(f->run, "settings", f->settings);
     json_object_set(f->run, "scalars", f->scalars);
     json_object_set(f->run, "series", f->series);
-    return cli_print_json(json_incref(f->run));
+    return cli_show(args, json_incref(f->run), form);
 }
 
 int study_show_run(cli_args *args, fin_store *store, const char *hash)

@@ -85,7 +85,7 @@ static fin_status search_row(void *user, const fin_study_row *study, fin_error *
     (void)err;
     s->found = s->found || strcmp(study->name, s->wanted) == 0;
     if (s->count < NAMES)
-        study_clean(study->name, s->names[s->count++], sizeof s->names[0]);
+        cli_clean(study->name, s->names[s->count++], sizeof s->names[0]);
     return FIN_OK;
 }
 

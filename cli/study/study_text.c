@@ -1,86 +1,8 @@
-/* Runs and tables as text. A store may come from anyone, so nothing of it goes to a terminal as it
- * is. */
+/* Settings that tell the runs of a study apart. */
 #include "study/study.h"
 
 #include <stdio.h>
 #include <string.h>
-
-/* ---- cells ---------------------------------------------------------------------------------- */
-
-char *study_clean(const char *text, char *buffer, size_t size)
-{
-    snprintf(buffer, size, "%s", text ? text : "");
-    for (char *c = buffer; *c; c++) {
-        bool space = *c == '\n' || *c == '\t' || *c == '\r';
-        bool high = (unsigned char)c[0] == 0xC2 && (unsigned char)c[1] < 0xA0; /* U+0080..9F */
-        if ((unsigned char)*c < ' ' || *c == 127 || high)
-            *c = space ? ' ' : '?';
-        if (high)
-            *++c = '?';
-    }
-    return buffer;
-}
-
-/* Columns that UTF-8 text takes, as far as it is one to a character. */
-static int columns(const char *text, int bytes)
-{
-    int count = 0;
-    for (int i = 0; i < bytes; i++)
-        count += ((unsigned char)text[i] & 0xC0) != 0x80;
-    return count;
-}
-
-/* Bytes of text that go on one line: whole words, or as much of one as fits. */
-static int cut(const char *text, int width)
-{
-    int length = (int)strlen(text), fits = 0;
-    if (width == 0 || columns(text, length) <= width)
-        return length;
-    for (int i = 0, used = 0; i < length && used <= width; i++) {
-        used += ((unsigned char)text[i] & 0xC0) != 0x80;
-        if (text[i] == ' ' && used <= width + 1)
-            fits = i;
-    }
-    for (int i = 0, used = 0; fits == 0 && i < length; i++) {
-        used += ((unsigned char)text[i] & 0xC0) != 0x80;
-        if (used > width)
-            fits = i;
-    }
-    return fits;
-}
-
-void study_print_cells(const char *const *cells, const int *widths, int count)
-{
-    char text[STUDY_CELLS][2048];
-    const char *rest[STUDY_CELLS];
-    bool more = true;
-    for (int i = 0; i < count; i++)
-        rest[i] = study_clean(cells[i], text[i], sizeof text[i]);
-    while (more) {
-        int owed = 0; /* spaces, printed only if something comes behind them */
-        more = false;
-        for (int i = 0; i < count; i++) {
-            int bytes = cut(rest[i], widths[i]);
-            if (bytes > 0) {
-                printf("%*s%.*s", owed, "", bytes, rest[i]);
-                owed = 0;
-            }
-            owed += widths[i] - columns(rest[i], bytes) + 2;
-            rest[i] += bytes;
-            rest[i] += strspn(rest[i], " ");
-            more = more || *rest[i];
-        }
-        putchar('\n');
-    }
-}
-
-char *study_plural(int64_t count, const char *what, char *buffer, size_t size)
-{
-    snprintf(buffer, size, "%lld %s%s", (long long)count, what, count == 1 ? "" : "s");
-    return buffer;
-}
-
-/* ---- settings that vary --------------------------------------------------------------------- */
 
 json_t *study_settings(const char *settings)
 {
@@ -91,25 +13,6 @@ json_t *study_settings(const char *settings)
     json_incref(inner);
     json_decref(root);
     return inner;
-}
-
-const char *study_json_text(const json_t *object, const char *name)
-{
-    const char *text = json_string_value(json_object_get(object, name));
-    return text ? text : "";
-}
-
-char *study_value(const json_t *value, char *buffer, size_t size)
-{
-    if (json_is_string(value))
-        return study_clean(json_string_value(value), buffer, size);
-    if (json_is_integer(value))
-        snprintf(buffer, size, "%lld", (long long)json_integer_value(value));
-    else if (json_is_real(value))
-        cli_number(json_real_value(value), buffer, size);
-    else
-        snprintf(buffer, size, "?");
-    return buffer;
 }
 
 bool study_varying_create(study_varying *v)
@@ -167,7 +70,7 @@ char *study_varying_text(const study_varying *v, const char *block, const char *
         if (!json_object_get(names, name))
             continue;
         snprintf(part, sizeof part, "%s%.40s=%s", used ? " " : "", name,
-                 study_value(value, text, sizeof text));
+                 cli_value(value, text, sizeof text));
         snprintf(buffer + used, size - used, "%s", part);
         used = strlen(buffer);
     }
@@ -190,4 +93,17 @@ char *study_varying_names(const study_varying *v, const char *block, char *buffe
         used = strlen(buffer);
     }
     return buffer;
+}
+
+json_t *study_run_row(const fin_run_row *row, const study_varying *v, bool json)
+{
+    const char *block = row->block ? row->block : "";
+    char text[2048];
+    return json_pack(
+        "{s:I, s:o, s:o, s:s, s:s, s:o, s:o*, s:o*}", "position", cli_int(row->position), "block",
+        cli_json_text(block), "command", cli_json_text(row->command), "hash", row->hash, "state",
+        fin_state_name(row->state), "reason", cli_json_text(row->reason ? row->reason : ""),
+        "settings", json ? study_settings(row->settings) : NULL, "varying",
+        cli_json_text(json ? NULL
+                           : study_varying_text(v, block, row->settings, text, sizeof text)));
 }
