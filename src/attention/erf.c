@@ -66,6 +66,26 @@ static void moments(const fin_form_settings *s, double mean, double sd, double m
     h[3] *= lam * lam * lam;
 }
 
+static void risk_rows(int64_t n, const double points[][FINI_RISK_IN],
+                      double values[][FINI_RISK_OUT])
+{
+    fini_kernel_get()->erf_risk(n, points, values);
+}
+
+static void population(const fini_population_model *p, int64_t steps, const double *lam,
+                       const double *alpha, double state[][FINI_RUNS])
+{
+    fini_kernel_get()->population(p, steps, lam, alpha, state);
+}
+
+static void reduced(const fini_reduction *p, int64_t first, int64_t steps, const double *lam,
+                    const double *alpha, double state[][FINI_RUNS])
+{
+    fini_kernel_get()->reduced(p, first, steps, lam, alpha, state);
+}
+
+static const fini_form_lanes lanes = {risk_rows, population, reduced};
+
 const fin_form fini_form_erf = {
     .name = "erf",
     .summary = "w_l = erf(lam chi_l), the paper's",
@@ -75,4 +95,5 @@ const fin_form fini_form_erf = {
     .backward = backward,
     .value = value,
     .moments = moments,
+    .lanes = &lanes,
 };

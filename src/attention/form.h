@@ -4,6 +4,7 @@
 
 #include "base/base.h"
 #include "finetti/attention.h"
+#include "kernel/kernel.h"
 
 /* The tokens of n samples on the way back. Arrays start at the first token of sample 0. */
 typedef struct fini_pass {
@@ -15,6 +16,16 @@ typedef struct fini_pass {
     double *p;         /* (tokens): dloss/dchi, to be written (dloss/dz is df w for every form) */
     double *dlam, *dc; /* (n): to be added to */
 } fini_pass;
+
+/* A form whose exact risk, with its derivative in lam, and whose descent are kernels: many points in one
+ * call, and sixteen runs side by side. */
+typedef struct fini_form_lanes {
+    void (*risk)(int64_t n, const double points[][FINI_RISK_IN], double values[][FINI_RISK_OUT]);
+    void (*population)(const fini_population_model *p, int64_t steps, const double *lam,
+                       const double *alpha, double state[][FINI_RUNS]);
+    void (*reduced)(const fini_reduction *p, int64_t first, int64_t steps, const double *lam,
+                    const double *alpha, double state[][FINI_RUNS]);
+} fini_form_lanes;
 
 struct fin_form {
     const char *name, *summary;
@@ -32,6 +43,7 @@ struct fin_form {
      * moments m[j] = E[w^(j)(chi)], h[j] = E[(w^2)^(j)(chi)], j = 0..3, chi ~ N(mean, sd^2). */
     double (*value)(const fin_form_settings *s, double chi);
     void (*moments)(const fin_form_settings *s, double mean, double sd, double m[4], double h[4]);
+    const fini_form_lanes *lanes; /* or NULL */
 };
 
 extern const fin_form fini_form_erf, fini_form_softmax, fini_form_linear, fini_form_shifted,

@@ -284,8 +284,8 @@ static void add_linear(const setting *s)
     const fin_task_settings *t = fin_task_get_settings(s->task);
     fin_estimate linear = fin_risk_linear(s->task, NULL);
     fini_result_estimate(s->result, "linear", &linear);
-    bool spiked = strcmp(s->v->model.task, "spiked") == 0;
-    if (spiked && t->m == 1 && fin_task_length_variance(s->task) == 0 && t->L_min == t->L)
+    if (fin_task_get_kind(s->task)->best_linear && t->m == 1 &&
+        fin_task_length_variance(s->task) == 0 && t->L_min == t->L)
         fini_result_scalar(s->result, "attention",
                            t->eps * t->eps + fin_spiked_linear(t->snr, t->L), 0, FIN_HOW_CLOSED, 0);
 }
@@ -346,13 +346,13 @@ static fin_status run(const void *values, fin_result *result, const fin_progress
 
 /* ---- many points ------------------------------------------------------------------------------- */
 
-/* Is it the closed form of erf at all points? */
-static bool is_formula(const fin_points *points, const fin_task_kind *kind)
+/* Is it a closed form with rows at all points? */
+static bool is_formula(const fin_points *points, const fin_form *form, const fin_task_kind *kind)
 {
     const risk_values *v = points->values;
     bool lengths =
         v->model.lengths[0] && (fini_points_vary(points, "L") || fini_points_vary(points, "L_min"));
-    return strcmp(v->model.form, "erf") == 0 && !kind->by_score && strcmp(v->show, "risk") == 0 &&
+    return form->lanes && !kind->odds && strcmp(v->show, "risk") == 0 &&
            v->risk.method <= FIN_METHOD_CLOSED && !lengths;
 }
 
@@ -368,6 +368,7 @@ static fin_status flag_unreal(fin_sweep *sweep, int64_t at, fin_error *err)
 }
 
 typedef struct formula {
+    const fin_form *form;
     const fin_task_kind *kind;
     const fin_lengths *lengths;
     int places[NUMBERS];
@@ -433,7 +434,7 @@ static fin_status one_block(formula *f, fin_points *points, int64_t from, int64_
             f->row[i] = fini_risk_point(&f->settled, f->law.mean, f->law.variance, &v->overlaps,
                                         v->model.form_settings.lam);
     }
-    if (!status && fin_risk_erf(count, f->row, f->value, NULL))
+    if (!status && fini_risk_rows(f->form, count, f->row, f->value, NULL))
         status = FIN_ERR_UNSUPPORTED; /* which one, they say one by one */
     return status ? status : put_block(f, sweep, from, count, err);
 }
@@ -446,11 +447,13 @@ static fin_status many(fin_points *points, fin_sweep *sweep, const fin_progress 
     const risk_values *v = points->values;
     const fin_task_kind *kind = fin_task_find(v->model.task);
     fini_lengths room;
-    if (!is_formula(points, kind))
+    const fin_form *form = fini_model_form(&v->model);
+    if (!is_formula(points, form, kind))
         return FIN_ERR_UNSUPPORTED;
     formula *f = fini_alloc(sizeof *f);
     if (!f)
         return fini_fail_memory(err, sizeof *f, "the sweep");
+    f->form = form;
     f->kind = kind;
     f->any = false;
     fin_status status = fini_model_lengths(&v->model, &room, &f->lengths, err);

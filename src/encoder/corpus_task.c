@@ -36,7 +36,7 @@ static fin_status resolve(fin_corpus *c, const void *source, fin_error *err)
     c->shape.inputs = s->d;
     c->sequences = c->settings.samples;
     c->settings.L = c->settings.L_least = c->longest;
-    c->bayes = c->variance = s->m == 1 && (task->kind->by_score || s->gamma > 0);
+    c->bayes = c->variance = s->m == 1 && s->gamma > 0;
     fini_corpus_head(c, 1, 0);
     return check(c, err);
 }

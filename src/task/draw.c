@@ -21,12 +21,12 @@ typedef struct tokens {
         double chi, z, norm2;                                                                      \
         draw_normals(task->seed, FINI_STREAM_TOKENS, sample, 0, L * s->d, rows);                   \
         fini_selector_begin(selector, task, task->seed, FINI_STREAM_LATENT, sample, L);            \
-        for (int64_t l = 0; task->kind->by_score && l < L; l++) {                                  \
+        for (int64_t l = 0; task->kind->odds && l < L; l++) {                                      \
             kernel->project(1, s->d, rows + l * s->d, task->k_star, task->v_star, &chi, &z,        \
                             &norm2);                                                               \
             fini_selector_offer(selector, l, chi, z);                                              \
         }                                                                                          \
-        for (int64_t i = 0; !task->kind->by_score && i < selector->count; i++) {                   \
+        for (int64_t i = 0; !task->kind->odds && i < selector->count; i++) {                       \
             type *x = rows + selector->location[i] * s->d;                                         \
             for (int64_t c = 0; c < s->d; c++)                                                     \
                 x[c] = (type)(s->gamma * (double)x[c] + s->mu * task->k_star[c]);                  \

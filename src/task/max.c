@@ -18,11 +18,22 @@ static fin_status resolve(fin_task_settings *s, fin_error *err)
     return FIN_OK;
 }
 
+static double lam(const fin_task_settings *s)
+{
+    return s->snr;
+}
+
+static double odds(const fin_task_settings *s, double chi_star)
+{
+    return isinf(s->snr) ? chi_star : s->snr * chi_star;
+}
+
 const fin_task_kind fini_task_max = {
     .name = "max",
     .summary =
         "tokens N(0, I); the relevant one is drawn by softmax(snr X.k*), or argmax for snr = inf",
     .settings = &max_settings,
     .resolve = resolve,
-    .by_score = 1,
+    .odds = odds,
+    .lam = lam,
 };

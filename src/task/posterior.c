@@ -2,8 +2,8 @@
  *
  * Log-odds of token l, up to a constant, by Bayes' rule from the densities of both kinds of token:
  *     -|X_l - mu k*|^2 / (2 gamma^2) + |X_l|^2 / 2 = lam X_l.k* + c |X_l|^2 + const
- *     lam = mu / gamma^2,  c = (1 - 1/gamma^2) / 2          (slr and spiked)
- *     lam = snr,           c = 0                            (max)
+ *     lam = mu / gamma^2,  c = (1 - 1/gamma^2) / 2
+ * Tasks that decide relevance by odds have those instead (max: lam = snr, c = 0).
  */
 #include "task/task.h"
 
@@ -14,8 +14,10 @@
 void fin_task_bayes_parameters(const fin_task *task, double *lam, double *c)
 {
     const fin_task_settings *s = &task->settings;
-    *lam = task->kind->by_score ? s->snr : s->mu / (s->gamma * s->gamma);
-    *c = task->kind->by_score || s->gamma == 1 ? 0 : (1 - 1 / (s->gamma * s->gamma)) / 2;
+    *lam = !task->kind->odds ? s->mu / (s->gamma * s->gamma)
+           : task->kind->lam ? task->kind->lam(s)
+                             : NAN;
+    *c = task->kind->odds || s->gamma == 1 ? 0 : (1 - 1 / (s->gamma * s->gamma)) / 2;
 }
 
 void fini_softmax_shift(int64_t L, double *odds)
@@ -58,16 +60,11 @@ static void project_rows(const fin_task *task, const fin_batch *batch, int64_t r
                                  task->v_star, chi, z, norm2);
 }
 
-/* lam chi + c norm2, with lam = inf (the argmax task) meaning the order of chi alone. */
-static double log_odds(double lam, double c, double chi, double norm2)
-{
-    return isinf(lam) ? chi : lam * chi + c * norm2;
-}
-
 /* One pass over the tokens of a sample with a running softmax: w (log-odds, may be NULL) and the
  * weighted sum of z. */
 static double scan(const fin_task *task, const fin_batch *batch, int64_t row, int64_t L, double *w)
 {
+    double (*odds_of)(const fin_task_settings *s, double chi_star) = task->kind->odds;
     double lam, c, top = -INFINITY, total = 0, sum = 0;
     fin_task_bayes_parameters(task, &lam, &c);
     int hard = isinf(lam);
@@ -76,7 +73,7 @@ static double scan(const fin_task *task, const fin_batch *batch, int64_t row, in
         int64_t rows = L - from < BLOCK ? L - from : BLOCK;
         project_rows(task, batch, row + from, rows, chi, z, norm2);
         for (int64_t t = 0; t < rows; t++) {
-            double odds = log_odds(lam, c, chi[t], norm2[t]);
+            double odds = odds_of ? odds_of(&task->settings, chi[t]) : lam * chi[t] + c * norm2[t];
             if (w)
                 w[from + t] = odds;
             if (odds > top) {

@@ -96,7 +96,7 @@ static double project_sample(const void *context, uint64_t sample, int64_t start
         for (int64_t t = 0; t < tokens; t++) {
             const double *c = g + t / GROUP * 4 * GROUP + t % GROUP;
             double e[4] = {c[0], c[GROUP], c[2 * GROUP], c[3 * GROUP]}, scale = 1;
-            if (!task->kind->by_score && next < selector->count &&
+            if (!task->kind->odds && next < selector->count &&
                 selector->location[next] == from + t) {
                 scale = s->gamma;
                 for (int j = 0; j < 4; j++)
@@ -104,7 +104,7 @@ static double project_sample(const void *context, uint64_t sample, int64_t start
                 e[0] += s->mu;
                 selector->z[next++] = e[1];
             }
-            if (task->kind->by_score)
+            if (task->kind->odds)
                 fini_selector_offer(selector, from + t, e[0], e[1]);
             int64_t at = start + from + t;
             put(out->chi, at, o->kappa * e[0] + o->eta * e[1] + p->frame.a3 * e[2]);

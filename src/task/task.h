@@ -12,10 +12,13 @@ struct fin_task_kind {
     const fin_settings *settings;
     /* Works out "auto" and fills mu and gamma of the model. */
     fin_status (*resolve)(fin_task_settings *settings, fin_error *err);
-    /* 0: relevant tokens are drawn uniformly, then made different. 1: all tokens are alike, and the
-     * m largest of snr * X.k* + Gumbel noise are relevant (softmax sampling without replacement).
-     */
-    int by_score;
+    /* How relevance is decided. NULL: m places, uniformly, and their tokens are then made different:
+     * N(mu k*, gamma^2 I). Else all tokens are N(0, I) (resolve sets mu = 0, gamma = 1), and the m largest of
+     * odds(X.k*) + Gumbel noise are relevant: softmax sampling without replacement. */
+    double (*odds)(const fin_task_settings *s, double chi_star);
+    /* Where odds are lam X.k*: this lam. inf: no noise, the largest X.k* are relevant. NULL: they are not. */
+    double (*lam)(const fin_task_settings *s);
+    bool best_linear; /* fin_spiked_linear(snr, L) is the risk of its best linear attention */
 };
 
 extern const fin_task_kind fini_task_slr, fini_task_spiked, fini_task_max;
@@ -32,6 +35,12 @@ struct fin_task {
     fini_arena arena;
 };
 
+/* Do the largest odds decide, without noise? */
+static inline bool fini_task_certain(const fin_task *task)
+{
+    return task->kind->lam && isinf(task->kind->lam(&task->settings));
+}
+
 /* What follows from the settings of a task, without making it: s gets its "auto" worked out and the ends
  * of the law of L, *law the law's moments. */
 typedef struct fini_length_law {
@@ -47,11 +56,12 @@ int fini_threads_for(double numbers);
 /* The length of a sample, from a stream of that seed. */
 int64_t fini_length(const fin_task *task, uint64_t seed, uint32_t stream, uint64_t sample);
 
-/* Chooses the relevant tokens of one sample. For a uniform task begin() has the answer; for one by
- * score, every token is offered in order with its X.k* and X.v*. */
+/* Chooses the relevant tokens of one sample. For a uniform task begin() has the answer; for one with
+ * odds, every token is offered in order with its X.k* and X.v*. */
 typedef struct fini_selector {
     const fin_task *task;
     fin_random random;
+    bool certain;      /* the largest odds are relevant, without noise */
     int64_t count;     /* kept so far, at most m */
     int64_t *location; /* (m) */
     double *score, *z; /* (m): score and X.v* of those kept */

@@ -85,16 +85,14 @@ static fin_status simulate(const fin_task *task, const fin_risk_settings *settin
     return FIN_OK;
 }
 
-/* max with more lengths than are averaged over: as any other form. */
-static fin_status simulate_max(const fin_task *task, const fin_risk_settings *settings,
-                               const fin_progress *progress, fin_estimate *risk, fin_error *err)
+/* With odds and more lengths than are averaged over, or odds that are not linear. */
+static fin_status simulate_odds(const fin_task *task, const fin_risk_settings *settings,
+                                const fin_progress *progress, fin_estimate *risk, fin_error *err)
 {
     fin_risk_report report;
-    fin_form_settings fs = {0};
     fin_overlaps oracle = {1, 1, 0, 0, 0};
-    fin_task_bayes_parameters(task, &fs.lam, &fs.c);
     fin_status status =
-        fini_risk_simulated(task, &fini_form_bayes, &fs, &oracle, settings, progress, &report, err);
+        fini_risk_simulated(task, NULL, NULL, &oracle, settings, progress, &report, err);
     if (!status)
         *risk = report.risk;
     return status;
@@ -120,23 +118,23 @@ fin_status fin_risk_bayes(const fin_task *task, const fin_risk_settings *setting
         *risk = (fin_estimate){s->eps * s->eps, 0, FIN_METHOD_CLOSED, 0, 0};
         return FIN_OK;
     }
-    bool exact = s->gamma == 1 && fini_few_lengths(task);
+    const fin_task_kind *kind = task->kind;
+    bool exact = s->gamma == 1 && fini_few_lengths(task) && (kind->lam || !kind->odds);
     if (method == FIN_METHOD_CLOSED || (method == FIN_METHOD_QUADRATURE && !exact))
         return fini_fail(err, FIN_ERR_UNSUPPORTED,
-                         "the Bayes risk of %s with gamma = %g has no %s; use %s", task->kind->name,
+                         "the Bayes risk of %s with gamma = %g has no %s; use %s", kind->name,
                          s->gamma, method == FIN_METHOD_CLOSED ? "closed form" : "quadrature",
                          exact ? "quadrature" : "simulation");
     if (exact && method != FIN_METHOD_SIMULATION) {
         fin_estimate mean;
-        status = task->kind->by_score
-                     ? fini_over_lengths(task, fin_max_bayes, s->snr, &mean, err)
-                     : fini_over_lengths(task, fin_spiked_bayes, s->mu * s->mu, &mean, err);
+        status = kind->lam ? fini_over_lengths(task, fin_max_bayes, kind->lam(s), &mean, err)
+                           : fini_over_lengths(task, fin_spiked_bayes, s->mu * s->mu, &mean, err);
         if (status)
             return status;
         *risk = mean;
         risk->value += s->eps * s->eps;
         return FIN_OK;
     }
-    return task->kind->by_score ? simulate_max(task, settings, progress, risk, err)
-                                : simulate(task, settings, progress, risk, err);
+    return kind->odds ? simulate_odds(task, settings, progress, risk, err)
+                      : simulate(task, settings, progress, risk, err);
 }

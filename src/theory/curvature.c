@@ -233,14 +233,14 @@ fin_status fin_risk_curvature(const fin_task *task, const fin_form *form,
     fin_status status;
     model q = {task, form, fini_or_defaults(form->settings, form_settings, &fs)};
     overlaps = fini_or_defaults(&fin_overlaps_table, overlaps, &at);
-    if (task->kind->by_score || !form->elementwise || !form->moments)
+    const char *why = fini_no_exact_risk(task, form);
+    if (!why && !form->moments)
+        why = "its moments have no closed form";
+    if (why)
         return fini_fail(
             err, FIN_ERR_UNSUPPORTED,
             "curvature and stationary points need an exact risk; there is none for %s on %s: %s",
-            form->name, task->kind->name,
-            task->kind->by_score ? "relevance depends on all tokens at once"
-            : form->elementwise  ? "its moments have no closed form"
-                                 : "a weight depends on all tokens at once");
+            form->name, task->kind->name, why);
     if ((status = place_of(&q, overlaps, &p, err)))
         return status;
     hessian_of(&q, overlaps, &H);

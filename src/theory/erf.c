@@ -1,7 +1,5 @@
-/* The erf predictor's exact risk, many points at once. The formula is in kernel/erf_risk_body.h. */
+/* Exact risks of many points at once, for forms that have a kernel of them; erf's is in kernel/erf_risk_body.h. */
 #include "theory/theory.h"
-
-#include "kernel/kernel.h"
 
 #include <math.h>
 
@@ -36,6 +34,12 @@ enum { CHUNK = 1024 };
 fin_status fin_risk_erf(int64_t n, const fin_risk_point *points, fin_risk_value *values,
                         fin_error *err)
 {
+    return fini_risk_rows(&fini_form_erf, n, points, values, err);
+}
+
+fin_status fini_risk_rows(const fin_form *form, int64_t n, const fin_risk_point *points,
+                          fin_risk_value *values, fin_error *err)
+{
     const double(*in)[FINI_RISK_IN] = (const double(*)[FINI_RISK_IN])points;
     double(*out)[FINI_RISK_OUT] = (double(*)[FINI_RISK_OUT])values;
     if (n < 0)
@@ -46,10 +50,9 @@ fin_status fin_risk_erf(int64_t n, const fin_risk_point *points, fin_risk_value 
         if (status)
             return status;
     }
-    const fini_kernel *kernel = fini_kernel_get();
     int threads = n > CHUNK ? fin_threads_get() : 1;
 #pragma omp parallel for schedule(static) num_threads(threads)
     for (int64_t from = 0; from < n; from += CHUNK)
-        kernel->erf_risk(n - from < CHUNK ? n - from : CHUNK, in + from, out + from);
+        form->lanes->risk(n - from < CHUNK ? n - from : CHUNK, in + from, out + from);
     return FIN_OK;
 }

@@ -93,7 +93,7 @@ fin_status fin_risk_activation(const fin_task *task, double (*f)(double chi, voi
     fin_status status = fin_settings_validate(&fin_overlaps_table, overlaps, err);
     if (status)
         return status;
-    if (task->kind->by_score)
+    if (task->kind->odds)
         return fini_fail(
             err, FIN_ERR_UNSUPPORTED,
             "%s: relevance depends on all tokens at once, so there is no quadrature over "

@@ -33,13 +33,14 @@ static void closed_form(const fin_task *task, const fin_form *form, const fin_fo
     fini_risk_from_moments(task, o, &moments, report);
 }
 
-static fin_status erf_closed_form(const fin_task *task, const fin_form_settings *fs,
-                                  const fin_overlaps *o, fin_risk_report *report, fin_error *err)
+static fin_status closed_form_of_rows(const fin_task *task, const fin_form *form,
+                                      const fin_form_settings *fs, const fin_overlaps *o,
+                                      fin_risk_report *report, fin_error *err)
 {
     fin_risk_point point =
         fini_risk_point(&task->settings, task->length_mean, task->length_variance, o, fs->lam);
     fin_risk_value value;
-    fin_status status = fin_risk_erf(1, &point, &value, err);
+    fin_status status = fini_risk_rows(form, 1, &point, &value, err);
     if (status)
         return status;
     *report = (fin_risk_report){.risk = {value.risk, 0, FIN_METHOD_CLOSED, 0, 0},
@@ -71,15 +72,26 @@ fin_status fini_form_resolve(const fin_task *task, const fin_form *form,
     double lam, c;
     memset(&room, 0, sizeof room);
     *out = *(const fin_form_settings *)fini_or_defaults(form->settings, given, &room);
-    if (form->needs_norm2 && task->settings.gamma == 0 &&
-        (fin_is_auto(out->lam) || fin_is_auto(out->c)))
+    bool left = fin_is_auto(out->lam) || fin_is_auto(out->c);
+    if (left && task->settings.gamma == 0)
         return fini_fail(err, FIN_ERR_UNSUPPORTED,
                          "with gamma = 0 the relevant token is a constant and has no posterior; "
                          "give lam and c");
+    if (left && task->kind->odds && !task->kind->lam)
+        return fini_fail(err, FIN_ERR_UNSUPPORTED,
+                         "the posterior of %s is no softmax of lam X.k* + c |X|^2; give lam and c",
+                         task->kind->name);
     fin_task_bayes_parameters(task, &lam, &c);
     out->lam = fin_is_auto(out->lam) ? lam : out->lam;
     out->c = fin_is_auto(out->c) ? c : out->c;
     return fini_form_check(form, out, err);
+}
+
+const char *fini_no_exact_risk(const fin_task *task, const fin_form *form)
+{
+    return !form->elementwise ? "a weight depends on all tokens at once"
+           : task->kind->odds ? "relevance depends on all tokens at once"
+                              : NULL;
 }
 
 fin_status fin_risk(const fin_task *task, const fin_form *form,
@@ -97,18 +109,16 @@ fin_status fin_risk(const fin_task *task, const fin_form *form,
         (status = fin_settings_validate(&fin_overlaps_table, overlaps, err)) ||
         (status = fin_settings_validate(&fin_risk_table, settings, err)))
         return status;
-    bool exact = form->elementwise && !task->kind->by_score;
+    const char *why = fini_no_exact_risk(task, form);
     int method = settings->method;
     if (method == FIN_METHOD_AUTO)
-        method = !exact          ? FIN_METHOD_SIMULATION
+        method = why             ? FIN_METHOD_SIMULATION
                  : form->moments ? FIN_METHOD_CLOSED
                                  : FIN_METHOD_QUADRATURE;
-    if (method != FIN_METHOD_SIMULATION && !exact)
+    if (method != FIN_METHOD_SIMULATION && why)
         return fini_fail(err, FIN_ERR_UNSUPPORTED,
                          "there is no closed form or quadrature for %s on %s: %s; use simulation",
-                         form->name, task->kind->name,
-                         form->elementwise ? "relevance depends on all tokens at once"
-                                           : "a weight depends on all tokens at once");
+                         form->name, task->kind->name, why);
     if (method == FIN_METHOD_CLOSED && !form->moments)
         return fini_fail(err, FIN_ERR_UNSUPPORTED, "%s has no closed form; use quadrature",
                          form->name);
@@ -117,8 +127,8 @@ fin_status fin_risk(const fin_task *task, const fin_form *form,
     if (method == FIN_METHOD_QUADRATURE)
         return fin_risk_activation(task, activate, &(activation){form, &fs}, overlaps,
                                    settings->nodes, report, err);
-    if (form == &fini_form_erf)
-        return erf_closed_form(task, &fs, overlaps, report, err);
+    if (form->lanes)
+        return closed_form_of_rows(task, form, &fs, overlaps, report, err);
     closed_form(task, form, &fs, overlaps, report);
     return FIN_OK;
 }
@@ -179,8 +189,7 @@ fin_status fin_lam_star(const fin_task *task, const fin_form *form,
                 .form_settings = *form_settings,
                 .settings = *settings,
                 .progress = progress};
-    bool simulated =
-        settings->method == FIN_METHOD_SIMULATION || !form->elementwise || task->kind->by_score;
+    bool simulated = settings->method == FIN_METHOD_SIMULATION || fini_no_exact_risk(task, form);
     if (simulated && s.settings.samples > 4096)
         s.settings.samples = settings->samples / 16 > 4096 ? settings->samples / 16 : 4096;
     int best = 0;

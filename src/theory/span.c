@@ -2,7 +2,7 @@
  *
  * Only the scores chi (and X.k*, where it decides relevance) are drawn. Given them z and y are
  * normal with known moments, so E[(Y - f)^2 | scores] is written down instead of sampled: less
- * variance and one or two normals a token. With one relevant token in the task `max` its place is
+ * variance and one or two normals a token. Where odds decide about one relevant token, its place is
  * averaged over too.
  *
  * Given the scores, with F = sum_l w_l E[z_l], over relevant tokens J:
@@ -33,7 +33,7 @@ static int64_t length(const model *q, uint64_t sample)
     return fini_length(q->task, q->seed, FINI_STREAM_RISK_LENGTH, sample);
 }
 
-/* slr and spiked: the first m tokens are the relevant ones, by exchangeability. */
+/* Relevant places are uniform: the first m tokens are the relevant ones, by exchangeability. */
 static double draw_moved(const void *p, uint64_t sample, double *scratch)
 {
     const model *q = p;
@@ -61,7 +61,19 @@ static double draw_moved(const void *p, uint64_t sample, double *scratch)
     return s->eps * s->eps + g2 * signal + scale * noise + (target - f) * (target - f);
 }
 
-/* max: X.k* and the part of X.k orthogonal to it, chi = kappa e + r u. */
+/* P(token l is the one relevant token | scores e), for tasks with odds. */
+static void shares(const fin_task *task, int64_t L, const double *e, double *share)
+{
+    const int64_t offsets[2] = {0, L};
+    for (int64_t l = 0; l < L; l++)
+        share[l] = task->kind->odds(&task->settings, e[l]);
+    if (fini_task_certain(task))
+        fini_hardmax_weights(1, offsets, e, share);
+    else
+        fini_softmax_weights(1, 0, 1, offsets, share, NULL, share);
+}
+
+/* Relevance by odds of X.k*: X.k* and the part of X.k orthogonal to it, chi = kappa e + r u. */
 static double draw_scored(const void *p, uint64_t sample, double *scratch)
 {
     const model *q = p;
@@ -81,7 +93,12 @@ static double draw_scored(const void *p, uint64_t sample, double *scratch)
     fin_random_normals_f64(q->seed, FINI_STREAM_RISK_SCORES, sample, (L + 63) / 64 * 64, L, u);
     for (int64_t l = 0; l < L; l++)
         chi[l] = q->o.kappa * e[l] + r * u[l];
-    q->form->weights(&q->settings, 1, offsets, chi, NULL, w);
+    if (q->form)
+        q->form->weights(&q->settings, 1, offsets, chi, NULL, w);
+    else
+        share = w; /* the Bayes prediction's weights are the shares */
+    if (m == 1)
+        shares(q->task, L, e, share);
     double f = 0, squares = 0;
     for (int64_t l = 0; l < L; l++) {
         f += w[l] * (q->o.theta * e[l] + zu * u[l]);
@@ -89,10 +106,6 @@ static double draw_scored(const void *p, uint64_t sample, double *scratch)
     }
     double risk = s->eps * s->eps + Vz * squares;
     if (m == 1) { /* average over the place */
-        if (isinf(s->snr))
-            fini_hardmax_weights(1, offsets, e, share);
-        else
-            fini_softmax_weights(s->snr, 0, 1, offsets, e, NULL, share);
         for (int64_t l = 0; l < L; l++) {
             double miss = yu * u[l] - f;
             risk += share[l] * (Vy - 2 * w[l] * Czy + miss * miss);
@@ -123,7 +136,7 @@ static double draw_plain(const void *p, uint64_t sample, double *scratch)
     double *chi = scratch, *z = chi + room, *norm2 = z + room, *w = norm2 + room, *e = w + room;
     double *kept = e + 4 * room, y = 0, f = 0;
     fini_selector selector = {.score = kept, .z = kept + m, .location = (int64_t *)(kept + 2 * m)};
-    bool by_score = q->task->kind->by_score;
+    bool by_score = q->task->kind->odds;
     fin_random norms;
     fin_random_open(&norms, q->seed, FINI_STREAM_RISK_NORMS, sample);
     fin_random_normals_f64(q->seed, FINI_STREAM_RISK_SCORES, sample, 0, 4 * L, e);
@@ -157,7 +170,7 @@ fin_status fini_risk_simulated(const fin_task *task, const fin_form *form,
 {
     model q = {.task = task,
                .form = form,
-               .settings = *form_settings,
+               .settings = form ? *form_settings : (fin_form_settings){0},
                .o = *overlaps,
                .seed = (uint64_t)settings->seed};
     fin_status status = fini_basis_of(overlaps, task->settings.d, &q.frame, err);
@@ -165,10 +178,10 @@ fin_status fini_risk_simulated(const fin_task *task, const fin_form *form,
         return status;
     fini_simulation simulation = {
         .model = &q, .samples = settings->samples, .weight = task->length_mean, .what = "risk"};
-    if (form->needs_norm2 && form_settings->c != 0) {
+    if (form && form->needs_norm2 && form_settings->c != 0) {
         simulation.draw = draw_plain;
         simulation.scratch = 8 * task->longest + 3 * task->settings.m;
-    } else if (task->kind->by_score) {
+    } else if (task->kind->odds) {
         simulation.draw = draw_scored;
         simulation.scratch = 5 * task->longest + 3 * task->settings.m;
     } else {

@@ -36,6 +36,13 @@ static inline fin_risk_point fini_risk_point(const fin_task_settings *s, double 
                             s->gamma, s->mu, s->eps,   (double)s->m, L_mean, L_variance};
 }
 
+/* fin_risk_erf for any form with lanes. */
+fin_status fini_risk_rows(const fin_form *form, int64_t n, const fin_risk_point *points,
+                          fin_risk_value *values, fin_error *err);
+
+/* Why the form has no exact risk on the task, in words; NULL if it has one. */
+const char *fini_no_exact_risk(const fin_task *task, const fin_form *form);
+
 /* Gaussian moments of the weight of a token and of its square (attention/form.h): [0] of a relevant
  * token, [1] of another. */
 typedef struct fini_moments {
@@ -45,7 +52,7 @@ typedef struct fini_moments {
 void fini_risk_from_moments(const fin_task *task, const fin_overlaps *overlaps,
                             const fini_moments *moments, fin_risk_report *report);
 
-/* The risk by simulation in the span of k, v, k*, v*. */
+/* The risk by simulation in the span of k, v, k*, v*. Form NULL: of the Bayes prediction, for tasks with odds. */
 fin_status fini_risk_simulated(const fin_task *task, const fin_form *form,
                                const fin_form_settings *form_settings, const fin_overlaps *overlaps,
                                const fin_risk_settings *settings, const fin_progress *progress,

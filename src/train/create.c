@@ -35,10 +35,8 @@ static fin_status check_population(const fin_train *t, fin_error *err)
         return fini_fail(err, FIN_ERR_UNSUPPORTED,
                          "the population engine needs the exact risk, and %s on %s has none: %s; "
                          "use the reduced engine",
-                         t->form->name, t->task->kind->name,
-                         t->form->elementwise ? "relevance depends on all tokens at once"
-                                              : "a weight depends on all tokens at once");
-    if (s->alpha_lam > 0 && t->form != &fini_form_erf)
+                         t->form->name, t->task->kind->name, fini_no_exact_risk(t->task, t->form));
+    if (s->alpha_lam > 0 && !t->form->lanes)
         return fini_fail(err, FIN_ERR_UNSUPPORTED,
                          "the exact risk of %s has no derivative in lam here: train lam with erf, "
                          "or with the reduced engine",
@@ -55,11 +53,11 @@ static fin_status choose_engine(fin_train *t, fin_error *err)
 {
     const fin_train_settings *s = &t->settings;
     const fin_task *task = t->task;
-    bool erf = t->form == &fini_form_erf, by_score = task->kind->by_score;
+    bool lanes = t->form->lanes;
     if (s->engine == FIN_ENGINE_POPULATION) {
         bool plain = s->rule == FIN_RULE_DESCENT && s->momentum == 0 && s->alpha_lam == 0;
         t->engine = s->rule == FIN_RULE_FLOW ? &fini_flow
-                    : erf && plain           ? &fini_population_lanes
+                    : lanes && plain         ? &fini_population_lanes
                                              : &fini_population;
         return check_population(t, err);
     }
@@ -75,8 +73,8 @@ static fin_status choose_engine(fin_train *t, fin_error *err)
         t->engine = &fini_ambient;
         return fini_ambient_check(t, err);
     }
-    bool lanes = erf && !by_score && task->settings.m == 1 && task->shortest == task->longest &&
-                 s->momentum == 0 && task->settings.d >= FINI_D_LEAST;
+    lanes = lanes && !task->kind->odds && task->settings.m == 1 &&
+            task->shortest == task->longest && s->momentum == 0 && task->settings.d >= FINI_D_LEAST;
     if (lanes && (double)s->batch * (double)task->longest < 0x1p30) {
         t->engine = &fini_reduced_lanes;
         return FIN_OK;
@@ -227,7 +225,7 @@ static fin_status build(fin_train *t, const fin_form_settings *form_settings,
     if (s->log_every == FIN_AUTO_INT)
         s->log_every = s->steps >= 100 ? s->steps / 100 : 1;
     t->has_lam = fin_settings_find(t->form->settings, "lam") != NULL;
-    t->has_gradient = t->form->elementwise && !t->task->kind->by_score;
+    t->has_gradient = !fini_no_exact_risk(t->task, t->form);
     t->vectors = s->momentum > 0 ? 4 : 2;
     int64_t d = t->task->settings.d, most = s->engine == FIN_ENGINE_REDUCED ? 2 + t->vectors : 4;
     t->frame = s->engine == FIN_ENGINE_AMBIENT || d < most ? d : most;

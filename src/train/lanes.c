@@ -1,4 +1,4 @@
-/* The paper's form, sixteen runs side by side in vector registers: population descent and reduced SGD.
+/* Forms with lanes (the paper's), sixteen runs side by side in vector registers: population descent and reduced SGD.
  * A run is its five overlaps and lam; the steps are in kernel/descent_body.h and reduced_body.h. */
 #include "train/train.h"
 
@@ -76,7 +76,7 @@ static fin_status population_lanes(fin_train *t, void *worker, double *scratch, 
                                .runs = count};
     schedule(t, from, to - from, lam, alpha);
     gather(t, first, count, lanes);
-    fini_kernel_get()->population(&p, to - from, lam, alpha, lanes);
+    t->form->lanes->population(&p, to - from, lam, alpha, lanes);
     scatter(t, first, count, lanes);
     return FIN_OK;
 }
@@ -102,7 +102,7 @@ static fin_status reduced_lanes(fin_train *t, void *worker, double *scratch, int
                         .runs = count};
     schedule(t, from, to - from, lam, alpha);
     gather(t, first, count, lanes);
-    fini_kernel_get()->reduced(&p, from, to - from, lam, alpha, lanes);
+    t->form->lanes->reduced(&p, from, to - from, lam, alpha, lanes);
     scatter(t, first, count, lanes);
     return FIN_OK;
 }

@@ -9,10 +9,10 @@
 fin_status fini_exact_risk(const fin_train *t, const fin_overlaps *o, double lam,
                            fin_risk_value *value, fin_error *err)
 {
-    if (t->form == &fini_form_erf) {
+    if (t->form->lanes) {
         fin_risk_point point = fini_risk_point(&t->task->settings, t->task->length_mean,
                                                t->task->length_variance, o, lam);
-        return fin_risk_erf(1, &point, value, err);
+        return fini_risk_rows(t->form, 1, &point, value, err);
     }
     fin_form_settings fs = t->form_settings;
     fin_risk_report report;

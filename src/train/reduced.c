@@ -123,7 +123,7 @@ static void draw_sample(const fin_train *t, uint64_t sample, int64_t i, desk *o)
     for (int64_t l = from; l < from + L; l++)
         o->scale[l] = 1;
     fini_selector selector = {.score = o->score, .z = o->z_star, .location = o->location};
-    if (task->kind->by_score) {
+    if (task->kind->odds) {
         fini_selector_begin(&selector, task, seed, FINI_STREAM_TRAIN_LATENT, sample, L);
         for (int64_t l = 0; l < L; l++)
             fini_selector_offer(&selector, l, o->x[from + l], o->x[T + from + l]);

@@ -77,7 +77,8 @@ void fini_selector_begin(fini_selector *s, const fin_task *task, uint64_t seed, 
     s->task = task;
     s->count = 0;
     fin_random_open(&s->random, seed, stream, sample);
-    if (!task->kind->by_score) {
+    s->certain = fini_task_certain(task);
+    if (!task->kind->odds) {
         choose_uniformly(s, L);
         for (int64_t i = 0; i < s->count; i++)
             s->z[i] = 0;
@@ -85,13 +86,14 @@ void fini_selector_begin(fini_selector *s, const fin_task *task, uint64_t seed, 
     }
 }
 
-/* Gumbel top-m: the m largest of snr chi + Gumbel are a draw without replacement with probabilities
- * softmax(snr chi). Kept in descending order of score. */
+/* Gumbel top-m: the m largest of odds + Gumbel are a draw without replacement with probabilities
+ * softmax(odds). Kept in descending order of score. */
 void fini_selector_offer(fini_selector *s, int64_t place, double chi_star, double z_star)
 {
     int64_t m = s->task->settings.m;
-    double snr = s->task->settings.snr;
-    double score = isinf(snr) ? chi_star : snr * chi_star + fin_random_gumbel(&s->random);
+    double score = s->task->kind->odds(&s->task->settings, chi_star);
+    if (!s->certain)
+        score += fin_random_gumbel(&s->random);
     if (s->count == m && score <= s->score[m - 1])
         return;
     int64_t i = s->count < m ? s->count++ : m - 1;
