@@ -75,10 +75,10 @@ static void print_field(const fin_field *field)
 
 /* "slr|spiked|max": what a word that chooses a table, or takes the place of a row, can be; "" for
  * other words. */
-static char *choices_of(const cli_args *args, const char *word, char *buffer, size_t size)
+static char *choices_of(const cli_args *args, const fin_word *word, char *buffer, size_t size)
 {
     const fin_group *group;
-    const fin_field *field = cli_field(args, word, &group);
+    const fin_field *field = cli_field(args, word->name, &group);
     snprintf(buffer, size, "%s", field && field->names ? field->names : "");
     for (int i = 0; fin_word_choice(word, i); i++) {
         size_t used = strlen(buffer);
@@ -111,7 +111,7 @@ static void print_title(const cli_args *args, const fin_settings *table)
         {"options", "How to run"},
     };
     for (const fin_word *word = args->settings->words; word->name; word++)
-        if (fin_word_choice(word->name, 0) &&
+        if (!word->names && fin_word_choice(word, 0) &&
             strcmp(table->name, (const char *)args->values + word->offset) == 0) {
             printf("\nSettings of %s %s:\n", word->name, table->name);
             return;
@@ -156,7 +156,7 @@ static void print_group(const cli_args *args, const fin_group *group)
 static void print_setting_word(const cli_args *args, const fin_word *word)
 {
     char names[512], text[1024];
-    choices_of(args, word->name, names, sizeof names);
+    choices_of(args, word, names, sizeof names);
     snprintf(text, sizeof text, "%s%s%s%s%s%s", word->meaning,
              *names || *word->fallback ? " [" : "", names,
              *names            ? "; default "
@@ -228,7 +228,7 @@ void cli_help_command(const cli_args *args)
          word++)
         if (!cli_hidden(command, word->name)) {
             print_setting_word(args, word);
-            chooses = chooses || fin_word_choice(word->name, 0);
+            chooses = chooses || (!word->names && fin_word_choice(word, 0));
         }
     for (const cli_word *word = command->lists; word && word->name; word++)
         print_option(word->name, word->value, word->meaning);
@@ -327,7 +327,7 @@ static void complete_settings(const cli_args *args)
         if (!cli_hidden(args->command, word->name))
             printf("%s\t%s\t\t\t\t%s\n", cli_dashed(word->name, option),
                    word->size == CLI_PATH ? "file" : "text",
-                   choices_of(args, word->name, names, sizeof names));
+                   choices_of(args, word, names, sizeof names));
     for (int g = 0; g < args->group_count; g++)
         for (int i = 0; i < args->groups[g].table->count; i++)
             if (is_option(args, &args->groups[g], &args->groups[g].table->fields[i]))

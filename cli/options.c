@@ -318,7 +318,7 @@ static int check_pairs(cli_args *args, bool names)
             args->pairs[i].text = "";
         if (!word && !cli_field(args, name, &group))
             return unknown_option(args, name);
-        if (missing || (word && !*args->pairs[i].text && !fin_word_choice(name, 0)))
+        if (missing || (word && !*args->pairs[i].text && !fin_word_choice(word, 0)))
             return needs_value(name, "VALUE");
     }
     return CLI_OK;

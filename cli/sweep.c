@@ -216,8 +216,8 @@ static const char *owner_of(const cli_args *args, const char *name, const char *
     fin_group groups[FIN_GROUPS];
     int count;
     for (const fin_word *word = args->settings->words; word->name; word++)
-        for (int i = 0; fin_word_choice(word->name, i); i++) {
-            const fin_pair other = {word->name, fin_word_choice(word->name, i), NULL};
+        for (int i = 0; fin_word_choice(word, i); i++) {
+            const fin_pair other = {word->name, fin_word_choice(word, i), NULL};
             if (fin_command_tables(args->settings, values, &other, 1, groups, &count, NULL, NULL))
                 continue;
             *chosen = cli_word_text(args, word->name);

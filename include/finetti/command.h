@@ -81,7 +81,11 @@ typedef struct fin_word {
     size_t offset, size; /* of a char array in the command's settings */
     const char *fallback, *meaning;
     fin_word_kind kind;
-    const char *const *names; /* FIN_WORD_NAMES: those there are; ends with NULL */
+    const char *const *
+        names; /* FIN_WORD_NAMES: those there are; a plain word: it is one of them; ends with NULL */
+    int (*suits)(
+        const char *row); /* of task, form, family: the rows that this command takes. NULL: all */
+    const char *also;     /* "task": rows of that table too */
     int quiet; /* 1: not in canonical JSON where it is the default, so that older runs keep their names */
 } fin_word;
 /* Rows of a command's words: member is a char array of the settings struct `type`. */
@@ -176,9 +180,9 @@ FIN_API fin_status fin_command_tables(const fin_command *command, void *values,
                                       const fin_pair *pairs, int count,
                                       fin_group groups[FIN_GROUPS], int *group_count, int *bad,
                                       fin_error *err);
-/* Choice i of a word that chooses a table: of task, form and family. NULL past the end, and for other
- * words. */
-FIN_API const char *fin_word_choice(const char *word, int i);
+/* Choice i of a word that is one of some names, or chooses a row: task, form, family. NULL past the end, and for
+ * other words. */
+FIN_API const char *fin_word_choice(const fin_word *word, int i);
 /* For groups(): appends the table that such a choice stands for; a message with the choices there are
  * if it is none. */
 FIN_API fin_status fin_word_group(const char *word, const char *choice, void *values,

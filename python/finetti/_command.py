@@ -100,9 +100,7 @@ class Command:
         """What a word can be, as far as the tables say it; of a list of names, all at once."""
         if word.kind == lib.FIN_WORD_NAMES:
             return [",".join(_until_null(lambda i: word.names[i]))]
-        known = _until_null(lambda i: lib.fin_word_choice(word.name, i))
-        found = re.search(r"\bone of ((?:\w+, )+\w+)", text(word.meaning))
-        return [one for one in known or found and found[1].split(", ") or () if self._tables({text(word.name): one})]
+        return _until_null(lambda i: lib.fin_word_choice(ffi.addressof(word), i))
 
     def _tables(self, words):
         """The settings tables that these words choose; none if one of them is wrong."""

@@ -71,6 +71,8 @@ void fini_print_double(double number, int digits, char *buffer, size_t size);
 #define fini_did_you_mean_quoted(near, otherwise)                                                  \
     fin_hint(fini_quoted(near, (char[FIN_HINT]){""}), otherwise, (char[FIN_HINT]){""})
 const char *fini_quoted(const char *name, char buffer[FIN_HINT]); /* NULL stays NULL */
+/* Adds a name to a list of names, "slr, spiked, max", as far as there is room. */
+void fini_add_name(const char *name, char *list, size_t size);
 
 /* Edit distance of two short words, at most `limit` + 1. */
 int fini_edit_distance(const char *a, const char *b, int limit);

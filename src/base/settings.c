@@ -282,6 +282,12 @@ const char *fin_hint(const char *near, const char *otherwise, char buffer[FIN_HI
     return buffer;
 }
 
+void fini_add_name(const char *name, char *list, size_t size)
+{
+    size_t used = strlen(list);
+    snprintf(list + used, size - used, "%s%s", used ? ", " : "", name);
+}
+
 const char *fini_quoted(const char *name, char buffer[FIN_HINT])
 {
     if (name)

@@ -31,6 +31,11 @@ void fini_hash(const char *text, char hash[FIN_HASH_TEXT]); /* XXH3, 128 bits, h
         FIN_WORD_OF(name, type, member, fallback, meaning), .kind = FIN_WORD_NAMES,                \
                                                             .names = (names_)                      \
     }
+/* A word that is one of some names. */
+#define FINI_ONE_OF(name, type, member, fallback, meaning, names_)                                 \
+    {                                                                                              \
+        FIN_WORD_OF(name, type, member, fallback, meaning), .names = (names_)                      \
+    }
 extern const fin_word fini_no_words[]; /* of a command that has none */
 /* Tables of a command whose words choose none. */
 #define FINI_TABLES(...)                                                                           \

@@ -10,6 +10,8 @@
  * The first two are about the same number and share no draws. */
 #include "command/latent.h"
 
+#include "family/family.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -88,6 +90,11 @@ static fin_status groups(void *values, fin_group list[FIN_GROUPS], int *count, f
     return FIN_OK;
 }
 
+static bool is_finite(const fin_family *family)
+{
+    return family->finite;
+}
+
 /* Making the family tells what does not fit together. It is cheap but for large tables, which a run
  * has to make anyway. */
 static fin_status check(const void *values, fin_error *err)
@@ -107,12 +114,12 @@ static fin_status check(const void *values, fin_error *err)
     if (v->own.L > shape.longest)
         return fini_fail(err, FIN_ERR_ARGUMENT, "L = %lld is more than the %lld tokens there are",
                          (long long)v->own.L, (long long)shape.longest);
-    bool finite = strcmp(v->family, "concepts") == 0 || strcmp(v->family, "finite") == 0;
-    if ((show & SHOW_POSTERIOR) && !finite)
+    if ((show & SHOW_POSTERIOR) && !fin_family_find(v->family)->finite) {
+        char names[256];
         return fini_fail(err, FIN_ERR_ARGUMENT,
-                         "show: posterior is for families with finitely many z, concepts and "
-                         "finite, not for %s",
-                         v->family);
+                         "show: posterior is for families with finitely many z, %s, not for %s",
+                         fini_families_that(is_finite, names, sizeof names), v->family);
+    }
     if ((show & (SHOW_ATTENTION | SHOW_FORMS)) && (shape.dk == 0 || shape.outcomes > 0))
         return fini_fail(err, FIN_ERR_ARGUMENT,
                          "show: attention needs keys and values that are numbers, which %s has not",

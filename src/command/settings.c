@@ -70,20 +70,6 @@ static fin_status apply_words(const fin_command *command, void *values, const fi
     return FIN_OK;
 }
 
-/* The word without which the tables can be chosen. */
-static int blame_word(const fin_command *command, void *values, const fin_pair *pairs, int count)
-{
-    for (int i = 0; i < count; i++) {
-        fin_group groups[FIN_GROUPS];
-        int group_count = 0, bad;
-        if (find_word(command, pairs[i].name) &&
-            !apply_words(command, values, pairs, count, i, &bad, NULL) &&
-            !fin_command_groups(command, values, groups, &group_count, NULL))
-            return i;
-    }
-    return -1;
-}
-
 /* Rows that a word chooses: a task, a form, a family. */
 typedef struct kind {
     const char *word;
@@ -120,10 +106,43 @@ static const kind *find_kind(const char *word)
     return NULL;
 }
 
-const char *fin_word_choice(const char *word, int i)
+const char *fin_word_choice(const fin_word *word, int i)
 {
-    const kind *k = find_kind(word);
-    return k && i >= 0 && i < k->count() ? k->name(i) : NULL;
+    if (!word || i < 0)
+        return NULL;
+    if (word->names && word->kind == FIN_WORD_PLAIN) {
+        for (int j = 0; j < i && word->names[j]; j++)
+            if (!word->names[j + 1])
+                return NULL;
+        return word->names[i];
+    }
+    const kind *const both[] = {find_kind(word->name), word->also ? find_kind(word->also) : NULL};
+    for (int k = 0; k < 2; k++)
+        for (int j = 0; both[k] && j < both[k]->count(); j++) {
+            const char *name = both[k]->name(j);
+            if ((!word->suits || word->suits(name)) && i-- == 0)
+                return name;
+        }
+    return NULL;
+}
+
+/* Is the text one of the word's names, or a row that suits the command? Whoever chooses a table looks at all else. */
+static fin_status check_choice(const fin_word *word, const char *text, fin_error *err)
+{
+    enum { NAMES = 64 };
+    const char *names[NAMES], *name;
+    char all[256] = "";
+    int n = 0;
+    for (int i = 0; (word->names || word->suits) && n < NAMES && (name = fin_word_choice(word, i));
+         i++) {
+        if (strcmp(name, text) == 0)
+            return FIN_OK;
+        fini_add_name(names[n++] = name, all, sizeof all);
+    }
+    if (n == 0)
+        return FIN_OK;
+    return fini_fail(err, FIN_ERR_ARGUMENT, "%s: '%.31s' is not one of %s%s", word->name, text, all,
+                     fini_did_you_mean(fin_nearest_name(text, names, n), ""));
 }
 
 fin_status fin_word_group(const char *word, const char *choice, void *values,
@@ -135,13 +154,12 @@ fin_status fin_word_group(const char *word, const char *choice, void *values,
     char all[256] = "";
     int n = k ? k->count() : 0;
     for (int i = 0; i < n && i < NAMES; i++) {
-        size_t used = strlen(all);
         names[i] = k->name(i);
         if (strcmp(names[i], choice) == 0) {
             groups[(*count)++] = (fin_group){k->table(i), values};
             return FIN_OK;
         }
-        snprintf(all + used, sizeof all - used, "%s%s", i ? ", " : "", names[i]);
+        fini_add_name(names[i], all, sizeof all);
     }
     const char *near = fin_nearest_name(choice, names, n < NAMES ? n : NAMES);
     return fini_fail(err, FIN_ERR_ARGUMENT, "there is no %s '%.31s'; there are %s%s", word, choice,
@@ -210,6 +228,22 @@ static fin_status fail_unknown(const fin_command *command, const void *values,
                      shown, fini_did_you_mean_quoted(near, listed));
 }
 
+/* The word without which the tables can be chosen. */
+static int blame_word(const fin_command *command, void *values, const fin_pair *pairs, int count)
+{
+    for (int i = 0; i < count; i++) {
+        fin_group groups[FIN_GROUPS];
+        int group_count = 0, bad;
+        const fin_word *word = find_word(command, pairs[i].name);
+        if (word && check_choice(word, pairs[i].text, NULL))
+            return i;
+        if (word && !apply_words(command, values, pairs, count, i, &bad, NULL) &&
+            !fin_command_groups(command, values, groups, &group_count, NULL))
+            return i;
+    }
+    return -1;
+}
+
 /* Into every table that has such a row: a seed may be known to more than one. */
 static fin_status apply_row(const fin_command *command, const void *values, const fin_group *groups,
                             int count, const fin_pair *pair, fin_error *err)
@@ -239,7 +273,10 @@ fin_status fin_command_tables(const fin_command *command, void *values, const fi
     fin_status status = apply_words(command, values, pairs, count, -1, bad, err);
     if (status)
         return status;
-    status = fin_command_groups(command, values, groups, group_count, err);
+    for (const fin_word *word = command->words; word->name && !status; word++)
+        status = check_choice(word, (const char *)values + word->offset, err);
+    if (!status)
+        status = fin_command_groups(command, values, groups, group_count, err);
     if (status) {
         *bad = blame_word(command, values, pairs, count);
         return status;

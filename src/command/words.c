@@ -24,10 +24,8 @@ static fin_status unknown(const char *what, const char *const *names, const char
     char name[32], all[160] = "";
     int count = 0;
     snprintf(name, sizeof name, "%.*s", (int)(length < 31 ? length : 31), text);
-    for (; names[count]; count++) {
-        size_t used = strlen(all);
-        snprintf(all + used, sizeof all - used, "%s%s", count ? ", " : "", names[count]);
-    }
+    for (; names[count]; count++)
+        fini_add_name(names[count], all, sizeof all);
     const char *near = fin_nearest_name(name, names, count);
     return fini_fail(err, FIN_ERR_ARGUMENT, "%s: '%s' is not one of %s%s", what, name, all,
                      fini_did_you_mean(near, ""));

@@ -70,7 +70,6 @@ void fini_corpus_answer_classes(int64_t classes, const double *probabilities, do
 
 /* ---- labels of families (corpus_label.c) ----------------------------------------------------- */
 
-bool fini_corpus_by_class(const fin_latent *latent); /* is the label z itself, a class? */
 fin_status fini_corpus_direction(fin_corpus *corpus, fin_error *err); /* draws A */
 void fini_corpus_label(const fin_corpus *corpus, const fini_example *e, const double *z);
 void fini_corpus_label_bayes(const fin_corpus *corpus, const fini_example *e,

@@ -1,21 +1,14 @@
 /* Labels of sequences of a family, and what the posterior says of them. With z's posterior mean m and
  * covariance C,
  *
- *     label <A, z> + noise     prediction <A, m>, variance A'C A + label_noise
- *         concept, mean        C: that of a row of Z for each of its dv rows, which are independent
- *         counts               a Dirichlet: m = a / a0, C = (diag(m) - m m') / (a0 + 1)
- *     label z, a class         prediction: the posterior probabilities     (concepts, finite) */
+ *     label <A, z> + noise     prediction <A, m>, variance A'C A + label_noise     (families that can project)
+ *     label z, a class         prediction: the posterior probabilities             (families with finitely many z) */
 #include "encoder/corpus.h"
 
 #include "family/family.h"
 #include "math/small.h"
 
 #include <math.h>
-
-bool fini_corpus_by_class(const fin_latent *latent)
-{
-    return latent->family == &fini_family_concepts || latent->family == &fini_family_finite;
-}
 
 fin_status fini_corpus_direction(fin_corpus *c, fin_error *err)
 {
@@ -40,34 +33,6 @@ void fini_corpus_label(const fin_corpus *c, const fini_example *e, const double 
                     sqrt(c->settings.label_noise) * fin_random_normal(&r);
 }
 
-/* <A, a / a0> and its variance, for a Dirichlet law with parameters a. */
-static void read_counts(const fin_corpus *c, const double *a, double *mean, double *variance)
-{
-    double total = 0, first = 0, second = 0;
-    for (int64_t j = 0; j < c->latent->shape.outcomes; j++) {
-        total += a[j];
-        first += c->direction[j] * a[j];
-        second += c->direction[j] * c->direction[j] * a[j];
-    }
-    *mean = first / total;
-    *variance = fmax(second / total - *mean * *mean, 0) / (total + 1);
-}
-
-/* <A, mean>, and the sum of A_c'C A_c over the dv rows of A. */
-static void read_gauss(const fin_corpus *c, const double *posterior, double *mean, double *variance)
-{
-    int64_t D = c->latent->shape.features, dv = c->latent->shape.dv;
-    const double *C = posterior + dv * D;
-    *mean = fini_dot_in_order(dv * D, c->direction, posterior);
-    *variance = 0;
-    for (int64_t row = 0; row < dv; row++) {
-        const double *a = c->direction + row * D;
-        for (int64_t i = 0; i < D; i++)
-            *variance += a[i] * fini_dot_in_order(D, C + i * D, a);
-    }
-    *variance = fmax(*variance, 0);
-}
-
 void fini_corpus_label_bayes(const fin_corpus *c, const fini_example *e, const double *posterior)
 {
     double mean, variance;
@@ -75,10 +40,7 @@ void fini_corpus_label_bayes(const fin_corpus *c, const fini_example *e, const d
         fini_corpus_answer_classes(c->latent->settings.concepts, posterior, e->bayes);
         return;
     }
-    if (c->latent->family == &fini_family_counts)
-        read_counts(c, posterior, &mean, &variance);
-    else
-        read_gauss(c, posterior, &mean, &variance);
+    c->latent->family->project(c->latent, c->direction, posterior, &mean, &variance);
     *e->variance = variance + c->settings.label_noise;
     fini_corpus_answer(c, &mean, *e->variance, e->bayes);
 }
@@ -89,23 +51,9 @@ int64_t fini_corpus_posterior_mean(const fin_corpus *c, const double *posterior,
 {
     if (!c->latent || c->posterior == 0)
         return 0;
-    const fin_latent_shape *shape = &c->latent->shape;
-    const fin_family *family = c->latent->family;
-    int64_t from = 0, size = c->posterior; /* probabilities of z are its mean, one-hot */
-    double scale = 1;
-    if (c->latent->family->latent_gaussian)
-        size = shape->dv * shape->features;
-    if (family == &fini_family_sphere) {
-        from = shape->dk * shape->dk;
-        size = c->posterior - from; /* 0: there is no mean of rotations of more than 3 dimensions */
-    }
-    if (mean && (family == &fini_family_counts || family == &fini_family_urn)) {
-        double total = 0;
-        for (int64_t j = 0; j < size; j++)
-            total += posterior[j];
-        scale = total > 0 ? 1 / total : 0;
-    }
-    for (int64_t j = 0; mean && j < size; j++)
-        mean[j] = scale * posterior[from + j];
-    return size;
+    if (c->latent->family->posterior_mean)
+        return c->latent->family->posterior_mean(c->latent, posterior, mean);
+    for (int64_t j = 0; mean && j < c->posterior; j++)
+        mean[j] = posterior[j]; /* probabilities of z are its mean, one-hot */
+    return c->posterior;
 }

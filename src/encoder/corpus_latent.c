@@ -27,6 +27,11 @@ static int64_t value_columns(const fin_latent *latent)
 
 /* ---- making ---------------------------------------------------------------------------------- */
 
+static bool has_label(const fin_family *family)
+{
+    return family->finite || family->project;
+}
+
 static fin_status check(const fin_corpus *c, fin_error *err)
 {
     const fin_latent *latent = c->latent;
@@ -36,12 +41,13 @@ static fin_status check(const fin_corpus *c, fin_error *err)
         return fini_fail(err, FIN_ERR_ARGUMENT,
                          "corpus: L%s = %lld; a sequence with a label needs at least one token",
                          s->L < 1 ? "" : "_least", (long long)(s->L < 1 ? s->L : s->L_least));
-    if (!c->masked && !fini_corpus_by_class(latent) && family != &fini_family_concept &&
-        family != &fini_family_mean && family != &fini_family_counts)
+    if (!c->masked && !has_label(family)) {
+        char names[256];
         return fini_fail(err, FIN_ERR_UNSUPPORTED,
-                         "%s has no label to learn; concept, mean, counts, concepts and finite "
-                         "have one, and objective = masked works with every family",
-                         family->name);
+                         "%s has no label to learn; %s have one, and objective = masked works with "
+                         "every family",
+                         family->name, fini_families_that(has_label, names, sizeof names));
+    }
     return fini_latent_check_sizes(latent, 1, s->L, c->masked ? s->M : 0, err);
 }
 
@@ -57,15 +63,16 @@ static fin_status resolve(fin_corpus *c, const void *source, fin_error *err)
     c->longest = c->settings.L + (c->masked ? c->settings.M : 0);
     c->sequences = c->settings.samples;
     c->posterior = shape->posterior;
-    c->bayes = latent->family != &fini_family_sphere || latent->settings.d <= 3;
+    c->bayes = !latent->silent;
+    bool by_class = latent->family->finite;
     if (c->masked) {
         fini_corpus_head(c, shape->dv, shape->outcomes);
         c->variance = shape->outcomes == 0;
         return FIN_OK;
     }
-    fini_corpus_head(c, 1, fini_corpus_by_class(latent) ? latent->settings.concepts : 0);
-    c->variance = !fini_corpus_by_class(latent);
-    return fini_corpus_by_class(latent) ? FIN_OK : fini_corpus_direction(c, err);
+    fini_corpus_head(c, 1, by_class ? latent->settings.concepts : 0);
+    c->variance = !by_class;
+    return by_class ? FIN_OK : fini_corpus_direction(c, err);
 }
 
 fin_status fin_corpus_latent(fin_corpus **corpus, const fin_corpus_settings *settings,
@@ -191,16 +198,11 @@ static fin_status put_tokens(const fin_corpus *c, const fini_example *e, const s
 
 /* ---- masked ---------------------------------------------------------------------------------- */
 
-/* Variance of each of an answer's numbers (their mean), given the tokens in sight: that of its mean
- * given z and the noise; on the sphere |v| = 1, so that it is 1 - |mean|^2 in all. */
+/* Variance of each of an answer's numbers (their mean), given the tokens in sight. */
 static double answer_variance(const fin_latent *latent, const double *mean, double variance)
 {
-    if (latent->family != &fini_family_sphere)
-        return variance + latent->settings.noise;
-    double left = 1;
-    for (int64_t j = 0; j < latent->shape.dv; j++)
-        left -= mean[j] * mean[j];
-    return fmax(left, 0) / (double)latent->shape.dv;
+    return latent->family->answer_variance ? latent->family->answer_variance(latent, mean, variance)
+                                           : variance + latent->settings.noise;
 }
 
 static void put_nan(int64_t n, double *out)

@@ -60,12 +60,21 @@ static fin_status predict_tokens(const fin_latent *latent, int64_t L, const doub
     return fini_process_predict(&p, m, phi_q, mean, variance, phi_q + m * D, err);
 }
 
+/* Then all D directions of the features vary. */
+static bool long_risk(const fin_latent *latent)
+{
+    return latent->settings.features <= FIN_FEATURES_AFFINE;
+}
+
 const fin_family fini_family_concept = {
     .name = "concept",
     .summary = "v = Z phi(k) + noise, Z Gaussian: a linear concept",
     .settings = &concept_settings,
     .linear = true,
     .latent_gaussian = true,
+    .by_keys = true,
+    .z_parts = "z dv features",
+    .posterior_parts = "mean dv features; covariance features features",
     .resolve = resolve,
     .prepare = prepare,
     .room = fini_gauss_room,
@@ -75,4 +84,7 @@ const fin_family fini_family_concept = {
     .predict = fini_gauss_predict,
     .predict_tokens = predict_tokens,
     .room_tokens = room_tokens,
+    .long_risk = long_risk,
+    .project = fini_gauss_project,
+    .posterior_mean = fini_gauss_mean,
 };

@@ -147,11 +147,47 @@ static fin_status predict(const fin_latent *latent, const double *statistic, int
     return FIN_OK;
 }
 
+/* sum_j a_j (a_0 - a_j) / (a_0 (a_0 + 1) (a_0 + L)): E Var(theta_j | counts), the mean of a beta law's variance. */
+static double closed_risk(const fin_latent *latent, int64_t L)
+{
+    double total = 0, sum = 0;
+    for (int64_t j = 0; j < latent->shape.outcomes; j++)
+        total += latent->common[j];
+    for (int64_t j = 0; j < latent->shape.outcomes; j++)
+        sum += latent->common[j] * (total - latent->common[j]);
+    return sum / (total * (total + 1) * (total + (double)L));
+}
+
+/* A Dirichlet law with parameters a: m = a / a0, and the covariance (diag(m) - m m') / (a0 + 1). */
+static void project(const fin_latent *latent, const double *A, const double *a, double *mean,
+                    double *variance)
+{
+    double total = 0, first = 0, second = 0;
+    for (int64_t j = 0; j < latent->shape.outcomes; j++) {
+        total += a[j];
+        first += A[j] * a[j];
+        second += A[j] * A[j] * a[j];
+    }
+    *mean = first / total;
+    *variance = fmax(second / total - *mean * *mean, 0) / (total + 1);
+}
+
+int64_t fini_outcomes_mean(const fin_latent *latent, const double *posterior, double *mean)
+{
+    double total = 0;
+    for (int64_t j = 0; mean && j < latent->shape.outcomes; j++)
+        total += posterior[j];
+    for (int64_t j = 0; mean && j < latent->shape.outcomes; j++)
+        mean[j] = (total > 0 ? 1 / total : 0) * posterior[j];
+    return latent->shape.outcomes;
+}
+
 const fin_family fini_family_counts = {
     .name = "counts",
     .summary = "tokens are categories, their probabilities Dirichlet",
     .settings = &counts_settings,
     .value_categories = true,
+    .posterior_parts = "alpha outcomes",
     .resolve = resolve,
     .prepare = prepare,
     .room = fini_outcomes_room,
@@ -159,4 +195,7 @@ const fin_family fini_family_counts = {
     .accumulate = fini_outcomes_count,
     .posterior = posterior,
     .predict = predict,
+    .closed_risk = closed_risk,
+    .project = project,
+    .posterior_mean = fini_outcomes_mean,
 };

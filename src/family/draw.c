@@ -27,16 +27,12 @@ fin_status fini_latent_check_sizes(const fin_latent *latent, int64_t n, int64_t 
                          "%s: %lld sequences of %lld tokens and %lld queries; none of them may be "
                          "negative",
                          name, (long long)n, (long long)L, (long long)Q);
-    if (L > shape->longest || Q > shape->longest - L) {
-        if (latent->family == &fini_family_urn)
-            return fini_fail(err, FIN_ERR_ARGUMENT,
-                             "urn: %lld tokens and %lld queries are more than its %lld balls",
-                             (long long)L, (long long)Q, (long long)shape->longest);
+    if (L > shape->longest || Q > shape->longest - L)
         return fini_fail(err, FIN_ERR_ARGUMENT,
-                         "%s: %lld tokens and %lld queries; together at most %lld are possible, as "
-                         "each takes a row of a square matrix",
-                         name, (long long)L, (long long)Q, (long long)shape->longest);
-    }
+                         "%s: %lld tokens and %lld queries; together at most %lld are possible, "
+                         "%s",
+                         name, (long long)L, (long long)Q, (long long)shape->longest,
+                         latent->family->limit);
     int64_t token = product(L, shape->dk + shape->dv + 1);
     int64_t query = product(Q, shape->dk + shape->dv + shape->outcomes + 1);
     int64_t each = token > FIN_NORMALS_MAX || query > FIN_NORMALS_MAX ? INT64_MAX : token + query;
@@ -66,7 +62,7 @@ static extra extras(const fin_latent *latent, const fini_sequence *s)
     extra e = {0};
     e.work = latent->family->linear ? shape->features : latent->family->room(latent, s->L, s->Q);
     bool values = s->values, answers = s->answers || s->truth;
-    if (latent->family == &fini_family_process) /* one joint draw */
+    if (latent->family->joint)
         values = answers = values || answers;
     if (values && !s->keys)
         e.keys = s->L * shape->dk;

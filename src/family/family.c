@@ -41,6 +41,15 @@ const fin_settings *fin_family_table(const fin_family *family)
     return family->settings;
 }
 
+const char *fini_families_that(bool (*can)(const fin_family *family), char *list, size_t size)
+{
+    list[0] = '\0';
+    for (int i = 0; i < FAMILIES; i++)
+        if (!can || can(families[i]))
+            fini_add_name(families[i]->name, list, size);
+    return list;
+}
+
 /* ---- create and destroy ---------------------------------------------------------------------- */
 
 static fin_status build(fin_latent *latent, fin_error *err)
@@ -69,10 +78,11 @@ fin_status fin_latent_create(fin_latent **out, const fin_family *family,
                              const fin_latent_settings *settings, uint64_t seed, fin_error *err)
 {
     *out = NULL;
-    if (!family)
-        return fini_fail(err, FIN_ERR_ARGUMENT,
-                         "no such family; fin_family_find knows concept, mean, process, counts, "
-                         "concepts, sphere, finite, urn");
+    if (!family) {
+        char names[256];
+        return fini_fail(err, FIN_ERR_ARGUMENT, "no such family; fin_family_find knows %s",
+                         fini_families_that(NULL, names, sizeof names));
+    }
     fin_latent *latent = fini_alloc(sizeof *latent);
     if (!latent)
         return fini_fail_memory(err, sizeof *latent, "a family");

@@ -31,6 +31,15 @@ struct fin_family {
     const fin_settings *settings;
     bool linear;          /* v = Z phi(k) + noise: statistic and compress are those of gauss.c */
     bool latent_gaussian; /* and Z is Gaussian, so that there is a filter */
+    bool finite;          /* z is one of settings.concepts: the posterior is their probabilities */
+    bool joint;           /* tokens and queries are one draw */
+    bool by_keys; /* the posterior variance does not depend on the values: its mean is the risk */
+    bool covariance;   /* attention's kernel is that of the settings, not the features' product */
+    const char *limit; /* where longest is finite: tokens and queries are at most so many ... */
+    double cost;       /* of a prediction beyond that of its tokens, in tokens of a cheap family */
+    /* What z and its posterior are made of, for whoever names the parts: "mean dv features; covariance features
+     * features", sizes being members of fin_latent_shape. z NULL: a row of numbers; posterior NULL: there is none. */
+    const char *z_parts, *posterior_parts;
     /* Judges the settings beyond their ranges; fills shape and `common`, how many numbers all
      * sequences share. */
     fin_status (*resolve)(fin_latent *latent, fin_error *err);
@@ -54,6 +63,19 @@ struct fin_family {
                                  double *mean, double *variance, double *work, fin_error *err);
     int64_t (*room_tokens)(const fin_latent *latent, int64_t L, int64_t m);
     bool key_categories, value_categories; /* whole numbers, not real ones */
+    /* What else is known; NULL: it is not. */
+    double (*closed_risk)(const fin_latent *latent, int64_t L); /* the Bayes risk after L tokens */
+    bool (*long_risk)(const fin_latent *latent); /* is it dv noise D / L in the long run? */
+    /* <A, z> given a posterior, for A as long as z: its mean and variance. Labels may be made of it. */
+    void (*project)(const fin_latent *latent, const double *A, const double *posterior,
+                    double *mean, double *variance);
+    /* The mean of z: how many numbers, written if `mean` is not NULL. NULL here: the posterior is it. */
+    int64_t (*posterior_mean)(const fin_latent *latent, const double *posterior, double *mean);
+    /* Variance of each of an answer's numbers, given its mean and the variance of that given z. NULL here: plus
+     * the noise. */
+    double (*answer_variance)(const fin_latent *latent, const double *mean, double variance);
+    /* Prior and noise of a linear concept with the same second moments. NULL here: those of the settings. */
+    void (*second_moments)(const fin_latent *latent, double *prior, double *noise);
 };
 
 extern const fin_family fini_family_concept, fini_family_mean, fini_family_process,
@@ -65,6 +87,7 @@ struct fin_latent {
     fin_latent_settings settings;
     fin_latent_shape shape;
     uint64_t seed;
+    bool silent; /* there is a posterior, but no prediction (resolve says so) */
     int64_t commons;
     double *common; /* (commons): what all sequences share, laid out by the family */
 };
@@ -91,6 +114,16 @@ fin_status fini_latent_predict_one(const fin_latent *latent, int64_t L, const do
                                    double *mean, double *variance, double *work, fin_error *err);
 /* Numbers of truth and of a prediction for one query: dv or outcomes. */
 int64_t fini_latent_width(const fin_latent *latent);
+
+/* "concept, mean": the families that can do something; NULL: all. */
+const char *fini_families_that(bool (*can)(const fin_family *family), char *list, size_t size);
+
+/* ---- parts of rows that several families have ------------------------------------------------ */
+
+void fini_gauss_project(const fin_latent *latent, const double *A, const double *posterior,
+                        double *mean, double *variance);
+int64_t fini_gauss_mean(const fin_latent *latent, const double *posterior, double *mean);
+int64_t fini_outcomes_mean(const fin_latent *latent, const double *posterior, double *mean);
 
 /* ---- keys and their features (keys.c) ------------------------------------------------- */
 

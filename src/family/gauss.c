@@ -135,6 +135,28 @@ static void solve_cross(const fin_latent *latent, const double *statistic, doubl
     fini_spd_lower(fini_spd_of(D, C, D), dv, X, dv);
 }
 
+/* <A, mean>, and the sum of A_c'C A_c over the dv rows of A: those of Z are independent. */
+void fini_gauss_project(const fin_latent *latent, const double *A, const double *posterior,
+                        double *mean, double *variance)
+{
+    int64_t D = latent->shape.features, dv = latent->shape.dv;
+    const double *C = posterior + dv * D;
+    *mean = fini_dot_in_order(dv * D, A, posterior);
+    *variance = 0;
+    for (int64_t row = 0; row < dv; row++)
+        for (int64_t i = 0; i < D; i++)
+            *variance += A[row * D + i] * fini_dot_in_order(D, C + i * D, A + row * D);
+    *variance = fmax(*variance, 0);
+}
+
+int64_t fini_gauss_mean(const fin_latent *latent, const double *posterior, double *mean)
+{
+    int64_t size = latent->shape.dv * latent->shape.features;
+    for (int64_t i = 0; mean && i < size; i++)
+        mean[i] = posterior[i];
+    return size;
+}
+
 fin_status fini_gauss_posterior(const fin_latent *latent, const double *statistic,
                                 double *posterior, double *work, fin_error *err)
 {

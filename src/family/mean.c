@@ -32,16 +32,36 @@ static fin_status draw(const fin_latent *latent, const fini_sequence *s, double 
     return FIN_OK;
 }
 
+/* dv noise prior / (noise + L prior). */
+static double closed_risk(const fin_latent *latent, int64_t L)
+{
+    const fin_latent_settings *s = &latent->settings;
+    if (L == 0)
+        return (double)s->dv * s->prior;
+    return (double)s->dv * s->noise / (s->noise / s->prior + (double)L);
+}
+
+static bool long_risk(const fin_latent *latent)
+{
+    (void)latent;
+    return true;
+}
+
 const fin_family fini_family_mean = {
     .name = "mean",
     .summary = "v = z + noise, z Gaussian: a mean to be estimated",
     .settings = &mean_settings,
     .linear = true,
     .latent_gaussian = true,
+    .posterior_parts = "mean dv features; covariance features features",
     .resolve = resolve,
     .room = fini_gauss_room,
     .draw = draw,
     .accumulate = fini_gauss_accumulate,
     .posterior = fini_gauss_posterior,
     .predict = fini_gauss_predict,
+    .closed_risk = closed_risk,
+    .long_risk = long_risk,
+    .project = fini_gauss_project,
+    .posterior_mean = fini_gauss_mean,
 };

@@ -7,6 +7,8 @@
  * whose mean is known by quadrature for d = 2 and 3 (rotation.c). */
 #include "family/family.h"
 
+#include <math.h>
+
 #define FIELDS(F, C) FIN_LATENT_DIRECTIONS(F, C) FIN_LATENT_SPHERE(F, C)
 #define FIN_TABLE_STRUCT fin_latent_settings
 FIN_TABLE(static, sphere_settings, "sphere", FIELDS);
@@ -23,6 +25,7 @@ static fin_status resolve(fin_latent *latent, fin_error *err)
     latent->shape.latent = d * d;
     latent->shape.statistic = d * d + 1;
     latent->shape.posterior = d <= MEAN_MOST ? 2 * d * d : d * d;
+    latent->silent = d > MEAN_MOST;
     return FIN_OK;
 }
 
@@ -131,14 +134,46 @@ static fin_status predict(const fin_latent *latent, const double *statistic, int
     return status;
 }
 
+/* Behind F; none of rotations of more than 3 dimensions. */
+static int64_t posterior_mean(const fin_latent *latent, const double *posterior, double *mean)
+{
+    int64_t from = latent->shape.dk * latent->shape.dk, size = latent->shape.posterior - from;
+    for (int64_t j = 0; mean && j < size; j++)
+        mean[j] = posterior[from + j];
+    return size;
+}
+
+/* |v| = 1, so that it is 1 - |mean|^2 in all. */
+static double answer_variance(const fin_latent *latent, const double *mean, double variance)
+{
+    (void)variance;
+    double left = 1;
+    for (int64_t j = 0; j < latent->shape.dv; j++)
+        left -= mean[j] * mean[j];
+    return fmax(left, 0) / (double)latent->shape.dv;
+}
+
+static void second_moments(const fin_latent *latent, double *prior, double *noise)
+{
+    double A = gain(latent), d = (double)latent->settings.d;
+    *prior = fmax(1e-100, A * A / d); /* rho = 0: nothing to find */
+    *noise = fmax(0, (1 - A * A) / d);
+}
+
 const fin_family fini_family_sphere = {
     .name = "sphere",
     .summary = "unit vectors, v von Mises-Fisher around O k, O a random rotation",
     .settings = &sphere_settings,
+    .cost = 1000, /* a quadrature over rotations */
+    .z_parts = "z dv dk",
+    .posterior_parts = "F dv dk; mean dv dk",
     .resolve = resolve,
     .room = room,
     .draw = draw,
     .accumulate = accumulate,
     .posterior = posterior,
     .predict = predict,
+    .posterior_mean = posterior_mean,
+    .answer_variance = answer_variance,
+    .second_moments = second_moments,
 };

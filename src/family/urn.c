@@ -104,11 +104,20 @@ static fin_status predict(const fin_latent *latent, const double *statistic, int
     return FIN_OK;
 }
 
+/* Its truth is the law given the context, so that nothing is left to err about. */
+static double closed_risk(const fin_latent *latent, int64_t L)
+{
+    (void)latent, (void)L;
+    return 0;
+}
+
 const fin_family fini_family_urn = {
     .name = "urn",
     .summary = "balls drawn without replacement: exchangeable, but not for ever",
     .settings = &urn_settings,
     .value_categories = true,
+    .limit = "its balls",
+    .posterior_parts = "left outcomes",
     .resolve = resolve,
     .prepare = prepare,
     .room = fini_outcomes_room,
@@ -116,4 +125,6 @@ const fin_family fini_family_urn = {
     .accumulate = fini_outcomes_count,
     .posterior = posterior,
     .predict = predict,
+    .closed_risk = closed_risk,
+    .posterior_mean = fini_outcomes_mean,
 };

@@ -21,7 +21,9 @@ typedef struct encoder_values {
 } encoder_values;
 
 static const fin_word words[] = {
-    FINI_LEARNER_WORDS(encoder_values, learner),
+    FINI_LEARNER_WORD(encoder_values, learner,
+                      "family of exchangeable tokens, or a task of single-location regression",
+                      .also = "task"),
     FINI_LIST("lengths", encoder_values, lengths, "",
               "families: other lengths to be judged at, such as 4,8,16", FIN_WORD_WHOLES),
     FIN_WORDS_END,

@@ -7,24 +7,25 @@
 #include <math.h>
 #include <string.h>
 
-static const fini_identity_kind kinds[] = {
-    {"bma", 1, 3, fini_identity_bma},
-    {"permutation", 1, 2, fini_identity_permutation},
-    {"mixing", 1, 2, fini_identity_mixing},
-    {"compression", 1, 2, fini_identity_compression},
-    {"merge", 1, 2, fini_identity_merge},
-    {"perturbation", 1, 2, fini_identity_perturbation},
-    {"memory", 1, 3, fini_identity_memory},
-    {"density", FINI_DENSITY_POINTS, 2, fini_identity_density},
-    {"nw", 1, 2, fini_identity_nw},
-    {"heads", 1, 2, fini_identity_heads},
-};
+#define KIND_LIST(K) /* name, points, routes */                                                    \
+    K(bma, 1, 3)                                                                                   \
+    K(permutation, 1, 2)                                                                           \
+    K(mixing, 1, 2)                                                                                \
+    K(compression, 1, 2)                                                                           \
+    K(merge, 1, 2)                                                                                 \
+    K(perturbation, 1, 2)                                                                          \
+    K(memory, 1, 3)                                                                                \
+    K(density, FINI_DENSITY_POINTS, 2)                                                             \
+    K(nw, 1, 2)                                                                                    \
+    K(heads, 1, 2)
+#define KIND_ROW(name, points, routes) {#name, points, routes, fini_identity_##name},
+static const fini_identity_kind kinds[] = {KIND_LIST(KIND_ROW)};
 enum { KINDS = sizeof kinds / sizeof *kinds, SERIES = 6 };
-#define KIND_LIST                                                                                  \
-    "bma, permutation, mixing, compression, merge, perturbation, memory, density, nw, heads"
+#define KIND_NAME(name, points, routes) #name,
+static const char *const which_names[] = {KIND_LIST(KIND_NAME) NULL};
 
 static const fin_word words[] = {
-    FIN_WORD("which", fini_identity_values, which, "bma", "the identity: one of " KIND_LIST),
+    FINI_ONE_OF("which", fini_identity_values, which, "bma", "the identity", which_names),
     FIN_WORDS_END,
 };
 
@@ -71,14 +72,7 @@ static const fini_identity_kind *find(const char *name)
 static fin_status groups(void *values, fin_group list[FIN_GROUPS], int *count, fin_error *err)
 {
     fini_identity_values *v = values;
-    if (!find(v->which)) {
-        const char *names[KINDS];
-        for (int i = 0; i < KINDS; i++)
-            names[i] = kinds[i].name;
-        const char *near = fin_nearest_name(v->which, names, KINDS);
-        return fini_fail(err, FIN_ERR_ARGUMENT, "there is no identity '%.31s'; there are %s%s",
-                         v->which, KIND_LIST, fini_did_you_mean(near, ""));
-    }
+    (void)err;
     list[(*count)++] = (fin_group){&identity_table, &v->own};
     if (strcmp(v->which, "perturbation") == 0)
         list[(*count)++] = (fin_group){&control_table, &v->control};

@@ -14,9 +14,11 @@ typedef struct fini_learner_values {
     fin_corpus_settings corpus;
     fin_learn_settings learn;
 } fini_learner_values;
-#define FINI_LEARNER_WORDS(type, member)                                                           \
-    FIN_WORD("family", type, member.family, "concept",                                             \
-             "family of exchangeable tokens, or a task: slr, spiked, max")
+#define FINI_LEARNER_WORD(type, member, meaning,                                                   \
+                          ...) /* and what else the word says: also, suits */                      \
+    {                                                                                              \
+        FIN_WORD_OF("family", type, member.family, "concept", meaning), __VA_ARGS__                \
+    }
 
 /* Appends the tables of family or task, encoder, corpus and learning. */
 fin_status fini_learner_groups(fini_learner_values *values, fin_group list[FIN_GROUPS], int *count,

@@ -15,6 +15,7 @@
  * some learning rates, each stopped at its best evaluation, both chosen on fresh labelled
  * sequences, which is more than it would have. What is measured is
  * E (prediction - E[y | tokens])^2. */
+#include "family/family.h"
 #include "lab/readout.h"
 
 #include <math.h>
@@ -39,8 +40,15 @@ typedef struct pretrain_values {
     pretrain_own own;
 } pretrain_values;
 
+static int suits(const char *name)
+{
+    const fin_family *family = fin_family_find(name);
+    return family && family->project;
+}
+
 static const fin_word words[] = {
-    FINI_LEARNER_WORDS(pretrain_values, learner),
+    FINI_LEARNER_WORD(pretrain_values, learner, "family of exchangeable tokens with labels <A, z>",
+                      .suits = suits),
     FINI_LIST("labels", pretrain_values, labels, "16,64,256,1024",
               "numbers of labelled sequences, such as 16,64,256", FIN_WORD_WHOLES),
     FIN_WORDS_END,
@@ -91,15 +99,6 @@ static fin_status check(const void *values, fin_error *err)
     fin_status status = labels_of(v, n, &count, err);
     if (status)
         return status;
-    const char *const number[] = {"concept", "mean", "counts"};
-    bool known = false;
-    for (int i = 0; i < 3; i++)
-        known = known || strcmp(v->learner.family, number[i]) == 0;
-    if (!known)
-        return fini_fail(err, FIN_ERR_ARGUMENT,
-                         "pretrain: a label <A, z> belongs to the families concept, mean and "
-                         "counts, not to %s",
-                         v->learner.family);
     if (c->objective != FIN_OBJECTIVE_MASKED || c->samples > 0)
         return fini_fail(err, FIN_ERR_ARGUMENT,
                          "pretrain: pretraining is masked, on fresh sequences; leave objective and "

@@ -11,17 +11,31 @@
  * mutual information, which grows like (D / 2) log T. */
 #include "lab/regret.h"
 
+#include "family/family.h"
+
 #include <math.h>
-#include <string.h>
 
 enum { GROUPS = 10 }; /* of sequences, for the error of a slope */
 
 #define FIN_TABLE_STRUCT fini_regret_own
 FIN_TABLE(static, regret_table, "regret", FINI_REGRET_FIELDS);
 
+static bool has_tables(const fin_family *family)
+{
+    return family->finite && family->value_categories;
+}
+
+/* Tables P_z(r | c) of finitely many z, or Z Gaussian with keys. */
+static int suits(const char *name)
+{
+    const fin_family *family = fin_family_find(name);
+    return family && (has_tables(family) || (family->latent_gaussian && family->by_keys));
+}
+
 static const fin_word words[] = {
-    FIN_WORD("family", fini_regret_values, family, "concepts",
-             "concepts (finitely many) or concept (linear, Gaussian)"),
+    {FIN_WORD_OF("family", fini_regret_values, family, "concepts",
+                 "a family with tables of finitely many concepts, or a linear Gaussian one"),
+     .suits = suits},
     FIN_WORDS_END,
 };
 
@@ -57,9 +71,6 @@ static const fin_output outputs[] = {
 static fin_status groups(void *values, fin_group list[FIN_GROUPS], int *count, fin_error *err)
 {
     fini_regret_values *v = values;
-    if (strcmp(v->family, "concepts") != 0 && strcmp(v->family, "concept") != 0)
-        return fini_fail(err, FIN_ERR_ARGUMENT,
-                         "regret knows the families concepts and concept, not '%.31s'", v->family);
     list[(*count)++] = (fin_group){&regret_table, &v->own};
     return fin_word_group("family", v->family, &v->latent, list, count, err);
 }
@@ -67,7 +78,8 @@ static fin_status groups(void *values, fin_group list[FIN_GROUPS], int *count, f
 static fin_status check(const void *values, fin_error *err)
 {
     const fini_regret_values *v = values;
-    if (strcmp(v->family, "concept") == 0 && !(v->latent.noise > 0))
+    bool tables = has_tables(fin_family_find(v->family));
+    if (!tables && !(v->latent.noise > 0))
         return fini_fail(err, FIN_ERR_ARGUMENT,
                          "noise = 0 makes a regret without bound; "
                          "noise = 0.1 is usual");
@@ -77,7 +89,7 @@ static fin_status check(const void *values, fin_error *err)
                          "leave wrong out");
     double cells = (double)v->latent.covariates * (double)v->latent.outcomes;
     double pairs = (double)v->latent.concepts * (double)v->latent.concepts;
-    if (strcmp(v->family, "concepts") == 0 && pairs * cells > 1e9)
+    if (tables && pairs * cells > 1e9)
         return fini_fail(err, FIN_ERR_ARGUMENT,
                          "concepts = %lld: every two of them are compared, and concepts^2 "
                          "covariates outcomes = %g is more than 1e9; fewer concepts do",

@@ -197,9 +197,12 @@ fin_status fin_task_create(fin_task **out, const fin_task_kind *kind,
                            uint64_t seed, int flags, fin_error *err)
 {
     *out = NULL;
-    if (!kind)
-        return fini_fail(err, FIN_ERR_ARGUMENT,
-                         "no such task; fin_task_find knows slr, spiked, max");
+    if (!kind) {
+        char names[128] = "";
+        for (int i = 0; i < KINDS; i++)
+            fini_add_name(kinds[i]->name, names, sizeof names);
+        return fini_fail(err, FIN_ERR_ARGUMENT, "no such task; fin_task_find knows %s", names);
+    }
     fin_task *task = fini_alloc(sizeof *task);
     if (!task)
         return fini_fail_memory(err, sizeof *task, "a task");

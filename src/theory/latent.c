@@ -2,15 +2,12 @@
  * attention in its place. All are E |truth - prediction|^2 for a fresh query, summed over a value's
  * numbers or over outcomes; the noise of an answer is not in it.
  *
- *     mean      dv noise prior / (noise + L prior)
- *     counts    sum_j a_j (a_0 - a_j) / (a_0 (a_0 + 1) (a_0 + L))
- *     urn       0: its truth is the law given the context
- *     concept   dv noise E tr[ Sigma_q (S + lam I)^-1 ],  S = Phi'Phi, Sigma_q = E phi(q) phi(q)'
- *     process   dv E[ posterior variance at q ]
+ *     closed_risk   in the family's file
+ *     by_keys       dv E[ posterior variance at q ], simulated over keys alone; with features
+ *                   dv noise E tr[ Sigma_q (S + lam I)^-1 ],  S = Phi'Phi, Sigma_q = E phi(q) phi(q)',
+ *                   Sigma_q exact where it is known
  *
- * (Dirichlet: E Var(theta_j | counts), the mean of a beta law's variance.) The last two are
- * simulated over keys alone, Sigma_q exact where it is known. The other families are simulated as
- * they are. */
+ * The other families are simulated as they are. */
 #include "theory/theory.h"
 
 #include "finetti/theory_latent.h"
@@ -124,7 +121,7 @@ static fin_status find_root(const fin_latent *latent, double **root, fin_error *
 {
     int64_t D = latent->shape.features;
     *root = NULL;
-    if (latent->family != &fini_family_concept || D > MOMENT_MOST)
+    if (!latent->family->by_keys || !latent->family->linear || D > MOMENT_MOST)
         return FIN_OK;
     double *A = fini_alloc_array(D * D, sizeof *A);
     if (!A)
@@ -147,8 +144,8 @@ static double weight(const fin_latent *latent, int64_t L, int64_t Q)
 {
     const fin_latent_shape *s = &latent->shape;
     double rows = s->statistic == 0 ? (double)L : (double)s->features; /* of a matrix to factor */
-    double turns = latent->family == &fini_family_sphere ? 1000 : 0;
-    return (double)(L + Q) * (double)(s->dk + s->dv) + rows * rows * (1 + rows / 100) + turns;
+    return (double)(L + Q) * (double)(s->dk + s->dv) + rows * rows * (1 + rows / 100) +
+           latent->family->cost;
 }
 
 static fin_status simulate(const fin_latent *latent, int64_t L, const fin_risk_settings *settings,
@@ -167,8 +164,7 @@ static fin_status simulate(const fin_latent *latent, int64_t L, const fin_risk_s
                .seed = (uint64_t)settings->seed,
                .L = L,
                .Q = Q,
-               .variance =
-                   latent->family == &fini_family_concept || latent->family == &fini_family_process,
+               .variance = latent->family->by_keys,
                .root = root,
                .status = &inside,
                .failure = &failure,
@@ -197,24 +193,6 @@ static fin_status simulate(const fin_latent *latent, int64_t L, const fin_risk_s
     return status;
 }
 
-static double closed_counts(const fin_latent *latent, int64_t L)
-{
-    double total = 0, sum = 0;
-    for (int64_t j = 0; j < latent->shape.outcomes; j++)
-        total += latent->common[j];
-    for (int64_t j = 0; j < latent->shape.outcomes; j++)
-        sum += latent->common[j] * (total - latent->common[j]);
-    return sum / (total * (total + 1) * (total + (double)L));
-}
-
-static double closed_mean(const fin_latent *latent, int64_t L)
-{
-    const fin_latent_settings *s = &latent->settings;
-    if (L == 0)
-        return (double)s->dv * s->prior;
-    return (double)s->dv * s->noise / (s->noise / s->prior + (double)L);
-}
-
 fin_status fin_latent_risk(const fin_latent *latent, int64_t L, const fin_risk_settings *settings,
                            const fin_progress *progress, fin_estimate *risk, fin_error *err)
 {
@@ -225,8 +203,7 @@ fin_status fin_latent_risk(const fin_latent *latent, int64_t L, const fin_risk_s
     /* One query, so that an empty urn is refused. */
     if (status || (status = fini_latent_check_sizes(latent, 1, L, 1, err)))
         return status;
-    bool closed =
-        family == &fini_family_mean || family == &fini_family_counts || family == &fini_family_urn;
+    bool closed = family->closed_risk;
     if (settings->method == FIN_METHOD_QUADRATURE ||
         (settings->method == FIN_METHOD_CLOSED && !closed))
         return fini_fail(err, FIN_ERR_UNSUPPORTED, "the Bayes risk of %s has no %s; use %s",
@@ -235,18 +212,14 @@ fin_status fin_latent_risk(const fin_latent *latent, int64_t L, const fin_risk_s
                          closed ? "closed" : "simulation");
     if (!closed || settings->method == FIN_METHOD_SIMULATION)
         return simulate(latent, L, settings, progress, risk, err);
-    double value = family == &fini_family_mean     ? closed_mean(latent, L)
-                   : family == &fini_family_counts ? closed_counts(latent, L)
-                                                   : 0;
-    *risk = (fin_estimate){value, 0, FIN_METHOD_CLOSED, 0, 0};
+    *risk = (fin_estimate){family->closed_risk(latent, L), 0, FIN_METHOD_CLOSED, 0, 0};
     return FIN_OK;
 }
 
 fin_status fin_latent_risk_long(const fin_latent *latent, int64_t L, double *risk, fin_error *err)
 {
     const fin_latent_settings *s = &latent->settings;
-    bool linear = latent->family == &fini_family_concept && s->features <= FIN_FEATURES_AFFINE;
-    if (!linear && latent->family != &fini_family_mean)
+    if (!latent->family->long_risk || !latent->family->long_risk(latent))
         return fini_fail(err, FIN_ERR_UNSUPPORTED,
                          "the risk of a long context, dv noise D / L, needs keys whose features "
                          "vary in all D directions: concept with identity or affine features, or "

@@ -8,7 +8,6 @@
 #include "family/family.h"
 
 #include <math.h>
-#include <string.h>
 
 enum { QUERIES = 8, BATCH_MOST = 4096 };
 static const double batch_numbers = 0x1p20; /* of one batch, about */
@@ -141,9 +140,7 @@ static fin_status check(const fin_latent *latent, const fin_risk_settings *setti
     if (status)
         return status;
     if (latent->shape.dk == 0 || latent->shape.outcomes > 0)
-        return fini_fail(err, FIN_ERR_UNSUPPORTED,
-                         "%s: attention needs keys and real values; concept, process, sphere and "
-                         "finite have them",
+        return fini_fail(err, FIN_ERR_UNSUPPORTED, "%s: attention needs keys and real values",
                          latent->family->name);
     if (settings->method == FIN_METHOD_CLOSED || settings->method == FIN_METHOD_QUADRATURE)
         return fini_fail(err, FIN_ERR_UNSUPPORTED,
@@ -153,26 +150,22 @@ static fin_status check(const fin_latent *latent, const fin_risk_settings *setti
     return fini_latent_check_sizes(latent, 1, L, QUERIES, err);
 }
 
-/* Of rotations the second moments count. */
 void fin_latent_cross(const fin_latent *latent, int form, fin_cross_settings *cross)
 {
     const fin_latent_settings *s = fin_latent_get_settings(latent);
-    const char *family = fin_family_name(fin_latent_get_family(latent));
     fin_settings_defaults(&fin_cross_table, cross);
     cross->form = form;
     cross->kernel = form == FIN_CROSS_NW ? FIN_KERNEL_RBF : FIN_KERNEL_LINEAR;
     cross->prior = s->prior;
     cross->noise = s->noise;
-    if (strcmp(family, "process") == 0) {
+    if (latent->family->covariance) {
         cross->kernel = s->kernel;
         cross->scale = s->scale;
         cross->degree = s->degree;
         cross->offset = s->offset;
-    } else if (strcmp(family, "sphere") == 0) {
-        double along = fin_sphere_mean(s->d, s->rho);
-        cross->prior = fmax(1e-100, along * along / (double)s->d); /* rho = 0: nothing to find */
-        cross->noise = fmax(0, (1 - along * along) / (double)s->d);
     }
+    if (latent->family->second_moments)
+        latent->family->second_moments(latent, &cross->prior, &cross->noise);
 }
 
 fin_status fin_latent_risk_cross(const fin_latent *latent, const fin_cross_settings *cross,
