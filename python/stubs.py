@@ -271,6 +271,8 @@ def package_stub(package):
 def main(parent, output):
     sys.path.insert(0, parent)
     package = importlib.import_module("finetti")
+    types.RESULTS.update(dict.fromkeys(package.tasks.names(), "Task"))
+    types.RESULTS.update(dict.fromkeys(package.families.names(), "Family"))
     found = homes(package)
     stubs = {home.rpartition(".")[2]: module_stub(home, names, found) for home, names in found.items()}
     stubs["__init__"] = package_stub(package)

@@ -76,9 +76,9 @@ FIN_API fin_train *fin_training_runs(fin_training *training);
 typedef struct fin_training_parts {
     const fin_task *task;
     const fin_form *form;
-    const fin_form_settings *form_settings;
+    const fin_form_settings *form_settings; /* every "auto" worked out */
     const fin_train *runs;
-    const fin_train_settings *settings; /* every "auto" worked out */
+    const fin_train_settings *settings; /* the same */
     const fin_overlaps *overlaps;       /* the first starting point, or NULL: not init = overlaps */
     const char *lengths, *lam_schedule, *alpha_schedule; /* tidy lists; "": none */
     fin_schedule lam, alpha;                             /* the same as numbers */

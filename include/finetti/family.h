@@ -95,6 +95,10 @@ FIN_API const fin_family *fin_family_find(const char *name); /* NULL if there is
 FIN_API const char *fin_family_name(const fin_family *family);
 FIN_API const char *fin_family_summary(const fin_family *family);
 FIN_API const fin_settings *fin_family_table(const fin_family *family);
+/* What z and its posterior are made of: "mean dv features; covariance features features" is names, each with its
+ * sizes, which are members of fin_latent_shape. z NULL: `latent` numbers in a row; posterior NULL: there is none. */
+FIN_API const char *fin_family_z_parts(const fin_family *family);
+FIN_API const char *fin_family_posterior_parts(const fin_family *family);
 
 /* A family with its settings (copied; NULL: the defaults of its table). What is common to all
  * sequences and random (frequencies, the finite set, the tables of concepts) comes from the seed;

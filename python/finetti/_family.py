@@ -6,21 +6,14 @@ Contexts are looked at one by one, so that a question about many of them answers
 import numpy as np
 
 from . import _arrays
-from ._core import UnsupportedError, check, error, ffi, lib
+from ._core import UnsupportedError, check, error, ffi, lib, text
 from ._lab import FAMILIES, find
 from .tasks import _seed
 
-# What the posterior of z is made of, and z itself where it is not a row of numbers.
-_POSTERIORS = {
-    "concept": {"mean": ("dv", "features"), "covariance": ("features", "features")},
-    "mean": {"mean": ("dv", "features"), "covariance": ("features", "features")},
-    "counts": {"alpha": ("outcomes",)},
-    "concepts": {"probability": ("posterior",)},
-    "finite": {"probability": ("posterior",)},
-    "sphere": {"F": ("dv", "dk"), "mean": ("dv", "dk")},
-    "urn": {"left": ("outcomes",)},
-}
-_LATENTS = {"concept": ("dv", "features"), "sphere": ("dv", "dk"), "concepts": (), "finite": ()}
+
+def _parts(described):
+    """What z or its posterior is made of, as the library says it: {name: names of sizes}."""
+    return {part.split()[0]: part.split()[1:] for part in (text(described) or "").split(";") if part}
 
 
 class Base:
@@ -117,7 +110,7 @@ class Base:
     def _named(self, posterior):
         """The parts of a posterior (size), or (n, size), by their names."""
         parts, at = {}, 0
-        for name, sizes in _POSTERIORS[self.name].items():
+        for name, sizes in _parts(lib.fin_family_posterior_parts(self._kind.pointer)).items():
             sizes = self._sizes(sizes)
             end = at + int(np.prod(sizes))
             if end <= self._shape.posterior:
@@ -126,4 +119,4 @@ class Base:
         return parts
 
     def _latent_shape(self):
-        return self._sizes(_LATENTS.get(self.name, ("latent",)))
+        return self._sizes(_parts(lib.fin_family_z_parts(self._kind.pointer)).get("z", ["latent"]))

@@ -105,12 +105,8 @@ def _settings(parts):
     """Every setting, 'auto' worked out."""
     kind, form = TASKS[text(lib.fin_task_kind_name(lib.fin_task_get_kind(parts.task)))], \
         FORMS[text(lib.fin_form_name(parts.form))]
-    settings = {**kind.table.read(lib.fin_task_get_settings(parts.task)), **form.table.read(parts.form_settings),
-                **TRAIN.read(parts.settings)}
-    lam, c = ffi.new("double *"), ffi.new("double *")
-    lib.fin_task_bayes_parameters(parts.task, lam, c)  # where the form takes them from the task
-    settings.update({name: value[0] for name, value in (("lam", lam), ("c", c)) if settings.get(name) == "auto"})
-    return {"task": kind.name, "form": form.name, **settings}
+    return {"task": kind.name, "form": form.name, **kind.table.read(lib.fin_task_get_settings(parts.task)),
+            **form.table.read(parts.form_settings), **TRAIN.read(parts.settings)}
 
 
 def _read(training):

@@ -4,8 +4,8 @@ L tokens in R^d, of which m (mostly one) are relevant; Y is the sum of their par
 samples, and knows what can be known about them: the posterior over the location, the Bayes prediction.
 
 >>> from finetti import tasks
->>> tasks.names()
-('slr', 'spiked', 'max')
+>>> "slr" in tasks.names()
+True
 >>> task = tasks.slr(d=50, L=5, seed=3)
 >>> X, y, location = task.draw(100)
 >>> X.shape, y.shape, location.shape
@@ -38,8 +38,8 @@ _DTYPES = {"f": lib.FIN_F32, "d": lib.FIN_F64}
 def names():
     """The names of the tasks.
 
-    >>> names()
-    ('slr', 'spiked', 'max')
+    >>> names()[0]
+    'slr'
     """
     return tuple(TASKS)
 
@@ -53,7 +53,7 @@ class Task:
     Attributes
     ----------
     name : str
-        slr, spiked or max.
+        One of names().
     settings : dict
         Every setting, 'auto' worked out.
     seed : int

@@ -4,9 +4,21 @@
 #include <math.h>
 #include <string.h>
 
-static const fin_form *const forms[] = {&fini_form_erf,     &fini_form_softmax,  &fini_form_linear,
-                                        &fini_form_shifted, &fini_form_softplus, &fini_form_hardmax,
-                                        &fini_form_bayes};
+/* In the order in which they are listed. */
+#define FORM_LIST(F)                                                                               \
+    F(erf)                                                                                         \
+    F(softmax)                                                                                     \
+    F(linear)                                                                                      \
+    F(shifted)                                                                                     \
+    F(softplus)                                                                                    \
+    F(hardmax)                                                                                     \
+    F(bayes)
+
+#define FORM_EXTERN(name) extern const fin_form fini_form_##name;
+FORM_LIST(FORM_EXTERN)
+
+#define FORM_ROW(name) &fini_form_##name,
+static const fin_form *const forms[] = {FORM_LIST(FORM_ROW)};
 enum { FORMS = sizeof forms / sizeof *forms };
 
 int fin_form_count(void)

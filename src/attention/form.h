@@ -46,8 +46,7 @@ struct fin_form {
     const fini_form_lanes *lanes; /* or NULL */
 };
 
-extern const fin_form fini_form_erf, fini_form_softmax, fini_form_linear, fini_form_shifted,
-    fini_form_softplus, fini_form_hardmax, fini_form_bayes;
+extern const fin_form fini_form_erf, fini_form_hardmax; /* for whoever needs this one by name */
 
 /* Settings in range, and none left to be worked out from a task that is not known here. */
 fin_status fini_form_check(const fin_form *form, const fin_form_settings *settings, fin_error *err);

@@ -1,6 +1,8 @@
 /* Task and form of a command: from words to tables, and from settings to a task. */
 #include "command/command.h"
 
+#include "theory/theory.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,14 +57,11 @@ fin_status fini_model_settle(fini_model *model, fin_error *err)
     fin_status status = fini_model_task(model, 1, 0, &task, err);
     if (status)
         return status;
-    double lam, c;
-    fin_form_settings *form = &model->form_settings;
-    fin_task_bayes_parameters(task, &lam, &c);
-    form->lam = fin_is_auto(form->lam) ? lam : form->lam;
-    form->c = fin_is_auto(form->c) ? c : form->c;
+    fin_form_settings given = model->form_settings;
+    status = fini_form_resolve(task, fini_model_form(model), &given, &model->form_settings, err);
     model->task_settings = *fin_task_get_settings(task);
     fin_task_destroy(task);
-    return FIN_OK;
+    return status;
 }
 
 fin_status fin_command_task(const fin_command *command, const void *values, int64_t seed, int flags,

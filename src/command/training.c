@@ -4,6 +4,8 @@
  * lines of a file, which are pairs too. */
 #include "command/training.h"
 
+#include "train/train.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -317,7 +319,7 @@ fin_training_parts fin_training_get(const fin_training *t)
     return (fin_training_parts){
         .task = t->task,
         .form = fini_model_form(&v->model),
-        .form_settings = &v->model.form_settings,
+        .form_settings = &t->train->form_settings,
         .runs = t->train,
         .settings = fin_train_get_settings(t->train),
         .overlaps = v->train.init == FIN_INIT_OVERLAPS ? &v->overlaps : NULL,

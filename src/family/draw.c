@@ -28,11 +28,9 @@ fin_status fini_latent_check_sizes(const fin_latent *latent, int64_t n, int64_t 
                          "negative",
                          name, (long long)n, (long long)L, (long long)Q);
     if (L > shape->longest || Q > shape->longest - L)
-        return fini_fail(err, FIN_ERR_ARGUMENT,
-                         "%s: %lld tokens and %lld queries; together at most %lld are possible, "
-                         "%s",
-                         name, (long long)L, (long long)Q, (long long)shape->longest,
-                         latent->family->limit);
+        return fini_fail(
+            err, FIN_ERR_ARGUMENT, "%s: %lld tokens and %lld queries are more than its %lld %s",
+            name, (long long)L, (long long)Q, (long long)shape->longest, latent->family->limit);
     int64_t token = product(L, shape->dk + shape->dv + 1);
     int64_t query = product(Q, shape->dk + shape->dv + shape->outcomes + 1);
     int64_t each = token > FIN_NORMALS_MAX || query > FIN_NORMALS_MAX ? INT64_MAX : token + query;

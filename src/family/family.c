@@ -3,9 +3,22 @@
 
 #include <string.h>
 
-static const fin_family *const families[] = {
-    &fini_family_concept,  &fini_family_mean,   &fini_family_process, &fini_family_counts,
-    &fini_family_concepts, &fini_family_sphere, &fini_family_finite,  &fini_family_urn};
+/* In the order in which they are listed. */
+#define FAMILY_LIST(F)                                                                             \
+    F(concept)                                                                                     \
+    F(mean)                                                                                        \
+    F(process)                                                                                     \
+    F(counts)                                                                                      \
+    F(concepts)                                                                                    \
+    F(sphere)                                                                                      \
+    F(finite)                                                                                      \
+    F(urn)
+
+#define FAMILY_EXTERN(name) extern const fin_family fini_family_##name;
+FAMILY_LIST(FAMILY_EXTERN)
+
+#define FAMILY_ROW(name) &fini_family_##name,
+static const fin_family *const families[] = {FAMILY_LIST(FAMILY_ROW)};
 enum { FAMILIES = sizeof families / sizeof *families };
 
 int fin_family_count(void)
@@ -39,6 +52,16 @@ const char *fin_family_summary(const fin_family *family)
 const fin_settings *fin_family_table(const fin_family *family)
 {
     return family->settings;
+}
+
+const char *fin_family_z_parts(const fin_family *family)
+{
+    return family ? family->z_parts : NULL;
+}
+
+const char *fin_family_posterior_parts(const fin_family *family)
+{
+    return family ? family->posterior_parts : NULL;
 }
 
 const char *fini_families_that(bool (*can)(const fin_family *family), char *list, size_t size)

@@ -35,7 +35,7 @@ struct fin_family {
     bool joint;           /* tokens and queries are one draw */
     bool by_keys; /* the posterior variance does not depend on the values: its mean is the risk */
     bool covariance;   /* attention's kernel is that of the settings, not the features' product */
-    const char *limit; /* where longest is finite: tokens and queries are at most so many ... */
+    const char *limit; /* where longest is finite: tokens and queries are at most its ... */
     double cost;       /* of a prediction beyond that of its tokens, in tokens of a cheap family */
     /* What z and its posterior are made of, for whoever names the parts: "mean dv features; covariance features
      * features", sizes being members of fin_latent_shape. z NULL: a row of numbers; posterior NULL: there is none. */
@@ -77,10 +77,6 @@ struct fin_family {
     /* Prior and noise of a linear concept with the same second moments. NULL here: those of the settings. */
     void (*second_moments)(const fin_latent *latent, double *prior, double *noise);
 };
-
-extern const fin_family fini_family_concept, fini_family_mean, fini_family_process,
-    fini_family_counts, fini_family_concepts, fini_family_sphere, fini_family_finite,
-    fini_family_urn;
 
 struct fin_latent {
     const fin_family *family;

@@ -4,7 +4,17 @@
 #include <math.h>
 #include <string.h>
 
-static const fin_task_kind *const kinds[] = {&fini_task_slr, &fini_task_spiked, &fini_task_max};
+/* In the order in which they are listed. */
+#define TASK_LIST(K)                                                                               \
+    K(slr)                                                                                         \
+    K(spiked)                                                                                      \
+    K(max)
+
+#define TASK_EXTERN(name) extern const fin_task_kind fini_task_##name;
+TASK_LIST(TASK_EXTERN)
+
+#define TASK_ROW(name) &fini_task_##name,
+static const fin_task_kind *const kinds[] = {TASK_LIST(TASK_ROW)};
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
 int fin_task_count(void)

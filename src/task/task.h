@@ -21,8 +21,6 @@ struct fin_task_kind {
     bool best_linear; /* fin_spiked_linear(snr, L) is the risk of its best linear attention */
 };
 
-extern const fin_task_kind fini_task_slr, fini_task_spiked, fini_task_max;
-
 struct fin_task {
     const fin_task_kind *kind;
     fin_task_settings settings; /* resolved */
