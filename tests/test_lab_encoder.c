@@ -244,7 +244,7 @@ static void jobs__refuse(void **state)
     expect_refused("encoder width=10 heads=4", "multiple of");
     expect_refused("encoder optimizer=lbfgs", "fixed sample");
     expect_refused("encoder family=process objective=supervised", "no label");
-    expect_refused("pretrain family=concepts", "concept, mean and counts");
+    expect_refused("pretrain family=concepts", "concept, mean, counts");
     expect_refused("pretrain labels=", "how many");
     expect_refused("pretrain labels=2", "labels");
     expect_refused("pretrain objective=supervised", "leave objective");

@@ -49,7 +49,7 @@ static void words__are_checked(void **state)
     expect_refused("latent show=risk form=cme", "form"); /* there is no attention in it */
     expect_refused("latent family=urn balls=5 L=6", "5");
     expect_refused("latent noise=-1", "noise");
-    expect_refused("regret family=process", "concepts and concept");
+    expect_refused("regret family=process", "is not one of concept, concepts");
     expect_refused("regret family=concept noise=0", "noise");
     expect_refused("regret wrong=0.5", "wrong");
     expect_refused("regret T=100000 sequences=1000000", "1e8");
