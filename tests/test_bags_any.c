@@ -14,8 +14,8 @@
 
 enum { LONGEST = 9, DIM = 4, BAGS = 60 };
 
-static const fini_bag_form *form = &fini_bag_any;
-static const fini_bag_shape shape = {1, 2, 1, LONGEST, 1};
+static const fini_bag_shape shape = {1, 2, 1, LONGEST, 1, NULL};
+#define form (fini_bag_model_of(FIN_MODEL_ANY)->form)
 
 static void near(double got, double wanted, double tolerance)
 {
@@ -50,8 +50,8 @@ static bag bag_of(int64_t L, double size, uint64_t seed)
 static double loss_of(bag *b, double *dU, double *dextra)
 {
     double room[LONGEST], more = 0;
-    return form->loss(&shape, b->extra, b->L, b->U, b->y, dU ? dU : room, dextra ? dextra : &more,
-                      b->scratch);
+    return form->loss(&(fini_bag){&shape, b->extra, b->L, b->U, b->scratch, NULL}, b->y,
+                      dU ? dU : room, dextra ? dextra : &more);
 }
 
 /* Over all 2^L sets of tokens that are on: P(y), P(l on), P(l on and y). */
@@ -127,7 +127,7 @@ static void predict__is_one_minus_the_product(void **state)
     (void)state;
     EACH_BAG(1.5)
     double out[2], product = 1;
-    form->predict(&shape, b.extra, L, b.U, out, NULL, b.scratch);
+    form->predict(&(fini_bag){&shape, b.extra, L, b.U, b.scratch, NULL}, out, NULL);
     for (int64_t l = 0; l < L; l++)
         product *= 1 - 1 / (1 + exp(-b.U[l] - b.extra[0]));
     near(out[0], product, 1e-14);
@@ -143,9 +143,9 @@ static void locate__is_the_first_clock_to_ring(void **state)
     enum { STEPS = 4000 };
     EACH_BAG(1)
     double weight[LONGEST], again[LONGEST], out[2], sum = 0;
-    form->predict(&shape, b.extra, L, b.U, out, NULL, b.scratch);
-    form->locate(&shape, b.extra, L, b.U, NULL, 1, weight, b.scratch);
-    form->locate(&shape, b.extra, L, b.U, &b.y, 1, again, b.scratch);
+    form->predict(&(fini_bag){&shape, b.extra, L, b.U, b.scratch, NULL}, out, NULL);
+    form->locate(&(fini_bag){&shape, b.extra, L, b.U, b.scratch, NULL}, NULL, 1, weight);
+    form->locate(&(fini_bag){&shape, b.extra, L, b.U, b.scratch, NULL}, &b.y, 1, again);
     for (int64_t l = 0; l < L; l++) {
         double first = 0;
         for (int i = 0; i < STEPS; i++) {
@@ -171,14 +171,14 @@ static void loss__survives_faint_scores(void **state)
         bag b = {.L = 3, .U = {at[i], at[i] - 1, at[i] - 30}, .y = 1};
         double dU[3], dextra = 0, weight[3], wanted = -at[i] - log(1 + exp(-1) + exp(-30)), out[2];
         near(loss_of(&b, dU, &dextra), wanted, 1e-12 * fabs(at[i]));
-        form->locate(&shape, b.extra, 3, b.U, NULL, 1, weight, b.scratch);
+        form->locate(&(fini_bag){&shape, b.extra, 3, b.U, b.scratch, NULL}, NULL, 1, weight);
         for (int l = 0; l < 3; l++) {
             double share = exp(b.U[l] - at[i]) / (1 + exp(-1) + exp(-30));
             near(dU[l], -share, 1e-12);
             near(weight[l], share, 1e-12);
         }
         near(dextra, -1, 1e-12);
-        form->predict(&shape, b.extra, 3, b.U, out, NULL, b.scratch);
+        form->predict(&(fini_bag){&shape, b.extra, 3, b.U, b.scratch, NULL}, out, NULL);
         near(out[1], exp(-wanted), 1e-12 * out[1]);
         b.y = 0;
         near(loss_of(&b, dU, NULL), out[1], 1e-12 * out[1]);
@@ -193,9 +193,9 @@ static void loss__survives_large_scores(void **state)
     double dU[LONGEST], weight[LONGEST], out[2], sum = 0;
     double value = loss_of(&b, dU, NULL);
     assert_true(isfinite(value) && value >= 0);
-    form->predict(&shape, b.extra, L, b.U, out, NULL, b.scratch);
+    form->predict(&(fini_bag){&shape, b.extra, L, b.U, b.scratch, NULL}, out, NULL);
     near(out[0] + out[1], 1, 1e-15);
-    form->locate(&shape, b.extra, L, b.U, &b.y, 1, weight, b.scratch);
+    form->locate(&(fini_bag){&shape, b.extra, L, b.U, b.scratch, NULL}, &b.y, 1, weight);
     for (int64_t l = 0; l < L; l++) {
         assert_true(fabs(dU[l]) <= 1 && weight[l] >= 0);
         sum += weight[l];

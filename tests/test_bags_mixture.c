@@ -25,7 +25,7 @@ static void near(double got, double wanted, double tolerance)
 
 static fini_bag_shape shape_of(int64_t classes)
 {
-    return (fini_bag_shape){1, classes, classes > 2 ? classes : 1, LONGEST, 1};
+    return (fini_bag_shape){1, classes, classes > 2 ? classes : 1, LONGEST, 1, &fini_bag_mixture};
 }
 
 /* Normal scores times `size`, extras and a label. */
@@ -77,8 +77,8 @@ static double likelihood(const fini_bag_shape *shape, const bag *b, double y)
 static double loss_of(const fini_bag_shape *shape, bag *b, double *dU, double *dextra)
 {
     double room[ROOM], more[OUTPUTS + 1] = {0};
-    return form->loss(shape, b->extra, b->L, b->U, b->y, dU ? dU : room, dextra ? dextra : more,
-                      b->scratch);
+    return form->loss(&(fini_bag){shape, b->extra, b->L, b->U, b->scratch, NULL}, b->y,
+                      dU ? dU : room, dextra ? dextra : more);
 }
 
 static const int64_t kinds[] = {0, 2, 3, 5};
@@ -136,7 +136,7 @@ static void predict__agrees_with_the_likelihood(void **state)
     EACH_BAG(1.5)
     double out[OUTPUTS], variance = 0, total = 0;
     if (shape.classes) {
-        form->predict(&shape, b.extra, b.L, b.U, out, NULL, b.scratch);
+        form->predict(&(fini_bag){&shape, b.extra, b.L, b.U, b.scratch, NULL}, out, NULL);
         for (int64_t c = 0; c < shape.classes; c++) {
             near(out[c], likelihood(&shape, &b, (double)c), 1e-13);
             total += out[c];
@@ -145,7 +145,7 @@ static void predict__agrees_with_the_likelihood(void **state)
         continue;
     }
     b.extra[1] *= 0.3;
-    form->predict(&shape, b.extra, b.L, b.U, out, &variance, b.scratch);
+    form->predict(&(fini_bag){&shape, b.extra, b.L, b.U, b.scratch, NULL}, out, &variance);
     double first = 0, second = 0,
            step = 0.02; /* the trapezoidal rule is exact for such densities */
     for (double y = -40; y < 40; y += step) {
@@ -166,8 +166,8 @@ static void locate__is_the_exact_posterior(void **state)
     (void)state;
     EACH_BAG(1.5)
     double prior[LONGEST], given[LONGEST], total = 0;
-    form->locate(&shape, b.extra, b.L, b.U, NULL, NAN, prior, b.scratch);
-    form->locate(&shape, b.extra, b.L, b.U, &b.y, NAN, given, b.scratch);
+    form->locate(&(fini_bag){&shape, b.extra, b.L, b.U, b.scratch, NULL}, NULL, NAN, prior);
+    form->locate(&(fini_bag){&shape, b.extra, b.L, b.U, b.scratch, NULL}, &b.y, NAN, given);
     for (int64_t l = 0; l < b.L; l++)
         total += exp(b.U[l * b.q]);
     for (int64_t l = 0; l < b.L; l++) {
@@ -186,11 +186,11 @@ static void locate__averages_to_the_prior(void **state)
     if (shape.classes == 0)
         continue;
     double prior[LONGEST], given[LONGEST], mixed[LONGEST] = {0}, out[OUTPUTS];
-    form->locate(&shape, b.extra, b.L, b.U, NULL, 1, prior, b.scratch);
-    form->predict(&shape, b.extra, b.L, b.U, out, NULL, b.scratch);
+    form->locate(&(fini_bag){&shape, b.extra, b.L, b.U, b.scratch, NULL}, NULL, 1, prior);
+    form->predict(&(fini_bag){&shape, b.extra, b.L, b.U, b.scratch, NULL}, out, NULL);
     for (int64_t c = 0; c < shape.classes; c++) {
         double y = (double)c;
-        form->locate(&shape, b.extra, b.L, b.U, &y, 1, given, b.scratch);
+        form->locate(&(fini_bag){&shape, b.extra, b.L, b.U, b.scratch, NULL}, &y, 1, given);
         for (int64_t l = 0; l < b.L; l++)
             mixed[l] += out[c] * given[l];
     }
@@ -215,7 +215,7 @@ static void loss__survives_large_scores(void **state)
         sum += dU[l * b.q];
     near(sum, 0, 1e-12); /* gate and posterior both sum to 1 */
     double weight[LONGEST];
-    form->locate(&shape, b.extra, b.L, b.U, &b.y, 1, weight, b.scratch);
+    form->locate(&(fini_bag){&shape, b.extra, b.L, b.U, b.scratch, NULL}, &b.y, 1, weight);
     sum = 0;
     for (int64_t l = 0; l < b.L; l++)
         sum += weight[l];

@@ -43,7 +43,7 @@ static void draw(sample *s, int64_t classes)
     fini_kernel_ref.normals_f64((fini_key){7, (uint64_t)classes, 901}, 0,
                                 (TOKENS * P + BAGS) / FINI_NORMALS_F64 + 1, normals);
     memcpy(s->tokens, normals, sizeof s->tokens);
-    s->shape = (fini_bag_shape){1, classes, classes > 2 ? classes : 1, MOST, 1};
+    s->shape = (fini_bag_shape){1, classes, classes > 2 ? classes : 1, MOST, 1, &fini_bag_mixture};
     s->offsets[0] = 0;
     for (int64_t i = 0; i < BAGS; i++) {
         s->offsets[i + 1] = s->offsets[i] + 1 + i % MOST;
@@ -64,8 +64,11 @@ static void set_up(sample *s, int64_t classes)
     fin_error err = {FIN_OK, ""};
     memset(s, 0, sizeof *s);
     draw(s, classes);
-    ok(fini_risk_create(&s->risk, &fini_bag_mixture, &s->shape, &s->phi, s->labels, s->weights,
-                        NULL, &err),
+    ok(fini_risk_create(
+           &s->risk, &fini_bag_mixture,
+           &(fini_problem){
+               .shape = &s->shape, .phi = &s->phi, .labels = s->labels, .weights = s->weights},
+           &err),
        &err);
     s->n = fini_risk_parameters(s->risk);
     int64_t extras = fini_bag_mixture.extras(&s->shape);
@@ -92,8 +95,10 @@ static double em(sample *s, int64_t steps, double *x)
 {
     fin_error err = {FIN_OK, ""};
     double value;
-    ok(fini_em(s->risk, &s->shape, &s->phi, s->labels, s->weights, s->penalty, steps, x, &value,
-               NULL, &err),
+    ok(fini_em(s->risk,
+               &(fini_problem){
+                   .shape = &s->shape, .phi = &s->phi, .labels = s->labels, .weights = s->weights},
+               s->penalty, steps, x, &value, &err),
        &err);
     return value;
 }
@@ -232,7 +237,8 @@ static void em__sigma_is_the_mean_residual(void **state)
                 for (int64_t j = 0; j < P; j++)
                     U[2 * l + a] += s.tokens[(s.offsets[i] + l) * P + j] * x[a * P + j];
             }
-        fini_bag_mixture.locate(&s.shape, x + 2 * P, L, U, &s.labels[i], 1, post, scratch);
+        fini_bag_mixture.locate(&(fini_bag){&s.shape, x + 2 * P, L, U, scratch, NULL}, &s.labels[i],
+                                1, post);
         for (int64_t l = 0; l < L; l++) {
             double rest = s.labels[i] - U[2 * l + 1] - x[2 * P];
             square += s.weights[i] * post[l] * rest * rest;
@@ -254,8 +260,11 @@ static void em__sigma_stays_above_its_floor(void **state)
     memset(s.penalty, 0, sizeof s.penalty);
     for (int i = 0; i < BAGS; i++)
         s.weights[i] = i >= 2 && i < 4;
-    ok(fini_risk_create(&s.risk, &fini_bag_mixture, &s.shape, &s.phi, s.labels, s.weights, NULL,
-                        &err),
+    ok(fini_risk_create(
+           &s.risk, &fini_bag_mixture,
+           &(fini_problem){
+               .shape = &s.shape, .phi = &s.phi, .labels = s.labels, .weights = s.weights},
+           &err),
        &err);
     double x[ROOM];
     memcpy(x, s.start, sizeof x);
@@ -345,11 +354,17 @@ static fin_status both(void *user, fin_error *err)
     double x[ROOM], value;
     fini_risk *risk = NULL;
     memcpy(x, s->start, sizeof x);
-    fin_status status = fini_risk_create(&risk, &fini_bag_mixture, &s->shape, &s->phi, s->labels,
-                                         s->weights, NULL, err);
+    fin_status status = fini_risk_create(
+        &risk, &fini_bag_mixture,
+        &(fini_problem){
+            .shape = &s->shape, .phi = &s->phi, .labels = s->labels, .weights = s->weights},
+        err);
     if (!status)
-        status = fini_em(risk, &s->shape, &s->phi, s->labels, s->weights, s->penalty, 2, x, &value,
-                         NULL, err);
+        status = fini_em(
+            risk,
+            &(fini_problem){
+                .shape = &s->shape, .phi = &s->phi, .labels = s->labels, .weights = s->weights},
+            s->penalty, 2, x, &value, err);
     if (!status)
         status = fini_relax(risk, &fini_bag_mixture, &s->shape, x, &value, err);
     fini_risk_destroy(risk);

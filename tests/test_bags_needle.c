@@ -139,6 +139,7 @@ static void open_ground(ground *g, const hay *h, int model)
     for (int i = 0; i < N; i++)
         g->weights[i] = 1;
     g->problem = (fini_problem){.part = &g->part,
+                                .shape = &g->part.shape,
                                 .phi = &g->phi,
                                 .labels = h->labels,
                                 .weights = g->weights,

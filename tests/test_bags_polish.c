@@ -64,7 +64,7 @@ static void draw(sample *s, const char *kind, int64_t n, int64_t d, int64_t L, d
     for (int64_t i = 0; i < n * L * d; i++)
         s->tokens[i] /= sqrt((double)d);
     s->phi.bags = (fin_bags){n, d, 0, n, s->offsets, FIN_F64, s->tokens, s->labels, NULL};
-    s->shape = (fini_bag_shape){1, 0, 1, L, 1};
+    s->shape = (fini_bag_shape){1, 0, 1, L, 1, NULL};
 }
 
 static void close_sample(sample *s)
@@ -92,10 +92,14 @@ static fin_status objective(void *user, const double *x, double *value, double *
 /* The penalised minimum near small keys, penalty lam on the sum (twice that for keys). */
 static void fit(sample *s, const fini_bag_form *form, double lam)
 {
+    s->shape.form = form;
     fin_error err = {FIN_OK, ""};
     s->form = form;
     fini_risk_destroy(s->risk);
-    ok(fini_risk_create(&s->risk, form, &s->shape, &s->phi, s->labels, NULL, NULL, &err), &err);
+    ok(fini_risk_create(&s->risk, form,
+                        &(fini_problem){.shape = &s->shape, .phi = &s->phi, .labels = s->labels},
+                        &err),
+       &err);
     s->parameters = fini_risk_parameters(s->risk);
     s->penalty[0] = 2 * lam / (double)s->n;
     s->penalty[1] = lam / (double)s->n;
@@ -126,8 +130,9 @@ static double polish(sample *s)
 {
     fin_error err = {FIN_OK, ""};
     double loss;
-    ok(fini_polish(s->risk, s->form, &s->shape, &s->phi, s->labels, NULL, s->penalty, s->gate, NULL,
-                   s->x, &loss, &err),
+    ok(fini_polish(s->risk,
+                   &(fini_problem){.shape = &s->shape, .phi = &s->phi, .labels = s->labels},
+                   s->penalty[1], s->gate, s->x, &loss, &err),
        &err);
     return loss;
 }
@@ -282,11 +287,13 @@ static fin_status run(void *user, fin_error *err)
     double x[22], loss;
     fini_risk *risk = NULL;
     memcpy(x, s->x, sizeof x);
-    fin_status status =
-        fini_risk_create(&risk, s->form, &s->shape, &s->phi, s->labels, NULL, NULL, err);
+    fin_status status = fini_risk_create(
+        &risk, s->form, &(fini_problem){.shape = &s->shape, .phi = &s->phi, .labels = s->labels},
+        err);
     if (!status)
-        status = fini_polish(risk, s->form, &s->shape, &s->phi, s->labels, NULL, s->penalty,
-                             s->gate, NULL, x, &loss, err);
+        status = fini_polish(
+            risk, &(fini_problem){.shape = &s->shape, .phi = &s->phi, .labels = s->labels},
+            s->penalty[1], s->gate, x, &loss, err);
     fini_risk_destroy(risk);
     return status;
 }

@@ -220,8 +220,7 @@ static fin_status check_choice(const fit_run *run, fin_error *err)
     char name[64];
     for (int64_t c = 0; c < run->classes; c++)
         useful += run->class_count[c] > 1 ? run->class_count[c] : 0;
-    if ((run->settings.model != FIN_MODEL_AUTO && run->settings.model != FIN_MODEL_STACK) ||
-        useful >= (run->classes ? 2 : 3))
+    if (!fin_fit_model_get(&run->settings)->chooses || useful >= (run->classes ? 2 : 3))
         return FIN_OK;
     return cli_status(err, FIN_ERR_ARGUMENT,
                       "--model %s compares models by cross-validation, for which there are too few "
@@ -273,7 +272,7 @@ static fin_status all_steps(fit_run *run, fin_error *err)
     if (!status)
         status = fit_validate(run, err);
     if (!status)
-        status = fit_location(run, err);
+        fin_validation_locate(run->validation, &run->location);
     cli_progress_part((first + second) / all, third / all);
     if (!status && curve)
         status = fit_curve(run, err);

@@ -77,9 +77,7 @@ typedef struct fit_run {
     char no_validation[160]; /* why there is none, "" if it was not wanted */
 
     /* does one token decide? Losses of the mixture and of mean pooling, on bags left out */
-    bool compared;
-    int row_mixture, row_mean;               /* the best of each kind */
-    double loss_mixture, loss_mean, loss_se; /* se: of the difference, paired by bag */
+    fin_validation_location location;
 
     int sizes; /* of the learning curve; 0: there is none */
     fin_curve_size size[FIN_CURVE_SIZES];
@@ -102,7 +100,7 @@ fin_status fit_count_groups(fit_run *run, fin_error *err); /* collective */
 /* Groups that have a bag of class c; its bags where there are no groups. */
 int64_t fit_class_groups(const fit_run *run, int64_t c);
 
-/* ---- cross-validation (fit_validate.c, fit_location.c, fit_curve.c) ----------------------------- */
+/* ---- cross-validation (fit_validate.c, fit_curve.c) ----------------------------- */
 
 /* "10x5": ten folds, five repeats. */
 fin_status fit_cv_read(const char *text, int *folds, int *repeats, fin_error *err);
@@ -110,7 +108,6 @@ fin_status fit_cv_read(const char *text, int *folds, int *repeats, fin_error *er
 fin_status fit_validate_prepare(fit_run *run, fin_error *err);
 fin_status fit_validate(fit_run *run, fin_error *err);
 /* Mixture against mean pooling, from the predictions for bags left out, if both are there. */
-fin_status fit_location(fit_run *run, fin_error *err);
 fin_status fit_curve(fit_run *run, fin_error *err);
 /* Work of fitting this model once, in units of a single model: for the time that is left. */
 double fit_work(const fin_fit_settings *settings, int64_t classes);

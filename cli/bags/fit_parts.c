@@ -30,7 +30,7 @@ json_t *fit_parts_of(const fin_fit *fit, const char *(*class_name)(const void *u
     for (int64_t i = 0; i < info.parts; i++) {
         double weight;
         const fin_fit_settings *part = fin_fit_part(fit, i, &weight);
-        bool any = part->model == FIN_MODEL_ANY && !fin_is_auto((double)part->positive);
+        bool any = fin_fit_model_get(part)->sides && !fin_is_auto((double)part->positive);
         json_array_append_new(
             parts, json_pack("{s:s, s:s, s:s, s:f, s:o, s:o*}", "model",
                              fit_name(part, info.classes, name, sizeof name), "title",

@@ -112,7 +112,7 @@ static bool has_any(const fit_run *run)
 {
     double weight;
     for (int64_t i = 0; i < run->info.parts; i++)
-        if (fin_fit_part(run->fit, i, &weight)->model == FIN_MODEL_ANY)
+        if (fin_fit_model_get(fin_fit_part(run->fit, i, &weight))->sides)
             return true;
     return false;
 }
@@ -262,16 +262,18 @@ static double blind_loss(const fit_run *run)
 /* The warning, if mean pooling is better by more than two standard errors, or nothing is good. */
 static json_t *one_token(const fit_run *run)
 {
-    double off = run->loss_mixture - run->loss_mean, se = run->loss_se, blind = blind_loss(run);
+    double off = run->location.one_loss - run->location.all_loss, se = run->location.se,
+           blind = blind_loss(run);
     char mixture[64], mean[64];
-    bool nothing = fmin(run->loss_mixture, run->loss_mean) > 0.99 * blind, warn = off > 2 * se;
-    fit_name(&run->model[run->row_mixture], run->classes, mixture, sizeof mixture);
-    fit_name(&run->model[run->row_mean], run->classes, mean, sizeof mean);
+    bool nothing = fmin(run->location.one_loss, run->location.all_loss) > 0.99 * blind,
+         warn = off > 2 * se;
+    fit_name(&run->model[run->location.one], run->classes, mixture, sizeof mixture);
+    fit_name(&run->model[run->location.all], run->classes, mean, sizeof mean);
     return json_pack(
         "{s:s, s:s, s:s, s:f, s:f, s:f, s:f, s:b, s:f, s:b, s:s}", "mixture_model", mixture,
         "mean_model", mean, "loss", run->classes ? "log loss" : "squared error", "mixture",
-        run->loss_mixture, "mean", run->loss_mean, "difference", off, "difference_se", se,
-        "warning", warn, "blind", blind, "nothing_helps", nothing, "verdict",
+        run->location.one_loss, "mean", run->location.all_loss, "difference", off, "difference_se",
+        se, "warning", warn, "blind", blind, "nothing_helps", nothing, "verdict",
         nothing ? "Warning: neither a single token nor the bag's mean says much about the labels"
         : warn  ? "Warning: mean pooling explains the labels better than any single token does"
         : off < -2 * se
@@ -368,8 +370,9 @@ int fit_report(const fit_run *run)
     json_t *record = json_pack(
         "{s:o, s:o, s:o*, s:o*, s:o*, s:o*, s:o*, s:o*, s:o*, s:o*}", "data", data_of(run), "fit",
         fitted(run), "validation", run->validation ? validation_of(run) : NULL, "one_token",
-        run->compared ? one_token(run) : NULL, "importance", run->key ? importance_of(run) : NULL,
-        "most_important", run->key ? ranking(run) : NULL, "no_validation",
+        run->location.one >= 0 ? one_token(run) : NULL, "importance",
+        run->key ? importance_of(run) : NULL, "most_important", run->key ? ranking(run) : NULL,
+        "no_validation",
         cli_json_text(!run->validation && *run->no_validation ? run->no_validation : NULL),
         "no_importance", cli_json_text(run->key ? NULL : run->unimportant), "no_learning_curve",
         cli_json_text(!run->sizes && *run->no_curve ? run->no_curve : NULL), "out",

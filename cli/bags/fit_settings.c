@@ -10,7 +10,7 @@
 
 static bool chooses(const fin_fit_settings *settings)
 {
-    return settings->model == FIN_MODEL_AUTO || settings->model == FIN_MODEL_STACK;
+    return fin_fit_model_get(settings)->chooses;
 }
 
 const char *fit_basis_name(const fin_fit_settings *settings, int64_t classes)
@@ -25,7 +25,7 @@ static const char *ending(const fin_fit_settings *settings, int64_t classes)
 {
     fin_fit_settings usual = *settings;
     usual.basis = FIN_BASIS_AUTO;
-    if (settings->model == FIN_MODEL_BASE ||
+    if (fin_fit_model_get(settings)->constant ||
         (chooses(settings) && settings->basis == FIN_BASIS_AUTO))
         return "";
     switch (fin_fit_basis(settings, classes)) {
@@ -44,7 +44,7 @@ char *fit_name(const fin_fit_settings *settings, int64_t classes, char *buffer, 
     char model[32], heads[24] = "";
     const fin_field *field = fin_settings_find(&fin_fit_table, "model");
     fin_settings_text(field, settings, model, sizeof model);
-    if (settings->heads > 1 && fin_fit_has_heads(settings))
+    if (settings->heads > 1 && fin_fit_model_get(settings)->heads)
         snprintf(heads, sizeof heads, " x%lld", (long long)settings->heads);
     snprintf(buffer, size, "%s%s%s", model, ending(settings, classes), heads);
     return buffer;
@@ -52,9 +52,10 @@ char *fit_name(const fin_fit_settings *settings, int64_t classes, char *buffer, 
 
 char *fit_title(const fin_fit_settings *settings, int64_t classes, char *buffer, size_t size)
 {
+    const char *title = fin_fit_model_get(settings)->title;
     fit_name(settings, classes, buffer, size);
-    if (settings->model == FIN_MODEL_BASE)
-        snprintf(buffer, size, "base rate");
+    if (title)
+        snprintf(buffer, size, "%s", title);
     return buffer;
 }
 
@@ -134,7 +135,7 @@ static fin_status read_parts(const char *option, const char *name, parts *p, fin
 static fin_status check_heads(const char *option, const fin_fit_settings *settings, fin_error *err)
 {
     char word[32];
-    if (settings->heads <= 1 || fin_fit_has_heads(settings))
+    if (settings->heads <= 1 || fin_fit_model_get(settings)->heads)
         return FIN_OK;
     fin_settings_text(fin_settings_find(&fin_fit_table, "model"), settings, word, sizeof word);
     return cli_status(
@@ -191,8 +192,8 @@ bool fit_same(const fin_fit_settings *a, const fin_fit_settings *b, int64_t clas
     for (int k = 0; k < 2; k++) {
         fin_fit_settings *s = &two[k];
         s->basis = chooses(s) ? s->basis : fin_fit_basis(s, classes);
-        s->heads = fin_fit_has_heads(s) ? s->heads : 1;
-        if (s->model != FIN_MODEL_ANY && !chooses(s))
+        s->heads = fin_fit_model_get(s)->heads ? s->heads : 1;
+        if (!fin_fit_model_get(s)->sides && !chooses(s))
             s->positive = FIN_AUTO_INT;
     }
     for (int i = 0; i < fin_fit_table.count; i++) {

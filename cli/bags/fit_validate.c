@@ -36,7 +36,7 @@ const char *fit_main_name(int64_t classes)
 double fit_work(const fin_fit_settings *settings, int64_t classes)
 {
     enum { NO = 1, YES = 2 }; /* of calibrate */
-    bool chooses = settings->model == FIN_MODEL_AUTO || settings->model == FIN_MODEL_STACK;
+    bool chooses = fin_fit_model_get(settings)->chooses;
     int count = chooses ? fin_fit_candidates(settings, classes, NULL, 0) : 1;
     bool inner = chooses || settings->calibrate == YES || (classes && settings->calibrate != NO);
     return (double)count * (inner ? (double)(settings->inner + 1) : 1);
@@ -124,10 +124,9 @@ static void add_model(fit_run *run, const fin_fit_settings *settings)
  * mixture for the question whether one token decides. */
 static void usual_models(fit_run *run)
 {
-    static const int names[] = {FIN_MODEL_BASE, FIN_MODEL_MEAN, FIN_MODEL_MAX, FIN_MODEL_MIXTURE};
     fin_fit_settings base = run->settings, candidates[FIT_MODELS];
     bool asked = cli_get(run->args, "cv") || cli_get(run->args, "folds"); /* time is no matter */
-    if (base.model == FIN_MODEL_AUTO && asked) {
+    if (fin_fit_model_get(&base)->chooses == FIN_CHOOSES_BEST && asked) {
         int count = fin_fit_candidates(&base, run->classes, candidates, FIT_MODELS);
         for (int i = 0; i < count && i < FIT_MODELS; i++) {
             candidates[i].positive = base.positive; /* a single row for both sides of `any` */
@@ -137,10 +136,9 @@ static void usual_models(fit_run *run)
     }
     base.heads = 1;
     base.basis = FIN_BASIS_AUTO;
-    for (int i = 0; i < (int)(sizeof names / sizeof *names); i++) {
-        base.model = names[i];
-        add_model(run, &base);
-    }
+    int count = fin_fit_baselines(&base, candidates, FIT_MODELS);
+    for (int i = 0; i < count && i < FIT_MODELS; i++)
+        add_model(run, &candidates[i]);
 }
 
 static fin_status listed_models(fit_run *run, const char *list, fin_error *err)

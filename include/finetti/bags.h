@@ -75,9 +75,25 @@ typedef fin_status (*fin_sum)(int64_t blocks, int64_t n, double *parts, double *
 
 /* ---- settings ------------------------------------------------------------------------------- */
 
-/* Order of the choices: FIN_MODEL_... */
+/* The models beside auto, which comes first: FIN_MODEL_SOFTMAX, "softmax" and so on. A new one is a
+ * line here and a row (fini_bag_model_<name>) in a file of src/bags. */
+#define FIN_MODELS(M)                                                                              \
+    M(SOFTMAX, softmax)                                                                            \
+    M(ERF, erf)                                                                                    \
+    M(LINEAR, linear)                                                                              \
+    M(MIXTURE, mixture)                                                                            \
+    M(EMBEDDING, embedding)                                                                        \
+    M(MEAN, mean)                                                                                  \
+    M(MAX, max)                                                                                    \
+    M(STACK, stack)                                                                                \
+    M(ANY, any)                                                                                    \
+    M(BASE, base)
+#define FIN_MODEL_ENUM(NAME, name) FIN_MODEL_##NAME,
+#define FIN_MODEL_CHOICE(NAME, name) "|" #name
+enum { FIN_MODEL_AUTO, FIN_MODELS(FIN_MODEL_ENUM) };
+
 #define FIN_FIT_FIELDS(F, C)                                                                       \
-    C(model, 1, "auto|softmax|erf|linear|mixture|embedding|mean|max|stack|any|base", "predictor")  \
+    C(model, FIN_MODEL_SOFTMAX, "auto" FIN_MODELS(FIN_MODEL_CHOICE), "predictor")                  \
     F(int64_t, heads, 1, 1, 64, "softmax, erf, linear: attention heads")                           \
     C(basis, 0, "auto|linear|rbf|both",                                                            \
       "what a token is seen through: its columns (linear), RBF features, both; auto = both for "   \
@@ -117,19 +133,6 @@ typedef fin_status (*fin_sum)(int64_t blocks, int64_t n, double *parts, double *
     F(int64_t, inner, 5, 2, 100, "auto, stack, calibrate: folds of the inner cross-validation")    \
     F(int64_t, seed, 1, 0, INT64_C(1) << 53, "landmarks, frequencies, starts, folds")
 
-enum {
-    FIN_MODEL_AUTO,
-    FIN_MODEL_SOFTMAX,
-    FIN_MODEL_ERF,
-    FIN_MODEL_LINEAR,
-    FIN_MODEL_MIXTURE,
-    FIN_MODEL_EMBEDDING,
-    FIN_MODEL_MEAN,
-    FIN_MODEL_MAX,
-    FIN_MODEL_STACK,
-    FIN_MODEL_ANY,
-    FIN_MODEL_BASE
-};
 enum { FIN_BASIS_AUTO, FIN_BASIS_LINEAR, FIN_BASIS_RBF, FIN_BASIS_BOTH };
 
 typedef struct fin_fit_settings {
@@ -138,8 +141,19 @@ typedef struct fin_fit_settings {
 FIN_API extern const fin_settings fin_fit_table;
 /* What a basis of auto stands for with these classes: FIN_BASIS_LINEAR and so on. */
 FIN_API int fin_fit_basis(const fin_fit_settings *settings, int64_t classes);
-/* Does the model have several heads? Where it has not, `heads` does not count. */
-FIN_API int fin_fit_has_heads(const fin_fit_settings *settings);
+/* What a model is: its row in the table of models. */
+typedef struct fin_fit_model {
+    const char *name;  /* as the setting has it */
+    const char *title; /* in tables, where its name does not say it; or NULL */
+    int chooses; /* by inner folds: FIN_CHOOSES_BEST of the candidates, FIN_CHOOSES_AVERAGE; else 0 */
+    int heads;   /* it can have several; where it can not, `heads` does not count */
+    int sides; /* two classes, one of which a token brings about; else `positive` does not count */
+    int constant; /* it looks at no token, and basis, heads, penalty do not count */
+    int whole;    /* it looks at a bag as a whole, and has no location of its own */
+} fin_fit_model;
+enum { FIN_CHOOSES_BEST = 1, FIN_CHOOSES_AVERAGE };
+/* Of settings->model; NULL: there is no such model. */
+FIN_API const fin_fit_model *fin_fit_model_get(const fin_fit_settings *settings);
 
 /* Columns that are constant within every bag, and not all the same: they say something about the bag
  * (a patient's number, a grade), not about a token, and may know the answer. level: (d), 1 for such a
@@ -292,6 +306,18 @@ FIN_API fin_status fin_validation_reliability(const fin_validation *validation, 
                                               int64_t *count, double *predicted, double *observed,
                                               fin_error *err);
 
+/* Does one token decide? Of the models that say so (mixture) and of those that say that all do alike
+ * (mean), the best of each kind: losses on bags left out, compared bag by bag. With several repeats the
+ * prediction of a bag is the average over them. NULL: there is no validation, and neither is there. */
+typedef struct fin_validation_location {
+    int one, all; /* the models' numbers; -1: not both are there, and all else is 0 */
+    double one_loss,
+        all_loss; /* means of log losses, or of squared errors over the labels' variance */
+    double se;    /* standard error of their difference */
+} fin_validation_location;
+FIN_API void fin_validation_locate(const fin_validation *validation,
+                                   fin_validation_location *location);
+
 /* The learning curve of a fit on the bags that it was made from: what more bags would be worth. Of
  * those outside each of five folds a quarter, a half, three quarters and all are fitted with its
  * settings (of auto: with what it chose), and judged on the fold. At least 40 bags, 10 of a class;
@@ -311,6 +337,9 @@ FIN_API fin_status fin_fit_curve(const fin_fit *fit, const fin_bags *bags,
  * settings they share. */
 FIN_API int fin_fit_candidates(const fin_fit_settings *base, int64_t classes,
                                fin_fit_settings *models, int room);
+/* The same for the models that others are compared with: the base rate, simple ones, and one for which
+ * one token decides. */
+FIN_API int fin_fit_baselines(const fin_fit_settings *base, fin_fit_settings *models, int room);
 
 #ifdef __cplusplus
 }

@@ -98,7 +98,7 @@ class _BagEstimator(BaseEstimator):
         settings = {name: getattr(self, name) for name in _fit.TABLE.fields if hasattr(self, name)}
         settings["seed"] = _labels.seed(self.random_state)
         settings.pop("positive", None)  # a label
-        if settings.get("heads") not in (None, 1) and not _fit.has_heads(settings["model"]):
+        if settings.get("heads") not in (None, 1) and not _fit.row(settings["model"]).heads:
             warnings.warn(f"model={settings['model']!r} has one head; heads={settings['heads']!r} counts for softmax, "
                           "erf and linear (and for these in auto and stack)", stacklevel=4)
         return settings
@@ -406,8 +406,9 @@ class _Whole:
     """Models of the bag as a whole."""
 
     def _settings(self):
-        if self.statistics not in ("embedding", "mean", "max"):
-            raise ArgumentError(f"statistics is {self.statistics!r}; it can be 'embedding', 'mean' or 'max'")
+        if self.statistics not in _fit.WHOLE:
+            *first, last = map(repr, _fit.WHOLE)
+            raise ArgumentError(f"statistics is {self.statistics!r}; it can be {', '.join(first)} or {last}")
         return dict(super()._settings(), model=self.statistics, locator="no")
 
 

@@ -14,7 +14,7 @@ _BAG_COLUMNS = Keyword("bag_columns", "leave out", "Literal['leave out', 'keep']
                        "left out with a warning, or used as all others")
 _VERBOSE = Keyword("verbose", False, "bool", "show progress (tqdm's bar, if it is installed), or a function "
                    "f(what, done, total)")
-_STATISTICS = Keyword("statistics", "embedding", "Literal['embedding', 'mean', 'max']", "what is taken of a bag: its "
+_STATISTICS = Keyword("statistics", "embedding", f"Literal{list(_fit.WHOLE)}", "what is taken of a bag: its "
                       "kernel mean embedding with smallest, largest and mean values and its size; its mean; its "
                       "largest values")
 

@@ -132,7 +132,7 @@ def load_model(path):
     settings, features, classes = fit.settings(), names.pop("features"), names.pop("classes")
     if classes is not None:
         classes = _labels.from_names(classes, notes.pop("labels", None))
-    whole = settings["model"] in ("embedding", "mean", "max") and not fit.info()["locates"]
+    whole = settings["model"] in _fit.WHOLE and not fit.info()["locates"]
     kinds = (BagEmbeddingRegressor, BagEmbeddingClassifier) if whole else (
         SingleLocationRegressor, SingleLocationClassifier)
     kind = kinds[classes is not None]

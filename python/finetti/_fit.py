@@ -39,9 +39,13 @@ def level(bags):
     return out.astype(bool)
 
 
-def has_heads(model):
-    """Has the model of this name several heads? 1 for auto and stack too, which may choose one that has."""
-    return bool(lib.fin_fit_has_heads(TABLE.make({"model": model})))
+def row(model):
+    """What the model of this name is: its row in the library's table, with heads, sides, whole, constant, chooses."""
+    return lib.fin_fit_model_get(TABLE.make({"model": model}))
+
+
+# The models of a bag as a whole, by name.
+WHOLE = tuple(name for name in TABLE.fields["model"].choices if row(name).whole and not row(name).constant)
 
 
 class Fit:
@@ -170,7 +174,7 @@ class Fit:
         usual.basis = lib.FIN_BASIS_AUTO
         basis, plain = self._basis(settings), self._basis(usual) == "linear"
         ending = {"both": "+rbf", "rbf": ":rbf"}.get(basis, "" if plain else ":linear")
-        heads = f" x{settings.heads}" if settings.heads > 1 and lib.fin_fit_has_heads(settings) else ""
+        heads = f" x{settings.heads}" if settings.heads > 1 and lib.fin_fit_model_get(settings).heads else ""
         return TABLE.read(settings)["model"] + ending + heads
 
     def importance(self):
@@ -184,7 +188,7 @@ class Fit:
         """(keys (heads, d), values (heads, outputs, d)) of a part."""
         settings = lib.fin_fit_part(self.pointer, part, ffi.NULL)
         err = error()
-        several = settings != ffi.NULL and lib.fin_fit_has_heads(settings)
+        several = settings != ffi.NULL and lib.fin_fit_model_get(settings).heads
         heads = settings.heads if several else 1
         outputs = self.classes if self.classes > 2 else 1
         keys, values = np.empty((heads, self.d)), np.empty((heads, outputs, self.d))

@@ -22,6 +22,7 @@ typedef struct desk {
 typedef struct office {
     const fini_part *part;
     const fini_phi *phi;
+    fini_cancel *cancel;
     fini_bag_shape shape;
     int64_t q, p, width; /* width: numbers of a prediction */
     int threads;
@@ -74,11 +75,15 @@ static fin_status open_office(office *o, fin_error *err)
 
 /* ---- one bag ---------------------------------------------------------------------------------------- */
 
-static void pick(const office *o, const desk *t, int64_t m, int64_t L)
+/* The bag as member m sees it. */
+static fini_bag pick(const office *o, const desk *t, int64_t m, int64_t L)
 {
-    int64_t all = o->q * o->part->members;
+    const fini_part *part = o->part;
+    int64_t all = o->q * part->members;
     for (int64_t l = 0; l < L; l++)
         memcpy(t->U + l * o->q, t->all + l * all + m * o->q, (size_t)o->q * sizeof(double));
+    const double *extra = part->member + m * part->parameters + o->q * o->p;
+    return (fini_bag){&o->shape, extra, L, t->U, t->work, o->cancel};
 }
 
 static void predict_bag(const office *o, const desk *t, int64_t i, int64_t L, const fini_answer *to)
@@ -88,9 +93,8 @@ static void predict_bag(const office *o, const desk *t, int64_t i, int64_t L, co
     double within = 0;
     for (int64_t m = 0; m < members; m++) {
         double variance = 0;
-        const double *extra = part->member + m * part->parameters + o->q * o->p;
-        pick(o, t, m, L);
-        part->form->predict(&o->shape, extra, L, t->U, t->out + m * width, &variance, t->work);
+        fini_bag bag = pick(o, t, m, L);
+        part->form->predict(&bag, t->out + m * width, &variance);
         within += variance / (double)members;
     }
     for (int64_t c = 0; c < width; c++) {
@@ -118,11 +122,9 @@ static void locate_bag(const office *o, const desk *t, int64_t at, int64_t L, do
     memset(t->sum[0], 0, (size_t)L * sizeof(double));
     memset(t->sum[1], 0, (size_t)L * sizeof(double));
     for (int64_t m = 0; m < part->members; m++) {
-        const double *extra = part->member + m * part->parameters + o->q * o->p;
-        pick(o, t, m, L);
+        fini_bag bag = pick(o, t, m, L);
         for (int k = 0; k < 1 + known; k++) {
-            part->form->locate(&o->shape, extra, L, t->U, k ? &y : NULL, sigma2, t->weight,
-                               t->work);
+            part->form->locate(&bag, k ? &y : NULL, sigma2, t->weight);
             for (int64_t l = 0; l < L; l++)
                 t->sum[k][l] += t->weight[l] / (double)part->members;
         }
@@ -145,10 +147,8 @@ static void own_bag(const office *o, const desk *t, int64_t i, int64_t at, int64
     for (int64_t l = 0; l < L; l++)
         t->sum[0][l] = none;
     for (int64_t m = 0; m < part->members && says; m++) {
-        const double *extra = part->member + m * part->parameters + o->q * o->p;
-        pick(o, t, m, L);
-        none +=
-            part->form->own(&o->shape, extra, L, t->U, t->weight, t->work) / (double)part->members;
+        fini_bag bag = pick(o, t, m, L);
+        none += part->form->own(&bag, t->weight) / (double)part->members;
         for (int64_t l = 0; l < L; l++)
             t->sum[0][l] += t->weight[l] / (double)part->members;
     }
@@ -161,7 +161,7 @@ static void own_bag(const office *o, const desk *t, int64_t i, int64_t at, int64
 fin_status fini_part_answer(const fini_part *part, const fini_phi *phi, const fini_answer *answer,
                             fini_cancel *cancel, fin_error *err)
 {
-    office o = {.part = part, .phi = phi};
+    office o = {.part = part, .phi = phi, .cancel = cancel};
     const fin_bags *bags = &phi->bags;
     fin_status status = open_office(&o, err);
     if (status)

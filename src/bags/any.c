@@ -22,11 +22,12 @@
  *
  * Where all tokens are far from being on, S is smaller than any number: then lam_l = s_l = exp(u_l)
  * to all digits, and sums are taken in logarithms. */
-#include "bags/bags.h"
+#include "bags/descend.h"
 
 #include "kernel/kernel.h"
 
 #include <math.h>
+#include <string.h>
 
 /* Below this score exp(u) (1 - exp(u) / 2) is exp(u) to the last bit. */
 static const double faint = -40;
@@ -43,10 +44,12 @@ typedef struct sums {
     double *lam; /* (L); faint: exp(u_l - log_S) = lam_l / S instead */
 } sums;
 
-static sums sum_up(double bias, int64_t L, const double *U, double *lam)
+static sums sum_up(const fini_bag *bag)
 {
+    int64_t L = bag->L;
+    const double *U = bag->U;
+    double *lam = bag->scratch, bias = bag->extra[0], top = U[0] + bias;
     sums all = {.lam = lam};
-    double top = U[0] + bias;
     for (int64_t l = 0; l < L; l++)
         top = U[l] + bias > top ? U[l] + bias : top;
     all.faint = top < faint && isfinite(top);
@@ -73,12 +76,11 @@ static double log_loss(double S)
     return S < 0.5 ? -log(-expm1(-S)) : -log1p(-exp(-S));
 }
 
-static double loss(const fini_bag_shape *shape, const double *extra, int64_t L, const double *U,
-                   double y, double *dU, double *dextra, double *work)
+static double loss(const fini_bag *bag, double y, double *dU, double *dextra)
 {
-    sums all = sum_up(extra[0], L, U, work);
-    bool on = (y > 0.5) == shape->positive;
-    for (int64_t l = 0; l < L; l++) {
+    sums all = sum_up(bag);
+    bool on = (y > 0.5) == bag->shape->positive;
+    for (int64_t l = 0; l < bag->L; l++) {
         double lam = all.lam[l];
         if (all.faint) /* s = S lam, exp(S) - 1 = S */
             dU[l] = on ? -lam : all.S * lam;
@@ -89,38 +91,82 @@ static double loss(const fini_bag_shape *shape, const double *extra, int64_t L, 
     return !on ? all.S : all.faint ? -all.log_S : log_loss(all.S);
 }
 
-static void predict(const fini_bag_shape *shape, const double *extra, int64_t L, const double *U,
-                    double *out, double *variance, double *work)
+static void predict(const fini_bag *bag, double *out, double *variance)
 {
-    sums all = sum_up(extra[0], L, U, work);
-    out[!shape->positive] = exp(-all.S);
-    out[shape->positive] = -expm1(-all.S);
+    sums all = sum_up(bag);
+    out[!bag->shape->positive] = exp(-all.S);
+    out[bag->shape->positive] = -expm1(-all.S);
     if (variance)
         variance[0] = 0;
 }
 
-static void locate(const fini_bag_shape *shape, const double *extra, int64_t L, const double *U,
-                   const double *y, double sigma2, double *weight, double *work)
+static void locate(const fini_bag *bag, const double *y, double sigma2, double *weight)
 {
-    (void)shape;
-    (void)y;
-    (void)sigma2;
-    sums all = sum_up(extra[0], L, U, work);
+    (void)y, (void)sigma2;
+    sums all = sum_up(bag);
     bool usable = all.faint || (all.S > 0 && isfinite(all.S));
-    for (int64_t l = 0; l < L; l++)
-        weight[l] = !usable ? 1 / (double)L : all.faint ? all.lam[l] : all.lam[l] / all.S;
+    for (int64_t l = 0; l < bag->L; l++)
+        weight[l] = !usable ? 1 / (double)bag->L : all.faint ? all.lam[l] : all.lam[l] / all.S;
 }
 
 /* P(l on) = s_l, and exp(-S) that none is. */
-static double own(const fini_bag_shape *shape, const double *extra, int64_t L, const double *U,
-                  double *on, double *work)
+static double own(const fini_bag *bag, double *on)
 {
-    (void)shape;
-    sums all = sum_up(extra[0], L, U, work);
-    for (int64_t l = 0; l < L; l++)
+    sums all = sum_up(bag);
+    for (int64_t l = 0; l < bag->L; l++)
         on[l] = all.faint ? all.S * all.lam[l] : -expm1(-all.lam[l]);
     return exp(-all.S);
 }
 
-const fini_bag_form fini_bag_any = {
-    "any", fini_size_none, fini_size_one, fini_size_one, scratch, loss, predict, locate, own};
+/* 1 - own' = (1 - own)^r,  r = log none' / sum log(1 - own):  the product of 1 - own' is none'. */
+static void own_after(int64_t L, double none, const double *after, double *on)
+{
+    double sum = 0;
+    (void)none;
+    for (int64_t l = 0; l < L; l++)
+        sum += log1p(-on[l]);
+    double r = log(after[0]) / sum;
+    for (int64_t l = 0; l < L && isfinite(r); l++)
+        on[l] = -expm1(r * log1p(-on[l]));
+}
+
+/* ---- where it starts --------------------------------------------------------------------------- */
+
+/* Half of the bags, whatever the tokens. */
+static void begin(const fini_problem *problem, double *x)
+{
+    int64_t p = problem->phi->bags.d;
+    memset(x, 0, (size_t)p * sizeof *x);
+    x[p] = log(expm1(log(2) * problem->bags / problem->tokens));
+}
+
+/* Far out, towards the class that a token can bring about. */
+static void reach(const fini_problem *problem, const fini_ends *e, double *x)
+{
+    int64_t p = problem->phi->bags.d;
+    double side = problem->shape->positive ? 1 : -1, middle = side > 0 ? e->above : e->below;
+    double nu = fmax(1, fini_reach_value(e, middle) * e->sd) / e->sd;
+    for (int64_t j = 0; j < p; j++)
+        x[j] = side * nu * e->w[j];
+    x[p] = fmin(-nu * fabs(middle), log(log(2) / e->L) - 0.5 * nu * nu * e->sd * e->sd);
+}
+
+static const fini_bag_form form = {.name = "any",
+                                   .keys = fini_size_none,
+                                   .values = fini_size_one,
+                                   .extras = fini_size_one,
+                                   .scratch = scratch,
+                                   .loss = loss,
+                                   .predict = predict,
+                                   .locate = locate,
+                                   .own = own,
+                                   .own_after = own_after,
+                                   .begin = begin,
+                                   .reach = reach};
+
+const fini_bag_model fini_bag_model_any = {.is = {"any", .sides = 1},
+                                           .form = &form,
+                                           .preferred = 7,
+                                           .preferred_both = 6,
+                                           .monotone = true,
+                                           .strong_both = true};

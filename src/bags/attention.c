@@ -18,7 +18,7 @@
  * emission at the token (the other heads as they are), P(h, l | y) is in proportion to
  *
  *     |w_hl| p(y | f - f_h + z_hl),   f_h = sum_l w_hl z_hl. */
-#include "bags/bags.h"
+#include "bags/descend.h"
 
 #include "kernel/kernel.h"
 
@@ -47,25 +47,44 @@ typedef struct pieces {
     double *w, *more, *head, *f, *df;
 } pieces;
 
-static pieces cut(const fini_bag_shape *shape, int64_t L, double *work)
+static pieces cut(const fini_bag *bag)
 {
-    pieces p = {.w = work, .more = work + shape->heads * L};
-    p.head = p.more + L;
+    const fini_bag_shape *shape = bag->shape;
+    pieces p = {.w = bag->scratch, .more = bag->scratch + shape->heads * bag->L};
+    p.head = p.more + bag->L;
     p.f = p.head + shape->heads * shape->outputs;
     p.df = p.f + shape->outputs;
     return p;
 }
 
-/* ---- weights of one head --------------------------------------------------------------------- */
+/* ---- one head ---------------------------------------------------------------------------------- */
 
-static void softmax_weights(int64_t L, const double *U, int64_t q, double shift, double *w)
+typedef struct head {
+    int64_t L, q;    /* tokens; from the score of a token to that of the next */
+    const double *u; /* scores */
+    double shift;
+    double *w;       /* (L) weights */
+    const double *s; /* (L), and its mean sum_l w_l s_l, as above: for derivatives */
+    double mean;
+    double *du;
+} head;
+
+/* How scores become weights; and du of a head, whose sum is returned where there is a shift. */
+struct fini_weighting {
+    void (*weights)(const head *h);
+    double (*back)(const head *h);
+    bool shifts;
+};
+
+static void softmax_weights(const head *h)
 {
-    (void)shift;
-    double top = U[0], sum = 0;
+    int64_t L = h->L, q = h->q;
+    const double *u = h->u;
+    double *w = h->w, top = u[0], sum = 0;
     for (int64_t l = 1; l < L; l++)
-        top = U[l * q] > top ? U[l * q] : top;
+        top = u[l * q] > top ? u[l * q] : top;
     for (int64_t l = 0; l < L; l++)
-        w[l] = U[l * q] - top;
+        w[l] = u[l * q] - top;
     fini_kernel_get()->exp(L, w, w);
     for (int64_t l = 0; l < L; l++)
         sum += w[l];
@@ -73,38 +92,78 @@ static void softmax_weights(int64_t L, const double *U, int64_t q, double shift,
         w[l] /= sum;
 }
 
-static void erf_weights(int64_t L, const double *U, int64_t q, double shift, double *w)
+static double softmax_back(const head *h)
 {
-    for (int64_t l = 0; l < L; l++)
-        w[l] = U[l * q] + shift;
-    fini_kernel_get()->erf(L, w, w);
+    double mean = h->mean;
+    for (int64_t l = 0; l < h->L; l++)
+        h->du[l * h->q] = h->w[l] * (h->s[l] - mean);
+    return 0;
 }
 
-static void linear_weights(int64_t L, const double *U, int64_t q, double shift, double *w)
+static void shift_scores(const head *h)
 {
-    (void)shift;
-    for (int64_t l = 0; l < L; l++)
-        w[l] = (1 + U[l * q]) / (double)L;
+    double shift = h->shift;
+    for (int64_t l = 0; l < h->L; l++)
+        h->w[l] = h->u[l * h->q] + shift;
 }
 
-typedef void (*weights_of)(int64_t L, const double *U, int64_t q, double shift, double *w);
-
-static void forward(const fini_bag_shape *shape, weights_of weights, bool shifts,
-                    const double *extra, int64_t L, const double *U, pieces p)
+static void erf_weights(const head *h)
 {
-    int64_t H = shape->heads, O = shape->outputs, q = H + H * O;
+    shift_scores(h);
+    fini_kernel_get()->erf(h->L, h->w, h->w);
+}
+
+static double erf_back(const head *h)
+{
+    const double two_over_root_pi = 1.1283791670955126;
+    double sum = 0, *slope = h->w; /* the weights are not needed any more */
+    shift_scores(h);
+    fini_kernel_get()->gauss(h->L, slope, slope);
+    for (int64_t l = 0; l < h->L; l++)
+        sum += h->du[l * h->q] = two_over_root_pi * slope[l] * h->s[l];
+    return sum;
+}
+
+static void linear_weights(const head *h)
+{
+    for (int64_t l = 0; l < h->L; l++)
+        h->w[l] = (1 + h->u[l * h->q]) / (double)h->L;
+}
+
+static double linear_back(const head *h)
+{
+    for (int64_t l = 0; l < h->L; l++)
+        h->du[l * h->q] = h->s[l] / (double)h->L;
+    return 0;
+}
+
+static head head_of(const fini_bag *bag, const pieces *p, int64_t h)
+{
+    int64_t H = bag->shape->heads, O = bag->shape->outputs;
+    bool shifts = bag->shape->form->weighting->shifts;
+    return (head){.L = bag->L,
+                  .q = H + H * O,
+                  .u = bag->U + h,
+                  .shift = shifts ? bag->extra[O + h] : 0,
+                  .w = p->w + h * bag->L,
+                  .s = p->more};
+}
+
+static void forward(const fini_bag *bag, const pieces *p)
+{
+    int64_t H = bag->shape->heads, O = bag->shape->outputs;
     for (int64_t o = 0; o < O; o++)
-        p.f[o] = extra[o];
-    for (int64_t h = 0; h < H; h++) {
-        double *w = p.w + h * L;
-        weights(L, U + h, q, shifts ? extra[O + h] : 0, w);
+        p->f[o] = bag->extra[o];
+    for (int64_t h = 0; h < H && !fini_cancelled(bag->cancel, (double)(bag->L * (O + 4))); h++) {
+        head one = head_of(bag, p, h);
+        bag->shape->form->weighting->weights(&one);
         for (int64_t o = 0; o < O; o++) {
-            const double *z = U + H + h * O + o;
+            const double *z = bag->U + H + h * O + o, *w = one.w;
             double sum = 0;
-            for (int64_t l = 0; l < L; l++)
-                sum += w[l] * z[l * q];
-            p.head[h * O + o] = sum;
-            p.f[o] += sum;
+            for (int64_t l = 0; l < one.L; l++)
+                sum += w[l] * z[l * one.q];
+            p->head[h * O + o] = sum;
+            p->f[o] += sum;
         }
     }
 }
@@ -112,77 +171,38 @@ static void forward(const fini_bag_shape *shape, weights_of weights, bool shifts
 /* ---- loss -------------------------------------------------------------------------------------- */
 
 /* dz of one head; s_hl into p.more. */
-static void values_back(const fini_bag_shape *shape, int64_t h, int64_t L, const double *U,
-                        pieces p, double *dU)
+static void values_back(const fini_bag *bag, int64_t h, const pieces *p, double *dU)
 {
-    int64_t H = shape->heads, O = shape->outputs, q = H + H * O;
-    const double *w = p.w + h * L;
-    for (int64_t l = 0; l < L; l++) {
-        const double *z = U + l * q + H + h * O;
+    int64_t H = bag->shape->heads, O = bag->shape->outputs, q = H + H * O;
+    const double *w = p->w + h * bag->L, *df = p->df;
+    for (int64_t l = 0; l < bag->L; l++) {
+        const double *z = bag->U + l * q + H + h * O;
         double *dz = dU + l * q + H + h * O, s = 0;
         for (int64_t o = 0; o < O; o++) {
-            s += p.df[o] * z[o];
-            dz[o] = p.df[o] * w[l];
+            s += df[o] * z[o];
+            dz[o] = df[o] * w[l];
         }
-        p.more[l] = s;
+        p->more[l] = s;
     }
 }
 
-/* du of head h, from the scores u of the tokens, their weights w and s, as above; returns the sum of
- * du where there is a shift. mean: sum_m w_m s_m. */
-static double softmax_back(int64_t L, const double *u, int64_t q, double shift, double mean,
-                           double *w, const double *s, double *du)
+static double loss(const fini_bag *bag, double y, double *dU, double *dextra)
 {
-    (void)u, (void)shift;
-    for (int64_t l = 0; l < L; l++)
-        du[l * q] = w[l] * (s[l] - mean);
-    return 0;
-}
-
-static double erf_back(int64_t L, const double *u, int64_t q, double shift, double mean, double *w,
-                       const double *s, double *du)
-{
-    const double two_over_root_pi = 1.1283791670955126;
-    double sum = 0, *slope = w; /* the weights are not needed any more */
-    (void)mean;
-    for (int64_t l = 0; l < L; l++)
-        slope[l] = u[l * q] + shift;
-    fini_kernel_get()->gauss(L, slope, slope);
-    for (int64_t l = 0; l < L; l++)
-        sum += du[l * q] = two_over_root_pi * slope[l] * s[l];
-    return sum;
-}
-
-static double linear_back(int64_t L, const double *u, int64_t q, double shift, double mean,
-                          double *w, const double *s, double *du)
-{
-    (void)u, (void)shift, (void)mean, (void)w;
-    for (int64_t l = 0; l < L; l++)
-        du[l * q] = s[l] / (double)L;
-    return 0;
-}
-
-typedef double (*weights_back)(int64_t L, const double *u, int64_t q, double shift, double mean,
-                               double *w, const double *s, double *du);
-
-static double loss(const fini_bag_shape *shape, weights_of weights, weights_back back, bool shifts,
-                   const double *extra, int64_t L, const double *U, double y, double *dU,
-                   double *dextra, double *work)
-{
-    int64_t H = shape->heads, O = shape->outputs, q = H + H * O;
-    pieces p = cut(shape, L, work);
-    forward(shape, weights, shifts, extra, L, U, p);
-    double value = fini_emission_loss(shape, p.f, y, p.df);
+    const struct fini_weighting *how = bag->shape->form->weighting;
+    int64_t H = bag->shape->heads, O = bag->shape->outputs;
+    pieces p = cut(bag);
+    forward(bag, &p);
+    double value = fini_emission_loss(bag->shape, p.f, y, p.df);
     for (int64_t o = 0; o < O; o++)
         dextra[o] += p.df[o];
-    for (int64_t h = 0; h < H; h++) {
-        double mean = 0;
-        values_back(shape, h, L, U, p, dU);
+    for (int64_t h = 0; h < H && !fini_cancelled(bag->cancel, (double)(bag->L * (O + 4))); h++) {
+        head one = head_of(bag, &p, h);
+        values_back(bag, h, &p, dU);
         for (int64_t o = 0; o < O; o++)
-            mean += p.df[o] * p.head[h * O + o];
-        double sum =
-            back(L, U + h, q, shifts ? extra[O + h] : 0, mean, p.w + h * L, p.more, dU + h);
-        if (shifts)
+            one.mean += p.df[o] * p.head[h * O + o];
+        one.du = dU + h;
+        double sum = how->back(&one);
+        if (how->shifts)
             dextra[O + h] += sum;
     }
     return value;
@@ -190,13 +210,11 @@ static double loss(const fini_bag_shape *shape, weights_of weights, weights_back
 
 /* ---- prediction and location ------------------------------------------------------------------- */
 
-static void predict(const fini_bag_shape *shape, weights_of weights, bool shifts,
-                    const double *extra, int64_t L, const double *U, double *out, double *variance,
-                    double *work)
+static void predict(const fini_bag *bag, double *out, double *variance)
 {
-    pieces p = cut(shape, L, work);
-    forward(shape, weights, shifts, extra, L, U, p);
-    fini_emission_predict(shape, p.f, out);
+    pieces p = cut(bag);
+    forward(bag, &p);
+    fini_emission_predict(bag->shape, p.f, out);
     if (variance)
         variance[0] = 0;
 }
@@ -212,31 +230,29 @@ static void normalise(int64_t L, double *w)
 }
 
 /* more[l] = log p(y | f - f_h + z_hl), but for a constant. */
-static void log_emissions(const fini_bag_shape *shape, int64_t h, int64_t L, const double *U,
-                          double y, double sigma2, pieces p)
+static void log_emissions(const fini_bag *bag, int64_t h, double y, double sigma2, const pieces *p)
 {
+    const fini_bag_shape *shape = bag->shape;
     int64_t H = shape->heads, O = shape->outputs, q = H + H * O;
-    for (int64_t l = 0; l < L; l++) {
+    for (int64_t l = 0; l < bag->L; l++) {
         for (int64_t o = 0; o < O; o++)
-            p.df[o] = p.f[o] - p.head[h * O + o] + U[l * q + H + h * O + o];
-        double value = fini_emission_loss(shape, p.df, y, NULL);
-        p.more[l] = shape->classes ? -value : -value / sigma2;
+            p->df[o] = p->f[o] - p->head[h * O + o] + bag->U[l * q + H + h * O + o];
+        double value = fini_emission_loss(shape, p->df, y, NULL);
+        p->more[l] = shape->classes ? -value : -value / sigma2;
     }
 }
 
-static void locate(const fini_bag_shape *shape, weights_of weights, bool shifts,
-                   const double *extra, int64_t L, const double *U, const double *y, double sigma2,
-                   double *weight, double *work)
+static void locate(const fini_bag *bag, const double *y, double sigma2, double *weight)
 {
-    int64_t H = shape->heads;
-    pieces p = cut(shape, L, work);
-    forward(shape, weights, shifts, extra, L, U, p);
+    int64_t H = bag->shape->heads, L = bag->L;
+    pieces p = cut(bag);
+    forward(bag, &p);
     double top = -INFINITY, sum = 0;
-    for (int64_t h = 0; h < H; h++) {
+    for (int64_t h = 0; h < H && !fini_cancelled(bag->cancel, (double)(L * 8)); h++) {
         double *w = p.w + h * L;
         normalise(L, w);
         if (y)
-            log_emissions(shape, h, L, U, *y, sigma2 > 0 ? sigma2 : 1e-300, p);
+            log_emissions(bag, h, *y, sigma2 > 0 ? sigma2 : 1e-300, &p);
         for (int64_t l = 0; l < L; l++) { /* to logarithms */
             w[l] = log(w[l]) + (y ? p.more[l] : 0);
             top = w[l] > top ? w[l] : top;
@@ -252,26 +268,39 @@ static void locate(const fini_bag_shape *shape, weights_of weights, bool shifts,
         weight[l] /= sum;
 }
 
-#define FORM(form, shifts, extras)                                                                 \
-    static double form##_loss(const fini_bag_shape *shape, const double *extra, int64_t L,         \
-                              const double *U, double y, double *dU, double *dextra, double *work) \
-    {                                                                                              \
-        return loss(shape, form##_weights, form##_back, shifts, extra, L, U, y, dU, dextra, work); \
-    }                                                                                              \
-    static void form##_predict(const fini_bag_shape *shape, const double *extra, int64_t L,        \
-                               const double *U, double *out, double *variance, double *work)       \
-    {                                                                                              \
-        predict(shape, form##_weights, shifts, extra, L, U, out, variance, work);                  \
-    }                                                                                              \
-    static void form##_locate(const fini_bag_shape *shape, const double *extra, int64_t L,         \
-                              const double *U, const double *y, double sigma2, double *weight,     \
-                              double *work)                                                        \
-    {                                                                                              \
-        locate(shape, form##_weights, shifts, extra, L, U, y, sigma2, weight, work);               \
-    }                                                                                              \
-    const fini_bag_form fini_bag_##form = {                                                        \
-        #form, keys, values, extras, scratch, form##_loss, form##_predict, form##_locate, NULL}
+/* ---- models ------------------------------------------------------------------------------------ */
 
-FORM(softmax, false, fini_size_outputs);
-FORM(erf, true, biases_and_shifts);
-FORM(linear, false, fini_size_outputs);
+/* erf(c) everywhere is a sum, not a mean. */
+static double begin_shifts(const fini_problem *problem, double variance, double *extra)
+{
+    const double shift = 0.5, weight = 0.5204998778130465; /* its erf */
+    const fini_bag_shape *shape = problem->shape;
+    (void)variance;
+    for (int64_t e = shape->outputs; e < shape->outputs + shape->heads; e++)
+        extra[e] = shift;
+    return problem->bags / problem->tokens / weight;
+}
+
+static const struct fini_weighting by_softmax = {softmax_weights, softmax_back, false},
+                                   by_erf = {erf_weights, erf_back, true},
+                                   linearly = {linear_weights, linear_back, false};
+
+#define ATTENTION(form, extras_of, how)                                                            \
+    .name = #form, .keys = keys, .values = values, .extras = extras_of, .scratch = scratch,        \
+    .loss = loss, .predict = predict, .locate = locate, .weighting = &(how)
+
+const fini_bag_form fini_bag_softmax = {ATTENTION(softmax, fini_size_outputs, by_softmax),
+                                        .reach = fini_reach_keys, .finds = true};
+static const fini_bag_form erf_form = {ATTENTION(erf, biases_and_shifts, by_erf),
+                                       .begin_extras = begin_shifts};
+static const fini_bag_form linear_form = {ATTENTION(linear, fini_size_outputs, linearly)};
+
+const fini_bag_model fini_bag_model_softmax = {.is = {"softmax", .heads = 1},
+                                               .form = &fini_bag_softmax,
+                                               .basis = FIN_BASIS_BOTH,
+                                               .preferred = 4,
+                                               .preferred_both = 1,
+                                               .strong = true};
+const fini_bag_model fini_bag_model_erf = {
+    .is = {"erf", .heads = 1}, .form = &erf_form, .starts = 4};
+const fini_bag_model fini_bag_model_linear = {.is = {"linear", .heads = 1}, .form = &linear_form};

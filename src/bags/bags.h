@@ -19,16 +19,33 @@
 
 #define FINI_FEATURES "features" /* what is reported while tokens are prepared */
 
-/* ---- forms (form table in form.c; attention.c, mixture.c, mean.c) -------- */
+/* ---- forms (attention.c, mixture.c, any.c, mean.c) --------------------------------------- */
+
+typedef struct fini_bag_form fini_bag_form;
+typedef struct fini_risk fini_risk; /* a training problem with its scratch (risk.c) */
+typedef struct fini_problem fini_problem;
+struct fini_part;
+struct fini_ends;
 
 typedef struct fini_bag_shape {
     int64_t heads, classes; /* classes 0: numbers */
     int64_t outputs;        /* 1 for numbers and two classes, else classes */
     int64_t longest;        /* tokens of the longest bag, for scratch */
-    int positive;           /* `any`: the class that a token brings about */
+    int positive;           /* models with sides: the class that a token brings about */
+    const fini_bag_form *form;
 } fini_bag_shape;
 
-typedef struct fini_bag_form {
+/* One bag, as a form sees it. */
+typedef struct fini_bag {
+    const fini_bag_shape *shape;
+    const double *extra; /* (extras) parameters beside W */
+    int64_t L;
+    const double *U; /* (L, q) scores of its tokens */
+    double *scratch;
+    fini_cancel *cancel; /* or NULL; when it is cancelled it does not matter what is written */
+} fini_bag;
+
+struct fini_bag_form {
     const char *name;
     /* Scores of a token: q of them; W has q rows of p numbers: first those of keys, then values. */
     int64_t (*keys)(const fini_bag_shape *shape);
@@ -40,29 +57,64 @@ typedef struct fini_bag_form {
     int64_t (*scratch)(const fini_bag_shape *shape);
     /* Loss of one bag (for numbers (f - y)^2 / 2 with y standardised, or minus the log likelihood),
      * and its derivatives: dU (L, q) is written, dextra is added to. */
-    double (*loss)(const fini_bag_shape *shape, const double *extra, int64_t L, const double *U,
-                   double y, double *dU, double *dextra, double *scratch);
+    double (*loss)(const fini_bag *bag, double y, double *dU, double *dextra);
     /* numbers: out[0] mean, variance[0] that of the label within the model (0 if it has none);
      * classes: out (classes) probabilities. */
-    void (*predict)(const fini_bag_shape *shape, const double *extra, int64_t L, const double *U,
-                    double *out, double *variance, double *scratch);
+    void (*predict)(const fini_bag *bag, double *out, double *variance);
     /* Probabilities of the tokens (L); y: NULL, or the label (standardised, or the class), with
      * sigma2 the variance of a label around its prediction. NULL: the form has no location. */
-    void (*locate)(const fini_bag_shape *shape, const double *extra, int64_t L, const double *U,
-                   const double *y, double sigma2, double *weight, double *scratch);
+    void (*locate)(const fini_bag *bag, const double *y, double sigma2, double *weight);
     /* Two classes: probabilities of the tokens (L) that they are of the positive class by themselves;
      * returns that of none being so. NULL: the form does not say. */
-    double (*own)(const fini_bag_shape *shape, const double *extra, int64_t L, const double *U,
-                  double *own, double *scratch);
-} fini_bag_form;
+    double (*own)(const fini_bag *bag, double *own);
+    /* With `own`: these probabilities (L) when that of none goes from `none` to after[0] = 1 - after[1]. */
+    void (*own_after)(int64_t L, double none, const double *after, double *own);
+    /* The start, if it is not mean pooling's minimum. */
+    void (*begin)(const fini_problem *problem, double *x);
+    /* Extras after the biases, where it is; returns what mean pooling's values are multiplied by.
+     * variance: of the labels around mean pooling. NULL: there are none, and 1. */
+    double (*begin_extras)(const fini_problem *problem, double variance, double *extra);
+    /* A start where bags reach farthest (extreme.c). NULL: it has none. */
+    void (*reach)(const fini_problem *problem, const struct fini_ends *ends, double *x);
+    /* Goes `steps` steps towards a penalised minimum, in place, before L-BFGS does. NULL: there is no such way. */
+    fin_status (*approach)(fini_risk *risk, const fini_problem *problem, const double *penalty_of,
+                           int64_t steps, double *parameters, double *value, fin_error *err);
+    bool pools;      /* it is mean pooling, which is convex, and from whose minimum others start */
+    bool likelihood; /* of numbers too: the noise is among its parameters, not in a squared error */
+    bool finds;      /* its keys look for the one token that decides: they can be polished */
+    const struct fini_weighting *weighting; /* attention.c */
+    const fini_bag_form *of;                /* em.c, polish.c: the form that it helps */
+};
 
-extern const fini_bag_form fini_bag_softmax, fini_bag_erf, fini_bag_linear, fini_bag_mixture,
-    fini_bag_mean, fini_bag_any;
+extern const fini_bag_form fini_bag_softmax, fini_bag_mixture, fini_bag_mean;
 /* Sizes that several forms have: none, one, as many as there are outputs. */
 int64_t fini_size_none(const fini_bag_shape *shape);
 int64_t fini_size_one(const fini_bag_shape *shape);
 int64_t fini_size_outputs(const fini_bag_shape *shape);
-const fini_bag_form *fini_bag_form_of(int model); /* FIN_MODEL_..., not auto and stack */
+
+/* ---- models: a form, a map, and what is usual (table in form.c) --------------------------- */
+
+enum { FINI_TOKENS, FINI_MEAN, FINI_MAX, FINI_STATISTICS }; /* what a map takes of a bag (map.c) */
+
+typedef struct fini_bag_model {
+    fin_fit_model is;
+    const fini_bag_form *form; /* NULL: it chooses among others */
+    int statistics;            /* FINI_TOKENS, ... */
+    int basis;               /* the usual one, of classes; of numbers it is linear. 0: linear too */
+    int64_t starts;          /* the usual number; 0: 1 */
+    const double *penalties; /* the usual ones of numbers, ended by 0; NULL: those of all models */
+    /* Place, from 1, in the order of preference of auto, with the columns and with RBF features beside
+     * them; 0: it is no candidate. */
+    int preferred, preferred_both;
+    int compared;     /* place among the models that others are compared with; 0: it is not */
+    bool monotone;    /* one more token can only raise the positive class */
+    bool strong;      /* adds to an average of others; */
+    bool strong_both; /* it does with RBF features, or among monotone ones */
+    enum { FINI_DECIDES_UNSAID, FINI_DECIDES_ONE, FINI_DECIDES_ALL } decides; /* which tokens do */
+} fini_bag_model;
+
+/* The row of FIN_MODEL_...; NULL: there is none. */
+const fini_bag_model *fini_bag_model_of(int model);
 
 /* ---- maps (map.c, features.c) ----------------------------------- */
 
@@ -96,8 +148,6 @@ typedef struct fini_map {
     double *whiten;          /* nystrom: (m, m) of each group, lower triangular; else NULL */
     double *shift, *stretch; /* (m) features seen: (f - shift) stretch */
 } fini_map;
-
-enum { FINI_TOKENS, FINI_MEAN, FINI_MAX, FINI_STATISTICS }; /* the last: for `embedding` */
 
 /* What a form sees. Either the caller's bags, seen through centre, bound and scale without copying,
  * or tokens of its own (owned; the three are then NULL). Kernels for both: kernel/rows.h. */
@@ -159,22 +209,28 @@ void fini_emission_predict(const fini_bag_shape *shape, const double *f, double 
 
 /* ---- the engine (risk.c: loss and gradient; descend.c: L-BFGS) --------------------- */
 
-typedef struct fini_risk
-    fini_risk; /* one training problem with its scratch, for many evaluations */
+/* What is learnt from, by a form or by several in turn. */
+struct fini_problem {
+    struct fini_part *part;      /* that is fitted; forms alone do without */
+    const fini_bag_shape *shape; /* of everything but the form, and the longest bag */
+    const fini_phi *phi;
+    const double *labels;  /* (n) standardised, or classes */
+    const double *weights; /* (n) of bags to learn from; NULL: all 1 */
+    const double *held;    /* (n) of bags held out to stop early, or NULL */
+    fin_sum sum;           /* NULL: alone */
+    fini_cancel *cancel;   /* stage "fit"; NULL: evaluations cannot be cancelled */
+    /* sums over training bags of all processes (fini_problem_count) */
+    double weight, bags, tokens;
+};
 
-/* weights: (n) or NULL. */
+/* For many evaluations. What the problem points to is borrowed. */
 fin_status fini_risk_create(fini_risk **risk, const fini_bag_form *form,
-                            const fini_bag_shape *shape, const fini_phi *phi, const double *labels,
-                            const double *weights, fin_sum sum, fin_error *err);
+                            const fini_problem *problem, fin_error *err);
 void fini_risk_destroy(fini_risk *risk);
 int64_t fini_risk_parameters(const fini_risk *risk); /* q p + extras */
 /* Weighted mean loss over bags, without penalty; gradient (parameters) or NULL. */
 fin_status fini_risk_value(fini_risk *risk, const double *parameters, double *loss,
                            double *gradient, fin_error *err);
-
-/* Evaluations can be cancelled (NULL: they cannot); by what. */
-void fini_risk_cancel(fini_risk *risk, fini_cancel *cancel);
-fini_cancel *fini_risk_cancels(const fini_risk *risk);
 
 /* Sums blocks in the order of fin_ranks_sum (a binary tree over block numbers), in one process. */
 fin_status fini_sum_alone(int64_t blocks, int64_t n, double *parts, double *sum, fin_error *err);
@@ -193,7 +249,8 @@ fin_status fini_phi_settle(fini_phi *phi, fin_sum sum, fin_error *err);
 /* ---- parts and fits (fit.c, part.c, state.c) -------------------------------- */
 
 typedef struct fini_part {
-    fin_fit_settings settings; /* model: neither auto nor stack */
+    fin_fit_settings settings; /* of a model that does not choose among others */
+    const fini_bag_model *model;
     const fini_bag_form *form;
     fini_bag_shape shape; /* longest is set per call */
     fini_map map;
@@ -245,7 +302,7 @@ fin_status fini_fit_remember(fin_fit *fit, const fin_bags *bags, const double *w
 fin_status fini_part_fit(fini_part *part, const fin_fit_settings *settings, int64_t classes,
                          const fin_bags *bags, const double *labels, const double *weights,
                          fin_sum sum, const fin_progress *progress, fin_error *err);
-/* Form and shape from part->settings; the form is NULL for auto and stack. */
+/* Model, form and shape from part->settings; the form is NULL for auto and stack. */
 void fini_part_shape(fini_part *part, int64_t classes);
 void fini_part_close(fini_part *part);
 /* As fin_fit_predict and fin_fit_locate, in the part's own units; within: (n) or NULL, the mean
@@ -274,10 +331,9 @@ fin_status fini_fit_finish(fin_fit *fit, fin_error *err);
 extern const fini_state fini_fit_state, fini_part_state, fini_map_state;
 
 /* EM for the mixture (em.c): `steps` steps on the penalised likelihood, in place; the
- * penalised risk never grows. Returns its value. */
-fin_status fini_em(fini_risk *risk, const fini_bag_shape *shape, const fini_phi *phi,
-                   const double *labels, const double *weights, const double *penalty_of,
-                   int64_t steps, double *parameters, double *value, fin_sum sum, fin_error *err);
+ * penalised risk never grows. Returns its value. penalty_of: of keys, of values. */
+fin_status fini_em(fini_risk *risk, const fini_problem *problem, const double *penalty_of,
+                   int64_t steps, double *parameters, double *value, fin_error *err);
 
 /* Choices, calibration, and the fits (choose.c): fills fit->part and what inner folds say. others:
  * (count) further candidates of auto. */

@@ -29,27 +29,32 @@ enum { LEAST = 2 };
 
 /* ---- what is needed ---------------------------------------------------------------------------- */
 
+static bool has_noise(const fini_bag_model *model)
+{
+    return model->form && model->form->likelihood;
+}
+
 /* Numbers: with few bags for its parameters a model goes through its training labels, and how far it
  * is off there says nothing of new ones. Then the noise is measured on bags left out. The mixture has a
  * noise of its own. */
 static bool measures_noise(const fin_fit_settings *s, int64_t classes, int64_t bags, int64_t d)
 {
-    bool many = s->model == FIN_MODEL_EMBEDDING || s->basis > FIN_BASIS_LINEAR || bags / 4 < d;
-    return classes == 0 && s->model != FIN_MODEL_MIXTURE && s->model != FIN_MODEL_BASE &&
+    const fini_bag_model *model = fini_bag_model_of(s->model);
+    bool many = fini_has_features(s) || bags / 4 < d;
+    return classes == 0 && !has_noise(model) && !model->is.constant &&
            (s->calibrate == 2 || (s->calibrate == 0 && many && bags >= LEAST * s->inner));
 }
 
 static bool calibrates(const fin_fit_settings *s, int64_t classes, int64_t bags)
 {
-    bool base = s->model == FIN_MODEL_BASE; /* shares are what they are */
+    bool base = fini_bag_model_of(s->model)->is.constant; /* shares are what they are */
     return classes > 0 && !base &&
            (s->calibrate == 2 || (s->calibrate == 0 && bags >= LEAST * s->inner));
 }
 
 static bool must_choose(const fin_fit_settings *s, int64_t classes)
 {
-    return s->model == FIN_MODEL_AUTO || s->model == FIN_MODEL_STACK ||
-           fini_candidates(s, classes, NULL, 0) > 1;
+    return fini_chooses(s) || fini_candidates(s, classes, NULL, 0) > 1;
 }
 
 bool fini_is_nested(const fin_fit_settings *s, int64_t classes, int64_t bags, int64_t d)
@@ -60,7 +65,7 @@ bool fini_is_nested(const fin_fit_settings *s, int64_t classes, int64_t bags, in
 
 static bool locates(const fin_fit_settings *s)
 {
-    const fini_bag_form *form = fini_bag_form_of(s->model);
+    const fini_bag_form *form = fini_bag_model_of(s->model)->form;
     return form && form->locate;
 }
 
@@ -75,11 +80,10 @@ static fin_status list_models(fini_choice *c, int count, const fin_fit_settings 
     bool one = found == 1 && locates(&list[0]);
     for (int k = 0; k < found; k++)
         c->of[c->count++] = fini_place(c->model, &c->in.models, &list[k]);
-    for (int k = 0; k < count && asked->model == FIN_MODEL_AUTO && asked->assume == 0; k++) {
+    for (int k = 0; k < count && fini_chooses(asked) == FIN_CHOOSES_BEST && asked->assume == 0;
+         k++) {
         fin_fit_settings some[2];
-        int sides = others[k].model == FIN_MODEL_AUTO || others[k].model == FIN_MODEL_STACK
-                        ? 0
-                        : fini_candidates(&others[k], classes, some, 2);
+        int sides = fini_chooses(&others[k]) ? 0 : fini_candidates(&others[k], classes, some, 2);
         if (c->in.models + sides > FINI_CANDIDATES / 2)
             return fini_fail(err, FIN_ERR_ARGUMENT, "auto chooses among %d models at most",
                              FINI_CANDIDATES / 2);
@@ -278,7 +282,7 @@ static fin_status choose_locator(fini_choice *c, fin_fit *fit, fini_decision *ro
     double least = INFINITY;
     if (c->asked.locator == 1 && !(c->count == 1 && locates(&c->model[c->of[0]])))
         return FIN_OK;
-    bool side = c->count > 1 && c->asked.model == FIN_MODEL_ANY;
+    bool side = c->count > 1 && fini_bag_model_of(c->asked.model)->is.sides;
     for (int m = 0; m < c->in.models; m++) {
         double loss = locates(&c->model[m]) && (!side || c->decision.weight[m] > 0)
                           ? fini_inner_loss(&c->in, m)
@@ -303,8 +307,9 @@ fin_status fini_choice_decide(fini_choice *c, fin_fit *fit, fin_error *err)
         status = calibrate(c, &c->decision, sharpen, &fit->sharpness, &fit->inner_loss, err);
     if (!status)
         status = fini_inner_base(&c->in, c->loss, &fit->base_loss, &gain, &se, err);
-    for (int k = 0; k < c->count && !status && asked->model == FIN_MODEL_AUTO; k++)
-        if (c->model[c->of[k]].model == FIN_MODEL_BASE && !(gain > sure * se)) {
+    bool best = fini_chooses(asked) == FIN_CHOOSES_BEST;
+    for (int k = 0; k < c->count && !status && best; k++)
+        if (fini_bag_model_of(c->model[c->of[k]].model)->is.constant && !(gain > sure * se)) {
             take_one(c, c->of[k], &c->decision);
             fit->sharpness = 1;
             fit->inner_loss = fit->base_loss;
@@ -376,7 +381,7 @@ static fin_status fit_parts(fin_fit *fit, const fini_choice *c, const fin_progre
  * fitted to it looks smaller than it is. */
 double fini_choice_noise(const fini_choice *c, int m, double fitted)
 {
-    bool own = c->model[m].model == FIN_MODEL_MIXTURE && c->count == 1;
+    bool own = has_noise(fini_bag_model_of(c->model[m].model)) && c->count == 1;
     return c->in.classes || !c->measured || own ? fitted : sqrt(fini_inner_loss(&c->in, m));
 }
 
@@ -392,8 +397,7 @@ static void measure_noise(fin_fit *fit, const fini_choice *c)
 /* Too few bags for inner folds, or no need of them: the model as it is. */
 fin_status fini_choice_skip(fini_choice *c, fin_fit *fit, fin_error *err)
 {
-    int model = c->asked.model;
-    if (model == FIN_MODEL_AUTO || model == FIN_MODEL_STACK || c->asked.calibrate == 2)
+    if (fini_chooses(&c->asked) || c->asked.calibrate == 2)
         return fini_fail(err, FIN_ERR_ARGUMENT,
                          "%lld training bags are too few to choose a model or to calibrate one by "
                          "cross-validation, which leaves out bags whose class has others; name a "
@@ -481,7 +485,7 @@ fin_status fini_fit_choose(fin_fit *fit, const fin_bags *bags, const double *lab
     if (!status)
         measure_noise(fit, c);
     for (int64_t k = 0; !status && fit->swapped && k < fit->parts; k++)
-        if (fit->part[k].form == &fini_bag_any) /* as the caller numbers them */
+        if (fit->part[k].model->is.sides) /* as the caller numbers them */
             fit->part[k].settings.positive = 1 - fit->part[k].settings.positive;
     fini_arena_close(&arena);
     fini_free(c);

@@ -316,21 +316,15 @@ static fin_status run_task(void *user, int64_t number, const fin_progress *progr
 
 /* ---- all tasks ------------------------------------------------------------------------------- */
 
-/* Features of a kernel cost more than columns. */
-static bool is_costly(const fin_fit_settings *s)
-{
-    return s->model == FIN_MODEL_EMBEDDING || s->basis > FIN_BASIS_LINEAR;
-}
-
 static void list_tasks(crossing *w)
 {
     const fini_crossing *c = w->c;
     w->tasks = 0;
-    for (int costly = 1; costly >= 0; costly--)
+    for (int costly = 1; costly >= 0; costly--) /* features cost more than columns */
         for (int m = 0; m < c->models; m++)
             for (int o = 0; o < c->outers; o++)
                 for (int f = c->test ? -1 : 0; f < c->inner[o]; f++) {
-                    if (is_costly(&c->model[m]) != costly || (f >= 0 && !c->nested[m]))
+                    if (fini_has_features(&c->model[m]) != costly || (f >= 0 && !c->nested[m]))
                         continue;
                     if (w->task)
                         w->task[w->tasks] = (task){m, o, f};

@@ -46,9 +46,10 @@ static fin_fit_settings settings_of(const fin_fit *fit)
         if (weight > 0 && parts++ == 0)
             only = part;
     }
-    if (settings.model == FIN_MODEL_AUTO && parts == 1)
+    bool best = fini_chooses(&settings) == FIN_CHOOSES_BEST;
+    if (best && parts == 1)
         return *only;
-    settings.model = settings.model == FIN_MODEL_AUTO ? FIN_MODEL_STACK : settings.model;
+    settings.model = best ? FIN_MODEL_STACK : settings.model;
     return settings;
 }
 

@@ -18,21 +18,16 @@
 
 /* ---- candidates: of `auto`, of a stack, and the single models behind any model asked for ---------- */
 
-/* In order of preference. Every model that a report compares by itself can be chosen. */
-static const struct {
-    int model, basis;
-    bool monotone; /* one more token can only raise the positive class */
-} preference[] = {
-    {FIN_MODEL_SOFTMAX, FIN_BASIS_BOTH, false},     {FIN_MODEL_MIXTURE, FIN_BASIS_BOTH, false},
-    {FIN_MODEL_EMBEDDING, FIN_BASIS_LINEAR, false}, {FIN_MODEL_SOFTMAX, FIN_BASIS_LINEAR, false},
-    {FIN_MODEL_MIXTURE, FIN_BASIS_LINEAR, false},   {FIN_MODEL_ANY, FIN_BASIS_BOTH, true},
-    {FIN_MODEL_ANY, FIN_BASIS_LINEAR, true},        {FIN_MODEL_MAX, FIN_BASIS_LINEAR, false},
-    {FIN_MODEL_MEAN, FIN_BASIS_LINEAR, false},      {FIN_MODEL_BASE, FIN_BASIS_LINEAR, true},
-};
-
-static bool is_several(const fin_fit_settings *s)
+int fini_chooses(const fin_fit_settings *s)
 {
-    return s->model == FIN_MODEL_AUTO || s->model == FIN_MODEL_STACK;
+    return fini_bag_model_of(s->model)->is.chooses;
+}
+
+/* Statistics are seen in the space of a kernel always. */
+bool fini_has_features(const fin_fit_settings *s)
+{
+    return fini_bag_model_of(s->model)->statistics == FINI_STATISTICS ||
+           s->basis > FIN_BASIS_LINEAR;
 }
 
 /* Who assumes that models are monotone speaks of a positive class: it is 1 unless he says otherwise. */
@@ -49,7 +44,8 @@ fin_fit_settings fini_asked(const fin_fit_settings *settings, bool swapped)
 /* Both sides, unless one is given. Returns how many; side may be NULL. */
 static int sides_of(const fin_fit_settings *s, int64_t classes, fin_fit_settings *side)
 {
-    bool both = s->model == FIN_MODEL_ANY && classes == 2 && fin_is_auto((double)s->positive);
+    bool both =
+        fini_bag_model_of(s->model)->is.sides && classes == 2 && fin_is_auto((double)s->positive);
     for (int k = 0; k <= both && side; k++) {
         side[k] = *s;
         if (both)
@@ -59,20 +55,30 @@ static int sides_of(const fin_fit_settings *s, int64_t classes, fin_fit_settings
     return 1 + both;
 }
 
+/* The model in this place of the order of preference, and its basis. Every model that a report compares
+ * by itself can be chosen. */
+static const fini_bag_model *preferred(int place, fin_fit_settings *s)
+{
+    const fini_bag_model *model;
+    for (s->model = 0; (model = fini_bag_model_of(s->model)); s->model++)
+        if (model->preferred == place || model->preferred_both == place) {
+            s->basis = model->preferred == place ? FIN_BASIS_LINEAR : FIN_BASIS_BOTH;
+            break;
+        }
+    return model;
+}
+
 /* Models that see tokens through another basis than the caller's are left out, if he has one. */
 int fin_fit_candidates(const fin_fit_settings *base, int64_t classes, fin_fit_settings *models,
                        int room)
 {
     int count = 0;
-    for (size_t k = 0; k < sizeof preference / sizeof *preference; k++) {
-        fin_fit_settings s = fini_asked(base, false), side[2];
-        bool tokens = fini_bag_form_of(preference[k].model) != &fini_bag_mean;
-        s.model = preference[k].model;
-        if ((s.model == FIN_MODEL_ANY && classes != 2) ||
-            (base->assume == 1 && !preference[k].monotone) ||
-            (tokens && base->basis != FIN_BASIS_AUTO && base->basis != preference[k].basis))
+    const fini_bag_model *model;
+    fin_fit_settings s = fini_asked(base, false), side[2];
+    for (int place = 1; (model = preferred(place, &s)); place++) {
+        if ((model->is.sides && classes != 2) || (base->assume == 1 && !model->monotone) ||
+            (!model->is.whole && base->basis != FIN_BASIS_AUTO && base->basis != s.basis))
             continue;
-        s.basis = preference[k].basis;
         for (int i = 0, both = sides_of(&s, classes, side); i < both; i++, count++)
             if (count < room)
                 models[count] = side[i];
@@ -80,12 +86,26 @@ int fin_fit_candidates(const fin_fit_settings *base, int64_t classes, fin_fit_se
     return count;
 }
 
+int fin_fit_baselines(const fin_fit_settings *base, fin_fit_settings *models, int room)
+{
+    int count = 0;
+    const fini_bag_model *model;
+    for (int place = 1, m; place == count + 1; place++)
+        for (m = 0; (model = fini_bag_model_of(m)); m++)
+            if (model->compared == place && count++ < room) {
+                models[place - 1] = *base;
+                models[place - 1].model = m;
+            }
+    return count;
+}
+
 void fini_single(fin_fit_settings *s, int64_t classes)
 {
-    s->basis = s->model == FIN_MODEL_BASE ? FIN_BASIS_LINEAR : fin_fit_basis(s, classes);
+    const fin_fit_model *model = fin_fit_model_get(s);
+    s->basis = model->constant ? FIN_BASIS_LINEAR : fin_fit_basis(s, classes);
     s->calibrate = s->assume = s->locator = 0;
-    s->heads = fin_fit_has_heads(s) ? s->heads : 1;
-    if (s->model != FIN_MODEL_ANY)
+    s->heads = model->heads ? s->heads : 1;
+    if (!model->sides)
         s->positive = FIN_AUTO_INT;
 }
 
@@ -93,7 +113,7 @@ int fini_candidates(const fin_fit_settings *asked, int64_t classes, fin_fit_sett
                     int room)
 {
     fin_fit_settings side[2];
-    if (is_several(asked))
+    if (fini_chooses(asked))
         return fin_fit_candidates(asked, classes, model, room);
     int count = sides_of(asked, classes, side);
     for (int k = 0; k < count && k < room; k++)
@@ -268,9 +288,8 @@ static int best_of(const desk *d)
 /* Simple kinds seldom add to an average of the others, and with few bags their weights are noise. */
 static bool is_strong(const fin_fit_settings *s, bool monotone)
 {
-    return s->model == FIN_MODEL_SOFTMAX || s->model == FIN_MODEL_MIXTURE ||
-           s->model == FIN_MODEL_EMBEDDING ||
-           (s->model == FIN_MODEL_ANY && (monotone || s->basis > FIN_BASIS_LINEAR));
+    const fini_bag_model *model = fini_bag_model_of(s->model);
+    return model->strong || (model->strong_both && (monotone || s->basis > FIN_BASIS_LINEAR));
 }
 
 static void leave_worse_out(desk *d)
@@ -370,15 +389,18 @@ static void write_down(const desk *d, int chosen, fini_decision *out)
         out->weight[m] /= sum;
 }
 
-static fin_status decide(desk *d, int asked, fini_decision *out, fin_error *err)
+static fin_status decide(desk *d, int chooses, fini_decision *out, fin_error *err)
 {
-    bool several = asked == FIN_MODEL_AUTO || asked == FIN_MODEL_STACK;
     int64_t total = d->in->total;
     for (int k = 0; k < d->count; k++)
         memcpy(d->P + k * total, d->in->P + d->of[k] * total, (size_t)total * sizeof *d->P);
-    fin_status status = several ? predict_stack(d, err) : FIN_OK;
+    fin_status status = chooses ? predict_stack(d, err) : FIN_OK;
     if (!status)
-        write_down(d, asked == FIN_MODEL_AUTO ? prefer(d) : several ? d->count : best_of(d), out);
+        write_down(d,
+                   chooses == FIN_CHOOSES_BEST ? prefer(d)
+                   : chooses                   ? d->count
+                                               : best_of(d),
+                   out);
     return status;
 }
 
@@ -392,7 +414,7 @@ fin_status fini_decide(const fini_inner *in, const fin_fit_settings *asked, int 
     if (status)
         return status;
     layout(&arena, &d);
-    status = decide(&d, asked->model, out, err);
+    status = decide(&d, fini_chooses(asked), out, err);
     fini_arena_close(&arena);
     return status;
 }

@@ -27,13 +27,10 @@
 #define KEY 2.0
 #define NU 5.0
 #define S0 0.1
-static const double grid[] = {1, 0.3, 0.1, 0.03, 0.01};
+static const double grid[] = {1, 0.3, 0.1, 0.03, 0.01, 0};
 /* Where what a penalty shrinks is fitted again it hardly matters which, and weak ones only let the
  * key of attention fit the noise. */
-static const double grid_polished[] = {3, 1, 0.3};
-/* An embedding has more features than bags and can fit any numbers, noise included. With these it
- * cannot, unless there is little noise: a penalty is relative to the noise that is found. */
-static const double grid_embedding[] = {20, 15, 10};
+static const double grid_polished[] = {3, 1, 0.3, 0};
 enum { PATIENCE = 10 };
 /* Losses, summed over bags, by which a start far out must be better than the mean. */
 #define FAR 3.0
@@ -45,32 +42,29 @@ enum { ITERATIONS = 200, ITERATIONS_CLASSES = 20, MEAN_ITERATIONS = 1000, EM_STE
 bool fini_polished(const fini_problem *problem)
 {
     const fini_part *part = problem->part;
-    bool form = part->form == &fini_bag_softmax || part->form == &fini_bag_mixture;
     double columns = (double)(problem->phi->bags.d - problem->phi->left_out);
-    return form && part->shape.classes == 0 && !problem->held &&
+    return part->form->finds && part->shape.classes == 0 && !problem->held &&
            problem->bags >= FINI_RELAX_BAGS * columns;
 }
 
 int64_t fini_penalties(const fini_problem *problem, double *penalty)
 {
     const fini_part *part = problem->part;
-    const double *from = grid;
-    size_t bytes = sizeof grid;
-    if (part->settings.model == FIN_MODEL_BASE) { /* none matters */
-        bytes = sizeof *from;
-    } else if (!fin_is_auto(part->settings.penalty)) {
-        from = &part->settings.penalty;
-        bytes = sizeof *from;
-    } else if (fini_polished(problem)) {
+    const double *from = grid, *usual = part->model->penalties;
+    int64_t count = 0;
+    if (part->model->is.constant) /* none matters */
+        count = 1;
+    else if (!fin_is_auto(part->settings.penalty))
+        from = &part->settings.penalty, count = 1;
+    else if (fini_polished(problem))
         from = grid_polished;
-        bytes = sizeof grid_polished;
-    } else if (part->settings.model == FIN_MODEL_EMBEDDING && part->shape.classes == 0) {
-        from = grid_embedding;
-        bytes = sizeof grid_embedding;
-    }
+    else if (usual && part->shape.classes == 0)
+        from = usual;
+    for (int64_t all = !count; all && from[count] > 0;)
+        count++;
     if (penalty)
-        memcpy(penalty, from, bytes);
-    return (int64_t)(bytes / sizeof *from);
+        memcpy(penalty, from, (size_t)count * sizeof *from);
+    return count;
 }
 
 /* ---- the function ---------------------------------------------------------------------------------- */
@@ -190,24 +184,20 @@ static fin_status open_risks(way *w, fin_error *err)
     const fini_part *part = o->part;
     fin_status status = FIN_OK;
     w->mean_phi = o->phi;
-    if (part->form != &fini_bag_mean) {
+    if (!part->form->pools) {
         status = fini_phi_means(o->phi, &w->means, o->cancel, err);
         if (w->means.bags.tokens)
             w->mean_phi = &w->means;
         if (!status)
-            status = fini_risk_create(&w->risk, part->form, &part->shape, o->phi, o->labels,
-                                      o->weights, o->sum, err);
+            status = fini_risk_create(&w->risk, part->form, o, err);
     }
+    fini_problem means = *o, held = *o;
+    means.phi = w->mean_phi;
+    held.weights = o->held;
     if (!status)
-        status = fini_risk_create(&w->mean_risk, &fini_bag_mean, &part->shape, w->mean_phi,
-                                  o->labels, o->weights, o->sum, err);
+        status = fini_risk_create(&w->mean_risk, &fini_bag_mean, &means, err);
     if (!status && o->held)
-        status = fini_risk_create(&w->held, part->form, &part->shape, o->phi, o->labels, o->held,
-                                  o->sum, err);
-    fini_risk *const risks[] = {w->risk, w->mean_risk, w->held};
-    for (int i = 0; i < 3; i++)
-        if (risks[i])
-            fini_risk_cancel(risks[i], o->cancel);
+        status = fini_risk_create(&w->held, part->form, &held, err);
     return status;
 }
 
@@ -284,7 +274,7 @@ static fin_status pool(way *w, double penalty, double *variance, fin_error *err)
 {
     fini_problem *problem = w->problem;
     const fini_part *part = problem->part;
-    bool itself = part->form == &fini_bag_mean;
+    bool itself = part->form->pools;
     int64_t n = fini_risk_parameters(w->mean_risk);
     objective o = {.risk = w->mean_risk,
                    .held = itself ? w->held : NULL,
@@ -292,7 +282,7 @@ static fin_status pool(way *w, double penalty, double *variance, fin_error *err)
                    .penalty = penalty,
                    .n = problem->weight,
                    .profile = itself && part->shape.classes == 0,
-                   .frozen = part->settings.model == FIN_MODEL_BASE,
+                   .frozen = part->model->is.constant,
                    .parameters = n,
                    .cancel = problem->cancel};
     /* As a start it need not be exact; as a model it is convex and cheap, so it is. */
@@ -306,7 +296,7 @@ static fin_status pool(way *w, double penalty, double *variance, fin_error *err)
     }
     w->mean_search.iterations =
         part->settings.iterations > MEAN_ITERATIONS ? part->settings.iterations : MEAN_ITERATIONS;
-    if (part->settings.model == FIN_MODEL_ANY)
+    if (part->form->begin)
         w->mean_search.iterations = 0; /* it starts elsewhere */
     w->mean_search.gradient = tolerance * w->first;
     w->mean_search.decrease = itself ? 1e-14 : 1e-6;
@@ -332,7 +322,7 @@ static int64_t iterations_of(const fini_part *part)
 static int64_t starts_of(const fini_part *part)
 {
     int64_t given = part->settings.restarts;
-    return given != FIN_AUTO_INT ? given : part->settings.model == FIN_MODEL_ERF ? 4 : 1;
+    return given != FIN_AUTO_INT ? given : part->model->starts ? part->model->starts : 1;
 }
 
 /* One start of the form at penalty m, after `done` others. Returns its value in *value, its parameters in w->x. */
@@ -342,18 +332,17 @@ static fin_status descend(way *w, int64_t done, int64_t m, int64_t start, double
     fini_problem *problem = w->problem;
     fini_part *part = problem->part;
     int64_t p = problem->phi->bags.d, keys = part->form->keys(&part->shape) * p;
-    bool mixture = part->settings.model == FIN_MODEL_MIXTURE;
     objective o = {.risk = w->risk,
                    .held = w->held,
                    .keys = keys,
                    .values = part->form->values(&part->shape) * p,
                    .penalty = part->penalty[m],
                    .n = problem->weight,
-                   .profile = part->shape.classes == 0 && !mixture,
+                   .profile = part->shape.classes == 0 && !part->form->likelihood,
                    .parameters = part->parameters,
                    .cancel = problem->cancel};
-    bool any = part->settings.model == FIN_MODEL_ANY, far = start == 0 && w->far;
-    bool again = done > 0 && !far && (start == 1 || any || (start == 0 && w->polished));
+    bool elsewhere = part->form->begin, far = start == 0 && w->far;
+    bool again = done > 0 && !far && (start == 1 || elsewhere || (start == 0 && w->polished));
     if (again || far)
         memcpy(w->x, far ? w->far : w->last, (size_t)part->parameters * sizeof *w->x);
     else
@@ -361,10 +350,9 @@ static fin_status descend(way *w, int64_t done, int64_t m, int64_t start, double
     fin_status status = FIN_OK;
     int64_t steps = part->settings.em_steps;
     steps = steps != FIN_AUTO_INT ? steps : part->shape.classes ? 0 : EM_STEPS;
-    if (mixture && steps > 0 && !again && !w->held) {
+    if (part->form->approach && steps > 0 && !again && !w->held) {
         double lam = o.penalty / o.n, penalty_of[2] = {KEY * lam, lam}, reached;
-        status = fini_em(w->risk, &part->shape, problem->phi, problem->labels, problem->weights,
-                         penalty_of, steps, w->x, &reached, problem->sum, err);
+        status = part->form->approach(w->risk, problem, penalty_of, steps, w->x, &reached, err);
     }
     w->search.iterations = iterations_of(part);
     /* What is polished afterwards need not be exact. */
@@ -383,12 +371,11 @@ static fin_status polish(way *w, int64_t m, double *x, fin_error *err)
 {
     const fini_problem *problem = w->problem;
     const fini_part *part = problem->part;
-    double lam = part->penalty[m] / problem->weight, penalty_of[2] = {KEY * lam, lam}, loss;
+    double loss;
     int gate = part->settings.gate;
     if (w->held || (part->shape.classes && gate != FINI_GATE_GAUSSIAN))
         return FIN_OK;
-    return fini_polish(w->risk, part->form, &part->shape, problem->phi, problem->labels,
-                       problem->weights, penalty_of, gate, problem->sum, x, &loss, err);
+    return fini_polish(w->risk, problem, part->penalty[m] / problem->weight, gate, x, &loss, err);
 }
 
 /* The best of all starts becomes member m. */
@@ -423,9 +410,7 @@ static fin_status probe(way *w, fin_error *err)
     double variance, near, far;
     bool found = false;
     if (part->shape.classes != 2 || !w->risk || problem->held || part->shape.heads > 1 ||
-        problem->tokens < CROWD * problem->bags ||
-        (part->form != &fini_bag_softmax && part->form != &fini_bag_mixture &&
-         part->form != &fini_bag_any))
+        problem->tokens < CROWD * problem->bags || !part->form->reach)
         return FIN_OK;
     double *x = fini_alloc_array(part->parameters, sizeof *x);
     if (!x)

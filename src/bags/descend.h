@@ -46,19 +46,7 @@ fin_status fini_lbfgs_begin(fini_lbfgs *o, const double *x, fin_error *err);
 fin_status fini_lbfgs_next(fini_lbfgs *o, double *x, bool *more, fin_error *err);
 void fini_lbfgs_close(fini_lbfgs *o);
 
-/* ---- one problem -------------------------------------------------------------------------------- */
-
-typedef struct fini_problem {
-    fini_part *part;
-    const fini_phi *phi;
-    const double *labels;
-    const double *weights; /* (n) of bags to learn from */
-    const double *held;    /* (n) of bags held out to stop early, or NULL */
-    fin_sum sum;           /* never NULL */
-    fini_cancel *cancel;   /* stage "fit" */
-    /* sums over training bags of all processes */
-    double weight, bags, tokens;
-} fini_problem;
+/* ---- one part -------------------------------------------------------------------------------- */
 
 /* Fills part->member from starts to minima, for every penalty of the grid. */
 fin_status fini_part_descend(fini_problem *problem, fin_error *err);
@@ -79,6 +67,18 @@ void fini_start(const fini_problem *problem, int64_t start, const double *mean, 
 /* Parameters that look where the bags of the two classes reach farthest (extreme.c); *found is
  * false if there is no such place, or if there are too many bags. */
 fin_status fini_extreme(const fini_problem *problem, double *x, bool *found, fin_error *err);
+/* What is known there of w.phi: a form makes a start of it (fini_bag_form.reach). */
+typedef struct fini_ends {
+    const double *w; /* (p) the direction */
+    double L;        /* tokens a bag */
+    double mean, sd; /* of w.phi over tokens */
+    double up,
+        down; /* by how many deviations the largest, the smallest of class 1 is above that of class 0 */
+    double above, below; /* half-way between these */
+} fini_ends;
+/* The start of a form whose keys choose tokens and whose values read them; the values' size. */
+void fini_reach_keys(const fini_problem *problem, const fini_ends *ends, double *x);
+double fini_reach_value(const fini_ends *ends, double middle);
 /* Fills weight, bags and tokens. */
 fin_status fini_problem_count(fini_problem *problem, fin_error *err);
 
@@ -119,10 +119,8 @@ typedef struct fini_mixture {
 } fini_mixture;
 
 int64_t fini_mixture_scratch(const fini_bag_shape *shape);
-/* Everything for the label y; stride: numbers of U from one token to the next. */
-void fini_mixture_label(const fini_bag_shape *shape, const double *extra, int64_t L,
-                        const double *U, int64_t stride, double y, fini_mixture *bag,
-                        double *scratch);
+/* Everything for the label y; stride: numbers of bag->U from one token to the next. */
+void fini_mixture_label(const fini_bag *bag, int64_t stride, double y, fini_mixture *to);
 
 /* ---- what follows a penalised minimum: gains, keys (polish.c) ------------------------------------- */
 
@@ -135,18 +133,15 @@ fin_status fini_relax(fini_risk *risk, const fini_bag_form *form, const fini_bag
 
 /* Choices of the setting `gate`. */
 enum { FINI_GATE_AUTO, FINI_GATE_FREE, FINI_GATE_GAUSSIAN };
-/* After a penalised minimum of softmax or the mixture; other forms are left as they are. In place;
- * *loss is the mean loss, without penalty. penalty_of: of keys, of values, where the loss is minus
- * a mean log likelihood.
+/* After a penalised minimum of a form that finds a token. In place; *loss is the mean loss, without
+ * penalty. penalty: of values, where the loss is minus a mean log likelihood.
  *
  *     gains     for numbers, and at least FINI_RELAX_BAGS bags a column, whatever `gate` is
  *     keys      from the posterior location (polish.c), if there is one head. auto: where
  *               there are gains, if the training bags prefer it; free: never; gaussian: always, for
  *               classes and few bags too */
-fin_status fini_polish(fini_risk *risk, const fini_bag_form *form, const fini_bag_shape *shape,
-                       const fini_phi *phi, const double *labels, const double *weights,
-                       const double *penalty_of, int gate, fin_sum sum, double *parameters,
-                       double *loss, fin_error *err);
+fin_status fini_polish(fini_risk *risk, const fini_problem *problem, double penalty, int gate,
+                       double *parameters, double *loss, fin_error *err);
 
 /* ---- second derivatives of least squares on features (ridge.c) ------------------------------------ */
 

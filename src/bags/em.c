@@ -51,16 +51,20 @@ static int64_t scratch(const fini_bag_shape *shape)
  *     Q = log_gate - log_joint0 - sum_l r_l (a_l + logp_l - a0_l - logp0_l)
  *
  * is the sum above, since log r_l = a0_l + logp0_l - log_joint0. */
-static double bound(const fini_bag_shape *shape, const double *extra, int64_t L, const double *U,
-                    double y, double *dU, double *dextra, double *room)
+static double bound(const fini_bag *bag, double y, double *dU, double *dextra)
 {
+    const fini_bag_shape *shape = bag->shape;
+    const double *U = bag->U;
     int64_t outs = shape->outputs, q = 1 + outs, stride = 2 * q;
+    fini_bag before = *bag;
     fini_mixture at, old;
-    fini_mixture_label(shape, extra, L, U, stride, y, &at, room);
-    fini_mixture_label(shape, extra + fini_bag_mixture.extras(shape), L, U + q, stride, y, &old,
-                       room + fini_mixture_scratch(shape));
+    before.extra += fini_bag_mixture.extras(shape);
+    before.U += q;
+    before.scratch += fini_mixture_scratch(shape);
+    fini_mixture_label(bag, stride, y, &at);
+    fini_mixture_label(&before, stride, y, &old);
     double value = at.log_gate - old.log_joint, square = 0;
-    for (int64_t l = 0; l < L; l++) {
+    for (int64_t l = 0; l < bag->L; l++) {
         double r = old.post[l], *d = dU + l * stride;
         if (r > 0) /* 0 times minus infinity is 0 here */
             value -= r * (U[l * stride] + at.logp[l] - U[l * stride + q] - old.logp[l]);
@@ -72,7 +76,7 @@ static double bound(const fini_bag_shape *shape, const double *extra, int64_t L,
         memset(d + q, 0, (size_t)q * sizeof *d);
         square -= r > 0 ? 2 * r * at.logp[l] : 0;
     }
-    return shape->classes ? value : value + fini_mixture_sigma(extra[1], square, &dextra[1]);
+    return shape->classes ? value : value + fini_mixture_sigma(bag->extra[1], square, &dextra[1]);
 }
 
 static const fini_bag_form bound_form = {
@@ -211,23 +215,20 @@ static fin_status open_em(em *o, fin_error *err)
     return status;
 }
 
-fin_status fini_em(fini_risk *risk, const fini_bag_shape *shape, const fini_phi *phi,
-                   const double *labels, const double *weights, const double *penalty_of,
-                   int64_t steps, double *parameters, double *value, fin_sum sum, fin_error *err)
+fin_status fini_em(fini_risk *risk, const fini_problem *problem, const double *penalty_of,
+                   int64_t steps, double *parameters, double *value, fin_error *err)
 {
     em o = {.risk = risk, .penalty = penalty_of, .n = fini_risk_parameters(risk), .sigma = -1};
-    o.extras = fini_bag_mixture.extras(shape);
+    o.extras = fini_bag_mixture.extras(problem->shape);
     o.weights = o.n - o.extras;
-    o.keys = phi->bags.d;
-    if (shape->classes == 0)
+    o.keys = problem->phi->bags.d;
+    if (problem->shape->classes == 0)
         o.sigma = o.n - 1;
     fin_status status = open_em(&o, err);
     if (!status)
-        status = fini_risk_create(&o.bound, &bound_form, shape, phi, labels, weights, sum, err);
-    if (!status) {
-        fini_risk_cancel(o.bound, fini_risk_cancels(risk));
+        status = fini_risk_create(&o.bound, &bound_form, problem, err);
+    if (!status)
         status = run(&o, steps, parameters, value, err);
-    }
     fini_risk_destroy(o.bound);
     fini_lbfgs_close(&o.search);
     fini_arena_close(&o.arena);

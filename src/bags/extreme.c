@@ -151,17 +151,17 @@ static fin_status regress(extreme *e, double *w, fin_error *err)
         return fini_fail_memory(err, (size_t)(e->n + 1) * sizeof *offsets, "ends of columns");
     for (int64_t i = 0; i <= e->n; i++)
         offsets[i] = i;
+    fini_problem means = *o;
     fini_phi rows = {.bags = o->phi->bags};
     rows.bags.d = 2 * p;
     rows.bags.dtype = FIN_F64;
     rows.bags.tokens = e->values;
     rows.bags.offsets = offsets;
-    fin_status status = fini_risk_create(&e->risk, &fini_bag_mean, &o->part->shape, &rows,
-                                         o->labels, o->weights, o->sum, err);
+    means.phi = &rows;
+    fin_status status = fini_risk_create(&e->risk, &fini_bag_mean, &means, err);
     if (!status)
         status = fini_lbfgs_create(&e->search, 2 * p + 1, err);
     if (!status) {
-        fini_risk_cancel(e->risk, o->cancel);
         e->search.iterations = STEPS;
         e->search.relative = 1e-4;
         e->search.function = evaluate;
@@ -229,37 +229,36 @@ static double gap(const double *zero, const double *one, int at, double *where)
     return (b - a) / sqrt(fmax(va + vb, 1e-12));
 }
 
+double fini_reach_value(const fini_ends *e, double middle)
+{
+    return fmin(widest, 2 / fmax(fabs(middle - e->mean) / e->sd, 1e-3)) / e->sd;
+}
+
+void fini_reach_keys(const fini_problem *problem, const fini_ends *e, double *x)
+{
+    const fini_bag_shape *shape = problem->shape;
+    int64_t p = problem->phi->bags.d, keys = shape->form->keys(shape);
+    double side = e->up >= e->down ? 1 : -1, middle = side > 0 ? e->above : e->below;
+    double key = fmax(1, 0.5 * sqrt(2 * log(e->L))) / e->sd, value = fini_reach_value(e, middle);
+    for (int64_t h = 0; h < keys; h++)
+        for (int64_t j = 0; j < p; j++) {
+            x[h * p + j] = side * key * e->w[j];
+            x[(keys + h) * p + j] = value * e->w[j] / (double)keys;
+        }
+    x[2 * keys * p] = -value * middle;
+}
+
 /* From w and what tokens have of it to parameters of the form. */
 static void set_parameters(const extreme *e, const double *w, const double sum[TALLY], double *x)
 {
     const fini_part *part = e->problem->part;
-    bool any = part->form == &fini_bag_any;
-    int64_t p = e->problem->phi->bags.d, keys = part->form->keys(&part->shape);
-    double tokens = e->problem->tokens, L = tokens / e->problem->bags, above, below;
-    double up = gap(sum + 2, sum + 7, 3, &above), down = gap(sum + 2, sum + 7, 1, &below);
-    double mean = sum[0] / tokens, sd = sqrt(fmax(sum[1] / tokens - mean * mean, 1e-300));
-    double side = up >= down ? 1 : -1, middle = side > 0 ? above : below;
-    if (any) { /* towards the class that a token can bring about */
-        side = part->shape.positive ? 1 : -1;
-        middle = side > 0 ? above : below;
-    }
-    double key = fmax(1, 0.5 * sqrt(2 * log(L))) / sd;
-    double value = fmin(widest, 2 / fmax(fabs(middle - mean) / sd, 1e-3)) / sd;
+    double tokens = e->problem->tokens, mean = sum[0] / tokens;
+    fini_ends ends = {.w = w, .L = tokens / e->problem->bags, .mean = mean};
+    ends.up = gap(sum + 2, sum + 7, 3, &ends.above);
+    ends.down = gap(sum + 2, sum + 7, 1, &ends.below);
+    ends.sd = sqrt(fmax(sum[1] / tokens - mean * mean, 1e-300));
     memset(x, 0, (size_t)part->parameters * sizeof *x);
-    for (int64_t h = 0; h < keys; h++)
-        for (int64_t j = 0; j < p; j++)
-            x[h * p + j] = side * key * w[j];
-    if (any) {
-        double nu = fmax(1, value * sd) / sd;
-        for (int64_t j = 0; j < p; j++)
-            x[j] = side * nu * w[j];
-        x[p] = fmin(-nu * fabs(middle), log(log(2) / L) - 0.5 * nu * nu * sd * sd);
-        return;
-    }
-    for (int64_t h = 0; h < keys; h++)
-        for (int64_t j = 0; j < p; j++)
-            x[(keys + h) * p + j] = value * w[j] / (double)keys;
-    x[2 * keys * p] = -value * middle;
+    part->form->reach(e->problem, &ends, x);
 }
 
 fin_status fini_extreme(const fini_problem *problem, double *x, bool *found, fin_error *err)

@@ -337,11 +337,11 @@ int fini_positive(const fin_fit *fit)
     if (fit->classes != 2)
         return -1;
     const fini_part *locator = fit->locator >= 0 ? &fit->part[fit->locator] : NULL;
-    const fini_part *any = locator && locator->form == &fini_bag_any ? locator : NULL;
-    for (int64_t k = 0; k < fit->parts && !any; k++)
-        any = fit->part[k].form == &fini_bag_any ? &fit->part[k] : NULL;
-    if (any)
-        return (any->shape.positive != 0) != fit->swapped;
+    const fini_part *sided = locator && locator->model->is.sides ? locator : NULL;
+    for (int64_t k = 0; k < fit->parts && !sided; k++)
+        sided = fit->part[k].model->is.sides ? &fit->part[k] : NULL;
+    if (sided)
+        return (sided->shape.positive != 0) != fit->swapped;
     if (!locator || !locator->form->own)
         return -1;
     return fin_is_auto((double)fit->settings.positive) ? 1 : (int)fit->settings.positive;
@@ -352,27 +352,20 @@ int fin_fit_locates(const fin_fit *fit)
     return fit->locator >= 0;
 }
 
-/* `none` as sharp as predictions are, and tokens such that they still go together:
- *
- *     mixture   own' = own (1 - none') / (1 - none)                    sum of own' = 1 - none'
- *     any       1 - own' = (1 - own)^r,  r = log none' / sum log(1 - own)      product of 1 - own' = none' */
+/* `none` as sharp as predictions are, and tokens such that they still go together. */
 static void calibrate_tokens(const fin_fit *fit, const fini_part *part, const fin_bags *bags,
                              const fin_locations *to)
 {
     for (int64_t i = 0; i < bags->n && fit->locator_sharpness != 1; i++) {
-        double before = to->none[i], p[2] = {before, 1 - before}, sum = 0;
+        double before = to->none[i], p[2] = {before, 1 - before};
         int64_t from = bags->offsets[i] - bags->offsets[0];
-        int64_t end = bags->offsets[i + 1] - bags->offsets[0];
         if (!(before > 0 && before < 1))
             continue;
         fini_sharpen(fit->locator_sharpness, 1, 2, p, NULL);
         to->none[i] = p[0];
-        for (int64_t t = from; t < end && to->own; t++)
-            sum += log1p(-to->own[t]);
-        double r = part->form == &fini_bag_any ? log(p[0]) / sum : p[1] / (1 - before);
-        for (int64_t t = from; t < end && to->own && isfinite(r); t++)
-            to->own[t] =
-                part->form == &fini_bag_any ? -expm1(r * log1p(-to->own[t])) : r * to->own[t];
+        if (to->own)
+            part->form->own_after(bags->offsets[i + 1] - bags->offsets[i], before, p,
+                                  to->own + from);
     }
 }
 
@@ -403,7 +396,7 @@ fin_status fin_fit_locate(const fin_fit *fit, const fin_bags *bags, const fin_lo
         labels[i] = fit->swapped ? 1 - y : (y - fit->label_center) / fit->label_scale;
     }
     fini_part part = fit->part[fit->locator];
-    if (part.form == &fini_bag_mixture && fit->classes == 2)
+    if (part.form->own && !part.model->is.sides && fit->classes == 2)
         part.shape.positive = (fini_positive(fit) == 1) != fit->swapped;
     if (!status)
         status = fini_part_locate(&part, bags, labels, &all, err);

@@ -1,4 +1,4 @@
-/* The table of forms, and what all of them share: from outputs to losses and probabilities.
+/* The table of models, and what all forms share: from outputs to losses and probabilities.
  *
  *     numbers       loss = (f - y)^2 / 2,  y standardised
  *     two classes   loss = log(1 + exp(-s f)),  s = 2 y - 1
@@ -11,20 +11,38 @@
 FIN_TABLE(, fin_fit_table, "fit", FIN_FIT_FIELDS);
 #undef FIN_TABLE_STRUCT
 
-int fin_fit_has_heads(const fin_fit_settings *s)
+/* ---- models ------------------------------------------------------------------------------------ */
+
+/* Those that choose among the others (choose.c). */
+#define DECLARE(NAME, name) extern const fini_bag_model fini_bag_model_##name;
+#define ROW(NAME, name) &fini_bag_model_##name,
+FIN_MODELS(DECLARE)
+static const fini_bag_model fini_bag_model_auto = {
+    .is = {"auto", .chooses = FIN_CHOOSES_BEST, .heads = 1}};
+const fini_bag_model fini_bag_model_stack = {
+    .is = {"stack", .chooses = FIN_CHOOSES_AVERAGE, .heads = 1}};
+static const fini_bag_model *const models[] = {&fini_bag_model_auto, FIN_MODELS(ROW)};
+
+const fini_bag_model *fini_bag_model_of(int model)
 {
-    return s->model == FIN_MODEL_SOFTMAX || s->model == FIN_MODEL_ERF ||
-           s->model == FIN_MODEL_LINEAR || s->model == FIN_MODEL_AUTO ||
-           s->model == FIN_MODEL_STACK;
+    return model >= 0 && model < (int)(sizeof models / sizeof *models) ? models[model] : NULL;
+}
+
+const fin_fit_model *fin_fit_model_get(const fin_fit_settings *settings)
+{
+    const fini_bag_model *model = settings ? fini_bag_model_of(settings->model) : NULL;
+    return model ? &model->is : NULL;
 }
 
 int fin_fit_basis(const fin_fit_settings *s, int64_t classes)
 {
-    bool both = s->model == FIN_MODEL_SOFTMAX || s->model == FIN_MODEL_MIXTURE;
-    return s->basis != FIN_BASIS_AUTO ? s->basis
-           : classes && both          ? FIN_BASIS_BOTH
-                                      : FIN_BASIS_LINEAR;
+    const fini_bag_model *model = fini_bag_model_of(s->model);
+    return s->basis != FIN_BASIS_AUTO         ? s->basis
+           : model && classes && model->basis ? model->basis
+                                              : FIN_BASIS_LINEAR;
 }
+
+/* ---- sizes ------------------------------------------------------------------------------------- */
 
 int64_t fini_size_none(const fini_bag_shape *shape)
 {
@@ -43,20 +61,7 @@ int64_t fini_size_outputs(const fini_bag_shape *shape)
     return shape->outputs;
 }
 
-/* Indexed by FIN_MODEL_...; mean, max and embedding differ by their maps. */
-static const fini_bag_form *const forms[] = {
-    [FIN_MODEL_SOFTMAX] = &fini_bag_softmax, [FIN_MODEL_ERF] = &fini_bag_erf,
-    [FIN_MODEL_LINEAR] = &fini_bag_linear,   [FIN_MODEL_MIXTURE] = &fini_bag_mixture,
-    [FIN_MODEL_EMBEDDING] = &fini_bag_mean,  [FIN_MODEL_MEAN] = &fini_bag_mean,
-    [FIN_MODEL_MAX] = &fini_bag_mean,        [FIN_MODEL_ANY] = &fini_bag_any,
-    [FIN_MODEL_BASE] = &fini_bag_mean,
-};
-
-const fini_bag_form *fini_bag_form_of(int model)
-{
-    int count = (int)(sizeof forms / sizeof *forms);
-    return model >= 0 && model < count ? forms[model] : NULL;
-}
+/* ---- emissions --------------------------------------------------------------------------------- */
 
 static double squared(double f, double y, double *df)
 {

@@ -73,6 +73,9 @@ fin_status fini_cross(const fini_crossing *crossing, const fin_progress *progres
 
 /* The settings asked for, with classes as they are inside. */
 fin_fit_settings fini_asked(const fin_fit_settings *settings, bool swapped);
+/* Does it choose among models: FIN_CHOOSES_...? Does it see RBF features? */
+int fini_chooses(const fin_fit_settings *settings);
+bool fini_has_features(const fin_fit_settings *settings);
 /* A model as fini_cross takes it: what does not matter to it, or is decided by then, has one value. */
 void fini_single(fin_fit_settings *settings, int64_t classes);
 /* The single models that a model asked for is made of, in order of preference: those of auto and stack,

@@ -141,20 +141,12 @@ fin_status fini_statistics(const fini_map *map, const fin_bags *bags, fini_phi *
 
 /* ---- fitting --------------------------------------------------------------------------------- */
 
-static int statistics_of(int model)
-{
-    return model == FIN_MODEL_EMBEDDING                         ? FINI_STATISTICS
-           : model == FIN_MODEL_MEAN || model == FIN_MODEL_BASE ? FINI_MEAN
-           : model == FIN_MODEL_MAX                             ? FINI_MAX
-                                                                : FINI_TOKENS;
-}
-
 /* The embedding is one in the space of a kernel always; the statistics themselves are seen beside
  * it unless `features` is rbf. */
 fin_status fini_map_open(fini_map *map, const fin_fit_settings *settings, int64_t d, fin_error *err)
 {
     enum { LINEAR, RBF, BOTH };
-    *map = (fini_map){.statistics = statistics_of(settings->model),
+    *map = (fini_map){.statistics = fini_bag_model_of(settings->model)->statistics,
                       .features = settings->basis > FIN_BASIS_LINEAR ? settings->basis - 1 : LINEAR,
                       .kind = settings->map,
                       .d = d,

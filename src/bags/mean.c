@@ -1,7 +1,9 @@
 /* The form `mean`: f_o = (1/L) sum_l v_o.phi_l + b_o.
  *
  * With tokens it is mean pooling, where all attention starts; behind a map that makes one token of
- * a bag it is linear or logistic regression on that token. It has no location. */
+ * a bag it is linear or logistic regression on that token. It has no location. The models of a bag as
+ * a whole: its mean, its largest values, its statistics in the space of a kernel; and the base rate,
+ * which looks at nothing. */
 #include "bags/bags.h"
 
 static int64_t scratch(const fini_bag_shape *shape)
@@ -9,38 +11,35 @@ static int64_t scratch(const fini_bag_shape *shape)
     return 2 * shape->outputs;
 }
 
-static void forward(const fini_bag_shape *shape, const double *extra, int64_t L, const double *U,
-                    double *f)
+static void forward(const fini_bag *bag, double *f)
 {
-    int64_t O = shape->outputs;
+    int64_t O = bag->shape->outputs;
     for (int64_t o = 0; o < O; o++) {
         double sum = 0;
-        for (int64_t l = 0; l < L; l++)
-            sum += U[l * O + o];
-        f[o] = sum / (double)L + extra[o];
+        for (int64_t l = 0; l < bag->L; l++)
+            sum += bag->U[l * O + o];
+        f[o] = sum / (double)bag->L + bag->extra[o];
     }
 }
 
-static double loss(const fini_bag_shape *shape, const double *extra, int64_t L, const double *U,
-                   double y, double *dU, double *dextra, double *work)
+static double loss(const fini_bag *bag, double y, double *dU, double *dextra)
 {
-    int64_t O = shape->outputs;
-    double *f = work, *df = work + O;
-    forward(shape, extra, L, U, f);
-    double value = fini_emission_loss(shape, f, y, df);
+    int64_t O = bag->shape->outputs;
+    double *f = bag->scratch, *df = f + O;
+    forward(bag, f);
+    double value = fini_emission_loss(bag->shape, f, y, df);
     for (int64_t o = 0; o < O; o++) {
         dextra[o] += df[o];
-        for (int64_t l = 0; l < L; l++)
-            dU[l * O + o] = df[o] / (double)L;
+        for (int64_t l = 0; l < bag->L; l++)
+            dU[l * O + o] = df[o] / (double)bag->L;
     }
     return value;
 }
 
-static void predict(const fini_bag_shape *shape, const double *extra, int64_t L, const double *U,
-                    double *out, double *variance, double *work)
+static void predict(const fini_bag *bag, double *out, double *variance)
 {
-    forward(shape, extra, L, U, work);
-    fini_emission_predict(shape, work, out);
+    forward(bag, bag->scratch);
+    fini_emission_predict(bag->shape, bag->scratch, out);
     if (variance)
         variance[0] = 0;
 }
@@ -51,4 +50,33 @@ const fini_bag_form fini_bag_mean = {.name = "mean",
                                      .extras = fini_size_outputs,
                                      .scratch = scratch,
                                      .loss = loss,
-                                     .predict = predict};
+                                     .predict = predict,
+                                     .pools = true};
+
+/* An embedding has more features than bags and can fit any numbers, noise included. With these it
+ * cannot, unless there is little noise: a penalty is relative to the noise that is found. */
+static const double strong_penalties[] = {20, 15, 10, 0};
+
+const fini_bag_model fini_bag_model_embedding = {.is = {"embedding", .whole = 1},
+                                                 .form = &fini_bag_mean,
+                                                 .statistics = FINI_STATISTICS,
+                                                 .penalties = strong_penalties,
+                                                 .preferred = 3,
+                                                 .strong = true};
+const fini_bag_model fini_bag_model_max = {.is = {"max", .whole = 1},
+                                           .form = &fini_bag_mean,
+                                           .statistics = FINI_MAX,
+                                           .preferred = 8,
+                                           .compared = 3};
+const fini_bag_model fini_bag_model_mean = {.is = {"mean", .whole = 1},
+                                            .form = &fini_bag_mean,
+                                            .statistics = FINI_MEAN,
+                                            .preferred = 9,
+                                            .compared = 2,
+                                            .decides = FINI_DECIDES_ALL};
+const fini_bag_model fini_bag_model_base = {.is = {"base", "base rate", .constant = 1, .whole = 1},
+                                            .form = &fini_bag_mean,
+                                            .statistics = FINI_MEAN,
+                                            .preferred = 10,
+                                            .compared = 1,
+                                            .monotone = true};

@@ -50,15 +50,6 @@ int64_t fini_mixture_scratch(const fini_bag_shape *shape)
     return shape->longest * (3 + shape->outputs);
 }
 
-static void cut(const fini_bag_shape *shape, int64_t L, double *scratch, fini_mixture *bag)
-{
-    (void)shape;
-    bag->gate = scratch;
-    bag->post = scratch + L;
-    bag->logp = scratch + 2 * L;
-    bag->slope = scratch + 3 * L;
-}
-
 /* ---- gate ----------------------------------------------------------------------------------- */
 
 /* w <- softmax(w); the logarithm of the sum of exponentials. */
@@ -86,65 +77,63 @@ static double gate_of(int64_t L, const double *U, int64_t stride, double *gate)
 
 /* ---- emissions: log p(y | m_l) and its slope in m_l ------------------------------------------ */
 
-static void normal(const double *extra, int64_t L, const double *U, int64_t stride, double y,
-                   fini_mixture *bag)
+static void normal(const fini_bag *bag, int64_t stride, double y, const fini_mixture *to)
 {
-    double variance = fini_mixture_variance(extra[1]);
-    for (int64_t l = 0; l < L; l++) {
-        double rest = y - (U[l * stride + 1] + extra[0]);
-        bag->slope[l] = rest / variance;
-        bag->logp[l] = -0.5 * rest * bag->slope[l];
+    double variance = fini_mixture_variance(bag->extra[1]), bias = bag->extra[0];
+    for (int64_t l = 0; l < bag->L; l++) {
+        double rest = y - (bag->U[l * stride + 1] + bias);
+        to->slope[l] = rest / variance;
+        to->logp[l] = -0.5 * rest * to->slope[l];
     }
 }
 
 /* t = m for class 1, -m for class 0: log p = min(t, 0) - log1p(e), e = exp(-|t|). */
-static void logistic(const double *extra, int64_t L, const double *U, int64_t stride, double y,
-                     fini_mixture *bag)
+static void logistic(const fini_bag *bag, int64_t stride, double y, const fini_mixture *to)
 {
     const fini_kernel *kernel = fini_kernel_get();
-    double sign = y > 0.5 ? 1 : -1, *e = bag->slope;
-    for (int64_t l = 0; l < L; l++)
-        e[l] = -fabs(U[l * stride + 1] + extra[0]);
-    kernel->exp(L, e, e);
-    kernel->log1p(L, e, bag->logp);
-    for (int64_t l = 0; l < L; l++) {
-        double t = sign * (U[l * stride + 1] + extra[0]);
-        bag->logp[l] = fmin(t, 0) - bag->logp[l];
-        bag->slope[l] = sign * (t > 0 ? e[l] : 1) / (1 + e[l]);
+    const double *U = bag->U, bias = bag->extra[0];
+    double sign = y > 0.5 ? 1 : -1, *e = to->slope;
+    for (int64_t l = 0; l < bag->L; l++)
+        e[l] = -fabs(U[l * stride + 1] + bias);
+    kernel->exp(bag->L, e, e);
+    kernel->log1p(bag->L, e, to->logp);
+    for (int64_t l = 0; l < bag->L; l++) {
+        double t = sign * (U[l * stride + 1] + bias);
+        to->logp[l] = fmin(t, 0) - to->logp[l];
+        to->slope[l] = sign * (t > 0 ? e[l] : 1) / (1 + e[l]);
     }
 }
 
 /* slope_c = 1[c = y] - P_c. */
-static void several(int64_t classes, const double *extra, int64_t L, const double *U,
-                    int64_t stride, double y, fini_mixture *bag)
+static void several(const fini_bag *bag, int64_t stride, double y, const fini_mixture *to)
 {
-    int64_t is = (int64_t)y;
-    for (int64_t l = 0; l < L; l++) {
-        double *P = bag->slope + l * classes;
+    int64_t is = (int64_t)y, classes = bag->shape->classes;
+    for (int64_t l = 0; l < bag->L && !fini_cancelled(bag->cancel, 8 * (double)classes); l++) {
+        double *P = to->slope + l * classes;
         for (int64_t c = 0; c < classes; c++)
-            P[c] = U[l * stride + 1 + c] + extra[c];
+            P[c] = bag->U[l * stride + 1 + c] + bag->extra[c];
         double score = P[is];
-        bag->logp[l] = score - softmax(classes, P);
+        to->logp[l] = score - softmax(classes, P);
         for (int64_t c = 0; c < classes; c++)
             P[c] = (double)(c == is) - P[c];
     }
 }
 
-void fini_mixture_label(const fini_bag_shape *shape, const double *extra, int64_t L,
-                        const double *U, int64_t stride, double y, fini_mixture *bag,
-                        double *scratch)
+void fini_mixture_label(const fini_bag *bag, int64_t stride, double y, fini_mixture *to)
 {
-    cut(shape, L, scratch, bag);
-    if (shape->classes == 0)
-        normal(extra, L, U, stride, y, bag);
-    else if (shape->classes == 2)
-        logistic(extra, L, U, stride, y, bag);
+    int64_t L = bag->L;
+    double *room = bag->scratch;
+    *to = (fini_mixture){room, room + L, room + 2 * L, room + 3 * L, 0, 0};
+    if (bag->shape->classes == 0)
+        normal(bag, stride, y, to);
+    else if (bag->shape->classes == 2)
+        logistic(bag, stride, y, to);
     else
-        several(shape->classes, extra, L, U, stride, y, bag);
-    bag->log_gate = gate_of(L, U, stride, bag->gate);
+        several(bag, stride, y, to);
+    to->log_gate = gate_of(L, bag->U, stride, to->gate);
     for (int64_t l = 0; l < L; l++)
-        bag->post[l] = U[l * stride] + bag->logp[l];
-    bag->log_joint = softmax(L, bag->post);
+        to->post[l] = bag->U[l * stride] + to->logp[l];
+    to->log_joint = softmax(L, to->post);
 }
 
 /* ---- the form -------------------------------------------------------------------------------- */
@@ -160,54 +149,54 @@ double fini_mixture_sigma(double s, double square, double *ds)
     return 0.5 * (log_2_pi + log(variance));
 }
 
-static double loss(const fini_bag_shape *shape, const double *extra, int64_t L, const double *U,
-                   double y, double *dU, double *dextra, double *scratch)
+static double loss(const fini_bag *bag, double y, double *dU, double *dextra)
 {
-    int64_t outs = shape->outputs, q = 1 + outs;
+    int64_t outs = bag->shape->outputs, q = 1 + outs;
     double square = 0;
-    fini_mixture bag;
-    fini_mixture_label(shape, extra, L, U, q, y, &bag, scratch);
-    for (int64_t l = 0; l < L; l++) {
-        dU[l * q] = bag.gate[l] - bag.post[l];
+    fini_mixture at;
+    fini_mixture_label(bag, q, y, &at);
+    for (int64_t l = 0; l < bag->L; l++) {
+        dU[l * q] = at.gate[l] - at.post[l];
         for (int64_t o = 0; o < outs; o++) {
-            double slope = -bag.post[l] * bag.slope[l * outs + o];
+            double slope = -at.post[l] * at.slope[l * outs + o];
             dU[l * q + 1 + o] = slope;
             dextra[o] += slope;
         }
-        square -= bag.post[l] > 0 ? 2 * bag.post[l] * bag.logp[l] : 0; /* not 0 times infinity */
+        square -= at.post[l] > 0 ? 2 * at.post[l] * at.logp[l] : 0; /* not 0 times infinity */
     }
-    double value = bag.log_gate - bag.log_joint;
-    return shape->classes ? value : value + fini_mixture_sigma(extra[1], square, &dextra[1]);
+    double value = at.log_gate - at.log_joint;
+    return bag->shape->classes ? value
+                               : value + fini_mixture_sigma(bag->extra[1], square, &dextra[1]);
 }
 
 /* Mean of the mixture; its variance is sigma^2 and the spread of the tokens' means. */
-static void predict_number(const double *extra, int64_t L, const double *U, const double *gate,
-                           double *out, double *variance)
+static void predict_number(const fini_bag *bag, const double *gate, double *out, double *variance)
 {
+    const double *U = bag->U;
     double mean = 0, spread = 0;
-    for (int64_t l = 0; l < L; l++)
+    for (int64_t l = 0; l < bag->L; l++)
         mean += gate[l] * U[l * 2 + 1];
-    for (int64_t l = 0; l < L; l++)
+    for (int64_t l = 0; l < bag->L; l++)
         spread += gate[l] * (U[l * 2 + 1] - mean) * (U[l * 2 + 1] - mean);
-    out[0] = mean + extra[0];
+    out[0] = mean + bag->extra[0];
     if (variance)
-        variance[0] = fini_mixture_variance(extra[1]) + spread;
+        variance[0] = fini_mixture_variance(bag->extra[1]) + spread;
 }
 
-static void predict(const fini_bag_shape *shape, const double *extra, int64_t L, const double *U,
-                    double *out, double *variance, double *scratch)
+static void predict(const fini_bag *bag, double *out, double *variance)
 {
-    int64_t q = 1 + shape->outputs, classes = shape->classes;
-    double *gate = scratch, *P = scratch + L;
-    gate_of(L, U, q, gate);
+    int64_t L = bag->L, q = 1 + bag->shape->outputs, classes = bag->shape->classes;
+    const double *extra = bag->extra;
+    double *gate = bag->scratch, *P = gate + L;
+    gate_of(L, bag->U, q, gate);
     if (classes == 0) {
-        predict_number(extra, L, U, gate, out, variance);
+        predict_number(bag, gate, out, variance);
         return;
     }
     for (int64_t c = 0; c < classes; c++)
         out[c] = 0;
-    for (int64_t l = 0; l < L; l++) {
-        const double *u = U + l * q + 1;
+    for (int64_t l = 0; l < L && !fini_cancelled(bag->cancel, 8 * (double)classes); l++) {
+        const double *u = bag->U + l * q + 1;
         if (classes == 2) {
             out[0] += gate[l] / (1 + exp(u[0] + extra[0]));
             out[1] += gate[l] / (1 + exp(-u[0] - extra[0]));
@@ -223,34 +212,48 @@ static void predict(const fini_bag_shape *shape, const double *extra, int64_t L,
 
 /* The exact posterior. The variance of the label given the token is the form's own, not that of a
  * label around the prediction. */
-static void locate(const fini_bag_shape *shape, const double *extra, int64_t L, const double *U,
-                   const double *y, double sigma2, double *weight, double *scratch)
+static void locate(const fini_bag *bag, const double *y, double sigma2, double *weight)
 {
     (void)sigma2;
     if (!y) {
-        gate_of(L, U, 1 + shape->outputs, weight);
+        gate_of(bag->L, bag->U, 1 + bag->shape->outputs, weight);
         return;
     }
-    fini_mixture bag;
-    fini_mixture_label(shape, extra, L, U, 1 + shape->outputs, *y, &bag, scratch);
-    for (int64_t l = 0; l < L; l++)
-        weight[l] = bag.post[l];
+    fini_mixture at;
+    fini_mixture_label(bag, 1 + bag->shape->outputs, *y, &at);
+    for (int64_t l = 0; l < bag->L; l++)
+        weight[l] = at.post[l];
 }
 
 /* The mixture has a null location too, if labels other than the positive one are taken for "no token
  * did it":  P(token l did it) = gate_l P(positive | m_l),  P(none) = sum_l gate_l (1 - P(positive | m_l)).
  * The positive class is 1 inside; the caller's first class stands for none (fit.c). */
-static double own(const fini_bag_shape *shape, const double *extra, int64_t L, const double *U,
-                  double *out, double *scratch)
+static double own(const fini_bag *bag, double *out)
 {
-    double none = 0;
-    gate_of(L, U, 2, scratch);
-    for (int64_t l = 0; l < L; l++) {
-        double m = (shape->positive ? 1 : -1) * (U[2 * l + 1] + extra[0]);
-        out[l] = scratch[l] / (1 + exp(-m));
-        none += scratch[l] / (1 + exp(m));
+    double none = 0, *gate = bag->scratch, sign = bag->shape->positive ? 1 : -1;
+    gate_of(bag->L, bag->U, 2, gate);
+    for (int64_t l = 0; l < bag->L; l++) {
+        double m = sign * (bag->U[2 * l + 1] + bag->extra[0]);
+        out[l] = gate[l] / (1 + exp(-m));
+        none += gate[l] / (1 + exp(m));
     }
     return none;
+}
+
+/* own' = own (1 - none') / (1 - none): the sum of own' is 1 - none'. */
+static void own_after(int64_t L, double none, const double *after, double *out)
+{
+    double r = after[1] / (1 - none);
+    for (int64_t l = 0; l < L && isfinite(r); l++)
+        out[l] = r * out[l];
+}
+
+/* Numbers: from the noise of mean pooling. */
+static double begin_sigma(const fini_problem *problem, double variance, double *extra)
+{
+    if (problem->shape->classes == 0)
+        extra[problem->shape->outputs] = fini_mixture_log_sigma(fmax(0.1, variance));
+    return 1;
 }
 
 const fini_bag_form fini_bag_mixture = {
@@ -263,4 +266,19 @@ const fini_bag_form fini_bag_mixture = {
     .predict = predict,
     .locate = locate,
     .own = own,
+    .own_after = own_after,
+    .begin_extras = begin_sigma,
+    .reach = fini_reach_keys,
+    .approach = fini_em,
+    .likelihood = true,
+    .finds = true,
 };
+
+const fini_bag_model fini_bag_model_mixture = {.is = {"mixture"},
+                                               .form = &fini_bag_mixture,
+                                               .basis = FIN_BASIS_BOTH,
+                                               .preferred = 5,
+                                               .preferred_both = 2,
+                                               .compared = 4,
+                                               .strong = true,
+                                               .decides = FINI_DECIDES_ONE};

@@ -102,7 +102,7 @@ static fin_status list_models(family *g, fin_error *err)
         bool nested = fini_is_nested(&v->asked[m], v->classes, v->bags->n, v->bags->d);
         for (int k = 0; k < count; k++)
             g->nested[of[k]] |= nested;
-        automatic |= v->asked[m].model == FIN_MODEL_AUTO && v->asked[m].assume == 0;
+        automatic |= fini_chooses(&v->asked[m]) == FIN_CHOOSES_BEST && v->asked[m].assume == 0;
     }
     for (int k = 0; k < g->models && automatic; k++)
         g->nested[k] = 1;
@@ -220,7 +220,7 @@ static fin_status one_model(family *g, fini_choice *c, int64_t o, int asked, fin
     fin_error why = {FIN_OK, ""};
     c->asked = asked_for(g, asked);
     c->count = places(g, asked, c->of);
-    if (c->asked.model == FIN_MODEL_AUTO && c->asked.assume == 0)
+    if (fini_chooses(&c->asked) == FIN_CHOOSES_BEST && c->asked.assume == 0)
         for (int u = 0; u < g->models; u++) {
             bool there = false;
             for (int k = 0; k < c->count; k++)

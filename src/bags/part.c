@@ -124,10 +124,9 @@ static double optimism(const fini_problem *o)
 {
     const fini_part *part = o->part;
     const fini_bag_form *form = part->form;
-    bool location = form == &fini_bag_softmax || form == &fini_bag_mixture;
-    int64_t q = form->values(&part->shape) + (location ? 0 : form->keys(&part->shape));
+    int64_t q = form->values(&part->shape) + (form->finds ? 0 : form->keys(&part->shape));
     double p = (double)(o->phi->bags.d - o->phi->left_out), n = o->bags;
-    p = part->settings.model == FIN_MODEL_BASE ? 0 : p; /* a mean, and nothing else */
+    p = part->model->is.constant ? 0 : p; /* a mean, and nothing else */
     double c = fmin(p * (double)q + 1, 0.5 * n);
     return (n + c) / (n - c);
 }
@@ -158,9 +157,10 @@ static fin_status look_back(fini_problem *o, fin_error *err)
 
 void fini_part_shape(fini_part *part, int64_t classes)
 {
-    bool heads = fin_fit_has_heads(&part->settings);
-    part->form = fini_bag_form_of(part->settings.model);
-    part->shape = (fini_bag_shape){.heads = heads ? part->settings.heads : 1,
+    part->model = fini_bag_model_of(part->settings.model);
+    part->form = part->model->form;
+    part->shape = (fini_bag_shape){.form = part->form,
+                                   .heads = part->model->is.heads ? part->settings.heads : 1,
                                    .classes = classes,
                                    .outputs = classes > 2 ? classes : 1,
                                    .longest = 1,
@@ -175,11 +175,11 @@ static fin_status open_part(fini_part *part, const fin_fit_settings *settings, i
     fini_part_shape(part, classes);
     if (!part->form)
         return fini_fail(err, FIN_ERR_ARGUMENT, "a part is one model, neither auto nor stack");
-    if (part->form == &fini_bag_any && classes != 2)
+    if (part->model->is.sides && classes != 2)
         return fini_fail(err, FIN_ERR_UNSUPPORTED,
-                         "the model any says yes or no and needs labels of two classes; these %s. "
+                         "the model %s says yes or no and needs labels of two classes; these %s. "
                          "softmax and mixture take all labels",
-                         classes ? "have more" : "are numbers");
+                         part->model->is.name, classes ? "have more" : "are numbers");
     return FIN_OK;
 }
 
@@ -231,6 +231,7 @@ fin_status fini_part_fit(fini_part *part, const fin_fit_settings *settings, int6
     fini_phi phi = {0};
     fini_cancel cancel;
     fini_problem o = {.part = part,
+                      .shape = &part->shape,
                       .phi = &phi,
                       .labels = labels,
                       .sum = sum ? sum : fini_sum_alone,

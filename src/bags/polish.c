@@ -140,56 +140,44 @@ fin_status fini_relax(fini_risk *risk, const fini_bag_form *form, const fini_bag
 
 /* ---- least squares as a form ---------------------------------------------------------------- */
 
-/* A row of U: the new score, then the model's. Extras: c, the model's, sigma^2. */
-static double regress(const fini_bag_form *model, const fini_bag_shape *shape, const double *extra,
-                      int64_t L, const double *U, double y, double *dU, double *dextra,
-                      double *scratch)
+/* The regression's form: one score more than the model's, which are values here. A row of U: the new
+ * score, then the model's. Extras: c, the model's, sigma^2. */
+static int64_t all_scores(const fini_bag_shape *shape)
 {
-    int64_t q = model->keys(shape) + model->values(shape), stride = 1 + q;
-    double *own = scratch, *r = own + L * q, *room = r + L, value = 0;
+    const fini_bag_form *model = shape->form->of;
+    return model->keys(shape) + model->values(shape);
+}
+
+static int64_t more_extras(const fini_bag_shape *shape)
+{
+    return 2 + shape->form->of->extras(shape);
+}
+
+static int64_t more_scratch(const fini_bag_shape *shape)
+{
+    return shape->longest * (1 + all_scores(shape)) + shape->form->of->scratch(shape);
+}
+
+static double regress(const fini_bag *bag, double y, double *dU, double *dextra)
+{
+    const fini_bag_form *model = bag->shape->form->of;
+    int64_t q = all_scores(bag->shape), stride = 1 + q, L = bag->L;
+    double *own = bag->scratch, *r = own + L * q, *room = r + L, value = 0, c = bag->extra[0];
+    fini_bag_shape shape = *bag->shape;
+    shape.form = model;
     for (int64_t l = 0; l < L; l++)
-        memcpy(own + l * q, U + l * stride + 1, (size_t)q * sizeof *own);
-    model->locate(shape, extra + 1, L, own, &y, extra[1 + model->extras(shape)], r, room);
+        memcpy(own + l * q, bag->U + l * stride + 1, (size_t)q * sizeof *own);
+    const fini_bag seen = {&shape, bag->extra + 1, L, own, room, bag->cancel};
+    model->locate(&seen, &y, bag->extra[1 + model->extras(&shape)], r);
     memset(dU, 0, (size_t)(L * stride) * sizeof *dU);
     for (int64_t l = 0; l < L; l++) {
-        double rest = U[l * stride] + extra[0] - r[l];
+        double rest = bag->U[l * stride] + c - r[l];
         value += 0.5 * rest * rest;
         dU[l * stride] = rest;
         dextra[0] += rest;
     }
     return value;
 }
-
-#define REGRESSION(symbol, model)                                                                  \
-    static int64_t symbol##_values(const fini_bag_shape *shape)                                    \
-    {                                                                                              \
-        return model.keys(shape) + model.values(shape);                                            \
-    }                                                                                              \
-    static int64_t symbol##_extras(const fini_bag_shape *shape)                                    \
-    {                                                                                              \
-        return 2 + model.extras(shape);                                                            \
-    }                                                                                              \
-    static int64_t symbol##_scratch(const fini_bag_shape *shape)                                   \
-    {                                                                                              \
-        return shape->longest * (1 + symbol##_values(shape)) + model.scratch(shape);               \
-    }                                                                                              \
-    static double symbol##_loss(const fini_bag_shape *shape, const double *extra, int64_t L,       \
-                                const double *U, double y, double *dU, double *dextra,             \
-                                double *scratch)                                                   \
-    {                                                                                              \
-        return regress(&model, shape, extra, L, U, y, dU, dextra, scratch);                        \
-    }                                                                                              \
-    static const fini_bag_form symbol = {                                                          \
-        .name = #symbol,                                                                           \
-        .keys = fini_size_one,                                                                     \
-        .values = symbol##_values,                                                                 \
-        .extras = symbol##_extras,                                                                 \
-        .scratch = symbol##_scratch,                                                               \
-        .loss = symbol##_loss,                                                                     \
-    };
-
-REGRESSION(softmax_regression, fini_bag_softmax)
-REGRESSION(mixture_regression, fini_bag_mixture)
 
 /* ---- two searches --------------------------------------------------------------------------- */
 
@@ -200,6 +188,7 @@ typedef struct polish {
     fini_arena arena;
     fini_risk *risk, *regression, *judge;
     const fini_bag_form *form;
+    fini_bag_form helper; /* of the regression */
     const fini_bag_shape *shape;
     bool gains;                 /* numbers, and enough bags for gains to be fitted again */
     bool squares;               /* the loss is a squared error, not a log likelihood */
@@ -361,15 +350,14 @@ static void ask(polish *o, fini_lbfgs *search, fini_function function)
     search->user = o;
 }
 
-static fin_status open_polish(polish *o, const fini_phi *phi, const double *labels,
-                              const double *weights, fin_sum sum, fin_error *err)
+static fin_status open_polish(polish *o, const fini_problem *problem, fin_error *err)
 {
     layout(o);
     fin_status status = fini_arena_open(&o->arena, "keys from locations", err);
     if (status)
         return status;
     layout(o);
-    if (o->form == &fini_bag_softmax && o->shape->heads > 1)
+    if (o->shape->heads > 1)
         return FIN_OK; /* which head's token decided is not known */
     status = fini_lbfgs_create(&o->key_search, o->p + 1, err);
     if (!status)
@@ -378,40 +366,38 @@ static fin_status open_polish(polish *o, const fini_phi *phi, const double *labe
         return status;
     ask(o, &o->key_search, key_at);
     ask(o, &o->value_search, value_at);
-    bool attention = o->form == &fini_bag_softmax;
+    o->helper = (fini_bag_form){.name = "keys from locations",
+                                .keys = fini_size_one,
+                                .values = all_scores,
+                                .extras = more_extras,
+                                .scratch = more_scratch,
+                                .loss = regress,
+                                .of = o->form};
     if (o->squares)
-        status = fini_risk_create(&o->judge, &fini_bag_mixture, o->shape, phi, labels, weights, sum,
-                                  err);
-    if (!status)
-        status =
-            fini_risk_create(&o->regression, attention ? &softmax_regression : &mixture_regression,
-                             o->shape, phi, labels, weights, sum, err);
-    if (!status)
-        fini_risk_cancel(o->regression, fini_risk_cancels(o->risk));
-    if (!status && o->judge)
-        fini_risk_cancel(o->judge, fini_risk_cancels(o->risk));
-    return status;
+        status = fini_risk_create(&o->judge, &fini_bag_mixture, problem, err);
+    return status ? status : fini_risk_create(&o->regression, &o->helper, problem, err);
 }
 
-fin_status fini_polish(fini_risk *risk, const fini_bag_form *form, const fini_bag_shape *shape,
-                       const fini_phi *phi, const double *labels, const double *weights,
-                       const double *penalty_of, int gate, fin_sum sum, double *parameters,
-                       double *loss, fin_error *err)
+fin_status fini_polish(fini_risk *risk, const fini_problem *problem, double penalty, int gate,
+                       double *parameters, double *loss, fin_error *err)
 {
-    polish o = {.risk = risk, .form = form, .shape = shape, .penalty = penalty_of[1]};
-    bool attention = form == &fini_bag_softmax, numbers = shape->classes == 0;
+    const fini_bag_shape *shape = problem->shape;
+    const fini_phi *phi = problem->phi;
+    polish o = {.risk = risk, .form = shape->form, .shape = shape, .penalty = penalty};
+    bool numbers = shape->classes == 0;
     o.n = fini_risk_parameters(risk);
     o.p = phi->bags.d;
     o.used = phi->bags.d - phi->left_out;
-    o.extras = form->extras(shape);
-    o.squares = attention && numbers;
-    fin_status status = fini_bags_sum(&phi->bags, sum, 1, 1, count_bag, weights, &o.bags, err);
+    o.extras = o.form->extras(shape);
+    o.squares = numbers && !o.form->likelihood;
+    fin_status status =
+        fini_bags_sum(&phi->bags, problem->sum, 1, 1, count_bag, problem->weights, &o.bags, err);
     if (status)
         return status;
     o.gains = numbers && o.bags >= FINI_RELAX_BAGS * (double)o.used;
-    if ((!attention && form != &fini_bag_mixture) || (!o.gains && gate != FINI_GATE_GAUSSIAN))
+    if (!o.form->finds || (!o.gains && gate != FINI_GATE_GAUSSIAN))
         return fini_risk_value(risk, parameters, loss, NULL, err);
-    status = open_polish(&o, phi, labels, weights, sum, err);
+    status = open_polish(&o, problem, err);
     if (!status)
         status = run(&o, gate, parameters, loss, err);
     fini_risk_destroy(o.regression);

@@ -147,7 +147,6 @@ typedef struct lane {
 } lane;
 
 struct fini_risk {
-    const fini_bag_form *form;
     fini_bag_shape shape;
     const fini_phi *phi;
     const double *labels, *weights;
@@ -178,7 +177,7 @@ static void layout(fini_arena *a, fini_risk *o)
         lane one = {0};
         one.U = fini_take(a, longest * o->q, sizeof(double));
         one.dU = fini_take(a, longest * o->q, sizeof(double));
-        one.work = fini_take(a, o->form->scratch(&o->shape), sizeof(double));
+        one.work = fini_take(a, o->shape.form->scratch(&o->shape), sizeof(double));
         one.bag_extra = fini_take(a, o->extras, sizeof(double));
         if (a->base)
             o->lane[i] = one;
@@ -209,25 +208,27 @@ static fin_status weigh(fini_risk *o, fin_error *err)
 }
 
 fin_status fini_risk_create(fini_risk **risk, const fini_bag_form *form,
-                            const fini_bag_shape *shape, const fini_phi *phi, const double *labels,
-                            const double *weights, fin_sum sum, fin_error *err)
+                            const fini_problem *problem, fin_error *err)
 {
+    const fini_phi *phi = problem->phi;
+    fini_bag_shape shape = *problem->shape;
     *risk = NULL;
+    shape.form = form;
+    shape.longest = fini_bags_longest(&phi->bags);
     fini_risk *o = fini_alloc(sizeof *o);
     if (!o)
         return fini_fail_memory(err, sizeof *o, "a training problem");
-    *o = (fini_risk){.form = form,
-                     .shape = *shape,
+    *o = (fini_risk){.shape = shape,
                      .phi = phi,
-                     .labels = labels,
-                     .weights = weights,
-                     .sum = sum ? sum : fini_sum_alone,
+                     .labels = problem->labels,
+                     .weights = problem->weights,
+                     .sum = problem->sum ? problem->sum : fini_sum_alone,
+                     .cancel = problem->cancel,
                      .p = phi->bags.d,
-                     .q = form->keys(shape) + form->values(shape),
-                     .extras = form->extras(shape),
+                     .q = form->keys(&shape) + form->values(&shape),
+                     .extras = form->extras(&shape),
                      .rows = rows_of(phi)};
     int64_t first;
-    o->shape.longest = fini_bags_longest(&phi->bags);
     o->parameters = o->q * o->p + o->extras;
     o->blocks = fin_bags_blocks(phi->bags.total);
     fini_bags_own(&phi->bags, &first, &o->own);
@@ -261,16 +262,6 @@ int64_t fini_risk_parameters(const fini_risk *risk)
     return risk->parameters;
 }
 
-void fini_risk_cancel(fini_risk *risk, fini_cancel *cancel)
-{
-    risk->cancel = cancel;
-}
-
-fini_cancel *fini_risk_cancels(const fini_risk *risk)
-{
-    return risk->cancel;
-}
-
 /* ---- one evaluation ------------------------------------------------------------------------------ */
 
 /* Form and derivatives of bags from .. to - 1, whose tokens begin at row 0 of the lane's U. */
@@ -283,8 +274,8 @@ static double ask(const fini_risk *o, const lane *t, int64_t from, int64_t to, c
         int64_t L = offsets[i + 1] - offsets[i], at = (offsets[i] - offsets[from]) * o->q;
         double w = weight_of(o, i);
         memset(dextra, 0, (size_t)o->extras * sizeof *dextra);
-        loss += w * o->form->loss(&o->shape, extra, L, t->U + at, o->labels[i], t->dU + at, dextra,
-                                  t->work);
+        const fini_bag bag = {&o->shape, extra, L, t->U + at, t->work, o->cancel};
+        loss += w * o->shape.form->loss(&bag, o->labels[i], t->dU + at, dextra);
         for (int64_t e = 0; gradient && e < o->extras; e++)
             gradient[o->q * o->p + e] += w * dextra[e];
         for (int64_t j = 0; gradient && w != 1 && j < L * o->q; j++)

@@ -83,26 +83,20 @@ void fini_start(const fini_problem *problem, int64_t start, const double *mean, 
     const fini_part *part = problem->part;
     const fini_bag_form *form = part->form;
     int64_t p = problem->phi->bags.d, O = part->shape.outputs, keys = form->keys(&part->shape);
-    int64_t heads = keys ? keys : 1, extras = form->extras(&part->shape);
+    int64_t heads = keys ? keys : 1;
     double *values = x + keys * p, *extra = values + heads * O * p;
     double share = 1 / (double)heads;
     memset(x, 0, (size_t)part->parameters * sizeof *x);
-    if (part->settings.model == FIN_MODEL_ANY) { /* half of the bags, whatever the tokens */
-        x[p] = log(expm1(log(2) * problem->bags / problem->tokens));
+    if (form->begin) {
+        form->begin(problem, x);
         return;
     }
     for (int64_t h = 0; h < keys; h++)
         if (start > 0 || h > 0)
             random_keys(problem, start, h, x + h * p);
     memcpy(extra, mean + O * p, (size_t)O * sizeof *extra);
-    if (part->settings.model == FIN_MODEL_ERF) { /* erf(c) everywhere is a sum, not a mean */
-        const double shift = 0.5, weight = 0.5204998778130465;
-        share *= problem->bags / problem->tokens / weight;
-        for (int64_t e = O; e < extras; e++)
-            extra[e] = shift;
-    } else if (part->settings.model == FIN_MODEL_MIXTURE && extras > O) {
-        extra[O] = fini_mixture_log_sigma(fmax(0.1, variance));
-    }
+    if (form->begin_extras)
+        share *= form->begin_extras(problem, variance, extra);
     for (int64_t h = 0; h < heads; h++)
         for (int64_t j = 0; j < O * p; j++)
             values[h * O * p + j] = share * mean[j];

@@ -228,7 +228,7 @@ static fin_status restore_part(const fin_fit *fit, fini_part *part, const fini_s
     if (status)
         return status;
     fini_part_shape(part, fit->classes);
-    if (!part->form || (part->form == &fini_bag_any && fit->classes != 2))
+    if (!part->form || (part->model->is.sides && fit->classes != 2))
         return fini_fail(err, FIN_ERR_FORMAT,
                          "part '%s' of the model is auto or a stack, or not for these classes",
                          from->prefix);

@@ -335,6 +335,71 @@ const double *fin_validation_mean(const fin_validation *v, int i)
     return i >= 0 && i < v->count ? v->mean + i * v->n * v->width : NULL;
 }
 
+/* ---- does one token decide? ------------------------------------------------------------------- */
+
+/* Loss of model m for bag i: -log p(label), or (label - prediction)^2 over the labels' variance. Not a
+ * number for a bag that was never left out. */
+static double loss_of(const fin_validation *v, int m, int64_t i)
+{
+    const double least = 1e-15; /* of a probability, so that one bag cannot decide */
+    const double *prediction = v->mean + (m * v->n + i) * v->width, y = v->labels[i];
+    double off = y - prediction[0], p = v->classes ? prediction[(int64_t)y] : 1;
+    return v->classes        ? -log(p < least ? least : p)
+           : v->variance > 0 ? off * off / v->variance
+                             : off * off;
+}
+
+/* Mean over bags of the losses of model a, and of their difference from those of b. */
+static double mean_losses(const fin_validation *v, int a, int b, double *difference, double *count)
+{
+    double sum = 0, gaps = 0;
+    *count = 0;
+    for (int64_t i = 0; i < v->n; i++) {
+        double one = loss_of(v, a, i), other = loss_of(v, b, i);
+        if (!isfinite(one) || !isfinite(other))
+            continue;
+        sum += one;
+        gaps += one - other;
+        ++*count;
+    }
+    *difference = gaps / *count;
+    return sum / *count;
+}
+
+/* The best of the models of a kind, whatever they see tokens through; -1: there is none. */
+static int best_of(const fin_validation *v, int decides)
+{
+    int best = -1;
+    double least = INFINITY, ignored, count;
+    for (int m = 0; m < v->count; m++) {
+        bool is = (int)fini_bag_model_of(v->row[m].settings.model)->decides == decides;
+        double loss = is ? mean_losses(v, m, m, &ignored, &count) : INFINITY;
+        best = loss < least ? m : best;
+        least = fmin(loss, least);
+    }
+    return best;
+}
+
+void fin_validation_locate(const fin_validation *v, fin_validation_location *to)
+{
+    if (!to)
+        return;
+    *to = (fin_validation_location){.one = -1, .all = -1};
+    int one = v ? best_of(v, FINI_DECIDES_ONE) : -1, all = v ? best_of(v, FINI_DECIDES_ALL) : -1;
+    double mean, back, squares = 0, count = 0;
+    if (one < 0 || all < 0)
+        return;
+    double one_loss = mean_losses(v, one, all, &mean, &count);
+    double all_loss = mean_losses(v, all, one, &back, &count);
+    for (int64_t i = 0; i < v->n; i++) {
+        double rest = loss_of(v, one, i) - loss_of(v, all, i) - mean;
+        squares += isfinite(rest) ? rest * rest : 0;
+    }
+    if (count >= 2)
+        *to = (fin_validation_location){one, all, one_loss, all_loss,
+                                        sqrt(squares / count / (count - 1))};
+}
+
 fin_status fin_validation_reliability(const fin_validation *v, int i, int bins, int64_t *count,
                                       double *predicted, double *observed, fin_error *err)
 {

@@ -220,7 +220,7 @@ static fin_status run_trial(const fit_values *v, int64_t number, trial *t, int *
                             const fin_progress *whole, fin_error *err)
 {
     fin_fit_settings settings = v->fit;
-    if (settings.model != FIN_MODEL_AUTO && settings.model != FIN_MODEL_STACK)
+    if (!fin_fit_model_get(&settings)->chooses)
         settings.locator = 1; /* what locates is the model itself, or nothing does */
     int64_t n = (int64_t)bags_of(v), most = n > CHUNK ? n : CHUNK;
     uint64_t seed = (uint64_t)fini_seed_apart(v->fit.seed) + (uint64_t)number;
