@@ -16,7 +16,7 @@
 
 /* Loads; whatever it has made it takes away again. */
 typedef fin_status (*state_loader)(void *user, const fin_tensor *tensors, int64_t count,
-                                   fin_error *err);
+                                   fin_error *why);
 
 typedef struct state_case {
     const fini_state *state;
@@ -32,34 +32,34 @@ typedef struct state_case {
 static inline void state_refused(state_case *c, const fini_state_field *f, const char *harm,
                                  double number, bool named)
 {
-    fin_error err = {FIN_OK, ""};
-    fin_status status = c->load(c->user, c->tensors, c->count, &err);
+    fin_error why = {FIN_OK, ""};
+    fin_status status = c->load(c->user, c->tensors, c->count, &why);
     c->harms++;
-    if (status != FIN_ERR_FORMAT || !err.message[0] || (named && !strstr(err.message, f->name)))
+    if (status != FIN_ERR_FORMAT || !why.message[0] || (named && !strstr(why.message, f->name)))
         fail_msg("%s%s, %s %g: status '%s', '%s'", c->prefix, f->name, harm, number,
-                 fin_status_name(status), err.message);
+                 fin_status_name(status), why.message);
 }
 
 /* It does not matter what comes of it, but that it ends well. */
 static inline void state_survives(state_case *c, const fini_state_field *f, double number)
 {
-    fin_error err = {FIN_OK, ""};
-    fin_status status = c->load(c->user, c->tensors, c->count, &err);
+    fin_error why = {FIN_OK, ""};
+    fin_status status = c->load(c->user, c->tensors, c->count, &why);
     c->harms++;
     if (status != FIN_OK && status != FIN_ERR_FORMAT)
         fail_msg("%s%s, %g: status '%s', '%s'", c->prefix, f->name, number, fin_status_name(status),
-                 err.message);
+                 why.message);
 }
 
 static inline void state_harm_kind(state_case *c, const fini_state_field *f, fin_tensor *t)
 {
     const fin_tensor keep = *t;
-    fin_error err = {FIN_OK, ""};
+    fin_error why = {FIN_OK, ""};
     *t = c->tensors[--c->count];
     if (!(f->flags & FINI_STATE_OPTIONAL))
         state_refused(c, f, "missing", 0, true);
-    else if (c->load(c->user, c->tensors, c->count, &err) != FIN_OK)
-        fail_msg("%s%s is optional, and missing: '%s'", c->prefix, f->name, err.message);
+    else if (c->load(c->user, c->tensors, c->count, &why) != FIN_OK)
+        fail_msg("%s%s is optional, and missing: '%s'", c->prefix, f->name, why.message);
     c->count++;
     *t = keep;
     memset(t->name, '?', 3); /* and another in its place */
@@ -140,10 +140,10 @@ static inline int state_harm_every(const fini_state *state, const char *prefix, 
                                    int64_t count, state_loader load, void *user)
 {
     state_case c = {state, prefix, tensors, count, load, user, 0};
-    fin_error err = {FIN_OK, ""};
+    fin_error why = {FIN_OK, ""};
     for (int i = 0; i <= state->count; i++) {
-        if (load(user, tensors, count, &err) != FIN_OK)
-            fail_msg("a good state: %s", err.message);
+        if (load(user, tensors, count, &why) != FIN_OK)
+            fail_msg("a good state: %s", why.message);
         const fini_state_source from = {prefix, tensors, count};
         const fin_tensor *t =
             i < state->count ? fini_state_find(&from, state->fields[i].name) : NULL;

@@ -108,12 +108,12 @@ static fin_status check_shape(const fini_state *state, const fini_state_field *f
     char found[120], asked[120];
     if (!fits)
         return fini_fail(err, FIN_ERR_FORMAT,
-                         "tensor '%s%s' has the shape and type %s; the settings of the %s and its "
+                         "'%s%s' has the shape and type %s; the settings of the %s and its "
                          "other tensors ask for %s; it may have been saved with %s",
                          prefix, f->name, print_shape(t->ndim, t->shape, t->dtype, found),
                          state->what, print_shape(ndim, want, f->dtype, asked), state->other);
     if (!t->data && count)
-        return fini_fail(err, FIN_ERR_FORMAT, "tensor '%s%s' has no numbers", prefix, f->name);
+        return fini_fail(err, FIN_ERR_FORMAT, "'%s%s' has no numbers", prefix, f->name);
     return FIN_OK;
 }
 
@@ -138,10 +138,10 @@ static fin_status check_range(const fini_state_field *f, const char *prefix, con
         double x = number_of(f, t, i);
         if (range && !(x >= f->low && x <= f->high))
             return fini_fail(err, FIN_ERR_FORMAT,
-                             "number %lld of tensor '%s%s' is %g; it should be between %g and %g",
+                             "number %lld of '%s%s' is %g; it should be between %g and %g",
                              (long long)i, prefix, f->name, x, f->low, f->high);
         if (!isfinite(x))
-            return fini_fail(err, FIN_ERR_FORMAT, "number %lld of tensor '%s%s' is not finite",
+            return fini_fail(err, FIN_ERR_FORMAT, "number %lld of '%s%s' is not finite",
                              (long long)i, prefix, f->name);
     }
     return FIN_OK;
@@ -158,7 +158,7 @@ static fin_status fetch(const fini_state *state, const fini_state_field *f, cons
         return optional || !has(f, object)
                    ? FIN_OK
                    : fini_fail(err, FIN_ERR_FORMAT,
-                               "tensor '%s%s' is missing: the %s is not complete, or was "
+                               "'%s%s' is missing: the %s is not complete, or was "
                                "saved with %s",
                                from->prefix, f->name, state->what, state->other);
     fin_status status = check_shape(state, f, object, from->prefix, t, err);
@@ -209,8 +209,7 @@ fin_status fini_state_load(const fini_state *state, void *object, const fini_sta
         if (status)
             return status;
         if (t && f->check && (status = f->check(object, &why)))
-            return fini_fail(err, status, "tensor '%s%s': %.400s", from->prefix, f->name,
-                             why.message);
+            return fini_fail(err, status, "'%s%s': %.400s", from->prefix, f->name, why.message);
     }
     return FIN_OK;
 }

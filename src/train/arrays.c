@@ -4,55 +4,58 @@
 #include <math.h>
 #include <string.h>
 
-static const char *const log_name[FIN_LOG_COUNT] = {
-#define NAME(name, meaning) #name,
-    FIN_LOG_LIST(NAME)
-#undef NAME
+/* All arrays, in the order of files: the logged steps, the logs, and what a run goes on from. Of a log
+ * only the columns of steps that are logged here too are taken back, so its numbers are not loaded. */
+#define RUNS FINI_SIZE(fin_train, settings.runs)
+#define FIELD(name_, type, member)                                                                 \
+    .name = name_, .dtype = FIN_##type, .at = offsetof(fin_train, member),                         \
+    .flags = FINI_STATE_THERE | FINI_STATE_ANY
+enum { STEP, LOGS, AT = LOGS + FIN_LOG_COUNT, EVENTS = AT + 2, STATE = EVENTS + 3, ARRAYS };
+
+static const fini_state_field fields[ARRAYS] = {
+    {FIELD("step", I64, step) | FINI_STATE_FREE, .rows = FINI_SIZE(fin_train, logs),
+     .most = INT64_C(1) << 32},
+#define LOG(name, meaning)                                                                         \
+    {FIELD(#name, F64, log[offsetof(fin_train_point, name) / sizeof(double)]), .rows = RUNS,       \
+     .columns = FINI_SIZE(fin_train, logs)},
+    FIN_LOG_LIST(LOG)
+#undef LOG
+        {FIELD("at", I64, at), .rows = RUNS},
+    {FIELD("status", I64, status), .rows = RUNS},
+    {FIELD("converged_at", F64, converged_at), .rows = RUNS},
+    {FIELD("stuck_at", F64, stuck_at), .rows = RUNS},
+    {FIELD("left_at", F64, left_at), .rows = RUNS},
+    {FIELD("state", F64, state), .rows = RUNS, .columns = FINI_SIZE(fin_train, width)},
 };
-static const char *const log_meaning[FIN_LOG_COUNT] = {
+static const char *const meanings[ARRAYS] = {
+    "steps made at each log",
 #define MEANING(name, meaning) meaning,
     FIN_LOG_LIST(MEANING)
 #undef MEANING
+        "steps made by each run",
+    "0 moving, 1 converged, 2 stuck, 3 diverged",
+    "first step seen converged",
+    "first step seen stuck",
+    "first step seen away from M",
+    "what a run goes on from",
 };
-
-enum { STEP, AT, STATUS, CONVERGED_AT, STUCK_AT, LEFT_AT, STATE, OTHERS };
+#define TRAINING "training", "other settings"
+const fini_state fini_train_state = {TRAINING, fields, ARRAYS};
 
 int fin_train_array_count(const fin_train *t)
 {
     (void)t;
-    return FIN_LOG_COUNT + OTHERS;
-}
-
-/* The arrays that are not logs, in the order of the enum. Their numbers of dimensions follow from
- * the shape: 0 ends it. */
-static fin_train_array other(const fin_train *t, int i)
-{
-    int64_t runs = t->settings.runs;
-    const fin_train_array rows[OTHERS] = {
-        {"step", "steps made at each log", FIN_I64, 1, {t->logs, 0}, t->step},
-        {"at", "steps made by each run", FIN_I64, 1, {runs, 0}, t->at},
-        {"status", "0 moving, 1 converged, 2 stuck, 3 diverged", FIN_I64, 1, {runs, 0}, t->status},
-        {"converged_at", "first step seen converged", FIN_F64, 1, {runs, 0}, t->converged_at},
-        {"stuck_at", "first step seen stuck", FIN_F64, 1, {runs, 0}, t->stuck_at},
-        {"left_at", "first step seen away from M", FIN_F64, 1, {runs, 0}, t->left_at},
-        {"state", "what a run goes on from", FIN_F64, 2, {runs, t->width}, t->state},
-    };
-    return rows[i];
+    return ARRAYS;
 }
 
 fin_status fin_train_get_array(const fin_train *t, int i, fin_train_array *out, fin_error *err)
 {
-    if (i < 0 || i >= fin_train_array_count(t))
-        return fini_fail(err, FIN_ERR_ARGUMENT, "array %d; there are %d, from 0 on", i,
-                         fin_train_array_count(t));
-    if (i == 0)
-        *out = other(t, STEP);
-    else if (i <= FIN_LOG_COUNT)
-        *out = (fin_train_array){
-            log_name[i - 1], log_meaning[i - 1], FIN_F64, 2, {t->settings.runs, t->logs},
-            t->log[i - 1]};
-    else
-        *out = other(t, i - FIN_LOG_COUNT);
+    if (i < 0 || i >= ARRAYS)
+        return fini_fail(err, FIN_ERR_ARGUMENT, "array %d; there are %d, from 0 on", i, ARRAYS);
+    fin_tensor a;
+    fini_state_save(&(fini_state){TRAINING, &fields[i], 1}, t, "", &(fini_tensor_list){&a, 0, 1});
+    *out = (fin_train_array){fields[i].name,           meanings[i], a.dtype, a.ndim,
+                             {a.shape[0], a.shape[1]}, a.data};
     return FIN_OK;
 }
 
@@ -66,32 +69,6 @@ fin_train_array fin_train_named(const fin_train *t, const char *name)
 }
 
 /* ---- resuming ------------------------------------------------------------------------------------ */
-
-static const fin_train_array *find(const fin_train_array *arrays, int count, const char *name)
-{
-    for (int i = 0; i < count; i++)
-        if (strcmp(arrays[i].name, name) == 0)
-            return &arrays[i];
-    return NULL;
-}
-
-/* The array of this name, of the type and shape that `like` has (its last dimension may be any if
- * it is negative there). */
-static fin_status take(const fin_train_array *arrays, int count, const fin_train_array *like,
-                       const fin_train_array **out, fin_error *err)
-{
-    const fin_train_array *a = *out = find(arrays, count, like->name);
-    if (!a)
-        return fini_fail(err, FIN_ERR_FORMAT, "the array '%s' is missing", like->name);
-    bool fits = a->dtype == like->dtype && a->ndim == like->ndim;
-    for (int j = 0; fits && j < like->ndim; j++)
-        fits = like->shape[j] < 0 || a->shape[j] == like->shape[j];
-    if (!fits)
-        return fini_fail(err, FIN_ERR_FORMAT,
-                         "the array '%s' has not the type or the shape that these settings give",
-                         like->name);
-    return FIN_OK;
-}
 
 /* Whether some unit vectors have these overlaps, up to the rounding of a long run: what k and v have
  * beyond k*, v* is not longer than it can be, and no more parallel. */
@@ -143,7 +120,7 @@ static fin_status check_runs(fin_train *t, fin_error *err)
 }
 
 /* Every step that was made and is logged here must be in the file. */
-static fin_status check_steps(const fin_train *t, const fin_train_array *step, fin_error *err)
+static fin_status check_steps(const fin_train *t, const fin_tensor *step, fin_error *err)
 {
     int64_t farthest = 0, c = 0;
     const int64_t *there = step->data;
@@ -162,23 +139,23 @@ static fin_status check_steps(const fin_train *t, const fin_train_array *step, f
 }
 
 /* Logged steps of the file that are logged steps here; the last one of a shorter run may not be. */
-static fin_status copy_logs(fin_train *t, const fin_train_array *arrays, int count, fin_error *err)
+static fin_status copy_logs(fin_train *t, const fini_state_source *from, fin_error *err)
 {
-    const fin_train_array *step, *log, like_step = {"step", "", FIN_I64, 1, {-1, 0}, NULL};
-    fin_status status = take(arrays, count, &like_step, &step, err);
+    fin_status status = fini_state_verify(&(fini_state){TRAINING, fields, 1}, t, from, err);
+    const fin_tensor *step = status ? NULL : fini_state_find(from, "step");
     if (!status)
         status = check_steps(t, step, err);
     for (int j = 0; !status && j < FIN_LOG_COUNT; j++) {
-        fin_train_array like = {log_name[j], "", FIN_F64, 2, {t->settings.runs, -1}, NULL};
-        like.shape[1] = step->shape[0];
-        if ((status = take(arrays, count, &like, &log, err)))
+        fini_state_field like = fields[LOGS + j];
+        like.columns = step->shape[0];
+        if ((status = fini_state_verify(&(fini_state){TRAINING, &like, 1}, t, from, err)))
             break;
+        const double *log = fini_state_find(from, like.name)->data;
         for (int64_t c = 0; c < step->shape[0]; c++) {
             int64_t at = ((const int64_t *)step->data)[c], i = fini_log_at(t, at);
             for (int64_t run = 0; i >= 0 && run < t->settings.runs; run++)
                 if (at <= t->at[run])
-                    t->log[j][run * t->logs + i] =
-                        ((const double *)log->data)[run * step->shape[0] + c];
+                    t->log[j][run * t->logs + i] = log[run * step->shape[0] + c];
         }
     }
     return status;
@@ -186,42 +163,47 @@ static fin_status copy_logs(fin_train *t, const fin_train_array *arrays, int cou
 
 /* Events are seen at logged steps: one that was seen at a step that is not logged any more is seen
  * again, later. */
-static void copy_events(const fin_train *t, const double *from, double *to)
+static void keep_events(const fin_train *t, double *event)
 {
     for (int64_t run = 0; run < t->settings.runs; run++) {
-        double at = from[run];
+        double at = event[run];
         bool known = t->settings.rule == FIN_RULE_FLOW
                          ? at >= 0 && at <= (double)t->settings.steps
                          : at >= 0 && at <= (double)t->at[run] && fini_log_at(t, (int64_t)at) >= 0;
-        to[run] = known ? at : NAN;
+        event[run] = known ? at : NAN;
     }
 }
 
-static fin_status copy_all(fin_train *t, const fin_train_array *arrays, int count, fin_error *err)
+static fin_status copy_all(fin_train *t, const fini_state_source *from, fin_error *err)
 {
-    const fin_train_array *from[OTHERS];
-    for (int i = AT; i < OTHERS; i++) {
-        fin_train_array like = other(t, i);
-        fin_status status = take(arrays, count, &like, &from[i], err);
-        if (status)
-            return status;
-    }
-    size_t runs = (size_t)t->settings.runs;
-    memcpy(t->at, from[AT]->data, runs * sizeof *t->at);
-    memcpy(t->status, from[STATUS]->data, runs * sizeof *t->status);
-    memcpy(t->state, from[STATE]->data, runs * (size_t)t->width * sizeof *t->state);
-    fin_status status = check_runs(t, err);
-    if (status || (status = copy_logs(t, arrays, count, err)))
+    const fini_state of_runs = {TRAINING, fields + AT, ARRAYS - AT};
+    fin_status status = fini_state_load(&of_runs, t, from, err);
+    if (!status)
+        status = check_runs(t, err);
+    if (!status)
+        status = copy_logs(t, from, err);
+    if (status)
         return status;
-    copy_events(t, from[CONVERGED_AT]->data, t->converged_at);
-    copy_events(t, from[STUCK_AT]->data, t->stuck_at);
-    copy_events(t, from[LEFT_AT]->data, t->left_at);
+    keep_events(t, t->converged_at);
+    keep_events(t, t->stuck_at);
+    keep_events(t, t->left_at);
     return FIN_OK;
 }
 
 fin_status fin_train_resume(fin_train *t, const fin_train_array *arrays, int count, fin_error *err)
 {
-    fin_status status = copy_all(t, arrays, count, err);
+    fin_tensor tensors[ARRAYS];
+    int found = 0;
+    for (int i = 0; i < ARRAYS; i++)
+        for (int k = 0; k < count; k++)
+            if (strcmp(arrays[k].name, fields[i].name) == 0) {
+                const fin_train_array *a = &arrays[k];
+                tensors[found] = (fin_tensor){"", a->dtype, a->ndim, {a->shape[0]}, a->data};
+                tensors[found].shape[1] = a->shape[1];
+                strcpy(tensors[found++].name, fields[i].name);
+                break;
+            }
+    fin_status status = copy_all(t, &(fini_state_source){"", tensors, found}, err);
     if (status) { /* whatever was copied goes: the runs are at step 0 again */
         fin_status again = fini_begin(t, NULL);
         (void)again; /* it went well before */

@@ -3,7 +3,7 @@
 #define FINI_TRAIN_H
 
 #include "attention/form.h"
-#include "base/base.h"
+#include "base/state.h"
 #include "finetti/theory.h"
 #include "finetti/train.h"
 #include "kernel/kernel.h"
@@ -67,6 +67,8 @@ struct fin_train {
  * FIN_ERR_CANCELLED. */
 bool fini_stopped(fin_train *t);
 
+/* What files have of it (arrays.c). */
+extern const fini_state fini_train_state;
 /* Every run at step 0, nothing logged. */
 fin_status fini_begin(fin_train *t, fin_error *err);
 /* Whether a step fits in memory. */
