@@ -2,7 +2,10 @@
 #include "cli.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 static const cli_command *const own[] = {
     &cli_risk,        &cli_simulate,     &cli_train,        &cli_landscape,
@@ -205,8 +208,27 @@ static int complete(int argc, char **argv)
     return cli_flush();
 }
 
+/* OpenBLAS starts threads of its own before main, of which the tool uses none. Where addresses are
+ * limited (ulimit -v) they may ask for ever for memory that is not there, and then the program cannot
+ * even end: it is started again without them. */
+static void start_within_limit(char **argv)
+{
+    static const char variable[] = "OPENBLAS_NUM_THREADS";
+    char path[CLI_PATH];
+    struct rlimit limit;
+    const char *told = getenv(variable);
+    if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
+        (told && strcmp(told, "1") == 0))
+        return;
+    ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
+    path[length > 0 ? length : 0] = '\0';
+    if (setenv(variable, "1", 1) == 0)
+        execv(path, argv); /* if that fails, it goes on as it is */
+}
+
 int main(int argc, char **argv)
 {
+    start_within_limit(argv);
     cli_catch_signals();
     cli_json_begin();
     collect();

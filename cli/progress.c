@@ -1,8 +1,8 @@
 /* Progress with the time that is left, and stopping by signal.
  *
  * A signal only sets a flag: the library asks through the progress callback and gives up cleanly,
- * so that no half-written file stays. The handler is good for one signal; the next one ends the
- * program, in case a step that does not ask takes long. */
+ * so that no half-written file stays. The handler is good for one signal; the next one, whichever,
+ * ends the program at once, in case a step that does not ask takes long. */
 #include "cli.h"
 
 #include <math.h>
@@ -15,11 +15,6 @@
 static atomic_int stopped; /* number of the signal, which the system may give to any thread */
 _Static_assert(ATOMIC_INT_LOCK_FREE == 2, "a handler may touch lock-free objects only");
 
-static void stop(int number)
-{
-    atomic_store(&stopped, number);
-}
-
 static void on_stop(const struct sigaction *action)
 {
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
@@ -31,9 +26,15 @@ static void on_stop(const struct sigaction *action)
     }
 }
 
+static void stop(int number)
+{
+    atomic_store(&stopped, number);
+    cli_release_signals();
+}
+
 void cli_catch_signals(void)
 {
-    struct sigaction action = {.sa_handler = stop, .sa_flags = SA_RESTART | (int)SA_RESETHAND};
+    struct sigaction action = {.sa_handler = stop, .sa_flags = SA_RESTART};
     sigemptyset(&action.sa_mask);
     on_stop(&action);
     /* A closed pipe and a file that may not grow are then write errors, with a message. */

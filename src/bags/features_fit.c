@@ -300,8 +300,9 @@ fin_status fini_features_fit(fini_map *map, const fin_fit_settings *settings, co
         wanted = BAGS_MOST;
     wanted += map->kind == 1 && wanted % 2;
     n = map->kind == 0 || wanted < MEDIAN_ROWS ? wanted : MEDIAN_ROWS;
-    fin_status status =
-        fini_landmarks(map, settings->seed, bags, weights, sum, &n, &rows, cancel, err);
+    fin_status status = fini_blas_ready(err);
+    if (!status)
+        status = fini_landmarks(map, settings->seed, bags, weights, sum, &n, &rows, cancel, err);
     if (!status)
         status = reserve(map, n, wanted, err);
     double *landmarks = map->landmarks, *whiten = map->whiten;

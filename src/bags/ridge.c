@@ -125,13 +125,16 @@ fin_status fini_ridge_create(fini_ridge **ridge, const fini_phi *phi, const doub
 {
     *ridge = NULL;
     int64_t p = phi->bags.d;
+    fin_status status = fini_blas_ready(err);
+    if (status)
+        return status;
     fini_ridge *o = fini_alloc(sizeof *o);
     if (!o)
         return fini_fail_memory(err, sizeof *o, "second moments of features");
     *o = (fini_ridge){.p = p, .A = fini_alloc_array(2 * p, (size_t)p * sizeof *o->A)};
-    fin_status status = o->A ? FIN_OK
-                             : fini_fail_memory(err, 2 * (size_t)(p * p) * sizeof *o->A,
-                                                "second moments of features");
+    status = o->A ? FIN_OK
+                  : fini_fail_memory(err, 2 * (size_t)(p * p) * sizeof *o->A,
+                                     "second moments of features");
     o->C = o->A ? o->A + p * p : NULL;
     if (!status)
         status = add_all(o, phi, weights, n, sum, cancel, err);

@@ -369,6 +369,9 @@ static void run_thread(const fini_many *o, int64_t units, const int64_t *first, 
 
 static fin_status run(const fini_many *o, fin_error *err)
 {
+    fin_status status = fini_blas_ready(err);
+    if (status)
+        return status;
     int64_t *first = fini_alloc_array(o->batch->n + 1, sizeof *first), failed = INT64_MAX;
     if (!first)
         return fini_fail_memory(err, (size_t)(o->batch->n + 1) * sizeof *first,

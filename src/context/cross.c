@@ -196,7 +196,9 @@ fin_status fin_cross_create(fin_cross **cross, const fin_cross_settings *setting
     if (!o)
         return fini_fail_memory(err, sizeof *o, "a context");
     *o = plain;
-    status = fini_arena_open(&o->arena, "a context", err);
+    status = fini_blas_ready(err);
+    if (!status)
+        status = fini_arena_open(&o->arena, "a context", err);
     if (!status) {
         layout(&o->arena, o);
         if (o->method == &fini_cross_primal)

@@ -81,6 +81,8 @@ static fin_status open_work(const fin_heads *h, const fin_heads_batch *b, bool b
                             fin_error *err)
 {
     fin_status status = check(h, b, err);
+    if (!status)
+        status = fini_blas_ready(err);
     if (status)
         return status;
     *w = (work){.tokens = b->offsets[b->n], .queries = b->query_offsets[b->n]};

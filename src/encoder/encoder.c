@@ -1,6 +1,7 @@
 /* The encoder: its settings and shape checked, its block of parameters made and drawn. */
 #include "encoder/encoder.h"
 
+#include "math/gram.h"
 #include "random/streams.h"
 
 #include <math.h>
@@ -154,7 +155,9 @@ fin_status fin_encoder_create(fin_encoder **encoder, const fin_encoder_settings 
     o->hidden = o->settings.hidden;
     fini_encoder_layout(o); /* counts */
     cut(&o->arena, o);
-    status = fini_arena_open(&o->arena, "the parameters of an encoder", err);
+    status = fini_blas_ready(err);
+    if (!status)
+        status = fini_arena_open(&o->arena, "the parameters of an encoder", err);
     if (!status)
         status = fini_memory_pool_create(&o->pool, err);
     if (status) {

@@ -128,7 +128,9 @@ static fin_status create(fin_probe **out, int64_t p, int64_t classes, int64_t m,
         return fini_fail_memory(err, sizeof *probe, "a probe");
     *probe = (fin_probe){.p = p, .m = classes > 0 ? classes : m, .classes = classes};
     lay_out(probe, &probe->arena);
-    fin_status status = fini_arena_open(&probe->arena, "a probe", err);
+    fin_status status = fini_blas_ready(err);
+    if (!status)
+        status = fini_arena_open(&probe->arena, "a probe", err);
     if (status) {
         fini_free(probe);
         return status;

@@ -1,6 +1,8 @@
 /* The table of families of exchangeable tokens, and making one. */
 #include "family/family.h"
 
+#include "math/gram.h"
+
 #include <string.h>
 
 /* In the order in which they are listed. */
@@ -116,7 +118,9 @@ fin_status fin_latent_create(fin_latent **out, const fin_family *family,
         latent->settings = *settings;
     else
         fin_settings_defaults(family->settings, &latent->settings);
-    fin_status status = build(latent, err);
+    fin_status status = fini_blas_ready(err);
+    if (!status)
+        status = build(latent, err);
     if (status) {
         fin_latent_destroy(latent);
         return status;

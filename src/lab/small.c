@@ -69,7 +69,9 @@ fin_status fini_small_frame_run(const fini_small_frame *frame, void *work, fin_r
                                 const fin_progress *progress, fin_error *err)
 {
     frame->lay_out(work);
-    fin_status status = fini_arena_open(frame->arena, frame->what, err);
+    fin_status status = fini_blas_ready(err);
+    if (!status)
+        status = fini_arena_open(frame->arena, frame->what, err);
     if (status)
         return status;
     frame->lay_out(work);

@@ -9,11 +9,15 @@
  * An OpenBLAS that is built with OpenMP asks OpenMP instead, which has a number for every thread:
  * each thread sets and restores its own. Parallel regions of this library name their number of
  * threads and do not notice. */
+#define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
 #include "math/gram.h"
 
 #include <cblas.h>
 #include <omp.h>
 #include <pthread.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static long inside;
@@ -45,4 +49,69 @@ void fini_blas_leave(void)
         openblas_set_num_threads(before);
     pthread_mutex_unlock(&mutex);
     omp_set_num_threads(own);
+}
+
+/* ---- its memory ------------------------------------------------------------------------------ */
+
+/* A thread within OpenBLAS has a buffer of its own, of 128 MB of addresses, which stays for whoever
+ * calls next. Where there are no more of them (ulimit -v), OpenBLAS asks again and again, for ever:
+ * so the system is asked here first, and OpenBLAS takes what was found before anybody else does. */
+enum { BUFFER = (1 << 27) + (1 << 16) };
+void *blas_memory_alloc(int unused) __attribute__((weak));
+void blas_memory_free(void *buffer) __attribute__((weak));
+
+static atomic_int expected = 1, sure; /* threads that may call at once; those that have a buffer */
+
+void fini_blas_expect(int threads)
+{
+    int most = atomic_load(&expected);
+    while (most < threads && !atomic_compare_exchange_weak(&expected, &most, threads))
+        continue;
+}
+
+static bool is_room(void)
+{
+    void *room = mmap(NULL, BUFFER, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (room == MAP_FAILED)
+        return false;
+    munmap(room, BUFFER);
+    return true;
+}
+
+static void take_buffers(int threads, void **taken)
+{
+    int count = 0;
+    for (; count < threads && (count < sure || is_room()); count++)
+        taken[count] = blas_memory_alloc ? blas_memory_alloc(0) : NULL;
+    atomic_store(&sure, count);
+    while (blas_memory_free && count-- > 0)
+        blas_memory_free(taken[count]);
+}
+
+fin_status fini_blas_ready(fin_error *err)
+{
+    struct rlimit limit;
+    int threads = fin_threads_get();
+    if (threads < atomic_load(&expected))
+        threads = atomic_load(&expected);
+    /* Without a limit all that can be missing is memory itself, which buffers hardly use. */
+    if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur == RLIM_INFINITY)
+        threads = 1;
+    if (atomic_load(&sure) >= threads)
+        return FIN_OK;
+    void *one = NULL, **taken = threads == 1 ? &one : fini_alloc_array(threads, sizeof *taken);
+    if (!taken)
+        return fini_fail_memory(err, (size_t)threads * sizeof *taken, "OpenBLAS");
+    pthread_mutex_lock(&mutex);
+    take_buffers(threads, taken);
+    pthread_mutex_unlock(&mutex);
+    if (taken != &one)
+        fini_free(taken);
+    if (atomic_load(&sure) >= threads)
+        return FIN_OK;
+    return fini_fail(
+        err, FIN_ERR_MEMORY,
+        "not enough memory for OpenBLAS: %d times 0.13 GB, once for each thread; fewer "
+        "threads, or a higher limit (ulimit -v), help",
+        threads);
 }

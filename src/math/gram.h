@@ -14,6 +14,11 @@
  * calls from several threads are counted. What the host had set comes back with the last one. */
 void fini_blas_enter(void);
 void fini_blas_leave(void);
+/* Makes sure of the memory that OpenBLAS takes by itself, so that its calls cannot fail; once, where an
+ * object is created or a computation begins that calls it. Costs nothing but the first time. */
+fin_status fini_blas_ready(fin_error *err);
+void fini_blas_expect(
+    int threads); /* so many may call it at once, the calling one being one of them */
 
 /* ---- covariances (covariance*.c) ------------------------------------------------------------ */
 

@@ -8,6 +8,7 @@
 #include "study/run.h"
 
 #include "data/data.h"
+#include "math/gram.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -206,6 +207,7 @@ fin_status fini_pool_create(const fin_study *study, int workers, int inner, int6
     memset(pool, 0, sizeof *pool);
     pool->study = study;
     pool->workers = workers;
+    fini_blas_expect(workers * inner);
     pool->inner = inner;
     pool->room = room;
     atomic_init(&pool->stop, false);

@@ -241,7 +241,7 @@ fin_status fin_risk_curvature(const fin_task *task, const fin_form *form,
             err, FIN_ERR_UNSUPPORTED,
             "curvature and stationary points need an exact risk; there is none for %s on %s: %s",
             form->name, task->kind->name, why);
-    if ((status = place_of(&q, overlaps, &p, err)))
+    if ((status = place_of(&q, overlaps, &p, err)) || (status = fini_blas_ready(err)))
         return status;
     hessian_of(&q, overlaps, &H);
     fin_curvature c = {.gradient = gradient_norm(&p),
