@@ -41,6 +41,14 @@ foreach(file IN LISTS files)
   endforeach()
 endforeach()
 
+# An array is float or double: a pointer made for either before it is known which it is points beyond its end for one of them.
+foreach(file IN LISTS files)
+  file(READ ${file} text)
+  if(text MATCHES "= \\(const float \\*\\)[^;\n]*;[ \n]*const double \\*[A-Za-z]+ = \\(const double \\*\\)[^;\n]*")
+    message(SEND_ERROR "${file}: a pointer to double beside one to float, of the same array: ${CMAKE_MATCH_0}")
+  endif()
+endforeach()
+
 # A folder of more than 40 sources is asking to become two.
 file(GLOB folders LIST_DIRECTORIES true ${SRC}/src/* ${SRC}/cli ${SRC}/cli/*)
 foreach(folder IN LISTS folders)

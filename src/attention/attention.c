@@ -146,17 +146,17 @@ static void project(const fin_attention *o, const fin_batch *batch, int64_t row,
                     double *chi, double *z, double *norm2)
 {
     const fini_kernel *kernel = fini_kernel_get();
-    const float *Xf = (const float *)batch->tokens + row * o->d;
-    const double *Xd = (const double *)batch->tokens + row * o->d;
+    size_t size = o->dtype == FIN_F32 ? sizeof(float) : sizeof(double);
+    const void *X = (const unsigned char *)batch->tokens + (size_t)(row * o->d) * size;
     bool norms = has_norms(o);
     if (o->dtype == FIN_F32 && norms)
-        kernel->project_norm_f32(rows, o->d, Xf, o->k, o->v, chi, z, norm2);
+        kernel->project_norm_f32(rows, o->d, X, o->k, o->v, chi, z, norm2);
     else if (o->dtype == FIN_F32)
-        kernel->project_f32(rows, o->d, Xf, o->kf, o->vf, chi, z);
+        kernel->project_f32(rows, o->d, X, o->kf, o->vf, chi, z);
     else if (norms)
-        kernel->project_norm_f64(rows, o->d, Xd, o->k, o->v, chi, z, norm2);
+        kernel->project_norm_f64(rows, o->d, X, o->k, o->v, chi, z, norm2);
     else
-        kernel->project_f64(rows, o->d, Xd, o->k, o->v, chi, z);
+        kernel->project_f64(rows, o->d, X, o->k, o->v, chi, z);
 }
 
 /* Samples from .. to-1 (of the batch), whose block begins at sample `block`: everything that has

@@ -11,6 +11,7 @@
  * Threads share blocks of bags (share.c), and a block is summed bag by bag. So no bit depends
  * on the threads. */
 #include "bags/bags.h"
+#include "bags/map.h"
 
 #include "kernel/rows.h"
 
@@ -79,15 +80,11 @@ void fini_project(const fini_phi *phi, int64_t first_row, int64_t rows, int64_t 
 const double *fini_phi_row(const fini_phi *phi, int64_t row, double *buffer)
 {
     int64_t p = phi->bags.d;
-    bool single = phi->bags.dtype == FIN_F32;
-    const float *xf = (const float *)phi->bags.tokens + row * p;
-    const double *xd = (const double *)phi->bags.tokens + row * p;
-    if (!phi->center && !single)
-        return xd;
-    for (int64_t j = 0; j < p; j++)
-        buffer[j] = single ? (double)xf[j] : xd[j];
-    for (int64_t j = 0; phi->center && j < p; j++) {
-        double t = buffer[j] - phi->center[j], most = phi->bound[j];
+    const double *x = fini_row(&phi->bags, row, 0, p, buffer);
+    if (!phi->center)
+        return x;
+    for (int64_t j = 0; j < p; j++) {
+        double t = x[j] - phi->center[j], most = phi->bound[j];
         t = t > most ? most : t < -most ? -most : t;
         buffer[j] = phi->scale[j] * t;
     }

@@ -223,7 +223,7 @@ static void add_ends(summary *s)
         {"stuck_at", offsetof(fin_run, stuck_at), true},
         {"left_at", offsetof(fin_run, left_at), true},
     };
-    int64_t *whole = (int64_t *)s->column;
+    int64_t *whole = (void *)s->column; /* allocated, of 8 bytes a run */
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         for (int64_t r = 0; r < s->runs; r++)
             s->column[r] =

@@ -39,7 +39,7 @@ static fin_status read_list(fini_list *list, const char *text, const char *name,
     list->whole = fini_alloc_array(most, each);
     if (!list->whole)
         return fini_fail_memory(err, (size_t)most * each, name);
-    list->number = (double *)(list->whole + most);
+    list->number = (void *)(list->whole + most);
     list->text = (char *)(list->number + most);
     fin_status status = fini_parse_pieces(text, name, example, (int)most, list->whole, list->number,
                                           &list->count, err);

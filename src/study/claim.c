@@ -116,7 +116,7 @@ static fin_status reduce(const fini_measure *m, const fini_frame *frame, fini_me
     fini_number *numbers = fini_alloc_array(n, sizeof *numbers + sizeof(double));
     if (!numbers)
         return fini_fail_memory(err, (size_t)n * sizeof *numbers, "the numbers of a claim");
-    double *x = (double *)(numbers + n);
+    double *x = (void *)(numbers + n);
     fin_error why = {FIN_OK, ""};
     fin_status status = evaluate(m, frame, numbers, x, &bad, &why);
     if (status == FIN_ERR_ARGUMENT) { /* a name that no run has: they were not asked for it */
@@ -316,7 +316,7 @@ fin_status fini_claims_judge(fin_store *store, const fin_study *study, fini_clai
     if (!rows)
         return fini_fail_memory(err, (size_t)count * each, "the claims of a study");
     memset(rows, 0, ((size_t)count + 1) * each);
-    fin_claim *claims = (fin_claim *)(rows + count);
+    fin_claim *claims = (void *)(rows + count);
     fin_status status = FIN_OK;
     for (int i = 0; i < count && !status; i++) {
         status = measure_claim(store, study->name, &study->claims[i], &rows[i].measured, err);

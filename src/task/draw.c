@@ -27,11 +27,11 @@ typedef struct tokens {
             fini_selector_offer(selector, l, chi, z);                                              \
         }                                                                                          \
         for (int64_t i = 0; !task->kind->odds && i < selector->count; i++) {                       \
-            type *x = rows + selector->location[i] * s->d;                                         \
+            type *x = rows + selector->kept[i].location * s->d;                                    \
             for (int64_t c = 0; c < s->d; c++)                                                     \
                 x[c] = (type)(s->gamma * (double)x[c] + s->mu * task->k_star[c]);                  \
             kernel->project(1, s->d, x, task->k_star, task->v_star, &chi, &z, &norm2);             \
-            selector->z[i] = z;                                                                    \
+            selector->kept[i].z = z;                                                               \
         }                                                                                          \
         return fini_selector_end(selector);                                                        \
     }

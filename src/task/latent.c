@@ -50,24 +50,21 @@ static void choose_uniformly(fini_selector *s, int64_t L)
     for (int64_t j = L - m; j < L; j++) {
         int64_t place = fin_random_below(&s->random, j + 1);
         for (int64_t i = 0; i < s->count; i++)
-            if (s->location[i] == place) {
+            if (s->kept[i].location == place) {
                 place = j;
                 break;
             }
-        s->location[s->count++] = place;
+        s->kept[s->count++] = (fini_relevant){.location = place};
     }
 }
 
 static void sort_locations(fini_selector *s)
 {
     for (int64_t i = 1; i < s->count; i++)
-        for (int64_t j = i; j > 0 && s->location[j - 1] > s->location[j]; j--) {
-            int64_t place = s->location[j];
-            s->location[j] = s->location[j - 1];
-            s->location[j - 1] = place;
-            double z = s->z[j];
-            s->z[j] = s->z[j - 1];
-            s->z[j - 1] = z;
+        for (int64_t j = i; j > 0 && s->kept[j - 1].location > s->kept[j].location; j--) {
+            fini_relevant token = s->kept[j];
+            s->kept[j] = s->kept[j - 1];
+            s->kept[j - 1] = token;
         }
 }
 
@@ -80,8 +77,6 @@ void fini_selector_begin(fini_selector *s, const fin_task *task, uint64_t seed, 
     s->certain = fini_task_certain(task);
     if (!task->kind->odds) {
         choose_uniformly(s, L);
-        for (int64_t i = 0; i < s->count; i++)
-            s->z[i] = 0;
         sort_locations(s);
     }
 }
@@ -94,17 +89,12 @@ void fini_selector_offer(fini_selector *s, int64_t place, double chi_star, doubl
     double score = s->task->kind->odds(&s->task->settings, chi_star);
     if (!s->certain)
         score += fin_random_gumbel(&s->random);
-    if (s->count == m && score <= s->score[m - 1])
+    if (s->count == m && score <= s->kept[m - 1].score)
         return;
     int64_t i = s->count < m ? s->count++ : m - 1;
-    for (; i > 0 && s->score[i - 1] < score; i--) {
-        s->score[i] = s->score[i - 1];
-        s->location[i] = s->location[i - 1];
-        s->z[i] = s->z[i - 1];
-    }
-    s->score[i] = score;
-    s->location[i] = place;
-    s->z[i] = z_star;
+    for (; i > 0 && s->kept[i - 1].score < score; i--)
+        s->kept[i] = s->kept[i - 1];
+    s->kept[i] = (fini_relevant){score, z_star, place};
 }
 
 double fini_selector_end(fini_selector *s)
@@ -112,7 +102,7 @@ double fini_selector_end(fini_selector *s)
     sort_locations(s);
     double y = 0;
     for (int64_t i = 0; i < s->count; i++)
-        y += s->z[i];
+        y += s->kept[i].z;
     return y + s->task->settings.eps * fin_random_normal(&s->random);
 }
 
@@ -152,20 +142,19 @@ fin_status fini_each_sample(const fin_task *task, uint64_t first, int64_t n, con
         return status;
     int64_t m = task->settings.m;
     int threads = fini_threads_for(numbers * (double)(offsets[n] - offsets[0]));
-    double *work = NULL; /* score, z and location of the relevant tokens, for each thread */
-    if (m > FEW && !(work = fini_alloc_array(threads * 3 * m, sizeof *work)))
-        return fini_fail_memory(err, (size_t)(threads * 3 * m) * sizeof *work, "a draw");
+    fini_relevant *work = NULL; /* (threads, m) */
+    if (m > FEW && !(work = fini_alloc_array(threads * m, sizeof *work)))
+        return fini_fail_memory(err, (size_t)(threads * m) * sizeof *work, "a draw");
 #pragma omp parallel for schedule(dynamic, SAMPLES_AT_ONCE) num_threads(threads)
     for (int64_t i = 0; i < n; i++) {
-        double few[3 * FEW], *mine = work ? work + omp_get_thread_num() * 3 * m : few;
-        fini_selector selector = {
-            .score = mine, .z = mine + m, .location = (int64_t *)(mine + 2 * m)};
+        fini_relevant few[FEW];
+        fini_selector selector = {.kept = work ? work + omp_get_thread_num() * m : few};
         double output = draw(context, first + (uint64_t)i, offsets[i] - offsets[0],
                              offsets[i + 1] - offsets[i], &selector);
         if (y)
             y[i] = output;
         for (int64_t j = 0; location && j < m; j++)
-            location[i * m + j] = selector.location[j];
+            location[i * m + j] = selector.kept[j].location;
     }
     fini_free(work);
     return FIN_OK;

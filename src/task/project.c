@@ -97,12 +97,12 @@ static double project_sample(const void *context, uint64_t sample, int64_t start
             const double *c = g + t / GROUP * 4 * GROUP + t % GROUP;
             double e[4] = {c[0], c[GROUP], c[2 * GROUP], c[3 * GROUP]}, scale = 1;
             if (!task->kind->odds && next < selector->count &&
-                selector->location[next] == from + t) {
+                selector->kept[next].location == from + t) {
                 scale = s->gamma;
                 for (int j = 0; j < 4; j++)
                     e[j] *= scale;
                 e[0] += s->mu;
-                selector->z[next++] = e[1];
+                selector->kept[next++].z = e[1];
             }
             if (task->kind->odds)
                 fini_selector_offer(selector, from + t, e[0], e[1]);

@@ -56,13 +56,17 @@ int64_t fini_length(const fin_task *task, uint64_t seed, uint32_t stream, uint64
 
 /* Chooses the relevant tokens of one sample. For a uniform task begin() has the answer; for one with
  * odds, every token is offered in order with its X.k* and X.v*. */
+typedef struct fini_relevant {
+    double score, z; /* z: X.v* */
+    int64_t location;
+} fini_relevant;
+
 typedef struct fini_selector {
     const fin_task *task;
     fin_random random;
-    bool certain;      /* the largest odds are relevant, without noise */
-    int64_t count;     /* kept so far, at most m */
-    int64_t *location; /* (m) */
-    double *score, *z; /* (m): score and X.v* of those kept */
+    bool certain;        /* the largest odds are relevant, without noise */
+    int64_t count;       /* kept so far, at most m */
+    fini_relevant *kept; /* (m) */
 } fini_selector;
 
 void fini_selector_begin(fini_selector *s, const fin_task *task, uint64_t seed, uint32_t stream,

@@ -40,8 +40,8 @@ fin_status fin_risk_erf(int64_t n, const fin_risk_point *points, fin_risk_value 
 fin_status fini_risk_rows(const fin_form *form, int64_t n, const fin_risk_point *points,
                           fin_risk_value *values, fin_error *err)
 {
-    const double(*in)[FINI_RISK_IN] = (const double(*)[FINI_RISK_IN])points;
-    double(*out)[FINI_RISK_OUT] = (double(*)[FINI_RISK_OUT])values;
+    const double(*in)[FINI_RISK_IN] = (const void *)points;
+    double(*out)[FINI_RISK_OUT] = (void *)values;
     if (n < 0)
         return fini_fail(err, FIN_ERR_ARGUMENT, "n = %lld points; it must not be negative",
                          (long long)n);

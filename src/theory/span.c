@@ -113,13 +113,12 @@ static double draw_scored(const void *p, uint64_t sample, double *scratch)
         return risk;
     }
     double target = 0;
-    fini_selector selector = {
-        .score = share, .z = share + m, .location = (int64_t *)(share + 2 * m)};
+    fini_selector selector = {.kept = (void *)share};
     fini_selector_begin(&selector, q->task, q->seed, FINI_STREAM_RISK_LATENT, sample, L);
     for (int64_t l = 0; l < L; l++)
         fini_selector_offer(&selector, l, e[l], 0);
     for (int64_t j = 0; j < m; j++) {
-        int64_t l = selector.location[j];
+        int64_t l = selector.kept[j].location;
         target += yu * u[l];
         risk += Vy - 2 * w[l] * Czy;
     }
@@ -134,8 +133,8 @@ static double draw_plain(const void *p, uint64_t sample, double *scratch)
     const fin_task_settings *s = &q->task->settings;
     int64_t L = length(q, sample), offsets[2] = {0, L}, room = q->task->longest, m = s->m;
     double *chi = scratch, *z = chi + room, *norm2 = z + room, *w = norm2 + room, *e = w + room;
-    double *kept = e + 4 * room, y = 0, f = 0;
-    fini_selector selector = {.score = kept, .z = kept + m, .location = (int64_t *)(kept + 2 * m)};
+    double y = 0, f = 0;
+    fini_selector selector = {.kept = (void *)(e + 4 * room)};
     bool by_score = q->task->kind->odds;
     fin_random norms;
     fin_random_open(&norms, q->seed, FINI_STREAM_RISK_NORMS, sample);
@@ -156,7 +155,7 @@ static double draw_plain(const void *p, uint64_t sample, double *scratch)
         norm2[l] = fini_norm2(s->d, c, scale, &norms);
     }
     for (int64_t j = 0; by_score && j < m; j++)
-        y += selector.z[j];
+        y += selector.kept[j].z;
     q->form->weights(&q->settings, 1, offsets, chi, norm2, w);
     for (int64_t l = 0; l < L; l++)
         f += w[l] * z[l];
@@ -178,12 +177,13 @@ fin_status fini_risk_simulated(const fin_task *task, const fin_form *form,
         return status;
     fini_simulation simulation = {
         .model = &q, .samples = settings->samples, .weight = task->length_mean, .what = "risk"};
+    const int64_t kept = task->settings.m * (int64_t)(sizeof(fini_relevant) / sizeof(double));
     if (form && form->needs_norm2 && form_settings->c != 0) {
         simulation.draw = draw_plain;
-        simulation.scratch = 8 * task->longest + 3 * task->settings.m;
+        simulation.scratch = 8 * task->longest + kept;
     } else if (task->kind->odds) {
         simulation.draw = draw_scored;
-        simulation.scratch = 5 * task->longest + 3 * task->settings.m;
+        simulation.scratch = 5 * task->longest + kept;
     } else {
         simulation.draw = draw_moved;
         simulation.scratch = 2 * task->longest;

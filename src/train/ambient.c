@@ -51,9 +51,12 @@ fin_status fini_ambient_check(const fin_train *t, fin_error *err)
 
 static fin_status open_worker(const fin_train *t, void **worker, fin_error *err)
 {
-    return fin_attention_create((fin_attention **)worker, t->form, &t->form_settings,
-                                t->task->settings.d, t->settings.dtype == 0 ? FIN_F32 : FIN_F64,
-                                t->task->longest, err);
+    fin_attention *attention;
+    fin_status status =
+        fin_attention_create(&attention, t->form, &t->form_settings, t->task->settings.d,
+                             t->settings.dtype == 0 ? FIN_F32 : FIN_F64, t->task->longest, err);
+    *worker = status ? NULL : attention;
+    return status;
 }
 
 static void close_worker(void *worker)
@@ -87,8 +90,8 @@ static fin_status step(fin_train *t, fin_attention *attention, int64_t run, int6
     int64_t d = t->task->settings.d, b = t->settings.batch, few = at_a_time(t);
     double *k = t->state + run * t->width, *v = k + d, *lam = k + t->vectors * d;
     double *gk = scratch, *gv = gk + padded(d), *y = gv + padded(d);
-    int64_t *offsets = (int64_t *)(y + padded(few));
-    void *tokens = (double *)(offsets + padded(few + 1));
+    int64_t *offsets = (void *)(y + padded(few));
+    void *tokens = offsets + padded(few + 1);
     fin_dtype dtype = t->settings.dtype == 0 ? FIN_F32 : FIN_F64;
     bool trained = t->settings.alpha_lam > 0;
     if (!trained)

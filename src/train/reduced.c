@@ -47,14 +47,14 @@ typedef struct desk {
     double *scale;                       /* (tokens): standard deviation */
     double *stairs;                      /* (tokens, stairs), then (2, stairs): the gradients' */
     double *y, *f, *df, *dlam, *dc;      /* (batch) */
-    double *score, *z_star;              /* (m) */
-    int64_t *location;                   /* (m) */
+    fini_relevant *kept;                 /* (m) */
     int64_t *offsets;                    /* (batch + 1) */
 } desk;
 
 static int64_t cut(const fin_train *t, double *base, desk *o)
 {
-    int64_t T = tokens_of(t), b = t->settings.batch, m = t->task->settings.m, at = 0;
+    int64_t T = tokens_of(t), b = t->settings.batch;
+    fini_arena arena = {.base = (unsigned char *)base};
     struct {
         double **piece;
         int64_t count;
@@ -72,17 +72,12 @@ static int64_t cut(const fin_train *t, double *base, desk *o)
                   {&o->f, b},
                   {&o->df, b},
                   {&o->dlam, b},
-                  {&o->dc, b},
-                  {&o->score, m},
-                  {&o->z_star, m},
-                  {(double **)&o->location, m},
-                  {(double **)&o->offsets, b + 1}};
-    for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++) {
-        if (base)
-            *pieces[i].piece = base + at;
-        at += (pieces[i].count + 7) / 8 * 8;
-    }
-    return at;
+                  {&o->dc, b}};
+    for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++)
+        *pieces[i].piece = fini_take(&arena, pieces[i].count, sizeof(double));
+    o->kept = fini_take(&arena, t->task->settings.m, sizeof *o->kept);
+    o->offsets = fini_take(&arena, b + 1, sizeof *o->offsets);
+    return (int64_t)(arena.used / sizeof(double));
 }
 
 /* T <= 2^50 and the frame is small, but the stairs may be T^2: checked in fini_reduced_check. */
@@ -122,7 +117,7 @@ static void draw_sample(const fin_train *t, uint64_t sample, int64_t i, desk *o)
         memcpy(o->x + j * T + from, o->normals + j * L, (size_t)L * sizeof(double));
     for (int64_t l = from; l < from + L; l++)
         o->scale[l] = 1;
-    fini_selector selector = {.score = o->score, .z = o->z_star, .location = o->location};
+    fini_selector selector = {.kept = o->kept};
     if (task->kind->odds) {
         fini_selector_begin(&selector, task, seed, FINI_STREAM_TRAIN_LATENT, sample, L);
         for (int64_t l = 0; l < L; l++)
