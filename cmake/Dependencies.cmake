@@ -15,7 +15,7 @@ endif()
 set(THREADS_PREFER_PTHREAD_FLAG OFF)
 find_package(Threads REQUIRED)
 
-set(finetti_modules sleef openblas lapacke libzip zlib sqlite3 yaml-0.1 libxxhash liblbfgs jansson)
+set(finetti_modules sleef openblas lapacke libzip zlib sqlite3 yaml-0.1 libxxhash jansson)
 foreach(module IN LISTS finetti_modules)
   pkg_check_modules(${module} REQUIRED IMPORTED_TARGET ${module})
 endforeach()

@@ -41,7 +41,6 @@ zlib1g-dev pc:zlib zlib
 libsqlite3-dev pc:sqlite3 SQLite 3.35 or later
 libyaml-dev pc:yaml-0.1 libyaml
 libxxhash-dev pc:libxxhash xxHash
-liblbfgs-dev pc:liblbfgs libLBFGS, minimisation
 '
 wheel='
 python3 cmd:python3 Python 3.9 or later

@@ -168,7 +168,7 @@ static void layout(fini_arena *a, fini_tune *t)
     t->at = fini_take(a, t->parts, sizeof(double));
     t->slope = fini_take(a, t->parts, sizeof(double));
     t->best = fini_take(a, t->parts, sizeof(double));
-    t->x = fini_take(a, t->padded, sizeof(double));
+    t->x = fini_take(a, t->parts, sizeof(double));
     fini_tune_lane *lane = fini_take(a, t->lanes, sizeof *lane);
     for (int k = 0; k < t->lanes; k++) {
         double *mean = t->loo ? fini_take(a, t->longest * data->dv, sizeof(double)) : NULL;
@@ -199,11 +199,9 @@ static int count_lanes(const fini_tune *t)
 
 static void plan(fini_tune *t, unsigned which, bool scales)
 {
-    enum { SSE = 16 };
     const fin_tune_data *data = t->data;
     t->ard = scales;
     t->parts = count_parts(which, scales, data->dk);
-    t->padded = (t->parts + SSE - 1) / SSE * SSE; /* some builds of liblbfgs want it so */
     t->longest = 1;
     for (int64_t i = 0; i < data->n; i++) {
         int64_t length = data->offsets[i + 1] - data->offsets[i];

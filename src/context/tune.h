@@ -27,7 +27,7 @@ typedef struct fini_tune {
     fin_tune_settings how;
     bool loo; /* else evidence */
     bool ard;
-    int64_t parts, padded, longest;
+    int64_t parts, longest;
     fini_tune_part *part; /* (parts) */
     double *scales;       /* (dk) or NULL */
     int lanes;
@@ -37,7 +37,7 @@ typedef struct fini_tune {
 
     double *at;        /* (parts): where the search is, as logarithms */
     double *slope;     /* (parts) */
-    double *x;         /* (padded): the same without ends, for L-BFGS */
+    double *x;         /* (parts): the same without ends, for L-BFGS */
     double *best;      /* (parts) */
     double best_value; /* the largest so far; -infinity: none */
     int best_start;

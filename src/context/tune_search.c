@@ -1,22 +1,20 @@
 /* Two searches for the largest value of what is tuned.
  *
- * Climb: L-BFGS (liblbfgs) on logarithms. It knows no ends, so a parameter in [low, high] is
+ * Climb: L-BFGS on logarithms. It knows no ends, so a parameter in [low, high] is
  *
  *     at = middle + half sin(x / half),   half = (high - low) / 2,
  *
  * which has slope 1 in the middle and turns an optimum at an end into one of x with a gradient of
- * zero. Backtracking steps, because a step may end where the value is -infinity. What is returned
- * is the best point that was ever evaluated, so that a line search that ends in rounding costs
- * nothing.
+ * zero. A step may end where the value is -infinity: it was too long. What is returned is the best
+ * point that was ever evaluated, so that a line search that ends in rounding costs nothing.
  *
  * Scan: one parameter whose leave-one-out error may have several valleys: a grid over the whole
  * range, then Brent's method between the neighbours of its best point. */
 #include "finetti/math.h"
 #include "context/tune.h"
+#include "math/lbfgs.h"
 
-#include <lbfgs.h>
 #include <math.h>
-#include <string.h>
 
 /* ---- climb ---------------------------------------------------------------------------------- */
 
@@ -46,33 +44,27 @@ static double unbounded(const fini_tune_part *p, double at)
     return half(p) * asin(fmin(fmax(share, -inside), inside));
 }
 
-static double evaluate(void *user, const double *x, double *g, const int n, const double step)
+static fin_status evaluate(void *user, const double *x, double *value, double *g, fin_error *err)
 {
-    (void)step;
+    (void)err; /* where to write to is known to t */
     climb *c = user;
     fini_tune *t = c->t;
     for (int64_t i = 0; i < t->parts; i++)
         t->at[i] = middle(&t->part[i]) + half(&t->part[i]) * sin(x[i] / half(&t->part[i]));
-    double value = fini_tune_value(t, t->slope);
-    memset(g, 0, (size_t)n * sizeof *g);
-    for (int64_t i = 0; i < t->parts && isfinite(value); i++)
-        g[i] = -t->slope[i] * cos(x[i] / half(&t->part[i])) / c->size;
-    return isfinite(value) ? -value / c->size : INFINITY;
+    *value = -fini_tune_value(t, t->slope) / c->size;
+    for (int64_t i = 0; i < t->parts; i++)
+        g[i] = isfinite(*value) ? -t->slope[i] * cos(x[i] / half(&t->part[i])) / c->size : 0;
+    return t->status;
 }
 
-enum { STALLED = 1, STOPPED = 2 };
-
-static int progress(void *user, const double *x, const double *g, const double fx,
-                    const double xnorm, const double gnorm, const double step, int n, int k, int ls)
+static bool stalled(void *user, int64_t iteration, const double *x, double value)
 {
-    (void)x, (void)g, (void)xnorm, (void)gnorm, (void)step, (void)n, (void)ls;
+    (void)x;
     climb *c = user;
     const double enough = 1e-12;
-    double before = c->past[k % PAST];
-    c->past[k % PAST] = fx;
-    if (c->t->status)
-        return STOPPED;
-    return k > PAST && before - fx < enough * fmax(1, fabs(fx)) ? STALLED : 0;
+    double before = c->past[iteration % PAST];
+    c->past[iteration % PAST] = value;
+    return iteration >= PAST && before - value < enough * fmax(1, fabs(value));
 }
 
 void fini_tune_climb(fini_tune *t, bool *converged)
@@ -80,18 +72,20 @@ void fini_tune_climb(fini_tune *t, bool *converged)
     climb c = {.t = t, .size = 1};
     if (!t->loo)
         c.size = (double)(t->data->offsets[t->data->n] * t->data->dv);
-    lbfgs_parameter_t how;
-    lbfgs_parameter_init(&how);
-    how.m = 8;
-    how.epsilon = 1e-8;
-    how.max_iterations = (int)t->how.iterations;
-    how.linesearch = LBFGS_LINESEARCH_BACKTRACKING_STRONG_WOLFE;
+    fini_lbfgs search;
+    fin_status status = fini_lbfgs_create(&search, t->parts, t->err);
+    search.iterations = t->how.iterations;
+    search.gradient = 1e-8;
+    search.function = evaluate;
+    search.watch = stalled;
+    search.user = &c;
     for (int64_t i = 0; i < t->parts; i++)
         t->x[i] = unbounded(&t->part[i], t->at[i]);
-    int result = lbfgs((int)t->padded, t->x, NULL, evaluate, progress, &c, &how);
-    if (result == LBFGSERR_OUTOFMEMORY && !t->status)
-        t->status = fini_fail(t->err, FIN_ERR_MEMORY, "out of memory in the search of tune");
-    *converged = result != LBFGSERR_MAXIMUMITERATION;
+    if (!status)
+        status = fini_lbfgs_run(&search, t->x, t->err);
+    fini_lbfgs_close(&search);
+    t->status = status;
+    *converged = search.finished;
 }
 
 /* ---- scan ----------------------------------------------------------------------------------- */

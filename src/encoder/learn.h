@@ -9,7 +9,8 @@
 
 #include "base/state.h"
 #include "finetti/encoder_learn.h"
-#include "bags/descend.h" /* L-BFGS */
+#include "bags/bags.h" /* sums over processes */
+#include "math/lbfgs.h"
 
 /* ---- state ----------------------------------------------------------------------------------- */
 

@@ -1,5 +1,5 @@
 /* L-BFGS on a fixed sample, in double precision: for small models, whose minimum is wanted to many
- * digits. The search is that of fits to bags (bags/lbfgs.c): every process takes the same
+ * digits. The search is that of fits to bags (math/lbfgs.c): every process takes the same
  * steps, and a loss that is not a number is a step that was too long. One iteration is one step. */
 #include "encoder/learn.h"
 

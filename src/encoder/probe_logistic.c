@@ -2,14 +2,14 @@
  *
  *     minimise (1/n) sum_i -log softmax(W x_i + b)_{y_i} + penalty |W|^2 / 2
  *
- * by L-BFGS (bags/lbfgs.c). The penalty is chosen by the mean log loss of rows left out, in
+ * by L-BFGS (math/lbfgs.c). The penalty is chosen by the mean log loss of rows left out, in
  * stratified folds: 5, or 3 from 2000 rows on. Penalties go down from 1 by half decades, every fit
  * starts where the last one of its fold ended, and the search stops after two that are worse than
  * the best. Sums over rows go by a fixed number of blocks, which threads share. */
 #include "encoder/probe.h"
 
 #include "math/gram.h"
-#include "bags/descend.h"
+#include "math/lbfgs.h"
 
 #include <cblas.h>
 #include <math.h>

@@ -8,7 +8,7 @@
 #include "lab/small.h"
 
 #include "math/gram.h"
-#include "bags/descend.h"
+#include "math/lbfgs.h"
 
 #include <cblas.h>
 #include <math.h>

@@ -6,8 +6,9 @@
  * must take the same steps, bit by bit; memory goes through the hooks; and a value that is not a
  * number (scores beyond all bounds) is a step that was too long, not an error. Near the minimum, where
  * the values' last digits are noise, slopes decide instead of values (Hager and Zhang 2005). */
-#include "bags/descend.h"
+#include "math/lbfgs.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { MEMORY = FINI_LBFGS_MEMORY, PAST = FINI_LBFGS_PAST, TRIES = 24 };

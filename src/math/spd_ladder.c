@@ -98,7 +98,7 @@ static int64_t look_up(const fini_tokens *t, int32_t *table, int64_t *earlier)
 int64_t fini_spd_contradiction(const fini_tokens *t, int64_t from, double *room, int64_t *earlier)
 {
     if ((t->n - from) * (t->n + from) > 4 * t->n * (t->dk + 8)) /* many pairs: a table pays */
-        return look_up(t, (int32_t *)room, earlier);
+        return look_up(t, (void *)room, earlier);
     for (int64_t i = from; i < t->n; i++)
         for (int64_t j = 0; j < i; j++)
             if (same(t->keys + j * t->dk, t->keys + i * t->dk, t->dk) && differ(t, i, j)) {
