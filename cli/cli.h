@@ -192,7 +192,7 @@ bool cli_find_scalar(const fin_result *result, const char *name, fin_scalar *sca
 void cli_print_result(const cli_args *args, const fin_result *result);
 int cli_print_result_json(const cli_args *args, const fin_result *result);
 fin_status cli_write_result(const char *path, const fin_result *result, fin_error *err);
-/* Columns of numbers, or of texts, into FILE.csv or FILE.npz. */
+/* Columns of numbers, or of texts, up to one without a name, into FILE.csv or FILE.npz. */
 enum { CLI_COLUMNS = 640 };
 typedef struct cli_column {
     char name[80];
@@ -201,7 +201,7 @@ typedef struct cli_column {
 } cli_column;
 void cli_add_column(cli_column *columns, int *count, const char *name, const char *ending,
                     const double *values);
-fin_status cli_write_columns(const char *path, const cli_column *columns, int count, int64_t rows,
+fin_status cli_write_columns(const char *path, const cli_column *columns, int64_t rows,
                              fin_error *err);
 /* "simulation, 1000 samples, s.e. 0.1". Returns buffer. */
 char *cli_scalar_how(const fin_scalar *scalar, char *buffer, size_t size);

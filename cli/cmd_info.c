@@ -138,10 +138,16 @@ static int find_warnings(char warnings[WARNINGS][WARNING_SIZE])
 
 /* ---- printing ------------------------------------------------------------------------------- */
 
-static int print_json(char warnings[WARNINGS][WARNING_SIZE], int count)
+static const char form[] =
+    "finetti   {version}\nkernels   {kernel} (available: {kernels})\nthreads   {threads}\n"
+    "libraries {*libraries|[{!first}, ]{@}[{?.} {.}]}\nMPI       {MPI}\n"
+    "\ntasks\n{*tasks|  {@:-10s} {.}\n}\nforms\n{*forms|  {@:-10s} {.}\n}"
+    "\nfamilies\n{*families|  {@:-10s} {.}\n}";
+
+static json_t *record_of(char warnings[WARNINGS][WARNING_SIZE], int count)
 {
-    json_t *root = json_object(), *needs = json_object(), *tasks = json_object(),
-           *forms = json_object(), *families = json_object(), *list = json_array();
+    json_t *needs = json_object(), *tasks = json_object(), *forms = json_object(),
+           *families = json_object(), *list = json_array();
     char version[64];
     for (const library *l = libraries(); l->name; l++)
         json_object_set_new(needs, l->name,
@@ -156,41 +162,11 @@ static int print_json(char warnings[WARNINGS][WARNING_SIZE], int count)
         json_object_set_new(families, fin_family_name(fin_family_at(i)),
                             json_string(fin_family_summary(fin_family_at(i))));
     for (int i = 0; i < count; i++)
-        json_array_append_new(list, json_string(warnings[i]));
-    json_object_set_new(root, "version", json_string(fin_version()));
-    json_object_set_new(root, "kernel", json_string(fin_kernel_name()));
-    json_object_set_new(root, "kernels", json_string(fin_kernel_available()));
-    json_object_set_new(root, "threads", json_integer(fin_threads_get()));
-    json_object_set_new(root, "libraries", needs);
-    json_object_set_new(root, "MPI", json_string(cli_ranks_can() ? "yes" : "no"));
-    json_object_set_new(root, "tasks", tasks);
-    json_object_set_new(root, "forms", forms);
-    json_object_set_new(root, "families", families);
-    json_object_set_new(root, "warnings", list);
-    return cli_print_json(root);
-}
-
-static int print_text(void)
-{
-    char version[64];
-    printf("finetti   %s\n", fin_version());
-    printf("kernels   %s (available: %s)\n", fin_kernel_name(), fin_kernel_available());
-    printf("threads   %d\nlibraries ", fin_threads_get());
-    for (const library *l = libraries(); l->name; l++)
-        printf("%s%s%s%s", l == libraries() ? "" : ", ", l->name, *l->version ? " " : "",
-               digits(l->version, version, sizeof version));
-    printf("\nMPI       %s\n\ntasks\n", cli_ranks_can() ? "yes" : "no");
-    for (int i = 0; i < fin_task_count(); i++)
-        printf("  %-10s %s\n", fin_task_kind_name(fin_task_at(i)),
-               fin_task_kind_summary(fin_task_at(i)));
-    printf("\nforms\n");
-    for (int i = 0; i < fin_form_count(); i++)
-        printf("  %-10s %s\n", fin_form_name(fin_form_at(i)), fin_form_summary(fin_form_at(i)));
-    printf("\nfamilies\n");
-    for (int i = 0; i < fin_family_count(); i++)
-        printf("  %-10s %s\n", fin_family_name(fin_family_at(i)),
-               fin_family_summary(fin_family_at(i)));
-    return cli_flush();
+        json_array_append_new(list, cli_json_text(warnings[i]));
+    return json_pack("{s:s, s:s, s:s, s:i, s:o, s:s, s:o, s:o, s:o, s:o}", "version", fin_version(),
+                     "kernel", fin_kernel_name(), "kernels", fin_kernel_available(), "threads",
+                     fin_threads_get(), "libraries", needs, "MPI", cli_ranks_can() ? "yes" : "no",
+                     "tasks", tasks, "forms", forms, "families", families, "warnings", list);
 }
 
 static int run(cli_args *args)
@@ -200,7 +176,7 @@ static int run(cli_args *args)
     if (args->operand_count)
         return encoder_info(args, &code) ? code : fit_info(args);
     int count = find_warnings(warnings);
-    code = cli_get(args, "json") ? print_json(warnings, count) : print_text();
+    code = cli_show(args, record_of(warnings, count), form);
     for (int i = 0; i < count && !code; i++)
         cli_note("warning: %s", warnings[i]);
     return code;

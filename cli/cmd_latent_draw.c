@@ -1,6 +1,7 @@
 /* finetti latent draw: sequences of exchangeable tokens in a file, with queries and the truth. */
 #include "cli.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -104,23 +105,6 @@ static fin_status take(drawn *s, fin_error *err)
 
 /* ---- NPZ ------------------------------------------------------------------------------------ */
 
-static fin_status add_settings(fin_npz_writer *npz, const fin_latent *latent, double *numbers,
-                               fin_error *err)
-{
-    const fin_family *family = fin_latent_get_family(latent);
-    const fin_settings *table = fin_family_table(family);
-    const char *name = fin_family_name(family);
-    fin_status status =
-        fin_npz_add(npz, "family", FIN_U8, 1, (int64_t[]){(int64_t)strlen(name)}, name, err);
-    for (int i = 0; i < table->count && i < 64 && !status; i++) {
-        char label[80];
-        snprintf(label, sizeof label, "setting_%s", table->fields[i].name);
-        numbers[i] = fin_settings_get(&table->fields[i], fin_latent_get_settings(latent));
-        status = fin_npz_add(npz, label, FIN_F64, 0, NULL, &numbers[i], err);
-    }
-    return status;
-}
-
 static fin_status write_npz(const drawn *s, const fin_latent *latent, const char *path,
                             fin_error *err)
 {
@@ -137,90 +121,52 @@ static fin_status write_npz(const drawn *s, const fin_latent *latent, const char
         {"truth", {s->n, s->Q, s->width}, 3, s->truth},
         {"z", {s->n, s->shape.latent, 0}, 2, s->z},
     };
-    fin_npz_writer *npz;
-    double numbers[64];
-    fin_status status = fin_npz_create(path, &npz, err);
-    if (status)
-        return status;
-    for (size_t i = 0; i < sizeof arrays / sizeof *arrays && !status; i++)
-        status = fin_npz_add(npz, arrays[i].name, FIN_F64, arrays[i].ndim, arrays[i].shape,
-                             arrays[i].data, err);
-    if (!status)
-        status = add_settings(npz, latent, numbers, err);
-    if (status) {
-        fin_npz_abort(npz);
-        return status;
-    }
-    return fin_npz_commit(npz, cli_progress(), err);
+    const fin_family *family = fin_latent_get_family(latent);
+    cli_npz z;
+    if (cli_npz_open(&z, path, err))
+        return err->status;
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
+        cli_npz_add(&z, arrays[i].name, FIN_F64, arrays[i].ndim, arrays[i].shape, arrays[i].data);
+    cli_npz_settings(&z, "family", fin_family_name(family), "setting_", fin_family_table(family),
+                     fin_latent_get_settings(latent));
+    return cli_npz_close(&z);
 }
 
 /* ---- CSV ------------------------------------------------------------------------------------ */
 
-/* One of the arrays side by side in a line: its name and how many numbers it has. */
-typedef struct part {
-    const char *name;
-    int64_t width;
-    const double *data;
-} part;
+/* A line for every token, or query, of every sequence: arrays side by side. */
+typedef struct table {
+    int64_t per; /* lines of a sequence */
+    struct {
+        const char *name;
+        int64_t width;
+        const double *data;
+    } part[4]; /* ends with a NULL name */
+} table;
 
-static fin_status write_csv(int64_t n, int64_t per, const part *parts, int count, const char *path,
-                            fin_error *err)
+static void tell_line(cli_row *row, const void *user, int64_t i)
 {
-    int64_t columns = 1;
-    for (int p = 0; p < count; p++)
-        columns += parts[p].width;
-    if (columns > FIN_TABLE_COLUMNS_MAX)
-        return cli_status(err, FIN_ERR_ARGUMENT,
-                          "%lld columns are too many for CSV (at most %d); write FILE.npz",
-                          (long long)columns, FIN_TABLE_COLUMNS_MAX);
-    enum { NAME = 32 };
-    char *text = malloc((size_t)columns * NAME);
-    const char **names = malloc((size_t)columns * sizeof *names);
-    double *row = malloc((size_t)columns * sizeof *row);
-    fin_csv *csv = NULL;
-    fin_status status = FIN_OK;
-    if (!text || !names || !row)
-        status = cli_status_memory(err, (double)columns * 48, "a line");
-    int64_t c = 1;
-    for (int p = 0; p < count && !status; p++)
-        for (int64_t j = 0; j < parts[p].width; j++, c++) {
-            snprintf(text + c * NAME, NAME, "%s%lld", parts[p].name, (long long)j + 1);
-            names[c] = text + c * NAME;
+    const table *t = user;
+    cli_cell_int(row, "sequence", t->per ? i / t->per : 0);
+    for (int p = 0; t->part[p].name; p++)
+        for (int64_t j = 0; j < t->part[p].width; j++) {
+            char name[32];
+            snprintf(name, sizeof name, "%s%lld", t->part[p].name, (long long)j + 1);
+            cli_cell(row, name, t->per ? t->part[p].data[i * t->part[p].width + j] : NAN);
         }
-    if (!status) {
-        names[0] = "sequence";
-        status = fin_csv_open(path, names, (int)columns, &csv, err);
-    }
-    for (int64_t i = 0; i < n * per && !status; i++) {
-        row[0] = (double)(i / per);
-        c = 1;
-        for (int p = 0; p < count; p++)
-            for (int64_t j = 0; j < parts[p].width; j++)
-                row[c++] = parts[p].data[i * parts[p].width + j];
-        status = fin_csv_row(csv, row, err);
-        if (!status && cli_cancelled())
-            status = cli_status(err, FIN_ERR_CANCELLED, "cancelled");
-    }
-    if (!status)
-        status = fin_csv_commit(csv, err);
-    else if (csv)
-        fin_csv_abort(csv);
-    free(text);
-    free(names);
-    free(row);
-    return status;
 }
 
 static fin_status write_tables(const drawn *s, const char *path, const char *queries,
                                fin_error *err)
 {
-    const part tokens[] = {{"k", s->shape.dk, s->keys}, {"v", s->shape.dv, s->values}};
-    const part asked[] = {{"k", s->shape.dk, s->queries},
+    const table tokens = {s->L, {{"k", s->shape.dk, s->keys}, {"v", s->shape.dv, s->values}}};
+    const table asked = {s->Q,
+                         {{"k", s->shape.dk, s->queries},
                           {"v", s->shape.dv, s->answers},
-                          {"truth", s->width, s->truth}};
-    fin_status status = write_csv(s->n, s->L, tokens, 2, path, err);
+                          {"truth", s->width, s->truth}}};
+    fin_status status = cli_write_rows(path, tell_line, &tokens, s->n * s->L, err);
     if (!status && queries)
-        status = write_csv(s->n, s->Q, asked, 3, queries, err);
+        status = cli_write_rows(queries, tell_line, &asked, s->n * s->Q, err);
     return status;
 }
 
@@ -248,15 +194,15 @@ static int summary(const cli_args *args, const drawn *s)
 {
     const draw_asked *asked = (const void *)args->values;
     const char *path = cli_get(args, "out");
-    if (cli_get(args, "json"))
-        return cli_print_json(json_pack(
-            "{s:s, s:o, s:I, s:I, s:I, s:I, s:s}", "family", asked->family, "family_settings",
-            cli_json_settings(fin_family_table(cli_settings_family(args)), &asked->latent), "n",
-            (json_int_t)s->n, "L", (json_int_t)s->L, "Q", (json_int_t)s->Q, "seed",
-            (json_int_t)asked->own.seed, "out", path));
-    cli_note("%lld sequences of %lld tokens and %lld queries to %s", (long long)s->n,
-             (long long)s->L, (long long)s->Q, strcmp(path, "-") ? path : "standard output");
-    return CLI_OK;
+    json_t *record =
+        json_pack("{s:s, s:o, s:I, s:I, s:I, s:I, s:o}", "family", asked->family, "family_settings",
+                  cli_json_settings(fin_family_table(cli_settings_family(args)), &asked->latent),
+                  "n", cli_int(s->n), "L", cli_int(s->L), "Q", cli_int(s->Q), "seed",
+                  cli_int(asked->own.seed), "out", cli_json_text(path));
+    if (!cli_get(args, "json"))
+        cli_note_of(record, "{n} sequences of {L} tokens and {Q} queries to "
+                            "[{?out=-}standard output|{out}]");
+    return cli_show(args, record, "");
 }
 
 static int run(cli_args *args)

@@ -104,50 +104,28 @@ static fin_status fill_copy(void *user, void *buffer, size_t bytes, fin_error *e
     return FIN_OK;
 }
 
-/* So that the file says what it is: the task's name as bytes, its settings as numbers. */
-static fin_status add_settings(fin_npz_writer *npz, const draws *s, fin_error *err)
-{
-    static double values[32];
-    const fin_task_kind *kind = fin_task_get_kind(s->task);
-    const fin_settings *table = fin_task_kind_table(kind);
-    const char *name = fin_task_kind_name(kind);
-    fin_status status =
-        fin_npz_add(npz, "task", FIN_U8, 1, (int64_t[]){(int64_t)strlen(name)}, name, err);
-    for (int i = 0; i < table->count && i < 32 && !status; i++) {
-        values[i] = fin_settings_get(&table->fields[i], fin_task_get_settings(s->task));
-        status = fin_npz_add(npz, table->fields[i].name, FIN_F64, 0, NULL, &values[i], err);
-    }
-    return status;
-}
-
 static fin_status write_npz(draws *s, const char *path, fin_error *err)
 {
-    fin_npz_writer *npz;
-    fin_status status = fin_npz_create(path, &npz, err);
-    if (status)
-        return status;
+    const fin_task_kind *kind = fin_task_get_kind(s->task);
+    cli_npz z;
+    if (cli_npz_open(&z, path, err))
+        return err->status;
     const int64_t tokens[] = {s->offsets[s->n], s->d}, offsets[] = {s->n + 1}, n[] = {s->n},
                   location[] = {s->n, s->m}, d[] = {s->d};
     copy y = {s->y, 0}, places = {s->location, 0};
-    fin_dtype dtype = s->single ? FIN_F32 : FIN_F64;
-    status = fin_npz_add_stream(npz, "tokens", dtype, 2, tokens, fill_tokens, s, err);
-    if (!status)
-        status = fin_npz_add(npz, "offsets", FIN_I64, 1, offsets, s->offsets, err);
-    if (!status)
-        status = fin_npz_add_stream(npz, "y", FIN_F64, 1, n, fill_copy, &y, err);
-    if (!status)
-        status = fin_npz_add_stream(npz, "location", FIN_I64, 2, location, fill_copy, &places, err);
-    if (!status)
-        status = fin_npz_add(npz, "k_star", FIN_F64, 1, d, fin_task_k_star(s->task), err);
-    if (!status)
-        status = fin_npz_add(npz, "v_star", FIN_F64, 1, d, fin_task_v_star(s->task), err);
-    if (!status)
-        status = add_settings(npz, s, err);
-    if (status) {
-        fin_npz_abort(npz);
-        return status;
-    }
-    return fin_npz_commit(npz, cli_progress(), err);
+    z.status = fin_npz_add_stream(z.npz, "tokens", s->single ? FIN_F32 : FIN_F64, 2, tokens,
+                                  fill_tokens, s, err);
+    cli_npz_add(&z, "offsets", FIN_I64, 1, offsets, s->offsets);
+    if (!z.status)
+        z.status = fin_npz_add_stream(z.npz, "y", FIN_F64, 1, n, fill_copy, &y, err);
+    if (!z.status)
+        z.status =
+            fin_npz_add_stream(z.npz, "location", FIN_I64, 2, location, fill_copy, &places, err);
+    cli_npz_add(&z, "k_star", FIN_F64, 1, d, fin_task_k_star(s->task));
+    cli_npz_add(&z, "v_star", FIN_F64, 1, d, fin_task_v_star(s->task));
+    cli_npz_settings(&z, "task", fin_task_kind_name(kind), "", fin_task_kind_table(kind),
+                     fin_task_get_settings(s->task));
+    return cli_npz_close(&z);
 }
 
 /* ---- CSV ------------------------------------------------------------------------------------ */
@@ -245,19 +223,20 @@ static int summary(const cli_args *args, const draws *s, const char *path, doubl
 {
     struct stat info;
     double bytes = stat(path, &info) == 0 ? (double)info.st_size : 0;
+    json_t *record = json_pack(
+        "{s:s, s:o, s:I, s:I, s:s, s:I, s:o, s:I}", "task", cli_word_text(args, "task"),
+        "task_settings",
+        cli_json_settings(fin_task_kind_table(cli_task_kind(args)), fin_task_get_settings(s->task)),
+        "n", cli_int(s->n), "seed", cli_int(simulate_get(args)->seed), "dtype",
+        s->single ? "float" : "double", "tokens", cli_int(s->offsets[s->n]), "out",
+        cli_json_text(path), "bytes", cli_int((int64_t)bytes));
     if (!cli_get(args, "json")) {
-        cli_note("%lld samples, %lld tokens of dimension %lld to %s (%.4g MB, %.2g s)",
-                 (long long)s->n, (long long)s->offsets[s->n], (long long)s->d,
-                 strcmp(path, "-") ? path : "standard output", bytes / 1e6, seconds);
-        return CLI_OK;
+        cli_put(record, "megabytes", bytes / 1e6, "seconds", seconds, "d", (double)s->d, NULL);
+        cli_note_of(record,
+                    "{n} samples, {tokens} tokens of dimension {d} to "
+                    "[{?out=-}standard output|{out}] ({megabytes:.4g} MB, {seconds:.2g} s)");
     }
-    json_t *settings =
-        cli_json_settings(fin_task_kind_table(cli_task_kind(args)), fin_task_get_settings(s->task));
-    return cli_print_json(
-        json_pack("{s:s, s:o, s:I, s:I, s:s, s:I, s:s, s:I}", "task", cli_word_text(args, "task"),
-                  "task_settings", settings, "n", (json_int_t)s->n, "seed",
-                  (json_int_t)simulate_get(args)->seed, "dtype", s->single ? "float" : "double",
-                  "tokens", (json_int_t)s->offsets[s->n], "out", path, "bytes", (json_int_t)bytes));
+    return cli_show(args, record, "");
 }
 
 static int run(cli_args *args)

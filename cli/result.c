@@ -187,62 +187,41 @@ int cli_print_result_json(const cli_args *args, const fin_result *result)
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-static fin_status write_csv(const char *path, const cli_column *columns, int count, int64_t rows,
-                            fin_error *err)
+typedef struct sheet {
+    const cli_column *columns;
+    int64_t rows;
+} sheet;
+
+static void tell_row(cli_row *row, const void *user, int64_t i)
 {
-    enum { CHECK_EVERY = 4096 };
-    const char *names[CLI_COLUMNS], *texts[CLI_COLUMNS];
-    double values[CLI_COLUMNS];
-    fin_csv *csv;
-    for (int j = 0; j < count; j++)
-        names[j] = columns[j].name;
-    fin_status status = fin_csv_open(path, names, count, &csv, err);
-    if (status)
-        return status;
-    for (int64_t i = 0; i < rows && !status; i++) {
-        for (int j = 0; j < count; j++) {
-            texts[j] = columns[j].texts ? columns[j].texts[i] : NULL;
-            values[j] = columns[j].texts ? NAN : columns[j].values[i];
-        }
-        status = i % CHECK_EVERY == 0 && cli_cancelled()
-                     ? cli_status(err, FIN_ERR_CANCELLED, "cancelled")
-                     : fin_csv_cells(csv, texts, values, err);
-    }
-    if (status) {
-        fin_csv_abort(csv);
-        return status;
-    }
-    return fin_csv_commit(csv, err);
+    const sheet *s = user;
+    for (const cli_column *c = s->columns; *c->name; c++)
+        if (i >= s->rows) /* the names of a table without rows */
+            cli_cell(row, c->name, NAN);
+        else if (c->texts)
+            cli_cell_text(row, c->name, c->texts[i]);
+        else
+            cli_cell(row, c->name, c->values[i]);
 }
 
 /* Texts are no arrays that every reader knows; they are left out. */
-static fin_status add_columns(fin_npz_writer *npz, const cli_column *columns, int count, int ndim,
-                              int64_t rows, fin_error *err)
+static void add_columns(cli_npz *z, const cli_column *columns, int ndim, int64_t rows)
 {
-    fin_status status = FIN_OK;
-    for (int j = 0; j < count && !status; j++)
-        if (!columns[j].texts)
-            status =
-                fin_npz_add(npz, columns[j].name, FIN_F64, ndim, &rows, columns[j].values, err);
-    return status;
+    for (; *columns->name; columns++)
+        if (!columns->texts)
+            cli_npz_add(z, columns->name, FIN_F64, ndim, &rows, columns->values);
 }
 
-static fin_status end_npz(fin_npz_writer *npz, fin_status status, fin_error *err)
-{
-    if (!status)
-        return fin_npz_commit(npz, cli_progress(), err);
-    fin_npz_abort(npz);
-    return status;
-}
-
-fin_status cli_write_columns(const char *path, const cli_column *columns, int count, int64_t rows,
+fin_status cli_write_columns(const char *path, const cli_column *columns, int64_t rows,
                              fin_error *err)
 {
-    fin_npz_writer *npz;
+    cli_npz z;
     if (!cli_ends_with(path, ".npz"))
-        return write_csv(path, columns, count, rows, err);
-    fin_status status = fin_npz_create(path, &npz, err);
-    return status ? status : end_npz(npz, add_columns(npz, columns, count, 1, rows, err), err);
+        return cli_write_rows(path, tell_row, &(sheet){columns, rows}, rows, err);
+    if (cli_npz_open(&z, path, err))
+        return err->status;
+    add_columns(&z, columns, 1, rows);
+    return cli_npz_close(&z);
 }
 
 void cli_add_column(cli_column *columns, int *count, const char *name, const char *ending,
@@ -258,7 +237,7 @@ void cli_add_column(cli_column *columns, int *count, const char *name, const cha
 
 fin_status cli_write_result(const char *path, const fin_result *result, fin_error *err)
 {
-    static cli_column columns[CLI_COLUMNS];
+    static cli_column columns[CLI_COLUMNS + 1];
     static double values[2 * CLI_COLUMNS];
     int count = 0, used = 0;
     for (int i = 0; i < fin_result_scalar_count(result) && i < CLI_COLUMNS; i++) {
@@ -270,18 +249,18 @@ fin_status cli_write_result(const char *path, const fin_result *result, fin_erro
             cli_add_column(columns, &count, s.name, "_error", &values[used + 1]);
         used += 2;
     }
-    fin_npz_writer *npz;
+    columns[count].name[0] = '\0';
+    cli_npz z;
     if (!cli_ends_with(path, ".npz"))
-        return write_csv(path, columns, count, 1, err);
-    fin_status status = fin_npz_create(path, &npz, err);
-    if (status)
-        return status;
-    status = add_columns(npz, columns, count, 0, 1, err);
-    for (int i = 0; i < fin_result_series_count(result) && !status; i++) {
+        return cli_write_columns(path, columns, 1, err);
+    if (cli_npz_open(&z, path, err))
+        return err->status;
+    add_columns(&z, columns, 0, 1);
+    for (int i = 0; i < fin_result_series_count(result); i++) {
         fin_series s = fin_result_get_series(result, i);
-        status = fin_npz_add(npz, s.name, s.dtype, s.ndim, s.shape, s.data, err);
+        cli_npz_add(&z, s.name, s.dtype, s.ndim, s.shape, s.data);
     }
-    return end_npz(npz, status, err);
+    return cli_npz_close(&z);
 }
 
 /* ---- running --------------------------------------------------------------------------------- */
@@ -309,7 +288,7 @@ int cli_run_row(cli_args *args, fin_result **result)
     const char *out = cli_get(args, "out");
     fin_error err = {FIN_OK, ""};
     *result = NULL;
-    fin_status status = out && strcmp(out, "-") != 0 ? cli_try_output(out, &err) : FIN_OK;
+    fin_status status = out ? cli_try_output(out, &err) : FIN_OK;
     if (!status)
         status = fin_command_run(args->settings, args->pairs, args->pair_count, cli_progress(),
                                  result, &err);

@@ -381,7 +381,7 @@ static int compute(const plan *p, cli_args *args, void (*head)(const cli_args *a
     fin_sweep *sweep = NULL;
     int64_t bad = -1;
     fin_error err = {FIN_OK, ""};
-    if (out && strcmp(out, "-") != 0 && cli_try_output(out, &err))
+    if (out && cli_try_output(out, &err))
         return cli_error(&err);
     if (fin_command_sweep(args->settings, args->pairs, args->pair_count, p->columns, p->count, p->n,
                           cli_progress(), &sweep, &bad, &err))

@@ -14,7 +14,7 @@ static bool has_errors(const double *error, int64_t n)
     return false;
 }
 
-static int gather(const plan *p, const fin_sweep *sweep, cli_column columns[CLI_COLUMNS])
+static int gather(const plan *p, const fin_sweep *sweep, cli_column columns[CLI_COLUMNS + 1])
 {
     int count = 0;
     for (int k = 0; k < p->count; k++) {
@@ -27,6 +27,7 @@ static int gather(const plan *p, const fin_sweep *sweep, cli_column columns[CLI_
         if (has_errors(c.error, p->n))
             cli_add_column(columns, &count, c.name, "_error", c.error);
     }
+    columns[count].name[0] = '\0';
     return count;
 }
 
@@ -126,7 +127,7 @@ static int print_table(const plan *p, const fin_sweep *sweep)
 int cli_sweep_show(const plan *p, const cli_args *args, const fin_sweep *sweep,
                    void (*head)(const cli_args *args))
 {
-    static cli_column columns[CLI_COLUMNS];
+    static cli_column columns[CLI_COLUMNS + 1];
     const char *out = cli_get(args, "out");
     bool json = cli_get(args, "json"), table = args->command->tabular && !out && !json;
     fin_error err = {FIN_OK, ""};
@@ -135,7 +136,7 @@ int cli_sweep_show(const plan *p, const cli_args *args, const fin_sweep *sweep,
         head(args);
     if (table)
         return print_table(p, sweep);
-    if ((out || !json) && cli_write_columns(out ? out : "-", columns, count, p->n, &err))
+    if ((out || !json) && cli_write_columns(out ? out : "-", columns, p->n, &err))
         return cli_error(&err);
     return json ? print_json(args, p, sweep, columns, count) : CLI_OK;
 }
