@@ -237,6 +237,8 @@ static bool holds(const scope *s, const char *test)
     if (strcmp(test, "first") == 0)
         return s->index == 0;
     const json_t *value = find(s, path);
+    if (test[length] == '=' && strcmp(path, "@") == 0)
+        return strcmp(s->key, test + length + 1) == 0;
     if (test[length] == '=')
         return value && strcmp(cli_value(value, text, sizeof text), test + length + 1) == 0;
     double number = strcmp(path, "@") == 0 ? (double)s->index : number_of(value);

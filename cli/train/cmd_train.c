@@ -1,10 +1,8 @@
 /* finetti train: how k and v move, for many runs at a time. */
 #include "train/train.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static int run(cli_args *args);
 
@@ -235,16 +233,13 @@ static int finish(const cli_args *args, const fin_training *t, double steps, dou
     if (!status && cli_get(args, "curvature"))
         status = curvatures(t, &curvature, &err);
     cli_progress_end();
-    int code = CLI_OK;
-    if (status)
-        code = cli_error(&err);
-    else if (cli_get(args, "json"))
-        code = cli_print_json(train_json(t, result, curvature));
-    else if (!fin_training_check(t, &none)) {
-        train_print(t, result, curvature);
-        if (isatty(STDOUT_FILENO))
-            printf("\n%-16s %.3g s, %.3g steps a second\n", "time", seconds, steps / seconds);
-        code = cli_flush();
+    int code = status ? cli_error(&err) : CLI_OK;
+    bool json = cli_get(args, "json");
+    if (!code && (json || !fin_training_check(t, &none))) {
+        json_t *record = train_record(t, result, curvature, json);
+        if (!json)
+            cli_put(record, "seconds", seconds, "steps_a_second", steps / seconds, NULL);
+        code = cli_show(args, record, train_form);
     }
     if (!code && fin_training_check(t, &none))
         code = cli_error(&none);

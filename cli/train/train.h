@@ -4,8 +4,9 @@
 
 #include "cli.h"
 
-/* What came out, as text and as JSON. curvature: one for each run, or NULL. */
-void train_print(const fin_training *t, const fin_result *result, const fin_curvature *curvature);
-json_t *train_json(const fin_training *t, const fin_result *result, const fin_curvature *curvature);
+/* What came out, and how people read it. curvature: one for each run, or NULL. every: with every run. */
+json_t *train_record(const fin_training *t, const fin_result *result,
+                     const fin_curvature *curvature, bool every);
+extern const char train_form[];
 
 #endif
