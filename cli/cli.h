@@ -278,6 +278,8 @@ char *cli_number(double number, char *buffer, size_t size);
 bool cli_ends_with(const char *path, const char *end); /* in any case */
 /* Whether a file can be written, found out before an hour is spent. */
 fin_status cli_try_output(const char *path, fin_error *err);
+/* The same for the files that these options, up to a NULL, name; on rank 0. */
+fin_status cli_try_outputs(const cli_args *args, const char *const *names, fin_error *err);
 double cli_clock(void); /* seconds */
 
 /* ---- tables and arrays (rows.c) --------------------------------------------------------------- */

@@ -27,12 +27,6 @@ static const cli_word words[] = {
     {NULL, NULL, NULL},
 };
 
-static const cli_word lists[] = {
-    {"where", "CONDITION",
-     "only runs with this setting: lam=0.1, form=softmax, 'L>=10'; of several, all must hold"},
-    {NULL, NULL, NULL},
-};
-
 #define PAPER_FIELDS(F, C)                                                                         \
     F(double, width, FIN_AUTO, 72, 7200, "width in points (1/72 inch); auto = 432 a panel")        \
     F(double, height, FIN_AUTO, 72, 7200, "height in points; auto = 288 a panel")
@@ -55,7 +49,7 @@ const cli_command cli_plot = {
         "  finetti plot --study lengths --x 'log(L)' --y 'log(risk)' --fit --out slope.png\n",
     .settings = &options,
     .words = words,
-    .lists = lists,
+    .lists = study_where,
     .run = run,
 };
 

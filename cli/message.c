@@ -20,7 +20,7 @@ void cli_message_silence(void)
 }
 
 /* What the user typed may hold line breaks or escape codes; a message shows them as '?'. */
-static void say(const char *kind, const char *format, va_list list)
+static void say(const char *format, va_list list)
 {
     char text[1024];
     if (silent)
@@ -30,24 +30,24 @@ static void say(const char *kind, const char *format, va_list list)
         if ((unsigned char)*c < ' ' || *c == 127)
             *c = '?';
     cli_progress_end();
-    fprintf(stderr, "finetti%s%s: %s%s\n", *prefix ? " " : "", prefix, kind, text);
+    fprintf(stderr, "finetti%s%s: %s\n", *prefix ? " " : "", prefix, text);
 }
+
+#define SAY(format)                                                                                \
+    va_list list;                                                                                  \
+    va_start(list, format);                                                                        \
+    say(format, list);                                                                             \
+    va_end(list)
 
 int cli_usage(const char *format, ...)
 {
-    va_list list;
-    va_start(list, format);
-    say("", format, list);
-    va_end(list);
+    SAY(format);
     return CLI_USAGE;
 }
 
 int cli_failed(const char *format, ...)
 {
-    va_list list;
-    va_start(list, format);
-    say("", format, list);
-    va_end(list);
+    SAY(format);
     return CLI_FAILED;
 }
 
@@ -58,19 +58,13 @@ static int stop_code(void)
 
 int cli_stopped(const char *format, ...)
 {
-    va_list list;
-    va_start(list, format);
-    say("", format, list);
-    va_end(list);
+    SAY(format);
     return stop_code();
 }
 
 void cli_note(const char *format, ...)
 {
-    va_list list;
-    va_start(list, format);
-    say("", format, list);
-    va_end(list);
+    SAY(format);
 }
 
 int cli_error(const fin_error *err)

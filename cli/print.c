@@ -163,6 +163,15 @@ bool cli_ends_with(const char *path, const char *end)
     return length > tail && strcasecmp(path + length - tail, end) == 0;
 }
 
+fin_status cli_try_outputs(const cli_args *args, const char *const *names, fin_error *err)
+{
+    fin_status status = FIN_OK;
+    for (; *names && !status && fin_rank() == 0; names++)
+        if (cli_get(args, *names))
+            status = cli_try_output(cli_get(args, *names), err);
+    return status;
+}
+
 fin_status cli_try_output(const char *path, fin_error *err)
 {
     static const char *const names[] = {"x"};

@@ -339,20 +339,16 @@ static int run_command(cli_args *args)
         return code;
     static fit_run run;
     fin_error err = {FIN_OK, ""};
-    const char *out = cli_get(args, "out");
     run = (fit_run){.args = args,
                     .path = args->operand[0],
                     .settings = ((const fit_asked *)(const void *)args->values)->fit};
     if (fin_ranks() > 1)
         cli_release_signals(); /* a process that stops alone would leave the others waiting */
-    fin_status status = out && fin_rank() == 0 ? cli_try_output(out, &err) : FIN_OK;
+    fin_status status = cli_try_outputs(args, (const char *const[]){"out", NULL}, &err);
     status = fit_agree(status, &err);
     if (!status)
         status = all_steps(&run, &err);
-    code = status == FIN_ERR_CANCELLED ? cli_stopped("cancelled")
-           : status                    ? cli_error(&err)
-           : fin_rank() != 0           ? CLI_OK
-                                       : finish(&run);
+    code = status ? cli_error(&err) : fin_rank() != 0 ? CLI_OK : finish(&run);
     close_run(&run);
     return code;
 }

@@ -88,12 +88,13 @@ typedef struct tuning {
 
 /* ---- options -------------------------------------------------------------------------------- */
 
+static const char *const outputs[] = {"out", "log", NULL};
+
 static int check_options(tuning *t)
 {
     cli_args *args = t->args;
     const char *out = cli_get(args, "out"), *train = cli_get(args, "train");
     const char *start = cli_get(args, "start"), *keep = cli_get(args, "keep");
-    static const char *const outputs[] = {"out", "log"};
     fin_error err = {FIN_OK, ""};
     t->way = ALL;
     for (int i = 0; train && i < 3; i++)
@@ -116,7 +117,7 @@ static int check_options(tuning *t)
         return cli_usage("--data is missing: --data FILE with labels");
     if (out && (cli_ends_with(out, ".csv") || cli_ends_with(out, ".npz")))
         return cli_usage("--out '%.200s' is an encoder's file, and no table; end it in .fin", out);
-    int code = encoder_check_files(args, outputs, 2);
+    int code = encoder_check_files(args, outputs);
     return code ? code : encoder_check_learn(args);
 }
 
@@ -324,11 +325,7 @@ static int run_command(cli_args *args)
     choose_settings(&t);
     if (fin_ranks() > 1)
         cli_release_signals(); /* a process that stops alone would leave the others waiting */
-    fin_status status = FIN_OK;
-    if (cli_get(args, "out") && fin_rank() == 0)
-        status = cli_try_output(cli_get(args, "out"), &err);
-    if (!status && cli_get(args, "log") && fin_rank() == 0)
-        status = cli_try_output(cli_get(args, "log"), &err);
+    fin_status status = cli_try_outputs(args, outputs, &err);
     status = fit_agree(status, &err);
     if (!status)
         status = all_steps(&t, &err);

@@ -150,10 +150,11 @@ static int check_data(cli_args *args)
     return encoder_check_pretrain(args);
 }
 
+static const char *const outputs[] = {"out", "checkpoint", "log", NULL};
+
 static int check_options(cli_args *args)
 {
-    static const char *const outputs[] = {"out", "checkpoint", "log"};
-    int code = encoder_check_files(args, outputs, 3);
+    int code = encoder_check_files(args, outputs);
     if (code)
         return code;
     for (int i = 0; i < 2; i++) {
@@ -270,17 +271,6 @@ static fin_status open_all(pretraining *p, fin_error *err)
         encoder_entry(&p->entries, "data.mark", mark);
     if (!status && p->entries.failed)
         status = cli_status_memory(err, 1e5, "the settings");
-    return status;
-}
-
-/* The files must be writable before an hour is spent. */
-static fin_status try_outputs(const cli_args *args, fin_error *err)
-{
-    static const char *const names[] = {"out", "checkpoint", "log"};
-    fin_status status = FIN_OK;
-    for (int i = 0; i < 3 && !status && fin_rank() == 0; i++)
-        if (cli_get(args, names[i]))
-            status = cli_try_output(cli_get(args, names[i]), err);
     return status;
 }
 
@@ -456,7 +446,7 @@ static int run_command(cli_args *args)
         cli_release_signals(); /* a process that stops alone would leave the others waiting */
     fin_status status = open_all(&p, &err);
     if (!status)
-        status = try_outputs(args, &err);
+        status = cli_try_outputs(args, outputs, &err);
     status = fit_agree(status, &err);
     if (status) {
         code = cli_error(&err);

@@ -98,13 +98,14 @@ static bool read_number(const cli_args *args, const char *name, int64_t most, in
     return false;
 }
 
+static const char *const outputs[] = {"maps", "states", "reconstruct", NULL};
+
 static int check_options(probing *p)
 {
     const cli_args *args = p->args;
     const char *layer = cli_get(args, "layer"), *picture = cli_get(args, "reconstruct");
     const char *maps = cli_get(args, "maps");
-    static const char *const outputs[] = {"maps", "states", "reconstruct"};
-    int code = encoder_check_files(args, outputs, 3);
+    int code = encoder_check_files(args, outputs);
     if (code)
         return code;
     p->layer = p->layers;
@@ -188,16 +189,6 @@ static fin_status show_images(const probing *p, const char *path, fin_error *err
     if (!status)
         status = encoder_reconstruct(path, p->encoder, &masked, &data, err);
     encoder_data_close(&data);
-    return status;
-}
-
-static fin_status try_outputs(const cli_args *args, fin_error *err)
-{
-    static const char *const names[] = {"maps", "states", "reconstruct"};
-    fin_status status = FIN_OK;
-    for (int i = 0; i < 3 && !status; i++)
-        if (cli_get(args, names[i]))
-            status = cli_try_output(cli_get(args, names[i]), err);
     return status;
 }
 
@@ -286,7 +277,7 @@ static int run_command(cli_args *args)
     if (!status && !code)
         status = check_sequence(&p, &err);
     if (!status && !code)
-        status = try_outputs(args, &err);
+        status = cli_try_outputs(args, outputs, &err);
     if (!status && !code)
         status = probe_layers(&p, &err);
     if (!status && !code)

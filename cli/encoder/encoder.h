@@ -105,7 +105,7 @@ void encoder_entries_close(encoder_entries *list);
 enum { ENCODER_OPTION = CLI_NAME + 2 };
 /* Outputs are files, each its own, and neither the data nor the encoder that is read. An exit code,
  * after the message, as the next two. */
-int encoder_check_files(const cli_args *args, const char *const outputs[], int count);
+int encoder_check_files(const cli_args *args, const char *const outputs[]); /* up to a NULL */
 /* Options that would change nothing. */
 int encoder_check_pretrain(cli_args *args);
 int encoder_check_learn(cli_args *args);

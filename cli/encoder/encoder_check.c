@@ -17,9 +17,9 @@ static bool same_file(const char *a, const char *b)
     return stat(a, &s) == 0 && stat(b, &t) == 0 && s.st_dev == t.st_dev && s.st_ino == t.st_ino;
 }
 
-int encoder_check_files(const cli_args *args, const char *const outputs[], int count)
+int encoder_check_files(const cli_args *args, const char *const outputs[])
 {
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; outputs[i]; i++) {
         const char *path = cli_get(args, outputs[i]), *data = cli_get(args, "data");
         if (!path)
             continue;

@@ -15,12 +15,6 @@ static const cli_word words[] = {
     {NULL, NULL, NULL},
 };
 
-static const cli_word lists[] = {
-    {"where", "CONDITION",
-     "only runs with this setting: lam=0.1, form=softmax, 'L>=10'; of several, all must hold"},
-    {NULL, NULL, NULL},
-};
-
 const cli_command cli_study_export = {
     .name = "study export",
     .summary = "the runs of a study as CSV or NPZ",
@@ -31,7 +25,7 @@ const cli_command cli_study_export = {
                 "  finetti study export lengths --where L=10 --out - | head\n",
     .operands = {"NAME", "a study of the store", 1, 1, false},
     .words = words,
-    .lists = lists,
+    .lists = study_where,
     .run = run,
 };
 

@@ -11,12 +11,6 @@ static const cli_word words[] = {
     {NULL, NULL, NULL},
 };
 
-static const cli_word lists[] = {
-    {"where", "CONDITION",
-     "only runs with this setting: lam=0.1, form=softmax, 'L>=10'; of several, all must hold"},
-    {NULL, NULL, NULL},
-};
-
 const cli_command cli_study_ls = {
     .name = "study ls",
     .summary = "the studies of a store, or the runs of a study",
@@ -30,7 +24,7 @@ const cli_command cli_study_ls = {
                 "  finetti study ls lengths --state failed\n",
     .operands = {"NAME", "a study of the store; default: list the studies", 0, 1, false},
     .words = words,
-    .lists = lists,
+    .lists = study_where,
     .run = run,
 };
 

@@ -12,6 +12,8 @@
         "store", "FILE", "the store; default FINETTI_STORE, or finetti.db in this folder"          \
     }
 
+extern const cli_word study_where[]; /* the list --where */
+
 /* --store, or FINETTI_STORE, or finetti.db. */
 const char *study_store(const cli_args *args);
 /* Opens it: FIN_STORE_READ, _WRITE or _CREATE. */

@@ -5,6 +5,12 @@
 #include <string.h>
 #include <unistd.h>
 
+const cli_word study_where[] = {
+    {"where", "CONDITION",
+     "only runs with this setting: lam=0.1, form=softmax, 'L>=10'; of several, all must hold"},
+    {NULL, NULL, NULL},
+};
+
 const char *study_store(const cli_args *args)
 {
     const char *given = cli_get(args, "store"), *usual = getenv("FINETTI_STORE");

@@ -81,17 +81,7 @@ static fin_status read_pause(const cli_args *args, cli_pause_settings *pause, fi
     return status;
 }
 
-/* The files must be writable before an hour is spent. */
-static fin_status try_output(const char *path, fin_error *err)
-{
-    fin_npz_writer *npz;
-    fin_status status = path ? fin_npz_create(path, &npz, err) : FIN_OK;
-    if (path && !status)
-        fin_npz_abort(npz);
-    return status;
-}
-
-/* And the curvature must be one that can be had. */
+/* The curvature must be one that can be had, before an hour is spent. */
 static fin_status try_curvature(const fin_training *t, fin_error *err)
 {
     fin_training_parts of = fin_training_get(t);
@@ -263,9 +253,7 @@ static int run(cli_args *args)
     if (!status)
         status = find_end(pause.stop_at, t, &until, &err);
     if (!status)
-        status = try_output(cli_get(args, "out"), &err);
-    if (!status)
-        status = try_output(cli_get(args, "checkpoint"), &err);
+        status = cli_try_outputs(args, (const char *const[]){"out", "checkpoint", NULL}, &err);
     if (!status && cli_get(args, "curvature"))
         status = try_curvature(t, &err);
     if (!status) {

@@ -182,8 +182,11 @@ json_t *train_record(const fin_training *t, const fin_result *r, const fin_curva
                                 json_curvature(&curvature[i], fin_task_get_settings(of.task)->d));
         json_array_append_new(runs, object);
     }
-    return json_pack("{s:o, s:o, s:o, s:o*}", "settings", json_settings(t), "runs", runs, "summary",
-                     json_summary(t, r), "curvature", curvature ? json_kinds(t, curvature) : NULL);
+    json_t *summary = json_summary(t, r);
+    if (curvature)
+        json_object_set_new(summary, "curvature", json_kinds(t, curvature));
+    return json_pack("{s:o, s:o, s:o}", "settings", json_settings(t), "runs", runs, "summary",
+                     summary);
 }
 
 #define SCHEDULE(name, title)                                                                      \
@@ -217,9 +220,9 @@ const char train_form[] =
                      QUANTILES("risk", "risk            ") QUANTILES("excess", "excess risk     ")
                          QUANTILES("distance", "distance to M   ") QUANTILES(
                              "lam",
-                             "lam             ") "[{?curvature}\nHessian at end   runs     "
+                             "lam             ") "[{?summary.curvature}\nHessian at end   runs     "
                                                  "negative directions  flat   smallest     largest"
-                                                 "      largest gradient\n{*curvature|  "
+                                                 "      largest gradient\n{*summary.curvature|  "
                                                  "{kind:-14s} {runs:-8d} "
                                                  "<-20:{negative}[{?more_negative} to "
                                                  "{more_negative}]> {flat:-6d} {smallest:-12.6g} "
