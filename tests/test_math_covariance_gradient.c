@@ -45,7 +45,8 @@ static void check_gradient(gradient_case *o, double tolerance)
     fini_covariance_tile(&o->c, d, o->n, o->a, o->m, o->b, o->K, o->m);
     for (int64_t k = 0; k < d; k++)
         scale[k] = 1;
-    fini_covariance_scales(&o->c, d, o->n, o->a, o->m, o->b, o->K, o->m, o->G, o->m, scale);
+    fini_covariance_scales(
+        &(fini_covariance_pairs){&o->c, d, o->n, o->m, o->a, o->b, o->K, o->G, o->m}, scale);
     double slope = 0, size = 0;
     for (int64_t t = 0; t < o->n * o->m; t++)
         size += fabs(o->G[t] * o->K[t]);
@@ -108,7 +109,7 @@ static void gradients__polynomial_of_degree_one_is_linear(void **state)
         fin_covariance c = settings_of(v ? FIN_KERNEL_POLYNOMIAL : FIN_KERNEL_LINEAR);
         c.degree = 1;
         fini_covariance_tile(&c, D, N, a, M, b, K, M);
-        fini_covariance_scales(&c, D, N, a, M, b, K, M, G, M, x[v]);
+        fini_covariance_scales(&(fini_covariance_pairs){&c, D, N, M, a, b, K, G, M}, x[v]);
     }
     assert_memory_equal(x[0], x[1], sizeof x[0]);
     free(a);

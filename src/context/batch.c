@@ -88,9 +88,11 @@ void fini_many_points(const fini_many *o, const fini_one *c, int64_t first, int6
     }
 }
 
-void fini_many_pull(bool distance, int64_t d, int64_t n, const double *a, int64_t m,
-                    const double *b, const double *C, int64_t ldc, double *da, double *db)
+void fini_many_pull(const fini_many *o, const fini_pull *p, double *da, double *db)
 {
+    int64_t d = o->batch->dk, n = p->n, m = p->m, ldc = p->ld;
+    const double *a = p->a, *b = p->b, *C = p->C;
+    bool distance = fini_score_distance(&o->score);
     if (da)
         cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)n, (int)d, (int)m, 1, C,
                     (int)ldc, b, (int)d, 1, da, (int)d);

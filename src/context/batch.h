@@ -63,9 +63,14 @@ bool fini_score_distance(const fini_score *score);
 void fini_many_points(const fini_many *o, const fini_one *c, int64_t first, int64_t count,
                       fini_scratch *s, bool keys);
 /* da_i += sum_j C_ij (b_j - a_i), db_j += sum_i C_ij (a_i - b_j); where u = a.b instead of a
- * distance: without what is taken off. a: (n, d), b: (m, d). Either may be NULL. */
-void fini_many_pull(bool distance, int64_t d, int64_t n, const double *a, int64_t m,
-                    const double *b, const double *C, int64_t ldc, double *da, double *db);
+ * distance: without what is taken off. Either may be NULL. */
+typedef struct fini_pull {
+    int64_t n, m;
+    const double *a, *b; /* (n, dk), (m, dk) */
+    const double *C;     /* (n, m) with leading dimension ld */
+    int64_t ld;
+} fini_pull;
+void fini_many_pull(const fini_many *o, const fini_pull *p, double *da, double *db);
 
 void fini_rows_layout(fini_arena *arena, const fini_many *o, fini_scratch *s);
 /* Queries first .. first+count-1 of a context. */

@@ -262,8 +262,8 @@ static void backward_queries(const fini_many *o, const fini_one *c, int64_t firs
             s->D[l * s->ldc + i] *= s->S[l * s->ldc + i];
         }
     memset(s->dqueries, 0, (size_t)(count * dk) * sizeof *s->dqueries);
-    fini_many_pull(fini_score_distance(&o->score), dk, L, s->keys, count, s->queries, s->D, s->ldc,
-                   s->dkeys, s->dqueries);
+    fini_many_pull(o, &(fini_pull){L, count, s->keys, s->queries, s->D, s->ldc}, s->dkeys,
+                   s->dqueries);
     hyper[0] -= fini_dot_in_order(count * dk, s->queries, s->dqueries);
     fini_many_add(o, o->gradient->queries, (c->query + first) * dk, count * dk, o->query_times,
                   s->dqueries);
@@ -293,8 +293,8 @@ static void backward_rows(const fini_many *o, const fini_one *c, int64_t i, int6
             hyper[2] -= o->settings->level * s->D[r * ld + j] / 2;
             s->D[r * ld + j] *= s->S[r * ld + j];
         }
-    fini_many_pull(fini_score_distance(&o->score), dk, rows, s->keys + i * dk, L, s->keys, s->D, ld,
-                   s->dkeys + i * dk, NULL);
+    fini_many_pull(o, &(fini_pull){rows, L, s->keys + i * dk, s->keys, s->D, ld}, s->dkeys + i * dk,
+                   NULL);
 }
 
 fin_status fini_dual_backward(const fini_many *o, const fini_one *c, fini_scratch *s,

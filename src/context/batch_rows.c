@@ -190,8 +190,8 @@ static void backward_tile(const fini_many *o, int64_t count, int64_t t, int64_t 
     for (int64_t i = 0; i < count; i++)
         for (int64_t j = 0; j < keys; j++)
             s->D[i * ld + j] = s->S[i * ld + j] * (s->D[i * ld + j] - delta[i]);
-    fini_many_pull(fini_score_distance(&o->score), dk, count, s->queries, keys, s->keys + t * dk,
-                   s->D, ld, s->dqueries, s->dkeys + t * dk);
+    fini_many_pull(o, &(fini_pull){count, keys, s->queries, s->keys + t * dk, s->D, ld},
+                   s->dqueries, s->dkeys + t * dk);
 }
 
 fin_status fini_rows_backward(const fini_many *o, const fini_one *c, fini_scratch *s,

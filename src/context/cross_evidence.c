@@ -51,8 +51,10 @@ static void tile_row(const fin_cross *o, const double *inverse, int64_t i, doubl
                 G[r * TILE + c] *= o->settings.prior;
                 sums[0] += G[r * TILE + c] * K[r * TILE + c];
             }
-        fini_covariance_scales(&o->kernel, o->dk, rows, fini_cross_key(o, i), columns,
-                               fini_cross_key(o, j), K, TILE, G, TILE, sums + 2);
+        const fini_covariance_pairs pairs = {
+            &o->kernel,           o->dk, rows, columns, fini_cross_key(o, i),
+            fini_cross_key(o, j), K,     G,    TILE};
+        fini_covariance_scales(&pairs, sums + 2);
     }
 }
 

@@ -218,9 +218,9 @@ static fin_status predict_hidden(const fin_corpus *c, const fini_example *e, con
     int64_t M = c->settings.M, L = e->L, width = fini_latent_width(latent);
     int64_t answers = fin_head_answers(&c->shape.head[0]);
     bool outcomes = latent->shape.outcomes > 0;
+    const fini_query asked = {M, s->queries, s->mean, outcomes ? NULL : s->variance};
     fin_status status =
-        fini_latent_predict_one(latent, L, s->keys, s->values, M, s->queries, s->mean,
-                                outcomes ? NULL : s->variance, s->rest, err);
+        fini_latent_predict_one(latent, L, s->keys, s->values, &asked, s->rest, err);
     if (status)
         return status;
     put_nan(L * answers, e->bayes);

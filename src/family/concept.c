@@ -46,8 +46,8 @@ static fin_status draw(const fin_latent *latent, const fini_sequence *s, double 
 
 /* With fewer tokens than features their Gram matrix is the smaller one. */
 static fin_status predict_tokens(const fin_latent *latent, int64_t L, const double *keys,
-                                 const double *values, int64_t m, const double *queries,
-                                 double *mean, double *variance, double *work, fin_error *err)
+                                 const double *values, const fini_query *q, double *work,
+                                 fin_error *err)
 {
     int64_t D = latent->shape.features, dv = latent->shape.dv;
     double *phi = work, *phi_q = phi + L * D;
@@ -56,8 +56,9 @@ static fin_status predict_tokens(const fin_latent *latent, int64_t L, const doub
                             latent->settings.noise,
                             {L, D, dv, dv, phi, values}};
     fini_features(latent, L, keys, phi, D);
-    fini_features(latent, m, queries, phi_q, D);
-    return fini_process_predict(&p, m, phi_q, mean, variance, phi_q + m * D, err);
+    fini_features(latent, q->m, q->keys, phi_q, D);
+    const fini_query at = {q->m, phi_q, q->mean, q->variance};
+    return fini_process_predict(&p, &at, phi_q + q->m * D, err);
 }
 
 /* Then all D directions of the features vary. */

@@ -152,16 +152,14 @@ static fin_status posterior(const fin_latent *latent, const double *statistic, d
     return FIN_OK;
 }
 
-static fin_status predict(const fin_latent *latent, const double *statistic, int64_t m,
-                          const double *queries, double *mean, double *variance, double *work,
-                          fin_error *err)
+static fin_status predict(const fin_latent *latent, const double *statistic, const fini_query *q,
+                          double *work, fin_error *err)
 {
-    (void)variance;
     int64_t outcomes = latent->shape.outcomes;
     fin_status status = posterior(latent, statistic, work, NULL, err);
-    for (int64_t q = 0; q < m && !status; q++) {
-        double *out = mean + q * outcomes;
-        int64_t c = (int64_t)queries[q];
+    for (int64_t i = 0; i < q->m && !status; i++) {
+        double *out = q->mean + i * outcomes;
+        int64_t c = (int64_t)q->keys[i];
         for (int64_t r = 0; r < outcomes; r++)
             out[r] = 0;
         for (int64_t z = 0; z < latent->settings.concepts; z++)

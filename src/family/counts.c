@@ -129,11 +129,17 @@ static fin_status posterior(const fin_latent *latent, const double *statistic, d
     return FIN_OK;
 }
 
-static fin_status predict(const fin_latent *latent, const double *statistic, int64_t m,
-                          const double *queries, double *mean, double *variance, double *work,
-                          fin_error *err)
+void fini_outcomes_answer(const fin_latent *latent, const double *weights, double total,
+                          const fini_query *q)
 {
-    (void)queries, (void)variance;
+    int64_t outcomes = latent->shape.outcomes;
+    for (int64_t i = 0; i < q->m * outcomes; i++)
+        q->mean[i] = weights[i % outcomes] / total;
+}
+
+static fin_status predict(const fin_latent *latent, const double *statistic, const fini_query *q,
+                          double *work, fin_error *err)
+{
     int64_t outcomes = latent->shape.outcomes;
     double total = 0;
     posterior(latent, statistic, work, NULL, err);
@@ -141,9 +147,7 @@ static fin_status predict(const fin_latent *latent, const double *statistic, int
         total += work[j];
     if (isinf(total))
         return fini_fail(err, FIN_ERR_NUMERIC, "counts: the sum of the counts overflows");
-    for (int64_t q = 0; q < m; q++)
-        for (int64_t j = 0; j < outcomes; j++)
-            mean[q * outcomes + j] = work[j] / total;
+    fini_outcomes_answer(latent, work, total, q);
     return FIN_OK;
 }
 

@@ -85,29 +85,8 @@ static fin_status check_jitter(const fini_process *p, fini_spd C, double jitter,
     return FIN_OK;
 }
 
-static void predict_block(const fini_process *p, const double *X, int64_t n, const double *P,
-                          const double *itself, double *mean, double *variance)
-{
-    int64_t L = p->tokens.n, dv = p->tokens.dv;
-    for (int64_t j = 0; j < n; j++) {
-        double *out = mean + j * dv, norm2 = 0;
-        for (int64_t c = 0; c < dv; c++)
-            out[c] = 0;
-        for (int64_t l = 0; l < L; l++) {
-            double k = P[l * n + j];
-            norm2 += k * k;
-            for (int64_t c = 0; c < dv; c++)
-                out[c] += k * X[l * dv + c];
-        }
-        if (variance) {
-            double left = p->prior * itself[j] - norm2;
-            variance[j] = left > 0 ? left : 0; /* below only by rounding */
-        }
-    }
-}
-
-fin_status fini_process_predict(const fini_process *p, int64_t m, const double *b, double *mean,
-                                double *variance, double *work, fin_error *err)
+fin_status fini_process_predict(const fini_process *p, const fini_query *q, double *work,
+                                fin_error *err)
 {
     int64_t L = p->tokens.n, dv = p->tokens.dv, width = p->tokens.dk;
     double *X = work + L * L, *alpha = X + L * dv, *P = alpha + L * dv, jitter = 0;
@@ -121,15 +100,20 @@ fin_status fini_process_predict(const fini_process *p, int64_t m, const double *
     fini_spd_lower(C, dv, X, dv);
     if ((status = check_jitter(p, C, jitter, X, alpha, err)))
         return status;
-    for (int64_t from = 0; from < m; from += BLOCK) {
-        int64_t n = fini_least(m - from, BLOCK);
-        double *itself = P + L * n;
-        fini_covariance_tile(&p->covariance, width, L, p->tokens.keys, n, b + from * width, P, n);
-        fini_covariance_diagonal(&p->covariance, width, n, b + from * width, itself);
+    for (int64_t from = 0; from < q->m; from += BLOCK) {
+        int64_t n = fini_least(q->m - from, BLOCK);
+        const double *b = q->keys + from * width;
+        double *itself = P + L * n, norm2[BLOCK];
+        fini_covariance_tile(&p->covariance, width, L, p->tokens.keys, n, b, P, n);
+        fini_covariance_diagonal(&p->covariance, width, n, b, itself);
         for (int64_t i = 0; i < L * n; i++)
             P[i] *= p->prior;
         fini_spd_lower(C, n, P, n);
-        predict_block(p, X, n, P, itself, mean + from * dv, variance ? variance + from : NULL);
+        fini_gauss_means(L, dv, X, n, P, q->mean + from * dv, norm2);
+        for (int64_t j = 0; j < n && q->variance; j++) {
+            double left = p->prior * itself[j] - norm2[j];
+            q->variance[from + j] = left > 0 ? left : 0; /* below only by rounding */
+        }
     }
     return FIN_OK;
 }

@@ -26,6 +26,13 @@ typedef struct fini_sequence {
     double *keys, *values, *queries, *answers, *truth, *z;
 } fini_sequence;
 
+/* What is asked, and where the answers go. variance may be NULL. */
+typedef struct fini_query {
+    int64_t m;
+    const double *keys; /* (m, dk) */
+    double *mean, *variance;
+} fini_query;
+
 struct fin_family {
     const char *name, *summary;
     const fin_settings *settings;
@@ -54,13 +61,12 @@ struct fin_family {
                        const double *values, double *statistic, double *work);
     fin_status (*posterior)(const fin_latent *latent, const double *statistic, double *posterior,
                             double *work, fin_error *err);
-    fin_status (*predict)(const fin_latent *latent, const double *statistic, int64_t m,
-                          const double *queries, double *mean, double *variance, double *work,
-                          fin_error *err);
+    fin_status (*predict)(const fin_latent *latent, const double *statistic, const fini_query *q,
+                          double *work, fin_error *err);
     /* Straight from tokens, and its doubles of work; NULL: through the statistic. */
     fin_status (*predict_tokens)(const fin_latent *latent, int64_t L, const double *keys,
-                                 const double *values, int64_t m, const double *queries,
-                                 double *mean, double *variance, double *work, fin_error *err);
+                                 const double *values, const fini_query *q, double *work,
+                                 fin_error *err);
     int64_t (*room_tokens)(const fin_latent *latent, int64_t L, int64_t m);
     bool key_categories, value_categories; /* whole numbers, not real ones */
     /* What else is known; NULL: it is not. */
@@ -106,8 +112,8 @@ int64_t fini_latent_predict_room(const fin_latent *latent, int64_t L, int64_t m)
 fin_status fini_latent_draw_one(const fin_latent *latent, const fini_sequence *s, double *work,
                                 fin_error *err);
 fin_status fini_latent_predict_one(const fin_latent *latent, int64_t L, const double *keys,
-                                   const double *values, int64_t m, const double *queries,
-                                   double *mean, double *variance, double *work, fin_error *err);
+                                   const double *values, const fini_query *q, double *work,
+                                   fin_error *err);
 /* Numbers of truth and of a prediction for one query: dv or outcomes. */
 int64_t fini_latent_width(const fin_latent *latent);
 
@@ -146,9 +152,8 @@ void fini_gauss_accumulate(const fin_latent *latent, int64_t L, const double *ke
                            const double *values, double *statistic, double *work);
 fin_status fini_gauss_posterior(const fin_latent *latent, const double *statistic,
                                 double *posterior, double *work, fin_error *err);
-fin_status fini_gauss_predict(const fin_latent *latent, const double *statistic, int64_t m,
-                              const double *queries, double *mean, double *variance, double *work,
-                              fin_error *err);
+fin_status fini_gauss_predict(const fin_latent *latent, const double *statistic,
+                              const fini_query *q, double *work, fin_error *err);
 /* Lower Cholesky factor of S + lam I into C (D, D); *ridge: lam, or what took its place where
  * rounding leaves no positive definite matrix (see gauss.c). */
 fin_status fini_gauss_factor(const fin_latent *latent, const double *S, double *C, double *ridge,
@@ -156,6 +161,9 @@ fin_status fini_gauss_factor(const fin_latent *latent, const double *S, double *
 /* Values and truth of a sequence given dv x D numbers Z; work: D. */
 void fini_gauss_values(const fin_latent *latent, const fini_sequence *s, const double *Z,
                        double *work);
+/* mean (n, dv) = P'X and norm2 (n) = |P_j|^2, for P (rows, n) and X (rows, dv). */
+void fini_gauss_means(int64_t rows, int64_t dv, const double *X, int64_t n, const double *P,
+                      double *mean, double *norm2);
 /* In the space of tokens: the prior times a covariance of keys, and noise (dual.c). For a linear
  * concept the keys are features and the covariance is their product. */
 typedef struct fini_process {
@@ -166,9 +174,9 @@ typedef struct fini_process {
 /* Lower Cholesky factor of prior k(a_i, a_j) + (noise + jitter) I, into C (L, L). */
 fin_status fini_process_factor(const fini_process *p, double *C, double *jitter, fin_error *err);
 int64_t fini_process_room(int64_t L, int64_t dv, int64_t m);
-/* At m rows b; work: fini_process_room. */
-fin_status fini_process_predict(const fini_process *p, int64_t m, const double *b, double *mean,
-                                double *variance, double *work, fin_error *err);
+/* work: fini_process_room. */
+fin_status fini_process_predict(const fini_process *p, const fini_query *q, double *work,
+                                fin_error *err);
 
 /* ---- outcomes: counts, concepts, urn (counts.c) --------------------------------------- */
 
@@ -177,6 +185,9 @@ bool fini_softmax(int64_t n, double *odds);
 /* The first entry of a cumulated law that reaches u. */
 int64_t fini_category(int64_t n, const double *cumulated, double u);
 void fini_cumulate(int64_t n, const double *p, double *cumulated);
+/* The same law for every query: `weights` over their sum. */
+void fini_outcomes_answer(const fin_latent *latent, const double *weights, double total,
+                          const fini_query *q);
 /* Room and statistic of tokens that are categories: how often each came. */
 int64_t fini_outcomes_room(const fin_latent *latent, int64_t L, int64_t m);
 void fini_outcomes_count(const fin_latent *latent, int64_t L, const double *keys,

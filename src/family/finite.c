@@ -95,17 +95,16 @@ static fin_status posterior(const fin_latent *latent, const double *statistic, d
 }
 
 /* Mean and variance of Z_c phi over the posterior of c. */
-static fin_status predict(const fin_latent *latent, const double *statistic, int64_t m,
-                          const double *queries, double *mean, double *variance, double *work,
-                          fin_error *err)
+static fin_status predict(const fin_latent *latent, const double *statistic, const fini_query *q,
+                          double *work, fin_error *err)
 {
     int64_t D = latent->shape.features, dv = latent->shape.dv, dk = latent->shape.dk;
     int64_t concepts = latent->settings.concepts;
     double *p = work, *phi = p + concepts, *image = phi + D;
     fin_status status = posterior(latent, statistic, p, work, err);
-    for (int64_t q = 0; q < m && !status; q++) {
-        double *out = mean + q * dv, spread = 0;
-        fini_features(latent, 1, queries + q * dk, phi, D);
+    for (int64_t j = 0; j < q->m && !status; j++) {
+        double *out = q->mean + j * dv, spread = 0;
+        fini_features(latent, 1, q->keys + j * dk, phi, D);
         for (int64_t r = 0; r < dv; r++)
             out[r] = 0;
         /* West's weighted mean and variance, which lose no digits; never below 0. */
@@ -125,8 +124,8 @@ static fin_status predict(const fin_latent *latent, const double *statistic, int
                 spread += p[c] * (before / total) * gap * gap;
             }
         }
-        if (variance)
-            variance[q] = spread / (double)dv;
+        if (q->variance)
+            q->variance[j] = spread / (double)dv;
     }
     return status;
 }

@@ -179,37 +179,45 @@ fin_status fini_gauss_posterior(const fin_latent *latent, const double *statisti
     return FIN_OK;
 }
 
+void fini_gauss_means(int64_t rows, int64_t dv, const double *X, int64_t n, const double *P,
+                      double *mean, double *norm2)
+{
+    for (int64_t j = 0; j < n; j++) {
+        double *out = mean + j * dv, sum = 0;
+        for (int64_t c = 0; c < dv; c++)
+            out[c] = 0;
+        for (int64_t i = 0; i < rows; i++) {
+            double p = P[i * n + j];
+            sum += p * p;
+            for (int64_t c = 0; c < dv; c++)
+                out[c] += p * X[i * dv + c];
+        }
+        norm2[j] = sum;
+    }
+}
+
 /* mean = (C^-1 phi)'(C^-1 T'), variance = prior lam |C^-1 phi|^2. */
-fin_status fini_gauss_predict(const fin_latent *latent, const double *statistic, int64_t m,
-                              const double *queries, double *mean, double *variance, double *work,
-                              fin_error *err)
+fin_status fini_gauss_predict(const fin_latent *latent, const double *statistic,
+                              const fini_query *q, double *work, fin_error *err)
 {
     int64_t D = latent->shape.features, dv = latent->shape.dv, dk = latent->shape.dk;
-    double *C = work, *X = C + D * D, *P = X + D * dv, *phi = P + D * fini_least(m, BLOCK), ridge;
+    double *C = work, *X = C + D * D, *P = X + D * dv, *phi = P + D * fini_least(q->m, BLOCK),
+           ridge;
     fin_status status = fini_gauss_factor(latent, statistic, C, &ridge, err);
     if (status)
         return status;
     solve_cross(latent, statistic, C, X);
-    for (int64_t from = 0; from < m; from += BLOCK) {
-        int64_t n = fini_least(m - from, BLOCK);
-        fini_features(latent, n, queries ? queries + from * dk : NULL, phi, D);
+    for (int64_t from = 0; from < q->m; from += BLOCK) {
+        int64_t n = fini_least(q->m - from, BLOCK);
+        double norm2[BLOCK];
+        fini_features(latent, n, q->keys ? q->keys + from * dk : NULL, phi, D);
         for (int64_t i = 0; i < D; i++)
             for (int64_t j = 0; j < n; j++)
                 P[i * n + j] = phi[j * D + i];
         fini_spd_lower(fini_spd_of(D, C, D), n, P, n);
-        for (int64_t j = 0; j < n; j++) {
-            double *out = mean + (from + j) * dv, norm2 = 0;
-            for (int64_t c = 0; c < dv; c++)
-                out[c] = 0;
-            for (int64_t i = 0; i < D; i++) {
-                double p = P[i * n + j];
-                norm2 += p * p;
-                for (int64_t c = 0; c < dv; c++)
-                    out[c] += p * X[i * dv + c];
-            }
-            if (variance)
-                variance[from + j] = latent->settings.prior * ridge * norm2;
-        }
+        fini_gauss_means(D, dv, X, n, P, q->mean + from * dv, norm2);
+        for (int64_t j = 0; j < n && q->variance; j++)
+            q->variance[from + j] = latent->settings.prior * ridge * norm2[j];
     }
     return FIN_OK;
 }

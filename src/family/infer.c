@@ -195,7 +195,8 @@ fin_status fin_latent_predict(const fin_latent *latent, const double *statistic,
     if (status || (status = check_queries(latent, m, queries, mean, variance, err)) ||
         (status = take(latent->family->room(latent, 0, m), &work, err)))
         return status;
-    status = latent->family->predict(latent, statistic, m, queries, mean, variance, work, err);
+    status = latent->family->predict(latent, statistic, &(fini_query){m, queries, mean, variance},
+                                     work, err);
     fini_free(work);
     return status ? status : check_result(latent, m, mean, variance, err);
 }
@@ -216,18 +217,17 @@ int64_t fini_latent_predict_room(const fin_latent *latent, int64_t L, int64_t m)
 }
 
 fin_status fini_latent_predict_one(const fin_latent *latent, int64_t L, const double *keys,
-                                   const double *values, int64_t m, const double *queries,
-                                   double *mean, double *variance, double *work, fin_error *err)
+                                   const double *values, const fini_query *q, double *work,
+                                   fin_error *err)
 {
     const fin_family *family = latent->family;
     int64_t size = latent->shape.statistic;
     if (by_tokens(latent, L))
-        return family->predict_tokens(latent, L, keys, values, m, queries, mean, variance, work,
-                                      err);
+        return family->predict_tokens(latent, L, keys, values, q, work, err);
     double *statistic = work, *rest = work + size;
     memset(statistic, 0, (size_t)size * sizeof *statistic);
     family->accumulate(latent, L, keys, values, statistic, rest);
-    return family->predict(latent, statistic, m, queries, mean, variance, rest, err);
+    return family->predict(latent, statistic, q, rest, err);
 }
 
 fin_status fin_latent_predict_tokens(const fin_latent *latent, int64_t L, const double *keys,
@@ -248,8 +248,8 @@ fin_status fin_latent_predict_tokens(const fin_latent *latent, int64_t L, const 
     }
     if ((status = take(fini_latent_predict_room(latent, L, m), &work, err)))
         return status;
-    status =
-        fini_latent_predict_one(latent, L, keys, values, m, queries, mean, variance, work, err);
+    status = fini_latent_predict_one(latent, L, keys, values,
+                                     &(fini_query){m, queries, mean, variance}, work, err);
     fini_free(work);
     return status ? status : check_result(latent, m, mean, variance, err);
 }

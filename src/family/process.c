@@ -91,8 +91,8 @@ static fin_status draw(const fin_latent *latent, const fini_sequence *s, double 
 }
 
 static fin_status predict_tokens(const fin_latent *latent, int64_t L, const double *keys,
-                                 const double *values, int64_t m, const double *queries,
-                                 double *mean, double *variance, double *work, fin_error *err)
+                                 const double *values, const fini_query *q, double *work,
+                                 fin_error *err)
 {
     int64_t dk = latent->shape.dk, dv = latent->shape.dv;
     double *a = work, *b = a + L * dk;
@@ -101,8 +101,9 @@ static fin_status predict_tokens(const fin_latent *latent, int64_t L, const doub
                             latent->settings.noise,
                             {L, dk, dv, dv, a, values}};
     scaled(latent, L, keys, a);
-    scaled(latent, m, queries, b);
-    return fini_process_predict(&p, m, b, mean, variance, b + m * dk, err);
+    scaled(latent, q->m, q->keys, b);
+    const fini_query at = {q->m, b, q->mean, q->variance};
+    return fini_process_predict(&p, &at, b + q->m * dk, err);
 }
 
 const fin_family fini_family_process = {

@@ -107,9 +107,8 @@ static fin_status posterior(const fin_latent *latent, const double *statistic, d
 }
 
 /* |O q| = |q|, so that the variance of A O q is A^2 (|q|^2 - |E[O] q|^2), here a number's share. */
-static fin_status predict(const fin_latent *latent, const double *statistic, int64_t m,
-                          const double *queries, double *mean, double *variance, double *work,
-                          fin_error *err)
+static fin_status predict(const fin_latent *latent, const double *statistic, const fini_query *q,
+                          double *work, fin_error *err)
 {
     int64_t d = latent->shape.dk;
     double A = gain(latent), *O = work + d * d;
@@ -120,16 +119,17 @@ static fin_status predict(const fin_latent *latent, const double *statistic, int
                          "density is in the posterior, and attention needs no mean",
                          (long long)d);
     fin_status status = posterior(latent, statistic, work, NULL, err);
-    for (int64_t q = 0; q < m && !status; q++) {
-        double *out = mean + q * d, known = 0, all = 0;
-        turn(d, O, queries + q * d, out);
+    for (int64_t j = 0; j < q->m && !status; j++) {
+        const double *key = q->keys + j * d;
+        double *out = q->mean + j * d, known = 0, all = 0;
+        turn(d, O, key, out);
         for (int64_t i = 0; i < d; i++) {
             known += out[i] * out[i];
-            all += queries[q * d + i] * queries[q * d + i];
+            all += key[i] * key[i];
             out[i] *= A;
         }
-        if (variance)
-            variance[q] = A * A * (all > known ? all - known : 0) / (double)d;
+        if (q->variance)
+            q->variance[j] = A * A * (all > known ? all - known : 0) / (double)d;
     }
     return status;
 }

@@ -82,11 +82,9 @@ static fin_status posterior(const fin_latent *latent, const double *statistic, d
     return FIN_OK;
 }
 
-static fin_status predict(const fin_latent *latent, const double *statistic, int64_t m,
-                          const double *queries, double *mean, double *variance, double *work,
-                          fin_error *err)
+static fin_status predict(const fin_latent *latent, const double *statistic, const fini_query *q,
+                          double *work, fin_error *err)
 {
-    (void)queries, (void)variance;
     int64_t outcomes = latent->shape.outcomes;
     double total = 0;
     fin_status status = posterior(latent, statistic, work, NULL, err);
@@ -94,13 +92,11 @@ static fin_status predict(const fin_latent *latent, const double *statistic, int
         return status;
     for (int64_t j = 0; j < outcomes; j++)
         total += work[j];
-    if (m > 0 && total < 1)
+    if (q->m > 0 && total < 1)
         return fini_fail(err, FIN_ERR_ARGUMENT,
                          "urn: all %lld balls are drawn, so that there is no next one",
                          (long long)latent->settings.balls);
-    for (int64_t q = 0; q < m; q++)
-        for (int64_t j = 0; j < outcomes; j++)
-            mean[q * outcomes + j] = work[j] / total;
+    fini_outcomes_answer(latent, work, total, q);
     return FIN_OK;
 }
 

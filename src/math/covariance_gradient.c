@@ -35,7 +35,7 @@ typedef struct block {
 } block;
 
 /* h in P. */
-static void slopes(block *o, const double *K, int64_t ldk)
+static void slopes(block *o, const double *K, int64_t ld)
 {
     const fini_pairs *pairs = fini_pairs_get();
     double *P = o->P, degree = (double)o->c->degree;
@@ -68,19 +68,19 @@ static void slopes(block *o, const double *K, int64_t ldk)
     default:
         for (int64_t i = 0; i < n; i++)
             for (int64_t j = 0; j < m; j++)
-                P[i * m + j] = K[i * ldk + j];
+                P[i * m + j] = K[i * ld + j];
     }
 }
 
-static void weigh(block *o, const double *K, int64_t ldk, const double *G, int64_t ldg)
+static void weigh(block *o, const double *K, const double *G, int64_t ld)
 {
-    slopes(o, K, ldk);
+    slopes(o, K, ld);
     for (int64_t j = 0; j < o->m; j++)
         o->columns[j] = 0;
     for (int64_t i = 0; i < o->n; i++) {
         o->rows[i] = 0;
         for (int64_t j = 0; j < o->m; j++) {
-            double p = o->P[i * o->m + j] * G[i * ldg + j];
+            double p = o->P[i * o->m + j] * G[i * ld + j];
             o->P[i * o->m + j] = p;
             o->rows[i] += p;
             o->columns[j] += p;
@@ -121,23 +121,21 @@ static void add_scales(block *o, double *out)
         }
 }
 
-void fini_covariance_scales(const fin_covariance *c, int64_t d, int64_t n, const double *a,
-                            int64_t m, const double *b, const double *K, int64_t ldk,
-                            const double *G, int64_t ldg, double *out)
+void fini_covariance_scales(const fini_covariance_pairs *p, double *out)
 {
     block o; /* too large to be cleared for every tile */
-    o.c = c;
-    o.stationary = c->kernel >= FIN_KERNEL_RBF;
-    o.d = d;
+    o.c = p->c;
+    o.stationary = p->c->kernel >= FIN_KERNEL_RBF;
+    o.d = p->d;
     fini_blas_enter();
-    for (int64_t i = 0; i < n; i += BLOCK)
-        for (int64_t j = 0; j < m; j += BLOCK) {
-            o.n = fini_least(BLOCK, n - i);
-            o.m = fini_least(BLOCK, m - j);
-            o.a = a + i * d;
-            o.b = b + j * d;
-            weigh(&o, K + i * ldk + j, ldk, G + i * ldg + j, ldg);
-            for (int64_t k = 0; k < d; k += BLOCK) {
+    for (int64_t i = 0; i < p->n; i += BLOCK)
+        for (int64_t j = 0; j < p->m; j += BLOCK) {
+            o.n = fini_least(BLOCK, p->n - i);
+            o.m = fini_least(BLOCK, p->m - j);
+            o.a = p->a + i * o.d;
+            o.b = p->b + j * o.d;
+            weigh(&o, p->K + i * p->ld + j, p->G + i * p->ld + j, p->ld);
+            for (int64_t k = 0; k < o.d; k += BLOCK) {
                 load(&o, k);
                 add_scales(&o, out);
             }

@@ -39,8 +39,13 @@ void fini_covariance_lower(const fin_covariance *c, int64_t d, int64_t n, const 
                            double *out, int64_t ld);
 /* d sum_ij G_ij k(a_i, b_j) / d log scale_c for every column c, added to out (d): a scale for all
  * is their sum. K: the tile of covariances itself. One thread. */
-void fini_covariance_scales(const fin_covariance *c, int64_t d, int64_t n, const double *a,
-                            int64_t m, const double *b, const double *K, int64_t ldk,
-                            const double *G, int64_t ldg, double *out);
+typedef struct fini_covariance_pairs {
+    const fin_covariance *c;
+    int64_t d, n, m;
+    const double *a, *b; /* (n, d), (m, d) */
+    const double *K, *G; /* (n, m) with leading dimension ld */
+    int64_t ld;
+} fini_covariance_pairs;
+void fini_covariance_scales(const fini_covariance_pairs *p, double *out);
 
 #endif

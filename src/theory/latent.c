@@ -102,8 +102,8 @@ static double draw(const void *p, uint64_t sample, double *scratch)
         if (!(status = trace(q, keys, values, work, &sum, &err)))
             return sum;
     } else if (!status) {
-        status = fini_latent_predict_one(latent, q->L, keys, values, Q, queries, mean,
-                                         q->variance ? variance : NULL, work, &err);
+        const fini_query asked = {Q, queries, mean, q->variance ? variance : NULL};
+        status = fini_latent_predict_one(latent, q->L, keys, values, &asked, work, &err);
     }
     if (status)
         return fail(q, sample, status, &err);
