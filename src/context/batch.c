@@ -158,13 +158,12 @@ static fin_status check_offsets(const char *what, int64_t n, const int64_t *offs
 bool fini_many_primal(const fini_many *o, const fini_one *c)
 {
     const fin_cross_settings *s = o->settings;
-    double D = (double)o->features, L = (double)c->L;
     if (s->form != FIN_CROSS_CME || o->features == 0 || c->L == 0)
         return false;
     if (o->dout && (s->kernel != FIN_KERNEL_LINEAR || s->noise == 0))
         return false; /* batch_primal.c says why */
-    return s->method == FIN_CROSS_PRIMAL || (s->method == FIN_CROSS_AUTO && s->noise > 0 && D < L &&
-                                             L * D * D + D * D * D / 3 < L * L * L / 3);
+    return s->method == FIN_CROSS_PRIMAL || (s->method == FIN_CROSS_AUTO && s->noise > 0 &&
+                                             fini_cross_cheaper((double)o->features, (double)c->L));
 }
 
 static fin_status check_features(fini_many *o, fin_error *err)

@@ -49,6 +49,13 @@ enum {
     FINI_BLOCK_F64 = 192
 };
 
+/* A context on its way to a factor: what filling its matrix takes. */
+typedef struct fini_filling {
+    const fini_many *o;
+    const fini_one *c;
+    fini_scratch *s;
+} fini_filling;
+
 fini_one fini_many_context(const fini_many *o, int64_t context);
 /* `count` numbers from number `from` of an array of the batch's type, times `times`, in double. */
 void fini_many_read(const fini_many *o, const void *array, int64_t from, int64_t count,
@@ -89,7 +96,11 @@ fin_status fini_dual_forward(const fini_many *o, const fini_one *c, fini_scratch
                              fin_error *err);
 fin_status fini_dual_backward(const fini_many *o, const fini_one *c, fini_scratch *s,
                               fin_error *err);
-/* FIN_ERR_NUMERIC if one of the answers (count, width) is not finite, in the batch's type. */
+/* Writes s->out, (count, dv) means and, if wanted, (count) variances, as answers to queries first ..;
+ * FIN_ERR_NUMERIC if one is not finite, in the batch's type. */
+fin_status fini_cme_answer(const fini_many *o, const fini_one *c, int64_t first, int64_t count,
+                           const fini_scratch *s, fin_error *err);
+/* The same question to numbers (count, width). */
 fin_status fini_cme_check(const fini_many *o, const fini_one *c, int64_t first, int64_t count,
                           int64_t width, const double *x, fin_error *err);
 

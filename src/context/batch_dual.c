@@ -61,17 +61,10 @@ static fini_spd matrix_of(const fini_one *c, const fini_scratch *s)
     return (fini_spd){.n = c->L, .ld = s->ld, .C = s->A, .route = FINI_SPD_BATCH};
 }
 
-/* A context on its way to a factor. */
-typedef struct gram {
-    const fini_many *o;
-    const fini_one *c;
-    const fini_scratch *s;
-} gram;
-
 /* Half of A: the upper one for the kernels, the lower one for tiles. */
 static void fill(void *user, double jitter)
 {
-    const gram *g = user;
+    const fini_filling *g = user;
     const fini_scratch *s = g->s;
     const fin_cross_settings *set = g->o->settings;
     int64_t dk = g->o->batch->dk, n = g->c->L, groups = (n + GROUP - 1) / GROUP;
@@ -112,7 +105,7 @@ static fin_status prepare(const fini_many *o, const fini_one *c, fini_scratch *s
                          "and noise is 0: no function does that; give a positive noise",
                          (long long)c->context, (long long)earlier, (long long)later);
     fini_spd A = matrix_of(c, s);
-    fini_spd_steps steps = {fill, &(gram){o, c, s}, .last = FINI_SPD_STEPS - 1};
+    fini_spd_steps steps = {fill, &(fini_filling){o, c, s}, .last = FINI_SPD_STEPS - 1};
     fin_status status = fini_spd_ladder(&A, &steps, NULL, err);
     s->jitter = A.jitter;
     if (status || A.pivot < 0)
@@ -214,6 +207,22 @@ fin_status fini_cme_check(const fini_many *o, const fini_one *c, int64_t first, 
     return FIN_OK;
 }
 
+fin_status fini_cme_answer(const fini_many *o, const fini_one *c, int64_t first, int64_t count,
+                           const fini_scratch *s, fin_error *err)
+{
+    int64_t dv = o->batch->dv;
+    const double *variance = s->out + count * dv;
+    fin_status status = fini_cme_check(o, c, first, count, dv, s->out, err);
+    if (!status && o->variance)
+        status = fini_cme_check(o, c, first, count, 1, variance, err);
+    if (status)
+        return status;
+    fini_many_write(o, o->out, (c->query + first) * dv, count * dv, s->out);
+    if (o->variance)
+        fini_many_write(o, o->variance, c->query + first, count, variance);
+    return FIN_OK;
+}
+
 fin_status fini_dual_forward(const fini_many *o, const fini_one *c, fini_scratch *s, fin_error *err)
 {
     int64_t dv = o->batch->dv;
@@ -224,21 +233,14 @@ fin_status fini_dual_forward(const fini_many *o, const fini_one *c, fini_scratch
         status = solve_values(o, c, s, err);
     for (int64_t first = 0; !status && first < c->m; first += FINI_QUERIES) {
         int64_t count = fini_least(FINI_QUERIES, c->m - first);
-        double *variance = s->out + count * dv;
         meet_queries(o, c, first, count, s, NULL);
         memset(s->out, 0, (size_t)(count * dv) * sizeof *s->out);
         if (c->L > 0)
             cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)count, (int)dv, (int)c->L, 1,
                         s->T, (int)s->ldc, s->X, (int)s->ldx, 0, s->out, (int)dv);
         if (o->variance)
-            variances(o, c, count, s, variance);
-        status = fini_cme_check(o, c, first, count, dv, s->out, err);
-        if (!status && o->variance)
-            status = fini_cme_check(o, c, first, count, 1, variance, err);
-        if (!status)
-            fini_many_write(o, o->out, (c->query + first) * dv, count * dv, s->out);
-        if (!status && o->variance)
-            fini_many_write(o, o->variance, c->query + first, count, variance);
+            variances(o, c, count, s, s->out + count * dv);
+        status = fini_cme_answer(o, c, first, count, s, err);
     }
     return status;
 }

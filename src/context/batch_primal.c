@@ -60,19 +60,13 @@ static fini_spd matrix_of(const fini_many *o, const fini_scratch *s)
     return (fini_spd){.n = o->features, .ld = s->ld, .C = s->M, .route = FINI_SPD_BATCH};
 }
 
-/* A context on its way to a factor. */
-typedef struct sums {
-    const fini_many *o;
-    const fini_one *c;
-    fini_scratch *s;
-} sums;
-
 /* F F' + (noise + jitter) I and F V, in M and B. */
 static void fill(void *user, double jitter)
 {
-    const fini_many *o = ((sums *)user)->o;
-    const fini_one *c = ((sums *)user)->c;
-    fini_scratch *s = ((sums *)user)->s;
+    const fini_filling *f = user;
+    const fini_many *o = f->o;
+    const fini_one *c = f->c;
+    fini_scratch *s = f->s;
     int64_t D = o->features, dv = o->batch->dv;
     CBLAS_UPLO half = fini_spd_upper_half(D) ? CblasUpper : CblasLower;
     memset(s->M, 0, (size_t)(D * s->ld) * sizeof *s->M);
@@ -97,7 +91,8 @@ static fin_status prepare(const fini_many *o, const fini_one *c, fini_scratch *s
 {
     double noise = o->settings->noise;
     fini_spd M = matrix_of(o, s);
-    fini_spd_steps steps = {fill, &(sums){o, c, s}, .last = noise > 0 ? FINI_SPD_STEPS - 1 : 0};
+    fini_spd_steps steps = {fill, &(fini_filling){o, c, s},
+                            .last = noise > 0 ? FINI_SPD_STEPS - 1 : 0};
     fin_status status = fini_spd_ladder(&M, &steps, NULL, err);
     s->jitter = M.jitter;
     if (status)
@@ -136,20 +131,13 @@ fin_status fini_primal_forward(const fini_many *o, const fini_one *c, fini_scrat
     fin_status status = prepare(o, c, s, err);
     for (int64_t first = 0; !status && first < c->m; first += BLOCK) {
         int64_t count = fini_least(BLOCK, c->m - first);
-        double *variance = s->out + count * dv;
         fini_many_points(o, c, first, count, s, false);
         features(s, count, s->queries);
         cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)count, (int)dv, (int)o->features,
                     1, s->F, (int)s->ldc, s->B, (int)s->ldx, 0, s->out, (int)dv);
         if (o->variance)
-            variances(o, count, s, variance);
-        status = fini_cme_check(o, c, first, count, dv, s->out, err);
-        if (!status && o->variance)
-            status = fini_cme_check(o, c, first, count, 1, variance, err);
-        if (!status)
-            fini_many_write(o, o->out, (c->query + first) * dv, count * dv, s->out);
-        if (!status && o->variance)
-            fini_many_write(o, o->variance, c->query + first, count, variance);
+            variances(o, count, s, s->out + count * dv);
+        status = fini_cme_answer(o, c, first, count, s, err);
     }
     return status;
 }

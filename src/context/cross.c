@@ -43,8 +43,7 @@ static fin_status refuse_primal(const fin_cross_settings *s, int64_t dk, fin_err
                      (long long)s->degree, D, (long long)dk, 16 * D * D, FINI_CROSS_FEATURES_MOST);
 }
 
-/* auto: features if they are fewer than the tokens and cost fewer operations,
- *     L D^2 + D^3 / 3 < L^3 / 3. Never an approximation. */
+/* auto: features if they are fewer than the tokens and cost fewer operations. Never an approximation. */
 static fin_status choose(const fin_cross_settings *s, int64_t dk, int64_t capacity,
                          const fini_cross_method **method, fin_error *err)
 {
@@ -54,8 +53,7 @@ static fin_status choose(const fin_cross_settings *s, int64_t dk, int64_t capaci
         return FIN_OK;
     bool possible = D > 0 && D <= FINI_CROSS_FEATURES_MOST;
     bool primal =
-        s->method == FIN_CROSS_PRIMAL || (s->method == FIN_CROSS_AUTO && possible && D < L &&
-                                          L * D * D + D * D * D / 3 < L * L * L / 3);
+        s->method == FIN_CROSS_PRIMAL || (s->method == FIN_CROSS_AUTO && fini_cross_cheaper(D, L));
     if (s->method == FIN_CROSS_NYSTROM)
         *method = &fini_cross_nystrom;
     else

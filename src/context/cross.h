@@ -154,6 +154,13 @@ void fini_monomials_features(const fin_cross *o, int64_t b, const double *keys, 
 /* How often column c is a factor of feature j (0 for the level's). */
 int64_t fini_monomials_power(const fin_cross *o, int64_t j, int64_t c);
 
+/* Do D features cost less than a matrix of L tokens? L D^2 + D^3 / 3 < L^3 / 3 operations, and fewer. */
+static inline bool fini_cross_cheaper(double D, double L)
+{
+    return D > 0 && D <= FINI_CROSS_FEATURES_MOST && D < L &&
+           L * D * D + D * D * D / 3 < L * L * L / 3;
+}
+
 /* Features of b keys as above, by either. */
 void fini_cross_features(const fin_cross *o, int64_t b, const double *keys, double *F, int64_t ld);
 /* unseen (b): prior variance less |F|^2, at least 0 (all 0 for primal). */

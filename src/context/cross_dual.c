@@ -220,28 +220,22 @@ static void predict(const fin_cross *o, int64_t m, const double *queries, double
             weights[j * n + i] = K[i * m + j];
 }
 
-/* [A^-1]_ll = |C^-1 e_l|^2, a block of l at a time: the columns of C^-1 begin at the diagonal.
+/* A block of l at a time:
  *     mean_l = v_l - alpha_l / [A^-1]_ll,  variance_l = 1 / [A^-1]_ll   (R & W, 5.12) */
 static fin_status loo(const fin_cross *o, double *mean, double *variance,
                       const fin_progress *progress, fin_error *err)
 {
-    int64_t n = o->tokens, dv = o->dv, ld = o->capacity;
+    int64_t n = o->tokens, dv = o->dv;
     double *E = fini_alloc_array(n * FINI_CROSS_BLOCK, sizeof *E);
     fin_status status = FIN_OK;
     if (!E)
         return fini_fail_memory(err, (size_t)(n * FINI_CROSS_BLOCK) * sizeof *E, "leave-one-out");
     for (int64_t l = 0; l < n && !status; l += FINI_CROSS_BLOCK) {
         int64_t b = n - l < FINI_CROSS_BLOCK ? n - l : FINI_CROSS_BLOCK;
-        double sum[FINI_CROSS_BLOCK] = {0};
+        double sum[FINI_CROSS_BLOCK];
         if (fini_report(progress, "leave-one-out", (double)l, (double)n))
             status = fini_cross_cancelled(err);
-        memset(E, 0, (size_t)((n - l) * b) * sizeof *E);
-        for (int64_t j = 0; j < b; j++)
-            E[j * b + j] = 1;
-        fini_spd_lower(fini_spd_of(n - l, o->C + l * ld + l, ld), b, E, b);
-        for (int64_t i = 0; i < n - l; i++)
-            for (int64_t j = 0; j < b; j++)
-                sum[j] += E[i * b + j] * E[i * b + j];
+        fini_spd_inverse_diagonal(factor_of(o, n), l, b, sum, E);
         for (int64_t j = 0; j < b; j++)
             for (int64_t c = 0; c < dv; c++) {
                 int64_t at = (l + j) * dv + c;

@@ -211,12 +211,8 @@ static void differentiate(const fin_cross *o, double fit, double *E, double *gra
     double noise = o->settings.noise + o->jitter, trace = 0;
     for (int64_t l = 0; l < D; l += BLOCK) {
         int64_t b = D - l < BLOCK ? D - l : BLOCK;
-        double inverse[BLOCK] = {0};
-        memset(E, 0, (size_t)((D - l) * b) * sizeof *E);
-        for (int64_t j = 0; j < b; j++)
-            E[j * b + j] = 1;
-        fini_spd_lower(fini_spd_of(D - l, o->M + l * o->D + l, o->D), b, E, b);
-        squares(D - l, b, E, 1, inverse);
+        double inverse[BLOCK];
+        fini_spd_inverse_diagonal(fini_primal_M(o), l, b, inverse, E);
         for (int64_t j = l; j < l + b; j++) {
             double e = -(double)dv * (1 - noise * inverse[j - l]);
             trace += inverse[j - l];

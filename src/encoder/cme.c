@@ -16,15 +16,18 @@
 #include <math.h>
 #include <string.h>
 
+typedef struct shape {
+    int64_t rows, columns, inner;
+} shape;
+
 /* C (rows, columns) = alpha op(A) op(B) + beta C; the inner length is `inner`. */
-static void multiply(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, int64_t rows, int64_t columns,
-                     int64_t inner, double alpha, const double *A, const double *B, double beta,
-                     double *C)
+static void multiply(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, shape s, double alpha, const double *A,
+                     const double *B, double beta, double *C)
 {
-    int lda = (int)(ta == CblasNoTrans ? inner : rows);
-    int ldb = (int)(tb == CblasNoTrans ? columns : inner);
-    cblas_dgemm(CblasRowMajor, ta, tb, (int)rows, (int)columns, (int)inner, alpha, A, lda, B, ldb,
-                beta, C, (int)columns);
+    int lda = (int)(ta == CblasNoTrans ? s.inner : s.rows);
+    int ldb = (int)(tb == CblasNoTrans ? s.columns : s.inner);
+    cblas_dgemm(CblasRowMajor, ta, tb, (int)s.rows, (int)s.columns, (int)s.inner, alpha, A, lda, B,
+                ldb, beta, C, (int)s.columns);
 }
 
 static void fill(int64_t n, double *x, double value)
@@ -41,8 +44,8 @@ static fini_spd factor_of(const fini_cme *o)
 static bool prepare(fini_cme *o)
 {
     int64_t d = o->d;
-    multiply(CblasTrans, CblasNoTrans, d, d, o->L, 1, o->K, o->K, 0, o->A);
-    multiply(CblasTrans, CblasNoTrans, d, d, o->L, 1, o->K, o->V, 0, o->W);
+    multiply(CblasTrans, CblasNoTrans, (shape){d, d, o->L}, 1, o->K, o->K, 0, o->A);
+    multiply(CblasTrans, CblasNoTrans, (shape){d, d, o->L}, 1, o->K, o->V, 0, o->W);
     for (int64_t i = 0; i < d; i++)
         o->A[i * d + i] += o->ridge;
     fini_spd A = factor_of(o);
@@ -55,7 +58,7 @@ static bool prepare(fini_cme *o)
 void fini_cme_forward(fini_cme *o)
 {
     if (prepare(o)) {
-        multiply(CblasNoTrans, CblasNoTrans, o->m, o->d, o->d, 1, o->Q, o->W, 0, o->O);
+        multiply(CblasNoTrans, CblasNoTrans, (shape){o->m, o->d, o->d}, 1, o->Q, o->W, 0, o->O);
     } else {
         fill(o->m * o->d, o->O, NAN);
         fill(o->d * o->d, o->A, NAN); /* for the weights */
@@ -84,17 +87,18 @@ double fini_cme_backward(fini_cme *o)
         fill(L * d, o->dV, NAN);
         return NAN;
     }
-    multiply(CblasTrans, CblasNoTrans, d, d, m, 1, o->Q, o->O, 0, o->B);
+    multiply(CblasTrans, CblasNoTrans, (shape){d, d, m}, 1, o->Q, o->O, 0, o->B);
     fini_spd_solve(factor_of(o), d, o->B, d);
-    multiply(CblasNoTrans, CblasTrans, m, d, d, 1, o->O, o->W, 0, o->dQ);
-    multiply(CblasNoTrans, CblasNoTrans, L, d, d, 1, o->K, o->B, 0, o->dV);
-    multiply(CblasNoTrans, CblasTrans, d, d, d, -1, o->B, o->W, 0, o->A); /* dA, over the factor */
+    multiply(CblasNoTrans, CblasTrans, (shape){m, d, d}, 1, o->O, o->W, 0, o->dQ);
+    multiply(CblasNoTrans, CblasNoTrans, (shape){L, d, d}, 1, o->K, o->B, 0, o->dV);
+    multiply(CblasNoTrans, CblasTrans, (shape){d, d, d}, -1, o->B, o->W, 0,
+             o->A); /* dA, over the factor */
     for (int64_t i = 0; i < d; i++)
         trace += o->A[i * d + i];
     for (int64_t i = 0; i < d; i++)
         for (int64_t j = 0; j <= i; j++)
             o->A[i * d + j] = o->A[j * d + i] = o->A[i * d + j] + o->A[j * d + i];
-    multiply(CblasNoTrans, CblasTrans, L, d, d, 1, o->V, o->B, 0, o->dK);
-    multiply(CblasNoTrans, CblasNoTrans, L, d, d, 1, o->K, o->A, 1, o->dK);
+    multiply(CblasNoTrans, CblasTrans, (shape){L, d, d}, 1, o->V, o->B, 0, o->dK);
+    multiply(CblasNoTrans, CblasNoTrans, (shape){L, d, d}, 1, o->K, o->A, 1, o->dK);
     return trace;
 }

@@ -85,6 +85,8 @@ void fini_spd_upper(fini_spd o, int64_t m, double *X, int64_t ldx);
 void fini_spd_solve(fini_spd o, int64_t m, double *X, int64_t ldx);
 /* 2 sum log C_ii. */
 double fini_spd_logdet(fini_spd o);
+/* Numbers from .. from + b - 1 of the diagonal of A^-1, of a lower factor. room: (n - from) b doubles. */
+void fini_spd_inverse_diagonal(fini_spd o, int64_t from, int64_t b, double *out, double *room);
 /* The lower triangle of A^-1 = C'^-1 C^-1, in place of C (not of an upper one). */
 fin_status fini_spd_inverse(fini_spd o, fin_error *err);
 

@@ -107,3 +107,17 @@ fin_status fini_spd_inverse(fini_spd spd, fin_error *err)
     fini_free(o.copy);
     return FIN_OK;
 }
+
+/* [A^-1]_ll = |C^-1 e_l|^2, and the columns of C^-1 begin at the diagonal. */
+void fini_spd_inverse_diagonal(fini_spd o, int64_t from, int64_t b, double *out, double *room)
+{
+    int64_t rows = o.n - from;
+    memset(out, 0, (size_t)b * sizeof *out);
+    memset(room, 0, (size_t)(rows * b) * sizeof *room);
+    for (int64_t j = 0; j < b; j++)
+        room[j * b + j] = 1;
+    fini_spd_lower(fini_spd_of(rows, o.C + from * (o.ld + 1), o.ld), b, room, b);
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = 0; j < b; j++)
+            out[j] += room[i * b + j] * room[i * b + j];
+}
