@@ -16,7 +16,7 @@ int main(void)
     double lam;
 
     /* The paper's task: d = 400, L = 10, gamma = sqrt(1/2), mu = sqrt(d/2), eps = 0. */
-    fin_settings_defaults(&fin_risk_table, &how);
+    fin_settings_defaults(&fin_risk_table, &how, sizeof how);
     if (fin_task_create(&task, fin_task_find("slr"), NULL, NULL, 1, 0, &err) ||
         fin_risk(task, erf, &form, &halfway, &how, NULL, &here, &err) ||
         fin_risk(task, erf, &form, &oracle, &how, NULL, &best, &err) ||

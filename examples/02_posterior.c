@@ -11,7 +11,7 @@ int main(void)
     fin_error err;
     fin_task *task = NULL;
     fin_task_settings settings;
-    fin_settings_defaults(fin_task_kind_table(fin_task_find("spiked")), &settings);
+    fin_settings_defaults(fin_task_kind_table(fin_task_find("spiked")), &settings, sizeof settings);
     settings.d = D;
     settings.L = L;
     settings.snr = 9;

@@ -67,7 +67,7 @@ int main(void)
     fin_task *task = NULL;
     fin_attention *attention = NULL;
     fin_task_settings settings;
-    fin_settings_defaults(fin_task_kind_table(fin_task_find("slr")), &settings);
+    fin_settings_defaults(fin_task_kind_table(fin_task_find("slr")), &settings, sizeof settings);
     settings.d = D;
     settings.L = L;
     fin_status status =

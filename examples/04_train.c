@@ -11,8 +11,8 @@ int main(void)
     fin_train *train = NULL;
     fin_task_settings model;
     fin_train_settings settings;
-    fin_settings_defaults(fin_task_kind_table(fin_task_find("slr")), &model);
-    fin_settings_defaults(&fin_train_table, &settings);
+    fin_settings_defaults(fin_task_kind_table(fin_task_find("slr")), &model, sizeof model);
+    fin_settings_defaults(&fin_train_table, &settings, sizeof settings);
     model.d = 80;
     model.eps = 0.1;
     settings.engine = FIN_ENGINE_REDUCED;

@@ -39,7 +39,7 @@ int main(void)
         keys[l] = 6 * fin_random_uniform(&r) - 3;
         values[l] = sin(keys[l]) + 0.1 * fin_random_normal(&r);
     }
-    fin_settings_defaults(&fin_cross_table, &settings);
+    fin_settings_defaults(&fin_cross_table, &settings, sizeof settings);
     settings.form = FIN_CROSS_CME; /* the posterior mean of a Gaussian process */
     settings.kernel = FIN_KERNEL_RBF;
     settings.noise = 0.01;

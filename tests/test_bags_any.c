@@ -232,7 +232,7 @@ static data *draw(void)
             set.labels[i] = set.tokens[l * DIM] > 1.2 ? 1 : set.labels[i];
     }
     set.bags = (fin_bags){BAGS, DIM, 0, BAGS, set.offsets, FIN_F64, set.tokens, set.labels, NULL};
-    fin_settings_defaults(&fin_fit_table, &set.settings);
+    fin_settings_defaults(&fin_fit_table, &set.settings, sizeof set.settings);
     set.settings.model = FIN_MODEL_ANY;
     return &set;
 }

@@ -22,7 +22,7 @@ enum { TENSORS = 64 };
 static fin_fit_settings settings_of(int model)
 {
     fin_fit_settings s;
-    fin_settings_defaults(&fin_fit_table, &s);
+    fin_settings_defaults(&fin_fit_table, &s, sizeof s);
     s.model = model;
     return s;
 }

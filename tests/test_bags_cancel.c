@@ -38,7 +38,7 @@ static int hear(void *user, const char *what, double done, double total)
 static fin_fit_settings settings_of(int model)
 {
     fin_fit_settings settings;
-    fin_settings_defaults(&fin_fit_table, &settings);
+    fin_settings_defaults(&fin_fit_table, &settings, sizeof settings);
     settings.model = model;
     settings.iterations = 20;
     settings.inner = 2;

@@ -18,7 +18,7 @@
 static fin_fit_settings settings_of(int model)
 {
     fin_fit_settings s;
-    fin_settings_defaults(&fin_fit_table, &s);
+    fin_settings_defaults(&fin_fit_table, &s, sizeof s);
     s.model = model;
     s.basis = FIN_BASIS_LINEAR;
     s.calibrate = s.locator = 1; /* no: one model, and nothing else */

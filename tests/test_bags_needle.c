@@ -89,7 +89,7 @@ static void needle__is_found(void **state)
         for (int k = 0; k < 5; k++) {
             fin_fit_settings s;
             fin_fit *fit = NULL;
-            fin_settings_defaults(&fin_fit_table, &s);
+            fin_settings_defaults(&fin_fit_table, &s, sizeof s);
             s.model = model[k];
             s.basis = k % 2 ? FIN_BASIS_LINEAR : FIN_BASIS_AUTO;
             s.calibrate = 1; /* no */
@@ -128,7 +128,7 @@ typedef struct ground {
 static void open_ground(ground *g, const hay *h, int model)
 {
     fin_fit_settings s;
-    fin_settings_defaults(&fin_fit_table, &s);
+    fin_settings_defaults(&fin_fit_table, &s, sizeof s);
     s.model = model;
     s.basis = FIN_BASIS_LINEAR;
     *g = (ground){.part = {.settings = s}};

@@ -39,7 +39,7 @@ static void draw(sample *s, const char *kind, int64_t n, int64_t d, int64_t L, d
     const fin_task_kind *task = fin_task_find(kind);
     fin_task_settings settings;
     memset(s, 0, sizeof *s);
-    fin_settings_defaults(fin_task_kind_table(task), &settings);
+    fin_settings_defaults(fin_task_kind_table(task), &settings, sizeof settings);
     settings.d = d;
     settings.L = L;
     settings.eps = noise;

@@ -39,7 +39,7 @@ static void draw(sample *s, const char *name, int64_t n, int64_t held, int64_t d
     fin_error err = {FIN_OK, ""};
     const fin_task_kind *kind = fin_task_find(name);
     fin_task_settings settings;
-    fin_settings_defaults(fin_task_kind_table(kind), &settings);
+    fin_settings_defaults(fin_task_kind_table(kind), &settings, sizeof settings);
     settings.d = d;
     settings.L = L;
     settings.eps = 0.1;
@@ -73,7 +73,7 @@ static fin_fit *fit_of(int model, int64_t classes, const fin_bags *bags)
 {
     fin_error err = {FIN_OK, ""};
     fin_fit_settings settings;
-    fin_settings_defaults(&fin_fit_table, &settings);
+    fin_settings_defaults(&fin_fit_table, &settings, sizeof settings);
     settings.model = model;
     settings.penalty = classes ? 0.1 : 1;
     fin_fit *fit = NULL;

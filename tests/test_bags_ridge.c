@@ -16,7 +16,7 @@
 static fin_fit_settings settings_of(int model)
 {
     fin_fit_settings settings;
-    fin_settings_defaults(&fin_fit_table, &settings);
+    fin_settings_defaults(&fin_fit_table, &settings, sizeof settings);
     settings.model = model;
     settings.calibrate = settings.locator = 1; /* no */
     return settings;

@@ -28,7 +28,7 @@ enum { N = 30, D = 4, TENSORS = 128 };
 static fin_fit_settings settings_of(int model)
 {
     fin_fit_settings s;
-    fin_settings_defaults(&fin_fit_table, &s);
+    fin_settings_defaults(&fin_fit_table, &s, sizeof s);
     s.model = model;
     s.basis = FIN_BASIS_LINEAR;
     s.inner = 2;

@@ -25,7 +25,7 @@ static fin_error err;
 static fin_fit_settings settings_of(int model)
 {
     fin_fit_settings s;
-    fin_settings_defaults(&fin_fit_table, &s);
+    fin_settings_defaults(&fin_fit_table, &s, sizeof s);
     s.model = model;
     return s;
 }

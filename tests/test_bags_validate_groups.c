@@ -238,7 +238,7 @@ static void inner__folds_keep_groups_together(void **state)
         int64_t group[LEAK];
         fin_fit_info info;
         fin_fit_settings s;
-        fin_settings_defaults(&fin_fit_table, &s);
+        fin_settings_defaults(&fin_fit_table, &s, sizeof s);
         s.model = FIN_MODEL_AUTO;
         s.landmarks = 20;
         draw_leak(&t, group, 60 + (uint64_t)k);
@@ -311,7 +311,7 @@ static void base__is_shares_and_means(void **state)
         fin_fit *fit = NULL;
         fin_fit_info info;
         fin_fit_settings s;
-        fin_settings_defaults(&fin_fit_table, &s);
+        fin_settings_defaults(&fin_fit_table, &s, sizeof s);
         s.model = FIN_MODEL_BASE;
         s.locator = 1; /* no */
         toy_draw(&t, BAGS, classes, 0.5, 71);

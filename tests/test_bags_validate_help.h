@@ -93,7 +93,7 @@ static inline int toy_stack(int n, const unsigned char *use, int models,
 static inline fin_fit_settings toy_settings(int model)
 {
     fin_fit_settings s;
-    fin_settings_defaults(&fin_fit_table, &s);
+    fin_settings_defaults(&fin_fit_table, &s, sizeof s);
     s.model = model;
     s.iterations = 8;
     s.em_steps = 1;

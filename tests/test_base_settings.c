@@ -102,7 +102,7 @@ static void validate__every_limit_of_every_table(void **state)
             const fin_field *field = &table->fields[i];
             values v;
             memset(&v, 0xff, sizeof v);
-            fin_settings_defaults(table, &v);
+            fin_settings_defaults(table, &v, sizeof v);
             expect(FIN_OK, table, field, &v, "by default");
             assert_true(fin_settings_get(field, &v) == field->fallback);
             assert_true(field->meaning && field->meaning[0] &&
@@ -162,7 +162,7 @@ static void set__keeps_to_the_limits(void **state)
                                         : nextafter(high, INFINITY) + (high < 1e15 ? step : 0),
                             fin_is_auto(field->fallback) ? NAN : FIN_AUTO};
             values v;
-            fin_settings_defaults(table, &v);
+            fin_settings_defaults(table, &v, sizeof v);
             for (size_t j = 0; j < sizeof good / sizeof *good; j++) {
                 assert_int_equal(fin_settings_set(table, &v, field, good[j], NULL), FIN_OK);
                 assert_true(fin_settings_get(field, &v) == good[j]);
@@ -186,7 +186,7 @@ static void set__auto_fits_the_type(void **state)
     toy v;
     const double automatic[] = {FIN_AUTO, (double)FIN_AUTO_INT};
     for (int i = 0; i < 2; i++) {
-        fin_settings_defaults(&toy_table, &v);
+        fin_settings_defaults(&toy_table, &v, sizeof v);
         v.most = 7;
         v.scale = 7;
         assert_int_equal(fin_settings_set(&toy_table, &v, fin_settings_find(&toy_table, "most"),
@@ -236,7 +236,7 @@ static void parse__reads_what_it_should(void **state)
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
         toy v;
         fin_error err = {FIN_OK, ""};
-        fin_settings_defaults(&toy_table, &v);
+        fin_settings_defaults(&toy_table, &v, sizeof v);
         if (fin_settings_parse(&toy_table, &v, good[i].field, good[i].text, &err))
             fail_msg("%s = '%s': %s", good[i].field, good[i].text, err.message);
         double got = fin_settings_get(fin_settings_find(&toy_table, good[i].field), &v);
@@ -299,7 +299,7 @@ static void parse__refuses_what_it_should(void **state)
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         toy v, before;
         fin_error err = {FIN_OK, ""};
-        fin_settings_defaults(&toy_table, &v);
+        fin_settings_defaults(&toy_table, &v, sizeof v);
         memcpy(&before, &v, sizeof v);
         if (fin_settings_parse(&toy_table, &v, bad[i].field, bad[i].text, &err) != FIN_ERR_ARGUMENT)
             fail_msg("%s = '%s' was taken", bad[i].field, bad[i].text);
@@ -314,7 +314,7 @@ static void parse__refuses_what_it_should(void **state)
     word[sizeof word - 1] = 0;
     toy v;
     fin_error err;
-    fin_settings_defaults(&toy_table, &v);
+    fin_settings_defaults(&toy_table, &v, sizeof v);
     const char *const fields[] = {"count", "size", "colour", word};
     for (int i = 0; i < 4; i++) {
         assert_int_equal(fin_settings_parse(&toy_table, &v, fields[i], word, &err),
@@ -333,7 +333,7 @@ static void parse__does_not_follow_the_locale(void **state)
         chosen = setlocale(LC_NUMERIC, names[i]);
     print_message("locale %s\n", chosen ? chosen : "C only: nothing tested beyond it");
     toy v;
-    fin_settings_defaults(&toy_table, &v);
+    fin_settings_defaults(&toy_table, &v, sizeof v);
     assert_int_equal(fin_settings_parse(&toy_table, &v, "size", "0.25", NULL), FIN_OK);
     assert_true(v.size == 0.25);
     assert_int_equal(fin_settings_parse(&toy_table, &v, "size", "0,25", NULL), FIN_ERR_ARGUMENT);
@@ -351,7 +351,7 @@ static void text__reads_back_equal(void **state)
         for (int i = 0; i < tables[t]->count; i++) {
             const fin_field *field = &tables[t]->fields[i];
             values v, back;
-            fin_settings_defaults(tables[t], &v);
+            fin_settings_defaults(tables[t], &v, sizeof v);
             for (size_t j = 0; j <= sizeof numbers / sizeof *numbers + 2; j++) {
                 if (j < sizeof numbers / sizeof *numbers)
                     (void)fin_settings_set(tables[t], &v, field, numbers[j],
@@ -359,7 +359,7 @@ static void text__reads_back_equal(void **state)
                 else if (field->type != FIN_TYPE_choice && j > sizeof numbers / sizeof *numbers)
                     (void)fin_settings_set(tables[t], &v, field,
                                            j & 1 ? field->lowest : field->highest, NULL);
-                fin_settings_defaults(tables[t], &back);
+                fin_settings_defaults(tables[t], &back, sizeof back);
                 assert_ptr_equal(fin_settings_text(field, &v, text, sizeof text), text);
                 if (fin_settings_parse(tables[t], &back, field->name, text, NULL) ||
                     fin_settings_get(field, &v) != fin_settings_get(field, &back))

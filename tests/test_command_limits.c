@@ -99,7 +99,7 @@ static _Alignas(max_align_t) unsigned char values[MOST_BYTES], before[MOST_BYTES
 static void takes(const fin_settings *table, const fin_field *field, const char *text, double want)
 {
     fin_error err = {FIN_OK, ""};
-    fin_settings_defaults(table, values);
+    fin_settings_defaults(table, values, table->size);
     if (fin_settings_parse(table, values, field->name, text, &err))
         fail_msg("%s.%s = '%s': %s", table->name, field->name, text, err.message);
     double got = fin_settings_get(field, values);
@@ -113,7 +113,7 @@ static void takes(const fin_settings *table, const fin_field *field, const char 
 static void refuses(const fin_settings *table, const fin_field *field, const char *text)
 {
     fin_error err = {FIN_OK, ""};
-    fin_settings_defaults(table, values);
+    fin_settings_defaults(table, values, table->size);
     memcpy(before, values, table->size);
     if (fin_settings_parse(table, values, field->name, text, &err) != FIN_ERR_ARGUMENT)
         fail_msg("%s.%s took '%s'", table->name, field->name, text);

@@ -45,8 +45,9 @@ static void train__bands_by_hand(void **state)
     fin_task_settings task_settings;
     fin_task *task;
     fin_train *train;
-    fin_settings_defaults(&fin_train_table, &settings);
-    fin_settings_defaults(fin_task_kind_table(fin_task_find("slr")), &task_settings);
+    fin_settings_defaults(&fin_train_table, &settings, sizeof settings);
+    fin_settings_defaults(fin_task_kind_table(fin_task_find("slr")), &task_settings,
+                          sizeof task_settings);
     settings.engine = FIN_ENGINE_REDUCED;
     settings.runs = 7;
     settings.steps = 50;

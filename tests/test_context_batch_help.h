@@ -84,7 +84,7 @@ static inline void contexts_free(contexts *c)
 static inline fin_cross_settings cross_settings(int form, int kernel)
 {
     fin_cross_settings s;
-    fin_settings_defaults(&fin_cross_table, &s);
+    fin_settings_defaults(&fin_cross_table, &s, sizeof s);
     s.form = form;
     s.kernel = kernel;
     s.scale = 1.3;

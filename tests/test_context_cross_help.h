@@ -44,7 +44,7 @@ static inline void sample_free(sample *s)
 static inline fin_cross_settings cross_settings(int form, int kernel)
 {
     fin_cross_settings s;
-    fin_settings_defaults(&fin_cross_table, &s);
+    fin_settings_defaults(&fin_cross_table, &s, sizeof s);
     s.form = form;
     s.kernel = kernel;
     return s;

@@ -168,7 +168,7 @@ static void forward__of_independent_blocks_is_the_joint_posterior(void **state)
                 K[(h * BK + k) * WIDTH + h * (BK + BV) + k] = 1;
         for (int k = 0; k < BV; k++)
             V[(h * BV + k) * WIDTH + h * (BK + BV) + BK + k] = 1;
-        fin_settings_defaults(&fin_cross_table, s + h);
+        fin_settings_defaults(&fin_cross_table, s + h, sizeof *s);
         s[h].kernel = FIN_KERNEL_LINEAR;
         s[h].noise = noise[h];
         s[h].prior = prior[h];

@@ -51,7 +51,7 @@ static void read_sample(sample *s, int64_t sequences)
 static fin_cross_settings cross_of(const char *form, const char *kernel)
 {
     fin_cross_settings cross;
-    fin_settings_defaults(&fin_cross_table, &cross);
+    fin_settings_defaults(&fin_cross_table, &cross, sizeof cross);
     assert_int_equal(fin_settings_parse(&fin_cross_table, &cross, "form", form, NULL), FIN_OK);
     assert_int_equal(fin_settings_parse(&fin_cross_table, &cross, "kernel", kernel, NULL), FIN_OK);
     return cross;
@@ -60,7 +60,7 @@ static fin_cross_settings cross_of(const char *form, const char *kernel)
 static fin_tune_settings usual(void)
 {
     fin_tune_settings how;
-    fin_settings_defaults(&fin_tune_table, &how);
+    fin_settings_defaults(&fin_tune_table, &how, sizeof how);
     return how;
 }
 

@@ -44,7 +44,7 @@ static fin_fit *fit_to(const fin_bags *bags)
 {
     fin_fit *fit = NULL;
     fin_fit_settings settings;
-    fin_settings_defaults(&fin_fit_table, &settings);
+    fin_settings_defaults(&fin_fit_table, &settings, sizeof settings);
     settings.model = FIN_MODEL_SOFTMAX;
     settings.penalty = 0.01;
     assert_ok(fin_fit_create(&fit, &settings, 2, bags, NULL, NULL, NULL, &err));
@@ -252,7 +252,7 @@ static fin_status make_and_write(void *user, fin_error *error)
     sample s;
     fin_fit_settings settings;
     (void)user;
-    fin_settings_defaults(&fin_fit_table, &settings);
+    fin_settings_defaults(&fin_fit_table, &settings, sizeof settings);
     settings.model = FIN_MODEL_SOFTMAX;
     settings.penalty = 0.01;
     settings.iterations = 2;

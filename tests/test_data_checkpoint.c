@@ -28,7 +28,7 @@ static fin_encoder *small_encoder(int64_t width, uint64_t seed)
         .head = {{"value", FIN_HEAD_GAUSSIAN, FIN_HEAD_TOKENS, 1, 1},
                  {"label", FIN_HEAD_CLASSES, FIN_HEAD_POOLED, 4, 1.0 / 3},
                  {"other", FIN_HEAD_VALUE, FIN_HEAD_POOLED, 2, 0}}};
-    fin_settings_defaults(&fin_encoder_table, &settings);
+    fin_settings_defaults(&fin_encoder_table, &settings, sizeof settings);
     settings.width = width;
     settings.heads = 2;
     settings.layers = 1;
@@ -121,7 +121,7 @@ typedef struct lesson {
 static fin_learn_settings lesson_settings(void)
 {
     fin_learn_settings s;
-    fin_settings_defaults(&fin_learn_table, &s);
+    fin_settings_defaults(&fin_learn_table, &s, sizeof s);
     s.steps = 12;
     s.batch = 4;
     s.evaluate_every = 5;
@@ -138,13 +138,13 @@ static lesson begin(fin_encoder *encoder)
     fin_corpus_settings corpus;
     fin_encoder_settings settings;
     fin_encoder_shape shape;
-    fin_settings_defaults(&fin_corpus_table, &corpus);
+    fin_settings_defaults(&fin_corpus_table, &corpus, sizeof corpus);
     corpus.L = 4;
     corpus.M = 2;
     assert_ok(fin_latent_create(&l.latent, fin_family_find("concept"), NULL, 3, &err));
     assert_ok(fin_corpus_latent(&l.corpus, &corpus, l.latent, 3, &err));
     fin_corpus_get_shape(l.corpus, &shape);
-    fin_settings_defaults(&fin_encoder_table, &settings);
+    fin_settings_defaults(&fin_encoder_table, &settings, sizeof settings);
     settings.width = 8;
     settings.heads = 2;
     settings.layers = 1;

@@ -40,7 +40,7 @@ static fin_fit *fit_to(const fin_bag_set *set, int model)
 {
     fin_fit *fit = NULL;
     fin_fit_settings settings;
-    fin_settings_defaults(&fin_fit_table, &settings);
+    fin_settings_defaults(&fin_fit_table, &settings, sizeof settings);
     settings.model = model;
     settings.penalty = 0.01;
     settings.tolerance = 1.0 / 3000;
@@ -282,7 +282,6 @@ static bool may_be_missing(const char *name)
     return !strcmp(name, "choice") || !strcmp(name, "sharpness") || !strcmp(name, "range") ||
            !strcmp(name, "hashes");
 }
-
 
 /* Every tensor of the fit missing, of another type, of another shape: refused. */
 static void read__rejects_other_tensors(void **state)

@@ -231,7 +231,7 @@ static fin_task *make_task(const char *name, int64_t d, int64_t L_min, int64_t m
 {
     const fin_task_kind *kind = fin_task_find(name);
     fin_task_settings s;
-    fin_settings_defaults(fin_task_kind_table(kind), &s);
+    fin_settings_defaults(fin_task_kind_table(kind), &s, sizeof s);
     s.d = d;
     s.L = 8;
     s.L_min = L_min;

@@ -69,7 +69,7 @@ static void masked__risk_is_that_of_theory(void **state)
         }
         fin_risk_settings r;
         fin_estimate want;
-        fin_settings_defaults(&fin_risk_table, &r);
+        fin_settings_defaults(&fin_risk_table, &r, sizeof r);
         r.samples = 2000;
         assert_int_equal(fin_latent_risk(latent, L, &r, NULL, &want, NULL), FIN_OK);
         print_message("%s: %.4f, theory %.4f +- %.4f\n", families[f], risk.sum / risk.n, want.value,
@@ -220,7 +220,7 @@ static void tasks__risk_is_that_of_theory(void **state)
     for (int t = 0; t < fin_task_count(); t++) {
         const fin_task_kind *kind = fin_task_at(t);
         fin_task_settings ts;
-        fin_settings_defaults(fin_task_kind_table(kind), &ts);
+        fin_settings_defaults(fin_task_kind_table(kind), &ts, sizeof ts);
         ts.d = 6;
         ts.L = 5;
         ts.eps = 0.2;
@@ -239,7 +239,7 @@ static void tasks__risk_is_that_of_theory(void **state)
         }
         fin_estimate want;
         fin_risk_settings r;
-        fin_settings_defaults(&fin_risk_table, &r);
+        fin_settings_defaults(&fin_risk_table, &r, sizeof r);
         r.samples = 20000;
         assert_int_equal(fin_risk_bayes(task, &r, NULL, &want, NULL), FIN_OK);
         print_message("%s: %.4f, theory %.4f\n", fin_task_kind_name(kind), risk.sum / N,

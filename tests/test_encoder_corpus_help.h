@@ -8,7 +8,7 @@
 static inline fin_corpus_settings corpus_defaults(int objective)
 {
     fin_corpus_settings s;
-    fin_settings_defaults(&fin_corpus_table, &s);
+    fin_settings_defaults(&fin_corpus_table, &s, sizeof s);
     s.objective = (fin_choice)objective;
     return s;
 }

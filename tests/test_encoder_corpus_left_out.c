@@ -172,7 +172,7 @@ static void pooled__is_learnt_and_judged(void **state)
         fin_evaluation all;
         fin_examples e = {0};
         fin_pass pass = {.dtype = FIN_F32};
-        fin_settings_defaults(&fin_encoder_table, &s);
+        fin_settings_defaults(&fin_encoder_table, &s, sizeof s);
         s.width = 8;
         s.heads = 2;
         s.layers = 1;
@@ -188,7 +188,7 @@ static void pooled__is_learnt_and_judged(void **state)
         assert_true(fabs(all.loss - pass.head_loss[0]) < 1e-9 * fabs(all.loss));
         assert_true(answer || fabs(all.risk - all.loss) < 1e-9 * all.loss);
         fin_learn_settings ls;
-        fin_settings_defaults(&fin_learn_table, &ls);
+        fin_settings_defaults(&fin_learn_table, &ls, sizeof ls);
         ls.steps = 100;
         ls.rate = 0.03;
         ls.batch = N;
@@ -219,7 +219,7 @@ static void places__cannot_be_told_by_numbers(void **state)
         fin_encoder *encoder;
         fin_evaluation e;
         fin_error err = {FIN_OK, ""};
-        fin_settings_defaults(&fin_encoder_table, &s);
+        fin_settings_defaults(&fin_encoder_table, &s, sizeof s);
         fin_corpus_get_shape(corpora[k], &shape);
         s.positions = FIN_POSITIONS_SINUSOIDAL;
         assert_int_equal(fin_encoder_create(&encoder, &s, &shape, 1, &err), FIN_OK);

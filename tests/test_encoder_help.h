@@ -25,7 +25,7 @@ static const fin_head head_whole = {"whole", FIN_HEAD_GAUSSIAN, FIN_HEAD_POOLED,
 static inline fin_encoder_settings small_settings(void)
 {
     fin_encoder_settings s;
-    fin_settings_defaults(&fin_encoder_table, &s);
+    fin_settings_defaults(&fin_encoder_table, &s, sizeof s);
     s.width = 8;
     s.heads = 2;
     s.hidden = 12;

@@ -115,7 +115,7 @@ static void start__is_as_documented(void **state)
     (void)state;
     fin_encoder_settings s;
     fin_encoder_shape shape = {.inputs = 50, .values = 1, .heads = 1};
-    fin_settings_defaults(&fin_encoder_table, &s);
+    fin_settings_defaults(&fin_encoder_table, &s, sizeof s);
     shape.head[0] = (fin_head){"value", FIN_HEAD_VALUE, FIN_HEAD_TOKENS, 20, 1};
     s.attention = FIN_ENCODER_CME;
     fin_encoder *o, *again, *other;

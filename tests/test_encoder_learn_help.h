@@ -37,10 +37,11 @@ typedef struct help_case {
 static inline help_case help_defaults(const char *family)
 {
     help_case c = {.family = family, .ranks = 1};
-    fin_settings_defaults(fin_family_table(fin_family_find(family)), &c.latent_set);
-    fin_settings_defaults(&fin_corpus_table, &c.corpus_set);
-    fin_settings_defaults(&fin_encoder_table, &c.encoder_set);
-    fin_settings_defaults(&fin_learn_table, &c.learn_set);
+    fin_settings_defaults(fin_family_table(fin_family_find(family)), &c.latent_set,
+                          sizeof c.latent_set);
+    fin_settings_defaults(&fin_corpus_table, &c.corpus_set, sizeof c.corpus_set);
+    fin_settings_defaults(&fin_encoder_table, &c.encoder_set, sizeof c.encoder_set);
+    fin_settings_defaults(&fin_learn_table, &c.learn_set, sizeof c.learn_set);
     if (strcmp(family, "concept") == 0)
         c.latent_set.d = 2;
     c.corpus_set.L = 6;

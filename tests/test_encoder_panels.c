@@ -76,7 +76,7 @@ static void panels__near_double(void **state)
         fin_encoder_shape shape = {.inputs = INPUTS, .values = 1, .heads = 1};
         fin_encoder *encoder;
         static result got, want;
-        fin_settings_defaults(&fin_encoder_table, &settings);
+        fin_settings_defaults(&fin_encoder_table, &settings, sizeof settings);
         settings.width = shapes[c][0];
         settings.hidden = shapes[c][1];
         settings.heads = shapes[c][2];

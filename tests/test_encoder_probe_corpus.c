@@ -16,7 +16,7 @@ static fin_encoder *linear_encoder(const fin_corpus *corpus, int64_t width, int6
     fin_encoder_shape shape;
     fin_encoder *encoder;
     fin_error err = {FIN_OK, ""};
-    fin_settings_defaults(&fin_encoder_table, &s);
+    fin_settings_defaults(&fin_encoder_table, &s, sizeof s);
     fin_corpus_get_shape(corpus, &shape);
     s.width = width;
     s.heads = 1;
@@ -30,7 +30,7 @@ static fin_encoder *linear_encoder(const fin_corpus *corpus, int64_t width, int6
 static fin_probe_settings settings_of(int target)
 {
     fin_probe_settings s;
-    fin_settings_defaults(&fin_probe_table, &s);
+    fin_settings_defaults(&fin_probe_table, &s, sizeof s);
     s.target = (fin_choice)target;
     s.train = 400;
     s.test = 300;
@@ -289,7 +289,7 @@ static fin_status run(void *user, fin_error *err)
     fin_probe_settings s = settings_of(FIN_PROBE_LABEL);
     s.train = 20;
     s.test = 10;
-    fin_settings_defaults(&fin_encoder_table, &es);
+    fin_settings_defaults(&fin_encoder_table, &es, sizeof es);
     es.width = 3;
     es.heads = 1;
     es.layers = 0;

@@ -49,7 +49,7 @@ static fin_encoder *encoder_of(const fin_corpus *corpus)
     fin_encoder_settings s;
     fin_encoder_shape shape;
     fin_encoder *encoder;
-    fin_settings_defaults(&fin_encoder_table, &s);
+    fin_settings_defaults(&fin_encoder_table, &s, sizeof s);
     fin_corpus_get_shape(corpus, &shape);
     s.width = WIDTH;
     s.heads = 2;
@@ -104,7 +104,7 @@ static void pools__are_what_they_say(void **state)
             fin_probe *probe;
             fin_probe_score score;
             fin_probe_settings s;
-            fin_settings_defaults(&fin_probe_table, &s);
+            fin_settings_defaults(&fin_probe_table, &s, sizeof s);
             s.layer = layers[k];
             s.pool = pool;
             s.penalty = 0.01;
@@ -132,7 +132,7 @@ static void tokens__need_equal_lengths(void **state)
     fin_encoder *encoder = encoder_of(corpus);
     fin_probe_score score;
     fin_probe_settings s;
-    fin_settings_defaults(&fin_probe_table, &s);
+    fin_settings_defaults(&fin_probe_table, &s, sizeof s);
     s.pool = FIN_POOL_TOKENS;
     assert_int_equal(fin_encoder_probe(encoder, corpus, &s, &score, NULL, 0, NULL, &err),
                      FIN_ERR_ARGUMENT);
@@ -240,8 +240,8 @@ static fin_status run(void *user, fin_error *e)
     fin_probe_settings ps;
     fin_probe_score score;
     fin_corpus_settings s = corpus_defaults(FIN_OBJECTIVE_SUPERVISED);
-    fin_settings_defaults(&fin_encoder_table, &es);
-    fin_settings_defaults(&fin_probe_table, &ps);
+    fin_settings_defaults(&fin_encoder_table, &es, sizeof es);
+    fin_settings_defaults(&fin_probe_table, &ps, sizeof ps);
     es.width = es.heads = es.layers = 1;
     ps.pool = FIN_POOL_BOTH;
     ps.layer = -2;

@@ -52,7 +52,7 @@ static fin_encoder *encoder_of(const stored *c)
     fin_encoder_shape shape = shape_of_script();
     fin_error err = {FIN_OK, ""};
     char text[512], *rest = text;
-    fin_settings_defaults(&fin_encoder_table, &s);
+    fin_settings_defaults(&fin_encoder_table, &s, sizeof s);
     snprintf(text, sizeof text, "%s", c->settings);
     for (char *word; (word = strtok_r(rest, " ", &rest));)
         if (set_word(&s, word, &err))
@@ -199,7 +199,7 @@ static int run_exchange(int argc, char **argv)
     fin_tensor_file *file = NULL;
     fin_tensor given[MOST];
     int64_t n = 0;
-    fin_settings_defaults(&fin_encoder_table, &s);
+    fin_settings_defaults(&fin_encoder_table, &s, sizeof s);
     for (int i = 3; i < argc; i++)
         if (set_word(&s, argv[i], &err))
             return fprintf(stderr, "%s: %s\n", argv[i], err.message), 2;

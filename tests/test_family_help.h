@@ -12,7 +12,7 @@
 static inline fin_latent_settings help_defaults(const char *family)
 {
     fin_latent_settings s;
-    fin_settings_defaults(fin_family_table(fin_family_find(family)), &s);
+    fin_settings_defaults(fin_family_table(fin_family_find(family)), &s, sizeof s);
     return s;
 }
 

@@ -14,7 +14,7 @@ enum { KERNELS = 6 };
 static inline fin_covariance settings_of(int kernel)
 {
     fin_covariance c;
-    fin_settings_defaults(&fin_covariance_table, &c);
+    fin_settings_defaults(&fin_covariance_table, &c, sizeof c);
     c.kernel = kernel;
     c.degree = 3;
     c.offset = 0.75;

@@ -58,7 +58,7 @@ static double *covariances(int64_t n, int64_t ld, double noise)
 {
     double *a = normals(1, n * 2), *A = numbers(n * ld);
     fin_covariance c;
-    fin_settings_defaults(&fin_covariance_table, &c);
+    fin_settings_defaults(&fin_covariance_table, &c, sizeof c);
     for (int64_t t = 0; t < n * ld; t++)
         A[t] = ABOVE;
     fini_covariance_lower(&c, 2, n, a, A, ld);
@@ -536,7 +536,7 @@ static void drop__a_sliding_window_stays_accurate(void **state)
     enum { TOKENS = 2000, WINDOW = 50, LD = WINDOW + 1 };
     double *a = normals(4, TOKENS * 2), C[LD * LD], A[LD * LD], row[LD];
     fin_covariance c;
-    fin_settings_defaults(&fin_covariance_table, &c);
+    fin_settings_defaults(&fin_covariance_table, &c, sizeof c);
     const double noise = 1e-3;
     int64_t held = 0;
     for (int64_t i = 0; i < TOKENS; i++) {

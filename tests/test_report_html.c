@@ -103,7 +103,7 @@ static void fill(const char *name, bool run, bool judge)
     fin_store *store = NULL;
     fin_study *study = parse(study_text);
     fin_study_settings settings;
-    fin_settings_defaults(&fin_study_table, &settings);
+    fin_settings_defaults(&fin_study_table, &settings, sizeof settings);
     settings.threads = 1;
     settings.shards = run ? 1 : 1000; /* the last of so many parts has no run */
     settings.shard = run ? 0 : 999;

@@ -83,7 +83,7 @@ static fin_study_settings with_threads(int64_t threads)
 {
     fin_study_settings settings;
     memset(&settings, 0, sizeof settings);
-    fin_settings_defaults(&fin_study_table, &settings);
+    fin_settings_defaults(&fin_study_table, &settings, sizeof settings);
     settings.threads = threads;
     return settings;
 }

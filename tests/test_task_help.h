@@ -20,7 +20,7 @@ static inline fin_task_settings help_settings(const char *kind, int64_t d, int64
 {
     fin_task_settings s;
     memset(&s, 0, sizeof s);
-    fin_settings_defaults(fin_task_kind_table(fin_task_find(kind)), &s);
+    fin_settings_defaults(fin_task_kind_table(fin_task_find(kind)), &s, sizeof s);
     s.d = d;
     s.L = L;
     return s;

@@ -346,7 +346,7 @@ static void curvature__at_a_large_dimension(void **state)
         fin_task_settings s;
         fin_form_settings fs = {sqrt(2 / d), 0}; /* lam mu = 1 */
         fin_curvature c;
-        fin_settings_defaults(fin_task_kind_table(fin_task_find("slr")), &s);
+        fin_settings_defaults(fin_task_kind_table(fin_task_find("slr")), &s, sizeof s);
         s.d = (int64_t)d;
         OK(fin_task_create(&task, fin_task_find("slr"), &s, NULL, 1, 0, &err));
         OK(fin_risk_curvature(task, fin_form_find("erf"), &fs, NULL, &c, &err));

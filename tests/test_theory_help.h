@@ -17,7 +17,7 @@ static fin_task *make(const char *name, int64_t d, int64_t L_min, int64_t L, int
     fin_task *task;
     fin_task_settings s;
     const fin_task_kind *kind = fin_task_find(name);
-    fin_settings_defaults(fin_task_kind_table(kind), &s);
+    fin_settings_defaults(fin_task_kind_table(kind), &s, sizeof s);
     s.d = d;
     s.L = L;
     s.L_min = L_min;

@@ -14,7 +14,7 @@
 static fin_risk_settings settings_of(fin_method method, int64_t samples)
 {
     fin_risk_settings s;
-    fin_settings_defaults(&fin_risk_table, &s);
+    fin_settings_defaults(&fin_risk_table, &s, sizeof s);
     s.method = (fin_choice)method;
     s.samples = samples;
     s.seed = 71;
@@ -216,7 +216,7 @@ static void risk__concept_is_wide(void **state)
 static fin_cross_settings cross_of(int form, int kernel, double scale, double prior, double noise)
 {
     fin_cross_settings c;
-    fin_settings_defaults(&fin_cross_table, &c);
+    fin_settings_defaults(&fin_cross_table, &c, sizeof c);
     c.form = form;
     c.kernel = kernel;
     c.scale = scale;

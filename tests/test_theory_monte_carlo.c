@@ -148,7 +148,7 @@ static void risk__monte_carlo_agrees_for_every_task_and_form(void **state)
         tried forms[MOST] = {{0}};
         fin_risk_report report[MOST], simulated;
         fin_risk_settings rs;
-        fin_settings_defaults(&fin_risk_table, &rs);
+        fin_settings_defaults(&fin_risk_table, &rs, sizeof rs);
         rs.seed = 77;
         rs.samples = sized(CHUNK, 40000, 40000);
         directions(task, k, v, &o);
@@ -189,7 +189,7 @@ static void risk__bayes_with_other_parameters(void **state)
         fin_risk_settings rs;
         fin_risk_report report;
         tried bayes = {.form = fin_form_find("bayes"), .settings = fs};
-        fin_settings_defaults(&fin_risk_table, &rs);
+        fin_settings_defaults(&fin_risk_table, &rs, sizeof rs);
         rs.samples = sized(CHUNK, rs.samples, rs.samples);
         OK(fin_risk(task, bayes.form, &fs, &o, &rs, NULL, &report, &err));
         monte_carlo_span(task, &bayes, 1, &o, sized(CHUNK, 40000, 200000));
@@ -209,7 +209,7 @@ static void risk__monte_carlo_rejects_a_wrong_risk(void **state)
     fin_risk_settings rs;
     fin_risk_report report;
     tried erf = {.form = form, .settings = fs};
-    fin_settings_defaults(&fin_risk_table, &rs);
+    fin_settings_defaults(&fin_risk_table, &rs, sizeof rs);
     OK(fin_risk(task, form, &fs, &wrong, &rs, NULL, &report, &err));
     monte_carlo_span(task, &erf, 1, &o, 40000); /* as many as above */
     printf("z = %.1f\n", (erf.mean - report.risk.value) / erf.se);
@@ -227,7 +227,7 @@ static void simulation__standard_error_covers_the_seeds(void **state)
     fin_form_settings fs = {0.3, 0};
     fin_risk_settings rs;
     fin_risk_report exact, r;
-    fin_settings_defaults(&fin_risk_table, &rs);
+    fin_settings_defaults(&fin_risk_table, &rs, sizeof rs);
     OK(fin_risk(task, fin_form_find("linear"), &fs, &o, &rs, NULL, &exact, &err));
     double sum = 0, sum2 = 0;
     rs.method = FIN_METHOD_SIMULATION;
@@ -257,7 +257,7 @@ static void bayes__quadrature_agrees_with_simulation(void **state)
                 fin_task *task = make(max ? "max" : "spiked", 9, L[j], L[j], 1, snr[i], 0);
                 fin_risk_settings rs;
                 fin_estimate exact, simulated;
-                fin_settings_defaults(&fin_risk_table, &rs);
+                fin_settings_defaults(&fin_risk_table, &rs, sizeof rs);
                 rs.samples = sized(1000, L[j] > 10 ? 4000 : 20000, L[j] > 10 ? 4000 : 20000);
                 OK(fin_risk_bayes(task, &rs, NULL, &exact, &err));
                 if (L[j] == 1) { /* the token is known, whatever method is wished for */
@@ -292,7 +292,7 @@ static void bayes__simulation_equals_the_predictor_on_tokens(void **state)
         fin_task *task = make("slr", D, varying ? 2 : 6, 6, 1, 0, FIN_TASK_AMBIENT);
         fin_risk_settings rs;
         fin_estimate risk;
-        fin_settings_defaults(&fin_risk_table, &rs);
+        fin_settings_defaults(&fin_risk_table, &rs, sizeof rs);
         OK(fin_risk_bayes(task, &rs, NULL, &risk, &err));
         int64_t *offsets = malloc((N + 1) * sizeof *offsets);
         double *tokens = malloc((size_t)N * 6 * D * sizeof *tokens), *y = malloc(N * sizeof *y);

@@ -19,7 +19,7 @@ static void quadrature__error_is_honest(void **state)
     (void)state;
     fin_overlaps o = {0.3, 0.7, 0.1, -0.2, 0.1};
     fin_risk_settings rs;
-    fin_settings_defaults(&fin_risk_table, &rs);
+    fin_settings_defaults(&fin_risk_table, &rs, sizeof rs);
     fin_task *task = make("slr", 400, 10, 10, 1, 0, 0);
     for (double lam = 0.01; lam < 2e5; lam *= 1.7)
         for (int64_t nodes = 64; nodes <= 65536; nodes *= 32) {
@@ -48,7 +48,7 @@ static void shifted__does_not_cancel(void **state)
         fin_form_settings fs = {0.04, c};
         fin_risk_settings rs;
         fin_risk_report closed, quadrature;
-        fin_settings_defaults(&fin_risk_table, &rs);
+        fin_settings_defaults(&fin_risk_table, &rs, sizeof rs);
         OK(fin_risk(task, fin_form_find("shifted"), &fs, &o, &rs, NULL, &closed, &err));
         rs.method = FIN_METHOD_QUADRATURE;
         /* 1 + erf(x) as erfc(-x), so that the quadrature is exact */
@@ -66,8 +66,8 @@ static void bayes__gamma_0(void **state)
     fin_task_settings s;
     fin_risk_settings rs;
     fin_estimate risk;
-    fin_settings_defaults(fin_task_kind_table(fin_task_find("slr")), &s);
-    fin_settings_defaults(&fin_risk_table, &rs);
+    fin_settings_defaults(fin_task_kind_table(fin_task_find("slr")), &s, sizeof s);
+    fin_settings_defaults(&fin_risk_table, &rs, sizeof rs);
     s.gamma = 0;
     s.eps = 0.2;
     OK(fin_task_create(&task, fin_task_find("slr"), &s, NULL, 1, 0, &err));
@@ -93,7 +93,7 @@ static void risk__closed_form_equals_quadrature(void **state)
             fin_form_settings fs = {0.4, -0.6};
             fin_risk_settings rs;
             fin_risk_report closed, quadrature;
-            fin_settings_defaults(&fin_risk_table, &rs);
+            fin_settings_defaults(&fin_risk_table, &rs, sizeof rs);
             OK(fin_risk(task, fin_form_find(forms[f]), &fs, &o, &rs, NULL, &closed, &err));
             assert_int_equal(closed.risk.method, FIN_METHOD_CLOSED);
             rs.method = FIN_METHOD_QUADRATURE;
@@ -157,7 +157,7 @@ static void risks__are_ordered(void **state)
     fin_estimate bayes, star;
     double lam;
     fin_form_settings fs = {2, 0};
-    fin_settings_defaults(&fin_risk_table, &rs);
+    fin_settings_defaults(&fin_risk_table, &rs, sizeof rs);
     OK(fin_risk_bayes(task, &rs, NULL, &bayes, &err));
     OK(fin_lam_star(task, fin_form_find("softmax"), &fs, &rs, NULL, &lam, &star, &err));
     printf("lambda* = %.4f (theory 2), risk %.5f +- %.5f, Bayes %.5f\n", lam, star.value,
@@ -184,7 +184,7 @@ static void lambda_star__is_a_minimum(void **state)
         fin_risk_report near;
         fin_overlaps oracle = {1, 1, 0, 0, 0};
         double lam;
-        fin_settings_defaults(&fin_risk_table, &rs);
+        fin_settings_defaults(&fin_risk_table, &rs, sizeof rs);
         OK(fin_lam_star(task, fin_form_find("erf"), &fs, &rs, NULL, &lam, &star, &err));
         for (int side = -1; side <= 1; side += 2) {
             fs.lam = lam * (1 + side * 1e-3);
@@ -233,7 +233,7 @@ static void risk__refuses_what_cannot_be(void **state)
     fin_estimate e;
     fin_overlaps o = {0.5, 0.5, 0.1, 0.1, 0.1}, impossible = {1, 0, 0, 1, 0},
                  nan = {NAN, 0, 0, 0, 0};
-    fin_settings_defaults(&fin_risk_table, &rs);
+    fin_settings_defaults(&fin_risk_table, &rs, sizeof rs);
     rs.method = FIN_METHOD_SIMULATION; /* four dimensions are needed, there are three */
     assert_int_equal(fin_risk(slr, fin_form_find("softmax"), &fs, &o, &rs, NULL, &r, &err),
                      FIN_ERR_ARGUMENT);
@@ -278,7 +278,7 @@ static void simulation__same_bytes_for_any_threads_and_can_be_cancelled(void **s
     fin_risk_settings rs;
     fin_risk_report first, other;
     fin_estimate bayes[2];
-    fin_settings_defaults(&fin_risk_table, &rs);
+    fin_settings_defaults(&fin_risk_table, &rs, sizeof rs);
     for (int threads = 1; threads <= 5; threads += 2) {
         fin_threads_set(threads);
         OK(fin_risk(task, fin_form_find("softmax"), &fs, &o, &rs, NULL,
@@ -309,7 +309,7 @@ static fin_status everything(void *user, fin_error *e)
     (void)user;
     fin_task *task;
     fin_task_settings s;
-    fin_settings_defaults(fin_task_kind_table(fin_task_find("slr")), &s);
+    fin_settings_defaults(fin_task_kind_table(fin_task_find("slr")), &s, sizeof s);
     s.d = 5;
     fin_status status = fin_task_create(&task, fin_task_find("slr"), &s, NULL, 1, 0, e);
     if (status)

@@ -20,7 +20,7 @@ static fin_task *paper(int64_t d, int64_t L)
 {
     fin_task *task;
     fin_task_settings s;
-    fin_settings_defaults(fin_task_kind_table(fin_task_find("slr")), &s);
+    fin_settings_defaults(fin_task_kind_table(fin_task_find("slr")), &s, sizeof s);
     s.d = d;
     s.L = L;
     OK(fin_task_create(&task, fin_task_find("slr"), &s, NULL, 1, 0, &err));

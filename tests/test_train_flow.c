@@ -26,7 +26,7 @@ static fin_task *paper(int64_t d)
 {
     fin_task *task;
     fin_task_settings s;
-    fin_settings_defaults(fin_task_kind_table(fin_task_find("slr")), &s);
+    fin_settings_defaults(fin_task_kind_table(fin_task_find("slr")), &s, sizeof s);
     s.d = d;
     OK(fin_task_create(&task, fin_task_find("slr"), &s, NULL, 1, 0, &err));
     return task;
@@ -35,7 +35,7 @@ static fin_task *paper(int64_t d)
 static fin_train_settings flow_settings(void)
 {
     fin_train_settings s;
-    fin_settings_defaults(&fin_train_table, &s);
+    fin_settings_defaults(&fin_train_table, &s, sizeof s);
     s.rule = FIN_RULE_FLOW;
     s.runs = 1;
     return s;

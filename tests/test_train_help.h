@@ -22,7 +22,7 @@ static inline fin_task_settings task_settings(const char *kind, int64_t d, int64
 {
     fin_task_settings s;
     memset(&s, 0, sizeof s);
-    fin_settings_defaults(fin_task_kind_table(fin_task_find(kind)), &s);
+    fin_settings_defaults(fin_task_kind_table(fin_task_find(kind)), &s, sizeof s);
     s.d = d;
     s.L = L;
     return s;
@@ -40,7 +40,7 @@ static inline fin_form_settings form_settings(const char *form, double lam)
 {
     fin_form_settings s;
     memset(&s, 0, sizeof s);
-    fin_settings_defaults(fin_form_table(fin_form_find(form)), &s);
+    fin_settings_defaults(fin_form_table(fin_form_find(form)), &s, sizeof s);
     if (lam >= 0)
         s.lam = lam;
     return s;
@@ -50,7 +50,7 @@ static inline fin_train_settings train_settings(int engine, int64_t runs, int64_
 {
     fin_train_settings s;
     memset(&s, 0, sizeof s);
-    fin_settings_defaults(&fin_train_table, &s);
+    fin_settings_defaults(&fin_train_table, &s, sizeof s);
     s.engine = engine;
     s.runs = runs;
     s.steps = steps;

@@ -228,7 +228,7 @@ typedef struct fitting {
 static fin_fit_settings fit_settings(int model)
 {
     fin_fit_settings s;
-    fin_settings_defaults(&fin_fit_table, &s);
+    fin_settings_defaults(&fin_fit_table, &s, sizeof s);
     s.model = model;
     s.iterations = 5;
     s.inner = 2;

@@ -101,7 +101,7 @@ static int check_options(tuning *t)
         if (strcmp(train, ways[i]) == 0)
             t->way = i;
     t->probe = start ? strcmp(start, "probe") == 0 : t->way != SCRATCH;
-    fin_settings_defaults(&fin_corpus_table, &t->corpus);
+    fin_settings_defaults(&fin_corpus_table, &t->corpus, sizeof t->corpus);
     t->corpus.objective = FIN_OBJECTIVE_SUPERVISED;
     if (start && !t->probe && strcmp(start, "random") != 0)
         return cli_usage("--start '%.40s' is not known; allowed are probe and random", start);

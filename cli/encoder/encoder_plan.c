@@ -143,7 +143,7 @@ static fin_status get_table(const fin_checkpoint *file, const char *before,
                             const fin_settings *table, void *values, fin_error *err)
 {
     fin_status status = FIN_OK;
-    fin_settings_defaults(table, values);
+    fin_settings_defaults(table, values, table->size);
     for (int i = 0; i < table->count && !status; i++) {
         char key[128];
         snprintf(key, sizeof key, "%s.%s", before, table->fields[i].name);

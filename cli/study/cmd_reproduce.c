@@ -267,7 +267,7 @@ static int run(cli_args *args)
     int code = check_names(args);
     if (code)
         return code; /* on every rank */
-    fin_settings_defaults(&fin_study_table, &settings);
+    fin_settings_defaults(&fin_study_table, &settings, sizeof settings);
     settings.threads = args->threads;
     settings.retry_failed = 1; /* the studies are ours: what failed is worth another try */
     if (fin_rank() != 0)

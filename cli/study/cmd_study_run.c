@@ -73,7 +73,7 @@ static int read_shard(const char *text, fin_study_settings *settings)
 static int read_settings(cli_args *args, fin_study_settings *settings)
 {
     const char *shard = cli_get(args, "shard"), *usual = getenv("FINETTI_STORE");
-    fin_settings_defaults(&fin_study_table, settings);
+    fin_settings_defaults(&fin_study_table, settings, sizeof *settings);
     settings->threads = args->threads;
     settings->retry_failed = cli_get(args, "retry_failed") != NULL;
     if (!shard)

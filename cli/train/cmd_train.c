@@ -72,7 +72,7 @@ static int check_options(const cli_args *args)
 static fin_status read_pause(const cli_args *args, cli_pause_settings *pause, fin_error *err)
 {
     fin_status status = FIN_OK;
-    fin_settings_defaults(&cli_pause_table, pause);
+    fin_settings_defaults(&cli_pause_table, pause, sizeof *pause);
     for (int i = 0; i < cli_pause_table.count && !status; i++) {
         const char *name = cli_pause_table.fields[i].name, *text = cli_get(args, name);
         if (text)

@@ -43,7 +43,7 @@ FIN_API int fin_form_elementwise(const fin_form *form);
  * 0's first token). norm2 is needed by `bayes` with c != 0, else NULL. w may not overlap chi. */
 FIN_API fin_status fin_form_weights(const fin_form *form, const fin_form_settings *settings,
                                     int64_t n, const int64_t *offsets, const double *chi,
-                                    const double *norm2, double *w, fin_error *err);
+                                    FIN_OR_NULL const double *norm2, double *w, fin_error *err);
 
 typedef struct fin_attention fin_attention;
 
@@ -55,7 +55,8 @@ FIN_API fin_status fin_attention_create(fin_attention **attention, const fin_for
 FIN_API void fin_attention_destroy(fin_attention *attention); /* NULL is fine */
 /* Parameters; k and v (d numbers each) are copied and need not have length one. NULL keeps. */
 FIN_API fin_status fin_attention_set(fin_attention *attention, const fin_form_settings *settings,
-                                     const double *k, const double *v, fin_error *err);
+                                     FIN_OR_NULL const double *k, FIN_OR_NULL const double *v,
+                                     fin_error *err);
 
 /* Gradients are added to what is there (caller-owned): zero them first. Accumulated in double, in
  * the order of the samples, so that one batch and the same batch in pieces give the same bytes,
@@ -67,15 +68,17 @@ typedef struct fin_gradient {
 
 /* f: (n). w: (tokens) or NULL. */
 FIN_API fin_status fin_attention_forward(fin_attention *attention, const fin_batch *batch,
-                                         double *f, double *w, fin_error *err);
+                                         FIN_OR_NULL double *f, FIN_OR_NULL double *w,
+                                         fin_error *err);
 /* Given df: (n) = d loss / d f, adds d loss / d (k, v, lam, c). */
 FIN_API fin_status fin_attention_backward(fin_attention *attention, const fin_batch *batch,
                                           const double *df, fin_gradient *gradient, fin_error *err);
 /* Both at once for the squared error, reading the tokens from memory once: adds sum (f - y)^2 to
  * *loss and its gradient to gradient. f: (n) or NULL. */
 FIN_API fin_status fin_attention_loss(fin_attention *attention, const fin_batch *batch,
-                                      const double *y, double *f, double *loss,
-                                      fin_gradient *gradient, fin_error *err);
+                                      const double *y, FIN_OR_NULL double *f,
+                                      FIN_OR_NULL double *loss, FIN_OR_NULL fin_gradient *gradient,
+                                      fin_error *err);
 
 #ifdef __cplusplus
 }

@@ -168,13 +168,13 @@ typedef struct fin_fit fin_fit;
  * else at least 2. Everything that is estimated (centres, scales, landmarks, parameters) comes from
  * those bags alone. Columns that are constant are left out. */
 FIN_API fin_status fin_fit_create(fin_fit **fit, const fin_fit_settings *settings, int64_t classes,
-                                  const fin_bags *bags, const double *weights, fin_sum sum,
-                                  const fin_progress *progress, fin_error *err);
+                                  const fin_bags *bags, FIN_OR_NULL const double *weights,
+                                  fin_sum sum, const fin_progress *progress, fin_error *err);
 /* The same; auto chooses among further models too: (others) settings of single ones, at most 16. */
 FIN_API fin_status fin_fit_create_among(fin_fit **fit, int others, const fin_fit_settings *other,
                                         const fin_fit_settings *settings, int64_t classes,
-                                        const fin_bags *bags, const double *weights, fin_sum sum,
-                                        const fin_progress *progress, fin_error *err);
+                                        const fin_bags *bags, FIN_OR_NULL const double *weights,
+                                        fin_sum sum, const fin_progress *progress, fin_error *err);
 FIN_API void fin_fit_destroy(fin_fit *fit); /* NULL is fine */
 
 /* What was fitted. */
@@ -200,7 +200,8 @@ typedef struct fin_fit_info {
 FIN_API void fin_fit_get_info(const fin_fit *fit, fin_fit_info *info);
 FIN_API const fin_fit_settings *fin_fit_get_settings(const fin_fit *fit);
 /* Part i: its model, its settings and its weight in the whole. */
-FIN_API const fin_fit_settings *fin_fit_part(const fin_fit *fit, int64_t i, double *weight);
+FIN_API const fin_fit_settings *fin_fit_part(const fin_fit *fit, int64_t i,
+                                             FIN_OR_NULL double *weight);
 /* Average over members of the key and the value of a linear token model in units of the raw columns
  * (d each; columns left out are 0): head h, output o. FIN_ERR_UNSUPPORTED if it has none. */
 FIN_API fin_status fin_fit_directions(const fin_fit *fit, int64_t part, int64_t h, int64_t o,
@@ -214,7 +215,7 @@ FIN_API fin_status fin_fit_importance(const fin_fit *fit, double *key, double *v
  * the mixture, of the tokens. Classes: probability (n, classes), sd (n, classes) of the probability
  * over the ensemble. sd may be NULL. */
 FIN_API fin_status fin_fit_predict(const fin_fit *fit, const fin_bags *bags, double *mean,
-                                   double *sd, fin_error *err);
+                                   FIN_OR_NULL double *sd, fin_error *err);
 /* What is known of the tokens; each may be NULL. */
 typedef struct fin_locations {
     double
@@ -240,7 +241,8 @@ FIN_API int fin_fit_locates(const fin_fit *fit); /* 1 if it has a location */
  * high by more than the range high - low; 0 where they are at most one in fifty. low, high: (d) each or NULL, the training range. All 0 where
  * the model does not know (files of version 0.1). Tokens of bags may be anything finite. */
 FIN_API fin_status fin_fit_outside(const fin_fit *fit, const fin_bags *bags, int64_t *outside,
-                                   double *low, double *high, fin_error *err);
+                                   FIN_OR_NULL double *low, FIN_OR_NULL double *high,
+                                   fin_error *err);
 /* known: (n) 1 for a bag that the model was fitted to, whatever the order of its tokens. */
 FIN_API fin_status fin_fit_known(const fin_fit *fit, const fin_bags *bags, unsigned char *known,
                                  fin_error *err);
@@ -248,7 +250,7 @@ FIN_API fin_status fin_fit_known(const fin_fit *fit, const fin_bags *bags, unsig
 /* ---- the numbers of a fit, for files -------------------------------------------------------- */
 
 /* Everything beside the settings. Fills at most `room` tensors; returns how many there are. */
-FIN_API int64_t fin_fit_tensors(const fin_fit *fit, fin_tensor *tensors, int64_t room);
+FIN_API int64_t fin_fit_tensors(const fin_fit *fit, FIN_OR_NULL fin_tensor *tensors, int64_t room);
 /* The fit back from its tensors (copied), which may come from a hostile file: shapes, ranges and
  * finiteness are checked. */
 FIN_API fin_status fin_fit_restore(fin_fit **fit, const fin_fit_settings *settings,
@@ -266,14 +268,14 @@ typedef struct fin_fit_score {
     double rmse, r2, mae, log_score, coverage;  /* numbers; coverage of 90 % intervals */
 } fin_fit_score;
 FIN_API fin_status fin_fit_judge(int64_t n, int64_t classes, const double *labels,
-                                 const double *mean, const double *sd, fin_fit_score *score,
-                                 fin_error *err);
+                                 const double *mean, FIN_OR_NULL const double *sd,
+                                 fin_fit_score *score, fin_error *err);
 
 /* Stratified folds by label (quantiles of numbers), repeated: fold (repeats, n). groups: (n) or NULL,
  * as in fin_bags. What classes are called (their numbers) changes nothing. */
 FIN_API fin_status fin_folds_make(int64_t n, int64_t classes, const double *labels,
-                                  const int64_t *groups, int repeats, int folds, int64_t seed,
-                                  int32_t *fold, fin_error *err);
+                                  FIN_OR_NULL const int64_t *groups, int repeats, int folds,
+                                  int64_t seed, int32_t *fold, fin_error *err);
 
 /* Cross-validation of several models on the same folds (each fold of each repeat is left out once).
  */
@@ -335,11 +337,11 @@ FIN_API fin_status fin_fit_curve(const fin_fit *fit, const fin_bags *bags,
 /* The candidates of `auto` beside their stack: single models, fully specified, in the order of
  * preference when they are equally good. Fills at most `room`; returns how many there are. base: the
  * settings they share. */
-FIN_API int fin_fit_candidates(const fin_fit_settings *base, int64_t classes,
-                               fin_fit_settings *models, int room);
+FIN_API int fin_fit_candidates(FIN_OR_NULL const fin_fit_settings *base, int64_t classes,
+                               FIN_OR_NULL fin_fit_settings *models, int room);
 /* The same for the models that others are compared with: the base rate, simple ones, and one for which
  * one token decides. */
-FIN_API int fin_fit_baselines(const fin_fit_settings *base, fin_fit_settings *models, int room);
+FIN_API int fin_fit_baselines(FIN_OR_NULL const fin_fit_settings *base, FIN_OR_NULL fin_fit_settings *models, int room);
 
 #ifdef __cplusplus
 }

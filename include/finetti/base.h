@@ -1,9 +1,14 @@
 /* base: status and messages, memory, settings tables, version, threads, progress.
  *
- * Every other module stands on this one. Three rules hold for the whole library:
- *   - a call that can fail returns fin_status and takes an optional `fin_error *err` (may be NULL);
+ * Every other module stands on this one. These rules hold for the whole library:
+ *   - a call that can fail returns fin_status and takes a `fin_error *err`, which is written only if it fails;
  *   - nothing prints, nothing exits; long work reports through a fin_progress that can cancel it;
- *   - results never depend on the number of threads.
+ *   - results never depend on the number of threads;
+ *   - NULL where something is needed is answered, never followed: by FIN_ERR_ARGUMENT and a sentence from a call that
+ *     returns fin_status, by 0, -1, NaN, NULL or "" from any other. An array of no elements may be NULL;
+ *   - NULL has a meaning for: err (no message is wanted), progress (nobody is told, nobody cancels), user,
+ *     const ..._settings (the defaults), fin_sum (one process), what is destroyed, closed or freed (nothing is done),
+ *     and for what is marked FIN_OR_NULL: an input that is not given, an output that is not wanted.
  */
 #ifndef FINETTI_BASE_H
 #define FINETTI_BASE_H
@@ -20,6 +25,8 @@ extern "C" {
 #else
 #define FIN_API __attribute__((visibility("default")))
 #endif
+
+#define FIN_OR_NULL /* before a parameter: it may be NULL */
 
 /* ---- version ---------------------------------------------------------------------------- */
 
@@ -91,7 +98,8 @@ typedef struct fin_tensor {
 
 /* Replaces malloc/free for everything the library allocates itself (NULL, NULL restores them).
  * Not to be called while library objects are alive. Used by the tests to fail each allocation. */
-FIN_API void fin_memory_hooks(void *(*allocate)(size_t size), void (*release)(void *block));
+FIN_API void fin_memory_hooks(FIN_OR_NULL void *(*allocate)(size_t size),
+                              FIN_OR_NULL void (*release)(void *block));
 
 /* ---- settings tables -------------------------------------------------------------------- */
 
@@ -157,7 +165,9 @@ typedef struct fin_settings {
     } FIN_TABLE_STRUCT;                                                                            \
     FIN_TABLE(static, symbol, label, FIELDS)
 
-FIN_API void fin_settings_defaults(const fin_settings *table, void *values);
+/* size: that of the caller's struct, `sizeof values`. It may be that of an older header, which knows fewer rows (new ones
+ * come at the end): what is beyond is not touched. */
+FIN_API void fin_settings_defaults(const fin_settings *table, void *values, size_t size);
 FIN_API fin_status fin_settings_validate(const fin_settings *table, const void *values,
                                          fin_error *err);
 /* NULL if there is no such field. */
@@ -169,7 +179,8 @@ FIN_API fin_status fin_settings_parse(const fin_settings *table, void *values, c
 FIN_API fin_status fin_settings_set(const fin_settings *table, void *values, const fin_field *field,
                                     double number, fin_error *err);
 FIN_API double fin_settings_get(const fin_field *field, const void *values);
-/* The field as text ("auto", the choice's name, shortest exact number). Returns buffer. */
+/* The field as text ("auto", the choice's name, shortest exact number; "choice 7 of 3" for one that there is not).
+ * Returns buffer. */
 FIN_API char *fin_settings_text(const fin_field *field, const void *values, char *buffer,
                                 size_t size);
 FIN_API int fin_is_auto(double value);
@@ -179,7 +190,8 @@ FIN_API const char *fin_nearest_name(const char *word, const char *const *names,
 /* "; did you mean NEAR?" (at most 64 letters of it) or, if near is NULL, `otherwise`, which must live as long as it is
  * used. Returns buffer or otherwise. */
 enum { FIN_HINT = 96 };
-FIN_API const char *fin_hint(const char *near, const char *otherwise, char buffer[FIN_HINT]);
+FIN_API const char *fin_hint(FIN_OR_NULL const char *near, FIN_OR_NULL const char *otherwise,
+                             FIN_OR_NULL char buffer[FIN_HINT]);
 
 /* ---- threads ---------------------------------------------------------------------------- */
 

@@ -171,14 +171,15 @@ typedef struct fin_pair {
  * pairs win. Validates tables and check(). On failure *bad (may be NULL) is the number of the pair to
  * blame, or -1. An unknown name is answered with the nearest one. */
 FIN_API fin_status fin_command_apply(const fin_command *command, void *values,
-                                     const fin_pair *pairs, int count, int *bad, fin_error *err);
+                                     const fin_pair *pairs, int count, FIN_OR_NULL int *bad,
+                                     fin_error *err);
 /* Replaces "auto" in applied settings by what it stands for, where the command knows it beforehand. */
 FIN_API fin_status fin_command_settle(const fin_command *command, void *values, fin_error *err);
 /* The first half of it: words from the pairs, all else at its default, and the tables that the words
  * choose, as help and tables of points need them. Rows are not looked at. */
 FIN_API fin_status fin_command_tables(const fin_command *command, void *values,
                                       const fin_pair *pairs, int count,
-                                      fin_group groups[FIN_GROUPS], int *group_count, int *bad,
+                                      fin_group groups[FIN_GROUPS], int *group_count, FIN_OR_NULL int *bad,
                                       fin_error *err);
 /* Choice i of a word that is one of some names, or chooses a row: task, form, family. NULL past the end, and for
  * other words. */
@@ -226,8 +227,8 @@ typedef struct fin_sweep_column {
  * failure *bad (may be NULL) is the point that failed, or -1, and nothing is left. Caller: fin_sweep_destroy. */
 FIN_API fin_status fin_command_sweep(const fin_command *command, const fin_pair *pairs, int count,
                                      const fin_column *columns, int column_count, int64_t n,
-                                     const fin_progress *progress, fin_sweep **out, int64_t *bad,
-                                     fin_error *err);
+                                     const fin_progress *progress, fin_sweep **out,
+                                     FIN_OR_NULL int64_t *bad, fin_error *err);
 FIN_API void fin_sweep_destroy(fin_sweep *sweep); /* NULL is fine */
 FIN_API int fin_sweep_count(const fin_sweep *sweep);
 FIN_API fin_sweep_column fin_sweep_get(const fin_sweep *sweep, int i);
@@ -235,8 +236,8 @@ FIN_API fin_sweep_column fin_sweep_get(const fin_sweep *sweep, int i);
 /* "0.01:3:100log", "2:50:10lin" (lin is the default), "0.1,0.2,0.5": the values of a range. whole: they are rounded to
  * whole numbers, each once. Ends are exact, what lies between is rounded to 12 digits, so that 0.3 is 0.3 here, in
  * studies and in Python. values (room for `most`) may be NULL: only counts. */
-FIN_API fin_status fin_range_read(const char *text, int whole, int64_t most, double *values,
-                                  int64_t *count, fin_error *err);
+FIN_API fin_status fin_range_read(const char *text, int whole, int64_t most,
+                                  FIN_OR_NULL double *values, int64_t *count, fin_error *err);
 
 #ifdef __cplusplus
 }

@@ -44,7 +44,7 @@ FIN_API extern const fin_command fin_training_settings;
 
 /* Makes the runs at step 0. Lists (lengths, lam_schedule, alpha_schedule) may be of any length here. */
 FIN_API fin_status fin_training_create(fin_training **out, const fin_pair *pairs, int count,
-                                       const fin_training_start *start, fin_error *err);
+                                       FIN_OR_NULL const fin_training_start *start, fin_error *err);
 FIN_API void fin_training_destroy(fin_training *training); /* NULL is fine */
 
 /* The arrays of a training: "settings", those of the runs, and k_star and v_star where there are such. Valid until the

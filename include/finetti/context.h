@@ -61,8 +61,8 @@ typedef struct fin_cross fin_cross;
  * L D^2 + D^3 / 3 < L^3 / 3 with L = capacity, else dual; it never approximates. primal: at most
  * 20 000 features. */
 FIN_API fin_status fin_cross_create(fin_cross **cross, const fin_cross_settings *settings,
-                                    const double *scales, int64_t dk, int64_t dv, int64_t capacity,
-                                    fin_error *err);
+                                    FIN_OR_NULL const double *scales, int64_t dk, int64_t dv,
+                                    int64_t capacity, fin_error *err);
 FIN_API void fin_cross_destroy(fin_cross *cross); /* NULL is fine */
 /* Bytes that create takes, for stating and bounding them; FIN_ERR_UNSUPPORTED with the numbers and
  * the alternative for a dual method beyond FIN_CROSS_DUAL_MOST. */
@@ -122,12 +122,13 @@ FIN_API fin_status fin_cross_drop(fin_cross *cross, int64_t n, fin_error *err);
  * values; those of cme may be negative and need not sum to one. With no tokens: the prior for cme,
  * FIN_ERR_ARGUMENT for the others. Several threads may ask the same context at once. */
 FIN_API fin_status fin_cross_predict(const fin_cross *cross, int64_t m, const double *queries,
-                                     double *mean, double *variance, double *weights,
-                                     const fin_progress *progress, fin_error *err);
+                                     double *mean, FIN_OR_NULL double *variance,
+                                     FIN_OR_NULL double *weights, const fin_progress *progress,
+                                     fin_error *err);
 
 /* Leave-one-out: token l predicted from all others. mean, variance: (tokens, dv); for cme the
  * variance is that of a value (noise included), in closed form from one inverse. */
-FIN_API fin_status fin_cross_loo(const fin_cross *cross, double *mean, double *variance,
+FIN_API fin_status fin_cross_loo(const fin_cross *cross, double *mean, FIN_OR_NULL double *variance,
                                  const fin_progress *progress, fin_error *err);
 
 /* The learning curve: what was to be known after the first l tokens, l = 0 .. tokens. Squared error
@@ -138,7 +139,7 @@ FIN_API fin_status fin_cross_loo(const fin_cross *cross, double *mean, double *v
  * score: (tokens + 1) or (tokens); score may be NULL. Entry 0 of softmax and nw, which have no
  * prior, is NaN. Primal and nystrom go through the tokens in blocks: O(L D^2 + m L D). */
 FIN_API fin_status fin_cross_prefix(const fin_cross *cross, int64_t m, const double *queries,
-                                    const double *answers, double *error, double *score,
+                                    const double *answers, double *error, FIN_OR_NULL double *score,
                                     const fin_progress *progress, fin_error *err);
 
 /* cme: log p(values | keys), summed over columns, and its derivatives in the logarithms of scale,
@@ -146,9 +147,9 @@ FIN_API fin_status fin_cross_prefix(const fin_cross *cross, int64_t m, const dou
  * Destroys nothing; takes another L^2 doubles while it runs if a gradient is wanted (dual); primal
  * has it in O(D^3). nystrom: evidence of the approximation, and FIN_ERR_UNSUPPORTED for its
  * gradient. */
-FIN_API fin_status fin_cross_evidence(const fin_cross *cross, double *evidence, double gradient[3],
-                                      double *by_column, const fin_progress *progress,
-                                      fin_error *err);
+FIN_API fin_status fin_cross_evidence(const fin_cross *cross, double *evidence,
+                                      FIN_OR_NULL double gradient[3], FIN_OR_NULL double *by_column,
+                                      const fin_progress *progress, fin_error *err);
 
 /* ---- how good it is -------------------------------------------------------------------------- */
 
@@ -199,8 +200,8 @@ typedef struct fin_cross_batch {
  * query and key, sums of values. Distances are no failure: they end at 2^40 scales in float, 2^300
  * in double. After a failure out holds nothing of use. */
 FIN_API fin_status fin_cross_forward(const fin_cross_settings *settings,
-                                     const fin_cross_batch *batch, void *out, void *variance,
-                                     fin_error *err);
+                                     const fin_cross_batch *batch, void *out,
+                                     FIN_OR_NULL void *variance, fin_error *err);
 
 /* Gradients are added to what is there (caller-owned); any may be NULL. Of dtype, shaped like what
  * they are the gradients of. The last four: in log scale, log noise, log prior, log temperature;

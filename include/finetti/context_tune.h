@@ -41,7 +41,7 @@ enum {
 /* The settings that fin_tune chooses if `which` is 0: for softmax the temperature, for nw the scale,
  * for cme scale, prior and noise. The linear kernel (and the polynomial with offset 0) has no scale
  * beside its prior, and with a scale for every column no prior beside those. */
-FIN_API unsigned fin_tune_which(const fin_cross_settings *cross, int columns);
+FIN_API unsigned fin_tune_which(FIN_OR_NULL const fin_cross_settings *cross, int columns);
 
 /* Reasonable values from the size of keys and values alone, for those named in `which`:
  *     scale        sqrt(sum over columns of the keys' variance), or of their mean square for kernels
@@ -51,8 +51,8 @@ FIN_API unsigned fin_tune_which(const fin_cross_settings *cross, int columns);
  *     prior        variance of the values (mean square, if level is 0) over the mean of k(a, a)
  *     noise        a tenth of that variance
  * scales: (dk) or NULL: a scale for every column, with `scale` (if it is named) then 1. */
-FIN_API fin_status fin_tune_guess(fin_cross_settings *cross, double *scales, unsigned which,
-                                  const fin_tune_data *data, fin_error *err);
+FIN_API fin_status fin_tune_guess(fin_cross_settings *cross, FIN_OR_NULL double *scales,
+                                  unsigned which, const fin_tune_data *data, fin_error *err);
 
 enum { FIN_TUNE_NOTES = 4 };
 
@@ -79,17 +79,19 @@ typedef struct fin_tune_report {
  * Settings that fail numerically (a matrix without a factor) count as the worst. If the call fails,
  * nothing is changed. report may be NULL. Memory: that of fin_cross and of fin_cross_evidence for
  * the longest sequence (for short ones, in every thread). */
-FIN_API fin_status fin_tune(fin_cross_settings *cross, double *scales, unsigned which,
+FIN_API fin_status fin_tune(fin_cross_settings *cross, FIN_OR_NULL double *scales, unsigned which,
                             const fin_tune_data *data, const fin_tune_settings *settings,
-                            const fin_progress *progress, fin_tune_report *report, fin_error *err);
+                            const fin_progress *progress, FIN_OR_NULL fin_tune_report *report,
+                            fin_error *err);
 
 /* Settings from data, for those named in `open`: fin_tune_guess, and where `settings` is not NULL
  * fin_tune from there over those of them that the form tunes; report->which says which. If the call
  * fails, `cross` is as it was. */
-FIN_API fin_status fin_tune_choose(fin_cross_settings *cross, double *scales, unsigned open,
-                                   const fin_tune_data *data, const fin_tune_settings *settings,
-                                   const fin_progress *progress, fin_tune_report *report,
-                                   fin_error *err);
+FIN_API fin_status fin_tune_choose(fin_cross_settings *cross, FIN_OR_NULL double *scales,
+                                   unsigned open, const fin_tune_data *data,
+                                   FIN_OR_NULL const fin_tune_settings *settings,
+                                   const fin_progress *progress,
+                                   FIN_OR_NULL fin_tune_report *report, fin_error *err);
 
 #ifdef __cplusplus
 }

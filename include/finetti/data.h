@@ -30,14 +30,15 @@ typedef struct fin_table fin_table;
 /* Reads a file; "-" is standard input. On failure *out is NULL. The caller destroys the table. */
 FIN_API fin_status fin_table_read(const char *path, fin_table **out, fin_error *err);
 /* The same from memory. `text` is borrowed during the call; messages call it `label`. */
-FIN_API fin_status fin_table_parse(const char *text, size_t size, const char *label,
+FIN_API fin_status fin_table_parse(const char *text, size_t size, FIN_OR_NULL const char *label,
                                    fin_table **out, fin_error *err);
 /* The same, where columns may be text: where some cell of a column is no number, every different
  * text gets one, from 1 in the order of appearance. What is missing (an empty cell, NA, N/A, null or
  * none in any case) is nan, in columns of numbers too. */
 FIN_API fin_status fin_table_read_texts(const char *path, fin_table **out, fin_error *err);
-FIN_API fin_status fin_table_parse_texts(const char *text, size_t size, const char *label,
-                                         fin_table **out, fin_error *err);
+FIN_API fin_status fin_table_parse_texts(const char *text, size_t size,
+                                         FIN_OR_NULL const char *label, fin_table **out,
+                                         fin_error *err);
 FIN_API void fin_table_destroy(fin_table *table);
 
 FIN_API int64_t fin_table_rows(const fin_table *table);
@@ -84,8 +85,8 @@ FIN_API fin_status fin_csv_open(const char *path, const char *const *names, int 
 /* One row of `count` values. After a failure every later call, commit included, fails as well. */
 FIN_API fin_status fin_csv_row(fin_csv *csv, const double *values, fin_error *err);
 /* The same with text in it: texts[j] if it is not NULL (quoted where needed), else values[j]. */
-FIN_API fin_status fin_csv_cells(fin_csv *csv, const char *const *texts, const double *values,
-                                 fin_error *err);
+FIN_API fin_status fin_csv_cells(fin_csv *csv, FIN_OR_NULL const char *const *texts,
+                                 FIN_OR_NULL const double *values, fin_error *err);
 /* Flushes and gives the file its name. Ends the writer in any case; on failure nothing is left. */
 FIN_API fin_status fin_csv_commit(fin_csv *csv, fin_error *err);
 /* Ends the writer and leaves nothing. Takes NULL. */

@@ -102,7 +102,7 @@ typedef struct fin_bags_names {
  *     fin_model_write("model.fin", fit, set, NULL, 0, &err);
  *     fin_bag_set_destroy(set); */
 FIN_API fin_status fin_bag_set_make(fin_bag_set **set, const fin_bags *bags,
-                                    const fin_bags_names *names, fin_error *err);
+                                    FIN_OR_NULL const fin_bags_names *names, fin_error *err);
 
 /* Folds from a CSV file: the bag's name, then a column per repeat with the number of its fold.
  * Every bag of the set must be there once; others are ignored with a note, which the set gets. *fold:
@@ -158,7 +158,7 @@ FIN_API const char *const *fin_model_class_names(const fin_model *model); /* NUL
 FIN_API const char *fin_model_label(const fin_model *model);
 FIN_API const char *fin_model_bag(const fin_model *model); /* column that named the bags, or NULL */
 FIN_API const char *fin_model_group(const fin_model *model); /* column of the groups, or NULL */
-FIN_API int64_t fin_model_notes(const fin_model *model, const fin_entry **notes);
+FIN_API int64_t fin_model_notes(const fin_model *model, FIN_OR_NULL const fin_entry **notes);
 
 #ifdef __cplusplus
 }

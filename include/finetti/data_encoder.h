@@ -74,7 +74,8 @@ FIN_API fin_status fin_images_write(const char *path, const char *title, int64_t
  * trained on). Written whole to a temporary name and renamed: a full disk leaves the old file. */
 enum { FIN_CHECKPOINT_VERSION = 1 };
 FIN_API fin_status fin_checkpoint_write(const char *path, const fin_encoder *encoder,
-                                        const fin_learn *learn, const fin_token_scale *scale,
+                                        FIN_OR_NULL const fin_learn *learn,
+                                        FIN_OR_NULL const fin_token_scale *scale,
                                         const fin_entry *entries, int64_t count, fin_error *err);
 
 typedef struct fin_checkpoint fin_checkpoint;

@@ -109,12 +109,13 @@ FIN_API float *fin_encoder_weights(fin_encoder *encoder); /* (parameters): the o
  * (width, hidden)/bias; norm.weight/bias; head.<name>.weight (answers, width)/bias. What a setting
  * leaves out is not there. Rows are outputs, as in torch. Fills at most `room`; returns how many
  * there are. */
-FIN_API int64_t fin_encoder_tensors(const fin_encoder *encoder, fin_tensor *tensors, int64_t room);
+FIN_API int64_t fin_encoder_tensors(const fin_encoder *encoder, FIN_OR_NULL fin_tensor *tensors,
+                                    int64_t room);
 /* Copies parameters in by name. Names that are not here are ignored if `some`, and those that are
  * missing keep their values; else both are refused. Shapes and finiteness are always checked.
  * copied: (may be NULL) how many tensors were. On failure nothing has changed. */
 FIN_API fin_status fin_encoder_load(fin_encoder *encoder, const fin_tensor *tensors, int64_t count,
-                                    int some, int64_t *copied, fin_error *err);
+                                    int some, FIN_OR_NULL int64_t *copied, fin_error *err);
 
 /* ---- passes ---------------------------------------------------------------------------------- */
 

@@ -195,14 +195,14 @@ typedef int (*fin_learn_hook)(void *user, const fin_learn_report *report);
  * computes its share of a batch and all have the same bits. */
 FIN_API fin_status fin_learn_create(fin_learn **learn, const fin_learn_settings *settings,
                                     fin_encoder *encoder, const fin_corpus *corpus,
-                                    const fin_corpus *test, fin_sum sum, int rank, int ranks,
-                                    fin_error *err);
+                                    FIN_OR_NULL const fin_corpus *test, fin_sum sum, int rank,
+                                    int ranks, fin_error *err);
 FIN_API void fin_learn_destroy(fin_learn *learn); /* NULL is fine */
 /* From where it is to step `until` (-1: the end). A loss or a gradient that is not finite is
  * FIN_ERR_NUMERIC with the step and the first tensor that is not; the encoder then has the weights
  * of before that step. */
-FIN_API fin_status fin_learn_run(fin_learn *learn, int64_t until, fin_learn_hook hook, void *user,
-                                 fin_error *err);
+FIN_API fin_status fin_learn_run(fin_learn *learn, int64_t until, FIN_OR_NULL fin_learn_hook hook,
+                                 void *user, fin_error *err);
 FIN_API int64_t fin_learn_step(const fin_learn *learn);
 FIN_API int fin_learn_done(const fin_learn *learn); /* all steps, or stopped early */
 FIN_API int64_t fin_learn_log(const fin_learn *learn, const fin_learn_row **rows);
@@ -210,7 +210,8 @@ FIN_API const fin_learn_settings *fin_learn_get_settings(const fin_learn *learn)
 /* State beside the encoder's parameters: moments, step, log, best weights. A learn that is made
  * with the same arguments (encoder with the saved weights) and restored goes on to the same
  * bytes. */
-FIN_API int64_t fin_learn_tensors(const fin_learn *learn, fin_tensor *tensors, int64_t room);
+FIN_API int64_t fin_learn_tensors(const fin_learn *learn, FIN_OR_NULL fin_tensor *tensors,
+                                  int64_t room);
 FIN_API fin_status fin_learn_restore(fin_learn *learn, const fin_tensor *tensors, int64_t count,
                                      fin_error *err);
 

@@ -63,14 +63,15 @@ typedef struct fin_probe_score {
  * representation tells, linearly. */
 FIN_API fin_status fin_encoder_probe(const fin_encoder *encoder, const fin_corpus *corpus,
                                      const fin_probe_settings *settings, fin_probe_score *score,
-                                     double *column_r2, int64_t room, const fin_progress *progress,
-                                     fin_error *err);
+                                     FIN_OR_NULL double *column_r2, int64_t room,
+                                     const fin_progress *progress, fin_error *err);
 
 /* The same, judged on another corpus (NULL: on other sequences of `corpus`; families have fresh
  * ones, data are cut at random). */
 FIN_API fin_status fin_encoder_probe_on(const fin_encoder *encoder, const fin_corpus *corpus,
-                                        const fin_corpus *test, const fin_probe_settings *settings,
-                                        fin_probe_score *score, double *column_r2, int64_t room,
+                                        FIN_OR_NULL const fin_corpus *test,
+                                        const fin_probe_settings *settings, fin_probe_score *score,
+                                        FIN_OR_NULL double *column_r2, int64_t room,
                                         const fin_progress *progress, fin_error *err);
 
 /* Sets the head of a supervised corpus (classes or one number, pooled) to the probe of the end's

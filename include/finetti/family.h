@@ -139,8 +139,10 @@ FIN_API const fin_latent_settings *fin_latent_get_settings(const fin_latent *lat
  * most 1e-8 times its mean diagonal is added to the variances: a little noise of its own at each
  * point. */
 FIN_API fin_status fin_latent_draw(const fin_latent *latent, uint64_t first, int64_t n, int64_t L,
-                                   int64_t Q, double *keys, double *values, double *queries,
-                                   double *answers, double *truth, double *z, fin_error *err);
+                                   int64_t Q, FIN_OR_NULL double *keys, FIN_OR_NULL double *values,
+                                   FIN_OR_NULL double *queries, FIN_OR_NULL double *answers,
+                                   FIN_OR_NULL double *truth, FIN_OR_NULL double *z,
+                                   fin_error *err);
 /* phi: (n, features) of n keys (families with features). */
 FIN_API fin_status fin_latent_features(const fin_latent *latent, int64_t n, const double *keys,
                                        double *phi, fin_error *err);
@@ -178,12 +180,12 @@ FIN_API fin_status fin_latent_posterior(const fin_latent *latent, const double *
  * features' squares; a Gram matrix tells whether the tokens then contradict each other, and they
  * are refused (FIN_ERR_NUMERIC), where the statistic gives the best fit. */
 FIN_API fin_status fin_latent_predict(const fin_latent *latent, const double *statistic, int64_t m,
-                                      const double *queries, double *mean, double *variance,
-                                      fin_error *err);
+                                      const double *queries, double *mean,
+                                      FIN_OR_NULL double *variance, fin_error *err);
 FIN_API fin_status fin_latent_predict_tokens(const fin_latent *latent, int64_t L,
                                              const double *keys, const double *values, int64_t m,
-                                             const double *queries, double *mean, double *variance,
-                                             fin_error *err);
+                                             const double *queries, double *mean,
+                                             FIN_OR_NULL double *variance, fin_error *err);
 /* concept, mean: a token at a time, by Kalman's recursion: the third way to the same posterior,
  * without a matrix to invert. posterior: as fin_latent_posterior writes it. A token that tells no
  * more than rounding is left out (noise = 0, and known from those before it). */

@@ -14,18 +14,20 @@ FIN_API fin_status fin_report_check(const fin_study *study, fin_error *err);
 
 /* One HTML file that needs nothing else: claims, figures, settings, the data behind each figure.
  * studies NULL: all of the store. title NULL: the default one. */
-FIN_API fin_status fin_report_write(fin_store *store, const char *const *studies, int count,
-                                    const char *title, const char *path, fin_error *err);
+FIN_API fin_status fin_report_write(fin_store *store, FIN_OR_NULL const char *const *studies,
+                                    int count, FIN_OR_NULL const char *title, const char *path,
+                                    fin_error *err);
 /* All of the store, for a caller who has (some of) its studies as they were run: these are not read
  * back. */
-FIN_API fin_status fin_report_all(fin_store *store, const fin_study *const *hand, int count,
-                                  const char *title, const char *path, fin_error *err);
+FIN_API fin_status fin_report_all(fin_store *store, FIN_OR_NULL const fin_study *const *hand,
+                                  int count, FIN_OR_NULL const char *title, const char *path,
+                                  fin_error *err);
 
 typedef struct fin_figure_row {
     const char *study, *id, *title, *kind;
 } fin_figure_row;
 /* study NULL: the figures of all studies. */
-FIN_API fin_status fin_report_figures(fin_store *store, const char *study,
+FIN_API fin_status fin_report_figures(fin_store *store, FIN_OR_NULL const char *study,
                                       fin_status (*row)(void *user, const fin_figure_row *figure,
                                                         fin_error *err),
                                       void *user, fin_error *err);

@@ -77,26 +77,26 @@ typedef struct fin_run_row {
     const char *version, *kernel;
     double seconds;
 } fin_run_row;
-FIN_API fin_status fin_store_runs(fin_store *store, const fin_query *query,
+FIN_API fin_status fin_store_runs(fin_store *store, FIN_OR_NULL const fin_query *query,
                                   fin_status (*row)(void *user, const fin_run_row *run,
                                                     fin_error *err),
                                   void *user, fin_error *err);
 
 /* All scalars of the runs that query selects, run by run (`run` as above), name by name. */
-FIN_API fin_status fin_store_scalars(fin_store *store, const fin_query *query,
+FIN_API fin_status fin_store_scalars(fin_store *store, FIN_OR_NULL const fin_query *query,
                                      fin_status (*row)(void *user, const fin_run_row *run,
                                                        const fin_scalar *scalar, fin_error *err),
                                      void *user, fin_error *err);
 
-FIN_API fin_status fin_store_series(fin_store *store, const fin_query *query, int data,
+FIN_API fin_status fin_store_series(fin_store *store, FIN_OR_NULL const fin_query *query, int data,
                                     fin_status (*row)(void *user, const fin_run_row *run,
                                                       const fin_series *series, fin_error *err),
                                     void *user, fin_error *err);
 
 /* Runs as a file: FILE.csv has a row per run (block, hash, settings, scalars and their errors),
  * FILE.npz also the series. Deterministic: no times in it, unless `times`. */
-FIN_API fin_status fin_store_export(fin_store *store, const fin_query *query, const char *path,
-                                    int times, fin_error *err);
+FIN_API fin_status fin_store_export(fin_store *store, FIN_OR_NULL const fin_query *query,
+                                    const char *path, int times, fin_error *err);
 
 typedef struct fin_merge_count {
     int64_t added, same, replaced; /* replaced: failed here, done there */
@@ -105,7 +105,7 @@ typedef struct fin_merge_count {
 /* Takes over the studies and runs of another store. A run that both have must be equal (the newer
  * version wins a difference only with `force`), else FIN_ERR_FORMAT and nothing is changed. */
 FIN_API fin_status fin_store_merge(fin_store *store, const char *other, int force,
-                                   fin_merge_count *count, fin_error *err);
+                                   FIN_OR_NULL fin_merge_count *count, fin_error *err);
 
 /* What differs between two stores: runs in one only, scalars that are not equal. `other` NULL: no
  * such run there. */
@@ -116,17 +116,18 @@ typedef struct fin_difference {
     int in_left, in_right;
 } fin_difference;
 FIN_API fin_status fin_store_diff(fin_store *left, fin_store *right, double tolerance,
-                                  fin_status (*row)(void *user, const fin_difference *difference,
-                                                    fin_error *err),
-                                  void *user, int64_t *count, fin_error *err);
+                                  FIN_OR_NULL fin_status (*row)(void *user,
+                                                                const fin_difference *difference,
+                                                                fin_error *err),
+                                  void *user, FIN_OR_NULL int64_t *count, fin_error *err);
 
 typedef struct fin_gc_count {
     int64_t runs, studies, bytes;
 } fin_gc_count;
 /* Removes runs that no study plans, and the study `drop` (may be NULL), and returns the space. dry:
  * only counts. */
-FIN_API fin_status fin_store_gc(fin_store *store, const char *drop, int dry, fin_gc_count *count,
-                                fin_error *err);
+FIN_API fin_status fin_store_gc(fin_store *store, FIN_OR_NULL const char *drop, int dry,
+                                FIN_OR_NULL fin_gc_count *count, fin_error *err);
 
 /* What is going on, or was last, for someone who looks from outside. */
 typedef struct fin_session_row {
@@ -167,7 +168,7 @@ typedef struct fin_claim {
 } fin_claim;
 
 /* The claims as last judged. */
-FIN_API fin_status fin_store_claims(fin_store *store, const char *study,
+FIN_API fin_status fin_store_claims(fin_store *store, FIN_OR_NULL const char *study,
                                     fin_status (*row)(void *user, const fin_claim *claim,
                                                       fin_error *err),
                                     void *user, fin_error *err);

@@ -27,11 +27,11 @@ typedef struct fin_study_changes {
 
 /* Reads and checks a study; messages say file, line and column and the nearest valid name. changes
  * may be NULL. On failure *out is NULL. */
-FIN_API fin_status fin_study_read(const char *path, const fin_study_changes *changes,
+FIN_API fin_status fin_study_read(const char *path, FIN_OR_NULL const fin_study_changes *changes,
                                   fin_study **out, fin_error *err);
 /* The same from memory; messages call it `label`. */
 FIN_API fin_status fin_study_parse(const char *text, size_t size, const char *label,
-                                   const fin_study_changes *changes, fin_study **out,
+                                   FIN_OR_NULL const fin_study_changes *changes, fin_study **out,
                                    fin_error *err);
 FIN_API void fin_study_destroy(fin_study *study); /* NULL is fine */
 
@@ -132,8 +132,9 @@ typedef struct fin_study_count {
  * others with NULL. A run that fails is recorded and no error of this call. settings NULL: the
  * defaults. */
 FIN_API fin_status fin_study_run(const fin_study *study, fin_store *store,
-                                 const fin_study_settings *settings, fin_study_report report,
-                                 void *user, fin_study_count *count, fin_error *err);
+                                 const fin_study_settings *settings,
+                                 FIN_OR_NULL fin_study_report report, void *user,
+                                 FIN_OR_NULL fin_study_count *count, fin_error *err);
 
 /* What fin_study_conduct calls with `user`; each may be NULL. */
 typedef struct fin_study_calls {
@@ -147,17 +148,17 @@ typedef struct fin_study_calls {
  * the runs. calls may be NULL; count may not. */
 FIN_API fin_status fin_study_conduct(const fin_study *study, fin_store *store,
                                      const fin_study_settings *settings,
-                                     const fin_study_calls *calls, fin_study_count *count,
-                                     fin_error *err);
+                                     FIN_OR_NULL const fin_study_calls *calls,
+                                     fin_study_count *count, fin_error *err);
 
 /* ---- claims --------------------------------------------------------------------------------- */
 
 /* Judges every claim of a study in the store by what the store holds, and keeps the verdicts. study
  * NULL: of all studies. */
-FIN_API fin_status fin_store_judge(fin_store *store, const char *study, fin_error *err);
+FIN_API fin_status fin_store_judge(fin_store *store, FIN_OR_NULL const char *study, fin_error *err);
 /* All claims of a study: as last judged, and those that nobody has judged yet, because runs were cut
  * short, as untested. */
-FIN_API fin_status fin_store_verdicts(fin_store *store, const char *study,
+FIN_API fin_status fin_store_verdicts(fin_store *store, FIN_OR_NULL const char *study,
                                       fin_status (*row)(void *user, const fin_claim *claim,
                                                         fin_error *err),
                                       void *user, fin_error *err);

@@ -79,8 +79,9 @@ enum {
  * directions are drawn from the seed (k* uniform on the sphere, v* on the sphere orthogonal to it).
  */
 FIN_API fin_status fin_task_create(fin_task **task, const fin_task_kind *kind,
-                                   const fin_task_settings *settings, const fin_lengths *lengths,
-                                   uint64_t seed, int flags, fin_error *err);
+                                   const fin_task_settings *settings,
+                                   FIN_OR_NULL const fin_lengths *lengths, uint64_t seed, int flags,
+                                   fin_error *err);
 FIN_API void fin_task_destroy(fin_task *task); /* NULL is fine */
 
 FIN_API const fin_task_kind *fin_task_get_kind(const fin_task *task);
@@ -111,8 +112,8 @@ FIN_API fin_status fin_task_offsets(const fin_task *task, uint64_t first, int64_
 /* Draws samples first .. first+n-1. tokens: (offsets[n], d) of dtype; y: (n) or NULL; location:
  * (n, m) places within each sample, ascending, or NULL. offsets: from fin_task_offsets. */
 FIN_API fin_status fin_task_draw(const fin_task *task, uint64_t first, int64_t n, fin_dtype dtype,
-                                 const int64_t *offsets, void *tokens, double *y, int64_t *location,
-                                 fin_error *err);
+                                 const int64_t *offsets, void *tokens, FIN_OR_NULL double *y,
+                                 FIN_OR_NULL int64_t *location, fin_error *err);
 
 /* The overlaps of the parameters (k, v), unit vectors, with (k*, v*). */
 #define FIN_OVERLAP_FIELDS(F, C)                                                                   \
@@ -143,8 +144,8 @@ typedef struct fin_projections {
  * not depend on d (four normals a token, and a chi-square if norm2 is asked for). */
 FIN_API fin_status fin_task_project(const fin_task *task, const fin_overlaps *overlaps,
                                     uint64_t first, int64_t n, const int64_t *offsets,
-                                    const fin_projections *out, double *y, int64_t *location,
-                                    fin_error *err);
+                                    const fin_projections *out, FIN_OR_NULL double *y,
+                                    FIN_OR_NULL int64_t *location, fin_error *err);
 
 /* w: (tokens) = P(token is the relevant one | X), exactly; needs m = 1. */
 FIN_API fin_status fin_task_posterior(const fin_task *task, const fin_batch *batch, double *w,

@@ -86,7 +86,8 @@ typedef struct fin_risk_report {
  * element-wise forms on slr and spiked, with parts and gradient; simulation in the span otherwise.
  * `bayes` takes (lam, c) from the task where they are auto. */
 FIN_API fin_status fin_risk(const fin_task *task, const fin_form *form,
-                            const fin_form_settings *form_settings, const fin_overlaps *overlaps,
+                            const fin_form_settings *form_settings,
+                            FIN_OR_NULL const fin_overlaps *overlaps,
                             const fin_risk_settings *settings, const fin_progress *progress,
                             fin_risk_report *report, fin_error *err);
 
@@ -94,12 +95,12 @@ FIN_API fin_status fin_risk(const fin_task *task, const fin_form *form,
  * the normal law, doubled until they stand or `nodes` are used up; the error says how well they
  * stand. */
 FIN_API fin_status fin_risk_activation(const fin_task *task, double (*f)(double chi, void *user),
-                                       void *user, const fin_overlaps *overlaps, int64_t nodes,
-                                       fin_risk_report *report, fin_error *err);
+                                       void *user, FIN_OR_NULL const fin_overlaps *overlaps,
+                                       int64_t nodes, fin_risk_report *report, fin_error *err);
 
 /* Best predictor linear in X: c sum_l X_l.v*. Closed form; the coefficient in *coefficient if not
  * NULL. */
-FIN_API fin_estimate fin_risk_linear(const fin_task *task, double *coefficient);
+FIN_API fin_estimate fin_risk_linear(const fin_task *task, FIN_OR_NULL double *coefficient);
 
 /* Bayes risk E Var(Y | X), m = 1. By quadrature where tokens differ in their mean only (spiked,
  * max, slr with gamma = 1) and L has at most 64 values, else by simulation with the output
@@ -136,8 +137,8 @@ typedef struct fin_curvature {
 /* Element-wise forms on slr and spiked (those with an exact gradient). */
 FIN_API fin_status fin_risk_curvature(const fin_task *task, const fin_form *form,
                                       const fin_form_settings *form_settings,
-                                      const fin_overlaps *overlaps, fin_curvature *curvature,
-                                      fin_error *err);
+                                      FIN_OR_NULL const fin_overlaps *overlaps,
+                                      fin_curvature *curvature, fin_error *err);
 /* "minimum", "maximum", "saddle", or "degenerate" (no negative eigenvalue, but flat ones). */
 FIN_API const char *fin_curvature_name(const fin_curvature *curvature, int64_t d);
 

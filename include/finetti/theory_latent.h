@@ -27,8 +27,9 @@ FIN_API fin_status fin_latent_risk(const fin_latent *latent, int64_t L,
 FIN_API void fin_latent_cross(const fin_latent *latent, int form, fin_cross_settings *cross);
 /* The same for attention with these settings in place of the posterior (families with keys and real
  * values; for concept and finite keys enter as their features phi). */
-FIN_API fin_status fin_latent_risk_cross(const fin_latent *latent, const fin_cross_settings *cross,
-                                         int64_t L, const fin_risk_settings *settings,
+FIN_API fin_status fin_latent_risk_cross(const fin_latent *latent,
+                                         FIN_OR_NULL const fin_cross_settings *cross, int64_t L,
+                                         const fin_risk_settings *settings,
                                          const fin_progress *progress, fin_estimate *risk,
                                          fin_error *err);
 /* L large: concept with identity or affine features, whatever the law of keys, and mean:

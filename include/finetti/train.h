@@ -95,7 +95,7 @@ typedef struct fin_train fin_train;
 FIN_API fin_status fin_train_create(fin_train **train, const fin_task *task, const fin_form *form,
                                     const fin_form_settings *form_settings,
                                     const fin_train_settings *settings,
-                                    const fin_train_start *start, fin_error *err);
+                                    FIN_OR_NULL const fin_train_start *start, fin_error *err);
 FIN_API void fin_train_destroy(fin_train *train); /* NULL is fine */
 /* Settings with every "auto" worked out. */
 FIN_API const fin_train_settings *fin_train_get_settings(const fin_train *train);

@@ -189,7 +189,7 @@ class Table:
     def make(self, values):
         """A struct with the defaults and `values` (name: number, name of a choice, or 'auto'; None: the default)."""
         struct = ffi.new(self.ctype)
-        lib.fin_settings_defaults(self.pointer, struct)
+        lib.fin_settings_defaults(self.pointer, struct, ffi.sizeof(struct[0]))
         for name, value in values.items():
             if value is not None:
                 self.set(struct, name, value)

@@ -63,10 +63,7 @@ fin_status fin_attention_create(fin_attention **out, const fin_form *form,
                                 const fin_form_settings *settings, int64_t d, fin_dtype dtype,
                                 int64_t longest, fin_error *err)
 {
-    *out = NULL;
-    if (!form)
-        return fini_fail(err, FIN_ERR_ARGUMENT,
-                         "no such form; fin_form_find knows erf, softmax, ...");
+    FINI_NEED_TO_MAKE(err, out, form);
     if (d < 1 || d > INT64_C(1) << 40 || longest < 1 || longest > INT64_C(1) << 40)
         return fini_fail(err, FIN_ERR_ARGUMENT,
                          "d = %lld and longest = %lld must be at least 1 (and at most 2^40)",
@@ -91,7 +88,7 @@ fin_status fin_attention_create(fin_attention **out, const fin_form *form,
     fin_status status = fini_arena_open(&o->arena, "a predictor", err);
     if (!status) {
         layout(&o->arena, o);
-        fin_settings_defaults(form->settings, &o->settings);
+        fin_settings_defaults(form->settings, &o->settings, sizeof o->settings);
         status = fin_attention_set(o, settings ? settings : &o->settings, NULL, NULL, err);
     }
     if (status) {
@@ -113,6 +110,7 @@ void fin_attention_destroy(fin_attention *o)
 fin_status fin_attention_set(fin_attention *o, const fin_form_settings *settings, const double *k,
                              const double *v, fin_error *err)
 {
+    FINI_NEED(err, o);
     if (settings) {
         fin_status status = fini_form_check(o->form, settings, err);
         if (status)
@@ -322,6 +320,7 @@ static fin_status check(const fin_attention *o, const fin_batch *batch, fin_erro
 fin_status fin_attention_forward(fin_attention *o, const fin_batch *batch, double *f, double *w,
                                  fin_error *err)
 {
+    FINI_NEED(err, o, batch);
     fin_status status = check(o, batch, err);
     if (!status)
         run(o, &(request){.batch = batch, .f = f, .w = w});
@@ -331,6 +330,7 @@ fin_status fin_attention_forward(fin_attention *o, const fin_batch *batch, doubl
 fin_status fin_attention_backward(fin_attention *o, const fin_batch *batch, const double *df,
                                   fin_gradient *gradient, fin_error *err)
 {
+    FINI_NEED(err, o, batch, df, gradient);
     fin_status status = check(o, batch, err);
     if (!status)
         run(o, &(request){.batch = batch, .df = df, .gradient = gradient});
@@ -340,6 +340,7 @@ fin_status fin_attention_backward(fin_attention *o, const fin_batch *batch, cons
 fin_status fin_attention_loss(fin_attention *o, const fin_batch *batch, const double *y, double *f,
                               double *loss, fin_gradient *gradient, fin_error *err)
 {
+    FINI_NEED(err, o, batch, y);
     fin_status status = check(o, batch, err);
     if (!status)
         run(o, &(request){.batch = batch, .y = y, .f = f, .loss = loss, .gradient = gradient});

@@ -33,7 +33,7 @@ const fin_form *fin_form_at(int i)
 
 const fin_form *fin_form_find(const char *name)
 {
-    for (int i = 0; i < FORMS; i++)
+    for (int i = 0; name && i < FORMS; i++)
         if (strcmp(forms[i]->name, name) == 0)
             return forms[i];
     return NULL;
@@ -41,22 +41,22 @@ const fin_form *fin_form_find(const char *name)
 
 const char *fin_form_name(const fin_form *form)
 {
-    return form->name;
+    return form ? form->name : NULL;
 }
 
 const char *fin_form_summary(const fin_form *form)
 {
-    return form->summary;
+    return form ? form->summary : NULL;
 }
 
 const fin_settings *fin_form_table(const fin_form *form)
 {
-    return form->settings;
+    return form ? form->settings : NULL;
 }
 
 int fin_form_elementwise(const fin_form *form)
 {
-    return form->elementwise;
+    return form ? form->elementwise : 0;
 }
 
 fin_status fini_form_check(const fin_form *form, const fin_form_settings *settings, fin_error *err)
@@ -74,6 +74,8 @@ fin_status fin_form_weights(const fin_form *form, const fin_form_settings *setti
                             const int64_t *offsets, const double *chi, const double *norm2,
                             double *w, fin_error *err)
 {
+    FINI_NEED(err, form, !n || offsets, !n || chi, !n || w);
+    settings = fini_or_defaults(form->settings, settings, &(fin_form_settings){0});
     fin_status status = fini_form_check(form, settings, err);
     if (status)
         return status;

@@ -143,6 +143,7 @@ static fin_status run(curve *c, const fin_progress *progress, fin_curve_size siz
 fin_status fin_fit_curve(const fin_fit *fit, const fin_bags *bags, const fin_progress *progress,
                          fin_curve_size size[FIN_CURVE_SIZES], fin_error *err)
 {
+    FINI_NEED(err, fit, bags, size);
     fin_fit_info info = {.classes = 0};
     if (fit)
         fin_fit_get_info(fit, &info);

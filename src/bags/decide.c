@@ -72,6 +72,7 @@ static const fini_bag_model *preferred(int place, fin_fit_settings *s)
 int fin_fit_candidates(const fin_fit_settings *base, int64_t classes, fin_fit_settings *models,
                        int room)
 {
+    base = fini_or_defaults(&fin_fit_table, base, &(fin_fit_settings){0});
     int count = 0;
     const fini_bag_model *model;
     fin_fit_settings s = fini_asked(base, false), side[2];
@@ -80,7 +81,7 @@ int fin_fit_candidates(const fin_fit_settings *base, int64_t classes, fin_fit_se
             (!model->is.whole && base->basis != FIN_BASIS_AUTO && base->basis != s.basis))
             continue;
         for (int i = 0, both = sides_of(&s, classes, side); i < both; i++, count++)
-            if (count < room)
+            if (models && count < room)
                 models[count] = side[i];
     }
     return count;
@@ -88,11 +89,12 @@ int fin_fit_candidates(const fin_fit_settings *base, int64_t classes, fin_fit_se
 
 int fin_fit_baselines(const fin_fit_settings *base, fin_fit_settings *models, int room)
 {
+    base = fini_or_defaults(&fin_fit_table, base, &(fin_fit_settings){0});
     int count = 0;
     const fini_bag_model *model;
     for (int place = 1, m; place == count + 1; place++)
         for (m = 0; (model = fini_bag_model_of(m)); m++)
-            if (model->compared == place && count++ < room) {
+            if (model->compared == place && count++ < room && models) {
                 models[place - 1] = *base;
                 models[place - 1].model = m;
             }

@@ -173,6 +173,7 @@ fin_status fin_fit_create(fin_fit **out, const fin_fit_settings *settings, int64
                           const fin_bags *bags, const double *weights, fin_sum sum,
                           const fin_progress *progress, fin_error *err)
 {
+    FINI_NEED_TO_MAKE(err, out, bags);
     return fin_fit_create_among(out, 0, NULL, settings, classes, bags, weights, sum, progress, err);
 }
 
@@ -181,7 +182,8 @@ fin_status fin_fit_create_among(fin_fit **out, int others, const fin_fit_setting
                                 const fin_bags *bags, const double *weights, fin_sum sum,
                                 const fin_progress *progress, fin_error *err)
 {
-    *out = NULL;
+    FINI_NEED_TO_MAKE(err, out, !others || other, bags);
+    settings = fini_or_defaults(&fin_fit_table, settings, &(fin_fit_settings){0});
     fin_status status = fin_settings_validate(&fin_fit_table, settings, err);
     if (!status)
         status = fini_bags_check(bags, err);
@@ -327,6 +329,7 @@ fin_status fini_fit_predict(const fin_fit *fit, const fin_bags *bags, double *me
 fin_status fin_fit_predict(const fin_fit *fit, const fin_bags *bags, double *mean, double *sd,
                            fin_error *err)
 {
+    FINI_NEED(err, fit, bags, mean);
     return fini_fit_predict(fit, bags, mean, sd, NULL, err);
 }
 
@@ -349,7 +352,7 @@ int fini_positive(const fin_fit *fit)
 
 int fin_fit_locates(const fin_fit *fit)
 {
-    return fit->locator >= 0;
+    return fit ? fit->locator >= 0 : 0;
 }
 
 /* `none` as sharp as predictions are, and tokens such that they still go together. */
@@ -372,6 +375,7 @@ static void calibrate_tokens(const fin_fit *fit, const fini_part *part, const fi
 fin_status fin_fit_locate(const fin_fit *fit, const fin_bags *bags, const fin_locations *to,
                           fin_error *err)
 {
+    FINI_NEED(err, fit, bags, to);
     fin_status status = check_bags(fit, bags, err);
     if (status)
         return status;

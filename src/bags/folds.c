@@ -429,6 +429,7 @@ fin_status fini_folds_ordered(int64_t n, int64_t classes, const double *labels,
 fin_status fin_folds_make(int64_t n, int64_t classes, const double *labels, const int64_t *groups,
                           int repeats, int folds, int64_t seed, int32_t *fold, fin_error *err)
 {
+    FINI_NEED(err, labels, fold);
     return fini_folds_make(n, classes, labels, groups, NULL, false, repeats, folds, seed, fold,
                            err);
 }

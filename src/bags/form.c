@@ -36,6 +36,7 @@ const fin_fit_model *fin_fit_model_get(const fin_fit_settings *settings)
 
 int fin_fit_basis(const fin_fit_settings *s, int64_t classes)
 {
+    s = fini_or_defaults(&fin_fit_table, s, &(fin_fit_settings){0});
     const fini_bag_model *model = fini_bag_model_of(s->model);
     return s->basis != FIN_BASIS_AUTO         ? s->basis
            : model && classes && model->basis ? model->basis

@@ -5,6 +5,8 @@
 
 void fin_fit_get_info(const fin_fit *fit, fin_fit_info *info)
 {
+    if (!fit || !info)
+        return;
     *info = (fin_fit_info){.classes = fit->classes,
                            .d = fit->d,
                            .bags = fit->bags,
@@ -42,7 +44,7 @@ const fin_fit_settings *fin_fit_get_settings(const fin_fit *fit)
 
 const fin_fit_settings *fin_fit_part(const fin_fit *fit, int64_t i, double *weight)
 {
-    if (i < 0 || i >= fit->parts)
+    if (!fit || i < 0 || i >= fit->parts)
         return NULL;
     if (weight)
         *weight = fit->part[i].weight;
@@ -69,6 +71,7 @@ static void mean_row(const fini_part *part, int64_t r, double *row)
 fin_status fin_fit_directions(const fin_fit *fit, int64_t i, int64_t h, int64_t o, double *key,
                               double *value, fin_error *err)
 {
+    FINI_NEED(err, fit, key, value);
     if (i < 0 || i >= fit->parts)
         return fini_fail(err, FIN_ERR_ARGUMENT, "part %lld of %lld parts", (long long)i,
                          (long long)fit->parts);
@@ -109,6 +112,7 @@ static void add_rows(const fini_part *part, int64_t from, int64_t to, double wei
 
 fin_status fin_fit_importance(const fin_fit *fit, double *key, double *value, fin_error *err)
 {
+    FINI_NEED(err, fit, key, value);
     double keys = 0, values = 0;
     memset(key, 0, (size_t)fit->d * sizeof *key);
     memset(value, 0, (size_t)fit->d * sizeof *value);

@@ -181,8 +181,9 @@ static fin_status check_numbers(int64_t n, const double *labels, const double *m
 fin_status fin_fit_judge(int64_t n, int64_t classes, const double *labels, const double *mean,
                          const double *sd, fin_fit_score *score, fin_error *err)
 {
+    FINI_NEED(err, labels, mean, score);
     *score = (fin_fit_score){0, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
-    if (n < 1 || classes < 0 || classes == 1 || !labels || !mean)
+    if (n < 1 || classes < 0 || classes == 1)
         return fini_fail(err, FIN_ERR_ARGUMENT,
                          "%lld bags of %lld classes to judge; give labels and predictions of at "
                          "least one bag, and 0 classes (numbers) or at least 2",

@@ -20,6 +20,7 @@ static const int64_t most_bags = 1000000; /* of which hashes are kept */
 
 fin_status fin_bags_level(const fin_bags *bags, unsigned char *level, fin_error *err)
 {
+    FINI_NEED(err, bags, level);
     fin_status status = fini_bags_check(bags, err);
     if (status)
         return status;
@@ -140,6 +141,7 @@ static fin_status find_ranges(fin_fit *fit, const fin_bags *bags, const double *
 fin_status fin_fit_outside(const fin_fit *fit, const fin_bags *bags, int64_t *outside, double *low,
                            double *high, fin_error *err)
 {
+    FINI_NEED(err, fit, bags, outside);
     fin_status status = fini_bags_check(bags, err);
     int64_t d = fit->d, rows = status ? 0 : fini_bags_tokens(bags);
     if (!status && bags->d != d)
@@ -261,6 +263,7 @@ static fin_status find_hashes(fin_fit *fit, const fin_bags *bags, const double *
 fin_status fin_fit_known(const fin_fit *fit, const fin_bags *bags, unsigned char *known,
                          fin_error *err)
 {
+    FINI_NEED(err, fit, bags, known);
     double *hash;
     fin_status status = fini_bags_check(bags, err);
     if (!status)

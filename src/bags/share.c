@@ -24,6 +24,8 @@ static int64_t start_of(int64_t total, int64_t blocks, int64_t b)
 /* The first blocks % ranks processes have one block more than the others, as in fin_ranks_share. */
 void fin_bags_share(int64_t total, int rank, int ranks, int64_t *first, int64_t *count)
 {
+    if (!first || !count)
+        return;
     int64_t blocks = fin_bags_blocks(total), least = blocks / ranks, more = blocks % ranks;
     int64_t a = rank * least + (rank < more ? rank : more), b = a + least + (rank < more);
     *first = start_of(total, blocks, a);

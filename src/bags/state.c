@@ -324,6 +324,8 @@ fin_status fini_fit_finish(fin_fit *fit, fin_error *err)
 
 int64_t fin_fit_tensors(const fin_fit *fit, fin_tensor *tensors, int64_t room)
 {
+    if (!fit)
+        return 0;
     fini_tensor_list l = {tensors, 0, tensors ? room : 0};
     fini_state_save(&fini_fit_state, fit, "", &l);
     for (int64_t k = 0; k < fit->parts; k++) {
@@ -394,7 +396,8 @@ static fin_status restore_parts(fin_fit *fit, fini_state_source *from, fin_error
 fin_status fin_fit_restore(fin_fit **out, const fin_fit_settings *settings,
                            const fin_tensor *tensors, int64_t count, fin_error *err)
 {
-    *out = NULL;
+    FINI_NEED_TO_MAKE(err, out, !count || tensors);
+    settings = fini_or_defaults(&fin_fit_table, settings, &(fin_fit_settings){0});
     fin_status status = fin_settings_validate(&fin_fit_table, settings, err);
     if (status)
         return status;

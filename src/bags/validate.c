@@ -277,8 +277,8 @@ fin_status fin_validate(fin_validation **out, int count, const fin_fit_settings 
                         int64_t classes, const fin_bags *bags, int repeats, int folds,
                         const int32_t *fold, const fin_progress *progress, fin_error *err)
 {
+    FINI_NEED_TO_MAKE(err, out, !count || models, bags, fold);
     fin_validation *v = NULL;
-    *out = NULL;
     fin_status status = fini_bags_check(bags, err);
     if (!status)
         status = check(count, classes, bags, repeats, folds, err);
@@ -327,12 +327,12 @@ void fin_validation_destroy(fin_validation *v)
 
 const fin_validation_row *fin_validation_at(const fin_validation *v, int i)
 {
-    return i >= 0 && i < v->count ? &v->row[i] : NULL;
+    return v && i >= 0 && i < v->count ? &v->row[i] : NULL;
 }
 
 const double *fin_validation_mean(const fin_validation *v, int i)
 {
-    return i >= 0 && i < v->count ? v->mean + i * v->n * v->width : NULL;
+    return v && i >= 0 && i < v->count ? v->mean + i * v->n * v->width : NULL;
 }
 
 /* ---- does one token decide? ------------------------------------------------------------------- */
@@ -403,6 +403,7 @@ void fin_validation_locate(const fin_validation *v, fin_validation_location *to)
 fin_status fin_validation_reliability(const fin_validation *v, int i, int bins, int64_t *count,
                                       double *predicted, double *observed, fin_error *err)
 {
+    FINI_NEED(err, v, count, predicted, observed);
     if (!v->classes)
         return fini_fail(err, FIN_ERR_UNSUPPORTED,
                          "reliability is of probabilities, and the labels are numbers; look at the "

@@ -10,6 +10,23 @@
  * well. */
 fin_status fini_fail(fin_error *err, fin_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* For public functions: FIN_ERR_ARGUMENT with the name of the first pointer that is NULL. FINI_NEED(err, task, !n || y): y
+ * counts only where there is something in it. */
+#define FINI_NEED(err, ...)                                                                        \
+    do {                                                                                           \
+        const bool fini_given[] = {__VA_ARGS__};                                                   \
+        if (fini_missing(fini_given, sizeof fini_given, #__VA_ARGS__, __func__, err))              \
+            return FIN_ERR_ARGUMENT;                                                               \
+    } while (0)
+/* The same for a call that leaves an object in *out: NULL until there is one. */
+#define FINI_NEED_TO_MAKE(err, out, ...)                                                           \
+    do {                                                                                           \
+        if (out)                                                                                   \
+            *(out) = NULL;                                                                         \
+        FINI_NEED(err, out, __VA_ARGS__);                                                          \
+    } while (0)
+bool fini_missing(const bool *given, size_t count, const char *names, const char *function,
+                  fin_error *err);
 fin_status fini_fail_memory(fin_error *err, size_t size, const char *what);
 
 /* 64-byte aligned, through the hooks. fini_free takes NULL. */
@@ -64,6 +81,9 @@ bool fini_shape_count(fin_dtype dtype, int ndim, const int64_t *shape, int64_t *
 double fini_strtod(const char *text, char **end);
 /* %.*g in the C locale. */
 void fini_print_double(double number, int digits, char *buffer, size_t size);
+
+/* `given`, or if it is NULL the defaults, which `room` has then. */
+const void *fini_or_defaults(const fin_settings *table, const void *given, void *room);
 
 /* fin_hint into memory of the block that it is called in. */
 #define fini_did_you_mean(near, otherwise) fin_hint(near, otherwise, (char[FIN_HINT]){""})

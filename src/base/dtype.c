@@ -1,6 +1,7 @@
 /* Element types of arrays: one table for all that read and write them. */
 #include "base/base.h"
 
+#include <math.h>
 #include <string.h>
 
 const fini_dtype fini_dtypes[FINI_DTYPES] = {
@@ -26,6 +27,8 @@ bool fini_dtype_find(const char *text, bool numpy, fin_dtype *dtype)
 
 double fin_dtype_get(fin_dtype dtype, const void *data, int64_t i)
 {
+    if (!data)
+        return NAN;
     const char *at = (const char *)data + (size_t)i * fin_dtype_size(dtype);
     float f;
     double x;

@@ -37,6 +37,8 @@ static void store(void *values, const fin_field *field, double number)
 
 double fin_settings_get(const fin_field *field, const void *values)
 {
+    if (!field || !values)
+        return NAN;
     switch (field->type) {
     case FIN_TYPE_int64_t:
         return (double)*(const int64_t *)place_const(values, field);
@@ -71,16 +73,31 @@ static const char *choice_name(const fin_field *field, int i, size_t *length)
     return name;
 }
 
-void fin_settings_defaults(const fin_settings *table, void *values)
+static size_t field_size(const fin_field *field)
 {
-    memset(values, 0, table->size);
+    return field->type == FIN_TYPE_choice ? sizeof(fin_choice) : sizeof(double);
+}
+
+void fin_settings_defaults(const fin_settings *table, void *values, size_t size)
+{
+    if (!table || !values)
+        return;
+    memset(values, 0, size);
     for (int i = 0; i < table->count; i++)
-        store(values, &table->fields[i], table->fields[i].fallback);
+        if (table->fields[i].offset + field_size(&table->fields[i]) <= size)
+            store(values, &table->fields[i], table->fields[i].fallback);
+}
+
+const void *fini_or_defaults(const fin_settings *table, const void *given, void *room)
+{
+    if (!given)
+        fin_settings_defaults(table, room, table->size);
+    return given ? given : room;
 }
 
 const fin_field *fin_settings_find(const fin_settings *table, const char *name)
 {
-    for (int i = 0; i < table->count; i++)
+    for (int i = 0; table && name && i < table->count; i++)
         if (strcmp(table->fields[i].name, name) == 0)
             return &table->fields[i];
     return NULL;
@@ -137,6 +154,7 @@ static fin_status check(const fin_settings *table, const fin_field *field, doubl
 
 fin_status fin_settings_validate(const fin_settings *table, const void *values, fin_error *err)
 {
+    FINI_NEED(err, table, values);
     for (int i = 0; i < table->count; i++) {
         const fin_field *field = &table->fields[i];
         double number = fin_settings_get(field, values);
@@ -154,6 +172,7 @@ fin_status fin_settings_validate(const fin_settings *table, const void *values, 
 fin_status fin_settings_set(const fin_settings *table, void *values, const fin_field *field,
                             double number, fin_error *err)
 {
+    FINI_NEED(err, table, values, field);
     fin_status status = check(table, field, number, err);
     if (status)
         return status;
@@ -193,6 +212,7 @@ static bool is_rounded(const fin_field *field, const char *text, double number)
 fin_status fin_settings_parse(const fin_settings *table, void *values, const char *name,
                               const char *text, fin_error *err)
 {
+    FINI_NEED(err, table, values, name, text);
     const fin_field *field = fin_settings_find(table, name);
     if (!field)
         return fini_fail(err, FIN_ERR_ARGUMENT, "%s has no setting '%.40s'", table->name, name);
@@ -217,9 +237,15 @@ fin_status fin_settings_parse(const fin_settings *table, void *values, const cha
 
 char *fin_settings_text(const fin_field *field, const void *values, char *buffer, size_t size)
 {
+    if (buffer && size)
+        buffer[0] = '\0';
+    if (!field || !values || !buffer)
+        return buffer;
     double number = fin_settings_get(field, values);
     size_t length;
-    if (field->type == FIN_TYPE_choice) {
+    if (field->type == FIN_TYPE_choice && (number < 0 || number >= choice_count(field))) {
+        snprintf(buffer, size, "choice %d of %d", (int)number, choice_count(field));
+    } else if (field->type == FIN_TYPE_choice) {
         const char *name = choice_name(field, (int)number, &length);
         snprintf(buffer, size, "%.*s", (int)length, name);
     } else if (has_auto(field) && fin_is_auto(number)) {
@@ -261,6 +287,8 @@ int fini_edit_distance(const char *a, const char *b, int limit)
 const char *fin_nearest_name(const char *word, const char *const *names, int count)
 {
     const char *best = NULL;
+    if (!word || !names)
+        return NULL;
     int limit = strlen(word) <= 3 ? 1 : 3, least = limit + 1;
     for (int i = 0; i < count; i++) {
         int distance = fini_edit_distance(word, names[i], limit);
@@ -276,7 +304,7 @@ const char *fin_nearest_name(const char *word, const char *const *names, int cou
 
 const char *fin_hint(const char *near, const char *otherwise, char buffer[FIN_HINT])
 {
-    if (!near)
+    if (!near || !buffer)
         return otherwise;
     snprintf(buffer, FIN_HINT, "; did you mean %.64s?", near);
     return buffer;

@@ -3,6 +3,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #define FINI_STRING_(x) #x
 #define FINI_STRING(x) FINI_STRING_(x)
@@ -34,6 +35,25 @@ fin_status fini_fail(fin_error *err, fin_status status, const char *format, ...)
         va_end(args);
     }
     return status;
+}
+
+/* names: what FINI_NEED was given, as it is written there, parted by commas; the name is the last word of each. */
+bool fini_missing(const bool *given, size_t count, const char *names, const char *function,
+                  fin_error *err)
+{
+    for (size_t i = 0; i < count; i++) {
+        size_t length = strcspn(names, ",");
+        if (!given[i]) {
+            const char *name = names + length;
+            while (name > names && name[-1] != ' ')
+                name--;
+            fini_fail(err, FIN_ERR_ARGUMENT, "%s: %.*s is missing (NULL)", function,
+                      (int)(names + length - name), name);
+            return true;
+        }
+        names += length + 1;
+    }
+    return false;
 }
 
 fin_status fini_fail_memory(fin_error *err, size_t size, const char *what)

@@ -68,12 +68,9 @@ fin_status fini_command_perform(const fin_command *command, const void *values, 
 fin_status fin_command_run(const fin_command *command, const fin_pair *pairs, int count,
                            const fin_progress *progress, fin_result **out, fin_error *err)
 {
-    if (out)
-        *out = NULL;
-    if (!command || !out || count < 0 || (count > 0 && !pairs))
-        return fini_fail(err, FIN_ERR_ARGUMENT,
-                         "fin_command_run needs a command, such as fin_command_find(\"risk\"), a "
-                         "place for the result, and as many pairs as it is told");
+    FINI_NEED_TO_MAKE(err, out, command, !count || pairs);
+    if (count < 0)
+        return fini_fail(err, FIN_ERR_ARGUMENT, "%d settings; there are 0 or more", count);
     void *values = fini_alloc(command->size);
     fin_result *result = fin_result_create();
     fin_status status = values && result

@@ -281,7 +281,7 @@ static fin_status add_attention(const fini_latent_values *v, const fin_latent *l
 {
     fin_cross_settings cross;
     fin_estimate risk;
-    fin_settings_defaults(&fin_cross_table, &cross);
+    fin_settings_defaults(&fin_cross_table, &cross, sizeof cross);
     cross.form = v->cross.form;
     cross.kernel = v->cross.kernel;
     cross.scale = v->cross.scale;

@@ -67,10 +67,10 @@ fin_status fini_model_settle(fini_model *model, fin_error *err)
 fin_status fin_command_task(const fin_command *command, const void *values, int64_t seed, int flags,
                             fin_task **task, fin_error *err)
 {
+    FINI_NEED_TO_MAKE(err, task, command, values);
     fin_group groups[FIN_GROUPS];
     fini_model model;
     int count = 0;
-    *task = NULL;
     memset(&model, 0, sizeof model);
     for (const fin_word *word = command->words; word->name; word++) {
         const char *text = (const char *)values + word->offset;
@@ -97,7 +97,7 @@ const fin_form *fini_model_form(const fini_model *model)
 static fin_status check_lengths(const fini_model *model, fin_error *err)
 {
     fin_task_settings usual;
-    fin_settings_defaults(fin_task_kind_table(fin_task_find(model->task)), &usual);
+    fin_settings_defaults(fin_task_kind_table(fin_task_find(model->task)), &usual, sizeof usual);
     if (model->lengths[0] &&
         (model->task_settings.L != usual.L || model->task_settings.L_min != usual.L_min))
         return fini_fail(err, FIN_ERR_ARGUMENT,

@@ -240,22 +240,26 @@ void fini_result_note(fin_result *result, const char *format, ...)
 
 int fin_result_scalar_count(const fin_result *result)
 {
-    return result->scalar_count;
+    return result ? result->scalar_count : 0;
 }
 
 int fin_result_series_count(const fin_result *result)
 {
-    return result->series_count;
+    return result ? result->series_count : 0;
 }
 
 fin_scalar fin_result_get_scalar(const fin_result *result, int i)
 {
+    if (!result || i < 0 || i >= result->scalar_count)
+        return (fin_scalar){.name = NULL};
     const scalar *s = &result->scalars[i];
     return (fin_scalar){s->name, s->value, s->error, s->how, s->samples};
 }
 
 fin_series fin_result_get_series(const fin_result *result, int i)
 {
+    if (!result || i < 0 || i >= result->series_count)
+        return (fin_series){.name = NULL};
     const series *s = &result->series[i];
     fin_series out = {.name = s->name, .dtype = s->dtype, .ndim = s->ndim, .data = s->data};
     memcpy(out.shape, s->shape, sizeof out.shape);
@@ -264,5 +268,5 @@ fin_series fin_result_get_series(const fin_result *result, int i)
 
 const char *fin_result_note(const fin_result *result, int i)
 {
-    return i >= 0 && i < result->note_count ? result->notes[i] : NULL;
+    return result && i >= 0 && i < result->note_count ? result->notes[i] : NULL;
 }

@@ -35,6 +35,7 @@ const fin_field *fini_field_find(const fin_settings *table, const char *name)
 fin_status fin_command_groups(const fin_command *command, void *values,
                               fin_group groups[FIN_GROUPS], int *count, fin_error *err)
 {
+    FINI_NEED(err, command, values, groups, count);
     *count = 0;
     if (command->groups)
         return command->groups(values, groups, count, err);
@@ -148,6 +149,7 @@ static fin_status check_choice(const fin_word *word, const char *text, fin_error
 fin_status fin_word_group(const char *word, const char *choice, void *values,
                           fin_group groups[FIN_GROUPS], int *count, fin_error *err)
 {
+    FINI_NEED(err, word, choice, values, groups, count);
     enum { NAMES = 64 };
     const kind *k = find_kind(word);
     const char *names[NAMES];
@@ -266,6 +268,7 @@ fin_status fin_command_tables(const fin_command *command, void *values, const fi
                               int count, fin_group groups[FIN_GROUPS], int *group_count, int *bad,
                               fin_error *err)
 {
+    FINI_NEED(err, command, values, !count || pairs, groups, group_count);
     int blamed;
     bad = bad ? bad : &blamed;
     *bad = -1;
@@ -282,7 +285,7 @@ fin_status fin_command_tables(const fin_command *command, void *values, const fi
         return status;
     }
     for (int g = 0; g < *group_count; g++)
-        fin_settings_defaults(groups[g].table, groups[g].values);
+        fin_settings_defaults(groups[g].table, groups[g].values, groups[g].table->size);
     return FIN_OK;
 }
 
@@ -322,6 +325,7 @@ static void tidy(const fin_command *command, void *values)
 fin_status fin_command_apply(const fin_command *command, void *values, const fin_pair *pairs,
                              int count, int *bad, fin_error *err)
 {
+    FINI_NEED(err, command, values, !count || pairs);
     fin_status status = fill(command, values, pairs, count, bad, err);
     for (const fin_word *word = command->words; word->name && !status; word++)
         status = fini_word_check(word, (const char *)values + word->offset, err);
@@ -334,6 +338,7 @@ fin_status fin_command_apply(const fin_command *command, void *values, const fin
 
 fin_status fin_command_settle(const fin_command *command, void *values, fin_error *err)
 {
+    FINI_NEED(err, command, values);
     return command->settle ? command->settle(values, err) : FIN_OK;
 }
 
@@ -488,6 +493,7 @@ static void insert(entry entries[ENTRIES], int *count, entry e)
 fin_status fin_command_text(const fin_command *command, const void *values, char *buffer,
                             size_t size, fin_error *err)
 {
+    FINI_NEED(err, command, values, buffer);
     fin_group groups[FIN_GROUPS];
     entry entries[ENTRIES];
     int group_count = 0, count = 0;

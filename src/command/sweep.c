@@ -47,11 +47,13 @@ void fin_sweep_destroy(fin_sweep *sweep)
 
 int fin_sweep_count(const fin_sweep *sweep)
 {
-    return sweep->count;
+    return sweep ? sweep->count : 0;
 }
 
 fin_sweep_column fin_sweep_get(const fin_sweep *sweep, int i)
 {
+    if (!sweep || i < 0 || i >= sweep->count)
+        return (fin_sweep_column){.name = NULL};
     const struct column *c = &sweep->columns[i];
     return (fin_sweep_column){c->name, c->value, c->error, c->how, c->hows, c->samples};
 }
@@ -325,12 +327,10 @@ fin_status fin_command_sweep(const fin_command *command, const fin_pair *pairs, 
                              const fin_progress *progress, fin_sweep **out, int64_t *bad,
                              fin_error *err)
 {
+    FINI_NEED_TO_MAKE(err, out, command, !count || pairs, !column_count || columns);
     if (bad)
         *bad = -1;
-    if (out)
-        *out = NULL;
-    if (!command || !out || n < 0 || count < 0 || (count && !pairs) || column_count < 0 ||
-        column_count > COLUMNS || (column_count && !columns))
+    if (n < 0 || count < 0 || column_count < 0 || column_count > COLUMNS)
         return fini_fail(err, FIN_ERR_ARGUMENT,
                          "fin_command_sweep needs a command, a place for the result, and as many "
                          "pairs, columns and points as it is told");
@@ -413,6 +413,7 @@ static fin_status read_list(const char *text, int64_t most, double *values, int6
 fin_status fin_range_read(const char *text, int whole, int64_t most, double *values, int64_t *count,
                           fin_error *err)
 {
+    FINI_NEED(err, text, count);
     double from, to, many;
     char *end;
     *count = 0;

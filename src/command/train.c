@@ -245,7 +245,7 @@ static fin_status add_risk_error(summary *s, fin_error *err)
     fin_risk_settings how;
     fin_risk_report report;
     double most = 0;
-    fin_settings_defaults(&fin_risk_table, &how);
+    fin_settings_defaults(&fin_risk_table, &how, sizeof how);
     how.samples = 2;
     fin_status status =
         fin_risk(of.task, of.form, of.form_settings, NULL, &how, NULL, &report, err);
@@ -365,6 +365,7 @@ static fin_status sum_up(const fin_training *t, fin_result *result, const fin_pr
 fin_status fin_training_result(const fin_training *t, const fin_progress *progress,
                                fin_result **out, fin_error *err)
 {
+    FINI_NEED_TO_MAKE(err, out, t);
     *out = fin_result_create();
     if (!*out)
         return fini_fail_memory(err, 1, "a result");
@@ -372,12 +373,12 @@ fin_status fin_training_result(const fin_training *t, const fin_progress *progre
     if (!status)
         return FIN_OK;
     fin_result_destroy(*out);
-    *out = NULL;
     return status;
 }
 
 fin_status fin_training_check(const fin_training *t, fin_error *err)
 {
+    FINI_NEED(err, t);
     fin_train_array ends = fin_train_named(t->train, "status");
     const int64_t *status = ends.data, *at = fin_train_named(t->train, "at").data;
     int64_t last = 0;

@@ -269,6 +269,7 @@ static fin_status make(fin_training *t, const fin_training_start *start, fin_err
 fin_status fin_training_create(fin_training **out, const fin_pair *pairs, int count,
                                const fin_training_start *start, fin_error *err)
 {
+    FINI_NEED_TO_MAKE(err, out, !count || pairs);
     fin_status status = fini_training_from_pairs(out, pairs, count, err);
     if (!status)
         status = check_ignored(*out, err);
@@ -279,7 +280,6 @@ fin_status fin_training_create(fin_training **out, const fin_pair *pairs, int co
     if (!status)
         return FIN_OK;
     fin_training_destroy(*out);
-    *out = NULL;
     return status;
 }
 
@@ -310,11 +310,13 @@ void fin_training_destroy(fin_training *t)
 
 fin_train *fin_training_runs(fin_training *t)
 {
-    return t->train;
+    return t ? t->train : NULL;
 }
 
 fin_training_parts fin_training_get(const fin_training *t)
 {
+    if (!t)
+        return (fin_training_parts){.task = NULL};
     const fini_train_values *v = &t->values;
     return (fin_training_parts){
         .task = t->task,
@@ -335,6 +337,7 @@ fin_training_parts fin_training_get(const fin_training *t)
 fin_status fin_training_curvature(const fin_training *t, int64_t run, fin_curvature *out,
                                   fin_error *err)
 {
+    FINI_NEED(err, t, out);
     fin_run now;
     memset(out, 0, sizeof *out);
     fin_status status = fin_train_get_run(t->train, run, &now, err);

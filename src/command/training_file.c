@@ -76,12 +76,13 @@ fin_status fini_training_describe(fin_training *t, fin_error *err)
 
 int fin_training_array_count(const fin_training *t)
 {
-    return 1 + fin_train_array_count(t->train) + (fin_task_k_star(t->task) ? 2 : 0);
+    return t ? 1 + fin_train_array_count(t->train) + (fin_task_k_star(t->task) ? 2 : 0) : 0;
 }
 
 fin_status fin_training_get_array(const fin_training *t, int i, fin_train_array *out,
                                   fin_error *err)
 {
+    FINI_NEED(err, t, out);
     int runs = fin_train_array_count(t->train);
     int64_t d = fin_task_get_settings(t->task)->d;
     if (i < 0 || i >= fin_training_array_count(t))
@@ -98,6 +99,7 @@ fin_status fin_training_get_array(const fin_training *t, int i, fin_train_array 
 
 fin_status fin_training_write(const fin_training *t, const char *path, fin_error *err)
 {
+    FINI_NEED(err, t, path);
     const fin_train_settings *settings = fin_train_get_settings(t->train);
     fin_npz_writer *npz = NULL;
     if (settings->engine == FIN_ENGINE_AMBIENT && t->seed != (uint64_t)settings->seed)
@@ -398,9 +400,9 @@ static fin_status go_on(fin_training *t, const source *s, fin_error *err)
 fin_status fin_training_resume(fin_training **out, const fin_training_source *from, int64_t steps,
                                fin_error *err)
 {
+    FINI_NEED_TO_MAKE(err, out, from);
     source s;
     char *text = NULL;
-    *out = NULL;
     fin_status status = open_source(&s, from, err);
     if (!status)
         status = blame(from->path, read_text(&s, &text, err), err);

@@ -399,6 +399,8 @@ static fin_status run(const fini_many *o, fin_error *err)
 fin_status fin_cross_forward(const fin_cross_settings *settings, const fin_cross_batch *batch,
                              void *out, void *variance, fin_error *err)
 {
+    FINI_NEED(err, batch);
+    settings = fini_or_defaults(&fin_cross_table, settings, &(fin_cross_settings){0});
     fini_many o = {.settings = settings, .batch = batch, .out = out, .variance = variance};
     fin_status status = check(&o, err);
     if (status)
@@ -416,6 +418,8 @@ fin_status fin_cross_forward(const fin_cross_settings *settings, const fin_cross
 fin_status fin_cross_backward(const fin_cross_settings *settings, const fin_cross_batch *batch,
                               const void *dout, fin_cross_gradient *gradient, fin_error *err)
 {
+    FINI_NEED(err, batch, gradient);
+    settings = fini_or_defaults(&fin_cross_table, settings, &(fin_cross_settings){0});
     fini_many o = {.settings = settings, .batch = batch, .dout = dout, .gradient = gradient};
     fin_status status = check(&o, err);
     if (status)

@@ -133,6 +133,7 @@ static fin_status check(const fin_cross_settings *s, int64_t dk, int64_t dv, int
 static fin_status plan(fin_cross *o, const fin_cross_settings *s, int64_t dk, int64_t dv,
                        int64_t capacity, fin_error *err)
 {
+    s = fini_or_defaults(&fin_cross_table, s, &(fin_cross_settings){0});
     memset(o, 0, sizeof *o);
     fin_status status = check(s, dk, dv, capacity, err);
     if (!status)
@@ -185,6 +186,7 @@ fin_status fin_cross_create(fin_cross **cross, const fin_cross_settings *setting
                             const double *scales, int64_t dk, int64_t dv, int64_t capacity,
                             fin_error *err)
 {
+    FINI_NEED(err, cross);
     *cross = NULL;
     fin_cross plain;
     fin_status status = plan(&plain, settings, dk, dv, capacity, err);
@@ -231,6 +233,7 @@ void fin_cross_destroy(fin_cross *o)
 fin_status fin_cross_bytes(const fin_cross_settings *settings, int64_t dk, int64_t dv,
                            int64_t capacity, double *bytes, fin_error *err)
 {
+    FINI_NEED(err, bytes);
     fin_cross plain;
     fin_status status = plan(&plain, settings, dk, dv, capacity, err);
     *bytes = status ? NAN : plain.bytes;
@@ -239,6 +242,8 @@ fin_status fin_cross_bytes(const fin_cross_settings *settings, int64_t dk, int64
 
 void fin_cross_get_info(const fin_cross *o, fin_cross_info *info)
 {
+    if (!o || !info)
+        return;
     *info = (fin_cross_info){.method = o->method->name,
                              .tokens = o->tokens,
                              .features = o->features,

@@ -30,6 +30,7 @@ fin_status fin_cross_predict(const fin_cross *o, int64_t m, const double *querie
                              double *variance, double *weights, const fin_progress *progress,
                              fin_error *err)
 {
+    FINI_NEED(err, o, !m || queries, !m || mean);
     fin_status status = need_tokens(o, 1, err);
     if (!status)
         status = need_solved(o, err);
@@ -62,6 +63,7 @@ fin_status fin_cross_predict(const fin_cross *o, int64_t m, const double *querie
 fin_status fin_cross_loo(const fin_cross *o, double *mean, double *variance,
                          const fin_progress *progress, fin_error *err)
 {
+    FINI_NEED(err, o, mean);
     fin_status status = need_tokens(o, 2, err);
     if (!status)
         status = need_solved(o, err);
@@ -74,10 +76,9 @@ fin_status fin_cross_prefix(const fin_cross *o, int64_t m, const double *queries
                             const double *answers, double *error, double *score,
                             const fin_progress *progress, fin_error *err)
 {
-    if (m < 0 || (m > 0 && (!queries || !answers)))
-        return fini_fail(err, FIN_ERR_ARGUMENT,
-                         "%lld queries without their keys or their answers; 0 of them for the "
-                         "tokens themselves",
+    FINI_NEED(err, o, !m || queries, !m || answers, error);
+    if (m < 0)
+        return fini_fail(err, FIN_ERR_ARGUMENT, "%lld queries; 0 of them for the tokens themselves",
                          (long long)m);
     fin_status status = fini_cross_check(o, "query", m, queries, err);
     for (int64_t i = 0; i < m * o->dv && !status; i++)
@@ -112,6 +113,7 @@ fin_status fin_cross_prefix(const fin_cross *o, int64_t m, const double *queries
 fin_status fin_cross_evidence(const fin_cross *o, double *evidence, double gradient[3],
                               double *by_column, const fin_progress *progress, fin_error *err)
 {
+    FINI_NEED(err, o, evidence);
     if (o->settings.form != FIN_CROSS_CME)
         return fini_fail(err, FIN_ERR_UNSUPPORTED,
                          "form %s is no probability model, so that its tokens have no evidence; "

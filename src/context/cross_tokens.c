@@ -150,6 +150,7 @@ fin_status fini_cross_clear(fin_cross *o, fin_error *err)
 fin_status fin_cross_load(fin_cross *o, int64_t n, const double *keys, const double *values,
                           const fin_progress *progress, fin_error *err)
 {
+    FINI_NEED(err, o, !n || keys, !n || values);
     fin_status status = check_tokens(o, 0, n, keys, values, err);
     if (status)
         return status;
@@ -168,6 +169,7 @@ fin_status fin_cross_load(fin_cross *o, int64_t n, const double *keys, const dou
 fin_status fin_cross_append(fin_cross *o, int64_t n, const double *keys, const double *values,
                             fin_error *err)
 {
+    FINI_NEED(err, o, !n || keys, !n || values);
     fin_status status = check_tokens(o, o->tokens, n, keys, values, err);
     if (!status)
         status = place(o, n, keys, values, err);
@@ -181,6 +183,7 @@ fin_status fin_cross_append(fin_cross *o, int64_t n, const double *keys, const d
 
 fin_status fin_cross_drop(fin_cross *o, int64_t n, fin_error *err)
 {
+    FINI_NEED(err, o);
     if (n < 0 || n > o->tokens)
         return fini_fail(err, FIN_ERR_ARGUMENT, "%lld tokens to drop from a context that has %lld",
                          (long long)n, (long long)o->tokens);

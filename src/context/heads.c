@@ -167,6 +167,7 @@ static fin_status attend(const fin_heads *h, const fin_heads_batch *b, work *w, 
 fin_status fin_heads_forward(const fin_heads *h, const fin_heads_batch *b, double *out,
                              fin_error *err)
 {
+    FINI_NEED(err, h, b);
     work w = {0};
     fin_status status = open_work(h, b, false, &w, err);
     if (!status && w.queries && !out)
@@ -219,6 +220,7 @@ static fin_status backward_head(const fin_heads *h, const fin_heads_batch *b, in
 fin_status fin_heads_backward(const fin_heads *h, const fin_heads_batch *b, const double *dout,
                               fin_heads_gradient *g, fin_error *err)
 {
+    FINI_NEED(err, h, b, g);
     work w = {0};
     fin_status status = open_work(h, b, true, &w, err);
     int64_t beside = h->H * h->dv;

@@ -34,13 +34,11 @@ fin_status fin_cross_judge(int64_t n, int64_t step, const double *values, const 
                            const double *variance, double noise, fin_cross_score *score,
                            fin_error *err)
 {
+    FINI_NEED(err, values, mean, variance, score);
     const double log_two_pi = 1.8378770664093454836;
-    if (n < 0 || step < 1 || !values || !mean || !variance || !score)
-        return fini_fail(
-            err, FIN_ERR_ARGUMENT,
-            "judge: n = %lld, step = %lld, or something is NULL; values, mean, variance "
-            "and score are needed",
-            (long long)n, (long long)step);
+    if (n < 0 || step < 1)
+        return fini_fail(err, FIN_ERR_ARGUMENT, "judge: n = %lld, step = %lld; 0 and 1 at least",
+                         (long long)n, (long long)step);
     double square = 0, logs = 0;
     *score = (fin_cross_score){.count = 0};
     for (int64_t i = 0; i < n; i++) {

@@ -26,6 +26,7 @@ static bool scale_is_prior(const fin_cross_settings *cross)
 
 unsigned fin_tune_which(const fin_cross_settings *cross, int columns)
 {
+    cross = fini_or_defaults(&fin_cross_table, cross, &(fin_cross_settings){0});
     if (cross->form == FIN_CROSS_SOFTMAX)
         return FIN_TUNE_TEMPERATURE;
     if (cross->form == FIN_CROSS_NW)
@@ -51,9 +52,6 @@ static const char *form_name(const fin_cross_settings *cross)
 static fin_status check(const fin_cross_settings *cross, const double *scales, unsigned *which,
                         const fin_tune_data *data, const fin_tune_settings *how, fin_error *err)
 {
-    if (!cross || !how)
-        return fini_fail(err, FIN_ERR_ARGUMENT, "tune: %s is NULL; settings are needed",
-                         cross ? "settings" : "cross");
     fin_status status = fin_settings_validate(&fin_cross_table, cross, err);
     if (!status)
         status = fin_settings_validate(&fin_tune_table, how, err);
@@ -293,6 +291,8 @@ fin_status fin_tune(fin_cross_settings *cross, double *scales, unsigned which,
                     const fin_tune_data *data, const fin_tune_settings *settings,
                     const fin_progress *progress, fin_tune_report *report, fin_error *err)
 {
+    FINI_NEED(err, cross, data);
+    settings = fini_or_defaults(&fin_tune_table, settings, &(fin_tune_settings){0});
     fin_status status = check(cross, scales, &which, data, settings, err);
     if (status)
         return status;

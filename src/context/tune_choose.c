@@ -113,8 +113,7 @@ fin_status fin_tune_choose(fin_cross_settings *cross, double *scales, unsigned o
                            const fin_tune_data *data, const fin_tune_settings *settings,
                            const fin_progress *progress, fin_tune_report *report, fin_error *err)
 {
-    if (!cross)
-        return fini_fail(err, FIN_ERR_ARGUMENT, "tune: cross is NULL; settings are needed");
+    FINI_NEED(err, cross, data);
     fin_cross_settings chosen = *cross;
     if (report)
         *report = (fin_tune_report){.which = 0};

@@ -18,9 +18,7 @@ static fin_status check_rows(const char *what, const double *rows, int64_t n, in
 fin_status fini_tune_check(const fin_tune_data *data, fin_error *err)
 {
     const int64_t most = INT64_C(1) << 40;
-    if (!data || !data->offsets || !data->keys || !data->values)
-        return fini_fail(err, FIN_ERR_ARGUMENT,
-                         "tune: data, offsets, keys or values is NULL; all are needed");
+    FINI_NEED(err, data->offsets, data->keys, data->values);
     if (data->n < 1 || data->n > most || data->dk < 1 || data->dk > most || data->dv < 1 ||
         data->dv > most)
         return fini_fail(err, FIN_ERR_ARGUMENT,
@@ -112,8 +110,7 @@ static double diagonal(const fin_cross_settings *cross, double norm_square)
 fin_status fin_tune_guess(fin_cross_settings *cross, double *scales, unsigned which,
                           const fin_tune_data *data, fin_error *err)
 {
-    if (!cross)
-        return fini_fail(err, FIN_ERR_ARGUMENT, "tune: cross is NULL; settings are needed");
+    FINI_NEED(err, cross, data);
     fin_status status = fini_tune_check(data, err);
     if (status)
         return status;

@@ -226,8 +226,8 @@ fin_status fini_bag_set_parse(fin_bag_set **out, const fin_bags_source *source, 
 fin_status fin_bag_set_read(fin_bag_set **out, const fin_bags_source *source,
                             const fin_progress *progress, fin_error *err)
 {
+    FINI_NEED_TO_MAKE(err, out, source);
     struct stat info;
-    *out = NULL;
     fin_status status = check_source(source, err);
     if (!status)
         status = fini_bag_set_create(out, err);
@@ -272,52 +272,52 @@ const fin_bags *fin_bag_set_bags(const fin_bag_set *set)
 
 int64_t fin_bag_set_classes(const fin_bag_set *set)
 {
-    return set->classes;
+    return set ? set->classes : 0;
 }
 
 const char *fin_bag_set_class(const fin_bag_set *set, int64_t c)
 {
-    return fini_names_get(&set->class_names, c);
+    return set ? fini_names_get(&set->class_names, c) : NULL;
 }
 
 const char *fin_bag_set_feature(const fin_bag_set *set, int64_t j)
 {
-    return fini_names_get(&set->features, j);
+    return set ? fini_names_get(&set->features, j) : NULL;
 }
 
 const char *fin_bag_set_name(const fin_bag_set *set, int64_t i)
 {
-    return fini_names_get(&set->names, i);
+    return set ? fini_names_get(&set->names, i) : NULL;
 }
 
 const char *fin_bag_set_label(const fin_bag_set *set)
 {
-    return set->label;
+    return set ? set->label : NULL;
 }
 
 const char *fin_bag_set_bag(const fin_bag_set *set)
 {
-    return set->bag;
+    return set ? set->bag : NULL;
 }
 
 const char *fin_bag_set_group(const fin_bag_set *set)
 {
-    return set->group;
+    return set ? set->group : NULL;
 }
 
 int64_t fin_bag_set_row(const fin_bag_set *set, int64_t t)
 {
-    if (t < 0 || t >= set->bags.offsets[set->bags.n] - set->bags.offsets[0])
+    if (!set || t < 0 || t >= set->bags.offsets[set->bags.n] - set->bags.offsets[0])
         return 0;
     return set->rows ? set->rows[t] : set->first_row + t;
 }
 
 int fin_bag_set_notes(const fin_bag_set *set)
 {
-    return set->notes->count;
+    return set ? set->notes->count : 0;
 }
 
 const char *fin_bag_set_note(const fin_bag_set *set, int i)
 {
-    return i >= 0 && i < set->notes->count ? set->notes->text[i] : NULL;
+    return set && i >= 0 && i < set->notes->count ? set->notes->text[i] : NULL;
 }

@@ -207,6 +207,7 @@ fin_status fini_folds_parse(const char *text, size_t size, const char *label,
 fin_status fin_folds_read(const char *path, const fin_bag_set *set, int *repeats, int *count,
                           int32_t **fold, fin_error *err)
 {
+    FINI_NEED(err, path, set, repeats, count, fold);
     char *text;
     size_t size;
     *fold = NULL;

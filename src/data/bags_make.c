@@ -97,8 +97,8 @@ static fin_status fill(fin_bag_set *set, const fin_bags *bags, const fin_bags_na
 fin_status fin_bag_set_make(fin_bag_set **out, const fin_bags *bags, const fin_bags_names *names,
                             fin_error *err)
 {
+    FINI_NEED_TO_MAKE(err, out, bags);
     static const fin_bags_names nameless;
-    *out = NULL;
     names = names ? names : &nameless;
     fin_status status = check_sizes(bags, names, err);
     if (!status)
@@ -128,6 +128,7 @@ static void copy_rows(const char *from, char *to, int64_t rows, int64_t d, size_
 
 fin_status fin_bag_set_drop(fin_bag_set *set, const unsigned char *drop, fin_error *err)
 {
+    FINI_NEED(err, set, drop);
     fin_bags *bags = &set->bags;
     fini_names names = {0};
     int64_t d = bags->d, left = 0, rows = bags->offsets[bags->n] - bags->offsets[0], cells;

@@ -180,6 +180,7 @@ static fin_status read_scale(fin_checkpoint *c, fin_error *err)
 
 fin_status fin_checkpoint_read(const char *path, fin_checkpoint **out, fin_error *err)
 {
+    FINI_NEED_TO_MAKE(err, out, path);
     fin_checkpoint *c = *out = fini_alloc(sizeof *c);
     if (!c)
         return fini_fail_memory(err, sizeof *c, "a checkpoint");
@@ -219,9 +220,9 @@ void fin_checkpoint_close(fin_checkpoint *c)
 
 fin_status fin_checkpoint_encoder(const fin_checkpoint *c, fin_encoder **encoder, fin_error *err)
 {
+    FINI_NEED_TO_MAKE(err, encoder, c);
     int64_t count = 0;
     fin_error why = {FIN_OK, ""};
-    *encoder = NULL;
     fin_tensor *own = fini_alloc_array(c->file->count, sizeof *own);
     if (!own)
         return fini_fail_memory(err, (size_t)c->file->count * sizeof *own, "a checkpoint");
@@ -241,6 +242,7 @@ fin_status fin_checkpoint_encoder(const fin_checkpoint *c, fin_encoder **encoder
 
 fin_status fin_checkpoint_restore(const fin_checkpoint *c, fin_learn *learn, fin_error *err)
 {
+    FINI_NEED(err, c, learn);
     fin_error why = {FIN_OK, ""};
     if (!c->learns)
         return fini_fail(err, FIN_ERR_FORMAT,
@@ -256,26 +258,28 @@ fin_status fin_checkpoint_restore(const fin_checkpoint *c, fin_learn *learn, fin
 
 const fin_encoder_settings *fin_checkpoint_settings(const fin_checkpoint *c)
 {
-    return &c->settings;
+    return c ? &c->settings : NULL;
 }
 
 const fin_encoder_shape *fin_checkpoint_shape(const fin_checkpoint *c)
 {
-    return &c->shape;
+    return c ? &c->shape : NULL;
 }
 
 const fin_token_scale *fin_checkpoint_scale(const fin_checkpoint *c)
 {
-    return c->scaled ? &c->scale : NULL;
+    return c && c->scaled ? &c->scale : NULL;
 }
 
 const fin_learn_settings *fin_checkpoint_learn(const fin_checkpoint *c)
 {
-    return c->learns ? &c->learn : NULL;
+    return c && c->learns ? &c->learn : NULL;
 }
 
 const char *fin_checkpoint_entry(const fin_checkpoint *c, const char *key)
 {
+    if (!c || !key)
+        return NULL;
     const fin_entry *entry;
     int64_t count = fini_tensors_entries(c->file, &entry);
     for (int64_t i = 0; i < count; i++)
@@ -326,6 +330,7 @@ fin_status fin_checkpoint_write(const char *path, const fin_encoder *encoder,
                                 const fin_learn *learn, const fin_token_scale *scale,
                                 const fin_entry *entries, int64_t count, fin_error *err)
 {
+    FINI_NEED(err, path, encoder, !count || entries);
     fin_tensor *tensors = NULL;
     int64_t tensor_count = 0;
     fini_metadata m;

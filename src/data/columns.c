@@ -174,6 +174,7 @@ fin_status fini_columns_read(const fini_columns *columns, const char *text, int6
 fin_status fin_columns_read(const fin_columns *columns, const char *text, int64_t *list,
                             int64_t *count, fin_error *err)
 {
+    FINI_NEED(err, columns, text, list, count);
     fini_names names = {.count = 0};
     fin_status status = FIN_OK;
     *count = 0;

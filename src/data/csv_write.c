@@ -39,7 +39,7 @@ static fin_status write_header(fini_output *output, const char *const *names, in
 fin_status fin_csv_open(const char *path, const char *const *names, int count, fin_csv **out,
                         fin_error *err)
 {
-    *out = NULL;
+    FINI_NEED_TO_MAKE(err, out, path, names);
     if (count < 1 || count > FIN_TABLE_COLUMNS_MAX)
         return fini_fail(err, FIN_ERR_ARGUMENT, "a CSV file with %d columns; it must have 1 to %d",
                          count, FIN_TABLE_COLUMNS_MAX);
@@ -69,6 +69,7 @@ static fin_status write_number(fini_output *output, double number, fin_error *er
 fin_status fin_csv_cells(fin_csv *csv, const char *const *texts, const double *values,
                          fin_error *err)
 {
+    FINI_NEED(err, csv);
     fin_status status = FIN_OK;
     locale_t before = csv->locale ? uselocale(csv->locale) : (locale_t)0;
     for (int j = 0; j < csv->count && !status; j++) {
@@ -84,6 +85,7 @@ fin_status fin_csv_cells(fin_csv *csv, const char *const *texts, const double *v
 
 fin_status fin_csv_row(fin_csv *csv, const double *values, fin_error *err)
 {
+    FINI_NEED(err, csv, values);
     return fin_csv_cells(csv, NULL, values, err);
 }
 
@@ -96,6 +98,7 @@ static void end(fin_csv *csv)
 
 fin_status fin_csv_commit(fin_csv *csv, fin_error *err)
 {
+    FINI_NEED(err, csv);
     fin_status status = fini_output_commit(csv->output, err);
     end(csv);
     return status;

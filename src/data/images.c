@@ -142,6 +142,7 @@ fin_status fin_images_write(const char *path, const char *title, int64_t rows, i
                             int64_t height, int64_t width, const double *pixels, double low,
                             double high, fin_error *err)
 {
+    FINI_NEED(err, path, title, pixels);
     enum { MOST = 1000 };
     char head[512], *tail = "</svg>\n";
     if (rows < 1 || rows > MOST || count < 1 || count > MOST || height < 1 || width < 1 ||

@@ -151,10 +151,10 @@ static fin_status build(const fin_tensor_file *file, fin_model *sizes, fin_model
 
 fin_status fin_model_read(const char *path, fin_model **out, fin_error *err)
 {
+    FINI_NEED_TO_MAKE(err, out, path);
     fin_tensor_file *file;
     fin_model sizes = {0};
     fin_fit_info info;
-    *out = NULL;
     fin_status status = fini_tensors_open(path, "model", FIN_MODEL_VERSION, &file, err);
     if (status)
         return status;
@@ -191,48 +191,49 @@ void fin_model_destroy(fin_model *model)
 
 const fin_fit *fin_model_fit(const fin_model *model)
 {
-    return model->fit;
+    return model ? model->fit : NULL;
 }
 
 int64_t fin_model_features(const fin_model *model)
 {
-    return model->features;
+    return model ? model->features : 0;
 }
 
 int64_t fin_model_classes(const fin_model *model)
 {
-    return model->classes;
+    return model ? model->classes : 0;
 }
 
 const char *const *fin_model_feature_names(const fin_model *model)
 {
-    return model->feature_names;
+    return model ? model->feature_names : NULL;
 }
 
 const char *const *fin_model_class_names(const fin_model *model)
 {
-    return model->class_names;
+    return model ? model->class_names : NULL;
 }
 
 const char *fin_model_label(const fin_model *model)
 {
-    return model->label;
+    return model ? model->label : NULL;
 }
 
 const char *fin_model_bag(const fin_model *model)
 {
-    return model->bag;
+    return model ? model->bag : NULL;
 }
 
 const char *fin_model_group(const fin_model *model)
 {
-    return model->group;
+    return model ? model->group : NULL;
 }
 
 int64_t fin_model_notes(const fin_model *model, const fin_entry **notes)
 {
-    *notes = model->notes;
-    return model->note_count;
+    if (notes)
+        *notes = model ? model->notes : NULL;
+    return model ? model->note_count : 0;
 }
 
 /* ---- writing --------------------------------------------------------------------------------- */
@@ -293,6 +294,7 @@ static fin_status gather_tensors(const fin_fit *fit, const fin_bag_set *set, fin
 fin_status fin_model_write(const char *path, const fin_fit *fit, const fin_bag_set *set,
                            const fin_entry *notes, int64_t count, fin_error *err)
 {
+    FINI_NEED(err, path, fit, set, !count || notes);
     const char *label = fin_bag_set_label(set), *bag = fin_bag_set_bag(set),
                *group = fin_bag_set_group(set);
     fin_tensor *tensors = NULL;

@@ -90,7 +90,7 @@ static fin_status open_zip(fin_npz *npz, const char *path, fin_error *err)
 
 fin_status fin_npz_open(const char *path, fin_npz **out, fin_error *err)
 {
-    *out = NULL;
+    FINI_NEED_TO_MAKE(err, out, path);
     fin_npz *npz = fini_alloc(sizeof *npz);
     if (!npz)
         return fini_fail_memory(err, sizeof *npz, "an NPZ file");
@@ -215,6 +215,7 @@ static fin_status load(fin_npz *npz, struct slot *slot, const char *name, fin_er
 
 fin_status fin_npz_array(fin_npz *npz, const char *name, fin_array *out, fin_error *err)
 {
+    FINI_NEED(err, npz, name, out);
     char all[FINI_LISTED];
     memset(out, 0, sizeof *out);
     for (int64_t i = 0; i < npz->count; i++) {
@@ -232,12 +233,12 @@ fin_status fin_npz_array(fin_npz *npz, const char *name, fin_array *out, fin_err
 
 int64_t fin_npz_count(const fin_npz *npz)
 {
-    return npz->count;
+    return npz ? npz->count : 0;
 }
 
 const char *fin_npz_name(const fin_npz *npz, int64_t i)
 {
-    return fini_names_get(&npz->names, i);
+    return npz ? fini_names_get(&npz->names, i) : NULL;
 }
 
 void fin_npz_close(fin_npz *npz)

@@ -203,7 +203,7 @@ static fin_status fail_zip(const fin_npz_writer *npz, zip_error_t *code, fin_err
 
 fin_status fin_npz_create(const char *path, fin_npz_writer **out, fin_error *err)
 {
-    *out = NULL;
+    FINI_NEED_TO_MAKE(err, out, path);
     fin_npz_writer *npz = fini_alloc(sizeof *npz);
     if (!npz)
         return fini_fail_memory(err, sizeof *npz, "an NPZ file");
@@ -301,17 +301,20 @@ static fin_status add(fin_npz_writer *npz, const char *name, fin_dtype dtype, in
 fin_status fin_npz_add(fin_npz_writer *npz, const char *name, fin_dtype dtype, int ndim,
                        const int64_t *shape, const void *data, fin_error *err)
 {
+    FINI_NEED(err, npz, name, !ndim || shape, data);
     return add(npz, name, dtype, ndim, shape, data, NULL, NULL, err);
 }
 
 fin_status fin_npz_add_stream(fin_npz_writer *npz, const char *name, fin_dtype dtype, int ndim,
                               const int64_t *shape, fin_npz_fill fill, void *user, fin_error *err)
 {
+    FINI_NEED(err, npz, name, !ndim || shape, fill);
     return add(npz, name, dtype, ndim, shape, NULL, fill, user, err);
 }
 
 fin_status fin_npz_commit(fin_npz_writer *npz, const fin_progress *progress, fin_error *err)
 {
+    FINI_NEED(err, npz);
     fin_status status = FIN_OK;
     npz->progress = progress;
     if (npz->failure.status)

@@ -219,22 +219,26 @@ static fin_status read_file(const char *path, bool texts, fin_table **out, fin_e
 fin_status fin_table_parse(const char *text, size_t size, const char *label, fin_table **out,
                            fin_error *err)
 {
+    FINI_NEED_TO_MAKE(err, out, !size || text);
     return parse(text, size, label, false, out, err);
 }
 
 fin_status fin_table_read(const char *path, fin_table **out, fin_error *err)
 {
+    FINI_NEED_TO_MAKE(err, out, path);
     return read_file(path, false, out, err);
 }
 
 fin_status fin_table_parse_texts(const char *text, size_t size, const char *label, fin_table **out,
                                  fin_error *err)
 {
+    FINI_NEED_TO_MAKE(err, out, !size || text);
     return parse(text, size, label, true, out, err);
 }
 
 fin_status fin_table_read_texts(const char *path, fin_table **out, fin_error *err)
 {
+    FINI_NEED_TO_MAKE(err, out, path);
     return read_file(path, true, out, err);
 }
 
@@ -254,27 +258,27 @@ void fin_table_destroy(fin_table *table)
 
 int64_t fin_table_rows(const fin_table *table)
 {
-    return table->rows;
+    return table ? table->rows : 0;
 }
 
 int fin_table_columns(const fin_table *table)
 {
-    return table->columns;
+    return table ? table->columns : 0;
 }
 
 const char *fin_table_name(const fin_table *table, int j)
 {
-    return fini_names_get(&table->names, j);
+    return table ? fini_names_get(&table->names, j) : NULL;
 }
 
 const double *fin_table_values(const fin_table *table, int j)
 {
-    return j >= 0 && j < table->columns ? table->values + j * table->capacity : NULL;
+    return table && j >= 0 && j < table->columns ? table->values + j * table->capacity : NULL;
 }
 
 int64_t fin_table_texts(const fin_table *table, int j)
 {
-    return table->texts && j >= 0 && j < table->columns ? table->texts[j].count : 0;
+    return table && table->texts && j >= 0 && j < table->columns ? table->texts[j].count : 0;
 }
 
 const char *fin_table_text(const fin_table *table, int j, int64_t i)
@@ -284,10 +288,11 @@ const char *fin_table_text(const fin_table *table, int j, int64_t i)
 
 int64_t fin_table_find_text(const fin_table *table, int j, const char *text)
 {
-    return fin_table_texts(table, j) ? fini_names_find(&table->texts[j], text, strlen(text)) : -1;
+    return text && fin_table_texts(table, j) ? fini_names_find(&table->texts[j], text, strlen(text))
+                                             : -1;
 }
 
 int fin_table_column(const fin_table *table, const char *name)
 {
-    return (int)fini_names_find(&table->names, name, strlen(name));
+    return !table || !name ? -1 : (int)fini_names_find(&table->names, name, strlen(name));
 }

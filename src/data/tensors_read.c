@@ -243,6 +243,7 @@ fin_status fini_tensors_open(const char *path, const char *kind, int version, fi
 
 fin_status fin_tensors_open(const char *path, fin_tensor_file **file, fin_error *err)
 {
+    FINI_NEED_TO_MAKE(err, file, path);
     return fini_tensors_open(path, NULL, 0, file, err);
 }
 
@@ -260,17 +261,17 @@ void fin_tensors_close(fin_tensor_file *file)
 
 int64_t fin_tensors_count(const fin_tensor_file *file)
 {
-    return file->count;
+    return file ? file->count : 0;
 }
 
 const fin_tensor *fin_tensors_at(const fin_tensor_file *file, int64_t i)
 {
-    return i >= 0 && i < file->count ? &file->tensors[i] : NULL;
+    return file && i >= 0 && i < file->count ? &file->tensors[i] : NULL;
 }
 
 const fin_tensor *fin_tensors_find(const fin_tensor_file *file, const char *name)
 {
-    return fini_state_find(&(fini_state_source){"", file->tensors, file->count}, name);
+    return file && name ? fini_state_find(&(fini_state_source){"", file->tensors, file->count}, name) : NULL;
 }
 
 int64_t fini_tensors_entries(const fin_tensor_file *file, const fin_entry **entries)
@@ -287,7 +288,7 @@ fin_status fini_tensors_settings(const fin_tensor_file *file, const char *kind, 
     fin_status status = FIN_OK;
     size_t length = strlen(before);
     bool any = false;
-    fin_settings_defaults(table, values);
+    fin_settings_defaults(table, values, table->size);
     for (int64_t i = 0; i < file->entry_count && !status; i++) {
         const fin_entry *entry = &file->entries[i];
         if (!fini_begins(entry->key, before))
@@ -312,5 +313,5 @@ fin_status fini_tensors_settings(const fin_tensor_file *file, const char *kind, 
 
 const char *fin_tensors_entry(const fin_tensor_file *file, const char *key)
 {
-    return json_string_value(json_object_get(file->metadata, key));
+    return file ? json_string_value(json_object_get(file->metadata, key)) : NULL;
 }

@@ -226,6 +226,7 @@ static fin_status write_all(const char *path, const char *header, size_t size,
 fin_status fin_tensors_write(const char *path, const fin_entry *metadata, int64_t entries,
                              const fin_tensor *tensors, int64_t count, fin_error *err)
 {
+    FINI_NEED(err, path, !entries || metadata, !count || tensors);
     char *header = NULL;
     size_t size = 0;
     json_t *root = json_object();

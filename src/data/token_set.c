@@ -61,32 +61,32 @@ void fin_token_set_destroy(fin_token_set *set)
 
 const fin_memory *fin_token_set_memory(const fin_token_set *set)
 {
-    return &set->memory;
+    return set ? &set->memory : NULL;
 }
 
 const fin_token_scale *fin_token_set_scale(const fin_token_set *set)
 {
-    return &set->scale;
+    return set ? &set->scale : NULL;
 }
 
 const char *fin_token_set_class(const fin_token_set *set, int64_t c)
 {
-    return c >= 0 && c < set->memory.classes ? set->class_names[c] : NULL;
+    return set && c >= 0 && c < set->memory.classes ? set->class_names[c] : NULL;
 }
 
 int64_t fin_token_set_across(const fin_token_set *set)
 {
-    return set->across;
+    return set ? set->across : 0;
 }
 
 int fin_token_set_notes(const fin_token_set *set)
 {
-    return set->notes.count;
+    return set ? set->notes.count : 0;
 }
 
 const char *fin_token_set_note(const fin_token_set *set, int i)
 {
-    return i >= 0 && i < set->notes.count ? set->notes.text[i] : NULL;
+    return set && i >= 0 && i < set->notes.count ? set->notes.text[i] : NULL;
 }
 
 /* ---- parts ------------------------------------------------------------------------------------ */
@@ -212,8 +212,8 @@ static fin_status check_part(const fin_memory *m, const fin_token_part *which, f
 fin_status fin_token_set_part(fin_token_set **out, const fin_token_set *set,
                               const fin_token_part *which, fin_error *err)
 {
+    FINI_NEED_TO_MAKE(err, out, set, which);
     int64_t *list = NULL, count = 0;
-    *out = NULL;
     fin_status status = check_part(&set->memory, which, err);
     if (!status)
         status = pick_fold(&set->memory, which, &list, &count, err);

@@ -184,10 +184,10 @@ static fin_status build(fin_token_set **out, const fin_bag_set *from, const fini
 fin_status fin_token_set_read(fin_token_set **out, const fin_token_source *source,
                               const fin_progress *progress, fin_error *err)
 {
+    FINI_NEED_TO_MAKE(err, out, source);
     fin_bag_set *bags = NULL;
     fini_token_map map = {0};
     fin_bags_source from = source->bags;
-    *out = NULL;
     if (source->patch < 0 || source->rows < 0)
         return fini_fail(err, FIN_ERR_ARGUMENT,
                          "patches of %lld pixels and images of %lld rows are asked for; both are 0 "

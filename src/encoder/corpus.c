@@ -17,7 +17,7 @@ fin_status fini_corpus_open(fin_corpus **corpus, const fini_corpus_kind *kind,
     if (settings)
         s = *settings;
     else
-        fin_settings_defaults(&fin_corpus_table, &s);
+        fin_settings_defaults(&fin_corpus_table, &s, sizeof s);
     fin_status status = fin_settings_validate(&fin_corpus_table, &s, err);
     if (status)
         return status;
@@ -65,22 +65,24 @@ void fini_corpus_head(fin_corpus *corpus, int64_t size, int64_t classes)
 
 const fin_corpus_settings *fin_corpus_get_settings(const fin_corpus *corpus)
 {
-    return &corpus->settings;
+    return corpus ? &corpus->settings : NULL;
 }
 
 void fin_corpus_get_shape(const fin_corpus *corpus, fin_encoder_shape *shape)
 {
+    if (!corpus || !shape)
+        return;
     *shape = corpus->shape;
 }
 
 int64_t fin_corpus_longest(const fin_corpus *corpus)
 {
-    return corpus->longest;
+    return corpus ? corpus->longest : 0;
 }
 
 int64_t fin_corpus_sequences(const fin_corpus *corpus)
 {
-    return corpus->sequences;
+    return corpus ? corpus->sequences : 0;
 }
 
 uint64_t fini_corpus_whole(const fin_corpus *corpus)
@@ -91,7 +93,7 @@ uint64_t fini_corpus_whole(const fin_corpus *corpus)
 
 int fin_corpus_has_bayes(const fin_corpus *corpus)
 {
-    return corpus->bayes;
+    return corpus ? corpus->bayes : 0;
 }
 
 /* The Gaussian with the Bayes mean and variance is the best answer of that head, but for the limits

@@ -204,6 +204,7 @@ static fin_status make(plan *p, fin_examples *examples, fin_error *err)
 fin_status fin_corpus_draw(const fin_corpus *corpus, uint64_t first, int64_t n, int64_t L,
                            uint64_t epoch, int flags, fin_examples *examples, fin_error *err)
 {
+    FINI_NEED(err, corpus, examples);
     plan p = {.corpus = corpus, .first = first, .n = n, .L = L, .epoch = epoch, .flags = flags};
     return make(&p, examples, err);
 }
@@ -211,6 +212,7 @@ fin_status fin_corpus_draw(const fin_corpus *corpus, uint64_t first, int64_t n, 
 fin_status fin_corpus_pick(const fin_corpus *corpus, const uint64_t *number, int64_t n, int64_t L,
                            uint64_t epoch, int flags, fin_examples *examples, fin_error *err)
 {
+    FINI_NEED(err, corpus, !n || number, examples);
     plan p = {.corpus = corpus, .number = number, .n = n, .L = L, .epoch = epoch, .flags = flags};
     return make(&p, examples, err);
 }

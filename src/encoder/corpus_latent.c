@@ -78,6 +78,7 @@ static fin_status resolve(fin_corpus *c, const void *source, fin_error *err)
 fin_status fin_corpus_latent(fin_corpus **corpus, const fin_corpus_settings *settings,
                              const fin_latent *latent, uint64_t seed, fin_error *err)
 {
+    FINI_NEED_TO_MAKE(err, corpus, latent);
     return fini_corpus_open(corpus, &fini_corpus_kind_latent, settings, latent, seed, err);
 }
 

@@ -154,6 +154,7 @@ static fin_status resolve(fin_corpus *c, const void *source, fin_error *err)
 fin_status fin_corpus_memory(fin_corpus **corpus, const fin_corpus_settings *settings,
                              const fin_memory *memory, uint64_t seed, fin_error *err)
 {
+    FINI_NEED_TO_MAKE(err, corpus, memory);
     return fini_corpus_open(corpus, &fini_corpus_kind_memory, settings, memory, seed, err);
 }
 

@@ -44,6 +44,7 @@ static fin_status resolve(fin_corpus *c, const void *source, fin_error *err)
 fin_status fin_corpus_task(fin_corpus **corpus, const fin_corpus_settings *settings,
                            const fin_task *task, fin_error *err)
 {
+    FINI_NEED_TO_MAKE(err, corpus, task);
     return fini_corpus_open(corpus, &fini_corpus_kind_task, settings, task, 0, err);
 }
 

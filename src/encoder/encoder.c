@@ -15,12 +15,12 @@ enum { SIZE_MOST = 65536 }; /* columns of a token, numbers of an answer */
 
 int64_t fin_head_answers(const fin_head *head)
 {
-    return head->kind == FIN_HEAD_GAUSSIAN ? 2 * head->size : head->size;
+    return !head ? 0 : head->kind == FIN_HEAD_GAUSSIAN ? 2 * head->size : head->size;
 }
 
 int64_t fin_head_targets(const fin_head *head)
 {
-    return head->kind == FIN_HEAD_CLASSES ? 1 : head->size;
+    return !head ? 0 : head->kind == FIN_HEAD_CLASSES ? 1 : head->size;
 }
 
 /* ---- what is allowed ------------------------------------------------------------------------- */
@@ -138,7 +138,8 @@ static void draw(fin_encoder *o, uint64_t seed)
 fin_status fin_encoder_create(fin_encoder **encoder, const fin_encoder_settings *settings,
                               const fin_encoder_shape *shape, uint64_t seed, fin_error *err)
 {
-    *encoder = NULL;
+    FINI_NEED_TO_MAKE(err, encoder, shape);
+    settings = fini_or_defaults(&fin_encoder_table, settings, &(fin_encoder_settings){0});
     fin_status status = check(settings, shape, err);
     if (status)
         return status;
@@ -187,15 +188,15 @@ const fin_encoder_settings *fin_encoder_get_settings(const fin_encoder *o)
 
 const fin_encoder_shape *fin_encoder_get_shape(const fin_encoder *o)
 {
-    return &o->shape;
+    return o ? &o->shape : NULL;
 }
 
 int64_t fin_encoder_parameters(const fin_encoder *o)
 {
-    return o->count;
+    return o ? o->count : 0;
 }
 
 float *fin_encoder_weights(fin_encoder *o)
 {
-    return o->weights;
+    return o ? o->weights : NULL;
 }

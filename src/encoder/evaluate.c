@@ -278,6 +278,7 @@ fin_status fin_encoder_evaluate(const fin_encoder *encoder, const fin_corpus *co
                                 fin_evaluation *evaluation, const fin_progress *progress,
                                 fin_error *err)
 {
+    FINI_NEED(err, encoder, corpus, evaluation);
     return fini_evaluate(encoder, corpus, first, sequences, L, NULL, 0, 1, evaluation, progress,
                          err);
 }

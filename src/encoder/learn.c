@@ -176,8 +176,8 @@ fin_status fin_learn_create(fin_learn **learn, const fin_learn_settings *setting
                             fin_encoder *encoder, const fin_corpus *corpus, const fin_corpus *test,
                             fin_sum sum, int rank, int ranks, fin_error *err)
 {
+    FINI_NEED_TO_MAKE(err, learn, encoder, corpus);
     int64_t head;
-    *learn = NULL;
     fin_learn *o = fini_alloc(sizeof *o);
     if (!o)
         return fini_fail_memory(err, sizeof *o, "the state of learning");
@@ -190,7 +190,7 @@ fin_status fin_learn_create(fin_learn **learn, const fin_learn_settings *setting
     if (settings)
         o->settings = *settings;
     else
-        fin_settings_defaults(&fin_learn_table, &o->settings);
+        fin_settings_defaults(&fin_learn_table, &o->settings, sizeof o->settings);
     fin_status status = fin_settings_validate(&fin_learn_table, &o->settings, err);
     if (!status)
         status = check_sample(o, err);
@@ -226,20 +226,21 @@ void fin_learn_destroy(fin_learn *learn)
 
 int64_t fin_learn_step(const fin_learn *learn)
 {
-    return learn->count[FINI_STEP];
+    return learn ? learn->count[FINI_STEP] : 0;
 }
 
 int fin_learn_done(const fin_learn *learn)
 {
-    return (learn->count[FINI_STOPPED] || learn->count[FINI_STEP] >= learn->settings.steps) &&
+    return learn &&
+           (learn->count[FINI_STOPPED] || learn->count[FINI_STEP] >= learn->settings.steps) &&
            !fini_learn_due(learn);
 }
 
 int64_t fin_learn_log(const fin_learn *learn, const fin_learn_row **rows)
 {
     if (rows)
-        *rows = learn->row;
-    return learn->rows;
+        *rows = learn ? learn->row : NULL;
+    return learn ? learn->rows : 0;
 }
 
 const fin_learn_settings *fin_learn_get_settings(const fin_learn *learn)
@@ -269,6 +270,7 @@ static fin_status tell(const fin_learn *o, fin_learn_hook hook, void *user, int 
 fin_status fin_learn_run(fin_learn *learn, int64_t until, fin_learn_hook hook, void *user,
                          fin_error *err)
 {
+    FINI_NEED(err, learn);
     int64_t steps = learn->settings.steps, end = until < 0 || until > steps ? steps : until;
     bool adam = learn->settings.optimizer == FIN_OPTIMIZER_ADAMW;
     fin_status status = FIN_OK;

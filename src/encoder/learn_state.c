@@ -92,8 +92,9 @@ static const fini_state head = {WHAT, fields, HEAD},
 
 int64_t fin_learn_tensors(const fin_learn *learn, fin_tensor *tensors, int64_t room)
 {
-    fini_tensor_list l = {tensors, 0, room};
-    fini_state_save(&fini_learn_state, learn, "", &l);
+    fini_tensor_list l = {tensors, 0, tensors ? room : 0};
+    if (learn)
+        fini_state_save(&fini_learn_state, learn, "", &l);
     return l.count;
 }
 
@@ -125,6 +126,7 @@ static fin_status take_over(fin_learn *learn, const fin_learn *next, const fini_
 fin_status fin_learn_restore(fin_learn *learn, const fin_tensor *tensors, int64_t count,
                              fin_error *err)
 {
+    FINI_NEED(err, learn, !count || tensors);
     const fini_state_source from = {"", tensors, count};
     int64_t counts[FINI_COUNTS];
     double numbers[FINI_NUMBERS];

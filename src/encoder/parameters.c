@@ -123,8 +123,8 @@ static fini_state_field field_of(const fini_piece *p, int some)
 
 int64_t fin_encoder_tensors(const fin_encoder *o, fin_tensor *tensors, int64_t room)
 {
-    fini_tensor_list l = {tensors, 0, room};
-    for (int64_t i = 0; i < o->pieces; i++) {
+    fini_tensor_list l = {tensors, 0, tensors ? room : 0};
+    for (int64_t i = 0; o && i < o->pieces; i++) {
         const fini_state_field field = field_of(&o->piece[i], 0);
         fini_state_save(&(fini_state){ENCODER, &field, 1}, o->weights, "", &l);
     }
@@ -146,12 +146,13 @@ static bool is_known(const fin_encoder *o, const char *name)
 fin_status fin_encoder_load(fin_encoder *o, const fin_tensor *tensors, int64_t count, int some,
                             int64_t *copied, fin_error *err)
 {
+    FINI_NEED(err, o, !count || tensors);
     const fini_state_source from = {"", tensors, count};
     int64_t found = 0;
     fin_status status = FIN_OK;
     if (copied)
         *copied = 0;
-    if (count < 0 || (count && !tensors))
+    if (count < 0)
         return fini_fail(err, FIN_ERR_ARGUMENT, "%lld tensors to load", (long long)count);
     for (int64_t i = 0; !some && i < count; i++)
         if (!is_known(o, tensors[i].name))

@@ -34,6 +34,8 @@ int64_t fini_encoder_block_start(int64_t total, int64_t blocks, int64_t b)
 void fin_encoder_share(int64_t total, int64_t blocks, int rank, int ranks, int64_t *first,
                        int64_t *count)
 {
+    if (!first || !count)
+        return;
     int64_t used = fini_encoder_blocks(total, blocks), least = used / ranks, more = used % ranks;
     int64_t a = rank * least + (rank < more ? rank : more), b = a + least + (rank < more);
     *first = fini_encoder_block_start(total, used, a);
@@ -205,6 +207,7 @@ static void run(fini_work *job, const memory *m, int threads)
 fin_status fin_encoder_pass(const fin_encoder *o, const fin_sequences *sequences, fin_pass *pass,
                             fin_error *err)
 {
+    FINI_NEED(err, o, sequences, pass);
     fini_work job = {.o = o, .sequences = sequences, .pass = pass};
     const fini_passer *passer = passer_of(pass->dtype);
     int64_t n = sequences->n;
@@ -251,6 +254,8 @@ fin_status fin_encoder_pass(const fin_encoder *o, const fin_sequences *sequences
 
 double fin_encoder_bytes(const fin_encoder *o, int64_t L, fin_dtype dtype)
 {
+    if (!o)
+        return 0;
     fin_pass pass = {.dtype = dtype};
     fini_work job = {
         .o = o, .pass = &pass, .back = true, .through = true, .depth = o->settings.layers};

@@ -151,8 +151,8 @@ void fin_probe_destroy(fin_probe *probe)
 fin_status fin_probe_fit(fin_probe **out, int64_t n, int64_t p, const double *x, int64_t classes,
                          int64_t m, const double *y, double penalty, fin_error *err)
 {
+    FINI_NEED_TO_MAKE(err, out, x, y);
     fin_probe *probe = NULL;
-    *out = NULL;
     fin_status status = check_sizes(n, p, classes, m, penalty, err);
     if (status || (status = check_finite("feature", n, p, x, err)) ||
         (status = check_finite("target", n, classes > 0 ? 1 : m, y, err)) ||
@@ -194,6 +194,7 @@ double fini_probe_softmax(int64_t classes, double *row)
 fin_status fin_probe_predict(const fin_probe *probe, int64_t n, const double *x, double *out,
                              fin_error *err)
 {
+    FINI_NEED(err, probe, !n || x, !n || out);
     int64_t numbers, m = probe->m, p = probe->p;
     if (n < 0 || n > INT_MAX || __builtin_mul_overflow(n, p > m ? p : m, &numbers))
         return fini_fail(err, FIN_ERR_ARGUMENT, "probe: %lld rows; from 0 to 2^31 - 1 are possible",
@@ -217,13 +218,15 @@ fin_status fin_probe_predict(const fin_probe *probe, int64_t n, const double *x,
 
 void fin_probe_weights(const fin_probe *probe, double *W, double *b)
 {
+    if (!probe || !W || !b)
+        return;
     memcpy(W, probe->W, (size_t)(probe->m * probe->p) * sizeof *W);
     memcpy(b, probe->b, (size_t)probe->m * sizeof *b);
 }
 
 double fin_probe_penalty(const fin_probe *probe)
 {
-    return probe->penalty;
+    return probe ? probe->penalty : NAN;
 }
 
 /* ---- how well it reads: share of variance explained, or accuracy and log loss ---------------- */

@@ -320,8 +320,9 @@ fin_status fin_encoder_probe_on(const fin_encoder *encoder, const fin_corpus *co
                                 fin_probe_score *score, double *column_r2, int64_t room,
                                 const fin_progress *progress, fin_error *err)
 {
+    FINI_NEED(err, encoder, corpus, score);
     fin_probe_settings defaults;
-    fin_settings_defaults(&fin_probe_table, &defaults);
+    fin_settings_defaults(&fin_probe_table, &defaults, sizeof defaults);
     probing o = {.encoder = encoder,
                  .settings = settings ? settings : &defaults,
                  .progress = progress,
@@ -346,6 +347,7 @@ fin_status fin_encoder_probe(const fin_encoder *encoder, const fin_corpus *corpu
                              double *column_r2, int64_t room, const fin_progress *progress,
                              fin_error *err)
 {
+    FINI_NEED(err, encoder, corpus, score);
     return fin_encoder_probe_on(encoder, corpus, NULL, settings, score, column_r2, room, progress,
                                 err);
 }
@@ -376,6 +378,7 @@ static fin_status load_head(fin_encoder *encoder, const fin_head *head, const fi
 fin_status fin_encoder_start_head(fin_encoder *encoder, const fin_corpus *corpus, double penalty,
                                   const fin_progress *progress, fin_error *err)
 {
+    FINI_NEED(err, encoder, corpus);
     const fin_probe_settings settings = {.target = FIN_PROBE_LABEL, .pool = FIN_POOL_MEAN};
     int64_t h, layers = fin_encoder_get_settings(encoder)->layers;
     fin_status status = fini_learn_head(encoder, corpus, &h, err);

@@ -61,6 +61,7 @@ fin_status fin_latent_compress(const fin_latent *latent, int64_t L, const double
                                const double *values, int64_t *count, double *phi, double *pseudo,
                                fin_error *err)
 {
+    FINI_NEED(err, latent, !L || values, count, phi, pseudo);
     int64_t D = latent->shape.features, dv = latent->shape.dv, W = D + dv;
     fin_status status = check(latent, latent->family->linear,
                               "there are no pseudo-tokens, as the statistic is itself the short "
@@ -126,6 +127,7 @@ static void filter_token(int64_t D, int64_t dv, double prior, double noise, cons
 fin_status fin_latent_filter(const fin_latent *latent, int64_t L, const double *keys,
                              const double *values, double *posterior, fin_error *err)
 {
+    FINI_NEED(err, latent, !L || values, posterior);
     int64_t D = latent->shape.features, dv = latent->shape.dv, dk = latent->shape.dk;
     fin_status status =
         check(latent, latent->family->latent_gaussian,

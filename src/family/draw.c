@@ -149,6 +149,7 @@ fin_status fin_latent_draw(const fin_latent *latent, uint64_t first, int64_t n, 
                            int64_t Q, double *keys, double *values, double *queries,
                            double *answers, double *truth, double *z, fin_error *err)
 {
+    FINI_NEED(err, latent);
     fini_sequence arrays = {.L = L,
                             .Q = Q,
                             .keys = keys,

@@ -35,7 +35,7 @@ const fin_family *fin_family_at(int i)
 
 const fin_family *fin_family_find(const char *name)
 {
-    for (int i = 0; i < FAMILIES; i++)
+    for (int i = 0; name && i < FAMILIES; i++)
         if (strcmp(families[i]->name, name) == 0)
             return families[i];
     return NULL;
@@ -43,17 +43,17 @@ const fin_family *fin_family_find(const char *name)
 
 const char *fin_family_name(const fin_family *family)
 {
-    return family->name;
+    return family ? family->name : NULL;
 }
 
 const char *fin_family_summary(const fin_family *family)
 {
-    return family->summary;
+    return family ? family->summary : NULL;
 }
 
 const fin_settings *fin_family_table(const fin_family *family)
 {
-    return family->settings;
+    return family ? family->settings : NULL;
 }
 
 const char *fin_family_z_parts(const fin_family *family)
@@ -102,6 +102,7 @@ static fin_status build(fin_latent *latent, fin_error *err)
 fin_status fin_latent_create(fin_latent **out, const fin_family *family,
                              const fin_latent_settings *settings, uint64_t seed, fin_error *err)
 {
+    FINI_NEED(err, out);
     *out = NULL;
     if (!family) {
         char names[256];
@@ -117,7 +118,7 @@ fin_status fin_latent_create(fin_latent **out, const fin_family *family,
     if (settings)
         latent->settings = *settings;
     else
-        fin_settings_defaults(family->settings, &latent->settings);
+        fin_settings_defaults(family->settings, &latent->settings, sizeof latent->settings);
     fin_status status = fini_blas_ready(err);
     if (!status)
         status = build(latent, err);
@@ -141,17 +142,19 @@ void fin_latent_destroy(fin_latent *latent)
 
 void fin_latent_get_shape(const fin_latent *latent, fin_latent_shape *shape)
 {
+    if (!latent || !shape)
+        return;
     *shape = latent->shape;
 }
 
 const fin_family *fin_latent_get_family(const fin_latent *latent)
 {
-    return latent->family;
+    return latent ? latent->family : NULL;
 }
 
 const fin_latent_settings *fin_latent_get_settings(const fin_latent *latent)
 {
-    return &latent->settings;
+    return latent ? &latent->settings : NULL;
 }
 
 int64_t fini_latent_width(const fin_latent *latent)

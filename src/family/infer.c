@@ -123,6 +123,7 @@ static fin_status check_result(const fin_latent *latent, int64_t m, const double
 fin_status fin_latent_features(const fin_latent *latent, int64_t n, const double *keys, double *phi,
                                fin_error *err)
 {
+    FINI_NEED(err, latent, !n || phi);
     if (!latent->family->linear)
         return fini_fail(err, FIN_ERR_UNSUPPORTED,
                          "%s has no features; concept, mean and finite have", latent->family->name);
@@ -141,6 +142,7 @@ fin_status fin_latent_features(const fin_latent *latent, int64_t n, const double
 fin_status fin_latent_accumulate(const fin_latent *latent, int64_t L, const double *keys,
                                  const double *values, double *statistic, fin_error *err)
 {
+    FINI_NEED(err, latent, !L || values, statistic);
     double *work;
     fin_status status = check_statistic(latent, statistic, err);
     if (status || (status = fini_latent_check_tokens(latent, L, keys, values, err)) ||
@@ -160,6 +162,7 @@ fin_status fin_latent_accumulate(const fin_latent *latent, int64_t L, const doub
 fin_status fin_latent_merge(const fin_latent *latent, const double *other, double *statistic,
                             fin_error *err)
 {
+    FINI_NEED(err, latent, other, statistic);
     fin_status status = check_statistic(latent, statistic, err);
     if (status || (status = check_statistic(latent, other, err)))
         return status;
@@ -178,6 +181,7 @@ fin_status fin_latent_merge(const fin_latent *latent, const double *other, doubl
 fin_status fin_latent_posterior(const fin_latent *latent, const double *statistic,
                                 double *posterior, fin_error *err)
 {
+    FINI_NEED(err, latent, statistic, posterior);
     double *work;
     fin_status status = check_statistic(latent, statistic, err);
     if (status || (status = take(latent->family->room(latent, 0, 0), &work, err)))
@@ -190,6 +194,7 @@ fin_status fin_latent_posterior(const fin_latent *latent, const double *statisti
 fin_status fin_latent_predict(const fin_latent *latent, const double *statistic, int64_t m,
                               const double *queries, double *mean, double *variance, fin_error *err)
 {
+    FINI_NEED(err, latent, statistic, !m || mean);
     double *work;
     fin_status status = check_statistic(latent, statistic, err);
     if (status || (status = check_queries(latent, m, queries, mean, variance, err)) ||
@@ -234,6 +239,7 @@ fin_status fin_latent_predict_tokens(const fin_latent *latent, int64_t L, const 
                                      const double *values, int64_t m, const double *queries,
                                      double *mean, double *variance, fin_error *err)
 {
+    FINI_NEED(err, latent, !L || values, !m || mean);
     double *work;
     fin_status status = fini_latent_check_tokens(latent, L, keys, values, err);
     if (status || (status = check_queries(latent, m, queries, mean, variance, err)))

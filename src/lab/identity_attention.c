@@ -55,7 +55,7 @@ static fin_status ask_memory(const fini_context *c, const double *tables, int64_
     int64_t R = c->shape.outcomes, cells = covariates * R, dk = cells + 1, dv = c->Q * R;
     double *keys = room, *values = keys + concepts * dk, *query = values + concepts * dv;
     fin_cross_settings cross;
-    fin_settings_defaults(&fin_cross_table, &cross);
+    fin_settings_defaults(&fin_cross_table, &cross, sizeof cross);
     cross.form = FIN_CROSS_SOFTMAX;
     cross.temperature = 1;
     memset(query, 0, (size_t)dk * sizeof *query);
@@ -192,7 +192,7 @@ static fin_status density_at(int64_t L, const double *keys, const double *values
     enum { Q = FINI_DENSITY_POINTS };
     double queries[2 * Q], attention[2 * Q], density[2 * Q], A = fin_sphere_mean(2, kappa_v);
     fin_cross_settings cross;
-    fin_settings_defaults(&fin_cross_table, &cross);
+    fin_settings_defaults(&fin_cross_table, &cross, sizeof cross);
     cross.form = FIN_CROSS_SOFTMAX;
     cross.temperature = 1 / kappa;
     for (int q = 0; q < Q; q++) {
@@ -247,7 +247,7 @@ FINI_IDENTITY_RUN(nw)
     fin_random r;
     fini_context c = {.latent = NULL};
     fin_cross_settings cross;
-    fin_settings_defaults(&fin_cross_table, &cross);
+    fin_settings_defaults(&fin_cross_table, &cross, sizeof cross);
     fin_status status = fini_family_defaults("concept", &s, err);
     if (status)
         return status;

@@ -16,7 +16,7 @@ fin_status fini_family_defaults(const char *family, fin_latent_settings *setting
     if (!row)
         return fini_fail(err, FIN_ERR_ARGUMENT, "there is no family '%.32s'", family);
     memset(settings, 0, sizeof *settings);
-    fin_settings_defaults(fin_family_table(row), settings);
+    fin_settings_defaults(fin_family_table(row), settings, sizeof *settings);
     return FIN_OK;
 }
 
@@ -71,7 +71,7 @@ void fini_context_close(fini_context *context)
 fin_cross_settings fini_concept_attention(const fin_latent_settings *settings)
 {
     fin_cross_settings cross;
-    fin_settings_defaults(&fin_cross_table, &cross);
+    fin_settings_defaults(&fin_cross_table, &cross, sizeof cross);
     cross.form = FIN_CROSS_CME;
     cross.kernel = FIN_KERNEL_LINEAR;
     cross.prior = settings->prior;

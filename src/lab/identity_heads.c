@@ -79,7 +79,7 @@ static fin_status open_blocks(blocks *b, const fini_identity_values *values, fin
         for (int64_t i = 0; i < D; i++)
             b->K[(h * D + i) * b->d + h * D + i] = b->Q[(h * D + i) * b->d + h * D + i] = 1;
         b->V[h * b->d + H * D + h] = 1;
-        fin_settings_defaults(&fin_cross_table, &b->settings[h]);
+        fin_settings_defaults(&fin_cross_table, &b->settings[h], sizeof b->settings[h]);
         b->settings[h].kernel = FIN_KERNEL_LINEAR;
         b->settings[h].noise = b->noise;
     }

@@ -41,7 +41,7 @@ static fin_status check(const void *values, fin_error *err)
 {
     const fini_train_values *v = values;
     fin_train_settings usual;
-    fin_settings_defaults(&fin_train_table, &usual);
+    fin_settings_defaults(&fin_train_table, &usual, sizeof usual);
     if (v->train.engine != usual.engine)
         return fini_fail(err, FIN_ERR_ARGUMENT,
                          "law runs the engines reduced and ambient itself; leave engine out");

@@ -49,7 +49,7 @@ static fin_status open_corpus(fini_learner *o, const fini_learner_values *v, fin
         return status ? status : fin_corpus_latent(&o->corpus, &v->corpus, o->latent, seed, err);
     }
     fin_corpus_settings corpus; /* rows that the small table has not */
-    fin_settings_defaults(&fin_corpus_table, &corpus);
+    fin_settings_defaults(&fin_corpus_table, &corpus, sizeof corpus);
     corpus.objective = FIN_OBJECTIVE_SUPERVISED;
     corpus.answer = v->corpus.answer;
     corpus.samples = v->corpus.samples;

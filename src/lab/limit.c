@@ -35,7 +35,7 @@ static const fin_output outputs[] = {
 static fin_cross_settings cross_of(const fini_limit_settings *v, int form)
 {
     fin_cross_settings s;
-    fin_settings_defaults(&fin_cross_table, &s);
+    fin_settings_defaults(&fin_cross_table, &s, sizeof s);
     s.form = form;
     s.kernel = FIN_KERNEL_RBF;
     s.scale = 1 / sqrt(v->kappa);
@@ -51,7 +51,7 @@ static fin_status check(const void *values, fin_error *err)
     const fini_limit_settings *v = values;
     fini_limit_settings usual;
     double bytes;
-    fin_settings_defaults(&limit_table, &usual);
+    fin_settings_defaults(&limit_table, &usual, sizeof usual);
     if (v->keys == FINI_RATE_VMF && v->measure != FINI_LIMIT_RATIO)
         return fini_fail(err, FIN_ERR_ARGUMENT,
                          "keys = vmf has closed forms for measure = ratio alone; others need "

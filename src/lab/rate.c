@@ -43,7 +43,7 @@ static fin_cross_settings cross_of(const fini_rate *v)
     static const int kernels[] = {FIN_KERNEL_RBF, FIN_KERNEL_LINEAR, FIN_KERNEL_POLYNOMIAL};
     double kappa = fini_rate_kappa(v);
     fin_cross_settings s;
-    fin_settings_defaults(&fin_cross_table, &s);
+    fin_settings_defaults(&fin_cross_table, &s, sizeof s);
     s.form = v->form;
     s.kernel = kernels[v->kernel];
     s.scale = v->kernel == FINI_RATE_RBF ? 1 / sqrt(kappa) : 1;
@@ -61,7 +61,7 @@ static fin_cross_settings cross_of(const fini_rate *v)
 static fin_status check_idle(const fini_rate *v, fin_error *err)
 {
     fini_rate usual;
-    fin_settings_defaults(&rate_table, &usual);
+    fin_settings_defaults(&rate_table, &usual, sizeof usual);
     bool gaussian = v->keys == FINI_RATE_GAUSSIAN, cme = v->form == FIN_CROSS_CME;
     if (v->keys != FINI_RATE_VMF && v->concentration != usual.concentration)
         return fini_fail(err, FIN_ERR_ARGUMENT,

@@ -95,11 +95,7 @@ static point search(const problem *p)
 fin_status fin_brent(double (*f)(double x, void *user), void *user, double a, double b, double tol,
                      double *x, double *fx, fin_error *err)
 {
-    if (!f)
-        return fini_fail(err, FIN_ERR_ARGUMENT, "brent: f is NULL; give a function to minimise");
-    if (!x || !fx)
-        return fini_fail(err, FIN_ERR_ARGUMENT, "brent: %s is NULL; say where to put the result",
-                         x ? "fx" : "x");
+    FINI_NEED(err, f, x, fx);
     if (!(a < b) || !isfinite(b - a))
         return fini_fail(err, FIN_ERR_ARGUMENT,
                          "brent: interval [%g, %g]; need a < b, both finite, and b - a finite", a,

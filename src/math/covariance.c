@@ -45,6 +45,7 @@ static fin_status check(const fin_covariance *c, int64_t d, int64_t n, const dou
     if (!c)
         return fini_fail(err, FIN_ERR_ARGUMENT,
                          "covariance: no settings; fin_settings_defaults(&fin_covariance_table, "
+                         "..., sizeof *"
                          "...) fills them in");
     fin_status status = fin_settings_validate(&fin_covariance_table, c, err);
     if (status)
@@ -93,6 +94,7 @@ fin_status fin_covariance_matrix(const fin_covariance *covariance, int64_t d, in
                                  const double *a, int64_t m, const double *b, double *out,
                                  fin_error *err)
 {
+    FINI_NEED(err, covariance, !n || a, !m || b, out);
     fin_status status = check(covariance, d, n, a, m, b, out, err);
     if (status || n == 0 || m == 0)
         return status;

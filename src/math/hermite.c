@@ -44,13 +44,11 @@ static hermite_at hermite_evaluate(int n, double x)
 
 fin_status fin_hermite(int n, double *x, double *w, fin_error *err)
 {
+    FINI_NEED(err, x, w);
     if (n < 1 || n > N_MAX)
         return fini_fail(err, FIN_ERR_ARGUMENT,
                          "hermite: n = %d nodes; 1 to %d are possible, 64 are plenty for smooth f",
                          n, (int)N_MAX);
-    if (!x || !w)
-        return fini_fail(err, FIN_ERR_ARGUMENT, "hermite: %s is NULL; give an array of %d doubles",
-                         x ? "w" : "x", n);
 
     /* w holds the off-diagonal meanwhile: dsterf needs no other memory. */
     for (int i = 0; i < n; i++) {

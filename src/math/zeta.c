@@ -68,6 +68,8 @@ static int saturated(double t, double g)
 
 void fin_zeta(double t, double g, double out[4])
 {
+    if (!out)
+        return;
     if (isnan(t) || isnan(g)) {
         out[0] = out[1] = out[2] = out[3] = NAN;
         return;

@@ -72,6 +72,8 @@ static double length_of(int64_t d, const double *x)
 
 void fin_random_vmf(fin_random *r, int64_t d, const double *axis, double kappa, double *x)
 {
+    if (!r || !axis || !x)
+        return;
     double length = length_of(d, axis), t = 0;
     if (!(kappa >= 0) || !(length >= 1e-290 || (length == 0 && kappa == 0)) || isinf(length)) {
         fill(d, NAN, x);
@@ -100,6 +102,8 @@ void fin_random_vmf(fin_random *r, int64_t d, const double *axis, double kappa, 
  * are multiplied by a common factor. */
 void fin_random_dirichlet(fin_random *r, int64_t n, const double *alpha, double *out)
 {
+    if (!r || !alpha || !out)
+        return;
     double largest = 0, total = 0;
     bool valid = true;
     for (int64_t i = 0; i < n; i++) {
@@ -135,6 +139,8 @@ void fin_random_dirichlet(fin_random *r, int64_t n, const double *alpha, double 
  * det Q = -(-s)^k; at the end the sign of the last column makes the determinant one. */
 void fin_random_rotation(fin_random *r, int64_t d, double *O)
 {
+    if (!r || !O)
+        return;
     bool negative = false;
     fill(d * d, 0, O);
     if (d >= 1)

@@ -12,7 +12,7 @@
         const fini_kernel *kernel = fini_kernel_get();                                             \
         fini_key key = {seed, sample, stream};                                                     \
         type group[GROUP];                                                                         \
-        while (n > 0) {                                                                            \
+        while (out && n > 0) {                                                                     \
             int64_t skip = first % GROUP, take = n;                                                \
             if (skip == 0 && n >= GROUP) {                                                         \
                 take = n - n % GROUP;                                                              \

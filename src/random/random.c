@@ -14,6 +14,8 @@
 
 void fin_random_open(fin_random *r, uint64_t seed, uint32_t stream, uint64_t sample)
 {
+    if (!r)
+        return;
     memset(r, 0, sizeof *r);
     r->seed = seed;
     r->stream = stream;
@@ -22,6 +24,8 @@ void fin_random_open(fin_random *r, uint64_t seed, uint32_t stream, uint64_t sam
 
 uint32_t fin_random_word(fin_random *r)
 {
+    if (!r)
+        return 0;
     if (r->words_left == 0) {
         philox4x32_ctr_t counter = {
             {r->block++, r->stream, (uint32_t)r->sample, (uint32_t)(r->sample >> 32)}};
@@ -35,6 +39,8 @@ uint32_t fin_random_word(fin_random *r)
 
 double fin_random_uniform(fin_random *r)
 {
+    if (!r)
+        return NAN;
     uint64_t low = fin_random_word(r), high = fin_random_word(r);
     return ((double)((high << 32 | low) >> 12) + 0.5) * 0x1p-52;
 }
@@ -43,7 +49,7 @@ double fin_random_uniform(fin_random *r)
  * values. Bounds above 2^32 take two words. */
 int64_t fin_random_below(fin_random *r, int64_t bound)
 {
-    if (bound <= 1)
+    if (!r || bound <= 1)
         return 0;
     if (bound <= INT64_C(1) << 32) {
         uint64_t range = (uint64_t)bound, product = fin_random_word(r) * range;
@@ -62,6 +68,8 @@ int64_t fin_random_below(fin_random *r, int64_t bound)
 
 double fin_random_normal(fin_random *r)
 {
+    if (!r)
+        return NAN;
     if (r->normals_left == 0) {
         fini_key key = {r->seed, r->sample, NORMALS_OF(r->stream)};
         fini_kernel_get()->normals_f64(key, r->group++, 1, r->normals);
@@ -80,8 +88,8 @@ double fin_random_gumbel(fin_random *r)
  * Acceptance is above 0.95 for every shape >= 1; below, shape + 1 and a power of a uniform. */
 double fin_random_gamma(fin_random *r, double shape)
 {
-    if (isnan(shape)) /* would never be accepted below */
-        return shape;
+    if (!r || isnan(shape)) /* would never be accepted below */
+        return NAN;
     if (shape < 1)
         return shape > 0 ? fin_random_gamma(r, shape + 1) * pow(fin_random_uniform(r), 1 / shape)
                          : 0;
@@ -103,6 +111,8 @@ double fin_random_chi_square(fin_random *r, double dof)
 
 void fin_random_sphere(fin_random *r, int64_t d, double *x)
 {
+    if (!r || !x)
+        return;
     double norm2;
     do {
         norm2 = 0;
@@ -120,6 +130,8 @@ void fin_random_sphere(fin_random *r, int64_t d, double *x)
  * normal below. A singular M is fine: its factor has zeros. */
 void fin_random_wishart2(fin_random *r, double dof, const double M[3], double W[3])
 {
+    if (!r || !M || !W)
+        return;
     double c00 = sqrt(M[0] > 0 ? M[0] : 0), c10 = c00 > 0 ? M[1] / c00 : 0;
     double rest = M[2] - c10 * c10, c11 = sqrt(rest > 0 ? rest : 0);
     double a00 = sqrt(fin_random_chi_square(r, dof)), a11 = sqrt(fin_random_chi_square(r, dof - 1));

@@ -184,6 +184,7 @@ static fin_status write_report(fin_store *store, const fini_studies *which, cons
 fin_status fin_report_write(fin_store *store, const char *const *studies, int count,
                             const char *title, const char *path, fin_error *err)
 {
+    FINI_NEED(err, store, path);
     fini_studies which = {.names = studies, .count = count};
     return write_report(store, &which, title, path, err);
 }
@@ -191,6 +192,7 @@ fin_status fin_report_write(fin_store *store, const char *const *studies, int co
 fin_status fin_report_all(fin_store *store, const fin_study *const *hand, int count,
                           const char *title, const char *path, fin_error *err)
 {
-    fini_studies which = {.hand = hand, .hand_count = count};
+    FINI_NEED(err, store, path);
+    fini_studies which = {.hand = hand, .hand_count = hand ? count : 0};
     return write_report(store, &which, title, path, err);
 }

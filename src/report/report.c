@@ -16,8 +16,7 @@ static const char *text_of(const fini_node *map, const char *key)
 
 fin_status fin_report_check(const fin_study *study, fin_error *err)
 {
-    if (!study)
-        return fini_fail(err, FIN_ERR_ARGUMENT, "there is no study to check");
+    FINI_NEED(err, study);
     const fini_node *figures = study->figures;
     fin_status status = FIN_OK;
     for (int i = 0; figures && i < figures->count && !status; i++) {
@@ -57,9 +56,8 @@ fin_status fin_report_figures(fin_store *store, const char *study,
                                                 fin_error *err),
                               void *user, fin_error *err)
 {
+    FINI_NEED(err, store, row);
     list l = {row, user};
-    if (!store || !row)
-        return fini_fail(err, FIN_ERR_ARGUMENT, "a list of figures needs a store and a function");
     fini_studies which = {.names = study ? &study : NULL, .count = 1};
     return fini_studies_visit(store, &which, list_study, &l, err);
 }
@@ -151,9 +149,8 @@ static double size_or(double given, double fallback)
 fin_status fin_report_figure(fin_store *store, const fin_figure *figure, const char *path,
                              fin_error *err)
 {
-    if (!store || !figure || !figure->study || !path)
-        return fini_fail(err, FIN_ERR_ARGUMENT,
-                         "a figure needs a store, a study and the path of a file");
+    FINI_NEED(err, store, figure, path);
+    FINI_NEED(err, figure->study);
     bool csv = ends_with(path, ".csv");
     if (!csv && !ends_with(path, ".svg"))
         return fini_fail(err, FIN_ERR_ARGUMENT, "'%.200s' must end with .svg or .csv", path);

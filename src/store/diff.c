@@ -97,17 +97,18 @@ static const char differences[] =
                                                                                                "ION"
                                                                                                " AL"
                                                                                                "L"
-                                                                                               " " RIGHT("series",
-                                                                                                         "2",
-                                                                                                         "run_id") ") "
-                                                                                                                   "SELECT hash, kind, what, x, y, in_left, in_right, l, o, "
-                                                                                                                   "ifnull(" STUDY("main", "d.l") ", ifnull(" STUDY(
-                                                                                                                       "other",
-                                                                                                                       "d.o") ", '')), "
-                                                                                                                              "ifnull(" SETTINGS("main", "d.l") ", " SETTINGS(
-                                                                                                                                  "other",
-                                                                                                                                  "d.o") ") "
-                                                                                                                                         "FROM d ORDER BY hash, kind, what";
+                                                                                               " " RIGHT(
+                                                                                                   "series",
+                                                                                                   "2",
+                                                                                                   "run_id") ") "
+                                                                                                             "SELECT hash, kind, what, x, y, in_left, in_right, l, o, "
+                                                                                                             "ifnull(" STUDY("main", "d.l") ", ifnull(" STUDY(
+                                                                                                                 "other",
+                                                                                                                 "d.o") ", '')), "
+                                                                                                                        "ifnull(" SETTINGS("main", "d.l") ", " SETTINGS(
+                                                                                                                            "other",
+                                                                                                                            "d.o") ") "
+                                                                                                                                   "FROM d ORDER BY hash, kind, what";
 
 /* ---- series ---------------------------------------------------------------------------------- */
 
@@ -239,6 +240,7 @@ fin_status fin_store_diff(fin_store *left, fin_store *right, double tolerance,
                                             fin_error *err),
                           void *user, int64_t *count, fin_error *err)
 {
+    FINI_NEED(err, left, right);
     caller c = {.row = row, .user = user};
     bool mine = false;
     if (!(tolerance >= 0))

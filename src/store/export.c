@@ -218,6 +218,7 @@ static bool ends_with(const char *path, const char *end)
 fin_status fin_store_export(fin_store *store, const fin_query *query, const char *path, int times,
                             fin_error *err)
 {
+    FINI_NEED(err, store, path);
     bool mine;
     bool npz = ends_with(path, ".npz");
     if (!npz && strcmp(path, "-") != 0 && !ends_with(path, ".csv"))

@@ -100,6 +100,7 @@ static fin_status remove_all(fin_store *store, int64_t study, fin_gc_count *coun
 fin_status fin_store_gc(fin_store *store, const char *drop, int dry, fin_gc_count *count,
                         fin_error *err)
 {
+    FINI_NEED(err, store);
     fin_gc_count own;
     int64_t study = 0;
     count = count ? count : &own;

@@ -42,6 +42,7 @@ fin_status fin_store_studies(fin_store *store,
                                                fin_error *err),
                              void *user, fin_error *err)
 {
+    FINI_NEED(err, store, row);
     sqlite3_stmt *studies = NULL, *count = NULL;
     bool more, mine;
     fin_status status = fini_store_look(store, &mine, err);
@@ -113,6 +114,7 @@ fin_status fin_store_sessions(fin_store *store,
                                                 fin_error *err),
                               void *user, fin_error *err)
 {
+    FINI_NEED(err, store, row);
     sqlite3_stmt *statement;
     bool more;
     double now = fini_now();
@@ -163,6 +165,7 @@ fin_status fin_store_claims(fin_store *store, const char *study,
                             fin_status (*row)(void *user, const fin_claim *claim, fin_error *err),
                             void *user, fin_error *err)
 {
+    FINI_NEED(err, store, row);
     sqlite3_stmt *statement = NULL;
     bool more;
     int64_t id = 0;

@@ -409,6 +409,7 @@ static fin_status merge_all(merge *m, fin_error *err)
 fin_status fin_store_merge(fin_store *store, const char *other, int force, fin_merge_count *count,
                            fin_error *err)
 {
+    FINI_NEED(err, store, other);
     fin_merge_count own;
     fin_store *opened = NULL;
     merge m = {.store = store, .force = force != 0, .count = count ? count : &own};

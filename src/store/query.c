@@ -84,6 +84,7 @@ fin_status fin_store_runs(fin_store *store, const fin_query *query,
                           fin_status (*row)(void *user, const fin_run_row *run, fin_error *err),
                           void *user, fin_error *err)
 {
+    FINI_NEED(err, store, row);
     visit v = {.store = store, .user = user, .run = row};
     return visit_all(&v, query, err);
 }
@@ -93,6 +94,7 @@ fin_status fin_store_scalars(fin_store *store, const fin_query *query,
                                                const fin_scalar *scalar, fin_error *err),
                              void *user, fin_error *err)
 {
+    FINI_NEED(err, store, row);
     visit v = {.store = store, .user = user, .scalar = row};
     return visit_all(&v, query, err);
 }
@@ -102,6 +104,7 @@ fin_status fin_store_series(fin_store *store, const fin_query *query, int data,
                                               const fin_series *series, fin_error *err),
                             void *user, fin_error *err)
 {
+    FINI_NEED(err, store, row);
     visit v = {.store = store, .user = user, .series = row, .data = data != 0};
     return visit_all(&v, query, err);
 }

@@ -465,10 +465,10 @@ static fin_status open_tables(fin_store *store, int how, fin_error *err)
 
 fin_status fin_store_open(const char *path, int how, fin_store **out, fin_error *err)
 {
-    *out = NULL;
+    FINI_NEED_TO_MAKE(err, out, path);
     if (how != FIN_STORE_READ && how != FIN_STORE_WRITE && how != FIN_STORE_CREATE)
         return fini_fail(err, FIN_ERR_ARGUMENT, "a store is opened to read, write or create");
-    if (!path || !*path || strlen(path) >= 4096)
+    if (!*path || strlen(path) >= 4096)
         return fini_fail(err, FIN_ERR_ARGUMENT, "the name of a store has 1 to 4095 bytes");
     fin_store *store = fini_alloc(sizeof *store);
     if (!store)
@@ -536,6 +536,7 @@ static fin_status first_trouble(fin_store *store, const char *sql, const char *f
 
 fin_status fin_store_check(fin_store *store, fin_error *err)
 {
+    FINI_NEED(err, store);
     fin_status status =
         first_trouble(store, "PRAGMA integrity_check(1)", "ok", "the integrity check says", err);
     if (!status)

@@ -84,6 +84,7 @@ static fin_status judge_visited(void *user, const char *name, const fin_study *s
 
 fin_status fin_store_judge(fin_store *store, const char *study, fin_error *err)
 {
+    FINI_NEED(err, store);
     fini_studies which = {.names = study ? &study : NULL, .count = 1};
     return fini_studies_visit(store, &which, judge_visited, store, err);
 }
@@ -105,9 +106,10 @@ static fin_status list_visited(void *user, const char *name, const fin_study *st
 fin_status fin_store_verdicts(fin_store *store, const char *name, fini_claim_row row, void *user,
                               fin_error *err)
 {
+    FINI_NEED(err, store, row);
     listing l = {store, row, user};
-    return fini_studies_visit(store, &(fini_studies){.names = &name, .count = 1}, list_visited, &l,
-                              err);
+    return fini_studies_visit(store, &(fini_studies){.names = name ? &name : NULL, .count = 1},
+                              list_visited, &l, err);
 }
 
 /* ---- from end to end ------------------------------------------------------------------------- */
@@ -130,6 +132,7 @@ fin_status fin_study_conduct(const fin_study *study, fin_store *store,
                              const fin_study_settings *settings, const fin_study_calls *calls,
                              fin_study_count *count, fin_error *err)
 {
+    FINI_NEED(err, study, store, count);
     static const fin_study_calls none = {0};
     calls = calls ? calls : &none;
     fin_status status = fin_study_run(study, store, settings, calls->news, calls->user, count, err);

@@ -109,6 +109,7 @@ fin_status fini_study_get_run(const fin_study *study, int64_t i, void *values, f
 
 fin_status fin_study_get_run(const fin_study *study, int64_t i, fin_plan *out, fin_error *err)
 {
+    FINI_NEED(err, study, out);
     fin_status status = check_position(study, i, err);
     if (status)
         return status;

@@ -7,6 +7,8 @@
 /* The first blocks % ranks ranks have one block more than the others. */
 void fin_ranks_share(int64_t blocks, int64_t *first, int64_t *count)
 {
+    if (!first || !count)
+        return;
     int rank_count = fin_ranks(), own_rank = fin_rank();
     int64_t least = blocks / rank_count, more = blocks % rank_count;
     *first = own_rank * least + (own_rank < more ? own_rank : more);
@@ -37,6 +39,7 @@ static void add(int64_t n, double *to, const double *from)
  * a circle. What comes in goes through `sum`, so that nothing is allocated. */
 fin_status fin_ranks_sum(int64_t blocks, int64_t n, double *parts, double *sum, fin_error *err)
 {
+    FINI_NEED(err, !n || parts, !n || sum);
     int64_t first, count;
     int own_rank = fin_rank();
     if (blocks < 0 || n < 0)

@@ -111,8 +111,8 @@ static fin_status check_full(const fini_tree *tree, const fini_node *root,
 fin_status fin_study_parse(const char *text, size_t size, const char *label,
                            const fin_study_changes *changes, fin_study **out, fin_error *err)
 {
+    FINI_NEED_TO_MAKE(err, out, !size || text, label);
     fini_reader r = {.err = err};
-    *out = NULL;
     fin_status status = fini_yaml_parse(text, size, label, &r.tree, err);
     if (status)
         return status;
@@ -137,9 +137,9 @@ fin_status fin_study_parse(const char *text, size_t size, const char *label,
 fin_status fin_study_read(const char *path, const fin_study_changes *changes, fin_study **out,
                           fin_error *err)
 {
+    FINI_NEED_TO_MAKE(err, out, path);
     char *text;
     size_t size;
-    *out = NULL;
     fin_status status = fini_read_text(path, &text, &size, err);
     if (status)
         return status;
@@ -190,20 +190,20 @@ void fin_study_destroy(fin_study *study)
 
 const char *fin_study_name(const fin_study *study)
 {
-    return study->name;
+    return study ? study->name : NULL;
 }
 
 const char *fin_study_title(const fin_study *study)
 {
-    return study->title;
+    return study ? study->title : NULL;
 }
 
 int64_t fin_study_run_count(const fin_study *study)
 {
-    return study->run_count;
+    return study ? study->run_count : 0;
 }
 
 int fin_study_claim_count(const fin_study *study)
 {
-    return study->claim_count;
+    return study ? study->claim_count : 0;
 }

@@ -172,7 +172,7 @@ static fin_status check(const fin_study *study, const fin_study_settings *given,
                         fin_study_settings *settings, fin_error *err)
 {
     memset(settings, 0, sizeof *settings);
-    fin_settings_defaults(&fin_study_table, settings);
+    fin_settings_defaults(&fin_study_table, settings, sizeof *settings);
     if (given)
         *settings = *given;
     fin_status status = fin_settings_validate(&fin_study_table, settings, err);
@@ -303,6 +303,7 @@ fin_status fin_study_run(const fin_study *study, fin_store *store, const fin_stu
                          fin_study_report report_to, void *user, fin_study_count *count,
                          fin_error *err)
 {
+    FINI_NEED(err, study, store);
     fin_study_settings settings;
     fin_error own = {FIN_OK, ""};
     conductor c = {.study = study, .store = store, .report = report_to, .user = user};

@@ -25,6 +25,7 @@ static fin_status pack(const fin_study *study, const parcel *p, char **bytes, fi
 
 fin_status fin_study_share(fin_study **study, fin_error *err)
 {
+    FINI_NEED(err, study);
     if (fin_ranks() == 1)
         return FIN_OK;
     bool leads = fin_rank() == 0;

@@ -61,6 +61,7 @@ fin_status fin_task_draw(const fin_task *task, uint64_t first, int64_t n, fin_dt
                          const int64_t *offsets, void *rows, double *y, int64_t *location,
                          fin_error *err)
 {
+    FINI_NEED(err, task, offsets, !n || rows);
     fin_status status = check(task, dtype, err);
     if (status)
         return status;

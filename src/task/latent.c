@@ -32,6 +32,7 @@ static int64_t data_length(const fin_task *task, uint64_t sample)
 fin_status fin_task_offsets(const fin_task *task, uint64_t first, int64_t n, int64_t *offsets,
                             fin_error *err)
 {
+    FINI_NEED(err, task, offsets);
     if (n < 0 || n > INT64_MAX / FIN_L_MAX)
         return fini_fail(err, FIN_ERR_ARGUMENT, "n = %lld samples; it must be from 0 to %lld",
                          (long long)n, (long long)(INT64_MAX / FIN_L_MAX));

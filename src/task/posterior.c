@@ -13,6 +13,8 @@
 
 void fin_task_bayes_parameters(const fin_task *task, double *lam, double *c)
 {
+    if (!task || !lam || !c)
+        return;
     const fin_task_settings *s = &task->settings;
     *lam = !task->kind->odds ? s->mu / (s->gamma * s->gamma)
            : task->kind->lam ? task->kind->lam(s)
@@ -135,6 +137,7 @@ static int threads_for(const fin_batch *batch)
 fin_status fin_task_posterior(const fin_task *task, const fin_batch *batch, double *w,
                               fin_error *err)
 {
+    FINI_NEED(err, task, batch, w);
     fin_status status = check(task, batch, err);
     if (status)
         return status;
@@ -151,6 +154,7 @@ fin_status fin_task_posterior(const fin_task *task, const fin_batch *batch, doub
 
 fin_status fin_task_predict(const fin_task *task, const fin_batch *batch, double *y, fin_error *err)
 {
+    FINI_NEED(err, task, batch, y);
     fin_status status = check(task, batch, err);
     if (status)
         return status;

@@ -54,6 +54,7 @@ fin_status fini_basis_of(const fin_overlaps *o, int64_t d, fini_basis *frame, fi
 
 fin_status fin_overlaps_realisable(const fin_overlaps *overlaps, int64_t d, fin_error *err)
 {
+    FINI_NEED(err, overlaps);
     fini_basis frame;
     return fini_basis_of(overlaps, d, &frame, err);
 }
@@ -132,6 +133,7 @@ fin_status fin_task_project(const fin_task *task, const fin_overlaps *overlaps, 
                             int64_t n, const int64_t *offsets, const fin_projections *out,
                             double *y, int64_t *location, fin_error *err)
 {
+    FINI_NEED(err, task, overlaps, offsets, out);
     projection p = {.task = task, .o = overlaps, .out = out};
     fin_status status = fini_basis_of(overlaps, task->settings.d, &p.frame, err);
     if (status)

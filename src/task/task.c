@@ -29,7 +29,7 @@ const fin_task_kind *fin_task_at(int i)
 
 const fin_task_kind *fin_task_find(const char *name)
 {
-    for (int i = 0; i < KINDS; i++)
+    for (int i = 0; name && i < KINDS; i++)
         if (strcmp(kinds[i]->name, name) == 0)
             return kinds[i];
     return NULL;
@@ -37,17 +37,17 @@ const fin_task_kind *fin_task_find(const char *name)
 
 const char *fin_task_kind_name(const fin_task_kind *kind)
 {
-    return kind->name;
+    return kind ? kind->name : NULL;
 }
 
 const char *fin_task_kind_summary(const fin_task_kind *kind)
 {
-    return kind->summary;
+    return kind ? kind->summary : NULL;
 }
 
 const fin_settings *fin_task_kind_table(const fin_task_kind *kind)
 {
-    return kind->settings;
+    return kind ? kind->settings : NULL;
 }
 
 /* ---- create and destroy ------------------------------------------------------------------- */
@@ -206,6 +206,7 @@ fin_status fin_task_create(fin_task **out, const fin_task_kind *kind,
                            const fin_task_settings *settings, const fin_lengths *lengths,
                            uint64_t seed, int flags, fin_error *err)
 {
+    FINI_NEED(err, out);
     *out = NULL;
     if (!kind) {
         char names[128] = "";
@@ -222,7 +223,7 @@ fin_status fin_task_create(fin_task **out, const fin_task_kind *kind,
     if (settings)
         task->settings = *settings;
     else
-        fin_settings_defaults(kind->settings, &task->settings);
+        fin_settings_defaults(kind->settings, &task->settings, sizeof task->settings);
     fin_status status = build(task, lengths, flags, err);
     if (status) {
         fin_task_destroy(task);
@@ -243,6 +244,7 @@ void fin_task_destroy(fin_task *task)
 fin_status fin_task_set_directions(fin_task *task, const double *k_star, const double *v_star,
                                    fin_error *err)
 {
+    FINI_NEED(err, task, k_star, v_star);
     if (!task->k_star)
         return fini_fail(err, FIN_ERR_ARGUMENT,
                          "the task has no vectors; make it with FIN_TASK_AMBIENT");
@@ -267,35 +269,35 @@ fin_status fin_task_set_directions(fin_task *task, const double *k_star, const d
 
 const fin_task_kind *fin_task_get_kind(const fin_task *task)
 {
-    return task->kind;
+    return task ? task->kind : NULL;
 }
 
 const fin_task_settings *fin_task_get_settings(const fin_task *task)
 {
-    return &task->settings;
+    return task ? &task->settings : NULL;
 }
 
 int64_t fin_task_longest(const fin_task *task)
 {
-    return task->longest;
+    return task ? task->longest : 0;
 }
 
 double fin_task_length_mean(const fin_task *task)
 {
-    return task->length_mean;
+    return task ? task->length_mean : NAN;
 }
 
 double fin_task_length_variance(const fin_task *task)
 {
-    return task->length_variance;
+    return task ? task->length_variance : NAN;
 }
 
 const double *fin_task_k_star(const fin_task *task)
 {
-    return task->k_star;
+    return task ? task->k_star : NULL;
 }
 
 const double *fin_task_v_star(const fin_task *task)
 {
-    return task->v_star;
+    return task ? task->v_star : NULL;
 }

@@ -101,6 +101,7 @@ static fin_status simulate_odds(const fin_task *task, const fin_risk_settings *s
 fin_status fin_risk_bayes(const fin_task *task, const fin_risk_settings *settings,
                           const fin_progress *progress, fin_estimate *risk, fin_error *err)
 {
+    FINI_NEED(err, task, risk);
     const fin_task_settings *s = &task->settings;
     fin_risk_settings how;
     settings = fini_or_defaults(&fin_risk_table, settings, &how);

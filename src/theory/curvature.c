@@ -225,6 +225,7 @@ fin_status fin_risk_curvature(const fin_task *task, const fin_form *form,
                               const fin_form_settings *form_settings, const fin_overlaps *overlaps,
                               fin_curvature *curvature, fin_error *err)
 {
+    FINI_NEED(err, task, form, curvature);
     fin_form_settings fs;
     fin_overlaps at;
     place p;
@@ -274,6 +275,8 @@ fin_status fin_risk_curvature(const fin_task *task, const fin_form *form,
 
 const char *fin_curvature_name(const fin_curvature *c, int64_t d)
 {
+    if (!c)
+        return NULL;
     int64_t all = 2 * (d - 1), positive = all - c->negative - c->flat;
     if (c->negative == 0 && c->flat == 0)
         return "minimum";

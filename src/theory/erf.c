@@ -34,6 +34,7 @@ enum { CHUNK = 1024 };
 fin_status fin_risk_erf(int64_t n, const fin_risk_point *points, fin_risk_value *values,
                         fin_error *err)
 {
+    FINI_NEED(err, !n || points, !n || values);
     return fini_risk_rows(&fini_form_erf, n, points, values, err);
 }
 

@@ -196,6 +196,7 @@ static fin_status simulate(const fin_latent *latent, int64_t L, const fin_risk_s
 fin_status fin_latent_risk(const fin_latent *latent, int64_t L, const fin_risk_settings *settings,
                            const fin_progress *progress, fin_estimate *risk, fin_error *err)
 {
+    FINI_NEED(err, latent, risk);
     const fin_family *family = latent->family;
     fin_risk_settings how;
     settings = fini_or_defaults(&fin_risk_table, settings, &how);
@@ -218,6 +219,7 @@ fin_status fin_latent_risk(const fin_latent *latent, int64_t L, const fin_risk_s
 
 fin_status fin_latent_risk_long(const fin_latent *latent, int64_t L, double *risk, fin_error *err)
 {
+    FINI_NEED(err, latent, risk);
     const fin_latent_settings *s = &latent->settings;
     if (!latent->family->long_risk || !latent->family->long_risk(latent))
         return fini_fail(err, FIN_ERR_UNSUPPORTED,

@@ -152,8 +152,10 @@ static fin_status check(const fin_latent *latent, const fin_risk_settings *setti
 
 void fin_latent_cross(const fin_latent *latent, int form, fin_cross_settings *cross)
 {
+    if (!latent || !cross)
+        return;
     const fin_latent_settings *s = fin_latent_get_settings(latent);
-    fin_settings_defaults(&fin_cross_table, cross);
+    fin_settings_defaults(&fin_cross_table, cross, sizeof *cross);
     cross->form = form;
     cross->kernel = form == FIN_CROSS_NW ? FIN_KERNEL_RBF : FIN_KERNEL_LINEAR;
     cross->prior = s->prior;
@@ -172,6 +174,7 @@ fin_status fin_latent_risk_cross(const fin_latent *latent, const fin_cross_setti
                                  int64_t L, const fin_risk_settings *settings,
                                  const fin_progress *progress, fin_estimate *risk, fin_error *err)
 {
+    FINI_NEED(err, latent, risk);
     fin_risk_settings how;
     fin_cross_settings as;
     batch b = {0};

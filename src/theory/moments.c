@@ -87,6 +87,7 @@ fin_status fin_risk_activation(const fin_task *task, double (*f)(double chi, voi
                                void *user, const fin_overlaps *overlaps, int64_t nodes,
                                fin_risk_report *report, fin_error *err)
 {
+    FINI_NEED(err, task, f, report);
     const fin_task_settings *s = &task->settings;
     fin_overlaps at;
     overlaps = fini_or_defaults(&fin_overlaps_table, overlaps, &at);

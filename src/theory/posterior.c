@@ -131,6 +131,7 @@ static fin_status check(double snr, double highest, int64_t L, fin_error *err)
 
 fin_status fin_spiked_bayes(double snr, int64_t L, fin_estimate *risk, fin_error *err)
 {
+    FINI_NEED(err, risk);
     fin_status status = check(snr, 1e18, L, err);
     if (status)
         return status;
@@ -140,6 +141,7 @@ fin_status fin_spiked_bayes(double snr, int64_t L, fin_estimate *risk, fin_error
 
 fin_status fin_max_bayes(double snr, int64_t L, fin_estimate *risk, fin_error *err)
 {
+    FINI_NEED(err, risk);
     fin_status status = check(snr, INFINITY, L, err);
     if (status)
         return status;

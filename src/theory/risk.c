@@ -15,13 +15,6 @@ const char *fin_method_name(fin_method method)
     return (unsigned)method < sizeof names / sizeof *names ? names[method] : "unknown";
 }
 
-const void *fini_or_defaults(const fin_settings *table, const void *values, void *room)
-{
-    if (!values)
-        fin_settings_defaults(table, room);
-    return values ? values : room;
-}
-
 static void closed_form(const fin_task *task, const fin_form *form, const fin_form_settings *fs,
                         const fin_overlaps *o, fin_risk_report *report)
 {
@@ -99,6 +92,7 @@ fin_status fin_risk(const fin_task *task, const fin_form *form,
                     const fin_risk_settings *settings, const fin_progress *progress,
                     fin_risk_report *report, fin_error *err)
 {
+    FINI_NEED(err, task, form, report);
     fin_form_settings fs;
     fin_overlaps at;
     fin_risk_settings how;
@@ -136,6 +130,8 @@ fin_status fin_risk(const fin_task *task, const fin_form *form,
 /* c sum_l X_l.v*:  E[Y S] = m gamma^2, E[S^2] = m gamma^2 + E[L] - m  (gamma = 1 for max). */
 fin_estimate fin_risk_linear(const fin_task *task, double *coefficient)
 {
+    if (!task)
+        return (fin_estimate){.value = NAN};
     const fin_task_settings *s = &task->settings;
     double signal = (double)s->m * s->gamma * s->gamma, noise = task->length_mean - (double)s->m;
     double c = signal + noise > 0 ? signal / (signal + noise) : 0;
@@ -176,6 +172,7 @@ fin_status fin_lam_star(const fin_task *task, const fin_form *form,
                         const fin_progress *progress, double *lam, fin_estimate *risk,
                         fin_error *err)
 {
+    FINI_NEED(err, task, form, lam, risk);
     if (form->needs_norm2 || !fin_settings_find(form->settings, "lam"))
         return fini_fail(err, FIN_ERR_UNSUPPORTED, "%s has no lam to choose", form->name);
     fin_form_settings fs;

@@ -130,6 +130,8 @@ fin_sphere_error fin_sphere_error_softmax(int64_t d, double kappa, int64_t L, co
 
 void fin_sphere_limit_vmf(int64_t d, double kappa, const double *c, const double *q, double *limit)
 {
+    if (!c || !q || !limit)
+        return;
     double b = 0;
     for (int64_t i = 0; i < d; i++) {
         limit[i] = kappa * q[i] + c[i];

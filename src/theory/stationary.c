@@ -178,6 +178,7 @@ fin_status fin_stationary_points(const fin_task *task, const fin_form *form,
                                  const fin_form_settings *form_settings, int64_t most,
                                  fin_stationary *points, int64_t *count, fin_error *err)
 {
+    FINI_NEED(err, task, form, !most || points, count);
     fin_form_settings fs = {0}; /* a form without c leaves it alone */
     fin_curvature curvature;
     model q = {.task = task,
@@ -187,7 +188,7 @@ fin_status fin_stationary_points(const fin_task *task, const fin_form *form,
     fin_status status = fin_risk_curvature(task, form, q.settings, NULL, &curvature, err);
     if (status)
         return status;
-    if (most < 0 || (most > 0 && !points))
+    if (most < 0)
         return fini_fail(err, FIN_ERR_ARGUMENT, "room for %lld points; it must not be negative",
                          (long long)most);
     scratch *w = fini_alloc(sizeof *w);

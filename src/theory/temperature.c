@@ -42,6 +42,7 @@ static double at_log_kappa(double log_kappa, void *user)
 fin_status fin_temperature_best(int64_t d, double dv, double noise, double prior, double *kappa,
                                 double *error, fin_error *err)
 {
+    FINI_NEED(err, kappa, error);
     const double low = 1e-6, high = 1e12;
     if (!(d >= 2))
         return fini_fail(err, FIN_ERR_ARGUMENT,
@@ -53,9 +54,6 @@ fin_status fin_temperature_best(int64_t d, double dv, double noise, double prior
                          "temperature: dv = %g, noise = %g, prior = %g; dv has to be positive, the "
                          "variances not negative and not both zero, for instance 2, 0.1, 1",
                          dv, noise, prior);
-    if (!kappa || !error)
-        return fini_fail(err, FIN_ERR_ARGUMENT, "temperature: %s is NULL",
-                         kappa ? "error" : "kappa");
     problem p = {d, noise, prior};
     double best, value;
     fin_status status = fin_brent(at_log_kappa, &p, log(low), log(high), 1e-10, &best, &value, err);

@@ -20,9 +20,6 @@ typedef struct fini_simulation {
 fin_status fini_simulate(const fini_simulation *simulation, const fin_progress *progress,
                          fin_estimate *estimate, fin_error *err);
 
-/* The settings given, or the defaults, written to `room`. */
-const void *fini_or_defaults(const fin_settings *table, const void *values, void *room);
-
 /* The form's settings (NULL: its defaults) with what is left to the task worked out, and looked at. */
 fin_status fini_form_resolve(const fin_task *task, const fin_form *form,
                              const fin_form_settings *given, fin_form_settings *out,

@@ -44,12 +44,12 @@ const fini_state fini_train_state = {TRAINING, fields, ARRAYS};
 
 int fin_train_array_count(const fin_train *t)
 {
-    (void)t;
-    return ARRAYS;
+    return t ? ARRAYS : 0;
 }
 
 fin_status fin_train_get_array(const fin_train *t, int i, fin_train_array *out, fin_error *err)
 {
+    FINI_NEED(err, t, out);
     if (i < 0 || i >= ARRAYS)
         return fini_fail(err, FIN_ERR_ARGUMENT, "array %d; there are %d, from 0 on", i, ARRAYS);
     fin_tensor a;
@@ -62,7 +62,7 @@ fin_status fin_train_get_array(const fin_train *t, int i, fin_train_array *out, 
 fin_train_array fin_train_named(const fin_train *t, const char *name)
 {
     fin_train_array a;
-    for (int i = 0; fin_train_get_array(t, i, &a, NULL) == FIN_OK; i++)
+    for (int i = 0; name && fin_train_get_array(t, i, &a, NULL) == FIN_OK; i++)
         if (strcmp(a.name, name) == 0)
             return a;
     return (fin_train_array){.name = NULL};
@@ -192,6 +192,7 @@ static fin_status copy_all(fin_train *t, const fini_state_source *from, fin_erro
 
 fin_status fin_train_resume(fin_train *t, const fin_train_array *arrays, int count, fin_error *err)
 {
+    FINI_NEED(err, t, !count || arrays);
     fin_tensor tensors[ARRAYS];
     int found = 0;
     for (int i = 0; i < ARRAYS; i++)

@@ -215,7 +215,7 @@ static fin_status build(fin_train *t, const fin_form_settings *form_settings,
                         fin_error *err)
 {
     fin_train_settings *s = &t->settings;
-    fin_settings_defaults(&fin_train_table, s);
+    fin_settings_defaults(&fin_train_table, s, sizeof *s);
     if (settings)
         *s = *settings;
     fin_status status = fin_settings_validate(&fin_train_table, s, err);
@@ -257,9 +257,7 @@ fin_status fin_train_create(fin_train **out, const fin_task *task, const fin_for
                             const fin_train_settings *settings, const fin_train_start *start,
                             fin_error *err)
 {
-    *out = NULL;
-    if (!task || !form)
-        return fini_fail(err, FIN_ERR_ARGUMENT, "training needs a task and a form");
+    FINI_NEED_TO_MAKE(err, out, task, form);
     fin_train *t = fini_alloc(sizeof *t);
     if (!t)
         return fini_fail_memory(err, sizeof *t, "the runs");
@@ -285,5 +283,5 @@ void fin_train_destroy(fin_train *t)
 
 const fin_train_settings *fin_train_get_settings(const fin_train *t)
 {
-    return &t->settings;
+    return t ? &t->settings : NULL;
 }

@@ -296,6 +296,7 @@ static fin_status classify(fin_train *t, int64_t run, fin_error *err)
 
 fin_status fin_train_run(fin_train *t, int64_t until, const fin_progress *progress, fin_error *err)
 {
+    FINI_NEED(err, t);
     if (until < 0 || until > t->settings.steps)
         return fini_fail(err, FIN_ERR_ARGUMENT, "until = %lld; it must be from 0 to steps = %lld",
                          (long long)until, (long long)t->settings.steps);
@@ -361,6 +362,7 @@ const char *fin_run_status_name(fin_run_status status)
 
 fin_status fin_train_get_run(const fin_train *t, int64_t run, fin_run *out, fin_error *err)
 {
+    FINI_NEED(err, t, out);
     if (run < 0 || run >= t->settings.runs)
         return fini_fail(err, FIN_ERR_ARGUMENT, "run %lld; there are %lld, from 0 on",
                          (long long)run, (long long)t->settings.runs);

@@ -98,7 +98,7 @@ static void fuzz_small_words(const char *text)
     fin_error err = {FIN_OK, ""};
     int64_t lengths[ENCODER_LENGTHS];
     int count, folds, repeats;
-    fin_settings_defaults(&fin_fit_table, &fit);
+    fin_settings_defaults(&fin_fit_table, &fit, sizeof fit);
     fin_status status = fit_name_read(text, &fit, &err);
     FUZZ_CHECK(status ? err.message[0] : !fin_settings_validate(&fin_fit_table, &fit, &err));
     status = fit_cv_read(text, &folds, &repeats, &err);

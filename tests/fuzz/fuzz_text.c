@@ -79,13 +79,13 @@ static void fuzz_setting(const char *text)
     char shown[128];
     void *values = malloc(table->size), *again = malloc(table->size);
     FUZZ_CHECK(values && again);
-    fin_settings_defaults(table, values);
+    fin_settings_defaults(table, values, table->size);
     fin_status status = fin_settings_parse(table, values, field->name, text + 2, &err);
     FUZZ_CHECK(!status || err.message[0]);
     FUZZ_CHECK(!fin_settings_validate(table, values, &err));
     if (!status) {
         double number = fin_settings_get(field, values);
-        fin_settings_defaults(table, again);
+        fin_settings_defaults(table, again, table->size);
         FUZZ_CHECK(!isnan(number) && fin_settings_text(field, values, shown, sizeof shown));
         FUZZ_CHECK(!fin_settings_parse(table, again, field->name, shown, &err));
         FUZZ_CHECK(fin_settings_get(field, again) == number);
