@@ -352,7 +352,7 @@ static void fit__harmed_in_every_field(void **state)
         for (int k = 0; k < HELP_N; k++)
             labels[k] = i == 2 ? 0.5 * k : k % 2;
         bags.labels = labels;
-        fin_settings_defaults(&fin_fit_table, &settings);
+        fin_settings_defaults(&fin_fit_table, &settings, sizeof settings);
         settings.model = models[i];
         settings.basis = FIN_BASIS_LINEAR + i;
         settings.landmarks = 8;

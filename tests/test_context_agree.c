@@ -25,7 +25,7 @@ typedef struct tokens {
 static fin_cross_settings settings_of(const tokens *t)
 {
     fin_cross_settings s;
-    fin_settings_defaults(&fin_cross_table, &s);
+    fin_settings_defaults(&fin_cross_table, &s, sizeof s);
     s.kernel = t->kernel;
     s.method = t->method;
     s.noise = t->noise;
@@ -69,7 +69,7 @@ static fin_status by_process(const tokens *t, fin_error *err)
 {
     const fin_family *family = fin_family_find("process");
     fin_latent_settings s;
-    fin_settings_defaults(fin_family_table(family), &s);
+    fin_settings_defaults(fin_family_table(family), &s, sizeof s);
     s.d = t->dk;
     s.dv = t->dv;
     s.kernel = t->kernel;
@@ -208,7 +208,7 @@ static void error__is_clean_after_a_posterior(void **state)
     for (int i = 0; i < 2; i++) {
         const fin_family *family = fin_family_find("concept");
         fin_latent_settings s;
-        fin_settings_defaults(fin_family_table(family), &s);
+        fin_settings_defaults(fin_family_table(family), &s, sizeof s);
         s.d = dimensions[i];
         s.noise = 0;
         fin_latent *latent;

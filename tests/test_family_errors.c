@@ -72,7 +72,7 @@ static void create__refuses_what_does_not_fit(void **state)
 {
     (void)state;
     fin_latent *latent;
-    REFUSED(fin_latent_create(&latent, NULL, NULL, 1, &err), FIN_ERR_ARGUMENT, "concept");
+    REFUSED(fin_latent_create(&latent, NULL, NULL, 1, &err), FIN_ERR_ARGUMENT, "family is NULL");
     fin_latent_settings s = help_defaults("concept");
     s.features = FIN_FEATURES_QUADRATIC;
     s.d = 4096;
@@ -187,7 +187,8 @@ static void predict__refuses_bad_statistics_and_queries(void **state)
         }
         if (n > 0) {
             statistic[n - 1] = 0;
-            REFUSED(fin_latent_posterior(latent, NULL, posterior, &err), FIN_ERR_ARGUMENT, "zeros");
+            REFUSED(fin_latent_posterior(latent, NULL, posterior, &err), FIN_ERR_ARGUMENT,
+                    "statistic is NULL");
             if (b.shape.outcomes)
                 REFUSED(fin_latent_predict(latent, statistic, 1, b.queries, mean, variance, &err),
                         FIN_ERR_UNSUPPORTED, "NULL");

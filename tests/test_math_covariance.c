@@ -335,7 +335,7 @@ static void matrix__refuses_bad_input(void **state)
     (void)state;
     fin_covariance c = settings_of(FIN_KERNEL_EXPONENTIAL);
     double a[4] = {1, 2, 30, 40}, bad[4] = {1, 2, 3, NAN}, K[4];
-    refuse(NULL, 2, 2, a, 2, a, K, FIN_ERR_ARGUMENT, "fin_settings_defaults");
+    refuse(NULL, 2, 2, a, 2, a, K, FIN_ERR_ARGUMENT, "covariance is NULL");
     refuse(&c, 0, 2, a, 2, a, K, FIN_ERR_ARGUMENT, "dimension");
     refuse(&c, 2, -1, a, 2, a, K, FIN_ERR_ARGUMENT, "-1");
     refuse(&c, 2, INT64_MAX, a, 2, a, K, FIN_ERR_ARGUMENT, "2^40");

@@ -169,7 +169,7 @@ static fin_status read_line(char *line, fin_fit_settings *settings, fin_error *e
 static fin_status read_settings(void *object, fin_error *err)
 {
     fini_part *part = object;
-    fin_settings_defaults(&fin_fit_table, &part->settings);
+    fin_settings_defaults(&fin_fit_table, &part->settings, sizeof part->settings);
     fin_status status = FIN_OK;
     for (char *line = part->text, *next; *line && !status; line = next) {
         char *end = strchr(line, '\n');

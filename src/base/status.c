@@ -47,7 +47,7 @@ bool fini_missing(const bool *given, size_t count, const char *names, const char
             const char *name = names + length;
             while (name > names && name[-1] != ' ')
                 name--;
-            fini_fail(err, FIN_ERR_ARGUMENT, "%s: %.*s is missing (NULL)", function,
+            fini_fail(err, FIN_ERR_ARGUMENT, "%s: %.*s is NULL, and it is needed", function,
                       (int)(names + length - name), name);
             return true;
         }

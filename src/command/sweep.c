@@ -327,9 +327,9 @@ fin_status fin_command_sweep(const fin_command *command, const fin_pair *pairs, 
                              const fin_progress *progress, fin_sweep **out, int64_t *bad,
                              fin_error *err)
 {
-    FINI_NEED_TO_MAKE(err, out, command, !count || pairs, !column_count || columns);
     if (bad)
         *bad = -1;
+    FINI_NEED_TO_MAKE(err, out, command, !count || pairs, !column_count || columns);
     if (n < 0 || count < 0 || column_count < 0 || column_count > COLUMNS)
         return fini_fail(err, FIN_ERR_ARGUMENT,
                          "fin_command_sweep needs a command, a place for the result, and as many "

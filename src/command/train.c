@@ -373,6 +373,7 @@ fin_status fin_training_result(const fin_training *t, const fin_progress *progre
     if (!status)
         return FIN_OK;
     fin_result_destroy(*out);
+    *out = NULL;
     return status;
 }
 

@@ -280,6 +280,7 @@ fin_status fin_training_create(fin_training **out, const fin_pair *pairs, int co
     if (!status)
         return FIN_OK;
     fin_training_destroy(*out);
+    *out = NULL;
     return status;
 }
 

@@ -301,7 +301,10 @@ static fin_status add(fin_npz_writer *npz, const char *name, fin_dtype dtype, in
 fin_status fin_npz_add(fin_npz_writer *npz, const char *name, fin_dtype dtype, int ndim,
                        const int64_t *shape, const void *data, fin_error *err)
 {
-    FINI_NEED(err, npz, name, !ndim || shape, data);
+    bool empty = false;
+    for (int i = 0; shape && i < ndim; i++)
+        empty |= shape[i] == 0;
+    FINI_NEED(err, npz, name, !ndim || shape, empty || data);
     return add(npz, name, dtype, ndim, shape, data, NULL, NULL, err);
 }
 

@@ -42,11 +42,6 @@ void fini_covariance_lower(const fin_covariance *c, int64_t d, int64_t n, const 
 static fin_status check(const fin_covariance *c, int64_t d, int64_t n, const double *a, int64_t m,
                         const double *b, const double *out, fin_error *err)
 {
-    if (!c)
-        return fini_fail(err, FIN_ERR_ARGUMENT,
-                         "covariance: no settings; fin_settings_defaults(&fin_covariance_table, "
-                         "..., sizeof *"
-                         "...) fills them in");
     fin_status status = fin_settings_validate(&fin_covariance_table, c, err);
     if (status)
         return status;

@@ -132,7 +132,7 @@ fin_status fin_study_conduct(const fin_study *study, fin_store *store,
                              const fin_study_settings *settings, const fin_study_calls *calls,
                              fin_study_count *count, fin_error *err)
 {
-    FINI_NEED(err, study, store, count);
+    FINI_NEED(err, study, count);
     static const fin_study_calls none = {0};
     calls = calls ? calls : &none;
     fin_status status = fin_study_run(study, store, settings, calls->news, calls->user, count, err);

@@ -303,7 +303,7 @@ fin_status fin_study_run(const fin_study *study, fin_store *store, const fin_stu
                          fin_study_report report_to, void *user, fin_study_count *count,
                          fin_error *err)
 {
-    FINI_NEED(err, study, store);
+    FINI_NEED(err, study);
     fin_study_settings settings;
     fin_error own = {FIN_OK, ""};
     conductor c = {.study = study, .store = store, .report = report_to, .user = user};
