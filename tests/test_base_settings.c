@@ -406,6 +406,41 @@ static void nearest_name__finds_slips(void **state)
     assert_int_equal(fini_edit_distance("abc", "xyz", 2), 3); /* "more than 2" */
 }
 
+static void text__says_that_there_is_no_such_choice(void **state)
+{
+    (void)state;
+    toy values;
+    char text[32];
+    fin_settings_defaults(&toy_table, &values, sizeof values);
+    const fin_field *colour = fin_settings_find(&toy_table, "colour");
+    values.colour = 3;
+    assert_string_equal(fin_settings_text(colour, &values, text, sizeof text), "choice 3 of 3");
+    values.colour = -1;
+    assert_string_equal(fin_settings_text(colour, &values, text, sizeof text), "choice -1 of 3");
+}
+
+/* A program that was built when the last rows were not there yet: its struct ends before them. */
+static void defaults__leave_what_an_older_struct_has_not(void **state)
+{
+    (void)state;
+    for (size_t size = 0; size <= sizeof(toy); size++) {
+        toy all, values;
+        unsigned char *bytes = (unsigned char *)&values;
+        memset(&values, 0xa5, sizeof values);
+        fin_settings_defaults(&toy_table, &all, sizeof all);
+        fin_settings_defaults(&toy_table, &values, size);
+        for (size_t i = size; i < sizeof values; i++)
+            assert_int_equal(bytes[i], 0xa5);
+        for (int i = 0; i < toy_table.count; i++) {
+            const fin_field *field = &toy_table.fields[i];
+            size_t width = field->type == FIN_TYPE_choice ? sizeof(fin_choice) : sizeof(double);
+            if (field->offset + width <= size)
+                assert_memory_equal(bytes + field->offset,
+                                    (const unsigned char *)&all + field->offset, width);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -416,6 +451,8 @@ int main(void)
         cmocka_unit_test(parse__refuses_what_it_should),
         cmocka_unit_test(parse__does_not_follow_the_locale),
         cmocka_unit_test(text__reads_back_equal),
+        cmocka_unit_test(text__says_that_there_is_no_such_choice),
+        cmocka_unit_test(defaults__leave_what_an_older_struct_has_not),
         cmocka_unit_test(nearest_name__finds_slips),
     };
     return cmocka_run_group_tests_name("base_settings", tests, collect, NULL);

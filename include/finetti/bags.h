@@ -341,7 +341,8 @@ FIN_API int fin_fit_candidates(FIN_OR_NULL const fin_fit_settings *base, int64_t
                                FIN_OR_NULL fin_fit_settings *models, int room);
 /* The same for the models that others are compared with: the base rate, simple ones, and one for which
  * one token decides. */
-FIN_API int fin_fit_baselines(FIN_OR_NULL const fin_fit_settings *base, FIN_OR_NULL fin_fit_settings *models, int room);
+FIN_API int fin_fit_baselines(FIN_OR_NULL const fin_fit_settings *base,
+                              FIN_OR_NULL fin_fit_settings *models, int room);
 
 #ifdef __cplusplus
 }

@@ -179,8 +179,8 @@ FIN_API fin_status fin_command_settle(const fin_command *command, void *values, 
  * choose, as help and tables of points need them. Rows are not looked at. */
 FIN_API fin_status fin_command_tables(const fin_command *command, void *values,
                                       const fin_pair *pairs, int count,
-                                      fin_group groups[FIN_GROUPS], int *group_count, FIN_OR_NULL int *bad,
-                                      fin_error *err);
+                                      fin_group groups[FIN_GROUPS], int *group_count,
+                                      FIN_OR_NULL int *bad, fin_error *err);
 /* Choice i of a word that is one of some names, or chooses a row: task, form, family. NULL past the end, and for
  * other words. */
 FIN_API const char *fin_word_choice(const fin_word *word, int i);

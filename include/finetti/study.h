@@ -77,7 +77,7 @@ typedef fin_status (*fin_ranks_join)(fin_ranks_calls *calls, fin_error *err);
 
 /* From here on this process is a rank. calls (copied) NULL, or no call at all: one rank, number 0. Call
  * it first thing, on all ranks; _end last. */
-FIN_API fin_status fin_ranks_start(const fin_ranks_calls *calls, fin_error *err);
+FIN_API fin_status fin_ranks_start(FIN_OR_NULL const fin_ranks_calls *calls, fin_error *err);
 FIN_API void fin_ranks_end(void);
 FIN_API int fin_rank(void);
 FIN_API int fin_ranks(void);

@@ -176,6 +176,15 @@ class Objects:
     def fin_family(self): return lib.fin_family_find(b"concept")
     def fin_command(self): return lib.fin_command_find(b"risk")
 
+    def fin_word(self): return self.get("fin_command").words
+
+    def fin_ranks_calls(self):
+        calls = self.struct("fin_ranks_calls", version=1, ranks=1)
+        for name, field in ffi.typeof("fin_ranks_calls").fields:
+            if field.type.kind in ("pointer", "function"):
+                setattr(calls, name, self.keep(ffi.callback(field.type, lambda *rest: 0)))
+        return calls
+
     def fin_task_settings(self):
         return self.keep(defaults("fin_task_settings", lib.fin_task_kind_table(self.get("fin_task_kind")), d=4, L=3))
 
@@ -549,6 +558,7 @@ SPECIAL = {
     "fin_encoder_tensors.tensors": lambda o: o.keep(ffi.new(f"fin_tensor[{ROOM}]")),
     "fin_fit_tensors.tensors": lambda o: o.keep(ffi.new(f"fin_tensor[{ROOM}]")),
     "fin_learn_tensors.tensors": lambda o: o.keep(ffi.new(f"fin_tensor[{ROOM}]")),
+    "fin_fit_baselines.models": lambda o: o.keep(ffi.new(f"fin_fit_settings[{ROOM}]")),
     "fin_fit_candidates.models": lambda o: o.keep(ffi.new(f"fin_fit_settings[{ROOM}]")),
     "fin_encoder_load.tensors": lambda o: o.get("encoder_tensors"),
     "fin_encoder_load.count": lambda o: lib.fin_encoder_tensors(o.get("fin_encoder"), NULL, 0),
@@ -590,6 +600,7 @@ SPECIAL = {
     "fin_probe_fit.p": lambda o: 2,
     "fin_risk_erf.n": lambda o: 1,
     "fin_train_resume.count": lambda o: lib.fin_train_array_count(o.get("fin_train")),
+    "fin_npz_add.shape": lambda o: o.array("int64_t", [2]),
     "fin_npz_add.ndim": lambda o: 1,
     "fin_range_read.text": lambda o: o.text(b"1:3:3lin"),
     "fin_report_all.hand": lambda o: o.get("fin_studies"),
@@ -628,7 +639,6 @@ SPECIAL = {
     "fin_train_resume.arrays": lambda o: o.train_arrays(),
     "fin_train_run.until": lambda o: 2,
     "fin_validate.fold": lambda o: o.folds(),
-    "fin_word_choice.word": lambda o: o.text(b"task"),
     "fin_word_group.word": lambda o: o.text(b"task"),
     "fin_word_group.choice": lambda o: o.text(b"slr"),
 }

@@ -271,7 +271,9 @@ const fin_tensor *fin_tensors_at(const fin_tensor_file *file, int64_t i)
 
 const fin_tensor *fin_tensors_find(const fin_tensor_file *file, const char *name)
 {
-    return file && name ? fini_state_find(&(fini_state_source){"", file->tensors, file->count}, name) : NULL;
+    return file && name
+               ? fini_state_find(&(fini_state_source){"", file->tensors, file->count}, name)
+               : NULL;
 }
 
 int64_t fini_tensors_entries(const fin_tensor_file *file, const fin_entry **entries)

@@ -136,7 +136,7 @@ fin_status fin_study_conduct(const fin_study *study, fin_store *store,
     static const fin_study_calls none = {0};
     calls = calls ? calls : &none;
     fin_status status = fin_study_run(study, store, settings, calls->news, calls->user, count, err);
-    if (fin_rank() != 0)
+    if (fin_rank() != 0 || !store)
         return status;
     if (status) { /* cut short: what is finished is judged all the same, as far as the store works */
         (void)fini_claims_judge(store, study, NULL, NULL, NULL);
