@@ -235,8 +235,10 @@ fin_status cli_status(fin_error *err, fin_status status, const char *format, ...
     __attribute__((format(printf, 3, 4)));
 fin_status cli_status_memory(fin_error *err, double bytes, const char *what);
 
-/* Flushes standard output: a full disk or a closed pipe is an error. */
+/* Flushes standard output: a full disk is an error. If its reader has gone, as head does, nothing is
+ * said and the exit code is that of SIGPIPE. */
 int cli_flush(void);
+bool cli_output_closed(void);
 /* Before the first JSON value is made. */
 void cli_json_begin(void);
 /* Prints and releases root. */

@@ -1,6 +1,7 @@
 /* Messages to the person: always one line, always on standard error. */
 #include "cli.h"
 
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -70,6 +71,8 @@ void cli_note(const char *format, ...)
 int cli_error(const fin_error *err)
 {
     const char *text = err->message[0] ? err->message : fin_status_name(err->status);
+    if (err->status == FIN_ERR_IO && strstr(text, "standard output") && cli_output_closed())
+        return CLI_SIGNAL + SIGPIPE;
     return err->status == FIN_ERR_ARGUMENT    ? cli_usage("%s", text)
            : err->status == FIN_ERR_CANCELLED ? cli_stopped("%s", text)
                                               : cli_failed("%s", text);

@@ -3,20 +3,31 @@
 
 #include <errno.h>
 #include <math.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
+#include <unistd.h>
+
+bool cli_output_closed(void)
+{
+    struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
+    return poll(&out, 1, 0) == 1 && (out.revents & POLLERR);
+}
 
 int cli_flush(void)
 {
     errno = 0;
-    if (fflush(stdout) != 0 || ferror(stdout))
-        return cli_failed("cannot write to standard output: %s",
-                          errno ? strerror(errno) : "unknown error");
-    return CLI_OK;
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return CLI_OK;
+    if (cli_output_closed())
+        return CLI_SIGNAL + SIGPIPE;
+    return cli_failed("cannot write to standard output: %s",
+                      errno ? strerror(errno) : "unknown error");
 }
 
 /* Jansson leaves out what it has no memory for, here and there without a word: remembered, so that
@@ -49,6 +60,8 @@ int cli_print_json(json_t *root)
     errno = 0;
     int bad = json_dumpf(root, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
     json_decref(root);
+    if (bad && cli_output_closed())
+        return CLI_SIGNAL + SIGPIPE;
     if (bad)
         return cli_failed(errno ? "cannot write to standard output: %s"
                                 : "a name is no UTF-8, which JSON cannot have%s",

@@ -383,17 +383,19 @@ static void infinite__found_at_every_place(void **state)
         x[i] = i % 2 ? -INFINITY : NAN;
         bags.dtype = FIN_F64;
         bags.tokens = x;
-        assert_true(fini_bags_infinite(&bags, &row, &column));
+        assert_int_equal(fini_bags_infinite(&bags, NULL, &row, &column, &err), FIN_OK);
         assert_int_equal(row, i);
         x[i] = 1.7e308;
-        assert_false(fini_bags_infinite(&bags, &row, &column));
+        assert_int_equal(fini_bags_infinite(&bags, NULL, &row, &column, &err), FIN_OK);
+        assert_int_equal(row, -1);
         f[i] = i % 2 ? NAN : INFINITY;
         bags.dtype = FIN_F32;
         bags.tokens = f;
-        assert_true(fini_bags_infinite(&bags, &row, &column));
+        assert_int_equal(fini_bags_infinite(&bags, NULL, &row, &column, &err), FIN_OK);
         assert_int_equal(row, i);
         f[i] = 3.4e38f;
-        assert_false(fini_bags_infinite(&bags, &row, &column));
+        assert_int_equal(fini_bags_infinite(&bags, NULL, &row, &column, &err), FIN_OK);
+        assert_int_equal(row, -1);
     }
 }
 

@@ -22,8 +22,10 @@ const cli_command cli_study_status = {
     .summary = "how far a running study is, seen from another terminal",
     .about =
         "Prints, for every study that was run into the store, its last pass: runs done of those\n"
-        "that were to do, the rate, the time that is left and how many failed. A pass that has\n"
-        "not spoken for ten seconds is silent: it was killed, or its machine is gone.",
+        "that were to do, the rate, the time that is left and how many failed. A pass whose "
+        "process\n"
+        "is no more was killed: the same study run goes on where it was. One that has not spoken\n"
+        "for ten seconds is silent: it, or its machine, is very busy.",
     .examples = "  finetti study status\n"
                 "  finetti study status slr_training --watch\n"
                 "  finetti study status --store /scratch/lengths.db --json\n",
@@ -44,7 +46,10 @@ typedef struct passes {
 
 static const char *state(const fin_session_row *row)
 {
-    return row->ended ? "ended" : row->silent < SILENT ? "running" : "silent";
+    return row->ended             ? "ended"
+           : row->alive == 0      ? "killed"
+           : row->silent < SILENT ? "running"
+                                  : "silent";
 }
 
 static fin_status add_pass(void *user, const fin_session_row *row, fin_error *err)

@@ -137,6 +137,7 @@ typedef struct fin_session_row {
     double seconds, left; /* of the session when it last spoke; left NaN: not known */
     double silent;        /* seconds since it spoke */
     int ended;            /* 1: it said that it was finished or cancelled */
+    int alive;            /* 1: a process is at it; 0: none is; -1: this file system cannot tell */
 } fin_session_row;
 FIN_API fin_status fin_store_sessions(fin_store *store,
                                       fin_status (*row)(void *user, const fin_session_row *session,

@@ -14,7 +14,7 @@ from ._view import View
 
 _MODES = {"read": lib.FIN_STORE_READ, "write": lib.FIN_STORE_WRITE, "create": lib.FIN_STORE_CREATE}
 _STUDY = ("name", "title", "source", "planned", "done", "failed", "claims", "held", "seconds", "full")
-_SESSION = ("study", "total", "done", "failed", "ranks", "threads", "seconds", "left", "silent", "ended")
+_SESSION = ("study", "total", "done", "failed", "ranks", "threads", "seconds", "left", "silent", "ended", "alive")
 _DIFFERENCE = ("study", "hash", "what", "left", "right", "in_left", "in_right")
 
 

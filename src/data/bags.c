@@ -106,25 +106,32 @@ static bool piece_infinite(const fin_bags *bags, int64_t from, int64_t count)
                                   : any_infinite_64((const double *)bags->tokens + from, count);
 }
 
-bool fini_bags_infinite(const fin_bags *bags, int64_t *row, int64_t *column)
+fin_status fini_bags_infinite(const fin_bags *bags, const fin_progress *progress, int64_t *row,
+                              int64_t *column, fin_error *err)
 {
-    enum { PIECE = 1 << 18 };
+    enum { PIECE = 1 << 18, TURN = 64 }; /* a turn is at most 128 MB */
     int64_t count = (bags->offsets[bags->n] - bags->offsets[0]) * bags->d, found = count;
     int64_t pieces = (count + PIECE - 1) / PIECE;
     int threads = pieces > 1 ? fin_threads_get() : 1;
+    *row = -1;
+    for (int64_t turn = 0; turn < pieces && found == count; turn += TURN) {
+        int64_t end = turn + TURN < pieces ? turn + TURN : pieces;
+        if (fini_report(progress, "looking at tokens", (double)turn, (double)pieces))
+            return fini_fail(err, FIN_ERR_CANCELLED, "reading tokens was cancelled");
 #pragma omp parallel for num_threads(threads) schedule(static) reduction(min : found)
-    for (int64_t i = 0; i < pieces; i++) {
-        int64_t from = i * PIECE, size = count - from < PIECE ? count - from : PIECE;
-        if (from < found && piece_infinite(bags, from, size))
-            found = from;
+        for (int64_t i = turn; i < end; i++) {
+            int64_t from = i * PIECE, size = count - from < PIECE ? count - from : PIECE;
+            if (from < found && piece_infinite(bags, from, size))
+                found = from;
+        }
     }
     if (found == count)
-        return false;
+        return FIN_OK;
     while (found < count - 1 && !piece_infinite(bags, found, 1))
         found++;
     *row = found / bags->d;
     *column = found % bags->d;
-    return true;
+    return FIN_OK;
 }
 
 /* The bag of row t of the share. */

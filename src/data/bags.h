@@ -85,8 +85,10 @@ fin_status fini_bags_names(fin_bag_set *set, fini_names *all, fin_error *err);
 fin_status fini_bags_keep(char **to, const char *text, fin_error *err);
 /* The groups of the share: `all` (total) are those of the whole file. */
 fin_status fini_bags_groups(fin_bag_set *set, const int64_t *all, fin_error *err);
-/* The first row of tokens that has a number that is not finite: *row, *column; false: none. */
-bool fini_bags_infinite(const fin_bags *bags, int64_t *row, int64_t *column);
+/* Looks for a number that is not finite: *row and *column of the first one; *row is -1 if there is
+ * none. It reads all tokens, which may take minutes where they are mapped. */
+fin_status fini_bags_infinite(const fin_bags *bags, const fin_progress *progress, int64_t *row,
+                              int64_t *column, fin_error *err);
 /* "x.npz, bag 'b7', row 12, column 'f1': nan is not finite ..." for a token of the set. */
 fin_status fini_bags_fail_token(const fin_bag_set *set, const char *label, int64_t t, int64_t j,
                                 fin_error *err);
@@ -139,12 +141,13 @@ typedef struct fini_arrays {
     const char *bag_name, *label_name, *group_name; /* of the arrays that were found */
     fini_names columns; /* names of the features; empty: numbers from 0 */
     bool nameless;
-    int64_t rows, width, total; /* tokens, their columns, bags */
-    int64_t *bag_of;            /* (rows) or NULL: by offsets */
-    bool gather;                /* the rows of some bag are not neighbours */
-    int64_t skipped;            /* rows before the share, in the order of bags */
-    fini_names names;           /* of the bags, if they are not by offsets */
-    int64_t *group_of;          /* (total) or NULL: there are none */
+    int64_t rows, width, total;   /* tokens, their columns, bags */
+    int64_t *bag_of;              /* (rows) or NULL: by offsets */
+    bool gather;                  /* the rows of some bag are not neighbours */
+    int64_t skipped;              /* rows before the share, in the order of bags */
+    fini_names names;             /* of the bags, if they are not by offsets */
+    int64_t *group_of;            /* (total) or NULL: there are none */
+    const fin_progress *progress; /* may be NULL */
 } fini_arrays;
 
 /* Element i; false: it is no whole number. */

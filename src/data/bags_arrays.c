@@ -278,10 +278,16 @@ static fin_status copy_tokens(const fini_arrays *a, fin_bag_set *set, const int6
     set->tokens = overflow ? NULL : fini_alloc_array(cells + 1, size);
     if (!set->tokens)
         return fini_fail_memory(err, overflow ? SIZE_MAX : (size_t)cells * size, "tokens");
+    int64_t turn = 1 + (1 << 24) / (bags->d > 0 ? bags->d : 1); /* at most 128 MB */
+    for (int64_t at = 0; at < own; at += turn) {
+        int64_t end = own - at < turn ? own : at + turn;
+        if (fini_report(a->progress, "copying tokens", (double)at, (double)own))
+            return fini_fail(err, FIN_ERR_CANCELLED, "reading %.300s was cancelled", a->file);
 #pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t t = 0; t < own; t++)
-        copy_row(&a->tokens, set->rows ? set->rows[t] - 1 : a->skipped + t, a->width, list, bags->d,
-                 (char *)set->tokens + (size_t)(t * bags->d) * size);
+        for (int64_t t = at; t < end; t++)
+            copy_row(&a->tokens, set->rows ? set->rows[t] - 1 : a->skipped + t, a->width, list,
+                     bags->d, (char *)set->tokens + (size_t)(t * bags->d) * size);
+    }
     bags->tokens = set->tokens;
     return FIN_OK;
 }
@@ -310,7 +316,9 @@ static fin_status tokens(fini_arrays *a, fin_bag_set *set, const fin_bags_source
     fini_free(list);
     if (!status && a->bag_of)
         status = fini_bags_names(set, &a->names, err);
-    if (!status && fini_bags_infinite(bags, &row, &column))
+    if (!status)
+        status = fini_bags_infinite(bags, a->progress, &row, &column, err);
+    if (!status && row >= 0)
         status = fini_bags_fail_token(set, a->file, row, column, err);
     return status;
 }

@@ -174,7 +174,7 @@ static fin_status find_siblings(place *from, const char *path, fin_error *err)
 static fin_status read_place(place *from, fin_bag_set *set, const fin_bags_source *source,
                              const fin_progress *progress, fin_error *err)
 {
-    fini_arrays a = {.file = source->path};
+    fini_arrays a = {.file = source->path, .progress = progress};
     fin_status status = FIN_OK;
     if (fini_report(progress, from->npz ? "reading tokens" : "mapping tokens", 0, 1))
         status = fini_fail(err, FIN_ERR_CANCELLED, "reading %.300s was cancelled", source->path);

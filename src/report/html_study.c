@@ -146,7 +146,6 @@ typedef struct provenance {
     fini_page failures;
     texts versions, kernels;
     int64_t planned, done, failed;
-    double seconds;
 } provenance;
 
 static fin_status add_run(void *user, const fin_run_row *run, fin_error *err)
@@ -158,7 +157,6 @@ static fin_status add_run(void *user, const fin_run_row *run, fin_error *err)
     p->failed += run->state == FIN_STATE_FAILED;
     if (run->state == FIN_STATE_PLANNED)
         return FIN_OK;
-    p->seconds += run->seconds > 0 ? run->seconds : 0;
     remember(&p->versions, run->version ? run->version : "");
     remember(&p->kernels, run->kernel ? run->kernel : "");
     if (run->state != FIN_STATE_FAILED || p->failed > FAILURES_SHOWN)
@@ -182,10 +180,7 @@ static void add_provenance(fini_page *page, const provenance *p, const fin_study
                     (long long)p->planned, p->planned == 1 ? "" : "s");
     if (p->failed > 0)
         fini_page_print(page, ", %lld failed", (long long)p->failed);
-    fini_page_add(page, study && study->full ? " \xc2\xb7 full sizes \xc2\xb7 "
-                                             : " \xc2\xb7 quick sizes \xc2\xb7 ");
-    fini_page_short(page, p->seconds, 3);
-    fini_page_add(page, " s of computing");
+    fini_page_add(page, study && study->full ? " \xc2\xb7 full sizes" : " \xc2\xb7 quick sizes");
     if (p->versions.count)
         add_texts(page, " \xc2\xb7 finetti", &p->versions);
     if (p->kernels.count)

@@ -78,7 +78,7 @@ fin_status fin_store_studies(fin_store *store,
 
 /* ---- sessions -------------------------------------------------------------------------------- */
 
-static fin_status read_session(const fin_store *store, sqlite3_stmt *statement, double now,
+static fin_status read_session(fin_store *store, sqlite3_stmt *statement, double now,
                                fin_session_row *out, fin_error *err)
 {
     int64_t ranks = 0, threads = 0;
@@ -105,6 +105,7 @@ static fin_status read_session(const fin_store *store, sqlite3_stmt *statement, 
     out->left = fini_sql_double(statement, 7);
     out->silent = now > spoke ? now - spoke : 0; /* clocks of two machines may differ */
     out->ended = sqlite3_column_type(statement, 9) != SQLITE_NULL;
+    out->alive = out->ended || status ? 0 : fini_store_is_locked(store, out->study);
     return status;
 }
 

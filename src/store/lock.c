@@ -85,9 +85,9 @@ static int set(int fd, short type, int64_t first, int64_t count)
 static fin_status open_lock(fin_store *store, fin_error *err)
 {
     const char *path = sqlite3_db_filename(store->db, "main");
-    if (store->lock >= 0 || !store->writes || !path || !*path)
+    if (store->lock >= 0 || !path || !*path)
         return FIN_OK;
-    int fd = open(path, O_RDWR | O_CLOEXEC);
+    int fd = open(path, (store->writes ? O_RDWR : O_RDONLY) | O_CLOEXEC);
     if (fd < 0)
         return fini_fail_io(err, "lock the store", path, errno);
     store->lock = fd;
@@ -97,7 +97,7 @@ static fin_status open_lock(fin_store *store, fin_error *err)
 static fin_status take(fin_store *store, int64_t first, int64_t count, bool *held, fin_error *err)
 {
     *held = false;
-    fin_status status = open_lock(store, err);
+    fin_status status = store->writes ? open_lock(store, err) : FIN_OK;
     if (status || store->lock < 0)
         return status;
     int code = set(store->lock, F_WRLCK, FIRST_BYTE + first, count);
@@ -109,6 +109,17 @@ void fini_store_unlock(fin_store *store)
 {
     if (store->lock >= 0)
         set(store->lock, F_UNLCK, FIRST_BYTE, BYTES);
+    store->locked = false;
+}
+
+/* Whoever holds it: 1, 0 for nobody, -1 for a file system that has no locks. */
+static int held_by_another(fin_store *store, int64_t first)
+{
+    struct flock range = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
+    range.l_start = (off_t)(FIRST_BYTE + first);
+    if (open_lock(store, NULL) || store->lock < 0 || fcntl(store->lock, F_OFD_GETLK, &range) != 0)
+        return -1;
+    return range.l_type != F_UNLCK;
 }
 
 #else
@@ -122,18 +133,35 @@ static fin_status take(fin_store *store, int64_t first, int64_t count, bool *hel
 
 void fini_store_unlock(fin_store *store)
 {
-    (void)store;
+    store->locked = false;
+}
+
+static int held_by_another(fin_store *store, int64_t first)
+{
+    (void)store, (void)first;
+    return -1;
 }
 
 #endif
 
-fin_status fini_store_lock(fin_store *store, const char *study, fin_error *err)
+static int64_t byte_of(const char *study)
 {
     char hash[FIN_HASH_TEXT];
-    bool held;
     fini_hash(study, hash);
     hash[16] = '\0';
-    fin_status status = take(store, (int64_t)(strtoull(hash, NULL, 16) % BYTES), 1, &held, err);
+    return (int64_t)(strtoull(hash, NULL, 16) % BYTES);
+}
+
+int fini_store_is_locked(fin_store *store, const char *study)
+{
+    return store->locked ? 1 : held_by_another(store, byte_of(study));
+}
+
+fin_status fini_store_lock(fin_store *store, const char *study, fin_error *err)
+{
+    bool held;
+    fin_status status = take(store, byte_of(study), 1, &held, err);
+    store->locked = store->locked || (!status && !held);
     if (!status && held)
         status = fini_fail(err, FIN_ERR_IO,
                            "another pass of study '%.80s' is running on this store ('finetti study "

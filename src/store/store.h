@@ -88,6 +88,7 @@ struct fin_store {
     fin_store *next;       /* of all that this process has open */
     uint64_t device, file; /* which file it is */
     int lock;              /* descriptor of the file that holds our locks, or -1 */
+    bool locked;           /* a study's, by this store itself */
 };
 
 /* ---- lock.c ---------------------------------------------------------------------------------- */
@@ -98,6 +99,8 @@ fin_status fini_store_lock(fin_store *store, const char *study, fin_error *err);
 /* Against passes of all studies. */
 fin_status fini_store_lock_all(fin_store *store, fin_error *err);
 void fini_store_unlock(fin_store *store); /* all of them */
+/* Does anybody, this store or another process, hold the study's lock? -1: nobody can tell. */
+int fini_store_is_locked(fin_store *store, const char *study);
 /* The list of open stores: between lock and unlock a file may be looked at that is not in it. */
 void fini_stores_lock(void);
 void fini_stores_unlock(void);

@@ -295,6 +295,30 @@ else
     echo "SKIPPED: a study under mpirun: no mpirun, or built without MPI"
 fi
 
+# ---- the same study, run twice, is the same report: no time is in it
+for folder in first second; do
+    mkdir $folder
+    (cd $folder && "$FINETTI" study run ../small.yaml --store small.db >/dev/null && "$FINETTI" report --store small.db --out index.html >/dev/null)
+done
+cmp first/index.html second/index.html || fail "two runs of a study have two reports"
+
+# ---- who looks at a pass that was killed is told so, at once
+cat >killed.yaml <<'Y'
+study: killed
+runs: [{command: train, set: {steps: 100000, runs: 200}, seeds: 400}]
+Y
+state() { "$FINETTI" study status killed --store killed.db --json 2>/dev/null | "$PYTHON" -c 'import json, sys; print(*(s["state"] for s in json.load(sys.stdin)))'; }
+"$FINETTI" study run killed.yaml --store killed.db >/dev/null 2>&1 &
+process=$!
+for _ in $(seq 500); do
+    [ "$(state)" != running ] || break
+    sleep 0.02
+done
+[ "$(state)" = running ] || fail "a study that runs is not seen: $(state)"
+kill -9 $process
+wait $process 2>/dev/null || true
+[ "$(state)" = killed ] || fail "a study that was killed is said to be $(state)"
+
 # ---- a run that is cut short loses no claim, and a time is no text to compare
 cat >cut.yaml <<'Y'
 study: cut
