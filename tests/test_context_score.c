@@ -68,12 +68,38 @@ static void judge__edges(void **state)
     assert_int_equal(fin_cross_judge(1, 1, &one, &one, &one, 0, NULL, &err), FIN_ERR_ARGUMENT);
 }
 
+/* Columns that squares would overflow or vanish in, a constant one, and one that is constant but for
+ * rounding. */
+static void measure__in_units_of_its_own(void **state)
+{
+    (void)state;
+    const double scales[] = {1, 1e300, 1e-300};
+    fin_cross_column c;
+    fin_error err = {FIN_OK, ""};
+    for (int k = 0; k < 3; k++) {
+        const double keys[] = {1 * scales[k], 7, 3 * scales[k], 7, 8 * scales[k], 7};
+        assert_int_equal(fin_cross_measure(3, 2, keys, &c, &err), FIN_OK);
+        near(ldexp(c.mean, c.power) / scales[k], 4);
+        near(ldexp(c.deviation, c.power) / scales[k], sqrt(26.0 / 3));
+        assert_int_equal(fin_cross_measure(3, 2, keys + 1, &c, &err), FIN_OK);
+        assert_true(c.deviation == 0);
+    }
+    const double almost[] = {1, 1 + 0x1p-52, 1};
+    assert_int_equal(fin_cross_measure(3, 1, almost, &c, &err), FIN_OK);
+    assert_true(c.deviation == 0);
+    assert_int_equal(fin_cross_measure(0, 1, almost, &c, &err), FIN_ERR_ARGUMENT);
+    assert_int_equal(fin_cross_measure(3, 0, almost, &c, &err), FIN_ERR_ARGUMENT);
+    assert_int_equal(fin_cross_measure(3, 1, NULL, &c, &err), FIN_ERR_ARGUMENT);
+    assert_int_equal(fin_cross_measure(3, 1, almost, NULL, &err), FIN_ERR_ARGUMENT);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pit__is_the_normal_law),
         cmocka_unit_test(judge__by_hand),
         cmocka_unit_test(judge__edges),
+        cmocka_unit_test(measure__in_units_of_its_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

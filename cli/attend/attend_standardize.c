@@ -5,31 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A column in units of 2^power, in which nothing overflows or vanishes when it is squared and
- * nothing is rounded. */
-typedef struct moments {
-    int power;
-    double mean, spread; /* spread 0: constant, rounding included */
-} moments;
-
-static moments measure(const attend_data *data, int64_t j)
-{
-    int64_t n = data->tokens.count;
-    double square = 0, size = 0;
-    moments m = {0, 0, 0};
-    for (int64_t i = 0; i < n; i++)
-        size = fmax(size, fabs(data->keys[i * data->dk + j]));
-    size = frexp(size, &m.power);
-    for (int64_t i = 0; i < n; i++)
-        m.mean += ldexp(data->keys[i * data->dk + j], -m.power) / (double)n;
-    for (int64_t i = 0; i < n; i++) {
-        double x = ldexp(data->keys[i * data->dk + j], -m.power) - m.mean;
-        square += x * x / (double)n;
-    }
-    m.spread = sqrt(square) > 1e-14 * size ? sqrt(square) : 0;
-    return m;
-}
-
 static void drop_column(attend_list *list, int64_t j)
 {
     memmove(list->at + j, list->at + j + 1, (size_t)(list->count - 1 - j) * sizeof *list->at);
@@ -46,10 +21,10 @@ static void squeeze(double *rows, int64_t n, int64_t width, const bool *kept)
                 *to++ = rows[i * width + j];
 }
 
-static void scale_column(double *rows, int64_t n, int64_t width, int64_t j, moments m)
+static void scale_column(double *rows, int64_t n, int64_t width, int64_t j, fin_cross_column m)
 {
     for (int64_t i = 0; i < n; i++)
-        rows[i * width + j] = (ldexp(rows[i * width + j], -m.power) - m.mean) / m.spread;
+        rows[i * width + j] = (ldexp(rows[i * width + j], -m.power) - m.mean) / m.deviation;
 }
 
 fin_status attend_standardize(attend_data *data, bool wanted, fin_error *err)
@@ -58,9 +33,11 @@ fin_status attend_standardize(attend_data *data, bool wanted, fin_error *err)
     char names[160] = "";
     int64_t constant = 0, width = data->dk;
     for (int64_t j = 0; j < width; j++) {
-        moments m = measure(data, j);
-        kept[j] = m.spread > 0 || !wanted;
-        if (m.spread == 0) {
+        fin_cross_column m;
+        if (fin_cross_measure(data->tokens.count, width, data->keys + j, &m, err))
+            return err->status;
+        kept[j] = m.deviation > 0 || !wanted;
+        if (m.deviation == 0) {
             size_t used = strlen(names);
             if (used < 100)
                 snprintf(names + used, sizeof names - used, "%s%.40s", constant ? ", " : "",

@@ -168,6 +168,16 @@ typedef struct fin_cross_score {
 FIN_API fin_status fin_cross_judge(int64_t n, int64_t step, const double *values,
                                    const double *mean, const double *variance, double noise,
                                    fin_cross_score *score, fin_error *err);
+/* A column of keys in units of 2^power, in which nothing overflows or vanishes when it is squared and
+ * nothing is rounded: keys are standardised as (ldexp(x, -power) - mean) / deviation. deviation 0: it
+ * is constant, rounding included. */
+typedef struct fin_cross_column {
+    int power;
+    double mean, deviation;
+} fin_cross_column;
+/* Of n finite numbers, each `step` after the one before; n at least 1. */
+FIN_API fin_status fin_cross_measure(int64_t n, int64_t step, const double *keys,
+                                     fin_cross_column *column, fin_error *err);
 /* P(new value <= the one that came), of a normal law. */
 FIN_API double fin_cross_pit(double value, double mean, double variance);
 

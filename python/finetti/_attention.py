@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._arrays import unmasked
 from ._context import TABLE, Context
-from ._core import ArgumentError, UnsupportedError
+from ._core import ArgumentError, UnsupportedError, check, error, ffi, lib
 from ._signature import Keyword, document, initializer, parameters
 from ._tuning import BITS, TUNE, choose
 
@@ -60,10 +60,7 @@ def _own(array):
 
 
 class _Columns:
-    """What becomes of the columns of X: standardised, the constant ones left out, divided by scales that are given.
-
-    Sums go from row to row, and in units in which squares neither overflow nor vanish, as in the tool.
-    """
+    """What becomes of the columns of X: standardised, the constant ones left out, divided by scales that are given."""
 
     def __init__(self, X, standardize, scales):
         self.used = np.arange(X.shape[1])
@@ -78,11 +75,13 @@ class _Columns:
             self.scales = self.scales[self.used]
 
     def _measure(self, X, n):
-        size, powers = np.frexp(np.abs(X).max(axis=0))
-        unit = np.ldexp(X, -powers)
-        means = np.cumsum(unit / n, axis=0)[-1]
-        deviations = np.sqrt(np.cumsum((unit - means)**2 / n, axis=0)[-1])
-        self.used = np.flatnonzero(deviations > 1e-14 * size)
+        columns, err = ffi.new("fin_cross_column[]", X.shape[1]), error()
+        start = ffi.from_buffer("double[]", np.ascontiguousarray(X, dtype=np.float64))
+        for j in range(X.shape[1]):
+            check(lib.fin_cross_measure(n, X.shape[1], start + j, columns + j, err), err)
+        powers, means, deviations = (np.array([getattr(c, name) for c in columns])
+                                     for name in ("power", "mean", "deviation"))
+        self.used = np.flatnonzero(deviations > 0)
         if not len(self.used):
             raise ValueError(f"every column of X is constant (n_samples = {n}), and standardize=True leaves out "
                              "constant ones; standardize=False keeps them")

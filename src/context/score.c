@@ -1,4 +1,4 @@
-/* How good predictions were: error, log score, coverage, PIT. */
+/* How good predictions were: error, log score, coverage, PIT. And what columns of keys are like. */
 #include "base/base.h"
 #include "finetti/context.h"
 
@@ -64,5 +64,29 @@ fin_status fin_cross_judge(int64_t n, int64_t step, const double *values, const 
     score->log_score = logs / count;
     for (int k = 0; k < FIN_SCORE_LEVELS; k++)
         score->coverage[k] /= count;
+    return FIN_OK;
+}
+
+fin_status fin_cross_measure(int64_t n, int64_t step, const double *keys, fin_cross_column *column,
+                             fin_error *err)
+{
+    if (n < 1 || step < 1 || !keys || !column)
+        return fini_fail(err, FIN_ERR_ARGUMENT,
+                         "a column is measured from n >= 1 numbers, and not from n = %lld, step = "
+                         "%lld or NULL",
+                         (long long)n, (long long)step);
+    fin_cross_column c = {0, 0, 0};
+    double square = 0, size = 0;
+    for (int64_t i = 0; i < n; i++)
+        size = fmax(size, fabs(keys[i * step]));
+    size = frexp(size, &c.power);
+    for (int64_t i = 0; i < n; i++)
+        c.mean += ldexp(keys[i * step], -c.power) / (double)n;
+    for (int64_t i = 0; i < n; i++) {
+        double x = ldexp(keys[i * step], -c.power) - c.mean;
+        square += x * x / (double)n;
+    }
+    c.deviation = sqrt(square) > 1e-14 * size ? sqrt(square) : 0;
+    *column = c;
     return FIN_OK;
 }
