@@ -291,6 +291,7 @@ double cli_clock(void); /* seconds */
 typedef struct cli_row cli_row;
 typedef void cli_teller(cli_row *row, const void *user, int64_t i);
 void cli_cell(cli_row *row, const char *name, double number);
+void cli_cell_at(cli_row *row, const char *name, int64_t place, double number); /* "k", 1: k1 */
 void cli_cell_int(cli_row *row, const char *name, int64_t number);
 void cli_cell_known(cli_row *row, const char *name, double number);   /* JSON leaves NaN out */
 void cli_cell_text(cli_row *row, const char *name, const char *text); /* and "" */

@@ -149,11 +149,9 @@ static void tell_line(cli_row *row, const void *user, int64_t i)
     const table *t = user;
     cli_cell_int(row, "sequence", t->per ? i / t->per : 0);
     for (int p = 0; t->part[p].name; p++)
-        for (int64_t j = 0; j < t->part[p].width; j++) {
-            char name[32];
-            snprintf(name, sizeof name, "%s%lld", t->part[p].name, (long long)j + 1);
-            cli_cell(row, name, t->per ? t->part[p].data[i * t->part[p].width + j] : NAN);
-        }
+        for (int64_t j = 0; j < t->part[p].width; j++)
+            cli_cell_at(row, t->part[p].name, j + 1,
+                        t->per ? t->part[p].data[i * t->part[p].width + j] : NAN);
 }
 
 static fin_status write_tables(const drawn *s, const char *path, const char *queries,

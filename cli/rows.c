@@ -52,6 +52,14 @@ void cli_cell(cli_row *row, const char *name, double number)
         cell(row, name, NULL, number);
 }
 
+void cli_cell_at(cli_row *row, const char *name, int64_t place, double number)
+{
+    char whole[64] = "";
+    if (row->object || row->room == 0) /* else it is known */
+        snprintf(whole, sizeof whole, "%.40s%lld", name, (long long)place);
+    cli_cell(row, whole, number);
+}
+
 void cli_cell_int(cli_row *row, const char *name, int64_t number)
 {
     if (row->object)

@@ -304,17 +304,14 @@ static void tell_answer(cli_row *row, const void *user, int64_t i)
             cli_cell_of(row, "sd_new", "", name, "sd_new", sqrt(variance + fit->settings.noise));
     }
     for (int k = 0; k < fit->top; k++) {
-        char number[2][24];
         int64_t token = fit->top_token[q * fit->top + k];
         double weight = fit->top_weight[q * fit->top + k];
-        snprintf(number[0], sizeof number[0], "top%d", k + 1);
-        snprintf(number[1], sizeof number[1], "weight%d", k + 1);
         if (top && token >= 0)
             json_array_append_new(top, json_pack("{s:I, s:o}", "row", cli_int(token + 1), "weight",
                                                  cli_json_number(weight)));
         if (!top) {
-            cli_cell(row, number[0], token >= 0 ? (double)token + 1 : NAN);
-            cli_cell(row, number[1], weight);
+            cli_cell_at(row, "top", k + 1, token >= 0 ? (double)token + 1 : NAN);
+            cli_cell_at(row, "weight", k + 1, weight);
         }
     }
     if (top)
