@@ -42,7 +42,7 @@ add_library(finetti_python SHARED EXCLUDE_FROM_ALL $<TARGET_OBJECTS:finetti_obje
 target_link_libraries(finetti_python PRIVATE ${finetti_needs})
 set(python_dir ${PROJECT_BINARY_DIR}/python)
 set_target_properties(finetti_python PROPERTIES OUTPUT_NAME finetti LIBRARY_OUTPUT_DIRECTORY ${python_dir}/library
-  VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}
+  VERSION ${PROJECT_VERSION} SOVERSION ${finetti_soversion}
   C_VISIBILITY_PRESET hidden LINKER_LANGUAGE C SKIP_BUILD_RPATH ON)
 if(NOT FINETTI_SANITIZE AND NOT APPLE)
   target_link_options(finetti_python PRIVATE -Wl,--no-undefined)

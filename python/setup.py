@@ -31,10 +31,10 @@ class with_library(build_ext):
             extension.depends = [os.path.join(folder, name) for folder, _, names in os.walk(binding.INCLUDE)
                                  for name in names]
         super().run()
-        source = os.path.realpath(os.path.join(binding.LIBRARY, "libfinetti.so"))
+        link = os.path.join(binding.LIBRARY, "libfinetti.so")  # -> libfinetti.so.0.1 -> libfinetti.so.0.1.0
         folder = os.path.dirname(self.get_ext_fullpath("finetti._finetti"))
-        target = os.path.join(folder, f"libfinetti.so.{version().split('.')[0]}")
-        shutil.copyfile(source, target)
+        target = os.path.join(folder, os.path.basename(os.readlink(link)))
+        shutil.copyfile(link, target)
         subprocess.run(["strip", "--strip-unneeded", target], check=False)
         if not self.inplace and os.path.exists("stubs.py"):  # from the package as it was just built
             subprocess.run([sys.executable, "-B", "stubs.py", os.path.dirname(folder), folder], check=True)

@@ -42,7 +42,7 @@ static fin_probe_score probe(const fin_encoder *encoder, const fin_corpus *corpu
 {
     fin_probe_score score;
     fin_error err = {FIN_OK, ""};
-    if (fin_encoder_probe(encoder, corpus, s, &score, column_r2, room, NULL, &err))
+    if (fin_encoder_probe_on(encoder, corpus, NULL, s, &score, column_r2, room, NULL, &err))
         fail_msg("%s", err.message);
     return score;
 }
@@ -180,7 +180,7 @@ static void data__is_cut_and_missing_labels_are_left_out(void **state)
     s.train = 1000000; /* nothing would be left to judge it */
     s.test = 2;
     fin_error err = {FIN_OK, ""};
-    assert_int_equal(fin_encoder_probe(encoder, corpus, &s, &score, NULL, 0, NULL, &err),
+    assert_int_equal(fin_encoder_probe_on(encoder, corpus, NULL, &s, &score, NULL, 0, NULL, &err),
                      FIN_ERR_ARGUMENT);
     fin_corpus *other = corpus_memory(&cs, &m); /* a corpus of its own to be judged on */
     assert_int_equal(fin_encoder_probe_on(encoder, corpus, other, &s, &score, NULL, 0, NULL, &err),
@@ -225,7 +225,8 @@ static void refuse(const fin_encoder *encoder, const fin_corpus *corpus,
 {
     fin_probe_score score;
     fin_error err = {FIN_OK, ""};
-    assert_int_equal(fin_encoder_probe(encoder, corpus, s, &score, NULL, 0, NULL, &err), want);
+    assert_int_equal(fin_encoder_probe_on(encoder, corpus, NULL, s, &score, NULL, 0, NULL, &err),
+                     want);
     if (!strstr(err.message, word))
         fail_msg("'%s' is not in: %s", word, err.message);
 }
@@ -265,8 +266,9 @@ static void probe__refuses_what_makes_no_sense(void **state)
     s.train = 400;
     fin_probe_score score;
     fin_progress progress = {stop, NULL};
-    assert_int_equal(fin_encoder_probe(encoder, corpus, &s, &score, NULL, 0, &progress, NULL),
-                     FIN_ERR_CANCELLED);
+    assert_int_equal(
+        fin_encoder_probe_on(encoder, corpus, NULL, &s, &score, NULL, 0, &progress, NULL),
+        FIN_ERR_CANCELLED);
     fin_encoder_destroy(encoder);
     fin_encoder_destroy(other);
     fin_encoder_destroy(third);
@@ -299,7 +301,7 @@ static fin_status run(void *user, fin_error *err)
         status = fin_encoder_create(&encoder, &es, &shape, 1, err);
     }
     if (!status)
-        status = fin_encoder_probe(encoder, corpus, &s, &score, NULL, 0, NULL, err);
+        status = fin_encoder_probe_on(encoder, corpus, NULL, &s, &score, NULL, 0, NULL, err);
     fin_encoder_destroy(encoder);
     fin_corpus_destroy(corpus);
     return status;

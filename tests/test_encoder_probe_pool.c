@@ -134,13 +134,13 @@ static void tokens__need_equal_lengths(void **state)
     fin_probe_settings s;
     fin_settings_defaults(&fin_probe_table, &s, sizeof s);
     s.pool = FIN_POOL_TOKENS;
-    assert_int_equal(fin_encoder_probe(encoder, corpus, &s, &score, NULL, 0, NULL, &err),
+    assert_int_equal(fin_encoder_probe_on(encoder, corpus, NULL, &s, &score, NULL, 0, NULL, &err),
                      FIN_ERR_ARGUMENT);
     assert_non_null(strstr(err.message, "differ in length"));
     s.pool = FIN_POOL_BOTH;
-    OK(fin_encoder_probe(encoder, corpus, &s, &score, NULL, 0, NULL, &err));
+    OK(fin_encoder_probe_on(encoder, corpus, NULL, &s, &score, NULL, 0, NULL, &err));
     s.layer = -3;
-    assert_int_equal(fin_encoder_probe(encoder, corpus, &s, &score, NULL, 0, NULL, &err),
+    assert_int_equal(fin_encoder_probe_on(encoder, corpus, NULL, &s, &score, NULL, 0, NULL, &err),
                      FIN_ERR_ARGUMENT);
     fin_encoder_destroy(encoder);
     fin_corpus_destroy(corpus);
@@ -252,7 +252,7 @@ static fin_status run(void *user, fin_error *e)
         status = fin_encoder_create(&encoder, &es, &shape, 1, e);
     }
     if (!status)
-        status = fin_encoder_probe(encoder, corpus, &ps, &score, NULL, 0, NULL, e);
+        status = fin_encoder_probe_on(encoder, corpus, NULL, &ps, &score, NULL, 0, NULL, e);
     if (!status)
         status = fin_encoder_start_head(encoder, corpus, 1, NULL, e);
     fin_encoder_destroy(encoder);

@@ -88,7 +88,6 @@ typedef struct fin_cross_info {
     double bytes;     /* memory taken */
 } fin_cross_info;
 FIN_API void fin_cross_get_info(const fin_cross *cross, fin_cross_info *info);
-FIN_API const fin_cross_settings *fin_cross_get_settings(const fin_cross *cross);
 
 /* Replaces all tokens: keys (n, dk), values (n, dv), both finite. Blocked, in parallel: O(n^3 / 3)
  * dual, O(n D^2) primal. n = 0 is fine: the prior. Keys that are equal while noise is 0 make a

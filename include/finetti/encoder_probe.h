@@ -60,13 +60,7 @@ typedef struct fin_probe_score {
 /* Of an encoder on a corpus: states after a layer (pooled for sequences' targets; of the hidden
  * tokens for the Bayes prediction of them). column_r2: (columns) or NULL with its room. posterior:
  * representation sufficiency: how much of the posterior's numbers (fin_latent_posterior) the pooled
- * representation tells, linearly. */
-FIN_API fin_status fin_encoder_probe(const fin_encoder *encoder, const fin_corpus *corpus,
-                                     const fin_probe_settings *settings, fin_probe_score *score,
-                                     FIN_OR_NULL double *column_r2, int64_t room,
-                                     const fin_progress *progress, fin_error *err);
-
-/* The same, judged on another corpus (NULL: on other sequences of `corpus`; families have fresh
+ * representation tells, linearly. test: the corpus to judge it on; NULL: other sequences of `corpus` (families have fresh
  * ones, data are cut at random). */
 FIN_API fin_status fin_encoder_probe_on(const fin_encoder *encoder, const fin_corpus *corpus,
                                         FIN_OR_NULL const fin_corpus *test,

@@ -252,8 +252,3 @@ void fin_cross_get_info(const fin_cross *o, fin_cross_info *info)
                              .moved = o->moved,
                              .bytes = o->bytes};
 }
-
-const fin_cross_settings *fin_cross_get_settings(const fin_cross *o)
-{
-    return &o->settings;
-}

@@ -342,16 +342,6 @@ fin_status fin_encoder_probe_on(const fin_encoder *encoder, const fin_corpus *co
     return status;
 }
 
-fin_status fin_encoder_probe(const fin_encoder *encoder, const fin_corpus *corpus,
-                             const fin_probe_settings *settings, fin_probe_score *score,
-                             double *column_r2, int64_t room, const fin_progress *progress,
-                             fin_error *err)
-{
-    FINI_NEED(err, encoder, corpus, score);
-    return fin_encoder_probe_on(encoder, corpus, NULL, settings, score, column_r2, room, progress,
-                                err);
-}
-
 /* ---- the head of an encoder ------------------------------------------------------------------- */
 
 static fin_status load_head(fin_encoder *encoder, const fin_head *head, const fin_probe *probe,
