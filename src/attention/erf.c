@@ -3,14 +3,13 @@
 
 #include "finetti/math.h"
 #include "kernel/kernel.h"
+#include "base/constants.h"
 
 #include <math.h>
 
 #define FIELDS(F, C) FIN_FORM_LAM(F, C)
 #define FIN_TABLE_STRUCT fin_form_settings
 FIN_TABLE(static, erf_settings, "erf", FIELDS);
-
-static const double two_over_sqrt_pi = 1.1283791670955126;
 
 static void weights(const fin_form_settings *s, int64_t n, const int64_t *offsets,
                     const double *chi, const double *norm2, double *w)
@@ -32,7 +31,7 @@ void fini_erf_backward(double lam, double c, const fini_pass *t)
     for (int64_t i = 0; i < t->n; i++)
         for (int64_t l = t->offsets[i] - t->offsets[0]; l < t->offsets[i + 1] - t->offsets[0];
              l++) {
-            double slope = t->df[i] * two_over_sqrt_pi * t->p[l] * t->z[l];
+            double slope = t->df[i] * FINI_TWO_OVER_ROOT_PI * t->p[l] * t->z[l];
             t->dlam[i] += slope * t->chi[l];
             t->dc[i] += slope;
             t->p[l] = slope * lam;
@@ -55,7 +54,7 @@ static void moments(const fin_form_settings *s, double mean, double sd, double m
 {
     double lam = s->lam;
     double B = sqrt(1 + 2 * lam * lam * sd * sd), r = lam / B, x = lam * mean / B;
-    double E = two_over_sqrt_pi * exp(-x * x);
+    double E = FINI_TWO_OVER_ROOT_PI * exp(-x * x);
     m[0] = erf(x);
     m[1] = r * E;
     m[2] = r * r * -2 * x * E;

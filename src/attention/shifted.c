@@ -3,6 +3,7 @@
 
 #include "finetti/math.h"
 #include "kernel/kernel.h"
+#include "base/constants.h"
 
 #include <math.h>
 
@@ -38,7 +39,7 @@ static double value(const fin_form_settings *s, double chi)
  * place of erf(y). */
 static void moments(const fin_form_settings *s, double mean, double sd, double m[4], double h[4])
 {
-    const double c0 = 1.1283791670955126;
+    const double c0 = FINI_TWO_OVER_ROOT_PI;
     double t = s->c + s->lam * mean, g2 = s->lam * sd * s->lam * sd;
     double B = sqrt(1 + 2 * g2), A = B * sqrt(1 + 4 * g2), x = t / B, y = t / A, r = s->lam / B;
     double Ex = c0 * exp(-x * x), Ey = c0 * exp(-y * y), tail = erfc(-y), a = B / A;

@@ -3,6 +3,7 @@
 
 #include "kernel/kernel.h"
 #include "task/task.h"
+#include "math/small.h"
 
 #define FIELDS(F, C) FIN_FORM_LAM(F, C)
 #define FIN_TABLE_STRUCT fin_form_settings

@@ -21,6 +21,8 @@
 #include "bags/descend.h"
 
 #include "kernel/kernel.h"
+#include "base/constants.h"
+#include "math/small.h"
 
 static int64_t keys(const fini_bag_shape *shape)
 {
@@ -78,18 +80,9 @@ struct fini_weighting {
 
 static void softmax_weights(const head *h)
 {
-    int64_t L = h->L, q = h->q;
-    const double *u = h->u;
-    double *w = h->w, top = u[0], sum = 0;
-    for (int64_t l = 1; l < L; l++)
-        top = u[l * q] > top ? u[l * q] : top;
-    for (int64_t l = 0; l < L; l++)
-        w[l] = u[l * q] - top;
-    fini_kernel_get()->exp(L, w, w);
-    for (int64_t l = 0; l < L; l++)
-        sum += w[l];
-    for (int64_t l = 0; l < L; l++)
-        w[l] /= sum;
+    for (int64_t l = 0; l < h->L; l++)
+        h->w[l] = h->u[l * h->q];
+    fini_softmax(h->L, h->w, false);
 }
 
 static double softmax_back(const head *h)
@@ -115,12 +108,11 @@ static void erf_weights(const head *h)
 
 static double erf_back(const head *h)
 {
-    const double two_over_root_pi = 1.1283791670955126;
     double sum = 0, *slope = h->w; /* the weights are not needed any more */
     shift_scores(h);
     fini_kernel_get()->gauss(h->L, slope, slope);
     for (int64_t l = 0; l < h->L; l++)
-        sum += h->du[l * h->q] = two_over_root_pi * slope[l] * h->s[l];
+        sum += h->du[l * h->q] = FINI_TWO_OVER_ROOT_PI * slope[l] * h->s[l];
     return sum;
 }
 

@@ -7,6 +7,7 @@
 #include "bags/judge.h"
 
 #include "math/stats.h"
+#include "base/constants.h"
 
 #include <float.h>
 #include <math.h>
@@ -128,7 +129,7 @@ static fin_status check_classes(int64_t n, int64_t classes, const double *labels
 static void judge_numbers(int64_t n, const double *labels, const double *mean, const double *sd,
                           fin_fit_score *s)
 {
-    const double z90 = 1.6448536269514722, half_log_2pi = 0.91893853320467274;
+    const double z90 = 1.6448536269514722;
     double center = 0, squares = 0, around = 0, absolute = 0, log_score = 0, within = 0;
     for (int64_t i = 0; i < n; i++) {
         if (isnan(labels[i]))
@@ -146,7 +147,7 @@ static void judge_numbers(int64_t n, const double *labels, const double *mean, c
         if (sd) {
             double z = gap / sd[i];
             if (sd[i] > 0)
-                log_score += z * z / 2 + log(sd[i]) + half_log_2pi;
+                log_score += z * z / 2 + log(sd[i]) + FINI_LOG_TWO_PI / 2;
             else
                 log_score += gap == 0 ? -INFINITY : INFINITY; /* sure, and right or wrong */
             within += fabs(gap) <= z90 * sd[i];

@@ -19,6 +19,7 @@
 #include "bags/descend.h"
 
 #include "kernel/kernel.h"
+#include "math/small.h"
 
 #include <math.h>
 
@@ -52,27 +53,11 @@ int64_t fini_mixture_scratch(const fini_bag_shape *shape)
 
 /* ---- gate ----------------------------------------------------------------------------------- */
 
-/* w <- softmax(w); the logarithm of the sum of exponentials. */
-static double softmax(int64_t L, double *w)
-{
-    double top = w[0], total = 0;
-    for (int64_t l = 1; l < L; l++)
-        top = fmax(top, w[l]);
-    for (int64_t l = 0; l < L; l++)
-        w[l] -= top;
-    fini_kernel_get()->exp(L, w, w);
-    for (int64_t l = 0; l < L; l++)
-        total += w[l];
-    for (int64_t l = 0; l < L; l++)
-        w[l] /= total;
-    return top + log(total);
-}
-
 static double gate_of(int64_t L, const double *U, int64_t stride, double *gate)
 {
     for (int64_t l = 0; l < L; l++)
         gate[l] = U[l * stride];
-    return softmax(L, gate);
+    return fini_softmax(L, gate, true);
 }
 
 /* ---- emissions: log p(y | m_l) and its slope in m_l ------------------------------------------ */
@@ -113,7 +98,7 @@ static void several(const fini_bag *bag, int64_t stride, double y, const fini_mi
         for (int64_t c = 0; c < classes; c++)
             P[c] = bag->U[l * stride + 1 + c] + bag->extra[c];
         double score = P[is];
-        to->logp[l] = score - softmax(classes, P);
+        to->logp[l] = score - fini_softmax(classes, P, true);
         for (int64_t c = 0; c < classes; c++)
             P[c] = (double)(c == is) - P[c];
     }
@@ -133,7 +118,7 @@ void fini_mixture_label(const fini_bag *bag, int64_t stride, double y, fini_mixt
     to->log_gate = gate_of(L, bag->U, stride, to->gate);
     for (int64_t l = 0; l < L; l++)
         to->post[l] = bag->U[l * stride] + to->logp[l];
-    to->log_joint = softmax(L, to->post);
+    to->log_joint = fini_softmax(L, to->post, true);
 }
 
 /* ---- the form -------------------------------------------------------------------------------- */
@@ -204,7 +189,7 @@ static void predict(const fini_bag *bag, double *out, double *variance)
         }
         for (int64_t c = 0; c < classes; c++)
             P[c] = u[c] + extra[c];
-        softmax(classes, P);
+        fini_softmax(classes, P, true);
         for (int64_t c = 0; c < classes; c++)
             out[c] += gate[l] * P[c];
     }

@@ -11,6 +11,7 @@
 #include "finetti/context.h"
 #include "math/gram.h"
 #include "math/spd.h"
+#include "base/constants.h"
 
 enum {
     FINI_CROSS_LANES = 8, /* shares of blocks that threads do side by side, each with its scratch */
@@ -20,8 +21,6 @@ enum {
     FINI_CROSS_FEW = 1 << 16,        /* numbers for which waking a second thread does not pay */
     FINI_CROSS_FEATURES_MOST = 20000 /* of a primal method: its matrix has D^2 doubles */
 };
-
-#define FINI_CROSS_TWO_PI 6.283185307179586
 
 typedef struct fini_cross_method fini_cross_method;
 

@@ -257,7 +257,7 @@ static void prefix_self(const fin_cross *o, double *error, double *score)
             double w = o->w[l * o->dv + c];
             error[l] += pivot * pivot * w * w;
             if (score)
-                score[l] += 0.5 * (log(FINI_CROSS_TWO_PI) + w * w) + log(pivot);
+                score[l] += 0.5 * (log(FINI_TWO_PI) + w * w) + log(pivot);
         }
     }
 }

@@ -103,6 +103,6 @@ fin_status fini_dual_evidence(const fin_cross *o, double *evidence, double *grad
         sum += o->w[i] * o->w[i];
     *evidence = -0.5 * sum - 0.5 * (double)o->dv *
                                  (fini_spd_logdet(fini_spd_of(o->tokens, o->C, o->capacity)) +
-                                  (double)o->tokens * log(FINI_CROSS_TWO_PI));
+                                  (double)o->tokens * log(FINI_TWO_PI));
     return gradient ? differentiate(o, gradient, by_column, progress, err) : FIN_OK;
 }

@@ -17,7 +17,7 @@ static void term(const fini_prefix *p, int64_t q, double *error, double *score)
     }
     *error = sum;
     if (p->score)
-        *score = 0.5 * ((double)p->dv * log(FINI_CROSS_TWO_PI * variance) + sum / variance);
+        *score = 0.5 * ((double)p->dv * log(FINI_TWO_PI * variance) + sum / variance);
 }
 
 static void collect(const fini_prefix *p, int64_t entry, const double *errors, const double *scores)

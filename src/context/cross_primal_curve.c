@@ -106,7 +106,7 @@ static void tokens_themselves(const curve *k, int64_t l, int64_t t, double *erro
             double miss = pivot * k->w[i * dv + c];
             error[l + i] += miss * miss;
             if (score)
-                score[l + i] += 0.5 * (log(FINI_CROSS_TWO_PI * variance) + miss * miss / variance);
+                score[l + i] += 0.5 * (log(FINI_TWO_PI * variance) + miss * miss / variance);
         }
     }
 }

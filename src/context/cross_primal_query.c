@@ -251,7 +251,7 @@ fin_status fini_primal_evidence(const fin_cross *o, double *evidence, double *gr
         square += o->B[i] * o->B[i];
     double logdet = (L - D) * log(noise) + fini_spd_logdet(fini_primal_M(o));
     *evidence =
-        -0.5 * (fit / noise + square) - 0.5 * (double)o->dv * (logdet + L * log(FINI_CROSS_TWO_PI));
+        -0.5 * (fit / noise + square) - 0.5 * (double)o->dv * (logdet + L * log(FINI_TWO_PI));
     if (!gradient)
         return FIN_OK;
     double *E = fini_alloc_array(o->features * BLOCK, sizeof *E);

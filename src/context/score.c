@@ -1,6 +1,7 @@
 /* How good predictions were: error, log score, coverage, PIT. And what columns of keys are like. */
 #include "base/base.h"
 #include "finetti/context.h"
+#include "base/constants.h"
 
 #include <math.h>
 
@@ -35,7 +36,6 @@ fin_status fin_cross_judge(int64_t n, int64_t step, const double *values, const 
                            fin_error *err)
 {
     FINI_NEED(err, values, mean, variance, score);
-    const double log_two_pi = 1.8378770664093454836;
     if (n < 0 || step < 1)
         return fini_fail(err, FIN_ERR_ARGUMENT, "judge: n = %lld, step = %lld; 0 and 1 at least",
                          (long long)n, (long long)step);
@@ -55,7 +55,7 @@ fin_status fin_cross_judge(int64_t n, int64_t step, const double *values, const 
         for (int k = 0; k < FIN_SCORE_LEVELS; k++)
             score->coverage[k] += fabs(pit - 0.5) <= levels[k] / 2;
         square += (v - m) * (v - m);
-        logs -= 0.5 * ((v - m) * (v - m) / var + log(var) + log_two_pi);
+        logs -= 0.5 * ((v - m) * (v - m) / var + log(var) + FINI_LOG_TWO_PI);
         score->count++;
     }
     double count = (double)score->count;

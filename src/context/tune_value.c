@@ -8,6 +8,7 @@
  * each by one thread (inside a team OpenMP gives further calls one thread). Numbers are added in
  * the order of the sequences in both cases, so that the number of threads changes no bit. */
 #include "context/tune.h"
+#include "base/constants.h"
 
 #include <math.h>
 #include <omp.h>
@@ -52,13 +53,12 @@ static fin_status left_out(const fini_tune *t, fini_tune_lane *lane, int64_t n,
                            const double *values, double *value, const fin_progress *progress,
                            fin_error *err)
 {
-    const double log_two_pi = 1.8378770664093454836;
     fin_status status = fin_cross_loo(lane->cross, lane->mean, lane->variance, progress, err);
     *value = 0;
     for (int64_t i = 0; i < n * t->data->dv && !status; i++) {
         double error = values[i] - lane->mean[i], var = lane->variance[i];
         *value -= t->settings.form == FIN_CROSS_CME
-                      ? 0.5 * (error * error / var + log(var) + log_two_pi)
+                      ? 0.5 * (error * error / var + log(var) + FINI_LOG_TWO_PI)
                       : error * error;
     }
     return status;

@@ -1,5 +1,6 @@
 /* Bags from files: which reader, and what they all end in. */
 #include "data/bags.h"
+#include "math/small.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -137,15 +138,7 @@ fin_status fini_bags_infinite(const fin_bags *bags, const fin_progress *progress
 /* The bag of row t of the share. */
 static int64_t bag_of(const fin_bags *bags, int64_t t)
 {
-    int64_t low = 0, high = bags->n;
-    while (high - low > 1) {
-        int64_t middle = low + (high - low) / 2;
-        if (bags->offsets[middle] - bags->offsets[0] <= t)
-            low = middle;
-        else
-            high = middle;
-    }
-    return low;
+    return fini_first_from_i64(bags->n, bags->offsets, bags->offsets[0] + t + 1) - 1;
 }
 
 fin_status fini_bags_fail_token(const fin_bag_set *set, const char *label, int64_t t, int64_t j,

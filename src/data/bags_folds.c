@@ -2,6 +2,7 @@
  *
  * The numbers may be any whole ones; those that occur are put in order and counted from 0. */
 #include "data/bags.h"
+#include "math/small.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -59,15 +60,7 @@ static fin_status read_fold(folds *f, const fini_cell *cell, const char *line, i
 /* Where the number stands among the different ones, or belongs. */
 static int64_t place_of(const folds *f, int32_t fold)
 {
-    int64_t low = 0, high = f->count;
-    while (low < high) {
-        int64_t middle = low + (high - low) / 2;
-        if (f->different[middle] < fold)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return fini_first_from_i32(f->count, f->different, fold);
 }
 
 /* Puts the number among the different ones; false: there are too many. */

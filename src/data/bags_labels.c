@@ -5,6 +5,7 @@
  * texts side by side are most often a missing value written as "NA", so they are refused unless
  * classes were asked for. For prediction the model says what they are. */
 #include "data/bags.h"
+#include "math/small.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -71,14 +72,7 @@ static int64_t different(const fini_labels *labels, int64_t most, double *found,
         if (isnan(y))
             continue;
         *whole = *whole && y == floor(y);
-        int64_t low = 0, high = count;
-        while (low < high) {
-            int64_t middle = low + (high - low) / 2;
-            if (found[middle] < y)
-                low = middle + 1;
-            else
-                high = middle;
-        }
+        int64_t low = fini_first_from(count, found, y);
         if (low < count && found[low] == y)
             continue;
         if (count == most)

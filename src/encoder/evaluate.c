@@ -12,6 +12,7 @@
 #include "encoder/encoder.h"
 #include "encoder/learn.h"
 #include "encoder/probe.h"
+#include "math/small.h"
 
 #include <math.h>
 #include <string.h>
@@ -65,7 +66,7 @@ static double risk_of(const fin_head *head, const double *answer, const double *
 {
     if (head->kind == FIN_HEAD_CLASSES) {
         memcpy(p, answer, (size_t)head->size * sizeof *p);
-        return fini_probe_softmax(head->size, p) - answer[(int64_t)target[0]];
+        return fini_softmax_libm(head->size, p, true) - answer[(int64_t)target[0]];
     }
     double sum = 0;
     for (int64_t j = 0; j < head->size; j++) {

@@ -2,10 +2,9 @@
 #include "encoder/corpus.h"
 #include "encoder/learn.h"
 #include "random/streams.h"
+#include "base/constants.h"
 
 #include <math.h>
-
-#define PI 3.14159265358979323846
 
 /* With w steps of warm-up and S steps in all, s = 0, 1, ... (torch's LambdaLR counts like this)
  *
@@ -21,7 +20,7 @@ double fini_learn_rate(const fin_learn *learn, int64_t step)
         return set->rate * ((double)(step + 1) / (double)w);
     if (step >= S)
         return set->rate * set->final_rate;
-    double angle = PI * ((double)(step - w) / (double)(S - w));
+    double angle = FINI_PI * ((double)(step - w) / (double)(S - w));
     return set->rate * (set->final_rate + (1 - set->final_rate) * 0.5 * (1 + cos(angle)));
 }
 

@@ -3,6 +3,7 @@
 #include "encoder/probe.h"
 
 #include "math/gram.h"
+#include "math/small.h"
 
 #include <cblas.h>
 #include <limits.h>
@@ -179,18 +180,6 @@ fin_status fin_probe_fit(fin_probe **out, int64_t n, int64_t p, const double *x,
     return status;
 }
 
-double fini_probe_softmax(int64_t classes, double *row)
-{
-    double top = -INFINITY, total = 0;
-    for (int64_t c = 0; c < classes; c++)
-        top = fmax(top, row[c]);
-    for (int64_t c = 0; c < classes; c++)
-        total += row[c] = exp(row[c] - top);
-    for (int64_t c = 0; c < classes; c++)
-        row[c] /= total;
-    return top + log(total);
-}
-
 fin_status fin_probe_predict(const fin_probe *probe, int64_t n, const double *x, double *out,
                              fin_error *err)
 {
@@ -212,7 +201,7 @@ fin_status fin_probe_predict(const fin_probe *probe, int64_t n, const double *x,
                 probe->W, (int)p, 1, out, (int)m);
     fini_blas_leave();
     for (int64_t i = 0; probe->classes > 0 && i < n; i++)
-        fini_probe_softmax(m, out + i * m);
+        fini_softmax_libm(m, out + i * m, false);
     return FIN_OK;
 }
 

@@ -28,8 +28,6 @@ fin_status fini_probe_logistic(fin_probe *probe, const fini_probe_rows *rows, do
 
 /* Mean and deviation of n rows' column of stride `step`; a deviation that is only rounding is 0. */
 void fini_probe_column(int64_t n, int64_t step, const double *x, double *mean, double *deviation);
-/* Logits to probabilities, in place; returns log sum exp. */
-double fini_probe_softmax(int64_t classes, double *row);
 
 /* ---- representations (probe_features.c) ------------------------------------------------------ */
 

@@ -10,6 +10,7 @@
 
 #include "math/gram.h"
 #include "math/lbfgs.h"
+#include "math/small.h"
 
 #include <cblas.h>
 #include <math.h>
@@ -68,7 +69,7 @@ static void add_chunk(logistic *o, const double *w, int64_t block, int64_t from,
         }
         int64_t c = (int64_t)o->y[from + i];
         double own = row[c];
-        o->losses[block] += fini_probe_softmax(m, row) - own;
+        o->losses[block] += fini_softmax_libm(m, row, true) - own;
         o->counts[block]++;
         row[c] -= 1;
     }

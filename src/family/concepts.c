@@ -8,6 +8,7 @@
  * Tables have independent rows Dirichlet(alpha); a probability that underflows to 0 is a 0: its
  * concept is ruled out by one such token. */
 #include "family/family.h"
+#include "math/small.h"
 
 #include <math.h>
 
@@ -143,7 +144,7 @@ static fin_status posterior(const fin_latent *latent, const double *statistic, d
             if (statistic[i] > 0) /* 0 times log 0 is 0 here */
                 p[z] += statistic[i] * key[i];
     }
-    if (!fini_softmax(latent->settings.concepts, p))
+    if (!isfinite(fini_softmax_libm(latent->settings.concepts, p, true)))
         return fini_fail(err, FIN_ERR_NUMERIC,
                          "concepts: these tokens have probability 0 under each of the %lld "
                          "concepts, so that there is no posterior; a larger alpha makes tables "

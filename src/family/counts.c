@@ -4,6 +4,7 @@
 #include "family/family.h"
 
 #include "task/task.h"
+#include "math/small.h"
 
 #include <math.h>
 
@@ -14,24 +15,6 @@
 FIN_TABLE(static, counts_settings, "counts", FIELDS);
 
 /* ---- for all families of outcomes ------------------------------------------------------------ */
-
-bool fini_softmax(int64_t n, double *odds)
-{
-    double top = -INFINITY, total = 0;
-    for (int64_t i = 0; i < n; i++) {
-        if (odds[i] != odds[i])
-            return false;
-        top = odds[i] > top ? odds[i] : top;
-    }
-    if (isinf(top))
-        return false;
-    fini_softmax_shift(n, odds);
-    for (int64_t i = 0; i < n; i++)
-        total += odds[i] = exp(odds[i]);
-    for (int64_t i = 0; i < n; i++)
-        odds[i] /= total;
-    return true;
-}
 
 void fini_cumulate(int64_t n, const double *p, double *cumulated)
 {
@@ -47,15 +30,7 @@ void fini_cumulate(int64_t n, const double *p, double *cumulated)
 
 int64_t fini_category(int64_t n, const double *cumulated, double u)
 {
-    int64_t low = 0, high = n - 1;
-    while (low < high) {
-        int64_t middle = low + (high - low) / 2;
-        if (cumulated[middle] >= u)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return low;
+    return fini_first_from(n - 1, cumulated, u);
 }
 
 /* ---- the family ------------------------------------------------------------------------------ */

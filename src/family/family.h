@@ -180,8 +180,6 @@ fin_status fini_process_predict(const fini_process *p, const fini_query *q, doub
 
 /* ---- outcomes: counts, concepts, urn (counts.c) --------------------------------------- */
 
-/* Odds to probabilities, in place. False if no entry is above -inf, or one is NaN or +inf. */
-bool fini_softmax(int64_t n, double *odds);
 /* The first entry of a cumulated law that reaches u. */
 int64_t fini_category(int64_t n, const double *cumulated, double u);
 void fini_cumulate(int64_t n, const double *p, double *cumulated);

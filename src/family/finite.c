@@ -6,6 +6,7 @@
  * so that the Bayes prediction is not linear in the values and cme attention, the best linear one
  * (it knows the same second moments), is strictly worse: a control. */
 #include "family/family.h"
+#include "math/small.h"
 
 #include <math.h>
 
@@ -86,7 +87,7 @@ static fin_status posterior(const fin_latent *latent, const double *statistic, d
         }
         p[c] = odds / latent->settings.noise;
     }
-    if (!fini_softmax(concepts, p))
+    if (!isfinite(fini_softmax_libm(concepts, p, true)))
         return fini_fail(err, FIN_ERR_NUMERIC,
                          "finite: the log-odds of the concepts overflow; are the numbers of the "
                          "statistic very large, or noise = %g very small?",

@@ -8,13 +8,12 @@
  * The last one's kernel phi(a).phi(b) tends to exp(-frequency^2 |a - b|^2 / 2) as D grows (Rahimi
  * and Recht 2007). */
 #include "family/family.h"
+#include "base/constants.h"
 
 #include <math.h>
 
 enum { D_MOST = 4096 }; /* of a key, see the rows of settings */
 static const double first_axis[D_MOST] = {1};
-static const double two_pi = 6.283185307179586;
-
 fin_status fini_features_resolve(fin_latent *latent, fin_error *err)
 {
     const fin_latent_settings *s = &latent->settings;
@@ -50,7 +49,7 @@ void fini_features_prepare(const fin_latent *latent, double *common)
     for (int64_t i = 0; i < D * s->d; i++)
         common[i] = s->frequency * fin_random_normal(&random);
     for (int64_t j = 0; j < D; j++)
-        common[D * s->d + j] = two_pi * fin_random_uniform(&random);
+        common[D * s->d + j] = FINI_TWO_PI * fin_random_uniform(&random);
 }
 
 static void draw_keys(const fin_latent *latent, uint64_t seed, uint32_t stream, uint64_t sample,

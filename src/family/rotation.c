@@ -20,6 +20,7 @@
 #include "family/family.h"
 
 #include "math/gram.h"
+#include "base/constants.h"
 
 #include <lapacke.h>
 #include <math.h>
@@ -54,18 +55,17 @@ static double scaled_bessel(double x)
     }
     for (int k = 1; term > 1e-17; k++)
         sum += term *= (2 * k - 1) * (2 * k - 1) / (8 * x * k);
-    return sum / sqrt(6.283185307179586 * x);
+    return sum / sqrt(FINI_TWO_PI * x);
 }
 
 /* e[k] for all three; s1 >= s2 >= |s3|. */
 static void means(const double s[3], double e[3])
 {
-    static const double pi = 3.141592653589793;
     static const int others[3][2] = {{1, 2}, {0, 2}, {0, 1}}; /* i, j of each k */
     int fine = s[0] < 200 ? 16 : 32; /* steps in a unit of x, which goes from -4 to 4 */
     double sum[3] = {0}, moment[3] = {0};
     for (int n = -4 * fine; n <= 4 * fine; n++) {
-        double x = (double)n / fine, small = exp(-pi * sinh(fabs(x)));
+        double x = (double)n / fine, small = exp(-FINI_PI * sinh(fabs(x)));
         double large = 2 / (1 + small), rest = large * small; /* t and 2 - t keep their digits */
         double t = x < 0 ? rest : large, other = x < 0 ? large : rest;
         double speed = t * other * cosh(x);

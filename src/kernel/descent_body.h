@@ -55,7 +55,7 @@ typedef struct fini_population_step {
 
 static void population_step_of(const fini_population_model *p, double lam, fini_population_step *s)
 {
-    const double four_over_pi = 1.2732395447351628, c0 = 1.1283791670955126;
+    const double four_over_pi = FINI_FOUR_OVER_PI, c0 = FINI_TWO_OVER_ROOT_PI;
     double l2 = lam * lam, D = 1 + 2 * l2, root = sqrt(1 + 4 * l2);
     double g2 = p->gamma * p->gamma, lg2 = l2 * g2, S = sqrt(1 + 4 * lg2);
     double length = 4 * lg2 / (S * (S + 1)), a = 1 / S;
@@ -91,7 +91,7 @@ static void population_step_of(const fini_population_model *p, double lam, fini_
 static inline void population_step(const fini_population_step *s, double alpha, double penalty,
                                    V state[5])
 {
-    const double c0 = 1.1283791670955126;
+    const double c0 = FINI_TWO_OVER_ROOT_PI;
     V zero = ALL(0.0), sign = SIGN_OF(state[0]);
     V kappa = state[0] * sign, nu = state[1] * sign, theta = state[2] * sign, eta = state[3] * sign;
     V rho = state[4];

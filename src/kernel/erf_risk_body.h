@@ -69,7 +69,7 @@ static inline void ERF_GRADIENT(const erf_lam *l, const erf_at *p, V nu, V theta
 
 static inline void ERF_RISK(const V in[FINI_RISK_IN], V out[FINI_RISK_OUT])
 {
-    const double c0 = 1.1283791670955126, four_over_pi = 1.2732395447351628;
+    const double c0 = FINI_TWO_OVER_ROOT_PI, four_over_pi = FINI_FOUR_OVER_PI;
     V sign = SIGN_OF(in[0]);
     V kappa = in[0] * sign, nu = in[1] * sign, theta = in[2] * sign, eta = in[3] * sign;
     V rho = in[4], lam = in[5], gamma = in[6], mu = in[7], eps = in[8];

@@ -13,6 +13,8 @@
 #ifndef FINI_KERNEL_H
 #define FINI_KERNEL_H
 
+#include "base/constants.h"
+
 #include <stdint.h>
 
 enum {

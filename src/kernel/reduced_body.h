@@ -138,7 +138,7 @@ static inline void reduced_begin(reduced_run *o)
 static inline void reduced_sample(const fini_reduction *p, reduced_run *o, const sample_sums *s,
                                   const V normal[4])
 {
-    const double c0 = 1.1283791670955126;
+    const double c0 = FINI_TWO_OVER_ROOT_PI;
     V a = FMA(ALL(p->mu), o->kappa, p->gamma * normal[0]);
     V b = FMA(ALL(p->mu), o->kappa2, p->gamma * normal[1]);
     V c = FMA(ALL(p->mu), o->k3, p->gamma * normal[2]);

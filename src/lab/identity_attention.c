@@ -11,11 +11,10 @@
  *                |q - k|^2 = 2 - 2 q.k there  */
 #include "finetti/theory_latent.h"
 #include "lab/identity.h"
+#include "base/constants.h"
 
 #include <math.h>
 #include <string.h>
-
-static const double PI = 3.14159265358979323846;
 
 /* ---- a memory of concepts -------------------------------------------------------------------- */
 
@@ -148,7 +147,7 @@ static void densities(int64_t L, const double *values, double kappa_v, double *D
 {
     for (int a = 0; a < ANGLES; a++) {
         double v[2];
-        on_circle(2 * PI * a / ANGLES, v);
+        on_circle(2 * FINI_PI * a / ANGLES, v);
         for (int64_t l = 0; l < L; l++)
             D[a * L + l] = exp(kappa_v * (v[0] * values[2 * l] + v[1] * values[2 * l + 1] - 1));
     }
@@ -162,7 +161,7 @@ static void mean_of_density(int64_t L, const double *weights, const double *D, d
     mean[0] = mean[1] = 0;
     for (int a = 0; a < ANGLES; a++) {
         double v[2], density = 0;
-        on_circle(2 * PI * a / ANGLES, v);
+        on_circle(2 * FINI_PI * a / ANGLES, v);
         for (int64_t l = 0; l < L; l++)
             density += weights[l] * D[a * L + l];
         total += density;
@@ -196,7 +195,7 @@ static fin_status density_at(int64_t L, const double *keys, const double *values
     cross.form = FIN_CROSS_SOFTMAX;
     cross.temperature = 1 / kappa;
     for (int q = 0; q < Q; q++) {
-        t->x[q] = 2 * PI * (q + 0.5) / Q - PI;
+        t->x[q] = 2 * FINI_PI * (q + 0.5) / Q - FINI_PI;
         on_circle(t->x[q], queries + 2 * q);
     }
     fin_status status =
@@ -230,7 +229,7 @@ FINI_IDENTITY_RUN(density)
         return fini_fail_memory(err, (size_t)((5 + ANGLES) * L) * sizeof *room, "densities");
     double *keys = room, *targets = room + 2 * L;
     for (int64_t l = 0; l < L; l++) {
-        double angle = uniform_between(&r, -PI, PI);
+        double angle = uniform_between(&r, -FINI_PI, FINI_PI);
         on_circle(angle, keys + 2 * l);
         on_circle(2 * angle + 0.5 * fin_random_normal(&r), targets + 2 * l);
     }

@@ -6,17 +6,16 @@
 #include "lab/limit.h"
 
 #include "finetti/random.h"
+#include "base/constants.h"
 
 #include <math.h>
-
-static const double PI = 3.14159265358979323846;
 
 /* Queries cos(angle) e_1 + sin(angle) t and, orthogonal to them and towards e_1, the sides
  * sin(angle) e_1 - cos(angle) t, with t a random direction orthogonal to e_1. */
 static void turn(fini_limit *w, int64_t context)
 {
     int64_t d = w->v->d;
-    double radians = w->v->angle * (PI / 180);
+    double radians = w->v->angle * (FINI_PI / 180);
     double c = cos(radians), s = sin(radians);
     fin_random r;
     fin_random_open(&r, (uint64_t)w->v->seed, FINI_STREAM_RATE_TURNS, (uint64_t)context);
@@ -118,7 +117,7 @@ void fini_limit_add_ratio(const fini_limit *w, fin_result *result)
 void fini_limit_add_ratio_limits(const fini_limit_settings *v, fin_result *result)
 {
     double c[16] = {0}, q[16] = {0}, limit[16] = {0}, kept = 1;
-    double radians = v->angle * (PI / 180);
+    double radians = v->angle * (FINI_PI / 180);
     c[0] = v->keys == FINI_RATE_VMF ? v->concentration : 0;
     q[0] = cos(radians);
     q[1] = sin(radians);

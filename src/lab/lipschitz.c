@@ -9,6 +9,7 @@
 #include "lab/small.h"
 
 #include "random/streams.h"
+#include "math/small.h"
 
 #include <math.h>
 #include <string.h>
@@ -67,25 +68,14 @@ static double norm(int64_t n, const double *x)
     return sqrt(sum);
 }
 
-static void softmax(int64_t n, double *x)
-{
-    double top = -INFINITY, sum = 0;
-    for (int64_t i = 0; i < n; i++)
-        top = fmax(top, x[i]);
-    for (int64_t i = 0; i < n; i++)
-        sum += x[i] = exp(x[i] - top);
-    for (int64_t i = 0; i < n; i++)
-        x[i] /= sum;
-}
-
 /* |softmax(a) - softmax(b)|_1 / |a - b|_inf; both become weights. */
 static double softmax_ratio(int64_t n, double *a, double *b)
 {
     double far = 0, sum = 0;
     for (int64_t i = 0; i < n; i++)
         far = fmax(far, fabs(a[i] - b[i]));
-    softmax(n, a);
-    softmax(n, b);
+    fini_softmax_libm(n, a, false);
+    fini_softmax_libm(n, b, false);
     for (int64_t i = 0; i < n; i++)
         sum += fabs(a[i] - b[i]);
     return far > 0 ? sum / far : 0;

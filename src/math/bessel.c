@@ -17,6 +17,7 @@
 #define _DEFAULT_SOURCE /* lgamma_r */
 #include "math/bessel.h"
 #include "finetti/math.h"
+#include "base/constants.h"
 
 #include <math.h>
 
@@ -81,9 +82,8 @@ static double asinh_quotient(double nu, double x)
 
 static double large_log(double nu, double x)
 {
-    const double half_log_two_pi = 0.91893853320467274178;
     double h = hypot(nu, x), p = nu / h;
-    return nu * (nu / 2 / (h / 2 + x / 2)) - nu * asinh_quotient(nu, x) - half_log_two_pi -
+    return nu * (nu / 2 / (h / 2 + x / 2)) - nu * asinh_quotient(nu, x) - FINI_LOG_TWO_PI / 2 -
            log(h) / 2 + debye_evaluate(nu, p).value;
 }
 

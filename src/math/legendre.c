@@ -8,6 +8,7 @@
  * The lower half is the mirror image of the upper one. */
 #include "base/base.h"
 #include "finetti/math.h"
+#include "base/constants.h"
 
 #include <math.h>
 
@@ -31,13 +32,12 @@ static legendre_at legendre_evaluate(int n, double theta)
 fin_status fin_legendre(int n, double *x, double *w, fin_error *err)
 {
     FINI_NEED(err, x, w);
-    const double pi = 3.14159265358979323846;
     if (n < 1 || n > N_MAX)
         return fini_fail(err, FIN_ERR_ARGUMENT,
                          "legendre: n = %d nodes; 1 to %d are possible, 64 are plenty for smooth f",
                          n, (int)N_MAX);
     for (int i = 0; i < (n + 1) / 2; i++) {
-        double theta = pi * (i + 0.75) / (n + 0.5);
+        double theta = FINI_PI * (i + 0.75) / (n + 0.5);
         theta += (1 - 1.0 / n) / (8.0 * n * n) / tan(theta);
         legendre_at at = legendre_evaluate(n, theta);
         for (int round = 0; round < NEWTON && fabs(at.value) > 0; round++) {

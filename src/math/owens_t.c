@@ -7,6 +7,7 @@
 #include "finetti/math.h"
 #include "kernel/coefficients.h"
 #include "math/owen.h"
+#include "base/constants.h"
 
 #include <math.h>
 
@@ -49,9 +50,8 @@ static double direct(double h, double a)
  * subtraction costs a factor of at most three. */
 static double reflected(double h, double a)
 {
-    const double sqrt_half = 0.70710678118654752;
     double ah = a * h;
-    double near = 0.5 * erfc(sqrt_half * h), far = 0.5 * erfc(sqrt_half * ah);
+    double near = 0.5 * erfc(FINI_ROOT_HALF * h), far = 0.5 * erfc(FINI_ROOT_HALF * ah);
     return 0.5 * (near * (1 - far) + far * (1 - near)) - direct(ah, 1 / a);
 }
 

@@ -2,6 +2,7 @@
 #ifndef FINI_SMALL_H
 #define FINI_SMALL_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 static inline int64_t fini_least(int64_t a, int64_t b)
@@ -16,5 +17,31 @@ static inline double fini_dot_in_order(int64_t n, const double *a, const double 
         sum += a[i] * b[i];
     return sum;
 }
+
+/* The first place of ascending numbers that is not below x; n if all are. */
+#define FINI_FIRST_FROM(name, type)                                                                \
+    static inline int64_t name(int64_t n, const type *sorted, type x)                              \
+    {                                                                                              \
+        int64_t low = 0, high = n;                                                                 \
+        while (low < high) {                                                                       \
+            int64_t middle = low + (high - low) / 2;                                               \
+            if (sorted[middle] < x)                                                                \
+                low = middle + 1;                                                                  \
+            else                                                                                   \
+                high = middle;                                                                     \
+        }                                                                                          \
+        return low;                                                                                \
+    }
+FINI_FIRST_FROM(fini_first_from, double)
+FINI_FIRST_FROM(fini_first_from_i64, int64_t)
+FINI_FIRST_FROM(fini_first_from_i32, int32_t)
+
+/* x less its largest, which is returned, so that exponentials neither overflow nor all vanish; if that
+ * is infinite, 0 there and -infinity elsewhere, so that those share the weight. NaN stays one. */
+double fini_softmax_shift(int64_t n, double *x);
+/* x <- softmax(x), by the kernels' exp or by libm's; returns the logarithm of the sum of exponentials
+ * if it is asked for, else 0. */
+double fini_softmax(int64_t n, double *x, bool logarithm);
+double fini_softmax_libm(int64_t n, double *x, bool logarithm);
 
 #endif

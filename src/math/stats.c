@@ -1,9 +1,8 @@
 /* Small statistics: shares, quantiles, straight lines, Kolmogorov-Smirnov. */
 #include "math/stats.h"
+#include "base/constants.h"
 
 #include <math.h>
-
-static const double PI = 3.14159265358979323846;
 
 /* (p + z^2/2n +- z sqrt(p(1-p)/n + z^2/4n^2)) / (1 + z^2/n)      Wilson, JASA 22 (1927) */
 fini_interval fini_wilson(double count, int64_t n)
@@ -152,8 +151,8 @@ static double kolmogorov(double x)
         return 1;
     if (x < 1) {
         for (int j = 1; j <= 7; j += 2)
-            sum += exp(-(double)(j * j) * PI * PI / (8 * x * x));
-        return 1 - sqrt(2 * PI) / x * sum;
+            sum += exp(-(double)(j * j) * FINI_PI * FINI_PI / (8 * x * x));
+        return 1 - sqrt(2 * FINI_PI) / x * sum;
     }
     for (int j = 1; j <= 4; j++)
         sum += (j % 2 ? 2 : -2) * exp(-2 * (double)(j * j) * x * x);

@@ -18,6 +18,7 @@
  * units in the last place of Ex, so exponents are worked out in two doubles. */
 #include "finetti/math.h"
 #include "math/owen.h"
+#include "base/constants.h"
 
 #include <math.h>
 
@@ -44,7 +45,6 @@ typedef struct terms {
 
 static terms terms_of(double t, double g)
 {
-    const double c0 = 1.1283791670955126, four_over_pi = 1.2732395447351628; /* c0^2 */
     const double sqrt2 = 1.4142135623730951;
     if (g > 0x1p1000) { /* only t/g counts, the derivatives are below the smallest double */
         t *= 0x1p-10;
@@ -52,8 +52,8 @@ static terms terms_of(double t, double g)
     }
     terms z = {.s = hypot(1, 2 * g), .B = hypot(1, sqrt2 * g)};
     z.x = t / z.B;
-    z.Ex = c0 * gauss(t, g, 1, 2);
-    z.Exy = four_over_pi * gauss(t, g, 2, 4);
+    z.Ex = FINI_TWO_OVER_ROOT_PI * gauss(t, g, 1, 2);
+    z.Exy = FINI_FOUR_OVER_PI * gauss(t, g, 2, 4);
     /* 1 - a = 4g^2 / (s (s+1)), which neither cancels nor overflows */
     double length = (2 * g / z.s) * (2 * g / (z.s + 1));
     z.W = z.Exy * fini_owen_integral(z.x * z.x, 1 / z.s, length);

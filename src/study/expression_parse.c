@@ -13,6 +13,7 @@
 #include "study/expression.h"
 
 #include "data/data.h"
+#include "base/constants.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -196,7 +197,7 @@ static void parse_word(parser *p)
     else if (call)
         parse_call(p, start, length);
     else if (length == 2 && memcmp(start, "pi", 2) == 0)
-        emit(p, (fini_step){.code = PUSH, .number = 3.14159265358979323846}, 0);
+        emit(p, (fini_step){.code = PUSH, .number = FINI_PI}, 0);
     else if (length == 3 && memcmp(start, "inf", 3) == 0)
         emit(p, (fini_step){.code = PUSH, .number = INFINITY}, 0);
     else

@@ -1,5 +1,6 @@
 /* What is hidden in a sample: its length, the relevant places, the noise of the output. */
 #include "task/task.h"
+#include "math/small.h"
 
 #include <math.h>
 #include <omp.h>
@@ -13,15 +14,7 @@ int64_t fini_length(const fin_task *task, uint64_t seed, uint32_t stream, uint64
     if (task->lengths == 1)
         return task->shortest + fin_random_below(&random, task->longest - task->shortest + 1);
     double u = fin_random_uniform(&random);
-    int64_t low = 0, high = task->lengths - 1; /* the first whose cumulated law reaches u */
-    while (low < high) {
-        int64_t middle = low + (high - low) / 2;
-        if (task->length_cumulated[middle] >= u)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return task->length[low];
+    return task->length[fini_first_from(task->lengths - 1, task->length_cumulated, u)];
 }
 
 static int64_t data_length(const fin_task *task, uint64_t sample)

@@ -8,6 +8,7 @@
 #include "task/task.h"
 
 #include "kernel/kernel.h"
+#include "math/small.h"
 
 #include <math.h>
 
@@ -20,31 +21,6 @@ void fin_task_bayes_parameters(const fin_task *task, double *lam, double *c)
            : task->kind->lam ? task->kind->lam(s)
                              : NAN;
     *c = task->kind->odds || s->gamma == 1 ? 0 : (1 - 1 / (s->gamma * s->gamma)) / 2;
-}
-
-void fini_softmax_shift(int64_t L, double *odds)
-{
-    double top = -INFINITY;
-    for (int64_t l = 0; l < L; l++)
-        top = odds[l] > top ? odds[l] : top;
-    if (isinf(top))
-        for (int64_t l = 0; l < L; l++)
-            odds[l] = odds[l] == top ? 0 : odds[l] != odds[l] ? odds[l] : -INFINITY;
-    else
-        for (int64_t l = 0; l < L; l++)
-            odds[l] -= top;
-}
-
-/* In place. */
-static void softmax(int64_t L, double *w)
-{
-    double total = 0;
-    fini_softmax_shift(L, w);
-    fini_kernel_get()->exp(L, w, w);
-    for (int64_t l = 0; l < L; l++)
-        total += w[l];
-    for (int64_t l = 0; l < L; l++)
-        w[l] /= total;
 }
 
 enum { BLOCK = 64 };
@@ -147,7 +123,7 @@ fin_status fin_task_posterior(const fin_task *task, const fin_batch *batch, doub
         int64_t row = batch->offsets[i] - batch->offsets[0];
         int64_t L = batch->offsets[i + 1] - batch->offsets[i];
         scan(task, batch, row, L, w + row);
-        softmax(L, w + row);
+        fini_softmax(L, w + row, false);
     }
     return FIN_OK;
 }

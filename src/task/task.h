@@ -93,8 +93,4 @@ fin_status fini_basis_of(const fin_overlaps *overlaps, int64_t d, fini_basis *fr
 /* |X|^2 from four coordinates (scale: of the rest) and a chi-square. */
 double fini_norm2(int64_t d, const double e[4], double scale, fin_random *norms);
 
-/* Subtracts the largest of L log-odds, so that exponentials neither overflow nor all vanish;
- * infinite ones become 0 and the others -inf, so that those share the weight. */
-void fini_softmax_shift(int64_t L, double *odds);
-
 #endif

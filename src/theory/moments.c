@@ -7,6 +7,7 @@
  *     R = eps^2 + m Var(u) + (E[L] - m) Var(w z) + (m E[u] + (E[L] - m) C)^2 + Var(L) C^2.
  */
 #include "theory/theory.h"
+#include "base/constants.h"
 
 #include <math.h>
 
@@ -58,7 +59,7 @@ typedef struct activation {
     void *user;
 } activation;
 
-static const double reach = 10, inv_sqrt_2pi = 0.39894228040143268; /* density 8e-23 there */
+static const double reach = 10; /* density 8e-23 there */
 
 /* Adds the nodes (i + shift) step - reach of w at mean + sd G. */
 static void add_nodes(const activation *a, int64_t n, double shift, double step, double mean,
@@ -66,7 +67,7 @@ static void add_nodes(const activation *a, int64_t n, double shift, double step,
 {
     for (int64_t i = 0; i < n; i++) {
         double x = ((double)i + shift) * step - reach, value = a->f(mean + sd * x, a->user);
-        double density = inv_sqrt_2pi * exp(-0.5 * x * x);
+        double density = FINI_NORMAL_0 * exp(-0.5 * x * x);
         double hermite[4] = {1, x, x * x - 1, x * (x * x - 3)};
         for (int j = 0; j < 4; j++) {
             m[j] += density * hermite[j] * value;

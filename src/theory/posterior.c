@@ -13,10 +13,9 @@
  * For b >= 1 the inner mean is taken over x = t + b G against the Gumbel density e^(x - e^x), which is
  * smooth at scale one however large b is; for b < 1 over G. */
 #include "theory/theory.h"
+#include "base/constants.h"
 
 #include <math.h>
-
-static const double sqrt_half = 0.70710678118654752, inv_sqrt_2pi = 0.39894228040143268;
 
 enum { X_NODES = 430, G_NODES = 77 };
 
@@ -39,7 +38,7 @@ static void prepare(scores *q, double b)
         q->nodes = G_NODES;
         for (int i = 0; i < G_NODES; i++) {
             q->node[i] = -9.5 + 0.25 * i;
-            q->weight[i] = 0.25 * inv_sqrt_2pi * exp(-0.5 * q->node[i] * q->node[i]);
+            q->weight[i] = 0.25 * FINI_NORMAL_0 * exp(-0.5 * q->node[i] * q->node[i]);
         }
     }
 }
@@ -53,8 +52,9 @@ static void evaluate(const scores *q, double t, double *K1, double *K0, double *
             double at = (q->node[i] - t) / q->b;
             if (q->weight[i] == 0)
                 continue;
-            *K1 += q->weight[i] * inv_sqrt_2pi * exp(-0.5 * at * at) / q->b;
-            double tail = 0.5 * erfc(fabs(at) * sqrt_half); /* the smaller of Phi and 1 - Phi */
+            *K1 += q->weight[i] * FINI_NORMAL_0 * exp(-0.5 * at * at) / q->b;
+            double tail =
+                0.5 * erfc(fabs(at) * FINI_ROOT_HALF); /* the smaller of Phi and 1 - Phi */
             *K0 += q->weight[i] * (at > 0 ? 1 - tail : tail);
             *rest += q->weight[i] * (at > 0 ? tail : 1 - tail);
         } else {

@@ -17,6 +17,7 @@
  * exp(-100), for one. (Where m0 has a root at kappa = +-1 exactly, that edge is a curve of
  * stationary points; its ends are the corners.) */
 #include "theory/theory.h"
+#include "base/constants.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -96,7 +97,7 @@ static void make_nodes(const model *q, double nodes[NODES])
     double g = lam * s->gamma, centre = -q->settings->c / scale;
     double reach = 8 * sqrt(1 + 2 * g * g) / scale;
     for (int i = 0; i <= EVEN; i++)
-        *node++ = 2 * i == EVEN ? 0 : -cos(3.14159265358979323846 * i / EVEN);
+        *node++ = 2 * i == EVEN ? 0 : -cos(FINI_PI * i / EVEN);
     for (int i = 0; i <= NEAR; i++) {
         double x = centre + reach * (2.0 * i / NEAR - 1);
         *node++ = isfinite(x) ? clamp(x) : 0;

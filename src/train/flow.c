@@ -14,6 +14,7 @@
  * taken. A run is always solved from its beginning, so it has the same bytes wherever it was
  * stopped; its objects are made anew, so nothing is left of another run. */
 #include "train/train.h"
+#include "math/small.h"
 
 #include <cvode/cvode.h>
 #include <nvector/nvector_serial.h>
@@ -289,14 +290,7 @@ static fin_status solve(flow *f, double *s, double until, fin_error *err)
 /* The first step after `step` at which lam or alpha changes; INT64_MAX: none. */
 static int64_t next_change(int64_t count, const int64_t *steps, int64_t step)
 {
-    int64_t low = 0, high = count;
-    while (low < high) {
-        int64_t middle = low + (high - low) / 2;
-        if (steps[middle] > step)
-            high = middle;
-        else
-            low = middle + 1;
-    }
+    int64_t low = fini_first_from_i64(count, steps, step + 1);
     return low < count ? steps[low] : INT64_MAX;
 }
 

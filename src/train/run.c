@@ -4,6 +4,7 @@
  * looked at, and goes on. What a run becomes does not depend on the block it is in, so a run that is
  * found to have diverged is taken back and led there again step by step, to stop before it. */
 #include "train/train.h"
+#include "math/small.h"
 
 #include <math.h>
 #include <omp.h>
@@ -63,14 +64,7 @@ fin_status fini_log_point(fin_train *t, int64_t run, int64_t i, const fin_overla
 
 int64_t fini_log_at(const fin_train *t, int64_t step)
 {
-    int64_t low = 0, high = t->logs - 1;
-    while (low < high) {
-        int64_t middle = low + (high - low) / 2;
-        if (t->step[middle] >= step)
-            high = middle;
-        else
-            low = middle + 1;
-    }
+    int64_t low = fini_first_from_i64(t->logs - 1, t->step, step);
     return t->step[low] == step ? low : -1;
 }
 

@@ -1,20 +1,14 @@
 /* lam and alpha of a step, and the steps that are logged. */
 #include "train/train.h"
+#include "math/small.h"
 
 #include <math.h>
 
 /* The value that holds at a step: the last one that begins there or before. */
 static double piece(int64_t count, const int64_t *from, const double *value, int64_t step)
 {
-    int64_t low = 0, high = count - 1;
-    while (low < high) {
-        int64_t middle = low + (high - low + 1) / 2;
-        if (from[middle] <= step)
-            low = middle;
-        else
-            high = middle - 1;
-    }
-    return value[low];
+    int64_t next = fini_first_from_i64(count, from, step + 1);
+    return value[next ? next - 1 : 0];
 }
 
 double fini_lam_at(const fin_train *t, int64_t step)
