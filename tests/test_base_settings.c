@@ -409,14 +409,15 @@ static void nearest_name__finds_slips(void **state)
 static void text__says_that_there_is_no_such_choice(void **state)
 {
     (void)state;
-    toy values;
+    toy toy_values;
     char text[32];
-    fin_settings_defaults(&toy_table, &values, sizeof values);
+    fin_settings_defaults(&toy_table, &toy_values, sizeof toy_values);
     const fin_field *colour = fin_settings_find(&toy_table, "colour");
-    values.colour = 3;
-    assert_string_equal(fin_settings_text(colour, &values, text, sizeof text), "choice 3 of 3");
-    values.colour = -1;
-    assert_string_equal(fin_settings_text(colour, &values, text, sizeof text), "choice -1 of 3");
+    toy_values.colour = 3;
+    assert_string_equal(fin_settings_text(colour, &toy_values, text, sizeof text), "choice 3 of 3");
+    toy_values.colour = -1;
+    assert_string_equal(fin_settings_text(colour, &toy_values, text, sizeof text),
+                        "choice -1 of 3");
 }
 
 /* A program that was built when the last rows were not there yet: its struct ends before them. */
@@ -424,12 +425,12 @@ static void defaults__leave_what_an_older_struct_has_not(void **state)
 {
     (void)state;
     for (size_t size = 0; size <= sizeof(toy); size++) {
-        toy all, values;
-        unsigned char *bytes = (unsigned char *)&values;
-        memset(&values, 0xa5, sizeof values);
+        toy all, toy_values;
+        unsigned char *bytes = (unsigned char *)&toy_values;
+        memset(&toy_values, 0xa5, sizeof toy_values);
         fin_settings_defaults(&toy_table, &all, sizeof all);
-        fin_settings_defaults(&toy_table, &values, size);
-        for (size_t i = size; i < sizeof values; i++)
+        fin_settings_defaults(&toy_table, &toy_values, size);
+        for (size_t i = size; i < sizeof toy_values; i++)
             assert_int_equal(bytes[i], 0xa5);
         for (int i = 0; i < toy_table.count; i++) {
             const fin_field *field = &toy_table.fields[i];
