@@ -497,7 +497,7 @@ static void form__escapes_what_comes_from_outside(void **state)
 {
     (void)state;
     fini_page page = {NULL, 0, 0, false};
-    fini_page_form(&page, "<a id=\"%i\">%s</a>%r 100%% %j %p %p %v %v.", "a<b c", "<&\"'>\x01",
+    fini_page_form(&page, "<a id=\"%1s\">%s</a>%-s 100%% %2s %f %f %g %g.", "a<b c", "<&\"'>\x01",
                    "<br>", "</script>", 1.256, -0.004, 0.5, NAN);
     fini_page_bytes(&page, "", 1);
     assert_string_equal(page.text,

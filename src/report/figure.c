@@ -456,16 +456,16 @@ void fini_figure_csv(const fini_figure *figure, fini_page *page)
 
 static void json_scale(fini_page *page, const char *name, const fini_scale *scale)
 {
-    fini_page_form(page, "\"%r\":{\"label\":%j,\"log\":%r,\"low\":%v,\"high\":%v", name,
+    fini_page_form(page, "\"%-s\":{\"label\":%2s,\"log\":%-s,\"low\":%g,\"high\":%g", name,
                    scale->label, scale->log ? "true" : "false", scale->low, scale->high);
     for (int i = 0; i < scale->categories; i++)
-        fini_page_form(page, "%r%j", i ? "," : ",\"categories\":[", scale->category[i]);
+        fini_page_form(page, "%-s%2s", i ? "," : ",\"categories\":[", scale->category[i]);
     fini_page_add(page, scale->categories > 0 ? "]}," : "},");
 }
 
 static void json_curve(fini_page *page, const fini_curve *c)
 {
-    fini_page_form(page, "{\"label\":%j", c->label);
+    fini_page_form(page, "{\"label\":%2s", c->label);
     fini_page_print(page, ",\"mark\":\"%s\",\"colour\":%d,\"shape\":%d,\"count\":%lld",
                     fini_mark_name(c->mark), c->colour < 0 ? -1 : c->colour % FINI_COLOURS,
                     c->shape, (long long)c->count);
@@ -480,7 +480,7 @@ static void json_curve(fini_page *page, const fini_curve *c)
 static void json_reference(fini_page *page, const fini_reference *r)
 {
     static const char *const names[] = {"x", "y", "diagonal"};
-    fini_page_form(page, "{\"where\":\"%r\",\"at\":%v,\"label\":%j}", names[r->where], r->at,
+    fini_page_form(page, "{\"where\":\"%-s\",\"at\":%g,\"label\":%2s}", names[r->where], r->at,
                    r->label);
 }
 
@@ -488,7 +488,7 @@ void fini_figure_json(const fini_figure *figure, fini_page *page)
 {
     fini_page_add(page, "{\"panels\":[");
     for (const fini_panel *p = figure->panels; p; p = p->next) {
-        fini_page_form(page, "%r{\"title\":%j,", p == figure->panels ? "" : ",", p->title);
+        fini_page_form(page, "%-s{\"title\":%2s,", p == figure->panels ? "" : ",", p->title);
         json_scale(page, "x", &p->x);
         json_scale(page, "y", &p->y);
         if (p->has_value)

@@ -18,7 +18,7 @@ static void add_verdict(fini_page *page, fin_verdict verdict)
                                                      "?"};
     const char *name = fin_verdict_name(verdict);
     fini_page_form(page,
-                   "<span class=\"verdict %r\"><span aria-hidden=\"true\">%r</span> %r</span>",
+                   "<span class=\"verdict %-s\"><span aria-hidden=\"true\">%-s</span> %-s</span>",
                    name, signs[verdict], name);
 }
 
@@ -69,11 +69,11 @@ static fin_status add_claim(void *user, const fin_claim *claim, fin_error *err)
         verdict = FIN_VERDICT_UNTESTED;
     html->claim_count++;
     html->verdicts[verdict]++;
-    fini_page_form(page, "<tr data-verdict=\"%r\" data-study=\"%s\" id=\"claim-%i.%i\"><td>",
+    fini_page_form(page, "<tr data-verdict=\"%-s\" data-study=\"%s\" id=\"claim-%1s.%1s\"><td>",
                    fin_verdict_name((fin_verdict)verdict), claim->study, claim->study, claim->id);
     add_verdict(page, (fin_verdict)verdict);
     fini_page_form(page,
-                   "</td><th scope=\"row\">%s<small>%s%r<a href=\"#study-%i\">%s</a> \xc2\xb7 %s"
+                   "</td><th scope=\"row\">%s<small>%s%-s<a href=\"#study-%1s\">%s</a> \xc2\xb7 %s"
                    "</small></th><td data-label=\"measured\">",
                    claim->statement, claim->source, claim->source[0] ? " \xc2\xb7 " : "",
                    claim->study, claim->study, claim->id);
@@ -83,7 +83,7 @@ static fin_status add_claim(void *user, const fin_claim *claim, fin_error *err)
     fini_page_form(page, "</td><td data-label=\"obtained by\">%s</td><td data-label=\"figure\">",
                    claim->how);
     if (claim->figure[0])
-        fini_page_form(page, "<a class=\"to-figure\" href=\"#figure-%i.%i\">%s</a>", claim->study,
+        fini_page_form(page, "<a class=\"to-figure\" href=\"#figure-%1s.%1s\">%s</a>", claim->study,
                        claim->figure, claim->figure);
     fini_page_add(page, "</td></tr>\n");
     return fini_page_status(page, err);

@@ -36,7 +36,7 @@ static void add_figure(fini_page *page, const fini_figure *figure, const char *f
     const char *title = figure->title[0] ? figure->title : figure->id;
     fini_page csv = {NULL, 0, 0, false};
     fini_page_form(page,
-                   "<figure id=\"figure-%i.%i\" data-name=\"%i-%i\" class=\"panels-%p\" "
+                   "<figure id=\"figure-%1s.%1s\" data-name=\"%1s-%1s\" class=\"panels-%f\" "
                    "tabindex=\"-1\">\n<h4>%s</h4>\n",
                    figure->study, figure->id, figure->study, figure->id,
                    (double)figure->panel_count, title);
@@ -210,7 +210,7 @@ static void add_head(fini_html *html, const char *name, const fin_study *study)
     fini_page *page = &html->studies;
     const char *title = study && study->title && study->title[0] ? study->title : name;
     fini_page_form(page,
-                   "<section class=\"study\" id=\"study-%i\">\n<h2>%s</h2>\n"
+                   "<section class=\"study\" id=\"study-%1s\">\n<h2>%s</h2>\n"
                    "<p class=\"source\"><code>%s</code>",
                    name, title, name);
     if (study && study->source && study->source[0])
@@ -220,7 +220,7 @@ static void add_head(fini_html *html, const char *name, const fin_study *study)
         fini_page_form(page, "<p class=\"about\">%s</p>\n", study->about);
     if (html->study_count == 0)
         fini_page_bytes(&html->title, title, strlen(title) + 1);
-    fini_page_form(&html->links, "<li><a href=\"#study-%i\">%s</a></li>\n", name, title);
+    fini_page_form(&html->links, "<li><a href=\"#study-%1s\">%s</a></li>\n", name, title);
 }
 
 fin_status fini_html_study(fini_html *html, const char *name, const fin_study *study,

@@ -192,22 +192,25 @@ void fini_page_form(fini_page *page, const char *format, ...)
 {
     va_list list;
     va_start(list, format);
-    for (const char *mark; (mark = strchr(format, '%')); format = mark + 2) {
+    for (const char *mark; (mark = strchr(format, '%')); format = mark + 1) {
         fini_page_bytes(page, format, (size_t)(mark - format));
-        if (mark[1] == 's')
+        char how = *++mark;
+        if (how == '-' || how == '1' || how == '2')
+            mark++; /* the s */
+        if (how == 's')
             fini_page_xml(page, va_arg(list, const char *));
-        else if (mark[1] == 'i')
+        else if (how == '1')
             fini_page_id(page, va_arg(list, const char *));
-        else if (mark[1] == 'r')
-            fini_page_add(page, va_arg(list, const char *));
-        else if (mark[1] == 'j')
+        else if (how == '2')
             fini_page_json(page, va_arg(list, const char *));
-        else if (mark[1] == 'p')
+        else if (how == '-')
+            fini_page_add(page, va_arg(list, const char *));
+        else if (how == 'f')
             fini_page_point(page, va_arg(list, double));
-        else if (mark[1] == 'v')
+        else if (how == 'g')
             fini_page_json_number(page, va_arg(list, double));
         else
-            fini_page_bytes(page, mark + 1, 1);
+            fini_page_bytes(page, mark, 1);
     }
     va_end(list);
     fini_page_add(page, format);

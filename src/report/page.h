@@ -19,9 +19,10 @@ fin_status fini_page_write(const fini_page *page, const char *path, fin_error *e
 /* As they are. */
 void fini_page_bytes(fini_page *page, const char *bytes, size_t size);
 void fini_page_add(fini_page *page, const char *text);
-/* Text with arguments: %s escaped for XML, %i as part of an id, %r as it is, %j as a JSON text; numbers
- * (double) %p with two digits, %v in JSON; %% a %. Whatever comes from outside is %s, %i or %j. */
-void fini_page_form(fini_page *page, const char *format, ...);
+/* Text with arguments: %s escaped for XML, %1s as part of an id, %2s as a JSON text, %-s as it is; numbers
+ * %f with two digits, %g in JSON; %% a %. Whatever comes from outside is %s, %1s or %2s. They look as
+ * printf's do, so that the compiler compares them with the arguments. */
+void fini_page_form(fini_page *page, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* For pieces below 500 bytes, and never for strings that come from outside. */
 void fini_page_print(fini_page *page, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

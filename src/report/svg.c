@@ -41,15 +41,15 @@ static void text_at(fini_page *page, double x, double y, const char *anchor, int
                     const char *fill, const char *text)
 {
     fini_page_form(page,
-                   "<text x=\"%p\" y=\"%p\" text-anchor=\"%r\" font-size=\"%p\" fill=\"%r\">"
+                   "<text x=\"%f\" y=\"%f\" text-anchor=\"%-s\" font-size=\"%f\" fill=\"%-s\">"
                    "%s</text>\n",
                    x, y, anchor, (double)size, fill, text);
 }
 
 static void line_at(fini_page *page, double x1, double y1, double x2, double y2, const char *stroke)
 {
-    fini_page_form(page, "<path d=\"M%p %pL%p %p\" stroke=\"%r\" fill=\"none\"/>\n", x1, y1, x2, y2,
-                   stroke);
+    fini_page_form(page, "<path d=\"M%f %fL%f %f\" stroke=\"%-s\" fill=\"none\"/>\n", x1, y1, x2,
+                   y2, stroke);
 }
 
 /* ---- legend --------------------------------------------------------------------------------- */
@@ -156,7 +156,7 @@ static void y_axis(fini_page *page, const fini_scale *scale, fini_box box, doubl
     }
     if (!scale->label[0])
         return;
-    fini_page_form(page, "<g transform=\"translate(%p %p) rotate(-90)\">", label_x,
+    fini_page_form(page, "<g transform=\"translate(%f %f) rotate(-90)\">", label_x,
                    box.y + box.height / 2);
     text_at(page, 0, 0, "middle", FONT, INK, scale->label);
     fini_page_add(page, "</g>\n");
@@ -170,7 +170,7 @@ static void colour_bar(fini_page *page, const fini_scale *scale, fini_box box)
     for (int i = 0; i < STEPS; i++) {
         char colour[8];
         fini_svg_heat((i + 0.5) / STEPS, colour);
-        fini_page_form(page, "<path d=\"M%p %ph10v%ph-10z\" fill=\"%r\"/>\n", x,
+        fini_page_form(page, "<path d=\"M%f %fh10v%fh-10z\" fill=\"%-s\"/>\n", x,
                        box.y + box.height - (i + 1) * step, step + 0.3, colour);
     }
     fini_tick ticks[FINI_TICKS];
@@ -247,8 +247,8 @@ void fini_figure_svg(const fini_figure *figure, double width, double height, fin
     }
     fini_page_form(
         page,
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%p\" height=\"%p\" "
-        "viewBox=\"0 0 %p %p\" role=\"img\" font-family=\"Helvetica, Arial, 'Liberation "
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%f\" height=\"%f\" "
+        "viewBox=\"0 0 %f %f\" role=\"img\" font-family=\"Helvetica, Arial, 'Liberation "
         "Sans', 'DejaVu Sans', sans-serif\" stroke-linejoin=\"round\">\n<title>%s</title>\n"
         "<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n",
         columns * width, total, columns * width, total,

@@ -36,7 +36,7 @@ void fini_svg_heat(double place, char text[8])
 
 static void pair(fini_page *page, const char *before, double x, double y)
 {
-    fini_page_form(page, "%r%p %p", before, x, y);
+    fini_page_form(page, "%-s%f %f", before, x, y);
 }
 
 static const char *dashes(fini_mark mark)
@@ -77,23 +77,23 @@ static void shape_path(fini_page *page, int shape, double x, double y, double r)
 {
     switch (shape) {
     case FINI_SQUARE:
-        fini_page_form(page, "M%p %ph%pv%ph%pz", x - 0.85 * r, y - 0.85 * r, 1.7 * r, 1.7 * r,
+        fini_page_form(page, "M%f %fh%fv%fh%fz", x - 0.85 * r, y - 0.85 * r, 1.7 * r, 1.7 * r,
                        -1.7 * r);
         break;
     case FINI_TRIANGLE:
-        fini_page_form(page, "M%p %pL%p %pL%p %pz", x, y - 1.15 * r, x + r, y + 0.75 * r, x - r,
+        fini_page_form(page, "M%f %fL%f %fL%f %fz", x, y - 1.15 * r, x + r, y + 0.75 * r, x - r,
                        y + 0.75 * r);
         break;
     case FINI_DIAMOND:
-        fini_page_form(page, "M%p %pL%p %pL%p %pL%p %pz", x, y - 1.25 * r, x + 1.1 * r, y, x,
+        fini_page_form(page, "M%f %fL%f %fL%f %fL%f %fz", x, y - 1.25 * r, x + 1.1 * r, y, x,
                        y + 1.25 * r, x - 1.1 * r, y);
         break;
     case FINI_CROSS:
-        fini_page_form(page, "M%p %pL%p %pM%p %pL%p %p", x - r, y - r, x + r, y + r, x - r, y + r,
+        fini_page_form(page, "M%f %fL%f %fM%f %fL%f %f", x - r, y - r, x + r, y + r, x - r, y + r,
                        x + r, y - r);
         break;
     default:
-        fini_page_form(page, "M%p %pa%p %p 0 1 0 %p 0a%p %p 0 1 0 %p 0", x - r, y, r, r, 2 * r, r,
+        fini_page_form(page, "M%f %fa%f %f 0 1 0 %f 0a%f %f 0 1 0 %f 0", x - r, y, r, r, 2 * r, r,
                        r, -2 * r);
     }
 }
@@ -204,7 +204,7 @@ static void draw_bars(fini_page *page, const fini_panel *panel, const fini_curve
         double right = x_place(panel, box, c->x[i] + 0.35);
         double top = y_place(panel, box, c->high[i]), bottom = y_place(panel, box, c->low[i]);
         fini_page_form(page,
-                       "<path d=\"M%p %pL%p %pL%p %pL%p %pz\" fill=\"%r\" stroke=\"#fff\" "
+                       "<path d=\"M%f %fL%f %fL%f %fL%f %fz\" fill=\"%-s\" stroke=\"#fff\" "
                        "stroke-width=\"0.8\"/>\n",
                        left, bottom, left, top, right, top, right, bottom,
                        fini_svg_colour(c->colour));
@@ -242,7 +242,7 @@ static void draw_cells(fini_page *page, const fini_panel *panel, const fini_curv
                 double high =
                     y_place(panel, box, fini_cell_edge(&panel->y, c->y, 1, c->rows, j + 1));
                 /* A little larger, so that no light shines through between two. */
-                fini_page_form(page, "%rM%p %pH%pV%pH%pz", any ? "" : "<path d=\"", left, low,
+                fini_page_form(page, "%-sM%f %fH%fV%fH%fz", any ? "" : "<path d=\"", left, low,
                                right + 0.3, high - 0.3, left);
                 any = true;
             }
@@ -319,7 +319,7 @@ static void label_reference(fini_page *page, const fini_panel *panel, const fini
         y = 11;
     }
     fini_page_form(page,
-                   "<text x=\"%p\" y=\"%p\" text-anchor=\"%r\" font-size=\"9\" "
+                   "<text x=\"%f\" y=\"%f\" text-anchor=\"%-s\" font-size=\"9\" "
                    "fill=\"#57606a\" stroke=\"#fff\" stroke-width=\"2.5\" "
                    "paint-order=\"stroke\">%s</text>\n",
                    x, y, start ? "start" : "end", r->label);
@@ -351,7 +351,7 @@ static void draw_curve(fini_page *page, const fini_panel *panel, const fini_curv
 
 void fini_svg_marks(fini_page *page, const fini_panel *panel, fini_box box)
 {
-    fini_page_form(page, "<svg x=\"%p\" y=\"%p\" width=\"%p\" height=\"%p\" overflow=\"hidden\">\n",
+    fini_page_form(page, "<svg x=\"%f\" y=\"%f\" width=\"%f\" height=\"%f\" overflow=\"hidden\">\n",
                    box.x, box.y, box.width, box.height);
     for (const fini_curve *c = panel->curves; c; c = c->next)
         if (c->low && c->high && c->mark < FINI_MARK_POINTS)
@@ -373,15 +373,16 @@ void fini_svg_sample(fini_page *page, const fini_curve *c, double x, double y, d
 {
     const char *colour = fini_svg_colour(c->colour);
     if (c->mark == FINI_MARK_BARS) {
-        fini_page_form(page, "<path d=\"M%p %ph10v10h-10z\" fill=\"%r\"/>\n", x - 5, y - 5, colour);
+        fini_page_form(page, "<path d=\"M%f %fh10v10h-10z\" fill=\"%-s\"/>\n", x - 5, y - 5,
+                       colour);
         return;
     }
     if (c->low && c->mark < FINI_MARK_POINTS)
-        fini_page_form(page, "<path d=\"M%p %ph%pv10h%pz\" fill=\"%r\" fill-opacity=\"%r\"/>\n",
+        fini_page_form(page, "<path d=\"M%f %fh%fv10h%fz\" fill=\"%-s\" fill-opacity=\"%-s\"/>\n",
                        x - width / 2, y - 5, width, -width, colour, c->inner ? "0.4" : "0.18");
     if (c->mark < FINI_MARK_POINTS)
         fini_page_form(
-            page, "<path d=\"M%p %ph%p\" stroke=\"%r\" stroke-width=\"%r\"%r fill=\"none\"/>\n",
+            page, "<path d=\"M%f %fh%f\" stroke=\"%-s\" stroke-width=\"%-s\"%-s fill=\"none\"/>\n",
             x - width / 2, y, width, colour, c->thin ? "1" : "1.8", dashes(c->mark));
     if (c->shape >= 0) {
         fini_page_add(page, "<path d=\"");

@@ -307,7 +307,7 @@ cat >killed.yaml <<'Y'
 study: killed
 runs: [{command: train, set: {steps: 100000, runs: 200}, seeds: 400}]
 Y
-state() { "$FINETTI" study status killed --store killed.db --json 2>/dev/null | "$PYTHON" -c 'import json, sys; print(*(s["state"] for s in json.load(sys.stdin)))'; }
+state() { "$FINETTI" study status killed --store killed.db --json 2>/dev/null | "$PYTHON" -c 'import json, sys; print(*(s["state"] for s in json.load(sys.stdin)))' 2>/dev/null || true; }
 "$FINETTI" study run killed.yaml --store killed.db >/dev/null 2>&1 &
 process=$!
 for _ in $(seq 500); do
