@@ -18,7 +18,6 @@
 
 #include <cblas.h>
 #include <math.h>
-#include <string.h>
 
 enum { BLOCK = 64 }; /* tokens or queries at once */
 
@@ -93,7 +92,8 @@ static void fill(void *user, double jitter)
 {
     const ridged *o = user;
     for (int64_t i = 0; i < o->n; i++) {
-        memcpy(o->C + i * o->n, o->S + i * o->n, (size_t)(i + 1) * sizeof *o->C);
+        for (int64_t j = 0; j <= i; j++) /* short rows, of which simulations have thousands */
+            o->C[i * o->n + j] = o->S[i * o->n + j];
         o->C[i * o->n + i] += o->lam + jitter;
     }
 }
