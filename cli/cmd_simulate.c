@@ -42,6 +42,7 @@ static const fin_command options = {
     .name = "simulate",
     .size = sizeof(simulate_asked),
     .words = setting_words,
+    .instead = (const fin_instead[]){{.name = "lengths", .of = "L L_min"}, {.name = NULL}},
     .groups = groups,
 };
 

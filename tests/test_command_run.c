@@ -96,6 +96,9 @@ static void model__words_are_checked(void **state)
     expect_refused("law init=vectors", "vectors");
     expect_refused("law engine=ambient", "leave engine out");
     expect_refused("law rule=flow", "descent");
+    expect_refused("risk L=10 lengths=5:0.2,10:0.8", "lengths takes the place of L and L_min");
+    expect_refused("risk L_min=auto lengths=5:0.2,10:0.8", "lengths takes the place of L");
+    expect_refused("law nu=1", "nu is where runs start");
     expect_refused("train kappa=0.3", "kappa is where runs start with init = overlaps");
     expect_refused("train init=sphere rho=0.3", "rho is where runs start");
     expect_refused("law theta=0.1", "theta is where runs start");

@@ -316,6 +316,10 @@ static void create__refuses(void **state)
         {"lam=0.3 lam_schedule=0:1", "takes the place of lam"},
         {"alpha=0.3 alpha_schedule=0:1", "takes the place of alpha"},
         {"L=5 lengths=5:1", "takes the place of L"},
+        {"L=10 lengths=5:1", "takes the place of L"}, /* the default, but given */
+        {"lam=0.1 lam_schedule=0:1", "takes the place of lam"},
+        {"log_every=auto log_decade=5", "log_decade takes the place of log_every"},
+        {"kappa=1", "kappa is where runs start with init = overlaps"},
         {"lam_schedule=5:1", "begin with 0"},
         {"lam_schedule=0:x", "0:1,1000:0.5"},
         {"lengths=5", "LENGTH:WEIGHT"},

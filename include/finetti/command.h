@@ -111,6 +111,14 @@ typedef struct fin_table_at {
     size_t offset; /* of its values in the command's settings */
 } fin_table_at;
 
+/* A setting that makes others void: whoever gives both is told so. Rows end with a NULL name. */
+typedef struct fin_instead {
+    const char *name; /* where it is given, and neither "" nor 0, it takes the place of */
+    const char *of;   /* these: names with blanks between them */
+    const char *only; /* not NULL: of all values of `name`, this one alone needs them, */
+    const char *why;  /* each of which ... ("is where runs start") */
+} fin_instead;
+
 typedef struct fin_output {
     const char *name, *meaning;
     const char *unit; /* NULL: a plain number */
@@ -139,6 +147,7 @@ typedef struct fin_command {
     /* Brings words that no kind describes into one form. What is none of theirs, because check() has not been
      * asked, it leaves alone. May be NULL. */
     void (*tidy)(void *values);
+    const fin_instead *instead; /* which settings make others void; may be NULL */
     const char *hidden; /* a row of the tables that says nothing about a run, or NULL: not in its
                          * canonical JSON */
     fin_status (*run)(const void *values, fin_result *result, const fin_progress *progress,

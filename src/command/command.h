@@ -15,6 +15,9 @@
 /* The same without check(): for settings that are to be written, not run. */
 fin_status fini_command_fill(const fin_command *command, void *values, const fin_pair *pairs,
                              int count, fin_error *err);
+/* Is a setting given that another one makes void? */
+fin_status fini_command_void(const fin_command *command, const fin_pair *pairs, int count,
+                             fin_error *err);
 /* As JSON, the settings in which values are not like base, "{}" if there are none: what, put over the
  * text of base, gives that of values. false: it cannot be said like this. */
 bool fini_command_difference(const fin_command *command, const void *base, const void *values,
@@ -62,6 +65,12 @@ typedef struct fini_model {
         FINI_LIST("lengths", type, member.lengths, "",                                             \
                   "law of the sequence length, such as 5:0.2,10:0.8, instead of L",                \
                   FIN_WORD_PAIRS)
+/* And what they make void: L beside lengths would be ignored, and two runs with different L would be the same one. */
+#define FINI_MODEL_INSTEAD                                                                         \
+    {                                                                                              \
+        .name = "lengths", .of = "L L_min"                                                         \
+    }
+extern const fin_instead fini_model_instead[];
 /* Appends the tables of the task and of the form. */
 fin_status fini_model_groups(fini_model *model, fin_group groups[FIN_GROUPS], int *count,
                              fin_error *err);
@@ -135,7 +144,6 @@ struct fin_points {
     struct fini_target *targets;
     int target_count;
 };
-bool fini_points_vary(const fin_points *points, const char *name);
 /* Puts the columns of a point into the values. False: a number is out of its range. */
 bool fini_points_go(fin_points *points, int64_t point);
 /* The place of an output, with room for a number at every point; -1: no memory. */

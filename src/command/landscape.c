@@ -379,6 +379,7 @@ const fin_command fini_command_landscape = {
     .revision = 1,
     .size = sizeof(landscape_values),
     .words = words,
+    .instead = fini_model_instead,
     .outputs = outputs,
     .groups = groups,
     .check = check,

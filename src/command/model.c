@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+const fin_instead fini_model_instead[] = {FINI_MODEL_INSTEAD, {.name = NULL}};
+
 /* ---- tables --------------------------------------------------------------------------------- */
 
 fin_status fini_model_groups(fini_model *model, fin_group groups[FIN_GROUPS], int *count,
@@ -93,25 +95,10 @@ const fin_form *fini_model_form(const fini_model *model)
     return fin_form_find(model->form);
 }
 
-/* L beside lengths would be ignored, and two runs with different L would be the same one. */
-static fin_status check_lengths(const fini_model *model, fin_error *err)
-{
-    fin_task_settings usual;
-    fin_settings_defaults(fin_task_kind_table(fin_task_find(model->task)), &usual, sizeof usual);
-    if (model->lengths[0] &&
-        (model->task_settings.L != usual.L || model->task_settings.L_min != usual.L_min))
-        return fini_fail(err, FIN_ERR_ARGUMENT,
-                         "lengths takes the place of L and L_min; give one or the other");
-    return FIN_OK;
-}
-
 fin_status fini_model_check(const fini_model *model, fin_error *err)
 {
     fin_task *task;
-    fin_status status = check_lengths(model, err);
-    if (status)
-        return status;
-    status = fini_model_task(model, 1, 0, &task, err);
+    fin_status status = fini_model_task(model, 1, 0, &task, err);
     fin_task_destroy(task);
     return status;
 }

@@ -350,10 +350,8 @@ static fin_status run(const void *values, fin_result *result, const fin_progress
 static bool is_formula(const fin_points *points, const fin_form *form, const fin_task_kind *kind)
 {
     const risk_values *v = points->values;
-    bool lengths =
-        v->model.lengths[0] && (fini_points_vary(points, "L") || fini_points_vary(points, "L_min"));
     return form->lanes && !kind->odds && strcmp(v->show, "risk") == 0 &&
-           v->risk.method <= FIN_METHOD_CLOSED && !lengths;
+           v->risk.method <= FIN_METHOD_CLOSED;
 }
 
 enum { BLOCK = 1024, NUMBERS = 10 };
@@ -481,6 +479,7 @@ const fin_command fini_command_risk = {
     .revision = 1,
     .size = sizeof(risk_values),
     .words = words,
+    .instead = fini_model_instead,
     .outputs = outputs,
     .groups = groups,
     .check = check,

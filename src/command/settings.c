@@ -322,11 +322,66 @@ static void tidy(const fin_command *command, void *values)
         command->tidy(values);
 }
 
+/* The pair of this name that counts, the last one; -1: none. */
+static int find_pair(const fin_pair *pairs, int count, const char *name, size_t length)
+{
+    char whole[FINI_SHOWN];
+    snprintf(whole, sizeof whole, "%.*s", (int)length, name);
+    while (--count >= 0 && !fini_same_name(pairs[count].name, whole))
+        ;
+    return count;
+}
+
+static bool makes_void(const fin_instead *row, const char *text)
+{
+    double number;
+    if (row->only)
+        return !text || strcmp(text, row->only) != 0;
+    return text && *text && !(fini_read_number(text, &number) && number == 0);
+}
+
+/* "L L_min" -> "L and L_min". */
+static const char *joined(const char *names, char buffer[FINI_SHOWN])
+{
+    const char *blank = strchr(names, ' ');
+    snprintf(buffer, FINI_SHOWN, "%.*s%s%s", (int)strcspn(names, " "), names, blank ? " and " : "",
+             blank ? blank + 1 : "");
+    return buffer;
+}
+
+fin_status fini_command_void(const fin_command *command, const fin_pair *pairs, int count,
+                             fin_error *err)
+{
+    for (const fin_instead *row = command->instead; row && row->name; row++) {
+        int by = find_pair(pairs, count, row->name, strlen(row->name));
+        if (!makes_void(row, by >= 0 ? pairs[by].text : NULL))
+            continue;
+        for (const char *of = row->of; *of; of += strspn(of, " ")) {
+            const char *name = of;
+            int given = find_pair(pairs, count, name, strcspn(name, " "));
+            of += strcspn(of, " ");
+            if (given < 0)
+                continue;
+            const char *one = pairs[given].name;
+            char all[FINI_SHOWN];
+            return row->only ? fini_fail(err, FIN_ERR_ARGUMENT,
+                                         "%s %s with %s = %s; add that, or leave %s out", one,
+                                         row->why, row->name, row->only, one)
+                             : fini_fail(err, FIN_ERR_ARGUMENT,
+                                         "%s takes the place of %s; give one or the other",
+                                         row->name, joined(row->of, all));
+        }
+    }
+    return FIN_OK;
+}
+
 fin_status fin_command_apply(const fin_command *command, void *values, const fin_pair *pairs,
                              int count, int *bad, fin_error *err)
 {
     FINI_NEED(err, command, values, !count || pairs);
     fin_status status = fill(command, values, pairs, count, bad, err);
+    if (!status)
+        status = fini_command_void(command, pairs, count, err);
     for (const fin_word *word = command->words; word->name && !status; word++)
         status = fini_word_check(word, (const char *)values + word->offset, err);
     if (!status && command->check)

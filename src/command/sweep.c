@@ -223,14 +223,6 @@ struct fini_target {
     const double *numbers;
 };
 
-bool fini_points_vary(const fin_points *points, const char *name)
-{
-    for (int i = 0; i < points->target_count; i++)
-        if (strcmp(points->targets[i].field->name, name) == 0)
-            return true;
-    return false;
-}
-
 /* A number that a table takes as text, it takes here, and no other; adding 0 leaves no -0, as text does. */
 bool fini_points_go(fin_points *points, int64_t point)
 {

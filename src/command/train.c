@@ -413,6 +413,7 @@ const fin_command fini_command_train = {
     .revision = 1,
     .size = sizeof(fini_train_values),
     .words = words,
+    .instead = fini_train_instead,
     .outputs = outputs,
     .groups = fini_train_groups,
     .check = fini_train_check,
@@ -423,5 +424,6 @@ const fin_command fin_training_settings = {
     .name = "train",
     .size = sizeof(fini_train_values),
     .words = words,
+    .instead = fini_train_instead,
     .groups = fini_train_groups,
 };

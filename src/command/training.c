@@ -117,48 +117,17 @@ fin_status fini_training_from_values(fin_training **out, const fini_train_values
 
 /* ---- what goes together ---------------------------------------------------------------------- */
 
-/* Is the row of this name there, and not at its default? */
-static bool is_changed(const fin_settings *table, const char *name, const void *values)
-{
-    const fin_field *field = fin_settings_find(table, name);
-    double now = field ? fin_settings_get(field, values) : 0;
-    return field && now != field->fallback && !(fin_is_auto(now) && fin_is_auto(field->fallback));
-}
-
-/* Settings that would be ignored: two runs that differ in them only would be the same one. */
-static fin_status check_ignored(const fin_training *t, fin_error *err)
-{
-    const fini_train_values *v = &t->values;
-    const fin_settings *task = fin_task_kind_table(fin_task_find(v->model.task)),
-                       *form = fin_form_table(fini_model_form(&v->model));
-    const struct {
-        int list;
-        const char *name, *both;
-        const fin_settings *table;
-        const void *values;
-    } beside[] = {
-        {FINI_LENGTHS, "L", "L and L_min", task, &v->model.task_settings},
-        {FINI_LENGTHS, "L_min", "L and L_min", task, &v->model.task_settings},
-        {FINI_LAM, "lam", "lam", form, &v->model.form_settings},
-        {FINI_ALPHA, "alpha", "alpha", &fin_train_table, &v->train},
-    };
-    if (v->train.log_decade > 0 && is_changed(&fin_train_table, "log_every", &v->train))
-        return fini_fail(err, FIN_ERR_ARGUMENT,
-                         "log_decade takes the place of log_every; give one or the other");
-    for (size_t i = 0; i < sizeof beside / sizeof *beside; i++)
-        if (t->lists[beside[i].list].count &&
-            is_changed(beside[i].table, beside[i].name, beside[i].values))
-            return fini_fail(err, FIN_ERR_ARGUMENT,
-                             "%s takes the place of %s; give one or the other",
-                             fini_list_names[beside[i].list], beside[i].both);
-    for (int i = 0; i < fin_overlaps_table.count && v->train.init != FIN_INIT_OVERLAPS; i++)
-        if (is_changed(&fin_overlaps_table, fin_overlaps_table.fields[i].name, &v->overlaps))
-            return fini_fail(err, FIN_ERR_ARGUMENT,
-                             "%s is where runs start with init = overlaps; add that, or leave %s "
-                             "out",
-                             fin_overlaps_table.fields[i].name, fin_overlaps_table.fields[i].name);
-    return FIN_OK;
-}
+const fin_instead fini_train_instead[] = {
+    FINI_MODEL_INSTEAD,
+    {.name = "lam_schedule", .of = "lam"},
+    {.name = "alpha_schedule", .of = "alpha"},
+    {.name = "log_decade", .of = "log_every"},
+    {.name = "init",
+     .of = "kappa nu theta eta rho",
+     .only = "overlaps",
+     .why = "is where runs start"},
+    {.name = NULL},
+};
 
 /* One run of no steps: whatever creation has to say about settings, it says it now. The ambient
  * engine needs vectors in R^d even for that; what it alone refuses waits for the run. */
@@ -176,8 +145,6 @@ fin_status fini_train_check(const void *values, fin_error *err)
     if (trial.train.engine == FIN_ENGINE_AMBIENT)
         trial.train.engine = FIN_ENGINE_REDUCED;
     fin_status status = fini_training_from_values(&t, &trial, err);
-    if (!status)
-        status = check_ignored(t, err);
     if (!status)
         status = fini_training_make_task(t, NULL, err);
     if (!status)
@@ -272,7 +239,7 @@ fin_status fin_training_create(fin_training **out, const fin_pair *pairs, int co
     FINI_NEED_TO_MAKE(err, out, !count || pairs);
     fin_status status = fini_training_from_pairs(out, pairs, count, err);
     if (!status)
-        status = check_ignored(*out, err);
+        status = fini_command_void(&fin_training_settings, pairs, count, err);
     if (!status)
         status = make(*out, start, err);
     if (!status)

@@ -153,6 +153,7 @@ const fin_command fini_command_law = {
     .revision = 1,
     .size = sizeof(fini_train_values),
     .words = words,
+    .instead = fini_train_instead,
     .outputs = outputs,
     .groups = fini_train_groups,
     .check = check,

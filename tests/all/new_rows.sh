@@ -164,7 +164,7 @@ static fin_status draw(const fin_latent *latent, const fini_sequence *s, double 
 {
     (void)work, (void)err;
     fin_random random;
-    fin_random_open(&random, s->seed, FINI_LATENT_Z + s->up, s->sample);
+    fin_random_open(&random, s->seed, FINI_STREAM_FAMILY_Z + s->up, s->sample);
     double a = fin_random_gamma(&random, latent->settings.alpha);
     double b = fin_random_gamma(&random, latent->settings.alpha);
     s->z[0] = a / (a + b);
@@ -281,7 +281,7 @@ for kind in 'form square w_l = lam chi_l^2' 'task far tokens N(0, I)' 'family co
     sees "^  $name  *$summary" "$FINETTI" info
     sees "\"$name\": \"$summary" "$FINETTI" info --json
 done
-for command in risk train landscape 'lab shift'; do
+for command in risk train landscape; do
     sees "^--form.*|square" "$FINETTI" complete $command
     sees "^--task.*|far" "$FINETTI" complete $command
     sees "|square|" "$FINETTI" help $command
@@ -299,9 +299,9 @@ sees 'simulation' "$FINETTI" risk --task far --m 2 --form softmax --samples 2000
 sees '"steps": 20' "$FINETTI" train --form square --lam 0.02 --alpha 0.0001 --steps 20 --runs 2 --json
 sees '"steps": 20' "$FINETTI" train --form softmax --task far --engine reduced --steps 20 --runs 2 --json
 sees '"steps": 20' "$FINETTI" train --form square --task far --engine ambient --d 8 --alpha 0.0001 --steps 20 --runs 2 --json
-sees 'y' "$FINETTI" simulate --task far --n 3 --d 4
+sees 'y' "$FINETTI" simulate --task far --n 3 --d 4 --out -
 sees '0.0285714' "$FINETTI" latent risk --family coin --alpha 2 --L 10 --samples 2000
-sees 'value' "$FINETTI" latent draw --family coin --n 2 --L 3
+sees 'v1' "$FINETTI" latent draw --family coin --n 2 --L 3 --out -
 sees '"excess"' "$FINETTI" lab encoder --family coin --steps 3 --json
 sees '"excess"' "$FINETTI" lab encoder --family far --d 4 --steps 3 --json
 refuses 1 'has no label to learn' lab encoder --family coin --objective supervised --steps 3
@@ -325,17 +325,17 @@ runs:
 claims:
   - id: heavy
     statement: Three pebbles weigh one and a half.
-    block: few
+    from: few
     take: load
     reduce: max
     expect: {equal: 1.5}
   - id: tossed
     statement: After ten tosses 2 / 70 are left.
-    block: coins
+    from: coins
     where: {L: 10}
     take: bayes
     reduce: mean
-    expect: {equal: "2 / 70"}
+    expect: {equal: 0.0285714285714286, within: 1e-12}
 END
 sees '[Cc]onfirmed\|holds\|passed' "$FINETTI" study run stones.yaml --store stones.db
 
