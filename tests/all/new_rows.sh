@@ -335,7 +335,7 @@ claims:
     where: {L: 10}
     take: bayes
     reduce: mean
-    expect: {equal: 0.0285714285714286, within: 1e-12}
+    expect: {equal: 0.0285714285714286, tolerance: 1e-12}
 END
 sees '[Cc]onfirmed\|holds\|passed' "$FINETTI" study run stones.yaml --store stones.db
 
