@@ -46,6 +46,14 @@ endfunction()
 
 run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${prefix})
 
+# The installed tool finds the module for MPI, if one was built, from where it is itself.
+if(EXISTS ${BUILD}/finetti_mpi.so)
+  run(${prefix}/bin/finetti info --json)
+  if(NOT output MATCHES "\"MPI\": \"yes\"")
+    message(FATAL_ERROR "${prefix}/bin/finetti does not find the module for MPI")
+  endif()
+endif()
+
 # ---- find_package ------------------------------------------------------------------------------
 
 run(${CMAKE_COMMAND} -S ${SRC}/tests/consumer -B ${work}/build -D CMAKE_C_COMPILER=${CC}
