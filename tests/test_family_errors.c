@@ -72,7 +72,7 @@ static void create__refuses_what_does_not_fit(void **state)
 {
     (void)state;
     fin_latent *latent;
-    REFUSED(fin_latent_create(&latent, NULL, NULL, 1, &err), FIN_ERR_ARGUMENT, "family is NULL");
+    REFUSED(fin_latent_create(&latent, NULL, NULL, 1, &err), FIN_ERR_ARGUMENT, "concept");
     fin_latent_settings s = help_defaults("concept");
     s.features = FIN_FEATURES_QUADRATIC;
     s.d = 4096;

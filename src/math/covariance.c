@@ -89,7 +89,7 @@ fin_status fin_covariance_matrix(const fin_covariance *covariance, int64_t d, in
                                  const double *a, int64_t m, const double *b, double *out,
                                  fin_error *err)
 {
-    FINI_NEED(err, covariance, !n || a, !m || b, out);
+    FINI_NEED(err, covariance);
     fin_status status = check(covariance, d, n, a, m, b, out, err);
     if (status || n == 0 || m == 0)
         return status;
