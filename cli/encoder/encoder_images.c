@@ -136,10 +136,11 @@ fin_status encoder_reconstruct(const char *path, const fin_encoder *encoder,
         status =
             cli_ends_with(path, ".csv")
                 ? cli_write_rows(path, tell_pixel, &p, p.count * p.height * p.width, err)
-                : fin_images_write(path,
-                                   "original, what the encoder was shown, and its "
-                                   "reconstruction",
-                                   PANELS, p.count, p.height, p.width, block, p.low, p.high, err);
+                : fin_images_write(
+                      path,
+                      "original, what the encoder was shown, and its "
+                      "reconstruction",
+                      &(fin_images){PANELS, p.count, p.height, p.width, block, p.low, p.high}, err);
     free(block);
     free(p.hidden);
     return status;

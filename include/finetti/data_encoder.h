@@ -60,12 +60,16 @@ typedef struct fin_token_part {
 FIN_API fin_status fin_token_set_part(fin_token_set **part, const fin_token_set *set,
                                       const fin_token_part *which, fin_error *err);
 
-/* Grey images as an SVG file, whole or absent ("-": standard output): `rows` rows of `count` images
- * each, pixels (rows, count, height, width), black for low and white for high; NaN: hidden, which is
- * blue. */
-FIN_API fin_status fin_images_write(const char *path, const char *title, int64_t rows,
-                                    int64_t count, int64_t height, int64_t width,
-                                    const double *pixels, double low, double high, fin_error *err);
+/* Grey images: `rows` rows of `count` images each, pixels (rows, count, height, width), black for low
+ * and white for high; NaN: hidden, which is blue. */
+typedef struct fin_images {
+    int64_t rows, count, height, width;
+    const double *pixels;
+    double low, high;
+} fin_images;
+/* As an SVG file, whole or absent ("-": standard output). */
+FIN_API fin_status fin_images_write(const char *path, const char *title, const fin_images *images,
+                                    fin_error *err);
 
 /* ---- checkpoints ------------------------------------------------------------------------------- */
 

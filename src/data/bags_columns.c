@@ -26,17 +26,10 @@ static void add(reader *r, int64_t column)
 static const char *other_spelling(const fini_names *names, const fin_bags_source *source,
                                   const char *word)
 {
-    enum { NEAR_MOST = 1000 };
-    const char *some[NEAR_MOST];
-    int64_t count = names->count < NEAR_MOST ? names->count : NEAR_MOST;
-    if (!word[0] || strlen(word) >= 64)
-        return NULL;
-    for (int64_t j = 0; j < count; j++) {
-        some[j] = fini_names_get(names, j);
-        if (strcasecmp(some[j], word) == 0)
-            return some[j];
-    }
-    const char *near = fin_nearest_name(word, some, (int)count);
+    for (int64_t j = 0; word[0] && j < names->count && j < FINI_NEAR_MOST; j++)
+        if (strcasecmp(fini_names_get(names, j), word) == 0)
+            return fini_names_get(names, j);
+    const char *near = fini_names_near(names, word);
     for (int64_t j = 0; j < source->feature_count && near; j++)
         near = strcmp(near, source->feature_names[j]) == 0 ? NULL : near; /* it is wanted itself */
     return near;

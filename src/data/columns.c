@@ -18,16 +18,12 @@ static const char *what(const reader *r)
 
 fin_status fini_no_column(const fini_columns *columns, const char *word, fin_error *err)
 {
-    enum { NEAR_MOST = 1000 }; /* the edit distance to every one of a million names is no help */
     const fini_names *names = columns->names;
-    const char *near = NULL, *some[NEAR_MOST], *shown = FINI_SHOW(word);
+    const char *shown = FINI_SHOW(word);
     const char *option = columns->what ? columns->what : "", *colon = columns->what ? ": " : "";
     char all[FINI_LISTED];
-    int64_t count = names->count < NEAR_MOST ? names->count : NEAR_MOST;
-    for (int64_t j = 0; j < count; j++)
-        some[j] = fini_names_get(names, j);
-    if (word[0] && word[1] && strlen(word) < 64) /* one letter is near to every other */
-        near = fin_nearest_name(word, some, (int)count);
+    /* One letter is near to every other. */
+    const char *near = word[0] && word[1] ? fini_names_near(names, word) : NULL;
     if (near)
         return fini_fail(err, FIN_ERR_ARGUMENT,
                          "%s%s%.150s has no column '%s'; did you mean %.60s?", option, colon,

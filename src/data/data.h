@@ -89,6 +89,10 @@ fin_status fini_names_put(fini_names *names, const char *text, size_t size, int6
 fin_status fini_names_index(fini_names *names, fin_error *err);
 int64_t fini_names_find(const fini_names *names, const char *text, size_t size); /* or -1 */
 const char *fini_names_get(const fini_names *names, int64_t i);
+/* One that may have been meant by `word`, among the first; NULL: none is like it. The edit distance to
+ * every one of a million names is no help. */
+enum { FINI_NEAR_MOST = 1000 };
+const char *fini_names_near(const fini_names *names, const char *word);
 /* "a, b, c", as many as fit, for messages; how many are left out is said by ", ...". */
 enum { FINI_LISTED = 200 };
 const char *fini_names_list(const fini_names *names, char text[FINI_LISTED]);

@@ -89,17 +89,18 @@ fin_status fini_images_map(const fin_bag_set *bags, const fin_token_source *sour
 
 enum { CELL = 120, GAP = 8, HIDDEN = -1 }; /* sizes in points of the picture */
 
-typedef struct images {
-    int64_t height, width;
-    double low, high, side; /* side of a pixel in the picture */
+typedef struct picture {
+    const fin_images *of;
+    double side; /* of a pixel in the picture */
     fini_output *output;
-} images;
+} picture;
 
-static int grey(const images *p, double x)
+static int grey(const picture *p, double x)
 {
     if (isnan(x))
         return HIDDEN;
-    double share = p->high > p->low ? (x - p->low) / (p->high - p->low) : 0.5;
+    double low = p->of->low, high = p->of->high;
+    double share = high > low ? (x - low) / (high - low) : 0.5;
     return (int)lround(255 * fmin(fmax(share, 0), 1));
 }
 
@@ -110,7 +111,7 @@ static const char *place(double x, char text[32])
     return text;
 }
 
-static fin_status draw_run(const images *p, double x, double y, double width, int shade,
+static fin_status draw_run(const picture *p, double x, double y, double width, int shade,
                            fin_error *err)
 {
     char text[256], number[4][32], color[8] = "#9db7d5";
@@ -123,14 +124,15 @@ static fin_status draw_run(const images *p, double x, double y, double width, in
     return fini_output_write(p->output, text, (size_t)length, err);
 }
 
-static fin_status draw_image(const images *p, const double *x, double left, double top,
+static fin_status draw_image(const picture *p, const double *x, double left, double top,
                              fin_error *err)
 {
     fin_status status = FIN_OK;
-    for (int64_t r = 0; r < p->height; r++)
-        for (int64_t c = 0, end; c < p->width && !status; c = end) {
-            int shade = grey(p, x[r * p->width + c]);
-            for (end = c + 1; end < p->width && grey(p, x[r * p->width + end]) == shade; end++)
+    int64_t width = p->of->width;
+    for (int64_t r = 0; r < p->of->height; r++)
+        for (int64_t c = 0, end; c < width && !status; c = end) {
+            int shade = grey(p, x[r * width + c]);
+            for (end = c + 1; end < width && grey(p, x[r * width + end]) == shade; end++)
                 ;
             status = draw_run(p, left + p->side * (double)c, top + p->side * (double)r,
                               p->side * (double)(end - c), shade, err);
@@ -138,22 +140,22 @@ static fin_status draw_image(const images *p, const double *x, double left, doub
     return status;
 }
 
-fin_status fin_images_write(const char *path, const char *title, int64_t rows, int64_t count,
-                            int64_t height, int64_t width, const double *pixels, double low,
-                            double high, fin_error *err)
+fin_status fin_images_write(const char *path, const char *title, const fin_images *images,
+                            fin_error *err)
 {
-    FINI_NEED(err, path, title, pixels);
+    FINI_NEED(err, path, title, images, images && images->pixels);
     enum { MOST = 1000 };
+    int64_t rows = images->rows, count = images->count;
+    int64_t height = images->height, width = images->width;
     char head[512], *tail = "</svg>\n";
     if (rows < 1 || rows > MOST || count < 1 || count > MOST || height < 1 || width < 1 ||
-        !(isfinite(low) && isfinite(high)) || strpbrk(title, "<&"))
+        !(isfinite(images->low) && isfinite(images->high)) || strpbrk(title, "<&"))
         return fini_fail(err, FIN_ERR_ARGUMENT,
                          "a picture of %lld x %lld images of %lld x %lld pixels cannot be drawn; "
                          "from 1 to %d are, with a title without < and &",
                          (long long)rows, (long long)count, (long long)height, (long long)width,
                          MOST);
-    images p = {height, width, low, high, (double)CELL / (double)(height > width ? height : width),
-                NULL};
+    picture p = {images, (double)CELL / (double)(height > width ? height : width), NULL};
     fin_status status = fini_output_open(path, false, &p.output, err);
     if (status)
         return status;
@@ -167,7 +169,7 @@ fin_status fin_images_write(const char *path, const char *title, int64_t rows, i
     for (int64_t r = 0; r < rows; r++)
         for (int64_t i = 0; i < count && !status; i++)
             status =
-                draw_image(&p, pixels + (r * count + i) * height * width,
+                draw_image(&p, images->pixels + (r * count + i) * height * width,
                            (double)(GAP + i * (CELL + GAP)), (double)(GAP + r * (CELL + GAP)), err);
     if (!status)
         status = fini_output_write(p.output, tail, strlen(tail), err);

@@ -83,6 +83,15 @@ const char *fini_names_get(const fini_names *names, int64_t i)
     return i >= 0 && i < names->count ? names->letters + names->at[i] : NULL;
 }
 
+const char *fini_names_near(const fini_names *names, const char *word)
+{
+    const char *some[FINI_NEAR_MOST];
+    int count = (int)(names->count < FINI_NEAR_MOST ? names->count : FINI_NEAR_MOST);
+    for (int j = 0; j < count; j++)
+        some[j] = fini_names_get(names, j);
+    return word[0] && strlen(word) < 64 ? fin_nearest_name(word, some, count) : NULL;
+}
+
 const char *fini_names_list(const fini_names *names, char text[FINI_LISTED])
 {
     enum { ENOUGH = 120 }; /* one more name and ", ..." fit behind it */

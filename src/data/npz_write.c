@@ -271,26 +271,24 @@ static fin_status add_to_zip(fin_npz_writer *npz, entry *e, fin_error *err)
     return FIN_OK;
 }
 
+/* from: where its elements come from. */
 static fin_status add(fin_npz_writer *npz, const char *name, fin_dtype dtype, int ndim,
-                      const int64_t *shape, const void *data, fin_npz_fill fill, void *user,
-                      fin_error *err)
+                      const int64_t *shape, const entry *from, fin_error *err)
 {
     int64_t count;
     fin_status status = check_array(npz, name, dtype, ndim, shape, &count, err);
     if (status)
         return status;
-    if (count > 0 && !data && !fill)
+    if (count > 0 && !from->data && !from->fill)
         return fini_fail(err, FIN_ERR_ARGUMENT, "%s: array '%s' has elements but no data",
                          npz->path, name);
     entry *e = fini_alloc(sizeof *e);
     if (!e)
         return fini_fail_memory(err, sizeof *e, "an array of an NPZ file");
-    *e = (entry){.next = npz->entries,
-                 .npz = npz,
-                 .data = data,
-                 .fill = fill,
-                 .user = user,
-                 .bytes = count * (int64_t)fin_dtype_size(dtype)};
+    *e = *from;
+    e->next = npz->entries;
+    e->npz = npz;
+    e->bytes = count * (int64_t)fin_dtype_size(dtype);
     npz->entries = e; /* even if the next step fails, libzip may know it */
     snprintf(e->name, sizeof e->name, "%s.npy", name);
     e->header_size = fini_npy_header(dtype, ndim, shape, e->header);
@@ -305,14 +303,14 @@ fin_status fin_npz_add(fin_npz_writer *npz, const char *name, fin_dtype dtype, i
     for (int i = 0; shape && i < ndim; i++)
         empty |= shape[i] == 0;
     FINI_NEED(err, npz, name, !ndim || shape, empty || data);
-    return add(npz, name, dtype, ndim, shape, data, NULL, NULL, err);
+    return add(npz, name, dtype, ndim, shape, &(entry){.data = data}, err);
 }
 
 fin_status fin_npz_add_stream(fin_npz_writer *npz, const char *name, fin_dtype dtype, int ndim,
                               const int64_t *shape, fin_npz_fill fill, void *user, fin_error *err)
 {
     FINI_NEED(err, npz, name, !ndim || shape, fill);
-    return add(npz, name, dtype, ndim, shape, NULL, fill, user, err);
+    return add(npz, name, dtype, ndim, shape, &(entry){.fill = fill, .user = user}, err);
 }
 
 fin_status fin_npz_commit(fin_npz_writer *npz, const fin_progress *progress, fin_error *err)

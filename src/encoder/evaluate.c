@@ -44,8 +44,7 @@ enum {
 };
 
 typedef struct judge {
-    const fin_encoder *encoder;
-    const fin_corpus *corpus;
+    const fini_trial *trial;
     int64_t h;
     const fin_head *head;
     fin_examples examples;
@@ -150,19 +149,19 @@ static fin_status make_room(judge *o, fin_error *err)
     return FIN_OK;
 }
 
-static fin_status judge_piece(judge *o, uint64_t first, int64_t n, int64_t L, double *sums,
-                              fin_error *err)
+static fin_status judge_piece(judge *o, uint64_t first, int64_t n, double *sums, fin_error *err)
 {
-    int flags = fin_corpus_has_bayes(o->corpus) ? FIN_EXAMPLES_BAYES : 0;
+    const fini_trial *t = o->trial;
+    int flags = fin_corpus_has_bayes(t->corpus) ? FIN_EXAMPLES_BAYES : 0;
     fin_status status =
-        fin_corpus_draw(o->corpus, first, n, L, FIN_TEST_FIRST, flags, &o->examples, err);
+        fin_corpus_draw(t->corpus, first, n, t->L, FIN_TEST_FIRST, flags, &o->examples, err);
     if (!status)
         status = make_room(o, err);
     if (status)
         return status;
     fin_pass pass = {.dtype = FIN_F32};
     pass.answers[o->h] = o->answers;
-    status = fin_encoder_pass(o->encoder, &o->examples.sequences, &pass, err);
+    status = fin_encoder_pass(t->encoder, &o->examples.sequences, &pass, err);
     for (int64_t i = 0; !status && i < n; i++)
         judge_one(o, i, sums);
     return status;
@@ -176,13 +175,13 @@ static int64_t piece_of(const fin_corpus *corpus, int64_t L)
     return most < 1 ? 1 : most > PIECE ? PIECE : (int64_t)most;
 }
 
-static fin_status judge_blocks(judge *o, uint64_t first, int64_t sequences, int64_t L, int rank,
-                               int ranks, double *parts, const fin_progress *progress,
+static fin_status judge_blocks(judge *o, double *parts, const fin_progress *progress,
                                fin_error *err)
 {
-    int64_t from, own, piece = piece_of(o->corpus, L), n;
+    const fini_trial *t = o->trial;
+    int64_t from, own, piece = piece_of(t->corpus, t->L), n, sequences = t->sequences;
     int64_t blocks = fini_encoder_blocks(sequences, BLOCKS);
-    fin_encoder_share(sequences, BLOCKS, rank, ranks, &from, &own);
+    fin_encoder_share(sequences, BLOCKS, t->rank, t->ranks, &from, &own);
     for (int64_t b = 0, i = 0; b < blocks; b++) {
         int64_t at = fini_encoder_block_start(sequences, blocks, b);
         int64_t end = fini_encoder_block_start(sequences, blocks, b + 1);
@@ -192,7 +191,7 @@ static fin_status judge_blocks(judge *o, uint64_t first, int64_t sequences, int6
             if (fini_report(progress, "evaluate", (double)(at - from), (double)own))
                 return fini_fail(err, FIN_ERR_CANCELLED, "the evaluation was cancelled");
             n = end - at < piece ? end - at : piece;
-            fin_status status = judge_piece(o, first + (uint64_t)at, n, L, parts + i * SUMS, err);
+            fin_status status = judge_piece(o, t->first + (uint64_t)at, n, parts + i * SUMS, err);
             if (status)
                 return status;
         }
@@ -234,7 +233,7 @@ static void summarise(const judge *o, const double *s, fin_evaluation *e)
     e->accuracy = o->head->kind == FIN_HEAD_CLASSES ? s[HITS] / s[TARGETS] : NAN;
     e->bayes = e->bayes_se = e->excess = e->excess_se = NAN;
     e->quotient = e->distance = e->correlation = NAN;
-    if (!fin_corpus_has_bayes(o->corpus))
+    if (!fin_corpus_has_bayes(o->trial->corpus))
         return;
     e->bayes = mean_of(s + BAYES_RISK, s, &e->bayes_se);
     e->excess = mean_of(s + EXCESS, s, &e->excess_se);
@@ -245,27 +244,26 @@ static void summarise(const judge *o, const double *s, fin_evaluation *e)
 
 /* ---- calls ----------------------------------------------------------------------------------- */
 
-fin_status fini_evaluate(const fin_encoder *encoder, const fin_corpus *corpus, uint64_t first,
-                         int64_t sequences, int64_t L, fin_sum sum, int rank, int ranks,
-                         fin_evaluation *evaluation, const fin_progress *progress, fin_error *err)
+fin_status fini_evaluate(const fini_trial *t, fin_evaluation *evaluation,
+                         const fin_progress *progress, fin_error *err)
 {
-    judge o = {.encoder = encoder, .corpus = corpus};
+    judge o = {.trial = t};
     double sums[SUMS], parts[BLOCKS * SUMS] = {0};
-    if (sequences < 1)
+    if (t->sequences < 1)
         return fini_fail(err, FIN_ERR_ARGUMENT,
                          "an evaluation on %lld sequences; at least one is needed",
-                         (long long)sequences);
-    fin_status status = fini_learn_head(encoder, corpus, &o.h, err);
+                         (long long)t->sequences);
+    fin_status status = fini_learn_head(t->encoder, t->corpus, &o.h, err);
     if (status)
         return status;
-    o.head = &fin_encoder_get_shape(encoder)->head[o.h];
+    o.head = &fin_encoder_get_shape(t->encoder)->head[o.h];
     o.rows = fini_alloc_array(fin_head_answers(o.head), 2 * sizeof *o.rows);
     if (!o.rows)
         return fini_fail_memory(err, 2 * sizeof *o.rows, "an evaluation");
-    status = judge_blocks(&o, first, sequences, L, rank, ranks, parts, progress, err);
+    status = judge_blocks(&o, parts, progress, err);
     if (!status)
-        status = (sum ? sum : fini_sum_alone)(fini_encoder_blocks(sequences, BLOCKS), SUMS, parts,
-                                              sums, err);
+        status = (t->sum ? t->sum : fini_sum_alone)(fini_encoder_blocks(t->sequences, BLOCKS), SUMS,
+                                                    parts, sums, err);
     if (!status)
         summarise(&o, sums, evaluation);
     fin_examples_close(&o.examples);
@@ -280,6 +278,6 @@ fin_status fin_encoder_evaluate(const fin_encoder *encoder, const fin_corpus *co
                                 fin_error *err)
 {
     FINI_NEED(err, encoder, corpus, evaluation);
-    return fini_evaluate(encoder, corpus, first, sequences, L, NULL, 0, 1, evaluation, progress,
-                         err);
+    const fini_trial trial = {encoder, corpus, first, sequences, L, NULL, 0, 1};
+    return fini_evaluate(&trial, evaluation, progress, err);
 }

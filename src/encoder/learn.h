@@ -126,9 +126,16 @@ fin_status fini_learn_head(const fin_encoder *encoder, const fin_corpus *corpus,
 
 /* ---- evaluation (evaluate.c) ----------------------------------------------------------------- */
 
-/* As fin_encoder_evaluate, shared by processes. */
-fin_status fini_evaluate(const fin_encoder *encoder, const fin_corpus *corpus, uint64_t first,
-                         int64_t sequences, int64_t L, fin_sum sum, int rank, int ranks,
-                         fin_evaluation *evaluation, const fin_progress *progress, fin_error *err);
+/* What is evaluated, as fin_encoder_evaluate says, and who shares the work. */
+typedef struct fini_trial {
+    const fin_encoder *encoder;
+    const fin_corpus *corpus;
+    uint64_t first;
+    int64_t sequences, L;
+    fin_sum sum; /* NULL: alone */
+    int rank, ranks;
+} fini_trial;
+fin_status fini_evaluate(const fini_trial *trial, fin_evaluation *evaluation,
+                         const fin_progress *progress, fin_error *err);
 
 #endif

@@ -107,10 +107,12 @@ fin_status fini_learn_evaluate(fin_learn *learn, fin_error *err)
                          .rate = step ? fini_learn_rate(learn, step - 1) : 0,
                          .loss = since > 0 ? learn->number[FINI_LOSS_SUM] / since : NAN,
                          .norm = since > 0 ? learn->number[FINI_NORM_SUM] / since : NAN};
+    const fini_trial trial = {learn->encoder,        learn->test, FIN_TEST_FIRST,
+                              test_sequences(learn), -1,          learn->sum,
+                              learn->rank,           learn->ranks};
     fin_status status = fini_learn_room(learn, learn->rows + 1, err);
     if (!status)
-        status = fini_evaluate(learn->encoder, learn->test, FIN_TEST_FIRST, test_sequences(learn),
-                               -1, learn->sum, learn->rank, learn->ranks, &row.test, NULL, err);
+        status = fini_evaluate(&trial, &row.test, NULL, err);
     if (status)
         return status;
     fini_learn_row_numbers(&row, learn->row_numbers + learn->rows * FINI_ROW);
