@@ -159,7 +159,7 @@ def predictions(model, bags, answering, rounds):
     n, answer, err = len(bags), np.empty(len(bags)), error()
     struct = ffi.new("fin_bags *", {"n": n, "total": n, "d": bags.tokens.shape[1], "dtype": lib.FIN_F32})
     struct.offsets, struct.tokens = ffi.from_buffer("int64_t[]", bags.offsets), ffi.from_buffer(bags.tokens)
-    given = (model._fit.pointer, struct, ffi.from_buffer("double[]", answer), ffi.NULL, err)
+    given = (model._fit.pointer, struct, ffi.from_buffer("double[]", answer), ffi.NULL, ffi.NULL, err)
     seconds = race({"": lambda: model.predict(bags), "C, prepared": lambda: lib.fin_fit_predict(*given)}, rounds)
     if not (answer == model.predict(bags)).all():
         sys.exit("bench: the package predicts other numbers than the library")

@@ -248,10 +248,10 @@ static void fit__finds_the_tokens_that_are_on(void **state)
     assert_int_equal(fin_fit_create(&fit, &set->settings, 2, &set->bags, NULL, NULL, NULL, &err),
                      0);
     assert_int_equal(fin_fit_locates(fit), 1);
-    assert_int_equal(
-        fin_fit_locate(fit, &set->bags, &(fin_locations){.prior = prior, .given = given}, &err),
-        FIN_OK);
-    assert_int_equal(fin_fit_predict(fit, &set->bags, p, NULL, &err), FIN_OK);
+    assert_int_equal(fin_fit_locate(fit, &set->bags,
+                                    &(fin_locations){.prior = prior, .given = given}, NULL, &err),
+                     FIN_OK);
+    assert_int_equal(fin_fit_predict(fit, &set->bags, p, NULL, NULL, &err), FIN_OK);
     for (int i = 0; i < BAGS; i++) {
         int64_t best = set->offsets[i], top = best;
         double sum = 0;

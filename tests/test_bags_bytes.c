@@ -222,11 +222,11 @@ static void restore__answers_with_the_same_bits(void **state)
     if (fin_fit_restore(&again, &settings, tensors, n, &err))
         fail_msg("%s", err.message);
     same_tensors(fit, again);
-    fin_fit_predict(fit, &s.bags, P, NULL, NULL);
-    fin_fit_locate(fit, &s.bags, &(fin_locations){.prior = a, .given = NULL}, NULL);
+    fin_fit_predict(fit, &s.bags, P, NULL, NULL, NULL);
+    fin_fit_locate(fit, &s.bags, &(fin_locations){.prior = a, .given = NULL}, NULL, NULL);
     fin_fit_destroy(fit);
-    fin_fit_predict(again, &s.bags, Q, NULL, NULL);
-    fin_fit_locate(again, &s.bags, &(fin_locations){.prior = b, .given = NULL}, NULL);
+    fin_fit_predict(again, &s.bags, Q, NULL, NULL, NULL);
+    fin_fit_locate(again, &s.bags, &(fin_locations){.prior = b, .given = NULL}, NULL, NULL);
     assert_memory_equal(P, Q, sizeof P);
     assert_memory_equal(a, b, (size_t)s.offsets[30] * sizeof *a);
     fin_fit_destroy(again);
@@ -304,7 +304,7 @@ static void harmless(const fin_fit_settings *settings, const fin_tensor *tensors
     if (fin_fit_restore(&fit, settings, tensors, n, NULL) == FIN_ERR_FORMAT)
         return;
     assert_string_equal(name, "0.bandwidth");
-    fin_fit_predict(fit, bags, Q, NULL, NULL);
+    fin_fit_predict(fit, bags, Q, NULL, NULL, NULL);
     assert_memory_equal(P, Q, sizeof Q);
     fin_fit_destroy(fit);
 }
@@ -319,7 +319,7 @@ static void restore__refuses_numbers_that_are_none(void **state)
     fin_tensor good[TENSORS], bad[TENSORS];
     int64_t n = fin_fit_tensors(fit, good, TENSORS), taken = 0;
     double P[60];
-    fin_fit_predict(fit, &s.bags, P, NULL, NULL);
+    fin_fit_predict(fit, &s.bags, P, NULL, NULL, NULL);
     for (int64_t i = 0; i < n; i++) {
         size_t size = (size_t)bytes_of(&good[i]);
         unsigned char *copy = malloc(size);
@@ -339,7 +339,7 @@ static void restore__refuses_numbers_that_are_none(void **state)
                 fin_fit_info info;
                 fin_fit_get_info(again, &info);
                 if (info.classes == 2) /* else Q is too small */
-                    fin_fit_predict(again, &s.bags, Q, NULL, NULL);
+                    fin_fit_predict(again, &s.bags, Q, NULL, NULL, NULL);
                 fin_fit_destroy(again);
                 taken++;
             }

@@ -14,6 +14,7 @@
 
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct listener {
@@ -196,7 +197,8 @@ static void cancel__reports_change_nothing(void **state)
             assert_int_equal(fin_fit_create(&fit, &settings, 0, &s.bags, NULL, NULL,
                                             with ? &progress : NULL, NULL),
                              FIN_OK);
-            assert_int_equal(fin_fit_predict(fit, &s.bags, mean[with], sd[with], NULL), FIN_OK);
+            assert_int_equal(fin_fit_predict(fit, &s.bags, mean[with], sd[with], NULL, NULL),
+                             FIN_OK);
             fin_fit_destroy(fit);
         }
         assert_memory_equal(mean[0], mean[1], sizeof mean[0]);
@@ -205,9 +207,72 @@ static void cancel__reports_change_nothing(void **state)
     bags_free(&s);
 }
 
+/* ---- one long bag -------------------------------------------------------------------------------- */
+
+/* Reports of a fit and of its answers to bags whose first tokens are one bag, or many. */
+static void count_reports(int model, bool together, const double *tokens, long *fitting,
+                          long *answering)
+{
+    enum { D = 8, SHORT = 64, LONG = 1 << 19, OTHERS = 8, N = LONG / SHORT + OTHERS };
+    static int64_t offsets[N + 1];
+    static double labels[N], p[2 * N], own[LONG + OTHERS * SHORT];
+    fin_bags bags = {.d = D, .dtype = FIN_F64, .offsets = offsets, .tokens = tokens};
+    bags.n = bags.total = together ? 1 + OTHERS : N;
+    bags.labels = labels;
+    for (int64_t i = 0; i < bags.n; i++) {
+        labels[i] = (double)(i % 2);
+        offsets[i + 1] = offsets[i] + (together && i == 0 ? LONG : SHORT);
+    }
+    fin_fit_settings settings = settings_of(model);
+    settings.basis = FIN_BASIS_LINEAR;
+    settings.iterations = 3;
+    settings.penalty = 1;
+    settings.calibrate = settings.locator = settings.positive = 1;
+    listener a = {.thread = pthread_self()}, b = a;
+    fin_progress fit_progress = {hear, &a}, progress = {hear, &b};
+    fin_fit *fit = NULL;
+    assert_int_equal(fin_fit_create(&fit, &settings, 2, &bags, NULL, NULL, &fit_progress, NULL),
+                     FIN_OK);
+    assert_int_equal(fin_fit_predict(fit, &bags, p, NULL, &progress, NULL), FIN_OK);
+    if (fin_fit_locates(fit))
+        assert_int_equal(
+            fin_fit_locate(fit, &bags, &(fin_locations){.prior = own}, &progress, NULL), FIN_OK);
+    fin_fit_destroy(fit);
+    assert_int_equal(a.strange + b.strange, 0);
+    *fitting = a.calls;
+    *answering = b.calls;
+}
+
+/* Work is counted, not time: of the same tokens a long bag is asked about about as often as many short
+ * ones (the number of evaluations differs a little), in fits and in answers. */
+static void cancel__inside_of_one_long_bag(void **state)
+{
+    (void)state;
+    const int models[] = {FIN_MODEL_SOFTMAX, FIN_MODEL_MIXTURE, FIN_MODEL_ANY, FIN_MODEL_MEAN,
+                          FIN_MODEL_MAX};
+    enum { TOKENS = ((1 << 19) + 8 * 64) * 8 };
+    double *tokens = malloc(TOKENS * sizeof *tokens);
+    assert_non_null(tokens);
+    for (int64_t k = 0; k < TOKENS; k++)
+        tokens[k] = (double)((uint64_t)k * 0x9e3779b97f4a7c15u >> 40) * 0x1p-24;
+    fin_threads_set(1);
+    for (int k = 0; k < 5; k++) {
+        long fitting[2], answering[2];
+        for (int together = 0; together < 2; together++)
+            count_reports(models[k], together, tokens, &fitting[together], &answering[together]);
+        print_message("model %d: %ld reports of fits to many bags, %ld to one; answers %ld, %ld\n",
+                      models[k], fitting[0], fitting[1], answering[0], answering[1]);
+        assert_true(2 * fitting[1] >= fitting[0] && 2 * answering[1] >= answering[0]);
+        assert_true(fitting[1] > 8);
+    }
+    fin_threads_set(0);
+    free(tokens);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(cancel__inside_of_one_long_bag),
         cmocka_unit_test(cancel__any_report_of_any_model),
         cmocka_unit_test(cancel__all_sorts_of_features),
         cmocka_unit_test(cancel__within_long_phases),

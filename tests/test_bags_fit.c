@@ -121,7 +121,7 @@ static double cosine(int64_t d, const double *a, const double *b)
 static double accuracy(const fin_fit *fit, const bags_sample *s, int64_t classes)
 {
     double *P = malloc((size_t)(s->bags.n * classes) * sizeof *P), right = 0;
-    assert_int_equal(fin_fit_predict(fit, &s->bags, P, NULL, NULL), FIN_OK);
+    assert_int_equal(fin_fit_predict(fit, &s->bags, P, NULL, NULL, NULL), FIN_OK);
     for (int64_t i = 0; i < s->bags.n; i++) {
         int64_t best = 0;
         for (int64_t c = 1; c < classes; c++)
@@ -150,9 +150,10 @@ static void fit__recovers_key_and_value(void **state)
         assert_true(fabs(cosine(D, k, k_star)) > 0.95);
         assert_true(fabs(cosine(D, v, v_star)) > 0.99);
         assert_true(cosine(D, v, v_star) > 0 && cosine(D, k, k_star) > 0);
-        assert_int_equal(
-            fin_fit_locate(fit, &s.bags, &(fin_locations){.prior = prior, .given = NULL}, &err),
-            FIN_OK);
+        assert_int_equal(fin_fit_locate(fit, &s.bags,
+                                        &(fin_locations){.prior = prior, .given = NULL}, NULL,
+                                        &err),
+                         FIN_OK);
         for (int i = 0; i < 800; i++) {
             int64_t best = s.offsets[i];
             for (int64_t l = best; l < s.offsets[i + 1]; l++)
@@ -263,8 +264,8 @@ static void fit__weights_count_bags(void **state)
     settings.tolerance = 1e-10;
     settings.iterations = 1000;
     fin_fit *a = fit_to(&settings, 2, &s.bags, weights), *b = fit_to(&settings, 2, &fewer, NULL);
-    fin_fit_predict(a, &s.bags, P, NULL, NULL);
-    fin_fit_predict(b, &s.bags, Q, NULL, NULL);
+    fin_fit_predict(a, &s.bags, P, NULL, NULL, NULL);
+    fin_fit_predict(b, &s.bags, Q, NULL, NULL, NULL);
     for (int i = 0; i < 2 * N; i++)
         assert_true(fabs(P[i] - Q[i]) < 1e-4);
     fin_fit_destroy(a);
@@ -279,8 +280,8 @@ static void fit__weights_count_bags(void **state)
     a = fit_to(&settings, 2, &s.bags, weights);
     settings.class_weights = 1;
     b = fit_to(&settings, 2, &s.bags, weights);
-    fin_fit_predict(a, &s.bags, P, NULL, NULL);
-    fin_fit_predict(b, &s.bags, Q, NULL, NULL);
+    fin_fit_predict(a, &s.bags, P, NULL, NULL, NULL);
+    fin_fit_predict(b, &s.bags, Q, NULL, NULL, NULL);
     assert_true(P[1] < 0.25);
     assert_true(fabs(Q[1] - 0.5) < 1e-3);
     fin_fit_destroy(a);
@@ -303,10 +304,11 @@ static void answers__depend_on_their_own_bag_only(void **state)
         settings.landmarks = 10;
         fin_fit *fit = fit_to(&settings, classes, &s.bags, NULL);
         double all[3 * N], sd[3 * N], one[3], one_sd[3], prior[6 * N], given[6 * N], p[6], g[6];
-        fin_fit_predict(fit, &s.bags, all, sd, NULL);
-        assert_int_equal(
-            fin_fit_locate(fit, &s.bags, &(fin_locations){.prior = prior, .given = given}, NULL),
-            FIN_OK);
+        fin_fit_predict(fit, &s.bags, all, sd, NULL, NULL);
+        assert_int_equal(fin_fit_locate(fit, &s.bags,
+                                        &(fin_locations){.prior = prior, .given = given}, NULL,
+                                        NULL),
+                         FIN_OK);
         for (int i = 0; i < N; i++) {
             fin_bags bag = s.bags;
             int64_t L = s.offsets[i + 1] - s.offsets[i];
@@ -315,10 +317,10 @@ static void answers__depend_on_their_own_bag_only(void **state)
             bag.offsets = s.offsets + i;
             bag.tokens = s.tokens + s.offsets[i] * 4;
             bag.labels = s.labels + i;
-            fin_fit_predict(fit, &bag, one, one_sd, NULL);
+            fin_fit_predict(fit, &bag, one, one_sd, NULL, NULL);
             assert_memory_equal(one, all + i * width, (size_t)width * sizeof *one);
             assert_memory_equal(one_sd, sd + i * width, (size_t)width * sizeof *one);
-            fin_fit_locate(fit, &bag, &(fin_locations){.prior = p, .given = g}, NULL);
+            fin_fit_locate(fit, &bag, &(fin_locations){.prior = p, .given = g}, NULL, NULL);
             assert_memory_equal(p, prior + s.offsets[i], (size_t)L * sizeof *p);
             assert_memory_equal(g, given + s.offsets[i], (size_t)L * sizeof *g);
             for (int64_t l = 0; l < L; l++) {
@@ -330,9 +332,10 @@ static void answers__depend_on_their_own_bag_only(void **state)
                 assert_true(one_sd[c] >= 0 && (classes || one_sd[c] > 0));
         }
         s.labels[3] = NAN; /* a label that is not known */
-        assert_int_equal(
-            fin_fit_locate(fit, &s.bags, &(fin_locations){.prior = prior, .given = given}, NULL),
-            FIN_OK);
+        assert_int_equal(fin_fit_locate(fit, &s.bags,
+                                        &(fin_locations){.prior = prior, .given = given}, NULL,
+                                        NULL),
+                         FIN_OK);
         assert_true(isnan(given[s.offsets[3]]) && !isnan(given[s.offsets[4]]));
         fin_fit_destroy(fit);
         bags_free(&s);
@@ -355,8 +358,8 @@ static void fit__does_not_depend_on_units(void **state)
     settings.iterations = 2000;
     fin_fit *a = fit_to(&settings, 0, &s.bags, NULL), *b = fit_to(&settings, 0, &t.bags, NULL);
     double m[N], sd[N], m2[N], sd2[N], key[D], value[D], key2[D], value2[D];
-    fin_fit_predict(a, &s.bags, m, sd, NULL);
-    fin_fit_predict(b, &t.bags, m2, sd2, NULL);
+    fin_fit_predict(a, &s.bags, m, sd, NULL, NULL);
+    fin_fit_predict(b, &t.bags, m2, sd2, NULL, NULL);
     for (int i = 0; i < N; i++) {
         assert_true(fabs(-7 + 1e-4 * m[i] - m2[i]) < 1e-7);
         assert_true(fabs(1e-4 * sd[i] - sd2[i]) < 1e-7);
@@ -449,9 +452,9 @@ static void fit__refuses_what_it_cannot_learn_from(void **state)
     fin_fit *fit = fit_to(&settings, 2, &s.bags, NULL);
     bags = s.bags;
     bags.d = 1;
-    assert_int_equal(fin_fit_predict(fit, &bags, P, NULL, NULL), FIN_ERR_ARGUMENT);
+    assert_int_equal(fin_fit_predict(fit, &bags, P, NULL, NULL, NULL), FIN_ERR_ARGUMENT);
     assert_int_equal(
-        fin_fit_locate(fit, &s.bags, &(fin_locations){.prior = P, .given = NULL}, NULL),
+        fin_fit_locate(fit, &s.bags, &(fin_locations){.prior = P, .given = NULL}, NULL, NULL),
         FIN_ERR_UNSUPPORTED);
     assert_int_equal(fin_fit_locates(fit), 0);
     fin_fit_destroy(fit);
@@ -470,7 +473,7 @@ static void fit__takes_constants(void **state)
     for (int i = 0; i < N; i++)
         s.labels[i] = 5;
     fin_fit *fit = fit_to(&settings, 0, &s.bags, NULL);
-    fin_fit_predict(fit, &s.bags, mean, sd, NULL);
+    fin_fit_predict(fit, &s.bags, mean, sd, NULL, NULL);
     for (int i = 0; i < N; i++)
         assert_true(fabs(mean[i] - 5) < 1e-6 && isfinite(sd[i]));
     fin_fit_destroy(fit);
@@ -515,10 +518,10 @@ static fin_status work(void *user, fin_error *err)
         fin_fit_create(&fit, &j->settings, j->classes, &j->s->bags, NULL, NULL, NULL, err);
     if (status)
         return status;
-    status = fin_fit_predict(fit, &j->s->bags, mean, sd, err);
+    status = fin_fit_predict(fit, &j->s->bags, mean, sd, NULL, err);
     if (!status && fin_fit_locates(fit))
-        status =
-            fin_fit_locate(fit, &j->s->bags, &(fin_locations){.prior = prior, .given = given}, err);
+        status = fin_fit_locate(fit, &j->s->bags, &(fin_locations){.prior = prior, .given = given},
+                                NULL, err);
     int64_t count = fin_fit_tensors(fit, tensors, 32);
     if (!status)
         status = fin_fit_restore(&again, &j->settings, tensors, count, err);

@@ -302,8 +302,8 @@ static void project__is_the_same_in_views_and_copies(void **state)
     fini_phi copy = view(&s, FIN_F64, true), raw = view(&s, FIN_F32, false);
     assert_int_equal(fini_project_scratch(&copy, 3), 0);
     assert_int_equal(fini_project_scratch(&raw, 3), 3 * D);
-    fini_project(&copy, 4, 10, 3, W, a, NULL);
-    fini_project(&raw, 4, 10, 3, W, b, scratch);
+    fini_project(&copy, 4, 10, 3, W, a, NULL, NULL);
+    fini_project(&raw, 4, 10, 3, W, b, scratch, NULL);
     for (int i = 0; i < 30; i++)
         assert_true(fabs(a[i] - b[i]) < 1e-13);
     const double *seen = fini_phi_row(&raw, 4, row);

@@ -70,14 +70,15 @@ static void locator__is_always_there(void **state)
                     assert_true(weight > 0 || k == info.locator);
                 }
                 assert_true(fabs(sum - 1) < 1e-12);
-                OK(fin_fit_predict(fit, &d.bags, p[without], sd[without], &err));
+                OK(fin_fit_predict(fit, &d.bags, p[without], sd[without], NULL, &err));
                 assert_int_equal(fin_fit_locates(fit), info.locator >= 0);
                 if (!without) {
                     assert_int_equal(fin_fit_locates(fit), 1);
                     assert_true(of_locator >= 0 && (!whole || of_locator == 0));
                     assert_true(isfinite(info.locator_loss) && info.locator_loss >= 0);
                     OK(fin_fit_locate(fit, &d.bags,
-                                      &(fin_locations){.prior = prior, .given = given}, &err));
+                                      &(fin_locations){.prior = prior, .given = given}, NULL,
+                                      &err));
                     for (int64_t i = 0; i < N; i++) {
                         double all[2] = {0, 0};
                         for (int64_t l = d.offsets[i]; l < d.offsets[i + 1]; l++) {
@@ -89,7 +90,7 @@ static void locator__is_always_there(void **state)
                 } else {
                     assert_int_equal(info.locator, -1);
                     assert_int_equal(
-                        fin_fit_locate(fit, &d.bags, &(fin_locations){.prior = prior}, &err),
+                        fin_fit_locate(fit, &d.bags, &(fin_locations){.prior = prior}, NULL, &err),
                         FIN_ERR_UNSUPPORTED);
                 }
                 fin_fit_destroy(fit);
@@ -127,7 +128,7 @@ static void locator__finds_both_sides(void **state)
     fin_fit *fit = fitted(&s, 2, &bags);
     fin_fit_info info;
     fin_fit_get_info(fit, &info);
-    OK(fin_fit_locate(fit, &bags, &(fin_locations){.prior = prior}, &err));
+    OK(fin_fit_locate(fit, &bags, &(fin_locations){.prior = prior}, NULL, &err));
     double right = 0;
     for (int i = 1; i < N; i += 2) {
         int64_t best = i * L;
@@ -182,8 +183,8 @@ static void own__of_any(void **state)
             tensor(t, count, "0.columns"); /* (4, d): centre, scale, bound, .. */
         assert_true(columns->ndim == 2 && columns->shape[1] == D);
         const double *center = columns->data, *scale = center + D, *bound = scale + D;
-        OK(fin_fit_locate(fit, &d.bags, &(fin_locations){.own = own, .none = none}, &err));
-        OK(fin_fit_predict(fit, &d.bags, p, NULL, &err));
+        OK(fin_fit_locate(fit, &d.bags, &(fin_locations){.own = own, .none = none}, NULL, &err));
+        OK(fin_fit_predict(fit, &d.bags, p, NULL, NULL, &err));
         for (int64_t i = 0; i < N; i++) {
             double product = 1;
             for (int64_t l = d.offsets[i]; l < d.offsets[i + 1]; l++) {
@@ -220,8 +221,8 @@ static void own__of_mixture(void **state)
         fin_fit_get_info(fit, &info);
         assert_int_equal(info.positive, k < 2);
         OK(fin_fit_locate(fit, &d.bags, &(fin_locations){.prior = prior, .own = own, .none = none},
-                          &err));
-        OK(fin_fit_predict(fit, &d.bags, p, NULL, &err));
+                          NULL, &err));
+        OK(fin_fit_predict(fit, &d.bags, p, NULL, NULL, &err));
         for (int64_t i = 0; i < N; i++) {
             double sum = none[i];
             for (int64_t l = d.offsets[i]; l < d.offsets[i + 1]; l++) {
@@ -250,8 +251,8 @@ static void own__is_calibrated(void **state)
         fin_fit *fit = fitted(&s, 2, &d.bags);
         fin_fit_get_info(fit, &info);
         assert_true(info.sharpness > 1.01);
-        OK(fin_fit_locate(fit, &d.bags, &(fin_locations){.none = none}, &err));
-        OK(fin_fit_predict(fit, &d.bags, p, NULL, &err));
+        OK(fin_fit_locate(fit, &d.bags, &(fin_locations){.none = none}, NULL, &err));
+        OK(fin_fit_predict(fit, &d.bags, p, NULL, NULL, &err));
         for (int i = 0; i < N; i++)
             assert_true(fabs(none[i] - p[2 * i + (info.positive ? 0 : 1)]) < 1e-12);
         fin_fit_destroy(fit);
@@ -276,8 +277,8 @@ static void own__goes_with_none(void **state)
         fin_fit_get_info(fit, &info);
         print_message("sharpness %.3f\n", info.sharpness);
         assert_true(info.sharpness != 1); /* or the test says nothing */
-        OK(fin_fit_locate(fit, &d.bags, &(fin_locations){.own = own, .none = none}, &err));
-        OK(fin_fit_locate(fit, &d.bags, &(fin_locations){.own = alone}, &err));
+        OK(fin_fit_locate(fit, &d.bags, &(fin_locations){.own = own, .none = none}, NULL, &err));
+        OK(fin_fit_locate(fit, &d.bags, &(fin_locations){.own = alone}, NULL, &err));
         assert_memory_equal(own, alone, (size_t)d.offsets[N] * sizeof *own);
         for (int64_t i = 0; i < N; i++) {
             double sum = 0, product = 1;
@@ -307,12 +308,13 @@ static void own__is_not_said_by_others(void **state)
         fin_fit *fit = fitted(&s, classes, &d.bags);
         fin_fit_get_info(fit, &info);
         assert_int_equal(info.positive, -1);
-        OK(fin_fit_locate(fit, &d.bags, &(fin_locations){.own = own, .none = none}, &err));
+        OK(fin_fit_locate(fit, &d.bags, &(fin_locations){.own = own, .none = none}, NULL, &err));
         for (int64_t l = 0; l < d.offsets[N]; l++)
             assert_true(isnan(own[l]));
         for (int i = 0; i < N; i++)
             assert_true(isnan(none[i]));
-        OK(fin_fit_locate(fit, &d.bags, &(fin_locations){.prior = NULL}, &err)); /* nothing asked */
+        OK(fin_fit_locate(fit, &d.bags, &(fin_locations){.prior = NULL}, NULL,
+                          &err)); /* nothing asked */
         fin_fit_destroy(fit);
         bags_free(&d);
     }
@@ -367,9 +369,10 @@ static void own__is_that_of_the_part_that_locates(void **state)
         fin_fit_get_info(both, &info);
         assert_int_equal(info.locator, which);
         assert_int_equal(info.positive, which);
-        OK(fin_fit_locate(both, &d.bags, &(fin_locations){.own = own[0], .none = none[0]}, &err));
-        OK(fin_fit_locate(side[which], &d.bags, &(fin_locations){.own = own[1], .none = none[1]},
+        OK(fin_fit_locate(both, &d.bags, &(fin_locations){.own = own[0], .none = none[0]}, NULL,
                           &err));
+        OK(fin_fit_locate(side[which], &d.bags, &(fin_locations){.own = own[1], .none = none[1]},
+                          NULL, &err));
         assert_memory_equal(own[0], own[1], (size_t)d.offsets[N] * sizeof(double));
         assert_memory_equal(none[0], none[1], sizeof none[0]);
         fin_fit_destroy(both);

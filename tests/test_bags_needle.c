@@ -54,7 +54,7 @@ static double auc_of(const fin_fit *fit, const hay *fresh)
 {
     fin_fit_score score;
     double p[2 * N];
-    OK(fin_fit_predict(fit, &fresh->bags, p, NULL, &err));
+    OK(fin_fit_predict(fit, &fresh->bags, p, NULL, NULL, &err));
     OK(fin_fit_judge(N, 2, fresh->labels, p, NULL, &score, &err));
     return score.auc;
 }
@@ -63,7 +63,7 @@ static double auc_of(const fin_fit *fit, const hay *fresh)
 static double needles_of(const fin_fit *fit, const hay *fresh, int64_t L)
 {
     double *prior = malloc((size_t)(N * L) * sizeof *prior), right = 0;
-    OK(fin_fit_locate(fit, &fresh->bags, &(fin_locations){.prior = prior}, &err));
+    OK(fin_fit_locate(fit, &fresh->bags, &(fin_locations){.prior = prior}, NULL, &err));
     for (int i = 1; i < N; i += 2) {
         int64_t best = i * L;
         for (int64_t l = i * L; l < (i + 1) * L; l++)

@@ -131,7 +131,7 @@ static double ratio(const sample *s, const fin_fit *fit, double *cover)
     double *mean = room(s->held, sizeof *mean), *sd = room(s->held, sizeof *sd);
     double *bayes = room(s->held, sizeof *bayes), risk = 0, best = 0, inside = 0;
     fin_batch batch = {s->held, s->d, FIN_F64, s->test.tokens, s->test.offsets};
-    ok(fin_fit_predict(fit, &s->test, mean, sd, &err), &err);
+    ok(fin_fit_predict(fit, &s->test, mean, sd, NULL, &err), &err);
     ok(fin_task_predict(s->task, &batch, bayes, &err), &err);
     for (int64_t i = 0; i < s->held; i++) {
         double y = s->test.labels[i];
@@ -197,7 +197,8 @@ static void locate__is_calibrated(void **state)
     double *prior = room(s.held * s.L, sizeof *prior), *given = room(s.held * s.L, sizeof *given);
     for (int m = 0; m < 2; m++) {
         fin_fit *fit = fit_of(models[m], 0, &s.learn);
-        ok(fin_fit_locate(fit, &s.test, &(fin_locations){.prior = prior, .given = given}, &err),
+        ok(fin_fit_locate(fit, &s.test, &(fin_locations){.prior = prior, .given = given}, NULL,
+                          &err),
            &err);
         double without = calibration(&s, prior), with = calibration(&s, given);
         print_message("%s: expected calibration error %.4f, given the label %.4f\n", names[m],
@@ -226,7 +227,8 @@ static void locate__learns_from_the_label(void **state)
             fin_fit *fit = fit_of(models[m], classes, &s.learn);
             double key, value, without = 0, with = 0;
             directions(&s, fit, &key, &value);
-            ok(fin_fit_locate(fit, &s.test, &(fin_locations){.prior = prior, .given = given}, &err),
+            ok(fin_fit_locate(fit, &s.test, &(fin_locations){.prior = prior, .given = given}, NULL,
+                              &err),
                &err);
             for (int64_t i = 0; i < s.held; i++) {
                 int64_t at = i * s.L + s.location[s.n + i];

@@ -287,10 +287,10 @@ static void restore__keeps_what_is_new(void **state)
         OK(fin_fit_restore(&fit[1], &s, t, count, &err));
         same_info(fit[0], fit[1]);
         for (int k = 0; k < 2; k++) {
-            OK(fin_fit_predict(fit[k], &d.bags, p[k], NULL, &err));
+            OK(fin_fit_predict(fit[k], &d.bags, p[k], NULL, NULL, &err));
             OK(fin_fit_locate(fit[k], &d.bags,
                               &(fin_locations){.prior = prior[k], .own = own[k], .none = none[k]},
-                              &err));
+                              NULL, &err));
             OK(fin_fit_outside(fit[k], &d.bags, outside[k], low[k], high[k], &err));
             OK(fin_fit_known(fit[k], &d.bags, known[k], &err));
         }
@@ -335,11 +335,11 @@ static void restore__reads_earlier_versions(void **state)
         assert_true(outside[j] == 0 && isnan(low[j]) && isnan(high[j]));
     for (int i = 0; i < N; i++)
         assert_int_equal(known[i], 0);
-    OK(fin_fit_predict(fit, &d.bags, p[0], NULL, &err)); /* there, no classes change places */
-    OK(fin_fit_predict(back, &d.bags, p[1], NULL, &err));
+    OK(fin_fit_predict(fit, &d.bags, p[0], NULL, NULL, &err)); /* there, no classes change places */
+    OK(fin_fit_predict(back, &d.bags, p[1], NULL, NULL, &err));
     for (int i = 0; i < 2 * N; i++)
         assert_true(p[0][i] == p[1][i ^ 1]);
-    OK(fin_fit_locate(back, &d.bags, &(fin_locations){.prior = prior},
+    OK(fin_fit_locate(back, &d.bags, &(fin_locations){.prior = prior}, NULL,
                       &err)); /* the one that can */
     fin_fit_destroy(back);
     fin_fit_destroy(fit);
@@ -368,8 +368,8 @@ static void restore__reads_earlier_versions(void **state)
         if (status)
             continue;
         assert_int_equal(fin_fit_part(back, 0, NULL)->basis, FIN_BASIS_BOTH);
-        OK(fin_fit_predict(fit, &d.bags, p[0], NULL, &err));
-        OK(fin_fit_predict(back, &d.bags, p[1], NULL, &err));
+        OK(fin_fit_predict(fit, &d.bags, p[0], NULL, NULL, &err));
+        OK(fin_fit_predict(back, &d.bags, p[1], NULL, NULL, &err));
         assert_memory_equal(p[0], p[1], sizeof p[0]);
         fin_fit_destroy(back);
     }

@@ -58,9 +58,9 @@ static void compare(const fin_fit_settings *s, bags_sample *d, const fin_bags *f
         fin_threads_set(k ? 4 : 1);
         fin_fit *fit = fitted(s, &d->bags, weights);
         fin_fit_get_info(fit, &info[k]);
-        OK(fin_fit_predict(fit, fresh, p[k], sd[k], &err));
+        OK(fin_fit_predict(fit, fresh, p[k], sd[k], NULL, &err));
         OK(fin_fit_locate(fit, &d->bags, &(fin_locations){.prior = prior[k], .given = given[k]},
-                          &err));
+                          NULL, &err));
         fin_fit_destroy(fit);
         for (int i = 0; i < N; i++)
             d->labels[i] = 1 - d->labels[i];
@@ -153,8 +153,8 @@ static void positive__is_a_side(void **state)
             fin_fit *fit = fitted(&s, &d.bags, NULL);
             fin_fit_get_info(fit, &info);
             assert_int_equal(info.positive, 1 - k);
-            OK(fin_fit_predict(fit, &d.bags, p[k], NULL, &err));
-            OK(fin_fit_locate(fit, &d.bags, &(fin_locations){.own = own[k], .none = none[k]},
+            OK(fin_fit_predict(fit, &d.bags, p[k], NULL, NULL, &err));
+            OK(fin_fit_locate(fit, &d.bags, &(fin_locations){.own = own[k], .none = none[k]}, NULL,
                               &err));
             fin_fit_destroy(fit);
             for (int i = 0; i < N; i++)
@@ -228,9 +228,9 @@ static void monotone__means_that(void **state)
                 for (int64_t j = 0; j < (L + 1) * D; j++)
                     tokens[j] = (j < L * D ? 1 : size) * fin_random_normal(&r);
                 fin_bags bag = {1, D, 0, 1, offsets, FIN_F64, tokens, NULL, NULL};
-                OK(fin_fit_predict(fit, &bag, p, NULL, &err));
+                OK(fin_fit_predict(fit, &bag, p, NULL, NULL, &err));
                 offsets[1] = L + 1;
-                OK(fin_fit_predict(fit, &bag, q, NULL, &err));
+                OK(fin_fit_predict(fit, &bag, q, NULL, NULL, &err));
                 if (!(q[side] >= p[side] - 1e-12))
                     fail_msg("%.17g, and with a token more %.17g", p[side], q[side]);
             }

@@ -52,7 +52,7 @@ static void validate__predicts_bags_that_were_left_out(void **state)
                 for (int i = 0; i < N; i++)
                     weights[i] = fold[r * N + i] != f;
                 OK(fin_fit_create(&fit, &s[1], classes, &t.bags, weights, NULL, NULL, &err));
-                OK(fin_fit_predict(fit, &t.bags, mean, NULL, &err));
+                OK(fin_fit_predict(fit, &t.bags, mean, NULL, NULL, &err));
                 for (int64_t k = 0; k < N * width; k++)
                     sum[k] += fold[r * N + k / width] == f ? mean[k] : 0;
                 fin_fit_destroy(fit);
@@ -104,7 +104,7 @@ static void validate__shares_fits(void **state)
                 for (int i = 0; i < SOME; i++)
                     weights[i] = fold[i] != f;
                 OK(fin_fit_create(&fit, &s[m], classes, &t.bags, weights, NULL, NULL, &err));
-                OK(fin_fit_predict(fit, &t.bags, mean, NULL, &err));
+                OK(fin_fit_predict(fit, &t.bags, mean, NULL, NULL, &err));
                 fin_fit_destroy(fit);
                 for (int64_t k = 0; k < SOME * width; k++)
                     if (fold[k / width] == f && !(fabs(mean[k] - p[k]) <= 1e-12 * fabs(p[k])))
@@ -137,7 +137,7 @@ static void validate__auto_chooses_among_the_others(void **state)
         for (int i = 0; i < N; i++)
             weights[i] = fold[i] != f;
         OK(fin_fit_create_among(&fit, 2, s + 1, s, 2, &t.bags, weights, NULL, NULL, &err));
-        OK(fin_fit_predict(fit, &t.bags, mean, NULL, &err));
+        OK(fin_fit_predict(fit, &t.bags, mean, NULL, NULL, &err));
         fin_fit_destroy(fit);
         for (int k = 0; k < 2 * N; k++)
             if (fold[k / 2] == f)

@@ -54,7 +54,7 @@ static void predict_left_out(hand *h, int m, int f)
     fin_fit_settings one = h->list[m];
     one.calibrate = one.locator = NO;
     fin_fit *fit = fitted(&h->t, &one, h->classes, left);
-    OK(fin_fit_predict(fit, &h->t.bags, p, NULL, &err));
+    OK(fin_fit_predict(fit, &h->t.bags, p, NULL, NULL, &err));
     fin_fit_destroy(fit);
     for (int64_t i = 0; i < N * h->classes; i++)
         if (h->fold[i / h->classes] == f)
@@ -130,8 +130,8 @@ static void calibrate__comes_from_bags_left_out(void **state)
         assert_true(fabs(sharpness_of(with) - sharpness) < 1e-9 * sharpness);
         assert_true(fabs(sharpness - 1) > 0.01); /* or the test says nothing */
         assert_true(sharpness_of(without) == 1);
-        OK(fin_fit_predict(with, &h.t.bags, a, NULL, &err));
-        OK(fin_fit_predict(without, &h.t.bags, b, NULL, &err));
+        OK(fin_fit_predict(with, &h.t.bags, a, NULL, NULL, &err));
+        OK(fin_fit_predict(without, &h.t.bags, b, NULL, NULL, &err));
         fini_sharpen(sharpness_of(with), N, h.classes, b, NULL);
         assert_memory_equal(a, b, (size_t)(N * h.classes) * sizeof *a);
         fin_fit_destroy(with);
@@ -166,8 +166,8 @@ static void auto__is_one_model_if_it_is_better(void **state)
         fin_fit *fit = fitted(&t, &one, classes, NULL);
         fin_fit_get_info(fit, &alone);
         assert_true(info.sharpness == alone.sharpness && (classes || info.sharpness == 1));
-        OK(fin_fit_predict(best, &t.bags, a, NULL, &err));
-        OK(fin_fit_predict(fit, &t.bags, b, NULL, &err));
+        OK(fin_fit_predict(best, &t.bags, a, NULL, NULL, &err));
+        OK(fin_fit_predict(fit, &t.bags, b, NULL, NULL, &err));
         assert_memory_equal(a, b, (size_t)(classes ? 2 * N : N) * sizeof *a);
         fin_fit_destroy(best);
         fin_fit_destroy(fit);
@@ -233,7 +233,7 @@ static void calibrate__keeps_predictions_of_numbers(void **state)
         s.calibrate = k ? YES : NO;
         fin_fit *fit = fitted(&t, &s, 0, NULL);
         assert_true(sharpness_of(fit) == 1);
-        OK(fin_fit_predict(fit, &t.bags, mean[k], sd[k], &err));
+        OK(fin_fit_predict(fit, &t.bags, mean[k], sd[k], NULL, &err));
         fin_fit_destroy(fit);
     }
     assert_memory_equal(mean[0], mean[1], sizeof mean[0]);
@@ -324,8 +324,8 @@ static void calibrate__is_restored(void **state)
     assert_in_range(count, 1, ROOM);
     OK(fin_fit_restore(&back, &s, tensors, count, &err));
     assert_true(sharpness_of(back) == sharpness_of(fit));
-    OK(fin_fit_predict(fit, &t.bags, a, sd[0], &err));
-    OK(fin_fit_predict(back, &t.bags, b, sd[1], &err));
+    OK(fin_fit_predict(fit, &t.bags, a, sd[0], NULL, &err));
+    OK(fin_fit_predict(back, &t.bags, b, sd[1], NULL, &err));
     assert_memory_equal(a, b, sizeof a);
     assert_memory_equal(sd[0], sd[1], sizeof sd[0]);
     fin_fit_destroy(back);
@@ -346,7 +346,7 @@ static void calibrate__is_restored(void **state)
     memmove(changed + at, tensors + at + 1, (size_t)(count - at - 1) * sizeof *changed);
     OK(fin_fit_restore(&back, &s, changed, count - 1, &err));
     assert_true(sharpness_of(back) == 1);
-    OK(fin_fit_predict(back, &t.bags, b, NULL, &err));
+    OK(fin_fit_predict(back, &t.bags, b, NULL, NULL, &err));
     fini_sharpen(sharpness_of(fit), BAGS, 2, b, NULL);
     assert_memory_equal(a, b, sizeof a);
     fin_fit_destroy(back);

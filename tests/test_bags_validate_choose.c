@@ -81,14 +81,14 @@ static void stack__is_a_convex_combination(void **state)
         double sum = 0, want[3 * N] = {0}, got[3 * N], part[3 * N], of_locations = 0;
         int64_t width = classes ? classes : 1;
         fin_fit_get_info(stack, &info);
-        OK(fin_fit_predict(stack, &t.bags, got, NULL, &err));
+        OK(fin_fit_predict(stack, &t.bags, got, NULL, NULL, &err));
         for (int64_t k = 0; k < info.parts; k++) {
             double weight = 0;
             const fin_fit_settings *of = fin_fit_part(stack, k, &weight);
             fin_fit_settings one = *of;
             one.calibrate = one.locator = 1;
             fin_fit *alone = fitted(&t, &one, classes, NULL);
-            OK(fin_fit_predict(alone, &t.bags, part, NULL, &err));
+            OK(fin_fit_predict(alone, &t.bags, part, NULL, NULL, &err));
             for (int64_t i = 0; i < N * width; i++)
                 want[i] += weight * part[i];
             fin_fit_destroy(alone);
@@ -133,7 +133,7 @@ static void stack__weights_come_from_bags_left_out(void **state)
         fin_fit_settings one = list[k / FOLDS];
         one.calibrate = one.locator = 1;
         fin_fit *fit = fitted(&t, &one, 2, weights);
-        OK(fin_fit_predict(fit, &t.bags, p, NULL, &err));
+        OK(fin_fit_predict(fit, &t.bags, p, NULL, NULL, &err));
         for (int i = 0; i < N; i++)
             if (fold[i] == k % FOLDS)
                 P[k / FOLDS * N + i] = p[2 * i + (int)t.labels[i]];
@@ -177,7 +177,7 @@ static void choose__same_bits_for_any_threads(void **state)
         for (int threads = 1; threads <= 4; threads += 3) {
             fin_threads_set(threads);
             fin_fit *fit = fitted(&t, &s, 2, NULL);
-            OK(fin_fit_predict(fit, &t.bags, threads == 1 ? first : again, NULL, &err));
+            OK(fin_fit_predict(fit, &t.bags, threads == 1 ? first : again, NULL, NULL, &err));
             if (threads > 1)
                 assert_memory_equal(first, again, sizeof first);
             fin_fit_destroy(fit);
@@ -230,7 +230,7 @@ static void *run_process(void *user)
     fini_threads_limit(1);
     if (!fin_fit_create(&fit, &p->settings, p->classes, &share, NULL, sum_at_board, NULL,
                         &p->error))
-        fin_fit_predict(fit, &p->t->bags, p->got, NULL, &p->error);
+        fin_fit_predict(fit, &p->t->bags, p->got, NULL, NULL, &p->error);
     fin_fit_destroy(fit);
     return NULL;
 }
@@ -248,7 +248,7 @@ static void choose__same_bits_for_any_processes(void **state)
         fin_fit_settings s = toy_settings(classes ? FIN_MODEL_AUTO : FIN_MODEL_STACK);
         s.iterations = 3;
         fin_fit *fit = fitted(&t, &s, classes, NULL);
-        OK(fin_fit_predict(fit, &t.bags, alone, NULL, &err));
+        OK(fin_fit_predict(fit, &t.bags, alone, NULL, NULL, &err));
         fin_fit_destroy(fit);
         pthread_barrier_init(&gate, NULL, RANKS);
         for (int r = 0; r < RANKS; r++) {
@@ -291,10 +291,10 @@ static void choose__looks_at_training_bags_only(void **state)
         }
         fin_fit_settings s = toy_settings(k ? FIN_MODEL_AUTO : FIN_MODEL_STACK);
         fin_fit *fit = fitted(&t, &s, classes, weights);
-        OK(fin_fit_predict(fit, &fresh.bags, a, NULL, &err));
+        OK(fin_fit_predict(fit, &fresh.bags, a, NULL, NULL, &err));
         fin_fit_destroy(fit);
         fit = fitted(&other, &s, classes, weights);
-        OK(fin_fit_predict(fit, &fresh.bags, b, NULL, &err));
+        OK(fin_fit_predict(fit, &fresh.bags, b, NULL, NULL, &err));
         fin_fit_destroy(fit);
         assert_memory_equal(a, b, (size_t)(classes ? 2 * N : N) * sizeof *a);
     }

@@ -220,7 +220,7 @@ static void draw_leak(toy *t, int64_t *group, uint64_t seed)
 static double loss_on(const fin_fit *fit, const toy *t)
 {
     double p[2 * LEAK], loss = 0;
-    OK(fin_fit_predict(fit, &t->bags, p, NULL, &err));
+    OK(fin_fit_predict(fit, &t->bags, p, NULL, NULL, &err));
     for (int i = 0; i < LEAK; i++)
         loss -= log(p[2 * i + (int)t->labels[i]]) / LEAK;
     return loss;
@@ -323,7 +323,7 @@ static void base__is_shares_and_means(void **state)
         OK(fin_fit_create(&fit, &s, classes, &t.bags, weights, NULL, NULL, &err));
         fin_fit_get_info(fit, &info);
         assert_true(info.sharpness == 1 && info.positive == -1);
-        OK(fin_fit_predict(fit, &t.bags, p, sd, &err));
+        OK(fin_fit_predict(fit, &t.bags, p, sd, NULL, &err));
         int64_t width = classes ? classes : 1;
         for (int64_t i = 0; i < BAGS * width; i++)
             if (!(fabs(p[i] - share[i % width] / sum) < 1e-7))

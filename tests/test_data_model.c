@@ -68,8 +68,8 @@ static void same_predictions(const fin_fit *a, const fin_fit *b, const fin_bag_s
     const fin_bags *bags = fin_bag_set_bags(set);
     size_t size = (size_t)(bags->n * fin_bag_set_classes(set)) * sizeof(double);
     assert_true(size <= sizeof one[0]);
-    assert_ok(fin_fit_predict(a, bags, one[0], one[1], &err));
-    assert_ok(fin_fit_predict(b, bags, two[0], two[1], &err));
+    assert_ok(fin_fit_predict(a, bags, one[0], one[1], NULL, &err));
+    assert_ok(fin_fit_predict(b, bags, two[0], two[1], NULL, &err));
     assert_memory_equal(one[0], two[0], size);
     assert_memory_equal(one[1], two[1], size);
 }

@@ -245,7 +245,7 @@ static void fit_too(void *user, int me)
         f->status[me] = fin_fit_create(&own, &f->settings[me], 0, f->bags, NULL, NULL, NULL, NULL);
     if (!f->status[me])
         f->status[me] =
-            fin_fit_predict(f->fit ? f->fit : own, f->bags, f->mean[me], f->sd[me], NULL);
+            fin_fit_predict(f->fit ? f->fit : own, f->bags, f->mean[me], f->sd[me], NULL, NULL);
     fin_fit_destroy(own);
 }
 
@@ -287,7 +287,7 @@ static void fit__answers_several_threads(void **state)
     fit_too(&f, 0);
     races_run(CALLERS - 1, fit_too, &f);
     static double mean[BAGS];
-    OK(fin_fit_predict(fit, &s.bags, mean, f.sd[CALLERS - 1], &err));
+    OK(fin_fit_predict(fit, &s.bags, mean, f.sd[CALLERS - 1], NULL, &err));
     for (int i = 0; i < CALLERS - 1; i++) {
         assert_int_equal(f.status[i], FIN_OK);
         assert_memory_equal(f.mean[i], mean, sizeof mean);
@@ -339,7 +339,7 @@ static void fit_wide(const bags_sample *s, int model, double *mean)
     settings.basis = FIN_BASIS_LINEAR;
     settings.penalty = 1;
     OK(fin_fit_create(&fit, &settings, 0, &s->bags, NULL, NULL, NULL, &err));
-    OK(fin_fit_predict(fit, &s->bags, mean, NULL, &err));
+    OK(fin_fit_predict(fit, &s->bags, mean, NULL, NULL, &err));
     fin_fit_destroy(fit);
 }
 

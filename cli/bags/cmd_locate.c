@@ -143,7 +143,7 @@ static fin_status locate(located *l, bool blind, fin_error *err)
     l->own = l->prior + 3 * count;
     l->none = l->own + count;
     const fin_locations to = {.prior = l->prior, .given = l->given, .own = l->own, .none = l->none};
-    fin_status status = fin_fit_locate(l->from.fit, l->from.bags, &to, err);
+    fin_status status = fin_fit_locate(l->from.fit, l->from.bags, &to, cli_progress(), err);
     l->own = any_number(l->own, count) ? l->own : NULL;
     l->none = any_number(l->none, n) ? l->none : NULL;
     return status ? status : rank_tokens(l, err);

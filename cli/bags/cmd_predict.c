@@ -73,7 +73,8 @@ static fin_status predict(predictions *p, fin_error *err)
     if (!p->mean)
         return cli_status_memory(err, 16.0 * (double)count, "the predictions");
     p->sd = p->mean + count;
-    fin_status status = fin_fit_predict(p->from.fit, p->from.bags, p->mean, p->sd, err);
+    fin_status status =
+        fin_fit_predict(p->from.fit, p->from.bags, p->mean, p->sd, cli_progress(), err);
     return status ? status : judge(p, err);
 }
 

@@ -215,7 +215,8 @@ FIN_API fin_status fin_fit_importance(const fin_fit *fit, double *key, double *v
  * the mixture, of the tokens. Classes: probability (n, classes), sd (n, classes) of the probability
  * over the ensemble. sd may be NULL. */
 FIN_API fin_status fin_fit_predict(const fin_fit *fit, const fin_bags *bags, double *mean,
-                                   FIN_OR_NULL double *sd, fin_error *err);
+                                   FIN_OR_NULL double *sd, const fin_progress *progress,
+                                   fin_error *err);
 /* What is known of the tokens; each may be NULL. */
 typedef struct fin_locations {
     double
@@ -232,7 +233,8 @@ typedef struct fin_locations {
 /* Models of the bag as a whole (embedding, mean, max, base) have no location: FIN_ERR_UNSUPPORTED,
  * unless a model that has one was kept beside them (`locator`), which then answers. */
 FIN_API fin_status fin_fit_locate(const fin_fit *fit, const fin_bags *bags,
-                                  const fin_locations *locations, fin_error *err);
+                                  const fin_locations *locations, const fin_progress *progress,
+                                  fin_error *err);
 FIN_API int fin_fit_locates(const fin_fit *fit); /* 1 if it has a location */
 
 /* ---- is it the same kind of data? ------------------------------------------------------------- */

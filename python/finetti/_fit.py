@@ -44,6 +44,18 @@ def row(model):
     return lib.fin_fit_model_get(TABLE.make({"model": model}))
 
 
+def _interruptible(tokens, call):
+    """call(progress, err) -> status, checked. Ctrl-C is heard in calls that take long, at the price of microseconds."""
+    if tokens.size > 1 << 22:
+        with Watch(None) as watch:
+            watch.check(call(watch.pointer, watch.err))
+        return
+    err = ffi.new(_ERROR)
+    status = call(ffi.NULL, err)
+    if status:
+        check(status, err)
+
+
 # The models of a bag as a whole, by name.
 WHOLE = tuple(name for name in TABLE.fields["model"].choices if row(name).whole and not row(name).constant)
 
@@ -102,13 +114,10 @@ class Fit:
         mean = np.empty(shape)
         sd = np.empty(shape) if spread else None
         struct = view(tokens, offsets)
-        err = ffi.new(_ERROR)
         far = ffi.new(_INT64S, self.d)
-        status = lib.fin_fit_predict(self.pointer, struct, ffi.from_buffer(_DOUBLES, mean),
-                                     ffi.from_buffer(_DOUBLES, sd) if spread else ffi.NULL, err) or \
-            lib.fin_fit_outside(self.pointer, struct, far, ffi.NULL, ffi.NULL, err)
-        if status:
-            check(status, err)
+        _interruptible(tokens, lambda progress, err: lib.fin_fit_predict(
+            self.pointer, struct, ffi.from_buffer(_DOUBLES, mean), ffi.from_buffer(_DOUBLES, sd) if spread else ffi.NULL,
+            progress, err) or lib.fin_fit_outside(self.pointer, struct, far, ffi.NULL, ffi.NULL, err))
         return mean, sd, ffi.buffer(far)[:] != self.none_far
 
     def outside(self, tokens, offsets):
@@ -123,13 +132,14 @@ class Fit:
 
         The latter two are None unless they are asked for, and NaN where the model does not say.
         """
-        location, err = np.empty(len(tokens)), error()
+        location = np.empty(len(tokens))
         to = {"prior" if labels is None else "given": ffi.from_buffer(_DOUBLES, location)}
         tokens_own, none = (np.empty(len(tokens)), np.empty(len(offsets) - 1)) if own else (None, None)
         if own:
             to.update(own=ffi.from_buffer(_DOUBLES, tokens_own), none=ffi.from_buffer(_DOUBLES, none))
         struct = view(tokens, offsets, labels)
-        check(lib.fin_fit_locate(self.pointer, struct, ffi.new("fin_locations *", to), err), err)
+        to = ffi.new("fin_locations *", to)
+        _interruptible(tokens, lambda progress, err: lib.fin_fit_locate(self.pointer, struct, to, progress, err))
         return location, tokens_own, none
 
     def curve(self, tokens, offsets, labels, groups=None, progress=None):

@@ -80,7 +80,7 @@ static fini_bag pick(const office *o, const desk *t, int64_t m, int64_t L)
 {
     const fini_part *part = o->part;
     int64_t all = o->q * part->members;
-    for (int64_t l = 0; l < L; l++)
+    for (int64_t l = 0; l < L && !fini_row_cancelled(o->cancel, l, L, all); l++)
         memcpy(t->U + l * o->q, t->all + l * all + m * o->q, (size_t)o->q * sizeof(double));
     const double *extra = part->member + m * part->parameters + o->q * o->p;
     return (fini_bag){&o->shape, extra, L, t->U, t->work, o->cancel};
@@ -91,7 +91,7 @@ static void predict_bag(const office *o, const desk *t, int64_t i, int64_t L, co
     const fini_part *part = o->part;
     int64_t members = part->members, width = o->width;
     double within = 0;
-    for (int64_t m = 0; m < members; m++) {
+    for (int64_t m = 0; m < members && !fini_cancelled(o->cancel, 0); m++) {
         double variance = 0;
         fini_bag bag = pick(o, t, m, L);
         part->form->predict(&bag, t->out + m * width, &variance);
@@ -158,6 +158,22 @@ static void own_bag(const office *o, const desk *t, int64_t i, int64_t at, int64
         to->to.none[i] = none;
 }
 
+static void answer_bag(const office *o, const desk *t, int64_t i, const fini_answer *answer)
+{
+    const int64_t *offsets = o->phi->bags.offsets;
+    int64_t at = offsets[i] - offsets[0], L = offsets[i + 1] - offsets[i];
+    if (!fini_cancelled(o->cancel, 0))
+        fini_project(o->phi, at, L, o->q * o->part->members, o->W, t->all, t->project, o->cancel);
+    if (fini_cancelled(o->cancel, 0))
+        return;
+    if (answer->mean)
+        predict_bag(o, t, i, L, answer);
+    if (answer->to.own || answer->to.none)
+        own_bag(o, t, i, at, L, answer);
+    if (answer->to.prior || answer->to.given)
+        locate_bag(o, t, at, L, answer->labels ? answer->labels[i] : NAN, answer);
+}
+
 fin_status fini_part_answer(const fini_part *part, const fini_phi *phi, const fini_answer *answer,
                             fini_cancel *cancel, fin_error *err)
 {
@@ -166,20 +182,15 @@ fin_status fini_part_answer(const fini_part *part, const fini_phi *phi, const fi
     fin_status status = open_office(&o, err);
     if (status)
         return status;
-#pragma omp parallel for num_threads(o.threads) schedule(dynamic, 16)
-    for (int64_t i = 0; i < bags->n; i++) {
-        const desk *t = &o.desk[omp_get_thread_num()];
-        int64_t at = bags->offsets[i] - bags->offsets[0];
-        int64_t L = bags->offsets[i + 1] - bags->offsets[i];
-        if (fini_cancelled(cancel, (double)(L * o.p * o.q * part->members)))
-            continue;
-        fini_project(phi, at, L, o.q * part->members, o.W, t->all, t->project);
-        if (answer->mean)
-            predict_bag(&o, t, i, L, answer);
-        if (answer->to.own || answer->to.none)
-            own_bag(&o, t, i, at, L, answer);
-        if (answer->to.prior || answer->to.given)
-            locate_bag(&o, t, at, L, answer->labels ? answer->labels[i] : NAN, answer);
+    atomic_llong left = bags->n;
+#pragma omp parallel num_threads(o.threads)
+    {
+#pragma omp for schedule(dynamic, 16) nowait
+        for (int64_t i = 0; i < bags->n; i++) {
+            answer_bag(&o, &o.desk[omp_get_thread_num()], i, answer);
+            atomic_fetch_sub(&left, 1);
+        }
+        fini_cancel_wait(cancel, &left);
     }
     fini_arena_close(&o.arena);
     return fini_cancel_end(cancel, err);
@@ -225,6 +236,9 @@ static fin_status answer_all(const fini_part *part, const fin_bags *bags, const 
     for (int64_t from = 0, end; from < bags->n && !status; from = end) {
         end = some_bags(part, bags, from);
         fin_bags some = cut_bags(bags, from, end);
+        status = fini_cancel_stage(cancel, "answers", (double)from, (double)bags->n, err);
+        if (status)
+            break;
         int64_t token = bags->offsets[from] - bags->offsets[0];
         fini_answer piece = {moved(to->mean, from * width), moved(to->spread, from * width),
                              moved(to->within, from), to->labels ? to->labels + from : NULL,
@@ -248,11 +262,11 @@ fin_status fini_part_predict(const fini_part *part, const fin_bags *bags, double
 }
 
 fin_status fini_part_locate(const fini_part *part, const fin_bags *bags, const double *labels,
-                            const fin_locations *to, fin_error *err)
+                            const fin_locations *to, fini_cancel *cancel, fin_error *err)
 {
     if (!part->form->locate)
         return fini_fail(err, FIN_ERR_UNSUPPORTED,
                          "this model looks at a bag as a whole and has no location; softmax and "
                          "mixture have one");
-    return answer_all(part, bags, &(fini_answer){.labels = labels, .to = *to}, NULL, err);
+    return answer_all(part, bags, &(fini_answer){.labels = labels, .to = *to}, cancel, err);
 }

@@ -197,6 +197,15 @@ static inline int64_t fini_bags_longest(const fin_bags *bags)
     }
     return longest;
 }
+/* In a loop over the rows of one bag, which may be as long as all others: has it been cancelled? Asks now
+ * and then. row: of `rows`, from 0; products: of a row. */
+static inline bool fini_row_cancelled(fini_cancel *cancel, int64_t row, int64_t rows,
+                                      int64_t products)
+{
+    enum { EVERY = 1024 };
+    int64_t next = rows - row < EVERY ? rows - row : EVERY;
+    return row % EVERY == 0 && fini_cancelled(cancel, (double)next * (double)products);
+}
 /* Sizes, offsets and type make sense. Tokens and labels are not looked at. */
 fin_status fini_bags_check(const fin_bags *bags, fin_error *err);
 
@@ -239,7 +248,7 @@ fin_status fini_sum_alone(int64_t blocks, int64_t n, double *parts, double *sum,
  * prediction. scratch: so many doubles. */
 int64_t fini_project_scratch(const fini_phi *phi, int64_t q);
 void fini_project(const fini_phi *phi, int64_t first_row, int64_t rows, int64_t q, const double *W,
-                  double *U, double *scratch);
+                  double *U, double *scratch, fini_cancel *cancel);
 /* One token of a view as p doubles: in the buffer (p), or where it is. */
 const double *fini_phi_row(const fini_phi *phi, int64_t row, double *buffer);
 /* A small view of raw columns becomes a standardised copy, to be read many times; columns that are
@@ -310,7 +319,7 @@ void fini_part_close(fini_part *part);
 fin_status fini_part_predict(const fini_part *part, const fin_bags *bags, double *mean,
                              double *spread, double *within, fini_cancel *cancel, fin_error *err);
 fin_status fini_part_locate(const fini_part *part, const fin_bags *bags, const double *labels,
-                            const fin_locations *to, fin_error *err);
+                            const fin_locations *to, fini_cancel *cancel, fin_error *err);
 
 /* Adds a part to mean and variance, both (n, width), 0 at first; before: weight of those added before.
  * fini_fit_outside_units ends it: labels and classes as the caller knows them, sharpened. */

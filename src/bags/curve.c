@@ -76,7 +76,7 @@ static fin_status one_cell(void *user, int64_t k, const fin_progress *progress, 
     fin_status status =
         fin_fit_create(&fit, &c->settings, c->classes, bags, weights, NULL, progress, err);
     if (!status)
-        status = fin_fit_predict(fit, bags, mean, sd, err);
+        status = fin_fit_predict(fit, bags, mean, sd, NULL, err);
     if (!status)
         status = fin_fit_judge(n, c->classes, labels, mean, sd, &score, err);
     out->score = c->classes ? score.accuracy : score.r2;

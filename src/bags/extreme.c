@@ -70,9 +70,9 @@ static fin_status take_values(extreme *e, fin_error *err)
         int64_t from = phi->bags.offsets[i] - phi->bags.offsets[0];
         int64_t to = phi->bags.offsets[i + 1] - phi->bags.offsets[0];
         double *a = e->values + i * 2 * p, *b = a + p;
-        if (!(o->weights[i] > 0) || fini_cancelled(o->cancel, 2 * (double)((to - from) * p)))
-            continue;
-        for (int64_t r = from; r < to; r++) {
+        for (int64_t r = from; r < to && o->weights[i] > 0; r++) {
+            if (fini_row_cancelled(o->cancel, r - from, to - from, 2 * p))
+                break;
             const double *x = fini_phi_row(phi, r, buffer + omp_get_thread_num() * d);
             for (int64_t j = 0; j < p; j++) {
                 a[j] = r == from || x[j] > a[j] ? x[j] : a[j];
@@ -189,9 +189,9 @@ static fin_status project(extreme *e, const double *w, fin_error *err)
         int64_t L = phi->bags.offsets[i + 1] - phi->bags.offsets[i];
         double *square = e->square + 2 * i;
         square[0] = square[1] = 0;
-        if (!(o->weights[i] > 0) || fini_cancelled(o->cancel, (double)(L * e->p)))
+        if (!(o->weights[i] > 0) || fini_cancelled(o->cancel, 0))
             continue;
-        fini_project(phi, row, L, 1, w, u, u + longest);
+        fini_project(phi, row, L, 1, w, u, u + longest, o->cancel);
         e->low[i] = e->high[i] = u[0];
         for (int64_t l = 0; l < L; l++) {
             e->low[i] = fmin(e->low[i], u[l]);

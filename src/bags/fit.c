@@ -327,10 +327,12 @@ fin_status fini_fit_predict(const fin_fit *fit, const fin_bags *bags, double *me
 }
 
 fin_status fin_fit_predict(const fin_fit *fit, const fin_bags *bags, double *mean, double *sd,
-                           fin_error *err)
+                           const fin_progress *progress, fin_error *err)
 {
     FINI_NEED(err, fit, bags, mean);
-    return fini_fit_predict(fit, bags, mean, sd, NULL, err);
+    fini_cancel cancel;
+    fini_cancel_open(&cancel, progress, "answers");
+    return fini_fit_predict(fit, bags, mean, sd, &cancel, err);
 }
 
 /* ---- locations ------------------------------------------------------------------------------------------ */
@@ -373,7 +375,7 @@ static void calibrate_tokens(const fin_fit *fit, const fini_part *part, const fi
 }
 
 fin_status fin_fit_locate(const fin_fit *fit, const fin_bags *bags, const fin_locations *to,
-                          fin_error *err)
+                          const fin_progress *progress, fin_error *err)
 {
     FINI_NEED(err, fit, bags, to);
     fin_status status = check_bags(fit, bags, err);
@@ -400,10 +402,12 @@ fin_status fin_fit_locate(const fin_fit *fit, const fin_bags *bags, const fin_lo
         labels[i] = fit->swapped ? 1 - y : (y - fit->label_center) / fit->label_scale;
     }
     fini_part part = fit->part[fit->locator];
+    fini_cancel cancel;
+    fini_cancel_open(&cancel, progress, "answers");
     if (part.form->own && !part.model->is.sides && fit->classes == 2)
         part.shape.positive = (fini_positive(fit) == 1) != fit->swapped;
     if (!status)
-        status = fini_part_locate(&part, bags, labels, &all, err);
+        status = fini_part_locate(&part, bags, labels, &all, &cancel, err);
     if (!status && all.none)
         calibrate_tokens(fit, &part, bags, &all);
     fini_free(labels);

@@ -75,24 +75,25 @@ fin_status fini_phi_open(fini_phi *phi, const fin_bags *bags, int64_t p, bool ba
 }
 
 /* room (d): for a row that has to be converted. */
-static void largest(const fin_bags *bags, int64_t i, double *out, double *room)
+static void largest(const fin_bags *bags, int64_t i, double *out, double *room, fini_cancel *cancel)
 {
     int64_t d = bags->d, from, to;
     fini_bag_rows(bags, i, &from, &to);
-    for (int64_t r = from; r < to; r++) {
+    for (int64_t r = from; r < to && !fini_row_cancelled(cancel, r - from, to - from, 4 * d); r++) {
         const double *x = fini_row(bags, r, 0, d, room);
         for (int64_t j = 0; j < d; j++)
             out[j] = r == from || x[j] > out[j] || isnan(x[j]) ? x[j] : out[j]; /* NaN stays */
     }
 }
 
-static void everything(const fin_bags *bags, int64_t i, double *out, double *room)
+static void everything(const fin_bags *bags, int64_t i, double *out, double *room,
+                       fini_cancel *cancel)
 {
     int64_t d = bags->d, from, to;
     double *mean = out, *low = out + d, *high = low + d, *first = room + d;
     fini_bag_rows(bags, i, &from, &to);
     memset(mean, 0, (size_t)d * sizeof *mean);
-    for (int64_t r = from; r < to; r++) {
+    for (int64_t r = from; r < to && !fini_row_cancelled(cancel, r - from, to - from, 4 * d); r++) {
         const double *x = fini_row(bags, r, 0, d, room);
         if (r == from)
             for (int64_t j = 0; j < d; j++)
@@ -120,17 +121,17 @@ fin_status fini_statistics(const fini_map *map, const fin_bags *bags, fini_phi *
         fini_phi_close(phi);
         return fini_fail_memory(err, 2 * (size_t)bags->d * sizeof *room, "statistics of bags");
     }
-#pragma omp parallel for schedule(dynamic, 8) num_threads(threads)
-    for (int64_t i = 0; i < bags->n; i++) {
-        int64_t L = bags->offsets[i + 1] - bags->offsets[i];
-        if (fini_cancelled(cancel, 4 * (double)(L * bags->d)))
-            continue;
-        double *out = (double *)phi->owned + i * map->s;
-        double *own = room + omp_get_thread_num() * 2 * bags->d;
-        if (map->statistics == FINI_MAX)
-            largest(bags, i, out, own);
-        else
-            everything(bags, i, out, own);
+    atomic_llong left = bags->n;
+#pragma omp parallel num_threads(threads)
+    {
+#pragma omp for schedule(dynamic, 8) nowait
+        for (int64_t i = 0; i < bags->n; i++) {
+            double *own = room + omp_get_thread_num() * 2 * bags->d;
+            (map->statistics == FINI_MAX ? largest : everything)(
+                bags, i, (double *)phi->owned + i * map->s, own, cancel);
+            atomic_fetch_sub(&left, 1);
+        }
+        fini_cancel_wait(cancel, &left);
     }
     fini_free(room);
     status = fini_cancel_end(cancel, err);
@@ -253,10 +254,17 @@ static fin_status materialise(const fini_map *map, const fin_bags *bags, fini_ph
         return status;
     }
     if (means) {
-#pragma omp parallel for schedule(dynamic) num_threads(threads)
-        for (int64_t i = 0; i < bags->n; i++)
-            mean_of_bag(map, bags, i, (double *)phi->owned + i * map->p,
-                        scratch + omp_get_thread_num() * room, cancel);
+        atomic_llong left = bags->n;
+#pragma omp parallel num_threads(threads)
+        {
+#pragma omp for schedule(dynamic) nowait
+            for (int64_t i = 0; i < bags->n; i++) {
+                mean_of_bag(map, bags, i, (double *)phi->owned + i * map->p,
+                            scratch + omp_get_thread_num() * room, cancel);
+                atomic_fetch_sub(&left, 1);
+            }
+            fini_cancel_wait(cancel, &left);
+        }
     } else {
         apply_rows(map, bags, fini_bags_tokens(bags), phi->owned, scratch, threads, cancel);
     }

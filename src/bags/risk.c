@@ -69,12 +69,25 @@ int64_t fini_project_scratch(const fini_phi *phi, int64_t q)
     return phi->scale ? q * phi->bags.d : 0;
 }
 
+/* A long bag is projected, and gathered from, piece by piece: in between somebody may want to stop it. No
+ * bit depends on the pieces (kernel/rows.h). */
+static void project_all(const fini_phi *phi, int64_t row, int64_t rows, int64_t q, const double *W,
+                        double *U, fini_cancel *cancel)
+{
+    for (int64_t at = 0, some; at < rows; at += some) {
+        some = rows - at < MOST_ROWS ? rows - at : MOST_ROWS;
+        if (fini_cancelled(cancel, (double)(some * phi->bags.d * q)))
+            return;
+        project(phi, row + at, some, q, W, U + at * q);
+    }
+}
+
 void fini_project(const fini_phi *phi, int64_t first_row, int64_t rows, int64_t q, const double *W,
-                  double *U, double *scratch)
+                  double *U, double *scratch, fini_cancel *cancel)
 {
     if (phi->scale)
         scaled(phi, q, W, scratch);
-    project(phi, first_row, rows, q, phi->scale ? scratch : W, U);
+    project_all(phi, first_row, rows, q, phi->scale ? scratch : W, U, cancel);
 }
 
 const double *fini_phi_row(const fini_phi *phi, int64_t row, double *buffer)
@@ -287,10 +300,14 @@ static double run(const fini_risk *o, const lane *t, int64_t from, int64_t to, c
 {
     const int64_t *offsets = o->phi->bags.offsets;
     int64_t first = offsets[from] - offsets[0], tokens = offsets[to] - offsets[from];
-    project(o->phi, first, tokens, o->q, o->W, t->U);
+    project_all(o->phi, first, tokens, o->q, o->W, t->U, o->cancel);
     double loss = ask(o, t, from, to, extra, gradient);
-    if (gradient)
-        gather(o->phi, first, tokens, o->q, t->dU, gradient);
+    for (int64_t at = 0, some; at < tokens && gradient; at += some) {
+        some = tokens - at < MOST_ROWS ? tokens - at : MOST_ROWS;
+        if (fini_cancelled(o->cancel, (double)(some * o->p * o->q)))
+            break;
+        gather(o->phi, first + at, some, o->q, t->dU + at * o->q, gradient);
+    }
     return loss;
 }
 
@@ -309,7 +326,7 @@ static double block(const fini_risk *o, const lane *t, int64_t b, const double *
         }
         while (end < to && weight_of(o, end) > 0 && offsets[end + 1] - offsets[from] <= o->rows)
             end++;
-        if (fini_cancelled(o->cancel, (double)((offsets[end] - offsets[from]) * o->p * o->q * 2)))
+        if (fini_cancelled(o->cancel, 0))
             break;
         loss += run(o, t, from, end, extra, gradient);
         from = end;
@@ -328,12 +345,18 @@ fin_status fini_risk_value(fini_risk *o, const double *parameters, double *loss,
     if (n == 0 || (offsets[n] - offsets[0]) * o->p * o->q < FEW_NUMBERS)
         threads = 1; /* waking a second thread costs more */
     scaled(o->phi, o->q, parameters, o->W);
-#pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
-    for (int64_t b = 0; b < o->own; b++) {
-        double *part = o->part + b * width;
-        memset(part, 0, (size_t)width * sizeof *part);
-        part[width - 1] =
-            block(o, &o->lane[omp_get_thread_num()], b, extra, gradient ? part : NULL);
+    atomic_llong left = o->own;
+#pragma omp parallel num_threads(threads)
+    {
+#pragma omp for schedule(dynamic, 1) nowait
+        for (int64_t b = 0; b < o->own; b++) {
+            double *part = o->part + b * width;
+            memset(part, 0, (size_t)width * sizeof *part);
+            part[width - 1] =
+                block(o, &o->lane[omp_get_thread_num()], b, extra, gradient ? part : NULL);
+            atomic_fetch_sub(&left, 1);
+        }
+        fini_cancel_wait(o->cancel, &left);
     }
     fin_status status = fini_cancel_end(o->cancel, err);
     if (status)

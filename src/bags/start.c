@@ -18,11 +18,12 @@ static int threads_for(const fin_bags *bags)
 }
 
 /* Mean over the rows of one bag, in double, rows in their order. */
-static void mean_of(const fini_phi *phi, int64_t row, int64_t rows, double *buffer, double *mean)
+static void mean_of(const fini_phi *phi, int64_t row, int64_t rows, double *buffer, double *mean,
+                    fini_cancel *cancel)
 {
     int64_t p = phi->bags.d;
     memset(mean, 0, (size_t)p * sizeof *mean);
-    for (int64_t l = row; l < row + rows; l++) {
+    for (int64_t l = row; l < row + rows && !fini_row_cancelled(cancel, l - row, rows, p); l++) {
         const double *x = fini_phi_row(phi, l, buffer);
         for (int64_t j = 0; j < p; j++)
             mean[j] += x[j];
@@ -50,11 +51,17 @@ fin_status fini_phi_means(const fini_phi *phi, fini_phi *means, fini_cancel *can
         return fini_fail_memory(err, (size_t)(n * p) * sizeof *mean, "means of the bags");
     }
     const int64_t *offsets = phi->bags.offsets;
-#pragma omp parallel for num_threads(threads)
-    for (int64_t i = 0; i < n; i++)
-        if (!fini_cancelled(cancel, (double)((offsets[i + 1] - offsets[i]) * p)))
+    atomic_llong left = n;
+#pragma omp parallel num_threads(threads)
+    {
+#pragma omp for nowait
+        for (int64_t i = 0; i < n; i++) {
             mean_of(phi, offsets[i] - offsets[0], offsets[i + 1] - offsets[i],
-                    buffer + omp_get_thread_num() * p, mean + i * p);
+                    buffer + omp_get_thread_num() * p, mean + i * p, cancel);
+            atomic_fetch_sub(&left, 1);
+        }
+        fini_cancel_wait(cancel, &left);
+    }
     fini_free(buffer);
     for (int64_t i = 0; i <= n; i++)
         means->owned_offsets[i] = i;

@@ -5,6 +5,9 @@
  * every row would cost more, and a fit asks as often every time it is made. */
 #include "base/cancel.h"
 
+#include <sched.h>
+#include <time.h>
+
 enum { ENOUGH = 1 << 23 }; /* products: a few milliseconds */
 
 /* Its address tells threads from each other: a team of OpenMP numbers its threads from 0 again
@@ -39,6 +42,21 @@ bool fini_cancelled(fini_cancel *cancel, double products)
             return fini_cancel_now(cancel);
     }
     return atomic_load(&cancel->stop);
+}
+
+/* A barrier takes microseconds, and so does this at first: only who waits for long sleeps. */
+void fini_cancel_wait(fini_cancel *cancel, atomic_llong *left)
+{
+    enum { BUSY = 2000 };
+    const struct timespec nap = {.tv_nsec = 2000000};
+    for (int turn = 0; cancel && cancel->owner == &here && atomic_load(left) > 0; turn++) {
+        if (turn < BUSY) {
+            sched_yield();
+        } else {
+            fini_cancel_now(cancel);
+            nanosleep(&nap, NULL);
+        }
+    }
 }
 
 fin_status fini_cancel_end(fini_cancel *cancel, fin_error *err)

@@ -21,6 +21,10 @@ void fini_cancel_open(fini_cancel *cancel, const fin_progress *progress, const c
 /* From any thread, after so many products: true if all is to be dropped. */
 bool fini_cancelled(fini_cancel *cancel, double products);
 bool fini_cancel_now(fini_cancel *cancel); /* the same, and reports */
+/* At the end of a thread's share of a loop: the thread that reports goes on asking while others are at
+ * work (one of them may have a single piece that takes minutes); `left`: pieces that are not done. The
+ * others go on to the barrier. */
+void fini_cancel_wait(fini_cancel *cancel, atomic_llong *left);
 /* After a loop: FIN_ERR_CANCELLED if it was stopped. */
 fin_status fini_cancel_end(fini_cancel *cancel, fin_error *err);
 /* Begins something else, and reports. */

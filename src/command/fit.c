@@ -183,9 +183,9 @@ static fin_status judge(trial *t, const fin_task *task, const fin_fit *fit, draw
         if (!status)
             status = fin_task_predict(task, &batch, w->bayes, err);
         if (!status)
-            status = fin_fit_predict(fit, &w->bags, w->mean, NULL, err);
+            status = fin_fit_predict(fit, &w->bags, w->mean, NULL, NULL, err);
         if (!status && fin_fit_locates(fit))
-            status = fin_fit_locate(fit, &w->bags, &(fin_locations){.prior = w->weight}, err);
+            status = fin_fit_locate(fit, &w->bags, &(fin_locations){.prior = w->weight}, NULL, err);
         for (int64_t i = 0; i < n && !status; i++) {
             double a = w->mean[i] - w->y[i], b = w->bayes[i] - w->y[i];
             t->sum[0] += a * a;

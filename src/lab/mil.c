@@ -66,7 +66,7 @@ static fin_status judge(const fin_fit *fit, const fini_mil_bags *room, double *m
                         double *accuracy, fin_error *err)
 {
     fin_fit_score score;
-    fin_status status = fin_fit_predict(fit, &room->bags, mean, NULL, err);
+    fin_status status = fin_fit_predict(fit, &room->bags, mean, NULL, NULL, err);
     if (!status)
         status = fin_fit_judge(room->bags.n, 2, room->labels, mean, NULL, &score, err);
     if (!status) {

@@ -28,10 +28,10 @@ static void fuzz_ask(const fin_model *model)
     for (int64_t i = 0; i < 4 * info.d; i++)
         tokens[i] = (double)(i % 7) - 3;
     fin_bags bags = {2, info.d, 0, 2, offsets, FIN_F64, tokens, labels, NULL};
-    (void)fin_fit_predict(fin_model_fit(model), &bags, mean, sd, &err);
+    (void)fin_fit_predict(fin_model_fit(model), &bags, mean, sd, NULL, &err);
     if (fin_fit_locates(fin_model_fit(model)))
         (void)fin_fit_locate(fin_model_fit(model), &bags,
-                             &(fin_locations){weights, given, own, none}, &err);
+                             &(fin_locations){weights, given, own, none}, NULL, &err);
     FUZZ_CHECK(fin_fit_known(fin_model_fit(model), &bags, known, &err) == FIN_OK);
     FUZZ_CHECK(fin_fit_outside(fin_model_fit(model), &bags, outside, NULL, NULL, &err) == FIN_OK);
     for (int64_t j = 0; j < info.d; j++)
