@@ -424,6 +424,5 @@ const fin_command fin_training_settings = {
     .name = "train",
     .size = sizeof(fini_train_values),
     .words = words,
-    .instead = fini_train_instead,
     .groups = fini_train_groups,
 };

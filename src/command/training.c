@@ -239,7 +239,7 @@ fin_status fin_training_create(fin_training **out, const fin_pair *pairs, int co
     FINI_NEED_TO_MAKE(err, out, !count || pairs);
     fin_status status = fini_training_from_pairs(out, pairs, count, err);
     if (!status)
-        status = fini_command_void(&fin_training_settings, pairs, count, err);
+        status = fini_command_void(&fini_command_train, pairs, count, err);
     if (!status)
         status = make(*out, start, err);
     if (!status)

@@ -17,6 +17,7 @@ typedef struct fini_train_values {
 fin_status fini_train_groups(void *values, fin_group groups[FIN_GROUPS], int *count,
                              fin_error *err);
 extern const fin_instead fini_train_instead[];
+extern const fin_command fini_command_train;
 /* Everything that creation would say, and no init = vectors, which a command has no vectors for. */
 fin_status fini_train_check(const void *values, fin_error *err);
 

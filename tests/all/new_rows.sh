@@ -193,15 +193,13 @@ static fin_status posterior(const fin_latent *latent, const double *statistic, d
     return FIN_OK;
 }
 
-static fin_status predict(const fin_latent *latent, const double *statistic, int64_t m,
-                          const double *queries, double *mean, double *variance, double *work,
-                          fin_error *err)
+static fin_status predict(const fin_latent *latent, const double *statistic, const fini_query *query,
+                          double *work, fin_error *err)
 {
-    (void)queries, (void)variance;
     fin_status status = posterior(latent, statistic, work, NULL, err);
-    for (int64_t q = 0; q < m; q++)
+    for (int64_t q = 0; q < query->m; q++)
         for (int j = 0; j < 2; j++)
-            mean[2 * q + j] = work[j] / (work[0] + work[1]);
+            query->mean[2 * q + j] = work[j] / (work[0] + work[1]);
     return status;
 }
 
