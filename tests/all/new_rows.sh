@@ -341,6 +341,7 @@ if [[ ${targets[*]} == *wheel* ]]; then
     mkdir site
     "$PYTHON" -m zipfile -e build/python/finetti-*.whl site
     PYTHONPATH=$work/site "$PYTHON" - <<'END'
+import numpy as np
 import finetti
 
 assert finetti.run("dummy", pebbles=21).load == 10.5
@@ -365,7 +366,7 @@ assert abs(error / finetti.bayes_risk("far", L=5, snr=3, samples=20000).risk - 1
 
 assert "coin" in finetti.families.names()
 coin = finetti.families.coin(alpha=2.0)
-assert coin.posterior(None, [[0.0], [1.0], [1.0]])["alpha"].tolist() == [3.0, 4.0]
+assert coin.posterior(None, np.array([[0.0], [1.0], [1.0]]))["alpha"].tolist() == [3.0, 4.0]
 assert coin.risk(10).method == "closed form"
 assert finetti.run("latent", family="coin", L=10, samples=2000).bayes == 2 / (5 * 14)
 for name in ("risk", "train"):
