@@ -368,7 +368,7 @@ assert "coin" in finetti.families.names()
 coin = finetti.families.coin(alpha=2.0)
 assert coin.posterior(None, np.array([[0.0], [1.0], [1.0]]))["alpha"].tolist() == [3.0, 4.0]
 assert coin.risk(10).method == "closed form"
-assert finetti.run("latent", family="coin", L=10, samples=2000).bayes == 2 / (5 * 14)
+assert finetti.run("latent", family="coin", alpha=2, L=10, samples=2000).bayes == 2 / (5 * 14)
 for name in ("risk", "train"):
     assert "square" in repr(finetti.commands()[name]) and "far" in repr(finetti.commands()[name])
 assert "coin" in repr(finetti.commands()["latent"])
