@@ -588,6 +588,8 @@ SPECIAL = {
     "fin_folds_make.fold": lambda o: o.folds(),
     "fin_folds_make.groups": lambda o: o.array("int64_t", list(range(12))),
     "fin_folds_read.path": lambda o: o.path("folds.csv", FOLDS),
+    "fin_images_write.images": lambda o: o.struct("fin_images", rows=1, count=1, height=2, width=2,
+                                                  pixels=o.array("double", [0] * 4), high=1),
     "fin_latent_accumulate.statistic": lambda o: o.array("double", [0] * 64),
     "fin_latent_merge.other": lambda o: o.array("double", [0] * 64),
     "fin_latent_merge.statistic": lambda o: o.array("double", [0] * 64),

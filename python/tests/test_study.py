@@ -34,7 +34,7 @@ def test_the_same_runs_numbers_and_claims_as_the_tool(small, tmp_path):
         told["study"], told["title"], told["runs"], told["done"], told["failed"], told["holds"])
     for row, claim in zip(ours.claims().rows(), told["claims"]):
         assert row.pop("study") == "small"
-        assert row == claim
+        assert row == {name: claim[name] for name in row}  # the tool adds how it is shown
     for name in ("runs.csv", "runs.npz"):
         tool("study", "export", "small", "--store", tmp_path / "tool.db", "--out", tmp_path / ("tool-" + name))
         ours.export(tmp_path / name)

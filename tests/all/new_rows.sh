@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A new command, form, task or family is one file and one row: added to a copy of the tree, each is there for the tool, its
+# A new command, form, task, family or bag model is one file and one row: added to a copy of the tree, each is there for the tool, its
 # help and completion, studies, training, Python, C and the reference. Objects that do not change are taken from the
 # build, so that it takes seconds. Of each kind: the file and the row (add), and below what must find it.
 . "$SRC/tests/cli/common.bash"
@@ -10,12 +10,12 @@ mkdir tree
 cp -r "$SRC"/{CMakeLists.txt,LICENSE,README.md,cli,cmake,docs,examples,include,python,src,studies,third_party,tools} tree
 
 tables=() # the files that have a new row
-row() { # TABLE SED: one row more in this file
+row() { # TABLE SED [SOURCE]: one row more in this file; which source it is in, if it is a header
     local before
     before=$(wc -l <"tree/$1")
     sed -i "$2" "tree/$1"
     [ "$(wc -l <"tree/$1")" = $((before + 1)) ] || fail "$1: the row was not added"
-    tables+=("$1")
+    tables+=("${3:-$1}")
 }
 
 # ---- a command -----------------------------------------------------------------------------------
@@ -228,6 +228,63 @@ const fin_family fini_family_coin = {
 END
 row src/family/family.c 's/^    F(mean) .*/&\n    F(coin) \\/'
 
+# ---- a bag model: the first token decides, whatever it is ---------------------------------------------
+
+cat >tree/src/bags/dummy.c <<'END'
+/* first: f = v.phi_1 + b, of the first token of a bag. */
+#include "bags/bags.h"
+
+static int64_t scratch(const fini_bag_shape *shape)
+{
+    return 2 * shape->outputs;
+}
+
+static void forward(const fini_bag *bag, double *f)
+{
+    for (int64_t o = 0; o < bag->shape->outputs; o++)
+        f[o] = bag->U[o] + bag->extra[o];
+}
+
+static double loss(const fini_bag *bag, double y, double *dU, double *dextra)
+{
+    int64_t O = bag->shape->outputs;
+    double *f = bag->scratch, *df = f + O;
+    forward(bag, f);
+    double value = fini_emission_loss(bag->shape, f, y, df);
+    for (int64_t i = 0; i < bag->L * O; i++)
+        dU[i] = i < O ? df[i] : 0;
+    for (int64_t o = 0; o < O; o++)
+        dextra[o] += df[o];
+    return value;
+}
+
+static void predict(const fini_bag *bag, double *out, double *variance)
+{
+    forward(bag, bag->scratch);
+    fini_emission_predict(bag->shape, bag->scratch, out);
+    if (variance)
+        variance[0] = 0;
+}
+
+static void locate(const fini_bag *bag, const double *y, double sigma2, double *weight)
+{
+    (void)y, (void)sigma2;
+    for (int64_t l = 0; l < bag->L; l++)
+        weight[l] = l == 0;
+}
+
+static const fini_bag_form first_form = {.name = "first",
+                                         .keys = fini_size_none,
+                                         .values = fini_size_outputs,
+                                         .extras = fini_size_outputs,
+                                         .scratch = scratch,
+                                         .loss = loss,
+                                         .predict = predict,
+                                         .locate = locate};
+const fini_bag_model fini_bag_model_first = {.is = {"first"}, .form = &first_form};
+END
+row include/finetti/bags.h 's/^    M(BASE, base)$/    M(BASE, base) \\\n    M(FIRST, first)/' src/bags/form.c
+
 # ---- building ------------------------------------------------------------------------------------
 
 cached() { # NAME: -D NAME=VALUE, as the build has it
@@ -305,6 +362,35 @@ sees '"excess"' "$FINETTI" lab encoder --family far --d 4 --steps 3 --json
 refuses 1 'has no label to learn' lab encoder --family coin --objective supervised --steps 3
 refuses 2 'is not one of' lab regret --family coin
 
+# A bag model: fit, predict, locate, help, completion, info. The label is the sign of the first of three tokens.
+"$PYTHON" - >first.csv <<'END'
+import random
+random.seed(1)
+print("bag,label,x1,x2")
+for bag in range(80):
+    tokens = [[random.gauss(0, 1), random.gauss(0, 1)] for _ in range(3)]
+    for x in tokens:
+        print(bag, "yes" if tokens[0][0] > 0 else "no", *x, sep=",")
+END
+sees "^--model.*|first" "$FINETTI" complete fit
+sees "|first" "$FINETTI" help fit
+refuses 2 "did you mean first?" fit first.csv --model frist
+sees '"first"' "$FINETTI" fit first.csv --model first --compare mean --cv 4 --no-curve --json --out first.fin
+"$PYTHON" - seen.txt <<'END'
+import json, sys
+rows = {r["model"]: r["mean"]["accuracy"] for r in json.load(open(sys.argv[1]))["validation"]["models"]}
+assert rows["first"] > 0.9 > rows["mean"], rows
+END
+sees 'first' "$FINETTI" info first.fin
+sees '"yes"' "$FINETTI" predict first.fin first.csv --json
+accepts locate first.fin first.csv --out located.csv
+"$PYTHON" - <<'END'
+import csv
+rows = list(csv.DictReader(open("located.csv")))
+weight = [c for c in rows[0] if c in ("weight", "probability")][0]
+assert all(float(r[weight]) == (i % 3 == 0) for i, r in enumerate(rows)) and len(rows) == 240, rows[:4]
+END
+
 cat >stones.yaml <<'END'
 study: stones
 title: Pebbles
@@ -363,6 +449,11 @@ w = task.posterior(X)
 assert abs(w.max(axis=1).mean() - (w.argmax(axis=1) == location).mean()) < 0.05
 error = ((task.predict(X) - y) ** 2).mean()
 assert abs(error / finetti.bayes_risk("far", L=5, snr=3, samples=20000).risk - 1) < 0.2
+
+rows = np.genfromtxt("first.csv", delimiter=",", skip_header=1, usecols=(2, 3)).reshape(80, 3, 2)
+labels = rows[:, 0, 0] > 0
+model = finetti.SingleLocationClassifier(model="first").fit(list(rows), labels)
+assert model.score(list(rows), labels) > 0.9
 
 assert "coin" in finetti.families.names()
 coin = finetti.families.coin(alpha=2.0)
