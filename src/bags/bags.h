@@ -92,7 +92,7 @@ int64_t fini_size_none(const fini_bag_shape *shape);
 int64_t fini_size_one(const fini_bag_shape *shape);
 int64_t fini_size_outputs(const fini_bag_shape *shape);
 
-/* ---- models: a form, a map, and what is usual (table in form.c) --------------------------- */
+/* ---- models: a form, a map, and what is usual (table in model.c) -------------------------- */
 
 enum { FINI_TOKENS, FINI_MEAN, FINI_MAX, FINI_STATISTICS }; /* what a map takes of a bag (map.c) */
 
@@ -209,7 +209,7 @@ static inline bool fini_row_cancelled(fini_cancel *cancel, int64_t row, int64_t 
 /* Sizes, offsets and type make sense. Tokens and labels are not looked at. */
 fin_status fini_bags_check(const fin_bags *bags, fin_error *err);
 
-/* ---- outputs to losses, for all forms (form.c) ------------------------------------------ */
+/* ---- outputs to losses, for all forms (model.c) ----------------------------------------- */
 
 /* Loss of outputs f (outputs) and df = dloss/df, as fini_bag_form.loss says. df may be NULL. */
 double fini_emission_loss(const fini_bag_shape *shape, const double *f, double y, double *df);

@@ -1,5 +1,5 @@
 /* Private face of tensors in files: the layout of safetensors, as tensors_read.c, tensors_write.c
- * and model.c share it.
+ * and bags_model.c share it.
  *
  *     8 bytes   length of the header, little-endian
  *     header    {"__metadata__":{"checksum":"0123456789abcdef","finetti":"model", ...},

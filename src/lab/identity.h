@@ -1,8 +1,8 @@
 /* What the files of the command `identity` share: one random model of a kind, looked at in several
- * ways that must agree. job_identity.c has the table of kinds and collects; identity_<topic>.c have
+ * ways that must agree. identity.c has the table of kinds and collects; identity_<topic>.c have
  * the kinds. */
-#ifndef FINI_STUDY_IDENTITY_H
-#define FINI_STUDY_IDENTITY_H
+#ifndef FINI_LAB_IDENTITY_H
+#define FINI_LAB_IDENTITY_H
 
 #include "finetti/context.h"
 #include "random/streams.h"

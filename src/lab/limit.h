@@ -1,7 +1,7 @@
-/* What the files of the command `limit` share: job_limit.c has the settings, gains and dimensions,
+/* What the files of the command `limit` share: limit.c has the settings, gains and dimensions,
  * limit_ratio.c compares cme and softmax at one query. */
-#ifndef FINI_STUDY_LIMIT_H
-#define FINI_STUDY_LIMIT_H
+#ifndef FINI_LAB_LIMIT_H
+#define FINI_LAB_LIMIT_H
 
 #include "finetti/context.h"
 #include "lab/rate.h"

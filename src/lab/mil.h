@@ -1,7 +1,7 @@
 /* The bags of the command `mil`: three laws that ask whether a model respects what multiple-instance
  * learning assumes (mil_draw.c), fitted and judged by job_mil.c. */
-#ifndef FINI_STUDY_MIL_H
-#define FINI_STUDY_MIL_H
+#ifndef FINI_LAB_MIL_H
+#define FINI_LAB_MIL_H
 
 #include "finetti/bags.h"
 #include "command/command.h"

@@ -1,8 +1,8 @@
 /* What the commands `rate` and `limit` share: laws of keys, and means over contexts; and the two halves
  * of `rate`: what attention is to learn and tends to (rate_target.c), and how far off it is
- * (job_rate.c). */
-#ifndef FINI_STUDY_RATE_H
-#define FINI_STUDY_RATE_H
+ * (rate.c). */
+#ifndef FINI_LAB_RATE_H
+#define FINI_LAB_RATE_H
 
 #include "finetti/theory_latent.h"
 #include "command/command.h"

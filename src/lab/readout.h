@@ -1,7 +1,7 @@
 /* Sequences with labels as rows of numbers that an encoder makes of them, and linear heads on them,
  * for the command `pretrain`. */
-#ifndef FINI_STUDY_READOUT_H
-#define FINI_STUDY_READOUT_H
+#ifndef FINI_LAB_READOUT_H
+#define FINI_LAB_READOUT_H
 
 #include "finetti/encoder_probe.h"
 #include "lab/learner.h"

@@ -1,4 +1,4 @@
-/* One sequence after the other: predict a token, pay for it, see it (formulas: job_regret.c).
+/* One sequence after the other: predict a token, pay for it, see it (formulas: regret.c).
  *
  * Tokens are drawn as queries with their answers: the task tells the truth about these. The regret
  * is summed from predictions, not taken from the formulas that it is compared with. */

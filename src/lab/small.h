@@ -11,8 +11,8 @@
  *
  * Training is nonlinear least squares, by Levenberg's and Marquardt's method with exact derivatives
  * (small_fit.c). cme sees a sequence through X'X alone, so that its cost does not depend on L. */
-#ifndef FINI_STUDY_SMALL_H
-#define FINI_STUDY_SMALL_H
+#ifndef FINI_LAB_SMALL_H
+#define FINI_LAB_SMALL_H
 
 #include "command/command.h"
 #include "random/streams.h"

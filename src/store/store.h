@@ -11,7 +11,7 @@
  *     query.c      fin_store_runs, _scalars, _series;  sheet.c: a run's scalars by name;
  *                  values.c: its settings by name
  *     list.c       studies, sessions, claims
- *     frame.c      runs as columns (frame_column.c)
+ *     frame.c      runs as columns
  *     merge.c, diff.c, gc.c, export.c, export_npz.c
  *
  * SQL is text of ours alone: whatever comes from outside is bound to a parameter. What comes out
@@ -84,7 +84,7 @@ struct fin_store {
     int name_count, name_next; /* next: where the next question is likely to find its answer */
     z_stream deflate;
     bool deflates; /* the stream is there */
-    /* store_lock.c */
+    /* lock.c */
     fin_store *next;       /* of all that this process has open */
     uint64_t device, file; /* which file it is */
     int lock;              /* descriptor of the file that holds our locks, or -1 */
