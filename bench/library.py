@@ -75,7 +75,7 @@ SIGNATURES = {
     "fin_attention_loss": (c_int, [c_void_p, POINTER(Batch), c_void_p, c_void_p, POINTER(c_double),
                                    POINTER(Gradient), POINTER(Error)]),
     "fin_risk_erf": (c_int, [c_int64, c_void_p, c_void_p, POINTER(Error)]),
-    "fin_settings_defaults": (None, [POINTER(Settings), c_void_p]),
+    "fin_settings_defaults": (None, [POINTER(Settings), c_void_p, ctypes.c_size_t]),
     "fin_settings_parse": (c_int, [POINTER(Settings), c_void_p, ctypes.c_char_p, ctypes.c_char_p, POINTER(Error)]),
     "fin_task_kind_table": (POINTER(Settings), [c_void_p]),
     "fin_form_table": (POINTER(Settings), [c_void_p]),
@@ -138,7 +138,7 @@ class Library:
     def settings(self, table, values):
         """A settings struct: the defaults, and what `values` says."""
         block = ctypes.create_string_buffer(table.contents.size)
-        self.calls.fin_settings_defaults(table, block)
+        self.calls.fin_settings_defaults(table, block, table.contents.size)
         for name, value in values.items():
             self.check(self.calls.fin_settings_parse(table, block, name.encode(), str(value).encode(),
                                                      byref(self.error)))

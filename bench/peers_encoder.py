@@ -122,7 +122,7 @@ class Ours:
     def settings(self, name, **values):
         table = ctypes.pointer(Settings.in_dll(self.calls, f"fin_{name}_table"))
         block = ctypes.create_string_buffer(table.contents.size)
-        self.calls.fin_settings_defaults(table, block)
+        self.calls.fin_settings_defaults(table, block, ctypes.c_size_t(table.contents.size))
         for key, value in values.items():
             self.call("fin_settings_parse", table, block, key.encode(), str(value).encode())
         return block
