@@ -178,14 +178,17 @@ static void condition__known_answers(void **state)
     (void)state;
     const double K[1] = {4}, k[1] = {3}, own[1] = {3}, v[2] = {2, -1};
     double mean[2], variance;
-    assert_int_equal(fini_condition(1, 1, 2, K, k, own, v, mean, &variance, &err), FIN_OK);
+    assert_int_equal(fini_condition(&(fini_joint){1, 1, K, k, own}, 2, v, mean, &variance, &err),
+                     FIN_OK);
     assert_true(mean[0] == 1.5 && mean[1] == -0.75 && variance == 0.75);
     /* [0 1; 1 0] needs a row exchange: x = (k_2, k_1). */
     const double swap[4] = {0, 1, 1, 0}, two[2] = {5, 7}, w[2] = {1, 10};
-    assert_int_equal(fini_condition(2, 1, 1, swap, two, own, w, mean, NULL, &err), FIN_OK);
+    fini_joint joint = {2, 1, swap, two, own};
+    assert_int_equal(fini_condition(&joint, 1, w, mean, NULL, &err), FIN_OK);
     assert_true(mean[0] == 7 * 1 + 5 * 10);
     const double none[4] = {1, 1, 1, 1};
-    assert_int_equal(fini_condition(2, 1, 1, none, two, own, w, mean, NULL, &err), FIN_ERR_NUMERIC);
+    joint.K = none;
+    assert_int_equal(fini_condition(&joint, 1, w, mean, NULL, &err), FIN_ERR_NUMERIC);
 }
 
 static void widen__keeps_a_nan(void **state)

@@ -8,6 +8,7 @@
 #include "random/streams.h"
 #include "finetti/family.h"
 #include "command/command.h"
+#include "math/spd.h"
 
 #define FINI_IDENTITY_FIELDS(F, C)                                                                 \
     F(int64_t, models, 50, 1, 100000, "random models")                                             \
@@ -95,22 +96,25 @@ void fini_context_close(fini_context *context); /* half-open ones too */
 /* Settings of a family, at their defaults. */
 fin_status fini_family_defaults(const char *family, fin_latent_settings *settings, fin_error *err);
 
-/* Answers of attention to m queries: mean (m, dv), variance (m, dv) or NULL. */
-fin_status fini_attend(const fin_cross_settings *settings, int64_t L, int64_t dk, int64_t dv,
-                       const double *keys, const double *values, int64_t m, const double *queries,
-                       double *mean, double *variance, fin_error *err);
+/* Answers of attention to tokens (their ldv = dv) at m queries: mean (m, dv), variance (m, dv) or NULL. */
+fin_status fini_attend(const fin_cross_settings *settings, const fini_tokens *tokens, int64_t m,
+                       const double *queries, double *mean, double *variance, fin_error *err);
 /* Attention that is the posterior of a linear concept, on features: cme, linear kernel. */
 fin_cross_settings fini_concept_attention(const fin_latent_settings *settings);
 
 /* max |a - b| into *worst, which a NaN on either side makes NaN. */
 void fini_widen(const double *a, const double *b, int64_t n, double *worst);
 
-/* Conditioning of a joint Gaussian, written out: n observations v (n, dv) with covariance K (n, n),
- * m unknowns with variances `own` (m) and covariances k (n, m) with them.
+/* A joint Gaussian of n observations and m unknowns. */
+typedef struct fini_joint {
+    int64_t n, m;
+    const double *K, *k,
+        *own; /* covariance (n, n), with the unknowns (n, m); their variances (m) */
+} fini_joint;
+/* Its conditioning on observations v (n, dv), written out.
  *     mean = k'K^-1 v (m, dv),  variance = own - diag(k'K^-1 k) (m), or NULL
  * By elimination with row pivots in long double: on purpose not the library's way. */
-fin_status fini_condition(int64_t n, int64_t m, int64_t dv, const double *K, const double *k,
-                          const double *own, const double *v, double *mean, double *variance,
-                          fin_error *err);
+fin_status fini_condition(const fini_joint *joint, int64_t dv, const double *v, double *mean,
+                          double *variance, fin_error *err);
 
 #endif

@@ -69,7 +69,8 @@ static fin_status ask_memory(const fini_context *c, const double *tables, int64_
             memcpy(values + z * dv + q * R, tables + z * cells + (int64_t)c->queries[q] * R,
                    (size_t)R * sizeof(double));
     }
-    return fini_attend(&cross, concepts, dk, dv, keys, values, 1, query, prediction, NULL, err);
+    return fini_attend(&cross, &(fini_tokens){concepts, dk, dv, dv, keys, values}, 1, query,
+                       prediction, NULL, err);
 }
 
 enum { MEMORY_QUERIES = 3 };
@@ -198,8 +199,8 @@ static fin_status density_at(int64_t L, const double *keys, const double *values
         t->x[q] = 2 * FINI_PI * (q + 0.5) / Q - FINI_PI;
         on_circle(t->x[q], queries + 2 * q);
     }
-    fin_status status =
-        fini_attend(&cross, L, 2, 2, keys, values, Q, queries, attention, NULL, err);
+    fin_status status = fini_attend(&cross, &(fini_tokens){L, 2, 2, 2, keys, values}, Q, queries,
+                                    attention, NULL, err);
     if (status)
         return status;
     densities(L, values, kappa_v, work + L);
@@ -257,18 +258,17 @@ FINI_IDENTITY_RUN(nw)
     double kappa = exp(uniform_between(&r, log(0.2), log(50)));
     int64_t L = 1 + fin_random_below(&r, values->own.L);
     status = fini_context_open(&c, "concept", &s, (uint64_t)(values->own.seed + model), L, 1, err);
+    const fini_tokens tokens = {L, s.d, s.dv, s.dv, c.keys, c.values};
     double softmax[3];
     cross.form = FIN_CROSS_SOFTMAX;
     cross.temperature = 1 / kappa;
     if (!status)
-        status =
-            fini_attend(&cross, L, s.d, s.dv, c.keys, c.values, 1, c.queries, softmax, NULL, err);
+        status = fini_attend(&cross, &tokens, 1, c.queries, softmax, NULL, err);
     cross.form = FIN_CROSS_NW;
     cross.kernel = FIN_KERNEL_RBF;
     cross.scale = 1 / sqrt(kappa);
     if (!status)
-        status =
-            fini_attend(&cross, L, s.d, s.dv, c.keys, c.values, 1, c.queries, c.mean, NULL, err);
+        status = fini_attend(&cross, &tokens, 1, c.queries, c.mean, NULL, err);
     if (!status) {
         trial->worst = 0;
         fini_widen(softmax, c.mean, s.dv, &trial->worst);

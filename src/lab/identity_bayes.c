@@ -195,16 +195,16 @@ static fin_status attend(const fini_context *c, const fin_latent_settings *s, in
     fin_cross_settings cross = fini_concept_attention(s);
     int64_t dv = c->shape.dv;
     if (c->phi) {
+        const fini_tokens features = {c->L, c->shape.features, dv, dv, c->phi, c->values};
         cross.method = model / 2 % 2 ? FIN_CROSS_DUAL : FIN_CROSS_PRIMAL;
-        return fini_attend(&cross, c->L, c->shape.features, dv, c->phi, c->values, c->Q, c->phi_q,
-                           a->cme, a->cme_variance, err);
+        return fini_attend(&cross, &features, c->Q, c->phi_q, a->cme, a->cme_variance, err);
     }
     cross.kernel = s->kernel;
     cross.scale = s->scale;
     cross.degree = s->degree;
     cross.offset = s->offset;
-    return fini_attend(&cross, c->L, c->shape.dk, dv, c->keys, c->values, c->Q, c->queries, a->cme,
-                       a->cme_variance, err);
+    const fini_tokens tokens = {c->L, c->shape.dk, dv, dv, c->keys, c->values};
+    return fini_attend(&cross, &tokens, c->Q, c->queries, a->cme, a->cme_variance, err);
 }
 
 static fin_status three_ways(const fini_context *c, const fin_latent_settings *s, int64_t model,
@@ -217,8 +217,8 @@ static fin_status three_ways(const fini_context *c, const fin_latent_settings *s
     for (int64_t i = 0; i < c->L; i++)
         j->K[i * c->L + i] += s->noise;
     if (!status)
-        status = fini_condition(c->L, c->Q, c->shape.dv, j->K, j->k, j->own, c->values, a->joint,
-                                a->joint_variance, err);
+        status = fini_condition(&(fini_joint){c->L, c->Q, j->K, j->k, j->own}, c->shape.dv,
+                                c->values, a->joint, a->joint_variance, err);
     return status;
 }
 

@@ -79,14 +79,14 @@ fin_cross_settings fini_concept_attention(const fin_latent_settings *settings)
     return cross;
 }
 
-fin_status fini_attend(const fin_cross_settings *settings, int64_t L, int64_t dk, int64_t dv,
-                       const double *keys, const double *values, int64_t m, const double *queries,
-                       double *mean, double *variance, fin_error *err)
+fin_status fini_attend(const fin_cross_settings *settings, const fini_tokens *tokens, int64_t m,
+                       const double *queries, double *mean, double *variance, fin_error *err)
 {
     fin_cross *cross = NULL;
-    fin_status status = fin_cross_create(&cross, settings, NULL, dk, dv, L, err);
+    fin_status status =
+        fin_cross_create(&cross, settings, NULL, tokens->dk, tokens->dv, tokens->n, err);
     if (!status)
-        status = fin_cross_load(cross, L, keys, values, NULL, err);
+        status = fin_cross_load(cross, tokens->n, tokens->keys, tokens->values, NULL, err);
     if (!status)
         status = fin_cross_predict(cross, m, queries, mean, variance, NULL, NULL, err);
     fin_cross_destroy(cross);
@@ -138,17 +138,17 @@ static bool eliminate(int64_t n, int64_t m, long double *W)
     return true;
 }
 
-fin_status fini_condition(int64_t n, int64_t m, int64_t dv, const double *K, const double *k,
-                          const double *own, const double *v, double *mean, double *variance,
-                          fin_error *err)
+fin_status fini_condition(const fini_joint *joint, int64_t dv, const double *v, double *mean,
+                          double *variance, fin_error *err)
 {
-    int64_t width = n + m;
+    int64_t n = joint->n, m = joint->m, width = n + m;
+    const double *k = joint->k;
     long double *W = fini_alloc_array(n * width, sizeof *W);
     if (!W)
         return fini_fail_memory(err, (size_t)(n * width) * sizeof *W, "a covariance");
     for (int64_t i = 0; i < n; i++) {
         for (int64_t j = 0; j < n; j++)
-            W[i * width + j] = K[i * n + j];
+            W[i * width + j] = joint->K[i * n + j];
         for (int64_t j = 0; j < m; j++)
             W[i * width + n + j] = k[i * m + j];
     }
@@ -160,7 +160,7 @@ fin_status fini_condition(int64_t n, int64_t m, int64_t dv, const double *K, con
                 sum += W[i * width + n + j] * v[i * dv + c];
             mean[j * dv + c] = (double)sum;
         }
-        long double left = own[j];
+        long double left = joint->own[j];
         for (int64_t i = 0; i < n; i++)
             left -= W[i * width + n + j] * k[i * m + j];
         if (variance)

@@ -123,7 +123,8 @@ static fin_status condition(blocks *b, fin_error *err)
             }
             b->cov[row * n + row] += b->noise;
         }
-    return fini_condition(n, H, 1, b->cov, b->cross, b->own, b->v, b->joint, NULL, err);
+    return fini_condition(&(fini_joint){n, H, b->cov, b->cross, b->own}, 1, b->v, b->joint, NULL,
+                          err);
 }
 
 /* X'X + lam I of `width` features from `first` on, inverted, in b->A. */

@@ -66,11 +66,11 @@ static fin_status compare(const fin_cross_settings *cross, fini_context *c, chan
                           int64_t tokens, fini_trial *t, fin_error *err)
 {
     int64_t D = c->shape.features, dv = c->shape.dv;
-    fin_status status = fini_attend(cross, c->L, D, dv, c->phi, c->values, c->Q, c->phi_q, c->mean,
-                                    c->variance, err);
+    const fini_tokens own = {c->L, D, dv, dv, c->phi, c->values};
+    const fini_tokens other = {tokens, D, dv, dv, h->phi, h->values};
+    fin_status status = fini_attend(cross, &own, c->Q, c->phi_q, c->mean, c->variance, err);
     if (!status)
-        status = fini_attend(cross, tokens, D, dv, h->phi, h->values, c->Q, c->phi_q, h->mean,
-                             h->variance, err);
+        status = fini_attend(cross, &other, c->Q, c->phi_q, h->mean, h->variance, err);
     if (status)
         return status;
     if (isnan(t->worst))

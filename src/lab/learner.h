@@ -1,7 +1,7 @@
 /* What the commands share that train a transformer encoder (encoder, pretrain): where sequences come
  * from, the encoder, and learning, as one group of settings and one object. */
-#ifndef FINI_STUDY_LEARNER_H
-#define FINI_STUDY_LEARNER_H
+#ifndef FINI_LAB_LEARNER_H
+#define FINI_LAB_LEARNER_H
 
 #include "finetti/encoder_learn.h"
 #include "command/command.h"

@@ -1,7 +1,7 @@
-/* What the two files of the command `regret` share: regret.c goes through sequences, job_regret.c has
+/* What the two files of the command `regret` share: regret_play.c goes through sequences, regret.c has
  * the settings and makes numbers of the sums. */
-#ifndef FINI_STUDY_REGRET_H
-#define FINI_STUDY_REGRET_H
+#ifndef FINI_LAB_REGRET_H
+#define FINI_LAB_REGRET_H
 
 #include "finetti/family.h"
 #include "command/command.h"
