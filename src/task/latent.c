@@ -109,32 +109,32 @@ int fini_threads_for(double numbers)
     return numbers < 50000 ? 1 : fin_threads_get();
 }
 
-static fin_status check_offsets(const fin_task *task, uint64_t first, int64_t n,
-                                const int64_t *offsets, fin_error *err)
+static fin_status check_offsets(const fin_task *task, const fini_samples *s, fin_error *err)
 {
-    if (n < 0)
+    if (s->n < 0)
         return fini_fail(err, FIN_ERR_ARGUMENT, "n = %lld samples; it must not be negative",
-                         (long long)n);
-    for (int64_t i = 0; i < n; i++) {
-        int64_t L = offsets[i + 1] - offsets[i], expected = data_length(task, first + (uint64_t)i);
+                         (long long)s->n);
+    for (int64_t i = 0; i < s->n; i++) {
+        int64_t L = s->offsets[i + 1] - s->offsets[i];
+        int64_t expected = data_length(task, s->first + (uint64_t)i);
         if (L != expected)
             return fini_fail(
                 err, FIN_ERR_ARGUMENT,
                 "offsets give sample %lld a length of %lld, it has %lld; take them from "
                 "fin_task_offsets",
-                (long long)(first + (uint64_t)i), (long long)L, (long long)expected);
+                (long long)(s->first + (uint64_t)i), (long long)L, (long long)expected);
     }
     return FIN_OK;
 }
 
-fin_status fini_each_sample(const fin_task *task, uint64_t first, int64_t n, const int64_t *offsets,
-                            double numbers, fini_draw_sample *draw, const void *context, double *y,
-                            int64_t *location, fin_error *err)
+fin_status fini_each_sample(const fin_task *task, const fini_samples *samples, double numbers,
+                            fini_draw_sample *draw, const void *context, fin_error *err)
 {
-    fin_status status = check_offsets(task, first, n, offsets, err);
+    fin_status status = check_offsets(task, samples, err);
     if (status)
         return status;
-    int64_t m = task->settings.m;
+    int64_t m = task->settings.m, n = samples->n;
+    const int64_t *offsets = samples->offsets;
     int threads = fini_threads_for(numbers * (double)(offsets[n] - offsets[0]));
     fini_relevant *work = NULL; /* (threads, m) */
     if (m > FEW && !(work = fini_alloc_array(threads * m, sizeof *work)))
@@ -143,12 +143,12 @@ fin_status fini_each_sample(const fin_task *task, uint64_t first, int64_t n, con
     for (int64_t i = 0; i < n; i++) {
         fini_relevant few[FEW];
         fini_selector selector = {.kept = work ? work + omp_get_thread_num() * m : few};
-        double output = draw(context, first + (uint64_t)i, offsets[i] - offsets[0],
+        double output = draw(context, samples->first + (uint64_t)i, offsets[i] - offsets[0],
                              offsets[i + 1] - offsets[i], &selector);
-        if (y)
-            y[i] = output;
-        for (int64_t j = 0; location && j < m; j++)
-            location[i * m + j] = selector.kept[j].location;
+        if (samples->y)
+            samples->y[i] = output;
+        for (int64_t j = 0; samples->location && j < m; j++)
+            samples->location[i * m + j] = selector.kept[j].location;
     }
     fini_free(work);
     return FIN_OK;

@@ -138,5 +138,6 @@ fin_status fin_task_project(const fin_task *task, const fin_overlaps *overlaps, 
     fin_status status = fini_basis_of(overlaps, task->settings.d, &p.frame, err);
     if (status)
         return status;
-    return fini_each_sample(task, first, n, offsets, 4, project_sample, &p, y, location, err);
+    return fini_each_sample(task, &(fini_samples){first, n, offsets, y, location}, 4,
+                            project_sample, &p, err);
 }

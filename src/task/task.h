@@ -75,13 +75,19 @@ void fini_selector_offer(fini_selector *s, int64_t place, double chi_star, doubl
 /* Sorts the locations; returns sum of z plus noise. */
 double fini_selector_end(fini_selector *s);
 
-/* Draws samples first .. first+n-1, threads sharing them: `draw` makes one, whose tokens begin at
+/* Draws samples first .. first + n - 1, threads sharing them: `draw` makes one, whose tokens begin at
  * row `start`, and returns its output. `numbers`: about how many normals a token costs. */
 typedef double fini_draw_sample(const void *context, uint64_t sample, int64_t start, int64_t L,
                                 fini_selector *selector);
-fin_status fini_each_sample(const fin_task *task, uint64_t first, int64_t n, const int64_t *offsets,
-                            double numbers, fini_draw_sample *draw, const void *context, double *y,
-                            int64_t *location, fin_error *err);
+typedef struct fini_samples {
+    uint64_t first;
+    int64_t n;
+    const int64_t *offsets; /* (n + 1), of the tokens */
+    double *y;              /* (n) their outputs, or NULL */
+    int64_t *location;      /* (n, m) their relevant places, or NULL */
+} fini_samples;
+fin_status fini_each_sample(const fin_task *task, const fini_samples *samples, double numbers,
+                            fini_draw_sample *draw, const void *context, fin_error *err);
 
 /* k = kappa e1 + eta e2 + a3 e3, v = theta e1 + nu e2 + b3 e3 + b4 e4 with e1 = k*, e2 = v*. */
 typedef struct fini_basis {
