@@ -1,5 +1,5 @@
 /* The bags of the command `mil`: three laws that ask whether a model respects what multiple-instance
- * learning assumes (mil_draw.c), fitted and judged by job_mil.c. */
+ * learning assumes (mil_draw.c), fitted and judged by mil.c. */
 #ifndef FINI_LAB_MIL_H
 #define FINI_LAB_MIL_H
 
