@@ -46,8 +46,6 @@ static int read_name(const cli_args *args, const char *option, axis *a)
     a->text = option + length + 1;
     if (cli_given(args, a->name))
         return cli_usage("%s is both given and swept; leave one out", a->name);
-    if (cli_given(args, "lengths") && (strcmp(a->name, "L") == 0 || strcmp(a->name, "L_min") == 0))
-        return cli_usage("lengths takes the place of %s; it cannot be swept", a->name);
     return CLI_OK;
 }
 
@@ -301,8 +299,6 @@ static int add_file_column(plan *p, const cli_args *args, int j)
             return cli_failed("%.200s: columns %s and %s are the same setting", p->path,
                               strcmp(name, "lam") == 0 ? "lam" : name,
                               strcmp(name, "lam") == 0 ? "lambda" : column);
-    if (cli_given(args, "lengths") && (strcmp(name, "L") == 0 || strcmp(name, "L_min") == 0))
-        return cli_failed("%.200s: lengths takes the place of column %s", p->path, column);
     if (p->count == MOST_SETTINGS)
         return cli_failed("%.200s: more than %d columns are settings", p->path, MOST_SETTINGS);
     strcpy(p->names[p->count], name);
@@ -383,8 +379,9 @@ static int compute(const plan *p, cli_args *args, void (*head)(const cli_args *a
     fin_error err = {FIN_OK, ""};
     if (out && cli_try_output(out, &err))
         return cli_error(&err);
-    if (fin_command_sweep(args->settings, args->pairs, args->pair_count, p->columns, p->count, p->n,
-                          cli_progress(), &sweep, &bad, &err))
+    if (fin_command_sweep(args->settings, args->pairs, args->pair_count,
+                          &(fin_sweep_points){p->n, p->columns, p->count}, cli_progress(), &sweep,
+                          &bad, &err))
         return blame_point(p, bad, &err);
     cli_progress_end();
     int code = settle(p, args, &err) ? cli_error(&err) : cli_sweep_show(p, args, sweep, head);

@@ -36,8 +36,8 @@ static int sweep(fin_error *err)
     if (fin_range_read("0.01:0.3:5log", 0, MOST, lam, &n, err))
         return fail(err);
     const fin_column columns[] = {{.name = "lam", .numbers = lam}};
-    if (fin_command_sweep(fin_command_find("risk"), NULL, 0, columns, 1, n, NULL, &sweep, &bad,
-                          err))
+    const fin_sweep_points points = {.n = n, .columns = columns, .count = 1};
+    if (fin_command_sweep(fin_command_find("risk"), NULL, 0, &points, NULL, &sweep, &bad, err))
         return fail(err);
     fin_sweep_column risk = fin_sweep_get(sweep, 0);
     printf("%s against lam, %s\n", risk.name, fin_how_name(risk.how));

@@ -34,8 +34,8 @@ static fin_status sweep_of(const char *command, const char *fixed, const fin_col
     char copy[512];
     fin_pair pairs[32];
     int pair_count = pairs_of(fixed, copy, pairs);
-    return fin_command_sweep(fin_command_find(command), pairs, pair_count, columns, count, n,
-                             progress, sweep, bad, error);
+    return fin_command_sweep(fin_command_find(command), pairs, pair_count,
+                             &(fin_sweep_points){n, columns, count}, progress, sweep, bad, error);
 }
 
 static fin_status run_point(const char *command, const char *fixed, const fin_column *columns,
@@ -247,21 +247,28 @@ static void arguments__are_checked(void **state)
     int64_t bad = 5;
     const double lam[] = {0.1};
     const fin_column column = {"lam", lam, NULL}, odd = {"gama", lam, NULL};
-    assert_int_equal(fin_command_sweep(NULL, NULL, 0, &column, 1, 1, NULL, &sweep, &bad, &err),
+    const fin_sweep_points one = {1, &column, 1};
+    assert_int_equal(fin_command_sweep(NULL, NULL, 0, &one, NULL, &sweep, &bad, &err),
                      FIN_ERR_ARGUMENT);
     assert_true(bad == -1 && !sweep);
-    assert_int_equal(fin_command_sweep(risk, NULL, 0, &column, 1, -1, NULL, &sweep, &bad, &err),
+    assert_int_equal(fin_command_sweep(risk, NULL, 0, NULL, NULL, &sweep, &bad, &err),
                      FIN_ERR_ARGUMENT);
-    assert_int_equal(fin_command_sweep(risk, NULL, 1, &column, 1, 1, NULL, &sweep, &bad, &err),
+    assert_int_equal(fin_command_sweep(risk, NULL, 0, &(fin_sweep_points){-1, &column, 1}, NULL,
+                                       &sweep, &bad, &err),
                      FIN_ERR_ARGUMENT);
-    assert_int_equal(fin_command_sweep(risk, NULL, 0, NULL, 1, 1, NULL, &sweep, &bad, &err),
+    assert_int_equal(fin_command_sweep(risk, NULL, 1, &one, NULL, &sweep, &bad, &err),
                      FIN_ERR_ARGUMENT);
-    assert_int_equal(fin_command_sweep(risk, NULL, 0, &column, 1, 1, NULL, NULL, &bad, &err),
+    assert_int_equal(
+        fin_command_sweep(risk, NULL, 0, &(fin_sweep_points){1, NULL, 1}, NULL, &sweep, &bad, &err),
+        FIN_ERR_ARGUMENT);
+    assert_int_equal(fin_command_sweep(risk, NULL, 0, &one, NULL, NULL, &bad, &err),
                      FIN_ERR_ARGUMENT);
-    assert_int_equal(fin_command_sweep(risk, NULL, 0, &odd, 1, 1, NULL, &sweep, &bad, &err),
-                     FIN_ERR_ARGUMENT);
+    assert_int_equal(
+        fin_command_sweep(risk, NULL, 0, &(fin_sweep_points){1, &odd, 1}, NULL, &sweep, &bad, &err),
+        FIN_ERR_ARGUMENT);
     assert_non_null(strstr(err.message, "did you mean 'gamma'?"));
-    assert_int_equal(fin_command_sweep(risk, NULL, 0, &column, 1, 0, NULL, &sweep, &bad, &err),
+    assert_int_equal(fin_command_sweep(risk, NULL, 0, &(fin_sweep_points){0, &column, 1}, NULL,
+                                       &sweep, &bad, &err),
                      FIN_OK); /* no points, no columns */
     assert_int_equal(fin_sweep_count(sweep), 0);
     fin_sweep_destroy(sweep);

@@ -221,6 +221,11 @@ typedef struct fin_column {
     const double *numbers;    /* [n], or NULL */
     const char *const *texts; /* [n], where numbers is NULL */
 } fin_column;
+typedef struct fin_sweep_points {
+    int64_t n;
+    const fin_column *columns;
+    int count; /* of columns */
+} fin_sweep_points;
 
 /* The scalars of all points: a column each, in the order of the command's outputs. */
 typedef struct fin_sweep_column {
@@ -231,13 +236,12 @@ typedef struct fin_sweep_column {
     const int64_t *samples;      /* [n], or NULL: all are 0 */
 } fin_sweep_column;
 
-/* The command at n points: `pairs` for all of them and a value of every column for each. The numbers are those of
+/* The command at all points: `pairs` for all of them and a value of every column for each. The numbers are those of
  * fin_command_run at each point, to the last bit; where a command has a way to do many points at once, it is taken. On
  * failure *bad (may be NULL) is the point that failed, or -1, and nothing is left. Caller: fin_sweep_destroy. */
 FIN_API fin_status fin_command_sweep(const fin_command *command, const fin_pair *pairs, int count,
-                                     const fin_column *columns, int column_count, int64_t n,
-                                     const fin_progress *progress, fin_sweep **out,
-                                     FIN_OR_NULL int64_t *bad, fin_error *err);
+                                     const fin_sweep_points *points, const fin_progress *progress,
+                                     fin_sweep **out, FIN_OR_NULL int64_t *bad, fin_error *err);
 FIN_API void fin_sweep_destroy(fin_sweep *sweep); /* NULL is fine */
 FIN_API int fin_sweep_count(const fin_sweep *sweep);
 FIN_API fin_sweep_column fin_sweep_get(const fin_sweep *sweep, int i);

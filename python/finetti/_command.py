@@ -452,9 +452,9 @@ def sweep(command, words, arrays, progress=None):
     out, bad, (pairs, kept) = ffi.new("fin_sweep **"), ffi.new("int64_t *"), pairs_of(words)
     columns, n = ffi.new("fin_column[]", len(arrays)), int(np.prod(shape, dtype=np.int64))
     kept += [_column(name, array, columns[i]) for i, (name, array) in enumerate(varying.items())]
+    points = ffi.new("fin_sweep_points *", (n, columns, len(arrays)))
     with Watch(progress) as watch:
-        status = lib.fin_command_sweep(command.pointer, pairs, len(words), columns, len(arrays), n, watch.pointer, out,
-                                       bad, watch.err)
+        status = lib.fin_command_sweep(command.pointer, pairs, len(words), points, watch.pointer, out, bad, watch.err)
         try:
             watch.check(status)
         except FinettiError as problem:

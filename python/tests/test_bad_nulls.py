@@ -305,12 +305,13 @@ class Objects:
         return self.create("fin_result", lambda out, err: lib.fin_command_run(
             self.get("fin_command"), self.get("fin_pair"), 1, NULL, out, err))
 
-    def fin_column(self):
-        return self.struct("fin_column", name=self.text(b"L"), numbers=self.array("double", [2, 3]))
+    def fin_sweep_points(self):
+        column = self.struct("fin_column", name=self.text(b"L"), numbers=self.array("double", [2, 3]))
+        return self.struct("fin_sweep_points", n=2, columns=column, count=1)
 
     def fin_sweep(self):
         return self.create("fin_sweep", lambda out, err: lib.fin_command_sweep(
-            self.get("fin_command"), NULL, 0, self.get("fin_column"), 1, 2, NULL, out, NULL, err))
+            self.get("fin_command"), NULL, 0, self.get("fin_sweep_points"), NULL, out, NULL, err))
 
     # contexts and families
 
@@ -557,7 +558,6 @@ SPECIAL = {
     "fin_checkpoint_read.path": lambda o: o.get("checkpoint_path"),
     "fin_columns_read.text": lambda o: o.text(b"a"),
     "fin_command_find.name": lambda o: o.text(b"risk"),
-    "fin_command_sweep.column_count": lambda o: 1,
     "fin_covariance_matrix.d": lambda o: 2,
     "fin_csv_cells.texts": lambda o: o.texts(b"a", b"b"),
     "fin_csv_open.count": lambda o: 2,

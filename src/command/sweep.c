@@ -315,31 +315,31 @@ static void close_walk(walk *w)
 }
 
 fin_status fin_command_sweep(const fin_command *command, const fin_pair *pairs, int count,
-                             const fin_column *columns, int column_count, int64_t n,
-                             const fin_progress *progress, fin_sweep **out, int64_t *bad,
-                             fin_error *err)
+                             const fin_sweep_points *points, const fin_progress *progress,
+                             fin_sweep **out, int64_t *bad, fin_error *err)
 {
     if (bad)
         *bad = -1;
-    FINI_NEED_TO_MAKE(err, out, command, !count || pairs, !column_count || columns);
-    if (n < 0 || count < 0 || column_count < 0 || column_count > COLUMNS)
+    FINI_NEED_TO_MAKE(err, out, command, !count || pairs, points);
+    FINI_NEED(err, !points->count || points->columns);
+    if (points->n < 0 || count < 0 || points->count < 0 || points->count > COLUMNS)
         return fini_fail(err, FIN_ERR_ARGUMENT,
                          "fin_command_sweep needs a command, a place for the result, and as many "
                          "pairs, columns and points as it is told");
     walk w = {.command = command,
-              .columns = columns,
+              .columns = points->columns,
               .fixed = count,
-              .column_count = column_count,
+              .column_count = points->count,
               .whole = progress,
               .sweep = fini_alloc(sizeof *w.sweep)};
     if (w.sweep)
-        *w.sweep = (fin_sweep){.n = n};
+        *w.sweep = (fin_sweep){.n = points->n};
     fin_status status = open_walk(&w, pairs, command, err);
     bool opened = !status;
     if (!status && (status = many_points(&w, err)) == FIN_ERR_UNSUPPORTED)
         status = all_points(&w, err);
     if (!status && w.sweep->memory)
-        status = fini_fail_memory(err, (size_t)n * 2 * sizeof(double), "the sweep");
+        status = fini_fail_memory(err, (size_t)points->n * 2 * sizeof(double), "the sweep");
     if (status && opened && bad && status != FIN_ERR_MEMORY && status != FIN_ERR_CANCELLED)
         *bad = w.point;
     close_walk(&w);

@@ -39,6 +39,7 @@ refuses 2 "d = 'a?b'" risk --d $'a\nb'
 refuses 2 "do not go together" risk --points a.csv --sweep lam=1,2
 refuses 2 "both write to standard output" risk --out - --json
 refuses 2 "takes the place of" risk --lengths 5:1 --L 4
+refuses 2 "lengths takes the place of L and L_min; give one or the other" risk --lengths 5:1 --sweep L=2,4
 refuses 2 "is both given and swept" risk --lam 1 --sweep lam=1,2
 refuses 2 "swept twice" risk --sweep lam=1,2 --sweep lam=3,4
 axes=(--sweep lam=1 --sweep nu=1 --sweep d=3 --sweep kappa=1 --sweep eta=0 --sweep rho=0 --sweep theta=0 --sweep eps=0)
