@@ -89,8 +89,8 @@ static double sharpness_by_hand(hand *h, const fin_fit_settings *s)
     h->count = fini_candidates(s, h->classes, h->list, MOST);
     double order[N];
     OK(fini_bags_hash(&h->t.bags, NULL, true, NULL, order, &err));
-    OK(fini_folds_ordered(N, h->classes, h->t.labels, NULL, h->use, order, FOLDS, s->seed, h->fold,
-                          &err));
+    fini_dealt dealt = {N, h->classes, h->t.labels, NULL, h->use, true};
+    OK(fini_folds_ordered(&dealt, order, FOLDS, s->seed, h->fold, &err));
     for (int k = 0; k < FOLDS * h->count; k++)
         predict_left_out(h, k / FOLDS, k % FOLDS);
     for (int f = 0; f < FOLDS; f++)

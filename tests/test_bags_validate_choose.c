@@ -126,7 +126,8 @@ static void stack__weights_come_from_bags_left_out(void **state)
     assert_true(t.labels[1] == 0); /* the first bag in use: no classes change places */
     double order[N];
     OK(fini_bags_hash(&t.bags, NULL, true, NULL, order, &err));
-    OK(fini_folds_ordered(N, 2, t.labels, NULL, use, order, FOLDS, s.seed, fold, &err));
+    fini_dealt dealt = {N, 2, t.labels, NULL, use, true};
+    OK(fini_folds_ordered(&dealt, order, FOLDS, s.seed, fold, &err));
     for (int k = 0; k < models * FOLDS; k++) {
         for (int i = 0; i < N; i++)
             weights[i] = use[i] && fold[i] != k % FOLDS;

@@ -145,7 +145,8 @@ static void folds__of_some_bags(void **state)
         use[i] = i % 3 != 0;
     y[0] = NAN; /* not looked at */
     y[4] = 3;   /* alone in its class: always in the training set */
-    assert_int_equal(fini_folds_make(N, 4, y, NULL, use, true, 1, 5, 1, fold, &err), FIN_OK);
+    fini_dealt dealt = {N, 4, y, NULL, use, true};
+    assert_int_equal(fini_folds_make(&dealt, 1, 5, 1, fold, &err), FIN_OK);
     for (int i = 0; i < N; i++)
         assert_true(i % 3 == 0 || i == 4 ? fold[i] == -1 : fold[i] >= 0 && fold[i] < 5);
 }

@@ -169,11 +169,13 @@ static void folds__of_a_class_in_one_group(void **state)
     y[41] = y[42] = 2;
     assert_int_equal(fin_folds_make(N, 3, y, group, 1, 5, 1, fold, &err), FIN_ERR_ARGUMENT);
     assert_non_null(strstr(err.message, "bag 40"));
-    OK(fini_folds_make(N, 3, y, group, use, true, 1, 5, 1, fold, &err));
+    fini_dealt dealt = {N, 3, y, group, use, true};
+    OK(fini_folds_make(&dealt, 1, 5, 1, fold, &err));
     for (int i = 0; i < N; i++)
         assert_true(i / 4 == 10 || i % 5 == 0 ? fold[i] == -1 : fold[i] >= 0 && fold[i] < 5);
     use[41] = use[42] = 0; /* the class is gone, and the group as good as any */
-    OK(fini_folds_make(N, 3, y, group, use, false, 1, 5, 1, fold, &err));
+    dealt.lone = false;
+    OK(fini_folds_make(&dealt, 1, 5, 1, fold, &err));
     assert_true(fold[43] >= 0 && fold[41] == -1 && fold[40] == -1);
 }
 

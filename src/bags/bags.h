@@ -321,11 +321,15 @@ fin_status fini_part_predict(const fini_part *part, const fin_bags *bags, double
 fin_status fini_part_locate(const fini_part *part, const fin_bags *bags, const double *labels,
                             const fin_locations *to, fini_cancel *cancel, fin_error *err);
 
+/* What a part says of bags, and what that counts. */
+typedef struct fini_said {
+    double weight, noise;
+    double *mean, *spread, *within; /* of fini_part_predict */
+} fini_said;
 /* Adds a part to mean and variance, both (n, width), 0 at first; before: weight of those added before.
  * fini_fit_outside_units ends it: labels and classes as the caller knows them, sharpened. */
-void fini_add_part(const fin_fit *fit, double weight, double noise, double before, int64_t n,
-                   const double *m, const double *spread, const double *within, double *mean,
-                   double *variance);
+void fini_add_part(const fin_fit *fit, const fini_said *part, double before, int64_t n,
+                   double *mean, double *variance);
 void fini_fit_outside_units(const fin_fit *fit, int64_t n, double *mean, double *variance,
                             double *sd);
 /* The class that own and none of fin_fit_locate are about, as the caller numbers them: what `any` takes

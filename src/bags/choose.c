@@ -143,9 +143,9 @@ fin_status fini_inner_deal(fini_inner *in, const int64_t *groups, const fin_fit_
     for (int64_t i = 0; i < in->total; i++)
         count += use[i] = in->learn[i] > 0;
     in->folds = (int)(s->inner < count ? s->inner : count);
+    fini_dealt bags = {in->total, in->classes, in->y, groups, use, true};
     for (; in->folds >= 2; in->folds--) { /* lone bags may leave too few for so many folds */
-        status = fini_folds_ordered(in->total, in->classes, in->y, groups, use, in->order,
-                                    in->folds, s->seed, in->fold, &why);
+        status = fini_folds_ordered(&bags, in->order, in->folds, s->seed, in->fold, &why);
         if (status != FIN_ERR_ARGUMENT)
             break;
     }

@@ -53,20 +53,21 @@ static void whiten_rows(int64_t m, const double *whiten, int64_t rows, const dou
     }
 }
 
-/* Features of `rows` rows of one group: a (rows, width) to f (rows, ld); k: room for 3 TILE m. */
-static void nystrom(int64_t width, int64_t m, double bandwidth, const double *landmarks,
-                    const double *whiten, int64_t rows, const double *a, double *k, double *f,
-                    int64_t ld)
+/* Features of `rows` rows of group g: a (rows, its width) to f (rows, map->m); k: room for 3 TILE m. */
+static void nystrom(const fini_map *map, int g, const double *landmarks, const double *whiten,
+                    int64_t rows, const double *a, double *k, double *f)
 {
+    int64_t width = fini_map_width(map, g), m = map->group_m[g];
+    double bandwidth = map->bandwidth[g];
     fini_pairs_get()->squares(width, rows, a, m, landmarks, -0.5 / bandwidth / bandwidth, k, m);
     fini_kernel_get()->exp(rows * m, k, k);
-    whiten_rows(m, whiten, rows, k, f, ld, k + TILE * m);
+    whiten_rows(m, whiten, rows, k, f, map->m, k + TILE * m);
 }
 
-static void fourier(int64_t width, int64_t m, const double *frequencies, int64_t rows,
-                    const double *a, double *k, double *f, int64_t ld)
+static void fourier(const fini_map *map, int g, const double *frequencies, int64_t rows,
+                    const double *a, double *k, double *f)
 {
-    int64_t half = m / 2;
+    int64_t width = fini_map_width(map, g), half = map->group_m[g] / 2, ld = map->m;
     double times = 1 / sqrt((double)half);
     fini_pairs_get()->dots(width, rows, a, half, frequencies, 1, k, half);
     for (int64_t r = 0; r < rows; r++)
@@ -80,7 +81,6 @@ void fini_features_raw(const fini_map *map, int64_t rows, const double *z, doubl
 {
     const double *landmarks = map->landmarks, *whiten = map->whiten;
     double *k = room + TILE * map->s;
-    int64_t ld = map->m;
     for (int g = 0; g < fini_map_groups(map); g++) {
         int64_t m = map->group_m[g], width = fini_map_width(map, g);
         if (m == 0)
@@ -88,11 +88,11 @@ void fini_features_raw(const fini_map *map, int64_t rows, const double *z, doubl
         for (int64_t r = 0; r < rows; r++)
             fini_map_pick(map, g, z + r * map->s, room + r * width);
         if (map->kind == 0) {
-            nystrom(width, m, map->bandwidth[g], landmarks, whiten, rows, room, k, f, ld);
+            nystrom(map, g, landmarks, whiten, rows, room, k, f);
             landmarks += m * width;
             whiten += m * m;
         } else {
-            fourier(width, m, landmarks, rows, room, k, f, ld);
+            fourier(map, g, landmarks, rows, room, k, f);
             landmarks += m / 2 * width;
         }
         f += m;

@@ -141,12 +141,18 @@ static void fit_fourier(fini_map *map, int g, int64_t seed, int64_t m, double *f
     map->group_m[g] = m;
 }
 
+/* What groups are fitted to, and where the numbers of the next one go. */
+typedef struct drawn {
+    int64_t wanted, n; /* features, rows */
+    double *rows;      /* (n, columns of the map) */
+    double *landmarks, *whiten;
+} drawn;
+
 /* One group: its columns of the landmarks, its bandwidth, its features. */
-static fin_status fit_group(fini_map *map, const fin_fit_settings *settings, int g, int64_t wanted,
-                            int64_t n, const double *rows, double *landmarks, double *whiten,
+static fin_status fit_group(fini_map *map, const fin_fit_settings *settings, int g, drawn *from,
                             fini_cancel *cancel, fin_error *err)
 {
-    int64_t width = fini_map_width(map, g);
+    int64_t width = fini_map_width(map, g), n = from->n, m;
     double *a, median = 1;
     map->group_m[g] = 0;
     map->bandwidth[g] = 1;
@@ -156,13 +162,17 @@ static fin_status fit_group(fini_map *map, const fin_fit_settings *settings, int
     if (status)
         return status;
     for (int64_t i = 0; i < n; i++)
-        fini_map_pick(map, g, rows + i * map->s, a + i * width);
+        fini_map_pick(map, g, from->rows + i * map->s, a + i * width);
     status = median_distance(n, width, a, &median, err);
     map->bandwidth[g] = fin_is_auto(settings->bandwidth) ? BANDWIDTH * median : settings->bandwidth;
     if (!status && map->kind == 0)
-        status = fit_nystrom(map, g, n, a, landmarks, whiten, cancel, err);
+        status = fit_nystrom(map, g, n, a, from->landmarks, from->whiten, cancel, err);
     else if (!status)
-        fit_fourier(map, g, settings->seed, wanted, landmarks);
+        fit_fourier(map, g, settings->seed, from->wanted, from->landmarks);
+    m = map->group_m[g];
+    map->m += m;
+    from->landmarks += (map->kind == 0 ? m : m / 2) * width;
+    from->whiten = from->whiten ? from->whiten + m * m : NULL;
     fini_free(a);
     return status;
 }
@@ -294,27 +304,23 @@ fin_status fini_features_fit(fini_map *map, const fin_fit_settings *settings, co
                              fin_error *err)
 {
     bool bag_each = map->statistics == FINI_MAX || map->statistics == FINI_STATISTICS;
-    int64_t wanted = settings->landmarks, n;
-    double *rows = NULL;
+    int64_t wanted = settings->landmarks;
     if (bag_each && map->kind == 0 && wanted < BAGS_MOST)
         wanted = BAGS_MOST;
     wanted += map->kind == 1 && wanted % 2;
-    n = map->kind == 0 || wanted < MEDIAN_ROWS ? wanted : MEDIAN_ROWS;
+    drawn from = {.wanted = wanted,
+                  .n = map->kind == 0 || wanted < MEDIAN_ROWS ? wanted : MEDIAN_ROWS};
     fin_status status = fini_blas_ready(err);
     if (!status)
-        status = fini_landmarks(map, settings->seed, bags, weights, sum, &n, &rows, cancel, err);
+        status = fini_landmarks(map, settings->seed, bags, weights, sum, &from.n, &from.rows,
+                                cancel, err);
     if (!status)
-        status = reserve(map, n, wanted, err);
-    double *landmarks = map->landmarks, *whiten = map->whiten;
+        status = reserve(map, from.n, wanted, err);
+    from.landmarks = map->landmarks;
+    from.whiten = map->whiten;
     map->m = 0;
-    for (int g = 0; g < fini_map_groups(map) && !status; g++) {
-        status = fit_group(map, settings, g, wanted, n, rows, landmarks, whiten, cancel, err);
-        int64_t m = map->group_m[g];
-        map->m += m;
-        landmarks += (map->kind == 0 ? m : m / 2) * fini_map_width(map, g);
-        if (whiten)
-            whiten += m * m;
-    }
-    fini_free(rows);
+    for (int g = 0; g < fini_map_groups(map) && !status; g++)
+        status = fit_group(map, settings, g, &from, cancel, err);
+    fini_free(from.rows);
     return status || map->m == 0 ? status : centre(map, bags, weights, sum, cancel, err);
 }

@@ -252,16 +252,15 @@ static fin_status check_bags(const fin_fit *fit, const fin_bags *bags, fin_error
  * part k's members and, for numbers, its noise: the variance within the model if it has one, else
  * that of the training labels around the prediction. Added part by part (West 1979): no difference of
  * large squares. */
-void fini_add_part(const fin_fit *fit, double weight, double noise, double before, int64_t n,
-                   const double *m, const double *spread, const double *within, double *mean,
-                   double *variance)
+void fini_add_part(const fin_fit *fit, const fini_said *part, double before, int64_t n,
+                   double *mean, double *variance)
 {
     int64_t width = fit->classes ? fit->classes : 1;
-    double all = before + weight;
+    double weight = part->weight, all = before + weight;
     for (int64_t i = 0; i < n * width; i++) {
-        double own = spread[i] * spread[i], gap = m[i] - mean[i];
+        double own = part->spread[i] * part->spread[i], gap = part->mean[i] - mean[i];
         if (fit->classes == 0)
-            own += within[i] > 0 ? within[i] : noise * noise;
+            own += part->within[i] > 0 ? part->within[i] : part->noise * part->noise;
         mean[i] += weight / all * gap;
         variance[i] += weight * own + weight * before / all * gap * gap;
     }
@@ -298,12 +297,13 @@ fin_status fini_fit_predict(const fin_fit *fit, const fin_bags *bags, double *me
         return status;
     int64_t n = bags->n, width = fit->classes ? fit->classes : 1;
     fini_arena a = {0};
-    double *m = NULL, *spread = NULL, *within = NULL, *variance = NULL, before = 0;
+    fini_said said = {0};
+    double *variance = NULL, before = 0;
     for (int twice = 0; twice < 2; twice++) {
-        m = fini_take(&a, n, (size_t)width * sizeof *m);
-        spread = fini_take(&a, n, (size_t)width * sizeof *spread);
+        said.mean = fini_take(&a, n, (size_t)width * sizeof *said.mean);
+        said.spread = fini_take(&a, n, (size_t)width * sizeof *said.spread);
         variance = fini_take(&a, n, (size_t)width * sizeof *variance);
-        within = fini_take(&a, n, sizeof *within);
+        said.within = fini_take(&a, n, sizeof *said.within);
         status = twice ? FIN_OK : fini_arena_open(&a, "predictions", err);
         if (status)
             return status;
@@ -314,10 +314,11 @@ fin_status fini_fit_predict(const fin_fit *fit, const fin_bags *bags, double *me
         const fini_part *part = &fit->part[k];
         if (!(part->weight > 0)) /* it only locates */
             continue;
-        status = fini_part_predict(part, bags, m, spread, within, cancel, err);
+        status = fini_part_predict(part, bags, said.mean, said.spread, said.within, cancel, err);
+        said.weight = part->weight;
+        said.noise = part->noise;
         if (!status)
-            fini_add_part(fit, part->weight, part->noise, before, n, m, spread, within, mean,
-                          variance);
+            fini_add_part(fit, &said, before, n, mean, variance);
         before += part->weight;
     }
     if (!status)

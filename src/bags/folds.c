@@ -115,15 +115,14 @@ static fin_status check_sizes(int64_t n, int64_t classes, int repeats, int folds
 }
 
 /* Fills `line` with the bags that are dealt. */
-static fin_status line_up(int64_t n, int64_t classes, const double *labels,
-                          const unsigned char *use, int64_t *count, int64_t *line, fin_error *err)
+static fin_status line_up(const fini_dealt *bags, int64_t *count, int64_t *line, fin_error *err)
 {
     *count = 0;
-    for (int64_t i = 0; i < n; i++) {
+    for (int64_t i = 0; i < bags->n; i++) {
         fin_status status = FIN_OK;
-        if (use && !use[i])
+        if (bags->use && !bags->use[i])
             continue;
-        if ((status = check_label(i, classes, labels[i], err)))
+        if ((status = check_label(i, bags->classes, bags->labels[i], err)))
             return status;
         line[(*count)++] = i;
     }
@@ -300,19 +299,19 @@ static fin_status deal_groups(dealing *g, bool lone, int folds, int64_t *order, 
 /* ---- bags ------------------------------------------------------------------------------------------ */
 
 /* key: (n) the label, or the place of its class in the order of their first bags. */
-static fin_status rank_classes(int64_t n, int64_t classes, const double *labels,
-                               const unsigned char *use, double *key, fin_error *err)
+static fin_status rank_classes(const fini_dealt *bags, double *key, fin_error *err)
 {
+    int64_t classes = bags->classes;
     double *rank = fini_alloc_array(classes + 1, sizeof *rank), next = 0;
     if (!rank)
         return fini_fail_memory(err, (size_t)(classes + 1) * sizeof *rank, "classes");
     for (int64_t c = 0; c < classes; c++)
         rank[c] = -1;
-    for (int64_t i = 0; i < n; i++) {
-        key[i] = labels[i];
-        if (!classes || (use && !use[i]))
+    for (int64_t i = 0; i < bags->n; i++) {
+        key[i] = bags->labels[i];
+        if (!classes || (bags->use && !bags->use[i]))
             continue;
-        double *own = &rank[(int64_t)labels[i]];
+        double *own = &rank[(int64_t)bags->labels[i]];
         *own = *own < 0 ? next++ : *own;
         key[i] = *own;
     }
@@ -320,33 +319,33 @@ static fin_status rank_classes(int64_t n, int64_t classes, const double *labels,
     return FIN_OK;
 }
 
-static fin_status deal_bags(int64_t n, int64_t classes, const double *labels, const double *key,
-                            const unsigned char *use, bool lone, int folds, fin_random *random,
-                            int64_t *line, int64_t *order, int32_t *fold, fin_error *err)
+static fin_status deal_bags(const fini_dealt *bags, const double *key, int folds,
+                            fin_random *random, int64_t *line, int64_t *order, int32_t *fold,
+                            fin_error *err)
 {
     int64_t count;
-    fin_status status = line_up(n, classes, labels, use, &count, line, err);
+    fin_status status = line_up(bags, &count, line, err);
     if (status)
         return status;
     shuffle(random, count, line);
-    sort_by(key, count, line, line + n);
-    if (classes && (status = drop_lone(labels, lone, &count, line, err)))
+    sort_by(key, count, line, line + bags->n);
+    if (bags->classes && (status = drop_lone(bags->labels, bags->lone, &count, line, err)))
         return status;
     if (count < folds)
         return fini_fail(err, FIN_ERR_ARGUMENT,
                          "%d folds of %lld bags: some would be empty; give at most %lld folds",
                          folds, (long long)count, (long long)count);
-    deal(random, classes, count, line, folds, order, fold);
+    deal(random, bags->classes, count, line, folds, order, fold);
     return FIN_OK;
 }
 
-fin_status fini_folds_make(int64_t n, int64_t classes, const double *labels, const int64_t *groups,
-                           const unsigned char *use, bool lone, int repeats, int folds,
-                           int64_t seed, int32_t *fold, fin_error *err)
+fin_status fini_folds_make(const fini_dealt *bags, int repeats, int folds, int64_t seed,
+                           int32_t *fold, fin_error *err)
 {
-    fin_status status = check_sizes(n, classes, repeats, folds, err);
+    int64_t n = bags->n;
+    fin_status status = check_sizes(n, bags->classes, repeats, folds, err);
     fini_arena arena = {0};
-    dealing g = {.n = n, .classes = classes, .labels = labels};
+    dealing g = {.n = n, .classes = bags->classes, .labels = bags->labels};
     if (status)
         return status;
     int64_t *line = fini_alloc_array(n, 2 * sizeof *line), count;
@@ -355,16 +354,16 @@ fin_status fini_folds_make(int64_t n, int64_t classes, const double *labels, con
     if (!line || !order || !key)
         status = fini_fail_memory(err, (size_t)n * 3 * sizeof *line, "folds");
     if (!status)
-        status = line_up(n, classes, labels, use, &count, line, err);
+        status = line_up(bags, &count, line, err);
     if (!status)
-        status = rank_classes(n, classes, labels, use, key, err);
-    if (!status && groups) {
+        status = rank_classes(bags, key, err);
+    if (!status && bags->groups) {
         layout(&arena, &g, folds);
         status = fini_arena_open(&arena, "folds", err);
     }
-    if (!status && groups) {
+    if (!status && bags->groups) {
         layout(&arena, &g, folds);
-        status = fini_groups_number(n, groups, use, g.group, &g.groups, err);
+        status = fini_groups_number(n, bags->groups, bags->use, g.group, &g.groups, err);
         if (!status)
             collect(&g);
     }
@@ -372,9 +371,9 @@ fin_status fini_folds_make(int64_t n, int64_t classes, const double *labels, con
         fin_random random;
         fin_random_open(&random, (uint64_t)seed, FINI_STREAM_BAGS_FOLDS, (uint64_t)r);
         memset(fold + r * n, 0xff, (size_t)n * sizeof *fold); /* -1 */
-        status = groups ? deal_groups(&g, lone, folds, order, &random, fold + r * n, err)
-                        : deal_bags(n, classes, labels, key, use, lone, folds, &random, line, order,
-                                    fold + r * n, err);
+        status = bags->groups
+                     ? deal_groups(&g, bags->lone, folds, order, &random, fold + r * n, err)
+                     : deal_bags(bags, key, folds, &random, line, order, fold + r * n, err);
     }
     fini_arena_close(&arena);
     fini_free(line);
@@ -400,11 +399,11 @@ static void layout_ordered(ordered *o, int64_t n)
     o->fold = fini_take(&o->arena, n, sizeof *o->fold);
 }
 
-fin_status fini_folds_ordered(int64_t n, int64_t classes, const double *labels,
-                              const int64_t *groups, const unsigned char *use, const double *order,
-                              int folds, int64_t seed, int32_t *fold, fin_error *err)
+fin_status fini_folds_ordered(const fini_dealt *bags, const double *order, int folds, int64_t seed,
+                              int32_t *fold, fin_error *err)
 {
     ordered o = {0};
+    int64_t n = bags->n;
     layout_ordered(&o, n);
     fin_status status = fini_arena_open(&o.arena, "folds", err);
     if (status)
@@ -414,12 +413,13 @@ fin_status fini_folds_ordered(int64_t n, int64_t classes, const double *labels,
         o.line[i] = i;
     sort_by(order, n, o.line, o.line + n);
     for (int64_t i = 0; i < n; i++) {
-        o.labels[i] = labels[o.line[i]];
-        o.use[i] = use[o.line[i]];
-        o.groups[i] = groups ? groups[o.line[i]] : 0;
+        o.labels[i] = bags->labels[o.line[i]];
+        o.use[i] = !bags->use || bags->use[o.line[i]];
+        o.groups[i] = bags->groups ? bags->groups[o.line[i]] : 0;
     }
-    status = fini_folds_make(n, classes, o.labels, groups ? o.groups : NULL, o.use, true, 1, folds,
-                             seed, o.fold, err);
+    fini_dealt sorted = {n,     bags->classes, o.labels, bags->groups ? o.groups : NULL,
+                         o.use, bags->lone};
+    status = fini_folds_make(&sorted, 1, folds, seed, o.fold, err);
     for (int64_t i = 0; i < n && !status; i++)
         fold[o.line[i]] = o.fold[i];
     fini_arena_close(&o.arena);
@@ -430,6 +430,6 @@ fin_status fin_folds_make(int64_t n, int64_t classes, const double *labels, cons
                           int repeats, int folds, int64_t seed, int32_t *fold, fin_error *err)
 {
     FINI_NEED(err, labels, fold);
-    return fini_folds_make(n, classes, labels, groups, NULL, false, repeats, folds, seed, fold,
-                           err);
+    fini_dealt bags = {n, classes, labels, groups, NULL, false};
+    return fini_folds_make(&bags, repeats, folds, seed, fold, err);
 }

@@ -14,16 +14,22 @@ enum { FINI_ECE_BINS = 15 };
 /* Number of the bin of a probability among `bins` equal ones; 1 is in the last. */
 int fini_bin(double probability, int bins);
 
-/* As fin_folds_make, for the bags with use[i] (NULL: all); the others get -1. lone: a class that has
- * one bag (one group) is no error, that bag gets -1 too. */
-fin_status fini_folds_make(int64_t n, int64_t classes, const double *labels, const int64_t *groups,
-                           const unsigned char *use, bool lone, int repeats, int folds,
-                           int64_t seed, int32_t *fold, fin_error *err);
+/* Bags that are dealt to folds. */
+typedef struct fini_dealt {
+    int64_t n, classes;
+    const double *labels;     /* (n) */
+    const int64_t *groups;    /* (n) or NULL: every bag on its own */
+    const unsigned char *use; /* (n) or NULL: all; the others get -1 */
+    bool lone;                /* a class that has one bag (one group) is no error: it gets -1 too */
+} fini_dealt;
+
+/* As fin_folds_make. */
+fin_status fini_folds_make(const fini_dealt *bags, int repeats, int folds, int64_t seed,
+                           int32_t *fold, fin_error *err);
 /* The same for one repeat, with bags taken in the order of these numbers (n), not in that of the file:
  * which bags are together does not depend on how they are sorted. */
-fin_status fini_folds_ordered(int64_t n, int64_t classes, const double *labels,
-                              const int64_t *groups, const unsigned char *use, const double *order,
-                              int folds, int64_t seed, int32_t *fold, fin_error *err);
+fin_status fini_folds_ordered(const fini_dealt *bags, const double *order, int folds, int64_t seed,
+                              int32_t *fold, fin_error *err);
 /* Groups with numbers from 0 on, in the order of their first bag with use[i] (NULL: all); -1 for the
  * others. Returns how many there are. */
 fin_status fini_groups_number(int64_t n, const int64_t *groups, const unsigned char *use,

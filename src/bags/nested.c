@@ -174,31 +174,31 @@ static void predict(family *g, const fini_choice *c, const fin_fit *fit, int64_t
 {
     const fini_nested *v = g->v;
     int64_t n = g->n, w = g->width, k = 0;
-    double *mean = g->row[0], *variance = g->row[1], *m = g->row[2], *spread = g->row[3],
-           *within = g->row[4], *sd = g->row[5], before = 0;
+    double *mean = g->row[0], *variance = g->row[1], *sd = g->row[5], before = 0;
+    fini_said said = {.mean = g->row[2], .spread = g->row[3], .within = g->row[4]};
     const unsigned char *test = g->test + o * n;
     memset(mean, 0, (size_t)(n * w) * sizeof *mean);
     memset(variance, 0, (size_t)(n * w) * sizeof *variance);
-    memset(spread, 0, (size_t)(n * w) * sizeof *spread);
+    memset(said.spread, 0, (size_t)(n * w) * sizeof *said.spread);
     for (int u = 0; u < g->models; u++) {
         int64_t at = (u * g->outers + o) * n;
-        double weight = c->decision.weight[u];
-        if (!(weight > 0))
+        said.weight = c->decision.weight[u];
+        if (!(said.weight > 0))
             continue;
         k = 0;
         for (int64_t i = 0; i < n; i++) {
             if (!test[i])
                 continue;
-            memcpy(m + k * w, g->mean + (at + i) * w, (size_t)w * sizeof *m);
+            memcpy(said.mean + k * w, g->mean + (at + i) * w, (size_t)w * sizeof *mean);
             if (g->spread) {
-                spread[k] = g->spread[at + i];
-                within[k] = g->within[at + i];
+                said.spread[k] = g->spread[at + i];
+                said.within[k] = g->within[at + i];
             }
             k++;
         }
-        double noise = v->classes ? 0 : fini_choice_noise(c, u, g->noise[u * g->outers + o]);
-        fini_add_part(fit, weight, noise, before, k, m, spread, within, mean, variance);
-        before += weight;
+        said.noise = v->classes ? 0 : fini_choice_noise(c, u, g->noise[u * g->outers + o]);
+        fini_add_part(fit, &said, before, k, mean, variance);
+        before += said.weight;
     }
     fini_fit_outside_units(fit, k, mean, variance, sd);
     int64_t to = ((int64_t)asked * v->repeats + o / v->folds) * n;

@@ -39,7 +39,12 @@ bool fini_ridge_helps(const fini_phi *phi, double bags)
 typedef struct panel {
     const fini_phi *phi;
     const double *weights;
+    double n;            /* sum of weights */
     int64_t p, from, to; /* columns */
+    int64_t own;         /* blocks of this process */
+    double *parts;       /* (own + 1, p, to - from at most) */
+    double *rows;        /* (threads, ROWS, p) */
+    int threads;
 } panel;
 
 static void add_rows(const panel *a, int64_t count, const double *rows, double *part)
@@ -75,23 +80,22 @@ static void add_block(const panel *a, int64_t block, double *part, double *rows,
 }
 
 /* A panel of everybody, to A. */
-static fin_status add_panel(fini_ridge *o, const panel *a, int64_t own, double n, double *parts,
-                            int threads, double *rows, fin_sum sum, fini_cancel *cancel,
+static fin_status add_panel(fini_ridge *o, const panel *a, fin_sum sum, fini_cancel *cancel,
                             fin_error *err)
 {
     int64_t height = a->p - a->from, width = a->to - a->from, size = height * width;
-    double *out = parts + own * size;
+    double *out = a->parts + a->own * size;
     fini_blas_enter();
-#pragma omp parallel for schedule(dynamic) num_threads(threads)
-    for (int64_t b = 0; b < own; b++)
-        add_block(a, b, parts + b * size, rows + omp_get_thread_num() * ROWS * a->p, cancel);
+#pragma omp parallel for schedule(dynamic) num_threads(a->threads)
+    for (int64_t b = 0; b < a->own; b++)
+        add_block(a, b, a->parts + b * size, a->rows + omp_get_thread_num() * ROWS * a->p, cancel);
     fini_blas_leave();
     fin_status status = fini_cancel_end(cancel, err);
     if (!status)
-        status = sum(fin_bags_blocks(a->phi->bags.total), size, parts, out, err);
+        status = sum(fin_bags_blocks(a->phi->bags.total), size, a->parts, out, err);
     for (int64_t i = 0; i < height && !status; i++)
         for (int64_t j = 0; j < width; j++)
-            o->A[(a->from + i) * a->p + a->from + j] = out[i * width + j] / n;
+            o->A[(a->from + i) * a->p + a->from + j] = out[i * width + j] / a->n;
     return status;
 }
 
@@ -99,24 +103,23 @@ static fin_status add_all(fini_ridge *o, const fini_phi *phi, const double *weig
                           fin_sum sum, fini_cancel *cancel, fin_error *err)
 {
     const fin_bags *bags = &phi->bags;
-    int64_t first, own, blocks = fin_bags_blocks(bags->total);
+    int64_t first, room = ROWS * o->p, blocks = fin_bags_blocks(bags->total);
     int64_t wide = PARTS / ((blocks + 1) * o->p);
-    fini_bags_own(bags, &first, &own);
+    panel a = {.phi = phi, .weights = weights, .n = n, .p = o->p};
+    fini_bags_own(bags, &first, &a.own);
     wide = wide < 8 ? 8 : wide;
-    int64_t room = ROWS * o->p;
-    int threads = fin_threads_get(); /* once: another thread may set another number meanwhile */
-    double *parts = fini_alloc_array((own + 1) * o->p, (size_t)wide * sizeof *parts);
-    double *rows = fini_alloc_array(threads, (size_t)room * sizeof *rows);
-    fin_status status = parts && rows ? FIN_OK
-                                      : fini_fail_memory(err, (size_t)room * sizeof *rows,
-                                                         "second moments of features");
-    panel a = {phi, weights, o->p, 0, 0};
+    a.threads = fin_threads_get(); /* once: another thread may set another number meanwhile */
+    a.parts = fini_alloc_array((a.own + 1) * o->p, (size_t)wide * sizeof *a.parts);
+    a.rows = fini_alloc_array(a.threads, (size_t)room * sizeof *a.rows);
+    fin_status status = a.parts && a.rows ? FIN_OK
+                                          : fini_fail_memory(err, (size_t)room * sizeof *a.rows,
+                                                             "second moments of features");
     for (; a.from < o->p && !status; a.from = a.to) {
         a.to = o->p - a.from < wide ? o->p : a.from + wide;
-        status = add_panel(o, &a, own, n, parts, threads, rows, sum, cancel, err);
+        status = add_panel(o, &a, sum, cancel, err);
     }
-    fini_free(parts);
-    fini_free(rows);
+    fini_free(a.parts);
+    fini_free(a.rows);
     return status;
 }
 

@@ -60,21 +60,31 @@ fin_status fin_bags_level(const fin_bags *bags, unsigned char *level, fin_error 
 
 /* ---- ranges ---------------------------------------------------------------------------------------- */
 
-/* low, high: (n) of columns from .. from + n - 1 over the training tokens of one block; infinite if there
- * are none. */
-static void range_of_block(const fin_bags *bags, const double *weights, int64_t begin, int64_t end,
-                           int64_t column, int64_t n, double *low, double *high)
+/* Columns whose ranges are looked for in the bags with a weight. */
+typedef struct wanted {
+    const fin_bags *bags;
+    const double *weights;
+    fini_blocks blocks;
+    fin_sum sum;
+    int64_t column, n;   /* the first, how many */
+    double *parts, *all; /* room of the blocks of this process (count, all, 3 SOME), of their sum */
+} wanted;
+
+/* low, high: (n) over the training tokens of one block; infinite if there are none. */
+static void range_of_block(const wanted *w, int64_t block, double *low, double *high)
 {
     double room[SOME];
+    int64_t n = w->n, begin, end;
+    fini_bags_block(w->bags, block, &begin, &end);
     for (int64_t j = 0; j < n; j++)
         low[j] = INFINITY, high[j] = -INFINITY;
     for (int64_t i = begin; i < end; i++) {
         int64_t from, to;
-        if (!fini_bag_counts(weights, i))
+        if (!fini_bag_counts(w->weights, i))
             continue;
-        fini_bag_rows(bags, i, &from, &to);
+        fini_bag_rows(w->bags, i, &from, &to);
         for (int64_t r = from; r < to; r++) {
-            const double *x = fini_row(bags, r, column, column + n, room);
+            const double *x = fini_row(w->bags, r, w->column, w->column + n, room);
             for (int64_t j = 0; j < n; j++) {
                 low[j] = x[j] < low[j] ? x[j] : low[j];
                 high[j] = x[j] > high[j] ? x[j] : high[j];
@@ -85,30 +95,28 @@ static void range_of_block(const fin_bags *bags, const double *weights, int64_t 
 
 /* Both ends of some columns, of all processes: own blocks have their numbers in places of their own, so
  * that a sum brings them together. Infinity stands for "none" and cannot be summed: 1 says it is there. */
-static fin_status some_ranges(const fin_bags *bags, const double *weights,
-                              const fini_blocks *blocks, fin_sum sum, int64_t column, int64_t n,
-                              double *parts, double *all, double *low, double *high, fin_error *err)
+static fin_status some_ranges(const wanted *w, double *low, double *high, fin_error *err)
 {
-    int64_t width = blocks->all * 3 * n;
-    memset(parts, 0, (size_t)(blocks->count * width) * sizeof *parts);
-#pragma omp parallel for num_threads(fini_map_threads((double)fini_bags_tokens(bags) * (double)n))
+    const fini_blocks *blocks = &w->blocks;
+    int64_t n = w->n, width = blocks->all * 3 * n;
+    int threads = fini_map_threads((double)fini_bags_tokens(w->bags) * (double)n);
+    memset(w->parts, 0, (size_t)(blocks->count * width) * sizeof *w->parts);
+#pragma omp parallel for num_threads(threads)
     for (int64_t b = 0; b < blocks->count; b++) {
-        int64_t begin, end;
-        double *to = parts + b * width + (blocks->first + b) * 3 * n;
-        fini_bags_block(bags, b, &begin, &end);
-        range_of_block(bags, weights, begin, end, column, n, to, to + n);
+        double *to = w->parts + b * width + (blocks->first + b) * 3 * n;
+        range_of_block(w, b, to, to + n);
         for (int64_t j = 0; j < n; j++) {
             to[2 * n + j] = to[j] <= to[n + j];
             if (!(to[j] <= to[n + j]))
                 to[j] = to[n + j] = 0;
         }
     }
-    fin_status status = fini_blocks_sum(blocks, sum, width, parts, all, err);
+    fin_status status = fini_blocks_sum(blocks, w->sum, width, w->parts, w->all, err);
     for (int64_t j = 0; j < n && !status; j++) {
         low[j] = INFINITY;
         high[j] = -INFINITY;
         for (int64_t b = 0; b < blocks->all; b++) {
-            const double *from = all + b * 3 * n + j;
+            const double *from = w->all + b * 3 * n + j;
             low[j] = from[2 * n] > 0 ? fmin(low[j], from[0]) : low[j];
             high[j] = from[2 * n] > 0 ? fmax(high[j], from[n]) : high[j];
         }
@@ -121,20 +129,20 @@ static fin_status some_ranges(const fin_bags *bags, const double *weights,
 static fin_status find_ranges(fin_fit *fit, const fin_bags *bags, const double *weights,
                               fin_sum sum, fin_error *err)
 {
-    fini_blocks blocks;
-    double *parts = NULL, *all = NULL;
-    fin_status status = fini_blocks_open(&blocks, bags, err);
+    wanted w = {.bags = bags, .weights = weights, .sum = sum};
+    int64_t d = bags->d, size;
+    fin_status status = fini_blocks_open(&w.blocks, bags, err);
+    size = w.blocks.all * 3 * SOME;
     if (!status)
-        status = fini_numbers(&fit->range, 2, bags->d, "ranges of columns", err);
+        status = fini_numbers(&fit->range, 2, d, "ranges of columns", err);
     if (!status)
-        status = fini_numbers(&parts, blocks.count + 1, blocks.all * 3 * SOME, "ranges", err);
-    all = parts ? parts + blocks.count * blocks.all * 3 * SOME : NULL;
-    for (int64_t j = 0; j < bags->d && !status; j += SOME) {
-        int64_t n = bags->d - j < SOME ? bags->d - j : SOME;
-        status = some_ranges(bags, weights, &blocks, sum, j, n, parts, all, fit->range + j,
-                             fit->range + bags->d + j, err);
+        status = fini_numbers(&w.parts, w.blocks.count + 1, size, "ranges", err);
+    w.all = w.parts ? w.parts + w.blocks.count * size : NULL;
+    for (; w.column < d && !status; w.column += SOME) {
+        w.n = d - w.column < SOME ? d - w.column : SOME;
+        status = some_ranges(&w, fit->range + w.column, fit->range + d + w.column, err);
     }
-    fini_free(parts);
+    fini_free(w.parts);
     return status;
 }
 
