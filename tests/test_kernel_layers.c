@@ -28,12 +28,13 @@ static void norm__near_double(void **state)
                 float *y = fence_array(&fences[7], n, 4), *mean = fence_array(&fences[8], rows, 4);
                 float inverse[8];
                 static double wy[MOST], wm[8], wi[8];
-                table[k]->norm(rows, w, x, gain, bias, y, mean, inverse);
-                table[k]->norm_back(rows, w, x, gain, mean, inverse, dy, dx, dgain, dbias);
+                const fini_norm_f32 norm = {rows, w, x, gain, mean, inverse};
+                table[k]->norm(&norm, bias, y);
+                table[k]->norm_back(&norm, dy, dx, dgain, dbias);
                 const fini_layers_f64 *f64 = &fini_layers_ref_f64;
-                f64->norm(rows, w, store[0], store[1], store[2], wy, wm, wi);
-                f64->norm_back(rows, w, store[0], store[1], wm, wi, store[3], store[4], store[5],
-                               store[6]);
+                const fini_norm_f64 wide = {rows, w, store[0], store[1], wm, wi};
+                f64->norm(&wide, store[2], wy);
+                f64->norm_back(&wide, store[3], store[4], store[5], store[6]);
                 /* A row of two numbers that are close is divided by what their rounding left. */
                 double bound = w < 7 ? 2e-4 : 4e-6;
                 near(n, y, wy, bound);
@@ -52,14 +53,15 @@ static void norm_back__is_the_derivative(void **state)
     const fini_layers_f64 *f = &fini_layers_ref_f64;
     double dx[N] = {0}, dgain[W] = {0}, dbias[W] = {0}, y[N], mean[ROWS], inverse[ROWS];
     fill(0, N), fill(1, W), fill(2, W), fill(3, N);
-    f->norm(ROWS, W, store[0], store[1], store[2], y, mean, inverse);
-    f->norm_back(ROWS, W, store[0], store[1], mean, inverse, store[3], dx, dgain, dbias);
+    const fini_norm_f64 norm = {ROWS, W, store[0], store[1], mean, inverse};
+    f->norm(&norm, store[2], y);
+    f->norm_back(&norm, store[3], dx, dgain, dbias);
     for (int part = 0; part < 3; part++)
         for (int j = 0; j < (part ? W : N); j++) {
             double at = store[part][j], side[2];
             for (int s = 0; s < 2; s++) {
                 store[part][j] = at + (s ? 1e-5 : -1e-5);
-                f->norm(ROWS, W, store[0], store[1], store[2], y, mean, inverse);
+                f->norm(&norm, store[2], y);
                 side[s] = 0;
                 for (int i = 0; i < N; i++)
                     side[s] += y[i] * store[3][i];
@@ -183,7 +185,7 @@ static void layers__nan_and_infinity(void **state)
             for (int j = 0; j < W; j++)
                 one[j] = 1;
             x[2 * W + at] = NAN;
-            f->norm(ROWS, W, x, one, zero, y, mean, inverse);
+            f->norm(&(fini_norm_f32){ROWS, W, x, one, mean, inverse}, zero, y);
             for (int i = 0; i < ROWS * W; i++)
                 assert_true(!isnan(y[i]) == (i / W != 2));
             for (int relu = 0; relu < 2; relu++) {

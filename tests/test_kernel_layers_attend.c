@@ -25,6 +25,23 @@ typedef struct head { /* of a table, with its arrays at fences */
     float *qkv, *out, *kept, *dout, *dqkv;
 } head;
 
+static double w_out[MOST], w_kept[MOST], w_dqkv[MOST], w_scratch[MOST];
+
+/* q, k and v side by side in x, with a gap behind them. */
+static fini_head_f32 head_f32(shape s, float scale, const float *x, float *out, float *kept,
+                              float *scratch)
+{
+    return (fini_head_f32){s.m, s.L,     s.d,         3 * s.d + 1, s.d + 2, scale,
+                           x,   x + s.d, x + 2 * s.d, out,         kept,    scratch};
+}
+
+static fini_head_f64 head_f64(shape s, double scale)
+{
+    const double *x = store[0];
+    return (fini_head_f64){s.m, s.L,     s.d,         3 * s.d + 1, s.d + 2, scale,
+                           x,   x + s.d, x + 2 * s.d, w_out,       w_kept,  w_scratch};
+}
+
 static head head_run(const fini_layers_f32 *f, shape s, double scale)
 {
     int64_t rows = s.m > s.L ? s.m : s.L, ld = 3 * s.d + 1, ldo = s.d + 2;
@@ -33,24 +50,20 @@ static head head_run(const fini_layers_f32 *f, shape s, double scale)
               fence_array(&fences[4], rows * ld - 1, 4)};
     float *scratch = fence_array(&fences[5], fini_attend_scratch(s.L, s.d), 4);
     memset(h.dqkv, 0, (size_t)(rows * ld - 1) * sizeof *h.dqkv);
-    f->attend(s.m, s.L, s.d, ld, h.qkv, h.qkv + s.d, h.qkv + 2 * s.d, (float)scale, ldo, h.out,
-              h.kept, scratch);
-    f->attend_back(s.m, s.L, s.d, ld, h.qkv, h.qkv + s.d, h.qkv + 2 * s.d, (float)scale, ldo, h.out,
-                   h.kept, h.dout, h.dqkv, h.dqkv + s.d, h.dqkv + 2 * s.d, scratch);
+    const fini_head_f32 a = head_f32(s, (float)scale, h.qkv, h.out, h.kept, scratch);
+    f->attend(&a);
+    f->attend_back(&a, h.dout, h.dqkv, h.dqkv + s.d, h.dqkv + 2 * s.d);
     return h;
 }
 
 /* The same in double, from store[0] and store[3]. */
-static double w_out[MOST], w_kept[MOST], w_dqkv[MOST], w_scratch[MOST];
 static void head_double(shape s, double scale)
 {
-    int64_t ld = 3 * s.d + 1, ldo = s.d + 2;
-    double *x = store[0];
+    const fini_head_f64 h = head_f64(s, scale);
     const fini_layers_f64 *f = &fini_layers_ref_f64;
     memset(w_dqkv, 0, sizeof w_dqkv);
-    f->attend(s.m, s.L, s.d, ld, x, x + s.d, x + 2 * s.d, scale, ldo, w_out, w_kept, w_scratch);
-    f->attend_back(s.m, s.L, s.d, ld, x, x + s.d, x + 2 * s.d, scale, ldo, w_out, w_kept, store[3],
-                   w_dqkv, w_dqkv + s.d, w_dqkv + 2 * s.d, w_scratch);
+    f->attend(&h);
+    f->attend_back(&h, store[3], w_dqkv, w_dqkv + s.d, w_dqkv + 2 * s.d);
 }
 
 static void attend__near_double(void **state)
@@ -71,9 +84,10 @@ static void attend__near_double(void **state)
             near(rows * ld - 1, h.dqkv, w_dqkv, 1e-5);
             static float p[MOST];
             static double wp[MOST];
-            table[k]->weights(s.m, s.L, s.d, ld, h.qkv, h.qkv + s.d, scale, h.kept, p);
-            fini_layers_ref_f64.weights(s.m, s.L, s.d, ld, store[0], store[0] + s.d, (double)scale,
-                                        w_kept, wp);
+            const fini_head_f32 a = head_f32(s, scale, h.qkv, NULL, h.kept, NULL);
+            const fini_head_f64 wide = head_f64(s, (double)scale);
+            table[k]->weights(&a, p);
+            fini_layers_ref_f64.weights(&wide, wp);
             near(s.m * s.L, p, wp, 3e-6);
         }
 }
@@ -84,15 +98,14 @@ static void attend_back__is_the_derivative(void **state)
     (void)state;
     const shape s = {5, 4, 3};
     const int64_t ld = 3 * s.d + 1, ldo = s.d + 2;
-    const fini_layers_f64 *f = &fini_layers_ref_f64;
+    const fini_head_f64 h = head_f64(s, 0.7);
     fill(0, 5 * ld), fill(3, 5 * ldo);
     head_double(s, 0.7);
     for (int64_t j = 0; j < 5 * ld; j++) {
         double at = store[0][j], side[2];
         for (int t = 0; t < 2; t++) {
             store[0][j] = at + (t ? 1e-5 : -1e-5);
-            f->attend(s.m, s.L, s.d, ld, store[0], store[0] + s.d, store[0] + 2 * s.d, 0.7, ldo,
-                      w_out, w_kept, w_scratch);
+            fini_layers_ref_f64.attend(&h);
             side[t] = 0;
             for (int64_t r = 0; r < s.m; r++)
                 for (int64_t c = 0; c < s.d; c++)
@@ -117,8 +130,10 @@ static void attend__rows_do_not_mix(void **state)
         assert_true(fini_attend_scratch(s.L, s.d) <= MOST);
         for (int64_t r = 0; r < s.m; r++) {
             float out[19], kept[2];
-            table[k]->attend(1, s.L, s.d, ld, h.qkv + r * ld, h.qkv + s.d, h.qkv + 2 * s.d, 0.3f,
-                             ldo, out, kept, scratch);
+            fini_head_f32 a = head_f32(s, 0.3f, h.qkv, out, kept, scratch);
+            a.m = 1;
+            a.q += r * ld;
+            table[k]->attend(&a);
             assert_memory_equal(out, h.out + r * ldo, sizeof out);
             assert_memory_equal(kept, h.kept + 2 * r, sizeof kept);
         }
@@ -145,10 +160,10 @@ static void attend__large_scores_and_long_sequences(void **state)
                 qkv[l][5] = l == 700 ? 5.0f : 0.0f;
             }
             float dout[D] = {1, 1};
-            table[k]->attend(1, L, D, 3 * D, &qkv[0][0], &qkv[0][2], &qkv[0][4], 1.0f, D, out, kept,
-                             scratch);
-            table[k]->attend_back(1, L, D, 3 * D, &qkv[0][0], &qkv[0][2], &qkv[0][4], 1.0f, D, out,
-                                  kept, dout, &dqkv[0][0], &dqkv[0][2], &dqkv[0][4], scratch);
+            const fini_head_f32 a = {1,          L,          D,          3 * D, D,    1.0f,
+                                     &qkv[0][0], &qkv[0][2], &qkv[0][4], out,   kept, scratch};
+            table[k]->attend(&a);
+            table[k]->attend_back(&a, dout, &dqkv[0][0], &dqkv[0][2], &dqkv[0][4]);
             assert_true(fabsf(out[0] - 1) < 1e-5f);
             double want = large ? 1 : 1.0 / L, sum = 0;
             assert_true(fabs((double)out[1] - 5 * want) < 1e-5 * want);
@@ -175,10 +190,13 @@ static void attend__nan_stays(void **state)
             float other[11 * D];
             memcpy(other, q, sizeof q);
             q[at * D] = NAN;
-            table[k]->attend(11, 11, D, D, q, other, other, 1.0f, D, out, kept, scratch);
+            fini_head_f32 a = {11, 11, D, D, D, 1.0f, q, other, other, out, kept, scratch};
+            table[k]->attend(&a);
             for (int i = 0; i < 11 * D; i++)
                 assert_true(!isnan(out[i]) == (i / D != at));
-            table[k]->attend(11, 11, D, D, other, q, other, 1.0f, D, out, kept, scratch);
+            a.q = other;
+            a.k = q;
+            table[k]->attend(&a);
             for (int i = 0; i < 11 * D; i++)
                 assert_true(isnan(out[i]));
         }

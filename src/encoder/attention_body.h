@@ -16,29 +16,35 @@ static piece piece_of(const fini_work *job, int64_t layer, const scratch *s, int
     return (piece){at, L, s->visible[i], at + skip, L - skip, last ? s->end[i] : at, 0};
 }
 
-static REAL softmax_times(const fin_encoder *o)
+static HEAD head_of(const fini_work *job, const scratch *s, const kept *k, const piece *p)
 {
-    return (REAL)(1 / sqrt((double)o->d));
+    int64_t w = job->o->width, d = job->o->d, column = p->head * d;
+    const REAL *keys = k->qkv + p->at * 3 * w + column + w;
+    return (HEAD){.m = p->m,
+                  .L = p->seen,
+                  .d = d,
+                  .ld = 3 * w,
+                  .ldo = w,
+                  .times = (REAL)(1 / sqrt((double)d)),
+                  .q = k->qkv + p->ask * 3 * w + column,
+                  .k = keys,
+                  .v = keys + w,
+                  .out = k->att + p->to * w + column,
+                  .kept = k->sums + (p->head * s->rows + p->to) * 2,
+                  .scratch = s->attend};
 }
 
-static void attend_softmax(const fini_work *job, scratch *s, kept *k, const piece *p)
+static void attend_softmax(const fini_work *job, const scratch *s, const kept *k, const piece *p)
 {
-    const fin_encoder *o = job->o;
-    int64_t w = o->width, column = p->head * o->d;
-    const REAL *q = k->qkv + p->ask * 3 * w + column, *keys = k->qkv + p->at * 3 * w + column + w;
-    LAYERS->attend(p->m, p->seen, o->d, 3 * w, q, keys, keys + w, softmax_times(o), w,
-                   k->att + p->to * w + column, k->sums + (p->head * s->rows + p->to) * 2,
-                   s->attend);
+    HEAD h = head_of(job, s, k, p);
+    LAYERS->attend(&h);
 }
 
 static void attend_softmax_back(const fini_work *job, scratch *s, const kept *k, const piece *p)
 {
-    const fin_encoder *o = job->o;
-    int64_t w = o->width, column = p->head * o->d, to = p->to * w + column;
-    int64_t q = p->ask * 3 * w + column, keys = p->at * 3 * w + column + w, values = keys + w;
-    LAYERS->attend_back(p->m, p->seen, o->d, 3 * w, k->qkv + q, k->qkv + keys, k->qkv + values,
-                        softmax_times(o), w, k->att + to, k->sums + (p->head * s->rows + p->to) * 2,
-                        s->dy + to, s->wide + q, s->wide + keys, s->wide + values, s->attend);
+    HEAD h = head_of(job, s, k, p);
+    LAYERS->attend_back(&h, s->dy + (h.out - k->att), s->wide + (h.q - k->qkv),
+                        s->wide + (h.k - k->qkv), s->wide + (h.v - k->qkv));
 }
 
 /* ---- kernel ridge ---------------------------------------------------------------------------- */
@@ -107,19 +113,21 @@ static void write_map(const fini_work *job, scratch *s, const kept *k, const pie
 {
     const fin_encoder *o = job->o;
     bool cme = o->settings.attention == FIN_ENCODER_CME;
-    int64_t w = o->width, L = p->L;
+    int64_t L = p->L;
     const int64_t *place = s->place + p->at, *twin = s->twin + p->at;
     for (int64_t i = 0; i < L * L; i++)
         map[i] = 0;
     for (int64_t i = 0; i < L && p->seen; i++) {
         int64_t from = twin[i] - p->at;
-        const REAL *q = k->qkv + (p->at + from) * 3 * w + p->head * o->d;
-        const REAL *keys = k->qkv + p->at * 3 * w + p->head * o->d + w;
         if (cme)
             fini_cme_weights(&s->cme, from, s->cme.O);
-        else
-            LAYERS->weights(1, p->seen, o->d, 3 * w, q, keys, softmax_times(o),
-                            k->sums + (p->head * s->rows + p->at + from) * 2, s->weights);
+        else {
+            piece one = *p;
+            one.ask = one.to = twin[i];
+            one.m = 1;
+            HEAD h = head_of(job, s, k, &one);
+            LAYERS->weights(&h, s->weights);
+        }
         for (int64_t j = 0; j < p->seen; j++) {
             int64_t key = twin[j] - p->at;
             map[place[i] * L + place[j]] = cme ? s->cme.O[key] : (double)s->weights[key];

@@ -1,5 +1,5 @@
 /* A block of sequences, group by group, forward and backward: one text for float and double. The
- * file that includes it defines REAL, GEMM (cblas) and LAYERS (kernel/layers.h).
+ * file that includes it defines REAL, GEMM (cblas), and HEAD, NORM and LAYERS (kernel/layers.h).
  *
  * Linear maps are products of whole groups with matrices. The gradient of a block is added up in
  * REAL for some thousand tokens and then goes to the block's sums in double: a float sum over a few
@@ -91,18 +91,18 @@ static void norm(const fini_work *job, int64_t rows, fini_pair at, const REAL *x
 {
     const REAL *weights = job->weights;
     if (at.weight >= 0)
-        LAYERS->norm(rows, job->o->width, x, weights + at.weight, weights + at.bias, y, mean,
-                     inverse);
+        LAYERS->norm(&(NORM){rows, job->o->width, x, weights + at.weight, mean, inverse},
+                     weights + at.bias, y);
 }
 
 /* dx += the norm's gradient, from dy; without norms dy is added as it is. */
 static void norm_back(const fini_work *job, scratch *s, int64_t rows, fini_pair at, const REAL *x,
-                      const REAL *mean, const REAL *inverse)
+                      REAL *mean, REAL *inverse)
 {
     const REAL *weights = job->weights;
     int64_t w = job->o->width;
     if (at.weight >= 0)
-        LAYERS->norm_back(rows, w, x, weights + at.weight, mean, inverse, s->dy, s->dx,
+        LAYERS->norm_back(&(NORM){rows, w, x, weights + at.weight, mean, inverse}, s->dy, s->dx,
                           s->gradient + at.weight, s->gradient + at.bias);
     else
         for (int64_t i = 0; i < rows * w; i++)

@@ -2,6 +2,8 @@
 #include "kernel/layers.h"
 
 #define REAL float
+#define HEAD fini_head_f32
+#define NORM fini_norm_f32
 #define GEMM cblas_sgemm
 #define LAYERS (fini_layers_get())
 #include "encoder/pass_body.h"

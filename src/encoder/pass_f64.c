@@ -2,6 +2,8 @@
 #include "kernel/layers.h"
 
 #define REAL double
+#define HEAD fini_head_f64
+#define NORM fini_norm_f64
 #define GEMM cblas_dgemm
 #define LAYERS (&fini_layers_ref_f64)
 #include "encoder/pass_body.h"

@@ -12,7 +12,7 @@
 
 /* norm       y = (x - mean) inverse gain + bias; mean and inverse = 1/sqrt(variance + 1e-5) of each
  *            row are kept
- * norm_back  dx, dgain (w), dbias (w) are added to
+ * norm_back  from dy: dx, dgain (w), dbias (w) are added to
  * gelu, relu y = act(x + bias), act(t) = t Phi(t) or max(t, 0); x is left as act'(x + bias), which
  *            the way back needs and nobody else
  * act_back   dy <- dy x, with x as they left it; dbias (w) += sums over rows of it
@@ -25,40 +25,45 @@
  *            numbers
  * attend_back  given dout (rows of ldo): dq (m rows), dk and dv (L rows) are written, rows of ld;
  *            without queries (m = 0) dk = dv = 0
- * weights    the weights themselves, p (m, L), for whoever wants to look at them
+ * weights    the weights themselves, p (m, L), for whoever wants to look at them; without v, out
+ *            and scratch
  * map        y (rows, out) = x (rows, in) W' (+ bias (out)) (+ from (rows, out); with a bias only);
  *            NULL: not wanted. W in panels (fini_map_pack); from may be y. in and out are multiples
  *            of FINI_PANEL. Without vectors map and map_weight are NULL: a BLAS is faster
  * map_weight dW (out, in) += dy' x */
-#define FINI_LAYERS(name, real)                                                                    \
-    typedef struct name {                                                                          \
-        void (*norm)(int64_t rows, int64_t w, const real *x, const real *gain, const real *bias,   \
-                     real *y, real *mean, real *inverse);                                          \
-        void (*norm_back)(int64_t rows, int64_t w, const real *x, const real *gain,                \
-                          const real *mean, const real *inverse, const real *dy, real *dx,         \
-                          real *dgain, real *dbias);                                               \
+#define FINI_LAYERS(suffix, real)                                                                  \
+    typedef struct fini_norm_##suffix {                                                            \
+        int64_t rows, w;                                                                           \
+        const real *x, *gain;                                                                      \
+        real *mean, *inverse;                                                                      \
+    } fini_norm_##suffix;                                                                          \
+    typedef struct fini_head_##suffix {                                                            \
+        int64_t m, L, d, ld, ldo;                                                                  \
+        real times;                                                                                \
+        const real *q, *k, *v;                                                                     \
+        real *out, *kept, *scratch;                                                                \
+    } fini_head_##suffix;                                                                          \
+    typedef struct fini_layers_##suffix {                                                          \
+        void (*norm)(const fini_norm_##suffix *n, const real *bias, real *y);                      \
+        void (*norm_back)(const fini_norm_##suffix *n, const real *dy, real *dx, real *dgain,      \
+                          real *dbias);                                                            \
         void (*gelu)(int64_t rows, int64_t w, const real *bias, real *x, real *y);                 \
         void (*relu)(int64_t rows, int64_t w, const real *bias, real *x, real *y);                 \
         void (*act_back)(int64_t rows, int64_t w, const real *x, real *dy, real *dbias);           \
         void (*add_bias)(int64_t rows, int64_t w, const real *bias, const real *x, real *y);       \
         void (*sum_rows)(int64_t rows, int64_t w, const real *x, real *sum);                       \
-        void (*attend)(int64_t m, int64_t L, int64_t d, int64_t ld, const real *q, const real *k,  \
-                       const real *v, real times, int64_t ldo, real *out, real *kept,              \
-                       real *scratch);                                                             \
-        void (*attend_back)(int64_t m, int64_t L, int64_t d, int64_t ld, const real *q,            \
-                            const real *k, const real *v, real times, int64_t ldo,                 \
-                            const real *out, const real *kept, const real *dout, real *dq,         \
-                            real *dk, real *dv, real *scratch);                                    \
-        void (*weights)(int64_t m, int64_t L, int64_t d, int64_t ld, const real *q, const real *k, \
-                        real times, const real *kept, real *p);                                    \
+        void (*attend)(const fini_head_##suffix *h);                                               \
+        void (*attend_back)(const fini_head_##suffix *h, const real *dout, real *dq, real *dk,     \
+                            real *dv);                                                             \
+        void (*weights)(const fini_head_##suffix *h, real *p);                                     \
         void (*map)(int64_t rows, int64_t in, int64_t out, const real *x, const real *panels,      \
                     const real *bias, const real *from, real *y);                                  \
         void (*map_weight)(int64_t rows, int64_t in, int64_t out, const real *x, const real *dy,   \
                            real *dW);                                                              \
-    } name;
+    } fini_layers_##suffix;
 
-FINI_LAYERS(fini_layers_f32, float)
-FINI_LAYERS(fini_layers_f64, double)
+FINI_LAYERS(f32, float)
+FINI_LAYERS(f64, double)
 
 /* W (out, in) in panels of FINI_PANEL columns, for map with it, and, if `back` is not NULL, with
  * its transpose (from out to in). Both have in * out numbers. */

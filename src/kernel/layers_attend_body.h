@@ -75,35 +75,44 @@ INLINE void product(bool turned, int64_t rows, int64_t columns, int64_t K, const
         strip(1, columns - j, turned, rows, K, a, lda, b + j, ldb, scale, add, c + j, ldc);
 }
 
-/* Once each, and not wherever they are called. */
-static __attribute__((noinline)) void scores(int64_t rows, int64_t wide, int64_t d, const float *a,
-                                             int64_t lda, const float *packed, int64_t stride,
-                                             float *c)
+/* Some queries and all keys: in whole registers, and rows of them never a large power of two apart,
+ * where caches have few places. */
+typedef struct block {
+    int64_t rows, L, d, wide, stride;
+} block;
+
+INLINE block block_of(const fini_head_f32 *h)
 {
-    product(false, rows, wide, d, a, lda, packed, stride, NULL, false, c, stride);
+    int64_t wide = (h->L + WF - 1) / WF * WF;
+    return (block){0, h->L, h->d, wide, wide + WF};
 }
 
-static __attribute__((noinline)) void mix(int64_t rows, int64_t L, int64_t d, const float *p,
-                                          int64_t stride, const float *v, int64_t ld,
+/* Once each, and not wherever they are called. */
+static __attribute__((noinline)) void scores(block b, const float *a, int64_t lda,
+                                             const float *packed, float *c)
+{
+    product(false, b.rows, b.wide, b.d, a, lda, packed, b.stride, NULL, false, c, b.stride);
+}
+
+static __attribute__((noinline)) void mix(block b, const float *p, const float *v, int64_t ld,
                                           const float *scale, float *c, int64_t ldc)
 {
-    product(false, rows, d, L, p, stride, v, ld, scale, false, c, ldc);
+    product(false, b.rows, b.d, b.L, p, b.stride, v, ld, scale, false, c, ldc);
 }
 
-static __attribute__((noinline)) void spread(int64_t rows, int64_t L, int64_t d, const float *p,
-                                             int64_t stride, const float *x, int64_t ldx, bool add,
-                                             float *c, int64_t ldc)
+static __attribute__((noinline)) void spread(block b, const float *p, const float *x, int64_t ldx,
+                                             bool add, float *c, int64_t ldc)
 {
     if (add)
-        product(true, L, d, rows, p, stride, x, ldx, NULL, true, c, ldc);
+        product(true, b.L, b.d, b.rows, p, b.stride, x, ldx, NULL, true, c, ldc);
     else
-        product(true, L, d, rows, p, stride, x, ldx, NULL, false, c, ldc);
+        product(true, b.L, b.d, b.rows, p, b.stride, x, ldx, NULL, false, c, ldc);
 }
 
 /* to (d, stride): transposed x (L, d) times `times`; columns L .. wide - 1 are 0. */
-static void pack(int64_t L, int64_t wide, int64_t d, int64_t ld, const float *x, float times,
-                 int64_t stride, float *to)
+static void pack(block b, int64_t ld, const float *x, float times, float *to)
 {
+    const int64_t L = b.L, d = b.d, stride = b.stride;
     int64_t l = 0;
     for (; l + 8 <= L; l += 8) {
         int64_t j = 0;
@@ -114,7 +123,7 @@ static void pack(int64_t L, int64_t wide, int64_t d, int64_t ld, const float *x,
                 to[j * stride + i] = x[i * ld + j] * times;
     }
     for (int64_t j = 0; j < d; j++)
-        for (int64_t i = l; i < wide; i++)
+        for (int64_t i = l; i < b.wide; i++)
             to[j * stride + i] = i < L ? x[i * ld + j] * times : 0;
 }
 
@@ -143,29 +152,22 @@ INLINE void soften(int64_t L, float *s, float *kept)
     kept[1] = 1.0f / fold_f(sum, SET_F(0.0f));
 }
 
-/* Keys in whole registers; rows of them never a large power of two apart, where caches have few
- * places. */
-INLINE int64_t wide_of(int64_t L)
+static void attend(const fini_head_f32 *h)
 {
-    return (L + WF - 1) / WF * WF;
-}
-
-static void attend(int64_t m, int64_t L, int64_t d, int64_t ld, const float *q, const float *k,
-                   const float *v, float times, int64_t ldo, float *out, float *kept,
-                   float *scratch)
-{
-    const int64_t wide = wide_of(L), stride = wide + WF;
-    float *keys = scratch, *p = keys + d * stride;
-    pack(L, wide, d, ld, k, times, stride, keys);
+    const int64_t m = h->m, ld = h->ld, ldo = h->ldo;
+    block b = block_of(h);
+    float *keys = h->scratch, *p = keys + b.d * b.stride;
+    pack(b, ld, h->k, h->times, keys);
     for (int64_t i = 0; i < m; i += FINI_ATTEND_ROWS) {
-        int64_t rows = m - i < FINI_ATTEND_ROWS ? m - i : FINI_ATTEND_ROWS;
-        scores(rows, wide, d, q + i * ld, ld, keys, stride, p);
-        for (int64_t r = 0; r < rows; r++)
-            if (L)
-                soften(L, p + r * stride, kept + 2 * (i + r));
+        float *kept = h->kept + 2 * i;
+        b.rows = m - i < FINI_ATTEND_ROWS ? m - i : FINI_ATTEND_ROWS;
+        scores(b, h->q + i * ld, ld, keys, p);
+        for (int64_t r = 0; r < b.rows; r++)
+            if (b.L)
+                soften(b.L, p + r * b.stride, kept + 2 * r);
             else
-                kept[2 * (i + r)] = kept[2 * (i + r) + 1] = 0;
-        mix(rows, L, d, p, stride, v, ld, kept + 2 * i + 1, out + i * ldo, ldo);
+                kept[2 * r] = kept[2 * r + 1] = 0;
+        mix(b, p, h->v, ld, kept + 1, h->out + i * ldo, ldo);
     }
 }
 
@@ -191,39 +193,37 @@ INLINE float dot(int64_t d, const float *a, const float *b)
     return fold_f(sum, SET_F(0.0f));
 }
 
-static void attend_back(int64_t m, int64_t L, int64_t d, int64_t ld, const float *q, const float *k,
-                        const float *v, float times, int64_t ldo, const float *out,
-                        const float *kept, const float *dout, float *dq, float *dk, float *dv,
-                        float *scratch)
+static void attend_back(const fini_head_f32 *h, const float *dout, float *dq, float *dk, float *dv)
 {
-    const int64_t wide = wide_of(L), stride = wide + WF;
-    float *keys = scratch, *values = keys + d * stride, *p = values + d * stride;
-    float *ds = p + FINI_ATTEND_ROWS * stride;
-    pack(L, wide, d, ld, k, times, stride, keys);
-    pack(L, wide, d, ld, v, 1.0f, stride, values);
+    const int64_t m = h->m, ld = h->ld, ldo = h->ldo;
+    block b = block_of(h);
+    float *keys = h->scratch, *values = keys + b.d * b.stride, *p = values + b.d * b.stride;
+    float *ds = p + FINI_ATTEND_ROWS * b.stride;
+    pack(b, ld, h->k, h->times, keys);
+    pack(b, ld, h->v, 1.0f, values);
     for (int64_t i = 0; i == 0 || i < m; i += FINI_ATTEND_ROWS) { /* without queries: zeros */
-        int64_t rows = m - i < FINI_ATTEND_ROWS ? m - i : FINI_ATTEND_ROWS;
-        const float *dy = dout + i * ldo;
-        scores(rows, wide, d, q + i * ld, ld, keys, stride, p);
-        scores(rows, wide, d, dy, ldo, values, stride, ds);
-        for (int64_t r = 0; r < rows; r++)
-            harden(L, kept + 2 * (i + r), dot(d, dy + r * ldo, out + (i + r) * ldo), times,
-                   p + r * stride, ds + r * stride);
-        mix(rows, L, d, ds, stride, k, ld, NULL, dq + i * ld, ld);
-        spread(rows, L, d, p, stride, dy, ldo, i > 0, dv, ld);
-        spread(rows, L, d, ds, stride, q + i * ld, ld, i > 0, dk, ld);
+        const float *q = h->q + i * ld, *out = h->out + i * ldo, *dy = dout + i * ldo;
+        b.rows = m - i < FINI_ATTEND_ROWS ? m - i : FINI_ATTEND_ROWS;
+        scores(b, q, ld, keys, p);
+        scores(b, dy, ldo, values, ds);
+        for (int64_t r = 0; r < b.rows; r++)
+            harden(b.L, h->kept + 2 * (i + r), dot(b.d, dy + r * ldo, out + r * ldo), h->times,
+                   p + r * b.stride, ds + r * b.stride);
+        mix(b, ds, h->k, ld, NULL, dq + i * ld, ld);
+        spread(b, p, dy, ldo, i > 0, dv, ld);
+        spread(b, ds, q, ld, i > 0, dk, ld);
     }
 }
 
 /* Not in a hurry, but with the very scores of attend: one sum in the order of the columns. */
-static void weights(int64_t m, int64_t L, int64_t d, int64_t ld, const float *q, const float *k,
-                    float times, const float *kept, float *p)
+static void weights(const fini_head_f32 *h, float *p)
 {
-    for (int64_t i = 0; i < m; i++, q += ld, kept += 2, p += L)
-        for (int64_t l = 0; l < L; l++) {
+    const float *q = h->q, *kept = h->kept;
+    for (int64_t i = 0; i < h->m; i++, q += h->ld, kept += 2, p += h->L)
+        for (int64_t l = 0; l < h->L; l++) {
             float s = 0;
-            for (int64_t j = 0; j < d; j++)
-                s = fmaf(q[j], k[l * ld + j] * times, s);
+            for (int64_t j = 0; j < h->d; j++)
+                s = fmaf(q[j], h->k[l * h->ld + j] * h->times, s);
             vf w = exp_f(SET_F(s - kept[0])) * SET_F(kept[1]);
             p[l] = w[0];
         }

@@ -24,10 +24,11 @@ INLINE float sum_f(vf x)
 }
 
 /* Two sweeps, so that nothing cancels where the mean is large. */
-static void norm(int64_t rows, int64_t w, const float *x, const float *gain, const float *bias,
-                 float *y, float *mean, float *inverse)
+static void norm(const fini_norm_f32 *n, const float *bias, float *y)
 {
-    const float share = 1.0f / (float)w;
+    const int64_t rows = n->rows, w = n->w;
+    const float share = 1.0f / (float)w, *x = n->x, *gain = n->gain;
+    float *mean = n->mean, *inverse = n->inverse;
     for (int64_t r = 0; r < rows; r++, x += w, y += w) {
         vf sum = SET_F(0.0f), square = sum;
         for (int64_t j = 0; j < w; j += WF)
@@ -52,12 +53,15 @@ static void norm(int64_t rows, int64_t w, const float *x, const float *gain, con
     }
 }
 
-/* R rows at a time. */
-INLINE void norm_back_rows(int R, int64_t w, const float *x, const float *gain, const float *mean,
-                           const float *inverse, const float *dy, float *dx, float *dgain,
-                           float *dbias)
+/* R rows at a time, from row `from` on. */
+INLINE void norm_back_rows(int R, int64_t from, const fini_norm_f32 *n, const float *dy, float *dx,
+                           float *dgain, float *dbias)
 {
-    const float share = 1.0f / (float)w;
+    const int64_t w = n->w;
+    const float share = 1.0f / (float)w, *x = n->x + from * w, *gain = n->gain;
+    const float *mean = n->mean + from, *inverse = n->inverse + from;
+    dy += from * w;
+    dx += from * w;
     vf plain[4], along[4];
     for (int r = 0; r < R; r++)
         plain[r] = along[r] = SET_F(0.0f);
@@ -87,16 +91,14 @@ INLINE void norm_back_rows(int R, int64_t w, const float *x, const float *gain, 
     }
 }
 
-static void norm_back(int64_t rows, int64_t w, const float *x, const float *gain, const float *mean,
-                      const float *inverse, const float *dy, float *dx, float *dgain, float *dbias)
+static void norm_back(const fini_norm_f32 *n, const float *dy, float *dx, float *dgain,
+                      float *dbias)
 {
     int64_t r = 0;
-    for (; r + 4 <= rows; r += 4)
-        norm_back_rows(4, w, x + r * w, gain, mean + r, inverse + r, dy + r * w, dx + r * w, dgain,
-                       dbias);
-    for (; r < rows; r++)
-        norm_back_rows(1, w, x + r * w, gain, mean + r, inverse + r, dy + r * w, dx + r * w, dgain,
-                       dbias);
+    for (; r + 4 <= n->rows; r += 4)
+        norm_back_rows(4, r, n, dy, dx, dgain, dbias);
+    for (; r < n->rows; r++)
+        norm_back_rows(1, r, n, dy, dx, dgain, dbias);
 }
 
 static void gelu(int64_t rows, int64_t w, const float *bias, float *x, float *y)

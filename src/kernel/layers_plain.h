@@ -2,10 +2,12 @@
  * of libm are given, and undefined at the end. Sums of a row are taken in double. */
 
 /* Layer norm (Ba, Kiros and Hinton 2016), with the biased variance, as everybody takes it. */
-static void NAME(norm)(int64_t rows, int64_t w, const REAL *x, const REAL *gain, const REAL *bias,
-                       REAL *y, REAL *mean, REAL *inverse)
+static void NAME(norm)(const NAME(fini_norm) * n, const REAL *bias, REAL *y)
 {
-    for (int64_t r = 0; r < rows; r++, x += w, y += w) {
+    const int64_t w = n->w;
+    const REAL *x = n->x, *gain = n->gain;
+    REAL *mean = n->mean, *inverse = n->inverse;
+    for (int64_t r = 0; r < n->rows; r++, x += w, y += w) {
         double sum = 0, square = 0;
         for (int64_t j = 0; j < w; j++)
             sum += (double)x[j];
@@ -22,11 +24,12 @@ static void NAME(norm)(int64_t rows, int64_t w, const REAL *x, const REAL *gain,
 /* With h = (x - mean) inverse and g = gain dy:
  *
  *     dx += inverse (g - mean(g) - h mean(g h))        dgain += h dy        dbias += dy */
-static void NAME(norm_back)(int64_t rows, int64_t w, const REAL *x, const REAL *gain,
-                            const REAL *mean, const REAL *inverse, const REAL *dy, REAL *dx,
-                            REAL *dgain, REAL *dbias)
+static void NAME(norm_back)(const NAME(fini_norm) * n, const REAL *dy, REAL *dx, REAL *dgain,
+                            REAL *dbias)
 {
-    for (int64_t r = 0; r < rows; r++, x += w, dy += w, dx += w) {
+    const int64_t w = n->w;
+    const REAL *x = n->x, *gain = n->gain, *mean = n->mean, *inverse = n->inverse;
+    for (int64_t r = 0; r < n->rows; r++, x += w, dy += w, dx += w) {
         double plain = 0, along = 0;
         for (int64_t j = 0; j < w; j++) {
             REAL h = (x[j] - mean[r]) * inverse[r], g = gain[j] * dy[j];
@@ -99,32 +102,31 @@ static REAL NAME(dot)(int64_t d, const REAL *a, const REAL *b)
     return (REAL)sum;
 }
 
-/* The scores of a query. */
-static void NAME(scores)(int64_t L, int64_t d, int64_t ld, const REAL *q, const REAL *k, REAL times,
-                         REAL *s)
+/* The scores of query i. */
+static void NAME(scores)(const NAME(fini_head) * h, int64_t i, REAL *s)
 {
-    for (int64_t l = 0; l < L; l++)
-        s[l] = NAME(dot)(d, q, k + l * ld) * times;
+    for (int64_t l = 0; l < h->L; l++)
+        s[l] = NAME(dot)(h->d, h->q + i * h->ld, h->k + l * h->ld) * h->times;
 }
 
-static void NAME(attend)(int64_t m, int64_t L, int64_t d, int64_t ld, const REAL *q, const REAL *k,
-                         const REAL *v, REAL times, int64_t ldo, REAL *out, REAL *kept,
-                         REAL *scratch)
+static void NAME(attend)(const NAME(fini_head) * h)
 {
-    for (int64_t i = 0; i < m; i++, q += ld, out += ldo, kept += 2) {
+    const int64_t L = h->L;
+    REAL *out = h->out, *kept = h->kept, *scratch = h->scratch;
+    for (int64_t i = 0; i < h->m; i++, out += h->ldo, kept += 2) {
         REAL most = (REAL)-INFINITY;
         double sum = 0;
-        NAME(scores)(L, d, ld, q, k, times, scratch);
+        NAME(scores)(h, i, scratch);
         for (int64_t l = 0; l < L; l++)
             most = scratch[l] > most ? scratch[l] : most;
         for (int64_t l = 0; l < L; l++)
             sum += (double)(scratch[l] = EXP(scratch[l] - most));
         kept[0] = L ? most : 0;
         kept[1] = L ? (REAL)(1 / sum) : 0;
-        for (int64_t j = 0; j < d; j++) {
+        for (int64_t j = 0; j < h->d; j++) {
             double o = 0;
             for (int64_t l = 0; l < L; l++)
-                o += (double)scratch[l] * (double)v[l * ld + j];
+                o += (double)scratch[l] * (double)h->v[l * h->ld + j];
             out[j] = (REAL)(o * (double)kept[1]);
         }
     }
@@ -134,22 +136,23 @@ static void NAME(attend)(int64_t m, int64_t L, int64_t d, int64_t ld, const REAL
  *
  *     ds = times p (dp - sum_l p dp) = times p (dp - dout . out)
  *     dv = p' dout        dq = ds k        dk = ds' q */
-static void NAME(attend_back)(int64_t m, int64_t L, int64_t d, int64_t ld, const REAL *q,
-                              const REAL *k, const REAL *v, REAL times, int64_t ldo,
-                              const REAL *out, const REAL *kept, const REAL *dout, REAL *dq,
-                              REAL *dk, REAL *dv, REAL *scratch)
+static void NAME(attend_back)(const NAME(fini_head) * h, const REAL *dout, REAL *dq, REAL *dk,
+                              REAL *dv)
 {
+    const int64_t L = h->L, d = h->d, ld = h->ld;
+    const REAL *q = h->q, *k = h->k, *out = h->out, *kept = h->kept;
     for (int64_t l = 0; l < L; l++)
         for (int64_t j = 0; j < d; j++)
             dk[l * ld + j] = dv[l * ld + j] = 0;
-    for (int64_t i = 0; i < m; i++, q += ld, dq += ld, out += ldo, dout += ldo, kept += 2) {
+    for (int64_t i = 0; i < h->m;
+         i++, q += ld, dq += ld, out += h->ldo, dout += h->ldo, kept += 2) {
         REAL mean = NAME(dot)(d, dout, out);
-        NAME(scores)(L, d, ld, q, k, times, scratch);
+        NAME(scores)(h, i, h->scratch);
         for (int64_t j = 0; j < d; j++)
             dq[j] = 0;
         for (int64_t l = 0; l < L; l++) {
-            REAL p = EXP(scratch[l] - kept[0]) * kept[1];
-            REAL ds = times * p * (NAME(dot)(d, dout, v + l * ld) - mean);
+            REAL p = EXP(h->scratch[l] - kept[0]) * kept[1];
+            REAL ds = h->times * p * (NAME(dot)(d, dout, h->v + l * ld) - mean);
             for (int64_t j = 0; j < d; j++) {
                 dq[j] += ds * k[l * ld + j];
                 dk[l * ld + j] += ds * q[j];
@@ -159,13 +162,12 @@ static void NAME(attend_back)(int64_t m, int64_t L, int64_t d, int64_t ld, const
     }
 }
 
-static void NAME(weights)(int64_t m, int64_t L, int64_t d, int64_t ld, const REAL *q, const REAL *k,
-                          REAL times, const REAL *kept, REAL *p)
+static void NAME(weights)(const NAME(fini_head) * h, REAL *p)
 {
-    for (int64_t i = 0; i < m; i++, q += ld, kept += 2, p += L) {
-        NAME(scores)(L, d, ld, q, k, times, p);
-        for (int64_t l = 0; l < L; l++)
-            p[l] = EXP(p[l] - kept[0]) * kept[1];
+    for (int64_t i = 0; i < h->m; i++, p += h->L) {
+        NAME(scores)(h, i, p);
+        for (int64_t l = 0; l < h->L; l++)
+            p[l] = EXP(p[l] - h->kept[2 * i]) * h->kept[2 * i + 1];
     }
 }
 

@@ -16,21 +16,28 @@ static void turn(int64_t d, int64_t depth, int64_t width, const double *b, doubl
             panel[k * PANEL + j] = b[j * d + k];
 }
 
-/* `rows` rows of a with one panel. The sums go on from what is in out unless this is the first
- * stretch of columns, and are multiplied by the factor after the last one. */
-static inline __attribute__((always_inline)) void stretch(bool squares, int rows, bool first,
-                                                          int64_t d, int64_t depth, const double *a,
-                                                          const double *panel, vd factor,
-                                                          double *out, int64_t ld)
+/* A stretch of columns: rows of a are d apart, of which `depth` meet the panel's. The sums go on
+ * from what is in out unless this is the first one, and are multiplied by the factor after the last
+ * one. */
+typedef struct columns {
+    int64_t d, depth;
+    const double *panel;
+    double factor;
+} columns;
+
+/* `rows` rows of a with one panel. */
+static inline __attribute__((always_inline)) void
+stretch(bool squares, int rows, bool first, columns c, const double *a, double *out, int64_t ld)
 {
+    vd factor = SET_D(c.factor);
     vd sum[ROWS][2];
     for (int r = 0; r < rows; r++)
         for (int h = 0; h < 2; h++)
             sum[r][h] = first ? SET_D(0) : LOAD_D(out + r * ld + h * WD);
-    for (int64_t k = 0; k < depth; k++) {
-        vd b0 = LOAD_D(panel + k * PANEL), b1 = LOAD_D(panel + k * PANEL + WD);
+    for (int64_t k = 0; k < c.depth; k++) {
+        vd b0 = LOAD_D(c.panel + k * PANEL), b1 = LOAD_D(c.panel + k * PANEL + WD);
         for (int r = 0; r < rows; r++) {
-            vd x = SET_D(a[r * d + k]);
+            vd x = SET_D(a[r * c.d + k]);
             vd x0 = squares ? x - b0 : x, x1 = squares ? x - b1 : x;
             sum[r][0] = FMA_D(x0, squares ? x0 : b0, sum[r][0]);
             sum[r][1] = FMA_D(x1, squares ? x1 : b1, sum[r][1]);
@@ -42,24 +49,22 @@ static inline __attribute__((always_inline)) void stretch(bool squares, int rows
 }
 
 /* A panel that is not full, or few rows: through a block of its own. */
-static inline __attribute__((always_inline)) void rows_of(bool squares, bool first, int64_t d,
-                                                          int64_t depth, int64_t n, const double *a,
-                                                          const double *panel, double factor,
-                                                          int64_t width, double *out, int64_t ld)
+static inline __attribute__((always_inline)) void rows_of(bool squares, bool first, columns c,
+                                                          int64_t n, const double *a, int64_t width,
+                                                          double *out, int64_t ld)
 {
-    vd f = SET_D(factor);
     int64_t i = 0;
     if (width == PANEL) {
         for (; i + ROWS <= n; i += ROWS)
-            stretch(squares, ROWS, first, d, depth, a + i * d, panel, f, out + i * ld, ld);
+            stretch(squares, ROWS, first, c, a + i * c.d, out + i * ld, ld);
         for (; i < n; i++)
-            stretch(squares, 1, first, d, depth, a + i * d, panel, f, out + i * ld, ld);
+            stretch(squares, 1, first, c, a + i * c.d, out + i * ld, ld);
     }
     for (; i < n; i++) {
         double block[PANEL] = {0};
         if (!first)
             memcpy(block, out + i * ld, (size_t)width * sizeof *block);
-        stretch(squares, 1, first, d, depth, a + i * d, panel, f, block, PANEL);
+        stretch(squares, 1, first, c, a + i * c.d, block, PANEL);
         memcpy(out + i * ld, block, (size_t)width * sizeof *block);
     }
 }
@@ -73,12 +78,12 @@ static inline __attribute__((always_inline)) void rows_of(bool squares, bool fir
             int64_t width = m - j < PANEL ? m - j : PANEL, k = 0;                                  \
             do {                                                                                   \
                 int64_t depth = d - k < DEPTH ? d - k : DEPTH;                                     \
-                double f = k + depth < d ? 1 : factor;                                             \
+                columns c = {d, depth, panel, k + depth < d ? 1 : factor};                         \
                 turn(d, depth, width, b + j * d + k, panel);                                       \
                 if (k == 0)                                                                        \
-                    rows_of(is_squares, true, d, depth, n, a, panel, f, width, out + j, ld);       \
+                    rows_of(is_squares, true, c, n, a, width, out + j, ld);                        \
                 else                                                                               \
-                    rows_of(is_squares, false, d, depth, n, a + k, panel, f, width, out + j, ld);  \
+                    rows_of(is_squares, false, c, n, a + k, width, out + j, ld);                   \
                 k += depth;                                                                        \
             } while (k < d);                                                                       \
         }                                                                                          \
