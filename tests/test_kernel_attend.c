@@ -108,7 +108,7 @@ static void attend(const fini_kernel *kernel, const tokens *t, int kind, bool in
             kernel->pack_f32(t->dk, keys, t->kf + first * t->dk, NULL, 1, panels);
         memcpy(v, in_double ? (const void *)(t->v + first * t->dv) : t->vf + first * t->dv,
                (size_t)(keys * t->dv) * size);
-        fini_attend a = {score_of(kind), t->m, keys, t->dk, t->dv, q, panels, v, o, top, sum};
+        fini_attend_tile a = {score_of(kind), t->m, keys, t->dk, t->dv, q, panels, v, o, top, sum};
         if (in_double)
             kernel->attend_f64(&a);
         else

@@ -72,7 +72,7 @@ typedef struct tokens {
 } tokens;
 
 /* out, top and sum of a block of queries. */
-static void sweep(const tokens *x, fini_attend *a)
+static void sweep(const tokens *x, fini_attend_tile *a)
 {
     const fini_kernel *kernel = fini_kernel_get();
     size_t size = x->in_double ? sizeof(double) : sizeof(float);
@@ -131,14 +131,14 @@ fin_status fini_rows_forward(const fini_many *o, const fini_one *c, int64_t firs
                 .panels = s->key_panels};
     x.origin = fini_score_distance(&o->score) ? x.keys : NULL;
     scale_queries(o, c->query + first, count, x.origin, s->q_rows);
-    sweep(&x, &(fini_attend){.score = o->score,
-                             .queries = count,
-                             .dk = b->dk,
-                             .dv = b->dv,
-                             .q = s->q_rows,
-                             .out = s->out_rows,
-                             .top = s->top,
-                             .sum = s->sum});
+    sweep(&x, &(fini_attend_tile){.score = o->score,
+                                  .queries = count,
+                                  .dk = b->dk,
+                                  .dv = b->dv,
+                                  .q = s->q_rows,
+                                  .out = s->out_rows,
+                                  .top = s->top,
+                                  .sum = s->sum});
     fin_status status = check_sums(c, first, count, s->sum, err);
     for (int64_t i = 0; !status && i < count; i++) {
         double times = 1 / s->sum[i], bad = 0;
@@ -218,14 +218,14 @@ fin_status fini_rows_backward(const fini_many *o, const fini_one *c, fini_scratc
         fini_many_points(o, c, first, count, s, false);
         fini_many_read(o, o->dout, (c->query + first) * dv, count * dv, 1, s->dout);
         memset(s->dqueries, 0, (size_t)(count * dk) * sizeof *s->dqueries);
-        sweep(&x, &(fini_attend){.score = o->score,
-                                 .queries = count,
-                                 .dk = dk,
-                                 .dv = dv,
-                                 .q = s->queries,
-                                 .out = s->out,
-                                 .top = s->top,
-                                 .sum = s->sum});
+        sweep(&x, &(fini_attend_tile){.score = o->score,
+                                      .queries = count,
+                                      .dk = dk,
+                                      .dv = dv,
+                                      .q = s->queries,
+                                      .out = s->out,
+                                      .top = s->top,
+                                      .sum = s->sum});
         fin_status status = check_sums(c, first, count, s->sum, err);
         if (status)
             return status;

@@ -234,7 +234,7 @@ APART void NAME(gather_part)(int64_t columns, int64_t keys, const REAL *w, const
     NAME(gather_inline)(0, columns, keys, w, v, rows, out, dv);
 }
 
-static void NAME(attend)(const fini_attend *a)
+static void NAME(attend)(const fini_attend_tile *a)
 {
     _Alignas(64) REAL s[ROWS * FINI_TILE];
     int kind = a->score.kind;

@@ -73,7 +73,7 @@ static double slope_of(const fini_score *score, double s, double top)
 }
 
 #define ATTEND(name, real, panel, FMA_ONE, farthest)                                               \
-    static void name(const fini_attend *a)                                                         \
+    static void name(const fini_attend_tile *a)                                                    \
     {                                                                                              \
         real s[FINI_TILE], w[FINI_TILE];                                                           \
         for (int64_t i = 0; i < a->queries; i++) {                                                 \

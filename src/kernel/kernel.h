@@ -92,7 +92,7 @@ enum { FINI_PANEL_F32 = 16, FINI_PANEL_F64 = 8, FINI_TILE = 128 };
  * out, sum: sum_j w_j v_j and sum_j w_j over the tiles so far, all relative to the largest
  * exponent so far, `top`. Begin with out = sum = 0 and top = -infinity. Not for linear and
  * polynomial, which have no exponent and may sum to 0. */
-typedef struct fini_attend {
+typedef struct fini_attend_tile {
     fini_score score;
     int64_t queries, keys, dk, dv;
     const void *q;      /* (queries, dk) */
@@ -100,10 +100,10 @@ typedef struct fini_attend {
     const void *v;      /* (keys, dv) */
     void *out;          /* (queries, dv) */
     double *top, *sum;  /* (queries) */
-} fini_attend;
+} fini_attend_tile;
 
-/* value = times * k(q_i, k_j) + plus, slope = times * dk/du. With top and sum of fini_attend, k is
- * k exp(-top_i) / sum_i, the weight of a softmax. */
+/* value = times * k(q_i, k_j) + plus, slope = times * dk/du. With top and sum of fini_attend_tile,
+ * k is k exp(-top_i) / sum_i, the weight of a softmax. */
 typedef struct fini_covariances {
     fini_score score;
     int64_t queries, keys, dk, ld;
@@ -155,8 +155,8 @@ typedef struct fini_kernel {
                      float *panels);
     void (*pack_f64)(int64_t dk, int64_t keys, const double *k, const double *origin, double times,
                      double *panels);
-    void (*attend_f32)(const fini_attend *a);
-    void (*attend_f64)(const fini_attend *a);
+    void (*attend_f32)(const fini_attend_tile *a);
+    void (*attend_f64)(const fini_attend_tile *a);
     void (*covariances)(const fini_covariances *a);
 
     /* A = U'U for a positive definite A of a size that a core's own cache holds: its upper
