@@ -222,8 +222,10 @@ static int run(cli_args *args)
         status = take(&s, &err);
     }
     if (!status)
-        status = fin_latent_draw(latent, 0, s.n, s.L, s.Q, s.keys, s.values, s.queries, s.answers,
-                                 s.truth, s.z, &err);
+        status = fin_latent_draw(latent, 0,
+                                 &(fin_latent_sample){s.n, s.L, s.Q, s.keys, s.values, s.queries,
+                                                      s.answers, s.truth, s.z},
+                                 &err);
     if (!status)
         status = cli_ends_with(path, ".npz")
                      ? write_npz(&s, latent, path, &err)

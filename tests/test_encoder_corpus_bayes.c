@@ -189,8 +189,8 @@ static void classes__are_calibrated(void **state)
         corpus_draw(corpus, 0, N, -1, 0, FIN_EXAMPLES_BAYES, &e);
         assert_null(e.variance);
         double *z = help_array(N);
-        assert_int_equal(fin_latent_draw(latent, 0, N, 3, 0, NULL, NULL, NULL, NULL, NULL, z, NULL),
-                         FIN_OK);
+        assert_int_equal(
+            fin_latent_draw(latent, 0, &(fin_latent_sample){.n = N, .L = 3, .z = z}, NULL), FIN_OK);
         assert_memory_equal(z, e.targets, N * sizeof *z);
         stats_mean right = {0};
         for (int64_t c = 0; c < 5; c++) {

@@ -102,9 +102,12 @@ static void draw__any_array_may_be_missing(void **state)
         for (int i = 0; i < 6; i++) {
             double *only[6] = {0};
             only[i] = help_array(N * each[i]);
-            assert_int_equal(fin_latent_draw(latent, 0, N, L, Q, only[0], only[1], only[2], only[3],
-                                             only[4], only[5], NULL),
-                             FIN_OK);
+            assert_int_equal(
+                fin_latent_draw(latent, 0,
+                                &(fin_latent_sample){N, L, Q, only[0], only[1], only[2], only[3],
+                                                     only[4], only[5]},
+                                NULL),
+                FIN_OK);
             if (!same(only[i], full[i], N * each[i]))
                 fail_msg("%s: array %d differs when it is drawn alone", families[f], i);
             free(only[i]);

@@ -108,25 +108,29 @@ static void draw__refuses_sizes(void **state)
     for (int f = 0; f < fin_family_count(); f++) {
         fin_latent *latent = help_latent(fin_family_name(fin_family_at(f)), NULL, 1);
         for (int i = 0; i < 10; i++)
-            REFUSED(fin_latent_draw(latent, 0, bad[i][0], bad[i][1], bad[i][2], NULL, NULL, NULL,
-                                    NULL, NULL, NULL, &err),
+            REFUSED(fin_latent_draw(
+                        latent, 0,
+                        &(fin_latent_sample){.n = bad[i][0], .L = bad[i][1], .Q = bad[i][2]}, &err),
                     FIN_ERR_ARGUMENT, fin_family_name(fin_family_at(f)));
-        assert_int_equal(
-            fin_latent_draw(latent, UINT64_MAX, 2, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, &err),
-            FIN_OK);
-        assert_int_equal(
-            fin_latent_draw(latent, 0, 0, 5, 5, NULL, NULL, NULL, NULL, NULL, NULL, &err), FIN_OK);
+        assert_int_equal(fin_latent_draw(latent, UINT64_MAX, &(fin_latent_sample){.n = 2}, &err),
+                         FIN_OK);
+        assert_int_equal(fin_latent_draw(latent, 0, &(fin_latent_sample){.L = 5, .Q = 5}, &err),
+                         FIN_OK);
         fin_latent_destroy(latent);
     }
     fin_latent *urn = help_latent("urn", NULL, 1), *process = help_latent("process", NULL, 1);
     double values[101];
-    REFUSED(fin_latent_draw(urn, 0, 1, 101, 0, NULL, values, NULL, NULL, NULL, NULL, &err),
+    REFUSED(fin_latent_draw(urn, 0, &(fin_latent_sample){.n = 1, .L = 101, .values = values}, &err),
             FIN_ERR_ARGUMENT, "100 balls");
-    REFUSED(fin_latent_draw(urn, 0, 1, 60, 41, NULL, values, NULL, NULL, NULL, NULL, &err),
+    REFUSED(fin_latent_draw(urn, 0,
+                            &(fin_latent_sample){.n = 1, .L = 60, .Q = 41, .values = values}, &err),
             FIN_ERR_ARGUMENT, "100 balls");
-    assert_int_equal(fin_latent_draw(urn, 0, 1, 100, 0, NULL, values, NULL, NULL, NULL, NULL, &err),
-                     FIN_OK);
-    REFUSED(fin_latent_draw(process, 0, 1, 16000, 385, NULL, values, NULL, NULL, NULL, NULL, &err),
+    assert_int_equal(
+        fin_latent_draw(urn, 0, &(fin_latent_sample){.n = 1, .L = 100, .values = values}, &err),
+        FIN_OK);
+    REFUSED(fin_latent_draw(process, 0,
+                            &(fin_latent_sample){.n = 1, .L = 16000, .Q = 385, .values = values},
+                            &err),
             FIN_ERR_ARGUMENT, "16384");
     fin_latent_destroy(urn);
     fin_latent_destroy(process);
@@ -259,7 +263,8 @@ static void numbers__that_cannot_be_are_refused(void **state)
     s.kernel = FIN_KERNEL_EXPONENTIAL;
     s.scale = 1e-3;
     process = help_latent("process", &s, 1);
-    REFUSED(fin_latent_draw(process, 0, 2, 2, 1, NULL, k, NULL, NULL, NULL, NULL, &err),
+    REFUSED(fin_latent_draw(process, 0, &(fin_latent_sample){.n = 2, .L = 2, .Q = 1, .values = k},
+                            &err),
             FIN_ERR_NUMERIC, "overflows");
     fin_latent_destroy(process);
     s = help_defaults("concept");
@@ -354,7 +359,8 @@ static fin_status everything(void *user, fin_error *e)
     if (status)
         return status;
     fin_latent_get_shape(latent, &p);
-    status = fin_latent_draw(latent, 0, 1, 20, 2, keys, values, queries, NULL, truth, z, e);
+    status = fin_latent_draw(
+        latent, 0, &(fin_latent_sample){1, 20, 2, keys, values, queries, NULL, truth, z}, e);
     if (!status && p.statistic)
         status = fin_latent_accumulate(latent, 20, keys, values, statistic, e);
     if (!status && p.statistic)
@@ -405,8 +411,9 @@ static void memory__does_not_grow_with_queries(void **state)
     double *statistic = help_array(shape.statistic);
     most_bytes = 1 << 20;
     fin_memory_hooks(allocate_little, free);
-    fin_status drawn =
-        fin_latent_draw(latent, 0, 1, 16, Q, NULL, NULL, queries, mean, NULL, NULL, &err);
+    fin_status drawn = fin_latent_draw(
+        latent, 0,
+        &(fin_latent_sample){.n = 1, .L = 16, .Q = Q, .queries = queries, .answers = mean}, &err);
     most_bytes = 16 << 20;
     fin_status predicted = fin_latent_predict(latent, statistic, Q, queries, mean, NULL, &err);
     fin_memory_hooks(NULL, NULL);

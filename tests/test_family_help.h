@@ -53,8 +53,10 @@ static inline help_sequences help_draw(const fin_latent *latent, uint64_t first,
     s.truth = help_array(n * Q * s.width);
     s.z = help_array(n * s.shape.latent);
     fin_error err = {FIN_OK, ""};
-    if (fin_latent_draw(latent, first, n, L, Q, s.keys, s.values, s.queries, s.answers, s.truth,
-                        s.z, &err))
+    if (fin_latent_draw(
+            latent, first,
+            &(fin_latent_sample){n, L, Q, s.keys, s.values, s.queries, s.answers, s.truth, s.z},
+            &err))
         fail_msg("%s", err.message);
     return s;
 }

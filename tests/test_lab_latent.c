@@ -221,7 +221,11 @@ static void concepts__tables(void **state)
     }
     for (uint64_t i = 5000; i < 5010; i++) { /* sequences it has not seen */
         assert_int_equal(
-            fin_latent_draw(latent, i, 1, 0, 1, NULL, NULL, &query, NULL, truth, &z, &err), FIN_OK);
+            fin_latent_draw(
+                latent, i,
+                &(fin_latent_sample){.n = 1, .Q = 1, .queries = &query, .truth = truth, .z = &z},
+                &err),
+            FIN_OK);
         assert_memory_equal(tables + ((int)z * 5 + (int)query) * 4, truth, sizeof truth);
     }
     fini_free(tables);

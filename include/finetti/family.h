@@ -124,25 +124,25 @@ FIN_API void fin_latent_get_shape(const fin_latent *latent, fin_latent_shape *sh
 FIN_API const fin_family *fin_latent_get_family(const fin_latent *latent);
 FIN_API const fin_latent_settings *fin_latent_get_settings(const fin_latent *latent);
 
-/* Sequences first .. first+n-1: a context of L tokens and Q queries each. Caller-owned, any may be
- * NULL:
+/* n sequences, a context of L tokens and Q queries each. Arrays are the caller's, any may be NULL:
  *
  *     keys (n, L, dk), values (n, L, dv)
  *     queries (n, Q, dk), answers (n, Q, dv)   drawn like keys and values, but never wrong ones
  *     truth (n, Q, w)   mean of an answer given z (w = dv), or its probabilities (w = outcomes)
- *     z (n, latent)     the matrix Z or O, the probabilities, the number of the concept, the urn
- *
+ *     z (n, latent)     the matrix Z or O, the probabilities, the number of the concept, the urn */
+typedef struct fin_latent_sample {
+    int64_t n, L, Q;
+    double *keys, *values, *queries, *answers, *truth, *z;
+} fin_latent_sample;
+/* Draws sequences first .. first + n - 1.
  * Queries and their answers come from streams of their own, so that they do not change with L. Two
  * families differ. The urn's answers are the balls drawn after the context, and truth is their law
  * given the context. A process is one joint draw of f at tokens and queries, at most 16384
  * together, by Cholesky; where rounding leaves their covariance indefinite, 1e-12, 1e-11, ... at
  * most 1e-8 times its mean diagonal is added to the variances: a little noise of its own at each
  * point. */
-FIN_API fin_status fin_latent_draw(const fin_latent *latent, uint64_t first, int64_t n, int64_t L,
-                                   int64_t Q, FIN_OR_NULL double *keys, FIN_OR_NULL double *values,
-                                   FIN_OR_NULL double *queries, FIN_OR_NULL double *answers,
-                                   FIN_OR_NULL double *truth, FIN_OR_NULL double *z,
-                                   fin_error *err);
+FIN_API fin_status fin_latent_draw(const fin_latent *latent, uint64_t first,
+                                   const fin_latent_sample *sample, fin_error *err);
 /* phi: (n, features) of n keys (families with features). */
 FIN_API fin_status fin_latent_features(const fin_latent *latent, int64_t n, const double *keys,
                                        double *phi, fin_error *err);

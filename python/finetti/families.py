@@ -121,7 +121,8 @@ class Family(Base):
         for a, b in _pieces(n, sum(array.nbytes for array in out.values())):  # Ctrl-C is answered between two
             err = error()
             parts = [_arrays.doubles(array[a:b]) if array.size else ffi.NULL for array in out.values()]
-            check(lib.fin_latent_draw(self._latent, first + a, b - a, L, Q, *parts, err), err)
+            sample = ffi.new("fin_latent_sample *", (b - a, L, Q, *parts))
+            check(lib.fin_latent_draw(self._latent, first + a, sample, err), err)
         out["z"] = out["z"].reshape(n, *self._latent_shape()) if self._shape.latent else None
         return Sample(**out)
 

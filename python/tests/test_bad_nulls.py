@@ -339,6 +339,8 @@ class Objects:
         return self.struct("fin_tune_data", n=2, dk=2, dv=1, offsets=self.offsets(), keys=self.numbers(),
                            values=self.numbers())
 
+    def fin_latent_sample(self): return self.struct("fin_latent_sample", n=2, L=3, Q=2, keys=self.numbers())
+
     def fin_latent(self):
         return self.create("fin_latent", lambda out, err: lib.fin_latent_create(
             out, self.get("fin_family"), self.get("fin_latent_settings"), 1, err))

@@ -21,10 +21,11 @@ static fin_status meet_all(const fin_latent *latent, double *tables, unsigned ch
     const fin_latent_settings *s = fin_latent_get_settings(latent);
     int64_t C = s->covariates, R = s->outcomes, rows = s->concepts * C, missing = rows;
     int64_t most = PATIENCE * s->concepts * (1 + C / QUERIES);
+    double z;
+    const fin_latent_sample sample = {
+        .n = 1, .Q = QUERIES, .queries = queries, .truth = truth, .z = &z};
     for (int64_t i = 0; i < most && missing > 0; i++) {
-        double z;
-        fin_status status = fin_latent_draw(latent, (uint64_t)i, 1, 0, QUERIES, NULL, NULL, queries,
-                                            NULL, truth, &z, err);
+        fin_status status = fin_latent_draw(latent, (uint64_t)i, &sample, err);
         if (status)
             return status;
         for (int q = 0; q < QUERIES; q++) {

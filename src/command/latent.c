@@ -220,8 +220,10 @@ static fin_status average(const fin_latent *latent, const fini_latent_values *v,
                                (long long)done, (long long)samples);
             break;
         }
-        status = fin_latent_draw(latent, (uint64_t)done, n, v->own.L, QUERIES, s.keys, s.values,
-                                 s.queries, NULL, s.truth, s.shape.latent ? s.z : NULL, err);
+        const fin_latent_sample into = {n,      v->own.L, QUERIES,
+                                        s.keys, s.values, s.queries,
+                                        NULL,   s.truth,  s.shape.latent ? s.z : NULL};
+        status = fin_latent_draw(latent, (uint64_t)done, &into, err);
         for (int64_t i = 0; i < n && !status; i++) {
             double number;
             status = of(&s, i, &number, err);

@@ -145,20 +145,19 @@ fin_status fini_latent_draw_many(const fin_latent *latent, uint64_t seed, uint32
     return status;
 }
 
-fin_status fin_latent_draw(const fin_latent *latent, uint64_t first, int64_t n, int64_t L,
-                           int64_t Q, double *keys, double *values, double *queries,
-                           double *answers, double *truth, double *z, fin_error *err)
+fin_status fin_latent_draw(const fin_latent *latent, uint64_t first,
+                           const fin_latent_sample *sample, fin_error *err)
 {
-    FINI_NEED(err, latent);
-    fini_sequence arrays = {.L = L,
-                            .Q = Q,
-                            .keys = keys,
-                            .values = values,
-                            .queries = queries,
-                            .answers = answers,
-                            .truth = truth,
-                            .z = z};
-    return fini_latent_draw_many(latent, latent->seed, 0, first, n, &arrays, err);
+    FINI_NEED(err, latent, sample);
+    fini_sequence arrays = {.L = sample->L,
+                            .Q = sample->Q,
+                            .keys = sample->keys,
+                            .values = sample->values,
+                            .queries = sample->queries,
+                            .answers = sample->answers,
+                            .truth = sample->truth,
+                            .z = sample->z};
+    return fini_latent_draw_many(latent, latent->seed, 0, first, sample->n, &arrays, err);
 }
 
 int64_t fini_latent_room(const fin_latent *latent, int64_t L, int64_t m)

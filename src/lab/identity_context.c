@@ -50,8 +50,9 @@ fin_status fini_context_open(fini_context *context, const char *family,
     if (status)
         return status;
     lay_out(context);
-    status = fin_latent_draw(context->latent, 0, 1, L, Q, context->keys, context->values,
-                             context->queries, NULL, NULL, NULL, err);
+    const fin_latent_sample sample = {
+        1, L, Q, context->keys, context->values, context->queries, NULL, NULL, NULL};
+    status = fin_latent_draw(context->latent, 0, &sample, err);
     if (!status && context->phi)
         status = fin_latent_features(context->latent, L, context->keys, context->phi, err);
     if (!status && context->phi)

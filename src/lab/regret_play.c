@@ -193,8 +193,9 @@ fin_status fini_regret_sequence(fini_regret *w, int64_t i, fin_error *err)
     int64_t T = w->v->own.T, D = shape->features, time = 0;
     double sum = 0, more;
     memset(w->statistic, 0, (size_t)shape->statistic * sizeof(double));
-    fin_status status = fin_latent_draw(w->latent, (uint64_t)i, 1, 0, T, NULL, NULL, w->queries,
-                                        w->answers, w->truth, shape->latent ? w->z : NULL, err);
+    const fin_latent_sample sample = {
+        1, 0, T, NULL, NULL, w->queries, w->answers, w->truth, shape->latent ? w->z : NULL};
+    fin_status status = fin_latent_draw(w->latent, (uint64_t)i, &sample, err);
     if (!status && !fini_regret_counts(w)) {
         memset(w->S, 0, (size_t)(D * D) * sizeof(double));
         status = fin_latent_features(w->latent, T, w->queries, w->phi, err);
