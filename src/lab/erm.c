@@ -1,7 +1,7 @@
 /* erm: attention learnt from n sequences of L tokens, M of them masked, against the Bayes
  * prediction.
  *
- * The small models of small.h are fitted by least squares to the masked values; what is measured is
+ * The small models of mixed.h are fitted by least squares to the masked values; what is measured is
  *
  *     excess = E |f(q) - E[v | tokens, q]|^2 on sequences of their own,
  *
@@ -12,7 +12,7 @@
  *
  * Fits start at the best parameters: this is about the minimum that belongs to them, not about how
  * to find it (the command `stationary` starts anywhere). */
-#include "lab/small.h"
+#include "lab/mixed.h"
 
 #include "finetti/math.h"
 
@@ -33,7 +33,7 @@ FIN_TABLE_OF_ITS_OWN(erm_table, "erm", ERM_FIELDS);
 
 typedef struct erm_values {
     erm_own own;
-    fini_small_task task;
+    fini_mixed_task task;
 } erm_values;
 
 static const fin_output outputs[] = {
@@ -63,19 +63,19 @@ static fin_status check(const void *values, fin_error *err)
 {
     const erm_values *v = values;
     int64_t n = greater(greater(v->own.n, v->own.test), v->own.sandwich);
-    return v->own.form == FINI_SMALL_SOFTMAX ? fini_small_check_tokens(n, &v->task, err) : FIN_OK;
+    return v->own.form == FINI_MIXED_SOFTMAX ? fini_mixed_check_tokens(n, &v->task, err) : FIN_OK;
 }
 
 /* ---- work ------------------------------------------------------------------------------------ */
 
 typedef struct work {
     const erm_values *v;
-    fini_small_world world;
-    fini_small_model model;
-    fini_small_set train, test;
-    fini_small_fit fit;
+    fini_mixed_world world;
+    fini_mixed_model model;
+    fini_mixed_set train, test;
+    fini_mixed_fit fit;
     fini_arena arena;
-    fini_small_sandwich sandwich;
+    fini_mixed_sandwich sandwich;
     double *best, *theta; /* (parameters) */
     double *f;            /* (M, dv): one sequence */
     double gain;          /* softmax: of the best values */
@@ -88,31 +88,31 @@ static void lay_out(void *user)
     work *w = user;
     fini_arena *a = &w->arena;
     int64_t P = w->model.parameters, rows = w->model.M * w->model.dv;
-    bool tokens = w->model.form == FINI_SMALL_SOFTMAX;
-    fini_small_set_take(&w->train, a, tokens);
-    fini_small_set_take(&w->test, a, tokens);
-    fini_small_fit_take(&w->fit, a, P, rows);
+    bool tokens = w->model.form == FINI_MIXED_SOFTMAX;
+    fini_mixed_set_take(&w->train, a, tokens);
+    fini_mixed_set_take(&w->test, a, tokens);
+    fini_mixed_fit_take(&w->fit, a, P, rows);
     w->best = fini_take(a, P, sizeof(double));
     w->theta = fini_take(a, P, sizeof(double));
     w->f = fini_take(a, rows, sizeof(double));
-    fini_small_sandwich_take(&w->sandwich, a, &w->model);
+    fini_mixed_sandwich_take(&w->sandwich, a, &w->model);
 }
 
 /* |f(q) - mean q|^2 of a test sequence: exactly over q for cme, at masked tokens for softmax. */
 static double distance(work *w, const double *theta, int64_t i)
 {
-    const fini_small_model *m = &w->model;
-    double sum = 0, F[FINI_SMALL_KEYS * FINI_SMALL_KEYS];
-    if (m->form == FINI_SMALL_CME) {
+    const fini_mixed_model *m = &w->model;
+    double sum = 0, F[FINI_MIXED_KEYS * FINI_MIXED_KEYS];
+    if (m->form == FINI_MIXED_CME) {
         const double *mean = w->test.mean + i * m->dv * m->d;
-        fini_small_matrix(m, theta, w->test.moments + i * m->p * m->p, F);
+        fini_mixed_matrix(m, theta, w->test.moments + i * m->p * m->p, F);
         for (int64_t j = 0; j < m->dv * m->d; j++)
             sum += (F[j] - mean[j]) * (F[j] - mean[j]) / (double)m->d;
         return sum;
     }
-    fini_small_answers(m, theta, &w->test, i, w->f, NULL);
+    fini_mixed_answers(m, theta, &w->test, i, w->f, NULL);
     for (int64_t k = 0; k < m->M * m->dv; k++) {
-        double far = w->f[k] - fini_small_bayes(&w->test, i, k);
+        double far = w->f[k] - fini_mixed_bayes(&w->test, i, k);
         sum += far * far / (double)m->M;
     }
     return sum;
@@ -125,13 +125,13 @@ static double distance(work *w, const double *theta, int64_t i)
 static double floor_at(double log_kappa, void *user)
 {
     work *w = user;
-    const fini_small_model *m = &w->model;
+    const fini_mixed_model *m = &w->model;
     double ff = 0, fm = 0, mm = 0;
-    fini_small_truth(m, &w->world, exp(log_kappa), 1, w->best);
+    fini_mixed_truth(m, &w->world, exp(log_kappa), 1, w->best);
     for (int64_t i = 0; i < w->test.n; i++) {
-        fini_small_answers(m, w->best, &w->test, i, w->f, NULL);
+        fini_mixed_answers(m, w->best, &w->test, i, w->f, NULL);
         for (int64_t k = 0; k < m->M * m->dv; k++) {
-            double truth = fini_small_bayes(&w->test, i, k);
+            double truth = fini_mixed_bayes(&w->test, i, k);
             ff += w->f[k] * w->f[k];
             fm += w->f[k] * truth;
             mm += truth * truth;
@@ -145,17 +145,17 @@ static fin_status find_best(work *w, double *kappa, fin_error *err)
 {
     double least, log_kappa;
     fin_status status = FIN_OK;
-    if (w->model.form == FINI_SMALL_CME) {
-        fini_small_truth(&w->model, &w->world, 0, 0, w->best);
+    if (w->model.form == FINI_MIXED_CME) {
+        fini_mixed_truth(&w->model, &w->world, 0, 0, w->best);
         return FIN_OK;
     }
-    fini_small_draw(&w->test, FINI_STREAM_SMALL_TEST, FLOOR_SEQUENCES);
+    fini_mixed_draw(&w->test, FINI_STREAM_SMALL_TEST, FLOOR_SEQUENCES);
     status = fin_brent(floor_at, w, log(0.3), log(100), 1e-4, &log_kappa, &least, err);
     if (status)
         return status;
     floor_at(log_kappa, w);
     *kappa = exp(log_kappa);
-    fini_small_truth(&w->model, &w->world, *kappa, w->gain, w->best);
+    fini_mixed_truth(&w->model, &w->world, *kappa, w->gain, w->best);
     return FIN_OK;
 }
 
@@ -167,10 +167,10 @@ static fin_status predict(work *w, fin_result *result, fin_error *err)
     double trace = 0, error = 0;
     int rank = 0;
     for (uint64_t from = FLOOR_SEQUENCES * 2; done < w->v->own.sandwich; done += w->test.n) {
-        fini_small_draw(&w->test, FINI_STREAM_SMALL_TEST, from + (uint64_t)done);
-        fini_small_sandwich_add(&w->sandwich, &w->fit, &w->test, w->best);
+        fini_mixed_draw(&w->test, FINI_STREAM_SMALL_TEST, from + (uint64_t)done);
+        fini_mixed_sandwich_add(&w->sandwich, &w->fit, &w->test, w->best);
     }
-    fin_status status = fini_small_sandwich_trace(&w->sandwich, &trace, &error, &rank, err);
+    fin_status status = fini_mixed_sandwich_trace(&w->sandwich, &trace, &error, &rank, err);
     fini_result_scalar(result, "predicted", trace, error, FIN_HOW_SIMULATION, done);
     fini_result_exact(result, "rank", rank);
     return status;
@@ -180,18 +180,18 @@ static fin_status predict(work *w, fin_result *result, fin_error *err)
 
 static fin_status one_set(work *w, int64_t repetition, fin_error *err)
 {
-    const fini_small_model *m = &w->model;
-    fini_small_loss loss = {m, &w->train};
+    const fini_mixed_model *m = &w->model;
+    fini_mixed_loss loss = {m, &w->train};
     double excess = 0, floor = 0, bayes = 0, n = (double)w->test.n;
-    fini_small_draw(&w->train, FINI_STREAM_SMALL, (uint64_t)(repetition * w->train.n));
-    fini_small_draw(&w->test, FINI_STREAM_SMALL_TEST, (uint64_t)repetition << 32);
+    fini_mixed_draw(&w->train, FINI_STREAM_SMALL, (uint64_t)(repetition * w->train.n));
+    fini_mixed_draw(&w->test, FINI_STREAM_SMALL_TEST, (uint64_t)repetition << 32);
     w->fit.enough = 1e-9;
-    fin_status status = fini_small_learn(&w->fit, &loss, w->best, w->theta, err);
+    fin_status status = fini_mixed_learn(&w->fit, &loss, w->best, w->theta, err);
     w->gradient = fmax(w->gradient, w->fit.gradient);
     for (int64_t i = 0; i < w->test.n; i++) {
         const double *z = w->test.z + i * m->dv * m->d, *mean = w->test.mean + i * m->dv * m->d;
         excess += distance(w, w->theta, i) / n;
-        if (m->form == FINI_SMALL_SOFTMAX)
+        if (m->form == FINI_MIXED_SOFTMAX)
             floor += distance(w, w->best, i) / n;
         for (int64_t j = 0; j < m->dv * m->d; j++)
             bayes += (z[j] - mean[j]) * (z[j] - mean[j]) / (double)m->d / n;
@@ -212,7 +212,7 @@ static void add_all(const work *w, double kappa, fin_result *result)
     fini_result_average(result, "bayes", &w->bayes, 1);
     fini_result_average(result, "steps", &w->steps, 1);
     fini_result_exact(result, "gradient", w->gradient);
-    if (w->model.form == FINI_SMALL_CME)
+    if (w->model.form == FINI_MIXED_CME)
         return;
     fini_result_average(result, "floor", &w->floor, 1);
     fini_result_average(result, "floor_scaled", &w->floor, (double)w->v->task.L);
@@ -245,12 +245,12 @@ static fin_status run(const void *values, fin_result *result, const fin_progress
                       fin_error *err)
 {
     const erm_values *v = values;
-    work w = {.v = v, .model = fini_small_model_make((int)v->own.form, 1, &v->task)};
-    fini_small_world_make(&w.world, &v->task, fini_small_seed(v->own.seed, v->task.L, v->own.n));
-    w.train = (fini_small_set){.n = v->own.n, .world = &w.world};
-    w.test = (fini_small_set){.n = v->own.test, .world = &w.world};
-    const fini_small_frame frame = {&w.arena, "training and test sets", lay_out, measure};
-    return fini_small_frame_run(&frame, &w, result, progress, err);
+    work w = {.v = v, .model = fini_mixed_model_make((int)v->own.form, 1, &v->task)};
+    fini_mixed_world_make(&w.world, &v->task, fini_lab_seed(v->own.seed, v->task.L, v->own.n));
+    w.train = (fini_mixed_set){.n = v->own.n, .world = &w.world};
+    w.test = (fini_mixed_set){.n = v->own.test, .world = &w.world};
+    const fini_lab_frame frame = {&w.arena, "training and test sets", lay_out, measure};
+    return fini_lab_frame_run(&frame, &w, result, progress, err);
 }
 
 const fin_command fini_command_erm = {
@@ -260,7 +260,7 @@ const fin_command fini_command_erm = {
     .size = sizeof(erm_values),
     .words = fini_no_words,
     .outputs = outputs,
-    .tables = FINI_SMALL_TABLES(erm_values, erm_table),
+    .tables = FINI_MIXED_TABLES(erm_values, erm_table),
     .check = check,
     .run = run,
 };

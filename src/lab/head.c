@@ -1,7 +1,7 @@
 /* head: masked pretraining, then a linear head on frozen features, against learning all from
  * labels.
  *
- * A sequence has the label y = <A, Z> + noise, |A| = 1. cme attention (small.h) is learnt without
+ * A sequence has the label y = <A, Z> + noise, |A| = 1. cme attention (mixed.h) is learnt without
  * labels from `pre` sequences with masked values; its F (dv x d numbers), the estimate of Z, is the
  * feature of a sequence, and D = dv d. What is measured is E (prediction - E[y | tokens])^2 of
  *
@@ -13,7 +13,7 @@
  *     near      cme attention with a head, everything learnt from the n labels, from the best
  *               parameters on: more than a fair chance
  *     scratch   the same from random parameters, the best of some starts by their training loss */
-#include "lab/small.h"
+#include "lab/mixed.h"
 
 #include "random/streams.h"
 
@@ -34,7 +34,7 @@ FIN_TABLE_OF_ITS_OWN(head_table, "head", HEAD_FIELDS);
 
 typedef struct head_values {
     head_own own;
-    fini_small_task task;
+    fini_mixed_task task;
 } head_values;
 
 static const fin_output outputs[] = {
@@ -55,7 +55,7 @@ static const fin_output outputs[] = {
     {NULL, NULL, NULL},
 };
 
-enum { K = FINI_SMALL_KEYS, DD = K * K };
+enum { K = FINI_MIXED_KEYS, DD = K * K };
 enum { ZERO, HEAD, EXACT, FLOOR, NEAR, SCRATCH, PRE, BOUND, PREDICTED, VARIANCE, ABOVE, MEASURES };
 
 static fin_status check(const void *values, fin_error *err)
@@ -73,10 +73,10 @@ static fin_status check(const void *values, fin_error *err)
 
 typedef struct work {
     const head_values *v;
-    fini_small_world world;
-    fini_small_model model;
-    fini_small_set pre, labelled, test;
-    fini_small_fit fit, whole;
+    fini_mixed_world world;
+    fini_mixed_model model;
+    fini_mixed_set pre, labelled, test;
+    fini_mixed_fit fit, whole;
     fini_arena arena;
     int64_t D, all;                /* numbers in a head; parameters of everything */
     double A[DD];                  /* the label's */
@@ -93,11 +93,11 @@ static void lay_out(void *user)
     work *w = user;
     fini_arena *a = &w->arena;
     int64_t P = w->model.parameters, dv = w->model.dv;
-    fini_small_set_take(&w->pre, a, false);
-    fini_small_set_take(&w->labelled, a, false);
-    fini_small_set_take(&w->test, a, false);
-    fini_small_fit_take(&w->fit, a, P, w->model.M * dv);
-    fini_small_fit_take(&w->whole, a, w->all, 1);
+    fini_mixed_set_take(&w->pre, a, false);
+    fini_mixed_set_take(&w->labelled, a, false);
+    fini_mixed_set_take(&w->test, a, false);
+    fini_mixed_fit_take(&w->fit, a, P, w->model.M * dv);
+    fini_mixed_fit_take(&w->whole, a, w->all, 1);
     w->best = fini_take(a, P, sizeof(double));
     w->theta = fini_take(a, P, sizeof(double));
     w->full = fini_take(a, P, sizeof(double));
@@ -124,10 +124,10 @@ static void spread_out(const work *w, const double *theta, double *full)
 static void one(const void *user, const double *theta, int64_t i, double *residual, double *J)
 {
     const work *w = user;
-    const fini_small_model *m = &w->model;
+    const fini_mixed_model *m = &w->model;
     int64_t p = m->p, P = m->parameters;
     spread_out(w, theta, w->full);
-    fini_small_label(m, w->full, w->labelled.moments + i * p * p, theta + p * p + 1, residual,
+    fini_mixed_label(m, w->full, w->labelled.moments + i * p * p, theta + p * p + 1, residual,
                      J ? w->row : NULL);
     *residual -= w->y[i];
     if (!J)
@@ -138,13 +138,13 @@ static void one(const void *user, const double *theta, int64_t i, double *residu
 
 static double whole_excess(work *w, const double *theta)
 {
-    const fini_small_model *m = &w->model;
+    const fini_mixed_model *m = &w->model;
     double F[DD], sum = 0;
     spread_out(w, theta, w->full);
     for (int64_t i = 0; i < w->test.n; i++) {
-        fini_small_matrix(m, w->full, w->test.moments + i * m->p * m->p, F);
-        double far = fini_small_dot(w->D, theta + m->p * m->p + 1, F) -
-                     fini_small_dot(w->D, w->A, w->test.mean + i * w->D);
+        fini_mixed_matrix(m, w->full, w->test.moments + i * m->p * m->p, F);
+        double far = fini_hand_dot(w->D, theta + m->p * m->p + 1, F) -
+                     fini_hand_dot(w->D, w->A, w->test.mean + i * w->D);
         sum += far * far / (double)w->test.n;
     }
     return sum;
@@ -152,11 +152,11 @@ static double whole_excess(work *w, const double *theta)
 
 static fin_status learn_whole(work *w, double *theta, fin_error *err)
 {
-    fini_small_rows rows = {
+    fini_mixed_rows rows = {
         .n = w->labelled.n, .rows = 1, .parameters = w->all, .share = 1, .user = w, .one = one};
     w->whole.most = 300;
     w->whole.decrease = 1e-6;
-    return fini_small_fit_descend(&w->whole, &rows, theta, err);
+    return fini_mixed_fit_descend(&w->whole, &rows, theta, err);
 }
 
 static fin_status from_labels(work *w, int64_t repetition, double measured[MEASURES],
@@ -192,17 +192,17 @@ static double head_excess(const work *w, const double *head, const double *featu
 {
     double sum = 0;
     for (int64_t i = 0; i < w->test.n; i++) {
-        double far = fini_small_dot(w->D, head, feature + i * w->D) -
-                     fini_small_dot(w->D, w->A, w->test.mean + i * w->D);
+        double far = fini_hand_dot(w->D, head, feature + i * w->D) -
+                     fini_hand_dot(w->D, w->A, w->test.mean + i * w->D);
         sum += far * far / (double)w->test.n;
     }
     return sum;
 }
 
-static void make_features(const work *w, const fini_small_set *set, double *feature)
+static void make_features(const work *w, const fini_mixed_set *set, double *feature)
 {
     for (int64_t i = 0; i < set->n; i++)
-        fini_small_matrix(&w->model, w->theta, set->moments + i * w->model.p * w->model.p,
+        fini_mixed_matrix(&w->model, w->theta, set->moments + i * w->model.p * w->model.p,
                           feature + i * w->D);
 }
 
@@ -219,22 +219,22 @@ static bool heads(work *w, double measured[MEASURES])
         const double *m = w->test.mean + i * D, *z = w->test.z + i * D;
         for (int64_t a = 0; a < D; a++)
             far += (mean[i * D + a] - m[a]) * (mean[i * D + a] - m[a]);
-        truth += (fini_small_dot(D, w->A, z) - fini_small_dot(D, w->A, m)) *
-                 (fini_small_dot(D, w->A, z) - fini_small_dot(D, w->A, m));
+        truth += (fini_hand_dot(D, w->A, z) - fini_hand_dot(D, w->A, m)) *
+                 (fini_hand_dot(D, w->A, z) - fini_hand_dot(D, w->A, m));
     }
     measured[PRE] = far / (double)w->model.d / (double)w->test.n;
     measured[BOUND] = measured[PRE] * (double)w->model.d; /* |A| = 1, Sigma = 1 / d */
     measured[VARIANCE] = truth / (double)w->test.n;
-    if (!fini_small_regress(n, D, w->feature, w->y, room, head))
+    if (!fini_hand_regress(n, D, w->feature, w->y, room, head))
         return false;
     measured[HEAD] = head_excess(w, head, w->test_feature);
-    if (!fini_small_regress(n, D, w->labelled.mean, w->y, room, head))
+    if (!fini_hand_regress(n, D, w->labelled.mean, w->y, room, head))
         return false;
     measured[EXACT] = head_excess(w, head, w->test.mean);
     /* Masked values of the test sequences are not used: their place is free. */
     for (int64_t i = 0; i < w->test.n; i++)
-        w->test.y[i] = fini_small_dot(D, w->A, w->test.mean + i * D);
-    if (!fini_small_regress(w->test.n, D, w->test_feature, w->test.y, room, head))
+        w->test.y[i] = fini_hand_dot(D, w->A, w->test.mean + i * D);
+    if (!fini_hand_regress(w->test.n, D, w->test_feature, w->test.y, room, head))
         return false;
     measured[FLOOR] =
         head_excess(w, head, w->test_feature) * (double)w->test.n / (double)(w->test.n - D);
@@ -251,22 +251,22 @@ static void draw(work *w, int64_t repetition)
 {
     fin_random r;
     uint64_t first = (uint64_t)repetition << 32;
-    fini_small_draw(&w->pre, FINI_STREAM_SMALL, first);
-    fini_small_draw(&w->labelled, FINI_STREAM_HEAD_LABELS, first);
-    fini_small_draw(&w->test, FINI_STREAM_SMALL_TEST, first);
+    fini_mixed_draw(&w->pre, FINI_STREAM_SMALL, first);
+    fini_mixed_draw(&w->labelled, FINI_STREAM_HEAD_LABELS, first);
+    fini_mixed_draw(&w->test, FINI_STREAM_SMALL_TEST, first);
     fin_random_open(&r, w->world.seed, FINI_STREAM_HEAD, (uint64_t)repetition);
     fin_random_sphere(&r, w->D, w->A);
     for (int64_t i = 0; i < w->labelled.n; i++)
-        w->y[i] = fini_small_dot(w->D, w->A, w->labelled.z + i * w->D) +
+        w->y[i] = fini_hand_dot(w->D, w->A, w->labelled.z + i * w->D) +
                   sqrt(w->v->own.label_noise) * fin_random_normal(&r);
 }
 
 static fin_status once(work *w, int64_t repetition, fin_error *err)
 {
-    fini_small_loss loss = {&w->model, &w->pre};
+    fini_mixed_loss loss = {&w->model, &w->pre};
     double measured[MEASURES] = {0};
     draw(w, repetition);
-    fin_status status = fini_small_learn(&w->fit, &loss, w->best, w->theta, err);
+    fin_status status = fini_mixed_learn(&w->fit, &loss, w->best, w->theta, err);
     if (!status && !heads(w, measured))
         status = fini_fail(err, FIN_ERR_NUMERIC,
                            "features do not determine a head; a larger n "
@@ -309,7 +309,7 @@ static fin_status measure(void *user, fin_result *result, const fin_progress *pr
     work *w = user;
     int64_t count = w->v->own.repetitions;
     fin_status status = FIN_OK;
-    fini_small_truth(&w->model, &w->world, 0, 0, w->best);
+    fini_mixed_truth(&w->model, &w->world, 0, 0, w->best);
     for (int64_t i = 0; i < count && !status; i++) {
         if (fini_report(progress, "learning", (double)i, (double)count))
             status = fini_fail(err, FIN_ERR_CANCELLED, "cancelled");
@@ -325,15 +325,15 @@ static fin_status run(const void *values, fin_result *result, const fin_progress
                       fin_error *err)
 {
     const head_values *v = values;
-    work w = {.v = v, .model = fini_small_model_make(FINI_SMALL_CME, 1, &v->task)};
+    work w = {.v = v, .model = fini_mixed_model_make(FINI_MIXED_CME, 1, &v->task)};
     w.D = v->task.d * v->task.dv;
     w.all = w.model.p * w.model.p + 1 + w.D;
-    fini_small_world_make(&w.world, &v->task, fini_small_seed(v->own.seed, v->own.pre, v->own.n));
-    w.pre = (fini_small_set){.n = v->own.pre, .world = &w.world};
-    w.labelled = (fini_small_set){.n = v->own.n, .world = &w.world};
-    w.test = (fini_small_set){.n = v->own.test, .world = &w.world};
-    const fini_small_frame frame = {&w.arena, "training and test sets", lay_out, measure};
-    return fini_small_frame_run(&frame, &w, result, progress, err);
+    fini_mixed_world_make(&w.world, &v->task, fini_lab_seed(v->own.seed, v->own.pre, v->own.n));
+    w.pre = (fini_mixed_set){.n = v->own.pre, .world = &w.world};
+    w.labelled = (fini_mixed_set){.n = v->own.n, .world = &w.world};
+    w.test = (fini_mixed_set){.n = v->own.test, .world = &w.world};
+    const fini_lab_frame frame = {&w.arena, "training and test sets", lay_out, measure};
+    return fini_lab_frame_run(&frame, &w, result, progress, err);
 }
 
 const fin_command fini_command_head = {
@@ -343,7 +343,7 @@ const fin_command fini_command_head = {
     .size = sizeof(head_values),
     .words = fini_no_words,
     .outputs = outputs,
-    .tables = FINI_SMALL_TABLES(head_values, head_table),
+    .tables = FINI_MIXED_TABLES(head_values, head_table),
     .check = check,
     .run = run,
 };

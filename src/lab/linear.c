@@ -14,7 +14,7 @@
  *
  * A sequence enters through A alone. Given Z it is (Z S + noise^(1/2) N S^(1/2)) / L, S = K'K of
  * Wishart's law, which is drawn by Bartlett's decomposition: the cost does not depend on L. */
-#include "lab/small.h"
+#include "lab/mixed.h"
 
 #include "random/streams.h"
 
@@ -177,9 +177,9 @@ static bool learn(work *w, int64_t repetition)
         draw(w, FINI_STREAM_LINEAR, (uint64_t)(repetition * w->v->n + i), &s);
         add_sequence(w, &s);
     }
-    if (!fini_small_cholesky(P, w->H))
+    if (!fini_hand_cholesky(P, w->H))
         return false;
-    fini_small_solve(P, w->H, w->b);
+    fini_hand_solve(P, w->H, w->b);
     return true;
 }
 
@@ -253,9 +253,9 @@ static fin_status run(const void *values, fin_result *result, const fin_progress
                       fin_error *err)
 {
     const linear_values *v = values;
-    work w = {.v = v, .seed = fini_small_seed(v->seed, v->L, v->n)};
-    const fini_small_frame frame = {&w.arena, "a linear system", lay_out, measure};
-    return fini_small_frame_run(&frame, &w, result, progress, err);
+    work w = {.v = v, .seed = fini_lab_seed(v->seed, v->L, v->n)};
+    const fini_lab_frame frame = {&w.arena, "a linear system", lay_out, measure};
+    return fini_lab_frame_run(&frame, &w, result, progress, err);
 }
 
 const fin_command fini_command_linear = {

@@ -6,7 +6,7 @@
  *     cme         |w|_1 <= (|q|^2 / (4 alpha))^(1/2)     for weights w with the ridge lam = alpha L
  *
  * Each side is computed for many random inputs of length L; the ratio may not exceed 1. */
-#include "lab/small.h"
+#include "lab/mixed.h"
 
 #include "random/streams.h"
 #include "math/small.h"
@@ -133,9 +133,9 @@ static double weights_ratio(work *w, const double *q)
     for (int64_t i = 0; i < p; i++)
         A[i * p + i] += v->alpha * (double)v->L;
     memcpy(u, q, (size_t)p * sizeof *u);
-    if (!fini_small_cholesky(p, A))
+    if (!fini_hand_cholesky(p, A))
         return NAN;
-    fini_small_solve(p, A, u);
+    fini_hand_solve(p, A, u);
     for (int64_t l = 0; l < v->L; l++) {
         double weight = 0;
         for (int64_t i = 0; i < p; i++)
@@ -183,7 +183,7 @@ static fin_status measure(void *user, fin_result *result, const fin_progress *pr
     work *w = user;
     const lipschitz_values *v = w->v;
     fin_random r;
-    uint64_t seed = fini_small_seed(v->seed, v->L, 0);
+    uint64_t seed = fini_lab_seed(v->seed, v->L, 0);
     for (int64_t i = 0; i < v->draws; i++) {
         if (fini_report(progress, "drawing", (double)i, (double)v->draws))
             return fini_fail(err, FIN_ERR_CANCELLED, "cancelled");
@@ -205,8 +205,8 @@ static fin_status run(const void *values, fin_result *result, const fin_progress
                       fin_error *err)
 {
     work w = {.v = values};
-    const fini_small_frame frame = {&w.arena, "a context", lay_out, measure};
-    return fini_small_frame_run(&frame, &w, result, progress, err);
+    const fini_lab_frame frame = {&w.arena, "a context", lay_out, measure};
+    return fini_lab_frame_run(&frame, &w, result, progress, err);
 }
 
 const fin_command fini_command_lipschitz = {

@@ -13,7 +13,7 @@
  * can be written down (beta-binomial times prediction), so that a training set is a table of D
  * (L+1) numbers of occurrences, drawn cell by cell, and the Kullback-Leibler divergence is an exact
  * sum. */
-#include "lab/small.h"
+#include "lab/mixed.h"
 
 #include "random/streams.h"
 #include "lab/rate.h"
@@ -214,9 +214,9 @@ static bool newton(work *w, double damping)
         w->C[j * D + j] += damping;
         w->step[j] = -w->g[j];
     }
-    if (!fini_small_cholesky(D, w->C))
+    if (!fini_hand_cholesky(D, w->C))
         return false;
-    fini_small_solve(D, w->C, w->step);
+    fini_hand_solve(D, w->C, w->step);
     double size = largest(D, w->step);
     for (int64_t j = 0; j < D; j++) {
         double to = w->u[j] + w->step[j] * (size > 2 ? 2 / size : 1), truth = log(w->a[j]);
@@ -289,8 +289,8 @@ static fin_status run(const void *values, fin_result *result, const fin_progress
 {
     const prior_values *v = values;
     work w = {.v = v, .D = v->outcomes, .cells = v->outcomes * (v->L + 1)};
-    const fini_small_frame frame = {&w.arena, "the tables of a prior", lay_out, measure};
-    return fini_small_frame_run(&frame, &w, result, progress, err);
+    const fini_lab_frame frame = {&w.arena, "the tables of a prior", lay_out, measure};
+    return fini_lab_frame_run(&frame, &w, result, progress, err);
 }
 
 const fin_command fini_command_prior = {

@@ -8,7 +8,7 @@
  * the eigenvector; here by a change of Wq of cme attention. Models that were learnt err in many
  * directions and lose less. Both covariances have trace 1, eigenvalues in a geometric row from 1 to
  * `spread` or `shift`, and axes of their own. */
-#include "lab/small.h"
+#include "lab/mixed.h"
 
 #include "random/streams.h"
 
@@ -28,7 +28,7 @@ FIN_TABLE_OF_ITS_OWN(shift_table, "shift", SHIFT_FIELDS);
 
 typedef struct shift_values {
     shift_own own;
-    fini_small_task task;
+    fini_mixed_task task;
 } shift_values;
 
 static const fin_output outputs[] = {
@@ -43,14 +43,14 @@ static const fin_output outputs[] = {
     {NULL, NULL, NULL},
 };
 
-enum { K = FINI_SMALL_KEYS };
+enum { K = FINI_MIXED_KEYS };
 
 typedef struct work {
     const shift_values *v;
-    fini_small_world world;
-    fini_small_model model;
-    fini_small_set train, test;
-    fini_small_fit fit;
+    fini_mixed_world world;
+    fini_mixed_model model;
+    fini_mixed_set train, test;
+    fini_mixed_fit fit;
     fini_arena arena;
     double *best, *theta;
     double before[K * K], after[K * K]; /* covariances */
@@ -61,9 +61,9 @@ static void lay_out(void *user)
 {
     work *w = user;
     int64_t P = w->model.parameters;
-    fini_small_set_take(&w->train, &w->arena, false);
-    fini_small_set_take(&w->test, &w->arena, false);
-    fini_small_fit_take(&w->fit, &w->arena, P, w->model.M * w->model.dv);
+    fini_mixed_set_take(&w->train, &w->arena, false);
+    fini_mixed_set_take(&w->test, &w->arena, false);
+    fini_mixed_fit_take(&w->fit, &w->arena, P, w->model.M * w->model.dv);
     w->best = fini_take(&w->arena, P, sizeof(double));
     w->theta = fini_take(&w->arena, P, sizeof(double));
 }
@@ -92,11 +92,11 @@ static fin_status find_kappa(work *w, fin_error *err)
     double C[K * K], A[K * K], value[K], room[64 * K];
     memcpy(C, w->before, sizeof C);
     memcpy(A, w->after, sizeof A);
-    if (!fini_small_cholesky(d, C))
+    if (!fini_hand_cholesky(d, C))
         return fini_fail(err, FIN_ERR_NUMERIC, "Sigma is singular; a smaller spread helps");
     for (int side = 0; side < 2; side++) { /* rows, and after turning it over columns */
         for (int64_t i = 0; i < d; i++)
-            fini_spd_lower(fini_small(d, C), 1, A + i * d, 1);
+            fini_spd_lower(fini_hand(d, C), 1, A + i * d, 1);
         for (int64_t i = 0; i < d; i++)
             for (int64_t j = 0; j < i; j++) {
                 double keep = A[i * d + j];
@@ -104,24 +104,24 @@ static fin_status find_kappa(work *w, fin_error *err)
                 A[j * d + i] = keep;
             }
     }
-    fin_status status = fini_small_eigen(d, A, value, room, err);
+    fin_status status = fini_hand_eigen(d, A, value, room, err);
     if (status)
         return status;
     w->kappa = value[d - 1];
     memcpy(w->x, A + (d - 1) * d, (size_t)d * sizeof *w->x);
-    fini_spd_upper(fini_small(d, C), 1, w->x, 1);
+    fini_spd_upper(fini_hand(d, C), 1, w->x, 1);
     return FIN_OK;
 }
 
 /* eps and eps' of parameters on the test sequences, exactly over queries. */
 static void errors(const work *w, const double *theta, double *before, double *after)
 {
-    const fini_small_model *m = &w->model;
+    const fini_mixed_model *m = &w->model;
     int64_t d = m->d;
     double F[K * K];
     *before = *after = 0;
     for (int64_t i = 0; i < w->test.n; i++) {
-        fini_small_matrix(m, theta, w->test.moments + i * m->p * m->p, F);
+        fini_mixed_matrix(m, theta, w->test.moments + i * m->p * m->p, F);
         for (int64_t j = 0; j < m->dv * d; j++)
             F[j] -= w->test.mean[i * m->dv * d + j];
         for (int64_t j = 0; j < m->dv; j++)
@@ -142,7 +142,7 @@ static void add_extremal(work *w, fin_result *result)
     memcpy(w->theta, w->best, (size_t)w->model.parameters * sizeof *w->theta);
     for (int64_t i = 0; i < d * d; i++)
         w->theta[p * p + i] += 0.1 * w->x[i % d];
-    fini_small_draw(&w->test, FINI_STREAM_SMALL_TEST, UINT64_C(1) << 60);
+    fini_mixed_draw(&w->test, FINI_STREAM_SMALL_TEST, UINT64_C(1) << 60);
     errors(w, w->theta, &before, &after);
     fini_result_exact(result, "kappa", w->kappa);
     fini_result_exact(result, "extremal", after / before);
@@ -153,20 +153,20 @@ static fin_status measure(void *user, fin_result *result, const fin_progress *pr
                           fin_error *err)
 {
     work *w = user;
-    fini_small_loss loss = {&w->model, &w->train};
+    fini_mixed_loss loss = {&w->model, &w->train};
     fini_average before = {0}, after = {0}, ratio = {0};
     int64_t count = w->v->own.repetitions, violations = 0;
     double worst = 0;
     fin_status status = FIN_OK;
-    fini_small_truth(&w->model, &w->world, 0, 0, w->best);
+    fini_mixed_truth(&w->model, &w->world, 0, 0, w->best);
     add_extremal(w, result);
     for (int64_t i = 0; i < count && !status; i++) {
         double a, b;
         if (fini_report(progress, "learning", (double)i, (double)count))
             return fini_fail(err, FIN_ERR_CANCELLED, "cancelled");
-        fini_small_draw(&w->train, FINI_STREAM_SMALL, (uint64_t)(i * w->train.n));
-        fini_small_draw(&w->test, FINI_STREAM_SMALL_TEST, (uint64_t)i << 32);
-        status = fini_small_learn(&w->fit, &loss, w->best, w->theta, err);
+        fini_mixed_draw(&w->train, FINI_STREAM_SMALL, (uint64_t)(i * w->train.n));
+        fini_mixed_draw(&w->test, FINI_STREAM_SMALL_TEST, (uint64_t)i << 32);
+        status = fini_mixed_learn(&w->fit, &loss, w->best, w->theta, err);
         errors(w, w->theta, &a, &b);
         fini_average_add(&before, a);
         fini_average_add(&after, b);
@@ -190,19 +190,19 @@ static fin_status run(const void *values, fin_result *result, const fin_progress
                       fin_error *err)
 {
     const shift_values *v = values;
-    work w = {.v = v, .model = fini_small_model_make(FINI_SMALL_CME, 1, &v->task)};
-    fini_small_world_make(&w.world, &v->task, fini_small_seed(v->own.seed, v->task.L, v->own.n));
+    work w = {.v = v, .model = fini_mixed_model_make(FINI_MIXED_CME, 1, &v->task)};
+    fini_mixed_world_make(&w.world, &v->task, fini_lab_seed(v->own.seed, v->task.L, v->own.n));
     covariance(&w, 0, v->own.spread, w.before);
     covariance(&w, 1, v->own.shift, w.after);
     fin_status status = find_kappa(&w, err);
-    if (!status && !fini_small_world_queries(&w.world, w.before))
+    if (!status && !fini_mixed_world_queries(&w.world, w.before))
         status = fini_fail(err, FIN_ERR_NUMERIC, "Sigma is singular; a smaller spread helps");
-    w.train = (fini_small_set){.n = v->own.n, .world = &w.world};
-    w.test = (fini_small_set){.n = v->own.test, .world = &w.world};
+    w.train = (fini_mixed_set){.n = v->own.n, .world = &w.world};
+    w.test = (fini_mixed_set){.n = v->own.test, .world = &w.world};
     if (status)
         return status;
-    const fini_small_frame frame = {&w.arena, "training and test sets", lay_out, measure};
-    return fini_small_frame_run(&frame, &w, result, progress, err);
+    const fini_lab_frame frame = {&w.arena, "training and test sets", lay_out, measure};
+    return fini_lab_frame_run(&frame, &w, result, progress, err);
 }
 
 const fin_command fini_command_shift = {
@@ -212,6 +212,6 @@ const fin_command fini_command_shift = {
     .size = sizeof(shift_values),
     .words = fini_no_words,
     .outputs = outputs,
-    .tables = FINI_SMALL_TABLES(shift_values, shift_table),
+    .tables = FINI_MIXED_TABLES(shift_values, shift_table),
     .run = run,
 };

@@ -9,8 +9,8 @@
  *
  * a stationary point is nearly as good as any f* that the tangent space reaches. Here f* is the
  * Bayes prediction, risks and norms are means over the training sequences, and a small attention
- * layer (small.h) is trained from random parameters. */
-#include "lab/small.h"
+ * layer (mixed.h) is trained from random parameters. */
+#include "lab/mixed.h"
 
 #include "random/streams.h"
 
@@ -32,7 +32,7 @@ FIN_TABLE_OF_ITS_OWN(stationary_table, "stationary", STATIONARY_FIELDS);
 
 typedef struct stationary_values {
     stationary_own own;
-    fini_small_task task;
+    fini_mixed_task task;
 } stationary_values;
 
 static const fin_output outputs[] = {
@@ -54,18 +54,18 @@ enum { LM_STEPS = 60 };
 static fin_status check(const void *values, fin_error *err)
 {
     const stationary_values *v = values;
-    if (v->own.form == FINI_SMALL_CME && v->own.heads > 1)
+    if (v->own.form == FINI_MIXED_CME && v->own.heads > 1)
         return fini_fail(err, FIN_ERR_ARGUMENT, "heads = %lld: cme has one here; leave heads out",
                          (long long)v->own.heads);
-    return fini_small_check_tokens(v->own.n, &v->task, err);
+    return fini_mixed_check_tokens(v->own.n, &v->task, err);
 }
 
 typedef struct work {
     const stationary_values *v;
-    fini_small_world world;
-    fini_small_model model;
-    fini_small_set set;
-    fini_small_fit fit;
+    fini_mixed_world world;
+    fini_mixed_model model;
+    fini_mixed_set set;
+    fini_mixed_fit fit;
     fini_arena arena;
     double *theta, *delta, *w, *own; /* (parameters), and room for eigenvalues */
 } work;
@@ -75,22 +75,22 @@ static void lay_out(void *user)
     work *w = user;
     fini_arena *a = &w->arena;
     int64_t P = w->model.parameters;
-    fini_small_set_take(&w->set, a, w->model.form == FINI_SMALL_SOFTMAX);
-    fini_small_fit_take(&w->fit, a, P, w->model.M * w->model.dv);
+    fini_mixed_set_take(&w->set, a, w->model.form == FINI_MIXED_SOFTMAX);
+    fini_mixed_fit_take(&w->fit, a, P, w->model.M * w->model.dv);
     w->theta = fini_take(a, P, sizeof(double));
     w->delta = fini_take(a, P, sizeof(double));
     w->w = fini_take(a, P, sizeof(double));
-    w->own = fini_take(a, fini_small_eigen_work(P), sizeof(double));
+    w->own = fini_take(a, fini_hand_eigen_work(P), sizeof(double));
 }
 
 /* f - f* of sequence i, which is least squares with the Bayes prediction in place of y. */
 static void one(const void *user, const double *theta, int64_t i, double *residual, double *J)
 {
     const work *w = user;
-    const fini_small_model *m = &w->model;
-    fini_small_answers(m, theta, &w->set, i, residual, J);
+    const fini_mixed_model *m = &w->model;
+    fini_mixed_answers(m, theta, &w->set, i, residual, J);
     for (int64_t k = 0; k < m->M * m->dv; k++)
-        residual[k] -= fini_small_bayes(&w->set, i, k);
+        residual[k] -= fini_mixed_bayes(&w->set, i, k);
 }
 
 /* f - f* + J delta. */
@@ -107,19 +107,19 @@ static void one_tangent(const void *user, const double *theta, int64_t i, double
 
 /* delta = -(J'J)^+ J'(f - f*), by eigenvectors. Any delta makes the bound true; what is left out of
  * small eigenvalues can only make it larger. */
-static fin_status tangent(work *w, const fini_small_rows *rows, fin_error *err)
+static fin_status tangent(work *w, const fini_mixed_rows *rows, fin_error *err)
 {
     int64_t P = w->model.parameters;
     double *H = w->fit.H, *g = w->fit.g;
-    fini_small_sums(&w->fit, rows, w->theta, g, H);
-    fini_small_mirror(P, H);
-    fin_status status = fini_small_eigen(P, H, w->w, w->own, err);
+    fini_mixed_sums(&w->fit, rows, w->theta, g, H);
+    fini_hand_mirror(P, H);
+    fin_status status = fini_hand_eigen(P, H, w->w, w->own, err);
     memset(w->delta, 0, (size_t)P * sizeof *w->delta);
     for (int64_t k = 0; k < P && !status; k++) {
         const double *e = H + k * P;
         if (!(w->w[k] > 1e-11 * w->w[P - 1]))
             continue;
-        double along = -fini_small_dot(P, e, g) / w->w[k];
+        double along = -fini_hand_dot(P, e, g) / w->w[k];
         for (int64_t a = 0; a < P; a++)
             w->delta[a] += along * e[a];
     }
@@ -128,11 +128,11 @@ static fin_status tangent(work *w, const fini_small_rows *rows, fin_error *err)
 
 static double bayes_risk(const work *w)
 {
-    const fini_small_model *m = &w->model;
+    const fini_mixed_model *m = &w->model;
     double sum = 0;
     for (int64_t i = 0; i < w->set.n; i++)
         for (int64_t k = 0; k < m->M * m->dv; k++) {
-            double far = w->set.y[i * m->M * m->dv + k] - fini_small_bayes(&w->set, i, k);
+            double far = w->set.y[i * m->M * m->dv + k] - fini_mixed_bayes(&w->set, i, k);
             sum += far * far;
         }
     return sum / (double)(w->set.n * m->M);
@@ -142,8 +142,8 @@ static double bayes_risk(const work *w)
  * the gradient is not small, more of both. */
 static fin_status search(work *w, int64_t *taken, const fin_progress *progress, fin_error *err)
 {
-    fini_small_loss loss = {&w->model, &w->set};
-    fini_small_rows rows = fini_small_rows_of(&loss);
+    fini_mixed_loss loss = {&w->model, &w->set};
+    fini_mixed_rows rows = fini_mixed_rows_of(&loss);
     fin_status status = FIN_OK;
     fin_random r;
     fin_random_open(&r, (uint64_t)w->v->own.start, FINI_STREAM_STATIONARY, 0);
@@ -155,13 +155,13 @@ static fin_status search(work *w, int64_t *taken, const fin_progress *progress, 
         if (fini_report(progress, "descending", (double)*taken, (double)w->v->own.steps))
             return fini_fail(err, FIN_ERR_CANCELLED, "cancelled");
         w->fit.most = left < LM_STEPS ? left : LM_STEPS;
-        fini_small_fit_run(&w->fit, &rows, w->theta);
+        fini_mixed_fit_run(&w->fit, &rows, w->theta);
         *taken += w->fit.steps + 1;
         if (!(w->fit.gradient > w->fit.enough) || *taken >= w->v->own.steps)
             break;
         left = w->v->own.steps - *taken;
         w->fit.most = left < 4 * LM_STEPS ? left : 4 * LM_STEPS;
-        status = fini_small_fit_descend(&w->fit, &rows, w->theta, err);
+        status = fini_mixed_fit_descend(&w->fit, &rows, w->theta, err);
         *taken += w->fit.steps + 1;
         if (!(w->fit.gradient > w->fit.enough))
             break;
@@ -173,24 +173,24 @@ static fin_status measure(void *user, fin_result *result, const fin_progress *pr
                           fin_error *err)
 {
     work *w = user;
-    const fini_small_model *m = &w->model;
-    fini_small_loss loss = {m, &w->set};
-    fini_small_rows to_y = fini_small_rows_of(&loss), to_bayes = to_y, reached;
+    const fini_mixed_model *m = &w->model;
+    fini_mixed_loss loss = {m, &w->set};
+    fini_mixed_rows to_y = fini_mixed_rows_of(&loss), to_bayes = to_y, reached;
     int64_t taken = 0;
     double slack = 0, length = 0, *g = w->fit.g;
-    fini_small_draw(&w->set, FINI_STREAM_SMALL, 0);
+    fini_mixed_draw(&w->set, FINI_STREAM_SMALL, 0);
     fin_status status = search(w, &taken, progress, err);
     to_bayes.user = w;
     to_bayes.one = one;
     reached = to_bayes;
     reached.one = one_tangent;
-    double distance = fini_small_sums(&w->fit, &to_bayes, w->theta, NULL, NULL);
+    double distance = fini_mixed_sums(&w->fit, &to_bayes, w->theta, NULL, NULL);
     if (!status)
         status = tangent(w, &to_bayes, err);
     if (status)
         return status;
-    double left = fini_small_sums(&w->fit, &reached, w->theta, g, NULL);
-    double risk = fini_small_sums(&w->fit, &to_y, w->theta, g, NULL), bayes = bayes_risk(w);
+    double left = fini_mixed_sums(&w->fit, &reached, w->theta, g, NULL);
+    double risk = fini_mixed_sums(&w->fit, &to_y, w->theta, g, NULL), bayes = bayes_risk(w);
     for (int64_t a = 0; a < m->parameters; a++) {
         slack += 2 * g[a] * w->delta[a];
         length += 4 * g[a] * g[a];
@@ -213,11 +213,11 @@ static fin_status run(const void *values, fin_result *result, const fin_progress
 {
     const stationary_values *v = values;
     work w = {.v = v};
-    w.model = fini_small_model_make((int)v->own.form, v->own.heads, &v->task);
-    fini_small_world_make(&w.world, &v->task, fini_small_seed(v->own.seed, v->task.L, v->own.n));
-    w.set = (fini_small_set){.n = v->own.n, .world = &w.world};
-    const fini_small_frame frame = {&w.arena, "a training set", lay_out, measure};
-    return fini_small_frame_run(&frame, &w, result, progress, err);
+    w.model = fini_mixed_model_make((int)v->own.form, v->own.heads, &v->task);
+    fini_mixed_world_make(&w.world, &v->task, fini_lab_seed(v->own.seed, v->task.L, v->own.n));
+    w.set = (fini_mixed_set){.n = v->own.n, .world = &w.world};
+    const fini_lab_frame frame = {&w.arena, "a training set", lay_out, measure};
+    return fini_lab_frame_run(&frame, &w, result, progress, err);
 }
 
 const fin_command fini_command_stationary = {
@@ -227,7 +227,7 @@ const fin_command fini_command_stationary = {
     .size = sizeof(stationary_values),
     .words = fini_no_words,
     .outputs = outputs,
-    .tables = FINI_SMALL_TABLES(stationary_values, stationary_table),
+    .tables = FINI_MIXED_TABLES(stationary_values, stationary_table),
     .check = check,
     .run = run,
 };

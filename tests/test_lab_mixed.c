@@ -4,26 +4,26 @@
 #include "test_command.h"
 
 #include "finetti/random.h"
-#include "lab/small.h"
+#include "lab/mixed.h"
 
 enum { MOST = 16 };
 
-static const fini_small_task task = {
+static const fini_mixed_task task = {
     .d = 3, .dv = 2, .prior = 0.8, .noise = 0.3, .L = 300, .masked = 2};
 
 static fini_arena arena;
 
 /* n sequences with tokens, of a world with this task. */
-static void open_set(fini_small_world *world, fini_small_set *set, const fini_small_task *t,
+static void open_set(fini_mixed_world *world, fini_mixed_set *set, const fini_mixed_task *t,
                      int64_t n)
 {
-    fini_small_world_make(world, t, 17);
-    *set = (fini_small_set){.n = n, .world = world};
+    fini_mixed_world_make(world, t, 17);
+    *set = (fini_mixed_set){.n = n, .world = world};
     arena = (fini_arena){0};
-    fini_small_set_take(set, &arena, true);
+    fini_mixed_set_take(set, &arena, true);
     assert_int_equal(fini_arena_open(&arena, "sequences", &err), FIN_OK);
-    fini_small_set_take(set, &arena, true);
-    fini_small_draw(set, FINI_STREAM_SMALL, 0);
+    fini_mixed_set_take(set, &arena, true);
+    fini_mixed_draw(set, FINI_STREAM_SMALL, 0);
 }
 
 static void random_theta(int64_t n, double *theta)
@@ -40,9 +40,9 @@ static void draw__has_the_law(void **state)
 {
     (void)state;
     enum { N = 4000 };
-    fini_small_task t = task;
-    fini_small_world world;
-    fini_small_set set;
+    fini_mixed_task t = task;
+    fini_mixed_world world;
+    fini_mixed_set set;
     t.L = 6;
     open_set(&world, &set, &t, N);
     int64_t p = world.p;
@@ -96,10 +96,10 @@ static void draw__has_the_law(void **state)
 /* ---- models ---------------------------------------------------------------------------------- */
 
 /* V'K (K'K + lam)^-1 Wq q from the tokens of sequence i, by elimination. */
-static void cme_by_hand(const fini_small_set *set, int64_t i, const double *theta, const double *q,
+static void cme_by_hand(const fini_mixed_set *set, int64_t i, const double *theta, const double *q,
                         double *f)
 {
-    const fini_small_task *t = &set->world->task;
+    const fini_mixed_task *t = &set->world->task;
     int64_t d = t->d, dv = t->dv, p = set->world->p;
     double A[MOST][MOST + 1] = {{0}}, T[MOST][MOST] = {{0}};
     for (int64_t l = 0; l < t->L; l++) {
@@ -136,10 +136,10 @@ static void cme_by_hand(const fini_small_set *set, int64_t i, const double *thet
     }
 }
 
-static void softmax_by_hand(const fini_small_set *set, int64_t i, int64_t heads,
+static void softmax_by_hand(const fini_mixed_set *set, int64_t i, int64_t heads,
                             const double *theta, const double *q, double *f)
 {
-    const fini_small_task *t = &set->world->task;
+    const fini_mixed_task *t = &set->world->task;
     int64_t d = t->d, dv = t->dv, p = set->world->p;
     memset(f, 0, (size_t)dv * sizeof *f);
     for (int64_t h = 0; h < heads; h++, theta += p * d + dv * p) {
@@ -158,24 +158,24 @@ static void softmax_by_hand(const fini_small_set *set, int64_t i, int64_t heads,
     }
 }
 
-static void ask(const fini_small_model *m, const fini_small_set *set, const double *theta,
+static void ask(const fini_mixed_model *m, const fini_mixed_set *set, const double *theta,
                 double *f, double *J)
 {
-    if (m->form == FINI_SMALL_CME)
-        fini_small_cme(m, theta, set->moments + m->p * m->p, 2, set->q + 2 * m->d, f, J);
+    if (m->form == FINI_MIXED_CME)
+        fini_mixed_cme(m, theta, set->moments + m->p * m->p, 2, set->q + 2 * m->d, f, J);
     else
-        fini_small_softmax(m, theta, set->tokens + m->L * m->p, 2, set->q + 2 * m->d, f, J);
+        fini_mixed_softmax(m, theta, set->tokens + m->L * m->p, 2, set->q + 2 * m->d, f, J);
 }
 
 static void model__as_written_out(void **state)
 {
     (void)state;
-    fini_small_world world;
-    fini_small_set set;
+    fini_mixed_world world;
+    fini_mixed_set set;
     open_set(&world, &set, &task, 3);
     for (int c = 0; c < 3; c++) {
-        fini_small_model m =
-            fini_small_model_make(c ? FINI_SMALL_SOFTMAX : FINI_SMALL_CME, c == 2 ? 3 : 1, &task);
+        fini_mixed_model m =
+            fini_mixed_model_make(c ? FINI_MIXED_SOFTMAX : FINI_MIXED_CME, c == 2 ? 3 : 1, &task);
         double theta[128], f[4], by_hand[4], F[MOST];
         assert_int_equal(m.parameters, c == 0 ? 35 : c == 1 ? 25 : 75);
         random_theta(m.parameters, theta);
@@ -191,7 +191,7 @@ static void model__as_written_out(void **state)
             assert_true(fabs(f[k] - by_hand[k]) < 1e-11);
         if (c > 0)
             continue;
-        fini_small_matrix(&m, theta, set.moments + m.p * m.p, F);
+        fini_mixed_matrix(&m, theta, set.moments + m.p * m.p, F);
         for (int k = 0; k < 4; k++) {
             double sum = 0;
             for (int64_t b = 0; b < m.d; b++)
@@ -205,12 +205,12 @@ static void model__as_written_out(void **state)
 static void model__derivatives(void **state)
 {
     (void)state;
-    fini_small_world world;
-    fini_small_set set;
+    fini_mixed_world world;
+    fini_mixed_set set;
     open_set(&world, &set, &task, 3);
     for (int c = 0; c < 3; c++) {
-        fini_small_model m =
-            fini_small_model_make(c ? FINI_SMALL_SOFTMAX : FINI_SMALL_CME, c == 2 ? 3 : 1, &task);
+        fini_mixed_model m =
+            fini_mixed_model_make(c ? FINI_MIXED_SOFTMAX : FINI_MIXED_CME, c == 2 ? 3 : 1, &task);
         double theta[128], f[4], J[4 * 128], up[4], down[4], worst = 0;
         random_theta(m.parameters, theta);
         ask(&m, &set, theta, f, J);
@@ -234,17 +234,17 @@ static void model__derivatives(void **state)
 static void model__label(void **state)
 {
     (void)state;
-    fini_small_world world;
-    fini_small_set set;
+    fini_mixed_world world;
+    fini_mixed_set set;
     enum { P = 35, HEAD = 6 };
     double all[P + HEAD], J[P + HEAD], F[MOST], label, up, down, sum = 0;
     open_set(&world, &set, &task, 1);
-    fini_small_model m = fini_small_model_make(FINI_SMALL_CME, 1, &task);
+    fini_mixed_model m = fini_mixed_model_make(FINI_MIXED_CME, 1, &task);
     random_theta(P + HEAD, all);
     for (int a = 0; a < 9; a++)
         all[25 + a] = a % 4 == 0;
-    fini_small_label(&m, all, set.moments, all + P, &label, J);
-    fini_small_matrix(&m, all, set.moments, F);
+    fini_mixed_label(&m, all, set.moments, all + P, &label, J);
+    fini_mixed_matrix(&m, all, set.moments, F);
     for (int a = 0; a < HEAD; a++)
         sum += all[P + a] * F[a];
     assert_true(fabs(sum - label) < 1e-12);
@@ -253,9 +253,9 @@ static void model__label(void **state)
         if (a >= 25 && a < 34)
             continue; /* Wq is not changed */
         all[a] = keep + 1e-5;
-        fini_small_label(&m, all, set.moments, all + P, &up, NULL);
+        fini_mixed_label(&m, all, set.moments, all + P, &up, NULL);
         all[a] = keep - 1e-5;
-        fini_small_label(&m, all, set.moments, all + P, &down, NULL);
+        fini_mixed_label(&m, all, set.moments, all + P, &down, NULL);
         all[a] = keep;
         assert_true(fabs((up - down) / 2e-5 - J[a]) < 1e-7);
     }
@@ -266,17 +266,17 @@ static void model__label(void **state)
 static void model__truth(void **state)
 {
     (void)state;
-    fini_small_world world;
-    fini_small_set set;
+    fini_mixed_world world;
+    fini_mixed_set set;
     double theta[128], F[MOST], f[4], one[4];
     open_set(&world, &set, &task, 3);
-    fini_small_model cme = fini_small_model_make(FINI_SMALL_CME, 1, &task);
-    fini_small_truth(&cme, &world, 0, 0, theta);
-    fini_small_matrix(&cme, theta, set.moments + cme.p * cme.p, F);
+    fini_mixed_model cme = fini_mixed_model_make(FINI_MIXED_CME, 1, &task);
+    fini_mixed_truth(&cme, &world, 0, 0, theta);
+    fini_mixed_matrix(&cme, theta, set.moments + cme.p * cme.p, F);
     for (int64_t a = 0; a < 6; a++)
         assert_true(fabs(F[a] - set.mean[6 + a]) < 1e-10);
-    fini_small_model two = fini_small_model_make(FINI_SMALL_SOFTMAX, 2, &task);
-    fini_small_truth(&two, &world, 4, 1.25, theta);
+    fini_mixed_model two = fini_mixed_model_make(FINI_MIXED_SOFTMAX, 2, &task);
+    fini_mixed_truth(&two, &world, 4, 1.25, theta);
     ask(&two, &set, theta, f, NULL);
     for (int k = 0; k < 2; k++) { /* by hand, on unmixed tokens */
         double total = 0, sum[2] = {0};
@@ -302,22 +302,22 @@ static void queries__have_their_covariance(void **state)
 {
     (void)state;
     static const double covariance[9] = {0.5, 0.1, 0, 0.1, 0.3, -0.1, 0, -0.1, 0.2};
-    fini_small_task t = task;
-    fini_small_world world;
-    fini_small_set set;
+    fini_mixed_task t = task;
+    fini_mixed_world world;
+    fini_mixed_set set;
     double sum[9] = {0};
     enum { N = 20000 };
     t.L = 1;
     open_set(&world, &set, &t, N);
-    assert_true(fini_small_world_queries(&world, covariance));
-    fini_small_draw(&set, FINI_STREAM_SMALL, 0);
+    assert_true(fini_mixed_world_queries(&world, covariance));
+    fini_mixed_draw(&set, FINI_STREAM_SMALL, 0);
     for (int64_t i = 0; i < 2 * N; i++)
         for (int a = 0; a < 9; a++)
             sum[a] += set.q[i * 3 + a / 3] * set.q[i * 3 + a % 3] / (2 * N);
     for (int a = 0; a < 9; a++)
         assert_true(fabs(sum[a] - covariance[a]) < 5 * 0.6 / sqrt(2 * N));
     const double singular[9] = {1, 1, 0, 1, 1, 0, 0, 0, 1};
-    assert_false(fini_small_world_queries(&world, singular));
+    assert_false(fini_mixed_world_queries(&world, singular));
     fini_arena_close(&arena);
 }
 
@@ -325,21 +325,21 @@ static void queries__have_their_covariance(void **state)
 static void set__parts_and_bayes(void **state)
 {
     (void)state;
-    fini_small_world world;
-    fini_small_set set;
+    fini_mixed_world world;
+    fini_mixed_set set;
     double theta[128], f[4], other[4];
     open_set(&world, &set, &task, 3);
-    fini_small_set part = fini_small_part(&set, 1, 2);
+    fini_mixed_set part = fini_mixed_part(&set, 1, 2);
     for (int form = 0; form < 2; form++) {
-        fini_small_model m = fini_small_model_make(form, 1, &task);
-        fini_small_truth(&m, &world, 4, 1, theta);
-        fini_small_answers(&m, theta, &set, 2, f, NULL);
-        fini_small_answers(&m, theta, &part, 1, other, NULL);
+        fini_mixed_model m = fini_mixed_model_make(form, 1, &task);
+        fini_mixed_truth(&m, &world, 4, 1, theta);
+        fini_mixed_answers(&m, theta, &set, 2, f, NULL);
+        fini_mixed_answers(&m, theta, &part, 1, other, NULL);
         assert_memory_equal(f, other, sizeof f);
         for (int k = 0; k < 4; k++) {
-            assert_true(fini_small_bayes(&set, 2, k) == fini_small_bayes(&part, 1, k));
-            if (m.form == FINI_SMALL_CME)
-                assert_true(fabs(f[k] - fini_small_bayes(&set, 2, k)) < 1e-10);
+            assert_true(fini_mixed_bayes(&set, 2, k) == fini_mixed_bayes(&part, 1, k));
+            if (m.form == FINI_MIXED_CME)
+                assert_true(fabs(f[k] - fini_mixed_bayes(&set, 2, k)) < 1e-10);
         }
     }
     assert_true(part.n == 2 && part.y == set.y + 4 && part.z == set.z + 6);
@@ -390,24 +390,24 @@ static void fit__finds_the_minimum(void **state)
             for (int b = 0; b < WIDTH; b++)
                 H[a * WIDTH + b] += design[i][a] * design[i][b];
         }
-    assert_true(fini_small_cholesky(WIDTH, H));
-    fini_small_solve(WIDTH, H, solution);
+    assert_true(fini_hand_cholesky(WIDTH, H));
+    fini_hand_solve(WIDTH, H, solution);
     for (int way = 0; way < 4; way++) {
-        fini_small_rows rows = {.n = way < 2 ? ROWS : 2,
+        fini_mixed_rows rows = {.n = way < 2 ? ROWS : 2,
                                 .rows = 1,
                                 .parameters = way < 2 ? WIDTH : 2,
                                 .share = 1,
                                 .one = way < 2 ? linear_row : valley_row};
-        fini_small_fit fit = {.most = 1000, .enough = 1e-12};
+        fini_mixed_fit fit = {.most = 1000, .enough = 1e-12};
         double theta[WIDTH] = {way < 2 ? 0 : -1.2, way < 2 ? 0 : 1};
         fini_arena memory = {0};
-        fini_small_fit_take(&fit, &memory, rows.parameters, 1);
+        fini_mixed_fit_take(&fit, &memory, rows.parameters, 1);
         assert_int_equal(fini_arena_open(&memory, "a fit", &err), FIN_OK);
-        fini_small_fit_take(&fit, &memory, rows.parameters, 1);
+        fini_mixed_fit_take(&fit, &memory, rows.parameters, 1);
         if (way % 2 == 0)
-            fini_small_fit_run(&fit, &rows, theta);
+            fini_mixed_fit_run(&fit, &rows, theta);
         else
-            assert_int_equal(fini_small_fit_descend(&fit, &rows, theta, &err), FIN_OK);
+            assert_int_equal(fini_mixed_fit_descend(&fit, &rows, theta, &err), FIN_OK);
         print_message("way %d: %d steps, gradient %.1e\n", way, (int)fit.steps, fit.gradient);
         for (int a = 0; a < rows.parameters; a++) {
             double truth = way < 2 ? solution[a] : 1;
@@ -417,30 +417,30 @@ static void fit__finds_the_minimum(void **state)
     }
 }
 
-static void small__systems(void **state)
+static void hand__systems(void **state)
 {
     (void)state;
     double A[4] = {4, 0, 2, 3}, x[2] = {8, 7}, bad[4] = {1, 0, 2, 1}, nan[1] = {NAN};
-    assert_true(fini_small_cholesky(2, A)); /* 4 2; 2 3 */
-    fini_small_solve(2, A, x);
+    assert_true(fini_hand_cholesky(2, A)); /* 4 2; 2 3 */
+    fini_hand_solve(2, A, x);
     assert_true(fabs(x[0] - 1.25) < 1e-14 && fabs(x[1] - 1.5) < 1e-14);
-    assert_false(fini_small_cholesky(2, bad));
-    assert_false(fini_small_cholesky(1, nan));
+    assert_false(fini_hand_cholesky(2, bad));
+    assert_false(fini_hand_cholesky(1, nan));
     double S[4] = {2, 1, 1, 2}, w[2], work[128];
-    assert_int_equal(fini_small_eigen(2, S, w, work, &err), FIN_OK);
+    assert_int_equal(fini_hand_eigen(2, S, w, work, &err), FIN_OK);
     assert_true(fabs(w[0] - 1) < 1e-14 && fabs(w[1] - 3) < 1e-14);
     assert_true(fabs(fabs(S[2]) - sqrt(0.5)) < 1e-14 && fabs(S[2] - S[3]) < 1e-14);
-    assert_true(fini_small_seed(1, 2, 3) != fini_small_seed(1, 3, 2));
+    assert_true(fini_lab_seed(1, 2, 3) != fini_lab_seed(1, 3, 2));
     const double line[6] = {1, 0, 1, 1, 1, 2}, up[3] = {1, 3, 5}, same[4] = {1, 2, 2, 4};
-    assert_true(fini_small_regress(3, 2, line, up, A, x)); /* 1 + 2 t */
+    assert_true(fini_hand_regress(3, 2, line, up, A, x)); /* 1 + 2 t */
     assert_true(fabs(x[0] - 1) < 1e-13 && fabs(x[1] - 2) < 1e-13);
-    assert_false(fini_small_regress(2, 2, same, up, A, x));
+    assert_false(fini_hand_regress(2, 2, same, up, A, x));
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(small__systems),
+        cmocka_unit_test(hand__systems),
         cmocka_unit_test(draw__has_the_law),
         cmocka_unit_test(queries__have_their_covariance),
         cmocka_unit_test(model__as_written_out),

@@ -5,7 +5,7 @@
  * The models have directions in which nothing changes (K and Wq turned together); mu takes care of
  * them. What the method leaves out of the second derivatives is r times those of the model, so that
  * it ends fast where residuals are small or like noise. */
-#include "lab/small.h"
+#include "lab/mixed.h"
 
 #include "math/gram.h"
 #include "math/lbfgs.h"
@@ -16,7 +16,7 @@
 
 enum { ROWS_AT_ONCE = 256 };
 
-void fini_small_fit_take(fini_small_fit *fit, fini_arena *arena, int64_t parameters, int64_t rows)
+void fini_mixed_fit_take(fini_mixed_fit *fit, fini_arena *arena, int64_t parameters, int64_t rows)
 {
     double **const vectors[] = {&fit->g, &fit->step, &fit->trial, &fit->from};
     fit->parameters = parameters;
@@ -29,7 +29,7 @@ void fini_small_fit_take(fini_small_fit *fit, fini_arena *arena, int64_t paramet
     fit->r = fini_take(arena, fit->block * rows, sizeof(double));
 }
 
-double fini_small_sums(fini_small_fit *fit, const fini_small_rows *o, const double *theta,
+double fini_mixed_sums(fini_mixed_fit *fit, const fini_mixed_rows *o, const double *theta,
                        double *g, double *H)
 {
     int P = (int)o->parameters;
@@ -57,7 +57,7 @@ double fini_small_sums(fini_small_fit *fit, const fini_small_rows *o, const doub
 }
 
 /* The step from theta to trial; false if the matrix is not positive definite. */
-static bool try_step(fini_small_fit *fit, const double *theta, double mu)
+static bool try_step(fini_mixed_fit *fit, const double *theta, double mu)
 {
     int64_t P = fit->parameters;
     memcpy(fit->C, fit->H, (size_t)(P * P) * sizeof *fit->C);
@@ -65,15 +65,15 @@ static bool try_step(fini_small_fit *fit, const double *theta, double mu)
         fit->C[i * P + i] += mu;
         fit->step[i] = -fit->g[i];
     }
-    if (!fini_small_cholesky(P, fit->C))
+    if (!fini_hand_cholesky(P, fit->C))
         return false;
-    fini_small_solve(P, fit->C, fit->step);
+    fini_hand_solve(P, fit->C, fit->step);
     for (int64_t i = 0; i < P; i++)
         fit->trial[i] = theta[i] + fit->step[i];
     return true;
 }
 
-static double first_mu(const fini_small_fit *fit)
+static double first_mu(const fini_mixed_fit *fit)
 {
     double most = 0;
     for (int64_t i = 0; i < fit->parameters; i++)
@@ -81,22 +81,22 @@ static double first_mu(const fini_small_fit *fit)
     return 1e-4 * most;
 }
 
-void fini_small_fit_run(fini_small_fit *fit, const fini_small_rows *rows, double *theta)
+void fini_mixed_fit_run(fini_mixed_fit *fit, const fini_mixed_rows *rows, double *theta)
 {
     int64_t P = fit->parameters;
     double mu, more = 2;
-    fit->value = fini_small_sums(fit, rows, theta, fit->g, fit->H);
+    fit->value = fini_mixed_sums(fit, rows, theta, fit->g, fit->H);
     mu = first_mu(fit);
     double most = 1e12 * mu;
     for (fit->steps = 0; fit->steps < fit->most; fit->steps++) {
-        fit->gradient = 2 * sqrt(fini_small_dot(P, fit->g, fit->g));
+        fit->gradient = 2 * sqrt(fini_hand_dot(P, fit->g, fit->g));
         if (!(fit->gradient > fit->enough) || !isfinite(fit->value) || mu > most)
             return;
         double value = NAN, expected = 0;
         if (try_step(fit, theta, mu)) {
-            value = fini_small_sums(fit, rows, fit->trial, NULL, NULL);
+            value = fini_mixed_sums(fit, rows, fit->trial, NULL, NULL);
             expected =
-                mu * fini_small_dot(P, fit->step, fit->step) - fini_small_dot(P, fit->g, fit->step);
+                mu * fini_hand_dot(P, fit->step, fit->step) - fini_hand_dot(P, fit->g, fit->step);
         }
         /* Near the end the last digits of the value are noise. */
         if (!(value <= fit->value * (1 + 1e-14))) {
@@ -109,9 +109,9 @@ void fini_small_fit_run(fini_small_fit *fit, const fini_small_rows *rows, double
         mu = fmax(mu, 1e-24 * most);
         more = 2;
         memcpy(theta, fit->trial, (size_t)P * sizeof *theta);
-        fit->value = fini_small_sums(fit, rows, theta, fit->g, fit->H);
+        fit->value = fini_mixed_sums(fit, rows, theta, fit->g, fit->H);
     }
-    fit->gradient = 2 * sqrt(fini_small_dot(P, fit->g, fit->g));
+    fit->gradient = 2 * sqrt(fini_hand_dot(P, fit->g, fit->g));
 }
 
 /* ---- quasi-Newton ---------------------------------------------------------------------------- */
@@ -120,27 +120,27 @@ void fini_small_fit_run(fini_small_fit *fit, const fini_small_rows *rows, double
 static fin_status whitened(void *user, const double *x, double *value, double *gradient,
                            fin_error *err)
 {
-    fini_small_fit *fit = user;
+    fini_mixed_fit *fit = user;
     int64_t P = fit->parameters;
     (void)err;
     memcpy(fit->trial, x, (size_t)P * sizeof *x);
-    fini_spd_upper(fini_small(P, fit->C), 1, fit->trial, 1);
+    fini_spd_upper(fini_hand(P, fit->C), 1, fit->trial, 1);
     for (int64_t i = 0; i < P; i++)
         fit->trial[i] += fit->from[i];
-    *value = fini_small_sums(fit, fit->now, fit->trial, gradient, NULL);
+    *value = fini_mixed_sums(fit, fit->now, fit->trial, gradient, NULL);
     for (int64_t i = 0; i < P; i++)
         gradient[i] *= 2;
-    fini_spd_lower(fini_small(P, fit->C), 1, gradient, 1);
+    fini_spd_lower(fini_hand(P, fit->C), 1, gradient, 1);
     return FIN_OK;
 }
 
-fin_status fini_small_fit_descend(fini_small_fit *fit, const fini_small_rows *rows, double *theta,
+fin_status fini_mixed_fit_descend(fini_mixed_fit *fit, const fini_mixed_rows *rows, double *theta,
                                   fin_error *err)
 {
     int64_t P = fit->parameters;
     fini_lbfgs search;
     fit->now = rows;
-    fit->value = fini_small_sums(fit, rows, theta, fit->g, fit->H);
+    fit->value = fini_mixed_sums(fit, rows, theta, fit->g, fit->H);
     double mu = first_mu(fit);
     memcpy(fit->from, theta, (size_t)P * sizeof *theta);
     if (!try_step(fit, theta, mu))
@@ -157,11 +157,11 @@ fin_status fini_small_fit_descend(fini_small_fit *fit, const fini_small_rows *ro
     status = fini_lbfgs_run(&search, fit->step, err);
     fit->steps = search.done;
     fini_lbfgs_close(&search);
-    fini_spd_upper(fini_small(P, fit->C), 1, fit->step, 1);
+    fini_spd_upper(fini_hand(P, fit->C), 1, fit->step, 1);
     for (int64_t i = 0; i < P; i++)
         theta[i] = fit->from[i] + fit->step[i];
-    fit->value = fini_small_sums(fit, rows, theta, fit->g, NULL);
-    fit->gradient = 2 * sqrt(fini_small_dot(P, fit->g, fit->g));
+    fit->value = fini_mixed_sums(fit, rows, theta, fit->g, NULL);
+    fit->gradient = 2 * sqrt(fini_hand_dot(P, fit->g, fit->g));
     return status;
 }
 
@@ -169,18 +169,18 @@ fin_status fini_small_fit_descend(fini_small_fit *fit, const fini_small_rows *ro
 
 static void one(const void *user, const double *theta, int64_t i, double *residual, double *J)
 {
-    const fini_small_loss *o = user;
-    const fini_small_model *m = o->model;
+    const fini_mixed_loss *o = user;
+    const fini_mixed_model *m = o->model;
     const double *y = o->set->y + i * m->M * m->dv;
-    fini_small_answers(m, theta, o->set, i, residual, J);
+    fini_mixed_answers(m, theta, o->set, i, residual, J);
     for (int64_t k = 0; k < m->M * m->dv; k++)
         residual[k] -= y[k];
 }
 
-fini_small_rows fini_small_rows_of(const fini_small_loss *loss)
+fini_mixed_rows fini_mixed_rows_of(const fini_mixed_loss *loss)
 {
-    const fini_small_model *m = loss->model;
-    return (fini_small_rows){.n = loss->set->n,
+    const fini_mixed_model *m = loss->model;
+    return (fini_mixed_rows){.n = loss->set->n,
                              .rows = m->M * m->dv,
                              .parameters = m->parameters,
                              .share = (double)m->M,
@@ -188,15 +188,15 @@ fini_small_rows fini_small_rows_of(const fini_small_loss *loss)
                              .one = one};
 }
 
-fin_status fini_small_learn(fini_small_fit *fit, const fini_small_loss *loss, const double *from,
+fin_status fini_mixed_learn(fini_mixed_fit *fit, const fini_mixed_loss *loss, const double *from,
                             double *theta, fin_error *err)
 {
-    fini_small_rows rows = fini_small_rows_of(loss);
+    fini_mixed_rows rows = fini_mixed_rows_of(loss);
     memcpy(theta, from, (size_t)rows.parameters * sizeof *theta);
     fit->most = 300;
     fit->decrease = 1e-6;
-    if (loss->model->form == FINI_SMALL_CME)
-        return fini_small_fit_descend(fit, &rows, theta, err);
-    fini_small_fit_run(fit, &rows, theta);
+    if (loss->model->form == FINI_MIXED_CME)
+        return fini_mixed_fit_descend(fit, &rows, theta, err);
+    fini_mixed_fit_run(fit, &rows, theta);
     return FIN_OK;
 }

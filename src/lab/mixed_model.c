@@ -1,30 +1,30 @@
-/* The two attention layers of small.h: values and exact derivatives. */
-#include "lab/small.h"
+/* The two attention layers of mixed.h: values and exact derivatives. */
+#include "lab/mixed.h"
 
 #include "kernel/kernel.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { K = FINI_SMALL_KEYS, P = FINI_SMALL_TOKEN };
+enum { K = FINI_MIXED_KEYS, P = FINI_MIXED_TOKEN };
 
-fini_small_model fini_small_model_make(int form, int64_t heads, const fini_small_task *t)
+fini_mixed_model fini_mixed_model_make(int form, int64_t heads, const fini_mixed_task *t)
 {
-    fini_small_model m = {.form = form, .d = t->d, .dv = t->dv, .p = t->d + t->dv, .L = t->L};
+    fini_mixed_model m = {.form = form, .d = t->d, .dv = t->dv, .p = t->d + t->dv, .L = t->L};
     m.M = t->masked;
-    m.heads = form == FINI_SMALL_CME ? 1 : heads;
-    m.parameters = form == FINI_SMALL_CME ? m.d * m.p + m.dv * m.p + m.d * m.d + 1
+    m.heads = form == FINI_MIXED_CME ? 1 : heads;
+    m.parameters = form == FINI_MIXED_CME ? m.d * m.p + m.dv * m.p + m.d * m.d + 1
                                           : m.heads * (m.p * m.d + m.dv * m.p);
     return m;
 }
 
 /* cme: Wk (d, p), Wv (dv, p), Wq (d, d), log lam; softmax, each head: Wqk (p, d), Wv (dv, p). */
-void fini_small_truth(const fini_small_model *m, const fini_small_world *world, double kappa,
+void fini_mixed_truth(const fini_mixed_model *m, const fini_mixed_world *world, double kappa,
                       double gain, double *theta)
 {
     const double *inverse = world->inverse; /* x -> (k, v) */
     int64_t d = m->d, dv = m->dv, p = m->p;
-    if (m->form == FINI_SMALL_CME) {
+    if (m->form == FINI_MIXED_CME) {
         double *Wq = theta + p * p;
         memcpy(theta, inverse, (size_t)(p * p) * sizeof *theta);
         for (int64_t i = 0; i < d * d; i++)
@@ -49,7 +49,7 @@ typedef struct parts {
     double lam, A[K * K], N[P * K], E[K * K], R[K * P];
 } parts;
 
-static void make_parts(const fini_small_model *m, const double *theta, const double *moments,
+static void make_parts(const fini_mixed_model *m, const double *theta, const double *moments,
                        parts *o)
 {
     int64_t d = m->d, dv = m->dv, p = m->p;
@@ -74,13 +74,13 @@ static void make_parts(const fini_small_model *m, const double *theta, const dou
         }
     for (int64_t a = 0; a < d; a++)
         o->A[a * d + a] += o->lam;
-    if (!fini_small_cholesky(d, o->A)) { /* lam too small for these digits: no number */
+    if (!fini_hand_cholesky(d, o->A)) { /* lam too small for these digits: no number */
         memset(o->E, 0, sizeof o->E);
         o->lam = NAN;
     }
     for (int64_t i = 0; i < dv; i++) {
         if (!isnan(o->lam))
-            fini_small_solve(d, o->A, o->E + i * d);
+            fini_hand_solve(d, o->A, o->E + i * d);
         for (int64_t c = 0; c < p; c++) {
             rest[c] = Wv[i * p + c];
             for (int64_t a = 0; a < d; a++)
@@ -95,7 +95,7 @@ static void make_parts(const fini_small_model *m, const double *theta, const dou
     }
 }
 
-void fini_small_matrix(const fini_small_model *m, const double *theta, const double *moments,
+void fini_mixed_matrix(const fini_mixed_model *m, const double *theta, const double *moments,
                        double *F)
 {
     const double *Wq = theta + m->p * m->p;
@@ -111,16 +111,16 @@ void fini_small_matrix(const fini_small_model *m, const double *theta, const dou
 }
 
 /* g = N u. */
-static void along_tokens(const fini_small_model *m, const parts *o, const double *u, double *g)
+static void along_tokens(const fini_mixed_model *m, const parts *o, const double *u, double *g)
 {
     for (int64_t c = 0; c < m->p; c++)
-        g[c] = fini_small_dot(m->d, o->N + c * m->d, u);
+        g[c] = fini_hand_dot(m->d, o->N + c * m->d, u);
 }
 
 /* f = E Wq q. With u = A^-1 Wq q and g = N u:
  *     d f_i = sum (R_ic u_a - E_ia g_c) dWk_ac + g_c dWv_ic + E_ia q_b dWq_ab
  *             - lam E_i.u d(log lam) */
-static void cme_row(const fini_small_model *m, const parts *o, int64_t i, const double *q,
+static void cme_row(const fini_mixed_model *m, const parts *o, int64_t i, const double *q,
                     const double *u, const double *g, double *row)
 {
     int64_t d = m->d, p = m->p;
@@ -138,7 +138,7 @@ static void cme_row(const fini_small_model *m, const parts *o, int64_t i, const 
     row[m->parameters - 1] = -o->lam * along;
 }
 
-void fini_small_cme(const fini_small_model *m, const double *theta, const double *moments,
+void fini_mixed_cme(const fini_mixed_model *m, const double *theta, const double *moments,
                     int64_t queries, const double *q, double *f, double *J)
 {
     const double *Wq = theta + m->p * m->p;
@@ -159,14 +159,14 @@ void fini_small_cme(const fini_small_model *m, const double *theta, const double
         }
         if (!J || isnan(o.lam))
             continue;
-        fini_small_solve(d, o.A, u);
+        fini_hand_solve(d, o.A, u);
         along_tokens(m, &o, u, g);
         for (int64_t i = 0; i < m->dv; i++, J += m->parameters)
             cme_row(m, &o, i, q, u, g, J);
     }
 }
 
-void fini_small_label(const fini_small_model *m, const double *theta, const double *moments,
+void fini_mixed_label(const fini_mixed_model *m, const double *theta, const double *moments,
                       const double *head, double *label, double *J)
 {
     int64_t d = m->d, all = m->parameters;
@@ -181,7 +181,7 @@ void fini_small_label(const fini_small_model *m, const double *theta, const doub
             *label += o.E[i * d + a] * (u[a] = head[i * d + a]);
         if (!J)
             continue;
-        fini_small_solve(d, o.A, u);
+        fini_hand_solve(d, o.A, u);
         along_tokens(m, &o, u, g);
         cme_row(m, &o, i, head + i * d, u, g, row);
         for (int64_t a = 0; a < all; a++)
@@ -263,7 +263,7 @@ static void weigh(int64_t L, int64_t p, const double *tokens, const double *s, d
 }
 
 /* f_i = Wv_i.mean, d f_i = mean_c dWv_ic + (Wv covariance)_ic q_b dWqk_cb. */
-void fini_small_softmax(const fini_small_model *m, const double *theta, const double *tokens,
+void fini_mixed_softmax(const fini_mixed_model *m, const double *theta, const double *tokens,
                         int64_t queries, const double *q, double *f, double *J)
 {
     int64_t d = m->d, dv = m->dv, p = m->p, head = p * d + dv * p;
@@ -296,12 +296,12 @@ void fini_small_softmax(const fini_small_model *m, const double *theta, const do
         }
 }
 
-void fini_small_answers(const fini_small_model *m, const double *theta, const fini_small_set *set,
+void fini_mixed_answers(const fini_mixed_model *m, const double *theta, const fini_mixed_set *set,
                         int64_t i, double *f, double *J)
 {
     const double *q = set->q + i * m->M * m->d;
-    if (m->form == FINI_SMALL_CME)
-        fini_small_cme(m, theta, set->moments + i * m->p * m->p, m->M, q, f, J);
+    if (m->form == FINI_MIXED_CME)
+        fini_mixed_cme(m, theta, set->moments + i * m->p * m->p, m->M, q, f, J);
     else
-        fini_small_softmax(m, theta, set->tokens + i * m->L * m->p, m->M, q, f, J);
+        fini_mixed_softmax(m, theta, set->tokens + i * m->L * m->p, m->M, q, f, J);
 }

@@ -1,26 +1,26 @@
-/* Sequences of the linear concept, mixed: see small.h. Sequence i is a function of (seed, stream,
+/* Sequences of the linear concept, mixed: see mixed.h. Sequence i is a function of (seed, stream,
  * i) alone. */
-#include "lab/small.h"
+#include "lab/mixed.h"
 
 #include "finetti/random.h"
 
 #include <math.h>
 #include <string.h>
 
-#define FIN_TABLE_STRUCT fini_small_task
-FIN_TABLE(, fini_small_table, "concept", FINI_SMALL_FIELDS);
+#define FIN_TABLE_STRUCT fini_mixed_task
+FIN_TABLE(, fini_mixed_table, "concept", FINI_MIXED_FIELDS);
 
-enum { P = FINI_SMALL_TOKEN };
+enum { P = FINI_MIXED_TOKEN };
 
 /* ---- the world ------------------------------------------------------------------------------- */
 
 /* B = R diag(s) Q with s from 1/2 to 2: no direction of a token is lost, none is where it was. */
-void fini_small_world_make(fini_small_world *world, const fini_small_task *task, uint64_t seed)
+void fini_mixed_world_make(fini_mixed_world *world, const fini_mixed_task *task, uint64_t seed)
 {
     int64_t p = task->d + task->dv;
     double R[P * P], Q[P * P];
     fin_random r;
-    *world = (fini_small_world){.task = *task, .p = p, .seed = seed};
+    *world = (fini_mixed_world){.task = *task, .p = p, .seed = seed};
     fin_random_open(&r, seed, FINI_STREAM_SMALL_OWN, 0);
     fin_random_rotation(&r, p, R);
     fin_random_rotation(&r, p, Q);
@@ -35,12 +35,12 @@ void fini_small_world_make(fini_small_world *world, const fini_small_task *task,
         world->root[i * task->d + i] = 1;
 }
 
-bool fini_small_world_queries(fini_small_world *world, const double *covariance)
+bool fini_mixed_world_queries(fini_mixed_world *world, const double *covariance)
 {
     int64_t d = world->task.d;
     for (int64_t i = 0; i < d * d; i++)
         world->root[i] = covariance[i] * (double)d; /* keys have covariance 1 / d */
-    if (!fini_small_cholesky(d, world->root))
+    if (!fini_hand_cholesky(d, world->root))
         return false;
     for (int64_t i = 0; i < d; i++)
         for (int64_t j = i + 1; j < d; j++)
@@ -50,9 +50,9 @@ bool fini_small_world_queries(fini_small_world *world, const double *covariance)
 
 /* ---- sequences ------------------------------------------------------------------------------- */
 
-void fini_small_set_take(fini_small_set *set, fini_arena *arena, bool tokens)
+void fini_mixed_set_take(fini_mixed_set *set, fini_arena *arena, bool tokens)
 {
-    const fini_small_task *t = &set->world->task;
+    const fini_mixed_task *t = &set->world->task;
     int64_t n = set->n, p = set->world->p, all = t->L + t->masked;
     set->moments = fini_take(arena, n * p * p, sizeof(double));
     set->q = fini_take(arena, n * t->masked * t->d, sizeof(double));
@@ -76,18 +76,18 @@ static void normalise(int64_t n, int64_t d, double *rows)
 }
 
 /* mean = T (S + lam)^-1 with S = K'K and T = V'K, which are blocks of the moments of (k, v). */
-static void posterior(const fini_small_task *t, int64_t p, const double *moments, double *mean)
+static void posterior(const fini_mixed_task *t, int64_t p, const double *moments, double *mean)
 {
-    double A[FINI_SMALL_KEYS * FINI_SMALL_KEYS];
+    double A[FINI_MIXED_KEYS * FINI_MIXED_KEYS];
     int64_t d = t->d;
     for (int64_t i = 0; i < d; i++)
         for (int64_t j = 0; j < d; j++)
             A[i * d + j] = moments[i * p + j] + (i == j ? t->noise / t->prior : 0);
-    bool good = fini_small_cholesky(d, A);
+    bool good = fini_hand_cholesky(d, A);
     for (int64_t i = 0; i < t->dv; i++) {
         memcpy(mean + i * d, moments + (d + i) * p, (size_t)d * sizeof *mean);
         if (good)
-            fini_small_solve(d, A, mean + i * d);
+            fini_hand_solve(d, A, mean + i * d);
     }
 }
 
@@ -128,10 +128,10 @@ static void apply(int64_t rows, int64_t columns, const double *A, const double *
     }
 }
 
-static void one(fini_small_set *set, int64_t i, uint32_t stream, uint64_t sample)
+static void one(fini_mixed_set *set, int64_t i, uint32_t stream, uint64_t sample)
 {
-    const fini_small_world *world = set->world;
-    const fini_small_task *t = &world->task;
+    const fini_mixed_world *world = set->world;
+    const fini_mixed_task *t = &world->task;
     int64_t d = t->d, dv = t->dv, p = world->p, all = t->L + t->masked;
     double M[P * P] = {0}, pair[P], x[P], *z = set->z + i * dv * d, noise = sqrt(t->noise);
     double *keys = set->room, *values = keys + all * d, *concept = values + all * dv;
@@ -159,21 +159,21 @@ static void one(fini_small_set *set, int64_t i, uint32_t stream, uint64_t sample
         for (int64_t c = 0; c < p; c++)
             set->tokens[(i * p + c) * t->L + l] = x[c];
     }
-    fini_small_mirror(p, M);
+    fini_hand_mirror(p, M);
     posterior(t, p, M, set->mean + i * dv * d);
     mix_moments(p, world->B, M, set->moments + i * p * p);
 }
 
-void fini_small_draw(fini_small_set *set, uint32_t stream, uint64_t first)
+void fini_mixed_draw(fini_mixed_set *set, uint32_t stream, uint64_t first)
 {
     for (int64_t i = 0; i < set->n; i++)
         one(set, i, stream, first + (uint64_t)i);
 }
 
-fini_small_set fini_small_part(const fini_small_set *set, int64_t first, int64_t n)
+fini_mixed_set fini_mixed_part(const fini_mixed_set *set, int64_t first, int64_t n)
 {
-    const fini_small_task *t = &set->world->task;
-    fini_small_set part = *set;
+    const fini_mixed_task *t = &set->world->task;
+    fini_mixed_set part = *set;
     int64_t p = set->world->p;
     part.n = n;
     part.tokens = set->tokens ? set->tokens + first * t->L * p : NULL;
@@ -185,9 +185,9 @@ fini_small_set fini_small_part(const fini_small_set *set, int64_t first, int64_t
     return part;
 }
 
-double fini_small_bayes(const fini_small_set *set, int64_t i, int64_t k)
+double fini_mixed_bayes(const fini_mixed_set *set, int64_t i, int64_t k)
 {
-    const fini_small_task *t = &set->world->task;
-    return fini_small_dot(t->d, set->mean + (i * t->dv + k % t->dv) * t->d,
-                          set->q + (i * t->masked + k / t->dv) * t->d);
+    const fini_mixed_task *t = &set->world->task;
+    return fini_hand_dot(t->d, set->mean + (i * t->dv + k % t->dv) * t->d,
+                         set->q + (i * t->masked + k / t->dv) * t->d);
 }

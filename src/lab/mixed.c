@@ -1,5 +1,5 @@
-/* What the commands of learning share: small positive definite systems, and their frame. See small.h. */
-#include "lab/small.h"
+/* What the commands of learning share: small positive definite systems, and their frame. See mixed.h. */
+#include "lab/mixed.h"
 
 #include "math/gram.h"
 
@@ -7,18 +7,18 @@
 #include <math.h>
 #include <string.h>
 
-int64_t fini_small_eigen_work(int64_t n)
+int64_t fini_hand_eigen_work(int64_t n)
 {
     return 64 * n;
 }
 
 /* LAPACK counts by columns: what it leaves in columns are our rows. */
-fin_status fini_small_eigen(int64_t n, double *A, double *w, double *work, fin_error *err)
+fin_status fini_hand_eigen(int64_t n, double *A, double *w, double *work, fin_error *err)
 {
     fini_blas_enter();
     lapack_int info =
         LAPACKE_dsyev_work(LAPACK_COL_MAJOR, 'V', 'U', (lapack_int)n, A, (lapack_int)n, w, work,
-                           (lapack_int)fini_small_eigen_work(n));
+                           (lapack_int)fini_hand_eigen_work(n));
     fini_blas_leave();
     if (info != 0)
         return fini_fail(err, FIN_ERR_NUMERIC, "LAPACK dsyev gave up on %lld rows (info %d)",
@@ -26,7 +26,7 @@ fin_status fini_small_eigen(int64_t n, double *A, double *w, double *work, fin_e
     return FIN_OK;
 }
 
-double fini_small_dot(int64_t n, const double *a, const double *b)
+double fini_hand_dot(int64_t n, const double *a, const double *b)
 {
     double sum = 0;
     for (int64_t i = 0; i < n; i++)
@@ -34,15 +34,15 @@ double fini_small_dot(int64_t n, const double *a, const double *b)
     return sum;
 }
 
-void fini_small_mirror(int64_t n, double *A)
+void fini_hand_mirror(int64_t n, double *A)
 {
     for (int64_t i = 0; i < n; i++)
         for (int64_t j = i + 1; j < n; j++)
             A[i * n + j] = A[j * n + i];
 }
 
-bool fini_small_regress(int64_t n, int64_t width, const double *x, const double *y, double *room,
-                        double *answer)
+bool fini_hand_regress(int64_t n, int64_t width, const double *x, const double *y, double *room,
+                       double *answer)
 {
     memset(room, 0, (size_t)(width * width) * sizeof *room);
     memset(answer, 0, (size_t)width * sizeof *answer);
@@ -52,21 +52,21 @@ bool fini_small_regress(int64_t n, int64_t width, const double *x, const double 
             for (int64_t b = 0; b <= a; b++)
                 room[a * width + b] += x[a] * x[b];
         }
-    if (!fini_small_cholesky(width, room))
+    if (!fini_hand_cholesky(width, room))
         return false;
-    fini_small_solve(width, room, answer);
+    fini_hand_solve(width, room, answer);
     return true;
 }
 
-uint64_t fini_small_seed(int64_t seed, int64_t L, int64_t n)
+uint64_t fini_lab_seed(int64_t seed, int64_t L, int64_t n)
 {
     return (uint64_t)fini_seed_apart(fini_seed_apart(fini_seed_apart(seed) ^ L) ^ n);
 }
 
 /* ---- the frame of a command ------------------------------------------------------------------- */
 
-fin_status fini_small_frame_run(const fini_small_frame *frame, void *work, fin_result *result,
-                                const fin_progress *progress, fin_error *err)
+fin_status fini_lab_frame_run(const fini_lab_frame *frame, void *work, fin_result *result,
+                              const fin_progress *progress, fin_error *err)
 {
     frame->lay_out(work);
     fin_status status = fini_blas_ready(err);
@@ -92,7 +92,7 @@ void fini_result_exact(fin_result *result, const char *name, double value)
     fini_result_scalar(result, name, value, 0, FIN_HOW_CLOSED, 0);
 }
 
-fin_status fini_small_check_tokens(int64_t n, const fini_small_task *task, fin_error *err)
+fin_status fini_mixed_check_tokens(int64_t n, const fini_mixed_task *task, fin_error *err)
 {
     double numbers = (double)n * (double)task->L * (double)(task->d + task->dv);
     if (numbers <= 2e8)
