@@ -39,7 +39,7 @@ void fin_fit_get_info(const fin_fit *fit, fin_fit_info *info)
 
 const fin_fit_settings *fin_fit_get_settings(const fin_fit *fit)
 {
-    return &fit->settings;
+    return fit ? &fit->settings : NULL;
 }
 
 const fin_fit_settings *fin_fit_part(const fin_fit *fit, int64_t i, double *weight)

@@ -267,7 +267,7 @@ void fin_bag_set_destroy(fin_bag_set *set)
 
 const fin_bags *fin_bag_set_bags(const fin_bag_set *set)
 {
-    return &set->bags;
+    return set ? &set->bags : NULL;
 }
 
 int64_t fin_bag_set_classes(const fin_bag_set *set)

@@ -183,7 +183,7 @@ void fin_encoder_destroy(fin_encoder *o)
 
 const fin_encoder_settings *fin_encoder_get_settings(const fin_encoder *o)
 {
-    return &o->settings;
+    return o ? &o->settings : NULL;
 }
 
 const fin_encoder_shape *fin_encoder_get_shape(const fin_encoder *o)

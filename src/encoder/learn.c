@@ -245,7 +245,7 @@ int64_t fin_learn_log(const fin_learn *learn, const fin_learn_row **rows)
 
 const fin_learn_settings *fin_learn_get_settings(const fin_learn *learn)
 {
-    return &learn->settings;
+    return learn ? &learn->settings : NULL;
 }
 
 /* ---- learning -------------------------------------------------------------------------------- */
