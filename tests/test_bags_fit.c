@@ -552,9 +552,27 @@ static void fit__survives_every_failed_allocation(void **state)
     fin_threads_set(0);
 }
 
+/* Parts that say m and m + 1 with equal weights differ by a variance of 1/4, wherever m is: a difference of
+ * squares would have lost it at 1e9. */
+static void parts__far_from_zero_keep_their_variance(void **state)
+{
+    const fin_fit fit = {.classes = 0};
+    double level[] = {0, 1e6, 1e9};
+    (void)state;
+    for (int k = 0; k < 3; k++) {
+        double none = 0, low = level[k], high = level[k] + 1, mean = 0, variance = 0;
+        const fini_said said[] = {{0.5, 0.1, &low, &none, &none}, {0.5, 0.1, &high, &none, &none}};
+        fini_add_part(&fit, &said[0], 0, 1, &mean, &variance);
+        fini_add_part(&fit, &said[1], 0.5, 1, &mean, &variance);
+        assert_true(mean == level[k] + 0.5);
+        assert_true(fabs(variance - 0.26) < 1e-12);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(parts__far_from_zero_keep_their_variance),
         cmocka_unit_test(mean__is_a_minimum),
         cmocka_unit_test(noise__is_that_of_new_labels),
         cmocka_unit_test(fit__recovers_key_and_value),
