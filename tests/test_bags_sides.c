@@ -110,7 +110,7 @@ static void names__change_no_bit_of_a_validation(void **state)
     for (int k = 0; k < 2; k++) {
         fin_threads_set(k ? 4 : 1);
         OK(fin_folds_make(N, 2, d.labels, NULL, 1, FOLDS, 1, fold[k], &err));
-        OK(fin_validate(&v[k], MODELS, s, 2, &d.bags, 1, FOLDS, fold[k], NULL, &err));
+        OK(fin_validate(&v[k], MODELS, s, 2, &d.bags, &(fin_folds){1, FOLDS, fold[k]}, NULL, &err));
         for (int i = 0; i < N; i++)
             d.labels[i] = 1 - d.labels[i];
     }

@@ -16,7 +16,8 @@ static fin_validation *validated(const toy *t, int count, const fin_fit_settings
                                  int64_t classes, const int32_t *fold)
 {
     fin_validation *v = NULL;
-    OK(fin_validate(&v, count, models, classes, &t->bags, REPEATS, FOLDS, fold, NULL, &err));
+    OK(fin_validate(&v, count, models, classes, &t->bags, &(fin_folds){REPEATS, FOLDS, fold}, NULL,
+                    &err));
     return v;
 }
 
@@ -88,11 +89,12 @@ static void validate__shares_fits(void **state)
             if ((models[m] != FIN_MODEL_ANY && models[m] != FIN_MODEL_STACK) || classes == 2)
                 s[count++] = toy_settings(models[m]);
         s[count - 1].inner = 4; /* other folds: a family of its own */
-        OK(fin_validate(&all, count, s, classes, &t.bags, 1, TWO, fold, NULL, &err));
+        OK(fin_validate(&all, count, s, classes, &t.bags, &(fin_folds){1, TWO, fold}, NULL, &err));
         for (int m = 0; m < count; m++) {
             fin_validation *alone = NULL;
             const double *p = fin_validation_mean(all, m);
-            OK(fin_validate(&alone, 1, &s[m], classes, &t.bags, 1, TWO, fold, NULL, &err));
+            OK(fin_validate(&alone, 1, &s[m], classes, &t.bags, &(fin_folds){1, TWO, fold}, NULL,
+                            &err));
             assert_memory_equal(p, fin_validation_mean(alone, 0),
                                 (size_t)(SOME * width) * sizeof *p);
             assert_memory_equal(&fin_validation_at(all, m)->mean,
@@ -129,14 +131,15 @@ static void validate__auto_chooses_among_the_others(void **state)
     fin_fit_settings s[3] = {toy_settings(FIN_MODEL_AUTO), toy_settings(FIN_MODEL_ERF),
                              toy_settings(FIN_MODEL_SOFTMAX)};
     s[2].heads = 2;
-    OK(fin_validate(&v, 3, s, 2, &t.bags, 1, TWO, fold, NULL, &err));
+    OK(fin_validate(&v, 3, s, 2, &t.bags, &(fin_folds){1, TWO, fold}, NULL, &err));
     for (int f = 0; f < TWO; f++) {
         double weights[N], mean[2 * N];
         const double *p = fin_validation_mean(v, 0);
         fin_fit *fit = NULL;
         for (int i = 0; i < N; i++)
             weights[i] = fold[i] != f;
-        OK(fin_fit_create_among(&fit, 2, s + 1, s, 2, &t.bags, weights, NULL, NULL, &err));
+        OK(fin_fit_create_among(&fit, &(fin_fit_others){2, s + 1}, s, 2, &t.bags, weights, NULL,
+                                NULL, &err));
         OK(fin_fit_predict(fit, &t.bags, mean, NULL, NULL, &err));
         fin_fit_destroy(fit);
         for (int k = 0; k < 2 * N; k++)
@@ -150,7 +153,8 @@ static void validate__auto_chooses_among_the_others(void **state)
         many[m].penalty = 1 + m;
     }
     fin_fit *fit = NULL;
-    assert_int_equal(fin_fit_create_among(&fit, 20, many, s, 2, &t.bags, NULL, NULL, NULL, &err),
+    assert_int_equal(fin_fit_create_among(&fit, &(fin_fit_others){20, many}, s, 2, &t.bags, NULL,
+                                          NULL, NULL, &err),
                      FIN_ERR_ARGUMENT);
     assert_null(fit);
 }
@@ -200,7 +204,7 @@ static void rows__are_means_over_folds(void **state)
         dealt(&t, classes, fold);
         fin_fit_settings s[2] = {toy_settings(FIN_MODEL_MEAN), toy_settings(FIN_MODEL_SOFTMAX)};
         fin_validation *v = NULL;
-        OK(fin_validate(&v, 2, s, classes, &t.bags, 1, FOLDS, fold, NULL, &err));
+        OK(fin_validate(&v, 2, s, classes, &t.bags, &(fin_folds){1, FOLDS, fold}, NULL, &err));
         double main[2][FOLDS], loss[FOLDS], center = 0, variance = 0;
         for (int i = 0; i < N; i++)
             center += t.labels[i] / N;
@@ -270,7 +274,7 @@ static void rows__of_leave_one_out(void **state)
             fold[i] = i;
         fin_fit_settings s = toy_settings(FIN_MODEL_MEAN);
         fin_validation *v = NULL;
-        OK(fin_validate(&v, 1, &s, classes, &t.bags, 1, N, fold, NULL, &err));
+        OK(fin_validate(&v, 1, &s, classes, &t.bags, &(fin_folds){1, N, fold}, NULL, &err));
         fin_fit_score all;
         OK(fin_fit_judge(N, classes, t.labels, fin_validation_mean(v, 0), NULL, &all, &err));
         fin_fit_score mean = fin_validation_at(v, 0)->mean;
@@ -294,7 +298,7 @@ static void reliability__counts_probabilities(void **state)
     dealt(&t, 3, fold);
     fin_fit_settings s = toy_settings(FIN_MODEL_MEAN);
     fin_validation *v = NULL;
-    OK(fin_validate(&v, 1, &s, 3, &t.bags, 1, FOLDS, fold, NULL, &err));
+    OK(fin_validate(&v, 1, &s, 3, &t.bags, &(fin_folds){1, FOLDS, fold}, NULL, &err));
     int64_t count[BINS], all = 0;
     double predicted[BINS], observed[BINS];
     const double *p = fin_validation_mean(v, 0);
@@ -361,7 +365,8 @@ static void validate__reports_and_can_be_cancelled(void **state)
         fin_validation *v = NULL;
         fin_error e = {FIN_OK, ""};
         fault_begin(-1, 0);
-        fin_status status = fin_validate(&v, 2, s, 2, &t.bags, REPEATS, FOLDS, fold, &progress, &e);
+        fin_status status =
+            fin_validate(&v, 2, s, 2, &t.bags, &(fin_folds){REPEATS, FOLDS, fold}, &progress, &e);
         if (stop) {
             assert_int_equal(status, FIN_ERR_CANCELLED);
             assert_null(v);
@@ -384,8 +389,9 @@ static void refused(const toy *t, int count, const fin_fit_settings *s, int64_t 
 {
     fin_validation *v = (fin_validation *)1;
     fin_error e = {FIN_OK, ""};
-    assert_int_equal(fin_validate(&v, count, s, classes, &t->bags, repeats, folds, fold, NULL, &e),
-                     FIN_ERR_ARGUMENT);
+    assert_int_equal(
+        fin_validate(&v, count, s, classes, &t->bags, &(fin_folds){repeats, folds, fold}, NULL, &e),
+        FIN_ERR_ARGUMENT);
     if (!strstr(e.message, word))
         fail_msg("'%s' is not in: %s", word, e.message);
     assert_null(v);
@@ -402,6 +408,7 @@ static void validate__refuses(void **state)
     refused(&t, 0, &s, 2, REPEATS, FOLDS, fold, "0 models");
     refused(&t, 1, &s, 2, 0, FOLDS, fold, "0 times");
     refused(&t, 1, &s, 2, REPEATS, 1, fold, "1 folds");
+    refused(&t, 1, &s, 2, REPEATS, FOLDS, NULL, "fold");
     refused(&t, 1, &s, 1, REPEATS, FOLDS, fold, "1 classes");
     refused(&t, 1, &s, 2, REPEATS, FOLDS + 1, fold, "no bags");
     refused(&t, 1, &s, 2, REPEATS, FOLDS - 1, fold, "fold 3");
@@ -441,7 +448,7 @@ static fin_status validate_once(void *user, fin_error *e)
     toy_draw(&t, 12, 2, 0.5, 8);
     for (int i = 0; i < 12; i++)
         t.labels[i] = i % 2;
-    fin_status status = fin_validate(&v, 2, s, 2, &t.bags, 1, 2, fold, NULL, e);
+    fin_status status = fin_validate(&v, 2, s, 2, &t.bags, &(fin_folds){1, 2, fold}, NULL, e);
     fin_validation_destroy(v);
     return status;
 }

@@ -186,7 +186,7 @@ static void calibrate__keeps_accuracy(void **state)
     s[1].calibrate = YES;
     toy_draw(&t, N, 2, 1, 31);
     OK(fin_folds_make(N, 2, t.labels, NULL, 1, FOLDS, 1, fold, &err));
-    OK(fin_validate(&v, 2, s, 2, &t.bags, 1, FOLDS, fold, NULL, &err));
+    OK(fin_validate(&v, 2, s, 2, &t.bags, &(fin_folds){1, FOLDS, fold}, NULL, &err));
     const fin_fit_score *a = &fin_validation_at(v, 0)->mean, *b = &fin_validation_at(v, 1)->mean;
     print_message("log loss %.3f and %.3f\n", a->log_loss, b->log_loss);
     assert_true(a->accuracy == b->accuracy && fabs(a->auc - b->auc) < 1e-12);

@@ -318,7 +318,7 @@ static void choose__random_labels_are_not_predicted(void **state)
         OK(fin_folds_make(N, 2, t.labels, NULL, 1, 4, k, fold, &err));
         fin_fit_settings s = toy_settings(FIN_MODEL_AUTO);
         fin_validation *v = NULL;
-        OK(fin_validate(&v, 1, &s, 2, &t.bags, 1, 4, fold, NULL, &err));
+        OK(fin_validate(&v, 1, &s, 2, &t.bags, &(fin_folds){1, 4, fold}, NULL, &err));
         right += fin_validation_at(v, 0)->mean.accuracy * N;
         count += N;
         fin_validation_destroy(v);

@@ -234,10 +234,11 @@ static fin_status fit_model(fit_run *run, fin_error *err)
         return err->status;
     double start = fit_clock();
     bool alone = fin_ranks() == 1;
-    int others = run->models > 1 ? run->models - 1 : 0; /* what is compared can be chosen */
-    fin_status status = fin_fit_create_among(
-        &run->fit, others, run->model + 1, &run->settings, run->classes, run->bags, NULL,
-        alone ? NULL : fin_ranks_sum, fin_rank() == 0 ? cli_progress() : NULL, err);
+    /* What is compared can be chosen. */
+    fin_fit_others others = {run->models > 1 ? run->models - 1 : 0, run->model + 1};
+    fin_status status = fin_fit_create_among(&run->fit, &others, &run->settings, run->classes,
+                                             run->bags, NULL, alone ? NULL : fin_ranks_sum,
+                                             fin_rank() == 0 ? cli_progress() : NULL, err);
     run->seconds_fit = fit_clock() - start;
     if (status)
         return status;

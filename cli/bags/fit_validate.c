@@ -191,9 +191,9 @@ fin_status fit_validate(fit_run *run, fin_error *err)
     if (!run->repeats)
         return FIN_OK;
     double start = fit_clock();
-    fin_status status =
-        fin_validate(&run->validation, run->models, run->model, run->classes, run->bags,
-                     run->repeats, run->folds, run->fold, cli_progress(), err);
+    fin_folds folds = {run->repeats, run->folds, run->fold};
+    fin_status status = fin_validate(&run->validation, run->models, run->model, run->classes,
+                                     run->bags, &folds, cli_progress(), err);
     if (!status && run->classes)
         status = fin_validation_reliability(run->validation, 0, FIT_BINS, run->bin_count,
                                             run->bin_predicted, run->bin_observed, err);

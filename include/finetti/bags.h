@@ -170,8 +170,12 @@ typedef struct fin_fit fin_fit;
 FIN_API fin_status fin_fit_create(fin_fit **fit, const fin_fit_settings *settings, int64_t classes,
                                   const fin_bags *bags, FIN_OR_NULL const double *weights,
                                   fin_sum sum, const fin_progress *progress, fin_error *err);
-/* The same; auto chooses among further models too: (others) settings of single ones, at most 16. */
-FIN_API fin_status fin_fit_create_among(fin_fit **fit, int others, const fin_fit_settings *other,
+/* The same; auto chooses among further models too: single ones, at most 16. */
+typedef struct fin_fit_others {
+    int count;
+    const fin_fit_settings *models; /* (count) */
+} fin_fit_others;
+FIN_API fin_status fin_fit_create_among(fin_fit **fit, FIN_OR_NULL const fin_fit_others *others,
                                         const fin_fit_settings *settings, int64_t classes,
                                         const fin_bags *bags, FIN_OR_NULL const double *weights,
                                         fin_sum sum, const fin_progress *progress, fin_error *err);
@@ -281,6 +285,10 @@ FIN_API fin_status fin_folds_make(int64_t n, int64_t classes, const double *labe
 
 /* Cross-validation of several models on the same folds (each fold of each repeat is left out once).
  */
+typedef struct fin_folds {
+    int repeats, folds;
+    const int32_t *fold; /* (repeats, n), from 0 */
+} fin_folds;
 typedef struct fin_validation fin_validation;
 typedef struct fin_validation_row {
     fin_fit_settings settings;
@@ -295,11 +303,11 @@ typedef struct fin_validation_row {
 } fin_validation_row;
 
 /* models: the settings to compare (choices and calibration are nested: they are made inside each
- * training set; auto chooses among its candidates and the other models). fold: (repeats, n), from 0.
- * bags: all of them (one process). */
+ * training set; auto chooses among its candidates and the other models). bags: all of them (one
+ * process). */
 FIN_API fin_status fin_validate(fin_validation **out, int count, const fin_fit_settings *models,
-                                int64_t classes, const fin_bags *bags, int repeats, int folds,
-                                const int32_t *fold, const fin_progress *progress, fin_error *err);
+                                int64_t classes, const fin_bags *bags, const fin_folds *folds,
+                                const fin_progress *progress, fin_error *err);
 FIN_API void fin_validation_destroy(fin_validation *validation); /* NULL is fine */
 FIN_API const fin_validation_row *fin_validation_at(const fin_validation *validation, int i);
 /* Out-of-fold predictions of model i, averaged over repeats: as fin_fit_predict. */

@@ -374,9 +374,13 @@ class Objects:
 
     def folds(self): return self.array("int32_t", [i // 2 % 2 for i in range(12)])
 
+    def fin_folds(self): return self.struct("fin_folds", repeats=1, folds=2, fold=self.folds())
+
+    def fin_fit_others(self): return self.struct("fin_fit_others", count=1, models=self.get("fin_fit_settings"))
+
     def fin_validation(self):
         return self.create("fin_validation", lambda out, err: lib.fin_validate(
-            out, 1, self.get("fin_fit_settings"), 2, self.get("fin_bags"), 1, 2, self.folds(), NULL, err))
+            out, 1, self.get("fin_fit_settings"), 2, self.get("fin_bags"), self.get("fin_folds"), NULL, err))
 
     def fin_bags_source(self): return self.struct("fin_bags_source", path=self.path("bags.csv", BAGS), class_count=-1)
 
@@ -577,7 +581,6 @@ SPECIAL = {
     "fin_fit_create.sum": lambda o: NULL,
     "fin_fit_create_among.sum": lambda o: NULL,
     "fin_learn_create.sum": lambda o: NULL,
-    "fin_fit_create_among.other": lambda o: o.get("fin_fit_settings"),
     "fin_fit_curve.bags": lambda o: o.bags(40),
     "fin_fit_curve.fit": lambda o: o.create("fin_fit", lambda out, err: lib.fin_fit_create(
         out, o.get("fin_fit_settings"), 2, o.bags(40), NULL, NULL, NULL, err)),
@@ -649,7 +652,6 @@ SPECIAL = {
     "fin_tensors_open.path": lambda o: o.get("model_path"),
     "fin_train_resume.arrays": lambda o: o.train_arrays(),
     "fin_train_run.until": lambda o: 2,
-    "fin_validate.fold": lambda o: o.folds(),
     "fin_word_group.word": lambda o: o.text(b"task"),
     "fin_word_group.choice": lambda o: o.text(b"slr"),
 }

@@ -349,10 +349,10 @@ fin_status fini_em(fini_risk *risk, const fini_problem *problem, const double *p
                    int64_t steps, double *parameters, double *value, fin_error *err);
 
 /* Choices, calibration, and the fits (choose.c): fills fit->part and what inner folds say. others:
- * (count) further candidates of auto. */
+ * further candidates of auto, or NULL. */
 fin_status fini_fit_choose(fin_fit *fit, const fin_bags *bags, const double *labels,
-                           const double *weights, int count, const fin_fit_settings *others,
-                           fin_sum sum, const fin_progress *progress, fin_error *err);
+                           const double *weights, const fin_fit_others *others, fin_sum sum,
+                           const fin_progress *progress, fin_error *err);
 
 /* ---- calibration (calibrate.c) ------------------------------------------------------------ */
 

@@ -70,20 +70,20 @@ static bool locates(const fin_fit_settings *s)
 }
 
 /* The candidates; and, where they cannot locate, those that may. */
-static fin_status list_models(fini_choice *c, int count, const fin_fit_settings *others,
-                              fin_error *err)
+static fin_status list_models(fini_choice *c, const fin_fit_others *others, fin_error *err)
 {
     const fin_fit_settings *asked = &c->asked;
     fin_fit_settings list[FINI_CANDIDATES], as_auto = *asked;
     int64_t classes = c->in.classes;
     int found = fini_candidates(asked, classes, list, FINI_CANDIDATES);
+    bool more = others && fini_chooses(asked) == FIN_CHOOSES_BEST && asked->assume == 0;
     bool one = found == 1 && locates(&list[0]);
     for (int k = 0; k < found; k++)
         c->of[c->count++] = fini_place(c->model, &c->in.models, &list[k]);
-    for (int k = 0; k < count && fini_chooses(asked) == FIN_CHOOSES_BEST && asked->assume == 0;
-         k++) {
+    for (int k = 0; more && k < others->count; k++) {
+        const fin_fit_settings *other = &others->models[k];
         fin_fit_settings some[2];
-        int sides = fini_chooses(&others[k]) ? 0 : fini_candidates(&others[k], classes, some, 2);
+        int sides = fini_chooses(other) ? 0 : fini_candidates(other, classes, some, 2);
         if (c->in.models + sides > FINI_CANDIDATES / 2)
             return fini_fail(err, FIN_ERR_ARGUMENT, "auto chooses among %d models at most",
                              FINI_CANDIDATES / 2);
@@ -451,8 +451,8 @@ static fin_status choose(fin_fit *fit, fini_choice *c, fini_decision *room, int6
 }
 
 fin_status fini_fit_choose(fin_fit *fit, const fin_bags *bags, const double *labels,
-                           const double *weights, int count, const fin_fit_settings *others,
-                           fin_sum sum, const fin_progress *progress, fin_error *err)
+                           const double *weights, const fin_fit_others *others, fin_sum sum,
+                           const fin_progress *progress, fin_error *err)
 {
     fini_arena arena = {0};
     fini_decision room;
@@ -469,7 +469,7 @@ fin_status fini_fit_choose(fin_fit *fit, const fin_bags *bags, const double *lab
                        .asked = fini_asked(&fit->settings, fit->swapped),
                        .in = {.classes = fit->classes, .total = bags->total, .model = c->model},
                        .locator = -1};
-    fin_status status = list_models(c, count, others, err);
+    fin_status status = list_models(c, others, err);
     if (!status) {
         layout(&arena, c, &room, &groups, c->asked.inner);
         status = fini_arena_open(&arena, "choosing a model", err);

@@ -146,8 +146,8 @@ static void count(const void *user, int64_t i, double *sums)
     sums[1] += (double)(l->bags->offsets[i + 1] - l->bags->offsets[i]);
 }
 
-static fin_status fit_all(fin_fit *fit, const fin_bags *bags, const double *weights, int others,
-                          const fin_fit_settings *other, fin_sum sum, const fin_progress *progress,
+static fin_status fit_all(fin_fit *fit, const fin_bags *bags, const double *weights,
+                          const fin_fit_others *others, fin_sum sum, const fin_progress *progress,
                           fin_error *err)
 {
     double *labels = fini_alloc_array(bags->n, sizeof *labels), variance = 0, sums[2] = {0};
@@ -159,7 +159,7 @@ static fin_status fit_all(fin_fit *fit, const fin_bags *bags, const double *weig
     fit->bags = (int64_t)sums[0];
     fit->tokens = (int64_t)sums[1];
     if (!status)
-        status = fini_fit_choose(fit, bags, labels, weights, others, other, sum, progress, err);
+        status = fini_fit_choose(fit, bags, labels, weights, others, sum, progress, err);
     if (!status)
         status = fini_fit_remember(fit, bags, weights, sum, err);
     fini_free(labels);
@@ -174,15 +174,15 @@ fin_status fin_fit_create(fin_fit **out, const fin_fit_settings *settings, int64
                           const fin_progress *progress, fin_error *err)
 {
     FINI_NEED_TO_MAKE(err, out, bags);
-    return fin_fit_create_among(out, 0, NULL, settings, classes, bags, weights, sum, progress, err);
+    return fin_fit_create_among(out, NULL, settings, classes, bags, weights, sum, progress, err);
 }
 
-fin_status fin_fit_create_among(fin_fit **out, int others, const fin_fit_settings *other,
+fin_status fin_fit_create_among(fin_fit **out, const fin_fit_others *others,
                                 const fin_fit_settings *settings, int64_t classes,
                                 const fin_bags *bags, const double *weights, fin_sum sum,
                                 const fin_progress *progress, fin_error *err)
 {
-    FINI_NEED_TO_MAKE(err, out, !others || other, bags);
+    FINI_NEED_TO_MAKE(err, out, !others || !others->count || others->models, bags);
     settings = fini_or_defaults(&fin_fit_table, settings, &(fin_fit_settings){0});
     fin_status status = fin_settings_validate(&fin_fit_table, settings, err);
     if (!status)
@@ -213,7 +213,7 @@ fin_status fin_fit_create_among(fin_fit **out, int others, const fin_fit_setting
                      .inner_loss = NAN,
                      .base_loss = NAN,
                      .locator_loss = NAN};
-    status = fit_all(fit, bags, weights, others, other, sum ? sum : fini_sum_alone, progress, err);
+    status = fit_all(fit, bags, weights, others, sum ? sum : fini_sum_alone, progress, err);
     if (!status)
         status = fini_fit_finish(fit, err);
     if (status) {

@@ -193,14 +193,15 @@ static void average_repeats(fin_validation *v)
 
 /* ---- the call -------------------------------------------------------------------------------- */
 
-static fin_status check(int count, int64_t classes, const fin_bags *bags, int repeats, int folds,
+static fin_status check(int count, int64_t classes, const fin_bags *bags, const fin_folds *folds,
                         fin_error *err)
 {
-    if (count < 1 || count > MOST || repeats < 1 || repeats > MOST || folds < 2)
+    if (count < 1 || count > MOST || folds->repeats < 1 || folds->repeats > MOST ||
+        folds->folds < 2)
         return fini_fail(err, FIN_ERR_ARGUMENT,
                          "cross-validation of %d models with %d folds, %d times; give 1 to %d "
                          "models, at least 2 folds, 1 to %d times",
-                         count, folds, repeats, MOST, MOST);
+                         count, folds->folds, folds->repeats, MOST, MOST);
     if (bags->n < 2 || bags->first != 0 || bags->total != bags->n || !bags->labels)
         return fini_fail(err, FIN_ERR_ARGUMENT,
                          "cross-validation needs all bags in one process, at least two, and their "
@@ -219,17 +220,17 @@ static fin_status check(int count, int64_t classes, const fin_bags *bags, int re
 }
 
 /* Every fold of every repeat has bags, and nothing else is in the list. */
-static fin_status check_folds(int64_t n, int repeats, int folds, const int32_t *fold,
-                              fin_error *err)
+static fin_status check_folds(int64_t n, const fin_folds *all, fin_error *err)
 {
+    int folds = all->folds;
     fin_status status = FIN_OK;
     int64_t *count = fini_alloc_array(folds, sizeof *count);
     if (!count)
         return fini_fail_memory(err, (size_t)folds * sizeof *count, "folds");
-    for (int r = 0; !status && r < repeats; r++) {
+    for (int r = 0; !status && r < all->repeats; r++) {
         memset(count, 0, (size_t)folds * sizeof *count);
         for (int64_t i = 0; !status && i < n; i++) {
-            int32_t f = fold[r * n + i];
+            int32_t f = all->fold[r * n + i];
             if (f < 0 || f >= folds)
                 status =
                     fini_fail(err, FIN_ERR_ARGUMENT,
@@ -249,14 +250,14 @@ static fin_status check_folds(int64_t n, int repeats, int folds, const int32_t *
 }
 
 static fin_status open_validation(fin_validation **out, int count, int64_t classes,
-                                  const fin_bags *bags, int repeats, int folds, fin_error *err)
+                                  const fin_bags *bags, const fin_folds *folds, fin_error *err)
 {
     fin_validation *v = fini_alloc(sizeof *v);
     if (!v)
         return fini_fail_memory(err, sizeof *v, "a cross-validation");
     *v = (fin_validation){.count = count,
-                          .repeats = repeats,
-                          .folds = folds,
+                          .repeats = folds->repeats,
+                          .folds = folds->folds,
                           .n = bags->n,
                           .classes = classes,
                           .width = classes ? classes : 1};
@@ -274,35 +275,36 @@ static fin_status open_validation(fin_validation **out, int count, int64_t class
 }
 
 fin_status fin_validate(fin_validation **out, int count, const fin_fit_settings *models,
-                        int64_t classes, const fin_bags *bags, int repeats, int folds,
-                        const int32_t *fold, const fin_progress *progress, fin_error *err)
+                        int64_t classes, const fin_bags *bags, const fin_folds *folds,
+                        const fin_progress *progress, fin_error *err)
 {
-    FINI_NEED_TO_MAKE(err, out, !count || models, bags, fold);
+    FINI_NEED_TO_MAKE(err, out, !count || models, bags, folds);
+    FINI_NEED(err, folds->fold);
     fin_validation *v = NULL;
     fin_status status = fini_bags_check(bags, err);
     if (!status)
-        status = check(count, classes, bags, repeats, folds, err);
+        status = check(count, classes, bags, folds, err);
     if (!status)
-        status = check_folds(bags->n, repeats, folds, fold, err);
+        status = check_folds(bags->n, folds, err);
     for (int m = 0; !status && m < count; m++)
         status = fin_settings_validate(&fin_fit_table, &models[m], err);
     if (!status)
-        status = open_validation(&v, count, classes, bags, repeats, folds, err);
+        status = open_validation(&v, count, classes, bags, folds, err);
     if (status)
         return status;
     fini_nested nested = {.bags = bags,
                           .classes = classes,
                           .count = count,
                           .asked = models,
-                          .repeats = repeats,
-                          .folds = folds,
-                          .fold = fold,
+                          .repeats = folds->repeats,
+                          .folds = folds->folds,
+                          .fold = folds->fold,
                           .mean = v->all,
                           .sd = v->sd,
                           .seconds = v->seconds};
     status = fini_nested_run(&nested, progress, err);
     if (!status)
-        status = judge_all(v, fold, err);
+        status = judge_all(v, folds->fold, err);
     for (int m = 0; !status && m < count; m++) {
         v->row[m].settings = models[m];
         fill_row(v, m);
