@@ -259,7 +259,7 @@ const fini_bag_form fini_bag_mixture = {
     .finds = true,
 };
 
-const fini_bag_model fini_bag_model_mixture = {.is = {"mixture"},
+const fini_bag_model fini_bag_model_mixture = {.is = {.name = "mixture"},
                                                .form = &fini_bag_mixture,
                                                .basis = FIN_BASIS_BOTH,
                                                .preferred = 5,

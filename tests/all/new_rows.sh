@@ -281,7 +281,7 @@ static const fini_bag_form first_form = {.name = "first",
                                          .loss = loss,
                                          .predict = predict,
                                          .locate = locate};
-const fini_bag_model fini_bag_model_first = {.is = {"first"}, .form = &first_form};
+const fini_bag_model fini_bag_model_first = {.is = {.name = "first"}, .form = &first_form};
 END
 row include/finetti/bags.h 's/^    M(BASE, base)$/    M(BASE, base) \\\n    M(FIRST, first)/' src/bags/model.c
 
