@@ -84,3 +84,26 @@ foreach(file IN LISTS files)
     message(SEND_ERROR "${name} asks for a row, not for what it can do: ${line}")
   endforeach()
 endforeach()
+
+# A signature of more than nine parameters has a struct hiding in it. Looked at: what begins at the start of a line and
+# has its brace on the next. Parameters that are functions count as one; tiles that are inlined into
+# a kernel (__attribute__) have their operands in registers.
+file(GLOB files ${SRC}/src/*/*.[ch] ${SRC}/cli/*.[ch] ${SRC}/cli/*/*.[ch])
+foreach(file IN LISTS files)
+  file(READ ${file} text)
+  string(REPLACE ";" "}" text "${text}") # to CMake it ends an element, and a bracket joins some
+  string(REGEX REPLACE "[][]" " " text "${text}")
+  string(REGEX MATCHALL "\n[a-z][^\n(){}]*\\([^{}]*\\)\n{" definitions "${text}")
+  foreach(definition IN LISTS definitions)
+    string(REGEX REPLACE ".*\n\n" "" definition "${definition}")
+    string(REGEX REPLACE "\\(\\*[a-z_]+\\)\\([^()]*\\)" "" definition "${definition}")
+    string(REGEX MATCHALL "," commas "${definition}")
+    list(LENGTH commas count)
+    if(count GREATER 8 AND NOT definition MATCHES "__attribute__")
+      math(EXPR count "${count} + 1")
+      file(RELATIVE_PATH name ${SRC} ${file})
+      string(REGEX MATCH "[a-z_0-9]+\\(" function "${definition}")
+      message(SEND_ERROR "${name}: ${function}) has ${count} parameters, nine are the most: put what travels together into a struct")
+    endif()
+  endforeach()
+endforeach()
