@@ -254,8 +254,8 @@ static inline json_int_t cli_int(int64_t number) /* for json_pack, whose I takes
 {
     return (json_int_t)number;
 }
-/* Prints a record by a form (show.c says what that is). */
-void cli_print(const json_t *record, const char *form);
+/* Prints a record by a form (show.c says what that is). An exit code. */
+int cli_print(const json_t *record, const char *form);
 void cli_note_of(const json_t *record, const char *form); /* as cli_note; nothing if it is empty */
 /* A record as JSON, if --json asks for it, or by forms, one behind the other. Releases it. An exit
  * code. */

@@ -197,10 +197,12 @@ static int summary(const cli_args *args, const drawn *s)
                   cli_json_settings(fin_family_table(cli_settings_family(args)), &asked->latent),
                   "n", cli_int(s->n), "L", cli_int(s->L), "Q", cli_int(s->Q), "seed",
                   cli_int(asked->own.seed), "out", cli_json_text(path));
-    if (!cli_get(args, "json"))
-        cli_note_of(record, "{n} sequences of {L} tokens and {Q} queries to "
-                            "[{?out=-}standard output|{out}]");
-    return cli_show(args, record, "");
+    if (cli_get(args, "json"))
+        return cli_print_json(record);
+    cli_note_of(record, "{n} sequences of {L} tokens and {Q} queries to "
+                        "[{?out=-}standard output|{out}]");
+    json_decref(record);
+    return cli_flush(); /* the file is there, whatever became of the note */
 }
 
 static int run(cli_args *args)

@@ -231,13 +231,13 @@ static int summary(const cli_args *args, const draws *s, const char *path, doubl
         "n", cli_int(s->n), "seed", cli_int(simulate_get(args)->seed), "dtype",
         s->single ? "float" : "double", "tokens", cli_int(s->offsets[s->n]), "out",
         cli_json_text(path), "bytes", cli_int((int64_t)bytes));
-    if (!cli_get(args, "json")) {
-        cli_put(record, "megabytes", bytes / 1e6, "seconds", seconds, "d", (double)s->d, NULL);
-        cli_note_of(record,
-                    "{n} samples, {tokens} tokens of dimension {d} to "
-                    "[{?out=-}standard output|{out}] ({megabytes:.4g} MB, {seconds:.2g} s)");
-    }
-    return cli_show(args, record, "");
+    if (cli_get(args, "json"))
+        return cli_print_json(record);
+    cli_put(record, "megabytes", bytes / 1e6, "seconds", seconds, "d", (double)s->d, NULL);
+    cli_note_of(record, "{n} samples, {tokens} tokens of dimension {d} to "
+                        "[{?out=-}standard output|{out}] ({megabytes:.4g} MB, {seconds:.2g} s)");
+    json_decref(record);
+    return cli_flush(); /* the file is there, whatever became of the note */
 }
 
 static int run(cli_args *args)

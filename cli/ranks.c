@@ -47,21 +47,25 @@ static void find_folder(char *path, size_t size)
     path[name ? name + 1 - path : 0] = '\0';
 }
 
-static void *load(fin_error *err)
+/* Where the module is; false: there is no such file. */
+static bool find_module(char *path, size_t size)
 {
     static const char *const places[] = {CLI_MODULES "/finetti_mpi.so", "finetti_mpi.so"};
-    char folder[CLI_PATH], path[2 * CLI_PATH];
+    char folder[CLI_PATH];
     const char *told = getenv("FINETTI_MPI");
-    if (told && *told) {
-        snprintf(path, sizeof path, "%s", told);
-    } else {
-        find_folder(folder, sizeof folder);
-        for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-            snprintf(path, sizeof path, "%s%s", folder, places[i]);
-            if (access(path, R_OK) == 0)
-                break;
-        }
+    bool found = false;
+    find_folder(folder, sizeof folder);
+    for (size_t i = 0; i < sizeof places / sizeof *places && !found; i++) {
+        snprintf(path, size, "%s%s", told && *told ? "" : folder, told && *told ? told : places[i]);
+        found = access(path, R_OK) == 0;
     }
+    return found;
+}
+
+static void *load(fin_error *err)
+{
+    char path[2 * CLI_PATH];
+    find_module(path, sizeof path);
     /* Parts that MPI loads in turn look for its names among those that everybody sees. */
     void *module = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
     if (!module)
@@ -72,8 +76,8 @@ static void *load(fin_error *err)
 
 bool cli_ranks_can(void)
 {
-    fin_error err;
-    return load(&err) != NULL;
+    char path[2 * CLI_PATH];
+    return find_module(path, sizeof path);
 }
 
 static fin_status join(fin_ranks_calls *calls, fin_error *err)

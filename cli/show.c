@@ -493,12 +493,13 @@ static page page_of(const json_t *record, const char *form)
     return p;
 }
 
-void cli_print(const json_t *record, const char *form)
+int cli_print(const json_t *record, const char *form)
 {
     page p = page_of(record, form);
     if (!p.failed)
         fwrite(p.text, 1, p.used, stdout);
     free(p.text);
+    return p.failed ? CLI_FAILED : CLI_OK;
 }
 
 void cli_note_of(const json_t *record, const char *form)
@@ -513,8 +514,9 @@ int cli_show_forms(const cli_args *args, json_t *record, const char *const *form
 {
     if (cli_get(args, "json") || cli_json_starved(record))
         return cli_print_json(record);
-    for (; *forms; forms++)
-        cli_print(record, *forms);
+    int code = CLI_OK;
+    for (; *forms && !code; forms++)
+        code = cli_print(record, *forms);
     json_decref(record);
-    return cli_flush();
+    return code ? code : cli_flush();
 }

@@ -256,7 +256,7 @@ static void cancel__inside_of_one_long_bag(void **state)
     for (int64_t k = 0; k < TOKENS; k++)
         tokens[k] = (float)((uint64_t)k * 0x9e3779b97f4a7c15u >> 40) * 0x1p-24;
     fin_threads_set(1);
-    for (int k = 0; k < 5; k++) {
+    for (int k = 0; k < (int)sized(1, 5, 5); k++) {
         long fitting[2], answering[2];
         for (int together = 0; together < 2; together++)
             count_reports(models[k], together, tokens, &fitting[together], &answering[together]);
