@@ -158,6 +158,19 @@ typedef enum fin_verdict {
 } fin_verdict;
 FIN_API const char *fin_verdict_name(fin_verdict verdict);
 
+/* Whose claim it is: what a paper says, what was derived here, or what cannot fail but by a fault of
+ * the code (its test against itself, or a theorem). Each is counted apart. */
+#define FIN_KIND_LIST(K)                                                                           \
+    K(PAPER, "paper", "papers")                                                                    \
+    K(DERIVED, "derived", "derived")                                                               \
+    K(CHECK, "check", "checks")
+typedef enum fin_kind {
+#define FIN_KIND_ENUM(name, text, title) FIN_KIND_##name,
+    FIN_KIND_LIST(FIN_KIND_ENUM)
+#undef FIN_KIND_ENUM
+        FIN_KINDS
+} fin_kind;
+
 typedef struct fin_claim {
     const char *study, *id, *statement, *source;
     const char *quantity;    /* what is measured, in words or as a formula */

@@ -38,6 +38,8 @@ typedef struct fini_measure {
 
 struct fini_claim_plan {
     const char *id, *statement, *source, *figure;
+    const char *fails_if, *known; /* "" if the file does not say it */
+    fin_kind kind;
     double low, high; /* what is expected; may be infinite */
     char expected[96];
     double precision;       /* infinity: none is asked for */

@@ -16,6 +16,12 @@ static const char *const reduce_words[] = {
 #undef WORD
 };
 
+static const char *const kind_words[] = {
+#define WORD(name, word, title) word,
+    FIN_KIND_LIST(WORD)
+#undef WORD
+};
+
 static const char *const name_characters =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_";
 
@@ -254,6 +260,20 @@ bool fini_is_id(const char *text)
     return length >= 1 && length <= ID_LENGTH && good == length;
 }
 
+/* Whose claim it is; in a file that does not say it, its writer's. */
+static fin_kind read_kind(reader *r, const fini_node *claim)
+{
+    const fini_node *node = fini_node_get(claim, "kind");
+    const char *given = fini_ask_text(&r->ask, claim, "kind", "derived");
+    for (int i = 0; i < FIN_KINDS && !r->ask.status; i++)
+        if (strcmp(given, kind_words[i]) == 0)
+            return (fin_kind)i;
+    FINI_ASK_FAIL(&r->ask, node, "there is no kind of claim '%.40s'%s", given,
+                  fini_did_you_mean(fin_nearest_name(given, kind_words, FIN_KINDS),
+                                    "; there are paper, derived and check"));
+    return FIN_KIND_DERIVED;
+}
+
 static void read_words(reader *r, const fini_node *claim, fini_claim_plan *plan)
 {
     const char *near;
@@ -268,6 +288,9 @@ static void read_words(reader *r, const fini_node *claim, fini_claim_plan *plan)
     if (plan->figure[0] && !fini_study_figure(r->study, plan->figure, &near))
         FINI_ASK_FAIL(&r->ask, fini_node_get(claim, "figure"), "there is no figure '%.64s'%s",
                       plan->figure, fini_did_you_mean(near, ""));
+    plan->kind = read_kind(r, claim);
+    plan->fails_if = fini_ask_text(&r->ask, claim, "fails_if", "");
+    plan->known = fini_ask_text(&r->ask, claim, "known", "");
     plan->id = id ? id->text : "";
     plan->statement = statement ? statement->text : "";
 }
@@ -278,7 +301,8 @@ static fin_status read_claim(const fin_study *study, const fini_node *node, fini
 {
     static const char *const keys[] = {"id",     "statement", "source",  "from",   "where",
                                        "take",   "reduce",    "against", "values", "quantity",
-                                       "expect", "precision", "figure",  "each",   NULL};
+                                       "expect", "precision", "figure",  "each",   "kind",
+                                       "known",  "fails_if",  NULL};
     reader r = {study, {study->tree, err, FIN_OK}};
     fini_ask_keys(&r.ask, node, "a claim", keys);
     read_words(&r, node, plan);
