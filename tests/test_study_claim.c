@@ -565,8 +565,8 @@ static void check__says_where_and_what(void **state)
     refuses_claim("take: risk, where: lamb = 1, expect: {equal: 1}", "14:46", "did you mean lam?");
     refuses_claim("take: risk, where: [L = 2, lamb > 1], expect: {equal: 1}", "14:54",
                   "did you mean lam?");
-    refuses_claim("take: risk, kind: papers, expect: {equal: 1}", "14:46", "mean 'paper'");
-    refuses_claim("take: risk, kind: mine, expect: {equal: 1}", "14:46", "paper, derived and check");
+    refuses_claim("take: risk, kind: papers, expect: {equal: 1}", "14:45", "mean paper");
+    refuses_claim("take: risk, kind: mine, expect: {equal: 1}", "14:45", "paper, derived and check");
     refuses_claim("take: risk, precision: 0, expect: {equal: 1}", "14:50", "larger than 0");
     refuses_claim("take: [risk], expect: {equal: 1}", "14:33", "must be a text");
 }
