@@ -7,6 +7,8 @@
  * have it. */
 #include "bags/map.h"
 
+#include "math/small.h"
+
 #include <string.h>
 #include <unistd.h>
 
@@ -15,30 +17,23 @@ int64_t fin_bags_blocks(int64_t total)
     return total < 0 ? 0 : total < FIN_BAGS_BLOCKS ? total : FIN_BAGS_BLOCKS;
 }
 
-/* First bag of a block: b total / blocks, without a product that could overflow. */
-static int64_t start_of(int64_t total, int64_t blocks, int64_t b)
-{
-    return blocks ? total / blocks * b + total % blocks * b / blocks : 0;
-}
-
-/* The first blocks % ranks processes have one block more than the others, as in fin_ranks_share. */
 void fin_bags_share(int64_t total, int rank, int ranks, int64_t *first, int64_t *count)
 {
     if (!first || !count)
         return;
-    int64_t blocks = fin_bags_blocks(total), least = blocks / ranks, more = blocks % ranks;
-    int64_t a = rank * least + (rank < more ? rank : more), b = a + least + (rank < more);
-    *first = start_of(total, blocks, a);
-    *count = start_of(total, blocks, b) - *first;
+    int64_t blocks = fin_bags_blocks(total), a, b;
+    fini_block_share(blocks, rank, ranks, &a, &b);
+    *first = fini_block_start(total, blocks, a);
+    *count = fini_block_start(total, blocks, b) - *first;
 }
 
 void fini_bags_own(const fin_bags *bags, int64_t *first, int64_t *count)
 {
     int64_t blocks = fin_bags_blocks(bags->total), b = 0;
-    while (b < blocks && start_of(bags->total, blocks, b) < bags->first)
+    while (b < blocks && fini_block_start(bags->total, blocks, b) < bags->first)
         b++;
     *first = b;
-    while (b < blocks && start_of(bags->total, blocks, b) < bags->first + bags->n)
+    while (b < blocks && fini_block_start(bags->total, blocks, b) < bags->first + bags->n)
         b++;
     *count = b - *first;
 }
@@ -47,21 +42,14 @@ void fini_bags_block(const fin_bags *bags, int64_t i, int64_t *from, int64_t *to
 {
     int64_t first, count, blocks = fin_bags_blocks(bags->total);
     fini_bags_own(bags, &first, &count);
-    *from = start_of(bags->total, blocks, first + i) - bags->first;
-    *to = start_of(bags->total, blocks, first + i + 1) - bags->first;
+    *from = fini_block_start(bags->total, blocks, first + i) - bags->first;
+    *to = fini_block_start(bags->total, blocks, first + i + 1) - bags->first;
 }
 
-/* level h = 1, 2, 4, ...: node(a) <- node(a) + node(a + h) for a = 0, 2h, 4h, ... */
 fin_status fini_sum_alone(int64_t blocks, int64_t n, double *parts, double *sum, fin_error *err)
 {
     (void)err;
-    for (int64_t h = 1; h < blocks; h *= 2)
-        for (int64_t a = 0; a + h < blocks; a += 2 * h) {
-            double *to = parts + a * n;
-            const double *from = parts + (a + h) * n;
-            for (int64_t i = 0; i < n; i++)
-                to[i] += from[i];
-        }
+    fini_add_tree(blocks, n, parts, 0, n);
     if (n > 0 && blocks > 0)
         memcpy(sum, parts, (size_t)n * sizeof *sum);
     else if (n > 0)
@@ -73,8 +61,8 @@ fin_status fini_blocks_open(fini_blocks *blocks, const fin_bags *bags, fin_error
 {
     int64_t all = fin_bags_blocks(bags->total), first, count;
     fini_bags_own(bags, &first, &count);
-    if (bags->n > 0 && (start_of(bags->total, all, first) != bags->first ||
-                        start_of(bags->total, all, first + count) != bags->first + bags->n))
+    if (bags->n > 0 && (fini_block_start(bags->total, all, first) != bags->first ||
+                        fini_block_start(bags->total, all, first + count) != bags->first + bags->n))
         return fini_fail(err, FIN_ERR_ARGUMENT,
                          "bags %lld to %lld of %lld are not whole blocks; fin_bags_share says "
                          "which bags a process has",
@@ -150,15 +138,16 @@ fin_status fini_bags_gather(const fin_bags *bags, fin_sum sum, const double *own
     }
     fini_bags_own(bags, &first, &count);
     for (int64_t b = 0; b < blocks; b++) {
-        int64_t size = start_of(bags->total, blocks, b + 1) - start_of(bags->total, blocks, b);
+        int64_t size =
+            fini_block_start(bags->total, blocks, b + 1) - fini_block_start(bags->total, blocks, b);
         most = size > most ? size : most;
     }
     double *parts = fini_alloc_array(most * (count ? count : 1), sizeof *parts);
     if (!parts)
         return fini_fail_memory(err, (size_t)(most * count) * sizeof *parts, "numbers of all bags");
     for (int64_t b = 0; !status && b < blocks; b++) {
-        int64_t from = start_of(bags->total, blocks, b);
-        int64_t size = start_of(bags->total, blocks, b + 1) - from;
+        int64_t from = fini_block_start(bags->total, blocks, b);
+        int64_t size = fini_block_start(bags->total, blocks, b + 1) - from;
         memset(parts, 0, (size_t)(size * count) * sizeof *parts);
         if (b >= first && b < first + count)
             memcpy(parts + (b - first) * size, own + (from - bags->first),

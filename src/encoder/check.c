@@ -95,16 +95,16 @@ static fin_status check_share(fini_work *job, fin_error *err)
     bool good = job->first >= 0 && job->total >= 0 && job->total <= INT64_C(1) << 48 && n >= 0 &&
                 n <= job->total && job->first <= job->total - n;
     for (; good && b < job->blocks; b++)
-        if (fini_encoder_block_start(job->total, job->blocks, b) >= job->first)
+        if (fini_block_start(job->total, job->blocks, b) >= job->first)
             break;
     job->block = b;
     for (; good && b < job->blocks; b++)
-        if (fini_encoder_block_start(job->total, job->blocks, b) >= job->first + n)
+        if (fini_block_start(job->total, job->blocks, b) >= job->first + n)
             break;
     job->own = b - job->block;
     if (!good ||
-        (n && fini_encoder_block_start(job->total, job->blocks, job->block) != job->first) ||
-        (n && fini_encoder_block_start(job->total, job->blocks, b) != job->first + n))
+        (n && fini_block_start(job->total, job->blocks, job->block) != job->first) ||
+        (n && fini_block_start(job->total, job->blocks, b) != job->first + n))
         return fini_fail(
             err, FIN_ERR_ARGUMENT,
             "%lld sequences from number %lld on, of %lld, are not whole blocks of %lld: "

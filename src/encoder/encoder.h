@@ -5,6 +5,7 @@
 
 #include "base/base.h"
 #include "finetti/encoder.h"
+#include "math/small.h"
 
 /* ---- the encoder (encoder.c, parameters.c) ------------------------------------------------------- */
 
@@ -49,8 +50,6 @@ void fini_encoder_layout(fin_encoder *o);
 
 enum { FINI_BLOCKS = 8, FINI_BLOCKS_MOST = 64 };
 int64_t fini_encoder_blocks(int64_t total, int64_t blocks); /* in use */
-/* First sequence of block b of `blocks` in use. */
-int64_t fini_encoder_block_start(int64_t total, int64_t blocks, int64_t b);
 
 /* ---- order (order.c) ------------------------------------------------------------------------- */
 

@@ -12,7 +12,6 @@
 #include "encoder/encoder.h"
 #include "encoder/learn.h"
 #include "encoder/probe.h"
-#include "math/small.h"
 
 #include <math.h>
 #include <string.h>
@@ -183,8 +182,8 @@ static fin_status judge_blocks(judge *o, double *parts, const fin_progress *prog
     int64_t blocks = fini_encoder_blocks(sequences, BLOCKS);
     fin_encoder_share(sequences, BLOCKS, t->rank, t->ranks, &from, &own);
     for (int64_t b = 0, i = 0; b < blocks; b++) {
-        int64_t at = fini_encoder_block_start(sequences, blocks, b);
-        int64_t end = fini_encoder_block_start(sequences, blocks, b + 1);
+        int64_t at = fini_block_start(sequences, blocks, b);
+        int64_t end = fini_block_start(sequences, blocks, b + 1);
         if (at < from || at >= from + own)
             continue;
         for (; at < end; at += n) {

@@ -24,22 +24,15 @@ int64_t fini_encoder_blocks(int64_t total, int64_t blocks)
     return total < 0 ? 0 : total < most ? total : most;
 }
 
-/* b total / blocks, without a product that could overflow. */
-int64_t fini_encoder_block_start(int64_t total, int64_t blocks, int64_t b)
-{
-    return blocks ? total / blocks * b + total % blocks * b / blocks : 0;
-}
-
-/* The first blocks % ranks processes have one block more than the others, as in fin_ranks_share. */
 void fin_encoder_share(int64_t total, int64_t blocks, int rank, int ranks, int64_t *first,
                        int64_t *count)
 {
     if (!first || !count)
         return;
-    int64_t used = fini_encoder_blocks(total, blocks), least = used / ranks, more = used % ranks;
-    int64_t a = rank * least + (rank < more ? rank : more), b = a + least + (rank < more);
-    *first = fini_encoder_block_start(total, used, a);
-    *count = fini_encoder_block_start(total, used, b) - *first;
+    int64_t used = fini_encoder_blocks(total, blocks), a, b;
+    fini_block_share(used, rank, ranks, &a, &b);
+    *first = fini_block_start(total, used, a);
+    *count = fini_block_start(total, used, b) - *first;
 }
 
 /* ---- a pass ---------------------------------------------------------------------------------- */
@@ -134,8 +127,8 @@ static fin_status count_targets(fini_work *job, fin_error *err)
     int64_t heads = job->o->shape.heads;
     for (int64_t b = 0; b < job->own; b++) {
         int64_t at = job->block + b;
-        int64_t from = fini_encoder_block_start(job->total, job->blocks, at) - job->first;
-        int64_t to = fini_encoder_block_start(job->total, job->blocks, at + 1) - job->first;
+        int64_t from = fini_block_start(job->total, job->blocks, at) - job->first;
+        int64_t to = fini_block_start(job->total, job->blocks, at + 1) - job->first;
         for (int h = 0; h < (int)heads; h++)
             parts[b * heads + h] = (double)fini_encoder_targets(job, h, from, to);
     }
@@ -156,10 +149,7 @@ static void add_blocks(const fini_work *job, int threads, double *sum)
 #pragma omp parallel for num_threads(threads) schedule(static) if (chunks > 16)
     for (int64_t c = 0; c < chunks; c++) {
         int64_t from = c * COLUMNS, to = from + COLUMNS < n ? from + COLUMNS : n;
-        for (int64_t h = 1; h < job->own; h *= 2)
-            for (int64_t a = 0; a + h < job->own; a += 2 * h)
-                for (int64_t i = from; i < to; i++)
-                    job->parts[a * n + i] += job->parts[(a + h) * n + i];
+        fini_add_tree(job->own, n, job->parts, from, to);
         for (int64_t i = from; i < to; i++)
             sum[i] = job->own ? job->parts[i] : 0;
     }

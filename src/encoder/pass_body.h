@@ -258,8 +258,8 @@ static void run(const fini_work *job, int64_t block, void *memory)
     scratch *s = memory;
     const fin_encoder *o = job->o;
     int64_t b = job->block + block, tokens = 0;
-    int64_t at = fini_encoder_block_start(job->total, job->blocks, b) - job->first;
-    int64_t end = fini_encoder_block_start(job->total, job->blocks, b + 1) - job->first;
+    int64_t at = fini_block_start(job->total, job->blocks, b) - job->first;
+    int64_t end = fini_block_start(job->total, job->blocks, b + 1) - job->first;
     double *losses = job->parts + block * job->columns, *sums = losses + o->shape.heads;
     bool written = false;
     memset(losses, 0, (size_t)o->shape.heads * sizeof *losses);

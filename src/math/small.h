@@ -36,6 +36,28 @@ FINI_FIRST_FROM(fini_first_from, double)
 FINI_FIRST_FROM(fini_first_from_i64, int64_t)
 FINI_FIRST_FROM(fini_first_from_i32, int32_t)
 
+/* ---- sums over blocks, whose bits depend on the number of blocks alone ---------------------------- */
+
+/* First of `total` things that is in block b: b total / blocks, without a product that could overflow. */
+static inline int64_t fini_block_start(int64_t total, int64_t blocks, int64_t b)
+{
+    return blocks ? total / blocks * b + total % blocks * b / blocks : 0;
+}
+
+/* Blocks first .. end - 1 are those of a process: the first blocks % ranks have one more than the others. */
+static inline void fini_block_share(int64_t blocks, int rank, int ranks, int64_t *first,
+                                    int64_t *end)
+{
+    int64_t least = blocks / ranks, more = blocks % ranks;
+    *first = rank * least + (rank < more ? rank : more);
+    *end = *first + least + (rank < more);
+}
+
+/* Adds the rows of parts[blocks][n] into the first as a binary tree over their numbers; columns from .. to - 1. */
+void fini_add_tree(int64_t blocks, int64_t n, double *parts, int64_t from, int64_t to);
+
+/* ---- softmax -------------------------------------------------------------------------------------- */
+
 /* x less its largest, which is returned, so that exponentials neither overflow nor all vanish; if that
  * is infinite, 0 there and -infinity elsewhere, so that those share the weight. NaN stays one. */
 double fini_softmax_shift(int64_t n, double *x);

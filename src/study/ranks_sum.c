@@ -2,17 +2,17 @@
  * the sum has the same bits for any number of ranks. What is sent is sent by ranks.c. */
 #include "study/run.h"
 
+#include "math/small.h"
+
 #include <string.h>
 
-/* The first blocks % ranks ranks have one block more than the others. */
 void fin_ranks_share(int64_t blocks, int64_t *first, int64_t *count)
 {
     if (!first || !count)
         return;
-    int rank_count = fin_ranks(), own_rank = fin_rank();
-    int64_t least = blocks / rank_count, more = blocks % rank_count;
-    *first = own_rank * least + (own_rank < more ? own_rank : more);
-    *count = least + (own_rank < more);
+    int64_t end;
+    fini_block_share(blocks, fin_rank(), fin_ranks(), first, &end);
+    *count = end - *first;
 }
 
 static int owner(int64_t blocks, int64_t block)
