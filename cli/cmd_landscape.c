@@ -7,6 +7,7 @@
 #include <string.h>
 
 static int run(cli_args *args);
+static void prepare(cli_args *args);
 
 static const cli_word words[] = {
     {"points", "FILE", "the numbers, without the grids, for each row of a CSV file of settings"},
@@ -25,7 +26,10 @@ const cli_command cli_landscape = {
     .about =
         "Prints the stationary points of the risk on M (theta = eta = rho = 0) with the\n"
         "eigenvalues of the Hessian in all of the two spheres, and the range of the risk over a\n"
-        "grid of (kappa, nu); --out writes that grid. For forms whose risk has an exact gradient:\n"
+        "grid of (kappa, nu); --out writes that grid. Then the stationary points found anywhere,\n"
+        "with the share of random starts whose gradient flow ends there (--starts, 100 if not\n"
+        "given and there is neither --out nor a sweep; 0: on M only). For forms whose risk has an "
+        "exact gradient:\n"
         "element-wise ones, on slr and spiked. Points of the grid that no unit vectors have are\n"
         "left out.",
     .examples = "  finetti landscape --lam 0.1\n"
@@ -35,6 +39,7 @@ const cli_command cli_landscape = {
     .row = "landscape",
     .words = words,
     .lists = lists,
+    .prepare = prepare,
     .computes = true,
     .run = run,
 };
@@ -119,6 +124,39 @@ static void print_range(const fin_result *result)
     printf("how           %s\n", cli_scalar_how(&least, how, sizeof how));
 }
 
+static void print_everywhere(const fin_result *result)
+{
+    static const char *const kinds[] = {"minimum", "saddle", "maximum", "degenerate"};
+    static const char *const names[] = {"all_kappa", "all_nu", "all_theta", "all_eta", "all_rho"};
+    int64_t n;
+    const double *risk = series(result, "all_risk", &n), *kind = series(result, "all_kind", &n),
+                 *share = series(result, "all_share", &n), *low = series(result, "all_low", &n),
+                 *high = series(result, "all_high", &n),
+                 *negative = series(result, "all_negative", &n), *at[5];
+    if (!risk)
+        return;
+    fin_scalar deepest = {.name = NULL};
+    cli_find_scalar(result, "deepest_share", &deepest);
+    for (int j = 0; j < 5; j++)
+        at[j] = series(result, names[j], &n);
+    printf("\nStationary points found anywhere, and where gradient flow from %lld random starts "
+           "ends\n\n%-10s %-10s %-10s %-10s %-10s %-14s %-11s %-9s %s\n",
+           (long long)deepest.samples, "kappa", "nu", "theta", "eta", "rho", "risk", "kind",
+           "negative", "share of starts, 95 % interval");
+    for (int64_t i = 0; i < n; i++) {
+        for (int j = 0; j < 5; j++)
+            printf("%-10.5f ", fabs(at[j][i]) < 5e-6 ? 0 : at[j][i]);
+        printf("%-14.9g %-11s %-9.0f ", risk[i], kinds[(int)kind[i]], negative[i]);
+        if (share[i] > 0)
+            printf("%.3g, %.3g to %.3g", share[i], low[i], high[i]);
+        else
+            putchar('-');
+        putchar('\n');
+    }
+    if (number(result, "unended") > 0)
+        printf("%.3g of the starts end at none of them\n", number(result, "unended"));
+}
+
 /* ---- the grid as CSV ------------------------------------------------------------------------ */
 
 static fin_status write_grid(const fin_result *result, const char *path, fin_error *err)
@@ -168,7 +206,14 @@ static int show(cli_args *args, const fin_result *result)
     cli_print_asked_model(args);
     print_stationary(result);
     print_range(result);
+    print_everywhere(result);
     return cli_flush();
+}
+
+static void prepare(cli_args *args)
+{
+    if (!cli_given(args, "starts") && !cli_get(args, "out") && !cli_is_many(args))
+        cli_add(args, "starts", "100");
 }
 
 static int run(cli_args *args)

@@ -18,9 +18,9 @@ const cli_command cli_risk = {
     .about =
         "Prints E (Y - f(X))^2 for f(X) = sum_l w_l X_l.v with weights from the scores X_l.k,\n"
         "given the overlaps of k and v with the true directions; beside it the oracle's, the\n"
-        "best linear predictor's and the Bayes risk. Every number says how it was obtained.\n"
-        "Without --show: risk, oracle, star, linear and bayes, in a sweep all but star, with\n"
-        "--points the risk and its derivatives.",
+        "best of all k, v and lam, the best linear predictor's and the Bayes risk. Every number\n"
+        "says how it was obtained. Without --show: risk, oracle, star, best, linear and bayes, in\n"
+        "a sweep all but star and best, with --points the risk and its derivatives.",
     .examples = "  finetti risk --d 400 --L 10 --lam 0.1 --kappa 0.5 --nu 0.9\n"
                 "  finetti risk --task spiked --form softmax --snr 4 --lam 2 --samples 1000000\n"
                 "  finetti risk --sweep lam=0.01:3:100log --show risk,linear --out curve.csv\n"
@@ -49,7 +49,7 @@ static void prepare(cli_args *args)
         cli_add(args, "show",
                 cli_get(args, "points") ? "risk"
                 : cli_is_many(args)     ? "risk,oracle,linear,bayes"
-                                        : "risk,oracle,star,linear,bayes");
+                                        : "risk,oracle,star,best,linear,bayes");
 }
 
 static int run(cli_args *args)

@@ -120,7 +120,7 @@ static inline bool announced(const fin_command *command, const char *name)
 static inline void expect_outputs(const char *name, const char *const *runs, int count)
 {
     const fin_command *command = fin_command_find(name);
-    bool seen[64] = {false};
+    bool seen[128] = {false};
     for (int k = 0; k < count; k++) {
         fin_result *r = run(runs[k]);
         for (int i = 0; i < fin_result_scalar_count(r); i++)

@@ -48,12 +48,12 @@ static void table__outputs_are_what_comes(void **state)
 {
     (void)state;
     static const char *const runs[] = {
-        "risk show=risk,oracle,star,linear,bayes,check samples=500",
+        "risk show=risk,oracle,star,best,linear,bayes,check samples=500",
         "risk task=spiked form=linear L=5 show=linear",
         "risk kappa=1 eta=1",
         "risk form=softmax show=risk,oracle,star,bayes,check samples=8",
         "train engine=reduced runs=8 d=50 steps=1 alpha=1.2e154 seed=2", /* some diverge */
-        "landscape grid=3",
+        "landscape grid=3 starts=4",
         "law runs=2 steps=2 d=5 L=3",
     };
     expect_outputs("risk", runs, 4);

@@ -8,6 +8,7 @@
 #include "math/small.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 static void first_from__is_the_first_not_below(void **state)
@@ -58,9 +59,45 @@ static void softmax__infinite_scores_share_the_weight(void **state)
     }
 }
 
+/* A v = l v, v orthonormal, ascending; and 2 - 2 cos(pi j / (n + 1)) of the second difference. */
+static void eigen__is_what_it_says(void **state)
+{
+    (void)state;
+    enum { n = 6 };
+    double A[n * n], copy[n * n], values[n], V[n * n], only[n];
+    for (int kind = 0; kind < 3; kind++) {
+        for (int i = 0; i < n; i++)
+            for (int j = 0; j < n; j++)
+                A[i * n + j] = kind == 0   ? (i == j            ? 2
+                                              : abs(i - j) == 1 ? -1
+                                                                : 0)
+                               : kind == 1 ? cos(3.0 * (i + 1) * (j + 1)) * (i == j ? 1e8 : 1)
+                                           : (i == j);
+        memcpy(copy, A, sizeof A);
+        fini_eigen(n, copy, values, V);
+        memcpy(copy, A, sizeof A);
+        fini_eigen(n, copy, only, NULL);
+        assert_memory_equal(values, only, sizeof values);
+        double size = kind == 1 ? 1e8 : 4;
+        for (int i = 0; i < n; i++) {
+            assert_true(i == 0 || values[i] >= values[i - 1]);
+            if (kind == 0)
+                assert_true(fabs(values[i] - 2 +
+                                 2 * cos(3.14159265358979323846 * (i + 1) / (n + 1))) < 1e-14);
+            for (int j = 0; j < n; j++) {
+                double product = fini_dot_in_order(n, V + i * n, V + j * n);
+                assert_true(fabs(product - (i == j)) < 1e-14);
+                assert_true(fabs(fini_dot_in_order(n, A + j * n, V + i * n) -
+                                 values[i] * V[i * n + j]) < 1e-14 * size);
+            }
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(eigen__is_what_it_says),
         cmocka_unit_test(first_from__is_the_first_not_below),
         cmocka_unit_test(softmax__sums_to_one_and_knows_its_logarithm),
         cmocka_unit_test(softmax__infinite_scores_share_the_weight),

@@ -118,6 +118,18 @@ FIN_API fin_status fin_lam_star(const fin_task *task, const fin_form *form,
                                 const fin_risk_settings *settings, const fin_progress *progress,
                                 double *lam, fin_estimate *risk, fin_error *err);
 
+/* The best of all k, v and lam: of unit vectors, whatever their overlaps, not only of the oracle's. Searched from many starts, the
+ * same in every call (the oracle and the swapped pair k = +-v*, v = +-k* among them), by Newton steps with the exact gradient and Hessian, lam between the
+ * limits above. Element-wise forms with a lam on slr and spiked. At finite d the oracle is not the best. */
+typedef struct fin_best {
+    fin_overlaps at;
+    double lam;
+    fin_estimate risk;
+} fin_best;
+FIN_API fin_status fin_risk_best(const fin_task *task, const fin_form *form,
+                                 const fin_form_settings *form_settings,
+                                 const fin_progress *progress, fin_best *best, fin_error *err);
+
 /* ---- the landscape on the spheres -------------------------------------------------------------- */
 
 /* Gradient and Hessian of the risk as a function of unit vectors k, v of R^d. Every direction is
@@ -154,6 +166,18 @@ typedef struct fin_stationary {
 FIN_API fin_status fin_stationary_points(const fin_task *task, const fin_form *form,
                                          const fin_form_settings *form_settings, int64_t most,
                                          fin_stationary *points, int64_t *count, fin_error *err);
+
+/* Those of the whole space: the ones on M, and those that Newton steps find from `count` random starts and their mirror images, up to 1e-6 in the
+ * overlaps. A search, no proof that there are no others. Sorted and counted as above; only the points that found room are known
+ * when another is found. */
+typedef struct fin_stationary_tries {
+    int64_t count, seed;
+} fin_stationary_tries;
+FIN_API fin_status fin_stationary_search(const fin_task *task, const fin_form *form,
+                                         const fin_form_settings *form_settings,
+                                         const fin_stationary_tries *tries, int64_t most,
+                                         fin_stationary *points, int64_t *count,
+                                         const fin_progress *progress, fin_error *err);
 
 /* ---- closed forms of the sequel -------------------------------------------------------------- */
 

@@ -1,6 +1,9 @@
-/* landscape: the risk over (kappa, nu), its derivatives, and where gradient flow rests. */
+/* landscape: the risk over (kappa, nu), its derivatives, and where gradient flow rests: on M, and anywhere. */
 #include "command/command.h"
 
+#include "math/small.h"
+#include "math/stats.h"
+#include "theory/theory.h"
 #include "train/train.h"
 
 #include <math.h>
@@ -12,7 +15,12 @@
     F(int64_t, grid, 41, 2, 2049, "points of the grid along kappa, and along nu")                  \
     F(double, theta, 0, -1, 1, "v.k* at every point of the grid")                                  \
     F(double, eta, 0, -1, 1, "k.v* at every point of the grid")                                    \
-    F(double, rho, 0, -1, 1, "k.v at every point of the grid")
+    F(double, rho, 0, -1, 1, "k.v at every point of the grid")                                     \
+    F(int64_t, starts, 0, 0, INT64_C(1) << 20,                                                     \
+      "random starts on the spheres of R^d from which gradient flow is followed to where it "      \
+      "ends, and of the "                                                                          \
+      "search for stationary points off M; 0: neither")                                            \
+    F(int64_t, seed, 1, 0, INT64_C(1) << 53, "seed of these starts")
 
 #define FIN_TABLE_STRUCT plane_settings
 FIN_TABLE_OF_ITS_OWN(plane_table, "plane", PLANE_FIELDS);
@@ -69,6 +77,25 @@ static const fin_output outputs[] = {
      NULL},
     {"point_rest", "(stationary, 2) the two eigenvalues in all other directions; nan if none",
      NULL},
+    {"everywhere", "stationary points found in the whole space, with those on M", "points"},
+    {"everywhere_minima", "those that are minima, or flat and nowhere down", "points"},
+    {"deepest_risk", "least risk of any of them", NULL},
+    {"deepest_share", "share of the starts that end with that risk", NULL},
+    {"deepest_low", "lower end of the 95 % interval of that share (Wilson)", NULL},
+    {"deepest_high", "upper end of it", NULL},
+    {"unended", "share of the starts that end at none of the points", NULL},
+    {"all_kappa", "(everywhere) kappa of all stationary points found, by risk", NULL},
+    {"all_nu", "(everywhere) their nu", NULL},
+    {"all_theta", "(everywhere) their theta", NULL},
+    {"all_eta", "(everywhere) their eta", NULL},
+    {"all_rho", "(everywhere) their rho", NULL},
+    {"all_risk", "(everywhere) their risk", NULL},
+    {"all_kind", "(everywhere) as point_kind", NULL},
+    {"all_negative", "(everywhere) as point_negative", NULL},
+    {"all_flat", "(everywhere) as point_flat", NULL},
+    {"all_share", "(everywhere) share of the starts whose gradient flow ends there", NULL},
+    {"all_low", "(everywhere) lower end of the 95 % interval of that share (Wilson)", NULL},
+    {"all_high", "(everywhere) upper end of it", NULL},
     {NULL, NULL, NULL},
 };
 
@@ -345,6 +372,149 @@ static fin_status add_points(const points *found, int64_t d, fin_how how, fin_re
     return FIN_OK;
 }
 
+/* ---- anywhere -------------------------------------------------------------------------------- */
+
+/* Stationary points of the whole space, and how many flows end at each. */
+typedef struct basins {
+    const landscape_values *v;
+    const fin_task *task;
+    const fin_progress *progress;
+    int64_t count;
+    fin_stationary at[512]; /* more than were ever seen */
+    int64_t ends[512];
+} basins;
+enum { BASINS = sizeof((basins *)0)->at / sizeof *((basins *)0)->at };
+
+static fin_status search(basins *b, fin_error *err)
+{
+    const fini_model *m = &b->v->model;
+    /* few distinct points: a hundred tries, with their images, are plenty */
+    const fin_stationary_tries tries = {fini_least(b->v->plane.starts, 100), b->v->plane.seed};
+    fin_status status = fin_stationary_search(b->task, fini_model_form(m), &m->form_settings,
+                                              &tries, BASINS, b->at, &b->count, b->progress, err);
+    return status;
+}
+
+/* To the local minimum below where its flow stopped, and to that point's place in the list, if it is there. */
+static fin_status settle_run(basins *b, const fin_train *runs, int64_t r, fin_error *err)
+{
+    const fini_model *m = &b->v->model;
+    fin_run end;
+    double risk;
+    fin_status status = fin_train_get_run(runs, r, &end, err);
+    if (status || end.status == FIN_RUN_DIVERGED)
+        return status;
+    fin_overlaps o = {end.now.kappa, end.now.nu, end.now.theta, end.now.eta, end.now.rho};
+    status = fini_valley(b->task, fini_model_form(m), &m->form_settings, &o, &risk, err);
+    for (int64_t i = 0; i < b->count && i < BASINS && !status; i++)
+        if (fini_same_place(&b->at[i].at, &o, 1e-5)) {
+            b->ends[i]++;
+            break;
+        }
+    return status;
+}
+
+/* Gradient flow, whose time is long enough for what Newton steps then finish: 10 over the risk's scale. */
+static fin_status follow(basins *b, fin_error *err)
+{
+    const fini_model *m = &b->v->model;
+    fin_train_settings how;
+    fin_train *runs;
+    fin_settings_defaults(&fin_train_table, &how, sizeof how);
+    how.rule = FIN_RULE_FLOW;
+    how.alpha = 1e4;
+    how.steps = how.log_every = 1;
+    how.stuck = 1e-9;
+    how.runs = b->v->plane.starts;
+    how.seed = b->v->plane.seed;
+    fin_status status =
+        fin_train_create(&runs, b->task, fini_model_form(m), &m->form_settings, &how, NULL, err);
+    if (!status)
+        status = fin_train_run(runs, how.steps, b->progress, err);
+    for (int64_t r = 0; r < how.runs && !status; r++)
+        status = settle_run(b, runs, r, err);
+    fin_train_destroy(runs);
+    return status;
+}
+
+static void add_share(fin_result *result, const char *const names[3], int64_t count, int64_t of)
+{
+    double p = (double)count / (double)of;
+    fini_interval wilson = fini_wilson((double)count, of);
+    fini_result_scalar(result, names[0], p, sqrt(p * (1 - p) / (double)of), FIN_HOW_SHARE, of);
+    fini_result_scalar(result, names[1], wilson.low, 0, FIN_HOW_SHARE, of);
+    fini_result_scalar(result, names[2], wilson.high, 0, FIN_HOW_SHARE, of);
+}
+
+static void add_basins(const basins *b, fin_how how, fin_result *result)
+{
+    static const char *const names[] = {"all_kappa", "all_nu",    "all_theta", "all_eta",
+                                        "all_rho",   "all_risk",  "all_kind",  "all_negative",
+                                        "all_flat",  "all_share", "all_low",   "all_high"};
+    enum { ALL = sizeof names / sizeof *names };
+    double values[ALL][BASINS];
+    int64_t n = fini_least(b->count, BASINS), starts = b->v->plane.starts, minima = 0, deepest = 0,
+            ended = 0, d = fin_task_get_settings(b->task)->d;
+    for (int64_t i = 0; i < n; i++) {
+        const fin_stationary *p = &b->at[i];
+        int kind = kind_of(&p->curvature, d);
+        fini_interval wilson = fini_wilson((double)b->ends[i], starts);
+        const double row[ALL] = {p->at.kappa,
+                                 p->at.nu,
+                                 p->at.theta,
+                                 p->at.eta,
+                                 p->at.rho,
+                                 p->risk,
+                                 kind,
+                                 (double)p->curvature.negative,
+                                 (double)p->curvature.flat,
+                                 (double)b->ends[i] / (double)starts,
+                                 wilson.low,
+                                 wilson.high};
+        for (int k = 0; k < ALL; k++)
+            values[k][i] = row[k];
+        minima += kind == 0 || kind == 3;
+        ended += b->ends[i];
+        deepest += p->risk <= b->at[0].risk * (1 + 1e-9) ? b->ends[i] : 0;
+    }
+    fini_result_scalar(result, "everywhere", (double)n, 0, how, 0);
+    fini_result_scalar(result, "everywhere_minima", (double)minima, 0, how, 0);
+    fini_result_scalar(result, "deepest_risk", b->at[0].risk, 0, how, 0);
+    add_share(result, (const char *const[]){"deepest_share", "deepest_low", "deepest_high"},
+              deepest, starts);
+    double left = (double)(starts - ended) / (double)starts;
+    fini_result_scalar(result, "unended", left, sqrt(left * (1 - left) / (double)starts),
+                       FIN_HOW_SHARE, starts);
+    for (int k = 0; k < ALL; k++)
+        fini_result_series(result, names[k], FIN_F64, 1, &n, values[k]);
+    if (b->count > n)
+        fini_result_note(
+            result,
+            "more than %lld stationary points were found; those of a curve are all stationary",
+            (long long)n);
+}
+
+static fin_status look_everywhere(const landscape_values *v, const fin_task *task, fin_how how,
+                                  fin_result *result, const fin_progress *progress, fin_error *err)
+{
+    if (!v->plane.starts)
+        return FIN_OK;
+    basins *b = fini_alloc(sizeof *b);
+    if (!b)
+        return fini_fail_memory(err, sizeof *b, "stationary points");
+    memset(b, 0, sizeof *b);
+    b->v = v;
+    b->task = task;
+    b->progress = progress;
+    fin_status status = search(b, err);
+    if (!status)
+        status = follow(b, err);
+    if (!status)
+        add_basins(b, how, result);
+    fini_free(b);
+    return status;
+}
+
 /* ---- running --------------------------------------------------------------------------------- */
 
 /* The points first: that call says best which combinations have a gradient. */
@@ -363,6 +533,8 @@ static fin_status run(const void *values, fin_result *result, const fin_progress
     if (!status)
         status =
             add_points(&found, fin_task_get_settings(task)->d, fini_how_of(method), result, err);
+    if (!status)
+        status = look_everywhere(v, task, fini_how_of(method), result, progress, err);
     fini_free(found.at);
     fin_task_destroy(task);
     return status;
@@ -375,7 +547,7 @@ static fin_status settle(void *values, fin_error *err)
 
 const fin_command fini_command_landscape = {
     .name = "landscape",
-    .summary = "the risk over (kappa, nu), its derivatives and its stationary points",
+    .summary = "the risk over (kappa, nu), its derivatives, its stationary points and their basins",
     .revision = 1,
     .size = sizeof(landscape_values),
     .words = words,

@@ -19,7 +19,7 @@ typedef struct risk_values {
     fin_risk_settings risk;
 } risk_values;
 
-#define SHOW_LIST(S) S(risk) S(oracle) S(star) S(linear) S(bayes) S(check)
+#define SHOW_LIST(S) S(risk) S(oracle) S(star) S(best) S(linear) S(bayes) S(check)
 enum {
 #define SHOW_PLACE(name) PLACE_##name,
     SHOW_LIST(SHOW_PLACE)
@@ -37,7 +37,8 @@ static const char *const show_names[] = {
 static const fin_word words[] = {
     FINI_MODEL_WORDS(risk_values, model),
     FINI_NAMES("show", risk_values, show, "risk",
-               "which numbers: a list of risk, oracle, star, linear, bayes, check", show_names),
+               "which numbers: a list of risk, oracle, star, best, linear, bayes, check",
+               show_names),
     FIN_WORDS_END,
 };
 
@@ -55,6 +56,13 @@ static const fin_output outputs[] = {
     {"oracle", "the risk at k = k*, v = v*, same lam", NULL},
     {"lam_star", "the best lam of the oracle (forms with a lam)", NULL},
     {"star", "the oracle's risk at its best lam", NULL},
+    {"best", "the least risk of any unit vectors k, v and any lam (exact risks only)", NULL},
+    {"best_lam", "lam there", NULL},
+    {"best_kappa", "kappa there; the risk is the same with k and v changed in sign (erf)", NULL},
+    {"best_nu", "nu there", NULL},
+    {"best_theta", "theta there", NULL},
+    {"best_eta", "eta there", NULL},
+    {"best_rho", "rho there", NULL},
     {"linear", "the best linear predictor's risk", NULL},
     {"attention", "the best linear attention's risk (spiked, m = 1, one length)", NULL},
     {"bayes", "the Bayes risk (m = 1)", NULL},
@@ -254,6 +262,13 @@ static fin_status star_error(const setting *s, double *error, fin_error *err)
     return FIN_OK;
 }
 
+static void look_at_lam(const setting *s, const char *name, double lam)
+{
+    if (lam < 1.01 * FIN_LAM_LEAST || lam > 0.99 * FIN_LAM_MOST)
+        fini_result_note(s->result, "%s: at the end of the search; the risk still falls there",
+                         name);
+}
+
 /* With an exact risk only the tolerance of the search is left; with a simulated one it is added to
  * what the draws do, which may be less. */
 static fin_status add_star(const setting *s, fin_error *err)
@@ -274,8 +289,28 @@ static fin_status add_star(const setting *s, fin_error *err)
         return status;
     fini_result_scalar(s->result, "lam_star", lam, error, fini_how_of(star.method), star.samples);
     fini_result_flagged(s->result, "star", &star);
-    if (lam < 1.01 * FIN_LAM_LEAST || lam > 0.99 * FIN_LAM_MOST)
-        fini_result_note(s->result, "star: at the end of the search; the risk still falls there");
+    look_at_lam(s, "star", lam);
+    return FIN_OK;
+}
+
+/* Whatever `method` says: the search needs the exact risk. */
+static fin_status add_best(const setting *s, fin_error *err)
+{
+    static const char *const names[] = {"best",       "best_lam", "best_kappa", "best_nu",
+                                        "best_theta", "best_eta", "best_rho"};
+    fin_best best;
+    if (repeat(s, true, 7, names))
+        return FIN_OK;
+    fin_status status =
+        fin_risk_best(s->task, s->form, &s->v->model.form_settings, s->progress, &best, err);
+    if (status)
+        return excuse(s, "best", status, err);
+    const fin_overlaps *o = &best.at;
+    const double at[6] = {best.lam, o->kappa, o->nu, o->theta, o->eta, o->rho};
+    fini_result_estimate(s->result, "best", &best.risk);
+    look_at_lam(s, "best", best.lam);
+    for (int i = 0; i < 6; i++)
+        fini_result_scalar(s->result, names[1 + i], at[i], 0, fini_how_of(best.risk.method), 0);
     return FIN_OK;
 }
 
@@ -313,6 +348,8 @@ static fin_status add_all(const setting *s, unsigned show, fin_error *err)
         status = add_oracle(s, err);
     if (!status && show & SHOW_star)
         status = add_star(s, err);
+    if (!status && show & SHOW_best)
+        status = add_best(s, err);
     if (!status && show & SHOW_linear)
         add_linear(s);
     if (!status && show & SHOW_bayes)

@@ -66,4 +66,8 @@ double fini_softmax_shift(int64_t n, double *x);
 double fini_softmax(int64_t n, double *x, bool logarithm);
 double fini_softmax_libm(int64_t n, double *x, bool logarithm);
 
+/* Eigenvalues of the symmetric matrix A (n, n), ascending, and, unless V is NULL, its eigenvectors as rows of V; A is spent.
+ * By Jacobi's rotations: for a few dimensions, accurate, and without LAPACK's memory. */
+void fini_eigen(int n, double *A, double *values, double *V);
+
 #endif

@@ -24,6 +24,7 @@
     S(BAYES_LENGTH, 11)                                                                            \
     S(BAYES_TOKENS, 12)                                                                            \
     S(BAYES_NORMS, 13)                                                                             \
+    S(SPHERES, 22) /* where searches over unit vectors start */                                    \
     /* train: where a run starts, its steps, and seeds of logged risks */                          \
     S(TRAIN_START, 14)                                                                             \
     S(TRAIN_LANES, 15)                                                                             \

@@ -17,14 +17,12 @@
  * differences of the third; they are multiplied by rho, so on M nothing is differenced at all. */
 #include "theory/theory.h"
 
-#include "math/gram.h"
 #include "math/small.h"
 
-#include <lapacke.h>
 #include <math.h>
 
 enum { KAPPA, NU, THETA, ETA, RHO, OVERLAPS };
-enum { FRAME = 4, TANGENT = 2 * (FRAME - 1) };
+enum { FRAME = FINI_FRAME, TANGENT = FINI_TANGENT };
 
 /* Rounding of the formulas and of the eigenvalues, relative to the largest entry: 256 units. */
 static const double rounding = 0x1p-44;
@@ -141,9 +139,10 @@ typedef struct place {
 
 /* Hess on the tangent basis, column after column; returns the norm of what it was made from, which
  * is what its rounding is relative to. */
-static double span_matrix(const place *p, const hessian *H, double *matrix)
+static double span_matrix(const place *p, const hessian *H, double basis[2][FRAME - 1][FRAME],
+                          double *matrix)
 {
-    double basis[2][FRAME - 1][FRAME], dq[TANGENT][OVERLAPS] = {{0}}, norm2 = 0;
+    double dq[TANGENT][OVERLAPS] = {{0}}, norm2 = 0;
     int n = p->n, half = n - 1, size = 2 * half;
     tangent_basis(n, p->k, basis[0]);
     tangent_basis(n, p->v, basis[1]);
@@ -182,6 +181,19 @@ static double gradient_norm(const place *p)
     return sqrt(sum);
 }
 
+/* The gradients at k and v, which are there. */
+static void fill(const double R[OVERLAPS], place *p)
+{
+    double along_k[2] = {R[KAPPA], R[ETA]}, along_v[2] = {R[THETA], R[NU]};
+    p->R_rho = R[RHO];
+    for (int i = 0; i < p->n; i++) {
+        p->grad_k[i] = R[RHO] * p->v[i] + (i < 2 ? along_k[i] : 0);
+        p->grad_v[i] = R[RHO] * p->k[i] + (i < 2 ? along_v[i] : 0);
+    }
+    p->bend_k = fini_dot_in_order(p->n, p->k, p->grad_k);
+    p->bend_v = fini_dot_in_order(p->n, p->v, p->grad_v);
+}
+
 static fin_status place_of(const model *q, const fin_overlaps *o, place *p, fin_error *err)
 {
     int64_t d = q->task->settings.d;
@@ -191,11 +203,9 @@ static fin_status place_of(const model *q, const fin_overlaps *o, place *p, fin_
     if ((status = fini_basis_of(o, d, &f, err)) ||
         (status = fin_risk(q->task, q->form, q->settings, o, NULL, NULL, &report, err)))
         return status;
-    const double *R = report.gradient;
-    *p = (place){.n = d < FRAME ? (int)d : FRAME,
+    *p = (place){.n = (int)fini_least(d, FRAME),
                  .k = {o->kappa, o->eta, f.a3, 0},
-                 .v = {o->theta, o->nu, f.b3, f.b4},
-                 .R_rho = R[RHO]};
+                 .v = {o->theta, o->nu, f.b3, f.b4}};
     /* Overlaps carry rounding; tangents are orthogonal to unit vectors. */
     double k_norm = sqrt(fini_dot_in_order(p->n, p->k, p->k)),
            v_norm = sqrt(fini_dot_in_order(p->n, p->v, p->v));
@@ -203,14 +213,43 @@ static fin_status place_of(const model *q, const fin_overlaps *o, place *p, fin_
         p->k[i] /= k_norm;
         p->v[i] /= v_norm;
     }
-    double along_k[2] = {R[KAPPA], R[ETA]}, along_v[2] = {R[THETA], R[NU]};
-    for (int i = 0; i < p->n; i++) {
-        p->grad_k[i] = R[RHO] * p->v[i] + (i < 2 ? along_k[i] : 0);
-        p->grad_v[i] = R[RHO] * p->k[i] + (i < 2 ? along_v[i] : 0);
-    }
-    p->bend_k = fini_dot_in_order(p->n, p->k, p->grad_k);
-    p->bend_v = fini_dot_in_order(p->n, p->v, p->grad_v);
+    fill(report.gradient, p);
     return FIN_OK;
+}
+
+static double product(double x) /* of unit vectors, to rounding */
+{
+    return x < -1 ? -1 : x > 1 ? 1 : x;
+}
+
+fin_status fini_spheres_look(const fin_task *task, const fin_form *form,
+                             const fin_form_settings *settings, fini_spheres *s, fin_error *err)
+{
+    const model q = {task, form, settings};
+    place p = {.n = s->n};
+    hessian H;
+    fin_risk_report report;
+    s->at = (fin_overlaps){product(s->k[0]), product(s->v[1]), product(s->v[0]), product(s->k[1]),
+                           product(fini_dot_in_order(s->n, s->k, s->v))};
+    fin_status status = fin_risk(task, form, settings, &s->at, NULL, NULL, &report, err);
+    if (status)
+        return status;
+    for (int i = 0; i < s->n; i++) {
+        p.k[i] = s->k[i];
+        p.v[i] = s->v[i];
+    }
+    fill(report.gradient, &p);
+    hessian_of(&q, &s->at, &H);
+    double norm = span_matrix(&p, &H, s->basis, s->hessian);
+    s->risk = report.risk.value;
+    s->size = 2 * (s->n - 1);
+    for (int j = 0; j < s->n - 1; j++) {
+        s->gradient[j] = fini_dot_in_order(s->n, p.grad_k, s->basis[0][j]);
+        s->gradient[s->n - 1 + j] = fini_dot_in_order(s->n, p.grad_v, s->basis[1][j]);
+    }
+    return isfinite(norm)
+               ? FIN_OK
+               : fini_fail(err, FIN_ERR_NUMERIC, "the curvature overflows at these settings");
 }
 
 static void count(fin_curvature *c, double value, double tolerance, int64_t times)
@@ -230,7 +269,7 @@ fin_status fin_risk_curvature(const fin_task *task, const fin_form *form,
     fin_overlaps at;
     place p;
     hessian H;
-    double matrix[TANGENT * TANGENT];
+    double matrix[TANGENT * TANGENT], basis[2][FRAME - 1][FRAME];
     fin_status status;
     model q = {task, form, fini_or_defaults(form->settings, form_settings, &fs)};
     overlaps = fini_or_defaults(&fin_overlaps_table, overlaps, &at);
@@ -242,22 +281,16 @@ fin_status fin_risk_curvature(const fin_task *task, const fin_form *form,
             err, FIN_ERR_UNSUPPORTED,
             "curvature and stationary points need an exact risk; there is none for %s on %s: %s",
             form->name, task->kind->name, why);
-    if ((status = place_of(&q, overlaps, &p, err)) || (status = fini_blas_ready(err)))
+    if ((status = place_of(&q, overlaps, &p, err)))
         return status;
     hessian_of(&q, overlaps, &H);
     fin_curvature c = {.gradient = gradient_norm(&p),
                        .span_count = 2 * (p.n - 1),
                        .rest_count = task->settings.d > FRAME ? task->settings.d - FRAME : 0};
-    c.tolerance = rounding * span_matrix(&p, &H, matrix) + H.error;
+    c.tolerance = rounding * span_matrix(&p, &H, basis, matrix) + H.error;
     if (!isfinite(c.tolerance))
         return fini_fail(err, FIN_ERR_NUMERIC, "the curvature overflows at these settings");
-    double work[8 * TANGENT];
-    fini_blas_enter();
-    lapack_int info = LAPACKE_dsyev_work(LAPACK_COL_MAJOR, 'N', 'U', c.span_count, matrix,
-                                         c.span_count, c.span, work, 8 * TANGENT);
-    fini_blas_leave();
-    if (info)
-        return fini_fail(err, FIN_ERR_NUMERIC, "the eigenvalues of the Hessian were not found");
+    fini_eigen(c.span_count, matrix, c.span, NULL);
     for (int i = 0; i < c.span_count; i++)
         count(&c, c.span[i], c.tolerance, 1);
     if (c.rest_count) {

@@ -148,31 +148,30 @@ typedef struct search {
     const fin_task *task;
     const fin_form *form;
     fin_form_settings form_settings;
+    const fin_overlaps *at;
     fin_risk_settings settings;
     const fin_progress *progress;
     fin_status status;
     fin_error error;
 } search;
 
-static double oracle_at(double log_lam, void *user)
+static double risk_at(double log_lam, void *user)
 {
     search *s = user;
-    fin_overlaps oracle = {1, 1, 0, 0, 0};
     fin_risk_report report;
     if (s->status)
         return INFINITY;
     s->form_settings.lam = exp(log_lam);
-    s->status = fin_risk(s->task, s->form, &s->form_settings, &oracle, &s->settings, s->progress,
+    s->status = fin_risk(s->task, s->form, &s->form_settings, s->at, &s->settings, s->progress,
                          &report, &s->error);
     return s->status ? INFINITY : report.risk.value;
 }
 
-fin_status fin_lam_star(const fin_task *task, const fin_form *form,
-                        const fin_form_settings *form_settings, const fin_risk_settings *settings,
-                        const fin_progress *progress, double *lam, fin_estimate *risk,
-                        fin_error *err)
+fin_status fini_lam_best(const fin_task *task, const fin_form *form,
+                         const fin_form_settings *form_settings, const fin_overlaps *overlaps,
+                         const fin_risk_settings *settings, const fin_progress *progress,
+                         double *lam, fin_estimate *risk, fin_error *err)
 {
-    FINI_NEED(err, task, form, lam, risk);
     if (form->needs_norm2 || !fin_settings_find(form->settings, "lam"))
         return fini_fail(err, FIN_ERR_UNSUPPORTED, "%s has no lam to choose", form->name);
     fin_form_settings fs;
@@ -184,6 +183,7 @@ fin_status fin_lam_star(const fin_task *task, const fin_form *form,
     search s = {.task = task,
                 .form = form,
                 .form_settings = *form_settings,
+                .at = overlaps,
                 .settings = *settings,
                 .progress = progress};
     bool simulated = settings->method == FIN_METHOD_SIMULATION || fini_no_exact_risk(task, form);
@@ -192,7 +192,7 @@ fin_status fin_lam_star(const fin_task *task, const fin_form *form,
     int best = 0;
     double least = INFINITY;
     for (int i = 0; i <= GRID; i++) {
-        double value = oracle_at(low + i * step, &s);
+        double value = risk_at(low + i * step, &s);
         if (value < least) {
             least = value;
             best = i;
@@ -203,18 +203,27 @@ fin_status fin_lam_star(const fin_task *task, const fin_form *form,
     double to = low + (best < GRID ? best + 1 : GRID) * step, at = from, value;
     fin_status status = FIN_OK;
     if (!s.status)
-        status = fin_brent(oracle_at, &s, from, to, simulated ? 1e-4 : 1e-9, &at, &value, err);
+        status = fin_brent(risk_at, &s, from, to, simulated ? 1e-4 : 1e-9, &at, &value, err);
     if (s.status) /* the reason, not what the search made of it */
         return fini_fail(err, s.status, "%s", s.error.message);
     if (status)
         return status;
-    fin_overlaps oracle = {1, 1, 0, 0, 0};
     fin_risk_report report;
     s.form_settings.lam = exp(at);
-    status = fin_risk(task, form, &s.form_settings, &oracle, settings, progress, &report, err);
+    status = fin_risk(task, form, &s.form_settings, overlaps, settings, progress, &report, err);
     if (status)
         return status;
     *lam = s.form_settings.lam;
     *risk = report.risk;
     return FIN_OK;
+}
+
+fin_status fin_lam_star(const fin_task *task, const fin_form *form,
+                        const fin_form_settings *form_settings, const fin_risk_settings *settings,
+                        const fin_progress *progress, double *lam, fin_estimate *risk,
+                        fin_error *err)
+{
+    FINI_NEED(err, task, form, lam, risk);
+    const fin_overlaps oracle = {.kappa = 1, .nu = 1};
+    return fini_lam_best(task, form, form_settings, &oracle, settings, progress, lam, risk, err);
 }

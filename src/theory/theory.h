@@ -55,6 +55,33 @@ fin_status fini_risk_simulated(const fin_task *task, const fin_form *form,
                                const fin_risk_settings *settings, const fin_progress *progress,
                                fin_risk_report *report, fin_error *err);
 
+/* The risk as a function of unit vectors k, v in the frame of k*, v* and two directions more (fewer below d = 4), with
+ * gradient and Hessian on their tangents (curvature.c). */
+enum { FINI_FRAME = 4, FINI_TANGENT = 2 * (FINI_FRAME - 1) };
+typedef struct fini_spheres {
+    int n, size; /* coordinates of k and of v; tangent directions, 2 (n - 1) */
+    double k[FINI_FRAME], v[FINI_FRAME]; /* given */
+    fin_overlaps at;
+    double risk, gradient[FINI_TANGENT], hessian[FINI_TANGENT * FINI_TANGENT];
+    double basis[2][FINI_FRAME - 1][FINI_FRAME]; /* tangents of k, of v */
+} fini_spheres;
+fin_status fini_spheres_look(const fin_task *task, const fin_form *form,
+                             const fin_form_settings *settings, fini_spheres *s, fin_error *err);
+
+/* Down from there to a local minimum, by Newton steps (beyond.c): not always that of the gradient's flow. */
+fin_status fini_valley(const fin_task *task, const fin_form *form,
+                       const fin_form_settings *settings, fin_overlaps *at, double *risk,
+                       fin_error *err);
+
+/* Whether no overlap differs by more. */
+bool fini_same_place(const fin_overlaps *a, const fin_overlaps *b, double tolerance);
+
+/* fin_lam_star at any overlaps. */
+fin_status fini_lam_best(const fin_task *task, const fin_form *form,
+                         const fin_form_settings *form_settings, const fin_overlaps *at,
+                         const fin_risk_settings *settings, const fin_progress *progress,
+                         double *lam, fin_estimate *risk, fin_error *err);
+
 /* Bayes error of the location at one length, spiked or max (posterior.c). */
 typedef fin_status fini_at_length(double snr, int64_t L, fin_estimate *risk, fin_error *err);
 /* Whether L has few enough values to average over one by one, and that average. */
