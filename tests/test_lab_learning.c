@@ -163,6 +163,31 @@ static void erm__predicted(void **state)
     fin_result_destroy(r);
 }
 
+/* Labels, from random parameters: n excess is tr(H^-1 S) again, with twice its value room for what
+ * random starts miss. Its parts by hand: with many tokens a label's residual has the variance
+ * label_noise, H = S / label_noise, and the trace is rank label_noise. */
+static void erm__labels(void **state)
+{
+    (void)state;
+    fin_result *r = run("erm objective=supervised starts=8 d=2 dv=1 L=16 n=300 repetitions=8 "
+                        "test=300 sandwich=3000");
+    fin_scalar a = scalar(r, "scaled"), b = scalar(r, "predicted"), c = scalar(r, "reached");
+    print_message("labels: n excess %.3f +- %.3f, predicted %.3f +- %.3f, reached %.2f\n", a.value,
+                  a.error, b.value, b.error, c.value);
+    assert_true(fabs(a.value - b.value) < 5 * hypot(a.error, b.error));
+    assert_true(a.error < 0.4 * b.value && c.value >= 0.5);
+    fin_result_destroy(r);
+    r = run("erm objective=supervised d=2 dv=1 L=4000 n=300 repetitions=2 test=300 sandwich=3000 "
+            "label_noise=0.3");
+    b = scalar(r, "predicted");
+    c = scalar(r, "rank");
+    print_message("long: predicted %.3f +- %.3f, rank %.0f\n", b.value, b.error, c.value);
+    assert_true(c.value == 9 && fabs(b.value - 9 * 0.3) < 5 * b.error);
+    assert_true(scalar(r, "bayes").value < 1e-3);
+    fin_result_destroy(r);
+    expect_refused("erm objective=supervised form=softmax", "form = cme");
+}
+
 /* The Bayes risk is dv noise E tr((S + lam)^-1) / d, about dv noise d / (L + d lam). */
 static void erm__bayes(void **state)
 {
@@ -256,6 +281,7 @@ static const char *const samples[] = {
     "prior n=50 repetitions=3 L=2",
     "erm n=20 repetitions=2 test=10 L=4 sandwich=20",
     "erm form=softmax n=20 repetitions=2 test=10 L=4 sandwich=20",
+    "erm objective=supervised starts=2 n=20 repetitions=2 test=10 L=4 sandwich=20",
     "linear n=20 repetitions=3 test=10",
     "lipschitz L=4 draws=5",
     "stationary n=10 L=4 steps=20",
@@ -268,12 +294,12 @@ static void table__outputs_are_what_comes(void **state)
 {
     (void)state;
     expect_outputs("prior", samples, 1);
-    expect_outputs("erm", samples + 1, 2);
-    expect_outputs("linear", samples + 3, 1);
-    expect_outputs("lipschitz", samples + 4, 1);
-    expect_outputs("stationary", samples + 5, 1);
-    expect_outputs("shift", samples + 6, 1);
-    expect_outputs("head", samples + 7, 1);
+    expect_outputs("erm", samples + 1, 3);
+    expect_outputs("linear", samples + 4, 1);
+    expect_outputs("lipschitz", samples + 5, 1);
+    expect_outputs("stationary", samples + 6, 1);
+    expect_outputs("shift", samples + 7, 1);
+    expect_outputs("head", samples + 8, 1);
 }
 
 static void settings__that_do_not_fit(void **state)
@@ -315,6 +341,7 @@ int main(void)
         cmocka_unit_test(linear__predicted),
         cmocka_unit_test(lipschitz__below_one),
         cmocka_unit_test(erm__predicted),
+        cmocka_unit_test(erm__labels),
         cmocka_unit_test(erm__bayes),
         cmocka_unit_test(stationary__inequality),
         cmocka_unit_test(shift__kappa),

@@ -230,32 +230,34 @@ static void model__derivatives(void **state)
     fini_arena_close(&arena);
 }
 
-/* A label is <head, F> with Wq = 1; its derivatives by differences, in theta and in the head. */
+/* A label is <head, F> of cme with Wq = 1; its derivatives by differences, in theta and in the head. */
 static void model__label(void **state)
 {
     (void)state;
     fini_mixed_world world;
     fini_mixed_set set;
-    enum { P = 35, HEAD = 6 };
-    double all[P + HEAD], J[P + HEAD], F[MOST], label, up, down, sum = 0;
+    enum { P = 35, ALL = 32, HEAD = 6 };
+    double all[ALL], cme[P], J[ALL], F[MOST], label, up, down, sum = 0;
     open_set(&world, &set, &task, 1);
     fini_mixed_model m = fini_mixed_model_make(FINI_MIXED_CME, 1, &task);
-    random_theta(P + HEAD, all);
+    fini_mixed_model l = fini_mixed_model_make(FINI_MIXED_LABEL, 1, &task);
+    assert_int_equal(l.parameters, ALL);
+    random_theta(ALL, all);
+    memcpy(cme, all, 25 * sizeof *cme);
     for (int a = 0; a < 9; a++)
-        all[25 + a] = a % 4 == 0;
-    fini_mixed_label(&m, all, set.moments, all + P, &label, J);
-    fini_mixed_matrix(&m, all, set.moments, F);
+        cme[25 + a] = a % 4 == 0;
+    cme[34] = all[25];
+    fini_mixed_label(&l, all, set.moments, &label, J);
+    fini_mixed_matrix(&m, cme, set.moments, F);
     for (int a = 0; a < HEAD; a++)
-        sum += all[P + a] * F[a];
+        sum += all[ALL - HEAD + a] * F[a];
     assert_true(fabs(sum - label) < 1e-12);
-    for (int a = 0; a < P + HEAD; a++) {
+    for (int a = 0; a < ALL; a++) {
         double keep = all[a];
-        if (a >= 25 && a < 34)
-            continue; /* Wq is not changed */
         all[a] = keep + 1e-5;
-        fini_mixed_label(&m, all, set.moments, all + P, &up, NULL);
+        fini_mixed_label(&l, all, set.moments, &up, NULL);
         all[a] = keep - 1e-5;
-        fini_mixed_label(&m, all, set.moments, all + P, &down, NULL);
+        fini_mixed_label(&l, all, set.moments, &down, NULL);
         all[a] = keep;
         assert_true(fabs((up - down) / 2e-5 - J[a]) < 1e-7);
     }

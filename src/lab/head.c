@@ -74,16 +74,15 @@ static fin_status check(const void *values, fin_error *err)
 typedef struct work {
     const head_values *v;
     fini_mixed_world world;
-    fini_mixed_model model;
+    fini_mixed_model model, label; /* without labels; everything from labels */
     fini_mixed_set pre, labelled, test;
     fini_mixed_fit fit, whole;
     fini_arena arena;
-    int64_t D, all;                /* numbers in a head; parameters of everything */
-    double A[DD];                  /* the label's */
-    double *best, *theta;          /* (parameters) of cme */
-    double *learnt, *trial, *full; /* (all), (all), (parameters): head and attention together */
-    double *row;                   /* (parameters + D) */
-    double *y, *feature, *test_feature; /* (n), (n, D), (test, D) */
+    int64_t D;                      /* numbers in a head */
+    double A[DD];                   /* the label's */
+    double *best, *theta;           /* (parameters) of cme */
+    double *learnt, *trial;         /* (parameters) of head and attention together */
+    double *feature, *test_feature; /* (n, D), (test, D) */
     fini_average measure[MEASURES], advantage, advantage_near;
     double zero_ratio;
 } work;
@@ -97,77 +96,37 @@ static void lay_out(void *user)
     fini_mixed_set_take(&w->labelled, a, false);
     fini_mixed_set_take(&w->test, a, false);
     fini_mixed_fit_take(&w->fit, a, P, w->model.M * dv);
-    fini_mixed_fit_take(&w->whole, a, w->all, 1);
+    fini_mixed_fit_take(&w->whole, a, w->label.parameters, 1);
     w->best = fini_take(a, P, sizeof(double));
     w->theta = fini_take(a, P, sizeof(double));
-    w->full = fini_take(a, P, sizeof(double));
-    w->learnt = fini_take(a, w->all, sizeof(double));
-    w->trial = fini_take(a, w->all, sizeof(double));
-    w->row = fini_take(a, P + w->D, sizeof(double));
-    w->y = fini_take(a, w->v->own.n, sizeof(double));
+    w->learnt = fini_take(a, w->label.parameters, sizeof(double));
+    w->trial = fini_take(a, w->label.parameters, sizeof(double));
     w->feature = fini_take(a, w->v->own.n * w->D, sizeof(double));
     w->test_feature = fini_take(a, w->v->own.test * w->D, sizeof(double));
 }
 
 /* ---- everything from labels ------------------------------------------------------------------ */
 
-/* Parameters: those of cme without Wq, which a head makes superfluous, then the head. */
-static void spread_out(const work *w, const double *theta, double *full)
-{
-    int64_t p = w->model.p, d = w->model.d;
-    memcpy(full, theta, (size_t)(p * p) * sizeof *full);
-    for (int64_t i = 0; i < d * d; i++)
-        full[p * p + i] = i % (d + 1) == 0;
-    full[p * p + d * d] = theta[p * p];
-}
-
-static void one(const void *user, const double *theta, int64_t i, double *residual, double *J)
-{
-    const work *w = user;
-    const fini_mixed_model *m = &w->model;
-    int64_t p = m->p, P = m->parameters;
-    spread_out(w, theta, w->full);
-    fini_mixed_label(m, w->full, w->labelled.moments + i * p * p, theta + p * p + 1, residual,
-                     J ? w->row : NULL);
-    *residual -= w->y[i];
-    if (!J)
-        return;
-    memcpy(J, w->row, (size_t)(p * p) * sizeof *J);
-    memcpy(J + p * p, w->row + P - 1, (size_t)(1 + w->D) * sizeof *J);
-}
-
 static double whole_excess(work *w, const double *theta)
 {
-    const fini_mixed_model *m = &w->model;
-    double F[DD], sum = 0;
-    spread_out(w, theta, w->full);
+    double label, sum = 0;
     for (int64_t i = 0; i < w->test.n; i++) {
-        fini_mixed_matrix(m, w->full, w->test.moments + i * m->p * m->p, F);
-        double far = fini_hand_dot(w->D, theta + m->p * m->p + 1, F) -
-                     fini_hand_dot(w->D, w->A, w->test.mean + i * w->D);
+        fini_mixed_answers(&w->label, theta, &w->test, i, &label, NULL);
+        double far = label - fini_hand_dot(w->D, w->A, w->test.mean + i * w->D);
         sum += far * far / (double)w->test.n;
     }
     return sum;
 }
 
-static fin_status learn_whole(work *w, double *theta, fin_error *err)
-{
-    fini_mixed_rows rows = {
-        .n = w->labelled.n, .rows = 1, .parameters = w->all, .share = 1, .user = w, .one = one};
-    w->whole.most = 300;
-    w->whole.decrease = 1e-6;
-    return fini_mixed_fit_descend(&w->whole, &rows, theta, err);
-}
-
 static fin_status from_labels(work *w, int64_t repetition, double measured[MEASURES],
                               fin_error *err)
 {
-    int64_t p = w->model.p;
+    fini_mixed_loss loss = {&w->label, &w->labelled};
+    int64_t all = w->label.parameters;
     double least = INFINITY;
-    memcpy(w->learnt, w->best, (size_t)(p * p) * sizeof *w->learnt);
-    w->learnt[p * p] = w->best[w->model.parameters - 1];
-    memcpy(w->learnt + p * p + 1, w->A, (size_t)w->D * sizeof *w->learnt);
-    fin_status status = learn_whole(w, w->learnt, err);
+    fini_mixed_truth(&w->label, &w->world, 0, 0, w->trial);
+    memcpy(w->trial + all - w->D, w->A, (size_t)w->D * sizeof *w->trial);
+    fin_status status = fini_mixed_learn(&w->whole, &loss, w->trial, w->learnt, err);
     if (status)
         return status;
     measured[NEAR] = whole_excess(w, w->learnt);
@@ -175,12 +134,12 @@ static fin_status from_labels(work *w, int64_t repetition, double measured[MEASU
         fin_random r;
         fin_random_open(&r, w->world.seed, FINI_STREAM_HEAD_STARTS,
                         (uint64_t)repetition << 16 | (uint64_t)s);
-        for (int64_t a = 0; a < w->all; a++)
+        for (int64_t a = 0; a < all; a++)
             w->trial[a] = 0.5 * fin_random_normal(&r);
-        status = learn_whole(w, w->trial, err);
+        status = fini_mixed_learn(&w->whole, &loss, w->trial, w->learnt, err);
         if (!status && w->whole.value < least) {
             least = w->whole.value;
-            measured[SCRATCH] = whole_excess(w, w->trial);
+            measured[SCRATCH] = whole_excess(w, w->learnt);
         }
     }
     return status;
@@ -225,16 +184,15 @@ static bool heads(work *w, double measured[MEASURES])
     measured[PRE] = far / (double)w->model.d / (double)w->test.n;
     measured[BOUND] = measured[PRE] * (double)w->model.d; /* |A| = 1, Sigma = 1 / d */
     measured[VARIANCE] = truth / (double)w->test.n;
-    if (!fini_hand_regress(n, D, w->feature, w->y, room, head))
+    if (!fini_hand_regress(n, D, w->feature, w->labelled.label, room, head))
         return false;
     measured[HEAD] = head_excess(w, head, w->test_feature);
-    if (!fini_hand_regress(n, D, w->labelled.mean, w->y, room, head))
+    if (!fini_hand_regress(n, D, w->labelled.mean, w->labelled.label, room, head))
         return false;
     measured[EXACT] = head_excess(w, head, w->test.mean);
-    /* Masked values of the test sequences are not used: their place is free. */
     for (int64_t i = 0; i < w->test.n; i++)
-        w->test.y[i] = fini_hand_dot(D, w->A, w->test.mean + i * D);
-    if (!fini_hand_regress(w->test.n, D, w->test_feature, w->test.y, room, head))
+        w->test.label[i] = fini_hand_dot(D, w->A, w->test.mean + i * D);
+    if (!fini_hand_regress(w->test.n, D, w->test_feature, w->test.label, room, head))
         return false;
     measured[FLOOR] =
         head_excess(w, head, w->test_feature) * (double)w->test.n / (double)(w->test.n - D);
@@ -256,9 +214,7 @@ static void draw(work *w, int64_t repetition)
     fini_mixed_draw(&w->test, FINI_STREAM_SMALL_TEST, first);
     fin_random_open(&r, w->world.seed, FINI_STREAM_HEAD, (uint64_t)repetition);
     fin_random_sphere(&r, w->D, w->A);
-    for (int64_t i = 0; i < w->labelled.n; i++)
-        w->y[i] = fini_hand_dot(w->D, w->A, w->labelled.z + i * w->D) +
-                  sqrt(w->v->own.label_noise) * fin_random_normal(&r);
+    fini_mixed_label_draw(&w->labelled, w->A, w->v->own.label_noise, &r);
 }
 
 static fin_status once(work *w, int64_t repetition, fin_error *err)
@@ -327,7 +283,7 @@ static fin_status run(const void *values, fin_result *result, const fin_progress
     const head_values *v = values;
     work w = {.v = v, .model = fini_mixed_model_make(FINI_MIXED_CME, 1, &v->task)};
     w.D = v->task.d * v->task.dv;
-    w.all = w.model.p * w.model.p + 1 + w.D;
+    w.label = fini_mixed_model_make(FINI_MIXED_LABEL, 1, &v->task);
     fini_mixed_world_make(&w.world, &v->task, fini_lab_seed(v->own.seed, v->own.pre, v->own.n));
     w.pre = (fini_mixed_set){.n = v->own.pre, .world = &w.world};
     w.labelled = (fini_mixed_set){.n = v->own.n, .world = &w.world};

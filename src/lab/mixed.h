@@ -2,12 +2,14 @@
  *
  * A sequence of the linear concept, mixed: Z has dv x d numbers N(0, prior), keys k are uniform on
  * the sphere, values v = Z k + N(0, noise), and a token is x = B (k, v) with a matrix B, p = d +
- * dv, that a model has to undo. Masked tokens show their key q = root k and hide their value. Two
+ * dv, that a model has to undo. Masked tokens show their key q = root k and hide their value. Three
  * models of one attention layer each:
  *
  *     cme      f(q) = V'K (K'K + lam)^-1 Wq q,  K = X Wk', V = X Wv'; the Bayes prediction if
  *              Wk B = (1, 0), Wv B = (0, 1), Wq = 1 and lam = noise / prior
  *     softmax  f(q) = sum over heads of V' softmax(X Wqk q), V = X Wv'; never the Bayes prediction
+ *     label    <head, V'K (K'K + lam)^-1>, one number a sequence: the label <A, Z> is learnt from
+ *              labels alone, no token is masked; the Bayes prediction if cme is and head = A
  *
  * Training is nonlinear least squares, by Levenberg's and Marquardt's method with exact derivatives
  * (mixed_fit.c). cme sees a sequence through X'X alone, so that its cost does not depend on L. */
@@ -111,12 +113,15 @@ typedef struct fini_mixed_set {
     double *moments;  /* (n, p, p): X'X */
     double *q, *y;    /* (n, M, d), (n, M, dv): masked keys and values */
     double *z, *mean; /* (n, dv, d): the concept, and its posterior mean */
+    double *label;    /* (n): <A, z> + noise, once fini_mixed_label_draw made them */
     double *room;     /* one sequence as it is drawn */
 } fini_mixed_set;
 
 void fini_mixed_set_take(fini_mixed_set *set, fini_arena *arena, bool tokens);
 /* Sequences first .. first + n - 1 of this stream. */
 void fini_mixed_draw(fini_mixed_set *set, uint32_t stream, uint64_t first);
+/* Their labels <A, z> + N(0, noise), |A| = 1; A (dv, d) is the world's, or another's. */
+void fini_mixed_label_draw(fini_mixed_set *set, const double *A, double noise, fin_random *r);
 /* n of these sequences, in the same memory. */
 fini_mixed_set fini_mixed_part(const fini_mixed_set *set, int64_t first, int64_t n);
 /* The Bayes prediction of hidden number k = (masked token, number) of sequence i: mean q. */
@@ -124,17 +129,18 @@ double fini_mixed_bayes(const fini_mixed_set *set, int64_t i, int64_t k);
 
 /* ---- models (mixed_model.c) ------------------------------------------------------------------ */
 
-enum { FINI_MIXED_CME, FINI_MIXED_SOFTMAX };
+enum { FINI_MIXED_CME, FINI_MIXED_SOFTMAX, FINI_MIXED_LABEL };
 
 typedef struct fini_mixed_model {
     int form;
     int64_t d, dv, p, L, M, heads;
+    int64_t rows; /* numbers to answer of a sequence: M dv, or one label */
     int64_t parameters;
 } fini_mixed_model;
 
 fini_mixed_model fini_mixed_model_make(int form, int64_t heads, const fini_mixed_task *task);
-/* cme: what makes it the Bayes prediction; softmax: scores kappa q.k, values gain * v, shared out
- * evenly among heads. */
+/* cme and label: what makes them the Bayes prediction (of label: but for its head, 0 here); softmax:
+ * scores kappa q.k, values gain * v, shared out evenly among heads. */
 void fini_mixed_truth(const fini_mixed_model *model, const fini_mixed_world *world, double kappa,
                       double gain, double *theta);
 /* F (dv, d) of cme, f(q) = F q. moments: (p, p). */
@@ -143,14 +149,14 @@ void fini_mixed_matrix(const fini_mixed_model *model, const double *theta, const
 /* The d f_i / d theta at q for cme, given sequence: J (dv, parameters) and f (dv). */
 void fini_mixed_cme(const fini_mixed_model *model, const double *theta, const double *moments,
                     int64_t queries, const double *q, double *f, double *J);
-/* A label <head, F> of cme with Wq = 1: its derivatives in theta, then in the head (dv, d). J may
- * be NULL. */
+/* The label <head, F> of a sequence, theta = (Wk, Wv, log lam, head): cme without Wq, which a head
+ * makes superfluous. J (parameters) may be NULL. */
 void fini_mixed_label(const fini_mixed_model *model, const double *theta, const double *moments,
-                      const double *head, double *label, double *J);
+                      double *label, double *J);
 /* f and J for softmax. J may be NULL in both. */
 void fini_mixed_softmax(const fini_mixed_model *model, const double *theta, const double *tokens,
                         int64_t queries, const double *q, double *f, double *J);
-/* f (M, dv) and J (M, dv, parameters) at the masked tokens of sequence i, for either form. */
+/* f (rows) and J (rows, parameters) of sequence i, for any form: at its masked tokens, or its label. */
 void fini_mixed_answers(const fini_mixed_model *model, const double *theta,
                         const fini_mixed_set *set, int64_t i, double *f, double *J);
 
@@ -197,10 +203,16 @@ typedef struct fini_mixed_loss {
     const fini_mixed_set *set;
 } fini_mixed_loss;
 fini_mixed_rows fini_mixed_rows_of(const fini_mixed_loss *loss);
-/* theta <- the minimum that belongs to `from`, on this set: cme by quasi-Newton steps, softmax by
- * those of Levenberg and Marquardt, 300 at most. */
+/* theta <- the minimum that belongs to `from`, on this set: cme and label by quasi-Newton steps,
+ * softmax by those of Levenberg and Marquardt, 300 at most. */
 fin_status fini_mixed_learn(fini_mixed_fit *fit, const fini_mixed_loss *loss, const double *from,
                             double *theta, fin_error *err);
+/* From theta, which may be anywhere, to a stationary point: steps of Levenberg and Marquardt, which
+ * are safe far away, then quasi-Newton ones, and more of both until the gradient is at most
+ * fit->enough or `steps` are taken; how many were. fit->decrease stops it earlier. */
+fin_status fini_mixed_search(fini_mixed_fit *fit, const fini_mixed_rows *rows, double *theta,
+                             int64_t steps, int64_t *taken, const fin_progress *progress,
+                             fin_error *err);
 
 /* ---- what n excess tends to (mixed_sandwich.c) ----------------------------------------------- */
 

@@ -59,6 +59,7 @@ void fini_mixed_set_take(fini_mixed_set *set, fini_arena *arena, bool tokens)
     set->y = fini_take(arena, n * t->masked * t->dv, sizeof(double));
     set->z = fini_take(arena, n * t->dv * t->d, sizeof(double));
     set->mean = fini_take(arena, n * t->dv * t->d, sizeof(double));
+    set->label = fini_take(arena, n, sizeof(double));
     set->room = fini_take(arena, t->dv * t->d + all * p, sizeof(double));
     if (tokens)
         set->tokens = fini_take(arena, n * t->L * p, sizeof(double));
@@ -170,6 +171,13 @@ void fini_mixed_draw(fini_mixed_set *set, uint32_t stream, uint64_t first)
         one(set, i, stream, first + (uint64_t)i);
 }
 
+void fini_mixed_label_draw(fini_mixed_set *set, const double *A, double noise, fin_random *r)
+{
+    int64_t D = set->world->task.dv * set->world->task.d;
+    for (int64_t i = 0; i < set->n; i++)
+        set->label[i] = fini_hand_dot(D, A, set->z + i * D) + sqrt(noise) * fin_random_normal(r);
+}
+
 fini_mixed_set fini_mixed_part(const fini_mixed_set *set, int64_t first, int64_t n)
 {
     const fini_mixed_task *t = &set->world->task;
@@ -181,6 +189,7 @@ fini_mixed_set fini_mixed_part(const fini_mixed_set *set, int64_t first, int64_t
     part.q += first * t->masked * t->d;
     part.y += first * t->masked * t->dv;
     part.z += first * t->dv * t->d;
+    part.label += first;
     part.mean += first * t->dv * t->d;
     return part;
 }

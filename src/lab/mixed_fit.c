@@ -171,9 +171,10 @@ static void one(const void *user, const double *theta, int64_t i, double *residu
 {
     const fini_mixed_loss *o = user;
     const fini_mixed_model *m = o->model;
-    const double *y = o->set->y + i * m->M * m->dv;
+    const double *all = m->form == FINI_MIXED_LABEL ? o->set->label : o->set->y;
+    const double *y = all + i * m->rows;
     fini_mixed_answers(m, theta, o->set, i, residual, J);
-    for (int64_t k = 0; k < m->M * m->dv; k++)
+    for (int64_t k = 0; k < m->rows; k++)
         residual[k] -= y[k];
 }
 
@@ -181,9 +182,9 @@ fini_mixed_rows fini_mixed_rows_of(const fini_mixed_loss *loss)
 {
     const fini_mixed_model *m = loss->model;
     return (fini_mixed_rows){.n = loss->set->n,
-                             .rows = m->M * m->dv,
+                             .rows = m->rows,
                              .parameters = m->parameters,
-                             .share = (double)m->M,
+                             .share = m->form == FINI_MIXED_LABEL ? 1 : (double)m->M,
                              .user = loss,
                              .one = one};
 }
@@ -195,8 +196,36 @@ fin_status fini_mixed_learn(fini_mixed_fit *fit, const fini_mixed_loss *loss, co
     memcpy(theta, from, (size_t)rows.parameters * sizeof *theta);
     fit->most = 300;
     fit->decrease = 1e-6;
-    if (loss->model->form == FINI_MIXED_CME)
+    if (loss->model->form != FINI_MIXED_SOFTMAX)
         return fini_mixed_fit_descend(fit, &rows, theta, err);
     fini_mixed_fit_run(fit, &rows, theta);
     return FIN_OK;
+}
+
+enum { LM_STEPS = 60 };
+
+fin_status fini_mixed_search(fini_mixed_fit *fit, const fini_mixed_rows *rows, double *theta,
+                             int64_t steps, int64_t *taken, const fin_progress *progress,
+                             fin_error *err)
+{
+    fin_status status = FIN_OK;
+    double before = INFINITY;
+    for (*taken = 0; *taken < steps && !status;) {
+        int64_t left = steps - *taken;
+        if (fini_report(progress, "descending", (double)*taken, (double)steps))
+            return fini_fail(err, FIN_ERR_CANCELLED, "cancelled");
+        fit->most = left < LM_STEPS ? left : LM_STEPS;
+        fini_mixed_fit_run(fit, rows, theta);
+        *taken += fit->steps + 1;
+        if (!(fit->gradient > fit->enough) || *taken >= steps)
+            break;
+        left = steps - *taken;
+        fit->most = left < 4 * LM_STEPS ? left : 4 * LM_STEPS;
+        status = fini_mixed_fit_descend(fit, rows, theta, err);
+        *taken += fit->steps + 1;
+        if (!(fit->gradient > fit->enough) || !(before - fit->value > fit->decrease * fit->value))
+            break;
+        before = fit->decrease > 0 ? fit->value : INFINITY;
+    }
+    return status;
 }

@@ -12,18 +12,27 @@ fini_mixed_model fini_mixed_model_make(int form, int64_t heads, const fini_mixed
 {
     fini_mixed_model m = {.form = form, .d = t->d, .dv = t->dv, .p = t->d + t->dv, .L = t->L};
     m.M = t->masked;
-    m.heads = form == FINI_MIXED_CME ? 1 : heads;
-    m.parameters = form == FINI_MIXED_CME ? m.d * m.p + m.dv * m.p + m.d * m.d + 1
-                                          : m.heads * (m.p * m.d + m.dv * m.p);
+    m.heads = form == FINI_MIXED_SOFTMAX ? heads : 1;
+    m.rows = form == FINI_MIXED_LABEL ? 1 : m.M * m.dv;
+    m.parameters = form == FINI_MIXED_CME     ? m.p * m.p + m.d * m.d + 1
+                   : form == FINI_MIXED_LABEL ? m.p * m.p + 1 + m.dv * m.d
+                                              : m.heads * (m.p * m.d + m.dv * m.p);
     return m;
 }
 
-/* cme: Wk (d, p), Wv (dv, p), Wq (d, d), log lam; softmax, each head: Wqk (p, d), Wv (dv, p). */
+/* cme: Wk (d, p), Wv (dv, p), Wq (d, d), log lam; label: Wk, Wv, log lam, head (dv, d); softmax, each
+ * head: Wqk (p, d), Wv (dv, p). */
 void fini_mixed_truth(const fini_mixed_model *m, const fini_mixed_world *world, double kappa,
                       double gain, double *theta)
 {
     const double *inverse = world->inverse; /* x -> (k, v) */
     int64_t d = m->d, dv = m->dv, p = m->p;
+    if (m->form == FINI_MIXED_LABEL) {
+        memcpy(theta, inverse, (size_t)(p * p) * sizeof *theta);
+        theta[p * p] = log(world->task.noise / world->task.prior);
+        memset(theta + p * p + 1, 0, (size_t)(dv * d) * sizeof *theta);
+        return;
+    }
     if (m->form == FINI_MIXED_CME) {
         double *Wq = theta + p * p;
         memcpy(theta, inverse, (size_t)(p * p) * sizeof *theta);
@@ -55,7 +64,7 @@ static void make_parts(const fini_mixed_model *m, const double *theta, const dou
     int64_t d = m->d, dv = m->dv, p = m->p;
     const double *Wk = theta, *Wv = Wk + d * p;
     double rest[P];
-    o->lam = exp(theta[m->parameters - 1]);
+    o->lam = exp(theta[p * p + (m->form == FINI_MIXED_CME ? d * d : 0)]);
     for (int64_t c = 0; c < p; c++)
         for (int64_t a = 0; a < d; a++) {
             double sum = 0;
@@ -126,16 +135,17 @@ static void cme_row(const fini_mixed_model *m, const parts *o, int64_t i, const 
     int64_t d = m->d, p = m->p;
     const double *E = o->E + i * d, *R = o->R + i * p;
     double *to_v = row + d * p, *to_q = row + p * p, along = 0;
+    bool with_q = m->form == FINI_MIXED_CME;
     memset(to_v, 0, (size_t)(m->dv * p) * sizeof *row);
     for (int64_t a = 0; a < d; a++) {
         for (int64_t c = 0; c < p; c++)
             row[a * p + c] = R[c] * u[a] - E[a] * g[c];
-        for (int64_t b = 0; b < d; b++)
+        for (int64_t b = 0; b < d && with_q; b++)
             to_q[a * d + b] = E[a] * q[b];
         along += E[a] * u[a];
     }
     memcpy(to_v + i * p, g, (size_t)p * sizeof *row);
-    row[m->parameters - 1] = -o->lam * along;
+    to_q[with_q ? d * d : 0] = -o->lam * along;
 }
 
 void fini_mixed_cme(const fini_mixed_model *m, const double *theta, const double *moments,
@@ -167,15 +177,16 @@ void fini_mixed_cme(const fini_mixed_model *m, const double *theta, const double
 }
 
 void fini_mixed_label(const fini_mixed_model *m, const double *theta, const double *moments,
-                      const double *head, double *label, double *J)
+                      double *label, double *J)
 {
-    int64_t d = m->d, all = m->parameters;
-    double u[K], g[P], row[P * P + K * K + 1];
+    int64_t d = m->d, own = m->p * m->p + 1;
+    const double *head = theta + own;
+    double u[K], g[P], row[P * P + 1];
     parts o;
     make_parts(m, theta, moments, &o);
     *label = isnan(o.lam) ? NAN : 0;
     if (J)
-        memset(J, 0, (size_t)all * sizeof *J);
+        memset(J, 0, (size_t)own * sizeof *J);
     for (int64_t i = 0; i < m->dv && !isnan(o.lam); i++) {
         for (int64_t a = 0; a < d; a++)
             *label += o.E[i * d + a] * (u[a] = head[i * d + a]);
@@ -183,12 +194,12 @@ void fini_mixed_label(const fini_mixed_model *m, const double *theta, const doub
             continue;
         fini_hand_solve(d, o.A, u);
         along_tokens(m, &o, u, g);
-        cme_row(m, &o, i, head + i * d, u, g, row);
-        for (int64_t a = 0; a < all; a++)
+        cme_row(m, &o, i, NULL, u, g, row);
+        for (int64_t a = 0; a < own; a++)
             J[a] += row[a];
     }
     if (J) /* in the head: F, which is E */
-        memcpy(J + all, o.E, (size_t)(m->dv * d) * sizeof *J);
+        memcpy(J + own, o.E, (size_t)(m->dv * d) * sizeof *J);
 }
 
 /* ---- softmax --------------------------------------------------------------------------------- */
@@ -300,8 +311,11 @@ void fini_mixed_answers(const fini_mixed_model *m, const double *theta, const fi
                         int64_t i, double *f, double *J)
 {
     const double *q = set->q + i * m->M * m->d;
-    if (m->form == FINI_MIXED_CME)
-        fini_mixed_cme(m, theta, set->moments + i * m->p * m->p, m->M, q, f, J);
+    const double *moments = set->moments + i * m->p * m->p;
+    if (m->form == FINI_MIXED_LABEL)
+        fini_mixed_label(m, theta, moments, f, J);
+    else if (m->form == FINI_MIXED_CME)
+        fini_mixed_cme(m, theta, moments, m->M, q, f, J);
     else
         fini_mixed_softmax(m, theta, set->tokens + i * m->L * m->p, m->M, q, f, J);
 }

@@ -19,7 +19,7 @@
 void fini_mixed_sandwich_take(fini_mixed_sandwich *s, fini_arena *arena,
                               const fini_mixed_model *model)
 {
-    int64_t P = model->parameters, rows = model->M * model->dv;
+    int64_t P = model->parameters, rows = model->rows;
     double **const vectors[] = {&s->g, &s->theta, &s->w};
     s->model = model;
     for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++)
@@ -45,7 +45,7 @@ static void add_sequence(fini_mixed_sandwich *s, const fini_mixed_rows *o, const
     for (int64_t a = 0; a < P; a++)
         for (int64_t b = 0; b <= a; b++) {
             S[a * P + b] += s->g[a] * s->g[b];
-            for (int64_t k = 0; k < o->rows && s->model->form == FINI_MIXED_CME; k++)
+            for (int64_t k = 0; k < o->rows && s->model->form != FINI_MIXED_SOFTMAX; k++)
                 H[a * P + b] += s->J[k * P + a] * s->J[k * P + b] / o->share;
         }
 }

@@ -49,8 +49,6 @@ static const fin_output outputs[] = {
     {NULL, NULL, NULL},
 };
 
-enum { LM_STEPS = 60 };
-
 static fin_status check(const void *values, fin_error *err)
 {
     const stationary_values *v = values;
@@ -138,35 +136,16 @@ static double bayes_risk(const work *w)
     return sum / (double)(w->set.n * m->M);
 }
 
-/* Levenberg and Marquardt first, which is safe far away; then quasi-Newton steps and, as long as
- * the gradient is not small, more of both. */
 static fin_status search(work *w, int64_t *taken, const fin_progress *progress, fin_error *err)
 {
     fini_mixed_loss loss = {&w->model, &w->set};
     fini_mixed_rows rows = fini_mixed_rows_of(&loss);
-    fin_status status = FIN_OK;
     fin_random r;
     fin_random_open(&r, (uint64_t)w->v->own.start, FINI_STREAM_STATIONARY, 0);
     for (int64_t a = 0; a < w->model.parameters; a++)
         w->theta[a] = w->v->own.size * fin_random_normal(&r);
     w->fit.enough = w->v->own.enough;
-    for (*taken = 0; *taken < w->v->own.steps && !status;) {
-        int64_t left = w->v->own.steps - *taken;
-        if (fini_report(progress, "descending", (double)*taken, (double)w->v->own.steps))
-            return fini_fail(err, FIN_ERR_CANCELLED, "cancelled");
-        w->fit.most = left < LM_STEPS ? left : LM_STEPS;
-        fini_mixed_fit_run(&w->fit, &rows, w->theta);
-        *taken += w->fit.steps + 1;
-        if (!(w->fit.gradient > w->fit.enough) || *taken >= w->v->own.steps)
-            break;
-        left = w->v->own.steps - *taken;
-        w->fit.most = left < 4 * LM_STEPS ? left : 4 * LM_STEPS;
-        status = fini_mixed_fit_descend(&w->fit, &rows, w->theta, err);
-        *taken += w->fit.steps + 1;
-        if (!(w->fit.gradient > w->fit.enough))
-            break;
-    }
-    return status;
+    return fini_mixed_search(&w->fit, &rows, w->theta, w->v->own.steps, taken, progress, err);
 }
 
 static fin_status measure(void *user, fin_result *result, const fin_progress *progress,
