@@ -163,27 +163,27 @@ static void erm__predicted(void **state)
     fin_result_destroy(r);
 }
 
-/* Labels, from random parameters: n excess is tr(H^-1 S) again, with twice its value room for what
- * random starts miss. Its parts by hand: with many tokens a label's residual has the variance
- * label_noise, H = S / label_noise, and the trace is rank label_noise. */
+/* Labels, from random parameters: n excess is tr(H^-1 S) again, and about noise chi-square of 9
+ * degrees in each training set, which says how far the mean of 20 may be off. With many tokens the
+ * residual has the variance label_noise alone, S = label_noise H, and the trace is 9 label_noise. */
 static void erm__labels(void **state)
 {
     (void)state;
-    fin_result *r = run("erm objective=supervised starts=8 d=2 dv=1 L=16 n=300 repetitions=8 "
+    fin_result *r = run("erm objective=supervised starts=24 d=2 dv=1 L=16 n=300 repetitions=20 "
                         "test=300 sandwich=3000");
     fin_scalar a = scalar(r, "scaled"), b = scalar(r, "predicted"), c = scalar(r, "reached");
     print_message("labels: n excess %.3f +- %.3f, predicted %.3f +- %.3f, reached %.2f\n", a.value,
                   a.error, b.value, b.error, c.value);
-    assert_true(fabs(a.value - b.value) < 5 * hypot(a.error, b.error));
-    assert_true(a.error < 0.4 * b.value && c.value >= 0.5);
+    assert_true(fabs(a.value - b.value) < 5 * b.value * sqrt(2.0 / 9 / 20));
+    assert_true(c.value >= 0.8);
     fin_result_destroy(r);
-    r = run("erm objective=supervised d=2 dv=1 L=4000 n=300 repetitions=2 test=300 sandwich=3000 "
+    r = run("erm objective=supervised d=2 dv=1 L=256 n=300 repetitions=2 test=300 sandwich=3000 "
             "label_noise=0.3");
     b = scalar(r, "predicted");
     c = scalar(r, "rank");
     print_message("long: predicted %.3f +- %.3f, rank %.0f\n", b.value, b.error, c.value);
     assert_true(c.value == 9 && fabs(b.value - 9 * 0.3) < 5 * b.error);
-    assert_true(scalar(r, "bayes").value < 1e-3);
+    assert_true(scalar(r, "bayes").value < 2e-3);
     fin_result_destroy(r);
     expect_refused("erm objective=supervised form=softmax", "form = cme");
 }
