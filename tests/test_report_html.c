@@ -46,11 +46,15 @@ static const char study_text[] =
     "    figure: lines\n"
     "  - id: second\n"
     "    statement: It fails & says so.\n"
+    "    kind: paper\n"
+    "    fails_if: \"</small><script>alert(5)</script>\"\n"
+    "    known: \"</th><script>alert(6)</script> a < b\"\n"
     "    where: {L: 2, lam: 0.1}\n"
     "    take: risk\n"
     "    expect: {at_most: -1}\n"
     "  - id: third\n"
     "    statement: It is near & far.\n"
+    "    kind: check\n"
     "    where: {L: 2, lam: 0.1}\n"
     "    take: risk\n"
     "    expect: {equal: 0, tolerance: 100}\n"
@@ -180,7 +184,13 @@ static void report__has_every_claim_and_figure(void **state)
     (void)state;
     char *html = report_of("full.db", NULL);
     assert_non_null(strstr(html, "<title>&lt;/title&gt;&lt;script&gt;")); /* of its only study */
-    assert_non_null(strstr(html, "2 of 3 claims hold</strong>, 1 fails"));
+    assert_non_null(strstr(html,
+                           "papers: 0 of 1 hold</strong>, 1 fails \xc2\xb7 <strong>derived: 1 of "
+                           "1 holds</strong> \xc2\xb7 <strong>checks: 1 of 1 holds</strong>"));
+    assert_non_null(strstr(html, "<small class=\"known\">known: &lt;/th&gt;"));
+    assert_non_null(strstr(html, "<small>fails if &lt;/small&gt;"));
+    const char *fold = strstr(html, "<details class=\"checks\"><summary>");
+    assert_true(fold && fold < strstr(html, "It is near") && strstr(html, "It fails &amp;") < fold);
     assert_non_null(strstr(html, "id=\"claim-hostile.first\""));
     assert_non_null(strstr(html, "id=\"claim-hostile.second\""));
     assert_non_null(strstr(html, "It fails &amp; says so."));
@@ -188,7 +198,7 @@ static void report__has_every_claim_and_figure(void **state)
     assert_int_equal(count_of(html, "<figure id=\"figure-hostile."), FIGURES);
     assert_int_equal(count_of(html, "could not be drawn"), 0);
     assert_int_equal(count_of(html, "missing"), 1); /* in what the verdicts mean */
-    assert_non_null(strstr(html, "A claim holds if its 95 % interval meets what is expected;"));
+    assert_non_null(strstr(html, "A claim holds if its 95 % interval lies inside what is "));
     assert_non_null(strstr(html, "<td data-label=\"expected\">0 \xc2\xb1 100</td>"));
     assert_non_null(strstr(html, "10 of 10 runs done"));
     assert_non_null(strstr(html, "\"where\":\"diagonal\",\"at\":0,\"label\":\"the "));
@@ -222,7 +232,7 @@ static void report__says_what_is_missing(void **state)
 {
     (void)state;
     char *html = report_of("empty.db", NULL);
-    assert_non_null(strstr(html, "0 of 3 claims hold</strong>, 3 are untested"));
+    assert_non_null(strstr(html, "derived: 0 of 1 hold</strong>, 1 is untested"));
     assert_non_null(strstr(html, "6 of 6 runs of grid are missing."));
     assert_non_null(strstr(html, "2 of 2 runs of grid are missing.")); /* those of the bars */
     assert_int_equal(count_of(html, "<figure id=\"figure-hostile."), FIGURES);
@@ -236,7 +246,7 @@ static void report__has_claims_that_were_not_judged(void **state)
 {
     (void)state;
     char *html = report_of("cut.db", NULL);
-    assert_non_null(strstr(html, "0 of 3 claims hold</strong>, 3 are untested"));
+    assert_non_null(strstr(html, "derived: 0 of 1 hold</strong>, 1 is untested"));
     assert_non_null(strstr(html, "id=\"claim-hostile.first\""));
     assert_non_null(strstr(html, "id=\"claim-hostile.second\""));
     assert_non_null(strstr(html, "at most -1"));
@@ -253,7 +263,7 @@ static void report__shows_a_study_once(void **state)
     fin_store_close(store);
     char *html = read_all("r.html");
     assert_int_equal(count_of(html, "id=\"study-hostile\""), 1);
-    assert_non_null(strstr(html, "2 of 3 claims hold"));
+    assert_non_null(strstr(html, "derived: 1 of 1 holds"));
     free(html);
 }
 

@@ -49,7 +49,8 @@ static fin_status any_claim(void *user, const fin_claim *c, fin_error *e)
 {
     (void)e;
     *(size_t *)user += strlen(c->id) + strlen(c->statement) + strlen(c->how);
-    assert_true(c->verdict >= FIN_VERDICT_UNTESTED && c->verdict <= FIN_VERDICT_VAGUE);
+    assert_true(c->verdict >= FIN_VERDICT_UNTESTED && c->verdict < FIN_VERDICTS &&
+                c->kind < FIN_KINDS);
     return FIN_OK;
 }
 

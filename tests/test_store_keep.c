@@ -28,7 +28,7 @@ static void open__creates_one_file(void **state)
         assert_int_equal(list_folder(0), 1);
     }
     assert_int_equal(ask(path, "PRAGMA application_id"), FINI_STORE_APPLICATION);
-    assert_int_equal(ask(path, "PRAGMA user_version"), 2);
+    assert_int_equal(ask(path, "PRAGMA user_version"), 3);
     fin_store_close(NULL);
 }
 
@@ -95,7 +95,7 @@ static void open__refuses_other_schemas(void **state)
     fin_store_close(open_store(path, FIN_STORE_CREATE));
     hack(path, "PRAGMA user_version = 7");
     assert_refused_unchanged(path, FIN_STORE_WRITE,
-                             "made by a newer finetti, schema 7; this one knows up to 2");
+                             "made by a newer finetti, schema 7; this one knows up to 3");
     hack(path, "PRAGMA user_version = 0");
     assert_refused_unchanged(path, FIN_STORE_WRITE, "schema 0");
     hack(path, "PRAGMA user_version = 2; DROP TABLE claims");
@@ -134,9 +134,44 @@ static fin_status count_runs(void *user, const fin_run_row *run, fin_error *e)
     return FIN_OK;
 }
 
-/* A store as schema 1 had it: all settings with each run, and hashes in the plan. */
-static void make_old(const char *path)
+/* Claims as schema 2 had them, and one that was vague. */
+static void make_old_claims(const char *path)
 {
+    hack(path,
+         "DROP TABLE claims; CREATE TABLE claims(study_id INTEGER NOT NULL REFERENCES studies(id) "
+         "ON DELETE CASCADE, position INTEGER NOT NULL, id TEXT NOT NULL, "
+         "statement TEXT NOT NULL, source TEXT NOT NULL, quantity TEXT NOT NULL, "
+         "expected TEXT NOT NULL, figure TEXT NOT NULL, how TEXT NOT NULL, value REAL, "
+         "low REAL, high REAL, verdict INTEGER NOT NULL, PRIMARY KEY(study_id, position)) "
+         "WITHOUT ROWID; INSERT INTO claims SELECT id, 0, 'old', 'S', 'so', 'q', 'at most 1', '', "
+         "'by hand', 1.0, 0.5, 1.5, 3 FROM studies; PRAGMA user_version = 2; VACUUM");
+}
+
+static fin_status see_old_claim(void *user, const fin_claim *claim, fin_error *e)
+{
+    (void)e;
+    ++*(int *)user;
+    assert_string_equal(claim->id, "old");
+    assert_string_equal(claim->how, "by hand");
+    assert_string_equal(claim->needed, "");
+    assert_true(claim->verdict == FIN_VERDICT_UNDECIDED && claim->kind == FIN_KIND_DERIVED &&
+                claim->low == 0.5 && claim->high == 1.5);
+    return FIN_OK;
+}
+
+static void assert_old_claim(fin_store *store)
+{
+    int seen = 0;
+    assert_ok(fin_store_claims(store, "small", see_old_claim, &seen, &err));
+    assert_int_equal(seen, 1);
+}
+
+/* A store as schema 1 had it: all settings with each run, and hashes in the plan. */
+static void make_old(const char *path, int version)
+{
+    make_old_claims(path);
+    if (version == 2)
+        return;
     hack(path,
          "CREATE TABLE r AS SELECT s.id, hash, command, json_patch(c.text, s.own) AS settings, "
          "state, reason, version, kernel, seconds, finished FROM settings AS s JOIN common AS c "
@@ -162,9 +197,8 @@ static void export_small(fin_store *store, const char *path)
 }
 
 /* Read, it stays as it is; written to, it becomes a new one. Of planned runs it knew only hashes. */
-static void open__brings_an_older_store_up_to_date(void **state)
+static void bring_up_to_date(int version)
 {
-    (void)state;
     char path[1024]; /* in_folder gives a few names, and then the first again */
     snprintf(path, sizeof path, "%s", in_folder("old.db"));
     fin_study *study = parse_study(small_text);
@@ -174,11 +208,12 @@ static void open__brings_an_older_store_up_to_date(void **state)
     export_small(store, in_folder("new.csv"));
     fin_store_close(store);
     copy_file(path, "new.db");
-    make_old(path);
+    make_old(path, version);
     size_t size, after;
     char *before = read_file(path, &size);
     store = open_store(path, FIN_STORE_READ);
     assert_ok(fin_store_check(store, &err));
+    assert_old_claim(store);
     export_small(store, in_folder("old.csv"));
     assert_same_file(in_folder("new.csv"), in_folder("old.csv"));
     fin_store *other = open_store(in_folder("new.db"), FIN_STORE_WRITE);
@@ -197,7 +232,8 @@ static void open__brings_an_older_store_up_to_date(void **state)
     free(now);
     store = open_store(path, FIN_STORE_WRITE);
     assert_ok(fin_store_check(store, &err));
-    assert_int_equal(ask(path, "PRAGMA user_version"), 2);
+    assert_int_equal(ask(path, "PRAGMA user_version"), 3);
+    assert_old_claim(store);
     export_small(store, in_folder("up.csv"));
     assert_same_file(in_folder("new.csv"), in_folder("up.csv"));
     fin_study_row row = {.planned = 0};
@@ -207,13 +243,23 @@ static void open__brings_an_older_store_up_to_date(void **state)
     const fin_query query = {.study = "small", .where = where, .where_count = 1};
     int seen = 0;
     assert_ok(fin_store_runs(store, &query, count_runs, &seen, &err));
-    assert_int_equal(seen, 0);
+    assert_int_equal(seen, version == 1 ? 0 : 1);
+    seen = 0;
     plan(store, study);
     assert_ok(fin_store_runs(store, &query, count_runs, &seen, &err));
     assert_int_equal(seen, 1);
     assert_ok(fin_store_check(store, &err));
     fin_store_close(store);
     fin_study_destroy(study);
+    remove(path);
+    remove(in_folder("new.db"));
+}
+
+static void open__brings_an_older_store_up_to_date(void **state)
+{
+    (void)state;
+    bring_up_to_date(1);
+    bring_up_to_date(2);
 }
 
 static void open__read_does_not_write(void **state)

@@ -81,7 +81,7 @@ static void keep_runs(fin_store *store, const fin_study *study, const fate *f)
 
 typedef struct answer {
     fin_claim claim;
-    char quantity[512], expected[128], how[512], source[128], figure[64], id[65];
+    char quantity[512], expected[128], how[512], source[128], figure[64], id[65], needed[160];
     int count;
 } answer;
 
@@ -93,6 +93,7 @@ static fin_status keep_answer(void *user, const fin_claim *c, fin_error *e)
     snprintf(a->quantity, sizeof a->quantity, "%s", c->quantity);
     snprintf(a->expected, sizeof a->expected, "%s", c->expected);
     snprintf(a->how, sizeof a->how, "%s", c->how);
+    snprintf(a->needed, sizeof a->needed, "%s", c->needed);
     snprintf(a->source, sizeof a->source, "%s", c->source);
     snprintf(a->figure, sizeof a->figure, "%s", c->figure);
     snprintf(a->id, sizeof a->id, "%s", c->id);
@@ -267,18 +268,15 @@ static void reduce__says_what_it_does_not_know(void **state)
     (void)state;
     answer a = judged("from: trained, take: seconds, against: seed, reduce: slope, where: {seed: "
                       "[1, 2]}, expect: {at_most: 5}");
-    assert_int_equal(a.claim.verdict, FIN_VERDICT_UNTESTED);
-    assert_non_null(strstr(a.how, "uncertainty is not known"));
-    a = judged("from: trained, take: seconds, against: seed, reduce: slope, where: {seed: [1, 2]}, "
-               "expect: {at_most: 5}, precision: 1");
-    assert_int_equal(a.claim.verdict, FIN_VERDICT_VAGUE);
-    a = judged("take: risk, reduce: median, where: {L: ['<=', 6]}, expect: {at_most: 9}, "
-               "precision: 5");
-    assert_int_equal(a.claim.verdict, FIN_VERDICT_VAGUE);
+    assert_int_equal(a.claim.verdict, FIN_VERDICT_UNDECIDED);
+    assert_string_equal(a.needed, "the uncertainty is not known");
+    assert_non_null(strstr(a.how, "there are two points without errors"));
+    a = judged("take: risk, reduce: median, where: {L: ['<=', 6]}, expect: {at_most: 9}");
+    assert_int_equal(a.claim.verdict, FIN_VERDICT_UNDECIDED);
     near("median", a.claim.value, 3);
     a = judged("values: {m: {take: risk, reduce: median, where: {L: [2, 3]}}}, quantity: 2 * m, "
                "expect: {at_most: 9}");
-    assert_int_equal(a.claim.verdict, FIN_VERDICT_UNTESTED);
+    assert_int_equal(a.claim.verdict, FIN_VERDICT_UNDECIDED);
 }
 
 /* Ranks from the tables of the sign test: 20 numbers, the 6th to the 15th; 100, the 40th to the
@@ -357,7 +355,7 @@ static void values__are_combined(void **state)
     (void)state;
     answer a = judged("values: {small: {take: risk, where: {L: 2}}, large: {take: risk, where: "
                       "{L: 7}}, exact: {take: bayes, where: {L: 2}}}, quantity: large / small + "
-                      "exact, expect: {between: [9, 11]}");
+                      "exact, expect: {between: [8, 12]}");
     near("value", a.claim.value, 10);
     /* Each goes over its interval: 0.6 errors make 6 -+ 0.6 z, 0.1 errors 6 / (1 +- 0.1 z). */
     const double z = FINI_Z95;
@@ -367,7 +365,7 @@ static void values__are_combined(void **state)
     assert_string_equal(a.how, "simulation; closed form");
     assert_string_equal(a.quantity, "large / small + exact, with small = risk where L=2; large = "
                                     "risk where L=7; exact = bayes where L=2");
-    assert_string_equal(a.expected, "9 to 11");
+    assert_string_equal(a.expected, "8 to 12");
 }
 
 /* ---- verdicts --------------------------------------------------------------------------------- */
@@ -380,16 +378,22 @@ static void expect_verdict(const char *rest, fin_verdict verdict, const char *ex
 }
 
 /* risk at L = 3 is 2, from 1.608 to 2.392. */
-static void verdict__is_whether_the_interval_meets_the_expected(void **state)
+static void verdict__is_whether_the_interval_is_inside_the_expected(void **state)
 {
     (void)state;
     const char *const holds[][2] = {
-        {"{at_most: 1.61}", "at most 1.61"},
-        {"{at_least: 2.39}", "at least 2.39"},
-        {"{between: [0, 1.61]}", "0 to 1.61"},
-        {"{equal: 2}", "2"},
-        {"{between: [2.39, 1e3]}", "2.39 to 1000"},
-        {"{equal: 1.5, tolerance: 0.11}", "1.5 +- 0.11"},
+        {"{at_most: 2.4}", "at most 2.4"},        {"{at_least: 1.6}", "at least 1.6"},
+        {"{between: [0, 2.4]}", "0 to 2.4"},      {"{between: [1.6, 2.4]}", "1.6 to 2.4"},
+        {"{between: [1.6, 1e3]}", "1.6 to 1000"}, {"{equal: 1.9, tolerance: 0.5}", "1.9 +- 0.5"},
+    };
+    /* with what is said to be needed: half is 0.392 */
+    const char *const undecided[][2] = {
+        {"{at_most: 2.196}", "about 4 times as many samples would decide it"},
+        {"{at_least: 2.196}", "about 4 times as many samples would decide it"},
+        {"{between: [1.804, 2.3]}", "about 4 times as many samples would decide it"},
+        {"{between: [1.8, 2.1]}", "about 15 times as many samples would decide it"},
+        {"{at_most: 2}", "the value is at the bound: more runs may not decide it"},
+        {"{equal: 2}", "no number with an error is exactly 2: it takes a tolerance"},
     };
     const char *const fails[][2] = {
         {"{at_most: 1.6}", "at most 1.6"},         {"{at_least: 2.4}", "at least 2.4"},
@@ -402,23 +406,63 @@ static void verdict__is_whether_the_interval_meets_the_expected(void **state)
         expect_verdict(claim, FIN_VERDICT_HOLDS, holds[i][1]);
         snprintf(claim, sizeof claim, "take: risk, where: {L: 3}, expect: %s", fails[i][0]);
         expect_verdict(claim, FIN_VERDICT_FAILS, fails[i][1]);
+        snprintf(claim, sizeof claim, "take: risk, where: {L: 3}, expect: %s", undecided[i][0]);
+        answer a = judged(claim);
+        assert_int_equal(a.claim.verdict, FIN_VERDICT_UNDECIDED);
+        assert_string_equal(a.needed, undecided[i][1]);
     }
     expect_verdict("take: bayes, where: {L: 3}, expect: {equal: 6}", FIN_VERDICT_HOLDS, "6");
     expect_verdict("take: bayes, where: {L: 3}, expect: {equal: 6.000001}", FIN_VERDICT_FAILS,
                    "6.000001");
 }
 
-static void verdict__is_vague_if_it_is_not_precise(void **state)
+/* An interval without end, and one that nobody knows, decide nothing, whatever is made of them. */
+static void verdict__is_undecided_without_an_error(void **state)
 {
     (void)state;
-    expect_verdict("take: risk, where: {L: 3}, expect: {at_most: 5}, precision: 0.4",
-                   FIN_VERDICT_HOLDS, "at most 5");
-    expect_verdict("take: risk, where: {L: 3}, expect: {at_most: 5}, precision: 0.39",
-                   FIN_VERDICT_VAGUE, "at most 5");
-    /* An interval without end meets everything and decides nothing. */
-    const fate endless = {.error_5 = INFINITY};
+    static const char *const takes[] = {
+        "take: risk, where: {L: 7}",
+        "take: 2 * risk - 1, where: {L: 7}",
+        "take: risk, reduce: max",
+        "take: risk, reduce: mean",
+        "take: risk, reduce: median",
+        "take: risk, reduce: sum",
+        "take: risk > 0, reduce: share",
+        "take: risk > 0, reduce: count",
+        "take: risk, reduce: slope, against: L",
+        "values: {m: {take: risk, reduce: last}}, quantity: m - 1",
+    };
+    const fate endless = {.error_5 = INFINITY}, unknown = {.error_5 = NAN};
+    char claim[256];
     answer a = judged_after(&endless, "take: risk, where: {L: 7}, expect: {at_most: 5}");
-    assert_int_equal(a.claim.verdict, FIN_VERDICT_VAGUE);
+    assert_int_equal(a.claim.verdict, FIN_VERDICT_UNDECIDED);
+    assert_string_equal(a.needed, "the interval has no end");
+    for (size_t i = 0; i < sizeof takes / sizeof *takes; i++) {
+        snprintf(claim, sizeof claim, "%s, expect: {at_most: 1e9}", takes[i]);
+        a = judged_after(&unknown, claim);
+        if (a.claim.verdict != FIN_VERDICT_UNDECIDED || !isfinite(a.claim.value))
+            fail_msg("%s: %s, %g", claim, fin_verdict_name(a.claim.verdict), a.claim.value);
+        assert_string_equal(a.needed, "the uncertainty is not known");
+    }
+    /* It has no part in these. */
+    a = judged_after(&unknown, "take: risk, reduce: first, expect: {at_most: 1e9}");
+    assert_int_equal(a.claim.verdict, FIN_VERDICT_HOLDS);
+}
+
+static void claim__is_fine_if_it_is_as_the_file_says(void **state)
+{
+    (void)state;
+    static const int fine[FIN_VERDICTS][2] = {{0, 0}, {1, 0}, {0, 1}, {0, 1}}; /* [known] */
+    for (int v = 0; v < FIN_VERDICTS; v++)
+        for (int known = 0; known < 2; known++) {
+            fin_claim claim = {.verdict = (fin_verdict)v, .known = known ? "because" : ""};
+            assert_int_equal(fin_claim_fine(&claim), fine[v][known]);
+        }
+    assert_int_equal(fin_claim_fine(NULL), 0);
+    answer a = judged("take: risk, where: {L: 3}, kind: check, expect: {at_most: 5}");
+    assert_int_equal(a.claim.kind, FIN_KIND_CHECK);
+    a = judged("take: risk, where: {L: 3}, expect: {at_most: 5}");
+    assert_int_equal(a.claim.kind, FIN_KIND_DERIVED);
 }
 
 static void expect_untested(const fate *f, const char *rest, const char *why)
@@ -436,8 +480,7 @@ static void verdict__is_untested_if_something_is_not_there(void **state)
 {
     (void)state;
     const fate good = {0}, two_missing = {.missing = 2}, one_failed = {.missing = 1, .failed = 1},
-               no_bayes = {.without = 1}, none_has = {.without = GRID}, nan_risk = {.risk_5 = NAN},
-               nan_error = {.error_5 = NAN};
+               no_bayes = {.without = 1}, none_has = {.without = GRID}, nan_risk = {.risk_5 = NAN};
     expect_untested(&two_missing, "take: risk, reduce: max", "2 of 6 runs are missing");
     expect_untested(&one_failed, "take: risk, reduce: max", "1 of 6 runs failed; run ");
     expect_untested(&one_failed, "take: risk, reduce: max", "failed: it was too late");
@@ -447,7 +490,6 @@ static void verdict__is_untested_if_something_is_not_there(void **state)
     expect_untested(&none_has, "take: bayes, reduce: min",
                     "no run has a setting or number 'bayes'");
     expect_untested(&nan_risk, "take: risk, reduce: min", "not a number in 1 of 6 runs");
-    expect_untested(&nan_error, "take: risk, reduce: min", "not a number in 1 of 6 runs");
     expect_untested(&good, "take: risk, against: L, reduce: slope, where: {L: 2}",
                     "a slope needs two runs");
     expect_untested(&good, "take: risk, against: d, reduce: slope", "the quantity is not a number");
@@ -459,7 +501,8 @@ static void verdict__is_untested_if_something_is_not_there(void **state)
         "max}}, quantity: a / b",
         "a: 2 of 6 runs are missing");
     /* What is there can still be judged. */
-    answer a = judged_after(&two_missing, "take: risk, where: {L: 2}, expect: {equal: 1}");
+    answer a =
+        judged_after(&two_missing, "take: risk, where: {L: 2}, expect: {equal: 1, tolerance: 0.2}");
     assert_int_equal(a.claim.verdict, FIN_VERDICT_HOLDS);
 }
 
@@ -502,7 +545,7 @@ static void verdict__has_a_name(void **state)
 {
     (void)state;
     assert_string_equal(fin_verdict_name(FIN_VERDICT_HOLDS), "holds");
-    assert_string_equal(fin_verdict_name(FIN_VERDICT_VAGUE), "vague");
+    assert_string_equal(fin_verdict_name(FIN_VERDICT_UNDECIDED), "undecided");
     assert_string_equal(fin_verdict_name((fin_verdict)99), "unknown");
 }
 
@@ -566,8 +609,10 @@ static void check__says_where_and_what(void **state)
     refuses_claim("take: risk, where: [L = 2, lamb > 1], expect: {equal: 1}", "14:54",
                   "did you mean lam?");
     refuses_claim("take: risk, kind: papers, expect: {equal: 1}", "14:45", "mean paper");
-    refuses_claim("take: risk, kind: mine, expect: {equal: 1}", "14:45", "paper, derived and check");
-    refuses_claim("take: risk, precision: 0, expect: {equal: 1}", "14:50", "larger than 0");
+    refuses_claim("take: risk, kind: mine, expect: {equal: 1}", "14:45",
+                  "paper, derived and check");
+    refuses_claim("take: risk, precision: 0, expect: {equal: 1}", "14:39",
+                  "no 'precision' any more");
     refuses_claim("take: [risk], expect: {equal: 1}", "14:33", "must be a text");
 }
 
@@ -701,8 +746,9 @@ int main(void)
         cmocka_unit_test(reduce__pools_shares),
         cmocka_unit_test(where__selects),
         cmocka_unit_test(values__are_combined),
-        cmocka_unit_test(verdict__is_whether_the_interval_meets_the_expected),
-        cmocka_unit_test(verdict__is_vague_if_it_is_not_precise),
+        cmocka_unit_test(verdict__is_whether_the_interval_is_inside_the_expected),
+        cmocka_unit_test(verdict__is_undecided_without_an_error),
+        cmocka_unit_test(claim__is_fine_if_it_is_as_the_file_says),
         cmocka_unit_test(verdict__is_untested_if_something_is_not_there),
         cmocka_unit_test(verdict__changes_with_the_runs),
         cmocka_unit_test(verdict__has_a_name),

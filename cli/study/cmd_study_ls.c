@@ -51,7 +51,8 @@ static fin_status count_claims(fin_store *store, json_t *study, fin_error *err)
     const char *name = json_string_value(json_object_get(study, "study"));
     fin_status status = study_claims_read(store, name, &claims, err);
     json_object_set_new(study, "claims", json_integer(claims.total));
-    json_object_set_new(study, "held", json_integer(claims.count[FIN_VERDICT_HOLDS]));
+    json_object_set_new(study, "held",
+                        json_integer(study_claims_count(&claims, FIN_VERDICT_HOLDS)));
     json_decref(claims.list);
     return status;
 }

@@ -57,28 +57,33 @@ int study_show_run(cli_args *args, fin_store *store, const char *hash);
 
 /* ---- claims (study_claims.c) ---------------------------------------------------------------- */
 
-enum { STUDY_VERDICTS = FIN_VERDICT_VAGUE + 1 };
 typedef struct study_claims {
     json_t *list; /* an object a claim */
-    int total, count[STUDY_VERDICTS];
+    int total, count[FIN_KINDS][FIN_VERDICTS];
+    int known, fine; /* known not to hold; as they should be (fin_claim_fine) */
 } study_claims;
 /* One more; user is the study_claims, whose list is an array. */
 fin_status study_claims_add(void *user, const fin_claim *claim, fin_error *err);
 /* All claims of a study as last judged; untested where nobody has. *claims must be zero; json_decref(list) in any case. */
 fin_status study_claims_read(fin_store *store, const char *study, study_claims *claims,
                              fin_error *err);
-/* How many there are, by verdict. */
+/* How many there are: of each kind, by verdict. */
 json_t *study_claims_sum(const study_claims *claims);
-/* The members claims and sum of a record. */
+int study_claims_count(const study_claims *claims, fin_verdict verdict);
+void study_claims_join(study_claims *sum, const study_claims *more);
+/* The members claims and sum of a record. Checks that hold are counted, and not listed. */
 #define STUDY_CLAIMS_FORM                                                                          \
-    "[{?claims}{%0,8,52,28,24||verdict|claim|measured \\[95 % interval\\]|expected}"               \
-    "{*claims|{%0,8,52,28,24||[{?verdict=fails}FAILS|{verdict}]|{statement}"                       \
-    "|[{?is_time}{!tty}(a time)|{measured}]|{expected}}}]"
+    "[{?claims}{%0,9,8,52,28,24||verdict|kind|claim|measured \\[95 % interval\\]|expected}"        \
+    "{*claims|[{?kind=check}{?verdict=holds}{!known}|{%0,9,8,52,28,24||"                           \
+    "[{?verdict=fails}FAILS|{verdict}]|{kind}|{statement}|[{?is_time}{!tty}(a time)|{measured}]|"  \
+    "{expected}}[{?needed}{%20,0||{needed}}][{?known}{%20,0||"                                     \
+    "[{?verdict=holds}HOLDS, though it is known not to: {known}|known: {known}]}]]}]"
 #define STUDY_SUM_FORM                                                                             \
-    "{sum.total#claim}: {sum.holds} [{?sum.holds=1}holds|hold]"                                    \
-    "[{?sum.fails}, {sum.fails} [{?sum.fails=1}FAILS|FAIL]][{?sum.vague}, {sum.vague} vague]"      \
-    "[{?sum.untested}, {sum.untested} untested]\n"
-/* Whether all is well; untested claims count as bad unless they are to be expected. */
+    "{*sum.kinds|{kind}: {holds} of {total} [{?holds=1}holds|hold][{?fails}, {fails} "             \
+    "[{?fails=1}FAILS|FAIL]][{?undecided}, {undecided} undecided]"                                 \
+    "[{?untested}, {untested} untested]\n}[{?sum.known}{sum.known} known not to hold\n]"
+/* Whether all is well: every claim holds, or is known not to. Untested ones count as bad unless they are
+ * to be expected. */
 bool study_claims_hold(const study_claims *claims, bool untested_is_fine);
 
 /* ---- running (study_conduct.c) -------------------------------------------------------------- */

@@ -22,24 +22,25 @@ static void measured(const fin_claim *claim, char *buffer, size_t size)
 fin_status study_claims_add(void *user, const fin_claim *claim, fin_error *err)
 {
     study_claims *claims = user;
-    int verdict = (int)claim->verdict;
-    bool known = verdict >= 0 && verdict < STUDY_VERDICTS;
     /* A time differs from run to run. */
     bool time = !isnan(claim->value) && strstr(claim->how, fin_how_name(FIN_HOW_CLOCK)) != NULL;
     char text[512];
     measured(claim, text, sizeof text);
-    json_t *row =
-        json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:s, s:s, s:b}", "id",
-                  claim->id, "statement", claim->statement, "source", claim->source, "quantity",
-                  claim->quantity, "expected", claim->expected, "figure", claim->figure, "how",
-                  claim->how, "value", cli_json_number(claim->value), "low",
-                  cli_json_number(claim->low), "high", cli_json_number(claim->high), "verdict",
-                  fin_verdict_name(claim->verdict), "measured", text, "is_time", time);
+    json_t *row = json_pack(
+        "{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:s, s:s, s:b, s:s, s:s, s:s}",
+        "id", claim->id, "kind", fin_kind_name(claim->kind), "statement", claim->statement,
+        "source", claim->source, "quantity", claim->quantity, "expected", claim->expected, "figure",
+        claim->figure, "how", claim->how, "value", cli_json_number(claim->value), "low",
+        cli_json_number(claim->low), "high", cli_json_number(claim->high), "verdict",
+        fin_verdict_name(claim->verdict), "measured", text, "is_time", time, "fails_if",
+        claim->fails_if, "known", claim->known, "needed", claim->needed);
     if (!row || json_array_append_new(claims->list, row))
         return cli_status(err, FIN_ERR_FORMAT,
                           "the claims cannot be kept: not enough memory, or text that is no UTF-8");
     claims->total++;
-    claims->count[known ? verdict : FIN_VERDICT_UNTESTED]++;
+    claims->count[claim->kind][claim->verdict]++;
+    claims->fine += fin_claim_fine(claim);
+    claims->known += claim->known[0] != '\0';
     return FIN_OK;
 }
 
@@ -52,18 +53,65 @@ fin_status study_claims_read(fin_store *store, const char *study, study_claims *
     return fin_store_verdicts(store, study, study_claims_add, claims, err);
 }
 
+void study_claims_join(study_claims *sum, const study_claims *more)
+{
+    sum->total += more->total;
+    sum->known += more->known;
+    sum->fine += more->fine;
+    for (int k = 0; k < FIN_KINDS; k++)
+        for (int v = 0; v < FIN_VERDICTS; v++)
+            sum->count[k][v] += more->count[k][v];
+}
+
+int study_claims_count(const study_claims *claims, fin_verdict verdict)
+{
+    int count = 0;
+    for (int k = 0; k < FIN_KINDS; k++)
+        count += claims->count[k][verdict];
+    return count;
+}
+
+static json_t *sum_of(const char *kind, const int *count)
+{
+    json_t *sum = json_pack("{s:s}", "kind", kind);
+    int total = 0;
+    for (int v = 0; v < FIN_VERDICTS; v++) {
+        json_object_set_new(sum, fin_verdict_name((fin_verdict)v), json_integer(count[v]));
+        total += count[v];
+    }
+    json_object_set_new(sum, "total", json_integer(total));
+    return sum;
+}
+
 json_t *study_claims_sum(const study_claims *claims)
 {
-    return json_pack("{s:i, s:i, s:i, s:i, s:i}", "total", claims->total, "holds",
-                     claims->count[FIN_VERDICT_HOLDS], "fails", claims->count[FIN_VERDICT_FAILS],
-                     "vague", claims->count[FIN_VERDICT_VAGUE], "untested",
-                     claims->count[FIN_VERDICT_UNTESTED]);
+    static const char *const titles[] = {
+#define TITLE(name, word, title) title,
+        FIN_KIND_LIST(TITLE)
+#undef TITLE
+    };
+    json_t *kinds = json_array();
+    int all[FIN_VERDICTS] = {0};
+    for (int k = 0; k < FIN_KINDS; k++) {
+        int some = 0;
+        for (int v = 0; v < FIN_VERDICTS; v++) {
+            all[v] += claims->count[k][v];
+            some += claims->count[k][v];
+        }
+        if (some)
+            json_array_append_new(kinds, sum_of(titles[k], claims->count[k]));
+    }
+    json_t *sum = sum_of("all", all);
+    json_object_del(sum, "kind");
+    json_object_set_new(sum, "known", json_integer(claims->known));
+    json_object_set_new(sum, "kinds", kinds);
+    return sum;
 }
 
 bool study_claims_hold(const study_claims *claims, bool untested_is_fine)
 {
-    int fine = claims->count[FIN_VERDICT_HOLDS];
+    int fine = claims->fine;
     if (untested_is_fine)
-        fine += claims->count[FIN_VERDICT_UNTESTED];
+        fine += study_claims_count(claims, FIN_VERDICT_UNTESTED);
     return fine == claims->total;
 }

@@ -147,14 +147,15 @@ FIN_API fin_status fin_store_sessions(fin_store *store,
 /* ---- claims ---------------------------------------------------------------------------------- */
 
 #define FIN_VERDICT_LIST(V)                                                                        \
-    V(UNTESTED, "untested") /* runs are missing */                                                 \
-    V(HOLDS, "holds")                                                                              \
-    V(FAILS, "fails")                                                                              \
-    V(VAGUE, "vague") /* the interval is wider than the claim's `precision` */
+    V(UNTESTED, "untested")   /* runs are missing */                                               \
+    V(HOLDS, "holds")         /* the 95 % interval lies inside what is expected */                 \
+    V(FAILS, "fails")         /* outside */                                                        \
+    V(UNDECIDED, "undecided") /* it lies on a bound, or nobody knows it; `needed` says more */
 typedef enum fin_verdict {
 #define FIN_VERDICT_ENUM(name, text) FIN_VERDICT_##name,
     FIN_VERDICT_LIST(FIN_VERDICT_ENUM)
 #undef FIN_VERDICT_ENUM
+        FIN_VERDICTS
 } fin_verdict;
 FIN_API const char *fin_verdict_name(fin_verdict verdict);
 
@@ -170,6 +171,7 @@ typedef enum fin_kind {
 #undef FIN_KIND_ENUM
         FIN_KINDS
 } fin_kind;
+FIN_API const char *fin_kind_name(fin_kind kind);
 
 typedef struct fin_claim {
     const char *study, *id, *statement, *source;
@@ -179,7 +181,15 @@ typedef struct fin_claim {
     const char *how;         /* "share of 30 runs", "closed form", why it is untested */
     double value, low, high; /* low, high: 95 % interval; NaN if untested */
     fin_verdict verdict;
+    fin_kind kind;
+    const char *fails_if; /* what would make it fail; "" if the file does not say it */
+    const char *known;    /* why it is known not to hold; "" if nothing is known */
+    const char *needed;   /* if undecided: "about 4 times as many runs would decide it"; else "" */
 } fin_claim;
+
+/* Whether a verdict is as it should be: holds; or does not, and that is known. What is known not to
+ * hold and does is not as it should be: the file is to be put right. */
+FIN_API int fin_claim_fine(const fin_claim *claim);
 
 /* The claims as last judged. */
 FIN_API fin_status fin_store_claims(fin_store *store, FIN_OR_NULL const char *study,

@@ -144,7 +144,7 @@ class StudyResult(View):
         Runs of the study that failed; runs(state="failed")["reason"] says why.
     seconds : float
     holds : bool
-        Whether no run failed and every claim holds.
+        Whether no run failed and every claim holds, but those of which the study says that they are known not to.
 
     Examples
     --------
@@ -168,13 +168,16 @@ class StudyResult(View):
         self.planned, self.present, self.done = count.planned, count.present, count.done
         self.seconds = count.seconds
         self.failed = count.failed_in_store
-        self.holds = self.failed == 0 and bool((self.claims()["verdict"] == "holds").all())
+        claims = self.claims()
+        self.holds = self.failed == 0 and all(v != "untested" and (v == "holds") == (not known)
+                                              for v, known in zip(claims["verdict"], claims["known"]))
 
     def __repr__(self):
         if self.store._pointer is None:
             return f"<study {self.name!r}: {self.planned} runs, in a store that is closed>"
         verdicts = self.claims()["verdict"].tolist()
-        counts = ", ".join(f"{verdicts.count(v)} {v}" for v in ("holds", "fails", "vague", "untested") if v in verdicts)
+        counts = ", ".join(f"{verdicts.count(v)} {v}" for v in ("holds", "fails", "undecided", "untested")
+                           if v in verdicts)
         return (f"<study {self.name!r}: {self.planned} runs ({self.present} there before, {self.done} done now, "
                 f"{self.failed} failed), {len(verdicts)} claims{': ' + counts if counts else ''}>")
 

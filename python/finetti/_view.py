@@ -42,8 +42,9 @@ def finpy_note(user, note):
 # ---- a store, or a study in it --------------------------------------------------------------------
 
 _RUN = ("position", "block", "command", "hash", "state", "reason", "seconds", "version", "kernel", "settings")
-_CLAIM = ("study", "id", "verdict", "statement", "value", "low", "high", "expected", "quantity", "how", "source",
-          "figure")
+_CLAIM = ("study", "id", "verdict", "kind", "statement", "value", "low", "high", "expected", "quantity", "how", "source",
+          "figure", "fails_if", "known", "needed")
+_CLAIM_NAMES = {"verdict": lib.fin_verdict_name, "kind": lib.fin_kind_name}
 _QUERY = [
     Keyword("study", None, "str | None", "its runs only; None: those of all studies, or of the one that this is about"),
     Keyword("block", None, "str | None", "runs of this block of the study"),
@@ -134,7 +135,8 @@ class View:
         return Columns.from_rows(("hash", "name", "dtype", "shape", "stored"), rows)
 
     def claims(self, study=None):
-        """The claims as last judged: id, verdict (holds, fails, vague, untested), statement, value, low, high, ...
+        """The claims as last judged: id, verdict (holds, fails, undecided, untested), kind (paper, derived,
+        check), statement, value, low, high, ...
 
         study : those of one study of a whole store.
         """
@@ -143,7 +145,7 @@ class View:
         for name in [one] if one else self._store.studies()["name"]:
             self._ask(lib.fin_store_verdicts, encoded(name, "study"), lib.finpy_claim_row,
                       take=lambda claim: rows.append(tuple(
-                          text(lib.fin_verdict_name(claim.verdict)) if field == "verdict" else
+                          text(_CLAIM_NAMES[field](getattr(claim, field))) if field in _CLAIM_NAMES else
                           _value(getattr(claim, field)) for field in _CLAIM)))
         return Columns.from_rows(_CLAIM, rows)
 

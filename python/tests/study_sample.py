@@ -31,7 +31,7 @@ claims:
     from: walks
     take: share
     reduce: max
-    expect: {at_most: 0.5}
+    expect: {at_most: 0.6}
 figures:
   - id: by-lam
     title: Risk

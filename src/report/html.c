@@ -46,23 +46,37 @@ static void add_head(fini_page *page, const char *title, const fini_page *style,
 
 /* ---- the parts of the page ------------------------------------------------------------------ */
 
-static void add_summary(fini_page *page, const fini_html *html)
+/* "papers: 20 of 22 hold, 1 fails, 1 is undecided" */
+static void add_count(fini_page *page, const char *title, const int64_t *verdicts)
 {
     static const struct {
         fin_verdict verdict;
         const char *one, *many;
     } rest[] = {{FIN_VERDICT_FAILS, "fails", "fail"},
-                {FIN_VERDICT_VAGUE, "is vague", "are vague"},
+                {FIN_VERDICT_UNDECIDED, "is undecided", "are undecided"},
                 {FIN_VERDICT_UNTESTED, "is untested", "are untested"}};
-    fini_page_print(page, "<p class=\"summary\"><strong>%lld of %lld claim%s hold%s</strong>",
-                    (long long)html->verdicts[FIN_VERDICT_HOLDS], (long long)html->claim_count,
-                    html->claim_count == 1 ? "" : "s", html->claim_count == 1 ? "s" : "");
+    int64_t total = 0, holds = verdicts[FIN_VERDICT_HOLDS];
+    for (int v = 0; v < FIN_VERDICTS; v++)
+        total += verdicts[v];
+    if (total == 0)
+        return;
+    fini_page_print(page, "<strong>%s: %lld of %lld hold%s</strong>", title, (long long)holds,
+                    (long long)total, holds == 1 ? "s" : "");
     for (size_t i = 0; i < sizeof rest / sizeof *rest; i++) {
-        long long count = html->verdicts[rest[i].verdict];
+        long long count = verdicts[rest[i].verdict];
         if (count > 0)
             fini_page_print(page, ", %lld %s", count, count == 1 ? rest[i].one : rest[i].many);
     }
-    fini_page_print(page, " \xc2\xb7 %lld stud%s \xc2\xb7 %lld of %lld run%s done",
+    fini_page_add(page, " \xc2\xb7 ");
+}
+
+static void add_summary(fini_page *page, const fini_html *html)
+{
+    fini_page_add(page, "<p class=\"summary\">");
+#define COUNT(name, text, title) add_count(page, title, html->verdicts[FIN_KIND_##name]);
+    FIN_KIND_LIST(COUNT)
+#undef COUNT
+    fini_page_print(page, "%lld stud%s \xc2\xb7 %lld of %lld run%s done",
                     (long long)html->study_count, html->study_count == 1 ? "y" : "ies",
                     (long long)html->done, (long long)html->planned, html->planned == 1 ? "" : "s");
     if (html->failed > 0)
@@ -77,14 +91,29 @@ static void add_filters(fini_page *page, const fini_html *html)
                     "aria-label=\"Filter the claims\">\n<button type=\"button\" data-verdict=\"\" "
                     "aria-pressed=\"true\">all <b>%lld</b></button>\n",
                     (long long)html->claim_count);
-    for (int v = 0; v < FINI_VERDICTS; v++)
-        if (html->verdicts[v] > 0)
+    for (int v = 0; v < FIN_VERDICTS; v++) {
+        int64_t count = 0;
+        for (int k = 0; k < FIN_KINDS; k++)
+            count += html->verdicts[k][v];
+        if (count > 0)
             fini_page_print(page,
                             "<button type=\"button\" data-verdict=\"%s\" aria-pressed=\"false\">"
                             "%s <b>%lld</b></button>\n",
                             fin_verdict_name((fin_verdict)v), fin_verdict_name((fin_verdict)v),
-                            (long long)html->verdicts[v]);
+                            (long long)count);
+    }
     fini_page_add(page, "<label>study <select></select></label>\n</div>\n");
+}
+
+static void add_table(fini_page *page, const fini_page *rows)
+{
+    fini_page_add(page, "<div class=\"scroll\"><table class=\"claims\"><thead><tr>"
+                        "<th scope=\"col\">Verdict</th><th scope=\"col\">Claim</th>"
+                        "<th scope=\"col\">Measured, 95 % interval</th>"
+                        "<th scope=\"col\">Expected</th><th scope=\"col\">Obtained by</th>"
+                        "<th scope=\"col\">Figure</th></tr></thead>\n<tbody>\n");
+    fini_page_bytes(page, rows->text, rows->size);
+    fini_page_add(page, "</tbody></table></div>\n");
 }
 
 static void add_claims(fini_page *page, const fini_html *html)
@@ -93,17 +122,25 @@ static void add_claims(fini_page *page, const fini_html *html)
         return;
     fini_page_add(page, "<section id=\"claims\">\n<h2>Claims</h2>\n");
     add_filters(page, html);
-    fini_page_add(page, "<div class=\"scroll\"><table class=\"claims\"><thead><tr>"
-                        "<th scope=\"col\">Verdict</th><th scope=\"col\">Claim</th>"
-                        "<th scope=\"col\">Measured, 95 % interval</th>"
-                        "<th scope=\"col\">Expected</th><th scope=\"col\">Obtained by</th>"
-                        "<th scope=\"col\">Figure</th></tr></thead>\n<tbody>\n");
-    fini_page_bytes(page, html->claims.text, html->claims.size);
-    fini_page_add(page, "</tbody></table></div>\n"
-                        "<p class=\"none\" hidden>No claim fits this filter.</p>\n"
-                        "<p class=\"source\">A claim holds if its 95 % interval meets what is "
-                        "expected; it is vague if the interval is wider than the claim allows, and "
-                        "untested if numbers are missing.</p>\n</section>\n");
+    if (html->claims.size > 0)
+        add_table(page, &html->claims);
+    fini_page_add(page, "<p class=\"none\" hidden>No claim fits this filter.</p>\n");
+    if (html->checks.size > 0) {
+        const int64_t *checks = html->verdicts[FIN_KIND_CHECK];
+        bool fine = true;
+        for (int v = 0; v < FIN_VERDICTS; v++)
+            fine = fine && (v == FIN_VERDICT_HOLDS || checks[v] == 0);
+        fini_page_print(page, "<details class=\"checks\"%s><summary>", fine ? "" : " open");
+        fini_page_add(page, "Checks of the code against itself and against theorems</summary>\n");
+        add_table(page, &html->checks);
+        fini_page_add(page, "</details>\n");
+    }
+    fini_page_add(page,
+                  "<p class=\"source\">A claim holds if its 95 % interval lies inside what is "
+                  "expected, fails if it lies outside, is undecided if it lies on a bound or is "
+                  "not known, and untested if numbers are missing. What a paper says, what was "
+                  "derived here and what checks the code are counted apart.</p>\n"
+                  "</section>\n");
 }
 
 static fin_status compose(fini_page *page, const fini_html *html, const char *title, fin_error *err)
@@ -175,6 +212,7 @@ static fin_status write_report(fin_store *store, const fini_studies *which, cons
         status = fini_page_write(&page, path, err);
     fini_page_close(&page);
     fini_page_close(&html.claims);
+    fini_page_close(&html.checks);
     fini_page_close(&html.studies);
     fini_page_close(&html.links);
     fini_page_close(&html.title);

@@ -5,13 +5,14 @@
 
 #include "report/figure.h"
 
-enum { FINI_VERDICTS = FIN_VERDICT_VAGUE + 1, FINI_SHA256_TEXT = 45 };
+enum { FINI_SHA256_TEXT = 45 };
 
 typedef struct fini_html {
     fin_store *store;
-    fini_page claims, studies, links; /* rows of the table; sections; links to them */
-    fini_page title;                  /* of the first study */
-    int64_t verdicts[FINI_VERDICTS], claim_count, study_count;
+    fini_page claims, checks; /* rows of the table; of the one that is folded away */
+    fini_page studies, links; /* sections; links to them */
+    fini_page title;          /* of the first study */
+    int64_t verdicts[FIN_KINDS][FIN_VERDICTS], claim_count, study_count;
     int64_t planned, done, failed;
 } fini_html;
 

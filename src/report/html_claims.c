@@ -14,8 +14,8 @@ static void add_number(fini_page *page, double number, int digits)
 
 static void add_verdict(fini_page *page, fin_verdict verdict)
 {
-    static const char *const signs[FINI_VERDICTS] = {"\xe2\x97\x8b", "\xe2\x9c\x93", "\xe2\x9c\x97",
-                                                     "?"};
+    static const char *const signs[FIN_VERDICTS] = {"\xe2\x97\x8b", "\xe2\x9c\x93", "\xe2\x9c\x97",
+                                                    "?"};
     const char *name = fin_verdict_name(verdict);
     fini_page_form(page,
                    "<span class=\"verdict %-s\"><span aria-hidden=\"true\">%-s</span> %-s</span>",
@@ -63,25 +63,33 @@ static void add_expected(fini_page *page, const char *expected)
 static fin_status add_claim(void *user, const fin_claim *claim, fin_error *err)
 {
     fini_html *html = user;
-    fini_page *page = &html->claims;
-    int verdict = (int)claim->verdict;
-    if (verdict < 0 || verdict >= FINI_VERDICTS)
-        verdict = FIN_VERDICT_UNTESTED;
+    fini_page *page = claim->kind == FIN_KIND_CHECK ? &html->checks : &html->claims;
     html->claim_count++;
-    html->verdicts[verdict]++;
+    html->verdicts[claim->kind][claim->verdict]++;
     fini_page_form(page, "<tr data-verdict=\"%-s\" data-study=\"%s\" id=\"claim-%1s.%1s\"><td>",
-                   fin_verdict_name((fin_verdict)verdict), claim->study, claim->study, claim->id);
-    add_verdict(page, (fin_verdict)verdict);
-    fini_page_form(page,
-                   "</td><th scope=\"row\">%s<small>%s%-s<a href=\"#study-%1s\">%s</a> \xc2\xb7 %s"
-                   "</small></th><td data-label=\"measured\">",
-                   claim->statement, claim->source, claim->source[0] ? " \xc2\xb7 " : "",
-                   claim->study, claim->study, claim->id);
+                   fin_verdict_name(claim->verdict), claim->study, claim->study, claim->id);
+    add_verdict(page, claim->verdict);
+    fini_page_form(
+        page,
+        "</td><th scope=\"row\">%s<small>%-s \xc2\xb7 %s%-s<a href=\"#study-%1s\">%s</a> "
+        "\xc2\xb7 %s</small>",
+        claim->statement, fin_kind_name(claim->kind), claim->source,
+        claim->source[0] ? " \xc2\xb7 " : "", claim->study, claim->study, claim->id);
+    if (claim->fails_if[0])
+        fini_page_form(page, "<small>fails if %s</small>", claim->fails_if);
+    if (claim->known[0])
+        fini_page_form(page, "<small class=\"known\">%-s: %s</small>",
+                       claim->verdict == FIN_VERDICT_HOLDS ? "holds, though it is known not to"
+                                                           : "known",
+                       claim->known);
+    fini_page_add(page, "</th><td data-label=\"measured\">");
     add_measured(page, claim);
     fini_page_add(page, "</td><td data-label=\"expected\">");
     add_expected(page, claim->expected);
-    fini_page_form(page, "</td><td data-label=\"obtained by\">%s</td><td data-label=\"figure\">",
-                   claim->how);
+    fini_page_form(page, "</td><td data-label=\"obtained by\">%s", claim->how);
+    if (claim->needed[0])
+        fini_page_form(page, "<small>%s</small>", claim->needed);
+    fini_page_add(page, "</td><td data-label=\"figure\">");
     if (claim->figure[0])
         fini_page_form(page, "<a class=\"to-figure\" href=\"#figure-%1s.%1s\">%s</a>", claim->study,
                        claim->figure, claim->figure);

@@ -139,12 +139,15 @@ fin_status fin_store_sessions(fin_store *store,
 static fin_status read_claim(const fin_store *store, sqlite3_stmt *statement, fin_claim *out,
                              fin_error *err)
 {
-    const char *texts[8];
-    int64_t verdict = 0;
-    fin_status status = read_texts(store, statement, 0, 8, "a text of a claim", texts, err);
+    const char *texts[11];
+    int64_t verdict = 0, kind = 0;
+    fin_status status = read_texts(store, statement, 0, 11, "a text of a claim", texts, err);
     if (!status)
-        status = fini_sql_integer(store, statement, 11, FIN_VERDICT_UNTESTED, FIN_VERDICT_VAGUE,
+        status = fini_sql_integer(store, statement, 14, 0, FIN_VERDICTS - 1,
                                   "the verdict on a claim", &verdict, err);
+    if (!status)
+        status = fini_sql_integer(store, statement, 15, 0, FIN_KINDS - 1, "the kind of a claim",
+                                  &kind, err);
     if (status)
         return status;
     *out = (fin_claim){.study = texts[0],
@@ -155,10 +158,14 @@ static fin_status read_claim(const fin_store *store, sqlite3_stmt *statement, fi
                        .expected = texts[5],
                        .figure = texts[6],
                        .how = texts[7],
-                       .value = fini_sql_double(statement, 8),
-                       .low = fini_sql_double(statement, 9),
-                       .high = fini_sql_double(statement, 10),
-                       .verdict = (fin_verdict)verdict};
+                       .fails_if = texts[8],
+                       .known = texts[9],
+                       .needed = texts[10],
+                       .value = fini_sql_double(statement, 11),
+                       .low = fini_sql_double(statement, 12),
+                       .high = fini_sql_double(statement, 13),
+                       .verdict = (fin_verdict)verdict,
+                       .kind = (fin_kind)kind};
     return FIN_OK;
 }
 
@@ -174,8 +181,9 @@ fin_status fin_store_claims(fin_store *store, const char *study,
     if (!status)
         status = fini_sql_prepare(
             store,
-            "SELECT s.name, c.id, statement, c.source, quantity, expected, figure, how, value, "
-            "low, high, verdict FROM claims AS c JOIN studies AS s ON s.id = c.study_id "
+            "SELECT s.name, c.id, statement, c.source, quantity, expected, figure, how, "
+            "fails_if, known, needed, value, low, high, verdict, kind FROM claims AS c JOIN "
+            "studies AS s ON s.id = c.study_id "
             "WHERE ?1 IS NULL OR s.id = ?1 ORDER BY s.name, c.position",
             &statement, err);
     if (!status && study)

@@ -169,7 +169,8 @@ static fin_status check_other(merge *m, fin_error *err)
          check_series},
         {"SELECT name, title, source, text, changes, hash FROM other.studies", check_texts},
         {"SELECT id, hash FROM other.studies", check_study},
-        {"SELECT id, statement, source, quantity, expected, figure, how FROM other.claims",
+        {"SELECT id, statement, source, quantity, expected, figure, how, fails_if, "
+         "known, needed FROM other.claims",
          check_texts},
     };
     _Static_assert(FIN_HOW_COUNT == 7, "how a scalar came about is checked above");
@@ -235,8 +236,8 @@ static fin_status merge_plans(merge *m, fin_error *err)
         "JOIN other.plan AS p ON p.study_id = o.id JOIN other.settings AS y "
         "ON y.id = p.run_id JOIN main.settings AS x ON x.hash = y.hash; "
         "INSERT INTO main.claims SELECT s.id, c.position, c.id, c.statement, c.source, "
-        "c.quantity, c.expected, c.figure, c.how, c.value, c.low, c.high, c.verdict " TAKEN
-        "JOIN other.claims AS c ON c.study_id = o.id",
+        "c.quantity, c.expected, c.figure, c.how, c.fails_if, c.known, c.needed, c.value, c.low, "
+        "c.high, c.verdict, c.kind " TAKEN "JOIN other.claims AS c ON c.study_id = o.id",
         NULL, err);
 }
 

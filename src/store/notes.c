@@ -102,18 +102,20 @@ static fin_status add_claim(fin_store *store, int64_t study, int position, const
     sqlite3_stmt *statement;
     bool row;
     const char *texts[] = {claim->id,       claim->statement, claim->source, claim->quantity,
-                           claim->expected, claim->figure,    claim->how};
+                           claim->expected, claim->figure,    claim->how,    claim->fails_if,
+                           claim->known,    claim->needed};
     fin_status status = fini_sql_get(store, FINI_SQL_CLAIM_ADD, &statement, err);
     if (status)
         return status;
     sqlite3_bind_int64(statement, 1, study);
     sqlite3_bind_int(statement, 2, position);
-    for (int k = 0; k < 7; k++)
+    for (int k = 0; k < 10; k++)
         fini_sql_bind_text(statement, 3 + k, texts[k] ? texts[k] : "");
-    fini_sql_bind_number(statement, 10, claim->value);
-    fini_sql_bind_number(statement, 11, claim->low);
-    fini_sql_bind_number(statement, 12, claim->high);
-    sqlite3_bind_int(statement, 13, (int)claim->verdict);
+    fini_sql_bind_number(statement, 13, claim->value);
+    fini_sql_bind_number(statement, 14, claim->low);
+    fini_sql_bind_number(statement, 15, claim->high);
+    sqlite3_bind_int(statement, 16, (int)claim->verdict);
+    sqlite3_bind_int(statement, 17, (int)claim->kind);
     return fini_sql_step(store, statement, &row, err);
 }
 

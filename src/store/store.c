@@ -28,7 +28,7 @@ static const struct {
     int first, last; /* schemas that have it */
     const char *name, *sql;
 } schema[] = {
-    {1, 2, "studies",
+    {1, 3, "studies",
      "CREATE TABLE studies(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, "
      "title TEXT NOT NULL, source TEXT NOT NULL, text TEXT NOT NULL, "
      "changes TEXT NOT NULL, full INTEGER NOT NULL, hash TEXT NOT NULL)"},
@@ -43,30 +43,30 @@ static const struct {
      "reason TEXT NOT NULL, version TEXT NOT NULL, kernel TEXT NOT NULL, seconds REAL, "
      "finished REAL)"},
     {1, 1, "runs_failed", "CREATE INDEX runs_failed ON runs(state) WHERE state = 2"},
-    {2, 2, "common",
+    {2, 3, "common",
      "CREATE TABLE common(id INTEGER PRIMARY KEY, command TEXT NOT NULL, "
      "text TEXT NOT NULL)"},
-    {2, 2, "settings",
+    {2, 3, "settings",
      "CREATE TABLE settings(id INTEGER PRIMARY KEY, hash TEXT NOT NULL UNIQUE, "
      "common_id INTEGER NOT NULL REFERENCES common(id), own TEXT NOT NULL)"},
-    {2, 2, "plan",
+    {2, 3, "plan",
      "CREATE TABLE plan(study_id INTEGER NOT NULL REFERENCES studies(id) ON DELETE CASCADE, "
      "position INTEGER NOT NULL, block TEXT NOT NULL, "
      "run_id INTEGER NOT NULL REFERENCES settings(id), "
      "PRIMARY KEY(study_id, position)) WITHOUT ROWID"},
-    {2, 2, "plan_run", "CREATE INDEX plan_run ON plan(run_id)"},
-    {2, 2, "runs",
+    {2, 3, "plan_run", "CREATE INDEX plan_run ON plan(run_id)"},
+    {2, 3, "runs",
      "CREATE TABLE runs(id INTEGER PRIMARY KEY REFERENCES settings(id) ON DELETE CASCADE, "
      "state INTEGER NOT NULL, reason TEXT NOT NULL, version TEXT NOT NULL, "
      "kernel TEXT NOT NULL, seconds REAL, finished REAL)"},
-    {1, 2, "names", "CREATE TABLE names(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE)"},
-    {1, 2, "scalars",
+    {1, 3, "names", "CREATE TABLE names(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE)"},
+    {1, 3, "scalars",
      "CREATE TABLE scalars(name_id INTEGER NOT NULL REFERENCES names(id), "
      "run_id INTEGER NOT NULL REFERENCES runs(id) ON DELETE CASCADE, value REAL, "
      "error REAL, how INTEGER NOT NULL, samples INTEGER NOT NULL, "
      "PRIMARY KEY(name_id, run_id)) WITHOUT ROWID"},
-    {1, 2, "scalars_run", "CREATE INDEX scalars_run ON scalars(run_id)"},
-    {1, 2, "series",
+    {1, 3, "scalars_run", "CREATE INDEX scalars_run ON scalars(run_id)"},
+    {1, 3, "series",
      "CREATE TABLE series(run_id INTEGER NOT NULL REFERENCES runs(id) ON DELETE CASCADE, "
      "name_id INTEGER NOT NULL REFERENCES names(id), dtype TEXT NOT NULL, "
      "shape TEXT NOT NULL, data BLOB NOT NULL, PRIMARY KEY(run_id, name_id)) "
@@ -78,7 +78,15 @@ static const struct {
      "expected TEXT NOT NULL, figure TEXT NOT NULL, how TEXT NOT NULL, value REAL, "
      "low REAL, high REAL, verdict INTEGER NOT NULL, PRIMARY KEY(study_id, position)) "
      "WITHOUT ROWID"},
-    {1, 2, "sessions",
+    {3, 3, "claims",
+     "CREATE TABLE claims(study_id INTEGER NOT NULL REFERENCES studies(id) "
+     "ON DELETE CASCADE, position INTEGER NOT NULL, id TEXT NOT NULL, "
+     "statement TEXT NOT NULL, source TEXT NOT NULL, quantity TEXT NOT NULL, "
+     "expected TEXT NOT NULL, figure TEXT NOT NULL, how TEXT NOT NULL, fails_if TEXT NOT NULL, "
+     "known TEXT NOT NULL, needed TEXT NOT NULL, value REAL, low REAL, high REAL, "
+     "verdict INTEGER NOT NULL, kind INTEGER NOT NULL, PRIMARY KEY(study_id, position)) "
+     "WITHOUT ROWID"},
+    {1, 3, "sessions",
      "CREATE TABLE sessions(id INTEGER PRIMARY KEY, study TEXT NOT NULL, started REAL, "
      "spoke REAL, ended REAL, total INTEGER NOT NULL, done INTEGER NOT NULL, "
      "failed INTEGER NOT NULL, ranks INTEGER NOT NULL, threads INTEGER NOT NULL, "
@@ -356,28 +364,43 @@ static fin_status check_tables(fin_store *store, int64_t *version, fin_error *er
 
 /* Schema 1 had all settings with every run, and of a planned run nothing but its hash: its settings
  * are "{}" until the study is planned again. */
-static fin_status upgrade(fin_store *store, fin_error *err)
+static fin_status upgrade_runs(fin_store *store, fin_error *err)
 {
-    fin_status status = exec(store,
-                             "DROP INDEX plan_hash; DROP INDEX runs_failed; "
-                             "ALTER TABLE runs RENAME TO old_runs; "
-                             "ALTER TABLE plan RENAME TO old_plan",
-                             "upgrade", err);
+    return exec(store,
+                "INSERT INTO common SELECT id, command, settings FROM old_runs; "
+                "INSERT INTO settings SELECT id, hash, id, '{}' FROM old_runs; "
+                "INSERT INTO common(command, text) VALUES('', '{}'); "
+                "INSERT INTO settings(hash, common_id, own) SELECT DISTINCT hash, "
+                "(SELECT max(id) FROM common), '{}' FROM old_plan "
+                "WHERE hash NOT IN (SELECT hash FROM old_runs); "
+                "INSERT INTO runs SELECT id, state, reason, version, kernel, seconds, "
+                "finished FROM old_runs; "
+                "INSERT INTO plan SELECT study_id, position, block, s.id "
+                "FROM old_plan AS p JOIN settings AS s ON s.hash = p.hash; "
+                "DROP TABLE old_plan; DROP TABLE old_runs",
+                "upgrade", err);
+}
+
+/* Up to schema 2 claims had no kind (derived, then) and said neither what would make them fail nor what
+ * would decide them; what was vague is undecided. */
+static fin_status upgrade(fin_store *store, int64_t version, fin_error *err)
+{
+    fin_status status = exec(store, "ALTER TABLE claims RENAME TO old_claims", "upgrade", err);
+    if (!status && version == 1)
+        status = exec(store,
+                      "DROP INDEX plan_hash; DROP INDEX runs_failed; "
+                      "ALTER TABLE runs RENAME TO old_runs; "
+                      "ALTER TABLE plan RENAME TO old_plan",
+                      "upgrade", err);
     if (!status)
-        status = create_tables(store, 1, err);
+        status = create_tables(store, (int)version, err);
+    if (!status && version == 1)
+        status = upgrade_runs(store, err);
     return status ? status
                   : exec(store,
-                         "INSERT INTO common SELECT id, command, settings FROM old_runs; "
-                         "INSERT INTO settings SELECT id, hash, id, '{}' FROM old_runs; "
-                         "INSERT INTO common(command, text) VALUES('', '{}'); "
-                         "INSERT INTO settings(hash, common_id, own) SELECT DISTINCT hash, "
-                         "(SELECT max(id) FROM common), '{}' FROM old_plan "
-                         "WHERE hash NOT IN (SELECT hash FROM old_runs); "
-                         "INSERT INTO runs SELECT id, state, reason, version, kernel, seconds, "
-                         "finished FROM old_runs; "
-                         "INSERT INTO plan SELECT study_id, position, block, s.id "
-                         "FROM old_plan AS p JOIN settings AS s ON s.hash = p.hash; "
-                         "DROP TABLE old_plan; DROP TABLE old_runs",
+                         "INSERT INTO claims SELECT study_id, position, id, statement, source, "
+                         "quantity, expected, figure, how, '', '', '', value, low, high, verdict, "
+                         "1 FROM old_claims; DROP TABLE old_claims",
                          "upgrade", err);
 }
 
@@ -395,8 +418,8 @@ static fin_status create(fin_store *store, fin_error *err)
     status = check_tables(store, &version, err);
     if (!status && version == 0)
         status = create_tables(store, 0, err);
-    else if (!status && version == 1)
-        status = upgrade(store, err);
+    else if (!status && version < FINI_STORE_SCHEMA)
+        status = upgrade(store, version, err);
     if (!status)
         status = exec(store, "COMMIT", "create", err);
     if (status)

@@ -25,7 +25,7 @@
 #include <zlib.h>
 
 enum {
-    FINI_STORE_SCHEMA = 2,
+    FINI_STORE_SCHEMA = 3,
     FINI_STORE_APPLICATION = 0x46494e45, /* "FINE" */
     FINI_STORE_WAIT = 10000,             /* milliseconds for another writer to end */
     FINI_STORE_TEXT = 1 << 20,           /* bytes of any text in the file */
@@ -59,7 +59,8 @@ enum {
     S(PLAN_ADD, "INSERT INTO plan(study_id, position, block, run_id) VALUES(?1, ?2, ?3, ?4)")      \
     S(PLAN_CUT, "DELETE FROM plan WHERE study_id = ?1 AND position >= ?2")                         \
     S(CLAIM_ADD,                                                                                   \
-      "INSERT INTO claims VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)")         \
+      "INSERT INTO claims VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, "         \
+      "?14, ?15, ?16, ?17)")                                                                       \
     S(SESSION_SAY,                                                                                 \
       "UPDATE sessions SET spoke = ?2, ended = ?3, total = ?4, done = ?5, failed = ?6, "           \
       "ranks = ?7, threads = ?8, seconds = ?9, left = ?10, study = ?11 WHERE id = ?1")

@@ -20,6 +20,16 @@ const char *fin_verdict_name(fin_verdict verdict)
     return (unsigned)verdict < sizeof names / sizeof *names ? names[verdict] : "unknown";
 }
 
+const char *fin_kind_name(fin_kind kind)
+{
+    static const char *const names[] = {
+#define NAME(name, text, title) text,
+        FIN_KIND_LIST(NAME)
+#undef NAME
+    };
+    return (unsigned)kind < FIN_KINDS ? names[kind] : "unknown";
+}
+
 /* ---- one measure ------------------------------------------------------------------------------ */
 
 static void not_known(fini_measured *out, const char *reason)
@@ -90,7 +100,7 @@ static fin_status evaluate(const fini_measure *m, const fini_frame *frame, fini_
         if (status)
             return status;
         x[i] = at.value;
-        *bad += isnan(numbers[i].value) || isnan(numbers[i].error) || isnan(at.value);
+        *bad += isnan(numbers[i].value) || isnan(at.value);
     }
     return FIN_OK;
 }
@@ -261,33 +271,75 @@ static void quantity_text(const fini_claim_plan *plan, char *text, size_t size)
     }
 }
 
-static fin_verdict judge(const fini_claim_plan *plan, fini_measured *m)
+/* What would decide it, by intervals that shrink like 1 / sqrt(n): `side` is the part of the interval that
+ * reaches over the bound, `distance` the value's from it. Both are 0 or more. */
+static double factor(double side, double distance)
 {
+    return side <= distance ? 1 : (side / distance) * (side / distance);
+}
+
+static void say_needed(const fini_claim_plan *plan, const fini_measured *m, char *text, size_t size)
+{
+    bool inside = m->value >= plan->low && m->value <= plan->high;
+    double below = m->value - m->low, above = m->high - m->value, times;
+    if (isinf(below) || isinf(above)) {
+        snprintf(text, size, "the interval has no end");
+        return;
+    }
+    if (inside)
+        times = fmax(factor(below, m->value - plan->low), factor(above, plan->high - m->value));
+    else
+        times = m->value < plan->low ? factor(above, plan->low - m->value)
+                                     : factor(below, m->value - plan->high);
+    if (m->kind == FIN_HOW_SHARE &&
+        (m->value == 0 || m->value == 1)) /* Wilson's shrinks like 1 / n */
+        times = sqrt(times);
+    if (plan->low == plan->high && inside)
+        snprintf(text, size, "no number with an error is exactly %s: it takes a tolerance",
+                 plan->expected);
+    else if (!(times < 1e9))
+        snprintf(text, size, "the value is at the bound: more runs may not decide it");
+    else if (m->kind == FIN_HOW_CLOSED || m->kind == FIN_HOW_QUADRATURE)
+        snprintf(text, size, "an error %.2g times smaller would decide it", sqrt(times));
+    else
+        snprintf(text, size, "about %.2g times as many %s would decide it", times,
+                 m->kind == FIN_HOW_SIMULATION ? "samples" : "runs");
+}
+
+/* needed: said if it is undecided. */
+static fin_verdict judge(const fini_claim_plan *plan, fini_measured *m, char *needed, size_t size)
+{
+    needed[0] = '\0';
     if (m->known && isnan(m->value))
         not_known(m, "the quantity is not a number");
     if (m->known && isinf(m->value))
         not_known(m, "the quantity is infinite");
-    /* Nothing can be said of a number whose uncertainty nobody knows. */
-    if (m->known && (isnan(m->low) || isnan(m->high))) {
-        if (isfinite(plan->precision))
-            return FIN_VERDICT_VAGUE;
-        char text[sizeof m->how];
-        snprintf(text, sizeof text, "the uncertainty is not known (%.280s)", m->how);
-        not_known(m, text);
-    }
     if (!m->known)
         return FIN_VERDICT_UNTESTED;
-    /* An infinite interval would meet anything. */
-    double half = m->low == m->high ? 0 : (m->high - m->low) / 2;
-    if (half > plan->precision || isinf(half))
-        return FIN_VERDICT_VAGUE;
-    return m->high >= plan->low && m->low <= plan->high ? FIN_VERDICT_HOLDS : FIN_VERDICT_FAILS;
+    /* Nothing can be said of a number whose uncertainty nobody knows, such as one of rare events. */
+    if (isnan(m->low) || isnan(m->high)) {
+        snprintf(needed, size, "the uncertainty is not known");
+        return FIN_VERDICT_UNDECIDED;
+    }
+    if (m->low >= plan->low && m->high <= plan->high)
+        return FIN_VERDICT_HOLDS;
+    if (m->high < plan->low || m->low > plan->high)
+        return FIN_VERDICT_FAILS;
+    say_needed(plan, m, needed, size);
+    return FIN_VERDICT_UNDECIDED;
+}
+
+int fin_claim_fine(const fin_claim *claim)
+{
+    bool known = claim && claim->known && claim->known[0];
+    return claim && claim->verdict != FIN_VERDICT_UNTESTED &&
+           (claim->verdict == FIN_VERDICT_HOLDS) != known;
 }
 
 /* What a claim points to beside its plan. */
 typedef struct verdict_row {
     fini_measured measured;
-    char quantity[1200];
+    char quantity[1200], needed[160];
 } verdict_row;
 
 static fin_claim describe(const fin_study *study, const fini_claim_plan *plan, verdict_row *row)
@@ -304,7 +356,11 @@ static fin_claim describe(const fin_study *study, const fini_claim_plan *plan, v
                        .value = row->measured.value + 0.0, /* no -0, which a store does not keep */
                        .low = row->measured.low + 0.0,
                        .high = row->measured.high + 0.0,
-                       .verdict = FIN_VERDICT_UNTESTED};
+                       .verdict = FIN_VERDICT_UNTESTED,
+                       .kind = plan->kind,
+                       .fails_if = plan->fails_if,
+                       .known = plan->known,
+                       .needed = row->needed};
 }
 
 fin_status fini_claims_judge(fin_store *store, const fin_study *study, fini_claim_row row,
@@ -322,7 +378,8 @@ fin_status fini_claims_judge(fin_store *store, const fin_study *study, fini_clai
         status = measure_claim(store, study->name, &study->claims[i], &rows[i].measured, err);
         if (status)
             break;
-        fin_verdict verdict = judge(&study->claims[i], &rows[i].measured);
+        fin_verdict verdict =
+            judge(&study->claims[i], &rows[i].measured, rows[i].needed, sizeof rows[i].needed);
         claims[i] = describe(study, &study->claims[i], &rows[i]);
         claims[i].verdict = verdict;
     }
@@ -362,6 +419,7 @@ fin_status fini_claims_list(fin_store *store, const char *name, const fin_study 
         status = fini_fail_memory(err, sizeof *unjudged, "the claims of a study");
     if (!status) {
         memset(l.seen, 0, ((size_t)count + 1) * sizeof *l.seen);
+        unjudged->needed[0] = '\0';
         not_known(&unjudged->measured, "not judged yet: the runs were cut short");
         status = fin_store_claims(store, name, pass_on, &l, err);
     }

@@ -42,7 +42,6 @@ struct fini_claim_plan {
     fin_kind kind;
     double low, high; /* what is expected; may be infinite */
     char expected[96];
-    double precision;       /* infinity: none is asked for */
     fini_measure *measures; /* [count] */
     int count;
     const char *quantity_text; /* NULL: the one measure is the quantity */

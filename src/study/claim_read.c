@@ -244,10 +244,14 @@ static void read_expect(reader *r, const fini_node *claim, fini_claim_plan *plan
                       "'expect' takes one of {equal: x, tolerance: t}, {at_most: x}, {at_least: x} "
                       "and {between: [a, b]}");
     read_bounds(r, node, plan);
-    plan->precision = fini_ask_number(&r->ask, claim, "precision", INFINITY);
-    if (!(plan->precision > 0))
-        FINI_ASK_FAIL(&r->ask, fini_node_get(claim, "precision"),
-                      "'precision' must be larger than 0");
+    const fini_node *precision = fini_node_get(claim, "precision");
+    if (precision)
+        FINI_ASK(&r->ask,
+                 fini_node_fail_key(r->ask.tree, precision, r->ask.err,
+                                    "claims have no 'precision' any more: one holds if all of "
+                                    "its 95 %% interval is inside what is expected; leave the "
+                                    "line out, and take more samples or runs where it says "
+                                    "undecided"));
 }
 
 /* ---- a claim --------------------------------------------------------------------------------- */

@@ -275,6 +275,25 @@ static fin_status set_slope(fini_measured *out, const fini_number *numbers, cons
     return FIN_OK;
 }
 
+/* A number whose error nobody knows, one of rare events say, leaves nothing known of what it has a part
+ * in, the largest of many included: it might be larger. */
+static void spread_doubt(fini_reduce reduce, const fini_number *numbers, int64_t n,
+                         fini_measured *out)
+{
+    bool one =
+        reduce == FINI_REDUCE_ONLY || reduce == FINI_REDUCE_FIRST || reduce == FINI_REDUCE_LAST;
+    int64_t from = one ? choose(reduce, numbers, n) : 0, doubts = 0;
+    for (int64_t i = from; i < (one ? from + 1 : n); i++)
+        doubts += isnan(numbers[i].error);
+    if (doubts > 0 && out->known) {
+        char text[96];
+        out->low = out->high = NAN;
+        snprintf(text, sizeof text, ", uncertainty not known in %lld of %lld", (long long)doubts,
+                 (long long)n);
+        add(out, text);
+    }
+}
+
 fin_status fini_reduce_numbers(fini_reduce reduce, const fini_number *numbers, const double *x,
                                int64_t n, bool sampled, fini_measured *out, fin_error *err)
 {
@@ -307,5 +326,6 @@ fin_status fini_reduce_numbers(fini_reduce reduce, const fini_number *numbers, c
     default:
         set_chosen(out, &numbers[choose(reduce, numbers, n)]);
     }
+    spread_doubt(reduce, numbers, n, out);
     return status;
 }

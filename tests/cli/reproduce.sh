@@ -9,7 +9,9 @@ accepts reproduce $first
 prints "verdict"
 prints "holds"
 prints "report: report/index.html"
-grep -q "^[0-9]* claims: [0-9]* hold$" stdout || fail "$(tail -3 stdout)"
+for kind in papers derived checks; do
+    grep -q "^$kind: [0-9]* of [0-9]* hold$" stdout || fail "$(tail -4 stdout)"
+done
 [ -f report/finetti.db ] && grep -qi "<html" report/index.html || fail "no report"
 [ "$(awk 'length > 120' stdout | wc -l)" = 0 ] || fail "lines of more than 120 columns: $(awk 'length > 120' stdout)"
 cp stdout before
@@ -27,6 +29,9 @@ assert r["holds"] and r["report"] == "report/index.html" and study["done"] == st
 assert study["runs"] == study["present"] > 50 and len(study["claims"]) > 3
 for c in study["claims"]:
     assert c["verdict"] == "holds" and c["low"] <= c["value"] <= c["high"] and c["expected"] and c["statement"], c
+    assert c["kind"] == "check" or (c["source"] and c["fails_if"]), c
+assert [k["kind"] for k in study["sum"]["kinds"]] == ["papers", "derived", "checks"]
+assert sum(k["holds"] for k in study["sum"]["kinds"]) == study["sum"]["total"] == len(study["claims"])
 P
 accepts reproduce $first --fresh --threads 2 --out report
 prints " 0 there before"

@@ -19,7 +19,7 @@ claims:
   - {id: key, statement: And the key., from: spiked, where: {model: [softmax, mixture]}, take: least_cosine_k, reduce: min, expect: {at_least: 0.95}}
 Y
 accepts study run small.yaml --store one.db --threads 1
-prints "5 claims: 5 hold"
+prints "derived: 5 of 5 hold"
 accepts study run small.yaml --store two.db --threads 2
 accepts study export small --store one.db --out one.csv
 accepts study export small --store two.db --out two.csv

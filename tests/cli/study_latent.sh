@@ -31,7 +31,7 @@ Y
 
 write_study '{id: f, kind: series, from: race, x: {take: race_t}, lines: [{take: race_true, label: truth}, {take: race_others, label: others, style: dashed}]}'
 accepts study run small.yaml
-prints "4 claims: 4 hold"
+prints "derived: 4 of 4 hold"
 accepts plot --study small --figure f --out f.csv
 "$PYTHON" - <<'P'
 import csv

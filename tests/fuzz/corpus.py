@@ -135,7 +135,8 @@ claims = """claims:
     take: linear
     reduce: last
     expect: {equal: 0.51, tolerance: 0.005}
-    precision: 0.001
+    kind: paper
+    fails_if: it is larger
     figure: risk-by-lam
   - id: two
     statement: Both cost the same.

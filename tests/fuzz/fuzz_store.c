@@ -29,7 +29,7 @@ static const char fuzz_store_text[] =
     "tolerance: 1}}\n"
     "  - {id: v, statement: d, values: {x: {take: \"max(check, sign(risk))\", reduce: median}, y: "
     "{from: two, take: p_least + 0 * seconds}}, quantity: x / y, expect: {between: [0, 9]}, "
-    "precision: 1}\n"
+    "kind: check, known: z}\n"
     "  - {id: n, statement: e, take: risk < lam, reduce: share, expect: {at_least: 0}}\n"
     "figures:\n"
     "  - {id: l, kind: lines, x: {take: lam, scale: log}, y: {label: r}, lines: [{take: risk, "

@@ -87,6 +87,8 @@
       for (const button of buttons)
         button.setAttribute('aria-pressed', button.dataset.verdict === verdict);
       document.querySelector('#claims .none').hidden = shown > 0;
+      const checks = document.querySelector('#claims .checks');
+      if (checks && (verdict || select.value)) checks.open = all('tbody tr', checks).some(row => !row.hidden);
     };
     for (const button of buttons)
       button.addEventListener('click', () => {
