@@ -41,15 +41,15 @@ static const fin_output outputs[] = {
     {"least_cosine_k", "the smallest of all trials", NULL},
     {"least_cosine_v", "the same for v", NULL},
     {"ece",
-     "expected calibration error of the tokens' probabilities, 15 bins; for models that "
-     "have a location",
+     "expected calibration error of the tokens' probabilities, 15 bins, of each trial's model, their "
+     "mean; for models that have a location",
      NULL},
     {"found", "share of test bags in which the deciding token has the largest probability", NULL},
     {"bags", "training bags", "bags"},
     {NULL, NULL, NULL},
 };
 
-enum { BINS = 15, CHUNK = 2000, EXCESS = 2, COSINE_K = 3, COSINE_V = 4, FOUND = 5, ROWS = 6 };
+enum { BINS = 15, CHUNK = 2000, EXCESS = 2, COSINE_K = 3, COSINE_V = 4, FOUND = 5, ECE = 6, ROWS = 7 };
 
 /* ---- settings -------------------------------------------------------------------------------- */
 
@@ -138,9 +138,9 @@ static fin_status draw(draws *w, const fin_task *task, uint64_t first, int64_t n
 /* ---- one trial ------------------------------------------------------------------------------- */
 
 typedef struct trial {
-    double sum[ROWS]; /* risk, Bayes risk, excess, cosines, share found */
+    double sum[ROWS]; /* risk, Bayes risk, excess, cosines, share found, calibration error */
     double predicted[BINS], decided[BINS];
-    int64_t in_bin[BINS], tokens;
+    int64_t tokens;
 } trial;
 
 static double cosine(const double *a, const double *b, int64_t d)
@@ -162,7 +162,6 @@ static void judge_locations(trial *t, const draws *w)
         int64_t L = w->offsets[i + 1] - w->offsets[i], best = 0;
         for (int64_t l = 0; l < L; l++) {
             int bin = p[l] >= 1 ? BINS - 1 : (int)(p[l] * BINS);
-            t->in_bin[bin]++;
             t->predicted[bin] += p[l];
             t->decided[bin] += l == w->location[i];
             best = p[l] > p[best] ? l : best;
@@ -196,6 +195,16 @@ static fin_status judge(trial *t, const fin_task *task, const fin_fit *fit, draw
             judge_locations(t, w);
     }
     return status;
+}
+
+/* ECE = sum over bins |sum of p - number decided| / tokens, of one model: models that err in opposite
+ * ways must not make up for one another. */
+static double calibration(const trial *t)
+{
+    double gap = 0;
+    for (int b = 0; b < BINS; b++)
+        gap += fabs(t->predicted[b] - t->decided[b]);
+    return t->tokens ? gap / (double)t->tokens : NAN;
 }
 
 static fin_status directions(trial *t, const fin_task *task, const fin_fit *fit, fin_error *err)
@@ -241,6 +250,7 @@ static fin_status run_trial(const fit_values *v, int64_t number, trial *t, int *
         status = judge(t, task, fit, &w, (uint64_t)n, v->own.test, err);
     for (int i = 0; i < ROWS; i++)
         t->sum[i] /= (double)v->own.test;
+    t->sum[ECE] = calibration(t);
     if (!status)
         status = directions(t, task, fit, err);
     *locates = !status && fin_fit_locates(fit);
@@ -291,27 +301,6 @@ static void add_least(fin_result *result, const char *name, const trial *t, int 
         fini_result_scalar(result, name, least, 0, FIN_HOW_SIMULATION, n);
 }
 
-/* Its error: that of a calibrated forecast, sqrt(sum over bins of p (1 - p)) / tokens. */
-static void add_calibration(fin_result *result, const trial *t, int64_t n)
-{
-    double gap = 0, variance = 0;
-    int64_t tokens = 0;
-    for (int b = 0; b < BINS; b++) {
-        double predicted = 0, decided = 0, count = 0;
-        for (int64_t i = 0; i < n; i++) {
-            predicted += t[i].predicted[b];
-            decided += t[i].decided[b];
-            count += (double)t[i].in_bin[b];
-        }
-        gap += fabs(predicted - decided);
-        variance += count > 0 ? predicted * (1 - predicted / count) : 0;
-        tokens += (int64_t)count;
-    }
-    if (tokens > 0)
-        fini_result_scalar(result, "ece", gap / (double)tokens, sqrt(variance) / (double)tokens,
-                           FIN_HOW_SIMULATION, tokens);
-}
-
 static fin_status run(const void *values, fin_result *result, const fin_progress *progress,
                       fin_error *err)
 {
@@ -340,7 +329,7 @@ static fin_status run(const void *values, fin_result *result, const fin_progress
         add_least(result, "least_cosine_v", t, COSINE_V, n);
         if (locates) {
             add_mean(result, "found", t, FOUND, n);
-            add_calibration(result, t, n);
+            add_mean(result, "ece", t, ECE, n);
         }
         fini_result_scalar(result, "bags", bags_of(v), 0, FIN_HOW_CLOSED, 0);
     }
@@ -351,7 +340,7 @@ static fin_status run(const void *values, fin_result *result, const fin_progress
 const fin_command fini_command_fit = {
     .name = "fit",
     .summary = "attention fitted to bags of a task: risk, locations and directions against n / d",
-    .revision = 2,
+    .revision = 3,
     .size = sizeof(fit_values),
     .words = words,
     .outputs = outputs,
