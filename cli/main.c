@@ -208,27 +208,30 @@ static int complete(int argc, char **argv)
     return cli_flush();
 }
 
-/* OpenBLAS starts threads of its own before main, of which the tool uses none. Where addresses are
- * limited (ulimit -v) they may ask for ever for memory that is not there, and then the program cannot
- * even end: it is started again without them. */
-static void start_within_limit(char **argv)
+/* What OpenBLAS reads before main; if it should have read something else, the tool is started again.
+ *
+ * OpenBLAS starts threads of its own, of which the tool uses none. Where addresses are limited (ulimit -v)
+ * they may ask for ever for memory that is not there, and then the program cannot even end. And on a CPU
+ * that is newer than itself OpenBLAS uses instructions of twenty years ago. */
+static void start_again(char **argv)
 {
-    static const char variable[] = "OPENBLAS_NUM_THREADS";
+    static const char threads[] = "OPENBLAS_NUM_THREADS", core[] = "OPENBLAS_CORETYPE";
     char path[CLI_PATH];
     struct rlimit limit;
-    const char *told = getenv(variable);
-    if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
-        (told && strcmp(told, "1") == 0))
+    const char *told = getenv(threads), *better = getenv(core) ? NULL : fin_kernel_blas_core();
+    bool limited = getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
+                   !(told && strcmp(told, "1") == 0);
+    if (!limited && !better)
         return;
     ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
     path[length > 0 ? length : 0] = '\0';
-    if (setenv(variable, "1", 1) == 0)
+    if ((!limited || setenv(threads, "1", 1) == 0) && (!better || setenv(core, better, 1) == 0))
         execv(path, argv); /* if that fails, it goes on as it is */
 }
 
 int main(int argc, char **argv)
 {
-    start_within_limit(argv);
+    start_again(argv);
     cli_catch_signals();
     cli_json_begin();
     collect();

@@ -146,7 +146,8 @@ static int64_t cut(const fin_corpus *c, int64_t L, bool bayes, bool posterior, d
                          &s->mean, &s->variance, &s->statistic, &s->posterior, &s->rest};
     for (int i = 0; i < 10; i++) {
         *part[i] = work ? work + used : NULL;
-        used += size[i];
+        used += (size[i] + 7) / 8 *
+                8; /* aligned as memory is elsewhere: bits of some BLAS depend on it */
     }
     return used;
 }

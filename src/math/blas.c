@@ -12,10 +12,13 @@
 #define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
 #include "math/gram.h"
 
+#include "finetti/kernel.h"
+
 #include <cblas.h>
 #include <omp.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 
@@ -49,6 +52,23 @@ void fini_blas_leave(void)
         openblas_set_num_threads(before);
     pthread_mutex_unlock(&mutex);
     omp_set_num_threads(own);
+}
+
+/* ---- the CPU it knows ------------------------------------------------------------------------- */
+
+const char *fin_kernel_blas_core(void)
+{
+#if defined __x86_64__ && defined __GNUC__
+    static const char *const old[] = {"Prescott",   "Core2",   "Penryn",
+                                      "Dunnington", "Nehalem", "Generic"};
+    const char *core = openblas_get_corename();
+    for (size_t i = 0; i < sizeof old / sizeof *old && __builtin_cpu_supports("avx2"); i++)
+        if (core && strcmp(core, old[i]) == 0)
+            return __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")
+                       ? "SkylakeX"
+                       : "Haswell";
+#endif
+    return NULL;
 }
 
 /* ---- its memory ------------------------------------------------------------------------------ */
