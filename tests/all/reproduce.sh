@@ -29,10 +29,10 @@ for group in slr exchangeability learning; do
 done
 "$PYTHON" - <<'P'
 import json
-for group, count in ("slr", 3), ("exchangeability", 2), ("learning", 4):
+for group, least in ("slr", 3), ("exchangeability", 2), ("learning", 4):
     r = json.load(open(group + ".json"))
     names = [s["study"] for s in r["studies"]]
-    assert r["holds"] and len(names) == count and all(n.startswith(group + "_") for n in names), names
+    assert r["holds"] and len(names) >= least and all(n.startswith(group + "_") for n in names), names
     assert all(s["done"] == 0 for s in r["studies"])
 P
 rm -r group
