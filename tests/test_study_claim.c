@@ -541,6 +541,31 @@ static void verdict__changes_with_the_runs(void **state)
     list_folder(1);
 }
 
+/* Of the studies that come with the library: what is no check has a source, and says what would make it
+ * fail; nothing is known without a reason. */
+static void shipped__claims_say_whose_they_are(void **state)
+{
+    (void)state;
+    int count = 0, bad = 0;
+    for (int i = 0; i < fin_shipped_count(); i++) {
+        const char *text = fin_shipped_text(i), *name = fin_shipped_name(i);
+        fin_study *study;
+        assert_int_equal(fin_study_parse(text, strlen(text), name, NULL, &study, &err), FIN_OK);
+        for (int k = 0; k < study->claim_count; k++) {
+            const fini_claim_plan *plan = &study->claims[k];
+            bool check = plan->kind == FIN_KIND_CHECK;
+            if (!check && (!plan->source[0] || strlen(plan->fails_if) < 10)) {
+                print_error("%s: %s has no source, or no fails_if\n", name, plan->id);
+                bad++;
+            }
+            count += !check;
+        }
+        fin_study_destroy(study);
+    }
+    assert_int_equal(bad, 0);
+    assert_true(count > 50);
+}
+
 static void verdict__has_a_name(void **state)
 {
     (void)state;
@@ -751,6 +776,7 @@ int main(void)
         cmocka_unit_test(claim__is_fine_if_it_is_as_the_file_says),
         cmocka_unit_test(verdict__is_untested_if_something_is_not_there),
         cmocka_unit_test(verdict__changes_with_the_runs),
+        cmocka_unit_test(shipped__claims_say_whose_they_are),
         cmocka_unit_test(verdict__has_a_name),
         cmocka_unit_test(check__says_where_and_what),
         cmocka_unit_test(check__wants_one_expectation),
