@@ -50,6 +50,8 @@ char *cli_scalar_how(const fin_scalar *s, char *buffer, size_t size)
         snprintf(error, sizeof error, ", %s %.2g",
                  s->how == FIN_HOW_CLOSED || s->how == FIN_HOW_QUADRATURE ? "error" : "s.e.",
                  s->error);
+    else if (isnan(s->error) && s->how == FIN_HOW_SIMULATION)
+        snprintf(error, sizeof error, ", error not known");
     snprintf(buffer, size, "%s%s%s", name, samples, error);
     return buffer;
 }

@@ -78,9 +78,10 @@ static bool is_flag(const char *name)
 static void print_cell(const fin_sweep *sweep, const fin_sweep_column *c, int64_t i, bool last)
 {
     char text[64] = "-";
-    if (c->error[i] > 0 && isfinite(c->value[i]))
-        snprintf(text, sizeof text, "%.6g +- %.1g%s", c->value[i], c->error[i],
-                 is_rare(sweep, c->name, i) ? " (!)" : "");
+    if (is_rare(sweep, c->name, i))
+        snprintf(text, sizeof text, "%.6g (!)", c->value[i]);
+    else if (c->error[i] > 0 && isfinite(c->value[i]))
+        snprintf(text, sizeof text, "%.6g +- %.1g", c->value[i], c->error[i]);
     else if (!isnan(c->value[i]))
         snprintf(text, sizeof text, "%.8g", c->value[i]);
     printf(" %-*s%s", last ? 0 : CELL - 2, text, last ? "\n" : "");

@@ -29,7 +29,8 @@ typedef struct fin_estimate {
     fin_method method;
     int64_t samples; /* of a simulation, else 0 */
     int rare; /* 1: one sample makes up a tenth of the mean (or all are 0); larger ones were most
-               * likely not met at all, and both the mean and its error are too small */
+               * likely not met at all, and both the mean and its error are too small: commands give
+               * it no error (NaN) */
 } fin_estimate;
 
 /* ---- the erf predictor, exactly ------------------------------------------------------------ */
@@ -83,7 +84,8 @@ typedef struct fin_risk_report {
 } fin_risk_report;
 
 /* E (Y - f(X))^2 for unit vectors k, v with these overlaps. Closed form or quadrature for
- * element-wise forms on slr and spiked, with parts and gradient; simulation in the span otherwise.
+ * element-wise forms on slr and spiked, with parts and gradient; quadrature for softmax, hardmax and `bayes` (c = 0) on M
+ * with m = 1 on slr and spiked, and where they are the posterior of max; simulation in the span otherwise.
  * `bayes` takes (lam, c) from the task where they are auto. */
 FIN_API fin_status fin_risk(const fin_task *task, const fin_form *form,
                             const fin_form_settings *form_settings,
@@ -102,15 +104,31 @@ FIN_API fin_status fin_risk_activation(const fin_task *task, double (*f)(double 
  * NULL. */
 FIN_API fin_estimate fin_risk_linear(const fin_task *task, FIN_OR_NULL double *coefficient);
 
+/* Best linear attention c sum_l (1 + lam X_l.k) X_l.v: over c, lam, k and v. Closed form; on max quadrature and m = 1. *lam
+ * (or NULL): its lam. */
+FIN_API fin_status fin_risk_linear_attention(const fin_task *task, FIN_OR_NULL double *lam,
+                                             fin_estimate *risk, fin_error *err);
+
 /* Bayes risk E Var(Y | X), m = 1. By quadrature where tokens differ in their mean only (spiked,
  * max, slr with gamma = 1) and L has at most 64 values, else by simulation with the output
  * integrated out, in O(L) a sample whatever d. */
 FIN_API fin_status fin_risk_bayes(const fin_task *task, const fin_risk_settings *settings,
                                   const fin_progress *progress, fin_estimate *risk, fin_error *err);
 
+/* Risk minus Bayes risk, m = 1. Where the risk is exact, the difference; where it is simulated the mean of (f - E[Y|X])^2,
+ * which it is: its standard error is that of the difference on common draws, and as small as the predictions are alike. */
+FIN_API fin_status fin_risk_over_bayes(const fin_task *task, const fin_form *form,
+                                       const fin_form_settings *form_settings,
+                                       FIN_OR_NULL const fin_overlaps *overlaps,
+                                       const fin_risk_settings *settings,
+                                       const fin_progress *progress, fin_estimate *over,
+                                       fin_error *err);
+
 /* argmin over lam of the risk at k = k*, v = v* (the oracle), and that risk. Searches lam on a log
  * scale between these limits; an answer at a limit means that the risk still falls there. With
- * simulation, all lam see the same draws. */
+ * simulation, all lam see the same draws, and lam whose risk rare samples make up are left out (all: FIN_ERR_UNSUPPORTED;
+ * next to the answer: it is `rare`). Method auto: where some lam makes the form the posterior (softmax on spiked and max),
+ * it is that one, which is the best, without a search. */
 #define FIN_LAM_LEAST 1e-8
 #define FIN_LAM_MOST 1e4
 FIN_API fin_status fin_lam_star(const fin_task *task, const fin_form *form,

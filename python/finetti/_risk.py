@@ -35,8 +35,8 @@ class Estimate(Answer):
     samples : int or array
         Sequences of a simulation, else 0.
     rare : bool or array
-        True: one sample makes up a tenth of the mean, so that the simulation most likely missed larger ones, and both
-        the risk and its error are too small.
+        True: one sample makes up a tenth of the mean, so that the simulation most likely missed larger ones: the risk
+        is too small and its error not known (nan).
     settings : dict
         Every setting that was used.
     """
@@ -78,7 +78,7 @@ class LamStar(Estimate):
 
 def _estimate(estimate):
     """Fields of an Estimate from a fin_estimate."""
-    return {"risk": estimate.value, "error": estimate.error, "method": _METHODS[estimate.method],
+    return {"risk": estimate.value, "error": np.nan if estimate.rare else estimate.error, "method": _METHODS[estimate.method],
             "samples": estimate.samples, "rare": bool(estimate.rare)}
 
 

@@ -279,7 +279,7 @@ def test_results_show_and_pickle():
     one, many = finetti.risk(kappa=0.5), finetti.risk(kappa=[0.5, 1])
     assert float(one) == one.risk and repr(one) == f"Risk(risk={one.risk!r}, method='closed form')"
     assert repr(many) == f"<Risk of shape (2,): risk {many.risk[1]:.6g} to {many.risk[0]:.6g}, method closed form>"
-    simulated = finetti.risk(form="softmax", samples=1000)
+    simulated = finetti.risk(form="softmax", rho=0.1, nu=0.9, kappa=0.9, samples=1000)
     assert repr(simulated).endswith(f", error={simulated.error!r}, method='simulation', samples=1000)")
     assert repr(finetti.lam_star()).startswith("LamStar(lam=0.06")
     doubtful = finetti.risk(form="bayes", d=[10, 60], samples=3000)
@@ -361,7 +361,7 @@ def test_progress_and_cancelling():
     done = [at for _, at, _ in seen]
     assert done == sorted(done) and done[-1] == 2 and {total for _, _, total in seen} == {2}
     with pytest.raises(finetti.CancelledError):
-        finetti.risk(form="softmax", samples=10**9, progress=lambda *news: True)
+        finetti.risk(form="softmax", method="simulation", samples=10**9, progress=lambda *news: True)
     with pytest.raises(ZeroDivisionError):
         finetti.risk(form="softmax", lam=[1.0, 2.0], progress=lambda *news: 1 / 0)
 

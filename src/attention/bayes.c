@@ -30,6 +30,12 @@ static void backward(const fin_form_settings *s, const fini_pass *t)
         fini_softmax_backward(s, t);
 }
 
+static void scores(const fin_form_settings *s, double *lam, double *c)
+{
+    *lam = s->lam;
+    *c = isinf(s->lam) ? 0 : s->c;
+}
+
 const fin_form fini_form_bayes = {
     .name = "bayes",
     .summary = "w = softmax(lam chi + c |X|^2): the location's posterior for the task's lam and c",
@@ -37,4 +43,5 @@ const fin_form fini_form_bayes = {
     .needs_norm2 = 1,
     .weights = weights,
     .backward = backward,
+    .scores = scores,
 };

@@ -44,6 +44,8 @@ struct fin_form {
     double (*value)(const fin_form_settings *s, double chi);
     void (*moments)(const fin_form_settings *s, double mean, double sd, double m[4], double h[4]);
     const fini_form_lanes *lanes; /* or NULL */
+    /* If w = softmax(lam chi + c |X|^2): this lam (inf: all at the largest chi) and c. NULL: it is not. */
+    void (*scores)(const fin_form_settings *s, double *lam, double *c);
 };
 
 extern const fin_form fini_form_erf, fini_form_hardmax; /* for whoever needs this one by name */

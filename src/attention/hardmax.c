@@ -35,10 +35,18 @@ static void backward(const fin_form_settings *s, const fini_pass *t)
         t->p[l] = 0;
 }
 
+static void scores(const fin_form_settings *s, double *lam, double *c)
+{
+    (void)s;
+    *lam = INFINITY;
+    *c = 0;
+}
+
 const fin_form fini_form_hardmax = {
     .name = "hardmax",
     .summary = "the value at the largest chi",
     .settings = &hardmax_settings,
     .weights = weights,
     .backward = backward,
+    .scores = scores,
 };

@@ -48,10 +48,17 @@ static void weights(const fin_form_settings *s, int64_t n, const int64_t *offset
     fini_softmax_weights(s->lam, 0, n, offsets, chi, NULL, w);
 }
 
+static void scores(const fin_form_settings *s, double *lam, double *c)
+{
+    *lam = s->lam;
+    *c = 0;
+}
+
 const fin_form fini_form_softmax = {
     .name = "softmax",
     .summary = "w = softmax(lam chi)",
     .settings = &softmax_settings,
     .weights = weights,
     .backward = fini_softmax_backward,
+    .scores = scores,
 };

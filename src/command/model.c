@@ -132,7 +132,7 @@ fin_how fini_how_of(fin_method method)
 
 void fini_result_estimate(fin_result *result, const char *name, const fin_estimate *estimate)
 {
-    fini_result_scalar(result, name, estimate->value, estimate->error,
+    fini_result_scalar(result, name, estimate->value, estimate->rare ? NAN : estimate->error,
                        fini_how_of(estimate->method), estimate->samples);
 }
 
@@ -144,8 +144,9 @@ void fini_result_flagged(fin_result *result, const char *name, const fin_estimat
         return;
     snprintf(flag, sizeof flag, "%s_rare", name);
     fini_result_scalar(result, flag, 1, 0, FIN_HOW_DERIVED, 0);
-    fini_result_note(result,
-                     "%s: one sample makes up a tenth of it; larger ones were most likely not met, "
-                     "and both the number and its error are too small",
-                     name);
+    fini_result_note(
+        result,
+        "%s: one sample makes up a tenth of it; larger ones were most likely not met: it is "
+        "too small, and its error is not known",
+        name);
 }

@@ -64,17 +64,23 @@ static const fin_output outputs[] = {
     {"best_eta", "eta there", NULL},
     {"best_rho", "rho there", NULL},
     {"linear", "the best linear predictor's risk", NULL},
-    {"attention", "the best linear attention's risk (spiked, m = 1, one length)", NULL},
+    {"attention", "the best linear attention's risk", NULL},
     {"bayes", "the Bayes risk (m = 1)", NULL},
+    {"over_bayes", "risk - bayes (where both are shown), on common draws where it is simulated",
+     NULL},
+    {"star_over_bayes", "star - bayes (where both are shown), in the same way", NULL},
     {"check", "the risk again, by a simulation whose seed is a hash of `seed`", NULL},
-    {"z", "(risk - check) / standard error; not there if rare samples make up the simulation",
+    {"z", "risk - check in standard errors; not there if rare samples make up the simulation",
      NULL},
     {"unreal", "1 if no unit vectors have the overlaps: risk is what the formula gives", NULL},
-#define RARE "1 if one sample makes up a tenth of it, so that it and its error are too small"
+#define RARE                                                                                       \
+    "1 if one sample makes up a tenth of it, so that it is too small and its error not known"
     {"risk_rare", RARE, NULL},
     {"oracle_rare", RARE, NULL},
     {"star_rare", RARE, NULL},
     {"bayes_rare", RARE, NULL},
+    {"over_bayes_rare", RARE, NULL},
+    {"star_over_bayes_rare", RARE, NULL},
     {"check_rare", RARE, NULL},
 #undef RARE
     {NULL, NULL, NULL},
@@ -99,6 +105,8 @@ static fin_status check(const void *values, fin_error *err)
 }
 
 /* ---- numbers --------------------------------------------------------------------------------- */
+
+static const fin_overlaps at_oracle = {.kappa = 1, .nu = 1};
 
 typedef struct setting {
     const risk_values *v;
@@ -211,9 +219,8 @@ static fin_status add_risk(const setting *s, unsigned show, fin_error *err)
 /* Its parts are those of the risk at kappa = nu = 1. */
 static fin_status add_oracle(const setting *s, fin_error *err)
 {
-    const fin_overlaps oracle = {.kappa = 1, .nu = 1};
     fin_risk_report report;
-    fin_status status = risk_at(s, &oracle, &s->v->risk, &report, err);
+    fin_status status = risk_at(s, &at_oracle, &s->v->risk, &report, err);
     if (!status)
         fini_result_flagged(s->result, "oracle", &report.risk);
     return status;
@@ -269,8 +276,8 @@ static void look_at_lam(const setting *s, const char *name, double lam)
                          name);
 }
 
-/* With an exact risk only the tolerance of the search is left; with a simulated one it is added to
- * what the draws do, which may be less. */
+/* With an exact risk only the tolerance of the search is left (a quadrature's rounding lets a minimum wander by its root);
+ * with a simulated one it is added to what the draws do, which may be less. */
 static fin_status add_star(const setting *s, fin_error *err)
 {
     fin_estimate star;
@@ -280,14 +287,21 @@ static fin_status add_star(const setting *s, fin_error *err)
     fin_status status = search(s, &s->v->risk, &lam, &star, err);
     if (status)
         return excuse(s, "star", status, err);
-    error = 1e-9 * lam;
-    if (star.method == FIN_METHOD_SIMULATION) {
-        status = star_error(s, &error, err);
-        error = hypot(error, 1e-4 * lam);
+    double best;
+    bool known = s->v->risk.method == FIN_METHOD_AUTO && fini_lam_known(s->task, s->form, &best);
+    error = known ? 0 : star.method == FIN_METHOD_QUADRATURE ? 1e-6 * lam : 1e-9 * lam;
+    if (star.method == FIN_METHOD_SIMULATION && !known) {
+        status = star.rare ? FIN_OK : star_error(s, &error, err);
+        error = star.rare ? NAN : hypot(error, 1e-4 * lam);
+    }
+    if (status == FIN_ERR_UNSUPPORTED) { /* fewer samples do not tell one lam from another */
+        status = FIN_OK;
+        error = NAN;
     }
     if (status)
         return status;
-    fini_result_scalar(s->result, "lam_star", lam, error, fini_how_of(star.method), star.samples);
+    fini_result_scalar(s->result, "lam_star", lam, error,
+                       known ? FIN_HOW_CLOSED : fini_how_of(star.method), known ? 0 : star.samples);
     fini_result_flagged(s->result, "star", &star);
     look_at_lam(s, "star", lam);
     return FIN_OK;
@@ -314,15 +328,14 @@ static fin_status add_best(const setting *s, fin_error *err)
     return FIN_OK;
 }
 
-static void add_linear(const setting *s)
+static fin_status add_linear(const setting *s, fin_error *err)
 {
-    const fin_task_settings *t = fin_task_get_settings(s->task);
-    fin_estimate linear = fin_risk_linear(s->task, NULL);
+    fin_estimate linear = fin_risk_linear(s->task, NULL), attention;
     fini_result_estimate(s->result, "linear", &linear);
-    if (fin_task_get_kind(s->task)->best_linear && t->m == 1 &&
-        fin_task_length_variance(s->task) == 0 && t->L_min == t->L)
-        fini_result_scalar(s->result, "attention",
-                           t->eps * t->eps + fin_spiked_linear(t->snr, t->L), 0, FIN_HOW_CLOSED, 0);
+    fin_status status = fin_risk_linear_attention(s->task, NULL, &attention, err);
+    if (!status)
+        fini_result_estimate(s->result, "attention", &attention);
+    return excuse(s, "attention", status, err);
 }
 
 /* `method` speaks of the predictor's risk; the Bayes risk takes the most exact way it has. */
@@ -339,6 +352,34 @@ static fin_status add_bayes(const setting *s, fin_error *err)
     return excuse(s, "bayes", status, err);
 }
 
+/* Without m = 1 there is no Bayes risk, and the note is there already. */
+static fin_status add_over(const setting *s, const char *name, const fin_overlaps *at, double lam,
+                           fin_error *err)
+{
+    fin_estimate over;
+    fin_form_settings form = s->v->model.form_settings;
+    form.lam = lam;
+    if (fin_task_get_settings(s->task)->m != 1)
+        return FIN_OK;
+    fin_status status =
+        fin_risk_over_bayes(s->task, s->form, &form, at, &s->v->risk, s->progress, &over, err);
+    if (!status)
+        fini_result_flagged(s->result, name, &over);
+    return excuse(s, name, status, err);
+}
+
+static fin_status add_star_over(const setting *s, fin_error *err)
+{
+    if (repeat(s, true, 2, (const char *const[]){"star_over_bayes", "star_over_bayes_rare"}))
+        return FIN_OK;
+    for (int i = 0; i < fin_result_scalar_count(s->result); i++) {
+        fin_scalar n = fin_result_get_scalar(s->result, i);
+        if (strcmp(n.name, "lam_star") == 0)
+            return add_over(s, "star_over_bayes", &at_oracle, n.value, err);
+    }
+    return FIN_OK; /* a note says why there is no star */
+}
+
 static fin_status add_all(const setting *s, unsigned show, fin_error *err)
 {
     fin_status status = FIN_OK;
@@ -351,9 +392,13 @@ static fin_status add_all(const setting *s, unsigned show, fin_error *err)
     if (!status && show & SHOW_best)
         status = add_best(s, err);
     if (!status && show & SHOW_linear)
-        add_linear(s);
+        status = add_linear(s, err);
     if (!status && show & SHOW_bayes)
         status = add_bayes(s, err);
+    if (!status && show & SHOW_bayes && show & SHOW_risk)
+        status = add_over(s, "over_bayes", &s->v->overlaps, s->v->model.form_settings.lam, err);
+    if (!status && show & SHOW_bayes && show & SHOW_star)
+        status = add_star_over(s, err);
     if (!status)
         status = fini_result_status(s->result, err);
     if (status || fin_result_scalar_count(s->result) > 0)
@@ -513,7 +558,7 @@ static fin_status settle(void *values, fin_error *err)
 const fin_command fini_command_risk = {
     .name = "risk",
     .summary = "risk of a predictor, beside oracle, best linear and Bayes",
-    .revision = 1,
+    .revision = 2,
     .size = sizeof(risk_values),
     .words = words,
     .instead = fini_model_instead,

@@ -193,7 +193,8 @@ static void sweep(const fini_formula *f, bound *b, int i, double value, double *
     *up = f_max(0, f_max(low, high));
 }
 
-/* Every column moved by its error and over its interval, the changes in quadrature. */
+/* Every column moved by its error and over its interval, the changes in quadrature. Where the error of one is not
+ * known, that of the formula is not. */
 static fini_number finish(const fini_formula *f, bound *b)
 {
     fini_number number = {
@@ -202,6 +203,10 @@ static fini_number finish(const fini_formula *f, bound *b)
     double sum = 0, below = 0, above = 0;
     int moving = 0, last = 0;
     for (int i = 0; i < f->name_count; i++) {
+        if (isnan(b->error[i])) { /* not known: a comparison would not notice */
+            number.error = number.low = number.high = NAN;
+            return number;
+        }
         if (b->error[i] == 0 && b->low[i] == b->high[i])
             continue;
         double change = at(f, b, i, b->value[i] + b->error[i]) - number.value, down, up;

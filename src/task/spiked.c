@@ -23,5 +23,4 @@ const fin_task_kind fini_task_spiked = {
     .summary = "one token is N(sqrt(snr) k*, I), the others N(0, I); Y is its part along v*",
     .settings = &spiked_settings,
     .resolve = resolve,
-    .best_linear = true,
 };

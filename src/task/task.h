@@ -18,7 +18,6 @@ struct fin_task_kind {
     double (*odds)(const fin_task_settings *s, double chi_star);
     /* Where odds are lam X.k*: this lam. inf: no noise, the largest X.k* are relevant. NULL: they are not. */
     double (*lam)(const fin_task_settings *s);
-    bool best_linear; /* fin_spiked_linear(snr, L) is the risk of its best linear attention */
 };
 
 struct fin_task {

@@ -139,3 +139,36 @@ fin_status fin_risk_bayes(const fin_task *task, const fin_risk_settings *setting
     return kind->odds ? simulate_odds(task, settings, progress, risk, err)
                       : simulate(task, settings, progress, risk, err);
 }
+
+fin_status fin_risk_over_bayes(const fin_task *task, const fin_form *form,
+                               const fin_form_settings *form_settings, const fin_overlaps *overlaps,
+                               const fin_risk_settings *settings, const fin_progress *progress,
+                               fin_estimate *over, fin_error *err)
+{
+    FINI_NEED(err, task, form, over);
+    fin_form_settings fs;
+    fin_overlaps at;
+    fin_risk_settings how;
+    fin_risk_report report;
+    fin_estimate bayes;
+    overlaps = fini_or_defaults(&fin_overlaps_table, overlaps, &at);
+    how = *(const fin_risk_settings *)fini_or_defaults(&fin_risk_table, settings, &how);
+    fin_status status = fin_risk(task, form, form_settings, overlaps, &how, progress, &report, err);
+    if (status)
+        return status;
+    if (report.risk.method == FIN_METHOD_SIMULATION) {
+        if (task->settings.m != 1 || task->settings.gamma == 0)
+            return fini_fail(err, FIN_ERR_UNSUPPORTED,
+                             "the risk above Bayes is simulated for m = 1 and gamma > 0 only");
+        status = fini_form_resolve(task, form, form_settings, &fs, err);
+        return status ? status
+                      : fini_excess_simulated(task, form, &fs, overlaps, &how, progress, over, err);
+    }
+    how.method = FIN_METHOD_AUTO;
+    if ((status = fin_risk_bayes(task, &how, progress, &bayes, err)))
+        return status;
+    *over = bayes.method == FIN_METHOD_CLOSED ? report.risk : bayes;
+    over->value = report.risk.value - bayes.value;
+    over->error = report.risk.error + bayes.error;
+    return FIN_OK;
+}

@@ -105,6 +105,13 @@ fin_status fin_risk(const fin_task *task, const fin_form *form,
         return status;
     const char *why = fini_no_exact_risk(task, form);
     int method = settings->method;
+    if (why && form->scores && method != FIN_METHOD_SIMULATION &&
+        !(why = fini_no_softmax_risk(task, form, &fs, overlaps)) && method != FIN_METHOD_CLOSED) {
+        status = fini_risk_softmax(task, form, &fs, overlaps, report, err);
+        if (status != FIN_ERR_NUMERIC || method == FIN_METHOD_QUADRATURE)
+            return status;
+        why = "the quadrature does not settle";
+    }
     if (method == FIN_METHOD_AUTO)
         method = why             ? FIN_METHOD_SIMULATION
                  : form->moments ? FIN_METHOD_CLOSED
@@ -155,6 +162,9 @@ typedef struct search {
     fin_error error;
 } search;
 
+static const double unusable = 1e100; /* finite, for Brent's parabolas */
+
+/* A mean that rare samples make up is too small by any factor, and would win against all others. */
 static double risk_at(double log_lam, void *user)
 {
     search *s = user;
@@ -164,7 +174,40 @@ static double risk_at(double log_lam, void *user)
     s->form_settings.lam = exp(log_lam);
     s->status = fin_risk(s->task, s->form, &s->form_settings, s->at, &s->settings, s->progress,
                          &report, &s->error);
-    return s->status ? INFINITY : report.risk.value;
+    return s->status ? INFINITY : report.risk.rare ? unusable : report.risk.value;
+}
+
+enum { GRID = 56 };
+
+/* The least of a grid and of what Brent's method finds beside it. *edge: the grid knows no better because rare
+ * samples make up what comes next. */
+static fin_status least_risk(search *s, bool simulated, double *at, bool *edge, fin_error *err)
+{
+    const double low = log(FIN_LAM_LEAST), high = log(FIN_LAM_MOST), step = (high - low) / GRID;
+    const int64_t samples = s->settings.samples;
+    double values[GRID + 1], least;
+    if (simulated && samples > 4096)
+        s->settings.samples = samples / 16 > 4096 ? samples / 16 : 4096;
+    int best = 0;
+    for (int i = 0; i <= GRID; i++) {
+        if (!simulated && fini_report(s->progress, "best lam", i, GRID))
+            return fini_fail(err, FIN_ERR_CANCELLED, "cancelled");
+        values[i] = risk_at(low + i * step, s);
+        best = values[i] < values[best] ? i : best;
+    }
+    if (s->status) /* the reason, not what the search made of it */
+        return fini_fail(err, s->status, "%s", s->error.message);
+    if (values[best] == unusable)
+        return fini_fail(
+            err, FIN_ERR_UNSUPPORTED,
+            "rare samples make up the risk at every lam, so that none is seen to be best; "
+            "more samples may help");
+    s->settings.samples = samples;
+    int from = best > 0 ? best - 1 : 0, to = best < GRID ? best + 1 : GRID;
+    *edge = values[from] == unusable || values[to] == unusable;
+    fin_status status = fin_brent(risk_at, s, low + from * step, low + to * step,
+                                  simulated ? 1e-4 : 1e-9, at, &least, err);
+    return s->status ? fini_fail(err, s->status, "%s", s->error.message) : status;
 }
 
 fin_status fini_lam_best(const fin_task *task, const fin_form *form,
@@ -178,43 +221,35 @@ fin_status fini_lam_best(const fin_task *task, const fin_form *form,
     fin_risk_settings how;
     form_settings = fini_or_defaults(form->settings, form_settings, &fs);
     settings = fini_or_defaults(&fin_risk_table, settings, &how);
-    enum { GRID = 56 };
-    const double low = log(FIN_LAM_LEAST), high = log(FIN_LAM_MOST), step = (high - low) / GRID;
     search s = {.task = task,
                 .form = form,
                 .form_settings = *form_settings,
                 .at = overlaps,
                 .settings = *settings,
                 .progress = progress};
-    bool simulated = settings->method == FIN_METHOD_SIMULATION || fini_no_exact_risk(task, form);
-    if (simulated && s.settings.samples > 4096)
-        s.settings.samples = settings->samples / 16 > 4096 ? settings->samples / 16 : 4096;
-    int best = 0;
-    double least = INFINITY;
-    for (int i = 0; i <= GRID; i++) {
-        double value = risk_at(low + i * step, &s);
-        if (value < least) {
-            least = value;
-            best = i;
-        }
+    bool edge = false;
+    if (settings->method != FIN_METHOD_AUTO || overlaps->kappa != 1 || overlaps->nu != 1 ||
+        !fini_lam_known(task, form, &s.form_settings.lam)) {
+        /* One way at all lam: an exact risk would be compared with a simulated one. */
+        s.form_settings.lam = 1;
+        if (settings->method == FIN_METHOD_AUTO && fini_no_exact_risk(task, form) &&
+            (task->kind->odds || fini_no_softmax_risk(task, form, &s.form_settings, overlaps)))
+            s.settings.method = FIN_METHOD_SIMULATION;
+        double at;
+        fin_status status =
+            least_risk(&s, s.settings.method == FIN_METHOD_SIMULATION, &at, &edge, err);
+        if (status)
+            return status;
+        s.form_settings.lam = exp(at);
     }
-    s.settings.samples = settings->samples;
-    double from = low + (best > 0 ? best - 1 : 0) * step;
-    double to = low + (best < GRID ? best + 1 : GRID) * step, at = from, value;
-    fin_status status = FIN_OK;
-    if (!s.status)
-        status = fin_brent(risk_at, &s, from, to, simulated ? 1e-4 : 1e-9, &at, &value, err);
-    if (s.status) /* the reason, not what the search made of it */
-        return fini_fail(err, s.status, "%s", s.error.message);
-    if (status)
-        return status;
     fin_risk_report report;
-    s.form_settings.lam = exp(at);
-    status = fin_risk(task, form, &s.form_settings, overlaps, settings, progress, &report, err);
+    fin_status status =
+        fin_risk(task, form, &s.form_settings, overlaps, &s.settings, progress, &report, err);
     if (status)
         return status;
     *lam = s.form_settings.lam;
     *risk = report.risk;
+    risk->rare = risk->rare || edge;
     return FIN_OK;
 }
 

@@ -21,6 +21,8 @@ typedef struct model {
     fin_overlaps o;
     fini_basis frame;
     uint64_t seed;
+    bool excess; /* draw_plain: (f - E[Y|X])^2 instead of (y - f)^2 */
+    double bayes_lam, bayes_c;
 } model;
 
 static double at_least_0(double x)
@@ -73,6 +75,27 @@ static void shares(const fin_task *task, int64_t L, const double *e, double *sha
         fini_softmax_weights(1, 0, 1, offsets, share, NULL, share);
 }
 
+/* z and X.v* given e = X.k* and chi = kappa e + r u: means theta e + zu u and yu u, (co)variances Vz, Vy, Czy. */
+typedef struct given_scores {
+    double r, zu, yu, Vz, Vy, Czy;
+} given_scores;
+
+static given_scores moments_given(const model *q)
+{
+    double r = sqrt(at_least_0(1 - q->o.kappa * q->o.kappa));
+    double zu = r > 0 ? (q->o.rho - q->o.kappa * q->o.theta) / r : 0, yu = r > 0 ? q->o.eta / r : 0;
+    /* Where k is almost k*, r carries rounding: no correlation is above one. */
+    double most = sqrt(at_least_0(1 - q->o.theta * q->o.theta));
+    zu = fmax(-most, fmin(most, zu));
+    yu = fmax(-1, fmin(1, yu));
+    return (given_scores){r,
+                          zu,
+                          yu,
+                          at_least_0(1 - q->o.theta * q->o.theta - zu * zu),
+                          at_least_0(1 - yu * yu),
+                          q->o.nu - zu * yu};
+}
+
 /* Relevance by odds of X.k*: X.k* and the part of X.k orthogonal to it, chi = kappa e + r u. */
 static double draw_scored(const void *p, uint64_t sample, double *scratch)
 {
@@ -81,18 +104,11 @@ static double draw_scored(const void *p, uint64_t sample, double *scratch)
     int64_t L = length(q, sample), offsets[2] = {0, L}, m = s->m;
     int64_t room = q->task->longest;
     double *e = scratch, *u = e + room, *chi = u + room, *w = chi + room, *share = w + room;
-    double r = sqrt(at_least_0(1 - q->o.kappa * q->o.kappa));
-    double zu = r > 0 ? (q->o.rho - q->o.kappa * q->o.theta) / r : 0, yu = r > 0 ? q->o.eta / r : 0;
-    /* Where k is almost k*, r carries rounding: no correlation is above one. */
-    double most = sqrt(at_least_0(1 - q->o.theta * q->o.theta));
-    zu = fmax(-most, fmin(most, zu));
-    yu = fmax(-1, fmin(1, yu));
-    double Vz = at_least_0(1 - q->o.theta * q->o.theta - zu * zu), Vy = at_least_0(1 - yu * yu);
-    double Czy = q->o.nu - zu * yu;
+    given_scores c = moments_given(q);
     fin_random_normals_f64(q->seed, FINI_STREAM_RISK_SCORES, sample, 0, L, e);
     fin_random_normals_f64(q->seed, FINI_STREAM_RISK_SCORES, sample, (L + 63) / 64 * 64, L, u);
     for (int64_t l = 0; l < L; l++)
-        chi[l] = q->o.kappa * e[l] + r * u[l];
+        chi[l] = q->o.kappa * e[l] + c.r * u[l];
     if (q->form)
         q->form->weights(&q->settings, 1, offsets, chi, NULL, w);
     else
@@ -101,14 +117,14 @@ static double draw_scored(const void *p, uint64_t sample, double *scratch)
         shares(q->task, L, e, share);
     double f = 0, squares = 0;
     for (int64_t l = 0; l < L; l++) {
-        f += w[l] * (q->o.theta * e[l] + zu * u[l]);
+        f += w[l] * (q->o.theta * e[l] + c.zu * u[l]);
         squares += w[l] * w[l];
     }
-    double risk = s->eps * s->eps + Vz * squares;
+    double risk = s->eps * s->eps + c.Vz * squares;
     if (m == 1) { /* average over the place */
         for (int64_t l = 0; l < L; l++) {
-            double miss = yu * u[l] - f;
-            risk += share[l] * (Vy - 2 * w[l] * Czy + miss * miss);
+            double miss = c.yu * u[l] - f;
+            risk += share[l] * (c.Vy - 2 * w[l] * c.Czy + miss * miss);
         }
         return risk;
     }
@@ -119,10 +135,35 @@ static double draw_scored(const void *p, uint64_t sample, double *scratch)
         fini_selector_offer(&selector, l, e[l], 0);
     for (int64_t j = 0; j < m; j++) {
         int64_t l = selector.kept[j].location;
-        target += yu * u[l];
-        risk += Vy - 2 * w[l] * Czy;
+        target += c.yu * u[l];
+        risk += c.Vy - 2 * w[l] * c.Czy;
     }
     return risk + (target - f) * (target - f);
+}
+
+static double square(double x)
+{
+    return x * x;
+}
+
+/* E[Y | X], from X.k*, X.v* (the first two of four numbers each) and |X|^2; w is overwritten. */
+static double posterior_mean(const model *q, int64_t L, const double *e, const double *norm2,
+                             double *w)
+{
+    const int64_t offsets[2] = {0, L};
+    double mean = 0;
+    if (q->task->kind->odds) {
+        for (int64_t l = 0; l < L; l++)
+            w[l] = e[4 * l];
+        shares(q->task, L, w, w);
+    } else {
+        for (int64_t l = 0; l < L; l++)
+            w[l] = q->bayes_lam * e[4 * l] + q->bayes_c * norm2[l];
+        fini_softmax_weights(1, 0, 1, offsets, w, NULL, w);
+    }
+    for (int64_t l = 0; l < L; l++)
+        mean += w[l] * e[4 * l + 1];
+    return mean;
 }
 
 /* Forms that use |X|^2, which z and y are part of: only the noise is integrated, the rest is drawn.
@@ -153,13 +194,49 @@ static double draw_plain(const void *p, uint64_t sample, double *scratch)
         chi[l] = q->o.kappa * c[0] + q->o.eta * c[1] + q->frame.a3 * c[2];
         z[l] = q->o.theta * c[0] + q->o.nu * c[1] + q->frame.b3 * c[2] + q->frame.b4 * c[3];
         norm2[l] = fini_norm2(s->d, c, scale, &norms);
+        e[4 * l] = c[0];
+        e[4 * l + 1] = c[1];
     }
     for (int64_t j = 0; by_score && j < m; j++)
         y += selector.kept[j].z;
     q->form->weights(&q->settings, 1, offsets, chi, norm2, w);
     for (int64_t l = 0; l < L; l++)
         f += w[l] * z[l];
+    if (q->excess)
+        return square(f - posterior_mean(q, L, e, norm2, w));
     return s->eps * s->eps + (y - f) * (y - f);
+}
+
+/* ---- risk above Bayes -------------------------------------------------------------------------- */
+
+/* E (Y - f)^2 - E Var(Y|X) = E (f - E[Y|X])^2, with E[Y|X] = sum_l p_l X_l.v* and p the posterior of the place: no
+ * difference of means, and as exact as the two predictions are alike. Tokens X.k* and X.k are drawn if p sees no more of
+ * them (gamma = 1, odds); z and X.v* are integrated. */
+static double draw_excess(const void *p, uint64_t sample, double *scratch)
+{
+    const model *q = p;
+    const fin_task_settings *s = &q->task->settings;
+    int64_t L = length(q, sample), offsets[2] = {0, L}, room = q->task->longest;
+    double *e = scratch, *u = e + room, *chi = u + room, *w = chi + room, *share = w + room;
+    given_scores c = moments_given(q);
+    fin_random_normals_f64(q->seed, FINI_STREAM_RISK_SCORES, sample, 0, L, e);
+    fin_random_normals_f64(q->seed, FINI_STREAM_RISK_SCORES, sample, (L + 63) / 64 * 64, L, u);
+    e[0] += s->mu; /* 0 where odds decide */
+    for (int64_t l = 0; l < L; l++)
+        chi[l] = q->o.kappa * e[l] + c.r * u[l];
+    q->form->weights(&q->settings, 1, offsets, chi, NULL, w);
+    if (q->task->kind->odds)
+        shares(q->task, L, e, share);
+    else
+        fini_softmax_weights(s->mu, 0, 1, offsets, e, NULL, share);
+    double mean = 0, spread = 0;
+    for (int64_t l = 0; l < L; l++) {
+        mean += w[l] * (q->o.theta * e[l] + c.zu * u[l]) - share[l] * c.yu * u[l];
+        double gap = w[l] - share[l]; /* w^2 Vz - 2 w p Czy + p^2 Vy */
+        spread +=
+            gap * gap * c.Czy + w[l] * w[l] * (c.Vz - c.Czy) + share[l] * share[l] * (c.Vy - c.Czy);
+    }
+    return mean * mean + at_least_0(spread);
 }
 
 fin_status fini_risk_simulated(const fin_task *task, const fin_form *form,
@@ -193,4 +270,30 @@ fin_status fini_risk_simulated(const fin_task *task, const fin_form *form,
         return status;
     *report = (fin_risk_report){.risk = risk};
     return FIN_OK;
+}
+
+fin_status fini_excess_simulated(const fin_task *task, const fin_form *form,
+                                 const fin_form_settings *form_settings,
+                                 const fin_overlaps *overlaps, const fin_risk_settings *settings,
+                                 const fin_progress *progress, fin_estimate *excess, fin_error *err)
+{
+    model q = {.task = task,
+               .form = form,
+               .settings = *form_settings,
+               .o = *overlaps,
+               .seed = (uint64_t)settings->seed,
+               .excess = true};
+    fin_status status = fini_basis_of(overlaps, task->settings.d, &q.frame, err);
+    if (status)
+        return status;
+    fin_task_bayes_parameters(task, &q.bayes_lam, &q.bayes_c);
+    bool plain = task->settings.gamma != 1 || (form->needs_norm2 && form_settings->c != 0);
+    fini_simulation simulation = {.draw = plain ? draw_plain : draw_excess,
+                                  .model = &q,
+                                  .samples = settings->samples,
+                                  .scratch = 8 * task->longest +
+                                             (int64_t)(sizeof(fini_relevant) / sizeof(double)),
+                                  .weight = task->length_mean,
+                                  .what = "risk above Bayes"};
+    return fini_simulate(&simulation, progress, excess, err);
 }

@@ -89,4 +89,30 @@ bool fini_few_lengths(const fin_task *task);
 fin_status fini_over_lengths(const fin_task *task, fini_at_length *value, double snr,
                              fin_estimate *mean, fin_error *err);
 
+/* On M, one relevant token and no odds: E[1 - w_J], E[(1 - w_J)^2] and E[sum_{l != J} w_l^2] of softmax attention
+ * (lam = inf: of hardmax), for few lengths. False if the quadrature does not settle. */
+typedef struct fini_misses {
+    fin_estimate once, squared, others;
+} fini_misses;
+bool fini_softmax_misses(const fin_task *task, double lam, double kappa, fini_misses *misses);
+
+/* The risk by that; first why there is none, in words, or NULL. */
+const char *fini_no_softmax_risk(const fin_task *task, const fin_form *form,
+                                 const fin_form_settings *settings, const fin_overlaps *o);
+fin_status fini_risk_softmax(const fin_task *task, const fin_form *form,
+                             const fin_form_settings *settings, const fin_overlaps *o,
+                             fin_risk_report *report, fin_error *err);
+
+/* Is softmax attention with a lam of its own choice the posterior? *lam: this one. It is the best there is. */
+bool fini_lam_known(const fin_task *task, const fin_form *form, double *lam);
+/* E[X_J.k*] where odds lam X.k* decide, for few lengths. */
+fin_status fini_mean_score(const fin_task *task, fin_estimate *mean, fin_error *err);
+
+/* E[(f - E[Y|X])^2] = risk - Bayes risk by simulation, for m = 1. */
+fin_status fini_excess_simulated(const fin_task *task, const fin_form *form,
+                                 const fin_form_settings *form_settings,
+                                 const fin_overlaps *overlaps, const fin_risk_settings *settings,
+                                 const fin_progress *progress, fin_estimate *excess,
+                                 fin_error *err);
+
 #endif

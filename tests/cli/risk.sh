@@ -21,6 +21,14 @@ accepts risk --kappa 0.1 --kappa 1 --show risk # the last one wins
 prints "0.113498082965"
 accepts risk --lengths 5:0.2,10:0.8 --show risk
 prints "mean 9, variance 4"
+accepts risk --lengths 5:0.2,10:0.8 --show linear # 8 (1/4 + 8) / (1/8 + 4 (1 + 200 + 1/2) + 64) / 2
+prints "attention  0.0379255854044"
+accepts risk --task max --m 2 --show linear
+prints "known for m = 1"
+accepts risk --task spiked --form softmax --snr 64 --lam 8 --show risk,star,bayes,check # what made lam* = 316 and star = 0
+prints "lam_star         8 "
+prints "risk             1.0787918273e-07"
+prints "error not known"
 
 # ---- JSON: every number says how it was obtained
 "$FINETTI" risk --json --eps 0.5 --samples 2000 >one.json
@@ -106,7 +114,7 @@ refuses 1 "line 4: slr: m = 11" risk --points <(printf 'm\n1\n2\n11\n')
 "$FINETTI" risk --points <(printf 'L-min,L\n5,50\n') >b.csv
 "$FINETTI" risk --m 20 --points <(printf 'L\n50\n') >c.csv
 "$FINETTI" risk --form bayes --samples 100 --show risk --json >bayes.json
-"$FINETTI" risk --form softmax --lam 5 --samples 2000 --show risk --json >rare.json
+"$FINETTI" risk --form softmax --lam 5 --method simulation --samples 2000 --show risk --json >rare.json
 "$PYTHON" - <<'P'
 import csv, json
 first = lambda name: next(csv.DictReader(open(name)))
@@ -117,7 +125,8 @@ assert float(first("c.csv")["risk"]) > 0
 settings = json.load(open("bayes.json"))["settings"] # what is auto is worked out
 assert abs(settings["lam"] - 800 ** 0.5) < 1e-12 and abs(settings["c"] + 0.5) < 1e-12
 rare = json.load(open("rare.json"))
-assert rare["scalars"]["risk_rare"]["value"] == 1 and any("too small" in note for note in rare["notes"])
+assert rare["scalars"]["risk_rare"]["value"] == 1 and rare["scalars"]["risk"]["error"] == "nan"
+assert any("too small" in note for note in rare["notes"])
 P
 
 # ---- sweeps
@@ -129,7 +138,7 @@ P
 import csv
 rows = list(csv.DictReader(open("curve.csv")))
 assert [n for n in rows[0] if "d_" not in n and "oracle_" not in n] == \
-    "lam risk eps2 signal noise bias oracle linear bayes bayes_error".split(), rows[0]
+    "lam risk eps2 signal noise bias oracle linear attention bayes bayes_error over_bayes over_bayes_error".split(), rows[0]
 assert len(rows) == 7 and float(rows[0]["lam"]) == 0.01 and float(rows[-1]["lam"]) == 3
 assert all(r["risk"] == r["oracle"] for r in rows)
 L = [int(r["L"]) for r in csv.DictReader(open("lengths.csv"))]
