@@ -51,15 +51,16 @@ static void table__outputs_are_what_comes(void **state)
         "risk show=risk,oracle,star,best,linear,bayes,check samples=500",
         "risk task=spiked form=linear L=5 show=linear",
         "risk kappa=1 eta=1",
-        "risk form=softmax show=risk,oracle,star,bayes,check samples=8",
+        "risk form=softmax method=simulation show=risk,oracle,bayes,check samples=8",
+        "risk task=spiked form=softmax snr=64 method=simulation show=star,bayes samples=500",
         "train engine=reduced runs=8 d=50 steps=1 alpha=1.2e154 seed=2", /* some diverge */
         "landscape grid=3 starts=4",
         "law runs=2 steps=2 d=5 L=3",
     };
-    expect_outputs("risk", runs, 4);
-    expect_outputs("train", runs + 4, 1);
-    expect_outputs("landscape", runs + 5, 1);
-    expect_outputs("law", runs + 6, 1);
+    expect_outputs("risk", runs, 5);
+    expect_outputs("train", runs + 5, 1);
+    expect_outputs("landscape", runs + 6, 1);
+    expect_outputs("law", runs + 7, 1);
 }
 
 /* ---- models ---------------------------------------------------------------------------------- */
@@ -263,8 +264,18 @@ static void risk__as_the_library_says(void **state)
     assert_true(scalar(r, "oracle").value == value.risk);
     fin_scalar linear = scalar(r, "linear");
     assert_true(linear.value > 0.04 && linear.value < 0.54 && linear.how == FIN_HOW_CLOSED);
-    assert_true(missing(r, "star") && missing(r, "check") && missing(r, "attention"));
+    assert_true(missing(r, "star") && missing(r, "check") && missing(r, "over_bayes"));
     fin_result_destroy(r);
+}
+
+/* Is there a remark that says this? */
+static bool noted(const fin_result *r, const char *part)
+{
+    const char *note;
+    for (int i = 0; (note = fin_result_note(r, i)); i++)
+        if (strstr(note, part))
+            return true;
+    return false;
 }
 
 static void risk__what_there_is_not_is_left_out(void **state)
@@ -272,7 +283,8 @@ static void risk__what_there_is_not_is_left_out(void **state)
     (void)state;
     fin_result *r = run("risk form=hardmax m=2 kappa=0.1 show=risk,star,bayes,linear samples=200");
     assert_true(missing(r, "lam_star") && missing(r, "star") && missing(r, "bayes"));
-    assert_true(missing(r, "signal") && missing(r, "d_kappa") && missing(r, "attention"));
+    assert_true(missing(r, "signal") && missing(r, "d_kappa") && missing(r, "over_bayes"));
+    assert_true(scalar(r, "attention").value < scalar(r, "linear").value);
     fin_scalar risk = scalar(r, "risk");
     assert_true(risk.how == FIN_HOW_SIMULATION && risk.samples == 200 && risk.error > 0);
     fin_result_destroy(r);
@@ -282,14 +294,12 @@ static void risk__what_there_is_not_is_left_out(void **state)
     assert_true(scalar(r, "bayes").value < scalar(r, "attention").value);
     assert_true(missing(r, "risk"));
     fin_result_destroy(r);
-    r = run("risk task=spiked form=linear lengths=4:1,5:1 show=linear");
-    assert_true(missing(r, "attention"));
-    fin_result_destroy(r);
     r = run(
-        "risk task=spiked form=linear lengths=4:1 snr=3 show=linear"); /* one length after all */
-    fin_scalar attention;
-    if (has(r, "attention", &attention))
-        assert_true(fabs(attention.value - 1 / (4.0 / 3 + 3.0 / 4)) < 1e-15);
+        "risk task=spiked form=linear lengths=4:1,5:1 snr=3 show=linear"); /* as of their mean */
+    assert_true(fabs(scalar(r, "attention").value - 1 / (4.5 / 3.5 + 3 / 4.5)) < 1e-15);
+    fin_result_destroy(r);
+    r = run("risk task=max m=2 show=linear"); /* not there, and a note says why */
+    assert_true(missing(r, "attention") && noted(r, "attention: "));
     fin_result_destroy(r);
     fin_result *none = fin_result_create();
     assert_int_equal(run_into("risk form=hardmax show=star", none, NULL, &err),
@@ -327,8 +337,9 @@ static void risk__star_of_a_simulation(void **state)
     for (int i = 0; i < N; i++) {
         char text[128];
         snprintf(text, sizeof text,
-                 "risk task=spiked form=softmax snr=4 L=6 show=star samples=%d seed=%d", count,
-                 i + 1);
+                 "risk task=spiked form=softmax snr=4 L=6 method=simulation show=star samples=%d "
+                 "seed=%d",
+                 count, i + 1);
         fin_result *r = run(text);
         fin_scalar star = scalar(r, "lam_star");
         assert_true(star.how == FIN_HOW_SIMULATION && star.samples == count);
@@ -342,19 +353,15 @@ static void risk__star_of_a_simulation(void **state)
     print_message("lam_star %.3f: spread %.4f, error %.4f\n", mean, sqrt(square), sqrt(errors));
     assert_true(errors > square / 3 && errors < square * 3);
     assert_true(fabs(mean - 2) < 5 * sqrt(square / N)); /* the posterior's: sqrt(snr) */
-    fin_result *r = run("risk form=softmax L=3 show=star samples=7");
-    assert_true(isnan(scalar(r, "lam_star").error)); /* four parts of one sample say nothing */
+    fin_result *r = run("risk form=softmax L=3 method=simulation show=star samples=30");
+    assert_true(isnan(scalar(r, "lam_star").error)); /* four parts of seven samples say nothing */
     fin_result_destroy(r);
-}
-
-/* Is there a remark that says this? */
-static bool noted(const fin_result *r, const char *part)
-{
-    const char *note;
-    for (int i = 0; (note = fin_result_note(r, i)); i++)
-        if (strstr(note, part))
-            return true;
-    return false;
+    r = fin_result_create();
+    assert_int_equal(
+        run_into("risk form=softmax L=3 method=simulation show=star samples=7", r, NULL, &err),
+        FIN_ERR_UNSUPPORTED);
+    assert_non_null(strstr(err.message, "rare samples"));
+    fin_result_destroy(r);
 }
 
 /* A formula has a number there, and says that it is none; a simulation has not. */
@@ -383,7 +390,7 @@ static void risk__notes(void **state)
         {"risk form=hardmax kappa=0.1 show=risk,star samples=2000", "star: hardmax has no lam"},
         {"risk m=2 show=risk,bayes",
          "bayes: the Bayes risk is computed for m = 1 only, here m = 2"},
-        {"risk form=softmax L=3 samples=5", "risk: one sample makes up a tenth"},
+        {"risk form=softmax L=3 method=simulation samples=5", "risk: one sample makes up a tenth"},
         {"risk task=spiked snr=0 show=star", "star: at the end of the search"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -602,7 +609,7 @@ static void job__cancelled(void **state)
 {
     (void)state;
     static const char *const longer[] = {
-        "risk form=softmax samples=1000000",
+        "risk form=softmax method=simulation samples=1000000",
         "risk show=check samples=1000000",
         "risk show=bayes samples=1000000",
         "train engine=reduced steps=1000000",
@@ -617,7 +624,7 @@ static void job__every_allocation_fails(void **state)
     (void)state;
     static const char *const texts[] = {
         "risk show=risk,oracle,linear,bayes,check samples=100 L=3",
-        "risk show=star form=softmax samples=64 L=3",
+        "risk show=star form=softmax method=simulation samples=64 L=3",
         "train engine=reduced d=9 L=3 runs=3 steps=4",
         "train runs=3 steps=4 lengths=2:1,3:1 lam_schedule=0:1",
         "landscape grid=3",

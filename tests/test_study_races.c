@@ -49,7 +49,8 @@ static const char runs[] =
     "runs:\n"
     "  - {id: grid, command: risk, axes: {L: [2, 10], lam: {from: 0.1, to: 3, count: 57}}}\n"
     "  - {id: fails, command: risk, set: {method: closed, form: softmax}, axes: {L: [2, 3]}}\n"
-    "  - {id: slow, command: risk, set: {form: softmax, d: 50, samples: 500}, seeds: 4}\n";
+    "  - {id: slow, command: risk, set: {form: softmax, method: simulation, d: 50, samples: 500}, "
+    "seeds: 4}\n";
 static const char many[] =
     "study: many\nruns:\n"
     "  - {command: risk, set: {d: 20}, axes: {lam: {from: 0.1, to: 1, count: 1500}}}\n";
@@ -230,8 +231,9 @@ static void *stop_in_flight(void *user)
 static void study__cancel_reaches_runs_in_flight(void **state)
 {
     (void)state;
-    fin_study *study = parse("study: long\nruns:\n  - command: risk\n"
-                             "    set: {form: softmax, samples: 4000000000}\n    seeds: 5\n");
+    fin_study *study =
+        parse("study: long\nruns:\n  - command: risk\n"
+              "    set: {form: softmax, method: simulation, samples: 4000000000}\n    seeds: 5\n");
     fin_store *store = open_store(in_folder("store.db"));
     fin_study_settings settings = with_threads(CALLERS);
     fin_study_count count;

@@ -30,7 +30,7 @@ static const char text[] = "study: mixed\n"
                            "    axes: {form: [erf, softmax], kappa: [0.1, 0.2, 0.3, 0.4]}\n"
                            "  - id: slow\n"
                            "    command: risk\n"
-                           "    set: {form: softmax, d: 50, samples: 4000}\n"
+                           "    set: {form: softmax, method: simulation, d: 50, samples: 4000}\n"
                            "    seeds: 12\n";
 enum { RUNS = 44, FAILING = 4 };
 
@@ -316,8 +316,9 @@ static void study_run__goes_on_after_a_cancel(void **state)
 static void study_run__cancel_reaches_runs_in_flight(void **state)
 {
     (void)state;
-    fin_study *study = parse("study: mixed\nruns:\n  - command: risk\n"
-                             "    set: {form: softmax, samples: 4000000000}\n    seeds: 3\n");
+    fin_study *study =
+        parse("study: mixed\nruns:\n  - command: risk\n"
+              "    set: {form: softmax, method: simulation, samples: 4000000000}\n    seeds: 3\n");
     fin_store *store = open_store("store.db");
     fin_study_settings settings = defaults(2);
     witness w = {.cancel_at = -1, .cancel_running = 2, .thread = pthread_self()};
@@ -363,8 +364,9 @@ static void study_run__cancel_reaches_planning(void **state)
 
 /* ---- one pass at a time ------------------------------------------------------------------------ */
 
-static const char endless[] = "study: mixed\nruns:\n  - command: risk\n"
-                              "    set: {form: softmax, samples: 4000000000}\n    seeds: 3\n";
+static const char endless[] =
+    "study: mixed\nruns:\n  - command: risk\n"
+    "    set: {form: softmax, method: simulation, samples: 4000000000}\n    seeds: 3\n";
 static const char another[] = "study: another\nruns:\n  - {command: risk, axes: {L: [2, 3]}}\n";
 
 /* While a pass of `mixed` is under way, a second store on the same file. */

@@ -78,8 +78,8 @@ class LamStar(Estimate):
 
 def _estimate(estimate):
     """Fields of an Estimate from a fin_estimate."""
-    return {"risk": estimate.value, "error": np.nan if estimate.rare else estimate.error, "method": _METHODS[estimate.method],
-            "samples": estimate.samples, "rare": bool(estimate.rare)}
+    return {"risk": estimate.value, "error": np.nan if estimate.rare else estimate.error,
+            "method": _METHODS[estimate.method], "samples": estimate.samples, "rare": bool(estimate.rare)}
 
 
 def _fields(name, numbers, shape):

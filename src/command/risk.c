@@ -253,8 +253,6 @@ static fin_status star_error(const setting *s, double *error, fin_error *err)
     how.samples /= PARTS;
     how.seed = fini_seed_apart(how.seed); /* that of `check` */
     *error = NAN;
-    if (how.samples < 2)
-        return FIN_OK;
     for (int i = 0; i < PARTS; i++) {
         fin_estimate star;
         how.seed = fini_seed_apart(how.seed);
@@ -352,9 +350,9 @@ static fin_status add_bayes(const setting *s, fin_error *err)
     return excuse(s, "bayes", status, err);
 }
 
-/* Without m = 1 there is no Bayes risk, and the note is there already. */
+/* Without m = 1 there is no Bayes risk, and the note is there already. `rare`: the lam is not to be trusted. */
 static fin_status add_over(const setting *s, const char *name, const fin_overlaps *at, double lam,
-                           fin_error *err)
+                           bool rare, fin_error *err)
 {
     fin_estimate over;
     fin_form_settings form = s->v->model.form_settings;
@@ -363,8 +361,10 @@ static fin_status add_over(const setting *s, const char *name, const fin_overlap
         return FIN_OK;
     fin_status status =
         fin_risk_over_bayes(s->task, s->form, &form, at, &s->v->risk, s->progress, &over, err);
-    if (!status)
+    if (!status) {
+        over.rare = over.rare || rare;
         fini_result_flagged(s->result, name, &over);
+    }
     return excuse(s, name, status, err);
 }
 
@@ -372,12 +372,16 @@ static fin_status add_star_over(const setting *s, fin_error *err)
 {
     if (repeat(s, true, 2, (const char *const[]){"star_over_bayes", "star_over_bayes_rare"}))
         return FIN_OK;
+    double lam = NAN;
+    bool rare = false;
     for (int i = 0; i < fin_result_scalar_count(s->result); i++) {
         fin_scalar n = fin_result_get_scalar(s->result, i);
-        if (strcmp(n.name, "lam_star") == 0)
-            return add_over(s, "star_over_bayes", &at_oracle, n.value, err);
+        lam = strcmp(n.name, "lam_star") == 0 ? n.value : lam;
+        rare = rare || strcmp(n.name, "star_rare") == 0;
     }
-    return FIN_OK; /* a note says why there is no star */
+    if (isnan(lam)) /* a note says why there is no star */
+        return FIN_OK;
+    return add_over(s, "star_over_bayes", &at_oracle, lam, rare, err);
 }
 
 static fin_status add_all(const setting *s, unsigned show, fin_error *err)
@@ -396,7 +400,8 @@ static fin_status add_all(const setting *s, unsigned show, fin_error *err)
     if (!status && show & SHOW_bayes)
         status = add_bayes(s, err);
     if (!status && show & SHOW_bayes && show & SHOW_risk)
-        status = add_over(s, "over_bayes", &s->v->overlaps, s->v->model.form_settings.lam, err);
+        status =
+            add_over(s, "over_bayes", &s->v->overlaps, s->v->model.form_settings.lam, false, err);
     if (!status && show & SHOW_bayes && show & SHOW_star)
         status = add_star_over(s, err);
     if (!status)

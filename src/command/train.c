@@ -247,6 +247,8 @@ static fin_status add_risk_error(summary *s, fin_error *err)
     double most = 0;
     fin_settings_defaults(&fin_risk_table, &how, sizeof how);
     how.samples = 2;
+    if (fini_no_exact_risk(of.task, of.form))
+        how.method = FIN_METHOD_SIMULATION;
     fin_status status =
         fin_risk(of.task, of.form, of.form_settings, NULL, &how, NULL, &report, err);
     if (status)

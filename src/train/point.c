@@ -90,6 +90,7 @@ fin_status fini_point_of(const fin_train *t, int64_t run, int64_t step, const fi
     fin_risk_settings how;
     fin_risk_report report;
     fin_settings_defaults(&fin_risk_table, &how, sizeof how);
+    how.method = FIN_METHOD_SIMULATION; /* on M, too: one way along a run */
     how.samples = t->settings.risk_samples;
     how.seed = risk_seed(t, run, step);
     fs.lam = lam;
