@@ -283,7 +283,7 @@ def test_memory_that_changes_under_a_call():
 # ---- callbacks ------------------------------------------------------------------------------------------
 
 CALLS = {
-    "risk": lambda progress: finetti.risk(form="softmax", samples=3000, progress=progress).risk,
+    "risk": lambda progress: finetti.risk(form="softmax", method="simulation", samples=3000, progress=progress).risk,
     "train": lambda progress: finetti.train(runs=2, steps=20000, progress=progress).kappa[0, -1],
     "fit": lambda progress: new(verbose=progress).predict(X),
     "context": lambda progress: CONTEXT.predict(QUERIES, progress=progress),
@@ -342,5 +342,5 @@ def test_a_fork_inside_a_callback():
         return len(seen) > 2
     expected, seen = REGRESSOR.predict(X), []
     with pytest.raises(finetti.CancelledError):
-        finetti.risk(form="softmax", samples=10**7, progress=split)
+        finetti.risk(form="softmax", method="simulation", samples=10**7, progress=split)
     assert len(seen) == 3 and np.array_equal(REGRESSOR.predict(X), expected)

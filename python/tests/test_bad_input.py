@@ -167,7 +167,7 @@ LOOSE = {  # arrays that are converted as scikit-learn does
     "attention predict": (QUERIES, lambda a: ATTENTION.predict(a, return_std=True)),
     "attention weights": (QUERIES, ATTENTION.weights),
     "settings of risk": (np.array([1.0, 2]), lambda a: finetti.risk(lam=a).risk),
-    "settings of simulated risk": (np.array([1.0, 2]), lambda a: finetti.risk(form="softmax", samples=9, lam=a).risk),
+    "settings of simulated risk": (np.array([1.0, 2]), lambda a: finetti.risk(form="softmax", method="simulation", samples=9, lam=a).risk),
     "settings of lam_star": (np.array([9.0, 4]), lambda a: finetti.lam_star("spiked", snr=a).lam),
     "start overlaps": (np.array([0.0, 1]), lambda a: finetti.train(runs=2, steps=3, start={"kappa": a}).kappa),
 }

@@ -96,11 +96,11 @@ def test_bad_calls(call, kind, message):
 
 def test_progress_and_cancelling():
     seen = []
-    finetti.run("risk", form="softmax", lam=[1.0, 2.0], samples=1000, progress=lambda *news: seen.append(news))
+    finetti.run("risk", form="softmax", method="simulation", lam=[1.0, 2.0], samples=1000, progress=lambda *news: seen.append(news))
     done = [at for _, at, _ in seen]
     assert done == sorted(done) and done[-1] == 2 and {total for _, _, total in seen} == {2}
     with pytest.raises(finetti.CancelledError):
-        finetti.run("risk", form="softmax", samples=10**9, progress=lambda *news: True)
+        finetti.run("risk", form="softmax", method="simulation", samples=10**9, progress=lambda *news: True)
     with pytest.raises(ZeroDivisionError):
         finetti.run("rate", progress=lambda *news: 1 / 0)
 

@@ -79,7 +79,7 @@ def test_what_a_callback_raised_goes_with_its_handler():
     try:
         gone = None
         try:
-            finetti.risk(form="softmax", progress=fail)
+            finetti.risk(form="softmax", method="simulation", progress=fail)
         except Problem as problem:
             gone = weakref.ref(problem)
         assert gone() is None  # without waiting for the collector
@@ -89,13 +89,13 @@ def test_what_a_callback_raised_goes_with_its_handler():
 
 def test_the_library_may_be_called_from_its_callbacks():
     def inside(*news):
-        found.append(finetti.risk(form="softmax", samples=100).risk)
+        found.append(finetti.risk(form="softmax", method="simulation", samples=100).risk)
         with pytest.raises(finetti.CancelledError):
-            finetti.risk(form="softmax", progress=lambda *news: True)
+            finetti.risk(form="softmax", method="simulation", progress=lambda *news: True)
     found = []
-    outside = finetti.risk(form="softmax", samples=20000, progress=inside).risk
-    assert outside == finetti.risk(form="softmax", samples=20000).risk
-    assert set(found) == {finetti.risk(form="softmax", samples=100).risk}
+    outside = finetti.risk(form="softmax", method="simulation", samples=20000, progress=inside).risk
+    assert outside == finetti.risk(form="softmax", method="simulation", samples=20000).risk
+    assert set(found) == {finetti.risk(form="softmax", method="simulation", samples=100).risk}
 
 
 def test_every_error_knows_its_kind():
@@ -133,5 +133,5 @@ def test_without_tqdm(monkeypatch):
     monkeypatch.setitem(sys.modules, "tqdm.auto", None)
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
     with pytest.warns(UserWarning, match="a progress bar needs tqdm") as caught:
-        finetti.risk(form="softmax", samples=100, progress=True)
+        finetti.risk(form="softmax", method="simulation", samples=100, progress=True)
     assert len(caught) == 1

@@ -44,7 +44,7 @@ def test_risks_are_those_of_the_tool(name, forms):
     family = getattr(families, name)(seed=3)
     bayes = family.risk(np.array([2, 5]), samples=200, seed=3)
     assert bayes.risk.tolist() == told["bayes"]
-    assert bayes.error.tolist() == told.get("bayes_error", [0, 0])
+    assert np.array_equal(bayes.error, np.array(told.get("bayes_error", [0, 0]), float), equal_nan=True)
     for form in forms:
         risk = family.attention_risk(np.array([2, 5]), form=form, samples=200, seed=3,
                                      temperature=0.7 if form == "softmax" else None)
