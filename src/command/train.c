@@ -3,6 +3,7 @@
  * The scalars say where the runs ended, with an error that comes from the runs alone: a share has
  * its binomial one, a quantile that of its order statistics. The series show the way there. */
 #include "command/training.h"
+#include "theory/theory.h"
 
 #include <math.h>
 #include <string.h>
