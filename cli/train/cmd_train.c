@@ -32,8 +32,10 @@ const cli_command cli_train = {
     .about =
         "Trains k and v from many starting points, at a cost that does not depend on d: with\n"
         "the exact gradient of the risk (--engine population) or with fresh samples (reduced);\n"
-        "ambient does the latter with vectors in R^d. Prints how many runs converged, with the\n"
-        "95 % interval of that share, and where they ended. Run r depends on the settings, the\n"
+        "ambient does the latter with vectors in R^d. Prints where runs ended (at the oracle k*, "
+        "v*;\n"
+        "swapped, k = v* and v = k*; elsewhere) with the 95 % interval of each share and the\n"
+        "risk there, and says so if steps were too long. Run r depends on the settings, the\n"
         "seed and r alone. Times are printed to terminals only, so that outputs can be compared.",
     .examples =
         "  finetti train --lam 0.1 --init manifold --out runs.npz\n"
@@ -230,6 +232,9 @@ static int finish(const cli_args *args, const fin_training *t, double steps, dou
         if (!json)
             cli_put(record, "seconds", seconds, "steps_a_second", steps / seconds, NULL);
         code = cli_show(args, record, train_form);
+        const char *note;
+        for (int i = 0; !code && !json && (note = fin_result_note(result, i)); i++)
+            cli_note("note: %s", note);
     }
     if (!code && fin_training_check(t, &none))
         code = cli_error(&none);

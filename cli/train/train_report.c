@@ -64,6 +64,30 @@ static json_t *json_settings(const fin_training *t)
     return root;
 }
 
+/* How many ended where, and with which risk. */
+static json_t *json_ended(const fin_result *r, int64_t runs)
+{
+    static const char *const rows[][4] = {
+        {"oracle", "oracle_low", "oracle_high", "oracle_risk"},
+        {"swapped", "swapped_low", "swapped_high", "swapped_risk"},
+        {"other", "other_low", "other_high", "other_risk"}};
+    const int64_t *place = series(r, "end_place");
+    static const int codes[] = {1, 2, 0}; /* of the output end_place */
+    json_t *list = json_array();
+    for (int i = 0; i < 3; i++) {
+        int64_t count = 0;
+        for (int64_t k = 0; k < runs; k++)
+            count += place[k] == codes[i];
+        json_array_append_new(
+            list, json_pack("{s:s, s:I, s:o, s:[o, o], s:o}", "where", rows[i][0], "runs",
+                            cli_int(count), "share", cli_json_number(scalar(r, rows[i][0]).value),
+                            "interval", cli_json_number(scalar(r, rows[i][1]).value),
+                            cli_json_number(scalar(r, rows[i][2]).value), "risk",
+                            number_or_null(scalar(r, rows[i][3]).value)));
+    }
+    return list;
+}
+
 static json_t *json_summary(const fin_training *t, const fin_result *r)
 {
     json_t *status = json_object(), *quantiles = json_object(), *at = json_array();
@@ -96,6 +120,15 @@ static json_t *json_summary(const fin_training *t, const fin_result *r)
         "largest_distance", number_or_null(scalar(r, "farthest").value), "same_steps",
         scalar(r, "least_steps").value == scalar(r, "most_steps").value);
     bool diverged = count[FIN_RUN_DIVERGED] > 0;
+    const char *note;
+    json_t *notes = json_array();
+    for (int i = 0; (note = fin_result_note(r, i)); i++)
+        json_array_append_new(notes, json_string(note));
+    json_object_set_new(summary, "ended", json_ended(r, runs));
+    json_object_set_new(summary, "oracle_risk", number_or_null(scalar(r, "level").value));
+    json_object_set_new(summary, "reached",
+                        json_integer(cli_int(llround(scalar(r, "reached").value * (double)runs))));
+    json_object_set_new(summary, "notes", notes);
     cli_put(summary, "least_steps", scalar(r, "least_steps").value, "most_steps",
             scalar(r, "most_steps").value, "first_diverged",
             diverged ? scalar(r, "first_diverged").value : NAN, "first_diverged_step",
@@ -208,12 +241,14 @@ const char train_form[] =
                  "[{?summary.same_steps}{summary.most_steps:.0f} steps each"
                  "|{summary.least_steps:.0f} to {summary.most_steps:.0f} steps]\n"
                  "risk             {summary.risk.how}\n"
-                 "{*summary.status|{@:-16s} {.}[{?@=converged} of {/summary.runs}: "
-                 "{/summary.converged:.3g}, "
-                 "95 % interval {/summary.converged_interval.0:.3g} to "
-                 "{/summary.converged_interval.1:.3g}]"
-                 "[{?@=diverged} (first run {/summary.first_diverged:.0f}: the step behind "
-                 "{/summary.first_diverged_step:.0f} was not finite)]\n}"
+                 "\nended at         runs     share    95 % interval      median risk\n"
+                 "{*summary.ended|{where:-16s} {runs:-8d} {share:-8.3g} "
+                 "<-18:{interval.0:.3g} to {interval.1:.3g}> {risk:.6g}\n}"
+                 "[{?summary.status.diverged}diverged         {summary.status.diverged} (first run "
+                 "{summary.first_diverged:.0f}: the step behind {summary.first_diverged_step:.0f} "
+                 "was not finite)\n]"
+                 "oracle's risk    {summary.oracle_risk:.6g}, reached within 5 % by "
+                 "{summary.reached} of {summary.runs}\n"
                  "\nquantiles        5 %          25 %         50 %         75 %         95 "
                  "%\n" QUANTILES("abs_kappa", "|kappa|         ") QUANTILES("abs_nu",
                                                                             "|nu|            ")

@@ -91,6 +91,9 @@ FIN_API fin_status fin_training_result(const fin_training *training, const fin_p
                                        fin_result **out, fin_error *err);
 /* FIN_ERR_NUMERIC, with a sentence about what helps, if every run has diverged. */
 FIN_API fin_status fin_training_check(const fin_training *training, fin_error *err);
+/* FIN_ERR_NUMERIC, with a step that works, if alpha times the largest curvature where runs are is above 2 (1 + momentum), so
+ * that descent cannot come to rest there. FIN_OK if that is not known: no exact risk, or no plain descent. */
+FIN_API fin_status fin_training_check_step(const fin_training *training, fin_error *err);
 /* Curvature of the risk where a run is now, with the lam that it has there. span_count = 0 if it diverged. */
 FIN_API fin_status fin_training_curvature(const fin_training *training, int64_t run,
                                           fin_curvature *out, fin_error *err);

@@ -4,7 +4,7 @@ import operator
 import warnings
 
 from . import _arrays
-from ._core import ArgumentError, Watch, __version__, encoded, ffi, lib, text
+from ._core import ArgumentError, Watch, __version__, encoded, error, ffi, lib, text
 from ._command import as_array, pairs_of, split
 from ._lab import (FORM, FORMS, LENGTHS, OVERLAP_NAMES, OVERLAPS, PROGRESS, TASK, TASKS, TRAIN, fill, find, law, union)
 from ._signature import Keyword, parameters, signed
@@ -171,6 +171,9 @@ def _finish(training, seed, progress):
     except BaseException as problem:
         problem.training = Training(training, seed)
         raise
+    err = error()
+    if lib.fin_training_check_step(training, err):
+        warnings.warn(text(err.message), RuntimeWarning, stacklevel=3)
     return Training(training, seed)
 
 

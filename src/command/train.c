@@ -20,11 +20,28 @@ static const fin_word words[] = {
 };
 
 static const fin_output outputs[] = {
-    {"share", "share of runs that converged", NULL},
+    {"oracle", "share of runs that ended at k*, v*: by |kappa| and |nu|, or by the risk", NULL},
+    {"oracle_low", "lower end of the 95 % interval of that share (Wilson)", NULL},
+    {"oracle_high", "upper end of it", NULL},
+    {"oracle_risk", "median of their risk", NULL},
+    {"swapped", "share of runs that ended with k = +-v*, and v rather k* than v*", NULL},
+    {"swapped_low", "lower end of its interval", NULL},
+    {"swapped_high", "upper end of it", NULL},
+    {"swapped_risk", "median of their risk", NULL},
+    {"other", "share of runs that ended elsewhere, but finite", NULL},
+    {"other_low", "lower end of its interval", NULL},
+    {"other_high", "upper end of it", NULL},
+    {"other_risk", "median of their risk", NULL},
+    {"reached", "share of runs, wherever, whose risk is at most 5 % above the oracle's", NULL},
+    {"reached_low", "lower end of its interval", NULL},
+    {"reached_high", "upper end of it", NULL},
+    {"level", "the oracle's risk at the lam of the end (of the last run, if lam is trained)", NULL},
+    {"share", "share of runs that converged: |kappa| and |nu| above `converged`", NULL},
     {"share_low", "lower end of the 95 % interval of that share (Wilson)", NULL},
     {"share_high", "upper end of it", NULL},
     {"moving", "share of runs that did not, and are not stuck", NULL},
-    {"stuck", "share of runs that are stuck", NULL},
+    {"stuck", "share of runs at rest (gradient below `stuck`) that have not; often the better ones",
+     NULL},
     {"diverged", "share of runs that diverged; the numbers below are of the others", NULL},
     {"median_abs_kappa", "median of |kappa| at the end", NULL},
     {"median_abs_nu", "median of |nu| at the end", NULL},
@@ -68,6 +85,7 @@ static const fin_output outputs[] = {
     {"end_distance", "(runs) distance to M at the end", NULL},
     {"end_gradient", "(runs) norm of the gradient at the end; nan if the risk is simulated", NULL},
     {"end_status", "(runs) 0 moving, 1 converged, 2 stuck, 3 diverged", NULL},
+    {"end_place", "(runs) 0 other, 1 oracle, 2 swapped, 3 diverged", NULL},
     {"end_step", "(runs) steps made", "steps"},
     {"converged_at", "(runs) step first seen converged; nan: not met", "steps"},
     {"stuck_at", "(runs) step first seen stuck", "steps"},
@@ -327,17 +345,23 @@ static fin_status add_all(summary *s, const fin_progress *progress, fin_error *e
             return status;
         s->kept += is_kept(s, r);
     }
+    fin_error why;
+    fin_status status = fini_training_places(s->training, s->ends, s->result, progress, err);
+    if (status)
+        return status;
     add_shares(s);
     add_steps(s);
     add_quantiles(s);
     add_ends(s);
-    fin_status status = add_risk_error(s, err);
+    status = add_risk_error(s, err);
     if (!status)
         status = add_bands(s, progress, err);
     if (status)
         return status;
     add_farthest(s);
     add_paths(s);
+    if (fin_training_check_step(s->training, &why))
+        fini_result_note(s->result, "%s", why.message);
     return fini_result_status(s->result, err);
 }
 
@@ -412,7 +436,7 @@ static fin_status run(const void *values, fin_result *result, const fin_progress
 
 const fin_command fini_command_train = {
     .name = "train",
-    .summary = "many runs of one training: how many converge, and how they get there",
+    .summary = "many runs of one training: where they end, and how they get there",
     .revision = 1,
     .size = sizeof(fini_train_values),
     .words = words,

@@ -64,6 +64,10 @@ typedef struct fini_vectors {
 fin_status fini_training_read_start(fin_training *t, const char *path, fini_vectors *out,
                                     fin_error *err);
 
+/* Where runs ended, into the result (training_ends.c). */
+fin_status fini_training_places(const fin_training *t, const fin_run *ends, fin_result *result,
+                                const fin_progress *progress, fin_error *err);
+
 /* All of it at once, to the end of the runs: for commands. */
 fin_status fini_training_finish(fin_training **out, const fini_train_values *values,
                                 const fin_progress *progress, fin_error *err);
