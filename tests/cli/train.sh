@@ -332,8 +332,7 @@ for engine, steps, runs, more in (("population", "300000", "60", ("--alpha", "1e
 P
 [ -z "$(find . -name "*tmp*" -o -type f -name ".?*")" ] || fail "temporary files: $(ls -A)"
 
-# Where runs end. At d = 400, lam = 0.06 the theory has 44 % at the oracle's risk 0.0679 and 56 % swapped at 0.0431: both inside the 95 % interval
-# of 400 runs. From M at d = 2000 the oracle's risk is reached with |kappa| about 0.5.
+# Where runs end. At d = 400, lam = 0.06: about half at the oracle's risk 0.0679, half swapped at 0.0431 (docs/training.md). From M at d = 2000 the oracle's risk is reached with |kappa| about 0.5.
 "$FINETTI" train --lam 0.06 --runs 400 --json >ends.json
 "$FINETTI" train --d 2000 --init manifold --alpha 0.0009 --json >flat.json
 "$FINETTI" train --d 2000 --json >long.json 2>/dev/null
@@ -348,8 +347,7 @@ read = lambda name: json.load(open(name))["summary"]
 ends, flat, long, short = map(read, ("ends.json", "flat.json", "long.json", "short.json"))
 at = {row["where"]: row for row in ends["ended"]}
 assert [row["where"] for row in ends["ended"]] == ["oracle", "swapped", "other"] and at["other"]["runs"] == 0
-assert at["oracle"]["interval"][0] < 0.44 < at["oracle"]["interval"][1], at
-assert at["swapped"]["interval"][0] < 0.56 < at["swapped"]["interval"][1], at
+assert at["oracle"]["interval"][0] < 0.5 < at["oracle"]["interval"][1] and at["oracle"]["runs"] + at["swapped"]["runs"] == 400, at
 assert abs(at["oracle"]["risk"] - 0.0679) < 1e-4 and abs(at["swapped"]["risk"] - 0.0431) < 1e-4, at
 assert abs(ends["oracle_risk"] - 0.0679) < 1e-4 and ends["reached"] == 400  # the better half reaches it, too
 assert flat["ended"][0]["runs"] == flat["reached"] == 30 and flat["converged"] == 0 and flat["quantiles"]["abs_kappa"][-1] < 0.9
