@@ -296,7 +296,8 @@ void cli_help_overview(const cli_command *const *commands, const cli_family *fam
            "  finetti fit BAGS.csv --bag id --label y   your own bags: fit, predict, locate\n"
            "  finetti pretrain --family concept --out enc.fin   an encoder that learns to infer\n"
            "  finetti reproduce                         every claim of the papers, tested\n"
-           "  finetti study run FILE.yaml               an experiment of your own\n");
+           "  finetti study run FILE.yaml               an experiment of your own\n"
+           "\nA number may be a formula of other settings: --lam 'sqrt(snr)', --L 'round(d^0.9)'.\n");
 }
 
 /* ---- completion ----------------------------------------------------------------------------- */

@@ -245,6 +245,13 @@ static int check_column(const plan *p, const cli_args *args, const char *column)
     return CLI_OK;
 }
 
+static bool is_number(const char *text)
+{
+    char *end;
+    strtod(text, &end);
+    return end != text && !*end;
+}
+
 /* Every value against its range, so that the message can name line and column. */
 static int check_values(const plan *p, int j, const fin_group *group, const fin_field *field)
 {
@@ -255,13 +262,12 @@ static int check_values(const plan *p, int j, const fin_group *group, const fin_
     for (int64_t i = 0; i < p->n && fin_table_texts(p->table, j) > 0; i++) {
         const char *text =
             isnan(values[i]) ? "" : fin_table_text(p->table, j, (int64_t)values[i] - 1);
-        char *end;
-        strtod(text, &end);
-        if (end == text || *end)
+        if (!is_number(text) && !strpbrk(text, "()^*/+-"))
             return cli_failed("%.200s, line %lld, column %s: '%.40s' is not a number", p->path,
                               (long long)i + 2, column, text);
     }
-    for (int64_t i = 0; i < p->n && group->table->size <= sizeof scratch; i++)
+    for (int64_t i = 0;
+         i < p->n && !fin_table_texts(p->table, j) && group->table->size <= sizeof scratch; i++)
         if (fin_settings_set(group->table, scratch, field, values[i], &err))
             return cli_failed("%.200s, line %lld, column %s: %.250s", p->path, (long long)i + 2,
                               column, err.message);
@@ -304,7 +310,10 @@ static int add_file_column(plan *p, const cli_args *args, int j)
     strcpy(p->names[p->count], name);
     p->titles[p->count] = column;
     p->columns[p->count] = (fin_column){p->names[p->count], NULL, NULL};
-    int code = text ? take_texts(p, j) : check_values(p, j, group, field);
+    int code = text ? CLI_OK : check_values(p, j, group, field);
+    text = text || fin_table_texts(p->table, j) > 0; /* formulas of other settings */
+    if (text && !code)
+        code = take_texts(p, j);
     if (!text)
         p->columns[p->count].numbers = fin_table_values(p->table, j);
     p->count++;
@@ -343,7 +352,7 @@ static int blame_point(const plan *p, int64_t bad, const fin_error *err)
         return cli_error(err);
     if (p->path)
         return cli_failed("%.200s, line %lld: %.250s", p->path, (long long)bad + 2, err->message);
-    for (int k = 0; k < p->count; k++) {
+    for (int k = 0; k < p->count && (p->columns[k].texts || p->columns[k].numbers); k++) {
         char number[32];
         size_t used = strlen(point);
         snprintf(point + used, sizeof point - used, "%s%s=%s", k ? " " : "", p->columns[k].name,
@@ -355,20 +364,95 @@ static int blame_point(const plan *p, int64_t bad, const fin_error *err)
                                            : cli_failed("%s: %s", point, err->message);
 }
 
-/* What is shown of the settings is that of the first point, with "auto" worked out. */
-static fin_status settle(const plan *p, cli_args *args, fin_error *err)
+/* The settings of a point. */
+static fin_status apply_point(const plan *p, cli_args *args, int64_t point, fin_error *err)
 {
     int given = args->pair_count;
     char text[MOST_SETTINGS][32];
     for (int k = 0; k < p->count && p->n > 0; k++)
-        cli_add(args, p->names[k],
-                p->columns[k].texts
-                    ? p->columns[k].texts[0]
-                    : cli_number(p->columns[k].numbers[0], text[k], sizeof text[k]));
+        if (p->columns[k].texts || p->columns[k].numbers)
+            cli_add(args, p->names[k],
+                    p->columns[k].texts
+                        ? p->columns[k].texts[point]
+                        : cli_number(p->columns[k].numbers[point], text[k], sizeof text[k]));
     fin_status status =
         fin_command_apply(args->settings, args->values, args->pairs, args->pair_count, NULL, err);
     args->pair_count = given;
+    return status;
+}
+
+/* What is shown of the settings is that of the first point, with "auto" worked out. */
+static fin_status settle(const plan *p, cli_args *args, fin_error *err)
+{
+    fin_status status = apply_point(p, args, 0, err);
     return status ? status : fin_command_settle(args->settings, args->values, err);
+}
+
+/* ---- formulas: numbers that differ from point to point ----------------------------------------- */
+
+/* Is this setting a number, and does the text say how to work it out? */
+static bool follows(const cli_args *args, const char *name, const char *text)
+{
+    const fin_group *group;
+    const fin_field *field = cli_field(args, name, &group);
+    return field && field->type != FIN_TYPE_choice && strcmp(text, "auto") != 0 && !is_number(text);
+}
+
+/* The number that a setting has at the point that was applied last; NaN if it has none there. */
+static double number_now(cli_args *args, const char *name)
+{
+    fin_group groups[FIN_GROUPS];
+    int count = 0;
+    double number = NAN;
+    fin_command_groups(args->settings, args->values, groups, &count, NULL);
+    for (int g = 0; g < count && isnan(number); g++)
+        number = fin_settings_get(fin_settings_find(groups[g].table, name), groups[g].values);
+    return number;
+}
+
+/* Options that are formulas become columns, so that the table shows their numbers. */
+static void add_formulas(plan *p, const cli_args *args)
+{
+    for (int i = 0; i < args->pair_count && p->count < MOST_SETTINGS; i++) {
+        const char *name = args->pairs[i].name;
+        int k = 0;
+        while (k < p->count && strcmp(p->names[k], name) != 0)
+            k++;
+        if (k < p->count || strlen(name) >= CLI_NAME || !follows(args, name, args->pairs[i].text))
+            continue;
+        strcpy(p->names[k], name);
+        p->titles[k] = p->names[k];
+        p->columns[k] = (fin_column){p->names[k], NULL, NULL};
+        p->count++;
+    }
+}
+
+/* The numbers of all columns that are formulas. */
+static int work_out(plan *p, cli_args *args)
+{
+    double *numbers[MOST_SETTINGS] = {NULL};
+    fin_error err = {FIN_OK, ""};
+    int wanted = 0;
+    add_formulas(p, args);
+    for (int k = 0; k < p->count; k++) {
+        bool formula = !p->columns[k].numbers && !p->columns[k].texts;
+        for (int64_t i = 0; i < p->n && !formula && p->columns[k].texts; i++)
+            formula = follows(args, p->names[k], p->columns[k].texts[i]);
+        if (formula && !(numbers[k] = take(p, (size_t)(p->n + 1) * sizeof *numbers[k])))
+            return no_memory(p->n);
+        wanted += formula;
+    }
+    for (int64_t i = 0; i < p->n && wanted; i++) {
+        if (apply_point(p, args, i, &err))
+            return blame_point(p, i, &err);
+        for (int k = 0; k < p->count; k++)
+            if (numbers[k])
+                numbers[k][i] = number_now(args, p->names[k]);
+    }
+    for (int k = 0; k < p->count; k++)
+        if (numbers[k])
+            p->columns[k] = (fin_column){p->names[k], numbers[k], NULL};
+    return CLI_OK;
 }
 
 static int compute(const plan *p, cli_args *args, void (*head)(const cli_args *args))
@@ -401,6 +485,8 @@ int cli_sweep(cli_args *args, void (*head)(const cli_args *args))
     static plan p;
     memset(&p, 0, sizeof p);
     int code = cli_get(args, "points") ? plan_points(&p, args) : plan_sweep(&p, args);
+    if (!code)
+        code = work_out(&p, args);
     if (!code)
         code = compute(&p, args, head);
     release(&p);

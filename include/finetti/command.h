@@ -177,7 +177,9 @@ typedef struct fin_pair {
 } fin_pair;
 
 /* Fills `values` (command->size bytes, aligned for anything): defaults, then words, then rows; later
- * pairs win. Validates tables and check(). On failure *bad (may be NULL) is the number of the pair to
+ * pairs win. The text of a number may be a formula of other settings, "sqrt(snr)": its value is what is kept, and a
+ * pair named let.x is no setting but a number x for formulas. Validates tables and check(). On failure *bad (may be
+ * NULL) is the number of the pair to
  * blame, or -1. An unknown name is answered with the nearest one. */
 FIN_API fin_status fin_command_apply(const fin_command *command, void *values,
                                      const fin_pair *pairs, int count, FIN_OR_NULL int *bad,

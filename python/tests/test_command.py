@@ -53,6 +53,14 @@ def test_lists_of_names():
     assert lengths.risk[1] == finetti.risk().risk and lengths.risk[0] == finetti.run("risk", lengths={5: 0.2, 10: 0.8}).risk
 
 
+def test_formulas_follow_other_settings():
+    d, lam = [100, 400, 1600], [0.1, 0.05, 0.025]
+    assert finetti.run("risk", lam="1/sqrt(d)", d=d).risk.tolist() == finetti.run("risk", lam=lam, d=d).risk.tolist()
+    assert finetti.risk(lam="1/sqrt(d)", d=d).risk.tolist() == finetti.risk(lam=lam, d=d).risk.tolist()
+    with pytest.raises(finetti.ArgumentError, match="round"):
+        finetti.run("risk", L="d^0.9")
+
+
 def test_no_points():
     result = finetti.run("risk", lam=np.empty((0, 3)))
     assert result.shape == (0, 3) and len(result.to_frame()) == 0 and repr(result) and result.settings["d"] == 400

@@ -117,6 +117,23 @@ const fin_field *fini_field_find(const fin_settings *table, const char *name);
 fin_status fini_command_try(const fin_command *command, void *values, const char *name,
                             const char *text, fin_error *err);
 
+/* ---- settings that are formulas of others (formula_settings.c) ---------------------------------- */
+
+typedef struct fini_filling {
+    const fin_command *command;
+    const fin_group *groups; /* with defaults and all that is given as it is */
+    int group_count;
+    const fin_pair *pairs;
+    int count;
+} fini_filling;
+/* let.NAME: no setting, but a number that formulas may use. */
+bool fini_is_let(const char *name);
+/* Is the text of this pair a formula, for a setting that is a number? */
+bool fini_is_formula(const fini_filling *with, const fin_pair *pair);
+bool fini_has_formulas(const fini_filling *with);
+/* Works out the pairs that are formulas, each after those that it needs. *bad: the pair to blame. */
+fin_status fini_formulas_apply(const fini_filling *with, int *bad, fin_error *err);
+
 /* ---- names and numbers as text ------------------------------------------------------------------ */
 
 /* '-' and '_' are the same. */

@@ -300,15 +300,23 @@ static fin_status fill(const fin_command *command, void *values, const fin_pair 
         fin_command_tables(command, values, pairs, count, groups, &group_count, bad, err);
     if (status)
         return status;
+    const fini_filling with = {command, groups, group_count, pairs, count};
+    bool formulas = false;
     for (int i = 0; i < count; i++) {
-        if (find_word(command, pairs[i].name))
+        if (find_word(command, pairs[i].name) || fini_is_let(pairs[i].name))
             continue;
+        if (fini_is_formula(&with, &pairs[i])) {
+            formulas = true;
+            continue;
+        }
         status = apply_row(command, values, groups, group_count, &pairs[i], err);
         if (status) {
             *bad = i;
             return status;
         }
     }
+    if (formulas && (status = fini_formulas_apply(&with, bad, err)))
+        return status;
     for (int g = 0; g < group_count && !status; g++)
         status = fin_settings_validate(groups[g].table, groups[g].values, err);
     return status;

@@ -242,7 +242,7 @@ bool fini_points_go(fin_points *points, int64_t point)
     return true;
 }
 
-/* FIN_ERR_UNSUPPORTED if a column is no row of numbers. */
+/* FIN_ERR_UNSUPPORTED if a column is no row of numbers, or a setting follows others. */
 static fin_status find_targets(walk *w, fin_points *points, fin_error *err)
 {
     fin_group groups[FIN_GROUPS];
@@ -259,7 +259,9 @@ static fin_status find_targets(walk *w, fin_points *points, fin_error *err)
         if (points->target_count == before)
             status = FIN_ERR_UNSUPPORTED;
     }
-    return status;
+    const fini_filling with = {w->command, groups, group_count, w->pairs,
+                               w->fixed + w->column_count};
+    return !status && fini_has_formulas(&with) ? FIN_ERR_UNSUPPORTED : status;
 }
 
 /* What a command says of a point that it refuses is said by the point alone, in the same words. */

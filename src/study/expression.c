@@ -1,125 +1,10 @@
-/* Formulas of columns: a program for a stack machine -> a number with its error and its interval.
- *
- * It may be called from any thread, allocates nothing, and needs no checks, because the parser
- * (expression_parse.c) has bounded the program. */
-#include "study/expression.h"
+/* Formulas of columns: a formula (command/formula.h) and what its names are -> a number with its error and its
+ * interval. It may be called from any thread and allocates nothing. */
+#include "command/formula.h"
+#include "study/study.h"
 
 #include <math.h>
 #include <string.h>
-
-/* ---- functions and operators ----------------------------------------------------------------- */
-
-static double f_sign(double x)
-{
-    return x != x ? x : (double)((x > 0) - (x < 0));
-}
-
-/* Unlike fmin and fmax: a NaN stays one, because a number that is not there must not hide. */
-static double f_min(double a, double b)
-{
-    return a != a || b != b ? NAN : fmin(a, b);
-}
-
-static double f_max(double a, double b)
-{
-    return a != a || b != b ? NAN : fmax(a, b);
-}
-
-/*   name   arguments, one of the two functions */
-#define FUNCTION_LIST(F)                                                                           \
-    F("sqrt", 1, sqrt, NULL)                                                                       \
-    F("abs", 1, fabs, NULL)                                                                        \
-    F("exp", 1, exp, NULL)                                                                         \
-    F("log", 1, log, NULL)                                                                         \
-    F("log10", 1, log10, NULL)                                                                     \
-    F("log2", 1, log2, NULL)                                                                       \
-    F("erf", 1, erf, NULL)                                                                         \
-    F("floor", 1, floor, NULL)                                                                     \
-    F("round", 1, round, NULL)                                                                     \
-    F("sign", 1, f_sign, NULL)                                                                     \
-    F("min", 2, NULL, f_min)                                                                       \
-    F("max", 2, NULL, f_max)
-
-static const fini_function functions[] = {
-#define FUNCTION_ROW(name, arguments, one, two) {name, arguments, one, two},
-    FUNCTION_LIST(FUNCTION_ROW)
-#undef FUNCTION_ROW
-};
-
-const fini_function *fini_function_at(int i)
-{
-    return i < (int)(sizeof functions / sizeof *functions) ? &functions[i] : NULL;
-}
-
-/* ---- evaluation ------------------------------------------------------------------------------ */
-
-static double combine(fini_opcode code, double a, double b)
-{
-    switch (code) {
-    case ADD:
-        return a + b;
-    case SUBTRACT:
-        return a - b;
-    case MULTIPLY:
-        return a * b;
-    case DIVIDE:
-        return a / b;
-    case POWER: /* pow(NaN, 0) = 1 would hide a number that is not there */
-        return a != a || b != b ? NAN : pow(a, b);
-    default:
-        break;
-    }
-    if (a != a || b != b) /* a comparison with NaN is no answer */
-        return NAN;
-    switch (code) {
-    case LESS:
-        return a < b;
-    case LESS_EQUAL:
-        return a <= b;
-    case GREATER:
-        return a > b;
-    case GREATER_EQUAL:
-        return a >= b;
-    case EQUAL:
-        return a == b;
-    default:
-        return a != b;
-    }
-}
-
-static double evaluate(const fini_formula *f, const double *values, const double *errors)
-{
-    double stack[FINI_STACK_MOST + 1];
-    int top = 0; /* numbers on the stack */
-    for (int i = 0; i < f->count; i++) {
-        const fini_step *s = &f->steps[i];
-        switch (s->code) {
-        case PUSH:
-            stack[top++] = s->number;
-            break;
-        case NAME:
-            stack[top++] = values[s->index];
-            break;
-        case ERROR:
-            stack[top++] = errors[s->index];
-            break;
-        case NEGATE:
-            stack[top - 1] = -stack[top - 1];
-            break;
-        case CALL_ONE:
-            stack[top - 1] = functions[s->index].one(stack[top - 1]);
-            break;
-        case CALL_TWO:
-            top--;
-            stack[top - 1] = functions[s->index].two(stack[top - 1], stack[top]);
-            break;
-        default:
-            top--;
-            stack[top - 1] = combine(s->code, stack[top - 1], stack[top]);
-        }
-    }
-    return stack[0];
-}
 
 /* What a formula reads at one row. */
 typedef struct bound {
@@ -172,14 +57,14 @@ static void bind(bound *b, int i, const fini_number *n, bool kind)
 /* A name and nothing else: then a share stays a share. */
 static bool is_alone(const fini_formula *f)
 {
-    return f->count == 1 && f->steps[0].code == NAME;
+    return f->count == 1 && f->steps[0].code == FINI_OP_NAME;
 }
 
 static double at(const fini_formula *f, bound *b, int i, double moved)
 {
     double before = b->value[i];
     b->value[i] = moved;
-    double value = evaluate(f, b->value, b->error);
+    double value = fini_formula_evaluate(f, b->value, b->error);
     b->value[i] = before;
     return value;
 }
@@ -189,8 +74,8 @@ static double at(const fini_formula *f, bound *b, int i, double moved)
 static void sweep(const fini_formula *f, bound *b, int i, double value, double *down, double *up)
 {
     double low = at(f, b, i, b->low[i]) - value, high = at(f, b, i, b->high[i]) - value;
-    *down = f_max(0, -f_min(low, high));
-    *up = f_max(0, f_max(low, high));
+    *down = fini_max_of(0, -fini_min_of(low, high));
+    *up = fini_max_of(0, fini_max_of(low, high));
 }
 
 /* Every column moved by its error and over its interval, the changes in quadrature. Where the error of one is not
@@ -199,7 +84,7 @@ static fini_number finish(const fini_formula *f, bound *b)
 {
     fini_number number = {
         .how = b->any ? b->how : FIN_HOW_CLOSED, .samples = b->samples, .drawn = b->drawn};
-    number.value = evaluate(f, b->value, b->error);
+    number.value = fini_formula_evaluate(f, b->value, b->error);
     double sum = 0, below = 0, above = 0;
     int moving = 0, last = 0;
     for (int i = 0; i < f->name_count; i++) {
@@ -222,8 +107,8 @@ static fini_number finish(const fini_formula *f, bound *b)
         number.low = number.high = number.value; /* infinities, too */
     } else if (moving == 1) {                    /* its ends themselves, without rounding */
         double a = at(f, b, last, b->low[last]), c = at(f, b, last, b->high[last]);
-        number.low = f_min(number.value, f_min(a, c));
-        number.high = f_max(number.value, f_max(a, c));
+        number.low = fini_min_of(number.value, fini_min_of(a, c));
+        number.high = fini_max_of(number.value, fini_max_of(a, c));
     } else {
         number.low = number.value - sqrt(below);
         number.high = number.value + sqrt(above);

@@ -14,6 +14,7 @@
 #define FINI_STUDY_H
 
 #include "command/command.h"
+#include "command/formula.h"
 #include "finetti/study.h"
 #include "math/stats.h"
 #include "store/done.h"
@@ -155,17 +156,7 @@ fin_status fini_study_keep(fin_store *store, const fin_study *study, const fini_
 /* The study with this name as it was run. FIN_ERR_ARGUMENT with the nearest name if there is none. */
 fin_status fini_store_study(fin_store *store, const char *name, fin_study **out, fin_error *err);
 
-/* ---- formulas (expression.c) ----------------------------------------------------------------- */
-
-/* A formula of columns: + - * / ^, brackets, numbers, names, pi, inf; sqrt abs exp log log10 log2
- * erf min(a,b) max(a,b) floor round sign; error(name): the error of a column; comparisons give 0
- * or 1. */
-typedef struct fini_formula fini_formula;
-fin_status fini_formula_parse(const char *text, fini_formula **out, fin_error *err);
-void fini_formula_destroy(fini_formula *formula);
-/* The names in it, for checks without a frame. */
-int fini_formula_name_count(const fini_formula *formula);
-const char *fini_formula_name(const fini_formula *formula, int i);
+/* ---- formulas of columns (expression.c) ----------------------------------------------------------------- */
 
 /* An interval of 95 % is so many standard errors to each side. */
 #define FINI_Z95 1.959963984540054

@@ -154,3 +154,12 @@ for threads in 1 4; do
 done
 cmp threads1.csv threads4.csv
 "$FINETTI" risk --form softmax --task spiked --samples 3000 --sweep lam=0.5,2 --threads 3 | cmp - threads1.csv
+
+# A setting may be a formula of others, in a sweep and in a file point by point: the same bytes as with the numbers.
+"$FINETTI" risk --lam '1/sqrt(d)' --L 'round(d^0.5)' --sweep d=100,400,1600 --show risk >formulas.csv
+printf 'd,lam,L\n100,0.1,10\n400,0.05,20\n1600,0.025,40\n' >typed.csv
+"$FINETTI" risk --points typed.csv --show risk | cmp - formulas.csv
+printf 'd,lam,L\n100,1/sqrt(d),10\n400,0.05,d^0.5\n1600,0.025,40\n' >cells.csv
+"$FINETTI" risk --points cells.csv --show risk | cmp - formulas.csv
+"$FINETTI" risk --lam 'sqrt(gama)' 2>message && fail "gama is no setting"
+grep -q "did you mean gamma?" message || fail "$(cat message)"

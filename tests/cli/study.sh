@@ -378,3 +378,22 @@ P
 accepts study show cut --store cut.db
 prints "derived: 2 of 3 hold, 1 untested"
 prints "(a time)"
+
+# A setting that follows an axis: the run is the one with the number typed.
+cat >follow.yaml <<'Y'
+study: follow
+runs:
+  - {id: formula, command: risk, set: {lam: 1/sqrt(d), L: round(d^0.5)}, axes: {d: [100, 400]}}
+  - {id: axis, command: risk, set: {L: 10}, axes: {d: [100], lam: [1/sqrt(d), d^-0.25]}}
+  - {id: typed, command: risk, set: {d: 400, L: 20, lam: 0.05}}
+Y
+accepts study run follow.yaml --store follow.db
+accepts study export follow --store follow.db --out follow.csv
+"$PYTHON" - <<'P'
+import csv
+rows = list(csv.DictReader(open("follow.csv")))
+seen = [(r["block"], float(r["d"]), float(r["L"]), float(r["lam"])) for r in rows]
+assert sorted(seen) == sorted([("formula", 100, 10, 0.1), ("formula", 400, 20, 0.05), ("axis", 100, 10, 0.1),
+                               ("axis", 100, 10, 0.316227766017), ("typed", 400, 20, 0.05)]), seen
+assert len({r["hash"] for r in rows}) == 3, rows
+P

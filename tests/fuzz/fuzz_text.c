@@ -12,8 +12,25 @@
 
 /* ---- formulas and conditions ----------------------------------------------------------------- */
 
+/* The text as a setting, and a setting that follows it. */
+static void fuzz_setting_formula(const char *text)
+{
+    const fin_command *risk = fin_command_find("risk");
+    const fin_pair pairs[] = {{.name = "lam", .text = text},
+                              {.name = "let.x", .text = "2"},
+                              {.name = "nu", .text = "lam/x"}};
+    void *values = malloc(risk->size);
+    fin_error err = {FIN_OK, ""};
+    int bad;
+    FUZZ_CHECK(values);
+    fin_status status = fin_command_apply(risk, values, pairs, 3, &bad, &err);
+    FUZZ_CHECK(!status || err.message[0]);
+    free(values);
+}
+
 static void fuzz_formula(const char *text)
 {
+    fuzz_setting_formula(text);
     enum { NAMES = 32 };
     fini_formula *formula;
     fini_number numbers[NAMES], answer;

@@ -1,4 +1,4 @@
-/* Formulas of columns: text -> a short program for a stack machine.
+/* Formulas: text -> a short program for a stack machine.
  *
  *     comparison = sum [("<" | "<=" | ">" | ">=" | "==" | "!=") sum]
  *     sum        = product {("+" | "-") product}
@@ -10,7 +10,7 @@
  *
  * Whoever wrote the text may mean harm: length, depth and the stack are bounded when it is parsed,
  * so that evaluation has nothing to check, allocates nothing and may be called from any thread. */
-#include "study/expression.h"
+#include "command/formula.h"
 
 #include "data/data.h"
 #include "base/constants.h"
@@ -106,7 +106,7 @@ static void parse_number(parser *p)
     if (stopped != end || is_letter(*end) || *end == '.') /* 0x10, 1.2.3, 3d */
         refuse(p, start, "this is no number, such as 2, 0.5 or 1e-3,");
     p->at = end;
-    emit(p, (fini_step){.code = PUSH, .number = number}, 0);
+    emit(p, (fini_step){.code = FINI_OP_PUSH, .number = number}, 0);
 }
 
 static size_t word_length(const char *start)
@@ -162,7 +162,7 @@ static void parse_error_of(parser *p)
     if (!length)
         refuse(p, start, "error() takes the name of a number, which is missing");
     p->at += length;
-    emit_name(p, start, length, ERROR);
+    emit_name(p, start, length, FINI_OP_ERROR);
     expect(p, ")", "error() takes a name alone: ')' is missing");
 }
 
@@ -183,7 +183,9 @@ static void parse_call(parser *p, const char *start, size_t length)
         parse_level(p, 0);
     }
     expect(p, ")", "')' is missing");
-    emit(p, (fini_step){.code = f->arguments == 1 ? CALL_ONE : CALL_TWO, .index = i}, f->arguments);
+    emit(p,
+         (fini_step){.code = f->arguments == 1 ? FINI_OP_CALL_ONE : FINI_OP_CALL_TWO, .index = i},
+         f->arguments);
 }
 
 static void parse_word(parser *p)
@@ -197,11 +199,11 @@ static void parse_word(parser *p)
     else if (call)
         parse_call(p, start, length);
     else if (length == 2 && memcmp(start, "pi", 2) == 0)
-        emit(p, (fini_step){.code = PUSH, .number = FINI_PI}, 0);
+        emit(p, (fini_step){.code = FINI_OP_PUSH, .number = FINI_PI}, 0);
     else if (length == 3 && memcmp(start, "inf", 3) == 0)
-        emit(p, (fini_step){.code = PUSH, .number = INFINITY}, 0);
+        emit(p, (fini_step){.code = FINI_OP_PUSH, .number = INFINITY}, 0);
     else
-        emit_name(p, start, length, NAME);
+        emit_name(p, start, length, FINI_OP_NAME);
 }
 
 static void parse_atom(parser *p)
@@ -227,14 +229,14 @@ static void parse_sign(parser *p)
         return;
     if (accept(p, "-")) {
         parse_sign(p);
-        emit(p, (fini_step){.code = NEGATE}, 1);
+        emit(p, (fini_step){.code = FINI_OP_NEGATE}, 1);
     } else if (accept(p, "+")) {
         parse_sign(p);
     } else {
         parse_atom(p);
         if (accept(p, "^")) {
             parse_sign(p);
-            emit(p, (fini_step){.code = POWER}, 2);
+            emit(p, (fini_step){.code = FINI_OP_POWER}, 2);
         }
     }
     p->nested--;
@@ -247,10 +249,11 @@ static void parse_level(parser *p, int level)
         const char *word;
         fini_opcode code;
         int level;
-    } operators[] = {{"<=", LESS_EQUAL, 0}, {">=", GREATER_EQUAL, 0}, {"==", EQUAL, 0},
-                     {"!=", NOT_EQUAL, 0},  {"<", LESS, 0},           {">", GREATER, 0},
-                     {"+", ADD, 1},         {"-", SUBTRACT, 1},       {"*", MULTIPLY, 2},
-                     {"/", DIVIDE, 2}};
+    } operators[] = {{"<=", FINI_OP_LESS_EQUAL, 0}, {">=", FINI_OP_GREATER_EQUAL, 0},
+                     {"==", FINI_OP_EQUAL, 0},      {"!=", FINI_OP_NOT_EQUAL, 0},
+                     {"<", FINI_OP_LESS, 0},        {">", FINI_OP_GREATER, 0},
+                     {"+", FINI_OP_ADD, 1},         {"-", FINI_OP_SUBTRACT, 1},
+                     {"*", FINI_OP_MULTIPLY, 2},    {"/", FINI_OP_DIVIDE, 2}};
     enum { OPERATORS = sizeof operators / sizeof *operators, HIGHEST = 2 };
     if (level > HIGHEST) {
         parse_sign(p);
