@@ -25,11 +25,12 @@ static void table__outputs_are_what_comes(void **state)
         "regret T=12 sequences=10",
         "regret family=concept T=12 sequences=10 d=2",
     };
-    static const char *const urn[] = {"urn"};
+    static const char *const urn[] = {"urn"}, *const minimal[] = {"minimal samples=50"};
     expect_outputs("identity", identity, 6);
     expect_outputs("latent", latent, 3);
     expect_outputs("regret", regret, 2);
     expect_outputs("urn", urn, 1);
+    expect_outputs("minimal", minimal, 1);
 }
 
 static void words__are_checked(void **state)
@@ -433,6 +434,40 @@ static void regret__concept(void **state)
     fin_result_destroy(r);
 }
 
+/* ---- minimal ------------------------------------------------------------------------------------ */
+
+/* Losses by hand: the sign of a Gaussian (2 / pi of the variance is kept); one token of four outcomes,
+ * two of them taken together, by enumeration; three of five columns forgotten when L is large; nothing
+ * known. And drawn tokens lose as much as theory says. */
+static void minimal__known_losses(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *name;
+        double expected, within;
+    } of[] = {
+        {"minimal family=mean width=100 samples=20000", "share", 1 - 2 / 3.14159265358979324,
+         1e-12},
+        {"minimal family=mean width=0.01 samples=20000", "share", 1e-4 / 12, 1e-9},
+        {"minimal family=counts L=1 samples=20000", "loss", 0.01, 1e-15},
+        {"minimal family=concept L=2000 samples=200", "share", 0.6, 1e-3},
+        {"minimal family=concept keep=0 dv=2 prior=3 samples=4000", "coarse", 30, 1e-12},
+    };
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        fin_result *r = run(of[i].text);
+        fin_scalar ratio = scalar(r, "ratio");
+        print_message("%s: %s %.6f, z = %.2f\n", of[i].text, of[i].name,
+                      scalar(r, of[i].name).value, (ratio.value - 1) / ratio.error);
+        assert_true(fabs(scalar(r, of[i].name).value - of[i].expected) < of[i].within);
+        assert_true(fabs(ratio.value - 1) < 5 * ratio.error);
+        fin_result_destroy(r);
+    }
+    expect_refused("minimal family=concept keep=5", "keep fewer");
+    expect_refused("minimal family=concept L=5", "singular");
+    expect_refused("minimal family=process", "concept");
+    expect_refused("minimal family=counts outcomes=100 keep=3", "more than 64");
+}
+
 /* ---- urn ---------------------------------------------------------------------------------------- */
 
 /* Two balls of N, half of them red: |P(both red) - 1/4| and so on add up to 1 / (2 (N - 1)). */
@@ -548,6 +583,7 @@ static void job__every_allocation_fails(void **state)
     (void)state;
     static const char *const texts[] = {
         "identity which=bma models=2 L=3",
+        "minimal samples=300 L=6",
         "identity which=permutation models=1 L=3",
         "identity which=mixing models=1 L=3",
         "identity which=compression models=1 L=3",
@@ -588,6 +624,7 @@ int main(void)
         cmocka_unit_test(latent__posterior),
         cmocka_unit_test(regret__concepts),
         cmocka_unit_test(regret__concept),
+        cmocka_unit_test(minimal__known_losses),
         cmocka_unit_test(urn__known_answers),
         cmocka_unit_test(job__same_bytes_for_any_threads),
         cmocka_unit_test(job__same_numbers_side_by_side),

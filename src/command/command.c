@@ -16,6 +16,7 @@
     C(identity)                                                                                    \
     C(regret)                                                                                      \
     C(urn)                                                                                         \
+    C(minimal)                                                                                     \
     C(prior)                                                                                       \
     C(erm)                                                                                         \
     C(linear)                                                                                      \
