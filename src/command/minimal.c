@@ -273,7 +273,6 @@ static void counts_theory(work *w)
 static fin_status check(const void *values, fin_error *err)
 {
     const minimal_values *v = values;
-    bool counts = strcmp(v->family, "counts") == 0, concept = strcmp(v->family, "concept") == 0;
     fin_latent *latent = NULL;
     fin_latent_shape shape;
     fin_status status = fin_latent_create(&latent, fin_family_find(v->family), &v->latent, 1, err);
@@ -281,12 +280,13 @@ static fin_status check(const void *values, fin_error *err)
         return status;
     fin_latent_get_shape(latent, &shape);
     fin_latent_destroy(latent);
-    int64_t most = counts ? shape.outcomes : concept ? shape.features : MOST;
+    bool concept = shape.dk > 0;
+    int64_t most = shape.outcomes > 0 ? shape.outcomes : concept ? shape.features : MOST;
     if (most > MOST || shape.dv > MOST)
         return fini_fail(err, FIN_ERR_ARGUMENT,
                          "%lld features or outcomes and dv = %lld are more than %d; 5 are usual",
                          (long long)most, (long long)shape.dv, MOST);
-    if (v->own.keep >= most)
+    if ((shape.outcomes > 0 || concept) && v->own.keep >= most)
         return fini_fail(err, FIN_ERR_ARGUMENT,
                          "keep = %lld of %lld is everything, and nothing is lost; keep fewer",
                          (long long)v->own.keep, (long long)most);
