@@ -176,6 +176,9 @@ static int unknown_option(cli_args *args, const char *name)
     char option[CLI_NAME + 2], other[CLI_NAME + 2];
     fin_error err = {FIN_OK, ""};
     cli_dashed(name, option);
+    for (int i = 0; i < args->pair_count; i++) /* a value that is missing farther on is not told first */
+        if (!args->pairs[i].text)
+            args->pairs[i].text = "";
     if (args->settings)
         fin_command_apply(args->settings, args->values, args->pairs, args->pair_count, NULL, &err);
     bool elsewhere = strstr(err.message, "; it belongs to "); /* a setting of another task, say */

@@ -65,6 +65,24 @@ static void table__outputs_are_what_comes(void **state)
 
 /* ---- models ---------------------------------------------------------------------------------- */
 
+static void run__a_pair_is_whole(void **state)
+{
+    (void)state;
+    const fin_pair pairs[][2] = {{{"task", "slr", NULL}, {"L", NULL, NULL}},
+                                 {{"task", "slr", NULL}, {NULL, "4", NULL}},
+                                 {{"task", NULL, NULL}, {"L", "4", NULL}}};
+    const char *said[] = {"setting 2, L, has no value", "setting 2, unnamed, has no name",
+                          "setting 1, task, has no value"};
+    for (int i = 0; i < 3; i++) {
+        fin_result *result = NULL;
+        assert_int_equal(
+            fin_command_run(fin_command_find("risk"), pairs[i], 2, NULL, &result, &err),
+            FIN_ERR_ARGUMENT);
+        assert_non_null(strstr(err.message, said[i]));
+        assert_null(result);
+    }
+}
+
 static void model__words_are_checked(void **state)
 {
     (void)state;
@@ -638,6 +656,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(table__names_and_outputs),
         cmocka_unit_test(run__from_texts),
+        cmocka_unit_test(run__a_pair_is_whole),
         cmocka_unit_test(table__outputs_are_what_comes),
         cmocka_unit_test(model__words_are_checked),
         cmocka_unit_test(model__lists_have_one_form),

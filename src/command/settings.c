@@ -273,6 +273,13 @@ fin_status fin_command_tables(const fin_command *command, void *values, const fi
     bad = bad ? bad : &blamed;
     *bad = -1;
     *group_count = 0;
+    for (int i = 0; i < count; i++)
+        if (!pairs[i].name || !pairs[i].text) {
+            *bad = i;
+            return fini_fail(err, FIN_ERR_ARGUMENT, "%s: setting %d, %s, has no %s; give both",
+                             command->name, i + 1, pairs[i].name ? pairs[i].name : "unnamed",
+                             pairs[i].name ? "value" : "name");
+        }
     fin_status status = apply_words(command, values, pairs, count, -1, bad, err);
     if (status)
         return status;
