@@ -7,6 +7,7 @@
 #define COMMAND_LIST(C)                                                                            \
     C(risk)                                                                                        \
     C(train)                                                                                       \
+    C(layer)                                                                                       \
     C(landscape)                                                                                   \
     C(latent)                                                                                      \
     C(fit)                                                                                         \

@@ -34,6 +34,10 @@
     S(TRAIN_STAIRS, 19)                                                                            \
     S(TRAIN_REST, 20)                                                                              \
     S(TRAIN_RISK, 21)                                                                              \
+    S(LAYER_START, 30) /* a transformer layer: parameters, register, directions; samples */        \
+    S(LAYER_TOKENS, 31)                                                                            \
+    S(LAYER_NOISE, 32)                                                                             \
+    S(LAYER_TEST, 33)                                                                              \
     S(TUNE_START, 200) /* context: where a search starts, landmarks, which tokens are looked at */ \
     S(LANDMARKS, 201)                                                                              \
     S(TUNE_TOKENS, FIN_STREAM_USER) /* was given away with the callers' first, and stays */        \
