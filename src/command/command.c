@@ -12,6 +12,7 @@
     C(latent)                                                                                      \
     C(fit)                                                                                         \
     C(law)                                                                                         \
+    C(heads)                                                                                       \
     C(rate)                                                                                        \
     C(limit)                                                                                       \
     C(identity)                                                                                    \

@@ -54,7 +54,17 @@ typedef struct fini_reduction {
     double gamma, mu, eps, penalty;
     double alpha_lam; /* > 0: lam is trained, and the schedule is not looked at */
     int runs;         /* as above */
+    int H, P, shared; /* of heads_body.h: heads, pairs, one noise for all relevant tokens */
 } fini_reduction;
+
+/* The same with a sum of H heads on P pairs, d >= 4H + 2P; penalty and alpha_lam are not looked at. A
+ * run is the products of k_1, v_1, k_2, ... with each other (row i(i-1)/2 + j, j < i), then of each of
+ * them with v*_1 .. v*_P, k*_1 .. k*_P. */
+enum {
+    FINI_HEADS = 4,
+    FINI_HEADS_STATE = FINI_HEADS * (2 * FINI_HEADS - 1) + 4 * FINI_HEADS * FINI_HEADS
+};
+#define FINI_HEADS_ROWS(H, P) ((H) * (2 * (H)-1) + 4 * (H) * (P))
 
 /* ---- queries and keys ----------------------------------------------------------------------- */
 
@@ -181,6 +191,8 @@ typedef struct fini_kernel {
                        const double *alpha, double state[][FINI_RUNS]);
     void (*reduced)(const fini_reduction *p, int64_t first, int64_t steps, const double *lam,
                     const double *alpha, double state[][FINI_RUNS]);
+    void (*heads)(const fini_reduction *p, int64_t first, int64_t steps, const double *lam,
+                  const double *alpha, double state[][FINI_RUNS]);
 } fini_kernel;
 
 /* Four float normals: block number `block` of this key. */

@@ -332,6 +332,8 @@ static void normals_lanes(const lane_keys *keys, uint32_t block, int count, floa
 }
 #include "kernel/reduced_body.h"
 
+#include "kernel/heads_body.h"
+
 void fini_normals_block(fini_key key, uint32_t block, float out[4])
 {
     philox4x32_ctr_t words = block_of(key, block);

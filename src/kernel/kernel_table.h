@@ -32,4 +32,5 @@ const fini_kernel TABLE_OF(kernel) = {
     .erf_risk = erf_risk,
     .population = population,
     .reduced = reduced,
+    .heads = heads,
 };

@@ -224,14 +224,15 @@ static inline void reduced_end(const fini_reduction *p, double alpha, reduced_ru
 }
 
 /* Chi-square with 2 scale + 2/3 degrees from a normal x and an exponential e, lane by lane
- * (Marsaglia and Tsang 2000 with -log u = e): at once in more than 99 of 100 tries when d = 80. */
+ * (Marsaglia and Tsang 2000 with -log u = e): at once in more than 99 of 100 tries when d = 80. Any
+ * scale > 0 is right; their squeeze, 0.0331 x^4 above x^4 / (108 scale), is for two degrees or more. */
 static void chi_squares(const fini_reduction *p, int64_t step, int first_lane, uint32_t retry,
                         double scale, const double *x, const double *e, double *chi)
 {
     double c = 1 / sqrt(9 * scale);
     for (int lane = 0; lane < LANES_F; lane++) {
         double t = 1 + c * x[lane], v = t * t * t, xx = x[lane] * x[lane], y = 0.0331 * xx * xx;
-        bool good = t > 0 && y < 1 && e[lane] * (1 - y) > y;
+        bool good = scale > 0.5 && t > 0 && y < 1 && e[lane] * (1 - y) > y;
         if (!good)
             good = t > 0 && e[lane] > -(0.5 * xx + scale * (1 - v + log(v)));
         if (!good) {

@@ -567,4 +567,6 @@ static void normals_lanes(const lane_keys *keys, uint32_t block, int count, vf *
 }
 #include "kernel/reduced_body.h"
 
+#include "kernel/heads_body.h"
+
 #include "kernel/kernel_table.h"

@@ -38,6 +38,10 @@
     S(LAYER_TOKENS, 31)                                                                            \
     S(LAYER_NOISE, 32)                                                                             \
     S(LAYER_TEST, 33)                                                                              \
+    S(HEADS_START, 23) /* several heads: where a run starts, its steps */                          \
+    S(HEADS_LANES, 24)                                                                             \
+    S(HEADS_TOKENS, 25)                                                                            \
+    S(HEADS_NOISE, 26)                                                                             \
     S(TUNE_START, 200) /* context: where a search starts, landmarks, which tokens are looked at */ \
     S(LANDMARKS, 201)                                                                              \
     S(TUNE_TOKENS, FIN_STREAM_USER) /* was given away with the callers' first, and stays */        \
