@@ -22,6 +22,7 @@ assert all(c["verdict"] == "holds" for c in claims if c["kind"] == "check")
 assert all(s["done"] == 0 and s["failed"] == 0 and s["runs"] == s["present"] for s in r["studies"])
 print(len(claims), "claims of", len(r["studies"]), "studies:", r["sum"]["kinds"])
 P
+"$PYTHON" "$SRC/tools/papers.py" r.json --check "$SRC/docs/papers.md" || fail "docs/papers.md is old"
 # A group of studies is those whose names begin with it; all is done already. In a copy: the report has the group only.
 cp -R report group
 for group in slr exchangeability learning; do
