@@ -18,6 +18,7 @@ import numpy as np
 import bags
 import cross
 import encoder
+import layer
 import peers
 import python
 import study
@@ -205,7 +206,7 @@ def large(bench):
 
 
 PARTS = {"normals": normals, "small": small, "large": large, "risk": risk, "threads": threads, **train.PARTS,
-         **cross.PARTS, **bags.PARTS, **encoder.PARTS, "study": study.measure, **python.PARTS}
+         **cross.PARTS, **bags.PARTS, **encoder.PARTS, **layer.PARTS, "study": study.measure, **python.PARTS}
 
 
 def main():
