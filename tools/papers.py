@@ -34,8 +34,9 @@ NOT = {
         ("BERT and ViT pretrained at scale", "experiments", "weights and images cannot be had offline; digits of 8 x 8 are used (docs/encoder.md)"),
     ],
     "Zhang et al. 2023": [
-        ("Theorem 5.3 and proposition 5.4: pretraining error of transformers, in total variation", "section 5", "bounds with unknown constants on networks of any depth: nothing here could make them fail"),
-        ("Theorem 6.2: the regret of in-context learning after pretraining", "section 6", "the same; its parts, the Bayesian regret and wrong labels, are tried"),
+        ("The bound on pretraining with dependent tokens (PAC-Bayes), and approximation in depth", "theorem 5.3, proposition 5.4",
+         "bounds with constants that are not given, on networks of any depth: nothing that is run could make them fail"),
+        ("The theorem with its constants that joins them", "theorem 6.2", "the same; proposition 6.3, wrong labels, is tried as a claim of our own (exchangeability_representation)"),
     ],
 }
 
