@@ -117,7 +117,7 @@ def test_progress_and_cancelling():
 
 def test_commands():
     commands = finetti.commands()
-    assert list(commands)[:3] == ["risk", "train", "landscape"] and len(repr(commands).splitlines()) == len(commands)
+    assert list(commands)[:2] == ["risk", "train"] and "landscape" in commands and len(repr(commands).splitlines()) == len(commands)
     for name, command in commands.items():
         assert command.summary in repr(commands) and command.outputs and name in finetti.run.__doc__
         shown = repr(command)

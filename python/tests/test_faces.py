@@ -187,7 +187,8 @@ def by_study(runs):
 
 # ---- the same numbers -----------------------------------------------------------------------------
 
-@pytest.mark.parametrize("name", COMMANDS)
+# layer: its last bits are those of the BLAS that the process has, and the tool may have chosen another (docs/training.md)
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name != "layer"])
 def test_same_numbers(name):
     """Refusals count too; but some draws must be taken."""
     pick = random.Random(f"numbers {name}")
