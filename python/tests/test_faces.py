@@ -187,8 +187,7 @@ def by_study(runs):
 
 # ---- the same numbers -----------------------------------------------------------------------------
 
-# layer: its last bits are those of the BLAS that the process has, and the tool may have chosen another (docs/training.md)
-@pytest.mark.parametrize("name", [name for name in COMMANDS if name != "layer"])
+@pytest.mark.parametrize("name", COMMANDS)
 def test_same_numbers(name):
     """Refusals count too; but some draws must be taken."""
     pick = random.Random(f"numbers {name}")

@@ -50,7 +50,7 @@ static const fin_output outputs[] = {
     {"step", "(T) logged steps", "steps"},
     {"mean", "(5, T) over runs: excess, rank_one, key, value, share apart", NULL},
     {"excess_path", "(runs, T) excess risk of each run", NULL},
-    {"excess_error", "(runs, T) its standard error", NULL},
+    {"excess_path_error", "(runs, T) its standard error", NULL},
     {"rank_one_path", "(runs, T, H) s1^2 / sum s^2 of Wk'Wq; NaN where it is 0", NULL},
     {"key_path", "(runs, T, H, P) |top right singular vector of Wq . k*_p|", NULL},
     {"value_path", "(runs, T, H, P) cosine of theta (I + W2 W1) Wv' and v*_p", NULL},
@@ -294,7 +294,7 @@ static void add_series(const work *w, fin_result *result)
     fini_result_series(result, "excess_path", FIN_F64, 2, (int64_t[]){p->runs, T}, w->at);
     for (int64_t i = 0; i < cells; i++)
         w->at[i] = w->look[i].error;
-    fini_result_series(result, "excess_error", FIN_F64, 2, (int64_t[]){p->runs, T}, w->at);
+    fini_result_series(result, "excess_path_error", FIN_F64, 2, (int64_t[]){p->runs, T}, w->at);
     for (int64_t i = 0; i < cells * p->H; i++)
         w->at[i] = w->look[i / p->H].rank_one[i % p->H];
     fini_result_series(result, "rank_one_path", FIN_F64, 3, (int64_t[]){p->runs, T, p->H}, w->at);
