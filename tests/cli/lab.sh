@@ -2,7 +2,7 @@
 set -eu
 . "$SRC/tests/cli/common.bash"
 
-# Small settings: a new command runs with its defaults.
+# Small settings: a command whose default size takes more than a second needs a row.
 cat >lab.py <<'P'
 import csv, json, os, subprocess
 from npz import load
@@ -14,7 +14,8 @@ small = {
     "fit": "d=5 L=3 ratio=4 trials=2 test=100 model=linear", "law": "runs=2 steps=2 d=5 L=3", "rate": "L=64 contexts=2",
     "limit": "L=64", "erm": "repetitions=2 n=8 L=8", "shift": "n=16", "head": "pre=16 n=8 starts=1 repetitions=2 test=100 L=8",
     "encoder": encoder, "pretrain": encoder + " repetitions=2 scratch_steps=2 scratch_rates=1 labels=4",
-    "mil": "trials=2 bags=12 judged=12 d=2 most=3 model=mean",
+    "heads": "runs=2 steps=100 d=20", "layer": "runs=2 steps=5 d=8 hidden=8 L=3 batch=4 test=10 log_every=5",
+    "minimal": "samples=100", "mil": "trials=2 bags=12 judged=12 d=2 most=3 model=mean",
 }
 small = {name: dict(pair.split("=") for pair in text.split()) for name, text in small.items()}
 
