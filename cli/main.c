@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 static const cli_command *const own[] = {
-    &cli_risk,        &cli_simulate,     &cli_train,        &cli_landscape,
+    &cli_risk,        &cli_simulate,     &cli_train,        &cli_landscape,    &cli_curve,
     &cli_fit,         &cli_predict,      &cli_locate,       &cli_attend,
     &cli_latent_risk, &cli_latent_draw,  &cli_study_run,    &cli_study_ls,
     &cli_study_show,  &cli_study_status, &cli_study_export, &cli_study_diff,

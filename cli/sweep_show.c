@@ -98,24 +98,33 @@ static void print_how(const fin_sweep *sweep, const fin_sweep_column *c, int64_t
            rare ? "; (!): made by a few samples, most likely too small" : "");
 }
 
+/* What is swept, at a point. */
+static const char *setting_at(const fin_column *c, int64_t i, char text[32])
+{
+    return c->texts ? c->texts[i] : cli_number(c->numbers[i], text, 32);
+}
+
 static int print_table(const plan *p, const fin_sweep *sweep)
 {
     fin_sweep_column shown[CLI_COLUMNS];
     char text[32];
-    int count = 0;
+    int count = 0, width[MOST_SETTINGS];
+    for (int k = 0; k < p->count; k++) {
+        width[k] = 7;
+        for (int64_t i = 0; i < p->n; i++)
+            width[k] = (int)fmax(width[k], (double)strlen(setting_at(&p->columns[k], i, text)));
+    }
     for (int i = 0; i < fin_sweep_count(sweep) && count < CLI_COLUMNS; i++) {
         shown[count] = fin_sweep_get(sweep, i);
         count += !is_flag(shown[count].name);
     }
     for (int k = 0; k < p->count; k++)
-        printf("%-8s", p->titles[k]);
+        printf("%-*s ", width[k], p->titles[k]);
     for (int i = 0; i < count; i++)
         printf(" %-*s%s", i == count - 1 ? 0 : CELL - 2, shown[i].name, i == count - 1 ? "\n" : "");
     for (int64_t i = 0; i < p->n; i++) {
         for (int k = 0; k < p->count; k++)
-            printf("%-8s", p->columns[k].texts
-                               ? p->columns[k].texts[i]
-                               : cli_number(p->columns[k].numbers[i], text, sizeof text));
+            printf("%-*s ", width[k], setting_at(&p->columns[k], i, text));
         for (int j = 0; j < count; j++)
             print_cell(sweep, &shown[j], i, j == count - 1);
     }

@@ -9,6 +9,7 @@
     C(train)                                                                                       \
     C(layer)                                                                                       \
     C(landscape)                                                                                   \
+    C(curve)                                                                                       \
     C(latent)                                                                                      \
     C(fit)                                                                                         \
     C(law)                                                                                         \

@@ -26,17 +26,9 @@
 
 #include <math.h>
 
-enum { X_NODES = 430, G_NODES = 77, X_MORE = 2800 };
+enum { X_NODES = FINI_SCORE_NODES, G_NODES = 77, X_MORE = FINI_SCORE_MORE };
 
-typedef struct scores {
-    double b;
-    int nodes;
-    double node[X_NODES + X_MORE], weight[X_NODES + X_MORE]; /* x and its density, or G and its */
-    double more[X_NODES + X_MORE];                           /* e^x times it */
-} scores;
-
-/* `lower`: how far below the usual nodes a mean over x has to begin. */
-static void prepare(scores *q, double b, double lower)
+void fini_scores_prepare(fini_scores *q, double b, double lower)
 {
     q->b = b;
     if (b >= 1) {
@@ -56,14 +48,9 @@ static void prepare(scores *q, double b, double lower)
     }
 }
 
-/* K2(t), K1(t), K0(t) and 1 - K0(t), each without cancellation. */
-typedef struct means {
-    double K2, K1, K0, rest;
-} means;
-
-static means evaluate(const scores *q, double t)
+fini_score_means fini_scores_at(const fini_scores *q, double t)
 {
-    means K = {0, 0, 0, 0};
+    fini_score_means K = {0, 0, 0, 0};
     for (int i = 0; i < q->nodes; i++) {
         if (q->b >= 1) {
             double at = (q->node[i] - t) / q->b;
@@ -97,7 +84,7 @@ static double power(double K0, double rest, double n)
 
 /* What is integrated: the answers of one t, added to sum[]. */
 typedef struct integral {
-    scores others, relevant;
+    fini_scores others, relevant;
     double shift;         /* spiked, softmax: mean score of the relevant token */
     int64_t L;            /* spiked, max */
     const fin_task *task; /* softmax: its lengths */
@@ -107,15 +94,15 @@ typedef struct integral {
 
 static void add_spiked(const integral *q, double t, double sum[3])
 {
-    means K = evaluate(&q->others, t);
+    fini_score_means K = fini_scores_at(&q->others, t);
     if (K.K1 > 0)
-        sum[0] += (double)(q->L - 1) * K.K1 * evaluate(&q->relevant, t + q->shift).K0 *
+        sum[0] += (double)(q->L - 1) * K.K1 * fini_scores_at(&q->relevant, t + q->shift).K0 *
                   power(K.K0, K.rest, (double)(q->L - 2));
 }
 
 static void add_max(const integral *q, double t, double sum[3])
 {
-    means K = evaluate(&q->others, t);
+    fini_score_means K = fini_scores_at(&q->others, t);
     sum[0] +=
         (double)q->L * (double)(q->L - 1) * K.K1 * K.K1 * power(K.K0, K.rest, (double)(q->L - 2));
 }
@@ -156,7 +143,7 @@ static fin_status of_length(void (*add)(const integral *, double, double[3]), do
                             double shift, int64_t L, fin_estimate *risk, fin_error *err)
 {
     integral q = {.shift = shift, .L = L, .count = 1, .add = add};
-    prepare(&q.others, b, 0);
+    fini_scores_prepare(&q.others, b, 0);
     q.relevant = q.others;
     if (integrate(&q, 0, risk))
         return FIN_OK;
@@ -243,10 +230,10 @@ fin_status fini_over_lengths(const fin_task *task, fini_at_length *value, double
 
 static void add_softmax(const integral *q, double t, double sum[3])
 {
-    means K = evaluate(&q->others, t);
+    fini_score_means K = fini_scores_at(&q->others, t);
     if (K.K1 == 0)
         return;
-    double H = evaluate(&q->relevant, t + q->shift).K0, one = 0, two = 0;
+    double H = fini_scores_at(&q->relevant, t + q->shift).K0, one = 0, two = 0;
     for (int64_t i = 0; i < count_lengths(q->task); i++) {
         double p, L = (double)length_at(q->task, i, &p);
         one += p * (L - 1) * power(K.K0, K.rest, L - 2);
@@ -321,8 +308,8 @@ bool fini_softmax_misses(const fin_task *task, double lam, double kappa, fini_mi
     }
     integral q = {.shift = lam * s->mu * kappa, .task = task, .count = 3, .add = add_softmax};
     double lower = fmax(0, fmin(q.shift - lam * lam, 0.25 * X_MORE));
-    prepare(&q.others, lam, lower);
-    prepare(&q.relevant, lam * s->gamma, 0);
+    fini_scores_prepare(&q.others, lam, lower);
+    fini_scores_prepare(&q.relevant, lam * s->gamma, 0);
     if (!integrate(&q, lower, part))
         return false;
     out->once = part[0];

@@ -82,6 +82,21 @@ fin_status fini_lam_best(const fin_task *task, const fin_form *form,
                          const fin_risk_settings *settings, const fin_progress *progress,
                          double *lam, fin_estimate *risk, fin_error *err);
 
+/* With G standard normal, K_j(t) = E[x^j exp(-x)] of x = e^(t + b G), and 1 - K_0 = `rest`, each without cancellation
+ * (posterior.c). `lower`: how far below the usual nodes a mean has to begin. */
+enum { FINI_SCORE_NODES = 430, FINI_SCORE_MORE = 2800 };
+typedef struct fini_scores {
+    double b;
+    int nodes; /* x and its density, or G and its; e^x times it */
+    double node[FINI_SCORE_NODES + FINI_SCORE_MORE], weight[FINI_SCORE_NODES + FINI_SCORE_MORE],
+        more[FINI_SCORE_NODES + FINI_SCORE_MORE];
+} fini_scores;
+typedef struct fini_score_means {
+    double K2, K1, K0, rest;
+} fini_score_means;
+void fini_scores_prepare(fini_scores *q, double b, double lower);
+fini_score_means fini_scores_at(const fini_scores *q, double t);
+
 /* Bayes error of the location at one length, spiked or max (posterior.c). */
 typedef fin_status fini_at_length(double snr, int64_t L, fin_estimate *risk, fin_error *err);
 /* Whether L has few enough values to average over one by one, and that average. */
