@@ -158,6 +158,7 @@ RESULTS = {
                         ({"return_variance": True, "return_weights": True}, _THREE)],
     # commands
     "run": "Result",
+    "learning_curve": "Result",
     "commands": "dict[str, Command]",
     **dict.fromkeys(["Result.__getitem__", "Result.__getattr__", "Result.get"], "Any"),
     "Result.__iter__": "Iterator[str]",

@@ -30,6 +30,7 @@ _HOMES = {
     "families": "families",
     "run": "_command",
     "commands": "_command",
+    "learning_curve": "_command",
     "risk": "_risk",
     "risk_erf": "_erf",
     "lam_star": "_risk",

@@ -16,7 +16,7 @@ import numpy as np
 from . import _arrays
 from ._core import ArgumentError, FinettiError, Table, Watch, check, error, ffi, lib, text
 from ._lab import PROGRESS, common, frame
-from ._signature import Keyword
+from ._signature import Keyword, signed
 from ._texts import encoded
 
 HOWS = tuple(text(lib.fin_how_name(i)) for i in range(lib.FIN_HOW_COUNT))
@@ -508,6 +508,29 @@ def run(command, /, *, progress=None, **settings):
         return Result(row.name, lambda: {**canonical(row, at_first(words, varying)), **varying}, shape, varying, numbers, {}, [])
     numbers, series, notes = once(row, words, progress)
     return Result(row.name, lambda: canonical(row, words), (), {}, numbers, series, notes)
+
+
+@signed([*COMMANDS["curve"].settings.values(), PROGRESS])
+def learning_curve(alpha=None, *, progress=None, **given):
+    """What can be learnt of the task spiked from n = alpha d bags by theory: run("curve", alpha=alpha, ...).
+
+    Parameters
+    ----------
+    {parameters}
+
+    Returns
+    -------
+    Result
+        With numbers q_k, q_v, optimal, known, linear; arrays where alpha is one. docs/learning.md says what they are.
+
+    Examples
+    --------
+    >>> import finetti
+    >>> curve = finetti.learning_curve([1, 2, 4], snr=5, L=3, eps=0.5)
+    >>> curve.optimal.round(4).tolist()
+    [0.8225, 0.5992, 0.4825]
+    """
+    return run("curve", alpha=alpha, progress=progress, **given)
 
 
 def _overloads():

@@ -70,6 +70,36 @@ def test_other_numbers_of_the_tool():
     assert finetti.risk(task, lam=0.2).risk == theirs["oracle"]["value"]
 
 
+def test_learning_curve():
+    alpha = [0.5, 2]
+    theirs = tool_json("curve", alpha="0.5,2", L=2, snr=4)["points"]
+    ours = finetti.learning_curve(alpha, L=2, snr=4)
+    for name in "q_k", "q_v", "optimal", "known", "linear":
+        assert ours[name].tolist() == theirs[name]
+    assert finetti.learning_curve(2, L=2, snr=4).optimal == ours.optimal[1]
+
+
+def test_learning_curve_linear_is_ridge_regression():
+    """On bags as they are defined, whose sums are regressed on at this penalty and at others."""
+    rng, d, L, snr, eps, trials = np.random.default_rng(1), 300, 3, 5, 0.5, 20
+    for alpha in 0.5, 4:
+        n, W, risks = int(alpha * d), 1 - 1 / L + eps**2, {0.3: [], 1: [], 3: []}
+        for _ in range(trials):
+            k, v = np.linalg.qr(rng.standard_normal((d, 2)))[0].T  # k.v is 0 for large d
+            X, J = rng.standard_normal((n, L, d)), rng.integers(L, size=n)
+            X[np.arange(n), J] += np.sqrt(snr) * k
+            y, s = X[np.arange(n), J] @ v + eps * rng.standard_normal(n), X.sum(1) / np.sqrt(L)
+            for scale in risks:
+                b = np.linalg.solve(s.T @ s + scale * W * L * d * np.eye(d), s.T @ y)
+                off = b - v / np.sqrt(L)  # Y - s.b on a new bag: mean and variance, averaged over the location
+                mean = np.sqrt(snr) * (v - b / np.sqrt(L)) @ k
+                risks[scale].append(W + off @ off + mean**2)
+        got, error = np.mean(risks[1]), np.std(risks[1]) / np.sqrt(trials)
+        want = finetti.learning_curve(alpha, snr=snr, L=L, eps=eps).linear
+        assert abs(got - want) < 3 * error + 10 / d * (got - W), (alpha, got, error, want)
+        assert got < min(np.mean(risks[0.3]), np.mean(risks[3]))
+
+
 def test_law_of_the_length():
     theirs = tool_json("risk", lengths="5:0.2,10:0.8", show="risk", m=2)["scalars"]["risk"]["value"]
     for lengths in ({5: 0.2, 10: 0.8}, [(5, 0.2), (10, 0.8)]):
