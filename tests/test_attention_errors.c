@@ -150,7 +150,8 @@ static void attention__refuses_bad_input(void **state)
         int64_t offsets[2] = {0, 1};
         refused(fin_form_weights(softmax, &t, 1, offsets, &chi, NULL, &w, &err), &err, "lam");
     }
-    assert_int_equal(fin_attention_create(&a, softmax, NULL, 3, FIN_F64, 4, NULL),
+    refused(fin_attention_create(&a, softmax, NULL, 3, FIN_F64, 4, &err), &err, "auto is a task's");
+    assert_int_equal(fin_attention_create(&a, fin_form_find("erf"), NULL, 3, FIN_F64, 4, NULL),
                      FIN_OK); /* defaults */
     for (int i = 0; i < 4; i++)
         refused(fin_attention_set(a, &(fin_form_settings){bad_lam[i], 0}, NULL, NULL, &err), &err,

@@ -51,7 +51,7 @@ static void table__outputs_are_what_comes(void **state)
         "risk show=risk,oracle,star,best,linear,bayes,check samples=500",
         "risk task=spiked form=linear L=5 show=linear",
         "risk kappa=1 eta=1",
-        "risk form=softmax method=simulation show=risk,oracle,bayes,check samples=8",
+        "risk form=softmax lam=0.1 method=simulation show=risk,oracle,bayes,check samples=8",
         "risk task=spiked form=softmax snr=64 method=simulation show=star,bayes samples=500",
         "train engine=reduced runs=8 d=50 steps=1 alpha=1.2e154 seed=2", /* some diverge */
         "landscape grid=3 starts=4",
@@ -408,7 +408,7 @@ static void risk__notes(void **state)
         {"risk form=hardmax kappa=0.1 show=risk,star samples=2000", "star: hardmax has no lam"},
         {"risk m=2 show=risk,bayes",
          "bayes: the Bayes risk is computed for m = 1 only, here m = 2"},
-        {"risk form=softmax L=3 method=simulation samples=5", "risk: one sample makes up a tenth"},
+        {"risk form=softmax lam=0.1 L=3 method=simulation samples=5", "risk: one sample makes up a tenth"},
         {"risk task=spiked snr=0 show=star", "star: at the end of the search"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -541,7 +541,7 @@ static const char *const samples[] = {
     "risk show=risk,oracle,star,linear,bayes,check kappa=0.4 samples=3000",
     "risk form=softmax task=max show=risk,bayes,check samples=3000 lengths=3:1,8:2",
     "train engine=reduced d=50 L=5 runs=9 steps=40 log_every=10",
-    "train engine=ambient d=10 L=3 runs=5 steps=20 form=softmax risk_samples=200",
+    "train engine=ambient d=10 L=3 runs=5 steps=20 form=softmax lam=0.1 risk_samples=200",
     "train runs=20 steps=200 init=sphere",
     "landscape grid=7",
     "law d=6 L=3 runs=12 steps=15",
@@ -627,7 +627,7 @@ static void job__cancelled(void **state)
 {
     (void)state;
     static const char *const longer[] = {
-        "risk form=softmax method=simulation samples=1000000",
+        "risk form=softmax lam=0.1 method=simulation samples=1000000",
         "risk show=check samples=1000000",
         "risk show=bayes samples=1000000",
         "train engine=reduced steps=1000000",

@@ -226,7 +226,7 @@ static void failures__name_the_point(void **state)
         fin_result *r;
         fin_error alone;
         int64_t bad;
-        const char *fixed = k == 8 ? "form=softmax L=2" : "";
+        const char *fixed = k == 8 ? "form=softmax lam=0.1 L=2" : "";
         fin_status status = run_point("risk", fixed, &column, 1, 217, &r, &alone);
         assert_int_not_equal(status, FIN_OK);
         assert_int_equal(sweep_of("risk", fixed, &column, 1, POINTS, NULL, &sweep, &bad, &err),

@@ -192,6 +192,46 @@ static void lam_star__of_softmax_is_the_posteriors(void **state)
 /* ---- above Bayes ------------------------------------------------------------------------------- */
 
 /* Is the difference of the two risks, and better known than they are. */
+/* lam = auto of softmax: the posterior's where it is one, else what the search over a grid finds. */
+static void lam_auto__is_the_best_known(void **state)
+{
+    (void)state;
+    const fin_form *softmax = fin_form_find("softmax");
+    static const struct {
+        double gamma, mu;
+        int64_t L_min, L, m;
+        double eps, tolerance;
+    } cases[] = {
+        {1, 3, 2, 7, 1, 0.5, 1e-15},        {0.7, 3, 10, 10, 1, 0, 1e-3},
+        {0.7, 14, 10, 10, 1, 0, 1e-3},      {3, 2.2, 10, 10, 1, 0, 1e-3},
+        {0.3, 1.4, 100, 100, 1, 0.1, 1e-3}, {0.7, 2, 2, 90, 1, 0, 0.1}, /* of the mean length */
+        {0.7, 5, 10, 10, 2, 0, 0.02},                                   /* simulated */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        fin_task *task =
+            slr(cases[i].gamma, cases[i].mu, cases[i].L_min, cases[i].L, cases[i].m, cases[i].eps);
+        fin_form_settings fs;
+        fin_estimate star;
+        double lam;
+        OK(fini_form_resolve(task, softmax, NULL, &fs, &err));
+        OK(fin_lam_star(task, softmax, NULL, NULL, NULL, &lam, &star, &err));
+        print_message("auto %.6g, best %.6g\n", fs.lam, lam);
+        assert_false(star.rare);
+        assert_true(fabs(fs.lam / lam - 1) <= cases[i].tolerance);
+        assert_true(fin_is_auto(fs.lam) == 0 && fs.lam <= 1e6);
+        fin_task_destroy(task);
+    }
+    fin_form_settings fs;
+    fin_task *task = slr(0.7, 1000, 10, 10, 1, 0.5); /* risks below all numbers: as of two tokens */
+    OK(fini_form_resolve(task, softmax, NULL, &fs, &err));
+    assert_true(fabs(fs.lam / (2000 / 1.49) - 1) < 1e-15);
+    fin_task_destroy(task);
+    task = slr(0, 3, 10, 10, 1, 0);
+    OK(fini_form_resolve(task, softmax, NULL, &fs, &err));
+    assert_true(fs.lam == 6);
+    fin_task_destroy(task);
+}
+
 static void over_bayes__is_the_difference(void **state)
 {
     (void)state;
@@ -295,6 +335,7 @@ int main(void)
         cmocka_unit_test(softmax__agrees_with_simulation),
         cmocka_unit_test(softmax__falls_back_to_simulation),
         cmocka_unit_test(lam_star__of_softmax_is_the_posteriors),
+        cmocka_unit_test(lam_auto__is_the_best_known),
         cmocka_unit_test(over_bayes__is_the_difference),
         cmocka_unit_test(linear_attention__is_the_best),
     };

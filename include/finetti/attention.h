@@ -48,7 +48,7 @@ FIN_API fin_status fin_form_weights(const fin_form *form, const fin_form_setting
 typedef struct fin_attention fin_attention;
 
 /* A predictor with its work memory. d: dimension; longest: most tokens in one sample. settings
- * NULL: the form's defaults (bayes has none). k and v are zero until fin_attention_set. */
+ * NULL: the form's defaults (bayes and softmax have none). k and v are zero until fin_attention_set. */
 FIN_API fin_status fin_attention_create(fin_attention **attention, const fin_form *form,
                                         const fin_form_settings *settings, int64_t d,
                                         fin_dtype dtype, int64_t longest, fin_error *err);

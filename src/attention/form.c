@@ -62,11 +62,11 @@ int fin_form_elementwise(const fin_form *form)
 fin_status fini_form_check(const fin_form *form, const fin_form_settings *settings, fin_error *err)
 {
     fin_status status = fin_settings_validate(form->settings, settings, err);
-    if (!status && form->needs_norm2 && (fin_is_auto(settings->lam) || fin_is_auto(settings->c)))
+    if (!status && (fin_is_auto(settings->lam) || fin_is_auto(settings->c)))
         return fini_fail(
             err, FIN_ERR_ARGUMENT,
-            "%s: lam and c are needed; fin_task_bayes_parameters gives those of a task",
-            form->name);
+            "%s: %s needed, as auto is a task's; fin_task_bayes_parameters gives those of a task",
+            form->name, form->needs_norm2 ? "lam and c are" : "lam is");
     return status;
 }
 

@@ -5,7 +5,10 @@
 #include "task/task.h"
 #include "math/small.h"
 
-#define FIELDS(F, C) FIN_FORM_LAM(F, C)
+#define FIELDS(F, C)                                                                               \
+    F(double, lam, FIN_AUTO, 0, 1e6,                                                               \
+      "scale of the scores (inverse temperature); auto = the best known of the task: spiked "      \
+      "sqrt(snr), max snr, slr that of the oracle")
 #define FIN_TABLE_STRUCT fin_form_settings
 FIN_TABLE(static, softmax_settings, "softmax", FIELDS);
 

@@ -58,6 +58,8 @@ static double activate(double chi, void *user)
     return a->form->value(a->settings, chi);
 }
 
+static fin_status lam_auto(const fin_task *task, const fin_form *form, double *lam, fin_error *err);
+
 fin_status fini_form_resolve(const fin_task *task, const fin_form *form,
                              const fin_form_settings *given, fin_form_settings *out, fin_error *err)
 {
@@ -66,6 +68,10 @@ fin_status fini_form_resolve(const fin_task *task, const fin_form *form,
     memset(&room, 0, sizeof room);
     *out = *(const fin_form_settings *)fini_or_defaults(form->settings, given, &room);
     bool left = fin_is_auto(out->lam) || fin_is_auto(out->c);
+    if (left && !form->needs_norm2) {
+        fin_status status = lam_auto(task, form, &out->lam, err);
+        return status ? status : fini_form_check(form, out, err);
+    }
     if (left && task->settings.gamma == 0)
         return fini_fail(err, FIN_ERR_UNSUPPORTED,
                          "with gamma = 0 the relevant token is a constant and has no posterior; "
@@ -261,4 +267,64 @@ fin_status fin_lam_star(const fin_task *task, const fin_form *form,
     FINI_NEED(err, task, form, lam, risk);
     const fin_overlaps oracle = {.kappa = 1, .nu = 1};
     return fini_lam_best(task, form, form_settings, &oracle, settings, progress, lam, risk, err);
+}
+
+/* ---- lam = auto ------------------------------------------------------------------------------ */
+
+/* By quadrature, to 1e-4 (the risk is flat there), near what is best of two tokens: their scores differ by
+ * N(+-mu, 1 + gamma^2), whose log odds are 2 mu / (1 + gamma^2) times the difference. More tokens move it. */
+static fin_status lam_near(search *s, double *lam, fin_error *err)
+{
+    const fin_task_settings *t = &s->task->settings;
+    double guess = 2 * fabs(t->mu) / (1 + t->gamma * t->gamma), at, least;
+    *lam = fmin(guess, FIN_LAM_MOST);
+    s->settings.method = FIN_METHOD_QUADRATURE;
+    s->form_settings.lam = 1;
+    if (!(guess > 10 * FIN_LAM_LEAST) || t->gamma == 0 || guess > FIN_LAM_MOST)
+        return FIN_OK;
+    fin_status status =
+        fin_brent(risk_at, s, log(guess) - 6, log(guess) + 2 + log1p(t->gamma * t->gamma), 1e-4,
+                  &at, &least, err);
+    if (s->status == FIN_ERR_NUMERIC) /* too steep for the quadrature: few rivals there */
+        return FIN_OK;
+    if (s->status)
+        return fini_fail(err, s->status, "%s", s->error.message);
+    *lam = least > 0 ? exp(at) : *lam; /* 0: below all numbers */
+    return status;
+}
+
+/* The best lam at k = k*, v = v* that is known: of the posterior, by quadrature, else (m > 1) among simulations. With more
+ * than 64 lengths it is that of the mean length. */
+static fin_status lam_auto(const fin_task *task, const fin_form *form, double *lam, fin_error *err)
+{
+    const fin_overlaps oracle = {.kappa = 1, .nu = 1};
+    fin_task bare = *task; /* borrowed; without label noise, in which a small risk would drown */
+    search s = {.task = &bare, .form = form, .at = &oracle};
+    bare.settings.eps = 0;
+    if (fini_lam_known(task, form, lam))
+        return FIN_OK;
+    *lam = FIN_LAM_MOST;
+    if (task->settings.m == 1 && task->kind->odds && task->kind->lam) /* hardmax is the best */
+        return FIN_OK;
+    fin_task *mean = NULL;
+    fin_status status = FIN_OK;
+    if (!fini_few_lengths(task)) {
+        fin_task_settings one = bare.settings;
+        one.L = one.L_min = llround(task->length_mean);
+        if ((status = fin_task_create(&mean, task->kind, &one, NULL, 1, 0, err)))
+            return status;
+        s.task = mean;
+    }
+    fin_settings_defaults(&fin_risk_table, &s.settings, sizeof s.settings);
+    if (task->settings.m == 1 && !task->kind->odds) {
+        status = lam_near(&s, lam, err);
+    } else {
+        fin_estimate risk;
+        s.settings.samples = (int64_t)fmax(256, fmin(20000, 2e5 / task->length_mean));
+        status = fin_lam_star(s.task, form, &s.form_settings, &s.settings, NULL, lam, &risk, err);
+    }
+    fin_task_destroy(mean);
+    if (status == FIN_ERR_UNSUPPORTED)
+        return fini_fail(err, status, "no best lam of %s is known here; give lam", form->name);
+    return status;
 }

@@ -32,7 +32,7 @@ prints "error not known"
 
 # ---- JSON: every number says how it was obtained
 "$FINETTI" risk --json --eps 0.5 --samples 2000 >one.json
-"$FINETTI" risk --json --task max --snr inf --form softmax --samples 2000 --m 1 >max.json
+"$FINETTI" risk --json --task max --snr inf --form softmax --lam 2 --samples 2000 --m 1 >max.json
 "$PYTHON" - <<'P'
 import json
 a = json.load(open("one.json"))
