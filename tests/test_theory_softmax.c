@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "test_theory_help.h"
+#include "theory/theory.h"
 
 static fin_task *slr(double gamma, double mu, int64_t L_min, int64_t L, int64_t m, double eps)
 {
@@ -201,15 +202,15 @@ static void lam_auto__is_the_best_known(void **state)
         double gamma, mu;
         int64_t L_min, L, m;
         double eps, tolerance;
-    } cases[] = {
+    } tries[] = {
         {1, 3, 2, 7, 1, 0.5, 1e-15},        {0.7, 3, 10, 10, 1, 0, 1e-3},
         {0.7, 14, 10, 10, 1, 0, 1e-3},      {3, 2.2, 10, 10, 1, 0, 1e-3},
         {0.3, 1.4, 100, 100, 1, 0.1, 1e-3}, {0.7, 2, 2, 90, 1, 0, 0.1}, /* of the mean length */
         {0.7, 5, 10, 10, 2, 0, 0.02},                                   /* simulated */
     };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < sizeof tries / sizeof *tries; i++) {
         fin_task *task =
-            slr(cases[i].gamma, cases[i].mu, cases[i].L_min, cases[i].L, cases[i].m, cases[i].eps);
+            slr(tries[i].gamma, tries[i].mu, tries[i].L_min, tries[i].L, tries[i].m, tries[i].eps);
         fin_form_settings fs;
         fin_estimate star;
         double lam;
@@ -217,7 +218,7 @@ static void lam_auto__is_the_best_known(void **state)
         OK(fin_lam_star(task, softmax, NULL, NULL, NULL, &lam, &star, &err));
         print_message("auto %.6g, best %.6g\n", fs.lam, lam);
         assert_false(star.rare);
-        assert_true(fabs(fs.lam / lam - 1) <= cases[i].tolerance);
+        assert_true(fabs(fs.lam / lam - 1) <= tries[i].tolerance);
         assert_true(fin_is_auto(fs.lam) == 0 && fs.lam <= 1e6);
         fin_task_destroy(task);
     }
