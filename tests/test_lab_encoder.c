@@ -23,7 +23,7 @@ static void encoder__outputs_are_what_comes(void **state)
         "encoder family=concepts objective=supervised concepts=3 covariates=2 outcomes=2 width=8 "
         "heads=2 layers=1 hidden=8 L=6 steps=3 batch=4 test=50 evaluate_on=20",
         "encoder family=slr d=3 L=4 width=8 heads=2 layers=1 hidden=8 steps=3 batch=4 test=50 "
-        "evaluate_on=20",
+        "evaluate_on=20 locate=40",
     };
     expect_outputs("encoder", runs, 3);
 }
@@ -241,6 +241,11 @@ static void jobs__refuse(void **state)
     expect_refused("encoder family=slr lengths=4", "leave it out");
     expect_refused("encoder family=slr M=4", "");
     expect_refused("encoder positions=learned lengths=4", "learned positions");
+    expect_refused("encoder locate=10", "has no location");
+    expect_refused("encoder family=slr locate=1", "at least 2");
+    expect_refused("encoder family=slr L_min=3 locate=10", "leave L_min out");
+    expect_refused("encoder family=slr m=2 locate=10", "m = 1");
+    expect_refused("encoder family=slr attention=cme locate=10", "attention = softmax");
     expect_refused("encoder width=10 heads=4", "multiple of");
     expect_refused("encoder optimizer=lbfgs", "fixed sample");
     expect_refused("encoder family=process objective=supervised", "no label");
@@ -322,9 +327,11 @@ static void jobs__faults(void **state)
     char *tiny[] = {"encoder width=2 heads=1 layers=1 hidden=2 L=2 M=2 d=1 steps=1 batch=2 test=2 "
                     "evaluate_on=2 lengths=1",
                     "pretrain width=2 heads=1 layers=1 hidden=2 L=2 M=2 d=1 steps=1 batch=2 test=2 "
-                    "evaluate_on=2 labels=4 repetitions=2 scratch_steps=1 scratch_rates=1"};
+                    "evaluate_on=2 labels=4 repetitions=2 scratch_steps=1 scratch_rates=1",
+                    "encoder family=slr width=2 heads=1 layers=1 hidden=2 L=2 d=2 steps=1 batch=2 "
+                    "test=2 evaluate_on=2 locate=20"};
     fin_threads_set(1);
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 3; i++)
         assert_true(fault_every(run_once, tiny[i]) > 20);
     fin_threads_set(0);
 }

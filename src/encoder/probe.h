@@ -44,6 +44,19 @@ int64_t fini_features_width(fini_features *f); /* fills in one and width, and re
 fin_status fini_features_of(const fini_features *f, const fin_examples *e, double *x,
                             fin_error *err);
 
+/* ---- the location of single-location regression (probe_location.c) --------------------------- */
+
+typedef struct fini_located {
+    double value, error;
+} fini_located;
+typedef struct fini_location {
+    fini_located attended, place, bayes, before, after, cos_key, cos_value;
+} fini_location;
+fin_status fini_location_check(const fin_encoder *encoder, const fin_task *task, fin_error *err);
+/* Of n sequences to learn from and n to judge by. One relevant token, equal lengths, softmax. */
+fin_status fini_location_read(const fin_encoder *encoder, const fin_task *task, int64_t n,
+                              fini_location *out, fin_error *err);
+
 /* ---- scores (probe.c) ------------------------------------------------------------------ */
 
 void fini_probe_score_none(fin_probe_score *score); /* all NaN and 0 */

@@ -3,13 +3,17 @@
  * It is judged on sequences that neither training nor its evaluations on the way have seen, at the
  * length it was trained for and at others. What counts is risk / bayes on the same targets: the
  * Bayes prediction knows the family, the encoder has seen sequences only. */
+#include "encoder/probe.h"
 #include "lab/learner.h"
 
 #include <math.h>
 #include <string.h>
 
 #define ENCODER_FIELDS(F, C)                                                                       \
-    F(int64_t, test, 4000, 2, 100000000, "sequences that the end is judged on, at every length")
+    F(int64_t, test, 4000, 2, 100000000, "sequences that the end is judged on, at every length")         \
+    F(int64_t, locate, 0, 0, 1000000,                                                              \
+      "tasks: sequences that probes for the location are fitted to, and as many to judge them; "   \
+      "0: no probes")
 
 #define FIN_TABLE_STRUCT encoder_own
 FIN_TABLE_OF_ITS_OWN(own_table, "encoder", ENCODER_FIELDS);
@@ -37,6 +41,18 @@ static const fin_output outputs[] = {
     {"correlation", "of predictions and Bayes predictions (classes: of probabilities)", NULL},
     {"distance", "mean squared distance of predictions and Bayes predictions", NULL},
     {"accuracy", "classes: share of targets whose class has the largest probability", NULL},
+    {"attended", "(locate) share of sequences whose relevant token has the largest weight", NULL},
+    {"place", "(locate) accuracy of a linear probe for the location from attention weights", NULL},
+    {"fixed", "(locate) accuracy of a linear probe for the sign of y from one fixed token", NULL},
+    {"cos_key", "(locate) |cos| of k* and the direction of tokens that weights follow", NULL},
+    {"cos_value", "(locate) |cos| of v* and the direction that is read of attended tokens", NULL},
+    {"attended_first", "(locate) attended, with first weights", NULL},
+    {"place_first", "(locate) place, with first weights", NULL},
+    {"fixed_first", "(locate) fixed, with first weights", NULL},
+    {"cos_key_first", "(locate) cos_key, with first weights", NULL},
+    {"cos_value_first", "(locate) cos_value, with first weights", NULL},
+    {"fixed_token", "(locate) the probe of fixed, from the token as it comes", NULL},
+    {"attended_bayes", "(locate) attended, for the posterior of the location", NULL},
     {"parameters", "numbers that were learnt", "numbers"},
     {"steps_taken", "fewer than steps if it stopped early", "steps"},
     {"greatest_quotient", "the largest risk / bayes of all lengths", NULL},
@@ -85,7 +101,19 @@ static fin_status check(const void *values, fin_error *err)
         status = fini_fail(err, FIN_ERR_ARGUMENT,
                            "lengths: learned positions belong to the length of training; take "
                            "positions = none or sinusoidal");
-    return status ? status : fini_learner_check(&v->learner, err);
+    if (!status && v->own.locate == 1)
+        status = fini_fail(err, FIN_ERR_ARGUMENT,
+                           "locate = 1: a probe needs at least 2 sequences; 2000 is usual");
+    fini_learner o = {NULL, NULL, NULL, NULL, NULL};
+    if (!status)
+        status = fini_learner_open(&o, &v->learner, err);
+    if (!status && v->own.locate > 0)
+        status = o.task ? fini_location_check(o.encoder, o.task, err)
+                        : fini_fail(err, FIN_ERR_ARGUMENT,
+                                    "locate: %s has no location; take a task, such as family = slr",
+                                    v->learner.family);
+    fini_learner_close(&o);
+    return status;
 }
 
 /* ---- what came out --------------------------------------------------------------------------- */
@@ -116,6 +144,30 @@ static void add_end(fin_result *result, const fin_evaluation *e)
     add_number(result, "distance", e->distance, NAN, n);
     add_number(result, "accuracy", e->accuracy, sqrt(e->accuracy * (1 - e->accuracy) / (double)n),
                n);
+}
+
+static void add_location(fin_result *result, const fini_location *first, const fini_location *end,
+                         int64_t n)
+{
+    const struct {
+        const char *name;
+        fini_located share;
+    } row[] = {
+        {"attended", end->attended},
+        {"place", end->place},
+        {"fixed", end->after},
+        {"cos_key", end->cos_key},
+        {"cos_value", end->cos_value},
+        {"attended_first", first->attended},
+        {"place_first", first->place},
+        {"fixed_first", first->after},
+        {"cos_key_first", first->cos_key},
+        {"cos_value_first", first->cos_value},
+        {"fixed_token", end->before},
+        {"attended_bayes", end->bayes},
+    };
+    for (size_t i = 0; i < sizeof row / sizeof row[0]; i++)
+        add_number(result, row[i].name, row[i].share.value, row[i].share.error, n);
 }
 
 static void add_way(fin_result *result, const fin_learn *learn, double *room)
@@ -190,12 +242,19 @@ static fin_status run(const void *values, fin_result *result, const fin_progress
 {
     const encoder_values *v = values;
     fini_learner o;
+    fini_location first, end;
     double *room = NULL;
+    int64_t locate = v->own.locate;
     fin_status status = fini_learner_open(&o, &v->learner, err);
+    if (!status && locate > 0)
+        status = fini_location_read(o.encoder, o.task, locate, &first, err);
     if (!status)
         status = fini_learner_run(o.learn, "learning", progress, err);
     if (!status)
         status = judge(v, &o, result, progress, err);
+    if (!status && locate > 0 &&
+        !(status = fini_location_read(o.encoder, o.task, locate, &end, err)))
+        add_location(result, &first, &end, locate);
     if (!status) {
         int64_t rows = fin_learn_log(o.learn, NULL);
         room = fini_alloc_array(rows, 3 * sizeof *room);
