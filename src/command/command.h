@@ -94,6 +94,9 @@ fin_result *fin_result_create(void); /* NULL: no memory */
 void fini_result_clear(fin_result *result);
 void fini_result_scalar(fin_result *result, const char *name, double value, double error,
                         fin_how how, int64_t samples);
+/* count / of with its standard error; with a stem also `<stem>_low` and `<stem>_high`, Wilson's interval. */
+void fini_result_share(fin_result *result, const char *name, const char *stem, int64_t count,
+                       int64_t of);
 void fini_result_series(fin_result *result, const char *name, fin_dtype dtype, int ndim,
                         const int64_t *shape, const void *data);
 fin_status fini_result_status(const fin_result *result, fin_error *err);

@@ -275,22 +275,6 @@ static void log_all(work *w, int64_t log, int64_t step)
 
 /* ---- at the end --------------------------------------------------------------------------------- */
 
-static void add_share(const work *w, fin_result *result, const char *name, int64_t count,
-                      bool interval)
-{
-    int64_t runs = w->v.runs;
-    double p = (double)count / (double)runs;
-    char end[32];
-    fini_result_scalar(result, name, p, sqrt(p * (1 - p) / (double)runs), FIN_HOW_SHARE, runs);
-    if (!interval)
-        return;
-    fini_interval wilson = fini_wilson((double)count, runs);
-    snprintf(end, sizeof end, "%s_low", name);
-    fini_result_scalar(result, end, wilson.low, 0, FIN_HOW_SHARE, runs);
-    snprintf(end, sizeof end, "%s_high", name);
-    fini_result_scalar(result, end, wilson.high, 0, FIN_HOW_SHARE, runs);
-}
-
 /* The mean of the first n numbers of the column with its standard error over runs; nothing if there are none. */
 static void add_mean(const work *w, fin_result *result, const char *name, int64_t n)
 {
@@ -344,9 +328,9 @@ static void add_scalars(const work *w, fin_result *result)
         swapped += w->outcome[run] < OUTCOMES && is_swapped(w, run);
     }
     for (int i = 0; i < OUTCOMES; i++)
-        add_share(w, result, names[i], counts[i], true);
-    add_share(w, result, "swapped", swapped, false);
-    add_share(w, result, "diverged", counts[OUTCOMES], false);
+        fini_result_share(result, names[i], names[i], counts[i], w->v.runs);
+    fini_result_share(result, "swapped", NULL, swapped, w->v.runs);
+    fini_result_share(result, "diverged", NULL, counts[OUTCOMES], w->v.runs);
     if (counts[OUTCOMES] > 0)
         fini_result_note(result, "%lld of %lld runs diverged; a smaller alpha usually helps",
                          (long long)counts[OUTCOMES], (long long)w->v.runs);

@@ -437,15 +437,6 @@ static fin_status follow(basins *b, fin_error *err)
     return status;
 }
 
-static void add_share(fin_result *result, const char *const names[3], int64_t count, int64_t of)
-{
-    double p = (double)count / (double)of;
-    fini_interval wilson = fini_wilson((double)count, of);
-    fini_result_scalar(result, names[0], p, sqrt(p * (1 - p) / (double)of), FIN_HOW_SHARE, of);
-    fini_result_scalar(result, names[1], wilson.low, 0, FIN_HOW_SHARE, of);
-    fini_result_scalar(result, names[2], wilson.high, 0, FIN_HOW_SHARE, of);
-}
-
 static void add_basins(const basins *b, fin_how how, fin_result *result)
 {
     static const char *const names[] = {"all_kappa", "all_nu",    "all_theta", "all_eta",
@@ -480,11 +471,8 @@ static void add_basins(const basins *b, fin_how how, fin_result *result)
     fini_result_scalar(result, "everywhere", (double)n, 0, how, 0);
     fini_result_scalar(result, "everywhere_minima", (double)minima, 0, how, 0);
     fini_result_scalar(result, "deepest_risk", b->at[0].risk, 0, how, 0);
-    add_share(result, (const char *const[]){"deepest_share", "deepest_low", "deepest_high"},
-              deepest, starts);
-    double left = (double)(starts - ended) / (double)starts;
-    fini_result_scalar(result, "unended", left, sqrt(left * (1 - left) / (double)starts),
-                       FIN_HOW_SHARE, starts);
+    fini_result_share(result, "deepest_share", "deepest", deepest, starts);
+    fini_result_share(result, "unended", NULL, starts - ended, starts);
     for (int k = 0; k < ALL; k++)
         fini_result_series(result, names[k], FIN_F64, 1, &n, values[k]);
     if (b->count > n)

@@ -205,13 +205,6 @@ static void add_mean(const work *w, const char *name, int64_t n, fin_result *res
                        n > 1 ? sqrt(squares / (double)(n - 1) / (double)n) : NAN, FIN_HOW_RUNS, n);
 }
 
-static void add_share(const char *name, int64_t count, int64_t n, fin_result *result)
-{
-    double share = (double)count / (double)n;
-    fini_result_scalar(result, name, share, sqrt(share * (1 - share) / (double)n), FIN_HOW_SHARE,
-                       n);
-}
-
 /* One number of every run that ended; which: 0 excess, 1 rank_one, 2 key, 3 value, 4 apart, 5 same. */
 static int64_t gather(const work *w, int64_t log, int which)
 {
@@ -249,9 +242,9 @@ static void add_ends(const work *w, fin_result *result)
         for (int64_t k = 0; k < n; k++)
             count += w->values[k] > 0;
         if (i >= 4)
-            add_share(names[i], count, n, result);
+            fini_result_share(result, names[i], NULL, count, n);
     }
-    add_share("diverged", p->runs - n, p->runs, result);
+    fini_result_share(result, "diverged", NULL, p->runs - n, p->runs);
     if (w->logs < 2 || isnan(w->look[last].rank_one[0]))
         return;
     int64_t k = 0;

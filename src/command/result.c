@@ -6,6 +6,7 @@
 #include "command/command.h"
 
 #include "data/data.h"
+#include "math/stats.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -191,6 +192,21 @@ static fin_status copy_data(series *s, int64_t count, const void *data, fin_erro
     if (count)
         memcpy(s->data, data, (size_t)count * size);
     return FIN_OK;
+}
+
+void fini_result_share(fin_result *result, const char *name, const char *stem, int64_t count,
+                       int64_t of)
+{
+    double p = (double)count / (double)of;
+    char end[NAME_MOST + 8];
+    fini_result_scalar(result, name, p, sqrt(p * (1 - p) / (double)of), FIN_HOW_SHARE, of);
+    if (!stem)
+        return;
+    fini_interval wilson = fini_wilson((double)count, of);
+    snprintf(end, sizeof end, "%s_low", stem);
+    fini_result_scalar(result, end, wilson.low, 0, FIN_HOW_SHARE, of);
+    snprintf(end, sizeof end, "%s_high", stem);
+    fini_result_scalar(result, end, wilson.high, 0, FIN_HOW_SHARE, of);
 }
 
 void fini_result_series(fin_result *result, const char *name, fin_dtype dtype, int ndim,

@@ -140,14 +140,7 @@ static void add_shares(summary *s)
         int64_t count = 0;
         for (int64_t r = 0; r < s->runs; r++)
             count += (int)s->ends[r].status == i;
-        double p = (double)count / (double)s->runs;
-        fini_result_scalar(s->result, names[i], p, sqrt(p * (1 - p) / (double)s->runs),
-                           FIN_HOW_SHARE, s->runs);
-        if (i != FIN_RUN_CONVERGED)
-            continue;
-        fini_interval wilson = fini_wilson((double)count, s->runs);
-        fini_result_scalar(s->result, "share_low", wilson.low, 0, FIN_HOW_SHARE, s->runs);
-        fini_result_scalar(s->result, "share_high", wilson.high, 0, FIN_HOW_SHARE, s->runs);
+        fini_result_share(s->result, names[i], i == FIN_RUN_CONVERGED ? "share" : NULL, count, s->runs);
     }
 }
 

@@ -54,15 +54,6 @@ static int place_of(const fin_run *run, double converged, bool reached)
     return eta > converged && theta > nu ? SWAPPED : OTHER;
 }
 
-static void add_share(fin_result *result, const char *const names[3], int64_t count, int64_t of)
-{
-    double p = (double)count / (double)of;
-    fini_interval wilson = fini_wilson((double)count, of);
-    fini_result_scalar(result, names[0], p, sqrt(p * (1 - p) / (double)of), FIN_HOW_SHARE, of);
-    fini_result_scalar(result, names[1], wilson.low, 0, FIN_HOW_SHARE, of);
-    fini_result_scalar(result, names[2], wilson.high, 0, FIN_HOW_SHARE, of);
-}
-
 static double median_risk(const fin_run *ends, const int64_t *place, int64_t runs, int which,
                           double *room)
 {
@@ -77,20 +68,17 @@ static double median_risk(const fin_run *ends, const int64_t *place, int64_t run
 static void add_places(const fin_run *ends, const int64_t *place, int64_t runs, int64_t reached,
                        double *room, fin_result *result)
 {
-    static const char *const names[DIVERGED][4] = {
-        {"other", "other_low", "other_high", "other_risk"},
-        {"oracle", "oracle_low", "oracle_high", "oracle_risk"},
-        {"swapped", "swapped_low", "swapped_high", "swapped_risk"}};
+    static const char *const names[DIVERGED][2] = {
+        {"other", "other_risk"}, {"oracle", "oracle_risk"}, {"swapped", "swapped_risk"}};
     for (int i = 0; i < DIVERGED; i++) {
         int64_t count = 0;
         for (int64_t r = 0; r < runs; r++)
             count += place[r] == i;
-        add_share(result, names[i], count, runs);
-        fini_result_scalar(result, names[i][3], median_risk(ends, place, runs, i, room), 0,
+        fini_result_share(result, names[i][0], names[i][0], count, runs);
+        fini_result_scalar(result, names[i][1], median_risk(ends, place, runs, i, room), 0,
                            FIN_HOW_RUNS, count);
     }
-    add_share(result, (const char *const[]){"reached", "reached_low", "reached_high"}, reached,
-              runs);
+    fini_result_share(result, "reached", "reached", reached, runs);
     fini_result_series(result, "end_place", FIN_I64, 1, &runs, place);
 }
 

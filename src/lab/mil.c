@@ -117,17 +117,16 @@ static void add_means(fin_result *result, const trial *t, int64_t n)
 /* The extremes are of these trials: exact. */
 static void add_extremes(fin_result *result, const trial *t, int64_t n)
 {
-    double least = INFINITY, largest = -INFINITY, passed = 0;
+    double least = INFINITY, largest = -INFINITY;
+    int64_t passed = 0;
     for (int64_t i = 0; i < n; i++) {
         least = fmin(least, t[i].row[GAIN]);
         largest = fmax(largest, t[i].row[GAIN]);
         passed += t[i].row[AUC_TRAIN] > 0.5 && t[i].row[AUC_TEST] > 0.5;
     }
-    double share = passed / (double)n;
     fini_result_scalar(result, "least_gain", least, 0, FIN_HOW_SIMULATION, n);
     fini_result_scalar(result, "largest_gain", largest, 0, FIN_HOW_SIMULATION, n);
-    fini_result_scalar(result, "passed", share, sqrt(share * (1 - share) / (double)n),
-                       FIN_HOW_SHARE, n);
+    fini_result_share(result, "passed", NULL, passed, n);
 }
 
 static fin_status run(const void *values, fin_result *result, const fin_progress *progress,

@@ -278,9 +278,7 @@ static fin_status measure(void *user, fin_result *result, const fin_progress *pr
     fini_result_average(result, "scaled", &divergence, n);
     fini_result_exact(result, "limit", (double)w->D / 2);
     fini_result_exact(result, "bayes", bayes);
-    double share = (double)lost / (double)v->repetitions;
-    fini_result_scalar(result, "lost", share, sqrt(share * (1 - share) / (double)v->repetitions),
-                       FIN_HOW_SHARE, v->repetitions);
+    fini_result_share(result, "lost", NULL, lost, v->repetitions);
     return FIN_OK;
 }
 

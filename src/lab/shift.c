@@ -180,9 +180,7 @@ static fin_status measure(void *user, fin_result *result, const fin_progress *pr
     fini_result_average(result, "after", &after, 1);
     fini_result_average(result, "ratio", &ratio, 1);
     fini_result_scalar(result, "worst", worst, 0, FIN_HOW_CLOSED, count);
-    double share = (double)violations / (double)count;
-    fini_result_scalar(result, "violations", share, sqrt(share * (1 - share) / (double)count),
-                       FIN_HOW_SHARE, count);
+    fini_result_share(result, "violations", NULL, violations, count);
     return FIN_OK;
 }
 
