@@ -33,7 +33,7 @@ static const char small_text[] = "study: small\n"
                                  "      lam: [0.1, 0.2, 0.5, 1]\n"
                                  "  - id: other\n"
                                  "    command: risk\n"
-                                 "    set: {form: softmax}\n"
+                                 "    set: {form: softmax, lam: 0.1}\n"
                                  "    axes: {L: [3, 4, 5, 6]}\n";
 enum { SMALL = 16 };
 
