@@ -186,7 +186,7 @@ int cli_check_row(const cli_args *args);
 /* Runs the command's row and leaves its result for fin_result_destroy. An exit code. */
 int cli_run_row(cli_args *args, fin_result **result);
 /* Runs many points and writes them. */
-int cli_sweep(cli_args *args, void (*head)(const cli_args *args));
+int cli_sweep(cli_args *args, int (*head)(const cli_args *args));
 bool cli_find_scalar(const fin_result *result, const char *name, fin_scalar *scalar);
 /* The table of numbers; the outputs that notes give a reason for are there with a dash. */
 void cli_print_result(const cli_args *args, const fin_result *result);
@@ -206,8 +206,8 @@ fin_status cli_write_columns(const char *path, const cli_column *columns, int64_
 /* "simulation, 1000 samples, s.e. 0.1". Returns buffer. */
 char *cli_scalar_how(const fin_scalar *scalar, char *buffer, size_t size);
 /* All of it: runs one point or many, and prints or writes what the words ask for. head() prints what
- * stands above the table; may be NULL. */
-int cli_run(cli_args *args, void (*head)(const cli_args *args));
+ * stands above the table and returns an exit code; may be NULL. */
+int cli_run(cli_args *args, int (*head)(const cli_args *args));
 fin_status cli_task_create(const cli_args *args, int64_t seed, int flags, fin_task **task,
                            fin_error *err);
 
@@ -269,8 +269,8 @@ char *cli_clean(const char *text, char *buffer, size_t size);
 json_t *cli_json_settings(const fin_settings *table, const void *values);
 /* "d=400 L=10 ...", in lines of at most 100 characters that begin behind the margin. */
 void cli_print_settings(const fin_settings *table, const void *values);
-/* The same for a row of the library's table that has a task and a form. */
-void cli_print_asked_model(const cli_args *args);
+/* The same for a row of the library's table that has a task and a form. Returns an exit code. */
+int cli_print_asked_model(const cli_args *args);
 /* "task  slr        d=400 ..." and "form  erf        lam=0.1" */
 void cli_print_model(const fin_task *task, const char *lengths, const fin_form *form,
                      const fin_form_settings *settings);

@@ -203,7 +203,9 @@ static int show(cli_args *args, const fin_result *result)
         return cli_print_result_json(args, result);
     if (out)
         return cli_flush();
-    cli_print_asked_model(args);
+    int code = cli_print_asked_model(args);
+    if (code)
+        return code;
     print_stationary(result);
     print_range(result);
     print_everywhere(result);

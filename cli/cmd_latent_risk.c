@@ -69,12 +69,13 @@ static void prepare(cli_args *args)
         args->list[0][args->list_count[0]++] = lengths;
 }
 
-static void print_head(const cli_args *args)
+static int print_head(const cli_args *args)
 {
     const fin_family *family = cli_settings_family(args);
     printf("family %-9s ", fin_family_name(family));
     cli_print_settings(fin_family_table(family), cli_values(args, fin_family_table(family)));
     putchar('\n');
+    return CLI_OK;
 }
 
 static int run(cli_args *args)

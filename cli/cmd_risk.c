@@ -35,12 +35,15 @@ const cli_command cli_risk = {
     .run = run,
 };
 
-static void print_head(const cli_args *args)
+static int print_head(const cli_args *args)
 {
-    cli_print_asked_model(args);
+    int code = cli_print_asked_model(args);
+    if (code)
+        return code;
     printf("at    %-10s ", "overlaps");
     cli_print_settings(&fin_overlaps_table, cli_values(args, &fin_overlaps_table));
     putchar('\n');
+    return CLI_OK;
 }
 
 static void prepare(cli_args *args)

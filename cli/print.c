@@ -159,13 +159,16 @@ void cli_print_model(const fin_task *task, const char *lengths, const fin_form *
     cli_print_settings(fin_form_table(form), settings);
 }
 
-void cli_print_asked_model(const cli_args *args)
+int cli_print_asked_model(const cli_args *args)
 {
     fin_task *task = NULL;
-    if (cli_task_create(args, 1, 0, &task, NULL) == FIN_OK)
-        cli_print_model(task, cli_word_text(args, "lengths"), cli_form(args),
-                        cli_values(args, fin_form_table(cli_form(args))));
+    fin_error err;
+    if (cli_task_create(args, 1, 0, &task, &err))
+        return cli_error(&err);
+    cli_print_model(task, cli_word_text(args, "lengths"), cli_form(args),
+                    cli_values(args, fin_form_table(cli_form(args))));
     fin_task_destroy(task);
+    return CLI_OK;
 }
 
 /* ---- files ---------------------------------------------------------------------------------- */

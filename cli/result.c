@@ -304,7 +304,7 @@ int cli_run_row(cli_args *args, fin_result **result)
     return cli_error(&err);
 }
 
-int cli_run(cli_args *args, void (*head)(const cli_args *args))
+int cli_run(cli_args *args, int (*head)(const cli_args *args))
 {
     const char *out = cli_get(args, "out");
     fin_result *result;
@@ -320,10 +320,11 @@ int cli_run(cli_args *args, void (*head)(const cli_args *args))
     if (!code && cli_get(args, "json")) {
         code = cli_print_result_json(args, result);
     } else if (!code && !(out && strcmp(out, "-") == 0)) {
-        if (head)
-            head(args);
-        cli_print_result(args, result);
-        code = cli_flush();
+        code = head ? head(args) : CLI_OK;
+        if (!code) {
+            cli_print_result(args, result);
+            code = cli_flush();
+        }
     }
     fin_result_destroy(result);
     return code;

@@ -455,7 +455,7 @@ static int work_out(plan *p, cli_args *args)
     return CLI_OK;
 }
 
-static int compute(const plan *p, cli_args *args, void (*head)(const cli_args *args))
+static int compute(const plan *p, cli_args *args, int (*head)(const cli_args *args))
 {
     const char *out = cli_get(args, "out");
     fin_sweep *sweep = NULL;
@@ -480,7 +480,7 @@ static void release(plan *p)
         free(p->owned[i]);
 }
 
-int cli_sweep(cli_args *args, void (*head)(const cli_args *args))
+int cli_sweep(cli_args *args, int (*head)(const cli_args *args))
 {
     static plan p;
     memset(&p, 0, sizeof p);

@@ -22,6 +22,6 @@ typedef struct plan {
 /* The numbers of all points: as a table below head() (may be NULL) if the command likes that, else into --out, as JSON
  * or as CSV to standard output. An exit code, after the message. */
 int cli_sweep_show(const plan *p, const cli_args *args, const fin_sweep *sweep,
-                   void (*head)(const cli_args *args));
+                   int (*head)(const cli_args *args));
 
 #endif

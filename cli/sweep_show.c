@@ -135,17 +135,17 @@ static int print_table(const plan *p, const fin_sweep *sweep)
 }
 
 int cli_sweep_show(const plan *p, const cli_args *args, const fin_sweep *sweep,
-                   void (*head)(const cli_args *args))
+                   int (*head)(const cli_args *args))
 {
     static cli_column columns[CLI_COLUMNS + 1];
     const char *out = cli_get(args, "out");
     bool json = cli_get(args, "json"), table = args->command->tabular && !out && !json;
     fin_error err = {FIN_OK, ""};
     int count = gather(p, sweep, columns);
-    if (table && head)
-        head(args);
-    if (table)
-        return print_table(p, sweep);
+    if (table) {
+        int code = head ? head(args) : CLI_OK;
+        return code ? code : print_table(p, sweep);
+    }
     if ((out || !json) && cli_write_columns(out ? out : "-", columns, p->n, &err))
         return cli_error(&err);
     return json ? print_json(args, p, sweep, columns, count) : CLI_OK;

@@ -259,8 +259,8 @@ static fin_status find_targets(walk *w, fin_points *points, fin_error *err)
         if (points->target_count == before)
             status = FIN_ERR_UNSUPPORTED;
     }
-    const fini_filling with = {w->command, groups, group_count, w->pairs,
-                               w->fixed + w->column_count};
+    /* Columns are numbers, and their texts are gone. */
+    const fini_filling with = {w->command, groups, group_count, w->pairs, w->fixed};
     return !status && fini_has_formulas(&with) ? FIN_ERR_UNSUPPORTED : status;
 }
 

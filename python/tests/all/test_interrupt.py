@@ -9,7 +9,7 @@ import pytest
 
 # Each would take minutes or for ever. None asks for progress: Ctrl-C has to work without.
 CALLS = {
-    "risk": "finetti.risk(form='softmax', samples=1 << 40)",
+    "risk": "finetti.risk(form='softmax', m=2, lam=1, samples=1 << 40)",
     "bayes_risk": "finetti.bayes_risk(samples=1 << 40)",
     "train": "finetti.train(steps=10**9, runs=8)",
     "fit": """finetti.SingleLocationRegressor(iterations=100000, tolerance=1e-14, restarts=1000).fit(
