@@ -241,6 +241,37 @@ FIN_API fin_status fin_fit_locate(const fin_fit *fit, const fin_bags *bags,
                                   fin_error *err);
 FIN_API int fin_fit_locates(const fin_fit *fit); /* 1 if it has a location */
 
+/* ---- evidence --------------------------------------------------------------------------------- */
+
+/* What every token does to the prediction of its bag; models of the bag as a whole too. Numbers: width 1,
+ * means; classes: width classes, probabilities, as fin_fit_predict gives them. Each may be NULL. */
+typedef struct fin_evidence {
+    double *
+        without; /* (tokens, width) prediction of the bag without the token; NaN if it has no other */
+    double *alone; /* (tokens, width) prediction of the token as a bag of its own */
+} fin_evidence;
+FIN_API fin_status fin_fit_evidence(const fin_fit *fit, const fin_bags *bags,
+                                    const fin_evidence *evidence, const fin_progress *progress,
+                                    fin_error *err);
+/* The flipping curve: predictions as tokens are taken away. order: (tokens) the tokens of each bag, numbers
+ * from 0 in it, the first to go first; curve: (tokens, width) row r of a bag is its prediction without the
+ * first r of them. */
+FIN_API fin_status fin_fit_flip(const fin_fit *fit, const fin_bags *bags, const int64_t *order,
+                                double *curve, const fin_progress *progress, fin_error *err);
+
+/* How well scores of tokens find those that are known to have decided, over bags that have such tokens and
+ * others. first: share of bags whose highest score is one of them (ties count by their shares); auc: mean
+ * over bags of the share of pairs in the right order; ece: expected calibration error of the scores as
+ * probabilities (15 bins), NaN unless all are in [0, 1]. NaN where there is no such bag. */
+typedef struct fin_found {
+    int64_t bags;
+    double first, auc, ece;
+    double first_se, auc_se; /* over bags */
+} fin_found;
+/* relevant, score: (tokens); relevant is 0 or 1. */
+FIN_API fin_status fin_tokens_judge(const fin_bags *bags, const unsigned char *relevant,
+                                    const double *score, fin_found *found, fin_error *err);
+
 /* ---- is it the same kind of data? ------------------------------------------------------------- */
 
 /* outside: (d) tokens whose column is far outside of what the model was fitted to: below low or above
@@ -272,6 +303,9 @@ typedef struct fin_fit_score {
     int64_t count;
     double accuracy, auc, log_loss, brier, ece; /* classes; auc: one against the rest, mean */
     double rmse, r2, mae, log_score, coverage;  /* numbers; coverage of 90 % intervals */
+    /* classes: mean over those that occur of the share of their bags that is recognised; two classes: that
+     * share of class 1, and of class 0 */
+    double balanced, sensitivity, specificity;
 } fin_fit_score;
 FIN_API fin_status fin_fit_judge(int64_t n, int64_t classes, const double *labels,
                                  const double *mean, FIN_OR_NULL const double *sd,

@@ -17,6 +17,7 @@ typedef struct desk {
     double *out;     /* (members, width) */
     double *weight;  /* (L) */
     double *sum[2];  /* (L) locations: without and with the label */
+    double *subsets; /* of evidence.c, or NULL */
 } desk;
 
 typedef struct office {
@@ -26,6 +27,7 @@ typedef struct office {
     fini_bag_shape shape;
     int64_t q, p, width; /* width: numbers of a prediction */
     int threads;
+    bool evidence;
     double *W; /* (members q, p) */
     desk *desk;
     fini_arena arena;
@@ -46,6 +48,8 @@ static void layout(office *o)
         one.weight = fini_take(a, L, sizeof(double));
         one.sum[0] = fini_take(a, L, sizeof(double));
         one.sum[1] = fini_take(a, L, sizeof(double));
+        one.subsets =
+            fini_take(a, o->evidence ? fini_evidence_scratch(&o->shape) : 0, sizeof(double));
         if (a->base)
             o->desk[i] = one;
     }
@@ -158,6 +162,23 @@ static void own_bag(const office *o, const desk *t, int64_t i, int64_t at, int64
         to->to.none[i] = none;
 }
 
+/* Predictions of subsets: averages over members. */
+static void evidence_bag(const office *o, const desk *t, int64_t at, int64_t L,
+                         const fini_answer *answer)
+{
+    const fini_evidence *to = &answer->evidence;
+    double share = answer->share / (double)o->part->members;
+    for (int64_t m = 0; m < o->part->members && !fini_cancelled(o->cancel, 0); m++) {
+        fini_bag bag = pick(o, t, m, L);
+        if (to->without)
+            fini_evidence_without(&bag, share, t->subsets, to->without + at * o->width);
+        if (to->alone)
+            fini_evidence_alone(&bag, share, t->subsets, to->alone + at * o->width);
+        if (to->after)
+            fini_evidence_after(&bag, to->order + at, share, t->subsets, to->after + at * o->width);
+    }
+}
+
 static void answer_bag(const office *o, const desk *t, int64_t i, const fini_answer *answer)
 {
     const int64_t *offsets = o->phi->bags.offsets;
@@ -172,12 +193,18 @@ static void answer_bag(const office *o, const desk *t, int64_t i, const fini_ans
         own_bag(o, t, i, at, L, answer);
     if (answer->to.prior || answer->to.given)
         locate_bag(o, t, at, L, answer->labels ? answer->labels[i] : NAN, answer);
+    if (o->evidence)
+        evidence_bag(o, t, at, L, answer);
 }
 
 fin_status fini_part_answer(const fini_part *part, const fini_phi *phi, const fini_answer *answer,
                             fini_cancel *cancel, fin_error *err)
 {
-    office o = {.part = part, .phi = phi, .cancel = cancel};
+    const fini_evidence *to = &answer->evidence;
+    office o = {.part = part,
+                .phi = phi,
+                .cancel = cancel,
+                .evidence = to->without || to->alone || to->after};
     const fin_bags *bags = &phi->bags;
     fin_status status = open_office(&o, err);
     if (status)
@@ -228,8 +255,8 @@ static double *moved(double *array, int64_t by)
     return array ? array + by : NULL;
 }
 
-static fin_status answer_all(const fini_part *part, const fin_bags *bags, const fini_answer *to,
-                             fini_cancel *cancel, fin_error *err)
+fin_status fini_part_answer_all(const fini_part *part, const fin_bags *bags, const fini_answer *to,
+                                fini_cancel *cancel, fin_error *err)
 {
     int64_t width = part->shape.classes ? part->shape.classes : 1;
     fin_status status = FIN_OK;
@@ -240,10 +267,17 @@ static fin_status answer_all(const fini_part *part, const fin_bags *bags, const 
         if (status)
             break;
         int64_t token = bags->offsets[from] - bags->offsets[0];
-        fini_answer piece = {moved(to->mean, from * width), moved(to->spread, from * width),
-                             moved(to->within, from), to->labels ? to->labels + from : NULL,
+        fini_answer piece = {moved(to->mean, from * width),
+                             moved(to->spread, from * width),
+                             moved(to->within, from),
+                             to->labels ? to->labels + from : NULL,
                              .to = {moved(to->to.prior, token), moved(to->to.given, token),
-                                    moved(to->to.own, token), moved(to->to.none, from)}};
+                                    moved(to->to.own, token), moved(to->to.none, from)},
+                             .share = to->share};
+        piece.evidence.without = moved(to->evidence.without, token * width);
+        piece.evidence.alone = moved(to->evidence.alone, token * width);
+        piece.evidence.after = moved(to->evidence.after, token * width);
+        piece.evidence.order = to->evidence.order ? to->evidence.order + token : NULL;
         fini_phi phi;
         status = fini_map_apply(&part->map, &some, &phi, cancel, err);
         if (!status) {
@@ -257,8 +291,8 @@ static fin_status answer_all(const fini_part *part, const fin_bags *bags, const 
 fin_status fini_part_predict(const fini_part *part, const fin_bags *bags, double *mean,
                              double *spread, double *within, fini_cancel *cancel, fin_error *err)
 {
-    return answer_all(part, bags, &(fini_answer){.mean = mean, .spread = spread, .within = within},
-                      cancel, err);
+    return fini_part_answer_all(
+        part, bags, &(fini_answer){.mean = mean, .spread = spread, .within = within}, cancel, err);
 }
 
 fin_status fini_part_locate(const fini_part *part, const fin_bags *bags, const double *labels,
@@ -268,5 +302,6 @@ fin_status fini_part_locate(const fini_part *part, const fin_bags *bags, const d
         return fini_fail(err, FIN_ERR_UNSUPPORTED,
                          "this model looks at a bag as a whole and has no location; softmax and "
                          "mixture have one");
-    return answer_all(part, bags, &(fini_answer){.labels = labels, .to = *to}, cancel, err);
+    return fini_part_answer_all(part, bags, &(fini_answer){.labels = labels, .to = *to}, cancel,
+                                err);
 }

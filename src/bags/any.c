@@ -130,6 +130,35 @@ static void own_after(int64_t L, double none, const double *after, double *on)
         on[l] = -expm1(r * log1p(-on[l]));
 }
 
+/* ---- subsets: a token's term is lam_l ----------------------------------------------------------- */
+
+static void terms(const fini_bag *bag, bool apart, double *lam)
+{
+    int64_t L = bag->L;
+    (void)apart;
+    for (int64_t l = 0; l < L; l++)
+        lam[l] = -fabs(bag->U[l] + bag->extra[0]);
+    fini_kernel_get()->exp(L, lam, lam);
+    fini_kernel_get()->log1p(L, lam, lam);
+    for (int64_t l = 0; l < L; l++)
+        lam[l] += fmax(bag->U[l] + bag->extra[0], 0);
+}
+
+/* 1 - exp(-S) has lost no more than three digits from S = 0.001 on. */
+static void settle(const fini_bag *bag, int64_t count, const double *S, double *out)
+{
+    int on = bag->shape->positive;
+    double *off = out + count;
+    for (int64_t i = 0; i < count; i++)
+        off[i] = -S[i];
+    fini_kernel_get()->exp(count, off, off);
+    for (int64_t i = 0; i < count; i++) { /* what is written over has been read */
+        double none = off[i], some = S[i] > 1e-3 ? 1 - none : -expm1(-S[i]);
+        out[2 * i + on] = some;
+        out[2 * i + !on] = none;
+    }
+}
+
 /* ---- where it starts --------------------------------------------------------------------------- */
 
 /* Half of the bags, whatever the tokens. */
@@ -159,6 +188,9 @@ static const fini_bag_form form = {.name = "any",
                                    .loss = loss,
                                    .predict = predict,
                                    .locate = locate,
+                                   .term = fini_size_one,
+                                   .terms = terms,
+                                   .settle = settle,
                                    .own = own,
                                    .own_after = own_after,
                                    .begin = begin,

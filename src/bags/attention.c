@@ -75,6 +75,9 @@ typedef struct head {
 struct fini_weighting {
     void (*weights)(const head *h);
     double (*back)(const head *h);
+    /* The same before they are divided, and by what: their sum, the number of tokens, nothing. */
+    void (*raw)(const head *h);
+    enum { OVER_NOTHING, OVER_COUNT, OVER_SUM } over;
     bool shifts;
 };
 
@@ -83,6 +86,14 @@ static void softmax_weights(const head *h)
     for (int64_t l = 0; l < h->L; l++)
         h->w[l] = h->u[l * h->q];
     fini_softmax(h->L, h->w, false);
+}
+
+static void softmax_raw(const head *h)
+{
+    for (int64_t l = 0; l < h->L; l++)
+        h->w[l] = h->u[l * h->q];
+    fini_softmax_shift(h->L, h->w);
+    fini_kernel_get()->exp(h->L, h->w, h->w);
 }
 
 static double softmax_back(const head *h)
@@ -120,6 +131,12 @@ static void linear_weights(const head *h)
 {
     for (int64_t l = 0; l < h->L; l++)
         h->w[l] = (1 + h->u[l * h->q]) / (double)h->L;
+}
+
+static void linear_raw(const head *h)
+{
+    for (int64_t l = 0; l < h->L; l++)
+        h->w[l] = 1 + h->u[l * h->q];
 }
 
 static double linear_back(const head *h)
@@ -260,6 +277,50 @@ static void locate(const fini_bag *bag, const double *y, double sigma2, double *
         weight[l] /= sum;
 }
 
+/* ---- subsets: of each head a token's term is what is divided by, and weight times values -------------- */
+
+static int64_t term(const fini_bag_shape *shape)
+{
+    return shape->heads * (1 + shape->outputs);
+}
+
+static void terms(const fini_bag *bag, bool apart, double *to)
+{
+    const struct fini_weighting *how = bag->shape->form->weighting;
+    int64_t H = bag->shape->heads, O = bag->shape->outputs, n = term(bag->shape);
+    pieces p = cut(bag);
+    for (int64_t h = 0; h < H && !fini_cancelled(bag->cancel, (double)(bag->L * (O + 4))); h++) {
+        head one = head_of(bag, &p, h);
+        bool same = apart && how->over == OVER_SUM; /* alone, a token has all the weight */
+        if (!same)
+            how->raw(&one);
+        for (int64_t l = 0; l < one.L; l++) {
+            const double *z = bag->U + l * one.q + H + h * O;
+            double w = same ? 1 : one.w[l], *at = to + l * n + h * (1 + O);
+            at[0] = how->over == OVER_SUM ? w : 1;
+            for (int64_t o = 0; o < O; o++)
+                at[1 + o] = w * z[o];
+        }
+    }
+}
+
+static void settle(const fini_bag *bag, int64_t count, const double *sums, double *out)
+{
+    const struct fini_weighting *how = bag->shape->form->weighting;
+    int64_t H = bag->shape->heads, O = bag->shape->outputs;
+    double *f = fini_emissions_room(bag->shape, count, out);
+    for (int64_t i = 0; i < count; i++, f += O) {
+        for (int64_t o = 0; o < O; o++)
+            f[o] = bag->extra[o];
+        for (int64_t h = 0; h < H; h++, sums += 1 + O) {
+            double over = how->over == OVER_NOTHING ? 1 : sums[0] > FINI_FAINT_SUM ? sums[0] : NAN;
+            for (int64_t o = 0; o < O; o++)
+                f[o] += sums[1 + o] / over;
+        }
+    }
+    fini_emissions_predict(bag->shape, count, out);
+}
+
 /* ---- models ------------------------------------------------------------------------------------ */
 
 /* erf(c) everywhere is a sum, not a mean. */
@@ -273,13 +334,17 @@ static double begin_shifts(const fini_problem *problem, double variance, double 
     return problem->bags / problem->tokens / weight;
 }
 
-static const struct fini_weighting by_softmax = {softmax_weights, softmax_back, false},
-                                   by_erf = {erf_weights, erf_back, true},
-                                   linearly = {linear_weights, linear_back, false};
+static const struct fini_weighting by_softmax = {softmax_weights, softmax_back, softmax_raw,
+                                                 OVER_SUM, false},
+                                   by_erf = {erf_weights, erf_back, erf_weights, OVER_NOTHING,
+                                             true},
+                                   linearly = {linear_weights, linear_back, linear_raw, OVER_COUNT,
+                                               false};
 
 #define ATTENTION(form, extras_of, how)                                                            \
     .name = #form, .keys = keys, .values = values, .extras = extras_of, .scratch = scratch,        \
-    .loss = loss, .predict = predict, .locate = locate, .weighting = &(how)
+    .loss = loss, .predict = predict, .locate = locate, .term = term, .terms = terms,              \
+    .settle = settle, .weighting = &(how)
 
 const fini_bag_form fini_bag_softmax = {ATTENTION(softmax, fini_size_outputs, by_softmax),
                                         .reach = fini_reach_keys, .finds = true};

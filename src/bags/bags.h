@@ -64,6 +64,13 @@ struct fini_bag_form {
     /* Probabilities of the tokens (L); y: NULL, or the label (standardised, or the class), with
      * sigma2 the variance of a label around its prediction. NULL: the form has no location. */
     void (*locate)(const fini_bag *bag, const double *y, double sigma2, double *weight);
+    /* What `predict` says of any subset of a bag's tokens depends on a sum over them (evidence.c): the
+     * doubles of a token's term; terms (L, term), relative to the largest score of the bag or, apart, each
+     * as if the token were alone; and out (count, width) of as many sums, NaN where a sum is too small to
+     * say. NULL: `predict` is asked for each subset. */
+    int64_t (*term)(const fini_bag_shape *shape);
+    void (*terms)(const fini_bag *bag, bool apart, double *terms);
+    void (*settle)(const fini_bag *bag, int64_t count, const double *sums, double *out);
     /* Two classes: probabilities of the tokens (L) that they are of the positive class by themselves;
      * returns that of none being so. NULL: the form does not say. */
     double (*own)(const fini_bag *bag, double *own);
@@ -165,6 +172,9 @@ fin_status fini_map_fit(fini_map *map, const fin_fit_settings *settings, int64_t
                         fini_cancel *cancel, fin_error *err);
 fin_status fini_map_apply(const fini_map *map, const fin_bags *bags, fini_phi *phi,
                           fini_cancel *cancel, fin_error *err);
+/* The same from rows of statistics on (s numbers each). */
+fin_status fini_map_apply_rows(const fini_map *map, const fin_bags *rows, fini_phi *phi,
+                               fini_cancel *cancel, fin_error *err);
 void fini_phi_close(fini_phi *phi);
 void fini_map_close(fini_map *map);
 /* The map of tokens of d columns back from a file, copied and checked. (state.c) */
@@ -215,6 +225,12 @@ fin_status fini_bags_check(const fin_bags *bags, fin_error *err);
 double fini_emission_loss(const fini_bag_shape *shape, const double *f, double y, double *df);
 /* Numbers: out[0] = f[0]; classes: probabilities (classes). */
 void fini_emission_predict(const fini_bag_shape *shape, const double *f, double *out);
+/* The same of many, out (count, width), from outputs (count, outputs) that are put there: at the start, of
+ * two classes in the second half. */
+double *fini_emissions_room(const fini_bag_shape *shape, int64_t count, double *out);
+void fini_emissions_predict(const fini_bag_shape *shape, int64_t count, double *out);
+/* Sums of weights below this are not divided by. */
+#define FINI_FAINT_SUM 1e-280
 
 /* ---- the engine (risk.c: loss and gradient; descend.c: L-BFGS) --------------------- */
 
@@ -320,6 +336,14 @@ fin_status fini_part_predict(const fini_part *part, const fin_bags *bags, double
                              double *spread, double *within, fini_cancel *cancel, fin_error *err);
 fin_status fini_part_locate(const fini_part *part, const fin_bags *bags, const double *labels,
                             const fin_locations *to, fini_cancel *cancel, fin_error *err);
+/* Predictions of subsets of each bag, in the part's own units, added to, times `share` (evidence.c). */
+typedef struct fini_evidence {
+    double *without, *alone; /* (tokens, width) as fin_evidence; or NULL */
+    const int64_t *order;    /* (tokens) as fin_fit_flip, or NULL, */
+    double *after;           /* (tokens, width) with it */
+} fini_evidence;
+fin_status fini_part_evidence(const fini_part *part, const fin_bags *bags, double share,
+                              const fini_evidence *to, fini_cancel *cancel, fin_error *err);
 
 /* What a part says of bags, and what that counts. */
 typedef struct fini_said {
@@ -335,6 +359,8 @@ void fini_fit_outside_units(const fin_fit *fit, int64_t n, double *mean, double 
 /* The class that own and none of fin_fit_locate are about, as the caller numbers them: what `any` takes
  * for positive, else what is asked for, else 1; -1: there is none. */
 int fini_positive(const fin_fit *fit);
+/* Are these bags that it can be asked about? */
+fin_status fini_fit_check_bags(const fin_fit *fit, const fin_bags *bags, fin_error *err);
 /* fin_fit_predict, which can be cancelled. */
 fin_status fini_fit_predict(const fin_fit *fit, const fin_bags *bags, double *mean, double *sd,
                             fini_cancel *cancel, fin_error *err);

@@ -49,9 +49,24 @@ typedef struct fini_answer {
     double *mean, *spread, *within; /* as fini_part_predict */
     const double *labels;           /* for given */
     fin_locations to;               /* as fini_part_locate */
+    fini_evidence evidence;         /* added to, times share */
+    double share;
 } fini_answer;
 fin_status fini_part_answer(const fini_part *part, const fini_phi *phi, const fini_answer *answer,
                             fini_cancel *cancel, fin_error *err);
+/* The same of bags through the part's map, some at a time. */
+fin_status fini_part_answer_all(const fini_part *part, const fin_bags *bags,
+                                const fini_answer *answer, fini_cancel *cancel, fin_error *err);
+
+/* ---- subsets of the tokens of a bag (evidence.c) ---------------------------------------------- */
+
+/* Doubles of scratch for bags of up to shape->longest tokens. Predictions (L, width) of the bag without
+ * each token; of each token alone; of the tokens from each place of an order on: added to, times share. */
+int64_t fini_evidence_scratch(const fini_bag_shape *shape);
+void fini_evidence_without(const fini_bag *bag, double share, double *room, double *without);
+void fini_evidence_alone(const fini_bag *bag, double share, double *room, double *alone);
+void fini_evidence_after(const fini_bag *bag, const int64_t *order, double share, double *room,
+                         double *after);
 
 /* ---- the mixture and its EM (mixture.c, em.c) --------------------------------------------------- */
 

@@ -238,7 +238,7 @@ void fin_fit_destroy(fin_fit *fit)
 
 /* ---- predictions -------------------------------------------------------------------------------------- */
 
-static fin_status check_bags(const fin_fit *fit, const fin_bags *bags, fin_error *err)
+fin_status fini_fit_check_bags(const fin_fit *fit, const fin_bags *bags, fin_error *err)
 {
     fin_status status = fini_bags_check(bags, err);
     if (!status && bags->d != fit->d)
@@ -292,7 +292,7 @@ void fini_fit_outside_units(const fin_fit *fit, int64_t n, double *mean, double 
 fin_status fini_fit_predict(const fin_fit *fit, const fin_bags *bags, double *mean, double *sd,
                             fini_cancel *cancel, fin_error *err)
 {
-    fin_status status = check_bags(fit, bags, err);
+    fin_status status = fini_fit_check_bags(fit, bags, err);
     if (status)
         return status;
     int64_t n = bags->n, width = fit->classes ? fit->classes : 1;
@@ -379,7 +379,7 @@ fin_status fin_fit_locate(const fin_fit *fit, const fin_bags *bags, const fin_lo
                           const fin_progress *progress, fin_error *err)
 {
     FINI_NEED(err, fit, bags, to);
-    fin_status status = check_bags(fit, bags, err);
+    fin_status status = fini_fit_check_bags(fit, bags, err);
     if (status)
         return status;
     if (!fin_fit_locates(fit))

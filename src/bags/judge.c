@@ -101,6 +101,32 @@ static void judge_classes(int64_t n, int64_t classes, const double *labels,
     s->ece = ece / count;
 }
 
+/* Shares recognised. count: (2 classes) of bags of a class, and of those that are recognised. */
+static void judge_balance(int64_t n, int64_t classes, const double *labels,
+                          const double *probability, double *count, fin_fit_score *s)
+{
+    double *right = count + classes, sum = 0, present = 0;
+    for (int64_t c = 0; c < 2 * classes; c++)
+        count[c] = 0;
+    for (int64_t i = 0; i < n; i++) {
+        const double *p = probability + i * classes;
+        int64_t best = 0;
+        for (int64_t c = 1; c < classes; c++)
+            best = p[c] > p[best] ? c : best;
+        if (isnan(labels[i]))
+            continue;
+        count[(int64_t)labels[i]]++;
+        right[(int64_t)labels[i]] += best == (int64_t)labels[i];
+    }
+    for (int64_t c = 0; c < classes; c++) {
+        sum += count[c] > 0 ? right[c] / count[c] : 0;
+        present += count[c] > 0;
+    }
+    s->balanced = present > 0 ? sum / present : NAN;
+    s->sensitivity = classes == 2 && count[1] > 0 ? right[1] / count[1] : NAN;
+    s->specificity = classes == 2 && count[0] > 0 ? right[0] / count[0] : NAN;
+}
+
 static fin_status check_classes(int64_t n, int64_t classes, const double *labels,
                                 const double *probability, fin_error *err)
 {
@@ -183,7 +209,7 @@ fin_status fin_fit_judge(int64_t n, int64_t classes, const double *labels, const
                          const double *sd, fin_fit_score *score, fin_error *err)
 {
     FINI_NEED(err, labels, mean, score);
-    *score = (fin_fit_score){0, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
+    *score = (fin_fit_score){0, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
     if (n < 1 || classes < 0 || classes == 1)
         return fini_fail(err, FIN_ERR_ARGUMENT,
                          "%lld bags of %lld classes to judge; give labels and predictions of at "
@@ -196,7 +222,8 @@ fin_status fin_fit_judge(int64_t n, int64_t classes, const double *labels, const
         return status;
     if (!classes) {
         judge_numbers(n, labels, mean, sd, score);
-    } else if ((scratch = fini_alloc_array(n, sizeof *scratch))) {
+    } else if ((scratch = fini_alloc_array(n + 2 * classes, sizeof *scratch))) {
+        judge_balance(n, classes, labels, mean, scratch, score);
         judge_classes(n, classes, labels, mean, score);
         score->auc = mean_auc(n, classes, labels, mean, scratch);
         fini_free(scratch);
@@ -206,4 +233,84 @@ fin_status fin_fit_judge(int64_t n, int64_t classes, const double *labels, const
     if (score->count)
         return FIN_OK;
     return fini_fail(err, FIN_ERR_ARGUMENT, "no bag has a label: there is nothing to judge by");
+}
+
+/* ---- tokens ---------------------------------------------------------------------------------- */
+
+/* One bag: its share of `first` and its AUC; false if its tokens are all alike. */
+static bool find_tokens(int64_t L, const unsigned char *relevant, const double *score,
+                        double *scratch, double *first, double *auc)
+{
+    double top = -INFINITY, ties = 0, hits = 0, *labels = scratch + L;
+    int64_t deciding = 0;
+    for (int64_t l = 0; l < L; l++) {
+        labels[l] = relevant[l];
+        deciding += relevant[l];
+        top = score[l] > top ? score[l] : top;
+    }
+    for (int64_t l = 0; l < L; l++) {
+        ties += score[l] == top;
+        hits += score[l] == top && relevant[l];
+    }
+    *first = hits / ties;
+    *auc = fini_auc(L, labels, 1, score, 1, scratch);
+    return deciding > 0 && deciding < L;
+}
+
+static void average_found(const double *sum, const double *square, fin_found *found)
+{
+    double n = (double)found->bags, *mean[] = {&found->first, &found->auc},
+           *se[] = {&found->first_se, &found->auc_se};
+    for (int k = 0; k < 2 && n > 0; k++) {
+        *mean[k] = sum[k] / n;
+        if (n > 1)
+            *se[k] = sqrt(fmax(0, square[k] / n - *mean[k] * *mean[k]) / (n - 1));
+    }
+}
+
+fin_status fin_tokens_judge(const fin_bags *bags, const unsigned char *relevant,
+                            const double *score, fin_found *found, fin_error *err)
+{
+    FINI_NEED(err, bags, relevant, score, found);
+    fin_status status = fini_bags_check(bags, err);
+    if (status)
+        return status;
+    int64_t longest = fini_bags_longest(bags),
+            N = bags->n ? bags->offsets[bags->n] - bags->offsets[0] : 0;
+    double sum[2] = {0}, square[2] = {0}, bins[FINI_ECE_BINS] = {0}, judged = 0, ece = 0;
+    bool probabilities = true;
+    *found = (fin_found){0, NAN, NAN, NAN, NAN, NAN};
+    for (int64_t t = 0; t < N; t++)
+        if (isnan(score[t]) || relevant[t] > 1)
+            return fini_fail(
+                err, FIN_ERR_ARGUMENT,
+                "token %lld has the score %g and is relevant = %d; scores are numbers, "
+                "and relevant is 0 or 1",
+                (long long)t, score[t], relevant[t]);
+    double *scratch = fini_alloc_array(longest, 2 * sizeof *scratch);
+    if (!scratch)
+        return fini_fail_memory(err, 2 * (size_t)longest * sizeof *scratch, "judging tokens");
+    for (int64_t i = 0; i < bags->n; i++) {
+        int64_t from = bags->offsets[i] - bags->offsets[0],
+                L = bags->offsets[i + 1] - bags->offsets[i];
+        double value[2];
+        if (!find_tokens(L, relevant + from, score + from, scratch, &value[0], &value[1]))
+            continue;
+        found->bags++;
+        judged += (double)L;
+        for (int k = 0; k < 2; k++) {
+            sum[k] += value[k];
+            square[k] += value[k] * value[k];
+        }
+        for (int64_t t = from; t < from + L; t++) {
+            probabilities = probabilities && score[t] >= 0 && score[t] <= 1 + 1e-9;
+            bins[fini_bin(score[t], FINI_ECE_BINS)] += relevant[t] - score[t];
+        }
+    }
+    fini_free(scratch);
+    average_found(sum, square, found);
+    for (int b = 0; b < FINI_ECE_BINS; b++)
+        ece += fabs(bins[b]);
+    found->ece = probabilities && judged > 0 ? ece / judged : NAN;
+    return FIN_OK;
 }

@@ -44,6 +44,33 @@ static void predict(const fini_bag *bag, double *out, double *variance)
         variance[0] = 0;
 }
 
+/* A token's term: 1, and its values. */
+static int64_t term(const fini_bag_shape *shape)
+{
+    return 1 + shape->outputs;
+}
+
+static void terms(const fini_bag *bag, bool apart, double *to)
+{
+    int64_t O = bag->shape->outputs;
+    (void)apart;
+    for (int64_t l = 0; l < bag->L; l++) {
+        *to++ = 1;
+        for (int64_t o = 0; o < O; o++)
+            *to++ = bag->U[l * O + o];
+    }
+}
+
+static void settle(const fini_bag *bag, int64_t count, const double *sums, double *out)
+{
+    int64_t O = bag->shape->outputs;
+    double *f = fini_emissions_room(bag->shape, count, out);
+    for (int64_t i = 0; i < count; i++, sums += 1 + O)
+        for (int64_t o = 0; o < O; o++)
+            f[i * O + o] = sums[1 + o] / sums[0] + bag->extra[o];
+    fini_emissions_predict(bag->shape, count, out);
+}
+
 const fini_bag_form fini_bag_mean = {.name = "mean",
                                      .keys = fini_size_none,
                                      .values = fini_size_outputs,
@@ -51,6 +78,9 @@ const fini_bag_form fini_bag_mean = {.name = "mean",
                                      .scratch = scratch,
                                      .loss = loss,
                                      .predict = predict,
+                                     .term = term,
+                                     .terms = terms,
+                                     .settle = settle,
                                      .pools = true};
 
 /* An embedding has more features than bags and can fit any numbers, noise included. With these it

@@ -233,6 +233,62 @@ static void own_after(int64_t L, double none, const double *after, double *out)
         out[l] = r * out[l];
 }
 
+/* ---- subsets: a token's term is g, its gate relative to the largest, and g times what it predicts ---- */
+
+static int64_t term(const fini_bag_shape *shape)
+{
+    return 1 + (shape->classes ? shape->classes : 1);
+}
+
+/* Of two classes, both: the smaller one loses no digits. P(1 | m) = e / (1 + e) or 1 / (1 + e), e = exp(-|m|). */
+static void two_terms(const fini_bag *bag, const double *gate, double *e, double *to)
+{
+    const double *U = bag->U, bias = bag->extra[0];
+    for (int64_t l = 0; l < bag->L; l++)
+        e[l] = -fabs(U[2 * l + 1] + bias);
+    fini_kernel_get()->exp(bag->L, e, e);
+    for (int64_t l = 0; l < bag->L; l++, to += 3) {
+        bool up = U[2 * l + 1] + bias > 0;
+        double large = gate[l] / (1 + e[l]), small = e[l] * large;
+        to[0] = gate[l];
+        to[1] = up ? small : large;
+        to[2] = up ? large : small;
+    }
+}
+
+static void terms(const fini_bag *bag, bool apart, double *to)
+{
+    int64_t L = bag->L, classes = bag->shape->classes, q = 1 + bag->shape->outputs;
+    double *gate = bag->scratch;
+    for (int64_t l = 0; l < L; l++)
+        gate[l] = apart ? 0 : bag->U[l * q];
+    if (!apart)
+        fini_softmax_shift(L, gate);
+    fini_kernel_get()->exp(L, gate, gate);
+    if (classes == 2) {
+        two_terms(bag, gate, gate + L, to);
+        return;
+    }
+    for (int64_t l = 0; l < L && !fini_cancelled(bag->cancel, 8 * (double)classes); l++) {
+        const double *u = bag->U + l * q + 1;
+        *to++ = gate[l];
+        for (int64_t o = 0; o < q - 1; o++)
+            to[o] = u[o] + bag->extra[o];
+        if (classes)
+            fini_softmax(classes, to, true);
+        for (int64_t o = 0; o < q - 1; o++)
+            *to++ *= gate[l];
+    }
+}
+
+static void settle(const fini_bag *bag, int64_t count, const double *sums, double *out)
+{
+    int64_t width = term(bag->shape) - 1;
+    for (int64_t i = 0; i < count; i++, sums += 1 + width)
+        for (int64_t c = 0; c < width; c++)
+            out[i * width + c] = sums[0] > FINI_FAINT_SUM ? sums[1 + c] / sums[0] : NAN;
+}
+
 /* Numbers: from the noise of mean pooling. */
 static double begin_sigma(const fini_problem *problem, double variance, double *extra)
 {
@@ -250,6 +306,9 @@ const fini_bag_form fini_bag_mixture = {
     .loss = loss,
     .predict = predict,
     .locate = locate,
+    .term = term,
+    .terms = terms,
+    .settle = settle,
     .own = own,
     .own_after = own_after,
     .begin_extras = begin_sigma,

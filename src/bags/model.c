@@ -7,6 +7,8 @@
  * Everything is written for outputs of any size: an exponential never sees a positive number. */
 #include "bags/bags.h"
 
+#include "kernel/kernel.h"
+
 #define FIN_TABLE_STRUCT fin_fit_settings
 FIN_TABLE(, fin_fit_table, "fit", FIN_FIT_FIELDS);
 #undef FIN_TABLE_STRUCT
@@ -117,5 +119,33 @@ void fini_emission_predict(const fini_bag_shape *shape, const double *f, double 
             sum += out[o] = exp(f[o] - top);
         for (int64_t o = 0; o < shape->classes; o++)
             out[o] /= sum;
+    }
+}
+
+double *fini_emissions_room(const fini_bag_shape *shape, int64_t count, double *out)
+{
+    return shape->classes == 2 ? out + count : out;
+}
+
+void fini_emissions_predict(const fini_bag_shape *shape, int64_t count, double *out)
+{
+    double *f = fini_emissions_room(shape, count, out);
+    if (shape->classes != 2) {
+        for (int64_t i = 0; i < count && shape->classes; i++)
+            fini_emission_predict(shape, f + i * shape->classes, out + i * shape->classes);
+        return;
+    }
+    for (int64_t i = 0; i < count; i++) { /* the sign is kept in that of the exponential */
+        out[i] = f[i] > 0 ? 1 : 0;
+        f[i] = -fabs(f[i]);
+    }
+    fini_kernel_get()->exp(count, f, f);
+    for (int64_t i = 0; i < count; i++)
+        f[i] = out[i] > 0 ? f[i] : -f[i];
+    for (int64_t i = 0; i < count; i++) { /* what is written over has been read */
+        double e = fabs(f[i]), large = 1 / (1 + e), small = e / (1 + e);
+        bool up = !signbit(f[i]);
+        out[2 * i] = up ? small : large;
+        out[2 * i + 1] = up ? large : small;
     }
 }

@@ -108,9 +108,10 @@ static fin_status judge_all(fin_validation *v, const int32_t *fold, fin_error *e
 
 /* Places of the scores in fin_fit_score. */
 #define PLACE(name) offsetof(fin_fit_score, name)
-static const size_t place[] = {PLACE(accuracy),  PLACE(auc),     PLACE(log_loss), PLACE(brier),
-                               PLACE(ece),       PLACE(rmse),    PLACE(r2),       PLACE(mae),
-                               PLACE(log_score), PLACE(coverage)};
+static const size_t place[] = {
+    PLACE(accuracy), PLACE(auc),         PLACE(log_loss),   PLACE(brier),     PLACE(ece),
+    PLACE(rmse),     PLACE(r2),          PLACE(mae),        PLACE(log_score), PLACE(coverage),
+    PLACE(balanced), PLACE(sensitivity), PLACE(specificity)};
 
 static double *at(fin_fit_score *score, size_t where)
 {

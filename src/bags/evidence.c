@@ -1,0 +1,489 @@
+/* Evidence of the tokens: what a bag's prediction would be without a token, with it alone, and as tokens
+ * are taken away one after the other.
+ *
+ * The prediction of a form is a function of a sum over tokens (of terms: a weight, the weight times what is
+ * read there, ...), so that all of these are sums of terms over subsets of a bag, predicted at once:
+ *
+ *     without l       the sum before l plus the sum behind it: no difference, so that nothing cancels
+ *     l alone         its term, with a weight of its own
+ *     from rank r on  the sum from the last one back to r
+ *
+ * Sums of exponentials relative to the largest score vanish where the largest is taken out and the others
+ * are 1e-280 times smaller. The form says NaN then, and those tokens start anew with a largest score of their own.
+ *
+ * A form without terms is asked for every subset in turn. Models whose map makes one row of a bag have rows for
+ * its subsets made here: a mean is one over tokens, whose predictions are sums; of largest values and
+ * statistics the two ends of a column and its mean tell those of the rest of the bag. */
+#include "bags/descend.h"
+#include "bags/map.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- subsets of the tokens of one bag ----------------------------------------------------------------- */
+
+int64_t fini_evidence_scratch(const fini_bag_shape *shape)
+{
+    const fini_bag_form *form = shape->form;
+    int64_t term = form->term ? form->term(shape) : 0, width = shape->classes ? shape->classes : 1;
+    int64_t q = form->keys(shape) + form->values(shape);
+    return shape->longest * (2 * term + width + q) + 2 * term;
+}
+
+typedef struct subsets {
+    const fini_bag *bag;
+    int64_t term, width, q;
+    double *terms, *sums; /* (L + 1, term) */
+    double *out;          /* (L, width) */
+    double *U;            /* (L, q) of some tokens */
+} subsets;
+
+static subsets open_subsets(const fini_bag *bag, double *room)
+{
+    const fini_bag_form *form = bag->shape->form;
+    subsets s = {.bag = bag, .width = bag->shape->classes ? bag->shape->classes : 1};
+    s.term = form->term ? form->term(bag->shape) : 0;
+    s.q = form->keys(bag->shape) + form->values(bag->shape);
+    s.terms = room;
+    s.sums = s.terms + (bag->L + 1) * s.term;
+    s.out = s.sums + (bag->L + 1) * s.term;
+    s.U = s.out + bag->L * s.width;
+    return s;
+}
+
+/* The tokens order[0] .. order[count - 1] (NULL: the first) but `not`, by themselves. */
+static void predict_some(const subsets *s, const int64_t *order, int64_t count, int64_t not,
+                         double *out)
+{
+    fini_bag some = *s->bag;
+    some.U = s->U;
+    some.L = 0;
+    for (int64_t l = 0; l < count; l++) {
+        int64_t from = order ? order[l] : l;
+        if (from != not )
+            memcpy(s->U + some.L++ * s->q, s->bag->U + from * s->q, (size_t)s->q * sizeof *s->U);
+    }
+    s->bag->shape->form->predict(&some, out, NULL);
+}
+
+static void add(int64_t n, const double *a, const double *b, double *sum)
+{
+    for (int64_t j = 0; j < n; j++)
+        sum[j] = a[j] + b[j];
+}
+
+/* sums[l] = terms before l plus terms behind it. */
+static void leave_out(const subsets *s)
+{
+    int64_t L = s->bag->L, n = s->term;
+    double *before = s->sums + L * n;
+    memset(s->sums + (L - 1) * n, 0, (size_t)n * sizeof *before);
+    for (int64_t l = L - 1; l > 0; l--)
+        add(n, s->sums + l * n, s->terms + l * n, s->sums + (l - 1) * n);
+    memset(before, 0, (size_t)n * sizeof *before);
+    for (int64_t l = 0; l < L; l++) {
+        add(n, s->sums + l * n, before, s->sums + l * n);
+        add(n, before, s->terms + l * n, before);
+    }
+}
+
+static void average(int64_t n, double share, const double *from, double *to)
+{
+    for (int64_t j = 0; j < n; j++)
+        to[j] += share * from[j];
+}
+
+static void without_each(const subsets *s)
+{
+    const fini_bag_form *form = s->bag->shape->form;
+    int64_t L = s->bag->L;
+    if (form->term && L > 1) {
+        form->terms(s->bag, false, s->terms);
+        leave_out(s);
+        form->settle(s->bag, L, s->sums, s->out);
+    }
+    for (int64_t l = 0; l < L && !fini_cancelled(s->bag->cancel, 8); l++) {
+        double *out = s->out + l * s->width;
+        if (L == 1) /* nothing is left */
+            for (int64_t c = 0; c < s->width; c++)
+                out[c] = NAN;
+        else if (!form->term || isnan(out[0]))
+            predict_some(s, NULL, L, l, out);
+    }
+}
+
+void fini_evidence_without(const fini_bag *bag, double share, double *room, double *without)
+{
+    subsets s = open_subsets(bag, room);
+    without_each(&s);
+    average(bag->L * s.width, share, s.out, without);
+}
+
+void fini_evidence_alone(const fini_bag *bag, double share, double *room, double *alone)
+{
+    subsets s = open_subsets(bag, room);
+    const fini_bag_form *form = bag->shape->form;
+    if (form->term) {
+        form->terms(bag, true, s.terms);
+        form->settle(bag, bag->L, s.terms, s.out);
+    }
+    for (int64_t l = 0; l < bag->L && !form->term && !fini_cancelled(bag->cancel, 8); l++)
+        predict_some(&s, &l, 1, -1, s.out + l * s.width);
+    average(bag->L * s.width, share, s.out, alone);
+}
+
+/* Sums from the last of the order back to its first; as far back as they are large enough to be settled
+ * with the largest score of all; what is smaller is asked again without those in front. */
+void fini_evidence_after(const fini_bag *bag, const int64_t *order, double share, double *room,
+                         double *after)
+{
+    subsets s = open_subsets(bag, room);
+    const fini_bag_form *form = bag->shape->form;
+    fini_bag rest = *bag;
+    int64_t n = s.term, L = bag->L;
+    for (int64_t from = 0; from < L && !fini_cancelled(bag->cancel, 8); from = L - rest.L) {
+        double *out = s.out + from * s.width;
+        rest.L = L - from;
+        rest.U = s.U;
+        for (int64_t r = from; r < L; r++)
+            memcpy(s.U + (r - from) * s.q, bag->U + order[r] * s.q, (size_t)s.q * sizeof *s.U);
+        if (!form->term) {
+            form->predict(&rest, out, NULL);
+            rest.L--;
+            continue;
+        }
+        form->terms(&rest, false, s.terms);
+        memset(s.sums + rest.L * n, 0, (size_t)n * sizeof *s.sums);
+        for (int64_t r = rest.L - 1; r >= 0; r--)
+            add(n, s.sums + (r + 1) * n, s.terms + r * n, s.sums + r * n);
+        form->settle(&rest, rest.L, s.sums, out);
+        int64_t good = 1; /* the first is the whole rest: there is no better way for it */
+        while (good < rest.L && !isnan(out[good * s.width]))
+            good++;
+        rest.L -= good;
+    }
+    average(L * s.width, share, s.out, after);
+}
+
+/* ---- subsets of a bag that is one row ------------------------------------------------------------------- */
+
+/* Rows of statistics that wait for their predictions, and where those are added to. */
+typedef struct batch {
+    const fini_part *part;
+    fini_cancel *cancel;
+    double share;
+    int64_t s, width, room, count;
+    double *rows;     /* (room, s) */
+    double *out;      /* (room, width) */
+    double **to;      /* (room) */
+    int64_t *offsets; /* every LOT rows are a bag, for threads */
+} batch;
+
+enum { LOT = 64 };
+
+static fin_status flush(batch *b, fin_error *err)
+{
+    fini_phi phi = {.bags = {.d = b->s,
+                             .n = (b->count + LOT - 1) / LOT,
+                             .offsets = b->offsets,
+                             .dtype = FIN_F64,
+                             .tokens = b->rows}};
+    fin_bags rows = phi.bags;
+    rows.total = rows.n;
+    for (int64_t k = 0; k <= rows.n; k++)
+        b->offsets[k] = k * LOT < b->count ? k * LOT : b->count;
+    if (!b->count)
+        return FIN_OK;
+    memset(b->out, 0, (size_t)(b->count * b->width) * sizeof *b->out);
+    fin_status status = fini_map_apply_rows(&b->part->map, &rows, &phi, b->cancel, err);
+    if (!status) {
+        fini_answer answer = {.evidence = {.alone = b->out}, .share = 1};
+        status = fini_part_answer(b->part, &phi, &answer, b->cancel, err);
+        fini_phi_close(&phi);
+    }
+    for (int64_t k = 0; k < b->count && !status; k++)
+        average(b->width, b->share, b->out + k * b->width, b->to[k]);
+    b->count = 0;
+    return status;
+}
+
+/* Room for one more row; NULL: *status says why not. */
+static double *next_row(batch *b, double *to, fin_status *status, fin_error *err)
+{
+    if (!*status && b->count == b->room)
+        *status = flush(b, err);
+    if (*status)
+        return NULL;
+    b->to[b->count] = to;
+    return b->rows + b->count++ * b->s;
+}
+
+/* The two largest and the two smallest of each column, and whose the first are; sums of differences from
+ * the first token, as in map.c. (d) each. */
+typedef struct ends {
+    bool all; /* not the largest alone */
+    int64_t d, L;
+    double *first, *sum, *high, *high2, *low, *low2;
+    int64_t *at_high, *at_low;
+} ends;
+
+static void take_token(ends *e, int64_t l, const double *x)
+{
+    for (int64_t j = 0; j < e->d; j++) {
+        bool top = e->L == 0 || x[j] > e->high[j];
+        e->high2[j] = e->L == 0 ? -INFINITY : top ? e->high[j] : fmax(e->high2[j], x[j]);
+        e->high[j] = top ? x[j] : e->high[j];
+        e->at_high[j] = top ? l : e->at_high[j];
+    }
+    for (int64_t j = 0; j < e->d && e->all; j++) {
+        bool least = e->L == 0 || x[j] < e->low[j];
+        e->low2[j] = e->L == 0 ? INFINITY : least ? e->low[j] : fmin(e->low2[j], x[j]);
+        e->low[j] = least ? x[j] : e->low[j];
+        e->at_low[j] = least ? l : e->at_low[j];
+        e->first[j] = e->L == 0 ? x[j] : e->first[j];
+        e->sum[j] = e->L == 0 ? 0 : e->sum[j] + (x[j] - e->first[j]);
+    }
+    e->L++;
+}
+
+/* The row of all tokens but l, which is x; l = -1: of all. */
+static void write_row(const ends *e, int64_t l, const double *x, double *row)
+{
+    double left = (double)(l < 0 ? e->L : e->L - 1);
+    double *high = e->all ? row + 2 * e->d : row, *low = row + e->d;
+    for (int64_t j = 0; j < e->d; j++)
+        high[j] = e->at_high[j] == l ? e->high2[j] : e->high[j];
+    for (int64_t j = 0; j < e->d && e->all; j++) {
+        double sum = l < 0 ? e->sum[j] : e->sum[j] - (x[j] - e->first[j]);
+        low[j] = e->at_low[j] == l ? e->low2[j] : e->low[j];
+        row[j] = e->first[j] + sum / left;
+    }
+    if (e->all)
+        row[3 * e->d] = log(left);
+}
+
+typedef struct whole {
+    batch batch;
+    ends ends;
+    const fin_bags *bags;
+    const fini_evidence *to;
+    double *room, *same;  /* (d) for a token; (n, width) predictions of the bags themselves */
+    unsigned char *other; /* (tokens) is the row without the token another? */
+    fini_arena arena;
+} whole;
+
+/* Of largest values alone, all but a few tokens leave the row as it is. */
+static fin_status without_rows(whole *w, int64_t i, int64_t from, int64_t L, fin_error *err)
+{
+    fin_status status = FIN_OK;
+    int64_t width = w->batch.width;
+    ends *e = &w->ends;
+    memset(w->other + from, e->all, (size_t)L);
+    for (int64_t j = 0; j < e->d; j++)
+        w->other[from + e->at_high[j]] = 1;
+    double *row = e->all ? NULL : next_row(&w->batch, w->same + i * width, &status, err);
+    if (row)
+        write_row(e, -1, NULL, row);
+    for (int64_t l = 0; l < L && !status; l++) {
+        double *to = w->to->without + (from + l) * width;
+        for (int64_t c = 0; c < width && L == 1; c++)
+            to[c] = NAN;
+        if (L == 1 || !w->other[from + l])
+            continue;
+        row = next_row(&w->batch, to, &status, err);
+        if (row)
+            write_row(e, l, fini_row(w->bags, from + l, 0, e->d, w->room), row);
+    }
+    return status;
+}
+
+static fin_status after_rows(whole *w, int64_t from, int64_t L, fin_error *err)
+{
+    fin_status status = FIN_OK;
+    w->ends.L = 0;
+    for (int64_t r = L - 1; r >= 0 && !status; r--) {
+        int64_t l = w->to->order[from + r];
+        take_token(&w->ends, l, fini_row(w->bags, from + l, 0, w->ends.d, w->room));
+        double *row = next_row(&w->batch, w->to->after + (from + r) * w->batch.width, &status, err);
+        if (row)
+            write_row(&w->ends, -1, NULL, row);
+    }
+    return status;
+}
+
+/* Alone, a token is its own mean, smallest and largest. */
+static fin_status alone_rows(whole *w, int64_t from, int64_t L, fin_error *err)
+{
+    fin_status status = FIN_OK;
+    for (int64_t l = 0; l < L && !status; l++) {
+        w->ends.L = 0;
+        take_token(&w->ends, l, fini_row(w->bags, from + l, 0, w->ends.d, w->room));
+        double *row = next_row(&w->batch, w->to->alone + (from + l) * w->batch.width, &status, err);
+        if (row)
+            write_row(&w->ends, -1, NULL, row);
+    }
+    return status;
+}
+
+static fin_status one_bag(whole *w, int64_t i, fin_error *err)
+{
+    int64_t from, to;
+    fin_status status = FIN_OK;
+    fini_bag_rows(w->bags, i, &from, &to);
+    if (w->to->without) {
+        w->ends.L = 0;
+        for (int64_t l = from; l < to; l++)
+            take_token(&w->ends, l - from, fini_row(w->bags, l, 0, w->ends.d, w->room));
+        status = without_rows(w, i, from, to - from, err);
+    }
+    if (!status && w->to->alone && w->ends.all)
+        status = alone_rows(w, from, to - from, err);
+    if (!status && w->to->after)
+        status = after_rows(w, from, to - from, err);
+    return status;
+}
+
+static void layout(whole *w)
+{
+    fini_arena *a = &w->arena;
+    batch *b = &w->batch;
+    ends *e = &w->ends;
+    double **columns[] = {&e->first, &e->sum, &e->high, &e->high2, &e->low, &e->low2, &w->room};
+    for (size_t k = 0; k < sizeof columns / sizeof *columns; k++)
+        *columns[k] = fini_take(a, e->d, sizeof(double));
+    e->at_high = fini_take(a, e->d, sizeof *e->at_high);
+    e->at_low = fini_take(a, e->d, sizeof *e->at_low);
+    w->same = fini_take(a, w->bags->n, (size_t)b->width * sizeof(double));
+    w->other = fini_take(a, fini_bags_tokens(w->bags), 1);
+    b->rows = fini_take(a, b->room, (size_t)b->s * sizeof(double));
+    b->out = fini_take(a, b->room, (size_t)b->width * sizeof(double));
+    b->to = fini_take(a, b->room, sizeof *b->to);
+    b->offsets = fini_take(a, b->room / LOT + 2, sizeof *b->offsets);
+}
+
+static fin_status of_rows(const fini_part *part, const fin_bags *bags, double share,
+                          const fini_evidence *to, fini_cancel *cancel, fin_error *err)
+{
+    const int64_t numbers = 1024 * 1024;
+    int64_t width = part->shape.classes ? part->shape.classes : 1;
+    whole w = {.bags = bags, .to = to};
+    w.batch = (batch){part, cancel, share, .s = part->map.s, .width = width};
+    w.batch.room = LOT + numbers / (part->map.s + part->map.p);
+    w.ends.d = bags->d;
+    w.ends.all = part->map.statistics == FINI_STATISTICS;
+    layout(&w);
+    fin_status status = fini_arena_open(&w.arena, "evidence", err);
+    if (status)
+        return status;
+    layout(&w);
+    memset(w.same, 0, (size_t)(bags->n * width) * sizeof *w.same);
+    for (int64_t i = 0; i < bags->n && !status; i++) {
+        status = one_bag(&w, i, err);
+        if (!status)
+            status = fini_cancel_stage(cancel, "answers", (double)i, (double)bags->n, err);
+    }
+    if (!status)
+        status = flush(&w.batch, err);
+    for (int64_t i = 0; i < bags->n && !status && to->without && !w.ends.all; i++)
+        for (int64_t l = bags->offsets[i] - bags->offsets[0];
+             l < bags->offsets[i + 1] - bags->offsets[0]; l++)
+            if (!w.other[l])
+                average(width, 1, w.same + i * width, to->without + l * width);
+    fini_arena_close(&w.arena);
+    return status;
+}
+
+/* ---- parts and fits --------------------------------------------------------------------------------------- */
+
+/* A mean of features is what `mean` says of tokens; a token alone is its own mean and largest value. */
+fin_status fini_part_evidence(const fini_part *part, const fin_bags *bags, double share,
+                              const fini_evidence *to, fini_cancel *cancel, fin_error *err)
+{
+    int statistics = part->map.statistics;
+    fini_part tokens = *part;
+    fini_evidence seen = *to;
+    fin_status status = FIN_OK;
+    tokens.map.statistics = FINI_TOKENS;
+    if (statistics == FINI_MAX || statistics == FINI_STATISTICS) {
+        status = of_rows(part, bags, share, to, cancel, err);
+        seen = (fini_evidence){.alone = statistics == FINI_MAX ? to->alone : NULL};
+    }
+    if (!status && (seen.without || seen.alone || seen.after))
+        status = fini_part_answer_all(
+            &tokens, bags, &(fini_answer){.evidence = seen, .share = share}, cancel, err);
+    return status;
+}
+
+static fin_status fit_evidence(const fin_fit *fit, const fin_bags *bags, const fini_evidence *to,
+                               const fin_progress *progress, fin_error *err)
+{
+    fin_status status = fini_fit_check_bags(fit, bags, err);
+    if (status)
+        return status;
+    int64_t N = fini_bags_tokens(bags), width = fit->classes ? fit->classes : 1;
+    double *out[] = {to->without, to->alone, to->after}, all = 0;
+    for (int64_t k = 0; k < fit->parts; k++)
+        all += fit->part[k].weight > 0 ? fit->part[k].weight : 0;
+    for (int o = 0; o < 3; o++)
+        if (out[o])
+            memset(out[o], 0, (size_t)(N * width) * sizeof(double));
+    fini_cancel cancel;
+    fini_cancel_open(&cancel, progress, "answers");
+    for (int64_t k = 0; k < fit->parts && !status; k++)
+        if (fit->part[k].weight > 0)
+            status = fini_part_evidence(&fit->part[k], bags, fit->part[k].weight / all, to, &cancel,
+                                        err);
+    for (int o = 0; o < 3 && !status; o++)
+        if (out[o])
+            fini_fit_outside_units(fit, N, out[o], NULL, NULL);
+    return status;
+}
+
+fin_status fin_fit_evidence(const fin_fit *fit, const fin_bags *bags, const fin_evidence *to,
+                            const fin_progress *progress, fin_error *err)
+{
+    FINI_NEED(err, fit, bags, to);
+    const fini_evidence all = {.without = to->without, .alone = to->alone};
+    return fit_evidence(fit, bags, &all, progress, err);
+}
+
+/* Is it each bag's 0 .. L - 1, in some order? */
+static fin_status check_order(const fin_bags *bags, const int64_t *order, fin_error *err)
+{
+    int64_t longest = fini_bags_longest(bags);
+    unsigned char *seen = fini_alloc_array(longest, 1);
+    if (!seen)
+        return fini_fail_memory(err, (size_t)longest, "an order of tokens");
+    fin_status status = FIN_OK;
+    for (int64_t i = 0; i < bags->n && !status; i++) {
+        int64_t from, to;
+        fini_bag_rows(bags, i, &from, &to);
+        memset(seen, 0, (size_t)(to - from));
+        for (int64_t r = from; r < to && !status; r++) {
+            int64_t l = order[r];
+            if (l < 0 || l >= to - from || seen[l])
+                status = fini_fail(err, FIN_ERR_ARGUMENT,
+                                   "the order of bag %lld has %lld at place %lld; it takes each of "
+                                   "the numbers 0 to %lld once",
+                                   (long long)i, (long long)l, (long long)(r - from),
+                                   (long long)(to - from - 1));
+            else
+                seen[l] = 1;
+        }
+    }
+    fini_free(seen);
+    return status;
+}
+
+fin_status fin_fit_flip(const fin_fit *fit, const fin_bags *bags, const int64_t *order,
+                        double *curve, const fin_progress *progress, fin_error *err)
+{
+    FINI_NEED(err, fit, bags, order, curve);
+    fin_status status = fini_fit_check_bags(fit, bags, err);
+    if (!status)
+        status = check_order(bags, order, err);
+    if (status)
+        return status;
+    const fini_evidence all = {.order = order, .after = curve};
+    return fit_evidence(fit, bags, &all, progress, err);
+}
