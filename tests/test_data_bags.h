@@ -68,7 +68,7 @@ static inline const char *write_npy(const char *name, fin_dtype dtype, int ndim,
     char header[FINI_NPY_HEADER_MOST];
     int64_t count;
     assert_true(fini_shape_count(dtype, ndim, shape, &count));
-    size_t start = fini_npy_header(dtype, ndim, shape, header);
+    size_t start = fini_npy_header(fini_dtypes[dtype].descr, ndim, shape, header);
     size_t size = (size_t)count * fin_dtype_size(dtype);
     char *bytes = malloc(start + size);
     assert_non_null(bytes);

@@ -75,11 +75,16 @@ static void npz__rejects_descriptions(void **state)
 {
     (void)state;
     const fin_status format = FIN_ERR_FORMAT, other = FIN_ERR_UNSUPPORTED;
-    refuses("{'descr': '<f8', 'fortran_order': True, 'shape': (2, 3), }", 48, other, "Fortran");
     refuses("{'descr': '|O', 'fortran_order': False, 'shape': (2,), }", 48, other, "objects");
     refuses("{'descr': '>f8', 'fortran_order': False, 'shape': (2,), }", 16, other, "big-endian");
     refuses("{'descr': '<c16', 'fortran_order': False, 'shape': (1,), }", 16, other, "'<c16'");
-    refuses("{'descr': '<U3', 'fortran_order': False, 'shape': (1,), }", 12, other, "'<U3'");
+    refuses("{'descr': '<U3', 'fortran_order': False, 'shape': (1,), }", 12, other, "holds texts");
+    refuses("{'descr': '<U', 'fortran_order': False, 'shape': (1,), }", 12, other, "'<U'");
+    refuses("{'descr': '|S99999999', 'fortran_order': False, 'shape': (1,), }", 12, other, "S9999");
+    refuses("{'descr': '<f2', 'fortran_order': True, 'shape': (2, 3), }", 11, format,
+            "asks for 12");
+    refuses("{'descr': '|S9999999', 'fortran_order': False, 'shape': (1152921504606846976,), }", 8,
+            format, "overflows");
     refuses("{'descr': [('a', '<f8')], 'fortran_order': False, 'shape': (1,), }", 8, other,
             "structured");
     refuses("{'descr': '<f8', 'fortran_order': False, 'shape': (3,), }", 16, format,
@@ -141,7 +146,7 @@ static void npz__reads_deflated_and_checks_sums(void **state)
     (void)state;
     enum { N = 1000 };
     char data[FINI_NPY_HEADER_MOST + N];
-    size_t head = fini_npy_header(FIN_U8, 1, (int64_t[]){N}, data), size;
+    size_t head = fini_npy_header("|u1", 1, (int64_t[]){N}, data), size;
     memset(data + head, 'A', N);
     fin_array array;
     fin_npz *npz = open_npz(zip_of(data, head + N, true));

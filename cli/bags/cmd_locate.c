@@ -14,6 +14,9 @@ static const cli_word words[] = {
     {"label", "COLUMN", "the column with labels, if there are any; default: as in the model"},
     {"blind", NULL, "do not use the labels, even if the data have them"},
     {"out", "FILE", "FILE.csv or FILE.npz; - is CSV on standard output, a terminal gets a table"},
+    {"extras", "COLUMNS",
+     "columns of the data that come back beside each token, as a,b or a:c or x*; none for none; "
+     "default: all that are no feature, bag or label"},
     {"json", NULL, "print JSON"},
     {NULL, NULL, NULL},
 };
@@ -60,6 +63,8 @@ typedef struct located {
     int64_t top;           /* of a bag; at most */
     int64_t lines;         /* tokens listed, all in all */
     int64_t *bag, *place;  /* (lines) of each */
+    char **extra;          /* names of the extra columns, as they are written */
+    int64_t extras;
 } located;
 
 /* ---- locating and ranking ------------------------------------------------------------------- */
@@ -168,6 +173,41 @@ static void tell_token(cli_row *row, const located *l, int64_t i, int64_t t)
         cli_cell_known(row, "own", l->own[t]);
 }
 
+/* What the data have beside features: as their text if they are text. */
+static void tell_extras(cli_row *row, const located *l, int64_t t)
+{
+    const fin_bag_set *set = l->from.set;
+    for (int64_t k = 0; k < l->extras; k++) {
+        const double *numbers = fin_bag_set_extra_numbers(set, k);
+        const char *text = fin_bag_set_extra_text(set, k, t);
+        if (numbers && (!text || cli_row_object(row)))
+            cli_cell_known(row, l->extra[k], numbers[t]);
+        else
+            cli_cell_text(row, l->extra[k], text);
+    }
+}
+
+/* The names of extra columns; one that is a column of ours already gets "data_" before it. */
+static fin_status name_extras(located *l, fin_error *err)
+{
+    static const char *const ours[] = {"bag", "rank", "row",  "token",       "probability",
+                                       "own", "none", "size", "given_label", "bag_names"};
+    int64_t count = fin_bag_set_extras(l->from.set);
+    l->extra = calloc((size_t)count + 1, sizeof *l->extra);
+    for (int64_t k = 0; k < count && l->extra; k++) {
+        const char *name = fin_bag_set_extra(l->from.set, k), *before = "";
+        for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
+            before = strcmp(ours[i], name) == 0 ? "data_" : before;
+        size_t size = strlen(name) + sizeof "data_";
+        l->extra[k] = malloc(size);
+        if (!l->extra[k])
+            return cli_status_memory(err, (double)size, "a name");
+        snprintf(l->extra[k], size, "%s%s", before, name);
+        l->extras++;
+    }
+    return l->extra ? FIN_OK : cli_status_memory(err, 8.0 * (double)count, "names");
+}
+
 /* A line of CSV; l->bag and l->place say which token it is. */
 static void tell_line(cli_row *row, const void *user, int64_t line)
 {
@@ -178,6 +218,7 @@ static void tell_line(cli_row *row, const void *user, int64_t line)
     tell_token(row, l, i, token_at(l, i, r));
     if (l->none)
         cli_cell(row, "none", l->none[i]);
+    tell_extras(row, l, token_at(l, i, r));
 }
 
 typedef struct place {
@@ -189,6 +230,7 @@ static void tell_place(cli_row *row, const void *user, int64_t r)
 {
     const place *p = user;
     tell_token(row, p->l, p->bag, token_at(p->l, p->bag, r));
+    tell_extras(row, p->l, token_at(p->l, p->bag, r));
 }
 
 static json_t *bags_of(const located *l, int64_t most)
@@ -228,14 +270,47 @@ static fin_status make_lines(located *l, fin_error *err)
     return FIN_OK;
 }
 
+/* Column `extra` of l, line by line, for an NPZ file. */
+typedef struct extra_column {
+    const located *l;
+    int64_t extra;
+} extra_column;
+
+static const char *extra_text(const void *user, int64_t line)
+{
+    const extra_column *c = user;
+    int64_t t = token_at(c->l, c->l->bag[line], c->l->place[line]);
+    return fin_bag_set_extra_text(c->l->from.set, c->extra, t);
+}
+
+static void add_extras(const located *l, cli_npz *z, extra_column *columns, double *room)
+{
+    for (int64_t k = 0; k < l->extras; k++) {
+        const double *numbers = fin_bag_set_extra_numbers(l->from.set, k);
+        char name[200]; /* of an array, which is a file in the archive */
+        snprintf(name, sizeof name, "%s", l->extra[k]);
+        for (char *p = name; (p = strpbrk(p, "/\\"));)
+            *p = '_';
+        columns[k] = (extra_column){l, k};
+        for (int64_t i = 0; numbers && i < l->lines; i++)
+            room[k * l->lines + i] = numbers[token_at(l, l->bag[i], l->place[i])];
+        if (numbers)
+            cli_npz_add(z, name, FIN_F64, 1, &l->lines, room + k * l->lines);
+        else if (!z->status)
+            z->status = fin_npz_add_texts(z->npz, name, l->lines, extra_text, &columns[k], z->err);
+    }
+}
+
 static fin_status write_npz(const located *l, const char *path, fin_error *err)
 {
     cli_npz z;
     int64_t count = l->lines;
     int64_t *whole = malloc((size_t)count * 3 * sizeof *whole + 8);
-    double *real = malloc((size_t)count * 3 * sizeof *real + 8);
-    fin_status status =
-        whole && real ? FIN_OK : cli_status_memory(err, 48.0 * (double)count, "the arrays");
+    double *real = malloc((size_t)count * (3 + (size_t)l->extras) * sizeof *real + 8);
+    extra_column *columns = malloc((size_t)(l->extras + 1) * sizeof *columns);
+    fin_status status = whole && real && columns
+                            ? FIN_OK
+                            : cli_status_memory(err, 48.0 * (double)count, "the arrays");
     for (int64_t k = 0; k < count && !status; k++) {
         int64_t i = l->bag[k], t = token_at(l, i, l->place[k]);
         whole[k] = l->place[k] + 1;
@@ -258,8 +333,10 @@ static fin_status write_npz(const located *l, const char *path, fin_error *err)
         if (l->none)
             cli_npz_add(&z, "none", FIN_F64, 1, &l->from.bags->n, l->none);
         cli_npz_names(&z, "bag_names", l->from.bags->n, fit_bag_name, l->from.set);
+        add_extras(l, &z, columns, real + 3 * count);
         status = cli_npz_close(&z);
     }
+    free(columns);
     free(whole);
     free(real);
     return status;
@@ -282,6 +359,8 @@ static int finish(const cli_args *args, located *l, bool table)
     int64_t n = l->from.bags->n, most = table ? BAGS : n;
     fin_error err = {FIN_OK, ""};
     fin_status status = make_lines(l, &err);
+    if (!status)
+        status = name_extras(l, &err);
     cli_progress_end();
     if (!status && out && cli_ends_with(out, ".npz"))
         status = write_npz(l, out, &err);
@@ -310,12 +389,17 @@ static int run(cli_args *args)
     bool table = !cli_get(args, "out") && !cli_get(args, "json") && isatty(STDOUT_FILENO);
     int64_t top = ((const locate_settings *)(const void *)args->values)->top;
     l.top = !fin_is_auto((double)top) ? top : table ? 3 : INT64_MAX;
-    int code = fit_answer_open(&l.from, args);
+    const char *extras = cli_get(args, "extras");
+    extras = !extras ? "*" : strcmp(extras, "none") == 0 ? NULL : extras;
+    int code = fit_answer_open(&l.from, args, extras);
     if (!code)
         code = locate(&l, cli_get(args, "blind") != NULL, &err) ? cli_error(&err)
                                                                 : finish(args, &l, table);
     free(l.prior);
     free(l.bag);
+    for (int64_t k = 0; k < l.extras; k++)
+        free(l.extra[k]);
+    free(l.extra);
     fit_answer_close(&l.from);
     return code;
 }

@@ -190,7 +190,7 @@ static int run(cli_args *args)
 {
     predictions p = {.judged = false};
     fin_error err = {FIN_OK, ""};
-    int code = fit_answer_open(&p.from, args);
+    int code = fit_answer_open(&p.from, args, NULL);
     if (!code)
         code = predict(&p, &err) ? cli_error(&err) : finish(args, &p);
     free(p.mean);

@@ -159,8 +159,8 @@ typedef struct fit_answer {
 } fit_answer;
 
 /* Opens the model of operand 0 and the data of operand 1, which must suit it, and tries --out. An exit
- * code, after the message; fit_answer_close in any case. */
-int fit_answer_open(fit_answer *answer, const cli_args *args);
+ * code, after the message; fit_answer_close in any case. extras: as in fin_bags_source. */
+int fit_answer_open(fit_answer *answer, const cli_args *args, const char *extras);
 void fit_answer_close(fit_answer *answer);
 /* Notes (fit_notes.c): those of the file, and columns far outside of what the model was fitted to. */
 fin_status fit_answer_look(fit_answer *answer, fin_error *err);

@@ -31,7 +31,8 @@ static int check(const cli_args *args)
     return CLI_OK;
 }
 
-static fin_status open_both(fit_answer *answer, const cli_args *args, fin_error *err)
+static fin_status open_both(fit_answer *answer, const cli_args *args, const char *extras,
+                            fin_error *err)
 {
     fin_status status = fin_model_read(args->operand[0], &answer->model, err);
     if (status)
@@ -51,6 +52,7 @@ static fin_status open_both(fit_answer *answer, const cli_args *args, fin_error 
         .feature_count = fin_model_features(answer->model),
         .class_names = answer->class_names,
         .class_count = answer->classes,
+        .extras = extras,
     };
     status = fin_bag_set_read(&answer->set, &source, cli_progress(), err);
     if (status)
@@ -65,13 +67,13 @@ static fin_status open_both(fit_answer *answer, const cli_args *args, fin_error 
     return fit_answer_look(answer, err);
 }
 
-int fit_answer_open(fit_answer *answer, const cli_args *args)
+int fit_answer_open(fit_answer *answer, const cli_args *args, const char *extras)
 {
     const char *out = cli_get(args, "out");
     fin_error err = {FIN_OK, ""};
     memset(answer, 0, sizeof *answer);
     int code = check(args);
-    if (!code && ((out && cli_try_output(out, &err)) || open_both(answer, args, &err)))
+    if (!code && ((out && cli_try_output(out, &err)) || open_both(answer, args, extras, &err)))
         code = cli_error(&err);
     return code;
 }

@@ -124,6 +124,12 @@ FIN_API fin_status fin_npz_add(fin_npz_writer *npz, const char *name, fin_dtype 
 FIN_API fin_status fin_npz_add_stream(fin_npz_writer *npz, const char *name, fin_dtype dtype,
                                       int ndim, const int64_t *shape, fin_npz_fill fill, void *user,
                                       fin_error *err);
+/* An array of `count` texts (UTF-8), which numpy reads as str ('<U'): as wide as the longest. `text`
+ * answers for i = 0 .. count - 1, more than once, until commit or abort. */
+typedef const char *(*fin_npz_text)(const void *user, int64_t i);
+FIN_API fin_status fin_npz_add_texts(fin_npz_writer *npz, const char *name, int64_t count,
+                                     fin_npz_text text, FIN_OR_NULL const void *user,
+                                     fin_error *err);
 /* Writes everything. Ends the writer in any case; on failure nothing is left behind. */
 FIN_API fin_status fin_npz_commit(fin_npz_writer *npz, const fin_progress *progress,
                                   fin_error *err);
@@ -136,7 +142,9 @@ FIN_API void fin_npz_abort(fin_npz_writer *npz);
 typedef struct fin_npz fin_npz;
 
 FIN_API fin_status fin_npz_open(const char *path, fin_npz **out, fin_error *err);
-/* Fills *out; its data stay valid until close. Elements are as in the file, not converted. */
+/* Fills *out; its data stay valid until close. Elements are as in the file, but float16 is read as
+ * float, integers of 8 and 16 bits with a sign and uint16 as int32, uint32 as int64, and Fortran
+ * order is turned around. Texts are refused. */
 FIN_API fin_status fin_npz_array(fin_npz *npz, const char *name, fin_array *out, fin_error *err);
 /* The arrays in the archive, in file order; fin_npz_name is NULL if there is no array i. */
 FIN_API int64_t fin_npz_count(const fin_npz *npz);

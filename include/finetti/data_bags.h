@@ -49,6 +49,10 @@ typedef struct fin_bags_source {
     /* For prediction, where `bag` is NULL: the column that named the bags of the model. A CSV file must
      * have it; arrays need it only where there are no offsets. NULL: found as without a model. */
     const char *model_bag;
+    /* What the file says of tokens beside their features, and is kept: columns of a CSV file, arrays
+     * with a row for each token (numbers or texts; those of several columns are called a.0, a.1, ...).
+     * A list as in `features`; "*": all that are no feature, bag or label; NULL: nothing. */
+    const char *extras;
 } fin_bags_source;
 
 typedef struct fin_bag_set fin_bag_set; /* bags in memory, or mapped, and what they are called */
@@ -76,6 +80,12 @@ FIN_API fin_status fin_bag_set_drop(fin_bag_set *set, const unsigned char *drop,
 /* Row of the file that token t is, from 1: of a CSV file without its header, so that it is mostly
  * line - 1; 0-based row of the array + 1. 0: there is no token t. */
 FIN_API int64_t fin_bag_set_row(const fin_bag_set *set, int64_t t);
+/* Extra columns: how many, name of column k, its numbers (tokens), or NULL if it is text (nan: a cell
+ * is empty), and what the file has for token t, or NULL if that is a number of an array. */
+FIN_API int64_t fin_bag_set_extras(const fin_bag_set *set);
+FIN_API const char *fin_bag_set_extra(const fin_bag_set *set, int64_t k);
+FIN_API const double *fin_bag_set_extra_numbers(const fin_bag_set *set, int64_t k);
+FIN_API const char *fin_bag_set_extra_text(const fin_bag_set *set, int64_t k, int64_t t);
 /* Things to tell a person: count, and text of note i. */
 FIN_API int fin_bag_set_notes(const fin_bag_set *set);
 FIN_API const char *fin_bag_set_note(const fin_bag_set *set, int i);

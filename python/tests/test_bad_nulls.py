@@ -614,6 +614,7 @@ SPECIAL = {
     "fin_probe_fit.p": lambda o: 2,
     "fin_risk_erf.n": lambda o: 1,
     "fin_train_resume.count": lambda o: lib.fin_train_array_count(o.get("fin_train")),
+    "fin_npz_add_texts.count": lambda o: 0,
     "fin_npz_add.shape": lambda o: o.array("int64_t", [2]),
     "fin_npz_add.ndim": lambda o: 1,
     "fin_range_read.text": lambda o: o.text(b"1:3:3lin"),

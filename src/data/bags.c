@@ -260,6 +260,7 @@ void fin_bag_set_destroy(fin_bag_set *set)
     fini_free(set->tokens);
     fin_npz_close(set->npz);
     fini_npy_unmap(&set->map);
+    fini_extras_close(set);
     fini_free(set);
 }
 

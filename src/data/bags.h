@@ -19,11 +19,14 @@ enum {
 /* ---- an array in a file, mapped (npy.c) ------------------------------------------------------ */
 
 typedef struct fini_npy {
-    void *base; /* of the mapping, page-aligned */
+    void *base; /* of the mapping, page-aligned; NULL: converted */
     size_t size;
-    fin_array array; /* data lie in the mapping */
+    fin_array array; /* data lie in the mapping, or in `owned` */
+    fini_npy_form form;
+    void *owned;
 } fini_npy;
 
+/* Texts too: form says so. */
 fin_status fini_npy_map(const char *path, fini_npy *map, fin_error *err);
 void fini_npy_unmap(fini_npy *map);
 
@@ -33,6 +36,12 @@ typedef struct fini_notes {
     int count;
     char text[FINI_BAGS_NOTES][256];
 } fini_notes;
+
+/* A column that is no feature. */
+typedef struct fini_extra {
+    fini_names texts; /* (tokens) as in the file; empty: numbers of an array */
+    double *numbers;  /* (tokens) NULL: text */
+} fini_extra;
 
 struct fin_bag_set {
     fin_bags bags;
@@ -50,6 +59,9 @@ struct fin_bag_set {
     int64_t height;    /* of an array with three axes: the second of them */
     fin_npz *npz;
     fini_npy map;
+    int64_t extra_count;
+    fini_extra *extra; /* (extra_count) */
+    fini_names extra_names;
 };
 
 /* An empty set, for fin_bag_set_destroy. */
@@ -148,6 +160,8 @@ typedef struct fini_arrays {
     fini_names names;             /* of the bags, if they are not by offsets */
     int64_t *group_of;            /* (total) or NULL: there are none */
     const fin_progress *progress; /* may be NULL */
+    fin_npz *npz;                 /* where other arrays are: NULL: */
+    const char *before;           /* in files called before + name + ".npy" */
 } fini_arrays;
 
 /* Element i; false: it is no whole number. */
@@ -157,6 +171,26 @@ fin_status fini_arrays_groups(fini_arrays *arrays, const int64_t *offsets, fin_e
 /* Fills the set. The arrays' data must live as long as the set (set->npz, set->map). */
 fin_status fini_bags_arrays(fini_arrays *arrays, fin_bag_set *set, const fin_bags_source *source,
                             fin_error *err);
+
+/* ---- extra columns (bags_extras.c) ---------------------------------------------------------------- */
+
+/* The columns that source->extras asks for: *list (*count), for fini_free. The set gets room for
+ * them, and their names. */
+fin_status fini_extras_choose(fin_bag_set *set, const fin_bags_source *source,
+                              const fini_columns *columns, int64_t **list, int64_t *count,
+                              fin_error *err);
+/* From arrays with a row for each token; after everything else is in the set. */
+fin_status fini_arrays_extras(const fini_arrays *arrays, fin_bag_set *set,
+                              const fin_bags_source *source, fin_error *err);
+/* Appends a text to column k: what is not UTF-8 or a control character becomes '?'. `room` keeps
+ * memory between calls, for fini_free; all zeros at first. */
+typedef struct fini_room {
+    char *text;
+    size_t size;
+} fini_room;
+fin_status fini_extra_add(fin_bag_set *set, int64_t k, const char *text, size_t size,
+                          fini_room *room, fin_error *err);
+void fini_extras_close(fin_bag_set *set);
 
 /* ---- bags from a long CSV file (bags_csv*.c) ------------------------------------------------------ */
 
@@ -169,6 +203,7 @@ typedef struct fini_long {
     bool each;            /* every row is a bag of its own */
     char *kind;           /* (columns) FIN_COLUMN_... */
     int32_t *to;          /* (columns) place of a column among the features, or -1 */
+    int32_t *extra;       /* (columns) likewise among the extra columns; NULL: there are none */
     int64_t rows;         /* of the file */
     const char **line;    /* (rows + 1) where row i begins; the last: the end of the text */
     int64_t *bag_of;      /* (rows) number of its bag, in the order of first rows */
@@ -188,5 +223,8 @@ fin_status fini_long_columns(fini_long *table, fin_bag_set *set, const fin_bags_
 /* Parses the features of the own rows into set->tokens. */
 fin_status fini_long_rows(fini_long *table, fin_bag_set *set, const fin_progress *progress,
                           fin_error *err);
+/* The cells of extra columns, after the features. */
+fin_status fini_long_extras(const fini_long *table, fin_bag_set *set, const fin_progress *progress,
+                            fin_error *err);
 
 #endif

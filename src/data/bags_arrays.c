@@ -360,5 +360,5 @@ fin_status fini_bags_arrays(fini_arrays *a, fin_bag_set *set, const fin_bags_sou
         status = labels(a, set, source, err);
     if (!status)
         status = tokens(a, set, source, err);
-    return status;
+    return status || !source->extras ? status : fini_arrays_extras(a, set, source, err);
 }

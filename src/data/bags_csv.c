@@ -310,6 +310,8 @@ static fin_status read_body(fini_long *t, fin_bag_set *set, const fin_bags_sourc
         status = place_rows(t, set, source, err);
     if (!status) /* the rows before the labels: a row cut short is worth more words than its label */
         status = fini_long_rows(t, set, progress, err);
+    if (!status && t->extra)
+        status = fini_long_extras(t, set, progress, err);
     t->labels.n = t->bags.count;
     t->labels.bags = &t->bags;
     t->labels.file = t->csv.label;
@@ -337,6 +339,7 @@ fin_status fini_bags_parse(fin_bag_set *set, const fin_bags_source *source, cons
     fini_names_close(&t.groups);
     fini_free(t.kind);
     fini_free(t.to);
+    fini_free(t.extra);
     fini_free(t.line);
     fini_free(t.bag_of);
     fini_free(t.first_row);

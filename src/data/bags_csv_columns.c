@@ -127,6 +127,26 @@ static void note_text(const fini_long *t, const fin_bag_set *set)
                        (long long)count, name);
 }
 
+/* Features, bag and label come back by other ways, unless they are asked for by name. */
+static fin_status choose_extras(fini_long *t, fin_bag_set *set, const fin_bags_source *source,
+                                fini_columns *all, fin_error *err)
+{
+    int64_t columns = t->csv.columns, *list = NULL, count = 0;
+    t->extra = fini_alloc_array(columns, sizeof *t->extra);
+    if (!t->extra)
+        return fini_fail_memory(err, (size_t)columns * sizeof *t->extra, "columns");
+    memset(t->extra, -1, (size_t)columns * sizeof *t->extra);
+    for (int64_t j = 0; j < columns; j++)
+        t->kind[j] = t->to[j] >= 0 || j == t->bag || j == t->label || j == t->group
+                         ? FIN_COLUMN_UNASKED
+                         : FIN_COLUMN_FREE;
+    fin_status status = fini_extras_choose(set, source, all, &list, &count, err);
+    for (int64_t k = 0; k < count && !status; k++)
+        t->extra[list[k]] = (int32_t)k;
+    fini_free(list);
+    return status;
+}
+
 fin_status fini_long_columns(fini_long *t, fin_bag_set *set, const fin_bags_source *source,
                              fin_error *err)
 {
@@ -165,5 +185,5 @@ fin_status fini_long_columns(fini_long *t, fin_bag_set *set, const fin_bags_sour
         status = fini_bags_keep(&set->bag, fini_names_get(&t->names, t->bag), err);
     if (!status)
         status = fini_bags_keep(&set->group, fini_names_get(&t->names, t->group), err);
-    return status;
+    return status || !source->extras ? status : choose_extras(t, set, source, &all, err);
 }

@@ -133,3 +133,78 @@ fin_status fini_long_rows(fini_long *t, fin_bag_set *set, const fin_progress *pr
     }
     return FIN_OK;
 }
+
+/* ---- extra columns ---------------------------------------------------------------------------- */
+
+/* A number that a double holds: row ids may have more digits. */
+static bool holds(const fini_cell *cell, double *value)
+{
+    size_t size = (size_t)(cell->end - cell->text);
+    if (size == 0)
+        return true;
+    if (!fini_csv_number(cell, value))
+        return false;
+    return !(fabs(*value) >= 0x1p53) || memchr(cell->text, '.', size) || memchr(cell->text, 'e', size);
+}
+
+/* The cells of the line at p that are extra columns, as texts and, as long as `number` says so, as
+ * numbers. */
+static fin_status read_extras(const fini_long *t, fin_bag_set *set, const char *p, int64_t at,
+                              bool *number, fini_room *room, fin_error *err)
+{
+    fini_cell cell;
+    fin_status status = FIN_OK;
+    for (int64_t j = 0; j < t->csv.columns && !status; j++, p++) {
+        p = fini_csv_cell(p, t->csv.end, &cell);
+        int32_t k = t->extra[j];
+        if (k < 0)
+            continue;
+        size_t size = (size_t)(cell.end - cell.text);
+        double value = NAN;
+        number[k] = number[k] && holds(&cell, &value);
+        set->extra[k].numbers[at] = value;
+        if (!cell.quoted || !memchr(cell.text, '"', size)) {
+            status = fini_extra_add(set, k, cell.text, size, room, err);
+            continue;
+        }
+        char *copy = fini_alloc(size);
+        status = copy ? fini_extra_add(set, k, copy, fini_csv_copy(&cell, copy), room, err)
+                      : fini_fail_memory(err, size, "a cell");
+        fini_free(copy);
+    }
+    return status;
+}
+
+fin_status fini_long_extras(const fini_long *t, fin_bag_set *set, const fin_progress *progress,
+                            fin_error *err)
+{
+    enum { OFTEN = 1 << 16 };
+    int64_t count = set->extra_count;
+    fini_room room = {0};
+    fin_status status = FIN_OK;
+    bool *number = fini_alloc_array(count + 1, sizeof *number);
+    if (!number)
+        return fini_fail_memory(err, (size_t)count, "columns");
+    for (int64_t k = 0; k < count; k++) {
+        number[k] = true;
+        set->extra[k].numbers = fini_alloc_array(t->own + 1, sizeof(double));
+        if (!set->extra[k].numbers)
+            status = fini_fail_memory(err, (size_t)t->own * sizeof(double), "extra columns");
+    }
+    for (int64_t at = 0; at < t->own && !status; at++) {
+        int64_t row = set->rows ? set->rows[at] - 1 : set->first_row - 1 + at;
+        status = read_extras(t, set, t->line[row], at, number, &room, err);
+        if (at % OFTEN == 0 &&
+            fini_report(progress, "reading extra columns", (double)at, (double)t->own))
+            status =
+                fini_fail(err, FIN_ERR_CANCELLED, "reading %.300s was cancelled", t->csv.label);
+    }
+    for (int64_t k = 0; k < count; k++) /* of text there are no numbers */
+        if (!number[k]) {
+            fini_free(set->extra[k].numbers);
+            set->extra[k].numbers = NULL;
+        }
+    fini_free(number);
+    fini_free(room.text);
+    return status;
+}

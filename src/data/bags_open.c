@@ -39,6 +39,9 @@ static fin_status get(place *from, int which, const char *name, fin_array *out, 
         return FIN_OK;
     fini_npy_unmap(&from->map[which]);
     fin_status status = fini_npy_map(path, &from->map[which], err);
+    if (!status && from->map[which].form.kind >= FINI_NPY_BYTES)
+        status =
+            fini_fail(err, FIN_ERR_UNSUPPORTED, "'%.300s' holds texts; numbers are needed", path);
     *out = from->map[which].array;
     return status;
 }
@@ -174,7 +177,8 @@ static fin_status find_siblings(place *from, const char *path, fin_error *err)
 static fin_status read_place(place *from, fin_bag_set *set, const fin_bags_source *source,
                              const fin_progress *progress, fin_error *err)
 {
-    fini_arrays a = {.file = source->path, .progress = progress};
+    fini_arrays a = {
+        .file = source->path, .progress = progress, .npz = from->npz, .before = from->before};
     fin_status status = FIN_OK;
     if (fini_report(progress, from->npz ? "reading tokens" : "mapping tokens", 0, 1))
         status = fini_fail(err, FIN_ERR_CANCELLED, "reading %.300s was cancelled", source->path);

@@ -39,6 +39,10 @@ fin_status fini_read_text(const char *path, char **text, size_t *size, fin_error
 
 /* Length of the UTF-8 sequence at p, or 0 if it is not valid. */
 int fini_utf8_length(const char *p, const char *end);
+/* The next character of a text that ends in NUL: 0 at its end, where *p stays; '?' for a byte that
+ * is no UTF-8. And its bytes; returns how many. */
+uint32_t fini_utf8_next(const char **p);
+int fini_utf8_put(uint32_t character, char to[4]);
 /* What keeps bytes from being text, the first of it. lines: tabs and line ends are text too. */
 typedef enum { FINI_FAULT_NONE, FINI_FAULT_UTF8, FINI_FAULT_CONTROL } fini_fault;
 fini_fault fini_text_fault(const char *text, size_t size, bool lines);
@@ -104,15 +108,55 @@ void fini_names_close(fini_names *names);
 
 enum { FINI_NPY_HEADER_MOST = 1024 }; /* 32 numbers of 20 digits and the rest fit */
 
-/* Writes magic, lengths and description; returns its size, a multiple of 64. */
-size_t fini_npy_header(fin_dtype dtype, int ndim, const int64_t *shape,
+/* How elements lie in a file. Texts (from BYTES on) have a fixed length, filled up with NULs. */
+typedef enum {
+    FINI_NPY_SAME,
+    FINI_NPY_HALF,
+    FINI_NPY_I8,
+    FINI_NPY_I16,
+    FINI_NPY_U16,
+    FINI_NPY_U32,
+    FINI_NPY_BYTES,
+    FINI_NPY_WIDE /* UTF-32 */
+} fini_npy_kind;
+
+typedef struct fini_npy_form {
+    fini_npy_kind kind;
+    size_t size;   /* of an element in the file */
+    int64_t bytes; /* of all */
+    bool fortran;  /* the first axis is the fastest */
+} fini_npy_form;
+
+/* Are the bytes of the file the array? */
+static inline bool fini_npy_plain(const fini_npy_form *form)
+{
+    return !form->fortran && (form->kind == FINI_NPY_SAME || form->kind >= FINI_NPY_BYTES);
+}
+
+float fini_half(uint16_t half); /* exactly */
+/* `count` elements of the file from the one numbered `first`, which lie at `from`, into the array at
+ * `to`. Texts keep their bytes. */
+void fini_npy_place(const fini_npy_form *form, const fin_array *array, int64_t first, int64_t count,
+                    const void *from, void *to);
+/* Writes magic, lengths and description ("<f8"); returns its size, a multiple of 64. */
+size_t fini_npy_header(const char *descr, int ndim, const int64_t *shape,
                        char buffer[FINI_NPY_HEADER_MOST]);
 /* Reads the first 12 bytes: *start and *size say where the description lies. `label` names the
  * array in messages, as in the next one. */
 fin_status fini_npy_prefix(const unsigned char bytes[12], const char *label, size_t *start,
                            size_t *size, fin_error *err);
-/* Reads the description text into everything of *out but data. */
+/* Reads the description text into everything of *out but data: the array as it is used, and how it
+ * lies in the file. Of texts the type is FIN_U8. */
 fin_status fini_npy_describe(const char *text, size_t size, const char *label, fin_array *out,
-                             fin_error *err);
+                             fini_npy_form *form, fin_error *err);
+
+/* ---- arrays of an archive, texts too (npz_read.c) ----------------------------------------------- */
+
+/* Shape and form without the elements. */
+fin_status fini_npz_look(fin_npz *npz, int64_t i, fin_array *out, fini_npy_form *form,
+                         fin_error *err);
+/* As fin_npz_array, of array i; texts are bytes as form says. */
+fin_status fini_npz_any(fin_npz *npz, int64_t i, fin_array *out, fini_npy_form *form,
+                        fin_error *err);
 
 #endif

@@ -3,11 +3,14 @@
  *     {'descr': '<f8', 'fortran_order': False, 'shape': (3, 4), }   spaces, newline
  * https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
  * The text is a Python literal. What is read here is the part of that language that numpy writes
- * for arrays of plain numbers; everything else is named in the message and refused. */
+ * for arrays of plain numbers and of texts; everything else is named in the message and refused.
+ * Numbers that are no fin_dtype (float16, short integers), and arrays in Fortran order, are
+ * converted. */
 #include "data/bags.h"
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -20,14 +23,14 @@ enum { WORD = 32, DESCRIPTION_MOST = 1 << 16 };
 
 /* ---- writing ------------------------------------------------------------------------------ */
 
-size_t fini_npy_header(fin_dtype dtype, int ndim, const int64_t *shape,
+size_t fini_npy_header(const char *descr, int ndim, const int64_t *shape,
                        char buffer[FINI_NPY_HEADER_MOST])
 {
     enum { PREFIX = 10, ALIGN = 64 };
     char *text = buffer + PREFIX;
     size_t room = FINI_NPY_HEADER_MOST - PREFIX, used;
-    used = (size_t)snprintf(text, room, "{'descr': '%s', 'fortran_order': False, 'shape': (",
-                            fini_dtypes[dtype].descr);
+    used =
+        (size_t)snprintf(text, room, "{'descr': '%s', 'fortran_order': False, 'shape': (", descr);
     for (int i = 0; i < ndim; i++)
         used += (size_t)snprintf(text + used, room - used, i + 1 < ndim ? "%lld, " : "%lld",
                                  (long long)shape[i]);
@@ -138,15 +141,49 @@ static bool take_shape(reader *r, fin_array *out)
     return true;
 }
 
-static fin_status find_dtype(const char *descr, const char *label, fin_array *out, fin_error *err)
+/* Types that are read as others. */
+static const struct converted {
+    char descr[4];
+    fini_npy_kind kind;
+    size_t size;
+    fin_dtype as;
+} converted[] = {
+    {"|b1", FINI_NPY_SAME, 1, FIN_U8}, /* numpy's True and False are bytes 1 and 0 */
+    {"<f2", FINI_NPY_HALF, 2, FIN_F32}, {"|i1", FINI_NPY_I8, 1, FIN_I32},
+    {"<i2", FINI_NPY_I16, 2, FIN_I32},  {"<u2", FINI_NPY_U16, 2, FIN_I32},
+    {"<u4", FINI_NPY_U32, 4, FIN_I64},
+};
+
+/* "<U12", "|S7": texts of a fixed length. */
+static bool find_texts(const char *descr, fini_npy_form *form)
+{
+    bool wide = descr[0] == '<' && descr[1] == 'U', bytes = descr[0] == '|' && descr[1] == 'S';
+    size_t digits = wide || bytes ? strspn(descr + 2, "0123456789") : 0;
+    if (digits < 1 || digits > 7 || descr[2 + digits])
+        return false;
+    form->kind = wide ? FINI_NPY_WIDE : FINI_NPY_BYTES;
+    form->size = (wide ? 4 : 1) * (size_t)strtol(descr + 2, NULL, 10);
+    return true;
+}
+
+static fin_status find_dtype(const char *descr, const char *label, fin_array *out,
+                             fini_npy_form *form, fin_error *err)
 {
     const char *shown = FINI_SHOW(descr);
-    if (fini_dtype_find(descr, true, &out->dtype))
-        return FIN_OK;
-    if (strcmp(descr, "|b1") == 0) { /* numpy's True and False are bytes 1 and 0 */
-        out->dtype = FIN_U8;
+    out->dtype = FIN_U8;
+    if (fini_dtype_find(descr, true, &out->dtype)) {
+        form->size = fin_dtype_size(out->dtype);
         return FIN_OK;
     }
+    for (size_t i = 0; i < sizeof converted / sizeof *converted; i++)
+        if (strcmp(descr, converted[i].descr) == 0) {
+            out->dtype = converted[i].as;
+            form->kind = converted[i].kind;
+            form->size = converted[i].size;
+            return FIN_OK;
+        }
+    if (find_texts(descr, form))
+        return FIN_OK;
     if (strchr(descr, 'O'))
         return fini_fail(err, FIN_ERR_UNSUPPORTED,
                          "%s is an array of Python objects; save plain numbers (astype('<f8'))",
@@ -155,9 +192,11 @@ static fin_status find_dtype(const char *descr, const char *label, fin_array *ou
         return fini_fail(err, FIN_ERR_UNSUPPORTED,
                          "%s is big-endian ('%s'); save it as little-endian (astype('<f8'))", label,
                          shown);
-    return fini_fail(err, FIN_ERR_UNSUPPORTED,
-                     "%s has elements of type '%s'; read are <f4, <f8, <i4, <i8, |u1 and |b1",
-                     label, shown);
+    return fini_fail(
+        err, FIN_ERR_UNSUPPORTED,
+        "%s has elements of type '%s'; read are <f2, <f4, <f8, |i1, <i2, <i4, <i8, |u1, "
+        "<u2, <u4 and |b1, and texts (<U, |S)",
+        label, shown);
 }
 
 typedef struct description {
@@ -201,12 +240,13 @@ static bool take_dictionary(reader *r, description *d, fin_array *out)
 }
 
 fin_status fini_npy_describe(const char *text, size_t size, const char *label, fin_array *out,
-                             fin_error *err)
+                             fini_npy_form *form, fin_error *err)
 {
     reader r = {text, text + size};
     description d = {0};
     char shown[80];
     memset(out, 0, sizeof *out);
+    *form = (fini_npy_form){0};
     bool good = take_dictionary(&r, &d, out);
     if (d.structured)
         return fini_fail(err, FIN_ERR_UNSUPPORTED,
@@ -214,15 +254,88 @@ fin_status fini_npy_describe(const char *text, size_t size, const char *label, f
     if (!good)
         return fini_fail(err, FIN_ERR_FORMAT, "%s has an NPY description that cannot be read: %s",
                          label, fini_printable(text, size, shown, sizeof shown));
-    fin_status status = find_dtype(d.descr, label, out, err);
+    fin_status status = find_dtype(d.descr, label, out, form, err);
     if (status)
         return status;
-    if (d.fortran && out->ndim > 1)
-        return fini_fail(err, FIN_ERR_UNSUPPORTED,
-                         "%s is in Fortran order; save np.ascontiguousarray of it", label);
-    if (!fini_shape_count(out->dtype, out->ndim, out->shape, &out->count))
+    form->fortran = d.fortran && out->ndim > 1;
+    if (!fini_shape_count(out->dtype, out->ndim, out->shape, &out->count) ||
+        __builtin_mul_overflow(out->count, (int64_t)form->size, &form->bytes))
         return fini_fail(err, FIN_ERR_FORMAT, "%s has a shape whose size overflows", label);
     return FIN_OK;
+}
+
+/* ---- conversion ------------------------------------------------------------------------------ */
+
+/* A half has 5 bits of exponent where a float has 8: shifted into its place, it is too small by
+ * 2^(127 - 15). Exact, for numbers below the normal ones as well. */
+float fini_half(uint16_t half)
+{
+    uint32_t bits = (uint32_t)(half & 0x7fff) << 13, sign = (uint32_t)(half & 0x8000) << 16;
+    float value;
+    if (bits >= UINT32_C(31) << 23) { /* infinite or NaN */
+        bits |= UINT32_C(0xff) << 23;
+    } else {
+        memcpy(&value, &bits, sizeof value);
+        value *= 0x1p112f;
+        memcpy(&bits, &value, sizeof bits);
+    }
+    bits |= sign;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+#define CONVERT(type, as, expression)                                                              \
+    for (int64_t k = 0; k < count; k++) {                                                          \
+        type x;                                                                                    \
+        memcpy(&x, (const char *)from + (size_t)k * sizeof x, sizeof x);                           \
+        ((as *)to)[k * stride] = (as)(expression);                                                 \
+    }                                                                                              \
+    break;
+
+/* Elements that are neighbours in the file; in the array they are `stride` apart. */
+static void convert(const fini_npy_form *form, int64_t count, const void *from, int64_t stride,
+                    void *to)
+{
+    switch (form->kind) {
+    case FINI_NPY_HALF:
+        CONVERT(uint16_t, float, fini_half(x))
+    case FINI_NPY_I8:
+        CONVERT(signed char, int32_t, x)
+    case FINI_NPY_I16:
+        CONVERT(int16_t, int32_t, x)
+    case FINI_NPY_U16:
+        CONVERT(uint16_t, int32_t, x)
+    case FINI_NPY_U32:
+        CONVERT(uint32_t, int64_t, x)
+    default:
+        for (int64_t k = 0; k < count; k++)
+            memcpy((char *)to + (size_t)(k * stride) * form->size,
+                   (const char *)from + (size_t)k * form->size, form->size);
+    }
+}
+
+void fini_npy_place(const fini_npy_form *form, const fin_array *array, int64_t first, int64_t count,
+                    const void *from, void *to)
+{
+    const char *next = from;
+    size_t size = form->kind < FINI_NPY_BYTES ? fin_dtype_size(array->dtype) : form->size;
+    int64_t length = form->fortran ? array->shape[0] : array->count;
+    if (count <= 0) /* an axis may be 0 */
+        return;
+    int64_t stride = form->fortran ? array->count / length : 1;
+    while (count > 0) {
+        int64_t inside = first % length, run = length - inside < count ? length - inside : count;
+        int64_t at = inside * stride, rest = first / length, step = stride;
+        for (int j = 1; form->fortran && j < array->ndim; j++) {
+            step /= array->shape[j];
+            at += rest % array->shape[j] * step;
+            rest /= array->shape[j];
+        }
+        convert(form, run, next, stride, (char *)to + (size_t)at * size);
+        next += (size_t)run * form->size;
+        first += run;
+        count -= run;
+    }
 }
 
 /* ---- one file, mapped ------------------------------------------------------------------------ */
@@ -238,7 +351,7 @@ fin_status fini_npy_describe(const char *text, size_t size, const char *label, f
 
 /* Reads the description; *start is where the elements begin. */
 static fin_status describe(const unsigned char *bytes, size_t size, const char *label,
-                           fin_array *array, size_t *start, fin_error *err)
+                           fini_npy *map, size_t *start, fin_error *err)
 {
     unsigned char prefix[12] = {0};
     size_t from, length;
@@ -248,16 +361,41 @@ static fin_status describe(const unsigned char *bytes, size_t size, const char *
         return status;
     if (size < from || length > size - from)
         return fini_fail(err, FIN_ERR_FORMAT, "%s is cut short inside its description", label);
-    status = fini_npy_describe((const char *)bytes + from, length, label, array, err);
+    status =
+        fini_npy_describe((const char *)bytes + from, length, label, &map->array, &map->form, err);
     if (status)
         return status;
     *start = from + length;
-    uint64_t need = (uint64_t)array->count * fin_dtype_size(array->dtype);
+    uint64_t need = (uint64_t)map->form.bytes;
     if (need != size - *start)
         return fini_fail(err, FIN_ERR_FORMAT,
                          "%s has %llu bytes of elements where its shape asks for %llu%s", label,
                          (unsigned long long)(size - *start), (unsigned long long)need,
                          need > size - *start ? "; the file is cut short" : "");
+    return FIN_OK;
+}
+
+/* The array as it is used, in memory of its own; the mapping is no longer needed. */
+static fin_status convert_mapped(fini_npy *map, const char *label, fin_error *err)
+{
+    enum { TURN = 1 << 20 };
+    const fin_array *array = &map->array;
+    int64_t count = array->count, turns = (count + TURN - 1) / TURN;
+    size_t size = map->form.kind < FINI_NPY_BYTES ? fin_dtype_size(array->dtype) : map->form.size;
+    const char *from = array->data;
+    int threads = turns > 1 ? fin_threads_get() : 1;
+    map->owned = fini_alloc_array(count + 1, size ? size : 1);
+    if (!map->owned)
+        return fini_fail_memory(err, (size_t)count * size, label);
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int64_t i = 0; i < turns; i++) {
+        int64_t first = i * TURN, left = count - first;
+        fini_npy_place(&map->form, array, first, left < TURN ? left : TURN,
+                       from + (size_t)first * map->form.size, map->owned);
+    }
+    map->array.data = map->owned;
+    munmap(map->base, map->size);
+    map->base = NULL;
     return FIN_OK;
 }
 
@@ -278,9 +416,9 @@ static fin_status map_file(int fd, int64_t size, const char *path, fini_npy *map
         return number == ENOMEM ? fini_fail_memory(err, map->size, label)
                                 : fini_fail_io(err, "map", path, number);
     }
-    fin_status status = describe(map->base, map->size, label, &map->array, &start, err);
+    fin_status status = describe(map->base, map->size, label, map, &start, err);
     map->array.data = (const char *)map->base + start;
-    return status;
+    return status || fini_npy_plain(&map->form) ? status : convert_mapped(map, label, err);
 }
 
 fin_status fini_npy_map(const char *path, fini_npy *map, fin_error *err)
@@ -302,5 +440,6 @@ void fini_npy_unmap(fini_npy *map)
 {
     if (map->base)
         munmap(map->base, map->size);
+    fini_free(map->owned);
     *map = (fini_npy){0};
 }

@@ -16,6 +16,7 @@ struct slot {
     uint64_t index;
     void *block; /* NULL: not read yet */
     fin_array array;
+    fini_npy_form form;
 };
 
 struct fin_npz {
@@ -144,7 +145,7 @@ static fin_status claimed_size(const fin_npz *npz, const struct slot *slot, cons
 
 /* Prefix and description; *left are the bytes of the entry that follow. */
 static fin_status read_description(zip_file_t *file, const char *label, uint64_t *left,
-                                   fin_array *array, fin_error *err)
+                                   struct slot *slot, fin_error *err)
 {
     unsigned char prefix[12] = {0};
     size_t start, size;
@@ -165,25 +166,53 @@ static fin_status read_description(zip_file_t *file, const char *label, uint64_t
         return fini_fail_memory(err, size, "the description of an array");
     status = read_exactly(file, text, size, label, err);
     if (!status)
-        status = fini_npy_describe(text, size, label, array, err);
+        status = fini_npy_describe(text, size, label, &slot->array, &slot->form, err);
     fini_free(text);
     *left -= start + size;
+    return status;
+}
+
+/* Elements that are not in the file as they are used: piece by piece. */
+static fin_status read_converted(zip_file_t *file, const struct slot *slot, const char *label,
+                                 void *block, fin_error *err)
+{
+    enum { PIECE = 1 << 15 };
+    int64_t count = slot->array.count;
+    size_t size = slot->form.size ? slot->form.size : 1;
+    int64_t most = PIECE / (int64_t)size;
+    char piece[PIECE];
+    fin_status status = FIN_OK;
+    if (most < 1)
+        return fini_fail(err, FIN_ERR_UNSUPPORTED,
+                         "%s has texts of %zu bytes in Fortran order; save np.ascontiguousarray of "
+                         "it",
+                         label, slot->form.size);
+    for (int64_t first = 0; first < count && !status; first += most) {
+        int64_t here = count - first < most ? count - first : most;
+        status = read_exactly(file, piece, (uint64_t)here * slot->form.size, label, err);
+        if (!status)
+            fini_npy_place(&slot->form, &slot->array, first, here, piece, block);
+    }
     return status;
 }
 
 static fin_status read_elements(zip_file_t *file, struct slot *slot, const char *label,
                                 uint64_t left, fin_error *err)
 {
-    uint64_t bytes = (uint64_t)slot->array.count * fin_dtype_size(slot->array.dtype);
+    uint64_t bytes = (uint64_t)slot->form.bytes;
     if (bytes != left)
         return fini_fail(err, FIN_ERR_FORMAT,
                          "%s has %llu bytes of elements where its shape asks for %llu", label,
                          (unsigned long long)left, (unsigned long long)bytes);
-    void *block = fini_alloc(bytes ? (size_t)bytes : 1);
+    bool plain = fini_npy_plain(&slot->form), text = slot->form.kind >= FINI_NPY_BYTES;
+    size_t room =
+        text ? (size_t)bytes : (size_t)slot->array.count * fin_dtype_size(slot->array.dtype);
+    void *block = fini_alloc(room ? room : 1);
     if (!block)
-        return fini_fail_memory(err, (size_t)bytes, label);
+        return fini_fail_memory(err, room, label);
     char beyond;
-    fin_status status = read_exactly(file, block, bytes, label, err);
+    fin_status status = plain ? read_exactly(file, block, bytes, label, err)
+                              : read_converted(file, slot, label, block, err);
     if (!status && zip_fread(file, &beyond, 1) != 0) /* only here is the checksum compared */
         status = fail_zip(err, label, zip_file_get_error(file));
     if (status) {
@@ -195,10 +224,13 @@ static fin_status read_elements(zip_file_t *file, struct slot *slot, const char 
     return FIN_OK;
 }
 
-static fin_status load(fin_npz *npz, struct slot *slot, const char *name, fin_error *err)
+/* elements: else the description alone. */
+static fin_status load(fin_npz *npz, int64_t i, bool elements, fin_error *err)
 {
+    struct slot *slot = &npz->slots[i];
     char label[sizeof npz->path + FINI_SHORT + 32];
-    snprintf(label, sizeof label, "array '%s' of '%.200s'", FINI_SHOW(name), npz->path);
+    snprintf(label, sizeof label, "array '%s' of '%.200s'",
+             FINI_SHOW(fini_names_get(&npz->names, i)), npz->path);
     uint64_t left = 0;
     fin_status status = claimed_size(npz, slot, label, &left, err);
     if (status)
@@ -206,25 +238,54 @@ static fin_status load(fin_npz *npz, struct slot *slot, const char *name, fin_er
     zip_file_t *file = zip_fopen_index(npz->zip, slot->index, 0);
     if (!file)
         return fail_zip(err, label, zip_get_error(npz->zip));
-    status = read_description(file, label, &left, &slot->array, err);
-    if (!status)
+    status = read_description(file, label, &left, slot, err);
+    if (!status && elements)
         status = read_elements(file, slot, label, left, err);
     zip_fclose(file);
     return status;
+}
+
+static fin_status get(fin_npz *npz, int64_t i, bool elements, fin_array *out, fini_npy_form *form,
+                      fin_error *err)
+{
+    fin_status status = npz->slots[i].block ? FIN_OK : load(npz, i, elements, err);
+    if (status)
+        return status;
+    *out = npz->slots[i].array;
+    *form = npz->slots[i].form;
+    return FIN_OK;
+}
+
+fin_status fini_npz_look(fin_npz *npz, int64_t i, fin_array *out, fini_npy_form *form,
+                         fin_error *err)
+{
+    return get(npz, i, false, out, form, err);
+}
+
+fin_status fini_npz_any(fin_npz *npz, int64_t i, fin_array *out, fini_npy_form *form,
+                        fin_error *err)
+{
+    return get(npz, i, true, out, form, err);
 }
 
 fin_status fin_npz_array(fin_npz *npz, const char *name, fin_array *out, fin_error *err)
 {
     FINI_NEED(err, npz, name, out);
     char all[FINI_LISTED];
+    fini_npy_form form;
     memset(out, 0, sizeof *out);
     for (int64_t i = 0; i < npz->count; i++) {
-        struct slot *slot = &npz->slots[i];
         if (strcmp(fini_names_get(&npz->names, i), name) != 0)
             continue;
-        fin_status status = slot->block ? FIN_OK : load(npz, slot, name, err);
+        fin_status status = get(npz, i, false, out, &form, err);
+        if (!status && form.kind >= FINI_NPY_BYTES)
+            status = fini_fail(err, FIN_ERR_UNSUPPORTED,
+                               "array '%s' of '%.200s' holds texts; numbers are needed",
+                               FINI_SHOW(name), npz->path);
         if (!status)
-            *out = slot->array;
+            status = get(npz, i, true, out, &form, err);
+        if (status)
+            memset(out, 0, sizeof *out);
         return status;
     }
     return fini_fail(err, FIN_ERR_ARGUMENT, "'%.200s' has no array '%s'; it has %s", npz->path,

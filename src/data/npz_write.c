@@ -26,7 +26,12 @@ typedef struct entry {
     const unsigned char *data; /* NULL: fill makes them */
     fin_npz_fill fill;
     void *user;
-    int64_t position; /* of the next byte libzip gets, header included */
+    int64_t position;   /* of the next byte libzip gets, header included */
+    fin_npz_text text;  /* an array of texts; NULL: none */
+    const void *texts;  /* its user */
+    int64_t wide;       /* characters of the longest */
+    int64_t row, place; /* of the next character */
+    const char *rest;   /* of its text */
 } entry;
 
 struct fin_npz_writer {
@@ -271,9 +276,9 @@ static fin_status add_to_zip(fin_npz_writer *npz, entry *e, fin_error *err)
     return FIN_OK;
 }
 
-/* from: where its elements come from. */
-static fin_status add(fin_npz_writer *npz, const char *name, fin_dtype dtype, int ndim,
-                      const int64_t *shape, const entry *from, fin_error *err)
+/* from: where its elements come from. descr: NULL is that of dtype. */
+static fin_status add(fin_npz_writer *npz, const char *name, const char *descr, fin_dtype dtype,
+                      int ndim, const int64_t *shape, const entry *from, fin_error *err)
 {
     int64_t count;
     fin_status status = check_array(npz, name, dtype, ndim, shape, &count, err);
@@ -288,10 +293,12 @@ static fin_status add(fin_npz_writer *npz, const char *name, fin_dtype dtype, in
     *e = *from;
     e->next = npz->entries;
     e->npz = npz;
-    e->bytes = count * (int64_t)fin_dtype_size(dtype);
+    e->user = from->text ? e : from->user;
+    e->bytes = count * (int64_t)fin_dtype_size(dtype) * (from->text ? from->wide : 1);
     npz->entries = e; /* even if the next step fails, libzip may know it */
     snprintf(e->name, sizeof e->name, "%s.npy", name);
-    e->header_size = fini_npy_header(dtype, ndim, shape, e->header);
+    e->header_size =
+        fini_npy_header(descr ? descr : fini_dtypes[dtype].descr, ndim, shape, e->header);
     npz->total += (double)e->bytes;
     return add_to_zip(npz, e, err);
 }
@@ -303,14 +310,62 @@ fin_status fin_npz_add(fin_npz_writer *npz, const char *name, fin_dtype dtype, i
     for (int i = 0; shape && i < ndim; i++)
         empty |= shape[i] == 0;
     FINI_NEED(err, npz, name, !ndim || shape, empty || data);
-    return add(npz, name, dtype, ndim, shape, &(entry){.data = data}, err);
+    return add(npz, name, NULL, dtype, ndim, shape, &(entry){.data = data}, err);
 }
 
 fin_status fin_npz_add_stream(fin_npz_writer *npz, const char *name, fin_dtype dtype, int ndim,
                               const int64_t *shape, fin_npz_fill fill, void *user, fin_error *err)
 {
     FINI_NEED(err, npz, name, !ndim || shape, fill);
-    return add(npz, name, dtype, ndim, shape, &(entry){.fill = fill, .user = user}, err);
+    return add(npz, name, NULL, dtype, ndim, shape, &(entry){.fill = fill, .user = user}, err);
+}
+
+static const char *text_of(const entry *e, int64_t i)
+{
+    const char *text = e->text(e->texts, i);
+    return text ? text : "";
+}
+
+/* The next characters of texts, each as a number of 32 bits; a text ends in zeros. What is not UTF-8
+ * is written as '?'. */
+static fin_status fill_texts(void *user, void *buffer, size_t bytes, fin_error *err)
+{
+    entry *e = user;
+    uint32_t *to = buffer;
+    (void)err;
+    for (size_t k = 0; k < bytes / sizeof *to; k++) {
+        if (e->place == 0)
+            e->rest = text_of(e, e->row);
+        to[k] = fini_utf8_next(&e->rest);
+        if (++e->place == e->wide) {
+            e->place = 0;
+            e->row++;
+        }
+    }
+    return FIN_OK;
+}
+
+fin_status fin_npz_add_texts(fin_npz_writer *npz, const char *name, int64_t count,
+                             fin_npz_text text, const void *user, fin_error *err)
+{
+    FINI_NEED(err, npz, name, text);
+    entry from = {.fill = fill_texts, .text = text, .texts = user, .wide = 1};
+    for (int64_t i = 0; i < count; i++) {
+        int64_t length = 0;
+        for (const char *p = text_of(&from, i); *p; length++)
+            fini_utf8_next(&p);
+        from.wide = length > from.wide ? length : from.wide;
+    }
+    char descr[32];
+    int64_t cells;
+    if (count < 0 || from.wide > 9999999 || __builtin_mul_overflow(count, from.wide, &cells) ||
+        cells > INT64_MAX / 64)
+        return fini_fail(err, FIN_ERR_ARGUMENT,
+                         "%s: array '%s' has %lld texts of up to %lld characters; 9999999 "
+                         "characters are allowed",
+                         npz->path, name, (long long)count, (long long)from.wide);
+    snprintf(descr, sizeof descr, "<U%lld", (long long)from.wide);
+    return add(npz, name, descr, FIN_I32, 1, &count, &from, err);
 }
 
 fin_status fin_npz_commit(fin_npz_writer *npz, const fin_progress *progress, fin_error *err)

@@ -1,4 +1,5 @@
 /* Text of unknown origin: is it UTF-8, and how is it shown in a message. */
+#define _POSIX_C_SOURCE 200809L
 #include "data/data.h"
 
 #include <string.h>
@@ -24,6 +25,34 @@ int fini_utf8_length(const char *p, const char *end)
     if ((u[0] == 0xe0 && u[1] < 0xa0) || (u[0] == 0xed && u[1] > 0x9f) ||
         (u[0] == 0xf0 && u[1] < 0x90) || (u[0] == 0xf4 && u[1] > 0x8f))
         return 0;
+    return length;
+}
+
+uint32_t fini_utf8_next(const char **p)
+{
+    const unsigned char *u = (const unsigned char *)*p;
+    if (!u[0])
+        return 0;
+    int length = fini_utf8_length(*p, *p + strnlen(*p, 4));
+    *p += length ? length : 1;
+    if (length < 2)
+        return length ? u[0] : '?';
+    uint32_t character = u[0] & (0x7fu >> length);
+    for (int i = 1; i < length; i++)
+        character = character << 6 | (u[i] & 0x3f);
+    return character;
+}
+
+int fini_utf8_put(uint32_t c, char to[4])
+{
+    int length = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+    if (c > 0x10ffff || (c >= 0xd800 && c < 0xe000)) { /* no character */
+        to[0] = '?';
+        return 1;
+    }
+    for (int i = length - 1; i > 0; i--, c >>= 6)
+        to[i] = (char)(0x80 | (c & 0x3f));
+    to[0] = (char)(length == 1 ? c : c | (0xf00u >> length & 0xff));
     return length;
 }
 

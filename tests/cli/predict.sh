@@ -124,8 +124,9 @@ import csv, json
 from npz import load
 data = list(csv.DictReader(open("test.csv")))
 rows, blind, top = (list(csv.DictReader(open(f + ".csv"))) for f in ("located", "blind", "top"))
-assert list(rows[0]) == ["bag", "rank", "row", "token", "probability", "given_label", "own", "none"]
-assert list(blind[0]) == ["bag", "rank", "row", "token", "probability", "own", "none"]
+assert list(rows[0]) == ["bag", "rank", "row", "token", "probability", "given_label", "own", "none", "data_token", "relevant"]
+assert list(blind[0]) == ["bag", "rank", "row", "token", "probability", "own", "none", "data_token", "relevant"]
+assert all(r["data_token"] == r["token"] and r["relevant"] == data[int(r["row"]) - 1]["relevant"] for r in rows)
 assert len(rows) == len(data) == len(blind) and len(top) == 40 and sorted(int(r["row"]) for r in rows) == list(range(1, len(data) + 1))
 bags = {}
 for r in rows:

@@ -38,6 +38,7 @@ put('bags', 'missing', b'\x11bag,x,z,label\nu,1,2,\nv,3,4,nan\nw,5,6,1.0\nq,7,8,
 put('bags', 'numbers', b'\x01bag,y,x\n1,0.5,1\n2,1.5,2\n3,2.5,3e-30\n')
 put('bags', 'differs', b'\x00bag,label,x\na,0,1\na,1,2\nb,1,3\n')
 put('bags', 'groups', b'\x80bag,label,g,x\na,0,p,1\na,0,p,2\nb,1,"q",3\nc,1,p,4\n')
+put('bags', 'extras', b'\x02bag,label,id,x,z,t,n\na,0,1,1,2,"u ""v"" \xff\x01",\na,0,99999999999999999,3,4,,7\nb,1,3,5,6,w,8\n')
 put('bags', 'split', b'\x80bag,label,x,g\na,0,1,p\nb,1,2,q\na,0,3,r\n')
 put('bags', 'right', b'\x00x,z,label,bag\n1,2,0,a\n3,4,0,a\n5,6,1,b\n')
 
@@ -65,12 +66,16 @@ put('arrays', 'nan', files(0, tokens * np.nan, offsets, None, np.array(y)))
 put('arrays', 'empty', files(0, tokens, [0, 1, 1, 6], None, np.array(y)))
 put('arrays', 'short', files(0, npy(tokens)[:-3], offsets, None, np.array(y)))
 put('arrays', 'fortran', files(0, np.asfortranarray(tokens), offsets, None, np.array(y)))
+put('arrays', 'half', files(2, np.asfortranarray(tokens.astype('f2')), offsets, None, np.array(y), np.array(list('abcdé') + ['😀f'])))
+put('arrays', 'short_integers', files(2, tokens.astype('u2'), offsets, None, np.array(y, 'i1'), np.array([b'a', b'bc', b'\xff', b'', b'x', b'y'])))
 
 # archives
 put('npz', 'good', npz(tokens=tokens, offsets=np.array(offsets), y=np.array(y)))
 put('npz', 'bag', npz(True, tokens=tokens.astype('f4'), bag=np.array(bag), y=np.array(y)))
 put('npz', 'names', npz(tokens=tokens, offsets=np.array(offsets), y=np.array(y),
                         features=np.array(['x', 'zed'], 'S').view('u1').reshape(2, -1)))
+put('npz', 'extras', npz(tokens=tokens, offsets=np.array(offsets), y=np.array(y), text=np.array(list('abcdef')), xy=tokens.astype('f2'),
+                        id=np.arange(6) + 2**60, wide=np.zeros((6, 17), 'u1'), raw=np.array([[b'a', b'bc']] * 6, order='F')))
 put('npz', 'other', npz(a=np.zeros((0, 3)), b=np.float64(3), c=np.arange(3)))
 put('npz', 'cut', npz(tokens=tokens)[:-30])
 buffer = io.BytesIO()

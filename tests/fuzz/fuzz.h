@@ -3,6 +3,7 @@
 #ifndef FUZZ_H
 #define FUZZ_H
 
+#include "data/data.h"
 #include "finetti/data_bags.h"
 
 #include <stdio.h>
@@ -25,10 +26,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static char fuzz_folder[256];
 static inline void fuzz_clean(void)
 {
-    static const char *const names[] = {
-        "tokens.npy",  "offsets.npy",  "bag.npy",  "y.npy",    "t.npz",   "t.fin",
-        "t.csv",       "t.db",         "t.db-wal", "t.db-shm", "good.db", "good.db-wal",
-        "good.db-shm", "t.db-journal", "x.csv",    "x.npz",    "x.html",  "x.svg"};
+    static const char *const names[] = {"tokens.npy",  "offsets.npy", "bag.npy",      "y.npy",
+                                        "t.npz",       "t.fin",       "text.npy",     "t.csv",
+                                        "t.db",        "t.db-wal",    "t.db-shm",     "good.db",
+                                        "good.db-wal", "good.db-shm", "t.db-journal", "x.csv",
+                                        "x.npz",       "x.html",      "x.svg"};
     char path[300];
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         snprintf(path, sizeof path, "%s/%s", fuzz_folder, names[i]);
@@ -86,6 +88,16 @@ static inline void fuzz_look_at_set(const fin_bag_set *set)
     for (int64_t c = 0; c < classes; c++)
         FUZZ_CHECK(fin_bag_set_class(set, c) && fin_bag_set_class(set, c)[0]);
     FUZZ_CHECK(!fin_bag_set_name(set, bags->n) && !fin_bag_set_feature(set, bags->d));
+    for (int64_t k = 0; k < fin_bag_set_extras(set); k++) {
+        FUZZ_CHECK(fin_bag_set_extra(set, k));
+        const double *numbers = fin_bag_set_extra_numbers(set, k);
+        for (int64_t t = 0; t < tokens; t++) {
+            const char *text = fin_bag_set_extra_text(set, k, t);
+            FUZZ_CHECK(text || numbers);
+            FUZZ_CHECK(!text || !fini_text_fault(text, strlen(text), true));
+        }
+        FUZZ_CHECK(!fin_bag_set_extra_text(set, k, tokens));
+    }
     for (int i = 0; i < fin_bag_set_notes(set); i++)
         FUZZ_CHECK(fin_bag_set_note(set, i)[0]);
 }
@@ -112,6 +124,7 @@ static inline fin_bags_source fuzz_source(const char *path, uint8_t bits)
         source.features = bits & 64 ? "x*,2:" : "3,2";
     if (bits & 128)
         source.group = "g";
+    source.extras = bits & 2 ? "*" : NULL;
     return source;
 }
 
