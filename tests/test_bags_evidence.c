@@ -51,11 +51,42 @@ static void same(const double *a, const double *b, int64_t width)
     }
 }
 
+/* change, only, and the mean of the falls of that curve, from scores that give its order. */
+static void check_short(const fin_fit *fit, const bags_sample *d, int64_t width,
+                        const fin_evidence *to, const double *curve, const int64_t *order,
+                        double *score)
+{
+    double p[N * WIDTH], area = 0, middle = 0;
+    OK(fin_fit_predict(fit, &d->bags, p, NULL, NULL, &err));
+    for (int64_t i = 0; i < N; i++) {
+        int64_t at = d->offsets[i], L = d->offsets[i + 1] - at, c = 0;
+        for (int64_t k = 1; k < width; k++)
+            c = p[i * width + k] > p[i * width + c] ? k : c;
+        for (int64_t l = 0; l < L; l++) {
+            double change = p[i * width + c] - to->without[(at + l) * width + c];
+            same(to->change + at + l, &change, 1);
+            same(to->only + at + l, to->alone + (at + l) * width + c, 1);
+            double fall = p[i * width + c] - curve[(at + l) * width + c];
+            fall = width == 1 ? fabs(fall) : fall;
+            area += fall / (double)L / N;
+            middle += l == L / 2 ? fall / N : 0;
+            score[at + order[at + l]] = -(double)l;
+        }
+    }
+    fin_flipping flipping;
+    OK(fin_fit_flipping(fit, &d->bags, score, &flipping, NULL, &err));
+    assert_int_equal(flipping.bags, N);
+    same(&flipping.area, &area, 1);
+    same(&flipping.fall[5], &middle, 1);
+    assert_true(fabs(flipping.fall[0]) < 1e-12 && flipping.area_se >= 0);
+}
+
 static void check(const fin_fit *fit, const bags_sample *d, int64_t width)
 {
-    static double without[TOKENS * WIDTH], alone[TOKENS * WIDTH], curve[TOKENS * WIDTH];
+    static double without[TOKENS * WIDTH], alone[TOKENS * WIDTH], curve[TOKENS * WIDTH],
+        change[TOKENS], only[TOKENS], score[TOKENS];
     static int64_t order[TOKENS];
-    fin_evidence to = {without, alone};
+    fin_evidence to = {.without = without, .alone = alone, .change = change, .only = only};
     OK(fin_fit_evidence(fit, &d->bags, &to, NULL, &err));
     for (int64_t i = 0; i < N; i++) {
         int64_t at = d->offsets[i], L = d->offsets[i + 1] - at, all[8];
@@ -81,6 +112,7 @@ static void check(const fin_fit *fit, const bags_sample *d, int64_t width)
             ask(fit, d, i, order + at + r, L - r, out);
             same(curve + (at + r) * width, out, width);
         }
+    check_short(fit, d, width, &to, curve, order, score);
 }
 
 static void evidence__is_what_each_subset_is_predicted(void **state)
@@ -213,7 +245,8 @@ static void one_token__has_no_rest(void **state)
         double without[2], alone[2], p[2];
         fin_bags one = {
             .n = 1, .d = D, .total = 1, .offsets = offsets, .dtype = FIN_F64, .tokens = d.tokens};
-        OK(fin_fit_evidence(fit, &one, &(fin_evidence){without, alone}, NULL, &err));
+        OK(fin_fit_evidence(fit, &one, &(fin_evidence){.without = without, .alone = alone}, NULL,
+                            &err));
         OK(fin_fit_predict(fit, &one, p, NULL, NULL, &err));
         assert_true(isnan(without[0]) && isnan(without[1]));
         same(alone, p, 2);
@@ -240,6 +273,12 @@ static void known_tokens__are_judged_by_hand(void **state)
     assert_true(fabs(found.first_se - 0.25) < 1e-15); /* 0 and 1/2: deviation 0.3536, over root 2 */
     /* bins of 1/15: 0.6 alone, 0.3 alone, 0.1 alone, 0 alone, 0.4 twice with one hit, 0.2 alone */
     assert_true(fabs(found.ece - (0.6 + 0.7 + 0.1 + 0 + 0.2 + 0.2) / 7) < 1e-15);
+    /* bag 0 is its shares already; bag 1 has 0.4, 0.4, 0.2 */
+    assert_true(fabs(found.share_ece - found.ece) < 1e-15);
+    for (int k = 0; k < 9; k++)
+        score[k] *= 10;
+    OK(fin_tokens_judge(&bags, relevant, score, &found, &err));
+    assert_true(isnan(found.ece) && fabs(found.share_ece - 1.8 / 7) < 1e-15);
     score[0] = 1.5;
     OK(fin_tokens_judge(&bags, relevant, score, &found, &err));
     assert_true(isnan(found.ece) && found.bags == 2);

@@ -13,6 +13,10 @@ static const cli_word words[] = {
     {"bag", "COLUMN", "the column that names the bag; default: as in the model"},
     {"label", "COLUMN", "the column with labels, if there are any; default: as in the model"},
     {"blind", NULL, "do not use the labels, even if the data have them"},
+    {"evidence", NULL,
+     "what each token does to the prediction: without it, and alone; lists tokens by it, and says "
+     "how "
+     "fast the prediction falls as they are taken away"},
     {"out", "FILE", "FILE.csv or FILE.npz; - is CSV on standard output, a terminal gets a table"},
     {"extras", "COLUMNS",
      "columns of the data that come back beside each token, as a,b or a:c or x*; none for none; "
@@ -40,9 +44,15 @@ const cli_command cli_locate = {
         "with two classes, `own` is the probability that the token by itself is positive, and\n"
         "`none` that no token of the bag is. The models of a bag as a whole (embedding, mean, "
         "max,\n"
-        "base) have no location, unless fit has kept one that has beside them.",
+        "base) have no location, unless fit has kept one that has beside them.\n"
+        "Every model has evidence (--evidence): by how much the probability of the likeliest "
+        "class,\n"
+        "or the predicted number, changes when the token is taken out (`evidence`), and what it "
+        "is\n"
+        "for the token alone (`alone`).",
     .examples = "  finetti locate model.fin bags.csv\n"
                 "  finetti locate model.fin bags.csv --top 1 --out deciders.csv\n"
+                "  finetti locate model.fin bags.csv --evidence --out evidence.csv\n"
                 "  finetti locate model.fin bags.npz --blind --json\n",
     .settings = &options,
     .computes = true,
@@ -57,13 +67,16 @@ const cli_command cli_locate = {
 
 typedef struct located {
     fit_answer from;
-    double *prior, *given; /* (tokens); given: NULL without labels */
-    double *own, *none;    /* (tokens), (bags); NULL: the model has none */
-    int64_t *order;        /* (tokens) tokens, bag by bag, the most probable first */
-    int64_t top;           /* of a bag; at most */
-    int64_t lines;         /* tokens listed, all in all */
-    int64_t *bag, *place;  /* (lines) of each */
-    char **extra;          /* names of the extra columns, as they are written */
+    double *room;
+    double *prior, *given;    /* (tokens); NULL: no location; given: NULL without labels */
+    double *own, *none;       /* (tokens), (bags); NULL: the model has none */
+    double *change, *only;    /* (tokens) evidence; NULL: not asked for */
+    fin_flipping flipping[2]; /* by evidence; by probability, if there is one */
+    int64_t *order;           /* (tokens) tokens, bag by bag, the most probable first */
+    int64_t top;              /* of a bag; at most */
+    int64_t lines;            /* tokens listed, all in all */
+    int64_t *bag, *place;     /* (lines) of each */
+    char **extra;             /* names of the extra columns, as they are written */
     int64_t extras;
 } located;
 
@@ -108,8 +121,9 @@ static fin_status rank_tokens(located *l, fin_error *err)
     for (int64_t i = 0; i < l->from.bags->n; i++) {
         int64_t first = bag_start(l, i), size = bag_size(l, i);
         bool known = l->given && !isnan(l->given[first]);
-        for (int64_t t = 0; t < size; t++)
-            rows[t] = (ranked){known ? l->given[first + t] : l->prior[first + t], first + t};
+        const double *by = l->change ? l->change : known ? l->given : l->prior;
+        for (int64_t t = first; t < first + size; t++)
+            rows[t - first] = (ranked){l->from.classes ? by[t] : fabs(by[t]), t};
         qsort(rows, (size_t)size, sizeof *rows, before);
         for (int64_t t = 0; t < size; t++)
             l->order[first + t] = rows[t].token;
@@ -126,31 +140,63 @@ static bool any_number(const double *x, size_t count)
     return false;
 }
 
-static fin_status locate(located *l, bool blind, fin_error *err)
+/* Numbers: which way the mean moves does not matter to the order. */
+static fin_status flip(const located *l, const double *score, fin_flipping *to, fin_error *err)
 {
     size_t count = (size_t)l->from.tokens;
-    if (!fin_fit_locates(l->from.fit)) {
+    double *size = malloc(count * sizeof *size + 8);
+    if (!size)
+        return cli_status_memory(err, 8.0 * (double)count, "the scores");
+    for (size_t t = 0; t < count; t++)
+        size[t] = l->from.classes ? score[t] : fabs(score[t]);
+    fin_status status = fin_fit_flipping(l->from.fit, l->from.bags, size, to, cli_progress(), err);
+    free(size);
+    return status;
+}
+
+static fin_status find_evidence(located *l, fin_error *err)
+{
+    const fin_evidence to = {.change = l->change, .only = l->only};
+    fin_status status = fin_fit_evidence(l->from.fit, l->from.bags, &to, cli_progress(), err);
+    if (!status)
+        status = flip(l, l->change, &l->flipping[0], err);
+    if (!status && l->prior)
+        status = flip(l, l->prior, &l->flipping[1], err);
+    return status;
+}
+
+static fin_status locate(located *l, bool blind, bool evidence, fin_error *err)
+{
+    size_t count = (size_t)l->from.tokens;
+    bool locates = fin_fit_locates(l->from.fit);
+    if (!locates && !evidence) {
         char name[64];
         return cli_status(
             err, FIN_ERR_UNSUPPORTED,
-            "this model (%s) looks at a bag as a whole and has no location; fit one "
-            "with --model softmax or mixture",
+            "this model (%s) looks at a bag as a whole and has no location; --evidence says what "
+            "its tokens do, or fit one with --model softmax or mixture",
             fit_name(fin_fit_get_settings(l->from.fit), l->from.classes, name, sizeof name));
     }
-    size_t n = (size_t)l->from.bags->n, room = 4 * count + n;
-    l->prior = malloc(room * sizeof *l->prior);
-    if (!l->prior)
+    size_t n = (size_t)l->from.bags->n, room = 6 * count + n;
+    l->room = malloc(room * sizeof *l->room);
+    if (!l->room)
         return cli_status_memory(err, 8.0 * (double)room, "the probabilities");
     for (size_t i = 0; i < room; i++)
-        l->prior[i] = NAN;
-    l->order = (int64_t *)(l->prior + 2 * count);
-    l->given = l->from.labels && !blind ? l->prior + count : NULL;
-    l->own = l->prior + 3 * count;
-    l->none = l->own + count;
+        l->room[i] = NAN;
+    l->order = (int64_t *)(void *)(l->room + 2 * count);
+    l->prior = locates ? l->room : NULL;
+    l->given = locates && l->from.labels && !blind ? l->room + count : NULL;
+    l->own = l->room + 3 * count;
+    l->none = l->room + 6 * count;
+    l->change = evidence ? l->room + 4 * count : NULL;
+    l->only = evidence ? l->room + 5 * count : NULL;
     const fin_locations to = {.prior = l->prior, .given = l->given, .own = l->own, .none = l->none};
-    fin_status status = fin_fit_locate(l->from.fit, l->from.bags, &to, cli_progress(), err);
+    fin_status status =
+        locates ? fin_fit_locate(l->from.fit, l->from.bags, &to, cli_progress(), err) : FIN_OK;
     l->own = any_number(l->own, count) ? l->own : NULL;
     l->none = any_number(l->none, n) ? l->none : NULL;
+    if (!status && evidence)
+        status = find_evidence(l, err);
     return status ? status : rank_tokens(l, err);
 }
 
@@ -166,11 +212,16 @@ static void tell_token(cli_row *row, const located *l, int64_t i, int64_t t)
 {
     cli_cell_int(row, "row", fin_bag_set_row(l->from.set, t));
     cli_cell_int(row, "token", t - bag_start(l, i));
-    cli_cell(row, "probability", l->prior[t]);
+    if (l->prior)
+        cli_cell(row, "probability", l->prior[t]);
     if (l->given)
         cli_cell_known(row, "given_label", l->given[t]);
     if (l->own)
         cli_cell_known(row, "own", l->own[t]);
+    if (l->change) {
+        cli_cell(row, "evidence", l->change[t]);
+        cli_cell(row, "alone", l->only[t]);
+    }
 }
 
 /* What the data have beside features: as their text if they are text. */
@@ -190,8 +241,9 @@ static void tell_extras(cli_row *row, const located *l, int64_t t)
 /* The names of extra columns; one that is a column of ours already gets "data_" before it. */
 static fin_status name_extras(located *l, fin_error *err)
 {
-    static const char *const ours[] = {"bag", "rank", "row",  "token",       "probability",
-                                       "own", "none", "size", "given_label", "bag_names"};
+    static const char *const ours[] = {"bag",         "rank",      "row",      "token",
+                                       "probability", "own",       "none",     "size",
+                                       "given_label", "bag_names", "evidence", "alone"};
     int64_t count = fin_bag_set_extras(l->from.set);
     l->extra = calloc((size_t)count + 1, sizeof *l->extra);
     for (int64_t k = 0; k < count && l->extra; k++) {
@@ -306,34 +358,40 @@ static fin_status write_npz(const located *l, const char *path, fin_error *err)
     cli_npz z;
     int64_t count = l->lines;
     int64_t *whole = malloc((size_t)count * 3 * sizeof *whole + 8);
-    double *real = malloc((size_t)count * (3 + (size_t)l->extras) * sizeof *real + 8);
+    const struct {
+        const char *name;
+        const double *of; /* (tokens) or NULL */
+    } array[] = {{"probability", l->prior},
+                 {"given_label", l->given},
+                 {"own", l->own},
+                 {"evidence", l->change},
+                 {"alone", l->only}};
+    enum { ARRAYS = sizeof array / sizeof *array };
+    double *real = malloc((size_t)count * (ARRAYS + (size_t)l->extras) * sizeof *real + 8);
     extra_column *columns = malloc((size_t)(l->extras + 1) * sizeof *columns);
     fin_status status = whole && real && columns
                             ? FIN_OK
-                            : cli_status_memory(err, 48.0 * (double)count, "the arrays");
+                            : cli_status_memory(err, 64.0 * (double)count, "the arrays");
     for (int64_t k = 0; k < count && !status; k++) {
         int64_t i = l->bag[k], t = token_at(l, i, l->place[k]);
         whole[k] = l->place[k] + 1;
         whole[count + k] = fin_bag_set_row(l->from.set, t);
         whole[2 * count + k] = t - bag_start(l, i);
-        real[k] = l->prior[t];
-        real[count + k] = l->given ? l->given[t] : NAN;
-        real[2 * count + k] = l->own ? l->own[t] : NAN;
+        for (int a = 0; a < ARRAYS; a++)
+            real[a * count + k] = array[a].of ? array[a].of[t] : NAN;
     }
     if (!status && !(status = cli_npz_open(&z, path, err))) {
         cli_npz_add(&z, "bag", FIN_I64, 1, &count, l->bag);
         cli_npz_add(&z, "rank", FIN_I64, 1, &count, whole);
         cli_npz_add(&z, "row", FIN_I64, 1, &count, whole + count);
         cli_npz_add(&z, "token", FIN_I64, 1, &count, whole + 2 * count);
-        cli_npz_add(&z, "probability", FIN_F64, 1, &count, real);
-        if (l->given)
-            cli_npz_add(&z, "given_label", FIN_F64, 1, &count, real + count);
-        if (l->own)
-            cli_npz_add(&z, "own", FIN_F64, 1, &count, real + 2 * count);
+        for (int a = 0; a < ARRAYS; a++)
+            if (array[a].of)
+                cli_npz_add(&z, array[a].name, FIN_F64, 1, &count, real + a * count);
         if (l->none)
             cli_npz_add(&z, "none", FIN_F64, 1, &l->from.bags->n, l->none);
         cli_npz_names(&z, "bag_names", l->from.bags->n, fit_bag_name, l->from.set);
-        add_extras(l, &z, columns, real + 3 * count);
+        add_extras(l, &z, columns, real + ARRAYS * count);
         status = cli_npz_close(&z);
     }
     free(columns);
@@ -346,10 +404,87 @@ static fin_status write_npz(const located *l, const char *path, fin_error *err)
 
 static const char table_form[] =
     "bag                  tokens[{?none}  none]  row (token): probability that it decided"
-    "[{?given} (given the label)][{?own} \\[that it is positive\\]]\n"
+    "[{?given} (given the label)][{?own} \\[that it is positive\\]]"
+    "[{?evidence}, evidence: what the prediction loses without it]\n"
     "{*bags|{bag:-20.20s} {size:6d} [{none:5.3f} ]{*tokens|[{?first} |, ]{row} ({token}): "
-    "{probability:.3f}[ ({given_label:.3f})][ \\[{own:.3f}\\]]}[  label {label}]\n}"
+    "[{probability:.3f}|-][ ({given_label:.3f})][ \\[{own:.3f}\\]][ {evidence:+.3f}]}"
+    "[  label {label}]\n}"
     "[{?more}... {more} more bags; --out FILE has all\n]";
+
+/* The column `relevant`: 1 for the tokens that are known to have decided. NULL: there is none, or it is not 0s
+ * and 1s. */
+static unsigned char *known_tokens(const located *l)
+{
+    const double *column = NULL;
+    unsigned char *relevant = malloc((size_t)l->from.tokens + 1);
+    for (int64_t k = 0; k < l->extras; k++)
+        if (strcmp(fin_bag_set_extra(l->from.set, k), "relevant") == 0)
+            column = fin_bag_set_extra_numbers(l->from.set, k);
+    for (int64_t t = 0; t < l->from.tokens && relevant; t++) {
+        if (!column || (column[t] != 0 && column[t] != 1)) {
+            free(relevant);
+            return NULL;
+        }
+        relevant[t] = column[t] == 1;
+    }
+    return relevant;
+}
+
+/* How well the scores there are find them; evidence counts by its size where labels are numbers. NULL: none
+ * are known. */
+static json_t *found_of(const located *l)
+{
+    const struct {
+        const char *name;
+        const double *of;
+    } score[] = {{"probability", l->prior},
+                 {"given_label", l->given},
+                 {"own", l->own},
+                 {"evidence", l->change},
+                 {"alone", l->only}};
+    unsigned char *relevant = known_tokens(l);
+    json_t *rows = relevant ? json_array() : NULL;
+    fin_error err;
+    fin_found found;
+    for (size_t k = 0; k < sizeof score / sizeof *score && relevant; k++) {
+        if (!score[k].of || fin_tokens_judge(l->from.bags, relevant, score[k].of, &found, &err) ||
+            !found.bags)
+            continue;
+        json_t *row = json_pack("{s:s, s:I}", "score", score[k].name, "bags", cli_int(found.bags));
+        cli_put(row, "first", found.first, "first_se", found.first_se, "auc", found.auc, "auc_se",
+                found.auc_se, "ece", found.ece, "share_ece", found.share_ece, NULL);
+        json_array_append_new(rows, row);
+    }
+    free(relevant);
+    return rows;
+}
+
+#define FOUND_FORM                                                                                 \
+    "[{?found}known tokens (column relevant):{*found|[{?first}|;] {score} first "                  \
+    "{first:.3f}[ +- {first_se:.3f}], AUC {auc:.3f}[, calibration error {ece:.3f}|, calibration "  \
+    "error as shares {share_ece:.3f}]}]"
+
+/* How far predictions fall as tokens are taken away. */
+static json_t *flipping_of(const located *l)
+{
+    json_t *object = json_object();
+    static const char *const by[] = {"evidence", "probability"};
+    for (int k = 0; k < 1 + (l->prior != NULL); k++) {
+        const fin_flipping *f = &l->flipping[k];
+        json_t *fall = json_array(), *one = json_pack("{s:I}", "bags", cli_int(f->bags));
+        for (int p = 0; p < FIN_FLIP_POINTS; p++)
+            json_array_append_new(fall, cli_json_number(f->fall[p]));
+        json_object_set_new(one, "fall", fall);
+        cli_put(one, "area", f->area, "area_se", f->area_se, NULL);
+        json_object_set_new(object, by[k], one);
+    }
+    return object;
+}
+
+#define FLIP_FORM                                                                                  \
+    "[taking tokens away, those of most evidence first: the prediction falls by "                  \
+    "{flipping.evidence.area:.4f}[ +- {flipping.evidence.area_se:.4f}] on average"                 \
+    "[, by {flipping.probability.area:.4f} in the order of probability]]"
 
 static int finish(const cli_args *args, located *l, bool table)
 {
@@ -368,14 +503,18 @@ static int finish(const cli_args *args, located *l, bool table)
         status = cli_write_rows(out ? out : "-", tell_line, l, l->lines, &err);
     if (status)
         return cli_error(&err);
-    json_t *record =
-        json_pack("{s:o*, s:o?, s:o}", "bags", json || table ? bags_of(l, most) : NULL, "locator",
-                  fit_locator(l->from.fit), "notes", fit_answer_json(&l->from));
+    json_t *record = json_pack(
+        "{s:o*, s:o?, s:o, s:o*, s:o*}", "bags", json || table ? bags_of(l, most) : NULL, "locator",
+        fit_locator(l->from.fit), "notes", fit_answer_json(&l->from), "flipping",
+        l->change ? flipping_of(l) : NULL, "found", l->change ? found_of(l) : NULL);
     fit_answer_say(&l->from);
     cli_note_of(record, "[located by " FIT_LOCATOR_FORM("locator.") "]");
+    cli_note_of(record, FLIP_FORM);
+    cli_note_of(record, FOUND_FORM);
     if (table) { /* what its columns are */
         json_object_set_new(record, "given", json_boolean(l->given));
         json_object_set_new(record, "own", json_boolean(l->own));
+        json_object_set_new(record, "evidence", json_boolean(l->change));
         json_object_set_new(record, "none", json_boolean(l->none));
         json_object_set_new(record, "more", json_integer(n > most ? cli_int(n - most) : 0));
     }
@@ -393,9 +532,10 @@ static int run(cli_args *args)
     extras = !extras ? "*" : strcmp(extras, "none") == 0 ? NULL : extras;
     int code = fit_answer_open(&l.from, args, extras);
     if (!code)
-        code = locate(&l, cli_get(args, "blind") != NULL, &err) ? cli_error(&err)
-                                                                : finish(args, &l, table);
-    free(l.prior);
+        code = locate(&l, cli_get(args, "blind") != NULL, cli_get(args, "evidence") != NULL, &err)
+                   ? cli_error(&err)
+                   : finish(args, &l, table);
+    free(l.room);
     free(l.bag);
     for (int64_t k = 0; k < l.extras; k++)
         free(l.extra[k]);

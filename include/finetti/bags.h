@@ -249,6 +249,10 @@ typedef struct fin_evidence {
     double *
         without; /* (tokens, width) prediction of the bag without the token; NaN if it has no other */
     double *alone; /* (tokens, width) prediction of the token as a bag of its own */
+    /* (tokens) The same of one number, what the bag is predicted: of its likeliest class the
+     * probability, or the mean. change: the bag's less that without the token, 0 if it has no other;
+     * only: the token's. */
+    double *change, *only;
 } fin_evidence;
 FIN_API fin_status fin_fit_evidence(const fin_fit *fit, const fin_bags *bags,
                                     const fin_evidence *evidence, const fin_progress *progress,
@@ -258,14 +262,29 @@ FIN_API fin_status fin_fit_evidence(const fin_fit *fit, const fin_bags *bags,
  * first r of them. */
 FIN_API fin_status fin_fit_flip(const fin_fit *fit, const fin_bags *bags, const int64_t *order,
                                 double *curve, const fin_progress *progress, fin_error *err);
+/* The same in short: each bag's tokens are taken away from the highest score on (tokens), and the number
+ * above, of the class that is likeliest with all of them, is compared with what it was: by how much the
+ * probability has fallen, or how far the mean has moved. Means over the bags of more than one token. */
+enum { FIN_FLIP_POINTS = 11 };
+typedef struct fin_flipping {
+    int64_t bags;
+    double
+        fall[FIN_FLIP_POINTS]; /* with k tenths of its tokens gone; at last with one token left */
+    double area,
+        area_se; /* mean over 0 to L - 1 tokens gone; over bags. Larger: what matters goes first */
+} fin_flipping;
+FIN_API fin_status fin_fit_flipping(const fin_fit *fit, const fin_bags *bags, const double *score,
+                                    fin_flipping *flipping, const fin_progress *progress,
+                                    fin_error *err);
 
 /* How well scores of tokens find those that are known to have decided, over bags that have such tokens and
  * others. first: share of bags whose highest score is one of them (ties count by their shares); auc: mean
  * over bags of the share of pairs in the right order; ece: expected calibration error of the scores as
- * probabilities (15 bins), NaN unless all are in [0, 1]. NaN where there is no such bag. */
+ * probabilities (15 bins), NaN unless all are in [0, 1]; share_ece: the same of what is above 0, divided by
+ * its sum over the bag. NaN where there is no such bag. */
 typedef struct fin_found {
     int64_t bags;
-    double first, auc, ece;
+    double first, auc, ece, share_ece;
     double first_se, auc_se; /* over bags */
 } fin_found;
 /* relevant, score: (tokens); relevant is 0 or 1. */

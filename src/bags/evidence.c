@@ -18,6 +18,7 @@
 #include "bags/map.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- subsets of the tokens of one bag ----------------------------------------------------------------- */
@@ -439,12 +440,60 @@ static fin_status fit_evidence(const fin_fit *fit, const fin_bags *bags, const f
     return status;
 }
 
+/* The place, in a row of a prediction, of what it comes to. */
+static int64_t likeliest(int64_t width, const double *prediction)
+{
+    int64_t best = 0;
+    for (int64_t c = 1; c < width; c++)
+        best = prediction[c] > prediction[best] ? c : best;
+    return best;
+}
+
+static void compare(const fin_bags *bags, int64_t width, const double *prediction,
+                    const fin_evidence *to)
+{
+    for (int64_t i = 0; i < bags->n; i++) {
+        int64_t from, end, c = likeliest(width, prediction + i * width);
+        fini_bag_rows(bags, i, &from, &end);
+        for (int64_t l = from; l < end; l++) {
+            if (to->change)
+                to->change[l] =
+                    end - from == 1 ? 0 : prediction[i * width + c] - to->without[l * width + c];
+            if (to->only)
+                to->only[l] = to->alone[l * width + c];
+        }
+    }
+}
+
 fin_status fin_fit_evidence(const fin_fit *fit, const fin_bags *bags, const fin_evidence *to,
                             const fin_progress *progress, fin_error *err)
 {
     FINI_NEED(err, fit, bags, to);
-    const fini_evidence all = {.without = to->without, .alone = to->alone};
-    return fit_evidence(fit, bags, &all, progress, err);
+    fin_status status = fini_fit_check_bags(fit, bags, err);
+    if (status)
+        return status;
+    int64_t N = fini_bags_tokens(bags), width = fit->classes ? fit->classes : 1;
+    bool short_one = to->change || to->only;
+    fin_evidence all = *to;
+    fini_arena a = {0};
+    double *prediction = NULL;
+    for (int twice = 0; twice < 2 && !status; twice++) {
+        double *room = fini_take(&a, to->change && !to->without ? N : 0, (size_t)width * 8);
+        all.without = to->change && !to->without ? room : to->without;
+        room = fini_take(&a, to->only && !to->alone ? N : 0, (size_t)width * 8);
+        all.alone = to->only && !to->alone ? room : to->alone;
+        prediction = fini_take(&a, short_one ? bags->n : 0, (size_t)width * 8);
+        status = twice ? FIN_OK : fini_arena_open(&a, "evidence", err);
+    }
+    if (!status)
+        status = fit_evidence(
+            fit, bags, &(fini_evidence){.without = all.without, .alone = all.alone}, progress, err);
+    if (!status && short_one)
+        status = fin_fit_predict(fit, bags, prediction, NULL, progress, err);
+    if (!status && short_one)
+        compare(bags, width, prediction, &all);
+    fini_arena_close(&a);
+    return status;
 }
 
 /* Is it each bag's 0 .. L - 1, in some order? */
@@ -486,4 +535,94 @@ fin_status fin_fit_flip(const fin_fit *fit, const fin_bags *bags, const int64_t 
         return status;
     const fini_evidence all = {.order = order, .after = curve};
     return fit_evidence(fit, bags, &all, progress, err);
+}
+
+/* ---- the curve in short ------------------------------------------------------------------------------------ */
+
+typedef struct scored {
+    double score;
+    int64_t token;
+} scored;
+
+static int before(const void *a, const void *b)
+{
+    const scored *p = a, *q = b;
+    if (p->score != q->score)
+        return p->score > q->score ? -1 : 1;
+    return p->token < q->token ? -1 : 1;
+}
+
+static fin_status order_by(const fin_bags *bags, const double *score, int64_t *order,
+                           fin_error *err)
+{
+    int64_t longest = fini_bags_longest(bags);
+    scored *rows = fini_alloc_array(longest, sizeof *rows);
+    if (!rows)
+        return fini_fail_memory(err, (size_t)longest * sizeof *rows, "an order of tokens");
+    for (int64_t i = 0; i < bags->n; i++) {
+        int64_t from, to;
+        fini_bag_rows(bags, i, &from, &to);
+        for (int64_t l = from; l < to; l++) /* what is no number comes last */
+            rows[l - from] = (scored){isnan(score[l]) ? -INFINITY : score[l], l - from};
+        qsort(rows, (size_t)(to - from), sizeof *rows, before);
+        for (int64_t l = from; l < to; l++)
+            order[l] = rows[l - from].token;
+    }
+    fini_free(rows);
+    return FIN_OK;
+}
+
+static void shorten(const fin_bags *bags, int64_t width, const double *curve, fin_flipping *out)
+{
+    double square = 0;
+    *out = (fin_flipping){.area_se = NAN};
+    for (int64_t i = 0; i < bags->n; i++) {
+        int64_t from, to, c;
+        fini_bag_rows(bags, i, &from, &to);
+        int64_t L = to - from;
+        const double *first = curve + from * width;
+        double area = 0;
+        c = likeliest(width, first);
+        if (L < 2)
+            continue;
+        out->bags++;
+        for (int64_t r = 0; r < L; r++) {
+            double fall = first[c] - first[r * width + c];
+            area += (width == 1 ? fabs(fall) : fall) / (double)L;
+        }
+        for (int k = 0; k < FIN_FLIP_POINTS; k++) {
+            int64_t r = k * L / (FIN_FLIP_POINTS - 1) < L ? k * L / (FIN_FLIP_POINTS - 1) : L - 1;
+            double fall = first[c] - first[r * width + c];
+            out->fall[k] += ((width == 1 ? fabs(fall) : fall) - out->fall[k]) / (double)out->bags;
+        }
+        double gap = area - out->area;
+        out->area += gap / (double)out->bags;
+        square += gap * (area - out->area);
+    }
+    if (out->bags > 1)
+        out->area_se = sqrt(square / (double)(out->bags - 1) / (double)out->bags);
+    for (int k = 0; k < FIN_FLIP_POINTS && !out->bags; k++)
+        out->fall[k] = out->area = NAN;
+}
+
+fin_status fin_fit_flipping(const fin_fit *fit, const fin_bags *bags, const double *score,
+                            fin_flipping *flipping, const fin_progress *progress, fin_error *err)
+{
+    FINI_NEED(err, fit, bags, score, flipping);
+    fin_status status = fini_fit_check_bags(fit, bags, err);
+    if (status)
+        return status;
+    int64_t N = fini_bags_tokens(bags), width = fit->classes ? fit->classes : 1;
+    double *curve = fini_alloc_array(N, (size_t)width * sizeof *curve);
+    int64_t *order = fini_alloc_array(N, sizeof *order);
+    status = curve && order
+                 ? order_by(bags, score, order, err)
+                 : fini_fail_memory(err, (size_t)(N * width) * sizeof *curve, "the flipping curve");
+    if (!status)
+        status = fin_fit_flip(fit, bags, order, curve, progress, err);
+    if (!status)
+        shorten(bags, width, curve, flipping);
+    fini_free(curve);
+    fini_free(order);
+    return status;
 }

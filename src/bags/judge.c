@@ -49,6 +49,15 @@ int fini_bin(double probability, int bins)
     return b >= bins ? bins - 1 : b > 0 ? (int)b : 0; /* also if it is not a number */
 }
 
+/* Sum over bins of how far what was said is from what happened. */
+static double apart(const double *bins)
+{
+    double sum = 0;
+    for (int b = 0; b < FINI_ECE_BINS; b++)
+        sum += fabs(bins[b]);
+    return sum;
+}
+
 /* ---- classes --------------------------------------------------------------------------------- */
 
 /* Mean over classes that some bags have and some have not; of two classes, both say the same. */
@@ -92,13 +101,11 @@ static void judge_classes(int64_t n, int64_t classes, const double *labels,
         bins[fini_bin(p[best], FINI_ECE_BINS)] += (best == y) - p[best];
         s->count++;
     }
-    double count = (double)s->count, ece = 0;
-    for (int b = 0; b < FINI_ECE_BINS; b++)
-        ece += fabs(bins[b]);
+    double count = (double)s->count;
     s->accuracy = right / count;
     s->log_loss = log_loss / count;
     s->brier = brier / count;
-    s->ece = ece / count;
+    s->ece = apart(bins) / count;
 }
 
 /* Shares recognised. count: (2 classes) of bags of a class, and of those that are recognised. */
@@ -277,9 +284,10 @@ fin_status fin_tokens_judge(const fin_bags *bags, const unsigned char *relevant,
         return status;
     int64_t longest = fini_bags_longest(bags),
             N = bags->n ? bags->offsets[bags->n] - bags->offsets[0] : 0;
-    double sum[2] = {0}, square[2] = {0}, bins[FINI_ECE_BINS] = {0}, judged = 0, ece = 0;
+    double sum[2] = {0}, square[2] = {0}, bins[FINI_ECE_BINS] = {0}, judged = 0;
+    double shares[FINI_ECE_BINS] = {0};
     bool probabilities = true;
-    *found = (fin_found){0, NAN, NAN, NAN, NAN, NAN};
+    *found = (fin_found){0, NAN, NAN, NAN, NAN, NAN, NAN};
     for (int64_t t = 0; t < N; t++)
         if (isnan(score[t]) || relevant[t] > 1)
             return fini_fail(
@@ -302,15 +310,19 @@ fin_status fin_tokens_judge(const fin_bags *bags, const unsigned char *relevant,
             sum[k] += value[k];
             square[k] += value[k] * value[k];
         }
+        double all = 0;
+        for (int64_t t = from; t < from + L; t++)
+            all += fmax(score[t], 0);
         for (int64_t t = from; t < from + L; t++) {
+            double share = all > 0 ? fmax(score[t], 0) / all : 1 / (double)L;
+            shares[fini_bin(share, FINI_ECE_BINS)] += relevant[t] - share;
             probabilities = probabilities && score[t] >= 0 && score[t] <= 1 + 1e-9;
             bins[fini_bin(score[t], FINI_ECE_BINS)] += relevant[t] - score[t];
         }
     }
     fini_free(scratch);
     average_found(sum, square, found);
-    for (int b = 0; b < FINI_ECE_BINS; b++)
-        ece += fabs(bins[b]);
-    found->ece = probabilities && judged > 0 ? ece / judged : NAN;
+    found->ece = probabilities && judged > 0 ? apart(bins) / judged : NAN;
+    found->share_ece = judged > 0 ? apart(shares) / judged : NAN;
     return FIN_OK;
 }

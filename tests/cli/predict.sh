@@ -248,3 +248,40 @@ assert {h[2:] for h in head if h.startswith("p_")} == names and {r[1] for r in r
 for file in ("long.txt", "info.txt", "table"):  # nothing is cut inside a character
     open(file, "rb").read().decode("utf-8")
 P
+
+# ---- evidence: for every model, the same as predicting the bag without the token; known tokens judge it
+accepts locate csv.fin test.csv --evidence --json
+cp stdout evidence.json
+accepts locate whole.fin test.npz --evidence --out evidence.npz
+accepts locate whole.fin test.npz --evidence
+cp stdout whole.csv
+"$PYTHON" - <<'P'
+import csv, json
+from npz import load
+def without(row):
+    with open("test.csv") as f, open("less.csv", "w") as g:
+        for k, line in enumerate(f):
+            if k != row:
+                g.write(line)
+a = json.load(open("evidence.json"))
+first = a["bags"][0]["tokens"]
+assert [t["evidence"] for t in first] == sorted((t["evidence"] for t in first), reverse=True) and set(first[0]) >= {"evidence", "alone", "probability"}
+json.dump(first[0], open("token.json", "w"))
+without(first[0]["row"])
+found = {f["score"]: f for f in a["found"]}
+assert found["probability"]["bags"] == 40 and found["given_label"]["first"] > 0.7 and "ece" not in found["evidence"]
+assert found["evidence"]["share_ece"] > 0 and 0.5 < found["evidence"]["auc"] <= 1
+fall = a["flipping"]["evidence"]["fall"]
+assert len(fall) == 11 and abs(fall[0]) < 1e-12 and a["flipping"]["evidence"]["area"] > a["flipping"]["probability"]["area"]
+rows, z = list(csv.DictReader(open("whole.csv"))), load("evidence.npz")
+assert "probability" not in rows[0] and "probability" not in z and list(z["evidence"][1]) == [float(r["evidence"]) for r in rows]
+P
+accepts predict csv.fin test.csv --json
+cp stdout all.json
+accepts predict csv.fin less.csv --json
+"$PYTHON" - <<'P'
+import json
+a, b, t = (json.load(open(f)) for f in ("all.json", "stdout", "token.json"))
+a, b = a["bags"][0], b["bags"][0]
+assert a["bag"] == b["bag"] and abs(a["probability"][a["predicted"]] - b["probability"][a["predicted"]] - t["evidence"]) < 1e-12, (a, b, t)
+P
