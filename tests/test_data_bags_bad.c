@@ -169,15 +169,6 @@ static void source__a_model_for_other_features(void **state)
                  "is its 'x2' the model's 'X2'?");
 }
 
-/* Spreadsheets of half the world separate with semicolons. */
-static void csv__other_separators(void **state)
-{
-    (void)state;
-    refuses("bag;label;x\na;0;1,5\nb;1;2,5\n", "line 1 has a single cell with semicolons",
-            "commas");
-    refuses("bag\tlabel\tx\na\t0\t1\nb\t1\t2\n", "with tabs", "commas");
-}
-
 /* The message is about the first bad row, whatever the threads. */
 static void csv__same_message_for_any_number_of_threads(void **state)
 {
@@ -208,7 +199,6 @@ int main(void)
         cmocka_unit_test_setup(csv__too_wide, empty_folder),
         cmocka_unit_test_setup(source__what_is_asked_for, empty_folder),
         cmocka_unit_test_setup(source__a_model_for_other_features, empty_folder),
-        cmocka_unit_test_setup(csv__other_separators, empty_folder),
         cmocka_unit_test_setup(csv__same_message_for_any_number_of_threads, empty_folder),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -21,6 +21,7 @@ static const cli_word words[] = {
     {"features", "COLUMNS",
      "feature columns: names, x*, a:c or numbers from 1, with commas; default: all other columns "
      "that are numbers and not constant within every bag"},
+    FIT_DIALECT_WORDS,
     {"kind", "KIND",
      "what labels are: regression (numbers), classes, or auto: text, two different numbers and "
      "few different whole numbers are classes"},
@@ -157,7 +158,7 @@ static fin_status read_bags(fit_run *run, fin_error *err)
 {
     cli_args *args = run->args;
     double start = fit_clock();
-    const fin_bags_source source = {
+    fin_bags_source source = {
         .path = args->operand[0],
         .bag = cli_get(args, "bag"),
         .label = cli_get(args, "label"),
@@ -168,7 +169,9 @@ static fin_status read_bags(fit_run *run, fin_error *err)
         .ranks = fin_ranks(),
         .class_count = -1,
     };
-    fin_status status = fin_bag_set_read(&run->set, &source, cli_progress(), err);
+    fin_status status = fit_dialect_read(args, &source, err);
+    if (!status)
+        status = fin_bag_set_read(&run->set, &source, cli_progress(), err);
     if (!status) {
         run->bags = fin_bag_set_bags(run->set);
         run->classes = fin_bag_set_classes(run->set);

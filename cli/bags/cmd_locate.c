@@ -17,6 +17,7 @@ static const cli_word words[] = {
      "what each token does to the prediction: without it, and alone; lists tokens by it, and says "
      "how "
      "fast the prediction falls as they are taken away"},
+    FIT_DIALECT_WORDS,
     {"out", "FILE", "FILE.csv or FILE.npz; - is CSV on standard output, a terminal gets a table"},
     {"extras", "COLUMNS",
      "columns of the data that come back beside each token, as a,b or a:c or x*; none for none; "

@@ -6,8 +6,11 @@
 
 static bool is_data(const char *path)
 {
-    return cli_ends_with(path, ".csv") || cli_ends_with(path, ".npz") ||
-           cli_ends_with(path, ".npy");
+    static const char *const ends[] = {".csv", ".csv.gz", ".tsv", ".tsv.gz", ".npz", ".npy", ".h5"};
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        if (cli_ends_with(path, ends[i]))
+            return true;
+    return false;
 }
 
 /* .csv, .npz, - or nothing. */
@@ -41,7 +44,7 @@ static fin_status open_both(fit_answer *answer, const cli_args *args, const char
     answer->classes = fin_model_classes(answer->model);
     answer->class_names = fin_model_class_names(answer->model);
     const char *label = cli_get(args, "label");
-    const fin_bags_source source = {
+    fin_bags_source source = {
         .path = args->operand[1],
         .bag = cli_get(args, "bag"),
         .model_bag = fin_model_bag(answer->model),
@@ -54,7 +57,9 @@ static fin_status open_both(fit_answer *answer, const cli_args *args, const char
         .class_count = answer->classes,
         .extras = extras,
     };
-    status = fin_bag_set_read(&answer->set, &source, cli_progress(), err);
+    status = fit_dialect_read(args, &source, err);
+    if (!status)
+        status = fin_bag_set_read(&answer->set, &source, cli_progress(), err);
     if (status)
         return status;
     answer->bags = fin_bag_set_bags(answer->set);

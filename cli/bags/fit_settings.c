@@ -258,3 +258,30 @@ fin_status fit_kind_check(const char *kind, fin_error *err)
                       "classes",
                       kind, cli_hint(near, ":"));
 }
+
+/* A sign by itself or by its name. */
+static fin_status read_sign(const char *option, const char *word, const char *signs,
+                            const char *const *names, char *sign, fin_error *err)
+{
+    for (int i = 0; signs[i] && word; i++)
+        if ((word[0] == signs[i] && !word[1]) || strcmp(word, names[i]) == 0) {
+            *sign = signs[i];
+            return FIN_OK;
+        }
+    return word ? cli_status(err, FIN_ERR_ARGUMENT,
+                             "--%s '%.20s' is none of %s, %s%s%s%s%s; without it, it is found out",
+                             option, word, names[0], names[1], names[2] ? ", " : "",
+                             names[2] ? names[2] : "", names[2] ? ", " : "",
+                             names[2] ? names[3] : "")
+                : FIN_OK;
+}
+
+fin_status fit_dialect_read(const cli_args *args, fin_bags_source *source, fin_error *err)
+{
+    static const char *const seps[] = {"comma", "semicolon", "tab", "bar"};
+    static const char *const decimals[] = {"point", "comma", NULL};
+    fin_status status = read_sign("sep", cli_get(args, "sep"), ",;\t|", seps, &source->sep, err);
+    return status ? status
+                  : read_sign("decimal", cli_get(args, "decimal"), ".,", decimals, &source->decimal,
+                              err);
+}

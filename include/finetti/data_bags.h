@@ -15,7 +15,8 @@ extern "C" {
  *
  *   x.csv    long: one row per token, with a column that names the bag, one with the bag's label
  *            (the same in all rows of a bag; may be missing for prediction) and the features. Rows
- *            of a bag need not be neighbours. The bag and the label may be text. "-": standard input
+ *            of a bag need not be neighbours. The bag and the label may be text. "-": standard input.
+ *            Also gzipped (.csv.gz), with tabs or semicolons (.tsv) and decimal commas
  *   x.npz    arrays tokens (N, d), offsets (n + 1) and y (n); or tokens (N, d), bag (N) and y (N) or
  *            (n); features are then called 0, 1, ... unless there is an array "features" of bytes, a
  *            row for each name: np.array(names, 'S').view('u1').reshape(len(names), -1)
@@ -53,6 +54,7 @@ typedef struct fin_bags_source {
      * with a row for each token (numbers or texts; those of several columns are called a.0, a.1, ...).
      * A list as in `features`; "*": all that are no feature, bag or label; NULL: nothing. */
     const char *extras;
+    char sep, decimal; /* of a table: ',' ';' '\t' '|', and '.' ','; 0: found out, with a note */
 } fin_bags_source;
 
 typedef struct fin_bag_set fin_bag_set; /* bags in memory, or mapped, and what they are called */

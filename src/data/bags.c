@@ -176,6 +176,11 @@ static fin_status check_source(const fin_bags_source *source, fin_error *err)
         return fini_fail(err, FIN_ERR_ARGUMENT,
                          "the kind of label is '%.40s'; auto, regression and classes are known",
                          source->kind);
+    if ((source->sep && !strchr(",;\t|", source->sep)) ||
+        (source->decimal && !strchr(".,", source->decimal)))
+        return fini_fail(err, FIN_ERR_ARGUMENT,
+                         "a table is separated by , ; | or tabs, and decimals are written with . "
+                         "or ,");
     if (source->ranks < 0 || source->rank < 0 ||
         (source->ranks > 0 && source->rank >= source->ranks))
         return fini_fail(err, FIN_ERR_ARGUMENT,
@@ -223,12 +228,43 @@ fin_status fini_bag_set_parse(fin_bag_set **out, const fin_bags_source *source, 
     return status ? status : finish(out, fini_bags_parse(*out, source, text, size, progress, err));
 }
 
+/* Files that are not read, and how they become one that is. */
+static fin_status check_format(const char *path, fin_error *err)
+{
+    static const struct {
+        const char *end, *what, *how;
+    } formats[] = {
+        {".parquet", "Parquet", "pandas.read_parquet('%s').to_csv('x.csv.gz', index=False)"},
+        {".feather", "Arrow", "pandas.read_feather('%s').to_csv('x.csv.gz', index=False)"},
+        {".xlsx", "a spreadsheet", "pandas.read_excel('%s').to_csv('x.csv', index=False)"},
+        {".xls", "a spreadsheet", "pandas.read_excel('%s').to_csv('x.csv', index=False)"},
+        {".ods", "a spreadsheet", "pandas.read_excel('%s').to_csv('x.csv', index=False)"},
+        {".pt", "PyTorch's", "h5py.File('x.h5', 'w')['features'] = torch.load('%s').numpy()"},
+        {".pth", "PyTorch's", "h5py.File('x.h5', 'w')['features'] = torch.load('%s').numpy()"},
+    };
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
+        char how[300], shown[120];
+        if (!ends_in(path, formats[i].end))
+            continue;
+        fini_printable(path, strlen(path), shown, sizeof shown);
+        const char *gap = strstr(formats[i].how, "%s");
+        snprintf(how, sizeof how, "%.*s%s%s", (int)(gap - formats[i].how), formats[i].how, shown,
+                 gap + 2);
+        return fini_fail(err, FIN_ERR_UNSUPPORTED,
+                         "'%s' is %s and is not read; Python converts it: %s", shown,
+                         formats[i].what, how);
+    }
+    return FIN_OK;
+}
+
 fin_status fin_bag_set_read(fin_bag_set **out, const fin_bags_source *source,
                             const fin_progress *progress, fin_error *err)
 {
     FINI_NEED_TO_MAKE(err, out, source);
     struct stat info;
     fin_status status = check_source(source, err);
+    if (!status)
+        status = check_format(source->path, err);
     if (!status)
         status = fini_bag_set_create(out, err);
     if (status)

@@ -322,11 +322,34 @@ static fin_status read_body(fini_long *t, fin_bag_set *set, const fin_bags_sourc
     return status ? status : fini_bags_names(set, &t->bags, err);
 }
 
+/* What was found out, and not asked for or said by the name of the file. */
+static void note_dialect(const fin_bag_set *set, const fin_bags_source *source,
+                         const fini_dialect *dialect)
+{
+    bool sep = !source->sep && dialect->sep != ',' &&
+               !(dialect->sep == '\t' && (strstr(source->path, ".tsv") || dialect->decimal == '.'));
+    bool comma = !source->decimal && dialect->decimal == ',';
+    if (sep || comma)
+        fini_bags_note(set, "%s%s%s; --sep and --decimal say it otherwise",
+                       !sep                   ? ""
+                       : dialect->sep == '\t' ? "cells are separated by tabs"
+                                              : "cells are separated by semicolons",
+                       sep && comma ? ", " : "",
+                       comma ? "numbers are read with a decimal comma" : "");
+}
+
 fin_status fini_bags_parse(fin_bag_set *set, const fin_bags_source *source, const char *text,
                            size_t size, const fin_progress *progress, fin_error *err)
 {
-    fini_long t = {.csv.label = strcmp(source->path, "-") ? source->path : "standard input"};
-    fin_status status = fini_csv_open(&t.csv, text, size, err);
+    fini_long t = {.csv.label = strcmp(source->path, "-") ? source->path : "standard input",
+                   .csv.index = true};
+    char *plain;
+    fini_dialect dialect = {source->sep, source->decimal};
+    fin_status status = fini_csv_dialect(t.csv.label, text, size, &dialect, &plain, &size, err);
+    if (!status && plain)
+        note_dialect(set, source, &dialect);
+    if (!status)
+        status = fini_csv_open(&t.csv, plain ? plain : text, size, err);
     if (!status)
         status = fini_csv_header(&t.csv, FINI_BAGS_COLUMNS_MAX, err);
     if (!status)
@@ -347,6 +370,7 @@ fin_status fini_bags_parse(fin_bag_set *set, const fin_bags_source *source, cons
     fini_free(t.labels.text);
     fini_free(t.group_of);
     fini_free(t.place);
+    fini_free(plain);
     return status;
 }
 

@@ -12,20 +12,6 @@ static int64_t named(const fini_long *t, const char *name)
     return fini_names_find(&t->names, name, strlen(name));
 }
 
-/* A single column with other separators in its name: the table was written by a program that uses
- * those. */
-static fin_status check_separator(const fini_long *t, fin_error *err)
-{
-    const char *name = t->names.count == 1 ? fini_names_get(&t->names, 0) : "";
-    const char *other = strchr(name, ';') ? "semicolons" : strchr(name, '\t') ? "tabs" : NULL;
-    if (!other)
-        return FIN_OK;
-    return fini_fail(err, FIN_ERR_FORMAT,
-                     "%.300s, line 1 has a single cell with %s in it; cells must be separated by "
-                     "commas, and numbers written with a point",
-                     t->csv.label, other);
-}
-
 static fin_status no_label(const fini_long *t, const char *file, fin_error *err)
 {
     char all[FINI_LISTED];
@@ -78,7 +64,7 @@ static fin_status find_bag_and_label(fini_long *t, const fin_bags_source *source
     if (t->label < 0 && !source->label)
         t->label = named(t, "y");
     if (t->bag < 0 && !t->each)
-        t->bag = 0;
+        t->bag = t->csv.index; /* the first with a name */
     if (t->label < 0 && fini_bags_training(source) && (source->label || !source->unlabelled))
         return source->label ? fini_no_column(columns, source->label, err)
                              : no_label(t, columns->file, err);
@@ -109,11 +95,32 @@ static void look_for_text(fini_long *t)
         }
 }
 
+/* The number of a row, as pandas' to_csv() writes it without a name and read_csv() names it: rows
+ * are often sorted by class, so that it would know the answer. */
+static void leave_index(fini_long *t, const fin_bags_source *source, const fin_bag_set *set)
+{
+    for (int64_t j = 0; j < t->csv.columns; j++) {
+        const char *name = fini_names_get(&t->names, j);
+        if (!fini_begins(name, "Unnamed: ") || t->kind[j] != FIN_COLUMN_FREE)
+            continue;
+        t->kind[j] = FIN_COLUMN_UNASKED;
+        if (source->feature_names)
+            continue;
+        if (j == 0 && t->csv.index)
+            fini_bags_note(set, "the first column has no name (pandas' to_csv() writes its index "
+                                "so) and is left out");
+        else
+            fini_bags_note(set, "column '%s' is an index of pandas and is left out",
+                           FINI_SHOW(name));
+    }
+}
+
 static void note_text(const fini_long *t, const fin_bag_set *set)
 {
     int64_t count = 0, first = -1;
     for (int64_t j = t->csv.columns - 1; j >= 0; j--)
-        if (t->kind[j] == FIN_COLUMN_UNASKED && t->to[j] < 0) {
+        if (t->kind[j] == FIN_COLUMN_UNASKED && t->to[j] < 0 &&
+            !fini_begins(fini_names_get(&t->names, j), "Unnamed: ")) {
             count++;
             first = j;
         }
@@ -154,8 +161,6 @@ fin_status fini_long_columns(fini_long *t, fin_bag_set *set, const fin_bags_sour
     fini_columns all = {.file = t->csv.label, .names = &t->names, .taken = fini_bags_taken};
     fin_status status = fini_csv_names(&t->csv, &t->names, err);
     if (!status)
-        status = check_separator(t, err);
-    if (!status)
         status = find_bag_and_label(t, source, &all, err);
     if (status)
         return status;
@@ -171,6 +176,7 @@ fin_status fini_long_columns(fini_long *t, fin_bag_set *set, const fin_bags_sour
         t->kind[t->label] = FIN_COLUMN_TAKEN;
     if (t->group >= 0)
         t->kind[t->group] = FIN_COLUMN_TAKEN;
+    leave_index(t, source, set);
     all.skip = t->kind;
     status = fini_bags_columns(set, source, &all, &list, &count, err);
     memset(t->to, -1, (size_t)columns * sizeof *t->to);

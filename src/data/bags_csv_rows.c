@@ -144,7 +144,8 @@ static bool holds(const fini_cell *cell, double *value)
         return true;
     if (!fini_csv_number(cell, value))
         return false;
-    return !(fabs(*value) >= 0x1p53) || memchr(cell->text, '.', size) || memchr(cell->text, 'e', size);
+    return !(fabs(*value) >= 0x1p53) || memchr(cell->text, '.', size) ||
+           memchr(cell->text, 'e', size);
 }
 
 /* The cells of the line at p that are extra columns, as texts and, as long as `number` says so, as

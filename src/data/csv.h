@@ -11,7 +11,12 @@ typedef struct fini_csv {
     int64_t body_line;       /* its number, from 1 */
     int64_t columns;
     bool ended; /* the last row had a line end, so it is not cut short */
+    bool
+        index; /* before the header is read: may the first column have no name? after: it has none */
 } fini_csv;
+
+/* What a nameless first column is called, as pandas calls it. */
+#define FINI_CSV_INDEX "Unnamed: 0"
 
 typedef struct fini_cell {
     const char *text, *end; /* without spaces around, without outer quotes */
@@ -35,6 +40,15 @@ static inline const char *fini_skip_blanks(const char *p, const char *end)
 #define FINI_SHOW_CELL(cell)                                                                       \
     fini_printable((cell)->text, (size_t)((cell)->end - (cell)->text), (char[FINI_SHORT]){""},     \
                    (size_t)FINI_SHORT)
+
+/* How a table is written: ',' ';' '\t' or '|', and '.' or ','; 0 is found out, and set. */
+typedef struct fini_dialect {
+    char sep, decimal;
+} fini_dialect;
+
+/* The table as CSV with points in *out (*out_size), for fini_free; NULL: it is that already. */
+fin_status fini_csv_dialect(const char *label, const char *text, size_t size, fini_dialect *dialect,
+                            char **out, size_t *out_size, fin_error *err);
 
 /* Is it text at all? Then cuts off byte order mark and blank end. s->label is set before. */
 fin_status fini_csv_open(fini_csv *s, const char *text, size_t size, fin_error *err);

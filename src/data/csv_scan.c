@@ -109,6 +109,9 @@ fin_status fini_csv_header(fini_csv *s, int64_t most, fin_error *err)
             return fini_fail(err, FIN_ERR_FORMAT,
                              "%.300s, line 1: more than %lld columns; at most that many are read",
                              s->label, (long long)most);
+        s->index &= count > 1 || (cell.end == cell.text && p < s->end && *p == ',');
+        if (count == 1 && s->index)
+            continue;
         fin_status status = check_name(s, &cell, count, err);
         if (status)
             return status;
@@ -140,7 +143,10 @@ fin_status fini_csv_names(const fini_csv *s, fini_names *names, fin_error *err)
     const char *p = s->start;
     for (int64_t j = 0, number; j < s->columns && !status; j++, p++) {
         p = fini_csv_cell(p, s->end, &cell);
-        status = fini_names_put(names, copy, fini_csv_copy(&cell, copy), &number, err);
+        size_t size = fini_csv_copy(&cell, copy);
+        status = j == 0 && s->index ? fini_names_put(names, FINI_CSV_INDEX,
+                                                     sizeof FINI_CSV_INDEX - 1, &number, err)
+                                    : fini_names_put(names, copy, size, &number, err);
         if (!status && number < j)
             status = fini_fail(
                 err, FIN_ERR_FORMAT,

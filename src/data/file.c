@@ -21,6 +21,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <zlib.h>
 
 enum {
     BUFFER = 1 << 16,
@@ -344,38 +345,115 @@ fin_status fini_open_regular(const char *path, int *fd, int64_t *size, fin_error
     return status;
 }
 
+/* Bytes of a file, unpacked if they are gzip. */
+typedef struct source {
+    int fd;
+    bool packed, ended; /* ended: a gzip member has ended, and another may follow */
+    z_stream z;
+    unsigned char *in; /* [PIECE] packed bytes */
+} source;
+
+static ssize_t read_some(int fd, void *to, size_t room)
+{
+    for (;;) {
+        ssize_t got = read(fd, to, room);
+        if (got >= 0 || errno != EINTR)
+            return got;
+    }
+}
+
+/* The next bytes: as read, and -2 for gzip that is damaged or cut short. */
+static ssize_t next_bytes(source *s, char *to, size_t room)
+{
+    if (!s->packed)
+        return read_some(s->fd, to, room);
+    s->z.next_out = (unsigned char *)to;
+    s->z.avail_out = (unsigned)room;
+    while (s->z.avail_out == room) {
+        if (s->z.avail_in == 0) {
+            ssize_t got = read_some(s->fd, s->in, PIECE);
+            if (got <= 0)
+                return got < 0 ? got : s->ended ? 0 : -2;
+            s->z.next_in = s->in;
+            s->z.avail_in = (unsigned)got;
+        }
+        if (s->ended && inflateReset(&s->z) != Z_OK)
+            return -2;
+        s->ended = false;
+        int code = inflate(&s->z, Z_NO_FLUSH);
+        s->ended = code == Z_STREAM_END;
+        if (code != Z_OK && code != Z_STREAM_END && code != Z_BUF_ERROR)
+            return -2;
+    }
+    return (ssize_t)(room - s->z.avail_out);
+}
+
+/* The first two bytes say whether it is gzip; if not, they are the first of the block. */
+static fin_status open_source(source *s, const char *path, char *block, size_t *used,
+                              fin_error *err)
+{
+    ssize_t got;
+    while (*used < 2 && (got = read_some(s->fd, block + *used, 2 - *used)) != 0) {
+        if (got < 0)
+            return fini_fail_io(err, "read", path, errno);
+        *used += (size_t)got;
+    }
+    s->packed = *used == 2 && memcmp(block, "\x1f\x8b", 2) == 0;
+    if (!s->packed)
+        return FIN_OK;
+    s->in = fini_alloc(PIECE);
+    if (!s->in || inflateInit2(&s->z, 16 + MAX_WBITS) != Z_OK)
+        return fini_fail_memory(err, PIECE, "the text of a file");
+    memcpy(s->in, block, 2);
+    s->z.next_in = s->in;
+    s->z.avail_in = 2;
+    *used = 0;
+    return FIN_OK;
+}
+
+static fin_status grow(char **block, size_t *room, size_t used, fin_error *err)
+{
+    size_t more = *room <= SIZE_MAX / 4 ? *room * 2 : 0;
+    char *larger = more ? fini_alloc(more) : NULL;
+    if (!larger)
+        return fini_fail_memory(err, more, "the text of a file");
+    memcpy(larger, *block, used);
+    fini_free(*block);
+    *block = larger;
+    *room = more;
+    return FIN_OK;
+}
+
 static fin_status read_all(int fd, const char *path, size_t room, char **text, size_t *size,
                            fin_error *err)
 {
+    source s = {.fd = fd};
     char *block = fini_alloc(room);
     size_t used = 0;
     if (!block)
         return fini_fail_memory(err, room, "the text of a file");
-    for (;;) {
-        /* by pieces, so that the search for NUL finds them in the cache */
-        ssize_t got = read(fd, block + used, room - used < PIECE ? room - used : PIECE);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0) {
-            int number = errno;
-            fini_free(block);
-            return fini_fail_io(err, "read", path, number);
-        }
-        bool stop = got == 0 || memchr(block + used, '\0', (size_t)got);
-        used += (size_t)got;
-        if (stop)
+    fin_status status = open_source(&s, path, block, &used, err);
+    bool stop = !s.packed && memchr(block, '\0', used);
+    while (!status && !stop) {
+        if (used == room && (status = grow(&block, &room, used, err))) /* a pipe, or it has grown */
             break;
-        if (used == room) { /* a pipe, or a file that has grown */
-            size_t more = room <= SIZE_MAX / 4 ? room * 2 : 0;
-            char *larger = more ? fini_alloc(more) : NULL;
-            if (larger)
-                memcpy(larger, block, used);
-            fini_free(block);
-            if (!larger)
-                return fini_fail_memory(err, more, "the text of a file");
-            block = larger;
-            room = more;
-        }
+        /* by pieces, so that the search for NUL finds them in the cache */
+        ssize_t got = next_bytes(&s, block + used, room - used < PIECE ? room - used : PIECE);
+        if (got == -2)
+            status = fini_fail(err, FIN_ERR_FORMAT, "'%.300s' is gzip that is damaged or cut short",
+                               path);
+        else if (got < 0)
+            status = fini_fail_io(err, "read", path, errno);
+        else
+            stop = got == 0 || memchr(block + used, '\0', (size_t)got);
+        used += got > 0 ? (size_t)got : 0;
+    }
+    if (s.packed)
+        inflateEnd(&s.z);
+    fini_free(s.in);
+    if (status) {
+        fini_free(block);
+        return status;
     }
     *text = block;
     *size = used;

@@ -95,7 +95,13 @@ cd ..
 
 # ---- what spreadsheets and numpy write
 sed 's/,/;/g' constant.csv >semicolons.csv
-refuses 1 "semicolons" fit semicolons.csv
+refuses 2 "constant" fit semicolons.csv --kind classes
+refuses 2 "--label" fit semicolons.csv --sep ,
+refuses 2 "is none of comma, semicolon, tab, bar" fit semicolons.csv --sep x
+refuses 2 "is none of point, comma" fit semicolons.csv --decimal x
+for file in x.parquet x.xlsx x.pt; do
+    refuses 1 "Python converts it: " fit $file
+done
 sed 's/label/target/' constant.csv >target.csv
 refuses 2 "(--label): there are bag, target, a, b" fit target.csv
 table '1,0,1,2\n2,1,,2\n3,0,1,2\n' blank.csv
