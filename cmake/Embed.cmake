@@ -15,5 +15,4 @@ set(embedded_sources)
 file(GLOB shipped_studies CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/studies/*.yaml)
 embed(fini_shipped ${shipped_studies})
 file(GLOB report_assets CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/report/assets/*)
-embed(fini_assets ${report_assets} ${PROJECT_SOURCE_DIR}/third_party/uplot/uPlot.iife.min.js
-      ${PROJECT_SOURCE_DIR}/third_party/uplot/uPlot.min.css)
+embed(fini_assets ${report_assets})

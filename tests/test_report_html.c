@@ -189,7 +189,7 @@ static void report__has_every_claim_and_figure(void **state)
                            "1 holds</strong> \xc2\xb7 <strong>checks: 1 of 1 holds</strong>"));
     assert_non_null(strstr(html, "<small class=\"known\">known: &lt;/th&gt;"));
     assert_non_null(strstr(html, "<small>fails if &lt;/small&gt;"));
-    const char *fold = strstr(html, "<details class=\"checks\"><summary>");
+    const char *fold = strstr(html, "<details class=\"kind check\"><summary>");
     assert_true(fold && fold < strstr(html, "It is near") && strstr(html, "It fails &amp;") < fold);
     assert_non_null(strstr(html, "id=\"claim-hostile.first\""));
     assert_non_null(strstr(html, "id=\"claim-hostile.second\""));
@@ -201,7 +201,8 @@ static void report__has_every_claim_and_figure(void **state)
     assert_non_null(strstr(html, "A claim holds if its 95 % interval lies inside what is "));
     assert_non_null(strstr(html, "<td data-label=\"expected\">0 \xc2\xb1 100</td>"));
     assert_non_null(strstr(html, "10 of 10 runs done"));
-    assert_non_null(strstr(html, "\"where\":\"diagonal\",\"at\":0,\"label\":\"the "));
+    assert_non_null(strstr(html, ">the &lt;same&gt;</text>"));
+    assert_int_equal(count_of(html, "finetti plot --study hostile --figure "), FIGURES);
     free(html);
 }
 
@@ -377,7 +378,7 @@ static void figure__lines_are_sorted_and_split(void **state)
     fin_store_close(store);
 }
 
-/* Of 501 logged steps every third is drawn, and the last. */
+/* Of 501 logged steps every thirteenth is drawn, and the last; runs are lines of where they ended. */
 static void figure__training_is_thinned_out_to_its_end(void **state)
 {
     (void)state;
@@ -385,13 +386,16 @@ static void figure__training_is_thinned_out_to_its_end(void **state)
     fin_figure figure = {.study = "hostile", .id = "training"};
     assert_ok(fin_report_figure(store, &figure, in_folder("f.csv"), &err));
     char *csv = read_all("f.csv");
-    const char *series = "Excess risk,\"mean, 95 % of runs\",";
-    assert_int_equal(count_of(csv, series), 168);
-    assert_int_equal(count_of(csv, "Excess risk,\"mean, 95 % of runs\",3,"), 1);
-    assert_int_equal(count_of(csv, "Excess risk,\"mean, 95 % of runs\",4,"), 0);
-    assert_int_equal(count_of(csv, "Excess risk,\"mean, 95 % of runs\",500,"), 1);
-    assert_int_equal(count_of(csv, "Paths,run 3,"), 168);
-    assert_int_equal(count_of(csv, "Paths,end,"), 3);
+    int lines = count_of(csv, "\nExcess risk,");
+    assert_int_equal(lines, 3 * 40);
+    assert_int_equal(count_of(csv, "\nExcess risk,\"found k*, v*\",") + count_of(csv, "\nExcess risk,neither,") +
+                         count_of(csv, "\nExcess risk,swapped,"),
+                     lines);
+    assert_int_equal(count_of(csv, ",13,"), 3 * 4);
+    assert_int_equal(count_of(csv, ",14,"), 0);
+    assert_int_equal(count_of(csv, ",500,"), 3 * 4);
+    assert_int_equal(count_of(csv, "\nPaths,"), 3 * 40 + 2 * 3);
+    assert_int_equal(count_of(csv, "\nPaths,end,"), 3);
     free(csv);
     fin_store_close(store);
 }
@@ -412,7 +416,7 @@ static void figure__tells_its_notes(void **state)
     fin_figure figure = {
         .study = "hostile", .id = "training", .note = keep_note, .note_user = notes};
     assert_ok(fin_report_figure(store, &figure, in_folder("f.csv"), &err));
-    assert_non_null(strstr(notes, "One logged step in 3 is drawn"));
+    assert_non_null(strstr(notes, "Not every logged step is drawn"));
     const char *y[] = {"risk - 100"};
     figure = (fin_figure){.study = "hostile",
                           .x = "lam",
@@ -647,7 +651,7 @@ static void figure__several_runs_at_one_x(void **state)
         assert_int_equal(count_of(csv, "\n"), 1 + 3);
         assert_point(csv, "risk,0.1", 3, spread);
         assert_point(csv, "risk,0.2", 5, own);
-        assert_point(csv, "risk,0.29", 7, own);
+        assert_point(csv, "risk,0.3", 7, own);
         assert_non_null(strstr(notes, "risk: 4 numbers are not finite and left out of the means."));
         assert_int_equal(count_of(notes, "Several runs at one x: their mean is drawn"), i);
         assert_null(strstr(notes, "average: true"));

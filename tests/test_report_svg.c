@@ -198,7 +198,7 @@ static void csv__fields_are_quoted(void **state)
     assert_string_equal(
         terminated(&page),
         "panel,series,x,y,low,high\n"
-        "\"a,b\",\"say \"\"no\"\"\nplease\",0.10000000000000001,1.0000000000000001e+300,,\n"
+        "\"a,b\",\"say \"\"no\"\"\nplease\",0.1,1e+300,,\n"
         "\"a,b\",\"say \"\"no\"\"\nplease\",nan,-inf,,\n");
     fini_page_close(&page);
     fini_figure_close(&figure);
@@ -333,7 +333,7 @@ static void svg__arrow_has_a_head(void **state)
     arrow->dy[0] = 0.8;
     char *svg = drawn(&figure);
     double p[5][2]; /* foot, tip; left, tip, right */
-    const char *end = strstr(svg, "\" stroke=\"#fff\" stroke-opacity"), *path = end;
+    const char *end = strstr(svg, "\" stroke=\"white\" stroke-opacity"), *path = end;
     assert_non_null(end);
     while (strncmp(path, "<path d=\"", 9) != 0)
         path--;
@@ -344,7 +344,7 @@ static void svg__arrow_has_a_head(void **state)
     double shaft[2] = {p[1][0] - p[0][0], p[1][1] - p[0][1]}, along[2], across[2];
     assert_true(p[3][0] == p[1][0] && p[3][1] == p[1][1]);
     /* y grows downwards */
-    assert_true(shaft[0] > 0 && shaft[1] < 0 && fabs(shaft[1] / shaft[0] + 4.0 / 3) < 0.01);
+    assert_true(shaft[0] > 0 && shaft[1] < 0 && fabs(shaft[1] / shaft[0] + 4.0 / 3) < 0.05);
     for (int i = 0; i < 2; i++) {
         double stroke[2] = {p[2 + 2 * i][0] - p[1][0], p[2 + 2 * i][1] - p[1][1]};
         along[i] = stroke[0] * shaft[0] + stroke[1] * shaft[1];
@@ -465,9 +465,9 @@ static void axes__labels_stand_at_their_values(void **state)
     double at[2][N], left, top;
     int notes, labels[2] = {0, 0};
     char *svg = one(false, N, x, y, FINI_MARK_SOLID, &notes);
-    const char *inner = strstr(svg, "<svg x="), *path = inner ? strstr(inner, "<path d=\"M") : NULL;
+    const char *inner = strstr(svg, "<svg class=\"marks\" x="), *path = inner ? strstr(inner, "<path d=\"M") : NULL;
     assert_non_null(path);
-    assert_int_equal(sscanf(inner, "<svg x=\"%lf\" y=\"%lf\"", &left, &top), 2);
+    assert_int_equal(sscanf(inner, "<svg class=\"marks\" x=\"%lf\" y=\"%lf\"", &left, &top), 2);
     path += strlen("<path d=\"");
     for (int i = 0; i < N; i++) {
         int size = 0;
@@ -478,13 +478,9 @@ static void axes__labels_stand_at_their_values(void **state)
     }
     for (const char *p = strstr(svg, "<text "); p; p = strstr(p + 1, "<text ")) {
         double place[2], value;
-        char anchor[16];
-        if (sscanf(p,
-                   "<text x=\"%lf\" y=\"%lf\" text-anchor=\"%15[a-z]\" font-size=\"%*d\" "
-                   "fill=\"%*[^\"]\">%lf<",
-                   &place[0], &place[1], anchor, &value) != 4)
+        if (sscanf(p, "<text x=\"%lf\" y=\"%lf\">%lf<", &place[0], &place[1], &value) != 3)
             continue; /* the legend */
-        int axis = strcmp(anchor, "end") == 0, i = (int)(value / (axis ? 20 : 2));
+        int axis = p > strstr(svg, "<g class=\"y\""), i = (int)(value / (axis ? 20 : 2));
         assert_true(i >= 0 && i < N && value == (axis ? y[i] : x[i]));
         assert_true(fabs(place[axis] - at[axis][i]) < 5); /* text stands on its foot */
         labels[axis]++;
@@ -502,7 +498,7 @@ static void form__escapes_what_comes_from_outside(void **state)
     fini_page_bytes(&page, "", 1);
     assert_string_equal(page.text,
                         "<a id=\"a_b_c\">&lt;&amp;&quot;&#39;&gt;\xef\xbf\xbd</a><br> 100% "
-                        "\"\\u003c/script\\u003e\" 1.26 0 0.5 null.");
+                        "\"\\u003c/script\\u003e\" 1.3 0 0.5 null.");
     fini_page_close(&page);
 }
 

@@ -69,6 +69,8 @@ static const fin_output outputs[] = {
     {"lam", "(6, T) lam", NULL},
     {"path_kappa", "(8 or fewer, T) kappa of the first runs; nan where a run has ended", NULL},
     {"path_nu", "(8 or fewer, T) nu of the first runs", NULL},
+    {"path_excess", "(8 or fewer, T) excess risk of the first runs", NULL},
+    {"path_distance", "(8 or fewer, T) distance to M of the first runs", NULL},
     {"quantiles",
      "(6, 5) 5, 25, 50, 75 and 95 % quantiles over runs at the end: |kappa|, |nu|, risk, excess, "
      "distance, lam",
@@ -319,9 +321,13 @@ static void add_paths(summary *s)
 {
     const fin_train *train = s->training->train;
     const int64_t shape[2] = {s->runs < PATHS ? s->runs : PATHS, s->logs};
-    fini_result_series(s->result, "path_kappa", FIN_F64, 2, shape,
-                       fin_train_named(train, "kappa").data);
-    fini_result_series(s->result, "path_nu", FIN_F64, 2, shape, fin_train_named(train, "nu").data);
+    static const char *const names[][2] = {{"path_kappa", "kappa"},
+                                           {"path_nu", "nu"},
+                                           {"path_excess", "excess"},
+                                           {"path_distance", "distance"}};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        fini_result_series(s->result, names[i][0], FIN_F64, 2, shape,
+                           fin_train_named(train, names[i][1]).data);
     const int64_t *step = fin_train_named(train, "step").data;
     for (int64_t t = 0; t < s->logs; t++)
         s->series[t] = (double)step[t];
@@ -430,7 +436,7 @@ static fin_status run(const void *values, fin_result *result, const fin_progress
 const fin_command fini_command_train = {
     .name = "train",
     .summary = "many runs of one training: where they end, and how they get there",
-    .revision = 1,
+    .revision = 2,
     .size = sizeof(fini_train_values),
     .words = words,
     .instead = fini_train_instead,

@@ -145,6 +145,7 @@ fini_panel *fini_figure_panel(fini_figure *figure, const char *title)
     if (!panel)
         return NULL;
     panel->title = fini_figure_copy(figure, title);
+    panel->says = panel->part = "";
     panel->x = panel->y = panel->value = (fini_scale){"", false, NAN, NAN, NULL, 0};
     panel->curve_end = &panel->curves;
     panel->reference_end = &panel->references;
@@ -161,6 +162,7 @@ fini_curve *fini_figure_curve(fini_figure *figure, fini_panel *panel, const char
     if (!curve)
         return NULL;
     curve->label = fini_figure_copy(figure, label);
+    curve->name = curve->of = curve->slope = "";
     curve->mark = mark;
     curve->shape = -1;
     curve->count = count;
@@ -374,6 +376,17 @@ static int64_t count_hidden(const fini_panel *panel, bool *log)
     return hidden;
 }
 
+/* Nothing but zeros says more as a sentence than as a line in the middle of an axis from -1 to 1. */
+static void say_zero(fini_figure *figure, fini_panel *p, range y)
+{
+    bool lines = p->curves != NULL;
+    for (const fini_curve *c = p->curves; c; c = c->next)
+        lines = lines && c->mark <= FINI_MARK_POINTS;
+    if (lines && !p->y.log && y.low == 0 && y.high == 0 && isnan(p->y.low) && isnan(p->y.high))
+        p->says = fini_figure_say(figure, "%.200s: exactly 0, at every point.",
+                                  p->y.label[0] ? p->y.label : p->title[0] ? p->title : "All");
+}
+
 fin_status fini_figure_finish(fini_figure *figure, fin_error *err)
 {
     int64_t hidden = 0;
@@ -384,6 +397,7 @@ fin_status fini_figure_finish(fini_figure *figure, fin_error *err)
         hidden += count_hidden(p, &log);
         if (p->square && x.low <= x.high && y.low <= y.high)
             x = y = (range){fmin(x.low, y.low), fmax(x.high, y.high)};
+        say_zero(figure, p, y);
         if (!cell_limits(p)) {
             set_limits(&p->x, x, 0.04);
             set_limits(&p->y, y, 0.04);
@@ -416,9 +430,12 @@ static void csv_cell(fini_page *page, const double *numbers, int64_t i)
         fini_page_number(page, numbers[i]);
 }
 
-static const char *panel_name(const fini_panel *panel)
+static void csv_name(fini_page *page, const fini_panel *panel)
 {
-    return panel->title[0] ? panel->title : panel->y.label;
+    char name[300];
+    snprintf(name, sizeof name, "%s%s%s", panel->title[0] ? panel->title : panel->y.label, panel->part[0] ? ": " : "",
+             panel->part);
+    fini_page_csv(page, name);
 }
 
 void fini_figure_csv(const fini_figure *figure, fini_page *page)
@@ -435,7 +452,7 @@ void fini_figure_csv(const fini_figure *figure, fini_page *page)
     for (const fini_panel *p = figure->panels; p; p = p->next)
         for (const fini_curve *c = p->curves; c; c = c->next)
             for (int64_t i = 0; i < c->count; i++) {
-                fini_page_csv(page, panel_name(p));
+                csv_name(page, p);
                 fini_page_add(page, ",");
                 fini_page_csv(page, c->label);
                 fini_page_add(page, ",");
@@ -466,44 +483,25 @@ static void json_scale(fini_page *page, const char *name, const fini_scale *scal
 static void json_curve(fini_page *page, const fini_curve *c)
 {
     fini_page_form(page, "{\"label\":%2s", c->label);
-    fini_page_print(page, ",\"mark\":\"%s\",\"colour\":%d,\"shape\":%d,\"count\":%lld",
-                    fini_mark_name(c->mark), c->colour < 0 ? -1 : c->colour % FINI_COLOURS,
-                    c->shape, (long long)c->count);
-    if (c->mark == FINI_MARK_CELLS)
-        fini_page_print(page, ",\"columns\":%lld,\"rows\":%lld", (long long)c->columns,
-                        (long long)c->rows);
-    fini_page_add(page, c->thin ? ",\"thin\":true" : "");
-    fini_page_add(page, c->inner ? ",\"inner\":true" : "");
-    fini_page_add(page, c->quiet ? ",\"quiet\":true}" : "}");
+    fini_page_print(page, ",\"mark\":\"%s\",\"count\":%lld}", fini_mark_name(c->mark), (long long)c->count);
 }
 
-static void json_reference(fini_page *page, const fini_reference *r)
-{
-    static const char *const names[] = {"x", "y", "diagonal"};
-    fini_page_form(page, "{\"where\":\"%-s\",\"at\":%g,\"label\":%2s}", names[r->where], r->at,
-                   r->label);
-}
-
+/* What is drawn is the SVG; this is for whoever points at it. */
 void fini_figure_json(const fini_figure *figure, fini_page *page)
 {
-    fini_page_add(page, "{\"panels\":[");
+    fini_page_add(page, "[");
     for (const fini_panel *p = figure->panels; p; p = p->next) {
-        fini_page_form(page, "%-s{\"title\":%2s,", p == figure->panels ? "" : ",", p->title);
+        fini_page_add(page, p == figure->panels ? "{" : ",{");
         json_scale(page, "x", &p->x);
         json_scale(page, "y", &p->y);
         if (p->has_value)
             json_scale(page, "value", &p->value);
-        fini_page_print(page, "\"square\":%s,\"references\":[", p->square ? "true" : "false");
-        for (const fini_reference *r = p->references; r; r = r->next) {
-            fini_page_add(page, r == p->references ? "" : ",");
-            json_reference(page, r);
-        }
-        fini_page_add(page, "],\"curves\":[");
+        fini_page_add(page, "\"curves\":[");
         for (const fini_curve *c = p->curves; c; c = c->next) {
             fini_page_add(page, c == p->curves ? "" : ",");
             json_curve(page, c);
         }
         fini_page_add(page, "]}");
     }
-    fini_page_add(page, "]}");
+    fini_page_add(page, "]");
 }

@@ -6,7 +6,7 @@
  *     series.c          what the kinds share that draw series of one run
  *     ticks.c           where an axis has its ticks and what stands there
  *     svg.c             figure -> SVG;  svg_marks.c: its curves
- *     html*.c           store -> one HTML file; assets/: its style and its script
+ *     html*.c           store -> one HTML file; chapter.c, mathml.c: the story of a paper; assets/: style and script
  *     page.c            text that grows, and every escape
  *     report.c          the public calls
  *
@@ -37,8 +37,9 @@ typedef enum fini_mark {
 enum { FINI_MARK_STYLES = FINI_MARK_POINTS + 1 }; /* those a study file may ask for */
 const char *fini_mark_name(fini_mark mark);
 
-enum { FINI_CIRCLE, FINI_SQUARE, FINI_TRIANGLE, FINI_DIAMOND, FINI_CROSS, FINI_SHAPES };
-enum { FINI_COLOURS = 7, FINI_INK = -1 }; /* FINI_INK: the colour of text */
+/* As many as colours: no two curves have the same sign before their colours come again. */
+enum { FINI_CIRCLE, FINI_SQUARE, FINI_TRIANGLE, FINI_DIAMOND, FINI_DOWN, FINI_PLUS, FINI_CROSS, FINI_SHAPES };
+enum { FINI_COLOURS = FINI_SHAPES, FINI_INK = -1 }; /* FINI_INK: the colour of text */
 
 typedef struct fini_curve fini_curve;
 struct fini_curve {
@@ -47,9 +48,14 @@ struct fini_curve {
     fini_mark mark;
     int colour; /* a number of the palette, taken modulo FINI_COLOURS; or FINI_INK */
     int shape;  /* of its points; -1: a line without */
-    bool thin;  /* a fitted line, one path of many */
+    bool thin;  /* one path of many */
+    bool fit;   /* a straight line through the points of another curve */
     bool inner; /* its band lies inside that of another curve with the same line */
     bool quiet; /* not in the legend */
+    /* Of several curves for the values of a setting: what it is, and which of them ("measured", "L = 16"); else "". A name alone
+     * stands in the legend in place of the label. */
+    const char *name, *of;
+    const char *slope; /* of the line through it: "slope -1"; "" if there is none */
     int64_t count;
     double *x, *y;         /* [count] */
     double *low, *high;    /* [count] or NULL */
@@ -81,6 +87,8 @@ struct fini_panel {
     fini_scale x, y, value; /* value: of cells */
     bool has_value;
     bool square; /* both axes show the same */
+    const char *part; /* what tells it from others with the same title, in CSV; else "" */
+    const char *says; /* a sentence in place of axes; "" if there is something to draw */
     fini_curve *curves, **curve_end;
     fini_reference *references, **reference_end;
 };
@@ -97,6 +105,7 @@ typedef struct fini_figure {
     fini_panel *panels, **panel_end;
     fini_note *notes, **note_end;
     int panel_count;
+    int columns; /* panels in a row; 0: two, or one if there is only one */
     struct fini_piece *pieces;        /* all its memory */
     struct fini_figure_frame *frames; /* runs that it is drawn from */
     bool failed;                      /* see trouble: what is asked for then is not done */
@@ -142,7 +151,7 @@ double fini_scale_place(const fini_scale *scale, double number);
 
 /* panel,series,x,y,low,high and, where a curve has them, value,dx,dy. */
 void fini_figure_csv(const fini_figure *figure, fini_page *page);
-/* What the script needs beside the CSV. */
+/* What the script needs beside the CSV: axes, and how many rows each curve has. */
 void fini_figure_json(const fini_figure *figure, fini_page *page);
 
 /* ---- ticks (ticks.c) ------------------------------------------------------------------------- */
@@ -160,6 +169,13 @@ int fini_ticks(const fini_scale *scale, int wanted, fini_tick ticks[FINI_TICKS])
 
 /* width, height: of a panel, in points. */
 void fini_figure_svg(const fini_figure *figure, double width, double height, fini_page *page);
+/* One panel as an image of its own. What the script looks for: curves and entries of the legend are <g data-k="number of the
+ * curve">, ticks <g class="x">, <g class="y">, curves stand in <svg class="marks">. */
+void fini_panel_svg(const fini_figure *figure, const fini_panel *panel, double width, double height,
+                    fini_page *page);
+int fini_figure_columns(const fini_figure *figure);
+/* Do curves have their labels at their ends, on the right? Those of several values of a setting do, and many. */
+bool fini_panel_direct(const fini_panel *panel);
 
 typedef struct fini_box {
     double x, y, width, height;
@@ -223,6 +239,8 @@ void fini_spec_axis(fini_spec *spec, const char *key, fini_axis_take take);
 const char *fini_spec_take(const fini_spec *spec, const char *key);
 /* Is the figure's block of this command? `what` is the kind of figure. */
 void fini_spec_command(fini_spec *spec, const char *command, const char *what);
+/* The letter that papers have for a setting, as Greek for lam; its name if they have none. */
+const char *fini_symbol(const char *setting);
 /* Label and scale of an axis that was checked; `fallback` where it has no label. */
 void fini_spec_scale(const fini_spec *spec, fini_figure *figure, const char *key,
                      const char *fallback, fini_scale *scale);
@@ -250,6 +268,9 @@ typedef struct fini_matrix {
 } fini_matrix;
 fini_matrix fini_spec_series(const fini_frame *frame, int64_t row, const char *name, int ndim,
                              fini_figure *figure);
+/* Keeps every so many of its columns, and the last, so that about `most` are left, and six digits of each: a page is read by
+ * people, and the store has all. */
+void fini_matrix_thin(fini_matrix *matrix, int64_t most);
 /* How many of the frame's runs are shown: at most so many, which a note says. */
 int64_t fini_spec_runs(const fini_frame *frame, int64_t most, fini_figure *figure);
 /* What tells a run from the other rows: "L = 10, seed = 2"; "" for the only one. */
@@ -277,6 +298,7 @@ typedef struct fini_line_spec {
     fini_mark mark;
     bool band, fit;
     fini_several several;
+    const char *as; /* what a value of split is called, with {} for the value; NULL or "": "L = 16" */
 } fini_line_spec;
 void fini_lines_add(const fini_frame *frame, const char *x, const fini_line_spec *line,
                     fini_figure *figure, fini_panel *panel);

@@ -19,7 +19,8 @@ static void build(fini_spec *spec, fini_figure *figure)
                            FINI_MARK_POINTS,
                            true,
                            false,
-                           FINI_SEVERAL_KEEP};
+                           FINI_SEVERAL_KEEP,
+                           NULL};
     fini_panel *panel = fini_figure_panel(figure, "");
     const fini_frame *frame = panel ? fini_spec_frame(spec, NULL, figure) : NULL;
     if (!frame)

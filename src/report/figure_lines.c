@@ -15,7 +15,7 @@ enum { SHAPES_UP_TO = 40 }; /* lines with more points are drawn without their sh
 static fini_line_spec read_line(fini_spec *spec, const fini_node *node)
 {
     static const char *const keys[] = {"take",    "label", "split", "style", "band", "fit",
-                                       "average", "from",  "where", "each",  NULL};
+                                       "average", "from",  "where", "each",  "as",    NULL};
     fini_line_spec line = {0};
     fini_ask_keys(&spec->ask, node, "a line", keys);
     const fini_block *block = fini_spec_block(spec, node);
@@ -32,6 +32,7 @@ static fini_line_spec read_line(fini_spec *spec, const fini_node *node)
     line.label = fini_ask_text(&spec->ask, node, "label", line.take);
     line.split = fini_ask_text(&spec->ask, node, "split", "");
     line.split = line.split[0] ? line.split : NULL;
+    line.as = fini_ask_text(&spec->ask, node, "as", "");
     return line;
 }
 
@@ -81,10 +82,10 @@ static int next_colour(const fini_panel *panel)
     return most + 1;
 }
 
-/* "risk: slope -1 +- 0.02 (95 %)"; where only one axis is logarithmic, of what and per what. Exact
+/* "slope -1 +- 0.02 (95 %)"; where only one axis is logarithmic, of what and per what. Exact
  * numbers have no uncertainty, though they may be off their line. */
-static const char *slope_label(const fini_curve *curve, const fini_line *line, int64_t n,
-                               bool drawn, fini_figure *figure, const fini_panel *panel)
+static const char *slope_label(const fini_line *line, int64_t n, bool drawn, fini_figure *figure,
+                               const fini_panel *panel)
 {
     char slope[32], error[32] = "";
     double half = fini_student_95(n - 2) * line->slope_error;
@@ -95,12 +96,11 @@ static const char *slope_label(const fini_curve *curve, const fini_line *line, i
     const char *unit = panel->x.log == panel->y.log ? ""
                        : panel->y.log               ? " decades per unit of x"
                                                     : " per decade of x";
-    return fini_figure_say(figure, "%.200s: slope %s%s%s%s%s", curve->label, slope,
-                           known ? " \xc2\xb1 " : "", error, known ? " (95 %)" : "", unit);
+    return fini_figure_say(figure, "slope %s%s%s%s%s", slope, known ? " \xc2\xb1 " : "", error, known ? " (95 %)" : "", unit);
 }
 
 /* A straight line through the points in the scales of the axes, with its slope as the label. */
-static void add_fit(const fini_curve *curve, bool drawn, fini_figure *figure, fini_panel *panel)
+static void add_fit(fini_curve *curve, bool drawn, fini_figure *figure, fini_panel *panel)
 {
     int64_t n = 0;
     double *x = fini_figure_array(figure, curve), *y = fini_figure_array(figure, curve);
@@ -121,11 +121,13 @@ static void add_fit(const fini_curve *curve, bool drawn, fini_figure *figure, fi
     fini_line line = fini_fit_line(x, y, n);
     if (!isfinite(line.slope) || !isfinite(line.intercept))
         return;
-    const char *label = slope_label(curve, &line, n, drawn, figure, panel);
+    curve->slope = slope_label(&line, n, drawn, figure, panel);
+    const char *label = fini_figure_say(figure, "%.200s: %s", curve->label, curve->slope);
     fini_curve *fit = fini_figure_curve(figure, panel, label, FINI_MARK_DASHED, 2);
     if (!fit)
         return;
-    fit->thin = true;
+    fit->thin = fit->fit = true;
+    fit->of = curve->of;
     fit->colour = curve->colour;
     for (int k = 0; k < 2; k++) {
         double at = k ? last : first, value = line.intercept + line.slope * at;
@@ -198,15 +200,21 @@ static void note_unknown(const fini_curve *curve, fini_figure *figure)
                          curve->label, (long long)unknown, unknown == 1 ? "" : "s");
 }
 
+/* What a curve is called, and which of several it is ("" if it is the only one). */
+typedef struct naming {
+    const char *label, *name, *of;
+    int colour;
+} naming;
+
 /* The rows of one group (group < 0: all) as a curve. */
 static void add_curve(const fini_values *x, const fini_values *y, const int *which, int group,
-                      const char *label, int colour, const fini_line_spec *line,
-                      fini_figure *figure, fini_panel *panel)
+                      const naming *named, const fini_line_spec *line, fini_figure *figure,
+                      fini_panel *panel)
 {
     int64_t count = 0, k = 0;
     for (int64_t i = 0; i < y->count; i++)
         count += group < 0 || which[i] == group;
-    fini_curve *curve = fini_figure_curve(figure, panel, label, line->mark, count);
+    fini_curve *curve = fini_figure_curve(figure, panel, named->label, line->mark, count);
     if (curve && (line->band || line->several >= FINI_SEVERAL_MEAN)) {
         curve->low = fini_figure_array(figure, curve);
         curve->high = fini_figure_array(figure, curve);
@@ -227,25 +235,37 @@ static void add_curve(const fini_values *x, const fini_values *y, const int *whi
     fini_curve_sort(figure, curve);
     treat_several(curve, line->several, figure);
     note_unknown(curve, figure);
-    curve->colour = colour;
+    curve->colour = named->colour;
+    curve->name = named->name;
+    curve->of = named->of;
     if (line->mark == FINI_MARK_POINTS ||
         (line->mark == FINI_MARK_SOLID && curve->count <= SHAPES_UP_TO))
-        curve->shape = colour % (FINI_DIAMOND + 1);
+        curve->shape = named->colour % FINI_SHAPES;
     if (line->fit)
         add_fit(curve, y->drawn, figure, panel);
 }
 
-/* A split that other lines of the figure have too gives the same value the same colour: found by
- * the label's end. */
-static int split_colour(const fini_panel *panel, const char *end)
+/* A split that other lines of the figure have too gives the same value the same colour. */
+static int split_colour(const fini_panel *panel, const char *of)
 {
-    size_t length = strlen(end);
-    for (const fini_curve *c = panel->curves; c; c = c->next) {
-        size_t size = strlen(c->label);
-        if (size > length && strcmp(c->label + size - length, end) == 0 && !c->thin)
+    for (const fini_curve *c = panel->curves; c; c = c->next)
+        if (strcmp(c->of, of) == 0 && !c->fit)
             return c->colour;
-    }
     return next_colour(panel);
+}
+
+/* "L = 16", "uniform", or as the study file has it: "ridge L^{}". */
+static const char *value_label(const fini_line_spec *line, const char *text, fini_figure *figure)
+{
+    const char *braces = line->as ? strstr(line->as, "{}") : NULL;
+    bool number = text[0] && strchr("+-.0123456789", text[0]);
+    if (braces)
+        return fini_figure_say(figure, "%.*s%.200s%.100s", (int)(braces - line->as < 100 ? braces - line->as : 100),
+                               line->as, text, braces + 2);
+    if (line->as && line->as[0])
+        return fini_figure_copy(figure, line->as);
+    return number ? fini_figure_say(figure, "%.64s = %.200s", fini_symbol(line->split), text)
+                  : fini_figure_copy(figure, text);
 }
 
 void fini_lines_add(const fini_frame *frame, const char *x_formula, const fini_line_spec *line,
@@ -259,18 +279,19 @@ void fini_lines_add(const fini_frame *frame, const char *x_formula, const fini_l
     if (figure->failed || fini_frame_rows(frame) == 0)
         return;
     if (!line->split)
-        add_curve(&x, &y, NULL, -1, line->label, next_colour(panel), line, figure, panel);
+        add_curve(&x, &y, NULL, -1, &(naming){line->label, "", "", next_colour(panel)}, line, figure,
+                  panel);
     for (int k = 0; k < groups.count && !figure->failed; k++) {
-        const char *text = groups.texts[k];
-        bool number = text[0] && strchr("+-.0123456789", text[0]);
-        const char *end = number ? fini_figure_say(figure, ", %.64s = %.200s", line->split, text)
-                                 : fini_figure_say(figure, ", %.200s", text);
+        naming named = {.of = value_label(line, groups.texts[k], figure)};
         /* A label that only says what is split would say it twice. */
-        bool named = line->label[0] && strcmp(line->label, line->split) != 0;
+        bool own = line->label[0] && strcmp(line->label, line->split) != 0;
+        const char *end = fini_figure_say(figure, ", %.300s", named.of);
+        named.name = own ? fini_figure_copy(figure, line->label) : "";
         if (figure->failed)
             return;
-        const char *label = named ? fini_figure_say(figure, "%.200s%s", line->label, end) : end + 2;
-        add_curve(&x, &y, groups.which, k, label, split_colour(panel, end), line, figure, panel);
+        named.label = own ? fini_figure_say(figure, "%.200s%s", line->label, end) : named.of;
+        named.colour = split_colour(panel, named.of);
+        add_curve(&x, &y, groups.which, k, &named, line, figure, panel);
     }
 }
 

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { ARROWS = 17 }; /* a side */
+enum { ARROWS = 17, PATH_POINTS = 60 }; /* arrows a side; points of a path */
 
 /* NULL: none is asked for. */
 static const fini_block *paths_block(fini_spec *spec)
@@ -43,6 +43,9 @@ static plane read_plane(const fini_frame *frame, fini_figure *figure)
         if (!to[i]->values || to[i]->rows != p.kappa.columns || to[i]->columns != p.nu.columns)
             missing = names[i];
     }
+    fini_matrix *round[] = {&p.kappa, &p.nu, &p.risk};
+    for (int i = 0; i < 3; i++)
+        fini_matrix_thin(round[i], round[i]->columns + 1); /* digits alone */
     if (missing)
         fini_figure_fail(figure, FIN_ERR_FORMAT, "the run has no series '%s' of the right shape",
                          missing);
@@ -150,6 +153,8 @@ static void add_paths(const fini_spec *spec, const fini_block *block, fini_figur
     for (int64_t row = 0; frame && row < fini_frame_rows(frame) && row < 8; row++) {
         fini_matrix kappa = fini_spec_series(frame, row, "path_kappa", 2, figure);
         fini_matrix nu = fini_spec_series(frame, row, "path_nu", 2, figure);
+        fini_matrix_thin(&kappa, PATH_POINTS);
+        fini_matrix_thin(&nu, PATH_POINTS);
         bool fits = kappa.values && nu.values && kappa.rows == nu.rows;
         int64_t lines = fits ? fini_spec_lines(figure, &kappa) : 0;
         for (int64_t p = 0; p < lines && !figure->failed; p++) {
@@ -170,8 +175,8 @@ static void build(fini_spec *spec, fini_figure *figure)
     const fini_frame *frame = panel ? fini_spec_frame(spec, NULL, figure) : NULL;
     if (!frame || fini_spec_runs(frame, 1, figure) == 0)
         return;
-    panel->x.label = "kappa";
-    panel->y.label = "nu";
+    panel->x.label = "κ = k·k*";
+    panel->y.label = "ν = v·v*";
     fini_spec_scale(spec, figure, "value", "risk", &panel->value);
     plane p = read_plane(frame, figure);
     if (figure->failed)
@@ -181,7 +186,7 @@ static void build(fini_spec *spec, fini_figure *figure)
         add_arrows(&p, figure, panel);
     else
         fini_figure_note(figure,
-                         "Off M (theta, eta or rho is not 0) descent leaves this plane: its "
+                         "Off M (θ, η or ρ is not 0) descent leaves this plane: its "
                          "direction is not drawn.");
     if (paths)
         add_paths(spec, paths, figure, panel);

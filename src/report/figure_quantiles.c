@@ -49,7 +49,7 @@ static void add_row(const fini_frame *frame, int64_t row, const char *name, cons
     memcpy(curve->x, q.values, (size_t)q.columns * sizeof(double));
     memcpy(curve->y, q.values + q.columns, (size_t)q.columns * sizeof(double));
     curve->colour = (int)row;
-    curve->shape = (int)row % (FINI_DIAMOND + 1);
+    curve->shape = (int)row % FINI_SHAPES;
     curve->quiet = !label[0];
     if (!label[0])
         curve->label = "quantiles";

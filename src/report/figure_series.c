@@ -55,6 +55,19 @@ typedef struct line_spec {
     fini_mark mark;
 } line_spec;
 
+/* What lies outside of limits that are given is left out: a run may be much longer than what is shown of it. */
+static void cut(fini_curve *curve, const fini_scale *x)
+{
+    int64_t kept = 0;
+    for (int64_t i = 0; i < curve->count; i++) {
+        if (curve->x[i] < x->low || curve->x[i] > x->high) /* NaN: there are none */
+            continue;
+        curve->x[kept] = curve->x[i];
+        curve->y[kept++] = curve->y[i];
+    }
+    curve->count = kept;
+}
+
 static void add_run(const line_spec *line, int64_t run, const char *label, int colour,
                     fini_figure *figure, fini_panel *panel)
 {
@@ -69,11 +82,12 @@ static void add_run(const line_spec *line, int64_t run, const char *label, int c
         fini_curve *curve = fini_spec_curve(figure, panel, label, line->mark, &x, &y, k);
         if (!curve)
             return;
+        cut(curve, &panel->x);
         curve->colour = colour;
         curve->thin = y.rows > 1;
         curve->quiet = k > 0;
         curve->shape = line->mark == FINI_MARK_POINTS || curve->count <= SHAPES_UP_TO
-                           ? colour % (FINI_DIAMOND + 1)
+                           ? colour % FINI_SHAPES
                            : -1;
     }
 }

@@ -1,48 +1,13 @@
-/* One HTML file that needs nothing else. It says in its head, by hash, which script and style may
- * run; everything from outside is escaped on the way in (page.c). No time stands in it: the same
- * store gives the same bytes. */
+/* The report: one HTML file that needs nothing else. First what it says in three sentences, then chapter by chapter (chapter.h), then
+ * how verdicts are made, then all claims. No time stands in it: the same store gives the same bytes. */
 #include "finetti/report.h"
 #include "report/html.h"
 
-#include "base/embedded.h"
+#include <math.h>
+#include <stdio.h>
 #include <string.h>
 
-#define TITLE "Attention as estimation: claims and figures"
-
-/* ---- assets --------------------------------------------------------------------------------- */
-
-static void add_asset(fini_page *page, const char *name)
-{
-    for (const fini_file *file = fini_assets; file->name; file++)
-        if (strcmp(file->name, name) == 0)
-            fini_page_bytes(page, file->text, file->size);
-    fini_page_add(page, "\n");
-}
-
-static void add_hash(fini_page *page, const fini_page *content)
-{
-    char hash[FINI_SHA256_TEXT];
-    fini_sha256(content->text, content->size, hash);
-    fini_page_print(page, "'sha256-%s'", hash);
-}
-
-static void add_head(fini_page *page, const char *title, const fini_page *style,
-                     const fini_page *script)
-{
-    fini_page_add(page, "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-                        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none';"
-                        " img-src data:; base-uri 'none'; form-action 'none'; style-src ");
-    add_hash(page, style);
-    fini_page_add(page, "; script-src ");
-    add_hash(page, script);
-    fini_page_form(page,
-                   "\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-                   "<meta name=\"color-scheme\" content=\"light dark\">\n"
-                   "<link rel=\"icon\" href=\"data:,\">\n<title>%s</title>\n<style>",
-                   title);
-    fini_page_bytes(page, style->text, style->size);
-    fini_page_add(page, "</style>\n</head>\n<body>\n");
-}
+#define TITLE "Attention as estimation: what papers claim and what was found"
 
 /* ---- the parts of the page ------------------------------------------------------------------ */
 
@@ -84,6 +49,97 @@ static void add_summary(fini_page *page, const fini_html *html)
     fini_page_add(page, "</p>\n");
 }
 
+static void add_lead(fini_page *page, const fini_html *html)
+{
+    bool any = false;
+    for (const fini_chapter *c = html->chapters.first; c; c = c->next) {
+        if (c->lead.size == 0)
+            continue;
+        fini_page_add(page, any ? "" : "<p class=\"lead\">");
+        fini_page_bytes(page, c->lead.text, c->lead.size);
+        any = true;
+    }
+    fini_page_add(page, any ? "</p>\n" : "");
+}
+
+/* A text of a page that was made of others; "" if there is none. */
+static void add_title(fini_page *page, const fini_chapter *chapter)
+{
+    if (chapter->title.size > 0) {
+        char title[300];
+        snprintf(title, sizeof title, "%.*s", (int)(chapter->title.size < 299 ? chapter->title.size : 299),
+                 chapter->title.text);
+        fini_page_xml(page, title);
+    } else {
+        fini_page_xml(page, chapter->id[0] ? chapter->id : "Other studies");
+    }
+}
+
+static void add_links(fini_page *page, const fini_html *html, bool explore)
+{
+    if (!html->chapters.first || !html->chapters.first->id[0])
+        return;
+    fini_page_add(page, "<nav aria-label=\"Chapters\"><ul>\n");
+    if (explore)
+        fini_page_add(page, "<li><a href=\"explore.html\">Try it: six panels to play with</a></li>\n");
+    for (const fini_chapter *c = html->chapters.first; c; c = c->next) {
+        fini_page_form(page, "<li><a href=\"#paper-%1s\">", c->id);
+        add_title(page, c);
+        fini_page_add(page, "</a></li>\n");
+    }
+    fini_page_add(page, "<li><a href=\"#methods\">How verdicts are made</a></li>\n"
+                        "<li><a href=\"#claims\">All claims</a></li>\n</ul></nav>\n");
+}
+
+static void add_list(fini_page *page, const char *open, const fini_page *items, const char *close)
+{
+    if (items->size == 0)
+        return;
+    fini_page_add(page, open);
+    fini_page_bytes(page, items->text, items->size);
+    fini_page_add(page, close);
+}
+
+static void add_chapter(fini_page *page, const fini_chapter *c, bool alone, bool explore)
+{
+    if (alone && !c->id[0]) { /* a report of studies that belong to no chapter */
+        fini_page_bytes(page, c->studies.text, c->studies.size);
+        return;
+    }
+    fini_page_form(page, "<section class=\"chapter\" id=\"paper-%1s\">\n<h2>", c->id);
+    add_title(page, c);
+    fini_page_add(page, "</h2>\n");
+    fini_page_bytes(page, c->intro.text, c->intro.size);
+    fini_page_bytes(page, c->figures.text, c->figures.size);
+    fini_page_bytes(page, c->found.text, c->found.size);
+    add_list(page, "<ul class=\"key\">\n", &c->claims, "</ul>\n");
+    if (c->claims.size > 0 && c->failed.size == 0)
+        fini_page_add(page, "<p class=\"source\">Of what was tried of this nothing failed.</p>\n");
+    add_list(page, "<h3>What failed or had to be corrected</h3>\n<ul class=\"key\">\n", &c->failed, "</ul>\n");
+    if (explore)
+        add_list(page, "<h3>Try it</h3>\n<ul>\n", &c->tries, "</ul>\n");
+    add_list(page, "<details class=\"more\"><summary>All that was run: studies, figures, settings</summary>\n",
+             &c->studies, "</details>\n");
+    fini_page_add(page, "</section>\n");
+}
+
+static void add_methods(fini_page *page, const fini_html *html)
+{
+    fini_page_add(page,
+                  "<section id=\"methods\">\n<h2>How verdicts are made</h2>\n"
+                  "<p>A claim holds if its 95 % interval lies inside what is expected, fails if it lies outside, "
+                  "is undecided if it lies on a bound or is not known, and untested if numbers are missing. "
+                  "A number is a closed form, a quadrature with its error, or a mean of draws with its standard error; "
+                  "the table says which. The same seed gives the same numbers on any machine with any number of "
+                  "threads.</p>\n<p>What a paper says, what was derived here and what checks the code are "
+                  "counted apart, because a check cannot fail but by a fault. A claim that is known not to hold says why, and "
+                  "counts as failing all the same.</p>\n");
+    add_summary(page, html);
+    fini_page_add(page, "</section>\n");
+}
+
+/* ---- claims --------------------------------------------------------------------------------- */
+
 static void add_filters(fini_page *page, const fini_html *html)
 {
     fini_page_print(page,
@@ -102,85 +158,70 @@ static void add_filters(fini_page *page, const fini_html *html)
                             fin_verdict_name((fin_verdict)v), fin_verdict_name((fin_verdict)v),
                             (long long)count);
     }
-    fini_page_add(page, "<label>study <select></select></label>\n</div>\n");
+    fini_page_add(page, "<label>study <select><option value=\"\">all</option></select></label>\n</div>\n");
 }
 
-static void add_table(fini_page *page, const fini_page *rows)
+/* Those of one kind, folded; what does not hold comes first. */
+static void add_table(fini_page *page, const fini_html *html, fin_kind kind, const char *title)
 {
+    static const fin_verdict order[] = {FIN_VERDICT_UNDECIDED, FIN_VERDICT_FAILS, FIN_VERDICT_UNTESTED,
+                                        FIN_VERDICT_HOLDS};
+    const int64_t *verdicts = html->verdicts[kind];
+    int64_t total = 0, holds = verdicts[FIN_VERDICT_HOLDS];
+    for (int v = 0; v < FIN_VERDICTS; v++)
+        total += verdicts[v];
+    if (total == 0)
+        return;
+    bool open = kind == FIN_KIND_CHECK && holds < total;
+    fini_page_form(page, "<details class=\"kind %-s\"%-s><summary>%s: ", fin_kind_name(kind), open ? " open" : "", title);
+    fini_page_print(page, "%lld of %lld hold%s</summary>\n", (long long)holds, (long long)total, holds == 1 ? "s" : "");
     fini_page_add(page, "<div class=\"scroll\"><table class=\"claims\"><thead><tr>"
                         "<th scope=\"col\">Verdict</th><th scope=\"col\">Claim</th>"
                         "<th scope=\"col\">Measured, 95 % interval</th>"
                         "<th scope=\"col\">Expected</th><th scope=\"col\">Obtained by</th>"
                         "<th scope=\"col\">Figure</th></tr></thead>\n<tbody>\n");
-    fini_page_bytes(page, rows->text, rows->size);
-    fini_page_add(page, "</tbody></table></div>\n");
+    for (size_t i = 0; i < sizeof order / sizeof *order; i++)
+        fini_page_bytes(page, html->rows[kind][order[i]].text, html->rows[kind][order[i]].size);
+    fini_page_add(page, "</tbody></table></div>\n</details>\n");
 }
 
 static void add_claims(fini_page *page, const fini_html *html)
 {
+    static const char *const titles[FIN_KINDS] = {
+        [FIN_KIND_PAPER] = "What the papers say",
+        [FIN_KIND_DERIVED] = "What was derived here",
+        [FIN_KIND_CHECK] = "Checks of the code against itself and against theorems"};
     if (html->claim_count == 0)
         return;
-    fini_page_add(page, "<section id=\"claims\">\n<h2>Claims</h2>\n");
+    fini_page_add(page, "<section id=\"claims\">\n<h2>All claims</h2>\n");
     add_filters(page, html);
-    if (html->claims.size > 0)
-        add_table(page, &html->claims);
-    fini_page_add(page, "<p class=\"none\" hidden>No claim fits this filter.</p>\n");
-    if (html->checks.size > 0) {
-        const int64_t *checks = html->verdicts[FIN_KIND_CHECK];
-        bool fine = true;
-        for (int v = 0; v < FIN_VERDICTS; v++)
-            fine = fine && (v == FIN_VERDICT_HOLDS || checks[v] == 0);
-        fini_page_print(page, "<details class=\"checks\"%s><summary>", fine ? "" : " open");
-        fini_page_add(page, "Checks of the code against itself and against theorems</summary>\n");
-        add_table(page, &html->checks);
-        fini_page_add(page, "</details>\n");
-    }
-    fini_page_add(page,
-                  "<p class=\"source\">A claim holds if its 95 % interval lies inside what is "
-                  "expected, fails if it lies outside, is undecided if it lies on a bound or is "
-                  "not known, and untested if numbers are missing. What a paper says, what was "
-                  "derived here and what checks the code are counted apart.</p>\n"
-                  "</section>\n");
+    for (int k = 0; k < FIN_KINDS; k++)
+        add_table(page, html, (fin_kind)k, titles[k]);
+    fini_page_add(page, "<p class=\"none\" hidden>No claim fits this filter.</p>\n</section>\n");
 }
 
-static fin_status compose(fini_page *page, const fini_html *html, const char *title, fin_error *err)
+static fin_status compose(fini_page *page, fini_html *html, const char *title, bool explore, fin_error *err)
 {
-    fini_page style = {NULL, 0, 0, false}, script = {NULL, 0, 0, false};
-    add_asset(&style, "uPlot.min.css");
-    add_asset(&style, "report.css");
-    add_asset(&script, "uPlot.iife.min.js");
-    add_asset(&script, "report_draw.js");
-    add_asset(&script, "report.js");
-    fin_status status = fini_page_status(&style, err);
-    if (!status)
-        status = fini_page_status(&script, err);
+    fini_html_frame frame;
+    fini_chapters_sort(&html->chapters);
+    fin_status status = fini_html_open(&frame, title, page, err);
+    bool told = html->chapters.first && html->chapters.first->id[0];
     if (!status) {
-        add_head(page, title, &style, &script);
-        fini_page_form(page, "<header>\n<div><h1>%s</h1>\n", title);
+        add_lead(page, html);
         add_summary(page, html);
-        fini_page_add(page, "</div>\n<button type=\"button\" id=\"theme\" class=\"needs-script\" "
-                            "aria-label=\"Switch between light and dark\">"
-                            "<span aria-hidden=\"true\">\xe2\x97\x90</span></button>\n</header>\n");
-        if (html->study_count > 1) {
-            fini_page_add(page, "<nav aria-label=\"Studies\"><ul>\n");
-            fini_page_bytes(page, html->links.text, html->links.size);
-            fini_page_add(page, "</ul></nav>\n");
-        }
-        fini_page_add(page, "<main>\n");
+        fini_html_main(page);
+        add_links(page, html, explore);
+        for (const fini_chapter *c = html->chapters.first; c; c = c->next)
+            add_chapter(page, c, !told, explore);
+        add_methods(page, html);
         add_claims(page, html);
-        fini_page_bytes(page, html->studies.text, html->studies.size);
-        fini_page_print(page,
-                        "</main>\n<footer><p>Written by finetti %s from a store of runs alone."
-                        " The numbers behind each figure are in this file.</p></footer>\n"
-                        "<script>",
-                        fin_version());
-        fini_page_bytes(page, script.text, script.size);
-        fini_page_add(page, "</script>\n</body>\n</html>\n");
-        status = fini_page_status(page, err);
     }
-    fini_page_close(&style);
-    fini_page_close(&script);
-    return status;
+    fini_html_close(&frame, "a store of runs alone", page);
+    page->failed = page->failed || fini_chapters_failed(&html->chapters);
+    for (int k = 0; k < FIN_KINDS; k++)
+        for (int v = 0; v < FIN_VERDICTS; v++)
+            page->failed = page->failed || html->rows[k][v].failed;
+    return status ? status : fini_page_status(page, err);
 }
 
 /* ---- which studies -------------------------------------------------------------------------- */
@@ -190,6 +231,18 @@ static fin_status add_study(void *user, const char *name, const fin_study *study
 {
     fin_status status = fini_html_claims(user, name, study, err);
     return status ? status : fini_html_study(user, name, study, why, err);
+}
+
+/* Is the page to play with beside the report? */
+static bool has_explore(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char name[4096];
+    int length = snprintf(name, sizeof name, "%.*sexplore.html", slash ? (int)(slash - path + 1) : 0, path);
+    FILE *file = length > 0 && (size_t)length < sizeof name ? fopen(name, "rb") : NULL;
+    if (file)
+        fclose(file);
+    return file != NULL;
 }
 
 static fin_status write_report(fin_store *store, const fini_studies *which, const char *title,
@@ -207,15 +260,15 @@ static fin_status write_report(fin_store *store, const fini_studies *which, cons
                          title                   ? title
                          : html.study_count == 1 ? html.title.text
                                                  : TITLE,
-                         err);
+                         has_explore(path), err);
     if (!status)
         status = fini_page_write(&page, path, err);
     fini_page_close(&page);
-    fini_page_close(&html.claims);
-    fini_page_close(&html.checks);
-    fini_page_close(&html.studies);
-    fini_page_close(&html.links);
+    for (int k = 0; k < FIN_KINDS; k++)
+        for (int v = 0; v < FIN_VERDICTS; v++)
+            fini_page_close(&html.rows[k][v]);
     fini_page_close(&html.title);
+    fini_chapters_close(&html.chapters);
     return status;
 }
 

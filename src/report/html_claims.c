@@ -1,5 +1,7 @@
-/* The table of claims: verdict, statement and source, what was measured, what was expected. */
+/* The tables of claims: verdict, statement and source, what was measured, what was expected; and the claims of a chapter's story. */
 #include "report/html.h"
+
+#include "study/claim.h"
 
 #include <math.h>
 #include <string.h>
@@ -60,21 +62,61 @@ static void add_expected(fini_page *page, const char *expected)
     fini_page_close(&escaped);
 }
 
+static const fini_claim_plan *plan_of(const fin_study *study, const char *id)
+{
+    for (int i = 0; study && i < study->claim_count; i++)
+        if (strcmp(study->claims[i].id, id) == 0)
+            return &study->claims[i];
+    return NULL;
+}
+
+typedef struct adder {
+    fini_html *html;
+    const fin_study *study; /* NULL: it cannot be read back */
+} adder;
+
+/* An item in the story of a chapter, with a link to its row. */
+static void add_item(fini_page *page, const fin_claim *claim)
+{
+    fini_page_add(page, "<li>");
+    add_verdict(page, claim->verdict);
+    fini_page_form(page, " %s", claim->statement);
+    if (claim->known[0] && claim->verdict != FIN_VERDICT_HOLDS)
+        fini_page_form(page, " <span class=\"known\">%s.</span>", claim->known);
+    fini_page_add(page, " <small>measured ");
+    add_number(page, claim->value, 4);
+    fini_page_add(page, ", expected ");
+    add_expected(page, claim->expected);
+    fini_page_form(page, " \xc2\xb7 <a href=\"#claim-%1s.%1s\">all of it</a></small></li>\n", claim->study, claim->id);
+}
+
+/* Key claims stand in the story of their chapter, and what does not hold stands in that of its study. */
+static void add_to_story(const adder *a, const fin_claim *claim)
+{
+    const fini_claim_plan *plan = plan_of(a->study, claim->id);
+    fini_chapter *chapter = fini_chapter_key(&a->html->chapters, a->study, "claims", claim->id, plan ? plan->key : "");
+    bool holds = claim->verdict == FIN_VERDICT_HOLDS;
+    if (!holds && !chapter && claim->kind != FIN_KIND_CHECK)
+        chapter = fini_chapter_of(&a->html->chapters, a->study);
+    if (chapter)
+        add_item(holds ? &chapter->claims : &chapter->failed, claim);
+}
+
 static fin_status add_claim(void *user, const fin_claim *claim, fin_error *err)
 {
-    fini_html *html = user;
-    fini_page *page = claim->kind == FIN_KIND_CHECK ? &html->checks : &html->claims;
+    const adder *a = user;
+    fini_html *html = a->html;
+    fini_page *page = &html->rows[claim->kind][claim->verdict];
     html->claim_count++;
     html->verdicts[claim->kind][claim->verdict]++;
+    add_to_story(a, claim);
     fini_page_form(page, "<tr data-verdict=\"%-s\" data-study=\"%s\" id=\"claim-%1s.%1s\"><td>",
                    fin_verdict_name(claim->verdict), claim->study, claim->study, claim->id);
     add_verdict(page, claim->verdict);
-    fini_page_form(
-        page,
-        "</td><th scope=\"row\">%s<small>%-s \xc2\xb7 %s%-s<a href=\"#study-%1s\">%s</a> "
-        "\xc2\xb7 %s</small>",
-        claim->statement, fin_kind_name(claim->kind), claim->source,
-        claim->source[0] ? " \xc2\xb7 " : "", claim->study, claim->study, claim->id);
+    fini_page_form(page,
+                   "</td><th scope=\"row\">%s<small>%s%-s<a href=\"#study-%1s\">%s</a> \xc2\xb7 %s</small>",
+                   claim->statement, claim->source, claim->source[0] ? " \xc2\xb7 " : "", claim->study, claim->study,
+                   claim->id);
     if (claim->fails_if[0])
         fini_page_form(page, "<small>fails if %s</small>", claim->fails_if);
     if (claim->known[0])
@@ -100,5 +142,6 @@ static fin_status add_claim(void *user, const fin_claim *claim, fin_error *err)
 fin_status fini_html_claims(fini_html *html, const char *name, const fin_study *study,
                             fin_error *err)
 {
-    return fini_claims_list(html->store, name, study, add_claim, html, err);
+    adder a = {html, study};
+    return fini_claims_list(html->store, name, study, add_claim, &a, err);
 }

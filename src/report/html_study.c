@@ -1,11 +1,11 @@
 /* The section of a study: what it is about, its figures with the data behind them, its settings,
  * where its numbers come from, and which runs failed.
  *
- * The data of a figure stands on the page once, as the CSV text that is also handed out; the script
- * reads it from there. One figure that cannot be drawn leaves a note, not an error. */
+ * One figure that cannot be drawn leaves a note, not an error. */
 #include "report/html.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { VALUES_SHOWN = 12, FAILURES_SHOWN = 50, NAMES_SHOWN = 8 };
@@ -19,62 +19,63 @@ static void element(fini_page *page, const char *open, const char *text, const c
 
 /* ---- figures -------------------------------------------------------------------------------- */
 
-static void add_data(fini_page *page, const fini_figure *figure, fini_page *csv)
+static bool is_shipped(const char *name)
 {
-    fini_figure_csv(figure, csv);
-    if (csv->failed)
-        page->failed = true;
-    fini_page_add(page, "<script type=\"text/csv\">");
-    fini_page_script(page, csv->text, csv->size);
-    fini_page_add(page, "</script>\n<script type=\"application/json\">");
-    fini_figure_json(figure, page);
-    fini_page_add(page, "</script>\n");
+    for (int i = 0; i < fin_shipped_count(); i++)
+        if (strcmp(fin_shipped_name(i), name) == 0)
+            return true;
+    return false;
 }
 
-static void add_figure(fini_page *page, const fini_figure *figure, const char *failure)
+/* What makes the figure anew, from nothing if the study comes with finetti. */
+static void say_command(const fin_study *study, const char *id, char *text, size_t size)
 {
-    const char *title = figure->title[0] ? figure->title : figure->id;
-    fini_page csv = {NULL, 0, 0, false};
-    fini_page_form(page,
-                   "<figure id=\"figure-%1s.%1s\" data-name=\"%1s-%1s\" class=\"panels-%f\" "
-                   "tabindex=\"-1\">\n<h4>%s</h4>\n",
-                   figure->study, figure->id, figure->study, figure->id,
-                   (double)figure->panel_count, title);
-    if (failure) {
-        fini_page_form(page, "<p class=\"note\">This figure could not be drawn: %s</p>\n", failure);
-    } else {
-        fini_page_add(page, "<div class=\"static\">");
-        fini_figure_svg(figure, 432, 288, page);
-        fini_page_add(page, "</div>\n");
-        add_data(page, figure, &csv);
-    }
-    fini_page_add(page, "<figcaption>");
-    if (figure->caption[0])
-        fini_page_form(page, "<p>%s</p>", figure->caption);
-    for (const fini_note *note = figure->notes; note; note = note->next)
-        fini_page_form(page, "<p class=\"note\">%s</p>", note->text);
-    fini_page_add(page, "</figcaption>\n</figure>\n");
-    fini_page_close(&csv);
+    const char *full = study->full ? " --full" : "";
+    if (is_shipped(study->name))
+        snprintf(text, size,
+                 "finetti reproduce %.64s%s && finetti plot --store report/finetti.db --study %.64s --figure %.64s "
+                 "--out %.64s.svg",
+                 study->name, full, study->name, id, id);
+    else
+        snprintf(text, size, "finetti plot --study %.64s --figure %.64s --out %.64s.svg", study->name, id, id);
 }
 
-static fin_status add_figures(fini_html *html, const fin_study *study, fin_error *err)
+/* Where a figure stands: in a chapter's story, or below its study. */
+static fini_page *place_of(fini_html *html, const fin_study *study, const fini_node *node, const fini_figure *figure,
+                           fini_page *own)
+{
+    const fini_node *key = fini_node_get(node, "key");
+    fini_chapter *chapter =
+        fini_chapter_key(&html->chapters, study, "figures", figure->id, key && key->kind == FINI_TEXT ? key->text : "");
+    if (!chapter || !chapter->id[0])
+        return own;
+    fini_page_form(own, "<p class=\"source\">Figure <a href=\"#figure-%1s.%1s\">%s</a> stands above.</p>\n", study->name,
+                   figure->id, figure->title[0] ? figure->title : figure->id);
+    return &chapter->figures;
+}
+
+static fin_status add_figures(fini_html *html, const fin_study *study, fini_page *own, fin_error *err)
 {
     fin_status status = FIN_OK;
     for (int i = 0; study->figures && i < study->figures->count && !status; i++) {
         fini_figure figure;
+        char command[600];
         fin_error why = {FIN_OK, ""};
         fini_spec spec = {
             study, html->store, &study->figures->child[i], {study->tree, &why, FIN_OK}};
         fini_figure_open(&figure);
         status = fini_figure_build(&spec, &figure);
-        if (status == FIN_ERR_MEMORY || status == FIN_ERR_CANCELLED)
+        bool fatal = status == FIN_ERR_MEMORY || status == FIN_ERR_CANCELLED;
+        if (fatal)
             fini_fail(err, status, "%s", why.message);
-        else
-            add_figure(&html->studies, &figure, status ? why.message : NULL);
-        status = status == FIN_ERR_MEMORY || status == FIN_ERR_CANCELLED ? status : FIN_OK;
+        say_command(study, figure.id, command, sizeof command);
+        if (!fatal)
+            fini_html_figure(&figure, status ? why.message : NULL, command,
+                             place_of(html, study, spec.node, &figure, own));
+        status = fatal ? status : FIN_OK;
         fini_figure_close(&figure);
     }
-    return status ? status : fini_page_status(&html->studies, err);
+    return status ? status : fini_page_status(own, err);
 }
 
 /* ---- settings ------------------------------------------------------------------------------- */
@@ -205,14 +206,14 @@ static void add_provenance(fini_page *page, const provenance *p, const fin_study
 
 /* ---- the section ---------------------------------------------------------------------------- */
 
-static void add_head(fini_html *html, const char *name, const fin_study *study)
+static void add_head(fini_html *html, const char *name, const fin_study *study, fini_page *page, bool below)
 {
-    fini_page *page = &html->studies;
     const char *title = study && study->title && study->title[0] ? study->title : name;
+    const char *heading = below ? "h3" : "h2";
     fini_page_form(page,
-                   "<section class=\"study\" id=\"study-%1s\">\n<h2>%s</h2>\n"
+                   "<section class=\"study\" id=\"study-%1s\">\n<%-s>%s</%-s>\n"
                    "<p class=\"source\"><code>%s</code>",
-                   name, title, name);
+                   name, heading, title, heading, name);
     if (study && study->source && study->source[0])
         fini_page_form(page, " \xc2\xb7 %s", study->source);
     fini_page_add(page, "</p>\n");
@@ -220,7 +221,6 @@ static void add_head(fini_html *html, const char *name, const fin_study *study)
         fini_page_form(page, "<p class=\"about\">%s</p>\n", study->about);
     if (html->study_count == 0)
         fini_page_bytes(&html->title, title, strlen(title) + 1);
-    fini_page_form(&html->links, "<li><a href=\"#study-%1s\">%s</a></li>\n", name, title);
 }
 
 fin_status fini_html_study(fini_html *html, const char *name, const fin_study *study,
@@ -232,27 +232,28 @@ fin_status fini_html_study(fini_html *html, const char *name, const fin_study *s
     fin_query query;
     memset(&query, 0, sizeof query);
     query.study = name;
-    add_head(html, name, study);
+    fini_chapter *chapter = fini_chapter_of(&html->chapters, study);
+    if (!chapter)
+        return fini_fail_memory(err, sizeof *chapter, "a chapter of a report");
+    fini_page *page = &chapter->studies;
+    add_head(html, name, study, page, chapter->id[0] != '\0');
     if (!study) /* written by another version, perhaps: its runs and claims are there */
-        element(&html->studies, "<p class=\"note\">The study cannot be read: ", why->message,
-                "</p>\n");
+        element(page, "<p class=\"note\">The study cannot be read: ", why->message, "</p>\n");
     fin_status status = fin_store_runs(html->store, &query, add_run, &p, err);
     if (!status) {
-        add_provenance(&html->studies, &p, study);
+        add_provenance(page, &p, study);
         html->study_count++;
         html->planned += p.planned;
         html->done += p.done;
         html->failed += p.failed;
     }
     if (!status && study)
-        status = add_figures(html, study, err);
+        status = add_figures(html, study, page, err);
     if (!status && study)
-        add_settings(&html->studies, study);
-    fini_page_add(&html->studies, "</section>\n");
+        add_settings(page, study);
+    fini_page_add(page, "</section>\n");
     fini_page_close(&p.failures);
     if (!status)
-        status = fini_page_status(&html->links, err);
-    if (!status)
         status = fini_page_status(&html->title, err);
-    return status ? status : fini_page_status(&html->studies, err);
+    return status ? status : fini_page_status(page, err);
 }

@@ -137,7 +137,8 @@ static const fini_figure_kind *find_kind(fini_spec *spec)
 
 static void check_keys(fini_spec *spec, const fini_figure_kind *kind)
 {
-    static const char *const common[] = {"id", "title", "caption", "kind", "from", "where", "each"};
+    static const char *const common[] = {"id",    "title", "caption", "kind",
+                                         "from",  "where", "each",    "key"};
     const char *keys[KEYS_MOST + 1];
     int count = 0;
     for (size_t i = 0; i < sizeof common / sizeof *common; i++)
@@ -161,6 +162,7 @@ fin_status fini_figure_check(fini_spec *spec)
                       "the id '%.70s' must have 1 to 64 letters, digits, - or _", id);
     fini_ask_text(&spec->ask, spec->node, "title", "");
     fini_ask_text(&spec->ask, spec->node, "caption", "");
+    fini_ask_text(&spec->ask, spec->node, "key", "");
     fini_spec_where(spec, fini_spec_block(spec, NULL), spec->node);
     if (!spec->ask.status)
         kind->check(spec);
@@ -186,6 +188,18 @@ fin_status fini_figure_build(fini_spec *spec, fini_figure *figure)
     if (!status)
         status = spec->ask.status ? spec->ask.status : fini_figure_status(figure, spec->ask.err);
     return status ? status : fini_figure_finish(figure, spec->ask.err);
+}
+
+const char *fini_symbol(const char *setting)
+{
+    static const char *const symbols[][2] = {
+        {"lam", "λ"},   {"kappa", "κ"}, {"nu", "ν"},    {"theta", "θ"}, {"eta", "η"}, {"rho", "ρ"},
+        {"eps", "ε"},   {"gamma", "γ"}, {"alpha", "α"}, {"mu", "μ"},    {"abs_kappa", "|κ|"},
+        {"abs_nu", "|ν|"}};
+    for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++)
+        if (strcmp(setting, symbols[i][0]) == 0)
+            return symbols[i][1];
+    return setting;
 }
 
 const char *fini_spec_take(const fini_spec *spec, const char *key)

@@ -2,6 +2,7 @@
  * of failures) passes through one of the escapes here, and nowhere else. */
 #include "report/page.h"
 
+#include "command/command.h"
 #include "data/data.h"
 
 #include <math.h>
@@ -222,18 +223,15 @@ void fini_page_point(fini_page *page, double number)
 {
     if (!(fabs(number) < 1e6)) /* NaN too; a writer never needs more */
         number = number > 0 ? 1e6 : number < 0 ? -1e6 : 0;
-    long long hundredths = llround(number * 100);
-    unsigned long long size = (unsigned long long)(hundredths < 0 ? -hundredths : hundredths);
-    fini_page_print(page, "%s%llu", hundredths < 0 ? "-" : "", size / 100);
-    if (size % 100)
-        fini_page_print(page, size % 10 ? ".%02llu" : ".%llu",
-                        size % 10 ? size % 100 : size % 100 / 10);
+    long long tenths = llround(number * 10);
+    unsigned long long size = (unsigned long long)(tenths < 0 ? -tenths : tenths);
+    fini_page_print(page, size % 10 ? "%s%llu.%llu" : "%s%llu", tenths < 0 ? "-" : "", size / 10, size % 10);
 }
 
 void fini_page_number(fini_page *page, double number)
 {
-    char text[FINI_NUMBER];
-    fini_page_bytes(page, text, fini_format(number, text));
+    char text[(int)FINI_NUMBER > (int)FINI_SHORTEST ? (int)FINI_NUMBER : (int)FINI_SHORTEST];
+    fini_page_bytes(page, text, isfinite(number) ? fini_shortest(number, text) : fini_format(number, text));
 }
 
 void fini_page_short(fini_page *page, double number, int digits)

@@ -20,7 +20,7 @@ fin_status fini_page_write(const fini_page *page, const char *path, fin_error *e
 void fini_page_bytes(fini_page *page, const char *bytes, size_t size);
 void fini_page_add(fini_page *page, const char *text);
 /* Text with arguments: %s escaped for XML, %1s as part of an id, %2s as a JSON text, %-s as it is; numbers
- * %f with two digits, %g in JSON; %% a %. Whatever comes from outside is %s, %1s or %2s. They look as
+ * %f with one digit, %g in JSON; %% a %. Whatever comes from outside is %s, %1s or %2s. They look as
  * printf's do, so that the compiler compares them with the arguments. */
 void fini_page_form(fini_page *page, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* For pieces below 500 bytes, and never for strings that come from outside. */
@@ -37,9 +37,9 @@ void fini_page_id(fini_page *page, const char *text);
 /* Lines for a <script> that is data: "<" becomes "\x3c" and "\" becomes "\\". */
 void fini_page_script(fini_page *page, const char *bytes, size_t size);
 
-/* Numbers. A coordinate has two decimals; a JSON number is null if it is not finite. */
+/* Numbers. A coordinate has one decimal; a JSON number is null if it is not finite. */
 void fini_page_point(fini_page *page, double number);
-void fini_page_number(fini_page *page, double number); /* 17 digits, as in all our CSV */
+void fini_page_number(fini_page *page, double number); /* as short as it reads back */
 void fini_page_short(fini_page *page, double number, int digits);
 void fini_page_json_number(fini_page *page, double number);
 

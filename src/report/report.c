@@ -1,6 +1,7 @@
 /* Figures by name, for the command line and for papers; and the check of what a study file says of
  * them. The HTML report is in html.c. */
 #include "finetti/report.h"
+#include "report/chapter.h"
 #include "report/figure.h"
 
 #include <stdio.h>
@@ -18,7 +19,7 @@ fin_status fin_report_check(const fin_study *study, fin_error *err)
 {
     FINI_NEED(err, study);
     const fini_node *figures = study->figures;
-    fin_status status = FIN_OK;
+    fin_status status = fini_chapter_check(study, err);
     for (int i = 0; figures && i < figures->count && !status; i++) {
         fini_spec spec = {study, NULL, &figures->child[i], {study->tree, err, FIN_OK}};
         status = fini_figure_check(&spec);
@@ -114,7 +115,7 @@ static fin_status build_lines(fin_store *store, const fin_study *study, const fi
             fini_fail(err, FIN_ERR_ARGUMENT, "'%.64s' is no setting of these runs", what->split);
     for (int i = 0; i < what->y_count && !status; i++) {
         fini_line_spec line = {what->y[i], what->y[i],     what->split,      FINI_MARK_SOLID,
-                               true,       what->fit != 0, FINI_SEVERAL_AUTO};
+                               true,       what->fit != 0, FINI_SEVERAL_AUTO, NULL};
         fini_lines_add(frame, what->x, &line, figure, panel);
         status = fini_figure_status(figure, err);
     }

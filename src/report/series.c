@@ -36,6 +36,27 @@ fini_matrix fini_spec_series(const fini_frame *frame, int64_t row, const char *n
     return matrix;
 }
 
+static double rounded(double number)
+{
+    char text[40];
+    if (number == 0 || !isfinite(number))
+        return number;
+    fini_print_double(number, 6, text, sizeof text);
+    return fini_strtod(text, NULL);
+}
+
+void fini_matrix_thin(fini_matrix *m, int64_t most)
+{
+    int64_t stride = (m->columns + most - 1) / most, old = m->columns;
+    if (!m->values || old == 0)
+        return;
+    int64_t kept = stride > 1 && old > 1 ? (old - 2) / stride + 2 : old;
+    for (int64_t r = 0; r < m->rows; r++)
+        for (int64_t i = 0; i < kept; i++)
+            m->values[r * kept + i] = rounded(m->values[r * old + (i + 1 < kept ? i * stride : old - 1)]);
+    m->columns = kept;
+}
+
 const char *fini_spec_row(const fini_frame *frame, const fini_block *block, int64_t row,
                           fini_figure *figure)
 {
@@ -49,7 +70,7 @@ const char *fini_spec_row(const fini_frame *frame, const fini_block *block, int6
         if (!varies)
             continue;
         int more = snprintf(label + used, sizeof label - used, "%s%.40s = %.60s", used ? ", " : "",
-                            block->axes[a].name, column->text[row]);
+                            fini_symbol(block->axes[a].name), column->text[row]);
         used += more > 0 ? (size_t)more : 0;
         if (used >= sizeof label - 1)
             break;

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* After Okabe and Ito: told apart with any kind of colour vision. report.css has the same. */
+/* After Okabe and Ito: told apart with any kind of colour vision. In the dark report.css puts others in place of them. */
 static const char *const palette[FINI_COLOURS] = {"#0072b2", "#d55e00", "#009e73", "#aa4499",
                                                   "#b8860b", "#56b4e9", "#6e4b3a"};
 
@@ -18,7 +18,7 @@ const char *fini_svg_colour(int colour)
 }
 
 /* Nine places of "viridis" (van der Walt, Smith), straight between them: dark to light in equal
- * steps of lightness. report.js has the same. */
+ * steps of lightness. */
 void fini_svg_heat(double place, char text[8])
 {
     static const unsigned char stops[9][3] = {
@@ -73,35 +73,39 @@ static bool shown(const fini_panel *panel, const fini_curve *c, int64_t i)
 
 /* ---- points --------------------------------------------------------------------------------- */
 
+/* From the middle on in relative steps, so that whoever zooms has to move the middle alone. */
 static void shape_path(fini_page *page, int shape, double x, double y, double r)
 {
+    fini_page_form(page, "M%f %f", x, y);
     switch (shape) {
     case FINI_SQUARE:
-        fini_page_form(page, "M%f %fh%fv%fh%fz", x - 0.85 * r, y - 0.85 * r, 1.7 * r, 1.7 * r,
-                       -1.7 * r);
+        fini_page_form(page, "m%f %fh%fv%fh%fz", -0.85 * r, -0.85 * r, 1.7 * r, 1.7 * r, -1.7 * r);
         break;
     case FINI_TRIANGLE:
-        fini_page_form(page, "M%f %fL%f %fL%f %fz", x, y - 1.15 * r, x + r, y + 0.75 * r, x - r,
-                       y + 0.75 * r);
+        fini_page_form(page, "m0 %fl%f %fh%fz", -1.15 * r, r, 1.9 * r, -2 * r);
+        break;
+    case FINI_DOWN:
+        fini_page_form(page, "m0 %fl%f %fh%fz", 1.15 * r, r, -1.9 * r, -2 * r);
         break;
     case FINI_DIAMOND:
-        fini_page_form(page, "M%f %fL%f %fL%f %fL%f %fz", x, y - 1.25 * r, x + 1.1 * r, y, x,
-                       y + 1.25 * r, x - 1.1 * r, y);
+        fini_page_form(page, "m0 %fl%f %fl%f %fl%f %fz", -1.25 * r, 1.1 * r, 1.25 * r, -1.1 * r, 1.25 * r, -1.1 * r,
+                       -1.25 * r);
+        break;
+    case FINI_PLUS:
+        fini_page_form(page, "m0 %fv%fm%f %fh%f", -1.2 * r, 2.4 * r, -1.2 * r, -1.2 * r, 2.4 * r);
         break;
     case FINI_CROSS:
-        fini_page_form(page, "M%f %fL%f %fM%f %fL%f %f", x - r, y - r, x + r, y + r, x - r, y + r,
-                       x + r, y - r);
+        fini_page_form(page, "m%f %fl%f %fm0 %fl%f %f", -r, -r, 2 * r, 2 * r, -2 * r, -2 * r, 2 * r);
         break;
     default:
-        fini_page_form(page, "M%f %fa%f %f 0 1 0 %f 0a%f %f 0 1 0 %f 0", x - r, y, r, r, 2 * r, r,
-                       r, -2 * r);
+        fini_page_form(page, "m%f 0a%f %f 0 1 0 %f 0a%f %f 0 1 0 %f 0", -r, r, r, 2 * r, r, r, -2 * r);
     }
 }
 
 static void shape_end(fini_page *page, const fini_curve *c, bool edge)
 {
     const char *colour = fini_svg_colour(c->colour);
-    if (c->shape == FINI_CROSS)
+    if (c->shape == FINI_CROSS || c->shape == FINI_PLUS)
         fini_page_print(page, "\" fill=\"none\" stroke=\"%s\" stroke-width=\"2\"/>\n", colour);
     else
         fini_page_print(page, "\" fill=\"%s\"%s/>\n", colour,
@@ -273,7 +277,7 @@ static void draw_arrows(fini_page *page, const fini_panel *panel, const fini_cur
         any = true;
     }
     if (any)
-        fini_page_add(page, "\" stroke=\"#fff\" stroke-opacity=\"0.75\" stroke-width=\"0.9\" "
+        fini_page_add(page, "\" stroke=\"white\" stroke-opacity=\"0.75\" stroke-width=\"0.9\" "
                             "fill=\"none\"/>\n");
 }
 
@@ -349,21 +353,32 @@ static void draw_curve(fini_page *page, const fini_panel *panel, const fini_curv
     }
 }
 
+/* Band or cells below (under), all else above what the references draw. */
+static void draw_layer(fini_page *page, const fini_panel *panel, fini_box box, bool under)
+{
+    int k = 0;
+    for (const fini_curve *c = panel->curves; c; c = c->next, k++) {
+        bool band = c->low && c->high && c->mark < FINI_MARK_POINTS, cells = c->mark == FINI_MARK_CELLS;
+        if (under ? !band && !cells : cells)
+            continue;
+        fini_page_print(page, "<g data-k=\"%d\">\n", k);
+        if (under && band)
+            draw_band(page, panel, c, box);
+        else
+            draw_curve(page, panel, c, box);
+        fini_page_add(page, "</g>\n");
+    }
+}
+
 void fini_svg_marks(fini_page *page, const fini_panel *panel, fini_box box)
 {
-    fini_page_form(page, "<svg x=\"%f\" y=\"%f\" width=\"%f\" height=\"%f\" overflow=\"hidden\">\n",
-                   box.x, box.y, box.width, box.height);
-    for (const fini_curve *c = panel->curves; c; c = c->next)
-        if (c->low && c->high && c->mark < FINI_MARK_POINTS)
-            draw_band(page, panel, c, box);
-    for (const fini_curve *c = panel->curves; c; c = c->next)
-        if (c->mark == FINI_MARK_CELLS)
-            draw_curve(page, panel, c, box);
+    fini_page_form(page,
+                   "<svg class=\"marks\" x=\"%f\" y=\"%f\" width=\"%f\" height=\"%f\" overflow=\"hidden\">\n", box.x,
+                   box.y, box.width, box.height);
+    draw_layer(page, panel, box, true);
     for (const fini_reference *r = panel->references; r; r = r->next)
         draw_reference(page, panel, r, box);
-    for (const fini_curve *c = panel->curves; c; c = c->next)
-        if (c->mark != FINI_MARK_CELLS)
-            draw_curve(page, panel, c, box);
+    draw_layer(page, panel, box, false);
     for (const fini_reference *r = panel->references; r; r = r->next)
         label_reference(page, panel, r, box);
     fini_page_add(page, "</svg>\n");

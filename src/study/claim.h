@@ -39,6 +39,7 @@ typedef struct fini_measure {
 struct fini_claim_plan {
     const char *id, *statement, *source, *figure;
     const char *fails_if, *known; /* "" if the file does not say it */
+    const char *key;              /* "true", a chapter that it is a key claim of, or "" */
     fin_kind kind;
     double low, high; /* what is expected; may be infinite */
     char expected[96];

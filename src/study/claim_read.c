@@ -295,6 +295,7 @@ static void read_words(reader *r, const fini_node *claim, fini_claim_plan *plan)
     plan->kind = read_kind(r, claim);
     plan->fails_if = fini_ask_text(&r->ask, claim, "fails_if", "");
     plan->known = fini_ask_text(&r->ask, claim, "known", "");
+    plan->key = fini_ask_text(&r->ask, claim, "key", "");
     plan->id = id ? id->text : "";
     plan->statement = statement ? statement->text : "";
 }
@@ -306,7 +307,7 @@ static fin_status read_claim(const fin_study *study, const fini_node *node, fini
     static const char *const keys[] = {"id",     "statement", "source",  "from",   "where",
                                        "take",   "reduce",    "against", "values", "quantity",
                                        "expect", "precision", "figure",  "each",   "kind",
-                                       "known",  "fails_if",  NULL};
+                                       "known",  "fails_if",  "key",     NULL};
     reader r = {study, {study->tree, err, FIN_OK}};
     fini_ask_keys(&r.ask, node, "a claim", keys);
     read_words(&r, node, plan);

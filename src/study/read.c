@@ -33,7 +33,7 @@ static fin_status read_blocks(fini_reader *r, const fini_node *root)
 
 static fin_status read_root(fini_reader *r)
 {
-    static const char *const keys[] = {"study", "title",  "source",  "about",
+    static const char *const keys[] = {"study", "title",  "source",  "about", "paper",
                                        "runs",  "claims", "figures", NULL};
     const fini_node *root = fini_yaml_root(r->tree), *claims = NULL;
     fin_study *study = r->study;
@@ -43,6 +43,7 @@ static fin_status read_root(fini_reader *r)
     study->title = fini_ask_text(&ask, root, "title", "");
     study->source = fini_ask_text(&ask, root, "source", "");
     study->about = fini_ask_text(&ask, root, "about", "");
+    study->paper = fini_node_get(root, "paper");
     FINI_ASK(&ask, read_blocks(r, root));
     FINI_ASK(&ask, fini_unfold(r, "figures", &study->figures));
     FINI_ASK(&ask, fini_unfold(r, "claims", &claims));

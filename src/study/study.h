@@ -120,6 +120,7 @@ struct fin_study {
     char *changes; /* the paths of --set, one "path=value" a line; "" if there are none */
     bool full;
     const char *name, *title, *source, *about;
+    const fini_node *paper; /* the chapter of a report it belongs to (src/report/chapter.h), or NULL */
     fini_block *blocks;
     int block_count;
     int64_t run_count;

@@ -1,36 +1,7 @@
-/* The report's script: figures are drawn by uPlot from the CSV that stands beside them, the very
- * text that the download hands out. uPlot brings axes, cursor, selection and resizing; the curves
- * are drawn here, because a figure may hold bands, paths, cells and arrows that are no function of
- * x. Colours are read from the style sheet, so that light and dark need nothing more.
- *
- * uPlot, which stands above in the page, comes under this licence:
- *
- * The MIT License (MIT)
- *
- * Copyright (c) 2022 Leon Sorokin
- *
- * Permission is hereby granted, free of charge, to any person obtaining a copy
- * of this software and associated documentation files (the "Software"), to deal
- * in the Software without restriction, including without limitation the rights
- * to use, copy, modify, merge, publish, distribute, sublicense, and/or sell
- * copies of the Software, and to permit persons to whom the Software is
- * furnished to do so, subject to the following conditions:
- *
- * The above copyright notice and this permission notice shall be included in
- * all copies or substantial portions of the Software.
- *
- * THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR
- * IMPLIED, INCLUDING BUT NOT LIMITED TO THE WARRANTIES OF MERCHANTABILITY,
- * FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVENT SHALL THE
- * AUTHORS OR COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER
- * LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM,
- * OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN
- * THE SOFTWARE.
- */
+/* The report's script. Figures are SVG, drawn when the report was written; what is here reads the CSV that stands beside each, the very
+ * text that is handed out, says what is under the cursor, hides curves, and zooms by moving the coordinates that are there. */
 (() => {
   'use strict';
-  const { ink, csvText, readFigure, short, say, ticks, dash, isLine, visible, drawPanel } =
-    finettiDraw;
   const root = document.documentElement;
   root.classList.add('script');
   const all = (selector, from) => Array.from((from || document).querySelectorAll(selector));
@@ -49,10 +20,8 @@
   } catch (e) {
     /* a file may have none */
   }
-  const plots = [];
   const setTheme = () => {
     root.dataset.theme = chosen || (dark.matches ? 'dark' : 'light');
-    for (const plot of plots) plot.redraw(false, true);
   };
   setTheme();
   dark.addEventListener('change', setTheme);
@@ -66,29 +35,24 @@
     setTheme();
   });
 
-  /* ---- the table of claims */
+  /* ---- the tables of claims */
   const filters = document.querySelector('.filters');
   if (filters) {
     const rows = all('.claims tbody tr');
     const buttons = all('button', filters),
       select = filters.querySelector('select');
-    select.append(new Option('all', ''));
     for (const name of new Set(rows.map(row => row.dataset.study)))
       select.append(new Option(name, name));
     let verdict = '';
     const apply = () => {
-      let shown = 0;
-      for (const row of rows) {
+      for (const row of rows)
         row.hidden =
           (verdict && row.dataset.verdict !== verdict) ||
           (select.value && row.dataset.study !== select.value);
-        shown += !row.hidden;
-      }
       for (const button of buttons)
         button.setAttribute('aria-pressed', button.dataset.verdict === verdict);
-      document.querySelector('#claims .none').hidden = shown > 0;
-      const checks = document.querySelector('#claims .checks');
-      if (checks && (verdict || select.value)) checks.open = all('tbody tr', checks).some(row => !row.hidden);
+      document.querySelector('#claims .none').hidden = rows.some(row => !row.hidden);
+      for (const kind of all('#claims details')) kind.open = all('tbody tr', kind).some(row => !row.hidden);
     };
     for (const button of buttons)
       button.addEventListener('click', () => {
@@ -98,257 +62,283 @@
     select.addEventListener('change', apply);
   }
 
-  /* ---- the nearest point to the cursor, and what it says */
-  function nearest(u, panel, left, top) {
-    let best = null,
-      least = 30 * 30;
-    for (const c of panel.curves) {
-      if (!c.show || c.mark === 'arrows') continue;
-      for (let i = 0; i < c.x.length; i++) {
-        if (!visible(panel, c, i)) continue;
-        const x = u.valToPos(c.x[i], 'x'),
-          y = u.valToPos(c.mark === 'bars' ? (c.low[i] + c.high[i]) / 2 : c.y[i], 'y');
-        const d = (x - left) ** 2 + (y - top) ** 2 + (c.mark === 'cells' ? 40 : 0);
-        if (d < least) {
-          least = d;
-          best = { c, i, x, y };
+  /* ---- the data of a figure */
+  const csvText = figure =>
+    figure
+      .querySelector('script[type="text/csv"]')
+      .textContent.replace(/\\(x3c|\\)/g, (_, c) => (c === 'x3c' ? '<' : '\\'));
+  function parseCsv(text) {
+    const rows = [];
+    let row = [];
+    for (let at = 0; at < text.length;) {
+      let field = '';
+      if (text[at] === '"') {
+        for (at++; at < text.length && (text[at] !== '"' || text[at + 1] === '"'); at++) {
+          if (text[at] === '"') at++;
+          field += text[at];
         }
+        at++;
+      } else {
+        const from = at;
+        while (at < text.length && text[at] !== ',' && text[at] !== '\n') at++;
+        field = text.slice(from, at);
+      }
+      row.push(field);
+      if (text[at++] !== ',') {
+        rows.push(row);
+        row = [];
       }
     }
-    return best;
+    return rows;
   }
-  function tipFor(panel, { c, i }) {
-    const lines = [c.label, (panel.x.label || 'x') + ' = ' + say(c.x[i], panel.x)];
-    lines.push(
-      (c.mark === 'bars' || !panel.y.label || panel.y.label.length > 24 ? 'y' : panel.y.label) +
-        ' = ' +
-        say(c.y[i], panel.y),
-    );
-    if (c.mark === 'cells')
-      lines.push((panel.value.label || 'value') + ' = ' + short(c.value[i], 5));
-    else if (c.band && c.mark !== 'bars')
-      lines.push('[' + short(c.low[i], 4) + ', ' + short(c.high[i], 4) + ']');
-    return lines;
+  const numberOf = text => (text === '' || text === undefined ? NaN : Number(text.replace('inf', 'Infinity')));
+
+  /* The layout, every curve with its rows. */
+  function readFigure(figure) {
+    const panels = JSON.parse(figure.querySelector('script[type="application/json"]').textContent);
+    const rows = parseCsv(csvText(figure)),
+      column = name => rows[0].indexOf(name);
+    let at = 1;
+    for (const panel of panels)
+      for (const curve of panel.curves) {
+        const part = rows.slice(at, (at += curve.count));
+        const take = k => part.map(row => (k < 0 ? NaN : numberOf(row[k])));
+        const place = (k, scale) =>
+          scale.categories ? part.map(row => scale.categories.indexOf(row[k])) : take(k);
+        curve.x = place(2, panel.x);
+        curve.y = place(3, panel.y);
+        curve.low = take(4);
+        curve.high = take(5);
+        curve.value = take(column('value'));
+      }
+    return panels;
   }
 
-  /* ---- legend */
-  const svgNode = (name, attributes) => {
-    const node = document.createElementNS('http://www.w3.org/2000/svg', name);
-    for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
-    return node;
+  /* ---- numbers */
+  const above = n => String(n).replace(/[-0-9]/g, c => (c === '-' ? '⁻' : '⁰¹²³⁴⁵⁶⁷⁸⁹'[c]));
+  function short(v, digits) {
+    if (!isFinite(v)) return String(v);
+    if (v === 0) return '0';
+    const power = Math.floor(Math.log10(Math.abs(v)));
+    if (power < -4 || power > 5) {
+      const [m, e] = v.toExponential(digits - 1).split('e');
+      return String(Number(m)).replace('-', '−') + '×10' + above(Number(e));
+    }
+    return String(Number(v.toPrecision(digits))).replace('-', '−');
+  }
+  const say = (v, scale) => (scale.categories ? scale.categories[v] : short(v, 5));
+  const share = (scale, v) => {
+    const f = scale.log ? Math.log10 : n => n;
+    return (f(v) - f(scale.low)) / (f(scale.high) - f(scale.low));
   };
-  function sample(curve) {
-    const colour = curve.colour < 0 ? 'var(--ink)' : 'var(--c' + curve.colour + ')';
-    const svg = svgNode('svg', { width: 26, height: 14, 'aria-hidden': 'true' });
-    if (curve.mark === 'bars')
-      svg.append(svgNode('rect', { x: 7, y: 1, width: 12, height: 12, fill: colour }));
-    if (curve.band && isLine(curve))
-      svg.append(
-        svgNode('rect', { width: 26, height: 14, fill: colour, opacity: curve.inner ? 0.45 : 0.2 }),
-      );
-    if (isLine(curve))
-      svg.append(
-        svgNode('path', {
-          d: 'M0 7H26',
-          stroke: colour,
-          'stroke-width': curve.thin ? 1.2 : 2,
-          'stroke-dasharray': (dash[curve.mark] || []).join(' '),
-        }),
-      );
-    const shapes = [
-      'M13 7m-4 0a4 4 0 1 0 8 0a4 4 0 1 0 -8 0',
-      'M9.5 3.5h7v7h-7z',
-      'M13 2.5l4 7.5h-8z',
-      'M13 2l4.5 5-4.5 5-4.5-5z',
-      'M9.5 3.5l7 7M9.5 10.5l7-7',
-    ];
-    if (curve.shape >= 0)
-      svg.append(
-        svgNode('path', {
-          d: shapes[curve.shape],
-          fill: curve.shape === 4 ? 'none' : colour,
-          stroke: curve.shape === 4 ? colour : 'none',
-          'stroke-width': 2,
-        }),
-      );
-    return svg;
-  }
-  function legendFor(panel, plot) {
-    const legend = make('div', {
-      class: 'legend',
-      role: 'group',
-      'aria-label': 'Legend: show or hide',
-    });
-    for (const curve of panel.curves) {
-      if (curve.quiet || !curve.label) continue;
-      const button = make(
-        'button',
-        { type: 'button', 'aria-pressed': 'true' },
-        sample(curve),
-        curve.label,
-      );
-      button.addEventListener('click', () => {
-        curve.show = !curve.show;
-        for (const other of panel.curves)
-          /* those without a button go with the one they belong to */
-          if (other.quiet && other.label === curve.label) other.show = curve.show;
-        button.setAttribute('aria-pressed', curve.show);
-        plot.redraw(false, false);
-      });
-      legend.append(button);
-    }
-    return legend.childElementCount ? legend : null;
-  }
 
-  /* ---- one panel */
-  function axisFor(panel, name, room) {
-    const scale = panel[name];
-    let texts = [];
-    const soft = () => ink('soft'),
-      grid = () => ink('grid');
-    return {
-      scale: name,
-      label: scale.label,
-      stroke: soft,
-      labelSize: scale.label ? 22 : 0,
-      labelGap: 2,
-      font: '12px ' + ink('sans'),
-      labelFont: '13px ' + ink('sans'),
-      gap: 5,
-      ticks: { size: 5, stroke: soft, width: 1 },
-      border: { show: true, stroke: soft, width: 1 },
-      grid: {
-        show: !panel.value && !scale.categories,
-        stroke: grid,
-        width: 1,
-        filter: (u, places) => places.map((v, i) => (texts[i] ? v : null)),
-      },
-      splits: (u, _, low, high) => {
-        const [places, t] = ticks(
-          scale,
-          low,
-          high,
-          (name === 'x' ? u.bbox.width : u.bbox.height) / uPlot.pxRatio,
-          room,
+  /* ---- one panel: cursor and zoom. Places are those of the SVG; view = the part of the box that is seen, in parts of it. */
+  function liven(panel, svg, holder) {
+    const marks = svg.querySelector('.marks');
+    if (!marks) return null;
+    const box = {};
+    for (const name of ['x', 'y', 'width', 'height']) box[name] = Number(marks.getAttribute(name));
+    const whole = { left: 0, right: 1, top: 0, bottom: 1 };
+    let view = whole;
+    const X = v => ((v / box.width - view.left) / (view.right - view.left)) * box.width,
+      Y = v => ((v / box.height - view.top) / (view.bottom - view.top)) * box.height;
+    const hidden = new Set();
+
+    /* Every coordinate that is given in full is moved; what follows it in relative steps (the shape of a point) is not. */
+    const originals = new Map();
+    function move(node, name, x, y) {
+      if (!originals.has(node)) originals.set(node, {});
+      const kept = originals.get(node);
+      if (!(name in kept)) kept[name] = node.getAttribute(name);
+      if (name === 'd')
+        node.setAttribute(
+          'd',
+          kept.d.replace(/([ML])(-?[\d.]+) (-?[\d.]+)|([HV])(-?[\d.]+)/g, (_, ml, a, b, hv, c) =>
+            ml
+              ? ml + x(Number(a)).toFixed(2) + ' ' + y(Number(b)).toFixed(2)
+              : hv + (hv === 'H' ? x : y)(Number(c)).toFixed(2),
+          ),
         );
-        texts = t;
-        return places;
-      },
-      filter: (u, places) => places.map((v, i) => (texts[i] ? v : null)),
-      values: (u, places) => places.map((v, i) => (v === null ? '' : texts[i])),
-      size: (u, values) =>
-        name === 'x'
-          ? 30
-          : Math.min(110, 16 + Math.max(10, ...(values || []).map(v => 7 * String(v).length))),
-    };
-  }
-  const heightFor = (panel, width) =>
-    Math.round(
-      panel.square || panel.value
-        ? Math.min(440, Math.max(280, width * 0.72))
-        : Math.min(380, Math.max(250, width * 0.5)),
-    );
-
-  function drawFigurePanel(panel, holder, title) {
-    const canvas = make('div', {
-      class: panel.square || panel.value ? 'canvas square' : 'canvas',
-      role: 'img',
-      'aria-label': title,
-    });
-    holder.append(canvas);
-    const view = { x: [panel.x.low, panel.x.high], y: [panel.y.low, panel.y.high] };
-    const dot = make('div', { class: 'dot' }),
-      tip = make('div', { class: 'tip' });
-    dot.hidden = tip.hidden = true;
-    const width = () => Math.max(200, canvas.clientWidth);
-    const show = u =>
-      u.batch(() => {
-        u.setScale('x', { min: view.x[0], max: view.x[1] });
-        u.setScale('y', { min: view.y[0], max: view.y[1] });
-      });
-    const scale = name => ({
-      time: false,
-      auto: false,
-      distr: panel[name].log ? 3 : 1,
-      range: () => view[name],
-    });
-    const plot = new uPlot(
-      {
-        width: width(),
-        height: heightFor(panel, width()),
-        legend: { show: false },
-        pxAlign: 0,
-        padding: [panel.value ? 22 : 10, panel.value ? 76 : 14, 0, 0],
-        scales: { x: scale('x'), y: scale('y') },
-        axes: [axisFor(panel, 'x', 78), axisFor(panel, 'y', 44)],
-        series: [{}, { show: true, paths: () => null, points: { show: false } }],
-        cursor: {
-          drag: { x: true, y: true, uni: 24, dist: 6, setScale: false },
-          points: { show: false },
-          bind: {
-            dblclick: u => () => {
-              reset(u);
-              return null;
-            },
-          },
-        },
-        hooks: {
-          draw: [u => drawPanel(u, panel)],
-          setSelect: [
-            u => {
-              const { left, top, width: w, height: h } = u.select;
-              if (w < 6 && h < 6) return;
-              const across = w >= 6,
-                up = h >= 6;
-              if (across) view.x = [u.posToVal(left, 'x'), u.posToVal(left + w, 'x')];
-              if (up) view.y = [u.posToVal(top + h, 'y'), u.posToVal(top, 'y')];
-              u.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
-              show(u);
-            },
-          ],
-          setCursor: [
-            u => {
-              const { left, top } = u.cursor,
-                found = left >= 0 ? nearest(u, panel, left, top) : null;
-              dot.hidden = tip.hidden = !found;
-              if (!found) return;
-              dot.style.left = found.x + 'px';
-              dot.style.top = found.y + 'px';
-              tip.replaceChildren(
-                ...tipFor(panel, found).flatMap((line, i) =>
-                  i ? [make('br'), line] : [make('b', {}, line)],
-                ),
-              );
-              const right = found.x > u.over.clientWidth / 2;
-              tip.style.left = right ? '' : found.x + 12 + 'px';
-              tip.style.right = right ? u.over.clientWidth - found.x + 12 + 'px' : '';
-              tip.style.top = Math.max(0, found.y - 20) + 'px';
-            },
-          ],
-        },
-      },
-      [
-        [panel.x.low, panel.x.high],
-        [null, null],
-      ],
-      canvas,
-    );
-    function reset(u) {
-      view.x = [panel.x.low, panel.x.high];
-      view.y = [panel.y.low, panel.y.high];
-      show(u);
+      else node.setAttribute(name, (name === 'x' ? x : y)(Number(kept[name])));
+      return kept;
     }
-    plot.over.append(dot, tip);
-    show(plot);
-    plots.push(plot);
-    plot.finetti = { view, reset: () => reset(plot), panel };
-    new ResizeObserver(() => {
-      if (canvas.clientWidth > 0 && Math.abs(width() - plot.width) > 1)
-        plot.setSize({ width: width(), height: heightFor(panel, width()) });
-    }).observe(canvas);
-    const legend = legendFor(panel, plot);
-    if (legend) holder.append(legend);
-    return plot;
+    function show() {
+      const same = v => v,
+        x = v => X(v - box.x) + box.x,
+        y = v => Y(v - box.y) + box.y;
+      for (const node of all('path', marks)) move(node, 'd', X, Y);
+      for (const node of all('text', marks)) {
+        move(node, 'x', X, Y);
+        move(node, 'y', X, Y);
+      }
+      const inside = (v, axis) =>
+        v >= box[axis] - 0.5 && v <= box[axis] + (axis === 'x' ? box.width : box.height) + 0.5;
+      for (const [axis, fx, fy] of [
+        ['x', x, same],
+        ['y', same, y],
+      ])
+        for (const node of svg.querySelector('g.' + axis).children) {
+          if (node.tagName === 'text') {
+            move(node, axis, fx, fy);
+            const at = Number(node.getAttribute(axis)) - (axis === 'y' ? 3.5 : 0);
+            node.style.display = inside(at, axis) ? '' : 'none';
+          } else {
+            move(node, 'd', fx, fy);
+            const kept = (node.getAttribute('d').match(/M[^M]+/g) || []).filter(line => {
+              const [a, b] = line.slice(1).split(/[ L]/).map(Number);
+              return inside(axis === 'x' ? a : b, axis);
+            });
+            node.setAttribute('d', kept.join(''));
+          }
+        }
+    }
+
+    function seen() {
+      const points = [];
+      panel.curves.forEach((c, k) => {
+        if (hidden.has(k) || c.mark === 'arrows') return;
+        for (let i = 0; i < c.x.length; i++) {
+          const middle = c.mark === 'bars' ? (c.low[i] + c.high[i]) / 2 : c.y[i];
+          const x = X(share(panel.x, c.x[i]) * box.width),
+            y = Y((1 - share(panel.y, middle)) * box.height);
+          if (x >= -1 && x <= box.width + 1 && y >= -1 && y <= box.height + 1) points.push({ c, i, x, y });
+        }
+      });
+      return points;
+    }
+    const tip = make('div', { class: 'tip' }),
+      dot = make('div', { class: 'dot' });
+    tip.hidden = dot.hidden = true;
+    holder.append(tip, dot);
+    function lines({ c, i }) {
+      const text = [c.label, (panel.x.label || 'x') + ' = ' + say(c.x[i], panel.x)];
+      text.push((panel.y.label && panel.y.label.length < 25 ? panel.y.label : 'y') + ' = ' + say(c.y[i], panel.y));
+      if (c.mark === 'cells') text.push((panel.value.label || 'value') + ' = ' + short(c.value[i], 5));
+      else if (!isNaN(c.low[i]) && c.mark !== 'bars')
+        text.push('[' + short(c.low[i], 4) + ', ' + short(c.high[i], 4) + ']');
+      return text;
+    }
+    const scale = () => svg.getBoundingClientRect().width / svg.viewBox.baseVal.width;
+    function point(found) {
+      tip.hidden = dot.hidden = !found;
+      if (!found) return;
+      const s = scale(),
+        x = (box.x + found.x) * s,
+        y = (box.y + found.y) * s;
+      dot.style.left = x + 'px';
+      dot.style.top = y + 'px';
+      tip.replaceChildren(
+        ...lines(found).flatMap((line, i) => (i ? [make('br'), line] : [make('b', {}, line)])),
+      );
+      const right = x > holder.clientWidth / 2;
+      tip.style.left = right ? '' : x + 12 + 'px';
+      tip.style.right = right ? holder.clientWidth - x + 12 + 'px' : '';
+      tip.style.top = Math.max(0, y - 20) + 'px';
+    }
+    const place = event => {
+      const rect = svg.getBoundingClientRect(),
+        s = scale();
+      return [(event.clientX - rect.left) / s - box.x, (event.clientY - rect.top) / s - box.y];
+    };
+    const frame = make('div', { class: 'select' });
+    frame.hidden = true;
+    holder.append(frame);
+    let from = null;
+    holder.addEventListener('pointermove', event => {
+      const [x, y] = place(event);
+      if (from) {
+        const s = scale();
+        frame.hidden = false;
+        frame.style.left = (box.x + Math.min(x, from[0])) * s + 'px';
+        frame.style.top = (box.y + Math.min(y, from[1])) * s + 'px';
+        frame.style.width = Math.abs(x - from[0]) * s + 'px';
+        frame.style.height = Math.abs(y - from[1]) * s + 'px';
+        return;
+      }
+      let best = null,
+        least = 25 * 25;
+      for (const p of seen()) {
+        const d = (p.x - x) ** 2 + (p.y - y) ** 2 + (p.c.mark === 'cells' ? 40 : 0);
+        if (d < least) {
+          least = d;
+          best = p;
+        }
+      }
+      point(best);
+    });
+    holder.addEventListener('pointerleave', () => point(null));
+    holder.addEventListener('pointerdown', event => {
+      const [x, y] = place(event);
+      if (event.pointerType !== 'mouse' || event.button || event.target.closest('.item')) return;
+      if (x < 0 || y < 0 || x > box.width || y > box.height) return;
+      event.preventDefault();
+      from = [x, y];
+      point(null);
+    });
+    window.addEventListener('pointerup', event => {
+      if (!from) return;
+      const to = place(event),
+        start = from;
+      from = null;
+      frame.hidden = true;
+      const part = (k, size) => [start[k], to[k]].map(v => Math.min(Math.max(v / size, 0), 1)).sort((a, b) => a - b);
+      const [left, right] = part(0, box.width),
+        [top, bottom] = part(1, box.height);
+      if (right - left < 0.02 && bottom - top < 0.02) return;
+      const w = view.right - view.left,
+        h = view.bottom - view.top;
+      const across = right - left >= 0.02,
+        up = bottom - top >= 0.02;
+      view = {
+        left: across ? view.left + left * w : view.left,
+        right: across ? view.left + right * w : view.right,
+        top: up ? view.top + top * h : view.top,
+        bottom: up ? view.top + bottom * h : view.bottom,
+      };
+      show();
+    });
+    const reset = () => {
+      view = whole;
+      show();
+    };
+    holder.addEventListener('dblclick', reset);
+
+    /* By keyboard: from point to point. */
+    let current = -1;
+    holder.addEventListener('keydown', event => {
+      const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+      if (!step || event.target !== holder) return;
+      const points = seen();
+      current = Math.min(Math.max(current + step, 0), points.length - 1);
+      point(points[current] || null);
+      event.preventDefault();
+    });
+    holder.addEventListener('blur', () => point(null));
+
+    /* The legend: curves of one label go together. */
+    for (const item of all('.item', svg)) {
+      const label = panel.curves[Number(item.dataset.k)].label;
+      item.setAttribute('role', 'button');
+      item.setAttribute('tabindex', '0');
+      item.setAttribute('aria-pressed', 'true');
+      const toggle = () => {
+        const off = item.getAttribute('aria-pressed') === 'true';
+        item.setAttribute('aria-pressed', String(!off));
+        panel.curves.forEach((c, k) => {
+          if (c.label !== label && !c.label.startsWith(label + ': slope ')) return;
+          if (off) hidden.add(k);
+          else hidden.delete(k);
+          for (const g of all('g[data-k="' + k + '"]', marks)) g.style.display = off ? 'none' : '';
+        });
+      };
+      item.addEventListener('click', toggle);
+      item.addEventListener('keydown', event => {
+        if (event.key !== 'Enter' && event.key !== ' ') return;
+        event.preventDefault();
+        toggle();
+      });
+    }
+    return { reset, view: () => view };
   }
 
   /* ---- figures */
@@ -360,75 +350,96 @@
     link.remove();
     setTimeout(() => URL.revokeObjectURL(url), 10000);
   }
-  function buildFigure(figure) {
-    const title = figure.querySelector('h4').textContent,
-      name = figure.dataset.name;
-    const still = figure.querySelector('.static');
-    const live = make('div', { class: 'live' });
-    const layout = readFigure(figure),
-      own = [];
-    still.after(live);
-    for (const panel of layout.panels) {
-      const holder = make('div', { class: 'panel' });
-      if (panel.title) holder.append(make('h5', {}, panel.title));
-      live.append(holder);
-      if (panel.curves.length)
-        own.push(drawFigurePanel(panel, holder, panel.title ? title + ': ' + panel.title : title));
-      else holder.append(make('p', { class: 'note' }, 'There is nothing to draw yet.'));
+  /* All panels in one image, in the order in which they stand. */
+  function wholeSvg(figure) {
+    const parts = all('.panel > svg', figure),
+      columns = Number(/columns-(\d+)/.exec(figure.querySelector('.panels').className)[1]);
+    if (parts.length === 1) return new XMLSerializer().serializeToString(parts[0]);
+    const outer = document.createElementNS('http://www.w3.org/2000/svg', 'svg');
+    let top = 0,
+      width = 0;
+    for (let at = 0; at < parts.length; at += columns) {
+      let left = 0,
+        high = 0;
+      for (const part of parts.slice(at, at + columns)) {
+        const copy = part.cloneNode(true);
+        copy.setAttribute('x', left);
+        copy.setAttribute('y', top);
+        outer.append(copy);
+        left += Number(part.getAttribute('width'));
+        high = Math.max(high, Number(part.getAttribute('height')));
+      }
+      width = Math.max(width, left);
+      top += high;
     }
+    outer.setAttribute('width', width);
+    outer.setAttribute('height', top);
+    return new XMLSerializer().serializeToString(outer);
+  }
+  function build(figure) {
+    const name = figure.dataset.name,
+      panels = readFigure(figure),
+      live = [];
+    all('.panels > svg', figure).forEach((svg, k) => {
+      const holder = make('div', { class: 'panel', tabindex: '0' });
+      svg.replaceWith(holder);
+      holder.append(svg);
+      live.push(liven(panels[k], svg, holder));
+    });
     const button = (text, run) => {
       const node = make('button', { type: 'button' }, text);
-      node.addEventListener('click', run);
+      node.addEventListener('click', () => run(node));
       return node;
     };
-    const actions = make(
-      'div',
-      { class: 'actions' },
-      button('Download CSV', () => save(name + '.csv', 'text/csv;charset=utf-8', csvText(figure))),
-      button('Download SVG', () =>
-        save(
-          name + '.svg',
-          'image/svg+xml',
-          new XMLSerializer().serializeToString(still.querySelector('svg')),
-        ),
+    const command = figure.querySelector('.command code');
+    const copy = button('Copy the command', async node => {
+      try {
+        await navigator.clipboard.writeText(command.textContent);
+        node.textContent = 'Copied';
+      } catch (e) {
+        getSelection().selectAllChildren(command); /* a file may have no clipboard */
+        node.textContent = 'Selected';
+      }
+      setTimeout(() => {
+        node.textContent = 'Copy the command';
+      }, 1500);
+    });
+    figure.append(
+      make(
+        'div',
+        { class: 'actions' },
+        ...(command ? [copy] : []),
+        button('Download CSV', () => save(name + '.csv', 'text/csv;charset=utf-8', csvText(figure))),
+        button('Download SVG', () => save(name + '.svg', 'image/svg+xml', wholeSvg(figure))),
+        button('Reset zoom', () => live.forEach(one => one && one.reset())),
+        make('span', {}, 'Drag to zoom, double click to reset'),
       ),
-      button('Reset zoom', () => own.forEach(plot => plot.finetti.reset())),
-      make('span', {}, 'Drag to zoom, double click to reset'),
     );
-    figure.append(actions);
-    figure.classList.add('drawn');
-    figure.finetti = own;
+    figure.finetti = live;
   }
-  /* A figure is drawn when it comes near the window, so that a long report opens at once. */
+  /* A figure comes to life when it is near the window, so that a long report opens at once. */
   const watcher = new IntersectionObserver(
     entries => {
-      for (const entry of entries) if (entry.isIntersecting) draw(entry.target);
+      for (const entry of entries)
+        if (entry.isIntersecting) {
+          watcher.unobserve(entry.target);
+          build(entry.target);
+        }
     },
-    { rootMargin: '800px' },
+    { rootMargin: '300px' },
   );
-  function draw(figure) {
-    watcher.unobserve(figure);
-    if (figure.finetti) return;
-    figure.finetti = [];
-    buildFigure(figure);
-  }
-  const drawable = all('figure').filter(figure => figure.querySelector('script[type="text/csv"]'));
-  for (const figure of drawable) watcher.observe(figure);
+  for (const figure of all('figure'))
+    if (figure.querySelector('script[type="text/csv"]')) watcher.observe(figure);
+
+  /* ---- links into what is folded */
   const follow = () => {
     const target =
       location.hash.length > 1 &&
       document.getElementById(decodeURIComponent(location.hash.slice(1)));
-    if (target) {
-      /* All figures up to it, because one that is drawn later would push it out of sight. */
-      for (const figure of drawable)
-        if (
-          figure.compareDocumentPosition(target) & Node.DOCUMENT_POSITION_FOLLOWING ||
-          figure === target
-        )
-          draw(figure);
-      if (target.tagName === 'FIGURE') target.focus({ preventScroll: true });
-      target.scrollIntoView();
-    }
+    if (!target) return;
+    for (let node = target; node; node = node.parentElement) if (node.tagName === 'DETAILS') node.open = true;
+    if (target.tagName === 'FIGURE') target.focus({ preventScroll: true });
+    target.scrollIntoView();
   };
   window.addEventListener('hashchange', follow);
   follow();

@@ -1,0 +1,47 @@
+/* A figure on a page: one SVG a panel, so that narrow windows stack them, its data, and words. The data stands on the page once, as the
+ * CSV text that is also handed out; the script reads from there what it says of a point. */
+#include "report/html.h"
+
+static void add_data(fini_page *page, const fini_figure *figure)
+{
+    fini_page csv = {NULL, 0, 0, false};
+    fini_figure_csv(figure, &csv);
+    page->failed = page->failed || csv.failed;
+    fini_page_add(page, "<script type=\"text/csv\">");
+    fini_page_script(page, csv.text, csv.size);
+    fini_page_add(page, "</script>\n<script type=\"application/json\">");
+    fini_figure_json(figure, page);
+    fini_page_add(page, "</script>\n");
+    fini_page_close(&csv);
+}
+
+static void add_panels(fini_page *page, const fini_figure *figure)
+{
+    double width = figure->columns > 2 ? 240 : figure->panel_count > 1 ? 432 : 560;
+    double height = figure->columns > 2 ? 190 : figure->panel_count > 1 ? 288 : 330;
+    fini_page_print(page, "<div class=\"panels columns-%d\">\n", fini_figure_columns(figure));
+    for (const fini_panel *p = figure->panels; p; p = p->next)
+        fini_panel_svg(figure, p, width, height, page);
+    fini_page_add(page, "</div>\n");
+}
+
+void fini_html_figure(const fini_figure *figure, const char *failure, const char *command, fini_page *page)
+{
+    fini_page_form(page,
+                   "<figure id=\"figure-%1s.%1s\" data-name=\"%1s-%1s\" tabindex=\"-1\">\n<p class=\"title\">%s</p>\n",
+                   figure->study, figure->id, figure->study, figure->id, figure->title[0] ? figure->title : figure->id);
+    if (failure) {
+        fini_page_form(page, "<p class=\"note\">This figure could not be drawn: %s</p>\n", failure);
+    } else {
+        add_panels(page, figure);
+        add_data(page, figure);
+    }
+    fini_page_add(page, "<figcaption>");
+    if (figure->caption[0])
+        fini_page_form(page, "<p>%s</p>", figure->caption);
+    for (const fini_note *note = figure->notes; note; note = note->next)
+        fini_page_form(page, "<p class=\"note\">%s</p>", note->text);
+    if (command[0])
+        fini_page_form(page, "<p class=\"command\"><code>%s</code></p>", command);
+    fini_page_add(page, "</figcaption>\n</figure>\n");
+}

@@ -1,0 +1,236 @@
+/* Formulas: a small part of TeX becomes MathML, which browsers typeset. Every element is written here, and all text
+ * passes fini_page_xml: a formula from a study file cannot bring markup of its own. */
+#include "report/mathml.h"
+
+#include <ctype.h>
+#include <string.h>
+
+enum { DEPTH_MOST = 24 };
+
+/* Names after a backslash: letters, operators, functions written upright. */
+static const struct symbol {
+    const char *name, *text;
+    char kind; /* i: identifier, o: operator, f: function */
+} symbols[] = {
+    {"alpha", "α", 'i'},   {"beta", "β", 'i'},     {"gamma", "γ", 'i'},   {"delta", "δ", 'i'},
+    {"epsilon", "ε", 'i'}, {"eta", "η", 'i'},      {"theta", "θ", 'i'},   {"kappa", "κ", 'i'},
+    {"lambda", "λ", 'i'},  {"mu", "μ", 'i'},       {"nu", "ν", 'i'},      {"rho", "ρ", 'i'},
+    {"pi", "π", 'i'},      {"sigma", "σ", 'i'},    {"tau", "τ", 'i'},     {"phi", "φ", 'i'},
+    {"ell", "ℓ", 'i'},     {"infty", "∞", 'i'},    {"R", "ℝ", 'i'},       {"E", "𝔼", 'i'},
+    {"Gamma", "Γ", 'i'},   {"Sigma", "Σ", 'i'},    {"Delta", "Δ", 'i'},   {"sum", "∑", 'o'},
+    {"prod", "∏", 'o'},    {"int", "∫", 'o'},      {"to", "→", 'o'},      {"cdot", "·", 'o'},
+    {"star", "⋆", 'o'},    {"le", "≤", 'o'},       {"ge", "≥", 'o'},      {"ne", "≠", 'o'},
+    {"approx", "≈", 'o'},  {"propto", "∝", 'o'},   {"sim", "∼", 'o'},     {"in", "∈", 'o'},
+    {"mid", "∣", 'o'},     {"langle", "⟨", 'o'},   {"rangle", "⟩", 'o'},  {"top", "⊤", 'o'},
+    {"dots", "…", 'o'},    {"times", "×", 'o'},    {"pm", "±", 'o'},      {"exp", "exp", 'f'},
+    {"log", "log", 'f'},   {"erf", "erf", 'f'},    {"min", "min", 'f'},   {"max", "max", 'f'},
+    {"tr", "tr", 'f'},     {"softmax", "softmax", 'f'}, {"Var", "Var", 'f'}, {"KL", "KL", 'f'},
+};
+
+typedef struct reader {
+    const char *at;
+    int depth;
+    bool bad;
+} reader;
+
+static void read_row(reader *r, fini_page *page, char end);
+
+static void element(fini_page *page, const char *name, const char *text)
+{
+    fini_page_form(page, "<%-s>%s</%-s>", name, text, name);
+}
+
+/* {...}, or one sign. */
+static void read_group(reader *r, fini_page *page);
+
+/* \name{a}{b} with `count` groups. */
+static void read_parts(reader *r, fini_page *page, const char *name, int count)
+{
+    fini_page_form(page, "<%-s>", name);
+    for (int i = 0; i < count; i++)
+        read_group(r, page);
+    fini_page_form(page, "</%-s>", name);
+}
+
+static void read_text(reader *r, fini_page *page)
+{
+    const char *end = *r->at == '{' ? strchr(r->at, '}') : NULL;
+    char text[200];
+    size_t length = end ? (size_t)(end - r->at - 1) : sizeof text;
+    if (length >= sizeof text) {
+        r->bad = true;
+        return;
+    }
+    memcpy(text, r->at + 1, length);
+    text[length] = '\0';
+    element(page, "mtext", text);
+    r->at = end + 1;
+}
+
+static void read_command(reader *r, fini_page *page, bool *large)
+{
+    size_t length = 0;
+    while (isalpha((unsigned char)r->at[length]))
+        length++;
+    const char *name = r->at;
+    r->at += length;
+    if (length == 4 && memcmp(name, "frac", 4) == 0)
+        return read_parts(r, page, "mfrac", 2);
+    if (length == 4 && memcmp(name, "sqrt", 4) == 0)
+        return read_parts(r, page, "msqrt", 1);
+    if (length == 4 && memcmp(name, "text", 4) == 0)
+        return read_text(r, page);
+    if (length == 3 && memcmp(name, "hat", 3) == 0) {
+        fini_page_add(page, "<mover>");
+        read_group(r, page);
+        fini_page_add(page, "<mo>^</mo></mover>");
+        return;
+    }
+    for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++) {
+        const struct symbol *s = &symbols[i];
+        if (strlen(s->name) != length || memcmp(s->name, name, length) != 0)
+            continue;
+        *large = strcmp(s->name, "sum") == 0 || strcmp(s->name, "prod") == 0;
+        element(page, s->kind == 'o' ? "mo" : "mi", s->text);
+        return;
+    }
+    r->bad = true;
+}
+
+static void read_sign(reader *r, fini_page *page, bool *large)
+{
+    char text[8] = {0};
+    unsigned char c = (unsigned char)*r->at;
+    if (c == '{') {
+        r->at++;
+        read_row(r, page, '}');
+    } else if (c == '\\') {
+        r->at++;
+        read_command(r, page, large);
+    } else if (isdigit(c)) {
+        char number[40];
+        size_t length = strspn(r->at, "0123456789.");
+        length = length < sizeof number ? length : sizeof number - 1;
+        memcpy(number, r->at, length);
+        number[length] = '\0';
+        r->at += length;
+        element(page, "mn", number);
+    } else if (c == '\0' || c == '}' || c == '_' || c == '^') {
+        r->bad = true;
+    } else {
+        size_t length = 1;
+        while (length < 4 && ((unsigned char)r->at[length] & 0xc0) == 0x80)
+            length++;
+        memcpy(text, r->at, length);
+        r->at += length;
+        element(page, isalpha(c) || c >= 0x80 ? "mi" : "mo",
+                text[0] == '-' ? "\xe2\x88\x92" : text);
+    }
+}
+
+static void read_group(reader *r, fini_page *page)
+{
+    bool large;
+    if (++r->depth > DEPTH_MOST)
+        r->bad = true;
+    while (*r->at == ' ')
+        r->at++;
+    if (!r->bad)
+        read_sign(r, page, &large);
+    r->depth--;
+}
+
+/* A sign with what stands below and above it. */
+static void read_item(reader *r, fini_page *page)
+{
+    fini_page base = {NULL, 0, 0, false}, below = base, above = base;
+    bool large = false;
+    read_sign(r, &base, &large);
+    for (int i = 0; i < 2 && !r->bad; i++) {
+        if (*r->at == '_' && !below.size) {
+            r->at++;
+            read_group(r, &below);
+        } else if (*r->at == '^' && !above.size) {
+            r->at++;
+            read_group(r, &above);
+        }
+    }
+    const char *tag = below.size && above.size ? large ? "munderover" : "msubsup"
+                      : below.size             ? large ? "munder" : "msub"
+                      : above.size             ? large ? "mover" : "msup"
+                                               : NULL;
+    if (tag)
+        fini_page_form(page, "<%-s>", tag);
+    fini_page_bytes(page, base.text, base.size);
+    fini_page_bytes(page, below.text, below.size);
+    fini_page_bytes(page, above.text, above.size);
+    if (tag)
+        fini_page_form(page, "</%-s>", tag);
+    page->failed = page->failed || base.failed || below.failed || above.failed;
+    fini_page_close(&base);
+    fini_page_close(&below);
+    fini_page_close(&above);
+}
+
+static void read_row(reader *r, fini_page *page, char end)
+{
+    if (++r->depth > DEPTH_MOST)
+        r->bad = true;
+    fini_page_add(page, "<mrow>");
+    while (!r->bad && *r->at && *r->at != end) {
+        if (*r->at == ' ')
+            r->at++;
+        else
+            read_item(r, page);
+    }
+    if (!r->bad && *r->at != end)
+        r->bad = true;
+    if (!r->bad && end)
+        r->at++;
+    fini_page_add(page, "</mrow>");
+    r->depth--;
+}
+
+bool fini_mathml(fini_page *page, const char *tex, bool block)
+{
+    fini_page row = {NULL, 0, 0, false};
+    reader r = {tex, 0, false};
+    read_row(&r, &row, '\0');
+    if (!r.bad) {
+        fini_page_add(page, block ? "<math display=\"block\">" : "<math>");
+        fini_page_bytes(page, row.text, row.size);
+        fini_page_add(page, "</math>");
+    }
+    page->failed = page->failed || row.failed;
+    fini_page_close(&row);
+    return !r.bad;
+}
+
+bool fini_prose(fini_page *page, const char *text)
+{
+    char tex[400];
+    for (const char *from; (from = strchr(text, '$'));) {
+        const char *to = strchr(from + 1, '$');
+        size_t length = to ? (size_t)(to - from - 1) : sizeof tex, before = (size_t)(from - text);
+        if (length >= sizeof tex)
+            return false;
+        while (before > 0) { /* in pieces, because an escape takes a whole text */
+            char piece[400];
+            size_t size = before < sizeof piece ? before : sizeof piece - 1;
+            while (size > 1 && size < before && ((unsigned char)text[size] & 0xc0) == 0x80)
+                size--;
+            memcpy(piece, text, size);
+            piece[size] = '\0';
+            fini_page_xml(page, piece);
+            text += size;
+            before -= size;
+        }
+        memcpy(tex, from + 1, length);
+        tex[length] = '\0';
+        if (!fini_mathml(page, tex, false))
+            return false;
+        text = to + 1;
+    }
+    fini_page_xml(page, text);
+    return true;
+}

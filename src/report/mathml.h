@@ -1,0 +1,13 @@
+/* Formulas on a page: a small part of TeX as MathML. */
+#ifndef FINI_MATHML_H
+#define FINI_MATHML_H
+
+#include "report/page.h"
+
+/* Letters, numbers, signs, _ and ^ with {groups}, \frac{}{}, \sqrt{}, \hat{}, \text{}, and names such as \lambda, \sum, \erf
+ * (mathml.c lists them). false: it is something else, and nothing is written. */
+bool fini_mathml(fini_page *page, const char *tex, bool block);
+/* Text with formulas between dollars, escaped. false: a formula is none, or has no end; what came before it is written. */
+bool fini_prose(fini_page *page, const char *text);
+
+#endif
