@@ -10,19 +10,26 @@ static fin_error err;
 
 #define RUNS "runs:\n  - {id: grid, command: risk, set: {d: 100, L: 2}, axes: {lam: [0.1, 0.2]}}\n"
 #define CLAIM(id, bound, more)                                                                     \
-    "  - {id: " id ", statement: 'Says " id ".', take: risk, reduce: max, expect: {at_most: " bound "}, " \
+    "  - {id: " id ", statement: 'Says " id                                                        \
+    ".', take: risk, reduce: max, expect: {at_most: " bound "}, "                                  \
     "kind: paper, source: s, fails_if: f" more "}\n"
 
-static const char second[] = "study: a_second\npaper: {id: two, order: 2, title: Second & last, question: 'What is $x < y$?'}\n" RUNS
-                             "claims:\n" CLAIM("lost", "-1", ", known: why") CLAIM("other", "99", ", key: one");
+static const char second[] =
+    "study: a_second\npaper: {id: two, order: 2, title: Second & last, question: 'What is $x < "
+    "y$?'}\n" RUNS "claims:\n" CLAIM("lost", "-1", ", known: why")
+        CLAIM("other", "99", ", key: one");
 static const char first[] =
-    "study: b_first\npaper:\n  id: one\n  order: 1\n  title: First\n  by: A & B\n  arxiv: '2410.01537'\n  lead: All is $\\lambda$.\n"
-    "  question: Why $k^\\star$?\n  formula: ['\\frac{1}{\\sqrt{x_1}}']\n  found: So.\n  corrected: [One <note>.]\n"
+    "study: b_first\npaper:\n  id: one\n  order: 1\n  title: First\n  by: A & B\n  arxiv: "
+    "'2410.01537'\n  lead: All is $\\lambda$.\n"
+    "  question: Why $k^\\star$?\n  formula: ['\\frac{1}{\\sqrt{x_1}}']\n  found: So.\n  "
+    "corrected: [One <note>.]\n"
     "  claims: [listed]\n  try: [{panel: landscape, text: Roll}]\n" RUNS
-    "claims:\n" CLAIM("listed", "99", "") CLAIM("plain", "99", "")
-    "figures:\n  - {id: line, kind: lines, key: true, x: {take: lam}, lines: [{take: risk}]}\n"
-    "  - {id: rest, kind: lines, x: {take: lam}, lines: [{take: risk}]}\n";
-static const char member[] = "study: c_member\npaper: one\n" RUNS "claims:\n" CLAIM("keyed", "99", ", key: true");
+    "claims:\n" CLAIM("listed", "99", "") CLAIM(
+        "plain", "99", "") "figures:\n  - {id: line, kind: lines, key: true, x: {take: lam}, "
+                           "lines: [{take: risk}]}\n"
+                           "  - {id: rest, kind: lines, x: {take: lam}, lines: [{take: risk}]}\n";
+static const char member[] =
+    "study: c_member\npaper: one\n" RUNS "claims:\n" CLAIM("keyed", "99", ", key: true");
 
 static void run(fin_store *store, const char *text)
 {
@@ -62,14 +69,37 @@ static void assert_order(const char *page, const char *const *texts, int count)
 static void story__stands_in_order(void **state)
 {
     (void)state;
-    static const char *const order[] = {
-        "All is <math><mrow><mi>λ</mi></mrow></math>.", "<main>", "href=\"#paper-one\"", "href=\"#paper-two\"",
-        "id=\"paper-one\"", "A &amp; B", "href=\"https://arxiv.org/abs/2410.01537\"", "Why <math>",
-        "<mfrac><mrow><mn>1</mn></mrow>", "id=\"figure-b_first.line\"", "<p class=\"found\">So.</p>", "Says other.", "Says listed.",
-        "Says keyed.", "What failed or had to be corrected", "One &lt;note&gt;.", "<details class=\"more\">", "id=\"study-b_first\"",
-        "id=\"figure-b_first.rest\"", "id=\"study-c_member\"", "id=\"paper-two\"", "What is <math>", "<mo>&lt;</mo>",
-        "What failed or had to be corrected", "Says lost.", "why", "id=\"study-a_second\"", "id=\"methods\"", "id=\"claims\"",
-        "Says lost.", "Says other."};
+    static const char *const order[] = {"All is <math><mrow><mi>λ</mi></mrow></math>.",
+                                        "<main>",
+                                        "href=\"#paper-one\"",
+                                        "href=\"#paper-two\"",
+                                        "id=\"paper-one\"",
+                                        "A &amp; B",
+                                        "href=\"https://arxiv.org/abs/2410.01537\"",
+                                        "Why <math>",
+                                        "<mfrac><mrow><mn>1</mn></mrow>",
+                                        "id=\"figure-b_first.line\"",
+                                        "<p class=\"found\">So.</p>",
+                                        "Says other.",
+                                        "Says listed.",
+                                        "Says keyed.",
+                                        "What failed or had to be corrected",
+                                        "One &lt;note&gt;.",
+                                        "<details class=\"more\">",
+                                        "id=\"study-b_first\"",
+                                        "id=\"figure-b_first.rest\"",
+                                        "id=\"study-c_member\"",
+                                        "id=\"paper-two\"",
+                                        "What is <math>",
+                                        "<mo>&lt;</mo>",
+                                        "What failed or had to be corrected",
+                                        "Says lost.",
+                                        "why",
+                                        "id=\"study-a_second\"",
+                                        "id=\"methods\"",
+                                        "id=\"claims\"",
+                                        "Says lost.",
+                                        "Says other."};
     fin_store *store = NULL;
     assert_ok(fin_store_open(in_folder("s.db"), FIN_STORE_CREATE, &store, &err));
     run(store, second);
@@ -124,22 +154,25 @@ static void mathml__is_what_it_should_be(void **state)
     (void)state;
     static const struct {
         const char *tex, *mathml; /* NULL: refused */
-    } cases[] = {{"", "<math><mrow></mrow></math>"},
-                 {"x_1^2", "<math><mrow><msubsup><mi>x</mi><mn>1</mn><mn>2</mn></msubsup></mrow></math>"},
-                 {"\\sum_{l}^L", "<math><mrow><munderover><mo>∑</mo><mrow><mi>l</mi></mrow><mi>L</mi></munderover></mrow></math>"},
-                 {"a-1.5", "<math><mrow><mi>a</mi><mo>−</mo><mn>1.5</mn></mrow></math>"},
-                 {"\\text{a<b}", "<math><mrow><mtext>a&lt;b</mtext></mrow></math>"},
-                 {"\\sqrt{\\alpha}", "<math><mrow><msqrt><mrow><mi>α</mi></mrow></msqrt></mrow></math>"},
-                 {"<script>", "<math><mrow><mo>&lt;</mo><mi>s</mi><mi>c</mi><mi>r</mi><mi>i</mi><mi>p</mi><mi>t</mi><mo>&gt;</mo>"
-                              "</mrow></math>"},
-                 {"{x", NULL},
-                 {"x}", NULL},
-                 {"^2", NULL},
-                 {"\\frac{1}", NULL},
-                 {"\\text{x", NULL},
-                 {"\\nothing", NULL},
-                 {"\\", NULL},
-                 {"{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{x}}}}}}}}}}}}}}}}}}}}}}}}}}}}}}}}", NULL}};
+    } cases[] = {
+        {"", "<math><mrow></mrow></math>"},
+        {"x_1^2", "<math><mrow><msubsup><mi>x</mi><mn>1</mn><mn>2</mn></msubsup></mrow></math>"},
+        {"\\sum_{l}^L", "<math><mrow><munderover><mo>∑</mo><mrow><mi>l</mi></mrow><mi>L</mi></"
+                        "munderover></mrow></math>"},
+        {"a-1.5", "<math><mrow><mi>a</mi><mo>−</mo><mn>1.5</mn></mrow></math>"},
+        {"\\text{a<b}", "<math><mrow><mtext>a&lt;b</mtext></mrow></math>"},
+        {"\\sqrt{\\alpha}", "<math><mrow><msqrt><mrow><mi>α</mi></mrow></msqrt></mrow></math>"},
+        {"<script>", "<math><mrow><mo>&lt;</mo><mi>s</mi><mi>c</mi><mi>r</mi><mi>i</mi><mi>p</"
+                     "mi><mi>t</mi><mo>&gt;</mo>"
+                     "</mrow></math>"},
+        {"{x", NULL},
+        {"x}", NULL},
+        {"^2", NULL},
+        {"\\frac{1}", NULL},
+        {"\\text{x", NULL},
+        {"\\nothing", NULL},
+        {"\\", NULL},
+        {"{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{x}}}}}}}}}}}}}}}}}}}}}}}}}}}}}}}}", NULL}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         fini_page page = {NULL, 0, 0, false};
         assert_int_equal(fini_mathml(&page, cases[i].tex, false), cases[i].mathml != NULL);

@@ -388,7 +388,8 @@ static void figure__training_is_thinned_out_to_its_end(void **state)
     char *csv = read_all("f.csv");
     int lines = count_of(csv, "\nExcess risk,");
     assert_int_equal(lines, 3 * 40);
-    assert_int_equal(count_of(csv, "\nExcess risk,\"found k*, v*\",") + count_of(csv, "\nExcess risk,neither,") +
+    assert_int_equal(count_of(csv, "\nExcess risk,\"found k*, v*\",") +
+                         count_of(csv, "\nExcess risk,neither,") +
                          count_of(csv, "\nExcess risk,swapped,"),
                      lines);
     assert_int_equal(count_of(csv, ",13,"), 3 * 4);

@@ -195,11 +195,9 @@ static void csv__fields_are_quoted(void **state)
     fini_curve *curve = curve_of(&figure, panel, FINI_MARK_SOLID, 2, x, y);
     curve->label = "say \"no\"\nplease";
     fini_figure_csv(&figure, &page);
-    assert_string_equal(
-        terminated(&page),
-        "panel,series,x,y,low,high\n"
-        "\"a,b\",\"say \"\"no\"\"\nplease\",0.1,1e+300,,\n"
-        "\"a,b\",\"say \"\"no\"\"\nplease\",nan,-inf,,\n");
+    assert_string_equal(terminated(&page), "panel,series,x,y,low,high\n"
+                                           "\"a,b\",\"say \"\"no\"\"\nplease\",0.1,1e+300,,\n"
+                                           "\"a,b\",\"say \"\"no\"\"\nplease\",nan,-inf,,\n");
     fini_page_close(&page);
     fini_figure_close(&figure);
 }
@@ -465,7 +463,8 @@ static void axes__labels_stand_at_their_values(void **state)
     double at[2][N], left, top;
     int notes, labels[2] = {0, 0};
     char *svg = one(false, N, x, y, FINI_MARK_SOLID, &notes);
-    const char *inner = strstr(svg, "<svg class=\"marks\" x="), *path = inner ? strstr(inner, "<path d=\"M") : NULL;
+    const char *inner = strstr(svg, "<svg class=\"marks\" x="),
+               *path = inner ? strstr(inner, "<path d=\"M") : NULL;
     assert_non_null(path);
     assert_int_equal(sscanf(inner, "<svg class=\"marks\" x=\"%lf\" y=\"%lf\"", &left, &top), 2);
     path += strlen("<path d=\"");

@@ -142,7 +142,8 @@ static void add_shares(summary *s)
         int64_t count = 0;
         for (int64_t r = 0; r < s->runs; r++)
             count += (int)s->ends[r].status == i;
-        fini_result_share(s->result, names[i], i == FIN_RUN_CONVERGED ? "share" : NULL, count, s->runs);
+        fini_result_share(s->result, names[i], i == FIN_RUN_CONVERGED ? "share" : NULL, count,
+                          s->runs);
     }
 }
 

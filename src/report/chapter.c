@@ -15,14 +15,16 @@ static void check_prose(fini_ask *ask, const fini_node *map, const char *key)
     fini_page page = {NULL, 0, 0, false};
     const char *text = fini_ask_text(ask, map, key, "");
     if (!ask->status && !fini_prose(&page, text))
-        FINI_ASK_FAIL(ask, node,
-                      "a formula between dollars cannot be read; it may have letters, numbers, _, ^, \\frac, "
-                      "\\sqrt, \\hat, \\text and names such as \\lambda and \\sum");
+        FINI_ASK_FAIL(
+            ask, node,
+            "a formula between dollars cannot be read; it may have letters, numbers, _, ^, \\frac, "
+            "\\sqrt, \\hat, \\text and names such as \\lambda and \\sum");
     fini_page_close(&page);
 }
 
 /* The children of a list, which need not be there; each is `kind`. */
-static const fini_node *list_of(fini_ask *ask, const fini_node *map, const char *key, fini_kind kind)
+static const fini_node *list_of(fini_ask *ask, const fini_node *map, const char *key,
+                                fini_kind kind)
 {
     static const fini_node none = {.kind = FINI_LIST};
     const fini_node *list = fini_node_get(map, key);
@@ -30,7 +32,8 @@ static const fini_node *list_of(fini_ask *ask, const fini_node *map, const char 
     for (int i = 0; list && fine && i < list->count; i++)
         fine = list->child[i].kind == kind;
     if (!fine)
-        FINI_ASK_FAIL(ask, list, "'%s' must be a list of %s", key, kind == FINI_TEXT ? "texts" : "maps");
+        FINI_ASK_FAIL(ask, list, "'%s' must be a list of %s", key,
+                      kind == FINI_TEXT ? "texts" : "maps");
     return list && fine ? list : &none;
 }
 
@@ -47,12 +50,13 @@ static bool is_arxiv(const char *text)
 static bool is_anchor(const char *text)
 {
     size_t length = strlen(text);
-    return length > 0 && length < 64 && strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789-") == length;
+    return length > 0 && length < 64 &&
+           strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789-") == length;
 }
 
-static const char *const keys[] = {"id",      "order", "title",     "by",  "arxiv", "lead", "question",
-                                   "formula", "found", "corrected", "try",
-                                   "claims",  "figures", NULL};
+static const char *const keys[] = {"id",   "order",    "title",   "by",    "arxiv",
+                                   "lead", "question", "formula", "found", "corrected",
+                                   "try",  "claims",   "figures", NULL};
 
 static void check_ids(fini_ask *ask, const fin_study *study, const fini_node *list, bool claims)
 {
@@ -62,7 +66,8 @@ static void check_ids(fini_ask *ask, const fin_study *study, const fini_node *li
         for (int k = 0; claims && k < study->claim_count && !found; k++)
             found = strcmp(study->claims[k].id, id) == 0;
         if (!found)
-            FINI_ASK_FAIL(ask, &list->child[i], "the study has no %s '%.64s'", claims ? "claim" : "figure", id);
+            FINI_ASK_FAIL(ask, &list->child[i], "the study has no %s '%.64s'",
+                          claims ? "claim" : "figure", id);
     }
 }
 
@@ -71,13 +76,16 @@ static void check_map(fini_ask *ask, const fin_study *study, const fini_node *ma
     static const char *const try_keys[] = {"panel", "text", NULL};
     static const char *const prose[] = {"lead", "question", "found"};
     fini_ask_keys(ask, map, "a paper", keys);
-    const char *id = fini_ask_text(ask, map, "id", NULL), *arxiv = fini_ask_text(ask, map, "arxiv", "");
+    const char *id = fini_ask_text(ask, map, "id", NULL),
+               *arxiv = fini_ask_text(ask, map, "arxiv", "");
     if (!fini_is_id(id))
-        FINI_ASK_FAIL(ask, fini_node_get(map, "id"), "the id '%.70s' must have 1 to 64 letters, digits, - or _", id);
+        FINI_ASK_FAIL(ask, fini_node_get(map, "id"),
+                      "the id '%.70s' must have 1 to 64 letters, digits, - or _", id);
     fini_ask_text(ask, map, "title", NULL);
     fini_ask_text(ask, map, "by", "");
     if (arxiv[0] && !is_arxiv(arxiv))
-        FINI_ASK_FAIL(ask, fini_node_get(map, "arxiv"), "'arxiv' is a number such as 2410.01537, not '%.40s'", arxiv);
+        FINI_ASK_FAIL(ask, fini_node_get(map, "arxiv"),
+                      "'arxiv' is a number such as 2410.01537, not '%.40s'", arxiv);
     if (!isfinite(fini_ask_number(ask, map, "order", 0)))
         FINI_ASK_FAIL(ask, fini_node_get(map, "order"), "'order' must be finite");
     for (size_t i = 0; i < sizeof prose / sizeof *prose; i++)
@@ -96,7 +104,8 @@ static void check_map(fini_ask *ask, const fin_study *study, const fini_node *ma
     for (int i = 0; i < list->count && !ask->status; i++) {
         fini_ask_keys(ask, &list->child[i], "a panel to try", try_keys);
         if (!is_anchor(fini_ask_text(ask, &list->child[i], "panel", "")))
-            FINI_ASK_FAIL(ask, &list->child[i], "'panel' is the anchor of a panel, such as which-token");
+            FINI_ASK_FAIL(ask, &list->child[i],
+                          "'panel' is the anchor of a panel, such as which-token");
         check_prose(ask, &list->child[i], "text");
     }
 }
@@ -108,7 +117,8 @@ fin_status fini_chapter_check(const fin_study *study, fin_error *err)
     if (paper && paper->kind == FINI_MAP)
         check_map(&ask, study, paper);
     else if (paper && (paper->kind != FINI_TEXT || !fini_is_id(paper->text)))
-        FINI_ASK_FAIL(&ask, paper, "'paper' must be the id of a chapter, or a map that says what it is about");
+        FINI_ASK_FAIL(&ask, paper,
+                      "'paper' must be the id of a chapter, or a map that says what it is about");
     return ask.status;
 }
 
@@ -162,7 +172,8 @@ static void tell(fini_chapter *chapter, const fini_node *map)
         fini_page_form(&chapter->intro, "<p class=\"source\">%s%-s", text_of(map, "by"),
                        text_of(map, "by")[0] && arxiv[0] ? " \xc2\xb7 " : "");
     if (arxiv[0])
-        fini_page_form(&chapter->intro, "<a href=\"https://arxiv.org/abs/%s\">arXiv %s</a>", arxiv, arxiv);
+        fini_page_form(&chapter->intro, "<a href=\"https://arxiv.org/abs/%s\">arXiv %s</a>", arxiv,
+                       arxiv);
     if (text_of(map, "by")[0] || arxiv[0])
         fini_page_add(&chapter->intro, "</p>\n");
     paragraph(&chapter->intro, "<p class=\"question\">", text_of(map, "question"), "</p>\n");
@@ -173,9 +184,11 @@ static void tell(fini_chapter *chapter, const fini_node *map)
     }
     paragraph(&chapter->found, "<p class=\"found\">", text_of(map, "found"), "</p>\n");
     for (int i = 0; i < lists[1]->count; i++)
-        fini_page_form(&chapter->failed, "<li><strong>note</strong> %s</li>\n", lists[1]->child[i].text);
+        fini_page_form(&chapter->failed, "<li><strong>note</strong> %s</li>\n",
+                       lists[1]->child[i].text);
     for (int i = 0; i < lists[2]->count; i++) {
-        fini_page_form(&chapter->tries, "<li><a href=\"explore.html#%s\">", text_of(&lists[2]->child[i], "panel"));
+        fini_page_form(&chapter->tries, "<li><a href=\"explore.html#%s\">",
+                       text_of(&lists[2]->child[i], "panel"));
         fini_prose(&chapter->tries, text_of(&lists[2]->child[i], "text"));
         fini_page_add(&chapter->tries, "</a></li>\n");
     }
@@ -185,7 +198,9 @@ fini_chapter *fini_chapter_of(fini_chapters *list, const fin_study *study)
 {
     const fini_node *paper = study && !fini_chapter_check(study, NULL) ? study->paper : NULL;
     bool map = paper && paper->kind == FINI_MAP;
-    fini_chapter *chapter = fini_chapter_find(list, map ? text_of(paper, "id") : paper ? paper->text : "");
+    fini_chapter *chapter = fini_chapter_find(list, map     ? text_of(paper, "id")
+                                                    : paper ? paper->text
+                                                            : "");
     if (chapter && map && isinf(chapter->order))
         tell(chapter, paper);
     return chapter;
@@ -200,8 +215,8 @@ static bool lists(const fini_node *paper, const char *which, const char *id)
     return false;
 }
 
-fini_chapter *fini_chapter_key(fini_chapters *list, const fin_study *study, const char *which, const char *id,
-                               const char *key)
+fini_chapter *fini_chapter_key(fini_chapters *list, const fin_study *study, const char *which,
+                               const char *id, const char *key)
 {
     if (study && lists(study->paper, which, id))
         return fini_chapter_of(list, study);
@@ -229,8 +244,9 @@ void fini_chapters_sort(fini_chapters *list)
 enum { PAGES = 9 };
 static void pages_of(fini_chapter *chapter, fini_page *pages[PAGES])
 {
-    fini_page *all[PAGES] = {&chapter->title,  &chapter->lead,   &chapter->intro, &chapter->figures, &chapter->found,
-                             &chapter->claims, &chapter->failed, &chapter->tries, &chapter->studies};
+    fini_page *all[PAGES] = {&chapter->title,   &chapter->lead,  &chapter->intro,
+                             &chapter->figures, &chapter->found, &chapter->claims,
+                             &chapter->failed,  &chapter->tries, &chapter->studies};
     memcpy(pages, all, sizeof all);
 }
 

@@ -41,8 +41,8 @@ fini_chapter *fini_chapter_find(fini_chapters *list, const char *id);
 fini_chapter *fini_chapter_of(fini_chapters *list, const fin_study *study);
 /* That the `key` of a claim or a figure names, or that of the study if its `paper:` lists the id under `which` ("claims", "figures");
  * NULL: it is not key, or no memory. */
-fini_chapter *fini_chapter_key(fini_chapters *list, const fin_study *study, const char *which, const char *id,
-                               const char *key);
+fini_chapter *fini_chapter_key(fini_chapters *list, const fin_study *study, const char *which,
+                               const char *id, const char *key);
 /* Ascending by order, those that are equal as they were. */
 void fini_chapters_sort(fini_chapters *list);
 void fini_chapters_close(fini_chapters *list);

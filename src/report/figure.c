@@ -384,7 +384,9 @@ static void say_zero(fini_figure *figure, fini_panel *p, range y)
         lines = lines && c->mark <= FINI_MARK_POINTS;
     if (lines && !p->y.log && y.low == 0 && y.high == 0 && isnan(p->y.low) && isnan(p->y.high))
         p->says = fini_figure_say(figure, "%.200s: exactly 0, at every point.",
-                                  p->y.label[0] ? p->y.label : p->title[0] ? p->title : "All");
+                                  p->y.label[0] ? p->y.label
+                                  : p->title[0] ? p->title
+                                                : "All");
 }
 
 fin_status fini_figure_finish(fini_figure *figure, fin_error *err)
@@ -433,8 +435,8 @@ static void csv_cell(fini_page *page, const double *numbers, int64_t i)
 static void csv_name(fini_page *page, const fini_panel *panel)
 {
     char name[300];
-    snprintf(name, sizeof name, "%s%s%s", panel->title[0] ? panel->title : panel->y.label, panel->part[0] ? ": " : "",
-             panel->part);
+    snprintf(name, sizeof name, "%s%s%s", panel->title[0] ? panel->title : panel->y.label,
+             panel->part[0] ? ": " : "", panel->part);
     fini_page_csv(page, name);
 }
 
@@ -483,7 +485,8 @@ static void json_scale(fini_page *page, const char *name, const fini_scale *scal
 static void json_curve(fini_page *page, const fini_curve *c)
 {
     fini_page_form(page, "{\"label\":%2s", c->label);
-    fini_page_print(page, ",\"mark\":\"%s\",\"count\":%lld}", fini_mark_name(c->mark), (long long)c->count);
+    fini_page_print(page, ",\"mark\":\"%s\",\"count\":%lld}", fini_mark_name(c->mark),
+                    (long long)c->count);
 }
 
 /* What is drawn is the SVG; this is for whoever points at it. */

@@ -38,7 +38,16 @@ enum { FINI_MARK_STYLES = FINI_MARK_POINTS + 1 }; /* those a study file may ask 
 const char *fini_mark_name(fini_mark mark);
 
 /* As many as colours: no two curves have the same sign before their colours come again. */
-enum { FINI_CIRCLE, FINI_SQUARE, FINI_TRIANGLE, FINI_DIAMOND, FINI_DOWN, FINI_PLUS, FINI_CROSS, FINI_SHAPES };
+enum {
+    FINI_CIRCLE,
+    FINI_SQUARE,
+    FINI_TRIANGLE,
+    FINI_DIAMOND,
+    FINI_DOWN,
+    FINI_PLUS,
+    FINI_CROSS,
+    FINI_SHAPES
+};
 enum { FINI_COLOURS = FINI_SHAPES, FINI_INK = -1 }; /* FINI_INK: the colour of text */
 
 typedef struct fini_curve fini_curve;
@@ -86,7 +95,7 @@ struct fini_panel {
     const char *title;
     fini_scale x, y, value; /* value: of cells */
     bool has_value;
-    bool square; /* both axes show the same */
+    bool square;      /* both axes show the same */
     const char *part; /* what tells it from others with the same title, in CSV; else "" */
     const char *says; /* a sentence in place of axes; "" if there is something to draw */
     fini_curve *curves, **curve_end;
@@ -105,7 +114,7 @@ typedef struct fini_figure {
     fini_panel *panels, **panel_end;
     fini_note *notes, **note_end;
     int panel_count;
-    int columns; /* panels in a row; 0: two, or one if there is only one */
+    int columns;                      /* panels in a row; 0: two, or one if there is only one */
     struct fini_piece *pieces;        /* all its memory */
     struct fini_figure_frame *frames; /* runs that it is drawn from */
     bool failed;                      /* see trouble: what is asked for then is not done */
@@ -298,7 +307,8 @@ typedef struct fini_line_spec {
     fini_mark mark;
     bool band, fit;
     fini_several several;
-    const char *as; /* what a value of split is called, with {} for the value; NULL or "": "L = 16" */
+    const char
+        *as; /* what a value of split is called, with {} for the value; NULL or "": "L = 16" */
 } fini_line_spec;
 void fini_lines_add(const fini_frame *frame, const char *x, const fini_line_spec *line,
                     fini_figure *figure, fini_panel *panel);

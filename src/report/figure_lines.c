@@ -15,7 +15,7 @@ enum { SHAPES_UP_TO = 40 }; /* lines with more points are drawn without their sh
 static fini_line_spec read_line(fini_spec *spec, const fini_node *node)
 {
     static const char *const keys[] = {"take",    "label", "split", "style", "band", "fit",
-                                       "average", "from",  "where", "each",  "as",    NULL};
+                                       "average", "from",  "where", "each",  "as",   NULL};
     fini_line_spec line = {0};
     fini_ask_keys(&spec->ask, node, "a line", keys);
     const fini_block *block = fini_spec_block(spec, node);
@@ -96,7 +96,8 @@ static const char *slope_label(const fini_line *line, int64_t n, bool drawn, fin
     const char *unit = panel->x.log == panel->y.log ? ""
                        : panel->y.log               ? " decades per unit of x"
                                                     : " per decade of x";
-    return fini_figure_say(figure, "slope %s%s%s%s%s", slope, known ? " \xc2\xb1 " : "", error, known ? " (95 %)" : "", unit);
+    return fini_figure_say(figure, "slope %s%s%s%s%s", slope, known ? " \xc2\xb1 " : "", error,
+                           known ? " (95 %)" : "", unit);
 }
 
 /* A straight line through the points in the scales of the axes, with its slope as the label. */
@@ -260,8 +261,9 @@ static const char *value_label(const fini_line_spec *line, const char *text, fin
     const char *braces = line->as ? strstr(line->as, "{}") : NULL;
     bool number = text[0] && strchr("+-.0123456789", text[0]);
     if (braces)
-        return fini_figure_say(figure, "%.*s%.200s%.100s", (int)(braces - line->as < 100 ? braces - line->as : 100),
-                               line->as, text, braces + 2);
+        return fini_figure_say(figure, "%.*s%.200s%.100s",
+                               (int)(braces - line->as < 100 ? braces - line->as : 100), line->as,
+                               text, braces + 2);
     if (line->as && line->as[0])
         return fini_figure_copy(figure, line->as);
     return number ? fini_figure_say(figure, "%.64s = %.200s", fini_symbol(line->split), text)
@@ -279,8 +281,8 @@ void fini_lines_add(const fini_frame *frame, const char *x_formula, const fini_l
     if (figure->failed || fini_frame_rows(frame) == 0)
         return;
     if (!line->split)
-        add_curve(&x, &y, NULL, -1, &(naming){line->label, "", "", next_colour(panel)}, line, figure,
-                  panel);
+        add_curve(&x, &y, NULL, -1, &(naming){line->label, "", "", next_colour(panel)}, line,
+                  figure, panel);
     for (int k = 0; k < groups.count && !figure->failed; k++) {
         naming named = {.of = value_label(line, groups.texts[k], figure)};
         /* A label that only says what is split would say it twice. */

@@ -185,9 +185,8 @@ static void build(fini_spec *spec, fini_figure *figure)
     if (on_manifold(frame))
         add_arrows(&p, figure, panel);
     else
-        fini_figure_note(figure,
-                         "Off M (θ, η or ρ is not 0) descent leaves this plane: its "
-                         "direction is not drawn.");
+        fini_figure_note(figure, "Off M (θ, η or ρ is not 0) descent leaves this plane: its "
+                                 "direction is not drawn.");
     if (paths)
         add_paths(spec, paths, figure, panel);
     add_stationary(frame, figure, panel);

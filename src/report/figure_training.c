@@ -31,7 +31,8 @@ static void check(fini_spec *spec)
         return;
     }
     if (columns->kind != FINI_LIST || columns->count < 1 || columns->count > COLUMNS_MOST)
-        FINI_ASK_FAIL(&spec->ask, columns, "'columns' is a list of 1 to %d blocks, such as [{from: runs, title: Runs}]",
+        FINI_ASK_FAIL(&spec->ask, columns,
+                      "'columns' is a list of 1 to %d blocks, such as [{from: runs, title: Runs}]",
                       (int)COLUMNS_MOST);
     for (int i = 0; !spec->ask.status && i < columns->count; i++) {
         const fini_node *column = &columns->child[i];
@@ -40,8 +41,10 @@ static void check(fini_spec *spec)
         fini_ask_text(&spec->ask, column, "title", block->id);
         fini_spec_where(spec, block, column);
         if (strcmp(block->command->name, "train") != 0)
-            FINI_ASK_FAIL(&spec->ask, column, "a figure of kind training shows runs of the command train, and block %.64s is %s",
-                          block->id, block->command->name);
+            FINI_ASK_FAIL(
+                &spec->ask, column,
+                "a figure of kind training shows runs of the command train, and block %.64s is %s",
+                block->id, block->command->name);
     }
 }
 
@@ -76,7 +79,9 @@ static void read_places(run *r)
     for (int64_t i = 0; i < all; i++)
         counts[place_of(r, i)]++;
     for (int p = 0; p < PLACES; p++)
-        r->counts[p] = !counts[p] ? "" : fini_figure_say(r->figure, "%s: %lld of %lld", places[p].ended, counts[p], all);
+        r->counts[p] = !counts[p] ? ""
+                                  : fini_figure_say(r->figure, "%s: %lld of %lld", places[p].ended,
+                                                    counts[p], all);
 }
 
 /* false: there is nothing to draw. */
@@ -97,15 +102,16 @@ static bool read_run(run *r)
     r->distance = path_of(r, "path_distance");
     r->place = fini_spec_series(r->frame, 0, "end_place", 1, r->figure);
     r->status = fini_spec_series(r->frame, 0, "end_status", 1, r->figure);
-    if (!r->kappa.values || !r->nu.values || !r->place.values || !r->status.values || r->kappa.columns != r->nu.columns ||
-        r->kappa.rows != r->nu.rows || r->figure->failed)
+    if (!r->kappa.values || !r->nu.values || !r->place.values || !r->status.values ||
+        r->kappa.columns != r->nu.columns || r->kappa.rows != r->nu.rows || r->figure->failed)
         return false;
     r->paths = fini_spec_lines(r->figure, &r->kappa);
     read_places(r);
     if (r->step.columns < logged)
         fini_figure_note(r->figure, "Not every logged step is drawn; the store has all.");
     if (r->place.columns > r->paths)
-        fini_figure_note(r->figure, "Lines are the first %lld runs; the legend counts all.", (long long)r->paths);
+        fini_figure_note(r->figure, "Lines are the first %lld runs; the legend counts all.",
+                         (long long)r->paths);
     return true;
 }
 
@@ -113,7 +119,8 @@ static bool read_run(run *r)
 
 static fini_panel *panel_of(const run *r, const char *title, const char *x, const char *y)
 {
-    fini_panel *panel = fini_figure_panel(r->figure, r->title[0] ? fini_figure_say(r->figure, "%.100s", r->title) : title);
+    fini_panel *panel = fini_figure_panel(
+        r->figure, r->title[0] ? fini_figure_say(r->figure, "%.100s", r->title) : title);
     if (panel) {
         panel->x.label = x;
         panel->y.label = y;
@@ -131,7 +138,8 @@ static bool positive_somewhere(const fini_matrix *m)
 }
 
 /* A line for every path, in the colour of where it ended; the legend has each place once if `named`. */
-static void add_paths(const run *r, fini_panel *panel, const fini_matrix *x, const fini_matrix *y, fini_mark mark, bool named)
+static void add_paths(const run *r, fini_panel *panel, const fini_matrix *x, const fini_matrix *y,
+                      fini_mark mark, bool named)
 {
     bool seen[PLACES] = {false};
     for (int64_t p = 0; p < r->paths && p < y->rows; p++) {
@@ -145,7 +153,8 @@ static void add_paths(const run *r, fini_panel *panel, const fini_matrix *x, con
         curve->quiet = !named || seen[place];
         seen[place] = true;
     }
-    for (int place = 0; place < PLACES && named; place++) { /* where none of the few ended, but others */
+    for (int place = 0; place < PLACES && named;
+         place++) { /* where none of the few ended, but others */
         fini_curve *none = seen[place] || !r->counts[place][0]
                                ? NULL
                                : fini_figure_curve(r->figure, panel, places[place].ended, mark, 0);
@@ -157,7 +166,8 @@ static void add_paths(const run *r, fini_panel *panel, const fini_matrix *x, con
     }
 }
 
-static void quantity_panel(const run *r, const fini_matrix *m, const char *title, const char *label, bool named)
+static void quantity_panel(const run *r, const fini_matrix *m, const char *title, const char *label,
+                           bool named)
 {
     fini_panel *panel = panel_of(r, title, "step", label);
     if (!panel || !m->values)
@@ -197,7 +207,8 @@ static void overlap_panel(const run *r)
 
 static void add_ends(const run *r, fini_panel *panel, bool last)
 {
-    fini_curve *ends = fini_figure_curve(r->figure, panel, last ? "end" : "start", FINI_MARK_POINTS, r->paths);
+    fini_curve *ends =
+        fini_figure_curve(r->figure, panel, last ? "end" : "start", FINI_MARK_POINTS, r->paths);
     if (!ends)
         return;
     ends->shape = last ? FINI_CIRCLE : FINI_CROSS;

@@ -67,8 +67,8 @@ static void add_title(fini_page *page, const fini_chapter *chapter)
 {
     if (chapter->title.size > 0) {
         char title[300];
-        snprintf(title, sizeof title, "%.*s", (int)(chapter->title.size < 299 ? chapter->title.size : 299),
-                 chapter->title.text);
+        snprintf(title, sizeof title, "%.*s",
+                 (int)(chapter->title.size < 299 ? chapter->title.size : 299), chapter->title.text);
         fini_page_xml(page, title);
     } else {
         fini_page_xml(page, chapter->id[0] ? chapter->id : "Other studies");
@@ -81,7 +81,8 @@ static void add_links(fini_page *page, const fini_html *html, bool explore)
         return;
     fini_page_add(page, "<nav aria-label=\"Chapters\"><ul>\n");
     if (explore)
-        fini_page_add(page, "<li><a href=\"explore.html\">Try it: six panels to play with</a></li>\n");
+        fini_page_add(page,
+                      "<li><a href=\"explore.html\">Try it: six panels to play with</a></li>\n");
     for (const fini_chapter *c = html->chapters.first; c; c = c->next) {
         fini_page_form(page, "<li><a href=\"#paper-%1s\">", c->id);
         add_title(page, c);
@@ -115,25 +116,33 @@ static void add_chapter(fini_page *page, const fini_chapter *c, bool alone, bool
     add_list(page, "<ul class=\"key\">\n", &c->claims, "</ul>\n");
     if (c->claims.size > 0 && c->failed.size == 0)
         fini_page_add(page, "<p class=\"source\">Of what was tried of this nothing failed.</p>\n");
-    add_list(page, "<h3>What failed or had to be corrected</h3>\n<ul class=\"key\">\n", &c->failed, "</ul>\n");
+    add_list(page, "<h3>What failed or had to be corrected</h3>\n<ul class=\"key\">\n", &c->failed,
+             "</ul>\n");
     if (explore)
         add_list(page, "<h3>Try it</h3>\n<ul>\n", &c->tries, "</ul>\n");
-    add_list(page, "<details class=\"more\"><summary>All that was run: studies, figures, settings</summary>\n",
-             &c->studies, "</details>\n");
+    add_list(
+        page,
+        "<details class=\"more\"><summary>All that was run: studies, figures, settings</summary>\n",
+        &c->studies, "</details>\n");
     fini_page_add(page, "</section>\n");
 }
 
 static void add_methods(fini_page *page, const fini_html *html)
 {
-    fini_page_add(page,
-                  "<section id=\"methods\">\n<h2>How verdicts are made</h2>\n"
-                  "<p>A claim holds if its 95 % interval lies inside what is expected, fails if it lies outside, "
-                  "is undecided if it lies on a bound or is not known, and untested if numbers are missing. "
-                  "A number is a closed form, a quadrature with its error, or a mean of draws with its standard error; "
-                  "the table says which. The same seed gives the same numbers on any machine with any number of "
-                  "threads.</p>\n<p>What a paper says, what was derived here and what checks the code are "
-                  "counted apart, because a check cannot fail but by a fault. A claim that is known not to hold says why, and "
-                  "counts as failing all the same.</p>\n");
+    fini_page_add(
+        page,
+        "<section id=\"methods\">\n<h2>How verdicts are made</h2>\n"
+        "<p>A claim holds if its 95 % interval lies inside what is expected, fails if it lies "
+        "outside, "
+        "is undecided if it lies on a bound or is not known, and untested if numbers are missing. "
+        "A number is a closed form, a quadrature with its error, or a mean of draws with its "
+        "standard error; "
+        "the table says which. The same seed gives the same numbers on any machine with any number "
+        "of "
+        "threads.</p>\n<p>What a paper says, what was derived here and what checks the code are "
+        "counted apart, because a check cannot fail but by a fault. A claim that is known not to "
+        "hold says why, and "
+        "counts as failing all the same.</p>\n");
     add_summary(page, html);
     fini_page_add(page, "</section>\n");
 }
@@ -158,14 +167,15 @@ static void add_filters(fini_page *page, const fini_html *html)
                             fin_verdict_name((fin_verdict)v), fin_verdict_name((fin_verdict)v),
                             (long long)count);
     }
-    fini_page_add(page, "<label>study <select><option value=\"\">all</option></select></label>\n</div>\n");
+    fini_page_add(
+        page, "<label>study <select><option value=\"\">all</option></select></label>\n</div>\n");
 }
 
 /* Those of one kind, folded; what does not hold comes first. */
 static void add_table(fini_page *page, const fini_html *html, fin_kind kind, const char *title)
 {
-    static const fin_verdict order[] = {FIN_VERDICT_UNDECIDED, FIN_VERDICT_FAILS, FIN_VERDICT_UNTESTED,
-                                        FIN_VERDICT_HOLDS};
+    static const fin_verdict order[] = {FIN_VERDICT_UNDECIDED, FIN_VERDICT_FAILS,
+                                        FIN_VERDICT_UNTESTED, FIN_VERDICT_HOLDS};
     const int64_t *verdicts = html->verdicts[kind];
     int64_t total = 0, holds = verdicts[FIN_VERDICT_HOLDS];
     for (int v = 0; v < FIN_VERDICTS; v++)
@@ -173,8 +183,10 @@ static void add_table(fini_page *page, const fini_html *html, fin_kind kind, con
     if (total == 0)
         return;
     bool open = kind == FIN_KIND_CHECK && holds < total;
-    fini_page_form(page, "<details class=\"kind %-s\"%-s><summary>%s: ", fin_kind_name(kind), open ? " open" : "", title);
-    fini_page_print(page, "%lld of %lld hold%s</summary>\n", (long long)holds, (long long)total, holds == 1 ? "s" : "");
+    fini_page_form(page, "<details class=\"kind %-s\"%-s><summary>%s: ", fin_kind_name(kind),
+                   open ? " open" : "", title);
+    fini_page_print(page, "%lld of %lld hold%s</summary>\n", (long long)holds, (long long)total,
+                    holds == 1 ? "s" : "");
     fini_page_add(page, "<div class=\"scroll\"><table class=\"claims\"><thead><tr>"
                         "<th scope=\"col\">Verdict</th><th scope=\"col\">Claim</th>"
                         "<th scope=\"col\">Measured, 95 % interval</th>"
@@ -200,7 +212,8 @@ static void add_claims(fini_page *page, const fini_html *html)
     fini_page_add(page, "<p class=\"none\" hidden>No claim fits this filter.</p>\n</section>\n");
 }
 
-static fin_status compose(fini_page *page, fini_html *html, const char *title, bool explore, fin_error *err)
+static fin_status compose(fini_page *page, fini_html *html, const char *title, bool explore,
+                          fin_error *err)
 {
     fini_html_frame frame;
     fini_chapters_sort(&html->chapters);
@@ -238,7 +251,8 @@ static bool has_explore(const char *path)
 {
     const char *slash = strrchr(path, '/');
     char name[4096];
-    int length = snprintf(name, sizeof name, "%.*sexplore.html", slash ? (int)(slash - path + 1) : 0, path);
+    int length =
+        snprintf(name, sizeof name, "%.*sexplore.html", slash ? (int)(slash - path + 1) : 0, path);
     FILE *file = length > 0 && (size_t)length < sizeof name ? fopen(name, "rb") : NULL;
     if (file)
         fclose(file);

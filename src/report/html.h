@@ -17,14 +17,16 @@ typedef struct fini_html_frame {
 } fini_html_frame;
 /* The head, and <header> up to the title; then what is to stand below the title, fini_html_main, what is to stand in <main>,
  * fini_html_close, which also frees the frame. made_of: "a store of runs alone". */
-fin_status fini_html_open(fini_html_frame *frame, const char *title, fini_page *page, fin_error *err);
+fin_status fini_html_open(fini_html_frame *frame, const char *title, fini_page *page,
+                          fin_error *err);
 void fini_html_main(fini_page *page);
 void fini_html_close(fini_html_frame *frame, const char *made_of, fini_page *page);
 /* One of src/report/assets. */
 void fini_html_asset(fini_page *page, const char *name);
 /* <figure> with a panel beside the other, the data for the script, and caption, notes and command in words. failure: why it
  * could not be drawn, or NULL; command: what draws it again, or "". */
-void fini_html_figure(const fini_figure *figure, const char *failure, const char *command, fini_page *page);
+void fini_html_figure(const fini_figure *figure, const char *failure, const char *command,
+                      fini_page *page);
 
 /* ---- the report ------------------------------------------------------------------------------ */
 

@@ -87,14 +87,16 @@ static void add_item(fini_page *page, const fin_claim *claim)
     add_number(page, claim->value, 4);
     fini_page_add(page, ", expected ");
     add_expected(page, claim->expected);
-    fini_page_form(page, " \xc2\xb7 <a href=\"#claim-%1s.%1s\">all of it</a></small></li>\n", claim->study, claim->id);
+    fini_page_form(page, " \xc2\xb7 <a href=\"#claim-%1s.%1s\">all of it</a></small></li>\n",
+                   claim->study, claim->id);
 }
 
 /* Key claims stand in the story of their chapter, and what does not hold stands in that of its study. */
 static void add_to_story(const adder *a, const fin_claim *claim)
 {
     const fini_claim_plan *plan = plan_of(a->study, claim->id);
-    fini_chapter *chapter = fini_chapter_key(&a->html->chapters, a->study, "claims", claim->id, plan ? plan->key : "");
+    fini_chapter *chapter =
+        fini_chapter_key(&a->html->chapters, a->study, "claims", claim->id, plan ? plan->key : "");
     bool holds = claim->verdict == FIN_VERDICT_HOLDS;
     if (!holds && !chapter && claim->kind != FIN_KIND_CHECK)
         chapter = fini_chapter_of(&a->html->chapters, a->study);
@@ -113,10 +115,11 @@ static fin_status add_claim(void *user, const fin_claim *claim, fin_error *err)
     fini_page_form(page, "<tr data-verdict=\"%-s\" data-study=\"%s\" id=\"claim-%1s.%1s\"><td>",
                    fin_verdict_name(claim->verdict), claim->study, claim->study, claim->id);
     add_verdict(page, claim->verdict);
-    fini_page_form(page,
-                   "</td><th scope=\"row\">%s<small>%s%-s<a href=\"#study-%1s\">%s</a> \xc2\xb7 %s</small>",
-                   claim->statement, claim->source, claim->source[0] ? " \xc2\xb7 " : "", claim->study, claim->study,
-                   claim->id);
+    fini_page_form(
+        page,
+        "</td><th scope=\"row\">%s<small>%s%-s<a href=\"#study-%1s\">%s</a> \xc2\xb7 %s</small>",
+        claim->statement, claim->source, claim->source[0] ? " \xc2\xb7 " : "", claim->study,
+        claim->study, claim->id);
     if (claim->fails_if[0])
         fini_page_form(page, "<small>fails if %s</small>", claim->fails_if);
     if (claim->known[0])

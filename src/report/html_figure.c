@@ -25,11 +25,14 @@ static void add_panels(fini_page *page, const fini_figure *figure)
     fini_page_add(page, "</div>\n");
 }
 
-void fini_html_figure(const fini_figure *figure, const char *failure, const char *command, fini_page *page)
+void fini_html_figure(const fini_figure *figure, const char *failure, const char *command,
+                      fini_page *page)
 {
     fini_page_form(page,
-                   "<figure id=\"figure-%1s.%1s\" data-name=\"%1s-%1s\" tabindex=\"-1\">\n<p class=\"title\">%s</p>\n",
-                   figure->study, figure->id, figure->study, figure->id, figure->title[0] ? figure->title : figure->id);
+                   "<figure id=\"figure-%1s.%1s\" data-name=\"%1s-%1s\" tabindex=\"-1\">\n<p "
+                   "class=\"title\">%s</p>\n",
+                   figure->study, figure->id, figure->study, figure->id,
+                   figure->title[0] ? figure->title : figure->id);
     if (failure) {
         fini_page_form(page, "<p class=\"note\">This figure could not be drawn: %s</p>\n", failure);
     } else {

@@ -21,7 +21,8 @@ static void add_hash(fini_page *page, const fini_page *content)
     fini_page_print(page, "'sha256-%s'", hash);
 }
 
-fin_status fini_html_open(fini_html_frame *frame, const char *title, fini_page *page, fin_error *err)
+fin_status fini_html_open(fini_html_frame *frame, const char *title, fini_page *page,
+                          fin_error *err)
 {
     *frame = (fini_html_frame){{NULL, 0, 0, false}, {NULL, 0, 0, false}};
     fini_html_asset(&frame->style, "report.css");
@@ -49,15 +50,17 @@ fin_status fini_html_open(fini_html_frame *frame, const char *title, fini_page *
 
 void fini_html_main(fini_page *page)
 {
-    fini_page_add(page, "</div>\n<button type=\"button\" id=\"theme\" class=\"needs-script\" "
-                        "aria-label=\"Switch between light and dark\">"
-                        "<span aria-hidden=\"true\">\xe2\x97\x90</span></button>\n</header>\n<main>\n");
+    fini_page_add(page,
+                  "</div>\n<button type=\"button\" id=\"theme\" class=\"needs-script\" "
+                  "aria-label=\"Switch between light and dark\">"
+                  "<span aria-hidden=\"true\">\xe2\x97\x90</span></button>\n</header>\n<main>\n");
 }
 
 void fini_html_close(fini_html_frame *frame, const char *made_of, fini_page *page)
 {
     fini_page_form(page,
-                   "</main>\n<footer><p>Written by finetti %s from %s. The numbers behind each figure are in this "
+                   "</main>\n<footer><p>Written by finetti %s from %s. The numbers behind each "
+                   "figure are in this "
                    "file.</p></footer>\n<script>",
                    fin_version(), made_of);
     fini_page_bytes(page, frame->script.text, frame->script.size);

@@ -33,28 +33,32 @@ static void say_command(const fin_study *study, const char *id, char *text, size
     const char *full = study->full ? " --full" : "";
     if (is_shipped(study->name))
         snprintf(text, size,
-                 "finetti reproduce %.64s%s && finetti plot --store report/finetti.db --study %.64s --figure %.64s "
+                 "finetti reproduce %.64s%s && finetti plot --store report/finetti.db --study "
+                 "%.64s --figure %.64s "
                  "--out %.64s.svg",
                  study->name, full, study->name, id, id);
     else
-        snprintf(text, size, "finetti plot --study %.64s --figure %.64s --out %.64s.svg", study->name, id, id);
+        snprintf(text, size, "finetti plot --study %.64s --figure %.64s --out %.64s.svg",
+                 study->name, id, id);
 }
 
 /* Where a figure stands: in a chapter's story, or below its study. */
-static fini_page *place_of(fini_html *html, const fin_study *study, const fini_node *node, const fini_figure *figure,
-                           fini_page *own)
+static fini_page *place_of(fini_html *html, const fin_study *study, const fini_node *node,
+                           const fini_figure *figure, fini_page *own)
 {
     const fini_node *key = fini_node_get(node, "key");
-    fini_chapter *chapter =
-        fini_chapter_key(&html->chapters, study, "figures", figure->id, key && key->kind == FINI_TEXT ? key->text : "");
+    fini_chapter *chapter = fini_chapter_key(&html->chapters, study, "figures", figure->id,
+                                             key && key->kind == FINI_TEXT ? key->text : "");
     if (!chapter || !chapter->id[0])
         return own;
-    fini_page_form(own, "<p class=\"source\">Figure <a href=\"#figure-%1s.%1s\">%s</a> stands above.</p>\n", study->name,
-                   figure->id, figure->title[0] ? figure->title : figure->id);
+    fini_page_form(
+        own, "<p class=\"source\">Figure <a href=\"#figure-%1s.%1s\">%s</a> stands above.</p>\n",
+        study->name, figure->id, figure->title[0] ? figure->title : figure->id);
     return &chapter->figures;
 }
 
-static fin_status add_figures(fini_html *html, const fin_study *study, fini_page *own, fin_error *err)
+static fin_status add_figures(fini_html *html, const fin_study *study, fini_page *own,
+                              fin_error *err)
 {
     fin_status status = FIN_OK;
     for (int i = 0; study->figures && i < study->figures->count && !status; i++) {
@@ -206,7 +210,8 @@ static void add_provenance(fini_page *page, const provenance *p, const fin_study
 
 /* ---- the section ---------------------------------------------------------------------------- */
 
-static void add_head(fini_html *html, const char *name, const fin_study *study, fini_page *page, bool below)
+static void add_head(fini_html *html, const char *name, const fin_study *study, fini_page *page,
+                     bool below)
 {
     const char *title = study && study->title && study->title[0] ? study->title : name;
     const char *heading = below ? "h3" : "h2";

@@ -137,8 +137,8 @@ static const fini_figure_kind *find_kind(fini_spec *spec)
 
 static void check_keys(fini_spec *spec, const fini_figure_kind *kind)
 {
-    static const char *const common[] = {"id",    "title", "caption", "kind",
-                                         "from",  "where", "each",    "key"};
+    static const char *const common[] = {"id",   "title", "caption", "kind",
+                                         "from", "where", "each",    "key"};
     const char *keys[KEYS_MOST + 1];
     int count = 0;
     for (size_t i = 0; i < sizeof common / sizeof *common; i++)
@@ -193,9 +193,9 @@ fin_status fini_figure_build(fini_spec *spec, fini_figure *figure)
 const char *fini_symbol(const char *setting)
 {
     static const char *const symbols[][2] = {
-        {"lam", "λ"},   {"kappa", "κ"}, {"nu", "ν"},    {"theta", "θ"}, {"eta", "η"}, {"rho", "ρ"},
-        {"eps", "ε"},   {"gamma", "γ"}, {"alpha", "α"}, {"mu", "μ"},    {"abs_kappa", "|κ|"},
-        {"abs_nu", "|ν|"}};
+        {"lam", "λ"},   {"kappa", "κ"}, {"nu", "ν"},          {"theta", "θ"},
+        {"eta", "η"},   {"rho", "ρ"},   {"eps", "ε"},         {"gamma", "γ"},
+        {"alpha", "α"}, {"mu", "μ"},    {"abs_kappa", "|κ|"}, {"abs_nu", "|ν|"}};
     for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++)
         if (strcmp(setting, symbols[i][0]) == 0)
             return symbols[i][1];

@@ -225,13 +225,15 @@ void fini_page_point(fini_page *page, double number)
         number = number > 0 ? 1e6 : number < 0 ? -1e6 : 0;
     long long tenths = llround(number * 10);
     unsigned long long size = (unsigned long long)(tenths < 0 ? -tenths : tenths);
-    fini_page_print(page, size % 10 ? "%s%llu.%llu" : "%s%llu", tenths < 0 ? "-" : "", size / 10, size % 10);
+    fini_page_print(page, size % 10 ? "%s%llu.%llu" : "%s%llu", tenths < 0 ? "-" : "", size / 10,
+                    size % 10);
 }
 
 void fini_page_number(fini_page *page, double number)
 {
     char text[(int)FINI_NUMBER > (int)FINI_SHORTEST ? (int)FINI_NUMBER : (int)FINI_SHORTEST];
-    fini_page_bytes(page, text, isfinite(number) ? fini_shortest(number, text) : fini_format(number, text));
+    fini_page_bytes(page, text,
+                    isfinite(number) ? fini_shortest(number, text) : fini_format(number, text));
 }
 
 void fini_page_short(fini_page *page, double number, int digits)

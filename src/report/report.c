@@ -114,7 +114,7 @@ static fin_status build_lines(fin_store *store, const fin_study *study, const fi
         status =
             fini_fail(err, FIN_ERR_ARGUMENT, "'%.64s' is no setting of these runs", what->split);
     for (int i = 0; i < what->y_count && !status; i++) {
-        fini_line_spec line = {what->y[i], what->y[i],     what->split,      FINI_MARK_SOLID,
+        fini_line_spec line = {what->y[i], what->y[i],     what->split,       FINI_MARK_SOLID,
                                true,       what->fit != 0, FINI_SEVERAL_AUTO, NULL};
         fini_lines_add(frame, what->x, &line, figure, panel);
         status = fini_figure_status(figure, err);

@@ -53,7 +53,8 @@ void fini_matrix_thin(fini_matrix *m, int64_t most)
     int64_t kept = stride > 1 && old > 1 ? (old - 2) / stride + 2 : old;
     for (int64_t r = 0; r < m->rows; r++)
         for (int64_t i = 0; i < kept; i++)
-            m->values[r * kept + i] = rounded(m->values[r * old + (i + 1 < kept ? i * stride : old - 1)]);
+            m->values[r * kept + i] =
+                rounded(m->values[r * old + (i + 1 < kept ? i * stride : old - 1)]);
     m->columns = kept;
 }
 

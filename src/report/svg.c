@@ -137,8 +137,10 @@ static double legend(fini_page *page, const fini_panel *panel, double x, double 
             } else {
                 open_item(page, "item", k);
             }
-            fini_svg_sample(page, &of_all, x + at + SAMPLE / 2.0, y + row + LEGEND_ROW / 2.0, SAMPLE);
-            text_at(page, x + at + SAMPLE + 6, y + row + LEGEND_ROW / 2.0 + 3.5, "start", SMALL, INK, label);
+            fini_svg_sample(page, &of_all, x + at + SAMPLE / 2.0, y + row + LEGEND_ROW / 2.0,
+                            SAMPLE);
+            text_at(page, x + at + SAMPLE + 6, y + row + LEGEND_ROW / 2.0 + 3.5, "start", SMALL,
+                    INK, label);
             fini_page_add(page, "</g>\n");
         }
         any = true;
@@ -158,7 +160,8 @@ typedef struct end_label {
 
 static void label_text(const fini_curve *c, char text[256])
 {
-    snprintf(text, 256, "%.120s%s%.120s", c->of[0] ? c->of : c->label, c->slope[0] ? ": " : "", c->slope);
+    snprintf(text, 256, "%.120s%s%.120s", c->of[0] ? c->of : c->label, c->slope[0] ? ": " : "",
+             c->slope);
 }
 
 /* Where the curve is seen last: its rightmost point. */
@@ -225,8 +228,10 @@ static void draw_ends(fini_page *page, const fini_panel *panel, fini_box box)
         char text[256];
         label_text(l->curve, text);
         open_item(page, "item", l->k);
-        fini_page_form(page, "<path d=\"M%f %fL%f %f\" stroke=\"%-s\" stroke-opacity=\"0.6\" fill=\"none\"/>\n",
-                       box.x + l->x + 3, box.y + l->y, x - 3, y, colour);
+        fini_page_form(
+            page,
+            "<path d=\"M%f %fL%f %f\" stroke=\"%-s\" stroke-opacity=\"0.6\" fill=\"none\"/>\n",
+            box.x + l->x + 3, box.y + l->y, x - 3, y, colour);
         text_at(page, x, y + 3.5, "start", SMALL, colour, text);
         fini_page_add(page, "</g>\n");
     }
@@ -267,8 +272,8 @@ typedef struct axis_lines {
 
 static void open_axis(fini_page *page, const char *name, const char *anchor)
 {
-    fini_page_form(page, "<g class=\"%-s\" text-anchor=\"%-s\" font-size=\"%f\" fill=\"%-s\">\n", name, anchor,
-                   (double)SMALL, SOFT);
+    fini_page_form(page, "<g class=\"%-s\" text-anchor=\"%-s\" font-size=\"%f\" fill=\"%-s\">\n",
+                   name, anchor, (double)SMALL, SOFT);
 }
 
 static void close_axis(fini_page *page, axis_lines *lines)
@@ -334,7 +339,8 @@ static void y_axis(fini_page *page, const fini_scale *scale, fini_box box, doubl
         fini_page_form(&lines.ticks, "M%f %fL%f %f", box.x - (major ? 4 : 2), y, box.x, y);
         if (!major || y + 6 > free)
             continue;
-        fini_page_form(page, "<text x=\"%f\" y=\"%f\">%s</text>\n", box.x - 7, y + 3.5, ticks[i].text);
+        fini_page_form(page, "<text x=\"%f\" y=\"%f\">%s</text>\n", box.x - 7, y + 3.5,
+                       ticks[i].text);
         free = y - 6;
     }
     close_axis(page, &lines);
@@ -392,9 +398,10 @@ static margins measure(const fini_panel *panel, double width, double height)
 /* A sentence where axes would show nothing. */
 static void draw_sentence(fini_page *page, const fini_panel *panel, fini_box box)
 {
-    fini_page_form(page, "<path d=\"M%f %fh%fv%fh%fz\" fill=\"none\" stroke=\"%-s\"/>\n", box.x, box.y, box.width,
-                   box.height, -box.width, GRID);
-    text_at(page, box.x + box.width / 2, box.y + box.height / 2 + 4, "middle", FONT, INK, panel->says);
+    fini_page_form(page, "<path d=\"M%f %fh%fv%fh%fz\" fill=\"none\" stroke=\"%-s\"/>\n", box.x,
+                   box.y, box.width, box.height, -box.width, GRID);
+    text_at(page, box.x + box.width / 2, box.y + box.height / 2 + 4, "middle", FONT, INK,
+            panel->says);
 }
 
 static void draw_panel(fini_page *page, const fini_panel *panel, double x, double y, double width,
@@ -438,7 +445,8 @@ static double legend_height(const fini_panel *panel, double width, double height
     return panel->says[0] ? 0 : legend(NULL, panel, 0, 0, width - m.left - 6);
 }
 
-static void open_svg(fini_page *page, double width, double height, const char *title, const char *part)
+static void open_svg(fini_page *page, double width, double height, const char *title,
+                     const char *part)
 {
     fini_page_form(
         page,
@@ -459,9 +467,11 @@ int fini_figure_columns(const fini_figure *figure)
     return figure->columns > 0 ? figure->columns : figure->panel_count > 1 ? 2 : 1;
 }
 
-void fini_panel_svg(const fini_figure *figure, const fini_panel *panel, double width, double height, fini_page *page)
+void fini_panel_svg(const fini_figure *figure, const fini_panel *panel, double width, double height,
+                    fini_page *page)
 {
-    open_svg(page, width, height + 6 + legend_height(panel, width, height), title_of(figure), panel->title);
+    open_svg(page, width, height + 6 + legend_height(panel, width, height), title_of(figure),
+             panel->title);
     draw_panel(page, panel, 0, 0, width, height);
     fini_page_add(page, "</svg>\n");
 }

@@ -88,17 +88,19 @@ static void shape_path(fini_page *page, int shape, double x, double y, double r)
         fini_page_form(page, "m0 %fl%f %fh%fz", 1.15 * r, r, -1.9 * r, -2 * r);
         break;
     case FINI_DIAMOND:
-        fini_page_form(page, "m0 %fl%f %fl%f %fl%f %fz", -1.25 * r, 1.1 * r, 1.25 * r, -1.1 * r, 1.25 * r, -1.1 * r,
-                       -1.25 * r);
+        fini_page_form(page, "m0 %fl%f %fl%f %fl%f %fz", -1.25 * r, 1.1 * r, 1.25 * r, -1.1 * r,
+                       1.25 * r, -1.1 * r, -1.25 * r);
         break;
     case FINI_PLUS:
         fini_page_form(page, "m0 %fv%fm%f %fh%f", -1.2 * r, 2.4 * r, -1.2 * r, -1.2 * r, 2.4 * r);
         break;
     case FINI_CROSS:
-        fini_page_form(page, "m%f %fl%f %fm0 %fl%f %f", -r, -r, 2 * r, 2 * r, -2 * r, -2 * r, 2 * r);
+        fini_page_form(page, "m%f %fl%f %fm0 %fl%f %f", -r, -r, 2 * r, 2 * r, -2 * r, -2 * r,
+                       2 * r);
         break;
     default:
-        fini_page_form(page, "m%f 0a%f %f 0 1 0 %f 0a%f %f 0 1 0 %f 0", -r, r, r, 2 * r, r, r, -2 * r);
+        fini_page_form(page, "m%f 0a%f %f 0 1 0 %f 0a%f %f 0 1 0 %f 0", -r, r, r, 2 * r, r, r,
+                       -2 * r);
     }
 }
 
@@ -358,7 +360,8 @@ static void draw_layer(fini_page *page, const fini_panel *panel, fini_box box, b
 {
     int k = 0;
     for (const fini_curve *c = panel->curves; c; c = c->next, k++) {
-        bool band = c->low && c->high && c->mark < FINI_MARK_POINTS, cells = c->mark == FINI_MARK_CELLS;
+        bool band = c->low && c->high && c->mark < FINI_MARK_POINTS,
+             cells = c->mark == FINI_MARK_CELLS;
         if (under ? !band && !cells : cells)
             continue;
         fini_page_print(page, "<g data-k=\"%d\">\n", k);
@@ -372,9 +375,10 @@ static void draw_layer(fini_page *page, const fini_panel *panel, fini_box box, b
 
 void fini_svg_marks(fini_page *page, const fini_panel *panel, fini_box box)
 {
-    fini_page_form(page,
-                   "<svg class=\"marks\" x=\"%f\" y=\"%f\" width=\"%f\" height=\"%f\" overflow=\"hidden\">\n", box.x,
-                   box.y, box.width, box.height);
+    fini_page_form(
+        page,
+        "<svg class=\"marks\" x=\"%f\" y=\"%f\" width=\"%f\" height=\"%f\" overflow=\"hidden\">\n",
+        box.x, box.y, box.width, box.height);
     draw_layer(page, panel, box, true);
     for (const fini_reference *r = panel->references; r; r = r->next)
         draw_reference(page, panel, r, box);
