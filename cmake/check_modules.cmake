@@ -1,7 +1,7 @@
 # A module may use the modules before it in this list, never those after it. What is included tells. A
 # public header is that of a module, finetti/<module>.h, or a part of one, finetti/<module>_<part>.h.
 
-set(modules base kernel random math task family attention context theory train bags encoder data command lab store study report)
+set(modules base kernel random math task family attention context theory train bags encoder data text command lab store study report)
 
 file(GLOB files ${SRC}/src/*/*.[ch] ${SRC}/include/finetti/*.h)
 foreach(file IN LISTS files)

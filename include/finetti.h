@@ -23,6 +23,7 @@
 #include "finetti/store.h"
 #include "finetti/study.h"
 #include "finetti/task.h"
+#include "finetti/text.h"
 #include "finetti/theory.h"
 #include "finetti/theory_latent.h"
 #include "finetti/train.h"

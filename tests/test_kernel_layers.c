@@ -28,11 +28,11 @@ static void norm__near_double(void **state)
                 float *y = fence_array(&fences[7], n, 4), *mean = fence_array(&fences[8], rows, 4);
                 float inverse[8];
                 static double wy[MOST], wm[8], wi[8];
-                const fini_norm_f32 norm = {rows, w, x, gain, mean, inverse};
+                const fini_norm_f32 norm = {rows, w, x, gain, mean, inverse, 1e-5f};
                 table[k]->norm(&norm, bias, y);
                 table[k]->norm_back(&norm, dy, dx, dgain, dbias);
                 const fini_layers_f64 *f64 = &fini_layers_ref_f64;
-                const fini_norm_f64 wide = {rows, w, store[0], store[1], wm, wi};
+                const fini_norm_f64 wide = {rows, w, store[0], store[1], wm, wi, (double)1e-5f};
                 f64->norm(&wide, store[2], wy);
                 f64->norm_back(&wide, store[3], store[4], store[5], store[6]);
                 /* A row of two numbers that are close is divided by what their rounding left. */
@@ -53,7 +53,7 @@ static void norm_back__is_the_derivative(void **state)
     const fini_layers_f64 *f = &fini_layers_ref_f64;
     double dx[N] = {0}, dgain[W] = {0}, dbias[W] = {0}, y[N], mean[ROWS], inverse[ROWS];
     fill(0, N), fill(1, W), fill(2, W), fill(3, N);
-    const fini_norm_f64 norm = {ROWS, W, store[0], store[1], mean, inverse};
+    const fini_norm_f64 norm = {ROWS, W, store[0], store[1], mean, inverse, 1e-5};
     f->norm(&norm, store[2], y);
     f->norm_back(&norm, store[3], dx, dgain, dbias);
     for (int part = 0; part < 3; part++)
@@ -185,7 +185,7 @@ static void layers__nan_and_infinity(void **state)
             for (int j = 0; j < W; j++)
                 one[j] = 1;
             x[2 * W + at] = NAN;
-            f->norm(&(fini_norm_f32){ROWS, W, x, one, mean, inverse}, zero, y);
+            f->norm(&(fini_norm_f32){ROWS, W, x, one, mean, inverse, 1e-5f}, zero, y);
             for (int i = 0; i < ROWS * W; i++)
                 assert_true(!isnan(y[i]) == (i / W != 2));
             for (int relu = 0; relu < 2; relu++) {

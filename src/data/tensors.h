@@ -49,6 +49,9 @@ fin_status fini_tensors_list(fin_tensor_file *file, fin_error *err);
  * otherwise. kind NULL: any safetensors file. */
 fin_status fini_tensors_open(const char *path, const char *kind, int version,
                              fin_tensor_file **file, fin_error *err);
+/* The header alone, read and parsed (root): what follows it in `fd`, size bytes, is left where it is,
+ * and nothing of what the header says has been believed. */
+fin_status fini_tensors_head(const char *path, fin_tensor_file **file, fin_error *err);
 /* All metadata, in the order of the file. */
 int64_t fini_tensors_entries(const fin_tensor_file *file, const fin_entry **entries);
 /* The settings in entries called `before` + field, checked; others keep their defaults. `kind` is

@@ -207,8 +207,7 @@ static void drop_header(fin_tensor_file *file)
     file->header = NULL;
 }
 
-fin_status fini_tensors_open(const char *path, const char *kind, int version, fin_tensor_file **out,
-                             fin_error *err)
+fin_status fini_tensors_head(const char *path, fin_tensor_file **out, fin_error *err)
 {
     *out = NULL;
     fin_tensor_file *file = fini_alloc(sizeof *file);
@@ -224,7 +223,21 @@ fin_status fini_tensors_open(const char *path, const char *kind, int version, fi
     if (!status)
         status = parse_header(file, err);
     if (!status)
-        status = list_metadata(file, err);
+        *out = file;
+    else
+        fin_tensors_close(file);
+    return status;
+}
+
+fin_status fini_tensors_open(const char *path, const char *kind, int version, fin_tensor_file **out,
+                             fin_error *err)
+{
+    fin_tensor_file *file;
+    fin_status status = fini_tensors_head(path, &file, err);
+    *out = NULL;
+    if (status)
+        return status;
+    status = list_metadata(file, err);
     if (!status)
         status = read_data(file, err);
     if (!status)
@@ -251,6 +264,7 @@ void fin_tensors_close(fin_tensor_file *file)
 {
     if (!file)
         return;
+    drop_header(file);
     json_decref(file->metadata);
     fini_free(file->entries);
     fini_free(file->tensors);

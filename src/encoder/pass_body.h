@@ -12,6 +12,7 @@
 #include <string.h>
 
 enum { FLUSH = 8192 }; /* tokens after which the gradient goes to double */
+static const REAL NORM_EPS = (REAL)1e-5;
 
 #include "encoder/scratch_body.h"
 
@@ -91,7 +92,7 @@ static void norm(const fini_work *job, int64_t rows, fini_pair at, const REAL *x
 {
     const REAL *weights = job->weights;
     if (at.weight >= 0)
-        LAYERS->norm(&(NORM){rows, job->o->width, x, weights + at.weight, mean, inverse},
+        LAYERS->norm(&(NORM){rows, job->o->width, x, weights + at.weight, mean, inverse, NORM_EPS},
                      weights + at.bias, y);
 }
 
@@ -102,8 +103,8 @@ static void norm_back(const fini_work *job, scratch *s, int64_t rows, fini_pair 
     const REAL *weights = job->weights;
     int64_t w = job->o->width;
     if (at.weight >= 0)
-        LAYERS->norm_back(&(NORM){rows, w, x, weights + at.weight, mean, inverse}, s->dy, s->dx,
-                          s->gradient + at.weight, s->gradient + at.bias);
+        LAYERS->norm_back(&(NORM){rows, w, x, weights + at.weight, mean, inverse, NORM_EPS}, s->dy,
+                          s->dx, s->gradient + at.weight, s->gradient + at.bias);
     else
         for (int64_t i = 0; i < rows * w; i++)
             s->dx[i] += s->dy[i];

@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-/* norm       y = (x - mean) inverse gain + bias; mean and inverse = 1/sqrt(variance + 1e-5) of each
+/* norm       y = (x - mean) inverse gain + bias; mean and inverse = 1/sqrt(variance + eps) of each
  *            row are kept
  * norm_back  from dy: dx, dgain (w), dbias (w) are added to
  * gelu, relu y = act(x + bias), act(t) = t Phi(t) or max(t, 0); x is left as act'(x + bias), which
@@ -36,6 +36,7 @@
         int64_t rows, w;                                                                           \
         const real *x, *gain;                                                                      \
         real *mean, *inverse;                                                                      \
+        real eps;                                                                                  \
     } fini_norm_##suffix;                                                                          \
     typedef struct fini_head_##suffix {                                                            \
         int64_t m, L, d, ld, ldo;                                                                  \

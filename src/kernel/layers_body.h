@@ -44,7 +44,7 @@ static void norm(const fini_norm_f32 *n, const float *bias, float *y)
             vf t = (vf)((vi)(take(x + j, w - j) - middle) & first_lanes(w - j));
             square = FMA_F(t, t, square);
         }
-        inverse[r] = 1.0f / sqrtf(sum_f(square) * share + 1e-5f);
+        inverse[r] = 1.0f / sqrtf(sum_f(square) * share + n->eps);
         vf times = SET_F(inverse[r]);
         for (j = 0; j < w; j += WF) {
             vf h = (take(x + j, w - j) - middle) * times;

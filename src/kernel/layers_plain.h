@@ -15,7 +15,7 @@ static void NAME(norm)(const NAME(fini_norm) * n, const REAL *bias, REAL *y)
         for (int64_t j = 0; j < w; j++)
             square += ((double)x[j] - middle) * ((double)x[j] - middle);
         mean[r] = (REAL)middle;
-        inverse[r] = (REAL)(1 / sqrt(square / (double)w + 1e-5));
+        inverse[r] = (REAL)(1 / sqrt(square / (double)w + (double)n->eps));
         for (int64_t j = 0; j < w; j++)
             y[j] = (x[j] - mean[r]) * inverse[r] * gain[j] + bias[j];
     }
