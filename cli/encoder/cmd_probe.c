@@ -1,6 +1,7 @@
 /* finetti probe: what can be read, linearly, from the representations of an encoder; and looking at
  * them: attention, representations in a file, reconstructions of images. */
 #include "encoder/encoder.h"
+#include "text/text.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -16,6 +17,10 @@ static const cli_word words[] = {
     {"layer", "N|all|joint",
      "representation after so many layers, from 0 (the tokens' map) to all of them, the normed "
      "end; all = a table; joint = all of them side by side; default: the end"},
+    {"text", "COLUMN", "an encoder of text: the column of --data with the texts"},
+    {"token", "first|last|mean|N",
+     "an encoder of text: which piece is read (N from 0), or the mean of all; default: first"},
+    {"test_data", "FILE", "an encoder of text: judge by these texts, not by a fold of --data"},
     {"seed", "N", "which sequences --per-class takes; default: that of the encoder"},
     {"maps", "FILE", "CSV: attention weights of one head of layer --layer (default: the last)"},
     {"head", "N", "for --maps: which head, from 0; default 0"},
@@ -51,15 +56,20 @@ const cli_command cli_probe = {
         "Fits a linear map (ridge regression, or logistic for classes) from the representation\n"
         "of a sequence to its label, or to the numbers of the exact posterior (--target\n"
         "posterior, for families), and says how well it reads sequences that it was not fitted\n"
-        "to: those of the fold held out, or fresh ones. docs/encoder.md is a guide.",
+        "to: those of the fold held out, or fresh ones. Of a pretrained encoder of text (a folder\n"
+        "with config.json): from the representation of one piece. docs/encoder.md is a guide.",
     .examples =
         "  finetti probe enc.fin --layer all\n"
         "  finetti probe enc.fin --target mean\n"
         "  finetti probe enc.fin --data digits.csv --label digit --per-class 10 --layer all\n"
+        "  finetti probe minilm/ --data texts.csv --text sentence --label mood --layer all\n"
         "  finetti probe enc.fin --reconstruct images.svg --maps map.csv --states states.npz\n",
     .settings = &options,
     .computes = true,
-    .operands = {.name = "ENC", .meaning = "an encoder's file", .least = 1, .most = 1},
+    .operands = {.name = "ENC",
+                 .meaning = "an encoder's file, or the folder of one of text",
+                 .least = 1,
+                 .most = 1},
     .words = words,
     .run = run_command,
 };
@@ -261,7 +271,14 @@ static int report(const probing *p)
 
 static int run_command(cli_args *args)
 {
+    if (text_is_folder(args->operand[0]))
+        return text_probe(args);
     static probing p;
+    static const char *const of_text[] = {"text", "token", "test_data"};
+    for (size_t i = 0; i < sizeof of_text / sizeof *of_text; i++)
+        if (cli_get(args, of_text[i]))
+            return cli_usage("--%s is for the folder of an encoder of text, and %.200s is a file",
+                             of_text[i], args->operand[0]);
     fin_error err = {FIN_OK, ""};
     memset(&p, 0, sizeof p);
     p.args = args;

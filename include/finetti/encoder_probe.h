@@ -57,6 +57,11 @@ typedef struct fin_probe_score {
     double accuracy, accuracy_se, log_loss;
     double penalty;
 } fin_probe_score;
+/* Of a probe on n rows that it was not fitted to, with their targets; train is left as it is. column_r2: (columns)
+ * or NULL with its room. */
+FIN_API fin_status fin_probe_judge(const fin_probe *probe, int64_t n, const double *x,
+                                   const double *y, fin_probe_score *score,
+                                   FIN_OR_NULL double *column_r2, int64_t room, fin_error *err);
 /* Of an encoder on a corpus: states after a layer (pooled for sequences' targets; of the hidden
  * tokens for the Bayes prediction of them). column_r2: (columns) or NULL with its room. posterior:
  * representation sufficiency: how much of the posterior's numbers (fin_latent_posterior) the pooled

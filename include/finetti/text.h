@@ -60,12 +60,18 @@ FIN_API const int64_t *fin_text_pieces_left_out(const fin_text_pieces *pieces);
 
 /* ---- passes ---------------------------------------------------------------------------------- */
 
-/* What is asked of a pass; arrays are the caller's, NULL is not wanted. The bits depend on
- * the list of texts, neither on threads nor on what else is asked for. */
+/* Which states of a text: those of all its pieces, or one row, that of its first (such as [CLS]) or
+ * last piece, of piece `at`, or the mean over all. */
+enum { FIN_TEXT_ALL, FIN_TEXT_FIRST, FIN_TEXT_LAST, FIN_TEXT_AT, FIN_TEXT_MEAN };
+
+/* What is asked of a pass; arrays are the caller's, NULL is not wanted. The bits depend on the list of
+ * texts, neither on threads nor on what else is asked for. */
 typedef struct fin_text_pass {
-    float *const
-        *states;   /* (layers + 1) arrays of (pieces, width of the layer), each may be NULL */
-    float *pooled; /* (texts, width): the mean over a text's pieces after the last layer;
+    float *const *states; /* (layers + 1) arrays of (pieces or texts, width of the layer), each may
+                           * be NULL */
+    int pick;             /* FIN_TEXT_ ..., of states */
+    int64_t at;           /* FIN_TEXT_AT: from 0; every text needs so many */
+    float *pooled;        /* (texts, width): the mean over a text's pieces after the last layer;
                            * use-lite: its own, of length 1 */
 } fin_text_pass;
 /* FIN_ERR_NUMERIC, with the number of the text, where a state is not finite. */

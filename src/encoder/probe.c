@@ -220,20 +220,9 @@ double fin_probe_penalty(const fin_probe *probe)
 
 /* ---- how well it reads: share of variance explained, or accuracy and log loss ---------------- */
 
-void fini_probe_score_none(fin_probe_score *score)
-{
-    *score = (fin_probe_score){.r2 = NAN,
-                               .r2_least = NAN,
-                               .r2_most = NAN,
-                               .rmse = NAN,
-                               .accuracy = NAN,
-                               .accuracy_se = NAN,
-                               .log_loss = NAN,
-                               .penalty = NAN};
-}
-
-void fini_probe_score_classes(int64_t n, int64_t classes, const double *y, const double *P,
-                              fin_probe_score *score)
+/* y (n) classes, P (n, classes) probabilities. */
+static void score_classes(int64_t n, int64_t classes, const double *y, const double *P,
+                          fin_probe_score *score)
 {
     double right = 0, loss = 0;
     for (int64_t i = 0; i < n; i++) {
@@ -249,8 +238,10 @@ void fini_probe_score_classes(int64_t n, int64_t classes, const double *y, const
     score->log_loss = loss / (double)n;
 }
 
-void fini_probe_score_numbers(int64_t n, int64_t m, const double *y, const double *out,
-                              fin_probe_score *score, double *column_r2, int64_t room)
+/* y and out (n, m). A column that is the same in all rows has no variance to explain: its r2 is NaN
+ * and not in the mean. */
+static void score_numbers(int64_t n, int64_t m, const double *y, const double *out,
+                          fin_probe_score *score, double *column_r2, int64_t room)
 {
     double sum = 0, squares = 0, counted = 0, least = INFINITY, most = -INFINITY;
     for (int64_t c = 0; c < m; c++) {
@@ -273,4 +264,31 @@ void fini_probe_score_numbers(int64_t n, int64_t m, const double *y, const doubl
     score->r2_least = counted > 0 ? least : NAN;
     score->r2_most = counted > 0 ? most : NAN;
     score->rmse = sqrt(squares);
+}
+
+fin_status fin_probe_judge(const fin_probe *probe, int64_t n, const double *x, const double *y,
+                           fin_probe_score *score, double *column_r2, int64_t room, fin_error *err)
+{
+    FINI_NEED(err, probe, !n || x, !n || y, score);
+    int64_t targets = probe->classes > 0 ? 1 : probe->m;
+    double *out = fini_alloc_array(n, (size_t)probe->m * sizeof *out);
+    fin_status status =
+        out ? FIN_OK
+            : fini_fail_memory(err, (size_t)(n * probe->m) * sizeof *out, "a probe's predictions");
+    if (!status)
+        status = fin_probe_predict(probe, n, x, out, err);
+    if (!status)
+        status = check_finite("target", n, targets, y, err);
+    if (!status && probe->classes > 0)
+        status = check_classes(n, probe->classes, y, err);
+    if (!status) {
+        *score = (fin_probe_score){score->train, n,   probe->m, NAN, NAN,           NAN,
+                                   NAN,          NAN, NAN,      NAN, probe->penalty};
+        if (probe->classes > 0)
+            score_classes(n, probe->classes, y, out, score);
+        else
+            score_numbers(n, probe->m, y, out, score, column_r2, room);
+    }
+    fini_free(out);
+    return status;
 }

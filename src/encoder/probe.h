@@ -57,15 +57,4 @@ fin_status fini_location_check(const fin_encoder *encoder, const fin_task *task,
 fin_status fini_location_read(const fin_encoder *encoder, const fin_task *task, int64_t n,
                               fini_location *out, fin_error *err);
 
-/* ---- scores (probe.c) ------------------------------------------------------------------ */
-
-void fini_probe_score_none(fin_probe_score *score); /* all NaN and 0 */
-/* y (n) classes, P (n, classes) probabilities. */
-void fini_probe_score_classes(int64_t n, int64_t classes, const double *y, const double *P,
-                              fin_probe_score *score);
-/* y and out (n, m). A column that is the same in all rows has no variance to explain: its r2 is NaN
- * and not in the mean. */
-void fini_probe_score_numbers(int64_t n, int64_t m, const double *y, const double *out,
-                              fin_probe_score *score, double *column_r2, int64_t room);
-
 #endif

@@ -258,26 +258,11 @@ static fin_status fit_and_score(const probing *o, const part *train, const part 
                                 fin_error *err)
 {
     fin_probe *probe = NULL;
-    double *out = NULL;
     fin_status status = fin_probe_fit(&probe, train->rows, o->width, train->x, o->classes,
                                       o->columns, train->y, o->settings->penalty, err);
-    if (!status && !(out = fini_alloc_array(test->rows * o->columns, sizeof *out)))
-        status = fini_fail_memory(err, (size_t)(test->rows * o->columns) * sizeof *out,
-                                  "a probe's predictions");
+    score->train = train->rows;
     if (!status)
-        status = fin_probe_predict(probe, test->rows, test->x, out, err);
-    if (!status) {
-        fini_probe_score_none(score);
-        score->train = train->rows;
-        score->test = test->rows;
-        score->columns = o->columns;
-        score->penalty = fin_probe_penalty(probe);
-        if (o->classes > 0)
-            fini_probe_score_classes(test->rows, o->classes, test->y, out, score);
-        else
-            fini_probe_score_numbers(test->rows, o->columns, test->y, out, score, column_r2, room);
-    }
-    fini_free(out);
+        status = fin_probe_judge(probe, test->rows, test->x, test->y, score, column_r2, room, err);
     fin_probe_destroy(probe);
     return status;
 }

@@ -65,8 +65,8 @@ static void lay_out(part *p)
 static fin_status draw(part *p, const fin_task *task, uint64_t first, fin_error *err)
 {
     fin_batch batch = {p->n, p->d, FIN_F32, p->tokens, p->offsets};
-    fin_status status = fin_task_draw(task, first, p->n, FIN_F32, p->offsets, p->tokens, p->y,
-                                      p->location, err);
+    fin_status status =
+        fin_task_draw(task, first, p->n, FIN_F32, p->offsets, p->tokens, p->y, p->location, err);
     if (!status)
         status = fin_task_posterior(task, &batch, p->posterior, err);
     for (int64_t i = 0; i < p->n && !status; i++) {
@@ -122,21 +122,14 @@ typedef struct reading {
 static fin_status classify(const part *one, const reading *r, fini_located *share, fin_error *err)
 {
     fin_probe *probe = NULL;
-    fin_probe_score score;
-    double *P = fini_alloc_array(one->n, (size_t)r->classes * sizeof *P);
-    if (!P)
-        return fini_fail_memory(err, (size_t)(one->n * r->classes) * sizeof *P, "probabilities");
+    fin_probe_score score = {0};
     fin_status status =
         fin_probe_fit(&probe, one->n, r->p, r->x[0], r->classes, 1, r->y[0], PENALTY, err);
     if (!status)
-        status = fin_probe_predict(probe, one->n, r->x[1], P, err);
-    if (!status) {
-        fini_probe_score_none(&score);
-        fini_probe_score_classes(one->n, r->classes, r->y[1], P, &score);
+        status = fin_probe_judge(probe, one->n, r->x[1], r->y[1], &score, NULL, 0, err);
+    if (!status)
         *share = (fini_located){score.accuracy, score.accuracy_se};
-    }
     fin_probe_destroy(probe);
-    fini_free(P);
     return status;
 }
 

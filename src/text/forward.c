@@ -303,13 +303,35 @@ static void embed(const job *j, int64_t from)
     }
 }
 
+/* The row of a text that is asked for. */
+static void pick(const job *j, int64_t w, int64_t L, const float *x, float *out)
+{
+    const int kind = j->pass->pick;
+    int64_t at = kind == FIN_TEXT_AT ? j->pass->at : kind == FIN_TEXT_LAST ? L - 1 : 0;
+    if (kind != FIN_TEXT_MEAN) {
+        memcpy(out, x + at * w, (size_t)w * sizeof *out);
+        return;
+    }
+    for (int64_t k = 0; k < w; k++) {
+        double sum = 0;
+        for (int64_t l = 0; l < L; l++)
+            sum += (double)x[l * w + k];
+        out[k] = (float)(sum / (double)L);
+    }
+}
+
 static void keep(const job *j, int64_t layer, int64_t from, int64_t to)
 {
     float *states = j->pass->states ? j->pass->states[layer] : NULL;
-    int64_t w = fin_text_encoder_width(j->e, layer), start = j->p->offsets[from];
-    if (states)
-        memcpy(states + start * w, j->x,
-               (size_t)((j->p->offsets[to] - start) * w) * sizeof *states);
+    const int64_t *offsets = j->p->offsets, w = fin_text_encoder_width(j->e, layer);
+    for (int64_t i = from; i < to && states; i++) {
+        const float *x = j->x + (offsets[i] - offsets[from]) * w;
+        int64_t L = offsets[i + 1] - offsets[i];
+        if (j->pass->pick == FIN_TEXT_ALL)
+            memcpy(states + offsets[i] * w, x, (size_t)(L * w) * sizeof *x);
+        else
+            pick(j, w, L, x, states + i * w);
+    }
 }
 
 /* The mean m of x_l; use-lite: tanh(P m + p), of length 1. */
@@ -421,6 +443,15 @@ static fin_status plan(job *j, fin_error *err)
     for (int64_t i = 0; i <= e->shape.layers && j->pass->states; i++)
         if (j->pass->states[i] && i > j->depth)
             j->depth = i;
+    if (j->pass->pick < FIN_TEXT_ALL || j->pass->pick > FIN_TEXT_MEAN)
+        return fini_fail(err, FIN_ERR_ARGUMENT, "pick %d is none of FIN_TEXT_ALL to _MEAN",
+                         j->pass->pick);
+    for (int64_t i = 0; i < j->p->n && j->pass->pick == FIN_TEXT_AT; i++)
+        if (j->pass->at < 0 || j->pass->at >= j->p->offsets[i + 1] - j->p->offsets[i])
+            return fini_fail(err, FIN_ERR_ARGUMENT,
+                             "piece %lld is asked for, and text %lld (from 0) has %lld",
+                             (long long)j->pass->at, (long long)i,
+                             (long long)(j->p->offsets[i + 1] - j->p->offsets[i]));
     for (int64_t i = 0; i < j->p->n; i++)
         j->longest = larger(j->longest, j->p->offsets[i + 1] - j->p->offsets[i]);
     j->rows = larger(j->longest, GROUP);
