@@ -7,14 +7,16 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-static const cli_command *const own[] = {
-    &cli_risk,        &cli_simulate,     &cli_train,        &cli_landscape,    &cli_curve,
-    &cli_fit,         &cli_predict,      &cli_locate,       &cli_attend,
-    &cli_latent_risk, &cli_latent_draw,  &cli_study_run,    &cli_study_ls,
-    &cli_study_show,  &cli_study_status, &cli_study_export, &cli_study_diff,
-    &cli_study_merge, &cli_study_gc,     &cli_study_check,  &cli_study_commands,
-    &cli_pretrain,    &cli_finetune,     &cli_probe,        &cli_report,
-    &cli_plot,        &cli_reproduce,    &cli_info,         NULL};
+static const cli_command *const own[] = {&cli_risk,         &cli_simulate,    &cli_train,
+                                         &cli_landscape,    &cli_curve,       &cli_fit,
+                                         &cli_predict,      &cli_locate,      &cli_attend,
+                                         &cli_latent_risk,  &cli_latent_draw, &cli_study_run,
+                                         &cli_study_ls,     &cli_study_show,  &cli_study_status,
+                                         &cli_study_export, &cli_study_diff,  &cli_study_merge,
+                                         &cli_study_gc,     &cli_study_check, &cli_study_commands,
+                                         &cli_pretrain,     &cli_finetune,    &cli_probe,
+                                         &cli_embed,        &cli_report,      &cli_plot,
+                                         &cli_reproduce,    &cli_info,        NULL};
 
 static const cli_family families[] = {
     {"latent", "exchangeable tokens: Bayes risks against length, data to try things on",
