@@ -30,9 +30,8 @@ const cli_command cli_embed = {
         "Reads an encoder as people have it (BERT, MiniLM, DistilBERT: a folder with config.json,\n"
         "model.safetensors and vocab.txt or tokenizer.json) and texts from a CSV file, and writes\n"
         "a bag for every text. A piece is a token: its state, what it is of the text (piece), and\n"
-        "where (place, and characters begin to end). Other columns of the CSV file go along, one\n"
-        "number for a text: those of text as numbers of their classes, named in COLUMN_names.\n"
-        "docs/encoder.md is a guide.",
+        "where (place, and characters begin to end). Other columns of the CSV file go along, such\n"
+        "as labels. docs/encoder.md is a guide.",
     .examples = "  finetti embed minilm/ texts.csv --text sentence --out tokens.npz\n"
                 "  finetti embed minilm/ texts.csv --layer 0 --out words.npz\n"
                 "  finetti fit words.npz --label mood --out model.fin\n",
@@ -59,7 +58,6 @@ typedef struct embedding {
     int64_t *place, *begin, *end;              /* (tokens); in characters */
     char *letters;                             /* of all pieces, each with its NUL */
     const char **piece;                        /* (tokens) */
-    double *labels;                            /* (n) for each other column */
 } embedding;
 
 /* ---- options -------------------------------------------------------------------------------- */
@@ -192,42 +190,33 @@ typedef struct names {
     int column;
 } names;
 
-static const char *class_text(const void *user, int64_t c)
+static const char *label_text(const void *user, int64_t i)
 {
     const names *n = user;
-    return fin_table_text(n->table, n->column, c);
+    double value = fin_table_values(n->table, n->column)[i];
+    return isnan(value) ? "" : fin_table_text(n->table, n->column, (int64_t)value - 1);
 }
 
-/* The other columns: numbers as they are, classes from 0. */
-static fin_status add_labels(embedding *e, cli_npz *z, names *classes, fin_error *err)
+/* The other columns, as they are. */
+static fin_status add_labels(embedding *e, cli_npz *z, names *columns, fin_error *err)
 {
     static const char *const ours[] = {"tokens", "offsets", "piece", "place", "begin", "end"};
     const fin_table *table = e->file.table;
-    int columns = fin_table_columns(table);
-    e->labels = malloc((size_t)e->n * (size_t)columns * sizeof *e->labels + 8);
-    if (!e->labels)
-        return cli_status_memory(err, 8.0 * (double)e->n * columns, "labels");
-    for (int j = 0; j < columns; j++) {
-        char name[160];
-        const double *values = fin_table_values(table, j);
-        double *to = e->labels + j * e->n;
-        int64_t texts = fin_table_texts(table, j);
+    for (int j = 0; j < fin_table_columns(table); j++) {
+        const char *name = fin_table_name(table, j);
         if (j == e->file.column)
             continue;
-        snprintf(name, sizeof name, "%.128s", fin_table_name(table, j));
         for (size_t k = 0; k < sizeof ours / sizeof *ours; k++)
             if (strcmp(name, ours[k]) == 0)
                 return cli_status(err, FIN_ERR_ARGUMENT,
                                   "the column '%s' has the name of an array that embed writes; "
                                   "give it another one",
                                   name);
-        for (int64_t i = 0; i < e->n; i++)
-            to[i] = texts ? values[i] - 1 : values[i];
-        cli_npz_add(z, name, FIN_F64, 1, &e->n, to);
-        classes[j] = (names){table, j};
-        snprintf(name, sizeof name, "%.128s_names", fin_table_name(table, j));
-        if (texts && !z->status)
-            z->status = fin_npz_add_texts(z->npz, name, texts, class_text, &classes[j], z->err);
+        columns[j] = (names){table, j};
+        if (fin_table_texts(table, j) == 0)
+            cli_npz_add(z, name, FIN_F64, 1, &e->n, fin_table_values(table, j));
+        else if (!z->status)
+            z->status = fin_npz_add_texts(z->npz, name, e->n, label_text, &columns[j], z->err);
     }
     return z->status;
 }
@@ -235,8 +224,8 @@ static fin_status add_labels(embedding *e, cli_npz *z, names *classes, fin_error
 static fin_status write_file(embedding *e, fin_error *err)
 {
     cli_npz z;
-    names *classes = malloc((size_t)fin_table_columns(e->file.table) * sizeof *classes);
-    if (!classes)
+    names *columns = malloc((size_t)fin_table_columns(e->file.table) * sizeof *columns);
+    if (!columns)
         return cli_status_memory(err, 1e3, "names");
     fin_status status = cli_npz_open(&z, e->out, err);
     if (!status) {
@@ -249,10 +238,10 @@ static fin_status write_file(embedding *e, fin_error *err)
         cli_npz_add(&z, "begin", FIN_I64, 1, &e->tokens, e->begin);
         cli_npz_add(&z, "end", FIN_I64, 1, &e->tokens, e->end);
         if (!z.status)
-            z.status = add_labels(e, &z, classes, err);
+            z.status = add_labels(e, &z, columns, err);
         status = cli_npz_close(&z);
     }
-    free(classes);
+    free(columns);
     return status;
 }
 
@@ -320,7 +309,6 @@ static int run(cli_args *args)
     if (!code)
         code = report(&e);
     free(e.layer < 0 && e.states ? e.states - e.tokens * e.width : e.states);
-    free(e.labels);
     free(e.letters);
     free(e.piece);
     free(e.place);

@@ -150,6 +150,7 @@ typedef struct fini_arrays {
     const char *file;                  /* for messages */
     fin_array tokens, offsets, bag, y; /* data NULL: not there */
     fin_array group;
+    fini_npy_form y_form;                           /* labels may be texts */
     const char *bag_name, *label_name, *group_name; /* of the arrays that were found */
     fini_names columns; /* names of the features; empty: numbers from 0 */
     bool nameless;
@@ -188,6 +189,9 @@ typedef struct fini_room {
     char *text;
     size_t size;
 } fini_room;
+/* Element `at` of an array of texts, as UTF-8 that may be in `wide`: kept between calls for one array. */
+fin_status fini_element_text(const fin_array *array, const fini_npy_form *form, int64_t at,
+                             fini_room *wide, const char **text, size_t *length, fin_error *err);
 fin_status fini_extra_add(fin_bag_set *set, int64_t k, const char *text, size_t size,
                           fini_room *room, fin_error *err);
 void fini_extras_close(fin_bag_set *set);

@@ -208,6 +208,34 @@ static fin_status fill_labels(fini_arrays *a, double *value, fin_error *err)
     return FIN_OK;
 }
 
+/* Texts, one for each bag: classes. An empty one is no label. */
+static fin_status fill_texts(fini_arrays *a, fini_labels *all, fin_error *err)
+{
+    fini_room wide = {0};
+    fin_status status = FIN_OK;
+    if (a->y.count != a->total)
+        return fini_fail(err, FIN_ERR_FORMAT,
+                         "%.200s: '%s' has %lld texts for %lld bags; one for each bag is needed",
+                         a->file, a->label_name, (long long)a->y.count, (long long)a->total);
+    for (int64_t i = 0; i < a->total && !status; i++) {
+        const char *text;
+        size_t size;
+        int64_t number = -1;
+        status = fini_element_text(&a->y, &a->y_form, i, &wide, &text, &size, err);
+        if (!status && fini_text_fault(text, size, false))
+            status = fini_fail(err, FIN_ERR_FORMAT,
+                               "%.200s: label %lld (from 0) of '%s' has control characters, or is "
+                               "no UTF-8",
+                               a->file, (long long)i, a->label_name);
+        if (!status && size)
+            status = fini_names_put(&all->texts, text, size, &number, err);
+        all->value[i] = NAN;
+        all->text[i] = (int32_t)number;
+    }
+    fini_free(wide.text);
+    return status;
+}
+
 static fin_status labels(fini_arrays *a, fin_bag_set *set, const fin_bags_source *source,
                          fin_error *err)
 {
@@ -220,16 +248,21 @@ static fin_status labels(fini_arrays *a, fin_bag_set *set, const fin_bags_source
                    : fini_bags_labels(set, source, NULL, err);
     fini_labels all = {.n = a->total, .bags = a->bag_of ? &a->names : NULL, .file = a->file};
     all.value = fini_alloc_array(a->total + 1, sizeof *all.value);
-    fin_status status =
-        all.value ? FIN_OK : fini_fail_memory(err, (size_t)a->total * sizeof *all.value, "labels");
+    bool texts = a->y_form.kind >= FINI_NPY_BYTES;
+    if (texts)
+        all.text = fini_alloc_array(a->total + 1, sizeof *all.text);
+    fin_status status = all.value && (all.text || !texts)
+                            ? FIN_OK
+                            : fini_fail_memory(err, (size_t)a->total * sizeof *all.value, "labels");
     if (!status)
         status = fini_bags_keep(&set->label, a->label_name, err);
     if (!status)
-        status = fill_labels(a, all.value, err);
+        status = all.text ? fill_texts(a, &all, err) : fill_labels(a, all.value, err);
     if (!status)
         status = fini_bags_labels(set, source, &all, err);
     fini_names_close(&all.texts);
     fini_free(all.value);
+    fini_free(all.text);
     return status;
 }
 

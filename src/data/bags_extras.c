@@ -77,17 +77,14 @@ fin_status fini_extra_add(fin_bag_set *set, int64_t k, const char *text, size_t 
     return fini_names_add(&set->extra[k].texts, text, size, err);
 }
 
-/* Element `at` of an array of texts, as UTF-8. */
-static fin_status add_element(fin_bag_set *set, int64_t k, const fin_array *array,
-                              const fini_npy_form *form, int64_t at, fini_room *room,
-                              fini_room *wide, fin_error *err)
+fin_status fini_element_text(const fin_array *array, const fini_npy_form *form, int64_t at,
+                             fini_room *wide, const char **text, size_t *length, fin_error *err)
 {
     const char *from = (const char *)array->data + (size_t)at * form->size;
-    size_t size = form->size;
+    size_t size = form->size, used = 0;
     if (form->kind == FINI_NPY_WIDE) {
         if (!wide->text && !(wide->text = fini_alloc(size + 1)))
             return fini_fail_memory(err, size, "a text");
-        size_t used = 0;
         for (size_t i = 0; i < form->size; i += 4) {
             uint32_t character;
             memcpy(&character, from + i, sizeof character);
@@ -98,7 +95,19 @@ static fin_status add_element(fin_bag_set *set, int64_t k, const fin_array *arra
     }
     while (size > 0 && !from[size - 1])
         size--;
-    return fini_extra_add(set, k, from, size, room, err);
+    *text = from;
+    *length = size;
+    return FIN_OK;
+}
+
+static fin_status add_element(fin_bag_set *set, int64_t k, const fin_array *array,
+                              const fini_npy_form *form, int64_t at, fini_room *room,
+                              fini_room *wide, fin_error *err)
+{
+    const char *text;
+    size_t size;
+    fin_status status = fini_element_text(array, form, at, wide, &text, &size, err);
+    return status ? status : fini_extra_add(set, k, text, size, room, err);
 }
 
 /* ---- arrays ------------------------------------------------------------------------------------- */

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { ARRAYS = 5, TOKENS = 0 };
+enum { ARRAYS = 5, TOKENS = 0, LABEL = 3 };
 
 /* Where arrays come from: an archive, or files called before + name + ".npy". */
 typedef struct place {
@@ -28,7 +28,8 @@ static fin_status get(place *from, int which, const char *name, fin_array *out, 
     memset(out, 0, sizeof *out);
     for (int64_t i = 0; from->npz && i < fin_npz_count(from->npz); i++)
         if (strcmp(fin_npz_name(from->npz, i), name) == 0)
-            return fin_npz_array(from->npz, name, out, err);
+            return which == LABEL ? fini_npz_any(from->npz, i, out, &from->map[LABEL].form, err)
+                                  : fin_npz_array(from->npz, name, out, err);
     if (from->npz)
         return FIN_OK;
     char path[PATH_MAX + 264];
@@ -39,7 +40,7 @@ static fin_status get(place *from, int which, const char *name, fin_array *out, 
         return FIN_OK;
     fini_npy_unmap(&from->map[which]);
     fin_status status = fini_npy_map(path, &from->map[which], err);
-    if (!status && from->map[which].form.kind >= FINI_NPY_BYTES)
+    if (!status && which != LABEL && from->map[which].form.kind >= FINI_NPY_BYTES)
         status =
             fini_fail(err, FIN_ERR_UNSUPPORTED, "'%.300s' holds texts; numbers are needed", path);
     *out = from->map[which].array;
@@ -104,13 +105,14 @@ static fin_status find_arrays(place *from, fini_arrays *a, const fin_bags_source
                            "row of tokens); one is needed",
                            a->file);
     if (!status && source->label) {
-        status = get(from, 3, source->label, &a->y, err);
+        status = get(from, LABEL, source->label, &a->y, err);
         a->label_name = source->label;
     }
     if (!status && !a->y.data)
-        status = get_one(from, 3, wanted, label, &a->y, &a->label_name, err);
+        status = get_one(from, LABEL, wanted, label, &a->y, &a->label_name, err);
     if (!status && source->group)
         status = get_one(from, 4, source->group, NULL, &a->group, &a->group_name, err);
+    a->y_form = from->map[LABEL].form;
     return status;
 }
 

@@ -37,19 +37,6 @@ fini_char fini_char_next(const char **p, const char *end)
     }
 }
 
-int fini_char_put(fini_char c, char to[4])
-{
-    if (c < 0x80) {
-        to[0] = (char)c;
-        return 1;
-    }
-    int length = c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
-    for (int i = length - 1; i > 0; i--, c >>= 6)
-        to[i] = (char)(0x80 | (c & 0x3f));
-    to[0] = (char)((0xf00 >> length & 0xff) | c);
-    return length;
-}
-
 static bool inside(const fini_range *table, size_t count, fini_char c)
 {
     size_t low = 0, high = count;

@@ -83,7 +83,7 @@ static void cut_part(const fini_tokenizer *t, lattice *l, fini_pieces *pieces)
 
 static void append(lattice *l, fini_char c, int64_t begin, int64_t end)
 {
-    int length = fini_char_put(c, l->text + l->used);
+    int length = fini_utf8_put(c, l->text + l->used);
     for (int i = 0; i < length; i++) {
         l->begin[l->used + i] = begin;
         l->end[l->used + i] = end;

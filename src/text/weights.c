@@ -116,24 +116,6 @@ fin_status fini_weights_get(const fini_weights *w, const char *name, int64_t row
 
 /* ---- numbers ------------------------------------------------------------------------------------ */
 
-/* IEEE half precision: 5 bits of exponent, 10 of fraction. Exact. */
-static float half(uint16_t h)
-{
-    uint32_t sign = (uint32_t)(h & 0x8000) << 16, rest = h & 0x7fff, bits;
-    float value;
-    if (rest >= 0x7c00)
-        bits = 0x7f800000 | (rest & 0x3ff) << 13;
-    else if (rest >= 0x400)
-        bits = (rest << 13) + ((127 - 15) << 23);
-    else { /* below the normal ones: a multiple of 2^-24 */
-        value = (float)rest * 0x1p-24f;
-        memcpy(&bits, &value, sizeof bits);
-    }
-    bits |= sign;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
 static float brain(uint16_t b)
 {
     uint32_t bits = (uint32_t)b << 16;
@@ -152,7 +134,7 @@ static const float *floats(fini_float type, int64_t count, const unsigned char *
     else
         for (int64_t i = 0; i < count; i++) {
             memcpy(&h, data + 2 * i, sizeof h);
-            room[i] = type == FINI_F16 ? half(h) : brain(h);
+            room[i] = type == FINI_F16 ? fini_half(h) : brain(h);
         }
     return room;
 }

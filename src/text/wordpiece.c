@@ -73,7 +73,7 @@ static void append(const fini_tokenizer *t, word *w, fini_char c, int64_t begin,
         w->at[0] = LEAD;
     w->begin[i] = begin;
     w->end[i] = end;
-    w->at[i + 1] = w->at[i] + fini_char_put(c, w->text + w->at[i]);
+    w->at[i + 1] = w->at[i] + fini_utf8_put(c, w->text + w->at[i]);
 }
 
 void fini_wordpiece_cut(const fini_tokenizer *t, const char *text, size_t size, fini_pieces *pieces)
