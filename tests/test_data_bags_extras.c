@@ -98,6 +98,12 @@ static const char *piece(const void *user, int64_t i)
     return pieces[i];
 }
 
+static const char *mood(const void *user, int64_t i)
+{
+    (void)user;
+    return pieces[2 - i % 2];
+}
+
 static const char *write_archive(bool by_bag)
 {
     static const int64_t id[N] = {1, 2, 3, 4, 5, (INT64_C(1) << 53) + 1};
@@ -115,6 +121,7 @@ static const char *write_archive(bool by_bag)
     assert_ok(fin_npz_add(z, "xy", FIN_F32, 2, (int64_t[]){N, D}, tokens, &err));
     assert_ok(fin_npz_add(z, "id", FIN_I64, 1, (int64_t[]){N}, id, &err));
     assert_ok(fin_npz_add(z, "wide", FIN_U8, 2, (int64_t[]){N, 17}, wide, &err));
+    assert_ok(fin_npz_add_texts(z, "mood", 3, mood, NULL, &err));
     assert_ok(fin_npz_add(z, "other", FIN_F64, 1, (int64_t[]){3}, y, &err));
     assert_ok(fin_npz_commit(z, NULL, &err));
     return path;
@@ -148,8 +155,33 @@ static void extras__of_an_archive(void **state)
     fin_bag_set_destroy(set);
     source.extras = "z";
     read_refuses(&source, FIN_ERR_ARGUMENT, "no column 'z'", "piece, xy.0, xy.1");
-    source.label = "piece"; /* texts where numbers are needed */
+    source.label = "piece"; /* a text for each token, not for each bag */
+    read_refuses(&source, FIN_ERR_FORMAT, "'piece'", "6 texts for 3 bags");
+    source.label = NULL;
+    source.group = "piece"; /* texts where numbers are needed */
     read_refuses(&source, FIN_ERR_UNSUPPORTED, "'piece'", "holds texts");
+}
+
+/* Labels of arrays that are texts are classes. */
+static void labels__may_be_texts(void **state)
+{
+    (void)state;
+    fin_bags_source source = from(write_archive(false));
+    source.label = "mood";
+    fin_bag_set *set = read_set(&source);
+    const double *labels = fin_bag_set_bags(set)->labels;
+    assert_int_equal(fin_bag_set_classes(set), 2);
+    assert_string_equal(fin_bag_set_class(set, (int64_t)labels[0]), "b\xc3\xa9");
+    assert_string_equal(fin_bag_set_class(set, (int64_t)labels[1]), "a");
+    assert_true(labels[0] == labels[2] && labels[0] != labels[1]);
+    fin_bag_set_destroy(set);
+    source.class_names =
+        (const char *const[]){"x", "a"}; /* of a model, which knows only one of them */
+    source.class_count = 2;
+    set = read_set(&source);
+    labels = fin_bag_set_bags(set)->labels;
+    assert_true(isnan(labels[0]) && labels[1] == 1 && isnan(labels[2]));
+    fin_bag_set_destroy(set);
 }
 
 /* One NPY file of version 1.0. */
@@ -276,6 +308,7 @@ int main(void)
         cmocka_unit_test_setup(extras__of_a_table, empty_folder),
         cmocka_unit_test_setup(extras__by_a_list, empty_folder),
         cmocka_unit_test_setup(extras__of_an_archive, empty_folder),
+        cmocka_unit_test_setup(labels__may_be_texts, empty_folder),
         cmocka_unit_test_setup(extras__beside_mapped_files, empty_folder),
         cmocka_unit_test(half__is_exact),
         cmocka_unit_test_setup(npy__converts, empty_folder),
