@@ -128,7 +128,7 @@ fin_status fin_text_pieces_cut(fin_text_pieces **out, const fin_text_encoder *e,
                                const char *const *texts, const int64_t *sizes, int64_t longest,
                                fin_error *err)
 {
-    FINI_NEED_TO_MAKE(err, out, e, texts);
+    FINI_NEED_TO_MAKE(err, out, e, !n || texts);
     job j = {e, n, longest ? longest : e->shape.longest, texts, sizes, NULL};
     fin_status status = check(&j, err);
     if (status)
