@@ -33,7 +33,6 @@ pkg-config cmd:pkg-config pkg-config
 libopenblas-dev pc:openblas OpenBLAS
 liblapacke-dev pc:lapacke LAPACKE, the C interface of LAPACK
 libsleef-dev pc:sleef SLEEF, vector mathematics
-libsundials-dev header:cvode/cvode.h SUNDIALS 6 or later, with CVODE
 librandom123-dev header:Random123/philox.h Random123, headers only
 libjansson-dev pc:jansson jansson, JSON
 libzip-dev pc:libzip libzip

@@ -8,29 +8,23 @@
  * 1 - kappa is below the last digit.
  *
  * The curvature is mu^2 across M and of order one along it (424 and 0.01 in the paper's setting),
- * so the equations are stiff, and an explicit method would crawl. CVODE solves them with backward
- * differences and a dense Newton iteration (Hindmarsh et al., ACM TOMS 31, 2005), and its root
- * finding gives the times of events. Logged states are interpolated: they do not change the steps
+ * so the equations are stiff, and an explicit method would crawl: `math/ode.h` solves them. Logged
+ * states and the times of events are found on the polynomial of a step: they do not change the steps
  * taken. A run is always solved from its beginning, so it has the same bytes wherever it was
- * stopped; its objects are made anew, so nothing is left of another run. */
-#include "train/train.h"
+ * stopped. */
+#include "math/ode.h"
 #include "math/small.h"
-
-#include <cvode/cvode.h>
-#include <nvector/nvector_serial.h>
-#include <sundials/sundials_config.h>
-#include <sunlinsol/sunlinsol_dense.h>
-#include <sunmatrix/sunmatrix_dense.h>
+#include "train/train.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 enum { FRAME = 4, STATE = 6 };
-/* Roots: times when these pass through zero, the first two upwards, the others downwards. */
+/* Roots: times when these pass through zero, in the direction that is told. */
 enum { CONVERGED, LEFT, GRADIENT, REST, FLOOR, ROOTS };
+static const int direction[ROOTS] = {1, 1, -1, -1, -1};
 
-static const double relative = 1e-10, absolute = 1e-12;
+static const double relative = 3e-9, absolute = 3e-11;
 static const long most_steps = 1000000; /* between two logged ones; a few hundred are usual */
 
 typedef struct flow {
@@ -45,13 +39,12 @@ typedef struct flow {
     bool not_finite;      /* the last derivative */
     fin_status status;    /* of the last risk, with its message */
     fin_error error;
-    char message[192]; /* the solver's */
 
-    SUNContext context;
-    N_Vector y;
-    SUNMatrix matrix;
-    SUNLinearSolver solver;
-    void *cvode;
+    fini_ode ode;            /* may be ahead of where the run is */
+    double y[FINI_ODE_MOST]; /* where the run is */
+    double end;              /* of this segment */
+    double margin[ROOTS];    /* where the step began */
+    double root[ROOTS];      /* within the step, still to come; INFINITY: none */
 } flow;
 
 /* ---- the equations ---------------------------------------------------------------------------- */
@@ -116,12 +109,11 @@ static bool evaluate(flow *f, double s, const double *y, place *p)
     return !f->not_finite;
 }
 
-static int derivative(sunrealtype s, N_Vector at, N_Vector out, void *user)
+static int derivative(double s, const double *y, double *dy, void *user)
 {
     flow *f = user;
     place p;
-    double *dy = N_VGetArrayPointer_Serial(out);
-    if (!evaluate(f, s, N_VGetArrayPointer_Serial(at), &p))
+    if (!evaluate(f, s, y, &p))
         return f->status ? -1 : 1; /* 1: perhaps a shorter step does better */
     for (int i = 0; i < f->n; i++) {
         dy[i] = -f->alpha * p.gk[i];
@@ -144,15 +136,38 @@ static void margins(const flow *f, const place *p, const double *y, double g[ROO
     g[FLOOR] = f->trained ? y[2 * f->n] : 1;
 }
 
-static int roots(sunrealtype s, N_Vector at, sunrealtype *g, void *user)
+/* The margins at time s of the last step. */
+static bool margins_at(flow *f, double s, double g[ROOTS])
 {
-    flow *f = user;
     place p;
-    const double *y = N_VGetArrayPointer_Serial(at);
+    double y[FINI_ODE_MOST];
+    fini_ode_at(&f->ode, s, y);
     if (!evaluate(f, s, y, &p))
-        return -1;
+        return false;
     margins(f, &p, y, g);
-    return 0;
+    return true;
+}
+
+/* Where in the last step the margins pass through zero, from what they were at its beginning on. */
+static bool find_roots(flow *f)
+{
+    double end[ROOTS], g[ROOTS];
+    if (!margins_at(f, f->ode.s, end))
+        return false;
+    for (int i = 0; i < ROOTS; i++) {
+        f->root[i] = INFINITY;
+        if (f->margin[i] * direction[i] < 0 && end[i] * direction[i] >= 0) {
+            double low = f->ode.before, high = f->ode.s, middle;
+            while ((middle = low + (high - low) / 2) > low && middle < high) {
+                if (!margins_at(f, middle, g))
+                    return false;
+                *(g[i] * direction[i] < 0 ? &low : &high) = middle;
+            }
+            f->root[i] = high;
+        }
+    }
+    memcpy(f->margin, end, sizeof end);
+    return true;
 }
 
 static void see(flow *f, int event, double s)
@@ -161,21 +176,20 @@ static void see(flow *f, int event, double s)
         f->events[event] = s;
 }
 
-/* What holds at this moment, and was not seen before. `hit`: roots the solver has just found, which
- * rounding may leave on either side; NULL: none. */
-static bool look(flow *f, double s, const int *hit)
+/* What holds at this moment, and was not seen before. `hit`: roots that have just been found, which
+ * rounding may leave on either side; g: the margins. */
+static bool look(flow *f, double s, const bool hit[ROOTS], double g[ROOTS])
 {
     place p;
-    double g[ROOTS], *y = N_VGetArrayPointer_Serial(f->y);
-    if (!evaluate(f, s, y, &p))
+    if (!evaluate(f, s, f->y, &p))
         return false;
-    margins(f, &p, y, g);
-    bool converged = g[CONVERGED] > 0 || (hit && hit[CONVERGED]);
-    bool low = g[GRADIENT] < 0 || (hit && hit[GRADIENT]);
-    bool rest = g[REST] < 0 || (hit && hit[REST]);
+    margins(f, &p, f->y, g);
+    bool converged = g[CONVERGED] > 0 || hit[CONVERGED];
+    bool low = g[GRADIENT] < 0 || hit[GRADIENT];
+    bool rest = g[REST] < 0 || hit[REST];
     if (converged)
         see(f, CONVERGED, s);
-    if (g[LEFT] > 0 || (hit && hit[LEFT]))
+    if (g[LEFT] > 0 || hit[LEFT])
         see(f, LEFT, s);
     if (low && !converged)
         see(f, GRADIENT, s);
@@ -185,101 +199,53 @@ static bool look(flow *f, double s, const int *hit)
 
 /* ---- the solver -------------------------------------------------------------------------------- */
 
-#if SUNDIALS_VERSION_MAJOR < 7
-static void keep_message(int code, const char *module, const char *function, char *text, void *user)
-{
-    flow *f = user;
-    (void)code, (void)module;
-    snprintf(f->message, sizeof f->message, "%s: %s", function, text);
-}
-#else
-static void keep_message(int line, const char *function, const char *file, const char *text,
-                         SUNErrCode code, void *user, SUNContext context)
-{
-    flow *f = user;
-    (void)line, (void)file, (void)code, (void)context;
-    snprintf(f->message, sizeof f->message, "%s: %s", function, text);
-}
-#endif
-
-static void close_solver(flow *f)
-{
-    CVodeFree(&f->cvode);
-    if (f->solver)
-        SUNLinSolFree(f->solver);
-    if (f->matrix)
-        SUNMatDestroy(f->matrix);
-    if (f->y)
-        N_VDestroy(f->y);
-    if (f->context)
-        SUNContext_Free(&f->context);
-}
-
-static fin_status open_solver(flow *f, fin_error *err)
-{
-    int size = 2 * f->n + f->trained, directions[ROOTS] = {1, 1, -1, -1, -1};
-#if SUNDIALS_VERSION_MAJOR < 7
-    bool made = SUNContext_Create(NULL, &f->context) == 0;
-#else
-    bool made = SUNContext_Create(SUN_COMM_NULL, &f->context) == 0 &&
-                SUNContext_PushErrHandler(f->context, keep_message, f) == 0;
-#endif
-    if (made) {
-        f->y = N_VNew_Serial(size, f->context);
-        f->matrix = SUNDenseMatrix(size, size, f->context);
-        f->solver = f->y && f->matrix ? SUNLinSol_Dense(f->y, f->matrix, f->context) : NULL;
-        f->cvode = f->solver ? CVodeCreate(CV_BDF, f->context) : NULL;
-    }
-    if (!f->cvode)
-        return fini_fail(err, FIN_ERR_MEMORY, "out of memory: the solver of a flow");
-#if SUNDIALS_VERSION_MAJOR < 7
-    CVodeSetErrHandlerFn(f->cvode, keep_message, f);
-#endif
-    N_VConst(0, f->y); /* the start is set when the first segment begins */
-    if (CVodeSetUserData(f->cvode, f) || CVodeInit(f->cvode, derivative, 0, f->y) ||
-        CVodeSStolerances(f->cvode, relative, absolute) ||
-        CVodeSetLinearSolver(f->cvode, f->solver, f->matrix) ||
-        CVodeSetMaxNumSteps(f->cvode, most_steps) || CVodeSetMaxHnilWarns(f->cvode, -1) ||
-        CVodeRootInit(f->cvode, ROOTS, roots) || CVodeSetRootDirection(f->cvode, directions) ||
-        CVodeSetNoInactiveRootWarn(f->cvode))
-        return fini_fail(err, FIN_ERR_MEMORY, "out of memory: the solver of a flow (%s)",
-                         f->message);
-    return FIN_OK;
-}
-
-/* Why the solver stopped. A state that is not finite is an answer (diverged), not a failure. */
+/* Why there is no next step. A state that is not finite is an answer (diverged), not a failure. */
 static fin_status failed(flow *f, double s, fin_error *err)
 {
     if (f->status)
         return fini_fail(err, f->status, "run %lld: %s", (long long)f->run, f->error.message);
     if (f->not_finite) {
-        N_VConst(NAN, f->y);
+        for (int i = 0; i < FINI_ODE_MOST; i++)
+            f->y[i] = NAN;
         f->ended = true;
         return FIN_OK;
     }
     return fini_fail(err, FIN_ERR_NUMERIC,
-                     "run %lld: the flow was not solved beyond step %g (%s): the risk is steeper "
-                     "than doubles resolve; take a smaller lam, or rule = descent",
-                     (long long)f->run, s, f->message);
+                     "run %lld: the flow was not solved beyond step %g: the risk is steeper than "
+                     "doubles resolve; take a smaller lam, or rule = descent",
+                     (long long)f->run, s);
+}
+
+/* From *s on with what there is, as at the beginning of a segment. */
+static bool begin(flow *f, double s)
+{
+    fini_ode_begin(&f->ode, s, f->y);
+    for (int i = 0; i < ROOTS; i++)
+        f->root[i] = INFINITY;
+    return look(f, s, (bool[ROOTS]){false}, f->margin);
 }
 
 /* Solves up to time `until`, or to where the run ends. *s: where it is. */
 static fin_status solve(flow *f, double *s, double until, fin_error *err)
 {
+    long steps = f->ode.steps;
     while (*s < until && !f->ended) {
-        int hit[ROOTS], code = CVode(f->cvode, until, f->y, s, CV_NORMAL);
-        if (code < 0)
+        if (*s >= f->ode.s &&
+            (f->ode.steps - steps > most_steps || fini_ode_step(&f->ode, f->end) || !find_roots(f)))
             return failed(f, *s, err);
-        if (code == CV_ROOT_RETURN) {
-            if (CVodeGetRootInfo(f->cvode, hit))
-                return failed(f, *s, err);
-            if (hit[FLOOR]) { /* lam has come down to 0 and is held there */
-                N_VGetArrayPointer_Serial(f->y)[2 * f->n] = 0;
-                if (CVodeReInit(f->cvode, *s, f->y))
-                    return failed(f, *s, err);
-            }
-        }
-        if (!look(f, *s, code == CV_ROOT_RETURN ? hit : NULL))
+        bool hit[ROOTS];
+        double g[ROOTS], to = fmin(until, f->ode.s);
+        for (int i = 0; i < ROOTS; i++)
+            to = fmin(to, f->root[i]);
+        for (int i = 0; i < ROOTS; i++)
+            if ((hit[i] = f->root[i] <= to))
+                f->root[i] = INFINITY;
+        fini_ode_at(&f->ode, *s = to, f->y);
+        if (to == f->ode.s)
+            memcpy(f->y, f->ode.y, sizeof f->y);
+        if (hit[FLOOR]) /* lam has come down to 0 and is held there */
+            f->y[2 * f->n] = 0;
+        if (!look(f, to, hit, g) || (hit[FLOOR] && !begin(f, to)))
             return failed(f, *s, err);
     }
     return FIN_OK;
@@ -304,17 +270,14 @@ static fin_status begin_segment(flow *f, int64_t step, int64_t *end, fin_error *
     f->lam = fini_lam_at(t, step) * (1 + t->settings.decay * (double)step);
     f->constant_lam = f->trained || (t->settings.decay == 0 && lam_end == INT64_MAX);
     *end = lam_end < alpha_end ? lam_end : alpha_end;
-    /* Set in the last segment too: the solver may have kept the one before. */
-    if (CVodeReInit(f->cvode, (double)step, f->y) || CVodeSetStopTime(f->cvode, (double)*end) ||
-        !look(f, (double)step, NULL))
-        return failed(f, (double)step, err);
-    return FIN_OK;
+    f->end = (double)*end;
+    return begin(f, (double)step) ? FIN_OK : failed(f, (double)step, err);
 }
 
 static void keep(flow *f, double s)
 {
     double *x = f->t->state + f->run * f->t->width, k[FRAME], v[FRAME];
-    const double *y = N_VGetArrayPointer_Serial(f->y);
+    const double *y = f->y;
     fin_overlaps o;
     normalise(f->n, y, k);
     normalise(f->n, y + f->n, v);
@@ -380,19 +343,23 @@ static fin_status flow_run(fin_train *t, int64_t run, int64_t to, fin_error *err
     fin_overlaps o;
     flow f = {
         .t = t, .run = run, .n = d < FRAME ? (int)d : FRAME, .trained = t->settings.alpha_lam > 0};
+    f.ode = (fini_ode){.n = 2 * f.n + f.trained,
+                       .relative = relative,
+                       .absolute = absolute,
+                       .slope = derivative,
+                       .user = &f};
     for (int i = 0; i < ROOTS; i++)
         f.events[i] = NAN;
     fin_status status = start(t, run, err);
-    if (!status && !(status = open_solver(&f, err))) {
-        double *y = N_VGetArrayPointer_Serial(f.y), lam;
+    if (!status) {
+        double lam;
         read(t, run, &o, &lam);
-        status = fini_basis_vectors(&o, d, f.n, y, y + f.n, err);
+        status = fini_basis_vectors(&o, d, f.n, f.y, f.y + f.n, err);
         if (f.trained)
-            y[2 * f.n] = lam;
+            f.y[2 * f.n] = lam;
         if (!status)
             status = solve_run(&f, to, err);
     }
-    close_solver(&f);
     /* Located in time, and not where they were first logged. */
     t->converged_at[run] = f.events[CONVERGED];
     t->left_at[run] = f.events[LEFT];

@@ -65,8 +65,8 @@ simulate --n 3 --d 5 --out out/data.csv
 info --json
 train --runs 2 --steps 5 --json --curvature
 train --runs 2 --steps 5 --engine ambient --d 9 --form bayes --risk-samples 2
-landscape --grid 3 --starts 0 --json"""
-# Not --rule flow, nor the starts of landscape that follow it: SUNDIALS 6 does not survive a refusal within SUNContext_Create.
+train --runs 2 --steps 50 --rule flow --json
+landscape --grid 3 --starts 2 --json"""
 
 
 def run(words, **more):
