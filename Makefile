@@ -30,7 +30,7 @@ compile = env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL cmake --build $(BUILD) -j $(JO
 run_tests = bash tests/run.sh $(BUILD) $(1) $(test_jobs) '$(TESTS)'
 
 .NOTPARALLEL:
-.PHONY: build wheel reproduce check check-all check-clang check-sanitizers check-races check-slow check-long fuzz mutants bench install \
+.PHONY: build wheel web reproduce check check-all check-clang check-sanitizers check-races check-slow check-long fuzz mutants bench install \
 	clean help
 
 build:
@@ -44,7 +44,14 @@ wheel:
 	@$(compile) wheel
 	@ls $(BUILD)/python/finetti-*.whl
 
-reproduce: build
+# The page to play with: from then on this tree builds it, and the tool carries it.
+web:
+	@$(setup) build web
+	@$(configure) -D FINETTI_WEB=ON >/dev/null
+	@$(compile) web product
+	@ls $(BUILD)/web/index.html
+
+reproduce: web
 	@$(BUILD)/finetti reproduce $(ARGS)
 
 check:
@@ -82,7 +89,7 @@ check-races:
 
 check-slow:
 	@tools/setup.sh build check check-all
-	@$(configure) >/dev/null
+	@$(configure) -D FINETTI_WEB=ON >/dev/null
 	@$(compile) tests
 	@$(call run_tests,all)
 
@@ -118,6 +125,7 @@ clean:
 help:
 	@echo 'make            build the library and build/finetti (missing packages are installed first)'
 	@echo 'make wheel      build the Python package, build/python/finetti-...whl, for pip install'
+	@echo 'make web        the page to play with, build/web/index.html, which the tool carries from then on (needs clang)'
 	@echo 'make reproduce  every claim of the papers, tested in two and a half minutes, and report/index.html'
 	@echo 'make check      build and run the tests: four minutes on two cores'
 	@echo 'make check-all  what check leaves out, a quarter of an hour: check-clang, check-sanitizers, check-races, check-slow'

@@ -16,3 +16,4 @@ file(GLOB shipped_studies CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/studies/*.yaml
 embed(fini_shipped ${shipped_studies})
 file(GLOB report_assets CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/report/assets/*)
 embed(fini_assets ${report_assets})
+embed(fini_explore ${web_page}) # empty where it is not built

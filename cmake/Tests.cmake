@@ -172,3 +172,13 @@ if(FINETTI_SANITIZE MATCHES "fuzzer-no-link")
   endforeach()
   link_cli(fuzz_cli)
 endif()
+
+# The calls of the page, natively, beside the WebAssembly module (tests/all/explore.sh).
+if(TARGET web)
+  add_executable(web_native tests/browser/native.c ${PROJECT_SOURCE_DIR}/web/call.c ${PROJECT_SOURCE_DIR}/web/context.c
+                 ${PROJECT_SOURCE_DIR}/web/descent.c ${PROJECT_SOURCE_DIR}/web/token.c)
+  target_include_directories(web_native PRIVATE src web)
+  target_link_libraries(web_native PRIVATE finetti_static ${finetti_needs})
+  set_target_properties(web_native PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+  add_dependencies(tests web_native web)
+endif()

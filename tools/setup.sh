@@ -1,7 +1,7 @@
 #!/bin/sh
 # Finds what the build needs and, on Debian and its relatives, installs what is missing.
 #
-#   tools/setup.sh [build] [check] [check-all] [wheel] [bench] [clang]      (no word: build)
+#   tools/setup.sh [build] [check] [check-all] [wheel] [bench] [web] [clang]      (no word: build)
 #
 # When nothing is missing it prints nothing and takes a few milliseconds. Elsewhere than on Debian
 # it only looks, and stops with the list of what it did not find.
@@ -63,6 +63,17 @@ python3-scipy module:scipy SciPy
 python3-torch module:torch PyTorch
 "
 
+# The page to play with: clang for WebAssembly.
+web() {
+    echo "
+clang cmd:clang the C compiler clang
+lld cmd:wasm-ld wasm-ld, the linker of LLVM for WebAssembly
+wasi-libc header:/usr/include/wasm32-wasi/stdlib.h the C library for WebAssembly
+libclang-rt-$(clang_major)-dev-wasm32 none the run-time of clang for WebAssembly
+python3 cmd:python3 Python 3.9 or later
+"
+}
+
 wanted=$build
 for group in "$@"; do
     case $group in
@@ -70,6 +81,7 @@ for group in "$@"; do
     check) wanted="$wanted$check" ;;
     wheel) wanted="$wanted$wheel" ;;
     bench) wanted="$wanted$bench" ;;
+    web) wanted="$wanted$(web)" ;;
     check-all | clang)
         major=$(clang_major)
         wanted="$wanted
@@ -78,7 +90,7 @@ libclang-rt-$major-dev none the sanitizer run-time of clang
 libomp-$major-dev none the OpenMP run-time of clang
 "
         if [ "$group" = check-all ]; then
-            wanted="$wanted$check
+            wanted="$wanted$check$(web)
 g++ cmd:g++ the C++ compiler g++
 valgrind cmd:valgrind valgrind
 man-db cmd:man man
@@ -112,7 +124,7 @@ cpio cmd:cpio cpio
         fi
         ;;
     *)
-        echo "setup.sh: no group '$group' (there are: build, check, check-all, wheel, bench, clang)" >&2
+        echo "setup.sh: no group '$group' (there are: build, check, check-all, wheel, bench, web, clang)" >&2
         exit 2
         ;;
     esac

@@ -17,8 +17,8 @@ static int run(cli_args *args);
 
 static const cli_word words[] = {
     {"out", "DIR",
-     "folder (made if missing) that gets the store finetti.db and the report index.html; default "
-     "report"},
+     "folder (made if missing) that gets the store finetti.db, the report index.html and, where it "
+     "was built, the page explore.html; default report"},
     {"full", NULL, "the papers' sizes, with thousands of runs: hours, not seconds"},
     {"fresh", NULL, "put a new store in place of the old one and run everything anew"},
     {"json", NULL, "print JSON"},
@@ -59,7 +59,7 @@ typedef struct reproduction {
     fin_study **studies;
     study_outcome *outcomes; /* [count] */
     int count;
-    char store_path[PATH_MAX], report_path[PATH_MAX];
+    char store_path[PATH_MAX], report_path[PATH_MAX], explore_path[PATH_MAX];
     fin_store *store;
 } reproduction;
 
@@ -158,6 +158,7 @@ static int find_paths(reproduction *r)
         return cli_failed("cannot make the folder '%.200s': %s", folder, strerror(errno));
     snprintf(r->store_path, sizeof r->store_path, "%s/finetti.db", folder);
     snprintf(r->report_path, sizeof r->report_path, "%s/index.html", folder);
+    snprintf(r->explore_path, sizeof r->explore_path, "%s/explore.html", folder);
     return cli_try_output(r->report_path, &err) ? cli_error(&err) : CLI_OK;
 }
 
@@ -229,6 +230,8 @@ static int conduct(reproduction *r, const fin_study_settings *settings)
     fin_status status = FIN_OK;
     for (int i = 0; i < r->count && !status; i++)
         status = study_conduct(r->studies[i], r->store, settings, &r->outcomes[i], &err);
+    if (!status && fin_explore_there()) /* before the report, which links to it where it is */
+        status = fin_explore_write("index.html", r->explore_path, &err);
     if (!status)
         status = fin_report_all(r->store, (const fin_study *const *)r->studies, r->count, NULL,
                                 r->report_path, &err);

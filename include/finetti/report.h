@@ -23,6 +23,12 @@ FIN_API fin_status fin_report_all(fin_store *store, FIN_OR_NULL const fin_study 
                                   int count, FIN_OR_NULL const char *title, const char *path,
                                   fin_error *err);
 
+/* The page to play with, one HTML file with the library in it; report: the address of a report that it links to. It is there
+ * if it was built with the library (make web), else FIN_ERR_UNSUPPORTED with how to get it. */
+FIN_API int fin_explore_there(void);
+FIN_API fin_status fin_explore_write(FIN_OR_NULL const char *report, const char *path,
+                                     fin_error *err);
+
 typedef struct fin_figure_row {
     const char *study, *id, *title, *kind;
 } fin_figure_row;

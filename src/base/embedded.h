@@ -12,5 +12,6 @@ typedef struct fini_file {
 
 extern const fini_file fini_shipped[]; /* studies/, by name */
 extern const fini_file fini_assets[];  /* of the HTML report */
+extern const fini_file fini_explore[]; /* the page to play with, or nothing */
 
 #endif

@@ -10,15 +10,7 @@ for tool in node npm chromium; do
     command -v $tool >/dev/null || skip "no $tool"
 done
 
-version=1.65.0 # of playwright-core
-validator=10.17.0 # of html-validate
-browser=$BUILD/browser
-mkdir -p "$browser"
-if ! grep -qs "\"version\": \"$version\"" "$browser/node_modules/playwright-core/package.json" ||
-    ! grep -qs "\"version\": \"$validator\"" "$browser/node_modules/html-validate/package.json"; then
-    npm install --no-save --no-audit --no-fund --prefix "$browser" playwright-core@$version html-validate@$validator >npm.log 2>&1 ||
-        skip "npm cannot install playwright-core: $(tail -n 1 npm.log)"
-fi
+playwright
 
 made=$BUILD/tests/reproduced
 if [ -e "$made/complete" ] && [ "$made/complete" -nt "$FINETTI" ]; then

@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# The page to play with: its WebAssembly module beside the native library on a thousand random settings under Node
+# (tests/browser/module.mjs), and every panel in headless Chromium by mouse, touch and keyboard (tests/browser/explore.mjs).
+# Pictures are left in BUILD/browser. Needs node, npm (for playwright-core, which goes into BUILD/browser) and Debian's
+# chromium, and a build with the page (make web).
+. "$SRC/tests/cli/common.bash"
+[ -e "$BUILD/web/index.html" ] || skip "the page was not built"
+for tool in node npm chromium; do
+    command -v $tool >/dev/null || skip "no $tool"
+done
+playwright
+bash "$SRC/tools/update_uplot.sh" --check || fail "third_party/uplot is not what npm has"
+
+node "$SRC/tests/browser/module.mjs" "$SRC" "$BUILD/web/finetti.wasm" "$BUILD/tests/web_native"
+accepts explore --out page.html
+node "$SRC/tests/browser/explore.mjs" page.html "$FINETTI" "$browser"

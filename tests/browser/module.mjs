@@ -1,0 +1,129 @@
+// The WebAssembly module beside the native library: the same calls (web/web.h) with the same random settings.
+//
+//     node module.mjs SOURCE MODULE.wasm NATIVE_PROGRAM [COUNT] [SEED]
+//
+// Random draws, which use + - * / sqrt, fma and the library's own functions only, have the same bits. Elsewhere exp, erf
+// and log of musl and of glibc, and the order of sums in OpenBLAS, leave a difference: below 1e-12 of the largest answer.
+// A search for the maximum of a flat function ends where rounding says: of `tune` what it maximised is compared, to 1e-10.
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+
+const [source, wasm, program, count = '1000', seed = '1'] = process.argv.slice(2);
+const finettiOf = new Function(readFileSync(source + '/web/module.js', 'utf8') + '; return finettiOf;')();
+const module = new WebAssembly.Module(readFileSync(wasm));
+assert.deepEqual(WebAssembly.Module.imports(module), [], 'the module imports nothing');
+const finetti = finettiOf(new WebAssembly.Instance(module));
+const header = readFileSync(source + '/web/web.h', 'utf8');
+const listed = Array.from(header.matchAll(/^    C\((\w+),/gm), m => m[1]);
+const exported = WebAssembly.Module.exports(module).map(e => e.name).filter(n => n.startsWith('web_')).map(n => n.slice(4));
+assert.deepEqual(exported.filter(n => !['message', 'take', 'give_back'].includes(n)).sort(), [...listed].sort());
+
+// ---- random settings: xorshift, so that a seed is a test
+let state = BigInt(seed) * 0x9e3779b97f4a7c15n + 1n;
+function uniform() {
+  state ^= (state << 13n) & 0xffffffffffffffffn;
+  state ^= state >> 7n;
+  state ^= (state << 17n) & 0xffffffffffffffffn;
+  return Number(state >> 11n & 0x1fffffffffffffn) / 2 ** 53;
+}
+const between = (a, b) => a + (b - a) * uniform();
+const log = (a, b) => a * (b / a) ** uniform();
+const whole = (a, b) => Math.floor(between(a, b + 1));
+const many = (n, f) => Array.from({ length: n }, f);
+const overlap = () => between(-0.7, 0.7) / 2; // any five of these are overlaps of unit vectors
+const overlaps = () => many(5, overlap);
+const slr = () => [whole(10, 5000), whole(2, 60), log(0.01, 1), between(0.1, 1.4), between(0, 1)];
+function context() {
+  const L = whole(2, 40),
+    m = whole(1, 10);
+  return [whole(0, 2), whole(3, 5), log(0.1, 3), log(0.1, 10), log(0.05, 1), between(0, 1), log(0.2, 5), L, m, ...many(L, () => between(-2, 2)), ...many(L, () => between(-2, 2)), ...many(m, () => between(-2, 2))];
+}
+const circle = () => [whole(0, 1), whole(0, 1), between(0, 3), log(0.5, 20), between(0, 1), log(0.01, 1), between(0, 1), between(0.1, 1), between(0.1, 1), between(0, 0.3)];
+const L2 = () => whole(2, 200);
+
+/** name: how often, the settings, the largest difference relative to the largest answer (0: the same bits), and the first
+ * answer that is compared. */
+const calls = {
+  tokens: [100, () => [log(0.25, 32), whole(2, 30), whole(0, 1000), whole(0, 1000)], 0],
+  weights: [100, () => { const L = whole(1, 30); return [whole(0, 2), between(0, 8), log(0.25, 32), ...many(2 * L, () => between(-4, 8))]; }, 1e-12],
+  risks: [25, () => [whole(0, 2), log(0.25, 32), whole(2, 30), between(0, 8), between(0, 2)], 1e-12],
+  bayes: [25, () => [log(0.25, 32), whole(2, 30)], 1e-12],
+  plane: [60, () => [...slr(), whole(2, 20)], 1e-12],
+  risk: [120, () => [...slr(), ...overlaps()], 1e-12],
+  stationary: [30, slr, 1e-12],
+  curvature: [120, () => [...slr(), ...overlaps()], 1e-12],
+  train: [40, () => { const steps = whole(1, 60); return [whole(20, 2000), whole(2, 20), log(0.05, 1), 0.7, 0, whole(0, 1), whole(0, 2), log(1e-4, 1e-3), log(1e-6, 1e-3), whole(1, 5), steps, whole(1, 4), whole(0, 1000), whole(1, 20), ...overlaps(), whole(0, steps)]; }, 1e-12],
+  further: [40, () => [], 1e-12],
+  context: [100, context, 1e-12],
+  attend: [80, context, 1e-12],
+  tune: [10, () => { const L = whole(5, 12); return [0, 3, 7, L, ...many(L, () => between(-2, 2)), ...many(L, () => between(-2, 2))]; }, 1e-10, 5],
+  predicted: [60, () => [...circle(), ...many(4, L2)], 1e-12],
+  rate: [30, () => [...circle(), whole(2, 60), 2, 4, whole(0, 1000)], 1e-12],
+  circle: [50, () => [...circle(), whole(2, 100), whole(0, 1000), whole(1, 40)], 1e-12],
+  curve: [10, () => [log(0.5, 10), whole(2, 12), between(0.2, 1), log(0.5, 20)], 1e-12],
+};
+assert.deepEqual(Object.keys(calls).sort(), [...listed].sort(), 'every call is tried');
+
+const total = Object.values(calls).reduce((sum, c) => sum + c[0], 0);
+const asked = [];
+for (const [name, [often, settings]] of Object.entries(calls)) {
+  if (name === 'further') continue;
+  for (let i = 0; i < Math.max(1, Math.round((often * count) / total)); i++) {
+    const numbers = settings();
+    asked.push([name, numbers]);
+    if (name === 'train') asked.push(['further', [numbers[10]]]); // to the last step
+  }
+}
+
+// ---- ask both
+const ROOM = 20000;
+const cell = new DataView(new ArrayBuffer(8));
+function bits(x) {
+  cell.setFloat64(0, x);
+  return cell.getBigUint64(0).toString(16).padStart(16, '0');
+}
+function number(text) {
+  cell.setBigUint64(0, BigInt('0x' + text));
+  return cell.getFloat64(0);
+}
+const input = asked.map(([name, numbers]) => `${name} ${ROOM} ${numbers.length} ${numbers.map(bits).join(' ')}`).join('\n') + '\n';
+const native = spawnSync(program, { input, encoding: 'utf8', maxBuffer: 1 << 28, env: { ...process.env, FINETTI_KERNEL: 'ref' } });
+assert.equal(native.status, 0, native.stderr);
+const lines = native.stdout.split('\n');
+
+const seen = {};
+let failures = 0;
+asked.forEach(([name, numbers], i) => {
+  const of = (seen[name] ||= { asked: 0, same: 0, refused: 0, largest: 0 });
+  of.asked++;
+  let mine;
+  try {
+    mine = finetti.call(name, numbers, ROOM);
+  } catch (error) {
+    assert.ok(!(error instanceof WebAssembly.RuntimeError), `${name} ${numbers}: ${error.stack}`);
+    of.refused++;
+    assert.equal(lines[i], 'refused ' + error.message, name);
+    return;
+  }
+  const theirs = lines[i].trim().split(' ').map(number);
+  assert.equal(mine.length, theirs.length, `${name} ${numbers}: ${lines[i].slice(0, 200)}`);
+  let size = 0,
+    off = 0;
+  for (const x of theirs.slice(calls[name][3] ?? 0)) if (Number.isFinite(x)) size = Math.max(size, Math.abs(x));
+  mine.forEach((x, k) => {
+    if (k < (calls[name][3] ?? 0) || Object.is(x, theirs[k]) || (Number.isNaN(x) && Number.isNaN(theirs[k]))) return;
+    off = Math.max(off, Math.abs(x - theirs[k]) / (size || 1));
+    if (Number.isNaN(x) !== Number.isNaN(theirs[k])) off = Infinity;
+  });
+  of.same += off === 0;
+  of.largest = Math.max(of.largest, off);
+  if (off > calls[name][2]) {
+    failures++;
+    if (failures < 20) console.error(`${name}: off by ${off} at ${numbers.slice(0, 24)}`);
+  }
+});
+for (const [name, s] of Object.entries(seen)) console.log(`${name.padEnd(12)} ${s.asked} asked, ${s.same} with the same bits, ${s.refused} refused alike, largest difference ${s.largest.toExponential(1)}`);
+console.log(`${asked.length} settings of ${listed.length} calls`);
+for (const [name, s] of Object.entries(seen)) assert.ok(s.refused * 2 < s.asked, `${name} is mostly refused`);
+assert.equal(failures, 0, 'differences');

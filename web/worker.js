@@ -1,0 +1,17 @@
+'use strict';
+// What takes longer than a frame is computed here, one call after the other, in the order in which they come.
+/** @type {Promise<Finetti> | undefined} */
+let ready;
+onmessage = async event => {
+  const { module, id, name, numbers, room } = event.data;
+  if (module) {
+    ready = WebAssembly.instantiate(module).then(finettiOf);
+    return;
+  }
+  try {
+    const answers = (await ready).call(name, numbers, room);
+    postMessage({ id, answers }, [answers.buffer]);
+  } catch (error) {
+    postMessage({ id, error: error.message });
+  }
+};
