@@ -10,6 +10,7 @@ int fuzz_folds(const uint8_t *data, size_t size);
 int fuzz_tensors(const uint8_t *data, size_t size);
 int fuzz_model(const uint8_t *data, size_t size);
 int fuzz_checkpoint(const uint8_t *data, size_t size);
+int fuzz_encoder(const uint8_t *data, size_t size);
 int fuzz_images(const uint8_t *data, size_t size);
 int fuzz_result(const uint8_t *data, size_t size);
 int fuzz_text(const uint8_t *data, size_t size);
@@ -43,6 +44,9 @@ int fuzz_store(const uint8_t *data, size_t size);
 #define LLVMFuzzerTestOneInput fuzz_images
 #include "fuzz/fuzz_images.c"
 #undef LLVMFuzzerTestOneInput
+#define LLVMFuzzerTestOneInput fuzz_encoder
+#include "fuzz/fuzz_encoder.c"
+#undef LLVMFuzzerTestOneInput
 #define LLVMFuzzerTestOneInput fuzz_result
 #include "fuzz/fuzz_result.c"
 #undef LLVMFuzzerTestOneInput
@@ -65,6 +69,7 @@ REPLAY(tensors, 64)
 REPLAY(model, 64)
 REPLAY(checkpoint, 64)
 REPLAY(images, 64)
+REPLAY(encoder, 64)
 REPLAY(result, 64)
 REPLAY(text, 64)
 REPLAY(study, 64)
@@ -77,9 +82,9 @@ int main(void)
         cmocka_unit_test(corpus__arrays), cmocka_unit_test(corpus__npz),
         cmocka_unit_test(corpus__folds),  cmocka_unit_test(corpus__tensors),
         cmocka_unit_test(corpus__model),  cmocka_unit_test(corpus__checkpoint),
-        cmocka_unit_test(corpus__images), cmocka_unit_test(corpus__result),
-        cmocka_unit_test(corpus__text),   cmocka_unit_test(corpus__study),
-        cmocka_unit_test(corpus__store),
+        cmocka_unit_test(corpus__images), cmocka_unit_test(corpus__encoder),
+        cmocka_unit_test(corpus__result), cmocka_unit_test(corpus__text),
+        cmocka_unit_test(corpus__study),  cmocka_unit_test(corpus__store),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -23,6 +23,7 @@ _HOMES = {
     "BagEmbeddingClassifier": "_estimators",
     "load_model": "_estimators",
     "AttentionRegressor": "_attention",
+    "Encoder": "_encoder",
     "Context": "_context",
     "attend": "_attend",
     "judge": "_attend",

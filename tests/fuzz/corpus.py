@@ -86,6 +86,23 @@ with zipfile.ZipFile(buffer, 'w') as z:
     z.writestr('tokens.npy', b'\x93NUMPY\x01\x00\x46\x00' + b"{'descr': '<f8', 'fortran_order': False, 'shape': (99999999999, 9), }  \n")
 put('npz', 'claims', buffer.getvalue())
 
+# folders of encoders of text: the first byte says which file
+put('encoder', 'config', b'\0' + b'{"model_type":"bert","hidden_size":2,"num_hidden_layers":1,"num_attention_heads":2,'
+    b'"intermediate_size":3,"hidden_act":"gelu_new","max_position_embeddings":8,"vocab_size":6,"type_vocab_size":0,'
+    b'"layer_norm_eps":1e-5}')
+put('encoder', 'config_other', b'\0' + b'{"model_type":"distilbert","dim":2,"n_layers":1,"n_heads":1,"hidden_dim":3,'
+    b'"activation":"relu","max_position_embeddings":8,"vocab_size":6}')
+put('encoder', 'vocabulary', b'\1' + '[SEP]\r\n[CLS]\n[UNK]\nA\n##é\n'.encode())
+put('encoder', 'tokenizer', b'\2' + b'{"normalizer":{"type":"BertNormalizer","lowercase":false,"strip_accents":true},'
+    b'"pre_tokenizer":{"type":"BertPreTokenizer"},"model":{"type":"WordPiece","unk_token":"?","max_input_chars_per_word":3,'
+    b'"vocab":{"?":0,"[CLS]":2,"[SEP]":1,"b":3}}}')
+put('encoder', 'unigram', b'\2' + b'{"model":{"type":"Unigram","unk_id":0,"vocab":[["a",0],["b",-1]]}}')
+put('encoder', 'switches', b'\3' + b'{"do_lower_case":false,"strip_accents":null,"tokenize_chinese_chars":false}')
+put('encoder', 'weights', b'\4' + struct.pack('<Q', 100) + b'{"embeddings.word_embeddings.weight":{"dtype":"F16","shape":[6,2],'
+    b'"data_offsets":[0,24]}}            ' + bytes(24))
+put('encoder', 'text', b'\5' + 'aB, ab\u00e9\u535a\ud55c\u0130\x00\x85 '.encode() + b'\xff\xed\xa0\x80' + b'a' * 200)
+put('encoder', 'text_unigram', b'\6' + 'ab  ba\u3000\uff41\u00a0x\x01'.encode() + b'\xc3' + b'ab' * 100)
+
 # tensors
 def tensors(header, data=b''):
     text = header.encode()

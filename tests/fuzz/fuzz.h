@@ -26,11 +26,30 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static char fuzz_folder[256];
 static inline void fuzz_clean(void)
 {
-    static const char *const names[] = {"tokens.npy",  "offsets.npy", "bag.npy",      "y.npy",
-                                        "t.npz",       "t.fin",       "text.npy",     "t.csv",
-                                        "t.db",        "t.db-wal",    "t.db-shm",     "good.db",
-                                        "good.db-wal", "good.db-shm", "t.db-journal", "x.csv",
-                                        "x.npz",       "x.html",      "x.svg"};
+    static const char *const names[] = {"tokens.npy",
+                                        "offsets.npy",
+                                        "bag.npy",
+                                        "y.npy",
+                                        "t.npz",
+                                        "t.fin",
+                                        "text.npy",
+                                        "t.csv",
+                                        "t.db",
+                                        "t.db-wal",
+                                        "t.db-shm",
+                                        "good.db",
+                                        "good.db-wal",
+                                        "good.db-shm",
+                                        "t.db-journal",
+                                        "x.csv",
+                                        "x.npz",
+                                        "x.html",
+                                        "x.svg",
+                                        "config.json",
+                                        "vocab.txt",
+                                        "tokenizer.json",
+                                        "tokenizer_config.json",
+                                        "model.safetensors"};
     char path[300];
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         snprintf(path, sizeof path, "%s/%s", fuzz_folder, names[i]);

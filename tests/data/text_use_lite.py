@@ -1,0 +1,94 @@
+"""Universal Sentence Encoder Lite in the folder `use`, beside its own graph computed here, and the experiment of the first
+paper's section 2: see tests/long/text_use_lite.sh. FINETTI is the tool. Prints what docs/encoder.md says."""
+import csv
+import json
+import os
+import statistics
+import subprocess
+import sys
+
+import numpy as np
+
+SRC, TOOL, SPLITS = os.environ["SRC"], os.environ["FINETTI"], 5
+
+
+def tool(*words):
+    return subprocess.run([TOOL, *words], check=True, capture_output=True, text=True).stdout
+
+
+def embed(texts, *options):
+    """{array: values}; USE's own tokens are the last layer's."""
+    with open("texts.csv", "w", newline="") as file:
+        csv.writer(file).writerows([["text"], *[[text] for text in texts]])
+    tool("embed", "use", "texts.csv", "--out", "texts.npz", *options)
+    return dict(np.load("texts.npz"))
+
+
+def tensors():
+    data = open("use/model.safetensors", "rb").read()
+    size = int.from_bytes(data[:8], "little")
+    header = json.loads(data[8:8 + size])
+    return {name: np.frombuffer(data, "<f4", (v["data_offsets"][1] - v["data_offsets"][0]) // 4,
+                                8 + size + v["data_offsets"][0]).reshape(v["shape"])
+            for name, v in header.items() if name != "__metadata__"}
+
+
+def sentence_vectors(texts):
+    """The end of its graph: tanh of a map of the mean, of length 1."""
+    weights, arrays = tensors(), embed(texts)
+    bags = np.split(arrays["tokens"], arrays["offsets"][1:-1])
+    out = np.tanh(np.array([bag.mean(0) for bag in bags]) @ weights["pooler.dense.weight"].T + weights["pooler.dense.bias"])
+    return out / np.linalg.norm(out, axis=1, keepdims=True)
+
+
+def cosines():
+    texts = ["How old are you?", "What is your age?", "The parliament passed the budget on Friday", "My cat sleeps in the sun",
+             "Add two spoons of flour", "The train to Vienna is late", "Our server ran out of memory"]
+    v = sentence_vectors(texts)
+    same, others = float(v[0] @ v[1]), v[0] @ v[2:].T
+    print(f"cosine of two questions about age {same:.4f}; of one and unrelated sentences {others.min():.2f} to {others.max():.2f}")
+    assert abs(same - 0.846) < 0.001 and others.max() < 0.2
+
+
+def probe(folder, test, token="first"):
+    r = json.loads(tool("probe", "use", "--data", f"{folder}/train.csv", "--test-data", f"{folder}/{test}.csv", "--text",
+                        "sentence", "--label", "mood", "--layer", "all", "--token", token, "--json"))
+    assert all((row["train"], row["test"]) == (800, 400) for row in r["layers"])
+    return [row["accuracy"] for row in r["layers"]]
+
+
+def probes():
+    """Means over splits of the words: a word is what is drawn, not a sentence."""
+    found = {}
+    for what, test, token in (("first piece", "test", "first"), ("mean of the pieces", "test", "mean"),
+                              ("first piece, label words of another kind", "verbs", "first"),
+                              ("first piece, new shapes of sentences", "shapes", "first")):
+        rows = [probe(str(split), test, token) for split in range(1, SPLITS + 1)]
+        found[what] = [(statistics.mean(x), statistics.stdev(x) / SPLITS ** 0.5) for x in zip(*rows)]
+        print(f"{what:42}", *[f"{mean:.3f} +- {error:.3f}" for mean, error in found[what]])
+    first = [mean for mean, _ in found["first piece"]]
+    assert first[0] == 0.5 and first[1] > 0.8 and first[2] > 0.9  # chance before the first layer, linear after it
+    assert found["first piece, new shapes of sentences"][2][0] < 0.75 < first[2]  # what is not reproduced
+
+
+def locations():
+    for layer in "012":
+        for part in "train", "test":
+            tool("embed", "use", f"1/{part}.csv", "--text", "sentence", "--layer", layer, "--out", f"{part}.npz")
+        tool("fit", "train.npz", "--label", "mood", "--out", "model.fin")
+        tool("locate", "model.fin", "test.npz", "--blind", "--top", "1", "--out", "located.csv")
+        texts, found = (list(csv.DictReader(open(name))) for name in ("1/test.csv", "located.csv"))
+        hit = [int(t["at"]) <= float(f["begin"]) < int(t["at"]) + len(t["word"]) for t, f in zip(texts, found)]
+        share = sum(hit) / len(texts)
+        weight = statistics.mean(float(f["probability"]) for f in found)
+        print(f"layer {layer}: the word that decided is found in {share:.3f} of {len(texts)} sentences, "
+              f"with probability {weight:.2f} in the mean")
+        assert len(found) == len(texts) == 400 and (layer != "0" or share >= 0.95)
+
+
+for split in range(1, SPLITS + 1):
+    os.makedirs(str(split), exist_ok=True)
+    subprocess.run([sys.executable, f"{SRC}/tests/data/text_sentences.py", str(split), str(split)], check=True)
+cosines()
+probes()
+locations()
