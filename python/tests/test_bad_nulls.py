@@ -20,6 +20,7 @@ import os
 import re
 import resource
 import shutil
+import subprocess
 import sys
 import tempfile
 
@@ -513,6 +514,25 @@ class Objects:
         return self.create("fin_checkpoint", lambda out, err: lib.fin_checkpoint_read(
             self.get("checkpoint_path"), out, err))
 
+    # encoders of text
+
+    def text_folder(self):
+        folder = os.path.join(self.folder, "bert")
+        subprocess.run([sys.executable, os.path.join(SRC, "tests", "cli", "text_folder.py"), folder], check=True)
+        return self.text(folder.encode())
+
+    def two_texts(self): return self.texts(b"the film was great", b"bad film")
+
+    def fin_text_encoder(self):
+        return self.create("fin_text_encoder", lambda out, err: lib.fin_text_encoder_open(
+            out, self.get("text_folder"), err))
+
+    def fin_text_pieces(self):
+        return self.create("fin_text_pieces", lambda out, err: lib.fin_text_pieces_cut(
+            out, self.get("fin_text_encoder"), 2, self.get("two_texts"), NULL, 0, err))
+
+    def fin_text_pass(self): return self.struct("fin_text_pass", pooled=self.array("float", [0] * ROOM))
+
     # studies
 
     def fin_study(self):
@@ -613,6 +633,9 @@ SPECIAL = {
     "fin_probe_fit.n": lambda o: 18,
     "fin_probe_fit.p": lambda o: 2,
     "fin_risk_erf.n": lambda o: 1,
+    "fin_text_encoder_open.folder": lambda o: o.get("text_folder"),
+    "fin_text_pieces_cut.texts": lambda o: o.get("two_texts"),
+    "fin_text_pieces_cut.sizes": lambda o: o.array("int64_t", [3, 2]),
     "fin_train_resume.count": lambda o: lib.fin_train_array_count(o.get("fin_train")),
     "fin_npz_add_texts.count": lambda o: 0,
     "fin_npz_add.shape": lambda o: o.array("int64_t", [2]),
