@@ -141,6 +141,7 @@ static int find_warnings(char warnings[WARNINGS][WARNING_SIZE])
 static const char form[] =
     "finetti   {version}\nkernels   {kernel} (available: {kernels})\nthreads   {threads}\n"
     "libraries {*libraries|[{!first}, ]{@}[{?.} {.}]}\nMPI       {MPI}\n"
+    "HDF5      {HDF5}\n"
     "\ntasks\n{*tasks|  {@:-10s} {.}\n}\nforms\n{*forms|  {@:-10s} {.}\n}"
     "\nfamilies\n{*families|  {@:-10s} {.}\n}";
 
@@ -163,10 +164,12 @@ static json_t *record_of(char warnings[WARNINGS][WARNING_SIZE], int count)
                             json_string(fin_family_summary(fin_family_at(i))));
     for (int i = 0; i < count; i++)
         json_array_append_new(list, cli_json_text(warnings[i]));
-    return json_pack("{s:s, s:s, s:s, s:i, s:o, s:s, s:o, s:o, s:o, s:o}", "version", fin_version(),
-                     "kernel", fin_kernel_name(), "kernels", fin_kernel_available(), "threads",
-                     fin_threads_get(), "libraries", needs, "MPI", cli_ranks_can() ? "yes" : "no",
-                     "tasks", tasks, "forms", forms, "families", families, "warnings", list);
+    return json_pack("{s:s, s:s, s:s, s:i, s:o, s:s, s:s, s:o, s:o, s:o, s:o}", "version",
+                     fin_version(), "kernel", fin_kernel_name(), "kernels", fin_kernel_available(),
+                     "threads", fin_threads_get(), "libraries", needs, "MPI",
+                     cli_ranks_can() ? "yes" : "no", "HDF5",
+                     fin_hdf5_version() ? fin_hdf5_version() : "no", "tasks", tasks, "forms", forms,
+                     "families", families, "warnings", list);
 }
 
 static int run(cli_args *args)

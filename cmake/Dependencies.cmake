@@ -20,7 +20,7 @@ foreach(module IN LISTS finetti_modules)
   pkg_check_modules(${module} REQUIRED IMPORTED_TARGET ${module})
 endforeach()
 list(TRANSFORM finetti_modules PREPEND PkgConfig:: OUTPUT_VARIABLE finetti_needs)
-list(APPEND finetti_needs OpenMP::OpenMP_C Threads::Threads m)
+list(APPEND finetti_needs OpenMP::OpenMP_C Threads::Threads ${CMAKE_DL_LIBS} m)
 
 # MPI is optional: without it studies and fits run on one machine. Only the module that the tool loads links it. Its
 # libraries leak on purpose, so that a build with sanitizers does without.
@@ -29,6 +29,23 @@ if(FINETTI_MPI AND NOT FINETTI_SANITIZE)
 endif()
 if(NOT MPI_C_FOUND)
   message(STATUS "without MPI: studies run on one machine (Debian: libopenmpi-dev)")
+endif()
+
+# HDF5 is optional, and loaded when the first such file is opened: only its headers and the name that the loader knows
+# it by are needed here.
+option(FINETTI_HDF5 "read HDF5 files, if its headers are found" ON)
+if(FINETTI_HDF5)
+  find_path(HDF5_INCLUDE_DIR hdf5.h PATH_SUFFIXES hdf5/serial)
+  find_library(HDF5_LIBRARY NAMES hdf5_serial hdf5 PATH_SUFFIXES hdf5/serial)
+endif()
+set(hdf5_definitions)
+if(FINETTI_HDF5 AND HDF5_INCLUDE_DIR AND HDF5_LIBRARY)
+  file(REAL_PATH ${HDF5_LIBRARY} hdf5_file)
+  get_filename_component(hdf5_name ${hdf5_file} NAME)
+  string(REGEX REPLACE "(\\.so\\.[0-9]+)\\..*" "\\1" hdf5_name ${hdf5_name})
+  set(hdf5_definitions FINETTI_HDF5="${hdf5_name}")
+else()
+  message(STATUS "without HDF5: such files are refused (Debian: libhdf5-dev)")
 endif()
 
 # Random123 is headers only.

@@ -24,7 +24,7 @@ set(pc_libs_private)
 foreach(module IN LISTS finetti_modules)
   list(APPEND pc_libs_private ${${module}_LDFLAGS})
 endforeach()
-list(APPEND pc_libs_private ${OpenMP_C_FLAGS} -lpthread -lm)
+list(APPEND pc_libs_private ${OpenMP_C_FLAGS} -lpthread -ldl -lm)
 list(REMOVE_DUPLICATES pc_libs_private)
 list(JOIN pc_libs_private " " pc_libs_private)
 # Paths relative to the file itself, so that --prefix and DESTDIR at install time need no edit.

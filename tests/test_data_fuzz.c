@@ -6,6 +6,7 @@ int fuzz_table(const uint8_t *data, size_t size);
 int fuzz_bags(const uint8_t *data, size_t size);
 int fuzz_arrays(const uint8_t *data, size_t size);
 int fuzz_npz(const uint8_t *data, size_t size);
+int fuzz_hdf5(const uint8_t *data, size_t size);
 int fuzz_folds(const uint8_t *data, size_t size);
 int fuzz_tensors(const uint8_t *data, size_t size);
 int fuzz_model(const uint8_t *data, size_t size);
@@ -28,6 +29,9 @@ int fuzz_store(const uint8_t *data, size_t size);
 #undef LLVMFuzzerTestOneInput
 #define LLVMFuzzerTestOneInput fuzz_npz
 #include "fuzz/fuzz_npz.c"
+#undef LLVMFuzzerTestOneInput
+#define LLVMFuzzerTestOneInput fuzz_hdf5
+#include "fuzz/fuzz_hdf5.c"
 #undef LLVMFuzzerTestOneInput
 #define LLVMFuzzerTestOneInput fuzz_folds
 #include "fuzz/fuzz_folds.c"
@@ -64,6 +68,7 @@ REPLAY(table, 64)
 REPLAY(bags, 64)
 REPLAY(arrays, 64)
 REPLAY(npz, 64)
+REPLAY(hdf5, 64)
 REPLAY(folds, 64)
 REPLAY(tensors, 64)
 REPLAY(model, 64)
@@ -85,6 +90,7 @@ int main(void)
         cmocka_unit_test(corpus__images), cmocka_unit_test(corpus__encoder),
         cmocka_unit_test(corpus__result), cmocka_unit_test(corpus__text),
         cmocka_unit_test(corpus__study),  cmocka_unit_test(corpus__store),
+        cmocka_unit_test(corpus__hdf5),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -40,6 +40,7 @@ zlib1g-dev pc:zlib zlib
 libsqlite3-dev pc:sqlite3 SQLite 3.35 or later
 libyaml-dev pc:yaml-0.1 libyaml
 libxxhash-dev pc:libxxhash xxHash
+libhdf5-dev none HDF5, optional
 '
 wheel='
 python3 cmd:python3 Python 3.9 or later
@@ -56,6 +57,7 @@ python3-pip module:pip pip 22.3 or later
 python3-pytest module:pytest pytest
 python3-hypothesis module:hypothesis hypothesis
 python3-pandas module:pandas pandas
+python3-h5py none h5py, optional
 "
 bench="$wheel
 python3-pip module:pip pip 22.3 or later

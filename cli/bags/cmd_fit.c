@@ -21,7 +21,7 @@ static const cli_word words[] = {
     {"features", "COLUMNS",
      "feature columns: names, x*, a:c or numbers from 1, with commas; default: all other columns "
      "that are numbers and not constant within every bag"},
-    FIT_DIALECT_WORDS,
+    FIT_FILE_WORDS,
     {"kind", "KIND",
      "what labels are: regression (numbers), classes, or auto: text, two different numbers and "
      "few different whole numbers are classes"},
@@ -169,7 +169,7 @@ static fin_status read_bags(fit_run *run, fin_error *err)
         .ranks = fin_ranks(),
         .class_count = -1,
     };
-    fin_status status = fit_dialect_read(args, &source, err);
+    fin_status status = fit_file_read(args, &source, err);
     if (!status)
         status = fin_bag_set_read(&run->set, &source, cli_progress(), err);
     if (!status) {

@@ -17,11 +17,15 @@ static const cli_word words[] = {
      "what each token does to the prediction: without it, and alone; lists tokens by it, and says "
      "how "
      "fast the prediction falls as they are taken away"},
-    FIT_DIALECT_WORDS,
+    FIT_FILE_WORDS,
     {"out", "FILE", "FILE.csv or FILE.npz; - is CSV on standard output, a terminal gets a table"},
     {"extras", "COLUMNS",
      "columns of the data that come back beside each token, as a,b or a:c or x*; none for none; "
      "default: all that are no feature, bag or label"},
+    {"beside", "FOLDER",
+     "HDF5 with a file for each bag: a folder with a second file of the same name, such as one "
+     "with "
+     "coords"},
     {"json", NULL, "print JSON"},
     {NULL, NULL, NULL},
 };

@@ -11,7 +11,7 @@ static int run(cli_args *args);
 static const cli_word words[] = {
     {"bag", "COLUMN", "the column that names the bag; default: as in the model"},
     {"label", "COLUMN", "the column with labels, if there are any; default: as in the model"},
-    FIT_DIALECT_WORDS,
+    FIT_FILE_WORDS,
     {"out", "FILE", "FILE.csv or FILE.npz instead of CSV on standard output"},
     {"json", NULL, "print JSON"},
     {NULL, NULL, NULL},

@@ -31,14 +31,16 @@ fin_status fit_positive_read(const char *name, const fin_bag_set *set, int64_t *
                              fin_error *err);
 /* The same for --assume monotone without --positive: only if the names of the classes tell. */
 fin_status fit_positive_guess(const fin_bag_set *set, int64_t *positive, fin_error *err);
-/* --sep and --decimal, for all that read bags. */
-#define FIT_DIALECT_WORDS                                                                          \
+/* How files are written, for all that read bags. */
+/* clang-format off */
+#define FIT_FILE_WORDS                                                                             \
+    {"labels", "FILE.csv",                                                                         \
+     "HDF5 with a file for each bag: the table of their names, labels and groups"},                \
     {"sep", "SIGN",                                                                                \
      "what separates cells of a table: comma, semicolon, tab or bar; default: found out"},         \
-    {                                                                                              \
-        "decimal", "SIGN", "how a table writes decimals: point or comma; default: found out"       \
-    }
-fin_status fit_dialect_read(const cli_args *args, fin_bags_source *source, fin_error *err);
+    {"decimal", "SIGN", "how a table writes decimals: point or comma; default: found out"}
+/* clang-format on */
+fin_status fit_file_read(const cli_args *args, fin_bags_source *source, fin_error *err);
 /* "auto", "regression" or "classes". */
 fin_status fit_kind_check(const char *kind, fin_error *err);
 

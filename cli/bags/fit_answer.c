@@ -56,8 +56,9 @@ static fin_status open_both(fit_answer *answer, const cli_args *args, const char
         .class_names = answer->class_names,
         .class_count = answer->classes,
         .extras = extras,
+        .beside = extras ? cli_get(args, "beside") : NULL,
     };
-    status = fit_dialect_read(args, &source, err);
+    status = fit_file_read(args, &source, err);
     if (!status)
         status = fin_bag_set_read(&answer->set, &source, cli_progress(), err);
     if (status)

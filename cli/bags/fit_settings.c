@@ -276,10 +276,11 @@ static fin_status read_sign(const char *option, const char *word, const char *si
                 : FIN_OK;
 }
 
-fin_status fit_dialect_read(const cli_args *args, fin_bags_source *source, fin_error *err)
+fin_status fit_file_read(const cli_args *args, fin_bags_source *source, fin_error *err)
 {
     static const char *const seps[] = {"comma", "semicolon", "tab", "bar"};
     static const char *const decimals[] = {"point", "comma", NULL};
+    source->table = cli_get(args, "labels");
     fin_status status = read_sign("sep", cli_get(args, "sep"), ",;\t|", seps, &source->sep, err);
     return status ? status
                   : read_sign("decimal", cli_get(args, "decimal"), ".,", decimals, &source->decimal,

@@ -24,6 +24,12 @@ extern "C" {
  *            x_tokens.npy with its siblings: mapped into memory, not read and not copied, of which a
  *            process touches its own share only
  *
+ *   HDF5     (where the library is, fin_hdf5_version) a folder with a file for each bag, x.h5, its tokens
+ *            "features" (or "tokens"), (tokens, d) or (1, tokens, d), with a table of bags; or one such
+ *            file; or a file with tokens, offsets and y as in x.npz. Data sets with a row for each token
+ *            are extras (coords). Read in blocks; what does not fit into half of the memory is kept in
+ *            a temporary file (TMPDIR)
+ *
  * Tokens of more than two axes are rows of one (images). Integers become float: bytes float32,
  * others float64. At most 2^20 columns and 1000 classes. NULL: bag "bag" or "bag_id" or the first
  * column, label "label" or "y"; features: all others that are numbers. A column of text (its first
@@ -54,8 +60,14 @@ typedef struct fin_bags_source {
      * with a row for each token (numbers or texts; those of several columns are called a.0, a.1, ...).
      * A list as in `features`; "*": all that are no feature, bag or label; NULL: nothing. */
     const char *extras;
+    /* HDF5: a table with a row for each bag: its name, label and group; and a folder with a second file
+     * for each bag, of the same name, whose data sets are extras. NULL: none. */
+    const char *table, *beside;
     char sep, decimal; /* of a table: ',' ';' '\t' '|', and '.' ','; 0: found out, with a note */
 } fin_bags_source;
+
+/* Version of the HDF5 library that is used; NULL: there is none, or finetti was built without. */
+FIN_API const char *fin_hdf5_version(void);
 
 typedef struct fin_bag_set fin_bag_set; /* bags in memory, or mapped, and what they are called */
 

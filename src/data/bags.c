@@ -270,8 +270,16 @@ fin_status fin_bag_set_read(fin_bag_set **out, const fin_bags_source *source,
     if (status)
         return status;
     bool archive = ends_in(source->path, ".npz");
-    if (archive || ends_in(source->path, ".npy") ||
-        (stat(source->path, &info) == 0 && S_ISDIR(info.st_mode)))
+    if (fini_bags_is_hdf5(source->path))
+        status = fini_bags_hdf5(*out, source, progress, err);
+    else if (source->table || source->beside)
+        status =
+            fini_fail(err, FIN_ERR_ARGUMENT,
+                      "'%.200s' is not HDF5 with a file for each bag, which alone has a table of "
+                      "labels or files beside it",
+                      source->path);
+    else if (archive || ends_in(source->path, ".npy") ||
+             (stat(source->path, &info) == 0 && S_ISDIR(info.st_mode)))
         status = fini_bags_files(*out, source, archive, progress, err);
     else
         status = fini_bags_csv(*out, source, progress, err);

@@ -24,6 +24,7 @@ typedef struct fini_npy {
     fin_array array; /* data lie in the mapping, or in `owned` */
     fini_npy_form form;
     void *owned;
+    bool ours; /* a temporary file, which may be written to */
 } fini_npy;
 
 /* Texts too: form says so. */
@@ -86,6 +87,10 @@ fin_status fini_bags_parse(fin_bag_set *set, const fin_bags_source *source, cons
                            size_t size, const fin_progress *progress, fin_error *err);
 fin_status fini_bags_files(fin_bag_set *set, const fin_bags_source *source, bool archive,
                            const fin_progress *progress, fin_error *err);
+fin_status fini_bags_hdf5(fin_bag_set *set, const fin_bags_source *source,
+                          const fin_progress *progress, fin_error *err);
+/* Is it an HDF5 file by its name, or a folder that holds some? */
+bool fini_bags_is_hdf5(const char *path);
 
 /* Cuts the own share: sets offsets, n, first and total. `offsets` (total + 1) begin with 0 and are
  * taken, also on failure. *skipped: rows of the bags before the share. */
@@ -173,6 +178,40 @@ fin_status fini_arrays_groups(fini_arrays *arrays, const int64_t *offsets, fin_e
 fin_status fini_bags_arrays(fini_arrays *arrays, fin_bag_set *set, const fin_bags_source *source,
                             fin_error *err);
 
+/* ---- HDF5 files (hdf5.c), and bags in them (bags_hdf5.c) ------------------------------------------ */
+
+/* Data sets of numbers, whose first axis, if it is 1 and there are two more, is left out: (1, tokens, d)
+ * is (tokens, d). Whatever their type is, they are read as `dtype`. */
+typedef struct fini_h5_set {
+    int64_t id;        /* for fini_h5_shut */
+    int64_t rows;      /* of the first axis */
+    int64_t width;     /* numbers in a row */
+    int ndim;          /* axes */
+    fin_dtype dtype;   /* FIN_F32 (float16 too), FIN_F64, or FIN_I64 */
+    bool half, single; /* single: there was an axis of one before */
+    int64_t chunk;     /* rows that lie together; 1: no chunks */
+} fini_h5_set;
+
+/* Loads the library, silences it, and keeps other threads out until fini_h5_leave: it is not made for
+ * several at once. FIN_ERR_UNSUPPORTED: it is not here; `path` is for the message. */
+fin_status fini_h5_enter(const char *path, fin_error *err);
+void fini_h5_leave(void);
+
+fin_status fini_h5_open(const char *path, int64_t *file, fin_error *err);
+void fini_h5_close(int64_t file);
+/* Name of member i of the file's root in the order of names; false: there is none. */
+bool fini_h5_name(int64_t file, int64_t i, char *name, size_t size);
+/* The data set of this name. *found false: there is none; one that holds no numbers is an error. */
+fin_status fini_h5_find(int64_t file, const char *path, const char *name, fini_h5_set *set,
+                        bool *found, fin_error *err);
+void fini_h5_shut(fini_h5_set *set); /* and one of zeros */
+/* Rows from .. from + count - 1 to `to`, (count, width) of set->dtype. */
+fin_status fini_h5_read(const fini_h5_set *set, const char *path, const char *name, int64_t from,
+                        int64_t count, void *to, fin_error *err);
+
+/* For tests (bags_hdf5.c): bytes read at once, and bytes of tokens that may be in memory (0: half). */
+extern int64_t fini_h5_block, fini_h5_memory;
+
 /* ---- extra columns (bags_extras.c) ---------------------------------------------------------------- */
 
 /* The columns that source->extras asks for: *list (*count), for fini_free. The set gets room for
@@ -205,6 +244,7 @@ typedef struct fini_long {
     int64_t bag, label;   /* columns; -1: there is none */
     int64_t group;        /* likewise */
     bool each;            /* every row is a bag of its own */
+    bool bags_only;       /* no column is a feature */
     char *kind;           /* (columns) FIN_COLUMN_... */
     int32_t *to;          /* (columns) place of a column among the features, or -1 */
     int32_t *extra;       /* (columns) likewise among the extra columns; NULL: there are none */
@@ -221,6 +261,11 @@ typedef struct fini_long {
     int64_t skipped, own; /* rows before the share in the order of bags, rows of the share */
 } fini_long;
 
+/* A table of bags without tokens, a row (or several) for each: names, labels and groups. *text keeps
+ * what it is made of, for fini_free. */
+fin_status fini_long_read(fini_long *table, char **text, fin_bag_set *set,
+                          const fin_bags_source *source, fin_error *err);
+void fini_long_close(fini_long *table);
 /* Reads the names of the columns and gives each its part. */
 fin_status fini_long_columns(fini_long *table, fin_bag_set *set, const fin_bags_source *source,
                              fin_error *err);

@@ -338,39 +338,74 @@ static void note_dialect(const fin_bag_set *set, const fin_bags_source *source,
                        comma ? "numbers are read with a decimal comma" : "");
 }
 
+void fini_long_close(fini_long *t)
+{
+    fini_names_close(&t->names);
+    fini_names_close(&t->bags);
+    fini_names_close(&t->labels.texts);
+    fini_names_close(&t->groups);
+    fini_free(t->kind);
+    fini_free(t->to);
+    fini_free(t->extra);
+    fini_free(t->line);
+    fini_free(t->bag_of);
+    fini_free(t->first_row);
+    fini_free(t->labels.value);
+    fini_free(t->labels.text);
+    fini_free(t->group_of);
+    fini_free(t->place);
+    *t = (fini_long){.rows = 0};
+}
+
+/* Dialect, header and columns of the text, whose CSV is *plain where it was something else. */
+static fin_status open_table(fini_long *t, fin_bag_set *set, const fin_bags_source *source,
+                             const char *text, size_t size, char **plain, fin_error *err)
+{
+    fini_dialect dialect = {source->sep, source->decimal};
+    t->csv.index = true;
+    fin_status status = fini_csv_dialect(t->csv.label, text, size, &dialect, plain, &size, err);
+    if (!status && *plain)
+        note_dialect(set, source, &dialect);
+    if (!status)
+        status = fini_csv_open(&t->csv, *plain ? *plain : text, size, err);
+    if (!status)
+        status = fini_csv_header(&t->csv, FINI_BAGS_COLUMNS_MAX, err);
+    return status ? status : fini_long_columns(t, set, source, err);
+}
+
 fin_status fini_bags_parse(fin_bag_set *set, const fin_bags_source *source, const char *text,
                            size_t size, const fin_progress *progress, fin_error *err)
 {
-    fini_long t = {.csv.label = strcmp(source->path, "-") ? source->path : "standard input",
-                   .csv.index = true};
-    char *plain;
-    fini_dialect dialect = {source->sep, source->decimal};
-    fin_status status = fini_csv_dialect(t.csv.label, text, size, &dialect, &plain, &size, err);
-    if (!status && plain)
-        note_dialect(set, source, &dialect);
-    if (!status)
-        status = fini_csv_open(&t.csv, plain ? plain : text, size, err);
-    if (!status)
-        status = fini_csv_header(&t.csv, FINI_BAGS_COLUMNS_MAX, err);
-    if (!status)
-        status = fini_long_columns(&t, set, source, err);
+    fini_long t = {.csv.label = strcmp(source->path, "-") ? source->path : "standard input"};
+    char *plain = NULL;
+    fin_status status = open_table(&t, set, source, text, size, &plain, err);
     if (!status)
         status = read_body(&t, set, source, progress, err);
-    fini_names_close(&t.names);
-    fini_names_close(&t.bags);
-    fini_names_close(&t.labels.texts);
-    fini_names_close(&t.groups);
-    fini_free(t.kind);
-    fini_free(t.to);
-    fini_free(t.extra);
-    fini_free(t.line);
-    fini_free(t.bag_of);
-    fini_free(t.first_row);
-    fini_free(t.labels.value);
-    fini_free(t.labels.text);
-    fini_free(t.group_of);
-    fini_free(t.place);
+    fini_long_close(&t);
     fini_free(plain);
+    return status;
+}
+
+fin_status fini_long_read(fini_long *t, char **text, fin_bag_set *set,
+                          const fin_bags_source *source, fin_error *err)
+{
+    size_t size;
+    char *plain = NULL;
+    *t = (fini_long){.csv.label = source->table, .bags_only = true};
+    fin_status status = fini_read_text(source->table, text, &size, err);
+    if (!status)
+        status = open_table(t, set, source, *text, size, &plain, err);
+    if (plain) {
+        fini_free(*text);
+        *text = plain;
+    }
+    if (!status)
+        status = take_rows(t, err);
+    if (!status)
+        status = index_rows(t, NULL, err);
+    t->labels.n = t->bags.count;
+    t->labels.bags = &t->bags;
+    t->labels.file = t->csv.label;
     return status;
 }
 

@@ -49,11 +49,14 @@ static fin_status find_group(fini_long *t, const fin_bags_source *source,
 static fin_status find_bag_and_label(fini_long *t, const fin_bags_source *source,
                                      const fini_columns *columns, fin_error *err)
 {
+    static const char *const slides[] = {"bag_id", "slide_id", "slide", "file"};
     const char *asked = source->bag ? source->bag : source->model_bag;
     t->bag = named(t, asked ? asked : "bag");
     if (t->bag < 0 && source->bag)
         return fini_no_column(columns, source->bag, err);
-    if (t->bag < 0 && asked)
+    for (size_t i = 0; t->bags_only && t->bag < 0 && i < sizeof slides / sizeof *slides; i++)
+        t->bag = named(t, slides[i]);
+    if (t->bag < 0 && asked && !t->bags_only)
         return no_model_bag(t, columns->file, asked, err);
     t->each = source->each;
     if (t->each && !source->bag)
@@ -104,7 +107,7 @@ static void leave_index(fini_long *t, const fin_bags_source *source, const fin_b
         if (!fini_begins(name, "Unnamed: ") || t->kind[j] != FIN_COLUMN_FREE)
             continue;
         t->kind[j] = FIN_COLUMN_UNASKED;
-        if (source->feature_names)
+        if (source->feature_names || t->bags_only)
             continue;
         if (j == 0 && t->csv.index)
             fini_bags_note(set, "the first column has no name (pandas' to_csv() writes its index "
@@ -178,12 +181,13 @@ fin_status fini_long_columns(fini_long *t, fin_bag_set *set, const fin_bags_sour
         t->kind[t->group] = FIN_COLUMN_TAKEN;
     leave_index(t, source, set);
     all.skip = t->kind;
-    status = fini_bags_columns(set, source, &all, &list, &count, err);
+    if (!t->bags_only)
+        status = fini_bags_columns(set, source, &all, &list, &count, err);
     memset(t->to, -1, (size_t)columns * sizeof *t->to);
     for (int64_t j = 0; j < count && !status; j++)
         t->to[list[j]] = (int32_t)j;
     fini_free(list);
-    if (!status && !source->features && !source->feature_names)
+    if (!status && !source->features && !source->feature_names && !t->bags_only)
         note_text(t, set);
     if (!status)
         status = fini_bags_keep(&set->label, fini_names_get(&t->names, t->label), err);
@@ -191,5 +195,6 @@ fin_status fini_long_columns(fini_long *t, fin_bag_set *set, const fin_bags_sour
         status = fini_bags_keep(&set->bag, fini_names_get(&t->names, t->bag), err);
     if (!status)
         status = fini_bags_keep(&set->group, fini_names_get(&t->names, t->group), err);
-    return status || !source->extras ? status : choose_extras(t, set, source, &all, err);
+    return status || !source->extras || t->bags_only ? status
+                                                     : choose_extras(t, set, source, &all, err);
 }

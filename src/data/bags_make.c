@@ -147,7 +147,7 @@ fin_status fin_bag_set_drop(fin_bag_set *set, const unsigned char *drop, fin_err
         if (!drop[j])
             status = fini_names_add(&names, name, strlen(name), err);
     }
-    char *tokens = set->tokens;
+    char *tokens = set->map.ours ? set->map.base : set->tokens;
     if (!status && !tokens && rows > 0) {
         bool overflow = __builtin_mul_overflow(rows, left, &cells);
         tokens = overflow ? NULL : fini_alloc_array(cells, size);
@@ -160,12 +160,12 @@ fin_status fin_bag_set_drop(fin_bag_set *set, const unsigned char *drop, fin_err
     }
     if (rows > 0)
         copy_rows(bags->tokens, tokens, rows, d, size, drop);
-    if (!set->tokens) { /* what they were copied from is no longer needed */
+    if (!set->tokens && !set->map.ours) { /* what they were copied from is no longer needed */
         fin_npz_close(set->npz);
         set->npz = NULL;
         fini_npy_unmap(&set->map);
     }
-    set->tokens = tokens;
+    set->tokens = set->map.ours ? NULL : tokens;
     bags->tokens = tokens;
     bags->d = left;
     set->axes = 0; /* rows are no longer those of the array */

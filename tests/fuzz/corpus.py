@@ -103,6 +103,29 @@ put('encoder', 'weights', b'\4' + struct.pack('<Q', 100) + b'{"embeddings.word_e
 put('encoder', 'text', b'\5' + 'aB, ab\u00e9\u535a\ud55c\u0130\x00\x85 '.encode() + b'\xff\xed\xa0\x80' + b'a' * 200)
 put('encoder', 'text_unigram', b'\6' + 'ab  ba\u3000\uff41\u00a0x\x01'.encode() + b'\xc3' + b'ab' * 100)
 
+# HDF5: the first byte says how it is read
+try:
+    import h5py
+except ImportError:
+    h5py = None
+
+def hdf5(bits, *chunks, **sets):
+    buffer = io.BytesIO()
+    with h5py.File(buffer, 'w', libver='latest') as h:
+        for name, value in sets.items():
+            h.create_dataset(name, data=value, chunks=chunks or None, compression='gzip' if chunks else None)
+    return bytes([bits]) + buffer.getvalue()
+
+if h5py:
+    halves = np.arange(20).reshape(1, 10, 2).astype('f2')
+    put('hdf5', 'bag', hdf5(8 + 2, features=halves, coords=np.arange(20).reshape(10, 2)))
+    put('hdf5', 'chunks', hdf5(8, 3, 1, features=np.arange(20.).reshape(10, 2)))
+    put('hdf5', 'file', hdf5(2, tokens=tokens.astype('>f4'), offsets=offsets, y=y, coords=np.arange(6) * 1.5))
+    put('hdf5', 'rows', hdf5(0, tokens=tokens.astype('f2'), bag=bag, label=[0, 0, 1, 0, 0, 0], g=bag))
+    put('hdf5', 'integers', hdf5(32, tokens=tokens.astype('u1'), bag=bag, label=[0, 0, 1, 0, 0, 0]))
+    put('hdf5', 'text', hdf5(8, features=[b'a', b'b']))
+    put('hdf5', 'cut', hdf5(8, features=halves)[:-40])
+
 # tensors
 def tensors(header, data=b''):
     text = header.encode()

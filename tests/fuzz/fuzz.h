@@ -33,6 +33,7 @@ static inline void fuzz_clean(void)
                                         "t.npz",
                                         "t.fin",
                                         "text.npy",
+                                        "t.h5",
                                         "t.csv",
                                         "t.db",
                                         "t.db-wal",
