@@ -100,6 +100,17 @@ PARAMETERS = {
     "studies": "Sequence[str]",
     "what": "object",
     "input_features": "Sequence[str] | None",
+    # plot
+    "ax": "Any",
+    "result": "Result",
+    "training(result)": "Training | Result",
+    "training(what)": "Literal['excess', 'alignment', 'distance', 'paths']",
+    "weights": "ArrayLike",
+    "exact": "ArrayLike",
+    "location": "int",
+    "probabilities": "ArrayLike",
+    "happened": "ArrayLike",
+    "bins": "int",
 }
 
 _ONE = "_Array"
@@ -119,6 +130,14 @@ RESULTS = {
     "set_params": "Self",
     "set_output": "Self",
     "to_frame": "Any",
+    "training": "Any",
+    "landscape": "Any",
+    "posterior": "Any",
+    "calibration": "Any",
+    "learning_curves": "Any",
+    "attention": "Any",
+    "Result.summary": "str",
+    "StudyResult.summary": "str",
     # bags and estimators
     "Encoder.from_folder": "Self",
     "Encoder.embed": "Any",

@@ -29,6 +29,7 @@ _HOMES = {
     "judge": "_attend",
     "tasks": "tasks",
     "families": "families",
+    "plot": "plot",
     "run": "_command",
     "commands": "_command",
     "learning_curve": "_command",

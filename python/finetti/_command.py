@@ -15,6 +15,7 @@ import numpy as np
 
 from . import _arrays
 from ._core import ArgumentError, FinettiError, Table, Watch, check, error, ffi, lib, text
+from ._html import table
 from ._lab import PROGRESS, common, frame
 from ._signature import Keyword, signed
 from ._texts import encoded
@@ -360,8 +361,32 @@ class Result(Mapping):
         lines += [f"{name}: array {array.shape}" for name, array in self.series.items()]
         return "\n".join(lines + [f"note: {note}" for note in self.notes])
 
+    def summary(self):
+        """A text: the settings that are not the usual ones, then every number with its error and how it came about."""
+        usual = COMMANDS[self.command].settings
+        given = [f"{name} = {value!r}" for name, value in self.settings.items()
+                 if name not in self._varying and not (name in usual and _same(value, usual[name].default))]
+        varying = [f"{name} = {_range(np.asarray(values, dtype=float))}" for name, values in self._varying.items()
+                   if np.asarray(values).dtype.kind in "iuf"]
+        return "\n".join([repr(self), *(["settings: " + ", ".join(given + varying)] if given + varying else [])])
+
+    def _repr_html_(self):
+        rows = []
+        for name, value in self._values.items():
+            how, error = self.how[name], self.errors[name]
+            rows.append([name, _range(value) if self.shape else float(value),
+                         "" if self.shape or not error else f"{error:.2g}",
+                         how if isinstance(how, str) else " or ".join(np.unique(how))])
+        rows += [[name, f"array {array.shape}", "", ""] for name, array in self.series.items()]
+        return table(self.command + (f" of shape {self.shape}" if self.shape else ""),
+                     ("number", "value", "error", "obtained by"), rows, self.notes)
+
     def __getstate__(self):
         return {**self.__dict__, "_settings": self.settings}
+
+
+def _same(value, usual):
+    return isinstance(value, (bool, int, float, str)) and value == usual
 
 
 def _range(values):

@@ -6,6 +6,7 @@ import os
 from ._columns import Columns, near
 from ._command import COMMANDS, settings_of
 from ._core import FileError, Table, Watch, check, error, ffi, keep_exception, lib, text
+from ._html import table
 from ._signature import parameters, signed
 from ._store import Store
 from ._texts import Held, encoded, several
@@ -171,6 +172,26 @@ class StudyResult(View):
         claims = self.claims()
         self.holds = self.failed == 0 and all(v != "untested" and (v == "holds") == (not known)
                                               for v, known in zip(claims["verdict"], claims["known"]))
+
+    def summary(self):
+        """A text: how many claims hold, and every claim that does not, with what was measured and what was expected."""
+        claims = self.claims()
+        lines = [repr(self)]
+        for i, verdict in enumerate(claims["verdict"].tolist()):
+            if verdict != "holds":
+                known = f" (known: {claims['known'][i]})" if claims["known"][i] else ""
+                lines.append(f"{verdict}: {claims['statement'][i]} Measured {claims['value'][i]:.4g}, expected "
+                             f"{claims['expected'][i]}{known}")
+        return "\n".join(lines)
+
+    def _repr_html_(self):
+        if self.store._pointer is None:
+            return table(f"study {self.name}, in a store that is closed", ("runs",), [[self.planned]])
+        c = self.claims()
+        rows = [[c["verdict"][i], c["kind"][i], c["statement"][i], float(c["value"][i]), c["expected"][i]]
+                for i in range(len(c["verdict"]))]
+        return table(f"{self.title or self.name}: {self.planned} runs, {self.failed} failed",
+                     ("verdict", "kind", "claim", "measured", "expected"), rows)
 
     def __repr__(self):
         if self.store._pointer is None:

@@ -5,6 +5,7 @@ import numpy as np
 from . import _arrays
 from ._core import ArgumentError, check, encoded, error, ffi, lib, text
 from ._command import DTYPES, Result, left_in
+from ._html import table
 from ._lab import FORMS, TASKS, TRAIN, frame
 
 _STATUS = np.array([text(lib.fin_run_status_name(i)) for i in range(lib.FIN_RUN_DIVERGED + 1)])
@@ -77,6 +78,13 @@ class Training:
         out, err = ffi.new("fin_result **"), error()
         check(lib.fin_training_result(self._again(), ffi.NULL, out, err), err)
         return Result("train", self.settings, (), {}, *left_in(out))
+
+    def _repr_html_(self):
+        rows = [[name, self.count(name), float(np.median(self.final["risk"][self.status == name])),
+                 float(np.median(np.abs(self.final["kappa"][self.status == name]))),
+                 float(np.median(np.abs(self.final["nu"][self.status == name])))] for name in _STATUS if name in self.status]
+        return table(f"Training of {len(self)} runs, {int(self.at.max())} steps",
+                     ("ended", "runs", "median risk", "median |κ|", "median |ν|"), rows)
 
     def _again(self, steps=-1):
         """A fin_training that goes on from here."""
