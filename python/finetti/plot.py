@@ -2,6 +2,11 @@
 
 Every function takes a result and, if you like, matplotlib axes to draw into (without: new ones), and returns the axes. matplotlib is imported
 when a function is called, and not before.
+
+>>> import finetti
+>>> runs = finetti.train(init="manifold", runs=4, steps=1000)
+>>> axes = finetti.plot.training(runs, "alignment")  # doctest: +SKIP
+>>> axes.figure.savefig("training.pdf")  # doctest: +SKIP
 """
 
 import numpy as np
