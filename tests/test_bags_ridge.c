@@ -59,7 +59,7 @@ static void ridge__ends_at_the_minimum(void **state)
             fin_fit_settings settings = settings_of(model);
             settings.basis = FIN_BASIS_BOTH;
             settings.landmarks = 200;
-            fini_part part;
+            fini_part part = {0};
             fini_phi phi;
             for (int i = 0; i < N; i++)
                 weights[i] = unequal ? (i % 7) / 3.0 : 1;

@@ -138,7 +138,7 @@ json_t *fit_parts_of(const fin_fit *fit, const char *(*class_name)(const void *u
                      const void *user);
 #define FIT_PART_FORM                                                                              \
     "<-12:[{?first}parts]>{title:-16s} [{?weight>0}weight {weight:.3f}|for locations]"             \
-    "[, positive {positive}]\n"
+    "[, penalty {penalty:g}][, positive {positive}]\n"
 /* Who locates, and how good it is on bags left out; NULL: nobody. As "mixture+rbf: log loss 0.31 on
  * bags left out (base rate 0.69)": */
 json_t *fit_locator(const fin_fit *fit);

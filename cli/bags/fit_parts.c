@@ -32,12 +32,14 @@ json_t *fit_parts_of(const fin_fit *fit, const char *(*class_name)(const void *u
         const fin_fit_settings *part = fin_fit_part(fit, i, &weight);
         bool any = fin_fit_model_get(part)->sides && !fin_is_auto((double)part->positive);
         json_array_append_new(
-            parts, json_pack("{s:s, s:s, s:s, s:f, s:o, s:o*}", "model",
-                             fit_name(part, info.classes, name, sizeof name), "title",
-                             fit_title(part, info.classes, title, sizeof title), "basis",
-                             fit_basis_name(part, info.classes), "weight", weight, "settings",
-                             cli_json_settings(&fin_fit_table, part), "positive",
-                             cli_json_text(any ? class_name(user, part->positive) : NULL)));
+            parts,
+            json_pack("{s:s, s:s, s:s, s:f, s:o, s:o*, s:o*}", "model",
+                      fit_name(part, info.classes, name, sizeof name), "title",
+                      fit_title(part, info.classes, title, sizeof title), "basis",
+                      fit_basis_name(part, info.classes), "weight", weight, "settings",
+                      cli_json_settings(&fin_fit_table, part), "penalty",
+                      fin_is_auto(part->penalty) ? NULL : json_real(part->penalty), "positive",
+                      cli_json_text(any ? class_name(user, part->positive) : NULL)));
     }
     return parts;
 }

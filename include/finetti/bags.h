@@ -29,7 +29,9 @@
  * penalty means the same for any number of bags and of columns. Every model is an ensemble: the
  * average over a fixed grid of penalties, each started at the optimum of mean pooling. For numbers,
  * softmax and mixture are then freed of what a penalty shrinks, if there are four bags a column:
- * lengths of keys and values are fitted again, and keys may be replaced (`gate`).
+ * lengths of keys and values are fitted again, and keys may be replaced (`gate`). Where bags are few, or
+ * say little, what is predicted is an average of the model, of the model with stronger penalties and of
+ * the mean of the labels, with weights from inner folds (`calibrate`).
  *
  * Sums over bags are taken in an order that depends on the number of bags alone: the same bits for
  * any number of threads and of processes. */
@@ -106,7 +108,8 @@ enum { FIN_MODEL_AUTO, FIN_MODELS(FIN_MODEL_ENUM) };
     C(scaling, 0, "standard|pooled|none",                                                          \
       "columns are divided by: their own deviation, one for all (both cut off far out), nothing")  \
     F(double, penalty, FIN_AUTO, 0, 1e12,                                                          \
-      "L2 penalty on the sum of losses; auto = the average over a fixed grid")                     \
+      "L2 penalty on the sum of losses; auto = the average over a fixed grid; of numbers, held "   \
+      "back by inner folds")                                                                       \
     F(int64_t, restarts, FIN_AUTO_INT, 1, 1000,                                                    \
       "starts of a fit, of which the best is kept; auto = 4 for erf, else 1")                      \
     F(int64_t, iterations, FIN_AUTO_INT, 1, 100000,                                                \
@@ -120,8 +123,8 @@ enum { FIN_MODEL_AUTO, FIN_MODELS(FIN_MODEL_ENUM) };
       "tokens (gaussian); auto = for numbers, what the training bags prefer")                      \
     C(class_weights, 0, "none|balanced", "weights of bags: equal, or equal sums for all classes")  \
     C(calibrate, 0, "auto|no|yes",                                                                 \
-      "sharpness of probabilities, noise of numbers by inner cross-validation; auto = classes, "   \
-      "stack and auto, and numbers with few bags for the model")                                   \
+      "sharpness of probabilities, noise of numbers and how far they go from the mean, by inner "  \
+      "cross-validation; auto = classes, stack and auto, and numbers with few bags for the model") \
     F(int64_t, positive, FIN_AUTO_INT, 0, 1,                                                       \
       "any: the class that a single token can bring about; auto = what inner folds prefer, 1 if "  \
       "assume is monotone")                                                                        \

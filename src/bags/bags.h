@@ -281,8 +281,10 @@ typedef struct fini_part {
     fini_map map;
     /* One after the other as in files (state.c): members .. unfinished, weight .. loss. */
     int64_t members, parameters, iterations, evaluations, unfinished;
-    double weight; /* in the fit */
-    double noise;  /* numbers: standard deviation around the prediction, in standardised units */
+    double
+        stands_for; /* bags of the fit to a whole training set that this one speaks for; 0: itself */
+    double weight;  /* in the fit */
+    double noise;   /* numbers: standard deviation around the prediction, in standardised units */
     double loss;
     double *member;  /* (members, parameters) */
     double *penalty; /* (members) */

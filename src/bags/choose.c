@@ -7,10 +7,13 @@
  * are left out together.
  *
  *   - which model, of those that auto and stack have; which side, for `any`;
+ *   - how far numbers may be from their mean: what is predicted is an average of the model, of itself with
+ *     stronger penalties and of the mean, unless the training bags are so many for its parameters, and the
+ *     fit so good, that it is settled without folds;
  *   - how sure probabilities may be (calibrate.c), from the predictions of what was chosen, those of
  *     a stack with weights found without the fold; how large the noise of numbers is;
- *   - auto is never worse there than the base rate: unless it is better by more than a standard error (of
- *     groups, where there are some: two), the base rate is what it writes;
+ *   - auto, and the average of numbers, are never worse there than the base rate: unless they are better by
+ *     more than a standard error (of groups, where there are some: two), the base rate is what is written;
  *   - which model locates: the model itself if it can and is one; else the best of those that can, which
  *     is kept beside the others with no weight in predictions.
  *
@@ -26,6 +29,11 @@
 
 /* Bags for every inner fold that calibration takes. */
 enum { LEAST = 2 };
+/* Standard errors by which an average of numbers must be better than the mean to be believed at all, and
+ * how many more, over the bags: of few bags the error is not well known, and a fit that passes by chance is
+ * far off. */
+#define SURE 1.25
+#define SURE_FEW 20.0
 
 /* ---- what is needed ---------------------------------------------------------------------------- */
 
@@ -54,7 +62,7 @@ static bool calibrates(const fin_fit_settings *s, int64_t classes, int64_t bags)
 
 static bool must_choose(const fin_fit_settings *s, int64_t classes)
 {
-    return fini_chooses(s) || fini_candidates(s, classes, NULL, 0) > 1;
+    return fini_chooses(s) || fini_sides(s, classes, NULL) > 1;
 }
 
 bool fini_is_nested(const fin_fit_settings *s, int64_t classes, int64_t bags, int64_t d)
@@ -75,25 +83,27 @@ static fin_status list_models(fini_choice *c, const fin_fit_others *others, fin_
     const fin_fit_settings *asked = &c->asked;
     fin_fit_settings list[FINI_CANDIDATES], as_auto = *asked;
     int64_t classes = c->in.classes;
-    int found = fini_candidates(asked, classes, list, FINI_CANDIDATES);
+    int found = fini_shrinks(asked, classes) && !c->shrinks
+                    ? fini_sides(asked, classes, list)
+                    : fini_candidates(asked, classes, list, FINI_CANDIDATES);
     bool more = others && fini_chooses(asked) == FIN_CHOOSES_BEST && asked->assume == 0;
-    bool one = found == 1 && locates(&list[0]);
+    bool one = (found == 1 || c->shrinks) && locates(&list[0]);
     for (int k = 0; k < found; k++)
         c->of[c->count++] = fini_place(c->model, &c->in.models, &list[k]);
     for (int k = 0; more && k < others->count; k++) {
         const fin_fit_settings *other = &others->models[k];
         fin_fit_settings some[2];
-        int sides = fini_chooses(other) ? 0 : fini_candidates(other, classes, some, 2);
-        if (c->in.models + sides > FINI_CANDIDATES / 2)
+        int sides = fini_chooses(other) ? 0 : fini_sides(other, classes, some);
+        if (c->in.models + sides > FINI_OTHERS)
             return fini_fail(err, FIN_ERR_ARGUMENT, "auto chooses among %d models at most",
-                             FINI_CANDIDATES / 2);
+                             FINI_OTHERS);
         for (int i = 0; i < sides; i++) {
             int before = c->in.models, at = fini_place(c->model, &c->in.models, &some[i]);
             if (at == before)
                 c->of[c->count++] = at;
         }
     }
-    memset(c->nested, 1, sizeof c->nested);
+    memset(c->todo, FINI_INNER, sizeof c->todo);
     if (one || asked->locator == 1)
         return FIN_OK;
     as_auto.model = FIN_MODEL_AUTO;
@@ -186,7 +196,8 @@ static fin_status deal_folds(fini_choice *c, const fin_fit_settings *asked, int6
     return status ? status : fini_inner_deal(&c->in, bags->groups ? groups : NULL, asked, err);
 }
 
-static fin_status predict_all(fini_choice *c, const fin_progress *progress, fin_error *err)
+static fin_status predict_all(fini_choice *c, int64_t bags, const fin_progress *progress,
+                              fin_error *err)
 {
     int64_t n = c->bags->n;
     const int32_t *fold = c->in.fold + c->bags->first;
@@ -199,7 +210,8 @@ static fin_status predict_all(fini_choice *c, const fin_progress *progress, fin_
                               .outers = 1,
                               .inner = &c->in.folds,
                               .model = c->model,
-                              .nested = c->nested,
+                              .todo = c->todo,
+                              .size = &bags,
                               .fold = fold,
                               .what = c->in.models > 1 ? "comparing models" : "calibrating",
                               .mean = c->out};
@@ -280,7 +292,8 @@ static void take_one(const fini_choice *c, int m, fini_decision *decision)
 static fin_status choose_locator(fini_choice *c, fin_fit *fit, fini_decision *room, fin_error *err)
 {
     double least = INFINITY;
-    if (c->asked.locator == 1 && !(c->count == 1 && locates(&c->model[c->of[0]])))
+    bool itself = (c->count == 1 || c->shrinks) && locates(&c->model[c->of[0]]);
+    if (c->asked.locator == 1 && !itself)
         return FIN_OK;
     bool side = c->count > 1 && fini_bag_model_of(c->asked.model)->is.sides;
     for (int m = 0; m < c->in.models; m++) {
@@ -296,24 +309,65 @@ static fin_status choose_locator(fini_choice *c, fin_fit *fit, fini_decision *ro
     return calibrate(c, room, c->in.classes > 0, &fit->locator_sharpness, &fit->locator_loss, err);
 }
 
+/* All models times `share`, and the mean, which is the last of them, for the rest. */
+static void hold_back(fini_choice *c, double share)
+{
+    int models = c->in.models, base = c->of[c->count - 1];
+    for (int f = -1; f < c->in.folds; f++) {
+        double *w = f < 0 ? c->decision.weight : c->decision.w + (int64_t)f * models;
+        for (int m = 0; m < models; m++)
+            w[m] *= share;
+        w[base] += 1 - share;
+    }
+}
+
+/* Mean over bags of the variance between the models that are averaged, which predictions add to the noise. */
+static double mean_gap(const fini_choice *c)
+{
+    const fini_inner *in = &c->in;
+    double sum = 0, total = 0;
+    for (int64_t i = 0; i < in->total; i++) {
+        double mean = 0, square = 0;
+        if (!(in->omega[i] > 0))
+            continue;
+        const double *w = c->decision.w + (int64_t)in->fold[i] * in->models;
+        for (int m = 0; m < in->models; m++)
+            mean += w[m] > 0 ? w[m] * in->P[m * in->total + i] : 0;
+        for (int m = 0; m < in->models; m++) {
+            double gap = w[m] > 0 ? in->P[m * in->total + i] - mean : 0;
+            square += w[m] * gap * gap;
+        }
+        sum += in->omega[i] * square;
+        total += in->omega[i];
+    }
+    return sum / total;
+}
+
 fin_status fini_choice_decide(fini_choice *c, fin_fit *fit, fin_error *err)
 {
     const fin_fit_settings *asked = &c->asked;
     bool sharpen = calibrates(asked, c->in.classes, fit->bags);
     double gain = 0, se = 0, sure = c->in.groups ? 2 : 1; /* few groups: se is uncertain itself */
-    c->measured = fini_is_nested(asked, c->in.classes, fit->bags, fit->d);
+    double bags = c->in.groups ? (double)c->in.groups : (double)fit->bags;
+    c->measured = c->shrinks || fini_is_nested(asked, c->in.classes, fit->bags, fit->d);
     fin_status status = fini_decide(&c->in, asked, c->count, c->of, &c->decision, err);
     if (!status)
         status = calibrate(c, &c->decision, sharpen, &fit->sharpness, &fit->inner_loss, err);
     if (!status)
         status = fini_inner_base(&c->in, c->loss, &fit->base_loss, &gain, &se, err);
-    bool best = fini_chooses(asked) == FIN_CHOOSES_BEST;
+    if (!status && c->shrinks) {
+        sure = SURE + SURE_FEW / bags;
+        hold_back(c, gain > sure * se ? 1 - sure * se / gain * (sure * se / gain) : 0);
+        status = calibrate(c, &c->decision, false, &fit->sharpness, &fit->inner_loss, err);
+    }
+    bool best = c->shrinks || fini_chooses(asked) == FIN_CHOOSES_BEST;
     for (int k = 0; k < c->count && !status && best; k++)
         if (fini_bag_model_of(c->model[c->of[k]].model)->is.constant && !(gain > sure * se)) {
             take_one(c, c->of[k], &c->decision);
             fit->sharpness = 1;
             fit->inner_loss = fit->base_loss;
         }
+    c->noise = sqrt(fmax(fit->inner_loss - mean_gap(c), 0));
     return status;
 }
 
@@ -352,6 +406,12 @@ static fin_status fit_part(void *user, int64_t k, const fin_progress *progress, 
     fini_part *part = &((fitting *)user)->fit->part[k];
     double weight = part->weight;
     fin_fit_settings settings = part->settings;
+    if (c->whole && fini_same(&settings, &c->model[0])) {
+        *part = *c->whole;
+        *c->whole = (fini_part){0};
+        part->weight = weight;
+        return FIN_OK;
+    }
     fin_status status = fini_part_fit(part, &settings, c->in.classes, c->bags, c->labels,
                                       c->weights, c->sum, progress, err);
     part->weight = weight;
@@ -382,6 +442,8 @@ static fin_status fit_parts(fin_fit *fit, const fini_choice *c, const fin_progre
 double fini_choice_noise(const fini_choice *c, int m, double fitted)
 {
     bool own = has_noise(fini_bag_model_of(c->model[m].model)) && c->count == 1;
+    if (c->shrinks && c->measured)
+        return c->noise;
     return c->in.classes || !c->measured || own ? fitted : sqrt(fini_inner_loss(&c->in, m));
 }
 
@@ -438,16 +500,35 @@ static fin_status choose(fin_fit *fit, fini_choice *c, fini_decision *room, int6
 {
     const fin_fit_settings *asked = &c->asked;
     bool kept = c->in.models > c->count; /* a model that locates is to be found */
-    bool nested = kept || fini_is_nested(asked, fit->classes, fit->bags, fit->d);
+    bool nested = kept || c->shrinks || fini_is_nested(asked, fit->classes, fit->bags, fit->d);
     fin_status status = nested ? deal_folds(c, asked, groups, err) : FIN_OK;
     if (status)
         return status;
     if (!c->in.folds)
         return fini_choice_skip(c, fit, err);
-    status = predict_all(c, progress, err);
+    status = predict_all(c, fit->bags, progress, err);
     if (!status)
         status = fini_choice_decide(c, fit, err);
     return status ? status : choose_locator(c, fit, room, err);
+}
+
+/* Numbers: the fit to all bags, which is wanted anyway, says whether it is settled. */
+static fin_status look_first(fini_choice *c, const fin_fit *fit, const fin_progress *progress,
+                             fin_error *err)
+{
+    fin_fit_settings own[2];
+    c->shrinks = fini_shrinks(&c->asked, c->in.classes);
+    if (!c->shrinks)
+        return FIN_OK;
+    c->whole = fini_alloc(sizeof *c->whole);
+    if (!c->whole)
+        return fini_fail_memory(err, sizeof *c->whole, "a fit");
+    *c->whole = (fini_part){0};
+    fini_sides(&c->asked, c->in.classes, own);
+    fin_status status = fini_part_fit(c->whole, &own[0], c->in.classes, c->bags, c->labels,
+                                      c->weights, c->sum, progress, err);
+    c->shrinks = !status && !(fini_outlook(c->whole, (double)fit->bags) < FINI_SETTLED);
+    return status;
 }
 
 fin_status fini_fit_choose(fin_fit *fit, const fin_bags *bags, const double *labels,
@@ -469,7 +550,9 @@ fin_status fini_fit_choose(fin_fit *fit, const fin_bags *bags, const double *lab
                        .asked = fini_asked(&fit->settings, fit->swapped),
                        .in = {.classes = fit->classes, .total = bags->total, .model = c->model},
                        .locator = -1};
-    fin_status status = list_models(c, others, err);
+    fin_status status = look_first(c, fit, progress, err);
+    if (!status)
+        status = list_models(c, others, err);
     if (!status) {
         layout(&arena, c, &room, &groups, c->asked.inner);
         status = fini_arena_open(&arena, "choosing a model", err);
@@ -487,6 +570,8 @@ fin_status fini_fit_choose(fin_fit *fit, const fin_bags *bags, const double *lab
     for (int64_t k = 0; !status && fit->swapped && k < fit->parts; k++)
         if (fit->part[k].model->is.sides) /* as the caller numbers them */
             fit->part[k].settings.positive = 1 - fit->part[k].settings.positive;
+    fini_part_close(c->whole);
+    fini_free(c->whole);
     fini_arena_close(&arena);
     fini_free(c);
     return status;

@@ -273,7 +273,7 @@ static fin_status fit_and_predict(const fini_crossing *c, const task *t,
 {
     int64_t n = c->bags->n, at = t->outer * n;
     fini_cancel cancel;
-    fini_part part = {0};
+    fini_part part = {.stands_for = (double)c->size[t->outer]};
     double *weights = fini_alloc_array(n, sizeof *weights);
     if (!weights)
         return fini_fail_memory(err, (size_t)n * sizeof *weights, "weights of bags");
@@ -290,6 +290,9 @@ static fin_status fit_and_predict(const fini_crossing *c, const task *t,
         status = predict_asked(c, t, &part, &cancel, err);
     if (!status && t->inner < 0 && c->noise)
         c->noise[t->model * c->outers + t->outer] = part.noise;
+    if (!status && t->inner < 0 && c->outlook)
+        c->outlook[t->model * c->outers + t->outer] =
+            fini_outlook(&part, (double)c->size[t->outer]);
     fini_part_close(&part);
     fini_free(weights);
     return status;
@@ -323,8 +326,9 @@ static void list_tasks(crossing *w)
     for (int costly = 1; costly >= 0; costly--) /* features cost more than columns */
         for (int m = 0; m < c->models; m++)
             for (int o = 0; o < c->outers; o++)
-                for (int f = c->test ? -1 : 0; f < c->inner[o]; f++) {
-                    if (fini_has_features(&c->model[m]) != costly || (f >= 0 && !c->nested[m]))
+                for (int f = -1; f < c->inner[o]; f++) {
+                    int todo = c->todo[m * c->outers + o] & (f < 0 ? FINI_WHOLE : FINI_INNER);
+                    if (fini_has_features(&c->model[m]) != costly || !todo)
                         continue;
                     if (w->task)
                         w->task[w->tasks] = (task){m, o, f};
@@ -334,23 +338,12 @@ static void list_tasks(crossing *w)
 
 fin_status fini_cross(const fini_crossing *c, const fin_progress *progress, fin_error *err)
 {
-    int64_t slots = (int64_t)c->models * c->outers * c->bags->n;
     crossing w = {.c = c};
     list_tasks(&w);
     w.task = fini_alloc_array(w.tasks, sizeof *w.task);
     if (!w.task)
         return fini_fail_memory(err, (size_t)w.tasks * sizeof *w.task, "cross-validation");
     list_tasks(&w);
-    for (int64_t i = 0; i < slots * width_of(c); i++)
-        c->mean[i] = NAN;
-    for (int64_t i = 0; i < slots; i++) {
-        if (c->spread)
-            c->spread[i] = NAN;
-        if (c->within)
-            c->within[i] = NAN;
-    }
-    for (int m = 0; c->seconds && m < c->models; m++)
-        c->seconds[m] = 0;
     const fini_fits fits = {.count = w.tasks,
                             .fit = run_task,
                             .user = &w,

@@ -7,6 +7,8 @@
  *             (of the best one's loss) of the least. The stack is a candidate too, and the first; its
  *             loss in a fold is that of weights found without this fold.
  *     any     the side, if it is not given: the one with the smaller loss
+ *     numbers the model with its own penalties, with each of some stronger ones, and the mean of the
+ *             labels, averaged as a stack is; choose.c has it be the mean alone unless that is clearly worse
  *
  * The loss is the log loss, or squared error: accuracies of a few hundred bags tell good models from each
  * other no better than coins. Standard errors are over groups of bags, where there are groups. */
@@ -41,8 +43,8 @@ fin_fit_settings fini_asked(const fin_fit_settings *settings, bool swapped)
     return asked;
 }
 
-/* Both sides, unless one is given. Returns how many; side may be NULL. */
-static int sides_of(const fin_fit_settings *s, int64_t classes, fin_fit_settings *side)
+/* side may be NULL. */
+int fini_sides(const fin_fit_settings *s, int64_t classes, fin_fit_settings *side)
 {
     bool both =
         fini_bag_model_of(s->model)->is.sides && classes == 2 && fin_is_auto((double)s->positive);
@@ -80,7 +82,7 @@ int fin_fit_candidates(const fin_fit_settings *base, int64_t classes, fin_fit_se
         if ((model->is.sides && classes != 2) || (base->assume == 1 && !model->monotone) ||
             (!model->is.whole && base->basis != FIN_BASIS_AUTO && base->basis != s.basis))
             continue;
-        for (int i = 0, both = sides_of(&s, classes, side); i < both; i++, count++)
+        for (int i = 0, both = fini_sides(&s, classes, side); i < both; i++, count++)
             if (models && count < room)
                 models[count] = side[i];
     }
@@ -111,15 +113,54 @@ void fini_single(fin_fit_settings *s, int64_t classes)
         s->positive = FIN_AUTO_INT;
 }
 
+bool fini_shrinks(const fin_fit_settings *s, int64_t classes)
+{
+    const fini_bag_model *model = fini_bag_model_of(s->model);
+    return classes == 0 && model->form && !model->is.constant && s->calibrate != 1 &&
+           fin_is_auto(s->penalty);
+}
+
+/* With one or two bags a parameter the best penalty is far above those of the usual grid, where every member
+ * goes through the labels. Models with strong penalties of their own need no others. */
+static const double stronger[] = {1, 3, 10};
+
+/* The model, with stronger penalties, and the mean: count of them. */
+static int versions_of(const fin_fit_settings *s, fin_fit_settings *version)
+{
+    int count = 1;
+    version[0] = *s;
+    for (size_t k = 0; k < sizeof stronger / sizeof *stronger; k++)
+        if (!fini_bag_model_of(s->model)->penalties) {
+            version[count] = *s;
+            version[count++].penalty = stronger[k];
+        }
+    version[count] = *s;
+    version[count++].model = FIN_MODEL_BASE;
+    for (int k = 0; k < count; k++)
+        fini_single(&version[k], 0);
+    return count;
+}
+
+double fini_outlook(const fini_part *part, double bags)
+{
+    const fini_bag_form *form = part->form;
+    const fini_map *map = &part->map;
+    int64_t q = form->keys(&part->shape) + form->values(&part->shape);
+    int64_t left_out = map->linear == map->s ? map->s - map->used : 0;
+    double cost = 2 * (double)(part->parameters - q * left_out);
+    return cost < bags ? part->loss * (bags + cost) / (bags - cost) : INFINITY;
+}
+
 int fini_candidates(const fin_fit_settings *asked, int64_t classes, fin_fit_settings *model,
                     int room)
 {
-    fin_fit_settings side[2];
+    fin_fit_settings own[2 + sizeof stronger / sizeof *stronger];
     if (fini_chooses(asked))
         return fin_fit_candidates(asked, classes, model, room);
-    int count = sides_of(asked, classes, side);
+    int count =
+        fini_shrinks(asked, classes) ? versions_of(asked, own) : fini_sides(asked, classes, own);
     for (int k = 0; k < count && k < room; k++)
-        model[k] = side[k];
+        model[k] = own[k];
     return count;
 }
 
@@ -148,12 +189,14 @@ int fini_place(fin_fit_settings *list, int *count, const fin_fit_settings *model
 static const double least_weight = 0.01;
 /* Bags' worth of belief that all candidates are equally good. */
 static const double prior = 10;
+static const double prior_shrinks = 2; /* one and the same model: less is to be known */
 
 typedef struct desk {
     const fini_inner *in;
     int count;
     const int *of; /* (count) candidates, in order of preference */
     bool monotone;
+    bool shrinks;
     bool *in_stack;     /* (count) */
     double *P;          /* (count + 1, total): of the candidates; then the stack's */
     double *weight, *w; /* (count), (folds, count): of those in the stack */
@@ -301,7 +344,8 @@ static void leave_worse_out(desk *d)
     for (int k = 0; k < d->count; k++) {
         double se, worse = mean_loss(d->in, d->P + k * d->in->total, best, d->sum, &se);
         d->in_stack[k] =
-            k == first || (is_strong(&d->in->model[d->of[k]], d->monotone) && !(worse > 2 * se));
+            k == first ||
+            ((d->shrinks || is_strong(&d->in->model[d->of[k]], d->monotone)) && !(worse > 2 * se));
     }
 }
 
@@ -316,8 +360,8 @@ static fin_status weigh(desk *d, const double *omega, double *w, fin_error *err)
     for (int k = 0; k < d->count; k++)
         if (d->in_stack[k])
             memcpy(P + count++ * in->total, d->P + k * in->total, (size_t)in->total * sizeof *P);
-    fin_status status =
-        fini_weights(count, in->total, P, in->classes ? NULL : in->y, omega, prior, d->some, err);
+    fin_status status = fini_weights(count, in->total, P, in->classes ? NULL : in->y, omega,
+                                     d->shrinks ? prior_shrinks : prior, d->some, err);
     for (int k = 0, at = 0; k < d->count && !status; k++)
         w[k] = d->in_stack[k] ? d->some[at++] : 0;
     fini_free(P);
@@ -396,11 +440,12 @@ static fin_status decide(desk *d, int chooses, fini_decision *out, fin_error *er
     int64_t total = d->in->total;
     for (int k = 0; k < d->count; k++)
         memcpy(d->P + k * total, d->in->P + d->of[k] * total, (size_t)total * sizeof *d->P);
-    fin_status status = chooses ? predict_stack(d, err) : FIN_OK;
+    bool average = chooses || d->shrinks;
+    fin_status status = average ? predict_stack(d, err) : FIN_OK;
     if (!status)
         write_down(d,
                    chooses == FIN_CHOOSES_BEST ? prefer(d)
-                   : chooses                   ? d->count
+                   : average                   ? d->count
                                                : best_of(d),
                    out);
     return status;
@@ -410,7 +455,11 @@ fin_status fini_decide(const fini_inner *in, const fin_fit_settings *asked, int 
                        const int *of, fini_decision *out, fin_error *err)
 {
     fini_arena arena = {0};
-    desk d = {.in = in, .count = count, .of = of, .monotone = asked->assume == 1};
+    desk d = {.in = in,
+              .count = count,
+              .of = of,
+              .monotone = asked->assume == 1,
+              .shrinks = count > 1 && fini_shrinks(asked, in->classes)};
     layout(&arena, &d);
     fin_status status = fini_arena_open(&arena, "choosing a model", err);
     if (status)

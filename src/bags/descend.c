@@ -43,8 +43,9 @@ bool fini_polished(const fini_problem *problem)
 {
     const fini_part *part = problem->part;
     double columns = (double)(problem->phi->bags.d - problem->phi->left_out);
+    double bags = part->stands_for > 0 ? part->stands_for : problem->bags;
     return part->form->finds && part->shape.classes == 0 && !problem->held &&
-           problem->bags >= FINI_RELAX_BAGS * columns;
+           bags >= FINI_RELAX_BAGS * columns;
 }
 
 int64_t fini_penalties(const fini_problem *problem, double *penalty)

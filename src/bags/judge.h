@@ -58,21 +58,24 @@ typedef struct fini_crossing {
     fin_sum sum;                   /* NULL: alone, and the fits run side by side */
     int models, outers;            /* outers: training sets */
     const fin_fit_settings *model; /* (models) single models */
-    const unsigned char *nested;   /* (models): with fits to all but an inner fold */
+    const unsigned char *todo;     /* (models, outers): FINI_WHOLE, FINI_INNER or both */
     const unsigned char
-        *test;            /* (outers, n): bags that are not in the training set and are predicted;
-                                    * NULL: none, and no fits to whole training sets */
-    const int *inner;     /* (outers) inner folds; 0: none */
-    const int32_t *fold;  /* (outers, n) inner fold of a bag; -1: never left out */
-    const double *labels; /* (outers, n): what fini_part_fit wants */
-    int folds;            /* outer folds of a repeat, for messages */
-    const char *what;     /* for progress */
-    double *mean;         /* (models, outers, n, width): width 1 or classes */
+        *test;               /* (outers, n): bags that are not in the training set and are predicted
+                                * by fits to all of it; NULL: none */
+    const int64_t *size;     /* (outers) bags of the training sets, of all processes */
+    const int *inner;        /* (outers) inner folds; 0: none */
+    const int32_t *fold;     /* (outers, n) inner fold of a bag; -1: never left out */
+    const double *labels;    /* (outers, n): what fini_part_fit wants */
+    int folds;               /* outer folds of a repeat, for messages */
+    const char *what;        /* for progress */
+    double *mean;            /* (models, outers, n, width): width 1 or classes */
     double *spread, *within; /* (models, outers, n), numbers, as fini_part_predict; or NULL */
-    double *noise;           /* (models, outers) of fits to whole training sets; or NULL */
-    double *seconds;         /* (models): processor time; or NULL */
+    double *noise, *outlook; /* (models, outers) of fits to whole training sets; or NULL */
+    double *seconds;         /* (models): processor time is added; or NULL */
 } fini_crossing;
+enum { FINI_WHOLE = 1, FINI_INNER = 2 }; /* fits to whole training sets, to all but an inner fold */
 
+/* What nothing is written to is left as it is. */
 fin_status fini_cross(const fini_crossing *crossing, const fin_progress *progress, fin_error *err);
 
 /* ---- candidates (decide.c) ------------------------------------------------------------- */
@@ -84,15 +87,24 @@ int fini_chooses(const fin_fit_settings *settings);
 bool fini_has_features(const fin_fit_settings *settings);
 /* A model as fini_cross takes it: what does not matter to it, or is decided by then, has one value. */
 void fini_single(fin_fit_settings *settings, int64_t classes);
+/* Is it held back by inner folds, unless it is settled: numbers, and penalties that are not given? Then an
+ * average of the model, stronger penalties and the mean is what it predicts. */
+bool fini_shrinks(const fin_fit_settings *settings, int64_t classes);
+/* Mean squared error to be expected of new bags, over the labels' variance, if each parameter cost the fit
+ * two of its `bags`; INFINITY if there are too few. Below FINI_SETTLED no inner folds are needed to see
+ * that a fit is better than the mean. */
+double fini_outlook(const fini_part *part, double bags);
+#define FINI_SETTLED 0.9
+/* The model itself, or both sides of `any` if it is not given. Fills two at most, returns how many. */
+int fini_sides(const fin_fit_settings *asked, int64_t classes, fin_fit_settings *side);
 /* The single models that a model asked for is made of, in order of preference: those of auto and stack,
- * both sides of `any` if it is not given, else the model itself. Fills at most `room`, returns how many
- * there are. */
+ * those of an average, sides. Fills at most `room`, returns how many there are. */
 int fini_candidates(const fin_fit_settings *asked, int64_t classes, fin_fit_settings *model,
                     int room);
 bool fini_same(const fin_fit_settings *a, const fin_fit_settings *b);
 /* Place of `model` in the list, where it is put if it is not there. */
 int fini_place(fin_fit_settings *list, int *count, const fin_fit_settings *model);
-enum { FINI_CANDIDATES = 32 };
+enum { FINI_CANDIDATES = 64, FINI_OTHERS = 16 /* that auto is given */ };
 
 /* ---- decisions (decide.c) --------------------------------------------------------------------- */
 
@@ -116,7 +128,7 @@ typedef struct fini_decision {
     double *w;      /* (folds, models): the same, found without a fold */
 } fini_decision;
 
-/* of: (count) numbers of the candidates, in order of preference. */
+/* of: (count) numbers of the candidates, in order of preference; one of a model that shrinks: it is settled. */
 fin_status fini_decide(const fini_inner *in, const fin_fit_settings *asked, int count,
                        const int *of, fini_decision *out, fin_error *err);
 double fini_inner_loss(const fini_inner *in, int m); /* mean loss of model m */
@@ -125,7 +137,7 @@ double fini_inner_loss(const fini_inner *in, int m); /* mean loss of model m */
 fin_status fini_inner_base(const fini_inner *in, const double *loss, double *base, double *gain,
                            double *se, fin_error *err);
 
-/* Does a fit with these settings need inner folds? bags: how many it has. */
+/* Does a fit with these settings need inner folds, settled or not? bags: how many it has. */
 bool fini_is_nested(const fin_fit_settings *settings, int64_t classes, int64_t bags, int64_t d);
 /* Inner folds and weights of all bags (y and learn are there): fills fold, omega and group (or NULL), sets
  * folds; 0: there are too few bags. */
@@ -148,9 +160,12 @@ typedef struct fini_choice {
     fini_decision decision;
     int count, of[FINI_CANDIDATES];          /* candidates of the model asked for */
     fin_fit_settings model[FINI_CANDIDATES]; /* theirs, and those that may locate */
-    unsigned char nested[FINI_CANDIDATES];
-    int locator;   /* which model locates, or -1 */
+    unsigned char todo[FINI_CANDIDATES];
+    bool shrinks;     /* fini_shrinks, and not settled */
+    fini_part *whole; /* model 0 fitted to all bags already, or NULL */
+    int locator;      /* which model locates, or -1 */
     bool measured; /* numbers: the noise is that on inner folds (they may be there for a locator) */
+    double noise;  /* of what shrinks */
     double *out;   /* (models, stride): (n, width) out-of-fold predictions of own bags */
     int64_t stride; /* from model to model */
     double *own;    /* (n) */

@@ -16,11 +16,14 @@ typedef struct family {
     int models; /* single ones */
     fin_fit_settings model[2 * FINI_CANDIDATES];
     unsigned char nested[2 * FINI_CANDIDATES];
-    bool *member; /* (count): of the models asked for */
+    unsigned char only[2 * FINI_CANDIDATES]; /* fitted where a model that shrinks is not settled */
+    unsigned char *todo, *done;              /* (models, outers) */
+    bool *member;                            /* (count): of the models asked for */
     bool
         swapped; /* two classes, and the first bag has class 1: it is 0 inside, for all training sets */
     fin_fit *fit; /* (outers): how labels are seen inside */
     unsigned char *test;
+    int64_t *size; /* (outers) */
     int *inner;
     int32_t *fold;   /* (outers, n) */
     double *labels;  /* (outers, n) */
@@ -29,7 +32,7 @@ typedef struct family {
     double *omega;   /* (outers, n) */
     double *order;   /* (n) */
     int64_t *groups; /* (outers) */
-    double *mean, *spread, *within, *noise;
+    double *mean, *spread, *within, *noise, *outlook;
     double *P;       /* (models, n) */
     double *seconds; /* (models) */
     double *row[6];  /* (n, width) scratch */
@@ -42,6 +45,7 @@ static void layout(fini_arena *a, family *g, int64_t inner)
     bool numbers = g->v->classes == 0;
     g->fit = fini_take(a, g->outers, sizeof *g->fit);
     g->test = fini_take(a, cells, 1);
+    g->size = fini_take(a, g->outers, sizeof *g->size);
     g->inner = fini_take(a, g->outers, sizeof *g->inner);
     g->fold = fini_take(a, cells, sizeof *g->fold);
     g->labels = fini_take(a, cells, sizeof(double));
@@ -54,6 +58,9 @@ static void layout(fini_arena *a, family *g, int64_t inner)
     g->spread = numbers ? fini_take(a, cells * models, sizeof(double)) : NULL;
     g->within = numbers ? fini_take(a, cells * models, sizeof(double)) : NULL;
     g->noise = fini_take(a, g->outers * models, sizeof(double));
+    g->outlook = fini_take(a, g->outers * models, sizeof(double));
+    g->todo = fini_take(a, g->outers * models, 1);
+    g->done = fini_take(a, g->outers * models, 1);
     g->P = fini_take(a, g->n * models, sizeof(double));
     g->seconds = fini_take(a, models, sizeof(double));
     for (int k = 0; k < 6; k++)
@@ -93,19 +100,23 @@ static fin_status list_models(family *g, fin_error *err)
         int of[FINI_CANDIDATES];
         if (!g->member[m])
             continue;
-        int count = places(g, m, of);
+        int before = g->models, count = places(g, m, of);
         if (g->models > FINI_CANDIDATES)
             return fini_fail(err, FIN_ERR_ARGUMENT,
                              "cross-validation of %d models: they are made of more than %d "
                              "different ones; compare fewer at a time",
                              v->count, FINI_CANDIDATES);
         bool nested = fini_is_nested(&v->asked[m], v->classes, v->bags->n, v->bags->d);
-        for (int k = 0; k < count; k++)
-            g->nested[of[k]] |= nested;
+        bool shrinks = fini_shrinks(&v->asked[m], v->classes);
+        for (int k = 0; k < count; k++) {
+            bool version = shrinks && k > 0;
+            g->nested[of[k]] |= nested && !version;
+            g->only[of[k]] = version && (before <= of[k] || g->only[of[k]]);
+        }
         automatic |= fini_chooses(&v->asked[m]) == FIN_CHOOSES_BEST && v->asked[m].assume == 0;
     }
     for (int k = 0; k < g->models && automatic; k++)
-        g->nested[k] = 1;
+        g->nested[k] = !g->only[k];
     return FIN_OK;
 }
 
@@ -149,6 +160,7 @@ static fin_status open_outer(family *g, int64_t o, const fin_fit_settings *setti
     g->fit[o] = (fin_fit){.classes = v->classes, .d = v->bags->d, .sharpness = 1};
     for (int64_t i = 0; i < g->n; i++)
         g->fit[o].bags += g->weights[i] > 0;
+    g->size[o] = g->fit[o].bags;
     fin_status status = fini_fit_labels(&g->fit[o], v->bags, g->weights, fini_sum_alone,
                                         g->labels + o * g->n, &why);
     for (int64_t i = 0; i < g->n && g->fit[o].swapped != g->swapped; i++)
@@ -213,6 +225,17 @@ static void predict(family *g, const fini_choice *c, const fin_fit *fit, int64_t
     }
 }
 
+/* Is model m an average in training set o? */
+static bool is_shrunk(family *g, int m, int64_t o)
+{
+    int of[FINI_CANDIDATES];
+    fin_fit_settings asked = asked_for(g, m);
+    if (!g->member[m] || !fini_shrinks(&asked, g->v->classes))
+        return false;
+    places(g, m, of);
+    return !(g->outlook[of[0] * g->outers + o] < FINI_SETTLED);
+}
+
 static fin_status one_model(family *g, fini_choice *c, int64_t o, int asked, fin_error *err)
 {
     const fini_nested *v = g->v;
@@ -220,18 +243,20 @@ static fin_status one_model(family *g, fini_choice *c, int64_t o, int asked, fin
     fin_error why = {FIN_OK, ""};
     c->asked = asked_for(g, asked);
     c->count = places(g, asked, c->of);
+    c->shrinks = is_shrunk(g, asked, o);
+    c->count = fini_shrinks(&c->asked, v->classes) && !c->shrinks ? 1 : c->count;
     if (fini_chooses(&c->asked) == FIN_CHOOSES_BEST && c->asked.assume == 0)
         for (int u = 0; u < g->models; u++) {
-            bool there = false;
+            bool there = g->only[u];
             for (int k = 0; k < c->count; k++)
                 there |= c->of[k] == u;
             if (!there && c->count < FINI_CANDIDATES)
                 c->of[c->count++] = u;
         }
     c->in = inner_of(g, o);
-    fin_status status = c->in.folds && fini_is_nested(&c->asked, v->classes, fit.bags, v->bags->d)
-                            ? fini_choice_decide(c, &fit, &why)
-                            : fini_choice_skip(c, &fit, &why);
+    bool nested = c->shrinks || fini_is_nested(&c->asked, v->classes, fit.bags, v->bags->d);
+    fin_status status =
+        c->in.folds && nested ? fini_choice_decide(c, &fit, &why) : fini_choice_skip(c, &fit, &why);
     if (status)
         return fini_fail(err, status, "with fold %d of repeat %d (from 0) left out: %.430s",
                          (int)(o % v->folds), (int)(o / v->folds), why.message);
@@ -290,6 +315,44 @@ static void add_seconds(family *g)
     }
 }
 
+static void open_slots(family *g)
+{
+    int64_t slots = (int64_t)g->models * g->outers * g->n;
+    for (int64_t i = 0; i < slots * g->width; i++)
+        g->mean[i] = NAN;
+    for (int64_t i = 0; i < slots && g->spread; i++)
+        g->spread[i] = g->within[i] = NAN;
+    for (int u = 0; u < g->models; u++)
+        g->seconds[u] = 0;
+}
+
+/* What is wanted of all models; and then, where some shrink that are not settled, what these want. */
+static void list_all(family *g)
+{
+    for (int u = 0; u < g->models; u++)
+        for (int64_t o = 0; o < g->outers; o++)
+            g->done[u * g->outers + o] = g->todo[u * g->outers + o] = g->only[u] ? 0
+                                                                      : g->nested[u]
+                                                                          ? FINI_WHOLE | FINI_INNER
+                                                                          : FINI_WHOLE;
+}
+
+static bool list_shrunk(family *g)
+{
+    bool some = false;
+    memset(g->todo, 0, (size_t)(g->models * g->outers));
+    for (int m = 0; m < g->v->count; m++)
+        for (int64_t o = 0; o < g->outers; o++) {
+            int of[FINI_CANDIDATES], count = is_shrunk(g, m, o) ? places(g, m, of) : 0;
+            for (int k = 0; k < count; k++) {
+                int64_t at = of[k] * g->outers + o;
+                g->todo[at] = (FINI_WHOLE | FINI_INNER) & ~g->done[at];
+                some |= g->todo[at];
+            }
+        }
+    return some;
+}
+
 static fin_status run_family(family *g, const fin_fit_settings *settings,
                              const fin_progress *progress, fin_error *err)
 {
@@ -306,6 +369,8 @@ static fin_status run_family(family *g, const fin_fit_settings *settings,
     layout(&arena, g, settings->inner);
     for (int u = 0; u < g->models; u++)
         nested |= g->nested[u];
+    for (int m = 0; m < v->count; m++)
+        nested |= g->member[m] && fini_shrinks(&v->asked[m], v->classes);
     if (nested)
         status = fini_bags_hash(v->bags, NULL, true, NULL, g->order, err);
     for (int64_t o = 0; o < g->outers && !status; o++)
@@ -315,8 +380,9 @@ static fin_status run_family(family *g, const fin_fit_settings *settings,
                               .models = g->models,
                               .outers = (int)g->outers,
                               .model = g->model,
-                              .nested = g->nested,
+                              .todo = g->todo,
                               .test = g->test,
+                              .size = g->size,
                               .inner = g->inner,
                               .fold = g->fold,
                               .labels = g->labels,
@@ -326,8 +392,13 @@ static fin_status run_family(family *g, const fin_fit_settings *settings,
                               .spread = g->spread,
                               .within = g->within,
                               .noise = g->noise,
+                              .outlook = g->outlook,
                               .seconds = g->seconds};
+    open_slots(g);
+    list_all(g);
     if (!status)
+        status = fini_cross(&crossing, progress, err);
+    if (!status && list_shrunk(g))
         status = fini_cross(&crossing, progress, err);
     if (!status)
         status = decide_all(g, err);

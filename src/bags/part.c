@@ -170,7 +170,7 @@ void fini_part_shape(fini_part *part, int64_t classes)
 static fin_status open_part(fini_part *part, const fin_fit_settings *settings, int64_t classes,
                             fin_error *err)
 {
-    *part = (fini_part){.settings = *settings, .weight = 1};
+    *part = (fini_part){.settings = *settings, .weight = 1, .stands_for = part->stands_for};
     part->settings.basis = fin_fit_basis(settings, classes);
     fini_part_shape(part, classes);
     if (!part->form)

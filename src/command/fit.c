@@ -33,6 +33,7 @@ static const fin_word words[] = {
 
 static const fin_output outputs[] = {
     {"risk", "mean squared error on test bags", NULL},
+    {"mean", "that of the mean of the training labels on the same bags", NULL},
     {"bayes", "that of the Bayes prediction on the same bags", NULL},
     {"excess", "risk - bayes, from the same bags", NULL},
     {"quotient", "risk / bayes", NULL},
@@ -41,7 +42,8 @@ static const fin_output outputs[] = {
     {"least_cosine_k", "the smallest of all trials", NULL},
     {"least_cosine_v", "the same for v", NULL},
     {"ece",
-     "expected calibration error of the tokens' probabilities, 15 bins, of each trial's model, their "
+     "expected calibration error of the tokens' probabilities, 15 bins, of each trial's model, "
+     "their "
      "mean; for models that have a location",
      NULL},
     {"found", "share of test bags in which the deciding token has the largest probability", NULL},
@@ -49,7 +51,17 @@ static const fin_output outputs[] = {
     {NULL, NULL, NULL},
 };
 
-enum { BINS = 15, CHUNK = 2000, EXCESS = 2, COSINE_K = 3, COSINE_V = 4, FOUND = 5, ECE = 6, ROWS = 7 };
+enum {
+    BINS = 15,
+    CHUNK = 2000,
+    EXCESS = 2,
+    COSINE_K = 3,
+    COSINE_V = 4,
+    FOUND = 5,
+    ECE = 6,
+    MEAN = 7,
+    ROWS = 8
+};
 
 /* ---- settings -------------------------------------------------------------------------------- */
 
@@ -138,7 +150,8 @@ static fin_status draw(draws *w, const fin_task *task, uint64_t first, int64_t n
 /* ---- one trial ------------------------------------------------------------------------------- */
 
 typedef struct trial {
-    double sum[ROWS]; /* risk, Bayes risk, excess, cosines, share found, calibration error */
+    double sum[ROWS]; /* risk, Bayes risk, excess, cosines, share found, calibration error,
+                       * risk of the mean */
     double predicted[BINS], decided[BINS];
     int64_t tokens;
 } trial;
@@ -171,13 +184,16 @@ static void judge_locations(trial *t, const draws *w)
     }
 }
 
-static fin_status judge(trial *t, const fin_task *task, const fin_fit *fit, draws *w, uint64_t from,
+static fin_status judge(trial *t, const fin_task *task, const fin_fit *fit, draws *w, int64_t from,
                         int64_t test, fin_error *err)
 {
     fin_status status = FIN_OK;
+    double mean = 0; /* of the training labels, which w still has */
+    for (int64_t i = 0; i < from; i++)
+        mean += w->y[i] / (double)from;
     for (int64_t done = 0; done < test && !status; done += w->bags.n) {
         int64_t n = test - done < CHUNK ? test - done : CHUNK;
-        status = draw(w, task, from + (uint64_t)done, n, err);
+        status = draw(w, task, (uint64_t)(from + done), n, err);
         fin_batch batch = {n, w->bags.d, FIN_F64, w->tokens, w->offsets};
         if (!status)
             status = fin_task_predict(task, &batch, w->bayes, err);
@@ -186,9 +202,10 @@ static fin_status judge(trial *t, const fin_task *task, const fin_fit *fit, draw
         if (!status && fin_fit_locates(fit))
             status = fin_fit_locate(fit, &w->bags, &(fin_locations){.prior = w->weight}, NULL, err);
         for (int64_t i = 0; i < n && !status; i++) {
-            double a = w->mean[i] - w->y[i], b = w->bayes[i] - w->y[i];
+            double a = w->mean[i] - w->y[i], b = w->bayes[i] - w->y[i], c = mean - w->y[i];
             t->sum[0] += a * a;
             t->sum[1] += b * b;
+            t->sum[MEAN] += c * c;
             t->sum[EXCESS] += a * a - b * b;
         }
         if (!status && fin_fit_locates(fit))
@@ -213,7 +230,10 @@ static fin_status directions(trial *t, const fin_task *task, const fin_fit *fit,
     double *k = fini_alloc_array(d, 2 * sizeof *k);
     if (!k)
         return fini_fail_memory(err, (size_t)d * 2 * sizeof *k, "the directions");
-    fin_status status = fin_fit_directions(fit, 0, 0, 0, k, k + d, err);
+    fin_fit_info info;
+    fin_fit_get_info(fit, &info);
+    fin_status status =
+        fin_fit_directions(fit, info.locator > 0 ? info.locator : 0, 0, 0, k, k + d, err);
     if (status == FIN_ERR_UNSUPPORTED) {
         t->sum[COSINE_K] = t->sum[COSINE_V] = NAN;
         status = FIN_OK;
@@ -247,7 +267,7 @@ static fin_status run_trial(const fit_values *v, int64_t number, trial *t, int *
     if (!status)
         status = fin_fit_create(&fit, &settings, 0, &w.bags, NULL, NULL, &progress, err);
     if (!status)
-        status = judge(t, task, fit, &w, (uint64_t)n, v->own.test, err);
+        status = judge(t, task, fit, &w, n, v->own.test, err);
     for (int i = 0; i < ROWS; i++)
         t->sum[i] /= (double)v->own.test;
     t->sum[ECE] = calibration(t);
@@ -320,6 +340,7 @@ static fin_status run(const void *values, fin_result *result, const fin_progress
     }
     if (!status) {
         add_mean(result, "risk", t, 0, n);
+        add_mean(result, "mean", t, MEAN, n);
         add_mean(result, "bayes", t, 1, n);
         add_mean(result, "excess", t, EXCESS, n);
         add_quotient(result, t, n);
@@ -340,7 +361,7 @@ static fin_status run(const void *values, fin_result *result, const fin_progress
 const fin_command fini_command_fit = {
     .name = "fit",
     .summary = "attention fitted to bags of a task: risk, locations and directions against n / d",
-    .revision = 3,
+    .revision = 4,
     .size = sizeof(fit_values),
     .words = words,
     .outputs = outputs,
