@@ -13,6 +13,7 @@
  * Bags are left out by weights of 0: nothing of the training set is copied. The bags to predict are
  * scattered, so they are copied together, a few at a time. */
 #include "bags/judge.h"
+#include "bags/map.h"
 
 #include <math.h>
 #include <omp.h>
@@ -336,6 +337,41 @@ static void list_tasks(crossing *w)
                 }
 }
 
+/* Features of tokens are made for each fit at a time, and are far larger than what they are made of. */
+static double bytes_of_features(const fini_crossing *c, int m)
+{
+    const fin_fit_settings *s = &c->model[m];
+    bool tokens = fini_bag_model_of(s->model)->statistics == FINI_TOKENS;
+    double columns = s->basis == FIN_BASIS_BOTH ? (double)c->bags->d : 0;
+    double each = (columns + (double)s->landmarks) * sizeof(double);
+    return tokens && s->basis > FIN_BASIS_LINEAR ? (double)fini_bags_tokens(c->bags) * each : 0;
+}
+
+/* No more fits side by side than there is memory for; an error if there is too little for one. */
+static fin_status share_memory(const crossing *w, int *threads, fin_error *err)
+{
+    const double share = 0.9, much = 64e6; /* less than this is not asked about */
+    double most = 0, left;
+    int model = 0;
+    for (int64_t k = 0; k < w->tasks; k++) {
+        double bytes = bytes_of_features(w->c, w->task[k].model);
+        model = bytes > most ? w->task[k].model : model;
+        most = fmax(most, bytes);
+    }
+    if (most <= much || (left = share * fini_memory_left()) >= most * *threads)
+        return FIN_OK;
+    *threads = (int)(left / most);
+    if (*threads > 0)
+        return FIN_OK;
+    return fini_fail(
+        err, FIN_ERR_MEMORY,
+        "%s: the RBF features of %lld tokens for the model %s take %.3g GB, and %.3g GB of "
+        "memory are left; basis = linear goes without them, locator = no and comparing "
+        "with no others without that model",
+        w->c->what, (long long)fini_bags_tokens(w->c->bags),
+        fin_fit_model_get(&w->c->model[model])->name, most / 1e9, left / 1e9);
+}
+
 fin_status fini_cross(const fini_crossing *c, const fin_progress *progress, fin_error *err)
 {
     crossing w = {.c = c};
@@ -344,13 +380,16 @@ fin_status fini_cross(const fini_crossing *c, const fin_progress *progress, fin_
     if (!w.task)
         return fini_fail_memory(err, (size_t)w.tasks * sizeof *w.task, "cross-validation");
     list_tasks(&w);
+    int threads = fin_threads_get();
+    fin_status status = share_memory(&w, &threads, err);
     const fini_fits fits = {.count = w.tasks,
                             .fit = run_task,
                             .user = &w,
                             .what = c->what,
-                            .threads = fin_threads_get(),
+                            .threads = threads,
                             .in_turn = c->sum && c->sum != fini_sum_alone};
-    fin_status status = fini_fits_run(&fits, progress, err);
+    if (!status)
+        status = fini_fits_run(&fits, progress, err);
     fini_free(w.task);
     return status;
 }

@@ -45,6 +45,8 @@ static inline int64_t fini_bags_tokens(const fin_bags *bags)
  * on a busy machine. */
 int fini_map_threads(double products);
 
+/* Bytes that this process may still take: what the machine has available, or its control group. */
+double fini_memory_left(void);
 /* Memory for count * width doubles, refused with advice where the machine does not have it. */
 fin_status fini_numbers(double **numbers, int64_t count, int64_t width, const char *what,
                         fin_error *err);

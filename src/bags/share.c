@@ -9,6 +9,8 @@
 
 #include "math/small.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -204,20 +206,45 @@ int fini_map_threads(double products)
     return products < few ? 1 : fin_threads_get();
 }
 
-/* An allocation that is larger than the machine succeeds on many systems, and the process is ended
+/* The number after `name` in a file of the kernel's; NaN: there is none. */
+static double number_in(const char *path, const char *name)
+{
+    char line[256];
+    double value = NAN;
+    FILE *file = fopen(path, "r");
+    while (file && isnan(value) && fgets(line, sizeof line, file))
+        if (strncmp(line, name, strlen(name)) == 0 &&
+            sscanf(line + strlen(name), "%lf", &value) != 1)
+            value = NAN;
+    if (file)
+        fclose(file);
+    return value;
+}
+
+double fini_memory_left(void)
+{
+    long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    double left = pages > 0 && page > 0 ? (double)pages * (double)page : 0x1p62;
+    double free = 1024 * number_in("/proc/meminfo", "MemAvailable:");
+    double group = number_in("/sys/fs/cgroup/memory.max", "") -
+                   number_in("/sys/fs/cgroup/memory.stat", "anon ");
+    return fmax(0, fmin(left, fmin(free, group))); /* NaN is passed over */
+}
+
+/* An allocation that is larger than the memory succeeds on many systems, and the process is ended
  * later without a word: so it is refused here. */
 fin_status fini_numbers(double **numbers, int64_t count, int64_t width, const char *what,
                         fin_error *err)
 {
+    const double much = 64e6; /* less than this is not asked about */
     double bytes = (double)count * (double)width * sizeof(double);
-    long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-    double most = pages > 0 && page > 0 ? (double)pages * (double)page : 0x1p62;
+    double left = bytes > much ? fini_memory_left() : INFINITY;
     *numbers = NULL;
-    if (bytes > most)
+    if (bytes > left)
         return fini_fail(err, FIN_ERR_MEMORY,
-                         "%s: %lld rows of %lld numbers take %.3g GB, and this machine has %.3g; "
-                         "fewer landmarks, basis = linear or more processes usually help",
-                         what, (long long)count, (long long)width, bytes / 1e9, most / 1e9);
+                         "%s: %lld rows of %lld numbers take %.3g GB, and %.3g GB of memory are "
+                         "left; fewer landmarks, basis = linear or more processes usually help",
+                         what, (long long)count, (long long)width, bytes / 1e9, left / 1e9);
     int64_t size = count * width;
     *numbers = fini_alloc_array(size ? size : 1, sizeof **numbers);
     return *numbers ? FIN_OK : fini_fail_memory(err, (size_t)bytes, what);
