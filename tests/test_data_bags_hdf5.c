@@ -140,9 +140,19 @@ static void hdf5__folder_by_a_table(void **state)
         assert_int_equal(fin_bag_set_bags(set)->first, source.rank);
         fin_bag_set_destroy(set);
     }
-    source.table = NULL;
     source.ranks = 1;
     source.rank = 0;
+    char list[1400]; /* of paths, seen from a folder that holds none */
+    snprintf(list, sizeof list, "file,y,group\n../b.h5,0,u\n%s/a.hdf5,1,v\n", folder);
+    source.table = write_text("list.csv", list);
+    assert_int_equal(mkdir(in_folder("below"), 0777), 0);
+    source.path = in_folder("below");
+    set = read_set(&source);
+    assert_int_equal(fin_bag_set_bags(set)->n, 2);
+    assert_string_equal(fin_bag_set_name(set, 0), "../b.h5");
+    fin_bag_set_destroy(set);
+    source.path = path;
+    source.table = NULL;
     read_refuses(&source, FIN_ERR_ARGUMENT, "no labels", "--labels");
     source.unlabelled = 1;
     source.group = NULL;

@@ -174,6 +174,9 @@ static void formats__say_how_to_convert(void **state)
         fin_bags_source source = from(cases[i][0]);
         read_refuses(&source, FIN_ERR_UNSUPPORTED, "is not read; Python converts it", cases[i][1]);
     }
+    fin_bags_source source = from(folder); /* a folder of them */
+    write_text("a.pt", "");
+    read_refuses(&source, FIN_ERR_UNSUPPORTED, "a.pt'", "torch.load");
 }
 
 static fin_status read_and_destroy(void *user, fin_error *e)
@@ -203,7 +206,7 @@ int main(void)
         cmocka_unit_test_setup(index__of_pandas_is_left_out, empty_folder),
         cmocka_unit_test_setup(gzip__is_unpacked, empty_folder),
         cmocka_unit_test_setup(gzip__damaged_is_refused, empty_folder),
-        cmocka_unit_test(formats__say_how_to_convert),
+        cmocka_unit_test_setup(formats__say_how_to_convert, empty_folder),
         cmocka_unit_test_setup(dialect__every_allocation_may_fail, empty_folder),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -2,6 +2,8 @@
 #include "data/bags.h"
 #include "math/small.h"
 
+#include <dirent.h>
+#include <limits.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -257,6 +259,23 @@ static fin_status check_format(const char *path, fin_error *err)
     return FIN_OK;
 }
 
+/* A folder of files that are not read: the message is about the first of them. */
+static fin_status check_folder(const char *path, fin_error *err)
+{
+    DIR *folder = opendir(path);
+    char file[PATH_MAX + 264];
+    fin_status status = FIN_OK;
+    for (struct dirent *entry; folder && !status && (entry = readdir(folder));) {
+        if (ends_in(entry->d_name, ".npy")) /* what is read is there too */
+            break;
+        snprintf(file, sizeof file, "%s/%s", path, entry->d_name);
+        status = check_format(file, err);
+    }
+    if (folder)
+        closedir(folder);
+    return status;
+}
+
 fin_status fin_bag_set_read(fin_bag_set **out, const fin_bags_source *source,
                             const fin_progress *progress, fin_error *err)
 {
@@ -270,7 +289,7 @@ fin_status fin_bag_set_read(fin_bag_set **out, const fin_bags_source *source,
     if (status)
         return status;
     bool archive = ends_in(source->path, ".npz");
-    if (fini_bags_is_hdf5(source->path))
+    if (fini_bags_is_hdf5(source))
         status = fini_bags_hdf5(*out, source, progress, err);
     else if (source->table || source->beside)
         status =
@@ -278,10 +297,13 @@ fin_status fin_bag_set_read(fin_bag_set **out, const fin_bags_source *source,
                       "'%.200s' is not HDF5 with a file for each bag, which alone has a table of "
                       "labels or files beside it",
                       source->path);
-    else if (archive || ends_in(source->path, ".npy") ||
-             (stat(source->path, &info) == 0 && S_ISDIR(info.st_mode)))
+    else if (archive || ends_in(source->path, ".npy"))
         status = fini_bags_files(*out, source, archive, progress, err);
-    else
+    else if (stat(source->path, &info) == 0 && S_ISDIR(info.st_mode)) {
+        status = check_folder(source->path, err);
+        if (!status)
+            status = fini_bags_files(*out, source, false, progress, err);
+    } else
         status = fini_bags_csv(*out, source, progress, err);
     return finish(out, status);
 }

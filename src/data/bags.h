@@ -89,8 +89,8 @@ fin_status fini_bags_files(fin_bag_set *set, const fin_bags_source *source, bool
                            const fin_progress *progress, fin_error *err);
 fin_status fini_bags_hdf5(fin_bag_set *set, const fin_bags_source *source,
                           const fin_progress *progress, fin_error *err);
-/* Is it an HDF5 file by its name, or a folder that holds some? */
-bool fini_bags_is_hdf5(const char *path);
+/* Is it an HDF5 file by its name, or a folder that holds some, or has a table of them? */
+bool fini_bags_is_hdf5(const fin_bags_source *source);
 
 /* Cuts the own share: sets offsets, n, first and total. `offsets` (total + 1) begin with 0 and are
  * taken, also on failure. *skipped: rows of the bags before the share. */

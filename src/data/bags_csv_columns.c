@@ -49,7 +49,7 @@ static fin_status find_group(fini_long *t, const fin_bags_source *source,
 static fin_status find_bag_and_label(fini_long *t, const fin_bags_source *source,
                                      const fini_columns *columns, fin_error *err)
 {
-    static const char *const slides[] = {"bag_id", "slide_id", "slide", "file"};
+    static const char *const slides[] = {"bag_id", "slide_id", "slide", "file", "path"};
     const char *asked = source->bag ? source->bag : source->model_bag;
     t->bag = named(t, asked ? asked : "bag");
     if (t->bag < 0 && source->bag)

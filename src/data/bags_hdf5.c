@@ -43,12 +43,15 @@ static int is_file(const struct dirent *entry)
     return entry->d_name[0] != '.' && stem(entry->d_name) > 0;
 }
 
-bool fini_bags_is_hdf5(const char *path)
+bool fini_bags_is_hdf5(const fin_bags_source *source)
 {
+    const char *path = source->path;
     struct dirent **list = NULL;
     struct stat info;
     if (stat(path, &info) != 0 || !S_ISDIR(info.st_mode))
         return stem(path) > 0;
+    if (source->table) /* which may name files in folders below */
+        return true;
     int count = scandir(path, &list, is_file, NULL);
     for (int i = 0; i < count; i++)
         free(list[i]);
@@ -104,9 +107,11 @@ static bool find_file(const char *where, const char *name, char *path, size_t si
     static const char *const ends[] = {".h5", ".hdf5"};
     const char *dot = strrchr(name, '.');
     size_t lengths[] = {strlen(name), stem(name), dot ? (size_t)(dot - name) : 0};
-    for (size_t k = 0; k < 3 && name[0] != '.'; k++)
+    bool rooted = name[0] == '/'; /* seen from nowhere else */
+    for (size_t k = 0; k < 3; k++)
         for (size_t i = 0; i < 2 && lengths[k]; i++) {
-            int used = snprintf(path, size, "%s/%.*s%s", where, (int)lengths[k], name, ends[i]);
+            int used = snprintf(path, size, "%s%s%.*s%s", rooted ? "" : where, rooted ? "" : "/",
+                                (int)lengths[k], name, ends[i]);
             if (used > 0 && (size_t)used < size && access(path, F_OK) == 0)
                 return true;
         }
