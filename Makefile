@@ -30,7 +30,7 @@ compile = env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL cmake --build $(BUILD) -j $(JO
 run_tests = bash tests/run.sh $(BUILD) $(1) $(test_jobs) '$(TESTS)'
 
 .NOTPARALLEL:
-.PHONY: build wheel web reproduce check check-all check-clang check-sanitizers check-races check-slow check-long fuzz mutants bench install \
+.PHONY: build wheel dist deb web reproduce check check-all check-clang check-sanitizers check-races check-slow check-long fuzz mutants bench install \
 	clean help
 
 build:
@@ -41,8 +41,21 @@ build:
 wheel:
 	@$(setup) build wheel
 	@$(configure) >/dev/null
-	@$(compile) wheel
-	@ls $(BUILD)/python/finetti-*.whl
+	@$(compile) wheel finetti_cli
+	@python3 tools/bundle.py wheel $(BUILD)/python/finetti-*.whl $(BUILD)/finetti $(BUILD)/dist
+
+# The tool and what it needs, for any Linux with a C library that is not older than the one that is named.
+dist: build
+	@$(setup) build wheel
+	@rm -rf $(BUILD)/dist/tree
+	@cmake --install $(BUILD) --component tool --prefix $(abspath $(BUILD))/dist/tree >/dev/null
+	@python3 tools/bundle.py tar $(BUILD)/dist/tree $(BUILD)/dist
+	@rm -rf $(BUILD)/dist/tree
+
+# Debian packages: finetti, libfinetti0.1, libfinetti-dev, python3-finetti.
+deb:
+	@$(setup) build wheel deb
+	@bash packaging/deb.sh $(abspath $(BUILD))/deb
 
 # The page to play with: from then on this tree builds it, and the tool carries it.
 web:
@@ -124,7 +137,9 @@ clean:
 
 help:
 	@echo 'make            build the library and build/finetti (missing packages are installed first)'
-	@echo 'make wheel      build the Python package, build/python/finetti-...whl, for pip install'
+	@echo 'make wheel      the Python package with all it needs, build/dist/finetti-...whl, for pip install'
+	@echo 'make dist       the tool with all it needs, build/dist/finetti-...tar.gz, to unpack anywhere'
+	@echo 'make deb        Debian packages, in build/deb'
 	@echo 'make web        the page to play with, build/web/index.html, which the tool carries from then on (needs clang)'
 	@echo 'make reproduce  every claim of the papers, tested in two and a half minutes, and report/index.html'
 	@echo 'make check      build and run the tests: four minutes on two cores'

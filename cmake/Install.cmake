@@ -1,4 +1,5 @@
-# Headers, libraries, tool, manual, completion, and what find_package and pkg-config read.
+# Headers, libraries, tool, manual, completion, and what find_package and pkg-config read. The component `tool` is what a
+# tarball of the tool has.
 include(CMakePackageConfigHelpers)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/finetti)
@@ -35,16 +36,16 @@ configure_file(cmake/finetti.pc.in finetti.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/finetti.pc DESTINATION ${pc_dir})
 
 if(TARGET finetti_cli)
-  install(TARGETS finetti_cli)
+  install(TARGETS finetti_cli COMPONENT tool)
 endif()
 if(TARGET finetti_mpi)
   install(TARGETS finetti_mpi LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/finetti)
 endif()
 file(GLOB man_pages CONFIGURE_DEPENDS docs/man/*.1)
-install(FILES ${man_pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+install(FILES ${man_pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT tool)
 file(GLOB completion CONFIGURE_DEPENDS tools/completion/finetti.bash)
 if(completion)
   install(FILES ${completion} RENAME finetti
-    DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions COMPONENT tool)
 endif()
-install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT tool)

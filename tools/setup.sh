@@ -1,7 +1,7 @@
 #!/bin/sh
 # Finds what the build needs and, on Debian and its relatives, installs what is missing.
 #
-#   tools/setup.sh [build] [check] [check-all] [wheel] [bench] [web] [clang]      (no word: build)
+#   tools/setup.sh [build] [check] [check-all] [wheel] [deb] [bench] [web] [clang]      (no word: build)
 #
 # When nothing is missing it prints nothing and takes a few milliseconds. Elsewhere than on Debian
 # it only looks, and stops with the list of what it did not find.
@@ -50,6 +50,13 @@ python3-setuptools module:setuptools setuptools
 python3-wheel module:wheel wheel, the format of Python packages
 python3-numpy module:numpy NumPy
 python3-sklearn module:sklearn scikit-learn
+patchelf cmd:patchelf patchelf
+binutils cmd:readelf binutils
+'
+deb='
+debhelper cmd:dh debhelper
+dh-python cmd:dh_python3 dh-python
+lintian cmd:lintian lintian
 '
 check="$wheel
 libcmocka-dev pc:cmocka cmocka, unit tests
@@ -82,6 +89,7 @@ for group in "$@"; do
     build) ;;
     check) wanted="$wanted$check" ;;
     wheel) wanted="$wanted$wheel" ;;
+    deb) wanted="$wanted$deb" ;;
     bench) wanted="$wanted$bench" ;;
     web) wanted="$wanted$(web)" ;;
     check-all | clang)
@@ -126,7 +134,7 @@ cpio cmd:cpio cpio
         fi
         ;;
     *)
-        echo "setup.sh: no group '$group' (there are: build, check, check-all, wheel, bench, web, clang)" >&2
+        echo "setup.sh: no group '$group' (there are: build, check, check-all, wheel, deb, bench, web, clang)" >&2
         exit 2
         ;;
     esac
