@@ -130,7 +130,7 @@ static bool is_fine(const fini_rate *r)
         if (!(x[i] >= 0 && x[i] <= 1e6))
             return false;
     return r->kappa >= 1e-6 && r->lam >= 1e-12 && fabs(r->kappa_power) <= 4 &&
-           fabs(r->lam_power) <= 4 && r->L >= 2 && r->L <= 1 << 20 && fini_rate_kappa(r) <= 1e9 &&
+           fabs(r->lam_power) <= 4 && r->L >= 2 && r->L <= 1 << 20 && fini_rate_kappa(r) <= 1e10 &&
            fini_rate_kappa(r) >= 1e-9;
 }
 

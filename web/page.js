@@ -95,8 +95,9 @@ function writeNow() {
 function show(x, digits = 4) {
   if (!Number.isFinite(x)) return Number.isNaN(x) ? '–' : x > 0 ? '∞' : '−∞';
   const size = Math.abs(x);
-  const text = size !== 0 && (size < 1e-3 || size >= 1e5) ? x.toExponential(digits - 1) : String(+x.toPrecision(digits));
-  return text.replace('-', '−');
+  const rounded = +x.toPrecision(Number.isInteger(x) && size < 1e7 ? 7 : digits);
+  const text = size !== 0 && (size < 1e-3 || size >= 1e7 || (size >= 1e5 && !Number.isInteger(x))) ? rounded.toExponential() : String(rounded);
+  return text.replaceAll('-', '−');
 }
 /** @param {number} x */
 const round3 = x => +x.toPrecision(3);
@@ -201,11 +202,13 @@ class Panel {
   }
   /** @param {string} name @param {{label: string, min: number, max: number, value: number, log?: boolean, whole?: boolean, step?: number, zero?: boolean}} o */
   slider(name, o) {
-    const ticks = 300;
+    // evenly: a tick is a step, so that an arrow key is one
+    const ticks = o.log ? 300 : Math.round((o.max - o.min) / (o.whole ? 1 : o.step));
     const of = t => {
       if (o.zero && t === 0) return 0;
-      const x = o.log ? o.min * (o.max / o.min) ** (t / ticks) : o.min + ((o.max - o.min) * t) / ticks;
-      return Math.min(o.max, Math.max(o.min, o.whole ? Math.round(o.log && x > 1000 ? round3(x) : x) : o.step ? +(Math.round(x / o.step) * o.step).toPrecision(6) : round3(x)));
+      if (!o.log) return +(o.min + ((o.max - o.min) * t) / ticks).toPrecision(6);
+      const x = o.min * (o.max / o.min) ** (t / ticks);
+      return Math.min(o.max, Math.max(o.min, o.whole && x < 1000 ? Math.round(x) : round3(x)));
     };
     const at = x =>
       o.zero && x === 0 ? 0 : Math.round(ticks * (o.log ? Math.log(x / o.min) / Math.log(o.max / o.min) : (x - o.min) / (o.max - o.min)));
@@ -452,7 +455,7 @@ class Plot {
     e.className = 'handle ' + (h.className || '');
     e.setAttribute('aria-label', h.label);
     e.setAttribute('aria-valuetext', h.text || `${show(h.at[0], 3)}, ${show(h.at[1], 3)}`);
-    e.setAttribute('aria-valuenow', show(h.at[0], 3).replace('−', '-'));
+    e.setAttribute('aria-valuenow', String(h.at[0]));
     e.style.transform = `translate(${this.px(h.at[0])}px, ${this.py(h.at[1])}px)`;
     e.style.color = h.colour || '';
   }

@@ -130,10 +130,9 @@ builders.push([
         if (points[i + 3] === 0 && (!least || points[i] > least[0])) least = points.slice(i, i + 6);
       }
       plot.handle('start', { label: 'Start of the descent: kappa and nu', at: /** @type {[number, number]} */ (start.value), className: 'start', moved: (x, y) => (start.value = [x, y]) });
-      if (least) {
-        p.number('least', 'risk of the oracle’s minimum', least[2], 'closed form');
-        p.number('kappa', 'its κ', least[0], 'root of the exact gradient');
-      }
+      const none = points.length ? 'none: flat in κ, as far as rounding tells' : 'being computed';
+      p.number('least', 'risk of the oracle’s minimum', least ? least[2] : NaN, least ? 'closed form' : none);
+      p.number('kappa', 'its κ', least ? least[0] : NaN, least ? 'root of the exact gradient' : none);
       let minima = 0,
         saddles = 0;
       for (let i = 3; i < points.length; i += 6) {

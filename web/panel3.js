@@ -5,20 +5,20 @@ builders.push([
   p => {
     const RUNS = 16,
       GAMMA = Math.SQRT1_2,
-      SLICES = 25,
+      SLICES = 50,
       OUTCOMES = [
         ['oracle: k = ±k*, v = ±v*', 'blue', 'o'],
         ['swapped: k = ±v*', 'red', 'x'],
         ['elsewhere', 'grey', '+'],
         ['diverged', 'purple', '#'],
       ];
-    // lam, decay, alpha, d, steps, eps; start; engine: the paper's five experiments (studies/slr_training.yaml)
+    // lam, decay, alpha, d, steps; start; engine; eps: the paper's five experiments (studies/slr_training.yaml)
     const presets = {
       manifold: [0.1, 0, 0.004, 400, 20000, 'manifold', 'exact'],
-      'large λ': [0.9, 0, 0.001, 400, 20000, 'sphere', 'exact'],
+      'large λ': [0.9, 0, 0.001, 400, 120000, 'sphere', 'exact'],
       'small λ': [0.1, 0, 0.004, 400, 20000, 'sphere', 'exact'],
-      'falling λ': [1, 1e-4, 0.004, 400, 60000, 'sphere', 'exact'],
-      SGD: [2, 1e-4, 0.001, 80, 20000, 'sphere', 'sgd'],
+      'falling λ': [1, 1e-4, 0.004, 400, 120000, 'sphere', 'exact'],
+      SGD: [2, 1e-4, 0.001, 80, 200000, 'sphere', 'sgd', 0.1],
     };
     const preset = p.choice('preset', {
       label: 'experiment',
@@ -32,7 +32,8 @@ builders.push([
     const decay = p.slider('decay', { label: 'decay of λ per step', min: 1e-6, max: 1e-2, value: 0, log: true, zero: true });
     const alpha = p.slider('alpha', { label: 'step size, α', min: 1e-4, max: 0.1, value: 0.004, log: true });
     const d = p.slider('d', { label: 'dimension, d', min: 20, max: 1e4, value: 400, log: true, whole: true });
-    const steps = p.slider('steps', { label: 'steps', min: 1000, max: 120000, value: 20000, log: true, whole: true });
+    const steps = p.slider('steps', { label: 'steps', min: 1000, max: 200000, value: 20000, log: true, whole: true });
+    const eps = p.slider('eps', { label: 'noise of the labels, ε', min: 0, max: 1, value: 0, step: 0.05 });
     const batch = p.slider('batch', { label: 'batch (of fresh samples)', min: 1, max: 50, value: 5, log: true, whole: true });
     const seed = p.values('seed', [1], v => (v.length === 1 && v[0] >= 0 && v[0] < 1e6 && v[0] === Math.round(v[0]) ? v : null));
     p.button('New draw', () => (seed.value = [seed.value[0] + 1]));
@@ -48,6 +49,7 @@ builders.push([
       [lam, decay, alpha, d, steps].forEach((c, i) => c.set(v[i]));
       init.take(v[5]);
       engine.take(v[6]);
+      eps.set(v[7] ?? 0);
     }
 
     const plane = new Plot(p, { label: 'Where the runs are: |k.k*| against |k.v*|', height: 250, x: [0, 1], y: [0, 1], xlabel: '|κ| = |k·k*|', ylabel: '|η| = |k·v*|' });
@@ -67,7 +69,7 @@ builders.push([
     /** @type {{answers: Float64Array, curved: number[], done: number} | null} */
     let now = null;
     const every = () => Math.max(1, Math.round(steps.value / 100));
-    const arguments_ = until => [d.value, 10, lam.value, GAMMA, 0, engine.value === 'sgd' ? 1 : 0, init.value === 'manifold' ? 1 : 0, alpha.value, decay.value, batch.value, steps.value, RUNS, seed.value[0], every(), 1, 1, 0, 0, 0, until];
+    const arguments_ = until => [d.value, 10, lam.value, GAMMA, eps.value, engine.value === 'sgd' ? 1 : 0, init.value === 'manifold' ? 1 : 0, alpha.value, decay.value, batch.value, steps.value, RUNS, seed.value[0], every(), 1, 1, 0, 0, 0, until];
 
     const run = p.latest(async still => {
       const room = 1 + 103 + RUNS * (2 + 103 * 8) + 8;
@@ -82,7 +84,9 @@ builders.push([
       for (let r = 0; r < RUNS; r++) {
         const e = ended(r);
         if (e.status === 3) continue;
-        const curvature = await p.later('curvature', [d.value, 10, e.lam, GAMMA, 0, e.kappa, e.nu, e.theta, e.eta, e.rho]);
+        const at = (...overlaps) => p.later('curvature', [d.value, 10, e.lam, GAMMA, eps.value, ...overlaps]);
+        // where long steps have left what unit vectors can have, that of the oracle
+        const curvature = await at(e.kappa, e.nu, e.theta, e.eta, e.rho).catch(() => at(1, 1, 0, 0, 0));
         if (!still()) return;
         now.curved.push(curvature[2]);
       }
@@ -158,7 +162,7 @@ builders.push([
     let last = '';
     p.draw = () => {
       p.redraw();
-      const said = { engine: engine.value === 'sgd' ? 'reduced' : 'population', init: init.value, lam: lam.value, decay: decay.value, alpha: alpha.value, d: d.value, batch: batch.value, steps: steps.value, log_every: every(), runs: RUNS, seed: seed.value[0] };
+      const said = { engine: engine.value === 'sgd' ? 'reduced' : 'population', init: init.value, lam: lam.value, decay: decay.value, alpha: alpha.value, d: d.value, eps: eps.value, batch: batch.value, steps: steps.value, log_every: every(), runs: RUNS, seed: seed.value[0] };
       if (engine.value !== 'sgd') delete said.batch;
       p.command(`finetti train${words(said)} --json`, `import finetti\nruns = finetti.train(${keywords(said).replace(', alpha', ',\n                     alpha')})\nprint(runs.final["risk"][0], runs.summary()["swapped"])`);
       p.note('Half of the runs swap the two roles of k and v. Which has the lower risk? Try experiment 4, then raise d at fixed α.');

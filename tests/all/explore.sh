@@ -13,4 +13,4 @@ bash "$SRC/tools/update_uplot.sh" --check || fail "third_party/uplot is not what
 
 node "$SRC/tests/browser/module.mjs" "$SRC" "$BUILD/web/finetti.wasm" "$BUILD/tests/web_native"
 accepts explore --out page.html
-node "$SRC/tests/browser/explore.mjs" page.html "$FINETTI" "$browser"
+node "$SRC/tests/browser/explore.mjs" page.html "$FINETTI" "$browser" "$BUILD/python/venv/bin/python"

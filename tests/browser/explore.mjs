@@ -1,8 +1,8 @@
 // Opens the page to play with in headless Chromium, as a file, and uses every panel by mouse, touch and keyboard.
 //
-//     node explore.mjs PAGE.html FINETTI OUT
+//     node explore.mjs PAGE.html FINETTI OUT [PYTHON]
 //
-// Numbers must move, and be those that the copied command prints. Any message on the console, error on the page or
+// Numbers must move, and be those that the copied command prints, and with a PYTHON that has finetti those of the lines beside it. Any message on the console, error on the page or
 // request but the file itself is a failure. Times are printed, never asserted. Pictures go to OUT.
 import { createRequire } from 'node:module';
 import { execFileSync } from 'node:child_process';
@@ -10,7 +10,7 @@ import { statSync } from 'node:fs';
 import assert from 'node:assert/strict';
 import path from 'node:path';
 
-const [file, finetti, out] = process.argv.slice(2);
+const [file, finetti, out, python] = process.argv.slice(2);
 const { chromium } = createRequire(path.resolve(out, 'package.json'))('playwright-core');
 const executablePath = execFileSync('sh', ['-c', 'command -v chromium'], { encoding: 'utf8' }).trim();
 const url = 'file://' + path.resolve(file);
@@ -23,11 +23,13 @@ const panels = {
     handle: 'token0',
     slider: 'lam',
     moves: 'prediction',
+    python: ['risk', 'bayes', 'attention'],
     close: 1e-11,
     read: ([d]) => ({ risk: scalar(d, 'risk'), bayes: scalar(d, 'bayes'), attention: scalar(d, 'attention') }),
   },
   landscape: {
     handle: 'start',
+    python: ['minima', 'saddles', 'least', 'risk', 'end'],
     slider: 'lam',
     moves: 'risk',
     close: 1e-9,
@@ -42,12 +44,45 @@ const panels = {
   'off-manifold': {
     slider: 'lam',
     moves: 'risk',
+    python: ['risk'],
     close: 1e-9,
     read: ([d]) => ({
       risk: d.runs[0].final.risk,
       distance: d.runs[0].final.distance,
       swapped: d.summary.ended.find(e => e.where === 'swapped').runs,
     }),
+  },
+  context: {
+    handle: 'token0',
+    slider: 'scale',
+    moves: 'mean',
+    python: ['mean', 'sd', 'least', 'softmax'],
+    close: 1e-10,
+    read: ([cme, softmax]) => ({
+      mean: cme.answers[0].mean.y,
+      sd: cme.answers[0].sd.y,
+      least: Math.min(...cme.answers[0].top.map(t => t.weight)),
+      softmax: softmax.answers[0].mean.y,
+    }),
+  },
+  'more-tokens': {
+    slider: 'p',
+    moves: 'softmax_rmse',
+    python: ['cme_rmse', 'softmax_rmse'],
+    close: 1e-10,
+    read: ([cme, softmax]) => ({
+      cme_rmse: scalar(cme, 'rmse'),
+      cme_predicted: scalar(cme, 'predicted'),
+      softmax_rmse: scalar(softmax, 'rmse'),
+      softmax_predicted: scalar(softmax, 'predicted'),
+    }),
+  },
+  'how-many-bags': {
+    slider: 'alpha',
+    moves: 'optimal',
+    python: ['optimal', 'known', 'linear', 'q_k'],
+    close: 1e-8,
+    read: ([d]) => ({ optimal: d.points.optimal[0], known: d.points.known[0], linear: d.points.linear[0], q_k: d.points.q_k[0] }),
   },
 };
 
@@ -149,6 +184,14 @@ for (const [id, panel] of Object.entries(panels)) {
     told = panel.read(docs);
   assert.ok(Object.keys(told).length >= 3);
   for (const [name, value] of Object.entries(told)) assert.ok(Math.abs(said[name] - value) <= panel.close * Math.abs(value), `${id}: ${name} is ${said[name]} on the page, ${value} by\n${command}`);
+
+  if (python) {
+    await page.locator(`#${id} [data-copies=python]`).click();
+    const lines = await page.evaluate(() => navigator.clipboard.readText());
+    const printed = execFileSync(python, ['-c', lines], { encoding: 'utf8' }).match(/-?[0-9.]+(e[-+]?[0-9]+)?/g).map(Number);
+    for (const name of panel.python) // NumPy prints eight digits of an array
+      assert.ok(printed.some(x => Math.abs(x - said[name]) <= 1e-6 * Math.abs(said[name])), `${id}: ${name} = ${said[name]} is not among ${printed} of\n${lines}`);
+  }
 
   // ---- the address brings the same view back
   await page.waitForTimeout(250);
