@@ -113,7 +113,8 @@ extern const cli_command cli_latent_risk, cli_latent_draw, cli_risk, cli_simulat
     cli_landscape, cli_curve, cli_info, cli_study_run, cli_study_ls, cli_study_show,
     cli_study_status, cli_study_export, cli_study_diff, cli_study_merge, cli_study_gc,
     cli_study_check, cli_study_commands, cli_report, cli_explore, cli_plot, cli_reproduce,
-    cli_attend, cli_fit, cli_predict, cli_locate, cli_pretrain, cli_finetune, cli_probe, cli_embed;
+    cli_attend, cli_fit, cli_predict, cli_locate, cli_explain, cli_pretrain, cli_finetune,
+    cli_probe, cli_embed;
 
 /* Fills args from argv[0..argc-1], the words behind the command. bare: operands may be missing and
  * settings need not fit together, as help and completion need it. *help: the user asks for help.

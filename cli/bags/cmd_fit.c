@@ -40,6 +40,12 @@ static const cli_word words[] = {
     {"curve", NULL, "the learning curve, also without cross-validation"},
     {"no_curve", NULL, "no learning curve"},
     {"out", "FILE", "write the model, for predict and locate: MODEL.fin"},
+    {"report", "FILE",
+     "a page for those who did not run it, FILE.html: how good it is, which columns matter, bags "
+     "with "
+     "their tokens, what to be careful about"},
+    {"coords", "X,Y",
+     "two columns that say where tokens lie, for pictures in the report; they are no features"},
     {"json", NULL, "print JSON"},
     {"quiet", NULL, "print nothing but errors"},
     {NULL, NULL, NULL},
@@ -127,7 +133,7 @@ static int check_options(cli_args *args)
                          cli_get(args, "folds") ? "--folds" : "--compare");
     if (cli_get(args, "curve") && cli_get(args, "no_curve"))
         return cli_usage("--curve and --no-curve do not go together");
-    if (cli_get(args, "quiet") && (cli_get(args, "json") || !out))
+    if (cli_get(args, "quiet") && (cli_get(args, "json") || (!out && !cli_get(args, "report"))))
         return cli_usage(cli_get(args, "json") ? "--quiet and --json do not go together"
                                                : "--quiet without --out: nothing would come of it");
     if (out &&
@@ -135,7 +141,10 @@ static int check_options(cli_args *args)
         return cli_usage("--out '%.200s' is the model's file, and a model is no table; end it in "
                          ".fin",
                          out);
-    return check_ranks(args);
+    if (cli_get(args, "coords") && !cli_get(args, "report"))
+        return cli_usage("--coords is about the pictures of --report");
+    int code = fit_page_check(args);
+    return code ? code : check_ranks(args);
 }
 
 /* ---- steps ---------------------------------------------------------------------------------- */
@@ -164,6 +173,7 @@ static fin_status read_bags(fit_run *run, fin_error *err)
         .label = cli_get(args, "label"),
         .group = cli_get(args, "group"),
         .features = cli_get(args, "features"),
+        .extras = cli_get(args, "coords"),
         .kind = cli_get(args, "kind") ? cli_get(args, "kind") : "auto",
         .rank = fin_rank(),
         .ranks = fin_ranks(),
@@ -204,10 +214,14 @@ static fin_status importance(fit_run *run, fin_error *err)
 {
     fin_error why = {FIN_OK, ""};
     size_t d = (size_t)run->bags->d;
-    run->key = malloc(2 * d * sizeof *run->key);
+    run->key = malloc(4 * d * sizeof *run->key);
     if (!run->key)
-        return cli_status_memory(err, 16.0 * (double)d, "the columns");
+        return cli_status_memory(err, 32.0 * (double)d, "the columns");
     run->value = run->key + d;
+    run->key_sign = run->value + d;
+    run->value_sign = run->key_sign + d;
+    if (fin_fit_signs(run->fit, run->key_sign, run->value_sign, err))
+        return err->status;
     if (fin_fit_importance(run->fit, run->key, run->value, &why)) {
         free(run->key);
         run->key = run->value = NULL;
@@ -307,10 +321,12 @@ static fin_status write_model(const fit_run *run, const char *path, fin_error *e
 static int finish(const fit_run *run)
 {
     const cli_args *args = run->args;
-    const char *out = cli_get(args, "out");
+    const char *out = cli_get(args, "out"), *report = cli_get(args, "report");
     char note[900];
     fin_error err = {FIN_OK, ""};
     if (out && write_model(run, out, &err))
+        return cli_error(&err);
+    if (report && fit_page(run, report, fit_verdict(run), &err))
         return cli_error(&err);
     cli_progress_end();
     if (cli_get(args, "quiet"))
@@ -348,7 +364,7 @@ static int run_command(cli_args *args)
                     .settings = ((const fit_asked *)(const void *)args->values)->fit};
     if (fin_ranks() > 1)
         cli_release_signals(); /* a process that stops alone would leave the others waiting */
-    fin_status status = cli_try_outputs(args, (const char *const[]){"out", NULL}, &err);
+    fin_status status = cli_try_outputs(args, (const char *const[]){"out", "report", NULL}, &err);
     status = fit_agree(status, &err);
     if (!status)
         status = all_steps(&run, &err);

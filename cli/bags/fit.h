@@ -67,6 +67,7 @@ typedef struct fit_run {
     fin_fit_info info;
     double *class_count;   /* (classes), over all processes */
     double *key, *value;   /* (d) how much columns matter; NULL: the model cannot tell */
+    double *key_sign, *value_sign; /* which way: 1, -1, or 0: that differs */
     char unimportant[512]; /* why not */
     bool locates;
     /* Columns that are constant within every bag: left out, or kept because they were named. */
@@ -125,7 +126,24 @@ double fit_work(const fin_fit_settings *settings, int64_t classes);
 /* ---- the report (fit_report.c) --------------------------------------------------------------- */
 
 int fit_report(const fit_run *run);
+const char *fit_verdict(const fit_run *run); /* does one token decide? NULL: not known */
 json_t *fit_score_of(const fin_fit_score *score, int64_t classes);
+
+/* ---- the page (fit_page.c) ---------------------------------------------------------------------- */
+
+/* --report of fit, and of explain. */
+fin_status fit_page(const fit_run *run, const char *path, const char *verdict, fin_error *err);
+int fit_page_check(const cli_args *args); /* --report and --coords; an exit code, after the message */
+/* "x,y" of --coords: two names, in room; NULL where it is not given. */
+enum { FIT_COORDS = 256 };
+typedef struct fit_coords {
+    char text[FIT_COORDS];
+    const char *name[2]; /* NULL: not given */
+} fit_coords;
+void fit_coords_read(fit_coords *coords, const cli_args *args);
+/* Are they columns of numbers of the set? */
+fin_status fit_coords_find(const fit_coords *coords, const fin_bag_set *set, const double *place[2],
+                           fin_error *err);
 
 /* ---- the models in a fit (fit_parts.c) ---------------------------------------------------------- */
 

@@ -260,25 +260,36 @@ static double blind_loss(const fit_run *run)
 }
 
 /* The warning, if mean pooling is better by more than two standard errors, or nothing is good. */
+static bool nothing_helps(const fit_run *run)
+{
+    return fmin(run->location.one_loss, run->location.all_loss) > 0.99 * blind_loss(run);
+}
+
+const char *fit_verdict(const fit_run *run)
+{
+    double off = run->location.one_loss - run->location.all_loss, se = run->location.se;
+    return run->location.one < 0 ? NULL
+           : nothing_helps(run)
+               ? "Warning: neither a single token nor the bag's mean says much about the labels"
+           : off > 2 * se
+               ? "Warning: mean pooling explains the labels better than any single token does"
+           : off < -2 * se
+               ? "It looks so: a single token explains the labels better than the bag's mean does"
+               : "It cannot be told from the bag's mean";
+}
+
 static json_t *one_token(const fit_run *run)
 {
-    double off = run->location.one_loss - run->location.all_loss, se = run->location.se,
-           blind = blind_loss(run);
+    double off = run->location.one_loss - run->location.all_loss, se = run->location.se;
     char mixture[64], mean[64];
-    bool nothing = fmin(run->location.one_loss, run->location.all_loss) > 0.99 * blind,
-         warn = off > 2 * se;
     fit_name(&run->model[run->location.one], run->classes, mixture, sizeof mixture);
     fit_name(&run->model[run->location.all], run->classes, mean, sizeof mean);
-    return json_pack(
-        "{s:s, s:s, s:s, s:f, s:f, s:f, s:f, s:b, s:f, s:b, s:s}", "mixture_model", mixture,
-        "mean_model", mean, "loss", run->classes ? "log loss" : "squared error", "mixture",
-        run->location.one_loss, "mean", run->location.all_loss, "difference", off, "difference_se",
-        se, "warning", warn, "blind", blind, "nothing_helps", nothing, "verdict",
-        nothing ? "Warning: neither a single token nor the bag's mean says much about the labels"
-        : warn  ? "Warning: mean pooling explains the labels better than any single token does"
-        : off < -2 * se
-            ? "It looks so: a single token explains the labels better than the bag's mean does"
-            : "It cannot be told from the bag's mean");
+    return json_pack("{s:s, s:s, s:s, s:f, s:f, s:f, s:f, s:b, s:f, s:b, s:s}", "mixture_model",
+                     mixture, "mean_model", mean, "loss",
+                     run->classes ? "log loss" : "squared error", "mixture", run->location.one_loss,
+                     "mean", run->location.all_loss, "difference", off, "difference_se", se,
+                     "warning", off > 2 * se, "blind", blind_loss(run), "nothing_helps",
+                     nothing_helps(run), "verdict", fit_verdict(run));
 }
 
 static json_t *curve_of(const fit_run *run)
@@ -320,11 +331,14 @@ static int64_t next_heaviest(const double *weights, int64_t d, int64_t last)
     return best;
 }
 
-static json_t *weighed(const fit_run *run, const double *weights, int64_t j)
+/* sign: (d) of them. */
+static json_t *weighed(const fit_run *run, const double *weights, const double *sign, int64_t j)
 {
-    return j < 0 ? NULL
-                 : json_pack("{s:o, s:f}", "column",
-                             cli_json_text(fin_bag_set_feature(run->set, j)), "weight", weights[j]);
+    if (j < 0)
+        return NULL;
+    const char *which = sign[j] > 0 ? "+" : sign[j] < 0 ? "-" : "";
+    return json_pack("{s:o, s:s, s:f}", "column", cli_json_text(fin_bag_set_feature(run->set, j)),
+                     "sign", which, "weight", weights[j]);
 }
 
 /* The columns that matter most, to where one looks and to what is read there. */
@@ -338,8 +352,8 @@ static json_t *ranking(const fit_run *run)
         if (k < 0 && v < 0)
             break;
         json_array_append_new(array, json_pack("{s:i, s:o*, s:o*}", "rank", i + 1, "key",
-                                               weighed(run, run->key, k), "value",
-                                               weighed(run, run->value, v)));
+                                               weighed(run, run->key, run->key_sign, k), "value",
+                                               weighed(run, run->value, run->value_sign, v)));
     }
     return array;
 }
@@ -349,7 +363,8 @@ static json_t *importance_of(const fit_run *run)
     json_t *array = json_array();
     for (int64_t j = 0; j < run->bags->d; j++) {
         json_t *one = json_pack("{s:o}", "column", cli_json_text(fin_bag_set_feature(run->set, j)));
-        cli_put(one, "key", run->key[j], "value", run->value[j], NULL);
+        cli_put(one, "key", run->key[j], "value", run->value[j], "key_sign", run->key_sign[j],
+                "value_sign", run->value_sign[j], NULL);
         json_array_append_new(array, one);
     }
     return array;
@@ -359,8 +374,30 @@ static const char importance_form[] =
     "\nfeatures that matter[: {no_importance}"
     "| (standard deviation of a token's score, and of its value, that is due to them)\n"
     "      where to look (k)                  what is read there (v)"
-    "[{*most_important|\n  {rank:2d}  [{key.column:-24.24s} {key.weight:8.4f}"
-    "|                                 ][  {value.column:-24.24s} {value.weight:8.4f}]}]]\n";
+    "[{*most_important|\n  {rank:2d}  [{key.column:-22.22s} {key.sign:1s} {key.weight:8.4f}"
+    "|                                 ][  {value.column:-22.22s} {value.sign:1s} "
+    "{value.weight:8.4f}]}]"
+    "[\n  of {columns_of}: other parts do not see columns by themselves]]\n";
+
+/* The parts that this is about, where there are others: "mean (0.31), softmax:linear (0.22)". */
+static char *columns_of(const fit_run *run, char *buffer, size_t size)
+{
+    size_t used = 0;
+    bool others = false;
+    buffer[0] = '\0';
+    for (int64_t i = 0; i < run->info.parts; i++) {
+        char title[64];
+        double weight = 0;
+        const fin_fit_settings *part = fin_fit_part(run->fit, i, &weight);
+        if (!(weight > 0))
+            continue;
+        others = others || !fin_fit_by_columns(run->fit, i);
+        if (fin_fit_by_columns(run->fit, i) && used < size)
+            used += (size_t)snprintf(buffer + used, size - used, "%s%s (%.3f)", used ? ", " : "",
+                                     fit_title(part, run->classes, title, sizeof title), weight);
+    }
+    return others && *buffer ? buffer : NULL;
+}
 
 /* ---- all of it ------------------------------------------------------------------------------ */
 
@@ -381,6 +418,9 @@ int fit_report(const fit_run *run)
         json_object_set_new(record, "learning_curve", curve_of(run));
         json_object_set_new(record, "learning_curve_folds", json_integer(FIN_CURVE_FOLDS));
     }
+    char parts[1024];
+    json_object_set_new(record, "columns_of",
+                        cli_json_text(run->key ? columns_of(run, parts, sizeof parts) : NULL));
     json_object_set_new(record, "seconds",
                         json_pack("{s:f, s:f, s:f, s:f, s:f}", "read", run->seconds_read, "fit",
                                   run->seconds_fit, "validate", run->seconds_validate, "curve",

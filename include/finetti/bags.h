@@ -218,6 +218,13 @@ FIN_API fin_status fin_fit_directions(const fin_fit *fit, int64_t part, int64_t 
 FIN_API fin_status fin_fit_importance(const fin_fit *fit, double *key, double *value,
                                       fin_error *err);
 
+/* Does part i see the columns of a token by themselves? importance and signs speak of those parts alone. */
+FIN_API int fin_fit_by_columns(const fin_fit *fit, int64_t i);
+/* Which way columns matter, (d) each: 1, -1, or 0 where heads, members and parts do not agree. key: larger
+ * numbers draw attention, or repel it; value: they speak for class 1 of two and for larger labels, or
+ * against; 0 with more classes. */
+FIN_API fin_status fin_fit_signs(const fin_fit *fit, double *key, double *value, fin_error *err);
+
 /* Predictions. Numbers: mean (n), sd (n): of a new label: noise, spread of the ensemble and, for
  * the mixture, of the tokens. Classes: probability (n, classes), sd (n, classes) of the probability
  * over the ensemble. sd may be NULL. */

@@ -3,6 +3,8 @@
 #define FINETTI_REPORT_H
 
 #include "finetti/base.h"
+#include "finetti/bags.h"
+#include "finetti/data_bags.h"
 #include "finetti/study.h"
 
 #ifdef __cplusplus
@@ -59,6 +61,39 @@ typedef struct fin_figure {
 /* FILE.svg, or FILE.csv: the numbers in it. A figure without a point is an error that says why. */
 FIN_API fin_status fin_report_figure(fin_store *store, const fin_figure *figure, const char *path,
                                      fin_error *err);
+
+/* ---- a fit to bags, for those who did not run it ---------------------------------------------- */
+
+/* What the page is made of; everything is borrowed. */
+typedef struct fin_bag_report {
+    const fin_fit *fit;
+    const char *model;      /* what it is called */
+    const fin_bag_set *set; /* bags; new ones if `fresh` is 1: the model has not seen them */
+    const char *data;       /* where they are from */
+    const char *const *class_names; /* (classes) or NULL: numbers */
+    int fresh;
+    const char *const *notes; /* (note_count) what a person should know */
+    int note_count;
+    /* Cross-validation on these bags, its models by their names, the first of them the fit's; NULL: none. */
+    const fin_validation *validation;
+    const char *const *model_names; /* (models) */
+    int models, folds, repeats;
+    const char *verdict;         /* does one token decide? NULL: not known */
+    const fin_curve_size *sizes; /* (size_count) the learning curve */
+    int size_count;
+    const char *coords[2]; /* extra columns of the set that say where tokens lie; NULL: none */
+} fin_bag_report;
+/* One HTML file that needs nothing else: what was fitted and how good it is, features, and the bags where
+ * it is surest and least sure, with their tokens. */
+FIN_API fin_status fin_report_bags(const fin_bag_report *report, const char *path, fin_error *err);
+
+/* Tokens of a bag where they lie, coloured by a number: FILE.svg. */
+typedef struct fin_bag_picture {
+    int64_t tokens;
+    const double *x, *y, *value; /* (tokens); those whose place is not finite are left out */
+    const char *title, *meaning; /* of the numbers */
+} fin_bag_picture;
+FIN_API fin_status fin_report_bag(const fin_bag_picture *picture, const char *path, fin_error *err);
 
 #ifdef __cplusplus
 }

@@ -140,3 +140,52 @@ fin_status fin_fit_importance(const fin_fit *fit, double *key, double *value, fi
     }
     return FIN_OK;
 }
+
+int fin_fit_by_columns(const fin_fit *fit, int64_t i)
+{
+    return fit && i >= 0 && i < fit->parts ? by_columns(&fit->part[i]) : 0;
+}
+
+/* Sums of w_j spread_j and of its square, over rows from .. to - 1 of all members. */
+static void add_signed(const fini_part *part, int64_t from, int64_t to, double side, int64_t j,
+                       double *sum)
+{
+    double share = part->weight / (double)part->members / (double)(to - from);
+    for (int64_t m = 0; m < part->members; m++)
+        for (int64_t r = from; r < to; r++) {
+            double w =
+                part->member[m * part->parameters + r * part->map.p + j] * part->map.spread[j];
+            sum[0] += share * side * w;
+            sum[1] += share * w * w;
+            sum[2] += share;
+        }
+}
+
+/* The mean, if it is at least half of the root of the mean square. */
+static double sign_of(const double *sum)
+{
+    bool clear = sum[2] > 0 && sum[0] * sum[0] / sum[2] >= 0.25 * sum[1];
+    return !clear || sum[0] == 0 ? 0 : sum[0] > 0 ? 1 : -1;
+}
+
+fin_status fin_fit_signs(const fin_fit *fit, double *key, double *value, fin_error *err)
+{
+    FINI_NEED(err, fit, key, value);
+    for (int64_t j = 0; j < fit->d; j++) {
+        double keys[3] = {0}, values[3] = {0};
+        for (int64_t i = 0; i < fit->parts; i++) {
+            const fini_part *part = &fit->part[i];
+            int64_t k = part->form->keys(&part->shape), v = part->form->values(&part->shape);
+            double side = part->model->is.sides && !part->shape.positive ? -1 : 1;
+            if (!by_columns(part))
+                continue;
+            if (k)
+                add_signed(part, 0, k, 1, j, keys);
+            if (part->shape.outputs == 1)
+                add_signed(part, k, k + v, fit->swapped ? -side : side, j, values);
+        }
+        key[j] = sign_of(keys);
+        value[j] = sign_of(values);
+    }
+    return FIN_OK;
+}
