@@ -54,11 +54,16 @@ static void encoder__as_by_hand(void **state)
                      FIN_OK);
     assert_true(numbers(r, "length_risk", 4, 0)[1] == e.risk);
     assert_true(numbers(r, "length_bayes", 4, 0)[1] == e.bayes);
+    assert_true(numbers(r, "length_risk_error", 4, 0)[1] == e.risk_se && e.risk_se > 0);
+    double part =
+        (e.excess_se + fabs(e.quotient - 1) * e.bayes_se) / e.bayes; /* both at their worst */
+    assert_true(fabs(numbers(r, "length_quotient_error", 4, 0)[1] - part) < 1e-12 * part);
     assert_true(numbers(r, "length", 4, 0)[3] == 48);
     const fin_learn_row *row;
     assert_int_equal(fin_learn_log(o.learn, &row), 2);
     assert_true(numbers(r, "step", 2, 0)[1] == 150);
     assert_true(numbers(r, "step_excess", 2, 0)[1] == row[1].test.quotient - 1);
+    assert_true(numbers(r, "step_excess_error", 2, 0)[1] > 0);
     assert_true(isnan(numbers(r, "step_loss", 2, 0)[0]));
     fini_learner_close(&o);
     free(values);

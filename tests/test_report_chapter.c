@@ -23,8 +23,8 @@ static const char first[] =
     "'2410.01537'\n  lead: All is $\\lambda$.\n"
     "  question: Why $k^\\star$?\n  formula: ['\\frac{1}{\\sqrt{x_1}}']\n  found: So.\n  "
     "corrected: [One <note>.]\n"
-    "  claims: [listed]\n  try: [{panel: landscape, text: Roll}]\n" RUNS
-    "claims:\n" CLAIM("listed", "99", "") CLAIM(
+    "  claims: [listed]\n  try: [{panel: landscape, text: Roll}, {panel: later, text: Not "
+    "there}]\n" RUNS "claims:\n" CLAIM("listed", "99", "") CLAIM(
         "plain", "99", "") "figures:\n  - {id: line, kind: lines, key: true, x: {take: lam}, "
                            "lines: [{take: risk}]}\n"
                            "  - {id: rest, kind: lines, x: {take: lam}, lines: [{take: risk}]}\n";
@@ -111,9 +111,11 @@ static void story__stands_in_order(void **state)
     assert_null(strstr(strstr(page, "id=\"claims\""), "<p class=\"found\">"));
     FILE *panels = fopen(in_folder("explore.html"), "w"); /* links only where they lead */
     assert_non_null(panels);
+    fputs("<section id=\"landscape\">", panels);
     fclose(panels);
     page = page_of(store);
     assert_non_null(strstr(page, "<a href=\"explore.html#landscape\">Roll</a>"));
+    assert_null(strstr(page, "Not there")); /* the page has no such panel */
     remove(in_folder("explore.html"));
     fin_store_close(store);
 }

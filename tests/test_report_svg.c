@@ -488,6 +488,120 @@ static void axes__labels_stand_at_their_values(void **state)
     free(svg);
 }
 
+/* Lines of several values of a setting have what they are at their ends, in their colours and never on top of each other; what they
+ * have in common stands below, once. */
+static void svg__values_stand_at_their_lines(void **state)
+{
+    (void)state;
+    static const char *const values[] = {"L = 2", "L = 4", "L = 8"};
+    const double x[] = {1, 2}, y[] = {1, 1};
+    fini_figure figure;
+    fini_figure_open(&figure);
+    fini_panel *panel = fini_figure_panel(&figure, "");
+    for (int i = 0; i < 6; i++) {
+        fini_curve *curve =
+            curve_of(&figure, panel, i < 3 ? FINI_MARK_SOLID : FINI_MARK_DASHED, 2, x, y);
+        curve->label = i < 3 ? "measured, so" : "predicted, so";
+        curve->name = i < 3 ? "measured" : "predicted";
+        curve->of = values[i % 3];
+        curve->colour = i % 3;
+        curve->y[1] += 0.001 * i;
+    }
+    assert_true(fini_panel_direct(panel));
+    char *svg = drawn(&figure);
+    double last = -1;
+    for (int i = 2; i >= 0; i--) { /* the highest first */
+        char said[160];
+        snprintf(said, sizeof said, "font-size=\"10\" fill=\"%s\">%s</text>", fini_svg_colour(i),
+                 values[i]);
+        assert_int_equal(count_of(svg, said), 1);
+        const char *text = strstr(svg, said);
+        while (strncmp(text, "<text ", 6) != 0)
+            text--;
+        double at;
+        assert_int_equal(sscanf(text, "<text x=\"%*f\" y=\"%lf\"", &at), 1);
+        assert_true(last < 0 || at - last > 9.9);
+        last = at;
+    }
+    assert_int_equal(count_of(svg, ">measured</text>"), 1);
+    assert_int_equal(count_of(svg, ">predicted</text>"), 1);
+    assert_int_equal(count_of(svg, ", so</text>"), 0);
+    free(svg);
+}
+
+/* The diagonal goes through the points that lie on it, on logarithmic axes too. */
+static void svg__diagonal_is_where_both_are_equal(void **state)
+{
+    (void)state;
+    const double x[] = {1, 100}, y[] = {1, 100};
+    for (int log = 0; log <= 1; log++) {
+        fini_figure figure;
+        fini_figure_open(&figure);
+        fini_panel *panel = fini_figure_panel(&figure, "");
+        panel->square = true;
+        panel->x.log = panel->y.log = log;
+        curve_of(&figure, panel, FINI_MARK_SOLID, 2, x, y)->shape = -1;
+        fini_figure_reference(&figure, panel, FINI_DIAGONAL, 0, "");
+        char *svg = drawn(&figure);
+        const char *inner = strstr(svg, "class=\"marks\"");
+        double p[2][4];
+        for (int i = 0; i < 2; i++) { /* the diagonal, the line */
+            inner = strstr(inner, "<path d=\"M") + 1;
+            assert_int_equal(
+                sscanf(inner, "path d=\"M%lf %lfL%lf %lf", &p[i][0], &p[i][1], &p[i][2], &p[i][3]),
+                4);
+        }
+        double slope = (p[0][3] - p[0][1]) / (p[0][2] - p[0][0]);
+        for (int k = 0; k < 4; k += 2)
+            assert_true(fabs(p[0][1] + slope * (p[1][k] - p[0][0]) - p[1][k + 1]) < 0.3);
+        free(svg);
+    }
+}
+
+/* Nothing but zeros is a sentence; a single other number, a log axis or given limits are axes. */
+static void svg__zeros_are_a_sentence(void **state)
+{
+    (void)state;
+    const double x[] = {1, 2, 3}, y[] = {0, 0, 0};
+    for (int other = 0; other <= 2; other++) {
+        fini_figure figure;
+        fini_figure_open(&figure);
+        fini_panel *panel = fini_figure_panel(&figure, "");
+        panel->y.label = "distance";
+        fini_curve *curve = curve_of(&figure, panel, FINI_MARK_SOLID, 3, x, y);
+        curve->y[1] = other == 1 ? 1e-300 : 0;
+        panel->y.low = other == 2 ? -1 : NAN;
+        char *svg = drawn(&figure);
+        assert_int_equal(count_of(svg, "distance: exactly 0, at every point."), other == 0);
+        assert_int_equal(count_of(svg, "class=\"marks\""), other != 0);
+        free(svg);
+    }
+}
+
+/* Before colours come again, so do no signs. */
+static void svg__every_colour_has_a_shape_of_its_own(void **state)
+{
+    (void)state;
+    const double x[] = {0, 1}, y[] = {0, 1};
+    char *signs[FINI_COLOURS];
+    for (int k = 0; k < FINI_COLOURS; k++) {
+        fini_figure figure;
+        fini_figure_open(&figure);
+        fini_panel *panel = fini_figure_panel(&figure, "");
+        fini_curve *curve = curve_of(&figure, panel, FINI_MARK_POINTS, 2, x, y);
+        curve->shape = k;
+        char *svg = drawn(&figure), *inner = strstr(svg, "class=\"marks\"");
+        char *sign = strchr(strstr(inner, "<path d=\"M"), 'm');
+        *strpbrk(sign, "M\"") = '\0';
+        signs[k] = strdup(sign);
+        for (int i = 0; i < k; i++)
+            assert_string_not_equal(signs[i], signs[k]);
+        free(svg);
+    }
+    for (int k = 0; k < FINI_COLOURS; k++)
+        free(signs[k]);
+}
+
 static void form__escapes_what_comes_from_outside(void **state)
 {
     (void)state;
@@ -571,6 +685,10 @@ int main(void)
         cmocka_unit_test(ticks__are_inside_and_said),
         cmocka_unit_test(ticks__of_many_decades_are_powers_of_ten),
         cmocka_unit_test(axes__labels_stand_at_their_values),
+        cmocka_unit_test(svg__values_stand_at_their_lines),
+        cmocka_unit_test(svg__diagonal_is_where_both_are_equal),
+        cmocka_unit_test(svg__zeros_are_a_sentence),
+        cmocka_unit_test(svg__every_colour_has_a_shape_of_its_own),
         cmocka_unit_test(form__escapes_what_comes_from_outside),
         cmocka_unit_test(sort__by_x_keeps_what_belongs_together),
         cmocka_unit_test(figure__every_allocation_may_fail),

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #define ENCODER_FIELDS(F, C)                                                                       \
-    F(int64_t, test, 4000, 2, 100000000, "sequences that the end is judged on, at every length")         \
+    F(int64_t, test, 4000, 2, 100000000, "sequences that the end is judged on, at every length")   \
     F(int64_t, locate, 0, 0, 1000000,                                                              \
       "tasks: sequences that probes for the location are fitted to, and as many to judge them; "   \
       "0: no probes")
@@ -64,8 +64,11 @@ static const fin_output outputs[] = {
     {"length_risk", "(lengths) risk", NULL},
     {"length_bayes", "(lengths) Bayes risk", NULL},
     {"length_quotient", "(lengths) risk / bayes", NULL},
+    {"length_risk_error", "(lengths) standard error of the risk", NULL},
+    {"length_quotient_error", "(lengths) that of risk / bayes", NULL},
     {"step", "(T) steps at which it was evaluated on the way", "steps"},
     {"step_excess", "(T) risk / bayes - 1 then; NaN without a Bayes prediction", NULL},
+    {"step_excess_error", "(T) its standard error", NULL},
     {"step_loss", "(T) mean training loss since the step before; NaN at first", NULL},
     {NULL, NULL, NULL},
 };
@@ -174,14 +177,16 @@ static void add_way(fin_result *result, const fin_learn *learn, double *room)
 {
     const fin_learn_row *row;
     int64_t rows = fin_learn_log(learn, &row);
-    double *step = room, *excess = step + rows, *loss = excess + rows;
+    double *step = room, *excess = step + rows, *loss = excess + rows, *error = loss + rows;
     for (int64_t i = 0; i < rows; i++) {
         step[i] = (double)row[i].step;
         excess[i] = row[i].test.quotient - 1;
+        error[i] = quotient_error(&row[i].test);
         loss[i] = row[i].loss;
     }
     fini_result_series(result, "step", FIN_F64, 1, &rows, step);
     fini_result_series(result, "step_excess", FIN_F64, 1, &rows, excess);
+    fini_result_series(result, "step_excess_error", FIN_F64, 1, &rows, error);
     fini_result_series(result, "step_loss", FIN_F64, 1, &rows, loss);
 }
 
@@ -189,12 +194,15 @@ static void add_lengths(fin_result *result, const int64_t *length, const fin_eva
                         int count)
 {
     double L[FINI_WHOLES], risk[FINI_WHOLES], bayes[FINI_WHOLES], quotient[FINI_WHOLES];
+    double risk_error[FINI_WHOLES], error[FINI_WHOLES];
     int64_t n = count, worst = 0, falls = 0, bayes_falls = 0;
     for (int i = 0; i < count; i++) {
         L[i] = (double)length[i];
         risk[i] = e[i].risk;
         bayes[i] = e[i].bayes;
         quotient[i] = e[i].quotient;
+        risk_error[i] = e[i].risk_se;
+        error[i] = quotient_error(&e[i]);
         worst = quotient[i] > quotient[worst] ? i : worst;
         falls += i > 0 && risk[i] < risk[i - 1];
         bayes_falls += i > 0 && bayes[i] < bayes[i - 1];
@@ -203,6 +211,8 @@ static void add_lengths(fin_result *result, const int64_t *length, const fin_eva
     fini_result_series(result, "length_risk", FIN_F64, 1, &n, risk);
     fini_result_series(result, "length_bayes", FIN_F64, 1, &n, bayes);
     fini_result_series(result, "length_quotient", FIN_F64, 1, &n, quotient);
+    fini_result_series(result, "length_risk_error", FIN_F64, 1, &n, risk_error);
+    fini_result_series(result, "length_quotient_error", FIN_F64, 1, &n, error);
     n = e[0].sequences;
     add_number(result, "greatest_quotient", quotient[worst], quotient_error(&e[worst]), n);
     add_number(result, "shortest_quotient", quotient[0], quotient_error(&e[0]), n);
@@ -257,9 +267,9 @@ static fin_status run(const void *values, fin_result *result, const fin_progress
         add_location(result, &first, &end, locate);
     if (!status) {
         int64_t rows = fin_learn_log(o.learn, NULL);
-        room = fini_alloc_array(rows, 3 * sizeof *room);
+        room = fini_alloc_array(rows, 4 * sizeof *room);
         if (!room)
-            status = fini_fail_memory(err, (size_t)rows * 3 * sizeof *room, "the way");
+            status = fini_fail_memory(err, (size_t)rows * 4 * sizeof *room, "the way");
     }
     if (!status) {
         add_way(result, o.learn, room);
@@ -276,7 +286,7 @@ static fin_status run(const void *values, fin_result *result, const fin_progress
 const fin_command fini_command_encoder = {
     .name = "encoder",
     .summary = "a transformer encoder learns from sequences: risk beside Bayes, at any length",
-    .revision = 1,
+    .revision = 2,
     .size = sizeof(encoder_values),
     .words = words,
     .outputs = outputs,

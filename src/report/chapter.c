@@ -5,6 +5,7 @@
 #include "study/claim.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 /* ---- check ---------------------------------------------------------------------------------- */
@@ -156,8 +157,16 @@ static void paragraph(fini_page *page, const char *open, const char *text, const
     fini_page_add(page, close);
 }
 
+/* Has the page a panel of this name? */
+static bool has_panel(const char *explore, const char *panel)
+{
+    char id[80];
+    snprintf(id, sizeof id, "id=\"%.64s\"", panel);
+    return explore && strstr(explore, id);
+}
+
 /* A map that was checked. */
-static void tell(fini_chapter *chapter, const fini_node *map)
+static void tell(fini_chapter *chapter, const fini_node *map, const char *explore)
 {
     static const fini_node none = {.kind = FINI_LIST};
     const fini_node *lists[3];
@@ -187,6 +196,8 @@ static void tell(fini_chapter *chapter, const fini_node *map)
         fini_page_form(&chapter->failed, "<li><strong>note</strong> %s</li>\n",
                        lists[1]->child[i].text);
     for (int i = 0; i < lists[2]->count; i++) {
+        if (!has_panel(explore, text_of(&lists[2]->child[i], "panel")))
+            continue;
         fini_page_form(&chapter->tries, "<li><a href=\"explore.html#%s\">",
                        text_of(&lists[2]->child[i], "panel"));
         fini_prose(&chapter->tries, text_of(&lists[2]->child[i], "text"));
@@ -202,7 +213,7 @@ fini_chapter *fini_chapter_of(fini_chapters *list, const fin_study *study)
                                                     : paper ? paper->text
                                                             : "");
     if (chapter && map && isinf(chapter->order))
-        tell(chapter, paper);
+        tell(chapter, paper, list->explore);
     return chapter;
 }
 

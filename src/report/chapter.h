@@ -31,6 +31,8 @@ struct fini_chapter {
 typedef struct fini_chapters {
     fini_chapter *first;
     bool failed; /* no memory for one */
+    const char *
+        explore; /* the page to play with that stands beside the report: panels it has are linked; NULL: none */
 } fini_chapters;
 
 /* Is `paper:` of the study well formed? */

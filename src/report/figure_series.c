@@ -29,7 +29,8 @@ static void check_output(fini_spec *spec, const fini_block *block, const fini_no
 
 static void check(fini_spec *spec)
 {
-    static const char *const keys[] = {"take", "label", "style", "from", "where", "each", NULL};
+    static const char *const keys[] = {"take",  "label", "style", "from",
+                                       "where", "each",  "error", NULL};
     fini_spec_axis(spec, "x", FINI_TAKE_FORMULA);
     fini_spec_axis(spec, "y", FINI_TAKE_NONE);
     fini_ask_text(&spec->ask, spec->node, "diagonal", "");
@@ -40,6 +41,8 @@ static void check(fini_spec *spec)
         const fini_block *block = fini_spec_block(spec, line);
         check_output(spec, block, line, "take");
         check_output(spec, block, fini_node_get(spec->node, "x"), "take");
+        if (fini_node_get(line, "error"))
+            check_output(spec, block, line, "error");
         fini_ask_text(&spec->ask, line, "label", "");
         fini_spec_where(spec, block, line);
         fini_spec_style(spec, line);
@@ -53,7 +56,22 @@ typedef struct line_spec {
     const fini_frame *frame;
     const char *x, *y;
     fini_mark mark;
+    const char *error; /* the series of standard errors, or "" */
 } line_spec;
+
+/* The 95 % interval around every point, on a log axis not below 0. */
+static void add_band(fini_curve *curve, const fini_matrix *error, int64_t row, fini_figure *figure)
+{
+    if (!error->values || error->columns < curve->count || error->rows <= row)
+        return;
+    curve->low = fini_figure_array(figure, curve);
+    curve->high = fini_figure_array(figure, curve);
+    for (int64_t i = 0; i < curve->count && !figure->failed; i++) {
+        double half = FINI_Z95 * error->values[row * error->columns + i];
+        curve->low[i] = curve->y[i] - half;
+        curve->high[i] = curve->y[i] + half;
+    }
+}
 
 /* What lies outside of limits that are given is left out: a run may be much longer than what is shown of it. */
 static void cut(fini_curve *curve, const fini_scale *x)
@@ -63,6 +81,10 @@ static void cut(fini_curve *curve, const fini_scale *x)
         if (curve->x[i] < x->low || curve->x[i] > x->high) /* NaN: there are none */
             continue;
         curve->x[kept] = curve->x[i];
+        if (curve->low) {
+            curve->low[kept] = curve->low[i];
+            curve->high[kept] = curve->high[i];
+        }
         curve->y[kept++] = curve->y[i];
     }
     curve->count = kept;
@@ -72,7 +94,9 @@ static void add_run(const line_spec *line, int64_t run, const char *label, int c
                     fini_figure *figure, fini_panel *panel)
 {
     fini_matrix x = fini_spec_series(line->frame, run, line->x, 0, figure);
-    fini_matrix y = fini_spec_series(line->frame, run, line->y, 0, figure);
+    fini_matrix y = fini_spec_series(line->frame, run, line->y, 0, figure), error = {NULL, 0, 0};
+    if (line->error[0])
+        error = fini_spec_series(line->frame, run, line->error, 0, figure);
     if (figure->failed)
         return;
     if (!x.values || !y.values)
@@ -81,6 +105,9 @@ static void add_run(const line_spec *line, int64_t run, const char *label, int c
     for (int64_t k = 0; k < lines; k++) {
         fini_curve *curve = fini_spec_curve(figure, panel, label, line->mark, &x, &y, k);
         if (!curve)
+            return;
+        add_band(curve, &error, k, figure);
+        if (figure->failed)
             return;
         cut(curve, &panel->x);
         curve->colour = colour;
@@ -97,7 +124,8 @@ static void add_line(fini_spec *spec, const fini_node *node, int *colour, fini_f
 {
     const fini_block *block = fini_spec_block(spec, node);
     line_spec line = {fini_spec_frame(spec, node, figure), fini_spec_take(spec, "x"),
-                      fini_ask_text(&spec->ask, node, "take", NULL), fini_spec_style(spec, node)};
+                      fini_ask_text(&spec->ask, node, "take", NULL), fini_spec_style(spec, node),
+                      fini_ask_text(&spec->ask, node, "error", "")};
     const char *label = fini_ask_text(&spec->ask, node, "label", line.y);
     int64_t runs = line.frame ? fini_spec_runs(line.frame, RUNS_MOST, figure) : 0;
     for (int64_t run = 0; run < runs && !figure->failed; run++) {

@@ -3,6 +3,8 @@
 #include "finetti/report.h"
 #include "report/html.h"
 
+#include "data/data.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -81,8 +83,7 @@ static void add_links(fini_page *page, const fini_html *html, bool explore)
         return;
     fini_page_add(page, "<nav aria-label=\"Chapters\"><ul>\n");
     if (explore)
-        fini_page_add(page,
-                      "<li><a href=\"explore.html\">Try it: six panels to play with</a></li>\n");
+        fini_page_add(page, "<li><a href=\"explore.html\">Try it: panels to play with</a></li>\n");
     for (const fini_chapter *c = html->chapters.first; c; c = c->next) {
         fini_page_form(page, "<li><a href=\"#paper-%1s\">", c->id);
         add_title(page, c);
@@ -101,7 +102,7 @@ static void add_list(fini_page *page, const char *open, const fini_page *items, 
     fini_page_add(page, close);
 }
 
-static void add_chapter(fini_page *page, const fini_chapter *c, bool alone, bool explore)
+static void add_chapter(fini_page *page, const fini_chapter *c, bool alone)
 {
     if (alone && !c->id[0]) { /* a report of studies that belong to no chapter */
         fini_page_bytes(page, c->studies.text, c->studies.size);
@@ -118,8 +119,7 @@ static void add_chapter(fini_page *page, const fini_chapter *c, bool alone, bool
         fini_page_add(page, "<p class=\"source\">Of what was tried of this nothing failed.</p>\n");
     add_list(page, "<h3>What failed or had to be corrected</h3>\n<ul class=\"key\">\n", &c->failed,
              "</ul>\n");
-    if (explore)
-        add_list(page, "<h3>Try it</h3>\n<ul>\n", &c->tries, "</ul>\n");
+    add_list(page, "<h3>Try it</h3>\n<ul>\n", &c->tries, "</ul>\n");
     add_list(
         page,
         "<details class=\"more\"><summary>All that was run: studies, figures, settings</summary>\n",
@@ -225,7 +225,7 @@ static fin_status compose(fini_page *page, fini_html *html, const char *title, b
         fini_html_main(page);
         add_links(page, html, explore);
         for (const fini_chapter *c = html->chapters.first; c; c = c->next)
-            add_chapter(page, c, !told, explore);
+            add_chapter(page, c, !told);
         add_methods(page, html);
         add_claims(page, html);
     }
@@ -246,17 +246,21 @@ static fin_status add_study(void *user, const char *name, const fin_study *study
     return status ? status : fini_html_study(user, name, study, why, err);
 }
 
-/* Is the page to play with beside the report? */
-static bool has_explore(const char *path)
+/* The page to play with, if it is beside the report, else NULL; for fini_free. */
+static fin_status read_explore(const char *path, char **text, fin_error *err)
 {
     const char *slash = strrchr(path, '/');
     char name[4096];
+    size_t size;
+    *text = NULL;
     int length =
         snprintf(name, sizeof name, "%.*sexplore.html", slash ? (int)(slash - path + 1) : 0, path);
-    FILE *file = length > 0 && (size_t)length < sizeof name ? fopen(name, "rb") : NULL;
-    if (file)
-        fclose(file);
-    return file != NULL;
+    if (length < 0 || (size_t)length >= sizeof name)
+        return FIN_OK;
+    fin_status status = fini_read_text(name, text, &size, err);
+    if (status)
+        *text = NULL;
+    return status == FIN_ERR_MEMORY ? status : FIN_OK; /* without it the report has no links */
 }
 
 static fin_status write_report(fin_store *store, const fini_studies *which, const char *title,
@@ -267,14 +271,18 @@ static fin_status write_report(fin_store *store, const fini_studies *which, cons
     fini_html html;
     memset(&html, 0, sizeof html);
     html.store = store;
+    char *explore;
     fini_page page = {NULL, 0, 0, false};
-    fin_status status = fini_studies_visit(store, which, add_study, &html, err);
+    fin_status status = read_explore(path, &explore, err);
+    html.chapters.explore = explore;
+    if (!status)
+        status = fini_studies_visit(store, which, add_study, &html, err);
     if (!status)
         status = compose(&page, &html,
                          title                   ? title
                          : html.study_count == 1 ? html.title.text
                                                  : TITLE,
-                         has_explore(path), err);
+                         explore != NULL, err);
     if (!status)
         status = fini_page_write(&page, path, err);
     fini_page_close(&page);
@@ -283,6 +291,7 @@ static fin_status write_report(fin_store *store, const fini_studies *which, cons
             fini_page_close(&html.rows[k][v]);
     fini_page_close(&html.title);
     fini_chapters_close(&html.chapters);
+    fini_free(explore);
     return status;
 }
 

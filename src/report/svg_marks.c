@@ -61,7 +61,7 @@ static double x_place(const fini_panel *panel, fini_box box, double x)
 
 static double y_place(const fini_panel *panel, fini_box box, double y)
 {
-    if (panel->y.log && !(y > panel->y.low)) /* of a band that reaches 0 */
+    if (panel->y.log && !(y >= panel->y.low)) /* of a band that reaches 0 */
         return box.height * 1.1;
     return (1 - limited(fini_scale_place(&panel->y, y))) * box.height;
 }
