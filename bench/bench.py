@@ -22,6 +22,7 @@ import layer
 import peers
 import python
 import study
+import text
 import train
 from library import Attention, Library, Tokens, aligned
 
@@ -206,7 +207,7 @@ def large(bench):
 
 
 PARTS = {"normals": normals, "small": small, "large": large, "risk": risk, "threads": threads, **train.PARTS,
-         **cross.PARTS, **bags.PARTS, **encoder.PARTS, **layer.PARTS, "study": study.measure, **python.PARTS}
+         **cross.PARTS, **bags.PARTS, **encoder.PARTS, **text.PARTS, **layer.PARTS, "study": study.measure, **python.PARTS}
 
 
 def main():

@@ -25,11 +25,11 @@ GROUP = 512  # rows of a product in our step
 class Contestant:
     """A process that makes steps when it is told to."""
 
-    def __init__(self, bench, kind, threads):
+    def __init__(self, bench, kind, threads, script="peers_encoder.py"):
         here = os.path.dirname(os.path.abspath(__file__))
         library = os.path.abspath(bench.path)
         many = {name: str(threads) for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
-        self.child = subprocess.Popen([sys.executable, os.path.join(here, "peers_encoder.py"), kind, library,
+        self.child = subprocess.Popen([sys.executable, os.path.join(here, script), kind, library,
                                        str(threads)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
                                       env={**os.environ, **many})
         self.start = self.answer()

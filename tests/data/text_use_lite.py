@@ -86,9 +86,71 @@ def locations():
         assert len(found) == len(texts) == 400 and (layer != "0" or share >= 0.95)
 
 
+# ---- what the pieces around the adjective know of it ------------------------------------------------
+
+
+def around(split, part, layer):
+    """{places from the adjective: (states, moods as +-1)}"""
+    tool("embed", "use", f"{split}/{part}.csv", "--text", "sentence", "--layer", str(layer), "--out", "x.npz")
+    arrays, found = dict(np.load("x.npz")), {}
+    for i, row in enumerate(csv.DictReader(open(f"{split}/{part}.csv"))):
+        own = range(arrays["offsets"][i], arrays["offsets"][i + 1])
+        at = next(t for t in own if arrays["begin"][t] <= int(row["at"]) < arrays["end"][t])
+        for t in own:
+            found.setdefault(t - at, []).append((arrays["tokens"][t], 1 if row["mood"] == "good" else -1))
+    return {k: tuple(map(np.array, zip(*rows))) for k, rows in found.items()}
+
+
+def ridge(x, y, u, v):
+    """Share of v whose sign a least-squares map of x to y tells from u."""
+    middle, spread = x.mean(0), x.std(0) + 1e-9
+    x, u = (x - middle) / spread, (u - middle) / spread
+    w = np.linalg.solve(x.T @ x + 0.1 * len(x) * np.eye(x.shape[1]), x.T @ (y - y.mean()))
+    return np.mean(np.sign(u @ w + y.mean()) == v)
+
+
+def places():
+    lines = []
+    for layer in range(3):
+        shares = {}
+        for split in range(1, SPLITS + 1):
+            train, test = around(split, "train", layer), around(split, "test", layer)
+            for k in range(-8, 7):
+                shares.setdefault(k, []).append(ridge(*train[k], *test[k]))
+        lines.append([(k, statistics.mean(share)) for k, share in shares.items()])
+        print(f"layer {layer}, by places from the adjective:", *[f"{k}: {mean:.2f}" for k, mean in lines[-1]])
+    assert dict(lines[0])[0] > 0.95 and max(mean for k, mean in lines[0] if k) < 0.6 < min(mean for _, mean in lines[2])
+    with open("text_places.svg", "w", encoding="utf-8") as file:
+        file.write(draw(lines))
+
+
+def draw(lines):
+    def x(k):
+        return 60 + 30 * (k + 8)
+
+    def y(share):
+        return 250 - 400 * (share - 0.45)
+
+    out = ['<svg xmlns="http://www.w3.org/2000/svg" width="640" height="310" font-family="sans-serif" font-size="13">',
+           '<rect width="640" height="310" fill="white"/>']
+    for share in 0.5, 0.6, 0.7, 0.8, 0.9, 1.0:
+        out.append(f'<path d="M60 {y(share):.0f}H480" stroke="#ddd"/>'
+                   f'<text x="52" y="{y(share) + 4:.0f}" text-anchor="end">{share}</text>')
+    for k in range(-8, 7, 2):
+        out.append(f'<text x="{x(k)}" y="272" text-anchor="middle">{k}</text>')
+    out.append('<text x="270" y="296" text-anchor="middle">places from the adjective</text>'
+               '<text x="60" y="20">accuracy of a linear map from this piece, new adjectives</text>')
+    for line, color, name in zip(lines, ("#888888", "#d95f02", "#1f78b4"), ("embedding", "layer 1", "layer 2")):
+        path = "L".join(f"{x(k)} {y(share):.1f}" for k, share in line)
+        out.append(f'<path d="M{path}" fill="none" stroke="{color}" stroke-width="2"/>'
+                   f'<text x="490" y="{y(line[-1][1]) + 4:.0f}" fill="{color}">{name}</text>')
+    return "\n".join(out + ["</svg>"]) + "\n"
+
+
 for split in range(1, SPLITS + 1):
     os.makedirs(str(split), exist_ok=True)
     subprocess.run([sys.executable, f"{SRC}/tests/data/text_sentences.py", str(split), str(split)], check=True)
 cosines()
 probes()
 locations()
+places()
