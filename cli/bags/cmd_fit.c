@@ -77,14 +77,16 @@ const cli_command cli_fit = {
         "  finetti fit bags.csv --bag molecule --label active --out model.fin\n"
         "  finetti fit bags.csv --label y --features 'x*' --model mixture+rbf --cv 10x5\n"
         "  finetti fit slides.csv --bag slide --group patient --label grade --model auto\n"
+        "  finetti fit features/ --labels slides.csv --group case_id --model auto --cv 5\n"
         "  finetti fit bags.csv --folds folds.csv --compare mean,max,mixture,softmax+rbf --json\n"
         "  finetti simulate --n 500 --d 20 --out bags.npz && finetti fit bags.npz\n"
         "  mpirun -n 4 finetti fit tokens.npy --model softmax --out model.fin\n",
     .settings = &options,
     .computes = true,
     .operands = {.name = "DATA",
-                 .meaning = "bags: a CSV file with a row per token, an NPZ file with tokens, "
-                            "offsets and y, or a folder of such NPY files",
+                 .meaning =
+                     "bags: a CSV file with a row per token, an NPZ or HDF5 file with tokens, "
+                     "offsets and y, a folder of such NPY files, or of HDF5 files, one a bag",
                  .least = 1,
                  .most = 1},
     .words = words,
