@@ -44,7 +44,7 @@ const cli_command cli_plot = {
         "runs that are missing or points that are left out, goes to standard error.",
     .examples =
         "  finetti plot --list\n"
-        "  finetti plot --study slr_training --figure manifold --out manifold.pdf\n"
+        "  finetti plot --study slr_training --figure experiments --out experiments.pdf\n"
         "  finetti plot --study lengths --x L --y risk,linear --split lam --log x --out a.svg\n"
         "  finetti plot --study lengths --x 'log(L)' --y 'log(risk)' --fit --out slope.png\n",
     .settings = &options,

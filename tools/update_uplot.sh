@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Takes uPlot, which draws the figures of the report, from npm into third_party/uplot:
+# Takes uPlot, which draws curves of the page to play with, from npm into third_party/uplot:
 #
 #     tools/update_uplot.sh 1.6.32      that version
 #     tools/update_uplot.sh --check     are the files those of npm? Exits with 1 if not
