@@ -17,8 +17,8 @@ static void add_data(fini_page *page, const fini_figure *figure)
 
 static void add_panels(fini_page *page, const fini_figure *figure)
 {
-    double width = figure->columns > 2 ? 240 : figure->panel_count > 1 ? 432 : 560;
-    double height = figure->columns > 2 ? 190 : figure->panel_count > 1 ? 288 : 330;
+    double width = figure->columns > 2 ? 240 : 432;
+    double height = figure->columns > 2 ? 190 : 288;
     fini_page_print(page, "<div class=\"panels columns-%d\">\n", fini_figure_columns(figure));
     for (const fini_panel *p = figure->panels; p; p = p->next)
         fini_panel_svg(figure, p, width, height, page);
