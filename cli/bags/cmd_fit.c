@@ -37,6 +37,8 @@ static const cli_word words[] = {
     {"compare", "MODELS",
      "models that are cross-validated beside --model, with commas, such as mean,softmax+rbf; "
      "none; default: base, mean, max and mixture; with --cv and --model auto what it chooses from"},
+    {"cv_out", "FILE",
+     "what every model of the cross-validation predicts for bags that were left out: FILE.csv"},
     {"curve", NULL, "the learning curve, also without cross-validation"},
     {"no_curve", NULL, "no learning curve"},
     {"out", "FILE", "write the model, for predict and locate: MODEL.fin"},
@@ -143,6 +145,10 @@ static int check_options(cli_args *args)
         return cli_usage("--out '%.200s' is the model's file, and a model is no table; end it in "
                          ".fin",
                          out);
+    if (cli_get(args, "cv_out") && !cli_ends_with(cli_get(args, "cv_out"), ".csv"))
+        return cli_usage("--cv-out '%.200s' is a table; end it in .csv", cli_get(args, "cv_out"));
+    if (cli_get(args, "cv_out") && none)
+        return cli_usage("--cv none and --cv-out do not go together");
     if (cli_get(args, "coords") && !cli_get(args, "report"))
         return cli_usage("--coords is about the pictures of --report");
     int code = fit_page_check(args);
@@ -323,10 +329,13 @@ static fin_status write_model(const fit_run *run, const char *path, fin_error *e
 static int finish(const fit_run *run)
 {
     const cli_args *args = run->args;
-    const char *out = cli_get(args, "out"), *report = cli_get(args, "report");
+    const char *out = cli_get(args, "out"), *report = cli_get(args, "report"),
+               *cv_out = cli_get(args, "cv_out");
     char note[900];
     fin_error err = {FIN_OK, ""};
     if (out && write_model(run, out, &err))
+        return cli_error(&err);
+    if (cv_out && fit_write_left_out(run, cv_out, &err))
         return cli_error(&err);
     if (report && fit_page(run, report, fit_verdict(run), &err))
         return cli_error(&err);
@@ -366,7 +375,8 @@ static int run_command(cli_args *args)
                     .settings = ((const fit_asked *)(const void *)args->values)->fit};
     if (fin_ranks() > 1)
         cli_release_signals(); /* a process that stops alone would leave the others waiting */
-    fin_status status = cli_try_outputs(args, (const char *const[]){"out", "report", NULL}, &err);
+    fin_status status =
+        cli_try_outputs(args, (const char *const[]){"out", "report", "cv_out", NULL}, &err);
     status = fit_agree(status, &err);
     if (!status)
         status = all_steps(&run, &err);

@@ -118,6 +118,8 @@ fin_status fit_cv_read(const char *text, int *folds, int *repeats, fin_error *er
 /* Folds and models from the options: fills folds, repeats, fold, models, model. */
 fin_status fit_validate_prepare(fit_run *run, fin_error *err);
 fin_status fit_validate(fit_run *run, fin_error *err);
+/* --cv-out: a row for each model and bag, predictions averaged over repeats. */
+fin_status fit_write_left_out(const fit_run *run, const char *path, fin_error *err);
 /* Mixture against mean pooling, from the predictions for bags left out, if both are there. */
 fin_status fit_curve(fit_run *run, fin_error *err);
 /* Work of fitting this model once, in units of a single model: for the time that is left. */

@@ -177,7 +177,8 @@ json_t *fit_score_of(const fin_fit_score *s, int64_t classes)
     json_t *object = json_object();
     if (classes)
         cli_put(object, "accuracy", s->accuracy, "auc", s->auc, "log_loss", s->log_loss, "brier",
-                s->brier, "ece", s->ece, NULL);
+                s->brier, "ece", s->ece, "balanced_accuracy", s->balanced, "sensitivity",
+                s->sensitivity, "specificity", s->specificity, NULL);
     else
         cli_put(object, "r2", s->r2, "rmse", s->rmse, "mae", s->mae, "log_score", s->log_score,
                 "coverage_90", s->coverage, NULL);

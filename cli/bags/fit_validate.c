@@ -200,3 +200,45 @@ fin_status fit_validate(fit_run *run, fin_error *err)
     run->seconds_validate = fit_clock() - start;
     return status;
 }
+
+/* ---- predictions for bags that were left out ---------------------------------------------------- */
+
+typedef struct left_out {
+    const fit_run *run;
+    char name[FIT_MODELS][64];
+} left_out;
+
+static void tell_left_out(cli_row *row, const void *user, int64_t line)
+{
+    const left_out *all = user;
+    const fit_run *run = all->run;
+    int64_t n = run->bags->n, i = line % n, classes = run->classes, best = 0;
+    int model = (int)(line / n);
+    const double *mean = fin_validation_mean(run->validation, model);
+    double label = run->bags->labels[i];
+    cli_cell_text(row, "model", all->name[model]);
+    cli_cell_text(row, "bag", fin_bag_set_name(run->set, i));
+    if (!classes) {
+        cli_cell(row, "true_label", label);
+        cli_cell(row, "mean", mean[i]);
+        return;
+    }
+    for (int64_t c = 1; c < classes; c++)
+        best = mean[i * classes + c] > mean[i * classes + best] ? c : best;
+    cli_cell_text(row, "true_label", fin_bag_set_class(run->set, (int64_t)label));
+    cli_cell_text(row, "predicted", fin_bag_set_class(run->set, best));
+    for (int64_t c = 0; c < classes; c++)
+        cli_cell_of(row, "probability", "p", fin_bag_set_class(run->set, c), "",
+                    mean[i * classes + c]);
+}
+
+fin_status fit_write_left_out(const fit_run *run, const char *path, fin_error *err)
+{
+    if (!run->validation)
+        return cli_status(err, FIN_ERR_ARGUMENT,
+                          "--cv-out: there was no cross-validation; --cv 5 asks for it");
+    left_out all = {.run = run};
+    for (int m = 0; m < run->models; m++)
+        fit_name(&run->model[m], run->classes, all.name[m], sizeof all.name[m]);
+    return cli_write_rows(path, tell_left_out, &all, run->bags->n * run->models, err);
+}

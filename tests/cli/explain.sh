@@ -14,7 +14,7 @@ with open("slides.csv", "w") as f:
             f.write("s%d,%s,%d,%d,%s\n" % (s, "<i>tumor" if s % 2 else "normal", t % 4, t // 4, ",".join("%.4f" % x for x in v)))
 P
 accepts fit slides.csv --bag slide --label label --features '<b>f0,f1,f2' --model any --cv 3 --compare mean --out model.fin --report fit.html --coords x,y
-accepts fit slides.csv --bag slide --label label --features '<b>f0,f1,f2' --model any --cv 3 --compare mean --report again.html --coords x,y --quiet --threads 2
+accepts fit slides.csv --bag slide --label label --features '<b>f0,f1,f2' --model any --cv 3 --compare mean --report again.html --coords x,y --quiet --threads 2 --cv-out left.csv
 cmp fit.html again.html
 accepts explain model.fin slides.csv --report new.html --coords x,y
 "$FINETTI" simulate --n 40 --d 3 --L 5 --out numbers.npz 2>/dev/null
@@ -53,9 +53,26 @@ assert "of the variance of the labels" in numbers.text and "Decided" not in numb
 assert sum(t == "rect" and a.get("fill", "")[:1] == "#" and a.get("height", "")[-1] != "%" for t, a in fit.tags) >= 12 * 12 # 12 bags of 12 tokens
 P
 
+# ---- --cv-out: every model, every bag once; shares right are those of the table
+accepts fit slides.csv --bag slide --label label --features '<b>f0,f1,f2' --model any --cv 3 --compare mean --no-curve --cv-out left.csv --json
+"$PYTHON" - <<'P'
+import csv, json
+rows = list(csv.DictReader(open("left.csv", newline="")))
+assert list(rows[0]) == ["model", "bag", "true_label", "predicted", "p_<i>tumor", "p_normal"] and len(rows) == 80, rows[0]
+for model in json.load(open("stdout"))["validation"]["models"]:
+    own = [r for r in rows if r["model"] == model["model"]]
+    assert sorted(r["bag"] for r in own) == sorted("s%d" % i for i in range(40))
+    assert all(abs(float(r["p_<i>tumor"]) + float(r["p_normal"]) - 1) < 1e-12 for r in own)
+    assert all((float(r["p_normal"]) > 0.5) == (r["predicted"] == "normal") for r in own)
+    right = sum(r["predicted"] == r["true_label"] for r in own) / 40 # folds of 13 and 14 bags: means over folds are near
+    assert abs(right - model["mean"]["accuracy"]) < 0.02, (right, model["mean"])
+P
+
 # ---- refusals
 refuses 2 "end it in .html" fit slides.csv --bag slide --label label --report fit.txt
 refuses 2 "takes --report" explain model.fin slides.csv
 refuses 2 "is not two columns" explain model.fin slides.csv --report n.html --coords x
 refuses 2 "is about the pictures" fit slides.csv --bag slide --label label --coords x,y
 refuses 2 "is no column of numbers" explain model.fin slides.csv --report n.html --coords x,slide
+refuses 2 "end it in .csv" fit slides.csv --bag slide --label label --cv-out left.npz
+refuses 2 "do not go together" fit slides.csv --bag slide --label label --cv none --cv-out left.csv
