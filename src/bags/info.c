@@ -114,21 +114,25 @@ fin_status fin_fit_importance(const fin_fit *fit, double *key, double *value, fi
 {
     FINI_NEED(err, fit, key, value);
     double keys = 0, values = 0;
+    bool blind = false; /* the mean, beside others or alone, has nothing to say of columns */
     memset(key, 0, (size_t)fit->d * sizeof *key);
     memset(value, 0, (size_t)fit->d * sizeof *value);
-    for (int64_t i = 0; i < fit->parts; i++)
-        if (by_columns(&fit->part[i])) {
+    for (int64_t i = 0; i < fit->parts; i++) {
+        bool constant = fit->part[i].model->is.constant;
+        blind |= !constant && fit->part[i].weight > 0 && !by_columns(&fit->part[i]);
+        if (!constant && by_columns(&fit->part[i])) {
             values += fit->part[i].weight;
             keys += fit->part[i].form->keys(&fit->part[i].shape) ? fit->part[i].weight : 0;
         }
-    if (!(values > 0))
+    }
+    if (!(values > 0) && blind)
         return fini_fail(err, FIN_ERR_UNSUPPORTED,
                          "this model does not see the columns of a token; with basis = linear "
                          "or both it does");
     for (int64_t i = 0; i < fit->parts; i++) {
         const fini_part *part = &fit->part[i];
         int64_t k = part->form->keys(&part->shape), v = part->form->values(&part->shape);
-        if (!by_columns(part))
+        if (part->model->is.constant || !(part->weight > 0) || !by_columns(part))
             continue;
         if (k && keys > 0)
             add_rows(part, 0, k, part->weight / keys, key);
