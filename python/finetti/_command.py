@@ -546,7 +546,8 @@ def learning_curve(alpha=None, *, progress=None, **given):
     Returns
     -------
     Result
-        With numbers q_k, q_v, optimal, known, linear; arrays where alpha is one. docs/learning.md says what they are.
+        With numbers q_k, q_v, optimal, known, linear, and erm with a form; arrays where alpha is one. docs/learning.md
+        says what they are.
 
     Examples
     --------

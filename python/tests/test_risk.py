@@ -77,6 +77,9 @@ def test_learning_curve():
     for name in "q_k", "q_v", "optimal", "known", "linear":
         assert ours[name].tolist() == theirs[name]
     assert finetti.learning_curve(2, L=2, snr=4).optimal == ours.optimal[1]
+    theirs = tool_json("curve", alpha="0.8,4", form="softmax", ridge="0.2,0.2", samples=2000)["points"]
+    ours = finetti.learning_curve([0.8, 4], form="softmax", ridge="0.2,0.2", samples=2000)
+    assert ours.settled.tolist() == [0, 1] and np.isnan(ours.erm[0]) and theirs["erm"] == ["nan", ours.erm[1]]
 
 
 def test_learning_curve_linear_is_ridge_regression():

@@ -25,6 +25,7 @@
     S(BAYES_TOKENS, 12)                                                                            \
     S(BAYES_NORMS, 13)                                                                             \
     S(SPHERES, 22) /* where searches over unit vectors start */                                    \
+    S(RIDGE, 27)   /* fields of bags that ridge-penalised attention is fitted to */                \
     /* train: where a run starts, its steps, and seeds of logged risks */                          \
     S(TRAIN_START, 14)                                                                             \
     S(TRAIN_LANES, 15)                                                                             \

@@ -26,4 +26,26 @@ typedef struct fini_learning {
 fin_status fini_learning_curve(const fini_learning_task *task, const fin_progress *progress,
                                fini_learning *out, fin_error *err);
 
+/* Attention fitted to the bags with a ridge penalty, d/2 (penalty_k |k|^2 + penalty_v |v|^2) (learning_erm.c). */
+typedef struct fini_erm_task {
+    fini_learning_task bags;
+    bool linear; /* weights (1 + score)/L, else softmax */
+    bool best;   /* the penalties with the lowest risk; `penalty` does not count */
+    double penalty[2];
+    int64_t samples, seed;
+} fini_erm_task;
+
+typedef struct fini_erm {
+    bool settled; /* false: risk, cosine and length are not to be told */
+    bool differ;  /* another fixed point from the other end, with a higher minimum, */
+    double other; /* and this risk */
+    double penalty[2];
+    double growth;   /* of small differences between runs; it must be well below 1 */
+    double training; /* mean (y - f)^2 of the bags */
+    fin_estimate risk, cosine[2], length[2]; /* k, v: with k*, v* */
+} fini_erm;
+
+fin_status fini_learning_erm(const fini_erm_task *task, const fin_progress *progress, fini_erm *out,
+                             fin_error *err);
+
 #endif
