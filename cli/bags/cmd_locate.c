@@ -1,10 +1,13 @@
 /* finetti locate: which token of a bag decided, with probabilities. */
 #include "bags/fit.h"
 
+#include <ctype.h>
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static int run(cli_args *args);
@@ -19,6 +22,10 @@ static const cli_word words[] = {
      "fast the prediction falls as they are taken away"},
     FIT_FILE_WORDS,
     {"out", "FILE", "FILE.csv or FILE.npz; - is CSV on standard output, a terminal gets a table"},
+    {"pictures", "FOLDER",
+     "a picture of each bag (SVG): tokens where they lie, coloured by their probability, else by "
+     "their evidence; takes --coords"},
+    {"coords", "X,Y", "with --pictures: two columns that say where tokens lie"},
     {"extras", "COLUMNS",
      "columns of the data that come back beside each token, as a,b or a:c or x*; none for none; "
      "default: all that are no feature, bag or label"},
@@ -491,6 +498,34 @@ static json_t *flipping_of(const located *l)
     "{flipping.evidence.area:.4f}[ +- {flipping.evidence.area_se:.4f}] on average"                 \
     "[, by {flipping.probability.area:.4f} in the order of probability]]"
 
+/* --pictures: FOLDER/1-name.svg and so on; of a name only what suits a file. */
+static fin_status draw_bags(const located *l, const fit_coords *coords, const char *folder,
+                            fin_error *err)
+{
+    const double *at[2], *value = l->prior ? l->prior : l->change;
+    fin_status status = fit_coords_find(coords, l->from.set, at, err);
+    if (!status && mkdir(folder, 0777) != 0 && errno != EEXIST)
+        status =
+            cli_status(err, FIN_ERR_IO, "'%.300s' cannot be made: %s", folder, strerror(errno));
+    for (int64_t i = 0; i < l->from.bags->n && !status; i++) {
+        char path[1200], name[64];
+        int64_t from = bag_start(l, i);
+        const char *title = fin_bag_set_name(l->from.set, i);
+        size_t k = 0;
+        for (; title[k] && k + 1 < sizeof name; k++)
+            name[k] = isalnum((unsigned char)title[k]) || title[k] == '-' ? title[k] : '_';
+        name[k] = '\0';
+        if (snprintf(path, sizeof path, "%s/%lld-%s.svg", folder, (long long)i + 1, name) >=
+            (int)sizeof path)
+            return cli_status(err, FIN_ERR_ARGUMENT, "--pictures: the name is too long");
+        const fin_bag_picture picture = {
+            bag_size(l, i), at[0] + from, at[1] + from,
+            value + from,   title,        l->prior ? "probability that it decided" : "evidence"};
+        status = fin_report_bag(&picture, path, err);
+    }
+    return status;
+}
+
 static int finish(const cli_args *args, located *l, bool table)
 {
     enum { BAGS = 40 };
@@ -501,6 +536,11 @@ static int finish(const cli_args *args, located *l, bool table)
     fin_status status = make_lines(l, &err);
     if (!status)
         status = name_extras(l, &err);
+    if (!status && cli_get(args, "pictures")) {
+        fit_coords coords;
+        fit_coords_read(&coords, args);
+        status = draw_bags(l, &coords, cli_get(args, "pictures"), &err);
+    }
     cli_progress_end();
     if (!status && out && cli_ends_with(out, ".npz"))
         status = write_npz(l, out, &err);
@@ -535,7 +575,11 @@ static int run(cli_args *args)
     l.top = !fin_is_auto((double)top) ? top : table ? 3 : INT64_MAX;
     const char *extras = cli_get(args, "extras");
     extras = !extras ? "*" : strcmp(extras, "none") == 0 ? NULL : extras;
-    int code = fit_answer_open(&l.from, args, extras);
+    if (!cli_get(args, "pictures") != !cli_get(args, "coords"))
+        return cli_usage("--pictures FOLDER and --coords X,Y go together");
+    int code = fit_page_check(args);
+    if (!code)
+        code = fit_answer_open(&l.from, args, extras);
     if (!code)
         code = locate(&l, cli_get(args, "blind") != NULL, cli_get(args, "evidence") != NULL, &err)
                    ? cli_error(&err)

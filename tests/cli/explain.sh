@@ -53,6 +53,11 @@ assert "of the variance of the labels" in numbers.text and "Decided" not in numb
 assert sum(t == "rect" and a.get("fill", "")[:1] == "#" and a.get("height", "")[-1] != "%" for t, a in fit.tags) >= 12 * 12 # 12 bags of 12 tokens
 P
 
+# ---- pictures: one for each bag, a square for each token
+accepts locate model.fin slides.csv --pictures drawn --coords x,y --out l.csv
+[ "$(ls drawn | wc -l)" = 40 ] && [ "$(grep -c '<rect' drawn/2-s1.svg)" = 12 ] || fail "$(ls drawn)"
+refuses 2 "go together" locate model.fin slides.csv --pictures drawn
+
 # ---- --cv-out: every model, every bag once; shares right are those of the table
 accepts fit slides.csv --bag slide --label label --features '<b>f0,f1,f2' --model any --cv 3 --compare mean --no-curve --cv-out left.csv --json
 "$PYTHON" - <<'P'
