@@ -390,7 +390,7 @@ static char *columns_of(const fit_run *run, char *buffer, size_t size)
         char title[64];
         double weight = 0;
         const fin_fit_settings *part = fin_fit_part(run->fit, i, &weight);
-        if (!(weight > 0))
+        if (!(weight > 0) || fin_fit_model_get(part)->constant)
             continue;
         others = others || !fin_fit_by_columns(run->fit, i);
         if (fin_fit_by_columns(run->fit, i) && used < size)

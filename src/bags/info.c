@@ -181,7 +181,7 @@ fin_status fin_fit_signs(const fin_fit *fit, double *key, double *value, fin_err
             const fini_part *part = &fit->part[i];
             int64_t k = part->form->keys(&part->shape), v = part->form->values(&part->shape);
             double side = part->model->is.sides && !part->shape.positive ? -1 : 1;
-            if (!by_columns(part))
+            if (part->model->is.constant || !by_columns(part))
                 continue;
             if (k)
                 add_signed(part, 0, k, 1, j, keys);
