@@ -112,8 +112,9 @@ static void ridge__inverts_second_moments(void **state)
             d[j] += weights[i] / n / variance * along * x[i * P + j];
     }
     fini_ridge *ridge;
-    assert_int_equal(fini_ridge_create(&ridge, &phi, weights, n, fini_sum_alone, NULL, NULL),
-                     FIN_OK);
+    const fini_problem problem = {
+        .phi = &phi, .weights = weights, .weight = n, .sum = fini_sum_alone};
+    assert_int_equal(fini_ridge_create(&ridge, &problem, NULL), FIN_OK);
     assert_false(fini_ridge_solve(ridge, P + 1, d)); /* there is no factor yet */
     assert_int_equal(fini_ridge_factor(ridge, penalty, variance, NULL, NULL), FIN_OK);
     assert_true(fini_ridge_solve(ridge, P + 1, d));

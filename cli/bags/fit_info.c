@@ -2,7 +2,8 @@
 #include "bags/fit.h"
 
 static const char form[] =
-    "model       {file}: {title}, {members#fit}\n{*parts|" FIT_PART_FORM "}"
+    "model       {file}: {title}, [{?draws}{members#draw}|{members#fit}]\n{*parts|" FIT_PART_FORM
+    "}"
     "fitted to   {bags} bags, {tokens} tokens\n[bags        {bag}\n][groups      {group}\n]"
     "label       {label}: [{?classes}a class\nclasses     {classes,30}|a number]\n"
     "features    {features,30}\n"
@@ -27,20 +28,23 @@ int fit_info(const cli_args *args)
     json_t *said = json_object();
     for (int64_t i = 0, count = fin_model_notes(model, &notes); i < count; i++)
         json_object_set_new_nocheck(said, notes[i].key, cli_json_text(notes[i].value));
-    json_t *record = json_pack(
-        "{s:o, s:s, s:s, s:o, s:o, s:I, s:I, s:I, s:I, s:b, s:o, s:o?, s:o?, s:o?, s:o?, s:o*, "
-        "s:o*}",
-        "file", cli_json_text(args->operand[0]), "model",
-        fit_name(fin_fit_get_settings(fit), info.classes, name, sizeof name), "title",
-        fit_title(fin_fit_get_settings(fit), info.classes, title, sizeof title), "parts",
-        fit_parts_of(fit, fit_class_name, classes), "features",
-        cli_json_texts(fin_model_feature_names(model), info.d), "constant",
-        cli_int(info.d - info.columns), "bags", cli_int(info.bags), "tokens", cli_int(info.tokens),
-        "members", cli_int(info.members), "locates", fin_fit_locates(fit), "notes", said, "label",
-        cli_json_text(fin_model_label(model)), "bag", cli_json_text(fin_model_bag(model)), "group",
-        cli_json_text(fin_model_group(model)), "locator", fit_locator(fit), "positive",
-        cli_json_text(positive ? classes[info.positive] : NULL), "classes",
-        info.classes ? cli_json_texts(classes, info.classes) : NULL);
+    json_t *record =
+        json_pack("{s:o, s:s, s:s, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:b, s:o, s:o?, s:o?, s:o?, "
+                  "s:o?, s:o*, "
+                  "s:o*}",
+                  "file", cli_json_text(args->operand[0]), "model",
+                  fit_name(fin_fit_get_settings(fit), info.classes, name, sizeof name), "title",
+                  fit_title(fin_fit_get_settings(fit), info.classes, title, sizeof title), "parts",
+                  fit_parts_of(fit, fit_class_name, classes), "features",
+                  cli_json_texts(fin_model_feature_names(model), info.d), "constant",
+                  cli_int(info.d - info.columns), "bags", cli_int(info.bags), "tokens",
+                  cli_int(info.tokens), "members", cli_int(info.members), "draws",
+                  cli_int(fin_fit_model_get(fin_fit_get_settings(fit))->draws), "locates",
+                  fin_fit_locates(fit), "notes", said, "label",
+                  cli_json_text(fin_model_label(model)), "bag", cli_json_text(fin_model_bag(model)),
+                  "group", cli_json_text(fin_model_group(model)), "locator", fit_locator(fit),
+                  "positive", cli_json_text(positive ? classes[info.positive] : NULL), "classes",
+                  info.classes ? cli_json_texts(classes, info.classes) : NULL);
     int code = cli_show(args, record, form);
     fin_model_destroy(model);
     return code;

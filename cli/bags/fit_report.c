@@ -126,15 +126,16 @@ static json_t *fitted(const fit_run *run)
     fit_title(&run->settings, run->classes, title, sizeof title);
     fit_title(only, run->classes, chosen, sizeof chosen);
     json_t *object = json_pack(
-        "{s:s, s:s, s:s*, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:o?, s:s, s:s}", "model",
-        fit_name(&run->settings, run->classes, name, sizeof name), "title", title, "chosen",
-        parts == 1 && strcmp(title, chosen) != 0 ? chosen : NULL, "settings",
+        "{s:s, s:s, s:s*, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:o?, s:s, s:s}",
+        "model", fit_name(&run->settings, run->classes, name, sizeof name), "title", title,
+        "chosen", parts == 1 && strcmp(title, chosen) != 0 ? chosen : NULL, "settings",
         cli_json_settings(&fin_fit_table, &run->settings), "parts",
         fit_parts_of(run->fit, class_name, run->set), "predicting", cli_int(parts), "members",
         cli_int(info->members), "parameters", cli_int(info->parameters), "iterations",
         cli_int(info->iterations), "evaluations", cli_int(info->evaluations), "unfinished",
-        cli_int(info->unfinished), "locates", run->locates, "locator", fit_locator(run->fit),
-        "loss", fit_loss_name(run->classes), "score", fit_main_name(run->classes));
+        cli_int(info->unfinished), "draws", cli_int(fin_fit_model_get(&run->settings)->draws),
+        "locates", run->locates, "locator", fit_locator(run->fit), "loss",
+        fit_loss_name(run->classes), "score", fit_main_name(run->classes));
     if (run->classes == 2 && info->positive >= 0) {
         json_object_set_new(object, "positive",
                             cli_json_text(fin_bag_set_class(run->set, info->positive)));
@@ -150,13 +151,17 @@ static json_t *fitted(const fit_run *run)
 }
 
 static const char fit_form[] =
-    "model       {fit.title}[: {fit.chosen}]; {fit.members#fit} averaged, "
+    "model       {fit.title}[: {fit.chosen}]; [{?fit.draws}{fit.members#draw} from the posterior"
+    "|{fit.members#fit} averaged], "
     "[{?fit.parts>1}up to ]{fit.parameters} parameters[{?fit.members>1} each]\n"
     "[{?fit.predicting>1}{*fit.parts|" FIT_PART_FORM "}]"
     "[positive    {fit.positive} ({fit.positive_by})\n]"
-    "search      {fit.iterations} iterations of L-BFGS, {fit.evaluations} evaluations"
+    "[{?fit.draws}chains      {fit.iterations} steps, {fit.evaluations} "
+    "evaluations[{?fit.unfinished}"
+    "; they disagree: intervals and probabilities may be too sure (more bags usually help)]\n"
+    "|search      {fit.iterations} iterations of L-BFGS, {fit.evaluations} evaluations"
     "[{?fit.unfinished}; {fit.unfinished} of {fit.members} fits used all of theirs "
-    "(--iterations)]\n"
+    "(--iterations)]\n]"
     "training    {fit.loss} {fit.training_loss:.4g} on the bags it was fitted to "
     "([{?validation}new bags: see below|{?learning_curve}new bags: see below"
     "|too good: new bags were not tried])\n"

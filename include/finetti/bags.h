@@ -10,6 +10,8 @@
  *     linear     weights 1 + k phi_l, over the number of tokens
  *     mixture    p(y | X) = sum_l softmax(k phi_l) p(y | V phi_l + b): the location is latent, the
  *                label has a Gaussian or logistic emission given the token
+ *     bayes      the mixture's posterior in place of its maximum: draws, whose scales and noise are
+ *                learnt too. For numbers the law of tokens is learnt from, if bags left out say so
  *     embedding  logistic or ridge regression on statistics of the bag as a whole: the kernel mean
  *                embedding, smallest, largest and mean values, size
  *     mean, max  the same on the bag's mean, on its largest values (baselines)
@@ -89,7 +91,8 @@ typedef fin_status (*fin_sum)(int64_t blocks, int64_t n, double *parts, double *
     M(MAX, max)                                                                                    \
     M(STACK, stack)                                                                                \
     M(ANY, any)                                                                                    \
-    M(BASE, base)
+    M(BASE, base)                                                                                  \
+    M(BAYES, bayes)
 #define FIN_MODEL_ENUM(NAME, name) FIN_MODEL_##NAME,
 #define FIN_MODEL_CHOICE(NAME, name) "|" #name
 enum { FIN_MODEL_AUTO, FIN_MODELS(FIN_MODEL_ENUM) };
@@ -151,8 +154,9 @@ typedef struct fin_fit_model {
     int chooses; /* by inner folds: FIN_CHOOSES_BEST of the candidates, FIN_CHOOSES_AVERAGE; else 0 */
     int heads;   /* it can have several; where it can not, `heads` does not count */
     int sides; /* two classes, one of which a token brings about; else `positive` does not count */
-    int constant; /* it looks at no token, and basis, heads, penalty do not count */
-    int whole;    /* it looks at a bag as a whole, and has no location of its own */
+    int constant;  /* it looks at no token, and basis, heads, penalty do not count */
+    int whole;     /* it looks at a bag as a whole, and has no location of its own */
+    int64_t draws; /* its members are so many draws from a posterior; 0: they are fits */
 } fin_fit_model;
 enum { FIN_CHOOSES_BEST = 1, FIN_CHOOSES_AVERAGE };
 /* Of settings->model; NULL: there is no such model. */

@@ -87,7 +87,10 @@ class _BagEstimator(BaseEstimator):
         used = _bag_columns.used(bags, self.bag_columns, level=3)
         self._fit = _fit.Fit.create({**settings, **more}, count, bags, labels, weights, self.verbose, together, used)
         self._note(bags.feature_names, classes, {**names, "bag": bags._title})
-        if self.info_["unfinished"]:
+        if self.info_["unfinished"] and _fit.row(settings["model"]).draws:
+            warnings.warn("the chains that draw from the posterior disagree: intervals and probabilities may be too "
+                          "sure; more bags usually help", ConvergenceWarning, stacklevel=3)
+        elif self.info_["unfinished"]:
             warnings.warn(f"{self.info_['unfinished']} of {self.info_['members']} fits ran out of iterations; give "
                           "more (iterations=...) or a larger penalty, though predictions rarely change",
                           ConvergenceWarning, stacklevel=3)

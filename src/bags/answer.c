@@ -5,6 +5,8 @@
  * Where the map makes something new of the tokens, it does so for a limited number at a time. */
 #include "bags/descend.h"
 
+#include "math/small.h"
+
 #include <omp.h>
 #include <string.h>
 
@@ -15,6 +17,7 @@ typedef struct desk {
     double *U;       /* (L, q) of one member */
     double *work;    /* the form's */
     double *out;     /* (members, width) */
+    double *over;    /* (members) what each is divided by in an average */
     double *weight;  /* (L) */
     double *sum[2];  /* (L) locations: without and with the label */
     double *subsets; /* of evidence.c, or NULL */
@@ -45,6 +48,7 @@ static void layout(office *o)
         one.U = fini_take(a, L, (size_t)o->q * sizeof(double));
         one.work = fini_take(a, o->part->form->scratch(&o->shape), sizeof(double));
         one.out = fini_take(a, members, (size_t)o->width * sizeof(double));
+        one.over = fini_take(a, members, sizeof(double));
         one.weight = fini_take(a, L, sizeof(double));
         one.sum[0] = fini_take(a, L, sizeof(double));
         one.sum[1] = fini_take(a, L, sizeof(double));
@@ -90,24 +94,47 @@ static fini_bag pick(const office *o, const desk *t, int64_t m, int64_t L)
     return (fini_bag){&o->shape, extra, L, t->U, t->work, o->cancel};
 }
 
+/* Members count alike, but draws from a posterior do not where a bag is new: it tells of them, too. y: its
+ * label, or NULL. */
+static void weigh_members(const office *o, const desk *t, int64_t i, int64_t L, const double *y,
+                          const fini_answer *to)
+{
+    const fini_part *part = o->part;
+    int64_t members = part->members;
+    bool alike = !part->form->vouch || to->trained || (to->known && to->known[i]);
+    for (int64_t m = 0; m < members && !fini_cancelled(o->cancel, 0); m++) {
+        t->over[m] = (double)members;
+        if (alike)
+            continue;
+        fini_bag bag = pick(o, t, m, L);
+        t->over[m] = part->form->vouch(&bag, y);
+    }
+    if (alike)
+        return;
+    fini_softmax(members, t->over, false);
+    for (int64_t m = 0; m < members; m++)
+        t->over[m] = 1 / t->over[m];
+}
+
 static void predict_bag(const office *o, const desk *t, int64_t i, int64_t L, const fini_answer *to)
 {
     const fini_part *part = o->part;
     int64_t members = part->members, width = o->width;
     double within = 0;
+    weigh_members(o, t, i, L, NULL, to);
     for (int64_t m = 0; m < members && !fini_cancelled(o->cancel, 0); m++) {
         double variance = 0;
         fini_bag bag = pick(o, t, m, L);
         part->form->predict(&bag, t->out + m * width, &variance);
-        within += variance / (double)members;
+        within += variance / t->over[m];
     }
     for (int64_t c = 0; c < width; c++) {
         double mean = 0, square = 0;
         for (int64_t m = 0; m < members; m++)
-            mean += t->out[m * width + c] / (double)members;
+            mean += t->out[m * width + c] / t->over[m];
         for (int64_t m = 0; m < members; m++) {
             double rest = t->out[m * width + c] - mean;
-            square += rest * rest / (double)members;
+            square += rest * rest / t->over[m];
         }
         to->mean[i * width + c] = mean;
         if (to->spread)
@@ -117,7 +144,7 @@ static void predict_bag(const office *o, const desk *t, int64_t i, int64_t L, co
         to->within[i] = part->shape.classes ? 0 : within;
 }
 
-static void locate_bag(const office *o, const desk *t, int64_t at, int64_t L, double y,
+static void locate_bag(const office *o, const desk *t, int64_t i, int64_t at, int64_t L, double y,
                        const fini_answer *to)
 {
     const fini_part *part = o->part;
@@ -125,12 +152,13 @@ static void locate_bag(const office *o, const desk *t, int64_t at, int64_t L, do
     bool known = to->to.given && !isnan(y);
     memset(t->sum[0], 0, (size_t)L * sizeof(double));
     memset(t->sum[1], 0, (size_t)L * sizeof(double));
-    for (int64_t m = 0; m < part->members; m++) {
-        fini_bag bag = pick(o, t, m, L);
-        for (int k = 0; k < 1 + known; k++) {
+    for (int k = 0; k < 1 + known; k++) {
+        weigh_members(o, t, i, L, k ? &y : NULL, to);
+        for (int64_t m = 0; m < part->members; m++) {
+            fini_bag bag = pick(o, t, m, L);
             part->form->locate(&bag, k ? &y : NULL, sigma2, t->weight);
             for (int64_t l = 0; l < L; l++)
-                t->sum[k][l] += t->weight[l] / (double)part->members;
+                t->sum[k][l] += t->weight[l] / t->over[m];
         }
     }
     for (int64_t l = 0; l < L; l++) {
@@ -150,11 +178,13 @@ static void own_bag(const office *o, const desk *t, int64_t i, int64_t at, int64
     double none = says ? 0 : NAN;
     for (int64_t l = 0; l < L; l++)
         t->sum[0][l] = none;
+    if (says)
+        weigh_members(o, t, i, L, NULL, to);
     for (int64_t m = 0; m < part->members && says; m++) {
         fini_bag bag = pick(o, t, m, L);
-        none += part->form->own(&bag, t->weight) / (double)part->members;
+        none += part->form->own(&bag, t->weight) / t->over[m];
         for (int64_t l = 0; l < L; l++)
-            t->sum[0][l] += t->weight[l] / (double)part->members;
+            t->sum[0][l] += t->weight[l] / t->over[m];
     }
     for (int64_t l = 0; l < L && to->to.own; l++)
         to->to.own[at + l] = t->sum[0][l];
@@ -163,6 +193,54 @@ static void own_bag(const office *o, const desk *t, int64_t i, int64_t at, int64
 }
 
 /* Predictions of subsets: averages over members. */
+/* Draws from a posterior count differently for every subset of a bag: what the tokens order[0] .. (NULL:
+ * the first) but `not` are predicted, added to `to`. */
+static void predict_some(const office *o, const desk *t, int64_t i, int64_t L, const int64_t *order,
+                         int64_t count, int64_t not, const fini_answer *answer, double *to)
+{
+    const fini_part *part = o->part;
+    int64_t all = o->q * part->members;
+    bool alike = count == L && not < 0 && answer->known && answer->known[i];
+    for (int pass = 0; pass < 2; pass++) {
+        for (int64_t m = 0; m < part->members && !fini_cancelled(o->cancel, 0); m++) {
+            const double *extra = part->member + m * part->parameters + o->q * o->p;
+            fini_bag bag = {&o->shape, extra, 0, t->U, t->work, o->cancel};
+            for (int64_t r = 0; r < count; r++) {
+                int64_t l = order ? order[r] : r;
+                if (l != not )
+                    memcpy(t->U + bag.L++ * o->q, t->all + l * all + m * o->q,
+                           (size_t)o->q * sizeof(double));
+            }
+            if (pass == 0)
+                t->over[m] = alike ? 0 : part->form->vouch(&bag, NULL);
+            if (pass == 0)
+                continue;
+            part->form->predict(&bag, t->out, NULL);
+            for (int64_t c = 0; c < o->width; c++)
+                to[c] += answer->share * t->over[m] * t->out[c];
+        }
+        if (pass == 0)
+            fini_softmax(part->members, t->over, false);
+    }
+}
+
+static void evidence_of_draws(const office *o, const desk *t, int64_t i, int64_t at, int64_t L,
+                              const fini_answer *answer)
+{
+    const fini_evidence *to = &answer->evidence;
+    for (int64_t l = 0; l < L && !fini_cancelled(o->cancel, 0); l++) {
+        int64_t place = (at + l) * o->width;
+        for (int64_t c = 0; c < o->width && to->without && L == 1; c++)
+            to->without[place + c] = NAN; /* nothing is left */
+        if (to->without && L > 1)
+            predict_some(o, t, i, L, NULL, L, l, answer, to->without + place);
+        if (to->alone)
+            predict_some(o, t, i, L, &l, 1, -1, answer, to->alone + place);
+        if (to->after)
+            predict_some(o, t, i, L, to->order + at + l, L - l, -1, answer, to->after + place);
+    }
+}
+
 static void evidence_bag(const office *o, const desk *t, int64_t at, int64_t L,
                          const fini_answer *answer)
 {
@@ -192,8 +270,10 @@ static void answer_bag(const office *o, const desk *t, int64_t i, const fini_ans
     if (answer->to.own || answer->to.none)
         own_bag(o, t, i, at, L, answer);
     if (answer->to.prior || answer->to.given)
-        locate_bag(o, t, at, L, answer->labels ? answer->labels[i] : NAN, answer);
-    if (o->evidence)
+        locate_bag(o, t, i, at, L, answer->labels ? answer->labels[i] : NAN, answer);
+    if (o->evidence && o->part->form->vouch)
+        evidence_of_draws(o, t, i, at, L, answer);
+    else if (o->evidence)
         evidence_bag(o, t, at, L, answer);
 }
 
@@ -271,6 +351,7 @@ fin_status fini_part_answer_all(const fini_part *part, const fin_bags *bags, con
                              moved(to->spread, from * width),
                              moved(to->within, from),
                              to->labels ? to->labels + from : NULL,
+                             .known = to->known ? to->known + from : NULL,
                              .to = {moved(to->to.prior, token), moved(to->to.given, token),
                                     moved(to->to.own, token), moved(to->to.none, from)},
                              .share = to->share};
@@ -288,20 +369,23 @@ fin_status fini_part_answer_all(const fini_part *part, const fin_bags *bags, con
     return status;
 }
 
-fin_status fini_part_predict(const fini_part *part, const fin_bags *bags, double *mean,
-                             double *spread, double *within, fini_cancel *cancel, fin_error *err)
+fin_status fini_part_predict(const fini_part *part, const fin_bags *bags,
+                             const unsigned char *known, const fini_said *to, fini_cancel *cancel,
+                             fin_error *err)
 {
-    return fini_part_answer_all(
-        part, bags, &(fini_answer){.mean = mean, .spread = spread, .within = within}, cancel, err);
+    const fini_answer answer = {
+        .mean = to->mean, .spread = to->spread, .within = to->within, .known = known};
+    return fini_part_answer_all(part, bags, &answer, cancel, err);
 }
 
-fin_status fini_part_locate(const fini_part *part, const fin_bags *bags, const double *labels,
-                            const fin_locations *to, fini_cancel *cancel, fin_error *err)
+fin_status fini_part_locate(const fini_part *part, const fin_bags *bags, const unsigned char *known,
+                            const double *labels, const fin_locations *to, fini_cancel *cancel,
+                            fin_error *err)
 {
     if (!part->form->locate)
         return fini_fail(err, FIN_ERR_UNSUPPORTED,
                          "this model looks at a bag as a whole and has no location; softmax and "
                          "mixture have one");
-    return fini_part_answer_all(part, bags, &(fini_answer){.labels = labels, .to = *to}, cancel,
-                                err);
+    return fini_part_answer_all(
+        part, bags, &(fini_answer){.labels = labels, .known = known, .to = *to}, cancel, err);
 }

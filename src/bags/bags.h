@@ -71,6 +71,9 @@ struct fini_bag_form {
     int64_t (*term)(const fini_bag_shape *shape);
     void (*terms)(const fini_bag *bag, bool apart, double *terms);
     void (*settle)(const fini_bag *bag, int64_t count, const double *sums, double *out);
+    /* Members are draws from a posterior: log probability of the bag, and of its label y unless that is
+     * NULL, but for what all members share. NULL: they count alike. */
+    double (*vouch)(const fini_bag *bag, const double *y);
     /* Two classes: probabilities of the tokens (L) that they are of the positive class by themselves;
      * returns that of none being so. NULL: the form does not say. */
     double (*own)(const fini_bag *bag, double *own);
@@ -107,8 +110,11 @@ typedef struct fini_bag_model {
     fin_fit_model is;
     const fini_bag_form *form; /* NULL: it chooses among others */
     int statistics;            /* FINI_TOKENS, ... */
-    int basis;               /* the usual one, of classes; of numbers it is linear. 0: linear too */
-    int64_t starts;          /* the usual number; 0: 1 */
+    int basis;      /* the usual one, of classes; of numbers it is linear. 0: linear too */
+    int64_t starts; /* the usual number; 0: 1 */
+    /* Its own way to members, is.draws of them; NULL: descend.c, a member for each penalty. */
+    fin_status (*fit)(fini_problem *problem, fin_error *err);
+    bool calibrated;         /* its answers are as sure as they should be by themselves */
     const double *penalties; /* the usual ones of numbers, ended by 0; NULL: those of all models */
     /* Place, from 1, in the order of preference of auto, with the columns and with RBF features beside
      * them; 0: it is no candidate. */
@@ -287,6 +293,7 @@ typedef struct fini_part {
     double noise;   /* numbers: standard deviation around the prediction, in standardised units */
     double loss;
     double *member;  /* (members, parameters) */
+    float *draw;     /* of is.draws: the members, for files; else NULL */
     double *penalty; /* (members) */
     int64_t letters;
     char *text; /* (letters) the settings, for files */
@@ -332,17 +339,12 @@ fin_status fini_part_fit(fini_part *part, const fin_fit_settings *settings, int6
 /* Model, form and shape from part->settings; the form is NULL for auto and stack. */
 void fini_part_shape(fini_part *part, int64_t classes);
 void fini_part_close(fini_part *part);
-/* As fin_fit_predict and fin_fit_locate, in the part's own units; within: (n) or NULL, the mean
- * over members of the variance within the model. */
-fin_status fini_part_predict(const fini_part *part, const fin_bags *bags, double *mean,
-                             double *spread, double *within, fini_cancel *cancel, fin_error *err);
-fin_status fini_part_locate(const fini_part *part, const fin_bags *bags, const double *labels,
-                            const fin_locations *to, fini_cancel *cancel, fin_error *err);
 /* Predictions of subsets of each bag, in the part's own units, added to, times `share` (evidence.c). */
 typedef struct fini_evidence {
-    double *without, *alone; /* (tokens, width) as fin_evidence; or NULL */
-    const int64_t *order;    /* (tokens) as fin_fit_flip, or NULL, */
-    double *after;           /* (tokens, width) with it */
+    double *without, *alone;    /* (tokens, width) as fin_evidence; or NULL */
+    const int64_t *order;       /* (tokens) as fin_fit_flip, or NULL, */
+    double *after;              /* (tokens, width) with it */
+    const unsigned char *known; /* (n) as in fini_part_predict */
 } fini_evidence;
 fin_status fini_part_evidence(const fini_part *part, const fin_bags *bags, double share,
                               const fini_evidence *to, fini_cancel *cancel, fin_error *err);
@@ -350,8 +352,18 @@ fin_status fini_part_evidence(const fini_part *part, const fin_bags *bags, doubl
 /* What a part says of bags, and what that counts. */
 typedef struct fini_said {
     double weight, noise;
-    double *mean, *spread, *within; /* of fini_part_predict */
+    double *mean, *spread; /* as fin_fit_predict, in the part's own units */
+    double *within;        /* (n) or NULL: mean over members of the variance within the model */
 } fini_said;
+/* As fin_fit_predict and fin_fit_locate, in the part's own units. known: (n) 1 for bags that it was fitted
+ * to, or NULL: none. */
+fin_status fini_part_predict(const fini_part *part, const fin_bags *bags,
+                             const unsigned char *known, const fini_said *to, fini_cancel *cancel,
+                             fin_error *err);
+fin_status fini_part_locate(const fini_part *part, const fin_bags *bags, const unsigned char *known,
+                            const double *labels, const fin_locations *to, fini_cancel *cancel,
+                            fin_error *err);
+
 /* Adds a part to mean and variance, both (n, width), 0 at first; before: weight of those added before.
  * fini_fit_outside_units ends it: labels and classes as the caller knows them, sharpened. */
 void fini_add_part(const fin_fit *fit, const fini_said *part, double before, int64_t n,

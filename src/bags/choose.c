@@ -55,9 +55,11 @@ static bool measures_noise(const fin_fit_settings *s, int64_t classes, int64_t b
 
 static bool calibrates(const fin_fit_settings *s, int64_t classes, int64_t bags)
 {
-    bool base = fini_bag_model_of(s->model)->is.constant; /* shares are what they are */
+    const fini_bag_model *model = fini_bag_model_of(s->model);
+    bool base = model->is.constant; /* shares are what they are */
     return classes > 0 && !base &&
-           (s->calibrate == 2 || (s->calibrate == 0 && bags >= LEAST * s->inner));
+           (s->calibrate == 2 ||
+            (s->calibrate == 0 && !model->calibrated && bags >= LEAST * s->inner));
 }
 
 static bool must_choose(const fin_fit_settings *s, int64_t classes)

@@ -184,7 +184,8 @@ static fin_status predict_chunk(const fini_crossing *c, int64_t at, const fini_p
     bags.tokens = k->tokens;
     bags.labels = NULL;
     bags.groups = NULL;
-    fin_status status = fini_part_predict(part, &bags, k->mean, k->spread, k->within, cancel, err);
+    const fini_said to = {.mean = k->mean, .spread = k->spread, .within = k->within};
+    fin_status status = fini_part_predict(part, &bags, NULL, &to, cancel, err);
     for (int64_t j = 0; !status && j < k->n; j++) {
         memcpy(mean + k->bag[j] * width, k->mean + j * width, (size_t)width * sizeof *mean);
         if (c->spread)

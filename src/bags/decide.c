@@ -116,8 +116,8 @@ void fini_single(fin_fit_settings *s, int64_t classes)
 bool fini_shrinks(const fin_fit_settings *s, int64_t classes)
 {
     const fini_bag_model *model = fini_bag_model_of(s->model);
-    return classes == 0 && model->form && !model->is.constant && s->calibrate != 1 &&
-           fin_is_auto(s->penalty);
+    return classes == 0 && model->form && !model->is.constant && !model->calibrated &&
+           s->calibrate != 1 && fin_is_auto(s->penalty);
 }
 
 /* With one or two bags a parameter the best penalty is far above those of the usual grid, where every member

@@ -53,6 +53,11 @@ int64_t fini_penalties(const fini_problem *problem, double *penalty)
     const fini_part *part = problem->part;
     const double *from = grid, *usual = part->model->penalties;
     int64_t count = 0;
+    if (part->model->is.draws) { /* none has a penalty */
+        for (; count < part->model->is.draws && penalty; count++)
+            penalty[count] = 0;
+        return part->model->is.draws;
+    }
     if (part->model->is.constant) /* none matters */
         count = 1;
     else if (!fin_is_auto(part->settings.penalty))
@@ -303,8 +308,7 @@ static fin_status pool(way *w, double penalty, double *variance, fin_error *err)
     w->mean_search.decrease = itself ? 1e-14 : 1e-6;
     if (!status && o.profile && !o.frozen && !w->held && !w->ridge &&
         fini_ridge_helps(problem->phi, problem->bags))
-        status = fini_ridge_create(&w->ridge, problem->phi, problem->weights, problem->weight,
-                                   problem->sum, problem->cancel, err);
+        status = fini_ridge_create(&w->ridge, problem, err);
     o.ridge = w->ridge;
     if (!status)
         status = w->ridge ? run_rounds(w, &o, err) : run(w, &w->mean_search, &o, w->mean, err);

@@ -10,6 +10,9 @@
 
 /* Fills part->member from starts to minima, for every penalty of the grid. */
 fin_status fini_part_descend(fini_problem *problem, fin_error *err);
+/* A share of the bags goes from weights to held. Which depends on the seed and the number of a bag, or of
+ * its group, alone. */
+void fini_hold_out(const fini_problem *problem, double share, double *weights, double *held);
 /* Are the members polished (polish.c)? Numbers, and bags enough; after fini_problem_count. */
 bool fini_polished(const fini_problem *problem);
 /* Penalties of a fit, strongest first; returns how many. penalty may be NULL. */
@@ -48,6 +51,8 @@ fin_status fini_problem_count(fini_problem *problem, fin_error *err);
 typedef struct fini_answer {
     double *mean, *spread, *within; /* as fini_part_predict */
     const double *labels;           /* for given */
+    const unsigned char *known;     /* (n) bags that the part was fitted to; NULL: none */
+    bool trained;                   /* all are */
     fin_locations to;               /* as fini_part_locate */
     fini_evidence evidence;         /* added to, times share */
     double share;
@@ -124,9 +129,11 @@ typedef struct fini_ridge fini_ridge;
 
 /* Is it worth its time, with so many bags of everybody? */
 bool fini_ridge_helps(const fini_phi *phi, double bags);
-/* phi: one token per bag, in memory of its own. n: sum of the weights. */
-fin_status fini_ridge_create(fini_ridge **ridge, const fini_phi *phi, const double *weights,
-                             double n, fin_sum sum, fini_cancel *cancel, fin_error *err);
+/* A (p, p), lower triangle: weighted sum over tokens of (phi - center)(phi - center)' / n; center: NULL: 0. */
+fin_status fini_second_moments(const fini_problem *problem, double n, const double *center,
+                               double *A, fin_error *err);
+/* Of a view of one token per bag, in memory of its own. */
+fin_status fini_ridge_create(fini_ridge **ridge, const fini_problem *problem, fin_error *err);
 void fini_ridge_destroy(fini_ridge *ridge); /* NULL is fine */
 /* For a penalty, over n, and a variance of the noise. */
 fin_status fini_ridge_factor(fini_ridge *ridge, double penalty, double variance,

@@ -411,7 +411,8 @@ fin_status fini_part_evidence(const fini_part *part, const fin_bags *bags, doubl
     }
     if (!status && (seen.without || seen.alone || seen.after))
         status = fini_part_answer_all(
-            &tokens, bags, &(fini_answer){.evidence = seen, .share = share}, cancel, err);
+            &tokens, bags, &(fini_answer){.evidence = seen, .share = share, .known = to->known},
+            cancel, err);
     return status;
 }
 
@@ -428,12 +429,19 @@ static fin_status fit_evidence(const fin_fit *fit, const fin_bags *bags, const f
     for (int o = 0; o < 3; o++)
         if (out[o])
             memset(out[o], 0, (size_t)(N * width) * sizeof(double));
+    unsigned char *known = fini_alloc((size_t)bags->n + 1);
+    if (!known)
+        return fini_fail_memory(err, (size_t)bags->n + 1, "bags that are known");
+    fini_evidence seen = *to;
+    seen.known = known;
+    status = fin_fit_known(fit, bags, known, err);
     fini_cancel cancel;
     fini_cancel_open(&cancel, progress, "answers");
     for (int64_t k = 0; k < fit->parts && !status; k++)
         if (fit->part[k].weight > 0)
-            status = fini_part_evidence(&fit->part[k], bags, fit->part[k].weight / all, to, &cancel,
-                                        err);
+            status = fini_part_evidence(&fit->part[k], bags, fit->part[k].weight / all, &seen,
+                                        &cancel, err);
+    fini_free(known);
     for (int o = 0; o < 3 && !status; o++)
         if (out[o])
             fini_fit_outside_units(fit, N, out[o], NULL, NULL);

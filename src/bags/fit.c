@@ -298,23 +298,26 @@ fin_status fini_fit_predict(const fin_fit *fit, const fin_bags *bags, double *me
     int64_t n = bags->n, width = fit->classes ? fit->classes : 1;
     fini_arena a = {0};
     fini_said said = {0};
+    unsigned char *known = NULL;
     double *variance = NULL, before = 0;
     for (int twice = 0; twice < 2; twice++) {
         said.mean = fini_take(&a, n, (size_t)width * sizeof *said.mean);
         said.spread = fini_take(&a, n, (size_t)width * sizeof *said.spread);
         variance = fini_take(&a, n, (size_t)width * sizeof *variance);
         said.within = fini_take(&a, n, sizeof *said.within);
+        known = fini_take(&a, n, sizeof *known);
         status = twice ? FIN_OK : fini_arena_open(&a, "predictions", err);
         if (status)
             return status;
     }
     for (int64_t i = 0; i < n * width; i++)
         mean[i] = 0;
+    status = fin_fit_known(fit, bags, known, err);
     for (int64_t k = 0; k < fit->parts && !status; k++) {
         const fini_part *part = &fit->part[k];
         if (!(part->weight > 0)) /* it only locates */
             continue;
-        status = fini_part_predict(part, bags, said.mean, said.spread, said.within, cancel, err);
+        status = fini_part_predict(part, bags, known, &said, cancel, err);
         said.weight = part->weight;
         said.noise = part->noise;
         if (!status)
@@ -386,9 +389,11 @@ fin_status fin_fit_locate(const fin_fit *fit, const fin_bags *bags, const fin_lo
         return fini_fail(err, FIN_ERR_UNSUPPORTED,
                          "this model looks at a bag as a whole and has no location; softmax and "
                          "mixture have one, and locator = auto keeps one beside it");
-    double *labels = fini_alloc_array(bags->n ? bags->n : 1, 2 * sizeof *labels);
+    double *labels = fini_alloc_array(bags->n ? bags->n : 1, 3 * sizeof *labels);
     if (!labels)
-        status = fini_fail_memory(err, (size_t)bags->n * 2 * sizeof *labels, "labels");
+        return fini_fail_memory(err, (size_t)bags->n * 3 * sizeof *labels, "labels");
+    unsigned char *known = (unsigned char *)(labels + 2 * bags->n);
+    status = fin_fit_known(fit, bags, known, err);
     fin_locations all = *to;
     if (all.own && !all.none) /* it takes one to calibrate the other */
         all.none = labels + bags->n;
@@ -408,7 +413,7 @@ fin_status fin_fit_locate(const fin_fit *fit, const fin_bags *bags, const fin_lo
     if (part.form->own && !part.model->is.sides && fit->classes == 2)
         part.shape.positive = (fini_positive(fit) == 1) != fit->swapped;
     if (!status)
-        status = fini_part_locate(&part, bags, labels, &all, &cancel, err);
+        status = fini_part_locate(&part, bags, known, labels, &all, &cancel, err);
     if (!status && all.none)
         calibrate_tokens(fit, &part, bags, &all);
     fini_free(labels);

@@ -11,9 +11,11 @@ void fini_part_close(fini_part *part)
         return;
     fini_map_close(&part->map);
     fini_free(part->member);
+    fini_free(part->draw);
     fini_free(part->penalty);
     fini_free(part->text);
     part->member = part->penalty = NULL;
+    part->draw = NULL;
     part->text = NULL;
 }
 
@@ -52,8 +54,7 @@ static fin_status balance_classes(const fini_problem *o, double *weights, fin_er
     return status;
 }
 
-/* Which bags are held out depends on the seed and the number of a bag, or of its group, alone. */
-static void hold_out(const fini_problem *o, double *weights, double *held)
+void fini_hold_out(const fini_problem *o, double share, double *weights, double *held)
 {
     const fin_fit_settings *s = &o->part->settings;
     for (int64_t i = 0; i < o->phi->bags.n; i++) {
@@ -61,7 +62,7 @@ static void hold_out(const fini_problem *o, double *weights, double *held)
         const int64_t *groups = o->phi->bags.groups;
         int64_t number = groups ? groups[i] : o->phi->bags.first + i;
         fin_random_open(&r, (uint64_t)s->seed, FINI_STREAM_BAGS_HELD, (uint64_t)number);
-        bool out = fin_random_uniform(&r) < s->early;
+        bool out = fin_random_uniform(&r) < share;
         held[i] = out ? weights[i] : 0;
         weights[i] = out ? 0 : weights[i];
     }
@@ -78,7 +79,7 @@ static fin_status weigh(fini_problem *o, const double *given, double *weights, d
         status = balance_classes(o, weights, err);
     if (!status && o->part->settings.early > 0) {
         fini_problem other = *o;
-        hold_out(o, weights, held);
+        fini_hold_out(o, o->part->settings.early, weights, held);
         other.weights = held;
         status = fini_problem_count(&other, err);
         if (!status && other.bags > 0)
@@ -141,8 +142,8 @@ static fin_status look_back(fini_problem *o, fin_error *err)
         return fini_fail_memory(err, (size_t)(o->phi->bags.n * width) * sizeof *mean,
                                 "predictions");
     review r = {o->labels, o->weights, mean, part->shape.classes};
-    fin_status status =
-        fini_part_answer(part, o->phi, &(fini_answer){.mean = mean}, o->cancel, err);
+    fin_status status = fini_part_answer(
+        part, o->phi, &(fini_answer){.mean = mean, .trained = true}, o->cancel, err);
     if (!status)
         status = fini_bags_sum(&o->phi->bags, o->sum, 1, 2, bag_loss, &r, sum, err);
     if (!status) {
@@ -259,7 +260,7 @@ fin_status fini_part_fit(fini_part *part, const fin_fit_settings *settings, int6
     if (!status)
         status = open_members(&o, err);
     if (!status)
-        status = fini_part_descend(&o, err);
+        status = part->model->fit ? part->model->fit(&o, err) : fini_part_descend(&o, err);
     if (!status)
         status = look_back(&o, err);
     if (!status)

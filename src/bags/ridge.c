@@ -38,12 +38,12 @@ bool fini_ridge_helps(const fini_phi *phi, double bags)
 
 typedef struct panel {
     const fini_phi *phi;
-    const double *weights;
+    const double *weights, *center;
     double n;            /* sum of weights */
     int64_t p, from, to; /* columns */
     int64_t own;         /* blocks of this process */
     double *parts;       /* (own + 1, p, to - from at most) */
-    double *rows;        /* (threads, ROWS, p) */
+    double *rows;        /* (threads, ROWS + 1, p) */
     int threads;
 } panel;
 
@@ -59,28 +59,33 @@ static void add_block(const panel *a, int64_t block, double *part, double *rows,
                       fini_cancel *cancel)
 {
     int64_t begin, end, count = 0, height = a->p - a->from, size = height * (a->to - a->from);
+    const int64_t *offsets = a->phi->bags.offsets;
+    double *buffer = rows + ROWS * a->p;
     fini_bags_block(&a->phi->bags, block, &begin, &end);
     memset(part, 0, (size_t)size * sizeof *part);
     for (int64_t i = begin; i < end; i++) {
         if (!(a->weights[i] > 0))
             continue;
-        const double *x = (const double *)a->phi->bags.tokens + i * a->p + a->from;
-        double root = sqrt(a->weights[i]), *to = rows + count++ * height;
-        for (int64_t j = 0; j < height; j++)
-            to[j] = root * x[j];
-        if (count < ROWS)
-            continue;
-        if (fini_cancelled(cancel, (double)(size * count)))
-            return;
-        add_rows(a, count, rows, part);
-        count = 0;
+        double root = sqrt(a->weights[i]);
+        for (int64_t r = offsets[i] - offsets[0]; r < offsets[i + 1] - offsets[0]; r++) {
+            const double *x = fini_phi_row(a->phi, r, buffer);
+            double *to = rows + count++ * height;
+            for (int64_t j = 0; j < height; j++)
+                to[j] = root * (x[a->from + j] - (a->center ? a->center[a->from + j] : 0));
+            if (count < ROWS)
+                continue;
+            if (fini_cancelled(cancel, (double)(size * count)))
+                return;
+            add_rows(a, count, rows, part);
+            count = 0;
+        }
     }
     if (count && !fini_cancelled(cancel, (double)(size * count)))
         add_rows(a, count, rows, part);
 }
 
 /* A panel of everybody, to A. */
-static fin_status add_panel(fini_ridge *o, const panel *a, fin_sum sum, fini_cancel *cancel,
+static fin_status add_panel(double *A, const panel *a, fin_sum sum, fini_cancel *cancel,
                             fin_error *err)
 {
     int64_t height = a->p - a->from, width = a->to - a->from, size = height * width;
@@ -88,46 +93,46 @@ static fin_status add_panel(fini_ridge *o, const panel *a, fin_sum sum, fini_can
     fini_blas_enter();
 #pragma omp parallel for schedule(dynamic) num_threads(a->threads)
     for (int64_t b = 0; b < a->own; b++)
-        add_block(a, b, a->parts + b * size, a->rows + omp_get_thread_num() * ROWS * a->p, cancel);
+        add_block(a, b, a->parts + b * size, a->rows + omp_get_thread_num() * (ROWS + 1) * a->p,
+                  cancel);
     fini_blas_leave();
     fin_status status = fini_cancel_end(cancel, err);
     if (!status)
         status = sum(fin_bags_blocks(a->phi->bags.total), size, a->parts, out, err);
     for (int64_t i = 0; i < height && !status; i++)
         for (int64_t j = 0; j < width; j++)
-            o->A[(a->from + i) * a->p + a->from + j] = out[i * width + j] / a->n;
+            A[(a->from + i) * a->p + a->from + j] = out[i * width + j] / a->n;
     return status;
 }
 
-static fin_status add_all(fini_ridge *o, const fini_phi *phi, const double *weights, double n,
-                          fin_sum sum, fini_cancel *cancel, fin_error *err)
+fin_status fini_second_moments(const fini_problem *problem, double n, const double *center,
+                               double *A, fin_error *err)
 {
-    const fin_bags *bags = &phi->bags;
-    int64_t first, room = ROWS * o->p, blocks = fin_bags_blocks(bags->total);
-    int64_t wide = PARTS / ((blocks + 1) * o->p);
-    panel a = {.phi = phi, .weights = weights, .n = n, .p = o->p};
+    const fin_bags *bags = &problem->phi->bags;
+    int64_t p = bags->d, first, room = (ROWS + 1) * p, blocks = fin_bags_blocks(bags->total);
+    int64_t wide = PARTS / ((blocks + 1) * p);
+    panel a = {.phi = problem->phi, .weights = problem->weights, .center = center, .n = n, .p = p};
     fini_bags_own(bags, &first, &a.own);
     wide = wide < 8 ? 8 : wide;
     a.threads = fin_threads_get(); /* once: another thread may set another number meanwhile */
-    a.parts = fini_alloc_array((a.own + 1) * o->p, (size_t)wide * sizeof *a.parts);
+    a.parts = fini_alloc_array((a.own + 1) * p, (size_t)wide * sizeof *a.parts);
     a.rows = fini_alloc_array(a.threads, (size_t)room * sizeof *a.rows);
     fin_status status = a.parts && a.rows ? FIN_OK
                                           : fini_fail_memory(err, (size_t)room * sizeof *a.rows,
                                                              "second moments of features");
-    for (; a.from < o->p && !status; a.from = a.to) {
-        a.to = o->p - a.from < wide ? o->p : a.from + wide;
-        status = add_panel(o, &a, sum, cancel, err);
+    for (; a.from < p && !status; a.from = a.to) {
+        a.to = p - a.from < wide ? p : a.from + wide;
+        status = add_panel(A, &a, problem->sum, problem->cancel, err);
     }
     fini_free(a.parts);
     fini_free(a.rows);
     return status;
 }
 
-fin_status fini_ridge_create(fini_ridge **ridge, const fini_phi *phi, const double *weights,
-                             double n, fin_sum sum, fini_cancel *cancel, fin_error *err)
+fin_status fini_ridge_create(fini_ridge **ridge, const fini_problem *problem, fin_error *err)
 {
     *ridge = NULL;
-    int64_t p = phi->bags.d;
+    int64_t p = problem->phi->bags.d;
     fin_status status = fini_blas_ready(err);
     if (status)
         return status;
@@ -140,7 +145,7 @@ fin_status fini_ridge_create(fini_ridge **ridge, const fini_phi *phi, const doub
                                      "second moments of features");
     o->C = o->A ? o->A + p * p : NULL;
     if (!status)
-        status = add_all(o, phi, weights, n, sum, cancel, err);
+        status = fini_second_moments(problem, problem->weight, NULL, o->A, err);
     for (int64_t j = 0; j < p && !status; j++)
         o->trace += o->A[j * p + j];
     if (status) {

@@ -12,6 +12,7 @@
  *     K.counts, K.numbers      members, parameters, iterations, evaluations, unfinished; weight,
  *                              noise, loss
  *     K.penalty, K.members     (members), (members, parameters)
+ *     K.draws                  instead of members, as floats, where they are draws from a posterior
  *     K.columns                (4, s) of the map: centres, scales, bounds, spreads
  *     K.groups, K.bandwidth    (2) features of each group of columns, if the map has features
  *     K.landmarks, K.whiten    numbers of all groups
@@ -203,6 +204,42 @@ static fin_status check_part_numbers(void *object, fin_error *err)
     return FIN_OK;
 }
 
+static bool is_drawn(const void *object)
+{
+    const fini_bag_model *model = fini_bag_model_of(((const fini_part *)object)->settings.model);
+    return model && model->is.draws;
+}
+
+static bool is_fitted(const void *object)
+{
+    return !is_drawn(object);
+}
+
+/* Members from the draws of a file. */
+static fin_status widen(void *object, fin_error *err)
+{
+    fini_part *part = object;
+    part->member = fini_alloc_array(part->members, (size_t)part->parameters * sizeof(double));
+    if (!part->member)
+        return fini_fail_memory(err, (size_t)part->parameters * sizeof(double), "draws");
+    for (int64_t i = 0; i < part->members * part->parameters; i++)
+        part->member[i] = (double)part->draw[i];
+    return FIN_OK;
+}
+
+/* Draws for a file, from members, which are floats by value. */
+static fin_status narrow(fini_part *part, fin_error *err)
+{
+    if (!is_drawn(part) || part->draw)
+        return FIN_OK;
+    part->draw = fini_alloc_array(part->members, (size_t)part->parameters * sizeof(float));
+    if (!part->draw)
+        return fini_fail_memory(err, (size_t)part->parameters * sizeof(float), "draws");
+    for (int64_t i = 0; i < part->members * part->parameters; i++)
+        part->draw[i] = (float)part->member[i];
+    return FIN_OK;
+}
+
 #define PART(name_, type, member)                                                                  \
     .name = name_, .dtype = FIN_##type, .at = offsetof(fini_part, member)
 
@@ -214,7 +251,11 @@ static const fini_state_field part_fields[] = {
     {PART("penalty", F64, penalty), .flags = FINI_STATE_OWNED, NUMBERS,
      .rows = FINI_SIZE(fini_part, members)},
     {PART("members", F64, member), .flags = FINI_STATE_OWNED, NUMBERS,
-     .rows = FINI_SIZE(fini_part, members), .columns = FINI_SIZE(fini_part, parameters)},
+     .rows = FINI_SIZE(fini_part, members), .columns = FINI_SIZE(fini_part, parameters),
+     .has = is_fitted},
+    {PART("draws", F32, draw), .flags = FINI_STATE_OWNED, NUMBERS,
+     .rows = FINI_SIZE(fini_part, members), .columns = FINI_SIZE(fini_part, parameters),
+     .has = is_drawn, .check = widen},
 };
 const fini_state fini_part_state = {"model", "other settings", FIELDS(part_fields)};
 _Static_assert(offsetof(fini_part, unfinished) == offsetof(fini_part, members) + 32 &&
@@ -319,6 +360,8 @@ fin_status fini_fit_finish(fin_fit *fit, fin_error *err)
     fit->choice[1] = fit->locator + 1;
     for (int64_t k = 0; k < fit->parts && !status; k++)
         status = write_settings(&fit->part[k], err);
+    for (int64_t k = 0; k < fit->parts && !status; k++)
+        status = narrow(&fit->part[k], err);
     return status;
 }
 

@@ -49,6 +49,8 @@
     S(BAGS_START, 210)              /* bags: keys, bags held out, frequencies, folds */            \
     S(BAGS_HELD, 211)                                                                              \
     S(BAGS_FREQUENCIES, 212)                                                                       \
+    S(BAYES_START, 213)             /* bayes: keys, chains */                                      \
+    S(BAYES_CHAIN, 214)                                                                            \
     S(BAGS_FOLDS, 301)                                                                             \
     S(LEARN_ORDER, 250) /* encoder: order of sequences, lengths of batches */                      \
     S(LEARN_LENGTH, 251)                                                                           \
