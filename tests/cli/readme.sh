@@ -1,37 +1,67 @@
 #!/usr/bin/env bash
-# What the README shows is what the tool prints: every console block is run and compared.
+# What README and guides show is what the tool prints: every console block is run and compared. Their links lead somewhere.
 . "$(dirname "$0")/common.bash"
 
-"$PYTHON" - "$SRC/README.md" "$FINETTI" <<'PY'
-import os, re, shlex, subprocess, sys
+"$PYTHON" - "$SRC" <<'PY'
+import glob, os, re, sys
 
-text, tool = open(sys.argv[1]).read(), sys.argv[2]
-blocks = re.findall(r"```console\n\$ build/finetti ([^\n]*)\n(.*?)```", text, re.S)
-assert len(blocks) >= 2, "the README has no examples"
-os.symlink(os.path.join(os.path.dirname(sys.argv[1]), "examples"), "examples")
-for command, expected in blocks:
-    got = subprocess.run([tool] + shlex.split(command), capture_output=True, text=True, check=True).stdout
-    assert got == expected, f"finetti {command}\n--- README\n{expected}\n--- now\n{got}"
-print(f"{len(blocks)} examples of the README are as printed")
+source = sys.argv[1]
+def read(path):
+    return open(os.path.join(source, path), encoding="utf-8").read()
+
+def prose(text): # without code, in blocks or in a line
+    return re.sub(r"`[^`\n]*`", "", re.sub(r"^```.*?^```", "", text, flags=re.M | re.S))
+
+def anchors(text): # those that a page of Markdown gives to its headings
+    heads = re.findall(r"^#+ (.*)$", re.sub(r"^```.*?^```", "", text, flags=re.M | re.S), re.M)
+    return {re.sub(r"[^\w\- ]", "", head.lower()).strip().replace(" ", "-") for head in heads}
+
+pages = ["README.md", "CONTRIBUTING.md"] + sorted(os.path.relpath(page, source) for page in glob.glob(os.path.join(source, "docs", "*.md")))
+links = [(page, link) for page in pages for link in re.findall(r"\]\(([^)\s]+)\)|<img src=\"([^\"]+)\"", prose(read(page)))]
+links = [(page, a or b) for page, (a, b) in links if not re.match(r"[a-z]+:", a or b)]
+broken = []
+for page, link in links:
+    path, _, anchor = link.partition("#")
+    target = os.path.normpath(os.path.join(os.path.dirname(page), path)) if path else page
+    there = not target.startswith("..") and os.path.exists(os.path.join(source, target))
+    if not there or (anchor and anchor not in anchors(read(target))):
+        broken.append(f"{page}: {link}")
+assert len(links) >= 50, "no links were found"
+assert not broken, "links that lead nowhere:\n" + "\n".join(broken)
+
+# The README's table of papers counts the verdicts of docs/papers.md.
+papers, readme = read("docs/papers.md"), read("README.md")
+rows = [re.findall(r"`(\w+)`, [^|]*\|.*?\| (\**)(holds|fails|undecided)", part, re.M) for part in papers.split("\n## ")[1:]]
+counts = [f"`{study}` ({sum(s == study and v == 'holds' for s, _, v in part)} of {sum(s == study for s, _, v in part)})"
+          for part in rows for study in {study for study, _, _ in part}]
+told = re.findall(r"`\w+` \(\d+ of \d+\)", readme)
+assert sorted(counts) == sorted(told), f"verdicts\n--- docs/papers.md\n{sorted(counts)}\n--- README\n{sorted(told)}"
+verdicts = [v for part in rows for _, _, v in part]
+total = f"{verdicts.count('holds')} of {len(verdicts)} hold, {verdicts.count('fails')} fails and {verdicts.count('undecided')} are undecided"
+assert total in readme, f"the README does not say: {total}"
+assert len(readme.splitlines()) <= 150, "the README is longer than 150 lines"
+print(f"{len(links)} links lead somewhere")
 PY
 
-# The same for the guides, whose numbers come from a search: words as they are, numbers nearly. A
-# guide's examples are run in its own folder, in order: one may use what another has written. Not under sanitizers,
-# which have nothing to say about documents: what the examples call is called by the other scripts too.
-guides="attend:0.01:1e-9 fit:0.02:2e-3 encoder:0.3:0.02"
-[ "${FINETTI_TEST_SIZE:-usual}" != small ] || guides=
-for guide in $guides; do
-    mkdir "${guide%%:*}"
+# A page, and by how much numbers may differ, relative and absolute. Words are as they are; 0 is the same text. What the README's
+# fit, locate and attend print comes from a search, too: 2 %. Each page's examples are run in a folder of its own, in order: one may use
+# what another has written. The guides are not run under sanitizers, which have nothing to say about documents: what they
+# call is called by the other scripts too.
+pages="README.md:1e-9:1e-12 docs/tour.md:0:0 docs/attend.md:0.01:1e-9 docs/fit.md:0.02:2e-3 docs/encoder.md:0.3:0.02"
+[ "${FINETTI_TEST_SIZE:-usual}" != small ] || pages="README.md:1e-9:1e-12 docs/tour.md:0:0"
+for page in $pages; do
+    mkdir "$(basename "${page%%:*}")"
     (
-        cd "${guide%%:*}"
-        "$PYTHON" - "$FINETTI" "$guide" <<'PY'
+        cd "$(basename "${page%%:*}")"
+        "$PYTHON" - "$FINETTI" "$page" <<'PY'
 import os, re, shlex, subprocess, sys
 
 tool, (name, relative, absolute) = sys.argv[1], sys.argv[2].split(":")
-text = open(os.path.join(os.environ["SRC"], "docs", name + ".md")).read()
-blocks = re.findall(r"```console\n\$ build/finetti ([^\n]*)\n(.*?)```", text, re.S)
-assert len(blocks) >= 2, f"docs/{name}.md has no examples"
-os.symlink(os.path.join(os.environ["SRC"], "tests"), "tests")
+text = open(os.path.join(os.environ["SRC"], name)).read()
+blocks = re.findall(r"```console\n\$ (build/finetti [^\n]*)\n(.*?)```", text, re.S)
+assert len(blocks) >= 2, f"{name} has no examples"
+for folder in ("tests", "examples"):
+    os.symlink(os.path.join(os.environ["SRC"], folder), folder)
 
 def number(word):
     try:
@@ -39,18 +69,24 @@ def number(word):
     except ValueError:
         return None
 
-def same(a, b, line):
+def same(a, b, line, tolerance):
     x, y = number(a), number(b)
     if line.startswith("search ") and x and y: # how many steps a search takes hangs on the last bits of the machine's BLAS
         return 0.5 < x / y < 2
-    return a == b if x is None or y is None else abs(x - y) <= float(relative) * max(abs(x), abs(y)) + float(absolute)
+    return a == b if x is None or y is None else abs(x - y) <= tolerance[0] * max(abs(x), abs(y)) + tolerance[1]
 
 for command, expected in blocks:
-    got = subprocess.run([tool] + shlex.split(command), capture_output=True, text=True, check=True).stdout
+    line = command.replace("build/finetti", shlex.quote(tool))
+    got = subprocess.run(["bash", "-o", "pipefail", "-c", line], stdout=subprocess.PIPE, text=True, check=True).stdout
+    if float(relative) == 0:
+        assert got == expected, f"{command}\n--- {name}\n{expected}\n--- now\n{got}"
+        continue
+    search = name == "README.md" and re.match(r"build/finetti (fit|locate|attend) ", command)
+    tolerance = (0.02, 2e-3) if search else (float(relative), float(absolute))
     for a, b in zip(got.splitlines(), expected.splitlines(), strict=True):
         x, y = re.split(r"[\s,]+", a), re.split(r"[\s,]+", b)
-        assert len(x) == len(y) and all(same(*words, b) for words in zip(x, y)), f"finetti {command}\n--- docs\n{b}\n--- now\n{a}"
-print(f"{len(blocks)} examples of docs/{name}.md are as printed")
+        assert len(x) == len(y) and all(same(*words, b, tolerance) for words in zip(x, y)), f"{command}\n--- {name}\n{b}\n--- now\n{a}"
+print(f"{len(blocks)} examples of {name} are as printed")
 PY
     )
 done
