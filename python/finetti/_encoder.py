@@ -38,6 +38,13 @@ class Encoder:
     ----------
     kind : str, 'bert', 'distilbert' or 'use-lite'
     layers, heads, width, hidden, longest, vocabulary : int
+
+    >>> import finetti
+    >>> try:
+    ...     finetti.Encoder.from_folder("no-such-folder")
+    ... except OSError as error:
+    ...     print("not there")
+    not there
     """
 
     def __init__(self, pointer):

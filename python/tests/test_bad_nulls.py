@@ -392,6 +392,14 @@ class Objects:
 
     def fin_bags_names(self): return self.struct("fin_bags_names", class_count=2)
 
+    def fin_bag_report(self):
+        return self.struct("fin_bag_report", fit=self.get("fin_fit"), model=self.text(b"softmax"),
+                           set=self.get("fin_bag_set"), data=self.text(b"bags.csv"))
+
+    def fin_bag_picture(self):
+        return self.struct("fin_bag_picture", tokens=2, x=self.numbers(2), y=self.numbers(2), value=self.numbers(2),
+                           title=self.text(b"bag"), meaning=self.text(b"probability"))
+
     def fin_entry(self): return self.struct("fin_entry", key=self.text(b"note"), value=self.text(b"text"))
 
     def model_path(self):
@@ -743,7 +751,7 @@ def call(function, null):
         if null is not None and f"{function.name}.{function.parameters[null].name}" in UNFIT:
             return None if result == lib.FIN_ERR_UNSUPPORTED and said else f"answers status {result}"
         if function.name in ABSENT:
-            return None if result == lib.FIN_ERR_UNSUPPORTED and said else f"answers status {result}"
+            return None if result == lib.FIN_ERR_UNSUPPORTED else f"answers status {result}"
         if result != lib.FIN_OK:
             return f"fails: {said}"
         return f"succeeds and leaves {said!r}" if said or (err and err.status) else None

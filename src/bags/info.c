@@ -119,7 +119,7 @@ fin_status fin_fit_importance(const fin_fit *fit, double *key, double *value, fi
     memset(value, 0, (size_t)fit->d * sizeof *value);
     for (int64_t i = 0; i < fit->parts; i++) {
         bool constant = fit->part[i].model->is.constant;
-        blind |= !constant && fit->part[i].weight > 0 && !by_columns(&fit->part[i]);
+        blind |= !constant && !by_columns(&fit->part[i]);
         if (!constant && by_columns(&fit->part[i])) {
             values += fit->part[i].weight;
             keys += fit->part[i].form->keys(&fit->part[i].shape) ? fit->part[i].weight : 0;

@@ -516,7 +516,8 @@ static fin_status compose(const fini_bag_view *v, fini_page *page, fin_error *er
 
 fin_status fin_report_bags(const fin_bag_report *report, const char *path, fin_error *err)
 {
-    FINI_NEED(err, report, path, report->fit, report->set,
+    FINI_NEED(err, report, path);
+    FINI_NEED(err, report->fit, report->set,
               !report->validation || report->models < 1 || report->model_names,
               !report->note_count || report->notes, !report->size_count || report->sizes);
     fini_bag_view view = {.of = report};

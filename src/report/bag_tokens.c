@@ -127,7 +127,8 @@ void fini_bag_picture(fini_page *page, const fin_bag_picture *p, double width)
 
 fin_status fin_report_bag(const fin_bag_picture *picture, const char *path, fin_error *err)
 {
-    FINI_NEED(err, picture, path, picture->x, picture->y, picture->value, picture->tokens >= 0);
+    FINI_NEED(err, picture, path);
+    FINI_NEED(err, picture->x, picture->y, picture->value, picture->tokens >= 0);
     fini_page page = {NULL, 0, 0, false};
     fini_bag_picture(&page, picture, 600);
     fin_status status = fini_page_write(&page, path, err);

@@ -303,14 +303,14 @@ typedef enum fini_several {
 
 /* A line of a `lines` figure, from a study file or from fin_figure. */
 typedef struct fini_line_spec {
-    const char *take, *label, *split; /* split NULL: one line */
+    const char *x, *take, *label, *split; /* split NULL: one line */
     fini_mark mark;
     bool band, fit;
     fini_several several;
     const char
         *as; /* what a value of split is called, with {} for the value; NULL or "": "L = 16" */
 } fini_line_spec;
-void fini_lines_add(const fini_frame *frame, const char *x, const fini_line_spec *line,
-                    fini_figure *figure, fini_panel *panel);
+void fini_lines_add(const fini_frame *frame, const fini_line_spec *line, fini_figure *figure,
+                    fini_panel *panel);
 
 #endif

@@ -13,14 +13,13 @@ static void check(fini_spec *spec)
 static void build(fini_spec *spec, fini_figure *figure)
 {
     const fini_node *split = fini_node_get(spec->node, "split");
-    fini_line_spec line = {fini_spec_take(spec, "y"),
-                           split ? "" : "observed",
-                           split ? split->text : NULL,
-                           FINI_MARK_POINTS,
-                           true,
-                           false,
-                           FINI_SEVERAL_KEEP,
-                           NULL};
+    fini_line_spec line = {.x = fini_spec_take(spec, "x"),
+                           .take = fini_spec_take(spec, "y"),
+                           .label = split ? "" : "observed",
+                           .split = split ? split->text : NULL,
+                           .mark = FINI_MARK_POINTS,
+                           .band = true,
+                           .several = FINI_SEVERAL_KEEP};
     fini_panel *panel = fini_figure_panel(figure, "");
     const fini_frame *frame = panel ? fini_spec_frame(spec, NULL, figure) : NULL;
     if (!frame)
@@ -30,7 +29,7 @@ static void build(fini_spec *spec, fini_figure *figure)
     panel->square = true;
     fini_figure_reference(figure, panel, FINI_DIAGONAL, 0,
                           fini_ask_text(&spec->ask, spec->node, "diagonal", "calibrated"));
-    fini_lines_add(frame, fini_spec_take(spec, "x"), &line, figure, panel);
+    fini_lines_add(frame, &line, figure, panel);
     if (!split && panel->curves)
         panel->curves->quiet = true; /* the axis says it already */
 }

@@ -14,13 +14,15 @@ enum { SHAPES_UP_TO = 40 }; /* lines with more points are drawn without their sh
 
 static fini_line_spec read_line(fini_spec *spec, const fini_node *node)
 {
-    static const char *const keys[] = {"take",    "label", "split", "style", "band", "fit",
-                                       "average", "from",  "where", "each",  "as",   NULL};
+    static const char *const keys[] = {"take", "label", "split", "style", "band", "fit", "average",
+                                       "from", "where", "each",  "as",    "x",    NULL};
     fini_line_spec line = {0};
     fini_ask_keys(&spec->ask, node, "a line", keys);
     const fini_block *block = fini_spec_block(spec, node);
     line.take = fini_spec_formula(spec, block, node, "take");
-    fini_spec_formula(spec, block, fini_node_get(spec->node, "x"), "take");
+    line.x = fini_node_get(node, "x") ? fini_spec_formula(spec, block, node, "x") : NULL;
+    if (!line.x) /* the figure's, which the line's runs must know then */
+        line.x = fini_spec_formula(spec, block, fini_node_get(spec->node, "x"), "take");
     fini_spec_setting(spec, block, node, "split");
     fini_spec_where(spec, block, node);
     line.mark = fini_spec_style(spec, node);
@@ -270,10 +272,10 @@ static const char *value_label(const fini_line_spec *line, const char *text, fin
                   : fini_figure_copy(figure, text);
 }
 
-void fini_lines_add(const fini_frame *frame, const char *x_formula, const fini_line_spec *line,
-                    fini_figure *figure, fini_panel *panel)
+void fini_lines_add(const fini_frame *frame, const fini_line_spec *line, fini_figure *figure,
+                    fini_panel *panel)
 {
-    fini_values x = fini_spec_values(frame, x_formula, figure);
+    fini_values x = fini_spec_values(frame, line->x, figure);
     fini_values y = fini_spec_values(frame, line->take, figure);
     fini_groups groups = {0};
     if (line->split)
@@ -303,7 +305,7 @@ static void build_line(fini_spec *spec, const fini_node *node, fini_figure *figu
     fini_line_spec line = read_line(spec, node);
     const fini_frame *frame = fini_spec_frame(spec, node, figure);
     if (frame)
-        fini_lines_add(frame, fini_spec_take(spec, "x"), &line, figure, panel);
+        fini_lines_add(frame, &line, figure, panel);
     if (figure->trouble.status == FIN_ERR_ARGUMENT) { /* its runs do not have it: others may */
         fin_error why = figure->trouble;
         figure->failed = false;

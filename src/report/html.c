@@ -257,10 +257,12 @@ static fin_status read_explore(const char *path, char **text, fin_error *err)
         snprintf(name, sizeof name, "%.*sexplore.html", slash ? (int)(slash - path + 1) : 0, path);
     if (length < 0 || (size_t)length >= sizeof name)
         return FIN_OK;
-    fin_status status = fini_read_text(name, text, &size, err);
+    fin_status status = fini_read_text(name, text, &size, NULL);
     if (status)
         *text = NULL;
-    return status == FIN_ERR_MEMORY ? status : FIN_OK; /* without it the report has no links */
+    /* without it the report has no links */
+    return status == FIN_ERR_MEMORY ? fini_fail(err, FIN_ERR_MEMORY, "out of memory: %s", name)
+                                    : FIN_OK;
 }
 
 static fin_status write_report(fin_store *store, const fini_studies *which, const char *title,

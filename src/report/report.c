@@ -114,9 +114,15 @@ static fin_status build_lines(fin_store *store, const fin_study *study, const fi
         status =
             fini_fail(err, FIN_ERR_ARGUMENT, "'%.64s' is no setting of these runs", what->split);
     for (int i = 0; i < what->y_count && !status; i++) {
-        fini_line_spec line = {what->y[i], what->y[i],     what->split,       FINI_MARK_SOLID,
-                               true,       what->fit != 0, FINI_SEVERAL_AUTO, NULL};
-        fini_lines_add(frame, what->x, &line, figure, panel);
+        fini_line_spec line = {.x = what->x,
+                               .take = what->y[i],
+                               .label = what->y[i],
+                               .split = what->split,
+                               .mark = FINI_MARK_SOLID,
+                               .band = true,
+                               .fit = what->fit != 0,
+                               .several = FINI_SEVERAL_AUTO};
+        fini_lines_add(frame, &line, figure, panel);
         status = fini_figure_status(figure, err);
     }
     return status ? status : fini_figure_finish(figure, err);
