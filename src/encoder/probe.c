@@ -55,9 +55,10 @@ static fin_status check_finite(const char *what, int64_t n, int64_t width, const
     return FIN_OK;
 }
 
-static fin_status check_classes(int64_t n, int64_t classes, const double *y, fin_error *err)
+static fin_status check_classes(int64_t n, int64_t classes, const double *y, bool several,
+                                fin_error *err)
 {
-    bool differ = false;
+    bool differ = !several; /* what is judged may be of one class, what is learnt from may not */
     for (int64_t i = 0; i < n; i++) {
         if (!(y[i] >= 0 && y[i] < (double)classes && y[i] == floor(y[i])))
             return fini_fail(err, FIN_ERR_ARGUMENT,
@@ -157,7 +158,7 @@ fin_status fin_probe_fit(fin_probe **out, int64_t n, int64_t p, const double *x,
     fin_status status = check_sizes(n, p, classes, m, penalty, err);
     if (status || (status = check_finite("feature", n, p, x, err)) ||
         (status = check_finite("target", n, classes > 0 ? 1 : m, y, err)) ||
-        (classes > 0 && (status = check_classes(n, classes, y, err))) ||
+        (classes > 0 && (status = check_classes(n, classes, y, true, err))) ||
         (status = create(&probe, p, classes, m, err)))
         return status;
     double *standard = fini_alloc_array(n * p, sizeof *standard);
@@ -280,7 +281,7 @@ fin_status fin_probe_judge(const fin_probe *probe, int64_t n, const double *x, c
     if (!status)
         status = check_finite("target", n, targets, y, err);
     if (!status && probe->classes > 0)
-        status = check_classes(n, probe->classes, y, err);
+        status = check_classes(n, probe->classes, y, false, err);
     if (!status) {
         *score = (fin_probe_score){score->train, n,   probe->m, NAN, NAN,           NAN,
                                    NAN,          NAN, NAN,      NAN, probe->penalty};
