@@ -25,7 +25,7 @@ O. Duranthon, P. Marion, C. Boyer, B. Loureiro, L. Zdeborova. ICLR 2026."""),
 NOT = {
     "Marion et al. 2025": [
         ("Linear probing of BERT: the sentiment that one word decides becomes linear in a fixed token, layer by layer", "section 2",
-         "BERT's weights cannot be had offline; encoders trained here are probed instead (docs/encoder.md)"),
+         "BERT's weights cannot be had offline; a smaller published encoder (Universal Sentence Encoder Lite) and encoders trained here are probed instead (docs/encoder.md)"),
         ("Projected gradient descent from M converges to the oracle, as a theorem for all step sizes below a bound", "the convergence theorem",
          "a proof is not run; that it converges at the paper's and at other sizes is tried (above)"),
     ],
