@@ -101,7 +101,7 @@ static void cancel__any_report_of_any_model(void **state)
     int64_t groups[N];
     for (int i = 0; i < N; i++)
         groups[i] = i / 2;
-    for (int model = FIN_MODEL_AUTO; model <= FIN_MODEL_BASE; model++) {
+    for (int model = FIN_MODEL_AUTO; model <= FIN_MODEL_BAYES; model++) {
         fin_fit_settings settings = settings_of(model);
         bool many = model == FIN_MODEL_AUTO || model == FIN_MODEL_STACK;
         settings.calibrate = settings.locator = many ? 0 : 1;

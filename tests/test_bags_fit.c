@@ -381,6 +381,31 @@ static void fit__does_not_depend_on_units(void **state)
     bags_free(&t);
 }
 
+/* The value points to class 1, whichever class the first bag has. */
+static void directions__point_to_class_one(void **state)
+{
+    (void)state;
+    enum { N = 80, D = 3 };
+    for (int model = 0; model < 2; model++) {
+        bags_sample s = bags_make(N, D, 2, 3, 0.2, 9);
+        fin_fit_settings settings = settings_of(model ? FIN_MODEL_MIXTURE : FIN_MODEL_SOFTMAX);
+        settings.basis = FIN_BASIS_LINEAR;
+        double key[2][D], value[2][D];
+        for (int renamed = 0; renamed < 2; renamed++) {
+            fin_fit *fit = fit_to(&settings, 2, &s.bags, NULL);
+            assert_int_equal(fin_fit_directions(fit, 0, 0, 0, key[renamed], value[renamed], NULL),
+                             FIN_OK);
+            fin_fit_destroy(fit);
+            for (int i = 0; i < N; i++)
+                s.labels[i] = 1 - s.labels[i];
+        }
+        for (int j = 0; j < D; j++)
+            assert_true(key[0][j] == key[1][j] && value[0][j] == -value[1][j] && value[0][j] != 0);
+        assert_true(value[0][1] > 0); /* larger values of column 1 were given class 1 */
+        bags_free(&s);
+    }
+}
+
 /* ---- refusals ------------------------------------------------------------------------------------------- */
 
 static void refuse(fin_status expected, const fin_fit_settings *settings, int64_t classes,
@@ -583,6 +608,7 @@ int main(void)
         cmocka_unit_test(fit__does_not_depend_on_units),
         cmocka_unit_test(fit__refuses_what_it_cannot_learn_from),
         cmocka_unit_test(fit__takes_constants),
+        cmocka_unit_test(directions__point_to_class_one),
         cmocka_unit_test(fit__can_be_cancelled),
         cmocka_unit_test(fit__survives_every_failed_allocation),
     };

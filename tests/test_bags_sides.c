@@ -80,7 +80,7 @@ static void names__change_no_bit(void **state)
     double weights[N];
     for (int i = 0; i < N; i++)
         weights[i] = i < 3 ? 0 : 1 + i % 2; /* the first bags do not count */
-    for (int model = FIN_MODEL_AUTO; model <= FIN_MODEL_BASE; model++) {
+    for (int model = FIN_MODEL_AUTO; model <= FIN_MODEL_BAYES; model++) {
         fin_fit_settings s = settings_of(model);
         if (model == FIN_MODEL_ERF)
             s.restarts = 2;

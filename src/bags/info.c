@@ -68,6 +68,13 @@ static void mean_row(const fini_part *part, int64_t r, double *row)
                 part->member[m * part->parameters + r * part->map.p + j] / (double)part->members;
 }
 
+/* 1 if a larger value speaks for class 1 (or a larger number), -1 if for class 0, as inside classes may be swapped. */
+static double turned(const fin_fit *fit, const fini_part *part)
+{
+    double side = part->model->is.sides && !part->shape.positive ? -1 : 1;
+    return fit->swapped ? -side : side;
+}
+
 fin_status fin_fit_directions(const fin_fit *fit, int64_t i, int64_t h, int64_t o, double *key,
                               double *value, fin_error *err)
 {
@@ -90,9 +97,10 @@ fin_status fin_fit_directions(const fin_fit *fit, int64_t i, int64_t h, int64_t 
     else
         memset(key, 0, (size_t)fit->d * sizeof *key);
     mean_row(part, keys + h * part->shape.outputs + o, value);
+    double side = part->shape.outputs == 1 ? turned(fit, part) : 1;
     for (int64_t j = 0; j < fit->d; j++) {
         key[j] *= part->map.scale[j];
-        value[j] *= part->map.scale[j] * fit->label_scale;
+        value[j] *= side * part->map.scale[j] * fit->label_scale;
     }
     return FIN_OK;
 }
@@ -180,13 +188,12 @@ fin_status fin_fit_signs(const fin_fit *fit, double *key, double *value, fin_err
         for (int64_t i = 0; i < fit->parts; i++) {
             const fini_part *part = &fit->part[i];
             int64_t k = part->form->keys(&part->shape), v = part->form->values(&part->shape);
-            double side = part->model->is.sides && !part->shape.positive ? -1 : 1;
             if (part->model->is.constant || !by_columns(part))
                 continue;
             if (k)
                 add_signed(part, 0, k, 1, j, keys);
             if (part->shape.outputs == 1)
-                add_signed(part, k, k + v, fit->swapped ? -side : side, j, values);
+                add_signed(part, k, k + v, turned(fit, part), j, values);
         }
         key[j] = sign_of(keys);
         value[j] = sign_of(values);
