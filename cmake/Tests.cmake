@@ -24,7 +24,8 @@ endif()
 if(FINETTI_SANITIZE)
   # Asking for more memory than there is must be answered by NULL here as elsewhere.
   list(APPEND test_environment ASAN_OPTIONS=allocator_may_return_null=1
-       UBSAN_OPTIONS=print_stacktrace=1 FINETTI_TEST_SIZE=small)
+       UBSAN_OPTIONS=print_stacktrace=1 FINETTI_TEST_SIZE=small
+       LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/lsan.supp:print_suppressions=0)
 endif()
 if(FINETTI_SANITIZE MATCHES "thread")
   # A race whose first half is out of the history is not reported: the longest.
