@@ -31,8 +31,8 @@ int64_t fini_output_tell(const fini_output *output);
 fin_status fini_output_commit(fini_output *output, fin_error *err);
 void fini_output_abort(fini_output *output);
 
-/* Reads a whole file of text ("-": standard input), also gzipped, into one block for fini_free. Stops
- * early at a NUL byte, because then it is no text and may be endless. */
+/* Reads a whole file of text ("-": standard input), also gzipped, into one block for fini_free, with a NUL
+ * after it. Stops early at a NUL byte, because then it is no text and may be endless. */
 fin_status fini_read_text(const char *path, char **text, size_t *size, fin_error *err);
 
 /* ---- text (text.c) -------------------------------------------------------------------------- */

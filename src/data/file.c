@@ -448,6 +448,8 @@ static fin_status read_all(int fd, const char *path, size_t room, char **text, s
             stop = got == 0 || memchr(block + used, '\0', (size_t)got);
         used += got > 0 ? (size_t)got : 0;
     }
+    if (!status && used == room)
+        status = grow(&block, &room, used, err);
     if (s.packed)
         inflateEnd(&s.z);
     fini_free(s.in);
@@ -455,6 +457,7 @@ static fin_status read_all(int fd, const char *path, size_t room, char **text, s
         fini_free(block);
         return status;
     }
+    block[used] = '\0';
     *text = block;
     *size = used;
     return FIN_OK;
