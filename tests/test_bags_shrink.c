@@ -7,6 +7,7 @@
 
 #include "finetti/random.h"
 #include "bags/judge.h"
+#include "test_size.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -109,7 +110,7 @@ static void numbers__never_worse_than_the_mean(void **state)
 {
     (void)state;
     const double ratio[] = {0.5, 2, 4};
-    for (int m = 0; m < MODELS; m++)
+    for (int m = 0; m < sized(2, MODELS, MODELS); m++)
         for (int k = 0; k < 3; k++)
             for (int signal = 0; signal < 2; signal++) {
                 fin_fit_settings s = settings_of(models[m]);
@@ -119,7 +120,7 @@ static void numbers__never_worse_than_the_mean(void **state)
                        signal, w);
                 assert_true(w < 0.02);
             }
-    for (int m = 0; m < 4; m++) {
+    for (int m = 0; m < sized(2, 4, 4); m++) {
         fin_fit_settings s = settings_of(models[m]);
         s.calibrate = 1; /* no */
         assert_true(worse(&s, 2 * D, 0, 2) > 0.2);

@@ -10,6 +10,7 @@
 #include "math/lbfgs.h"
 #include "task/task.h"
 #include "theory/cavity.h"
+#include "test_size.h"
 #include "theory/learning.h"
 
 #include <math.h>
@@ -179,9 +180,9 @@ static void erm__is_what_the_engine_fits(void **state)
     (void)state;
     enum { SETS = 10 };
     const fini_erm_task cases[] = {
-        {.bags = {.snr = 8, .eps = 0.2, .alpha = 4, .L = 5}, .penalty = {0.5, 0.5}},
-        {.bags = {.snr = 5, .eps = 0.5, .alpha = 4, .L = 3}, .linear = true, .penalty = {0.3, 3}}};
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        {.bags = {.snr = 5, .eps = 0.5, .alpha = 4, .L = 3}, .linear = true, .penalty = {0.3, 3}},
+        {.bags = {.snr = 8, .eps = 0.2, .alpha = 4, .L = 5}, .penalty = {0.5, 0.5}}};
+    for (int64_t i = 0; i < sized(1, 2, 2); i++) {
         fini_erm_task t = cases[i];
         t.samples = 20000;
         double mean = 0, squares = 0;
