@@ -283,7 +283,7 @@ static const fini_bag_form first_form = {.name = "first",
                                          .locate = locate};
 const fini_bag_model fini_bag_model_first = {.is = {.name = "first"}, .form = &first_form};
 END
-row include/finetti/bags.h 's/^    M(BASE, base)$/    M(BASE, base) \\\n    M(FIRST, first)/' src/bags/model.c
+row include/finetti/bags.h 's/^    M(BAYES, bayes)$/    M(BAYES, bayes) \\\n    M(FIRST, first)/' src/bags/model.c
 
 # ---- building ------------------------------------------------------------------------------------
 
