@@ -7,7 +7,7 @@ objects=$BUILD/CMakeFiles/finetti_objects.dir
 [ -d "$objects" ] || skip "the build does not leave its objects where make does"
 
 mkdir tree
-cp -r "$SRC"/{CMakeLists.txt,LICENSE,README.md,cli,cmake,docs,examples,include,python,src,studies,third_party,tools} tree
+cp -r "$SRC"/{CMakeLists.txt,LICENSE,README.md,cli,cmake,docs,examples,include,python,src,studies,third_party,tools,web} tree
 
 tables=() # the files that have a new row
 row() { # TABLE SED [SOURCE]: one row more in this file; which source it is in, if it is a header
