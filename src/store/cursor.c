@@ -30,7 +30,7 @@ enum {
 };
 
 /* Parameters of the SELECT. */
-enum { P_STUDY = 1, P_BLOCK, P_COMMAND, P_HASH, P_STATE, P_HAS, P_WHERE };
+enum { P_STUDY = 1, P_BLOCK, P_COMMAND, P_HASH, P_STATE, P_HAS, P_KEY, P_WHERE };
 
 /* ---- the SELECT ------------------------------------------------------------------------------ */
 
@@ -74,7 +74,9 @@ static void put_select(const fini_cursor *cursor, sqlite3_str *sql)
                             "s.common_id, s.own",
                             cursor->what == FINI_CURSOR_ROWS ? FINI_SQL_SETTINGS : "c.text");
     put_from(cursor, whole || cursor->where_count > 0, sql);
-    for (int i = 0; i < cursor->where_count; i++) {
+    if (cursor->by_key)
+        sqlite3_str_appendf(sql, " AND %s = ?%d", cursor->study ? "p.position" : "s.id", P_KEY);
+    for (int i = 0; i < cursor->where_count && !cursor->by_key; i++) {
         sqlite3_str_appendall(sql, " AND (");
         fini_condition_sql(&cursor->where[i], sql);
         sqlite3_str_appendall(sql, ")");
@@ -103,7 +105,7 @@ static fin_status prepare(fini_cursor *cursor, sqlite3_str *sql, sqlite3_stmt **
     sqlite3_bind_text(*out, P_HASH, query->hash, -1, SQLITE_STATIC);
     sqlite3_bind_int(*out, P_STATE, query->state);
     sqlite3_bind_int64(*out, P_HAS, has);
-    for (int i = 0; i < cursor->where_count; i++)
+    for (int i = 0; i < cursor->where_count && !cursor->by_key; i++)
         fini_condition_bind(&cursor->where[i], *out);
     return FIN_OK;
 }
@@ -206,14 +208,63 @@ void fini_cursor_close(fini_cursor *cursor)
     for (int i = 0; i < cursor->where_count; i++)
         fini_condition_free(&cursor->where[i]);
     fini_free(cursor->where);
+    fini_free(cursor->keys);
     if (cursor->store)
         fini_store_unlook(cursor->store, cursor->mine);
     *cursor = (fini_cursor){0};
 }
 
-void fini_cursor_rewind(fini_cursor *cursor)
+fin_status fini_cursor_rewind(fini_cursor *cursor, fin_error *err)
 {
     sqlite3_reset(cursor->statement);
+    cursor->key_next = 0;
+    if (!cursor->known)
+        cursor->key_count = 0;
+    if (!cursor->known || cursor->by_key)
+        return FIN_OK;
+    cursor->by_key = true;
+    sqlite3_finalize(cursor->statement);
+    sqlite3_str *sql = sqlite3_str_new(cursor->store->db);
+    put_select(cursor, sql);
+    return prepare(cursor, sql, &cursor->statement, err);
+}
+
+/* Only tables are read twice. */
+static fin_status keep_key(fini_cursor *cursor, bool more, fin_error *err)
+{
+    if (cursor->what != FINI_CURSOR_VALUES || cursor->where_count == 0 || cursor->by_key)
+        return FIN_OK;
+    cursor->known = !more;
+    if (more && cursor->key_count == cursor->key_room) {
+        int64_t room = cursor->key_room ? cursor->key_room * 2 : 256;
+        int64_t *larger = fini_alloc_array(room, sizeof *larger);
+        if (!larger)
+            return fini_fail_memory(err, (size_t)room * sizeof *larger, "the runs of a query");
+        if (cursor->key_count > 0)
+            memcpy(larger, cursor->keys, (size_t)cursor->key_count * sizeof *larger);
+        fini_free(cursor->keys);
+        cursor->keys = larger;
+        cursor->key_room = room;
+    }
+    if (more)
+        cursor->keys[cursor->key_count++] =
+            sqlite3_column_int64(cursor->statement, cursor->study ? POSITION : ID);
+    return FIN_OK;
+}
+
+static fin_status step(fini_cursor *cursor, bool *more, fin_error *err)
+{
+    bool row = false;
+    if (!cursor->by_key)
+        return fini_sql_step(cursor->store, cursor->statement, more, err);
+    *more = cursor->key_next < cursor->key_count;
+    if (!*more)
+        return FIN_OK;
+    sqlite3_reset(cursor->statement);
+    sqlite3_bind_int64(cursor->statement, P_KEY, cursor->keys[cursor->key_next++]);
+    fin_status status = fini_sql_step(cursor->store, cursor->statement, &row, err);
+    return status || row ? status
+                         : fini_store_damaged(cursor->store, err, "a run was there only once");
 }
 
 /* ---- questions that make no sense ------------------------------------------------------------ */
@@ -344,7 +395,9 @@ static fin_status read_rest(fini_cursor *cursor, fin_error *err)
 
 fin_status fini_cursor_next(fini_cursor *cursor, bool *more, fin_error *err)
 {
-    fin_status status = fini_sql_step(cursor->store, cursor->statement, more, err);
+    fin_status status = step(cursor, more, err);
+    if (!status)
+        status = keep_key(cursor, *more, err);
     if (!status && !*more && !cursor->any && cursor->where_count > 0)
         status = explain_nothing(cursor, err);
     cursor->any = true;

@@ -1,10 +1,10 @@
 /* Runs as a CSV file: one line a run, its settings and scalars as columns.
  *
  * Two passes over the same runs, so that memory does not grow with their numbers: the first finds
- * which columns there are, the second writes. Runs come in the order of
- * the plan and columns by name, so two stores with the same runs give the same bytes, in
- * whatever order they were filled. Times differ from pass to pass and are left out unless they
- * are asked for. */
+ * which columns there are, the second writes. With conditions, the second takes the runs that the
+ * first has found, by their places (8 bytes a run). Runs come in the order of the plan and columns
+ * by name, so two stores with the same runs give the same bytes, in whatever order they were filled.
+ * Times differ from pass to pass and are left out unless they are asked for. */
 #include "store/store.h"
 
 #include "data/data.h"
@@ -163,8 +163,7 @@ static fin_status put_run(table *t, fin_error *err)
 static fin_status each(table *t, fin_status (*visit)(table *, fin_error *), fin_error *err)
 {
     bool more = true;
-    fin_status status = FIN_OK;
-    fini_cursor_rewind(&t->cursor);
+    fin_status status = fini_cursor_rewind(&t->cursor, err);
     while (!status && !(status = fini_cursor_next(&t->cursor, &more, err)) && more)
         status = visit(t, err);
     return status;

@@ -258,6 +258,10 @@ struct fini_cursor {
     int64_t study;
     int where_count, what;
     bool mine, any; /* any: there was one */
+    /* What the conditions let through, so that a second pass need not ask again: places in the plan,
+     * or ids if there is no study. known: the first pass came to its end. */
+    int64_t *keys, key_count, key_room, key_next;
+    bool known, by_key;
     /* of the run at hand */
     int64_t id; /* of its settings; and of its results, if it has some */
     fin_run_row run;
@@ -271,8 +275,8 @@ fin_status fini_cursor_open(fin_store *store, const fin_query *query, int what, 
                             fin_error *err);
 /* *more = false after the last. What is given is good until the next call. */
 fin_status fini_cursor_next(fini_cursor *cursor, bool *more, fin_error *err);
-void fini_cursor_rewind(fini_cursor *cursor); /* back to before the first */
-void fini_cursor_close(fini_cursor *cursor);  /* even if opening failed */
+fin_status fini_cursor_rewind(fini_cursor *cursor, fin_error *err); /* back to before the first */
+void fini_cursor_close(fini_cursor *cursor);                        /* even if opening failed */
 
 /* ---- values.c -------------------------------------------------------------------------------- */
 
