@@ -108,6 +108,64 @@ def folds(bench):
         bench.skip("deep attention in torch", "python3-torch")
 
 
+# ---- who decided? -------------------------------------------------------------------------------------
+
+
+def known_bags(rule, n, generator, d=5, L=10):
+    """Bags of L tokens whose last decides (of `three` the last three), as in src/lab/mil_draw.c: tokens, offsets, labels, deciding."""
+    tokens, labels = generator.standard_normal((n, L, d)), np.arange(n) % 2
+    deciding = np.arange(L) >= L - (3 if rule == "three" else 1)
+    says = np.where(deciding, labels[:, None], generator.integers(0, 2, (n, L)))
+    tokens[:, :, 0] += 3 * says - 1.5
+    if rule == "ball":
+        tokens[:, deciding, 1:4] *= 0.2
+    else:
+        side = generator.integers(0, 2, (n, deciding.sum())) * 2 - 1 if rule == "sides" else 1
+        tokens[:, deciding, 1] += 3 * side
+    return tokens.reshape(n * L, d), np.arange(n + 1) * L, labels, np.tile(deciding, n)
+
+
+def judge_weights(weight, deciding, L=10):
+    """Share of bags whose largest weight is of a deciding token; mean AUC over the pairs of a bag."""
+    weight, deciding = weight.reshape(-1, L), deciding.reshape(-1, L)[0]
+    auc = np.mean([weight[:, l, None] > weight[:, ~deciding] for l in np.flatnonzero(deciding)])
+    return np.mean(deciding[weight.argmax(1)]), auc
+
+
+def write_known(path, tokens, offsets, labels, deciding):
+    bag = np.repeat(np.arange(len(labels)), np.diff(offsets))
+    columns = ",".join(f"x{j}" for j in range(tokens.shape[1]))
+    np.savetxt(path, np.column_stack((bag, labels[bag], deciding, tokens)), "%.17g", ",", header=f"bag,label,relevant,{columns}",
+               comments="")
+
+
+def found(bench):
+    """The same bags for all: precision at 1 and AUC of the scores of `locate --evidence` and of the weights of deep attention."""
+    for rule in "linear", "sides", "ball", "three":
+        said, seconds = {}, {}
+        for seed in range(1 if bench.quick else 3):
+            generator = np.random.default_rng(seed)
+            learn, judge = known_bags(rule, 200, generator), known_bags(rule, 500, generator)
+            with tempfile.TemporaryDirectory() as folder:
+                names = [os.path.join(folder, name) for name in ("learn.csv", "judge.csv", "model.fin")]
+                write_known(names[0], *learn)
+                write_known(names[1], *judge)
+                for model in "softmax", "mixture":
+                    fit = Command(bench.command, "fit", names[0], "--model", model, "--features", "x0:x4", "--cv", "none", "--out",
+                                  names[2], "--json")
+                    seconds[""] = fit.seconds
+                    rows = Command(bench.command, "locate", names[2], names[1], "--evidence", "--top", "1", "--json").answer["found"]
+                    for row in rows:
+                        said.setdefault(f"{model} {row['score']}", []).append((row["first"], row["auc"]))
+            if peers.torch:
+                begin = time.thread_time()
+                weight, _ = peers_bags.deep_weights(learn[:3], judge[:3], seed)
+                seconds["torch deep attention"] = time.thread_time() - begin
+                said.setdefault("torch deep attention", []).append(judge_weights(weight, judge[3]))
+        text = ", ".join("{} {:.3f}/{:.3f}".format(name, *np.mean(pairs, 0)) for name, pairs in said.items() if "own" not in name)
+        bench.row(f"who decided: {rule}", seconds, 1, "fits/s", None, "deciding token first/AUC: " + text)
+
+
 # ---- passes over many tokens ----------------------------------------------------------------------------------
 
 
@@ -192,4 +250,4 @@ def csv(bench):
         bench.row("CSV to bags", seconds, size, "MB/s", None, "aim 150 MB/s a core")
 
 
-PARTS = {"folds": folds, "tokens": tokens, "csv": csv}
+PARTS = {"folds": folds, "found": found, "tokens": tokens, "csv": csv}

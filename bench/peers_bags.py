@@ -32,10 +32,12 @@ class DeepAttention(torch.nn.Module if torch else object):
         self.attend, self.score = torch.nn.Linear(width, width), torch.nn.Linear(width, 1)
         self.read = torch.nn.Linear(width, 1)
 
+    def weights(self, h, mask):
+        return torch.softmax(self.score(torch.tanh(self.attend(h)))[..., 0].masked_fill(~mask, -torch.inf), 1)
+
     def forward(self, x, mask):
         h = torch.relu(self.embed(x))
-        score = self.score(torch.tanh(self.attend(h)))[..., 0].masked_fill(~mask, -torch.inf)
-        return self.read((torch.softmax(score, 1)[:, None] @ h)[:, 0])[:, 0]
+        return self.read((self.weights(h, mask)[:, None] @ h)[:, 0])[:, 0]
 
 
 def deep_fit(x, mask, size, y, learn, epochs=40, batch=8, rate=1e-3):
@@ -68,6 +70,19 @@ def deep_folds(tokens, offsets, labels, folds, clip, most):
                 said = (model(x[left], mask[left]) > 0).numpy()
             right.append(np.mean(said == (labels[left] > 0.5)))
     return right
+
+
+def deep_weights(learn, judge, seed):
+    """Weights that deep attention, fitted to (tokens, offsets, labels), gives the tokens of other bags, and its accuracy there."""
+    torch.manual_seed(seed)
+    np.random.seed(seed)
+    tokens, offsets, labels = learn
+    x, mask = padded(tokens.astype(np.float32), offsets)
+    model = deep_fit(x, mask, np.diff(offsets), torch.from_numpy(labels.astype(np.float32)), np.arange(len(labels)), epochs=100)
+    x, mask = padded(judge[0].astype(np.float32), judge[1])
+    with torch.no_grad():
+        weight = model.weights(torch.relu(model.embed(x)), mask)[mask].numpy()
+        return weight, np.mean((model(x, mask) > 0).numpy() == (judge[2] > 0.5))
 
 
 # ---- linear attention over many tokens ------------------------------------------------------------------

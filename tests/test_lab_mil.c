@@ -1,5 +1,5 @@
-/* The command `mil`: the three laws of its bags, what a monotone model must do on them, and what every command
- * must do. */
+/* The command `mil`: the laws of its bags, what a monotone model must do on three of them, what is true of
+ * deciding tokens on the others, and what every command must do. */
 #include "test_command.h"
 
 #include "lab/mil.h"
@@ -153,6 +153,119 @@ static void law__the_same_bags_flipped(void **state)
     }
 }
 
+/* ---- deciding tokens that are known --------------------------------------------------------------- */
+
+/* Each bag has as many as it should, which say its class; the others say either. */
+static void known__tokens_of_every_bag(void **state)
+{
+    (void)state;
+    for (int test = FINI_MIL_LINEAR; test <= FINI_MIL_THREE; test++) {
+        fini_mil_law law = law_of(test);
+        fini_mil_bags room = drawn(&law, 0, false);
+        double says = 0, others = 0, key = 0, square = 0, deciding = 0;
+        for (int64_t i = 0; i < BAGS; i++) {
+            int64_t decide = 0;
+            for (int64_t l = room.offsets[i]; l < room.offsets[i + 1]; l++) {
+                const double *x = room.tokens + l * D;
+                bool one = room.what[l] & FINI_MIL_SAYS_ONE;
+                if (!(room.what[l] & FINI_MIL_DECIDES)) {
+                    says += one;
+                    others++;
+                    continue;
+                }
+                assert_true(one == (room.labels[i] > 0));
+                double place = test == FINI_MIL_SIDES && room.what[l] & FINI_MIL_LEFT ? -3 : 3;
+                double z = test == FINI_MIL_BALL ? x[1] / 0.2 : x[1] - place;
+                key += z;
+                square += z * z;
+                decide++;
+            }
+            assert_int_equal(decide, fini_mil_deciding(&law));
+            assert_int_equal(decide, test == FINI_MIL_THREE ? 3 : 1);
+            deciding += (double)decide;
+        }
+        double z[] = {(says - others / 2) / sqrt(others / 4), key / sqrt(deciding),
+                      (square - deciding) / sqrt(2 * deciding)};
+        print_message("test %d: z = %.2f, %.2f, %.2f\n", test, z[0], z[1], z[2]);
+        for (int k = 0; k < 3; k++)
+            assert_true(fabs(z[k]) < 5);
+        fini_mil_close(&room);
+    }
+}
+
+/* Densities of a token as they are written down, all sets of three places counted. */
+static double ratio(int test, const double *x, double label)
+{
+    double r = exp(3 * x[1] - 4.5), s = label > 0 ? 1.5 : -1.5;
+    if (test == FINI_MIL_SIDES)
+        r = 0.5 * (exp(3 * x[1] - 4.5) + exp(-3 * x[1] - 4.5));
+    for (int j = 1; j < 4 && test == FINI_MIL_BALL; j++)
+        r = (j > 1 ? r : 1) * exp(-0.5 * x[j] * x[j] * (25 - 1)) / 0.2;
+    if (isnan(label))
+        return r;
+    double same = exp(-0.5 * (x[0] - s) * (x[0] - s)), other = exp(-0.5 * (x[0] + s) * (x[0] + s));
+    return r * same / (0.5 * (same + other));
+}
+
+static void known__probabilities_by_all_places(void **state)
+{
+    (void)state;
+    for (int test = FINI_MIL_LINEAR; test <= FINI_MIL_THREE; test++) {
+        fini_mil_law law = law_of(test);
+        fini_mil_bags room = drawn(&law, 0, false);
+        int64_t N = room.offsets[BAGS], k = fini_mil_deciding(&law);
+        double *p = malloc((size_t)N * 3 * sizeof *p), worst = 0;
+        fini_mil_best(&law, &room, p + 2 * N, p, p + N);
+        for (int64_t i = 0; i < BAGS; i++)
+            for (int known = 0; known < 2; known++) {
+                double r[MOST + 3], expected[MOST + 3] = {0}, all = 0;
+                int64_t from = room.offsets[i], L = room.offsets[i + 1] - from;
+                for (int64_t l = 0; l < L; l++)
+                    r[l] = ratio(test, room.tokens + (from + l) * D, known ? room.labels[i] : NAN);
+                for (int64_t set = 0; set < (INT64_C(1) << L); set++) {
+                    double product = 1;
+                    int64_t size = 0;
+                    for (int64_t l = 0; l < L; l++)
+                        if (set >> l & 1) {
+                            product *= r[l];
+                            size++;
+                        }
+                    for (int64_t l = 0; l < L && size == k; l++)
+                        expected[l] += set >> l & 1 ? product : 0;
+                    all += size == k ? product : 0;
+                }
+                for (int64_t l = 0; l < L; l++)
+                    worst = fmax(worst, fabs(expected[l] / all - p[known * N + from + l]));
+            }
+        print_message("test %d: %.1e apart at most\n", test, worst);
+        assert_true(worst < 1e-12);
+        free(p);
+        fini_mil_close(&room);
+    }
+}
+
+/* Phi(3 / sqrt 2) of the pairs are in the right order by x_1 alone; nobody finds more than who knows the law. */
+static void known__who_finds_them(void **state)
+{
+    (void)state;
+    fin_result *r =
+        run("mil test=linear model=mixture basis=linear d=4 least=9 bags=150 judged=500 "
+            "trials=4 locator=no calibrate=no");
+    fin_scalar best = scalar(r, "best_weight_auc"), given = scalar(r, "best_probability_first");
+    double z = (best.value - 0.98305) / best.error;
+    print_message("AUC of the true probabilities: z = %.2f\n", z);
+    assert_true(fabs(z) < 5);
+    assert_true(scalar(r, "probability_first").value > 0.8);
+    assert_true(scalar(r, "probability_first").value < given.value + 5 * given.error);
+    assert_true(scalar(r, "best_weight_ece").value < 0.015);
+    assert_false(has(r, "auc_test", &best)); /* there is nothing to flip */
+    fin_result_destroy(r);
+    r = run("mil test=three model=mean d=4 bags=20 judged=20 trials=2 calibrate=no locator=no");
+    assert_true(has(r, "evidence_first", &best) && !has(r, "evidence_ece", &best));
+    assert_false(has(r, "weight_first", &best)); /* a mean has no location */
+    fin_result_destroy(r);
+}
+
 /* ---- numbers ----------------------------------------------------------------------------------- */
 
 /* The noisy-or cannot lose by the poison nor win by repeats; pooling learns the poison. */
@@ -194,6 +307,7 @@ static void mil__numbers_belong_together(void **state)
 
 static const char *const small[] = {
     "mil model=mean bags=20 judged=20 d=2 trials=2 calibrate=no",
+    "mil test=sides model=softmax basis=linear bags=20 judged=20 d=4 trials=2 calibrate=no",
     "mil test=concepts model=any basis=linear positive=1 bags=20 judged=20 d=2 trials=2 "
     "calibrate=no",
     "mil test=frequency model=softmax basis=linear bags=20 judged=20 d=2 trials=2 calibrate=no",
@@ -202,13 +316,13 @@ static const char *const small[] = {
 static void mil__outputs(void **state)
 {
     (void)state;
-    expect_outputs("mil", small, 1);
+    expect_outputs("mil", small, 2);
 }
 
 static void mil__same_bytes_for_any_threads(void **state)
 {
     (void)state;
-    expect_same_bytes_for_any_threads(small, 3);
+    expect_same_bytes_for_any_threads(small, 4);
 }
 
 static void mil__can_be_cancelled(void **state)
@@ -220,13 +334,14 @@ static void mil__can_be_cancelled(void **state)
 static void mil__every_allocation_may_fail(void **state)
 {
     (void)state;
-    expect_every_allocation_may_fail(small, 1);
+    expect_every_allocation_may_fail(small, 2);
 }
 
 static void settings__that_do_not_fit(void **state)
 {
     (void)state;
     expect_refused("mil test=double", "test");
+    expect_refused("mil test=ball d=3", "at least 4");
     expect_refused("mil model=sofmax", "softmax");
     expect_refused("mil least=10", "least = 10, most = 9");
     expect_refused("mil least_repeats=50", "least_repeats = 50, most_repeats = 44");
@@ -246,6 +361,9 @@ int main(void)
         cmocka_unit_test(law__tokens_of_every_bag),
         cmocka_unit_test(law__means_and_deviations),
         cmocka_unit_test(law__the_same_bags_flipped),
+        cmocka_unit_test(known__tokens_of_every_bag),
+        cmocka_unit_test(known__probabilities_by_all_places),
+        cmocka_unit_test(known__who_finds_them),
         cmocka_unit_test(mil__what_must_be),
         cmocka_unit_test(mil__numbers_belong_together),
         cmocka_unit_test(mil__outputs),

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Runs the study `mil` and prints its table for docs/fit.md: model x test, AUC on flipped bags.
+"""Runs the study `mil` and prints its table for docs/fit.md: model x test, AUC on flipped bags; or that of `evidence`.
 
     tools/make_mil_table.py                    # build/finetti, a store of its own: about 15 s of a core
+    tools/make_mil_table.py --evidence --full  # who finds known deciding tokens: about a minute of a core
     tools/make_mil_table.py --store mil.db     # a store that is kept: runs that are there are not done again
     tools/make_mil_table.py --full             # the study's full size
 """
@@ -42,17 +43,38 @@ def cell(run):
     return f"**{text}**" if round(passed) == int(run["trials"]) else text
 
 
+def found_table(text):
+    """Deciding token first (AUC, calibration error), by each score; what a model or a law has not is a dash."""
+    runs = list(csv.DictReader(io.StringIO(text)))
+    scores = ("probability", "weight", "evidence")
+    print("| tokens known by | model | " + " | ".join(scores) + " | true probability |")
+    print("|---|---|" + "---:|" * (len(scores) + 1))
+    for run in sorted(runs, key=lambda r: ("linear", "sides", "ball", "three").index(r["test"])):
+        model = run["model"] + ("+rbf" if run["basis"] == "both" else "")
+        cells = []
+        for score in (*scores, "best_probability"):
+            numbers = [run[f"{score}_{what}"] for what in ("first", "auc", "ece")]
+            cells.append(f"{float(numbers[0]):.3f} ({float(numbers[1]):.3f}"
+                         + (f"; {float(numbers[2]):.3f})" if numbers[2] else ")") if numbers[0] else "-")
+        print(f"| {run['test']} | `{model}` | " + " | ".join(cells) + " |")
+
+
 def main():
     args = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     args.add_argument("--finetti", default=os.path.join(HERE, "build", "finetti"))
     args.add_argument("--store", help="default: a new one, thrown away")
     args.add_argument("--full", action="store_true")
+    args.add_argument("--evidence", action="store_true", help="the study `evidence`")
     args = args.parse_args()
+    study = "evidence" if args.evidence else "mil"
     with tempfile.TemporaryDirectory() as folder:
         store = args.store or os.path.join(folder, "mil.db")
-        finetti(args.finetti, "study", "run", os.path.join(HERE, "studies", "mil.yaml"), "--store",
-                store, *(["--full"] if args.full else []))
-        text = finetti(args.finetti, "study", "export", "mil", "--store", store, "--out", "-")
+        finetti(args.finetti, "study", "run", os.path.join(HERE, "studies", f"{study}.yaml"), "--store", store,
+                *(["--full"] if args.full else []))
+        text = finetti(args.finetti, "study", "export", study, "--store", store, "--out", "-")
+    if args.evidence:
+        found_table(text)
+        return
     runs = {(name(r), r["test"]): r for r in csv.DictReader(io.StringIO(text))}
     rows = [r for r in ROWS if (r, TESTS[0]) in runs]
     rows += sorted({model for model, _ in runs} - set(rows))

@@ -3,7 +3,11 @@
  * A trial fits a model (fin_fit_create) to bags of one of the three laws of mil_draw.c, in which
  * something wrong is easy to learn, and judges it twice: on fresh bags of that law, and on the same
  * bags flipped, where the wrong thing points the other way. A model passes if it ranks both better than
- * by chance (Raff and Holt, NeurIPS 2023): AUC > 0.5, and the first alone proves nothing. */
+ * by chance (Raff and Holt, NeurIPS 2023): AUC > 0.5, and the first alone proves nothing.
+ *
+ * Of the four laws whose deciding tokens are known, what is judged is who finds them on fresh bags: the
+ * weights of the model, its probabilities given the label, the evidence of the tokens, and, beside
+ * them, the probabilities of who knows the law. */
 #include "lab/mil.h"
 
 #include <math.h>
@@ -16,13 +20,28 @@ typedef struct mil_values {
     fin_fit_settings fit;
 } mil_values;
 
-enum { AUC_TRAIN, AUC_TEST, GAIN, ACCURACY_TRAIN, ACCURACY_TEST, ROWS };
+enum { FIRST, AUC, ECE, FOUND }; /* what is said of a score of tokens */
+enum { CHANGE, ONLY, WEIGHT, PROBABILITY, BEST_WEIGHT, BEST_PROBABILITY, SCORES };
+enum { AUC_TRAIN, ACCURACY_TRAIN, AUC_TEST, ACCURACY_TEST, GAIN, TOKENS };
+enum { ROWS = TOKENS + FOUND * SCORES };
+#define SCORE(name, meaning)                                                                       \
+    {name "_first", "share of bags in which the token of largest " meaning " decides", NULL},      \
+        {name "_auc", "AUC of deciding tokens of a bag against its others by " meaning, NULL},     \
+    {                                                                                              \
+        name "_ece", "calibration error of shares of " meaning ", if one token decides", NULL      \
+    }
 static const fin_output outputs[] = {
     {"auc_train", "mean AUC on fresh bags that are drawn as the training bags are", NULL},
-    {"auc_test", "mean AUC on the same bags flipped: what was easy to learn is wrong there", NULL},
-    {"gain", "auc_test - auc_train, from the same trials", NULL},
     {"accuracy_train", "share of fresh bags whose class is right", NULL},
-    {"accuracy_test", "the same of flipped bags", NULL},
+    {"auc_test", "mean AUC on the same bags flipped: what was easy to learn is wrong there", NULL},
+    {"accuracy_test", "share of flipped bags whose class is right", NULL},
+    {"gain", "auc_test - auc_train, from the same trials", NULL},
+    SCORE("evidence", "what the prediction loses without it"),
+    SCORE("alone", "prediction for the token alone"),
+    SCORE("weight", "weight or probability that the model gives it without the label"),
+    SCORE("probability", "probability given the label"),
+    SCORE("best_weight", "true probability without the label"),
+    SCORE("best_probability", "true probability given the label"),
     {"least_gain", "the smallest gain of all trials", NULL},
     {"largest_gain", "the largest", NULL},
     {"passed", "share of trials in which both AUC are above 0.5", NULL},
@@ -47,6 +66,11 @@ static fin_status check(const void *values, fin_error *err)
                          "least_repeats = %lld, most_repeats = %lld; the first is at most the "
                          "second",
                          (long long)law->least_repeats, (long long)law->most_repeats);
+    if (fini_mil_deciding(law) && law->d < 4)
+        return fini_fail(err, FIN_ERR_ARGUMENT,
+                         "d = %lld; the tests whose deciding tokens are known take at least 4 "
+                         "columns",
+                         (long long)law->d);
     if (!(numbers <= 5e8))
         return fini_fail(err, FIN_ERR_ARGUMENT,
                          "bags of tokens of d numbers are up to %g numbers, more than 5e8; fewer "
@@ -76,8 +100,35 @@ static fin_status judge(const fin_fit *fit, const fini_mil_bags *room, double *m
     return status;
 }
 
+/* score: room for (SCORES + 1, tokens). What the fit cannot say is NaN. */
+static fin_status judge_tokens(const fin_fit *fit, const fini_mil_law *law, fini_mil_bags *room,
+                               double *score, trial *t, fin_error *err)
+{
+    int64_t N = room->offsets[room->bags.n];
+    bool locates = fin_fit_locates(fit);
+    const fin_evidence evidence = {.change = score + CHANGE * N, .only = score + ONLY * N};
+    const fin_locations to = {.prior = score + WEIGHT * N, .given = score + PROBABILITY * N};
+    fin_status status = fin_fit_evidence(fit, &room->bags, &evidence, NULL, err);
+    if (!status && locates)
+        status = fin_fit_locate(fit, &room->bags, &to, NULL, err);
+    fini_mil_best(law, room, score + SCORES * N, score + BEST_WEIGHT * N,
+                  score + BEST_PROBABILITY * N);
+    for (int64_t l = 0; l < N; l++)
+        room->what[l] &= FINI_MIL_DECIDES;
+    for (int s = 0; s < SCORES && !status; s++) {
+        fin_found found = {0, NAN, NAN, NAN, NAN, NAN, NAN};
+        if (locates || (s != WEIGHT && s != PROBABILITY))
+            status = fin_tokens_judge(&room->bags, room->what, score + s * N, &found, err);
+        double *row = t->row + TOKENS + FOUND * s;
+        row[FIRST] = found.first;
+        row[AUC] = found.auc;
+        row[ECE] = fini_mil_deciding(law) == 1 ? found.share_ece : NAN;
+    }
+    return status;
+}
+
 static fin_status run_trial(const mil_values *v, int64_t number, fini_mil_bags *room, double *mean,
-                            trial *t, const fin_progress *whole, fin_error *err)
+                            double *score, trial *t, const fin_progress *whole, fin_error *err)
 {
     const fini_mil_law *law = &v->law;
     uint64_t seed = (uint64_t)fini_seed_apart(v->fit.seed) + (uint64_t)number;
@@ -85,16 +136,21 @@ static fin_status run_trial(const mil_values *v, int64_t number, fini_mil_bags *
     fin_fit_settings settings = v->fit;
     fini_share part = {whole, number, law->trials};
     const fin_progress progress = {fini_share_report, &part};
-    settings.locator = 1; /* no: nobody asks for locations */
+    bool known = fini_mil_deciding(law) > 0;
+    if (!known)
+        settings.locator = 1; /* no: nobody asks for locations */
     fini_mil_draw(room, law, seed, 0, law->bags, false);
     fin_status status = fin_fit_create(&fit, &settings, 2, &room->bags, NULL, NULL, &progress, err);
-    for (int flipped = 0; flipped < 2 && !status; flipped++) {
+    for (int row = 0; row < ROWS; row++)
+        t->row[row] = NAN;
+    for (int flipped = 0; flipped < (known ? 1 : 2) && !status; flipped++) {
+        double *row = t->row + (flipped ? AUC_TEST : AUC_TRAIN);
         fini_mil_draw(room, law, seed, (uint64_t)law->bags, law->judged, flipped);
-        status = judge(fit, room, mean, &t->row[AUC_TRAIN + flipped],
-                       &t->row[ACCURACY_TRAIN + flipped], err);
+        status = judge(fit, room, mean, &row[0], &row[1], err);
     }
-    if (!status)
-        t->row[GAIN] = t->row[AUC_TEST] - t->row[AUC_TRAIN];
+    t->row[GAIN] = t->row[AUC_TEST] - t->row[AUC_TRAIN];
+    if (!status && known)
+        status = judge_tokens(fit, law, room, score, t, err);
     fin_fit_destroy(fit);
     return status;
 }
@@ -109,8 +165,9 @@ static void add_means(fin_result *result, const trial *t, int64_t n)
             mean += t[i].row[row] / (double)n;
         for (int64_t i = 0; i < n; i++)
             squares += (t[i].row[row] - mean) * (t[i].row[row] - mean);
-        fini_result_scalar(result, outputs[row].name, mean,
-                           sqrt(squares / (double)(n - 1) / (double)n), FIN_HOW_SIMULATION, n);
+        if (!isnan(mean)) /* asked for, and there */
+            fini_result_scalar(result, outputs[row].name, mean,
+                               sqrt(squares / (double)(n - 1) / (double)n), FIN_HOW_SIMULATION, n);
     }
 }
 
@@ -138,8 +195,11 @@ static fin_status run(const void *values, fin_result *result, const fin_progress
     fini_mil_bags room = {.offsets = NULL};
     trial *t = fini_alloc_array(n, sizeof *t);
     double *mean = fini_alloc_array(law->judged, 2 * sizeof *mean);
+    bool known = fini_mil_deciding(law) > 0;
+    int64_t tokens = known ? law->judged * fini_mil_longest(law) : 0;
+    double *score = fini_alloc_array(tokens, (SCORES + 1) * sizeof *score);
     fin_status status = FIN_OK;
-    if (!t || !mean)
+    if (!t || !mean || !score)
         status = fini_fail_memory(err, (size_t)n * sizeof *t, "the trials");
     if (!status)
         status = fini_mil_open(&room, law, most, err);
@@ -147,13 +207,15 @@ static fin_status run(const void *values, fin_result *result, const fin_progress
         if (fini_report(progress, "fitting", (double)i, (double)n))
             status = fini_fail(err, FIN_ERR_CANCELLED, "cancelled");
         else
-            status = run_trial(v, i, &room, mean, &t[i], progress, err);
+            status = run_trial(v, i, &room, mean, score, &t[i], progress, err);
     }
     if (!status) {
         add_means(result, t, n);
-        add_extremes(result, t, n);
+        if (!known)
+            add_extremes(result, t, n);
     }
     fini_mil_close(&room);
+    fini_free(score);
     fini_free(mean);
     fini_free(t);
     return status;
@@ -161,7 +223,9 @@ static fin_status run(const void *values, fin_result *result, const fin_progress
 
 const fin_command fini_command_mil = {
     .name = "mil",
-    .summary = "a model of bags and what multiple-instance learning assumes: three unit tests",
+    .summary = "a model of bags: does it keep to what multiple-instance learning assumes, does it "
+               "find who "
+               "decided",
     .revision = 1,
     .size = sizeof(mil_values),
     .words = fini_no_words,
