@@ -25,25 +25,13 @@ file(GLOB web_sources CONFIGURE_DEPENDS web/*.c web/plain/*.c
 list(APPEND web_sources ${PROJECT_SOURCE_DIR}/src/lab/rate.c ${PROJECT_SOURCE_DIR}/src/lab/rate_target.c
      ${PROJECT_SOURCE_DIR}/src/command/result.c ${PROJECT_SOURCE_DIR}/src/command/words.c
      ${PROJECT_SOURCE_DIR}/src/data/text.c)
-list(FILTER web_sources EXCLUDE REGEX "_avx(2|512)\\.c$|/math/(blas|hermite)\\.c$|/train/(ambient|layer)\\.c$")
-set(web_flags --target=wasm32-wasi -std=c11 -O2 -msimd128 -ffp-contract=off -ffunction-sections -fdata-sections
+list(FILTER web_sources EXCLUDE REGEX "_avx(2|512)\\.c$|src/kernel/kernel\\.c$|/math/(blas|hermite)\\.c$|/train/(ambient|layer)\\.c$")
+set(web_flags --target=wasm32-wasi -std=c11 -ffp-contract=off -ffunction-sections -fdata-sections
     -Wall -Wextra -Wno-unknown-pragmas -Wno-unused-variable -D__riscv=0 -D_POSIX_C_SOURCE=200809L
     -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=)
 if(FINETTI_WERROR)
   list(APPEND web_flags -Werror)
 endif()
-file(MAKE_DIRECTORY ${web_folder}/objects)
-set(web_objects)
-foreach(source IN LISTS web_sources)
-  file(RELATIVE_PATH name ${PROJECT_SOURCE_DIR} ${source})
-  string(REPLACE "/" "_" name ${name})
-  set(object ${web_folder}/objects/${name}.o)
-  add_custom_command(OUTPUT ${object}
-    COMMAND ${FINETTI_CCACHE} ${FINETTI_WEB_CLANG} ${web_flags} -I${PROJECT_SOURCE_DIR}/web/plain
-            -I${PROJECT_SOURCE_DIR}/include -I${PROJECT_SOURCE_DIR}/src -MD -MF ${object}.d -c ${source} -o ${object}
-    DEPENDS ${source} DEPFILE ${object}.d VERBATIM COMMENT "web ${name}")
-  list(APPEND web_objects ${object})
-endforeach()
 
 # What web/web.h lists is exported, and nothing else.
 file(READ web/web.h web_header)
@@ -52,17 +40,49 @@ list(TRANSFORM web_calls REPLACE ".*\\(" "-Wl,--export=web_")
 foreach(call IN ITEMS message take give_back)
   list(APPEND web_calls -Wl,--export=web_${call})
 endforeach()
-set(web_module ${web_folder}/finetti.wasm)
-add_custom_command(OUTPUT ${web_module}
-  COMMAND ${FINETTI_WEB_CLANG} --target=wasm32-wasi -nostartfiles -Wl,--no-entry -Wl,--gc-sections -Wl,--strip-all
-          -Wl,-z,stack-size=1048576 -Wl,--stack-first ${web_calls} ${web_objects} -lm -o ${web_module}
-  DEPENDS ${web_objects} web/web.h VERBATIM COMMENT "web finetti.wasm")
+
+# Two modules of the same sources: scalar, and simd, whose kernel needs instructions that not every browser has. The page
+# takes the second where it may (web/page.js). Kernels are compiled for speed, the rest for size.
+set(web_modules)
+foreach(kind IN ITEMS scalar simd)
+  file(GLOB sources CONFIGURE_DEPENDS web/${kind}/*.c)
+  list(APPEND sources ${web_sources})
+  set(folders web/${kind} web/plain)
+  set(flags ${web_flags})
+  if(kind STREQUAL simd)
+    list(APPEND flags -msimd128)
+  endif()
+  list(TRANSFORM folders PREPEND -I${PROJECT_SOURCE_DIR}/)
+  file(MAKE_DIRECTORY ${web_folder}/${kind})
+  set(objects)
+  foreach(source IN LISTS sources)
+    file(RELATIVE_PATH name ${PROJECT_SOURCE_DIR} ${source})
+    string(REPLACE "/" "_" name ${name})
+    set(object ${web_folder}/${kind}/${name}.o)
+    set(speed -Oz)
+    if(name MATCHES "kernel")
+      set(speed -O2)
+    endif()
+    add_custom_command(OUTPUT ${object}
+      COMMAND ${FINETTI_CCACHE} ${FINETTI_WEB_CLANG} ${flags} ${speed} ${folders}
+              -I${PROJECT_SOURCE_DIR}/include -I${PROJECT_SOURCE_DIR}/src -I${PROJECT_SOURCE_DIR}/web
+              -MD -MF ${object}.d -c ${source} -o ${object}
+      DEPENDS ${source} DEPFILE ${object}.d VERBATIM COMMENT "web ${kind} ${name}")
+    list(APPEND objects ${object})
+  endforeach()
+  set(module ${web_folder}/${kind}.wasm)
+  add_custom_command(OUTPUT ${module}
+    COMMAND ${FINETTI_WEB_CLANG} --target=wasm32-wasi -nostartfiles -Wl,--no-entry -Wl,--gc-sections -Wl,--strip-all
+            -Wl,-z,stack-size=1048576 -Wl,--stack-first ${web_calls} ${objects} -lm -o ${module}
+    DEPENDS ${objects} web/web.h VERBATIM COMMENT "web ${kind}.wasm")
+  list(APPEND web_modules ${module})
+endforeach()
 
 file(GLOB web_parts CONFIGURE_DEPENDS web/*.js web/*.css web/*.html)
 set(web_page ${web_folder}/index.html)
 add_custom_command(OUTPUT ${web_page}
-  COMMAND ${FINETTI_PYTHON} ${PROJECT_SOURCE_DIR}/tools/web_page.py ${PROJECT_SOURCE_DIR} ${web_module} ${web_page}
-  DEPENDS ${web_module} ${web_parts} ${PROJECT_SOURCE_DIR}/tools/web_page.py
+  COMMAND ${FINETTI_PYTHON} ${PROJECT_SOURCE_DIR}/tools/web_page.py ${PROJECT_SOURCE_DIR} ${web_modules} ${web_page}
+  DEPENDS ${web_modules} ${web_parts} ${PROJECT_SOURCE_DIR}/tools/web_page.py
           ${PROJECT_SOURCE_DIR}/third_party/uplot/uPlot.iife.min.js ${PROJECT_SOURCE_DIR}/third_party/uplot/uPlot.min.css
   VERBATIM)
 add_custom_target(web DEPENDS ${web_page})

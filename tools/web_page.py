@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Makes the page to play with: one HTML file from web/ and the WebAssembly module.
+"""Makes the page to play with: one HTML file from web/ and the WebAssembly modules.
 
-    web_page.py SOURCE MODULE.wasm OUT.html
+    web_page.py SOURCE SCALAR.wasm SIMD.wasm OUT.html
 
-Scripts and styles stand inside, allowed by their hashes; the module is compressed. Nothing is fetched: the policy of the
+Scripts and styles stand inside, allowed by their hashes; the modules are compressed. Nothing is fetched: the policy of the
 page forbids it.
 """
 
@@ -25,7 +25,11 @@ def digest(text):
     return "'sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() + "'"
 
 
-def main(source, module, out):
+def packed(module):
+    return base64.b64encode(gzip.compress(pathlib.Path(module).read_bytes(), 9, mtime=0)).decode()
+
+
+def main(source, scalar, simd, out):
     web, uplot = pathlib.Path(source, "web"), pathlib.Path(source, "third_party/uplot")
     text = {path.name: path.read_text() for path in web.iterdir() if path.is_file()}
     panels = sorted(name for name in text if re.fullmatch(r"panel\d\.js", name))
@@ -34,7 +38,8 @@ def main(source, module, out):
         "UPLOT_CSS": (uplot / "uPlot.min.css").read_text(),
         "CSS": text["style.css"],
         "WORKER": text["module.js"] + text["worker.js"],
-        "MODULE": base64.b64encode(gzip.compress(pathlib.Path(module).read_bytes(), 9, mtime=0)).decode(),
+        "SCALAR": packed(scalar),
+        "SIMD": packed(simd),
         "UPLOT_JS": (uplot / "uPlot.iife.min.js").read_text(),
         "CODE": "".join(code),
         "PANEL": PANEL,

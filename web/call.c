@@ -2,6 +2,7 @@
 
 #include "web.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -107,4 +108,18 @@ fin_overlaps web_overlaps(web_in *in)
     for (int i = 0; i < 5; i++)
         x[i] = web_number(in);
     return (fin_overlaps){x[0], x[1], x[2], x[3], x[4]};
+}
+
+int web_fused(int count, const double *in, int room, double *out)
+{
+    web_in from = {in, count, false};
+    int64_t n = count / 3;
+    const double *x = web_array(&from, 3 * n);
+    if (!web_ready(&from, 2 * n, room))
+        return -1;
+    for (int64_t i = 0; i < n; i++, x += 3) {
+        out[2 * i] = fma(x[0], x[1], x[2]);
+        out[2 * i + 1] = (double)fmaf((float)x[0], (float)x[1], (float)x[2]);
+    }
+    return (int)(2 * n);
 }

@@ -38,3 +38,12 @@ function finettiOf(instance) {
     },
   };
 }
+
+/** Is a fused multiply-add of this module rounded once? (1 + e)(1 - e) - 1 = -e^2, of which nothing is left if the product
+ * is rounded first. @param {Finetti} finetti */
+function roundsOnce(finetti) {
+  const e = 2 ** -30,
+    f = 2 ** -13; // in float
+  const y = finetti.call('fused', [1 + e, 1 - e, -1, 1 + f, 1 - f, -1]);
+  return y[0] === -e * e && y[3] === -f * f;
+}

@@ -39,7 +39,8 @@
     C(circle, "form law concentration kappa power lam lam_power linear quadratic noise L seed n",  \
       "(n, 3): truth, found in one context, what it tends to")                                     \
     C(curve, "snr L eps alpha",                                                                    \
-      "q_k, q_v, optimal, error, known, linear, other risk (nan: none), 1 if other is beside")
+      "q_k, q_v, optimal, error, known, linear, other risk (nan: none), 1 if other is beside")     \
+    C(fused, "[a b c]", "(n, 2): a b + c rounded once, as doubles and as floats")
 
 #define WEB_CALL_DECLARE(name, takes, leaves)                                                      \
     int web_##name(int count, const double *in, int room, double *out);
