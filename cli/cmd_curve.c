@@ -8,7 +8,8 @@ static void prepare(cli_args *args);
 
 static const cli_word words[] = {
     {"alpha", "RANGE",
-     "bags a column, n/d, such as 1,2,5 or 0.1:100:31log; default 0.5:50:20log; from 0.001 to 1e6"},
+     "n/d, bags divided by columns, such as 1,2,5 or 0.1:100:31log; default 0.5:50:20log; from "
+     "0.001 to 1e6"},
     {"out", "FILE", "FILE.csv or FILE.npz instead of the table; - is CSV on standard output"},
     {"json", NULL, "print JSON"},
     {NULL, NULL, NULL},

@@ -46,7 +46,7 @@ const cli_command cli_info = {
         "Prints the version, the kernels in use (FINETTI_KERNEL=ref|avx2|avx512 forces one), the\n"
         "number of threads (FINETTI_THREADS or OMP_NUM_THREADS), the libraries compiled in, tasks\n"
         "and forms. Of a model that 'finetti fit --out' has written, or an encoder of 'finetti\n"
-        "pretrain': what it is, and what it wants to be given.",
+        "pretrain': what it is, and the inputs it requires.",
     .examples = "  finetti info\n"
                 "  finetti info --json\n"
                 "  finetti info model.fin\n"

@@ -1,4 +1,4 @@
-/* Which token decided? Draws sequences and prints the exact posterior of the location beside the
+/* Which token is responsible? Draws sequences and prints the exact posterior of the location beside the
  * truth. */
 #include <finetti.h>
 #include <stdio.h>
@@ -30,7 +30,7 @@ int main(void)
         return 1;
     }
     for (int i = 0; i < N; i++) {
-        printf("sample %d: token %d decided; P =", i, (int)location[i]);
+        printf("sample %d: token %d is responsible; P =", i, (int)location[i]);
         for (int l = 0; l < L; l++)
             printf(" %.3f", w[i * L + l]);
         printf("; y = %+.3f, E[y|X] = %+.3f\n", y[i], guess[i]);

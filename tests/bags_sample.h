@@ -11,12 +11,12 @@
 
 typedef struct bags_sample {
     fin_bags bags;
-    int64_t *offsets, *where; /* where: the deciding token of each bag */
+    int64_t *offsets, *where; /* where: the responsible token of each bag */
     double *tokens, *labels;
 } bags_sample;
 
 /* classes 0: y = value + noise; else classes by equal pieces of the value's law. shift: how far the
- * deciding token is from the others. */
+ * responsible token is from the others. */
 static inline bags_sample bags_make(int64_t n, int64_t d, int64_t classes, double shift,
                                     double noise, uint64_t seed)
 {

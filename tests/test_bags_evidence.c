@@ -255,8 +255,8 @@ static void one_token__has_no_rest(void **state)
     bags_free(&d);
 }
 
-/* By hand. Bag 0: the deciding token is second of four; bag 1: a tie of a deciding and another token; bag 2
- * has no deciding token and does not count. */
+/* By hand. Bag 0: the responsible token is second of four; bag 1: a tie of a responsible and another token; bag 2
+ * has no responsible token and does not count. */
 static void known_tokens__are_judged_by_hand(void **state)
 {
     (void)state;

@@ -166,7 +166,7 @@ static void fit__recovers_key_and_value(void **state)
     bags_free(&s);
 }
 
-/* Chance is 1/2 and 1/3; the deciding token is found by all that look at tokens. */
+/* Chance is 1/2 and 1/3; the responsible token is found by all that look at tokens. */
 static void fit__learns_classes_with_every_model(void **state)
 {
     (void)state;

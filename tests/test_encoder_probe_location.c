@@ -1,6 +1,6 @@
 /* Probes for the location, on an encoder made by hand: its attention is softmax(lam X_l.u), its answer
  * h.(mean X_l + sum w_l X_l). So cosines are those of u and h, and how often the largest weight is
- * that of the deciding token is an integral if u = k*:
+ * that of the responsible token is an integral if u = k*:
  *
  *     p = integral of phi(g) Phi(mu + gamma g)^(L-1) dg */
 #include <setjmp.h>
@@ -79,15 +79,15 @@ static double found_by_k_star(void)
 {
     double p = 0, mu = sqrt(D / 2.0), gamma = sqrt(0.5), h = 1e-3;
     for (double g = -9; g < 9; g += h)
-        p += h * exp(-g * g / 2) / sqrt(2 * PI) *
-             pow(erfc(-(mu + gamma * g) / sqrt(2)) / 2, L - 1);
+        p += h * exp(-g * g / 2) / sqrt(2 * PI) * pow(erfc(-(mu + gamma * g) / sqrt(2)) / 2, L - 1);
     return p;
 }
 
 static void expect_z(const char *what, fini_located got, double want)
 {
     double z = (got.value - want) / got.error;
-    print_message("%s %.4f +- %.4f, expected %.4f: z = %.2f\n", what, got.value, got.error, want, z);
+    print_message("%s %.4f +- %.4f, expected %.4f: z = %.2f\n", what, got.value, got.error, want,
+                  z);
     assert_true(fabs(z) < 5);
 }
 
@@ -106,11 +106,12 @@ static void attended__is_the_integral(void **state)
     assert_true(out.before.value > 0.5 && out.before.value < 0.5 + 0.5 / L + 5 * out.before.error);
     /* Attention adds X_J (p of the time) to the first token: the angle of X_J.v* and X_0.v* in it. */
     double both = 0.5 + atan(sqrt(0.5)) / PI, p = found_by_k_star();
-    print_message("after %.4f, at most about %.4f\n", out.after.value, 1.0 / L + (1 - 1.0 / L) * both);
+    print_message("after %.4f, at most about %.4f\n", out.after.value,
+                  1.0 / L + (1 - 1.0 / L) * both);
     assert_true(out.after.value < 1.0 / L + (1 - 1.0 / L) * both + 5 * out.after.error);
     assert_true(out.after.value > 0.5 + p * (both - 0.5) * (1 - 1.0 / L) - 5 * out.after.error);
     fin_encoder_destroy(encoder);
-    /* Away from the deciding token: never it. */
+    /* Away from the responsible token: never it. */
     encoder = by_hand(task, -1, 0, 0);
     OK(fini_location_read(encoder, task, N, &out, &err));
     assert_true(out.attended.value < 0.01);

@@ -12,7 +12,7 @@ PAPERS = {
     "Marion et al. 2025": ("Attention layers provably solve single-location regression", """\
 Pierre Marion, Raphael Berthier, Gerard Biau, Claire Boyer. ICLR 2025."""),
     "Zhang et al. 2022": ("An Analysis of Attention via the Lens of Exchangeability and Latent Variable Models", """\
-Yufeng Zhang, Boyi Liu, Qi Cai, Lingxiao Wang, Zhaoran Wang. arXiv 2212.14852. Its theorems' numbers were not at hand, so statements are quoted from its
+Yufeng Zhang, Boyi Liu, Qi Cai, Lingxiao Wang, Zhaoran Wang. arXiv 2212.14852. Its theorems' numbers were not available to us, so statements are quoted from its
 abstract."""),
     "Zhang et al. 2023": ("What and How does In-Context Learning Learn? (the sequel of the paper before)", """\
 Yufeng Zhang, Fengzhuo Zhang, Zhuoran Yang, Zhaoran Wang. arXiv 2305.19420."""),
@@ -30,7 +30,7 @@ NOT = {
          "a proof is not run; that it converges at the paper's and at other sizes is tried (above)"),
     ],
     "Zhang et al. 2022": [
-        ("Theorems with their constants", "the body of the paper", "the numbers and constants of its theorems were not at hand; rates and limits are tried as the abstract states them"),
+        ("Theorems with their constants", "the body of the paper", "the numbers and constants of its theorems were not available to us; rates and limits are tried as the abstract states them"),
         ("BERT and ViT pretrained at scale", "experiments", "weights and images cannot be had offline; digits of 8 x 8 are used (docs/encoder.md)"),
     ],
     "Zhang et al. 2023": [

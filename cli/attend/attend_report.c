@@ -177,7 +177,7 @@ static const char scores_form[] =
     SCORES_FORM("loo", "leave-one-out     ", "loo_pit", "no token has another one in its sequence",
                 "|PIT of {loo_pit.values} values[{!settings.form=cme} (a normal law with the "
                 "weighted spread)]; "
-                "flat is right, {loo_pit.in_every_bin:.3g} in every row\n"
+                "uniform if calibrated, {loo_pit.in_every_bin:.3g} in every row\n"
                 "{*loo_pit.bins|  {from:.1f}-{to:.1f} {count:7d}[  {bar}]\n}");
 static const char test_form[] =
     SCORES_FORM("test", "queries           ", "test_pit", "no query has an answer", "");
@@ -350,10 +350,10 @@ enum { ANSWERS = 20 };
 static const char answers_form[] =
     "[{?answers}{!prefix.of=queries}\n query[ {context.sequence:10.10s}]"
     "{*context.key|[{?@<4} {.:10.10s}]}[{?context.key>4} ...]"
-    "{*context.value| {.:12.12s} [{?/settings.form=cme}        sd     sd new|    spread]}"
+    "{*context.value| {.:12.12s} [{?/settings.form=cme}        sd  sd of new obs.|    spread]}"
     "[{?top}  most attended rows: weight]\n"
     "{*answers|{query:6d}[ {sequence:10.10s}]{*key|[{?@<4} {~.:10.6g}]}[{?key>4} ...]"
-    "{*mean| {~.:12.6g} [{?/settings.form=cme}{~^sd.@:10.4g} {~^sd_new.@:10.4g}"
+    "{*mean| {~.:12.6g} [{?/settings.form=cme}{~^sd.@:10.4g} {~^sd_new.@:15.4g}"
     "|{~^spread.@:10.4g}]}{*top|[{?first}  |, ]{row}: {~weight:.3g}}\n}"
     "[{?more}... {more} more; --out FILE has all\n]]";
 

@@ -16,7 +16,8 @@ static const cli_word words[] = {
 
 const cli_command cli_explain = {
     .name = "explain",
-    .summary = "a page on new bags: predictions, which tokens decided, what to be careful about",
+    .summary =
+        "a page on new bags: predictions, which tokens are responsible, what to be careful about",
     .about = "Writes one HTML page that needs nothing else: how good the predictions are if the "
              "bags have\n"
              "labels, what is far outside of what the model has seen, the bags where it is surest "

@@ -68,10 +68,12 @@ const cli_command cli_fit = {
     .name = "fit",
     .summary = "your own bags: fit attention, say how good it is, write a model",
     .about =
-        "A bag is a set of tokens (vectors) with one label, and one or a few of them decided it:\n"
+        "A bag is a set of tokens (vectors) with one label, and one or a few of them are "
+        "responsible for it:\n"
         "molecules and conformers, slides and patches, documents and sentences. Fits a model,\n"
         "cross-validates it beside simpler ones, says which features matter and whether the idea\n"
-        "of one deciding token suits the data. Behind a model's name stands what tokens are seen\n"
+        "of one responsible token suits the data. Behind a model's name stands what tokens are "
+        "seen\n"
         "through: softmax+rbf, softmax:rbf, softmax:linear. Under mpirun the bags are split over\n"
         "the ranks.\n"
         "docs/fit.md is a guide.",

@@ -1,4 +1,4 @@
-/* finetti locate: which token of a bag decided, with probabilities. */
+/* finetti locate: which token of a bag is responsible, with probabilities. */
 #include "bags/fit.h"
 
 #include <ctype.h>
@@ -47,9 +47,10 @@ CLI_SETTINGS(options, "locate", locate_settings, cli_no_words, {&locate_table, 0
 
 const cli_command cli_locate = {
     .name = "locate",
-    .summary = "which token of a bag decided, with probabilities",
+    .summary = "which token of a bag is responsible, with probabilities",
     .about =
-        "For every token of every bag, the probability that it decided the label, and if the data\n"
+        "For every token of every bag, the probability that it is responsible for the label, and "
+        "if the data\n"
         "have labels the probability given the label too. The tokens of a bag are listed from the\n"
         "most probable on: given the label where it is known, unless --blind. `row` counts the\n"
         "file's rows from 1, `token` those of the bag from 0. Where the model is any or mixture\n"
@@ -415,7 +416,7 @@ static fin_status write_npz(const located *l, const char *path, fin_error *err)
 /* ---- running -------------------------------------------------------------------------------- */
 
 static const char table_form[] =
-    "bag                  tokens[{?none}  none]  row (token): probability that it decided"
+    "bag                  tokens[{?none}  none]  row (token): probability that it is responsible"
     "[{?given} (given the label)][{?own} \\[that it is positive\\]]"
     "[{?evidence}, evidence: what the prediction loses without it]\n"
     "{*bags|{bag:-20.20s} {size:6d} [{none:5.3f} ]{*tokens|[{?first} |, ]{row} ({token}): "
@@ -423,7 +424,7 @@ static const char table_form[] =
     "[  label {label}]\n}"
     "[{?more}... {more} more bags; --out FILE has all\n]";
 
-/* The column `relevant`: 1 for the tokens that are known to have decided. NULL: there is none, or it is not 0s
+/* The column `relevant`: 1 for the tokens that are known to be responsible. NULL: there is none, or it is not 0s
  * and 1s. */
 static unsigned char *known_tokens(const located *l)
 {
@@ -519,8 +520,9 @@ static fin_status draw_bags(const located *l, const fit_coords *coords, const ch
             (int)sizeof path)
             return cli_status(err, FIN_ERR_ARGUMENT, "--pictures: the name is too long");
         const fin_bag_picture picture = {
-            bag_size(l, i), at[0] + from, at[1] + from,
-            value + from,   title,        l->prior ? "probability that it decided" : "evidence"};
+            bag_size(l, i), at[0] + from,
+            at[1] + from,   value + from,
+            title,          l->prior ? "probability that it is responsible" : "evidence"};
         status = fin_report_bag(&picture, path, err);
     }
     return status;

@@ -1,4 +1,4 @@
-/* The models in a fit: which predict, and which one says where the deciding token is. */
+/* The models in a fit: which predict, and which one says where the responsible token is. */
 #include "bags/fit.h"
 
 const char *fit_loss_name(int64_t classes)

@@ -232,7 +232,7 @@ static const char validation_form[] =
     "\n[cross-validation: {validation.folds} folds, {validation.repeats#time}"
     "[, from {validation.from}] (mean +- standard error over folds)\n"
     "model            {fit.score:18s} [{?data.classes}      AUC  log loss     Brier       ECE"
-    "|     rmse       mae log score    in 90%][{?validation.models>1}   gain of the first]"
+    "|     rmse       mae log score    in 90%][{?validation.models>1}    first minus this]"
     "[{?tty}   seconds]\n"
     "{*validation.models|{title:-16s} " PAIR_FORM(
         "main", "main_se") " "
@@ -311,7 +311,7 @@ static json_t *curve_of(const fit_run *run)
 }
 
 static const char judged_form[] =
-    "[\none deciding token? {one_token.verdict}\n"
+    "[\none responsible token? {one_token.verdict}\n"
     "  ({fit.loss} of {one_token.mixture_model} {one_token.mixture:.4f}, of "
     "{one_token.mean_model} {one_token.mean:.4f}, "
     "[{?one_token.nothing_helps}without looking {one_token.blind:.4f})"

@@ -63,5 +63,5 @@ static int run(cli_args *args)
                     json_pack("{s:I, s:I, s:I, s:I}", "studies", cli_int(sum.studies), "added",
                               cli_int(sum.added), "same", cli_int(sum.same), "replaced",
                               cli_int(sum.replaced)),
-                    "{added#run} added, {same} there before, {replaced} replaced\n");
+                    "{added#run} added, {same} already present, {replaced} replaced\n");
 }

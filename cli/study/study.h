@@ -103,12 +103,12 @@ void study_outcome_clear(study_outcome *outcome);
 void study_release(void);
 int study_follow(const fin_study_settings *settings);
 /* {"study": ..., "title": ..., "runs": ..., "claims": [...]}, with a few of the failed runs and their
- * reasons; NULL: see err. "40 runs: 28 there before, 12 done now, 1 failed" and, to a terminal, the
+ * reasons; NULL: see err. "40 runs: 28 cached, 12 computed, 1 failed" and, to a terminal, the
  * time: */
 json_t *study_outcome_of(const fin_study *study, fin_store *store, const study_outcome *outcome,
                          fin_error *err);
 #define STUDY_OUTCOME_FORM                                                                         \
-    "{study}  {title}\n{runs#run}: {present} there before, {done} done now"                        \
+    "{study}  {title}\n{runs#run}: {present} cached, {done} computed"                              \
     "[{?failed}, {failed} failed][{?tty}, {seconds:.3g} s]\n"                                      \
     "[{*failures|{%8,12,16,0|failed|{hash:.12s}|{block}|{reason}}}]"                               \
     "[{?more_failures}and {more_failures} more: finetti study ls {study} --state failed\n]"

@@ -252,7 +252,8 @@ const char train_form[] =
                  "\nquantiles        5 %          25 %         50 %         75 %         95 "
                  "%\n" QUANTILES("abs_kappa", "|kappa|         ") QUANTILES("abs_nu",
                                                                             "|nu|            ")
-                     QUANTILES("risk", "risk            ") QUANTILES("excess", "excess risk     ")
+                     QUANTILES("risk", "risk            ") QUANTILES("excess", "risk - eps^2    ")
+
                          QUANTILES("distance", "distance to M   ") QUANTILES(
                              "lam",
                              "lam             ") "[{?summary.curvature}\nHessian at end   runs     "

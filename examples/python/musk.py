@@ -3,7 +3,7 @@
 Attention over conformers and the kernel mean embedding of the bag, beside what one does with scikit-learn: pool the
 conformers to their mean or maximum, then any classifier. All see the same folds; +- is over folds, which share training
 data: the truth is rather more. Seen in the figure: accuracies on left-out molecules; and for each of the 47 musks, left
-out of its fit, the probabilities of its conformers to have decided, largest first. The best models look at the whole
+out of its fit, the probabilities of its conformers to be responsible, largest first. The best models look at the whole
 molecule. Few conformers stand out, and fits to two halves of the data often name different ones: a location is a
 hypothesis here, not a finding.
 
@@ -92,7 +92,7 @@ def draw(path, rows, musks):
     right.plot(place, chance, "_", color="#e69f00", markersize=6, markeredgewidth=2, label="if all were alike")
     right.set(xlabel="47 musks, each left out of the fit of the mixture", xticks=[],
               ylabel="probability of conformers, stacked", xlim=(-0.6, len(place) - 0.4),
-              ylim=(0, 1.15), yticks=np.arange(0, 1.1, 0.2), title="Which conformer decided?")
+              ylim=(0, 1.15), yticks=np.arange(0, 1.1, 0.2), title="Which conformer is responsible?")
     right.legend(ncol=4, columnspacing=1, handlelength=1.2, frameon=False, fontsize=8, loc="upper center")
     figure.savefig(path, dpi=100)
     print("figure:", path)

@@ -1,7 +1,7 @@
-"""Attention weights as a posterior: which of eight tokens decided, and how far the answer can be trusted.
+"""Attention weights as a posterior: which of eight tokens is responsible, and how far the answer can be trusted.
 
 The bags come from a known law (single-location regression with gamma = 1), under which the probability that a token
-decided is a softmax of linear scores. A SingleLocationRegressor is fitted to bags and labels; it never sees a location.
+is responsible is a softmax of linear scores. A SingleLocationRegressor is fitted to bags and labels; it never sees a location.
 Seen in the figure: on the left the first new bag about which even the exact posterior is unsure, before and after its
 label is known; on the right, over 4000 new bags, how often tokens that were given a probability p did decide. The fit
 to 1000 bags is calibrated as well as the exact posterior; the fit to 100, an average over penalties, is too cautious.
@@ -39,16 +39,16 @@ def draw(path, bag, curves):
     left.bar(token, exact, width=0.7, color="0.8", label="exact posterior, given X")
     left.plot(token, fitted, "o", color=BLUE, label="fitted attention, given X")
     left.plot(token, given, "D", markerfacecolor="none", color=ORANGE, label="fitted attention, given X and y")
-    left.annotate("decided", (location + 1, max(exact[location], fitted[location], given[location]) + 0.02),
+    left.annotate("responsible", (location + 1, max(exact[location], fitted[location], given[location]) + 0.02),
                   xytext=(0, 16), textcoords="offset points", ha="center", arrowprops=dict(arrowstyle="->"))
-    left.set(xlabel="token of the bag", ylabel="probability that it decided", ylim=(0, 1.4), xticks=token,
+    left.set(xlabel="token of the bag", ylabel="probability that it is responsible", ylim=(0, 1.4), xticks=token,
              yticks=np.arange(0, 1.1, 0.2), title="A bag that is hard: its label helps")
     left.legend(loc="upper left", frameon=False, fontsize=8.5)
     right.plot([0, 1], [0, 1], color="0.7", linewidth=1)
     for (name, (p, share, error)), (colour, mark) in zip(curves.items(), ((BLACK, "s"), (BLUE, "o"), (ORANGE, "^"))):
         right.errorbar(p, share, 2 * error, fmt=mark, markerfacecolor="none", color=colour, markersize=6, linewidth=1,
                        label=name)
-    right.set(xlabel="probability that was given (bins of 0.1)", ylabel="share of tokens that decided",
+    right.set(xlabel="probability that was given (bins of 0.1)", ylabel="share of responsible tokens",
               xlim=(0, 1), ylim=(0, 1.02), title="4000 new bags: is it a probability? (± 2 s.e.)")
     right.legend(loc="upper left", frameon=False, fontsize=8.5)
     figure.savefig(path, dpi=100)
@@ -64,7 +64,7 @@ def main():
               "fitted to 100 bags": finetti.SingleLocationRegressor(model="softmax").fit(X[:100], y[:100])}
     found = {"exact posterior": (task.posterior(new), task.predict(new)),
              **{name: (model.locate(new), model.predict(new)) for name, model in models.items()}}
-    print("on 4000 new bags       most probable token decided   log loss   confidence - share right   R2")
+    print("on 4000 new bags       responsible token found     log loss   confidence - share right   R2")
     curves = {}
     for name, (p, predicted) in found.items():
         curves[name] = calibration(p, hit)
@@ -75,7 +75,7 @@ def main():
     model = models["fitted to 1000 bags"]
     given = model.locate(new, label)
     low, high = model.predict_interval(new).T
-    print(f"given the label too, the most probable token decided in {(given.argmax(axis=1) == location).mean():.3f}; "
+    print(f"given the label too, the responsible token is found in {(given.argmax(axis=1) == location).mean():.3f}; "
           f"90 % intervals hold {np.mean((low <= label) & (label <= high)):.3f} of the labels")
     i = np.flatnonzero(found["exact posterior"][0].max(axis=1) < 0.5)[0]  # the first bag that is hard
     draw(sys.argv[1] if len(sys.argv) > 1 else "posterior_over_locations.png",

@@ -237,8 +237,8 @@ FIN_API fin_status fin_fit_predict(const fin_fit *fit, const fin_bags *bags, dou
                                    fin_error *err);
 /* What is known of the tokens; each may be NULL. */
 typedef struct fin_locations {
-    double
-        *prior; /* (tokens) probability that it decided, without the label; sums to 1 over a bag */
+    double *
+        prior; /* (tokens) probability that it is responsible, without the label; sums to 1 over a bag */
     double *given; /* (tokens) given the bag's label too; NaN where the label is NaN */
     /* Two classes, models any and mixture (NaN elsewhere): */
     double
@@ -291,7 +291,7 @@ FIN_API fin_status fin_fit_flipping(const fin_fit *fit, const fin_bags *bags, co
                                     fin_flipping *flipping, const fin_progress *progress,
                                     fin_error *err);
 
-/* How well scores of tokens find those that are known to have decided, over bags that have such tokens and
+/* How well scores of tokens find those that are known to be responsible, over bags that have such tokens and
  * others. first: share of bags whose highest score is one of them (ties count by their shares); auc: mean
  * over bags of the share of pairs in the right order; ece: expected calibration error of the scores as
  * probabilities (15 bins), NaN unless all are in [0, 1]; share_ece: the same of what is above 0, divided by

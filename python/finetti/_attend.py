@@ -75,7 +75,7 @@ def judge(values, mean, variance):
     -------
     dict
         count, rmse, r2, log_score (mean log density of a normal law), coverage (of the intervals of 50, 90 and 95 %, by
-        their number), pit (10 counts; flat is right).
+        their number), pit (10 counts; uniform if calibrated).
 
     Examples
     --------

@@ -287,10 +287,10 @@ class _BagEstimator(BaseEstimator):
 
 
 class _Locating:
-    """Models that say which token decided."""
+    """Models that say which token is responsible."""
 
     def locate(self, X, y=None, return_own=False, *, lengths=None, groups=None):
-        """Probability of every token that it decided its bag's label; they sum to 1 over a bag.
+        """Probability of every token that it is responsible for its bag's label; they sum to 1 over a bag.
 
         With y, given the labels too (a label that is NaN or None gives NaN). The answer is laid out as X is: a list of
         arrays (also for Bags), one number for each row, or (bags, tokens) with 0 for padding.

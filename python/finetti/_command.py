@@ -341,7 +341,7 @@ class Result(Mapping):
         return [*super().__dir__(), *self._values, *self.series]
 
     def to_frame(self):
-        """A pandas DataFrame, one row a run: the settings that vary, then numbers, with NAME_error where there is one."""
+        """A pandas DataFrame, one row per run: the settings that vary, then numbers, with NAME_error where there is one."""
         columns = dict(self._varying)
         for name, value in self._values.items():
             columns[name] = value

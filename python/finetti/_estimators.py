@@ -23,7 +23,7 @@ _ATTRIBUTES = """{}
 
 
 class SingleLocationRegressor(_Locating, _Regressor):
-    """Numbers for bags of which one token, or a few, decided: attention fitted to bags.
+    """Numbers for bags of which one token, or a few, are responsible: attention fitted to bags.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ class SingleLocationRegressor(_Locating, _Regressor):
 
 
 class SingleLocationClassifier(_Locating, _Classifier):
-    """Classes of bags of which one token, or a few, decided: attention fitted to bags.
+    """Classes of bags of which one token, or a few, are responsible: attention fitted to bags.
 
     Parameters
     ----------

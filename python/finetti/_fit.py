@@ -128,7 +128,7 @@ class Fit:
         return count, low, high
 
     def locate(self, tokens, offsets, labels=None, own=False):
-        """(probability of every token that it decided, given the labels if there are any; own, none of fin_locations).
+        """(probability of every token that it is responsible, given the labels if there are any; own, none of fin_locations).
 
         The latter two are None unless they are asked for, and NaN where the model does not say.
         """

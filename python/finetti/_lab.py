@@ -215,7 +215,7 @@ class Answer:
         return getattr(self.__dict__[self._columns[0]], "shape", ())
 
     def to_frame(self):
-        """A pandas DataFrame, one row a point: the settings that vary, then the results."""
+        """A pandas DataFrame, one row per point: the settings that vary, then the results."""
         columns = dict(self._varying)
         for name in self._columns:
             value = self.__dict__[name]

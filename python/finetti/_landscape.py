@@ -50,7 +50,7 @@ class StationaryPoints:
         return len(self.kappa)
 
     def to_frame(self):
-        """A pandas DataFrame, one row a point."""
+        """A pandas DataFrame, one row per point."""
         columns = {name: getattr(self, name) for name in self._columns}
         columns.update({f"span_{i}": self.span[:, i] for i in range(6)})
         columns.update({f"rest_{i}": self.rest[:, i] for i in range(2)})

@@ -199,7 +199,7 @@ class StudyResult(View):
         verdicts = self.claims()["verdict"].tolist()
         counts = ", ".join(f"{verdicts.count(v)} {v}" for v in ("holds", "fails", "undecided", "untested")
                            if v in verdicts)
-        return (f"<study {self.name!r}: {self.planned} runs ({self.present} there before, {self.done} done now, "
+        return (f"<study {self.name!r}: {self.planned} runs ({self.present} cached, {self.done} computed, "
                 f"{self.failed} failed), {len(verdicts)} claims{': ' + counts if counts else ''}>")
 
 

@@ -161,7 +161,7 @@ def posterior(weights, exact=None, location=None, ax=None):
     exact : array (L,), default=None
         Such as task.posterior.
     location : int, default=None
-        The token that decided, from 0, which gets a mark.
+        The responsible token, from 0, which gets a mark.
     ax : matplotlib axes, default=None
 
     Returns
@@ -183,7 +183,7 @@ def posterior(weights, exact=None, location=None, ax=None):
         ax.bar(token + (i - (len(pairs) - 1) / 2) * width, values, width, color=PALETTE[i], label=label)
     if location is not None:
         top = max(values[location] for values, _ in pairs)
-        ax.annotate("decided", (location + 1, top), xytext=(0, 14), textcoords="offset points", ha="center", color=SOFT,
+        ax.annotate("responsible", (location + 1, top), xytext=(0, 14), textcoords="offset points", ha="center", color=SOFT,
                     arrowprops={"arrowstyle": "->", "color": SOFT})
         ax.margins(y=0.2)
     return _legend(ax)

@@ -49,7 +49,7 @@ static const double left_out = 0.2;
 /* ---- the law of tokens --------------------------------------------------------------------------- */
 
 /* Mean and second moments of all tokens. Of the latter, shrunk towards a ball, the chains take away what
- * deciding tokens add, share (1 - share) S k k' S (`shift`). The mean of those that do not decide is
+ * responsible tokens add, share (1 - share) S k k' S (`shift`). The mean of those that do not decide is
  * N(0, t) in the columns' own units, t unknown: data that are centred by nature tell more than others. */
 typedef struct law {
     int64_t p;
@@ -243,7 +243,7 @@ static const fini_bag_form chain_form[2] = {CHAIN_FORM(loss_free), CHAIN_FORM(lo
 
 /* ---- what tokens say of a key ---------------------------------------------------------------------- */
 
-/* room = S k less what deciding tokens add to S; returns k'S k. */
+/* room = S k less what responsible tokens add to S; returns k'S k. */
 static double spread_of(const chain *o, const double *k)
 {
     int64_t p = o->keys;
@@ -294,7 +294,7 @@ static void draw_about(chain *o)
     o->about = fmax(t->least, draw);
 }
 
-/* From the mean key: the shift S k of deciding tokens, which solves  found k = S k (1 + c k'S k),
+/* From the mean key: the shift S k of responsible tokens, which solves  found k = S k (1 + c k'S k),
  * c = share (1 - share), times the root of what of it is in S. */
 static void find_shift(chain *o)
 {

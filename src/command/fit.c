@@ -46,7 +46,8 @@ static const fin_output outputs[] = {
      "their "
      "mean; for models that have a location",
      NULL},
-    {"found", "share of test bags in which the deciding token has the largest probability", NULL},
+    {"found", "share of test bags in which the responsible token has the largest probability",
+     NULL},
     {"bags", "training bags", "bags"},
     {NULL, NULL, NULL},
 };

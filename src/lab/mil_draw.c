@@ -3,7 +3,7 @@
  * Three are after Raff and Holt, Reproducibility in Multiple Instance Learning: A Case For Algorithmic Unit
  * Tests (NeurIPS 2023, arXiv 2310.17867), Algorithms 1 to 3. The numbers are those with which the
  * library torchmil restates the algorithms (SCStandardMILDataset, MCStandardMILDataset,
- * FalseFrequencyMILDataset); the paper's own listing was not at hand. Bag i is positive if i is odd.
+ * FalseFrequencyMILDataset); the paper's own listing was not available to us. Bag i is positive if i is odd.
  * All columns of a token are independent:
  *
  *     background   N(0, 1)           `least` to `most` tokens of every bag, uniformly

@@ -425,11 +425,13 @@ static fin_status add_features(const fini_bag_view *v, fini_page *page, fin_erro
 static fin_status add_bags(const fini_bag_view *v, fini_page *page, fin_error *err)
 {
     bool located = fin_fit_locates(v->of->fit);
-    fini_page_add(page,
-                  "<section id=\"bags\">\n<h2>Which tokens decided</h2>\n<p class=\"about\">");
+    fini_page_add(
+        page, "<section id=\"bags\">\n<h2>Which tokens are responsible</h2>\n<p class=\"about\">");
     if (located)
-        fini_page_add(page, "<b>Decided</b> is the probability that this token decided, before the "
-                            "label is known. ");
+        fini_page_add(
+            page,
+            "<b>Responsible</b> is the probability that this token is responsible, before the "
+            "label is known. ");
     fini_page_form(
         page,
         "<b>Evidence</b> is how much smaller the %s would be without the token, and <b>alone</b> "

@@ -212,7 +212,7 @@ static void table(const fini_bag_view *v, int64_t i, const tokens *t, fini_page 
                    "<div class=\"scroll\"><table><thead><tr><th scope=\"col\">Row</th>%-s<th "
                    "scope=\"col\">Evidence"
                    "</th><th scope=\"col\">Alone</th></tr></thead>\n<tbody>\n",
-                   t->prior ? "<th scope=\"col\">Decided</th>" : "");
+                   t->prior ? "<th scope=\"col\">Responsible</th>" : "");
     for (int64_t r = 0; r < rows; r++) {
         int64_t l = t->order[r];
         fini_page_print(page, "<tr><th scope=\"row\">%lld</th>",
@@ -290,7 +290,8 @@ static fin_status show(const fini_bag_view *v, int64_t i, fini_page *page, fin_e
                                              v->place[1] + from,
                                              t.prior ? t.prior : t.change,
                                              name,
-                                             t.prior ? "probability that it decided" : "evidence"};
+                                             t.prior ? "probability that it is responsible"
+                                                     : "evidence"};
             fini_bag_picture(page, &picture, 280);
         }
     }

@@ -30,7 +30,7 @@ for t in range(540):
 assert texts("mood") == ["bad", "good"] * 30 and a["stars"][1] == (1, 4) * 30
 PY
 
-# ---- the word that decided
+# ---- the responsible word
 accepts fit words.npz --label mood --model softmax --out model.fin
 accepts locate model.fin words.npz --blind --top 1 --out located.csv
 "$PYTHON" - <<'PY'

@@ -49,7 +49,7 @@ assert figures(numbers) == ["figure-fit." + f for f in ("observed", "flipping")]
 for text in ("<i>tumor", "<b>f0", "Few bags", "mean", "Where it is surest", "Where it is least sure", "Sensitivity", "First row is better by"):
     assert text in fit.text, text
 assert "those that the model was fitted to" in new.text and "bags that were left out" not in new.text
-assert "of the variance of the labels" in numbers.text and "Decided" not in numbers.text and "That is too good" in numbers.text
+assert "of the variance of the labels" in numbers.text and "Responsible" not in numbers.text and "That is too good" in numbers.text
 assert sum(t == "rect" and a.get("fill", "")[:1] == "#" and a.get("height", "")[-1] != "%" for t, a in fit.tags) >= 12 * 12 # 12 bags of 12 tokens
 P
 

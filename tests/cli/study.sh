@@ -51,12 +51,12 @@ prints "11 runs"
 
 # ---- running, and running again
 accepts study run small.yaml
-prints "21 runs: 0 there before, 21 done now"
+prints "21 runs: 0 cached, 21 computed"
 prints "derived: 2 of 2 hold"
 grep -q "small: 21 of 21 runs, 0 failed" stderr || fail "no last line: $(cat stderr)"
 accepts study export small --out first.csv
 accepts study run small.yaml
-prints "21 runs: 21 there before, 0 done now"
+prints "21 runs: 21 cached, 0 computed"
 accepts study run small.yaml --dry-run
 prints "21 runs: 21 done, 0 failed, 0 to do"
 accepts study export small --out second.csv
@@ -182,9 +182,9 @@ prints "1 failed"
 code=0
 "$FINETTI" study run failing.yaml >stdout 2>/dev/null || code=$?
 [ $code = 1 ] || fail "the run is still a failed one"
-prints "2 there before, 0 done now, 1 failed"
+prints "2 cached, 0 computed, 1 failed"
 "$FINETTI" study run failing.yaml --retry-failed >stdout 2>/dev/null || true
-prints "1 there before, 1 done now, 1 failed"
+prints "1 cached, 1 computed, 1 failed"
 accepts study ls failing --state failed
 prints "form=softmax"
 prints "1 run"
@@ -202,14 +202,14 @@ accepts study ls small --state failed
 prints "lightning"
 ! "$FINETTI" study run small.yaml >/dev/null 2>&1 || fail "failed runs are fine?"
 accepts study run small.yaml --retry-failed
-prints "19 there before, 2 done now"
+prints "19 cached, 2 computed"
 accepts study export small --out fourth.csv
 cmp first.csv fourth.csv
 
 # ---- shards and merging
 for i in 1 2 3; do
     accepts study run small.yaml --shard $i/3 --store part$i.db
-    prints "7 runs: 0 there before, 7 done now"
+    prints "7 runs: 0 cached, 7 computed"
 done
 accepts study merge joined.db part1.db part2.db part3.db
 prints "21 runs added"
@@ -297,7 +297,7 @@ if command -v mpirun >/dev/null && "$FINETTI" info --json | grep -q '"MPI": "yes
     # In a container everybody is root and there are few processors.
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
     timeout 120 mpirun -n 3 "$FINETTI" study run small.yaml --store ranks.db >stdout 2>stderr || fail "mpirun: $(cat stdout stderr)"
-    prints "21 runs: 0 there before, 21 done now"
+    prints "21 runs: 0 cached, 21 computed"
     [ "$(grep -c "21 done now" stdout)" = 1 ] || fail "more than one rank talks"
     accepts study export small --store ranks.db --out ranks.csv
     cmp first.csv ranks.csv

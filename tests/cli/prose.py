@@ -1,0 +1,153 @@
+"""Prose of the project: sentences, phrases and links of Markdown files and of the tool's help.
+
+    prose.py sentences LIMIT FILE...      counts of words; sentences of more than LIMIT words; code 1 if there are any
+    prose.py phrases LIST FILE...         lines with a phrase of the list (phrase | what to say instead); code 1 if any
+    prose.py links FILE...                links to files and headings that are not there, and misshapen addresses; code 1 if any
+    prose.py words FILE                   the text without code, formulas and links, for a speller
+
+A FILE that ends with .md is Markdown; others are plain text. A piece of code or a formula counts as one word.
+"""
+
+import os
+import re
+import sys
+import urllib.parse
+
+FENCE = re.compile(r"^( *)(```|~~~).*?^\1\2[ \t]*$", re.M | re.S)
+LINK = re.compile(r"!?\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^()\s]*(?:\([^()]*\)[^()\s]*)*)(?:\s+\"[^\"]*\")?\)")
+END = re.compile(r"(?<=[.!?])[)\"*_]*\s+(?=[\"(*_]*[A-Z`0-9])")
+SHORT = re.compile(r"\b(e\.g|i\.e|cf|vs|etc|approx|resp|Fig|fig|Eq|eq|Sec|sec|Thm|No|Prop|Lem|Cor|et al|St|Dr|p|pp)\.")
+
+
+def blank(found):
+    """As many lines, and nothing in them."""
+    return "\n" * found.group().count("\n")
+
+
+def prose(name, text):
+    """The text without code blocks; of Markdown without links' addresses, comments and marks, too."""
+    if not name.endswith(".md"):
+        return text
+    text = FENCE.sub(blank, text)
+    text = re.sub(r"<!--.*?-->", blank, text, flags=re.S)
+    text = re.sub(r"(?:(?<=\n\n)|\A)(?: {4,}.*\n|\t.*\n)+", blank, text)  # code by indentation
+    text = re.sub(r"`[^`\n]+(?:\n[^`\n]+)?`", "Code", text)
+    text = re.sub(r"\$[^$\n]+\$", "Formula", text)
+    text = LINK.sub(lambda found: found[1], text)
+    return re.sub(r"</?[a-z]+[^>\n]*>", "", text)
+
+
+def paragraphs(name, text):
+    """[(line, text)]: paragraphs, headings, items of lists and cells of tables."""
+    found, start, lines = [], 0, []
+
+    def end():
+        if lines:
+            found.append((start, " ".join(lines)))
+            lines.clear()
+
+    for number, line in enumerate(prose(name, text).split("\n"), 1):
+        plain = line.strip()
+        if name.endswith(".md") and plain.startswith("|"):
+            end()
+            found.extend((number, cell.strip()) for cell in re.split(r"(?<!\\)\|", plain) if cell.strip(" -:"))
+            continue
+        item = re.match(r"([-*+]|\d+[.)])\s+", plain) if name.endswith(".md") else None
+        if not plain or item or plain.startswith("#"):
+            end()
+        if plain and not lines:
+            start = number
+        if plain:
+            lines.append(plain[item.end():] if item else plain)
+        if plain.startswith("#"):
+            end()
+    end()
+    return found
+
+
+def sentences(name, text):
+    """[(line, words, sentence)]"""
+    found = []
+    for line, paragraph in paragraphs(name, text):
+        paragraph = SHORT.sub(lambda short: short[0].replace(".", ""), paragraph)
+        for sentence in END.split(paragraph):
+            words = [word for word in sentence.split() if re.search(r"[A-Za-z]{2}|^[aAI]$", word)]
+            found.append((line, len(words), sentence.strip()))
+    return found
+
+
+def anchors(text):
+    """The names of the headings, as GitHub makes them."""
+    seen, names = {}, set(re.findall(r"<a (?:id|name)=\"([^\"]+)\"", text))
+    for heading in re.findall(r"^#{1,6}\s+(.*?)\s*#*$", FENCE.sub(blank, text), flags=re.M):
+        heading = re.sub(r"[`*]", "", LINK.sub(lambda found: found[1], heading))
+        name = re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+        count = seen.get(name, 0)
+        seen[name] = count + 1
+        names.add(f"{name}-{count}" if count else name)
+    return names
+
+
+def read(name):
+    with open(name, encoding="utf-8") as file:
+        return file.read()
+
+
+def wrong_link(name, target):
+    """Why a link does not lead anywhere; None if it does. Outside links are looked at for form only."""
+    if re.match(r"[a-z]+:", target):
+        address = urllib.parse.urlsplit(target)
+        good = address.scheme == "mailto" or (address.scheme in ("http", "https") and "." in address.netloc)
+        return None if good else "misshapen address"
+    path, _, anchor = target.partition("#")
+    path = os.path.normpath(os.path.join(os.path.dirname(name), urllib.parse.unquote(path))) if path else name
+    if not os.path.exists(path):
+        return "no such file"
+    if anchor and path.endswith(".md") and anchor not in anchors(read(path)):
+        return "no such heading"
+    return None
+
+
+def main(verb, *words):
+    bad = 0
+    if verb == "sentences":
+        limit, counts = int(words[0]), []
+        for name in words[1:]:
+            for line, length, sentence in sentences(name, read(name)):
+                counts.append(length)
+                if length > limit:
+                    bad += 1
+                    print(f"{name}:{line}: {length} words: {sentence}")
+        counts.sort()
+        print(f"{len(counts)} sentences: median {counts[len(counts) // 2]} words, nine of ten at most "
+              f"{counts[len(counts) * 9 // 10]}, longest {counts[-1]}; {bad} of more than {limit}")
+    elif verb == "phrases":
+        rows = [line.split("|") for line in read(words[0]).splitlines() if line.strip() and not line.startswith("#")]
+        patterns = [(re.compile(row[0].strip(), re.I), row[1].strip()) for row in rows]
+        for name in words[1:]:
+            for number, line in enumerate(read(name).splitlines(), 1):
+                for pattern, instead in patterns:
+                    if pattern.search(line):
+                        bad += 1
+                        print(f"{name}:{number}: '{pattern.search(line)[0]}': say: {instead}")
+    elif verb == "links":
+        total = 0
+        for name in words:
+            text = re.sub(r"`[^`\n]+`", "", FENCE.sub(blank, read(name)))
+            for found in LINK.finditer(text):
+                total += 1
+                why = wrong_link(name, found[2])
+                if why:
+                    bad += 1
+                    print(f"{name}:{text[:found.start()].count(chr(10)) + 1}: {found[2]}: {why}")
+        print(f"{total} links, {bad} of them wrong")
+    elif verb == "words":
+        for name in words:
+            print(prose(name, read(name)))
+    else:
+        sys.exit(__doc__)
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
