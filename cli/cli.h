@@ -155,7 +155,8 @@ int cli_lab(const cli_command *const *commands, const cli_command **list, int ro
 /* Whether a command is of this family: behind its name, or NULL. */
 const char *cli_family_member(const cli_family *family, const cli_command *command);
 
-void cli_help_overview(const cli_command *const *commands, const cli_family *families);
+void cli_help_overview(void);
+void cli_help_tasks(void); /* tasks, forms and families */
 void cli_help_family(const cli_family *family, const cli_command *const *commands);
 void cli_help_command(const cli_args *args);
 /* One line per option: name, type, default, lowest, highest, choices, separated by tabs. */

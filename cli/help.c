@@ -258,46 +258,72 @@ void cli_help_family(const cli_family *family, const cli_command *const *command
     printf("\n'finetti help %s COMMAND' explains one.\n", family->name);
 }
 
-void cli_help_overview(const cli_command *const *commands, const cli_family *families)
+/* The first screen: 24 lines of 80 characters. The test cli_info looks for what is missing. */
+static const struct {
+    const char *group, *name, *brief;
+} overview[] = {
+    {"Theory", "risk", "exact risks of a predictor"},
+    {NULL, "curve", "best risk from n bags"},
+    {NULL, "train", "descent from many starts"},
+    {NULL, "landscape", "stationary points, Hessian"},
+    {NULL, "latent", "exchangeable tokens"},
+    {NULL, "lab", "the studies' experiments"},
+    {NULL, "simulate", "samples of a task"},
+    {NULL, "explore", "interactive page (HTML)"},
+    {"Your data", "fit", "fit attention to your bags"},
+    {NULL, "predict", "labels of new bags"},
+    {NULL, "locate", "the responsible token"},
+    {NULL, "explain", "report on new bags (HTML)"},
+    {NULL, "attend", "a table as a context"},
+    {"Learning", "pretrain", "train an encoder"},
+    {NULL, "finetune", "labels with that encoder"},
+    {NULL, "probe", "linear maps of its states"},
+    {NULL, "embed", "texts as bags of tokens"},
+    {"Studies", "reproduce", "test the papers' claims"},
+    {NULL, "study", "run experiments in files"},
+    {NULL, "report", "claims, figures (HTML)"},
+    {NULL, "plot", "one figure: SVG, PDF, PNG"},
+};
+
+void cli_help_overview(void)
 {
-    printf("finetti %s: an attention layer as a statistical estimator.\n\n"
-           "Usage: finetti COMMAND [--OPTION VALUE]...\n\nCommands:\n",
+    printf("finetti %s: an attention layer as a statistical estimator\n"
+           "Usage: finetti COMMAND [--OPTION VALUE]...\n\n",
            fin_version());
-    const cli_family *shown = NULL; /* a family stands where its first command is */
-    for (; *commands; commands++) {
-        const cli_family *family = families;
-        while (family->name && !cli_family_member(family, *commands))
-            family++;
-        if (!family->name)
-            printf("  %-12s%s\n", (*commands)->name, (*commands)->summary);
-        else if (family != shown)
-            printf("  %-12s%s\n", family->name, family->summary);
-        shown = family->name ? family : shown;
+    bool left = true;
+    for (size_t i = 0; i < sizeof overview / sizeof *overview; i++) {
+        bool ends = i + 1 == sizeof overview / sizeof *overview || overview[i + 1].group;
+        if (overview[i].group)
+            printf("%s\n", overview[i].group);
+        printf(!left  ? " %-10s %s%s"
+               : ends ? "  %-10s %s%s"
+                      : "  %-10s %-27s%s",
+               overview[i].name, overview[i].brief, ends || !left ? "\n" : "");
+        left = ends || !left;
     }
-    printf("  %-12s%s\n", "help", "help on a command: finetti help risk");
-    printf("\nTasks (--task):\n");
+    printf("\nfinetti help COMMAND   options and examples of a command\n"
+           "finetti help tasks     tasks, forms of attention, families of tokens\n"
+           "finetti info           version, libraries, what is in a model file\n"
+           "finetti risk           a first result: exact risks in the paper's setting\n");
+}
+
+void cli_help_tasks(void)
+{
+    printf("Tasks (--task): how a relevant token differs\n");
     for (int i = 0; i < fin_task_count(); i++)
         printf("  %-12s%s\n", fin_task_kind_name(fin_task_at(i)),
                fin_task_kind_summary(fin_task_at(i)));
-    printf("\nForms of attention (--form):\n");
+    printf("\nForms of attention (--form)\n");
     for (int i = 0; i < fin_form_count(); i++)
         printf("  %-12s%s\n", fin_form_name(fin_form_at(i)), fin_form_summary(fin_form_at(i)));
-    printf("\nFamilies of exchangeable tokens (--family):\n");
+    printf("\nFamilies of exchangeable tokens (--family)\n");
     for (int i = 0; i < fin_family_count(); i++)
         printf("  %-12s%s\n", fin_family_name(fin_family_at(i)),
                fin_family_summary(fin_family_at(i)));
-    printf("\nFirst steps:\n"
-           "  finetti risk                              the paper's setting, every reference risk\n"
-           "  finetti risk --sweep lam=0.01:3:100log    a curve, as CSV\n"
-           "  finetti train                             30 runs of descent on the exact risk\n"
-           "  finetti latent risk                       exchangeable tokens: Bayes risk and "
-           "attention's\n"
-           "  finetti attend FILE.csv --key x --value y your own table as a context\n"
-           "  finetti fit BAGS.csv --bag id --label y   your own bags: fit, predict, locate\n"
-           "  finetti pretrain --family concept --out enc.fin   an encoder that learns to infer\n"
-           "  finetti reproduce                         every claim of the papers, tested\n"
-           "  finetti study run FILE.yaml               an experiment of your own\n"
-           "\nA number may be a formula of other settings: --lam 'sqrt(snr)', --L 'round(d^0.9)'.\n");
+    printf("\n'finetti COMMAND --task NAME --help' has the settings of one; so have --form and "
+           "--family.\n"
+           "A number may be a formula of other settings: --lam 'sqrt(snr)', --L "
+           "'round(d^0.9)'.\n");
 }
 
 /* ---- completion ----------------------------------------------------------------------------- */

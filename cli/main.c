@@ -141,7 +141,7 @@ static int find_command(int mode, int *argc, char ***argv, const cli_family **fa
 
 static int overview(void)
 {
-    cli_help_overview(commands, families);
+    cli_help_overview();
     return cli_flush();
 }
 
@@ -252,6 +252,10 @@ int main(int argc, char **argv)
     }
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
         return overview();
+    if (strcmp(name, "help") == 0 && argc > 2 && strcmp(argv[2], "tasks") == 0) {
+        cli_help_tasks();
+        return cli_flush();
+    }
     if (strcmp(name, "help") == 0)
         return argc < 3 || strcmp(argv[2], "help") == 0 ? overview()
                                                         : call(HELP, argc - 2, argv + 2);

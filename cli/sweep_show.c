@@ -87,14 +87,25 @@ static void print_cell(const fin_sweep *sweep, const fin_sweep_column *c, int64_
     printf(" %-*s%s", last ? 0 : CELL - 2, text, last ? "\n" : "");
 }
 
-static void print_how(const fin_sweep *sweep, const fin_sweep_column *c, int64_t n)
+/* What a column is, in the words of the command's reference. */
+static const char *meaning_of(const fin_command *row, const char *name)
+{
+    const fin_output *o = row ? row->outputs : NULL;
+    while (o && o->name && strcmp(o->name, name) != 0)
+        o++;
+    return o && o->name ? o->meaning : "";
+}
+
+static void print_how(const fin_command *row, const fin_sweep *sweep, const fin_sweep_column *c,
+                      int64_t n)
 {
     fin_scalar s = {.name = c->name, .how = c->how, .samples = c->samples ? c->samples[n - 1] : 0};
     char how[128];
     bool rare = false;
     for (int64_t i = 0; i < n; i++)
         rare = rare || is_rare(sweep, c->name, i);
-    printf("%-12s %s%s\n", c->name, cli_scalar_how(&s, how, sizeof how),
+    printf("%-12s %-26s %s%s\n", c->name, cli_scalar_how(&s, how, sizeof how),
+           meaning_of(row, c->name),
            rare ? "; (!): made by a few samples, most likely too small" : "");
 }
 
@@ -104,7 +115,7 @@ static const char *setting_at(const fin_column *c, int64_t i, char text[32])
     return c->texts ? c->texts[i] : cli_number(c->numbers[i], text, 32);
 }
 
-static int print_table(const plan *p, const fin_sweep *sweep)
+static int print_table(const plan *p, const cli_args *args, const fin_sweep *sweep)
 {
     fin_sweep_column shown[CLI_COLUMNS];
     char text[32];
@@ -129,8 +140,14 @@ static int print_table(const plan *p, const fin_sweep *sweep)
             print_cell(sweep, &shown[j], i, j == count - 1);
     }
     putchar('\n');
+    for (int k = 0; k < p->count; k++) {
+        const fin_group *group;
+        const fin_field *field = cli_field(args, p->names[k], &group);
+        if (field)
+            printf("%-12s %-26s %s\n", field->name, "setting", field->meaning);
+    }
     for (int j = 0; j < count; j++)
-        print_how(sweep, &shown[j], p->n);
+        print_how(args->settings, sweep, &shown[j], p->n);
     return cli_flush();
 }
 
@@ -144,7 +161,7 @@ int cli_sweep_show(const plan *p, const cli_args *args, const fin_sweep *sweep,
     int count = gather(p, sweep, columns);
     if (table) {
         int code = head ? head(args) : CLI_OK;
-        return code ? code : print_table(p, sweep);
+        return code ? code : print_table(p, args, sweep);
     }
     if ((out || !json) && cli_write_columns(out ? out : "-", columns, p->n, &err))
         return cli_error(&err);

@@ -68,14 +68,12 @@ const cli_command cli_fit = {
     .name = "fit",
     .summary = "your own bags: fit attention, say how good it is, write a model",
     .about =
-        "A bag is a set of tokens (vectors) with one label, and one or a few of them are "
-        "responsible for it:\n"
-        "molecules and conformers, slides and patches, documents and sentences. Fits a model,\n"
-        "cross-validates it beside simpler ones, says which features matter and whether the idea\n"
-        "of one responsible token suits the data. Behind a model's name stands what tokens are "
-        "seen\n"
-        "through: softmax+rbf, softmax:rbf, softmax:linear. Under mpirun the bags are split over\n"
-        "the ranks.\n"
+        "A bag is a set of tokens (vectors) with one label, for which one or a few of them are\n"
+        "responsible: molecules and conformers, slides and patches, documents and sentences.\n"
+        "Fits a model, cross-validates it beside simpler ones, says which features matter and\n"
+        "whether one token is responsible. A model's name ends with the basis that tokens are\n"
+        "seen through: softmax+rbf, softmax:rbf, softmax:linear. Under mpirun the bags are split\n"
+        "over the ranks.\n"
         "docs/fit.md is a guide.",
     .examples =
         "  finetti fit bags.csv --bag molecule --label active --out model.fin\n"
@@ -346,8 +344,9 @@ static int finish(const fit_run *run)
         return CLI_OK;
     for (int i = 0; i < fin_bag_set_notes(run->set); i++)
         cli_note("note: %s", fin_bag_set_note(run->set, i));
-    if (run->level_kept)
-        cli_note("note: %s", fit_level_note(run, note, sizeof note));
+    for (int kind = 0; kind < FIT_OWN_NOTES; kind++)
+        if (fit_note(run, kind, note, sizeof note))
+            cli_note("note: %s", note);
     return fit_report(run);
 }
 

@@ -49,20 +49,16 @@ const cli_command cli_locate = {
     .name = "locate",
     .summary = "which token of a bag is responsible, with probabilities",
     .about =
-        "For every token of every bag, the probability that it is responsible for the label, and "
-        "if the data\n"
-        "have labels the probability given the label too. The tokens of a bag are listed from the\n"
-        "most probable on: given the label where it is known, unless --blind. `row` counts the\n"
-        "file's rows from 1, `token` those of the bag from 0. Where the model is any or mixture\n"
-        "with two classes, `own` is the probability that the token by itself is positive, and\n"
-        "`none` that no token of the bag is. The models of a bag as a whole (embedding, mean, "
-        "max,\n"
-        "base) have no location, unless fit has kept one that has beside them.\n"
-        "Every model has evidence (--evidence): by how much the probability of the likeliest "
-        "class,\n"
-        "or the predicted number, changes when the token is taken out (`evidence`), and what it "
-        "is\n"
-        "for the token alone (`alone`).",
+        "For every token of every bag, the probability that it is responsible for the label.\n"
+        "If the data have labels, `given_label` is that probability given the label, and tokens\n"
+        "are ranked by it; --blind does not use the labels. `row` counts the file's rows from 1,\n"
+        "`token` those of the bag from 0. Where the model is any or mixture with two classes,\n"
+        "`own` is the probability that the token by itself is positive, and `none` that no token\n"
+        "of the bag is. The models of a bag as a whole (embedding, mean, max, base) have no\n"
+        "location, unless fit has kept one that has beside them.\n"
+        "Every model has evidence (--evidence): by how much the probability of the likeliest\n"
+        "class, or the predicted number, changes when the token is taken out (`evidence`), and\n"
+        "what it is for the token alone (`alone`).",
     .examples = "  finetti locate model.fin bags.csv\n"
                 "  finetti locate model.fin bags.csv --top 1 --out deciders.csv\n"
                 "  finetti locate model.fin bags.csv --evidence --out evidence.csv\n"
@@ -556,6 +552,9 @@ static int finish(const cli_args *args, located *l, bool table)
         l->change ? flipping_of(l) : NULL, "found", l->change ? found_of(l) : NULL);
     fit_answer_say(&l->from);
     cli_note_of(record, "[located by " FIT_LOCATOR_FORM("locator.") "]");
+    if (l->given)
+        cli_note("note: the data have labels: tokens are ranked by given_label, which uses them; "
+                 "--blind goes without");
     cli_note_of(record, FLIP_FORM);
     cli_note_of(record, FOUND_FORM);
     if (table) { /* what its columns are */

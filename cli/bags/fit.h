@@ -74,6 +74,7 @@ typedef struct fit_run {
     int64_t levels;
     char *level_names; /* each with a NUL behind it */
     bool level_kept;
+    int64_t ids, first_id; /* features that look like the number of a row: how many, and the first */
     int64_t groups; /* how many; 0: there are none */
 
     /* cross-validation; repeats 0: none */
@@ -107,6 +108,9 @@ fin_status fit_level(fit_run *run, fin_error *err);
 char *fit_level_names(const fit_run *run, char *buffer, size_t size);
 /* Of columns that were kept: "columns 'a', ... are constant". Returns buffer. */
 char *fit_level_note(const fit_run *run, char *buffer, size_t size);
+/* What a person should know of the data beside the notes of their reader: buffer, or NULL: no reason for this one. */
+enum { FIT_NOTE_LEVEL, FIT_NOTE_IDS, FIT_NOTE_FEW, FIT_OWN_NOTES };
+const char *fit_note(const fit_run *run, int kind, char *buffer, size_t size);
 fin_status fit_count_groups(fit_run *run, fin_error *err); /* collective */
 /* Groups that have a bag of class c; its bags where there are no groups. */
 int64_t fit_class_groups(const fit_run *run, int64_t c);

@@ -5,6 +5,7 @@
  * no model is fitted to it. */
 #include "bags/fit.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -103,6 +104,94 @@ char *fit_level_note(const fit_run *run, char *buffer, size_t size)
     return buffer;
 }
 
+/* ---- columns that look like the number of a row, and too few bags ------------------------------- */
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Integers, another one in every row. room: one for each row. */
+static bool numbers_rows(const fin_bags *bags, int64_t j, double *room)
+{
+    int64_t rows = bags->offsets[bags->n] - bags->offsets[0];
+    double low = INFINITY, high = -INFINITY;
+    for (int64_t i = 0; i < rows; i++) {
+        room[i] = cell(bags, i, j);
+        if (room[i] != floor(room[i]))
+            return false;
+        low = fmin(low, room[i]);
+        high = fmax(high, room[i]);
+    }
+    if (high - low + 1 < (double)rows)
+        return false;
+    qsort(room, (size_t)rows, sizeof *room, ascending);
+    for (int64_t i = 1; i < rows; i++)
+        if (room[i] == room[i - 1])
+            return false;
+    return true;
+}
+
+/* Integers that count the tokens of every bag: 0, 1, 2, ... or 1, 2, 3, ... */
+static bool numbers_tokens(const fin_bags *bags, int64_t j)
+{
+    double first = cell(bags, 0, j);
+    if (first != 0 && first != 1)
+        return false;
+    for (int64_t i = 0; i < bags->n; i++) {
+        int64_t from = bags->offsets[i] - bags->offsets[0];
+        for (int64_t row = from; row < bags->offsets[i + 1] - bags->offsets[0]; row++)
+            if (cell(bags, row, j) != first + (double)(row - from))
+                return false;
+    }
+    return true;
+}
+
+static fin_status find_ids(fit_run *run, fin_error *err)
+{
+    enum { ROWS_LEAST = 12 }; /* fewer may differ by chance */
+    const fin_bags *bags = run->bags;
+    int64_t rows = bags->offsets[bags->n] - bags->offsets[0];
+    if (fin_ranks() > 1 || rows < ROWS_LEAST || rows == bags->n)
+        return FIN_OK;
+    double *room = malloc((size_t)rows * sizeof *room);
+    if (!room)
+        return cli_status_memory(err, 8.0 * (double)rows, "a column");
+    for (int64_t j = bags->d - 1; j >= 0; j--)
+        if (numbers_rows(bags, j, room) || numbers_tokens(bags, j)) {
+            run->ids++;
+            run->first_id = j;
+        }
+    free(room);
+    return FIN_OK;
+}
+
+const char *fit_note(const fit_run *run, int kind, char *buffer, size_t size)
+{
+    enum { FEW = 10 };
+    char name[80];
+    switch (kind) {
+    case FIT_NOTE_LEVEL:
+        return run->level_kept ? fit_level_note(run, buffer, size) : NULL;
+    case FIT_NOTE_IDS:
+        snprintf(buffer, size,
+                 "column '%s'%s looks like the number of a row or token, and is used as a feature; "
+                 "if it is no measurement, name the others with --features",
+                 run->ids
+                     ? cli_clean(fin_bag_set_feature(run->set, run->first_id), name, sizeof name)
+                     : "",
+                 run->ids > 1 ? ", as others," : "");
+        return run->ids ? buffer : NULL;
+    default:
+        snprintf(buffer, size,
+                 "%lld bags are too few to learn from or to judge a model by; use %d or more, "
+                 "with several of each class",
+                 (long long)run->info.bags, 2 * FEW);
+        return run->info.bags < FEW ? buffer : NULL;
+    }
+}
+
 static fin_status keep_or_drop(fit_run *run, const unsigned char *level, fin_error *err)
 {
     char names[700];
@@ -139,6 +228,8 @@ fin_status fit_level(fit_run *run, fin_error *err)
         run->levels += level[j];
     if (!status && run->levels)
         status = keep_or_drop(run, level, err);
+    if (!status)
+        status = find_ids(run, err);
     free(level);
     free(sums);
     return fit_agree(status, err);

@@ -50,7 +50,7 @@ fin_status fit_coords_find(const fit_coords *coords, const fin_bag_set *set, con
 
 fin_status fit_page(const fit_run *run, const char *path, const char *verdict, fin_error *err)
 {
-    static char titles[FIT_MODELS][64], level[900];
+    static char titles[FIT_MODELS][64], level[900], own[FIT_OWN_NOTES][900];
     const char *names[FIT_MODELS], *classes[FIT_MODELS], *notes[2 * FIT_NOTES];
     const double *place[2];
     fit_coords coords;
@@ -74,6 +74,9 @@ fin_status fit_page(const fit_run *run, const char *path, const char *verdict, f
         notes[count++] = fin_bag_set_note(run->set, i);
     if (run->levels)
         notes[count++] = fit_level_note(run, level, sizeof level);
+    for (int kind = FIT_NOTE_IDS; kind < FIT_OWN_NOTES; kind++)
+        if (fit_note(run, kind, own[kind], sizeof own[kind]))
+            notes[count++] = own[kind];
     const fin_bag_report report = {
         .fit = run->fit,
         .model = fit_title(&run->settings, run->classes, model, sizeof model),

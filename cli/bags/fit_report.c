@@ -65,8 +65,9 @@ static json_t *data_of(const fit_run *run)
     json_t *notes = json_array();
     for (int i = 0; i < fin_bag_set_notes(run->set); i++)
         json_array_append_new(notes, cli_json_text(fin_bag_set_note(run->set, i)));
-    if (run->level_kept)
-        json_array_append_new(notes, cli_json_text(fit_level_note(run, note, sizeof note)));
+    for (int kind = 0; kind < FIT_OWN_NOTES; kind++)
+        if (fit_note(run, kind, note, sizeof note))
+            json_array_append_new(notes, cli_json_text(note));
     json_t *object = json_pack(
         "{s:o, s:I, s:I, s:I, s:I, s:s, s:o?, s:o, s:o, s:b, s:i, s:o*, s:o*}", "file",
         cli_json_text(run->path), "bags", cli_int(run->info.bags), "tokens",

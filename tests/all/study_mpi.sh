@@ -116,7 +116,7 @@ for victim in 0 2; do
     [ "$(sqlite3 dead.db 'PRAGMA integrity_check')" = ok ] || fail "rank $victim killed: integrity_check"
     [ "$before" -ge 5 ] && [ "$before" -lt 100 ] || fail "rank $victim was killed with $before runs in the store"
     ranks 3 "$FINETTI" study run slow.yaml --store dead.db >out 2>err || fail "restart: $(cat err)"
-    grep -q "100 runs: $before there before" out || fail "restart: $(cat out)"
+    grep -q "100 runs: $before cached" out || fail "restart: $(cat out)"
     same dead.db slow
     echo "rank $victim killed with $before of 100 runs in the store; the restart did the rest"
 done

@@ -26,9 +26,18 @@ assert len(json.load(sys.stdin)["warnings"]) == 1'
 accepts --version
 prints "finetti $("$PYTHON" -c 'import json; print(json.load(open("info.json"))["version"])')"
 accepts
-prints "Commands:"
+cp stdout overview
 accepts help
-prints "Commands:"
+cmp stdout overview
+# One screen with room for a prompt, and all commands and families on it.
+[ "$(wc -l <overview)" -le 23 ] && ! grep -E '.{81}| $' overview || fail "the overview does not fit"
+for name in $("$FINETTI" complete); do
+    grep -Eq "(^| )$name " overview || fail "$name is not in the overview"
+done
+accepts help tasks
+for word in slr softmax concept 'sqrt(snr)'; do
+    prints "$word"
+done
 
 # Every option that exists is in the help of its command and in the manual.
 "$FINETTI" complete | grep -vx -e help -e study -e latent -e lab >commands

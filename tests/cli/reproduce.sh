@@ -34,7 +34,7 @@ assert [k["kind"] for k in study["sum"]["kinds"]] == ["papers", "derived", "chec
 assert sum(k["holds"] for k in study["sum"]["kinds"]) == study["sum"]["total"] == len(study["claims"])
 P
 accepts reproduce $first --fresh --threads 2 --out report
-prints " 0 there before"
+prints " 0 cached"
 diff stdout before
 accepts study export $first --store report/finetti.db --out two.csv
 cmp one.csv two.csv

@@ -220,7 +220,7 @@ prints "derived: 2 of 2 hold"
 accepts study ls small --store part2.db --state planned
 prints "14 runs"
 accepts study merge joined.db part1.db
-prints "0 runs added, 7 there before"
+prints "0 runs added, 7 already present"
 code=0
 "$FINETTI" study diff part1.db joined.db >stdout || code=$?
 [ $code = 1 ] || fail "the stores differ and the exit code is $code"
