@@ -26,7 +26,7 @@ SYSTEM_HEADERS = {
     "math.h": "",
 }
 
-# Python functions that C calls; finetti/_core.py, _view.py, _study.py and _risk.py define them.
+# Python functions that C calls; finetti/_core.py, _view.py, _study.py, _risk.py and _encoder.py define them.
 CALLBACKS = """
 extern "Python" {
     int finpy_progress(void *user, const char *what, double done, double total);
@@ -41,6 +41,7 @@ extern "Python" {
     fin_status finpy_difference_row(void *user, const fin_difference *row, fin_error *err);
     void finpy_note(void *user, const char *text);
     double finpy_activation(double chi, void *user);
+    int finpy_learn(void *user, const fin_learn_report *report);
 }
 #define FIN_VERSION_MAJOR ...
 #define FIN_VERSION_MINOR ...

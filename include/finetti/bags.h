@@ -122,8 +122,8 @@ enum { FIN_MODEL_AUTO, FIN_MODELS(FIN_MODEL_ENUM) };
     F(int64_t, em_steps, FIN_AUTO_INT, 0, 10000,                                                   \
       "mixture: EM steps before L-BFGS takes over; auto = 0 for classes, 5 for numbers")           \
     C(gate, 0, "auto|free|gaussian",                                                               \
-      "keys of softmax and mixture: as fitted (free), or the discriminant of deciding and other "  \
-      "tokens (gaussian); auto = for numbers, what the training bags prefer")                      \
+      "keys of softmax and mixture: as fitted (free), or the discriminant of responsible and "     \
+      "other tokens (gaussian); auto = for numbers, what the training bags prefer")                \
     C(class_weights, 0, "none|balanced", "weights of bags: equal, or equal sums for all classes")  \
     C(calibrate, 0, "auto|no|yes",                                                                 \
       "sharpness of probabilities, noise of numbers and how far they go from the mean, by inner "  \

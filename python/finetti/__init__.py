@@ -1,7 +1,8 @@
 """finetti: an attention layer as a statistical estimator.
 
 Estimators (scikit-learn's conventions): SingleLocationRegressor, SingleLocationClassifier, BagEmbeddingRegressor,
-BagEmbeddingClassifier, AttentionRegressor; Bags holds their input.
+BagEmbeddingClassifier, AttentionRegressor; Bags holds their input, datasets makes or reads some.
+Encoders: Encoder (pretrain, finetune, probe, attention) and TextEncoder.
 Laboratory: risk, lam_star, bayes_risk, stationary_points, train, tasks, families, study; run, which takes any command
 of the library's table. Lower down: Context (queries to a context of tokens), attend (many short contexts at once),
 judge (how good predictions were), Store (what studies leave).
@@ -24,6 +25,8 @@ _HOMES = {
     "load_model": "_estimators",
     "AttentionRegressor": "_attention",
     "Encoder": "_encoder",
+    "TextEncoder": "_text_encoder",
+    "datasets": "datasets",
     "Context": "_context",
     "attend": "_attend",
     "judge": "_attend",

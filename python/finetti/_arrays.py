@@ -41,6 +41,30 @@ def plain(array, name):
                     f"np.asarray({name}, dtype=float)")
 
 
+def of_table(table, name, columns=None):
+    """A DataFrame or Series of pandas as a contiguous array of float64; anything else as it is.
+
+    columns: names that the columns must have, in any order; they come in this one.
+    """
+    if isinstance(table, np.ndarray) or not hasattr(table, "to_numpy"):
+        return table
+    if columns is not None and hasattr(table, "columns"):
+        gone = [column for column in columns if column not in table.columns]
+        if gone:
+            raise ValueError(f"{name} has no column {gone[0]!r}; keys had {', '.join(map(str, columns))}")
+        table = table[list(columns)]
+    kinds = getattr(table, "dtypes", None)
+    for column, kind in (kinds.items() if hasattr(kinds, "items") else [(name, table.dtype)]):
+        if getattr(kind, "kind", "O") not in "biuf":
+            raise TypeError(f"{name}: column {column!r} has dtype {kind}; numbers are needed")
+    return np.ascontiguousarray(table.to_numpy(dtype=np.float64))
+
+
+def names_of(table):
+    """The columns of a DataFrame as a list, or None."""
+    return None if isinstance(table, np.ndarray) or not hasattr(table, "columns") else list(table.columns)
+
+
 def unmasked(values, name):
     """`values`, or a TypeError if they are a masked array, whose mask would be lost."""
     if isinstance(values, np.ma.MaskedArray):

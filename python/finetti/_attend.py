@@ -7,7 +7,7 @@ import re
 
 import numpy as np
 
-from ._arrays import int64s, integers, view
+from ._arrays import int64s, integers, names_of, of_table, view
 from ._context import KEYWORDS, TABLE
 from ._core import ArgumentError, FinettiError, check, error, ffi, lib
 from ._signature import signed
@@ -17,7 +17,7 @@ _WORK = 1e9  # multiplications between two looks at Ctrl-C, about
 
 @signed(KEYWORDS)
 def attend(keys, values, queries, lengths=None, query_lengths=None, return_variance=False, **settings):
-    """Answers of many contexts, each to its own queries. No array is copied.
+    """Answers of many contexts, each to its own queries. No array is copied; a DataFrame becomes float64.
 
     All arrays are of one type, float32 or float64, which is that of the answers; cme computes in double inside.
     A context's numbers depend neither on what else is in the batch nor on threads.
@@ -51,6 +51,9 @@ def attend(keys, values, queries, lengths=None, query_lengths=None, return_varia
     ((1000, 1), True)
     """
     struct = TABLE.make(settings)
+    names = names_of(keys)
+    keys, values = of_table(keys, "keys"), of_table(values, "values")
+    queries = of_table(queries, "queries", names)
     batch = _Batch(keys, values, queries, lengths, query_lengths)
     if return_variance and struct.form != lib.FIN_CROSS_CME:
         raise ArgumentError(f"return_variance=True is for form='cme', not {settings['form']!r}; a Context gives the "

@@ -5,6 +5,7 @@ settings that are 'auto' come from the size of the data and are tuned, and all r
 """
 
 import warnings
+from statistics import NormalDist
 
 import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
@@ -13,6 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ._arrays import unmasked
+from ._attend import judge
 from ._context import TABLE, Context
 from ._core import ArgumentError, UnsupportedError, check, error, ffi, lib
 from ._signature import Keyword, document, initializer, parameters
@@ -116,7 +118,8 @@ class AttentionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     scales_ : array or None
         With ard: a scale for every column in use (columns_), to be multiplied by settings_["scale"].
     noise_ : float
-        Variance of a value around the function (cme); noise_ of the bag estimators is a standard deviation.
+        Standard deviation of an observation around the function (cme), as noise_ of all estimators; the setting `noise`
+        is its variance, as that of `finetti attend`.
     columns_ : array of int
         Columns of X in use: all but constant ones, if standardize.
     means_, deviations_ : array or None
@@ -144,6 +147,11 @@ class AttentionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     (array([4. , 3.9]), array([0.1, 1.3]))
     >>> model.weights([[1.5]]).shape
     (1, 50)
+    >>> low, high = model.predict_interval([[1.5]], coverage=0.9)[0]
+    >>> bool(low < 4 < high), round(model.noise_, 2)
+    (True, 0.11)
+    >>> model.coverage(X, y)["coverage"][90] > 0.8
+    True
     """
 
     __init__ = initializer(KEYWORDS)
@@ -172,7 +180,7 @@ class AttentionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
                                         progress=self.verbose)
         self.context_ = Context(keys, y, scales=scales, progress=self.verbose, **TABLE.read(struct))
         self.settings_ = self.context_.settings
-        self.noise_ = self.settings_["noise"]
+        self.noise_ = float(np.sqrt(self.settings_["noise"]))
         self.scales_, self.columns_ = scales, columns.used
         self.means_ = self.deviations_ = None
         if columns.powers is not None:
@@ -231,17 +239,44 @@ class AttentionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         check_is_fitted(self, "context_")
         return self._columns.keys(validate_data(self, _numbers(X, "X"), reset=False, dtype=np.float64, order="C"))
 
-    def predict(self, X, return_std=False):
+    def predict(self, X, return_std=False, latent=False):
         """The mean of y at the rows of X, and with return_std also its standard deviation, of the same shape.
 
-        For cme that is the standard deviation of a new value, noise included. Of softmax and nw it is the weighted
-        deviation of the training values around the mean, which is no posterior.
+        For cme that is the standard deviation of a new observation, noise included; with latent=True that of the
+        function itself. Of softmax and nw it is the weighted deviation of the training values around the mean, which is
+        no posterior.
         """
         queries = self._queries(X)
         if not return_std:
             return self.context_.predict(queries)
+        cme = self.settings_["form"] == "cme"
+        if latent and not cme:
+            raise UnsupportedError(f"latent=True is for form='cme': form={self.settings_['form']!r} has no posterior")
         mean, variance = self.context_.predict(queries, return_variance=True)
-        return mean, np.sqrt(variance + self.noise_ if self.settings_["form"] == "cme" else variance)
+        return mean, np.sqrt(variance + self.settings_["noise"] if cme and not latent else variance)
+
+    def predict_interval(self, X, coverage=0.9, latent=False):
+        """Intervals (rows, 2), or (rows, outputs, 2), that hold a new observation with probability `coverage`.
+
+        They are those of a normal law: exact for cme with the right settings. latent=True: intervals for the function.
+        """
+        if not (isinstance(coverage, (int, float, np.number)) and 0 < coverage < 1):
+            raise ArgumentError(f"coverage is {coverage!r}; it must be between 0 and 1, such as 0.9")
+        mean, deviation = self.predict(X, return_std=True, latent=latent)
+        z = -NormalDist().inv_cdf((1 - float(coverage)) / 2)
+        return np.stack([mean - z * deviation, mean + z * deviation], axis=-1)
+
+    def coverage(self, X, y):
+        """How well predictions with their deviations fit new observations, as `finetti.judge` says it: a dict.
+
+        `coverage` has the shares of y inside the central intervals of 50, 90 and 95 %, pit 10 counts that are uniform if
+        calibrated; rmse, r2 and log_score go with them.
+        """
+        mean, deviation = self.predict(X, return_std=True)
+        y = _own(_numbers(np.asarray(y), "y"))
+        if y.shape != mean.shape:
+            raise ValueError(f"y has shape {y.shape}; predictions have shape {mean.shape}")
+        return judge(y, mean, deviation**2)
 
     def weights(self, X):
         """(rows of X, training rows) what predict adds up: predict(X) == weights(X) @ y.

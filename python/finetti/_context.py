@@ -9,7 +9,7 @@ import operator
 
 import numpy as np
 
-from ._arrays import view
+from ._arrays import names_of, of_table, view
 from ._core import ArgumentError, FinettiError, Table, UnsupportedError, Watch, check, error, ffi, lib
 from ._signature import document, parameters, signed
 from ._window import Gate, Rows, at, check_memory, describe, get_info
@@ -31,10 +31,10 @@ class Context:
 
     Parameters
     ----------
-    keys : array (n, dk) of float64
-        The tokens' keys; n may be 0. They are copied.
-    values : array (n,) or (n, dv) of float64
-        The tokens' values. Answers have as many axes.
+    keys : array (n, dk) of float64, or DataFrame
+        The tokens' keys; n may be 0. They are copied. Columns of later DataFrames are found by name.
+    values : array (n,) or (n, dv) of float64, or Series or DataFrame
+        The tokens' values. Answers are arrays with as many axes.
     {parameters}
     scales : array (dk,) or None
         A length scale for every column of the keys, times `scale`.
@@ -62,11 +62,13 @@ class Context:
         if scales is not None:
             view(scales, "scales", dtype="d", ndim=1)
             scales = scales.copy()
+        self._names = names_of(keys)
         self._open(TABLE.make(settings), scales, *self._tokens(keys, values), capacity, progress)
 
     def _tokens(self, keys, values):
         """Both as matrices, checked; the width of what is there already counts."""
         first = not hasattr(self, "_dk")
+        keys, values = of_table(keys, "keys", self._names), of_table(values, "values")
         view(keys, "keys", 2, "d", None if first else (None, self._dk))
         view(values, "values", dtype="d")
         if values.ndim not in (1, 2) or len(values) != len(keys):
@@ -123,6 +125,7 @@ class Context:
         return_weights : bool
             (m, len(context)); mean = weights @ values.
         """
+        queries = of_table(queries, "queries", self._names)
         asked, _ = view(queries, "queries", dtype="d", shape=(None, self._dk))
         m = len(queries)
         mean = np.empty(m if self._flat else (m, self._dv))
@@ -163,6 +166,7 @@ class Context:
                              "before it")
         m = 0
         if queries is not None:
+            queries, answers = of_table(queries, "queries", self._names), of_table(answers, "answers")
             view(queries, "queries", dtype="d", shape=(None, self._dk))
             m = len(queries)
             view(answers, "answers", dtype="d", shape=(m,) if self._flat else (m, self._dv))
@@ -331,10 +335,11 @@ class Context:
     def __getstate__(self):
         return self._ask(lambda *call: (lib.FIN_OK, {
             "settings": self.settings, "scales": self._scales, "capacity": self._capacity, "keys": self._rows.get(0),
-            "values": self._rows.get(1), "flat": self._flat, "steps": self._steps.copy()}), queries=0)
+            "values": self._rows.get(1), "flat": self._flat, "steps": self._steps.copy(), "names": self._names}), queries=0)
 
     def __setstate__(self, state):
         self._flat, steps, scales = state["flat"], state["steps"], state["scales"]
+        self._names = state.get("names")
         keys, values = (np.ascontiguousarray(state[name]) for name in ("keys", "values"))
         view(keys, "keys", 2, "d")
         view(values, "values", dtype="d", shape=(len(keys), 1 if self._flat else None))

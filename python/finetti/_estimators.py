@@ -7,7 +7,7 @@ from ._bag_estimator import _Classifier, _Locating, _Regressor, _Whole
 from ._bag_keywords import RENAMED, keywords
 from ._signature import document, initializer
 
-_NUMBERS = "noise_ : standard deviation of a label around its prediction (of AttentionRegressor it is a variance)"
+_NUMBERS = "noise_ : standard deviation of a label around its prediction"
 _CLASSES = """classes_ : the labels, sorted: the order of predict_proba's columns
     positive_ : the class that one token can bring about (models any and mixture), or None"""
 _ATTRIBUTES = """{}

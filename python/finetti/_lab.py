@@ -105,6 +105,12 @@ def makers(kinds, what, cls, own):
     Returns
     -------
     {cls.__name__}
+
+    Examples
+    --------
+    >>> import {cls.__module__}
+    >>> {cls.__module__}.{kind.name}(seed=3).name
+    {kind.name!r}
     """
         return signed([*parameters(kind.table), *own])(make)
 

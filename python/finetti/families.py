@@ -47,7 +47,12 @@ _ATTENTION = [_suited(keyword) for keyword in parameters(_CROSS, without=("seed"
 
 class Sample(NamedTuple):
     """Sequences of exchangeable tokens: keys (n, L, dk), values (n, L, dv); queries (n, Q, dk) and their answers
-    (n, Q, dv); truth, the mean or the probabilities of an answer given z; z, the latent (None for a process)."""
+    (n, Q, dv); truth, the mean or the probabilities of an answer given z; z, the latent (None for a process).
+
+    >>> from finetti import families
+    >>> families.mean().draw(2, L=3).values.shape
+    (2, 3, 1)
+    """
 
     keys: np.ndarray
     values: np.ndarray

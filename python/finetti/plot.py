@@ -5,7 +5,7 @@ when a function is called, and not before.
 
 >>> import finetti
 >>> runs = finetti.train(init="manifold", runs=4, steps=1000)
->>> axes = finetti.plot.training(runs, "alignment")  # doctest: +SKIP
+>>> axes = finetti.plot.training(runs, "alignment")
 >>> axes.figure.savefig("training.pdf")  # doctest: +SKIP
 """
 
@@ -81,6 +81,13 @@ def training(result, what="excess", ax=None):
     Returns
     -------
     matplotlib axes
+
+    Examples
+    --------
+    >>> import finetti
+    >>> runs = finetti.train(init="manifold", runs=4, steps=200)
+    >>> finetti.plot.training(runs, "alignment").get_xlabel() != ""
+    True
     """
     if what not in _WHAT:
         raise ArgumentError(f"what = {what!r}; it is one of {', '.join(_WHAT)}")
@@ -125,6 +132,12 @@ def landscape(result, ax=None):
     Returns
     -------
     matplotlib axes
+
+    Examples
+    --------
+    >>> import finetti
+    >>> finetti.plot.landscape(finetti.run("landscape", points=5)).get_xlabel() != ""
+    True
     """
     result = _result(result, "landscape")
     s = result.series
@@ -167,6 +180,12 @@ def posterior(weights, exact=None, location=None, ax=None):
     Returns
     -------
     matplotlib axes
+
+    Examples
+    --------
+    >>> import finetti
+    >>> len(finetti.plot.posterior([0.1, 0.7, 0.2], location=1).patches) >= 3
+    True
     """
     weights = _array(weights, "weights", 1)
     pairs = [(weights, "attention")]
@@ -204,6 +223,14 @@ def calibration(probabilities, happened, bins=10, ax=None):
     Returns
     -------
     matplotlib axes
+
+    Examples
+    --------
+    >>> import numpy as np, finetti
+    >>> p = np.random.default_rng(0).uniform(size=500)
+    >>> happened = np.random.default_rng(1).uniform(size=500) < p
+    >>> finetti.plot.calibration(p, happened).get_xlabel() != ""
+    True
     """
     p, hit = np.asarray(probabilities, dtype=float).ravel(), np.asarray(happened).ravel().astype(bool)
     if p.shape != hit.shape or not p.size:
@@ -239,6 +266,13 @@ def learning_curves(result, ax=None):
     Returns
     -------
     matplotlib axes
+
+    Examples
+    --------
+    >>> import finetti
+    >>> curve = finetti.learning_curve(alpha=[1, 2, 5])
+    >>> finetti.plot.learning_curves(curve).get_xlabel() != ""
+    True
     """
     if not isinstance(result, Result) or result.command != "curve":
         raise TypeError(f"this draws what finetti.learning_curve leaves, not a {type(result).__name__}")
@@ -266,6 +300,12 @@ def attention(weights, ax=None):
     Returns
     -------
     matplotlib axes
+
+    Examples
+    --------
+    >>> import numpy as np, finetti
+    >>> len(finetti.plot.attention(np.eye(3)).images)
+    1
     """
     weights = _array(weights, "weights", 2)
     ax = _axes(ax, xlabel="token", ylabel="query")

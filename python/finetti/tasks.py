@@ -60,6 +60,13 @@ class Task:
         The seed.
     length_mean, length_variance : float
         Of the number of tokens in a sequence.
+
+    Examples
+    --------
+    >>> from finetti import tasks
+    >>> X, y, location = tasks.slr(d=4, L=3, mu=2).draw(2)
+    >>> X.shape, y.shape
+    ((2, 3, 4), (2,))
     """
 
     def __init__(self, name, settings, lengths=None, seed=1, k_star=None, v_star=None):

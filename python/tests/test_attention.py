@@ -174,13 +174,13 @@ def test_tuning_is_no_worse_than_that_of_scikit_learn():
     tune = model.info_["tune"]
     assert tune["chosen"] == ["scale", "prior", "noise"] and tune["by"] == "evidence" and tune["converged"]
     assert tune["after"] == pytest.approx(model.log_marginal_likelihood_, rel=1e-12) and tune["before"] < tune["after"]
-    assert model.noise_ == model.settings_["noise"] and model.settings_["level"] == 0
+    assert model.noise_ == model.settings_["noise"]**0.5 and model.settings_["level"] == 0
 
 
 def test_what_is_given_stays_as_it_is():
     X, y = table()
     model = AttentionRegressor(noise=0.04).fit(X, y)
-    assert model.noise_ == 0.04 and model.info_["tune"]["chosen"] == ["scale", "prior"]
+    assert model.noise_ == 0.2 and model.info_["tune"]["chosen"] == ["scale", "prior"]
     fixed = AttentionRegressor(**FIXED).fit(X, y)
     assert fixed.info_["tune"] is None and fixed.settings_["scale"] == 1.3
     nothing = AttentionRegressor(noise=None, tune=False).fit(X, y)  # None is the default, here as everywhere

@@ -8,7 +8,7 @@ import pkgutil
 import finetti
 import pytest
 
-MODULES = sorted(module.name for module in pkgutil.iter_modules(finetti.__path__) if module.name != "_finetti")
+MODULES = sorted(module.name for module in pkgutil.iter_modules(finetti.__path__) if module.name not in ("_finetti", "plot"))  # plot: tests/all/test_plot.py
 PUBLIC = sorted(name for name in finetti.__all__ if name != "__version__" and not name.endswith("Error"))
 
 
@@ -24,3 +24,27 @@ def test_public_names_are_documented_with_an_example(name):
     text = inspect.getdoc(getattr(finetti, name)) or ""
     assert ">>> " in text
     assert len(text.splitlines()[0]) <= 120
+
+
+def members(thing):
+    """The public functions, classes and methods that a module or class has of its own, with their names."""
+    for name in getattr(thing, "__all__", None) or dir(thing):
+        value = inspect.getattr_static(thing, name, None)
+        value = getattr(value, "__func__", value)
+        if not name.startswith("_") and (inspect.isfunction(value) or inspect.isclass(value)) \
+                and (value.__module__ or "").startswith("finetti"):
+            yield name, value
+
+
+@pytest.mark.parametrize("home", ["tasks", "families", "datasets", "plot"])
+def test_functions_and_classes_of_public_modules_have_an_example(home):
+    module = importlib.import_module("finetti." + home)
+    without = [name for name, value in members(module) if ">>> " not in (inspect.getdoc(value) or "")]
+    assert without == []
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_methods_are_documented(name):
+    value = getattr(finetti, name)
+    if inspect.isclass(value):
+        assert [method for method, function in members(value) if not inspect.getdoc(function)] == []

@@ -1,17 +1,14 @@
-"""Prose of the project: sentences, phrases and links of Markdown files and of the tool's help.
+"""Prose of the project: sentences and phrases of Markdown files and of the tool's help.
 
     prose.py sentences LIMIT FILE...      counts of words; sentences of more than LIMIT words; code 1 if there are any
     prose.py phrases LIST FILE...         lines with a phrase of the list (phrase | what to say instead); code 1 if any
-    prose.py links FILE...                links to files and headings that are not there, and misshapen addresses; code 1 if any
     prose.py words FILE                   the text without code, formulas and links, for a speller
 
 A FILE that ends with .md is Markdown; others are plain text. A piece of code or a formula counts as one word.
 """
 
-import os
 import re
 import sys
-import urllib.parse
 
 FENCE = re.compile(r"^( *)(```|~~~).*?^\1\2[ \t]*$", re.M | re.S)
 LINK = re.compile(r"!?\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^()\s]*(?:\([^()]*\)[^()\s]*)*)(?:\s+\"[^\"]*\")?\)")
@@ -76,36 +73,9 @@ def sentences(name, text):
     return found
 
 
-def anchors(text):
-    """The names of the headings, as GitHub makes them."""
-    seen, names = {}, set(re.findall(r"<a (?:id|name)=\"([^\"]+)\"", text))
-    for heading in re.findall(r"^#{1,6}\s+(.*?)\s*#*$", FENCE.sub(blank, text), flags=re.M):
-        heading = re.sub(r"[`*]", "", LINK.sub(lambda found: found[1], heading))
-        name = re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
-        count = seen.get(name, 0)
-        seen[name] = count + 1
-        names.add(f"{name}-{count}" if count else name)
-    return names
-
-
 def read(name):
     with open(name, encoding="utf-8") as file:
         return file.read()
-
-
-def wrong_link(name, target):
-    """Why a link does not lead anywhere; None if it does. Outside links are looked at for form only."""
-    if re.match(r"[a-z]+:", target):
-        address = urllib.parse.urlsplit(target)
-        good = address.scheme == "mailto" or (address.scheme in ("http", "https") and "." in address.netloc)
-        return None if good else "misshapen address"
-    path, _, anchor = target.partition("#")
-    path = os.path.normpath(os.path.join(os.path.dirname(name), urllib.parse.unquote(path))) if path else name
-    if not os.path.exists(path):
-        return "no such file"
-    if anchor and path.endswith(".md") and anchor not in anchors(read(path)):
-        return "no such heading"
-    return None
 
 
 def main(verb, *words):
@@ -130,17 +100,6 @@ def main(verb, *words):
                     if pattern.search(line):
                         bad += 1
                         print(f"{name}:{number}: '{pattern.search(line)[0]}': say: {instead}")
-    elif verb == "links":
-        total = 0
-        for name in words:
-            text = re.sub(r"`[^`\n]+`", "", FENCE.sub(blank, read(name)))
-            for found in LINK.finditer(text):
-                total += 1
-                why = wrong_link(name, found[2])
-                if why:
-                    bad += 1
-                    print(f"{name}:{text[:found.start()].count(chr(10)) + 1}: {found[2]}: {why}")
-        print(f"{total} links, {bad} of them wrong")
     elif verb == "words":
         for name in words:
             print(prose(name, read(name)))

@@ -16,9 +16,12 @@ def anchors(text): # those that a page of Markdown gives to its headings
     heads = re.findall(r"^#+ (.*)$", re.sub(r"^```.*?^```", "", text, flags=re.M | re.S), re.M)
     return {re.sub(r"[^\w\- ]", "", head.lower()).strip().replace(" ", "-") for head in heads}
 
-pages = ["README.md", "CONTRIBUTING.md"] + sorted(os.path.relpath(page, source) for page in glob.glob(os.path.join(source, "docs", "*.md")))
+pages = ["README.md", "CONTRIBUTING.md", "python/README.md"] + sorted(os.path.relpath(page, source) for page in glob.glob(os.path.join(source, "docs", "*.md")))
 links = [(page, link) for page in pages for link in re.findall(r"\]\(([^)\s]+)\)|<img src=\"([^\"]+)\"", prose(read(page)))]
-links = [(page, a or b) for page, (a, b) in links if not re.match(r"[a-z]+:", a or b)]
+outside = [(page, a or b) for page, (a, b) in links if re.match(r"[a-z]+:", a or b)]
+odd = [f"{page}: {link}" for page, link in outside if not re.fullmatch(r"https?://[\w-]+(\.[\w-]+)+(:\d+)?(/[^\s]*)?|mailto:[^@\s]+@[^@\s]+", link)]
+assert not odd, "misshapen addresses:\n" + "\n".join(odd)
+links = [(page, a or b) for page, (a, b) in links if (page, a or b) not in outside]
 broken = []
 for page, link in links:
     path, _, anchor = link.partition("#")

@@ -19,7 +19,7 @@ accepts study export $first --store report/finetti.db --out one.csv
 
 # Run again it does nothing, and says the same; on two threads and anew, the same numbers.
 accepts reproduce $first
-prints " 0 done now"
+prints " 0 computed"
 "$FINETTI" reproduce $first --json >r.json 2>/dev/null
 "$PYTHON" - <<'P'
 import json

@@ -1,5 +1,6 @@
 """finetti.plot: what is in the axes are the numbers of the result, in the palette of the report; matplotlib only where something is drawn."""
 
+import doctest
 import os
 import re
 import subprocess
@@ -31,6 +32,11 @@ def legend(ax):
 @pytest.fixture(scope="module")
 def runs():
     return finetti.train(d=20, init="sphere", runs=12, steps=4000, alpha=4e-3, log_every=400, seed=3)
+
+
+def test_examples_run():
+    done = doctest.testmod(finetti.plot, optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS)
+    assert done.failed == 0 and done.attempted >= 15
 
 
 def test_palette_is_that_of_the_report():
