@@ -94,17 +94,17 @@ static verdict judge(const fin_fit *fit, const sample *s)
 {
     enum { BINS = 15 };
     fin_error err = {FIN_OK, ""};
-    double *mean = calloc(HELD, sizeof *mean), *sd = calloc(HELD, sizeof *sd);
+    double *mean = calloc(HELD, sizeof *mean), *ends = calloc(2 * HELD, sizeof *ends);
     double *prior = calloc(HELD * L, sizeof *prior), gap[BINS] = {0};
     verdict v = {0};
-    assert_true(mean && sd && prior);
-    assert_int_equal(fin_fit_predict(fit, &s->test, mean, sd, NULL, &err), FIN_OK);
+    assert_true(mean && ends && prior);
+    assert_int_equal(fin_fit_interval(fit, &s->test, 0.9, mean, NULL, ends, NULL, &err), FIN_OK);
     fin_locations to = {.prior = prior};
     assert_int_equal(fin_fit_locate(fit, &s->test, &to, NULL, &err), FIN_OK);
     for (int64_t i = 0; i < HELD; i++) {
-        double rest = mean[i] - s->test.labels[i];
+        double rest = mean[i] - s->test.labels[i], y = s->test.labels[i];
         v.risk += rest * rest / HELD;
-        v.covered += (fabs(rest) < 1.6448536269514722 * sd[i]) / (double)HELD;
+        v.covered += (ends[2 * i] <= y && y <= ends[2 * i + 1]) / (double)HELD;
         for (int64_t l = 0; l < L; l++) {
             double p = prior[i * L + l];
             int bin = (int)(p * BINS);
@@ -114,7 +114,7 @@ static verdict judge(const fin_fit *fit, const sample *s)
     for (int b = 0; b < BINS; b++)
         v.ece += fabs(gap[b]) / (HELD * L);
     free(mean);
-    free(sd);
+    free(ends);
     free(prior);
     return v;
 }

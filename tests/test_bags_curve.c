@@ -45,7 +45,7 @@ static void curve__is_fits_to_parts(void **state)
                 }
                 OK(fin_fit_create(&part, s, classes, &t.bags, weights, NULL, NULL, &err));
                 OK(fin_fit_predict(part, &t.bags, mean, sd, NULL, &err));
-                OK(fin_fit_judge(N, classes, labels, mean, sd, &judged, &err));
+                OK(fin_fit_judge(N, classes, labels, mean, sd, NULL, &judged, &err));
                 score[f] = classes ? judged.accuracy : judged.r2;
                 sum += score[f] / FIN_CURVE_FOLDS;
                 fin_fit_destroy(part);

@@ -586,7 +586,8 @@ static void parts__far_from_zero_keep_their_variance(void **state)
     (void)state;
     for (int k = 0; k < 3; k++) {
         double none = 0, low = level[k], high = level[k] + 1, mean = 0, variance = 0;
-        const fini_said said[] = {{0.5, 0.1, &low, &none, &none}, {0.5, 0.1, &high, &none, &none}};
+        const fini_said said[] = {{0.5, 0.1, &low, &none, &none, 0, NULL},
+                                  {0.5, 0.1, &high, &none, &none, 0, NULL}};
         fini_add_part(&fit, &said[0], 0, 1, &mean, &variance);
         fini_add_part(&fit, &said[1], 0.5, 1, &mean, &variance);
         assert_true(mean == level[k] + 0.5);

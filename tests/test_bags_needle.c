@@ -55,7 +55,7 @@ static double auc_of(const fin_fit *fit, const hay *fresh)
     fin_fit_score score;
     double p[2 * N];
     OK(fin_fit_predict(fit, &fresh->bags, p, NULL, NULL, &err));
-    OK(fin_fit_judge(N, 2, fresh->labels, p, NULL, &score, &err));
+    OK(fin_fit_judge(N, 2, fresh->labels, p, NULL, NULL, &score, &err));
     return score.auc;
 }
 

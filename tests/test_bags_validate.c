@@ -276,7 +276,7 @@ static void rows__of_leave_one_out(void **state)
         fin_validation *v = NULL;
         OK(fin_validate(&v, 1, &s, classes, &t.bags, &(fin_folds){1, N, fold}, NULL, &err));
         fin_fit_score all;
-        OK(fin_fit_judge(N, classes, t.labels, fin_validation_mean(v, 0), NULL, &all, &err));
+        OK(fin_fit_judge(N, classes, t.labels, fin_validation_mean(v, 0), NULL, NULL, &all, &err));
         fin_fit_score mean = fin_validation_at(v, 0)->mean;
         if (classes) {
             assert_true(fabs(mean.accuracy - all.accuracy) < 1e-12);

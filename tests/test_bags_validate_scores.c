@@ -24,7 +24,7 @@ static fin_fit_score judged(int64_t n, int64_t classes, const double *y, const d
                             const double *sd)
 {
     fin_fit_score s;
-    if (fin_fit_judge(n, classes, y, p, sd, &s, &err))
+    if (fin_fit_judge(n, classes, y, p, sd, NULL, &s, &err))
         fail_msg("%s", err.message);
     return s;
 }
@@ -154,10 +154,10 @@ static void refused(int64_t n, int64_t classes, const double *y, const double *p
 {
     fin_fit_score s;
     fin_error e = {FIN_OK, ""};
-    assert_int_equal(fin_fit_judge(n, classes, y, p, sd, &s, &e), FIN_ERR_ARGUMENT);
+    assert_int_equal(fin_fit_judge(n, classes, y, p, sd, NULL, &s, &e), FIN_ERR_ARGUMENT);
     if (!strstr(e.message, word))
         fail_msg("'%s' is not in: %s", word, e.message);
-    assert_int_equal(fin_fit_judge(n, classes, y, p, sd, &s, NULL), FIN_ERR_ARGUMENT);
+    assert_int_equal(fin_fit_judge(n, classes, y, p, sd, NULL, &s, NULL), FIN_ERR_ARGUMENT);
 }
 
 static void judge__refuses(void **state)
@@ -192,7 +192,7 @@ static fin_status judge_once(void *user, fin_error *e)
     fin_fit_score s;
     (void)user;
     three_classes(y, P);
-    return fin_fit_judge(N, 3, y, P, NULL, &s, e);
+    return fin_fit_judge(N, 3, y, P, NULL, NULL, &s, e);
 }
 
 static void judge__without_memory(void **state)

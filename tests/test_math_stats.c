@@ -11,6 +11,8 @@
  *
  *     ks(c/n, n, n) = 2 sum_{j>=1} (-1)^(j-1) C(2n, n - j c) / C(2n, n)
  *
+ *     mixtures: halving of F(x) - q with mpmath.erfc
+ *
  * The straight line is Norris of the NIST Statistical Reference Datasets, with certified values. */
 #include "math/stats.h"
 
@@ -144,6 +146,34 @@ static const double norris_y[] = {0.1,   338.8, 118.1, 888.0, 9.2,   228.1, 668.
                                   778.9, 559.2, 0.3,   0.1,   778.1, 668.8, 339.3, 448.9, 10.8,
                                   557.7, 228.3, 998.0, 888.8, 119.6, 0.3,   0.6,   557.6, 339.3,
                                   888.0, 998.5, 778.9, 10.2,  117.6, 228.9, 668.4, 449.2, 0.2};
+
+/* ---- mixtures of normals --------------------------------------------------------------------- */
+
+static void normals_quantile__known_answers(void **state)
+{
+    (void)state;
+    const double one = 1, none = 0, w[] = {0.25, 0.75}, m[] = {-3, 2}, s[] = {0.5, 0.125};
+    const double w3[] = {0.5, 0.25, 0.25}, m3[] = {1, 1, 100}, s3[] = {1, 0.001, 10};
+    close_to(fini_normals_quantile(1, &one, &none, &one, 0.05), -1.6448536269514727, 1e-13);
+    close_to(fini_normals_quantile(1, &one, &none, &one, 0.95), 1.6448536269514727, 1e-13);
+    close_to(fini_normals_quantile(1, &one, &none, &one, 1e-10), -6.3613409024040562, 1e-12);
+    close_to(fini_normals_quantile(2, w, m, s, 0.05), -3.4208106167864571, 1e-12);
+    close_to(fini_normals_quantile(2, w, m, s, 0.5), 1.9461590875880678, 1e-12);
+    close_to(fini_normals_quantile(2, w, m, s, 0.95), 2.1876357432555031, 1e-12);
+    close_to(fini_normals_quantile(2, w, m, s, 1e-10), -6.0724637963198095, 1e-12);
+    close_to(fini_normals_quantile(3, w3, m3, s3, 0.9), 102.53347103135800, 1e-12);
+}
+
+static void normals_quantile__edges(void **state)
+{
+    (void)state;
+    const double one = 1, w[] = {0.5, 0.5}, m[] = {-1e150, 1e150}, s[] = {1e-150, 1e-150};
+    assert_true(isnan(fini_normals_quantile(0, NULL, NULL, NULL, 0.5)));
+    for (int k = 0; k < 3; k++)
+        assert_true(isnan(fini_normals_quantile(1, &one, &one, &one, (double[]){0, 1, NAN}[k])));
+    close_to(fini_normals_quantile(2, w, m, s, 0.25), -1e150, 1e-12);
+    close_to(fini_normals_quantile(2, w, m, s, 0.75), 1e150, 1e-12);
+}
 
 static void line__norris(void **state)
 {
@@ -282,6 +312,8 @@ int main(void)
         cmocka_unit_test(sort__nan_last),
         cmocka_unit_test(quantile__known_answers),
         cmocka_unit_test(quantile__edges),
+        cmocka_unit_test(normals_quantile__known_answers),
+        cmocka_unit_test(normals_quantile__edges),
         cmocka_unit_test(line__norris),
         cmocka_unit_test(line__far_from_origin),
         cmocka_unit_test(line__edges),

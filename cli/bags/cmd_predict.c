@@ -40,13 +40,11 @@ const cli_command cli_predict = {
 
 typedef struct predictions {
     fit_answer from;
-    int64_t n, width; /* width: classes, or 1 */
-    double *mean, *sd;
+    int64_t n, width;         /* width: classes, or 1 */
+    double *mean, *sd, *ends; /* ends: (n, 2), numbers */
     fin_fit_score score;
     bool judged;
 } predictions;
-
-static const double NINETY = 1.6448536269514722; /* normal quantile of 0.95 */
 
 /* ---- predicting and judging ----------------------------------------------------------------- */
 
@@ -61,7 +59,8 @@ static fin_status judge(predictions *p, fin_error *err)
     if (known == 0)
         return FIN_OK;
     p->judged = true;
-    fin_status status = fin_fit_judge(p->n, a->classes, a->labels, p->mean, p->sd, &p->score, err);
+    fin_status status =
+        fin_fit_judge(p->n, a->classes, a->labels, p->mean, p->sd, p->ends, &p->score, err);
     return status ? status : fit_answer_known(&p->from, err);
 }
 
@@ -70,12 +69,16 @@ static fin_status predict(predictions *p, fin_error *err)
     p->n = p->from.bags->n;
     p->width = p->from.classes ? p->from.classes : 1;
     size_t count = (size_t)p->n * (size_t)p->width;
-    p->mean = malloc(2 * count * sizeof *p->mean);
+    size_t columns = p->from.classes ? 2 : 4;
+    p->mean = malloc(columns * count * sizeof *p->mean);
     if (!p->mean)
-        return cli_status_memory(err, 16.0 * (double)count, "the predictions");
+        return cli_status_memory(err, 8.0 * (double)(columns * count), "the predictions");
     p->sd = p->mean + count;
-    fin_status status =
-        fin_fit_predict(p->from.fit, p->from.bags, p->mean, p->sd, cli_progress(), err);
+    p->ends = p->from.classes ? NULL : p->sd + count;
+    fin_status status = p->from.classes ? fin_fit_predict(p->from.fit, p->from.bags, p->mean, p->sd,
+                                                          cli_progress(), err)
+                                        : fin_fit_interval(p->from.fit, p->from.bags, 0.9, p->mean,
+                                                           p->sd, p->ends, cli_progress(), err);
     return status ? status : judge(p, err);
 }
 
@@ -112,8 +115,8 @@ static void tell_bag(cli_row *row, const void *user, int64_t i)
         return;
     cli_cell(row, "mean", *mean);
     cli_cell(row, "sd", *sd);
-    cli_cell(row, "low90", *mean - NINETY * *sd);
-    cli_cell(row, "high90", *mean + NINETY * *sd);
+    cli_cell(row, "low90", p->ends[2 * i]);
+    cli_cell(row, "high90", p->ends[2 * i + 1]);
 }
 
 static fin_status write_npz(const predictions *p, const char *path, fin_error *err)
@@ -130,8 +133,8 @@ static fin_status write_npz(const predictions *p, const char *path, fin_error *e
     }
     for (int64_t i = 0; i < p->n; i++) {
         class[i] = best_class(p, i);
-        ends[i] = p->mean[i] - NINETY * p->sd[i];
-        ends[p->n + i] = p->mean[i] + NINETY * p->sd[i];
+        ends[i] = p->ends[2 * i];
+        ends[p->n + i] = p->ends[2 * i + 1];
     }
     fin_status status = cli_npz_open(&z, path, err);
     if (!status) {

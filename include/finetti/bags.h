@@ -235,6 +235,11 @@ FIN_API fin_status fin_fit_signs(const fin_fit *fit, double *key, double *value,
 FIN_API fin_status fin_fit_predict(const fin_fit *fit, const fin_bags *bags, double *mean,
                                    FIN_OR_NULL double *sd, const fin_progress *progress,
                                    fin_error *err);
+/* Numbers: the same, and ends (n, 2) of an interval that holds a new label with probability `coverage`:
+ * between quantiles of what draws from a posterior say, else mean -+ z sd. mean and sd may be NULL. */
+FIN_API fin_status fin_fit_interval(const fin_fit *fit, const fin_bags *bags, double coverage,
+                                    FIN_OR_NULL double *mean, FIN_OR_NULL double *sd, double *ends,
+                                    const fin_progress *progress, fin_error *err);
 /* What is known of the tokens; each may be NULL. */
 typedef struct fin_locations {
     double *
@@ -331,7 +336,8 @@ FIN_API fin_status fin_fit_restore(fin_fit **fit, const fin_fit_settings *settin
 /* Judged on predictions for n bags; those whose label is NaN do not count. Not a number where it
  * does not apply. Log loss and log score are minus log probability or density (smaller is better);
  * Brier's score is half the squared distance of the probabilities from what happened; the expected
- * calibration error has 15 equal bins of the probability of the predicted class. */
+ * calibration error has 15 equal bins of the probability of the predicted class. ends: (n, 2) 90 %
+ * intervals; NULL: mean -+ 1.645 sd. */
 typedef struct fin_fit_score {
     int64_t count;
     double accuracy, auc, log_loss, brier, ece; /* classes; auc: one against the rest, mean */
@@ -342,7 +348,8 @@ typedef struct fin_fit_score {
 } fin_fit_score;
 FIN_API fin_status fin_fit_judge(int64_t n, int64_t classes, const double *labels,
                                  const double *mean, FIN_OR_NULL const double *sd,
-                                 fin_fit_score *score, fin_error *err);
+                                 FIN_OR_NULL const double *ends, fin_fit_score *score,
+                                 fin_error *err);
 
 /* Stratified folds by label (quantiles of numbers), repeated: fold (repeats, n). groups: (n) or NULL,
  * as in fin_bags. What classes are called (their numbers) changes nothing. */

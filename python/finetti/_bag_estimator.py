@@ -6,7 +6,6 @@ same settings and data give the same model, to the last bit.
 
 import warnings
 from inspect import signature
-from statistics import NormalDist
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
@@ -22,7 +21,6 @@ from ._signature import by_name
 from ._tokens import all_finite, find_bad
 
 _FLOAT64 = np.dtype(np.float64)
-_NINETY = 1.6448536269514722  # the normal quantile of 0.95 that the command line has
 
 
 class _BagEstimator(BaseEstimator):
@@ -157,15 +155,15 @@ class _BagEstimator(BaseEstimator):
                                  "arguments before using this estimator.")
         return fit
 
-    def _answer(self, X, lengths, groups, spread=False):
-        """(mean, sd) of the library for bags."""
+    def _answer(self, X, lengths, groups, spread=False, coverage=None):
+        """(mean, sd) of the library for bags; with coverage, intervals (bags, 2)."""
         fit = self._fitted()
         if type(X) is np.ndarray and X.ndim == 3 and lengths is None and groups is None and self._plain(X, fit):
             tokens, offsets = X, even_offsets(*X.shape[:2])
         else:
             bags = self._bags(X, lengths, groups, fit, level=5)
             tokens, offsets = fit.take(bags.tokens), bags.offsets
-        mean, sd, far = fit.predict(tokens, offsets, spread)
+        mean, sd, far = fit.predict(tokens, offsets, spread, coverage)
         if far:
             _bag_columns.warn_of_far(fit, tokens, offsets, self.__dict__.get("feature_names_in_"), level=3)
         return mean, sd
@@ -342,12 +340,13 @@ class _Regressor(RegressorMixin, _BagEstimator):
         return (mean, sd) if return_std else mean
 
     def predict_interval(self, X, coverage=0.9, *, lengths=None, groups=None):
-        """Intervals (bags, 2) that hold a new label with probability `coverage`, if the noise is normal."""
+        """Intervals (bags, 2) that hold a new label with probability `coverage`.
+
+        With model='bayes' they lie between quantiles of what its draws say; else the noise is taken to be normal.
+        """
         if not (isinstance(coverage, (int, float, np.number)) and 0 < coverage < 1):
             raise ArgumentError(f"coverage is {coverage!r}; it must be between 0 and 1, such as 0.9")
-        z = _NINETY if coverage == 0.9 else -NormalDist().inv_cdf((1 - float(coverage)) / 2)
-        mean, sd = self._answer(X, lengths, groups, True)
-        return np.stack([mean - z * sd, mean + z * sd], axis=1)
+        return self._answer(X, lengths, groups, coverage=float(coverage))[1]
 
     def score(self, X, y, sample_weight=None, *, lengths=None, groups=None):
         """R2 of predictions."""

@@ -5,6 +5,7 @@ number of threads may ask it at once.
 """
 
 import operator
+from functools import partial
 from math import isnan
 
 import numpy as np
@@ -103,11 +104,11 @@ class Fit:
         out[..., self.used] = values
         return out
 
-    def predict(self, tokens, offsets, spread=True):
+    def predict(self, tokens, offsets, spread=True, coverage=None):
         """(mean, sd, is any token far outside of what the model was fitted to?) of every bag.
 
-        mean, sd: (n) for numbers, (n, classes) for classes; sd is None unless it is asked for. tokens may have three
-        axes: C sees no difference.
+        mean, sd: (n) for numbers, (n, classes) for classes; sd is None unless it is asked for. With coverage (numbers)
+        intervals (n, 2) take its place. tokens may have three axes: C sees no difference.
         """
         n = len(offsets) - 1
         shape = (n, self.classes) if self.classes else n
@@ -115,9 +116,15 @@ class Fit:
         sd = np.empty(shape) if spread else None
         struct = view(tokens, offsets)
         far = ffi.new(_INT64S, self.d)
-        _interruptible(tokens, lambda progress, err: lib.fin_fit_predict(
-            self.pointer, struct, ffi.from_buffer(_DOUBLES, mean), ffi.from_buffer(_DOUBLES, sd) if spread else ffi.NULL,
-            progress, err) or lib.fin_fit_outside(self.pointer, struct, far, ffi.NULL, ffi.NULL, err))
+        if coverage is not None:
+            sd = np.empty((n, 2))
+            answer = partial(lib.fin_fit_interval, self.pointer, struct, coverage, ffi.from_buffer(_DOUBLES, mean),
+                             ffi.NULL, ffi.from_buffer(_DOUBLES, sd))
+        else:
+            answer = partial(lib.fin_fit_predict, self.pointer, struct, ffi.from_buffer(_DOUBLES, mean),
+                             ffi.from_buffer(_DOUBLES, sd) if spread else ffi.NULL)
+        _interruptible(tokens, lambda progress, err: answer(progress, err) or lib.fin_fit_outside(
+            self.pointer, struct, far, ffi.NULL, ffi.NULL, err))
         return mean, sd, ffi.buffer(far)[:] != self.none_far
 
     def outside(self, tokens, offsets):

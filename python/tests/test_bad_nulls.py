@@ -614,6 +614,9 @@ SPECIAL = {
     "fin_fit_curve.fit": lambda o: o.create("fin_fit", lambda out, err: lib.fin_fit_create(
         out, o.get("fin_fit_settings"), 2, o.bags(40), NULL, NULL, NULL, err)),
     "fin_fit_flip.order": lambda o: o.array("int64_t", [0, 1] * 12),
+    "fin_fit_interval.coverage": lambda o: 0.9,
+    "fin_fit_interval.fit": lambda o: o.create("fin_fit", lambda out, err: lib.fin_fit_create(
+        out, o.get("fin_fit_settings"), 0, o.bags(12), NULL, NULL, NULL, err)),
     "fin_fit_judge.labels": lambda o: o.array("double", [0, 1]),
     "fin_fit_restore.tensors": lambda o: o.get("fit_tensors"),
     "fin_fit_restore.count": lambda o: lib.fin_fit_tensors(o.get("fin_fit"), NULL, 0),

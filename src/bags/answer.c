@@ -6,6 +6,7 @@
 #include "bags/descend.h"
 
 #include "math/small.h"
+#include "math/stats.h"
 
 #include <omp.h>
 #include <string.h>
@@ -20,6 +21,7 @@ typedef struct desk {
     double *over;    /* (members) what each is divided by in an average */
     double *weight;  /* (L) */
     double *sum[2];  /* (L) locations: without and with the label */
+    double *law[3];  /* (members, L) normals: weights, means, deviations; or NULL */
     double *subsets; /* of evidence.c, or NULL */
 } desk;
 
@@ -30,7 +32,7 @@ typedef struct office {
     fini_bag_shape shape;
     int64_t q, p, width; /* width: numbers of a prediction */
     int threads;
-    bool evidence;
+    bool evidence, ends;
     double *W; /* (members q, p) */
     desk *desk;
     fini_arena arena;
@@ -52,6 +54,8 @@ static void layout(office *o)
         one.weight = fini_take(a, L, sizeof(double));
         one.sum[0] = fini_take(a, L, sizeof(double));
         one.sum[1] = fini_take(a, L, sizeof(double));
+        for (int k = 0; k < 3; k++)
+            one.law[k] = fini_take(a, o->ends ? members : 0, (size_t)L * sizeof(double));
         one.subsets =
             fini_take(a, o->evidence ? fini_evidence_scratch(&o->shape) : 0, sizeof(double));
         if (a->base)
@@ -116,6 +120,27 @@ static void weigh_members(const office *o, const desk *t, int64_t i, int64_t L, 
         t->over[m] = 1 / t->over[m];
 }
 
+/* ends: between quantiles of the law of all members, each a mixture over tokens. */
+static void bound_bag(const office *o, const desk *t, int64_t i, int64_t L, const fini_answer *to)
+{
+    const fini_part *part = o->part;
+    int64_t members = part->members;
+    for (int64_t m = 0; m < members && o->ends && !fini_cancelled(o->cancel, 64 * (double)L); m++) {
+        fini_bag bag = pick(o, t, m, L);
+        double *weight = t->law[0] + m * L;
+        double deviation = part->form->law(&bag, weight, t->law[1] + m * L);
+        for (int64_t l = 0; l < L; l++) {
+            weight[l] /= t->over[m];
+            t->law[2][m * L + l] = deviation;
+        }
+    }
+    for (int k = 0; k < 2; k++)
+        to->ends[2 * i + k] = o->ends
+                                  ? fini_normals_quantile(members * L, t->law[0], t->law[1],
+                                                          t->law[2], 0.5 + (k - 0.5) * to->coverage)
+                                  : NAN;
+}
+
 static void predict_bag(const office *o, const desk *t, int64_t i, int64_t L, const fini_answer *to)
 {
     const fini_part *part = o->part;
@@ -142,6 +167,8 @@ static void predict_bag(const office *o, const desk *t, int64_t i, int64_t L, co
     }
     if (to->within)
         to->within[i] = part->shape.classes ? 0 : within;
+    if (to->ends)
+        bound_bag(o, t, i, L, to);
 }
 
 static void locate_bag(const office *o, const desk *t, int64_t i, int64_t at, int64_t L, double y,
@@ -284,7 +311,8 @@ fin_status fini_part_answer(const fini_part *part, const fini_phi *phi, const fi
     office o = {.part = part,
                 .phi = phi,
                 .cancel = cancel,
-                .evidence = to->without || to->alone || to->after};
+                .evidence = to->without || to->alone || to->after,
+                .ends = answer->ends && part->form->law};
     const fin_bags *bags = &phi->bags;
     fin_status status = open_office(&o, err);
     if (status)
@@ -347,10 +375,12 @@ fin_status fini_part_answer_all(const fini_part *part, const fin_bags *bags, con
         if (status)
             break;
         int64_t token = bags->offsets[from] - bags->offsets[0];
-        fini_answer piece = {moved(to->mean, from * width),
-                             moved(to->spread, from * width),
-                             moved(to->within, from),
-                             to->labels ? to->labels + from : NULL,
+        fini_answer piece = {.mean = moved(to->mean, from * width),
+                             .spread = moved(to->spread, from * width),
+                             .within = moved(to->within, from),
+                             .labels = to->labels ? to->labels + from : NULL,
+                             .coverage = to->coverage,
+                             .ends = moved(to->ends, 2 * from),
                              .known = to->known ? to->known + from : NULL,
                              .to = {moved(to->to.prior, token), moved(to->to.given, token),
                                     moved(to->to.own, token), moved(to->to.none, from)},
@@ -373,8 +403,12 @@ fin_status fini_part_predict(const fini_part *part, const fin_bags *bags,
                              const unsigned char *known, const fini_said *to, fini_cancel *cancel,
                              fin_error *err)
 {
-    const fini_answer answer = {
-        .mean = to->mean, .spread = to->spread, .within = to->within, .known = known};
+    const fini_answer answer = {.mean = to->mean,
+                                .spread = to->spread,
+                                .within = to->within,
+                                .coverage = to->coverage,
+                                .ends = to->ends,
+                                .known = known};
     return fini_part_answer_all(part, bags, &answer, cancel, err);
 }
 

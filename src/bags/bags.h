@@ -61,6 +61,9 @@ struct fini_bag_form {
     /* numbers: out[0] mean, variance[0] that of the label within the model (0 if it has none);
      * classes: out (classes) probabilities. */
     void (*predict)(const fini_bag *bag, double *out, double *variance);
+    /* Numbers: the law of a label within the model is a mixture of normals, one a token. Their weights and
+     * means (L); returns their deviation. NULL: it is told by mean and variance. */
+    double (*law)(const fini_bag *bag, double *weight, double *mean);
     /* Probabilities of the tokens (L); y: NULL, or the label (standardised, or the class), with
      * sigma2 the variance of a label around its prediction. NULL: the form has no location. */
     void (*locate)(const fini_bag *bag, const double *y, double sigma2, double *weight);
@@ -354,6 +357,9 @@ typedef struct fini_said {
     double weight, noise;
     double *mean, *spread; /* as fin_fit_predict, in the part's own units */
     double *within;        /* (n) or NULL: mean over members of the variance within the model */
+    double coverage,
+        *ends; /* (n, 2) or NULL: interval that a label is in with this probability, by the law
+                             * of the model; NaN where it has none */
 } fini_said;
 /* As fin_fit_predict and fin_fit_locate, in the part's own units. known: (n) 1 for bags that it was fitted
  * to, or NULL: none. */
@@ -370,6 +376,10 @@ void fini_add_part(const fin_fit *fit, const fini_said *part, double before, int
                    double *mean, double *variance);
 void fini_fit_outside_units(const fin_fit *fit, int64_t n, double *mean, double *variance,
                             double *sd);
+/* Intervals (n, 2) in the caller's units. own: those of the only part, or NULL; where they are NaN too:
+ * about the mean as for a normal law. */
+void fini_fit_ends(const fin_fit *fit, int64_t n, double coverage, const double *own,
+                   const double *mean, const double *sd, double *ends);
 /* The class that own and none of fin_fit_locate are about, as the caller numbers them: what `any` takes
  * for positive, else what is asked for, else 1; -1: there is none. */
 int fini_positive(const fin_fit *fit);

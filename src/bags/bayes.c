@@ -642,6 +642,16 @@ static void predict(const fini_bag *bag, double *out, double *variance)
     fini_bag_mixture.predict(bag, out, variance);
 }
 
+static double normals(const fini_bag *bag, double *weight, double *mean)
+{
+    for (int64_t l = 0; l < bag->L; l++) {
+        weight[l] = bag->U[2 * l];
+        mean[l] = bag->U[2 * l + 1] + bag->extra[0];
+    }
+    fini_softmax(bag->L, weight, false);
+    return sqrt(fini_mixture_variance(bag->extra[1]));
+}
+
 static void locate(const fini_bag *bag, const double *y, double sigma2, double *weight)
 {
     fini_bag_mixture.locate(bag, y, sigma2, weight);
@@ -889,6 +899,7 @@ static const fini_bag_form form = {.name = "bayes",
                                    .scratch = fini_mixture_scratch,
                                    .loss = loss,
                                    .predict = predict,
+                                   .law = normals,
                                    .locate = locate,
                                    .vouch = vouch,
                                    .own = own,

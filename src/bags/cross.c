@@ -159,7 +159,7 @@ typedef struct chunk {
     int64_t *offsets; /* (n + 1) */
     unsigned char *tokens;
     double *mean, *spread; /* (n, width) */
-    double *within;        /* (n) */
+    double *within, *ends; /* (n), (n, 2) */
 } chunk;
 
 static void layout(fini_arena *a, chunk *k, int64_t bags, int64_t bytes, int64_t width)
@@ -170,6 +170,7 @@ static void layout(fini_arena *a, chunk *k, int64_t bags, int64_t bytes, int64_t
     k->mean = fini_take(a, bags * width, sizeof *k->mean);
     k->spread = fini_take(a, bags * width, sizeof *k->spread);
     k->within = fini_take(a, bags, sizeof *k->within);
+    k->ends = fini_take(a, bags, 2 * sizeof *k->ends);
 }
 
 static fin_status predict_chunk(const fini_crossing *c, int64_t at, const fini_part *part, chunk *k,
@@ -184,7 +185,11 @@ static fin_status predict_chunk(const fini_crossing *c, int64_t at, const fini_p
     bags.tokens = k->tokens;
     bags.labels = NULL;
     bags.groups = NULL;
-    const fini_said to = {.mean = k->mean, .spread = k->spread, .within = k->within};
+    const fini_said to = {.mean = k->mean,
+                          .spread = k->spread,
+                          .within = k->within,
+                          .coverage = 0.9,
+                          .ends = c->ends ? k->ends : NULL};
     fin_status status = fini_part_predict(part, &bags, NULL, &to, cancel, err);
     for (int64_t j = 0; !status && j < k->n; j++) {
         memcpy(mean + k->bag[j] * width, k->mean + j * width, (size_t)width * sizeof *mean);
@@ -192,6 +197,8 @@ static fin_status predict_chunk(const fini_crossing *c, int64_t at, const fini_p
             c->spread[at * n + k->bag[j]] = k->spread[j];
         if (c->within)
             c->within[at * n + k->bag[j]] = k->within[j];
+        if (c->ends)
+            memcpy(c->ends + 2 * (at * n + k->bag[j]), k->ends + 2 * j, 2 * sizeof *k->ends);
     }
     k->n = 0;
     return status;

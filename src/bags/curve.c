@@ -78,7 +78,7 @@ static fin_status one_cell(void *user, int64_t k, const fin_progress *progress, 
     if (!status)
         status = fin_fit_predict(fit, bags, mean, sd, NULL, err);
     if (!status)
-        status = fin_fit_judge(n, c->classes, labels, mean, sd, &score, err);
+        status = fin_fit_judge(n, c->classes, labels, mean, sd, NULL, &score, err);
     out->score = c->classes ? score.accuracy : score.r2;
     fin_fit_destroy(fit);
     return status;

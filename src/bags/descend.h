@@ -50,11 +50,12 @@ fin_status fini_problem_count(fini_problem *problem, fin_error *err);
 /* What is wanted of the bags of a view; each may be NULL. In the part's own units. */
 typedef struct fini_answer {
     double *mean, *spread, *within; /* as fini_part_predict */
-    const double *labels;           /* for given */
-    const unsigned char *known;     /* (n) bags that the part was fitted to; NULL: none */
-    bool trained;                   /* all are */
-    fin_locations to;               /* as fini_part_locate */
-    fini_evidence evidence;         /* added to, times share */
+    double coverage, *ends;
+    const double *labels;       /* for given */
+    const unsigned char *known; /* (n) bags that the part was fitted to; NULL: none */
+    bool trained;               /* all are */
+    fin_locations to;           /* as fini_part_locate */
+    fini_evidence evidence;     /* added to, times share */
     double share;
 } fini_answer;
 fin_status fini_part_answer(const fini_part *part, const fini_phi *phi, const fini_answer *answer,

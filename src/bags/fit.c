@@ -4,6 +4,8 @@
  * noise mean the same for all labels; predictions go back through the same two numbers. */
 #include "bags/bags.h"
 
+#include "math/stats.h"
+
 #include <string.h>
 
 /* ---- labels and weights ----------------------------------------------------------------------------- */
@@ -289,8 +291,21 @@ void fini_fit_outside_units(const fin_fit *fit, int64_t n, double *mean, double 
     }
 }
 
-fin_status fini_fit_predict(const fin_fit *fit, const fin_bags *bags, double *mean, double *sd,
-                            fini_cancel *cancel, fin_error *err)
+void fini_fit_ends(const fin_fit *fit, int64_t n, double coverage, const double *own,
+                   const double *mean, const double *sd, double *ends)
+{
+    const double one = 1, none = 0;
+    double z = fini_normals_quantile(1, &one, &none, &one, 0.5 + 0.5 * coverage);
+    for (int64_t i = 0; i < n; i++)
+        for (int k = 0; k < 2; k++)
+            ends[2 * i + k] = own && !isnan(own[2 * i + k])
+                                  ? fit->label_center + fit->label_scale * own[2 * i + k]
+                                  : mean[i] + (k ? z : -z) * sd[i];
+}
+
+/* mean, sd and ends may be NULL, and both of the first only with the third. */
+static fin_status predict(const fin_fit *fit, const fin_bags *bags, double *mean, double *sd,
+                          double coverage, double *ends, fini_cancel *cancel, fin_error *err)
 {
     fin_status status = fini_fit_check_bags(fit, bags, err);
     if (status)
@@ -298,18 +313,24 @@ fin_status fini_fit_predict(const fin_fit *fit, const fin_bags *bags, double *me
     int64_t n = bags->n, width = fit->classes ? fit->classes : 1;
     fini_arena a = {0};
     fini_said said = {0};
+    int counted = 0;
     unsigned char *known = NULL;
-    double *variance = NULL, before = 0;
+    double *variance = NULL, *own = NULL, *middle = NULL, before = 0;
     for (int twice = 0; twice < 2; twice++) {
         said.mean = fini_take(&a, n, (size_t)width * sizeof *said.mean);
         said.spread = fini_take(&a, n, (size_t)width * sizeof *said.spread);
         variance = fini_take(&a, n, (size_t)width * sizeof *variance);
         said.within = fini_take(&a, n, sizeof *said.within);
+        own = fini_take(&a, ends ? n : 0, 2 * sizeof *own);
+        middle = fini_take(&a, mean ? 0 : n, sizeof *middle);
         known = fini_take(&a, n, sizeof *known);
         status = twice ? FIN_OK : fini_arena_open(&a, "predictions", err);
         if (status)
             return status;
     }
+    mean = mean ? mean : middle;
+    said.ends = ends ? own : NULL;
+    said.coverage = coverage;
     for (int64_t i = 0; i < n * width; i++)
         mean[i] = 0;
     status = fin_fit_known(fit, bags, known, err);
@@ -317,6 +338,7 @@ fin_status fini_fit_predict(const fin_fit *fit, const fin_bags *bags, double *me
         const fini_part *part = &fit->part[k];
         if (!(part->weight > 0)) /* it only locates */
             continue;
+        counted++;
         status = fini_part_predict(part, bags, known, &said, cancel, err);
         said.weight = part->weight;
         said.noise = part->noise;
@@ -324,10 +346,34 @@ fin_status fini_fit_predict(const fin_fit *fit, const fin_bags *bags, double *me
             fini_add_part(fit, &said, before, n, mean, variance);
         before += part->weight;
     }
+    sd = sd ? sd : ends ? variance : NULL;
     if (!status)
         fini_fit_outside_units(fit, n, mean, variance, sd);
+    if (!status && ends)
+        fini_fit_ends(fit, n, coverage, counted == 1 ? own : NULL, mean, sd, ends);
     fini_arena_close(&a);
     return status;
+}
+
+fin_status fini_fit_predict(const fin_fit *fit, const fin_bags *bags, double *mean, double *sd,
+                            fini_cancel *cancel, fin_error *err)
+{
+    return predict(fit, bags, mean, sd, 0, NULL, cancel, err);
+}
+
+fin_status fin_fit_interval(const fin_fit *fit, const fin_bags *bags, double coverage, double *mean,
+                            double *sd, double *ends, const fin_progress *progress, fin_error *err)
+{
+    FINI_NEED(err, fit, bags, ends);
+    if (fit->classes || !(coverage > 0 && coverage < 1))
+        return fini_fail(err, FIN_ERR_ARGUMENT,
+                         fit->classes ? "labels are classes, of which there are no intervals; "
+                                        "fin_fit_predict has their probabilities"
+                                      : "coverage is %g; it must be between 0 and 1, such as 0.9",
+                         coverage);
+    fini_cancel cancel;
+    fini_cancel_open(&cancel, progress, "answers");
+    return predict(fit, bags, mean, sd, coverage, ends, &cancel, err);
 }
 
 fin_status fin_fit_predict(const fin_fit *fit, const fin_bags *bags, double *mean, double *sd,

@@ -158,9 +158,9 @@ static fin_status check_classes(int64_t n, int64_t classes, const double *labels
 
 /*     r2          1 - sum (y - f)^2 / sum (y - mean of y)^2
  *     log score   -log of the density of Normal(f, sd^2) at y: smaller is better
- *     coverage    share of |y - f| <= 1.645 sd: 0.9 if all is well */
+ *     coverage    share of labels inside their interval, or |y - f| <= 1.645 sd: 0.9 if all is well */
 static void judge_numbers(int64_t n, const double *labels, const double *mean, const double *sd,
-                          fin_fit_score *s)
+                          const double *ends, fin_fit_score *s)
 {
     const double z90 = 1.6448536269514722;
     double center = 0, squares = 0, around = 0, absolute = 0, log_score = 0, within = 0;
@@ -183,15 +183,16 @@ static void judge_numbers(int64_t n, const double *labels, const double *mean, c
                 log_score += z * z / 2 + log(sd[i]) + FINI_LOG_TWO_PI / 2;
             else
                 log_score += gap == 0 ? -INFINITY : INFINITY; /* sure, and right or wrong */
-            within += fabs(gap) <= z90 * sd[i];
+            within += !ends && fabs(gap) <= z90 * sd[i];
         }
+        within += ends && ends[2 * i] <= labels[i] && labels[i] <= ends[2 * i + 1];
     }
     double count = (double)s->count;
     s->rmse = sqrt(squares / count);
     s->mae = absolute / count;
     s->r2 = around > 0 ? 1 - squares / around : NAN;
     s->log_score = sd ? log_score / count : NAN;
-    s->coverage = sd ? within / count : NAN;
+    s->coverage = sd || ends ? within / count : NAN;
 }
 
 static fin_status check_numbers(int64_t n, const double *labels, const double *mean,
@@ -213,7 +214,7 @@ static fin_status check_numbers(int64_t n, const double *labels, const double *m
 }
 
 fin_status fin_fit_judge(int64_t n, int64_t classes, const double *labels, const double *mean,
-                         const double *sd, fin_fit_score *score, fin_error *err)
+                         const double *sd, const double *ends, fin_fit_score *score, fin_error *err)
 {
     FINI_NEED(err, labels, mean, score);
     *score = (fin_fit_score){0, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
@@ -228,7 +229,7 @@ fin_status fin_fit_judge(int64_t n, int64_t classes, const double *labels, const
     if (status)
         return status;
     if (!classes) {
-        judge_numbers(n, labels, mean, sd, score);
+        judge_numbers(n, labels, mean, sd, ends, score);
     } else if ((scratch = fini_alloc_array(n + 2 * classes, sizeof *scratch))) {
         judge_balance(n, classes, labels, mean, scratch, score);
         judge_classes(n, classes, labels, mean, score);

@@ -70,6 +70,7 @@ typedef struct fini_crossing {
     const char *what;        /* for progress */
     double *mean;            /* (models, outers, n, width): width 1 or classes */
     double *spread, *within; /* (models, outers, n), numbers, as fini_part_predict; or NULL */
+    double *ends;            /* (models, outers, n, 2) of 90 %, the same */
     double *noise, *outlook; /* (models, outers) of fits to whole training sets; or NULL */
     double *seconds;         /* (models): processor time is added; or NULL */
 } fini_crossing;
@@ -191,7 +192,7 @@ typedef struct fini_nested {
     int repeats, folds;
     const int32_t *fold; /* (repeats, n) */
     double *mean;        /* (count, repeats, n, width) predictions for bags left out */
-    double *sd;          /* (count, repeats, n), numbers; or NULL */
+    double *sd, *ends;   /* (count, repeats, n), (count, repeats, n, 2) of 90 %; numbers; or NULL */
     double *seconds;     /* (count) processor time of all its fits */
 } fini_nested;
 

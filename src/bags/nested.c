@@ -32,10 +32,11 @@ typedef struct family {
     double *omega;   /* (outers, n) */
     double *order;   /* (n) */
     int64_t *groups; /* (outers) */
-    double *mean, *spread, *within, *noise, *outlook;
+    double *mean, *spread, *within, *ends, *noise, *outlook;
     double *P;       /* (models, n) */
     double *seconds; /* (models) */
     double *row[6];  /* (n, width) scratch */
+    double *own;     /* (n, 4) the same: intervals */
     fini_decision decision;
 } family;
 
@@ -57,6 +58,8 @@ static void layout(fini_arena *a, family *g, int64_t inner)
     g->mean = fini_take(a, cells * models, (size_t)g->width * sizeof(double));
     g->spread = numbers ? fini_take(a, cells * models, sizeof(double)) : NULL;
     g->within = numbers ? fini_take(a, cells * models, sizeof(double)) : NULL;
+    g->ends = numbers ? fini_take(a, cells * models, 2 * sizeof(double)) : NULL;
+    g->own = numbers ? fini_take(a, g->n, 4 * sizeof(double)) : NULL;
     g->noise = fini_take(a, g->outers * models, sizeof(double));
     g->outlook = fini_take(a, g->outers * models, sizeof(double));
     g->todo = fini_take(a, g->outers * models, 1);
@@ -186,6 +189,7 @@ static void predict(family *g, const fini_choice *c, const fin_fit *fit, int64_t
 {
     const fini_nested *v = g->v;
     int64_t n = g->n, w = g->width, k = 0;
+    int parts = 0;
     double *mean = g->row[0], *variance = g->row[1], *sd = g->row[5], before = 0;
     fini_said said = {.mean = g->row[2], .spread = g->row[3], .within = g->row[4]};
     const unsigned char *test = g->test + o * n;
@@ -198,6 +202,7 @@ static void predict(family *g, const fini_choice *c, const fin_fit *fit, int64_t
         if (!(said.weight > 0))
             continue;
         k = 0;
+        parts++;
         for (int64_t i = 0; i < n; i++) {
             if (!test[i])
                 continue;
@@ -205,6 +210,7 @@ static void predict(family *g, const fini_choice *c, const fin_fit *fit, int64_t
             if (g->spread) {
                 said.spread[k] = g->spread[at + i];
                 said.within[k] = g->within[at + i];
+                memcpy(g->own + 2 * k, g->ends + 2 * (at + i), 2 * sizeof *g->own);
             }
             k++;
         }
@@ -212,7 +218,10 @@ static void predict(family *g, const fini_choice *c, const fin_fit *fit, int64_t
         fini_add_part(fit, &said, before, k, mean, variance);
         before += said.weight;
     }
+    double *ends = g->own ? g->own + 2 * n : NULL;
     fini_fit_outside_units(fit, k, mean, variance, sd);
+    if (v->ends)
+        fini_fit_ends(fit, k, 0.9, parts == 1 ? g->own : NULL, mean, sd, ends);
     int64_t to = ((int64_t)asked * v->repeats + o / v->folds) * n;
     k = 0;
     for (int64_t i = 0; i < n; i++) {
@@ -221,6 +230,8 @@ static void predict(family *g, const fini_choice *c, const fin_fit *fit, int64_t
         memcpy(v->mean + (to + i) * w, mean + k * w, (size_t)w * sizeof *mean);
         if (v->sd)
             v->sd[to + i] = sd[k];
+        if (v->ends)
+            memcpy(v->ends + 2 * (to + i), ends + 2 * k, 2 * sizeof *ends);
         k++;
     }
 }
@@ -321,7 +332,7 @@ static void open_slots(family *g)
     for (int64_t i = 0; i < slots * g->width; i++)
         g->mean[i] = NAN;
     for (int64_t i = 0; i < slots && g->spread; i++)
-        g->spread[i] = g->within[i] = NAN;
+        g->spread[i] = g->within[i] = g->ends[2 * i] = g->ends[2 * i + 1] = NAN;
     for (int u = 0; u < g->models; u++)
         g->seconds[u] = 0;
 }
@@ -391,6 +402,7 @@ static fin_status run_family(family *g, const fin_fit_settings *settings,
                               .mean = g->mean,
                               .spread = g->spread,
                               .within = g->within,
+                              .ends = g->ends,
                               .noise = g->noise,
                               .outlook = g->outlook,
                               .seconds = g->seconds};

@@ -28,12 +28,13 @@ struct fin_validation {
     fin_validation_row *row; /* (count) */
     double *labels;          /* (n) */
     double *all;             /* (count, repeats, n, width) out-of-fold predictions */
-    double *sd;              /* (count, repeats, n), numbers; else NULL */
+    double *sd, *ends;       /* (count, repeats, n), (count, repeats, n, 2), numbers; else NULL */
     double *mean;            /* (count, n, width): over repeats */
     double *seconds;         /* (count) */
     fin_fit_score *score;    /* (count, repeats, folds) */
     fin_fit_score *pooled;   /* (count, repeats) */
     double *fold_labels, *fold_mean, *fold_sd; /* (n), (n, width), (n): scratch */
+    double *fold_ends;                         /* (n, 2) the same */
 };
 
 static void layout(fini_arena *a, fin_validation *v)
@@ -43,6 +44,7 @@ static void layout(fini_arena *a, fin_validation *v)
     v->labels = fini_take(a, v->n, sizeof *v->labels);
     v->all = fini_take(a, runs * v->n, (size_t)v->width * sizeof *v->all);
     v->sd = v->classes ? NULL : fini_take(a, runs * v->n, sizeof *v->sd);
+    v->ends = v->classes ? NULL : fini_take(a, runs * v->n, 2 * sizeof *v->ends);
     v->mean = fini_take(a, v->count * v->n, (size_t)v->width * sizeof *v->mean);
     v->seconds = fini_take(a, v->count, sizeof *v->seconds);
     v->score = fini_take(a, runs * v->folds, sizeof *v->score);
@@ -50,6 +52,7 @@ static void layout(fini_arena *a, fin_validation *v)
     v->fold_labels = fini_take(a, v->n, sizeof *v->fold_labels);
     v->fold_mean = fini_take(a, v->n, (size_t)v->width * sizeof *v->fold_mean);
     v->fold_sd = fini_take(a, v->n, sizeof *v->fold_sd);
+    v->fold_ends = fini_take(a, v->n, 2 * sizeof *v->fold_ends);
 }
 
 /* ---- scores of a fold ------------------------------------------------------------------------ */
@@ -68,7 +71,8 @@ static double label_variance(const fin_validation *v)
 
 /* Bags of fold f; f = -1: all that were left out some time. */
 static fin_status judge_fold(fin_validation *v, const int32_t *fold, int f, const double *mean,
-                             const double *sd, fin_fit_score *score, fin_error *err)
+                             const double *sd, const double *ends, fin_fit_score *score,
+                             fin_error *err)
 {
     int64_t count = 0;
     for (int64_t i = 0; i < v->n; i++) {
@@ -79,10 +83,13 @@ static fin_status judge_fold(fin_validation *v, const int32_t *fold, int f, cons
                (size_t)v->width * sizeof *mean);
         if (sd)
             v->fold_sd[count] = sd[i];
+        if (ends)
+            memcpy(v->fold_ends + 2 * count, ends + 2 * i, 2 * sizeof *ends);
         count++;
     }
-    fin_status status = fin_fit_judge(count, v->classes, v->fold_labels, v->fold_mean,
-                                      sd ? v->fold_sd : NULL, score, err);
+    fin_status status =
+        fin_fit_judge(count, v->classes, v->fold_labels, v->fold_mean, sd ? v->fold_sd : NULL,
+                      ends ? v->fold_ends : NULL, score, err);
     if (!v->classes)
         score->r2 = v->variance > 0 ? 1 - score->rmse * score->rmse / v->variance : NAN;
     return status;
@@ -93,11 +100,12 @@ static fin_status judge_all(fin_validation *v, const int32_t *fold, fin_error *e
     fin_status status = FIN_OK;
     for (int64_t run = 0; run < (int64_t)v->count * v->repeats; run++) {
         const double *mean = v->all + run * v->n * v->width,
-                     *sd = v->sd ? v->sd + run * v->n : NULL;
+                     *sd = v->sd ? v->sd + run * v->n : NULL,
+                     *ends = v->ends ? v->ends + 2 * run * v->n : NULL;
         const int32_t *dealt = fold + run % v->repeats * v->n;
-        status = judge_fold(v, dealt, -1, mean, sd, &v->pooled[run], err);
+        status = judge_fold(v, dealt, -1, mean, sd, ends, &v->pooled[run], err);
         for (int f = 0; !status && f < v->folds; f++)
-            status = judge_fold(v, dealt, f, mean, sd, &v->score[run * v->folds + f], err);
+            status = judge_fold(v, dealt, f, mean, sd, ends, &v->score[run * v->folds + f], err);
         if (status)
             return status;
     }
@@ -302,6 +310,7 @@ fin_status fin_validate(fin_validation **out, int count, const fin_fit_settings 
                           .fold = folds->fold,
                           .mean = v->all,
                           .sd = v->sd,
+                          .ends = v->ends,
                           .seconds = v->seconds};
     status = fini_nested_run(&nested, progress, err);
     if (!status)

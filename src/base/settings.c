@@ -186,6 +186,8 @@ fin_status fin_settings_set(const fin_settings *table, void *values, const fin_f
     return FIN_OK;
 }
 
+enum { LONGEST_WORD = 64 };
+
 static fin_status parse_choice(const fin_settings *table, void *values, const fin_field *field,
                                const char *text, fin_error *err)
 {
@@ -197,8 +199,19 @@ static fin_status parse_choice(const fin_settings *table, void *values, const fi
             return FIN_OK;
         }
     }
-    return fini_fail(err, FIN_ERR_ARGUMENT, "%s: %s = '%.40s'; allowed are %s", table->name,
-                     field->name, text, field->names);
+    enum { MOST = 32 };
+    char copy[MOST][LONGEST_WORD] = {""};
+    const char *names[MOST];
+    int count = choice_count(field) < MOST ? choice_count(field) : MOST;
+    for (int i = 0; i < count; i++) {
+        size_t length;
+        const char *name = choice_name(field, i, &length);
+        snprintf(copy[i], sizeof copy[i], "%.*s", (int)length, name);
+        names[i] = copy[i];
+    }
+    return fini_fail(err, FIN_ERR_ARGUMENT, "%s: %s = '%.40s'%s allowed are %s", table->name,
+                     field->name, text,
+                     fini_did_you_mean(fin_nearest_name(text, names, count), ";"), field->names);
 }
 
 /* A whole number that a double rounds is not the one that was asked for. */
@@ -259,8 +272,6 @@ char *fin_settings_text(const fin_field *field, const void *values, char *buffer
 }
 
 /* ---- did you mean ------------------------------------------------------------------------ */
-
-enum { LONGEST_WORD = 64 };
 
 int fini_edit_distance(const char *a, const char *b, int limit)
 {

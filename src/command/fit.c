@@ -48,6 +48,7 @@ static const fin_output outputs[] = {
      NULL},
     {"found", "share of test bags in which the responsible token has the largest probability",
      NULL},
+    {"covered", "share of test labels inside their 90 % interval", NULL},
     {"bags", "training bags", "bags"},
     {NULL, NULL, NULL},
 };
@@ -61,7 +62,8 @@ enum {
     FOUND = 5,
     ECE = 6,
     MEAN = 7,
-    ROWS = 8
+    COVERED = 8,
+    ROWS = 9
 };
 
 /* ---- settings -------------------------------------------------------------------------------- */
@@ -103,6 +105,7 @@ typedef struct draws {
     int64_t *offsets, *location;
     double *tokens, *y;
     double *mean, *bayes; /* (n) */
+    double *ends;         /* (n, 2) */
     double *weight;       /* (tokens) */
 } draws;
 
@@ -114,6 +117,7 @@ static void draws_close(draws *w)
     fini_free(w->y);
     fini_free(w->mean);
     fini_free(w->bayes);
+    fini_free(w->ends);
     fini_free(w->weight);
 }
 
@@ -125,8 +129,10 @@ static fin_status draws_open(draws *w, int64_t n, int64_t longest, int64_t d, fi
                  .y = fini_alloc_array(n, sizeof *w->y),
                  .mean = fini_alloc_array(n, sizeof *w->mean),
                  .bayes = fini_alloc_array(n, sizeof *w->bayes),
+                 .ends = fini_alloc_array(n, 2 * sizeof *w->ends),
                  .weight = fini_alloc_array(n * longest, sizeof *w->weight)};
-    if (w->offsets && w->location && w->tokens && w->y && w->mean && w->bayes && w->weight)
+    if (w->offsets && w->location && w->tokens && w->y && w->mean && w->bayes && w->ends &&
+        w->weight)
         return FIN_OK;
     draws_close(w);
     return fini_fail_memory(err, (size_t)(n * longest * d) * sizeof *w->tokens, "the bags");
@@ -152,7 +158,7 @@ static fin_status draw(draws *w, const fin_task *task, uint64_t first, int64_t n
 
 typedef struct trial {
     double sum[ROWS]; /* risk, Bayes risk, excess, cosines, share found, calibration error,
-                       * risk of the mean */
+                       * risk of the mean, share of labels inside their interval */
     double predicted[BINS], decided[BINS];
     int64_t tokens;
 } trial;
@@ -199,7 +205,7 @@ static fin_status judge(trial *t, const fin_task *task, const fin_fit *fit, draw
         if (!status)
             status = fin_task_predict(task, &batch, w->bayes, err);
         if (!status)
-            status = fin_fit_predict(fit, &w->bags, w->mean, NULL, NULL, err);
+            status = fin_fit_interval(fit, &w->bags, 0.9, w->mean, NULL, w->ends, NULL, err);
         if (!status && fin_fit_locates(fit))
             status = fin_fit_locate(fit, &w->bags, &(fin_locations){.prior = w->weight}, NULL, err);
         for (int64_t i = 0; i < n && !status; i++) {
@@ -208,6 +214,7 @@ static fin_status judge(trial *t, const fin_task *task, const fin_fit *fit, draw
             t->sum[1] += b * b;
             t->sum[MEAN] += c * c;
             t->sum[EXCESS] += a * a - b * b;
+            t->sum[COVERED] += w->ends[2 * i] <= w->y[i] && w->y[i] <= w->ends[2 * i + 1];
         }
         if (!status && fin_fit_locates(fit))
             judge_locations(t, w);
@@ -349,6 +356,7 @@ static fin_status run(const void *values, fin_result *result, const fin_progress
         add_mean(result, "cosine_v", t, COSINE_V, n);
         add_least(result, "least_cosine_k", t, COSINE_K, n);
         add_least(result, "least_cosine_v", t, COSINE_V, n);
+        add_mean(result, "covered", t, COVERED, n);
         if (locates) {
             add_mean(result, "found", t, FOUND, n);
             add_mean(result, "ece", t, ECE, n);
@@ -362,7 +370,7 @@ static fin_status run(const void *values, fin_result *result, const fin_progress
 const fin_command fini_command_fit = {
     .name = "fit",
     .summary = "attention fitted to bags of a task: risk, locations and directions against n / d",
-    .revision = 4,
+    .revision = 5,
     .size = sizeof(fit_values),
     .words = words,
     .outputs = outputs,

@@ -92,7 +92,7 @@ static fin_status judge(const fin_fit *fit, const fini_mil_bags *room, double *m
     fin_fit_score score;
     fin_status status = fin_fit_predict(fit, &room->bags, mean, NULL, NULL, err);
     if (!status)
-        status = fin_fit_judge(room->bags.n, 2, room->labels, mean, NULL, &score, err);
+        status = fin_fit_judge(room->bags.n, 2, room->labels, mean, NULL, NULL, &score, err);
     if (!status) {
         *auc = score.auc;
         *accuracy = score.accuracy;

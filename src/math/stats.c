@@ -66,6 +66,39 @@ double fini_quantile(const double *sorted, int64_t n, double q)
     return (1 - part) * sorted[below] + part * sorted[below + 1];
 }
 
+/* ---- mixtures ---------------------------------------------------------------------------------- */
+
+/* Newton's method on F(x) = q, and halving where it leaves what is known. */
+double fini_normals_quantile(int64_t n, const double *weight, const double *mean, const double *sd,
+                             double q)
+{
+    const double far = 40, root2 = 1.4142135623730951, density = 0.3989422804014327;
+    double low = INFINITY, high = -INFINITY, x = 0;
+    for (int64_t i = 0; i < n; i++) {
+        low = fmin(low, mean[i] - far * sd[i]);
+        high = fmax(high, mean[i] + far * sd[i]);
+        x += weight[i] * mean[i];
+    }
+    if (!(low < high) || !(q > 0 && q < 1))
+        return NAN;
+    const double tiny = 1e-15 * (high - low);
+    for (int k = 0; k < 200; k++) {
+        double below = -q, slope = 0;
+        for (int64_t i = 0; i < n; i++) {
+            double z = (x - mean[i]) / sd[i];
+            below += 0.5 * weight[i] * erfc(-z / root2);
+            slope += weight[i] / sd[i] * density * exp(-0.5 * z * z);
+        }
+        low = below < 0 ? x : low;
+        high = below < 0 ? high : x;
+        double next = x - below / slope, step = fabs(next - x);
+        if (below == 0 || step <= tiny)
+            return x;
+        x = next > low && next < high ? next : 0.5 * (low + high);
+    }
+    return x;
+}
+
 /* ---- straight lines -------------------------------------------------------------------------- */
 
 /* The mean without overflow, and once more about itself, which takes the rounding out. */

@@ -13,6 +13,9 @@ fini_interval fini_wilson(double count, int64_t n);
 void fini_sort(double *values, int64_t n); /* ascending; NaN last */
 /* Between order statistics, linearly; q in [0, 1]. NaN if n = 0. */
 double fini_quantile(const double *sorted, int64_t n, double q);
+/* Of a mixture of n normals with these weights, whose sum is 1, means and positive deviations; q in (0, 1). */
+double fini_normals_quantile(int64_t n, const double *weight, const double *mean, const double *sd,
+                             double q);
 
 /* Least squares y = intercept + slope x. slope_error: its standard error from the residuals, NaN if
  * n < 3. */

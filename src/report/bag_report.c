@@ -474,11 +474,14 @@ static fin_status open_view(fini_bag_view *v, fin_error *err)
     for (int twice = 0; twice < 2; twice++) {
         v->own = fini_take(&v->arena, v->n, (size_t)v->width * sizeof(double));
         v->own_sd = fini_take(&v->arena, v->n, (size_t)v->width * sizeof(double));
+        v->own_ends = v->classes ? NULL : fini_take(&v->arena, v->n, 2 * sizeof(double));
         fin_status status = twice ? FIN_OK : fini_arena_open(&v->arena, "a report", err);
         if (status)
             return status;
     }
-    fin_status status = fin_fit_predict(of->fit, v->bags, v->own, v->own_sd, NULL, err);
+    fin_status status = v->classes ? fin_fit_predict(of->fit, v->bags, v->own, v->own_sd, NULL, err)
+                                   : fin_fit_interval(of->fit, v->bags, 0.9, v->own, v->own_sd,
+                                                      v->own_ends, NULL, err);
     v->mean = v->left_out ? fin_validation_mean(of->validation, 0) : v->own;
     for (int k = 0; k < 2; k++)
         v->place[k] = column(of->set, of->coords[k]);
@@ -487,7 +490,8 @@ static fin_status open_view(fini_bag_view *v, fin_error *err)
         any = any || !isnan(v->labels[i]);
     if (!status && any)
         status = fin_fit_judge(v->n, v->classes, v->labels, v->mean,
-                               v->left_out || v->classes ? NULL : v->own_sd, &v->score, err);
+                               v->left_out || v->classes ? NULL : v->own_sd,
+                               v->left_out ? NULL : v->own_ends, &v->score, err);
     return status;
 }
 

@@ -17,6 +17,7 @@ typedef struct fini_bag_view {
     const double
         *mean; /* (n, width) predictions: of bags left out, if there was cross-validation */
     double *own, *own_sd;   /* (n, width) those of the fit itself */
+    double *own_ends;       /* (n, 2) of 90 %, numbers; else NULL */
     fin_fit_score score;    /* of `mean`; count 0: there are no labels */
     bool left_out;          /* `mean` is of bags that were left out */
     const double *place[2]; /* (tokens) coordinates, or NULL */
