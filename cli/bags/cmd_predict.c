@@ -133,8 +133,8 @@ static fin_status write_npz(const predictions *p, const char *path, fin_error *e
     }
     for (int64_t i = 0; i < p->n; i++) {
         class[i] = best_class(p, i);
-        ends[i] = p->ends[2 * i];
-        ends[p->n + i] = p->ends[2 * i + 1];
+        for (int k = 0; k < 2 && p->ends; k++)
+            ends[k * p->n + i] = p->ends[2 * i + k];
     }
     fin_status status = cli_npz_open(&z, path, err);
     if (!status) {
