@@ -14,8 +14,8 @@ FIN_API const char *fin_kernel_name(void);
 /* "ref avx2 ...": those compiled in that this CPU can run. */
 FIN_API const char *fin_kernel_available(void);
 /* What the environment variable OPENBLAS_CORETYPE should be where OpenBLAS is older than this CPU, takes it
- * for one without AVX2 and is several times slower than it could be; NULL: there is nothing to mend.
- * OpenBLAS reads the variable when it is loaded, so that only a new process profits. */
+ * for one without AVX2 or AVX-512 and is two or more times slower than it could be; NULL: there is nothing
+ * to mend. OpenBLAS reads the variable when it is loaded, so that only a new process profits. */
 FIN_API const char *fin_kernel_blas_core(void);
 
 #ifdef __cplusplus

@@ -64,8 +64,8 @@ FIN_API const int64_t *fin_text_pieces_left_out(const fin_text_pieces *pieces);
  * last piece, of piece `at`, or the mean over all. */
 enum { FIN_TEXT_ALL, FIN_TEXT_FIRST, FIN_TEXT_LAST, FIN_TEXT_AT, FIN_TEXT_MEAN };
 
-/* What is asked of a pass; arrays are the caller's, NULL is not wanted. The bits depend on the list of
- * texts, neither on threads nor on what else is asked for. */
+/* What is asked of a pass; arrays are the caller's, NULL is not wanted. The bits of a text depend on the
+ * text alone: neither on threads, nor on the texts beside it, nor on what else is asked for. */
 typedef struct fin_text_pass {
     float *const *states; /* (layers + 1) arrays of (pieces or texts, width of the layer), each may
                            * be NULL */

@@ -20,6 +20,10 @@ fin_status fini_blas_ready(fin_error *err);
 void fini_blas_expect(
     int threads); /* so many may call it at once, the calling one being one of them */
 
+/* x W' by sgemm, row-major, of more than 100^3 products: a row that begins at a multiple of this depends on
+ * nothing but itself, to the last bit, if the number of rows is a multiple as well. 0: nothing was found. */
+fin_status fini_blas_step(int *step, fin_error *err);
+
 /* ---- covariances (covariance*.c) ------------------------------------------------------------ */
 
 /* Is k(a, b) > 0 for all a, b, so that its logarithm is one? (not linear, not polynomial) */

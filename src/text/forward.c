@@ -2,8 +2,9 @@
  *
  * Texts are taken in chunks of some thousand pieces, and a chunk goes through layer after layer, so that
  * half-precision weights of one layer at a time are floats and memory does not grow with the texts. Within
- * a layer threads share groups of whole texts, a few hundred pieces each: products of matrices are large
- * enough for a BLAS, nothing is padded, and no bit depends on who did what. */
+ * a layer threads share groups of whole texts, a few hundred pieces each, large enough for a BLAS. A text
+ * begins at a row whose bits depend on nothing but the text (fini_blas_step): they depend neither on the
+ * texts beside it nor on who did what. */
 #include "finetti/kernel.h"
 #include "kernel/layers.h"
 #include "math/gram.h"
@@ -15,6 +16,9 @@
 #include <string.h>
 
 enum { CHUNK = 8192, GROUP = 512, ACT_ROWS = 16 };
+/* Numbers of a matrix that is not worth a BLAS, and products of all rows from which on OpenBLAS takes its
+ * usual way. */
+enum { SMALL = 1 << 14, USUAL = 1 << 20 };
 
 /* A layer's weights as floats. */
 typedef struct parts {
@@ -33,8 +37,13 @@ typedef struct job {
     const fin_text_encoder *e;
     const fin_text_pieces *p;
     const fin_text_pass *pass;
-    int64_t depth, rows, longest; /* layers to go through; most of a group; of a text */
-    int64_t *group;               /* (groups + 1) texts of the chunk */
+    int64_t depth, longest;   /* layers to go through; of a text */
+    int step;                 /* texts begin at multiples of it; 0: each is a group */
+    int64_t least;            /* rows of a group */
+    int64_t most, rows, many; /* most rows of a chunk, of a group; texts of a chunk */
+    int64_t first, used;      /* text of the chunk, its rows */
+    int64_t *row;             /* (texts of the chunk + 1) where each begins */
+    int64_t *group;           /* (groups + 1) texts of the chunk */
     int64_t groups;
     float *x, *next; /* (chunk, width): next where widths differ, else x */
     float *room;     /* weights that are converted */
@@ -45,6 +54,54 @@ typedef struct job {
 static int64_t larger(int64_t a, int64_t b)
 {
     return a > b ? a : b;
+}
+
+/* ---- rows ------------------------------------------------------------------------------------------- */
+
+static int64_t pieces_of(const job *j, int64_t i)
+{
+    return j->p->offsets[i + 1] - j->p->offsets[i];
+}
+
+static int64_t up_to(int64_t rows, int64_t step)
+{
+    return step ? (rows + step - 1) / step * step : rows;
+}
+
+static int64_t row_of(const job *j, int64_t i)
+{
+    return j->row[i - j->first];
+}
+
+/* Cuts a chunk into groups, from text `from` on: returns the text behind it. row NULL: measures only. */
+static int64_t cut_chunk(job *j, int64_t from)
+{
+    const int64_t n = j->p->n;
+    int64_t i = from;
+    j->first = from;
+    j->groups = j->used = 0;
+    while (i < n) {
+        int64_t rows = 0, to = i;
+        do
+            rows += up_to(pieces_of(j, to++), j->step);
+        while (to < n && j->step && rows + up_to(pieces_of(j, to), j->step) <= GROUP);
+        rows = larger(rows, j->least);
+        if (j->groups && j->used + rows > CHUNK)
+            break;
+        if (j->row)
+            j->group[j->groups] = i;
+        for (int64_t at = j->used; i < to; at += up_to(pieces_of(j, i++), j->step))
+            if (j->row)
+                j->row[i - from] = at;
+        j->groups++;
+        j->used += rows;
+        j->rows = larger(j->rows, rows);
+    }
+    if (j->row)
+        j->group[j->groups] = i;
+    if (j->row)
+        j->row[i - from] = j->used;
+    return i;
 }
 
 /* ---- memory ---------------------------------------------------------------------------------------- */
@@ -86,16 +143,17 @@ static int64_t converted(const fini_text_layer *l)
     return sum;
 }
 
-static void layout(fini_arena *a, job *j, int64_t tokens)
+static void layout(fini_arena *a, job *j)
 {
     const fin_text_encoder *e = j->e;
     int64_t room = 0, w = e->shape.width;
     for (int64_t i = 0; i < j->depth; i++)
         room = larger(room, converted(&e->layer[i]));
     room = larger(room, (w + 1) * w + 2 * e->first); /* the pooler's, or the embedding's norm */
-    j->group = fini_take(a, j->p->n < tokens ? j->p->n + 1 : tokens + 1, sizeof *j->group);
-    j->x = fini_take(a, tokens * larger(w, e->first), sizeof(float));
-    j->next = w == e->first ? j->x : fini_take(a, tokens * w, sizeof(float));
+    j->row = fini_take(a, j->many + 1, sizeof *j->row);
+    j->group = fini_take(a, j->many + 1, sizeof *j->group);
+    j->x = fini_take(a, j->most * larger(w, e->first), sizeof(float));
+    j->next = w == e->first ? j->x : fini_take(a, j->most * w, sizeof(float));
     j->room = fini_take(a, room, sizeof(float));
     j->scratch = fini_take(a, j->threads, sizeof *j->scratch);
     for (int t = 0; t < j->threads; t++) {
@@ -141,6 +199,14 @@ static parts parts_of(const job *j, int64_t i)
 static void map(int64_t rows, int64_t in, int64_t out, const float *x, const float *W, float beta,
                 float *y, int64_t ld)
 {
+    for (int64_t i = 0; i < rows * out && in * out < SMALL; i++) {
+        float *to = y + i / out * ld + i % out, sum = beta == 0 ? 0 : beta * *to;
+        for (int64_t k = 0; k < in; k++)
+            sum += x[i / out * in + k] * W[i % out * in + k];
+        *to = sum;
+    }
+    if (in * out < SMALL)
+        return;
     cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)rows, (int)out, (int)in, 1, x,
                 (int)in, W, (int)in, beta, y, (int)ld);
 }
@@ -189,17 +255,18 @@ static void activate(const job *j, scratch *s, int64_t rows, int64_t w, const fl
 static void attend(const job *j, const parts *l, scratch *s, const float *x, int64_t from,
                    int64_t to)
 {
-    const int64_t *offsets = j->p->offsets, in = l->in, d = in / j->e->shape.heads;
-    const int64_t start = offsets[from], rows = offsets[to] - start;
+    const int64_t in = l->in, d = in / j->e->shape.heads;
+    const int64_t start = row_of(j, from), rows = row_of(j, to) - start;
     const float *const *maps[] = {l->query, l->key, l->value};
     for (int part = 0; part < 3; part++) {
         for (int64_t r = 0; r < rows; r++)
             memcpy(s->qkv + (3 * r + part) * in, maps[part][1], (size_t)in * sizeof *s->qkv);
         map(rows, in, in, x, maps[part][0], 1, s->qkv + part * in, 3 * in);
     }
-    for (int64_t i = from; i < to; i++)
+    for (int64_t i = from; i < to; i++) {
+        int64_t at = row_of(j, i) - start, L = pieces_of(j, i), left = row_of(j, i + 1) - start;
+        memset(s->att + (at + L) * in, 0, (size_t)((left - at - L) * in) * sizeof *s->att);
         for (int64_t head = 0; head < j->e->shape.heads; head++) {
-            int64_t at = offsets[i] - start, L = offsets[i + 1] - offsets[i];
             const float *q = s->qkv + at * 3 * in + head * d;
             fini_layers_get()->attend(&(fini_head_f32){.m = L,
                                                        .L = L,
@@ -214,6 +281,7 @@ static void attend(const job *j, const parts *l, scratch *s, const float *x, int
                                                        .kept = s->kept,
                                                        .scratch = s->attend});
         }
+    }
 }
 
 /* ---- a layer ------------------------------------------------------------------------------------------ */
@@ -247,10 +315,10 @@ static void norm_first(const job *j, const parts *l, scratch *s, int64_t rows, c
     map_add(rows, l->hidden, l->w, s->h, l->down, s->y, y);
 }
 
-static void run_group(const job *j, const parts *l, int64_t g, int64_t first, scratch *s)
+static void run_group(const job *j, const parts *l, int64_t g, scratch *s)
 {
-    const int64_t *offsets = j->p->offsets, from = j->group[g], to = j->group[g + 1];
-    int64_t at = offsets[from] - offsets[first], rows = offsets[to] - offsets[from];
+    const int64_t from = j->group[g], to = j->group[g + 1];
+    int64_t at = row_of(j, from), rows = row_of(j, to) - at;
     const float *x = j->x + at * l->in;
     float *y = (l->in == l->w ? j->x : j->next) + at * l->w;
     if (j->e->norm_first) {
@@ -288,18 +356,21 @@ static void embed_text(const job *j, int64_t i, const float *const at[2], float 
     }
 }
 
-static void embed(const job *j, int64_t from)
+static void embed(const job *j)
 {
     const float *at[2] = {NULL, NULL};
-    const int64_t *offsets = j->p->offsets;
+    const int64_t w = j->e->first;
     float *room = j->room;
     if (j->e->norm.weight.rows)
         convert(&j->e->norm, &room, at);
 #pragma omp parallel for num_threads(j->threads) schedule(dynamic, 1)
     for (int64_t g = 0; g < j->groups; g++) {
         scratch *s = j->scratch[omp_get_thread_num()];
-        for (int64_t i = j->group[g]; i < j->group[g + 1]; i++)
-            embed_text(j, i, at, s->y, s->z, j->x + (offsets[i] - offsets[from]) * j->e->first);
+        for (int64_t i = j->group[g]; i < j->group[g + 1]; i++) {
+            int64_t end = row_of(j, i) + pieces_of(j, i), left = row_of(j, i + 1) - end;
+            embed_text(j, i, at, s->y, s->z, j->x + row_of(j, i) * w);
+            memset(j->x + end * w, 0, (size_t)(left * w) * sizeof *j->x);
+        }
     }
 }
 
@@ -325,8 +396,8 @@ static void keep(const job *j, int64_t layer, int64_t from, int64_t to)
     float *states = j->pass->states ? j->pass->states[layer] : NULL;
     const int64_t *offsets = j->p->offsets, w = fin_text_encoder_width(j->e, layer);
     for (int64_t i = from; i < to && states; i++) {
-        const float *x = j->x + (offsets[i] - offsets[from]) * w;
-        int64_t L = offsets[i + 1] - offsets[i];
+        const float *x = j->x + row_of(j, i) * w;
+        int64_t L = pieces_of(j, i);
         if (j->pass->pick == FIN_TEXT_ALL)
             memcpy(states + offsets[i] * w, x, (size_t)(L * w) * sizeof *x);
         else
@@ -360,7 +431,7 @@ static void pool_text(const job *j, const float *const at[2], int64_t L, const f
 
 static void pool(const job *j, int64_t from, int64_t to)
 {
-    const int64_t *offsets = j->p->offsets, w = j->e->shape.width;
+    const int64_t w = j->e->shape.width;
     const float *at[2] = {NULL, NULL};
     float *room = j->room;
     if (j->e->norm_first)
@@ -368,37 +439,19 @@ static void pool(const job *j, int64_t from, int64_t to)
 #pragma omp parallel for num_threads(j->threads) schedule(dynamic, 1)
     for (int64_t i = from; i < to; i++) {
         scratch *s = j->scratch[omp_get_thread_num()];
-        pool_text(j, at, offsets[i + 1] - offsets[i], j->x + (offsets[i] - offsets[from]) * w,
-                  s->sum, j->pass->pooled + i * w);
+        pool_text(j, at, pieces_of(j, i), j->x + row_of(j, i) * w, s->sum, j->pass->pooled + i * w);
     }
 }
 
 /* ---- chunks -------------------------------------------------------------------------------------------- */
 
-/* Texts from `from` on with at most `most` pieces together, or one. */
-static int64_t texts_until(const fin_text_pieces *p, int64_t from, int64_t end, int64_t most)
-{
-    int64_t to = from + 1;
-    while (to < end && p->offsets[to + 1] - p->offsets[from] <= most)
-        to++;
-    return to;
-}
-
-static void cut_groups(job *j, int64_t from, int64_t to)
-{
-    j->groups = 0;
-    j->group[0] = from;
-    for (int64_t i = from; i < to; i = j->group[j->groups])
-        j->group[++j->groups] = texts_until(j->p, i, to, GROUP);
-}
-
 static fin_status check_states(const job *j, int64_t from, int64_t to, fin_error *err)
 {
-    const int64_t *offsets = j->p->offsets, w = fin_text_encoder_width(j->e, j->depth);
-    const float *x = j->x;
+    const int64_t w = fin_text_encoder_width(j->e, j->depth);
     for (int64_t i = from; i < to; i++) {
+        const float *x = j->x + row_of(j, i) * w;
         float sum = 0;
-        for (int64_t k = 0; k < (offsets[i + 1] - offsets[i]) * w; k++)
+        for (int64_t k = 0; k < pieces_of(j, i) * w; k++)
             sum += 0 * *x++; /* NaN for what is not finite */
         if (!(sum == 0))
             return fini_fail(err, FIN_ERR_NUMERIC,
@@ -414,8 +467,7 @@ static fin_status run_chunk(job *j, int64_t from, int64_t to, const fin_progress
 {
     const int64_t *offsets = j->p->offsets, tokens = offsets[to] - offsets[from];
     const double total = (double)offsets[j->p->n], depth = (double)(j->depth + 1);
-    cut_groups(j, from, to);
-    embed(j, from);
+    embed(j);
     keep(j, 0, from, to);
     for (int64_t i = 0; i < j->depth; i++) {
         double done = (double)offsets[from] + (double)tokens * (double)(i + 1) / depth;
@@ -424,14 +476,30 @@ static fin_status run_chunk(job *j, int64_t from, int64_t to, const fin_progress
         parts l = parts_of(j, i);
 #pragma omp parallel for num_threads(j->threads) schedule(dynamic, 1)
         for (int64_t g = 0; g < j->groups; g++)
-            run_group(j, &l, g, from, j->scratch[omp_get_thread_num()]);
+            run_group(j, &l, g, j->scratch[omp_get_thread_num()]);
         if (l.in != l.w)
-            memcpy(j->x, j->next, (size_t)(tokens * l.w) * sizeof *j->x);
+            memcpy(j->x, j->next, (size_t)(j->used * l.w) * sizeof *j->x);
         keep(j, i + 1, from, to);
     }
     fin_status status = check_states(j, from, to, err);
     if (!status && j->pass->pooled)
         pool(j, from, to);
+    return status;
+}
+
+/* Rows that a group needs for the usual way of the BLAS, and what all chunks come to. */
+static fin_status plan_rows(job *j, fin_error *err)
+{
+    const fin_text_shape *s = &j->e->shape;
+    int64_t small = s->width < j->e->first ? s->width : j->e->first;
+    fin_status status = fini_blas_step(&j->step, err);
+    small = small < s->hidden ? small : s->hidden;
+    j->least = j->step ? up_to(USUAL / larger(SMALL, small * small) + 1, j->step) : 0;
+    for (int64_t i = 0, to; i < j->p->n && !status; i = to) {
+        to = cut_chunk(j, i);
+        j->most = larger(j->most, j->used);
+        j->many = larger(j->many, to - i);
+    }
     return status;
 }
 
@@ -454,9 +522,6 @@ static fin_status plan(job *j, fin_error *err)
                              (long long)(j->p->offsets[i + 1] - j->p->offsets[i]));
     for (int64_t i = 0; i < j->p->n; i++)
         j->longest = larger(j->longest, j->p->offsets[i + 1] - j->p->offsets[i]);
-    j->rows = larger(j->longest, GROUP);
-    if (j->rows > j->p->offsets[j->p->n])
-        j->rows = j->p->offsets[j->p->n];
     j->threads = fin_threads_get();
     if (j->longest > e->shape.longest)
         return fini_fail(err, FIN_ERR_ARGUMENT,
@@ -469,7 +534,8 @@ static fin_status plan(job *j, fin_error *err)
                              "piece %lld is not of this encoder: the pieces were cut for another "
                              "one",
                              (long long)j->p->id[t]);
-    return fini_blas_ready(err);
+    fin_status status = fini_blas_ready(err);
+    return status ? status : plan_rows(j, err);
 }
 
 fin_status fin_text_encoder_run(const fin_text_encoder *e, const fin_text_pieces *p,
@@ -482,16 +548,14 @@ fin_status fin_text_encoder_run(const fin_text_encoder *e, const fin_text_pieces
     fin_status status = plan(&j, err);
     if (status || p->n == 0)
         return status;
-    int64_t all = p->offsets[p->n], most = larger(j.longest, CHUNK);
-    int64_t tokens = all < most ? all : most;
-    layout(&arena, &j, tokens);
+    layout(&arena, &j);
     status = fini_arena_open(&arena, "a pass over texts", err);
     if (status)
         return status;
-    layout(&arena, &j, tokens);
+    layout(&arena, &j);
     fini_blas_enter();
     for (int64_t i = 0, to; i < p->n && !status; i = to) {
-        to = texts_until(p, i, p->n, CHUNK);
+        to = cut_chunk(&j, i);
         status = run_chunk(&j, i, to, progress, err);
     }
     fini_blas_leave();
