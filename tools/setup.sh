@@ -105,6 +105,12 @@ g++ cmd:g++ the C++ compiler g++
 valgrind cmd:valgrind valgrind
 man-db cmd:man man
 locales none locales with a decimal comma
+codespell cmd:codespell codespell
+wamerican none a list of American words
+wbritish none a list of British words
+python3-sphinx module:sphinx Sphinx
+python3-myst-parser module:myst_parser MyST, Markdown for Sphinx
+python3-yaml module:yaml PyYAML
 libopenmpi-dev pc:ompi-c Open MPI
 openmpi-bin cmd:mpirun mpirun
 sqlite3 cmd:sqlite3 the SQLite shell

@@ -140,7 +140,7 @@ class StudyResult(View):
     name, title : str
     store : Store
     planned, present, done : int
-        Runs that the study wants, those that the store had before, and those that were done now.
+        Runs that the study wants, those that the store had before, and those that were computed.
     failed : int
         Runs of the study that failed; runs(state="failed")["reason"] says why.
     seconds : float

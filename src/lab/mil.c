@@ -5,7 +5,7 @@
  * bags flipped, where the wrong thing points the other way. A model passes if it ranks both better than
  * by chance (Raff and Holt, NeurIPS 2023): AUC > 0.5, and the first alone proves nothing.
  *
- * Of the four laws whose deciding tokens are known, what is judged is who finds them on fresh bags: the
+ * Of the four laws whose responsible tokens are known, what is judged is who finds them on fresh bags: the
  * weights of the model, its probabilities given the label, the evidence of the tokens, and, beside
  * them, the probabilities of who knows the law. */
 #include "lab/mil.h"
@@ -26,7 +26,7 @@ enum { AUC_TRAIN, ACCURACY_TRAIN, AUC_TEST, ACCURACY_TEST, GAIN, TOKENS };
 enum { ROWS = TOKENS + FOUND * SCORES };
 #define SCORE(name, meaning)                                                                       \
     {name "_first", "share of bags in which the token of largest " meaning " decides", NULL},      \
-        {name "_auc", "AUC of deciding tokens of a bag against its others by " meaning, NULL},     \
+        {name "_auc", "AUC of responsible tokens of a bag against its others by " meaning, NULL},  \
     {                                                                                              \
         name "_ece", "calibration error of shares of " meaning ", if one token decides", NULL      \
     }
@@ -68,7 +68,7 @@ static fin_status check(const void *values, fin_error *err)
                          (long long)law->least_repeats, (long long)law->most_repeats);
     if (fini_mil_deciding(law) && law->d < 4)
         return fini_fail(err, FIN_ERR_ARGUMENT,
-                         "d = %lld; the tests whose deciding tokens are known take at least 4 "
+                         "d = %lld; the tests whose responsible tokens are known take at least 4 "
                          "columns",
                          (long long)law->d);
     if (!(numbers <= 5e8))

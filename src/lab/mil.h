@@ -1,5 +1,5 @@
 /* The bags of the command `mil`: three laws that ask whether a model respects what multiple-instance
- * learning assumes, and four whose deciding tokens are known (mil_draw.c), fitted and judged by mil.c. */
+ * learning assumes, and four whose responsible tokens are known (mil_draw.c), fitted and judged by mil.c. */
 #ifndef FINI_LAB_MIL_H
 #define FINI_LAB_MIL_H
 
@@ -10,7 +10,7 @@ enum {
     FINI_MIL_SINGLE,
     FINI_MIL_CONCEPTS,
     FINI_MIL_FREQUENCY,
-    FINI_MIL_LINEAR, /* from here on deciding tokens are known */
+    FINI_MIL_LINEAR, /* from here on responsible tokens are known */
     FINI_MIL_SIDES,
     FINI_MIL_BALL,
     FINI_MIL_THREE
@@ -20,7 +20,7 @@ enum {
 #define FINI_MIL_FIELDS(F, C)                                                                      \
     C(test, 0, "single|concepts|frequency|linear|sides|ball|three",                                \
       "of Raff and Holt: one token of a concept, tokens of both concepts, how often does not "     \
-      "count; with known deciding tokens: far out in a column, on either side, near a place, "     \
+      "count; with known responsible tokens: far out in a column, on either side, near a place, "  \
       "three of them")                                                                             \
     F(int64_t, trials, 6, 2, 100000, "training sets drawn")                                        \
     F(int64_t, bags, 100, 10, 1000000, "training bags, every other one positive")                  \
@@ -37,7 +37,7 @@ typedef struct fini_mil_law {
     FINI_MIL_FIELDS(FIN_MEMBER_F, FIN_MEMBER_C)
 } fini_mil_law;
 
-/* What a token is; where deciding tokens are known: a sum of the second. */
+/* What a token is; where responsible tokens are known: a sum of the second. */
 enum { FINI_MIL_BACKGROUND, FINI_MIL_A, FINI_MIL_B, FINI_MIL_POISON };
 enum { FINI_MIL_DECIDES = 1, FINI_MIL_SAYS_ONE = 2, FINI_MIL_LEFT = 4 };
 
@@ -59,7 +59,7 @@ void fini_mil_close(fini_mil_bags *room); /* {0} is fine */
 void fini_mil_draw(fini_mil_bags *room, const fini_mil_law *law, uint64_t seed, uint64_t first,
                    int64_t n, bool flipped);
 
-/* Deciding tokens of a bag, where they are known; else 0. */
+/* Responsible tokens of a bag, where they are known; else 0. */
 int64_t fini_mil_deciding(const fini_mil_law *law);
 /* What who knows the law can say of every token: the probability that it decides, without the bag's label
  * and with it. weight, probability: (tokens); scratch too. */

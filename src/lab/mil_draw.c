@@ -45,7 +45,7 @@
  *     sides           x_1 = +-3 + N(0, 1), either with probability 1/2
  *     ball            x_1, x_2, x_3 are N(0, 0.2^2)
  *
- * With r_l = density of l's other columns if it decides / density if not, the places of k deciding tokens
+ * With r_l = density of l's other columns if it decides / density if not, the places of k responsible tokens
  * have the probabilities  prod_{l in S} r_l / e_k(r_1, ..., r_L),  e_k the elementary symmetric polynomial.
  * Given the label, r_l is to be multiplied by the like ratio for x_0. */
 #include "lab/mil.h"
@@ -146,7 +146,7 @@ static int64_t compose(const fini_mil_law *law, uint64_t seed, uint64_t bag, boo
     return count;
 }
 
-/* The same where deciding tokens are known: they come last. */
+/* The same where responsible tokens are known: they come last. */
 static int64_t compose_known(const fini_mil_law *law, uint64_t seed, uint64_t bag,
                              unsigned char *what)
 {

@@ -164,7 +164,7 @@ static void answer(fini_scheduler *scheduler, fini_pool *pool, int to)
     post(to, SLOT_WORK, &m->answer);
 }
 
-/* The next record of the stream, from the bytes at hand; *size is counted down. True if one is
+/* The next record of the stream, from the bytes that are here; *size is counted down. True if one is
  * complete, in m->record; false if more bytes are needed. */
 static bool next_record(fini_scheduler *scheduler, mate *m, const unsigned char **bytes,
                         size_t *size)

@@ -22,7 +22,7 @@ enum { QUEUE_RUNS = 1024, QUEUE_BYTES = 1 << 26 };
 typedef struct worker {
     fini_pool *pool;
     pthread_t thread;
-    void *values; /* settings of the run at hand */
+    void *values; /* settings of this run */
 } worker;
 
 struct fini_pool {

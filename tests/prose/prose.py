@@ -2,7 +2,7 @@
 
     prose.py sentences LIMIT FILE...      counts of words; sentences of more than LIMIT words; code 1 if there are any
     prose.py phrases LIST FILE...         lines with a phrase of the list (phrase | what to say instead); code 1 if any
-    prose.py words FILE                   the text without code, formulas and links, for a speller
+    prose.py words LIST FILE...           words that are neither in Debian's dictionaries nor in the list; code 1 if any
 
 A FILE that ends with .md is Markdown; others are plain text. A piece of code or a formula counts as one word.
 """
@@ -13,6 +13,9 @@ import sys
 FENCE = re.compile(r"^( *)(```|~~~).*?^\1\2[ \t]*$", re.M | re.S)
 LINK = re.compile(r"!?\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^()\s]*(?:\([^()]*\)[^()\s]*)*)(?:\s+\"[^\"]*\")?\)")
 END = re.compile(r"(?<=[.!?])[)\"*_]*\s+(?=[\"(*_]*[A-Z`0-9])")
+# No part of a name, a path or a formula.
+WORD = re.compile(r"(?<![\w./`-])[A-Za-z][a-z']+(?![\w/(]|\.[a-z]|-[a-z]*_)")
+DICTIONARIES = ("/usr/share/dict/british-english", "/usr/share/dict/american-english")
 SHORT = re.compile(r"\b(e\.g|i\.e|cf|vs|etc|approx|resp|Fig|fig|Eq|eq|Sec|sec|Thm|No|Prop|Lem|Cor|et al|St|Dr|p|pp)\.")
 
 
@@ -92,7 +95,7 @@ def main(verb, *words):
         print(f"{len(counts)} sentences: median {counts[len(counts) // 2]} words, nine of ten at most "
               f"{counts[len(counts) * 9 // 10]}, longest {counts[-1]}; {bad} of more than {limit}")
     elif verb == "phrases":
-        rows = [line.split("|") for line in read(words[0]).splitlines() if line.strip() and not line.startswith("#")]
+        rows = [line.split(" => ") for line in read(words[0]).splitlines() if line.strip() and not line.startswith("#")]
         patterns = [(re.compile(row[0].strip(), re.I), row[1].strip()) for row in rows]
         for name in words[1:]:
             for number, line in enumerate(read(name).splitlines(), 1):
@@ -101,8 +104,14 @@ def main(verb, *words):
                         bad += 1
                         print(f"{name}:{number}: '{pattern.search(line)[0]}': say: {instead}")
     elif verb == "words":
-        for name in words:
-            print(prose(name, read(name)))
+        known = {word.strip().lower() for name in (*DICTIONARIES, words[0]) for word in read(name).split("\n")}
+        for name in words[1:]:
+            for number, line in enumerate(prose(name, read(name)).splitlines(), 1):
+                for word in WORD.findall(line):
+                    word = re.sub("'s$", "", word.lower().rstrip("'"))
+                    if len(word) > 3 and word not in known:
+                        bad += 1
+                        print(f"{name}:{number}: '{word}'")
     else:
         sys.exit(__doc__)
     return 1 if bad else 0
