@@ -255,6 +255,8 @@ static void evidence_of_draws(const office *o, const desk *t, int64_t i, int64_t
                               const fini_answer *answer)
 {
     const fini_evidence *to = &answer->evidence;
+    if (to->whole)
+        predict_some(o, t, i, L, NULL, L, -1, answer, to->whole + i * o->width);
     for (int64_t l = 0; l < L && !fini_cancelled(o->cancel, 0); l++) {
         int64_t place = (at + l) * o->width;
         for (int64_t c = 0; c < o->width && to->without && L == 1; c++)
@@ -268,13 +270,15 @@ static void evidence_of_draws(const office *o, const desk *t, int64_t i, int64_t
     }
 }
 
-static void evidence_bag(const office *o, const desk *t, int64_t at, int64_t L,
+static void evidence_bag(const office *o, const desk *t, int64_t i, int64_t at, int64_t L,
                          const fini_answer *answer)
 {
     const fini_evidence *to = &answer->evidence;
     double share = answer->share / (double)o->part->members;
     for (int64_t m = 0; m < o->part->members && !fini_cancelled(o->cancel, 0); m++) {
         fini_bag bag = pick(o, t, m, L);
+        if (to->whole)
+            fini_evidence_whole(&bag, share, t->subsets, to->whole + i * o->width);
         if (to->without)
             fini_evidence_without(&bag, share, t->subsets, to->without + at * o->width);
         if (to->alone)
@@ -301,7 +305,7 @@ static void answer_bag(const office *o, const desk *t, int64_t i, const fini_ans
     if (o->evidence && o->part->form->vouch)
         evidence_of_draws(o, t, i, at, L, answer);
     else if (o->evidence)
-        evidence_bag(o, t, at, L, answer);
+        evidence_bag(o, t, i, at, L, answer);
 }
 
 fin_status fini_part_answer(const fini_part *part, const fini_phi *phi, const fini_answer *answer,
@@ -311,8 +315,8 @@ fin_status fini_part_answer(const fini_part *part, const fini_phi *phi, const fi
     office o = {.part = part,
                 .phi = phi,
                 .cancel = cancel,
-                .evidence = to->without || to->alone || to->after,
-                .ends = answer->ends && part->form->law};
+                 .evidence = to->whole || to->without || to->alone || to->after,
+                 .ends = answer->ends && part->form->law};
     const fin_bags *bags = &phi->bags;
     fin_status status = open_office(&o, err);
     if (status)
@@ -385,6 +389,7 @@ fin_status fini_part_answer_all(const fini_part *part, const fin_bags *bags, con
                              .to = {moved(to->to.prior, token), moved(to->to.given, token),
                                     moved(to->to.own, token), moved(to->to.none, from)},
                              .share = to->share};
+        piece.evidence.whole = moved(to->evidence.whole, from * width);
         piece.evidence.without = moved(to->evidence.without, token * width);
         piece.evidence.alone = moved(to->evidence.alone, token * width);
         piece.evidence.after = moved(to->evidence.after, token * width);

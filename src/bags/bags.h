@@ -181,9 +181,6 @@ fin_status fini_map_fit(fini_map *map, const fin_fit_settings *settings, int64_t
                         fini_cancel *cancel, fin_error *err);
 fin_status fini_map_apply(const fini_map *map, const fin_bags *bags, fini_phi *phi,
                           fini_cancel *cancel, fin_error *err);
-/* The same from rows of statistics on (s numbers each). */
-fin_status fini_map_apply_rows(const fini_map *map, const fin_bags *rows, fini_phi *phi,
-                               fini_cancel *cancel, fin_error *err);
 void fini_phi_close(fini_phi *phi);
 void fini_map_close(fini_map *map);
 /* The map of tokens of d columns back from a file, copied and checked. (state.c) */
@@ -344,6 +341,7 @@ void fini_part_shape(fini_part *part, int64_t classes);
 void fini_part_close(fini_part *part);
 /* Predictions of subsets of each bag, in the part's own units, added to, times `share` (evidence.c). */
 typedef struct fini_evidence {
+    double *whole;              /* (n, width) of the bags themselves, or NULL */
     double *without, *alone;    /* (tokens, width) as fin_evidence; or NULL */
     const int64_t *order;       /* (tokens) as fin_fit_flip, or NULL, */
     double *after;              /* (tokens, width) with it */

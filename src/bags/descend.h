@@ -66,9 +66,10 @@ fin_status fini_part_answer_all(const fini_part *part, const fin_bags *bags,
 
 /* ---- subsets of the tokens of a bag (evidence.c) ---------------------------------------------- */
 
-/* Doubles of scratch for bags of up to shape->longest tokens. Predictions (L, width) of the bag without
- * each token; of each token alone; of the tokens from each place of an order on: added to, times share. */
+/* Doubles of scratch for bags of up to shape->longest tokens. Predictions of the bag (width); (L, width)
+ * of it without each token; of each token alone; of the tokens from each place of an order on: added to, times share. */
 int64_t fini_evidence_scratch(const fini_bag_shape *shape);
+void fini_evidence_whole(const fini_bag *bag, double share, double *room, double *whole);
 void fini_evidence_without(const fini_bag *bag, double share, double *room, double *without);
 void fini_evidence_alone(const fini_bag *bag, double share, double *room, double *alone);
 void fini_evidence_after(const fini_bag *bag, const int64_t *order, double share, double *room,

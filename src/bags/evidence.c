@@ -16,8 +16,10 @@
  * statistics the two ends of a column and its mean tell those of the rest of the bag. */
 #include "bags/descend.h"
 #include "bags/map.h"
+#include "kernel/rows.h"
 
 #include <math.h>
+#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -113,6 +115,13 @@ static void without_each(const subsets *s)
     }
 }
 
+void fini_evidence_whole(const fini_bag *bag, double share, double *room, double *whole)
+{
+    subsets s = open_subsets(bag, room);
+    bag->shape->form->predict(bag, s.out, NULL);
+    average(s.width, share, s.out, whole);
+}
+
 void fini_evidence_without(const fini_bag *bag, double share, double *room, double *without)
 {
     subsets s = open_subsets(bag, room);
@@ -168,53 +177,145 @@ void fini_evidence_after(const fini_bag *bag, const int64_t *order, double share
 
 /* ---- subsets of a bag that is one row ------------------------------------------------------------------- */
 
+/* What a part's members make of rows of statistics: scores U (rows, q of all members) are sums over the columns
+ * z and over the features of each group of columns, which are read without being made (features.c). */
+typedef struct reader {
+    const fini_part *part;
+    fini_bag_shape shape;
+    int64_t q, all, width; /* scores of a member, of all; numbers of a prediction */
+    double *V, *constant;  /* (all, m), (all): features read by all members */
+    double *lines;         /* (all, linear) columns z */
+    struct reading {
+        double *z, *room; /* (LOT, s), and that of fini_features_read */
+        double *U, *more; /* (LOT, all) */
+        double *one;      /* (LOT, q) of a member */
+        double *subsets, *work;
+    } * desk;
+} reader;
+
+enum { LOT = FINI_MAP_TILE };
+
+static void layout_reader(reader *r, fini_arena *a, int threads)
+{
+    const fini_map *map = &r->part->map;
+    r->V = fini_take(a, r->all, (size_t)map->m * sizeof(double));
+    r->constant = fini_take(a, r->all, sizeof(double));
+    r->lines = fini_take(a, r->all, (size_t)map->linear * sizeof(double));
+    r->desk = fini_take(a, threads, sizeof *r->desk);
+    for (int t = 0; t < threads; t++) {
+        struct reading d = {.z = fini_take(a, LOT * map->s, sizeof(double))};
+        d.room = fini_take(a, LOT * (map->s + 2 * map->m), sizeof(double));
+        d.U = fini_take(a, LOT * r->all, sizeof(double));
+        d.more = fini_take(a, LOT * r->all, sizeof(double));
+        d.one = fini_take(a, LOT * r->q, sizeof(double));
+        d.subsets = fini_take(a, fini_evidence_scratch(&r->shape), sizeof(double));
+        d.work = fini_take(a, r->part->form->scratch(&r->shape), sizeof(double));
+        if (a->base)
+            r->desk[t] = d;
+    }
+}
+
+/* W: room for (all, p). */
+static void open_reader(reader *r, double *W)
+{
+    const fini_part *part = r->part;
+    const fini_map *map = &part->map;
+    for (int64_t m = 0; m < part->members; m++)
+        memcpy(W + m * r->q * map->p, part->member + m * part->parameters,
+               (size_t)(r->q * map->p) * sizeof *W);
+    for (int64_t k = 0; k < r->all; k++)
+        memcpy(r->lines + k * map->linear, W + k * map->p, (size_t)map->linear * sizeof *W);
+    if (map->m)
+        fini_features_readouts(map, r->all, W, r->V, r->constant);
+}
+
+/* U of at most LOT rows. kept (rows) or NULL: what is known of the last group of columns, (all) each, of
+ * rows where it is not NULL; `last` (all) or NULL: where that of a single row is put. */
+static void read_rows(const reader *r, struct reading *d, int64_t rows, const double *x,
+                      const double *const *kept, double *last)
+{
+    const fini_map *map = &r->part->map;
+    const fin_bags view = {.n = rows, .d = map->s, .dtype = FIN_F64, .tokens = x};
+    int64_t all = r->all, lines = map->linear, groups = fini_map_groups(map), from = 0;
+    for (int64_t i = 0; i < rows; i++) {
+        fini_columns_apply(map, &view, i, d->z + i * map->s);
+        memcpy(d->room + i * lines, d->z + (i + 1) * map->s - lines, (size_t)lines * sizeof *x);
+    }
+    fini_rows_get()->project_f64(rows, lines, d->room, NULL, NULL, all, r->lines, d->U);
+    for (int64_t i = 0; i < rows; i++)
+        add(all, d->U + i * all, r->constant, d->U + i * all);
+    for (int64_t g = 0; g < groups && map->m; g++)
+        for (int64_t i = 0; i < rows; i = from) { /* stretches of rows that have to be asked */
+            bool known = kept && kept[i] && g == groups - 1;
+            for (from = i + 1; from < rows && g == groups - 1 && kept && !kept[from] == !known;)
+                from++;
+            from = g < groups - 1 || !kept ? rows : from;
+            if (!known)
+                fini_features_read(map, (int)g, from - i, d->z + i * map->s, all, r->V, d->more,
+                                   d->room);
+            for (int64_t k = i; k < from; k++)
+                add(all, d->U + k * all, known ? kept[k] : d->more + (k - i) * all, d->U + k * all);
+            if (last && g == groups - 1)
+                memcpy(last, d->more, (size_t)all * sizeof *last);
+        }
+}
+
+/* Predictions (rows, width) of rows whose U is there, added to, times share. */
+static void settle_rows(const reader *r, struct reading *d, int64_t rows, double share, double *out)
+{
+    const fini_part *part = r->part;
+    for (int64_t m = 0; m < part->members; m++) {
+        const double *extra = part->member + m * part->parameters + r->q * part->map.p;
+        const fini_bag bag = {&r->shape, extra, rows, d->one, d->work, NULL};
+        for (int64_t i = 0; i < rows; i++)
+            memcpy(d->one + i * r->q, d->U + i * r->all + m * r->q, (size_t)r->q * sizeof *out);
+        fini_evidence_alone(&bag, share / (double)part->members, d->subsets, out);
+    }
+}
+
 /* Rows of statistics that wait for their predictions, and where those are added to. */
 typedef struct batch {
-    const fini_part *part;
+    reader reader;
     fini_cancel *cancel;
     double share;
-    int64_t s, width, room, count;
-    double *rows;     /* (room, s) */
-    double *out;      /* (room, width) */
-    double **to;      /* (room) */
-    int64_t *offsets; /* every LOT rows are a bag, for threads */
+    int threads;
+    int64_t s, room, count;
+    double *rows;        /* (room, s) */
+    const double **kept; /* (room) as in read_rows */
+    double *out;         /* (room, width) */
+    double **to;         /* (room) */
 } batch;
-
-enum { LOT = 64 };
 
 static fin_status flush(batch *b, fin_error *err)
 {
-    fini_phi phi = {.bags = {.d = b->s,
-                             .n = (b->count + LOT - 1) / LOT,
-                             .offsets = b->offsets,
-                             .dtype = FIN_F64,
-                             .tokens = b->rows}};
-    fin_bags rows = phi.bags;
-    rows.total = rows.n;
-    for (int64_t k = 0; k <= rows.n; k++)
-        b->offsets[k] = k * LOT < b->count ? k * LOT : b->count;
-    if (!b->count)
-        return FIN_OK;
-    memset(b->out, 0, (size_t)(b->count * b->width) * sizeof *b->out);
-    fin_status status = fini_map_apply_rows(&b->part->map, &rows, &phi, b->cancel, err);
-    if (!status) {
-        fini_answer answer = {.evidence = {.alone = b->out}, .share = 1};
-        status = fini_part_answer(b->part, &phi, &answer, b->cancel, err);
-        fini_phi_close(&phi);
+    const reader *r = &b->reader;
+    int64_t width = r->width, count = b->count;
+    double cost = LOT * (double)r->part->map.m * (double)(b->s + 16);
+    memset(b->out, 0, (size_t)(count * width) * sizeof *b->out);
+#pragma omp parallel for schedule(dynamic) num_threads(b->threads)
+    for (int64_t i = 0; i < count; i += LOT) {
+        struct reading *d = r->desk + omp_get_thread_num();
+        int64_t some = count - i < LOT ? count - i : LOT;
+        if (fini_cancelled(b->cancel, cost))
+            continue;
+        read_rows(r, d, some, b->rows + i * b->s, b->kept + i, NULL);
+        settle_rows(r, d, some, b->share, b->out + i * width);
+        for (int64_t k = i; k < i + some; k++)
+            average(width, 1, b->out + k * width, b->to[k]);
     }
-    for (int64_t k = 0; k < b->count && !status; k++)
-        average(b->width, b->share, b->out + k * b->width, b->to[k]);
     b->count = 0;
-    return status;
+    return fini_cancel_end(b->cancel, err);
 }
 
 /* Room for one more row; NULL: *status says why not. */
-static double *next_row(batch *b, double *to, fin_status *status, fin_error *err)
+static double *next_row(batch *b, const double *kept, double *to, fin_status *status,
+                        fin_error *err)
 {
     if (!*status && b->count == b->room)
         *status = flush(b, err);
     if (*status)
         return NULL;
+    b->kept[b->count] = kept;
     b->to[b->count] = to;
     return b->rows + b->count++ * b->s;
 }
@@ -268,30 +369,46 @@ typedef struct whole {
     ends ends;
     const fin_bags *bags;
     const fini_evidence *to;
-    double *room, *same;  /* (d) for a token; (n, width) predictions of the bags themselves */
-    unsigned char *other; /* (tokens) is the row without the token another? */
+    double *room, *W;     /* (d) for a token; of open_reader */
+    double *row, *last;   /* (s) of a bag; (n, all) what read_rows keeps of it */
+    double *same;         /* (n, width) predictions of the bags themselves */
+    unsigned char *other; /* (tokens) does the bag without it have other ends? */
     fini_arena arena;
 } whole;
+
+/* The bag itself, and what its subsets may have in common with it. */
+static void read_bag(whole *w, int64_t i)
+{
+    const reader *r = &w->batch.reader;
+    write_row(&w->ends, -1, NULL, w->row);
+    read_rows(r, r->desk, 1, w->row, NULL, w->last + i * r->all);
+    settle_rows(r, r->desk, 1, w->batch.share, w->same + i * r->width);
+}
 
 /* Of largest values alone, all but a few tokens leave the row as it is. */
 static fin_status without_rows(whole *w, int64_t i, int64_t from, int64_t L, fin_error *err)
 {
     fin_status status = FIN_OK;
-    int64_t width = w->batch.width;
+    int64_t width = w->batch.reader.width;
     ends *e = &w->ends;
-    memset(w->other + from, e->all, (size_t)L);
-    for (int64_t j = 0; j < e->d; j++)
+    memset(w->other + from, 0, (size_t)L);
+    for (int64_t j = 0; j < e->d; j++) {
         w->other[from + e->at_high[j]] = 1;
-    double *row = e->all ? NULL : next_row(&w->batch, w->same + i * width, &status, err);
-    if (row)
-        write_row(e, -1, NULL, row);
-    for (int64_t l = 0; l < L && !status; l++) {
+        w->other[from + (e->all ? e->at_low : e->at_high)[j]] = 1;
+    }
+    for (int64_t k = 0; k < 2 * L && !status; k++) { /* those first that have more to be asked */
+        int64_t l = k % L;
         double *to = w->to->without + (from + l) * width;
+        const double *kept = k < L ? NULL : w->last + i * w->batch.reader.all;
+        if (w->other[from + l] != (k < L))
+            continue;
         for (int64_t c = 0; c < width && L == 1; c++)
             to[c] = NAN;
-        if (L == 1 || !w->other[from + l])
+        if (L > 1 && kept && !e->all)
+            average(width, 1, w->same + i * width, to);
+        if (L == 1 || (kept && !e->all))
             continue;
-        row = next_row(&w->batch, to, &status, err);
+        double *row = next_row(&w->batch, kept, to, &status, err);
         if (row)
             write_row(e, l, fini_row(w->bags, from + l, 0, e->d, w->room), row);
     }
@@ -305,7 +422,8 @@ static fin_status after_rows(whole *w, int64_t from, int64_t L, fin_error *err)
     for (int64_t r = L - 1; r >= 0 && !status; r--) {
         int64_t l = w->to->order[from + r];
         take_token(&w->ends, l, fini_row(w->bags, from + l, 0, w->ends.d, w->room));
-        double *row = next_row(&w->batch, w->to->after + (from + r) * w->batch.width, &status, err);
+        double *row = next_row(&w->batch, NULL, w->to->after + (from + r) * w->batch.reader.width,
+                               &status, err);
         if (row)
             write_row(&w->ends, -1, NULL, row);
     }
@@ -319,7 +437,8 @@ static fin_status alone_rows(whole *w, int64_t from, int64_t L, fin_error *err)
     for (int64_t l = 0; l < L && !status; l++) {
         w->ends.L = 0;
         take_token(&w->ends, l, fini_row(w->bags, from + l, 0, w->ends.d, w->room));
-        double *row = next_row(&w->batch, w->to->alone + (from + l) * w->batch.width, &status, err);
+        double *row = next_row(&w->batch, NULL, w->to->alone + (from + l) * w->batch.reader.width,
+                               &status, err);
         if (row)
             write_row(&w->ends, -1, NULL, row);
     }
@@ -328,15 +447,19 @@ static fin_status alone_rows(whole *w, int64_t from, int64_t L, fin_error *err)
 
 static fin_status one_bag(whole *w, int64_t i, fin_error *err)
 {
-    int64_t from, to;
+    int64_t from, to, width = w->batch.reader.width;
     fin_status status = FIN_OK;
     fini_bag_rows(w->bags, i, &from, &to);
-    if (w->to->without) {
+    if (w->to->without || w->to->whole) {
         w->ends.L = 0;
         for (int64_t l = from; l < to; l++)
             take_token(&w->ends, l - from, fini_row(w->bags, l, 0, w->ends.d, w->room));
-        status = without_rows(w, i, from, to - from, err);
+        read_bag(w, i);
     }
+    if (w->to->whole)
+        average(width, 1, w->same + i * width, w->to->whole + i * width);
+    if (w->to->without)
+        status = without_rows(w, i, from, to - from, err);
     if (!status && w->to->alone && w->ends.all)
         status = alone_rows(w, from, to - from, err);
     if (!status && w->to->after)
@@ -348,28 +471,40 @@ static void layout(whole *w)
 {
     fini_arena *a = &w->arena;
     batch *b = &w->batch;
+    reader *r = &b->reader;
     ends *e = &w->ends;
     double **columns[] = {&e->first, &e->sum, &e->high, &e->high2, &e->low, &e->low2, &w->room};
     for (size_t k = 0; k < sizeof columns / sizeof *columns; k++)
         *columns[k] = fini_take(a, e->d, sizeof(double));
     e->at_high = fini_take(a, e->d, sizeof *e->at_high);
     e->at_low = fini_take(a, e->d, sizeof *e->at_low);
-    w->same = fini_take(a, w->bags->n, (size_t)b->width * sizeof(double));
+    w->W = fini_take(a, r->all, (size_t)r->part->map.p * sizeof(double));
+    w->row = fini_take(a, b->s, sizeof(double));
+    w->last = fini_take(a, w->bags->n, (size_t)r->all * sizeof(double));
+    w->same = fini_take(a, w->bags->n, (size_t)r->width * sizeof(double));
     w->other = fini_take(a, fini_bags_tokens(w->bags), 1);
     b->rows = fini_take(a, b->room, (size_t)b->s * sizeof(double));
-    b->out = fini_take(a, b->room, (size_t)b->width * sizeof(double));
+    b->kept = fini_take(a, b->room, sizeof *b->kept);
+    b->out = fini_take(a, b->room, (size_t)r->width * sizeof(double));
     b->to = fini_take(a, b->room, sizeof *b->to);
-    b->offsets = fini_take(a, b->room / LOT + 2, sizeof *b->offsets);
+    layout_reader(r, a, b->threads);
 }
 
 static fin_status of_rows(const fini_part *part, const fin_bags *bags, double share,
                           const fini_evidence *to, fini_cancel *cancel, fin_error *err)
 {
     const int64_t numbers = 1024 * 1024;
-    int64_t width = part->shape.classes ? part->shape.classes : 1;
     whole w = {.bags = bags, .to = to};
-    w.batch = (batch){part, cancel, share, .s = part->map.s, .width = width};
-    w.batch.room = LOT + numbers / (part->map.s + part->map.p);
+    batch *b = &w.batch;
+    reader *r = &b->reader;
+    *b = (batch){.cancel = cancel, .share = share, .s = part->map.s};
+    *r = (reader){.part = part, .shape = part->shape, .width = part->shape.classes};
+    r->width = r->width ? r->width : 1;
+    r->shape.longest = LOT;
+    r->q = part->form->keys(&r->shape) + part->form->values(&r->shape);
+    r->all = r->q * part->members;
+    b->room = LOT + numbers / (part->map.s + part->map.p);
+    b->threads = fini_map_threads((double)b->room * (double)(part->map.m + 1) * (double)b->s);
     w.ends.d = bags->d;
     w.ends.all = part->map.statistics == FINI_STATISTICS;
     layout(&w);
@@ -377,19 +512,14 @@ static fin_status of_rows(const fini_part *part, const fin_bags *bags, double sh
     if (status)
         return status;
     layout(&w);
-    memset(w.same, 0, (size_t)(bags->n * width) * sizeof *w.same);
+    open_reader(r, w.W);
     for (int64_t i = 0; i < bags->n && !status; i++) {
         status = one_bag(&w, i, err);
         if (!status)
             status = fini_cancel_stage(cancel, "answers", (double)i, (double)bags->n, err);
     }
     if (!status)
-        status = flush(&w.batch, err);
-    for (int64_t i = 0; i < bags->n && !status && to->without && !w.ends.all; i++)
-        for (int64_t l = bags->offsets[i] - bags->offsets[0];
-             l < bags->offsets[i + 1] - bags->offsets[0]; l++)
-            if (!w.other[l])
-                average(width, 1, w.same + i * width, to->without + l * width);
+        status = flush(b, err);
     fini_arena_close(&w.arena);
     return status;
 }
@@ -409,7 +539,7 @@ fin_status fini_part_evidence(const fini_part *part, const fin_bags *bags, doubl
         status = of_rows(part, bags, share, to, cancel, err);
         seen = (fini_evidence){.alone = statistics == FINI_MAX ? to->alone : NULL};
     }
-    if (!status && (seen.without || seen.alone || seen.after))
+    if (!status && (seen.whole || seen.without || seen.alone || seen.after))
         status = fini_part_answer_all(
             &tokens, bags, &(fini_answer){.evidence = seen, .share = share, .known = to->known},
             cancel, err);
@@ -423,12 +553,13 @@ static fin_status fit_evidence(const fin_fit *fit, const fin_bags *bags, const f
     if (status)
         return status;
     int64_t N = fini_bags_tokens(bags), width = fit->classes ? fit->classes : 1;
-    double *out[] = {to->without, to->alone, to->after}, all = 0;
+    double *out[] = {to->without, to->alone, to->after, to->whole}, all = 0;
+    int64_t rows[] = {N, N, N, bags->n};
     for (int64_t k = 0; k < fit->parts; k++)
         all += fit->part[k].weight > 0 ? fit->part[k].weight : 0;
-    for (int o = 0; o < 3; o++)
+    for (int o = 0; o < 4; o++)
         if (out[o])
-            memset(out[o], 0, (size_t)(N * width) * sizeof(double));
+            memset(out[o], 0, (size_t)(rows[o] * width) * sizeof(double));
     unsigned char *known = fini_alloc((size_t)bags->n + 1);
     if (!known)
         return fini_fail_memory(err, (size_t)bags->n + 1, "bags that are known");
@@ -442,9 +573,9 @@ static fin_status fit_evidence(const fin_fit *fit, const fin_bags *bags, const f
             status = fini_part_evidence(&fit->part[k], bags, fit->part[k].weight / all, &seen,
                                         &cancel, err);
     fini_free(known);
-    for (int o = 0; o < 3 && !status; o++)
+    for (int o = 0; o < 4 && !status; o++)
         if (out[o])
-            fini_fit_outside_units(fit, N, out[o], NULL, NULL);
+            fini_fit_outside_units(fit, rows[o], out[o], NULL, NULL);
     return status;
 }
 
@@ -493,11 +624,10 @@ fin_status fin_fit_evidence(const fin_fit *fit, const fin_bags *bags, const fin_
         prediction = fini_take(&a, short_one ? bags->n : 0, (size_t)width * 8);
         status = twice ? FIN_OK : fini_arena_open(&a, "evidence", err);
     }
+    const fini_evidence seen = {
+        .whole = short_one ? prediction : NULL, .without = all.without, .alone = all.alone};
     if (!status)
-        status = fit_evidence(
-            fit, bags, &(fini_evidence){.without = all.without, .alone = all.alone}, progress, err);
-    if (!status && short_one)
-        status = fin_fit_predict(fit, bags, prediction, NULL, progress, err);
+        status = fit_evidence(fit, bags, &seen, progress, err);
     if (!status && short_one)
         compare(bags, width, prediction, &all);
     fini_arena_close(&a);

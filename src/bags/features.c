@@ -14,6 +14,7 @@
  * only: the features of a row do not depend on what other rows are asked about, to the last bit. */
 #include "kernel/kernel.h"
 #include "kernel/pairs.h"
+#include "kernel/rows.h"
 #include "bags/map.h"
 
 #include <math.h>
@@ -53,21 +54,29 @@ static void whiten_rows(int64_t m, const double *whiten, int64_t rows, const dou
     }
 }
 
-/* Features of `rows` rows of group g: a (rows, its width) to f (rows, map->m); k: room for 3 TILE m. */
-static void nystrom(const fini_map *map, int g, const double *landmarks, const double *whiten,
-                    int64_t rows, const double *a, double *k, double *f)
+/* k(a, landmarks) of `rows` rows of group g. */
+static void kernels(const fini_map *map, int g, const double *landmarks, int64_t rows,
+                    const double *a, double *k)
 {
     int64_t width = fini_map_width(map, g), m = map->group_m[g];
     double bandwidth = map->bandwidth[g];
     fini_pairs_get()->squares(width, rows, a, m, landmarks, -0.5 / bandwidth / bandwidth, k, m);
     fini_kernel_get()->exp(rows * m, k, k);
+}
+
+/* Features of `rows` rows of group g: a (rows, its width) to f (rows, map->m); k: room for 3 TILE m. */
+static void nystrom(const fini_map *map, int g, const double *landmarks, const double *whiten,
+                    int64_t rows, const double *a, double *k, double *f)
+{
+    int64_t m = map->group_m[g];
+    kernels(map, g, landmarks, rows, a, k);
     whiten_rows(m, whiten, rows, k, f, map->m, k + TILE * m);
 }
 
 static void fourier(const fini_map *map, int g, const double *frequencies, int64_t rows,
-                    const double *a, double *k, double *f)
+                    const double *a, double *k, double *f, int64_t ld)
 {
-    int64_t width = fini_map_width(map, g), half = map->group_m[g] / 2, ld = map->m;
+    int64_t width = fini_map_width(map, g), half = map->group_m[g] / 2;
     double times = 1 / sqrt((double)half);
     fini_pairs_get()->dots(width, rows, a, half, frequencies, 1, k, half);
     for (int64_t r = 0; r < rows; r++)
@@ -75,6 +84,47 @@ static void fourier(const fini_map *map, int g, const double *frequencies, int64
             f[r * ld + i] = times * cos(k[r * half + i]);
             f[r * ld + half + i] = times * sin(k[r * half + i]);
         }
+}
+
+/* f = whiten k is read by w as k is by whiten' w: a row costs m then, not m^2 / 2. */
+void fini_features_readouts(const fini_map *map, int64_t q, const double *W, double *V,
+                            double *constant)
+{
+    const double *whiten = map->whiten;
+    for (int64_t g = 0, at = 0; g < fini_map_groups(map); at += map->group_m[g++]) {
+        int64_t m = map->group_m[g];
+        for (int64_t r = 0; r < q; r++, V += m) {
+            const double *w = W + r * map->p + map->linear + at;
+            memset(V, 0, (size_t)m * sizeof *V);
+            for (int64_t j = 0; j < m; j++) {
+                double own = w[j] * map->stretch[at + j];
+                constant[r] -= own * map->shift[at + j];
+                V[j] += map->kind == 0 ? 0 : own;
+                for (int64_t i = 0; i <= j && map->kind == 0; i++)
+                    V[i] += own * whiten[j * m + i];
+            }
+        }
+        whiten += map->kind == 0 ? m * m : 0;
+    }
+}
+
+void fini_features_read(const fini_map *map, int group, int64_t rows, const double *z, int64_t q,
+                        const double *V, double *U, double *room)
+{
+    const double *landmarks = map->landmarks;
+    double *k = room + TILE * map->s;
+    for (int g = 0; g < group; g++) {
+        landmarks += map->group_m[g] / (map->kind ? 2 : 1) * fini_map_width(map, g);
+        V += q * map->group_m[g];
+    }
+    int64_t m = map->group_m[group], width = fini_map_width(map, group);
+    for (int64_t r = 0; r < rows; r++)
+        fini_map_pick(map, group, z + r * map->s, room + r * width);
+    if (map->kind)
+        fourier(map, group, landmarks, rows, room, k, k + TILE * m, m);
+    else
+        kernels(map, group, landmarks, rows, room, k);
+    fini_rows_get()->project_f64(rows, m, map->kind ? k + TILE * m : k, NULL, NULL, q, V, U);
 }
 
 void fini_features_raw(const fini_map *map, int64_t rows, const double *z, double *f, double *room)
@@ -92,7 +142,7 @@ void fini_features_raw(const fini_map *map, int64_t rows, const double *z, doubl
             landmarks += m * width;
             whiten += m * m;
         } else {
-            fourier(map, g, landmarks, rows, room, k, f);
+            fourier(map, g, landmarks, rows, room, k, f, map->m);
             landmarks += m / 2 * width;
         }
         f += m;

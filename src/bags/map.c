@@ -299,17 +299,6 @@ static fin_status apply(const fini_map *map, const fin_bags *bags, fini_phi *phi
     return status;
 }
 
-fin_status fini_map_apply_rows(const fini_map *map, const fin_bags *rows, fini_phi *phi,
-                               fini_cancel *cancel, fin_error *err)
-{
-    fini_map tokens = *map;
-    if (map->features)
-        return materialise(map, rows, phi, cancel, err);
-    tokens.statistics = FINI_TOKENS;
-    *phi = (fini_phi){.bags = *rows};
-    return apply(&tokens, rows, phi, cancel, err);
-}
-
 fin_status fini_map_apply(const fini_map *map, const fin_bags *bags, fini_phi *phi,
                           fini_cancel *cancel, fin_error *err)
 {

@@ -95,6 +95,12 @@ fin_status fini_features_fit(fini_map *map, const fin_fit_settings *settings, co
 enum { FINI_MAP_TILE = 64 }; /* rows whose features are made together */
 /* z (rows, s) to features f (rows, m) as they come, group after group; room: (TILE, s + 3 m). */
 void fini_features_raw(const fini_map *map, int64_t rows, const double *z, double *f, double *room);
+/* What W (q, p) makes of features, without making them: V (q, m of a group), group after group, and what
+ * is added to constant (q). Then, from z (rows, s), at most TILE: U (rows, q) of one group; room as above. */
+void fini_features_readouts(const fini_map *map, int64_t q, const double *W, double *V,
+                            double *constant);
+void fini_features_read(const fini_map *map, int group, int64_t rows, const double *z, int64_t q,
+                        const double *V, double *U, double *room);
 /* Doubles of scratch of a call of fini_features_apply. */
 int64_t fini_features_scratch(const fini_map *map);
 /* Products that `rows` rows take. */
