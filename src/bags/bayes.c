@@ -428,7 +428,8 @@ static fin_status sweep(chain *o, int count, bool learn, double *widened, fin_er
     *widened = o->free_energy = 0;
     memset(o->key, 0, (size_t)o->keys * sizeof *o->key);
     for (int t = 0; t < count && !status; t++) {
-        status = weigh(o, err);
+        if (learn) /* else masses stay: they must not depend on where the chain is */
+            status = weigh(o, err);
         if (!status)
             status = fini_hamilton_step(&o->walk, LEAPS, learn, &accept, err);
         if (status)
