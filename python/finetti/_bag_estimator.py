@@ -245,6 +245,56 @@ class _BagEstimator(BaseEstimator):
         return fit.curve(fit.take(bags.tokens), bags.offsets, self._known(y), _labels.together(bag_groups, bags),
                          self.verbose)
 
+    def cv_predictions(self, X, y, *, cv=10, n_repeats=1, lengths=None, groups=None, bag_groups=None):
+        """What is predicted of every bag by fits that have not seen it: its fold is left out.
+
+        Folds keep shares of classes and never part bags of one group; choices and calibration are made inside of each training
+        set. Averaged over n_repeats. The numbers are those of `finetti fit --cv 10x1 --cv-out FILE`. The estimator
+        need not be fitted, and stays as it is.
+
+        Returns
+        -------
+        array (bags,) of numbers, or (bags, classes) of probabilities, in the order of np.unique(y)
+
+        >>> import numpy as np, finetti
+        >>> X = np.random.default_rng(0).normal(size=(80, 4, 3))
+        >>> y = X[:, :, 1].mean(axis=1)
+        >>> left_out = finetti.SingleLocationRegressor(model="mean").cv_predictions(X, y, cv=5)
+        >>> left_out.shape, round(float(np.corrcoef(left_out, y)[0, 1]), 2)
+        ((80,), 1.0)
+        """
+        bags = self._bags(X, lengths, groups)
+        y = _labels.given(y, bags, type(self).__name__)
+        labels, classes = self._code(y)
+        more, weights = self._class_settings(classes, labels, None)
+        if weights is not None:
+            raise UnsupportedError("cv_predictions takes no weights of single classes; class_weight='balanced' or None")
+        used = _bag_columns.used(bags, self.bag_columns, level=2)
+        return _fit.cross_predictions({**self._settings(), **more}, 0 if classes is None else len(classes), bags, labels,
+                                      _labels.together(bag_groups, bags), used, cv, n_repeats, self.verbose)
+
+    def evidence(self, X, return_alone=False, *, lengths=None, groups=None):
+        """What every token does to the prediction of its bag, for every model: how much it changes without the token.
+
+        Of classes: the probability of the likeliest class less what it is without the token; of numbers: the prediction
+        less that. A token that has no other beside it has 0. Laid out as X is, as the answer of locate. return_alone:
+        (evidence, alone), the latter what is predicted of the token as a bag of its own.
+
+        >>> import numpy as np, finetti
+        >>> X = np.random.default_rng(0).normal(size=(80, 4, 3))
+        >>> y = X[:, :, 1].mean(axis=1)
+        >>> evidence = finetti.BagEmbeddingRegressor(statistics="mean").fit(X, y).evidence(X)
+        >>> evidence.shape, round(float(np.corrcoef(evidence.ravel(), X[:, :, 1].ravel())[0, 1]), 1)
+        ((80, 4), 0.9)
+        """
+        fit = self._fitted()
+        bags = self._bags(X, lengths, groups, fit)
+        tokens = fit.take(bags.tokens)
+        change, only = fit.evidence(tokens, bags.offsets, return_alone)
+        _bag_columns.warn_of_far(fit, tokens, bags.offsets, self.__dict__.get("feature_names_in_"), level=2)
+        laid_out = bags.split if isinstance(X, Bags) else bags._as_given
+        return (laid_out(change), laid_out(only)) if return_alone else laid_out(change)
+
     # ---- files ------------------------------------------------------------------------------------
 
     def save(self, path, notes=None):

@@ -149,6 +149,15 @@ class Fit:
         _interruptible(tokens, lambda progress, err: lib.fin_fit_locate(self.pointer, struct, to, progress, err))
         return location, tokens_own, none
 
+    def evidence(self, tokens, offsets, alone=False):
+        """(what a bag's prediction loses without each token, what is predicted of it alone or None)."""
+        change, only = np.empty(len(tokens)), np.empty(len(tokens)) if alone else None
+        to = ffi.new("fin_evidence *", {"change": ffi.from_buffer(_DOUBLES, change),
+                                        **({"only": ffi.from_buffer(_DOUBLES, only)} if alone else {})})
+        struct = view(tokens, offsets)
+        _interruptible(tokens, lambda progress, err: lib.fin_fit_evidence(self.pointer, struct, to, progress, err))
+        return change, only
+
     def curve(self, tokens, offsets, labels, groups=None, progress=None):
         """(bags, score, se) of the learning curve, on the bags that it was fitted to."""
         size = ffi.new("fin_curve_size[]", lib.FIN_CURVE_SIZES)
@@ -239,6 +248,23 @@ class Fit:
         entries = ffi.new("fin_entry[]", lines)
         check(lib.fin_model_write(encoded(path), self.pointer, bag_set, entries, len(lines), err), err)
         del alive
+
+
+def cross_predictions(settings, classes, bags, labels, groups, used, folds, repeats, progress):
+    """Predictions (n) or (n, classes) for bags that were left out, averaged over repeats; folds as `finetti fit` makes them."""
+    settings, n = TABLE.make(settings), len(bags.offsets) - 1
+    tokens = bags.tokens if used is None else np.ascontiguousarray(bags.tokens[:, used])
+    fold, err = np.empty((repeats, n), np.int32), error()
+    together = ffi.NULL if groups is None else ffi.from_buffer(_INT64S, groups)
+    check(lib.fin_folds_make(n, classes, ffi.from_buffer(_DOUBLES, labels), together, repeats, folds, settings.seed,
+                             ffi.from_buffer("int32_t[]", fold), err), err)
+    split = ffi.new("fin_folds *", (repeats, folds, ffi.from_buffer("int32_t[]", fold)))
+    out = ffi.new("fin_validation **")
+    with Watch(progress) as watch:
+        watch.check(lib.fin_validate(out, 1, settings, classes, view(tokens, bags.offsets, labels, groups), split,
+                                     watch.pointer, watch.err))
+    validation = ffi.gc(out[0], lib.fin_validation_destroy)
+    return copy(lib.fin_validation_mean(validation, 0), (n, classes) if classes else (n,), np.float64)
 
 
 def restore(settings, tensors, version=__version__, used=None, width=None):

@@ -120,6 +120,41 @@ def test_names_of_columns_agree(tmp_path):
     assert np.load(tmp_path / "p.npz")["mean"].tobytes() == model.predict(frame, lengths=lengths).tobytes()
 
 
+def test_cv_predictions(tmp_path):
+    tokens, lengths, y = bags(60)
+    write(tmp_path / "x.npz", tokens, lengths, y > 0)
+    run("fit", tmp_path / "x.npz", "--kind", "classes", "--model", "mean", "--cv", "5x2", "--compare", "none", "--cv-out",
+        tmp_path / "cv.csv", "--no-curve")
+    told = pd.read_csv(tmp_path / "cv.csv", float_precision="round_trip")
+    model = finetti.SingleLocationClassifier(model="mean")
+    found = model.cv_predictions(tokens, y > 0, cv=5, n_repeats=2, lengths=lengths)
+    told = told[told["model"] == "mean"]  # the base rate is there, too
+    assert told.iloc[:, -2:].to_numpy().tolist() == found.tolist()
+    assert not hasattr(model, "classes_")
+    seen = model.fit(tokens, y > 0, lengths=lengths).predict_proba(tokens, lengths=lengths)
+    assert abs(seen - found).max() > 1e-6
+    with pytest.raises(finetti.ArgumentError, match="folds"):
+        model.cv_predictions(tokens, y > 0, cv=1, lengths=lengths)
+
+
+@pytest.mark.parametrize("model", ["softmax", "embedding"])
+def test_evidence(tmp_path, model):
+    tokens, lengths, y = bags(60)
+    write(tmp_path / "x.npz", tokens, lengths, y > 0)
+    fitted = finetti.SingleLocationClassifier(model=model).fit(tokens, y > 0, lengths=lengths)
+    fitted.save(tmp_path / "m.fin")
+    run("locate", tmp_path / "m.fin", tmp_path / "x.npz", "--evidence", "--out", tmp_path / "e.csv")
+    told = pd.read_csv(tmp_path / "e.csv", float_precision="round_trip").sort_values("row")
+    change, alone = fitted.evidence(tokens, return_alone=True, lengths=lengths)
+    assert told["evidence"].tolist() == change.tolist() and told["alone"].tolist() == alone.tolist()
+    split = np.split(tokens, np.cumsum(lengths)[:-1])
+    k = int(np.argmax(lengths))
+    whole, less = (fitted.predict_proba([bag])[0] for bag in (split[k], split[k][1:]))
+    c, at = whole.argmax(), lengths[:k].sum()
+    assert abs(whole[c] - less[c] - change[at]) < 1e-12
+    assert [len(part) for part in fitted.evidence(split)] == lengths.tolist()
+
+
 def test_bag_curve(tmp_path):
     tokens, lengths, y = bags(60)
     write(tmp_path / "x.npz", tokens, lengths, y > 0)
