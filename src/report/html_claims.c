@@ -1,6 +1,7 @@
 /* The tables of claims: verdict, statement and source, what was measured, what was expected; and the claims of a chapter's story. */
 #include "report/html.h"
 
+#include "report/mathml.h"
 #include "study/claim.h"
 
 #include <math.h>
@@ -24,12 +25,13 @@ static void add_verdict(fini_page *page, fin_verdict verdict)
                    name, signs[verdict], name);
 }
 
-static void add_measured(fini_page *page, const fin_claim *claim)
+/* "0.42", and "[0.40, 0.44]" after it; an interval that shows only rounding is none. */
+static void add_value(fini_page *page, const fin_claim *claim)
 {
     fini_page_add(page, "<span class=\"number\">");
     add_number(page, claim->value, 4);
     fini_page_add(page, "</span>");
-    char low[64], high[64]; /* an interval that shows only rounding is none */
+    char low[64], high[64];
     fini_print_double(claim->low, 4, low, sizeof low);
     fini_print_double(claim->high, 4, high, sizeof high);
     if (claim->low < claim->high && strcmp(low, high) != 0) {
@@ -39,27 +41,49 @@ static void add_measured(fini_page *page, const fin_claim *claim)
         add_number(page, claim->high, 4);
         fini_page_add(page, "]</span>");
     }
-    if (claim->quantity[0])
-        fini_page_form(page, "<br><code>%s</code>", claim->quantity);
 }
 
-/* A store has plain text: "+-" becomes a sign here. */
-static void add_expected(fini_page *page, const char *expected)
+static const char *meaning_of(const fin_command *command, const char *name)
 {
-    fini_page escaped = {NULL, 0, 0, false};
-    size_t from = 0;
-    fini_page_xml(&escaped, expected);
-    for (size_t i = 0; i + 1 < escaped.size; i++)
-        if (memcmp(escaped.text + i, "+-", 2) == 0) {
-            fini_page_bytes(page, escaped.text + from, i - from);
-            fini_page_add(page, "\xc2\xb1");
-            from = i + 2;
-            i++;
-        }
-    if (from < escaped.size)
-        fini_page_bytes(page, escaped.text + from, escaped.size - from);
-    page->failed = page->failed || escaped.failed;
-    fini_page_close(&escaped);
+    for (const fin_output *o = command->outputs; o->name; o++)
+        if (strcmp(o->name, name) == 0)
+            return o->meaning;
+    return NULL;
+}
+
+enum { MEANINGS = 4 };
+typedef struct meanings {
+    const char *said[MEANINGS];
+    int count;
+} meanings;
+
+/* The outputs that a formula names, each once, in the words of the command. */
+static void add_meanings(fini_page *page, const fini_measure *m, const fini_formula *formula,
+                         meanings *known)
+{
+    for (int i = 0; formula && i < fini_formula_name_count(formula); i++) {
+        const char *name = fini_formula_name(formula, i),
+                   *text = meaning_of(m->block->command, name);
+        bool told = !text || text[0] == '(' || known->count == MEANINGS;
+        for (int k = 0; k < known->count && !told; k++)
+            told = known->said[k] == text;
+        if (told)
+            continue;
+        fini_page_form(page, "%-s<code>%s</code> is ", known->count ? "; " : " Here ", name);
+        fini_words(page, text);
+        known->said[known->count++] = text;
+    }
+}
+
+static void add_meanings_of(fini_page *page, const fini_claim_plan *plan)
+{
+    meanings known = {{NULL}, 0};
+    for (int i = 0; plan && i < plan->count; i++) {
+        const fini_measure *m = &plan->measures[i];
+        add_meanings(page, m, m->take, &known);
+        add_meanings(page, m, m->against, &known);
+    }
+    fini_page_add(page, known.count ? "." : "");
 }
 
 static const fini_claim_plan *plan_of(const fin_study *study, const char *id)
@@ -76,19 +100,27 @@ typedef struct adder {
 } adder;
 
 /* An item in the story of a chapter, with a link to its row. */
-static void add_item(fini_page *page, const fin_claim *claim)
+static void add_item(fini_page *page, const fin_claim *claim, const fini_claim_plan *plan)
 {
     fini_page_add(page, "<li>");
     add_verdict(page, claim->verdict);
-    fini_page_form(page, " %s", claim->statement);
-    if (claim->known[0] && claim->verdict != FIN_VERDICT_HOLDS)
-        fini_page_form(page, " <span class=\"known\">%s.</span>", claim->known);
-    fini_page_add(page, " <small>measured ");
-    add_number(page, claim->value, 4);
-    fini_page_add(page, ", expected ");
-    add_expected(page, claim->expected);
-    fini_page_form(page, " \xc2\xb7 <a href=\"#claim-%1s.%1s\">all of it</a></small></li>\n",
-                   claim->study, claim->id);
+    fini_page_add(page, " ");
+    fini_words(page, claim->statement);
+    if (claim->known[0] && claim->verdict != FIN_VERDICT_HOLDS) {
+        fini_page_add(page, " <span class=\"known\">Why: ");
+        fini_words(page, claim->known);
+        fini_page_add(page, ".</span>");
+    }
+    fini_page_add(page, " <small>Measured: ");
+    fini_words(page, claim->quantity);
+    fini_page_add(page, " = ");
+    add_value(page, claim);
+    fini_page_add(page, claim->low < claim->high ? " (95 % interval). Expected: " : ". Expected: ");
+    fini_words(page, claim->expected);
+    fini_page_add(page, ".");
+    add_meanings_of(page, plan);
+    fini_page_form(page, " <a href=\"#claim-%1s.%1s\">All of it</a></small></li>\n", claim->study,
+                   claim->id);
 }
 
 /* Key claims stand in the story of their chapter, and what does not hold stands in that of its study. */
@@ -101,7 +133,7 @@ static void add_to_story(const adder *a, const fin_claim *claim)
     if (!holds && !chapter && claim->kind != FIN_KIND_CHECK)
         chapter = fini_chapter_of(&a->html->chapters, a->study);
     if (chapter)
-        add_item(holds ? &chapter->claims : &chapter->failed, claim);
+        add_item(holds ? &chapter->claims : &chapter->failed, claim, plan);
 }
 
 static fin_status add_claim(void *user, const fin_claim *claim, fin_error *err)
@@ -115,22 +147,32 @@ static fin_status add_claim(void *user, const fin_claim *claim, fin_error *err)
     fini_page_form(page, "<tr data-verdict=\"%-s\" data-study=\"%s\" id=\"claim-%1s.%1s\"><td>",
                    fin_verdict_name(claim->verdict), claim->study, claim->study, claim->id);
     add_verdict(page, claim->verdict);
-    fini_page_form(
-        page,
-        "</td><th scope=\"row\">%s<small>%s%-s<a href=\"#study-%1s\">%s</a> \xc2\xb7 %s</small>",
-        claim->statement, claim->source, claim->source[0] ? " \xc2\xb7 " : "", claim->study,
-        claim->study, claim->id);
-    if (claim->fails_if[0])
-        fini_page_form(page, "<small>fails if %s</small>", claim->fails_if);
-    if (claim->known[0])
-        fini_page_form(page, "<small class=\"known\">%-s: %s</small>",
+    fini_page_add(page, "</td><th scope=\"row\">");
+    fini_words(page, claim->statement);
+    fini_page_form(page, "<small>%s%-s<a href=\"#study-%1s\">%s</a> \xc2\xb7 %s</small>",
+                   claim->source, claim->source[0] ? " \xc2\xb7 " : "", claim->study, claim->study,
+                   claim->id);
+    if (claim->fails_if[0]) {
+        fini_page_add(page, "<small>fails if ");
+        fini_words(page, claim->fails_if);
+        fini_page_add(page, "</small>");
+    }
+    if (claim->known[0]) {
+        fini_page_form(page, "<small class=\"known\">%-s: ",
                        claim->verdict == FIN_VERDICT_HOLDS ? "holds, though it is known not to"
-                                                           : "known",
-                       claim->known);
+                                                           : "known");
+        fini_words(page, claim->known);
+        fini_page_add(page, "</small>");
+    }
     fini_page_add(page, "</th><td data-label=\"measured\">");
-    add_measured(page, claim);
+    add_value(page, claim);
+    if (claim->quantity[0]) {
+        fini_page_add(page, "<br><code>");
+        fini_words(page, claim->quantity);
+        fini_page_add(page, "</code>");
+    }
     fini_page_add(page, "</td><td data-label=\"expected\">");
-    add_expected(page, claim->expected);
+    fini_words(page, claim->expected);
     fini_page_form(page, "</td><td data-label=\"obtained by\">%s", claim->how);
     if (claim->needed[0])
         fini_page_form(page, "<small>%s</small>", claim->needed);

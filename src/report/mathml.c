@@ -219,31 +219,81 @@ bool fini_mathml(fini_page *page, const char *tex, bool block)
     return !r.bad;
 }
 
+/* In pieces, because an escape takes a whole text. */
+static void add_part(fini_page *page, const char *text, size_t length)
+{
+    while (length > 0) {
+        char piece[400];
+        size_t size = length < sizeof piece ? length : sizeof piece - 1;
+        while (size > 1 && size < length && ((unsigned char)text[size] & 0xc0) == 0x80)
+            size--;
+        memcpy(piece, text, size);
+        piece[size] = '\0';
+        fini_page_xml(page, piece);
+        text += size;
+        length -= size;
+    }
+}
+
+static bool in_word(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+/* The n characters of a text, as fini_words. */
+static void add_words(fini_page *page, const char *text, size_t n)
+{
+    size_t from = 0;
+    for (size_t i = 0; i < n; i++) {
+        size_t size = 0;
+        const char *sign = NULL, *close = NULL;
+        bool begins = i == 0 || !in_word(text[i - 1]);
+        if (begins && n - i >= 3 && memcmp(text + i, "lam", 3) == 0 &&
+            (n - i == 3 || !in_word(text[i + 3]))) {
+            sign = "\xce\xbb";
+            size = 3;
+        } else if (n - i >= 2 && memcmp(text + i, "+-", 2) == 0) {
+            sign = "\xc2\xb1";
+            size = 2;
+        } else if (text[i] == '`' && (close = memchr(text + i + 1, '`', n - i - 1))) {
+            size = (size_t)(close - (text + i)) + 1;
+        }
+        if (size == 0)
+            continue;
+        add_part(page, text + from, i - from);
+        if (sign) {
+            fini_page_add(page, sign);
+        } else {
+            fini_page_add(page, "<code>");
+            add_part(page, text + i + 1, size - 2);
+            fini_page_add(page, "</code>");
+        }
+        from = i + size;
+        i = from - 1;
+    }
+    add_part(page, text + from, n - from);
+}
+
+void fini_words(fini_page *page, const char *text)
+{
+    add_words(page, text, strlen(text));
+}
+
 bool fini_prose(fini_page *page, const char *text)
 {
     char tex[400];
     for (const char *from; (from = strchr(text, '$'));) {
         const char *to = strchr(from + 1, '$');
-        size_t length = to ? (size_t)(to - from - 1) : sizeof tex, before = (size_t)(from - text);
+        size_t length = to ? (size_t)(to - from - 1) : sizeof tex;
         if (length >= sizeof tex)
             return false;
-        while (before > 0) { /* in pieces, because an escape takes a whole text */
-            char piece[400];
-            size_t size = before < sizeof piece ? before : sizeof piece - 1;
-            while (size > 1 && size < before && ((unsigned char)text[size] & 0xc0) == 0x80)
-                size--;
-            memcpy(piece, text, size);
-            piece[size] = '\0';
-            fini_page_xml(page, piece);
-            text += size;
-            before -= size;
-        }
+        add_words(page, text, (size_t)(from - text));
         memcpy(tex, from + 1, length);
         tex[length] = '\0';
         if (!fini_mathml(page, tex, false))
             return false;
         text = to + 1;
     }
-    fini_page_xml(page, text);
+    fini_words(page, text);
     return true;
 }
