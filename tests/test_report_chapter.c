@@ -69,10 +69,10 @@ static void assert_order(const char *page, const char *const *texts, int count)
 static void story__stands_in_order(void **state)
 {
     (void)state;
-    static const char *const order[] = {"All is <math><mrow><mi>λ</mi></mrow></math>.",
-                                        "<main>",
-                                        "href=\"#paper-one\"",
+    static const char *const order[] = {"href=\"#paper-one\"",
+                                        "All is <math><mrow><mi>λ</mi></mrow></math>.",
                                         "href=\"#paper-two\"",
+                                        "<main>",
                                         "id=\"paper-one\"",
                                         "A &amp; B",
                                         "href=\"https://arxiv.org/abs/2410.01537\"",

@@ -84,7 +84,7 @@ static int next_colour(const fini_panel *panel)
     return most + 1;
 }
 
-/* "slope -1 +- 0.02 (95 %)"; where only one axis is logarithmic, of what and per what. Exact
+/* "slope -1 +- 0.02"; where only one axis is logarithmic, of what and per what. Exact
  * numbers have no uncertainty, though they may be off their line. */
 static const char *slope_label(const fini_line *line, int64_t n, bool drawn, fini_figure *figure,
                                const fini_panel *panel)
@@ -98,8 +98,9 @@ static const char *slope_label(const fini_line *line, int64_t n, bool drawn, fin
     const char *unit = panel->x.log == panel->y.log ? ""
                        : panel->y.log               ? " decades per unit of x"
                                                     : " per decade of x";
-    return fini_figure_say(figure, "slope %s%s%s%s%s", slope, known ? " \xc2\xb1 " : "", error,
-                           known ? " (95 %)" : "", unit);
+    if (known)
+        fini_figure_note(figure, "Behind \xc2\xb1: half of the 95 %% interval of a slope.");
+    return fini_figure_say(figure, "slope %s%s%s%s", slope, known ? " \xc2\xb1 " : "", error, unit);
 }
 
 /* A straight line through the points in the scales of the axes, with its slope as the label. */

@@ -62,7 +62,9 @@ static void build(fini_spec *spec, fini_figure *figure)
     const fini_frame *frame = fini_spec_frame(spec, NULL, figure);
     int64_t rows = frame ? fini_spec_runs(frame, RUNS_MOST, figure) : 0;
     for (int k = 0; k < OVERLAPS && rows > 0; k++) {
-        fini_panel *panel = bits >> k & 1 ? fini_figure_panel(figure, overlaps[k]) : NULL;
+        static const char *const signs[OVERLAPS] = {"κ = k·k*", "ν = v·v*", "θ = v·k*", "η = k·v*",
+                                                    "ρ = k·v"};
+        fini_panel *panel = bits >> k & 1 ? fini_figure_panel(figure, signs[k]) : NULL;
         if (!panel)
             continue;
         panel->square = true;

@@ -51,19 +51,6 @@ static void add_summary(fini_page *page, const fini_html *html)
     fini_page_add(page, "</p>\n");
 }
 
-static void add_lead(fini_page *page, const fini_html *html)
-{
-    bool any = false;
-    for (const fini_chapter *c = html->chapters.first; c; c = c->next) {
-        if (c->lead.size == 0)
-            continue;
-        fini_page_add(page, any ? "" : "<p class=\"lead\">");
-        fini_page_bytes(page, c->lead.text, c->lead.size);
-        any = true;
-    }
-    fini_page_add(page, any ? "</p>\n" : "");
-}
-
 /* A text of a page that was made of others; "" if there is none. */
 static void add_title(fini_page *page, const fini_chapter *chapter)
 {
@@ -77,18 +64,31 @@ static void add_title(fini_page *page, const fini_chapter *chapter)
     }
 }
 
+/* A sentence or two for every chapter, below a link to it. */
+static void add_lead(fini_page *page, const fini_html *html)
+{
+    if (!html->chapters.first || !html->chapters.first->id[0])
+        return;
+    fini_page_add(page, "<ol class=\"lead\">\n");
+    for (const fini_chapter *c = html->chapters.first; c; c = c->next) {
+        fini_page_form(page, "<li><a href=\"#paper-%1s\">", c->id);
+        add_title(page, c);
+        fini_page_add(page, "</a>");
+        if (c->lead.size > 0)
+            fini_page_add(page, "<br>");
+        fini_page_bytes(page, c->lead.text, c->lead.size);
+        fini_page_add(page, "</li>\n");
+    }
+    fini_page_add(page, "</ol>\n");
+}
+
 static void add_links(fini_page *page, const fini_html *html, bool explore)
 {
     if (!html->chapters.first || !html->chapters.first->id[0])
         return;
-    fini_page_add(page, "<nav aria-label=\"Chapters\"><ul>\n");
+    fini_page_add(page, "<nav aria-label=\"Contents\"><ul>\n");
     if (explore)
         fini_page_add(page, "<li><a href=\"explore.html\">Try it: panels to play with</a></li>\n");
-    for (const fini_chapter *c = html->chapters.first; c; c = c->next) {
-        fini_page_form(page, "<li><a href=\"#paper-%1s\">", c->id);
-        add_title(page, c);
-        fini_page_add(page, "</a></li>\n");
-    }
     fini_page_add(page, "<li><a href=\"#methods\">How verdicts are made</a></li>\n"
                         "<li><a href=\"#claims\">All claims</a></li>\n</ul></nav>\n");
 }

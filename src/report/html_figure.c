@@ -1,6 +1,7 @@
 /* A figure on a page: one SVG a panel, so that narrow windows stack them, its data, and words. The data stands on the page once, as the
  * CSV text that is also handed out; the script reads from there what it says of a point. */
 #include "report/html.h"
+#include "report/mathml.h"
 
 static void add_data(fini_page *page, const fini_figure *figure)
 {
@@ -15,14 +16,27 @@ static void add_data(fini_page *page, const fini_figure *figure)
     fini_page_close(&csv);
 }
 
+/* More than two columns are too narrow to be read side by side: each becomes a row, by itself where the window is narrow. */
 static void add_panels(fini_page *page, const fini_figure *figure)
 {
-    double width = figure->columns > 2 ? 240 : 432;
-    double height = figure->columns > 2 ? 190 : 288;
-    fini_page_print(page, "<div class=\"panels columns-%d\">\n", fini_figure_columns(figure));
-    for (const fini_panel *p = figure->panels; p; p = p->next)
-        fini_panel_svg(figure, p, width, height, page);
+    int columns = fini_figure_columns(figure);
+    bool turned = columns > 2;
+    fini_page_print(page, "<div class=\"panels columns-%d%s\">\n", columns,
+                    turned ? " turned" : "");
+    for (int c = 0; c < (turned ? columns : 1); c++) {
+        int k = 0;
+        for (const fini_panel *p = figure->panels; p; p = p->next, k++)
+            if (!turned || k % columns == c)
+                fini_panel_svg(figure, p, turned ? 264 : 432, turned ? 200 : 288, page);
+    }
     fini_page_add(page, "</div>\n");
+}
+
+static void add_paragraph(fini_page *page, const char *open, const char *text)
+{
+    fini_page_add(page, open);
+    fini_words(page, text);
+    fini_page_add(page, "</p>");
 }
 
 void fini_html_figure(const fini_figure *figure, const char *failure, const char *command,
@@ -30,9 +44,10 @@ void fini_html_figure(const fini_figure *figure, const char *failure, const char
 {
     fini_page_form(page,
                    "<figure id=\"figure-%1s.%1s\" data-name=\"%1s-%1s\" tabindex=\"-1\">\n<p "
-                   "class=\"title\">%s</p>\n",
-                   figure->study, figure->id, figure->study, figure->id,
-                   figure->title[0] ? figure->title : figure->id);
+                   "class=\"title\">",
+                   figure->study, figure->id, figure->study, figure->id);
+    fini_words(page, figure->title[0] ? figure->title : figure->id);
+    fini_page_add(page, "</p>\n");
     if (failure) {
         fini_page_form(page, "<p class=\"note\">This figure could not be drawn: %s</p>\n", failure);
     } else {
@@ -41,9 +56,9 @@ void fini_html_figure(const fini_figure *figure, const char *failure, const char
     }
     fini_page_add(page, "<figcaption>");
     if (figure->caption[0])
-        fini_page_form(page, "<p>%s</p>", figure->caption);
+        add_paragraph(page, "<p>", figure->caption);
     for (const fini_note *note = figure->notes; note; note = note->next)
-        fini_page_form(page, "<p class=\"note\">%s</p>", note->text);
+        add_paragraph(page, "<p class=\"note\">", note->text);
     if (command[0])
         fini_page_form(page, "<p class=\"command\"><code>%s</code></p>", command);
     fini_page_add(page, "</figcaption>\n</figure>\n");

@@ -3,6 +3,7 @@
  *
  * One figure that cannot be drawn leaves a note, not an error. */
 #include "report/html.h"
+#include "report/mathml.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -222,8 +223,11 @@ static void add_head(fini_html *html, const char *name, const fin_study *study, 
     if (study && study->source && study->source[0])
         fini_page_form(page, " \xc2\xb7 %s", study->source);
     fini_page_add(page, "</p>\n");
-    if (study && study->about && study->about[0])
-        fini_page_form(page, "<p class=\"about\">%s</p>\n", study->about);
+    if (study && study->about && study->about[0]) {
+        fini_page_add(page, "<p class=\"about\">");
+        fini_words(page, study->about);
+        fini_page_add(page, "</p>\n");
+    }
     if (html->study_count == 0)
         fini_page_bytes(&html->title, title, strlen(title) + 1);
 }

@@ -26,7 +26,7 @@ static const struct symbol {
     {"Delta", "Δ", 'i'},   {"sum", "∑", 'o'},
     {"prod", "∏", 'o'},    {"int", "∫", 'o'},
     {"to", "→", 'o'},      {"cdot", "·", 'o'},
-    {"star", "⋆", 'o'},    {"le", "≤", 'o'},
+    {"star", "∗", 'i'},    {"le", "≤", 'o'},
     {"ge", "≥", 'o'},      {"ne", "≠", 'o'},
     {"approx", "≈", 'o'},  {"propto", "∝", 'o'},
     {"sim", "∼", 'o'},     {"in", "∈", 'o'},
@@ -136,8 +136,11 @@ static void read_sign(reader *r, fini_page *page, bool *large)
             length++;
         memcpy(text, r->at, length);
         r->at += length;
-        element(page, isalpha(c) || c >= 0x80 ? "mi" : "mo",
-                text[0] == '-' ? "\xe2\x88\x92" : text);
+        if (strchr("()[]|", text[0])) /* else as tall as the tallest sum of the row */
+            fini_page_form(page, "<mo stretchy=\"false\">%s</mo>", text);
+        else
+            element(page, isalpha(c) || c >= 0x80 ? "mi" : "mo",
+                    text[0] == '-' ? "\xe2\x88\x92" : text);
     }
 }
 
@@ -240,43 +243,93 @@ static bool in_word(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-/* The n characters of a text, as fini_words. */
-static void add_words(fini_page *page, const char *text, size_t n)
+/* How much of what follows a ^ is an exponent: 2, -1/2, 0.75, a, -b, (d-1). */
+static size_t exponent_size(const char *text, size_t n)
+{
+    size_t size = n > 0 && text[0] == '-';
+    const char *close = n > 1 && text[0] == '(' ? memchr(text, ')', n) : NULL;
+    if (close)
+        return (size_t)(close - text) + 1;
+    if (size < n && isalpha((unsigned char)text[size]))
+        return n - size > 1 && in_word(text[size + 1]) ? 0 : size + 1;
+    size_t digits = size;
+    while (digits < n && (isdigit((unsigned char)text[digits]) ||
+                          (digits > size && digits + 1 < n && strchr("./", text[digits]) &&
+                           isdigit((unsigned char)text[digits + 1]))))
+        digits++;
+    return digits > size ? digits : 0;
+}
+
+static void add_exponent(fini_page *page, const char *text, size_t size, bool svg)
+{
+    bool brackets = text[0] == '(';
+    fini_page_add(page, svg ? "<tspan dy=\"-4\" font-size=\"8\">" : "<sup>");
+    if (text[0] == '-') {
+        fini_page_add(page, "\xe2\x88\x92");
+        text++;
+        size--;
+    }
+    add_part(page, text + brackets, size - 2 * (size_t)brackets);
+    fini_page_add(page, svg ? "</tspan>" : "</sup>");
+}
+
+/* What stands at text[i] for something else: its size, or 0. */
+static size_t special(const char *text, size_t n, size_t i)
+{
+    const char *at = text + i, *close;
+    size_t left = n - i, size;
+    if (*at == 'l' && left >= 3 && memcmp(at, "lam", 3) == 0)
+        return (i > 0 && in_word(at[-1])) || (left > 3 && in_word(at[3])) ? 0 : 3;
+    if (*at == '+')
+        return left >= 2 && at[1] == '-' ? 2 : 0;
+    if (*at == '`')
+        return (close = memchr(at + 1, '`', left - 1)) ? (size_t)(close - at) + 1 : 0;
+    if (*at == '^' && i > 0)
+        return (size = exponent_size(at + 1, left - 1)) ? size + 1 : 0;
+    return 0;
+}
+
+static void add_words(fini_page *page, const char *text, size_t n, bool svg)
 {
     size_t from = 0;
-    for (size_t i = 0; i < n; i++) {
-        size_t size = 0;
-        const char *sign = NULL, *close = NULL;
-        bool begins = i == 0 || !in_word(text[i - 1]);
-        if (begins && n - i >= 3 && memcmp(text + i, "lam", 3) == 0 &&
-            (n - i == 3 || !in_word(text[i + 3]))) {
-            sign = "\xce\xbb";
-            size = 3;
-        } else if (n - i >= 2 && memcmp(text + i, "+-", 2) == 0) {
-            sign = "\xc2\xb1";
-            size = 2;
-        } else if (text[i] == '`' && (close = memchr(text + i + 1, '`', n - i - 1))) {
-            size = (size_t)(close - (text + i)) + 1;
+    bool raised = false; /* an SVG goes on where the last letter stood */
+    for (size_t i = 0; i <= n; i++) {
+        size_t size = i < n ? special(text, n, i) : 0;
+        if (size == 0 && i < n)
+            continue;
+        if (raised && i > from)
+            fini_page_add(page, "<tspan dy=\"4\">");
+        add_part(page, text + from, i - from);
+        if (raised && i > from) {
+            fini_page_add(page, "</tspan>");
+            raised = false;
         }
         if (size == 0)
-            continue;
-        add_part(page, text + from, i - from);
-        if (sign) {
-            fini_page_add(page, sign);
-        } else {
-            fini_page_add(page, "<code>");
+            break;
+        if (text[i] == 'l' || text[i] == '+')
+            fini_page_add(page, text[i] == 'l' ? "\xce\xbb" : "\xc2\xb1");
+        if (text[i] == '^') {
+            add_exponent(page, text + i + 1, size - 1, svg);
+            raised = svg;
+        }
+        if (text[i] == '`') {
+            fini_page_add(page, svg ? "" : "<code>");
             add_part(page, text + i + 1, size - 2);
-            fini_page_add(page, "</code>");
+            fini_page_add(page, svg ? "" : "</code>");
         }
         from = i + size;
         i = from - 1;
     }
-    add_part(page, text + from, n - from);
 }
 
 void fini_words(fini_page *page, const char *text)
 {
-    add_words(page, text, strlen(text));
+    add_words(page, text, strlen(text), false);
+}
+
+void fini_words_svg(fini_page *page, const char *text)
+{
+    add_words(page, text, strlen(text), true);
 }
 
 bool fini_prose(fini_page *page, const char *text)
@@ -287,7 +340,7 @@ bool fini_prose(fini_page *page, const char *text)
         size_t length = to ? (size_t)(to - from - 1) : sizeof tex;
         if (length >= sizeof tex)
             return false;
-        add_words(page, text, (size_t)(from - text));
+        add_words(page, text, (size_t)(from - text), false);
         memcpy(tex, from + 1, length);
         tex[length] = '\0';
         if (!fini_mathml(page, tex, false))

@@ -5,6 +5,7 @@
  * security policy forbids inline styles. Coordinates have one decimal: the same figure has the
  * same bytes everywhere. */
 #include "report/figure.h"
+#include "report/mathml.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -17,7 +18,7 @@ enum { FONT = 11, SMALL = 10, LEGEND_ROW = 16, SAMPLE = 22 };
 
 /* ---- text ----------------------------------------------------------------------------------- */
 
-/* Width in points, by the widths of a common sans-serif face: good to a tenth. */
+/* Width in points, by the widths of a wide sans-serif face (DejaVu Sans), so that nothing is cut off. */
 static double text_width(const char *text, double size)
 {
     double width = 0;
@@ -27,13 +28,13 @@ static double text_width(const char *text, double size)
         if (*p >= 0xe3)
             width += 1;
         else if (*p >= 0x80)
-            width += 0.58;
+            width += 0.64;
         else if (strchr("ijl|.,:;'!()[]ft ", *p))
-            width += 0.32;
+            width += 0.36;
         else if (strchr("mwMW@%", *p))
-            width += 0.88;
+            width += 0.98;
         else
-            width += *p >= 'A' && *p <= 'Z' ? 0.68 : 0.57;
+            width += *p >= 'A' && *p <= 'Z' ? 0.71 : 0.62;
     }
     return width * size;
 }
@@ -42,9 +43,10 @@ static void text_at(fini_page *page, double x, double y, const char *anchor, int
                     const char *fill, const char *text)
 {
     fini_page_form(page,
-                   "<text x=\"%f\" y=\"%f\" text-anchor=\"%-s\" font-size=\"%f\" fill=\"%-s\">"
-                   "%s</text>\n",
-                   x, y, anchor, (double)size, fill, text);
+                   "<text x=\"%f\" y=\"%f\" text-anchor=\"%-s\" font-size=\"%f\" fill=\"%-s\">", x,
+                   y, anchor, (double)size, fill);
+    fini_words_svg(page, text);
+    fini_page_add(page, "</text>\n");
 }
 
 static void line_at(fini_page *page, double x1, double y1, double x2, double y2, const char *stroke)
@@ -353,7 +355,7 @@ static void y_axis(fini_page *page, const fini_scale *scale, fini_box box, doubl
 }
 
 /* The colours of cells and what they mean, to the right of the box. */
-static void colour_bar(fini_page *page, const fini_scale *scale, fini_box box)
+static void colour_bar(fini_page *page, const fini_scale *scale, fini_box box, double right)
 {
     enum { STEPS = 64 };
     double x = box.x + box.width + 10, step = box.height / STEPS;
@@ -371,7 +373,7 @@ static void colour_bar(fini_page *page, const fini_scale *scale, fini_box box)
             text_at(page, x + 14, y + 3.5, "start", SMALL, SOFT, ticks[i].text);
     }
     if (scale->label[0])
-        text_at(page, x - 2, box.y - 6, "start", SMALL, INK, scale->label);
+        text_at(page, right, box.y - 6, "end", SMALL, INK, scale->label);
 }
 
 /* ---- panels --------------------------------------------------------------------------------- */
@@ -391,7 +393,7 @@ static margins measure(const fini_panel *panel, double width, double height)
         m.bottom += 14;
     if (panel->has_value)
         m.right = 32 + widest(ticks, axis_ticks(&panel->value, (int)(height / 46), ticks));
-    m.right = fmax(m.right, fmin(end_room(panel), width * 0.45));
+    m.right = fmax(m.right, fmin(end_room(panel), width * 0.5));
     return m;
 }
 
@@ -425,7 +427,7 @@ static void draw_panel(fini_page *page, const fini_panel *panel, double x, doubl
     line_at(page, box.x, box.y, box.x, box.y + box.height, SOFT);
     line_at(page, box.x, box.y + box.height, box.x + box.width, box.y + box.height, SOFT);
     if (panel->has_value)
-        colour_bar(page, &panel->value, box);
+        colour_bar(page, &panel->value, box, box.x + box.width + m.right - 2);
     if (!panel->curves)
         text_at(page, box.x + box.width / 2, box.y + box.height / 2, "middle", FONT, SOFT,
                 "no data");

@@ -3,6 +3,7 @@
  *
  * A colour is never the only sign: curves differ in dashes and in the shape of their points too. */
 #include "report/figure.h"
+#include "report/mathml.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -327,8 +328,10 @@ static void label_reference(fini_page *page, const fini_panel *panel, const fini
     fini_page_form(page,
                    "<text x=\"%f\" y=\"%f\" text-anchor=\"%-s\" font-size=\"9\" "
                    "fill=\"#57606a\" stroke=\"#fff\" stroke-width=\"2.5\" "
-                   "paint-order=\"stroke\">%s</text>\n",
-                   x, y, start ? "start" : "end", r->label);
+                   "paint-order=\"stroke\">",
+                   x, y, start ? "start" : "end");
+    fini_words_svg(page, r->label);
+    fini_page_add(page, "</text>\n");
 }
 
 static void draw_curve(fini_page *page, const fini_panel *panel, const fini_curve *c, fini_box box)
