@@ -34,6 +34,7 @@ if(FINETTI_WERROR)
 endif()
 
 # What web/web.h lists is exported, and nothing else.
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS web/web.h)
 file(READ web/web.h web_header)
 string(REGEX MATCHALL "\n    C\\([a-z]+" web_calls "${web_header}")
 list(TRANSFORM web_calls REPLACE ".*\\(" "-Wl,--export=web_")

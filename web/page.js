@@ -56,7 +56,7 @@ function latest(work, failed) {
 
 // ---- state: what the address says ------------------------------------------------------------
 
-/** @type {Map<string, {id: string, controls: Map<string, Control>, draw: () => void}>} */
+/** @type {Map<string, Panel>} */
 const panels = new Map();
 let current = '';
 /** Values of the address that no control has taken yet. @type {Map<string, string>} */
@@ -141,7 +141,11 @@ class Panel {
     this.commands = el('div', { class: 'commands' });
     this.lines = {};
     root.querySelector('.beside').append(this.numbers, this.commands);
+    /** All of it, when a control was changed; and what stands there already, with what a worker has found. */
     this.draw = () => {};
+    this.redraw = () => {};
+    /** @type {ReturnType<typeof helper> | undefined} */
+    this.helper = undefined;
     this.frame = 0;
     this.seen = false;
     /** Milliseconds that frames took. @type {number[]} */
@@ -421,7 +425,7 @@ class Plot {
     c.textBaseline = 'top';
     c.fillText(this.o.ylabel || '', MARGIN.left + 4, MARGIN.top + 1);
   }
-  /** A handle: dragged by pointer, moved by arrow keys. @param {string} id @param {{label: string, at: [number, number], moved: (x: number, y: number) => void, text?: string, className?: string, removed?: () => void, only?: 'x'}} h */
+  /** A handle: dragged by pointer, moved by arrow keys. @param {string} id @param {{label: string, at: [number, number], moved: (x: number, y: number) => void, text?: string, className?: string, removed?: () => void, only?: 'x', colour?: string}} h */
   handle(id, h) {
     let e = this.handles.get(id);
     if (!e) {

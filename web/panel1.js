@@ -45,11 +45,14 @@ builders.push([
       return { J, chi, z };
     }
 
-    // ---- the curve: 41 points by quadrature, coarse ones first, kept until snr, L or the form changes
+    // ---- the curve: 41 points, kept until snr, L or the form changes. At first Bayes and the excess over it in 2000 draws,
+    // the same for every λ, so that nothing of their noise is left where the weights are right; then by quadrature.
     const grid = Array.from({ length: 41 }, (_, i) => i / 5);
     const order = [0, 40, 20, 10, 30, 5, 15, 25, 35, ...Array.from({ length: 41 }, (_, i) => i)];
+    const DRAWS = 2000;
     let curveOf = '',
       risks = [],
+      exact = [],
       bayes = [NaN, NaN, NaN],
       at = [NaN, NaN, 0];
     const compute = p.latest(async still => {
@@ -57,19 +60,24 @@ builders.push([
         key = [f, snr.value, L.value].join();
       if (curveOf !== key) {
         curveOf = key;
-        risks = grid.map(() => NaN);
         at = [NaN, NaN, 0];
+        exact = grid.map(() => false);
         bayes = Array.from(await p.later('bayes', [snr.value, L.value]));
+        const excess = await p.later('excess', [f, snr.value, L.value, DRAWS, 1, ...grid]);
+        risks = grid.map((_, i) => bayes[0] + excess[2 * i]);
       }
+      p.redraw();
       if (!still()) return;
       at = Array.from(await p.later('risks', [f, snr.value, L.value, lam.value]));
       p.redraw();
       for (const i of order) {
         if (!still()) return;
-        if (!Number.isNaN(risks[i])) continue;
+        if (exact[i]) continue;
         risks[i] = (await p.later('risks', [f, snr.value, L.value, grid[i]]))[0];
-        p.redraw();
+        exact[i] = true;
+        if (i % 8 === 0) p.redraw();
       }
+      p.redraw();
     });
 
     let last = '';

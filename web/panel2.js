@@ -32,8 +32,8 @@ builders.push([
     picture.width = picture.height = SIDE;
     let planeOf = '',
       range = [0, 1],
-      risks = new Float64Array(0),
-      points = new Float64Array(0),
+      risks = /** @type {Float64Array} */ (new Float64Array(0)),
+      points = /** @type {Float64Array} */ (new Float64Array(0)),
       path = null,
       ends = null;
 
@@ -136,8 +136,8 @@ builders.push([
       let minima = 0,
         saddles = 0;
       for (let i = 3; i < points.length; i += 6) {
-        minima += points[i] === 0;
-        saddles += points[i] === 1;
+        minima += Number(points[i] === 0);
+        saddles += Number(points[i] === 1);
       }
       p.number('minima', 'minima on M', minima, 'eigenvalues of the exact Hessian');
       p.number('saddles', 'saddles on M', saddles, 'eigenvalues of the exact Hessian');

@@ -154,7 +154,7 @@ builders.push([
       );
       p.note('Click to add a token, drag to move it, Delete removes it. Move over the plot to ask a query.');
     };
-    for (const [name, text, dashed] of [['blue', 'cme: posterior mean, 90 % band', false], ['orange', 'softmax', true], ['grey', 'truth', true]]) {
+    for (const [name, text, dashed] of /** @type {[string, string, boolean][]} */ ([['blue', 'cme: posterior mean, 90 % band', false], ['orange', 'softmax', true], ['grey', 'truth', true]])) {
       const key = el('span', { class: dashed ? 'key dashed' : 'key', 'data-colour': name }, text);
       legend.append(key);
       const paint = () => key.style.setProperty('--key', colour(name));

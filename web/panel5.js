@@ -13,7 +13,7 @@ builders.push([
     const ridge = p.slider('r', { label: 'ridge exponent r: 0.1 Lʳ', min: 0, max: 1, value: 0, step: 0.05 });
     const keys = p.choice('keys', { label: 'keys', value: 'uniform', options: [['uniform', 'uniform on the circle'], ['skewed', 'skewed (von Mises)']] });
     const seed = p.values('seed', [1], v => (v.length === 1 && v[0] >= 0 && v[0] < 1e6 && v[0] === Math.round(v[0]) ? v : null));
-    for (const [text, value] of [['p = 0', 0], ['p = 2/(d+3) = 0.4', 0.4], ['p = 2/(d−1) = 2', 2]]) p.button(text, () => power.set(value));
+    for (const [text, value] of /** @type {[string, number][]} */ ([['p = 0', 0], ['p = 2/(d+3) = 0.4', 0.4], ['p = 2/(d−1) = 2', 2]])) p.button(text, () => power.set(value));
     p.button('New draw', () => (seed.value = [seed.value[0] + 1]));
 
     let here_ = null;

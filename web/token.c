@@ -89,6 +89,75 @@ int web_risks(int count, const double *in, int room, double *out)
     return status ? -1 : (int)(3 * n);
 }
 
+/* Of each of n bags of L tokens: the sum of weight times value. */
+static int answers(const fin_form *form, const fin_form_settings *s, int64_t n, int64_t L,
+                   const int64_t *offsets, const double *chi, const double *z, double *w, double *f)
+{
+    if (fin_form_weights(form, s, n, offsets, chi, NULL, w, &web_error))
+        return -1;
+    for (int64_t i = 0; i < n; i++) {
+        f[i] = 0;
+        for (int64_t l = 0; l < L; l++)
+            f[i] += w[i * L + l] * z[i * L + l];
+    }
+    return 0;
+}
+
+/* E (f - Y)^2 = E (E[Y|X] - Y)^2 + E (f - E[Y|X])^2: only the last is simulated, so that nothing is left where f is right. */
+static int excess(const fin_task *task, const fin_form *form, int64_t n, int64_t L, int64_t seed,
+                  int64_t points, const double *lam, double *memory, double *out)
+{
+    const fin_overlaps oracle = {.kappa = 1, .nu = 1};
+    double *chi = memory, *z = chi + n * L, *w = z + n * L, *f = w + n * L, *best = f + n;
+    int64_t *offsets = (int64_t *)(best + n), *J = offsets + n + 1;
+    const fin_projections where = {.chi_star = chi, .z_star = z};
+    fin_form_settings posterior = {0};
+    for (int64_t i = 0; i <= n; i++)
+        offsets[i] = i * L;
+    fin_task_bayes_parameters(task, &posterior.lam, &posterior.c);
+    if (fin_task_project(task, &oracle, (uint64_t)seed << 32, n, offsets, &where, NULL, J,
+                         &web_error) ||
+        answers(web_form(1), &posterior, n, L, offsets, chi, z, w, best))
+        return -1;
+    for (int64_t k = 0; k < points; k++) {
+        fin_form_settings s = {.lam = lam[k]};
+        double sum = 0, squares = 0;
+        if (answers(form, &s, n, L, offsets, chi, z, w, f))
+            return -1;
+        for (int64_t i = 0; i < n; i++) {
+            double gap = (f[i] - best[i]) * (f[i] - best[i]);
+            sum += gap;
+            squares += gap * gap;
+        }
+        double mean = sum / (double)n, variance = squares / (double)n - mean * mean;
+        out[2 * k] = mean;
+        out[2 * k + 1] = sqrt(fmax(0, variance) / (double)(n - 1));
+    }
+    return (int)(2 * points);
+}
+
+int web_excess(int count, const double *in, int room, double *out)
+{
+    web_in from = {in, count, false};
+    int form = web_choice(&from, 3);
+    double snr = web_number(&from);
+    int64_t L = web_whole(&from), n = web_whole(&from), seed = web_whole(&from);
+    int64_t points = from.left;
+    const double *lam = web_array(&from, points);
+    if (!web_ready(&from, 2 * points, room))
+        return -1;
+    if (n < 2 || L < 1 || n > 1000000 / L || seed < 0 || seed >= INT64_C(1) << 31)
+        return web_refuse("there are 2 samples or more, of at most 10^6 tokens in all");
+    fin_task *task = spiked(snr, L, 1);
+    double *memory = task ? web_take((int)(3 * n * L + 4 * n + 2)) : NULL;
+    if (task && !memory)
+        web_refuse("there is no memory for so many tokens");
+    int answers = memory ? excess(task, web_form(form), n, L, seed, points, lam, memory, out) : -1;
+    web_give_back(memory);
+    fin_task_destroy(task);
+    return answers;
+}
+
 int web_bayes(int count, const double *in, int room, double *out)
 {
     web_in from = {in, count, false};

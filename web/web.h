@@ -12,6 +12,8 @@
     C(tokens, "snr L seed sample", "J, then chi_star (L), z_star (L)")                             \
     C(weights, "form lam snr [chi] [z]", "w (L), posterior (L), f(X), E[Y|X]")                     \
     C(risks, "form snr L [lam]", "(lam, 3): risk, error, method; k and v are the oracle's")        \
+    C(excess, "form snr L samples seed [lam]",                                                     \
+      "(lam, 2): mean of (f(X) - E[Y|X])^2 over the same draws for every lam, its error")          \
     C(bayes, "snr L", "Bayes risk, error, best linear attention")                                  \
     C(plane, "d L lam gamma eps n", "(n, n): risk on M, a row for every kappa")                    \
     C(risk, "d L lam gamma eps kappa nu theta eta rho", "risk, signal, noise, bias")               \

@@ -5,12 +5,12 @@ let ready;
 onmessage = async event => {
   const { module, id, name, numbers, room } = event.data;
   if (module) {
-    ready = WebAssembly.instantiate(module).then(finettiOf);
+    ready = WebAssembly.instantiate(/** @type {WebAssembly.Module} */ (module)).then(finettiOf);
     return;
   }
   try {
     const answers = (await ready).call(name, numbers, room);
-    postMessage({ id, answers }, [answers.buffer]);
+    postMessage({ id, answers }, /** @type {any} */ ([answers.buffer]));
   } catch (error) {
     postMessage({ id, error: error.message });
   }

@@ -65,6 +65,7 @@ const calls = {
   tokens: [100, () => [log(0.25, 32), whole(2, 30), whole(0, 1000), whole(0, 1000)], 0],
   weights: [100, () => { const L = whole(1, 30); return [whole(0, 2), between(0, 8), log(0.25, 32), ...many(2 * L, () => between(-4, 8))]; }, 1e-12],
   risks: [25, () => [whole(0, 2), log(0.25, 32), whole(2, 30), between(0, 8), between(0, 2)], 1e-12],
+  excess: [30, () => [whole(0, 2), log(0.25, 32), whole(2, 30), whole(2, 60), whole(0, 1000), between(0, 8), between(0, 2)], 1e-12],
   bayes: [25, () => [log(0.25, 32), whole(2, 30)], 1e-12],
   plane: [60, () => [...slr(), whole(2, 20)], 1e-12],
   risk: [120, () => [...slr(), ...overlaps()], 1e-12],

@@ -80,14 +80,16 @@ empty_folder() {
     [ -z "$(ls -A "$1")" ] || fail "left behind: $(ls -A "$1")"
 }
 
-# The browser of tests, and what validates HTML: npm packages in $BUILD/browser, $browser.
+# The browser of tests, what validates HTML and what checks types: npm packages in $BUILD/browser, $browser.
 playwright() {
-    local version=1.65.0 validator=10.17.0 # of playwright-core, of html-validate
+    local wanted="playwright-core@1.65.0 html-validate@10.17.0 typescript@5.9.3" one
     browser=$BUILD/browser
     mkdir -p "$browser"
-    if ! grep -qs "\"version\": \"$version\"" "$browser/node_modules/playwright-core/package.json" ||
-        ! grep -qs "\"version\": \"$validator\"" "$browser/node_modules/html-validate/package.json"; then
-        npm install --no-save --no-audit --no-fund --prefix "$browser" playwright-core@$version html-validate@$validator >npm.log 2>&1 ||
-            skip "npm cannot install playwright-core: $(tail -n 1 npm.log)"
-    fi
+    for one in $wanted; do
+        grep -qs "\"version\": \"${one#*@}\"" "$browser/node_modules/${one%@*}/package.json" && continue
+        # shellcheck disable=SC2086 # one argument per package
+        npm install --no-save --no-audit --no-fund --prefix "$browser" $wanted >npm.log 2>&1 ||
+            skip "npm cannot install $wanted: $(tail -n 1 npm.log)"
+        break
+    done
 }
