@@ -99,7 +99,7 @@ static const char *slope_label(const fini_line *line, int64_t n, bool drawn, fin
                        : panel->y.log               ? " decades per unit of x"
                                                     : " per decade of x";
     if (known)
-        fini_figure_note(figure, "Behind \xc2\xb1: half of the 95 %% interval of a slope.");
+        fini_figure_note(figure, "\xc2\xb1 is half of the 95 %% interval of a slope.");
     return fini_figure_say(figure, "slope %s%s%s%s", slope, known ? " \xc2\xb1 " : "", error, unit);
 }
 

@@ -20,7 +20,7 @@ static const struct {
                     [DIVERGED] = {"diverged", 6}};
 
 /* A report is read by people: so many points of a line are enough. The store has all. */
-enum { POINTS_MOST = 32, COLUMNS_MOST = 8 };
+enum { POINTS_MOST = 24, COLUMNS_MOST = 8 };
 
 static void check(fini_spec *spec)
 {
