@@ -378,7 +378,7 @@ static void figure__lines_are_sorted_and_split(void **state)
     fin_store_close(store);
 }
 
-/* Of 501 logged steps every sixteenth is drawn, and the last; runs are lines of where they ended. */
+/* Of 501 logged steps every 21st is drawn, and the last; runs are lines of where they ended. */
 static void figure__training_is_thinned_out_to_its_end(void **state)
 {
     (void)state;
@@ -387,15 +387,15 @@ static void figure__training_is_thinned_out_to_its_end(void **state)
     assert_ok(fin_report_figure(store, &figure, in_folder("f.csv"), &err));
     char *csv = read_all("f.csv");
     int lines = count_of(csv, "\nExcess risk,");
-    assert_int_equal(lines, 3 * 33);
+    assert_int_equal(lines, 3 * 25);
     assert_int_equal(count_of(csv, "\nExcess risk,\"found k*, v*\",") +
                          count_of(csv, "\nExcess risk,neither,") +
                          count_of(csv, "\nExcess risk,swapped,"),
                      lines);
-    assert_int_equal(count_of(csv, ",16,"), 3 * 4);
+    assert_int_equal(count_of(csv, ",21,"), 3 * 4);
     assert_int_equal(count_of(csv, ",17,"), 0);
     assert_int_equal(count_of(csv, ",500,"), 3 * 4);
-    assert_int_equal(count_of(csv, "\nPaths,"), 3 * 33 + 2 * 3);
+    assert_int_equal(count_of(csv, "\nPaths,"), 3 * 25 + 2 * 3);
     assert_int_equal(count_of(csv, "\nPaths,end,"), 3);
     free(csv);
     fin_store_close(store);
