@@ -3,6 +3,8 @@
 #
 #   tests/run.sh BUILD LABEL JOBS [REGEX]     LABEL: lean, all, long; REGEX: only tests whose name matches
 #
+# FINETTI_REST=STAGE: without the tests that tests/rest.txt names for this stage (.ci/run).
+#
 # A test that cannot run here, or a part of one, prints "SKIPPED: why". Each such line must be named in tests/skips.txt
 # with a condition that holds on this machine; otherwise the run fails, whatever else passed. The whole output of
 # every test is in BUILD/Testing/Temporary/LastTest.log.
@@ -14,6 +16,17 @@ export FINETTI_DATA PYTHON BUILD=$build
 
 choice=(-L "^$label\$")
 [ -z "$regex" ] || choice+=(-R "$regex")
+if [ -n "${FINETTI_REST:-}" ]; then
+    left_out=$(awk -F ' [|] ' -v stage="$FINETTI_REST" '$1 == stage { print $2 }' "$here/rest.txt")
+    known=$(ctest --test-dir "$build" -N -L "^$label\$" | sed -n "s/^ *Test *#[0-9]*: //p")
+    for name in $left_out; do
+        grep -qx "$name" <<<"$known" || {
+            echo "tests/rest.txt: $name is no test of $FINETTI_REST" >&2
+            exit 1
+        }
+    done
+    [ -z "$left_out" ] || choice+=(-E "^($(paste -s -d '|' <<<"$left_out"))\$")
+fi
 names=$(ctest --test-dir "$build" -N "${choice[@]}" | sed -n 's/^ *Test *#[0-9]*: //p')
 [ -n "$names" ] || {
     echo "no test with label $label${regex:+ matches $regex}" >&2

@@ -70,12 +70,13 @@ static int run(cli_args *args)
     const char *out = cli_get(args, "report");
     if (!out)
         return cli_usage("explain takes --report FILE.html, the page that is to be written");
+    char extras[FIT_EXTRAS];
     int code = fit_page_check(args);
     if (code)
         return code;
     fit_coords_read(&coords, args);
     code = cli_try_output(out, &err) ? cli_error(&err)
-                                     : fit_answer_open(&from, args, cli_get(args, "coords"));
+                                     : fit_answer_open(&from, args, fit_page_extras(args, extras));
     if (code)
         return code;
     if (fit_answer_known(&from, &err) || explain(&from, args, &coords, &err)) {

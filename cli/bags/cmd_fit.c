@@ -175,13 +175,14 @@ static fin_status read_bags(fit_run *run, fin_error *err)
 {
     cli_args *args = run->args;
     double start = fit_clock();
+    char extras[FIT_EXTRAS];
     fin_bags_source source = {
         .path = args->operand[0],
         .bag = cli_get(args, "bag"),
         .label = cli_get(args, "label"),
         .group = cli_get(args, "group"),
         .features = cli_get(args, "features"),
-        .extras = cli_get(args, "coords"),
+        .extras = cli_get(args, "report") ? fit_page_extras(args, extras) : NULL,
         .kind = cli_get(args, "kind") ? cli_get(args, "kind") : "auto",
         .rank = fin_rank(),
         .ranks = fin_ranks(),

@@ -65,16 +65,17 @@ typedef struct fit_run {
     fin_fit_settings settings; /* as asked for */
     fin_fit *fit;
     fin_fit_info info;
-    double *class_count;   /* (classes), over all processes */
-    double *key, *value;   /* (d) how much columns matter; NULL: the model cannot tell */
+    double *class_count;           /* (classes), over all processes */
+    double *key, *value;           /* (d) how much columns matter; NULL: the model cannot tell */
     double *key_sign, *value_sign; /* which way: 1, -1, or 0: that differs */
-    char unimportant[512]; /* why not */
+    char unimportant[512];         /* why not */
     bool locates;
     /* Columns that are constant within every bag: left out, or kept because they were named. */
     int64_t levels;
     char *level_names; /* each with a NUL behind it */
     bool level_kept;
-    int64_t ids, first_id; /* features that look like the number of a row: how many, and the first */
+    int64_t ids,
+        first_id;   /* features that look like the number of a row: how many, and the first */
     int64_t groups; /* how many; 0: there are none */
 
     /* cross-validation; repeats 0: none */
@@ -139,7 +140,8 @@ json_t *fit_score_of(const fin_fit_score *score, int64_t classes);
 
 /* --report of fit, and of explain. */
 fin_status fit_page(const fit_run *run, const char *path, const char *verdict, fin_error *err);
-int fit_page_check(const cli_args *args); /* --report and --coords; an exit code, after the message */
+int fit_page_check(
+    const cli_args *args); /* --report and --coords; an exit code, after the message */
 /* "x,y" of --coords: two names, in room; NULL where it is not given. */
 enum { FIT_COORDS = 256 };
 typedef struct fit_coords {
@@ -147,6 +149,9 @@ typedef struct fit_coords {
     const char *name[2]; /* NULL: not given */
 } fit_coords;
 void fit_coords_read(fit_coords *coords, const cli_args *args);
+/* The extra columns of a page: --coords, and what tokens are of a text. Returns text. */
+enum { FIT_EXTRAS = FIT_COORDS + 32 };
+const char *fit_page_extras(const cli_args *args, char text[FIT_EXTRAS]);
 /* Are they columns of numbers of the set? */
 fin_status fit_coords_find(const fit_coords *coords, const fin_bag_set *set, const double *place[2],
                            fin_error *err);

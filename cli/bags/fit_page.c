@@ -17,6 +17,13 @@ int fit_page_check(const cli_args *args)
     return CLI_OK;
 }
 
+const char *fit_page_extras(const cli_args *args, char text[FIT_EXTRAS])
+{
+    const char *coords = cli_get(args, "coords");
+    snprintf(text, FIT_EXTRAS, "%s;piece,begin,end", coords ? coords : "");
+    return text;
+}
+
 void fit_coords_read(fit_coords *coords, const cli_args *args)
 {
     const char *text = cli_get(args, "coords");

@@ -12,6 +12,41 @@
 
 /* ---- which of them ---------------------------------------------------------------------------- */
 
+/* Those of `names` that there are, and that are nothing else. */
+static void add_known(const fini_columns *columns, const char *names, int64_t *list, int64_t *count)
+{
+    for (const char *p = names; *p; p += *p == ',') {
+        size_t size = strcspn(p, ",");
+        int64_t j = fini_names_find(columns->names, p, size);
+        bool taken = j >= 0 && columns->skip && columns->skip[j] != FIN_COLUMN_FREE;
+        for (int64_t k = 0; k < *count && j >= 0; k++)
+            taken = taken || list[k] == j;
+        if (j >= 0 && !taken)
+            list[(*count)++] = j;
+        p += size;
+    }
+}
+
+/* "x,y;piece": what is before the ';' must be there. */
+static fin_status read_lists(const fini_columns *columns, const char *text, int64_t *list,
+                             int64_t *count, fin_error *err)
+{
+    size_t size = strcspn(text, ";");
+    char *first = size ? fini_alloc_array((int64_t)size + 1, 1) : NULL;
+    fin_status status = FIN_OK;
+    if (size && !first)
+        return fini_fail_memory(err, size, "a list of columns");
+    if (first) {
+        memcpy(first, text, size);
+        first[size] = '\0';
+        status = fini_columns_read(columns, first, list, count, err);
+    }
+    fini_free(first);
+    if (!status && text[size])
+        add_known(columns, text + size + 1, list, count);
+    return status;
+}
+
 fin_status fini_extras_choose(fin_bag_set *set, const fin_bags_source *source,
                               const fini_columns *columns, int64_t **out, int64_t *found,
                               fin_error *err)
@@ -22,7 +57,7 @@ fin_status fini_extras_choose(fin_bag_set *set, const fin_bags_source *source,
     if (!list)
         return fini_fail_memory(err, (size_t)all * sizeof *list, "a list of columns");
     if (strcmp(source->extras, "*") != 0)
-        status = fini_columns_read(columns, source->extras, list, &count, err);
+        status = read_lists(columns, source->extras, list, &count, err);
     else /* there may be none */
         for (int64_t j = 0; j < all; j++)
             if (!columns->skip || columns->skip[j] == FIN_COLUMN_FREE)

@@ -436,8 +436,11 @@ static fin_status add_bags(const fini_bag_view *v, fini_page *page, fin_error *e
         page,
         "<b>Evidence</b> is how much smaller the %s would be without the token, and <b>alone</b> "
         "what it would be for the token "
-        "by itself. <b>Row</b> is the row of the file.%-s</p>\n",
+        "by itself. <b>Row</b> is the row of the file.%-s%-s</p>\n",
         v->classes ? "probability of the predicted class" : "predicted number",
+        v->piece < 0 ? ""
+        : located ? " The stronger its colour, the more probably a piece of a text is responsible."
+                  : " The stronger its colour, the larger the evidence of a piece of a text.",
         v->of->fresh ? ""
                      : " The model has learnt from these bags; predictions beside their names are "
                        "of bags left out, where that was tried.");
@@ -456,6 +459,18 @@ static const double *column(const fin_bag_set *set, const char *name)
         if (strcmp(fin_bag_set_extra(set, k), name) == 0)
             return fin_bag_set_extra_numbers(set, k);
     return NULL;
+}
+
+/* Texts: what finetti embed writes beside tokens. */
+static void find_texts(fini_bag_view *v)
+{
+    const fin_bag_set *set = v->of->set;
+    v->piece = fin_bag_set_extras(set) - 1;
+    while (v->piece >= 0 && (strcmp(fin_bag_set_extra(set, v->piece), "piece") != 0 ||
+                             fin_bag_set_extra_numbers(set, v->piece)))
+        v->piece--;
+    v->span[0] = column(set, "begin");
+    v->span[1] = column(set, "end");
 }
 
 static fin_status open_view(fini_bag_view *v, fin_error *err)
@@ -485,6 +500,7 @@ static fin_status open_view(fini_bag_view *v, fin_error *err)
     v->mean = v->left_out ? fin_validation_mean(of->validation, 0) : v->own;
     for (int k = 0; k < 2; k++)
         v->place[k] = column(of->set, of->coords[k]);
+    find_texts(v);
     bool any = false;
     for (int64_t i = 0; v->labels && i < v->n; i++)
         any = any || !isnan(v->labels[i]);

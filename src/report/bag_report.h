@@ -21,6 +21,8 @@ typedef struct fini_bag_view {
     fin_fit_score score;    /* of `mean`; count 0: there are no labels */
     bool left_out;          /* `mean` is of bags that were left out */
     const double *place[2]; /* (tokens) coordinates, or NULL */
+    int64_t piece;          /* the extra column with what tokens are of a text; -1: there is none */
+    const double *span[2];  /* (tokens) where they begin and end in it, or NULL */
     fini_arena arena;
 } fini_bag_view;
 

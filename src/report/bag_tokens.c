@@ -196,6 +196,38 @@ static void say_prediction(const fini_bag_view *v, int64_t i, fini_page *page)
     }
 }
 
+/* ---- texts ---------------------------------------------------------------------------------------- */
+
+enum { LEVELS = 10, WORDS_MOST = 1000 };
+
+static const char *piece_of(const fini_bag_view *v, int64_t t)
+{
+    const char *text = v->piece < 0 ? NULL : fin_bag_set_extra_text(v->of->set, v->piece, t);
+    return text ? text : "";
+}
+
+/* Does token t stand in the text right behind the one before? */
+static bool is_joined(const fini_bag_view *v, int64_t t)
+{
+    return v->span[0] && v->span[1] && v->span[1][t] > v->span[0][t] &&
+           v->span[1][t - 1] > v->span[0][t - 1] && v->span[0][t] == v->span[1][t - 1];
+}
+
+/* The text of tokens `from` to from + L, each with a colour as strong as its share says. */
+static void sentence(const fini_bag_view *v, int64_t from, int64_t L, const double *value,
+                     double most, fini_page *page)
+{
+    fini_page_add(page, "<p class=\"words\">");
+    for (int64_t l = 0; l < L && l < WORDS_MOST; l++) {
+        double share = most > 0 ? fmin(1, fabs(value[l]) / most) : 0;
+        fini_page_add(page, l > 0 && !is_joined(v, from + l) ? " " : "");
+        fini_page_print(page, "<span class=\"w%d\" title=\"", (int)lround(share * LEVELS));
+        fini_bag_share(page, value[l]);
+        fini_page_form(page, "\">%s</span>", piece_of(v, from + l));
+    }
+    fini_page_add(page, L > WORDS_MOST ? " ...</p>\n" : "</p>\n");
+}
+
 typedef struct tokens {
     int64_t L;
     double *prior, *change, *only; /* (L); prior NULL: the model has no location */
@@ -209,14 +241,17 @@ static void table(const fini_bag_view *v, int64_t i, const tokens *t, fini_page 
     for (int64_t l = 0; l < t->L; l++)
         most = fmax(most, fabs(t->change[l]));
     fini_page_form(page,
-                   "<div class=\"scroll\"><table><thead><tr><th scope=\"col\">Row</th>%-s<th "
+                   "<div class=\"scroll\"><table><thead><tr><th scope=\"col\">Row</th>%-s%-s<th "
                    "scope=\"col\">Evidence"
                    "</th><th scope=\"col\">Alone</th></tr></thead>\n<tbody>\n",
+                   v->piece < 0 ? "" : "<th scope=\"col\">Piece</th>",
                    t->prior ? "<th scope=\"col\">Responsible</th>" : "");
     for (int64_t r = 0; r < rows; r++) {
         int64_t l = t->order[r];
         fini_page_print(page, "<tr><th scope=\"row\">%lld</th>",
                         (long long)fin_bag_set_row(v->of->set, from + l));
+        if (v->piece >= 0)
+            fini_page_form(page, "<td>%s</td>", piece_of(v, from + l));
         if (t->prior) {
             fini_page_add(page, "<td>");
             bar(page, t->prior[l]);
@@ -282,6 +317,11 @@ static fin_status show(const fini_bag_view *v, int64_t i, fini_page *page, fin_e
     tokens t = {L, fin_fit_locates(v->of->fit) ? room : NULL, room + L, room + 2 * L, first};
     fin_status status = look(v, &bag, &t, err);
     if (!status) {
+        double most = t.prior ? 1 : 0;
+        for (int64_t l = 0; l < L && !t.prior; l++)
+            most = fmax(most, fabs(t.change[l]));
+        if (v->piece >= 0)
+            sentence(v, from, L, t.prior ? t.prior : t.change, most, page);
         order_tokens(&t);
         table(v, i, &t, page);
         if (v->place[0] && v->place[1]) {

@@ -16,5 +16,10 @@ fi
 accepts fit bags.csv --bag sample --label y --features 'x*' --model mixture:linear --cv 3 --compare mean --out model.fin --report fit.html
 accepts explain model.fin bags.csv --report new.html --coords token,relevant
 accepts fit numbers.npz --model softmax --cv 3 --compare mean --report numbers.html
+# Texts: words are coloured by the probability that they are responsible.
+"$PYTHON" "$SRC/tests/cli/text_folder.py" bert
+accepts embed bert bert/texts.csv --layer 0 --out words.npz
+accepts fit words.npz --label mood --model softmax --cv 3 --compare mean --out words.fin --report texts.html
+accepts explain words.fin words.npz --report texts-new.html
 [ "$(wc -c <fit.html)" -lt 3000000 ] || fail "the page on 500 bags has $(wc -c <fit.html) bytes"
-node "$SRC/tests/browser/fit.mjs" "$browser" fit.html new.html numbers.html
+node "$SRC/tests/browser/fit.mjs" "$browser" fit.html new.html numbers.html texts.html texts-new.html

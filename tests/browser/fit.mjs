@@ -33,6 +33,17 @@ for (const file of pages) {
     assert.ok((await page.locator('figure').count()) > 0, 'no figures');
     assert.ok((await page.locator('.bag').count()) > 0, 'no bags');
     await page.screenshot({ path: path.join(out, `${path.basename(file, '.html')}-${name}.png`), fullPage: true });
+    // A sentence is there as it was written; the strongest colour is that of the word that decides.
+    const words = page.locator('.words');
+    assert.equal((await words.count()) > 0, /texts/.test(file), `${file}: texts`);
+    for (const sentence of await words.all()) {
+      const [strongest, ...others] = await sentence.locator('span').evaluateAll(spans =>
+        spans.map(s => [s.textContent, +s.className.slice(1), getComputedStyle(s).backgroundColor]).sort((a, b) => b[1] - a[1]));
+      assert.match(strongest[0], /^(BAD|great)$/);
+      assert.ok(strongest[1] >= 4 && others.every(o => o[1] <= 2), JSON.stringify([strongest, others]));
+      assert.ok(others.every(o => o[2] !== strongest[2]), 'one colour for all words');
+      assert.match(await sentence.textContent(), /^\[CLS\] The \w+ film was (BAD|great) \w+\. \[SEP\]$/);
+    }
     if (name === 'noscript') continue;
     const wide = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
     assert.ok(wide <= 0, `${file} ${name}: ${wide} pixels wider than the window`);
