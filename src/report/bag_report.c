@@ -436,11 +436,11 @@ static fin_status add_bags(const fini_bag_view *v, fini_page *page, fin_error *e
         page,
         "<b>Evidence</b> is how much smaller the %s would be without the token, and <b>alone</b> "
         "what it would be for the token "
-        "by itself. <b>Row</b> is the row of the file.%-s%-s</p>\n",
+        "by itself. %-s%-s</p>\n",
         v->classes ? "probability of the predicted class" : "predicted number",
-        v->piece < 0 ? ""
-        : located ? " The stronger its colour, the more probably a piece of a text is responsible."
-                  : " The stronger its colour, the larger the evidence of a piece of a text.",
+        v->piece < 0 ? "<b>Row</b> is the row of the file."
+        : located ? "The stronger its colour, the more probably a piece of a text is responsible."
+                  : "The stronger its colour, the larger the evidence of a piece of a text.",
         v->of->fresh ? ""
                      : " The model has learnt from these bags; predictions beside their names are "
                        "of bags left out, where that was tried.");

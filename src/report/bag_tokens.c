@@ -241,17 +241,18 @@ static void table(const fini_bag_view *v, int64_t i, const tokens *t, fini_page 
     for (int64_t l = 0; l < t->L; l++)
         most = fmax(most, fabs(t->change[l]));
     fini_page_form(page,
-                   "<div class=\"scroll\"><table><thead><tr><th scope=\"col\">Row</th>%-s%-s<th "
+                   "<div class=\"scroll\"><table><thead><tr><th scope=\"col\">%s</th>%-s<th "
                    "scope=\"col\">Evidence"
                    "</th><th scope=\"col\">Alone</th></tr></thead>\n<tbody>\n",
-                   v->piece < 0 ? "" : "<th scope=\"col\">Piece</th>",
+                   v->piece < 0 ? "Row" : "Piece",
                    t->prior ? "<th scope=\"col\">Responsible</th>" : "");
     for (int64_t r = 0; r < rows; r++) {
         int64_t l = t->order[r];
-        fini_page_print(page, "<tr><th scope=\"row\">%lld</th>",
-                        (long long)fin_bag_set_row(v->of->set, from + l));
         if (v->piece >= 0)
-            fini_page_form(page, "<td>%s</td>", piece_of(v, from + l));
+            fini_page_form(page, "<tr><th scope=\"row\">%s</th>", piece_of(v, from + l));
+        else
+            fini_page_print(page, "<tr><th scope=\"row\">%lld</th>",
+                            (long long)fin_bag_set_row(v->of->set, from + l));
         if (t->prior) {
             fini_page_add(page, "<td>");
             bar(page, t->prior[l]);
