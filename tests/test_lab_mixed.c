@@ -230,6 +230,31 @@ static void model__derivatives(void **state)
     fini_arena_close(&arena);
 }
 
+/* The sum of squares and its gradient, all masked tokens at once: J'r, token by token. */
+static void model__slope(void **state)
+{
+    (void)state;
+    fini_mixed_world world;
+    fini_mixed_set set;
+    double theta[128], f[128], J[128 * 35], g[35] = {0}, sum = 0;
+    open_set(&world, &set, &task, 3);
+    fini_mixed_model m = fini_mixed_model_make(FINI_MIXED_CME, 1, &task);
+    assert_true(m.rows * m.parameters <= 128 * 35);
+    random_theta(m.parameters, theta);
+    double value = fini_mixed_cme_slope(&m, theta, &set, 1, g);
+    fini_mixed_answers(&m, theta, &set, 1, f, J);
+    for (int64_t k = 0; k < m.rows; k++) {
+        f[k] -= set.y[m.rows + k];
+        sum += f[k] * f[k];
+        for (int64_t a = 0; a < m.parameters; a++)
+            g[a] -= f[k] * J[k * m.parameters + a];
+    }
+    assert_true(fabs(value - sum) < 1e-12 * sum);
+    for (int64_t a = 0; a < m.parameters; a++)
+        assert_true(fabs(g[a]) < 1e-10 * sum);
+    fini_arena_close(&arena);
+}
+
 /* A label is <head, F> of cme with Wq = 1; its derivatives by differences, in theta and in the head. */
 static void model__label(void **state)
 {
@@ -447,6 +472,7 @@ int main(void)
         cmocka_unit_test(queries__have_their_covariance),
         cmocka_unit_test(model__as_written_out),
         cmocka_unit_test(model__derivatives),
+        cmocka_unit_test(model__slope),
         cmocka_unit_test(model__label),
         cmocka_unit_test(model__truth),
         cmocka_unit_test(set__parts_and_bayes),

@@ -370,7 +370,7 @@ static fin_status run(const void *values, fin_result *result, const fin_progress
 const fin_command fini_command_erm = {
     .name = "erm",
     .summary = "small attention layers learnt from n sequences, against the posterior mean",
-    .revision = 1,
+    .revision = 2,
     .size = sizeof(erm_values),
     .words = fini_no_words,
     .outputs = outputs,

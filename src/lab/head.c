@@ -295,7 +295,7 @@ static fin_status run(const void *values, fin_result *result, const fin_progress
 const fin_command fini_command_head = {
     .name = "head",
     .summary = "masked pretraining and a frozen linear head, against learning all from labels",
-    .revision = 1,
+    .revision = 2,
     .size = sizeof(head_values),
     .words = fini_no_words,
     .outputs = outputs,

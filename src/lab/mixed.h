@@ -149,6 +149,9 @@ void fini_mixed_matrix(const fini_mixed_model *model, const double *theta, const
 /* The d f_i / d theta at q for cme, given sequence: J (dv, parameters) and f (dv). */
 void fini_mixed_cme(const fini_mixed_model *model, const double *theta, const double *moments,
                     int64_t queries, const double *q, double *f, double *J);
+/* Sum of squared residuals of a sequence for cme, and half its gradient added to g. */
+double fini_mixed_cme_slope(const fini_mixed_model *model, const double *theta,
+                            const fini_mixed_set *set, int64_t i, double *g);
 /* The label <head, F> of a sequence, theta = (Wk, Wv, log lam, head): cme without Wq, which a head
  * makes superfluous. J (parameters) may be NULL. */
 void fini_mixed_label(const fini_mixed_model *model, const double *theta, const double *moments,
@@ -169,6 +172,8 @@ typedef struct fini_mixed_rows {
     const void *user;
     /* residual: (rows); J: (rows, parameters), may be NULL. */
     void (*one)(const void *user, const double *theta, int64_t i, double *residual, double *J);
+    /* The sum of residual^2, with J'residual added to g; NULL: from J. */
+    double (*slope)(const void *user, const double *theta, int64_t i, double *g);
 } fini_mixed_rows;
 
 typedef struct fini_mixed_fit {
@@ -176,7 +181,9 @@ typedef struct fini_mixed_fit {
     int64_t most;              /* steps */
     double enough;             /* length of the gradient to stop at */
     double decrease;           /* descend: or when ten steps gained less than that, relatively */
-    double *H, *C, *g, *step, *trial, *J, *r;
+    double *H, *C, *g, *step, *J, *r;
+    double *trial, *trial_g,
+        *trial_H;               /* a step's end, with its derivatives: most steps are taken */
     double *from;               /* descend: where it started */
     const fini_mixed_rows *now; /* and on what */
     /* what came out */

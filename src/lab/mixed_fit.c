@@ -18,13 +18,14 @@ enum { ROWS_AT_ONCE = 256 };
 
 void fini_mixed_fit_take(fini_mixed_fit *fit, fini_arena *arena, int64_t parameters, int64_t rows)
 {
-    double **const vectors[] = {&fit->g, &fit->step, &fit->trial, &fit->from};
+    double **const vectors[] = {&fit->g, &fit->step, &fit->trial, &fit->from, &fit->trial_g};
     fit->parameters = parameters;
     fit->block = rows < ROWS_AT_ONCE ? ROWS_AT_ONCE / rows : 1;
     for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++)
         *vectors[i] = fini_take(arena, parameters, sizeof(double));
     fit->H = fini_take(arena, parameters * parameters, sizeof(double));
     fit->C = fini_take(arena, parameters * parameters, sizeof(double));
+    fit->trial_H = fini_take(arena, parameters * parameters, sizeof(double));
     fit->J = fini_take(arena, fit->block * rows * parameters, sizeof(double));
     fit->r = fini_take(arena, fit->block * rows, sizeof(double));
 }
@@ -36,6 +37,13 @@ double fini_mixed_sums(fini_mixed_fit *fit, const fini_mixed_rows *o, const doub
     double sum = 0, scale = 1 / ((double)o->n * o->share);
     if (g)
         memset(g, 0, (size_t)P * sizeof *g);
+    if (g && !H && o->slope) {
+        for (int64_t i = 0; i < o->n; i++)
+            sum += o->slope(o->user, theta, i, g);
+        for (int i = 0; i < P; i++)
+            g[i] *= scale;
+        return sum * scale;
+    }
     if (H)
         memset(H, 0, (size_t)P * (size_t)P * sizeof *H);
     fini_blas_enter();
@@ -73,6 +81,18 @@ static bool try_step(fini_mixed_fit *fit, const double *theta, double mu)
     return true;
 }
 
+/* theta <- trial, with its derivatives. */
+static void take_trial(fini_mixed_fit *fit, double *theta, double value)
+{
+    double *g = fit->g, *H = fit->H;
+    memcpy(theta, fit->trial, (size_t)fit->parameters * sizeof *theta);
+    fit->value = value;
+    fit->g = fit->trial_g;
+    fit->H = fit->trial_H;
+    fit->trial_g = g;
+    fit->trial_H = H;
+}
+
 static double first_mu(const fini_mixed_fit *fit)
 {
     double most = 0;
@@ -94,7 +114,7 @@ void fini_mixed_fit_run(fini_mixed_fit *fit, const fini_mixed_rows *rows, double
             return;
         double value = NAN, expected = 0;
         if (try_step(fit, theta, mu)) {
-            value = fini_mixed_sums(fit, rows, fit->trial, NULL, NULL);
+            value = fini_mixed_sums(fit, rows, fit->trial, fit->trial_g, fit->trial_H);
             expected =
                 mu * fini_hand_dot(P, fit->step, fit->step) - fini_hand_dot(P, fit->g, fit->step);
         }
@@ -108,8 +128,7 @@ void fini_mixed_fit_run(fini_mixed_fit *fit, const fini_mixed_rows *rows, double
         mu *= fmax(1.0 / 3, 1 - pow(2 * gain - 1, 3));
         mu = fmax(mu, 1e-24 * most);
         more = 2;
-        memcpy(theta, fit->trial, (size_t)P * sizeof *theta);
-        fit->value = fini_mixed_sums(fit, rows, theta, fit->g, fit->H);
+        take_trial(fit, theta, value);
     }
     fit->gradient = 2 * sqrt(fini_hand_dot(P, fit->g, fit->g));
 }
@@ -178,6 +197,12 @@ static void one(const void *user, const double *theta, int64_t i, double *residu
         residual[k] -= y[k];
 }
 
+static double slope(const void *user, const double *theta, int64_t i, double *g)
+{
+    const fini_mixed_loss *o = user;
+    return fini_mixed_cme_slope(o->model, theta, o->set, i, g);
+}
+
 fini_mixed_rows fini_mixed_rows_of(const fini_mixed_loss *loss)
 {
     const fini_mixed_model *m = loss->model;
@@ -186,7 +211,8 @@ fini_mixed_rows fini_mixed_rows_of(const fini_mixed_loss *loss)
                              .parameters = m->parameters,
                              .share = m->form == FINI_MIXED_LABEL ? 1 : (double)m->M,
                              .user = loss,
-                             .one = one};
+                             .one = one,
+                             .slope = m->form == FINI_MIXED_CME ? slope : NULL};
 }
 
 fin_status fini_mixed_learn(fini_mixed_fit *fit, const fini_mixed_loss *loss, const double *from,

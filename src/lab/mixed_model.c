@@ -2,6 +2,8 @@
 #include "lab/mixed.h"
 
 #include "kernel/kernel.h"
+#include "math/small.h"
+#include "math/spd.h"
 
 #include <math.h>
 #include <string.h>
@@ -52,56 +54,108 @@ void fini_mixed_truth(const fini_mixed_model *m, const fini_mixed_world *world, 
 
 /* ---- cme ------------------------------------------------------------------------------------- */
 
-/* With the moments X'X: N = X'X Wk' (p, d), A = Wk N + lam, E = Wv N A^-1 (dv, d), and
+/* With the moments X'X: N = X'X Wk' (p, d), A = (Wk N + lam)^-1, E = Wv N A (dv, d), and
  * R = (Wv - E Wk) X'X (dv, p). */
 typedef struct parts {
     double lam, A[K * K], N[P * K], E[K * K], R[K * P];
 } parts;
 
-static void make_parts(const fini_mixed_model *m, const double *theta, const double *moments,
-                       parts *o)
+/* A becomes its inverse (Gauss and Jordan); false if it is not positive definite. It is a few numbers
+ * wide, and there are millions of them. */
+static inline __attribute__((always_inline)) bool invert(int64_t d, double *A)
 {
-    int64_t d = m->d, dv = m->dv, p = m->p;
+    double whole[K] = {0};
+#pragma GCC unroll 8
+    for (int64_t k = 0; k < d; k++)
+        whole[k] = A[k * d + k];
+#pragma GCC unroll 8
+    for (int64_t k = 0; k < d; k++) {
+        double left = A[k * d + k];
+        if (!fini_pivot_holds(left, whole[k]))
+            return false;
+        A[k * d + k] = 1;
+#pragma GCC unroll 8
+        for (int64_t j = 0; j < d; j++)
+            A[k * d + j] /= left;
+#pragma GCC unroll 8
+        for (int64_t i = 0; i < d; i++) {
+            double factor = A[i * d + k];
+#pragma GCC unroll 8
+            for (int64_t j = 0; j < d && i != k; j++)
+                A[i * d + j] = (j == k ? 0 : A[i * d + j]) - factor * A[k * d + j];
+        }
+    }
+    return true;
+}
+
+/* y = A x, A (rows, columns); y is not x. */
+static inline void times(int64_t rows, int64_t columns, const double *A, const double *x, double *y)
+{
+#pragma GCC unroll 8
+    for (int64_t a = 0; a < rows; a++) {
+        y[a] = 0;
+#pragma GCC unroll 8
+        for (int64_t b = 0; b < columns; b++)
+            y[a] += A[a * columns + b] * x[b];
+    }
+}
+
+static inline __attribute__((always_inline)) void
+parts_of(int64_t d, int64_t dv, double lam, const double *theta, const double *moments, parts *o)
+{
+    int64_t p = d + dv;
     const double *Wk = theta, *Wv = Wk + d * p;
-    double rest[P];
-    o->lam = exp(theta[p * p + (m->form == FINI_MIXED_CME ? d * d : 0)]);
+    double rest[P], T[K];
+    o->lam = lam;
+#pragma GCC unroll 8
     for (int64_t c = 0; c < p; c++)
-        for (int64_t a = 0; a < d; a++) {
-            double sum = 0;
-            for (int64_t b = 0; b < p; b++)
-                sum += moments[c * p + b] * Wk[a * p + b];
-            o->N[c * d + a] = sum;
-        }
+        times(d, p, Wk, moments + c * p, o->N + c * d);
     memset(o->A, 0, sizeof o->A);
-    memset(o->E, 0, sizeof o->E);
-    for (int64_t c = 0; c < p; c++)
-        for (int64_t a = 0; a < d; a++) {
-            for (int64_t b = 0; b < d; b++)
+#pragma GCC unroll 8
+    for (int64_t b = 0; b < d; b++)
+#pragma GCC unroll 8
+        for (int64_t c = 0; c < p; c++)
+#pragma GCC unroll 8
+            for (int64_t a = 0; a < d; a++)
                 o->A[b * d + a] += Wk[b * p + c] * o->N[c * d + a];
-            for (int64_t i = 0; i < dv; i++)
-                o->E[i * d + a] += Wv[i * p + c] * o->N[c * d + a];
-        }
+#pragma GCC unroll 8
     for (int64_t a = 0; a < d; a++)
-        o->A[a * d + a] += o->lam;
-    if (!fini_hand_cholesky(d, o->A)) { /* lam too small for these digits: no number */
-        memset(o->E, 0, sizeof o->E);
+        o->A[a * d + a] += lam;
+    if (!invert(d, o->A)) { /* lam too small for these digits: no number */
+        memset(o->A, 0, sizeof o->A);
         o->lam = NAN;
     }
+#pragma GCC unroll 8
     for (int64_t i = 0; i < dv; i++) {
-        if (!isnan(o->lam))
-            fini_hand_solve(d, o->A, o->E + i * d);
+        memset(T, 0, sizeof T);
+#pragma GCC unroll 8
+        for (int64_t c = 0; c < p; c++)
+#pragma GCC unroll 8
+            for (int64_t a = 0; a < d; a++)
+                T[a] += Wv[i * p + c] * o->N[c * d + a];
+        times(d, d, o->A, T, o->E + i * d);
+#pragma GCC unroll 8
         for (int64_t c = 0; c < p; c++) {
             rest[c] = Wv[i * p + c];
+#pragma GCC unroll 8
             for (int64_t a = 0; a < d; a++)
                 rest[c] -= o->E[i * d + a] * Wk[a * p + c];
         }
-        for (int64_t c = 0; c < p; c++) {
-            double sum = 0;
-            for (int64_t b = 0; b < p; b++)
-                sum += rest[b] * moments[b * p + c];
-            o->R[i * p + c] = sum;
-        }
+        times(p, p, moments, rest, o->R + i * p); /* moments are symmetric */
     }
+}
+
+/* The sizes of the studies are known to the compiler. */
+static void make_parts(const fini_mixed_model *m, const double *theta, const double *moments,
+                       parts *o)
+{
+    double lam = exp(theta[m->p * m->p + (m->form == FINI_MIXED_CME ? m->d * m->d : 0)]);
+    if (m->d == 3 && m->dv == 2)
+        parts_of(3, 2, lam, theta, moments, o);
+    else if (m->d == 2 && m->dv == 1)
+        parts_of(2, 1, lam, theta, moments, o);
+    else
+        parts_of(m->d, m->dv, lam, theta, moments, o);
 }
 
 void fini_mixed_matrix(const fini_mixed_model *m, const double *theta, const double *moments,
@@ -119,16 +173,10 @@ void fini_mixed_matrix(const fini_mixed_model *m, const double *theta, const dou
         }
 }
 
-/* g = N u. */
-static void along_tokens(const fini_mixed_model *m, const parts *o, const double *u, double *g)
-{
-    for (int64_t c = 0; c < m->p; c++)
-        g[c] = fini_hand_dot(m->d, o->N + c * m->d, u);
-}
-
-/* f = E Wq q. With u = A^-1 Wq q and g = N u:
+/* f = E Wq q. With u = A Wq q and g = N u:
  *     d f_i = sum (R_ic u_a - E_ia g_c) dWk_ac + g_c dWv_ic + E_ia q_b dWq_ab
- *             - lam E_i.u d(log lam) */
+ *             - lam E_i.u d(log lam)
+ * is added to row. */
 static void cme_row(const fini_mixed_model *m, const parts *o, int64_t i, const double *q,
                     const double *u, const double *g, double *row)
 {
@@ -136,16 +184,16 @@ static void cme_row(const fini_mixed_model *m, const parts *o, int64_t i, const 
     const double *E = o->E + i * d, *R = o->R + i * p;
     double *to_v = row + d * p, *to_q = row + p * p, along = 0;
     bool with_q = m->form == FINI_MIXED_CME;
-    memset(to_v, 0, (size_t)(m->dv * p) * sizeof *row);
     for (int64_t a = 0; a < d; a++) {
         for (int64_t c = 0; c < p; c++)
-            row[a * p + c] = R[c] * u[a] - E[a] * g[c];
+            row[a * p + c] += R[c] * u[a] - E[a] * g[c];
         for (int64_t b = 0; b < d && with_q; b++)
-            to_q[a * d + b] = E[a] * q[b];
+            to_q[a * d + b] += E[a] * q[b];
         along += E[a] * u[a];
     }
-    memcpy(to_v + i * p, g, (size_t)p * sizeof *row);
-    to_q[with_q ? d * d : 0] = -o->lam * along;
+    for (int64_t c = 0; c < p; c++)
+        to_v[i * p + c] += g[c];
+    to_q[with_q ? d * d : 0] -= o->lam * along;
 }
 
 void fini_mixed_cme(const fini_mixed_model *m, const double *theta, const double *moments,
@@ -153,26 +201,22 @@ void fini_mixed_cme(const fini_mixed_model *m, const double *theta, const double
 {
     const double *Wq = theta + m->p * m->p;
     int64_t d = m->d;
-    double u[K], g[P];
+    double u[K], w[K], g[P];
     parts o;
     make_parts(m, theta, moments, &o);
+    if (J)
+        memset(J, 0, (size_t)(queries * m->dv * m->parameters) * sizeof *J);
     for (int64_t k = 0; k < queries; k++, q += d, f += m->dv) {
-        for (int64_t a = 0; a < d; a++) {
-            u[a] = isnan(o.lam) ? NAN : 0;
-            for (int64_t b = 0; b < d; b++)
-                u[a] += Wq[a * d + b] * q[b];
-        }
-        for (int64_t i = 0; i < m->dv; i++) {
-            f[i] = 0;
-            for (int64_t a = 0; a < d; a++)
-                f[i] += o.E[i * d + a] * u[a];
-        }
+        times(d, d, Wq, q, u);
+        times(m->dv, d, o.E, u, f);
+        for (int64_t i = 0; i < m->dv && isnan(o.lam); i++)
+            f[i] = NAN;
         if (!J || isnan(o.lam))
             continue;
-        fini_hand_solve(d, o.A, u);
-        along_tokens(m, &o, u, g);
+        times(d, d, o.A, u, w);
+        times(m->p, d, o.N, w, g);
         for (int64_t i = 0; i < m->dv; i++, J += m->parameters)
-            cme_row(m, &o, i, q, u, g, J);
+            cme_row(m, &o, i, q, w, g, J);
     }
 }
 
@@ -181,54 +225,87 @@ void fini_mixed_label(const fini_mixed_model *m, const double *theta, const doub
 {
     int64_t d = m->d, own = m->p * m->p + 1;
     const double *head = theta + own;
-    double u[K], g[P], row[P * P + 1];
+    double u[K], g[P];
     parts o;
     make_parts(m, theta, moments, &o);
     *label = isnan(o.lam) ? NAN : 0;
     if (J)
         memset(J, 0, (size_t)own * sizeof *J);
     for (int64_t i = 0; i < m->dv && !isnan(o.lam); i++) {
-        for (int64_t a = 0; a < d; a++)
-            *label += o.E[i * d + a] * (u[a] = head[i * d + a]);
+        *label += fini_dot_in_order(d, o.E + i * d, head + i * d);
         if (!J)
             continue;
-        fini_hand_solve(d, o.A, u);
-        along_tokens(m, &o, u, g);
-        cme_row(m, &o, i, NULL, u, g, row);
-        for (int64_t a = 0; a < own; a++)
-            J[a] += row[a];
+        times(d, d, o.A, head + i * d, u);
+        times(m->p, d, o.N, u, g);
+        cme_row(m, &o, i, NULL, u, g, J);
     }
     if (J) /* in the head: F, which is E */
         memcpy(J + own, o.E, (size_t)(m->dv * d) * sizeof *J);
+}
+
+/* Rows of J are linear in their queries: residuals times queries are added up first, and what is left
+ * is one row for each number of a value, however many queries there are. */
+double fini_mixed_cme_slope(const fini_mixed_model *m, const double *theta,
+                            const fini_mixed_set *set, int64_t sequence, double *gradient)
+{
+    const double *Wq = theta + m->p * m->p;
+    int64_t d = m->d, dv = m->dv;
+    const double *q = set->q + sequence * m->M * d, *y = set->y + sequence * m->M * dv;
+    double u[K], w[K], g[P], F[K * K], along[K * K] = {0}, sum = 0;
+    parts o;
+    make_parts(m, theta, set->moments + sequence * m->p * m->p, &o);
+    if (isnan(o.lam))
+        return NAN;
+    for (int64_t i = 0; i < dv; i++)
+        for (int64_t b = 0; b < d; b++) {
+            F[i * d + b] = 0;
+            for (int64_t a = 0; a < d; a++)
+                F[i * d + b] += o.E[i * d + a] * Wq[a * d + b];
+        }
+    for (int64_t k = 0; k < m->M; k++, q += d, y += dv)
+        for (int64_t i = 0; i < dv; i++) {
+            double residual = fini_dot_in_order(d, F + i * d, q) - y[i];
+            sum += residual * residual;
+            for (int64_t b = 0; b < d; b++)
+                along[i * d + b] += residual * q[b];
+        }
+    for (int64_t i = 0; i < dv; i++) {
+        times(d, d, Wq, along + i * d, u);
+        times(d, d, o.A, u, w);
+        times(m->p, d, o.N, w, g);
+        cme_row(m, &o, i, along + i * d, w, g, gradient);
+    }
+    return sum;
 }
 
 /* ---- softmax --------------------------------------------------------------------------------- */
 
 enum { TOKENS = 256 }; /* at once */
 
-/* Largest score x.s. */
-static double top_score(int64_t L, int64_t p, const double *tokens, const double *s)
+/* Scores x.s of `count` tokens from number `first` on; the largest of them and `top`. */
+static double scores(int64_t L, int64_t p, const double *tokens, const double *s, int64_t first,
+                     int64_t count, double top, double *w)
 {
-    double top = -INFINITY;
-    for (int64_t l = 0; l < L; l++) {
-        double score = 0;
-        for (int64_t c = 0; c < p; c++)
-            score += tokens[c * L + l] * s[c];
-        top = score > top ? score : top;
+    memset(w, 0, (size_t)count * sizeof *w);
+    for (int64_t c = 0; c < p; c++) {
+        const double *x = tokens + c * L + first;
+#pragma omp simd
+        for (int64_t l = 0; l < count; l++)
+            w[l] += x[l] * s[c];
     }
+#pragma omp simd reduction(max : top)
+    for (int64_t l = 0; l < count; l++)
+        top = w[l] > top ? w[l] : top;
     return top;
 }
 
-/* w = exp(x.s - top) of `count` tokens from number `first` on; their sum. */
-static double weights(int64_t L, int64_t p, const double *tokens, const double *s, double top,
-                      int64_t first, int64_t count, double *w)
+/* w = exp(w - top); their sum. */
+static double weights(double top, int64_t count, double *w)
 {
     double sum = 0;
+#pragma omp simd
     for (int64_t l = 0; l < count; l++)
-        w[l] = -top;
-    for (int64_t c = 0; c < p; c++)
-        for (int64_t l = 0; l < count; l++)
-            w[l] += tokens[c * L + first + l] * s[c];
+        w[l] -= top;
     fini_kernel_get()->exp(count, w, w);
 #pragma omp simd reduction(+ : sum)
     for (int64_t l = 0; l < count; l++)
@@ -249,19 +326,26 @@ static double product(int64_t n, const double *a, const double *b)
 static void weigh(int64_t L, int64_t p, const double *tokens, const double *s, double *mean,
                   double *covariance)
 {
-    double w[TOKENS], wx[TOKENS], total = 0, top = top_score(L, p, tokens, s);
+    double w[TOKENS], wx[TOKENS], total = 0, top = -INFINITY;
+    for (int64_t first = 0; first < L; first += TOKENS)
+        top = scores(L, p, tokens, s, first, fini_least(L - first, TOKENS), top, w);
     memset(mean, 0, (size_t)p * sizeof *mean);
     if (covariance)
         memset(covariance, 0, (size_t)(p * p) * sizeof *covariance);
     for (int64_t first = 0; first < L; first += TOKENS) {
-        int64_t count = L - first < TOKENS ? L - first : TOKENS;
-        total += weights(L, p, tokens, s, top, first, count, w);
+        int64_t count = fini_least(L - first, TOKENS);
+        if (L > TOKENS) /* else they are there */
+            scores(L, p, tokens, s, first, count, top, w);
+        total += weights(top, count, w);
         for (int64_t c = 0; c < p; c++) {
             const double *x = tokens + c * L + first;
             mean[c] += product(count, w, x);
-            for (int64_t l = 0; l < count && covariance; l++)
+            if (!covariance)
+                continue;
+#pragma omp simd
+            for (int64_t l = 0; l < count; l++)
                 wx[l] = w[l] * x[l];
-            for (int64_t b = 0; b <= c && covariance; b++)
+            for (int64_t b = 0; b <= c; b++)
                 covariance[c * p + b] += product(count, wx, tokens + b * L + first);
         }
     }

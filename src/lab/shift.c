@@ -206,7 +206,7 @@ static fin_status run(const void *values, fin_result *result, const fin_progress
 const fin_command fini_command_shift = {
     .name = "shift",
     .summary = "cme attention asked with another covariance of queries than it was learnt with",
-    .revision = 1,
+    .revision = 2,
     .size = sizeof(shift_values),
     .words = fini_no_words,
     .outputs = outputs,

@@ -161,6 +161,7 @@ static fin_status measure(void *user, fin_result *result, const fin_progress *pr
     fin_status status = search(w, &taken, progress, err);
     to_bayes.user = w;
     to_bayes.one = one;
+    to_bayes.slope = NULL;
     reached = to_bayes;
     reached.one = one_tangent;
     double distance = fini_mixed_sums(&w->fit, &to_bayes, w->theta, NULL, NULL);
@@ -202,7 +203,7 @@ static fin_status run(const void *values, fin_result *result, const fin_progress
 const fin_command fini_command_stationary = {
     .name = "stationary",
     .summary = "small attention trained from anywhere: its risk against the tangent space's bound",
-    .revision = 1,
+    .revision = 2,
     .size = sizeof(stationary_values),
     .words = fini_no_words,
     .outputs = outputs,

@@ -27,11 +27,6 @@ enum { LINE = 8 };       /* doubles in a cache line */
 
 /* ---- pivots ---------------------------------------------------------------------------------- */
 
-bool fini_pivot_holds(double left, double whole)
-{
-    return left > 64 * DBL_EPSILON * whole && isfinite(whole);
-}
-
 static bool holds(const fini_spd *o, double left, double whole)
 {
     return fini_pivot_holds(left, whole) && left >= o->share * whole;

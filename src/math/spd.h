@@ -12,6 +12,9 @@
 
 #include "base/base.h"
 
+#include <float.h>
+#include <math.h>
+
 /* How it is computed, which the size decides within each. */
 typedef enum fini_spd_route {
     FINI_SPD_TILED, /* lower triangle, in tiles by LAPACK: from a few rows to 32 768 */
@@ -46,7 +49,10 @@ static inline fini_spd fini_spd_of(int64_t n, double *C, int64_t ld)
 fin_status fini_spd_factor(fini_spd *o, const fin_progress *progress, fin_error *err);
 /* Is a pivot of `left`, what remains of a diagonal element `whole`, more than rounding? False for
  * NaN. The rule of all factors: left > 64 eps whole. */
-bool fini_pivot_holds(double left, double whole);
+static inline bool fini_pivot_holds(double left, double whole)
+{
+    return left > 64 * DBL_EPSILON * whole && isfinite(whole);
+}
 
 /* Steps 0 .. 5 add nothing, 1e-12, 1e-11, ... 1e-8 of the mean diagonal. */
 enum { FINI_SPD_STEPS = 6 };
