@@ -78,6 +78,7 @@ function writeAddress() {
   writing = setTimeout(writeNow, 150);
 }
 function writeNow() {
+  writing = 0;
   const parts = [];
   for (const [id, p] of panels)
     for (const [name, c] of p.controls)

@@ -5,7 +5,8 @@
 // Numbers must move, and be those that the copied command prints, and with a PYTHON that has finetti those of the lines beside it. Any message on the console, error on the page or
 // request but the file itself is a failure. Times are printed, never asserted. Pictures go to OUT.
 import { createRequire } from 'node:module';
-import { execFileSync } from 'node:child_process';
+import { execFile, execFileSync } from 'node:child_process';
+import { promisify } from 'node:util';
 import { statSync } from 'node:fs';
 import assert from 'node:assert/strict';
 import path from 'node:path';
@@ -154,7 +155,10 @@ async function drag(page, id, panel, by, dx) {
 }
 
 const begun = Date.now();
-const page = await open({});
+const page = await open({}),
+  again = await open({});
+/** Of each panel the lines of Python, and the numbers that they must print. @type {[string, string, Record<string, number>][]} */
+const lines = [];
 await page.evaluate(() => (globalThis.globals = () => ({ panels })));
 const ids = await page.locator('.panel').evaluateAll(all => all.map(e => e.id));
 assert.deepEqual(ids, Object.keys(panels));
@@ -185,26 +189,26 @@ for (const [id, panel] of Object.entries(panels)) {
   assert.ok(Object.keys(told).length >= 3);
   for (const [name, value] of Object.entries(told)) assert.ok(Math.abs(said[name] - value) <= panel.close * Math.abs(value), `${id}: ${name} is ${said[name]} on the page, ${value} by\n${command}`);
 
-  if (python) {
-    await page.locator(`#${id} [data-copies=python]`).click();
-    const lines = await page.evaluate(() => navigator.clipboard.readText());
-    const printed = execFileSync(python, ['-c', lines], { encoding: 'utf8' }).match(/-?[0-9.]+(e[-+]?[0-9]+)?/g).map(Number);
-    for (const name of panel.python) // NumPy prints eight digits of an array
-      assert.ok(printed.some(x => Math.abs(x - said[name]) <= 1e-6 * Math.abs(said[name])), `${id}: ${name} = ${said[name]} is not among ${printed} of\n${lines}`);
-  }
+  await page.locator(`#${id} [data-copies=python]`).click();
+  lines.push([id, await page.evaluate(() => navigator.clipboard.readText()), said]);
 
   // ---- the address brings the same view back
-  await page.waitForTimeout(250);
+  await page.waitForFunction(() => !writing);
   const hash = await page.evaluate(() => location.hash);
   assert.ok(hash.startsWith(`#${id}?`), hash);
-  const again = await open({}, hash);
+  await again.goto('about:blank');
+  await again.goto(url + hash);
+  await again.locator('html[data-ready]').waitFor();
   await again.evaluate(() => (globalThis.globals = () => ({ panels })));
   await go(again, id);
   assert.deepEqual(await controls(again), await controls(page), hash);
   assert.deepEqual(await numbers(again, id), said, hash);
-  await again.context().close();
 }
-await page.context().close();
+await again.context().close();
+
+// ---- the copied lines of Python print them too; all in one process, beside what follows
+const mark = '---- next panel';
+const printing = python && promisify(execFile)(python, ['-W', 'ignore', '-c', lines.map(l => l[1]).join(`\nprint(${JSON.stringify(mark)})\n`)]);
 
 // ---- touch, at the width of a telephone
 const phone = await open({ viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true });
@@ -215,16 +219,43 @@ for (const [id, panel] of Object.entries(panels)) {
 await phone.context().close();
 
 // ---- pictures for a person to look at
-for (const [width, colorScheme] of [[1100, 'light'], [1100, 'dark'], [390, 'light'], [390, 'dark']]) {
-  const view = await open({ viewport: { width, height: 900 }, colorScheme });
-  const overflow = await view.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
-  assert.ok(overflow <= 0, `the page is ${overflow} pixels too wide for ${width}`);
-  for (const id of ids) {
-    await go(view, id);
-    await view.locator('#' + id).screenshot({ path: path.join(out, `explore-${id}-${width}-${colorScheme}.png`) });
-    if (id === 'landscape' && width > 1000 && colorScheme === 'light') await view.locator('#landscape .stage').screenshot({ path: path.join(out, 'explore.png') });
+for (const width of [1100, 390])
+  for (const colorScheme of ['light', 'dark']) {
+    await page.setViewportSize({ width, height: 900 });
+    await page.emulateMedia({ colorScheme });
+    const overflow = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+    assert.ok(overflow <= 0, `the page is ${overflow} pixels too wide for ${width}`);
+    for (const id of ids) {
+      await go(page, id);
+      await page.locator('#' + id).screenshot({ path: path.join(out, `explore-${id}-${width}-${colorScheme}.png`) });
+      if (id === 'landscape' && width > 1000 && colorScheme === 'light') await page.locator('#landscape .stage').screenshot({ path: path.join(out, 'explore.png') });
+    }
   }
-  await view.context().close();
+
+// ---- a browser without the vector instructions takes the other module, and has the same numbers
+const plain = await browser.newContext({ viewport: { width: 1100, height: 900 } });
+await plain.addInitScript(() => (WebAssembly.validate = () => false));
+const other = await plain.newPage();
+other.on('pageerror', e => troubles.push('error: ' + e.message));
+await other.goto(url + '#landscape');
+await other.locator('html[data-ready]').waitFor();
+assert.equal(await page.getAttribute('html', 'data-module'), 'simd');
+assert.equal(await other.getAttribute('html', 'data-module'), 'scalar');
+await page.goto('about:blank');
+await page.goto(url + '#landscape');
+await page.locator('html[data-ready]').waitFor();
+await go(page, 'landscape');
+await go(other, 'landscape');
+assert.deepEqual(await numbers(page, 'landscape'), await numbers(other, 'landscape'), 'the two modules');
+
+if (printing) {
+  const printed = (await printing).stdout.split(mark);
+  assert.equal(printed.length, lines.length);
+  lines.forEach(([id, text, said], i) => {
+    const found = printed[i].match(/-?[0-9.]+(e[-+]?[0-9]+)?/g).map(Number);
+    for (const name of panels[id].python) // NumPy prints eight digits of an array
+      assert.ok(found.some(x => Math.abs(x - said[name]) <= 1e-6 * Math.abs(said[name])), `${id}: ${name} = ${said[name]} is not among ${found} of\n${text}`);
+  });
 }
 await browser.close();
 assert.deepEqual(troubles, []);
