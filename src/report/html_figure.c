@@ -21,7 +21,8 @@ static void add_panels(fini_page *page, const fini_figure *figure)
 {
     int columns = fini_figure_columns(figure);
     bool turned = columns > 2;
-    fini_page_print(page, "<div class=\"panels columns-%d%s\">\n", columns,
+    fini_page_print(page, "<div class=\"panels columns-%d%s\">\n",
+                    turned ? (figure->panel_count + columns - 1) / columns : columns,
                     turned ? " turned" : "");
     for (int c = 0; c < (turned ? columns : 1); c++) {
         int k = 0;

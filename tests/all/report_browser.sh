@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The report in a browser: what `finetti reproduce` writes is opened in headless Chromium as a file and used as a reader
-# would (tests/browser/report.mjs); it is the one that tests/all/reproduce.sh left or, without that, made here. The CSV
+# would (tests/browser/report.mjs); it is the one that tests/all/reproduce.sh left or, without that, a small one made here. The CSV
 # behind every figure is compared with that of `finetti plot`, byte for byte, and some of its numbers with the store.
 # Pictures are left in BUILD/browser. Needs node, npm (for playwright-core, which goes into BUILD/browser) and Debian's
 # chromium; without them it is skipped and says so.
@@ -16,7 +16,7 @@ made=$BUILD/tests/reproduced
 if [ -e "$made/complete" ] && [ "$made/complete" -nt "$FINETTI" ]; then
     cp -R "$made/report" report
 else
-    accepts reproduce --out report --threads 2
+    accepts reproduce slr_risk slr_map softmax --out report --threads 2
 fi
 store="--store report/finetti.db"
 mkdir csv svg
@@ -61,7 +61,7 @@ for series, name in (("erf oracle", "risk"), ("best linear", "linear"), ("Bayes"
     assert len(expected) > 5 and drawn[series] == expected, (series, drawn[series][:3], expected[:3])
 P
 
-node "$SRC/tests/browser/report.mjs" report/index.html "$browser" csv
+node "$SRC/tests/browser/report.mjs" report/index.html "$browser" csv shipped
 
 # A study of one's own, with the kinds that the shipped ones do not use, and names that would break a page that does not
 # escape them.

@@ -1,8 +1,8 @@
 // Opens a report in headless Chromium, as a file, and uses it as a reader would.
 //
-//     node report.mjs REPORT.html SCREENSHOTS CSV_FOLDER
+//     node report.mjs REPORT.html SCREENSHOTS CSV_FOLDER [shipped]
 //
-// CSV_FOLDER has STUDY-FIGURE.csv as `finetti plot` writes it, for every figure. Any message on the
+// CSV_FOLDER has STUDY-FIGURE.csv as `finetti plot` writes it, for every figure; "shipped": figures have words below their axes. Any message on the
 // console, any error on the page and any request but the file itself is a failure.
 import { createRequire } from 'node:module';
 import { execFileSync } from 'node:child_process';
@@ -10,7 +10,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import assert from 'node:assert/strict';
 import path from 'node:path';
 
-const [report, out, csvFolder] = process.argv.slice(2);
+const [report, out, csvFolder, shipped] = process.argv.slice(2);
 const { chromium } = createRequire(path.resolve(out, 'package.json'))('playwright-core');
 const executablePath = execFileSync('sh', ['-c', 'command -v chromium'], {
   encoding: 'utf8',
@@ -83,42 +83,73 @@ for (const to of await page
 const unfold = view => view.evaluate(() => document.querySelectorAll('details').forEach(d => (d.open = true)));
 await unfold(page);
 
-// Chromium silently drops every download after ten within one second (kBurstDownloadLimit in its
-// local_frame.cc), which a script reaches and a reader does not: so one takes its time.
+// Chromium silently drops every download after ten within one second (kBurstDownloadLimit in its local_frame.cc), which a
+// script reaches and a reader does not. So the first are downloaded, and of all others it is asked what would be.
 async function downloadBy(button) {
-  await page.waitForTimeout(150);
   const [download] = await Promise.all([page.waitForEvent('download'), button.click()]);
-  return download;
+  return { name: download.suggestedFilename(), bytes: readFileSync(await download.path()) };
 }
+const wouldDownload = id =>
+  page.evaluate(async figure => {
+    const { createObjectURL } = URL, { click } = HTMLAnchorElement.prototype;
+    let blob, name;
+    URL.createObjectURL = b => createObjectURL.call(URL, (blob = b));
+    HTMLAnchorElement.prototype.click = function () { name = this.download; };
+    const buttons = Array.from(document.getElementById(figure).querySelectorAll('.actions button'));
+    buttons.find(b => b.textContent === 'Download CSV').click();
+    URL.createObjectURL = createObjectURL;
+    HTMLAnchorElement.prototype.click = click;
+    return { name, text: await blob.text() };
+  }, id);
 
-// ---- every figure: drawn, and its CSV is that of `finetti plot`, byte for byte
+// ---- every figure: drawn, words below its axes, a command to copy, and its CSV is that of `finetti plot`, byte for byte
 const figures = await page
   .locator('figure')
   .evaluateAll(all => all.map(f => [f.id, f.dataset.name]));
 assert.ok(figures.length > 0, 'no figures');
+/** Figures come alive when they are near: all of them, one after the other. */
+const visitAll = view =>
+  view.evaluate(async () => {
+    for (const figure of document.querySelectorAll('figure')) {
+      figure.scrollIntoView();
+      for (let frames = 0; !figure.querySelector('.actions'); frames++) {
+        if (frames > 600) throw new Error(`${figure.id} does not come alive`);
+        await new Promise(requestAnimationFrame);
+      }
+    }
+  });
+await visitAll(page);
 for (const [id, name] of figures) {
-  const one = page.locator(`figure[id="${id}"]`);
-  await one.scrollIntoViewIfNeeded();
-  await one.locator('.actions').waitFor();
-  const download = await downloadBy(one.getByRole('button', { name: 'Download CSV' }));
-  const got = readFileSync(await download.path()),
-    expected = path.join(csvFolder, name + '.csv');
-  assert.equal(download.suggestedFilename(), name + '.csv');
+  const expected = path.join(csvFolder, name + '.csv');
   assert.ok(existsSync(expected), `${expected} is missing`);
-  assert.ok(
-    got.equals(readFileSync(expected)),
-    `${name}.csv differs from that of the command line`,
-  );
+  const got = await wouldDownload(id);
+  assert.equal(got.name, name + '.csv');
+  assert.ok(Buffer.from(got.text).equals(readFileSync(expected)), `${name}.csv differs from that of the command line`);
 }
-const svg = await downloadBy(
-  page.locator('figure').first().getByRole('button', { name: 'Download SVG' }),
+const told = await page.locator('figure').evaluateAll(all =>
+  all.map(f => ({
+    id: f.id,
+    panels: f.querySelectorAll('svg').length,
+    words: f.querySelector('figcaption > p:not(.note):not(.command)')?.textContent ?? '',
+    command: f.querySelector('.command code').textContent,
+    buttons: Array.from(f.querySelectorAll('.actions button'), b => b.textContent),
+  })),
 );
-assert.match(readFileSync(await svg.path(), 'utf8'), /^<svg [^]*<\/svg>\s*$/);
+for (const { id, panels, words, command, buttons } of told) {
+  assert.ok(panels > 0, `${id} is not drawn`);
+  assert.match(command, new RegExp(`^finetti .*--figure ${id.split('.').pop()}( |$)`), id);
+  for (const b of ['Copy the command', 'Download CSV', 'Download SVG']) assert.ok(buttons.includes(b), `${id} has no button ${b}`);
+  if (shipped) assert.match(words, /^\S+( \S+){2,}.*\.$/s, `${id} has no sentence below its axes`);
+}
+const first = page.locator('figure').first();
+const csv = await downloadBy(first.getByRole('button', { name: 'Download CSV' }));
+assert.equal(csv.name, figures[0][1] + '.csv');
+assert.ok(csv.bytes.equals(readFileSync(path.join(csvFolder, csv.name))));
+assert.match((await downloadBy(first.getByRole('button', { name: 'Download SVG' }))).bytes.toString(), /^<svg [^]*<\/svg>\s*$/);
 
 const command = page.locator('figure').first();
 await command.getByRole('button', { name: 'Copy the command' }).click();
 await command.getByRole('button', { name: /Copied|Selected/ }).waitFor();
-assert.match(await command.locator('.command code').textContent(), /^finetti .*--figure /);
 
 // ---- a legend entry hides its curve and brings it back, by mouse and by keyboard
 const lines = page.locator('figure:has(.item)').first();
@@ -208,10 +239,7 @@ for (const [width, name] of [
     );
     assert.ok(overflow <= 0, `${name}: the page is ${overflow} pixels too wide`);
     await unfold(view);
-    for (const [id] of figures) {
-      await view.locator(`figure[id="${id}"]`).scrollIntoViewIfNeeded();
-      await view.locator(`figure[id="${id}"] .actions`).waitFor();
-    }
+    await visitAll(view);
     await view.evaluate(() => {
       for (const part of document.querySelectorAll('details')) part.open = false; /* all of it is too long for one picture */
       window.scrollTo(0, 0);

@@ -350,10 +350,13 @@
     link.remove();
     setTimeout(() => URL.revokeObjectURL(url), 10000);
   }
+  /* How many panels stand side by side, where there is room. */
+  const columnsOf = figure =>
+    Number(/columns-(\d+)/.exec(figure.querySelector('.panels').className)[1]);
   /* All panels in one image, in the order in which they stand. */
   function wholeSvg(figure) {
     const parts = all('.panel > svg', figure),
-      columns = Number(/columns-(\d+)/.exec(figure.querySelector('.panels').className)[1]);
+      columns = columnsOf(figure);
     if (parts.length === 1) return new XMLSerializer().serializeToString(parts[0]);
     const outer = document.createElementNS('http://www.w3.org/2000/svg', 'svg');
     let top = 0,
@@ -380,7 +383,11 @@
     const name = figure.dataset.name,
       panels = readFigure(figure),
       live = [];
-    all('.panels > svg', figure).forEach((svg, k) => {
+    const drawn = all('.panels > svg', figure),
+      turned = figure.querySelector('.turned'), /* each column of panels is a row on the page */
+      columns = columnsOf(figure);
+    drawn.forEach((svg, i) => {
+      const k = turned ? (i % columns) * (drawn.length / columns) + Math.floor(i / columns) : i;
       const holder = make('div', { class: 'panel', tabindex: '0' });
       svg.replaceWith(holder);
       holder.append(svg);
