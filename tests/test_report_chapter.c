@@ -70,6 +70,7 @@ static void story__stands_in_order(void **state)
 {
     (void)state;
     static const char *const order[] = {"href=\"#paper-one\"",
+                                        "<small>A &amp; B</small>",
                                         "All is <math><mrow><mi>λ</mi></mrow></math>.",
                                         "href=\"#paper-two\"",
                                         "<main>",

@@ -184,9 +184,9 @@ static void report__has_every_claim_and_figure(void **state)
     (void)state;
     char *html = report_of("full.db", NULL);
     assert_non_null(strstr(html, "<title>&lt;/title&gt;&lt;script&gt;")); /* of its only study */
-    assert_non_null(strstr(html,
-                           "papers: 0 of 1 hold</strong>, 1 fails \xc2\xb7 <strong>derived: 1 of "
-                           "1 holds</strong> \xc2\xb7 <strong>checks: 1 of 1 holds</strong>"));
+    assert_non_null(strstr(
+        html, "claims of papers: 0 of 1 hold</strong>, 1 fails \xc2\xb7 <strong>derived here: 1 of "
+              "1 holds</strong> \xc2\xb7 <strong>checks of the code: 1 of 1 holds</strong>"));
     assert_non_null(strstr(html, "<small class=\"known\">known: &lt;/th&gt;"));
     assert_non_null(strstr(html, "<small>fails if &lt;/small&gt;"));
     const char *fold = strstr(html, "<details class=\"kind check\"><summary>");
@@ -233,7 +233,7 @@ static void report__says_what_is_missing(void **state)
 {
     (void)state;
     char *html = report_of("empty.db", NULL);
-    assert_non_null(strstr(html, "derived: 0 of 1 hold</strong>, 1 is untested"));
+    assert_non_null(strstr(html, "derived here: 0 of 1 hold</strong>, 1 is untested"));
     assert_non_null(strstr(html, "6 of 6 runs of grid are missing."));
     assert_non_null(strstr(html, "2 of 2 runs of grid are missing.")); /* those of the bars */
     assert_int_equal(count_of(html, "<figure id=\"figure-hostile."), FIGURES);
@@ -247,7 +247,7 @@ static void report__has_claims_that_were_not_judged(void **state)
 {
     (void)state;
     char *html = report_of("cut.db", NULL);
-    assert_non_null(strstr(html, "derived: 0 of 1 hold</strong>, 1 is untested"));
+    assert_non_null(strstr(html, "derived here: 0 of 1 hold</strong>, 1 is untested"));
     assert_non_null(strstr(html, "id=\"claim-hostile.first\""));
     assert_non_null(strstr(html, "id=\"claim-hostile.second\""));
     assert_non_null(strstr(html, "at most -1"));
@@ -264,7 +264,7 @@ static void report__shows_a_study_once(void **state)
     fin_store_close(store);
     char *html = read_all("r.html");
     assert_int_equal(count_of(html, "id=\"study-hostile\""), 1);
-    assert_non_null(strstr(html, "derived: 1 of 1 holds"));
+    assert_non_null(strstr(html, "derived here: 1 of 1 holds"));
     free(html);
 }
 

@@ -205,7 +205,7 @@ class Panel {
     this.side.append(...nodes);
     return control;
   }
-  /** @param {string} name @param {{label: string, min: number, max: number, value: number, log?: boolean, whole?: boolean, step?: number, zero?: boolean}} o */
+  /** @param {string} name @param {{label: string, min: number, max: number, value: number, log?: boolean, whole?: boolean, step?: number, zero?: boolean, changed?: () => void}} o */
   slider(name, o) {
     // evenly: a tick is a step, so that an arrow key is one
     const ticks = o.log ? 300 : Math.round((o.max - o.min) / (o.whole ? 1 : o.step));
@@ -239,6 +239,7 @@ class Panel {
       const t = input.value;
       control.set(Math.min(o.max, Math.max(o.zero ? 0 : o.min, x)));
       if (!o.whole) input.value = t;
+      o.changed?.();
       this.touched();
     });
     control.set(o.value);
@@ -424,7 +425,7 @@ class Plot {
     c.fillText(this.o.xlabel || '', this.w - MARGIN.right, this.h - 1);
     c.textAlign = 'left';
     c.textBaseline = 'top';
-    c.fillText(this.o.ylabel || '', MARGIN.left + 4, MARGIN.top + 1);
+    c.fillText(this.o.ylabel || '', MARGIN.left + 14, MARGIN.top + 1); // beside what is drawn at the very edge
   }
   /** A handle: dragged by pointer, moved by arrow keys. @param {string} id @param {{label: string, at: [number, number], moved: (x: number, y: number) => void, text?: string, className?: string, removed?: () => void, only?: 'x', colour?: string}} h */
   handle(id, h) {

@@ -28,13 +28,13 @@ builders.push([
     });
     const init = p.choice('init', { label: 'start', value: 'sphere', options: [['sphere', 'anywhere'], ['manifold', 'on M']], changed: own });
     const engine = p.choice('engine', { label: 'gradient', value: 'exact', options: [['exact', 'exact'], ['sgd', 'of fresh samples']], changed: own });
-    const lam = p.slider('lam', { label: 'scale of the scores, λ', min: 0.01, max: 4, value: 0.1, log: true });
-    const decay = p.slider('decay', { label: 'decay of λ per step', min: 1e-6, max: 1e-2, value: 0, log: true, zero: true });
-    const alpha = p.slider('alpha', { label: 'step size, α', min: 1e-4, max: 0.1, value: 0.004, log: true });
-    const d = p.slider('d', { label: 'dimension, d', min: 20, max: 1e4, value: 400, log: true, whole: true });
-    const steps = p.slider('steps', { label: 'steps', min: 1000, max: 200000, value: 20000, log: true, whole: true });
-    const eps = p.slider('eps', { label: 'noise of the labels, ε', min: 0, max: 1, value: 0, step: 0.05 });
-    const batch = p.slider('batch', { label: 'batch (of fresh samples)', min: 1, max: 50, value: 5, log: true, whole: true });
+    const lam = p.slider('lam', { label: 'scale of the scores, λ', min: 0.01, max: 4, value: 0.1, log: true, changed: own });
+    const decay = p.slider('decay', { label: 'decay of λ per step', min: 1e-6, max: 1e-2, value: 0, log: true, zero: true, changed: own });
+    const alpha = p.slider('alpha', { label: 'step size, α', min: 1e-4, max: 0.1, value: 0.004, log: true, changed: own });
+    const d = p.slider('d', { label: 'dimension, d', min: 20, max: 1e4, value: 400, log: true, whole: true, changed: own });
+    const steps = p.slider('steps', { label: 'steps', min: 1000, max: 200000, value: 20000, log: true, whole: true, changed: own });
+    const eps = p.slider('eps', { label: 'noise of the labels, ε', min: 0, max: 1, value: 0, step: 0.05, changed: own });
+    const batch = p.slider('batch', { label: 'batch (of fresh samples)', min: 1, max: 50, value: 5, log: true, whole: true, changed: own });
     const seed = p.values('seed', [1], v => (v.length === 1 && v[0] >= 0 && v[0] < 1e6 && v[0] === Math.round(v[0]) ? v : null));
     p.button('New draw', () => (seed.value = [seed.value[0] + 1]));
     const lamp = el('p', { class: 'lamp', role: 'status' });
@@ -156,7 +156,7 @@ builders.push([
       const steepest = Math.max(...now.curved),
         long = alpha.value * steepest;
       lamp.classList.toggle('on', long > 2 || counts[3] > 0);
-      lamp.textContent = now.curved.length < 1 ? 'Steps …' : long > 2 ? `Step too long: α × the largest curvature is ${show(long, 3)}, above 2` : `Step short enough: α × the largest curvature is ${show(long, 3)}`;
+      lamp.textContent = now.curved.length < 1 ? 'Steps …' : long > 2 ? `Step too long: α × the largest curvature is ${show(long)}, above 2` : `Step short enough: α × the largest curvature is ${show(long)}`;
     };
 
     let last = '';

@@ -8,6 +8,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 store=${STORE:-$work/finetti.db}
 [ -n "${STORE:-}" ] || "$finetti" reproduce --out "$work" >/dev/null
+"$finetti" explore --out "$work/explore.html" >/dev/null 2>&1 || true # a link to it stands in the report
 "$finetti" report --store "$store" --out "$work/index.html" >/dev/null
 chromium --headless --no-sandbox --disable-gpu --hide-scrollbars --window-size=1180,1250 --virtual-time-budget=3000 \
     --screenshot=docs/images/report.png "file://$work/index.html" 2>/dev/null

@@ -177,6 +177,7 @@ static void tell(fini_chapter *chapter, const fini_node *map, const char *explor
     fini_read_number(text_of(map, "order"), &chapter->order);
     fini_page_add(&chapter->title, text_of(map, "title"));
     paragraph(&chapter->lead, "", text_of(map, "lead"), " ");
+    fini_page_xml(&chapter->by, text_of(map, "by"));
     if (text_of(map, "by")[0] || arxiv[0])
         fini_page_form(&chapter->intro, "<p class=\"source\">%s%-s", text_of(map, "by"),
                        text_of(map, "by")[0] && arxiv[0] ? " \xc2\xb7 " : "");
@@ -252,12 +253,12 @@ void fini_chapters_sort(fini_chapters *list)
     list->first = sorted;
 }
 
-enum { PAGES = 9 };
+enum { PAGES = 10 };
 static void pages_of(fini_chapter *chapter, fini_page *pages[PAGES])
 {
-    fini_page *all[PAGES] = {&chapter->title,   &chapter->lead,  &chapter->intro,
-                             &chapter->figures, &chapter->found, &chapter->claims,
-                             &chapter->failed,  &chapter->tries, &chapter->studies};
+    fini_page *all[PAGES] = {
+        &chapter->title,  &chapter->lead,   &chapter->intro, &chapter->figures, &chapter->found,
+        &chapter->claims, &chapter->failed, &chapter->tries, &chapter->studies, &chapter->by};
     memcpy(pages, all, sizeof all);
 }
 

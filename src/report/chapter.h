@@ -20,6 +20,7 @@ struct fini_chapter {
     char id[FINI_CHAPTER_ID]; /* "": studies that belong to none */
     double order;             /* infinite: no study says what it is about */
     fini_page title, lead;    /* plain; a sentence for the top of the page */
+    fini_page by;             /* whose work it is */
     fini_page intro;          /* who wrote it, the question, formulas */
     fini_page figures;        /* the key ones */
     fini_page found, claims;  /* an answer in words; key claims as items of a list */

@@ -13,7 +13,7 @@
 
 /* ---- the parts of the page ------------------------------------------------------------------ */
 
-/* "papers: 20 of 22 hold, 1 fails, 1 is undecided" */
+/* "claims of papers: 20 of 22 hold, 1 fails, 1 is undecided" */
 static void add_count(fini_page *page, const char *title, const int64_t *verdicts)
 {
     static const struct {
@@ -40,9 +40,11 @@ static void add_count(fini_page *page, const char *title, const int64_t *verdict
 static void add_summary(fini_page *page, const fini_html *html)
 {
     fini_page_add(page, "<p class=\"summary\">");
-#define COUNT(name, text, title) add_count(page, title, html->verdicts[FIN_KIND_##name]);
-    FIN_KIND_LIST(COUNT)
-#undef COUNT
+    static const char *const titles[FIN_KINDS] = {[FIN_KIND_PAPER] = "claims of papers",
+                                                  [FIN_KIND_DERIVED] = "derived here",
+                                                  [FIN_KIND_CHECK] = "checks of the code"};
+    for (int k = 0; k < FIN_KINDS; k++)
+        add_count(page, titles[k], html->verdicts[k]);
     fini_page_print(page, "%lld stud%s \xc2\xb7 %lld of %lld run%s done",
                     (long long)html->study_count, html->study_count == 1 ? "y" : "ies",
                     (long long)html->done, (long long)html->planned, html->planned == 1 ? "" : "s");
@@ -69,11 +71,18 @@ static void add_lead(fini_page *page, const fini_html *html)
 {
     if (!html->chapters.first || !html->chapters.first->id[0])
         return;
-    fini_page_add(page, "<ol class=\"lead\">\n");
+    fini_page_add(page,
+                  "<p class=\"source\">Every claim on this page is a sentence, a number that was "
+                  "computed, and what was expected of it.</p>\n<ol class=\"lead\">\n");
     for (const fini_chapter *c = html->chapters.first; c; c = c->next) {
         fini_page_form(page, "<li><a href=\"#paper-%1s\">", c->id);
         add_title(page, c);
         fini_page_add(page, "</a>");
+        if (c->by.size > 0) {
+            fini_page_add(page, " <small>");
+            fini_page_bytes(page, c->by.text, c->by.size);
+            fini_page_add(page, "</small>");
+        }
         if (c->lead.size > 0)
             fini_page_add(page, "<br>");
         fini_page_bytes(page, c->lead.text, c->lead.size);

@@ -179,6 +179,9 @@ for (const [id, panel] of Object.entries(panels)) {
   times.sort((a, b) => a - b);
   console.log(`${id}: ${times.length} frames, median ${times[times.length >> 1].toFixed(1)} ms, longest ${times.at(-1).toFixed(1)} ms`);
 
+  // ---- a preset whose settings were changed is no preset any more
+  if (id === 'off-manifold') assert.equal((await controls(page))[id].preset, 'own');
+
   // ---- the copied command prints the numbers of the page
   await page.locator(`#${id} [data-copies=shell]`).click();
   const command = await page.evaluate(() => navigator.clipboard.readText());
