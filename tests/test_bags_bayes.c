@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "bags/bags.h"
 #include "bags_sample.h"
 #include "fault.h"
 #include "finetti/bags.h"
@@ -144,6 +145,55 @@ static void bayes__is_as_good_as_any_learner(void **state)
     assert_true(mean.ece < 0.04);
 }
 
+/* Classes: sharpness from draws that count as if they had not seen a bag, against fits that have not. */
+static void bayes__is_as_sharp_as_bags_left_out_say(void **state)
+{
+    (void)state;
+    enum { N = 40 };
+    for (int64_t classes = 2; classes <= sized(2, 2, 3); classes++) {
+        bags_sample s = bags_make(N, 3, classes, 3, 0.3, 9);
+        fin_error err = {FIN_OK, ""};
+        double weights[N], left[N * 3], all[N * 3], alone, one[N];
+        fin_fit_settings settings = settings_of();
+        settings.calibrate = 1; /* no */
+        for (int64_t i = 0; i < N; i++)
+            one[i] = 1;
+        for (int64_t i = 0; i < N; i++) {
+            fin_fit *fit = NULL;
+            memcpy(weights, one, sizeof weights);
+            weights[i] = 0;
+            assert_int_equal(
+                fin_fit_create(&fit, &settings, classes, &s.bags, weights, NULL, NULL, &err),
+                FIN_OK);
+            assert_int_equal(fin_fit_predict(fit, &s.bags, all, NULL, NULL, &err), FIN_OK);
+            memcpy(left + i * classes, all + i * classes, (size_t)classes * sizeof *all);
+            fin_fit_destroy(fit);
+        }
+        assert_int_equal(fini_sharpness(&s.bags, classes, s.bags.labels, one, left, fini_sum_alone,
+                                        &alone, &err),
+                         FIN_OK);
+        fin_fit *fit = fit_of(&s.bags, classes);
+        fin_fit_info info;
+        fin_fit_get_info(fit, &info);
+        assert_true(classes == 3 || alone > 1.1);
+        assert_true(fabs(log(info.sharpness / alone)) < 0.1);
+        print_message("%d classes: sharpness %.3f, with bags left out %.3f\n", (int)classes,
+                      info.sharpness, alone);
+        fin_fit_destroy(fit);
+        int64_t *groups = calloc(N, sizeof *groups);
+        assert_non_null(groups);
+        for (int64_t i = 0; i < N; i++)
+            groups[i] = i / 2;
+        s.bags.groups = groups;
+        fit = fit_of(&s.bags, classes);
+        fin_fit_get_info(fit, &info);
+        assert_true(info.sharpness == 1); /* a bag has others of its group beside it */
+        fin_fit_destroy(fit);
+        free(groups);
+        bags_free(&s);
+    }
+}
+
 /* The same bytes for any number of threads, and from the tensors of a file. */
 static void bayes__same_bytes_for_any_threads_and_from_tensors(void **state)
 {
@@ -270,6 +320,7 @@ int main(void)
     fin_threads_set(1);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bayes__is_as_good_as_any_learner),
+        cmocka_unit_test(bayes__is_as_sharp_as_bags_left_out_say),
         cmocka_unit_test(bayes__same_bytes_for_any_threads_and_from_tensors),
         cmocka_unit_test(restore__refuses_hostile_draws),
         cmocka_unit_test(bayes__survives_odd_columns),

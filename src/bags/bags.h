@@ -290,7 +290,9 @@ typedef struct fini_part {
     double
         stands_for; /* bags of the fit to a whole training set that this one speaks for; 0: itself */
     double weight;  /* in the fit */
-    double noise;   /* numbers: standard deviation around the prediction, in standardised units */
+    double
+        noise; /* numbers: standard deviation around the prediction, in standardised units; classes:
+                     * how sharp draws say they should be, or 0 */
     double loss;
     double *member;  /* (members, parameters) */
     float *draw;     /* of is.draws: the members, for files; else NULL */

@@ -21,6 +21,9 @@
  * lowered by and by, as long as the labels want less of it (for classes the power beta of their likelihood
  * rises to 1). A chain that ends in a place with far less mass than the best one's goes on from there.
  *
+ * **Classes** are as sharp as they should have been for each training bag without its label: draws then count
+ * in proportion to 1 / p(y_i | draw) (Gelfand, Dey and Chang 1992), and no fold is fitted.
+ *
  * **New bags.** With a law of tokens a bag says something of key and value even without its label: draws
  * count in proportion to its probability (`vouch`). */
 #include "bags/descend.h"
@@ -678,8 +681,24 @@ typedef struct judge {
     double *W, *U, *one, *work, *out, *project; /* out: a prediction */
     double *alone, *with;   /* (draws) evidence of a bag's tokens; and of its label */
     double *first, *second; /* (CHAINS) means of predictions, and of their squares */
+    double *said, *without; /* (draws, classes) predictions; (draws) weights without the label; */
+    double *left;           /* (n, classes) what is predicted then, or NULL */
 } judge;
 enum { LOG_LOSS, WITHIN, BETWEEN, JUDGED };
+
+/* What draws would say of bag i if they had not seen its label. */
+static void leave_out(const judge *o, int64_t i, int64_t draws)
+{
+    int64_t classes = o->problem->shape->classes;
+    double *to = o->left + i * classes;
+    for (int64_t m = 0; m < draws; m++)
+        o->without[m] = -o->problem->weights[i] * o->with[m];
+    fini_softmax(draws, o->without, false);
+    memset(to, 0, (size_t)classes * sizeof *to);
+    for (int64_t m = 0; m < draws; m++)
+        for (int64_t c = 0; c < classes; c++)
+            to[c] += o->without[m] * o->said[m * classes + c];
+}
 
 static void judge_bag(const void *user, int64_t i, double *sums)
 {
@@ -706,9 +725,13 @@ static void judge_bag(const void *user, int64_t i, double *sums)
         o->with[m] = vouch(&bag, &y);
         fini_bag_mixture.predict(&bag, o->out, NULL);
         double f = o->out[shape->classes ? (int64_t)y : 0];
+        if (o->left)
+            memcpy(o->said + m * shape->classes, o->out, (size_t)shape->classes * sizeof *o->out);
         o->first[m / o->each] += f / each;
         o->second[m / o->each] += f * f / each;
     }
+    if (o->left)
+        leave_out(o, i, draws);
     for (int c = 0; c < CHAINS; c++)
         mean += o->first[c] / CHAINS;
     for (int c = 0; c < CHAINS; c++) {
@@ -719,15 +742,16 @@ static void judge_bag(const void *user, int64_t i, double *sums)
         w * (fini_softmax(draws, o->alone, true) - fini_softmax(draws, o->with, true));
 }
 
+/* left: as in a judge. */
 static fin_status judge_draws(const fini_problem *problem, const double *member, int each,
-                              double sums[JUDGED], fin_error *err)
+                              double sums[JUDGED], double *left, fin_error *err)
 {
     fini_bag_shape shape = *problem->shape;
     int64_t p = problem->phi->bags.d, q = 1 + shape.outputs, draws = (int64_t)CHAINS * each;
     int64_t longest = shape.longest = fini_bags_longest(&problem->phi->bags);
     fini_problem inside = *problem;
     inside.shape = &shape;
-    judge o = {.problem = &inside, .member = member, .each = each};
+    judge o = {.problem = &inside, .member = member, .each = each, .left = left};
     fini_arena a = {0};
     for (int twice = 0; twice < 2; twice++) {
         o.W = fini_take(&a, q * draws, (size_t)p * sizeof(double));
@@ -738,6 +762,8 @@ static fin_status judge_draws(const fini_problem *problem, const double *member,
         o.out = fini_take(&a, shape.classes + 1, sizeof(double));
         o.alone = fini_take(&a, draws, sizeof(double));
         o.with = fini_take(&a, draws, sizeof(double));
+        o.said = fini_take(&a, left ? draws : 0, (size_t)shape.classes * sizeof(double));
+        o.without = fini_take(&a, left ? draws : 0, sizeof(double));
         o.first = fini_take(&a, 2 * CHAINS, sizeof(double));
         fin_status status = twice ? FIN_OK : fini_arena_open(&a, "judging draws", err);
         if (status)
@@ -808,7 +834,7 @@ static fin_status choose(crew *o, fin_error *err)
         status = everybody(o, DRAW, m, err);
     for (int g = 0; g < 2 && !status; g++) {
         double sums[JUDGED];
-        status = judge_draws(&o->rest, o->drawn + g * size, TRIES, sums, err);
+        status = judge_draws(&o->rest, o->drawn + g * size, TRIES, sums, NULL, err);
         loss[g] = sums[LOG_LOSS];
     }
     if (status)
@@ -836,7 +862,17 @@ static fin_status finish(crew *o, fin_error *err)
     double sums[JUDGED];
     memcpy(part->member, o->drawn,
            (size_t)part->members * (size_t)part->parameters * sizeof *o->drawn);
-    fin_status status = judge_draws(o->problem, part->member, DRAWS, sums, err);
+    int64_t classes = part->shape.classes, n = o->problem->phi->bags.n;
+    bool sharpens = classes && !o->problem->phi->bags.groups && o->problem->bags >= LEAST;
+    double *left = NULL;
+    fin_status status =
+        sharpens ? fini_numbers(&left, n, classes, "bags without their labels", err) : FIN_OK;
+    if (!status)
+        status = judge_draws(o->problem, part->member, DRAWS, sums, left, err);
+    if (!status && sharpens)
+        status = fini_sharpness(&o->problem->phi->bags, classes, o->problem->labels,
+                                o->problem->weights, left, o->problem->sum, &part->noise, err);
+    fini_free(left);
     double ratio = status ? 0 : (DRAWS - 1.0) / DRAWS + sums[BETWEEN] / sums[WITHIN];
     part->unfinished = sqrt(ratio) > agree ? part->members : 0;
     for (int c = 0; c < 2 * CHAINS; c++) {

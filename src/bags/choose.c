@@ -449,8 +449,16 @@ double fini_choice_noise(const fini_choice *c, int m, double fitted)
     return c->in.classes || !c->measured || own ? fitted : sqrt(fini_inner_loss(&c->in, m));
 }
 
+double fini_choice_sharpness(const fini_choice *c, double fitted)
+{
+    bool own = !c->in.folds && c->in.classes && c->count == 1 && c->asked.calibrate == 0;
+    return own && fitted > 0 ? fitted : 1;
+}
+
 static void measure_noise(fin_fit *fit, const fini_choice *c)
 {
+    if (c->in.classes && !c->in.folds)
+        fit->sharpness = fit->locator_sharpness = fini_choice_sharpness(c, fit->part[0].noise);
     for (int m = 0, k = 0; m < c->in.models; m++)
         if (c->decision.weight[m] > 0 || m == c->locator) {
             fit->part[k].noise = fini_choice_noise(c, m, fit->part[k].noise);

@@ -181,6 +181,8 @@ fin_status fini_choice_decide(fini_choice *c, fin_fit *fit, fin_error *err);
 fin_status fini_choice_skip(fini_choice *c, fin_fit *fit, fin_error *err);
 /* The noise of model m; fitted: what its own fit says. */
 double fini_choice_noise(const fini_choice *c, int m, double fitted);
+/* Classes, without inner folds: the sharpness that a model's own draws say, or 1. */
+double fini_choice_sharpness(const fini_choice *c, double fitted);
 
 /* ---- nested cross-validation (nested.c) ------------------------------------------------------- */
 

@@ -271,6 +271,8 @@ static fin_status one_model(family *g, fini_choice *c, int64_t o, int asked, fin
     if (status)
         return fini_fail(err, status, "with fold %d of repeat %d (from 0) left out: %.430s",
                          (int)(o % v->folds), (int)(o / v->folds), why.message);
+    if (!(c->in.folds && nested))
+        fit.sharpness = fini_choice_sharpness(c, g->noise[c->of[0] * g->outers + o]);
     predict(g, c, &fit, o, asked);
     return FIN_OK;
 }

@@ -148,7 +148,7 @@ static fin_status look_back(fini_problem *o, fin_error *err)
         status = fini_bags_sum(&o->phi->bags, o->sum, 1, 2, bag_loss, &r, sum, err);
     if (!status) {
         part->loss = sum[0] / sum[1];
-        part->noise = part->shape.classes ? 0 : sqrt(part->loss * optimism(o));
+        part->noise = part->shape.classes ? part->noise : sqrt(part->loss * optimism(o));
     }
     fini_free(mean);
     return status;
