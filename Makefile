@@ -30,7 +30,7 @@ compile = env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL cmake --build $(BUILD) -j $(JO
 run_tests = bash tests/run.sh $(BUILD) $(1) $(test_jobs) '$(TESTS)'
 
 .NOTPARALLEL:
-.PHONY: build wheel dist deb web reproduce check check-all check-clang check-sanitizers check-races check-slow check-long fuzz mutants bench install \
+.PHONY: build wheel dist deb web site check-arm64 reproduce check check-all check-clang check-sanitizers check-races check-slow check-long fuzz mutants bench install \
 	clean help
 
 build:
@@ -63,6 +63,13 @@ web:
 	@$(configure) -D FINETTI_WEB=ON >/dev/null
 	@$(compile) web product
 	@ls $(BUILD)/web/index.html
+
+# The documentation as pages of HTML, from docs/ and the docstrings; nothing is downloaded.
+site:
+	@$(setup) build wheel check-all
+	@$(configure) >/dev/null
+	@$(compile) python_venv
+	@$(BUILD)/python/venv/bin/python tools/site.py . $(BUILD)/site
 
 reproduce: web
 	@$(BUILD)/finetti reproduce $(ARGS)
@@ -113,6 +120,10 @@ check-long:
 	@$(compile) tests
 	@$(call run_tests,long)
 
+# arm64 in an emulator: unit tests and examples, an hour or so. Not part of check-all.
+check-arm64:
+	@JOBS=$(JOBS) bash tools/arm64.sh build-arm64 $(if $(TESTS),'$(TESTS)')
+
 # Every reader with libFuzzer, one after the other.
 fuzz:
 	@tools/setup.sh build clang
@@ -133,7 +144,7 @@ install: build
 	@cmake --install $(BUILD) --prefix $(abspath $(PREFIX))
 
 clean:
-	rm -rf build build-clang build-san build-tsan build-clang-san build-clang-tsan build-fuzz build-fuzz.log build-mutants
+	rm -rf build build-clang build-san build-tsan build-clang-san build-clang-tsan build-arm64 build-fuzz build-fuzz.log build-mutants
 
 help:
 	@echo 'make            build the library and build/finetti (missing packages are installed first)'
@@ -145,6 +156,8 @@ help:
 	@echo 'make check      build and run the tests: five minutes on two cores'
 	@echo 'make check-all  what check leaves out, a quarter of an hour: check-clang, check-sanitizers, check-races, check-slow'
 	@echo 'make check-long real data and laws at full size: five minutes'
+	@echo 'make check-arm64 unit tests and examples for arm64, in an emulator'
+	@echo 'make site       the documentation as pages of HTML, build/site/html'
 	@echo 'make fuzz       give every reader made-up bytes, with sanitizers; a minute each'
 	@echo 'make mutants    how many small faults in the sources the tests find; takes an hour or more'
 	@echo 'make bench      time this library beside others, in one run'

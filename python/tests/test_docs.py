@@ -1,4 +1,4 @@
-"""The Python code of README.md, docs/tour.md, docs/python.md and python/README.md runs and prints what stands below it.
+"""The Python code of README.md, docs/tour.md, docs/python.md, docs/coming-from.md and python/README.md runs and prints what stands below it.
 
 A block ```python is run in the namespace of those before it. What it prints is the block ```text that follows at once;
 "..." stands for anything. A block that prints nothing has none.
@@ -34,7 +34,7 @@ def run(name, text):
     return wrong
 
 
-@pytest.mark.parametrize("name, least", [("README.md", 1), ("docs/tour.md", 1), ("docs/python.md", 20), ("python/README.md", 3)])
+@pytest.mark.parametrize("name, least", [("README.md", 1), ("docs/tour.md", 1), ("docs/python.md", 20), ("docs/coming-from.md", 4), ("python/README.md", 3)])
 def test_code_runs_and_prints_what_is_shown(name, least, tmp_path, monkeypatch):
     with open(os.path.join(SRC, name), encoding="utf-8") as file:
         text = file.read()

@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# Builds for arm64 and runs the lean tests that need no Python under qemu-user: `make check-arm64`.
+#
+#   tools/arm64.sh BUILD [REGEX]      (the tests whose names match; default: unit tests and examples)
+#
+# The libraries come from Debian's packages for arm64, unpacked below BUILD/sysroot: nothing is installed but the cross
+# compiler and the emulator. Not part of .ci/run, as the emulator is slow.
+set -euo pipefail
+src=$(cd "$(dirname "$0")/.." && pwd)
+build=$(mkdir -p "$1" && cd "$1" && pwd)
+tests=${2:-'^test_|^example_'}
+root=$build/sysroot
+
+missing=
+for need in gcc-aarch64-linux-gnu:aarch64-linux-gnu-gcc qemu-user:qemu-aarch64; do
+    command -v "${need#*:}" >/dev/null || missing="$missing ${need%:*}"
+done
+# shellcheck disable=SC2086
+[ -z "$missing" ] || apt-get install -y --no-install-recommends libc6-dev-arm64-cross $missing
+
+if [ ! -e "$root/done" ]; then
+    release=$(. /etc/os-release && echo "$VERSION_CODENAME")
+    mkdir -p "$build/apt/lists/partial" "$build/apt/cache/archives/partial" "$root"
+    : >"$build/apt/status"
+    echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://deb.debian.org/debian $release main" >"$build/apt/sources.list"
+    apt() {
+        apt-get -q -o APT::Architecture=arm64 -o APT::Architectures=arm64 -o Dir::State="$build/apt" -o Dir::State::status="$build/apt/status" \
+            -o Dir::Cache="$build/apt/cache" -o Dir::Etc::sourcelist="$build/apt/sources.list" -o Dir::Etc::sourceparts=/nonexistent \
+            -o APT::Install-Recommends=false -o APT::Sandbox::User=root "$@"
+    }
+    apt update
+    apt -y --download-only install libc6-dev libgcc-12-dev libgomp1 libopenblas-dev liblapacke-dev libsleef-dev librandom123-dev \
+        libjansson-dev libzip-dev zlib1g-dev libsqlite3-dev libyaml-dev libxxhash-dev libcmocka-dev
+    for package in "$build"/apt/cache/archives/*.deb; do
+        dpkg-deb -x "$package" "$root"
+    done
+    # What packages would do when they are configured: OpenBLAS is the BLAS and the LAPACK.
+    lib=$root/usr/lib/aarch64-linux-gnu
+    for file in "$lib"/openblas-pthread/lib{openblas,blas,lapack}.* "$lib"/openblas-pthread/pkgconfig/*.pc; do
+        to=$lib${file#"$lib/openblas-pthread"}
+        ln -sf "$(realpath -s --relative-to="$(dirname "$to")" "$file")" "${to/-openblas.pc/.pc}"
+    done
+    # Absolute links lead out of it.
+    find "$root" -type l -lname '/*' | while read -r link; do
+        ln -sfn "$(realpath -m --relative-to="$(dirname "$link")" "$root$(readlink "$link")")" "$link"
+    done
+    touch "$root/done"
+fi
+
+cat >"$build/toolchain.cmake" <<END
+set(CMAKE_SYSTEM_NAME Linux)
+set(CMAKE_SYSTEM_PROCESSOR aarch64)
+set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)
+set(CMAKE_SYSROOT "$root")
+set(CMAKE_LIBRARY_ARCHITECTURE aarch64-linux-gnu)
+set(CMAKE_FIND_ROOT_PATH "$root")
+set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
+set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
+set(CMAKE_CROSSCOMPILING_EMULATOR "qemu-aarch64;-L;$root")
+set(CMAKE_EXE_LINKER_FLAGS_INIT "-Wl,-rpath-link,$root/usr/lib/aarch64-linux-gnu -Wl,-rpath-link,$root/lib/aarch64-linux-gnu")
+END
+export PKG_CONFIG_SYSROOT_DIR=$root PKG_CONFIG_LIBDIR=$root/usr/lib/aarch64-linux-gnu/pkgconfig:$root/usr/share/pkgconfig
+cmake -S "$src" -B "$build" -D CMAKE_TOOLCHAIN_FILE="$build/toolchain.cmake" -D FINETTI_MPI=OFF -D FINETTI_PYTHON=/bin/false
+cmake --build "$build" -j "${JOBS:-2}" --target finetti_cli examples tests
+export QEMU_LD_PREFIX=$root OPENBLAS_NUM_THREADS=1
+ctest --test-dir "$build" -L lean -R "$tests" --output-on-failure -j "${JOBS:-2}" --timeout 1800
