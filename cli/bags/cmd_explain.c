@@ -7,8 +7,7 @@ static int run(cli_args *args);
 
 static const cli_word words[] = {
     {"report", "FILE", "the page: FILE.html"},
-    {"bag", "COLUMN", "the column that names the bag; default: as in the model"},
-    {"label", "COLUMN", "the column with labels, if there are any; default: as in the model"},
+    FIT_ANSWER_WORDS,
     {"coords", "X,Y", "two columns that say where tokens lie: pictures of the bags that are shown"},
     {"json", NULL, "print JSON"},
     {NULL, NULL, NULL},
@@ -28,11 +27,7 @@ const cli_command cli_explain = {
     .examples = "  finetti explain model.fin new.csv --report new.html\n"
                 "  finetti explain model.fin slides.csv --report slides.html --coords x,y\n",
     .computes = true,
-    .operands = {.name = "MODEL DATA",
-                 .meaning = "a model file, and bags as 'finetti fit' reads them (labels may be "
-                            "missing)",
-                 .least = 2,
-                 .most = 2},
+    .operands = FIT_ANSWER_OPERANDS,
     .words = words,
     .run = run,
 };

@@ -13,14 +13,12 @@
 static int run(cli_args *args);
 
 static const cli_word words[] = {
-    {"bag", "COLUMN", "the column that names the bag; default: as in the model"},
-    {"label", "COLUMN", "the column with labels, if there are any; default: as in the model"},
+    FIT_ANSWER_WORDS,
     {"blind", NULL, "do not use the labels, even if the data have them"},
     {"evidence", NULL,
      "what each token does to the prediction: without it, and alone; lists tokens by it, and says "
      "how "
      "fast the prediction falls as they are taken away"},
-    FIT_FILE_WORDS,
     {"out", "FILE", "FILE.csv or FILE.npz; - is CSV on standard output, a terminal gets a table"},
     {"pictures", "FOLDER",
      "a picture of each bag (SVG): tokens where they lie, coloured by their probability, else by "
@@ -65,11 +63,7 @@ const cli_command cli_locate = {
                 "  finetti locate model.fin bags.npz --blind --json\n",
     .settings = &options,
     .computes = true,
-    .operands = {.name = "MODEL DATA",
-                 .meaning = "a model file, and bags as 'finetti fit' reads them (labels may be "
-                            "missing)",
-                 .least = 2,
-                 .most = 2},
+    .operands = FIT_ANSWER_OPERANDS,
     .words = words,
     .run = run,
 };

@@ -9,9 +9,7 @@
 static int run(cli_args *args);
 
 static const cli_word words[] = {
-    {"bag", "COLUMN", "the column that names the bag; default: as in the model"},
-    {"label", "COLUMN", "the column with labels, if there are any; default: as in the model"},
-    FIT_FILE_WORDS,
+    FIT_ANSWER_WORDS,
     {"out", "FILE", "FILE.csv or FILE.npz instead of CSV on standard output"},
     {"json", NULL, "print JSON"},
     {NULL, NULL, NULL},
@@ -29,11 +27,7 @@ const cli_command cli_predict = {
                 "  finetti predict model.fin new.csv --out answers.csv\n"
                 "  finetti predict model.fin new.npz --json\n",
     .computes = true,
-    .operands = {.name = "MODEL DATA",
-                 .meaning = "a model file, and bags as 'finetti fit' reads them (labels may be "
-                            "missing)",
-                 .least = 2,
-                 .most = 2},
+    .operands = FIT_ANSWER_OPERANDS,
     .words = words,
     .run = run,
 };

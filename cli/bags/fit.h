@@ -39,6 +39,16 @@ fin_status fit_positive_guess(const fin_bag_set *set, int64_t *positive, fin_err
     {"sep", "SIGN",                                                                                \
      "what separates cells of a table: comma, semicolon, tab or bar; default: found out"},         \
     {"decimal", "SIGN", "how a table writes decimals: point or comma; default: found out"}
+/* Of commands that take a model and bags (fit_answer_open), and what these are. */
+#define FIT_ANSWER_WORDS                                                                           \
+    {"bag", "COLUMN", "the column that names the bag; default: as in the model"},                  \
+    {"label", "COLUMN", "the column with labels, if there are any; default: as in the model"},     \
+        FIT_FILE_WORDS
+#define FIT_ANSWER_OPERANDS                                                                        \
+    {.name = "MODEL DATA",                                                                         \
+     .meaning = "a model file, and bags as 'finetti fit' reads them (labels may be missing)",      \
+     .least = 2,                                                                                   \
+     .most = 2}
 /* clang-format on */
 fin_status fit_file_read(const cli_args *args, fin_bags_source *source, fin_error *err);
 /* "auto", "regression" or "classes". */
