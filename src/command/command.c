@@ -29,6 +29,7 @@
     C(head)                                                                                        \
     C(encoder)                                                                                     \
     C(pretrain)                                                                                    \
+    C(text)                                                                                        \
     C(mil)
 
 #define COMMAND_EXTERN(name) extern const fin_command fini_command_##name;

@@ -49,7 +49,7 @@
     S(BAGS_START, 210)              /* bags: keys, bags held out, frequencies, folds */            \
     S(BAGS_HELD, 211)                                                                              \
     S(BAGS_FREQUENCIES, 212)                                                                       \
-    S(BAYES_START, 213)             /* bayes: keys, chains */                                      \
+    S(BAYES_START, 213) /* bayes: keys, chains */                                                  \
     S(BAYES_CHAIN, 214)                                                                            \
     S(BAGS_FOLDS, 301)                                                                             \
     S(LEARN_ORDER, 250) /* encoder: order of sequences, lengths of batches */                      \
@@ -78,6 +78,8 @@
     S(HEAD_STARTS, 742)                                                                            \
     S(MIL_BAGS, 750)                                                                               \
     S(MIL_TOKENS, 751)                                                                             \
+    S(TEXT_SPLIT, 760) /* sentences: which words are for training; one sentence */                 \
+    S(TEXT_SENTENCE, 761)                                                                          \
     S(STUDY_AXES, 900) /* study: random axes */                                                    \
     S(IDENTITY, 910)                                                                               \
     FINI_STREAMS_OF_FAMILIES(S, 0, ) /* their data, then simulations of the theory module */       \

@@ -169,19 +169,27 @@ static fin_status put_long(change *c)
     return fini_node_put(c->tree, block, key, &c->value, c->err);
 }
 
-/* BLOCK.NAME, or NAME alone in a study of one block. A list or a law makes it an axis. */
-static fin_status put_short(change *c, const char *name)
+static fin_status put_in(change *c, fini_node *block, const char *name)
 {
-    fini_node *block = &c->runs->child[0];
-    fin_status status = c->count == 2 ? find_block(c, c->parts[0], &block) : FIN_OK;
-    if (status)
-        return status;
     if (strcmp(name, "seeds") == 0)
         return put_seeds(c->tree, block, &c->value, c->err);
     if (strcmp(name, "draws") == 0)
         return fini_node_put(c->tree, block, name, &c->value, c->err);
     return put_setting(c->tree, block, c->value.kind == FINI_TEXT ? "set" : "axes", name, &c->value,
                        c->err);
+}
+
+/* BLOCK.NAME, *.NAME in all blocks, or NAME alone in a study of one. A list or a law makes it an axis. */
+static fin_status put_short(change *c, const char *name)
+{
+    bool all = c->count == 2 && strcmp(c->parts[0], "*") == 0;
+    fini_node *block = &c->runs->child[0];
+    fin_status status = c->count == 2 && !all ? find_block(c, c->parts[0], &block) : FIN_OK;
+    if (!status)
+        status = put_in(c, block, name);
+    for (int64_t i = 1; all && i < c->runs->count && !status; i++)
+        status = put_in(c, &c->runs->child[i], name);
+    return status;
 }
 
 static fin_status put_change(change *c)

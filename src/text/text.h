@@ -81,6 +81,16 @@ enum { FINI_FOLDER_PATH = 4096 };
 char *fini_folder_path(const char *folder, const char *name, char buffer[FINI_FOLDER_PATH]);
 bool fini_folder_has(const char *folder, const char *name);
 
+/* ---- what is in a folder, as a key (key.c) -------------------------------------------------------- */
+
+#define FINI_TEXT_KEY_LEAD "xxh128:"
+enum { FINI_TEXT_KEY = 48 };
+/* Reads all that an encoder is made of, once while its files stay as they are, and remembers the folder. */
+fin_status fini_text_key(const char *folder, char key[FINI_TEXT_KEY], fin_error *err);
+bool fini_text_is_key(const char *text);
+/* The folder that had this key in this process; false: none had. */
+bool fini_text_folder(const char *key, char folder[FINI_FOLDER_PATH]);
+
 /* ---- weights (weights.c) -------------------------------------------------------------------------- */
 
 /* A matrix or vector in the file: numbers of one of three types, not aligned. */

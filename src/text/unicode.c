@@ -37,33 +37,34 @@ fini_char fini_char_next(const char **p, const char *end)
     }
 }
 
-static bool inside(const fini_range *table, size_t count, fini_char c)
+/* The first item of a table that does not end before c; items begin with first and last. */
+static size_t search(const void *table, size_t size, size_t count, fini_char c)
 {
     size_t low = 0, high = count;
     while (low < high) {
         size_t middle = (low + high) / 2;
-        if (table[middle].last < c)
+        const fini_char *item = (const void *)((const char *)table + middle * size);
+        if (item[1] < c)
             low = middle + 1;
         else
             high = middle;
     }
-    return low < count && table[low].first <= c;
+    return low;
+}
+
+static bool inside(const fini_range *table, size_t count, fini_char c)
+{
+    size_t at = search(table, sizeof *table, count, c);
+    return at < count && table[at].first <= c;
 }
 
 static fini_char moved(const fini_run *table, size_t count, fini_char c)
 {
-    size_t low = 0, high = count;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (table[middle].last < c)
-            low = middle + 1;
-        else
-            high = middle;
-    }
     /* Runs of every second character lie in each other. */
-    for (; low < count && table[low].first <= c; low++)
-        if ((c - table[low].first) % table[low].step == 0)
-            return (fini_char)((int64_t)c + table[low].move);
+    for (size_t at = search(table, sizeof *table, count, c); at < count && table[at].first <= c;
+         at++)
+        if ((c - table[at].first) % table[at].step == 0)
+            return (fini_char)((int64_t)c + table[at].move);
     return c;
 }
 

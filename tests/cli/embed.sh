@@ -53,6 +53,38 @@ prints "     0     1.0000"
 accepts probe bert --data bert/texts.csv --test-data bert/texts.csv --text text --label stars --kind regression --token mean
 prints "     2     0.9"
 
+# ---- sentences of a study: known by what is in the folder, wherever it lies
+cat >study.yaml <<'Y'
+study: words
+title: Words
+runs:
+  - {id: a, command: text, set: {layer: 0, token: mean, good: great, bad: BAD, test_good: great, test_bad: bad, seen: 1, train: 20, test: 10,
+     shapes: "the {n} was {a} .", nouns: film|it|and}}
+  - {id: b, command: text, set: {measure: locate, model: softmax, layer: 0, good: great, bad: BAD, test_good: great, test_bad: bad, seen: 1, train: 40, test: 10,
+     shapes: "the {n} was {a} .", nouns: film|it|and}}
+claims:
+  - {id: read, statement: "The mean tells it.", from: a, take: accuracy, reduce: only, expect: {at_least: 0.6}}
+  - {id: found, statement: "It is found.", from: b, take: found, reduce: only, expect: {at_least: 0.6}}
+Y
+accepts study run study.yaml --store s.db --set '*.encoder=bert'
+prints "derived: 2 of 2 hold"
+prints "2 computed"
+cp -R bert elsewhere
+accepts study run study.yaml --store s.db --set '*.encoder=elsewhere'
+prints "2 cached, 0 computed"
+printf 'x' | dd of=elsewhere/model.safetensors bs=1 seek="$(($(stat -c %s elsewhere/model.safetensors) - 2))" conv=notrunc 2>/dev/null
+accepts study run study.yaml --store s.db --set '*.encoder=elsewhere'
+prints "0 cached, 2 computed"
+code=0
+"$FINETTI" study run study.yaml --store none.db >stdout 2>stderr || code=$?
+[ $code = 1 ] && grep -q "no encoder: set encoder to a folder" stdout stderr || fail "without an encoder: $code: $(cat stdout stderr)"
+refuses 2 "no config.json" study run study.yaml --store none.db --set '*.encoder=/dev'
+refuses 2 "no config.json" study run study.yaml --store none.db --set '*.encoder=../../../../../../etc/passwd'
+refuses 2 "no folder with this" lab text --encoder xxh128:00000000000000000000000000000000
+refuses 2 "layer = 3: the encoder has 2" lab text --encoder bert --layer 3
+refuses 2 "needs one {a}" lab text --shapes "no word"
+refuses 2 "good has 1 words" lab text --good great
+
 # ---- refused
 refuses 2 "has no column 'txt'; did you mean text?" embed bert bert/texts.csv --text txt --out x.npz
 refuses 2 "column 'stars' has numbers" embed bert bert/texts.csv --text stars --out x.npz

@@ -15,7 +15,7 @@ small = {
     "limit": "L=64", "erm": "repetitions=2 n=8 L=8", "shift": "n=16", "head": "pre=16 n=8 starts=1 repetitions=2 test=100 L=8",
     "encoder": encoder, "pretrain": encoder + " repetitions=2 scratch_steps=2 scratch_rates=1 labels=4",
     "heads": "runs=2 steps=100 d=20", "layer": "runs=2 steps=5 d=8 hidden=8 L=3 batch=4 test=10 log_every=5",
-    "minimal": "samples=100", "mil": "trials=2 bags=12 judged=12 d=2 most=3 model=mean",
+    "text": "encoder=bert train=20 test=10 seen=5", "minimal": "samples=100", "mil": "trials=2 bags=12 judged=12 d=2 most=3 model=mean",
 }
 small = {name: dict(pair.split("=") for pair in text.split()) for name, text in small.items()}
 
@@ -40,6 +40,9 @@ for name in names:
         assert any(line.startswith(scalar + " ") for line in text.splitlines()), (name, scalar, text)
         assert "\n  " + scalar in help, (name, scalar, "is not explained")
     for setting, value in small.get(name, {}).items():
+        if setting == "encoder": # known by what is in it
+            value = result["settings"][setting]
+            assert value.startswith("xxh128:") and len(value) == 39
         assert str(result["settings"][setting]) in (value, value + ".0"), (name, setting)
     run("lab", name, *options, "--out", name + ".npz")
     run("lab", name, *options, "--out", name + ".csv")
@@ -53,6 +56,7 @@ for name in names:
     series += len(result["series"])
 print(len(names), "commands in every format,", series, "series")
 P
+"$PYTHON" "$SRC/tests/cli/text_folder.py" bert
 "$PYTHON" lab.py
 
 # ---- sweeps: a point of a sweep is a run, to the last bit; grids, words, files
