@@ -25,8 +25,8 @@ static void add_verdict(fini_page *page, fin_verdict verdict)
                    name, signs[verdict], name);
 }
 
-/* "0.42", and "[0.40, 0.44]" after it; an interval that shows only rounding is none. */
-static void add_value(fini_page *page, const fin_claim *claim)
+/* "0.42", and "[0.40, 0.44]" after it: true. An interval that shows only rounding is none. */
+static bool add_value(fini_page *page, const fin_claim *claim)
 {
     fini_page_add(page, "<span class=\"number\">");
     add_number(page, claim->value, 4);
@@ -34,13 +34,15 @@ static void add_value(fini_page *page, const fin_claim *claim)
     char low[64], high[64];
     fini_print_double(claim->low, 4, low, sizeof low);
     fini_print_double(claim->high, 4, high, sizeof high);
-    if (claim->low < claim->high && strcmp(low, high) != 0) {
+    bool known = claim->low < claim->high && strcmp(low, high) != 0;
+    if (known) {
         fini_page_add(page, " <span class=\"interval\" title=\"95 % interval\">[");
         add_number(page, claim->low, 4);
         fini_page_add(page, ", ");
         add_number(page, claim->high, 4);
         fini_page_add(page, "]</span>");
     }
+    return known;
 }
 
 static const char *meaning_of(const fin_command *command, const char *name)
@@ -114,8 +116,8 @@ static void add_item(fini_page *page, const fin_claim *claim, const fini_claim_p
     fini_page_add(page, " <small>Measured: ");
     fini_words(page, claim->quantity);
     fini_page_add(page, " = ");
-    add_value(page, claim);
-    fini_page_add(page, claim->low < claim->high ? " (95 % interval). Expected: " : ". Expected: ");
+    bool interval = add_value(page, claim);
+    fini_page_add(page, interval ? " (95 % interval). Expected: " : ". Expected: ");
     fini_words(page, claim->expected);
     fini_page_add(page, ".");
     add_meanings_of(page, plan);

@@ -141,6 +141,25 @@ for (const { id, panels, words, command, buttons } of told) {
   for (const b of ['Copy the command', 'Download CSV', 'Download SVG']) assert.ok(buttons.includes(b), `${id} has no button ${b}`);
   if (shipped) assert.match(words, /^\S+( \S+){2,}.*\.$/s, `${id} has no sentence below its axes`);
 }
+// Labels are whole, and none covers another.
+if (shipped)
+  assert.deepEqual(
+    await page.evaluate(() => {
+      const out = [];
+      for (const svg of document.querySelectorAll('.panel > svg')) {
+        const id = svg.closest('figure').id, frame = svg.getBoundingClientRect();
+        const texts = Array.from(svg.querySelectorAll('text'), e => [e.textContent, e.getBoundingClientRect()]);
+        texts.forEach(([text, a], i) => {
+          if (a.right > frame.right + 1 || a.left < frame.left - 1) out.push(`${id}: '${text}' is cut off`);
+          for (const [other, b] of texts.slice(i + 1))
+            if (Math.min(a.right, b.right) - Math.max(a.left, b.left) > 2 && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 4)
+              out.push(`${id}: '${text}' covers '${other}'`);
+        });
+      }
+      return out;
+    }),
+    [],
+  );
 const first = page.locator('figure').first();
 const csv = await downloadBy(first.getByRole('button', { name: 'Download CSV' }));
 assert.equal(csv.name, figures[0][1] + '.csv');
