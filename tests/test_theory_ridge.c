@@ -174,27 +174,28 @@ static double fitted(const fini_erm_task *t, int64_t d, uint64_t seed)
     return risk;
 }
 
-/* Section 2 of the theory against the engine, d = 300, ten data sets. */
+/* Section 2 of the theory against the engine, d = 300. With little noise data sets differ more, so that it takes more of them. */
 static void erm__is_what_the_engine_fits(void **state)
 {
     (void)state;
-    enum { SETS = 10 };
     const fini_erm_task cases[] = {
         {.bags = {.snr = 5, .eps = 0.5, .alpha = 4, .L = 3}, .linear = true, .penalty = {0.3, 3}},
-        {.bags = {.snr = 8, .eps = 0.2, .alpha = 4, .L = 5}, .penalty = {0.5, 0.5}}};
-    for (int64_t i = 0; i < sized(1, 2, 2); i++) {
+        {.bags = {.snr = 8, .eps = 0.2, .alpha = 4, .L = 5}, .penalty = {0.5, 0.5}},
+        {.bags = {.snr = 5, .eps = 0.1, .alpha = 4, .L = 3}, .penalty = {0.3, 0.3}}};
+    for (int64_t i = 0; i < sized(1, 3, 3); i++) {
+        const uint64_t sets = i == 2 ? 30 : i == 1 ? 16 : 10;
         fini_erm_task t = cases[i];
         t.samples = 20000;
         double mean = 0, squares = 0;
-        for (uint64_t set = 0; set < SETS; set++) {
+        for (uint64_t set = 0; set < sets; set++) {
             double risk = fitted(&t, 300, 100 + set);
-            mean += risk / SETS;
-            squares += risk * risk / SETS;
+            mean += risk / (double)sets;
+            squares += risk * risk / (double)sets;
         }
         fini_erm want = theory(&t);
-        double error = hypot(sqrt((squares - mean * mean) / (SETS - 1)), want.risk.error);
+        double error = hypot(sqrt((squares - mean * mean) / (double)(sets - 1)), want.risk.error);
         printf("fits %.4f +- %.4f, theory %.4f\n", mean, error, want.risk.value);
-        assert_true(want.settled && error < 0.02 * mean);
+        assert_true(want.settled && error < 0.015 * mean);
         assert_true(fabs(mean - want.risk.value) < fmax(3 * error, 0.03 * mean));
     }
 }

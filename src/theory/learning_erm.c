@@ -20,7 +20,7 @@
  * derivative of h misses the jump, and V, and with it k, come out too small.
  *
  * The fixed point holds where small differences between the fields of two runs die out. How their variances grow is measured
- * with differences of a tenth of a standard deviation: at 0.7 theory and fits agree within 2 %, at 0.97 they are 5 % apart. */
+ * with differences of a tenth of a standard deviation: up to 0.82 theory and fits agree within 2 %, at 0.97 they are 5 % apart. */
 #include "theory/learning.h"
 
 #include "task/task.h"
