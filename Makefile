@@ -152,7 +152,7 @@ help:
 	@echo 'make dist       the tool with all it needs, build/dist/finetti-...tar.gz, to unpack anywhere'
 	@echo 'make deb        Debian packages, in build/deb'
 	@echo 'make web        the page to play with, build/web/index.html, which the tool carries from then on (needs clang)'
-	@echo 'make reproduce  every claim of the papers, tested in five minutes, and report/index.html'
+	@echo 'make reproduce  every claim of the papers, tested in three minutes, and report/index.html'
 	@echo 'make check      build and run the tests: five minutes on two cores'
 	@echo 'make check-all  what check leaves out, a quarter of an hour: check-clang, check-sanitizers, check-races, check-slow'
 	@echo 'make check-long real data and laws at full size: five minutes'

@@ -387,6 +387,39 @@ static void full__replaces_and_adds(void **state)
     fin_study_destroy(study);
 }
 
+/* Claims, and groups of them, that are asked at full size alone. */
+static void full__claims_of_its_own(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "study: s\n"
+        "runs: [{command: risk, full: {set: {L: 3}}}]\n"
+        "claims:\n"
+        "  - {id: a, statement: A, take: risk, expect: {at_most: 1}}\n"
+        "  - {id: b, statement: B, take: risk, expect: {at_most: 1}, only: full}\n"
+        "  - take: risk\n"
+        "    claims:\n"
+        "      - {id: c, statement: C, expect: {at_most: 1}, only: full}\n"
+        "      - {id: d, statement: D, expect: {at_most: 1}}\n";
+    fin_study *quick = parse(text), *full = parse_with(text, &(fin_study_changes){.full = 1});
+    assert_int_equal(fin_study_claim_count(quick), 2);
+    assert_int_equal(quick->left_out, 2);
+    assert_int_equal(fin_study_claim_count(full), 4);
+    assert_int_equal(full->left_out, 0);
+    fin_study_destroy(quick);
+    fin_study_destroy(full);
+    static const char wrong[] =
+        "study: s\n"
+        "runs: [{command: risk}]\n"
+        "claims: [{id: a, statement: A, take: risk, expect: {at_most: 1}, only: quick}]\n";
+    fin_study *none;
+    fin_error why;
+    assert_int_equal(fin_study_parse(wrong, sizeof wrong - 1, "w", NULL, &none, &why),
+                     FIN_ERR_FORMAT);
+    assert_non_null(strstr(why.message, "w:3:"));
+    assert_non_null(strstr(why.message, "'only' can be full"));
+}
+
 /* ---- --set ---------------------------------------------------------------------------------- */
 
 static fin_study *parse_set(const char *text, int count, const char *const *set)
@@ -643,6 +676,7 @@ int main(void)
         TEST(read__blocks_in_order),
         TEST(read__missing_texts_are_empty),
         TEST(full__replaces_and_adds),
+        TEST(full__claims_of_its_own),
         TEST(set__long_paths),
         TEST(set__short_paths),
         TEST(set__wins_over_full),

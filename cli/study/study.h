@@ -111,6 +111,8 @@ json_t *study_outcome_of(const fin_study *study, fin_store *store, const study_o
     "{study}  {title}\n{runs#run}: {present} cached, {done} computed"                              \
     "[{?failed}, {failed} failed][{?tty}, {seconds:.3g} s]\n"                                      \
     "[{*failures|{%8,12,16,0|failed|{hash:.12s}|{block}|{reason}}}]"                               \
-    "[{?more_failures}and {more_failures} more: finetti study ls {study} --state failed\n]"
+    "[{?more_failures}and {more_failures} more: finetti study ls {study} --state failed\n]"        \
+    "[{?claims_at_full_size}{claims_at_full_size} more "                                           \
+    "[{?claims_at_full_size=1}claim is|claims are] asked with --full alone\n]"
 
 #endif

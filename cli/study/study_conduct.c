@@ -87,10 +87,11 @@ json_t *study_outcome_of(const fin_study *study, fin_store *store, const study_o
     const fin_study_count *count = &outcome->count;
     fin_query query = {.study = fin_study_name(study), .state = FIN_STATE_FAILED};
     json_t *record = json_pack(
-        "{s:s, s:s, s:I, s:I, s:I, s:I, s:O, s:o, s:[]}", "study", fin_study_name(study), "title",
-        fin_study_title(study), "runs", cli_int(count->planned), "present", cli_int(count->present),
-        "done", cli_int(count->done), "failed", cli_int(outcome->failed), "claims",
-        outcome->claims.list, "sum", study_claims_sum(&outcome->claims), "failures");
+        "{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:O, s:o, s:[]}", "study", fin_study_name(study),
+        "title", fin_study_title(study), "runs", cli_int(count->planned), "present",
+        cli_int(count->present), "done", cli_int(count->done), "failed", cli_int(outcome->failed),
+        "claims_at_full_size", cli_int(count->claims_left_out), "claims", outcome->claims.list,
+        "sum", study_claims_sum(&outcome->claims), "failures");
     if (isatty(STDOUT_FILENO))
         cli_put(record, "seconds", count->seconds, NULL);
     if (record && outcome->failed && fin_store_runs(store, &query, add_failure, record, err)) {

@@ -126,6 +126,7 @@ typedef struct fin_study_count {
     int64_t planned, present, done, failed; /* present: before; done: now, failed included */
     double seconds;
     int64_t failed_in_store; /* now or before; set by fin_study_conduct */
+    int64_t claims_left_out; /* claims (families of them) that are asked at full size alone */
 } fin_study_count;
 
 /* Does what is missing of the study. Collective: every rank calls it, rank 0 with the store, the

@@ -1,4 +1,5 @@
-/* Changes to the tree before it is read as a study: the sizes under `full:`, then --set.
+/* Changes to the tree before it is read as a study: the sizes under `full:` and the claims that are
+ * asked there alone, then --set.
  *
  * Both replace nodes and nothing else, so that what they give is checked as if it stood in the
  * file. A setting is fixed or an axis, never both: whichever comes last wins. */
@@ -81,10 +82,36 @@ static fin_status merge_block(fini_tree *tree, fini_node *block, const fini_node
     return status;
 }
 
-fin_status fini_edit_full(fini_tree *tree, bool full, fin_error *err)
+/* Claims with `only: full` are asked with --full alone: a list of claims, groups too, without the others. */
+static fin_status sift_claims(fini_tree *tree, fini_node *list, bool full, int *left_out,
+                              fin_error *err)
+{
+    int kept = 0;
+    fin_status status = FIN_OK;
+    for (int i = 0; list && list->kind == FINI_LIST && i < list->count && !status; i++) {
+        fini_node *claim = &list->child[i], *only = fini_node_find(claim, "only");
+        if (only && (only->kind != FINI_TEXT || strcmp(only->text, "full") != 0))
+            return fini_node_fail(tree, only, err,
+                                  "'only' can be full: the claim is asked with --full alone");
+        if (only && !full) {
+            ++*left_out;
+            continue;
+        }
+        fini_node_remove(claim, "only");
+        status = sift_claims(tree, fini_node_find(claim, "claims"), full, left_out, err);
+        list->child[kept++] = *claim;
+    }
+    if (list && list->kind == FINI_LIST && !status)
+        list->count = kept;
+    return status;
+}
+
+fin_status fini_edit_full(fini_tree *tree, bool full, int *left_out, fin_error *err)
 {
     fini_node *runs = fini_node_find(fini_yaml_root(tree), "runs");
-    fin_status status = FIN_OK;
+    fini_node *claims = fini_node_find(fini_yaml_root(tree), "claims");
+    *left_out = 0;
+    fin_status status = sift_claims(tree, claims, full, left_out, err);
     for (int i = 0; runs && runs->kind == FINI_LIST && i < runs->count && !status; i++) {
         fini_node *block = &runs->child[i], *found = fini_node_find(block, "full");
         if (!found)

@@ -73,7 +73,7 @@ static fin_status keep_call(fini_tree *tree, const char *text, size_t size,
 /* Changes to the tree, then the study. */
 static fin_status read_changed(fini_reader *r, const fin_study_changes *changes)
 {
-    fin_status status = fini_edit_full(r->tree, r->study->full, r->err);
+    fin_status status = fini_edit_full(r->tree, r->study->full, &r->study->left_out, r->err);
     for (int i = 0; changes && i < changes->count && !status; i++)
         status = fini_edit_set(r->tree, changes->set[i], r->err);
     return status ? status : read_root(r);

@@ -51,8 +51,9 @@ void fini_node_remove(fini_node *map, const char *key);
 /* With all that is below it; texts are shared. */
 fin_status fini_node_copy(fini_tree *tree, const fini_node *from, fini_node *out, fin_error *err);
 
-/* `full:` of every block into the block, or out of it; then the changes, "path=value" each. */
-fin_status fini_edit_full(fini_tree *tree, bool full, fin_error *err);
+/* `full:` of every block into the block, or out of it, and claims with `only: full` out of their list;
+ * then the changes, "path=value" each. */
+fin_status fini_edit_full(fini_tree *tree, bool full, int *left_out, fin_error *err);
 bool fini_edit_has_full(const fini_tree *tree);
 fin_status fini_edit_set(fini_tree *tree, const char *change, fin_error *err);
 

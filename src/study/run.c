@@ -207,6 +207,7 @@ static fin_status plan(conductor *c, const fin_study_settings *settings, int64_t
         return fini_fail_memory(err, (size_t)runs, "the plan of the study");
     memset(missing, 0, (size_t)runs);
     c->said = c->begin;
+    c->count.claims_left_out = c->study->left_out;
     c->count.planned = (runs - settings->shard + settings->shards - 1) / settings->shards;
     const fin_progress progress = {still_planning, c};
     fin_status status =

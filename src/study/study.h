@@ -120,13 +120,14 @@ struct fin_study {
     char *changes; /* the paths of --set, one "path=value" a line; "" if there are none */
     bool full;
     const char *name, *title, *source, *about;
-    const fini_node *paper; /* the chapter of a report it belongs to (src/report/chapter.h), or NULL */
+    const fini_node
+        *paper; /* the chapter of a report it belongs to (src/report/chapter.h), or NULL */
     fini_block *blocks;
     int block_count;
     int64_t run_count;
-    fini_claim_plan *claims; /* [claim_count] */
-    int claim_count;
-    const fini_node *figures; /* a list, or NULL; families (`each`) are unfolded */
+    fini_claim_plan *claims;   /* [claim_count] */
+    int claim_count, left_out; /* left_out: claims (families of them) of the full size alone */
+    const fini_node *figures;  /* a list, or NULL; families (`each`) are unfolded */
 };
 enum { FINI_RUNS_MOST = 10000000, FINI_BLOCKS_MOST = 1000, FINI_AXES_MOST = 16 };
 

@@ -23,18 +23,16 @@ assert all(s["done"] == 0 and s["failed"] == 0 and s["runs"] == s["present"] for
 print(len(claims), "claims of", len(r["studies"]), "studies:", r["sum"]["kinds"])
 P
 "$PYTHON" "$SRC/tools/papers.py" r.json --check "$SRC/docs/papers.md" || fail "docs/papers.md is old"
-# A group of studies is those whose names begin with it; all is done already. In a copy: the report has the group only.
+# Groups of studies are those whose names begin with theirs; all is done already. In a copy: the report has the groups only.
 cp -R report group
-for group in slr exchangeability learning; do
-    "$FINETTI" reproduce $group --out group --json >$group.json 2>/dev/null
-done
+"$FINETTI" reproduce slr exchangeability learning --out group --json >groups.json 2>/dev/null
 "$PYTHON" - <<'P'
 import json
-for group, least in ("slr", 3), ("exchangeability", 2), ("learning", 4):
-    r = json.load(open(group + ".json"))
-    names = [s["study"] for s in r["studies"]]
-    assert r["holds"] and len(names) >= least and all(n.startswith(group + "_") for n in names), names
-    assert all(s["done"] == 0 for s in r["studies"])
+r = json.load(open("groups.json"))
+names = [s["study"] for s in r["studies"]]
+assert r["holds"] and all(s["done"] == 0 for s in r["studies"])
+groups = [[n for n in names if n.startswith(group + "_")] for group in ("slr", "exchangeability", "learning")]
+assert all(len(g) >= least for g, least in zip(groups, (3, 2, 4))) and sum(groups, []) == names, names
 P
 rm -r group
 grep -q "<html" report/index.html || fail "no report"
