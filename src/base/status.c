@@ -41,19 +41,19 @@ fin_status fini_fail(fin_error *err, fin_status status, const char *format, ...)
 bool fini_missing(const bool *given, size_t count, const char *names, const char *function,
                   fin_error *err)
 {
-    for (size_t i = 0; i < count; i++) {
-        size_t length = strcspn(names, ",");
-        if (!given[i]) {
-            const char *name = names + length;
-            while (name > names && name[-1] != ' ')
-                name--;
-            fini_fail(err, FIN_ERR_ARGUMENT, "%s: %.*s is NULL, and it is needed", function,
-                      (int)(names + length - name), name);
-            return true;
-        }
-        names += length + 1;
-    }
-    return false;
+    size_t i = 0;
+    while (i < count && given[i])
+        i++;
+    if (i == count)
+        return false;
+    for (; i > 0; i--)
+        names = strchr(names, ',') + 1;
+    const char *end = names + strcspn(names, ","), *name = end;
+    while (name > names && name[-1] != ' ')
+        name--;
+    fini_fail(err, FIN_ERR_ARGUMENT, "%s: %.*s is NULL, and it is needed", function,
+              (int)(end - name), name);
+    return true;
 }
 
 fin_status fini_fail_memory(fin_error *err, size_t size, const char *what)

@@ -18,12 +18,10 @@
 
 /* ---- climb ---------------------------------------------------------------------------------- */
 
-enum { PAST = 5 }; /* iterations over which progress is judged */
-
 typedef struct climb {
     fini_tune *t;
-    double size; /* the value is divided by it, so that it is of the order of 1 */
-    double past[PAST];
+    double
+        size; /* the value is divided by it, so that it is of the order of 1; 0: by the first one */
 } climb;
 
 static double middle(const fini_tune_part *p)
@@ -51,33 +49,27 @@ static fin_status evaluate(void *user, const double *x, double *value, double *g
     fini_tune *t = c->t;
     for (int64_t i = 0; i < t->parts; i++)
         t->at[i] = middle(&t->part[i]) + half(&t->part[i]) * sin(x[i] / half(&t->part[i]));
-    *value = -fini_tune_value(t, t->slope) / c->size;
+    *value = -fini_tune_value(t, t->slope);
+    if (c->size == 0)
+        c->size = *value != 0 && isfinite(*value) ? fabs(*value) : 1;
+    *value /= c->size;
     for (int64_t i = 0; i < t->parts; i++)
         g[i] = isfinite(*value) ? -t->slope[i] * cos(x[i] / half(&t->part[i])) / c->size : 0;
     return t->status;
 }
 
-static bool stalled(void *user, int64_t iteration, const double *x, double value)
-{
-    (void)x;
-    climb *c = user;
-    const double enough = 1e-12;
-    double before = c->past[iteration % PAST];
-    c->past[iteration % PAST] = value;
-    return iteration >= PAST && before - value < enough * fmax(1, fabs(value));
-}
-
 void fini_tune_climb(fini_tune *t, bool *converged)
 {
-    climb c = {.t = t, .size = 1};
+    climb c = {.t = t};
     if (!t->loo)
         c.size = (double)(t->data->offsets[t->data->n] * t->data->dv);
     fini_lbfgs search;
     fin_status status = fini_lbfgs_create(&search, t->parts, t->err);
     search.iterations = t->how.iterations;
     search.gradient = 1e-8;
+    search.decrease = 1e-12;
+    search.noise = 1e-10; /* of a factorised matrix */
     search.function = evaluate;
-    search.watch = stalled;
     search.user = &c;
     for (int64_t i = 0; i < t->parts; i++)
         t->x[i] = unbounded(&t->part[i], t->at[i]);

@@ -108,8 +108,9 @@ static double between(end a, end b)
 static fin_status search(fini_lbfgs *o, const double *x, double first, double *value, bool *found,
                          fin_error *err)
 {
-    const double c1 = 1e-4, c2 = 0.9, noise = 1e-14;
-    double start = *value, slope = dot(o->n, o->g, o->d), t = first;
+    const double c1 = 1e-4, c2 = 0.9;
+    double start = *value, noise = fmax(o->noise, 1e-14 * fabs(start)),
+           slope = dot(o->n, o->g, o->d), t = first;
     end low = {0, start, slope}, high = {INFINITY, 0, 0};
     *found = false;
     for (int k = 0; k < TRIES; k++) {
@@ -123,7 +124,7 @@ static fin_status search(fini_lbfgs *o, const double *x, double first, double *v
         along = dot(o->n, o->try_g, o->d);
         bool number = isfinite(f) && isfinite(along);
         bool lower = number && f <= start + c1 * t * slope;
-        bool same = number && f <= start + noise * fabs(start) && along <= (2 * c1 - 1) * slope;
+        bool same = number && f <= start + noise && along <= (2 * c1 - 1) * slope;
         if (!lower && !same) {
             high = (end){t, number ? f : INFINITY, along};
         } else if (along < c2 * slope) {

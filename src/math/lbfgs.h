@@ -21,6 +21,7 @@ typedef struct fini_lbfgs {
     double gradient;    /* stop when the gradient's length is below that, */
     double relative;    /* or below that times its length at the start */
     double decrease;    /* stop when ten iterations gained less than that, relative to the value */
+    double noise;       /* the values' rounding; 0: 1e-14 of the value */
     fini_function function;
     fini_watch watch;   /* may be NULL */
     fini_newton newton; /* may be NULL: a multiple of one */

@@ -15,8 +15,8 @@ const char *fin_method_name(fin_method method)
     return (unsigned)method < sizeof names / sizeof *names ? names[method] : "unknown";
 }
 
-static void closed_form(const fin_task *task, const fin_form *form, const fin_form_settings *fs,
-                        const fin_overlaps *o, fin_risk_report *report)
+void fini_risk_closed(const fin_task *task, const fin_form *form, const fin_form_settings *fs,
+                      const fin_overlaps *o, fin_risk_report *report)
 {
     const fin_task_settings *s = &task->settings;
     fini_moments moments;
@@ -136,7 +136,7 @@ fin_status fin_risk(const fin_task *task, const fin_form *form,
                                    settings->nodes, report, err);
     if (form->lanes)
         return closed_form_of_rows(task, form, &fs, overlaps, report, err);
-    closed_form(task, form, &fs, overlaps, report);
+    fini_risk_closed(task, form, &fs, overlaps, report);
     return FIN_OK;
 }
 

@@ -39,6 +39,9 @@ fin_status fini_risk_rows(const fin_form *form, int64_t n, const fin_risk_point 
 
 /* Why the form has no exact risk on the task, in words; NULL if it has one. */
 const char *fini_no_exact_risk(const fin_task *task, const fin_form *form);
+/* For a form with moments that has an exact risk; settings and overlaps are not checked again. */
+void fini_risk_closed(const fin_task *task, const fin_form *form, const fin_form_settings *fs,
+                      const fin_overlaps *o, fin_risk_report *report);
 
 /* Gaussian moments of the weight of a token and of its square (attention/form.h): [0] of a relevant
  * token, [1] of another. */

@@ -17,7 +17,11 @@ fin_status fini_exact_risk(const fin_train *t, const fin_overlaps *o, double lam
     fin_form_settings fs = t->form_settings;
     fin_risk_report report;
     fs.lam = lam;
-    fin_status status = fin_risk(t->task, t->form, &fs, o, NULL, NULL, &report, err);
+    fin_status status = FIN_OK;
+    if (t->form->moments && !fini_no_exact_risk(t->task, t->form))
+        fini_risk_closed(t->task, t->form, &fs, o, &report);
+    else
+        status = fin_risk(t->task, t->form, &fs, o, NULL, NULL, &report, err);
     if (status)
         return status;
     *value = (fin_risk_value){.signal = report.signal,
