@@ -47,10 +47,11 @@ print(f"{len(links)} links lead somewhere")
 PY
 
 # A page, and by how much numbers may differ, relative and absolute. Words are as they are; 0 is the same text. What the README's
-# fit, locate and attend print comes from a search, too: 2 %. Each page's examples are run in a folder of its own, in order: one may use
+# fit, locate and attend print comes from a search, too: 2 %. OpenBLAS' kernels for Haswell and SkylakeX let the search of docs/fit.md stop at
+# weights that are 0.007 apart. Each page's examples are run in a folder of its own, in order: one may use
 # what another has written. The guides are not run under sanitizers, which have nothing to say about documents: what they
 # call is called by the other scripts too.
-pages="README.md:1e-9:1e-12 docs/tour.md:0:0 docs/attend.md:0.01:1e-9 docs/fit.md:0.02:2e-3 docs/encoder.md:0.3:0.02"
+pages="README.md:1e-9:1e-12 docs/tour.md:0:0 docs/attend.md:0.01:1e-9 docs/fit.md:0.02:1e-2 docs/encoder.md:0.3:0.02"
 [ "${FINETTI_TEST_SIZE:-usual}" != small ] || pages="README.md:1e-9:1e-12 docs/tour.md:0:0"
 for page in $pages; do
     mkdir "$(basename "${page%%:*}")"
@@ -76,6 +77,9 @@ def same(a, b, line, tolerance):
     x, y = number(a), number(b)
     if line.startswith("search ") and x and y: # how many steps a search takes hangs on the last bits of the machine's BLAS
         return 0.5 < x / y < 2
+    if re.match(r" +\d\.\d-\d\.\d ", line) and x and y: # and so do bags that are at the edge of their tenth: two may move
+        count = number(line.split()[1])
+        return abs(x - y) <= (2 if y == count else 2 / count)
     return a == b if x is None or y is None else abs(x - y) <= tolerance[0] * max(abs(x), abs(y)) + tolerance[1]
 
 for command, expected in blocks:
