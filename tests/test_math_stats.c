@@ -92,8 +92,10 @@ static void sort__as_qsort(void **state)
             x ^= x << 13, x ^= x >> 7, x ^= x << 17;
             mine[i] = theirs[i] = (double)(x % 97) - 48; /* ties */
         }
-        fini_sort(mine, n);
+        double median = fini_median(mine, n);
         qsort(theirs, (size_t)n, sizeof *theirs, ascending);
+        assert_true(n ? median == fini_quantile(theirs, n, 0.5) : isnan(median));
+        fini_sort(mine, n);
         assert_memory_equal(mine, theirs, (size_t)n * sizeof *mine);
     }
 }
@@ -102,6 +104,7 @@ static void sort__nan_last(void **state)
 {
     (void)state;
     double v[] = {NAN, 3, -INFINITY, NAN, 1, INFINITY, -2, NAN};
+    assert_true(isinf(fini_median(v, COUNT(v)))); /* of 3 and infinity */
     fini_sort(v, COUNT(v));
     const double known[] = {-INFINITY, -2, 1, 3, INFINITY};
     assert_memory_equal(v, known, sizeof known);

@@ -43,8 +43,7 @@ static fin_status median_distance(int64_t n, int64_t width, const double *a, dou
             sum += sqrt(square);
             positive += square > 0;
         }
-    fini_sort(squares, count);
-    *median = count ? sqrt(fini_quantile(squares, count, 0.5)) : 0;
+    *median = count ? sqrt(fini_median(squares, count)) : 0;
     if (!(*median > 0))
         *median = positive ? sum / (double)positive : 1;
     fini_free(few);

@@ -53,6 +53,46 @@ void fini_sort(double *values, int64_t n)
     }
 }
 
+/* Hoare's selection: what stands at k when all are sorted is put there, what is not larger before it. */
+static void find(double *values, int64_t n, int64_t k)
+{
+    for (int64_t from = 0, to = n - 1; from < to;) {
+        double a = values[from], b = values[from + (to - from) / 2], c = values[to];
+        double low = before(a, b) ? a : b, high = before(a, b) ? b : a;
+        double middle = before(c, low) ? low : before(c, high) ? c : high;
+        int64_t i = from, j = to;
+        while (i <= j) {
+            while (before(values[i], middle))
+                i++;
+            while (before(middle, values[j]))
+                j--;
+            if (i <= j) {
+                double kept = values[i];
+                values[i++] = values[j];
+                values[j--] = kept;
+            }
+        }
+        if (k <= j)
+            to = j;
+        else if (k >= i)
+            from = i;
+        else
+            return;
+    }
+}
+
+double fini_median(double *values, int64_t n)
+{
+    int64_t below = (n - 1) / 2;
+    if (n <= 0)
+        return NAN;
+    find(values, n, below);
+    double pair[2] = {values[below], values[n - 1]};
+    for (int64_t i = below + 1; i < n; i++)
+        pair[1] = before(values[i], pair[1]) ? values[i] : pair[1];
+    return n % 2 ? pair[0] : fini_quantile(pair, 2, 0.5);
+}
+
 /* Neighbours that are equal, infinite ones too, need no line between them. */
 double fini_quantile(const double *sorted, int64_t n, double q)
 {
