@@ -1,7 +1,7 @@
 # Runs PROGRAM and compares its standard output, byte by byte, with the file EXPECTED.
 # The output is kept in ACTUAL; to accept it as the new answer, copy it over EXPECTED.
 
-execute_process(COMMAND ${PROGRAM} OUTPUT_FILE ${ACTUAL} RESULT_VARIABLE result)
+execute_process(COMMAND $ENV{FINETTI_EMULATOR} ${PROGRAM} OUTPUT_FILE ${ACTUAL} RESULT_VARIABLE result)
 if(NOT result EQUAL 0)
   message(FATAL_ERROR "${PROGRAM} ended with ${result}")
 endif()

@@ -64,5 +64,5 @@ END
 export PKG_CONFIG_SYSROOT_DIR=$root PKG_CONFIG_LIBDIR=$root/usr/lib/aarch64-linux-gnu/pkgconfig:$root/usr/share/pkgconfig
 cmake -S "$src" -B "$build" -D CMAKE_TOOLCHAIN_FILE="$build/toolchain.cmake" -D FINETTI_MPI=OFF -D FINETTI_PYTHON=/bin/false
 cmake --build "$build" -j "${JOBS:-2}" --target finetti_cli examples tests
-export QEMU_LD_PREFIX=$root OPENBLAS_NUM_THREADS=1
-ctest --test-dir "$build" -L lean -R "$tests" --output-on-failure -j "${JOBS:-2}" --timeout 1800
+export QEMU_LD_PREFIX=$root OPENBLAS_NUM_THREADS=1 FINETTI_TEST_SIZE=small FINETTI_EMULATOR="qemu-aarch64;-L;$root"
+ctest --test-dir "$build" -L lean -R "$tests" --output-on-failure -j "${JOBS:-2}"

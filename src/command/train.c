@@ -86,7 +86,7 @@ static const fin_output outputs[] = {
     {"end_excess", "(runs) excess risk at the end", NULL},
     {"end_distance", "(runs) distance to M at the end", NULL},
     {"end_gradient", "(runs) norm of the gradient at the end; nan if the risk is simulated", NULL},
-    {"end_status", "(runs) 0 moving, 1 converged, 2 stuck, 3 diverged", NULL},
+    {"end_status", "(runs) 0 not converged, 1 converged, 2 stuck, 3 diverged", NULL},
     {"end_place", "(runs) 0 other, 1 oracle, 2 swapped, 3 diverged", NULL},
     {"end_step", "(runs) steps made", "steps"},
     {"converged_at", "(runs) step first seen converged; nan: not met", "steps"},

@@ -33,7 +33,7 @@ static const char *const meanings[ARRAYS] = {
     FIN_LOG_LIST(MEANING)
 #undef MEANING
         "steps made by each run",
-    "0 moving, 1 converged, 2 stuck, 3 diverged",
+    "0 not converged, 1 converged, 2 stuck, 3 diverged",
     "first step seen converged",
     "first step seen stuck",
     "first step seen away from M",

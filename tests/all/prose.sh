@@ -23,7 +23,7 @@ prose phrases tests/prose/phrases.txt $pages docs/man/finetti.1 "$help" studies/
 # The README has sentences of at most 30 words. Elsewhere most have; the longest are lists.
 prose sentences 30 README.md || fail "sentences of the README are too long"
 # shellcheck disable=SC2086
-prose sentences 80 $pages || fail "sentences are too long"
+prose sentences 50 $pages || fail "sentences are too long"
 echo "of more than 30 words:"
 # shellcheck disable=SC2086
 prose sentences 30 $pages | tail -n 1
