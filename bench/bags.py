@@ -190,14 +190,15 @@ def write_tokens(folder, n, L, d):
 
 
 def tokens(bench):
-    """Evaluations of loss and gradient times tokens, over the time of the whole fit. (The bags are so many that mean
+    """Evaluations of loss and gradient times tokens, over the processor time of the whole command. (The bags are so many that mean
     pooling, where a fit starts, goes over the tokens as well, and every evaluation counts.)"""
     n, L, d = (100000, 4, 100) if bench.quick else (250000, 10, 100)
     with tempfile.TemporaryDirectory() as folder:
         x, offsets, y = write_tokens(folder, n, L, d)
         size = f"{x.nbytes / 1e9:.2g} GB"
-        run = Command(bench.command, "fit", folder, "--model", "softmax", "--penalty", "0.1", "--cv", "none", "--json")
-        spent, passes = run.answer["seconds"]["fit"], run.answer["fit"]["evaluations"]
+        run = Command(bench.command, "fit", folder, "--model", "softmax:linear", "--penalty", "0.1", "--cv", "none", "--locator", "no",
+                      "--calibrate", "no", "--json")
+        spent, passes = run.seconds, run.answer["fit"]["evaluations"]
         rate = passes * len(x) / spent  # tokens a second
         seconds, aims = {"": 1 / rate}, {}
         if peers.torch:
