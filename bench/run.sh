@@ -31,4 +31,8 @@ done
 
 export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 FINETTI_THREADS=1
 export PYTHONDONTWRITEBYTECODE=1
+# As the tool does, for all who take part: an OpenBLAS that is older than the CPU is told what it is.
+core=$("$PYTHON" -c 'import ctypes, sys; f = ctypes.CDLL(sys.argv[1]).fin_kernel_blas_core; f.restype = ctypes.c_char_p
+print((f() or b"").decode())' "$(realpath "$BUILD/libfinetti.so")")
+[ -z "$core" ] || export OPENBLAS_CORETYPE="${OPENBLAS_CORETYPE:-$core}"
 exec "$PYTHON" "$here/bench.py" --library "$BUILD/libfinetti.so" --machine "$BUILD/bench/libmachine.so" "$@"

@@ -125,6 +125,18 @@ set_tests_properties(all_study_kill all_study_mpi all_fit_mpi all_fit_ranks all_
 # All claims are run once, on two processors; the browser looks at the report that this leaves.
 set_tests_properties(all_reproduce PROPERTIES FIXTURES_SETUP reproduced PROCESSORS 2 COST 2000)
 set_tests_properties(all_report_browser PROPERTIES FIXTURES_REQUIRED reproduced COST 1000)
+# The longest first, so that no processor waits for the last one; ctest knows no times in a fresh clone.
+foreach(pair IN ITEMS all_explore:900 all_failmalloc:300 all_perturb:250 all_new_rows:250 all_valgrind:250 all_fit_browser:150
+        all_install:100 cli_limits:500 cli_fit:400 cli_train:400 cli_reproduce:300 cli_explain:250 cli_errors:250
+        cli_predict:200 cli_attend:150 cli_memory:150 cli_lab:150 cli_fit_columns:150 test_bags_bytes:100
+        test_bags_curve:100 test_bags_bayes:100 test_bags_cancel:100 test_study_run:100)
+  string(REPLACE ":" ";" pair ${pair})
+  list(GET pair 0 name)
+  list(GET pair 1 cost)
+  if(TEST ${name})
+    set_tests_properties(${name} PROPERTIES COST ${cost})
+  endif()
+endforeach()
 # ---- what holds for the tree as a whole --------------------------------------------------------
 
 # Every public header by itself, as C and as C++.
