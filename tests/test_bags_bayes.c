@@ -299,20 +299,23 @@ static void bayes__survives_odd_columns(void **state)
 static void bayes__lets_go_of_everything(void **state)
 {
     (void)state;
-    bags_sample s = bags_make(24, 2, 0, 2, 0.3, 8);
     fin_fit_settings settings = settings_of();
-    for (long k = 0, step = sized(29, 13, 1), done = 0; !done; k += step) {
-        fin_error err = {FIN_OK, ""};
-        fin_fit *fit = NULL;
-        fault_begin(k, 0);
-        fin_status status = fin_fit_create(&fit, &settings, 0, &s.bags, NULL, NULL, NULL, &err);
-        done = status == FIN_OK;
-        assert_true(done || (status == FIN_ERR_MEMORY && !fit && strlen(err.message) > 0));
-        fin_fit_destroy(fit);
-        assert_int_equal(atomic_load(&fault_live), 0);
-        fault_end();
+    for (int64_t classes = 0; classes <= 2; classes += 2) {
+        bags_sample s = bags_make(24, 2, classes, 2, 0.3, 8);
+        for (long k = 0, step = sized(59, 27, 1), done = 0; !done; k += step) {
+            fin_error err = {FIN_OK, ""};
+            fin_fit *fit = NULL;
+            fault_begin(k, 0);
+            fin_status status =
+                fin_fit_create(&fit, &settings, classes, &s.bags, NULL, NULL, NULL, &err);
+            done = status == FIN_OK;
+            assert_true(done || (status == FIN_ERR_MEMORY && !fit && strlen(err.message) > 0));
+            fin_fit_destroy(fit);
+            assert_int_equal(atomic_load(&fault_live), 0);
+            fault_end();
+        }
+        bags_free(&s);
     }
-    bags_free(&s);
 }
 
 int main(void)

@@ -62,13 +62,16 @@ same classes.csv --model max
 RANKS=2 THREADS=3
 same numbers.npz --model softmax --basis rbf --map fourier --landmarks 30
 same numbers.npz --model mixture
+same classes.csv --model bayes
 RANKS=3 THREADS=1
+same numbers.npz --model bayes
 same numbers.npz --model erf
 same numbers.npz --model linear --scaling pooled
 same numbers.npz --model stack
 same classes.csv --model auto
 RANKS=4
 same few.csv --model softmax --kind regression
+same few.csv --model bayes --kind regression
 RANKS="1 3"
 same numbers --model softmax
 cp alone.fin folder.fin # a folder of arrays, mapped, and the same arrays in an archive: the data's name differs

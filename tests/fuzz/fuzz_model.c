@@ -29,6 +29,10 @@ static void fuzz_ask(const fin_model *model)
         tokens[i] = (double)(i % 7) - 3;
     fin_bags bags = {2, info.d, 0, 2, offsets, FIN_F64, tokens, labels, NULL};
     (void)fin_fit_predict(fin_model_fit(model), &bags, mean, sd, NULL, &err);
+    double ends[4];
+    fin_status bounded =
+        fin_fit_interval(fin_model_fit(model), &bags, 0.9, mean, NULL, ends, NULL, &err);
+    FUZZ_CHECK((bounded == FIN_OK) == (info.classes == 0) || err.message[0]);
     if (fin_fit_locates(fin_model_fit(model)))
         (void)fin_fit_locate(fin_model_fit(model), &bags,
                              &(fin_locations){weights, given, own, none}, NULL, &err);
