@@ -12,6 +12,7 @@ import random
 import re
 import struct
 import subprocess
+import sys
 import tempfile
 
 import numpy as np
@@ -23,6 +24,7 @@ from finetti._command import COMMANDS, DTYPES, HOWS, _rows
 from finetti._core import error, ffi, lib, text
 from tool import TOOL
 
+SRC = os.environ.get("SRC", os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 DRAWS = min(40, max(2, settings.default.max_examples // 8))
 TIMED = "clock"  # differs from run to run
 
@@ -30,12 +32,24 @@ TIMED = "clock"  # differs from run to run
 # ---- settings -------------------------------------------------------------------------------------
 
 EXAMPLES = {lib.FIN_WORD_PAIRS: ["2:0.25,3:0.75", "4:1"], lib.FIN_WORD_WHOLES: ["2,4", "3"]}
+ENCODERS = []
+
+
+@pytest.fixture(scope="module", autouse=True)
+def encoder(tmp_path_factory):
+    """What a word that names an encoder's folder may be."""
+    folder = str(tmp_path_factory.mktemp("bert"))
+    subprocess.run([sys.executable, os.path.join(SRC, "tests", "cli", "text_folder.py"), folder], check=True)
+    ENCODERS[:] = [folder]
 
 
 def words_of(command, pick):
     """Random words, some of them left out."""
     chosen = {}
     for word in _rows(command.pointer.words):
+        if text(word.name) == "encoder":
+            chosen["encoder"] = ENCODERS[0]
+            continue
         choices = EXAMPLES.get(word.kind) or command._choices(word)
         if word.kind == lib.FIN_WORD_NAMES:
             names = choices[0].split(",")
