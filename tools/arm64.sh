@@ -3,7 +3,7 @@
 #
 #   tools/arm64.sh BUILD [REGEX]      (the tests whose names match; default: unit tests and examples)
 #
-# The libraries come from Debian's packages for arm64, unpacked below BUILD/sysroot: nothing is installed but the cross
+# The libraries come from Debian's packages for arm64 (by this machine's own sources), unpacked below BUILD/sysroot: nothing is installed but the cross
 # compiler and the emulator. Not part of .ci/run, as the emulator is slow.
 set -euo pipefail
 src=$(cd "$(dirname "$0")/.." && pwd)
@@ -19,14 +19,11 @@ done
 [ -z "$missing" ] || apt-get install -y --no-install-recommends libc6-dev-arm64-cross $missing
 
 if [ ! -e "$root/done" ]; then
-    release=$(. /etc/os-release && echo "$VERSION_CODENAME")
     mkdir -p "$build/apt/lists/partial" "$build/apt/cache/archives/partial" "$root"
     : >"$build/apt/status"
-    echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://deb.debian.org/debian $release main" >"$build/apt/sources.list"
     apt() {
         apt-get -q -o APT::Architecture=arm64 -o APT::Architectures=arm64 -o Dir::State="$build/apt" -o Dir::State::status="$build/apt/status" \
-            -o Dir::Cache="$build/apt/cache" -o Dir::Etc::sourcelist="$build/apt/sources.list" -o Dir::Etc::sourceparts=/nonexistent \
-            -o APT::Install-Recommends=false -o APT::Sandbox::User=root "$@"
+            -o Dir::Cache="$build/apt/cache" -o APT::Install-Recommends=false -o APT::Sandbox::User=root "$@"
     }
     apt update
     apt -y --download-only install libc6-dev libgcc-12-dev libgomp1 libopenblas-dev liblapacke-dev libsleef-dev librandom123-dev \
