@@ -47,6 +47,15 @@ static fin_status breaks(void *user, const double *x, double *value, double *g, 
     return rosenbrock(NULL, x, value, g, err);
 }
 
+/* The barrier with values that are good to about 1e-12 only, as those of a factorised matrix are. */
+static fin_status rounded(void *user, const double *x, double *value, double *g, fin_error *err)
+{
+    int *count = user;
+    fin_status status = barrier(NULL, x, value, g, err);
+    *value += 1e-12 * sin(12.9898 * ++*count);
+    return status;
+}
+
 static fini_lbfgs open_search(fini_function function, void *user)
 {
     fini_lbfgs o;
@@ -83,6 +92,24 @@ static void lbfgs__finds_known_minima(void **state)
                       (long long)o.evaluations);
         fini_lbfgs_close(&o);
     }
+}
+
+/* Where values are noise slopes decide, and a search that knows it ends soon. */
+static void lbfgs__does_not_search_in_noise(void **state)
+{
+    (void)state;
+    double x[N];
+    int count = 0;
+    fini_lbfgs o = open_search(rounded, &count);
+    o.noise = 1e-10;
+    for (int i = 0; i < N; i++)
+        x[i] = 7 + i;
+    assert_int_equal(fini_lbfgs_run(&o, x, NULL), FIN_OK);
+    assert_true(o.finished);
+    assert_true(count == o.evaluations && count < 60);
+    for (int i = 0; i < N; i++)
+        assert_true(fabs(x[i] - 1) < 1e-8);
+    fini_lbfgs_close(&o);
 }
 
 static void lbfgs__says_when_it_ran_out_of_iterations(void **state)
@@ -151,6 +178,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lbfgs__finds_known_minima),
+        cmocka_unit_test(lbfgs__does_not_search_in_noise),
         cmocka_unit_test(lbfgs__says_when_it_ran_out_of_iterations),
         cmocka_unit_test(lbfgs__goes_on_to_the_same_bytes),
         cmocka_unit_test(lbfgs__after_a_failure_it_is_where_it_was),
