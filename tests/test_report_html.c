@@ -185,7 +185,8 @@ static void report__has_every_claim_and_figure(void **state)
     char *html = report_of("full.db", NULL);
     assert_non_null(strstr(html, "<title>&lt;/title&gt;&lt;script&gt;")); /* of its only study */
     assert_non_null(strstr(
-        html, "claims of papers: 0 of 1 hold</strong>, 1 fails \xc2\xb7 <strong>derived here: 1 of "
+        html, "claims of papers: 0 of 1 hold</strong>, <a href=\"#claim-hostile.second\">1 "
+              "fails</a> \xc2\xb7 <strong>derived here: 1 of "
               "1 holds</strong> \xc2\xb7 <strong>checks of the code: 1 of 1 holds</strong>"));
     assert_non_null(strstr(html, "<small class=\"known\">known: &lt;/th&gt;"));
     assert_non_null(strstr(html, "<small>fails if &lt;/small&gt;"));
@@ -233,7 +234,9 @@ static void report__says_what_is_missing(void **state)
 {
     (void)state;
     char *html = report_of("empty.db", NULL);
-    assert_non_null(strstr(html, "derived here: 0 of 1 hold</strong>, 1 is untested"));
+    assert_non_null(strstr(
+        html,
+        "derived here: 0 of 1 hold</strong>, <a href=\"#claim-hostile.first\">1 is untested</a>"));
     assert_non_null(strstr(html, "6 of 6 runs of grid are missing."));
     assert_non_null(strstr(html, "2 of 2 runs of grid are missing.")); /* those of the bars */
     assert_int_equal(count_of(html, "<figure id=\"figure-hostile."), FIGURES);
@@ -247,7 +250,9 @@ static void report__has_claims_that_were_not_judged(void **state)
 {
     (void)state;
     char *html = report_of("cut.db", NULL);
-    assert_non_null(strstr(html, "derived here: 0 of 1 hold</strong>, 1 is untested"));
+    assert_non_null(strstr(
+        html,
+        "derived here: 0 of 1 hold</strong>, <a href=\"#claim-hostile.first\">1 is untested</a>"));
     assert_non_null(strstr(html, "id=\"claim-hostile.first\""));
     assert_non_null(strstr(html, "id=\"claim-hostile.second\""));
     assert_non_null(strstr(html, "at most -1"));

@@ -16,7 +16,7 @@ import re
 import sys
 
 PANEL = (
-    '<p class="say" role="status"></p>\n<div class="stage"><div class="plots"></div><div class="controls"></div></div>\n'
+    '<p class="say" role="status">Starting …</p>\n<div class="stage"><div class="plots"></div><div class="controls"></div></div>\n'
     '<div class="beside"></div>'
 )
 

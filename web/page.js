@@ -138,6 +138,7 @@ class Panel {
     this.controls = new Map();
     this.plots = root.querySelector('.plots');
     this.side = root.querySelector('.controls');
+    this.note('');
     this.numbers = el('dl', { class: 'numbers', 'aria-live': 'polite' });
     this.commands = el('div', { class: 'commands' });
     this.lines = {};
@@ -178,17 +179,19 @@ class Panel {
   /** Something was changed: draw in the next frame, and write the address. */
   change() {
     if (this.frame || !this.seen) return;
-    this.frame = requestAnimationFrame(() => {
-      this.frame = 0;
-      const start = performance.now();
-      try {
-        this.root.classList.remove('refused');
-        this.draw();
-      } catch (error) {
-        this.refuse(error);
-      }
-      this.times.push(performance.now() - start);
-    });
+    this.frame = requestAnimationFrame(() => this.paint());
+  }
+  paint() {
+    cancelAnimationFrame(this.frame);
+    this.frame = 0;
+    const start = performance.now();
+    try {
+      this.root.classList.remove('refused');
+      this.draw();
+    } catch (error) {
+      this.refuse(error);
+    }
+    this.times.push(performance.now() - start);
   }
   touched() {
     current = this.id;
@@ -314,7 +317,7 @@ class Panel {
     }
     if (dd.previousSibling.textContent !== label) dd.previousSibling.textContent = label;
     dd.dataset.value = String(value);
-    dd.children[0].textContent = show(value);
+    dd.children[0].textContent = Number.isNaN(value) && how === 'being computed' ? '…' : show(value);
     dd.children[1].textContent = extra;
     dd.children[2].textContent = how;
   }
@@ -370,7 +373,10 @@ class Plot {
     p.plots.append(this.box);
     this.box.style.height = o.height + 'px';
     this.handles = new Map();
-    new ResizeObserver(() => p.change()).observe(this.box);
+    // at once: in a picture of this very frame handles would lie off their axes
+    new ResizeObserver(() => {
+      if (p.seen && (this.box.clientWidth !== this.w || this.box.clientHeight !== this.h)) p.paint();
+    }).observe(this.box);
   }
   size() {
     const w = this.box.clientWidth,
@@ -506,7 +512,7 @@ class Curves {
   /** @param {Panel} p @param {{label: string, height: number, x: string, y: string, logX?: boolean, logY?: boolean, series: {label: string, colour: string, dash?: number[], points?: boolean, width?: number}[], hooks?: any}} o */
   constructor(p, o) {
     this.o = o;
-    this.box = el('div', { class: 'curves', role: 'img', 'aria-label': o.label });
+    this.box = el('div', { class: 'curves waiting', role: 'img', 'aria-label': o.label });
     this.legend = el('p', { class: 'legend' });
     p.plots.append(this.box, this.legend);
     for (const s of o.series) this.legend.append(el('span', { class: s.points ? 'key points' : s.dash ? 'key dashed' : 'key', 'data-colour': s.colour }, s.label));
@@ -544,6 +550,7 @@ class Curves {
   }
   /** @param {(number | null)[][]} data */
   set(data) {
+    this.box.classList.toggle('waiting', !data.slice(1).some(a => a.some(v => Number.isFinite(v))));
     this.plot.setData(data.map(a => Array.from(a, v => (v === null || Number.isFinite(v) ? v : null))));
   }
 }

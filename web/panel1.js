@@ -96,8 +96,8 @@ builders.push([
       ]);
       const how = ['', 'closed form', 'quadrature', 'simulated'][at[2]] || 'being computed';
       p.number('risk', 'risk at this λ', at[0], how, at[1] > 0 ? ` ± ${show(at[1], 1)}` : '');
-      p.number('bayes', 'Bayes risk', bayes[0], Number.isNaN(bayes[0]) ? 'being computed' : 'quadrature', ` ± ${show(bayes[1], 1)}`);
-      p.number('attention', 'best linear attention', bayes[2], 'closed form');
+      p.number('bayes', 'Bayes risk', bayes[0], Number.isNaN(bayes[0]) ? 'being computed' : 'quadrature', Number.isNaN(bayes[0]) ? '' : ` ± ${show(bayes[1], 1)}`);
+      p.number('attention', 'best linear attention', bayes[2], Number.isNaN(bayes[2]) ? 'being computed' : 'closed form');
     };
 
     p.draw = () => {

@@ -55,7 +55,7 @@ static const fin_output outputs[] = {
     {"coarse", "E |z - best estimate from the coarser statistic|^2", NULL},
     {"loss", "coarse - bayes, by theory (concept: averaged over drawn keys)", NULL},
     {"share", "loss / (what the tokens tell: E |posterior mean|^2 about its mean)", NULL},
-    {"measured", "the same from drawn tokens", NULL},
+    {"measured", "that loss, from drawn tokens instead of theory", NULL},
     {"ratio", "measured / loss", NULL},
     {NULL, NULL, NULL},
 };

@@ -36,7 +36,7 @@ static const fin_output outputs[] = {
     {"reached_low", "lower end of its interval", NULL},
     {"reached_high", "upper end of it", NULL},
     {"level", "the oracle's risk at the lam of the end (of the last run, if lam is trained)", NULL},
-    {"share", "share of runs that converged: |kappa| and |nu| above `converged`", NULL},
+    {"share", "share of runs that found both directions: |kappa| and |nu| end above `converged` (usually 0.9)", NULL},
     {"share_low", "lower end of the 95 % interval of that share (Wilson)", NULL},
     {"share_high", "upper end of it", NULL},
     {"moving", "share of runs that did not, and are not stuck", NULL},

@@ -50,13 +50,13 @@ typedef struct erm_values {
 
 static const fin_output outputs[] = {
     {"excess", "E |f(q) - posterior mean|^2, or of the label; mean over training sets", NULL},
-    {"scaled", "n excess", NULL},
+    {"scaled", "n times the excess", NULL},
     {"bayes", "E |truth - posterior mean|^2, what no predictor can beat", NULL},
     {"floor", "least excess of any parameters (softmax)", NULL},
-    {"floor_scaled", "L times that (softmax)", NULL},
+    {"floor_scaled", "L times the least excess (softmax)", NULL},
     {"kappa", "scores of the best parameters (softmax)", NULL},
     {"above", "excess - floor, from the same sequences (softmax)", NULL},
-    {"above_scaled", "n times that (softmax)", NULL},
+    {"above_scaled", "n times what is above the floor (softmax)", NULL},
     {"predicted", "limit of n excess, or of n above: tr(H^-1 S)", NULL},
     {"rank", "eigenvalues of H that count: above 1e-11 of the largest", NULL},
     {"steps", "steps of a fit, mean", "steps"},

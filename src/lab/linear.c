@@ -40,7 +40,7 @@ FIN_TABLE_OF_ITS_OWN(linear_table, "linear", LINEAR_FIELDS);
 static const fin_output outputs[] = {
     {"excess", "risk of the learnt G, by the formula, above that of G*; mean over training sets",
      NULL},
-    {"scaled", "n times that", NULL},
+    {"scaled", "n times the excess", NULL},
     {"limit", "what n excess tends to for many sequences of many tokens: noise d^2", NULL},
     {"least_risk", "risk of G*, by the formula", NULL},
     {"drawn_risk", "the same on drawn sequences (test > 0)", NULL},

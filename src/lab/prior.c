@@ -35,7 +35,7 @@ FIN_TABLE_OF_ITS_OWN(prior_table, "prior", PRIOR_FIELDS);
 
 static const fin_output outputs[] = {
     {"divergence", "mean KL(Bayes prediction || learnt prediction), each of them exact", "nats"},
-    {"scaled", "n times that", "nats"},
+    {"scaled", "n times the divergence of the learnt prediction from Bayes", "nats"},
     {"limit", "what the last tends to: D / 2 (Wilks)", "nats"},
     {"bayes", "cross-entropy of the Bayes prediction, exact", "nats"},
     {"lost", "share of training sets whose best prior is at infinity or zero", NULL},

@@ -194,8 +194,7 @@ static void tell(fini_chapter *chapter, const fini_node *map, const char *explor
     }
     paragraph(&chapter->found, "<p class=\"found\">", text_of(map, "found"), "</p>\n");
     for (int i = 0; i < lists[1]->count; i++)
-        fini_page_form(&chapter->failed, "<li><strong>note</strong> %s</li>\n",
-                       lists[1]->child[i].text);
+        fini_page_form(&chapter->corrected, "<li>%s</li>\n", lists[1]->child[i].text);
     for (int i = 0; i < lists[2]->count; i++) {
         if (!has_panel(explore, text_of(&lists[2]->child[i], "panel")))
             continue;
@@ -253,12 +252,13 @@ void fini_chapters_sort(fini_chapters *list)
     list->first = sorted;
 }
 
-enum { PAGES = 10 };
+enum { PAGES = 11 };
 static void pages_of(fini_chapter *chapter, fini_page *pages[PAGES])
 {
-    fini_page *all[PAGES] = {
-        &chapter->title,  &chapter->lead,   &chapter->intro, &chapter->figures, &chapter->found,
-        &chapter->claims, &chapter->failed, &chapter->tries, &chapter->studies, &chapter->by};
+    fini_page *all[PAGES] = {&chapter->title,   &chapter->lead,     &chapter->intro,
+                             &chapter->figures, &chapter->found,    &chapter->claims,
+                             &chapter->failed,  &chapter->tries,    &chapter->studies,
+                             &chapter->by,      &chapter->corrected};
     memcpy(pages, all, sizeof all);
 }
 

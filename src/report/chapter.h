@@ -24,7 +24,8 @@ struct fini_chapter {
     fini_page intro;          /* who wrote it, the question, formulas */
     fini_page figures;        /* the key ones */
     fini_page found, claims;  /* an answer in words; key claims as items of a list */
-    fini_page failed;         /* the same of what does not hold, and of what had to be corrected */
+    fini_page failed;         /* the same of what does not hold */
+    fini_page corrected;      /* what is to be known beside it */
     fini_page tries;          /* panels of the page to play with */
     fini_page studies;        /* all that was run, study by study */
 };

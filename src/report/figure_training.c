@@ -191,6 +191,22 @@ static fini_matrix copy_of(const run *r, const fini_matrix *from)
     return m;
 }
 
+/* Off M by less than doubles can tell from 0: drawn at that, and said. */
+static void distance_panel(const run *r)
+{
+    const double rounding = 1e-16;
+    fini_matrix m = copy_of(r, &r->distance);
+    bool some = m.values && positive_somewhere(&m), below = false;
+    for (int64_t i = 0; some && i < m.rows * m.columns; i++)
+        if (m.values[i] < rounding) {
+            m.values[i] = rounding;
+            below = true;
+        }
+    if (below)
+        fini_figure_note(r->figure, "Distances below 1e-16 are below rounding and drawn there.");
+    quantity_panel(r, &m, "Distance to M", "distance to M", false);
+}
+
 static void overlap_panel(const run *r)
 {
     fini_matrix kappa = copy_of(r, &r->kappa), nu = copy_of(r, &r->nu);
@@ -241,7 +257,7 @@ static void add_panel(const run *r, int which)
     else if (which == 1)
         overlap_panel(r);
     else if (which == 2)
-        quantity_panel(r, &r->distance, "Distance to M", "distance to M", false);
+        distance_panel(r);
     else
         path_panel(r);
 }

@@ -14,7 +14,8 @@
 /* ---- the parts of the page ------------------------------------------------------------------ */
 
 /* "claims of papers: 20 of 22 hold, 1 fails, 1 is undecided" */
-static void add_count(fini_page *page, const char *title, const int64_t *verdicts)
+static void add_count(fini_page *page, const char *title, const int64_t *verdicts,
+                      const fini_page *first)
 {
     static const struct {
         fin_verdict verdict;
@@ -31,8 +32,11 @@ static void add_count(fini_page *page, const char *title, const int64_t *verdict
                     (long long)total, holds == 1 ? "s" : "");
     for (size_t i = 0; i < sizeof rest / sizeof *rest; i++) {
         long long count = verdicts[rest[i].verdict];
-        if (count > 0)
-            fini_page_print(page, ", %lld %s", count, count == 1 ? rest[i].one : rest[i].many);
+        if (count == 0)
+            continue;
+        fini_page_add(page, ", <a href=\"#");
+        fini_page_bytes(page, first[rest[i].verdict].text, first[rest[i].verdict].size);
+        fini_page_print(page, "\">%lld %s</a>", count, count == 1 ? rest[i].one : rest[i].many);
     }
     fini_page_add(page, " \xc2\xb7 ");
 }
@@ -44,7 +48,7 @@ static void add_summary(fini_page *page, const fini_html *html)
                                                   [FIN_KIND_DERIVED] = "derived here",
                                                   [FIN_KIND_CHECK] = "checks of the code"};
     for (int k = 0; k < FIN_KINDS; k++)
-        add_count(page, titles[k], html->verdicts[k]);
+        add_count(page, titles[k], html->verdicts[k], html->first[k]);
     fini_page_print(page, "%lld stud%s \xc2\xb7 %lld of %lld run%s done",
                     (long long)html->study_count, html->study_count == 1 ? "y" : "ies",
                     (long long)html->done, (long long)html->planned, html->planned == 1 ? "" : "s");
@@ -72,8 +76,12 @@ static void add_lead(fini_page *page, const fini_html *html)
     if (!html->chapters.first || !html->chapters.first->id[0])
         return;
     fini_page_add(page,
-                  "<p class=\"source\">Every claim on this page is a sentence, a number that was "
-                  "computed, and what was expected of it.</p>\n<ol class=\"lead\">\n");
+                  "<p class=\"source\">finetti is software that treats an attention layer as a "
+                  "statistical estimator; it computed and wrote this page "
+                  "(<code>finetti reproduce</code>). Every claim is a sentence, a number that was "
+                  "computed, and what was expected of it. Some are of papers; some were derived "
+                  "here, where papers say nothing; checks can fail only by a fault of the "
+                  "code.</p>\n<ol class=\"lead\">\n");
     for (const fini_chapter *c = html->chapters.first; c; c = c->next) {
         fini_page_form(page, "<li><a href=\"#paper-%1s\">", c->id);
         add_title(page, c);
@@ -126,8 +134,8 @@ static void add_chapter(fini_page *page, const fini_chapter *c, bool alone)
     add_list(page, "<ul class=\"key\">\n", &c->claims, "</ul>\n");
     if (c->claims.size > 0 && c->failed.size == 0)
         fini_page_add(page, "<p class=\"source\">Of what was tried of this nothing failed.</p>\n");
-    add_list(page, "<h3>What failed or had to be corrected</h3>\n<ul class=\"key\">\n", &c->failed,
-             "</ul>\n");
+    add_list(page, "<h3>What failed or is open</h3>\n<ul class=\"key\">\n", &c->failed, "</ul>\n");
+    add_list(page, "<h3>To be known beside it</h3>\n<ul>\n", &c->corrected, "</ul>\n");
     add_list(page, "<h3>Try it</h3>\n<ul>\n", &c->tries, "</ul>\n");
     add_list(
         page,
@@ -242,7 +250,7 @@ static fin_status compose(fini_page *page, fini_html *html, const char *title, b
     page->failed = page->failed || fini_chapters_failed(&html->chapters);
     for (int k = 0; k < FIN_KINDS; k++)
         for (int v = 0; v < FIN_VERDICTS; v++)
-            page->failed = page->failed || html->rows[k][v].failed;
+            page->failed = page->failed || html->rows[k][v].failed || html->first[k][v].failed;
     return status ? status : fini_page_status(page, err);
 }
 
@@ -298,8 +306,10 @@ static fin_status write_report(fin_store *store, const fini_studies *which, cons
         status = fini_page_write(&page, path, err);
     fini_page_close(&page);
     for (int k = 0; k < FIN_KINDS; k++)
-        for (int v = 0; v < FIN_VERDICTS; v++)
+        for (int v = 0; v < FIN_VERDICTS; v++) {
             fini_page_close(&html.rows[k][v]);
+            fini_page_close(&html.first[k][v]);
+        }
     fini_page_close(&html.title);
     fini_chapters_close(&html.chapters);
     fini_free(explore);

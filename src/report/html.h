@@ -33,8 +33,9 @@ void fini_html_figure(const fini_figure *figure, const char *failure, const char
 typedef struct fini_html {
     fin_store *store;
     fini_chapters chapters;
-    fini_page rows[FIN_KINDS][FIN_VERDICTS]; /* of the tables of claims */
-    fini_page title;                         /* of the first study */
+    fini_page rows[FIN_KINDS][FIN_VERDICTS];  /* of the tables of claims */
+    fini_page first[FIN_KINDS][FIN_VERDICTS]; /* anchors of the first ones that do not hold */
+    fini_page title;                          /* of the first study */
     int64_t verdicts[FIN_KINDS][FIN_VERDICTS], claim_count, study_count;
     int64_t planned, done, failed;
 } fini_html;

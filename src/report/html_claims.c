@@ -59,6 +59,13 @@ typedef struct meanings {
     int count;
 } meanings;
 
+/* Without the name of the variant that an output is of: "ratio: C(q)" is C(q). */
+static const char *plain(const char *text)
+{
+    size_t word = strspn(text, "abcdefghijklmnopqrstuvwxyz");
+    return word > 0 && strncmp(text + word, ": ", 2) == 0 ? text + word + 2 : text;
+}
+
 /* The outputs that a formula names, each once, in the words of the command. */
 static void add_meanings(fini_page *page, const fini_measure *m, const fini_formula *formula,
                          meanings *known)
@@ -72,7 +79,7 @@ static void add_meanings(fini_page *page, const fini_measure *m, const fini_form
         if (told)
             continue;
         fini_page_form(page, "%-s<code>%s</code> is ", known->count ? "; " : " Here ", name);
-        fini_words(page, text);
+        fini_words(page, plain(text));
         known->said[known->count++] = text;
     }
 }
@@ -136,6 +143,9 @@ static void add_to_story(const adder *a, const fin_claim *claim)
         chapter = fini_chapter_of(&a->html->chapters, a->study);
     if (chapter)
         add_item(holds ? &chapter->claims : &chapter->failed, claim, plan);
+    fini_page *first = &a->html->first[claim->kind][claim->verdict];
+    if (!holds && first->size == 0)
+        fini_page_form(first, "claim-%1s.%1s", claim->study, claim->id);
 }
 
 static fin_status add_claim(void *user, const fin_claim *claim, fin_error *err)

@@ -367,7 +367,7 @@ accepts study show cut --store cut.db
 prints "derived: 0 of 3 hold, 3 untested"
 prints "not judged yet"
 accepts report --store cut.db --study cut --study cut --out cut.html
-grep -q "derived here: 0 of 3 hold</strong>, 3 are untested" cut.html || fail "the report lost claims"
+grep -q 'derived here: 0 of 3 hold</strong>, <a href="#claim-cut.a">3 are untested</a>' cut.html || fail "the report lost claims"
 # Stopped politely it judges what is there.
 "$PYTHON" - <<'P'
 import signal
