@@ -179,19 +179,17 @@ class Panel {
   /** Something was changed: draw in the next frame, and write the address. */
   change() {
     if (this.frame || !this.seen) return;
-    this.frame = requestAnimationFrame(() => this.paint());
-  }
-  paint() {
-    cancelAnimationFrame(this.frame);
-    this.frame = 0;
-    const start = performance.now();
-    try {
-      this.root.classList.remove('refused');
-      this.draw();
-    } catch (error) {
-      this.refuse(error);
-    }
-    this.times.push(performance.now() - start);
+    this.frame = requestAnimationFrame(() => {
+      this.frame = 0;
+      const start = performance.now();
+      try {
+        this.root.classList.remove('refused');
+        this.draw();
+      } catch (error) {
+        this.refuse(error);
+      }
+      this.times.push(performance.now() - start);
+    });
   }
   touched() {
     current = this.id;
@@ -373,9 +371,12 @@ class Plot {
     p.plots.append(this.box);
     this.box.style.height = o.height + 'px';
     this.handles = new Map();
-    // at once: in a picture of this very frame handles would lie off their axes
     new ResizeObserver(() => {
-      if (p.seen && (this.box.clientWidth !== this.w || this.box.clientHeight !== this.h)) p.paint();
+      // handles at once, beside a plot that is stretched until the next frame
+      this.w = this.box.clientWidth;
+      this.h = this.box.clientHeight;
+      for (const e of this.handles.values()) this.place(e);
+      p.change();
     }).observe(this.box);
   }
   size() {
@@ -468,8 +469,11 @@ class Plot {
     e.setAttribute('aria-label', h.label);
     e.setAttribute('aria-valuetext', h.text || `${show(h.at[0], 3)}, ${show(h.at[1], 3)}`);
     e.setAttribute('aria-valuenow', String(h.at[0]));
-    e.style.transform = `translate(${this.px(h.at[0])}px, ${this.py(h.at[1])}px)`;
+    this.place(e);
     e.style.color = h.colour || '';
+  }
+  place(e) {
+    e.style.transform = `translate(${this.px(e.what.at[0])}px, ${this.py(e.what.at[1])}px)`;
   }
   move(h, x, y) {
     const clip = (t, [a, b]) => Math.min(b, Math.max(a, t));
