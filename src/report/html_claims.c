@@ -59,11 +59,12 @@ typedef struct meanings {
     int count;
 } meanings;
 
-/* Without the name of the variant that an output is of: "ratio: C(q)" is C(q). */
+/* Without the variant that an output is of: "ratio: C(q)" is C(q), and "with form: risk of attention" a risk. */
 static const char *plain(const char *text)
 {
-    size_t word = strspn(text, "abcdefghijklmnopqrstuvwxyz");
-    return word > 0 && strncmp(text + word, ": ", 2) == 0 ? text + word + 2 : text;
+    const char *rest = strncmp(text, "with ", 5) == 0 ? text + 5 : text;
+    size_t word = strspn(rest, "abcdefghijklmnopqrstuvwxyz");
+    return word > 0 && strncmp(rest + word, ": ", 2) == 0 ? rest + word + 2 : text;
 }
 
 /* The outputs that a formula names, each once, in the words of the command. */
