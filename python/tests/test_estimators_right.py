@@ -433,7 +433,8 @@ SRC = os.environ.get("SRC", os.path.join(os.path.dirname(os.path.abspath(__file_
 CORPUS = os.path.join(SRC, "tests", "fuzz", "corpus", "model")
 
 
-@pytest.mark.parametrize("name", sorted(os.listdir(CORPUS)))
+# bayes is younger: its files are of the version in hand.
+@pytest.mark.parametrize("name", sorted(name for name in os.listdir(CORPUS) if not name.startswith("bayes")))
 def test_a_file_of_version_0_1(name, tmp_path):
     """Those that the harness of the model reader begins with: they say setting.features."""
     with open(os.path.join(CORPUS, name), "rb") as file:
