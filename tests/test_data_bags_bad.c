@@ -117,12 +117,19 @@ static void source__what_is_asked_for(void **state)
     fin_bags_source source = from(write_text("t.csv", "bag,label,f1,f2\na,0,1,2\nb,1,3,4\n"));
     static const struct {
         const char *features, *part;
-    } lists[] = {{"f3", "did you mean"},     {"q", "there are 4: bag, label, f1, f2"},
-                 {"f2:f1", "left to right"}, {"f1,,f2", "a name is missing"},
-                 {"f1,f1", "twice"},         {"label", "one part to play"},
-                 {"g*", "no column 'g*'"},   {"9", "no column '9'"},
-                 {"f1:9", "no column '9'"},  {"bag:label", "no column is left"},
-                 {"0", "no column '0'"},     {"", "a name is missing"}};
+    } lists[] = {{"f3", "did you mean"},
+                 {"q", "there are 4: bag, label, f1, f2"},
+                 {"f2:f1", "left to right"},
+                 {"f1,,f2", "a name is missing"},
+                 {"f1,f1", "twice"},
+                 {"label", "is the label and cannot be in features too"},
+                 {"g*", "no column 'g*'"},
+                 {"9", "no column '9'"},
+                 {"f1:9", "no column '9'"},
+                 {"bag:label", "no column is left"},
+                 {"f1,bag", "names the bags and cannot be"},
+                 {"0", "no column '0'"},
+                 {"", "a name is missing"}};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
         source.features = lists[i].features;
         read_refuses(&source, FIN_ERR_ARGUMENT, "", lists[i].part);

@@ -70,7 +70,8 @@ static void csv__groups_refused(void **state)
     read_refuses(&source, FIN_ERR_ARGUMENT, "'label' cannot be both the label and", "the group");
     source.group = "patient";
     source.features = "x,patient";
-    read_refuses(&source, FIN_ERR_ARGUMENT, "'patient'", "one part to play");
+    read_refuses(&source, FIN_ERR_ARGUMENT, "'patient'",
+                 "names the groups and cannot be in features too");
 }
 
 /* ---- arrays ----------------------------------------------------------------------------------- */

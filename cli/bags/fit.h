@@ -85,8 +85,9 @@ typedef struct fit_run {
     char *level_names; /* each with a NUL behind it */
     bool level_kept;
     int64_t ids,
-        first_id;   /* features that look like the number of a row: how many, and the first */
-    int64_t groups; /* how many; 0: there are none */
+        first_id; /* features that look like the number of a row: how many, and the first */
+    int64_t marks, first_mark; /* those that mark one token of every bag */
+    int64_t groups;            /* how many; 0: there are none */
 
     /* cross-validation; repeats 0: none */
     int folds, repeats;
@@ -120,7 +121,7 @@ char *fit_level_names(const fit_run *run, char *buffer, size_t size);
 /* Of columns that were kept: "columns 'a', ... are constant". Returns buffer. */
 char *fit_level_note(const fit_run *run, char *buffer, size_t size);
 /* What a person should know of the data beside the notes of their reader: buffer, or NULL: no reason for this one. */
-enum { FIT_NOTE_LEVEL, FIT_NOTE_IDS, FIT_NOTE_FEW, FIT_OWN_NOTES };
+enum { FIT_NOTE_LEVEL, FIT_NOTE_IDS, FIT_NOTE_MARK, FIT_NOTE_FEW, FIT_OWN_NOTES };
 const char *fit_note(const fit_run *run, int kind, char *buffer, size_t size);
 fin_status fit_count_groups(fit_run *run, fin_error *err); /* collective */
 /* Groups that have a bag of class c; its bags where there are no groups. */

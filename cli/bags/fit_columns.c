@@ -104,7 +104,7 @@ char *fit_level_note(const fit_run *run, char *buffer, size_t size)
     return buffer;
 }
 
-/* ---- columns that look like the number of a row, and too few bags ------------------------------- */
+/* ---- columns that look like the number of a row, or mark a token; too few bags ------------------ */
 
 static int ascending(const void *a, const void *b)
 {
@@ -148,6 +148,23 @@ static bool numbers_tokens(const fin_bags *bags, int64_t j)
     return true;
 }
 
+/* 0 or 1, and 1 for one token of every bag: as a column that says which token is responsible. */
+static bool marks_token(const fin_bags *bags, int64_t j)
+{
+    for (int64_t i = 0; i < bags->n; i++) {
+        int64_t from = bags->offsets[i] - bags->offsets[0], marked = 0;
+        for (int64_t row = from; row < bags->offsets[i + 1] - bags->offsets[0]; row++) {
+            double value = cell(bags, row, j);
+            if (value != 0 && value != 1)
+                return false;
+            marked += value == 1;
+        }
+        if (marked != 1)
+            return false;
+    }
+    return true;
+}
+
 static fin_status find_ids(fit_run *run, fin_error *err)
 {
     enum { ROWS_LEAST = 12 }; /* fewer may differ by chance */
@@ -162,6 +179,9 @@ static fin_status find_ids(fit_run *run, fin_error *err)
         if (numbers_rows(bags, j, room) || numbers_tokens(bags, j)) {
             run->ids++;
             run->first_id = j;
+        } else if (marks_token(bags, j)) {
+            run->marks++;
+            run->first_mark = j;
         }
     free(room);
     return FIN_OK;
@@ -183,6 +203,15 @@ const char *fit_note(const fit_run *run, int kind, char *buffer, size_t size)
                      : "",
                  run->ids > 1 ? ", as others," : "");
         return run->ids ? buffer : NULL;
+    case FIT_NOTE_MARK:
+        snprintf(buffer, size,
+                 "column '%s'%s marks one token of each bag, and is used as a feature; if it is no "
+                 "measurement, name the others with --features",
+                 run->marks
+                     ? cli_clean(fin_bag_set_feature(run->set, run->first_mark), name, sizeof name)
+                     : "",
+                 run->marks > 1 ? ", as others," : "");
+        return run->marks ? buffer : NULL;
     default:
         snprintf(buffer, size,
                  "%lld bags are too few to learn from or to judge a model by; use %d or more, "

@@ -137,6 +137,10 @@ static json_t *fitted(const fit_run *run)
         cli_int(info->unfinished), "draws", cli_int(fin_fit_model_get(&run->settings)->draws),
         "locates", run->locates, "locator", fit_locator(run->fit), "loss",
         fit_loss_name(run->classes), "score", fit_main_name(run->classes));
+    const fin_fit_model *model = fin_fit_model_get(&run->settings);
+    if (run->settings.basis == FIN_BASIS_AUTO && !model->chooses &&
+        fin_fit_basis(&run->settings, run->classes) == FIN_BASIS_BOTH)
+        json_object_set_new(object, "rbf_by_default", json_true());
     if (run->classes == 2 && info->positive >= 0) {
         json_object_set_new(object, "positive",
                             cli_json_text(fin_bag_set_class(run->set, info->positive)));
@@ -155,6 +159,8 @@ static const char fit_form[] =
     "model       {fit.title}[: {fit.chosen}]; [{?fit.draws}{fit.members#draw} from the posterior"
     "|{fit.members#fit} averaged], "
     "[{?fit.parts>1}up to ]{fit.parameters} parameters[{?fit.members>1} each]\n"
+    "[{?fit.rbf_by_default}            +rbf: RBF features beside the columns, usual for classes; "
+    "--basis linear leaves them out\n]"
     "[{?fit.predicting>1}{*fit.parts|" FIT_PART_FORM "}]"
     "[positive    {fit.positive} ({fit.positive_by})\n]"
     "[{?fit.draws}chains      {fit.iterations} steps, {fit.evaluations} "
@@ -166,7 +172,9 @@ static const char fit_form[] =
     "training    {fit.loss} {fit.training_loss:.4g} on the bags it was fitted to "
     "([{?validation}new bags: see below|{?learning_curve}new bags: see below"
     "|too good: new bags were not tried])\n"
-    "[inner folds {fit.loss} {fit.inner_loss:.4f}[ (base rate {fit.base_loss:.4f})]\n]"
+    "[inner folds {fit.loss} {fit.inner_loss:.4f}[ (base rate {fit.base_loss:.4f})]: inside the "
+    "fit, "
+    "for its choices[{?validation}; the table below is of outer folds]\n]"
     "[noise       a label is off its prediction by {fit.noise:.4g} (standard deviation)\n]"
     "[{?tty}time        {seconds.all:.3g} s of the processor: reading {seconds.read:.3g}, "
     "fitting {seconds.fit:.3g}, cross-validation {seconds.validate:.3g}, "
@@ -232,6 +240,8 @@ static json_t *validation_of(const fit_run *run)
 static const char validation_form[] =
     "\n[cross-validation: {validation.folds} folds, {validation.repeats#time}"
     "[, from {validation.from}] (mean +- standard error over folds)\n"
+    "[{?validation.models>1}first minus this: difference in {fit.score}; its +- is corrected for "
+    "overlapping training sets (Nadeau-Bengio)\n]"
     "model            {fit.score:18s} [{?data.classes}      AUC  log loss     Brier       ECE"
     "|     rmse       mae log score    in 90%][{?validation.models>1}    first minus this]"
     "[{?tty}   seconds]\n"

@@ -20,9 +20,9 @@ fin_status fit_cv_read(const char *text, int *folds, int *repeats, fin_error *er
     }
     if (!digits || *end || f < 2 || f > 1000 || r < 1 || r > 1000)
         return cli_status(err, FIN_ERR_ARGUMENT,
-                          "--cv '%.40s' is not FOLDSxREPEATS, 2 to 1000 folds and 1 to 1000 "
-                          "repeats, such as 10x5 or 5, and not none",
-                          text);
+                          "--cv '%.40s': allowed are none, or FOLDSxREPEATS such as 10x5 or 5 "
+                          "(2 to 1000 folds, 1 to 1000 repeats)%s",
+                          text, text[0] == 'n' || text[0] == 'N' ? "; did you mean none?" : "");
     *folds = (int)f;
     *repeats = (int)r;
     return FIN_OK;

@@ -113,7 +113,7 @@ fin_status fini_bags_fail_token(const fin_bag_set *set, const char *label, int64
 /* ---- columns (bags_columns.c) -------------------------------------------------------------------- */
 
 /* A column of text (FIN_COLUMN_UNASKED) is a feature only if it is asked for by itself, which then
- * fails with its line; the bag's, the group's and the label's (FIN_COLUMN_TAKEN) never are. */
+ * fails with its line; the bag's, the label's and the group's (FIN_COLUMN_TAKEN, + 1, + 2) never are. */
 extern const char *const fini_bags_taken[];
 
 /* The columns that are features, in their order: *list (*count), for fini_free. The set gets their

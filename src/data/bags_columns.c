@@ -13,7 +13,7 @@ typedef struct reader {
     char *taken; /* (columns) those in the list */
 } reader;
 
-const char *const fini_bags_taken[] = {"names the bag or its group or is the label"};
+const char *const fini_bags_taken[] = {"names the bags", "is the label", "names the groups"};
 
 static void add(reader *r, int64_t column)
 {

@@ -122,10 +122,13 @@ static fin_status read_label(fini_long *t, const char *line, const fini_cell *ce
 static fin_status fail_differs(const fini_long *t, int64_t row, int64_t bag, int64_t column,
                                const fini_cell *cell, const char *what, fin_error *err)
 {
-    char why[160];
+    char why[240];
     const char *name = fini_names_get(&t->bags, bag);
-    snprintf(why, sizeof why, "differs from the %s of the same bag, '%s', in line %lld", what,
-             FINI_SHOW(name), (long long)fini_csv_line(&t->csv, t->line[t->first_row[bag]]));
+    snprintf(why, sizeof why,
+             "differs from the %s of the same bag, '%s', in line %lld; is it the right column? A "
+             "%s is the same in all rows of a bag",
+             what, FINI_SHOW(name), (long long)fini_csv_line(&t->csv, t->line[t->first_row[bag]]),
+             what);
     return fail_cell(t, t->line[row], column, cell, why, err);
 }
 

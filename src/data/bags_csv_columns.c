@@ -176,9 +176,9 @@ fin_status fini_long_columns(fini_long *t, fin_bag_set *set, const fin_bags_sour
     if (t->bag >= 0)
         t->kind[t->bag] = FIN_COLUMN_TAKEN;
     if (t->label >= 0)
-        t->kind[t->label] = FIN_COLUMN_TAKEN;
+        t->kind[t->label] = FIN_COLUMN_TAKEN + 1;
     if (t->group >= 0)
-        t->kind[t->group] = FIN_COLUMN_TAKEN;
+        t->kind[t->group] = FIN_COLUMN_TAKEN + 2;
     leave_index(t, source, set);
     all.skip = t->kind;
     if (!t->bags_only)

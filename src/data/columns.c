@@ -62,8 +62,10 @@ static fin_status add_named(reader *r, int64_t column, fin_error *err)
     if (r->there[column])
         return fini_fail(err, FIN_ERR_ARGUMENT, "%s: column '%s' is there twice", what(r), name);
     if (skip >= FIN_COLUMN_TAKEN)
-        return fini_fail(err, FIN_ERR_ARGUMENT, "%s: column '%s' %s; a column has one part to play",
-                         what(r), name, r->columns->taken[skip - FIN_COLUMN_TAKEN]);
+        return fini_fail(
+            err, FIN_ERR_ARGUMENT,
+            "%s: column '%s' %s and cannot be in %s too; a column has one part to play", what(r),
+            name, r->columns->taken[skip - FIN_COLUMN_TAKEN], what(r));
     add(r, column);
     return FIN_OK;
 }

@@ -10,6 +10,8 @@ accepts fit bags.npz --model mixture --cv 5x2 --out model.fin
 prints "bags.npz: 120 bags, 480 tokens, 5 columns"
 prints "2 classes"
 prints "cross-validation: 5 folds, 2 times (mean +- standard error over folds)"
+prints "first minus this: difference in accuracy; its +- is corrected for overlapping training sets (Nadeau-Bengio)"
+prints "inside the fit, for its choices; the table below is of outer folds"
 prints "expected calibration error"
 prints "one responsible token?"
 prints "learning curve"

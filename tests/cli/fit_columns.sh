@@ -117,6 +117,20 @@ cut -d, -f3,5- graded.csv >only.csv
 refuses 2 "every column of only.csv is constant within every bag (grade, event)" fit only.csv "${columns[@]}"
 accepts fit only.csv "${columns[@]}" --features grade,event --model mean --cv none
 
+# ---- a column that marks one token of each bag is a feature, with a note; one that does so in all bags but one has none
+awk -F, -v OFS=, 'NR == 1 { print $0, "truth", "most" } NR > 1 { m = (NR + int((NR - 2) / 4)) % 4 == 2; print $0, m, NR < 6 ? 0 : m }' train.csv >marked.csv
+marked=(fit marked.csv "${columns[@]}" --model mean --cv none --json --features)
+note="column 'truth' marks one token of each bag, and is used as a feature; if it is no measurement, name the others with --features"
+accepts "${marked[@]}" x1,x2,truth
+grep -qF "note: $note" stderr || fail "$(cat stderr)"
+"$PYTHON" -c '
+import json, sys
+assert json.load(open("stdout"))["data"]["notes"] == [sys.argv[1]]' "$note"
+for features in x1,x2 x1,most; do
+    accepts "${marked[@]}" $features
+    ! grep -q "note:" stderr || fail "$features: $(cat stderr)"
+done
+
 # ---- other units, known bags
 accepts predict m.fin metres.csv
 grep -q "note: column 'x3': 160 of 160 tokens are far outside of what the model was fitted to (-[0-9.]* to [0-9.]*); are the units the same?" stderr ||

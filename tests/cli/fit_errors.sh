@@ -138,6 +138,13 @@ refuses 2 "too few bags; name a model" fit two.csv --kind regression --model sta
 table '1,no,1,2\n' two.csv
 refuses 1 "the 1 bag is of class 'no'" fit two.csv
 
+# ---- what is wrong, and what would be right
+refuses 2 "--cv 'non': allowed are none, or FOLDSxREPEATS such as 10x5 or 5 (2 to 1000 folds, 1 to 1000 repeats); did you mean none?" fit two.csv --cv non
+refuses 2 "2 to 1000 folds, 1 to 1000 repeats)" fit two.csv --cv 7y
+! grep -q "did you mean" stderr || fail "$(cat stderr)"
+printf 'bag,label,texture\n1,0,5\n1,0,6\n2,1,7\n' >texture.csv
+refuses 1 "'6' differs from the label of the same bag, '1', in line 2; is it the right column? A label is the same in all rows of a bag" fit texture.csv --label texture
+
 # ---- a table of simulate: the answer is no feature unless it is asked for
 "$FINETTI" simulate --n 40 --d 2 --L 3 --sign --out leak.csv 2>/dev/null
 "$FINETTI" fit leak.csv --bag sample --label y --model mean --cv none >leak.txt 2>&1

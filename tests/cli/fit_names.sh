@@ -44,6 +44,17 @@ called numbers.npz -- softmax
 called numbers.npz --model mixture -- mixture
 called numbers.npz --model softmax+rbf -- softmax+rbf
 
+# RBF features that nobody asked for are explained; asked for, they are not
+usual="+rbf: RBF features beside the columns, usual for classes; --basis linear leaves them out"
+accepts fit bags.npz --model mixture --cv none
+prints "$usual"
+prints "inside the fit, for its choices"
+for words in "bags.npz --model mixture+rbf" "bags.npz --model mixture --basis linear" "numbers.npz --model mixture" "bags.npz --model mean"; do
+    accepts fit $words --cv none
+    ! grep -qF "$usual" stdout || fail "$words: $(cat stdout)"
+    ! grep -qF "outer folds" stdout || fail "$words: $(cat stdout)"
+done
+
 # JSON has what --model and --compare read
 "$FINETTI" fit bags.npz --model base --cv 2 --compare softmax,softmax:linear,mixture+rbf,base --no-curve --json >rows.json
 "$PYTHON" - <<'P'
