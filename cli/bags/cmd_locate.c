@@ -406,9 +406,11 @@ static fin_status write_npz(const located *l, const char *path, fin_error *err)
 /* ---- running -------------------------------------------------------------------------------- */
 
 static const char table_form[] =
-    "bag                  tokens[{?none}  none]  row (token): probability that it is responsible"
+    "bag                  tokens[{?none}  none]  row from 1 (token from 0): probability that it is "
+    "responsible"
     "[{?given} (given the label)][{?own} \\[that it is positive\\]]"
-    "[{?evidence}, evidence: what the prediction loses without it]\n"
+    "[{?evidence}, evidence: what the prediction loses without it][{?none}; none: that no token is "
+    "positive]\n"
     "{*bags|{bag:-20.20s} {size:6d} [{none:5.3f} ]{*tokens|[{?first} |, ]{row} ({token}): "
     "[{probability:.3f}|-][ ({given_label:.3f})][ \\[{own:.3f}\\]][ {evidence:+.3f}]}"
     "[  label {label}]\n}"

@@ -159,7 +159,7 @@ P
 # a stack locates by its parts; on a terminal there is a table of three tokens a bag
 if script -qec true /dev/null </dev/null >/dev/null 2>&1; then
     script -qec "'$FINETTI' locate csv.fin test.csv --bag sample --label y" /dev/null </dev/null | tr -d '\r' >table
-    grep -q '^bag  *tokens' table && [ "$(wc -l <table)" -ge 40 ] || fail "$(head -5 table)"
+    grep -q '^bag  *tokens  none  row from 1 (token from 0): .*; none: that no token is positive$' table && [ "$(wc -l <table)" -ge 40 ] || fail "$(head -5 table)"
     grep -qE '^1000 +[2-6] [01]\.[0-9]{3}  [0-9]+ \([0-5]\): [01]\.[0-9]{3} \([01]\.[0-9]{3}\) \[[01]\.[0-9]{3}\]' table || fail "$(head -5 table)"
 else
     echo "SKIPPED: the table on a terminal: no terminal can be made"
