@@ -31,7 +31,7 @@ NOT = {
     ],
     "Zhang et al. 2022": [
         ("Theorems with their constants", "the body of the paper", "the numbers and constants of its theorems were not available to us; rates and limits are tried as the abstract states them"),
-        ("BERT and ViT pretrained at scale", "experiments", "weights and images cannot be had offline; digits of 8 x 8 are used (docs/encoder.md)"),
+        ("BERT and ViT pretrained at scale", "experiments", "weights and images cannot be had offline; examples/digits.yaml makes claims of images of yours, tried on digits of 8 x 8 (docs/encoder.md)"),
     ],
     "Zhang et al. 2023": [
         ("The bound on pretraining with dependent tokens (PAC-Bayes), and approximation in depth", "theorem 5.3, proposition 5.4",

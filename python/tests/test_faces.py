@@ -32,23 +32,29 @@ TIMED = "clock"  # differs from run to run
 # ---- settings -------------------------------------------------------------------------------------
 
 EXAMPLES = {lib.FIN_WORD_PAIRS: ["2:0.25,3:0.75", "4:1"], lib.FIN_WORD_WHOLES: ["2,4", "3"]}
-ENCODERS = []
+FILES = {}
 
 
 @pytest.fixture(scope="module", autouse=True)
 def encoder(tmp_path_factory):
-    """What a word that names an encoder's folder may be."""
+    """What words that name an encoder's folder or a file of images may be."""
     folder = str(tmp_path_factory.mktemp("bert"))
     subprocess.run([sys.executable, os.path.join(SRC, "tests", "cli", "text_folder.py"), folder], check=True)
-    ENCODERS[:] = [folder]
+    images = os.path.join(folder, "images.csv")
+    pick = random.Random(1)
+    with open(images, "w", encoding="utf-8") as file:
+        print("label", *(f"p{k}" for k in range(16)), sep=",", file=file)
+        for i in range(60):
+            print("ab"[i % 2], *(round(pick.gauss(k % 4 * (i % 2), 1), 3) for k in range(16)), sep=",", file=file)
+    FILES.update(encoder=folder, data=images)
 
 
 def words_of(command, pick):
     """Random words, some of them left out."""
     chosen = {}
     for word in _rows(command.pointer.words):
-        if text(word.name) == "encoder":
-            chosen["encoder"] = ENCODERS[0]
+        if text(word.name) in FILES:
+            chosen[text(word.name)] = FILES[text(word.name)]
             continue
         choices = EXAMPLES.get(word.kind) or command._choices(word)
         if word.kind == lib.FIN_WORD_NAMES:

@@ -29,6 +29,7 @@
     C(head)                                                                                        \
     C(encoder)                                                                                     \
     C(pretrain)                                                                                    \
+    C(images)                                                                                      \
     C(text)                                                                                        \
     C(mil)
 

@@ -130,22 +130,6 @@ static fin_status check_shapes(const char *name, const char *text, fin_error *er
 
 /* ---- settings -------------------------------------------------------------------------------- */
 
-/* The folder of a path or of a key. */
-static fin_status find_folder(const text_values *v, char folder[FINI_FOLDER_PATH], fin_error *err)
-{
-    if (!v->encoder[0])
-        return fini_fail(err, FIN_ERR_ARGUMENT,
-                         "no encoder: set encoder to a folder with config.json and "
-                         "model.safetensors; docs/encoder.md says where there is one");
-    if (!fini_text_is_key(v->encoder))
-        snprintf(folder, FINI_FOLDER_PATH, "%s", v->encoder);
-    else if (!fini_text_folder(v->encoder, folder))
-        return fini_fail(err, FIN_ERR_ARGUMENT,
-                         "encoder = %s: no folder with this was given; set encoder to it",
-                         v->encoder);
-    return FIN_OK;
-}
-
 static fin_status check_encoder(const text_values *v, fin_error *err)
 {
     char key[FINI_TEXT_KEY];
@@ -183,11 +167,7 @@ static fin_status check(const void *values, fin_error *err)
 static void tidy(void *values)
 {
     text_values *v = values;
-    char key[FINI_TEXT_KEY];
-    if (v->encoder[0] && !fini_text_is_key(v->encoder) && !fini_text_key(v->encoder, key, NULL)) {
-        memset(v->encoder, 0, sizeof v->encoder);
-        strcpy(v->encoder, key);
-    }
+    fini_text_to_key(v->encoder, sizeof v->encoder);
 }
 
 /* ---- sentences ------------------------------------------------------------------------------- */
@@ -417,14 +397,14 @@ static fin_status run(const void *values, fin_result *result, const fin_progress
                       fin_error *err)
 {
     const text_values *v = values;
-    char folder[FINI_FOLDER_PATH], key[FINI_TEXT_KEY];
+    char folder[FINI_FOLDER_PATH];
     corpus c = {.n = 0};
     measuring m = {.v = v, .c = &c};
-    fin_status status = find_folder(v, folder, err);
-    if (!status)
-        status = fini_text_key(folder, key, err);
-    if (!status && fini_text_is_key(v->encoder) && strcmp(key, v->encoder) != 0)
-        status = fini_fail(err, FIN_ERR_FORMAT, "'%.200s' has changed since it was given", folder);
+    if (!v->encoder[0])
+        return fini_fail(err, FIN_ERR_ARGUMENT,
+                         "no encoder: set encoder to a folder with config.json and "
+                         "model.safetensors; docs/encoder.md says where there is one");
+    fin_status status = fini_text_given("encoder", v->encoder, folder, err);
     if (!status)
         status = fin_text_encoder_open(&m.encoder, folder, err);
     if (!status && v->own.layer > fin_text_encoder_shape(m.encoder)->layers)

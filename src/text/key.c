@@ -1,5 +1,5 @@
-/* What is in a folder of an encoder, as a key: settings that name a folder are known by it, so that the same run is the
- * same wherever the folder lies, and another one when a weight has changed. */
+/* What is in a folder of an encoder, or in a file, as a key: settings that name one are known by it, so that
+ * the same run is the same wherever it lies, and another one when a number has changed. */
 #define _POSIX_C_SOURCE 200809L
 #include "text/text.h"
 
@@ -19,7 +19,7 @@ enum { FILES = sizeof files / sizeof *files, KNOWN_MOST = 64, BLOCK = 1 << 18 };
 /* Folders whose key is known, and what their files were then. */
 typedef struct known {
     char folder[FINI_FOLDER_PATH], key[FINI_TEXT_KEY];
-    struct stat about[FILES];
+    struct stat about[FILES + 1]; /* the last: of a path that is a file itself */
 } known;
 static known *list[KNOWN_MOST];
 static int count;
@@ -47,6 +47,11 @@ static fin_status add_file(XXH3_state_t *hash, const char *path, unsigned char *
     return status;
 }
 
+static const char *path_of(const known *k, int i, char path[FINI_FOLDER_PATH])
+{
+    return i < FILES ? fini_folder_path(k->folder, files[i], path) : k->folder;
+}
+
 /* Names and sizes are hashed, too: what is in one file cannot be in another. */
 static fin_status hash_files(known *k, fin_error *err)
 {
@@ -54,17 +59,22 @@ static fin_status hash_files(known *k, fin_error *err)
     XXH3_state_t *hash = XXH3_createState();
     unsigned char *block = fini_alloc(BLOCK);
     fin_status status = hash && block ? FIN_OK : fini_fail_memory(err, BLOCK, "a key");
+    bool there = false;
     if (!status)
         XXH3_128bits_reset(hash);
-    for (int i = 0; i < FILES && !status; i++) {
+    for (int i = 0; i <= FILES && !status; i++) {
         char head[64];
         if (!S_ISREG(k->about[i].st_mode))
             continue;
-        int size =
-            snprintf(head, sizeof head, "%s %lld\n", files[i], (long long)k->about[i].st_size);
+        there = true;
+        int size = snprintf(head, sizeof head, "%s %lld\n", i < FILES ? files[i] : "file",
+                            (long long)k->about[i].st_size);
         XXH3_128bits_update(hash, head, (size_t)size);
-        status = add_file(hash, fini_folder_path(k->folder, files[i], path), block, err);
+        status = add_file(hash, path_of(k, i, path), block, err);
     }
+    if (!status && !there)
+        status = fini_fail(err, FIN_ERR_IO, "'%.200s' is no file, and no folder of an encoder",
+                           k->folder);
     if (!status) {
         XXH128_hash_t digest = XXH3_128bits_digest(hash);
         snprintf(k->key, sizeof k->key, FINI_TEXT_KEY_LEAD "%016llx%016llx",
@@ -94,7 +104,7 @@ static bool find_key(known *k)
 {
     for (int i = 0; i < count; i++) {
         bool same = strcmp(list[i]->folder, k->folder) == 0;
-        for (int f = 0; f < FILES && same; f++)
+        for (int f = 0; f <= FILES && same; f++)
             same = same_file(&list[i]->about[f], &k->about[f]);
         if (same)
             strcpy(k->key, list[i]->key);
@@ -119,8 +129,8 @@ fin_status fini_text_key(const char *folder, char key[FINI_TEXT_KEY], fin_error 
         return fini_fail_memory(err, sizeof *k, "a key");
     memset(k, 0, sizeof *k);
     snprintf(k->folder, sizeof k->folder, "%s", folder);
-    for (int i = 0; i < FILES; i++)
-        if (stat(fini_folder_path(folder, files[i], path), &k->about[i]))
+    for (int i = 0; i <= FILES; i++)
+        if (stat(path_of(k, i, path), &k->about[i]))
             memset(&k->about[i], 0, sizeof k->about[i]);
     pthread_mutex_lock(&mutex);
     bool there = find_key(k);
@@ -134,15 +144,40 @@ fin_status fini_text_key(const char *folder, char key[FINI_TEXT_KEY], fin_error 
     return status;
 }
 
-bool fini_text_folder(const char *key, char folder[FINI_FOLDER_PATH])
+void fini_text_to_key(char *given, size_t size)
+{
+    char key[FINI_TEXT_KEY];
+    if (*given && !fini_text_is_key(given) && !fini_text_key(given, key, NULL)) {
+        memset(given, 0, size);
+        strcpy(given, key);
+    }
+}
+
+static bool find_path(const char *key, char path[FINI_FOLDER_PATH])
 {
     bool found = false;
     pthread_mutex_lock(&mutex);
     for (int i = 0; i < count && !found; i++) {
         found = strcmp(list[i]->key, key) == 0;
         if (found)
-            strcpy(folder, list[i]->folder);
+            strcpy(path, list[i]->folder);
     }
     pthread_mutex_unlock(&mutex);
     return found;
+}
+
+fin_status fini_text_given(const char *name, const char *given, char path[FINI_FOLDER_PATH],
+                           fin_error *err)
+{
+    char key[FINI_TEXT_KEY];
+    if (!fini_text_is_key(given))
+        snprintf(path, FINI_FOLDER_PATH, "%s", given);
+    else if (!find_path(given, path))
+        return fini_fail(err, FIN_ERR_ARGUMENT,
+                         "%s = %s: nothing with this was given; set %s to its path", name, given,
+                         name);
+    fin_status status = fini_text_key(path, key, err);
+    if (!status && fini_text_is_key(given) && strcmp(key, given) != 0)
+        status = fini_fail(err, FIN_ERR_FORMAT, "'%.200s' has changed since it was given", path);
+    return status;
 }

@@ -81,15 +81,18 @@ enum { FINI_FOLDER_PATH = 4096 };
 char *fini_folder_path(const char *folder, const char *name, char buffer[FINI_FOLDER_PATH]);
 bool fini_folder_has(const char *folder, const char *name);
 
-/* ---- what is in a folder, as a key (key.c) -------------------------------------------------------- */
+/* ---- what is in a file or folder, as a key (key.c) -------------------------------------------------------- */
 
 #define FINI_TEXT_KEY_LEAD "xxh128:"
 enum { FINI_TEXT_KEY = 48 };
-/* Reads all that an encoder is made of, once while its files stay as they are, and remembers the folder. */
+/* Reads a file, or all that an encoder is made of, once while files stay as they are, and remembers where they lie. */
 fin_status fini_text_key(const char *folder, char key[FINI_TEXT_KEY], fin_error *err);
 bool fini_text_is_key(const char *text);
-/* The folder that had this key in this process; false: none had. */
-bool fini_text_folder(const char *key, char folder[FINI_FOLDER_PATH]);
+/* A setting that is a path becomes its key, if it has one. */
+void fini_text_to_key(char *given, size_t size);
+/* The path of a setting that is one, or the key of one in this process, whose files are still the same. */
+fin_status fini_text_given(const char *name, const char *given, char path[FINI_FOLDER_PATH],
+                           fin_error *err);
 
 /* ---- weights (weights.c) -------------------------------------------------------------------------- */
 

@@ -80,7 +80,7 @@ code=0
 [ $code = 1 ] && grep -q "no encoder: set encoder to a folder" stdout stderr || fail "without an encoder: $code: $(cat stdout stderr)"
 refuses 2 "no config.json" study run study.yaml --store none.db --set '*.encoder=/dev'
 refuses 2 "no config.json" study run study.yaml --store none.db --set '*.encoder=../../../../../../etc/passwd'
-refuses 2 "no folder with this" lab text --encoder xxh128:00000000000000000000000000000000
+refuses 2 "nothing with this was given" lab text --encoder xxh128:00000000000000000000000000000000
 refuses 2 "layer = 3: the encoder has 2" lab text --encoder bert --layer 3
 refuses 2 "needs one {a}" lab text --shapes "no word"
 refuses 2 "good has 1 words" lab text --good great

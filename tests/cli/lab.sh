@@ -15,7 +15,7 @@ small = {
     "limit": "L=64", "erm": "repetitions=2 n=8 L=8", "shift": "n=16", "head": "pre=16 n=8 starts=1 repetitions=2 test=100 L=8",
     "encoder": encoder, "pretrain": encoder + " repetitions=2 scratch_steps=2 scratch_rates=1 labels=4",
     "heads": "runs=2 steps=100 d=20", "layer": "runs=2 steps=5 d=8 hidden=8 L=3 batch=4 test=10 log_every=5",
-    "text": "encoder=bert train=20 test=10 seen=5", "minimal": "samples=100", "mil": "trials=2 bags=12 judged=12 d=2 most=3 model=mean",
+    "images": "data=pixels.csv steps=3 per_class=2 subsets=2 width=8", "text": "encoder=bert train=20 test=10 seen=5", "minimal": "samples=100", "mil": "trials=2 bags=12 judged=12 d=2 most=3 model=mean",
 }
 small = {name: dict(pair.split("=") for pair in text.split()) for name, text in small.items()}
 
@@ -40,7 +40,7 @@ for name in names:
         assert any(line.startswith(scalar + " ") for line in text.splitlines()), (name, scalar, text)
         assert "\n  " + scalar in help, (name, scalar, "is not explained")
     for setting, value in small.get(name, {}).items():
-        if setting == "encoder": # known by what is in it
+        if setting in ("encoder", "data"): # known by what is in it
             value = result["settings"][setting]
             assert value.startswith("xxh128:") and len(value) == 39
         assert str(result["settings"][setting]) in (value, value + ".0"), (name, setting)
@@ -57,7 +57,27 @@ for name in names:
 print(len(names), "commands in every format,", series, "series")
 P
 "$PYTHON" "$SRC/tests/cli/text_folder.py" bert
+"$PYTHON" -c 'import random
+print("label," + ",".join("p%d" % k for k in range(16)))
+for i in range(40):
+    print("ab"[i % 2] + "," + ",".join("%.3f" % (random.gauss(0, 1) + (k % 4 < 2) * (i % 2)) for k in range(16)))' >pixels.csv
 "$PYTHON" lab.py
+
+# ---- images: a run is known by what is in their file
+cat >images.yaml <<'Y'
+{study: pictures, title: T, runs: [{id: a, command: images, set: {steps: 0, per_class: 2, subsets: 2, width: 8}}]}
+Y
+accepts study run images.yaml --store i.db --set a.data=pixels.csv
+cp pixels.csv again.csv
+accepts study run images.yaml --store i.db --set a.data=again.csv
+prints "1 cached, 0 computed"
+sed -i '2s/,[0-9.-]*$/,0.5555/' again.csv
+accepts study run images.yaml --store i.db --set a.data=again.csv
+prints "0 cached, 1 computed"
+refuses 1 "'none.csv' is no file" lab images --data none.csv
+refuses 2 "nothing with this was given" lab images --data xxh128:00000000000000000000000000000000
+refuses 2 "no images: set data" lab images
+refuses 2 "do not tile images" lab images --data pixels.csv --patch 3
 
 # ---- sweeps: a point of a sweep is a run, to the last bit; grids, words, files
 "$PYTHON" - <<'P'
