@@ -293,9 +293,17 @@ static double scores(int64_t L, int64_t p, const double *tokens, const double *s
         for (int64_t l = 0; l < count; l++)
             w[l] += x[l] * s[c];
     }
-#pragma omp simd reduction(max : top)
-    for (int64_t l = 0; l < count; l++)
-        top = w[l] > top ? w[l] : top;
+    double most[8];
+    int64_t l = 0;
+    for (int j = 0; j < 8; j++)
+        most[j] = top;
+    for (; l + 8 <= count; l += 8)
+        for (int j = 0; j < 8; j++)
+            most[j] = w[l + j] > most[j] ? w[l + j] : most[j];
+    for (; l < count; l++)
+        most[0] = w[l] > most[0] ? w[l] : most[0];
+    for (int j = 0; j < 8; j++)
+        top = most[j] > top ? most[j] : top;
     return top;
 }
 
