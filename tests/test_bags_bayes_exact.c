@@ -219,7 +219,8 @@ static void drawn(const data *o, int64_t seed, double got[NEW][SAID + 1])
 static void against(bool numbers)
 {
     const data o = make(numbers);
-    const int64_t fits = sized(6, 40, 200);
+    const int64_t fits =
+        sized(20, 40, 200); /* of few, five estimated deviations are nothing rare */
     const char *name[] = {"mean", "square", "first token", "below 0.5"};
     double want[NEW][SAID + 1], rough[NEW][SAID + 1], apart = 0, sum[NEW][SAID + 1] = {{0}},
                                                       square[NEW][SAID + 1] = {{0}};
