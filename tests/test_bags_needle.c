@@ -228,6 +228,45 @@ static void extreme__of_noise(void **state)
     free(h.tokens);
 }
 
+/* Where zero is does not matter: keys and values are the same 1e7 deviations away, where the variance as a difference
+ * of squares would be rounding. */
+static void extreme__does_not_mind_where_zero_is(void **state)
+{
+    (void)state;
+    enum { L = 40 };
+    static hay h;
+    static double z[N * L * D];
+    double x[2][2 * D + 1], shift[] = {0, 1e7}, most = 0, sum = 0, far = 0;
+    draw(&h, L, 2, 4, 2);
+    for (int k = 0; k < 2; k++) {
+        ground g;
+        bool found = false;
+        open_ground(&g, &h, FIN_MODEL_SOFTMAX);
+        for (int64_t t = 0; t < N * L; t++) {
+            double buffer[D];
+            const double *row = fini_phi_row(&g.phi, t, buffer);
+            for (int j = 0; j < D; j++)
+                z[t * D + j] = row[j] + shift[k];
+        }
+        g.phi.bags.tokens = z;
+        g.phi.center = g.phi.scale = g.phi.bound = NULL;
+        OK(fini_extreme(&g.problem, g.x, &found, &err));
+        assert_true(found);
+        memcpy(x[k], g.x, sizeof x[k]);
+        close_ground(&g);
+    }
+    for (int j = 0; j < 2 * D; j++) {
+        most = fmax(most, fabs(x[0][j]));
+        far = fmax(far, fabs(x[1][j] - x[0][j]));
+    }
+    for (int j = 0; j < D; j++)
+        sum += x[1][D + j];
+    print_message("far from zero: %.2g of %.3g\n", far, most);
+    assert_true(far < 1e-6 * most);
+    assert_true(fabs(x[1][2 * D] - x[0][2 * D] + shift[1] * sum) < 1e-6 * fabs(shift[1] * sum));
+    free(h.tokens);
+}
+
 static fin_status extreme_once(void *user, fin_error *e)
 {
     ground *g = user;
@@ -328,6 +367,7 @@ int main(void)
         cmocka_unit_test(needle__is_found),
         cmocka_unit_test(extreme__points_at_the_needle),
         cmocka_unit_test(extreme__of_noise),
+        cmocka_unit_test(extreme__does_not_mind_where_zero_is),
         cmocka_unit_test(extreme__without_memory),
         cmocka_unit_test(bounds__follow_the_size_of_bags),
         cmocka_unit_test(bounds__take_one_wild_bag),

@@ -24,7 +24,7 @@
 
 /* Penalty of the regression, against the sum of losses; the direction hardly depends on it. */
 static const double penalty = 1, widest = 4;
-enum { STEPS = 100, TALLY = 12 };
+enum { STEPS = 100, ZERO = 1, ONE = 4, TALLY = 7 }; /* where a class stands in a tally */
 
 typedef struct extreme {
     const fini_problem *problem;
@@ -35,7 +35,8 @@ typedef struct extreme {
     double *sum;          /* (2 p) */
     bool squares;         /* what is summed */
     double *low, *high;   /* (n) ends of w.phi in a bag */
-    double *square;       /* (n, 2) its sum, and that of its square */
+    double *tokens;       /* (n, 2) its mean over a bag, and sum of squares about it */
+    double means[TALLY];  /* what squares are about */
     fini_arena arena;
     fini_lbfgs search;
     fini_risk *risk;
@@ -51,7 +52,7 @@ static void layout(extreme *e)
     e->sum = fini_take(a, 2 * e->p, sizeof(double));
     e->low = fini_take(a, e->n, sizeof(double));
     e->high = fini_take(a, e->n, sizeof(double));
-    e->square = fini_take(a, e->n, 2 * sizeof(double));
+    e->tokens = fini_take(a, e->n, 2 * sizeof(double));
 }
 
 /* ---- largest and smallest values ---------------------------------------------------------------- */
@@ -187,8 +188,8 @@ static fin_status project(extreme *e, const double *w, fin_error *err)
     for (int64_t i = 0; i < e->n; i++) {
         int64_t row = phi->bags.offsets[i] - phi->bags.offsets[0];
         int64_t L = phi->bags.offsets[i + 1] - phi->bags.offsets[i];
-        double *square = e->square + 2 * i;
-        square[0] = square[1] = 0;
+        double *mean = e->tokens + 2 * i, *squares = mean + 1;
+        *mean = *squares = 0;
         if (!(o->weights[i] > 0) || fini_cancelled(o->cancel, 0))
             continue;
         fini_project(phi, row, L, 1, w, u, u + longest, o->cancel);
@@ -196,37 +197,56 @@ static fin_status project(extreme *e, const double *w, fin_error *err)
         for (int64_t l = 0; l < L; l++) {
             e->low[i] = fmin(e->low[i], u[l]);
             e->high[i] = fmax(e->high[i], u[l]);
-            square[0] += u[l];
-            square[1] += u[l] * u[l];
+            *mean += u[l];
         }
+        *mean /= (double)L;
+        for (int64_t l = 0; l < L; l++)
+            *squares += (u[l] - *mean) * (u[l] - *mean);
     }
     fini_free(u);
     return fini_cancel_end(o->cancel, err);
 }
 
-/* Sums: tokens' w.phi and its square; for each class bags, and both ends with their squares. */
+/* Sums of tokens' w.phi, and for each class of bags, lower and upper ends; or of squares about the means. */
 static void tally(const void *user, int64_t i, double *sums)
 {
     const extreme *e = user;
-    double *c = sums + (e->problem->labels[i] > 0.5 ? 7 : 2);
-    if (!(e->problem->weights[i] > 0))
+    const fini_problem *o = e->problem;
+    const int64_t *offsets = o->phi->bags.offsets;
+    int at = o->labels[i] > 0.5 ? ONE : ZERO;
+    double L = (double)(offsets[i + 1] - offsets[i]), off = e->tokens[2 * i] - e->means[0];
+    double low = e->low[i] - e->means[at + 1], high = e->high[i] - e->means[at + 2];
+    if (!(o->weights[i] > 0))
         return;
-    sums[0] += e->square[2 * i];
-    sums[1] += e->square[2 * i + 1];
-    c[0] += 1;
-    c[1] += e->low[i];
-    c[2] += e->low[i] * e->low[i];
-    c[3] += e->high[i];
-    c[4] += e->high[i] * e->high[i];
+    sums[0] += e->squares ? e->tokens[2 * i + 1] + L * off * off : L * off;
+    sums[at] += 1;
+    sums[at + 1] += e->squares ? low * low : low;
+    sums[at + 2] += e->squares ? high * high : high;
 }
 
-/* How far apart the classes are, in deviations; where: half-way. c: count, sum, sum of squares. */
-static double gap(const double *zero, const double *one, int at, double *where)
+/* Means, and mean squares about them; *found: there are bags of both classes. */
+static fin_status measure(extreme *e, double variance[TALLY], bool *found, fin_error *err)
 {
-    double a = zero[at] / zero[0], b = one[at] / one[0];
-    double va = zero[at + 1] / zero[0] - a * a, vb = one[at + 1] / one[0] - b * b;
+    const fini_problem *o = e->problem;
+    fin_status status = FIN_OK;
+    memset(e->means, 0, sizeof e->means);
+    for (int pass = 0; pass < 2 && !status && *found; pass++) {
+        double *to = pass ? variance : e->means, sum[TALLY];
+        e->squares = pass > 0;
+        status = fini_bags_sum(&o->phi->bags, o->sum, 1, TALLY, tally, e, sum, err);
+        *found = !status && sum[ZERO] > 0 && sum[ONE] > 0;
+        for (int k = 0; k < TALLY && *found; k++)
+            to[k] = sum[k] / (k == 0 ? o->tokens : sum[k < ONE ? ZERO : ONE]);
+    }
+    return status;
+}
+
+/* How far apart the classes are at an end (1: lower, 2: upper), in deviations; where: half-way. */
+static double gap(const extreme *e, const double *variance, int end, double *where)
+{
+    double a = e->means[ZERO + end], b = e->means[ONE + end];
     *where = 0.5 * (a + b);
-    return (b - a) / sqrt(fmax(va + vb, 1e-12));
+    return (b - a) / sqrt(fmax(variance[ZERO + end] + variance[ONE + end], 1e-12));
 }
 
 double fini_reach_value(const fini_ends *e, double middle)
@@ -249,14 +269,16 @@ void fini_reach_keys(const fini_problem *problem, const fini_ends *e, double *x)
 }
 
 /* From w and what tokens have of it to parameters of the form. */
-static void set_parameters(const extreme *e, const double *w, const double sum[TALLY], double *x)
+static void set_parameters(const extreme *e, const double *w, const double variance[TALLY],
+                           double *x)
 {
     const fini_part *part = e->problem->part;
-    double tokens = e->problem->tokens, mean = sum[0] / tokens;
-    fini_ends ends = {.w = w, .L = tokens / e->problem->bags, .mean = mean};
-    ends.up = gap(sum + 2, sum + 7, 3, &ends.above);
-    ends.down = gap(sum + 2, sum + 7, 1, &ends.below);
-    ends.sd = sqrt(fmax(sum[1] / tokens - mean * mean, 1e-300));
+    fini_ends ends = {.w = w,
+                      .L = e->problem->tokens / e->problem->bags,
+                      .mean = e->means[0],
+                      .sd = sqrt(fmax(variance[0], 1e-300))};
+    ends.up = gap(e, variance, 2, &ends.above);
+    ends.down = gap(e, variance, 1, &ends.below);
     memset(x, 0, (size_t)part->parameters * sizeof *x);
     part->form->reach(e->problem, &ends, x);
 }
@@ -269,7 +291,7 @@ fin_status fini_extreme(const fini_problem *problem, double *x, bool *found, fin
     extreme e = {.problem = problem, .n = bags->n, .p = bags->d};
     if (map->m > 0 && map->linear > 0)
         e.p = map->linear;
-    double sum[TALLY];
+    double variance[TALLY];
     *found = false;
     if (bags->total > most / 16 / bags->d)
         return FIN_OK;
@@ -290,11 +312,10 @@ fin_status fini_extreme(const fini_problem *problem, double *x, bool *found, fin
     if (!status && *found)
         status = project(&e, w, err);
     if (!status && *found)
-        status = fini_bags_sum(bags, problem->sum, 1, TALLY, tally, &e, sum, err);
-    if (!status && *found && sum[2] > 0 && sum[7] > 0)
-        set_parameters(&e, w, sum, x);
-    else
-        *found = false;
+        status = measure(&e, variance, found, err);
+    *found = *found && !status;
+    if (*found)
+        set_parameters(&e, w, variance, x);
     fini_risk_destroy(e.risk);
     fini_lbfgs_close(&e.search);
     fini_free(w);
