@@ -4,6 +4,7 @@
 #include "test_command.h"
 
 #include "command/training.h"
+#include "train/train.h"
 
 enum { WORDS = 2048 };
 
@@ -522,6 +523,26 @@ static void result__risks_that_are_simulated(void **state)
     fin_result_destroy(r);
 }
 
+/* Overlaps that no vectors have, as a log that somebody has harmed may say, are told of; that there is no exact risk to judge
+ * steps by is not. */
+static void steps__that_cannot_be_judged(void **state)
+{
+    (void)state;
+    fin_training *t = made("engine=reduced runs=2 steps=2 d=5 L=3", NULL);
+    advance(t, 2);
+    assert_int_equal(fin_training_check_step(t, &err), FIN_OK);
+    const size_t harmed[] = {offsetof(fin_train_point, kappa), offsetof(fin_train_point, eta)};
+    for (int j = 0; j < 2; j++)
+        t->train->log[harmed[j] / sizeof(double)][2 * t->train->logs - 1] = 0.9;
+    assert_int_equal(fin_training_check_step(t, &err), FIN_ERR_ARGUMENT);
+    assert_true(strstr(err.message, "steps are too long where run 1 is: no unit vectors") != NULL);
+    fin_training_destroy(t);
+    t = made("engine=ambient runs=2 steps=2 d=5 L=3 form=softplus", NULL);
+    advance(t, 2);
+    assert_int_equal(fin_training_check_step(t, &err), FIN_OK);
+    fin_training_destroy(t);
+}
+
 /* ---- faults ----------------------------------------------------------------------------------- */
 
 static fin_status once(void *user, fin_error *error)
@@ -574,6 +595,7 @@ int main(void)
         cmocka_unit_test(result__ends_and_intervals),
         cmocka_unit_test(result__all_diverged),
         cmocka_unit_test(result__risks_that_are_simulated),
+        cmocka_unit_test(steps__that_cannot_be_judged),
         cmocka_unit_test(all__every_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -141,8 +141,14 @@ fin_status fin_training_check_step(const fin_training *t, fin_error *err)
         if (fin_train_get_run(t->train, r, &run, NULL) || run.status == FIN_RUN_DIVERGED ||
             run.step == 0)
             continue;
-        if (fin_training_curvature(t, r, &c, NULL)) /* no exact risk: nothing is known */
+        fin_error why;
+        fin_status status = fin_training_curvature(t, r, &c, &why);
+        if (status == FIN_ERR_UNSUPPORTED) /* no exact risk: nothing is known */
             return FIN_OK;
+        if (status)
+            return fini_fail(err, status,
+                             "it cannot be told whether steps are too long where run %lld is: %s",
+                             (long long)r, why.message);
         alpha = fini_alpha_at(t->train, run.step - 1);
         most = fmax(most, largest(&c));
         beyond += alpha * largest(&c) > limit;
