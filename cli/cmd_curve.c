@@ -21,12 +21,13 @@ const cli_command cli_curve = {
     .summary = "learning curves: what any learner could reach from n bags",
     .about =
         "For the task spiked with unknown k* and v*, n = alpha d bags and large d: how well the\n"
-        "posterior knows them (q_k, q_v), the risk of the Bayes-optimal learner, the Bayes risk\n"
-        "with k* and v* known, and that of the best linear predictor learnt from the same bags.\n"
+        "posterior knows them (q_k, q_v), and the risk of the Bayes-optimal learner. Then the\n"
+        "Bayes risk with k* and v* known, and that of the best linear predictor learnt from the "
+        "same bags.\n"
         "Where the fixed point from knowing nothing (stuck) or from knowing all locations\n"
         "(beside) is another one than the posterior's, its risk is shown too.\n"
-        "With --form the risk of attention that is fitted to the bags with a ridge penalty (erm);\n"
-        "where its equations do not settle there is none, and a note says so.",
+        "With --form the risk of attention that is fitted to the bags with a ridge penalty (erm).\n"
+        "Where its equations do not settle there is none, and a note says so.",
     .examples = "  finetti curve --snr 5 --L 3 --eps 0.5 --alpha 0.5:50:20log\n"
                 "  finetti curve --eps 0.1 --alpha 1,2,4,10 --json\n"
                 "  finetti curve --form softmax --ridge 1,1 --alpha 2,4,10\n"

@@ -13,8 +13,8 @@ static const cli_word words[] = {
     {"points", "FILE", "the numbers, without the grids, for each row of a CSV file of settings"},
     {"out", "FILE",
      "the grid as CSV: kappa, nu, risk, its derivatives d_kappa and d_nu, the velocity flow_kappa, "
-     "flow_nu of gradient flow, and gradient, the norm of the gradient on the spheres; - is "
-     "standard output; FILE.npz gets the stationary points, too"},
+     "flow_nu of gradient flow, and gradient, its norm. - is standard output. FILE.npz gets the "
+     "stationary points, too"},
     {"json", NULL, "print JSON: numbers, stationary points and grid"},
     {NULL, NULL, NULL},
 };
@@ -25,10 +25,10 @@ const cli_command cli_landscape = {
     .summary = "risk, gradient flow and stationary points over (kappa, nu)",
     .about =
         "Prints the stationary points of the risk on M (theta = eta = rho = 0) with the\n"
-        "eigenvalues of the Hessian in all of the two spheres, and the range of the risk over a\n"
+        "eigenvalues of the Hessian in all of the two spheres. Then the range of the risk over a\n"
         "grid of (kappa, nu); --out writes that grid. Then the stationary points found anywhere,\n"
-        "with the share of random starts whose gradient flow ends there (--starts, 100 if not\n"
-        "given and there is neither --out nor a sweep; 0: on M only). For forms whose risk has an "
+        "with the share of random starts whose gradient flow ends there (--starts: 100 if there\n"
+        "is neither --out nor a sweep; 0: on M only). For forms whose risk has an "
         "exact gradient:\n"
         "element-wise ones, on slr and spiked. Points of the grid that no unit vectors have are\n"
         "left out.",

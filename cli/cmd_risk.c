@@ -17,7 +17,8 @@ const cli_command cli_risk = {
     .summary = "exact risk of a predictor, beside oracle, best linear and Bayes",
     .about =
         "Prints E (Y - f(X))^2 for f(X) = sum_l w_l X_l.v with weights from the scores X_l.k,\n"
-        "given the overlaps of k and v with the true directions; beside it the oracle's, the\n"
+        "given the overlaps of k and v with the true directions. Beside it stand the oracle's, "
+        "the\n"
         "best of all k, v and lam, the best linear predictor's and the Bayes risk. Every number\n"
         "says how it was obtained. Without --show: risk, oracle, star, best, linear and bayes, in\n"
         "a sweep all but star and best, with --points the risk and its derivatives.",

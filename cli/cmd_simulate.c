@@ -11,11 +11,9 @@ static int run(cli_args *args);
 static const cli_word words[] = {
     {"out", "FILE",
      "required: FILE.npz has arrays tokens (all tokens x d), offsets (n+1), y (n), location (n x "
-     "m, "
-     "places in a sample counted from 0), the task and its settings, "
-     "k_star, "
-     "v_star; FILE.csv has one line per token, sample,token,relevant,y,x1..xd, counted from 0; - "
-     "writes CSV to standard output"},
+     "m, places in a sample counted from 0), k_star, v_star, the task and its settings. FILE.csv "
+     "has one line per token, sample,token,relevant,y,x1..xd, counted from 0. - writes CSV to "
+     "standard output"},
     {"sign", NULL, "y is 1 where it is positive, else 0: two classes, for finetti fit"},
     {"json", NULL, "print a summary as JSON"},
     {NULL, NULL, NULL},

@@ -11,7 +11,7 @@ static void train__known_outcome(void **state)
     fin_result *r = run("train init=manifold lam=0.1 runs=10 steps=20000 log_every=200");
     fin_scalar share = scalar(r, "share");
     assert_true(share.value == 1 && share.how == FIN_HOW_SHARE && share.samples == 10);
-    assert_true(scalar(r, "moving").value == 0 && scalar(r, "diverged").value == 0);
+    assert_true(scalar(r, "unconverged").value == 0 && scalar(r, "diverged").value == 0);
     assert_true(scalar(r, "median_abs_kappa").value > 0.98);
     assert_int_equal(scalar(r, "median_abs_kappa").how, FIN_HOW_RUNS);
     assert_int_equal(scalar(r, "median_abs_kappa").samples, 10);

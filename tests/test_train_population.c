@@ -505,7 +505,7 @@ static void logs__tell_of_the_overlaps_beside_them(void **state)
         int converged = fabs(now.now.kappa) > 0.7 && fabs(now.now.nu) > 0.7;
         assert_int_equal(now.status, converged                    ? FIN_RUN_CONVERGED
                                      : now.now.gradient < s.stuck ? FIN_RUN_STUCK
-                                                                  : FIN_RUN_MOVING);
+                                                                  : FIN_RUN_UNCONVERGED);
         assert_int_equal(((const int64_t *)train_array(t, "status").data)[run], now.status);
         assert_int_equal(now.step, 3000);
         assert_int_equal(((const int64_t *)train_array(t, "at").data)[run], 3000);

@@ -11,7 +11,7 @@ static const cli_word words[] = {
     {"value", "COLUMNS", "value columns, what is predicted"},
     {"query", "FILE",
      "what is asked: a CSV or NPZ file with the key columns (if it has the value columns too, the "
-     "answers are judged), points such as x=1,y=2;x=3,y=4, or columns of CONTEXT"},
+     "answers are judged). Or points such as x=1,y=2;x=3,y=4, or columns of CONTEXT"},
     {"sequence", "COLUMN",
      "several sequences of tokens: rows with the same number or word here; they share all "
      "settings, and "
@@ -86,8 +86,8 @@ const cli_command cli_attend = {
     .name = "attend",
     .summary = "your table as a context: predictions with uncertainty, tuned by evidence",
     .about =
-        "Rows of a CSV or NPZ file are exchangeable tokens with a key and a value, and queries\n"
-        "attend to them: by cme (kernel ridge, the posterior of a Gaussian process, exactly),\n"
+        "Rows of a CSV or NPZ file are exchangeable tokens with a key and a value. Queries\n"
+        "attend to them by cme (kernel ridge, the posterior of a Gaussian process, exactly),\n"
         "softmax or nw (Nadaraya-Watson). Prints predictions, their standard deviation and the\n"
         "most attended rows; without --query, how well the tokens predict each other.\n"
         "Settings that are auto come from the size of the data; --tune chooses them better.",

@@ -17,13 +17,14 @@ const cli_command cli_explain = {
     .name = "explain",
     .summary =
         "a page on new bags: predictions, which tokens are responsible, what to be careful about",
-    .about = "Writes one HTML page that needs nothing else: how good the predictions are if the "
-             "bags have\n"
-             "labels, what is far outside of what the model has seen, the bags where it is surest "
-             "and least\n"
-             "sure with their tokens, and which columns matter. 'finetti fit --report' writes the "
-             "same on\n"
-             "the bags of a fit, with cross-validation.",
+    .about = "Writes one HTML page that needs nothing else. It says how good the predictions are "
+             "if the\n"
+             "bags have labels, and what is far outside of what the model has seen. It shows the "
+             "bags\n"
+             "where the model is surest and least sure, with their tokens, and which columns "
+             "matter.\n"
+             "The same is written by 'finetti fit --report' on the bags of a fit, with "
+             "cross-validation.",
     .examples = "  finetti explain model.fin new.csv --report new.html\n"
                 "  finetti explain model.fin slides.csv --report slides.html --coords x,y\n",
     .computes = true,

@@ -87,8 +87,8 @@ const cli_command cli_fit = {
     .computes = true,
     .operands = {.name = "DATA",
                  .meaning =
-                     "bags: a CSV file with a row per token, an NPZ or HDF5 file with tokens, "
-                     "offsets and y, a folder of such NPY files, or of HDF5 files, one a bag",
+                     "bags: a CSV file with a row per token, or an NPZ or HDF5 file with tokens, "
+                     "offsets and y. Or a folder of such NPY files, or of HDF5 files, one a bag",
                  .least = 1,
                  .most = 1},
     .words = words,

@@ -55,8 +55,8 @@ const cli_command cli_locate = {
         "of the bag is. The models of a bag as a whole (embedding, mean, max, base) have no\n"
         "location, unless fit has kept one that has beside them.\n"
         "Every model has evidence (--evidence): by how much the probability of the likeliest\n"
-        "class, or the predicted number, changes when the token is taken out (`evidence`), and\n"
-        "what it is for the token alone (`alone`).",
+        "class, or the predicted number, changes when the token is taken out (`evidence`).\n"
+        "And what it is for the token alone (`alone`).",
     .examples = "  finetti locate model.fin bags.csv\n"
                 "  finetti locate model.fin bags.csv --top 1 --out deciders.csv\n"
                 "  finetti locate model.fin bags.csv --evidence --out evidence.csv\n"

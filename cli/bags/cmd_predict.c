@@ -19,8 +19,8 @@ const cli_command cli_predict = {
     .name = "predict",
     .summary = "labels of new bags with their uncertainty, from a fitted model",
     .about =
-        "Reads a model that 'finetti fit --out' has written, and bags with the same features, and\n"
-        "prints a row per bag: the class with the probabilities of all classes and their standard\n"
+        "Reads a model that 'finetti fit --out' has written, and bags with the same features.\n"
+        "Prints a row per bag: the class with the probabilities of all classes and their standard\n"
         "deviation over the ensemble, or a number with its standard deviation and 90 % interval.\n"
         "If the data have labels too, the predictions are judged: a line on standard error.",
     .examples = "  finetti predict model.fin new.csv\n"

@@ -53,9 +53,9 @@ const cli_command cli_finetune = {
     .summary = "labels learnt with a pretrained encoder, judged on sequences held out",
     .about =
         "Puts a new map from the mean representation of a sequence to its label on an encoder\n"
-        "that 'finetti pretrain --out' has written, trains it or everything, and says how good\n"
-        "it is on the fold that is held out: the same fold that pretraining did not see, unless\n"
-        "--test-folds or --test-fold say otherwise. docs/encoder.md is a guide.",
+        "that 'finetti pretrain --out' has written. Trains it or everything, and says how good\n"
+        "it is on the fold that is held out. That is the fold that pretraining did not see,\n"
+        "unless --test-folds or --test-fold say otherwise. docs/encoder.md is a guide.",
     .examples =
         "  finetti finetune enc.fin --data digits.csv --label digit --per-class 10\n"
         "  finetti finetune enc.fin --data digits.csv --label digit --per-class 10 --train heads\n"

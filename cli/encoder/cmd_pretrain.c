@@ -34,12 +34,11 @@ static const fin_word setting_words[] = {
     FIN_WORD("task", encoder_asked, task, "",
              "or a task of single-location regression (--objective supervised)"),
     FIN_WORD("data", encoder_asked, data_path, "",
-             "or a file: bags (CSV, NPZ, folder of NPY, as finetti fit reads them), or with "
-             "--patch images "
-             "(a row of a CSV file, or an entry of `images` in an NPZ file, is one)"),
+             "or a file: bags (CSV, NPZ, folder of NPY, as finetti fit reads them). With --patch "
+             "images (a row of a CSV file, or an entry of `images` in an NPZ file, is one)"),
     FIN_WORD("resume", encoder_asked, resume, "",
              "goes on from a checkpoint with its settings, to the same bytes as if it had not been "
-             "stopped; beside it only --data (the file has another name now), --out, --checkpoint, "
+             "stopped. Beside it only --data (the file has another name now), --out, --checkpoint, "
              "--checkpoint-every, --stop-at, --lengths, --log, --threads and --json"),
     FIN_WORDS_END,
 };

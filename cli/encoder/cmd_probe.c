@@ -15,8 +15,8 @@ static const cli_word words[] = {
      "bags or images with labels; default: what the encoder was trained on, as its file says"},
     ENCODER_DATA_WORDS,
     {"layer", "N|all|joint",
-     "representation after so many layers, from 0 (the tokens' map) to all of them, the normed "
-     "end; all = a table; joint = all of them side by side; default: the end"},
+     "representation after so many layers, from 0 (the tokens' map) to all, the normed end; all = "
+     "a table; joint = all of them side by side; default: the end"},
     {"text", "COLUMN", "an encoder of text: the column of --data with the texts"},
     {"token", "first|last|mean|N",
      "an encoder of text: which piece is read (N from 0), or the mean of all; default: first"},
@@ -54,8 +54,8 @@ const cli_command cli_probe = {
     .summary = "what an encoder's representations tell: linear probes, attention, pictures",
     .about =
         "Fits a linear map (ridge regression, or logistic for classes) from the representation\n"
-        "of a sequence to its label, or to the numbers of the exact posterior (--target\n"
-        "posterior, for families), and says how well it reads sequences that it was not fitted\n"
+        "of a sequence to its label, or to the numbers of the posterior (--target posterior, for\n"
+        "families). Says how well it reads sequences that it was not fitted\n"
         "to: those of the fold held out, or fresh ones. Of a pretrained encoder of text (a folder\n"
         "with config.json): from the representation of one piece. docs/encoder.md is a guide.",
     .examples =

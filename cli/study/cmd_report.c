@@ -21,8 +21,8 @@ const cli_command cli_report = {
     .name = "report",
     .summary = "claims, figures and data of a store as one HTML file",
     .about =
-        "Writes one HTML file that needs nothing else, neither a network nor other files: the\n"
-        "claims with their verdicts, interactive figures with the data behind them, settings\n"
+        "Writes one HTML file that needs nothing else, neither a network nor other files. It has\n"
+        "the claims with their verdicts, interactive figures with the data behind them, settings\n"
         "and what computed them. Nothing is computed anew.",
     .examples = "  finetti report\n"
                 "  finetti report --study lengths --out lengths.html\n"

@@ -45,8 +45,8 @@ const cli_command cli_reproduce = {
                 "  make reproduce ARGS=--fresh\n",
     .computes = true,
     .operands = {"STUDY",
-                 "only these studies of those that come with finetti; the beginning of names "
-                 "up to a _ stands for all that have it (slr: slr_risk, slr_sgd, ...)",
+                 "only these studies of those that come with finetti. The beginning of names "
+                 "up to a _ stands for all that have it (slr: slr_risk, slr_sgd, ...). These are",
                  0, -1, true},
     .words = words,
     .ranks = true,

@@ -28,7 +28,7 @@ const cli_command cli_embed = {
     .summary = "texts as bags of tokens: the states of a pretrained encoder, piece by piece",
     .about =
         "Reads an encoder as people have it (BERT, MiniLM, DistilBERT: a folder with config.json,\n"
-        "model.safetensors and vocab.txt or tokenizer.json) and texts from a CSV file, and writes\n"
+        "model.safetensors and vocab.txt or tokenizer.json) and texts from a CSV file. Writes\n"
         "a bag for every text. A piece is a token: its state, what it is of the text (piece), and\n"
         "where (place, and characters begin to end). Other columns of the CSV file go along, such\n"
         "as labels. docs/encoder.md is a guide.",

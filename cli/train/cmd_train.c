@@ -18,8 +18,8 @@ static const cli_word words[] = {
     {"checkpoint_every", "SECONDS", "time between two checkpoints; 60"},
     {"stop_at", "STEP", "stop at this step and write --checkpoint and --out there; auto = steps"},
     {"resume", "FILE",
-     "goes on from such a file with its settings, to the same bytes as if it had not been stopped; "
-     "beside it only --steps (not fewer), --stop-at, --out, --checkpoint, --checkpoint-every, "
+     "goes on from such a file with its settings, to the same bytes as if it had not been stopped. "
+     "Beside it only --steps (not fewer), --stop-at, --out, --checkpoint, --checkpoint-every, "
      "--curvature, --threads and --json"},
     {"curvature", NULL, "eigenvalues of the Hessian of the risk where each run ends"},
     {"json", NULL, "print JSON: every run, and the summary"},
@@ -30,8 +30,8 @@ const cli_command cli_train = {
     .name = "train",
     .summary = "gradient descent, SGD or gradient flow on the spheres of k and v",
     .about =
-        "Trains k and v from many starting points, at a cost that does not depend on d: with\n"
-        "the exact gradient of the risk (--engine population) or with fresh samples (reduced);\n"
+        "Trains k and v from many starting points, at a cost that does not depend on d. Goes by\n"
+        "the exact gradient of the risk (--engine population) or by fresh samples (reduced).\n"
         "ambient does the latter with vectors in R^d. Prints where runs ended (at the oracle k*, "
         "v*;\n"
         "swapped, k = v* and v = k*; elsewhere) with the 95 % interval of each share and the\n"

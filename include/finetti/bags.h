@@ -127,7 +127,7 @@ enum { FIN_MODEL_AUTO, FIN_MODELS(FIN_MODEL_ENUM) };
     C(class_weights, 0, "none|balanced", "weights of bags: equal, or equal sums for all classes")  \
     C(calibrate, 0, "auto|no|yes",                                                                 \
       "sharpness of probabilities, noise of numbers and how far they go from the mean, by inner "  \
-      "cross-validation; auto = classes, stack and auto, and numbers with few bags for the model") \
+      "cross-validation. Auto: of classes, stack and auto, and of numbers with few bags")          \
     F(int64_t, positive, FIN_AUTO_INT, 0, 1,                                                       \
       "any: the class that a single token can bring about; auto = what inner folds prefer, 1 if "  \
       "assume is monotone")                                                                        \

@@ -108,10 +108,10 @@ FIN_API fin_status fin_train_run(fin_train *train, int64_t until, const fin_prog
 /* ---- what came out -------------------------------------------------------------------------- */
 
 #define FIN_RUN_STATUS_LIST(S)                                                                     \
-    S(FIN_RUN_MOVING, "moving")       /* neither of the others */                                  \
-    S(FIN_RUN_CONVERGED, "converged") /* |kappa| and |nu| above `converged` */                     \
-    S(FIN_RUN_STUCK, "stuck")         /* not converged, gradient below `stuck` (if it is known) */ \
-    S(FIN_RUN_DIVERGED, "diverged")   /* a step was not finite: stopped before it */
+    S(FIN_RUN_UNCONVERGED, "unconverged") /* none of the others */                                 \
+    S(FIN_RUN_CONVERGED, "converged")     /* |kappa| and |nu| above `converged` */                 \
+    S(FIN_RUN_STUCK, "stuck")             /* not converged, gradient below `stuck`, if known */    \
+    S(FIN_RUN_DIVERGED, "diverged")       /* a step was not finite: stopped before it */
 
 typedef enum fin_run_status {
 #define FIN_RUN_STATUS_ENUM(name, text) name,

@@ -25,7 +25,7 @@ class Training:
         The state at these steps. excess = risk - eps^2; distance: to M, sqrt(theta^2 + eta^2 + rho^2); gradient: its
         norm on the spheres, NaN if the risk is simulated. Logs that a run did not reach are NaN.
     status : array of str (runs,)
-        'converged', 'stuck', 'diverged', or 'moving' (none of these: not converged).
+        'converged', 'stuck', 'diverged', or 'unconverged' (none of these).
     at : array of int (runs,)
         Steps made.
     converged_at, stuck_at, left_at : array (runs,)

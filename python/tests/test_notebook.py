@@ -49,7 +49,7 @@ def test_sweep():
 def test_training():
     runs = finetti.train(runs=4, steps=10)
     cells = Reader(runs._repr_html_()).cells
-    assert cells[:2] == ["moving", "4"]
+    assert cells[:2] == ["unconverged", "4"]
 
 
 def test_study():

@@ -132,8 +132,8 @@ def test_train(data, task, form):
 def same_summary(found, summary):
     """finetti train --json says what the command train leaves."""
     runs = found["runs"]
-    assert [found["status"][name] / runs for name in ("moving", "converged", "stuck", "diverged")] == \
-        [summary[name] for name in ("moving", "share", "stuck", "diverged")]
+    assert [found["status"][name] / runs for name in ("unconverged", "converged", "stuck", "diverged")] == \
+        [summary[name] for name in ("unconverged", "share", "stuck", "diverged")]
     assert found["converged_interval"] == [summary.share_low, summary.share_high]
     for row, quantiles in zip(found["quantiles"].values(), summary.quantiles):
         assert all(map(equal, row, quantiles))

@@ -36,10 +36,13 @@ static const fin_output outputs[] = {
     {"reached_low", "lower end of its interval", NULL},
     {"reached_high", "upper end of it", NULL},
     {"level", "the oracle's risk at the lam of the end (of the last run, if lam is trained)", NULL},
-    {"share", "share of runs that found both directions: |kappa| and |nu| end above `converged` (usually 0.9)", NULL},
+    {"share",
+     "share of runs that found both directions: |kappa| and |nu| end above `converged` (usually "
+     "0.9)",
+     NULL},
     {"share_low", "lower end of the 95 % interval of that share (Wilson)", NULL},
     {"share_high", "upper end of it", NULL},
-    {"moving", "share of runs that did not, and are not stuck", NULL},
+    {"unconverged", "share of runs that did not, and are not stuck", NULL},
     {"stuck", "share of runs at rest (gradient below `stuck`) that have not; often the better ones",
      NULL},
     {"diverged", "share of runs that diverged; the numbers below are of the others", NULL},
@@ -134,8 +137,8 @@ static bool is_kept(const summary *s, int64_t run)
 
 static void add_shares(summary *s)
 {
-    static const char *const names[] = {"moving", "share", "stuck", "diverged"};
-    _Static_assert(FIN_RUN_MOVING == 0 && FIN_RUN_CONVERGED == 1 && FIN_RUN_STUCK == 2 &&
+    static const char *const names[] = {"unconverged", "share", "stuck", "diverged"};
+    _Static_assert(FIN_RUN_UNCONVERGED == 0 && FIN_RUN_CONVERGED == 1 && FIN_RUN_STUCK == 2 &&
                        FIN_RUN_DIVERGED == 3,
                    "the names above are in the order of the statuses");
     for (int i = 0; i < 4; i++) {

@@ -20,7 +20,7 @@ enum {
 #define FINI_MIL_FIELDS(F, C)                                                                      \
     C(test, 0, "single|concepts|frequency|linear|sides|ball|three",                                \
       "of Raff and Holt: one token of a concept, tokens of both concepts, how often does not "     \
-      "count; with known responsible tokens: far out in a column, on either side, near a place, "  \
+      "count. With known responsible tokens: far out in a column, on either side, near a place, "  \
       "three of them")                                                                             \
     F(int64_t, trials, 6, 2, 100000, "training sets drawn")                                        \
     F(int64_t, bags, 100, 10, 1000000, "training bags, every other one positive")                  \

@@ -270,7 +270,7 @@ static fin_run_status status_of(const fin_train *t, int64_t run, const fin_train
         return FIN_RUN_DIVERGED;
     return has_converged(t, p)               ? FIN_RUN_CONVERGED
            : p->gradient < t->settings.stuck ? FIN_RUN_STUCK
-                                             : FIN_RUN_MOVING;
+                                             : FIN_RUN_UNCONVERGED;
 }
 
 /* Without simulating anything: where the risk is not exact, a run is not known to be stuck. */

@@ -40,7 +40,7 @@ a, f, text = json.load(open("a.json")), load("a.npz"), open("a.txt").read()
 assert set(a) == {"settings", "runs", "summary"} and len(a["runs"]) == 20
 s = a["summary"]
 status = [r["status"] for r in a["runs"]]
-assert s["status"] == {n: status.count(n) for n in ("moving", "converged", "stuck", "diverged")} and s["runs"] == 20
+assert s["status"] == {n: status.count(n) for n in ("unconverged", "converged", "stuck", "diverged")} and s["runs"] == 20
 n, p, z = 20, status.count("converged") / 20, 1.959963984540054
 half = z * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
 want = [(p + z * z / (2 * n) + sign * half) / (1 + z * z / n) for sign in (-1, 1)]

@@ -52,14 +52,16 @@ def paragraphs(name, text):
             end()
             found.extend((number, cell.strip()) for cell in re.split(r"(?<!\\)\|", plain) if cell.strip(" -:"))
             continue
+        # An item of a list; in the tool's help a row of a table, whose text goes on further right.
+        row = not name.endswith(".md") and re.match(" {1,2}\\S|.*\\S {2}", line)
         item = re.match(r"([-*+]|\d+[.)])\s+", plain) if name.endswith(".md") else None
-        if not plain or item or plain.startswith("#"):
+        if not plain or item or row or plain.startswith("#"):
             end()
         if plain and not lines:
             start = number
         if plain:
             lines.append(plain[item.end():] if item else plain)
-        if plain.startswith("#"):
+        if plain.startswith("#") or (plain.endswith(":") and not name.endswith(".md")):
             end()
     end()
     return found
