@@ -18,12 +18,11 @@ name=$(ls wheel)
 env/bin/finetti risk --form softmax --samples 1000 --json >wheel.json
 cmp expected.json wheel.json || fail "the tool of the wheel computes something else"
 env/bin/python -m finetti --version | grep -q "^finetti " || fail "python -m finetti"
-cat >tour.py <<'P'
+# What README shows of Python, which asks for no scikit-learn.
+sed -n '/^```python$/,/^```$/p' "$SRC/README.md" | grep -v '^```' >tour.py
+grep -q 'import finetti' tour.py || fail "README has no Python"
+cat >>tour.py <<'P'
 import sys
-import numpy, finetti
-task = finetti.tasks.slr(d=5, L=4, mu=3, gamma=1, eps=0.3, seed=1)
-X, y, location = task.draw(200)
-print(finetti.risk(kappa=1, nu=1).risk)
 context = finetti.Context(X[0].astype(float), y[:4].astype(float))
 print(context.predict(X[0][:1].astype(float)))
 assert "sklearn" not in sys.modules
