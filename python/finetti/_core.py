@@ -69,37 +69,89 @@ os.register_at_fork(after_in_child=_after_fork)
 # ---- errors -----------------------------------------------------------------------------------
 
 class FinettiError(Exception):
-    """A call of the C library failed. The message is the library's own; `status` is its name for the kind."""
+    """A call of the C library failed. The message is the library's own; `status` is its name for the kind.
+
+    >>> import finetti
+    >>> try:
+    ...     finetti.risk(L=0)
+    ... except finetti.FinettiError as problem:
+    ...     print(problem.status)
+    invalid argument
+    """
 
     status = ""
 
 
 class ArgumentError(FinettiError, ValueError):
-    """A setting or an array is not what it has to be."""
+    """A setting or an array is not what it has to be.
+
+    >>> import finetti
+    >>> finetti.risk(L=0)
+    Traceback (most recent call last):
+    finetti._core.ArgumentError: ...
+    """
 
 
 class OutOfMemoryError(FinettiError, MemoryError):
-    """Not enough memory."""
+    """Not enough memory.
+
+    >>> import finetti
+    >>> issubclass(finetti.OutOfMemoryError, MemoryError)
+    True
+    """
 
 
 class FileError(FinettiError, OSError):
-    """A file cannot be read or written."""
+    """A file cannot be read or written.
+
+    >>> import finetti
+    >>> finetti.datasets.read_bags("no such file.csv")
+    Traceback (most recent call last):
+    finetti._core.FileError: ...
+    """
 
 
 class FormatError(FinettiError, ValueError):
-    """A file, or what it holds, is malformed."""
+    """A file, or what it holds, is malformed.
+
+    >>> import finetti, os, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "model.fin")
+    ...     open(path, "w").close()
+    ...     finetti.load_model(path)
+    Traceback (most recent call last):
+    finetti._core.FormatError: ...
+    """
 
 
 class UnsupportedError(FinettiError, ValueError):
-    """Not available for this combination of settings."""
+    """Not available for this combination of settings.
+
+    >>> import finetti, numpy as np
+    >>> finetti.Context(np.eye(2), np.ones(2), form="softmax").evidence()
+    Traceback (most recent call last):
+    finetti._core.UnsupportedError: ...
+    """
 
 
 class NumericalError(FinettiError, ArithmeticError):
-    """Numbers left their range, or a matrix has no inverse."""
+    """Numbers left their range, or a matrix has no inverse.
+
+    >>> import finetti, numpy as np
+    >>> finetti.Context(np.ones((2, 1)), np.arange(2.0), noise=0)  # one key, two values, and no noise
+    Traceback (most recent call last):
+    finetti._core.NumericalError: ...
+    """
 
 
 class CancelledError(FinettiError):
-    """A progress callback asked for the end."""
+    """A progress callback asked for the end.
+
+    >>> import finetti
+    >>> finetti.risk(form="softmax", method="simulation", progress=lambda what, done, all: True)
+    Traceback (most recent call last):
+    finetti._core.CancelledError: ...
+    """
 
 
 _ERRORS = {
