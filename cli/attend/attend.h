@@ -123,9 +123,9 @@ double attend_label(const attend_data *data, const attend_source *source, const 
 char *attend_sequence_name(const attend_data *data, int64_t s, char *buffer, size_t size);
 /* Something to say, once the results are there. */
 void attend_note(attend_data *data, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Standardises the keys and leaves out the constant ones, or says that there are some
- * (attend_standardize.c). */
-fin_status attend_standardize(attend_data *data, bool wanted, fin_error *err);
+/* Standardises the keys and leaves out the constant ones, or says that some are, or that their
+ * spreads differ (attend_standardize.c). */
+fin_status attend_standardize(attend_data *data, const cli_args *args, fin_error *err);
 
 /* ---- the fit and what comes of it (attend_tune.c, attend_fit.c) ----------------------------- */
 

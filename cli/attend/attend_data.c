@@ -340,7 +340,7 @@ fin_status attend_data_open(attend_data *data, const cli_args *args, fin_error *
                     "%lld sequence%s of the queries %s no tokens: the answer there is the prior's",
                     (long long)(data->sequences - known), data->sequences - known == 1 ? "" : "s",
                     data->sequences - known == 1 ? "has" : "have");
-    status = attend_standardize(data, cli_get(args, "standardize") != NULL, err);
+    status = attend_standardize(data, args, err);
     if (!status && scales)
         divide(data);
     return status;

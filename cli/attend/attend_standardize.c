@@ -27,16 +27,22 @@ static void scale_column(double *rows, int64_t n, int64_t width, int64_t j, fin_
         rows[i * width + j] = (ldexp(rows[i * width + j], -m.power) - m.mean) / m.deviation;
 }
 
-fin_status attend_standardize(attend_data *data, bool wanted, fin_error *err)
+fin_status attend_standardize(attend_data *data, const cli_args *args, fin_error *err)
 {
+    bool wanted = cli_get(args, "standardize"), scaled = data->scales || cli_get(args, "ard");
     bool kept[FIN_TABLE_COLUMNS_MAX];
     char names[160] = "";
     int64_t constant = 0, width = data->dk;
+    double narrowest = INFINITY, widest = -INFINITY; /* log2 of deviations */
     for (int64_t j = 0; j < width; j++) {
         fin_cross_column m;
         if (fin_cross_measure(data->tokens.count, width, data->keys + j, &m, err))
             return err->status;
         kept[j] = m.deviation > 0 || !wanted;
+        if (m.deviation > 0) {
+            narrowest = fmin(narrowest, log2(m.deviation) + m.power);
+            widest = fmax(widest, log2(m.deviation) + m.power);
+        }
         if (m.deviation == 0) {
             size_t used = strlen(names);
             if (used < 100)
@@ -55,6 +61,11 @@ fin_status attend_standardize(attend_data *data, bool wanted, fin_error *err)
                     wanted         ? "left out"
                     : constant > 1 ? "tokens do not differ there; --standardize leaves them out"
                                    : "tokens do not differ there; --standardize leaves it out");
+    if (!wanted && !scaled && widest - narrowest > log2(10))
+        attend_note(data,
+                    "the widest key column has %.1e times the standard deviation of the narrowest; "
+                    "--standardize, --scales or --ard make units not matter",
+                    exp2(fmin(widest - narrowest, 1000)));
     if (!wanted || constant == 0)
         return FIN_OK;
     if (constant == width)

@@ -1,7 +1,7 @@
 """AttentionRegressor: scikit-learn's face of a Context, with settings from the data.
 
-What `finetti attend` does with a table, in the same order and with the same numbers: key columns are standardised,
-settings that are 'auto' come from the size of the data and are tuned, and all rows become one context.
+What `finetti attend --tune` does with a table, in the same order and with the same numbers: settings that are 'auto'
+come from the size of the data and are tuned, key columns are standardised if that is asked, and all rows become one context.
 """
 
 import warnings
@@ -31,7 +31,7 @@ KEYWORDS = [
     Keyword("random_state", None, "int | Any | None", "nystrom: which tokens are landmarks; None is the library's "
             "fixed seed, so that fits repeat"),
     Keyword("scales", None, "ArrayLike | None", "columns of X are divided by these numbers first (after standardize)"),
-    Keyword("standardize", True, "bool", "bring the columns of X to mean 0 and standard deviation 1 and leave out "
+    Keyword("standardize", False, "bool", "bring the columns of X to mean 0 and standard deviation 1 and leave out "
             "constant ones"),
     Keyword("tune", True, "bool", "choose what is 'auto' (cme: scale, prior, noise; nw: scale; softmax: temperature) "
             "by marginal likelihood (cme) or leave-one-out error; False: from the size of the data alone"),
@@ -67,8 +67,9 @@ class _Columns:
     def __init__(self, X, standardize, scales):
         self.used = np.arange(X.shape[1])
         self.powers = self.means = self.deviations = self.scales = None
-        if standardize:
-            self._measure(X, len(X))
+        spread = self._measure(X, len(X), standardize)
+        #: How many times wider the widest column is than the narrowest, of those that are not constant.
+        self.uneven = 2.0**min(np.ptp(spread), 1000) if len(spread) > 1 and not standardize and scales is None else 1
         if scales is not None:
             self.scales = np.asarray(_numbers(scales, "scales"), dtype=np.float64)
             if self.scales.shape != X.shape[1:] or not (np.isfinite(self.scales) & (self.scales > 0)).all():
@@ -76,18 +77,24 @@ class _Columns:
                                  "needed")
             self.scales = self.scales[self.used]
 
-    def _measure(self, X, n):
+    def _measure(self, X, n, standardize):
+        """log2 of the standard deviations; with standardize columns are then brought to 0 and 1."""
         columns, err = ffi.new("fin_cross_column[]", X.shape[1]), error()
         start = ffi.from_buffer("double[]", np.ascontiguousarray(X, dtype=np.float64))
         for j in range(X.shape[1]):
             check(lib.fin_cross_measure(n, X.shape[1], start + j, columns + j, err), err)
         powers, means, deviations = (np.array([getattr(c, name) for c in columns])
                                      for name in ("power", "mean", "deviation"))
-        self.used = np.flatnonzero(deviations > 0)
+        used = np.flatnonzero(deviations > 0)
+        spread = np.log2(deviations[used]) + powers[used]
+        if not standardize:
+            return spread
+        self.used = used
         if not len(self.used):
             raise ValueError(f"every column of X is constant (n_samples = {n}), and standardize=True leaves out "
                              "constant ones; standardize=False keeps them")
         self.powers, self.means, self.deviations = powers[self.used], means[self.used], deviations[self.used]
+        return spread
 
     def keys(self, X):
         if self.powers is not None:
@@ -192,6 +199,9 @@ class AttentionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     def _warn(self):
         """What the user should act on."""
+        if self._columns.uneven > 10 and not self.ard:
+            warnings.warn(f"the widest column of X has {self._columns.uneven:.1e} times the standard deviation of the narrowest; "
+                          "standardize=True, scales or ard=True make units not matter", stacklevel=3)
         for note in self._tuned["notes"] if self._tuned else ():
             if not note.endswith("does not matter"):
                 warnings.warn(note, ConvergenceWarning, stacklevel=3)

@@ -3,6 +3,7 @@
 import copy
 import json
 import pickle
+import re
 import subprocess
 import warnings
 
@@ -110,20 +111,31 @@ def test_shapes_and_weights(form, outputs, standardize):
 def test_standardize():
     X, y = table()
     X[:, 1] = 7.1
-    model = AttentionRegressor(tune=False).fit(X, y)
+    model = AttentionRegressor(tune=False, standardize=True).fit(X, y)
     assert model.columns_.tolist() == [0, 2]
     np.testing.assert_allclose(model.means_, X[:, [0, 2]].mean(axis=0), rtol=0, atol=1e-14)
     np.testing.assert_allclose(model.deviations_, X[:, [0, 2]].std(axis=0), rtol=1e-14)
-    plain = AttentionRegressor(tune=False, standardize=False).fit(
+    plain = AttentionRegressor(tune=False).fit(
         (X[:, [0, 2]] - X[:, [0, 2]].mean(axis=0)) / X[:, [0, 2]].std(axis=0), y)
     np.testing.assert_allclose(model.context_.keys, plain.context_.keys, rtol=0, atol=1e-14)
     assert plain.means_ is None and plain.columns_.tolist() == [0, 1]
     for factor in (1e200, 1e-200, 2.0**40):  # no unit is too large or too small
-        np.testing.assert_allclose(AttentionRegressor(tune=False).fit(X * factor, y).predict(X * factor),
+        np.testing.assert_allclose(AttentionRegressor(tune=False, standardize=True).fit(X * factor, y).predict(X * factor),
                                    model.predict(X), rtol=1e-10)
     with pytest.raises(ValueError, match="every column of X is constant"):
-        AttentionRegressor().fit(np.ones((5, 2)), y[:5])
-    assert AttentionRegressor(standardize=False).fit(np.ones((5, 2)), y[:5]).predict([[1, 1]]).shape == (1,)
+        AttentionRegressor(standardize=True).fit(np.ones((5, 2)), y[:5])
+    assert AttentionRegressor().fit(np.ones((5, 2)), y[:5]).predict([[1, 1]]).shape == (1,)
+
+
+def test_columns_of_very_different_spread_are_named():
+    X, y = table()
+    X = X * [1e3, 1, 1]
+    with pytest.warns(UserWarning, match=re.escape(f"the widest column of X has {X.std(axis=0).max() / X.std(axis=0).min():.1e} times")):
+        AttentionRegressor(tune=False).fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for settings in (dict(standardize=True), dict(scales=[1e3, 1, 1]), dict(ard=True)):
+            AttentionRegressor(tune=False, **settings).fit(X, y)
 
 
 GAUSSIAN = [
@@ -225,13 +237,13 @@ def test_partial_fit_is_fit_with_fixed_settings(settings, steps):
 
 def test_partial_fit_keeps_what_the_first_call_chose():
     X, y = table(80)
-    model = AttentionRegressor(restarts=1).fit(X[:50], y[:50])
+    model = AttentionRegressor(restarts=1, standardize=True).fit(X[:50], y[:50])
     settings, means = model.settings_, model.means_.copy()
     model.partial_fit(X[50:], y[50:])
     assert model.settings_ == settings and (model.means_ == means).all() and len(model.context_) == 80
 
 
-@pytest.mark.parametrize("settings", [dict(), dict(form="softmax"), dict(kernel="linear", ard=True),
+@pytest.mark.parametrize("settings", [dict(standardize=True), dict(form="softmax"), dict(kernel="linear", ard=True),
                                       dict(method="nystrom", landmarks=15, random_state=4)], ids=str)
 def test_pickle_to_the_last_bit(settings):
     X, y = table(outputs=2)
@@ -345,19 +357,20 @@ def attend(folder, X, y, queries, answers, options):
 
 
 @pytest.mark.parametrize("settings, options", [
-    (dict(tune=False), ["--standardize"]),
-    (dict(tune=False, standardize=False), []),
-    (dict(), ["--standardize", "--tune"]),
-    (dict(ard=True, restarts=2), ["--standardize", "--tune", "--ard", "--restarts", "2"]),
-    (dict(kernel="matern32", noise=0.05, by="loo", restarts=1),
+    (dict(tune=False, standardize=True), ["--standardize"]),
+    (dict(tune=False), []),
+    (dict(), ["--tune"]),
+    (dict(standardize=True), ["--standardize", "--tune"]),
+    (dict(ard=True, restarts=2), ["--tune", "--ard", "--restarts", "2"]),
+    (dict(standardize=True, kernel="matern32", noise=0.05, by="loo", restarts=1),
      ["--standardize", "--tune", "--kernel", "matern32", "--noise", "0.05", "--by", "loo", "--restarts", "1"]),
-    (dict(kernel="polynomial", degree=3, offset=0.5, tune_seed=7),
+    (dict(standardize=True, kernel="polynomial", degree=3, offset=0.5, tune_seed=7),
      ["--standardize", "--tune", "--kernel", "polynomial", "--degree", "3", "--offset", "0.5", "--tune-seed", "7"]),
-    (dict(form="softmax"), ["--standardize", "--tune", "--form", "softmax"]),
-    (dict(form="nw", scales=[1, 2, 0.5, 3], tune=False),
+    (dict(form="softmax"), ["--tune", "--form", "softmax"]),
+    (dict(standardize=True, form="nw", scales=[1, 2, 0.5, 3], tune=False),
      ["--standardize", "--form", "nw", "--scales", "1,2,0.5,3"]),
-    (dict(form="nw", kernel="matern52", standardize=False), ["--tune", "--form", "nw", "--kernel", "matern52"]),
-    (dict(method="nystrom", landmarks=20, random_state=9, restarts=1),
+    (dict(form="nw", kernel="matern52"), ["--tune", "--form", "nw", "--kernel", "matern52"]),
+    (dict(standardize=True, method="nystrom", landmarks=20, random_state=9, restarts=1),
      ["--standardize", "--tune", "--method", "nystrom", "--landmarks", "20", "--seed", "9", "--restarts", "1"]),
 ], ids=str)
 @pytest.mark.parametrize("outputs", [1, 2])

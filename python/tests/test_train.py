@@ -240,7 +240,7 @@ def test_results():
     assert len(runs) == runs.count() == 10 and repr(runs) == "<Training of 10 runs: 10 converged>"
     assert (np.abs(runs.final["kappa"]) > 0.9).all() and np.array_equal(runs.final["kappa"], runs.kappa[:, -1])
     assert (runs.distance == 0).all() and runs.count("stuck") == 0
-    with pytest.raises(ValueError, match="one of moving, converged"):
+    with pytest.raises(ValueError, match="one of unconverged, converged"):
         runs.count("conveged")
     again = pickle.loads(pickle.dumps(runs))
     assert np.array_equal(again.kappa, runs.kappa) and again.settings == runs.settings

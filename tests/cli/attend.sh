@@ -267,7 +267,11 @@ P
 awk -F, -v OFS=, -v OFMT=%.17g 'NR == 1 { print $0, "c" } NR > 1 { print $1 * 1000 + 5, $2, $3 / 1000, $4, 3 }' attend_tokens.csv >units.csv
 awk -F, -v OFS=, -v OFMT=%.17g 'NR == 1 { print $0, "c" } NR > 1 { print $1 * 1000 + 5, $2, $3 / 1000, $4, 3 }' attend_queries.csv >units_queries.csv
 "$FINETTI" attend units.csv --key 'x*,c' --value y --standardize --query units_queries.csv --out s1.csv >/dev/null 2>note
-grep -q "constant key column c: left out" note || fail "$(cat note)"
+grep -q "constant key column c: left out" note && ! grep -q widest note || fail "$(cat note)"
+"$FINETTI" attend units.csv --key 'x*' --value y >/dev/null 2>note
+grep -q "the widest key column has [0-9.]*e+05 times the standard deviation of the narrowest" note || fail "$(cat note)"
+"$FINETTI" attend units.csv --key 'x*' --value y --scales 1000,1,1e-3 >/dev/null 2>note
+! grep -q widest note || fail "$(cat note)"
 "$FINETTI" attend attend_tokens.csv --key 'x*' --value y --standardize --query attend_queries.csv --out s2.csv >/dev/null
 "$PYTHON" - <<'P'
 import csv
