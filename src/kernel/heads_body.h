@@ -275,7 +275,7 @@ static inline void some_normals(int count, normal_source *source, const lane_key
 /* One step of LANES_F runs. Inlined with constant H and P, so that the loops over them unroll. */
 static inline __attribute__((always_inline)) void
 heads_step(const int H, const int P, const fini_reduction *p, const lane_keys *keys, int64_t step,
-           int first_lane, double alpha, heads_run *o, V (*gram)[FINI_HEADS_STATE])
+           int first_lane, int halves, double alpha, heads_run *o, V (*gram)[FINI_HEADS_STATE])
 {
     const int N = 2 * H, all = N + 2 * P;
     const int relevant = (p->shared ? 1 : P) * (N + P) + 1; /* normals of a sample */
@@ -288,7 +288,7 @@ heads_step(const int H, const int P, const fini_reduction *p, const lane_keys *k
     source.at = source.end = source.buffer;
     source.next = 0;
     source.left = (p->batch * ((p->L - P) * N + even) + last + 3) / 4;
-    for (int h = 0; h < HALVES; h++)
+    for (int h = 0; h < HALVES && h < halves; h++)
         heads_begin(N, P, gram[h], &o[h]);
     for (int i = 0; i < N; i++)
         for (int j = 0; j <= i; j++) {
@@ -306,13 +306,13 @@ heads_step(const int H, const int P, const fini_reduction *p, const lane_keys *k
         for (int64_t from = P; from < p->L || from == P; from += FEW_TOKENS) {
             int64_t count = p->L - from < FEW_TOKENS ? p->L - from : FEW_TOKENS;
             heads_tokens(N, C, count, &source, keys, T, Q);
-            for (int h = 0; h < HALVES && !once; h++)
+            for (int h = 0; h < HALVES && h < halves && !once; h++)
                 for (int j = 0; j < N * N; j++) {
                     sum_T[h][j] = from == P ? WIDE(T[j], h) : sum_T[h][j] + WIDE(T[j], h);
                     sum_Q[h][j] = from == P ? WIDE(Q[j], h) : sum_Q[h][j] + WIDE(Q[j], h);
                 }
         }
-        for (int h = 0; h < HALVES; h++) {
+        for (int h = 0; h < HALVES && h < halves; h++) {
             for (int j = 0; j < relevant; j++)
                 wide[j] = WIDE(few[j], h);
             for (int j = 0; j < N * N && once; j++) {
@@ -326,7 +326,7 @@ heads_step(const int H, const int P, const fini_reduction *p, const lane_keys *k
     double x[LANES_F], e[LANES_F], chi[HN][LANES_F];
     for (int which = 0; which < N; which++) {
         const F *r = rest + 2 * P * N + triangle + 3 * which;
-        for (int h = 0; h < HALVES; h++) {
+        for (int h = 0; h < HALVES && h < halves; h++) {
             V e1 = WIDE(r[1], h), e2 = WIDE(r[2], h);
             STORE_V(x + h * LANES_V, WIDE(r[0], h));
             STORE_V(e + h * LANES_V, 0.5 * (e1 * e1 + e2 * e2));
@@ -334,9 +334,9 @@ heads_step(const int H, const int P, const fini_reduction *p, const lane_keys *k
         /* A try takes every second block: 2^20 of them before two would meet. */
         uint32_t retry = UINT32_MAX - (uint32_t)(which % 2) - ((uint32_t)(which / 2) << 21);
         double scale = 0.5 * (double)(p->d - all - which) - 1.0 / 3;
-        chi_squares(p, step, first_lane, retry, scale, x, e, chi[which]);
+        chi_squares(p, step, first_lane, halves * LANES_V, retry, scale, x, e, chi[which]);
     }
-    for (int h = 0; h < HALVES; h++) {
+    for (int h = 0; h < HALVES && h < halves; h++) {
         V squares[HN];
         for (int j = 0; j < 2 * P * N + triangle; j++)
             wide[j] = WIDE(rest[j], h);
@@ -355,20 +355,22 @@ static void heads(const fini_reduction *p, int64_t first, int64_t steps, const d
         heads_run o[HALVES];
         V gram[HALVES][FINI_HEADS_STATE];
         lane_keys keys;
-        lanes_open(&keys, p->seed, p->stream, p->run + (uint64_t)lane);
-        for (int h = 0; h < HALVES; h++)
+        const int halves = halves_of(lanes - lane);
+        lanes_open(&keys, p->seed, p->stream, p->run + (uint64_t)lane, lanes - lane);
+        memset(o, 0, sizeof o);
+        for (int h = 0; h < halves; h++)
             for (int i = 0; i < rows; i++)
                 gram[h][i] = LOAD_V(&state[i][lane + h * LANES_V]);
         for (int64_t t = 0; t < steps; t++) {
             lanes_step(&keys, first + t);
-            for (int h = 0; h < HALVES; h++)
+            for (int h = 0; h < halves; h++)
                 o[h].lam = ALL(lam[t]);
             if (p->H == 2 && p->P == 2)
-                heads_step(2, 2, p, &keys, first + t, lane, alpha[t], o, gram);
+                heads_step(2, 2, p, &keys, first + t, lane, halves, alpha[t], o, gram);
             else
-                heads_step(p->H, p->P, p, &keys, first + t, lane, alpha[t], o, gram);
+                heads_step(p->H, p->P, p, &keys, first + t, lane, halves, alpha[t], o, gram);
         }
-        for (int h = 0; h < HALVES; h++)
+        for (int h = 0; h < halves; h++)
             for (int i = 0; i < rows; i++)
                 STORE_V(&state[i][lane + h * LANES_V], gram[h][i]);
     }

@@ -315,8 +315,9 @@ typedef struct lane_keys {
     uint64_t run;
 } lane_keys;
 
-static void lanes_open(lane_keys *keys, uint64_t seed, uint32_t stream, uint64_t run)
+static void lanes_open(lane_keys *keys, uint64_t seed, uint32_t stream, uint64_t run, int lanes)
 {
+    (void)lanes;
     *keys = (lane_keys){{seed, 0, stream}, run};
 }
 

@@ -223,37 +223,47 @@ static inline void reduced_end(const fini_reduction *p, double alpha, reduced_ru
     }
 }
 
-/* Chi-square with 2 scale + 2/3 degrees from a normal x and an exponential e, lane by lane
- * (Marsaglia and Tsang 2000 with -log u = e): at once in more than 99 of 100 tries when d = 80. Any
- * scale > 0 is right; their squeeze, 0.0331 x^4 above x^4 / (108 scale), is for two degrees or more. */
-static void chi_squares(const fini_reduction *p, int64_t step, int first_lane, uint32_t retry,
-                        double scale, const double *x, const double *e, double *chi)
+/* Chi-squares of `count` lanes with 2 scale + 2/3 degrees from a normal x and an exponential e each
+ * (Marsaglia and Tsang 2000 with -log u = e): at once in more than 99 of 100 tries when d = 80. With
+ * s = c x it is good if e > -scale (1.5 s^2 - 3 s - s^3 + 3 log(1 + s)), which is 0.75 s^4 - 0.6 s^5 + ...
+ * in units of scale, and below 1.5 s^4 where s > -1/2: no logarithm in nearly all tries. */
+static void chi_squares(const fini_reduction *p, int64_t step, int first_lane, int count,
+                        uint32_t retry, double scale, const double *x, const double *e, double *chi)
 {
-    double c = 1 / sqrt(9 * scale);
-    for (int lane = 0; lane < LANES_F; lane++) {
-        double t = 1 + c * x[lane], v = t * t * t, xx = x[lane] * x[lane], y = 0.0331 * xx * xx;
-        bool good = scale > 0.5 && t > 0 && y < 1 && e[lane] * (1 - y) > y;
-        if (!good)
-            good = t > 0 && e[lane] > -(0.5 * xx + scale * (1 - v + log(v)));
-        if (!good) {
-            uint64_t run = p->run + (uint64_t)(first_lane + lane);
-            v = fini_gamma_retry((fini_key){p->seed, (run << 40) + (uint64_t)step, p->stream},
-                                 retry, scale);
-        }
-        chi[lane] = 2 * scale * v;
+    double c = 1 / sqrt(9 * scale), enough = 1 / (54 * scale);
+    int far = 0;
+    for (int lane = 0; lane < count; lane++) {
+        double t = 1 + c * x[lane], xx = x[lane] * x[lane];
+        chi[lane] = 2 * scale * (t * t * t);
+        far |= !(t > 0.5) | !(e[lane] > enough * (xx * xx));
     }
+    for (int lane = 0; lane < count && far; lane++) {
+        double t = 1 + c * x[lane], v = t * t * t, xx = x[lane] * x[lane];
+        if (t > 0 && e[lane] > -(0.5 * xx + scale * (1 - v + log(v))))
+            continue;
+        uint64_t run = p->run + (uint64_t)(first_lane + lane);
+        chi[lane] = 2 * scale *
+                    fini_gamma_retry((fini_key){p->seed, (run << 40) + (uint64_t)step, p->stream},
+                                     retry, scale);
+    }
+}
+
+/* Registers of doubles with a run in them, if so many are left. */
+static inline int halves_of(int runs)
+{
+    return runs > LANES_V ? HALVES : 1;
 }
 
 /* One step of LANES_F runs. */
 static inline void reduced_step(const fini_reduction *p, const lane_keys *keys, int64_t step,
-                                int first_lane, double alpha, reduced_run *o)
+                                int first_lane, int halves, double alpha, reduced_run *o)
 {
     F lam, rho, root;
     normal_source source;
     source.at = source.end = source.buffer;
     source.next = 0;
     source.left = (p->batch * (p->L + 1) + 6 + 1) / 2;
-    for (int h = 0; h < HALVES; h++)
+    for (int h = 0; h < HALVES && h < halves; h++)
         reduced_begin(&o[h]);
     NARROW(lam, o, lam)
     NARROW(rho, o, rho)
@@ -262,14 +272,14 @@ static inline void reduced_step(const fini_reduction *p, const lane_keys *keys, 
         V normal[HALVES][4];
         for (int j = 0; j < 4; j += 2) {
             const F *two = two_normals(&source, keys);
-            for (int h = 0; h < HALVES; h++) {
+            for (int h = 0; h < HALVES && h < halves; h++) {
                 normal[h][j] = WIDE(two[0], h);
                 normal[h][j + 1] = WIDE(two[1], h);
             }
         }
         sample_sums sums[HALVES];
 #define ZERO(name) sums[h].name = ALL(0.0);
-        for (int h = 0; h < HALVES; h++) {
+        for (int h = 0; h < HALVES && h < halves; h++) {
             REDUCED_SUMS(ZERO)
         }
 #undef ZERO
@@ -283,13 +293,13 @@ static inline void reduced_step(const fini_reduction *p, const lane_keys *keys, 
                 const F *two = two_normals(&source, keys);
                 add_token(&few, lam, rho, root, two[0], two[1]);
             }
-            for (int h = 0; h < HALVES; h++) {
+            for (int h = 0; h < HALVES && h < halves; h++) {
 #define ADD(name) sums[h].name += WIDE(few.name, h);
                 REDUCED_SUMS(ADD)
 #undef ADD
             }
         }
-        for (int h = 0; h < HALVES; h++)
+        for (int h = 0; h < HALVES && h < halves; h++)
             reduced_sample(p, &o[h], &sums[h], normal[h]);
     }
     F rest[12];
@@ -297,16 +307,17 @@ static inline void reduced_step(const fini_reduction *p, const lane_keys *keys, 
         memcpy(rest + j, two_normals(&source, keys), 2 * sizeof *rest);
     double x[LANES_F], e[LANES_F], chi[2][LANES_F];
     for (int which = 0; which < 2; which++) {
-        for (int h = 0; h < HALVES; h++) {
+        for (int h = 0; h < HALVES && h < halves; h++) {
             const F *r = rest + 5 + 3 * which;
             V e1 = WIDE(r[1], h), e2 = WIDE(r[2], h);
             STORE_V(x + h * LANES_V, WIDE(r[0], h));
             STORE_V(e + h * LANES_V, 0.5 * (e1 * e1 + e2 * e2));
         }
         double scale = 0.5 * (double)(p->d - 4 - which) - 1.0 / 3;
-        chi_squares(p, step, first_lane, UINT32_MAX - (uint32_t)which, scale, x, e, chi[which]);
+        chi_squares(p, step, first_lane, halves * LANES_V, UINT32_MAX - (uint32_t)which, scale, x,
+                    e, chi[which]);
     }
-    for (int h = 0; h < HALVES; h++) {
+    for (int h = 0; h < HALVES && h < halves; h++) {
         V normal[5], both[2] = {LOAD_V(chi[0] + h * LANES_V), LOAD_V(chi[1] + h * LANES_V)};
         for (int j = 0; j < 5; j++)
             normal[j] = WIDE(rest[j], h);
@@ -322,8 +333,10 @@ static void reduced(const fini_reduction *p, int64_t first, int64_t steps, const
     for (int lane = 0; lane < lanes; lane += LANES_F) {
         reduced_run o[HALVES];
         lane_keys keys;
-        lanes_open(&keys, p->seed, p->stream, p->run + (uint64_t)lane);
-        for (int h = 0; h < HALVES; h++) {
+        const int halves = halves_of(lanes - lane);
+        lanes_open(&keys, p->seed, p->stream, p->run + (uint64_t)lane, lanes - lane);
+        memset(o, 0, sizeof o);
+        for (int h = 0; h < halves; h++) {
             const int at = lane + h * LANES_V;
             o[h].kappa = LOAD_V(&state[0][at]);
             o[h].nu = LOAD_V(&state[1][at]);
@@ -334,11 +347,11 @@ static void reduced(const fini_reduction *p, int64_t first, int64_t steps, const
         }
         for (int64_t t = 0; t < steps; t++) {
             lanes_step(&keys, first + t);
-            for (int h = 0; h < HALVES && p->alpha_lam == 0; h++)
+            for (int h = 0; h < halves && p->alpha_lam == 0; h++)
                 o[h].lam = ALL(lam[t]);
-            reduced_step(p, &keys, first + t, lane, alpha[t], o);
+            reduced_step(p, &keys, first + t, lane, halves, alpha[t], o);
         }
-        for (int h = 0; h < HALVES; h++) {
+        for (int h = 0; h < halves; h++) {
             const int at = lane + h * LANES_V;
             STORE_V(&state[0][at], o[h].kappa);
             STORE_V(&state[1][at], o[h].nu);

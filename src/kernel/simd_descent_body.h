@@ -24,18 +24,28 @@
 #define TIMES_POWER_F(p, near) ((vf)((vu)(p) + ((vu)(near) << 23)))
 
 /* Normals of WF runs at once, a run in each lane: even runs go through one register, odd ones
- * through the other. */
+ * through the other. Where at most a half or a quarter of the lanes have a run, 2 or 4 blocks of theirs
+ * stand side by side, and are moved to the first lanes in the end. */
 typedef struct lane_keys {
     round_keys keys;
     uint64_t run;
+    int beside; /* blocks side by side */
+    vq runs[2],
+        blocks[2]; /* of each lane: its run less the first one, times 2^8; its block among them */
     vq stream, low, high[2];
 } lane_keys;
 
-static void lanes_open(lane_keys *keys, uint64_t seed, uint32_t stream, uint64_t run)
+/* `lanes`: so many have a run, the first ones. */
+static void lanes_open(lane_keys *keys, uint64_t seed, uint32_t stream, uint64_t run, int lanes)
 {
     spread_keys(seed, &keys->keys);
     keys->run = run;
     keys->stream = SET_Q(stream);
+    keys->beside = lanes > WF / 2 ? 1 : lanes > WF / 4 ? 2 : 4;
+    for (int i = 0; i < WF; i++) {
+        keys->runs[i % 2][i / 2] = (uint64_t)(i % (WF / keys->beside)) << 8;
+        keys->blocks[i % 2][i / 2] = (uint64_t)(i / (WF / keys->beside));
+    }
 }
 
 /* The sample is run * 2^40 + step. */
@@ -43,8 +53,8 @@ static inline void lanes_step(lane_keys *keys, int64_t step)
 {
     uint64_t sample = (keys->run << 40) + (uint64_t)step;
     keys->low = SET_Q(sample & 0xffffffffu);
-    keys->high[0] = (COUNT_UP_Q << 9) + (sample >> 32);
-    keys->high[1] = keys->high[0] + 256;
+    for (int i = 0; i < 2; i++)
+        keys->high[i] = keys->runs[i] + (sample >> 32);
 }
 
 static inline void pair_lanes(polar_f pair, vf *first, vf *second)
@@ -57,8 +67,8 @@ static inline void pair_lanes(polar_f pair, vf *first, vf *second)
 static inline void words_lanes(const lane_keys *keys, uint32_t block, vu w[4])
 {
     vq at = SET_Q(block);
-    vq a[4] = {at, keys->stream, keys->low, keys->high[0]};
-    vq b[4] = {at, keys->stream, keys->low, keys->high[1]};
+    vq a[4] = {at + keys->blocks[0], keys->stream, keys->low, keys->high[0]};
+    vq b[4] = {at + keys->blocks[1], keys->stream, keys->low, keys->high[1]};
     philox(a, b, &keys->keys);
     for (int j = 0; j < 4; j++)
         w[j] = EVEN_ODD(a[j], b[j] << 32);
@@ -67,12 +77,13 @@ static inline void words_lanes(const lane_keys *keys, uint32_t block, vu w[4])
 /* Four normals from each of `count` blocks, in the three overlapping steps of normals_f32. */
 static void normals_lanes(const lane_keys *keys, uint32_t block, int count, vf *out)
 {
+    const int beside = keys->beside, groups = (count + beside - 1) / beside;
     polar_f left = {{0}, {0}, {0}}, right = left;
     vu w[4], next[4];
     vf *before = out;
     words_lanes(keys, block, w);
-    for (int i = 0; i < count; i++) {
-        words_lanes(keys, block + (uint32_t)i + 1, next);
+    for (int i = 0; i < groups; i++) {
+        words_lanes(keys, block + (uint32_t)((i + 1) * beside), next);
         pair_lanes(left, before, before + 1);
         left = pair_begin_f(w[0], w[1]);
         pair_lanes(right, before + 2, before + 3);
@@ -83,5 +94,12 @@ static void normals_lanes(const lane_keys *keys, uint32_t block, int count, vf *
     }
     pair_lanes(left, before, before + 1);
     pair_lanes(right, before + 2, before + 3);
+    if (beside == 1)
+        return;
+    out[4 * groups] = out[0]; /* the last ones are read with what comes after them */
+    for (int i = count - 1; i > 0; i--)
+        for (int j = 0; j < 4; j++)
+            out[4 * i + j] = LOAD_F((const float *)(const void *)(out + 4 * (i / beside) + j) +
+                                    i % beside * (WF / beside));
 }
 #include "kernel/reduced_body.h"

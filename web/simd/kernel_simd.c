@@ -29,6 +29,7 @@ typedef uint64_t vq __attribute__((vector_size(16)));
 #define SET_F(a) ((vf)wasm_f32x4_splat(a))
 #define SET_D(a) ((vd)wasm_f64x2_splat(a))
 #define SET_Q(a) ((vq)wasm_i64x2_splat((int64_t)(a)))
+#define LOAD_F(p) ((vf)wasm_v128_load(p))
 #define LOAD_D(p) ((vd)wasm_v128_load(p))
 #define STORE_F(p, a) wasm_v128_store(p, (v128_t)(a))
 #define STORE_D(p, a) wasm_v128_store(p, (v128_t)(a))
