@@ -434,11 +434,11 @@ class Plot {
     c.textBaseline = 'top';
     c.fillText(this.o.ylabel || '', MARGIN.left + 14, MARGIN.top + 1); // beside what is drawn at the very edge
   }
-  /** A handle: dragged by pointer, moved by arrow keys. @param {string} id @param {{label: string, at: [number, number], moved: (x: number, y: number) => void, text?: string, className?: string, removed?: () => void, only?: 'x', colour?: string}} h */
+  /** A handle: dragged by pointer, moved by arrow keys. @param {string} id @param {{label: string, at: [number, number], moved: (x: number, y: number) => void, text?: string, className?: string, removed?: () => void, sign?: string}} h */
   handle(id, h) {
     let e = this.handles.get(id);
     if (!e) {
-      e = el('div', { class: 'handle ' + (h.className || ''), tabindex: 0, role: 'slider', 'data-handle': id });
+      e = el('div', { class: 'handle', tabindex: 0, role: 'slider', 'data-handle': id });
       this.handles.set(id, e);
       this.box.append(e);
       e.addEventListener('pointerdown', event => {
@@ -469,8 +469,8 @@ class Plot {
     e.setAttribute('aria-label', h.label);
     e.setAttribute('aria-valuetext', h.text || `${show(h.at[0], 3)}, ${show(h.at[1], 3)}`);
     e.setAttribute('aria-valuenow', String(h.at[0]));
+    if (e.textContent !== (h.sign || '')) e.textContent = h.sign || '';
     this.place(e);
-    e.style.color = h.colour || '';
   }
   place(e) {
     e.style.transform = `translate(${this.px(e.what.at[0])}px, ${this.py(e.what.at[1])}px)`;
@@ -513,7 +513,7 @@ function ticks([from, to], count) {
 // ---- curves, by uPlot ------------------------------------------------------------------------
 
 class Curves {
-  /** @param {Panel} p @param {{label: string, height: number, x: string, y: string, logX?: boolean, logY?: boolean, series: {label: string, colour: string, dash?: number[], points?: boolean, width?: number}[], hooks?: any}} o */
+  /** @param {Panel} p @param {{label: string, height: number, x: string, y: string, logX?: boolean, logY?: boolean, series: {label: string, colour: string, dash?: number[], points?: boolean, gaps?: boolean, width?: number}[], hooks?: any}} o */
   constructor(p, o) {
     this.o = o;
     this.box = el('div', { class: 'curves waiting', role: 'img', 'aria-label': o.label });
@@ -545,17 +545,17 @@ class Curves {
           y: { distr: o.logY ? 3 : 1, range: o.logY ? undefined : (u, lo, hi) => [Math.min(0, lo), hi > 0 ? hi * 1.05 : 1] },
         },
         axes: [{ ...axis(o.x), size: 34 }, { ...axis(o.y), size: 48, values: (u, s) => s.map(v => (v === null ? '' : show(v, 3))) }],
-        series: [{}, ...o.series.map(s => ({ stroke: colour(s.colour), width: s.points ? 0 : s.width || 2, dash: s.dash, points: { show: !!s.points, size: 7, fill: colour(s.colour) }, spanGaps: !s.points, paths: s.points ? () => null : undefined }))],
+        series: [{}, ...o.series.map(s => ({ stroke: colour(s.colour), width: s.points ? 0 : s.width || 2, dash: s.dash, points: { show: !!s.points, size: 7, fill: colour(s.colour) }, spanGaps: !s.points && !s.gaps, paths: s.points ? () => null : undefined }))],
         hooks: o.hooks,
       },
       [[], ...o.series.map(() => [])],
       this.box,
     );
   }
-  /** @param {(number | null)[][]} data */
+  /** In a series with `gaps` null breaks the line, undefined does not. @param {(number | null | undefined)[][]} data */
   set(data) {
     this.box.classList.toggle('waiting', !data.slice(1).some(a => a.some(v => Number.isFinite(v))));
-    this.plot.setData(data.map(a => Array.from(a, v => (v === null || Number.isFinite(v) ? v : null))));
+    this.plot.setData(data.map(a => Array.from(a, v => (v === undefined || Number.isFinite(v) ? v : null))));
   }
 }
 

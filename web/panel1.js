@@ -113,7 +113,8 @@ builders.push([
           label: `Token ${l + 1}${reveal.value && l === J ? ', the relevant one' : ''}: score and value`,
           text: `score ${show(x, 3)}, value ${show(z[l], 3)}, weight ${show(w[l], 3)}, posterior ${show(w[n + l], 3)}`,
           at: [x, z[l]],
-          className: reveal.value && l === J ? 'token relevant' : 'token',
+          sign: reveal.value && l === J ? 'J' : String(l + 1),
+          className: reveal.value && l === J ? 'numbered relevant' : 'numbered',
           moved: (a, b) => {
             chi[l] = a;
             z[l] = b;

@@ -25,6 +25,8 @@ builders.push([
       start.value = [round3(2 * Math.random() - 1), round3(2 * Math.random() - 1)];
     });
     const plot = new Plot(p, { label: 'The risk over kappa and nu, with its stationary points and the path of descent', height: 370, x: [-1, 1], y: [-1, 1], xlabel: 'κ = k·k*', ylabel: '' });
+    const scale = el('p', { class: 'legend' });
+    p.plots.append(scale);
     const along = new Curves(p, { label: 'Risk along the path', height: 140, x: 'step', y: 'risk', series: [{ label: 'risk along the path', colour: 'orange' }] });
 
     const model = () => [d.value, L.value, lam.value, GAMMA, 0];
@@ -52,6 +54,7 @@ builders.push([
           image.data.set([...rgb, 255], at);
         }
       c.putImageData(image, 0, 0);
+      scale.textContent = `Risk from ${show(range[0], 3)} (bright) to ${show(range[1], 3)} (dark). Lines join equal risks.`;
     }
 
     /** Lines of equal risk, cell by cell. */

@@ -172,19 +172,55 @@ int web_bayes(int count, const double *in, int room, double *out)
     return 3;
 }
 
+/* What panel 6 asks of; false: refused, which is written. Taken: snr L eps alpha. */
+static bool bags_of(web_in *from, fini_learning_task *task)
+{
+    task->snr = web_number(from);
+    task->L = web_whole(from);
+    task->eps = web_number(from);
+    task->alpha = web_number(from);
+    if (from->bad ||
+        (task->snr >= 0 && task->snr <= 1e4 && task->L >= 1 && task->L <= 1000000 &&
+         task->eps >= 0 && task->eps <= 10 && task->alpha >= 1e-3 && task->alpha <= 1e6))
+        return true;
+    web_refuse("snr is 0 to 10000, L 1 to 1e6, eps 0 to 10, alpha 0.001 to 1e6");
+    return false;
+}
+
+int web_erm(int count, const double *in, int room, double *out)
+{
+    web_in from = {in, count, false};
+    fini_erm_task task = {.best = false};
+    if (!bags_of(&from, &task.bags))
+        return -1;
+    task.penalty[0] = task.penalty[1] = web_number(&from);
+    task.samples = web_whole(&from);
+    task.seed = web_whole(&from);
+    if (!web_ready(&from, 4, room))
+        return -1;
+    if (!(task.penalty[0] >= 1e-3 && task.penalty[0] <= 1e3) || task.samples < 1000 ||
+        task.samples > 100000)
+        return web_refuse("a penalty is 0.001 to 1000, samples are 1000 to 100000");
+    fini_erm found;
+    if (fini_learning_erm(&task, NULL, &found, &web_error))
+        return -1;
+    out[0] = found.risk.value;
+    out[1] = found.risk.error;
+    out[2] = found.cosine[0].value;
+    out[3] = found.cosine[1].value;
+    for (int i = 0; i < 4 && !found.settled; i++)
+        out[i] = NAN;
+    return 4;
+}
+
 int web_curve(int count, const double *in, int room, double *out)
 {
     web_in from = {in, count, false};
-    fini_learning_task task = {.snr = web_number(&from)};
-    task.L = web_whole(&from);
-    task.eps = web_number(&from);
-    task.alpha = web_number(&from);
+    fini_learning_task task;
     fini_learning found;
-    bool ready = web_ready(&from, 8, room);
-    if (ready && !(task.snr >= 0 && task.snr <= 1e4 && task.L >= 1 && task.L <= 1000000 &&
-                   task.eps >= 0 && task.eps <= 10 && task.alpha >= 1e-3 && task.alpha <= 1e6))
-        return web_refuse("snr is 0 to 10000, L 1 to 1e6, eps 0 to 10, alpha 0.001 to 1e6");
-    if (!ready || fini_learning_curve(&task, NULL, &found, &web_error))
+    if (!bags_of(&from, &task))
+        return -1;
+    if (!web_ready(&from, 8, room) || fini_learning_curve(&task, NULL, &found, &web_error))
         return -1;
     const double answers[8] = {found.optimal.q_k.value,
                                found.optimal.q_v.value,

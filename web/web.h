@@ -40,6 +40,8 @@
       "rmse, its error")                                                                           \
     C(circle, "form law concentration kappa power lam lam_power linear quadratic noise L seed n",  \
       "(n, 3): truth, found in one context, what it tends to")                                     \
+    C(erm, "snr L eps alpha penalty samples seed",                                                 \
+      "softmax with a ridge penalty: risk, error, cosines of k and v; NaN: not settled")           \
     C(curve, "snr L eps alpha",                                                                    \
       "q_k, q_v, optimal, error, known, linear, other risk (nan: none), 1 if other is beside")     \
     C(fused, "[a b c]", "(n, 2): a b + c rounded once, as doubles and as floats")

@@ -81,9 +81,9 @@ const panels = {
   'how-many-bags': {
     slider: 'alpha',
     moves: 'optimal',
-    python: ['optimal', 'known', 'linear', 'q_k'],
+    python: ['optimal', 'known', 'linear', 'q_k', 'erm'],
     close: 1e-8,
-    read: ([d]) => ({ optimal: d.points.optimal[0], known: d.points.known[0], linear: d.points.linear[0], q_k: d.points.q_k[0] }),
+    read: ([d]) => ({ optimal: d.points.optimal[0], known: d.points.known[0], linear: d.points.linear[0], q_k: d.points.q_k[0], erm: d.points.erm[0] }),
   },
 };
 
