@@ -39,9 +39,11 @@ def _axes(ax, **labels):
     return ax
 
 
-def _legend(ax):
-    if ax.get_legend_handles_labels()[0]:
-        ax.legend(frameon=False, fontsize="small")
+def _legend(ax, above=False):
+    labels = ax.get_legend_handles_labels()[0]
+    if labels:
+        where = {"ncols": len(labels), "loc": "lower center", "bbox_to_anchor": (0.5, 1)} if above else {}
+        ax.legend(frameon=False, fontsize="small", **where)
     return ax
 
 
@@ -136,7 +138,7 @@ def landscape(result, ax=None):
     Examples
     --------
     >>> import finetti
-    >>> finetti.plot.landscape(finetti.run("landscape", points=5)).get_xlabel() != ""
+    >>> finetti.plot.landscape(finetti.run("landscape", grid=21)).get_xlabel() != ""
     True
     """
     result = _result(result, "landscape")
@@ -159,9 +161,7 @@ def landscape(result, ax=None):
             ax.plot(s["point_kappa"][which], s["point_nu"][which], mark, color=PALETTE[colour], markeredgecolor="white",
                     label=label, clip_on=False)
     ax.set_aspect("equal")
-    if ax.get_legend_handles_labels()[0]:
-        ax.legend(frameon=False, fontsize="small", ncols=2, loc="lower center", bbox_to_anchor=(0.5, 1))
-    return ax
+    return _legend(ax, above=True)
 
 
 def posterior(weights, exact=None, location=None, ax=None):
@@ -205,7 +205,7 @@ def posterior(weights, exact=None, location=None, ax=None):
         ax.annotate("responsible", (location + 1, top), xytext=(0, 14), textcoords="offset points", ha="center", color=SOFT,
                     arrowprops={"arrowstyle": "->", "color": SOFT})
         ax.margins(y=0.2)
-    return _legend(ax)
+    return _legend(ax, above=True)
 
 
 def calibration(probabilities, happened, bins=10, ax=None):
@@ -255,7 +255,7 @@ def calibration(probabilities, happened, bins=10, ax=None):
 
 
 def learning_curves(result, ax=None):
-    """Risk against the number of bags a column: the best any learner can do, ridge regression, and knowing all.
+    """Risk against the number of bags a column: the best any learner can do, ridge regression, knowing all, and a fit (form=).
 
     Parameters
     ----------
@@ -281,8 +281,12 @@ def learning_curves(result, ax=None):
     alpha = np.asarray(result.settings["alpha"], dtype=float)
     order = np.argsort(alpha)
     ax = _axes(ax, xlabel="n / d", ylabel="risk", xscale="log", yscale="log")
+    if len(alpha) <= 8:
+        ax.set_xticks(alpha[order], [f"{a:g}" for a in alpha[order]])
+        ax.minorticks_off()
     for i, (name, label, style) in enumerate((("optimal", "best of all learners", "o-"), ("linear", "ridge regression", "s-"),
-                                              ("known", "k*, v* known", "--"))):
+                                              ("known", "k*, v* known", "--"),
+                                              ("erm", f"{result.settings['form']}, fitted with a ridge penalty", "^-"))):
         if name in result:
             ax.plot(alpha[order], np.asarray(result[name])[order], style, color=PALETTE[i], markersize=4, label=label)
     return _legend(ax)

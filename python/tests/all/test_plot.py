@@ -111,6 +111,8 @@ def test_learning_curves_and_attention():
     ax = finetti.plot.learning_curves(result)
     assert np.array_equal(ax.lines[0].get_xdata(), [1, 2, 4])
     assert np.array_equal(ax.lines[0].get_ydata(), result.optimal[[1, 2, 0]])
+    fitted = finetti.learning_curve([4, 10], form="softmax", ridge="1,1", samples=1000)
+    assert np.array_equal(finetti.plot.learning_curves(fitted).lines[3].get_ydata(), fitted.erm)
     weights = np.array([[0.2, 0.8], [-0.5, 1.5]])
     image = finetti.plot.attention(weights).images[0]
     assert np.array_equal(image.get_array(), weights) and image.get_clim() == (-1.5, 1.5)
