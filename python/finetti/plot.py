@@ -283,7 +283,7 @@ def learning_curves(result, ax=None):
     ax = _axes(ax, xlabel="n / d", ylabel="risk", xscale="log", yscale="log")
     if len(alpha) <= 8:
         ax.set_xticks(alpha[order], [f"{a:g}" for a in alpha[order]])
-        ax.minorticks_off()
+        ax.set_xticks([], minor=True)
     for i, (name, label, style) in enumerate((("optimal", "best of all learners", "o-"), ("linear", "ridge regression", "s-"),
                                               ("known", "k*, v* known", "--"),
                                               ("erm", f"{result.settings['form']}, fitted with a ridge penalty", "^-"))):

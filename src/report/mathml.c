@@ -10,7 +10,7 @@ enum { DEPTH_MOST = 24 };
 /* Names after a backslash: letters, operators, functions written upright. */
 static const struct symbol {
     const char *name, *text;
-    char kind; /* i: identifier, o: operator, f: function */
+    char kind; /* i: identifier, o: operator, f: function, s: a star, which is high already */
 } symbols[] = {
     {"alpha", "α", 'i'},   {"beta", "β", 'i'},
     {"gamma", "γ", 'i'},   {"delta", "δ", 'i'},
@@ -26,7 +26,7 @@ static const struct symbol {
     {"Delta", "Δ", 'i'},   {"sum", "∑", 'o'},
     {"prod", "∏", 'o'},    {"int", "∫", 'o'},
     {"to", "→", 'o'},      {"cdot", "·", 'o'},
-    {"star", "∗", 'i'},    {"le", "≤", 'o'},
+    {"star", "*", 's'},    {"le", "≤", 'o'},
     {"ge", "≥", 'o'},      {"ne", "≠", 'o'},
     {"approx", "≈", 'o'},  {"propto", "∝", 'o'},
     {"sim", "∼", 'o'},     {"in", "∈", 'o'},
@@ -104,7 +104,7 @@ static void read_command(reader *r, fini_page *page, bool *large)
         if (strlen(s->name) != length || memcmp(s->name, name, length) != 0)
             continue;
         *large = strcmp(s->name, "sum") == 0 || strcmp(s->name, "prod") == 0;
-        element(page, s->kind == 'o' ? "mo" : "mi", s->text);
+        element(page, s->kind == 'o' ? "mo" : s->kind == 's' ? "mtext" : "mi", s->text);
         return;
     }
     r->bad = true;
@@ -171,10 +171,14 @@ static void read_item(reader *r, fini_page *page)
             read_group(r, &above);
         }
     }
-    const char *tag = below.size && above.size ? large ? "munderover" : "msubsup"
-                      : below.size             ? large ? "munder" : "msub"
-                      : above.size             ? large ? "mover" : "msup"
-                                               : NULL;
+    static const char star[] = "<mtext>*</mtext>"; /* raised again it would push lines apart */
+    bool flat = !below.size && above.size == sizeof star - 1 &&
+                memcmp(above.text, star, sizeof star - 1) == 0;
+    const char *tag = flat                       ? "mrow"
+                      : below.size && above.size ? large ? "munderover" : "msubsup"
+                      : below.size               ? large ? "munder" : "msub"
+                      : above.size               ? large ? "mover" : "msup"
+                                                 : NULL;
     if (tag)
         fini_page_form(page, "<%-s>", tag);
     fini_page_bytes(page, base.text, base.size);

@@ -105,14 +105,17 @@ static void shape_path(fini_page *page, int shape, double x, double y, double r)
     }
 }
 
-static void shape_end(fini_page *page, const fini_curve *c, bool edge)
+/* Their edge is drawn below all of them, so that points that overlap do not hide each other. */
+static void shape_end(fini_page *page, const fini_curve *c)
 {
     const char *colour = fini_svg_colour(c->colour);
     if (c->shape == FINI_CROSS || c->shape == FINI_PLUS)
         fini_page_print(page, "\" fill=\"none\" stroke=\"%s\" stroke-width=\"2\"/>\n", colour);
     else
-        fini_page_print(page, "\" fill=\"%s\"%s/>\n", colour,
-                        edge ? " stroke=\"#fff\" stroke-width=\"0.8\"" : "");
+        fini_page_print(page,
+                        "\" fill=\"%s\" stroke=\"#fff\" stroke-width=\"1.6\" "
+                        "paint-order=\"stroke\"/>\n",
+                        colour);
 }
 
 static double radius(const fini_curve *c)
@@ -132,7 +135,7 @@ static void draw_points(fini_page *page, const fini_panel *panel, const fini_cur
                    radius(c));
     }
     if (any)
-        shape_end(page, c, c->count <= 60); /* many edges would only hide each other */
+        shape_end(page, c);
 }
 
 /* An interval around every point. */
@@ -409,6 +412,6 @@ void fini_svg_sample(fini_page *page, const fini_curve *c, double x, double y, d
     if (c->shape >= 0) {
         fini_page_add(page, "<path d=\"");
         shape_path(page, c->shape, x, y, c->mark == FINI_MARK_POINTS ? 3.4 : 2.6);
-        shape_end(page, c, true);
+        shape_end(page, c);
     }
 }
