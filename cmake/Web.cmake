@@ -25,7 +25,7 @@ file(GLOB web_sources CONFIGURE_DEPENDS web/*.c web/plain/*.c
 list(APPEND web_sources ${PROJECT_SOURCE_DIR}/src/lab/rate.c ${PROJECT_SOURCE_DIR}/src/lab/rate_target.c
      ${PROJECT_SOURCE_DIR}/src/command/result.c ${PROJECT_SOURCE_DIR}/src/command/words.c
      ${PROJECT_SOURCE_DIR}/src/data/text.c)
-list(FILTER web_sources EXCLUDE REGEX "_avx(2|512)\\.c$|src/kernel/kernel\\.c$|/math/(blas|hermite)\\.c$|/train/(ambient|layer)\\.c$")
+list(FILTER web_sources EXCLUDE REGEX "_avx(2|512)\\.c$|src/kernel/kernel\\.c$|/math/blas\\.c$|/train/(ambient|layer)\\.c$")
 set(web_flags --target=wasm32-wasi -std=c11 -ffp-contract=off -ffunction-sections -fdata-sections
     -Wall -Wextra -Wno-unknown-pragmas -Wno-unused-variable -D__riscv=0 -D_POSIX_C_SOURCE=200809L
     -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=)

@@ -8,6 +8,7 @@
 
 #include "test_attention_help.h"
 #include "test_skip.h"
+#include "attention/form.h"
 
 #include <stdio.h>
 
@@ -113,7 +114,7 @@ static void forward__does_not_see_the_order(void **state)
                 for (int64_t l = b.offsets[i]; l < b.offsets[i + 1]; l++) {
                     double here = w[l], there = u[b.offsets[i] + b.offsets[i + 1] - 1 - l];
                     size += fabs(here);
-                    if (fin_form_elementwise(fin_form_find(help_forms[t].name)))
+                    if (fini_form_elementwise(fin_form_find(help_forms[t].name)))
                         assert_true(here == there); /* to the bit */
                     worst_w = fmax(worst_w, fabs(here - there));
                 }

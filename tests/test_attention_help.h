@@ -4,6 +4,7 @@
 
 #include "finetti/attention.h"
 #include "finetti/random.h"
+#include "attention/form.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -24,7 +25,7 @@ enum { HELP_FORMS = sizeof help_forms / sizeof *help_forms };
 
 static inline int help_normalised(const help_form *form)
 {
-    return !fin_form_elementwise(fin_form_find(form->name));
+    return !fini_form_elementwise(fin_form_find(form->name));
 }
 
 typedef struct ragged {

@@ -13,6 +13,7 @@
 #include "bags/descend.h"
 #include "bags_sample.h"
 #include "test_size.h"
+#include "bags/bags.h"
 
 static fin_error err;
 
@@ -105,7 +106,7 @@ static void check(const fin_fit *fit, const bags_sample *d, int64_t width)
         for (int64_t r = 0; r < L; r++)
             order[at + r] = (i + (L % 3 == 2 ? L - r : r)) % L;
     }
-    OK(fin_fit_flip(fit, &d->bags, order, curve, NULL, &err));
+    OK(fini_fit_flip(fit, &d->bags, order, curve, NULL, &err));
     for (int64_t i = 0; i < N; i++)
         for (int64_t at = d->offsets[i], L = d->offsets[i + 1] - at, r = 0; r < L; r++) {
             double out[WIDTH];
@@ -216,11 +217,11 @@ static void flip__refuses_what_is_no_order(void **state)
     for (int64_t i = 0; i < N; i++)
         for (int64_t l = d.offsets[i]; l < d.offsets[i + 1]; l++)
             order[l] = l - d.offsets[i];
-    OK(fin_fit_flip(fit, &d.bags, order, curve, NULL, &err));
+    OK(fini_fit_flip(fit, &d.bags, order, curve, NULL, &err));
     const int64_t bad[] = {-1, 1, INT64_MAX, INT64_MIN};
     for (int k = 0; k < 4; k++) {
         order[d.offsets[5]] = bad[k];
-        assert_int_equal(fin_fit_flip(fit, &d.bags, order, curve, NULL, &err), FIN_ERR_ARGUMENT);
+        assert_int_equal(fini_fit_flip(fit, &d.bags, order, curve, NULL, &err), FIN_ERR_ARGUMENT);
         assert_non_null(strstr(err.message, "bag 5"));
     }
     fin_fit_destroy(fit);

@@ -100,25 +100,25 @@ static void guess__is_the_size_of_the_data(void **state)
     const unsigned all =
         FIN_TUNE_SCALE | FIN_TUNE_PRIOR | FIN_TUNE_NOISE | FIN_TUNE_TEMPERATURE | FIN_TUNE_LEVEL;
     double scales[2];
-    assert_int_equal(fin_tune_guess(&cross, NULL, all, &data, NULL), FIN_OK);
+    assert_int_equal(fini_tune_guess(&cross, NULL, all, &data, NULL), FIN_OK);
     near(cross.scale, sqrt(8.0 / 3 + 200), 1e-12);
     near(cross.level, 100 * 56.0 / 3, 1e-9);
     near(cross.prior, 8.0 / 3, 1e-12);
     near(cross.noise, 0.8 / 3, 1e-12);
     near(cross.temperature, (35.0 + 1800) / 6, 1e-9);
-    assert_int_equal(fin_tune_guess(&cross, scales, all, &data, NULL), FIN_OK);
+    assert_int_equal(fini_tune_guess(&cross, scales, all, &data, NULL), FIN_OK);
     near(cross.scale, 1, 0);
     near(scales[0], sqrt(2 * 8.0 / 3), 1e-12);
     near(scales[1], 20, 1e-12);
     /* Kernels of the product: about the origin; without a level the values are about 0, too. */
     cross = cross_of("cme", "linear");
-    assert_int_equal(fin_tune_guess(&cross, NULL, FIN_TUNE_SCALE | FIN_TUNE_PRIOR, &data, NULL),
+    assert_int_equal(fini_tune_guess(&cross, NULL, FIN_TUNE_SCALE | FIN_TUNE_PRIOR, &data, NULL),
                      FIN_OK);
     near(cross.scale, sqrt((35.0 + 1800) / 3), 1e-9);
     near(cross.prior, 56.0 / 3, 1e-12);
     near(cross.noise, 0.1, 0);
     cross.kernel = FIN_KERNEL_POLYNOMIAL;
-    assert_int_equal(fin_tune_guess(&cross, NULL, FIN_TUNE_PRIOR, &data, NULL), FIN_OK);
+    assert_int_equal(fini_tune_guess(&cross, NULL, FIN_TUNE_PRIOR, &data, NULL), FIN_OK);
     near(cross.prior, 56.0 / 3 / 4, 1e-12); /* (1 + 1)^2 */
 }
 
@@ -129,7 +129,7 @@ static void guess__constants_and_giants_are_one(void **state)
     static const int64_t offsets[] = {0, 3};
     const fin_tune_data data = {1, 1, 1, offsets, keys, values, NULL};
     fin_cross_settings cross = cross_of("cme", "matern52");
-    assert_int_equal(fin_tune_guess(&cross, NULL, 31, &data, NULL), FIN_OK);
+    assert_int_equal(fini_tune_guess(&cross, NULL, 31, &data, NULL), FIN_OK);
     near(cross.scale, 1, 0);
     assert_int_equal(fin_settings_validate(&fin_cross_table, &cross, NULL), FIN_OK);
 }
@@ -297,7 +297,7 @@ static void choose__is_a_guess_then_a_search(void **state)
     fin_tune_settings how = usual();
     fin_cross_settings one = cross_of("cme", "rbf"), two = one;
     fin_tune_report first, second;
-    assert_int_equal(fin_tune_guess(&one, NULL, open, &s.data, NULL), FIN_OK);
+    assert_int_equal(fini_tune_guess(&one, NULL, open, &s.data, NULL), FIN_OK);
     assert_int_equal(fin_tune_choose(&two, NULL, open, &s.data, NULL, NULL, &second, NULL), FIN_OK);
     assert_memory_equal(&one, &two, sizeof one);
     assert_int_equal(second.which, 0);
@@ -524,13 +524,13 @@ static void tune__units_do_not_matter(void **state)
     plain.level = 50;
     other.level = 50e6;
     unsigned all = FIN_TUNE_SCALE | FIN_TUNE_PRIOR | FIN_TUNE_NOISE;
-    assert_int_equal(fin_tune_guess(&plain, NULL, all, &s.data, NULL), FIN_OK);
+    assert_int_equal(fini_tune_guess(&plain, NULL, all, &s.data, NULL), FIN_OK);
     tune_or_fail(&plain, NULL, 0, &s, &how, &a);
     for (int i = 0; i < TOKENS * DK; i++)
         s.keys[i] *= 1e6;
     for (int i = 0; i < TOKENS; i++)
         s.values[i] *= 1e3;
-    assert_int_equal(fin_tune_guess(&other, NULL, all, &s.data, NULL), FIN_OK);
+    assert_int_equal(fini_tune_guess(&other, NULL, all, &s.data, NULL), FIN_OK);
     tune_or_fail(&other, NULL, 0, &s, &how, &b);
     near(other.scale / plain.scale / 1e6, 1, 1e-4);
     near(other.noise / plain.noise / 1e6, 1, 1e-4);

@@ -94,6 +94,19 @@ static void bags__columns_are_scaled_apart(void **state)
         assert_true(fabs(sum) < 1e-6 && fabs(squares / 4 - 1) < 1e-6);
     }
     assert_true(m->tokens[2] == 0);
+    /* The same of arrays. */
+    const double raw[] = {3, 1, 4, 1, 5, 9, 2, 6, 5};
+    const int64_t offsets[] = {0, 1, 3};
+    fin_bags bags = {
+        .n = 2, .d = 3, .total = 2, .offsets = offsets, .dtype = FIN_F64, .tokens = raw};
+    double center[3], scale[3];
+    fin_token_scale found = {.center = center, .scale = scale};
+    assert_int_equal(fin_token_scale_find(&bags, &found, &err), FIN_OK);
+    assert_true(found.columns == 3 && center[0] == 2 && center[1] == 4 && center[2] == 6);
+    assert_true(fabs(scale[0] - sqrt(1.5)) < 1e-15 && fabs(scale[2] - sqrt(3 / 14.0)) < 1e-15);
+    const double wild[] = {1e200, 0, 0, -1e200, 0, 0, 0, 0, 0};
+    bags.tokens = wild;
+    assert_int_equal(fin_token_scale_find(&bags, &found, &err), FIN_ERR_NUMERIC);
     fin_token_set_destroy(set);
 }
 

@@ -192,6 +192,24 @@ static void losses__are_those_of_the_answers(void **state)
     free_sample(&a);
 }
 
+/* Probabilities of classes, values in units of their own, variances in place of their logarithms. */
+static void answers__say_what_they_mean(void **state)
+{
+    (void)state;
+    const fin_head classes = {.kind = FIN_HEAD_CLASSES, .size = 3},
+                   gaussian = {.kind = FIN_HEAD_GAUSSIAN, .size = 2};
+    fin_error e;
+    double p[] = {0, log(2), log(5), 800, 0, 800}, f[] = {1, 2, 0, log(3)};
+    const double center[] = {10, 20}, scale[] = {2, 0.5};
+    assert_int_equal(fin_head_say(&classes, 2, NULL, NULL, p, &e), FIN_OK);
+    assert_true(fabs(p[0] - 0.125) < 1e-15 && fabs(p[2] - 0.625) < 1e-15);
+    assert_true(p[3] == 0.5 && p[4] < 1e-300);
+    assert_int_equal(fin_head_say(&gaussian, 1, center, scale, f, &e), FIN_OK);
+    assert_true(f[0] == 10.5 && f[1] == 24 && f[2] == 0.25 && fabs(f[3] - 12) < 1e-14);
+    assert_int_equal(fin_head_say(&gaussian, 1, NULL, NULL, f, &e), FIN_OK);
+    assert_true(f[0] == 10.5 && fabs(f[2] - exp(0.25)) < 1e-15);
+}
+
 static void gaussian__log_variances_stay_within_bounds(void **state)
 {
     (void)state;
@@ -320,6 +338,7 @@ int main(void)
         cmocka_unit_test(softmax__maps_are_weights),
         cmocka_unit_test(all_hidden__attention_adds_its_bias_alone),
         cmocka_unit_test(losses__are_those_of_the_answers),
+        cmocka_unit_test(answers__say_what_they_mean),
         cmocka_unit_test(gaussian__log_variances_stay_within_bounds),
         cmocka_unit_test(states__are_what_answers_are_made_of),
         cmocka_unit_test(answers__do_not_depend_on_what_else_is_asked),

@@ -3,6 +3,7 @@
 #include "test_encoder_help.h"
 
 #include "fault.h"
+#include "encoder/encoder.h"
 
 static fin_error err;
 
@@ -222,11 +223,11 @@ static void bytes__are_those_of_a_pass(void **state)
         fin_pass pass = make_pass(&a, dtype);
         pass.gradient = gradient;
         run_pass(o, &a.s, &pass);
-        double bytes = fin_encoder_bytes(o, 30, dtype);
+        double bytes = fini_encoder_bytes(o, 30, dtype);
         assert_true((double)largest <= bytes + 128);
         assert_true((double)largest > 0.3 * bytes);
-        assert_true(fin_encoder_bytes(o, 3000, dtype) > bytes);
-        assert_true(fin_encoder_bytes(o, INT64_MAX, dtype) > 1e18);
+        assert_true(fini_encoder_bytes(o, 3000, dtype) > bytes);
+        assert_true(fini_encoder_bytes(o, INT64_MAX, dtype) > 1e18);
         fin_encoder_destroy(o);
         fin_memory_hooks(NULL, NULL);
         free(gradient);

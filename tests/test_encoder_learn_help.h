@@ -129,7 +129,7 @@ static inline help_bytes help_all(const help_case *c)
 {
     help_bytes b = {0, NULL};
     fin_tensor tensors[16];
-    int64_t count = fin_learn_tensors(c->learn, tensors, 16);
+    int64_t count = fini_learn_tensors(c->learn, tensors, 16);
     assert_true(count <= 16);
     help_add(&b, fin_encoder_weights(c->encoder),
              (size_t)fin_encoder_parameters(c->encoder) * sizeof(float));
@@ -156,7 +156,7 @@ typedef struct help_state {
 static inline help_state help_save(const help_case *c)
 {
     help_state s = {0};
-    s.count = fin_learn_tensors(c->learn, s.tensors, 16);
+    s.count = fini_learn_tensors(c->learn, s.tensors, 16);
     for (int64_t i = 0; i < s.count; i++) {
         size_t size = help_tensor_bytes(&s.tensors[i]);
         s.data[i] = malloc(size + 1);
@@ -175,7 +175,7 @@ static inline void help_load(help_case *c, const help_state *s)
 {
     fin_error err = {FIN_OK, ""};
     memcpy(fin_encoder_weights(c->encoder), s->weights, (size_t)s->parameters * sizeof(float));
-    if (fin_learn_restore(c->learn, s->tensors, s->count, &err))
+    if (fini_learn_restore(c->learn, s->tensors, s->count, &err))
         fail_msg("%s", err.message);
 }
 

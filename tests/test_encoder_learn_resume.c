@@ -8,6 +8,7 @@
 
 #include "test_encoder_learn_help.h"
 #include "test_state.h"
+#include "encoder/learn.h"
 
 /* Runs to the end in one go, and with a new object made from a saved state at each step. */
 static int64_t compare_all(help_case *c, int64_t each)
@@ -157,7 +158,7 @@ static void expect_refused(help_case *c, const help_state *s, int64_t count, con
 {
     help_bytes before = help_all(c);
     fin_error err = {FIN_OK, ""};
-    fin_status status = fin_learn_restore(c->learn, s->tensors, count, &err);
+    fin_status status = fini_learn_restore(c->learn, s->tensors, count, &err);
     if (status != FIN_ERR_FORMAT || !strstr(err.message, word))
         fail_msg("status '%s', message '%s', expected '%s'", fin_status_name(status), err.message,
                  word);
@@ -171,7 +172,7 @@ static fin_status load_state(void *user, const fin_tensor *tensors, int64_t coun
 {
     help_case *c = user;
     help_bytes before = help_all(c);
-    fin_status status = fin_learn_restore(c->learn, tensors, count, why);
+    fin_status status = fini_learn_restore(c->learn, tensors, count, why);
     help_bytes after = help_all(c);
     if (status)
         assert_true(help_same(&before, &after));

@@ -8,6 +8,7 @@
 
 #include "fault.h"
 #include "test_encoder_learn_help.h"
+#include "encoder/learn.h"
 
 static int case_at(int i, help_case *c)
 {
@@ -131,8 +132,8 @@ static fin_status run_case(void *user, fin_error *err)
         status = fin_learn_run(c.learn, -1, NULL, NULL, err);
     if (!status) { /* and back from a state */
         fin_tensor tensors[16];
-        int64_t count = fin_learn_tensors(c.learn, tensors, 16);
-        status = fin_learn_restore(c.learn, tensors, count, err);
+        int64_t count = fini_learn_tensors(c.learn, tensors, 16);
+        status = fini_learn_restore(c.learn, tensors, count, err);
     }
     help_close(&c);
     return status;

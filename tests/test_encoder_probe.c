@@ -8,6 +8,7 @@
 #include "fault.h"
 #include "finetti/encoder_probe.h"
 #include "finetti/random.h"
+#include "encoder/probe.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -53,13 +54,13 @@ static void check_ridge(int n, int p, double much, const double want[4], double 
         y[i * 2 + 1] = 100 + 20 * x[i * p + 1] + 60 * much * noise(i, 2);
     }
     fin_probe *probe = fit(n, p, x, 0, 2, y, 0.1);
-    assert_int_equal(fin_probe_predict(probe, n, x, out, NULL), FIN_OK);
+    assert_int_equal(fini_probe_predict(probe, n, x, out, NULL), FIN_OK);
     expect(out, want, 2, 1e-9);
     expect(out + 7 * 2, want + 2, 2, 1e-9);
-    assert_true(fin_probe_penalty(probe) == 0.1);
+    assert_true(fini_probe_penalty(probe) == 0.1);
     fin_probe_destroy(probe);
     probe = fit(n, p, x, 0, 2, y, FIN_AUTO);
-    assert_true(fabs(fin_probe_penalty(probe) / chosen - 1) < 1e-9);
+    assert_true(fabs(fini_probe_penalty(probe) / chosen - 1) < 1e-9);
     fin_probe_destroy(probe);
 }
 
@@ -90,12 +91,12 @@ static void logistic__is_scikit_learn_s(void **state)
     }
     assert_true(counts[0] == 27 && counts[1] == 38 && counts[2] == 25);
     fin_probe *probe = fit(N, P, x, 3, 0, y, 0.01);
-    assert_int_equal(fin_probe_predict(probe, N, x, out, NULL), FIN_OK);
+    assert_int_equal(fini_probe_predict(probe, N, x, out, NULL), FIN_OK);
     expect(out, want, 3, 1e-6);
     expect(out + 7 * 3, want + 3, 3, 1e-6);
     fin_probe_destroy(probe);
     probe = fit(N, P, x, 3, 0, y, FIN_AUTO);
-    assert_true(fabs(fin_probe_penalty(probe) / 0.1 - 1) < 1e-9);
+    assert_true(fabs(fini_probe_penalty(probe) / 0.1 - 1) < 1e-9);
     fin_probe_destroy(probe);
 }
 
@@ -125,9 +126,9 @@ static void fits__do_not_depend_on_units(void **state)
         }
         fin_probe *one = fit(N, P, x, classes, 1, y, FIN_AUTO);
         fin_probe *two = fit(N, P + 1, other, classes, 1, y, FIN_AUTO);
-        assert_true(fin_probe_penalty(one) == fin_probe_penalty(two));
-        assert_int_equal(fin_probe_predict(one, N, x, a, NULL), FIN_OK);
-        assert_int_equal(fin_probe_predict(two, N, other, b, NULL), FIN_OK);
+        assert_true(fini_probe_penalty(one) == fini_probe_penalty(two));
+        assert_int_equal(fini_probe_predict(one, N, x, a, NULL), FIN_OK);
+        assert_int_equal(fini_probe_predict(two, N, other, b, NULL), FIN_OK);
         expect(b, a, classes ? classes * N : N, classes ? 1e-5 : 1e-8);
         for (int i = 0; classes && i < N; i++)
             assert_true(fabs(a[i * 3] + a[i * 3 + 1] + a[i * 3 + 2] - 1) < 1e-12);
@@ -149,7 +150,7 @@ static void logistic__same_bits_for_any_threads(void **state)
     for (int threads = 1; threads <= 3; threads += 2) {
         fin_threads_set(threads);
         fin_probe *probe = fit(N, P, x, 2, 0, y, FIN_AUTO);
-        assert_int_equal(fin_probe_predict(probe, N, x, threads == 1 ? a : b, NULL), FIN_OK);
+        assert_int_equal(fini_probe_predict(probe, N, x, threads == 1 ? a : b, NULL), FIN_OK);
         fin_probe_destroy(probe);
     }
     fin_threads_set(0);
@@ -167,7 +168,7 @@ static void ridge__without_penalty(void **state)
         for (int i = 0; i < N; i++)
             y[i] = 3 + 2 * x[i * p] - x[i * p + 1];
         fin_probe *probe = fit(N, p, x, 0, 1, y, 0);
-        assert_int_equal(fin_probe_predict(probe, N, x, out, NULL), FIN_OK);
+        assert_int_equal(fini_probe_predict(probe, N, x, out, NULL), FIN_OK);
         expect(out, y, N, 1e-9);
         fin_probe_destroy(probe);
         free(x);
@@ -182,21 +183,21 @@ static void fits__of_nothing(void **state)
     enum { N = 100, P = 30 };
     double *x = normals(7, N * P), *y = normals(8, N), out[N * 3], c[N];
     fin_probe *probe = fit(N, P, x, 0, 1, y, FIN_AUTO);
-    assert_true(fin_probe_penalty(probe) >= 1);
+    assert_true(fini_probe_penalty(probe) >= 1);
     fin_probe_destroy(probe);
     for (int i = 0; i < N; i++) {
         c[i] = y[i] > 0 ? 2 : 0;
         y[i] = 4;
     }
     probe = fit(N, P, x, 0, 1, y, FIN_AUTO);
-    assert_int_equal(fin_probe_predict(probe, N, x, out, NULL), FIN_OK);
+    assert_int_equal(fini_probe_predict(probe, N, x, out, NULL), FIN_OK);
     expect(out, y, N, 1e-12);
     fin_probe_destroy(probe);
     probe = fit(N, P, x, 3, 1, c, FIN_AUTO);
-    assert_int_equal(fin_probe_predict(probe, N, x, out, NULL), FIN_OK);
+    assert_int_equal(fini_probe_predict(probe, N, x, out, NULL), FIN_OK);
     for (int i = 0; i < N; i++)
         assert_true(out[i * 3 + 1] < 1e-10);
-    assert_int_equal(fin_probe_predict(probe, 0, NULL, NULL, NULL), FIN_OK);
+    assert_int_equal(fini_probe_predict(probe, 0, NULL, NULL, NULL), FIN_OK);
     fin_probe_destroy(probe);
     fin_probe_destroy(NULL);
     free(x);

@@ -10,6 +10,7 @@
 #include "fault.h"
 #include "finetti/encoder_probe.h"
 #include "test_encoder_corpus_help.h"
+#include "encoder/probe.h"
 
 enum { N = 90, L = 3, INPUTS = 2, WIDTH = 4, LAYERS = 2 };
 static int64_t offsets[N + 1];
@@ -111,7 +112,7 @@ static void pools__are_what_they_say(void **state)
             OK(fin_encoder_probe_on(encoder, corpus, same, &s, &score, NULL, 0, NULL, &err));
             assert_true(score.train == N && score.test == N);
             OK(fin_probe_fit(&probe, N, p, x, 0, 1, labels, 0.01, &err));
-            OK(fin_probe_predict(probe, N, x, out, &err));
+            OK(fini_probe_predict(probe, N, x, out, &err));
             double squares = 0;
             for (int i = 0; i < N; i++)
                 squares += (out[i] - labels[i]) * (out[i] - labels[i]) / N;
@@ -157,8 +158,8 @@ static void weights__are_the_map(void **state)
     }
     fin_probe *probe;
     OK(fin_probe_fit(&probe, 10, 3, x, 2, 1, y, 0.1, &err));
-    fin_probe_weights(probe, W, b);
-    OK(fin_probe_predict(probe, 10, x, out, &err));
+    fini_probe_weights(probe, W, b);
+    OK(fini_probe_predict(probe, 10, x, out, &err));
     for (int i = 0; i < 10; i++) {
         double f[2];
         for (int c = 0; c < 2; c++) {
@@ -194,7 +195,7 @@ static void head__starts_at_the_probe(void **state)
         }
         fin_probe *probe;
         OK(fin_probe_fit(&probe, rows, WIDTH, known, classes, 1, y, 0.01, &err));
-        OK(fin_probe_predict(probe, N, x, out, &err));
+        OK(fini_probe_predict(probe, N, x, out, &err));
         OK(fin_encoder_start_head(encoder, corpus, 0.01, NULL, &err));
         fin_sequences s = {N, offsets, tokens, NULL};
         fin_pass pass = {.dtype = FIN_F32, .answers = {answers}};

@@ -8,6 +8,7 @@
 
 #include "test_random_stats.h"
 #include "test_family_help.h"
+#include "math/bessel.h"
 
 /* F = diag(s): from tests/data/rotation_mean.py. */
 static const struct {
@@ -89,7 +90,7 @@ static void posterior__mean_matches_random_rotations(void **state)
         fin_latent_predict(latent, statistic, 1, b.queries, mean, &variance, NULL);
         fin_random random;
         fin_random_open(&random, 52, FIN_STREAM_USER, 1);
-        double A = d == 3 ? 1 / tanh(1.3) - 1 / 1.3 : fin_bessel_ratio(0, 1.3), total = 0;
+        double A = d == 3 ? 1 / tanh(1.3) - 1 / 1.3 : fini_bessel_ratio(0, 1.3), total = 0;
         for (int n = 0; n < N; n++) {
             double O[9], trace = 0, gap = 0;
             fin_random_rotation(&random, d, O);

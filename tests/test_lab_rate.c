@@ -5,6 +5,7 @@
 #include "finetti/random.h"
 #include "finetti/theory_latent.h"
 #include "lab/rate.h"
+#include "theory/sphere.h"
 
 /* ---- contexts by hand -------------------------------------------------------------------------- */
 
@@ -269,8 +270,8 @@ static void limit__gains(void **state)
                      d, degree);
             fin_result *r = run(text);
             fin_scalar cme = scalar(r, "gain_cme"), softmax = scalar(r, "gain_softmax");
-            double f = fin_sphere_filter_cme(d, 2, 0.2, degree);
-            double g = fin_sphere_filter_softmax(d, 2, degree);
+            double f = fini_sphere_filter_cme(d, 2, 0.2, degree);
+            double g = fini_sphere_filter_softmax(d, 2, degree);
             assert_true(scalar(r, "filter_cme").value == f);
             assert_true(scalar(r, "filter_softmax").value == g);
             print_message("%s: %.4f and %.4f, closed forms %.4f and %.4f\n", text, cme.value,
@@ -311,7 +312,7 @@ static void limit__ratio(void **state)
     }
     fin_result *r = run("limit measure=ratio keys=sphere d=2 L=400 longer=40 alpha=0.3 angle=20");
     fin_scalar ratio = scalar(r, "ratio");
-    double expected = fin_sphere_filter_cme(2, 3, 0.3, 1) / fin_sphere_mean(2, 3);
+    double expected = fini_sphere_filter_cme(2, 3, 0.3, 1) / fini_sphere_mean(2, 3);
     assert_true(fabs(scalar(r, "ratio_limit").value / expected - 1) < 1e-12);
     assert_true(fabs(ratio.value / expected - 1) < 5 * ratio.error + 0.01);
     fin_result_destroy(r);
@@ -326,7 +327,7 @@ static void limit__dimension(void **state)
     (void)state;
     fin_result *r = run("limit measure=dimension L=500 contexts=3 alpha=0.05");
     fin_scalar s = scalar(r, "dimension");
-    double expected = fin_sphere_dimension(3, 3, 0.05);
+    double expected = fini_sphere_dimension(3, 3, 0.05);
     assert_true(scalar(r, "dimension_limit").value == expected);
     assert_true(fabs(s.value / expected - 1) < 0.02 && s.error < 0.02 * expected);
     fin_result_destroy(r);
@@ -354,7 +355,7 @@ static void queries__are_spread_and_have_the_law(void **state)
     (void)state;
     enum { N = 16, TIMES = 2000 };
     const fini_rate_law law = {FINI_RATE_VMF, 3, 2, 1};
-    const double expected[2] = {fin_sphere_mean(3, 2), fin_sphere_mean(3, 2) / 2};
+    const double expected[2] = {fini_sphere_mean(3, 2), fini_sphere_mean(3, 2) / 2};
     double room[FINI_RATE_CANDIDATES * N * 3], q[N * 3];
     fini_average spread[2] = {0}, plain = {0};
     for (int t = 0; t < TIMES; t++) {

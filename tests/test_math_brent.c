@@ -8,6 +8,7 @@
 
 #include "fault.h"
 #include "finetti/math.h"
+#include "math/small.h"
 
 #include <float.h>
 #include <math.h>
@@ -107,7 +108,7 @@ static watch minimise(double (*f)(double, void *), double a, double b, double sh
 {
     watch log = {0, a, b, shift};
     fin_error err = {FIN_OK, ""};
-    fin_status status = fin_brent(f, &log, a, b, tol, x, fx, &err);
+    fin_status status = fini_brent(f, &log, a, b, tol, x, fx, &err);
     if (status != FIN_OK)
         fail_msg("%s", err.message);
     watch again = {0, a, b, shift};
@@ -215,7 +216,7 @@ static void brent__takes_nan_for_infinity(void **state)
     watch log = {0, 0, 1, 0};
     fin_error err = {FIN_OK, ""};
     x = fx = 7;
-    assert_int_equal(fin_brent(never, &log, 0, 1, 0, &x, &fx, &err), FIN_ERR_NUMERIC);
+    assert_int_equal(fini_brent(never, &log, 0, 1, 0, &x, &fx, &err), FIN_ERR_NUMERIC);
     assert_non_null(strstr(err.message, "NaN"));
     assert_true(x == 7 && fx == 7 && log.calls < 200);
 }
@@ -241,17 +242,17 @@ static void brent__rejects(void **state)
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         fin_error err = {FIN_OK, ""};
         fin_status status =
-            fin_brent(parabola, &log, bad[i][0], bad[i][1], bad[i][2], &x, &fx, &err);
+            fini_brent(parabola, &log, bad[i][0], bad[i][1], bad[i][2], &x, &fx, &err);
         assert_int_equal(status, FIN_ERR_ARGUMENT);
         assert_int_equal(err.status, FIN_ERR_ARGUMENT);
         assert_non_null(strstr(err.message, "brent: "));
     }
     fin_error err = {FIN_OK, ""};
-    assert_int_equal(fin_brent(NULL, NULL, 0, 1, 0, &x, &fx, &err), FIN_ERR_ARGUMENT);
+    assert_int_equal(fini_brent(NULL, NULL, 0, 1, 0, &x, &fx, &err), FIN_ERR_ARGUMENT);
     assert_non_null(strstr(err.message, "f is NULL"));
-    assert_int_equal(fin_brent(parabola, &log, 0, 1, 0, NULL, &fx, &err), FIN_ERR_ARGUMENT);
-    assert_int_equal(fin_brent(parabola, &log, 0, 1, 0, &x, NULL, &err), FIN_ERR_ARGUMENT);
-    assert_int_equal(fin_brent(parabola, &log, 1, 0, 0, &x, &fx, NULL), FIN_ERR_ARGUMENT);
+    assert_int_equal(fini_brent(parabola, &log, 0, 1, 0, NULL, &fx, &err), FIN_ERR_ARGUMENT);
+    assert_int_equal(fini_brent(parabola, &log, 0, 1, 0, &x, NULL, &err), FIN_ERR_ARGUMENT);
+    assert_int_equal(fini_brent(parabola, &log, 1, 0, 0, &x, &fx, NULL), FIN_ERR_ARGUMENT);
     assert_true(x == 5 && fx == 6 && log.calls == 0); /* nothing is called, nothing written */
 }
 
@@ -260,7 +261,7 @@ static fin_status run_brent(void *user, fin_error *err)
     (void)user;
     watch log = {0, 2, 5, 0};
     double x, fx;
-    return fin_brent(cosine, &log, 2, 5, 0, &x, &fx, err);
+    return fini_brent(cosine, &log, 2, 5, 0, &x, &fx, err);
 }
 
 static void brent__survives_allocation_faults(void **state)

@@ -9,6 +9,7 @@
 #include "finetti/random.h"
 #include "math/bessel.h"
 #include "test_random_stats.h"
+#include "math/small.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -53,7 +54,7 @@ static void check_vmf(int64_t d, double kappa, int n)
         stats_add(&side, c);
         stats_add(&side2, c * c);
     }
-    double A = fin_bessel_ratio(nu, kappa), lack = fini_bessel_gap(nu, kappa);
+    double A = fini_bessel_ratio(nu, kappa), lack = fini_bessel_gap(nu, kappa);
     double w2 = kappa > 0 ? 1 - (double)(d - 1) * A / kappa : 1 / (double)d;
     snprintf(what, sizeof what, "d = %d, kappa = %g", (int)d, kappa);
     stats_z(what, stats_mean_z(&gap, lack));
@@ -107,7 +108,7 @@ static void vmf__is_von_mises_on_the_circle(void **state)
     const double kappa = 1.7, axis[2] = {cos(1.0), sin(1.0)};
     fin_random r;
     fin_random_open(&r, 13, 2000, 0);
-    assert_int_equal(fin_legendre(NODES, node, weight, NULL), FIN_OK);
+    assert_int_equal(fini_legendre(NODES, node, weight, NULL), FIN_OK);
     for (int c = 0; c < CELLS; c++)
         for (int i = 0; i < NODES; i++)
             p[c] += weight[i] * exp(kappa * cos((c + 0.5 + node[i] / 2) * 2 * pi / CELLS - pi - 1));

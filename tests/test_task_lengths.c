@@ -7,6 +7,7 @@
 
 #include "test_random_stats.h"
 #include "test_task_help.h"
+#include "task/task.h"
 
 #include <stdio.h>
 
@@ -172,7 +173,7 @@ static void overlaps__of_vectors_are_realisable(void **state)
         fin_overlaps o = {fmin(fmax(k[0], -1), 1), fmin(fmax(v[1], -1), 1), v[0], k[1],
                           fmin(fmax(rho, -1), 1)};
         fin_error err = {FIN_OK, ""};
-        if (fin_overlaps_realisable(&o, FIN_D_MAX, &err))
+        if (fini_overlaps_realisable(&o, FIN_D_MAX, &err))
             fail_msg("case %d: %s", i, err.message);
         fin_task_settings s = help_settings("slr", room, 2);
         if (i < 3000) {
@@ -198,9 +199,10 @@ static void overlaps__that_cannot_be_are_refused(void **state)
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         fin_error err = {FIN_OK, ""};
-        if (fin_overlaps_realisable(&bad[i], FIN_D_MAX, &err) != FIN_ERR_ARGUMENT || !err.message[0])
+        if (fini_overlaps_realisable(&bad[i], FIN_D_MAX, &err) != FIN_ERR_ARGUMENT ||
+            !err.message[0])
             fail_msg("case %d was accepted", (int)i);
-        assert_int_equal(fin_overlaps_realisable(&bad[i], FIN_D_MAX, NULL), FIN_ERR_ARGUMENT);
+        assert_int_equal(fini_overlaps_realisable(&bad[i], FIN_D_MAX, NULL), FIN_ERR_ARGUMENT);
     }
     /* realisable, but not in so few dimensions */
     const struct {

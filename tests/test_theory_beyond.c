@@ -13,6 +13,7 @@
 #include "fault.h"
 #include "test_theory_help.h"
 #include "theory/theory.h"
+#include "task/task.h"
 
 static fin_task *paper(int64_t d)
 {
@@ -260,7 +261,7 @@ static void best__refuses(void **state)
     fin_task_destroy(task);
     task = paper(2); /* no room beside k* and v* */
     OK(fin_risk_best(task, erf, NULL, NULL, &best, &err));
-    assert_int_equal(fin_overlaps_realisable(&best.at, 2, NULL), FIN_OK);
+    assert_int_equal(fini_overlaps_realisable(&best.at, 2, NULL), FIN_OK);
     fin_task_destroy(task);
 }
 

@@ -13,6 +13,7 @@
 #include "finetti/random.h"
 #include "finetti/theory_latent.h"
 #include "test_random_stats.h"
+#include "theory/sphere.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -113,8 +114,8 @@ static void check(int d, double kappa, double lam, int L, int contexts, double s
         }
         stats_add(&mean, error / QUERIES);
     }
-    fin_sphere_error e = lam < 0 ? fin_sphere_error_softmax(d, kappa, L, power, 2, 1, noise)
-                                 : fin_sphere_error_cme(d, kappa, lam, L, power, 2, 1, noise);
+    fini_sphere_error e = lam < 0 ? fini_sphere_error_softmax(d, kappa, L, power, 2, 1, noise)
+                                 : fini_sphere_error_cme(d, kappa, lam, L, power, 2, 1, noise);
     double want = e.bias + e.variance, got = mean.sum / mean.n;
     double spread = sqrt((mean.squares / mean.n - got * got) / mean.n);
     double excess = fmax(0, fabs(got - want) - share * want);
@@ -154,9 +155,9 @@ static void softmax__contains_the_temperature_curve(void **state)
     for (int64_t d = 2; d < 12; d += 3)
         for (double kappa = 0.01; kappa < 1e7; kappa *= 9) {
             const double power[2] = {0, 3 * 0.7};
-            double A = fin_sphere_mean(d, kappa);
-            fin_sphere_error e = fin_sphere_error_softmax(d, kappa, 1000, power, 1, 3, 0.2);
-            double want = fin_temperature_error(d, kappa, 3, 0.2, 0.7);
+            double A = fini_sphere_mean(d, kappa);
+            fini_sphere_error e = fini_sphere_error_softmax(d, kappa, 1000, power, 1, 3, 0.2);
+            double want = fini_temperature_error(d, kappa, 3, 0.2, 0.7);
             assert_true(fabs(1000 * e.variance / A / A / want - 1) < 1e-12);
         }
 }
@@ -166,35 +167,36 @@ static void errors__have_their_limits(void **state)
 {
     (void)state;
     const double power[4] = {0.5, 1, 0.3, 0.2}, kappa = 3, alpha = 0.05, L = 1e10;
-    fin_sphere_error s = fin_sphere_error_softmax(3, kappa, (int64_t)L, power, 3, 2, noise);
-    fin_sphere_error c = fin_sphere_error_cme(3, kappa, alpha * L, (int64_t)L, power, 3, 2, noise);
+    fini_sphere_error s = fini_sphere_error_softmax(3, kappa, (int64_t)L, power, 3, 2, noise);
+    fini_sphere_error c = fini_sphere_error_cme(3, kappa, alpha * L, (int64_t)L, power, 3, 2, noise);
     double soft = 0, bias = 0, second = 0, influence = 0;
     for (int l = 0; l < 4; l++) {
-        double a = fin_sphere_filter_softmax(3, kappa, l),
-               f = fin_sphere_filter_cme(3, kappa, alpha, l);
+        double a = fini_sphere_filter_softmax(3, kappa, l),
+               f = fini_sphere_filter_cme(3, kappa, alpha, l);
         soft += power[l] * (1 - a) * (1 - a);
         bias += power[l] * (1 - f) * (1 - f);
         influence += power[l] * f * f * (1 - f) * (1 - f);
     }
     for (int l = 0; l < 60; l++)
-        second += fin_sphere_multiplicity(3, l) * pow(fin_sphere_filter_cme(3, kappa, alpha, l), 2);
+        second +=
+            fini_sphere_multiplicity(3, l) * pow(fini_sphere_filter_cme(3, kappa, alpha, l), 2);
     assert_true(fabs(s.bias / soft - 1) < 1e-8 && fabs(c.bias / bias - 1) < 1e-8);
     assert_true(fabs(c.variance * L / ((2 * noise + bias) * second - influence) - 1) < 1e-7);
     /* 1/L of the way to the limit: f (1-f) Gamma (the delta method: Gamma - f) */
-    double L1 = 1e5, f = fin_sphere_filter_cme(3, kappa, alpha, 1);
+    double L1 = 1e5, f = fini_sphere_filter_cme(3, kappa, alpha, 1);
     const double one[2] = {0, 1};
-    c = fin_sphere_error_cme(3, kappa, alpha * L1, (int64_t)L1, one, 1, 2, noise);
+    c = fini_sphere_error_cme(3, kappa, alpha * L1, (int64_t)L1, one, 1, 2, noise);
     double slope = (sqrt(c.bias) - (1 - f)) * L1;
-    double gamma = fin_sphere_dimension(3, kappa, alpha);
+    double gamma = fini_sphere_dimension(3, kappa, alpha);
     assert_true(fabs(slope / (f * (1 - f) * gamma) - 1) < 1e-2);
     /* no signal asked for, no power given */
-    c = fin_sphere_error_cme(3, kappa, 1, 100, NULL, -1, 2, noise);
+    c = fini_sphere_error_cme(3, kappa, 1, 100, NULL, -1, 2, noise);
     assert_true(c.bias == 0 && c.variance > 0);
     /* no ridge at all: the effective one is where Gamma(a) = L, and the error stays finite */
-    c = fin_sphere_error_cme(3, kappa, 0, 20, power, 3, 2, noise);
+    c = fini_sphere_error_cme(3, kappa, 0, 20, power, 3, 2, noise);
     assert_true(isfinite(c.bias) && c.variance > 0 && isfinite(c.variance));
     /* a sharp kernel on many tokens keeps its digits: rho/L ((d-1)/(2 kappa) + noise), d = 2 */
-    s = fin_sphere_error_softmax(2, 1e9, INT64_C(1) << 60, one, 1, 1, 0);
+    s = fini_sphere_error_softmax(2, 1e9, INT64_C(1) << 60, one, 1, 1, 0);
     double rho = sqrt(3.14159265358979323846 * 1e9), want = rho / 0x1p60 / 2e9;
     assert_true(fabs(s.variance / want - 1) < 1e-8);
 }

@@ -11,6 +11,7 @@
 
 #include "fault.h"
 #include "test_theory_help.h"
+#include "task/task.h"
 
 static const double pi = 3.14159265358979323846;
 
@@ -105,7 +106,7 @@ static void check_points(const fin_task *task, int64_t count, const fin_stationa
     int64_t d = fin_task_get_settings(task)->d;
     for (int64_t i = 0; i < count; i++) {
         const fin_stationary *p = &points[i];
-        OK(fin_overlaps_realisable(&p->at, d, &err));
+        OK(fini_overlaps_realisable(&p->at, d, &err));
         assert_true(p->at.theta == 0 && p->at.eta == 0 && p->at.rho == 0);
         assert_true(p->curvature.gradient < 1e-12 * (1 + fabs(p->curvature.span[5])));
         assert_true(i == 0 || p->risk >= points[i - 1].risk);

@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include "finetti/theory_latent.h"
+#include "theory/sphere.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -35,10 +36,10 @@ static void urn__matches_exact_fractions(void **state)
     };
     double worst = 0;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        double got = fin_urn_distance(cases[i].N, cases[i].R, cases[i].L);
+        double got = fini_urn_distance(cases[i].N, cases[i].R, cases[i].L);
         worst = fmax(worst, relative(got, cases[i].want));
         /* colours can be swapped */
-        double other = fin_urn_distance(cases[i].N, cases[i].N - cases[i].R, cases[i].L);
+        double other = fini_urn_distance(cases[i].N, cases[i].N - cases[i].R, cases[i].L);
         worst = fmax(worst, relative(other, cases[i].want));
     }
     print_message("worst relative error %.1e\n", worst);
@@ -50,23 +51,23 @@ static void urn__is_exact_for_large_urns(void **state)
 {
     (void)state;
     const double N = 0x1p31;
-    assert_true(relative(fin_urn_distance(INT64_C(1) << 31, 1 << 30, 2), 0.5 / (N - 1)) < 1e-13);
-    assert_true(relative(fin_urn_distance(INT64_C(1) << 31, 1 << 29, 2), 0.375 / (N - 1)) < 1e-13);
-    assert_true(relative(fin_urn_distance(INT64_C(1) << 53, 3, 2),
+    assert_true(relative(fini_urn_distance(INT64_C(1) << 31, 1 << 30, 2), 0.5 / (N - 1)) < 1e-13);
+    assert_true(relative(fini_urn_distance(INT64_C(1) << 31, 1 << 29, 2), 0.375 / (N - 1)) < 1e-13);
+    assert_true(relative(fini_urn_distance(INT64_C(1) << 53, 3, 2),
                          2 * 3 / 0x1p53 * (1 - 3 / 0x1p53) / 0x1p53) < 1e-13);
     /* binomial(R; N, 1/2) = sqrt(2/(pi N)) (1 - 1/(4N) + ...) at N = 2 R */
     double top = sqrt(2 / (3.14159265358979323846 * N)) * (1 - 0.25 / N);
-    assert_true(fabs(fin_urn_distance(INT64_C(1) << 31, 1 << 30, INT64_C(1) << 31) - (1 - top)) <
+    assert_true(fabs(fini_urn_distance(INT64_C(1) << 31, 1 << 30, INT64_C(1) << 31) - (1 - top)) <
                 1e-11);
     /* one ball of the other colour, all drawn: 1 - (1 - 1/N)^(N-1), which is 1 - 1/e here */
-    assert_true(relative(fin_urn_distance(INT64_C(1) << 53, 1, INT64_C(1) << 53),
+    assert_true(relative(fini_urn_distance(INT64_C(1) << 53, 1, INT64_C(1) << 53),
                          0.63212055882855767840) < 1e-13);
     assert_true(
-        relative(fin_urn_distance(INT64_C(1) << 53, (INT64_C(1) << 53) - 1, INT64_C(1) << 53),
+        relative(fini_urn_distance(INT64_C(1) << 53, (INT64_C(1) << 53) - 1, INT64_C(1) << 53),
                  0.63212055882855767840) < 1e-13);
-    assert_true(fin_urn_distance(10, 0, 5) == 0 && fin_urn_distance(10, 10, 5) == 0);
-    assert_true(fin_urn_distance(10, 5, 1) == 0 && fin_urn_distance(10, 5, 0) == 0);
-    assert_true(fin_urn_distance(0, 0, 0) == 0);
+    assert_true(fini_urn_distance(10, 0, 5) == 0 && fini_urn_distance(10, 10, 5) == 0);
+    assert_true(fini_urn_distance(10, 5, 1) == 0 && fini_urn_distance(10, 5, 0) == 0);
+    assert_true(fini_urn_distance(0, 0, 0) == 0);
 }
 
 /* Diaconis and Freedman: at most 2 L / N; slope -1 in N, +1 in L where 1 << L << N. */
@@ -76,15 +77,15 @@ static void urn__has_its_rates(void **state)
     for (int64_t N = 2; N < 3000; N = N * 2 + 1)
         for (int64_t R = 0; R <= N; R += 1 + N / 9)
             for (int64_t L = 0; L <= N; L += 1 + N / 11) {
-                double distance = fin_urn_distance(N, R, L);
+                double distance = fini_urn_distance(N, R, L);
                 assert_true(distance >= 0 && distance <= 1);
                 assert_true(distance <= 2 * (double)L / (double)N);
             }
     const int64_t many = INT64_C(1) << 31;
     double in_N =
-        log2(fin_urn_distance(many, many / 4, 1000) / fin_urn_distance(many / 2, many / 8, 1000));
+        log2(fini_urn_distance(many, many / 4, 1000) / fini_urn_distance(many / 2, many / 8, 1000));
     double in_L =
-        log2(fin_urn_distance(many, many / 2, 20000) / fin_urn_distance(many, many / 2, 10000));
+        log2(fini_urn_distance(many, many / 2, 20000) / fini_urn_distance(many, many / 2, 10000));
     print_message("slopes %.5f in N, %.5f in L\n", in_N, in_L);
     assert_true(fabs(in_N + 1) < 1e-3 && fabs(in_L - 1) < 1e-3);
 }
@@ -92,33 +93,10 @@ static void urn__has_its_rates(void **state)
 static void urn__refuses_bad_arguments(void **state)
 {
     (void)state;
-    assert_true(isnan(fin_urn_distance(10, 11, 5)) && isnan(fin_urn_distance(10, 5, 11)));
-    assert_true(isnan(fin_urn_distance(10, -1, 5)) && isnan(fin_urn_distance(10, 5, -1)));
-    assert_true(isnan(fin_urn_distance(-1, -1, -1)));
-    assert_true(isnan(fin_urn_distance((INT64_C(1) << 53) + 1, 5, 5)));
-}
-
-/* As printed, where that loses no digits, and its limits: ordinary least squares, the prior. */
-static void wide__is_marchenko_and_pasturs(void **state)
-{
-    (void)state;
-    for (double D = 1; D < 300; D *= 3)
-        for (double L = 5; L < 300; L *= 2)
-            for (double lam = 0.5; lam < 40; lam *= 4) {
-                double g = D / L, x = lam / L, b = 1 - g + x;
-                double m = (-b + sqrt(b * b + 4 * g * x)) / (2 * g * x);
-                double got = fin_risk_wide(D, L, lam, 0.3, 2);
-                assert_true(relative(got, 2 * 0.3 * g * m) < 1e-11);
-                assert_true(got < fin_risk_wide(D, L / 2, lam, 0.3, 2));
-            }
-    assert_true(relative(fin_risk_wide(10, 40, 0, 0.1, 2), 0.2 * 10 / 30) < 1e-15);
-    assert_true(relative(fin_risk_wide(10, 1e12, 1e-8, 0.1, 1), 1e-12) < 1e-10);
-    assert_true(relative(fin_risk_wide(10, 0, 0.5, 0.1, 1), 2) < 1e-15);
-    assert_true(fin_risk_wide(10, 5, 0, 0.1, 1) == INFINITY);
-    assert_true(fin_risk_wide(10, 10, 0, 0.1, 1) == INFINITY);
-    assert_true(fin_risk_wide(0, 10, 1, 0.1, 1) == 0);
-    assert_true(isnan(fin_risk_wide(-1, 1, 1, 1, 1)) && isnan(fin_risk_wide(1, NAN, 1, 1, 1)));
-    assert_true(isnan(fin_risk_wide(1, 1, -1, 1, 1)) && isnan(fin_risk_wide(1, 1, 1, -1, 1)));
+    assert_true(isnan(fini_urn_distance(10, 11, 5)) && isnan(fini_urn_distance(10, 5, 11)));
+    assert_true(isnan(fini_urn_distance(10, -1, 5)) && isnan(fini_urn_distance(10, 5, -1)));
+    assert_true(isnan(fini_urn_distance(-1, -1, -1)));
+    assert_true(isnan(fini_urn_distance((INT64_C(1) << 53) + 1, 5, 5)));
 }
 
 int main(void)
@@ -128,7 +106,6 @@ int main(void)
         cmocka_unit_test(urn__is_exact_for_large_urns),
         cmocka_unit_test(urn__has_its_rates),
         cmocka_unit_test(urn__refuses_bad_arguments),
-        cmocka_unit_test(wide__is_marchenko_and_pasturs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "test_train_help.h"
+#include "train/train.h"
 
 typedef struct setting {
     const char *task, *form;
@@ -80,10 +81,10 @@ static fin_train *make(const setting *x, const fin_task *task, int64_t runs, int
  * two ways. */
 static void same(const char *what, int which, const fin_train *a, const fin_train *b)
 {
-    for (int i = 0; i < fin_train_array_count(a); i++) {
+    for (int i = 0; i < fini_train_array_count(a); i++) {
         fin_train_array x, y;
-        OK(fin_train_get_array(a, i, &x, &err));
-        OK(fin_train_get_array(b, i, &y, &err));
+        OK(fini_train_get_array(a, i, &x, &err));
+        OK(fini_train_get_array(b, i, &y, &err));
         assert_string_equal(x.name, y.name);
         assert_true(x.ndim == y.ndim && x.shape[0] <= y.shape[0]);
         assert_true(x.ndim == 1 || x.shape[1] == y.shape[1]);
@@ -167,15 +168,15 @@ static void run__does_not_depend_on_other_runs(void **state)
 static void copy_into(const fin_train *from, fin_train *to)
 {
     fin_train_array arrays[64];
-    int count = fin_train_array_count(from);
+    int count = fini_train_array_count(from);
     assert_in_range(count, 1, 64);
     for (int i = 0; i < count; i++) { /* in another order, and not where they were */
         fin_train_array *a = &arrays[count - 1 - i];
-        OK(fin_train_get_array(from, i, a, &err));
+        OK(fini_train_get_array(from, i, a, &err));
         void *copy = malloc(train_bytes(a));
         a->data = memcpy(copy, a->data, train_bytes(a));
     }
-    OK(fin_train_resume(to, arrays, count, &err));
+    OK(fini_train_resume(to, arrays, count, &err));
     for (int i = 0; i < count; i++) {
         memset((void *)(uintptr_t)arrays[i].data, 0xff, train_bytes(&arrays[i]));
         free((void *)(uintptr_t)arrays[i].data);

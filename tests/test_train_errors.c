@@ -9,6 +9,7 @@
 #include "fault.h"
 #include "test_train_help.h"
 #include "test_state.h"
+#include "train/train.h"
 
 /* ---- what does not go together --------------------------------------------------------------------- */
 
@@ -326,8 +327,9 @@ static void run__refuses_steps_there_are_not(void **state)
     assert_non_null(strstr(err.message, "until = 11"));
     assert_int_equal(fin_train_run(t, -1, NULL, NULL), FIN_ERR_ARGUMENT);
     fin_train_array a;
-    assert_int_equal(fin_train_get_array(t, -1, &a, &err), FIN_ERR_ARGUMENT);
-    assert_int_equal(fin_train_get_array(t, fin_train_array_count(t), &a, &err), FIN_ERR_ARGUMENT);
+    assert_int_equal(fini_train_get_array(t, -1, &a, &err), FIN_ERR_ARGUMENT);
+    assert_int_equal(fini_train_get_array(t, fini_train_array_count(t), &a, &err),
+                     FIN_ERR_ARGUMENT);
     assert_string_equal(fin_run_status_name(FIN_RUN_DIVERGED), "diverged");
     assert_string_equal(fin_run_status_name((fin_run_status)17), "unknown");
     fin_train_destroy(t);
@@ -344,9 +346,9 @@ typedef struct arrays {
 
 static arrays copy_arrays(const fin_train *t)
 {
-    arrays x = {.count = fin_train_array_count(t)};
+    arrays x = {.count = fini_train_array_count(t)};
     for (int i = 0; i < x.count; i++) {
-        OK(fin_train_get_array(t, i, &x.a[i], &err));
+        OK(fini_train_get_array(t, i, &x.a[i], &err));
         x.a[i].data = memcpy(malloc(train_bytes(&x.a[i])), x.a[i].data, train_bytes(&x.a[i]));
     }
     return x;
@@ -370,14 +372,14 @@ static int index_of(const arrays *x, const char *name)
 static void resume_refused(fin_train *t, const fin_train *fresh, const arrays *x, const char *word)
 {
     fin_error e = {FIN_OK, ""};
-    fin_status status = fin_train_resume(t, x->a, x->count, &e);
+    fin_status status = fini_train_resume(t, x->a, x->count, &e);
     if (status != FIN_ERR_FORMAT || !strstr(e.message, word))
         fail_msg("wanted a message with '%s', got '%s': %s", word, fin_status_name(status),
                  e.message);
     for (int i = 0; i < x->count; i++) { /* as good as new */
         fin_train_array a, b;
-        OK(fin_train_get_array(t, i, &a, &err));
-        OK(fin_train_get_array(fresh, i, &b, &err));
+        OK(fini_train_get_array(t, i, &a, &err));
+        OK(fini_train_get_array(fresh, i, &b, &err));
         if (memcmp(a.data, b.data, train_bytes(&a)) != 0)
             fail_msg("'%s' was left changed after '%s'", a.name, e.message);
     }
@@ -394,7 +396,7 @@ static fin_status resume_tensors(void *user, const fin_tensor *tensors, int64_t 
                                  tensors[i].ndim,
                                  {tensors[i].shape[0], tensors[i].shape[1]},
                                  tensors[i].data};
-    return fin_train_resume(user, a, (int)count, why);
+    return fini_train_resume(user, a, (int)count, why);
 }
 
 /* Every array, harmed in every way. */
@@ -432,7 +434,7 @@ static void resume__answers_hostile_arrays(void **state)
         OK(fin_train_run(done, 6, NULL, &err));
         arrays right = copy_arrays(done);
         harm_every(&right, t);
-        assert_int_equal(fin_train_resume(t, right.a, 0, &err), FIN_ERR_FORMAT);
+        assert_int_equal(fini_train_resume(t, right.a, 0, &err), FIN_ERR_FORMAT);
 
         int64_t *at = (int64_t *)(uintptr_t)right.a[index_of(&right, "at")].data;
         const int64_t bad_at[] = {-1, 11, INT64_MAX, INT64_MIN};
@@ -463,13 +465,13 @@ static void resume__answers_hostile_arrays(void **state)
                 resume_refused(t, fresh, &right, "state of run 1");
                 x[width + j] = keep;
             }
-        OK(fin_train_resume(t, right.a, right.count, &err));
+        OK(fini_train_resume(t, right.a, right.count, &err));
         OK(fin_train_run(t, 10, NULL, &err));
         OK(fin_train_run(done, 10, NULL, &err));
         for (int i = 0; i < right.count; i++) {
             fin_train_array a, b;
-            OK(fin_train_get_array(t, i, &a, &err));
-            OK(fin_train_get_array(done, i, &b, &err));
+            OK(fini_train_get_array(t, i, &a, &err));
+            OK(fini_train_get_array(done, i, &b, &err));
             assert_memory_equal(a.data, b.data, train_bytes(&a));
         }
         /* Events that cannot be are not believed. */
@@ -477,7 +479,7 @@ static void resume__answers_hostile_arrays(void **state)
         event[0] = -3;
         event[1] = 1e300;
         event[2] = 2.5e9;
-        OK(fin_train_resume(t, right.a, right.count, &err));
+        OK(fini_train_resume(t, right.a, right.count, &err));
         for (int run = 0; run < 3; run++)
             assert_true(isnan(t->left_at[run]));
         OK(fin_train_run(t, 10, NULL, &err));
@@ -619,10 +621,10 @@ static void run__diverges_alone(void **state)
             for (int64_t until = 11; until < STEPS; until += 37)
                 OK(fin_train_run(few, until, NULL, &err));
             OK(fin_train_run(few, STEPS, NULL, &err));
-            for (int i = 0; i < fin_train_array_count(t); i++) {
+            for (int i = 0; i < fini_train_array_count(t); i++) {
                 fin_train_array a, b;
-                OK(fin_train_get_array(few, i, &a, &err));
-                OK(fin_train_get_array(t, i, &b, &err));
+                OK(fini_train_get_array(few, i, &a, &err));
+                OK(fini_train_get_array(t, i, &b, &err));
                 assert_memory_equal(a.data, b.data, train_bytes(&a));
             }
             fin_train_destroy(few);
@@ -632,7 +634,7 @@ static void run__diverges_alone(void **state)
         assert_true(diverged > 0 && late > 0 && diverged < RUNS);
         arrays x = copy_arrays(t);
         fin_train *again = train_make(task, r.form, &r.fs, &r.s, NULL);
-        OK(fin_train_resume(again, x.a, x.count, &err));
+        OK(fini_train_resume(again, x.a, x.count, &err));
         OK(fin_train_run(again, STEPS, NULL, &err));
         arrays y = copy_arrays(again);
         for (int i = 0; i < x.count; i++)
@@ -683,7 +685,7 @@ static fin_status all_of_it(void *user, fin_error *e)
         status = fin_train_create(&again, task, fin_form_find(n->form), &r.fs, &r.s, &r.start, e);
     if (!status) {
         arrays x = copy_arrays(t);
-        status = fin_train_resume(again, x.a, x.count, e);
+        status = fini_train_resume(again, x.a, x.count, e);
         free_arrays(&x);
     }
     fin_run now;

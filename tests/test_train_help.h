@@ -70,8 +70,8 @@ static inline fin_train *train_make(const fin_task *task, const char *form,
 static inline fin_train_array train_array(const fin_train *t, const char *name)
 {
     fin_train_array a = {0};
-    for (int i = 0; i < fin_train_array_count(t); i++) {
-        OK(fin_train_get_array(t, i, &a, &err));
+    for (int i = 0; i < fini_train_array_count(t); i++) {
+        OK(fini_train_get_array(t, i, &a, &err));
         if (strcmp(a.name, name) == 0)
             return a;
     }

@@ -16,6 +16,8 @@
 #include "finetti/math.h"
 #include "test_attention_help.h"
 #include "test_train_help.h"
+#include "math/bessel.h"
+#include "train/train.h"
 
 enum { CALLERS = 4 };
 
@@ -34,7 +36,7 @@ static void use_first(void *user, int me)
     u->available[me] = fin_kernel_available();
     u->number[me] = fini_strtod("0.1", NULL);
     fini_print_double(0.5, 3, u->text[me], sizeof u->text[me]);
-    u->bessel[me] = fin_bessel_log(1.5, 2);
+    u->bessel[me] = fini_bessel_log(1.5, 2);
 }
 
 /* The first test: nothing has been used yet. */
@@ -138,10 +140,10 @@ static fin_task *make_task(void)
 
 static void assert_same_train(const fin_train *a, const fin_train *b)
 {
-    for (int i = 0; i < fin_train_array_count(a); i++) {
+    for (int i = 0; i < fini_train_array_count(a); i++) {
         fin_train_array x, y;
-        OK(fin_train_get_array(a, i, &x, &err));
-        OK(fin_train_get_array(b, i, &y, &err));
+        OK(fini_train_get_array(a, i, &x, &err));
+        OK(fini_train_get_array(b, i, &y, &err));
         if (memcmp(x.data, y.data, train_bytes(&x)) != 0)
             fail_msg("'%s' differs", x.name);
     }

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "test_train_help.h"
+#include "task/task.h"
 
 enum { RUNS = 4000, NUMBERS = 9 };
 
@@ -78,7 +79,7 @@ static void by_engine(int engine, double momentum, int init, int64_t d, sample *
         fin_overlaps o;
         double lam;
         t->engine->read(t, run, &o, &lam);
-        OK(fin_overlaps_realisable(&o, d, &err));
+        OK(fini_overlaps_realisable(&o, d, &err));
         if (init == FIN_INIT_MANIFOLD)
             farthest = fmax(farthest, hypot(hypot(o.theta, o.eta), o.rho));
         add(s, run, &o);

@@ -10,56 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- with several processes ------------------------------------------------------------------- */
-
 static double cell(const fin_bags *bags, int64_t row, int64_t j)
 {
     return fin_dtype_get(bags->dtype, bags->tokens, row * bags->d + j);
-}
-
-/* The first bag from i on that has several tokens; n: none. */
-static int64_t next_bag(const fin_bags *bags, int64_t i)
-{
-    while (i < bags->n && bags->offsets[i + 1] - bags->offsets[i] < 2)
-        i++;
-    return i;
-}
-
-/* As fin_bags_level, over the shares of all processes. Every value is compared with the first one of
- * the first process that has a bag of several tokens. sums: (2 d) zeros. */
-static fin_status level_of_all(const fin_bags *bags, double *sums, unsigned char *level,
-                               fin_error *err)
-{
-    int64_t d = bags->d, one = next_bag(bags, 0);
-    double *inside = sums, *differs = sums + d, *have = calloc((size_t)fin_ranks(), sizeof *have);
-    double *first = calloc((size_t)d, sizeof *first);
-    if (!have || !first) /* the others wait: a process that ends makes mpirun end them */
-        abort();
-    int leader = 0;
-    have[fin_rank()] = one < bags->n;
-    fin_status status = fit_add(have, fin_ranks(), err);
-    while (leader < fin_ranks() && have[leader] == 0)
-        leader++;
-    for (int64_t j = 0; j < d && leader == fin_rank(); j++)
-        first[j] = cell(bags, bags->offsets[one] - bags->offsets[0], j);
-    if (!status)
-        status = fit_add(first, d, err);
-    for (int64_t i = one; i < bags->n && !status; i = next_bag(bags, i + 1)) {
-        int64_t from = bags->offsets[i] - bags->offsets[0],
-                to = bags->offsets[i + 1] - bags->offsets[0];
-        for (int64_t row = from; row < to; row++)
-            for (int64_t j = 0; j < d; j++) {
-                inside[j] += cell(bags, row, j) != cell(bags, from, j);
-                differs[j] += cell(bags, row, j) != first[j];
-            }
-    }
-    if (!status)
-        status = fit_add(sums, 2 * d, err);
-    for (int64_t j = 0; j < d; j++)
-        level[j] = inside[j] == 0 && differs[j] > 0;
-    free(have);
-    free(first);
-    return status;
 }
 
 /* ---- columns that belong to bags -------------------------------------------------------------- */
@@ -245,14 +198,15 @@ fin_status fit_level(fit_run *run, fin_error *err)
 {
     int64_t d = run->bags->d;
     unsigned char *level = calloc((size_t)d, 1);
-    double *sums = calloc(2 * (size_t)d, sizeof *sums);
-    fin_status status = FIN_OK;
-    if (!level || !sums)
-        status = cli_status_memory(err, 17.0 * (double)d, "the columns");
+    fin_status status = level ? FIN_OK : cli_status_memory(err, (double)d, "the columns");
     status = fit_agree(status, err);
-    if (!status)
-        status = fin_ranks() == 1 ? fin_bags_level(run->bags, level, err)
-                                  : level_of_all(run->bags, sums, level, err);
+    if (!status) {
+        status = fin_bags_level(run->bags, fin_ranks() == 1 ? NULL : fin_ranks_sum, level, err);
+        if (status) { /* the sums of the others fail, too */
+            free(level);
+            return status;
+        }
+    }
     for (int64_t j = 0; j < d && !status; j++)
         run->levels += level[j];
     if (!status && run->levels)
@@ -260,7 +214,6 @@ fin_status fit_level(fit_run *run, fin_error *err)
     if (!status)
         status = find_ids(run, err);
     free(level);
-    free(sums);
     return fit_agree(status, err);
 }
 

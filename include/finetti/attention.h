@@ -36,8 +36,6 @@ FIN_API const fin_form *fin_form_find(const char *name); /* NULL if there is non
 FIN_API const char *fin_form_name(const fin_form *form);
 FIN_API const char *fin_form_summary(const fin_form *form);
 FIN_API const fin_settings *fin_form_table(const fin_form *form);
-/* 1 if w_l depends on token l alone, so that the risk has a closed form or a quadrature. */
-FIN_API int fin_form_elementwise(const fin_form *form);
 
 /* Weights from scores, for n samples cut by offsets (offsets[0] may be > 0: arrays start at sample
  * 0's first token). norm2 is needed by `bayes` with c != 0, else NULL. w may not overlap chi. */

@@ -164,8 +164,9 @@ FIN_API const fin_fit_model *fin_fit_model_get(const fin_fit_settings *settings)
 
 /* Columns that are constant within every bag, and not all the same: they say something about the bag
  * (a patient's number, a grade), not about a token, and may know the answer. level: (d), 1 for such a
- * column. None if every bag has one token. One process. */
-FIN_API fin_status fin_bags_level(const fin_bags *bags, unsigned char *level, fin_error *err);
+ * column. None if every bag has one token. */
+FIN_API fin_status fin_bags_level(const fin_bags *bags, fin_sum sum, unsigned char *level,
+                                  fin_error *err);
 
 /* ---- fitting -------------------------------------------------------------------------------- */
 
@@ -276,11 +277,6 @@ typedef struct fin_evidence {
 FIN_API fin_status fin_fit_evidence(const fin_fit *fit, const fin_bags *bags,
                                     const fin_evidence *evidence, const fin_progress *progress,
                                     fin_error *err);
-/* The flipping curve: predictions as tokens are taken away. order: (tokens) the tokens of each bag, numbers
- * from 0 in it, the first to go first; curve: (tokens, width) row r of a bag is its prediction without the
- * first r of them. */
-FIN_API fin_status fin_fit_flip(const fin_fit *fit, const fin_bags *bags, const int64_t *order,
-                                double *curve, const fin_progress *progress, fin_error *err);
 /* The same in short: each bag's tokens are taken away from the highest score on (tokens), and the number
  * above, of the class that is likeliest with all of them, is compared with what it was: by how much the
  * probability has fallen, or how far the mean has moved. Means over the bags of more than one token. */

@@ -7,7 +7,7 @@
  *     fin_training_result(training, NULL, &result, &err);
  *
  * The tool, studies and Python train through this object, so that a file written by one is read by the others, and has
- * the same bytes. The file is an NPZ archive: the arrays of the runs (fin_train_get_array), the true directions k_star
+ * the same bytes. The file is an NPZ archive: the arrays of the runs (fini_train_get_array), the true directions k_star
  * and v_star where they are vectors, and "settings", text as bytes with a line "name value" for every setting. What is
  * written depends on the runs alone and not on how they came about: runs that were stopped and resumed leave the same
  * bytes as those that were not. */

@@ -35,24 +35,13 @@ enum {
     FIN_TUNE_PRIOR = 2,
     FIN_TUNE_NOISE = 4,
     FIN_TUNE_TEMPERATURE = 8,
-    FIN_TUNE_LEVEL = 16 /* fin_tune_guess only */
+    FIN_TUNE_LEVEL = 16 /* fini_tune_guess only */
 };
 
 /* The settings that fin_tune chooses if `which` is 0: for softmax the temperature, for nw the scale,
  * for cme scale, prior and noise. The linear kernel (and the polynomial with offset 0) has no scale
  * beside its prior, and with a scale for every column no prior beside those. */
 FIN_API unsigned fin_tune_which(FIN_OR_NULL const fin_cross_settings *cross, int columns);
-
-/* Reasonable values from the size of keys and values alone, for those named in `which`:
- *     scale        sqrt(sum over columns of the keys' variance), or of their mean square for kernels
- *                  of the product a.b
- *     temperature  mean square of a key's coordinate
- *     level        100 times the mean square of the values: practically a free constant
- *     prior        variance of the values (mean square, if level is 0) over the mean of k(a, a)
- *     noise        a tenth of that variance
- * scales: (dk) or NULL: a scale for every column, with `scale` (if it is named) then 1. */
-FIN_API fin_status fin_tune_guess(fin_cross_settings *cross, FIN_OR_NULL double *scales,
-                                  unsigned which, const fin_tune_data *data, fin_error *err);
 
 enum { FIN_TUNE_NOTES = 4 };
 
@@ -74,7 +63,7 @@ typedef struct fin_tune_report {
  * 0: all that the form has). scales: (dk) tuned instead of `scale`, one per column, or NULL: as they
  * are. By L-BFGS on logarithms with exact gradients (cme by evidence; by loo with central
  * differences) or a grid and Brent's method (softmax, nw: one number). Ranges are wide multiples of
- * what fin_tune_guess gives. The landmarks of method nystrom have no gradient: as many tokens of
+ * what fini_tune_guess gives. The landmarks of method nystrom have no gradient: as many tokens of
  * every sequence as there are landmarks, chosen at random by `seed`, are then tuned on exactly.
  * Settings that fail numerically (a matrix without a factor) count as the worst. If the call fails,
  * nothing is changed. report may be NULL. Memory: that of fin_cross and of fin_cross_evidence for
@@ -84,7 +73,7 @@ FIN_API fin_status fin_tune(fin_cross_settings *cross, FIN_OR_NULL double *scale
                             const fin_progress *progress, FIN_OR_NULL fin_tune_report *report,
                             fin_error *err);
 
-/* Settings from data, for those named in `open`: fin_tune_guess, and where `settings` is not NULL
+/* Settings from data, for those named in `open`: fini_tune_guess, and where `settings` is not NULL
  * fin_tune from there over those of them that the form tunes; report->which says which. If the call
  * fails, `cross` is as it was. */
 FIN_API fin_status fin_tune_choose(fin_cross_settings *cross, FIN_OR_NULL double *scales,

@@ -20,6 +20,11 @@ typedef struct fin_token_scale {
     double *center, *scale; /* (columns) */
 } fin_token_scale;
 
+/* Mean of each column, and 1 over its deviation (1 of a constant one), in the memory that `scale` brings, as many as the bags
+ * have columns. FIN_ERR_NUMERIC if a deviation cannot be computed. */
+FIN_API fin_status fin_token_scale_find(const fin_bags *bags, fin_token_scale *scale,
+                                        fin_error *err);
+
 typedef struct fin_token_source {
     fin_bags_source bags; /* path, bag, label, features: a file of bags (data_bags.h): a token is a
                            * row; or, with patch > 0, of images: a row of a CSV file, or an entry of

@@ -79,6 +79,11 @@ typedef struct fin_head {
 enum { FIN_HEADS_MOST = 8 };
 FIN_API int64_t fin_head_answers(const fin_head *head); /* numbers of an answer */
 FIN_API int64_t fin_head_targets(const fin_head *head); /* numbers of a target */
+/* What answers (rows, fin_head_answers) say, in their place: of scores of classes probabilities; of the logarithm of a
+ * variance the variance. Values were scaled as (raw - center) * scale, by column (size), and are raw again; NULL: as they are. */
+FIN_API fin_status fin_head_say(const fin_head *head, int64_t rows,
+                                FIN_OR_NULL const double *center, FIN_OR_NULL const double *scale,
+                                double *answers, fin_error *err);
 
 typedef struct fin_encoder_shape {
     int64_t inputs; /* columns of a token, the key's first, then the value's */
@@ -168,8 +173,6 @@ FIN_API fin_status fin_encoder_pass(const fin_encoder *encoder, const fin_sequen
 /* The sequences of process `rank` of `ranks`: whole blocks. */
 FIN_API void fin_encoder_share(int64_t total, int64_t blocks, int rank, int ranks, int64_t *first,
                                int64_t *count);
-/* Bytes that a pass takes beside its arguments, for a longest sequence of L tokens. */
-FIN_API double fin_encoder_bytes(const fin_encoder *encoder, int64_t L, fin_dtype dtype);
 
 #ifdef __cplusplus
 }

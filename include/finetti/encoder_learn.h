@@ -207,13 +207,6 @@ FIN_API int64_t fin_learn_step(const fin_learn *learn);
 FIN_API int fin_learn_done(const fin_learn *learn); /* all steps, or stopped early */
 FIN_API int64_t fin_learn_log(const fin_learn *learn, const fin_learn_row **rows);
 FIN_API const fin_learn_settings *fin_learn_get_settings(const fin_learn *learn);
-/* State beside the encoder's parameters: moments, step, log, best weights. A learn that is made
- * with the same arguments (encoder with the saved weights) and restored goes on to the same
- * bytes. */
-FIN_API int64_t fin_learn_tensors(const fin_learn *learn, FIN_OR_NULL fin_tensor *tensors,
-                                  int64_t room);
-FIN_API fin_status fin_learn_restore(fin_learn *learn, const fin_tensor *tensors, int64_t count,
-                                     fin_error *err);
 
 #ifdef __cplusplus
 }

@@ -41,13 +41,6 @@ FIN_API fin_status fin_probe_fit(fin_probe **probe, int64_t n, int64_t p, const 
                                  int64_t classes, int64_t m, const double *y, double penalty,
                                  fin_error *err);
 FIN_API void fin_probe_destroy(fin_probe *probe); /* NULL is fine */
-/* (n, m) numbers, or (n, classes) probabilities. */
-FIN_API fin_status fin_probe_predict(const fin_probe *probe, int64_t n, const double *x,
-                                     double *out, fin_error *err);
-FIN_API double fin_probe_penalty(const fin_probe *probe); /* in use */
-/* The map itself, of features as they came: W (m or classes, p), b (m or classes); predictions are
- * W x + b, or its softmax. */
-FIN_API void fin_probe_weights(const fin_probe *probe, double *W, double *b);
 
 /* How well: numbers: share of variance explained (r2, mean over columns; smallest and largest too);
  * classes: accuracy and log loss. Standard errors over test rows. */

@@ -128,9 +128,6 @@ typedef struct fin_overlaps {
 } fin_overlaps;
 
 FIN_API extern const fin_settings fin_overlaps_table;
-/* FIN_ERR_ARGUMENT if no unit vectors of R^d have these overlaps: their Gram matrix is not
- * positive, or it needs more dimensions. */
-FIN_API fin_status fin_overlaps_realisable(const fin_overlaps *overlaps, int64_t d, fin_error *err);
 
 /* What any predictor here can see of a token, without its d coordinates. Each array has offsets[n]
  * numbers, is caller-owned and may be NULL. */

@@ -166,18 +166,9 @@ typedef struct fin_train_array {
     int64_t shape[2];
     const void *data;
 } fin_train_array;
-FIN_API int fin_train_array_count(const fin_train *train);
-FIN_API fin_status fin_train_get_array(const fin_train *train, int i, fin_train_array *out,
-                                       fin_error *err);
 
 /* The same by name; data is NULL if there is none. */
 FIN_API fin_train_array fin_train_named(const fin_train *train, const char *name);
-
-/* Continues from the arrays of a stopped object with the same settings, as fin_train_get_settings
- * has them (log_every worked out), except that `steps` may be larger: from here on everything has the same bytes as if it had not been stopped. The arrays are copied;
- * whatever is in them, the answer is a message or a valid state. */
-FIN_API fin_status fin_train_resume(fin_train *train, const fin_train_array *arrays, int count,
-                                    fin_error *err);
 
 #ifdef __cplusplus
 }

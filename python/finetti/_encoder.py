@@ -8,7 +8,7 @@ import operator
 
 import numpy as np
 
-from . import _arrays
+from . import _arrays, _fit
 from ._bags import Bags
 from ._core import ArgumentError, Table, Watch, check, encoded, error, ffi, keep_exception, lib, text
 from ._lab import FAMILIES, PROGRESS, TASKS, find
@@ -36,10 +36,10 @@ class _Sequences:
         if not np.isfinite(raw).all():
             i, j = np.argwhere(~np.isfinite(raw))[0]
             raise ValueError(f"token {i} of X has {raw[i, j]} in column {j}; numbers that are finite are needed")
-        if center is None:  # one after the other, as the tool adds them up
-            center = raw.cumsum(axis=0)[-1] / len(raw)
-            squares = ((raw - center)**2).cumsum(axis=0)[-1]
-            scale = np.where(squares > 0, 1 / np.sqrt(np.where(squares > 0, squares, 1) / len(raw)), 1.0)
+        if center is None:
+            center, scale, err = np.empty(raw.shape[1]), np.empty(raw.shape[1]), error()
+            found = ffi.new("fin_token_scale *", (0, _arrays.doubles(center), _arrays.doubles(scale)))
+            check(lib.fin_token_scale_find(_fit.view(raw, np.array([0, len(raw)])), found, err), err)
         if raw.shape[1] != len(center):
             raise ValueError(f"a token of X has {raw.shape[1]} columns; the encoder was trained with {len(center)}")
         self.center, self.scale = np.ascontiguousarray(center), np.ascontiguousarray(scale)
@@ -507,7 +507,7 @@ class Encoder:
         """Probabilities of the classes, (n, classes), of an encoder that was trained on classes."""
         if self.kind != "classes" or self.answers != "pooled":
             raise ArgumentError("predict_proba is for an encoder of sequences with classes")
-        return _softmax(self._raw(X, None))
+        return self._units(self._raw(X, None))
 
     def states(self, X, layer=None, pooled=False):
         """Representations after a layer: (tokens, width), those of all bags one after another; pooled: (n, width).
@@ -676,19 +676,11 @@ class Encoder:
             out[place == t] = room[place == t]
 
     def _units(self, out):
-        if self.kind == "classes":
-            return _softmax(out)
-        mean, rest = out[:, :self._size], out[:, self._size:]
-        deviations = np.ones(self._size)
-        if self.center_ is not None and self._size == self.values:
-            deviations = 1 / self.scale_[-self.values:]
-            mean = mean * deviations + self.center_[-self.values:]
-        return np.hstack([mean, np.exp(rest) * deviations**2]) if rest.size else mean
-
-
-def _softmax(logits):
-    weights = np.exp(logits - logits.max(axis=1, keepdims=True))
-    return weights / weights.sum(axis=1, keepdims=True)
+        scaled, err = self.center_ is not None and self._size == self.values, error()
+        units = [_arrays.doubles(array[-self.values:]) if scaled else ffi.NULL for array in (self.center_, self.scale_)]
+        head = ffi.addressof(lib.fin_encoder_get_shape(self._pointer).head[0])
+        check(lib.fin_head_say(head, len(out), *units, _arrays.doubles(out), err), err)
+        return out
 
 
 def _keys(keys):

@@ -36,7 +36,7 @@ def view(tokens, offsets, labels=None, groups=None):
 def level(bags):
     """Which columns are constant within every bag, and not all the same: (d) of bool."""
     out, err = np.zeros(bags.tokens.shape[1], np.uint8), error()
-    check(lib.fin_bags_level(view(bags.tokens, bags.offsets), ffi.from_buffer("unsigned char[]", out), err), err)
+    check(lib.fin_bags_level(view(bags.tokens, bags.offsets), ffi.NULL, ffi.from_buffer("unsigned char[]", out), err), err)
     return out.astype(bool)
 
 

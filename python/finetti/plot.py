@@ -12,7 +12,7 @@ when a function is called, and not before.
 import numpy as np
 
 from ._command import Result
-from ._core import ArgumentError
+from ._core import ArgumentError, ffi, lib
 from ._training import Training
 
 __all__ = ["attention", "calibration", "landscape", "learning_curves", "posterior", "training"]
@@ -244,12 +244,12 @@ def calibration(probabilities, happened, bins=10, ax=None):
     some = n > 0
     n, mean, share = n[some], np.bincount(which, p, bins)[some], np.bincount(which, hit, bins)[some]
     mean, share = mean / n, share / n
-    z = 1.959963984540054
-    middle, half = (share + z * z / 2 / n) / (1 + z * z / n), \
-        z * np.sqrt(share * (1 - share) / n + z * z / 4 / n**2) / (1 + z * z / n)
+    ends = np.empty((2, len(n)))
+    for k, count in enumerate(np.bincount(which, hit, bins)[some]):
+        lib.fin_wilson(count, n[k], ffi.from_buffer("double[]", ends[0, k:]), ffi.from_buffer("double[]", ends[1, k:]))
     ax = _axes(ax, xlabel="predicted", ylabel="observed", xlim=(0, 1), ylim=(0, 1.02), aspect="equal")
     ax.plot([0, 1], [0, 1], color=SOFT, linestyle=(0, (3, 3)), linewidth=1, label="calibrated")
-    low, high = np.clip(share - (middle - half), 0, None), np.clip(middle + half - share, 0, None)
+    low, high = np.clip([share - ends[0], ends[1] - share], 0, None)
     ax.errorbar(mean, share, [low, high], fmt="o", color=PALETTE[0], linewidth=1.2, label="observed")
     return _legend(ax)
 

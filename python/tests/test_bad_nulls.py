@@ -268,13 +268,6 @@ class Objects:
         return self.create("fin_train", lambda out, err: lib.fin_train_create(
             out, self.get("fin_task"), self.get("fin_form"), NULL, self.get("fin_train_settings"), NULL, err))
 
-    def train_arrays(self):
-        count = lib.fin_train_array_count(self.get("fin_train"))
-        arrays = self.keep(ffi.new("fin_train_array[]", count))
-        for i in range(count):
-            good(lib.fin_train_get_array(self.get("fin_train"), i, arrays + i, self.err), self.err)
-        return arrays
-
     def fin_pair(self):
         return self.array("fin_pair", [{"name": self.text(b"lam"), "text": self.text(b"0.2")}])
 
@@ -490,12 +483,6 @@ class Objects:
             out, self.get("fin_learn_settings"), self.get("fin_encoder"), self.get("fin_corpus"), NULL, NULL, 0, 1,
             err))
 
-    def learn_tensors(self):
-        count = lib.fin_learn_tensors(self.get("fin_learn"), NULL, 0)
-        tensors = self.keep(ffi.new("fin_tensor[]", count))
-        lib.fin_learn_tensors(self.get("fin_learn"), tensors, count)
-        return tensors
-
     def fin_probe(self):
         return self.create("fin_probe", lambda out, err: lib.fin_probe_fit(
             out, 9, 2, self.numbers(), 0, 1, self.numbers(), 0.1, err))
@@ -599,7 +586,6 @@ SPECIAL = {
     "fin_csv_open.names": lambda o: o.texts(b"a", b"b"),
     "fin_encoder_tensors.tensors": lambda o: o.keep(ffi.new(f"fin_tensor[{ROOM}]")),
     "fin_fit_tensors.tensors": lambda o: o.keep(ffi.new(f"fin_tensor[{ROOM}]")),
-    "fin_learn_tensors.tensors": lambda o: o.keep(ffi.new(f"fin_tensor[{ROOM}]")),
     "fin_fit_baselines.models": lambda o: o.keep(ffi.new(f"fin_fit_settings[{ROOM}]")),
     "fin_fit_candidates.models": lambda o: o.keep(ffi.new(f"fin_fit_settings[{ROOM}]")),
     "fin_encoder_load.tensors": lambda o: o.get("encoder_tensors"),
@@ -607,13 +593,13 @@ SPECIAL = {
     "fin_command_text.size": lambda o: 8192,
     "fin_command_text.buffer": lambda o: o.keep(ffi.new("char[8192]")),
     "fin_fit_candidates.base": lambda o: o.get("fin_fit_settings"),
+    "fin_bags_level.sum": lambda o: NULL,
     "fin_fit_create.sum": lambda o: NULL,
     "fin_fit_create_among.sum": lambda o: NULL,
     "fin_learn_create.sum": lambda o: NULL,
     "fin_fit_curve.bags": lambda o: o.bags(40),
     "fin_fit_curve.fit": lambda o: o.create("fin_fit", lambda out, err: lib.fin_fit_create(
         out, o.get("fin_fit_settings"), 2, o.bags(40), NULL, NULL, NULL, err)),
-    "fin_fit_flip.order": lambda o: o.array("int64_t", [0, 1] * 12),
     "fin_fit_interval.coverage": lambda o: 0.9,
     "fin_fit_interval.fit": lambda o: o.create("fin_fit", lambda out, err: lib.fin_fit_create(
         out, o.get("fin_fit_settings"), 0, o.bags(12), NULL, NULL, NULL, err)),
@@ -633,8 +619,6 @@ SPECIAL = {
     "fin_latent_merge.statistic": lambda o: o.array("double", [0] * 64),
     "fin_latent_posterior.statistic": lambda o: o.array("double", [0] * 64),
     "fin_latent_predict.statistic": lambda o: o.array("double", [0] * 64),
-    "fin_learn_restore.tensors": lambda o: o.get("learn_tensors"),
-    "fin_learn_restore.count": lambda o: lib.fin_learn_tensors(o.get("fin_learn"), NULL, 0),
     "fin_memory_hooks.release": lambda o: NULL,
     "fin_memory_hooks.allocate": lambda o: NULL,
     "fin_model_read.path": lambda o: o.get("model_path"),
@@ -649,7 +633,6 @@ SPECIAL = {
     "fin_text_encoder_open.folder": lambda o: o.get("text_folder"),
     "fin_text_pieces_cut.texts": lambda o: o.get("two_texts"),
     "fin_text_pieces_cut.sizes": lambda o: o.array("int64_t", [3, 2]),
-    "fin_train_resume.count": lambda o: lib.fin_train_array_count(o.get("fin_train")),
     "fin_npz_add_texts.count": lambda o: 0,
     "fin_npz_add.shape": lambda o: o.array("int64_t", [2]),
     "fin_npz_add.ndim": lambda o: 1,
@@ -664,7 +647,6 @@ SPECIAL = {
     "fin_settings_parse.text": lambda o: o.text(b"10"),
     "fin_settings_set.field": lambda o: lib.fin_risk_table.fields + 1,
     "fin_settings_set.number": lambda o: 10.0,
-    "fin_sphere_limit_vmf.d": lambda o: 3,
     "fin_store_export.path": lambda o: o.path("runs.csv"),
     "fin_store_gc.drop": lambda o: o.text(b"small"),
     "fin_store_merge.other": lambda o: o.get("store_path"),
@@ -687,7 +669,6 @@ SPECIAL = {
     "fin_task_set_directions.k_star": lambda o: o.array("double", [1, 0, 0, 0]),
     "fin_task_set_directions.v_star": lambda o: o.array("double", [0, 1, 0, 0]),
     "fin_tensors_open.path": lambda o: o.get("model_path"),
-    "fin_train_resume.arrays": lambda o: o.train_arrays(),
     "fin_train_run.until": lambda o: 2,
     "fin_word_group.word": lambda o: o.text(b"task"),
     "fin_word_group.choice": lambda o: o.text(b"slr"),

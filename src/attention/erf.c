@@ -4,6 +4,7 @@
 #include "finetti/math.h"
 #include "kernel/kernel.h"
 #include "base/constants.h"
+#include "math/owen.h"
 
 #include <math.h>
 
@@ -59,7 +60,7 @@ static void moments(const fin_form_settings *s, double mean, double sd, double m
     m[1] = r * E;
     m[2] = r * r * -2 * x * E;
     m[3] = r * r * r * (4 * x * x - 2) * E;
-    fin_zeta(lam * mean, lam * sd, h);
+    fini_zeta(lam * mean, lam * sd, h);
     h[1] *= lam;
     h[2] *= lam * lam;
     h[3] *= lam * lam * lam;

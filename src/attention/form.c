@@ -54,7 +54,7 @@ const fin_settings *fin_form_table(const fin_form *form)
     return form ? form->settings : NULL;
 }
 
-int fin_form_elementwise(const fin_form *form)
+int fini_form_elementwise(const fin_form *form)
 {
     return form ? form->elementwise : 0;
 }

@@ -62,4 +62,7 @@ void fini_hardmax_weights(int64_t n, const int64_t *offsets, const double *chi, 
 /* Backward of w = const + erf(c + lam chi). */
 void fini_erf_backward(double lam, double c, const fini_pass *t);
 
+/* 1 if w_l depends on token l alone, so that the risk has a closed form or a quadrature. */
+int fini_form_elementwise(const fin_form *form);
+
 #endif

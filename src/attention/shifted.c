@@ -4,6 +4,7 @@
 #include "finetti/math.h"
 #include "kernel/kernel.h"
 #include "base/constants.h"
+#include "math/owen.h"
 
 #include <math.h>
 
@@ -47,7 +48,7 @@ static void moments(const fin_form_settings *s, double mean, double sd, double m
     m[1] = r * Ex;
     m[2] = r * r * -2 * x * Ex;
     m[3] = r * r * r * (4 * x * x - 2) * Ex;
-    h[0] = m[0] * m[0] + fin_zeta_variance(t, s->lam * sd);
+    h[0] = m[0] * m[0] + fini_zeta_variance(t, s->lam * sd);
     h[1] = 2 * r * Ex * tail;
     h[2] = 2 * r * r * Ex * (a * Ey - 2 * x * tail);
     h[3] = 2 * r * r * r * Ex * (-2 * a * a * y * Ey - 4 * a * x * Ey + (4 * x * x - 2) * tail);

@@ -345,7 +345,7 @@ void fini_part_close(fini_part *part);
 typedef struct fini_evidence {
     double *whole;              /* (n, width) of the bags themselves, or NULL */
     double *without, *alone;    /* (tokens, width) as fin_evidence; or NULL */
-    const int64_t *order;       /* (tokens) as fin_fit_flip, or NULL, */
+    const int64_t *order;       /* (tokens) as fini_fit_flip, or NULL, */
     double *after;              /* (tokens, width) with it */
     const unsigned char *known; /* (n) as in fini_part_predict */
 } fini_evidence;
@@ -414,5 +414,11 @@ fin_status fini_sharpness(const fin_bags *bags, int64_t classes, const double *l
                           fin_error *err);
 /* Applies it to probabilities (n, classes) and their deviations, which may be NULL. */
 void fini_sharpen(double sharpness, int64_t n, int64_t classes, double *mean, double *sd);
+
+/* The flipping curve: predictions as tokens are taken away. order: (tokens) the tokens of each bag, numbers
+ * from 0 in it, the first to go first; curve: (tokens, width) row r of a bag is its prediction without the
+ * first r of them. */
+fin_status fini_fit_flip(const fin_fit *fit, const fin_bags *bags, const int64_t *order,
+                         double *curve, const fin_progress *progress, fin_error *err);
 
 #endif

@@ -17,6 +17,7 @@
 #include "bags/descend.h"
 #include "bags/map.h"
 #include "kernel/rows.h"
+#include "bags/bags.h"
 
 #include <math.h>
 #include <omp.h>
@@ -662,8 +663,8 @@ static fin_status check_order(const fin_bags *bags, const int64_t *order, fin_er
     return status;
 }
 
-fin_status fin_fit_flip(const fin_fit *fit, const fin_bags *bags, const int64_t *order,
-                        double *curve, const fin_progress *progress, fin_error *err)
+fin_status fini_fit_flip(const fin_fit *fit, const fin_bags *bags, const int64_t *order,
+                         double *curve, const fin_progress *progress, fin_error *err)
 {
     FINI_NEED(err, fit, bags, order, curve);
     fin_status status = fini_fit_check_bags(fit, bags, err);
@@ -757,7 +758,7 @@ fin_status fin_fit_flipping(const fin_fit *fit, const fin_bags *bags, const doub
                  ? order_by(bags, score, order, err)
                  : fini_fail_memory(err, (size_t)(N * width) * sizeof *curve, "the flipping curve");
     if (!status)
-        status = fin_fit_flip(fit, bags, order, curve, progress, err);
+        status = fini_fit_flip(fit, bags, order, curve, progress, err);
     if (!status)
         shorten(bags, width, curve, flipping);
     fini_free(curve);

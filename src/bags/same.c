@@ -18,44 +18,61 @@ static const int64_t most_bags = 1000000; /* of which hashes are kept */
 
 /* ---- columns of bags ----------------------------------------------------------------------------- */
 
-fin_status fin_bags_level(const fin_bags *bags, unsigned char *level, fin_error *err)
+typedef struct levels {
+    const fin_bags *bags;
+    double *first; /* (d) of the very first token; then how many bags have several */
+} levels;
+
+static void first_token(const void *user, int64_t i, double *sums)
+{
+    const fin_bags *bags = ((const levels *)user)->bags;
+    for (int64_t j = 0; j < bags->d && bags->first + i == 0; j++)
+        sums[j] = fin_dtype_get(bags->dtype, bags->tokens, j);
+    sums[bags->d] += bags->offsets[i + 1] - bags->offsets[i] > 1;
+}
+
+/* Bags in which a column is not constant, and bags that differ from the first token. */
+static void count_unlike(const void *user, int64_t i, double *sums)
+{
+    const levels *o = user;
+    int64_t d = o->bags->d, from, to;
+    double room[SOME], own[SOME];
+    bool unlike[SOME];
+    fini_bag_rows(o->bags, i, &from, &to);
+    for (int64_t a = 0; a < d; a += SOME) {
+        int64_t n = d - a < SOME ? d - a : SOME;
+        memcpy(own, fini_row(o->bags, from, a, a + n, room), (size_t)n * sizeof *own);
+        memset(unlike, 0, sizeof unlike);
+        for (int64_t r = from + 1; r < to; r++) {
+            const double *x = fini_row(o->bags, r, a, a + n, room);
+            for (int64_t j = 0; j < n; j++)
+                unlike[j] |= x[j] != own[j];
+        }
+        for (int64_t j = 0; j < n; j++) {
+            sums[a + j] += unlike[j];
+            sums[d + a + j] += own[j] != o->first[a + j];
+        }
+    }
+}
+
+fin_status fin_bags_level(const fin_bags *bags, fin_sum sum, unsigned char *level, fin_error *err)
 {
     FINI_NEED(err, bags, level);
     fin_status status = fini_bags_check(bags, err);
     if (status)
         return status;
-    int64_t d = bags->d, from, to;
-    double *room = fini_alloc_array(d, 3 * sizeof *room), *own = room + d, *first = own + d;
-    unsigned char *differs = fini_alloc_array(d, 1); /* between bags */
-    bool several = false;
-    if (!room || !differs) {
-        fini_free(room);
-        fini_free(differs);
-        return fini_fail_memory(err, 3 * (size_t)d * sizeof *room, "columns");
-    }
-    memset(differs, 0, (size_t)d);
-    memset(level, 1, (size_t)d);
-    for (int64_t i = 0; i < bags->n; i++) {
-        fini_bag_rows(bags, i, &from, &to);
-        if (to - from < 2) /* says nothing */
-            continue;
-        memcpy(own, fini_row(bags, from, 0, d, room), (size_t)d * sizeof *own);
-        if (!several)
-            memcpy(first, own, (size_t)d * sizeof *own);
-        several = true;
-        for (int64_t j = 0; j < d; j++)
-            differs[j] |= own[j] != first[j];
-        for (int64_t r = from + 1; r < to; r++) {
-            const double *x = fini_row(bags, r, 0, d, room);
-            for (int64_t j = 0; j < d; j++)
-                level[j] &= x[j] == own[j];
-        }
-    }
-    for (int64_t j = 0; j < d; j++)
-        level[j] &= several && differs[j];
-    fini_free(room);
-    fini_free(differs);
-    return FIN_OK;
+    int64_t d = bags->d;
+    double *first = fini_alloc_array(3 * d + 1, sizeof *first), *found = first + d + 1;
+    const levels o = {bags, first};
+    if (!first)
+        return fini_fail_memory(err, (3 * (size_t)d + 1) * sizeof *first, "columns");
+    status = fini_bags_sum(bags, sum, 1, d + 1, first_token, &o, first, err);
+    if (!status)
+        status = fini_bags_sum(bags, sum, 1, 2 * d, count_unlike, &o, found, err);
+    for (int64_t j = 0; j < d && !status; j++)
+        level[j] = first[d] > 0 && found[j] == 0 && found[d + j] > 0;
+    fini_free(first);
+    return status;
 }
 
 /* ---- ranges ---------------------------------------------------------------------------------------- */

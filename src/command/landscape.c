@@ -5,6 +5,7 @@
 #include "math/stats.h"
 #include "theory/theory.h"
 #include "train/train.h"
+#include "task/task.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -204,7 +205,7 @@ static fin_status point(grid *g, int64_t i, int64_t j, fin_error *err)
     int64_t place = i * g->side + j;
     for (int k = 0; k < PLANES; k++)
         g->planes[k][place] = NAN;
-    if (fin_overlaps_realisable(&at, fin_task_get_settings(g->task)->d, NULL)) {
+    if (fini_overlaps_realisable(&at, fin_task_get_settings(g->task)->d, NULL)) {
         g->left_out++;
         return FIN_OK;
     }

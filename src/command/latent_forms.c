@@ -4,6 +4,7 @@
 #include "command/latent.h"
 
 #include "finetti/math.h"
+#include "math/small.h"
 
 #include <math.h>
 #include <string.h>
@@ -37,7 +38,7 @@ static fin_status search_temperature(const fin_latent *latent, int64_t L,
     double where, least;
     search s = {.latent = latent, .cross = cross, .few = *how, .L = L};
     s.few.samples = how->samples < SEARCH ? how->samples : SEARCH;
-    fin_status status = fin_brent(risk_at, &s, -7, 9, 1e-3, &where, &least, err);
+    fin_status status = fini_brent(risk_at, &s, -7, 9, 1e-3, &where, &least, err);
     if (s.status) /* the reason, not what the search made of it */
         return fini_fail(err, s.status, "%s", s.err.message);
     cross->temperature = exp(where);

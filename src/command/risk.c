@@ -7,6 +7,7 @@
 #include "command/command.h"
 
 #include "theory/theory.h"
+#include "task/task.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -199,7 +200,7 @@ static bool repeat(const setting *s, bool form, int count, const char *const nam
 static void look_at_overlaps(const setting *s)
 {
     fin_error why;
-    if (!fin_overlaps_realisable(&s->v->overlaps, fin_task_get_settings(s->task)->d, &why))
+    if (!fini_overlaps_realisable(&s->v->overlaps, fin_task_get_settings(s->task)->d, &why))
         return;
     fini_result_scalar(s->result, "unreal", 1, 0, FIN_HOW_DERIVED, 0);
     fini_result_note(s->result, "%s; the risk is what the formula gives", why.message);
@@ -480,7 +481,7 @@ static fin_status settle_point(formula *f, const risk_values *v, fin_error *err)
         f->settled = f->given;
         status = fini_task_settle(f->kind, &f->settled, f->lengths, &f->law, err);
     }
-    f->unreal = !status && fin_overlaps_realisable(&f->at, f->settled.d, NULL);
+    f->unreal = !status && fini_overlaps_realisable(&f->at, f->settled.d, NULL);
     return status;
 }
 

@@ -1,10 +1,11 @@
 /* A training in a file, or in arrays, and back.
  *
  * What is read is not trusted: the settings are lines of text, of which every one must be known, be there, and be there
- * once; they go the way of all settings; and the arrays are looked at by fin_train_resume. */
+ * once; they go the way of all settings; and the arrays are looked at by fini_train_resume. */
 #include "command/training.h"
 
 #include "finetti/data.h"
+#include "train/train.h"
 
 #include <assert.h>
 #include <math.h>
@@ -76,20 +77,20 @@ fin_status fini_training_describe(fin_training *t, fin_error *err)
 
 int fin_training_array_count(const fin_training *t)
 {
-    return t ? 1 + fin_train_array_count(t->train) + (fin_task_k_star(t->task) ? 2 : 0) : 0;
+    return t ? 1 + fini_train_array_count(t->train) + (fin_task_k_star(t->task) ? 2 : 0) : 0;
 }
 
 fin_status fin_training_get_array(const fin_training *t, int i, fin_train_array *out,
                                   fin_error *err)
 {
     FINI_NEED(err, t, out);
-    int runs = fin_train_array_count(t->train);
+    int runs = fini_train_array_count(t->train);
     int64_t d = fin_task_get_settings(t->task)->d;
     if (i < 0 || i >= fin_training_array_count(t))
         return fini_fail(err, FIN_ERR_ARGUMENT, "array %d; there are %d, from 0 on", i,
                          fin_training_array_count(t));
     if (i >= 1 && i <= runs)
-        return fin_train_get_array(t->train, i - 1, out, err);
+        return fini_train_get_array(t->train, i - 1, out, err);
     *out = i == 0 ? (fin_train_array){"settings", "text", FIN_U8, 1, {(int64_t)t->size, 0}, t->text}
            : i == runs + 1
                ? (fin_train_array){"k_star", "k*", FIN_F64, 1, {d, 0}, fin_task_k_star(t->task)}
@@ -370,15 +371,15 @@ static fin_status lengthen(fin_training *t, int64_t steps, fin_error *err)
 static fin_status put_back(fin_training *t, const source *s, fin_error *err)
 {
     fin_train_array arrays[ARRAYS_MOST];
-    int count = fin_train_array_count(t->train);
+    int count = fini_train_array_count(t->train);
     fin_status status = FIN_OK;
     assert(count <= ARRAYS_MOST);
     for (int i = 0; i < count && !status; i++) {
-        status = fin_train_get_array(t->train, i, &arrays[i], err);
+        status = fini_train_get_array(t->train, i, &arrays[i], err);
         if (!status)
             status = get(s, arrays[i].name, &arrays[i], NULL, err);
     }
-    return status ? status : fin_train_resume(t->train, arrays, count, err);
+    return status ? status : fini_train_resume(t->train, arrays, count, err);
 }
 
 static fin_status go_on(fin_training *t, const source *s, fin_error *err)

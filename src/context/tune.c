@@ -125,7 +125,7 @@ static fin_status set_ranges(fini_tune *t, unsigned which, const double *scales,
     int64_t i = 0;
     /* What is held is part of the guess of the rest. */
     fin_status status =
-        fin_tune_guess(&guess, NULL, which & ~(scales ? FIN_TUNE_SCALE : 0u), t->data, err);
+        fini_tune_guess(&guess, NULL, which & ~(scales ? FIN_TUNE_SCALE : 0u), t->data, err);
     if (status)
         return status;
     bool centred = fini_tune_centred(&guess);

@@ -81,4 +81,15 @@ int fini_tune_end(const fini_tune *t, int64_t i);
 void fini_tune_climb(fini_tune *t, bool *converged);
 void fini_tune_scan(fini_tune *t, bool *converged);
 
+/* Reasonable values from the size of keys and values alone, for those named in `which`:
+ *     scale        sqrt(sum over columns of the keys' variance), or of their mean square for kernels
+ *                  of the product a.b
+ *     temperature  mean square of a key's coordinate
+ *     level        100 times the mean square of the values: practically a free constant
+ *     prior        variance of the values (mean square, if level is 0) over the mean of k(a, a)
+ *     noise        a tenth of that variance
+ * scales: (dk) or NULL: a scale for every column, with `scale` (if it is named) then 1. */
+fin_status fini_tune_guess(fin_cross_settings *cross, FIN_OR_NULL double *scales, unsigned which,
+                           const fin_tune_data *data, fin_error *err);
+
 #endif

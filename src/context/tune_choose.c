@@ -117,7 +117,7 @@ fin_status fin_tune_choose(fin_cross_settings *cross, double *scales, unsigned o
     fin_cross_settings chosen = *cross;
     if (report)
         *report = (fin_tune_report){.which = 0};
-    fin_status status = fin_tune_guess(&chosen, scales, open, data, err);
+    fin_status status = fini_tune_guess(&chosen, scales, open, data, err);
     unsigned which = settings && !status ? fin_tune_which(&chosen, scales != NULL) & open : 0;
     if (which)
         status = fin_tune(&chosen, scales, which, data, settings, progress, report, err);

@@ -107,8 +107,8 @@ static double diagonal(const fin_cross_settings *cross, double norm_square)
     }
 }
 
-fin_status fin_tune_guess(fin_cross_settings *cross, double *scales, unsigned which,
-                          const fin_tune_data *data, fin_error *err)
+fin_status fini_tune_guess(fin_cross_settings *cross, double *scales, unsigned which,
+                           const fin_tune_data *data, fin_error *err)
 {
     FINI_NEED(err, cross, data);
     fin_status status = fini_tune_check(data, err);

@@ -13,6 +13,7 @@
 #include "finetti/math.h"
 #include "context/tune.h"
 #include "math/lbfgs.h"
+#include "math/small.h"
 
 #include <math.h>
 
@@ -102,5 +103,5 @@ void fini_tune_scan(fini_tune *t, bool *converged)
     double a = fmax(p->low, t->best[0] - step), b = fmin(p->high, t->best[0] + step);
     fin_error none;
     if (b > a)
-        fin_brent(error_at, t, a, b, 1e-7, &x, &fx, &none);
+        fini_brent(error_at, t, a, b, 1e-7, &x, &fx, &none);
 }

@@ -12,6 +12,7 @@
  * version; one that this version does not know is refused, because the encoder would be another. */
 #include "data/tensors.h"
 #include "finetti/data_encoder.h"
+#include "encoder/learn.h"
 
 #include <float.h>
 #include <math.h>
@@ -249,7 +250,7 @@ fin_status fin_checkpoint_restore(const fin_checkpoint *c, fin_learn *learn, fin
                          "'%s' has an encoder, but not the state of its learning, so that learning "
                          "cannot go on from it; a checkpoint has both",
                          c->path);
-    fin_status status = fin_learn_restore(learn, c->file->tensors, c->file->count, &why);
+    fin_status status = fini_learn_restore(learn, c->file->tensors, c->file->count, &why);
     return status ? fini_fail(err, status, "cannot go on from '%s': %.280s", c->path, why.message)
                   : FIN_OK;
 }
@@ -310,13 +311,13 @@ static fin_status gather_tensors(const fin_encoder *encoder, const fin_learn *le
                                  fin_error *err)
 {
     int64_t own = fin_encoder_tensors(encoder, NULL, 0);
-    int64_t state = learn ? fin_learn_tensors(learn, NULL, 0) : 0, room = own + state + 2;
+    int64_t state = learn ? fini_learn_tensors(learn, NULL, 0) : 0, room = own + state + 2;
     fin_tensor *tensors = *out = fini_alloc_array(room, sizeof *tensors);
     if (!tensors)
         return fini_fail_memory(err, (size_t)room * sizeof *tensors, "a checkpoint");
     fin_encoder_tensors(encoder, tensors, own);
     if (learn) /* their names begin with "learn." */
-        fin_learn_tensors(learn, tensors + own, state);
+        fini_learn_tensors(learn, tensors + own, state);
     fini_tensor_list l = {tensors, own + state, room};
     if (scale)
         fini_state_save(&scale_state, scale, "", &l);

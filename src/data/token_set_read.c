@@ -86,6 +86,28 @@ static void find_scale(const fin_bags *bags, const fini_token_map *map, int64_t 
     *scale = squares > 0 ? 1 / sqrt(squares / (double)cells) : 1;
 }
 
+static bool is_scale(double center, double scale)
+{
+    return isfinite(center) && isfinite(scale) && scale != 0;
+}
+
+fin_status fin_token_scale_find(const fin_bags *bags, fin_token_scale *scale, fin_error *err)
+{
+    FINI_NEED(err, bags, scale);
+    FINI_NEED(err, scale->center, scale->scale);
+    scale->columns = bags->d;
+    for (int64_t j = 0; j < bags->d; j++) {
+        const fini_token_map column = {.tokens = 1, .inputs = 1, .at = &j};
+        find_scale(bags, &column, 0, 1, &scale->center[j], &scale->scale[j]);
+        if (!is_scale(scale->center[j], scale->scale[j]))
+            return fini_fail(err, FIN_ERR_NUMERIC,
+                             "numbers of column %lld are so large or so small that their deviation "
+                             "cannot be computed; are the units right?",
+                             (long long)j);
+    }
+    return FIN_OK;
+}
+
 static fin_status fill_scale(fin_token_set *set, const fin_bags *bags, const fini_token_map *map,
                              const fin_token_source *source, fin_error *err)
 {
@@ -109,7 +131,7 @@ static fin_status fill_scale(fin_token_set *set, const fin_bags *bags, const fin
     }
     for (int64_t j = places; j < map->inputs; j += at_once) {
         find_scale(bags, map, j, at_once, &s->center[j], &s->scale[j]);
-        if (!isfinite(s->center[j]) || !isfinite(s->scale[j]) || s->scale[j] == 0)
+        if (!is_scale(s->center[j], s->scale[j]))
             return fini_fail(err, FIN_ERR_FORMAT,
                              "%.200s: numbers of %s are so large or so small that their deviation "
                              "cannot be computed; are the units right?",

@@ -140,4 +140,7 @@ void *fini_memory_pool_take(fini_memory_pool *pool,
                             size_t *size); /* NULL: memory is out; *size: at least */
 void fini_memory_pool_give(fini_memory_pool *pool, void *memory, size_t size);
 
+/* Bytes that a pass takes beside its arguments, for a longest sequence of L tokens. */
+double fini_encoder_bytes(const fin_encoder *encoder, int64_t L, fin_dtype dtype);
+
 #endif

@@ -138,4 +138,11 @@ typedef struct fini_trial {
 fin_status fini_evaluate(const fini_trial *trial, fin_evaluation *evaluation,
                          const fin_progress *progress, fin_error *err);
 
+/* State beside the encoder's parameters: moments, step, log, best weights. A learn that is made
+ * with the same arguments (encoder with the saved weights) and restored goes on to the same
+ * bytes. */
+int64_t fini_learn_tensors(const fin_learn *learn, FIN_OR_NULL fin_tensor *tensors, int64_t room);
+fin_status fini_learn_restore(fin_learn *learn, const fin_tensor *tensors, int64_t count,
+                              fin_error *err);
+
 #endif

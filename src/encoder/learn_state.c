@@ -90,7 +90,7 @@ static const fini_state head = {WHAT, fields, HEAD},
                         body = {WHAT, fields + HEAD, FIELDS - 1 - HEAD},
                         log_only = {WHAT, fields + FIELDS - 1, 1};
 
-int64_t fin_learn_tensors(const fin_learn *learn, fin_tensor *tensors, int64_t room)
+int64_t fini_learn_tensors(const fin_learn *learn, fin_tensor *tensors, int64_t room)
 {
     fini_tensor_list l = {tensors, 0, tensors ? room : 0};
     if (learn)
@@ -123,8 +123,8 @@ static fin_status take_over(fin_learn *learn, const fin_learn *next, const fini_
     return status;
 }
 
-fin_status fin_learn_restore(fin_learn *learn, const fin_tensor *tensors, int64_t count,
-                             fin_error *err)
+fin_status fini_learn_restore(fin_learn *learn, const fin_tensor *tensors, int64_t count,
+                              fin_error *err)
 {
     FINI_NEED(err, learn, !count || tensors);
     const fini_state_source from = {"", tensors, count};

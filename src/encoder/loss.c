@@ -1,6 +1,8 @@
 /* Losses of answers, in double whatever the pass computes in (encoder.h has the formulas). */
 #include "encoder/encoder.h"
 
+#include "math/small.h"
+
 #include <math.h>
 
 /* d/df of sum_j (f_j - y_j)^2 is 2 (f_j - y_j). Numbers that are no target say nothing. */
@@ -64,6 +66,26 @@ double fini_head_loss(const fin_head *head, const double *answer, const double *
     default:
         return value_loss(head->size, answer, target, gradient);
     }
+}
+
+fin_status fin_head_say(const fin_head *head, int64_t rows, const double *center,
+                        const double *scale, double *answers, fin_error *err)
+{
+    FINI_NEED(err, head, answers);
+    int64_t n = fin_head_answers(head), size = head->size;
+    for (double *f = answers; f < answers + rows * n; f += n) {
+        if (head->kind == FIN_HEAD_CLASSES) {
+            fini_softmax_libm(size, f, false);
+            continue;
+        }
+        for (int64_t j = 0; j < size; j++) {
+            double unit = scale ? 1 / scale[j] : 1;
+            f[j] = f[j] * unit + (center ? center[j] : 0);
+            if (head->kind == FIN_HEAD_GAUSSIAN)
+                f[size + j] = exp(f[size + j]) * unit * unit;
+        }
+    }
+    return FIN_OK;
 }
 
 bool fini_head_asked(const fin_head *head, const double *target)

@@ -242,7 +242,7 @@ fin_status fin_encoder_pass(const fin_encoder *o, const fin_sequences *sequences
     return status;
 }
 
-double fin_encoder_bytes(const fin_encoder *o, int64_t L, fin_dtype dtype)
+double fini_encoder_bytes(const fin_encoder *o, int64_t L, fin_dtype dtype)
 {
     if (!o)
         return 0;

@@ -181,8 +181,8 @@ fin_status fin_probe_fit(fin_probe **out, int64_t n, int64_t p, const double *x,
     return status;
 }
 
-fin_status fin_probe_predict(const fin_probe *probe, int64_t n, const double *x, double *out,
-                             fin_error *err)
+fin_status fini_probe_predict(const fin_probe *probe, int64_t n, const double *x, double *out,
+                              fin_error *err)
 {
     FINI_NEED(err, probe, !n || x, !n || out);
     int64_t numbers, m = probe->m, p = probe->p;
@@ -206,7 +206,7 @@ fin_status fin_probe_predict(const fin_probe *probe, int64_t n, const double *x,
     return FIN_OK;
 }
 
-void fin_probe_weights(const fin_probe *probe, double *W, double *b)
+void fini_probe_weights(const fin_probe *probe, double *W, double *b)
 {
     if (!probe || !W || !b)
         return;
@@ -214,7 +214,7 @@ void fin_probe_weights(const fin_probe *probe, double *W, double *b)
     memcpy(b, probe->b, (size_t)probe->m * sizeof *b);
 }
 
-double fin_probe_penalty(const fin_probe *probe)
+double fini_probe_penalty(const fin_probe *probe)
 {
     return probe ? probe->penalty : NAN;
 }
@@ -277,7 +277,7 @@ fin_status fin_probe_judge(const fin_probe *probe, int64_t n, const double *x, c
         out ? FIN_OK
             : fini_fail_memory(err, (size_t)(n * probe->m) * sizeof *out, "a probe's predictions");
     if (!status)
-        status = fin_probe_predict(probe, n, x, out, err);
+        status = fini_probe_predict(probe, n, x, out, err);
     if (!status)
         status = check_finite("target", n, targets, y, err);
     if (!status && probe->classes > 0)

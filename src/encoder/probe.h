@@ -57,4 +57,12 @@ fin_status fini_location_check(const fin_encoder *encoder, const fin_task *task,
 fin_status fini_location_read(const fin_encoder *encoder, const fin_task *task, int64_t n,
                               fini_location *out, fin_error *err);
 
+/* (n, m) numbers, or (n, classes) probabilities. */
+fin_status fini_probe_predict(const fin_probe *probe, int64_t n, const double *x, double *out,
+                              fin_error *err);
+double fini_probe_penalty(const fin_probe *probe); /* in use */
+/* The map itself, of features as they came: W (m or classes, p), b (m or classes); predictions are
+ * W x + b, or its softmax. */
+void fini_probe_weights(const fin_probe *probe, double *W, double *b);
+
 #endif

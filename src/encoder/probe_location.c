@@ -143,7 +143,7 @@ static fin_status cosine(const part *p, int64_t rows, int64_t columns, const dou
         return fini_fail_memory(err, (size_t)columns * sizeof *W, "slopes");
     fin_status status = fin_probe_fit(&probe, rows, columns, p->x, 0, 1, t, 1e-10, err);
     if (!status)
-        fin_probe_weights(probe, W, &b);
+        fini_probe_weights(probe, W, &b);
     for (int64_t j = 0; j < p->d && !status; j++) {
         uW += u[j] * W[j];
         WW += W[j] * W[j];

@@ -9,6 +9,7 @@
  * and Recht 2007). */
 #include "family/family.h"
 #include "base/constants.h"
+#include "math/bessel.h"
 
 #include <math.h>
 
@@ -126,7 +127,7 @@ bool fini_features_moment(const fin_latent *latent, double *out)
     if (s->keys == FIN_KEYS_SPHERE || (s->keys == FIN_KEYS_VMF && c == 0))
         first = rest = 1 / (double)d;
     else if (s->keys == FIN_KEYS_VMF) {
-        mean = d == 1 ? tanh(c) : fin_bessel_ratio((double)d / 2 - 1, c);
+        mean = d == 1 ? tanh(c) : fini_bessel_ratio((double)d / 2 - 1, c);
         rest = mean / c;
         first = 1 - (double)(d - 1) * rest;
     }

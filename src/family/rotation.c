@@ -21,6 +21,7 @@
 
 #include "math/gram.h"
 #include "base/constants.h"
+#include "math/bessel.h"
 
 #include <lapacke.h>
 #include <math.h>
@@ -28,7 +29,7 @@
 static void circle(const double *F, double *mean)
 {
     double a = F[0] + F[3], b = F[2] - F[1], r = hypot(a, b);
-    double gain = r > 0 ? fin_bessel_ratio(0, r) / r : 0;
+    double gain = r > 0 ? fini_bessel_ratio(0, r) / r : 0;
     mean[0] = mean[3] = gain * a;
     mean[2] = gain * b;
     mean[1] = -gain * b;
@@ -43,7 +44,7 @@ static double determinant(const double *M)
 }
 
 /* e^-x I_0(x), x >= 0, to a few units in the last place: the power series, whose terms are all
- * positive, or Hankel's expansion, whose terms fall to 1e-17 from x = 20 on. fin_bessel_log would
+ * positive, or Hankel's expansion, whose terms fall to 1e-17 from x = 20 on. fini_bessel_log would
  * do, but this is called a thousand times for one mean. */
 static double scaled_bessel(double x)
 {

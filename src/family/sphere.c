@@ -6,6 +6,7 @@
  *
  * whose mean is known by quadrature for d = 2 and 3 (rotation.c). */
 #include "family/family.h"
+#include "math/bessel.h"
 
 #include <math.h>
 
@@ -59,7 +60,7 @@ static void values_near(const fin_latent *latent, const fini_sequence *s, uint32
 
 static double gain(const fin_latent *latent)
 {
-    return fin_bessel_ratio((double)latent->settings.d / 2 - 1, latent->settings.rho);
+    return fini_bessel_ratio((double)latent->settings.d / 2 - 1, latent->settings.rho);
 }
 
 static fin_status draw(const fin_latent *latent, const fini_sequence *s, double *work,

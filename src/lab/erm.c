@@ -20,6 +20,7 @@
 #include "lab/mixed.h"
 
 #include "finetti/math.h"
+#include "math/small.h"
 
 #include <math.h>
 #include <string.h>
@@ -185,7 +186,7 @@ static fin_status find_best(work *w, double *kappa, fin_error *err)
         return FIN_OK;
     }
     fini_mixed_draw(&w->test, FINI_STREAM_SMALL_TEST, FLOOR_SEQUENCES);
-    status = fin_brent(floor_at, w, log(0.3), log(100), 1e-4, &log_kappa, &least, err);
+    status = fini_brent(floor_at, w, log(0.3), log(100), 1e-4, &log_kappa, &least, err);
     if (status)
         return status;
     floor_at(log_kappa, w);

@@ -12,6 +12,7 @@
 #include "finetti/theory_latent.h"
 #include "lab/identity.h"
 #include "base/constants.h"
+#include "theory/sphere.h"
 
 #include <math.h>
 #include <string.h>
@@ -190,7 +191,7 @@ static fin_status density_at(int64_t L, const double *keys, const double *values
                              double kappa_v, double *work, fini_trial *t, fin_error *err)
 {
     enum { Q = FINI_DENSITY_POINTS };
-    double queries[2 * Q], attention[2 * Q], density[2 * Q], A = fin_sphere_mean(2, kappa_v);
+    double queries[2 * Q], attention[2 * Q], density[2 * Q], A = fini_sphere_mean(2, kappa_v);
     fin_cross_settings cross;
     fin_settings_defaults(&fin_cross_table, &cross, sizeof cross);
     cross.form = FIN_CROSS_SOFTMAX;

@@ -11,6 +11,7 @@
  *     dimension  Gamma(alpha) = tr G (G + lam)^-1 is the sum of the posterior variances at the
  *                tokens themselves, over lam. */
 #include "lab/limit.h"
+#include "theory/sphere.h"
 
 #include <math.h>
 
@@ -186,10 +187,10 @@ static void add_results(const fini_limit *w, fin_result *result)
         add_mean(result, "gain_cme", &w->first);
         add_mean(result, "gain_softmax", &w->second);
         fini_result_scalar(result, "filter_cme",
-                           fin_sphere_filter_cme(v->d, v->kappa, v->alpha, v->degree), 0,
+                           fini_sphere_filter_cme(v->d, v->kappa, v->alpha, v->degree), 0,
                            FIN_HOW_CLOSED, 0);
         fini_result_scalar(result, "filter_softmax",
-                           fin_sphere_filter_softmax(v->d, v->kappa, v->degree), 0, FIN_HOW_CLOSED,
+                           fini_sphere_filter_softmax(v->d, v->kappa, v->degree), 0, FIN_HOW_CLOSED,
                            0);
     } else if (v->measure == FINI_LIMIT_RATIO) {
         fini_limit_add_ratio(w, result);
@@ -197,7 +198,7 @@ static void add_results(const fini_limit *w, fin_result *result)
     } else {
         add_mean(result, "dimension", &w->first);
         fini_result_scalar(result, "dimension_limit",
-                           fin_sphere_dimension(v->d, v->kappa, v->alpha), 0, FIN_HOW_CLOSED, 0);
+                           fini_sphere_dimension(v->d, v->kappa, v->alpha), 0, FIN_HOW_CLOSED, 0);
     }
 }
 

@@ -7,6 +7,7 @@
 
 #include "finetti/random.h"
 #include "base/constants.h"
+#include "theory/sphere.h"
 
 #include <math.h>
 
@@ -121,9 +122,9 @@ void fini_limit_add_ratio_limits(const fini_limit_settings *v, fin_result *resul
     c[0] = v->keys == FINI_RATE_VMF ? v->concentration : 0;
     q[0] = cos(radians);
     q[1] = sin(radians);
-    fin_sphere_limit_vmf(v->d, v->kappa, c, q, limit);
+    fini_sphere_limit_vmf(v->d, v->kappa, c, q, limit);
     if (v->keys == FINI_RATE_SPHERE)
-        kept = fin_sphere_filter_cme(v->d, v->kappa, v->alpha, 1);
+        kept = fini_sphere_filter_cme(v->d, v->kappa, v->alpha, 1);
     double length = sqrt(fini_dot_in_order(v->d, limit, limit));
     fini_result_scalar(result, "ratio_limit", kept / length, 0, FIN_HOW_CLOSED, 0);
     fini_result_scalar(result, "cosine_limit", fini_dot_in_order(v->d, limit, q) / length, 0,

@@ -12,6 +12,7 @@
 #include "lab/rate.h"
 
 #include "finetti/random.h"
+#include "theory/sphere.h"
 
 #include <math.h>
 
@@ -150,7 +151,7 @@ static double distance2(int64_t n, const double *a, double scale, const double *
 static void add_errors(work *w, int64_t first, int64_t count, double sums[PARTS])
 {
     const fini_rate *v = w->v;
-    double scale = v->rescale == YES ? 1 / fin_sphere_mean(v->d, fini_rate_kappa(v)) : 1;
+    double scale = v->rescale == YES ? 1 / fini_sphere_mean(v->d, fini_rate_kappa(v)) : 1;
     for (int64_t i = 0; i < count; i++) {
         const double *out = w->out + i * w->width, *weights = w->weights + i * v->L;
         const double *truth = w->truth + (first + i) * w->width;
@@ -243,7 +244,7 @@ static void add_limit(const work *w, fin_result *result)
 
 static fin_status add_theory(const fini_rate *v, fin_result *result, fin_error *err)
 {
-    fin_sphere_error predicted;
+    fini_sphere_error predicted;
     double dv = (double)v->dv, kappa, scaled;
     add_closed(result, "kappa_now", fini_rate_kappa(v));
     if (v->form == FIN_CROSS_CME)
@@ -257,7 +258,7 @@ static fin_status add_theory(const fini_rate *v, fin_result *result, fin_error *
         fini_rate_quadratic(v) > 0)
         return FIN_OK;
     fin_status status =
-        fin_temperature_best(v->d, dv, v->noise, v->linear / dv, &kappa, &scaled, err);
+        fini_temperature_best(v->d, dv, v->noise, v->linear / dv, &kappa, &scaled, err);
     if (!status) {
         add_closed(result, "best_kappa", kappa);
         add_closed(result, "best_scaled", scaled);

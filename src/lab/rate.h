@@ -5,6 +5,7 @@
 #define FINI_LAB_RATE_H
 
 #include "finetti/theory_latent.h"
+#include "theory/sphere.h"
 #include "command/command.h"
 #include "random/streams.h"
 
@@ -84,6 +85,6 @@ void fini_rate_harmonics(const fini_rate *rate, int64_t n, const double *keys, d
 /* What attention tends to at q, as psi has it, if there is a closed form for that. */
 bool fini_rate_limit(const fini_rate *rate, const double *q, double *limit);
 /* The mean squared error to first order in 1/L, if there is a closed form for it. */
-bool fini_rate_predicted(const fini_rate *rate, fin_sphere_error *predicted);
+bool fini_rate_predicted(const fini_rate *rate, fini_sphere_error *predicted);
 
 #endif

@@ -11,6 +11,7 @@
 #include "lab/rate.h"
 
 #include "finetti/random.h"
+#include "theory/sphere.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -72,7 +73,7 @@ static double eigenvalue(const fini_rate *rate, int64_t l)
 {
     double d = (double)rate->d;
     if (rate->kernel == FINI_RATE_RBF)
-        return fin_sphere_eigenvalue(rate->d, fini_rate_kappa(rate), l);
+        return fini_sphere_eigenvalue(rate->d, fini_rate_kappa(rate), l);
     if (rate->kernel == FINI_RATE_LINEAR)
         return l == 1 ? 1 / d : 0;
     return l == 0 ? 1 + 1 / d : l == 1 ? 2 / d : l == 2 ? 2 / (d * (d + 2)) : 0;
@@ -100,8 +101,8 @@ static void limit_softmax(const fini_rate *rate, const double *q, double *limit)
     for (int64_t i = 0; i < rate->d; i++)
         u[i] = b > 0 ? u[i] / b : q[i];
     fini_rate_harmonics(rate, 1, u, limit);
-    multiply(rate, b > 0 ? fin_sphere_filter_softmax(rate->d, b, 1) : 0,
-             b > 0 ? fin_sphere_filter_softmax(rate->d, b, 2) : 0, limit);
+    multiply(rate, b > 0 ? fini_sphere_filter_softmax(rate->d, b, 1) : 0,
+             b > 0 ? fini_sphere_filter_softmax(rate->d, b, 2) : 0, limit);
 }
 
 bool fini_rate_limit(const fini_rate *rate, const double *q, double *limit)
@@ -124,7 +125,7 @@ bool fini_rate_limit(const fini_rate *rate, const double *q, double *limit)
         multiply(rate, one, two, limit);
     }
     if (rate->rescale == YES) {
-        double A = fin_sphere_mean(rate->d, fini_rate_kappa(rate));
+        double A = fini_sphere_mean(rate->d, fini_rate_kappa(rate));
         multiply(rate, 1 / A, 1 / A, limit);
     }
     return true;
@@ -132,7 +133,7 @@ bool fini_rate_limit(const fini_rate *rate, const double *q, double *limit)
 
 /* ---- predictions -------------------------------------------------------------------------------- */
 
-/* As fin_sphere_error_cme, for a kernel of degrees 0 to 2: at finite L the ridge acts like
+/* As fini_sphere_error_cme, for a kernel of degrees 0 to 2: at finite L the ridge acts like
  *
  *     a = alpha + a Gamma(a) / L,   Gamma(a) = sum_l N_l f_l,   f_l = mu_l / (mu_l + a),
  *
@@ -141,15 +142,15 @@ bool fini_rate_limit(const fini_rate *rate, const double *q, double *limit)
  *
  *     squared bias = sum_l power_l (1 - f_l)^2
  *     variance = (dv noise + squared bias) gamma / (1 - gamma) - sum_l power_l f_l^2 (1 - f_l)^2 / L. */
-static fin_sphere_error predict_finite(const fini_rate *rate, const double power[3])
+static fini_sphere_error predict_finite(const fini_rate *rate, const double power[3])
 {
     double L = (double)rate->L, alpha = fini_rate_lam(rate) / L, a = alpha + 4 / L;
     double gamma = 0, influence = 0;
-    fin_sphere_error e = {0, 0};
+    fini_sphere_error e = {0, 0};
     for (int round = 0; round < 10000; round++) {
         double dimension = 0, before = a;
         for (int l = 0; l < 3; l++)
-            dimension += fin_sphere_multiplicity(rate->d, l) * eigenvalue(rate, l) /
+            dimension += fini_sphere_multiplicity(rate->d, l) * eigenvalue(rate, l) /
                          (eigenvalue(rate, l) + a);
         a = alpha + a * dimension / L;
         if (!(before - a > 1e-15 * a))
@@ -157,7 +158,7 @@ static fin_sphere_error predict_finite(const fini_rate *rate, const double power
     }
     for (int l = 0; l < 3; l++) {
         double mu = eigenvalue(rate, l), f = mu / (mu + a), g = a / (mu + a);
-        gamma += fin_sphere_multiplicity(rate->d, l) * f * f / L;
+        gamma += fini_sphere_multiplicity(rate->d, l) * f * f / L;
         e.bias += power[l] * g * g;
         influence += power[l] * f * f * g * g / L;
     }
@@ -165,24 +166,24 @@ static fin_sphere_error predict_finite(const fini_rate *rate, const double power
     return e;
 }
 
-static fin_sphere_error predict_gaussian(const fini_rate *rate)
+static fini_sphere_error predict_gaussian(const fini_rate *rate)
 {
     double q2 = rate->radius * rate->radius * rate->g, d = (double)rate->d;
-    double L_variance = fin_gaussian_softmax_variance(rate->g, q2, (double)rate->dv, rate->noise,
-                                                      rate->linear * d, rate->linear * q2);
-    return (fin_sphere_error){0, L_variance / (double)rate->L};
+    double L_variance = fini_gaussian_softmax_variance(rate->g, q2, (double)rate->dv, rate->noise,
+                                                       rate->linear * d, rate->linear * q2);
+    return (fini_sphere_error){0, L_variance / (double)rate->L};
 }
 
 /* With one rotation Z of the linear part for every context: prior = linear / dv. */
-static fin_sphere_error predict_rescaled(const fini_rate *rate)
+static fini_sphere_error predict_rescaled(const fini_rate *rate)
 {
     double dv = (double)rate->dv;
     double L_error =
-        fin_temperature_error(rate->d, fini_rate_kappa(rate), dv, rate->noise, rate->linear / dv);
-    return (fin_sphere_error){0, L_error / (double)rate->L};
+        fini_temperature_error(rate->d, fini_rate_kappa(rate), dv, rate->noise, rate->linear / dv);
+    return (fini_sphere_error){0, L_error / (double)rate->L};
 }
 
-bool fini_rate_predicted(const fini_rate *rate, fin_sphere_error *predicted)
+bool fini_rate_predicted(const fini_rate *rate, fini_sphere_error *predicted)
 {
     const double power[3] = {0, rate->linear, fini_rate_quadratic(rate)};
     double kappa = fini_rate_kappa(rate), dv = (double)rate->dv;
@@ -196,12 +197,12 @@ bool fini_rate_predicted(const fini_rate *rate, fin_sphere_error *predicted)
     if (rate->rescale == YES)
         *predicted = predict_rescaled(rate);
     else if (cme && rate->kernel == FINI_RATE_RBF)
-        *predicted = fin_sphere_error_cme(rate->d, kappa, fini_rate_lam(rate), rate->L, power, 2,
-                                          dv, rate->noise);
+        *predicted = fini_sphere_error_cme(rate->d, kappa, fini_rate_lam(rate), rate->L, power, 2,
+                                           dv, rate->noise);
     else if (cme)
         *predicted = predict_finite(rate, power);
     else
-        *predicted = fin_sphere_error_softmax(rate->d, kappa, rate->L, power, 2, dv, rate->noise);
+        *predicted = fini_sphere_error_softmax(rate->d, kappa, rate->L, power, 2, dv, rate->noise);
     return true;
 }
 

@@ -5,6 +5,7 @@
  * vectors. For a linear concept the best answer to unit key j is E[z_j | tokens], so that a label
  * <A, z> is a linear function of the answers of a good encoder. */
 #include "lab/readout.h"
+#include "encoder/probe.h"
 
 #include <math.h>
 #include <string.h>
@@ -176,7 +177,7 @@ fin_status fini_readout_head(const fini_readout *train, int64_t n, const fini_re
     fin_status status =
         fin_probe_fit(&probe, n, train->columns, train->x, 0, 1, train->y, FIN_AUTO, err);
     if (!status)
-        status = fin_probe_predict(probe, test->n, test->x, out, err);
+        status = fini_probe_predict(probe, test->n, test->x, out, err);
     for (int64_t i = 0; i < test->n && !status; i++)
         sum += (out[i] - test->bayes[i]) * (out[i] - test->bayes[i]);
     *excess = sum / (double)test->n;

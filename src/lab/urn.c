@@ -6,6 +6,7 @@
 #include "command/command.h"
 
 #include "finetti/theory_latent.h"
+#include "theory/sphere.h"
 
 #include <math.h>
 
@@ -39,7 +40,7 @@ static fin_status run(const void *values, fin_result *result, const fin_progress
     const urn_values *v = values;
     (void)progress;
     int64_t red = (int64_t)nearbyint(v->red * (double)v->N);
-    double distance = fin_urn_distance(v->N, red, v->L);
+    double distance = fini_urn_distance(v->N, red, v->L);
     if (isnan(distance))
         return fini_fail(err, FIN_ERR_NUMERIC, "the distance is not a number");
     fini_result_scalar(result, "distance", distance, 0, FIN_HOW_CLOSED, 0);

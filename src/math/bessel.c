@@ -110,7 +110,7 @@ static int steps_to_large(double nu)
     return nu < ORDER ? (int)ceil(ORDER - nu) : 0;
 }
 
-double fin_bessel_ratio(double nu, double x)
+double fini_bessel_ratio(double nu, double x)
 {
     if (!(nu >= 0 && x >= 0) || (isinf(nu) && isinf(x)))
         return NAN;
@@ -134,7 +134,7 @@ double fini_bessel_gap(double nu, double x)
     int steps = steps_to_large(nu);
     double order = nu + steps;
     if (!(nu >= 0 && x > order && x < 1e300))
-        return 1 - fin_bessel_ratio(nu, x);
+        return 1 - fini_bessel_ratio(nu, x);
     double h = hypot(order, x), p = order / h, slope = debye_evaluate(order, p).slope;
     double gap = (order + order * (order / (h + x))) / (h + order) + x / h / h / 2 +
                  p * (p / order) * (p / order) * x * slope;
@@ -166,7 +166,7 @@ static double log_gamma(double x)
     return lgamma_r(x, &sign);
 }
 
-double fin_bessel_log(double nu, double x)
+double fini_bessel_log(double nu, double x)
 {
     if (!(nu >= 0 && x >= 0) || (isinf(nu) && isinf(x)))
         return NAN;
@@ -196,7 +196,7 @@ double fini_bessel_reduced(double nu, double x)
     if (x < ORDER)
         return small_series(nu, x) - x;
     if (nu < ORDER)
-        return fin_bessel_log(nu, x) - nu * log(x / 2) + log_gamma(nu + 1);
+        return fini_bessel_log(nu, x) - nu * log(x / 2) + log_gamma(nu + 1);
     double h = hypot(nu, x), e = x / nu * (x / (h + nu)) / 2;
     double shift = -nu * ((x / (h + nu) + 1) * (x / (h + x)));
     return shift - nu * log1p(e) - log1p(2 * e) / 2 + debye_evaluate(nu, nu / h).value -

@@ -8,6 +8,7 @@
  * infinite, and so gives no direction, the search goes towards the better end. */
 #include "base/base.h"
 #include "finetti/math.h"
+#include "math/small.h"
 
 #include <float.h>
 #include <math.h>
@@ -92,8 +93,8 @@ static point search(const problem *p)
     }
 }
 
-fin_status fin_brent(double (*f)(double x, void *user), void *user, double a, double b, double tol,
-                     double *x, double *fx, fin_error *err)
+fin_status fini_brent(double (*f)(double x, void *user), void *user, double a, double b, double tol,
+                      double *x, double *fx, fin_error *err)
 {
     FINI_NEED(err, f, x, fx);
     if (!(a < b) || !isfinite(b - a))

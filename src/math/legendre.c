@@ -9,6 +9,7 @@
 #include "base/base.h"
 #include "finetti/math.h"
 #include "base/constants.h"
+#include "math/small.h"
 
 #include <math.h>
 
@@ -29,7 +30,7 @@ static legendre_at legendre_evaluate(int n, double theta)
     return (legendre_at){value, -n * (t * value - step) / sin(theta)};
 }
 
-fin_status fin_legendre(int n, double *x, double *w, fin_error *err)
+fin_status fini_legendre(int n, double *x, double *w, fin_error *err)
 {
     FINI_NEED(err, x, w);
     if (n < 1 || n > N_MAX)

@@ -56,7 +56,7 @@ static double reflected(double h, double a)
 }
 
 /* T is even in h and odd in a. */
-double fin_owens_t(double h, double a)
+double fini_owens_t(double h, double a)
 {
     const double two_pi_inverse = 0.15915494309189535;
     if (isnan(h) || isnan(a))

@@ -2,6 +2,8 @@
 #ifndef FINI_SMALL_H
 #define FINI_SMALL_H
 
+#include "finetti/base.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -69,5 +71,15 @@ double fini_softmax_libm(int64_t n, double *x, bool logarithm);
 /* Eigenvalues of the symmetric matrix A (n, n), ascending, and, unless V is NULL, its eigenvectors as rows of V; A is spent.
  * By Jacobi's rotations: for a few dimensions, accurate, and without LAPACK's memory. */
 void fini_eigen(int n, double *A, double *values, double *V);
+
+/* Minimum of f on [a, b] by Brent's method (golden section and parabolas), to a relative tolerance
+ * of about tol (0 <= tol < 1; at least sqrt of the machine epsilon). *x: where; *fx: the value
+ * there. Both ends are tried too, and win a tie. A NaN of f counts as +infinity; FIN_ERR_NUMERIC if
+ * f is nowhere below +infinity. */
+fin_status fini_brent(double (*f)(double x, void *user), void *user, double a, double b, double tol,
+                      double *x, double *fx, fin_error *err);
+/* Gauss-Legendre nodes and weights on [-1, 1]: int f ~ sum w_i f(x_i). 1 <= n <= 1024; x ascending.
+ */
+fin_status fini_legendre(int n, double *x, double *w, fin_error *err);
 
 #endif

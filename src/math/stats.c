@@ -1,8 +1,10 @@
 /* Small statistics: shares, quantiles, straight lines, Kolmogorov-Smirnov. */
 #include "math/stats.h"
 #include "base/constants.h"
+#include "finetti/math.h"
 
 #include <math.h>
+#include <string.h>
 
 /* (p + z^2/2n +- z sqrt(p(1-p)/n + z^2/4n^2)) / (1 + z^2/n)      Wilson, JASA 22 (1927) */
 fini_interval fini_wilson(double count, int64_t n)
@@ -18,6 +20,15 @@ fini_interval fini_wilson(double count, int64_t n)
     /* At the ends exactly, where rounding would leave 1e-17. */
     return (fini_interval){count == 0 ? 0 : (middle - half) / (1 + z2n),
                            count == (double)n ? 1 : (middle + half) / (1 + z2n)};
+}
+
+void fin_wilson(double count, int64_t n, double *low, double *high)
+{
+    fini_interval ends = fini_wilson(count, n);
+    if (low)
+        *low = ends.low;
+    if (high)
+        *high = ends.high;
 }
 
 /* ---- order ----------------------------------------------------------------------------------- */
@@ -50,6 +61,23 @@ void fini_sort(double *values, int64_t n)
         values[0] = values[end];
         values[end] = largest;
         sink(values, 0, end);
+    }
+}
+
+/* Merge sort: no input is slow. */
+void fini_sort_places(const double *key, int64_t n, int64_t *order, int64_t *spare)
+{
+    for (int64_t width = 1; width < n; width *= 2) {
+        for (int64_t from = 0; from < n; from += 2 * width) {
+            int64_t middle = from + width < n ? from + width : n;
+            int64_t end = from + 2 * width < n ? from + 2 * width : n;
+            int64_t a = from, b = middle;
+            for (int64_t k = from; k < end; k++)
+                spare[k] = b < end && (a == middle || before(key[order[b]], key[order[a]]))
+                               ? order[b++]
+                               : order[a++];
+        }
+        memcpy(order, spare, (size_t)n * sizeof *order);
     }
 }
 

@@ -11,6 +11,8 @@ typedef struct fini_interval {
 /* Wilson's 95 % interval of a share: count of n. */
 fini_interval fini_wilson(double count, int64_t n);
 void fini_sort(double *values, int64_t n); /* ascending; NaN last */
+/* Numbers `order` of keys, so that the keys ascend, NaN last; of equal ones as they came. spare: (n). */
+void fini_sort_places(const double *key, int64_t n, int64_t *order, int64_t *spare);
 /* fini_quantile(sorted, n, 0.5) of what is not sorted; their order is lost. NaN counts as largest. */
 double fini_median(double *values, int64_t n);
 /* Between order statistics, linearly; q in [0, 1]. NaN if n = 0. */

@@ -66,7 +66,7 @@ static int saturated(double t, double g)
     return isinf(t) || isinf(g) || fabs(t) / hypot(1, g) > 40;
 }
 
-void fin_zeta(double t, double g, double out[4])
+void fini_zeta(double t, double g, double out[4])
 {
     if (!out)
         return;
@@ -91,7 +91,7 @@ void fin_zeta(double t, double g, double out[4])
               (4 * x * x - 2) * erf_y * z.Ex * invB * invB);
 }
 
-double fin_zeta_variance(double t, double g)
+double fini_zeta_variance(double t, double g)
 {
     if (isnan(t) || isnan(g))
         return NAN;

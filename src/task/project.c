@@ -52,7 +52,7 @@ fin_status fini_basis_of(const fin_overlaps *o, int64_t d, fini_basis *frame, fi
     return FIN_OK;
 }
 
-fin_status fin_overlaps_realisable(const fin_overlaps *overlaps, int64_t d, fin_error *err)
+fin_status fini_overlaps_realisable(const fin_overlaps *overlaps, int64_t d, fin_error *err)
 {
     FINI_NEED(err, overlaps);
     fini_basis frame;

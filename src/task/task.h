@@ -98,4 +98,8 @@ fin_status fini_basis_of(const fin_overlaps *overlaps, int64_t d, fini_basis *fr
 /* |X|^2 from four coordinates (scale: of the rest) and a chi-square. */
 double fini_norm2(int64_t d, const double e[4], double scale, fin_random *norms);
 
+/* FIN_ERR_ARGUMENT if no unit vectors of R^d have these overlaps: their Gram matrix is not
+ * positive, or it needs more dimensions. */
+fin_status fini_overlaps_realisable(const fin_overlaps *overlaps, int64_t d, fin_error *err);
+
 #endif

@@ -213,7 +213,7 @@ static fin_status polish(search *s, fin_error *err)
     double middle = log(s->q.settings.lam), at, value;
     double low = fmax(middle - 0.5, log(FIN_LAM_LEAST)),
            high = fmin(middle + 0.5, log(FIN_LAM_MOST));
-    fin_status status = fin_brent(least_at, s, low, high, 1e-9, &at, &value, err);
+    fin_status status = fini_brent(least_at, s, low, high, 1e-9, &at, &value, err);
     if (!status && !s->status)
         least_at(at, s);
     return s->status ? fini_fail(err, s->status, "%s", s->error.message) : status;

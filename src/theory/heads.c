@@ -21,6 +21,7 @@
 #include "theory/heads.h"
 
 #include "finetti/math.h"
+#include "math/owen.h"
 
 #include <math.h>
 
@@ -33,7 +34,7 @@ typedef struct signs {
 static double owen_part(double h, double k, double r, double rest)
 {
     double up = k - r * h;
-    return h == 0 ? copysign(0.25, up) * (up != 0) : fin_owens_t(h, up / (h * rest));
+    return h == 0 ? copysign(0.25, up) * (up != 0) : fini_owens_t(h, up / (h * rest));
 }
 
 /* Phi2(h, k; r) = (Phi(h) + Phi(k)) / 2 - T(h, a_h) - T(k, a_k) - (h k < 0, or h k = 0 and h + k < 0) / 2

@@ -30,6 +30,7 @@
 #include "base/constants.h"
 #include "finetti/math.h"
 #include "theory/theory.h"
+#include "math/small.h"
 
 #include <assert.h>
 #include <math.h>
@@ -234,7 +235,7 @@ static double gain(map *m, place low, place high)
 {
     enum { NODES = 24 };
     double x[NODES], w[NODES], sum = 0;
-    fin_legendre(NODES, x, w, NULL);
+    fini_legendre(NODES, x, w, NULL);
     for (int i = 0; i < NODES; i++) {
         place at;
         for (int k = 0; k < 2; k++)

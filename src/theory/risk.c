@@ -2,6 +2,7 @@
 #include "theory/theory.h"
 
 #include "finetti/math.h"
+#include "math/small.h"
 
 #include <math.h>
 #include <string.h>
@@ -211,8 +212,8 @@ static fin_status least_risk(search *s, bool simulated, double *at, bool *edge, 
     s->settings.samples = samples;
     int from = best > 0 ? best - 1 : 0, to = best < GRID ? best + 1 : GRID;
     *edge = values[from] == unusable || values[to] == unusable;
-    fin_status status = fin_brent(risk_at, s, low + from * step, low + to * step,
-                                  simulated ? 1e-4 : 1e-9, at, &least, err);
+    fin_status status = fini_brent(risk_at, s, low + from * step, low + to * step,
+                                   simulated ? 1e-4 : 1e-9, at, &least, err);
     return s->status ? fini_fail(err, s->status, "%s", s->error.message) : status;
 }
 
@@ -283,8 +284,8 @@ static fin_status lam_near(search *s, double *lam, fin_error *err)
     if (!(guess > 10 * FIN_LAM_LEAST) || t->gamma == 0 || guess > FIN_LAM_MOST)
         return FIN_OK;
     fin_status status =
-        fin_brent(risk_at, s, log(guess) - 6, log(guess) + 2 + log1p(t->gamma * t->gamma), 1e-4,
-                  &at, &least, err);
+        fini_brent(risk_at, s, log(guess) - 6, log(guess) + 2 + log1p(t->gamma * t->gamma), 1e-4,
+                   &at, &least, err);
     if (s->status == FIN_ERR_NUMERIC) /* too steep for the quadrature: few rivals there */
         return FIN_OK;
     if (s->status)

@@ -36,32 +36,32 @@ static double relative(int64_t d, double kappa, int64_t l)
     if (kappa == 0 || isinf(kappa))
         return l == 0 || kappa > 0;
     if (l > FACTORS)
-        return exp(fin_bessel_log(nu + (double)l, kappa) - fin_bessel_log(nu, kappa));
+        return exp(fini_bessel_log(nu + (double)l, kappa) - fini_bessel_log(nu, kappa));
     for (int64_t i = 0; i < l && product > 0; i++)
-        product *= fin_bessel_ratio(nu + (double)i, kappa);
+        product *= fini_bessel_ratio(nu + (double)i, kappa);
     return product;
 }
 
-double fin_sphere_eigenvalue(int64_t d, double kappa, int64_t l)
+double fini_sphere_eigenvalue(int64_t d, double kappa, int64_t l)
 {
     if (!valid(d, kappa, l))
         return NAN;
     return exp(fini_bessel_reduced(order(d), kappa)) * relative(d, kappa, l);
 }
 
-double fin_sphere_mean(int64_t d, double kappa)
+double fini_sphere_mean(int64_t d, double kappa)
 {
-    return valid(d, kappa, 1) ? fin_bessel_ratio(order(d), kappa) : NAN;
+    return valid(d, kappa, 1) ? fini_bessel_ratio(order(d), kappa) : NAN;
 }
 
-double fin_sphere_filter_softmax(int64_t d, double kappa, int64_t l)
+double fini_sphere_filter_softmax(int64_t d, double kappa, int64_t l)
 {
     return valid(d, kappa, l) ? relative(d, kappa, l) : NAN;
 }
 
-double fin_sphere_filter_cme(int64_t d, double kappa, double alpha, int64_t l)
+double fini_sphere_filter_cme(int64_t d, double kappa, double alpha, int64_t l)
 {
-    double mu = fin_sphere_eigenvalue(d, kappa, l);
+    double mu = fini_sphere_eigenvalue(d, kappa, l);
     if (isnan(mu) || !(alpha >= 0))
         return NAN;
     return alpha == 0 ? 1 : mu / (mu + alpha);
@@ -70,7 +70,7 @@ double fin_sphere_filter_cme(int64_t d, double kappa, double alpha, int64_t l)
 /* N_l = (2l+d-2)/l binomial(l+d-3, l-1) for l >= 1: d = 2: 1, 2, 2, ...; d = 3: 2l+1. The product
  * over the smaller of the two lower indices is exact as long as it stays below 2^53, and infinite
  * after a few thousand factors. */
-double fin_sphere_multiplicity(int64_t d, int64_t l)
+double fini_sphere_multiplicity(int64_t d, int64_t l)
 {
     if (d < 2 || l < 0)
         return NAN;
@@ -102,7 +102,7 @@ fini_degrees fini_sphere_degrees(int64_t d, double kappa, double alpha)
         double D = (double)d, growth = (2 * l + D) / (2 * l + D - 2) * ((l + D - 2) / (l + 1));
         if (d == 2)
             growth = l == 0 ? 2 : 1;
-        double ratio = fin_bessel_ratio(nu + l, kappa), q = growth * ratio;
+        double ratio = fini_bessel_ratio(nu + l, kappa), q = growth * ratio;
         if (q < 1 && w / alpha * q <= 1e-16 * (1 - q) * sum.first)
             return sum;
         log_mu += log(ratio);
@@ -116,7 +116,7 @@ bool fini_sphere_summable(int64_t d, double kappa)
     return kappa <= FINI_KAPPA_MOST && kappa * fmin(kappa, (double)d) <= 1e12;
 }
 
-double fin_sphere_dimension(int64_t d, double kappa, double alpha)
+double fini_sphere_dimension(int64_t d, double kappa, double alpha)
 {
     if (!valid(d, kappa, 0) || !(alpha >= 0) || !fini_sphere_summable(d, kappa))
         return NAN;

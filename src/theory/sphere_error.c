@@ -70,15 +70,15 @@ static double effective_ridge(int64_t d, double kappa, double alpha, double L, d
     return a;
 }
 
-fin_sphere_error fin_sphere_error_cme(int64_t d, double kappa, double lam, int64_t L,
-                                      const double *power, int degree, double dv, double noise)
+fini_sphere_error fini_sphere_error_cme(int64_t d, double kappa, double lam, int64_t L,
+                                       const double *power, int degree, double dv, double noise)
 {
-    fin_sphere_error error = {NAN, NAN};
+    fini_sphere_error error = {NAN, NAN};
     if (!valid(d, kappa, L, power, degree, dv, noise) || !(lam >= 0) ||
         !fini_sphere_summable(d, kappa))
         return error;
     if (L == 0 || isinf(lam)) /* the answer is zero */
-        return (fin_sphere_error){total(power, degree), 0};
+        return (fini_sphere_error){total(power, degree), 0};
     double gamma, count = (double)L, a = effective_ridge(d, kappa, lam / count, count, &gamma);
     double mu = exp(fini_bessel_reduced((double)d / 2 - 1, kappa)), influence = 0;
     error.bias = 0;
@@ -86,7 +86,7 @@ fin_sphere_error fin_sphere_error_cme(int64_t d, double kappa, double lam, int64
         double f = mu / (mu + a), g = a / (mu + a);
         error.bias += power[l] * g * g;
         influence += power[l] * f * f * g * g;
-        mu *= fin_bessel_ratio((double)d / 2 - 1 + l, kappa);
+        mu *= fini_bessel_ratio((double)d / 2 - 1 + l, kappa);
     }
     error.variance = (dv * noise + error.bias) * gamma / (1 - gamma) - influence / count;
     return error;
@@ -100,17 +100,17 @@ typedef struct filter {
 static void filter_next(filter *f, double order, double kappa)
 {
     f->gap += f->a * fini_bessel_gap(order, kappa);
-    f->a *= fin_bessel_ratio(order, kappa);
+    f->a *= fini_bessel_ratio(order, kappa);
 }
 
-fin_sphere_error fin_sphere_error_softmax(int64_t d, double kappa, int64_t L, const double *power,
-                                          int degree, double dv, double noise)
+fini_sphere_error fini_sphere_error_softmax(int64_t d, double kappa, int64_t L, const double *power,
+                                           int degree, double dv, double noise)
 {
-    fin_sphere_error error = {NAN, NAN};
+    fini_sphere_error error = {NAN, NAN};
     if (!valid(d, kappa, L, power, degree, dv, noise))
         return error;
     if (L == 0)
-        return (fin_sphere_error){total(power, degree), 0};
+        return (fini_sphere_error){total(power, degree), 0};
     double nu = (double)d / 2 - 1;
     double rho = exp(fini_bessel_reduced(nu, 2 * kappa) - 2 * fini_bessel_reduced(nu, kappa));
     double share = rho / (double)L, spread = dv * noise;
@@ -128,7 +128,7 @@ fin_sphere_error fin_sphere_error_softmax(int64_t d, double kappa, int64_t L, co
     return error;
 }
 
-void fin_sphere_limit_vmf(int64_t d, double kappa, const double *c, const double *q, double *limit)
+void fini_sphere_limit_vmf(int64_t d, double kappa, const double *c, const double *q, double *limit)
 {
     if (!c || !q || !limit)
         return;
@@ -140,13 +140,13 @@ void fin_sphere_limit_vmf(int64_t d, double kappa, const double *c, const double
     /* A_d(b)/b tends to 1/d. */
     double factor = !(d >= 2 && kappa >= 0) ? NAN
                     : b <= 1e-150           ? 1 / (double)d
-                                            : fin_sphere_mean(d, b) / b;
+                                            : fini_sphere_mean(d, b) / b;
     for (int64_t i = 0; i < d; i++)
         limit[i] *= factor;
 }
 
-double fin_gaussian_softmax_variance(double g, double q2, double dv, double noise,
-                                     double Z_frobenius2, double Zq2)
+double fini_gaussian_softmax_variance(double g, double q2, double dv, double noise,
+                                      double Z_frobenius2, double Zq2)
 {
     if (!(g > 0 && q2 >= 0 && dv >= 0 && noise >= 0))
         return NAN;

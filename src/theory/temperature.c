@@ -12,16 +12,18 @@
 #include "finetti/math.h"
 #include "finetti/theory_latent.h"
 #include "math/bessel.h"
+#include "math/small.h"
+#include "theory/sphere.h"
 
 #include <math.h>
 
-double fin_temperature_error(int64_t d, double kappa, double dv, double noise, double prior)
+double fini_temperature_error(int64_t d, double kappa, double dv, double noise, double prior)
 {
     if (!(d >= 2 && kappa >= 0 && dv >= 0 && noise >= 0 && prior >= 0))
         return NAN;
     if (kappa == 0 || isinf(kappa))
         return INFINITY;
-    double nu = (double)d / 2 - 1, A = fin_bessel_ratio(nu, kappa);
+    double nu = (double)d / 2 - 1, A = fini_bessel_ratio(nu, kappa);
     double gap = fini_bessel_gap(nu, kappa), gap2 = fini_bessel_gap(nu, 2 * kappa);
     double rho = exp(fini_bessel_reduced(nu, 2 * kappa) - 2 * fini_bessel_reduced(nu, kappa));
     return dv * rho * (noise + prior * (gap * gap + 2 * A * gap2)) / A / A;
@@ -35,12 +37,12 @@ typedef struct problem {
 static double at_log_kappa(double log_kappa, void *user)
 {
     const problem *p = user;
-    double error = fin_temperature_error(p->d, exp(log_kappa), 1, p->noise, p->prior);
+    double error = fini_temperature_error(p->d, exp(log_kappa), 1, p->noise, p->prior);
     return error > 0 ? log(error) : NAN; /* the logarithm: the curve spans many decades */
 }
 
-fin_status fin_temperature_best(int64_t d, double dv, double noise, double prior, double *kappa,
-                                double *error, fin_error *err)
+fin_status fini_temperature_best(int64_t d, double dv, double noise, double prior, double *kappa,
+                                 double *error, fin_error *err)
 {
     FINI_NEED(err, kappa, error);
     const double low = 1e-6, high = 1e12;
@@ -56,7 +58,8 @@ fin_status fin_temperature_best(int64_t d, double dv, double noise, double prior
                          dv, noise, prior);
     problem p = {d, noise, prior};
     double best, value;
-    fin_status status = fin_brent(at_log_kappa, &p, log(low), log(high), 1e-10, &best, &value, err);
+    fin_status status =
+        fini_brent(at_log_kappa, &p, log(low), log(high), 1e-10, &best, &value, err);
     if (status)
         return status;
     if (best >= log(high) * (1 - 1e-6))
@@ -65,6 +68,6 @@ fin_status fin_temperature_best(int64_t d, double dv, double noise, double prior
                          "falls at kappa = %g; give a larger noise",
                          noise, prior, (long long)d - 1, high);
     *kappa = exp(best);
-    *error = fin_temperature_error(d, *kappa, dv, noise, prior);
+    *error = fini_temperature_error(d, *kappa, dv, noise, prior);
     return FIN_OK;
 }

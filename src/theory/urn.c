@@ -16,6 +16,7 @@
  * and the distance is sum_k b (h/b - 1) over the k around k* where h > b. Terms below 1e-40 of the
  * largest are left out: the cost is O(sqrt(L)). */
 #include "finetti/theory_latent.h"
+#include "theory/sphere.h"
 
 #include <math.h>
 
@@ -61,7 +62,7 @@ static int down(const urn *u, place *p)
     return p->B > 1e-40;
 }
 
-double fin_urn_distance(int64_t N, int64_t R, int64_t L)
+double fini_urn_distance(int64_t N, int64_t R, int64_t L)
 {
     if (R < 0 || L < 0 || R > N || L > N || N > INT64_C(1) << 53)
         return NAN;

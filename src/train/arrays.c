@@ -42,12 +42,12 @@ static const char *const meanings[ARRAYS] = {
 #define TRAINING "training", "other settings"
 const fini_state fini_train_state = {TRAINING, fields, ARRAYS};
 
-int fin_train_array_count(const fin_train *t)
+int fini_train_array_count(const fin_train *t)
 {
     return t ? ARRAYS : 0;
 }
 
-fin_status fin_train_get_array(const fin_train *t, int i, fin_train_array *out, fin_error *err)
+fin_status fini_train_get_array(const fin_train *t, int i, fin_train_array *out, fin_error *err)
 {
     FINI_NEED(err, t, out);
     if (i < 0 || i >= ARRAYS)
@@ -62,7 +62,7 @@ fin_status fin_train_get_array(const fin_train *t, int i, fin_train_array *out, 
 fin_train_array fin_train_named(const fin_train *t, const char *name)
 {
     fin_train_array a;
-    for (int i = 0; name && fin_train_get_array(t, i, &a, NULL) == FIN_OK; i++)
+    for (int i = 0; name && fini_train_get_array(t, i, &a, NULL) == FIN_OK; i++)
         if (strcmp(a.name, name) == 0)
             return a;
     return (fin_train_array){.name = NULL};
@@ -190,7 +190,7 @@ static fin_status copy_all(fin_train *t, const fini_state_source *from, fin_erro
     return FIN_OK;
 }
 
-fin_status fin_train_resume(fin_train *t, const fin_train_array *arrays, int count, fin_error *err)
+fin_status fini_train_resume(fin_train *t, const fin_train_array *arrays, int count, fin_error *err)
 {
     FINI_NEED(err, t, !count || arrays);
     fin_tensor tensors[ARRAYS];

@@ -3,6 +3,7 @@
 
 #include "finetti/random.h"
 #include "theory/theory.h"
+#include "task/task.h"
 
 #include <math.h>
 #include <string.h>
@@ -173,7 +174,7 @@ static fin_status copy_start(fin_train *t, const fin_train_start *start, fin_err
     for (int64_t i = 0; !status && i < t->starts; i++) {
         if (t->settings.init == FIN_INIT_OVERLAPS) {
             t->start[i] = start->overlaps[i];
-            status = fin_overlaps_realisable(&t->start[i], d, err);
+            status = fini_overlaps_realisable(&t->start[i], d, err);
         } else {
             status = copy_unit(d, "k", i, start->k + i * d, t->start_k + i * d, err);
             if (!status)

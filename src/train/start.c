@@ -2,6 +2,7 @@
 #include "train/train.h"
 
 #include "finetti/random.h"
+#include "task/task.h"
 
 #include <math.h>
 
@@ -102,7 +103,7 @@ fin_status fini_start_overlaps(const fin_train *t, int64_t run, fin_overlaps *o,
         return FIN_OK;
     case FIN_INIT_OVERLAPS:
         *o = t->start[given];
-        return fin_overlaps_realisable(o, d, err);
+        return fini_overlaps_realisable(o, d, err);
     default: {
         const double *k = t->start_k + given * d, *v = t->start_v + given * d;
         const double *k_star = t->task->k_star, *v_star = t->task->v_star;

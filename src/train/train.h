@@ -139,4 +139,13 @@ double fini_dot(int64_t n, const double *a, const double *b);
 /* A trained lam after a step: not negative, and not a number beyond FINI_LAM_MOST. */
 double fini_next_lam(const fin_train *t, double lam, double slope);
 
+int fini_train_array_count(const fin_train *train);
+fin_status fini_train_get_array(const fin_train *train, int i, fin_train_array *out,
+                                fin_error *err);
+/* Continues from the arrays of a stopped object with the same settings, as fin_train_get_settings
+ * has them (log_every worked out), except that `steps` may be larger: from here on everything has the same bytes as if it had not been stopped. The arrays are copied;
+ * whatever is in them, the answer is a message or a valid state. */
+fin_status fini_train_resume(fin_train *train, const fin_train_array *arrays, int count,
+                             fin_error *err);
+
 #endif
