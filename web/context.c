@@ -150,9 +150,9 @@ int web_predicted(int count, const double *in, int room, double *out)
         rate.L = (int64_t)L[i];
         if (!is_fine(&rate))
             return web_refuse(not_fine);
-        fin_sphere_error e = {NAN, NAN};
+        fini_sphere_error e = {NAN, NAN};
         if (!fini_rate_predicted(&rate, &e))
-            e = (fin_sphere_error){NAN, NAN};
+            e = (fini_sphere_error){NAN, NAN};
         out[3 * i] = sqrt(e.bias + e.variance);
         out[3 * i + 1] = e.bias;
         out[3 * i + 2] = e.variance;

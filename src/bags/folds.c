@@ -19,35 +19,11 @@
  * Every repeat is a stream sample of its own: repeat 3 of 5 is repeat 3 of 100. */
 #include "bags/judge.h"
 
+#include "math/stats.h"
 #include "random/streams.h"
 
 #include <math.h>
 #include <string.h>
-
-static void shuffle(fin_random *random, int64_t n, int64_t *items)
-{
-    for (int64_t i = n - 1; i > 0; i--) {
-        int64_t j = fin_random_below(random, i + 1), kept = items[i];
-        items[i] = items[j];
-        items[j] = kept;
-    }
-}
-
-/* Stable merge sort of numbers by their keys: equals keep their random order. */
-static void sort_by(const double *key, int64_t n, int64_t *line, int64_t *buffer)
-{
-    for (int64_t width = 1; width < n; width *= 2) {
-        for (int64_t from = 0; from < n; from += 2 * width) {
-            int64_t middle = from + width < n ? from + width : n;
-            int64_t end = from + 2 * width < n ? from + 2 * width : n;
-            int64_t a = from, b = middle;
-            for (int64_t k = from; k < end; k++)
-                buffer[k] = a < middle && (b == end || key[line[a]] <= key[line[b]]) ? line[a++]
-                                                                                     : line[b++];
-        }
-        memcpy(line, buffer, (size_t)n * sizeof *line);
-    }
-}
 
 /* order: (folds) numbers of folds, in the order of dealing. */
 static void deal(fin_random *random, int64_t classes, int64_t n, const int64_t *line, int folds,
@@ -57,7 +33,7 @@ static void deal(fin_random *random, int64_t classes, int64_t n, const int64_t *
         order[f] = f;
     for (int64_t k = 0; k < n; k++) {
         if (k == 0 || (!classes && k % folds == 0))
-            shuffle(random, folds, order);
+            fini_random_shuffle(random, folds, order);
         fold[line[k]] = (int32_t)order[k % folds];
     }
 }
@@ -149,7 +125,7 @@ fin_status fini_groups_number(int64_t n, const int64_t *groups, const unsigned c
         if (!use || use[i])
             line[used++] = i;
     }
-    sort_by(key, used, line, line + n);
+    fini_sort_places(key, used, line, line + n);
     int64_t *first = line + n; /* of the group of bag i */
     for (int64_t k = 0, begin = 0; k < used; k++) {
         begin = groups[line[k]] == groups[line[begin]] ? begin : k;
@@ -275,17 +251,17 @@ static fin_status deal_groups(dealing *g, bool lone, int folds, int64_t *order, 
                          "%d folds of %lld groups of bags: some would be empty; give at most %lld "
                          "folds",
                          folds, (long long)count, (long long)count);
-    shuffle(random, count, g->line);
+    fini_random_shuffle(random, count, g->line);
     for (int64_t k = 0; k < g->groups; k++)
         g->key[k] = g->classes ? -(double)(g->begin[k + 1] - g->begin[k]) : g->mean[k];
-    sort_by(g->key, count, g->line, g->line + g->n);
+    fini_sort_places(g->key, count, g->line, g->line + g->n);
     for (int f = 0; f < folds; f++)
         order[f] = f;
     memset(g->have, 0, (size_t)(all * folds) * sizeof *g->have);
     for (int64_t k = 0; k < count; k++) {
         int64_t group = g->line[k];
         if (k == 0 || (!g->classes && k % folds == 0))
-            shuffle(random, folds, order);
+            fini_random_shuffle(random, folds, order);
         int64_t to = g->classes ? best_fold(g, group, folds, order) : order[k % folds];
         for (int64_t b = g->begin[group]; b < g->begin[group + 1]; b++) {
             g->have[to * all + class_of(g, g->bag[b])]++;
@@ -327,8 +303,8 @@ static fin_status deal_bags(const fini_dealt *bags, const double *key, int folds
     fin_status status = line_up(bags, &count, line, err);
     if (status)
         return status;
-    shuffle(random, count, line);
-    sort_by(key, count, line, line + bags->n);
+    fini_random_shuffle(random, count, line);
+    fini_sort_places(key, count, line, line + bags->n);
     if (bags->classes && (status = drop_lone(bags->labels, bags->lone, &count, line, err)))
         return status;
     if (count < folds)
@@ -411,7 +387,7 @@ fin_status fini_folds_ordered(const fini_dealt *bags, const double *order, int f
     layout_ordered(&o, n);
     for (int64_t i = 0; i < n; i++)
         o.line[i] = i;
-    sort_by(order, n, o.line, o.line + n);
+    fini_sort_places(order, n, o.line, o.line + n);
     for (int64_t i = 0; i < n; i++) {
         o.labels[i] = bags->labels[o.line[i]];
         o.use[i] = !bags->use || bags->use[o.line[i]];

@@ -127,11 +127,7 @@ static fin_status pick_classes(const fin_token_set *set, const fin_token_part *w
         for (int64_t i = 0; i < n; i++)
             order[i] = i;
         fin_random_open(&random, which->seed, FINI_STREAM_SUBSET, 0);
-        for (int64_t i = n - 1; i > 0; i--) { /* Fisher and Yates */
-            int64_t j = fin_random_below(&random, i + 1), swap = order[i];
-            order[i] = order[j];
-            order[j] = swap;
-        }
+        fini_random_shuffle(&random, n, order);
         for (int64_t c = 0; c < m->classes; c++)
             left[c] = which->per_class;
         for (int64_t i = 0; i < n; i++) {

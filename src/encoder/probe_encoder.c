@@ -120,12 +120,8 @@ static uint64_t *shuffled(const probing *o, const fin_corpus *c, int64_t *count)
             number[(*count)++] = fini_corpus_whole(c) + (uint64_t)i;
     fin_random r;
     fin_random_open(&r, c->seed, FINI_STREAM_PROBE, 0);
-    for (int64_t i = *count - 1; number && i > 0; i--) {
-        int64_t j = fin_random_below(&r, i + 1);
-        uint64_t kept = number[i];
-        number[i] = number[j];
-        number[j] = kept;
-    }
+    if (number)
+        fini_random_shuffle(&r, *count, (int64_t *)number);
     return number;
 }
 
@@ -340,7 +336,7 @@ static fin_status load_head(fin_encoder *encoder, const fin_head *head, const fi
     char name[sizeof head->name + 8];
     fin_tensor tensors[2];
     fini_tensor_list l = {tensors, 0, 2};
-    fin_probe_weights(probe, W, b);
+    fini_probe_weights(probe, W, b);
     snprintf(name, sizeof name, "head.%s", head->name);
     fini_tensor_put(&l, name, ".weight", FIN_F64, head->size, width, W);
     fini_tensor_put(&l, name, ".bias", FIN_F64, head->size, 0, b);

@@ -2,7 +2,7 @@
  *
  * Words use the stream's own counters; normals use the upper half of the stream numbers (top bit
  * set), so neither sequence depends on how much of the other was taken. */
-#include "finetti/random.h"
+#include "random/streams.h"
 
 #include "kernel/kernel.h"
 
@@ -64,6 +64,15 @@ int64_t fin_random_below(fin_random *r, int64_t bound)
         word = (uint64_t)fin_random_word(r) << 32 | low;
     } while (word >= limit);
     return (int64_t)(word % (uint64_t)bound);
+}
+
+void fini_random_shuffle(fin_random *r, int64_t n, int64_t *items)
+{
+    for (int64_t i = n - 1; i > 0; i--) {
+        int64_t j = fin_random_below(r, i + 1), kept = items[i];
+        items[i] = items[j];
+        items[j] = kept;
+    }
 }
 
 double fin_random_normal(fin_random *r)

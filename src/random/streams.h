@@ -105,4 +105,7 @@ enum {
 #undef FINI_STREAM_NUMBER
 };
 
+/* Every order of the items is equally likely (Fisher and Yates). */
+void fini_random_shuffle(fin_random *r, int64_t n, int64_t *items);
+
 #endif

@@ -1,6 +1,8 @@
 /* Bags and their tokens: those where the model is surest and least sure, and tokens where they lie. */
 #include "report/bag_report.h"
 
+#include "math/stats.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,12 +58,7 @@ static frame frame_of(const fin_bag_picture *p, double width)
 }
 
 /* Of many tokens those with the largest numbers: the least that is shown. */
-static int upwards(const void *a, const void *b)
-{
-    const double *p = a, *q = b;
-    return (*p > *q) - (*p < *q);
-}
-
+/* Of many tokens those with the largest numbers: the least that is shown. */
 static double least_shown(const fin_bag_picture *p, const frame *f)
 {
     double *sorted = f->count > SHOWN_PLACES ? fini_alloc_array(f->count, sizeof *sorted) : NULL;
@@ -72,7 +69,7 @@ static double least_shown(const fin_bag_picture *p, const frame *f)
     for (int64_t l = 0; l < p->tokens; l++)
         if (placed(p, l))
             sorted[k++] = p->value[l];
-    qsort(sorted, (size_t)k, sizeof *sorted, upwards);
+    fini_sort(sorted, k);
     least = sorted[k - SHOWN_PLACES];
     fini_free(sorted);
     return least;

@@ -4,6 +4,8 @@
  * need no clean-up of their own; the first failure, such as running out of memory, is remembered. */
 #include "report/figure.h"
 
+#include "math/stats.h"
+
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -195,28 +197,6 @@ void fini_figure_reference(fini_figure *figure, fini_panel *panel, int where, do
 
 /* ---- sorting -------------------------------------------------------------------------------- */
 
-static bool before(double a, double b) /* NaN last */
-{
-    return a < b || (!isnan(a) && isnan(b));
-}
-
-/* Merge sort of places by x: the order of equal x stays, and no input is slow. */
-static void sort_places(const double *x, int64_t *order, int64_t *spare, int64_t count)
-{
-    for (int64_t width = 1; width < count; width *= 2) {
-        for (int64_t from = 0; from < count; from += 2 * width) {
-            int64_t middle = from + width < count ? from + width : count;
-            int64_t end = from + 2 * width < count ? from + 2 * width : count;
-            int64_t a = from, b = middle;
-            for (int64_t k = from; k < end; k++)
-                spare[k] = b < end && (a == middle || before(x[order[b]], x[order[a]]))
-                               ? order[b++]
-                               : order[a++];
-        }
-        memcpy(order, spare, (size_t)count * sizeof *order);
-    }
-}
-
 void fini_curve_sort(fini_figure *figure, fini_curve *curve)
 {
     int64_t n = curve->count;
@@ -226,7 +206,7 @@ void fini_curve_sort(fini_figure *figure, fini_curve *curve)
         return;
     for (int64_t i = 0; i < n; i++)
         order[i] = i;
-    sort_places(curve->x, order, order + n, n);
+    fini_sort_places(curve->x, n, order, order + n);
     double *arrays[] = {curve->x,     curve->y,  curve->low, curve->high,
                         curve->value, curve->dx, curve->dy};
     for (size_t k = 0; k < sizeof arrays / sizeof *arrays; k++)

@@ -18,6 +18,8 @@
  * stationary points; its ends are the corners.) */
 #include "theory/theory.h"
 #include "base/constants.h"
+#include "math/stats.h"
+#include "task/task.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -67,12 +69,6 @@ static double on_edge(const model *q, double kappa, double *size)
 
 typedef double function(const model *q, double kappa, double *size);
 
-static int ascending(const void *p, const void *q)
-{
-    double a = *(const double *)p, b = *(const double *)q;
-    return (a > b) - (a < b);
-}
-
 static int by_risk(const void *p, const void *q)
 {
     const fin_stationary *a = p, *b = q;
@@ -102,7 +98,7 @@ static void make_nodes(const model *q, double nodes[NODES])
         double x = centre + reach * (2.0 * i / NEAR - 1);
         *node++ = isfinite(x) ? clamp(x) : 0;
     }
-    qsort(nodes, NODES, sizeof *nodes, ascending);
+    fini_sort(nodes, NODES);
 }
 
 /* Where f, of opposite sign at both ends, changes it. */
@@ -147,7 +143,7 @@ static void add(const model *q, double kappa, double nu, fin_overlaps *found, in
     for (int64_t i = 0; i < *count; i++)
         if (fabs(found[i].kappa - kappa) <= 1e-12 && fabs(found[i].nu - nu) <= 1e-12)
             return;
-    if (!fin_overlaps_realisable(&o, q->task->settings.d, NULL))
+    if (!fini_overlaps_realisable(&o, q->task->settings.d, NULL))
         found[(*count)++] = o;
 }
 
