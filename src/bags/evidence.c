@@ -185,7 +185,7 @@ typedef struct reader {
     fini_bag_shape shape;
     int64_t q, all, width; /* scores of a member, of all; numbers of a prediction */
     double *V, *constant;  /* (all, m), (all): features read by all members */
-    double *lines;         /* (all, linear) columns z */
+    double *lines, *means; /* (all, linear) columns z; (all, d) those of means, or 0 */
     struct reading {
         double *z, *room; /* (LOT, s), and that of fini_features_read */
         double *U, *more; /* (LOT, all) */
@@ -202,6 +202,7 @@ static void layout_reader(reader *r, fini_arena *a, int threads)
     r->V = fini_take(a, r->all, (size_t)map->m * sizeof(double));
     r->constant = fini_take(a, r->all, sizeof(double));
     r->lines = fini_take(a, r->all, (size_t)map->linear * sizeof(double));
+    r->means = fini_take(a, r->all, (size_t)map->d * sizeof(double));
     r->desk = fini_take(a, threads, sizeof *r->desk);
     for (int t = 0; t < threads; t++) {
         struct reading d = {.z = fini_take(a, LOT * map->s, sizeof(double))};
@@ -226,39 +227,35 @@ static void open_reader(reader *r, double *W)
                (size_t)(r->q * map->p) * sizeof *W);
     for (int64_t k = 0; k < r->all; k++)
         memcpy(r->lines + k * map->linear, W + k * map->p, (size_t)map->linear * sizeof *W);
+    for (int64_t k = 0; k < r->all && map->linear == map->s; k++)
+        memcpy(r->means + k * map->d, W + k * map->p, (size_t)map->d * sizeof *W);
     if (map->m)
         fini_features_readouts(map, r->all, W, r->V, r->constant);
 }
 
-/* U of at most LOT rows. kept (rows) or NULL: what is known of the last group of columns, (all) each, of
- * rows where it is not NULL; `last` (all) or NULL: where that of a single row is put. */
+/* U of at most LOT rows x (rows, s). kept: NULL, or what is read of all but the means, (all) for each row, which
+ * has means alone then. */
 static void read_rows(const reader *r, struct reading *d, int64_t rows, const double *x,
-                      const double *const *kept, double *last)
+                      const double *const *kept)
 {
     const fini_map *map = &r->part->map;
     const fin_bags view = {.n = rows, .d = map->s, .dtype = FIN_F64, .tokens = x};
-    int64_t all = r->all, lines = map->linear, groups = fini_map_groups(map), from = 0;
+    int64_t all = r->all, lines = kept ? map->d : map->linear;
+    int groups = !map->m ? 0 : kept ? 1 : fini_map_groups(map);
+    fini_map seen = *map;
+    seen.s = kept ? map->d : map->s;
     for (int64_t i = 0; i < rows; i++) {
-        fini_columns_apply(map, &view, i, d->z + i * map->s);
-        memcpy(d->room + i * lines, d->z + (i + 1) * map->s - lines, (size_t)lines * sizeof *x);
+        fini_columns_apply(&seen, &view, i, d->z + i * map->s);
+        memcpy(d->room + i * lines, d->z + i * map->s + seen.s - lines, (size_t)lines * sizeof *x);
     }
-    fini_rows_get()->project_f64(rows, lines, d->room, NULL, NULL, all, r->lines, d->U);
+    fini_rows_get()->project_f64(rows, lines, d->room, NULL, NULL, all, kept ? r->means : r->lines,
+                                 d->U);
     for (int64_t i = 0; i < rows; i++)
-        add(all, d->U + i * all, r->constant, d->U + i * all);
-    for (int64_t g = 0; g < groups && map->m; g++)
-        for (int64_t i = 0; i < rows; i = from) { /* stretches of rows that have to be asked */
-            bool known = kept && kept[i] && g == groups - 1;
-            for (from = i + 1; from < rows && g == groups - 1 && kept && !kept[from] == !known;)
-                from++;
-            from = g < groups - 1 || !kept ? rows : from;
-            if (!known)
-                fini_features_read(map, (int)g, from - i, d->z + i * map->s, all, r->V, d->more,
-                                   d->room);
-            for (int64_t k = i; k < from; k++)
-                add(all, d->U + k * all, known ? kept[k] : d->more + (k - i) * all, d->U + k * all);
-            if (last && g == groups - 1)
-                memcpy(last, d->more, (size_t)all * sizeof *last);
-        }
+        add(all, d->U + i * all, kept ? kept[i] : r->constant, d->U + i * all);
+    for (int g = 0; g < groups; g++) {
+        fini_features_read(map, g, rows, d->z, all, r->V, d->more, d->room);
+        add(rows * all, d->U, d->more, d->U);
+    }
 }
 
 /* Predictions (rows, width) of rows whose U is there, added to, times share. */
@@ -294,14 +291,18 @@ static fin_status flush(batch *b, fin_error *err)
     double cost = LOT * (double)r->part->map.m * (double)(b->s + 16);
     memset(b->out, 0, (size_t)(count * width) * sizeof *b->out);
 #pragma omp parallel for schedule(dynamic) num_threads(b->threads)
-    for (int64_t i = 0; i < count; i += LOT) {
+    for (int64_t lot = 0; lot < count; lot += LOT) {
         struct reading *d = r->desk + omp_get_thread_num();
-        int64_t some = count - i < LOT ? count - i : LOT;
+        int64_t to = count - lot < LOT ? count : lot + LOT, end;
         if (fini_cancelled(b->cancel, cost))
             continue;
-        read_rows(r, d, some, b->rows + i * b->s, b->kept + i, NULL);
-        settle_rows(r, d, some, b->share, b->out + i * width);
-        for (int64_t k = i; k < i + some; k++)
+        for (int64_t i = lot; i < to; i = end) { /* rows of one kind */
+            for (end = i + 1; end < to && !b->kept[end] == !b->kept[i];)
+                end++;
+            read_rows(r, d, end - i, b->rows + i * b->s, b->kept[i] ? b->kept + i : NULL);
+            settle_rows(r, d, end - i, b->share, b->out + i * width);
+        }
+        for (int64_t k = lot; k < to; k++)
             average(width, 1, b->out + k * width, b->to[k]);
     }
     b->count = 0;
@@ -332,36 +333,43 @@ typedef struct ends {
 
 static void take_token(ends *e, int64_t l, const double *x)
 {
-    for (int64_t j = 0; j < e->d; j++) {
-        bool top = e->L == 0 || x[j] > e->high[j];
-        e->high2[j] = e->L == 0 ? -INFINITY : top ? e->high[j] : fmax(e->high2[j], x[j]);
-        e->high[j] = top ? x[j] : e->high[j];
-        e->at_high[j] = top ? l : e->at_high[j];
+    for (int64_t j = 0; j < e->d && e->L == 0; j++) {
+        e->high[j] = e->high2[j] = -INFINITY;
+        e->low[j] = e->low2[j] = INFINITY;
+        e->first[j] = x[j];
+        e->sum[j] = 0;
     }
+    for (int64_t j = 0; j < e->d; j++)
+        if (x[j] > e->high2[j]) {
+            bool top = x[j] > e->high[j];
+            e->high2[j] = top ? e->high[j] : x[j];
+            e->high[j] = top ? x[j] : e->high[j];
+            e->at_high[j] = top ? l : e->at_high[j];
+        }
     for (int64_t j = 0; j < e->d && e->all; j++) {
-        bool least = e->L == 0 || x[j] < e->low[j];
-        e->low2[j] = e->L == 0 ? INFINITY : least ? e->low[j] : fmin(e->low2[j], x[j]);
-        e->low[j] = least ? x[j] : e->low[j];
-        e->at_low[j] = least ? l : e->at_low[j];
-        e->first[j] = e->L == 0 ? x[j] : e->first[j];
-        e->sum[j] = e->L == 0 ? 0 : e->sum[j] + (x[j] - e->first[j]);
+        e->sum[j] += x[j] - e->first[j];
+        if (x[j] < e->low2[j]) {
+            bool least = x[j] < e->low[j];
+            e->low2[j] = least ? e->low[j] : x[j];
+            e->low[j] = least ? x[j] : e->low[j];
+            e->at_low[j] = least ? l : e->at_low[j];
+        }
     }
     e->L++;
 }
 
-/* The row of all tokens but l, which is x; l = -1: of all. */
-static void write_row(const ends *e, int64_t l, const double *x, double *row)
+/* The row of all tokens but l, which is x; l = -1: of all. means: no more than these. */
+static void write_row(const ends *e, int64_t l, const double *x, bool means, double *row)
 {
     double left = (double)(l < 0 ? e->L : e->L - 1);
     double *high = e->all ? row + 2 * e->d : row, *low = row + e->d;
-    for (int64_t j = 0; j < e->d; j++)
+    for (int64_t j = 0; j < e->d && e->all; j++)
+        row[j] = e->first[j] + (l < 0 ? e->sum[j] : e->sum[j] - (x[j] - e->first[j])) / left;
+    for (int64_t j = 0; j < e->d && !means; j++)
         high[j] = e->at_high[j] == l ? e->high2[j] : e->high[j];
-    for (int64_t j = 0; j < e->d && e->all; j++) {
-        double sum = l < 0 ? e->sum[j] : e->sum[j] - (x[j] - e->first[j]);
+    for (int64_t j = 0; j < e->d && !means && e->all; j++)
         low[j] = e->at_low[j] == l ? e->low2[j] : e->low[j];
-        row[j] = e->first[j] + sum / left;
-    }
-    if (e->all)
+    if (e->all && !means)
         row[3 * e->d] = log(left);
 }
 
@@ -370,20 +378,30 @@ typedef struct whole {
     ends ends;
     const fin_bags *bags;
     const fini_evidence *to;
-    double *room, *W;     /* (d) for a token; of open_reader */
-    double *row, *last;   /* (s) of a bag; (n, all) what read_rows keeps of it */
-    double *same;         /* (n, width) predictions of the bags themselves */
+    double *room, *W;   /* (d) for a token; of open_reader */
+    double *row, *rest; /* (s) of a bag; (n, all) what is read of its subsets beside their means */
+    double *same;       /* (n, width) predictions of the bags themselves */
     unsigned char *other; /* (tokens) does the bag without it have other ends? */
     fini_arena arena;
 } whole;
 
-/* The bag itself, and what its subsets may have in common with it. */
+/* The bag itself, and what its subsets with the same ends have in common. */
 static void read_bag(whole *w, int64_t i)
 {
     const reader *r = &w->batch.reader;
-    write_row(&w->ends, -1, NULL, w->row);
-    read_rows(r, r->desk, 1, w->row, NULL, w->last + i * r->all);
+    double *U = r->desk->U, *rest = w->rest + i * r->all;
+    write_row(&w->ends, -1, NULL, false, w->row);
+    read_rows(r, r->desk, 1, w->row, NULL);
     settle_rows(r, r->desk, 1, w->batch.share, w->same + i * r->width);
+    if (!w->ends.all || w->ends.L == 1)
+        return;
+    const double *const nothing = rest;
+    w->row[w->batch.s - 1] = log((double)w->ends.L - 1);
+    read_rows(r, r->desk, 1, w->row, &nothing);
+    for (int64_t k = 0; k < r->all; k++)
+        rest[k] = -U[k];
+    read_rows(r, r->desk, 1, w->row, NULL);
+    add(r->all, rest, U, rest);
 }
 
 /* Of largest values alone, all but a few tokens leave the row as it is. */
@@ -400,7 +418,7 @@ static fin_status without_rows(whole *w, int64_t i, int64_t from, int64_t L, fin
     for (int64_t k = 0; k < 2 * L && !status; k++) { /* those first that have more to be asked */
         int64_t l = k % L;
         double *to = w->to->without + (from + l) * width;
-        const double *kept = k < L ? NULL : w->last + i * w->batch.reader.all;
+        const double *kept = k < L ? NULL : w->rest + i * w->batch.reader.all;
         if (w->other[from + l] != (k < L))
             continue;
         for (int64_t c = 0; c < width && L == 1; c++)
@@ -411,7 +429,7 @@ static fin_status without_rows(whole *w, int64_t i, int64_t from, int64_t L, fin
             continue;
         double *row = next_row(&w->batch, kept, to, &status, err);
         if (row)
-            write_row(e, l, fini_row(w->bags, from + l, 0, e->d, w->room), row);
+            write_row(e, l, fini_row(w->bags, from + l, 0, e->d, w->room), kept, row);
     }
     return status;
 }
@@ -426,7 +444,7 @@ static fin_status after_rows(whole *w, int64_t from, int64_t L, fin_error *err)
         double *row = next_row(&w->batch, NULL, w->to->after + (from + r) * w->batch.reader.width,
                                &status, err);
         if (row)
-            write_row(&w->ends, -1, NULL, row);
+            write_row(&w->ends, -1, NULL, false, row);
     }
     return status;
 }
@@ -441,7 +459,7 @@ static fin_status alone_rows(whole *w, int64_t from, int64_t L, fin_error *err)
         double *row = next_row(&w->batch, NULL, w->to->alone + (from + l) * w->batch.reader.width,
                                &status, err);
         if (row)
-            write_row(&w->ends, -1, NULL, row);
+            write_row(&w->ends, -1, NULL, false, row);
     }
     return status;
 }
@@ -481,7 +499,7 @@ static void layout(whole *w)
     e->at_low = fini_take(a, e->d, sizeof *e->at_low);
     w->W = fini_take(a, r->all, (size_t)r->part->map.p * sizeof(double));
     w->row = fini_take(a, b->s, sizeof(double));
-    w->last = fini_take(a, w->bags->n, (size_t)r->all * sizeof(double));
+    w->rest = fini_take(a, w->bags->n, (size_t)r->all * sizeof(double));
     w->same = fini_take(a, w->bags->n, (size_t)r->width * sizeof(double));
     w->other = fini_take(a, fini_bags_tokens(w->bags), 1);
     b->rows = fini_take(a, b->room, (size_t)b->s * sizeof(double));
