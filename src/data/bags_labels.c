@@ -10,6 +10,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 typedef struct summary {
     int64_t numbers, texts, missing;
@@ -121,6 +122,18 @@ static fin_status number_text(fini_names *texts, double number, int64_t *at, fin
     return fini_names_put(texts, text, strlen(text), at, err);
 }
 
+/* What R and pandas write where nothing is known is a class here, as some class may be called so. */
+static void note_blank(const fin_bag_set *set, const char *name)
+{
+    static const char *const blank[] = {"na", "n/a", "nan", "null", "?"};
+    for (size_t k = 0; k < sizeof blank / sizeof *blank; k++)
+        if (strcasecmp(name, blank[k]) == 0)
+            fini_bags_note(set,
+                           "'%s' is taken as a class; if it says that a label is not known, leave "
+                           "these bags out",
+                           name);
+}
+
 static fin_status text_classes(fin_bag_set *set, fini_labels *labels, fin_error *err)
 {
     fini_names *all = &labels->texts;
@@ -138,6 +151,7 @@ static fin_status text_classes(fin_bag_set *set, fini_labels *labels, fin_error 
     for (int32_t k = 0; k < all->count && !status; k++) {
         const char *name = fini_names_get(all, order[k]);
         place[order[k]] = k;
+        note_blank(set, name);
         status = fini_names_add(&set->class_names, name, strlen(name), err);
     }
     for (int64_t i = 0; i < n && !status; i++) {

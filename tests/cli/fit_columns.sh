@@ -131,6 +131,11 @@ for features in x1,x2 x1,most; do
     ! grep -q "note:" stderr || fail "$features: $(cat stderr)"
 done
 
+# ---- what R and pandas write for nothing is a class, with a note
+printf 'bag,label,x\na,NA,1\nb,no,2\nc,yes,3\nd,yes,4\n' >blank.csv
+accepts fit blank.csv --bag bag --label label --model mean --cv none --json
+grep -qF "note: 'NA' is taken as a class; if it says that a label is not known, leave these bags out" stderr || fail "$(cat stderr)"
+
 # ---- other units, known bags
 accepts predict m.fin metres.csv
 grep -q "note: column 'x3': 160 of 160 tokens are far outside of what the model was fitted to (-[0-9.]* to [0-9.]*); are the units the same?" stderr ||
