@@ -114,6 +114,11 @@ static void warn(fini_page *page, const char *text)
     fini_page_form(page, "<li>%s</li>\n", text);
 }
 
+static bool warned(const fini_bag_view *v)
+{
+    return v->of->verdict && strncmp(v->of->verdict, "Warning: ", 9) == 0;
+}
+
 /* What is wrong, or may be. Returns how many there are. */
 static int warnings(const fini_bag_view *v, fini_page *page)
 {
@@ -135,8 +140,9 @@ static int warnings(const fini_bag_view *v, fini_page *page)
                        "locations and "
                        "features then mean nothing.");
     }
-    if (v->of->verdict && strncmp(v->of->verdict, "Warning", 7) == 0 && ++count)
-        warn(page, v->of->verdict);
+    if (warned(v) && ++count)
+        fini_page_form(page, "<li>No single token seems to decide: %s.</li>\n",
+                       strchr(v->of->verdict, ' ') + 1);
     if (v->classes && v->score.count && v->score.ece > 0.1 && v->n >= FEW && ++count)
         warn(page, "Its probabilities are off by more than a tenth on average: read them as an "
                    "order, not as shares.");
@@ -318,7 +324,7 @@ static fin_status add_good(const fini_bag_view *v, fini_page *page, fin_error *e
         return FIN_OK;
     fini_page_form(page, "<section id=\"good\">\n<h2>How good it is</h2>\n");
     add_scores(v, page);
-    if (v->of->verdict)
+    if (v->of->verdict && !warned(v))
         fini_page_form(page, "<p><strong>Does one token decide?</strong> %s.</p>\n",
                        v->of->verdict);
     fin_status status = fini_bag_curves(v, page, err);

@@ -35,6 +35,8 @@ static bool placed(const fin_bag_picture *p, int64_t l)
     return isfinite(p->x[l]) && isfinite(p->y[l]) && isfinite(p->value[l]);
 }
 
+enum { STEPS = 24 }; /* colours of a legend */
+
 /* Both directions have one scale. Squares are such that as many as there are fill the area. */
 static frame frame_of(const fin_bag_picture *p, double width)
 {
@@ -77,7 +79,6 @@ static double least_shown(const fin_bag_picture *p, const frame *f)
 
 static void legend(fini_page *page, const fin_bag_picture *p, const frame *f, double x, double y)
 {
-    enum { STEPS = 24 };
     for (int k = 0; k < STEPS; k++) {
         char colour[8];
         fini_svg_heat((k + 0.5) / STEPS, colour);
@@ -96,7 +97,8 @@ void fini_bag_picture(fini_page *page, const fin_bag_picture *p, double width)
     double least = least_shown(p, &f), margin = f.side / 2 + 2, most = f.most > 0 ? f.most : 1;
     double across = f.count ? (f.high[0] - f.low[0]) * f.size : 0;
     double up = f.count ? (f.high[1] - f.low[1]) * f.size : 0;
-    double wide = fmax(across + 2 * margin, 250), tall = up + 2 * margin + 20;
+    double words = p->meaning ? 6.0 * (double)strlen(p->meaning) : 0; /* beside the colours */
+    double wide = fmax(across + 2 * margin, 5.0 * STEPS + 75 + words), tall = up + 2 * margin + 20;
     int64_t left = 0;
     fini_page_form(
         page,
@@ -234,8 +236,8 @@ typedef struct tokens {
 static void table(const fini_bag_view *v, int64_t i, const tokens *t, fini_page *page)
 {
     int64_t from = v->bags->offsets[i] - v->bags->offsets[0], rows = t->L < TOP ? t->L : TOP;
-    double most = 0;
-    for (int64_t l = 0; l < t->L; l++)
+    double most = v->classes ? 1 : 0; /* of a probability all is 1 */
+    for (int64_t l = 0; l < t->L && !v->classes; l++)
         most = fmax(most, fabs(t->change[l]));
     fini_page_form(page,
                    "<div class=\"scroll\"><table><thead><tr><th scope=\"col\">%s</th>%-s<th "
@@ -328,8 +330,7 @@ static fin_status show(const fini_bag_view *v, int64_t i, fini_page *page, fin_e
                                              v->place[1] + from,
                                              t.prior ? t.prior : t.change,
                                              name,
-                                             t.prior ? "probability that it is responsible"
-                                                     : "evidence"};
+                                             t.prior ? "responsible" : "evidence"};
             fini_bag_picture(page, &picture, 280);
         }
     }
