@@ -221,14 +221,45 @@ static double number_in(const char *path, const char *name)
     return value;
 }
 
+/* Of a control group and those it is in, as far as they are seen from here: limit less what is taken. */
+static double left_in_group(const char *root, const char *limit, const char *taken, char *group)
+{
+    double left = NAN;
+    for (char *end = group + strlen(group); end; end = strrchr(group, '/')) {
+        char path[2][512];
+        *end = 0;
+        snprintf(path[0], sizeof path[0], "%s%s/%s", root, group, limit);
+        snprintf(path[1], sizeof path[1], "%s%s/memory.stat", root, group);
+        left = fmin(left, number_in(path[0], "") - number_in(path[1], taken));
+    }
+    return left;
+}
+
+/* Of the second kind (one tree) and the first (a tree for memory). */
+static double left_in_groups(void)
+{
+    char line[400], *at;
+    double left = NAN;
+    FILE *file = fopen("/proc/self/cgroup", "r");
+    while (file && fgets(line, sizeof line, file)) {
+        line[strcspn(line, "\n")] = 0;
+        if (strncmp(line, "0::", 3) == 0)
+            left = fmin(left, left_in_group("/sys/fs/cgroup", "memory.max", "anon ", line + 3));
+        else if ((at = strstr(line, ":memory:")))
+            left = fmin(left, left_in_group("/sys/fs/cgroup/memory", "memory.limit_in_bytes",
+                                            "total_rss ", at + 8));
+    }
+    if (file)
+        fclose(file);
+    return left;
+}
+
 double fini_memory_left(void)
 {
     long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
     double left = pages > 0 && page > 0 ? (double)pages * (double)page : 0x1p62;
     double free = 1024 * number_in("/proc/meminfo", "MemAvailable:");
-    double group = number_in("/sys/fs/cgroup/memory.max", "") -
-                   number_in("/sys/fs/cgroup/memory.stat", "anon ");
-    return fmax(0, fmin(left, fmin(free, group))); /* NaN is passed over */
+    return fmax(0, fmin(left, fmin(free, left_in_groups()))); /* NaN is passed over */
 }
 
 /* An allocation that is larger than the memory succeeds on many systems, and the process is ended

@@ -4,6 +4,7 @@
  * Tokens are read in blocks, straight to where they stay: memory, or, where they take more than half
  * of it, a temporary file that is mapped and has no name. Compressed chunks are unpacked once. */
 #define _POSIX_C_SOURCE 200809L
+#include "bags/map.h"
 #include "data/bags.h"
 #include <dirent.h>
 #include <errno.h>
@@ -19,7 +20,7 @@
 #include <unistd.h>
 
 int64_t fini_h5_block = 16 << 20; /* bytes of tokens that are read at once; tests take fewer */
-int64_t fini_h5_memory;           /* bytes that may be taken; 0: half of what there is */
+int64_t fini_h5_memory;           /* bytes that may be taken; 0: half of what is left */
 
 static const char *const token_names[] = {"features", "tokens", "feats", NULL};
 
@@ -234,8 +235,7 @@ static fin_status look_at(folder *f, int64_t i, fin_error *err)
 static fin_status take_room(int64_t bytes, const fin_bag_set *set, void **block, fini_npy *map,
                             fin_error *err)
 {
-    double all = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
-    double most = fini_h5_memory ? (double)fini_h5_memory : all / 2;
+    double most = fini_h5_memory ? (double)fini_h5_memory : fini_memory_left() / 2;
     const char *base = getenv("TMPDIR");
     char path[PATH_MAX];
     *block = NULL;
@@ -255,19 +255,20 @@ static fin_status take_room(int64_t bytes, const fin_bag_set *set, void **block,
     close(fd);
     if (map->base == MAP_FAILED) {
         map->base = NULL;
-        return fini_fail(
-            err, FIN_ERR_IO,
-            "the tokens take %.3g GB, more than half of the memory, and '%.200s' has no "
-            "room for them; TMPDIR names another folder for temporary files",
-            (double)bytes / 1e9, base);
+        return fini_fail(err, FIN_ERR_IO,
+                         "the tokens take %.3g GB, more than half of the memory that is left, and "
+                         "'%.200s' has no "
+                         "room for them; TMPDIR names another folder for temporary files",
+                         (double)bytes / 1e9, base);
     }
     map->size = (size_t)bytes;
     map->ours = true;
     *block = map->base;
-    fini_bags_note(set,
-                   "the tokens take %.3g GB, more than half of the memory: they are kept in a "
-                   "temporary file in %.100s",
-                   (double)bytes / 1e9, base);
+    fini_bags_note(
+        set,
+        "the tokens take %.3g GB, more than half of the memory that is left: they are kept in a "
+        "temporary file in %.100s",
+        (double)bytes / 1e9, base);
     return FIN_OK;
 }
 
