@@ -275,6 +275,19 @@ def at_first(words, varying):
     return {**words, **{name: word(array.flat[0], name) for name, array in varying.items() if array.size}}
 
 
+def of_sweep(settings, words, varying):
+    """The settings of the first point as those of all: what varies as arrays, formulas as they were given."""
+    formulas = {}
+    for name, given in words.items():
+        name = name.replace("-", "_")
+        if type(settings.get(name)) in (int, float):
+            try:
+                float(given)
+            except ValueError:
+                formulas[name] = given
+    return {**settings, **formulas, **varying}
+
+
 # ---- results ------------------------------------------------------------------------------------
 
 class Result(Mapping):
@@ -284,7 +297,7 @@ class Result(Mapping):
     ----------
     command : str
     settings : dict
-        Every setting that was used; lists as arrays.
+        Every setting that was used; lists as arrays. A formula with lists is the text that was given.
     errors : dict
         By name: 0 for a closed form; for a quadrature how well it stands; for a simulation the standard error.
     how : dict
@@ -530,7 +543,7 @@ def run(command, /, *, progress=None, **settings):
     words, arrays = split(settings)
     if arrays:
         shape, varying, numbers = sweep(row, words, arrays, progress)
-        return Result(row.name, lambda: {**canonical(row, at_first(words, varying)), **varying}, shape, varying, numbers, {}, [])
+        return Result(row.name, lambda: of_sweep(canonical(row, at_first(words, varying)), words, varying), shape, varying, numbers, {}, [])
     numbers, series, notes = once(row, words, progress)
     return Result(row.name, lambda: canonical(row, words), (), {}, numbers, series, notes)
 

@@ -9,7 +9,7 @@ import warnings
 import numpy as np
 
 from ._activation import risk_with
-from ._command import COMMANDS, at_first, once, sweep
+from ._command import COMMANDS, at_first, of_sweep, once, sweep
 from ._core import lib, text
 from ._lab import FORM, FORMS, LENGTHS, OVERLAP_NAMES, OVERLAPS, PROGRESS, RISK, TASK, TASKS, Answer, union
 from ._model import model_of, settings_of
@@ -115,7 +115,8 @@ def _ask(result, name, told, task, form, given, lengths, progress):
     varying = {one.name: varying[one.name] for one in told if one.name in varying}
     # What depends on an array stays 'auto'.
     fixed = not any(one in _COMMAND.words or one in TASKS[words["task"]].table.fields for one in varying)
-    return result(lambda: {**settings_of(at_first(words, varying), told, fixed), **varying}, varying, fields), unreal
+    return result(lambda: of_sweep(settings_of(at_first(words, varying), told, fixed), words, varying), varying,
+                  fields), unreal
 
 
 # ---- the functions ------------------------------------------------------------------------------

@@ -57,6 +57,9 @@ def test_formulas_follow_other_settings():
     d, lam = [100, 400, 1600], [0.1, 0.05, 0.025]
     assert finetti.run("risk", lam="1/sqrt(d)", d=d).risk.tolist() == finetti.run("risk", lam=lam, d=d).risk.tolist()
     assert finetti.risk(lam="1/sqrt(d)", d=d).risk.tolist() == finetti.risk(lam=lam, d=d).risk.tolist()
+    for result in finetti.run("risk", lam="1/sqrt(d)", d=d), finetti.risk(lam="1/sqrt(d)", d=d):  # not that of the first point
+        assert result.settings["lam"] == "1/sqrt(d)" and result.settings["L"] == 10
+    assert finetti.run("risk", lam="1/sqrt(d)", d=100).settings["lam"] == 0.1
     with pytest.raises(finetti.ArgumentError, match="round"):
         finetti.run("risk", L="d^0.9")
 
