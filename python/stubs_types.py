@@ -94,6 +94,7 @@ PARAMETERS = {
     "Family.draw(L)": "int",
     "Family.long_risk(L)": "int",
     "Family(keys)": "_Floats | None",
+    "Encoder.pretrain(keys)": "int",
     "statistic": "_Array",
     "Result.get(default)": "Any",
     # studies
