@@ -1,4 +1,4 @@
-# The site is built without a warning and its pages lead to each other; the notebooks run; the conda recipe is one.
+# The site is built without a warning and its pages lead to each other; the notebooks run; the conda recipe and CITATION.cff are such files.
 . "$SRC/tests/cli/common.bash"
 site=$BUILD/tests/site
 python=$BUILD/python/venv/bin/python
@@ -64,4 +64,26 @@ host, run = ({re.split(r"[ <>=]", one)[0] for one in recipe["requirements"][part
 assert {"openblas", "liblapacke", "sleef", "jansson", "libzip", "sqlite", "yaml", "xxhash"} <= {name.replace("libyaml", "yaml").replace("libsqlite", "sqlite") for name in host} | host, host
 assert {"python", "numpy", "cffi"} <= run, run
 print(f"recipe of version {version}: {len(host)} packages to build with, {len(run)} to run")
+P
+
+# CITATION.cff: the keys and types of the Citation File Format 1.2.0, as far as we use them.
+"$PYTHON" - "$SRC" <<'P'
+import os, re, sys, yaml
+with open(os.path.join(sys.argv[1], "CITATION.cff"), encoding="utf-8") as file:
+    cite = yaml.safe_load(file)
+def people(authors):
+    assert authors and all({"name"} == set(one) or {"given-names", "family-names"} == set(one) for one in authors), authors
+assert {"cff-version", "message", "title", "authors"} <= set(cite) <= {"cff-version", "message", "type", "title", "version", "license", "abstract",
+                                                                       "authors", "references", "date-released", "keywords", "url", "repository-code"}
+assert str(cite["cff-version"]) == "1.2.0" and cite["type"] == "software" and cite["license"] == "MIT"
+people(cite["authors"])
+for one in cite["references"]:
+    assert {"type", "title", "authors"} <= set(one) <= {"type", "title", "authors", "year", "collection-title", "identifiers"}, one
+    assert one["type"] in ("article", "conference-paper") and isinstance(one["year"], int)
+    assert all(found["type"] in ("doi", "url", "swh", "other") and found["value"] for found in one.get("identifiers", [])), one
+    people(one["authors"])
+with open(os.path.join(sys.argv[1], "include/finetti/base.h"), encoding="utf-8") as file:
+    header = file.read()
+assert cite["version"] == ".".join(re.search(rf"FIN_VERSION_{name} (\d+)", header)[1] for name in ("MAJOR", "MINOR", "PATCH"))
+print(f"CITATION.cff of version {cite['version']}: {len(cite['references'])} references")
 P
