@@ -126,7 +126,7 @@ def known_bags(rule, n, generator, d=5, L=10):
 
 
 def judge_weights(weight, deciding, L=10):
-    """Share of bags whose largest weight is of a deciding token; mean AUC over the pairs of a bag."""
+    """Share of bags whose largest weight is of a responsible token; mean AUC over the pairs of a bag."""
     weight, deciding = weight.reshape(-1, L), deciding.reshape(-1, L)[0]
     auc = np.mean([weight[:, l, None] > weight[:, ~deciding] for l in np.flatnonzero(deciding)])
     return np.mean(deciding[weight.argmax(1)]), auc
@@ -163,7 +163,7 @@ def found(bench):
                 seconds["torch deep attention"] = time.thread_time() - begin
                 said.setdefault("torch deep attention", []).append(judge_weights(weight, judge[3]))
         text = ", ".join("{} {:.3f}/{:.3f}".format(name, *np.mean(pairs, 0)) for name, pairs in said.items() if "own" not in name)
-        bench.row(f"who decided: {rule}", seconds, 1, "fits/s", None, "deciding token first/AUC: " + text)
+        bench.row(f"who decided: {rule}", seconds, 1, "fits/s", None, "responsible token first/AUC: " + text)
 
 
 # ---- passes over many tokens ----------------------------------------------------------------------------------

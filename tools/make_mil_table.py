@@ -2,7 +2,7 @@
 """Runs the study `mil` and prints its table for docs/fit.md: model x test, AUC on flipped bags; or that of `evidence`.
 
     tools/make_mil_table.py                    # build/finetti, a store of its own: about 15 s of a core
-    tools/make_mil_table.py --evidence --full  # who finds known deciding tokens: about a minute of a core
+    tools/make_mil_table.py --evidence --full  # who finds known responsible tokens: about a minute of a core
     tools/make_mil_table.py --store mil.db     # a store that is kept: runs that are there are not done again
     tools/make_mil_table.py --full             # the study's full size
 """
@@ -44,7 +44,7 @@ def cell(run):
 
 
 def found_table(text):
-    """Deciding token first (AUC, calibration error), by each score; what a model or a law has not is a dash."""
+    """Responsible token first (AUC, calibration error), by each score; what a model or a law has not is a dash."""
     runs = list(csv.DictReader(io.StringIO(text)))
     scores = ("probability", "weight", "evidence")
     print("| tokens known by | model | " + " | ".join(scores) + " | true probability |")

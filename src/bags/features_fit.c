@@ -13,7 +13,7 @@
 #include <string.h>
 
 /* BAGS_MOST: landmarks where rows are bags, if settings ask for fewer: their kernel is cheap, and
- * all bags at hand were better than some. MEDIAN_ROWS: those whose distances are looked at. */
+ * all bags were better than some. MEDIAN_ROWS: those whose distances are looked at. */
 enum { TILE = FINI_MAP_TILE, BAGS_MOST = 1000, MEDIAN_ROWS = 256 };
 /* Bandwidth in median distances: its square is 0.3 times the median square, which was better than 1
  * on every set of bags tried. */

@@ -35,7 +35,7 @@ typedef struct fini_scratch {
     double *keys, *queries, *values, *dout, *out; /* in double, scaled */
     double *panels, *query_panels;
     double *A, *X, *U, *T, *S, *D;
-    double jitter; /* in A or M, of the context at hand */
+    double jitter; /* in A or M, of this context */
     double *dkeys, *dqueries, *dvalues;
     double *top, *sum;
     void *q_rows, *out_rows, *key_panels; /* in the batch's type */

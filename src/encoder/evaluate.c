@@ -131,7 +131,7 @@ static void judge_one(judge *o, int64_t i, double *sums)
 
 /* ---- blocks ---------------------------------------------------------------------------------- */
 
-/* Room for the answers of the examples at hand. */
+/* Room for the answers of these examples. */
 static fin_status make_room(judge *o, fin_error *err)
 {
     int64_t answers = fin_head_answers(o->head), wanted;

@@ -92,9 +92,9 @@ int64_t fini_learn_length(const fin_learn *learn, int64_t batch);
 /* Numbers of a tensor of the encoder, and where they are in the block. */
 int64_t fini_tensor_size(const fin_tensor *tensor);
 int64_t fini_tensor_place(const fin_learn *learn, int64_t i);
-/* Tokens of the examples at hand, of all processes; total: their sequences. */
+/* Tokens of these examples, of all processes; total: their sequences. */
 fin_status fini_learn_tokens(fin_learn *learn, int64_t total, double *tokens, fin_error *err);
-/* Loss and gradient of the examples at hand; weights of dtype, or NULL: the encoder's. What is not
+/* Loss and gradient of these examples; weights of dtype, or NULL: the encoder's. What is not
  * trained has the gradient 0. */
 fin_status fini_learn_gradient(fin_learn *learn, int64_t total, fin_dtype dtype,
                                const void *weights, double *gradient, double *loss, double *targets,

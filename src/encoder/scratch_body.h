@@ -1,4 +1,4 @@
-/* Memory of one thread: the group of sequences at hand, and what is known of it in every layer.
+/* Memory of one thread: the current group of sequences, and what is known of it in every layer.
  * Part of pass_f32.c and pass_f64.c. */
 
 /* A layer, or (the last entry) the end: x and its norm. Without a way back all layers share the

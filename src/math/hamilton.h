@@ -34,10 +34,10 @@ typedef struct fini_hamilton {
 /* n, rows, masses' p, full and S are set. x is 0. */
 fin_status fini_hamilton_open(fini_hamilton *o, fin_error *err);
 void fini_hamilton_close(fini_hamilton *o);
-/* Masses for c S + precision I, unless those at hand are near: they decide how fast it goes, not where to. */
+/* Masses for c S + precision I, unless the present ones are near: they decide how fast it goes, not where to. */
 fin_status fini_hamilton_weigh(fini_hamilton *o, int block, double c, double precision,
                                fin_error *err);
-/* 1/2 log |c S + precision I| of the masses at hand. */
+/* 1/2 log |c S + precision I| of the present masses. */
 double fini_hamilton_logdet(const fini_hamilton *o, int block);
 /* One draw: so many leaps, which are taken back with probability 1 - *accept. learn: the length of
  * leaps is adapted. */

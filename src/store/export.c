@@ -17,10 +17,10 @@ typedef struct table {
     fin_store *store;
     fini_cursor cursor;
     bool times;
-    fini_values values;           /* settings of the run at hand */
+    fini_values values;           /* settings of this run */
     fini_sheet sheet;             /* its scalars */
     fini_name_list names, errors; /* errors: of scalars that have one somewhere */
-    fin_scalar *row;              /* [names.count] of the run at hand */
+    fin_scalar *row;              /* [names.count] of this run */
     fini_output *output;
 } table;
 

@@ -30,7 +30,7 @@ typedef struct stack {
     int ndim;
     int64_t shape[5];
     int64_t at;          /* the run whose bytes come next */
-    size_t used, size;   /* of the series at hand */
+    size_t used, size;   /* of this series */
     unsigned char *data; /* NULL before the first */
 } stack;
 

@@ -262,7 +262,7 @@ struct fini_cursor {
      * or ids if there is no study. known: the first pass came to its end. */
     int64_t *keys, key_count, key_room, key_next;
     bool known, by_key;
-    /* of the run at hand */
+    /* of this run */
     int64_t id; /* of its settings; and of its results, if it has some */
     fin_run_row run;
     int64_t common_id;
@@ -284,7 +284,7 @@ void fini_cursor_close(fini_cursor *cursor);                        /* even if o
  * quotes. */
 typedef struct fini_value {
     char *name, *common, *own; /* fini_alloc; own NULL: as common */
-    const char *text;          /* NULL: the run at hand has no such setting */
+    const char *text;          /* NULL: this run has no such setting */
 } fini_value;
 typedef struct fini_values {
     fin_store *store;
@@ -321,7 +321,7 @@ typedef struct fini_sheet {
     sqlite3_stmt *statement;
     fini_sheet_name *names; /* [name_count] by number */
     int64_t name_count;
-    fini_sheet_row *rows; /* [count] of the run at hand, by name */
+    fini_sheet_row *rows; /* [count] of this run, by name */
     int64_t count;
 } fini_sheet;
 /* To be closed even if opening failed. */

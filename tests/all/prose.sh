@@ -19,7 +19,7 @@ codespell --ignore-words-list=nd,dout,iif $pages CHANGELOG.md docs/man/finetti.1
 prose words tests/prose/words.txt $pages "$help" || fail "these words are in no dictionary"
 # shellcheck disable=SC2046,SC2086
 prose phrases tests/prose/phrases.txt $pages docs/man/finetti.1 "$help" studies/*.yaml python/finetti/*.py include/finetti/*.h \
-    $(find cli src/command src/report src/study -name '*.[ch]') || fail "say it in plain words"
+    $(find cli src web bench tools examples -name '*.[ch]' -o -name '*.js' -o -name '*.html' -o -name '*.py' -o -name '*.yaml') || fail "say it in plain words"
 # A sentence has at most 30 words; how long they are is printed.
 # shellcheck disable=SC2086
 prose sentences 30 $pages "$help" >"$work/lengths" || { cat "$work/lengths" && fail "sentences are too long"; }
