@@ -15,7 +15,7 @@ add_dependencies(tests product examples)
 # others sleep.
 set(test_environment FINETTI_THREADS=1 OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive)
 # The tool makes OpenBLAS use all of a CPU that it does not know, and Python cannot: the same for both, or bits would differ.
-if(EXISTS /proc/cpuinfo)
+if(EXISTS /proc/cpuinfo AND NOT CMAKE_CROSSCOMPILING)
   file(STRINGS /proc/cpuinfo cpu REGEX "avx512dq")
   if(cpu MATCHES "avx512dq" AND cpu MATCHES "avx512vl")
     list(APPEND test_environment OPENBLAS_CORETYPE=SkylakeX)

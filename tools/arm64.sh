@@ -1,14 +1,17 @@
 #!/usr/bin/env bash
 # Builds for arm64 and runs the lean tests that need no Python under qemu-user: `make check-arm64`.
 #
-#   tools/arm64.sh BUILD [REGEX]      (the tests whose names match; default: unit tests and examples)
+#   tools/arm64.sh BUILD [REGEX]      (the tests whose names match; default: unit tests, examples and what of the tool is below)
 #
+# tests/arm64.txt has the tests that are left out there, as they are long, and what goes through the same code.
 # The libraries come from Debian's packages for arm64 (by this machine's own sources), unpacked below BUILD/sysroot: nothing is installed but the cross
 # compiler and the emulator. Not part of .ci/run, as the emulator is slow.
 set -euo pipefail
 src=$(cd "$(dirname "$0")/.." && pwd)
 build=$(mkdir -p "$1" && cd "$1" && pwd)
-tests=${2:-'^test_|^example_'}
+tests=${2:-'^test_|^example_|^cli_'}
+# Scripts of the tool; those of today's list ask nothing of Python but to read what the tool has written.
+scripts='curve info landscape plot risk simulate'
 root=$build/sysroot
 
 missing=
@@ -62,4 +65,20 @@ export PKG_CONFIG_SYSROOT_DIR=$root PKG_CONFIG_LIBDIR=$root/usr/lib/aarch64-linu
 cmake -S "$src" -B "$build" -D CMAKE_TOOLCHAIN_FILE="$build/toolchain.cmake" -D FINETTI_MPI=OFF -D FINETTI_PYTHON=/bin/false
 cmake --build "$build" -j "${JOBS:-2}" --target finetti_cli examples tests
 export QEMU_LD_PREFIX=$root OPENBLAS_NUM_THREADS=1 FINETTI_TEST_SIZE=small FINETTI_EMULATOR="qemu-aarch64;-L;$root"
-ctest --test-dir "$build" -L lean -R "$tests" --output-on-failure -j "${JOBS:-2}"
+left=$(sed -n 's/^\(test_[a-z_0-9]*\) | .*/\1/p' "$src/tests/arm64.txt" | paste -sd'|')
+code=0
+ctest --test-dir "$build" -L lean -R "$tests" -E "^(cli_.*|${left:-none})$" --output-on-failure --no-tests=ignore -j "${JOBS:-2}" || code=1
+
+# The tool, as scripts call it.
+printf '#!/bin/sh\nexec qemu-aarch64 -L "%s" "%s" "$@"\n' "$root" "$build/finetti" >"$build/finetti-arm64"
+chmod +x "$build/finetti-arm64"
+for name in $scripts; do
+    [[ cli_$name =~ $tests ]] || continue
+    if FINETTI=$build/finetti-arm64 SRC=$src BUILD=$build PYTHON=${PYTHON:-/usr/bin/python3} bash "$src/tests/cli/$name.sh" >"$build/cli_$name.log" 2>&1; then
+        echo "cli_$name passes"
+    else
+        echo "cli_$name fails: $(tail -n 1 "$build/cli_$name.log")"
+        code=1
+    fi
+done
+exit $code
