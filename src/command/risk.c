@@ -44,7 +44,7 @@ static const fin_word words[] = {
 };
 
 static const fin_output outputs[] = {
-    {"risk", "E (Y - f(X))^2 at these overlaps", NULL},
+    {"risk", "the expected squared error E (Y - f(X))^2", NULL},
     {"eps2", "its part from label noise (exact risks only)", NULL},
     {"signal", "its part from relevant tokens (exact risks only)", NULL},
     {"noise", "its part from irrelevant tokens (exact risks only)", NULL},
@@ -66,7 +66,7 @@ static const fin_output outputs[] = {
     {"best_rho", "rho there", NULL},
     {"linear", "the best linear predictor's risk", NULL},
     {"attention", "the best linear attention's risk", NULL},
-    {"bayes", "the Bayes risk (m = 1)", NULL},
+    {"bayes", "the Bayes risk, the least there is (one relevant token)", NULL},
     {"over_bayes", "risk - bayes (where both are shown), on common draws where it is simulated",
      NULL},
     {"star_over_bayes", "star - bayes (where both are shown), in the same way", NULL},

@@ -37,8 +37,8 @@ static const fin_output outputs[] = {
     {"reached_high", "upper end of it", NULL},
     {"level", "the oracle's risk at the lam of the end (of the last run, if lam is trained)", NULL},
     {"share",
-     "share of runs that found both directions: |kappa| and |nu| end above `converged` (usually "
-     "0.9)",
+     "share of runs that found both directions: |k.k*| and |v.v*| end above 0.9 (the setting "
+     "`converged`)",
      NULL},
     {"share_low", "lower end of the 95 % interval of that share (Wilson)", NULL},
     {"share_high", "upper end of it", NULL},
