@@ -99,6 +99,7 @@ static void wordpiece__follows_unicode(void **state)
                         "\xef\xac\x81"); /* a ligature stays: NFD, not NFKD */
     assert_string_equal(cut(e, "\xe1\xbb\x9e\xc2\xa0\xe3\x80\x80o"), "o o"); /* two marks; spaces */
     assert_string_equal(cut(e, "\xc7\xa6"), "[UNK]"); /* G with caron is g, no piece */
+    assert_string_equal(cut(e, "o\xe2\x80\xa8o\xe2\x80\xa9o"), "o o o"); /* U+2028, U+2029 */
     fin_text_encoder_destroy(e);
 }
 

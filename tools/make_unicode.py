@@ -94,7 +94,7 @@ def main():
           "P*, beyond ASCII.")
     table("controls", "fini_range", ranges(lambda x: u.category(x) in ("Cc", "Cf", "Co", "Cs")),
           "Cc, Cf, Co, Cs.")
-    table("spaces", "fini_range", ranges(lambda x: u.category(x) == "Zs"), "Zs.")
+    table("spaces", "fini_range", ranges(lambda x: u.category(x)[0] == "Z"), "Z*: Zs, and ends of lines and paragraphs.")
     table("lower", "fini_run", runs(lower()), "Simple lower case.")
     table("plain", "fini_run", runs(one), "Without marks: one character.")
     table("plain_more", "fini_several", more, "Without marks: two or three.")

@@ -16,7 +16,7 @@ enum { FINI_NO_CHAR = 0xfffd }; /* what stands for bytes that are no UTF-8 */
 /* The character at *p, which moves on: behind it, or by one byte where it is no UTF-8. */
 fini_char fini_char_next(const char **p, const char *end);
 
-bool fini_char_space(fini_char c);   /* Zs, tab and line ends */
+bool fini_char_space(fini_char c);   /* Z*, tab and line ends */
 bool fini_char_control(fini_char c); /* Cc, Cf, Co, Cs, but tab and line ends */
 bool fini_char_punctuation(fini_char c);
 bool fini_char_cjk(fini_char c); /* ideographs, each a word */
