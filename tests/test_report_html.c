@@ -544,7 +544,7 @@ static void figure__bands_without_numbers_are_noted(void **state)
                              "0.2]}}\n");
     unsigned char missing[2];
     assert_ok(fin_store_open(in_folder("bands.db"), FIN_STORE_CREATE, &store, &err));
-    assert_ok(fini_store_plan(store, study, false, missing, NULL, &err));
+    assert_ok(fini_store_plan(store, study, false, missing, NULL, NULL, &err));
     for (int i = 0; i < 2; i++) {
         fini_done done = {.position = i, .state = FIN_STATE_DONE, .result = fin_result_create()};
         fini_result_scalar(done.result, "risk", 1 + i, i ? INFINITY : 0.1, FIN_HOW_SIMULATION, 9);
@@ -570,7 +570,7 @@ static void notes_of(const char *name, int runs, const char *axis, char *notes)
     fin_study *study = parse(text);
     unsigned char missing[8];
     assert_ok(fin_store_open(in_folder(name), FIN_STORE_CREATE, &store, &err));
-    assert_ok(fini_store_plan(store, study, false, missing, NULL, &err));
+    assert_ok(fini_store_plan(store, study, false, missing, NULL, NULL, &err));
     for (int i = 0; i < (runs > 2 ? runs - 1 : runs); i++) {
         fini_done done = {.position = i, .state = i ? FIN_STATE_DONE : FIN_STATE_FAILED};
         snprintf(done.reason, sizeof done.reason, "%s", i ? "" : "no");
@@ -618,7 +618,7 @@ static fin_store *open_several(void)
     unsigned char missing[9];
     assert_ok(fin_report_check(study, &err));
     assert_ok(fin_store_open(in_folder("several.db"), FIN_STORE_CREATE, &store, &err));
-    assert_ok(fini_store_plan(store, study, false, missing, NULL, &err));
+    assert_ok(fini_store_plan(store, study, false, missing, NULL, NULL, &err));
     for (int i = 0; i < 9; i++) {
         fini_done done = {.position = i, .state = FIN_STATE_DONE, .result = fin_result_create()};
         fini_result_scalar(done.result, "risk", values[i], 0.5, FIN_HOW_SIMULATION, 9);

@@ -91,7 +91,7 @@ static inline fin_status keep_failed(fin_store *store, const fin_study *study, i
 static inline void plan(fin_store *store, const fin_study *study)
 {
     unsigned char *missing = calloc((size_t)fin_study_run_count(study), 1);
-    assert_ok(fini_store_plan(store, study, false, missing, NULL, &err));
+    assert_ok(fini_store_plan(store, study, false, missing, NULL, NULL, &err));
     free(missing);
 }
 

@@ -395,7 +395,7 @@ static int count_missing(fin_store *store, const fin_study *study, bool retry)
     int count = 0;
     assert_true(fin_study_run_count(study) <= 64);
     memset(missing, 7, sizeof missing);
-    assert_ok(fini_store_plan(store, study, retry, missing, NULL, &err));
+    assert_ok(fini_store_plan(store, study, retry, missing, NULL, NULL, &err));
     for (int i = 0; i < fin_study_run_count(study); i++) {
         assert_true(missing[i] <= 1);
         count += missing[i];
@@ -475,7 +475,7 @@ static void plan__a_cancel_leaves_the_store_as_it_was(void **state)
     for (; status == FIN_ERR_CANCELLED && first < 100; first++) {
         int left = first;
         const fin_progress progress = {cancel_at_zero, &left};
-        status = fini_store_plan(store, study, false, missing, &progress, &err);
+        status = fini_store_plan(store, study, false, missing, NULL, &progress, &err);
         if (status)
             assert_message(&err, "the store");
         assert_int_equal(ask(path, "SELECT count(*) FROM plan"), status ? SMALL : 5000);
@@ -523,7 +523,7 @@ static void plan__a_run_twice_is_done_once(void **state)
     fin_store *store = open_store(in_folder("t.db"), FIN_STORE_CREATE);
     unsigned char missing[5];
     const unsigned char expected[5] = {1, 1, 0, 0, 1};
-    assert_ok(fini_store_plan(store, study, false, missing, NULL, &err));
+    assert_ok(fini_store_plan(store, study, false, missing, NULL, NULL, &err));
     assert_memory_equal(missing, expected, 5);
     for (int i = 0; i < 2; i++)
         assert_ok(keep(store, study, i));
@@ -550,7 +550,8 @@ static void plan__other_settings_under_a_hash_are_damage(void **state)
     fin_study *study = parse_study(small_text);
     fin_store *store = open_store(path, FIN_STORE_WRITE);
     unsigned char missing[SMALL];
-    assert_int_equal(fini_store_plan(store, study, false, missing, NULL, &err), FIN_ERR_FORMAT);
+    assert_int_equal(fini_store_plan(store, study, false, missing, NULL, NULL, &err),
+                     FIN_ERR_FORMAT);
     assert_message(&err, "other settings");
     assert_int_equal(keep(store, study, 4), FIN_ERR_FORMAT);
     assert_ok(keep(store, study, 5)); /* and the store still works */
@@ -584,6 +585,38 @@ static void keep__says_where_a_run_comes_from(void **state)
     assert_int_not_equal(fini_study_keep(store, study, &wrong, 1, &err), FIN_OK);
     wrong = (fini_done){.position = 2, .state = FIN_STATE_PLANNED};
     assert_int_equal(fini_study_keep(store, study, &wrong, 1, &err), FIN_ERR_ARGUMENT);
+    fin_store_close(store);
+    fin_study_destroy(study);
+}
+
+/* What is known of a run from its plan is believed if the store still has it so; else the run is looked for. */
+static void keep__believes_a_plan_that_still_holds(void **state)
+{
+    (void)state;
+    const char *path = in_folder("b.db");
+    fin_study *study = parse_study(small_text);
+    fin_store *store = open_store(path, FIN_STORE_CREATE);
+    unsigned char missing[SMALL];
+    fini_known known[SMALL];
+    assert_ok(fini_store_plan(store, study, false, missing, known, NULL, &err));
+    const fini_known of[] = {
+        known[0], known[5], {known[2].id, ~known[2].hash}, {1 << 20, known[3].hash}, {0, 0}};
+    for (int i = 0; i < 5; i++) { /* the second is run 5, whatever its place */
+        fini_done done = {.position = i, .state = FIN_STATE_FAILED, .known = of[i]};
+        snprintf(done.reason, sizeof done.reason, "run %d", i == 1 ? 5 : i);
+        assert_ok(fini_study_keep(store, study, &done, 1, &err));
+    }
+    for (int i = 0; i < SMALL; i++) {
+        fin_plan plan;
+        char sql[300];
+        assert_ok(fin_study_get_run(study, i, &plan, &err));
+        snprintf(sql, sizeof sql,
+                 "SELECT count(*) FROM runs AS r JOIN settings AS s ON s.id = r.id "
+                 "WHERE s.hash = '%s' AND r.reason = 'run %d'",
+                 plan.hash, i);
+        assert_int_equal(ask(path, sql), i < 6 && i != 1);
+    }
+    assert_int_equal(ask(path, "SELECT count(*) FROM runs"), 5);
     fin_store_close(store);
     fin_study_destroy(study);
 }
@@ -741,7 +774,7 @@ static void crash__leaves_whole_runs(void **state)
         fin_store *store;
         unsigned char missing[300];
         if (fin_store_open(path, FIN_STORE_CREATE, &store, &err) ||
-            fini_store_plan(store, study, false, missing, NULL, &err))
+            fini_store_plan(store, study, false, missing, NULL, NULL, &err))
             _exit(1);
         for (int round = 0;; round = (round + 1) % 300)
             if (keep(store, study, round))
@@ -782,7 +815,7 @@ static void crash__leaves_whole_runs(void **state)
     fin_store *store = open_store(path, FIN_STORE_WRITE);
     assert_ok(fin_store_check(store, &err));
     unsigned char missing[300];
-    assert_ok(fini_store_plan(store, study, false, missing, NULL, &err));
+    assert_ok(fini_store_plan(store, study, false, missing, NULL, NULL, &err));
     for (int i = 0; i < 300; i++)
         if (missing[i])
             assert_ok(keep(store, study, i));
@@ -817,7 +850,7 @@ static void full_disk__leaves_the_store_as_it_was(void **state)
     fin_study *large = parse_study("study: large\nruns:\n  - command: risk\n"
                                    "    axes: {L: {from: 2, to: 3001, count: 3000}}\n");
     unsigned char missing[3000];
-    assert_int_equal(fini_store_plan(store, large, false, missing, NULL, &err), FIN_ERR_IO);
+    assert_int_equal(fini_store_plan(store, large, false, missing, NULL, NULL, &err), FIN_ERR_IO);
     assert_message(&err, "cannot write to the store");
     assert_message(&err, "the disk is full");
     assert_int_equal(sqlite3_exec(store->db, "PRAGMA max_page_count = 100000", NULL, NULL, NULL),
@@ -861,7 +894,7 @@ static fin_status live(void *user, fin_error *e)
     if (!status)
         status = fin_store_open(path, FIN_STORE_CREATE, &store, e);
     if (!status)
-        status = fini_store_plan(store, study, false, missing, NULL, e);
+        status = fini_store_plan(store, study, false, missing, NULL, NULL, e);
     if (!status && !(done.result = fin_result_create()))
         status = fini_fail(e, FIN_ERR_MEMORY, "no result");
     if (!status) {
@@ -981,6 +1014,7 @@ int main(void)
         cmocka_unit_test_setup(plan__a_run_twice_is_done_once, empty_folder),
         cmocka_unit_test_setup(plan__other_settings_under_a_hash_are_damage, empty_folder),
         cmocka_unit_test_setup(keep__says_where_a_run_comes_from, empty_folder),
+        cmocka_unit_test_setup(keep__believes_a_plan_that_still_holds, empty_folder),
         cmocka_unit_test_setup(keep__is_one_transaction, empty_folder),
         cmocka_unit_test_setup(sessions__are_told_and_forgotten, empty_folder),
         cmocka_unit_test_setup(claims__are_kept_in_order, empty_folder),

@@ -134,10 +134,10 @@ static void query__selects_few_of_many(void **state)
                                  "    axes: {L: {from: 50, to: 59, count: 10}}\n");
     fin_store *store = open_store(in_folder("few.db"), FIN_STORE_CREATE);
     unsigned char missing[100];
-    assert_ok(fini_store_plan(store, one, false, missing, NULL, &err));
+    assert_ok(fini_store_plan(store, one, false, missing, NULL, NULL, &err));
     for (int i = 0; i < 100; i++)
         assert_ok(keep(store, one, (i * 37) % 100));
-    assert_ok(fini_store_plan(store, two, false, missing, NULL, &err));
+    assert_ok(fini_store_plan(store, two, false, missing, NULL, NULL, &err));
     for (int i = 60; i >= 1; i--) /* of the one with L = 120 there is only the plan */
         if (missing[i])
             assert_ok(keep(store, two, i));

@@ -61,7 +61,7 @@ static void fill(fin_result *result, int64_t i, const fate *f)
 static void keep_runs(fin_store *store, const fin_study *study, const fate *f)
 {
     unsigned char missing[RUNS];
-    assert_int_equal(fini_store_plan(store, study, false, missing, NULL, &err), FIN_OK);
+    assert_int_equal(fini_store_plan(store, study, false, missing, NULL, NULL, &err), FIN_OK);
     for (int64_t i = 0; i < RUNS; i++) {
         if (i < GRID && i >= GRID - f->missing)
             continue;

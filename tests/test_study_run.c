@@ -209,7 +209,7 @@ static void study_run__failures_are_kept_and_retried(void **state)
         {.position = RUNS - 1, .state = FIN_STATE_FAILED, .reason = "thunder"},
     };
     unsigned char missing[RUNS];
-    assert_ok(fini_store_plan(store, study, false, missing, NULL, &err));
+    assert_ok(fini_store_plan(store, study, false, missing, NULL, NULL, &err));
     assert_ok(fini_study_keep(store, study, broken, 2, &err));
     assert_ok(fin_study_run(study, store, &settings, NULL, NULL, &count, &err));
     assert_int_equal(count.present, 2);

@@ -5,6 +5,12 @@
 #include "command/command.h"
 #include "finetti/store.h"
 
+/* A run of a plan that is in the store: its number there, and the first digits of its hash. */
+typedef struct fini_known {
+    int64_t id; /* 0: not known */
+    uint64_t hash;
+} fini_known;
+
 /* A finished run, as ranks send it and the store keeps it. */
 typedef struct fini_done {
     int64_t position; /* in the study */
@@ -12,6 +18,7 @@ typedef struct fini_done {
     double seconds;
     char reason[512];
     fin_result *result; /* owned by whoever holds this; NULL or empty if it failed */
+    fini_known known;   /* is not sent */
 } fini_done;
 /* Bytes in fini_alloc memory. */
 fin_status fini_done_pack(const fini_done *done, unsigned char **bytes, size_t *size,

@@ -49,6 +49,8 @@ enum {
       "r.id IS NULL AND c.text <> '{}') OR " FINI_SQL_SETTINGS " = ?4 FROM settings AS s "         \
       "JOIN common AS c ON c.id = s.common_id LEFT JOIN runs AS r ON r.id = s.id "                 \
       "WHERE s.hash = ?1")                                                                         \
+    S(KNOWN_FIND, "SELECT s.hash, ifnull(r.state, 0) FROM settings AS s LEFT JOIN runs AS r "      \
+                  "ON r.id = s.id WHERE s.id = ?1")                                                \
     S(SETTINGS_ADD, "INSERT INTO settings(hash, common_id, own) VALUES(?1, ?2, ?3)")               \
     S(SETTINGS_CHANGE, "UPDATE settings SET common_id = ?2, own = ?3 WHERE id = ?1")               \
     S(RUN_PUT, "INSERT OR REPLACE INTO runs VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)")                   \
@@ -177,7 +179,8 @@ fin_status fini_store_add_series(fin_store *store, int64_t run, const fin_series
                                  fin_error *err);
 /* Which run stands at this position of a study. */
 typedef fin_status fini_plan_of(const void *study, int64_t position, fin_plan *out, fin_error *err);
-/* Keeps finished runs, in one transaction. */
+uint64_t fini_hash_head(const char *hash); /* its first digits */
+/* Keeps finished runs, in one transaction. Those that are known need not be planned again. */
 fin_status fini_store_keep(fin_store *store, fini_plan_of *plan_of, const void *study,
                            const fini_done *done, int count, fin_error *err);
 /* The hash of a plan, run by run: starts with zeros, and every run changes it. */

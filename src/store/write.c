@@ -179,13 +179,49 @@ fin_status fini_store_add_series(fin_store *store, int64_t run, const fin_series
     return status;
 }
 
-static fin_status keep_run(fin_store *store, const fin_plan *plan, const fini_done *done,
-                           fin_error *err)
+uint64_t fini_hash_head(const char *hash)
+{
+    uint64_t head = 0;
+    for (int i = 0; i < 16 && hash[i]; i++)
+        head = head << 4 | (uint64_t)(hash[i] <= '9' ? hash[i] - '0' : hash[i] - 'a' + 10);
+    return head;
+}
+
+/* *id = 0: it has gone since it was planned, or another run has its number. */
+static fin_status find_known(fin_store *store, const fini_known *known, int64_t *id, int64_t *state,
+                             fin_error *err)
+{
+    sqlite3_stmt *statement;
+    bool row = false;
+    *id = 0;
+    fin_status status = fini_sql_get(store, FINI_SQL_KNOWN_FIND, &statement, err);
+    if (status || known->id == 0)
+        return status;
+    sqlite3_bind_int64(statement, 1, known->id);
+    status = fini_sql_step(store, statement, &row, err);
+    const char *hash = row ? (const char *)sqlite3_column_text(statement, 0) : NULL;
+    if (!status && hash && fini_is_hash(hash) && fini_hash_head(hash) == known->hash) {
+        *id = known->id;
+        status = fini_sql_integer(store, statement, 1, FIN_STATE_PLANNED, FIN_STATE_FAILED,
+                                  "the state of a run", state, err);
+    }
+    sqlite3_reset(statement);
+    return status;
+}
+
+static fin_status keep_run(fin_store *store, fini_plan_of *plan_of, const void *study,
+                           const fini_done *done, fin_error *err)
 {
     char reason[sizeof done->reason];
-    int64_t id, state;
+    int64_t id, state = FIN_STATE_PLANNED;
     const fin_result *result = done->state == FIN_STATE_DONE ? done->result : NULL;
-    fin_status status = fini_store_settings(store, plan, 0, "{}", &id, &state, err);
+    fin_status status = find_known(store, &done->known, &id, &state, err);
+    if (!status && id == 0) {
+        fin_plan plan;
+        status = plan_of(study, done->position, &plan, err);
+        if (!status)
+            status = fini_store_settings(store, &plan, 0, "{}", &id, &state, err);
+    }
     if (status || state == FIN_STATE_DONE)
         return status;
     fini_printable(done->reason, strnlen(done->reason, sizeof done->reason), reason, sizeof reason);
@@ -204,7 +240,6 @@ static fin_status keep_run(fin_store *store, const fin_plan *plan, const fini_do
 fin_status fini_store_keep(fin_store *store, fini_plan_of *plan_of, const void *study,
                            const fini_done *done, int count, fin_error *err)
 {
-    fin_plan plan;
     fin_status status = fini_store_begin(store, err);
     if (status)
         return status;
@@ -212,9 +247,7 @@ fin_status fini_store_keep(fin_store *store, fini_plan_of *plan_of, const void *
         if (done[i].state != FIN_STATE_DONE && done[i].state != FIN_STATE_FAILED)
             status = fini_fail(err, FIN_ERR_ARGUMENT, "a finished run is done or failed");
         if (!status)
-            status = plan_of(study, done[i].position, &plan, err);
-        if (!status)
-            status = keep_run(store, &plan, &done[i], err);
+            status = keep_run(store, plan_of, study, &done[i], err);
     }
     return fini_store_end(store, status, err);
 }

@@ -119,6 +119,7 @@ typedef struct planner {
     bool same;         /* as far as we have come */
     bool retry;        /* failed runs are missing */
     unsigned char *missing;
+    fini_known *known; /* or NULL */
     char hash[FIN_HASH_TEXT];
     const fin_progress *progress;
     int64_t at; /* runs that are planned */
@@ -189,6 +190,8 @@ static fin_status plan_one(planner *p, int64_t i, fin_error *err)
     if (status)
         return status;
     p->missing[i] = state == FIN_STATE_PLANNED || (p->retry && state == FIN_STATE_FAILED);
+    if (p->known)
+        p->known[i] = (fini_known){run, fini_hash_head(plan.hash)};
     fini_plan_hash(p->hash, plan.block, plan.hash);
     return FIN_OK;
 }
@@ -264,10 +267,12 @@ static fin_status plan_all(planner *p, fin_error *err)
 }
 
 fin_status fini_store_plan(fin_store *store, const fin_study *study, bool retry,
-                           unsigned char *missing, const fin_progress *progress, fin_error *err)
+                           unsigned char *missing, fini_known *known, const fin_progress *progress,
+                           fin_error *err)
 {
     planner p = {.store = store, .study = study, .retry = retry};
     p.missing = missing;
+    p.known = known;
     p.progress = progress;
     fin_status status = fini_store_begin(store, err);
     if (status)

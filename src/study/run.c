@@ -22,7 +22,8 @@ typedef struct conductor {
     fin_store *store;
     fini_pool *pool;
     fini_scheduler *scheduler;
-    fini_done *batch; /* [BATCH] */
+    fini_done *batch;  /* [BATCH] */
+    fini_known *known; /* [runs] */
     fin_study_report report;
     void *user;
     int64_t session; /* its id in the store */
@@ -95,6 +96,10 @@ static int still_planning(void *user, const char *what, double done, double tota
  * store does not replace. */
 static fin_status keep(conductor *c, int count, fin_status status, fin_error *err)
 {
+    for (int i = 0; i < count; i++) {
+        int64_t at = c->batch[i].position;
+        c->batch[i].known = at >= 0 && at < c->study->run_count ? c->known[at] : (fini_known){0, 0};
+    }
     if (count && !c->broken) {
         fin_status kept = fini_study_keep(c->store, c->study, c->batch, count, status ? NULL : err);
         c->broken = kept != FIN_OK;
@@ -203,15 +208,19 @@ static fin_status plan(conductor *c, const fin_study_settings *settings, int64_t
 {
     int64_t runs = c->study->run_count;
     unsigned char *missing = fini_alloc_array(runs ? runs : 1, 1);
-    if (!missing)
-        return fini_fail_memory(err, (size_t)runs, "the plan of the study");
+    c->known = fini_alloc_array(runs ? runs : 1, sizeof *c->known);
+    if (!missing || !c->known) {
+        fini_free(missing);
+        return fini_fail_memory(err, (size_t)runs * (1 + sizeof *c->known),
+                                "the plan of the study");
+    }
     memset(missing, 0, (size_t)runs);
     c->said = c->begin;
     c->count.claims_left_out = c->study->left_out;
     c->count.planned = (runs - settings->shard + settings->shards - 1) / settings->shards;
     const fin_progress progress = {still_planning, c};
-    fin_status status =
-        fini_store_plan(c->store, c->study, settings->retry_failed != 0, missing, &progress, err);
+    fin_status status = fini_store_plan(c->store, c->study, settings->retry_failed != 0, missing,
+                                        c->known, &progress, err);
     for (int64_t i = settings->shard; !status && i < runs; i += settings->shards)
         c->total += missing[i];
     c->count.present = status ? 0 : c->count.planned - c->total;
@@ -268,6 +277,7 @@ static fin_status lead(conductor *c, const fin_study_settings *settings, fin_err
     fini_pool_destroy(c->pool);
     fini_scheduler_destroy(c->scheduler);
     fini_free(c->batch);
+    fini_free(c->known);
     fini_free(list);
     if (c->store)
         fini_store_unlock(c->store);

@@ -148,10 +148,11 @@ fin_status fini_study_restore(const char *text, size_t size, const char *changes
 /* ---- into the store, and back (record.c) ----------------------------------------------------- */
 
 /* Puts the study and its plan in place of what the store has under this name, in one transaction.
- * Sets missing[i] = 1 for runs that are to be done (failed ones too, if retry). progress may be
- * NULL; what it cancels leaves the store as it was. */
+ * Sets missing[i] = 1 for runs that are to be done (failed ones too, if retry), and known[i] (or NULL).
+ * progress may be NULL; what it cancels leaves the store as it was. */
 fin_status fini_store_plan(fin_store *store, const fin_study *study, bool retry,
-                           unsigned char *missing, const fin_progress *progress, fin_error *err);
+                           unsigned char *missing, fini_known *known, const fin_progress *progress,
+                           fin_error *err);
 /* Keeps finished runs, in one transaction. */
 fin_status fini_study_keep(fin_store *store, const fin_study *study, const fini_done *done,
                            int count, fin_error *err);

@@ -102,7 +102,7 @@ static void fuzz_fill_store(const char *path)
         !fin_study_parse(fuzz_store_text, sizeof fuzz_store_text - 1, "x", NULL, &study, &err));
     FUZZ_CHECK(fin_study_run_count(study) == FUZZ_STORE_RUNS && !fin_report_check(study, &err));
     FUZZ_CHECK(!fin_store_open(path, FIN_STORE_CREATE, &store, &err));
-    FUZZ_CHECK(!fini_store_plan(store, study, false, missing, NULL, &err));
+    FUZZ_CHECK(!fini_store_plan(store, study, false, missing, NULL, NULL, &err));
     for (int i = 0; i < FUZZ_STORE_RUNS; i++) {
         fini_done done = {.position = i, .state = FIN_STATE_DONE, .seconds = 0.5};
         FUZZ_CHECK(done.result = fin_result_create());
@@ -539,7 +539,7 @@ static void fuzz_ask_writer(const char *path, int ask, fin_error *e)
     if (ask == FUZZ_ASK_JUDGE)
         fuzz_answer_is(fin_store_judge(store, NULL, e), e);
     if (ask == FUZZ_ASK_PLAN) {
-        fuzz_answer_is(fini_store_plan(store, study, true, missing, NULL, e), e);
+        fuzz_answer_is(fini_store_plan(store, study, true, missing, NULL, NULL, e), e);
         for (int i = 0; i < FUZZ_STORE_RUNS; i += 3) { /* as if they had been run again */
             fini_done done = {.position = i, .state = FIN_STATE_DONE, .seconds = 0.5};
             FUZZ_CHECK(done.result = fin_result_create());
