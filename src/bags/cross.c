@@ -374,8 +374,8 @@ static fin_status share_memory(const crossing *w, int *threads, fin_error *err)
     return fini_fail(
         err, FIN_ERR_MEMORY,
         "%s: the RBF features of %lld tokens for the model %s take %.3g GB, and %.3g GB of "
-        "memory are left; basis = linear goes without them, locator = no and comparing "
-        "with no others without that model",
+        "memory are left; basis = linear goes without them; if that model is only there to locate "
+        "or to compare with, locator = no and no comparison go without it",
         w->c->what, (long long)fini_bags_tokens(w->c->bags),
         fin_fit_model_get(&w->c->model[model])->name, most / 1e9, left / 1e9);
 }
