@@ -80,14 +80,13 @@ static void add(int64_t n, const double *a, const double *b, double *sum)
 static void leave_out(const subsets *s)
 {
     int64_t L = s->bag->L, n = s->term;
-    double *before = s->sums + L * n;
-    memset(s->sums + (L - 1) * n, 0, (size_t)n * sizeof *before);
-    for (int64_t l = L - 1; l > 0; l--)
-        add(n, s->sums + l * n, s->terms + l * n, s->sums + (l - 1) * n);
-    memset(before, 0, (size_t)n * sizeof *before);
-    for (int64_t l = 0; l < L; l++) {
-        add(n, s->sums + l * n, before, s->sums + l * n);
-        add(n, before, s->terms + l * n, before);
+    for (int64_t j = 0; j < n; j++) {
+        const double *term = s->terms + j;
+        double *sum = s->sums + j, before = 0, behind = 0;
+        for (int64_t l = L - 1; l >= 0; behind += term[l-- * n])
+            sum[l * n] = behind;
+        for (int64_t l = 0; l < L; before += term[l++ * n])
+            sum[l * n] += before;
     }
 }
 
@@ -106,13 +105,16 @@ static void without_each(const subsets *s)
         leave_out(s);
         form->settle(s->bag, L, s->sums, s->out);
     }
-    for (int64_t l = 0; l < L && !fini_cancelled(s->bag->cancel, 8); l++) {
+    for (int64_t l = 0; l < L; l++) {
         double *out = s->out + l * s->width;
         if (L == 1) /* nothing is left */
             for (int64_t c = 0; c < s->width; c++)
                 out[c] = NAN;
-        else if (!form->term || isnan(out[0]))
+        else if (!form->term || isnan(out[0])) {
+            if (fini_cancelled(s->bag->cancel, 8))
+                break;
             predict_some(s, NULL, L, l, out);
+        }
     }
 }
 
